@@ -133,10 +133,12 @@ static void ask_report(struct rpmirror *m, unsigned slot)
 }
 
 /* It is not used, as core/primary.h says: no lane. */
-static bool ask_is_in_doubt_outside(const struct rpmirror *m, unsigned slot)
+static bool ask_is_of_no_use(const struct rpmirror *m, unsigned slot)
 {
-	return m->members[slot].report.tail_unknown &&
-	       !(m->primary.rec.view.insync & MIRROR_BIT(slot));
+	const struct primary_report *report = &m->members[slot].report;
+
+	return report->held || report->copy == MIRROR_COPY_FAILED ||
+	       (report->tail_unknown && !(m->primary.rec.view.insync & MIRROR_BIT(slot)));
 }
 
 /* The primary hears of it when there is a lane, too; where there can be none, at once. */
@@ -161,7 +163,7 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 		ask_refused(m, slot, GREETING_WRONG_COPY, m->epoch);
 	} else if (p->size < m->size) {
 		ask_refused(m, slot, GREETING_SMALLER, m->epoch);
-	} else if (member->report.held || ask_is_in_doubt_outside(m, slot)) {
+	} else if (ask_is_of_no_use(m, slot)) {
 		ask_report(m, slot);
 	} else if (member->lane.state == LINK_DOWN) {
 		ask_connect(m, slot, GREETING_LANE, clock_boot_ms());

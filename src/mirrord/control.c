@@ -215,6 +215,7 @@ static bool control_ask_copy(struct set *s, const struct link *asker, const stru
 
 	if (!control_is_current(s, m, answer))
 		return true;
+	medium_look(s);
 	switch (m->type) {
 	case MESSAGE_GET_RANGES:
 		control_fill_ranges(s, m, answer);

@@ -138,9 +138,12 @@ static void copy_leave_files(struct set *s)
 	struct meta_files files;
 	struct error err;
 
-	/* After a power cut the file would have an older time than is recorded. These fail, too, if
-	 * any write-back has failed since the files were opened. */
-	if (fsync(s->data.fd) || fsync(s->meta_file.fd) || copy_identify(s, &files, &err))
+	/* After a power cut the file would have an older time than is recorded. */
+	if (fsync(s->data.fd))
+		medium_fail(s, errno);
+	medium_look(s);
+	/* The next daemon does not believe what is cached. */
+	if (s->member.has_failed || fsync(s->meta_file.fd) || copy_identify(s, &files, &err))
 		return;
 	member_leave_files(&s->member, &files, &v);
 	if (v.answer != MEMBER_YES)
@@ -183,13 +186,17 @@ int copy_open(struct set *s)
 		return rc;
 	was_left = s->meta.super.files.data_time_ns != 0;
 	rc = copy_check_names(s, &s->why_not);
+	if (!rc)
+		rc = medium_open(s, &s->why_not);
 	if (!rc && !was_left)
 		rc = copy_distrust_cache(s, &s->why_not);
+	medium_begin(s, was_left || map_holder_may_live(s));
 	if (!rc)
 		rc = copy_note_files(s, &s->why_not);
 	if (!rc)
 		rc = copy_open_data(s, &s->why_not);
 	if (rc) {
+		medium_close(s);
 		member_fini(&s->member);
 		meta_fini(&s->meta);
 		mapfile_close(&s->meta_file);
@@ -208,6 +215,7 @@ void copy_close(struct set *s)
 	links_end_all(s->daemon, s);
 	rpma_mr_dereg(&s->anchor);
 	copy_leave_files(s);
+	medium_close(s);
 	member_fini(&s->member);
 	meta_fini(&s->meta);
 	mapfile_close(&s->data);

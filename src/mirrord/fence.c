@@ -98,6 +98,8 @@ void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch 
 		links_cut(s, epoch, asker);
 	if (v.answer == MEMBER_CUT_FIRST)
 		member_promise(&s->member, epoch, &v);
+	/* What was placed before is in the report. */
+	medium_look(s);
 	if (v.answer != MEMBER_YES) {
 		fence_refuse(s, &v, MESSAGE_PROMISE, answer);
 		return;

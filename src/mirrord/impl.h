@@ -146,6 +146,7 @@ struct set {
 	uint64_t open_retry_ms;
 	struct error why_not; /* it is not open, or cannot be used */
 	struct mapfile data, meta_file;
+	int sentinel; /* of medium.c; -1: none */
 	struct meta meta;
 	struct member member;
 	bool has_secret;
@@ -232,6 +233,18 @@ void loop_run(struct daemon *d);
 int copy_open(struct set *s);
 void copy_close(struct set *s);
 enum mirror_copy copy_state(const struct set *s);
+
+/* medium.c: write-backs of the copy's data file that failed, whoever met them. */
+/* Before the data file is used. */
+int medium_open(struct set *s, struct error *err);
+void medium_close(struct set *s);
+/* Before it was opened; is_cached: what is cached of the file is in use. */
+void medium_begin(struct set *s, bool is_cached);
+/* If one has failed, the copy has, and it is recorded. Before each answer about the copy; it waits
+ * for nothing. The metadata are open. */
+void medium_look(struct set *s);
+/* One has, with that errno. */
+void medium_fail(struct set *s, int error);
 
 /* grow.c: a set gets larger. */
 /* A question of another daemon, which gives an order to grow. */

@@ -165,6 +165,7 @@ static int library_serve(struct client *client, const struct packet *p)
 	struct set *s = client->set;
 	struct member_verdict v;
 
+	medium_look(s);
 	member_serve(&s->member, p->serve.epoch, p->serve.forced, &v);
 	/* Also after a promotion whose swap was not answered. */
 	if (v.answer == MEMBER_YES && !mirror_epoch_is_equal(s->holder.epoch, p->serve.epoch))

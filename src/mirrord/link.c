@@ -86,6 +86,7 @@ void link_end(struct link *link)
 	if (!s)
 		return;
 	member_on_closed(&s->member, kind);
+	medium_look(s); /* perhaps it ends because of that */
 	s->look_ms = 0; /* its epoch may have ended */
 }
 

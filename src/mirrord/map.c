@@ -134,6 +134,7 @@ void map_release(struct set *s, bool clean)
 	struct member_verdict v;
 
 	map_unwatch_process(s);
+	medium_look(s);
 	member_release(&s->member, clean, &v);
 	if (v.answer != MEMBER_YES)
 		LOG_ERROR("set %s: its end could not be recorded: %s", s->conf->name, v.text);
@@ -325,7 +326,7 @@ static void map_judge_copy(const struct set *s, struct map_verdict *v)
 	else if (copy == MIRROR_COPY_SYNCING && s->meta.super.flags & META_UNKNOWN)
 		map_say(v, PACKET_NOT_INSYNC, true,
 			"it is not known what the copy of this host (%s) lacks: it was restored, "
-			"exchanged, edited or discarded; a resync makes it usable as soon as "
+			"exchanged, edited or discarded, or a write-back of it failed; a resync makes it usable as soon as "
 			"another member is primary. If no other copy is as new: 'rpmirror promote "
 			"%s %s --force'",
 			s->conf->data, s->conf->name, s->conf->member);
@@ -382,6 +383,8 @@ static void map_look_after(struct set *s, struct client *client)
 	if (!s->holder.pid && ((int32_t)(s->answered - client->wants_answer) < 0 ||
 			       (int32_t)(s->alive_answered - client->wants_alive) < 0))
 		return;
+	if (s->is_open)
+		medium_look(s);
 	map_judge(s, client, &v);
 	if (v.status == PACKET_OK)
 		map_grant(s, client);

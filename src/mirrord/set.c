@@ -35,7 +35,7 @@ int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struc
 	s->daemon = d;
 	s->conf = conf;
 	s->holder.on_end.fd = -1;
-	s->data.fd = s->meta_file.fd = -1;
+	s->data.fd = s->meta_file.fd = s->sentinel = -1;
 	rc = set_open_register(s, err);
 	if (rc) {
 		struct error why = err ? *err : (struct error){.text = ""};
@@ -98,6 +98,8 @@ int set_tick(struct set *s, uint64_t now_ms)
 {
 	if (now_ms >= s->open_retry_ms)
 		set_try_open(s, now_ms);
+	if (s->is_open)
+		medium_look(s);
 	if (s->is_open && s->holder.pid && s->holder.on_end.fd < 0)
 		map_find_holder(s);
 	reg_tick(s, now_ms);

@@ -187,6 +187,17 @@ bool member_is_free(const struct member *m, struct member_verdict *v)
 	return false;
 }
 
+bool member_is_good(const struct member *m, struct member_verdict *v)
+{
+	if (!m->has_failed && !m->meta->broken && !(m->meta->super.flags & META_FAILED))
+		return true;
+	member_no(v, MEMBER_HAS_FAILED,
+		  "the medium of the copy, or a write-back, failed; when it is good again restart "
+		  "rpmirrord; if that does not help, 'rpmirror member replace' gives the member a "
+		  "new copy");
+	return false;
+}
+
 void member_hold(struct member *m, const struct meta_holder *holder, struct member_verdict *v)
 {
 	struct meta_super super = m->meta->super;
@@ -195,11 +206,7 @@ void member_hold(struct member *m, const struct meta_holder *holder, struct memb
 		member_yes(v);
 		return;
 	}
-	if (m->meta->broken || m->has_failed || super.flags & META_FAILED) {
-		member_no(v, MEMBER_HAS_FAILED, "the medium of the copy, or a write-back, failed");
-		return;
-	}
-	if (!member_is_free(m, v))
+	if (!member_is_good(m, v) || !member_is_free(m, v))
 		return;
 	super.holder = *holder;
 	super.flags &= ~(uint32_t)META_CLEAN;
@@ -213,7 +220,7 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 {
 	struct meta_super super = m->meta->super;
 
-	if (!member_is_promised(m, epoch, v))
+	if (!member_is_promised(m, epoch, v) || !member_is_good(m, v))
 		return;
 	if (!super.holder.pid) {
 		member_no(v, MEMBER_NOT_BEGUN, "no process holds the copy");
@@ -255,6 +262,20 @@ void member_release(struct member *m, bool clean, struct member_verdict *v)
 	killpoint(KILLPOINT_w7_release_before);
 	member_done(v, rc ? rc : member_set_super(m, &super));
 	killpoint(KILLPOINT_w7_release_after);
+}
+
+void member_doubt(struct member *m, struct member_verdict *v)
+{
+	struct meta_super super = m->meta->super;
+
+	member_distrust(&super);
+	member_done(v, member_set_super(m, &super));
+}
+
+void member_lose(struct member *m, struct member_verdict *v)
+{
+	m->has_failed = true;
+	member_doubt(m, v);
 }
 
 void member_fail(struct member *m, struct member_verdict *v)

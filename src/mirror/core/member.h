@@ -209,6 +209,12 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 /* It has unmapped (clean: with everything flushed and its bitmaps written; W7) or is gone. Reads
  * again what was its own. */
 void member_release(struct member *m, bool clean, struct member_verdict *v);
+/* Something that was written to the data file may have been lost before it was opened: all of it is
+ * compared before it is believed. */
+void member_doubt(struct member *m, struct member_verdict *v);
+/* The same now: besides, as long as this object lives the copy has failed, since what is cached of
+ * the file is not what the medium has. */
+void member_lose(struct member *m, struct member_verdict *v);
 /* The medium failed. Durable if it can be; remembered in any case, and final: a replaced member has
  * another copy. */
 void member_fail(struct member *m, struct member_verdict *v);

@@ -243,16 +243,12 @@ static int member_open_lane(struct member *m, struct mirror_epoch epoch)
 static void member_grant_data(struct member *m, const struct member_hello *hello,
 			      struct member_verdict *v)
 {
-	uint32_t flags = m->meta->super.flags;
 	bool is_lane = hello->kind == MEMBER_LANE;
 	int rc;
 
-	if (!member_is_promised(m, hello->epoch, v) || !member_is_free(m, v))
+	if (!member_is_promised(m, hello->epoch, v) || !member_is_free(m, v) ||
+	    !member_is_good(m, v))
 		return;
-	if (m->has_failed || m->meta->broken || flags & META_FAILED) {
-		member_no(v, MEMBER_HAS_FAILED, "the medium of the copy, or a write-back, failed");
-		return;
-	}
 	rc = is_lane ? member_open_lane(m, hello->epoch) : 0;
 	member_done(v, rc);
 	if (!rc && is_lane)

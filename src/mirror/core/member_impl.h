@@ -16,6 +16,8 @@ bool member_is_promised(const struct member *m, struct mirror_epoch epoch,
 			struct member_verdict *v);
 /* False: a living process maps the copy, and the verdict is no. */
 bool member_is_free(const struct member *m, struct member_verdict *v);
+/* False: a write-back failed, or the metadata cannot be written, and the verdict is no. */
+bool member_is_good(const struct member *m, struct member_verdict *v);
 /* Write the superblock if it differs. */
 int member_set_super(struct member *m, const struct meta_super *super);
 /* It may be an old state: a target that nobody copies into yet, neither promoted nor believed until

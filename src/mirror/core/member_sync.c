@@ -70,14 +70,8 @@ void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t s
 	struct meta_super super = m->meta->super;
 	int rc = 0;
 
-	if (!member_is_promised(m, epoch, v) || !member_is_free(m, v))
+	if (!member_is_promised(m, epoch, v) || !member_is_free(m, v) || !member_is_good(m, v))
 		return;
-	if (m->has_failed || m->meta->broken || super.flags & META_FAILED) {
-		member_no(v, MEMBER_HAS_FAILED,
-			  "the medium of the copy, or a write-back, failed; 'rpmirror member "
-			  "replace' gives the member a new copy");
-		return;
-	}
 	super.flags |= META_SYNCING;
 	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
 	super.source_id = source_id;
@@ -104,7 +98,7 @@ void member_resync_end(struct member *m, struct mirror_epoch epoch, struct membe
 	struct meta_super super = m->meta->super;
 	int rc;
 
-	if (!member_is_promised(m, epoch, v))
+	if (!member_is_promised(m, epoch, v) || !member_is_good(m, v))
 		return;
 	if (!(super.flags & META_SYNCING) || !mirror_epoch_is_equal(super.source_epoch, epoch)) {
 		member_no(v, MEMBER_NOT_BEGUN, "no resync was begun in epoch %s",

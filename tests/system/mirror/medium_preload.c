@@ -3,26 +3,33 @@
  * medium_preload.c -- LD_PRELOAD: write-backs of a copy's data file (the file called "data") pass
  * the points placed_before and placed_after of core/killpoint.h, and fail where asked:
  *
- *   MEDIUM_FAIL=NAME:ERRNO:N[:M]   the Nth to Mth write-back of the file NAME (data or meta) fails
- *                                  with that errno
+ *   MEDIUM_FAIL=NAME:ERRNO:N[:M]   the Nth to Mth write-back of the file NAME (data or meta; sync:
+ *                                  fsync(2) of the data file) fails with that errno
  *   MEDIUM_ARM=FILE                they count from when FILE is there; it is removed with the first
  *                                  that fails
  *   MEDIUM_PART=PAGES              a write-back of the data file that fails has written so many
  * pages of those that were changed; the kernel has dropped the others, so they read as before
+ *   MEDIUM_KILL=1                  the process is killed where one fails
  *   MEDIUM_SLOW=MS                 a write-back of the data file takes so long, as long as the file
  * of MEDIUM_ARM is there
  *   MEDIUM_SHORT=ERRNO             pwrite(2) to the data file writes a half; then, unless ERRNO is
  * 0, the next one fails with that errno
+ *
+ * As the kernel does, sync_file_range(2) reports to each process once what was lost of the data
+ * file since it mapped it, in any process: the file beside it, data.lost, has a byte for each.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mirror/core/killpoint.h"
@@ -30,7 +37,7 @@
 #define MEDIUM_MAPPINGS 64
 #define MEDIUM_PAGE     4096u
 
-enum medium_file { MEDIUM_OTHER, MEDIUM_DATA, MEDIUM_META };
+enum medium_file { MEDIUM_OTHER, MEDIUM_DATA, MEDIUM_META, MEDIUM_SYNC };
 
 static struct medium_mapping {
 	uintptr_t start, end;
@@ -38,7 +45,10 @@ static struct medium_mapping {
 	enum medium_file file;
 } medium_mappings[MEDIUM_MAPPINGS];
 
-static unsigned medium_counts[MEDIUM_META + 1];
+static unsigned medium_counts[MEDIUM_SYNC + 1];
+
+static char medium_lost_path[PATH_MAX + 8];
+static off_t medium_lost_seen;
 
 /* What of the data file is on the medium (MEDIUM_PART). */
 static struct {
@@ -56,14 +66,21 @@ static enum medium_file medium_of_path(const char *path)
 }
 
 /* A thread of the software RNIC has descriptors of its own. */
-static enum medium_file medium_of_fd(int fd)
+static void medium_path_of_fd(int fd, char path[PATH_MAX])
 {
-	char link[64], path[PATH_MAX];
+	char link[64];
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
+	n = readlink(link, path, PATH_MAX - 1);
 	path[n > 0 ? n : 0] = '\0';
+}
+
+static enum medium_file medium_of_fd(int fd)
+{
+	char path[PATH_MAX];
+
+	medium_path_of_fd(fd, path);
 	return medium_of_path(path);
 }
 
@@ -76,6 +93,35 @@ static const struct medium_mapping *medium_of_addr(const void *addr)
 		    (uintptr_t)addr < medium_mappings[i].end)
 			return &medium_mappings[i];
 	return &none;
+}
+
+/* ---- what was lost ---- */
+
+static off_t medium_lost(void)
+{
+	struct stat st;
+
+	return stat(medium_lost_path, &st) ? 0 : st.st_size;
+}
+
+static void medium_lost_begin(int fd)
+{
+	char path[PATH_MAX];
+
+	if (medium_lost_path[0])
+		return;
+	medium_path_of_fd(fd, path);
+	snprintf(medium_lost_path, sizeof(medium_lost_path), "%s.lost", path);
+	medium_lost_seen = medium_lost();
+}
+
+static void medium_lose(void)
+{
+	int fd = open(medium_lost_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, "", 1) != 1)
+		abort();
+	close(fd);
 }
 
 /* ---- what is on the medium ---- */
@@ -139,7 +185,7 @@ static bool medium_is_armed(void)
 /* 0, or the errno that this write-back is to have. */
 static int medium_fault(enum medium_file file)
 {
-	static const char *const names[] = {"", "data", "meta"};
+	static const char *const names[] = {"", "data", "meta", "sync"};
 	const char *order = getenv("MEDIUM_FAIL"), *arm = getenv("MEDIUM_ARM");
 	static bool has_failed;
 	unsigned error, first, last = UINT_MAX, count;
@@ -155,6 +201,10 @@ static int medium_fault(enum medium_file file)
 	if (arm && !has_failed)
 		unlink(arm);
 	has_failed = true;
+	if (file == MEDIUM_DATA)
+		medium_lose();
+	if (getenv("MEDIUM_KILL"))
+		raise(SIGKILL);
 	return (int)error;
 }
 
@@ -181,6 +231,8 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "mmap");
 	p = next(addr, len, prot, flags, fd, offset);
+	if (p != MAP_FAILED && file == MEDIUM_DATA)
+		medium_lost_begin(fd);
 	if (p != MAP_FAILED && file == MEDIUM_DATA && flags & MAP_SHARED && prot & PROT_WRITE)
 		medium_shadow_begin(p, len);
 	for (unsigned i = 0; p != MAP_FAILED && file && i < MEDIUM_MAPPINGS; i++) {
@@ -249,6 +301,35 @@ int fdatasync(int fd)
 	if (!fault)
 		return rc;
 	errno = fault;
+	return -1;
+}
+
+int fsync(int fd)
+{
+	static int (*next)(int);
+	int fault = medium_of_fd(fd) == MEDIUM_DATA ? medium_fault(MEDIUM_SYNC) : 0, rc;
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "fsync");
+	rc = next(fd);
+	if (!fault)
+		return rc;
+	errno = fault;
+	return -1;
+}
+
+int sync_file_range(int fd, off_t offset, off_t len, unsigned flags)
+{
+	static int (*next)(int, off_t, off_t, unsigned);
+	bool asks = flags == SYNC_FILE_RANGE_WAIT_BEFORE && medium_of_fd(fd) == MEDIUM_DATA;
+	off_t lost = asks ? medium_lost() : 0;
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "sync_file_range");
+	if (lost <= medium_lost_seen)
+		return next(fd, offset, len, flags);
+	medium_lost_seen = lost;
+	errno = EIO;
 	return -1;
 }
 

@@ -114,6 +114,19 @@ static void a_replica_whose_medium_fails_is_excluded(const char *fault, const ch
 	assert_int_equal(read_value(), last);
 }
 
+/* Nobody can be promoted there. */
+static void check_in_doubt(unsigned host)
+{
+	struct proc other;
+	const char *line;
+
+	app_start(&other, &hosts, host, NULL);
+	line = proc_ask(&other, "map");
+	if (!line || !strstr(line, "not known what the copy"))
+		fail_msg("%s", line ? line : "no answer");
+	proc_kill(&other);
+}
+
 static void remote_data_fails(void **state)
 {
 	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:5:3:3", "errno 5");
@@ -189,7 +202,8 @@ static void check_two(unsigned host)
 	assert_int_equal(host_read_word(&hosts, host, NEXT), last);
 }
 
-/* Daemons that were restarted, without faults. */
+/* Daemons that were restarted, without faults. A copy that lost what was written to it has failed.
+ */
 static void check_return(unsigned primary, unsigned insync)
 {
 	proc_kill(&app);
@@ -400,6 +414,99 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 	check_two(2);
 }
 
+/* ---- what was lost stays known ---- */
+
+#define RECORD_MS 2000
+
+static bool log_has(unsigned host, const char *wanted)
+{
+	char line[1024];
+	FILE *log = fopen(hosts.hosts[host].log, "re");
+	bool has = false;
+
+	assert_non_null(log);
+	while (!has && fgets(line, sizeof(line), log))
+		has = strstr(line, wanted);
+	fclose(log);
+	return has;
+}
+
+/* The daemon has some time. */
+static void give_time_to_record(unsigned host)
+{
+	for (int waited = 0; waited < RECORD_MS && !log_has(host, "the copy has failed");
+	     waited += 10)
+		usleep(10000);
+}
+
+/* The primary ends before its exclusion is committed, and its daemon is restarted: the kernel,
+ * which has said once that the write-back failed, says nothing to whoever opens the file now. */
+static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
+{
+	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
+				    NULL};
+
+	host_kill(&hosts, 2);
+	host_start(&hosts, 2, envs);
+	go_on(0, NULL);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	host_kill(&hosts, 0); /* through which the register is asked */
+	arm();
+	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	app_tell(&app, "flush 4096 8\n");
+	wait_met();
+	give_time_to_record(2);
+	proc_kill(&app);
+	host_kill(&hosts, 2);
+	host_start(&hosts, 2, NULL);
+	check_in_doubt(2);
+	host_start(&hosts, 0, NULL);
+	go_on(1, NULL);
+	hosts_wait_insync(&hosts, ALL); /* it was compared */
+}
+
+static void what_is_lost_at_the_daemons_end_is_recorded(void **state)
+{
+	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=sync:5:1:1", armed(), NULL};
+
+	host_kill(&hosts, 2);
+	host_start(&hosts, 2, envs);
+	go_on(0, NULL);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	arm();
+	assert_int_equal(host_stop(&hosts, 2), 0);
+	assert_true(was_met());
+	proc_kill(&app);
+	host_start(&hosts, 2, NULL);
+	check_in_doubt(2);
+}
+
+/* It cannot say any more what it has met. */
+static void what_a_killed_primary_has_lost_is_recorded(void **state)
+{
+	const char *const daemon[] = {PRELOAD, NULL};
+	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_KILL=1", armed(),
+				    NULL};
+
+	host_kill(&hosts, 0);
+	host_start(&hosts, 0, daemon);
+	go_on(0, envs);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	arm();
+	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	app_tell(&app, "flush 4096 8\n");
+	proc_wait(&app, PATIENCE_MS);
+	give_time_to_record(0);
+	host_kill(&hosts, 0);
+	host_start(&hosts, 0, NULL);
+	check_in_doubt(0);
+	go_on(1, NULL);
+	hosts_wait_insync(&hosts, ALL);
+}
+
 /* ---- slow ---- */
 
 static struct register_entry now;
@@ -511,6 +618,9 @@ int main(void)
 		TEST(a_replicas_data_fail_in_a_promotion),
 		TEST(a_replicas_data_are_full_in_a_promotion),
 		TEST(the_next_primarys_data_fail_in_its_promotion),
+		TEST(a_failed_replica_is_not_promoted_after_a_restart),
+		TEST(what_is_lost_at_the_daemons_end_is_recorded),
+		TEST(what_a_killed_primary_has_lost_is_recorded),
 		TEST(a_slow_medium_of_the_primary_is_waited_for),
 		cmocka_unit_test_setup_teardown(
 			a_primary_without_its_medium_continues_where_that_is_configured,

@@ -486,6 +486,30 @@ static void a_failed_copy_is_refused_for_good(void **state)
 	assert_non_null(strstr(v.text, "member replace"));
 }
 
+/* Whatever was under way: it neither serves nor counts as made equal. */
+static void a_copy_that_lost_something_is_compared_after_a_restart(void **state)
+{
+	promise(5);
+	hold(10);
+	member_lose(&member, &v);
+	expect(MEMBER_OK);
+	member_serve(&member, copy_epoch(5), false, &v);
+	expect(MEMBER_HAS_FAILED);
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_FAILED);
+	member_release(&member, false, &v);
+	restart();
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
+	ask();
+	assert_true(report.is_unknown);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	expect(MEMBER_OK);
+	member_lose(&member, &v);
+	member_resync_end(&member, copy_epoch(5), &v);
+	expect(MEMBER_HAS_FAILED);
+	restart();
+	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
+}
+
 static void a_store_that_fails_makes_the_copy_fail(void **state)
 {
 	store.cut_at = store.persists + 1;
@@ -524,6 +548,7 @@ int main(void)
 		TEST(an_empty_copy_needs_a_resync),
 		TEST(flushes_of_another_primary_drop_the_bitmaps),
 		TEST(a_failed_copy_is_refused_for_good),
+		TEST(a_copy_that_lost_something_is_compared_after_a_restart),
 		TEST(a_store_that_fails_makes_the_copy_fail),
 	};
 
