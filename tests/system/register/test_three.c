@@ -130,6 +130,10 @@ static void a_silent_member_does_not_hold_up_reads(void **state)
 	assert_int_equal(register_get(r, &now, &err), 0);
 	assert_true(clock_now_ns() - begin < LONG_MS / 3 * NSEC_PER_MS);
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
+	/* Nor is it asked for news again and again. */
+	etcd_of(r)->preferred = victim;
+	assert_false(register_watch(r, now.revision, SHORT_MS / 4, -1));
+	assert_int_not_equal(etcd_of(r)->preferred, victim);
 	register_close(r);
 }
 
