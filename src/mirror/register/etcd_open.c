@@ -108,6 +108,36 @@ static int etcd_open_options(struct etcd_register *e, char *query, struct error 
 	return rc;
 }
 
+/* Whoever connects would say less clearly, and only then, that a file is wrong: where credentials
+ * are read again that is too late. */
+static int etcd_check_pem(const char *path, const char *words, struct error *err)
+{
+	char line[ETCD_TEXT];
+	bool is_found = false;
+	FILE *file;
+
+	if (!path[0])
+		return 0;
+	file = fopen(path, "re");
+	if (!file)
+		return error_set(err, ERROR_LOCAL, errno, "cannot open %s: %s", path,
+				 strerror(errno));
+	while (!is_found && fgets(line, sizeof(line), file))
+		is_found = !strncmp(line, "-----BEGIN ", 11) && strstr(line, words);
+	fclose(file);
+	return is_found ? 0
+			: error_set(err, ERROR_LOCAL, EINVAL, "%s has no %s in PEM", path, words);
+}
+
+static int etcd_check_files(const struct etcd_register *e, struct error *err)
+{
+	int rc = etcd_check_pem(e->ca, "CERTIFICATE", err);
+
+	if (!rc)
+		rc = etcd_check_pem(e->cert, "CERTIFICATE", err);
+	return rc ? rc : etcd_check_pem(e->key, "PRIVATE KEY", err);
+}
+
 static void etcd_open_keys(struct etcd_register *e, const char *set)
 {
 	char key[ETCD_KEY];
@@ -137,6 +167,8 @@ static int etcd_open_parts(struct etcd_register *e, const char *rest, const char
 	rc = etcd_open_endpoints(e, text, err);
 	if (!rc && query)
 		rc = etcd_open_options(e, query, err);
+	if (!rc)
+		rc = etcd_check_files(e, err);
 	if (rc)
 		return rc;
 	etcd_open_keys(e, set);

@@ -219,6 +219,18 @@ static int cluster_start_members(struct cluster *c)
 	return cluster_await(c, c->members) ? 0 : -1;
 }
 
+int cluster_change_authority(struct cluster *c)
+{
+	if (cluster_make_certificates(c))
+		return -1;
+	for (unsigned i = 0; i < c->members; i++) {
+		cluster_member_kill(c, i);
+		if (cluster_member_start(c, i))
+			return -1;
+	}
+	return cluster_await(c, c->members) ? 0 : -1;
+}
+
 int cluster_start(struct cluster *c, unsigned members, bool tls)
 {
 	char command[PATH_MAX], template[] = "etcd-XXXXXX";

@@ -34,6 +34,9 @@ int cluster_start(struct cluster *c, unsigned members, bool tls);
 /* SIGKILL all, and remove the folder. */
 void cluster_stop(struct cluster *c);
 
+/* With TLS: another authority, at ca.pem, and the members start again with certificates of it. */
+int cluster_change_authority(struct cluster *c);
+
 /* Start it (again), without waiting. */
 int cluster_member_start(struct cluster *c, unsigned i);
 /* SIGKILL, and reap. */

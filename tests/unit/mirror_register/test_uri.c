@@ -70,7 +70,28 @@ static void what_is_right_is_accepted(void **state)
 	close(fd);
 	unlink(password);
 	accepted("file:/tmp/anywhere");
-	accepted("etcd://h1:2379,[::1]:2379,h3:2379?ca=/ca.pem&cert=/c.pem&key=/k.pem");
+}
+
+/* They are looked at before they are used. */
+static void files_of_tls_must_be_there(void **state)
+{
+	char pem[] = "/tmp/register-pem-XXXXXX", uri[256];
+	int fd = mkstemp(pem);
+
+	assert_true(fd >= 0);
+	refused("etcd://h:1?ca=/nowhere/ca", "s", "cannot open /nowhere/ca");
+	snprintf(uri, sizeof(uri), "etcd://h:1?ca=%s", pem);
+	refused(uri, "s", "has no CERTIFICATE in PEM");
+	assert_int_equal(write(fd, "a text\n-----BEGIN CERTIFICATE-----\n", 35), 35);
+	accepted(uri);
+	snprintf(uri, sizeof(uri), "etcd://h:1?cert=%s&key=%s", pem, pem);
+	refused(uri, "s", "has no PRIVATE KEY in PEM");
+	assert_int_equal(write(fd, "-----BEGIN EC PRIVATE KEY-----\n", 31), 31);
+	snprintf(uri, sizeof(uri), "etcd://h1:2379,[::1]:2379,h3:2379?ca=%s&cert=%s&key=%s", pem,
+		 pem, pem);
+	accepted(uri);
+	close(fd);
+	unlink(pem);
 }
 
 /* Any bytes: no crash, and no handle with an error. */
@@ -100,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_wrong_is_said),
 		cmocka_unit_test(what_is_right_is_accepted),
+		cmocka_unit_test(files_of_tls_must_be_there),
 		cmocka_unit_test(any_text_is_survived),
 	};
 
