@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/cursor.h"
+#include "rawrings.h"
 
 #define DESC_SIZE 21
 
@@ -24,6 +25,7 @@ int raw_dial_to(struct raw *r, const char *from, const char *addr, const char *p
 				  .sin_port = htons((uint16_t)atoi(port))};
 	int one = 1;
 
+	r->rings = NULL;
 	r->at = r->have = r->taken = 0;
 	r->n_regions = 0;
 	for (int i = 0; i < DDP_QN_COUNT; i++)
@@ -55,6 +57,8 @@ void raw_close(struct raw *r)
 
 int raw_send(struct raw *r, const void *bytes, size_t len)
 {
+	if (r->rings)
+		return rawrings_send(r, bytes, len);
 	while (len) {
 		ssize_t n = send(r->fd, bytes, len, MSG_NOSIGNAL);
 
@@ -71,6 +75,8 @@ int raw_recv(struct raw *r, void *bytes, size_t len, int timeout_ms)
 	struct pollfd p = {.fd = r->fd, .events = POLLIN};
 	ssize_t n;
 
+	if (r->rings)
+		return rawrings_recv(r, bytes, len, timeout_ms);
 	if (poll(&p, 1, timeout_ms) <= 0)
 		return -ETIMEDOUT;
 	n = recv(r->fd, bytes, len, 0);
@@ -322,13 +328,19 @@ int raw_control(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t l
 	return raw_segment(r, &hdr, bytes, len);
 }
 
+int raw_hello_with(struct raw *r, uint32_t rings)
+{
+	struct ext_hello hello = {
+		.major = EXT_HELLO_MAJOR, .max_ulpdu = MPA_ULPDU_MAX, .rings = rings};
+	uint8_t bytes[EXT_HELLO_MAX];
+	int len = ext_hello_encode(bytes, sizeof(bytes), &hello);
+
+	return len < 0 ? len : raw_control(r, RDMAP_EXT_REQ, bytes, (size_t)len);
+}
+
 int raw_hello(struct raw *r)
 {
-	struct ext_hello hello = {.major = EXT_HELLO_MAJOR, .max_ulpdu = MPA_ULPDU_MAX};
-	uint8_t bytes[EXT_HELLO_LEN];
-
-	ext_hello_encode(bytes, sizeof(bytes), &hello);
-	return raw_control(r, RDMAP_EXT_REQ, bytes, sizeof(bytes));
+	return raw_hello_with(r, 0);
 }
 
 int raw_message(struct raw *r, const void *bytes, size_t len)

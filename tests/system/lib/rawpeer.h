@@ -30,9 +30,12 @@ struct raw_region {
 	uint8_t usage;
 };
 
+struct rawrings;
+
 struct raw {
 	int fd;
-	bool crc; /* agreed */
+	struct rawrings *rings; /* NULL: bytes go over TCP; rawrings.h */
+	bool crc;               /* agreed */
 	struct mpa_start reply;
 	uint8_t pdata[MPA_PD_MAX]; /* of the reply, reply.pd_len bytes */
 	struct raw_region region[RAW_REGIONS_MAX];
@@ -82,6 +85,7 @@ int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t 
 /* A message on the control queue, and the HELLO, which is the first one of these. */
 int raw_control(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t len);
 int raw_hello(struct raw *r);
+int raw_hello_with(struct raw *r, uint32_t rings); /* version of those that it offers */
 int raw_message(struct raw *r, const void *bytes, size_t len);
 int raw_invalidate(struct raw *r, uint32_t stag); /* an empty message with invalidation */
 

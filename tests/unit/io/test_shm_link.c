@@ -53,6 +53,7 @@ static const struct link_ops below_ops = {.recv = below_recv, .close = below_clo
 static struct link below[2] = {{&below_ops}, {&below_ops}};
 static struct link *writer, *reader;
 static int writer_fd, reader_fd;
+static struct ring writers; /* what the writer writes, as a test that is to change it sees it */
 
 static struct link *end_new(unsigned i, const struct shm_memory *memory, int fd)
 {
@@ -95,6 +96,7 @@ static int start(void **state)
 	assert_int_equal(shm_memory_new(RING, &memory[0], &fd), 0);
 	assert_int_equal(shm_memory_take(fd, RING, &memory[1]), 0);
 	close(fd);
+	shm_memory_ring(&memory[0], 0, &writers);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sock),
 			 0);
 	writer = end_new(0, &memory[0], sock[0]);
@@ -292,6 +294,56 @@ static void wake_ups_do_not_fill_the_socket(void **state)
 	}
 }
 
+/* --- an other end that lies ----------------------------------------------------------------- */
+
+static void expect_broken_reader(void)
+{
+	assert_true(reader->ops->pending(reader, 1));
+	assert_int_equal(take(), -EPROTO);
+	atomic_store(&writers.shared->tail, 0); /* it stays so */
+	assert_true(reader->ops->pending(reader, 1));
+}
+
+static void an_impossible_position_is_an_error_and_no_bytes(void **state)
+{
+	const void *bytes;
+
+	atomic_store(&writers.shared->tail, RING + 1);
+	assert_int_equal(reader->ops->look(reader, &bytes), -EPROTO);
+	assert_int_equal(reader->ops->wait_begin(reader), -EAGAIN);
+	expect_broken_reader();
+}
+
+static void a_position_that_becomes_impossible_behind_bytes_is_an_error(void **state)
+{
+	const void *bytes;
+
+	put("bytes");
+	assert_int_equal(reader->ops->look(reader, &bytes), 5);
+	atomic_store(&writers.shared->tail, UINT64_MAX / 2);
+	reader->ops->consume(reader, 5);
+	expect_broken_reader();
+}
+
+static void a_position_that_goes_back_is_an_error(void **state)
+{
+	put("bytes");
+	assert_int_equal(take(), 5);
+	atomic_store(&writers.shared->tail, 4);
+	reader->ops->ready(reader, READY_READ);
+	expect_broken_reader();
+}
+
+static void an_impossible_position_of_the_reader_is_an_error_for_who_writes(void **state)
+{
+	struct iovec iov = {.iov_base = (char *)"x", .iov_len = 1};
+
+	fill_ring();
+	atomic_store(&writers.shared->head, RING + 1);
+	assert_int_equal(writer->ops->send(writer, &iov, 1), -EPROTO);
+	assert_true(writer->ops->pending(writer, 1));
+}
+
 static int open_source(void **state)
 {
 	return engine_add(&source, eventfd(0, EFD_CLOEXEC), false);
@@ -317,6 +369,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_wake_up_for_room_that_was_found_does_no_harm,
 						start, stop),
 		cmocka_unit_test_setup_teardown(wake_ups_do_not_fill_the_socket, start, stop),
+		cmocka_unit_test_setup_teardown(an_impossible_position_is_an_error_and_no_bytes,
+						start, stop),
+		cmocka_unit_test_setup_teardown(
+			a_position_that_becomes_impossible_behind_bytes_is_an_error, start, stop),
+		cmocka_unit_test_setup_teardown(a_position_that_goes_back_is_an_error, start, stop),
+		cmocka_unit_test_setup_teardown(
+			an_impossible_position_of_the_reader_is_an_error_for_who_writes, start,
+			stop),
 	};
 
 	return cmocka_run_group_tests(tests, open_source, NULL);
