@@ -52,10 +52,16 @@ void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_r
 		res->flags |= RPMIRROR_SOLO;
 }
 
+/* Where the mapping is the file, it gives back what the medium has: an older word than was flushed,
+ * which the next flush would send to the others. */
+static bool flush_may_go_on(const struct rpmirror *m)
+{
+	return m->primary.rec.config.local_error_continues && !m->direct;
+}
+
 int flush_verdict(const struct rpmirror *m, uint64_t seq)
 {
-	if (!m->failed_seq || seq < m->failed_seq ||
-	    (m->primary.rec.config.local_error_continues && flush_durable(m, seq)))
+	if (!m->failed_seq || seq < m->failed_seq || (flush_may_go_on(m) && flush_durable(m, seq)))
 		return 0;
 	return errmsg_fail(RPMIRROR_E_MEDIUM,
 			   "set %s: the copy on this host has failed; the others have the ranges: "

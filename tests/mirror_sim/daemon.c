@@ -285,6 +285,20 @@ static void daemon_place_intent(struct world *w, struct host *h, const struct ms
 		disk_place_intent(&h->disk, m->seq, slot, len);
 }
 
+/* A failure is final, and the primary hears of it by the end of the connection. */
+static bool daemon_write_back(struct world *w, struct host *h, uint32_t conn, uint32_t words)
+{
+	struct member_verdict v;
+
+	if (disk_write_back(&h->disk, medium_extent(&h->disk, words)))
+		return true;
+	member_fail(&h->member, &v);
+	sim_trace(w, "%u: its copy has failed", h->id);
+	daemon_on_closed(w, h, conn);
+	daemon_cut_one(w, conn);
+	return false;
+}
+
 static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, const struct msg *m)
 {
 	struct conn *c = &w->conns[conn];
@@ -301,13 +315,12 @@ static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, cons
 		if (torn && sim_chance(w, 300))
 			return false;
 		if (word_offset(i) < h->meta.super.size)
-			h->disk.cache[i] = m->words[i];
+			disk_store(&h->disk, i, m->words[i]);
 	}
 	if (torn)
 		return false;
-	if (w->mode != SIM_FLUSH_NOT_DURABLE)
-		disk_write_back(&h->disk, words_of_block(m->mask));
-	return true;
+	return w->mode == SIM_FLUSH_NOT_DURABLE ||
+	       daemon_write_back(w, h, conn, words_of_block(m->mask));
 }
 
 static bool daemon_differs(const struct host *h, const struct msg *m, uint32_t words)
@@ -318,7 +331,7 @@ static bool daemon_differs(const struct host *h, const struct msg *m, uint32_t w
 	return false;
 }
 
-static void daemon_on_piece(struct world *w, struct host *h, uint32_t conn, struct msg *m)
+static bool daemon_on_piece(struct world *w, struct host *h, uint32_t conn, struct msg *m)
 {
 	const struct resync_piece *p = &m->piece;
 
@@ -326,13 +339,12 @@ static void daemon_on_piece(struct world *w, struct host *h, uint32_t conn, stru
 		oracle_on_place(w, h, &w->conns[conn]);
 		for (unsigned i = 0; i < WORDS; i++)
 			if (m->mask >> i & 1 && word_offset(i) < h->meta.super.size)
-				h->disk.cache[i] = m->words[i];
-		if (w->mode != SIM_RESYNC_NOT_DURABLE)
-			disk_write_back(&h->disk, m->mask);
-		return;
+				disk_store(&h->disk, i, m->words[i]);
+		return w->mode == SIM_RESYNC_NOT_DURABLE || daemon_write_back(w, h, conn, m->mask);
 	}
 	/* A digest is of what is durable. */
-	disk_write_back(&h->disk, m->mask);
+	if (!daemon_write_back(w, h, conn, m->mask))
+		return false;
 	m->differing = 0;
 	for (unsigned b = 0; b < 64 && b * (uint64_t)MIRROR_BLOCK < p->len; b++) {
 		struct mirror_range block = {p->offset + b * (uint64_t)MIRROR_BLOCK, MIRROR_BLOCK};
@@ -340,6 +352,7 @@ static void daemon_on_piece(struct world *w, struct host *h, uint32_t conn, stru
 		if (daemon_differs(h, m, words_in(&block)))
 			m->differing |= p->op == RESYNC_OP_COMPARE ? 1 : 1ull << b & p->blocks;
 	}
+	return true;
 }
 
 static void daemon_on_control(struct world *w, struct host *h, struct msg *m)
@@ -390,7 +403,7 @@ void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m
 		answer = daemon_on_flush(w, h, conn, m);
 		break;
 	case MSG_PIECE:
-		daemon_on_piece(w, h, conn, m);
+		answer = daemon_on_piece(w, h, conn, m);
 		break;
 	default:
 		daemon_on_control(w, h, m);
@@ -425,6 +438,7 @@ static void lib_free(struct world *w, struct host *h, bool clean, bool abrupt)
 		abort();
 	*epoch = lib->p.rec.view.epoch;
 	h->lib = NULL;
+	medium_on_end(h, lib);
 	net_lib_gone(w, lib->uid, abrupt);
 	meta_fini(&lib->meta);
 	free(lib);

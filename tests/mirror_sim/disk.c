@@ -138,6 +138,7 @@ void disk_format(struct disk *d, uint64_t size)
 		memset(d->meta_medium + at, 0, end - at);
 	}
 	d->ring_used = 0;
+	d->failing = d->dropped = 0;
 	memset(d->cache, 0, sizeof(d->cache));
 	memset(d->medium, 0, sizeof(d->medium));
 	d->len = d->len_medium = size;
@@ -197,18 +198,43 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 	return 0;
 }
 
-void disk_write_back(struct disk *d, uint32_t words)
+void disk_store(struct disk *d, unsigned word, uint64_t value)
 {
-	for (unsigned i = 0; i < WORDS; i++)
-		if (words >> i & 1)
-			d->medium[i] = d->cache[i];
+	d->cache[word] = value;
+	if (d->dropped) /* all of its page is to be written again */
+		d->dropped &= ~words_of_block(1u << word);
 }
 
+bool disk_write_back(struct disk *d, uint32_t words)
+{
+	uint32_t failed = 0;
+
+	for (unsigned i = 0; i < WORDS; i++) {
+		if (!(words >> i & 1) || d->dropped >> i & 1 || d->medium[i] == d->cache[i])
+			continue;
+		if (d->failing >> i & 1)
+			failed |= 1u << i;
+		else
+			d->medium[i] = d->cache[i];
+	}
+	d->dropped |= failed;
+	return !failed;
+}
+
+/* It is written back, or read again where the kernel takes it for clean. */
 void disk_evict(struct world *w, struct disk *d)
 {
 	unsigned i = (unsigned)prng_below(&w->rng, w->words);
+	uint32_t bit = 1u << i, block = words_of_block(bit);
 
-	d->medium[i] = d->cache[i];
+	if (d->dropped & block) {
+		for (unsigned j = 0; j < WORDS; j++)
+			if (d->dropped & block & 1u << j)
+				d->cache[j] = d->medium[j];
+		d->dropped &= ~block;
+	} else if (!(d->failing & bit)) {
+		d->medium[i] = d->cache[i];
+	}
 }
 
 /* Without a superblock a copy is nobody's: that is another case. */
@@ -267,10 +293,11 @@ void disk_power_cut(struct world *w, struct disk *d)
 	d->meta_len = d->meta_len_medium;
 	d->len = d->len_medium;
 	for (unsigned i = 0; i < w->words; i++) {
-		if (sim_chance(w, 500))
+		if (sim_chance(w, 500) && !((d->dropped | d->failing) >> i & 1))
 			d->medium[i] = d->cache[i];
 		d->cache[i] = d->medium[i];
 	}
+	d->dropped = 0;
 	disk_zero(d->cache, d->len);
 	disk_zero(d->medium, d->len);
 	bool none = sim_chance(w, 300);

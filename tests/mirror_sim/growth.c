@@ -40,7 +40,8 @@ uint64_t growth_choose(struct world *w)
 	struct prng *rng = &w->growth_rng;
 	unsigned first = (unsigned)prng_between(rng, 1, USUAL_SIZE - 1), far = SIZES;
 
-	w->grows = prng_below(rng, 1000) < 300 || w->mode >= SIM_GROW_UNRESERVED;
+	w->grows = prng_below(rng, 1000) < 300 ||
+		   (w->mode >= SIM_GROW_UNRESERVED && w->mode <= SIM_GROW_TAIL_TRUSTED);
 	w->most_blocks =
 		prng_below(rng, 1000) < 60 ? far : (unsigned)prng_between(rng, first + 1, 6);
 	if (!w->grows)

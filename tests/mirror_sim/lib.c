@@ -30,6 +30,7 @@ static void lib_tick(struct world *w, struct event *e)
 		return;
 	primary_tick(&lib->p, host_ms(w, &w->host[e->host]));
 	flush_check_timeouts(w, lib);
+	medium_on_daemon(w, lib);
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (lib->peers[i].running)
 			sync_pump(w, lib, i);
@@ -345,8 +346,11 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 	struct peer *peer = &lib->peers[slot];
 
 	/* What was placed here and not flushed will be read. */
-	if (slot == lib->host && w->mode != SIM_OWN_COPY_NOT_DURABLE)
-		disk_write_back(&w->host[slot].disk, UINT32_MAX);
+	if (slot == lib->host && w->mode != SIM_OWN_COPY_NOT_DURABLE &&
+	    !disk_write_back(&w->host[slot].disk, UINT32_MAX)) {
+		medium_failed(w, lib, 1);
+		return;
+	}
 	memcpy(peer->ranges, m->ranges, m->count * sizeof(m->ranges[0]));
 	peer->range_count = ranges_clip(peer->ranges, m->count, lib->size);
 	if (lib->all_count + peer->range_count <= sizeof(lib->all) / sizeof(lib->all[0])) {

@@ -54,7 +54,7 @@ void direct_store(struct world *w, struct lib *lib, unsigned word, uint64_t valu
 		return;
 	}
 	if (!h->doomed)
-		h->disk.cache[word] = value;
+		disk_store(&h->disk, word, value);
 }
 
 /* What the next flush is to carry, beyond what the application asks for. */

@@ -23,7 +23,7 @@ static bool flush_activate(struct world *w, struct lib *lib, const struct mirror
 {
 	uint32_t victims[EXTENTS];
 
-	if (w->mode == SIM_HOT_LATE || w->direct)
+	if (w->mode == SIM_HOT_LATE || w->direct || lib->failed_seq)
 		return true;
 	for (unsigned tries = 0; tries < EXTENTS; tries++) {
 		if (lib_mark_hot(w, lib, ranges, n))
@@ -66,7 +66,10 @@ static void flush_written_back(struct world *w, struct event *e)
 
 		if (f->seq != e->arg)
 			continue;
-		disk_write_back(&w->host[e->host].disk, words_of_block(f->mask));
+		struct disk *d = &w->host[e->host].disk;
+
+		if (!disk_write_back(d, medium_extent(d, words_of_block(f->mask))))
+			medium_failed(w, lib, lib->flush.local + 1);
 		if (w->mode == SIM_HOT_LATE)
 			lib_mark_hot(w, lib, f->ranges, f->count);
 		flush_on_local(&lib->flush, f->seq, true);
@@ -146,7 +149,7 @@ void flush_try(struct world *w, struct lib *lib)
 	memcpy(f->words, w->direct ? h->disk.cache : lib->app, sizeof(f->words));
 	for (unsigned i = 0; i < WORDS; i++)
 		if (f->mask >> i & 1)
-			h->disk.cache[i] = f->words[i];
+			disk_store(&h->disk, i, f->words[i]);
 	w->count.flushes++;
 	sim_trace(w, "%u: flush %llu of words %#x to %#x", h->id, (unsigned long long)seq, f->mask,
 		  flush_members(&lib->flush));
@@ -202,7 +205,7 @@ static void flush_quiesced(struct world *w, struct lib *lib)
 	(void)w;
 	lib->quiescing = false;
 	n = meta_hot_list(&lib->meta, extents, EXTENTS);
-	bool clean = meta_hot_cool(&lib->meta, extents, n) == 0;
+	bool clean = !lib->failed_seq && meta_hot_cool(&lib->meta, extents, n) == 0;
 
 	primary_on_quiesced(&lib->p, clean);
 }
@@ -214,14 +217,16 @@ void flush_settle(struct world *w, struct lib *lib)
 	if (!lib->served)
 		return;
 	if (primary_may_ack(&lib->p) || w->mode == SIM_ACK_BEFORE_SHRINK) {
-		uint64_t acked = flush_acked(&lib->flush, flush_must_have(w, lib));
+		uint64_t acked =
+			medium_acked(w, lib, flush_acked(&lib->flush, flush_must_have(w, lib)));
 
 		for (unsigned i = 0; i < FLIGHTS; i++) {
 			struct flight *f = &lib->flights[i];
 
 			if (!f->seq || f->seq > acked)
 				continue;
-			oracle_on_ack(w, f);
+			if (medium_is_durable(w, lib, f->seq))
+				oracle_on_ack(w, f);
 			f->seq = 0;
 		}
 		flush_retire(&lib->flush, acked);

@@ -56,7 +56,12 @@
 	X(GROW_EARLY, "grow-early") /* a copy takes the size before the register has it */ \
 	X(GROW_IGNORED, "grow-ignored") /* a copy is mapped with less than the register's size */ \
 	X(GROW_SMALLER, "grow-smaller") /* a primary uses copies that are smaller */ \
-	X(GROW_TAIL_TRUSTED, "grow-tail-trusted") /* and larger ones whose content is in doubt */
+	X(GROW_TAIL_TRUSTED, "grow-tail-trusted") /* and larger ones whose content is in doubt */ \
+	/* the primary's medium fails */ \
+	X(LOCAL_FAILURE_IGNORED, "local-failure-ignored") /* a write-back that failed is taken for one */ \
+	X(FAILED_COUNTS, "failed-counts") /* flushes are acknowledged with the failed copy in S */ \
+	X(FAILED_SOURCE, "failed-source") /* it makes others equal */ \
+	X(FAILED_DIRECT, "failed-direct") /* with -d: others have what was stored to it: success */
 /* clang-format on */
 
 enum sim_mode {

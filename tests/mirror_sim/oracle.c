@@ -141,7 +141,8 @@ static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 
 	/* The daemon does not know yet what a process that has just ended left behind. */
 	if ((!h->lib && h->meta.super.holder.pid) || !h->daemon_uid || peer->whole ||
-	    h->meta.damage || h->meta.super.flags & (META_UNCERTAIN | META_UNKNOWN | META_EMPTY) ||
+	    h->meta.damage ||
+	    h->meta.super.flags & (META_UNCERTAIN | META_UNKNOWN | META_EMPTY | META_FAILED) ||
 	    flush_members(&lib->flush) & MIRROR_BIT(slot) ||
 	    !meta_bitmap_is_usable(&lib->meta, (uint8_t)slot, h->meta.super.epoch))
 		return;
@@ -178,6 +179,9 @@ void oracle_step(struct world *w)
 
 		if (!lib || !lib->served || lib->ended || w->host[i].doomed ||
 		    !mirror_epoch_is_equal(lib->p.rec.view.epoch, w->reg.rec.view.epoch))
+			continue;
+		/* It makes nobody equal, and its file loses what could not be written. */
+		if (lib->failed_seq && lib->p.rec.view.insync != MIRROR_BIT(i))
 			continue;
 		w->count.step_checks++;
 		for (unsigned slot = 0; slot < w->hosts; slot++)

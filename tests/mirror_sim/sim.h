@@ -56,7 +56,9 @@ struct event {
 
 struct disk {
 	uint64_t cache[WORDS], medium[WORDS]; /* behind the file's end: zeros */
-	uint64_t len, len_medium;             /* of the data file */
+	uint32_t failing;                     /* words that are not written back; */
+	uint32_t dropped;         /* that were not, and that the kernel takes for clean */
+	uint64_t len, len_medium; /* of the data file */
 	uint8_t *meta, *meta_medium;
 	uint64_t meta_len, meta_len_medium;
 	uint64_t
@@ -181,6 +183,8 @@ struct lib {
 	uint32_t cooling, cooling_extent, mirroring;
 	uint64_t cooling_seq;
 	bool is_ending;
+	uint64_t failed_seq; /* local write-backs have failed from this flush on, perhaps */
+	bool says_failed;    /* to its daemon, as soon as that runs */
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 	struct mirror_range held_ranges[BLOCKS];
 	uint32_t held_count;
@@ -207,12 +211,14 @@ struct host {
 	struct sim_order *order; /* to grow, that its daemon carries out */
 	uint64_t capacity;       /* of its disk */
 	bool split;              /* its daemon has said so */
+	uint32_t medium_uid;     /* of its medium's present condition */
 };
 
 struct counters {
 	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
 		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, doomed,
-		step_checks, rots, replaced, forces, discards, grows, refused, taken;
+		step_checks, rots, replaced, forces, discards, grows, refused, taken, media,
+		local_failures, lost;
 };
 
 enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN, PLAN_FENCE };
@@ -234,6 +240,8 @@ struct world {
 	bool grows;     /* the set does, up to so many used blocks; by chances of its own */
 	unsigned most_blocks;
 	struct prng growth_rng;
+	bool media_fail; /* those of primaries do; likewise */
+	struct prng medium_rng;
 	enum plan_kind plan;
 	unsigned plan_step, plan_host;
 	bool healing, restored;
@@ -283,7 +291,9 @@ void disk_extend(struct disk *d, uint64_t keep, uint64_t size);
 void disk_settle(struct disk *d, uint64_t keep);
 void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_t len);
 int disk_persist_meta(void *host, uint64_t offset, uint64_t len);
-void disk_write_back(struct disk *d, uint32_t words);
+/* False: some could not be written. */
+bool disk_write_back(struct disk *d, uint32_t words);
+void disk_store(struct disk *d, unsigned word, uint64_t value);
 void disk_power_cut(struct world *w, struct disk *d);
 void disk_rot(struct world *w, struct disk *d, bool hot_only);
 void disk_evict(struct world *w, struct disk *d);
@@ -373,6 +383,21 @@ void growth_before_restore(struct world *w, struct host *h);
 void growth_operate(struct world *w);
 bool growth_is_well(const struct world *w);
 
+/* medium.c */
+void medium_choose(struct world *w);
+void medium_trouble(struct world *w, struct event *e);
+uint32_t medium_extent(const struct disk *d, uint32_t words);
+void medium_failed(struct world *w, struct lib *lib, uint64_t first);
+void medium_on_daemon(struct world *w, struct lib *lib);
+void medium_on_end(struct host *h, const struct lib *lib);
+uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t acked);
+bool medium_is_durable(const struct world *w, const struct lib *lib, uint64_t seq);
+bool medium_has_failed(const struct host *h);
+/* Copies of S have failed, nobody serves, and what others have is nothing. */
+bool medium_is_all_lost(struct world *w);
+/* In peace: what an operator does about copies that have failed. */
+void medium_operate(struct world *w);
+
 /* oracle.c */
 uint64_t value_make(unsigned word, uint64_t epoch, uint64_t seq);
 void oracle_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -413,6 +438,9 @@ void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);
 /* Its host loses power within so many microseconds, for a while. */
 void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_t for_us);
+/* `rpmirror member replace`: an empty copy takes its place. `rpmirror promote --force`. */
+void world_replace(struct world *w, struct host *h);
+void world_force_now(struct world *w, struct host *h);
 /* The operator's tool: a swap of its own. */
 bool world_configure(struct world *w, const struct mirror_config *config);
 bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore);

@@ -155,7 +155,7 @@ static void world_rot(struct world *w, struct host *h)
 }
 
 /* Its copy is lost for good; an empty one takes its place: `rpmirror member replace`. */
-static void world_replace(struct world *w, struct host *h)
+void world_replace(struct world *w, struct host *h)
 {
 	struct mirror_config next = w->reg.rec.config;
 
@@ -172,7 +172,7 @@ static void world_replace(struct world *w, struct host *h)
 	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
 }
 
-static void world_force_now(struct world *w, struct host *h)
+void world_force_now(struct world *w, struct host *h)
 {
 	sim_trace(w, "%u: promoted by force", h->id);
 	w->forced = true;
@@ -299,8 +299,9 @@ static void world_operate(struct world *w, struct event *e)
 	for (unsigned i = 0; i < w->hosts; i++) {
 		struct host *h = &w->host[i];
 
-		if (h->daemon_uid && rec->view.insync & MIRROR_BIT(i) && !h->lib &&
-		    member_copy(&h->member, true) == MIRROR_COPY_SYNCING)
+		if (h->daemon_uid && rec->view.insync & MIRROR_BIT(i) &&
+		    ((!h->lib && member_copy(&h->member, true) == MIRROR_COPY_SYNCING) ||
+		     medium_has_failed(h)))
 			useless |= MIRROR_BIT(i);
 	}
 	if (useless && !view_may_shrink(rec, useless, NULL) && next.min_copies > 1) {
@@ -312,6 +313,7 @@ static void world_operate(struct world *w, struct event *e)
 		    w->host[i].meta.super.member_id != w->reg.rec.config.members[i].id)
 			world_replace(w, &w->host[i]);
 	growth_operate(w);
+	medium_operate(w);
 	if (world_is_all_discarded(w))
 		world_force_now(w, &w->host[__builtin_ctz(rec->view.insync)]);
 	sched_add(w, 5000 * MS, world_operate, 0, 0, 0, NULL);
@@ -327,6 +329,7 @@ static void world_heal(struct world *w)
 	for (unsigned i = 0; i < w->hosts; i++) {
 		w->host[i].persists_left = -1;
 		w->host[i].doomed = 0;
+		w->host[i].disk.failing = 0;
 		if (!w->host[i].powered)
 			host_power_on(w, &w->host[i]);
 		daemon_start(w, &w->host[i]);
@@ -379,6 +382,8 @@ static void world_become_well(struct world *w)
 		oracle_at_end(w);
 		return;
 	}
+	if (medium_is_all_lost(w))
+		return;
 	w->count.unhealed++;
 	oracle_fail(w, "it does not become well: register phase %d primary %u S %#x, %s", v->phase,
 		    v->primary, v->insync,
@@ -466,6 +471,7 @@ static void world_reset(struct world *w, uint64_t seed, enum sim_mode mode)
 	w->seed = seed;
 	w->rng.state = seed * 0x2545f4914f6cdd1dull;
 	w->growth_rng.state = seed * 0x9e3779b97f4a7c15ull;
+	w->medium_rng.state = seed * 0xd1342543de82ef95ull;
 	w->mode = mode;
 	w->now = w->order = w->steps = 0;
 	w->conn_count = w->uids = 0;
@@ -485,6 +491,9 @@ bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore)
 	sched_add(w, sim_between(w, 50 * MS, 1500 * MS), world_trouble, 0, 0, 0, NULL);
 	if (w->grows)
 		sched_add(w, 20 * MS, growth_orders, 0, 0, 0, NULL);
+	medium_choose(w);
+	if (w->media_fail)
+		sched_add(w, 300 * MS, medium_trouble, 0, 0, 0, NULL);
 	world_run_until(w, w->trouble_until, false);
 	if (!w->violated)
 		world_run_peace(w);

@@ -156,10 +156,32 @@ static void primary_settle_blocked(struct primary *p)
 		LOG_NOTICE("mirror set '%s': goes on", p->rec.config.set);
 }
 
+/* The own copy has failed, and a member of S lacks what is not acknowledged: this primary neither
+ * makes it equal nor may go on without it. */
+static bool primary_cannot_ack(const struct primary *p)
+{
+	mirror_mask others = primary_lost(p) & (mirror_mask)~MIRROR_BIT(p->slot);
+
+	return !primary_is_source(p) && others && !view_may_shrink(&p->rec, primary_lost(p), NULL);
+}
+
+/* For good: another host has to serve. */
+static void primary_give_up(struct primary *p)
+{
+	if (p->state == PRIMARY_QUIESCING)
+		primary_set_state(p, PRIMARY_STOPPING, "nothing more is acknowledged");
+	else
+		primary_fail(p, -EIO,
+			     "the own copy has failed, and another one is lost that is needed: "
+			     "map the set where a copy is good");
+}
+
 void primary_settle(struct primary *p)
 {
 	if (primary_is_recovering(p) || primary_is_serving(p))
 		primary_members_tick(p);
+	if (primary_is_serving(p) && primary_cannot_ack(p))
+		primary_give_up(p);
 	if (p->state == PRIMARY_RECOVERING) {
 		primary_members_equalise(p);
 		if (p->demoting)

@@ -37,11 +37,13 @@ static inline bool primary_is_source(const struct primary *p)
 	return !p->local_failed || p->rec.view.insync == MIRROR_BIT(p->slot);
 }
 
-/* May members join? Also at the end, if the last flushes wait for more copies. */
+/* May members join? Also at the end, if the last flushes wait for more copies, or for a good one.
+ */
 static inline bool primary_admits(const struct primary *p)
 {
-	return primary_is_source(p) && (p->state == PRIMARY_SERVING ||
-					(p->state == PRIMARY_QUIESCING && !primary_may_ack(p)));
+	return primary_is_source(p) &&
+	       (p->state == PRIMARY_SERVING ||
+		(p->state == PRIMARY_QUIESCING && (!primary_may_ack(p) || p->local_failed)));
 }
 
 static inline bool primary_is_recovering(const struct primary *p)

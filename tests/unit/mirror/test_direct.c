@@ -485,6 +485,28 @@ static void test_what_a_resync_carried_is_flushed_to_everybody(void **state)
 	assert_int_equal(copy_word(1, MIRROR_EXTENT + 8), 2);
 }
 
+static int setup_going_on(void **state)
+{
+	setup(state);
+	standin_set_local_error_continues(s);
+	return 0;
+}
+
+/* The mapping gives back what the medium has, which may be older than what was flushed. */
+static void test_no_flush_succeeds_when_the_own_copy_has_failed(void **state)
+{
+	map_direct(0);
+	store(0, 1);
+	assert_int_equal(flush(0, 8), 0);
+	pthread_mutex_lock(&m->lock);
+	set_local_failed(m, m->flush.begun + 1, -EIO);
+	pthread_mutex_unlock(&m->lock);
+	store(8, 2);
+	assert_int_equal(flush(0, 16), RPMIRROR_E_MEDIUM);
+	await_insync(6);
+	assert_int_equal(copy_word(1, 0), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +523,8 @@ int main(void)
 		DIRECT(test_a_jump_into_the_mapping_is_no_store),
 #endif
 		DIRECT(test_what_a_resync_carried_is_flushed_to_everybody),
+		cmocka_unit_test_setup_teardown(test_no_flush_succeeds_when_the_own_copy_has_failed,
+						setup_going_on, teardown),
 		DIRECT(test_a_fenced_primary_faults),
 		DIRECT(test_a_fenced_primary_stores_to_no_file),
 		cmocka_unit_test_setup_teardown(test_a_lease_that_returns_opens_what_was_open,

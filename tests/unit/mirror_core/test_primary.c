@@ -845,13 +845,75 @@ static void a_failed_copy_makes_no_other_one_equal(void **state)
 	assert_int_equal(reg.view.insync, 2);
 	skip_all();
 	primary_on_joining(&p, 2);
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
+	assert_int_equal(p.state, PRIMARY_SERVING);
 	primary_on_lost(&p, 1); /* nor is it in its place */
 	skip_all();
 	primary_tick(&p, p.now + 100000);
 	assert_nothing();
-	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
-	assert_int_equal(p.members[1].state, PRIMARY_MEMBER_AWAY);
-	assert_int_equal(primary_must_have(&p), 2);
+	assert_int_equal(p.state, PRIMARY_FAILED);
+	assert_int_equal(p.error, -EIO);
+}
+
+/* It would wait for ever. */
+static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void **state)
+{
+	(void)state;
+	serve(2, 2);
+	primary_on_local_failed(&p);
+	skip_all();
+	assert_int_equal(p.state, PRIMARY_SERVING); /* min_copies may be made smaller */
+	assert_true(p.blocked);
+	primary_on_lost(&p, 1);
+	assert_int_equal(p.state, PRIMARY_FAILED);
+	assert_int_equal(p.error, -EIO);
+	/* What can be excluded is. */
+	serve(3, 1);
+	primary_on_local_failed(&p);
+	primary_on_lost(&p, 1);
+	swap_done();
+	if (reg.view.insync != 4)
+		swap_done();
+	assert_int_equal(reg.view.insync, 4);
+	assert_int_equal(p.state, PRIMARY_SERVING);
+	/* In the end there is nothing to wait for. */
+	serve(2, 2);
+	primary_demote(&p);
+	skip_all();
+	primary_on_local_failed(&p);
+	assert_int_equal(p.state, PRIMARY_QUIESCING);
+	primary_on_lost(&p, 1);
+	assert_int_equal(p.state, PRIMARY_STOPPING);
+	swap_done();
+	assert_int_equal(p.state, PRIMARY_DEMOTED);
+	assert_false(reg.view.clean);
+	assert_int_equal(reg.view.insync, 3);
+}
+
+/* Its last flushes wait for a copy that has not failed. */
+static void the_last_copy_that_failed_makes_others_equal_also_at_the_end(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_STALE};
+
+	(void)state;
+	serve(2, 1);
+	primary_on_lost(&p, 1);
+	swap_done();
+	primary_on_local_failed(&p);
+	primary_demote(&p);
+	do {
+		skip_all();
+		assert_true(primary_next_deadline(&p) != UINT64_MAX);
+		primary_tick(&p, primary_next_deadline(&p));
+	} while (p.members[1].state != PRIMARY_MEMBER_FENCING);
+	skip_all();
+	primary_on_promised(&p, 1, &report);
+	skip_all();
+	primary_on_joining(&p, 1);
+	primary_on_joined(&p, 1);
+	swap_done();
+	swap_done();
+	assert_int_equal(reg.view.insync, 2);
 }
 
 /* Nobody else has acknowledged anything. */
@@ -1072,7 +1134,9 @@ int main(void)
 			a_larger_copy_outside_of_s_that_is_in_doubt_waits_for_the_next_mapping),
 		cmocka_unit_test(the_own_copy_leaves_s_when_it_fails),
 		cmocka_unit_test(a_failed_copy_makes_no_other_one_equal),
+		cmocka_unit_test(a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed),
 		cmocka_unit_test(the_last_copy_makes_others_equal_though_it_failed),
+		cmocka_unit_test(the_last_copy_that_failed_makes_others_equal_also_at_the_end),
 		cmocka_unit_test(a_member_that_cannot_be_made_equal_does_not_hold_a_promotion_up),
 		cmocka_unit_test(the_configuration_changes_under_it),
 		cmocka_unit_test(a_register_that_was_restored_and_configured_is_split),
