@@ -144,17 +144,12 @@ static json_t *status_member(const struct set *s, uint8_t slot, const struct pri
 /* HOST:PORT of each member of the store, as the configuration has them; none of a file. */
 static json_t *status_endpoints(const char *uri)
 {
-	static const char etcd[] = "etcd://";
+	const char *at = uri, *address;
 	json_t *out = json_array();
-	bool is_last = strncmp(uri, etcd, sizeof(etcd) - 1) != 0;
+	size_t len;
 
-	for (const char *at = uri + sizeof(etcd) - 1; !is_last;) {
-		size_t len = strcspn(at, ",?");
-
-		json_array_append_new(out, json_stringn(at, len));
-		is_last = at[len] != ',';
-		at += len + 1;
-	}
+	while ((address = register_next_address(uri, &at, &len)))
+		json_array_append_new(out, json_stringn(address, len));
 	return out;
 }
 

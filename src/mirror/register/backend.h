@@ -64,9 +64,9 @@ struct mirror_register {
 	struct backend_value expect[BACKEND_KEYS], put[BACKEND_KEYS];
 };
 
-/* `rest`: the uri behind its scheme. The handle is zeroed but for ops. */
+/* `rest`: the uri behind its scheme; `uri`: all of it. The handle is zeroed but for ops. */
 int file_register_open(const char *rest, struct mirror_register **r, struct error *err);
-int etcd_register_open(const char *rest, const char *set, struct mirror_register **r,
+int etcd_register_open(const char *uri, const char *set, struct mirror_register **r,
 		       struct error *err);
 
 #endif

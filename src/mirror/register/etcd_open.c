@@ -9,23 +9,34 @@
 
 #include "mirror/register/etcd.h"
 
-static int etcd_open_endpoints(struct etcd_register *e, char *hosts, struct error *err)
+static int etcd_open_endpoint(struct etcd_register *e, const char *host, size_t len,
+			      struct error *err)
 {
-	char *save, *host;
+	char *endpoint = e->endpoint[e->endpoints];
 
-	for (host = strtok_r(hosts, ",", &save); host; host = strtok_r(NULL, ",", &save)) {
-		if (e->endpoints == ETCD_ENDPOINTS)
-			return error_set(err, ERROR_ARGUMENT, EINVAL,
-					 "a register has at most %d addresses", ETCD_ENDPOINTS);
-		if (!strchr(host, ':') || strpbrk(host, "/@ #"))
-			return error_set(err, ERROR_ARGUMENT, EINVAL,
-					 "'%.200s' is no address of etcd: HOST:PORT", host);
-		snprintf(e->endpoint[e->endpoints++], ETCD_TEXT, "%s", host);
-	}
-	if (!e->endpoints)
+	if (e->endpoints == ETCD_ENDPOINTS)
+		return error_set(err, ERROR_ARGUMENT, EINVAL, "a register has at most %d addresses",
+				 ETCD_ENDPOINTS);
+	snprintf(endpoint, ETCD_TEXT, "%.*s", (int)len, host);
+	if (!strchr(endpoint, ':') || strpbrk(endpoint, "/@ #"))
 		return error_set(err, ERROR_ARGUMENT, EINVAL,
-				 "the register's uri names no host: etcd://HOST:PORT,...");
+				 "'%.200s' is no address of etcd: HOST:PORT", endpoint);
+	e->endpoints++;
 	return 0;
+}
+
+static int etcd_open_endpoints(struct etcd_register *e, const char *uri, struct error *err)
+{
+	const char *at = uri, *host;
+	size_t len;
+	int rc = 0;
+
+	while (!rc && (host = register_next_address(uri, &at, &len)))
+		rc = etcd_open_endpoint(e, host, len, err);
+	if (!rc && !e->endpoints)
+		rc = error_set(err, ERROR_ARGUMENT, EINVAL,
+			       "the register's uri names no host: etcd://HOST:PORT,...");
+	return rc;
 }
 
 int etcd_read_password(struct etcd_register *e, struct error *err)
@@ -153,20 +164,18 @@ static void etcd_open_library(void)
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-static int etcd_open_parts(struct etcd_register *e, const char *rest, const char *set,
+static int etcd_open_parts(struct etcd_register *e, const char *uri, const char *set,
 			   struct error *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char text[ETCD_TEXT], *query;
 	int rc;
 
-	snprintf(text, sizeof(text), "%s", rest);
+	snprintf(text, sizeof(text), "%s", uri);
 	query = strchr(text, '?');
-	if (query)
-		*query++ = '\0';
-	rc = etcd_open_endpoints(e, text, err);
+	rc = etcd_open_endpoints(e, uri, err);
 	if (!rc && query)
-		rc = etcd_open_options(e, query, err);
+		rc = etcd_open_options(e, query + 1, err);
 	if (!rc)
 		rc = etcd_check_files(e, err);
 	if (rc)
@@ -179,7 +188,7 @@ static int etcd_open_parts(struct etcd_register *e, const char *rest, const char
 	return 0;
 }
 
-int etcd_register_open(const char *rest, const char *set, struct mirror_register **r,
+int etcd_register_open(const char *uri, const char *set, struct mirror_register **r,
 		       struct error *err)
 {
 	struct etcd_register *e = calloc(1, sizeof(*e));
@@ -188,7 +197,7 @@ int etcd_register_open(const char *rest, const char *set, struct mirror_register
 	if (!e)
 		return error_set(err, ERROR_LOCAL, ENOMEM, "out of memory for a register");
 	e->base.ops = &etcd_ops;
-	rc = etcd_open_parts(e, rest, set, err);
+	rc = etcd_open_parts(e, uri, set, err);
 	if (rc)
 		e->base.ops->close(&e->base);
 	else

@@ -11,6 +11,23 @@
 
 #define REGISTER_PEEK_MS 500
 
+#define REGISTER_ETCD "etcd://"
+
+const char *register_next_address(const char *uri, const char **at, size_t *len)
+{
+	const char *found;
+
+	if (strncmp(uri, REGISTER_ETCD, strlen(REGISTER_ETCD)) != 0)
+		return NULL;
+	if (*at == uri)
+		*at += strlen(REGISTER_ETCD);
+	*at += strspn(*at, ",");
+	found = *at;
+	*len = strcspn(found, ",?");
+	*at += *len;
+	return *len ? found : NULL;
+}
+
 int register_open(const char *uri, const char *set, unsigned limit_ms, struct mirror_register **r,
 		  struct error *err)
 {
@@ -24,8 +41,8 @@ int register_open(const char *uri, const char *set, unsigned limit_ms, struct mi
 		return error_set(err, ERROR_ARGUMENT, EINVAL, "the register's uri is too long");
 	if (!strncmp(uri, "file:", 5))
 		rc = file_register_open(uri + 5, r, err);
-	else if (!strncmp(uri, "etcd://", 7))
-		rc = etcd_register_open(uri + 7, set, r, err);
+	else if (!strncmp(uri, REGISTER_ETCD, strlen(REGISTER_ETCD)))
+		rc = etcd_register_open(uri, set, r, err);
 	else
 		return error_set(err, ERROR_ARGUMENT, EINVAL,
 				 "'%s' is no register: it is file:PATH or etcd://HOST:PORT,...",

@@ -20,6 +20,7 @@
 #define MIRROR_REGISTER_REGISTER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -58,6 +59,10 @@ struct register_health {
 	char kind[8]; /* "file", "etcd" */
 	unsigned members, healthy;
 };
+
+/* HOST:PORT of each member of the store, as a uri has them: the next one after *at, which begins at
+ * the uri. NULL: there is none (more), as in a file. */
+const char *register_next_address(const char *uri, const char **at, size_t *len);
 
 /* uri as above; set: its name; limit_ms: of each call, over all of the store's members together.
  * Nothing is sent yet. 0, or an error kind: the uri cannot be understood, a file cannot be read. */

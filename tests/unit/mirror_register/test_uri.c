@@ -72,6 +72,26 @@ static void what_is_right_is_accepted(void **state)
 	accepted("file:/tmp/anywhere");
 }
 
+static void addresses(const char *uri, const char *wanted)
+{
+	const char *at = uri, *address;
+	char found[64] = "";
+	size_t len;
+
+	while ((address = register_next_address(uri, &at, &len)))
+		snprintf(found + strlen(found), sizeof(found) - strlen(found), "%.*s ", (int)len,
+			 address);
+	assert_string_equal(found, wanted);
+}
+
+static void a_uri_has_the_addresses_of_its_members(void **state)
+{
+	addresses("etcd://h:1", "h:1 ");
+	addresses("etcd://h1:2379,,[::1]:2379,?ca=a,b", "h1:2379 [::1]:2379 ");
+	addresses("etcd://?user=u", "");
+	addresses("file:/a,b", "");
+}
+
 /* They are looked at before they are used. */
 static void files_of_tls_must_be_there(void **state)
 {
@@ -121,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_wrong_is_said),
 		cmocka_unit_test(what_is_right_is_accepted),
+		cmocka_unit_test(a_uri_has_the_addresses_of_its_members),
 		cmocka_unit_test(files_of_tls_must_be_there),
 		cmocka_unit_test(any_text_is_survived),
 	};
