@@ -34,6 +34,14 @@ void app_check(const char *wanted, const char *line)
 		fail_msg("%s instead of %s", line ? line : "nothing", wanted);
 }
 
+void apps_end(struct hosts *h, struct proc *apps, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (apps[i].pid)
+			proc_kill(&apps[i]);
+	hosts_stop(h);
+}
+
 uint64_t host_read_word(const struct hosts *h, unsigned host, uint64_t offset)
 {
 	uint64_t word = 0;

@@ -15,6 +15,9 @@ void app_check(const char *wanted, const char *line);
 
 #define app_expect(app, wanted, ...) app_check(wanted, proc_ask(app, __VA_ARGS__))
 
+/* The end of a case: kill what lives of so many, and of the hosts. */
+void apps_end(struct hosts *h, struct proc *apps, unsigned count);
+
 /* All its threads are stopped (MIRROR_STOP_AT of core/killpoint.h, or SIGSTOP). */
 void process_wait_stopped(pid_t pid);
 

@@ -256,9 +256,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	if (app.pid)
-		proc_kill(&app);
-	hosts_stop(&hosts);
+	apps_end(&hosts, &app, 1);
 	umount2(register_folder, MNT_DETACH);
 	rmdir(register_folder);
 	return 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hosts.h"
+#include "apps.h"
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
 
@@ -15,40 +15,7 @@
 static struct hosts hosts;
 static struct proc apps[3];
 
-static void app_start_with(unsigned host, const char *setting)
-{
-	const char *argv[] = {SYSTEM_MIRROR_APP, NULL};
-	char socket[400];
-	const char *envs[] = {socket, setting, NULL};
-
-	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", hosts.hosts[host].socket);
-	assert_int_equal(proc_start(&apps[host], argv, envs), 0);
-}
-
-static void app_start(unsigned host)
-{
-	app_start_with(host, NULL);
-}
-
-#define ask(host, answer, ...)                                                                     \
-	do {                                                                                       \
-		const char *got_ = proc_ask(&apps[host], __VA_ARGS__);                             \
-		if (!got_ || strncmp(got_, answer, strlen(answer)))                                \
-			fail_msg("%s instead of %s", got_ ? got_ : "nothing", answer);             \
-	} while (0)
-
-/* What the host's file holds, without the library. */
-static uint64_t read_word(unsigned host, uint64_t offset)
-{
-	uint64_t word = 0;
-	FILE *file = fopen(hosts.hosts[host].data, "re");
-
-	assert_non_null(file);
-	assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
-	assert_int_equal(fread(&word, sizeof(word), 1, file), 1);
-	fclose(file);
-	return word;
-}
+#define ask(host, wanted, ...) app_expect(&apps[host], wanted, __VA_ARGS__)
 
 static int setup(void **state)
 {
@@ -86,32 +53,28 @@ static int setup_secret(void **state)
 
 static int teardown(void **state)
 {
-	for (unsigned i = 0; i < 3; i++)
-		if (apps[i].pid)
-			proc_kill(&apps[i]);
-	memset(apps, 0, sizeof(apps));
-	hosts_stop(&hosts);
+	apps_end(&hosts, apps, ARRAY_LEN(apps));
 	return 0;
 }
 
 static void test_the_role_moves_from_host_to_host(void **state)
 {
 	for (unsigned host = 0; host < 3; host++) {
-		app_start(host);
+		app_start(&apps[host], &hosts, host, NULL);
 		ask(host, "ok", "map");
 		if (host) /* what the former primary has flushed */
 			assert_int_equal(atoi(proc_ask(&apps[host], "get 4096")), 100 + host - 1);
 		ask(host, "durable 7 flags 0", "put 4096 %u", 100 + host);
 		for (unsigned i = 0; i < 3; i++)
-			assert_int_equal(read_word(i, 4096), 100 + host);
+			assert_int_equal(host_read_word(&hosts, i, 4096), 100 + host);
 		ask(host, "ok", "unmap");
 	}
 }
 
 static void test_one_process_at_a_time(void **state)
 {
-	app_start(0);
-	app_start(1);
+	app_start(&apps[0], &hosts, 0, NULL);
+	app_start(&apps[1], &hosts, 1, NULL);
 	ask(0, "ok", "map");
 	ask(0, "durable 7", "put 0 1");
 	ask(1, "Another process maps the set", "map");
@@ -131,8 +94,8 @@ static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void
 		hosts.hosts[1].socket, NULL};
 	struct proc tool;
 
-	app_start(0);
-	app_start(1);
+	app_start(&apps[0], &hosts, 0, NULL);
+	app_start(&apps[1], &hosts, 1, NULL);
 	ask(0, "ok", "map-direct");
 	ask(0, "durable 7", "put 0 1");
 	ask(0, "ok", "touch 0");
@@ -142,22 +105,22 @@ static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void
 	assert_int_equal(proc_finish(&tool), 0);
 	ask(1, "ok", "map");
 	ask(1, "durable 7 flags 0", "put 0 2");
-	assert_int_equal(read_word(0, 0), 2);
+	assert_int_equal(host_read_word(&hosts, 0, 0), 2);
 	ask(0, "This mapping is the primary no more: set orders: this host was demoted", "put 0 3");
 	ask(0, "This mapping is the primary no more: set orders: this host was demoted", "touch 0");
-	assert_int_equal(read_word(0, 0), 2);
+	assert_int_equal(host_read_word(&hosts, 0, 0), 2);
 	ask(0, "ok", "unmap");
 	ask(1, "durable 7 flags 0", "put 0 4");
 }
 
 static void test_a_member_whose_daemon_is_killed_is_excluded(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	ask(0, "durable 7", "put 8 1");
 	host_kill(&hosts, 2);
 	ask(0, "durable 3 flags 1", "put 8 2");
-	assert_int_equal(read_word(1, 8), 2);
+	assert_int_equal(host_read_word(&hosts, 1, 8), 2);
 	host_kill(&hosts, 1);
 	ask(0, "durable 1 flags 3", "put 8 3");
 }
@@ -166,7 +129,7 @@ static void test_the_lease_is_renewed(void **state)
 {
 	const char *answer = "";
 
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	for (int waited = 0; waited < PATIENCE_MS && strcmp(answer, "ok"); waited += 10) {
 		answer = proc_ask(&apps[0], "confirm");
@@ -192,7 +155,7 @@ static void wait_for(unsigned host, const char *question, const char *wanted)
 
 static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	ask(0, "durable 7 flags 0", "put 8 1");
 	host_kill(&hosts, 0);
@@ -209,19 +172,19 @@ static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
 /* What was acknowledged is there, wherever it goes on; what was not flushed is nowhere. */
 static void test_after_a_crash_another_process_goes_on(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	for (unsigned i = 0; i < 20; i++)
 		ask(0, "durable 7", "put %u %u", 8 * i, i + 1);
 	ask(0, "ok", "store 0 99");
 	proc_kill(&apps[0]);
-	app_start(0); /* on the same host */
+	app_start(&apps[0], &hosts, 0, NULL); /* on the same host */
 	wait_for(0, "map-wait", "ok");
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(atoi(proc_ask(&apps[0], "get %u", 8 * i)), i + 1);
 	ask(0, "durable 7 flags 0", "put 160 1000");
 	proc_kill(&apps[0]);
-	app_start(1); /* and on another one */
+	app_start(&apps[1], &hosts, 1, NULL); /* and on another one */
 	wait_for(1, "map-wait", "ok");
 	for (unsigned i = 0; i < 20; i++)
 		assert_int_equal(atoi(proc_ask(&apps[1], "get %u", 8 * i)), i + 1);
@@ -229,12 +192,12 @@ static void test_after_a_crash_another_process_goes_on(void **state)
 	ask(1, "durable 7 flags 0", "put 160 1001");
 	ask(1, "ok", "unmap");
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(read_word(i, 160), 1001);
+		assert_int_equal(host_read_word(&hosts, i, 160), 1001);
 }
 
 static void test_a_member_that_comes_back_is_made_equal(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	ask(0, "durable 7", "put 8 1");
 	host_kill(&hosts, 2);
@@ -242,26 +205,26 @@ static void test_a_member_that_comes_back_is_made_equal(void **state)
 	ask(0, "durable 3", "put 2000000 3");
 	host_start(&hosts, 2, NULL);
 	wait_for(0, "put 16 4", "durable 7 flags 0");
-	assert_int_equal(read_word(2, 8), 2);
-	assert_int_equal(read_word(2, 2000000), 3);
-	assert_int_equal(read_word(2, 16), 4);
+	assert_int_equal(host_read_word(&hosts, 2, 8), 2);
+	assert_int_equal(host_read_word(&hosts, 2, 2000000), 3);
+	assert_int_equal(host_read_word(&hosts, 2, 16), 4);
 	ask(0, "ok", "unmap");
 }
 
 static void test_stores_that_were_not_flushed_reach_no_file(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	ask(0, "durable 7", "put 0 1");
 	ask(0, "ok", "store 0 2");
 	proc_kill(&apps[0]);
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(read_word(i, 0), 1);
+		assert_int_equal(host_read_word(&hosts, i, 0), 1);
 }
 
 static void test_hosts_with_a_secret_prove_it(void **state)
 {
-	app_start(1);
+	app_start(&apps[1], &hosts, 1, NULL);
 	ask(1, "ok", "map");
 	ask(1, "durable 7 flags 0", "put 16 5");
 	ask(1, "ok", "unmap");
@@ -289,15 +252,15 @@ static void assert_files_are_equal(void)
 /* The former primary's file has stores that were not flushed, anywhere: they go. */
 static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map-direct");
 	ask(0, "durable 7 flags 0", "put 8 1");
 	for (unsigned i = 0; i < 8; i++)
 		ask(0, "ok", "store %u %u", i * 1000000 / 8 * 8, 100 + i);
-	assert_int_equal(read_word(0, 1000000), 101);
+	assert_int_equal(host_read_word(&hosts, 0, 1000000), 101);
 	proc_kill(&apps[0]);
 	host_kill(&hosts, 0);
-	app_start(1);
+	app_start(&apps[1], &hosts, 1, NULL);
 	ask(1, "ok", "map-direct");
 	ask(1, "1", "get 8");
 	ask(1, "durable 6", "put 16 2");
@@ -306,24 +269,24 @@ static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 	wait_for(1, "put 24 3", "durable 7 flags 0");
 	ask(1, "ok", "unmap");
 	assert_files_are_equal();
-	assert_int_equal(read_word(0, 6000000), 77);
+	assert_int_equal(host_read_word(&hosts, 0, 6000000), 77);
 }
 
 /* What the application may read from now on is on all copies: its own file has won. */
 static void test_unflushed_stores_of_a_killed_process_are_pushed_first(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map-direct");
 	ask(0, "durable 7 flags 0", "put 8 1");
 	for (unsigned i = 0; i < 8; i++)
 		ask(0, "ok", "store %u %u", i * 1000000 / 8 * 8, 100 + i);
 	proc_kill(&apps[0]);
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map-direct");
 	assert_files_are_equal();
 	ask(0, "1", "get 8");
 	for (unsigned i = 0; i < 8; i++)
-		assert_int_equal(read_word(2, i * 1000000 / 8 * 8), 100 + i);
+		assert_int_equal(host_read_word(&hosts, 2, i * 1000000 / 8 * 8), 100 + i);
 	ask(0, "ok", "unmap");
 }
 
@@ -355,16 +318,17 @@ static void test_a_process_that_is_killed_at_each_step(void **state)
 
 	for (unsigned i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		snprintf(setting, sizeof(setting), "MIRROR_KILL_AT=%s", points[i]);
-		app_start_with(0, setting);
+		app_start(&apps[0], &hosts, 0, (const char *const[]){setting, NULL});
 		ask(0, "ok", "map-direct");
 		assert_files_are_equal();
 		if (flushed)
-			assert_int_equal(read_word(1, flushed % 7 * 1200000 + 8 * flushed),
-					 flushed);
+			assert_int_equal(
+				host_read_word(&hosts, 1, flushed % 7 * 1200000 + 8 * flushed),
+				flushed);
 		flushed = app_store_until_killed(1 + 100 * i);
 		proc_kill(&apps[0]);
 	}
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map-direct");
 	assert_files_are_equal();
 	ask(0, "ok", "unmap");

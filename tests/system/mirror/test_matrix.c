@@ -205,9 +205,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	if (app.pid)
-		proc_kill(&app);
-	hosts_stop(&hosts);
+	apps_end(&hosts, &app, 1);
 	return 0;
 }
 

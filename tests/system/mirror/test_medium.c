@@ -592,9 +592,7 @@ static int setup_continue(void **state)
 
 static int teardown(void **state)
 {
-	if (app.pid)
-		proc_kill(&app);
-	hosts_stop(&hosts);
+	apps_end(&hosts, &app, 1);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hosts.h"
+#include "apps.h"
 #include "mirror/core/meta.h"
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
@@ -23,22 +23,7 @@
 static struct hosts hosts;
 static struct proc apps[3];
 
-static void app_start(unsigned host)
-{
-	const char *argv[] = {SYSTEM_MIRROR_APP, NULL};
-	char socket[400];
-	const char *envs[] = {socket, NULL};
-
-	snprintf(socket, sizeof(socket), "RPMIRROR_SOCKET=%s", hosts.hosts[host].socket);
-	assert_int_equal(proc_start(&apps[host], argv, envs), 0);
-}
-
-#define ask(host, answer, ...)                                                                     \
-	do {                                                                                       \
-		const char *got_ = proc_ask(&apps[host], __VA_ARGS__);                             \
-		if (!got_ || strncmp(got_, answer, strlen(answer)))                                \
-			fail_msg("%s instead of %s", got_ ? got_ : "nothing", answer);             \
-	} while (0)
+#define ask(host, wanted, ...) app_expect(&apps[host], wanted, __VA_ARGS__)
 
 static uint8_t *read_copy(unsigned host)
 {
@@ -99,17 +84,13 @@ static int setup_automatic(void **state)
 
 static int teardown(void **state)
 {
-	for (unsigned i = 0; i < 3; i++)
-		if (apps[i].pid)
-			proc_kill(&apps[i]);
-	memset(apps, 0, sizeof(apps));
-	hosts_stop(&hosts);
+	apps_end(&hosts, apps, ARRAY_LEN(apps));
 	return 0;
 }
 
 static void test_a_replica_that_returns_gets_what_differs(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	ask(0, "durable 7", "put 0 1");
 	host_kill(&hosts, 2);
@@ -123,7 +104,7 @@ static void test_a_replica_that_returns_gets_what_differs(void **state)
 
 static void test_a_target_that_is_killed_goes_on(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	host_kill(&hosts, 1);
 	for (unsigned i = 0; i < 200; i++)
@@ -177,7 +158,7 @@ static void assert_not_compared(unsigned host)
 /* The source's process dies in the middle; the next one goes on. */
 static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	host_kill(&hosts, 1);
 	for (unsigned i = 0; i < 200; i++)
@@ -185,7 +166,7 @@ static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 	spoil(1);
 	host_start(&hosts, 1, NULL);
 	proc_kill(&apps[0]);
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map-wait");
 	await_insync(0, 7);
 	for (unsigned i = 0; i < 200; i++)
@@ -196,7 +177,7 @@ static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 /* Both sides start again, the primary once in good order, once not. */
 static void test_what_a_replica_lacks_outlasts_restarts(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	host_kill(&hosts, 2);
 	ask(0, "durable 3", "put %u 1", 3 * BLOCK);
@@ -207,7 +188,7 @@ static void test_what_a_replica_lacks_outlasts_restarts(void **state)
 	proc_kill(&apps[0]);
 	host_kill(&hosts, 0);
 	host_start(&hosts, 0, NULL);
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map-wait");
 	ask(0, "durable 3", "put %u 3", 5 * BLOCK);
 	host_start(&hosts, 2, NULL);
@@ -217,14 +198,14 @@ static void test_what_a_replica_lacks_outlasts_restarts(void **state)
 
 static void test_a_former_primary_returns_with_what_was_not_flushed(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	ask(0, "durable 7", "put 64 1");
 	ask(0, "ok", "store 64 2");
 	host_kill(&hosts, 0);
 	proc_kill(&apps[0]);
 	spoil(0);
-	app_start(1);
+	app_start(&apps[1], &hosts, 1, NULL);
 	ask(1, "ok", "map-wait");
 	ask(1, "durable 6", "put 128 3");
 	host_start(&hosts, 0, NULL);
@@ -296,7 +277,7 @@ static void reboot_all(void)
 
 static void test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared(void **state)
 {
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	ask(0, "durable 7", "put 64 1");
 	ask(0, "ok", "unmap");
@@ -313,7 +294,7 @@ static void test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared(void 
 	proc_kill(&apps[0]);
 	memset(&apps[0], 0, sizeof(apps[0]));
 	reboot_all();
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map-wait");
 	ask(0, "durable 7", "put 80 3");
 	assert_copies_are_equal();
@@ -333,7 +314,7 @@ static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state
 {
 	const char *answer;
 
-	app_start(0);
+	app_start(&apps[0], &hosts, 0, NULL);
 	ask(0, "ok", "map");
 	host_kill(&hosts, 2);
 	ask(0, "durable 3", "put %u 1", 3 * BLOCK);
