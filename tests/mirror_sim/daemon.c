@@ -436,7 +436,7 @@ static void lib_free(struct world *w, struct host *h, bool clean, bool abrupt)
 
 	if (!epoch)
 		abort();
-	*epoch = lib->p.rec.view.epoch;
+	*epoch = lib->epoch;
 	h->lib = NULL;
 	medium_on_end(h, lib);
 	net_lib_gone(w, lib->uid, abrupt);

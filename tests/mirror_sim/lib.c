@@ -238,6 +238,9 @@ static void lib_act(struct world *w, struct lib *lib, const struct primary_actio
 {
 	struct msg m = {.type = MSG_VIEW, .view = lib->p.rec.view};
 
+	if (lib->p.state == PRIMARY_RECOVERING)
+		lib->epoch = lib->p.rec.view.epoch;
+
 	switch (a->type) {
 	case PRIMARY_DO_SWAP:
 		lib_begin_bitmaps(w, lib, a);

@@ -167,7 +167,8 @@ struct lib {
 	uint64_t size;  /* of the mapping */
 	unsigned words; /* in it */
 	struct primary p;
-	struct meta meta; /* its own view of the metadata */
+	struct mirror_epoch epoch; /* that it has begun; number 0: none */
+	struct meta meta;          /* its own view of the metadata */
 	struct lease lease;
 	struct flush_core flush;
 	struct flight flights[FLIGHTS];
