@@ -180,8 +180,8 @@ void oracle_step(struct world *w)
 		if (!lib || !lib->served || lib->ended || w->host[i].doomed ||
 		    !mirror_epoch_is_equal(lib->p.rec.view.epoch, w->reg.rec.view.epoch))
 			continue;
-		/* It makes nobody equal, and its file loses what could not be written. */
-		if (lib->failed_seq && lib->p.rec.view.insync != MIRROR_BIT(i))
+		/* Its file loses what could not be written, and others have: they keep records. */
+		if (lib->failed_seq)
 			continue;
 		w->count.step_checks++;
 		for (unsigned slot = 0; slot < w->hosts; slot++)

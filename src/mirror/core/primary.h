@@ -93,8 +93,8 @@ struct primary_action {
 	uint8_t slot; /* of the member; MIRROR_NOBODY where there is none */
 	bool whole;   /* EQUALISE, RESYNC, SWAP: records do not name all that may differ */
 	bool nothing; /* EQUALISE: nothing differs, as the last primary ended well */
-	bool keeps;   /* RETIRE: all the same its records stay, with what they say of the part that
-			 this primary does not map */
+	bool keeps;   /* RETIRE: all the same its records stay: of the part that is not mapped here,
+			 or of   what a failed copy has sent */
 	bool promotion; /* SWAP: compare the alive key as well, and take it over */
 	const struct mirror_record *record; /* SWAP: valid until the next call */
 	const struct mirror_record *expected;

@@ -39,7 +39,10 @@ static bool primary_next_member(struct primary *p, struct primary_action *action
 			continue;
 		action->slot = (uint8_t)i;
 		action->whole = m->uncertain;
-		action->keeps = action->type == PRIMARY_DO_RETIRE && m->tail_unknown;
+		/* What could not be written here may have been sent to one member, and, when the
+		 * kernel had dropped it, not to the next: the next primary makes them equal. */
+		action->keeps =
+			action->type == PRIMARY_DO_RETIRE && (m->tail_unknown || p->local_failed);
 		if (action->type == PRIMARY_DO_EQUALISE) {
 			action->whole |= p->members[p->slot].uncertain;
 			/* What a copy cannot vouch for is not taken for clean (W8). */
