@@ -128,6 +128,21 @@ void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why)
 	compare_leave(m, slot);
 }
 
+void compare_on_unreadable(struct rpmirror *m, unsigned slot, const struct mirror_range *range,
+			   const char *why)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	struct resync_progress p;
+
+	if (repair_get_progress(m, slot, &p))
+		m->compare.result.compared += m->size - p.remaining;
+	compare_note_difference(&m->compare.result, slot, range);
+	m->compare.differ |= MIRROR_BIT(slot);
+	compare_leave(m, slot);
+	resync_mark(&rm->rs, range, 1, false);
+	act_lost(m, slot, why);
+}
+
 /* ---- the order ---- */
 
 static void compare_answer(struct rpmirror *m, uint32_t id, enum packet_status status,

@@ -87,6 +87,23 @@ void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
 		act_lost(m, slot, why);
 }
 
+/* Its bits survive that it is lost; what is copied is not read there. */
+void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
+		       const char *why)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	struct mirror_range range = {piece->offset, piece->len};
+
+	if (range.len > m->size - range.offset)
+		range.len = m->size - range.offset;
+	if (rm->is_compare) {
+		compare_on_unreadable(m, slot, &range, why);
+		return;
+	}
+	resync_mark(&rm->rs, &range, 1, false);
+	act_lost(m, slot, why);
+}
+
 void repair_drop(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm;

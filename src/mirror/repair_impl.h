@@ -108,6 +108,11 @@ void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resyn
 void repair_settle(struct rpmirror *m, unsigned slot);
 /* What was under way with the member has failed. */
 void repair_failed(struct rpmirror *m, unsigned slot, const char *why);
+/* The same of its connection, which has ended; what was under way there may say why. */
+void repair_on_end(struct repair *r, unsigned slot, const char *why);
+/* No digest of that range can be made there: it counts as differing, and is copied. */
+void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
+		       const char *why);
 /* The member is equal. */
 void repair_finish(struct rpmirror *m, unsigned slot);
 

@@ -255,7 +255,7 @@ static void post_conclude(struct repair *r, const struct posts *posts)
 		if (p->is_unreadable) /* it is tried again when the member returns */
 			act_lost(r->m, p->slot, "a part of this host's copy cannot be read");
 		else
-			repair_failed(r->m, p->slot, p->why);
+			repair_on_end(r, p->slot, p->why);
 	}
 	if (lost)
 		set_wake(r->m);

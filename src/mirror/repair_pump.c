@@ -7,6 +7,7 @@
  * or when there is nothing more to write; each piece has one of its own when flushes may wait for
  * it.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "mirror/absent.h"
@@ -275,15 +276,48 @@ static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t numbe
 	set_notify(r->m);
 }
 
+/* The piece of whose digest the member's medium is the reason that it failed; NULL: it is another.
+ * Operations behind it never ran. */
+static const struct resync_piece *repair_pump_unreadable(const struct repair_member *rm,
+							 const struct ibv_wc *wc)
+{
+	enum rpma_reason reason = rpma_wc_get_reason(rm->bulk.conn, wc, NULL);
+	const struct repair_work *w;
+
+	if (wc->status == IBV_WC_WR_FLUSH_ERR || !wc->wr_id || REPAIR_IS_FLUSH(wc->wr_id) ||
+	    (reason != RPMA_REASON_WRITE_BACK && reason != RPMA_REASON_GONE))
+		return NULL;
+	w = &rm->works[REPAIR_NUMBER(wc->wr_id) - 1];
+	return w->is_used && w->piece.op != RESYNC_OP_COPY ? &w->piece : NULL;
+}
+
+static void repair_pump_on_failure(struct repair *r, unsigned slot, const struct ibv_wc *wc)
+{
+	const struct repair_member *rm = r->members[slot];
+	const struct resync_piece *unreadable = repair_pump_unreadable(rm, wc);
+	struct resync_piece piece;
+	char why[200], text[sizeof(why) + 100];
+
+	rpma_wc_explain(rm->bulk.conn, wc, why, sizeof(why));
+	if (unreadable) {
+		piece = *unreadable;
+		snprintf(text, sizeof(text),
+			 "bytes %llu to %llu of its copy cannot be compared there: %s",
+			 (unsigned long long)piece.offset,
+			 (unsigned long long)(piece.offset + piece.len - 1), why);
+		repair_unreadable(r->m, slot, &piece, text);
+	} else {
+		repair_failed(r->m, slot, why);
+	}
+	set_wake(r->m);
+}
+
 static bool repair_pump_on_completion(struct repair *r, unsigned slot, const struct ibv_wc *wc)
 {
 	struct repair_member *rm = r->members[slot];
-	char why[200];
 
 	if (wc->status != IBV_WC_SUCCESS) {
-		rpma_wc_explain(rm->bulk.conn, wc, why, sizeof(why));
-		repair_failed(r->m, slot, why);
-		set_wake(r->m);
+		repair_pump_on_failure(r, slot, wc);
 		return false;
 	}
 	if (REPAIR_IS_FLUSH(wc->wr_id))
@@ -324,6 +358,12 @@ bool repair_pump_collect(struct repair *r, unsigned slot)
 		primary_on_progress(&r->m->primary, (uint8_t)slot);
 	repair_pump_judge(r, slot);
 	return true;
+}
+
+void repair_on_end(struct repair *r, unsigned slot, const char *why)
+{
+	if (r->members[slot]->stage != REPAIR_RUNNING || repair_pump_collect(r, slot))
+		repair_failed(r->m, slot, why);
 }
 
 void repair_pump_end(struct repair *r, struct repair_member *rm)

@@ -19,7 +19,7 @@ static void repair_step_member(struct repair *r, unsigned slot)
 		return;
 	link_step(&rm->bulk, now);
 	if (rm->bulk.state == LINK_ENDED)
-		repair_failed(r->m, slot, rm->bulk.why);
+		repair_on_end(r, slot, rm->bulk.why);
 	else if (rm->question && now >= rm->deadline_ms)
 		act_lost(r->m, slot, "its daemon does not answer");
 	else if (rm->stage == REPAIR_OPENING && rm->bulk.state == LINK_READY)

@@ -9,11 +9,11 @@
  *                                  that fails
  *   MEDIUM_PART=PAGES              a write-back of the data file that fails has written so many
  * pages of those that were changed; the kernel has dropped the others, so they read as before
- *   MEDIUM_KILL=1                  the process is killed where one fails
- *   MEDIUM_SLOW=MS                 a write-back of the data file takes so long, as long as the file
- * of MEDIUM_ARM is there
- *   MEDIUM_SHORT=ERRNO             pwrite(2) to the data file writes a half; then, unless ERRNO is
- * 0, the next one fails with that errno
+ *   MEDIUM_UNREADABLE=OFFSET:LEN   pread(2) of a part of that range of the data file fails with
+ * EIO, when the file MEDIUM_ARM is there, which is removed then MEDIUM_KILL=1                  the
+ * process is killed where one fails MEDIUM_SLOW=MS                 a write-back of the data file
+ * takes so long, as long as the file of MEDIUM_ARM is there MEDIUM_SHORT=ERRNO pwrite(2) to the
+ * data file writes a half; then, unless ERRNO is 0, the next one fails with that errno
  *
  * As the kernel does, sync_file_range(2) reports to each process once what was lost of the data
  * file since it mapped it, in any process: the file beside it, data.lost, has a byte for each.
@@ -216,6 +216,18 @@ static void medium_delay(enum medium_file file)
 		usleep((unsigned)atoi(slow) * 1000);
 }
 
+/* ---- what cannot be read ---- */
+
+static bool medium_cannot_read(int fd, uint64_t from, uint64_t to)
+{
+	const char *order = getenv("MEDIUM_UNREADABLE"), *arm = getenv("MEDIUM_ARM");
+	unsigned long long offset, len;
+
+	return order && arm && sscanf(order, "%llu:%llu", &offset, &len) == 2 &&
+	       from < offset + len && to > offset && medium_of_fd(fd) == MEDIUM_DATA &&
+	       !unlink(arm);
+}
+
 static void medium_point(enum medium_file file, enum killpoint point)
 {
 	if (file == MEDIUM_DATA)
@@ -329,6 +341,18 @@ int sync_file_range(int fd, off_t offset, off_t len, unsigned flags)
 	if (lost <= medium_lost_seen)
 		return next(fd, offset, len, flags);
 	medium_lost_seen = lost;
+	errno = EIO;
+	return -1;
+}
+
+ssize_t pread(int fd, void *bytes, size_t len, off_t offset)
+{
+	static ssize_t (*next)(int, void *, size_t, off_t);
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "pread");
+	if (!medium_cannot_read(fd, (uint64_t)offset, (uint64_t)offset + len))
+		return next(fd, bytes, len, offset);
 	errno = EIO;
 	return -1;
 }

@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "apps.h"
@@ -87,6 +89,33 @@ static void local_metadata_are_full(void **state)
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=meta:28:1:1");
 }
 
+/* ---- at a chosen moment ---- */
+
+static char arm_file[300], arm_env[320];
+
+/* For envs: the faults come when arm() was called. */
+static const char *armed(void)
+{
+	snprintf(arm_file, sizeof(arm_file), "%s/arm", hosts.folder);
+	snprintf(arm_env, sizeof(arm_env), "MEDIUM_ARM=%s", arm_file);
+	return arm_env;
+}
+
+static void arm(void)
+{
+	int fd = open(arm_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static bool was_met(void)
+{
+	return access(arm_file, F_OK) != 0;
+}
+
+/* ---- a replica's ---- */
+
 /* Of a data file: the event says which, where, and why. */
 static void check_lost(const char *why)
 {
@@ -99,11 +128,15 @@ static void check_lost(const char *why)
 
 static void a_replica_whose_medium_fails_is_excluded(const char *fault, const char *why)
 {
-	const char *const envs[] = {PRELOAD, fault, NULL};
+	const char *const envs[] = {PRELOAD, fault, why ? armed() : NULL, NULL};
 
 	host_kill(&hosts, 2);
 	host_start(&hosts, 2, envs);
 	go_on(0, NULL);
+	if (why) {
+		hosts_wait_insync(&hosts, ALL);
+		arm();
+	}
 	put_until("durable 3 flags 1");
 	app_expect(&app, "durable 3 flags 1", "put %u %llu", OFFSET, (unsigned long long)++last);
 	hosts_wait_insync(&hosts, 3);
@@ -129,13 +162,12 @@ static void check_in_doubt(unsigned host)
 
 static void remote_data_fails(void **state)
 {
-	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:5:3:3", "errno 5");
+	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:5:1:1", "errno 5");
 }
 
-/* The first write-back is that of a daemon that follows one which was killed. */
 static void remote_data_is_full(void **state)
 {
-	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:2:2", "errno 28");
+	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:1:1", "errno 28");
 }
 
 /* It cannot promise durably, so it promises nothing. */
@@ -157,31 +189,6 @@ static void a_host_whose_metadata_fail_does_not_become_primary(void **state)
 		fail_msg("%s", line ? line : "no answer");
 	go_on(1, NULL);
 	put_until("durable 6 flags 1");
-}
-
-/* ---- at a chosen moment ---- */
-
-static char arm_file[300], arm_env[320];
-
-/* For envs: the faults come when arm() was called. */
-static const char *armed(void)
-{
-	snprintf(arm_file, sizeof(arm_file), "%s/arm", hosts.folder);
-	snprintf(arm_env, sizeof(arm_env), "MEDIUM_ARM=%s", arm_file);
-	return arm_env;
-}
-
-static void arm(void)
-{
-	int fd = open(arm_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	close(fd);
-}
-
-static bool was_met(void)
-{
-	return access(arm_file, F_OK) != 0;
 }
 
 /* ---- a part of a write-back ---- */
@@ -507,6 +514,67 @@ static void what_a_killed_primary_has_lost_is_recorded(void **state)
 	hosts_wait_insync(&hosts, ALL);
 }
 
+/* ---- what cannot be read ---- */
+
+#define UNREADABLE (1u << 20)
+#define PIECE      (64u << 10)
+
+/* The tool's exit code. */
+static int verify_and_repair(void)
+{
+	char command[1200];
+
+	snprintf(command, sizeof(command),
+		 "'%s' verify " HOSTS_SET " --repair --timeout 60 --socket %s >%s/verified 2>&1",
+		 SYSTEM_RPMIRROR, hosts.hosts[0].socket, hosts.folder);
+	return WEXITSTATUS(system(command));
+}
+
+static void write_word(unsigned host, uint64_t offset, uint64_t word)
+{
+	int fd = open(hosts.hosts[host].data, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, &word, sizeof(word), (off_t)offset), sizeof(word));
+	close(fd);
+}
+
+/* It is excluded, gets what it could not be asked for, and returns. */
+static void a_block_that_a_replica_cannot_read_is_copied(void **state)
+{
+	const char *const envs[] = {PRELOAD, "MEDIUM_UNREADABLE=1048576:4096", armed(), NULL};
+
+	host_kill(&hosts, 2);
+	host_start(&hosts, 2, envs);
+	go_on(0, NULL);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	write_word(2, UNREADABLE + 8, 1); /* it lacks what it cannot read */
+	arm();
+	assert_int_equal(verify_and_repair(), 5);
+	assert_true(was_met());
+	hosts_wait_insync(&hosts, ALL);
+	assert_int_equal(host_read_word(&hosts, 2, UNREADABLE + 8), 0);
+	put_two("durable 7 flags 0");
+	assert_int_equal(verify_and_repair(), 0);
+}
+
+/* It is excluded, and stays so until the file is whole. */
+static void a_replica_that_cannot_be_mended_is_excluded(void **state)
+{
+	off_t size = (off_t)hosts.opts.size;
+
+	go_on(0, NULL);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	assert_int_equal(truncate(hosts.hosts[2].data, size - PIECE), 0);
+	assert_int_equal(verify_and_repair(), 5);
+	hosts_wait_insync(&hosts, 3);
+	stays_out(MIRROR_BIT(2));
+	assert_int_equal(truncate(hosts.hosts[2].data, size), 0);
+	hosts_wait_insync(&hosts, ALL);
+	assert_int_equal(verify_and_repair(), 0);
+}
+
 /* ---- slow ---- */
 
 static struct register_entry now;
@@ -616,6 +684,8 @@ int main(void)
 		TEST(a_replicas_data_fail_in_a_promotion),
 		TEST(a_replicas_data_are_full_in_a_promotion),
 		TEST(the_next_primarys_data_fail_in_its_promotion),
+		TEST(a_block_that_a_replica_cannot_read_is_copied),
+		TEST(a_replica_that_cannot_be_mended_is_excluded),
 		TEST(a_failed_replica_is_not_promoted_after_a_restart),
 		TEST(what_is_lost_at_the_daemons_end_is_recorded),
 		TEST(what_a_killed_primary_has_lost_is_recorded),
