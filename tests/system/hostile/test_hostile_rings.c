@@ -87,6 +87,8 @@ static int start(void **state)
 		bystander_goes_on();
 		usleep(1000);
 	}
+	usleep(100000); /* what both ends met by is closed */
+	bystander_goes_on();
 	rings_before = count_rings();
 	fds_before = gauge_fds(target.proc.pid);
 	return rings_before == 1 ? 0 : -1;
@@ -129,7 +131,7 @@ static void connect_rings(void)
 
 static bool target_has_freed(void)
 {
-	return count_rings() == rings_before && gauge_fds(target.proc.pid) == fds_before;
+	return count_rings() == rings_before && gauge_fds(target.proc.pid) <= fds_before;
 }
 
 /* The connection has ended, and all of it is freed, while this end still has its sockets. */
@@ -139,7 +141,7 @@ static void expect_end(void)
 	for (int ms = 0; ms < RAW_WAIT_MS && !target_has_freed(); ms++)
 		usleep(1000);
 	assert_int_equal(count_rings(), rings_before);
-	assert_int_equal(gauge_fds(target.proc.pid), fds_before);
+	assert_in_range(gauge_fds(target.proc.pid), 1, fds_before);
 	rawrings_close(&peer);
 	bystander_goes_on();
 	expect_nothing_placed();

@@ -131,44 +131,92 @@ is_in_another_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc
 
 # --- an end that is killed at any call of the way there --------------------------------------
 
-steps=(connect accept4 sendmsg sendto recvmsg memfd_create ftruncate fcntl mmap madvise)
+# Calls of either end, and how many of each are tried.
+initiator_steps=(connect sendmsg sendto recvmsg fcntl mmap madvise)
+responder_steps=(accept4 socket bind listen sendmsg sendto recvmsg memfd_create ftruncate fcntl mmap madvise)
+tries=2
 
-# killed_at CALL NUMBER COMMAND...: with SIGKILL, when it makes this call for the NUMBER-th time.
-killed_at() {
-	strace -f -qq -o /dev/null -e "trace=$1" -e "inject=$1:signal=KILL:when=$2" "${@:3}"
+# traced WHAT NUMBER COMMAND...: with SIGKILL, when it makes this call for the NUMBER-th time; the file trace has
+# what it has called.
+traced() {
+	strace -f -qq -o trace -e "trace=connect,$1" -e "inject=$1:signal=KILL:when=$2" "${@:3}"
 }
 
 can_kill() {
-	killed_at write 1 true 2>/dev/null
-	! killed_at write 1 echo >/dev/null 2>&1 || {
+	traced write 1 true 2>/dev/null
+	! traced write 1 echo >/dev/null 2>&1 || {
 		echo "strace cannot kill here"
 		exit 77
 	}
 }
 
+# calls_before_tcp CALL: how often the client makes it before it connects to the server.
+calls_before_tcp() {
+	awk -v call="$1" '/connect\(.*AF_INET/ { exit } $2 ~ "^" call "\\(" { n++ } END { print n + 0 }' all_calls
+}
+
 server_has_no_rings() { ! grep -q memfd:softrnic "/proc/$server/maps"; }
 server_fds() { find "/proc/$server/fd" | wc -l; }
 server_has_fds() { [ "$(server_fds)" -le "$1" ]; }
+server_is_traced() { grep -q '^TracerPid:[[:space:]]*[1-9]' "/proc/$server/status"; }
 
+# Only kills behind the connect of TCP count: before it there is no way to be on.
 test_a_client_that_is_killed_on_the_way_leaves_nothing() {
-	local call number before killed=0 code
+	local call number first before killed=0 code
 	can_kill
 	serve pool --create --size 1M
 	by rings
 	wait_until 20 server_has_no_rings || fail "rings are left"
 	before=$(server_fds)
-	for call in "${steps[@]}"; do
-		for number in 1 2 3 5 8; do
+	strace -f -qq -o all_calls -e "trace=$(IFS=,; echo "${initiator_steps[*]}")" "$rpma" ping -c 20 "$where" \
+		>out 2>err </dev/null
+	for call in "${initiator_steps[@]}"; do
+		first=$(($(calls_before_tcp "$call") + 1))
+		for ((number = first; number < first + tries; number++)); do
 			code=0
-			killed_at "$call" "$number" "$rpma" ping -c 20 "$where" >out 2>err </dev/null || code=$?
-			killed=$((killed + (code == 137)))
+			traced "$call" "$number" "$rpma" ping -c 20 "$where" >out 2>err </dev/null || code=$?
+			[ "$code" != 137 ] || ! grep -q 'connect(.*AF_INET' trace || killed=$((killed + 1))
 		done
 	done
-	[ "$killed" -ge 20 ] || fail "only $killed clients were killed"
+	echo "$killed clients were killed on the way"
+	[ "$killed" -ge 10 ] || fail "only $killed clients were killed on the way"
 	wait_until 20 server_has_no_rings || fail "rings of killed clients are left"
 	wait_until 20 server_has_fds "$before" || fail "descriptors of killed clients are left"
 	by rings
 	bytes_go_there_and_back
+}
+
+# kill_server_at CALL NUMBER: a server, which is killed when it makes this call for the NUMBER-th time after it
+# listens, and a client of it. Sets code; 0: it was not killed.
+kill_server_at() {
+	local tracer
+	serve pool
+	strace -f -qq -o trace -e "trace=$1" -e "inject=$1:signal=KILL:when=$2" -p "$server" 2>trace.err &
+	tracer=$!
+	started+=("$tracer")
+	wait_until 20 server_is_traced || fail "the server is not traced: $(cat trace.err)"
+	code=0
+	timeout 20 "$rpma" ping -c 20 "$where" >out 2>err </dev/null || code=$?
+	kill -9 "$server" 2>/dev/null || :
+	wait "$server" "$tracer" 2>/dev/null || :
+}
+
+test_a_server_that_is_killed_on_the_way_ends_its_client() {
+	local call number code killed=0
+	can_kill
+	serve pool --create --size 1M
+	kill_server
+	for call in "${responder_steps[@]}"; do
+		for ((number = 1; number <= tries; number++)); do
+			kill_server_at "$call" "$number"
+			[ "$code" != 0 ] || break # it makes no more of these calls
+			killed=$((killed + 1))
+			[ "$code" -lt 124 ] || fail "at $call $number the client ends with $code"
+			[ "$(wc -l <err)" = 1 ] || fail "at $call $number the client says: $(cat err)"
+		done
+	done
+	echo "$killed servers were killed on the way"
+	[ "$killed" -ge 10 ] || fail "only $killed servers were killed on the way"
 }
 
 "test_$1"
