@@ -3,8 +3,6 @@
 
 #include <unistd.h>
 
-#include "base/clock.h"
-
 void thread_block_signals(sigset_t *before)
 {
 	static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP};
@@ -51,26 +49,3 @@ bool thread_leave_descriptors(void)
 {
 	return !close_range(0, ~0u, CLOSE_RANGE_UNSHARE);
 }
-
-#ifdef __SANITIZE_THREAD__
-/* GCC 12's ThreadSanitizer does not know pthread_mutex_clocklock(). */
-bool thread_lock_until(pthread_mutex_t *mutex, uint64_t at_ns)
-{
-	const struct timespec pause = {.tv_nsec = 50 * NSEC_PER_US};
-
-	while (pthread_mutex_trylock(mutex)) {
-		if (clock_now_ns() >= at_ns)
-			return false;
-		nanosleep(&pause, NULL);
-	}
-	return true;
-}
-#else
-bool thread_lock_until(pthread_mutex_t *mutex, uint64_t at_ns)
-{
-	struct timespec at = {.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
-			      .tv_nsec = (long)(at_ns % NSEC_PER_SEC)};
-
-	return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &at) == 0;
-}
-#endif

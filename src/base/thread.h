@@ -32,8 +32,4 @@ void thread_block_signals(sigset_t *before);
  */
 bool thread_leave_descriptors(void);
 
-/* Lock it, or give up when that monotonic time (clock.h) has come, whatever happens to the wall
- * clock. False: it was held until then. */
-bool thread_lock_until(pthread_mutex_t *mutex, uint64_t at_ns);
-
 #endif

@@ -68,7 +68,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 		free(c);
 		return ret;
 	}
-	pthread_mutex_init(&c->lock, NULL);
+	lock_init(&c->lock);
 	pthread_mutex_init(&c->wait_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -112,7 +112,7 @@ static void conn_delete_stream(struct conn *c)
 	if (conn_is_removed(c)) {
 		if (c->receive.pending || !conn_try_enter(c))
 			return;
-		pthread_mutex_unlock(&c->lock);
+		lock_leave(&c->lock);
 	}
 	stream_delete(c->stream);
 }
@@ -129,7 +129,6 @@ static void conn_free(struct eng_source *src)
 	stall_count_put(c->stall_before);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->wait_lock);
-	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
@@ -168,19 +167,19 @@ bool conn_is_removed(const struct conn *c)
 
 void conn_enter(struct conn *c)
 {
-	pthread_mutex_lock(&c->lock);
+	lock_enter(&c->lock);
 }
 
 bool conn_try_enter(struct conn *c)
 {
-	return pthread_mutex_trylock(&c->lock) == 0;
+	return lock_try(&c->lock);
 }
 
 bool conn_enter_until(struct conn *c, unsigned ms)
 {
 	/* The lock is free as a rule, and then no clock is read. */
 	return conn_try_enter(c) ||
-	       (ms > 0 && thread_lock_until(&c->lock, clock_now_ns() + ms * NSEC_PER_MS));
+	       (ms > 0 && lock_enter_until(&c->lock, clock_now_ns() + ms * NSEC_PER_MS));
 }
 
 int conn_enter_caller(struct conn *c, unsigned ms)
@@ -215,7 +214,7 @@ static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 		if (atomic_load(&c->want))
 			served = conn_serve(c);
 		here = __builtin_expect(c->job_due, 0) && conn_begin_due_job(c);
-		pthread_mutex_unlock(&c->lock);
+		lock_leave(&c->lock);
 		if (here)
 			conn_run_job_here();
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
@@ -230,7 +229,7 @@ void conn_leave(struct conn *c)
 		conn_leave_serving(c);
 		return;
 	}
-	pthread_mutex_unlock(&c->lock);
+	lock_leave(&c->lock);
 	if (__builtin_expect(atomic_load(&c->want), 0) && conn_try_enter(c))
 		conn_leave_serving(c);
 }

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "softrnic/stream/stream.h"
 #include "softrnic/io/conn_doorbell.h"
 #include "softrnic/io/engine.h"
@@ -51,7 +52,7 @@ struct conn_of_cq { /* a place in a CQ's list of connections behind it */
 };
 
 struct conn {
-	pthread_mutex_t lock;
+	struct lock lock;
 	atomic_uint want;
 	atomic_uint refs;
 	unsigned generation;

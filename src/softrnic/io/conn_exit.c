@@ -49,7 +49,7 @@ static bool conn_is_sent(struct conn *c, bool here)
 		conn_leave(c);
 		return sent;
 	}
-	pthread_mutex_unlock(&c->lock);
+	lock_leave(&c->lock);
 	if (atomic_load(&c->want))
 		conn_again(c);
 	return sent;

@@ -13,7 +13,7 @@ int cq_init(struct cq *cq, uint32_t size)
 	ring = calloc(size, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
-	pthread_mutex_init(&cq->lock, NULL);
+	lock_init(&cq->lock);
 	cq->ring = ring;
 	cq->size = size;
 	cq->head = 0;
@@ -29,7 +29,6 @@ void cq_fini(struct cq *cq)
 		return;
 	free(cq->ring);
 	cq->ring = NULL;
-	pthread_mutex_destroy(&cq->lock);
 }
 
 static uint32_t cq_count_locked(struct cq *cq)
@@ -92,13 +91,13 @@ int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint 
 {
 	bool lost;
 
-	pthread_mutex_lock(&cq->lock);
+	lock_enter(&cq->lock);
 	lost = cq->overrun_seen || cq_count_locked(cq) == cq->size;
 	if (lost)
 		cq_lose_locked(cq);
 	else
 		cq_add_locked(cq, wc, solicited, uncollected);
-	pthread_mutex_unlock(&cq->lock);
+	lock_leave(&cq->lock);
 	return lost ? -EOVERFLOW : 0;
 }
 
@@ -115,14 +114,14 @@ int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)
 
 	if (max <= 0 || cq_is_empty(cq))
 		return 0;
-	pthread_mutex_lock(&cq->lock);
+	lock_enter(&cq->lock);
 	count = cq_count_locked(cq);
 	n = count < (uint32_t)max ? count : (uint32_t)max;
 	for (uint32_t i = 0; i < n; i++)
 		cq_collect_locked(cq_slot(cq, i), &wc[i]);
 	cq->head = (uint32_t)(cq_slot(cq, n) - cq->ring);
 	cq_set_count_locked(cq, count - n);
-	pthread_mutex_unlock(&cq->lock);
+	lock_leave(&cq->lock);
 	return (int)n;
 }
 
@@ -133,19 +132,19 @@ bool cq_is_empty(struct cq *cq)
 
 void cq_arm(struct cq *cq, bool solicited_only)
 {
-	pthread_mutex_lock(&cq->lock);
+	lock_enter(&cq->lock);
 	if (!solicited_only)
 		cq->armed = CQ_ARMED;
 	else if (cq->armed == CQ_UNARMED)
 		cq->armed = CQ_ARMED_SOLICITED;
-	pthread_mutex_unlock(&cq->lock);
+	lock_leave(&cq->lock);
 }
 
 void cq_purge(struct cq *cq, uint32_t qp_num)
 {
 	uint32_t kept = 0, count;
 
-	pthread_mutex_lock(&cq->lock);
+	lock_enter(&cq->lock);
 	count = cq_count_locked(cq);
 	for (uint32_t i = 0; i < count; i++) {
 		if (cq_slot(cq, i)->wc.qp_num == qp_num)
@@ -155,5 +154,5 @@ void cq_purge(struct cq *cq, uint32_t qp_num)
 		kept++;
 	}
 	cq_set_count_locked(cq, kept);
-	pthread_mutex_unlock(&cq->lock);
+	lock_leave(&cq->lock);
 }

@@ -9,10 +9,11 @@
 #define RNIC_CQ_H
 
 #include <infiniband/verbs.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/lock.h"
 
 struct cqe {
 	struct ibv_wc wc;
@@ -24,7 +25,7 @@ struct cq {
 	/* The owner's: called with the queue's mutex held; must not call back into the queue. */
 	void (*notify)(struct cq *cq);  /* armed, and a completion was added */
 	void (*overrun)(struct cq *cq); /* full: a completion was lost; called once */
-	pthread_mutex_t lock;
+	struct lock lock;
 	struct cqe *ring;
 	uint32_t size, head;
 	atomic_uint count; /* written under the mutex; cq_is_empty() reads it without */

@@ -82,7 +82,7 @@ static void vcq_fill(struct vcq *cq, struct ibv_context *context, int cqe, void 
 	cq->cq.overrun = vcq_overrun;
 	evq_node_init(&cq->node);
 	cq->generation = engine_generation();
-	pthread_mutex_init(&cq->conns_lock, NULL);
+	lock_init(&cq->conns_lock);
 	list_init(&cq->conns);
 	list_init(&cq->on_channel);
 }
@@ -152,7 +152,6 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 	device_async_cancel(ibv);
 	if (ch)
 		vcq_quit(cq, ch);
-	pthread_mutex_destroy(&cq->conns_lock);
 	cq_fini(&cq->cq);
 	free(cq);
 	return 0;
@@ -192,18 +191,18 @@ void softrnic_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 
 void vcq_attach(struct vcq *cq, struct conn_of_cq *link)
 {
-	pthread_mutex_lock(&cq->conns_lock);
+	lock_enter(&cq->conns_lock);
 	list_add_tail(&cq->conns, &link->link);
 	cq->num_conns++;
-	pthread_mutex_unlock(&cq->conns_lock);
+	lock_leave(&cq->conns_lock);
 }
 
 void vcq_detach(struct vcq *cq, struct conn_of_cq *link)
 {
-	pthread_mutex_lock(&cq->conns_lock);
+	lock_enter(&cq->conns_lock);
 	cq->num_conns -= !list_empty(&link->link);
 	list_del(&link->link);
-	pthread_mutex_unlock(&cq->conns_lock);
+	lock_leave(&cq->conns_lock);
 }
 
 /*
@@ -233,11 +232,11 @@ static void vcq_disown(struct vcq *cq)
 	struct list *it;
 
 	atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
-	if (pthread_mutex_trylock(&cq->conns_lock))
+	if (!lock_try(&cq->conns_lock))
 		return;
 	list_for_each (it, &cq->conns)
 		conn_own_arm(container_of(it, struct conn_of_cq, link)->conn);
-	pthread_mutex_unlock(&cq->conns_lock);
+	lock_leave(&cq->conns_lock);
 }
 
 /*
@@ -281,7 +280,7 @@ static bool vcq_drive_conns(struct vcq *cq)
 	uint64_t now, moved;
 	int n = 0;
 
-	if (pthread_mutex_trylock(&cq->conns_lock))
+	if (!lock_try(&cq->conns_lock))
 		return false;
 	now = vcq_count_poll(cq, &quick);
 	moved = cq->moved;
@@ -298,7 +297,7 @@ static bool vcq_drive_conns(struct vcq *cq)
 	}
 	if (!now && cq->moved - moved >= OWN_BYTES)
 		now = clock_now_ns();
-	pthread_mutex_unlock(&cq->conns_lock);
+	lock_leave(&cq->conns_lock);
 	if (now)
 		conn_leases_renew(now);
 	return all;
@@ -326,11 +325,11 @@ static void vcq_ring_all(struct vcq *cq)
 {
 	struct list *l;
 
-	if (pthread_mutex_trylock(&cq->conns_lock))
+	if (!lock_try(&cq->conns_lock))
 		return;
 	list_for_each (l, &cq->conns)
 		conn_ring_soon(container_of(l, struct conn_of_cq, link)->conn);
-	pthread_mutex_unlock(&cq->conns_lock);
+	lock_leave(&cq->conns_lock);
 }
 
 /* What waits to be sent leaves, as its end may be what is waited for. */

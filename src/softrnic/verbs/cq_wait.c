@@ -44,12 +44,12 @@ static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq, uint64_t
 {
 	struct list *it;
 
-	if (cq->generation != engine_generation() || pthread_mutex_trylock(&cq->conns_lock))
+	if (cq->generation != engine_generation() || !lock_try(&cq->conns_lock))
 		return;
 	if (w->n + cq->num_conns <= 1 + VCQ_CONNS)
 		list_for_each (it, &cq->conns)
 			channel_wait_add(w, container_of(it, struct conn_of_cq, link)->conn, now);
-	pthread_mutex_unlock(&cq->conns_lock);
+	lock_leave(&cq->conns_lock);
 }
 
 static void channel_wait_begin(struct channel_wait *w, struct vchannel *ch, bool drives)

@@ -37,17 +37,16 @@ struct vcq {
 	struct list on_channel;
 	struct evq_node node; /* completion events, in the channel's queue */
 	unsigned generation;
-	atomic_uint users;     /* QPs on it */
-	atomic_uint delivered; /* events handed out; guarded by ibv.mutex for waiting */
-	pthread_mutex_t
-		conns_lock;  /* never waited for while a connection's lock is held by a poller */
-	struct list conns;   /* conn_of_cq: what polling an empty queue drives */
-	atomic_uint waiting; /* so many of them have something that waits to be sent */
-	unsigned num_conns;  /* in the list */
-	atomic_uint polls;   /* of the empty queue, since it was armed */
-	uint64_t polls_at;   /* when they were counted last; with conns_lock */
-	uint64_t moved;      /* bytes that polls have moved since then; likewise */
-	atomic_uint left;    /* polls that left a connection to another thread */
+	atomic_uint users;      /* QPs on it */
+	atomic_uint delivered;  /* events handed out; guarded by ibv.mutex for waiting */
+	struct lock conns_lock; /* never waited for while a connection's lock is held by a poller */
+	struct list conns;      /* conn_of_cq: what polling an empty queue drives */
+	atomic_uint waiting;    /* so many of them have something that waits to be sent */
+	unsigned num_conns;     /* in the list */
+	atomic_uint polls;      /* of the empty queue, since it was armed */
+	uint64_t polls_at;      /* when they were counted last; with conns_lock */
+	uint64_t moved;         /* bytes that polls have moved since then; likewise */
+	atomic_uint left;       /* polls that left a connection to another thread */
 };
 
 struct vsrq {

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/thread.h"
 
 static void *read_mask(void *arg)
@@ -101,48 +100,6 @@ static void a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone(vo
 	close(fd);
 }
 
-struct lock_wait {
-	pthread_mutex_t lock;
-	uint64_t until;
-	bool locked;
-};
-
-static void *lock_until(void *arg)
-{
-	struct lock_wait *w = arg;
-
-	w->locked = thread_lock_until(&w->lock, w->until);
-	if (w->locked)
-		pthread_mutex_unlock(&w->lock);
-	return NULL;
-}
-
-static bool locked_by_another(struct lock_wait *w, uint64_t until, bool unlock)
-{
-	pthread_t thread;
-
-	w->until = until;
-	pthread_mutex_lock(&w->lock);
-	assert_int_equal(thread_start(&thread, 0, lock_until, w), 0);
-	if (unlock)
-		pthread_mutex_unlock(&w->lock);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	if (!unlock)
-		pthread_mutex_unlock(&w->lock);
-	return w->locked;
-}
-
-static void a_lock_is_waited_for_until_a_monotonic_time(void **state)
-{
-	static struct lock_wait w = {.lock = PTHREAD_MUTEX_INITIALIZER};
-	uint64_t soon = clock_now_ns() + 5 * NSEC_PER_MS;
-
-	assert_false(locked_by_another(&w, soon, false));
-	assert_true(clock_now_ns() >= soon);
-	assert_false(locked_by_another(&w, 0, false));
-	assert_true(locked_by_another(&w, CLOCK_NEVER / 4, true));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,7 +107,6 @@ int main(void)
 		cmocka_unit_test(the_mask_of_the_creator_stays_as_it_was),
 		cmocka_unit_test(a_thread_without_a_handle_is_detached),
 		cmocka_unit_test(a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone),
-		cmocka_unit_test(a_lock_is_waited_for_until_a_monotonic_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lock.h -- a lock that is taken and released in line, for paths that do so several times an operation: a
+ * pthread_mutex_t takes two calls and some 60 instructions for what is one atomic operation each. Who has to wait sleeps
+ * on a futex, as with a mutex. It is of one process and not recursive; which of those that wait gets it next is
+ * the scheduler's.
+ *
+ * Taking and releasing are sequentially consistent: what is stored before a failed lock_try() is seen by who
+ * loads it behind its lock_leave().
+ */
+#ifndef BASE_LOCK_H
+#define BASE_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lock {
+	atomic_uint word; /* 0: free; 1: taken; 2: taken, and others may wait */
+};
+
+static inline void lock_init(struct lock *l)
+{
+	atomic_init(&l->word, 0);
+}
+
+static inline bool lock_try(struct lock *l)
+{
+	unsigned free = 0;
+
+	return atomic_compare_exchange_strong(&l->word, &free, 1);
+}
+
+void lock_wait(struct lock *l);  /* the slow part of lock_enter() */
+void lock_wake(struct lock *l);  /* and of lock_leave() */
+
+static inline void lock_enter(struct lock *l)
+{
+	if (__builtin_expect(!lock_try(l), 0))
+		lock_wait(l);
+}
+
+/* Or give up when that monotonic time (clock.h) has come. False: it was held until then. */
+bool lock_enter_until(struct lock *l, uint64_t at_ns);
+
+static inline void lock_leave(struct lock *l)
+{
+	if (__builtin_expect(atomic_exchange(&l->word, 0) == 2, 0))
+		lock_wake(l);
+}
+
+#endif
