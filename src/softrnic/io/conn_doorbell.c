@@ -263,11 +263,13 @@ static bool doorbell_may_wait(const struct conn *c)
 void conn_perform_posted(struct conn *c)
 {
 	bool may_wait = doorbell_may_wait(c);
+	struct stream_update u;
 
 	doorbell_followed(c);
 	if (may_wait && doorbell_wait(c))
 		return;
-	conn_settle(c);
+	stream_look_at_posts(c->stream, &u);
+	conn_perform(c, &u);
 	if (may_wait)
 		c->bell.sent_at = c->bell.posted_at = clock_now_ns();
 }

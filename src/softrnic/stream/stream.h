@@ -134,6 +134,8 @@ void stream_look(const struct stream *s, struct stream_update *u);
 /* Likewise, where the last update was performed, and since then nothing has changed but that the
  * link has bytes. It costs less. */
 void stream_look_at_link(const struct stream *s, struct stream_update *u);
+/* Likewise, where nothing has changed but what was posted to the send queue. */
+void stream_look_at_posts(const struct stream *s, struct stream_update *u);
 /* The next event; false: there is none. */
 bool stream_take_event(struct stream *s, enum stream_event *event, int *status);
 

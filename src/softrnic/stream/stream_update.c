@@ -184,6 +184,17 @@ void stream_look_at_link(const struct stream *s, struct stream_update *u)
 	u->deadline = stream_deadline(s);
 }
 
+/* What is to be sent is found by sending, and all that follows is reported then. */
+void stream_look_at_posts(const struct stream *s, struct stream_update *u)
+{
+	if (__builtin_expect(stream_settles_at(s), 0)) {
+		stream_look(s, u);
+		return;
+	}
+	u->todo = STREAM_DO_SEND;
+	u->deadline = stream_deadline(s);
+}
+
 void stream_report(struct stream *s, struct stream_update *u)
 {
 	if (s->state >= STREAM_DRAINING)
