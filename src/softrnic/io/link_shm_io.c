@@ -60,9 +60,11 @@ bool link_shm_pending(const struct link *l, unsigned looks)
 
 	if (!s->rx_on || s->looks_below || s->broken)
 		return true;
-	while (looks-- > 0)
+	while (looks-- > 0) {
 		if (ring_is_pending(&s->rx))
 			return true;
+		ring_expect(&s->rx);
+	}
 	return false;
 }
 

@@ -85,6 +85,16 @@ bool ring_wakes_writer(struct ring *r);
 int ring_reader_sleeps(struct ring *r);
 /* It looks by itself from now on. */
 void ring_reader_wakes(struct ring *r);
+/* Fetch what comes next, while nothing is there: it comes over together with the position then, and
+ * not behind it. */
+static inline void ring_expect(const struct ring *r)
+{
+	const uint8_t *next = r->bytes + (r->at & (r->size - 1));
+
+	__builtin_prefetch(next);
+	__builtin_prefetch(next + RING_LINE);
+	__builtin_prefetch(next + 2 * RING_LINE);
+}
 /* Is something there? Cheap, and only a hint. */
 static inline bool ring_is_pending(const struct ring *r)
 {
