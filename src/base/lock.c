@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 
-/* until: a monotonic time, or NULL. Returns also for no reason: the callers look again. Posting a request must leave errno
- * alone. */
+/* until: a monotonic time, or NULL. Returns also for no reason: the callers look again. Posting a
+ * request must leave errno alone. */
 static bool lock_sleep(struct lock *l, const struct timespec *until)
 {
 	int before = errno;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lock.h -- a lock that is taken and released in line, for paths that do so several times an operation: a
- * pthread_mutex_t takes two calls and some 60 instructions for what is one atomic operation each. Who has to wait sleeps
- * on a futex, as with a mutex. It is of one process and not recursive; which of those that wait gets it next is
- * the scheduler's.
+ * lock.h -- a lock that is taken and released in line, for paths that do so several times an
+ * operation: a pthread_mutex_t takes two calls and some 60 instructions for what is one atomic
+ * operation each. Who has to wait sleeps on a futex, as with a mutex. It is of one process and not
+ * recursive; which of those that wait gets it next is the scheduler's.
  *
- * Taking and releasing are sequentially consistent: what is stored before a failed lock_try() is seen by who
- * loads it behind its lock_leave().
+ * Taking and releasing are sequentially consistent: what is stored before a failed lock_try() is
+ * seen by who loads it behind its lock_leave().
  */
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
@@ -31,8 +31,8 @@ static inline bool lock_try(struct lock *l)
 	return atomic_compare_exchange_strong(&l->word, &free, 1);
 }
 
-void lock_wait(struct lock *l);  /* the slow part of lock_enter() */
-void lock_wake(struct lock *l);  /* and of lock_leave() */
+void lock_wait(struct lock *l); /* the slow part of lock_enter() */
+void lock_wake(struct lock *l); /* and of lock_leave() */
 
 static inline void lock_enter(struct lock *l)
 {

@@ -15,6 +15,7 @@
 #include "softrnic/io/link_shm_socket.h"
 #include "softrnic/io/trace.h"
 
+#define SHM_LOOKS_EACH    8 /* behind each fetch of the lines that come next */
 #define SHM_LOOK_MAX      (64u << 10)
 #define SHM_UNDRAINED_MAX 64 /* wake-ups that are left on the socket: far fewer than fill it */
 
@@ -60,10 +61,14 @@ bool link_shm_pending(const struct link *l, unsigned looks)
 
 	if (!s->rx_on || s->looks_below || s->broken)
 		return true;
-	while (looks-- > 0) {
-		if (ring_is_pending(&s->rx))
-			return true;
+	while (looks > 0) {
+		unsigned few = looks < SHM_LOOKS_EACH ? looks : SHM_LOOKS_EACH;
+
+		looks -= few;
 		ring_expect(&s->rx);
+		while (few-- > 0)
+			if (ring_is_pending(&s->rx))
+				return true;
 	}
 	return false;
 }
