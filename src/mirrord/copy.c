@@ -16,6 +16,16 @@ enum mirror_copy copy_state(const struct set *s)
 	return s->is_open ? member_copy(&s->member, s->register_answers) : MIRROR_COPY_FAILED;
 }
 
+bool copy_has_failed(const struct set *s, uint8_t slot)
+{
+	struct neighbour_answer answer;
+
+	if (s->is_open && slot == s->meta.super.slot)
+		return copy_state(s) == MIRROR_COPY_FAILED;
+	neighbours_get(s->neighbours, slot, &answer);
+	return answer.answers && answer.status.copy == MIRROR_COPY_FAILED;
+}
+
 /* Every durable step of the copy's rules passes here. */
 static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 {

@@ -234,6 +234,12 @@ int copy_open(struct set *s);
 void copy_close(struct set *s);
 enum mirror_copy copy_state(const struct set *s);
 
+/* Of a member, by this daemon or its own: a failed copy, which no resync brings back. */
+bool copy_has_failed(const struct set *s, uint8_t slot);
+#define COPY_FAILED_NEXT                                                                           \
+	"when its medium is good again restart rpmirrord on its host; if the copy has failed "     \
+	"still, 'rpmirror member replace' gives the member a new one"
+
 /* medium.c: write-backs of the copy's data file that failed, whoever met them. */
 /* Before the data file is used. */
 int medium_open(struct set *s, struct error *err);

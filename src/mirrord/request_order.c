@@ -75,6 +75,11 @@ void request_order(struct client *client, struct set *s, const char *member,
 			       "the primary's process is not connected to this daemon");
 		return;
 	}
+	if (order->order == PACKET_ORDER_RESYNC && copy_has_failed(s, slot)) {
+		request_refuse(client, REQUEST_IO, COPY_FAILED_NEXT,
+			       "the copy of member %s has failed: there is no resync", member);
+		return;
+	}
 	memset(&p, 0, sizeof(p));
 	p.type = PACKET_ORDER;
 	p.id = (uint32_t)client->serial;

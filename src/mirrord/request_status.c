@@ -221,6 +221,16 @@ static const char *status_next_of_split(enum member_reason reason)
 	}
 }
 
+static bool status_has_failed(const struct set *s)
+{
+	const struct mirror_config *config = &s->entry.record.config;
+	bool any = false;
+
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX && !any; slot++)
+		any = config->members[slot].id && copy_has_failed(s, slot);
+	return any;
+}
+
 static const char *status_next(const struct set *s, const struct primary_words *words,
 			       enum mirror_health health)
 {
@@ -237,6 +247,8 @@ static const char *status_next(const struct set *s, const struct primary_words *
 	case MIRROR_HEALTH_DEGRADED:
 		if (status_is_paused(words))
 			return "an operator keeps a member away: rpmirror resume MEMBER";
+		if (status_has_failed(s))
+			return "a copy has failed: " COPY_FAILED_NEXT;
 		return "the primary resyncs it as soon as its daemon can be reached";
 	default:
 		return NULL;

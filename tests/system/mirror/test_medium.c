@@ -244,6 +244,36 @@ static void a_part_of_a_local_write_back(void **state)
 	check_return(1, ALL & ~1u); /* an operator replaces the medium */
 }
 
+/* The tool's exit code; what it says is in the file "said". */
+static int run_tool(unsigned host, const char *command)
+{
+	char line[1200];
+
+	snprintf(line, sizeof(line), "'%s' %s --timeout 60 --socket %s >%s/said 2>&1",
+		 SYSTEM_RPMIRROR, command, hosts.hosts[host].socket, hosts.folder);
+	return WEXITSTATUS(system(line));
+}
+
+static bool was_said(const char *text)
+{
+	char line[300];
+
+	snprintf(line, sizeof(line), "grep -q '%s' %s/said", text, hosts.folder);
+	return !system(line);
+}
+
+/* An operator is not sent to what does not help. */
+static void check_failed_copy_is_explained(void)
+{
+	for (int waited = 0; run_tool(0, "status") || !was_said("a copy has failed"); waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS / 10);
+		usleep(10000);
+	}
+	assert_true(was_said("restart rpmirrord on its host"));
+	assert_int_equal(run_tool(0, "resync " HOSTS_SET " c --full"), 9);
+	assert_true(was_said("member replace"));
+}
+
 static void a_part_of_a_remote_write_back(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=1", armed(),
@@ -260,6 +290,7 @@ static void a_part_of_a_remote_write_back(void **state)
 	hosts_wait_insync(&hosts, 3);
 	assert_int_equal(host_read_word(&hosts, 2, NEXT), last - 1);
 	put_two("durable 3 flags 1");
+	check_failed_copy_is_explained();
 	check_return(1, ALL);
 }
 
@@ -519,15 +550,9 @@ static void what_a_killed_primary_has_lost_is_recorded(void **state)
 #define UNREADABLE (1u << 20)
 #define PIECE      (64u << 10)
 
-/* The tool's exit code. */
 static int verify_and_repair(void)
 {
-	char command[1200];
-
-	snprintf(command, sizeof(command),
-		 "'%s' verify " HOSTS_SET " --repair --timeout 60 --socket %s >%s/verified 2>&1",
-		 SYSTEM_RPMIRROR, hosts.hosts[0].socket, hosts.folder);
-	return WEXITSTATUS(system(command));
+	return run_tool(0, "verify " HOSTS_SET " --repair");
 }
 
 static void write_word(unsigned host, uint64_t offset, uint64_t word)
