@@ -40,8 +40,8 @@ void compare_on_read(struct rpmirror *m, unsigned slot);
 void compare_on_done(struct rpmirror *m, unsigned slot);
 /* The connection is lost, or the member. */
 void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why);
-/* Its medium cannot give that range back: it differs, is excluded for that, and gets the range. What
- * is behind it is not compared this time. */
+/* Its medium cannot give that range back: it differs, is excluded for that, and gets the range.
+ * What is behind it is not compared this time. */
 void compare_on_unreadable(struct rpmirror *m, unsigned slot, const struct mirror_range *range,
 			   const char *why);
 

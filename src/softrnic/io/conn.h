@@ -73,6 +73,7 @@ struct conn {
 		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
 	} rx_turn, tx_turn;
 	bool may_meet;     /* with its peer, in shared memory, once it has carried enough */
+	bool has_met;      /* one attempt was made; there is no second one */
 	struct meet *meet; /* on the way there; NULL: not */
 	struct conn_doorbell bell;
 	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */

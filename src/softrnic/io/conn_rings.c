@@ -27,6 +27,7 @@ static bool conn_is_initiator(const struct conn *c)
 
 static bool conn_rings_new(struct conn *c)
 {
+	c->has_met = true;
 	c->meet = meet_new(conn_is_initiator(c), &c->source, clock_now_ns() + MEET_NS);
 	return c->meet;
 }
@@ -201,7 +202,11 @@ static void conn_rings_undo(struct conn *c, struct stream_update *u)
 	stream_look(c->stream, u);
 }
 
-/* A peer's step without a meeting: the first one, or one that crossed our STOP. */
+/*
+ * A peer's step without a meeting: the first one, or one that crossed our STOP. There is one
+ * meeting a connection: a peer that could begin one as often as it likes would let this process
+ * call any socket whose name it has seen.
+ */
 static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 				struct stream_update *u)
 {
@@ -210,8 +215,9 @@ static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 
 	if (undo)
 		conn_rings_undo(c, u);
-	else if (msg->step == EXT_LINK_MEET && conn_is_initiator(c) && !link_is_shm(c->link) &&
-		 conn_rings_fit(c) && stream_offers_rings(c->stream) && conn_rings_new(c))
+	else if (msg->step == EXT_LINK_MEET && conn_is_initiator(c) && !c->has_met &&
+		 !link_is_shm(c->link) && conn_rings_fit(c) && stream_offers_rings(c->stream) &&
+		 conn_rings_new(c))
 		conn_rings_go_on(c, meet_on_step(c->meet, msg->step, msg->token), u);
 	else
 		stream_look(c->stream, u);

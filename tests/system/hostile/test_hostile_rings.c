@@ -284,12 +284,13 @@ static void memory_that_changes_all_the_time_ends_its_own_connection(void **stat
 
 		connect_rings();
 		while (clock_now_ns() < end) {
-			size_t at = next_random() % 4 ? next_random() % 256 : next_random() % rings.len;
+			size_t at =
+				next_random() % 4 ? next_random() % 256 : next_random() % rings.len;
 
 			rings.base[at] = (uint8_t)next_random();
 			if (next_random() % 1024 == 0)
-				fallocate(rings.memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-					  (off_t)rings.len);
+				fallocate(rings.memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					  0, (off_t)rings.len);
 			if (next_random() % 64 == 0)
 				rawrings_wake(&peer);
 		}

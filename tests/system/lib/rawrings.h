@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rawrings.h -- a raw peer that goes over to rings in shared memory, as doc/wire.md describes them.
- * It is the initiator: it writes ring 0 and reads ring 1. From then on all of rawpeer.h goes through
- * the rings, and the test may write whatever it likes to the memory.
+ * It is the initiator: it writes ring 0 and reads ring 1. From then on all of rawpeer.h goes
+ * through the rings, and the test may write whatever it likes to the memory.
  */
 #ifndef SYSTEM_RAWRINGS_H
 #define SYSTEM_RAWRINGS_H
