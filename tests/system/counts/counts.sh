@@ -52,10 +52,11 @@ hundredths() {
 # --- system calls ---------------------------------------------------------------------------
 
 # calls_of FILE NAMES: successful ones, of any of NAME|NAME; all: but those that wait for a lock, as
-# chance decides
+# chance decides; "in vain NAME|NAME": those that failed, as receives do that find nothing
 calls_of() {
-	awk -v name="$2" '$1 ~ "^(" name ")$" || (name == "all" && $1 != "total" && $1 != "futex") {
-		n += $2 - $3 } END { print n + 0 }' "$1"
+	awk -v name="${2#in vain }" -v vain="${2%% *}" '
+		$1 ~ "^(" name ")$" || (name == "all" && $1 != "total" && $1 != "futex") {
+			n += vain == "in" ? $3 : $2 - $3 } END { print n + 0 }' "$1"
 }
 
 # calls WORK HOW NAMES BOUND ...: for each piece of work, in hundredths. Start and end of the program
@@ -80,11 +81,11 @@ calls() {
 count_calls() {
 	local sends='sendmsg|sendto' receives='recvmsg|recvfrom'
 	command -v strace >/dev/null || skip "there is no strace"
-	calls write wait "$sends" 240 "$receives" 240 epoll_wait 370 timerfd_settime 180 all 1500
+	calls write wait "$sends" 240 "$receives" 240 "in vain $receives" 180 epoll_wait 370 timerfd_settime 180 all 1500
 	calls write poll "$sends" 240 "$receives" 240 timerfd_settime 150
-	calls batch wait "$sends" 240 "$receives" 240 epoll_wait 370 timerfd_settime 180 all 1500
-	calls read wait "$sends" 240 "$receives" 240 epoll_wait 270 timerfd_settime 80 all 1300
-	calls send wait "$sends" 240 "$receives" 240 epoll_wait 300 timerfd_settime 100 all 1700
+	calls batch wait "$sends" 240 "$receives" 240 "in vain $receives" 180 epoll_wait 370 timerfd_settime 180 all 1500
+	calls read wait "$sends" 240 "$receives" 240 "in vain $receives" 180 epoll_wait 270 timerfd_settime 80 all 1300
+	calls send wait "$sends" 240 "$receives" 240 "in vain $receives" 260 epoll_wait 300 timerfd_settime 100 all 1700
 }
 
 # --- instructions ---------------------------------------------------------------------------
