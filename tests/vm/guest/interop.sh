@@ -32,7 +32,7 @@ one_pair() {
 	end "$server" "$programs/pair_server" "$(address "$server")" $port 13 >"$VM_OUT/$pair.server" 2>&1 &
 	local pid=$!
 	wait_line "$VM_OUT/$pair.server" listening 20 || result=1
-	end "$client" timeout 120 "$programs/pair_client" "$(address "$server")" $port >"$VM_OUT/$pair.client" 2>&1 ||
+	end "$client" timeout 320 "$programs/pair_client" "$(address "$server")" $port >"$VM_OUT/$pair.client" 2>&1 ||
 		result=1
 	[ $result = 0 ] || kill $pid 2>/dev/null
 	wait $pid || result=1

@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 		errx(2, "ADDRESS PORT [ib]");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_NOTICE);
-	alarm(100);
+	alarm(300);
 	end_open(&e, argv[1], argv[2], 0);
 	try_everything(&e);
 	for (size_t i = 0; i < (ib ? 2 : N(pdata_lens)); i++) {

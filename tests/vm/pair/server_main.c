@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 		errx(2, "ADDRESS PORT [CONNECTIONS]");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_NOTICE);
-	alarm(100);
+	alarm(300);
 	end_open(&e, argv[1], argv[2], 1);
 	must(rpma_ep_listen(e.peer, e.addr, e.port, &ep), "listen");
 	printf("listening\n");
