@@ -11,6 +11,7 @@
 #include "mirror/core/killpoint.h"
 #include "mirror/errmsg.h"
 #include "mirror/fault.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 #define DIRECT_WAIT_MS 100 /* a store that waits looks again */
@@ -159,7 +160,9 @@ static bool direct_on_fault(void *arg, struct fault *fault)
 	struct direct *d = arg;
 	uint64_t offset = (uint64_t)((uint8_t *)fault->at - d->m->app);
 
-	return direct_is_store(fault) && !direct_make_writable(d, meta_extent_of(offset));
+	if (direct_is_store(fault) && !direct_make_writable(d, meta_extent_of(offset)))
+		return true;
+	return restore_end_try(d->m, fault); /* it is barred, or the application's matter */
 }
 
 int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len)

@@ -298,8 +298,10 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 			   uint64_t *seq)
 {
-	int rc = 0;
+	int rc = n ? 0 : set_end_code(m);
 
+	if (rc)
+		errmsg_fail(rc, "%s", m->ended_why);
 	for (*seq = 0; n && !rc;) {
 		uint64_t cut;
 		uint32_t count = flush_part(m, v, n, &cut), last = count - 1;

@@ -38,6 +38,10 @@ void restore_publish(struct rpmirror *m);
 /* Call fn(arg); false: it ended at a fault in one of the set's mappings, *offset is where. fn holds
  * nothing there that it would have to release. */
 bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset);
+/* In the handler of another signal: the thread's restore_try() ends, with an *offset of UINT64_MAX.
+ * False: it is in none. */
+struct fault;
+bool restore_end_try(const struct rpmirror *m, struct fault *fault);
 /* Locked, but not all the time. The page at offset could not be accessed. False: it cannot be
  * restored, and this host's copy has failed. */
 bool restore_wait(struct rpmirror *m, uint64_t offset);

@@ -211,6 +211,17 @@ bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t 
 	return is_done;
 }
 
+bool restore_end_try(const struct rpmirror *m, struct fault *fault)
+{
+	struct restore_trial *trial = restore_trial;
+
+	if (!trial || trial->restore != m->restore)
+		return false;
+	trial->offset = UINT64_MAX;
+	fault->leave = &trial->env;
+	return true;
+}
+
 bool restore_wait(struct rpmirror *m, uint64_t offset)
 {
 	enum restore_verdict verdict;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpmirror_sync() and rpmirror_store8(), in terms of flushes. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mirror/dirty.h"
 #include "mirror/errmsg.h"
+#include "mirror/restore.h"
 #include "mirror/set.h"
 
 #define STORE_RUNS 256 /* of pages, in one flush */
@@ -20,9 +23,9 @@ static int store_sync_isolated(struct rpmirror *m)
 	while (!rc && (n = dirty_next(&scan, v, STORE_RUNS)) > 0)
 		rc = rpmirror_flush(m, v, (unsigned)n, 0, NULL);
 	dirty_end(&scan);
-	if (rc || !n)
+	if (rc)
 		return rc;
-	return rpmirror_flush(m, &all, 1, 0, NULL);
+	return rpmirror_flush(m, &all, !n ? 0 : 1, 0, NULL);
 }
 
 /* What was never stored to, or was flushed since it was, is equal everywhere. */
@@ -53,6 +56,62 @@ int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
+struct store_word {
+	uint64_t *p, value;
+};
+
+static void store_put(void *arg)
+{
+	const struct store_word *word = arg;
+
+	__atomic_store_n(word->p, word->value, __ATOMIC_RELEASE);
+}
+
+/* Locked. 0; 1: not yet, as the lease is over or the page has to be restored; or an RPMIRROR_E_*.
+ * Stores to a direct mapping wait for others that need the lock (direct.h). */
+static int store_try(struct rpmirror *m, struct store_word *word)
+{
+	uint64_t offset = UINT64_MAX;
+	bool is_done = false;
+	int rc = 0;
+
+	if (m->direct) {
+		pthread_mutex_unlock(&m->lock);
+		rc = direct_make_writable(m->direct,
+					  meta_extent_of((uint64_t)((uint8_t *)word->p - m->app)));
+		if (!rc)
+			is_done = restore_try(m, store_put, word, &offset);
+		pthread_mutex_lock(&m->lock);
+	} else {
+		is_done = restore_try(m, store_put, word, &offset);
+	}
+	if (rc && rc != -EACCES)
+		return errmsg_fail(RPMIRROR_E_PROVIDER,
+				   "set %s: the word cannot be made writable: %s", m->set,
+				   strerror(-rc));
+	if (!is_done && offset != UINT64_MAX && !restore_wait(m, offset))
+		return errmsg_fail(RPMIRROR_E_MEDIUM, "set %s: the word's page cannot be read",
+				   m->set);
+	return !is_done;
+}
+
+/* While the lease is over the mapping may not permit it. */
+static int store_word(struct rpmirror *m, struct store_word *word)
+{
+	uint64_t since_ms = clock_boot_ms();
+	int rc = 0, again = 1;
+
+	set_lock_in_turn(m);
+	while (again > 0 && !(rc = wait_check(m, since_ms))) {
+		if (m->is_protected)
+			wait_step(m, CLOCK_NEVER);
+		else
+			again = store_try(m, word);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return again < 0 ? again : rc;
+}
+
 /*
  * A flush takes aligned words whole, in the order of its numbers, and what this thread flushed
  * before is acknowledged: hence the order. The store happens before the snapshot that contains it.
@@ -60,13 +119,15 @@ int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value)
 {
 	struct rpmirror_range range = {p, sizeof(*p)};
+	struct store_word word = {p, value};
 	uintptr_t at = (uintptr_t)p;
+	int rc;
 
 	if (!set_is_usable(m) || !m->has_thread || at % sizeof(*p) || at < (uintptr_t)m->app ||
 	    at - (uintptr_t)m->app >= m->size)
 		return errmsg_fail(RPMIRROR_E_INVAL,
 				   "rpmirror_store8: %p is not an aligned word of a mapped set",
 				   (void *)p);
-	__atomic_store_n(p, value, __ATOMIC_RELEASE);
-	return rpmirror_flush(m, &range, 1, 0, NULL);
+	rc = store_word(m, &word);
+	return rc ? rc : rpmirror_flush(m, &range, 1, 0, NULL);
 }

@@ -15,6 +15,15 @@
 
 #define VERIFY_CHUNK (256u << 10)
 #define VERIFY_ALIGN 4096u
+#define VERIFY_ROOM  (2 * VERIFY_CHUNK + 2 * VERIFY_ALIGN)
+
+struct verify_chunk {
+	const uint8_t *app;
+	uint8_t *room; /* what the mapping has, and behind it what the file has */
+	uint64_t offset;
+	size_t len;
+	unsigned generations[MIRROR_MEMBERS_MAX]; /* of the lanes that were asked */
+};
 
 /* ---- this host's copy ---- */
 
@@ -38,35 +47,78 @@ static bool verify_read(struct rpmirror *m, uint64_t offset, size_t len, uint8_t
 	return n == (ssize_t)size || restore_touch(m, *bytes, len);
 }
 
-static bool verify_local(struct rpmirror *m, uint64_t offset, size_t len)
+static bool verify_local(struct rpmirror *m, const struct verify_chunk *c)
 {
-	uint8_t *room = aligned_alloc(VERIFY_ALIGN, VERIFY_CHUNK + 2 * VERIFY_ALIGN);
 	const uint8_t *bytes;
-	bool equal = false;
 
-	if (room && verify_read(m, offset, len, room, &bytes))
-		equal = !memcmp(bytes, m->app + offset, len);
-	free(room);
-	return equal;
+	return verify_read(m, c->offset, c->len, c->room + VERIFY_CHUNK, &bytes) &&
+	       !memcmp(bytes, c->room, c->len);
+}
+
+/* ---- the mapping ---- */
+
+static void verify_load(void *arg)
+{
+	const struct verify_chunk *c = arg;
+
+	copy_words(c->room, c->app + c->offset, c->len);
+}
+
+/* Locked, but not all the time. While the lease is over the mapping cannot be read. 0 or an
+ * RPMIRROR_E_*. */
+static int verify_await_app(struct rpmirror *m, uint64_t since_ms)
+{
+	int rc;
+
+	while (!(rc = wait_check(m, since_ms)) && m->is_protected)
+		wait_step(m, CLOCK_NEVER);
+	return rc;
+}
+
+/* Its content, once: it may be protected again as soon as the lock is released. */
+static int verify_snapshot(struct rpmirror *m, struct verify_chunk *c)
+{
+	uint64_t since_ms = clock_boot_ms(), offset;
+	int rc;
+
+	while (!(rc = verify_await_app(m, since_ms)) && !restore_try(m, verify_load, c, &offset))
+		if (!restore_wait(m, offset))
+			return errmsg_fail(RPMIRROR_E_MEDIUM,
+					   "set %s: what was flushed cannot be read any more",
+					   m->set);
+	return rc;
 }
 
 /* ---- the others, under the lock ---- */
 
-static mirror_mask verify_post(struct rpmirror *m, mirror_mask who, uint64_t offset, size_t len)
+static mirror_mask verify_post(struct rpmirror *m, struct verify_chunk *c, mirror_mask who)
 {
 	mirror_mask posted = 0;
 
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		if (who & MIRROR_BIT(slot) && lane_verify(m, slot, offset, len))
-			posted |= MIRROR_BIT(slot);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		if (!(who & MIRROR_BIT(slot)) || !lane_verify(m, slot, c->offset, c->len))
+			continue;
+		c->generations[slot] = m->members[slot].generation;
+		posted |= MIRROR_BIT(slot);
+	}
 	return posted;
 }
 
-/* Until all have answered; who is lost meanwhile, or does not answer, is left. */
-static mirror_mask verify_collect(struct rpmirror *m, mirror_mask who)
+/* It was answered, and not ended by the loss of the lane. */
+static bool verify_is_answered(const struct rpmirror *m, const struct verify_chunk *c,
+			       unsigned slot)
+{
+	const struct set_member *member = &m->members[slot];
+
+	return !member->verifying && member->batch && !member->lane_failed &&
+	       member->generation == c->generations[slot];
+}
+
+/* Those that have answered: not who is lost meanwhile, or takes too long. */
+static mirror_mask verify_collect(struct rpmirror *m, const struct verify_chunk *c, mirror_mask who)
 {
 	uint64_t deadline = poll_deadline(m->control_place.timeout_ms);
-	mirror_mask open = who;
+	mirror_mask open = who, answered = 0;
 	bool in_time = true;
 
 	while (open && in_time && !m->ended) {
@@ -75,41 +127,46 @@ static mirror_mask verify_collect(struct rpmirror *m, mirror_mask who)
 			if (!m->members[slot].verifying)
 				open &= (mirror_mask)~MIRROR_BIT(slot);
 	}
-	return open;
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (who & MIRROR_BIT(slot) && verify_is_answered(m, c, slot))
+			answered |= MIRROR_BIT(slot);
+	return answered;
 }
 
 /* Members of `who` whose chunk differs. */
-static mirror_mask verify_chunk(struct rpmirror *m, mirror_mask who, uint64_t offset, size_t len)
+static mirror_mask verify_members(struct rpmirror *m, struct verify_chunk *c, mirror_mask who)
 {
-	mirror_mask differ = 0, posted = verify_post(m, who, offset, len);
+	mirror_mask differ = 0, answered = verify_post(m, c, who);
 	struct rpma_digest digest;
 
-	m->unverified |= who & (mirror_mask)~posted;
-	rpma_digest_compute(RPMA_DIGEST_AUTO, m->app + offset, len, &digest);
-	posted &= (mirror_mask)~verify_collect(m, posted);
+	rpma_digest_compute(RPMA_DIGEST_AUTO, c->room, c->len, &digest);
+	answered = verify_collect(m, c, answered);
+	m->unverified |= who & (mirror_mask)~answered;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		if (posted & MIRROR_BIT(slot) &&
+		if (answered & MIRROR_BIT(slot) &&
 		    !rpma_digest_equal(&digest, &m->members[slot].digest))
 			differ |= MIRROR_BIT(slot);
 	return differ;
 }
 
-static mirror_mask verify_range(struct rpmirror *m, mirror_mask who, uint64_t offset, uint64_t len)
+static int verify_range(struct rpmirror *m, struct verify_chunk *c, mirror_mask who, uint64_t len,
+			mirror_mask *differ)
 {
-	mirror_mask own = MIRROR_BIT(m->self), differ = 0;
+	mirror_mask own = MIRROR_BIT(m->self);
+	int rc = 0;
 
-	while (len) {
-		size_t part = len < VERIFY_CHUNK ? len : VERIFY_CHUNK;
-
-		if (!restore_touch(m, m->app + offset, part))
-			return differ | (who & own);
-		differ |= verify_chunk(m, who & (mirror_mask)~own, offset, part);
-		if (who & own && !verify_local(m, offset, part))
-			differ |= own;
-		offset += part;
-		len -= part;
+	for (; len && !rc; c->offset += c->len, len -= c->len) {
+		c->len = len < VERIFY_CHUNK ? len : VERIFY_CHUNK;
+		pthread_mutex_unlock(&m->lock); /* the set's thread has its turn */
+		set_lock_in_turn(m);
+		rc = verify_snapshot(m, c);
+		if (rc)
+			break;
+		*differ |= verify_members(m, c, who & (mirror_mask)~own);
+		if (who & own && !verify_local(m, c))
+			*differ |= own;
 	}
-	return differ;
+	return rc;
 }
 
 /* Where else it differs nobody knows: it is compared as a whole when it returns. */
@@ -138,44 +195,49 @@ static int verify_judge(struct rpmirror *m, mirror_mask differ)
 			   m->set, names);
 }
 
-static mirror_mask verify_all(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
-			      mirror_mask who)
+static int verify_all(struct rpmirror *m, struct verify_chunk *c,
+		      const struct rpmirror_range *ranges, unsigned n, mirror_mask who,
+		      mirror_mask *differ)
 {
-	mirror_mask differ = 0;
+	int rc = 0;
 
+	*differ = 0;
 	while (m->verify_busy)
 		wait_step(m, CLOCK_NEVER);
 	m->verify_busy = true;
 	m->unverified = 0;
-	for (unsigned i = 0; i < n; i++)
-		if (ranges[i].len)
-			differ |=
-				verify_range(m, who, (uintptr_t)ranges[i].addr - (uintptr_t)m->app,
-					     ranges[i].len);
+	for (unsigned i = 0; i < n && !rc; i++) {
+		if (!ranges[i].len)
+			continue;
+		c->offset = (uintptr_t)ranges[i].addr - (uintptr_t)m->app;
+		rc = verify_range(m, c, who, ranges[i].len, differ);
+	}
 	m->verify_busy = false;
 	set_notify(m);
-	return differ;
+	if (*differ)
+		return verify_judge(m, *differ);
+	if (!rc && m->unverified)
+		rc = errmsg_fail(RPMIRROR_E_NOSUPP,
+				 "set %s: flushed; the copy of %s is on volatile memory, or "
+				 "its connection is lost: it cannot be verified",
+				 m->set,
+				 set_member_name(m, (unsigned)__builtin_ctz(m->unverified)).text);
+	return rc;
 }
 
 int rpmirror_flush_verify(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			  struct rpmirror_result *res)
 {
-	struct rpmirror_result result;
-	mirror_mask differ;
-	int rc = rpmirror_flush(m, ranges, n, 0, &result);
+	struct verify_chunk chunk = {.room = aligned_alloc(VERIFY_ALIGN, VERIFY_ROOM)};
+	struct rpmirror_result result = {0};
+	mirror_mask differ = 0;
+	int rc = chunk.room ? rpmirror_flush(m, ranges, n, 0, &result)
+			    : errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
 
 	if (!rc) {
 		pthread_mutex_lock(&m->lock);
-		differ = verify_all(m, ranges, n, (mirror_mask)result.durable_mask);
-		if (differ)
-			rc = verify_judge(m, differ);
-		else if (m->unverified)
-			rc = errmsg_fail(
-				RPMIRROR_E_NOSUPP,
-				"set %s: flushed; the copy of %s is on volatile memory, or "
-				"its connection is lost: it cannot be verified",
-				m->set,
-				set_member_name(m, (unsigned)__builtin_ctz(m->unverified)).text);
+		chunk.app = m->app;
+		rc = verify_all(m, &chunk, ranges, n, (mirror_mask)result.durable_mask, &differ);
 		pthread_mutex_unlock(&m->lock);
 		/* Once more, without them: so the ranges count as what they lack. */
 		if (differ && !(differ & MIRROR_BIT(m->self)))
@@ -183,6 +245,7 @@ int rpmirror_flush_verify(struct rpmirror *m, const struct rpmirror_range *range
 		result.failed_mask |= differ;
 		result.durable_mask &= ~(uint32_t)differ;
 	}
+	free(chunk.room);
 	if (res && rc != RPMIRROR_E_INVAL)
 		*res = result;
 	return rc;

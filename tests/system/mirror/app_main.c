@@ -5,7 +5,8 @@
  *
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) |
- * flush OFFSET LEN | pair OFFSET OFFSET (one flush of two words) | confirm | state |
+ * flush OFFSET LEN | pair OFFSET OFFSET (one flush of two words) | store8 OFFSET NUMBER |
+ * verify OFFSET LEN | confirm | state |
  *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
  * dropped) | lost (who, and why, likewise) | and those of app_pages.c
  */
@@ -85,6 +86,13 @@ static void app_flush_pair(uint64_t one, uint64_t other)
 	app_print_result(rpmirror_flush(app_set, ranges, 2, 0, &app_result));
 }
 
+static void app_verify(uint64_t offset, uint64_t len)
+{
+	struct rpmirror_range range = {app_word(offset), len};
+
+	app_print_result(rpmirror_flush_verify(app_set, &range, 1, &app_result));
+}
+
 static void app_print_state(void)
 {
 	struct rpmirror_state st = {.size = sizeof(st)};
@@ -143,6 +151,10 @@ static void app_do(const char *line)
 		app_flush(offset, value);
 	} else if (sscanf(line, "pair %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_flush_pair(offset, value);
+	} else if (sscanf(line, "store8 %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		app_answer(rpmirror_store8(app_set, app_word(offset), value));
+	} else if (sscanf(line, "verify %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		app_verify(offset, value);
 	} else if (sscanf(line, "begin %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_answer(app_begin(offset, value));
 	} else if (!strncmp(line, "end", 3)) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "apps.h"
@@ -11,6 +12,7 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 30000
+#define FENCED      "This mapping is the primary no more: set orders: "
 
 static struct hosts hosts;
 static struct proc apps[3];
@@ -167,6 +169,39 @@ static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
 	host_kill(&hosts, 2); /* the register can be reached again */
 	ask(0, "durable 3 flags 1", "put 8 4");
 	ask(0, "ok", "unmap");
+}
+
+/* Of the default: the mapping is protected from the end of the lease on. */
+static void app_expect_fault(unsigned host, const char *access)
+{
+	int status;
+
+	assert_null(proc_ask(&apps[host], "%s", access));
+	status = proc_wait(&apps[host], PATIENCE_MS);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	memset(&apps[host], 0, sizeof(apps[host]));
+}
+
+/* What it is asked it answers, until it reads what may be stale. */
+static void test_who_is_fenced_is_told_by_each_call_and_cannot_read(void **state)
+{
+	static const char *const protect[] = {"RPMIRROR_ON_FENCED=", NULL};
+
+	app_start(&apps[0], &hosts, 0, protect);
+	ask(0, "ok", "map-direct");
+	ask(0, "ok", "store8 8 1");
+	host_kill(&hosts, 0);
+	wait_for(0, "confirm", "The lease is over");
+	app_start(&apps[1], &hosts, 1, NULL);
+	ask(1, "ok", "map-wait");
+	host_start(&hosts, 0, NULL);
+	wait_for(0, "confirm", FENCED);
+	ask(0, FENCED, "store8 8 2");
+	ask(0, FENCED, "flush 8 8");
+	ask(0, FENCED, "verify 0 1000000");
+	ask(0, FENCED, "sync");
+	app_expect_fault(0, "get 8");
+	ask(1, "1", "get 8");
 }
 
 /* What was acknowledged is there, wherever it goes on; what was not flushed is nowhere. */
@@ -349,6 +384,9 @@ int main(void)
 		TEST(test_a_restart_of_the_own_daemon_does_not_hurt),
 		cmocka_unit_test_setup_teardown(test_after_a_crash_another_process_goes_on,
 						setup_automatic, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_who_is_fenced_is_told_by_each_call_and_cannot_read, setup_automatic,
+			teardown),
 		TEST(test_a_member_that_comes_back_is_made_equal),
 		TEST(test_stores_that_were_not_flushed_reach_no_file),
 		DIRECT(test_unflushed_stores_of_a_lost_host_are_taken_back),

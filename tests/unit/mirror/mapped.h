@@ -19,16 +19,21 @@ static struct standin *s;
 static struct rpmirror *m;
 static uint8_t *addr;
 
-static inline void map_set(void)
+static inline void map_set_with(unsigned flags)
 {
 	void *at;
 	size_t len;
-	int rc = rpmirror_map(STANDIN_SET, NULL, 0, &m, &at, &len);
+	int rc = rpmirror_map(STANDIN_SET, NULL, flags, &m, &at, &len);
 
 	if (rc)
 		fail_msg("%s: %s", rpmirror_err_2str(rc), rpmirror_errormsg());
 	addr = at;
 	assert_int_equal(len, STANDIN_SIZE);
+}
+
+static inline void map_set(void)
+{
+	map_set_with(0);
 }
 
 static int setup(void **state)

@@ -3,6 +3,7 @@
 #include "mapped.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -206,6 +207,106 @@ static void test_a_fenced_primary_cannot_even_read(void **state)
 	assert_int_equal(rpmirror_unmap(&m), RPMIRROR_E_FENCED);
 }
 
+static int setup_protected_short(void **state)
+{
+	setup(state);
+	standin_set_lease_ms(s, 300);
+	standin_set_blocked_ms(s, 300);
+	return 0;
+}
+
+/* In the test itself: cmocka puts a handler of its own in place of ours before each. */
+static void map_protected(unsigned flags)
+{
+	setenv("RPMIRROR_ON_FENCED", "protect", 1);
+	map_set_with(flags);
+	setenv("RPMIRROR_ON_FENCED", "error", 1);
+}
+
+static void *renew_soon(void *arg)
+{
+	struct timespec pause = {0, 100000000};
+
+	nanosleep(&pause, NULL);
+	standin_set_lease(s, true);
+	return NULL;
+}
+
+/* The mapping can be neither read nor written; the calls say so. */
+static void check_calls_while_protected(unsigned flags)
+{
+	struct rpmirror_range range = {.len = 8};
+	uint64_t *word;
+	pthread_t thread;
+
+	map_protected(flags);
+	range.addr = word = (uint64_t *)(void *)(addr + 4096);
+	assert_int_equal(rpmirror_store8(m, word, 1), 0);
+	standin_set_lease(s, false);
+	assert_true(take_event(RPMIRROR_EVENT_LEASE_OVER));
+	assert_int_equal(rpmirror_store8(m, word, 2), RPMIRROR_E_QUORUM);
+	assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), RPMIRROR_E_QUORUM);
+	assert_int_equal(rpmirror_flush_verify(m, &range, 1, NULL), RPMIRROR_E_QUORUM);
+	if (flags & RPMIRROR_MAP_DIRECT)
+		assert_int_equal(rpmirror_touch(m, word, 8), RPMIRROR_E_LEASE);
+	/* It is stored as soon as the lease is there again. */
+	assert_int_equal(pthread_create(&thread, NULL, renew_soon, NULL), 0);
+	assert_int_equal(rpmirror_store8(m, word, 3), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(((const uint64_t *)(const void *)standin_copy(s, 1))[512], 3);
+	standin_overtake(s);
+	assert_true(take_event(RPMIRROR_EVENT_FENCED));
+	assert_int_equal(rpmirror_store8(m, word, 4), RPMIRROR_E_FENCED);
+	assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), RPMIRROR_E_FENCED);
+	assert_int_equal(rpmirror_flush_verify(m, &range, 1, NULL), RPMIRROR_E_FENCED);
+	assert_int_equal(rpmirror_flush(m, &range, 0, 0, NULL), RPMIRROR_E_FENCED);
+	assert_int_equal(rpmirror_sync(m, NULL, 0), RPMIRROR_E_FENCED);
+	if (flags & RPMIRROR_MAP_DIRECT)
+		assert_int_equal(rpmirror_touch(m, word, 8), RPMIRROR_E_FENCED);
+	assert_int_equal(rpmirror_unmap(&m), RPMIRROR_E_FENCED);
+}
+
+static void test_calls_return_while_the_mapping_is_protected(void **state)
+{
+	check_calls_while_protected(0);
+}
+
+static void test_calls_return_while_a_direct_mapping_is_protected(void **state)
+{
+	check_calls_while_protected(RPMIRROR_MAP_DIRECT);
+}
+
+static void *end_the_lease(void *arg)
+{
+	struct timespec pause = {0, 300000000};
+
+	for (unsigned i = 0; i < 3; i++) {
+		nanosleep(&pause, NULL);
+		standin_set_lease(s, i == 1);
+	}
+	return NULL;
+}
+
+/* What is compared may be protected between any two of its pieces. */
+static void test_the_lease_may_end_while_copies_are_verified(void **state)
+{
+	struct rpmirror_range v[2000]; /* one that is flushed, compared many times */
+	pthread_t thread;
+	int rc;
+
+	map_protected(0);
+	for (unsigned i = 0; i < 2000; i++)
+		v[i] = (struct rpmirror_range){addr, 4096};
+	assert_int_equal(rpmirror_store8(m, (uint64_t *)(void *)addr, 1), 0);
+	assert_int_equal(pthread_create(&thread, NULL, end_the_lease, NULL), 0);
+	while (!(rc = rpmirror_flush_verify(m, v, 2000, NULL)))
+		;
+	pthread_join(thread, NULL);
+	if (rc == RPMIRROR_E_NOSUPP)
+		skip(); /* the test's folder is in memory */
+	assert_int_equal(rc, RPMIRROR_E_QUORUM);
+}
+
 static int setup_short_lease(void **state)
 {
 	setup(state);
@@ -263,6 +364,15 @@ int main(void)
 		MAPPED(test_a_fenced_primary_is_so_for_good),
 		cmocka_unit_test_setup_teardown(test_a_fenced_primary_cannot_even_read,
 						setup_protected, teardown),
+		cmocka_unit_test_setup_teardown(test_calls_return_while_the_mapping_is_protected,
+						setup_protected_short, teardown),
+#ifndef __SANITIZE_THREAD__ /* it has handlers of its own in between */
+		cmocka_unit_test_setup_teardown(
+			test_calls_return_while_a_direct_mapping_is_protected,
+			setup_protected_short, teardown),
+#endif
+		cmocka_unit_test_setup_teardown(test_the_lease_may_end_while_copies_are_verified,
+						setup_protected_short, teardown),
 		MAPPED(test_a_mapping_begins_with_a_lease),
 		cmocka_unit_test_setup_teardown(test_without_renewals_a_set_is_mapped_all_the_same,
 						setup_without_lease, teardown),
