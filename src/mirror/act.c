@@ -13,8 +13,12 @@
 
 static void act_swap(struct rpmirror *m, const struct primary_action *action)
 {
+	uint64_t limit = m->primary.rec.config.blocked_ms, now_ms = clock_boot_ms();
 	struct packet *p = &m->packet_out;
 
+	if (!m->primary.swap_failures)
+		m->swap_sent_ms = now_ms;
+	m->swap_deadline_ms = now_ms + (limit < SET_SWAP_MS ? limit : SET_SWAP_MS);
 	absent_exclude(m, action);
 	memset(p, 0, sizeof(*p));
 	p->type = PACKET_SWAP;
@@ -105,7 +109,7 @@ static int act_code(int error)
 static void act_blocked(struct rpmirror *m, bool blocked, const char *why)
 {
 	if (blocked && !m->blocked)
-		m->blocked_since_ms = clock_boot_ms();
+		m->blocked_since_ms = m->primary.swap_failures ? m->swap_sent_ms : clock_boot_ms();
 	m->blocked = blocked;
 	snprintf(m->blocked_why, sizeof(m->blocked_why), "%s", why ? why : "");
 	events_add(&m->events, blocked ? RPMIRROR_EVENT_BLOCKED : RPMIRROR_EVENT_UNBLOCKED,

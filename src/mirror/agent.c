@@ -205,6 +205,15 @@ static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 			act_lost(m, slot, "it does not answer a flush");
 }
 
+/* The daemon is stopped, or the register takes too long. It may still happen. */
+static void agent_check_swap(struct rpmirror *m, uint64_t now_ms)
+{
+	if (!m->swap_id || now_ms < m->swap_deadline_ms)
+		return;
+	m->swap_id = 0;
+	primary_on_swap(&m->primary, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+}
+
 static void agent_check_quiescence(struct rpmirror *m)
 {
 	bool closed = !m->direct || m->direct->is_closed;
@@ -213,6 +222,7 @@ static void agent_check_quiescence(struct rpmirror *m)
 	if (!m->quiescing || m->quiesced || !(all || wait_check(m, m->quiescing_since_ms)))
 		return;
 	m->quiesced = true;
+	m->quiesced_ms = clock_boot_ms();
 	m->clean = all && !m->failed_seq && (!m->direct || m->direct->is_cold) && !hot_end(&m->hot);
 	primary_on_quiesced(&m->primary, m->clean);
 }
@@ -230,6 +240,7 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 	if (m->read_again_ms && now_ms >= m->read_again_ms)
 		act_read(m);
 	agent_check_flushes(m, now_ms);
+	agent_check_swap(m, now_ms);
 	agent_check_quiescence(m);
 	act_say_failed(m);
 	guard_step(m, now_ms);

@@ -32,12 +32,13 @@ static int daemon_connect(struct daemon *d, const char *path)
 	if (d->fd < 0)
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make a socket: %s",
 				   strerror(errno));
-	if (connect(d->fd, (const struct sockaddr *)&addr, sizeof(addr)))
-		return errmsg_fail(RPMIRROR_E_DAEMON,
-				   "cannot reach rpmirrord at %s: %s; start it, or name its socket "
-				   "in RPMIRROR_SOCKET",
-				   path, strerror(errno));
-	return 0;
+	if (!connect(d->fd, (const struct sockaddr *)&addr, sizeof(addr)))
+		return 0;
+	d->is_absent = errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN;
+	return errmsg_fail(RPMIRROR_E_DAEMON,
+			   "cannot reach rpmirrord at %s: %s; start it, or name its socket "
+			   "in RPMIRROR_SOCKET",
+			   path, strerror(errno));
 }
 
 int daemon_open(struct daemon *d)

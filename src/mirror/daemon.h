@@ -17,6 +17,8 @@ struct daemon {
 	uint8_t *buf;          /* PACKET_MAX */
 	struct packet *packet; /* the last one received */
 	int files[2];          /* that came with it; the receiver's, -1: none */
+	bool is_absent;        /* there was none, or it has ended; */
+	bool is_closed;        /* at once (map.c) */
 };
 
 /* Connect to the socket that RPMIRROR_SOCKET names, or to the usual one. 0 or an RPMIRROR_E_*. */

@@ -5,8 +5,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/poll.h"
 #include "base/rand.h"
 #include "base/thread.h"
@@ -16,7 +18,18 @@
 #include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define MAP_TRIES 10 /* without waiting, if others are faster */
+#define MAP_TRIES    10  /* without waiting, if others are faster */
+#define MAP_AGAIN_MS 200 /* between attempts to reach a daemon that is not there */
+#define MAP_CLOSED   50  /* attempts that it ends at once: it is of another version */
+
+/* Why an attempt to map has failed, if another one may succeed. */
+struct map_failure {
+	/* The register changed behind the daemon's permission, such as by the end of the former
+	 * primary, or by another host that was faster. */
+	bool is_overtaken;
+	bool is_absent; /* there was no daemon, or it has ended; */
+	bool is_closed; /* at once, after the question */
+};
 
 static uint64_t map_random(void *arg)
 {
@@ -41,11 +54,13 @@ int map_status(const struct rpmirror *m, unsigned status, const char *text)
 		[PACKET_COPY_FAILED] = RPMIRROR_E_MEDIUM,
 		[PACKET_REGISTER] = RPMIRROR_E_QUORUM,
 		[PACKET_IO] = RPMIRROR_E_PROVIDER,
+		[PACKET_COPIES] = RPMIRROR_E_COPIES,
+		[PACKET_TIMEOUT] = RPMIRROR_E_AGAIN,
 	};
 
 	if (status == PACKET_OK)
 		return 0;
-	return errmsg_fail(codes[status], "set %s: %s", m->set,
+	return errmsg_fail(codes[status] ? codes[status] : RPMIRROR_E_UNKNOWN, "set %s: %s", m->set,
 			   *text ? text : packet_status_2str(status));
 }
 
@@ -53,6 +68,7 @@ static int map_ask(struct rpmirror *m, unsigned flags)
 {
 	struct packet *p = &m->packet_out;
 	int timeout = flags & RPMIRROR_MAP_WAIT ? -1 : SET_ANSWER_MS;
+	uint64_t since_ms = clock_boot_ms();
 
 	memset(p, 0, sizeof(*p));
 	p->type = PACKET_MAP;
@@ -68,6 +84,8 @@ static int map_ask(struct rpmirror *m, unsigned flags)
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord does not answer within %d s",
 				   SET_ANSWER_MS / 1000);
 	default:
+		m->daemon.is_absent = true;
+		m->daemon.is_closed = clock_boot_ms() - since_ms < MAP_AGAIN_MS;
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord has closed its socket, or is of "
 						      "another version");
 	}
@@ -256,7 +274,12 @@ static int map_await(struct rpmirror *m, unsigned flags)
 
 	pthread_mutex_lock(&m->lock);
 	while (!rc && !m->serving) {
-		if (m->ended)
+		if (m->ended > 0)
+			rc = errmsg_fail(set_end_code(m),
+					 "set %s: an operator has demoted this host before the set "
+					 "was mapped: map it again to become the primary",
+					 m->set);
+		else if (m->ended)
 			rc = errmsg_fail(m->ended, "%s", m->ended_why);
 		else if (m->blocked && !(flags & RPMIRROR_MAP_WAIT))
 			rc = errmsg_fail(m->primary.swap_failures ? RPMIRROR_E_QUORUM
@@ -361,22 +384,22 @@ static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 	return rc;
 }
 
-/* *is_overtaken: the register changed behind the daemon's permission, such as by the end of the
- * former primary, or by another host that was faster. */
 static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror **out,
-		   bool *is_overtaken)
+		   struct map_failure *failure)
 {
 	struct rpmirror *m = map_new(set);
 	int rc;
 
-	*is_overtaken = false;
+	*failure = (struct map_failure){0};
 	if (!m)
 		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
 	rc = map_open(m, hint, flags);
 	if (rc) {
 		direct_close(m);
 		map_stop_thread(m);
-		*is_overtaken = m->ended == RPMIRROR_E_BUSY;
+		*failure = (struct map_failure){.is_overtaken = m->ended == RPMIRROR_E_BUSY,
+						.is_absent = m->daemon.is_absent,
+						.is_closed = m->daemon.is_closed};
 		if (m->hot.file.fd >= 0)
 			release_wait(m, false);
 		map_delete(m);
@@ -386,11 +409,37 @@ static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror 
 	return 0;
 }
 
+/* With WAIT, for a daemon that is restarted, or not started yet. */
+static bool map_await_daemon(const char *set, const struct map_failure *failure, unsigned *closed)
+{
+	const struct timespec pause = {.tv_nsec = (long)(MAP_AGAIN_MS * NSEC_PER_MS)};
+
+	if (!failure->is_absent)
+		return false;
+	if (!*closed)
+		LOG_NOTICE("mirror set '%s': waits for rpmirrord: %s", set, rpmirror_errormsg());
+	*closed = failure->is_closed ? *closed + 1 : 1;
+	if (*closed > MAP_CLOSED)
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+static bool map_again(const char *set, int rc, unsigned flags, const struct map_failure *failure,
+		      unsigned *closed, unsigned tries)
+{
+	if (rc == RPMIRROR_E_BUSY)
+		return flags & RPMIRROR_MAP_WAIT || (failure->is_overtaken && tries < MAP_TRIES);
+	return rc == RPMIRROR_E_DAEMON && flags & RPMIRROR_MAP_WAIT &&
+	       map_await_daemon(set, failure, closed);
+}
+
 int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **m_ptr,
 		 void **addr_ptr, size_t *len_ptr)
 {
 	struct rpmirror *m = NULL;
-	bool is_overtaken;
+	struct map_failure failure;
+	unsigned tries = 0, closed = 0;
 	int rc;
 
 	if (!set || !m_ptr || !addr_ptr || !len_ptr)
@@ -398,12 +447,9 @@ int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **
 	rc = map_check_flags(set, flags);
 	if (rc)
 		return rc;
-	for (unsigned tries = 1;; tries++) {
-		rc = map_try(set, hint, flags, &m, &is_overtaken);
-		if (rc != RPMIRROR_E_BUSY ||
-		    !(flags & RPMIRROR_MAP_WAIT || (is_overtaken && tries < MAP_TRIES)))
-			break;
-	}
+	do
+		rc = map_try(set, hint, flags, &m, &failure);
+	while (rc && map_again(set, rc, flags, &failure, &closed, ++tries));
 	if (rc)
 		return rc;
 	*addr_ptr = m->app;
@@ -414,6 +460,14 @@ int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **
 
 /* ---- the end ---- */
 
+/* The register has as long as a flush that waits for it, once the flushes have ended. */
+static bool map_is_late(const struct rpmirror *m)
+{
+	uint64_t limit = m->primary.rec.config.blocked_ms;
+
+	return m->quiesced && limit != UINT32_MAX && clock_boot_ms() - m->quiesced_ms >= limit;
+}
+
 static int map_demote(struct rpmirror *m)
 {
 	int rc = 0;
@@ -422,10 +476,16 @@ static int map_demote(struct rpmirror *m)
 	primary_demote(&m->primary);
 	act_all(m);
 	set_wake(m);
-	while (!m->ended)
+	while (!m->ended && !map_is_late(m))
 		wait_step(m, CLOCK_NEVER);
 	if (m->ended < 0)
 		rc = errmsg_fail(m->ended, "%s", m->ended_why);
+	else if (!m->ended)
+		rc = errmsg_fail(RPMIRROR_E_QUORUM,
+				 "set %s: the register does not answer, so that the end of this "
+				 "primary is not recorded there: the next one has to wait for the "
+				 "end of its lease, and makes the copies equal",
+				 m->set);
 	pthread_mutex_unlock(&m->lock);
 	return rc;
 }
@@ -433,7 +493,7 @@ static int map_demote(struct rpmirror *m)
 int rpmirror_unmap(struct rpmirror **m_ptr)
 {
 	struct rpmirror *m;
-	int rc = 0, released;
+	int rc = 0, released = 0;
 
 	if (!m_ptr)
 		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_unmap: the argument is NULL");
@@ -447,8 +507,8 @@ int rpmirror_unmap(struct rpmirror **m_ptr)
 		rc = map_demote(m);
 		direct_close(m);
 		map_stop_thread(m);
+		released = release_wait(m, !rc && m->clean);
 	}
-	released = release_wait(m, !rc && m->clean);
 	map_delete(m);
 	return rc ? rc : released;
 }

@@ -42,6 +42,7 @@
 #define SET_ERRORS      16u
 #define SET_SPIN_NS     50000u
 #define SET_ANSWER_MS   30000 /* within which the daemon answers to a map and an unmap */
+#define SET_SWAP_MS     5000  /* likewise a swap; it takes register-timeout in the daemon */
 
 /* What is asked of a member's daemon, one after the other. */
 enum ask { ASK_PROMISE = 1 << 0, ASK_RANGES = 1 << 1, ASK_RETIRE = 1 << 2, ASK_VIEW = 1 << 3 };
@@ -84,6 +85,8 @@ struct rpmirror {
 	struct daemon daemon;
 	struct packet packet_out;            /* room to make one in */
 	uint32_t swap_id, read_id, serve_id; /* requests under way, or 0 */
+	uint64_t swap_sent_ms;               /* the first one of those that failed */
+	uint64_t swap_deadline_ms;           /* of the answer; or 0: none is under way */
 	uint32_t resume_id;                  /* likewise */
 	uint64_t resume_ms;                  /* when to look for a daemon that was lost */
 	bool serve_again;                    /* what was asked of it was not answered */
@@ -130,7 +133,7 @@ struct rpmirror {
 	uint64_t lease_until_ms;     /* of it; atomic, 0 once it has ended */
 	struct ranges_union records; /* what may differ, of all members (PRIMARY_DO_RANGES) */
 	bool serving, quiescing, quiesced, clean;
-	uint64_t quiescing_since_ms;
+	uint64_t quiescing_since_ms, quiesced_ms;
 	uint64_t noted_seq; /* the view that was the last event */
 	mirror_mask noted_insync;
 	bool blocked;

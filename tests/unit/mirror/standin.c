@@ -32,7 +32,7 @@ static void *standin_main(void *arg)
 	return NULL;
 }
 
-static void standin_open_socket(struct standin *s)
+void standin_open_socket(struct standin *s)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 
@@ -263,6 +263,27 @@ void standin_mend(struct standin *s, unsigned slot)
 void standin_set_register(struct standin *s, bool works)
 {
 	STANDIN_LOCKED(s, s->register_works = works);
+}
+
+void standin_set_silent(struct standin *s, bool silent)
+{
+	STANDIN_LOCKED(s, s->silent = silent);
+}
+
+void standin_stop_daemon(struct standin *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->client >= 0)
+		close(s->client);
+	close(s->listener);
+	s->client = s->listener = -1;
+	unlink(s->path);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void standin_start_daemon(struct standin *s)
+{
+	STANDIN_LOCKED(s, standin_open_socket(s));
 }
 
 void standin_set_lease(struct standin *s, bool renewed)

@@ -39,6 +39,12 @@ void standin_cut(struct standin *s, unsigned slot);
 void standin_mend(struct standin *s, unsigned slot);
 /* The register does not answer: swaps are FAILED, reads fail. */
 void standin_set_register(struct standin *s, bool works);
+/* This host's daemon does not answer to swaps and reads, as one that is stopped; then all at once.
+ */
+void standin_set_silent(struct standin *s, bool silent);
+/* This host's daemon goes, with its socket; and is there again. */
+void standin_stop_daemon(struct standin *s);
+void standin_start_daemon(struct standin *s);
 /* Leases are not renewed. */
 void standin_set_lease(struct standin *s, bool renewed);
 /* Another member promotes itself, and this host's daemon hears of it. */

@@ -73,6 +73,8 @@ static void standin_on_packet(struct standin *s, const struct packet *p)
 {
 	struct packet *a = &s->answer;
 
+	if (s->silent && (p->type == PACKET_SWAP || p->type == PACKET_GET_RECORD))
+		return;
 	memset(a, 0, sizeof(*a));
 	a->id = p->id;
 	switch (p->type) {
@@ -131,7 +133,7 @@ void standin_step_daemon(struct standin *s)
 {
 	ssize_t n;
 
-	if (s->client < 0)
+	if (s->client < 0 && s->listener >= 0)
 		s->client = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	while (s->client >= 0 && (n = recv(s->client, s->buf, PACKET_MAX, MSG_DONTWAIT)) >= 0) {
 		if (n && !packet_decode(s->buf, (size_t)n, &s->packet)) {

@@ -40,7 +40,7 @@ struct standin_member {
 struct standin {
 	pthread_mutex_t lock;
 	pthread_t thread;
-	bool stop, register_works, lease_renewed, unmapped, unmapped_clean;
+	bool stop, register_works, silent, lease_renewed, unmapped, unmapped_clean;
 	char dir[64], path[96], meta_path[96];
 	int meta_fd;
 	int listener, client;
@@ -56,6 +56,7 @@ struct standin {
 };
 
 void standin_step_member(struct standin *s, unsigned slot);
+void standin_open_socket(struct standin *s);
 void standin_close_member(struct standin *s, unsigned slot);
 void standin_listen(struct standin *s, unsigned slot);
 void standin_answer(struct standin *s, unsigned slot, const struct message *q, struct message *a);

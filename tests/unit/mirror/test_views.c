@@ -136,6 +136,16 @@ static int setup_two_copies(void **state)
 	return 0;
 }
 
+/* A busy machine may take longer than a flush may wait. */
+static int flush_patiently(size_t offset, uint64_t value, struct rpmirror_result *res)
+{
+	int rc, tries = 0;
+
+	while ((rc = flush_word(offset, value, res)) == RPMIRROR_E_QUORUM && tries++ < 30)
+		;
+	return rc;
+}
+
 /* Who cannot be excluded is waited for: the register does not answer. */
 static void test_without_the_register_a_loss_blocks(void **state)
 {
@@ -146,9 +156,82 @@ static void test_without_the_register_a_loss_blocks(void **state)
 	standin_cut(s, 1);
 	assert_int_equal(flush_word(0, 2, &res), RPMIRROR_E_QUORUM);
 	standin_set_register(s, true);
-	assert_int_equal(flush_word(0, 3, &res), 0);
+	assert_int_equal(flush_patiently(0, 3, &res), 0);
 	assert_int_equal(res.durable_mask, 5);
 	assert_flushed(5, 0, 8);
+}
+
+/* The daemon is stopped, or what it asks. */
+static void test_a_swap_without_an_answer_blocks(void **state)
+{
+	assert_int_equal(flush_word(0, 1, NULL), 0);
+	standin_set_silent(s, true);
+	standin_cut(s, 1);
+	assert_int_equal(flush_word(0, 2, NULL), RPMIRROR_E_QUORUM);
+	assert_true(take_event(RPMIRROR_EVENT_BLOCKED));
+	standin_set_silent(s, false);
+	assert_int_equal(flush_patiently(0, 3, NULL), 0);
+	assert_flushed(5, 0, 8);
+}
+
+static void test_unmap_gives_up_without_the_register(void **state)
+{
+	assert_int_equal(flush_word(0, 1, NULL), 0);
+	standin_set_register(s, false);
+	assert_int_equal(rpmirror_unmap(&m), RPMIRROR_E_QUORUM);
+	assert_null(m);
+	assert_non_null(strstr(rpmirror_errormsg(), "register"));
+	assert_int_equal(standin_record(s).view.primary, 0);
+	assert_false(standin_unmapped_clean(s));
+	standin_set_register(s, true);
+	map_set();
+	assert_int_equal(flush_word(0, 2, NULL), 0);
+	assert_int_equal(rpmirror_unmap(&m), 0);
+	assert_true(standin_unmapped_clean(s));
+}
+
+static void *map_later(void *arg)
+{
+	void *at;
+	size_t len;
+
+	return (void *)(intptr_t)rpmirror_map(STANDIN_SET, NULL, RPMIRROR_MAP_WAIT, &m, &at, &len);
+}
+
+/* An operator may do so before it serves. */
+static void test_a_mapping_that_is_demoted_fails(void **state)
+{
+	const struct packet_order_request demote = {.order = PACKET_ORDER_DEMOTE};
+	struct timespec pause = {0, 10000000};
+	pthread_t thread;
+	void *rc;
+
+	standin_set_min_copies(s, 3);
+	standin_cut(s, 2);
+	assert_int_equal(pthread_create(&thread, NULL, map_later, NULL), 0);
+	while (standin_record(s).view.phase != MIRROR_PHASE_RECOVERING)
+		nanosleep(&pause, NULL);
+	standin_order(s, &demote);
+	pthread_join(thread, &rc);
+	assert_int_equal((intptr_t)rc, RPMIRROR_E_FENCED);
+	assert_null(m);
+}
+
+/* Also one that has not been started yet. */
+static void test_who_waits_does_so_for_the_daemon_too(void **state)
+{
+	struct timespec pause = {0, 300000000};
+	pthread_t thread;
+	void *at, *rc;
+	size_t len;
+
+	standin_stop_daemon(s);
+	assert_int_equal(rpmirror_map(STANDIN_SET, NULL, 0, &m, &at, &len), RPMIRROR_E_DAEMON);
+	assert_int_equal(pthread_create(&thread, NULL, map_later, NULL), 0);
+	nanosleep(&pause, NULL);
+	standin_start_daemon(s);
+	pthread_join(thread, &rc);
+	assert_int_equal((intptr_t)rc, 0);
 }
 
 static int setup_short_wait(void **state)
@@ -361,6 +444,14 @@ int main(void)
 						setup_two_copies, teardown),
 		cmocka_unit_test_setup_teardown(test_without_the_register_a_loss_blocks,
 						setup_short_wait, teardown),
+		cmocka_unit_test_setup_teardown(test_a_swap_without_an_answer_blocks,
+						setup_short_wait, teardown),
+		cmocka_unit_test_setup_teardown(test_unmap_gives_up_without_the_register,
+						setup_short_wait, teardown),
+		cmocka_unit_test_setup_teardown(test_a_mapping_that_is_demoted_fails, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_who_waits_does_so_for_the_daemon_too, setup,
+						teardown),
 		MAPPED(test_a_fenced_primary_is_so_for_good),
 		cmocka_unit_test_setup_teardown(test_a_fenced_primary_cannot_even_read,
 						setup_protected, teardown),
