@@ -89,8 +89,8 @@ struct rpmirror; /* one mapped set */
  * does not know the set.
  *
  * READONLY needs STALE_OK and maps this host's copy as it is, also while another process or host is
- * the primary: rpmirror_get_state() says how old it is, and only that, rpmirror_unmap() and the
- * events work on it.
+ * the primary: rpmirror_get_state() says how old it is, and only that and rpmirror_unmap() work on
+ * it.
  *
  * Isolated: the mapping is private memory; what was not flushed or synced is lost with it, and no
  * other process sees it.
@@ -230,7 +230,7 @@ struct rpmirror_state {
 	uint64_t lease_left_ms; /* 0: it is over */
 	/* A reader: the copy has all that was acknowledged so long ago, and perhaps more;
 	 * UINT64_MAX: the daemon does not know. flush_seq: the last flush of the epoch that has
-	 * reached the copy. */
+	 * reached the copy. health: FULL, or BLOCKED: the daemon does not answer or know. */
 	uint64_t age_ms;
 	struct rpmirror_member_state members[RPMIRROR_MEMBERS_MAX];
 };
@@ -261,7 +261,8 @@ struct rpmirror_event {
 	char text[256];
 };
 
-/* Readable while an event is pending. It is the library's: poll it, do not read or close it. */
+/* Readable while an event is pending. It is the library's: poll it, do not read or close it.
+ * RPMIRROR_E_NOSUPP, also below: a mapping that is read-only has no events. */
 int rpmirror_get_fd(struct rpmirror *m, int *fd);
 /* Never waits. RPMIRROR_E_NO_EVENT. */
 int rpmirror_next_event(struct rpmirror *m, struct rpmirror_event *ev);

@@ -107,11 +107,21 @@ bool events_take(struct events *e, struct rpmirror_event *event)
 	return true;
 }
 
+static int event_refuse(const struct rpmirror *m)
+{
+	return errmsg_fail(RPMIRROR_E_NOSUPP,
+			   "set %s is mapped read-only, and such a mapping has no events: "
+			   "rpmirror_get_state() says how old it is",
+			   m->set);
+}
+
 int rpmirror_get_fd(struct rpmirror *m, int *fd)
 {
 	if (!set_is_usable(m) || !fd)
 		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_get_fd: not this process's set, or "
 						     "no output");
+	if (!m->has_thread)
+		return event_refuse(m);
 	*fd = m->events.fd;
 	return 0;
 }
@@ -124,6 +134,8 @@ int rpmirror_next_event(struct rpmirror *m, struct rpmirror_event *ev)
 	if (!set_is_usable(m) || !ev || ev->size < sizeof(ev->size))
 		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_next_event: not this process's set, "
 						     "or no output with its size");
+	if (!m->has_thread)
+		return event_refuse(m);
 	pthread_mutex_lock(&m->lock);
 	if (m->restore)
 		restore_collect(m);

@@ -12,7 +12,8 @@ struct reader {
 	uint64_t epoch, view_seq, flush_seq;
 };
 
-/* Asks the daemon, for a second at the most. Under the set's lock. */
+/* Asks the daemon, also one that was restarted; a second at the most for each of its answers. Under
+ * the set's lock. */
 void reader_fill(struct rpmirror *m, struct rpmirror_state *st);
 
 #endif

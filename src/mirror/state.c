@@ -88,7 +88,6 @@ static void state_fill(const struct rpmirror *m, struct rpmirror_state *st)
 static void state_fill_reader(struct rpmirror *m, struct rpmirror_state *st)
 {
 	st->role = RPMIRROR_ROLE_READER;
-	st->health = RPMIRROR_HEALTH_FULL;
 	st->self = m->self;
 	reader_fill(m, st);
 }

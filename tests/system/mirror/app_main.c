@@ -6,7 +6,7 @@
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) |
  * flush OFFSET LEN | pair OFFSET OFFSET (one flush of two words) | store8 OFFSET NUMBER |
- * verify OFFSET LEN | confirm | state |
+ * verify OFFSET LEN | confirm | state | age (ms, of a reader) | events (its descriptor) |
  *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
  * dropped) | lost (who, and why, likewise) | and those of app_pages.c
  */
@@ -106,6 +106,17 @@ static void app_print_state(void)
 		       st.flush_seq);
 }
 
+static void app_print_age(void)
+{
+	struct rpmirror_state st = {.size = sizeof(st)};
+	int rc = rpmirror_get_state(app_set, &st);
+
+	if (rc)
+		app_answer(rc);
+	else
+		printf("%" PRIu64 " health %u\n", st.age_ms, st.health);
+}
+
 static void app_print_slow(void)
 {
 	struct rpmirror_event event = {.size = sizeof(event)};
@@ -170,6 +181,10 @@ static void app_do(const char *line)
 		app_answer(rpmirror_sync(app_set, NULL, 0));
 	} else if (!strncmp(line, "confirm", 7)) {
 		app_answer(rpmirror_confirm(app_set));
+	} else if (!strncmp(line, "age", 3)) {
+		app_print_age();
+	} else if (!strncmp(line, "events", 6)) {
+		app_answer(rpmirror_get_fd(app_set, &(int){0}));
 	} else if (!strncmp(line, "state", 5)) {
 		app_print_state();
 	} else if (!strncmp(line, "lost", 4)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Applications on hosts with real daemons: a process each, which maps, flushes, ends. */
 #include <librpmirror.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -169,6 +170,48 @@ static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
 	host_kill(&hosts, 2); /* the register can be reached again */
 	ask(0, "durable 3 flags 1", "put 8 4");
 	ask(0, "ok", "unmap");
+}
+
+/* How old its copy is at the most, when the daemon says so; else what is too old. */
+static unsigned long long app_age(unsigned host)
+{
+	unsigned long long age;
+	unsigned health;
+	const char *answer = proc_ask(&apps[host], "age");
+
+	assert_non_null(answer);
+	assert_int_equal(sscanf(answer, "%llu health %u", &age, &health), 2);
+	return health ? ULLONG_MAX : age;
+}
+
+static void app_await_age(unsigned host, unsigned long long most)
+{
+	int waited = 0;
+
+	for (; app_age(host) > most && waited < PATIENCE_MS; waited += 10)
+		usleep(10000);
+	assert_true(waited < PATIENCE_MS);
+}
+
+static void test_a_reader_goes_on_when_its_daemon_was_restarted(void **state)
+{
+	app_start(&apps[0], &hosts, 0, NULL);
+	app_start(&apps[1], &hosts, 1, NULL);
+	ask(0, "ok", "map");
+	ask(0, "durable 7 flags 0", "put 8 1");
+	ask(1, "ok", "map-readonly");
+	ask(1, "Not supported for this set or mapping", "events");
+	ask(1, "Invalid argument: set orders is mapped read-only", "flush 0 8");
+	app_await_age(1, 1000);
+	host_kill(&hosts, 1);
+	usleep(1100000);
+	assert_true(app_age(1) == ULLONG_MAX);
+	host_start(&hosts, 1, NULL);
+	app_await_age(1, 1000);
+	ask(1, "1", "get 8");
+	ask(1, "ok", "unmap");
+	host_kill(&hosts, 1);
+	ask(0, "durable 5", "put 8 2");
 }
 
 /* Of the default: the mapping is protected from the end of the lease on. */
@@ -387,6 +430,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_who_is_fenced_is_told_by_each_call_and_cannot_read, setup_automatic,
 			teardown),
+		TEST(test_a_reader_goes_on_when_its_daemon_was_restarted),
 		TEST(test_a_member_that_comes_back_is_made_equal),
 		TEST(test_stores_that_were_not_flushed_reach_no_file),
 		DIRECT(test_unflushed_stores_of_a_lost_host_are_taken_back),
