@@ -282,9 +282,7 @@ static int map_await(struct rpmirror *m, unsigned flags)
 		else if (m->ended)
 			rc = errmsg_fail(m->ended, "%s", m->ended_why);
 		else if (m->blocked && !(flags & RPMIRROR_MAP_WAIT))
-			rc = errmsg_fail(m->primary.swap_failures ? RPMIRROR_E_QUORUM
-								  : RPMIRROR_E_COPIES,
-					 "set %s: %s", m->set, m->blocked_why);
+			rc = wait_fail_blocked(m);
 		else
 			wait_step(m, CLOCK_NEVER);
 	}

@@ -264,5 +264,7 @@ void wait_poll(struct rpmirror *m);
 void wait_settle(struct rpmirror *m);
 /* 0, or why a flush that has waited since then is not acknowledged (with the text). */
 int wait_check(struct rpmirror *m, uint64_t since_ms);
+/* Why nothing is acknowledged: RPMIRROR_E_QUORUM or RPMIRROR_E_COPIES, with the text. */
+int wait_fail_blocked(const struct rpmirror *m);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/poll.h"
+#include "mirror/core/view.h"
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
 #include "mirror/restore.h"
@@ -176,10 +177,16 @@ static void verify_exclude(struct rpmirror *m, unsigned slot)
 	repair_forget(m, slot);
 }
 
+/* They leave the set, unless too few copies would be left. */
 static int verify_judge(struct rpmirror *m, mirror_mask differ)
 {
-	char names[2 * sizeof(struct set_name)] = "";
+	mirror_mask others = differ & (mirror_mask)~MIRROR_BIT(m->self);
+	const char *why = NULL;
+	char names[600] = "";
+	size_t len = 0;
 
+	if (others && view_may_shrink(&m->primary.rec, others, &why))
+		why = NULL;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
 		if (!(differ & MIRROR_BIT(slot)))
 			continue;
@@ -187,12 +194,14 @@ static int verify_judge(struct rpmirror *m, mirror_mask differ)
 			set_local_failed(m, m->flush.begun, -EIO);
 		else
 			verify_exclude(m, slot);
-		snprintf(names, sizeof(names), "%s", set_member_name(m, slot).text);
+		if (len < sizeof(names))
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", set_member_name(m, slot).text);
 	}
 	act_all(m);
-	return errmsg_fail(RPMIRROR_E_VERIFY,
-			   "set %s: not what was flushed: %s; excluded, and made equal later",
-			   m->set, names);
+	return errmsg_fail(RPMIRROR_E_VERIFY, "set %s: not what was flushed: %s; %s%s%s", m->set,
+			   names, why ? "not excluded, since " : "excluded, and made equal later",
+			   why ? why : "", why ? ": made equal before the next flush returns" : "");
 }
 
 static int verify_all(struct rpmirror *m, struct verify_chunk *c,

@@ -64,6 +64,41 @@ void wait_settle(struct rpmirror *m)
 	set_notify(m);
 }
 
+/* Members that are not there, or lack something: "b (10.0.0.2:7640), c (10.0.0.3:7640)". */
+static void wait_name_absent(const struct rpmirror *m, char *text, size_t size)
+{
+	const struct mirror_record *rec = &m->primary.rec;
+	size_t len = 0;
+
+	*text = '\0';
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX && len < size; slot++) {
+		if (!rec->config.members[slot].id || slot == m->self ||
+		    (rec->view.insync & MIRROR_BIT(slot) && m->members[slot].batch))
+			continue;
+		len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "",
+					set_member_name(m, slot).text);
+	}
+}
+
+/* The lease is over, or what is waited for does not come: which members it is about, and what to
+ * do. */
+int wait_fail_blocked(const struct rpmirror *m)
+{
+	bool needs_register = m->is_protected || m->primary.swap_failures;
+	char absent[400];
+
+	wait_name_absent(m, absent, sizeof(absent));
+	return errmsg_fail(
+		needs_register ? RPMIRROR_E_QUORUM : RPMIRROR_E_COPIES,
+		"set %s: %s; %s%s%s%s; the ranges are neither acknowledged nor undone", m->set,
+		m->is_protected ? "the lease is over" : m->blocked_why,
+		absent[0] ? "not connected or not in-sync: " : "", absent, absent[0] ? "; " : "",
+		needs_register ? "see that this host's rpmirrord runs and the register answers: "
+				 "'rpmirror explain' says more"
+			       : "start their rpmirrord, or add a copy: 'rpmirror explain' says "
+				 "more");
+}
+
 int wait_check(struct rpmirror *m, uint64_t since_ms)
 {
 	uint64_t limit = m->primary.rec.config.blocked_ms;
@@ -76,10 +111,7 @@ int wait_check(struct rpmirror *m, uint64_t since_ms)
 		since_ms = m->blocked_since_ms;
 	if (clock_boot_ms() - since_ms < limit)
 		return 0;
-	return errmsg_fail(m->is_protected || m->primary.swap_failures ? RPMIRROR_E_QUORUM
-								       : RPMIRROR_E_COPIES,
-			   "set %s: %s; the ranges are neither acknowledged nor undone", m->set,
-			   m->is_protected ? "the lease is over" : m->blocked_why);
+	return wait_fail_blocked(m);
 }
 
 static int wait_ms(uint64_t deadline_ns)

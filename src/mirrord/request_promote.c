@@ -37,8 +37,8 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 	}
 	if (!waiting && !s->conf->on_promote[0]) {
 		request_refuse(client, REQUEST_CONFIG,
-			       "start the application, whose rpmirror_map(RPMIRROR_WAIT) waits, "
-			       "or configure on-promote",
+			       "start the application, whose rpmirror_map() with "
+			       "RPMIRROR_MAP_WAIT waits, or configure on-promote",
 			       "no process on this host waits to be primary");
 		return;
 	}

@@ -152,33 +152,66 @@ static void test_verified_is_what_every_medium_has(void **state)
 }
 
 static bool spoil_stops;
+static unsigned spoiled; /* mask of members */
 
 static void *spoil(void *arg)
 {
 	while (!__atomic_load_n(&spoil_stops, __ATOMIC_RELAXED))
-		standin_spoil(s, 2);
+		for (unsigned slot = 1; slot < 3; slot++)
+			if (spoiled & 1u << slot)
+				standin_spoil(s, slot);
 	return NULL;
+}
+
+/* Flush and verify while the copies of the mask are spoiled, until that is seen. */
+static int verify_spoiled(unsigned mask, struct rpmirror_result *res)
+{
+	struct rpmirror_range range = {addr, 64};
+	pthread_t thread;
+	int rc = 0;
+
+	spoiled = mask;
+	spoil_stops = false;
+	assert_int_equal(pthread_create(&thread, NULL, spoil, NULL), 0);
+	for (unsigned i = 0; i < FLUSHES && !rc; i++)
+		rc = rpmirror_flush_verify(m, &range, 1, res);
+	__atomic_store_n(&spoil_stops, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	return rc;
 }
 
 static void test_a_copy_that_differs_is_named_and_excluded(void **state)
 {
-	struct rpmirror_range range = {addr, 64};
 	struct rpmirror_result res;
-	pthread_t thread;
-	int rc = 0;
+	int rc = verify_spoiled(4, &res);
 
-	spoil_stops = false;
-	assert_int_equal(pthread_create(&thread, NULL, spoil, NULL), 0);
-	for (unsigned i = 0; i < FLUSHES && !rc; i++)
-		rc = rpmirror_flush_verify(m, &range, 1, &res);
-	__atomic_store_n(&spoil_stops, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
 	if (rc == RPMIRROR_E_NOSUPP)
 		skip();
 	assert_int_equal(rc, RPMIRROR_E_VERIFY);
 	assert_int_equal(res.failed_mask, 4);
 	assert_int_equal(res.durable_mask, 3);
 	assert_non_null(strstr(rpmirror_errormsg(), "m2"));
+	assert_non_null(strstr(rpmirror_errormsg(), "; excluded"));
+}
+
+/* Two that differ are both named. */
+static void test_what_cannot_be_excluded_is_not_called_so(void **state)
+{
+	struct rpmirror_result res;
+	int rc;
+
+	standin_set_min_copies(s, 3);
+	standin_set_blocked_ms(s, 300);
+	map_set();
+	do /* until both are seen at once */
+		rc = verify_spoiled(6, &res);
+	while ((rc == RPMIRROR_E_VERIFY || rc == RPMIRROR_E_COPIES) && res.failed_mask != 6);
+	if (rc == RPMIRROR_E_NOSUPP)
+		skip();
+	assert_int_equal(rc, RPMIRROR_E_VERIFY);
+	assert_non_null(strstr(rpmirror_errormsg(), "m1 ("));
+	assert_non_null(strstr(rpmirror_errormsg(), "m2 ("));
+	assert_non_null(strstr(rpmirror_errormsg(), "not excluded, since "));
 }
 
 /* Each thread counts in a word of its own; all words are in one range that every thread flushes. */
@@ -328,6 +361,8 @@ int main(void)
 		MAPPED(test_tickets_are_waited_for_in_any_order),
 		MAPPED(test_verified_is_what_every_medium_has),
 		MAPPED(test_a_copy_that_differs_is_named_and_excluded),
+		cmocka_unit_test_setup_teardown(test_what_cannot_be_excluded_is_not_called_so,
+						setup, teardown),
 		MAPPED(test_overlapping_flushes_never_take_a_word_back),
 		MAPPED(test_store8_is_everywhere),
 		MAPPED(test_a_failed_write_back_excludes_the_own_copy),

@@ -121,7 +121,8 @@ static void test_below_min_copies_nothing_is_acknowledged(void **state)
 	assert_int_equal(flush_word(0, 1, &res), 0); /* two are left */
 	standin_cut(s, 2);
 	assert_int_equal(flush_word(0, 2, &res), RPMIRROR_E_COPIES);
-	assert_non_null(strstr(rpmirror_errormsg(), "m2"));
+	assert_non_null(strstr(rpmirror_errormsg(), "m2 (127.0.0.1:")); /* who, and what to do */
+	assert_non_null(strstr(rpmirror_errormsg(), "start their rpmirrord"));
 	assert_int_equal(standin_record(s).view.insync, 5); /* either may be promoted */
 	assert_int_equal(get_state().health, RPMIRROR_HEALTH_BLOCKED);
 	assert_true(take_event(RPMIRROR_EVENT_BLOCKED));
@@ -155,6 +156,8 @@ static void test_without_the_register_a_loss_blocks(void **state)
 	assert_int_equal(flush_word(0, 1, &res), 0); /* no change of view is needed */
 	standin_cut(s, 1);
 	assert_int_equal(flush_word(0, 2, &res), RPMIRROR_E_QUORUM);
+	assert_non_null(strstr(rpmirror_errormsg(), "m1 (127.0.0.1:"));
+	assert_non_null(strstr(rpmirror_errormsg(), "rpmirrord runs"));
 	standin_set_register(s, true);
 	assert_int_equal(flush_patiently(0, 3, &res), 0);
 	assert_int_equal(res.durable_mask, 5);
