@@ -261,6 +261,64 @@ static void test_store8_is_everywhere(void **state)
 			 RPMIRROR_E_INVAL);
 }
 
+enum { WORD_AT = 4096, BESIDE_AT = 1000 * 1000, BESIDE = 512, STORES = 1000 };
+
+static bool observer_stops;
+
+/* Both halves are the number; what was flushed in front of it is there, whole. */
+static const char *observe(const uint8_t *copy, uint64_t *last)
+{
+	const uint64_t *word = (const void *)(copy + WORD_AT),
+		       *beside = (const void *)(copy + BESIDE_AT);
+	uint64_t value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+	if (value >> 32 != (uint32_t)value)
+		return "a word is torn";
+	if (value < *last)
+		return "a word has become older";
+	*last = value;
+	for (unsigned i = 0; i < BESIDE; i++)
+		if (__atomic_load_n(&beside[i], __ATOMIC_ACQUIRE) < (uint32_t)value)
+			return "a word is there before what was flushed in front of it";
+	return NULL;
+}
+
+static void *observe_copies(void *arg)
+{
+	uint64_t last[3] = {0};
+	const char *failed = NULL;
+
+	while (!failed && !__atomic_load_n(&observer_stops, __ATOMIC_ACQUIRE))
+		for (unsigned slot = 0; slot < 3 && !failed; slot++)
+			failed = observe(standin_copy(s, slot), &last[slot]);
+	return (void *)failed;
+}
+
+/* Whoever reads a copy meanwhile, as after a crash at any time. */
+static void test_store8_is_whole_and_behind_the_flushes_in_front_of_it(void **state)
+{
+	uint64_t *word = (uint64_t *)(void *)(addr + WORD_AT), *beside = (void *)(addr + BESIDE_AT),
+		 ticket;
+	struct rpmirror_range range = {beside, BESIDE * 8};
+	pthread_t observer;
+	void *failed;
+
+	observer_stops = false;
+	assert_int_equal(pthread_create(&observer, NULL, observe_copies, NULL), 0);
+	for (uint64_t i = 1; i <= STORES; i++) {
+		for (unsigned j = 0; j < BESIDE; j++)
+			__atomic_store_n(&beside[j], i, __ATOMIC_RELAXED);
+		assert_int_equal(rpmirror_flush_start(m, &range, 1, 0, &ticket), 0);
+		assert_int_equal(rpmirror_store8(m, word, i << 32 | i), 0);
+		assert_int_equal(rpmirror_flush_wait(m, ticket, 0, NULL), 0);
+	}
+	__atomic_store_n(&observer_stops, true, __ATOMIC_RELEASE);
+	pthread_join(observer, &failed);
+	if (failed)
+		fail_msg("%s", (char *)failed);
+	assert_flushed(7, WORD_AT, 8);
+}
+
 /* In place of libc's: the file of this host's copy cannot be written back. */
 static const struct stat *bad_file;
 
@@ -365,6 +423,7 @@ int main(void)
 						setup, teardown),
 		MAPPED(test_overlapping_flushes_never_take_a_word_back),
 		MAPPED(test_store8_is_everywhere),
+		MAPPED(test_store8_is_whole_and_behind_the_flushes_in_front_of_it),
 		MAPPED(test_a_failed_write_back_excludes_the_own_copy),
 		cmocka_unit_test_setup_teardown(
 			test_flushes_go_on_without_the_own_copy_if_so_configured, setup_going_on,
