@@ -234,6 +234,18 @@ static int verify_all(struct rpmirror *m, struct verify_chunk *c,
 	return rc;
 }
 
+/* Without those that differ: so the ranges count as what they lack. The text stays that of the
+ * comparison. */
+static void verify_flush_again(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
+			       struct rpmirror_result *res)
+{
+	char text[ERRMSG_TEXT];
+
+	snprintf(text, sizeof(text), "%s", rpmirror_errormsg());
+	rpmirror_flush(m, ranges, n, 0, res);
+	errmsg_fail(0, "%s", text);
+}
+
 int rpmirror_flush_verify(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			  struct rpmirror_result *res)
 {
@@ -248,9 +260,8 @@ int rpmirror_flush_verify(struct rpmirror *m, const struct rpmirror_range *range
 		chunk.app = m->app;
 		rc = verify_all(m, &chunk, ranges, n, (mirror_mask)result.durable_mask, &differ);
 		pthread_mutex_unlock(&m->lock);
-		/* Once more, without them: so the ranges count as what they lack. */
 		if (differ && !(differ & MIRROR_BIT(m->self)))
-			rpmirror_flush(m, ranges, n, 0, &result);
+			verify_flush_again(m, ranges, n, &result);
 		result.failed_mask |= differ;
 		result.durable_mask &= ~(uint32_t)differ;
 	}
