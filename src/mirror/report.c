@@ -52,6 +52,18 @@ static enum mirror_copy report_copy(const struct rpmirror *m, unsigned slot)
 									 : MIRROR_COPY_UNKNOWN;
 }
 
+/* Nobody but an operator lets one return that is kept out. */
+static void report_fill_waits(const struct rpmirror *m, unsigned slot, struct packet_report *r)
+{
+	const struct primary_member *member = &m->primary.members[slot];
+
+	if (slot == m->self || m->ended)
+		return;
+	if (member->state == PRIMARY_MEMBER_AWAY && !member->kept_out)
+		r->retry_ms[slot] = member->retry_ms;
+	r->deadline_ms[slot] = member->deadline_ms;
+}
+
 static void report_fill_member(const struct rpmirror *m, unsigned slot, struct packet_report *r)
 {
 	struct message_member *out = &r->status.members[slot];
@@ -64,6 +76,7 @@ static void report_fill_member(const struct rpmirror *m, unsigned slot, struct p
 	if (repair_get_progress(m, slot, &progress))
 		out->rate = (uint32_t)(progress.rate >> 10);
 	out->p99_us = latency_percentile(&m->members[slot].latency, 99);
+	report_fill_waits(m, slot, r);
 	if (out->copy == MIRROR_COPY_INSYNC)
 		return;
 	if (m->primary.members[slot].trouble)

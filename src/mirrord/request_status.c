@@ -315,12 +315,42 @@ static void status_put_promotion(const struct set *s, json_t *waiting)
 	json_array_append_new(waiting, out);
 }
 
+/* On the primary's host: a member that is away, until it is tried again or counts as lost. */
+static void status_put_member_waits(const struct set *s, json_t *waiting)
+{
+	const struct packet_report *report = set_report(s);
+	const struct mirror_member *members = s->entry.record.config.members;
+	uint64_t now = clock_boot_ms();
+
+	for (uint8_t slot = 0; report && slot < MIRROR_MEMBERS_MAX; slot++) {
+		char what[MIRROR_NAME_MAX + 64];
+		json_t *out;
+
+		if (!members[slot].id || (!report->retry_ms[slot] && !report->deadline_ms[slot]))
+			continue;
+		snprintf(what, sizeof(what), "member %s is to be reached", members[slot].name);
+		out = json_pack("{s:s, s:s}", "what", what, "why",
+				report->reasons[slot][0] ? report->reasons[slot]
+							 : "it has not answered yet");
+		if (report->deadline_ms[slot] > now)
+			json_object_set_new(
+				out, "deadline_ms",
+				json_integer((json_int_t)(report->deadline_ms[slot] - now)));
+		if (report->retry_ms[slot] > now)
+			json_object_set_new(
+				out, "retry_ms",
+				json_integer((json_int_t)(report->retry_ms[slot] - now)));
+		json_array_append_new(waiting, out);
+	}
+}
+
 static json_t *status_waiting(const struct set *s)
 {
 	json_t *out = json_array();
 
 	status_put_fence(s, out);
 	status_put_promotion(s, out);
+	status_put_member_waits(s, out);
 	for (const struct client *c = s->daemon->clients; c; c = c->next) {
 		char what[64];
 

@@ -197,6 +197,10 @@ static void packet_put_report(struct wcursor *c, const struct packet *p)
 	fields_put_text(c, report->why, sizeof(report->why));
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		fields_put_text(c, report->reasons[i], sizeof(report->reasons[i]));
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		wcursor_le(c, report->retry_ms[i], 8);
+		wcursor_le(c, report->deadline_ms[i], 8);
+	}
 	wcursor_le(c, report->verify_total, 8);
 	wcursor_le(c, report->verify_compared, 8);
 	wcursor_le(c, report->verify_different, 8);
@@ -223,6 +227,10 @@ static void packet_get_report(struct rcursor *c, struct packet *p)
 	fields_get_text(c, report->why, sizeof(report->why));
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		fields_get_text(c, report->reasons[i], sizeof(report->reasons[i]));
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		report->retry_ms[i] = rcursor_le(c, 8);
+		report->deadline_ms[i] = rcursor_le(c, 8);
+	}
 	report->verify_total = rcursor_le(c, 8);
 	report->verify_compared = rcursor_le(c, 8);
 	report->verify_different = rcursor_le(c, 8);

@@ -211,7 +211,10 @@ struct packet_report {
 	struct message_status status;
 	char why[PACKET_WHY];                         /* it is blocked, or stuck; "" */
 	char reasons[MIRROR_MEMBERS_MAX][PACKET_WHY]; /* why a member is not in-sync */
-	uint64_t verify_total, verify_compared;       /* of a comparison; total 0: none runs */
+	/* CLOCK_BOOTTIME in ms: when a member that is away is tried again, and when one that is
+	 * waited for counts as lost; 0: it is not. */
+	uint64_t retry_ms[MIRROR_MEMBERS_MAX], deadline_ms[MIRROR_MEMBERS_MAX];
+	uint64_t verify_total, verify_compared; /* of a comparison; total 0: none runs */
 	uint64_t verify_different;
 };
 

@@ -270,6 +270,12 @@ static void check_failed_copy_is_explained(void)
 		usleep(10000);
 	}
 	assert_true(was_said("restart rpmirrord on its host"));
+	for (int waited = 0; run_tool(0, "explain") ||
+			     !was_said("Waiting: member c .*the next attempt is in [0-9.]* s");
+	     waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS / 10);
+		usleep(10000);
+	}
 	assert_int_equal(run_tool(0, "resync " HOSTS_SET " c --full"), 9);
 	assert_true(was_said("member replace"));
 }

@@ -80,6 +80,8 @@ static void sample_fill_some(struct packet *p)
 		break;
 	case PACKET_STATUS:
 		p->report.status.health = MIRROR_HEALTH_BLOCKED;
+		p->report.retry_ms[2] = 1ull << 33;
+		p->report.deadline_ms[2] = 1ull << 34;
 		p->report.verify_total = 1 << 20;
 		snprintf(p->report.reasons[7], sizeof(p->report.reasons[7]), "cut off");
 		break;
