@@ -188,7 +188,8 @@ test_a_set_that_nobody_serves_is_not_healthy() {
 	on 1 3 '' status --check
 	on 1 0 'by the register, and is not known to serve' explain
 	on 1 0 'has ended' explain
-	grep -q 'health healthy -> down' events || fail "no event"
+	# The event waits for the word of the other daemon; the status has that of the alive key, too.
+	wait_until 30 grep -q 'health healthy -> down' events || fail "no event"
 	hosts_end
 }
 
