@@ -30,6 +30,8 @@ struct eng_runner {
 	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
 	atomic_bool pauses;        /* in its callback, without anything that others need */
+	atomic_uint paused;        /* so often so far */
+	unsigned paused_seen;      /* the guard's: at its last look at that */
 	struct poller_event evs[POLLER_BATCH];
 	int n, next; /* events that are not handled yet: next to n */
 };
@@ -99,7 +101,9 @@ struct eng {
 	pthread_cond_t guard_wake;
 	bool guard_called;
 	atomic_bool guard_sleeps;
-	atomic_bool stalled; /* some runner waits in its callback */
+	atomic_bool paused;      /* some runner has paused since the guard looked */
+	atomic_bool looks_often; /* the guard, as some runner has paused lately */
+	atomic_bool stalled;     /* some runner waits in its callback */
 	pthread_cond_t work;
 	struct list runners; /* workers */
 	struct list handed;  /* tasks for workers */
@@ -139,6 +143,7 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 
 /* engine_stall.c */
 int guard_start(void);                /* with eng.lock: 0 or -errno */
+void guard_call(void);                /* it looks now; a leaf */
 void guard_notify(void);              /* with a loop's lock or eng.lock: a callback begins */
 void stall_expect_in(unsigned loops); /* with eng.lock: so many leaders may wait at once */
 void stall_atfork_child(void);

@@ -3,7 +3,8 @@
  * engine_pause.c -- a leader waits for something short, as nothing else of its loop is going on.
  *
  * It holds no lock then. If it takes longer than thought, the guard replaces it like a leader that
- * waits for memory; but unlike that it says nothing about memory, so its successor works as ever.
+ * waits for memory, but after 1 to 2 ms: while runners pause now and then it looks that often.
+ * Unlike one that waits for memory it says nothing about memory, so its successor works as ever.
  */
 #include "softrnic/io/engine_impl.h"
 #include "softrnic/io/stall.h"
@@ -38,6 +39,14 @@ bool engine_may_pause(const struct eng_source *src)
 
 void engine_pause(bool begins)
 {
-	if (engine_here)
-		atomic_store_explicit(&engine_here->pauses, begins, memory_order_relaxed);
+	if (!engine_here)
+		return;
+	if (begins)
+		atomic_fetch_add_explicit(&engine_here->paused, 1, memory_order_relaxed);
+	atomic_store_explicit(&engine_here->pauses, begins, memory_order_relaxed);
+	if (!begins)
+		return;
+	atomic_store_explicit(&eng.paused, true, memory_order_relaxed);
+	if (!atomic_load_explicit(&eng.looks_often, memory_order_relaxed))
+		guard_call();
 }

@@ -17,11 +17,13 @@
 #include "base/clock.h"
 #include "softrnic/io/engine_impl.h"
 
-#define LOOK_NS     (20 * NSEC_PER_MS)
-#define QUIET_LOOKS 2 /* after so many that saw no callback the guard sleeps */
-#define WORKERS_MAX 256u
-#define WORKER_IDLE 5 /* s */
-#define SPARES      8u
+#define LOOK_NS       (20 * NSEC_PER_MS)
+#define PAUSE_LOOK_NS (1 * NSEC_PER_MS) /* at leaders that pause; after the last pause */
+#define PAUSE_LOOKS   40u               /* so many */
+#define QUIET_LOOKS   2                 /* after so many that saw no callback the guard sleeps */
+#define WORKERS_MAX   256u
+#define WORKER_IDLE   5 /* s */
+#define SPARES        8u
 
 static struct timespec guard_time(uint64_t ns)
 {
@@ -50,7 +52,7 @@ static bool worker_is_missing(void)
 		(worker_count_work() > eng.idle_workers && eng.workers < WORKERS_MAX));
 }
 
-static void guard_call(void)
+void guard_call(void)
 {
 	pthread_mutex_lock(&eng.guard_lock);
 	eng.guard_called = true;
@@ -315,6 +317,40 @@ static bool guard_look(void)
 	return g.active;
 }
 
+/* A leader that is still in the same pause is replaced. */
+static void guard_look_at_pauses(void)
+{
+	pthread_mutex_lock(&eng.lock);
+	for (unsigned i = 0; i < ENGINE_THREADS_MAX && eng.loop[i]; i++) {
+		struct eng_loop *l = eng.loop[i];
+		struct eng_runner *r;
+		unsigned paused;
+
+		pthread_mutex_lock(&l->lock);
+		r = l->leader;
+		paused = r ? atomic_load(&r->paused) : 0;
+		if (r && r->turn % 2 && r->pauses && paused == r->paused_seen)
+			guard_replace_leader(l);
+		else if (r)
+			r->paused_seen = paused;
+		pthread_mutex_unlock(&l->lock);
+	}
+	pthread_mutex_unlock(&eng.lock);
+}
+
+/* How many such looks are left. */
+static unsigned guard_watch_pauses(unsigned looks)
+{
+	if (atomic_exchange(&eng.paused, false))
+		looks = PAUSE_LOOKS;
+	else if (looks > 0)
+		looks--;
+	atomic_store(&eng.looks_often, looks > 0);
+	if (looks > 0)
+		guard_look_at_pauses();
+	return looks;
+}
+
 /* What begins after this look notifies the guard. */
 static bool guard_may_sleep(void)
 {
@@ -344,9 +380,9 @@ static bool guard_wait(const struct timespec *until)
 
 static void *guard_main(void *arg)
 {
-	struct timespec next = guard_time(LOOK_NS);
+	struct timespec next = guard_time(LOOK_NS), soon;
 	uint64_t look_at = 0;
-	unsigned quiet = 0;
+	unsigned quiet = 0, looks = 0;
 	bool sleeps;
 
 	for (;;) {
@@ -355,11 +391,13 @@ static void *guard_main(void *arg)
 			look_at = clock_now_ns() + LOOK_NS;
 			next = guard_time(LOOK_NS);
 		}
+		looks = guard_watch_pauses(looks);
+		soon = looks > 0 ? guard_time(PAUSE_LOOK_NS) : next;
 		pthread_mutex_lock(&eng.lock);
 		workers_start();
 		pthread_mutex_unlock(&eng.lock);
-		sleeps = quiet >= QUIET_LOOKS && guard_may_sleep();
-		if (guard_wait(sleeps ? NULL : &next))
+		sleeps = looks == 0 && quiet >= QUIET_LOOKS && guard_may_sleep();
+		if (guard_wait(sleeps ? NULL : &soon))
 			quiet = 0;
 	}
 	return arg;
@@ -394,6 +432,8 @@ void stall_atfork_child(void)
 	eng.guard_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	atomic_store(&eng.guard_sleeps, false);
 	atomic_store(&eng.stalled, false);
+	atomic_store(&eng.paused, false);
+	atomic_store(&eng.looks_often, false);
 	eng.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	list_init(&eng.handed);
 	eng.workers = eng.idle_workers = eng.vacant = 0;

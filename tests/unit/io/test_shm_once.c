@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection meets its peer in shared memory once: a peer cannot let it call one socket after another. */
+/* A connection meets its peer in shared memory once: a peer cannot let it call one socket after
+ * another. */
 #include "ends.h"
 
 #include <errno.h>
