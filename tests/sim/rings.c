@@ -7,6 +7,7 @@
 #include "softrnic/proto/ddp.h"
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/mpa.h"
+#include "softrnic/proto/rdmap.h"
 #include "softrnic/rnic/qp_impl.h"
 
 #define STOP_PERCENT 15 /* of the ways there end at each step where they can */
@@ -123,6 +124,9 @@ void rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_upd
 /* --- memory of the peer's ------------------------------------------------------------------- */
 
 static struct node *rings_shown; /* whose bytes are parsed */
+/* Of the FPDU whose header was read last, if all of it is there: what is behind that header. */
+static uint8_t *rings_rest;
+static size_t rings_rest_len;
 
 /* Where the next FPDU begins: behind the rest of the one that was begun. */
 static size_t rings_next_fpdu(const struct node *n)
@@ -154,7 +158,9 @@ static const uint8_t *rings_scramble(const void *header, size_t len)
 		return NULL;
 	}
 	ulpdu = (uint32_t)at[0] << 8 | at[1];
+	rings_rest = at + MPA_LENGTH_LEN + len;
 	n->shown.next += mpa_fpdu_len(ulpdu);
+	rings_rest_len = n->shown.next <= n->shown.len ? ulpdu - len : 0;
 	for (size_t i = 0; i < MPA_LENGTH_LEN + len; i++)
 		at[i] ^= 0x5a;
 	n->scrambled++;
@@ -174,4 +180,26 @@ int __wrap_ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
 	if (lies && rings_shown->sim->sc.mode == SIM_READ_TWICE)
 		__real_ddp_decode(lies, len, hdr);
 	return ret;
+}
+
+/*
+ * A request's own header changes once it was checked. What is placed is read after that, and once:
+ * so messages are left as they are, and whatever is still to come.
+ */
+unsigned __real_rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
+			    enum rdmap_level level);
+unsigned __wrap_rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
+			    enum rdmap_level level);
+unsigned __wrap_rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
+			    enum rdmap_level level)
+{
+	unsigned error = __real_rdmap_check(hdr, bytes, len, level);
+	size_t n = rings_rest_len;
+
+	rings_rest_len = 0;
+	if (!rings_shown || error || hdr->tagged || hdr->qn == DDP_QN_SEND || n != len)
+		return error;
+	for (size_t i = 0; i < n; i++)
+		rings_rest[i] ^= 0x5a;
+	return error;
 }
