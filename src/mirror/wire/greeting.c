@@ -105,8 +105,8 @@ const char *greeting_status_2str(unsigned status)
 		[GREETING_BUSY] = "it is busy",
 		[GREETING_COPY_FAILED] = "the copy there has failed",
 		[GREETING_WRONG_COPY] =
-			"the copy there is not the one that is configured: 'rpmirror explain' on "
-			"its host says how to replace it",
+			("the copy there is not the one that is configured: 'rpmirror explain' on "
+			 "its host says how to replace it"),
 		[GREETING_FULL] = "there is no room in its records",
 		[GREETING_IO] = "it could not write its records",
 		[GREETING_SMALLER] = "its copy has not grown to the set's size yet",

@@ -71,17 +71,18 @@ static void mount_disk(unsigned host, const char *folder)
 /* Where the image has that block of a file. */
 static off_t find_block(const char *path, uint64_t offset)
 {
-	struct {
-		struct fiemap map;
-		struct fiemap_extent extent;
-	} found = {.map = {.fm_start = offset, .fm_length = BLOCK, .fm_extent_count = 1}};
+	_Alignas(struct fiemap) char room[sizeof(struct fiemap) + sizeof(struct fiemap_extent)];
+	struct fiemap *found = memset(room, 0, sizeof(room));
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
+	found->fm_start = offset;
+	found->fm_length = BLOCK;
+	found->fm_extent_count = 1;
 	assert_true(fd >= 0);
-	assert_int_equal(ioctl(fd, FS_IOC_FIEMAP, &found), 0);
+	assert_int_equal(ioctl(fd, FS_IOC_FIEMAP, found), 0);
 	close(fd);
-	assert_int_equal(found.map.fm_mapped_extents, 1);
-	return (off_t)(found.extent.fe_physical + offset - found.extent.fe_logical);
+	assert_int_equal(found->fm_mapped_extents, 1);
+	return (off_t)(found->fm_extents[0].fe_physical + offset - found->fm_extents[0].fe_logical);
 }
 
 static void fill_disk(unsigned host)

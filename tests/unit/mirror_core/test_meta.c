@@ -174,7 +174,7 @@ static void the_superblock_lies_as_documented(void **state)
 static void the_other_records_lie_as_documented(void **state)
 {
 	struct meta_promise promise = meta.promise;
-	struct meta_history history = {.count = 1, .ended = {{{3, 4}, 5}}};
+	struct meta_history history = {.count = 1, .ended = {{.epoch = {3, 4}, .seq = 5}}};
 
 	promise.epoch = copy_epoch(9);
 	promise.seen.revision = 0x31;

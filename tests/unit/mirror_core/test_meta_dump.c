@@ -62,7 +62,7 @@ static unsigned check(uint64_t data_size)
 static void change_something(void)
 {
 	struct meta_super super = meta.super;
-	struct meta_history history = {.count = 1, .ended = {{{6, 7}, 8}}};
+	struct meta_history history = {.count = 1, .ended = {{.epoch = {6, 7}, .seq = 8}}};
 	struct intent_head head = {3, copy_epoch(5), 2, 1};
 	struct mirror_range range = {0, 8};
 	uint32_t extents[] = {4, 9};
