@@ -51,10 +51,10 @@ extern "C" {
 	(-200013) /* another primary exists, or an operator demoted this one: unmap */
 #define RPMIRROR_E_MEDIUM (-200014) /* the local copy has failed */
 #define RPMIRROR_E_VERIFY (-200015) /* a copy differs from what was flushed */
-#define RPMIRROR_E_NOTINSYNC                                                                       \
-	(-200016)                  /* this host's copy lacks acknowledged data: operator needed */
-#define RPMIRROR_E_SPLIT (-200017) /* copies went on independently: operator needed */
-#define RPMIRROR_E_LEASE (-200018) /* the lease is over: what was read may be stale */
+/* this host's copy lacks acknowledged data: a primary makes it equal, or an operator decides */
+#define RPMIRROR_E_NOTINSYNC (-200016)
+#define RPMIRROR_E_SPLIT     (-200017) /* copies went on independently: operator needed */
+#define RPMIRROR_E_LEASE     (-200018) /* the lease is over: what was read may be stale */
 
 /* A static text for a result; "Unknown error" for other values. */
 const char *rpmirror_err_2str(int ret);
@@ -84,8 +84,9 @@ struct rpmirror; /* one mapped set */
  * or NULL; if it is not free the call fails. An application may read what it maps as soon as this
  * returns: every copy that could become primary is equal by then, or excluded.
  *
- * Without WAIT it fails at once where waiting could help: RPMIRROR_E_BUSY, _E_QUORUM, _E_COPIES. An
- * operator is needed for _E_NOTINSYNC and _E_SPLIT. RPMIRROR_E_DAEMON: there is no daemon, or it
+ * Without WAIT it fails at once where waiting could help: RPMIRROR_E_BUSY, _E_QUORUM, _E_COPIES,
+ * and _E_NOTINSYNC, which another member's primary or an operator ends. An operator is needed for
+ * _E_SPLIT. RPMIRROR_E_DAEMON: there is no daemon, or it
  * does not know the set.
  *
  * READONLY needs STALE_OK and maps this host's copy as it is, also while another process or host is
