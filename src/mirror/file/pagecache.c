@@ -132,20 +132,25 @@ static void pagecache_close(struct pagecache *p)
 	close(p->fd);
 }
 
+static void pagecache_evict(const struct pagecache *p, const char *path)
+{
+	/* What cannot be written was not acknowledged. */
+	if (fdatasync(p->fd))
+		LOG_WARNING("%s: %s", path, strerror(errno));
+	posix_fadvise(p->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 static int pagecache_do(const char *path, bool drop)
 {
 	struct pagecache *p = aligned_alloc(PAGECACHE_PAGE, sizeof(*p));
 	int rc = p ? pagecache_open(p, path) : -ENOMEM;
 
 	if (!rc) {
-		if (drop && pagecache_has_medium(p->fd)) {
-			/* What cannot be written was not acknowledged. */
-			if (fdatasync(p->fd))
-				LOG_WARNING("%s: %s", path, strerror(errno));
-			posix_fadvise(p->fd, 0, 0, POSIX_FADV_DONTNEED);
-		}
-		if (pagecache_has_medium(p->fd))
+		if (pagecache_has_medium(p->fd)) {
+			if (drop)
+				pagecache_evict(p, path);
 			rc = pagecache_rewrite_file(p);
+		}
 		pagecache_close(p);
 	}
 	free(p);
