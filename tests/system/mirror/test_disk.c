@@ -11,11 +11,9 @@
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +21,7 @@
 #include "clients.h"
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
+#include "system/lib/mounts.h"
 
 #define HOSTS  3
 #define ALL    7
@@ -380,13 +379,9 @@ int main(void)
 		TEST(a_replicas_metadata_cannot_be_written),
 	};
 
-	need_root("a file system of its own");
+	need_own_mounts();
 	if (run("losetup -f >/dev/null 2>&1")) {
 		printf("skipped: no loop devices\n");
-		return SKIPPED;
-	}
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) {
-		printf("skipped: no file systems of its own\n");
 		return SKIPPED;
 	}
 	return cases_run(tests, CASES_OF_HOSTS);

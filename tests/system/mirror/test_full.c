@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "clients.h"
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
+#include "system/lib/mounts.h"
 
 #define HOSTS   3
 #define ALL     7
@@ -275,10 +275,6 @@ int main(void)
 		TEST(a_full_register_holds_flushes_up_until_there_is_room),
 	};
 
-	need_root("a file system of its own");
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) {
-		printf("skipped: no file systems of its own\n");
-		return SKIPPED;
-	}
+	need_own_mounts();
 	return cases_run(tests, CASES_OF_HOSTS);
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mounts.h -- a test with file systems of its own. */
+#ifndef SYSTEM_MOUNTS_H
+#define SYSTEM_MOUNTS_H
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "system/lib/check.h"
+
+/* What is mounted from here on is of this process alone, and goes with it. */
+static inline void need_own_mounts(void)
+{
+	need_root("a file system of its own");
+	if (!unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return;
+	printf("skipped: no file systems of its own\n");
+	exit(SKIPPED);
+}
+
+#endif
