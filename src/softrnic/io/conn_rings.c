@@ -85,6 +85,16 @@ void conn_rings_consider(struct conn *c, struct stream_update *u)
 
 /* --- the way there -------------------------------------------------------------------------- */
 
+/* One source has the link and the Unix sockets, so the end of one of these looks like the link's.
+ * That one is reported anew. */
+static void conn_rings_forget_hangups(struct conn *c)
+{
+	if (!c->hangup || c->reset || !c->registered)
+		return;
+	c->hangup = false;
+	c->link->ops->watch_write(c->link, c->watching);
+}
+
 /* The link is the connection's; it is switched later. A thread that polls the link below looks at
  * nothing else, so it has to begin anew. */
 static bool conn_rings_use(struct conn *c)
@@ -93,6 +103,7 @@ static bool conn_rings_use(struct conn *c)
 	struct link *link;
 	int fd;
 
+	conn_rings_forget_hangups(c);
 	meet_take(c->meet, &memory, &fd);
 	link = link_shm_new(c->link, &c->source, conn_is_initiator(c), &memory, fd);
 	if (!link) {
@@ -110,6 +121,7 @@ static void conn_rings_failed(struct conn *c, enum shm_state why, struct stream_
 {
 	LOG_INFO("connection %p stays on TCP: %s", (void *)c, shm_state_str(why));
 	stream_link_note(c->stream, why);
+	conn_rings_forget_hangups(c);
 	conn_rings_stop(c);
 	stream_link_post(c->stream, EXT_LINK_STOP, NULL, u);
 }

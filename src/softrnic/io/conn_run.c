@@ -231,10 +231,10 @@ static void conn_on_ready(struct conn *c, unsigned ready, struct stream_update *
 		conn_rx_ended(c, u);
 	if (ready & READY_READ)
 		c->readable = true;
-	if (__builtin_expect(c->meet != NULL, 0))
-		conn_rings_look(c, u);
 	if (ready & READY_HANGUP)
 		c->hangup = true;
+	if (__builtin_expect(c->meet != NULL, 0))
+		conn_rings_look(c, u);
 	if (ready & READY_WRITE) {
 		c->writable = true;
 		if (c->dialing && c->link)

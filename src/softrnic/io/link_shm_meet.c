@@ -4,21 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/rand.h"
-#include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm_callers.h"
 #include "softrnic/io/link_shm_socket.h"
-
-#define MEET_STRANGERS_MAX 64 /* that connect to the socket; then it is given up */
 
 enum meet_state {
 	MEET_IDLE,
-	MEET_LISTENS,  /* responder: for the peer on the Unix socket */
-	MEET_GREETS,   /* responder: its nonce is sent; for the peer's */
-	MEET_ANSWERED, /* responder: the peer's nonce is sent back; for its own */
+	MEET_LISTENS,  /* responder: for the peer on the Unix socket, and its nonce */
+	MEET_ANSWERED, /* responder: a caller's nonce is sent back; for its own */
 	MEET_CALLS,    /* initiator: its nonce is sent; for the peer's, and for its own */
 	MEET_PROVED,   /* initiator: the peer's nonce is sent back; for the memory */
 	MEET_ENDED,
@@ -29,12 +25,13 @@ struct meet {
 	enum meet_state state;
 	struct eng_source *src;
 	uint64_t deadline;
-	int fd; /* of the Unix socket; -1: none */
+	int fd; /* of the Unix socket; of a responder: whose nonce was sent back; -1: none */
+	struct shm_callers callers; /* responder */
 	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
 	bool has_theirs; /* initiator: the peer's nonce has come over the socket */
 	bool has_ours;   /* initiator: its own has come back over the link */
 	uint64_t wish;   /* responder: of the peer's, how long a ring should be at most; 0: none */
-	unsigned strangers;
+	unsigned denied; /* initiator: calls that were not its own */
 	enum ext_link_step step; /* to be sent, with the token */
 	const uint8_t *token;
 	struct shm_memory memory;
@@ -53,16 +50,14 @@ struct meet *meet_new(bool initiator, struct eng_source *src, uint64_t deadline)
 	m->src = src;
 	m->deadline = deadline;
 	m->fd = -1;
+	shm_callers_init(&m->callers, src);
 	rand_bytes(m->ours, sizeof(m->ours));
 	return m;
 }
 
 static void meet_close(struct meet *m)
 {
-	if (m->fd < 0)
-		return;
-	engine_remove_more(m->src, m->fd);
-	close(m->fd);
+	shm_callers_close(m->src, m->fd);
 	m->fd = -1;
 }
 
@@ -70,6 +65,7 @@ void meet_delete(struct meet *m)
 {
 	if (!m)
 		return;
+	shm_callers_fini(&m->callers);
 	meet_close(m);
 	shm_memory_free(&m->memory);
 	free(m);
@@ -81,6 +77,7 @@ void meet_forked(struct meet *m)
 		return;
 	if (m->fd >= 0)
 		close(m->fd);
+	shm_callers_forked(&m->callers);
 	shm_memory_forked(&m->memory);
 	free(m);
 }
@@ -90,24 +87,6 @@ static enum meet_next meet_fail(struct meet *m, enum shm_state why)
 	m->state = MEET_ENDED;
 	m->why = why;
 	return MEET_FAILED;
-}
-
-/* The descriptor is the meeting's from now on, in the place of what it had. 0, or why not. */
-static enum shm_state meet_use(struct meet *m, int fd)
-{
-	enum shm_state why = SHM_NONE;
-
-	if (!shm_socket_is_spare(fd))
-		why = SHM_WHY_DESCRIPTORS;
-	else if (engine_add_more(m->src, fd))
-		why = SHM_WHY_ENGINE;
-	if (why) {
-		close(fd);
-		return why;
-	}
-	meet_close(m);
-	m->fd = fd;
-	return SHM_NONE;
 }
 
 static enum meet_next meet_say(struct meet *m, enum ext_link_step step, const uint8_t *token,
@@ -148,57 +127,26 @@ void meet_take(struct meet *m, struct shm_memory *memory, int *fd)
 enum meet_next meet_begin(struct meet *m)
 {
 	enum shm_state why;
-	int fd;
 
 	rand_bytes(m->name, sizeof(m->name));
-	fd = shm_socket_listen(m->name);
-	why = fd < 0 ? SHM_WHY_SOCKET : meet_use(m, fd);
+	why = shm_callers_listen(&m->callers, m->name);
 	if (why)
 		return meet_fail(m, why);
 	return meet_say(m, EXT_LINK_MEET, m->name, MEET_LISTENS);
 }
 
-/* Who is not permitted leaves the way free for the peer. */
-static enum meet_next meet_accept(struct meet *m)
+/* The peer says whether that is its own nonce; meanwhile no other caller is looked at. */
+static enum meet_next meet_look_for_call(struct meet *m)
 {
-	const struct shm_packet greeting = shm_packet_of(SHM_PACKET_NONCE, m->ours);
-	enum shm_state why;
-	int fd;
+	struct shm_packet call;
+	enum shm_state why = shm_callers_next(&m->callers, &m->fd, m->ours, &call);
 
-	while ((fd = accept4(m->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (shm_socket_is_permitted(fd))
-			break;
-		close(fd);
-		if (++m->strangers == MEET_STRANGERS_MAX)
-			return meet_fail(m, SHM_WHY_STRANGERS);
-	}
-	if (fd < 0)
-		return errno == EAGAIN || errno == ECONNABORTED ? MEET_WAIT
-								: meet_fail(m, SHM_WHY_SOCKET);
-	why = meet_use(m, fd);
 	if (why)
 		return meet_fail(m, why);
-	if (shm_socket_send(m->fd, &greeting, -1))
-		return meet_fail(m, SHM_WHY_SEND);
-	m->state = MEET_GREETS;
-	return meet_look(m);
-}
-
-static enum meet_next meet_failed_packet(struct meet *m, int ret)
-{
-	return ret == -EAGAIN ? MEET_WAIT
-			      : meet_fail(m, ret == -ECONNRESET ? SHM_WHY_CLOSED : SHM_WHY_PACKET);
-}
-
-static enum meet_next meet_get_call(struct meet *m)
-{
-	struct shm_packet packet;
-	int ret = shm_socket_recv(m->fd, SHM_PACKET_NONCE, &packet, NULL);
-
-	if (ret)
-		return meet_failed_packet(m, ret);
-	memcpy(m->theirs, packet.nonce, sizeof(m->theirs));
-	m->wish = packet.ring_size;
+	if (m->fd < 0)
+		return MEET_WAIT;
+	memcpy(m->theirs, call.nonce, sizeof(m->theirs));
+	m->wish = call.ring_size;
 	return meet_say(m, EXT_LINK_MET, m->theirs, MEET_ANSWERED);
 }
 
@@ -206,8 +154,10 @@ static enum meet_next meet_get_call(struct meet *m)
 static enum meet_next meet_pass_memory(struct meet *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
-	int fd, ret = shm_memory_new(shm_memory_wish(m->wish), &m->memory, &fd);
+	int fd, ret;
 
+	shm_callers_fini(&m->callers);
+	ret = shm_memory_new(shm_memory_wish(m->wish), &m->memory, &fd);
 	if (ret)
 		return meet_fail(m, shm_memory_why(ret));
 	packet.ring_size = m->memory.ring_size;
@@ -217,6 +167,20 @@ static enum meet_next meet_pass_memory(struct meet *m)
 		return meet_fail(m, SHM_WHY_SEND);
 	m->state = MEET_ENDED;
 	return MEET_DONE;
+}
+
+static bool meet_is_ours(const struct meet *m, const uint8_t *token)
+{
+	return !memcmp(m->ours, token, sizeof(m->ours));
+}
+
+static enum meet_next meet_get_proof(struct meet *m, const uint8_t *token)
+{
+	if (meet_is_ours(m, token))
+		return meet_pass_memory(m);
+	meet_close(m);
+	m->state = MEET_LISTENS;
+	return meet_look_for_call(m);
 }
 
 /* --- the initiator -------------------------------------------------------------------------- */
@@ -234,13 +198,20 @@ static enum meet_next meet_call(struct meet *m, const uint8_t *name)
 		close(fd);
 		return meet_fail(m, SHM_WHY_USER);
 	}
-	why = meet_use(m, fd);
+	why = shm_callers_watch(m->src, fd);
 	if (why)
 		return meet_fail(m, why);
+	m->fd = fd;
 	if (shm_socket_send(m->fd, &call, -1))
 		return meet_fail(m, SHM_WHY_SEND);
 	m->state = MEET_CALLS;
 	return MEET_WAIT;
+}
+
+static enum meet_next meet_failed_packet(struct meet *m, int ret)
+{
+	return ret == -EAGAIN ? MEET_WAIT
+			      : meet_fail(m, ret == -ECONNRESET ? SHM_WHY_CLOSED : SHM_WHY_PACKET);
 }
 
 static enum meet_next meet_prove(struct meet *m)
@@ -248,6 +219,24 @@ static enum meet_next meet_prove(struct meet *m)
 	if (!m->has_ours || !m->has_theirs)
 		return MEET_WAIT;
 	return meet_say(m, EXT_LINK_PROOF, m->theirs, MEET_PROVED);
+}
+
+/* The responder asks about somebody else's call. */
+static enum meet_next meet_deny(struct meet *m)
+{
+	static const uint8_t nobody[EXT_LINK_TOKEN];
+
+	if (m->denied++ == SHM_CALLS_MAX)
+		return meet_fail(m, SHM_WHY_UNPROVEN);
+	return meet_say(m, EXT_LINK_PROOF, nobody, MEET_CALLS);
+}
+
+static enum meet_next meet_get_met(struct meet *m, const uint8_t *token)
+{
+	if (!meet_is_ours(m, token))
+		return meet_deny(m);
+	m->has_ours = true;
+	return meet_prove(m);
 }
 
 static enum meet_next meet_get_greeting(struct meet *m)
@@ -286,9 +275,7 @@ enum meet_next meet_look(struct meet *m)
 {
 	switch (m->state) {
 	case MEET_LISTENS:
-		return meet_accept(m);
-	case MEET_GREETS:
-		return meet_get_call(m);
+		return meet_look_for_call(m);
 	case MEET_CALLS:
 		return meet_get_greeting(m);
 	case MEET_PROVED:
@@ -301,23 +288,13 @@ enum meet_next meet_look(struct meet *m)
 	return MEET_WAIT;
 }
 
-static bool meet_is_ours(const struct meet *m, const uint8_t *token)
-{
-	return !memcmp(m->ours, token, sizeof(m->ours));
-}
-
 enum meet_next meet_on_step(struct meet *m, unsigned step, const uint8_t *token)
 {
 	if (m->initiator && m->state == MEET_IDLE && step == EXT_LINK_MEET)
 		return meet_call(m, token);
-	if (m->state == MEET_CALLS && step == EXT_LINK_MET && !m->has_ours) {
-		if (!meet_is_ours(m, token))
-			return meet_fail(m, SHM_WHY_UNPROVEN);
-		m->has_ours = true;
-		return meet_prove(m);
-	}
+	if (m->state == MEET_CALLS && step == EXT_LINK_MET && !m->has_ours)
+		return meet_get_met(m, token);
 	if (m->state == MEET_ANSWERED && step == EXT_LINK_PROOF)
-		return meet_is_ours(m, token) ? meet_pass_memory(m)
-					      : meet_fail(m, SHM_WHY_UNPROVEN);
+		return meet_get_proof(m, token);
 	return meet_fail(m, step == EXT_LINK_STOP ? SHM_WHY_PEER : SHM_WHY_STEP);
 }

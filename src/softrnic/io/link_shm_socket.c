@@ -49,7 +49,7 @@ static int socket_finish(int fd, int err)
 	return -err;
 }
 
-int shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN])
+int shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls)
 {
 	struct sockaddr_un un;
 	socklen_t len = socket_name(&un, name);
@@ -57,8 +57,8 @@ int shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN])
 
 	if (fd < 0)
 		return fd;
-	return socket_finish(fd,
-			     bind(fd, (struct sockaddr *)&un, len) || listen(fd, 1) ? errno : 0);
+	return socket_finish(fd, bind(fd, (struct sockaddr *)&un, len) || listen(fd, calls) ? errno
+											    : 0);
 }
 
 int shm_socket_connect(const uint8_t name[EXT_LINK_TOKEN])

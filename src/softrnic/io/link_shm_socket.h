@@ -22,8 +22,8 @@ struct shm_packet {
 /* nonce NULL: none. */
 struct shm_packet shm_packet_of(enum shm_packet_kind kind, const uint8_t *nonce);
 
-/* A descriptor or -errno. The name is of the abstract name space. */
-int shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN]);
+/* A descriptor or -errno. The name is of the abstract name space; so many calls may wait. */
+int shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
 int shm_socket_connect(const uint8_t name[EXT_LINK_TOKEN]);
 /* Does it leave the application, and further connections, half of the descriptors? */
 bool shm_socket_is_spare(int fd);

@@ -8,26 +8,39 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
+static void link_put(struct qp_link_msg *steps, unsigned *n, const struct qp_link_msg *msg)
+{
+	if (*n < QP_LINK_STEPS)
+		++*n;
+	steps[*n - 1] = *msg;
+}
+
+static void link_remove_first(struct qp_link_msg *steps, unsigned *n)
+{
+	--*n;
+	memmove(&steps[0], &steps[1], *n * sizeof(steps[0]));
+}
+
 /* --- sending ------------------------------------------------------------------------------ */
 
 void qp_link_post(struct qp *qp, const struct qp_link_msg *msg)
 {
-	qp->link.out = *msg;
-	qp->link.out_due = true;
+	link_put(qp->link.out, &qp->link.out_due, msg);
 }
 
 bool link_build(struct qp *qp)
 {
 	struct qp_link *l = &qp->link;
-	struct ext_link msg = {.word = {.kind = EXT_LINK, .arg = l->out.step}};
+	unsigned step = l->out[0].step;
+	struct ext_link msg = {.word = {.kind = EXT_LINK, .arg = step}};
 	uint8_t bytes[EXT_LINK_LEN];
 
-	memcpy(msg.token, l->out.token, sizeof(msg.token));
+	memcpy(msg.token, l->out[0].token, sizeof(msg.token));
 	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes,
 			      ext_link_encode(bytes, sizeof(bytes), &msg)))
 		return false;
-	l->out_due = false;
-	if (l->out.step == EXT_LINK_SWITCH) {
+	link_remove_first(l->out, &l->out_due);
+	if (step == EXT_LINK_SWITCH) {
 		l->tx_switching = true;
 		l->tx_end = qp->tx.built;
 	}
@@ -52,14 +65,15 @@ void link_refuse(struct qp *qp)
 static void link_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct qp_link *l = &qp->link;
+	struct qp_link_msg step;
 	struct ext_link msg;
 
 	qp->rx.msn[DDP_QN_CONTROL]++;
 	ext_link_decode(bytes, seg->payload, &msg);
-	l->in.step = msg.word.arg;
-	memcpy(l->in.token, msg.token, sizeof(l->in.token));
-	l->in_due = true;
-	if (l->in.step != EXT_LINK_SWITCH)
+	step.step = msg.word.arg;
+	memcpy(step.token, msg.token, sizeof(step.token));
+	link_put(l->in, &l->in_due, &step);
+	if (step.step != EXT_LINK_SWITCH)
 		return;
 	if (l->rx_switched)
 		link_refuse(qp);
@@ -89,8 +103,8 @@ bool qp_link_take(struct qp *qp, struct qp_link_msg *msg)
 	struct qp_link *l = &qp->link;
 
 	if (l->in_due) {
-		l->in_due = false;
-		*msg = l->in;
+		*msg = l->in[0];
+		link_remove_first(l->in, &l->in_due);
 		return true;
 	}
 	*msg = (struct qp_link_msg){.step = QP_LINK_SENT};

@@ -229,7 +229,8 @@ void qp_pong(struct qp *qp);
 uint32_t qp_peer_limit_ms(const struct qp *qp); /* 0: unknown */
 /*
  * The way to another link for the same stream (doc/wire.md s6, "Link"). What the steps mean is the
- * owner's; here they are sent and received. A step that is posted replaces one that was not sent.
+ * owner's; here they are sent and received, in order. Of more than two that were not sent, or not
+ * taken, a further one replaces the last.
  */
 struct qp_link_msg {
 	unsigned step; /* EXT_LINK_*; of a later version, too */

@@ -48,9 +48,11 @@ struct qp_heartbeat {
 	uint64_t pong_token;
 };
 
+#define QP_LINK_STEPS 3 /* that an end may send without an answer: MEET, MET, STOP */
+
 struct qp_link {
-	bool out_due, in_due;
-	struct qp_link_msg out, in;    /* in: the last one that came */
+	unsigned out_due, in_due; /* how many, the oldest first */
+	struct qp_link_msg out[QP_LINK_STEPS], in[QP_LINK_STEPS];
 	bool tx_switching;             /* a SWITCH is built: nothing is built behind it */
 	bool rx_switching;             /* a SWITCH has come: nothing is received behind it */
 	uint64_t tx_end;               /* of the SWITCH, in the stream */

@@ -16,6 +16,7 @@
 
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm_callers.h"
 #include "softrnic/io/link_shm_meet.h"
 #include "softrnic/io/link_shm_socket.h"
 
@@ -132,14 +133,42 @@ static void both_ends_have_the_same_memory(void **state)
 	meeting_close(&m);
 }
 
-static void an_initiator_leaves_whoever_does_not_know_its_nonce(void **state)
+/* What it says of a call that is not its own proves nothing. */
+static void expect_denial(struct meet *i)
+{
+	static const uint8_t nobody[EXT_LINK_TOKEN];
+	uint8_t token[EXT_LINK_TOKEN] = {1};
+
+	assert_int_equal(meet_on_step(i, EXT_LINK_MET, token), MEET_SAY);
+	assert_int_equal(meet_said(i, token), EXT_LINK_PROOF);
+	assert_memory_equal(token, nobody, sizeof(token));
+}
+
+static void an_initiator_denies_calls_that_are_not_its_own(void **state)
+{
+	struct meeting m;
+
+	meeting_open(&m);
+	assert_int_equal(meet_on_step(m.i, EXT_LINK_MEET, m.token), MEET_WAIT);
+	expect_denial(m.i);
+	assert_int_equal(meet_look(m.r), MEET_SAY);
+	expect_denial(m.i);
+	assert_int_equal(pass(m.r, EXT_LINK_MET, m.i), MEET_WAIT);
+	assert_int_equal(meet_look(m.i), MEET_SAY);
+	assert_int_equal(pass(m.i, EXT_LINK_PROOF, m.r), MEET_DONE);
+	assert_int_equal(meet_look(m.i), MEET_DONE);
+	meeting_close(&m);
+}
+
+static void an_initiator_leaves_whoever_never_knows_its_nonce(void **state)
 {
 	uint8_t wrong[EXT_LINK_TOKEN] = {1};
 	struct meeting m;
 
 	meeting_open(&m);
 	assert_int_equal(meet_on_step(m.i, EXT_LINK_MEET, m.token), MEET_WAIT);
-	assert_int_equal(meet_look(m.r), MEET_SAY);
+	for (int i = 0; i < SHM_CALLS_MAX; i++)
+		expect_denial(m.i);
 	assert_int_equal(meet_on_step(m.i, EXT_LINK_MET, wrong), MEET_FAILED);
 	assert_int_equal(meet_why(m.i), SHM_WHY_UNPROVEN);
 	meeting_close(&m);
@@ -152,10 +181,141 @@ static void a_responder_passes_no_memory_to_whoever_does_not_know_its_nonce(void
 
 	meeting_open(&m);
 	meet_until_proof(&m);
-	assert_int_equal(meet_on_step(m.r, EXT_LINK_PROOF, wrong), MEET_FAILED);
-	assert_int_equal(meet_look(m.i), MEET_WAIT);
+	assert_int_equal(meet_on_step(m.r, EXT_LINK_PROOF, wrong), MEET_WAIT);
+	assert_int_equal(meet_look(m.i), MEET_FAILED);
+	assert_int_equal(meet_why(m.i), SHM_WHY_CLOSED);
 	meeting_close(&m);
 }
+
+/* --- callers that are not the peer ---------------------------------------------------------- */
+
+/* Of the abstract socket; it is the test's to close. */
+static int call(const struct meeting *m, const void *bytes, size_t len)
+{
+	int fd = shm_socket_connect(m->token);
+
+	assert_true(fd >= 0);
+	assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
+	return fd;
+}
+
+/* As a program would that was sent the name by somebody else, or that guesses. */
+static int call_with_a_nonce(const struct meeting *m)
+{
+	struct shm_packet packet = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[16]){6});
+	int fd = call(m, "", 0);
+
+	assert_int_equal(shm_socket_send(fd, &packet, -1), 0);
+	return fd;
+}
+
+/* What the responder is asked about is denied by its peer, until the peer's own call is due. */
+static void meet_behind_others(struct meeting *m, unsigned asked)
+{
+	assert_int_equal(meet_on_step(m->i, EXT_LINK_MEET, m->token), MEET_WAIT);
+	assert_int_equal(meet_look(m->r), MEET_SAY);
+	while (asked-- > 0) {
+		assert_int_equal(pass(m->r, EXT_LINK_MET, m->i), MEET_SAY);
+		assert_int_equal(pass(m->i, EXT_LINK_PROOF, m->r), MEET_SAY);
+	}
+	assert_int_equal(pass(m->r, EXT_LINK_MET, m->i), MEET_WAIT);
+	assert_int_equal(meet_look(m->i), MEET_SAY);
+	assert_int_equal(pass(m->i, EXT_LINK_PROOF, m->r), MEET_DONE);
+	assert_int_equal(meet_look(m->i), MEET_DONE);
+}
+
+static void a_call_that_is_nonsense_does_not_keep_the_peer_away(void **state)
+{
+	static const char nonsense[PACKET] = "softrinG\0\0\0\1";
+	struct meeting m;
+	int fd;
+
+	for (size_t len = 0; len <= sizeof(nonsense); len += sizeof(nonsense) / 2) {
+		meeting_open(&m);
+		fd = call(&m, nonsense, len);
+		if (len % 2 == 0)
+			assert_int_equal(meet_look(m.r), MEET_WAIT);
+		meet_behind_others(&m, 0);
+		close(fd);
+		meeting_close(&m);
+	}
+}
+
+static void a_caller_that_is_not_the_peer_does_not_keep_it_away(void **state)
+{
+	struct meeting m;
+	int fd[3];
+
+	meeting_open(&m);
+	for (int i = 0; i < 3; i++)
+		fd[i] = call_with_a_nonce(&m);
+	meet_behind_others(&m, 3);
+	for (int i = 0; i < 3; i++)
+		close(fd[i]);
+	meeting_close(&m);
+}
+
+/* What the first caller was sent proves nobody else. */
+static void each_caller_gets_a_nonce_of_its_own(void **state)
+{
+	struct shm_packet first, second;
+	struct meeting m;
+	int fd[2];
+
+	meeting_open(&m);
+	fd[0] = call_with_a_nonce(&m);
+	fd[1] = call_with_a_nonce(&m);
+	assert_int_equal(meet_look(m.r), MEET_SAY);
+	assert_int_equal(shm_socket_recv(fd[0], SHM_PACKET_NONCE, &first, NULL), 0);
+	assert_int_equal(meet_on_step(m.r, EXT_LINK_PROOF, m.token), MEET_SAY);
+	assert_int_equal(shm_socket_recv(fd[1], SHM_PACKET_NONCE, &second, NULL), 0);
+	assert_memory_not_equal(first.nonce, second.nonce, sizeof(first.nonce));
+	assert_int_equal(meet_on_step(m.r, EXT_LINK_PROOF, first.nonce), MEET_WAIT);
+	close(fd[0]);
+	close(fd[1]);
+	meeting_close(&m);
+}
+
+static void silent_callers_take_few_descriptors_and_keep_nobody_away(void **state)
+{
+	enum { SILENT = 20 };
+	struct meeting m;
+	int fd[SILENT];
+
+	meeting_open(&m);
+	for (int i = 0; i < SILENT; i++)
+		fd[i] = call(&m, "", 0);
+	assert_int_equal(meet_look(m.r), MEET_WAIT);
+	/* the listener, and both ends of those that are kept or were closed by one end */
+	assert_int_equal(count_fds(), m.fds + 1 + SILENT + SHM_CALLERS_MAX);
+	meet_behind_others(&m, 0);
+	assert_int_equal(count_fds(), m.fds + SILENT + 2);
+	for (int i = 0; i < SILENT; i++)
+		close(fd[i]);
+	meeting_close(&m);
+}
+
+static void a_responder_that_many_call_stays_on_tcp(void **state)
+{
+	enum meet_next next = MEET_WAIT;
+	struct meeting m;
+	int calls = 0;
+
+	meeting_open(&m);
+	while (next != MEET_FAILED) {
+		close(call_with_a_nonce(&m));
+		assert_true(calls++ <= SHM_CALLS_MAX);
+		next = meet_look(m.r);
+		if (next == MEET_SAY)
+			next = meet_on_step(m.r, EXT_LINK_PROOF, m.token);
+		assert_true(count_fds() <= m.fds + 1 + SHM_CALLERS_MAX);
+	}
+	assert_int_equal(calls, SHM_CALLS_MAX + 1);
+	assert_int_equal(meet_why(m.r), SHM_WHY_STRANGERS);
+	meeting_close(&m);
+}
+
+/* --- the way -------------------------------------------------------------------------------- */
 
 static void steps_out_of_turn_end_it(void **state)
 {
@@ -194,12 +354,11 @@ static void a_silent_peer_has_its_time(void **state)
 static void a_peer_that_closes_at_any_step_is_left(void **state)
 {
 	struct meeting m;
-	int fd;
 
 	meeting_open(&m);
-	fd = shm_socket_connect(m.token);
-	close(fd); /* before its nonce */
-	assert_int_equal(meet_look(m.r), MEET_FAILED);
+	close(shm_socket_connect(m.token)); /* before its nonce */
+	assert_int_equal(meet_look(m.r), MEET_WAIT);
+	meet_behind_others(&m, 0);
 	meeting_close(&m);
 
 	meeting_open(&m);
@@ -224,7 +383,7 @@ static int hostile_responder(struct meet *i)
 {
 	struct shm_packet packet, nonce = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[16]){7});
 	uint8_t name[EXT_LINK_TOKEN] = {3, 1};
-	int listener = shm_socket_listen(name), fd;
+	int listener = shm_socket_listen(name, 1), fd;
 
 	assert_true(listener >= 0);
 	assert_int_equal(meet_on_step(i, EXT_LINK_MEET, name), MEET_WAIT);
@@ -355,7 +514,7 @@ static void descriptors_with_a_wake_up_are_not_taken(void **state)
 static bool permitted_as(uid_t uid)
 {
 	uint8_t name[EXT_LINK_TOKEN] = {8, (uint8_t)uid};
-	int listener = shm_socket_listen(name), fd, status;
+	int listener = shm_socket_listen(name, 1), fd, status;
 	bool permitted;
 	pid_t pid = fork();
 
@@ -494,8 +653,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_have_the_same_memory),
-		cmocka_unit_test(an_initiator_leaves_whoever_does_not_know_its_nonce),
+		cmocka_unit_test(an_initiator_denies_calls_that_are_not_its_own),
+		cmocka_unit_test(an_initiator_leaves_whoever_never_knows_its_nonce),
 		cmocka_unit_test(a_responder_passes_no_memory_to_whoever_does_not_know_its_nonce),
+		cmocka_unit_test(a_call_that_is_nonsense_does_not_keep_the_peer_away),
+		cmocka_unit_test(a_caller_that_is_not_the_peer_does_not_keep_it_away),
+		cmocka_unit_test(each_caller_gets_a_nonce_of_its_own),
+		cmocka_unit_test(silent_callers_take_few_descriptors_and_keep_nobody_away),
+		cmocka_unit_test(a_responder_that_many_call_stays_on_tcp),
 		cmocka_unit_test(steps_out_of_turn_end_it),
 		cmocka_unit_test(a_name_that_nobody_has_leaves_the_connection_as_it_is),
 		cmocka_unit_test(a_silent_peer_has_its_time),

@@ -56,7 +56,7 @@ static bool is_called(int listener)
 static void an_initiator_calls_one_socket(void **state)
 {
 	const uint8_t name[EXT_LINK_TOKEN] = "once";
-	int listener = shm_socket_listen(name);
+	int listener = shm_socket_listen(name, 1);
 
 	assert_true(listener >= 0);
 	take_step(EXT_LINK_MEET, name);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/link_shm_callers.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/rand.h"
+
+enum shm_state shm_callers_watch(struct eng_source *src, int fd)
+{
+	enum shm_state why = SHM_NONE;
+
+	if (!shm_socket_is_spare(fd))
+		why = SHM_WHY_DESCRIPTORS;
+	else if (engine_add_more(src, fd))
+		why = SHM_WHY_ENGINE;
+	if (why)
+		close(fd);
+	return why;
+}
+
+void shm_callers_close(struct eng_source *src, int fd)
+{
+	if (fd < 0)
+		return;
+	engine_remove_more(src, fd);
+	close(fd);
+}
+
+void shm_callers_init(struct shm_callers *c, struct eng_source *src)
+{
+	*c = (struct shm_callers){.src = src, .listener = -1};
+}
+
+void shm_callers_fini(struct shm_callers *c)
+{
+	shm_callers_close(c->src, c->listener);
+	c->listener = -1;
+	while (c->n_silent > 0)
+		shm_callers_close(c->src, c->silent[--c->n_silent].fd);
+}
+
+void shm_callers_forked(struct shm_callers *c)
+{
+	if (c->listener >= 0)
+		close(c->listener);
+	for (unsigned i = 0; i < c->n_silent; i++)
+		close(c->silent[i].fd);
+}
+
+enum shm_state shm_callers_listen(struct shm_callers *c, const uint8_t name[EXT_LINK_TOKEN])
+{
+	int fd = shm_socket_listen(name, SHM_CALLS_MAX);
+	enum shm_state why;
+
+	if (fd < 0)
+		return SHM_WHY_SOCKET;
+	why = shm_callers_watch(c->src, fd);
+	if (!why)
+		c->listener = fd;
+	return why;
+}
+
+static struct shm_caller callers_remove(struct shm_callers *c, unsigned i)
+{
+	struct shm_caller caller = c->silent[i];
+
+	c->n_silent--;
+	memmove(&c->silent[i], &c->silent[i + 1], (c->n_silent - i) * sizeof(caller));
+	return caller;
+}
+
+static void callers_dismiss(struct shm_callers *c, unsigned i)
+{
+	shm_callers_close(c->src, callers_remove(c, i).fd);
+}
+
+/*
+ * The peer sends its nonce when it has called. So of those that are silent the oldest goes if there
+ * are many. A caller that takes nothing has gone, which its nonce's absence will show.
+ */
+static enum shm_state callers_add(struct shm_callers *c, int fd)
+{
+	struct shm_caller caller = {.fd = fd};
+	struct shm_packet packet;
+	enum shm_state why = shm_callers_watch(c->src, fd);
+
+	if (why)
+		return why;
+	if (c->n_silent == SHM_CALLERS_MAX)
+		callers_dismiss(c, 0);
+	rand_bytes(caller.nonce, sizeof(caller.nonce));
+	packet = shm_packet_of(SHM_PACKET_NONCE, caller.nonce);
+	shm_socket_send(fd, &packet, -1);
+	c->silent[c->n_silent++] = caller;
+	return SHM_NONE;
+}
+
+/* With so many calls it may be somebody who wants to keep this process busy. */
+static enum shm_state callers_judge(struct shm_callers *c, int fd)
+{
+	enum shm_state why = c->calls++ == SHM_CALLS_MAX ? SHM_WHY_STRANGERS : SHM_NONE;
+
+	if (!why && shm_socket_is_permitted(fd))
+		return callers_add(c, fd);
+	close(fd);
+	return why;
+}
+
+/* One more; false: there is none, or why not. */
+static bool callers_accept(struct shm_callers *c, enum shm_state *why)
+{
+	int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		*why = callers_judge(c, fd);
+	else if (errno != EAGAIN && errno != ECONNABORTED)
+		*why = SHM_WHY_SOCKET;
+	return fd >= 0 && !*why;
+}
+
+/* The first one, from that place on, whose nonce has come; n_silent: none. What sends something
+ * else goes. */
+static unsigned callers_find(struct shm_callers *c, unsigned from, struct shm_packet *call)
+{
+	unsigned i = from;
+
+	while (i < c->n_silent) {
+		int ret = shm_socket_recv(c->silent[i].fd, SHM_PACKET_NONCE, call, NULL);
+
+		if (!ret)
+			break;
+		if (ret == -EAGAIN)
+			i++;
+		else
+			callers_dismiss(c, i);
+	}
+	return i;
+}
+
+/* Accepted are only as many as are needed: nobody goes whose nonce may be here. */
+enum shm_state shm_callers_next(struct shm_callers *c, int *fd, uint8_t nonce[EXT_LINK_TOKEN],
+				struct shm_packet *call)
+{
+	unsigned i = callers_find(c, 0, call);
+	enum shm_state why = SHM_NONE;
+	struct shm_caller caller;
+
+	while (i == c->n_silent && callers_accept(c, &why))
+		i = callers_find(c, c->n_silent ? c->n_silent - 1 : 0, call);
+	*fd = -1;
+	if (i == c->n_silent)
+		return why;
+	caller = callers_remove(c, i);
+	*fd = caller.fd;
+	memcpy(nonce, caller.nonce, sizeof(caller.nonce));
+	return SHM_NONE;
+}
