@@ -1,171 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Disks that fail, in reality: each host's folder is an ext4 on a loop device, whose image is in a
- * small tmpfs. Blocks of the image are taken away with their room, so that the kernel cannot write
- * them any more, and says so at the write-back.
- *
- * What is durable is looked at as after a power cut: in a copy of the image, mounted elsewhere,
- * which has nothing of what only the page cache has.
- */
+/* Each host's folder is a disk of which single blocks, or all, cannot be written. */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/fiemap.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "apps.h"
 #include "clients.h"
+#include "system/lib/bad_disk.h"
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
-#include "system/lib/mounts.h"
 
 #define HOSTS  3
 #define ALL    7
 #define SIZE   (1u << 20)
-#define IMAGE  (10u << 20)
-#define BLOCK  4096u
-#define OFFSET BLOCK
-#define NEXT   (OFFSET + 2 * BLOCK)
+#define OFFSET BAD_DISK_BLOCK
+#define NEXT   (OFFSET + 2 * BAD_DISK_BLOCK)
 #define TRIES  50
 
 static struct hosts hosts;
 static struct proc app;
-static uint64_t last; /* value that was flushed to OFFSET */
-static char disks[200];
+static uint64_t last;    /* value that was flushed to OFFSET */
+static char folder[200]; /* of the disks */
+static struct bad_disk disks[HOSTS];
 
 /* ---- disks ---- */
 
-static int run(const char *format, ...)
+static void mount_disk(unsigned host, const char *top)
 {
-	char command[1500];
-	va_list args;
+	char own[256];
 
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
-static void name_image(unsigned host, char *path, size_t size)
-{
-	snprintf(path, size, "%s/%u/image", disks, host);
-}
-
-/* Blocks of zeros around what is written would be punched out of the image, and make room in it. */
-static void mount_disk(unsigned host, const char *folder)
-{
-	if (run("mkdir %1$s/%2$u && mount -t tmpfs -o size=%3$u tmpfs %1$s/%2$u && "
-		"truncate -s %4$u %1$s/%2$u/image && "
-		"/sbin/mkfs.ext4 -q -b %5$u -m 0 -E nodiscard,lazy_itable_init=0 %1$s/%2$u/image && "
-		"fallocate -l %4$u %1$s/%2$u/image && mount -t ext4 -o loop %1$s/%2$u/image %6$s && "
-		"echo 0 >/sys/fs/ext4/$(basename $(findmnt -no SOURCE %6$s))/extent_max_zeroout_kb",
-		disks, host, IMAGE + (1u << 20), IMAGE, BLOCK, folder))
-		fail_msg("no disk for host %u", host);
-}
-
-/* Where the image has that block of a file. */
-static off_t find_block(const char *path, uint64_t offset)
-{
-	_Alignas(struct fiemap) char room[sizeof(struct fiemap) + sizeof(struct fiemap_extent)];
-	struct fiemap *found = memset(room, 0, sizeof(room));
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	found->fm_start = offset;
-	found->fm_length = BLOCK;
-	found->fm_extent_count = 1;
-	assert_true(fd >= 0);
-	assert_int_equal(ioctl(fd, FS_IOC_FIEMAP, found), 0);
-	close(fd);
-	assert_int_equal(found->fm_mapped_extents, 1);
-	return (off_t)(found->fm_extents[0].fe_physical + offset - found->fm_extents[0].fe_logical);
-}
-
-static void fill_disk(unsigned host)
-{
-	assert_int_equal(
-		run("dd if=/dev/zero of=%s/%u/ballast bs=%u status=none 2>/dev/null; test $? = 1",
-		    disks, host, BLOCK),
-		0);
-}
-
-static void break_bytes(unsigned host, off_t at, off_t len)
-{
-	char image[300];
-	int fd;
-
-	name_image(host, image, sizeof(image));
-	fd = open(image, O_RDWR | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, len), 0);
-	close(fd);
-}
-
-/* That block of the file cannot be written any more, all others can. */
-static void break_block(unsigned host, const char *path, uint64_t offset)
-{
-	break_bytes(host, find_block(path, offset), BLOCK);
-	fill_disk(host);
-}
-
-/* None can, those of the file system's journal neither. */
-static void break_disk(unsigned host)
-{
-	break_bytes(host, 0, IMAGE);
-	fill_disk(host);
-}
-
-static void repair_disk(unsigned host)
-{
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/%u/ballast", disks, host);
-	assert_int_equal(unlink(path), 0);
-}
-
-/* What the disk has at this moment, at the folder "looked". */
-static void look_at_disk(unsigned host)
-{
-	assert_int_equal(run("cp %1$s/%2$u/image %1$s/look/image && "
-			     "mount -t ext4 -o loop %1$s/look/image %1$s/looked",
-			     disks, host),
-			 0);
-}
-
-static void look_away(void)
-{
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/looked", disks);
-	assert_int_equal(umount2(path, 0), 0);
+	snprintf(own, sizeof(own), "%s/%u", folder, host);
+	bad_disk_mount(&disks[host], own, top);
 }
 
 static void read_medium(unsigned host, uint64_t words[2])
 {
-	char path[300];
-	int fd;
-
-	look_at_disk(host);
-	snprintf(path, sizeof(path), "%s/looked/data", disks);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(pread(fd, &words[0], 8, OFFSET), 8);
-	assert_int_equal(pread(fd, &words[1], 8, NEXT), 8);
-	close(fd);
-	look_away();
+	bad_disk_read(&disks[host], "data", OFFSET, &words[0], 8);
+	bad_disk_read(&disks[host], "data", NEXT, &words[1], 8);
 }
 
 /* Superblocks and promises. */
 static void check_records(unsigned host)
 {
-	look_at_disk(host);
-	assert_int_equal(run("cmp -n %u %s/looked/data.rpmirror %s", 4 * BLOCK, disks,
-			     hosts.hosts[host].meta),
-			 0);
-	look_away();
+	char command[1000];
+
+	snprintf(command, sizeof(command), "cmp -n %u %s/data.rpmirror %s", 4 * BAD_DISK_BLOCK,
+		 bad_disk_look(&disks[host]), hosts.hosts[host].meta);
+	assert_int_equal(system(command), 0);
+	bad_disk_look_away(&disks[host]);
 }
 
 static void check_media(unsigned members, uint64_t first, uint64_t second)
@@ -231,11 +114,11 @@ static void a_local_write_back_is_short(const char *how)
 {
 	go_on(0, how);
 	put_until_whole();
-	break_block(0, hosts.hosts[0].data, NEXT);
+	bad_disk_break_block(&disks[0], hosts.hosts[0].data, NEXT);
 	put_both("The local copy has failed");
 	check_media(1, last, 0);
 	check_media(ALL & ~1u, last, last);
-	repair_disk(0); /* a later success means nothing */
+	bad_disk_repair(&disks[0]); /* a later success means nothing */
 	app_expect(&app, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	go_on(1, how);
@@ -258,7 +141,7 @@ static void a_primarys_disk_fails(void **state)
 {
 	go_on(0, "map-wait");
 	put_until_whole();
-	break_disk(0);
+	bad_disk_break(&disks[0]);
 	put_both("The local copy has failed");
 	check_media(ALL & ~1u, last, last);
 	hosts_wait_insync(&hosts, ALL & ~1u);
@@ -273,7 +156,7 @@ static void a_primarys_disk_fails(void **state)
  * on the medium either when it is written again through the same page of the cache. */
 static void return_with_a_good_disk(void)
 {
-	repair_disk(2);
+	bad_disk_repair(&disks[2]);
 	host_start(&hosts, 2, NULL);
 	hosts_wait_insync(&hosts, ALL);
 	check_media(ALL, last, last);
@@ -284,7 +167,7 @@ static void a_remote_write_back_is_short(void)
 {
 	go_on(0, "map-wait");
 	put_until_whole();
-	break_block(2, hosts.hosts[2].data, NEXT);
+	bad_disk_break_block(&disks[2], hosts.hosts[2].data, NEXT);
 	put_both("durable 3 flags 1");
 	check_media(3, last, last);
 	check_media(4, last, 0);
@@ -314,7 +197,7 @@ static void a_replicas_disk_fails(void **state)
 {
 	go_on(0, "map-wait");
 	put_until_whole();
-	break_disk(2);
+	bad_disk_break(&disks[2]);
 	put_both("durable 3 flags 1");
 	check_media(3, last, last);
 	hosts_wait_insync(&hosts, 3);
@@ -328,9 +211,7 @@ static void a_replicas_metadata_cannot_be_written(void **state)
 {
 	go_on(0, "map-wait");
 	put_until_whole();
-	for (unsigned block = 0; block < 8; block++)
-		break_bytes(2, find_block(hosts.hosts[2].meta, block * BLOCK), BLOCK);
-	fill_disk(2);
+	bad_disk_break_blocks(&disks[2], hosts.hosts[2].meta, 0, 8);
 	go_on(1, "map-wait");
 	put_both("durable 3 flags 1");
 	check_media(3, last, last);
@@ -347,10 +228,8 @@ static int setup(void **state)
 
 	last = 0;
 	assert_non_null(getcwd(here, sizeof(here)));
-	snprintf(disks, sizeof(disks), "%s/disks.XXXXXX", here);
-	assert_non_null(mkdtemp(disks));
-	assert_int_equal(
-		run("mkdir %1$s/look %1$s/looked && mount -t tmpfs tmpfs %1$s/look", disks), 0);
+	snprintf(folder, sizeof(folder), "%s/disks.XXXXXX", here);
+	assert_non_null(mkdtemp(folder));
 	hosts_start(&hosts, &opts);
 	return 0;
 }
@@ -360,8 +239,9 @@ static int teardown(void **state)
 	if (app.pid)
 		proc_kill(&app);
 	hosts_stop(&hosts);
-	run("umount -l %1$s/looked 2>/dev/null; umount -l %1$s/look %1$s/[0-9]; rm -rf %1$s",
-	    disks);
+	for (unsigned i = 0; i < HOSTS; i++)
+		bad_disk_unmount(&disks[i]);
+	rmdir(folder);
 	return 0;
 }
 
@@ -379,10 +259,6 @@ int main(void)
 		TEST(a_replicas_metadata_cannot_be_written),
 	};
 
-	need_own_mounts();
-	if (run("losetup -f >/dev/null 2>&1")) {
-		printf("skipped: no loop devices\n");
-		return SKIPPED;
-	}
+	bad_disk_need();
 	return cases_run(tests, CASES_OF_HOSTS);
 }
