@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/pagecache.h"
 #include "mirror/core/killpoint.h"
 #include "mirror/file/metafile.h"
-#include "mirror/file/pagecache.h"
 #include "mirrord/impl.h"
 
 enum mirror_copy copy_state(const struct set *s)

@@ -12,7 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "mirror/file/pagecache.h"
+#include "base/pagecache.h"
 
 #define PAGE  4096u
 #define PAGES 40u /* more than are copied at once */
@@ -84,6 +84,27 @@ static void pages_that_are_dirty_or_mapped_go(void **state)
 	close(fd);
 }
 
+/* The rest goes, and nothing is written that a program stores meanwhile. */
+static void what_is_mapped_stays_and_is_counted(void **state)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t *addr = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint64_t stay;
+
+	assert_ptr_not_equal(addr, MAP_FAILED);
+	addr[PAGE * 3] = wanted[PAGE * 3] = 3;
+	assert_int_equal(pagecache_evict(fd, &stay), 0);
+	if (has_disk()) {
+		assert_in_range(stay, PAGE, PAGES * PAGE);
+		assert_int_equal(stay, count_cached(addr) * PAGE);
+	}
+	munmap(addr, PAGES * PAGE);
+	assert_int_equal(pagecache_evict(fd, &stay), 0);
+	assert_int_equal(stay, 0);
+	check_bytes();
+	close(fd);
+}
+
 static void bytes_stay_when_they_are_written_again(void **state)
 {
 	assert_int_equal(pagecache_rewrite(path), 0);
@@ -105,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(pages_that_are_dirty_or_mapped_go),
+		TEST(what_is_mapped_stays_and_is_counted),
 		TEST(bytes_stay_when_they_are_written_again),
 		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
 	};

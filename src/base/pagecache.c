@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mirror/file/pagecache.h"
+#include "base/pagecache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +35,29 @@ static bool pagecache_has_medium(int fd)
 	if (fstatfs(fd, &fs) || fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
 		return false;
 	return statx(fd, "", AT_EMPTY_PATH, 0, &st) || !(st.stx_attributes & STATX_ATTR_DAX);
+}
+
+/* Which pages of the window are cached; nothing is read for that. */
+static int pagecache_look(int fd, uint64_t offset, size_t len, unsigned char *cached)
+{
+	void *addr = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+	int rc;
+
+	if (addr == MAP_FAILED)
+		return -errno;
+	rc = mincore(addr, len, cached) ? -errno : 0;
+	munmap(addr, len);
+	return rc;
+}
+
+static size_t pagecache_window(uint64_t left)
+{
+	return left < PAGECACHE_WINDOW ? (size_t)left : PAGECACHE_WINDOW;
+}
+
+static size_t pagecache_pages(size_t len)
+{
+	return (len + PAGECACHE_PAGE - 1) / PAGECACHE_PAGE;
 }
 
 /* A direct write makes the page go, with what the file system remembers of it. */
@@ -84,16 +107,9 @@ static int pagecache_rewrite_cached(struct pagecache *p, uint64_t offset, size_t
 
 static int pagecache_rewrite_window(struct pagecache *p, uint64_t offset, size_t len)
 {
-	void *addr = mmap(NULL, len, PROT_READ, MAP_SHARED, p->fd, (off_t)offset);
-	int rc;
+	int rc = pagecache_look(p->fd, offset, len, p->cached);
 
-	if (addr == MAP_FAILED)
-		return -errno;
-	rc = mincore(addr, len, p->cached) ? -errno : 0;
-	munmap(addr, len);
-	return rc ? rc
-		  : pagecache_rewrite_cached(p, offset,
-					     (len + PAGECACHE_PAGE - 1) / PAGECACHE_PAGE);
+	return rc ? rc : pagecache_rewrite_cached(p, offset, pagecache_pages(len));
 }
 
 static int pagecache_rewrite_file(struct pagecache *p)
@@ -104,9 +120,7 @@ static int pagecache_rewrite_file(struct pagecache *p)
 
 	size = rc ? 0 : (uint64_t)st.st_size;
 	for (uint64_t at = 0; at < size && !rc; at += PAGECACHE_WINDOW)
-		rc = pagecache_rewrite_window(p, at,
-					      size - at < PAGECACHE_WINDOW ? (size_t)(size - at)
-									   : PAGECACHE_WINDOW);
+		rc = pagecache_rewrite_window(p, at, pagecache_window(size - at));
 	if (!rc && p->was_written && fdatasync(p->fd))
 		rc = -errno;
 	return rc;
@@ -132,12 +146,48 @@ static void pagecache_close(struct pagecache *p)
 	close(p->fd);
 }
 
-static void pagecache_evict(const struct pagecache *p, const char *path)
+/* Clean pages that nobody has mapped go. */
+static int pagecache_clean_and_leave(int fd)
 {
-	/* What cannot be written was not acknowledged. */
-	if (fdatasync(p->fd))
-		LOG_WARNING("%s: %s", path, strerror(errno));
-	posix_fadvise(p->fd, 0, 0, POSIX_FADV_DONTNEED);
+	int rc = fdatasync(fd) ? -errno : 0;
+
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	return rc;
+}
+
+static int pagecache_count(int fd, unsigned char *cached, uint64_t *bytes)
+{
+	struct stat st;
+	int rc = fstat(fd, &st) ? -errno : 0;
+	uint64_t size = rc ? 0 : (uint64_t)st.st_size;
+
+	*bytes = 0;
+	for (uint64_t at = 0; at < size && !rc; at += PAGECACHE_WINDOW) {
+		size_t len = pagecache_window(size - at);
+
+		rc = pagecache_look(fd, at, len, cached);
+		for (size_t i = 0; i < pagecache_pages(len) && !rc; i++)
+			*bytes += cached[i] & 1 ? PAGECACHE_PAGE : 0;
+	}
+	return rc;
+}
+
+int pagecache_evict(int fd, uint64_t *stay)
+{
+	unsigned char *cached;
+	int rc;
+
+	*stay = 0;
+	if (!pagecache_has_medium(fd))
+		return 0;
+	cached = malloc(PAGECACHE_WINDOW / PAGECACHE_PAGE);
+	if (!cached)
+		return -ENOMEM;
+	rc = pagecache_clean_and_leave(fd);
+	if (!rc)
+		rc = pagecache_count(fd, cached, stay);
+	free(cached);
+	return rc;
 }
 
 static int pagecache_do(const char *path, bool drop)
@@ -147,8 +197,10 @@ static int pagecache_do(const char *path, bool drop)
 
 	if (!rc) {
 		if (pagecache_has_medium(p->fd)) {
-			if (drop)
-				pagecache_evict(p, path);
+			/* What cannot be written was not acknowledged. */
+			rc = drop ? pagecache_clean_and_leave(p->fd) : 0;
+			if (rc)
+				LOG_WARNING("%s: %s", path, strerror(-rc));
 			rc = pagecache_rewrite_file(p);
 		}
 		pagecache_close(p);
