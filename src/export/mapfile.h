@@ -21,12 +21,14 @@ struct mapfile {
 	uint64_t size;
 	enum rpma_durability durability;
 	const char *made; /* path of a file that mapfile_open() created */
+	uint64_t cached;  /* from_medium: so many bytes stayed in the page cache all the same */
 };
 
 struct mapfile_opts {
 	const char *path; /* the caller's, as long as the file is open */
 	uint64_t size;    /* 0: as large as the file is */
 	bool create;      /* the file must not exist yet; size is its size */
+	bool from_medium; /* of one that exists, what is cached goes (base/pagecache.h) */
 	bool is_private;  /* one that is made may be opened by its owner only */
 	uint64_t scratch; /* room that must be left on the disk for mapfile_open_scratch() */
 	const struct newfile_watch *watch; /* NULL: none */

@@ -6,12 +6,20 @@
 #include "base/text.h"
 #include "export/impl.h"
 
-static int region_open(struct region *r, const struct mapfile_opts *opts, struct error *err)
+static int region_open(const struct server *s, struct region *r, const struct mapfile_opts *opts,
+		       struct error *err)
 {
 	int rc = mapfile_open(&r->data, opts, err);
 
 	if (rc)
 		return rc;
+	if (r->data.cached)
+		server_note(
+			s,
+			"region '%s': %s of %s stay in the page cache, as another program has "
+			"them mapped: if a write to the disk failed before, they are not there; "
+			"end that program and serve the file again to be sure",
+			r->name, text_size(r->data.cached).text, r->path);
 	rc = mapfile_open_scratch(&r->scratch, opts->path, SERVER_SCRATCH, err);
 	if (rc)
 		mapfile_discard(&r->data);
@@ -27,13 +35,14 @@ int regions_open(struct server *s, struct error *err)
 		struct mapfile_opts file = {.path = opts->files[i].path,
 					    .size = opts->size,
 					    .create = opts->create,
+					    .from_medium = true,
 					    .is_private = opts->secret != NULL,
 					    .scratch = SERVER_SCRATCH,
 					    .watch = opts->watch};
 		struct region *r = &s->regions[i];
 
 		*r = (struct region){.name = opts->files[i].name, .path = opts->files[i].path};
-		rc = region_open(r, &file, err);
+		rc = region_open(s, r, &file, err);
 		if (!rc)
 			s->region_count++;
 	}
