@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/pagecache.h"
 #include "base/text.h"
 #include "poolset/devdax.h"
 #include "poolset/place.h"
@@ -273,6 +275,23 @@ int parts_measure(struct parts *parts, struct error *err)
 	return parts_check_align(parts, err);
 }
 
+/* What a session before this one could not write to the disk is cached, and called clean. */
+static int parts_drop_cached(const struct part *part, struct error *err)
+{
+	uint64_t stay = 0;
+	int rc = part->is_device ? 0 : pagecache_evict(part->fd, &stay);
+
+	if (rc)
+		return error_set(err, ERROR_LOCAL, -rc, "cannot put %s on the disk: %s", part->path,
+				 strerror(-rc));
+	if (stay)
+		LOG_WARNING(
+			"%s of %s stay in the page cache, as another program has them mapped: if a "
+			"write to the disk failed before, they are not there",
+			text_size(stay).text, part->path);
+	return 0;
+}
+
 int parts_open_existing(struct parts *parts, bool may_be_missing, struct error *err)
 {
 	for (unsigned i = 0; i < parts->count; i++) {
@@ -284,6 +303,8 @@ int parts_open_existing(struct parts *parts, bool may_be_missing, struct error *
 			continue;
 		if (!rc)
 			rc = part_check(part, &failure);
+		if (!rc)
+			rc = parts_drop_cached(part, &failure);
 		if (rc && err)
 			*err = failure;
 		if (rc)
