@@ -2,6 +2,10 @@
 /*
  * Writes that nobody follows up: no flush, no poll, the initiator's program sleeps. Each carries
  * the time of its posting, and the target's program looks at its memory until it sees that.
+ *
+ * One of `every` Writes is such a one. Those before it are followed by a flush each, and it comes
+ * directly behind the completion of the last of these: like a log and a word at which its reader
+ * looks.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -40,35 +44,42 @@ static void visible_serve(struct ours *o, void *arg)
 {
 	struct span span = span_of(o->c);
 	struct samples *s = arg;
-	uint64_t before[2 * SPAN_SLOTS] = {0}, stamp;
+	uint64_t *before = calloc(span.size / span.stride, sizeof(*before)), stamp;
 	size_t word = visible_word(o->c);
 
-	if (span.size / span.stride > 2 * SPAN_SLOTS)
-		die("work=visible has neither depth nor every");
+	if (!before)
+		die_errno("memory");
 	for (;;) {
 		size_t at = span_next(&span);
 		uint64_t *last = &before[at / span.stride];
 
 		stamp = visible_await((const _Atomic uint64_t *)(o->mem + at + word), *last);
 		if (stamp == VISIBLE_LAST)
-			return;
+			break;
 		samples_add(s, clock_now_ns() - stamp);
 		*last = stamp;
 	}
+	free(before);
 }
 
-static void visible_write(struct ours *o, uint64_t stamp)
+static void visible_post(struct ours *o, size_t at)
 {
 	struct ours_conn *oc = &o->conns[0];
-	size_t at = span_next(&oc->span);
 
-	memcpy(o->mem + at + visible_word(o->c), &stamp, sizeof(stamp));
 	ours_must(rpma_write(oc->conn, oc->there, at, o->mr, at, o->c->size,
 			     RPMA_F_COMPLETION_ON_ERROR, NULL),
 		  "write");
 }
 
-static void visible_flush(struct ours *o)
+static void visible_write(struct ours *o, uint64_t stamp)
+{
+	size_t at = span_next(&o->conns[0].span);
+
+	memcpy(o->mem + at + visible_word(o->c), &stamp, sizeof(stamp));
+	visible_post(o, at);
+}
+
+static void visible_flush(struct ours *o, bool poll)
 {
 	struct ibv_wc wc;
 	int got;
@@ -76,7 +87,19 @@ static void visible_flush(struct ours *o)
 	ours_must(rpma_flush(o->conns[0].conn, o->conns[0].there, 0, o->c->size,
 			     RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, NULL),
 		  "flush");
-	ours_completions(o->cq, false, &wc, 1, &got);
+	ours_completions(o->cq, poll, &wc, 1, &got);
+}
+
+/* What is at a place that nobody looks at now is written there once more. */
+static void visible_pairs(struct ours *o, unsigned count)
+{
+	const struct span *span = &o->conns[0].span;
+	size_t at = (span->at ? span->at : span->size) - span->stride;
+
+	while (count-- > 0) {
+		visible_post(o, at);
+		visible_flush(o, o->c->ini_polls);
+	}
 }
 
 static void visible_pause(unsigned *seed)
@@ -92,10 +115,11 @@ static uint64_t visible_for(struct ours *o, uint64_t ns)
 	unsigned seed = 1;
 
 	for (unsigned n = 1; clock_now_ns() - begin < ns; n++) {
+		visible_pairs(o, o->c->every - 1);
 		visible_write(o, clock_now_ns());
 		visible_pause(&seed);
 		if (n % VISIBLE_FLUSHED == 0)
-			visible_flush(o);
+			visible_flush(o, false);
 	}
 	visible_write(o, VISIBLE_LAST);
 	return clock_now_ns() - begin;
@@ -109,10 +133,11 @@ void ours_visible(const struct bench_case *c)
 	struct ends e;
 	struct ours o;
 
-	if (c->size % sizeof(uint64_t) || c->conns != 1)
-		die("work=visible has conns=1 and a size that is a multiple of 8");
+	if (c->size % sizeof(uint64_t) || c->conns != 1 || c->depth != 1)
+		die("work=visible has conns=1, depth=1 and a size that is a multiple of 8");
 	ends_start(&e, c, ours_target_run, &target);
 	ours_connect(&o, c, e.fd);
+	memset(o.mem, 0, o.size); /* no time yet, as at the target */
 	r.ns = visible_for(&o, case_ns(c));
 	ours_disconnect(&o, e.fd, &r);
 	ends_finish(&e);

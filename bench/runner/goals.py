@@ -113,6 +113,8 @@ def _rates():
                batch=f"who=ours work=batch every=16 {SPIN}", ours=f"who=ours work=write_flush {SPIN}")
     yield Goal("write that nobody follows up, p99", "<=", 100, "us until visible",
                lambda line: line("ours")["p99_us"], ours="who=ours work=visible ms=800")  # a tail needs many samples
+    yield Goal("  the same behind 8 x write + flush", "<=", 100, "us until visible",
+               lambda line: line("ours")["p99_us"], ours="who=ours work=visible every=9 ini=wait ms=800")
 
 
 def _shared_memory():

@@ -19,13 +19,18 @@
 
 /*
  * Trust: posts that were followed up soon, against those that waited for nothing. A connection
- * whose Writes wait in vain again and again needs more and more of the former in between.
+ * whose Writes wait in vain again and again needs more and more of the former in a row.
  */
 #define TRUST_MAX    8
 #define TRUST_NEEDS  2
 #define TRUST_MISS   2
 #define TRUST_GROWS  4
 #define TRUST_BOTTOM 256
+/* Where the alarm may be so late that a Write should not wait for it even once in a hundred times:
+ * the same for Writes that nothing followed but, later, another one. */
+#define TRUST_LATE_NS     (100 * NSEC_PER_US)
+#define TRUST_LATE_GROWS  16
+#define TRUST_LATE_BOTTOM 65536
 
 static void doorbells_on_alarm(struct eng_source *src, unsigned ready);
 static void doorbells_forked(struct eng_source *src);
@@ -182,34 +187,60 @@ static void doorbell_hit(struct conn *c)
 		c->bell.trust++;
 }
 
-static void doorbell_missed(struct conn *c)
+static int doorbell_miss(const struct conn *c)
 {
-	int miss = c->bell.miss ? c->bell.miss : TRUST_MISS;
+	return c->bell.miss ? c->bell.miss : TRUST_MISS;
+}
 
-	if (c->bell.trust > -miss)
-		c->bell.trust = -miss;
+static void doorbell_lose_trust(struct conn *c, int to)
+{
+	if (c->bell.trust > -to)
+		c->bell.trust = -to;
+}
+
+static void doorbell_miss_grows(struct conn *c, int by, int bottom)
+{
+	int miss = doorbell_miss(c);
+
+	if (miss < bottom)
+		c->bell.miss = miss * by < bottom ? miss * by : bottom;
 }
 
 /* The alarm sends what waited in vain. */
 static void doorbell_waited_in_vain(struct conn *c)
 {
-	doorbell_missed(c);
-	c->bell.miss = c->bell.miss ? c->bell.miss * TRUST_GROWS : TRUST_MISS * TRUST_GROWS;
-	if (c->bell.miss > TRUST_BOTTOM)
-		c->bell.miss = TRUST_BOTTOM;
+	doorbell_lose_trust(c, doorbell_miss(c));
+	doorbell_miss_grows(c, TRUST_GROWS, TRUST_BOTTOM);
+	c->bell.lone = !c->bell.gathered && 2 * doorbell_ns() > TRUST_LATE_NS;
+}
+
+/*
+ * What came next did not come soon. If it is not a Write it may have been meant to follow at once,
+ * and its thread was held up.
+ */
+static void doorbell_missed(struct conn *c, bool by_write)
+{
+	doorbell_lose_trust(c, by_write ? doorbell_miss(c) : TRUST_MISS);
 }
 
 /* Something is posted: was it worth waiting for? */
-static void doorbell_followed(struct conn *c)
+static void doorbell_followed(struct conn *c, bool by_write)
 {
 	if (doorbell_since(c)) {
+		c->bell.gathered = true;
 		doorbell_hit(c);
 	} else if (c->bell.sent_at) {
 		if (clock_now_ns() - c->bell.sent_at <= DOORBELL_SOON_NS)
 			doorbell_hit(c);
 		else
-			doorbell_missed(c);
+			doorbell_missed(c, by_write);
 		c->bell.sent_at = 0;
+	} else if (c->bell.lone) {
+		if (by_write) {
+			doorbell_miss_grows(c, TRUST_LATE_GROWS, TRUST_LATE_BOTTOM);
+			doorbell_missed(c, by_write);
+		}
+		c->bell.lone = false;
 	}
 }
 
@@ -249,6 +280,7 @@ static bool doorbell_wait(struct conn *c)
 	if (doorbell_has_paused(&c->bell, now) || !doorbell_watch(c, now, doorbell_ns()))
 		return false;
 	c->bell.posted_at = now;
+	c->bell.gathered = false;
 	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
 	return true;
@@ -265,7 +297,7 @@ void conn_perform_posted(struct conn *c)
 	bool may_wait = doorbell_may_wait(c);
 	struct stream_update u;
 
-	doorbell_followed(c);
+	doorbell_followed(c, may_wait);
 	if (may_wait && doorbell_wait(c))
 		return;
 	stream_look_at_posts(c->stream, &u);

@@ -30,7 +30,9 @@ struct conn_doorbell {
 	uint64_t posted_at; /* the last Write that began to wait, or was sent at once */
 	uint64_t came_at;   /* the last bytes */
 	int trust;          /* how often something followed, bounded; a miss counts more */
-	int miss; /* so much more: it grows each time that the alarm sends; 0: as at first */
+	int miss;      /* so much more: it grows each time that the alarm sends; 0: as at first */
+	bool lone;     /* the alarm sent the only one that waited */
+	bool gathered; /* more was posted behind the one that waits */
 	struct list link; /* of those that the alarm looks at, which are referred to */
 	atomic_bool listed;
 };

@@ -298,6 +298,70 @@ static void an_expensive_timer_is_set_to_a_millisecond_at_most(void **state)
 	pair_close(&p);
 }
 
+/* --- where the timer is expensive, and so late -------------------------------------------- */
+
+static void write_and_flush(struct pair *p, int times)
+{
+	stop_clock();
+	while (times-- > 0) {
+		write_quietly(p);
+		flush(p);
+	}
+}
+
+static void make_timer_expensive(struct pair *p)
+{
+	teach(p);
+	watch_timer(100 * NSEC_PER_US);
+	set_timer_often(p, 1000);
+	assert_true(watched_timer() >= 500 * NSEC_PER_US);
+}
+
+/* However many pairs are between two of them, unless these are more than some ten thousand. */
+static void hardly_a_write_that_nothing_follows_waits_for_a_late_timer(void **state)
+{
+	enum { LONE = 12, PAIRS = 600 };
+	int waited = 0;
+	struct pair p;
+
+	pair_open(&p);
+	make_timer_expensive(&p);
+	for (int i = 0; i < LONE; i++) {
+		write_and_flush(&p, PAIRS);
+		waited += !is_sent_at_once(&p);
+		start_clock();
+		assert_true(arrives(&p));
+		usleep(1000);
+	}
+	assert_in_range(waited, 1, 3);
+	pair_close(&p);
+}
+
+/* The Write was not the last word: only its thread was held up. */
+static void a_late_timer_before_a_flush_costs_some_hundred_pairs(void **state)
+{
+	enum { HELD_UP = 6, PAIRS = 300 };
+	int waited = 0, sent = 0;
+	struct pair p;
+
+	pair_open(&p);
+	make_timer_expensive(&p);
+	for (int i = 0; i < HELD_UP; i++) {
+		write_and_flush(&p, PAIRS);
+		waited += !is_sent_at_once(&p);
+		start_clock();
+		assert_true(arrives(&p));
+		flush(&p);
+	}
+	assert_in_range(waited, HELD_UP / 2, HELD_UP);
+	write_and_flush(&p, PAIRS);
+	while (sends_of_round(&p, 1) != 1)
+		assert_true(++sent < TRIES);
+	pair_close(&p);
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
 static void a_disconnect_sends(void **state)
 {
 	struct pair p;
@@ -420,6 +484,8 @@ int main(void)
 		cmocka_unit_test(writes_of_one_thread_are_sent_by_any),
 		/* last: what its timer costs is remembered */
 		cmocka_unit_test(an_expensive_timer_is_set_to_a_millisecond_at_most),
+		cmocka_unit_test(hardly_a_write_that_nothing_follows_waits_for_a_late_timer),
+		cmocka_unit_test(a_late_timer_before_a_flush_costs_some_hundred_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
