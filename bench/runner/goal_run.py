@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Goals measured: their cases in rounds, each case once however many goals use it."""
 
+import statistics
+
 from . import case as cases
 from . import rounds
 from .peer import find
@@ -42,10 +44,14 @@ def judge(goal):
     if missing:
         row["why"] = missing[0].why
         return row
-    value = rounds.ratio(steps, lambda number: goal.value(lambda name: goal.used[name].lines[number]))
+    values = rounds.values(steps, lambda number: goal.value(lambda name: goal.used[name].lines[number]))
+    value = statistics.median(values)
     row["measured"] = round(value, 3)
+    row["rounds"] = [round(each, 3) for each in values]
     row["why"] = goal.check(lambda name: goal.used[name].lines[-1]) if goal.check else None
     row["met"] = goal.met(value) if not row["why"] else False
+    if goal.op is not None and not row["why"]:
+        row["rounds_met"] = sum(goal.met(each) for each in values)
     row["cases"] = {name: step.key for name, step in goal.used.items()}
     return row
 

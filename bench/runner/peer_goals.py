@@ -25,7 +25,13 @@ def counterpart(case):
 def _value(by_rate):
     if by_rate:
         return lambda line: line("ours")["ops_s"] / line("peer")["ops_s"]
-    return lambda line: line("peer").get("p50_us", line("peer").get("mean_us")) / line("ours")["p50_us"]
+    return lambda line: _time(line("peer"), line("ours")) / _time(line("ours"), line("peer"))
+
+
+def _time(of, beside):
+    """The median where both have it; some programs print only the mean."""
+    number = "p50_us" if "p50_us" in of and "p50_us" in beside else "mean_us"
+    return of[number]
 
 
 def _goal(case, place):
@@ -33,7 +39,10 @@ def _goal(case, place):
     fourfold = case["who"] == "ucx-tcp" and by_rate and case.get("size", "64") == "64"
     op, bound = (">=", UCX_PUT_GOAL) if fourfold else (">", 1)
     compared = case["who"] in AHEAD_OF or (case["who"] in AHEAD_OF_MESSAGES and case["work"] == "send")
-    words = " ".join(f"{name}={case[name]}" for name in ("work", "size", "depth", "every", "flush") if name in case)
+    words = " ".join(f"{name}={case[name]}" for name in ("work", "size", "depth", "every") if name in case)
+    if case.get("flush") == "persistent" and case.get("where", "memory") == "memory":
+        words += ", commit completion of memory that no end makes persistent"
+        compared = False
     at = f", {place}" if place.startswith("veth") else ""
     unit = "x its rate" if by_rate else "x faster"
     return goals.Goal(f"{case['who']}{at}: {words}", op if compared else None, bound, unit, _value(by_rate),

@@ -81,9 +81,14 @@ def run(steps, rounds, ms):
         print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def ratio(steps, value):
-    """The median over the rounds of value(round number); None if a step was not measured."""
+def values(steps, value):
+    """value(round number) of each round; None if a step was not measured."""
     if any(step.why or not step.lines for step in steps):
         return None
-    count = min(len(step.lines) for step in steps)
-    return statistics.median(value(number) for number in range(count))
+    return [value(number) for number in range(min(len(step.lines) for step in steps))]
+
+
+def ratio(steps, value):
+    """Their median; None if a step was not measured."""
+    found = values(steps, value)
+    return None if found is None else statistics.median(found)

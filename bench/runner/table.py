@@ -11,6 +11,8 @@ def _verdict(row):
         return "" if row["measured"] is not None else "not measured"
     if row["measured"] is None:
         return "not measured"
+    if 0 < row.get("rounds_met", 0) < len(row.get("rounds", ())):
+        return f"met in {row['rounds_met']} of {len(row['rounds'])} rounds"
     return "met" if row["met"] else "NOT met"
 
 
@@ -18,30 +20,37 @@ def _number(value):
     return "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
+def _spread(row):
+    """From the least to the greatest of the rounds."""
+    found = row.get("rounds", ())
+    return f"{_number(min(found))} .. {_number(max(found))}" if len(found) > 1 else ""
+
+
 def _cells(row):
     measured = _number(row["measured"])
     goal = row["goal"] if row["goal"] != NO_GOAL else row["unit"]
-    return row["work"], goal, measured, _verdict(row), row.get("why") or ""
+    return row["work"], goal, measured, _spread(row), _verdict(row), row.get("why") or ""
 
 
 def lines(rows, bold=False):
-    table = [("work", "goal", "measured", "", ""), *(_cells(row) for row in rows)]
-    widths = [max(len(cells[column]) for cells in table) for column in range(4)]
+    table = [("work", "goal", "median", "rounds", "", ""), *(_cells(row) for row in rows)]
+    widths = [max(len(cells[column]) for cells in table) for column in range(5)]
     for cells in table:
-        text = (f"{cells[0]:<{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}}  "
-                f"{cells[3]:<{widths[3]}}  {cells[4]}").rstrip()
-        yield f"{BOLD}{text}{PLAIN}" if bold and cells[3] == "NOT met" else text
+        text = (f"{cells[0]:<{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}}  {cells[3]:<{widths[3]}}  "
+                f"{cells[4]:<{widths[4]}}  {cells[5]}").rstrip()
+        yield f"{BOLD}{text}{PLAIN}" if bold and cells[4] == "NOT met" else text
 
 
 def summary(rows):
-    goals = [row for row in rows if row["goal"] != NO_GOAL]
-    count = {word: sum(_verdict(row) == word for row in goals) for word in ("met", "NOT met", "not measured")}
-    return f"{len(goals)} goals: " + ", ".join(f"{number} {word}" for word, number in count.items())
+    verdicts = [_verdict(row) for row in rows if row["goal"] != NO_GOAL]
+    count = {word: verdicts.count(word) for word in ("met", "NOT met", "not measured")}
+    count = {"met": count.pop("met"), "met in some rounds": sum(word.startswith("met in") for word in verdicts), **count}
+    return f"{len(verdicts)} goals: " + ", ".join(f"{number} {word}" for word, number in count.items())
 
 
 def markdown(rows):
-    yield "| work | goal | measured | |"
-    yield "|---|---|---|---|"
+    yield "| work | goal | median | rounds | |"
+    yield "|---|---|---|---|---|"
     for row in rows:
-        work, goal, measured, verdict, _ = _cells(row)
-        yield f"| {work.strip()} | {goal} | {measured} | {verdict} |"
+        work, goal, measured, spread, verdict, _ = _cells(row)
+        yield f"| {work.strip()} | {goal} | {measured} | {spread} | {verdict} |"

@@ -90,6 +90,38 @@ class Runner(unittest.TestCase):
         self.assertIn("NOT met", "\n".join(table.lines([row])))
         self.assertIn("1 NOT met", table.summary([row]))
 
+    def judged(self, *times):
+        """A goal of 1.25 whose rounds took so much more than the limit."""
+        goal = self.goal()
+        for name, values in (("ours", times), ("limit", [1] * len(times))):
+            goal.used[name] = rounds.Step({"who": name, "work": "read"}, None, place.Loopback())
+            goal.used[name].lines = [{"p50_us": value} for value in values]
+        return goal_run.judge(goal)
+
+    def test_a_goal_that_some_rounds_miss_is_shown_as_such(self):
+        row = self.judged(1.1, 1.3, 1.2, 1.4, 1.15)
+        self.assertEqual((row["measured"], row["rounds_met"]), (1.2, 3))
+        shown = "\n".join(table.lines([row]))
+        self.assertRegex(shown, r"1\.200 +1\.100 \.\. 1\.400 +met in 3 of 5 rounds")
+        self.assertEqual(table.summary([row]), "1 goals: 0 met, 1 met in some rounds, 0 NOT met, 0 not measured")
+        self.assertIn("| 1.200 | 1.100 .. 1.400 | met in 3 of 5 rounds |", "\n".join(table.markdown([row])))
+
+    def test_a_goal_that_all_or_no_rounds_meet_is_met_or_not(self):
+        self.assertRegex("\n".join(table.lines([self.judged(1.1, 1.2)])), r"1\.100 \.\. 1\.200 +met$")
+        self.assertRegex("\n".join(table.lines([self.judged(1.3, 1.4)])), r"1\.300 \.\. 1\.400 +NOT met$")
+
+    def test_of_a_peer_that_has_only_the_mean_the_mean_counts_at_both_ends(self):
+        goal = peer_goals._goal({"who": "libfabric-tcp", "work": "send", "size": "64"}, "loopback")
+        lines = {"ours": {"p50_us": 10, "mean_us": 20}, "peer": {"mean_us": 30}}
+        self.assertEqual(goal.value(lines.get), 1.5)
+        lines["peer"] = {"p50_us": 12, "mean_us": 30}
+        self.assertEqual(goal.value(lines.get), 1.2)
+
+    def test_what_no_end_makes_persistent_has_no_goal(self):
+        case_ = {"who": "libfabric-tcp", "work": "write_flush", "size": "64", "flush": "persistent"}
+        self.assertIsNone(peer_goals._goal(case_, "loopback").op)
+        self.assertIsNotNone(peer_goals._goal({**case_, "where": "/var/tmp"}, "loopback").op)
+
     def test_a_case_that_cannot_be_measured_is_shown_with_the_reason(self):
         os.environ["FAKE_MISSING"] = "read"
         row = self.measure(self.goal())
