@@ -296,6 +296,29 @@ void host_kill(struct hosts *h, unsigned i)
 	proc_kill(&h->hosts[i].daemon);
 }
 
+static bool host_log_has(const struct hosts *h, unsigned i, const char *words)
+{
+	char line[1024];
+	FILE *log = fopen(h->hosts[i].log, "re");
+	bool has = false;
+
+	assert_non_null(log);
+	while (!has && fgets(line, sizeof(line), log))
+		has = strstr(line, words);
+	fclose(log);
+	return has;
+}
+
+bool host_wait_log(const struct hosts *h, unsigned i, const char *words, int timeout_ms)
+{
+	for (; timeout_ms > 0; timeout_ms -= 10) {
+		if (host_log_has(h, i, words))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
 int host_stop(struct hosts *h, unsigned i)
 {
 	proc_signal(&h->hosts[i].daemon, SIGTERM);

@@ -62,6 +62,8 @@ bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);
 /* Its configuration is written anew, and the daemon reads it again. */
 void host_reload(struct hosts *h, unsigned i);
 void host_kill(struct hosts *h, unsigned i);
+/* Its daemon writes a line with these words into its log; false: not within that time. */
+bool host_wait_log(const struct hosts *h, unsigned i, const char *words, int timeout_ms);
 /* SIGTERM, and wait. Its wait status. */
 int host_stop(struct hosts *h, unsigned i);
 

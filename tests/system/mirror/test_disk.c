@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each host's folder is a disk of which single blocks, or all, cannot be written. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,12 +12,13 @@
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
 
-#define HOSTS  3
-#define ALL    7
-#define SIZE   (1u << 20)
-#define OFFSET BAD_DISK_BLOCK
-#define NEXT   (OFFSET + 2 * BAD_DISK_BLOCK)
-#define TRIES  50
+#define HOSTS       3
+#define ALL         7
+#define SIZE        (1u << 20)
+#define OFFSET      BAD_DISK_BLOCK
+#define NEXT        (OFFSET + 2 * BAD_DISK_BLOCK)
+#define PATIENCE_MS 20000
+#define TRIES       50
 
 static struct hosts hosts;
 static struct proc app;
@@ -220,6 +222,49 @@ static void a_replicas_metadata_cannot_be_written(void **state)
 	return_with_a_good_disk();
 }
 
+/* ---- what nobody was told ---- */
+
+/* The kernel writes back, and takes note of how that went; syncfs() waits, and asks for the file
+ * system only. */
+static void write_back_unasked(unsigned host)
+{
+	int fd = open(hosts.hosts[host].data, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE), 0);
+	syncfs(fd);
+	close(fd);
+}
+
+/* A daemon that is started while the process goes on that maps the copy believes what is cached.
+ * The kernel reports to whoever opens the file next what it has reported to nobody. */
+static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
+{
+	struct proc other;
+
+	go_on(0, "map-direct");
+	put_until_whole();
+	host_kill(&hosts, 0);
+	bad_disk_break_block(&disks[0], hosts.hosts[0].data, NEXT);
+	app_expect(&app, "ok", "store %u %u", NEXT, 1);
+	write_back_unasked(0);
+	bad_disk_repair(&disks[0]);
+	assert_int_equal(host_read_word(&hosts, 0, NEXT), 1);
+	check_media(1, last, 0);
+	host_start(&hosts, 0, NULL);
+	assert_true(host_wait_log(&hosts, 0, "goes on", PATIENCE_MS));
+	proc_kill(&app);
+	app.pid = 0;
+	app_start(&other, &hosts, 0, NULL);
+	app_expect(&other, "The local copy has failed", "map");
+	proc_kill(&other);
+	host_kill(&hosts, 0);
+	host_start(&hosts, 0, NULL);
+	go_on(1, "map-direct");
+	hosts_wait_insync(&hosts, ALL); /* it was compared */
+	check_media(ALL, last, 0);
+}
+
 static int setup(void **state)
 {
 	const struct hosts_opts opts = {
@@ -257,6 +302,7 @@ int main(void)
 		TEST(a_remote_write_back_is_short_and_the_daemon_is_stopped),
 		TEST(a_replicas_disk_fails),
 		TEST(a_replicas_metadata_cannot_be_written),
+		TEST(a_failure_while_no_daemon_runs_is_recorded_by_the_next),
 	};
 
 	bad_disk_need();

@@ -462,25 +462,10 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 
 #define RECORD_MS 2000
 
-static bool log_has(unsigned host, const char *wanted)
-{
-	char line[1024];
-	FILE *log = fopen(hosts.hosts[host].log, "re");
-	bool has = false;
-
-	assert_non_null(log);
-	while (!has && fgets(line, sizeof(line), log))
-		has = strstr(line, wanted);
-	fclose(log);
-	return has;
-}
-
 /* The daemon has some time. */
 static void give_time_to_record(unsigned host)
 {
-	for (int waited = 0; waited < RECORD_MS && !log_has(host, "the copy has failed");
-	     waited += 10)
-		usleep(10000);
+	host_wait_log(&hosts, host, "the copy has failed", RECORD_MS);
 }
 
 /* The primary ends before its exclusion is committed, and its daemon is restarted: the kernel,
