@@ -2,12 +2,13 @@
 /*
  * medium.c -- whether anything that was written to a copy's data file was lost.
  *
- * The kernel reports a write-back that failed once to each open file description, and never to one
- * that is opened later; the pages count as clean then. So the daemon keeps a description for this
- * question alone, from before the file is used until the copy is closed. Whoever met the failure, a
- * flush of this daemon, the application that maps the set and is killed before it can say so, or
- * the kernel by itself: it is recorded before anybody is answered. The copy has failed until the
- * daemon is restarted, which drops what is cached; then all of it is compared.
+ * The kernel reports a write-back that failed once to each open file description, and to one that
+ * is opened later only if it has reported it to nobody; the pages count as clean then. So the
+ * daemon keeps a description for this question alone, from before the file is used until the copy
+ * is closed. Whoever met the failure, a flush of this daemon, the application that maps the set and
+ * is killed before it can say so, or the kernel by itself: it is recorded before anybody is
+ * answered. The copy has failed until the daemon is restarted, which drops what is cached; then all
+ * of it is compared.
  */
 #include <errno.h>
 #include <fcntl.h>
