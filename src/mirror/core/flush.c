@@ -14,6 +14,7 @@ void flush_member_begin(struct flush_core *f, unsigned slot, bool owes)
 	f->members[slot].from = f->begun + 1;
 	f->members[slot].done = f->begun;
 	f->members[slot].owes = owes;
+	f->members[slot].placed_to = 0;
 }
 
 void flush_member_paid(struct flush_core *f, unsigned slot)
@@ -53,6 +54,28 @@ void flush_on_local(struct flush_core *f, uint64_t seq, bool shares_errors)
 		f->ended++;
 	while (f->local < f->ended && f->certain_at[(f->local + 1) % FLUSH_MAX] <= f->ended)
 		f->local++;
+}
+
+void flush_on_placed(struct flush_core *f, unsigned slot, struct mirror_range span)
+{
+	struct flush_member *m = &f->members[slot];
+	uint64_t end = span.offset + span.len;
+
+	if (!m->placed_to || span.offset < m->placed_from)
+		m->placed_from = span.offset;
+	if (end > m->placed_to)
+		m->placed_to = end;
+}
+
+struct mirror_range flush_cover(struct flush_core *f, unsigned slot)
+{
+	struct flush_member *m = &f->members[slot];
+	struct mirror_range span = {0, 0};
+
+	if (m->placed_to)
+		span = (struct mirror_range){m->placed_from, m->placed_to - m->placed_from};
+	m->placed_to = 0;
+	return span;
 }
 
 void flush_on_done(struct flush_core *f, unsigned slot, uint64_t seq)

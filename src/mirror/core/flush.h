@@ -25,6 +25,8 @@ struct flush_core {
 		uint64_t from; /* the first flush that is sent to it; 0: none is */
 		uint64_t done; /* durable there up to this one */
 		bool owes;     /* it still lacks what came before */
+		/* what was placed there and no flush operation covers yet; to 0: nothing */
+		uint64_t placed_from, placed_to;
 	} members[MIRROR_MEMBERS_MAX];
 	/* By number % FLUSH_MAX: certain when all up to that number have ended; 0: it has not. */
 	uint64_t certain_at[FLUSH_MAX];
@@ -52,6 +54,14 @@ uint64_t flush_begin(struct flush_core *f);
  * have begun before have ended.
  */
 void flush_on_local(struct flush_core *f, uint64_t seq, bool shares_errors);
+/*
+ * A flush in parts has one flush operation behind several of them, and parts of other flushes may
+ * be among them. As what a member has is one number, an operation covers all that was placed before
+ * it, whosever that is.
+ */
+void flush_on_placed(struct flush_core *f, unsigned slot, struct mirror_range span);
+/* What a flush operation that is posted now has to cover, len 0: nothing; then it is covered. */
+struct mirror_range flush_cover(struct flush_core *f, unsigned slot);
 /* The member has everything up to seq. */
 void flush_on_done(struct flush_core *f, unsigned slot, uint64_t seq);
 /* Who of the mask still lacks the flush. A member that gets only later ones does not, unless it

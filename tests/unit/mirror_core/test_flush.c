@@ -126,6 +126,32 @@ static void test_a_member_that_came_back_owes_the_earlier_ones(void **state)
 	assert_int_equal(flush_acked(&f, B), 1);
 }
 
+static void expect_cover(unsigned slot, uint64_t offset, uint64_t len)
+{
+	struct mirror_range span = flush_cover(&f, slot);
+
+	assert_int_equal(span.len, len);
+	if (len)
+		assert_int_equal(span.offset, offset);
+}
+
+/* What a member has is one number: a flush between two parts of another one covers the first. */
+static void test_a_flush_operation_covers_all_that_was_placed_before(void **state)
+{
+	expect_cover(1, 0, 0);
+	flush_on_placed(&f, 1, (struct mirror_range){8192, 100});
+	flush_on_placed(&f, 1, (struct mirror_range){0, 10});
+	expect_cover(1, 0, 8292);
+	expect_cover(1, 0, 0);
+	flush_on_placed(&f, 1, (struct mirror_range){5000, 100});
+	expect_cover(1, 5000, 100);
+	expect_cover(2, 0, 0); /* nothing was placed there */
+	flush_on_placed(&f, 1, (struct mirror_range){0, 10});
+	flush_member_end(&f, 1);
+	flush_member_begin(&f, 1, false); /* over another connection */
+	expect_cover(1, 0, 0);
+}
+
 static void test_numbers_are_used_again_only_when_retired(void **state)
 {
 	for (int i = 0; i < FLUSH_MAX; i++)
@@ -150,6 +176,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_member_that_is_gone_lacks_everything, setup),
 		cmocka_unit_test_setup(test_a_joining_member_has_the_later_ones_only, setup),
 		cmocka_unit_test_setup(test_a_member_that_came_back_owes_the_earlier_ones, setup),
+		cmocka_unit_test_setup(test_a_flush_operation_covers_all_that_was_placed_before,
+				       setup),
 		cmocka_unit_test_setup(test_numbers_are_used_again_only_when_retired, setup),
 	};
 
