@@ -135,8 +135,8 @@ struct rpmirror_result {
 /*
  * Make n ranges durable on this host and on every in-sync copy, together. They may overlap and need
  * no order; n 0 is no error unless the role is lost, and flags is 0. What other threads store
- * meanwhile may be part of it or not, in whole aligned words of 8 bytes. res may be NULL. More than
- * 256 ranges or 512 KiB are sent in parts, each with a write-back of its own.
+ * meanwhile may be part of it or not, in whole aligned words of 8 bytes. res may be NULL. The file
+ * is written back once for each 8 MiB here, and for each 4 MiB at the others.
  *
  * 0: the ranges are durable on each member of durable_mask. That copies failed is no error as long
  *   as they were excluded, and min_copies are left.

@@ -196,7 +196,7 @@ static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 
 	wait_poll(m);
 	wait_settle(m);
-	if (oldest > m->flush.begun ||
+	if (oldest > m->covered ||
 	    now_ms - m->begun_ms[oldest % FLUSH_MAX] < m->primary.rec.config.replica_timeout_ms)
 		return;
 	late = flush_lacking(&m->flush, oldest, flush_members(&m->flush));

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/poll.h"
-#include "mirror/core/ranges.h"
 #include "mirror/core/killpoint.h"
+#include "mirror/core/ranges.h"
 #include "mirror/errmsg.h"
+#include "mirror/flush_part.h"
 #include "mirror/repair.h"
 #include "mirror/restore.h"
-#include "mirror/set.h"
 
 #define FLUSH_ON_STACK      64
 #define FLUSH_SLOW_EVERY_MS 1000
@@ -52,213 +52,85 @@ static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror
 	return 0;
 }
 
-/* ---- one part: what has a number of its own ---- */
+/* ---- parts ---- */
 
-/* How many of the ranges make the next part; the last one of them may be cut to *cut bytes. */
-static uint32_t flush_part(const struct rpmirror *m, const struct mirror_range *v, uint32_t n,
-			   uint64_t *cut)
+/*
+ * A flush goes in parts, each with a number and an intent, which are posted one behind the other.
+ * What costs the same for many parts is done once for several: a flush operation on each lane for a
+ * group of them, the write-back of the own file for a round of several groups. So members write
+ * back one group while the next one travels. Other threads' flushes may come between two parts.
+ *
+ * Only the first part of a round waits for anything: what it waits for may need that the parts
+ * before it become durable. Where another one would have to wait its round ends.
+ */
+#define FLUSH_ROUND_PARTS 16u             /* 8 MiB */
+#define FLUSH_GROUP_PARTS 8u              /* 4 MiB; the staging memory has three of them */
+#define FLUSH_GROUP_OPS   (SET_QUEUE / 4) /* with small ranges */
+
+struct flush_cursor {
+	uint32_t range;      /* where the next part begins: so many ranges, */
+	uint64_t skip;       /* and bytes of the next one, are in parts already */
+	uint32_t parts, ops; /* without a flush operation behind them */
+};
+
+struct flush_round {
+	struct flush_cursor at;
+	uint32_t count; /* of its parts, and their numbers */
+	uint64_t seqs[FLUSH_ROUND_PARTS];
+};
+
+/* What makes the next part, into `part`. */
+static uint32_t flush_take_part(const struct rpmirror *m, struct flush_cursor *at,
+				const struct mirror_range *v, uint32_t n, struct mirror_range *part)
 {
 	/* A range of a part touches at most two extents, and all of them are hot together. */
-	uint32_t slots = m->hot.meta.super.hot_slots / 2, most = slots ? slots : 1, i;
-	uint64_t sum = 0;
+	uint32_t slots = m->hot.meta.super.hot_slots / 2, most = slots ? slots : 1, count = 0;
+	uint64_t left = SET_PART_BYTES;
 
 	if (most > SET_PART_RANGES)
 		most = SET_PART_RANGES;
-	for (i = 0; i < n && i < most; i++) {
-		if (sum == SET_PART_BYTES)
-			break;
-		if (sum + v[i].len > SET_PART_BYTES) {
-			*cut = SET_PART_BYTES - sum;
-			return i + 1;
-		}
-		sum += v[i].len;
+	for (; at->range < n && count < most && left; count++) {
+		const struct mirror_range *range = &v[at->range];
+		uint64_t len = range->len - at->skip;
+		bool is_cut = len > left;
+
+		if (is_cut)
+			len = left;
+		part[count] = (struct mirror_range){range->offset + at->skip, len};
+		at->skip = is_cut ? at->skip + len : 0;
+		at->range += !is_cut;
+		left -= len;
 	}
-	*cut = v[i - 1].len;
-	return i;
+	at->parts++;
+	at->ops += count + 2;
+	return count;
 }
 
-/* Where each piece goes in the staging memory; the offset in a word is that in the file. */
-static uint64_t flush_lay_out(struct lane_flush *f, const struct mirror_range *v, uint32_t n)
+/* Post the next part of a round. 0; 1: it would have to wait, so the round ends before it; or an
+ * RPMIRROR_E_*. */
+static int flush_next_part(struct rpmirror *m, struct flush_round *round,
+			   const struct mirror_range *v, uint32_t n, bool is_own)
 {
-	uint64_t at = INTENT_BYTES;
-
-	f->count = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		for (uint64_t done = 0; done < v[i].len;) {
-			struct lane_piece *piece = &f->pieces[f->count++];
-			uint64_t left = v[i].len - done;
-
-			piece->offset = v[i].offset + done;
-			piece->len = left < SET_CHUNK ? left : SET_CHUNK;
-			piece->at = at + piece->offset % 8;
-			at = (piece->at + piece->len + 7) & ~7ull;
-			done += piece->len;
-		}
-	}
-	return at;
-}
-
-/* False: all slots are in use by flushes under way. */
-static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
-{
-	struct mirror_range v[sizeof(f->pieces) / sizeof(f->pieces[0])];
-	uint64_t seq = m->flush.begun + 1;
+	struct mirror_range ranges[SET_PART_RANGES];
+	struct flush_cursor at = round->at;
+	struct flush_part part = {.v = ranges, .is_own = is_own, .may_wait = !round->count};
 	int rc;
 
-	if (m->failed_seq || m->direct) /* direct: the store's fault has done it */
-		return true;
-	for (uint32_t i = 0; i < f->count; i++)
-		v[i] = (struct mirror_range){f->pieces[i].offset, f->pieces[i].len};
-	rc = hot_mark(&m->hot, v, f->count, seq, m->flush.retired);
-	if (rc && rc != -EBUSY)
-		set_local_failed(m, seq, rc);
-	return rc != -EBUSY;
-}
-
-static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint64_t bytes,
-			   bool is_own, uint64_t *at)
-{
-	uint64_t oldest = m->flush.begun;
-
-	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || (m->quiescing && !is_own) ||
-	    m->is_protected || restore_holds_flushes(m))
-		return false;
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		if (m->flush.members[slot].from && m->flush.members[slot].done < oldest)
-			oldest = m->flush.members[slot].done;
-	if (m->queued + f->count + 2 - m->queued_to[oldest % FLUSH_MAX] > SET_QUEUE)
-		return false;
-	return flush_mark_hot(m, f) && staging_take(&m->staging, bytes, at);
-}
-
-struct flush_copying {
-	struct rpmirror *m;
-	const struct lane_flush *f;
-	uint64_t at; /* in the staging memory, of what the pieces' places are relative to */
-};
-
-static void flush_take(void *arg)
-{
-	const struct flush_copying *c = arg;
-	const uint8_t *app = c->m->direct ? c->m->copy.shared : c->m->app;
-
-	for (uint32_t i = 0; i < c->f->count; i++) {
-		const struct lane_piece *piece = &c->f->pieces[i];
-
-		copy_words(c->m->staging.base + c->at + piece->at, app + piece->offset, piece->len);
-	}
-}
-
-static void flush_store(void *arg)
-{
-	const struct flush_copying *c = arg;
-
-	for (uint32_t i = 0; i < c->f->count; i++) {
-		const struct lane_piece *piece = &c->f->pieces[i];
-
-		copy_words(c->m->copy.shared + piece->offset,
-			   c->m->staging.base + c->at + piece->at, piece->len);
-	}
-}
-
-/*
- * Take the content as it is now, once, for all copies. 0; 1: a page was restored meanwhile, and the
- * lock was released for that; RPMIRROR_E_MEDIUM: it cannot be.
- */
-static int flush_snapshot(struct rpmirror *m, struct lane_flush *f, uint64_t at)
-{
-	struct flush_copying c = {m, f, at};
-	uint64_t offset;
-
-	if (!restore_try(m, flush_take, &c, &offset)) {
-		staging_return(&m->staging, at);
-		return restore_wait(m, offset)
-			       ? 1
-			       : errmsg_fail(RPMIRROR_E_MEDIUM,
-					     "set %s: what is to be flushed cannot be read",
-					     m->set);
-	}
-	/* A copy that has failed gets what it takes. */
-	if (!m->direct && !restore_try(m, flush_store, &c, &offset) && !m->failed_seq) {
-		staging_return(&m->staging, at);
-		restore_wait(m, offset);
-		return 1;
-	}
-	f->intent_at = at;
-	for (uint32_t i = 0; i < f->count; i++)
-		f->pieces[i].at += at;
+	part.n = flush_take_part(m, &at, v, n, ranges);
+	part.is_last = at.range == n || round->count + 1 == FLUSH_ROUND_PARTS ||
+		       at.parts == FLUSH_GROUP_PARTS || at.ops >= FLUSH_GROUP_OPS;
+	if (part.is_last)
+		at.parts = at.ops = 0;
+	set_lock_in_turn(m);
+	rc = flush_part_begin(m, &part, &round->seqs[round->count]);
+	if (rc && round->at.parts)
+		flush_part_cover(m);
+	pthread_mutex_unlock(&m->lock);
+	if (rc)
+		return rc;
+	round->at = at;
+	round->count++;
 	return 0;
-}
-
-/* More ranges than fit are made coarser. */
-static uint32_t flush_encode_intent(const struct rpmirror *m, const struct lane_flush *f,
-				    const struct mirror_range *v, uint32_t n)
-{
-	struct intent_head head = {.seq = f->seq, .epoch = m->epoch, .acked = m->flush.retired};
-	struct mirror_range fewer[SET_PART_RANGES];
-
-	head.count = n;
-	if (n > INTENT_RANGES_MAX) {
-		memcpy(fewer, v, n * sizeof(*v));
-		head.count = ranges_coarsen(fewer, n, INTENT_RANGES_MAX, m->size);
-		v = fewer;
-	}
-	return (uint32_t)intent_encode(m->staging.base + f->intent_at, &head, v);
-}
-
-static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct mirror_range *v,
-		       uint32_t n)
-{
-	mirror_mask members = flush_members(&m->flush);
-
-	f->seq = flush_begin(&m->flush);
-	f->intent_len = flush_encode_intent(m, f, v, n);
-	m->queued += f->count + 2;
-	m->begun_ms[f->seq % FLUSH_MAX] = clock_boot_ms();
-	m->staged_to[f->seq % FLUSH_MAX] = m->staging.end;
-	m->queued_to[f->seq % FLUSH_MAX] = m->queued;
-	repair_on_begin(m); /* to send it is a part of what it takes */
-	for (unsigned slot = 0; members; slot++, members >>= 1)
-		if (members & 1)
-			lane_post(m, slot, f);
-	repair_on_flush(m, v, n);
-}
-
-static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
-{
-	int rc = restore_check(m);
-
-	return rc ? rc : wait_check(m, since_ms);
-}
-
-/* Locked. Wait until there is room, then snapshot and post. */
-static int flush_begin_part(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
-			    bool is_own, uint64_t *seq)
-{
-	struct lane_flush f;
-	uint64_t bytes = flush_lay_out(&f, v, n), since = clock_boot_ms(), at;
-	struct repair_hold hold = {0};
-	int rc = flush_may_begin(m, since), again = 1;
-
-	while (!rc && again) {
-		if (!repair_flush_enter(m, &hold, v, n))
-			repair_wait(m);
-		else if (!flush_has_room(m, &f, bytes, is_own, &at))
-			wait_step(m, CLOCK_NEVER);
-		else
-			again = flush_snapshot(m, &f, at);
-		rc = again < 0 ? again : again ? flush_may_begin(m, since) : 0;
-	}
-	if (!rc) {
-		killpoint(KILLPOINT_flush_snapshot);
-		flush_post(m, &f, v, n);
-		if (m->direct && !is_own)
-			direct_on_flush(m->direct, v, n);
-		killpoint(KILLPOINT_flush_posted);
-		*seq = f.seq;
-	}
-	repair_flush_leave(m, &hold);
-	return rc;
 }
 
 /* Who joined since has it from this copy, which may not have it. */
@@ -269,7 +141,9 @@ static void flush_lose_joined(struct rpmirror *m, uint64_t seq)
 			act_lost(m, slot, "it was made equal by a copy that has failed");
 }
 
-static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n, uint64_t seq)
+/* The parts of a round, which are these ranges, become durable here. */
+static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
+			const struct flush_round *round)
 {
 	int rc = copy_persist(&m->copy, v, n);
 	bool shares_errors = copy_shares_errors(&m->copy);
@@ -288,37 +162,53 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 		for (uint32_t i = 0; i < n; i++)
 			set_add_error(m, v[i], (struct set_loss){.dirty = true}, strerror(-rc));
 	}
-	flush_on_local(&m->flush, seq, shares_errors);
+	for (uint32_t i = 0; i < round->count; i++)
+		flush_on_local(&m->flush, round->seqs[i], shares_errors);
 	wait_settle(m);
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Normal ranges; seq 0: there were none. is_own: the library's, also while the set is given up, and
- * what was touched stays so. */
+/* Post a round of at least one part and write it back. 0, also if that is not all of the ranges; or
+ * an RPMIRROR_E_*. */
+static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
+		       struct flush_round *round)
+{
+	const struct flush_cursor *at = &round->at;
+	int rc;
+
+	round->at = (struct flush_cursor){0};
+	round->count = 0;
+	do
+		rc = flush_next_part(m, round, v, n, is_own);
+	while (!rc && at->range < n && round->count < FLUSH_ROUND_PARTS);
+	if (at->skip) {
+		struct mirror_range *cut = &v[at->range], whole = *cut;
+
+		cut->len = at->skip;
+		flush_local(m, v, at->range + 1, round);
+		*cut = (struct mirror_range){whole.offset + at->skip, whole.len - at->skip};
+	} else if (round->count) {
+		flush_local(m, v, at->range, round);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* Normal ranges, which are used up; seq 0: there were none. is_own: the library's, also while the
+ * set is given up, and what was touched stays so. */
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 			   uint64_t *seq)
 {
+	struct flush_round round;
 	int rc = n ? 0 : set_end_code(m);
 
 	if (rc)
 		errmsg_fail(rc, "%s", m->ended_why);
 	for (*seq = 0; n && !rc;) {
-		uint64_t cut;
-		uint32_t count = flush_part(m, v, n, &cut), last = count - 1;
-		struct mirror_range rest = {v[last].offset + cut, v[last].len - cut};
-
-		v[last].len = cut;
-		set_lock_in_turn(m);
-		rc = flush_begin_part(m, v, count, is_own, seq);
-		pthread_mutex_unlock(&m->lock);
-		if (rc)
-			break;
-		flush_local(m, v, count, *seq);
-		v[last] = rest;
-		if (rest.len)
-			count--;
-		v += count;
-		n -= count;
+		rc = flush_round(m, v, n, is_own, &round);
+		if (round.count)
+			*seq = round.seqs[round.count - 1];
+		v += round.at.range;
+		n -= round.at.range;
 	}
 	return rc;
 }

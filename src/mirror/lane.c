@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes to one member: a batch of the intent, the writes and one flush behind them. */
+/* Flushes to one member: a batch of the intent and the writes, and one flush operation behind the
+ * last part of several. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,28 +58,27 @@ static bool lane_is_file(const struct set_member *member)
  * medium, is in another file: so the range of the data is flushed. Persistent memory is written
  * back line by line: there everything that was placed, and nothing else.
  */
-static int lane_add_flush(struct set_member *member, const struct lane_flush *f,
-			  const void *context)
+static int lane_add_flush(struct set_member *member, struct mirror_range span, const void *context)
 {
-	const struct lane_piece *last = &f->pieces[f->count - 1];
-	uint64_t begin = f->pieces[0].offset, end = last->offset + last->len;
 	uint32_t caps = 0;
 
 	if (member->lane.grant.durability == RPMA_DURABILITY_VOLATILE)
-		return rpma_batch_flush(member->batch, member->lane.data, begin, end - begin,
+		return rpma_batch_flush(member->batch, member->lane.data, span.offset, span.len,
 					RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS,
 					context);
 	rpma_conn_get_remote_caps(member->lane.conn, &caps);
-	if (caps & RPMA_CAP_FLUSH_ALL && (!lane_is_file(member) || end - begin > LANE_SPAN_MAX))
+	if (caps & RPMA_CAP_FLUSH_ALL && (!lane_is_file(member) || span.len > LANE_SPAN_MAX))
 		return rpma_batch_flush_all(member->batch, RPMA_FLUSH_TYPE_PERSISTENT,
 					    RPMA_F_COMPLETION_ALWAYS, context);
-	return rpma_batch_flush(member->batch, member->lane.data, begin, end - begin,
+	return rpma_batch_flush(member->batch, member->lane.data, span.offset, span.len,
 				RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, context);
 }
 
-static int lane_fill(const struct rpmirror *m, struct set_member *member, unsigned slot,
-		     const struct lane_flush *f)
+static int lane_fill(struct rpmirror *m, unsigned slot, const struct lane_flush *f)
 {
+	const struct lane_piece *last = &f->pieces[f->count - 1];
+	uint64_t begin = f->pieces[0].offset;
+	struct set_member *member = &m->members[slot];
 	const void *context = lane_context(member, slot, f->seq);
 	int rc = rpma_batch_write(member->batch, member->lane.ring, intent_slot_offset(f->seq),
 				  m->staging.mr, f->intent_at, f->intent_len,
@@ -88,7 +88,11 @@ static int lane_fill(const struct rpmirror *m, struct set_member *member, unsign
 		rc = rpma_batch_write(member->batch, member->lane.data, f->pieces[i].offset,
 				      m->staging.mr, f->pieces[i].at, f->pieces[i].len,
 				      RPMA_F_COMPLETION_ON_ERROR, context);
-	return rc ? rc : lane_add_flush(member, f, context);
+	flush_on_placed(&m->flush, slot,
+			(struct mirror_range){begin, last->offset + last->len - begin});
+	if (!rc && f->is_last)
+		rc = lane_add_flush(member, flush_cover(&m->flush, slot), context);
+	return rc;
 }
 
 void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f)
@@ -97,7 +101,19 @@ void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f)
 
 	if (member->lane_failed)
 		return;
-	if (lane_fill(m, member, slot, f) || rpma_batch_post(member->batch))
+	if (lane_fill(m, slot, f) || rpma_batch_post(member->batch))
+		lane_failed(m, slot, rpma_err_last());
+}
+
+void lane_cover(struct rpmirror *m, unsigned slot)
+{
+	struct set_member *member = &m->members[slot];
+	struct mirror_range span = flush_cover(&m->flush, slot);
+
+	if (!span.len || member->lane_failed)
+		return;
+	if (lane_add_flush(member, span, lane_context(member, slot, m->flush.begun)) ||
+	    rpma_batch_post(member->batch))
 		lane_failed(m, slot, rpma_err_last());
 }
 

@@ -37,7 +37,7 @@
 #define SET_PART_RANGES 256u         /* of one flush number */
 #define SET_PART_BYTES  (512u << 10) /* likewise */
 #define SET_CHUNK       (256u << 10) /* of one write */
-#define SET_STAGING     (8u << 20)
+#define SET_STAGING     (13u << 20)
 #define SET_QUEUE       2048u /* operations on a lane */
 #define SET_ERRORS      16u
 #define SET_SPIN_NS     50000u
@@ -114,7 +114,8 @@ struct rpmirror {
 	uint64_t read_again_ms;    /* a read of the register is under way; 0: none is */
 	struct flush_core flush;
 	uint64_t slow_noted_ms;
-	uint64_t begun_ms[FLUSH_MAX];   /* by number % FLUSH_MAX */
+	uint64_t begun_ms[FLUSH_MAX];   /* by number % FLUSH_MAX; once covered, since then */
+	uint64_t covered;               /* up to here a flush operation was posted behind them */
 	mirror_mask durable[FLUSH_MAX]; /* members that had it when it was acknowledged */
 	uint64_t staged_to[FLUSH_MAX];
 	uint64_t queued_to[FLUSH_MAX]; /* operations that a lane was given, all together */
@@ -240,15 +241,19 @@ struct lane_piece {
 };
 struct lane_flush {
 	uint64_t seq;
+	uint64_t bytes; /* of the staging memory */
 	uint64_t intent_at;
 	uint32_t intent_len;
 	uint32_t count;
+	bool is_last; /* a flush operation follows, else lane_cover() is called some time */
 	struct lane_piece pieces[SET_PART_RANGES + SET_PART_BYTES / SET_CHUNK];
 };
 void lane_begin(struct rpmirror *m, unsigned slot); /* its link is READY */
 void lane_end(struct rpmirror *m, unsigned slot);
 /* A failure is a failure of the lane. */
 void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f);
+/* Likewise. A flush operation for what was posted without one, if there is any. */
+void lane_cover(struct rpmirror *m, unsigned slot);
 /* Ask for a digest of a range, into member->digest. False: the member cannot. */
 bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len);
 /* Why it has ENDED; if the medium there has failed, in which file, and which bytes. */

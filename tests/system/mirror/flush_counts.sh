@@ -22,18 +22,19 @@ at_most() {
 # calls_of FILE NAMES: how often any of NAME|NAME was called
 calls_of() { awk -v names="^($2)\$" '$NF ~ names { sum += $4 } END { print sum + 0 }' "$1"; }
 
-# trace_flushes COUNT RANGES: the program's calls are in $work/calls, those of the first replica's daemon in
-# $work/replica.
+# trace_flushes -c|-T COUNT RANGES [BYTES]: the program's calls are in $work/calls, those of the first replica's daemon in
+# $work/replica; -c: a table of counts, else each.
 trace_flushes() {
-	local tracer
-	strace -f -c -e trace=msync,fdatasync -o "$work/replica" -p "${daemons[1]}" 2>"$work/attached" &
+	local tracer how=$1
+	shift
+	strace -f "$how" -e trace=msync,fdatasync -o "$work/replica" -p "${daemons[1]}" 2>"$work/attached" &
 	tracer=$!
 	until grep -q attached "$work/attached"; do
 		kill -0 "$tracer" || fail "the daemon cannot be traced: $(cat "$work/attached")"
 		sleep 0.01
 	done
-	RPMIRROR_SOCKET=${sockets[0]} strace -f -c -e trace=sendto,sendmsg,write,writev,msync,fdatasync \
-		-o "$work/calls" "$MIRROR_FLUSHES" "$1" "$2" >"$work/out" 2>&1 || { cat "$work/out" && fail "flushes $*"; }
+	RPMIRROR_SOCKET=${sockets[0]} strace -f "$how" -e trace=sendto,sendmsg,write,writev,msync,fdatasync \
+		-o "$work/calls" "$MIRROR_FLUSHES" "$@" >"$work/out" 2>&1 || { cat "$work/out" && fail "flushes $*"; }
 	kill -INT "$tracer"
 	wait "$tracer" || :
 }
@@ -42,7 +43,7 @@ trace_flushes() {
 count_calls() {
 	local n
 	for n in "$few" "$many"; do
-		trace_flushes "$n" "$1"
+		trace_flushes -c "$n" "$1"
 		sends=$(($(calls_of "$work/calls" 'sendto|sendmsg|writev') - ${sends:-0}))
 		own=$(($(calls_of "$work/calls" 'msync|fdatasync') - ${own:-0}))
 		theirs=$(($(calls_of "$work/replica" 'msync|fdatasync') - ${theirs:-0}))
@@ -69,6 +70,26 @@ for replicas in 1 2; do
 	done
 	hosts_end
 done
+
+# Large ones go in parts of 512 KiB or 256 ranges, but are written back here as a whole, and there in groups of 4 MiB.
+# Metadata, which are less at a time, do not count.
+# count_large RANGES BYTES GROUPS
+count_large() {
+	local count=6
+	trace_flushes -T $count "$1" "$2"
+	own=$(grep -c 'fdatasync(' "$work/calls")
+	theirs=$(sed -n 's/.*msync(0x[0-9a-f]*, \([0-9]*\).*/\1/p' "$work/replica" | awk '$1 > 65536 { n++ } END { print n + 0 }')
+	echo "$count flushes of $1 ranges of $2 bytes"
+	if [ "$own" -lt $((on_disk * count)) ] || [ "$theirs" -lt $((on_disk * count)) ]; then
+		fail "$own and $theirs write-backs: what is durable?"
+	fi
+	at_most "  write-backs here" "$own" $((on_disk * count))
+	at_most "  write-backs at a replica" "$theirs" $((on_disk * count * $3))
+}
+hosts_begin 2 16777216
+count_large 1 $((8 << 20)) 2
+count_large 64 $((16 << 10)) 1
+hosts_end
 
 # How often the thread that stores calls the kernel from one fault to the next, but for locks.
 hosts_begin 2 134217728

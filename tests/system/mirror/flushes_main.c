@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flushes COUNT RANGES: map the set and flush so many ranges of 64 bytes so often. Prints the
- * median and the 99th percentile in nanoseconds; what each costs besides is counted from outside.
+ * flushes COUNT RANGES [BYTES]: map the set and flush so many ranges of 64 bytes, or so many, so
+ * often. Prints the median and the 99th percentile in nanoseconds; what each costs besides is
+ * counted from outside.
  * flushes COUNT 0: map it directly and store to so many extents, without a flush.
  */
 #include <librpmirror.h>
@@ -12,6 +13,8 @@
 #include <time.h>
 
 enum { RANGES_MAX = 64, RANGE = 64, DISTANCE = 4096, EXTENT = 2 << 20 };
+
+static size_t flushes_bytes = RANGE, flushes_distance = DISTANCE;
 
 static uint64_t flushes_now(void)
 {
@@ -42,12 +45,12 @@ static void flushes_run(struct rpmirror *m, uint8_t *addr, unsigned count, unsig
 	struct rpmirror_range v[RANGES_MAX];
 
 	for (unsigned i = 0; i < ranges; i++)
-		v[i] = (struct rpmirror_range){addr + (size_t)i * DISTANCE, RANGE};
+		v[i] = (struct rpmirror_range){addr + (size_t)i * flushes_distance, flushes_bytes};
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t begin = flushes_now(), ticket;
 
 		for (unsigned j = 0; j < ranges; j++)
-			memset(addr + (size_t)j * DISTANCE, (int)i, RANGE);
+			memset(addr + (size_t)j * flushes_distance, (int)i, flushes_bytes);
 		/* In two halves, so that the first one can be counted alone. */
 		flushes_must(rpmirror_flush_start(m, v, ranges, 0, &ticket), "flush");
 		flushes_must(rpmirror_flush_wait(m, ticket, -1, NULL), "flush");
@@ -72,6 +75,10 @@ int main(int argc, char **argv)
 
 	if (!took || ranges > RANGES_MAX)
 		return 1;
+	if (argc > 3)
+		flushes_bytes = strtoul(argv[3], NULL, 0);
+	if (flushes_bytes > flushes_distance) /* with a gap: they stay as many */
+		flushes_distance = flushes_bytes + DISTANCE;
 	flushes_must(
 		rpmirror_map("orders", NULL, ranges ? 0 : RPMIRROR_MAP_DIRECT, &m, &addr, &len),
 		"map");

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -370,6 +372,47 @@ static void expect_a_failed_copy(int rc)
 	assert_flushed(6, 0, 8);
 }
 
+/* In place of libc's: this thread's second one, of what a flush records, takes its time. */
+static bool msync_stalls;
+static pthread_t msync_thread;
+static unsigned msyncs;
+
+int msync(void *at, size_t len, int flags)
+{
+	if (__atomic_load_n(&msync_stalls, __ATOMIC_ACQUIRE) &&
+	    pthread_equal(pthread_self(), msync_thread) && ++msyncs == 2)
+		usleep(1500 * 1000);
+	return (int)syscall(SYS_msync, at, len, flags);
+}
+
+static int setup_impatient(void **state)
+{
+	setup(state);
+	standin_set_replica_timeout_ms(s, 1000);
+	map_set();
+	return 0;
+}
+
+/* The first parts of a flush are with the members, which are not asked to confirm them yet. */
+static void test_members_are_not_late_while_the_rest_of_a_flush_is_not_posted(void **state)
+{
+	struct rpmirror_range v[2] = {{addr, 512 << 10}, {addr + (4 << 20), 8}};
+	struct rpmirror_result res;
+
+	memset(addr, 9, STANDIN_SIZE);
+	msync_thread = pthread_self();
+	msyncs = 0;
+	__atomic_store_n(&msync_stalls, true, __ATOMIC_RELEASE);
+	assert_int_equal(rpmirror_flush(m, v, 2, 0, &res), 0);
+	__atomic_store_n(&msync_stalls, false, __ATOMIC_RELEASE);
+	if (msyncs < 2)
+		skip(); /* the test's folder is in memory */
+	assert_int_equal(res.durable_mask, 7);
+	assert_int_equal(res.failed_mask, 0);
+	assert_flushed(7, 0, 512 << 10);
+	assert_flushed(7, 4 << 20, 8);
+}
+
 static void test_a_failed_write_back_excludes_the_own_copy(void **state)
 {
 	expect_a_failed_copy(RPMIRROR_E_MEDIUM);
@@ -426,6 +469,9 @@ int main(void)
 		MAPPED(test_overlapping_flushes_never_take_a_word_back),
 		MAPPED(test_store8_is_everywhere),
 		MAPPED(test_store8_is_whole_and_behind_the_flushes_in_front_of_it),
+		cmocka_unit_test_setup_teardown(
+			test_members_are_not_late_while_the_rest_of_a_flush_is_not_posted,
+			setup_impatient, teardown),
 		MAPPED(test_a_failed_write_back_excludes_the_own_copy),
 		cmocka_unit_test_setup_teardown(
 			test_flushes_go_on_without_the_own_copy_if_so_configured, setup_going_on,
