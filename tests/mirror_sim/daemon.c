@@ -308,7 +308,8 @@ static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, cons
 	oracle_on_place(w, h, c);
 	if (torn && sim_chance(w, 300))
 		return false;
-	daemon_place_intent(w, h, m);
+	if (m->count) /* else it is a flush operation alone */
+		daemon_place_intent(w, h, m);
 	for (unsigned i = 0; i < WORDS; i++) {
 		if (!(m->mask >> i & 1))
 			continue;
@@ -317,10 +318,10 @@ static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, cons
 		if (word_offset(i) < h->meta.super.size)
 			disk_store(&h->disk, i, m->words[i]);
 	}
-	if (torn)
+	if (torn || !m->cover)
 		return false;
 	return w->mode == SIM_FLUSH_NOT_DURABLE ||
-	       daemon_write_back(w, h, conn, words_of_block(m->mask));
+	       daemon_write_back(w, h, conn, words_of_block(m->cover));
 }
 
 static bool daemon_differs(const struct host *h, const struct msg *m, uint32_t words)

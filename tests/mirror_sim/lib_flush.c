@@ -55,7 +55,21 @@ void flush_miss(struct world *w, struct lib *lib, unsigned slot)
 			flush_miss_ranges(lib, slot, lib->flights[i].ranges, lib->flights[i].count);
 }
 
-static void flush_written_back(struct world *w, struct event *e)
+/* All parts of the round. */
+static void flush_on_written_back(struct world *w, struct lib *lib, uint64_t round)
+{
+	for (unsigned i = 0; i < FLIGHTS; i++) {
+		const struct flight *f = &lib->flights[i];
+
+		if (!f->seq || f->round != round)
+			continue;
+		if (w->mode == SIM_HOT_LATE)
+			lib_mark_hot(w, lib, f->ranges, f->count);
+		flush_on_local(&lib->flush, f->seq, true);
+	}
+}
+
+void flush_written_back(struct world *w, struct event *e)
 {
 	struct lib *lib = lib_find(w, e->host, e->uid);
 
@@ -67,12 +81,11 @@ static void flush_written_back(struct world *w, struct event *e)
 		if (f->seq != e->arg)
 			continue;
 		struct disk *d = &w->host[e->host].disk;
+		uint32_t words = words_of_block(parts_own(w, lib, f));
 
-		if (!disk_write_back(d, medium_extent(d, words_of_block(f->mask))))
+		if (!disk_write_back(d, medium_extent(d, words)))
 			medium_failed(w, lib, lib->flush.local + 1);
-		if (w->mode == SIM_HOT_LATE)
-			lib_mark_hot(w, lib, f->ranges, f->count);
-		flush_on_local(&lib->flush, f->seq, true);
+		flush_on_written_back(w, lib, f->round);
 		lib_run(w, lib);
 		host_settle(w, &w->host[e->host]);
 		return;
@@ -97,6 +110,7 @@ static void flush_send(struct world *w, struct lib *lib, const struct flight *f)
 		if (slot == lib->host || !lib->p.rec.config.members[slot].id)
 			continue;
 		if (members & MIRROR_BIT(slot)) {
+			m.cover = parts_cover(w, lib, slot, f);
 			conn_send(w, peer->conn[MEMBER_LANE] - 1, &m);
 			continue;
 		}
@@ -133,17 +147,23 @@ void flush_try(struct world *w, struct lib *lib)
 	struct host *h = &w->host[lib->host];
 	struct flight *f = flush_free_flight(lib);
 
+	if (!lib->wants_flush || lib->ended || h->doomed || parts_are_early(w, lib))
+		return;
 	/* A flush that waits for more than pieces of resyncs must not hold those up, which may be
 	 * what it waits for. */
-	if (!lib->wants_flush || lib->ended || h->doomed || !f ||
-	    !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->doomed ||
-	    !flush_may_pass(lib))
+	if (!f || !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->doomed ||
+	    !flush_may_pass(lib)) {
+		parts_on_wait(w, lib);
 		return;
+	}
 	uint64_t seq = flush_begin(&lib->flush);
 
-	if (!seq)
+	if (!seq) {
+		parts_on_wait(w, lib);
 		return;
+	}
 	*f = (struct flight){.seq = seq, .began = w->now, .mask = lib->wanted};
+	parts_on_begin(lib, f);
 	f->count = lib->held_count;
 	memcpy(f->ranges, lib->held_ranges, sizeof(f->ranges));
 	memcpy(f->words, w->direct ? h->disk.cache : lib->app, sizeof(f->words));
@@ -161,7 +181,8 @@ void flush_try(struct world *w, struct lib *lib)
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (lib->peers[i].running)
 			resync_flush_leave(&lib->peers[i].rs, &lib->holds[i]);
-	lib->wants_flush = false;
+	if (parts_go_on(w, lib))
+		return;
 	sched_add(w, sim_between(w, 10, 3 * MS), flush_written_back, lib->host, lib->uid, seq,
 		  NULL);
 }
@@ -183,6 +204,14 @@ static mirror_mask flush_must_have(const struct world *w, const struct lib *lib)
 	return mask;
 }
 
+void flush_want(struct lib *lib, uint32_t words)
+{
+	lib->wanted = words;
+	lib->held_count = ranges_of_words(words, lib->held_ranges);
+	lib->held_count = ranges_normalise(lib->held_ranges, lib->held_count);
+	lib->wants_flush = words;
+}
+
 static void app_want(struct world *w, struct lib *lib)
 {
 	uint32_t words = 0;
@@ -192,10 +221,7 @@ static void app_want(struct world *w, struct lib *lib)
 	for (unsigned i = from; i < from + n; i++)
 		words |= 1u << i % lib->words;
 	words |= direct_wants(lib);
-	lib->wanted = words;
-	lib->held_count = ranges_of_words(words, lib->held_ranges);
-	lib->held_count = ranges_normalise(lib->held_ranges, lib->held_count);
-	lib->wants_flush = true;
+	parts_want(w, lib, words);
 }
 
 static void flush_quiesced(struct world *w, struct lib *lib)

@@ -49,6 +49,10 @@
 	X(NO_LIVENESS, "no-liveness") /* whose peer has gone silent does not notice */ \
 	X(JOIN_UNSETTLED, "join-unsettled") \
 	X(OLD_BITS, "old-bits") /* none for flushes under way when a member is lost */ \
+	/* a flush in parts */ \
+	X(PART_NOT_COVERED, "part-not-covered") /* a flush operation is of the part before it alone */ \
+	X(PART_NOT_WRITTEN_BACK, "part-not-written-back") /* likewise, of the own file */ \
+	X(PARTS_WAIT, "parts-wait") /* a part waits while those before it are not written back */ \
 	/* a set that grows */ \
 	X(GROW_UNRESERVED, "grow-unreserved") /* the register is changed before copies have room */ \
 	X(GROW_NOT_DURABLE, "grow-not-durable") /* copies say that they have, the files do not yet */ \

@@ -88,7 +88,8 @@ struct msg {
 	enum primary_refusal refusal;
 	struct mirror_epoch epoch;
 	uint64_t seq, acked;
-	uint32_t mask; /* of words */
+	uint32_t mask;  /* of words */
+	uint32_t cover; /* a flush operation follows, of these */
 	uint64_t words[WORDS];
 	uint32_t count;
 	struct mirror_range ranges[MSG_RANGES_MAX];
@@ -154,7 +155,8 @@ struct peer {
 };
 
 struct flight {
-	uint64_t seq; /* 0: free */
+	uint64_t seq;   /* 0: free */
+	uint64_t round; /* the first part's that is written back with it */
 	uint64_t began;
 	uint32_t mask, count;
 	struct mirror_range ranges[BLOCKS];
@@ -179,7 +181,14 @@ struct lib {
 	uint64_t app[WORDS]; /* what the application sees */
 	uint64_t app_seq;
 	bool app_runs, served, ended, quiescing, wants_flush;
-	uint32_t wanted; /* words of the flush that waits */
+	uint32_t wanted; /* words of the flush that waits, or of its next part */
+	struct parts {
+		uint32_t later; /* words of the parts behind it */
+		uint64_t round; /* the first part's number, of those not written back; or 0 */
+		uint64_t not_before;
+		bool is_between; /* the next one is another thread's flush */
+		uint32_t aside;  /* then: what is `wanted` behind that */
+	} parts;
 	/* direct mapping: words of the extent that turns cold, and of those to be flushed */
 	uint32_t cooling, cooling_extent, mirroring;
 	uint64_t cooling_seq;
@@ -243,6 +252,8 @@ struct world {
 	struct prng growth_rng;
 	bool media_fail; /* those of primaries do; likewise */
 	struct prng medium_rng;
+	bool in_parts; /* some flushes are; likewise */
+	struct prng parts_rng;
 	enum plan_kind plan;
 	unsigned plan_step, plan_host;
 	bool healing, restored;
@@ -358,6 +369,25 @@ void flush_settle(struct world *w, struct lib *lib);
 void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq);
 void flush_check_timeouts(struct world *w, struct lib *lib);
 void flush_miss(struct world *w, struct lib *lib, unsigned slot);
+void flush_want(struct lib *lib, uint32_t words);
+void flush_written_back(struct world *w, struct event *e);
+
+/* parts.c */
+void parts_choose(struct world *w);
+/* A flush of these words is wanted: perhaps in parts. */
+void parts_want(struct world *w, struct lib *lib, uint32_t words);
+/* Not yet: the thread is not so far. */
+bool parts_are_early(const struct world *w, const struct lib *lib);
+/* The next part would have to wait. */
+void parts_on_wait(struct world *w, struct lib *lib);
+/* It has got its number, */
+void parts_on_begin(struct lib *lib, struct flight *f);
+/* is being placed at the member: what a flush operation behind it covers, or 0: none follows; */
+uint32_t parts_cover(const struct world *w, struct lib *lib, unsigned slot, const struct flight *f);
+/* and is posted: false, if it was the last one. */
+bool parts_go_on(struct world *w, struct lib *lib);
+/* What the write-back for this part, the last one of the round, is of. */
+uint32_t parts_own(const struct world *w, const struct lib *lib, const struct flight *f);
 
 /* lib_direct.c */
 void direct_store(struct world *w, struct lib *lib, unsigned word, uint64_t value);

@@ -472,6 +472,7 @@ static void world_reset(struct world *w, uint64_t seed, enum sim_mode mode)
 	w->rng.state = seed * 0x2545f4914f6cdd1dull;
 	w->growth_rng.state = seed * 0x9e3779b97f4a7c15ull;
 	w->medium_rng.state = seed * 0xd1342543de82ef95ull;
+	w->parts_rng.state = seed * 0xaef17502108ef2d9ull;
 	w->mode = mode;
 	w->now = w->order = w->steps = 0;
 	w->conn_count = w->uids = 0;
@@ -492,6 +493,7 @@ bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore)
 	if (w->grows)
 		sched_add(w, 20 * MS, growth_orders, 0, 0, 0, NULL);
 	medium_choose(w);
+	parts_choose(w);
 	if (w->media_fail)
 		sched_add(w, 300 * MS, medium_trouble, 0, 0, 0, NULL);
 	world_run_until(w, w->trouble_until, false);
