@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror_map() and rpmirror_unmap(). */
+/* rpmirror_map(): become the primary, or map the copy as it is. */
+#include "mirror/map.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/log.h"
-#include "base/poll.h"
 #include "base/rand.h"
 #include "base/thread.h"
-#include "mirror/absent.h"
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
 #include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define MAP_TRIES    10  /* without waiting, if others are faster */
-#define MAP_AGAIN_MS 200 /* between attempts to reach a daemon that is not there */
-#define MAP_CLOSED   50  /* attempts that it ends at once: it is of another version */
-
-/* Why an attempt to map has failed, if another one may succeed. */
-struct map_failure {
-	/* The register changed behind the daemon's permission, such as by the end of the former
-	 * primary, or by another host that was faster. */
-	bool is_overtaken;
-	bool is_absent; /* there was no daemon, or it has ended; */
-	bool is_closed; /* at once, after the question */
-};
+#define MAP_TRIES 10 /* without waiting, if others are faster */
 
 static uint64_t map_random(void *arg)
 {
@@ -38,86 +24,6 @@ static uint64_t map_random(void *arg)
 	(void)arg;
 	rand_bytes(&value, sizeof(value));
 	return value;
-}
-
-/* ---- this host's daemon ---- */
-
-int map_status(const struct rpmirror *m, unsigned status, const char *text)
-{
-	static const int codes[PACKET_STATUS_END] = {
-		[PACKET_BAD] = RPMIRROR_E_INVAL,
-		[PACKET_NO_SET] = RPMIRROR_E_DAEMON,
-		[PACKET_PERMISSION] = RPMIRROR_E_INVAL,
-		[PACKET_BUSY] = RPMIRROR_E_BUSY,
-		[PACKET_NOT_INSYNC] = RPMIRROR_E_NOTINSYNC,
-		[PACKET_SPLIT] = RPMIRROR_E_SPLIT,
-		[PACKET_COPY_FAILED] = RPMIRROR_E_MEDIUM,
-		[PACKET_REGISTER] = RPMIRROR_E_QUORUM,
-		[PACKET_IO] = RPMIRROR_E_PROVIDER,
-		[PACKET_COPIES] = RPMIRROR_E_COPIES,
-		[PACKET_TIMEOUT] = RPMIRROR_E_AGAIN,
-	};
-
-	if (status == PACKET_OK)
-		return 0;
-	return errmsg_fail(codes[status] ? codes[status] : RPMIRROR_E_UNKNOWN, "set %s: %s", m->set,
-			   *text ? text : packet_status_2str(status));
-}
-
-static int map_ask(struct rpmirror *m, unsigned flags)
-{
-	struct packet *p = &m->packet_out;
-	int timeout = flags & RPMIRROR_MAP_WAIT ? -1 : SET_ANSWER_MS;
-	uint64_t since_ms = clock_boot_ms();
-
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_MAP;
-	p->map.flags = (flags & RPMIRROR_MAP_WAIT ? PACKET_MAP_WAIT : 0) |
-		       (flags & RPMIRROR_MAP_READONLY ? PACKET_MAP_READONLY : 0);
-	strcpy(p->map.set, m->set);
-	if (!daemon_send(&m->daemon, p))
-		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord has closed its socket");
-	switch (daemon_wait(&m->daemon, timeout)) {
-	case DAEMON_GOT_PACKET:
-		break;
-	case DAEMON_GOT_NONE:
-		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord does not answer within %d s",
-				   SET_ANSWER_MS / 1000);
-	default:
-		m->daemon.is_absent = true;
-		m->daemon.is_closed = clock_boot_ms() - since_ms < MAP_AGAIN_MS;
-		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord has closed its socket, or is of "
-						      "another version");
-	}
-	if (m->daemon.packet->type != PACKET_MAPPED)
-		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord breaks the protocol");
-	return map_status(m, m->daemon.packet->mapped.status, m->daemon.packet->mapped.text);
-}
-
-static int map_take_answer(struct rpmirror *m, bool readonly)
-{
-	const struct packet_mapped *mapped = &m->daemon.packet->mapped;
-	int fd = m->daemon.files[0], rc;
-
-	if (fd < 0 || (!readonly && m->daemon.files[1] < 0) || !mapped->size ||
-	    mapped->slot >= MIRROR_MEMBERS_MAX)
-		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord breaks the protocol");
-	m->self = mapped->slot;
-	m->uuid = mapped->uuid;
-	m->size = mapped->size;
-	m->has_secret = mapped->has_secret;
-	memcpy(m->key, mapped->key, sizeof(m->key));
-	m->daemon.files[0] = -1;
-	if (readonly)
-		return copy_open_readonly(&m->copy, fd, m->size);
-	rc = copy_open(&m->copy, fd, m->size);
-	fd = m->daemon.files[1];
-	m->daemon.files[1] = -1;
-	if (!rc)
-		rc = hot_open(&m->hot, fd);
-	if (!rc)
-		absent_open(m);
-	return rc;
 }
 
 /* ---- the device ---- */
@@ -164,8 +70,6 @@ static void map_set_places(struct rpmirror *m)
 					    .key = key};
 }
 
-/* ---- making and releasing ---- */
-
 static struct rpmirror *map_new(const char *set)
 {
 	struct rpmirror *m = calloc(1, sizeof(*m));
@@ -185,44 +89,6 @@ static struct rpmirror *map_new(const char *set)
 	pthread_cond_init(&m->cond, &attr);
 	pthread_condattr_destroy(&attr);
 	return m;
-}
-
-static void map_stop_thread(struct rpmirror *m)
-{
-	if (!m->has_thread)
-		return;
-	pthread_mutex_lock(&m->lock);
-	m->stopping = true;
-	set_wake(m);
-	pthread_mutex_unlock(&m->lock);
-	pthread_join(m->thread, NULL);
-	m->has_thread = false;
-}
-
-static void map_delete(struct rpmirror *m)
-{
-	map_stop_thread(m);
-	repair_close(m);
-	restore_close(m);
-	direct_delete(m);
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		ask_drop(m, slot);
-	if (m->app)
-		munmap(m->app, m->size);
-	staging_fini(&m->staging);
-	rpma_cq_delete(&m->cq);
-	rpma_peer_delete(&m->peer);
-	copy_close(&m->copy);
-	hot_close(&m->hot);
-	ranges_union_clear(&m->records);
-	daemon_close(&m->daemon);
-	events_fini(&m->events);
-	if (m->wake_fd >= 0)
-		close(m->wake_fd);
-	pthread_cond_destroy(&m->cond);
-	pthread_mutex_destroy(&m->turn);
-	pthread_mutex_destroy(&m->lock);
-	free(m);
 }
 
 /* ---- becoming primary ---- */
@@ -407,22 +273,6 @@ static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror 
 	return 0;
 }
 
-/* With WAIT, for a daemon that is restarted, or not started yet. */
-static bool map_await_daemon(const char *set, const struct map_failure *failure, unsigned *closed)
-{
-	const struct timespec pause = {.tv_nsec = (long)(MAP_AGAIN_MS * NSEC_PER_MS)};
-
-	if (!failure->is_absent)
-		return false;
-	if (!*closed)
-		LOG_NOTICE("mirror set '%s': waits for rpmirrord: %s", set, rpmirror_errormsg());
-	*closed = failure->is_closed ? *closed + 1 : 1;
-	if (*closed > MAP_CLOSED)
-		return false;
-	nanosleep(&pause, NULL);
-	return true;
-}
-
 static bool map_again(const char *set, int rc, unsigned flags, const struct map_failure *failure,
 		      unsigned *closed, unsigned tries)
 {
@@ -454,59 +304,4 @@ int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **
 	*len_ptr = m->size;
 	*m_ptr = m;
 	return 0;
-}
-
-/* ---- the end ---- */
-
-/* The register has as long as a flush that waits for it, once the flushes have ended. */
-static bool map_is_late(const struct rpmirror *m)
-{
-	uint64_t limit = m->primary.rec.config.blocked_ms;
-
-	return m->quiesced && limit != UINT32_MAX && clock_boot_ms() - m->quiesced_ms >= limit;
-}
-
-static int map_demote(struct rpmirror *m)
-{
-	int rc = 0;
-
-	pthread_mutex_lock(&m->lock);
-	primary_demote(&m->primary);
-	act_all(m);
-	set_wake(m);
-	while (!m->ended && !map_is_late(m))
-		wait_step(m, CLOCK_NEVER);
-	if (m->ended < 0)
-		rc = errmsg_fail(m->ended, "%s", m->ended_why);
-	else if (!m->ended)
-		rc = errmsg_fail(RPMIRROR_E_QUORUM,
-				 "set %s: the register does not answer, so that the end of this "
-				 "primary is not recorded there: the next one has to wait for the "
-				 "end of its lease, and makes the copies equal",
-				 m->set);
-	pthread_mutex_unlock(&m->lock);
-	return rc;
-}
-
-int rpmirror_unmap(struct rpmirror **m_ptr)
-{
-	struct rpmirror *m;
-	int rc = 0, released = 0;
-
-	if (!m_ptr)
-		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_unmap: the argument is NULL");
-	m = *m_ptr;
-	if (!m)
-		return 0;
-	if (!set_is_usable(m))
-		return errmsg_fail(RPMIRROR_E_INVAL, "a parent process mapped the set");
-	*m_ptr = NULL;
-	if (m->has_thread) {
-		rc = map_demote(m);
-		direct_close(m);
-		map_stop_thread(m);
-		released = release_wait(m, !rc && m->clean);
-	}
-	map_delete(m);
-	return rc ? rc : released;
 }

@@ -215,7 +215,7 @@ int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 /* agent.c */
 void *agent_main(void *m);
 
-/* map.c: 0, or the error (with the text) that a status of the daemon is. */
+/* map_daemon.c: 0, or the error (with the text) that a status of the daemon is. */
 int map_status(const struct rpmirror *m, unsigned status, const char *text);
 
 /* release.c: the daemon takes the copy back as soon as the epoch has ended, though the application

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpmirror_unmap(): the end of the role, and of the object. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mirror/errmsg.h"
+#include "mirror/map.h"
+#include "mirror/repair.h"
+#include "mirror/restore.h"
+
+void map_stop_thread(struct rpmirror *m)
+{
+	if (!m->has_thread)
+		return;
+	pthread_mutex_lock(&m->lock);
+	m->stopping = true;
+	set_wake(m);
+	pthread_mutex_unlock(&m->lock);
+	pthread_join(m->thread, NULL);
+	m->has_thread = false;
+}
+
+void map_delete(struct rpmirror *m)
+{
+	map_stop_thread(m);
+	repair_close(m);
+	restore_close(m);
+	direct_delete(m);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		ask_drop(m, slot);
+	if (m->app)
+		munmap(m->app, m->size);
+	staging_fini(&m->staging);
+	rpma_cq_delete(&m->cq);
+	rpma_peer_delete(&m->peer);
+	copy_close(&m->copy);
+	hot_close(&m->hot);
+	ranges_union_clear(&m->records);
+	daemon_close(&m->daemon);
+	events_fini(&m->events);
+	if (m->wake_fd >= 0)
+		close(m->wake_fd);
+	pthread_cond_destroy(&m->cond);
+	pthread_mutex_destroy(&m->turn);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* The register has as long as a flush that waits for it, once the flushes have ended. */
+static bool map_is_late(const struct rpmirror *m)
+{
+	uint64_t limit = m->primary.rec.config.blocked_ms;
+
+	return m->quiesced && limit != UINT32_MAX && clock_boot_ms() - m->quiesced_ms >= limit;
+}
+
+static int map_demote(struct rpmirror *m)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	primary_demote(&m->primary);
+	act_all(m);
+	set_wake(m);
+	while (!m->ended && !map_is_late(m))
+		wait_step(m, CLOCK_NEVER);
+	if (m->ended < 0)
+		rc = errmsg_fail(m->ended, "%s", m->ended_why);
+	else if (!m->ended)
+		rc = errmsg_fail(RPMIRROR_E_QUORUM,
+				 "set %s: the register does not answer, so that the end of this "
+				 "primary is not recorded there: the next one has to wait for the "
+				 "end of its lease, and makes the copies equal",
+				 m->set);
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+int rpmirror_unmap(struct rpmirror **m_ptr)
+{
+	struct rpmirror *m;
+	int rc = 0, released = 0;
+
+	if (!m_ptr)
+		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_unmap: the argument is NULL");
+	m = *m_ptr;
+	if (!m)
+		return 0;
+	if (!set_is_usable(m))
+		return errmsg_fail(RPMIRROR_E_INVAL, "a parent process mapped the set");
+	*m_ptr = NULL;
+	if (m->has_thread) {
+		rc = map_demote(m);
+		direct_close(m);
+		map_stop_thread(m);
+		released = release_wait(m, !rc && m->clean);
+	}
+	map_delete(m);
+	return rc ? rc : released;
+}
