@@ -7,8 +7,6 @@
  * its direction, and the responder follows with its own. Until then either end may stop, and the
  * connection stays on TCP as if nothing had been.
  */
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
@@ -19,6 +17,7 @@
 #define MEET_NS (2 * NSEC_PER_SEC)
 
 static void conn_rings_go_on(struct conn *c, enum meet_next next, struct stream_update *u);
+static void conn_rings_failed(struct conn *c, enum shm_state why, struct stream_update *u);
 
 static bool conn_is_initiator(const struct conn *c)
 {
@@ -80,6 +79,8 @@ void conn_rings_consider(struct conn *c, struct stream_update *u)
 	c->may_meet = false;
 	if (conn_rings_new(c))
 		conn_rings_go_on(c, meet_begin(c->meet), u);
+	else
+		conn_rings_failed(c, SHM_WHY_MEMORY, u);
 	stream_perform(c->stream, u);
 }
 
@@ -97,24 +98,17 @@ static void conn_rings_forget_hangups(struct conn *c)
 
 /* The link is the connection's; it is switched later. A thread that polls the link below looks at
  * nothing else, so it has to begin anew. */
-static bool conn_rings_use(struct conn *c)
+static void conn_rings_use(struct conn *c)
 {
 	struct shm_memory memory;
 	struct link *link;
 	int fd;
 
 	conn_rings_forget_hangups(c);
-	meet_take(c->meet, &memory, &fd);
-	link = link_shm_new(c->link, &c->source, conn_is_initiator(c), &memory, fd);
-	if (!link) {
-		engine_remove_more(&c->source, fd);
-		close(fd);
-		shm_memory_free(&memory);
-		return false;
-	}
+	link = meet_take(c->meet, &memory, &fd);
+	link_shm_init(link, c->link, &c->source, conn_is_initiator(c), &memory, fd);
 	conn_own_move(c);
 	c->link = link;
-	return true;
 }
 
 static void conn_rings_failed(struct conn *c, enum shm_state why, struct stream_update *u)
@@ -128,10 +122,7 @@ static void conn_rings_failed(struct conn *c, enum shm_state why, struct stream_
 
 static void conn_rings_ready(struct conn *c, struct stream_update *u)
 {
-	if (!conn_rings_use(c)) {
-		conn_rings_failed(c, SHM_WHY_MEMORY, u);
-		return;
-	}
+	conn_rings_use(c);
 	conn_rings_stop(c);
 	if (conn_is_initiator(c))
 		stream_link_post(c->stream, EXT_LINK_SWITCH, NULL, u);
@@ -214,6 +205,15 @@ static void conn_rings_undo(struct conn *c, struct stream_update *u)
 	stream_look(c->stream, u);
 }
 
+/* The peer could not even begin. */
+static void conn_rings_refused(struct conn *c, struct stream_update *u)
+{
+	stream_link_note(c->stream, SHM_WHY_PEER);
+	c->has_met = true;
+	c->may_meet = false;
+	stream_look(c->stream, u);
+}
+
 /*
  * A peer's step without a meeting: the first one, or one that crossed our STOP. There is one
  * meeting a connection: a peer that could begin one as often as it likes would let this process
@@ -227,12 +227,15 @@ static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 
 	if (undo)
 		conn_rings_undo(c, u);
-	else if (msg->step == EXT_LINK_MEET && conn_is_initiator(c) && !c->has_met &&
-		 !link_is_shm(c->link) && conn_rings_fit(c) && stream_offers_rings(c->stream) &&
-		 conn_rings_new(c))
+	else if (msg->step == EXT_LINK_STOP && !c->has_met)
+		conn_rings_refused(c, u);
+	else if (msg->step != EXT_LINK_MEET || !conn_is_initiator(c) || c->has_met ||
+		 link_is_shm(c->link) || !conn_rings_fit(c) || !stream_offers_rings(c->stream))
+		stream_look(c->stream, u);
+	else if (conn_rings_new(c))
 		conn_rings_go_on(c, meet_on_step(c->meet, msg->step, msg->token), u);
 	else
-		stream_look(c->stream, u);
+		conn_rings_failed(c, SHM_WHY_MEMORY, u);
 }
 
 /* The link is closed. */

@@ -13,14 +13,27 @@ static const struct link_ops link_shm;
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-struct link *link_shm_new(struct link *below, struct eng_source *src, bool initiator,
-			  const struct shm_memory *memory, int fd)
+struct link *link_shm_alloc(void)
 {
 	struct link_shm *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->link.ops = &link_shm;
+	return &s->link;
+}
+
+void link_shm_free(struct link *l)
+{
+	if (l)
+		free(link_shm_of(l));
+}
+
+void link_shm_init(struct link *l, struct link *below, struct eng_source *src, bool initiator,
+		   const struct shm_memory *memory, int fd)
+{
+	struct link_shm *s = link_shm_of(l);
+
 	s->below = below;
 	s->src = src;
 	s->trace = link_tcp_trace_of(below);
@@ -29,7 +42,6 @@ struct link *link_shm_new(struct link *below, struct eng_source *src, bool initi
 	s->memory = *memory;
 	shm_memory_ring(memory, initiator ? 0 : 1, &s->tx);
 	shm_memory_ring(memory, initiator ? 1 : 0, &s->rx);
-	return &s->link;
 }
 
 bool link_is_shm(const struct link *l)

@@ -11,16 +11,18 @@
 #include "softrnic/io/link.h"
 #include "softrnic/io/link_shm_memory.h"
 
-/* The memory and the socket, which the source watches, are the link's, and so is `below`. NULL: no
- * memory for it; then they are still the caller's. */
-struct link *link_shm_new(struct link *below, struct eng_source *src, bool initiator,
-			  const struct shm_memory *memory, int fd);
+/* Before the peer gets memory, as it may use it at once. NULL: there is none for the link. */
+struct link *link_shm_alloc(void);
+void link_shm_free(struct link *l); /* that was not initialised; accepts NULL */
+/* The memory and the socket, which the source watches, are the link's, and so is `below`. */
+void link_shm_init(struct link *l, struct link *below, struct eng_source *src, bool initiator,
+		   const struct shm_memory *memory, int fd);
 bool link_is_shm(const struct link *l);
 /* Bytes go, or come, through the rings from now on. The other link has none in that direction. */
 void link_shm_switch_tx(struct link *l);
 void link_shm_switch_rx(struct link *l);
 bool link_shm_receives(const struct link *l); /* it is switched */
-/* Undo link_shm_new(), while nothing is switched: the link below. */
+/* Undo link_shm_init(), while nothing is switched: the link below. */
 struct link *link_shm_undo(struct link *l);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/rand.h"
+#include "softrnic/io/link_shm.h"
 #include "softrnic/io/link_shm_callers.h"
 #include "softrnic/io/link_shm_socket.h"
 
@@ -35,6 +36,7 @@ struct meet {
 	enum ext_link_step step; /* to be sent, with the token */
 	const uint8_t *token;
 	struct shm_memory memory;
+	struct link *link; /* for the memory; NULL: it was taken */
 	enum shm_state why;
 };
 
@@ -46,6 +48,11 @@ struct meet *meet_new(bool initiator, struct eng_source *src, uint64_t deadline)
 
 	if (!m)
 		return NULL;
+	m->link = link_shm_alloc();
+	if (!m->link) {
+		free(m);
+		return NULL;
+	}
 	m->initiator = initiator;
 	m->src = src;
 	m->deadline = deadline;
@@ -68,6 +75,7 @@ void meet_delete(struct meet *m)
 	shm_callers_fini(&m->callers);
 	meet_close(m);
 	shm_memory_free(&m->memory);
+	link_shm_free(m->link);
 	free(m);
 }
 
@@ -79,6 +87,7 @@ void meet_forked(struct meet *m)
 		close(m->fd);
 	shm_callers_forked(&m->callers);
 	shm_memory_forked(&m->memory);
+	link_shm_free(m->link);
 	free(m);
 }
 
@@ -114,12 +123,16 @@ bool meet_is_over_at(const struct meet *m, uint64_t now)
 	return now >= m->deadline;
 }
 
-void meet_take(struct meet *m, struct shm_memory *memory, int *fd)
+struct link *meet_take(struct meet *m, struct shm_memory *memory, int *fd)
 {
+	struct link *l = m->link;
+
 	*memory = m->memory;
 	*fd = m->fd;
 	m->memory.base = NULL;
 	m->fd = -1;
+	m->link = NULL;
+	return l;
 }
 
 /* --- the responder -------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ struct meet; /* of one connection, whose lock guards it */
 enum meet_next {
 	MEET_WAIT,   /* for a step of the peer's, or for its socket */
 	MEET_SAY,    /* send meet_said() to the peer */
-	MEET_DONE,   /* the memory is shared: link_shm_new() */
+	MEET_DONE,   /* the memory is shared: link_shm_init() */
 	MEET_FAILED, /* meet_why() says why */
 };
 
@@ -45,8 +45,8 @@ enum ext_link_step meet_said(const struct meet *m, uint8_t token[EXT_LINK_TOKEN]
 enum shm_state meet_why(const struct meet *m);
 bool meet_is_over_at(const struct meet *m, uint64_t now); /* its time is up */
 
-/* What it has come to, of MEET_DONE: the memory, and a socket that is watched by the source, are
- * the caller's. */
-void meet_take(struct meet *m, struct shm_memory *memory, int *fd);
+/* What it has come to, of MEET_DONE: the memory, a socket that is watched by the source, and the
+ * returned link, which is not initialised, are the caller's. */
+struct link *meet_take(struct meet *m, struct shm_memory *memory, int *fd);
 
 #endif

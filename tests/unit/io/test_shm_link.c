@@ -57,11 +57,11 @@ static struct ring writers; /* what the writer writes, as a test that is to chan
 
 static struct link *end_new(unsigned i, const struct shm_memory *memory, int fd)
 {
-	struct link *l;
+	struct link *l = link_shm_alloc();
 
-	assert_int_equal(engine_add_more(&source, fd), 0);
-	l = link_shm_new(&below[i], &source, i == 0, memory, fd);
 	assert_non_null(l);
+	assert_int_equal(engine_add_more(&source, fd), 0);
+	link_shm_init(l, &below[i], &source, i == 0, memory, fd);
 	link_shm_switch_tx(l);
 	link_shm_switch_rx(l);
 	return l;

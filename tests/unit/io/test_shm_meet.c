@@ -16,6 +16,7 @@
 
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm.h"
 #include "softrnic/io/link_shm_callers.h"
 #include "softrnic/io/link_shm_meet.h"
 #include "softrnic/io/link_shm_socket.h"
@@ -112,8 +113,8 @@ static void both_ends_have_the_same_memory(void **state)
 	meet_until_proof(&m);
 	assert_int_equal(pass(m.i, EXT_LINK_PROOF, m.r), MEET_DONE);
 	assert_int_equal(meet_look(m.i), MEET_DONE);
-	meet_take(m.i, &mi, &fi);
-	meet_take(m.r, &mr, &fr);
+	link_shm_free(meet_take(m.i, &mi, &fi));
+	link_shm_free(meet_take(m.r, &mr, &fr));
 	assert_ptr_not_equal(mi.base, mr.base);
 	shm_memory_ring(&mi, 0, &w);
 	shm_memory_ring(&mr, 0, &r);
