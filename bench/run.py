@@ -10,10 +10,11 @@ import shutil
 import signal
 import sys
 
-from runner import case, goal_run, goals, machine, mirror_goals, peer_goals, place, plot, points, readme, rounds, sweep, table
+from runner import case, goal_run, goals, machine, mirror_goals, peer_goals, place, plot, points, readme, rounds, scale, \
+    sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SUITES = ("goals", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "conns")
+SUITES = ("goals", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "conns", "scale")
 # Of goals there are as many that their spread says something; what is only drawn needs fewer.
 ROUNDS = {"quick": {"goals": 5, "rpmem": 5, "mirror": 5, "peers": 5}, "full": {}}
 ROUNDS_ELSE = {"quick": 2, "full": 5}
@@ -22,6 +23,7 @@ FULL_MINUTES = 60
 QUICK_MS = {"goals": 100, "rpmem": 100, "mirror": 100, "peers": 60}
 GOALS = {"goals": goals.all_goals, "rpmem": goals.replica_goals}
 QUICK_MS_ELSE = 40
+SCALE_MS = {"quick": 1000, "full": 3000}
 
 
 def say(text):
@@ -86,6 +88,8 @@ def measure(suite, opts, program):
     count = opts.rounds or ROUNDS[opts.kind].get(suite, ROUNDS_ELSE[opts.kind])
     ms = opts.ms or (FULL_MS if opts.kind == "full" else QUICK_MS.get(suite, QUICK_MS_ELSE))
     places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
+    if suite == "scale":
+        return scale.measure(opts.kind, opts.programs, places["loopback"], count, opts.ms or SCALE_MS[opts.kind])
     if suite in GOALS:
         return goal_run.measure(GOALS[suite](), goal_run.Plan(program, places, opts.dir), count, ms)
     if suite == "mirror":

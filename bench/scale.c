@@ -215,6 +215,9 @@ int main(int argc, char **argv)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
+	/* Of many connections some would get rings and others not. */
+	if (setenv("SOFTRNIC_SHM", "0", 0))
+		scale_die("setenv");
 	scale_target_start(&target);
 	scale_side_open(&side, USAGE);
 	if (!strcmp(what, "idle"))

@@ -8,7 +8,12 @@ import time
 from . import case as cases
 
 NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us", "ops_s", "bytes_s", "calm_p99_us",
-           "instructions")
+           "instructions",
+           # of scale.py
+           "per_s", "initiator_us", "target_us", "allocated", "anonymous", "socket_buffers", "cpu_percent_per_1000",
+           "waits_per_s", "alone_ns", "beside_ns", "after_ns", "alone_p99_ns", "beside_p99_ns", "after_p99_ns")
+# The first one that a line has is the one whose rounds are recorded, too.
+MAIN = ("p50_us", "mean_us", "ops_s", "per_s", "cpu_percent_per_1000", "beside_ns")
 # Of these the last round's.
 LAST = ("dist", "count", "durability", "writebacks", "local_writebacks", "note")
 
@@ -45,7 +50,7 @@ class Step:
             values = [line[name] for line in self.lines if name in line]
             if values:
                 row[name] = round(statistics.median(values), 3)
-        main = "p50_us" if "p50_us" in row else "mean_us" if "mean_us" in row else "ops_s"
+        main = next((name for name in MAIN if name in row), None)
         row["rounds"] = [line.get(main) for line in self.lines]
         row.update({name: self.lines[-1][name] for name in LAST if name in self.lines[-1]})
         return row

@@ -35,6 +35,18 @@ fi
 case $2 in who=ours) n=90;; *) n=100;; esac
 echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":30,\\"instructions\\":$n}"
 """
+# scale: both ends of idle connections, and the rest by one of them.
+SCALE = """#!/bin/sh
+echo "$*" >>"$FAKE_LOG"
+case $1 in
+idle)
+	echo '{"what":"idle","end":"initiator","allocated":8192,"cpu_percent_per_1000":0.05}'
+	echo '{"what":"idle","end":"target","allocated":9216,"cpu_percent_per_1000":0.2}' ;;
+connect) echo "{\\"what\\":\\"connect\\",\\"per_s\\":${3}000}" ;;
+rate) echo "{\\"what\\":\\"rate\\",\\"per_s\\":$((100000 - 30 * $2))}" ;;
+latency) echo '{"what":"latency","alone_ns":90,"beside_ns":105,"after_ns":110}' ;;
+esac
+"""
 
 
 class Runner(unittest.TestCase):
@@ -214,6 +226,25 @@ class Runner(unittest.TestCase):
             reads = [row for row in json.load(record)["rows"] if row["line"] == "read, TCP"]
         self.assertEqual({row["ratio"] for row in reads}, {3})
         self.assertIn("work=pingpong", reads[0]["ratio_to"])
+
+    def test_many_connections_are_a_suite_of_their_own(self):
+        self.write("scale", SCALE)
+        out, _ = self.run_all("scale", "--rounds", "2", "--ms", "1")
+        with open(os.path.join(out, "scale.json"), encoding="utf-8") as record:
+            recorded = json.load(record)
+        found = {row["work"]: (row["measured"], row["met"]) for row in recorded["goals"]}
+        self.assertEqual(found["idle connection, memory allocated"], (9, True))
+        self.assertEqual(found["idle connections, CPU"], (0.2, False))
+        self.assertEqual(found["connects + disconnects, one after the other"], (1000, False))
+        self.assertEqual(found["write 64 B + flush, 1 active"], (1, True))
+        self.assertEqual(found["write 64 B + flush, 1024 active"], (0.693, False))
+        self.assertEqual(found["write 64 B + flush beside 1000 idle"], (1.05, True))
+        self.assertIn("revision", recorded["machine"])
+        rates = [row for row in recorded["rows"] if row["case"]["work"] == "rate"]
+        self.assertEqual({len(row["rounds"]) for row in rates}, {2})
+        with open(self.log, encoding="ascii") as log:
+            lines = log.read().split("\n")
+        self.assertEqual((lines.count("rate 1 1 64 4"), lines.count("rate 16 1 64 1"), lines.count("connect 1 4")), (2, 2, 2))
 
     def test_every_plot_is_drawn(self):
         if not shutil.which("gnuplot"):
