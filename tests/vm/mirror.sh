@@ -198,6 +198,16 @@ mirror_sums() {
 	mirror_check_here
 }
 
+# What was looked for and found, by combination of medium and mapping.
+mirror_say_acknowledged() {
+	local set
+	for set in "${mirror_sets[@]}"; do
+		say "  $set: $(od -An -v -t u8 -w16 "$mirror_dir/$set.journal" | awk '
+			{ copies[$2]++ }
+			END { printf "%d flushes acknowledged by both copies, %d by one", copies[3], copies[1] + copies[2] }')"
+	done
+}
+
 mirror_expect() { # SET kept|lost
 	grep -qx "$1 $2" "$vm_out/mirror.log" || die "$1 was not $2: $(cat "$vm_out/mirror.log")"
 }

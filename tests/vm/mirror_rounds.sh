@@ -44,6 +44,26 @@ mirror_round_primary() {
 	mirror_return
 }
 
+# Nobody follows it: it becomes the primary again, with what it has, and loses its power again.
+mirror_round_again() {
+	local i
+	mirror_note_journals
+	mirror_do write
+	mirror_wait_entries 3
+	for i in 1 2 3; do
+		mirror_cut primary
+		mirror_check_here
+		mirror_boot yes none
+		mirror_expect_kept
+		say "  the guest's copies: $(grep acknowledged "$vm_out/mirror.log" | tr '\n' ';')"
+		mirror_do write
+		mirror_wait_entries 3
+	done
+	mirror_wait_healthy
+	mirror_do stop
+	mirror_sums
+}
+
 # Its power is cut again while its copies are made equal.
 mirror_round_twice() {
 	mirror_note_journals
@@ -213,7 +233,7 @@ mirror_round_broken() { # daemon|writers
 mirror_round_broken_daemon() { mirror_round_broken daemon; }
 mirror_round_broken_writers() { mirror_round_broken writers; }
 
-mirror_kinds=(replica primary stale_guest stale_here stopped paused twice)
+mirror_kinds=(replica primary stale_guest stale_here stopped paused twice again)
 
 # vm_mirror ROUNDS [SEED [KINDS]]: with kinds of rounds, separated by commas; else all of them in turn, and at the end both
 # without write-back.
@@ -239,5 +259,6 @@ vm_mirror() {
 	fi
 	vm_kill
 	mirror_end
+	mirror_say_acknowledged
 	say "power cuts of the replica's guest: ${mirror_cuts[replica]:-0}, of the primary's: ${mirror_cuts[primary]:-0}; under each of: ${mirror_sets[*]}"
 }

@@ -42,7 +42,7 @@ vm_word() {
 	edges) vm_edges ;;
 	interop-short) vm_interop "$pairs_short" ;;
 	powercut) vm_cut "${RPMA_VM_CUTS:-15}" "${RPMA_VM_SEED:-}" ;;
-	mirror) vm_mirror "${RPMA_VM_CUTS:-7}" "${RPMA_VM_SEED:-}" "${RPMA_VM_ARGS:-}" ;;
+	mirror) vm_mirror "${RPMA_VM_CUTS:-8}" "${RPMA_VM_SEED:-}" "${RPMA_VM_ARGS:-}" ;;
 	drbd) vm_with_drbd vm_drbd "${RPMA_VM_SEED:-}" ;;
 	powercut-short) vm_cut 2 "${RPMA_VM_SEED:-}" ;;
 	*) die "unknown scenario '$1' (there are: hello interop interop-short clients interposer edges persistence powercut powercut-short mirror drbd network stopped device device-6.12)" ;;
