@@ -64,6 +64,7 @@ vm_kill() {
 # No process of the test is left in any case. A recorder ends with its connection.
 vm_end() {
 	vm_kill
+	both_end
 	mirror_end
 	drbd_end
 	[ -z "${stop_client:-}" ] || kill "$stop_client" 2>/dev/null || :

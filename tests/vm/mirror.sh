@@ -22,7 +22,9 @@ mirror_start() {
 mirror_end() {
 	local pid
 	for pid in $(jobs -p); do
-		[[ " ${mirror_pids[*]} " != *" $pid "* ]] || kill -KILL "$pid" 2>/dev/null || :
+		[[ " ${mirror_pids[*]} " == *" $pid "* ]] || continue
+		kill -KILL "$pid" 2>/dev/null || :
+		wait "$pid" 2>/dev/null || :
 	done
 	mirror_pids=()
 }
@@ -96,14 +98,27 @@ mirror_setup() {
 	mirror_start_daemon
 }
 
-# mirror_boot CHECK BROKEN: CHECK yes: what was acknowledged is looked for first.
-mirror_boot() {
+# mirror_boot_begin MEMBER CHECK BROKEN: CHECK yes: what was acknowledged is looked for first.
+mirror_boot_begin() {
 	rm -f "$mirror_dir"/{ready,reply.*,output.*,guest.sums}
 	: >"$mirror_dir/orders"
 	mirror_orders=0
-	vm_net_is_open=yes vm_boot mirror "$mirror_register_port,$1,$2"
+	vm_net_is_open=yes vm_boot mirror "$1,$mirror_register_port,$2,$3"
+}
+
+# mirror_boot_wait BROKEN
+mirror_boot_wait() {
 	vm_wait_line "$mirror_dir/ready" ready 400 || die "the guest does not get ready: $(cat "$vm_out/mirror.log")"
-	[ "$2" != daemon ] || grep -q "without write-back" "$mirror_dir/guest.daemon.log" || die "its daemon writes back"
+	case $1 in daemon | both)
+		grep -q "without write-back" "$mirror_dir/guest.daemon.log" || die "its daemon writes back"
+		;;
+	esac
+}
+
+# mirror_boot CHECK BROKEN
+mirror_boot() {
+	mirror_boot_begin g "$1" "$2"
+	mirror_boot_wait "$2"
 }
 
 # mirror_do WORD: in the guest; it must succeed.

@@ -235,30 +235,56 @@ mirror_round_broken_writers() { mirror_round_broken writers; }
 
 mirror_kinds=(replica primary stale_guest stale_here stopped paused twice again)
 
-# vm_mirror ROUNDS [SEED [KINDS]]: with kinds of rounds, separated by commas; else all of them in turn, and at the end both
-# without write-back.
-vm_mirror() {
-	local round who kinds=("${mirror_kinds[@]}") seed=${2:-$(($(date +%s) % 30000))}
-	[ ! "${3:-}" ] || IFS=, read -ra kinds <<<"$3"
-	RANDOM=$seed
-	say "power cuts under mirrored files, seed $seed"
+# mirror_rounds COUNT KIND...: in turn
+mirror_rounds() {
+	local round who count=$1 kinds=("${@:2}")
 	mirror_setup
 	mirror_boot no none
 	mirror_write_here # the guest's copies are made equal for the first time
 	mirror_wait_healthy
 	mirror_stop_writers
 	mirror_sums
-	for ((round = 0; round < $1; round++)); do
+	for ((round = 0; round < count; round++)); do
 		who=${kinds[round % ${#kinds[@]}]}
 		say "round $((round + 1)): $who"
 		"mirror_round_$who"
 	done
-	if [ ! "${3:-}" ]; then
-		mirror_round_broken_daemon
-		mirror_round_broken_writers
-	fi
+}
+
+mirror_end_rounds() {
 	vm_kill
 	mirror_end
 	mirror_say_acknowledged
 	say "power cuts of the replica's guest: ${mirror_cuts[replica]:-0}, of the primary's: ${mirror_cuts[primary]:-0}; under each of: ${mirror_sets[*]}"
+}
+
+# mirror_chosen ROUNDS KIND...
+mirror_chosen() {
+	local kind kinds=() with_both=
+	for kind in "${@:2}"; do
+		if [ "$kind" = both ]; then with_both=yes; else kinds+=("$kind"); fi
+	done
+	if [ ${#kinds[@]} != 0 ]; then
+		mirror_rounds "$1" "${kinds[@]}"
+		mirror_end_rounds
+	fi
+	[ ! "$with_both" ] || vm_mirror_both
+}
+
+# vm_mirror ROUNDS [SEED [KINDS]]: with kinds of rounds, separated by commas, or `both`, all power cuts of both copies; else
+# everything: all kinds in turn, both without write-back, and `both`.
+vm_mirror() {
+	local kinds=() seed=${2:-$(($(date +%s) % 30000))}
+	RANDOM=$seed
+	say "power cuts under mirrored files, seed $seed"
+	if [ "${3:-}" ]; then
+		IFS=, read -ra kinds <<<"$3"
+		mirror_chosen "$1" "${kinds[@]}"
+		return
+	fi
+	mirror_rounds "$1" "${mirror_kinds[@]}"
+	mirror_round_broken_daemon
+	mirror_round_broken_writers
+	mirror_end_rounds
+	vm_mirror_both
 }

@@ -15,7 +15,7 @@ die() {
 	printf 'vm: %s\n' "$*" >&2
 	exit 1
 }
-for part in build kernel kernel_new initramfs boot interop edges cut stop report mirror mirror_rounds drbd drbd_rounds; do
+for part in build kernel kernel_new initramfs boot interop edges cut stop report mirror mirror_rounds mirror_both drbd drbd_rounds; do
 	# shellcheck source=/dev/null
 	. "$vm_dir/$part.sh"
 done

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=REGISTER_PORT,CHECK,BROKEN: the sets of tests/vm/mirror.sh, of which member g is here. CHECK: whether to look
-# for what was acknowledged before the power cut. BROKEN: who does not write back (none, daemon, or writers).
+# VM_ARGS=MEMBER,REGISTER_PORT,CHECK,BROKEN: the sets of tests/vm/mirror.sh, of which member g, or h, is here. CHECK:
+# whether to look for what was acknowledged before the power cut. BROKEN: who does not write back (none, daemon, writers,
+# or both).
 # Then it does what $VM_OUT/mirror/orders says, a word a line; reply.N has the status of line N, and output.N what it says.
 . "$VM_TREE/tests/vm/guest/lib.sh"
-IFS=, read -r register_port check broken <<<"$VM_ARGS"
+IFS=, read -r member register_port check broken <<<"$VM_ARGS"
 programs=$VM_BUILD/tests/vm/mirror
 register=etcd://10.0.2.2:$register_port
 shared=$VM_OUT/mirror
@@ -16,10 +17,11 @@ declare -A writers=()
 medium() { case $1 in dax*) echo pmem ;; *) echo disk ;; esac }
 mapping() { case $1 in *-direct) echo direct ;; *) echo isolated ;; esac }
 file() { echo "/$(medium "$1")/$1"; }
+slot() { [ "$member" = g ] && echo 0 || echo 1; }
 
 # look SET
 look() {
-	"$programs/mirror_check" "$(file "$1")" "$shared/$1.journal" 0 "$(mapping "$1")"
+	"$programs/mirror_check" "$(file "$1")" "$shared/$1.journal" "$(slot)" "$(mapping "$1")"
 	local result=$?
 	# 2: there was nothing to check, which a missing write-back does not explain.
 	[ $result -lt 2 ] || fail "the copy of $1 cannot be checked"
@@ -30,9 +32,21 @@ look() {
 run() {
 	local who=$1 log=$2
 	shift 2
-	[ "$broken" != "$who" ] || export LD_PRELOAD=$programs/libmirror_no_write_back.so
+	[ "$broken" != "$who" ] && [ "$broken" != both ] || export LD_PRELOAD=$programs/libmirror_no_write_back.so
 	"$@" >"$shared/guest.$log.log" 2>&1 &
 	unset LD_PRELOAD
+}
+
+# make_copy SET: of a new set, or of one that another host has made
+make_copy() {
+	local how=(--join "$member") address
+	if [ -e "$shared/new_set" ]; then
+		how=(--here "$member" --size 16M --lease 12 --replica-timeout 20)
+		while IFS='=' read -r name address; do
+			how+=(--member "$name=$address:$(file "$1")")
+		done <"$shared/new_set"
+	fi
+	"$VM_BUILD/tools/rpmirror/rpmirror" init "$1" "${how[@]}" --register "$register" --timeout 60
 }
 
 start_daemon() {
@@ -40,7 +54,7 @@ start_daemon() {
 	{
 		printf '%s\n' 'listen = 10.0.2.15:7000' "socket = $RPMIRROR_SOCKET" 'peer-timeout = 20000' 'register-timeout = 10000'
 		for set in "${sets[@]}"; do
-			printf '%s\n' "[set $set]" 'member = g' "data = $(file "$set")" "register = $register" 'auto = yes'
+			printf '%s\n' "[set $set]" "member = $member" "data = $(file "$set")" "register = $register" 'auto = yes'
 		done
 	} >/run/rpmirrord.conf
 	run daemon daemon "$VM_BUILD/src/mirrord/rpmirrord" --config /run/rpmirrord.conf
@@ -78,12 +92,20 @@ expect_end() {
 promote_in_vain() {
 	local set status result=0
 	for set in "${sets[@]}"; do
-		"$VM_BUILD/tools/rpmirror/rpmirror" promote "$set" g --timeout 100
+		"$VM_BUILD/tools/rpmirror/rpmirror" promote "$set" "$member" --timeout 100
 		status=$?
-		echo "promote $set g: $status"
+		echo "promote $set $member: $status"
 		[ $status = 5 ] || result=1
 	done
 	return $result
+}
+
+wait_healthy() {
+	local set
+	for set in "${sets[@]}"; do
+		"$VM_BUILD/tools/rpmirror/rpmirror" wait "$set" --until health=healthy --timeout 90 ||
+			fail "$("$VM_BUILD/tools/rpmirror/rpmirror" explain "$set" 2>&1)"
+	done
 }
 
 obey() {
@@ -101,6 +123,7 @@ obey() {
 	continue) kill -CONT "${writers[@]}" ;;
 	fenced) expect_end 3 ;;
 	promote) promote_in_vain ;;
+	healthy) (wait_healthy) ;;
 	sum)
 		for set in "${sets[@]}"; do
 			(cd "/$(medium "$set")" && sha256sum "$set")
@@ -120,8 +143,7 @@ if [ "$check" = yes ]; then
 fi
 user_net_up
 for set in "${sets[@]}"; do
-	[ -e "$(file "$set")" ] || "$VM_BUILD/tools/rpmirror/rpmirror" init "$set" --join g --register "$register" --timeout 60 ||
-		fail "the copy of $set cannot be made"
+	[ -e "$(file "$set")" ] || make_copy "$set" || fail "the copy of $set cannot be made"
 done
 start_daemon
 echo ready >"$shared/ready"
