@@ -9,8 +9,6 @@
 #include "base/clock.h"
 #include "system/lib/proc.h"
 
-#define CASES_AT_ONCE_MAX 8
-
 /* One that runs; pid 0: none. */
 struct cases_slot {
 	pid_t pid;
@@ -57,7 +55,7 @@ static void cases_print(int output)
 }
 
 /* Whichever ends first. True: it has failed. */
-static bool cases_end_one(struct cases_slot *slots, unsigned at_once)
+static bool cases_end_one(struct cases_slot *slots, unsigned at_once, bool only_failures)
 {
 	int status;
 	pid_t pid = wait(&status);
@@ -65,9 +63,14 @@ static bool cases_end_one(struct cases_slot *slots, unsigned at_once)
 	for (unsigned i = 0; i < at_once; i++) {
 		if (slots[i].pid != pid)
 			continue;
-		cases_print(slots[i].output);
-		printf("%s took %llu ms\n", slots[i].name,
-		       (unsigned long long)((clock_now_ns() - slots[i].begin_ns) / NSEC_PER_MS));
+		if (status || !only_failures)
+			cases_print(slots[i].output);
+		if (WIFSIGNALED(status))
+			printf("%s is ended by signal %d\n", slots[i].name, WTERMSIG(status));
+		if (status || !only_failures)
+			printf("%s took %llu ms\n", slots[i].name,
+			       (unsigned long long)((clock_now_ns() - slots[i].begin_ns) /
+						    NSEC_PER_MS));
 		close(slots[i].output);
 		slots[i].pid = 0;
 		return status != 0;
@@ -83,7 +86,8 @@ static struct cases_slot *cases_free_slot(struct cases_slot *slots, unsigned at_
 	return NULL;
 }
 
-int cases_run_all(const struct CMUnitTest *cases, size_t count, unsigned at_once)
+static int cases_run_some(const struct CMUnitTest *cases, size_t count, unsigned at_once,
+			  bool only_failures, void (*on_end)(size_t ended))
 {
 	struct cases_slot slots[CASES_AT_ONCE_MAX] = {0}, *slot;
 	size_t begun = 0, ended = 0;
@@ -95,9 +99,22 @@ int cases_run_all(const struct CMUnitTest *cases, size_t count, unsigned at_once
 		if (slot) {
 			cases_begin(slot, &cases[begun++]);
 		} else {
-			failed += cases_end_one(slots, at_once);
+			failed += cases_end_one(slots, at_once, only_failures);
 			ended++;
+			if (on_end)
+				on_end(ended);
 		}
 	}
 	return failed;
+}
+
+int cases_run_all(const struct CMUnitTest *cases, size_t count, unsigned at_once)
+{
+	return cases_run_some(cases, count, at_once, false, NULL);
+}
+
+int cases_run_many(const struct CMUnitTest *cases, size_t count, unsigned at_once,
+		   void (*on_end)(size_t ended))
+{
+	return cases_run_some(cases, count, at_once, true, on_end);
 }

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "history_file.h"
-#include "mirror/core/meta.h"
 #include "system/lib/check.h"
 
 #define CLIENTS_WAIT_MS 30000
@@ -25,7 +24,7 @@ void client_start(struct clients *all, struct client *c, unsigned host, const ch
 {
 	char command[900], socket[400], history[300];
 	const char *argv[] = {"/bin/sh", "-c", command, NULL};
-	const char *more[5] = {socket};
+	const char *more[8] = {socket};
 	unsigned number = ++all->count, n = 1;
 
 	bool is_direct = number / 2 % 2; /* both kinds of mapping */
@@ -47,28 +46,44 @@ void client_start(struct clients *all, struct client *c, unsigned host, const ch
 		fail_msg("cannot start " SYSTEM_MIRROR_REGISTERS);
 	c->host = host;
 	c->number = number;
+	c->serves = false;
 }
 
 bool client_serves(struct client *c, int timeout_ms)
 {
-	const char *line = c->proc.pid ? proc_line(&c->proc, timeout_ms) : NULL;
+	const char *line = c->proc.pid && !c->serves ? proc_line(&c->proc, timeout_ms) : NULL;
 
-	return line && !strcmp(line, "serving");
+	c->serves |= line && !strcmp(line, "serving");
+	return c->proc.pid && c->serves;
 }
 
-static bool client_is_busy(const char *path)
+/* Up to `most` lines of that kind. */
+static unsigned client_count(const char *path, char kind, unsigned most)
 {
-	bool reads = false, writes = false;
 	FILE *file = fopen(path, "re");
+	unsigned count = 0;
 	char line[160];
 
-	while (file && !(reads && writes) && fgets(line, sizeof(line), file)) {
-		reads |= line[0] == 'R';
-		writes |= line[0] == 'W';
-	}
+	while (file && count < most && fgets(line, sizeof(line), file))
+		count += line[0] == kind;
 	if (file)
 		fclose(file);
-	return reads && writes;
+	return count;
+}
+
+bool client_has_written(const struct clients *all, const struct client *c, unsigned writes,
+			int timeout_ms)
+{
+	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
+	char path[300];
+
+	client_name_history(all, c->number, path, sizeof(path));
+	while (client_count(path, 'W', writes) < writes) {
+		if (clock_now_ns() > end)
+			return false;
+		usleep(5000);
+	}
+	return true;
 }
 
 void client_wait_busy(const struct clients *all, const struct client *c)
@@ -77,7 +92,7 @@ void client_wait_busy(const struct clients *all, const struct client *c)
 	char path[300];
 
 	client_name_history(all, c->number, path, sizeof(path));
-	while (!client_is_busy(path)) {
+	while (!client_count(path, 'R', 1) || !client_count(path, 'W', 1)) {
 		if (clock_now_ns() > end)
 			fail_msg("nothing is read or written, see %s", path);
 		usleep(10000);
@@ -116,41 +131,43 @@ void hosts_wait_insync(const struct hosts *h, mirror_mask insync)
 	}
 }
 
-/* By its metadata, which its daemon may write meanwhile; 0: they cannot be read just now. */
-static uint64_t clients_copy_size(const struct hosts *h, unsigned i)
+/* Its daemon may write meanwhile. */
+bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super)
 {
 	int fd = open(h->hosts[i].meta, O_RDONLY | O_CLOEXEC);
 	struct meta_store store = {0};
 	struct error err = {0};
 	struct meta meta;
 	struct stat st;
-	uint64_t size = 0;
+	bool is_read;
 
 	assert_int_equal(fstat(fd, &st), 0);
 	store.len = (uint64_t)st.st_size;
 	store.base = mmap(NULL, store.len, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	assert_ptr_not_equal(store.base, MAP_FAILED);
-	if (!meta_load(&meta, &store, &err)) {
-		size = meta.super.size;
+	is_read = !meta_load(&meta, &store, &err);
+	if (is_read) {
+		*super = meta.super;
 		meta_fini(&meta);
 	}
 	munmap(store.base, store.len);
-	return size;
+	return is_read;
 }
 
 /* Nobody uses the copies: then they have the set's size. Returns it. */
 static uint64_t clients_wait_grown(const struct hosts *h)
 {
 	static struct register_entry now;
-	uint64_t end = clock_now_ns() + CLIENTS_WAIT_MS * NSEC_PER_MS, size;
+	uint64_t end = clock_now_ns() + CLIENTS_WAIT_MS * NSEC_PER_MS;
+	struct meta_super super = {0};
 
 	hosts_read(h, &now);
 	for (unsigned i = 0; i < h->opts.count; i++)
-		while ((size = clients_copy_size(h, i)) != now.record.config.size) {
+		while (!host_read_super(h, i, &super) || super.size != now.record.config.size) {
 			if (clock_now_ns() > end)
 				fail_msg("copy %c has %llu bytes instead of %llu for %u s",
-					 'a' + (char)i, (unsigned long long)size,
+					 'a' + (char)i, (unsigned long long)super.size,
 					 (unsigned long long)now.record.config.size,
 					 CLIENTS_WAIT_MS / 1000);
 			usleep(5000);
@@ -183,11 +200,10 @@ static void clients_compare(const struct hosts *h)
 	munmap((void *)(uintptr_t)first, size);
 }
 
-size_t clients_judge(struct clients *all)
+void clients_judge(struct clients *all, struct clients_counts *counts)
 {
 	struct history_log log = {0};
 	struct history_verdict found;
-	size_t acknowledged;
 	char path[300];
 
 	clients_compare(all->hosts);
@@ -206,7 +222,9 @@ size_t clients_judge(struct clients *all)
 			 (unsigned long long)found.a.value, (unsigned long long)found.b.value,
 			 all->hosts->folder);
 	assert_true(log.acknowledged && log.reads);
-	acknowledged = log.acknowledged;
+	counts->acknowledged += log.acknowledged;
+	counts->unsure += log.unsure;
+	counts->reads += log.reads;
+	counts->epochs += log.epoch_count;
 	history_log_free(&log);
-	return acknowledged;
 }

@@ -8,6 +8,7 @@
 #define SYSTEM_MIRROR_CLIENTS_H
 
 #include "hosts.h"
+#include "mirror/core/meta.h"
 
 #define CLIENTS_SIZE  (16ull << 20) /* of the file that they need */
 #define CLIENTS_SLOTS 4             /* hot extents, fewer than they use: some turn cold */
@@ -15,6 +16,7 @@
 struct client {
 	struct proc proc; /* pid 0: it is gone */
 	unsigned host, number;
+	bool serves; /* it has said so */
 };
 
 struct clients {
@@ -24,10 +26,19 @@ struct clients {
 	unsigned pause_us; /* of each thread between two operations */
 };
 
+/* What histories had, added up. */
+struct clients_counts {
+	size_t acknowledged, unsure, reads; /* reads: confirmed ones */
+	size_t epochs;                      /* in which somebody served */
+};
+
 /* It waits until it may be the primary. envs as for proc_start(). */
 void client_start(struct clients *all, struct client *c, unsigned host, const char *const envs[]);
 /* False: it does not serve within that time, or has ended. */
 bool client_serves(struct client *c, int timeout_ms);
+/* So many writes of it were acknowledged. False: not within that time. */
+bool client_has_written(const struct clients *all, const struct client *c, unsigned writes,
+			int timeout_ms);
 /* It has read and written. */
 void client_wait_busy(const struct clients *all, const struct client *c);
 /* In good order. False: it has lost its role before. */
@@ -37,8 +48,9 @@ int client_status(struct client *c);
 
 /* A record of the register that has this in-sync set, or the test fails. */
 void hosts_wait_insync(const struct hosts *h, mirror_mask insync);
-/* Nobody writes now: the history is linearizable, and the copies are equal. Returns how many writes
- * were acknowledged. */
-size_t clients_judge(struct clients *all);
+/* As the metadata of a host's copy say. False: they cannot be read just now. */
+bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super);
+/* Nobody writes now: the history is linearizable, and the copies are equal. */
+void clients_judge(struct clients *all, struct clients_counts *counts);
 
 #endif

@@ -39,7 +39,7 @@ static const struct {
 static struct target targets[3 * ARRAY_LEN(points)];
 static unsigned target_count, times = 1;
 static struct life life;
-static size_t acknowledged;
+static struct clients_counts counts;
 
 static const char *who_2str(unsigned who)
 {
@@ -191,7 +191,7 @@ static void live(void)
 	life_begin(&life);
 	for (unsigned round = 0; round < ROUNDS && (t = next_target()); round++)
 		kill_at(t);
-	acknowledged += life_end(&life);
+	life_end(&life, &counts);
 }
 
 static void report(void)
@@ -203,7 +203,8 @@ static void report(void)
 		       who_2str(targets[i].who), targets[i].hits, targets[i].tries);
 		kills += targets[i].hits;
 	}
-	printf("%u kills, %zu writes were acknowledged, none is missing\n", kills, acknowledged);
+	printf("%u kills, %zu writes were acknowledged, none is missing; %zu reads were confirmed\n",
+	       kills, counts.acknowledged, counts.reads);
 }
 
 static void who_dies_anywhere_loses_nothing(void **state)

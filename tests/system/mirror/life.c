@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "system/lib/check.h"
@@ -49,14 +50,11 @@ static void life_end_whole(struct life *l)
 	}
 }
 
-size_t life_end(struct life *l)
+void life_end(struct life *l, struct clients_counts *counts)
 {
-	size_t acknowledged;
-
 	life_end_whole(l);
-	acknowledged = clients_judge(&l->all);
+	clients_judge(&l->all, counts);
 	hosts_stop(&l->hosts);
-	return acknowledged;
 }
 
 void life_abort(struct life *l)
@@ -91,6 +89,48 @@ bool life_restart(struct life *l, unsigned host, const char *const envs[])
 	if (!envs)
 		host_start(&l->hosts, host, NULL);
 	return !envs || host_try_start(&l->hosts, host, envs);
+}
+
+static void life_run_tool(const struct life *l, const char *const argv[])
+{
+	struct proc tool;
+	int status;
+
+	if (proc_start(&tool, argv, NULL))
+		fail_msg("cannot start " SYSTEM_RPMIRROR);
+	status = proc_wait(&tool, SERVE_MS);
+	if (status)
+		fail_msg("%s %s %s ends with status %d", argv[0], argv[1], argv[2], status);
+}
+
+bool life_replace_failed(struct life *l, unsigned host)
+{
+	const char name[] = {(char)('a' + (char)host), '\0'};
+	struct host *h = &l->hosts.hosts[host];
+	const char *const replace[] = {SYSTEM_RPMIRROR,
+				       "member",
+				       "replace",
+				       HOSTS_SET,
+				       name,
+				       "--socket",
+				       l->hosts.hosts[l->primary.host].socket,
+				       NULL};
+	const char *const join[] = {
+		SYSTEM_RPMIRROR,       "init", HOSTS_SET, "--join", name, "--register",
+		l->hosts.register_uri, NULL};
+	struct meta_super super = {0};
+
+	life_restart(l, host, NULL);
+	if (!host_read_super(&l->hosts, host, &super) || !(super.flags & META_FAILED))
+		return false;
+	assert_int_not_equal(l->primary.host, host);
+	host_kill(&l->hosts, host);
+	assert_int_equal(unlink(h->data), 0);
+	assert_int_equal(unlink(h->meta), 0);
+	life_run_tool(l, replace);
+	life_run_tool(l, join);
+	host_start(&l->hosts, host, NULL);
+	return true;
 }
 
 unsigned life_some_host(struct life *l, unsigned other_than)

@@ -26,8 +26,7 @@ struct life {
 };
 
 void life_begin(struct life *l);
-/* Returns how many writes were acknowledged. */
-size_t life_end(struct life *l);
+void life_end(struct life *l, struct clients_counts *counts);
 /* After a failure: no process is left. */
 void life_abort(struct life *l);
 
@@ -35,6 +34,9 @@ void life_abort(struct life *l);
 bool life_is_daemon_dead(struct life *l, unsigned host, int timeout_ms);
 /* Ended, and started again. False: it has died before it listened. */
 bool life_restart(struct life *l, unsigned host, const char *const envs[]);
+/* An operator gives the member of a host whose copy has failed a new one; another host has the
+ * primary. False: it has not failed, or says so no more when its daemon was started again. */
+bool life_replace_failed(struct life *l, unsigned host);
 /* Of the in-sync set, by chance. */
 unsigned life_some_host(struct life *l, unsigned other_than);
 /* The primary dies, and another process follows it on that host. */

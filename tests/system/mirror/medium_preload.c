@@ -7,6 +7,7 @@
  *                                  fsync(2) of the data file) fails with that errno
  *   MEDIUM_ARM=FILE                they count from when FILE is there; it is removed with the first
  *                                  that fails
+ *   MEDIUM_LOG=FILE                a byte is appended for each that fails
  *   MEDIUM_PART=PAGES              a write-back of the data file that fails has written so many
  * pages of those that were changed; the kernel has dropped the others, so they read as before
  *   MEDIUM_UNREADABLE=OFFSET:LEN   pread(2) of a part of that range of the data file fails with
@@ -95,6 +96,15 @@ static const struct medium_mapping *medium_of_addr(const void *addr)
 	return &none;
 }
 
+static void medium_append(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, "", 1) != 1)
+		abort();
+	close(fd);
+}
+
 /* ---- what was lost ---- */
 
 static off_t medium_lost(void)
@@ -117,11 +127,7 @@ static void medium_lost_begin(int fd)
 
 static void medium_lose(void)
 {
-	int fd = open(medium_lost_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-	if (fd < 0 || write(fd, "", 1) != 1)
-		abort();
-	close(fd);
+	medium_append(medium_lost_path);
 }
 
 /* ---- what is on the medium ---- */
@@ -203,6 +209,8 @@ static int medium_fault(enum medium_file file)
 	has_failed = true;
 	if (file == MEDIUM_DATA)
 		medium_lose();
+	if (getenv("MEDIUM_LOG"))
+		medium_append(getenv("MEDIUM_LOG"));
 	if (getenv("MEDIUM_KILL"))
 		raise(SIGKILL);
 	return (int)error;
