@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * histories_main.c -- `mirror_histories RUNS [SEED [AT_ONCE [TROUBLE...]]]`: short lives of sets
+ * histories_main.c -- `mirror_histories [RUNS [SEED [AT_ONCE [TROUBLE...]]]]`: short lives of sets
  * with three hosts, in which processes are killed, end, and stop for a while, some at once,
  * write-backs fail, and the time of day jumps; all of that, or the troubles whose names match
  * ('*medium*'). The history of each must be linearizable, and its copies equal.
@@ -43,7 +43,7 @@ static struct sums {
 
 static struct life life;
 static unsigned replaced; /* of its copies */
-static unsigned runs = 1;
+static unsigned runs = 4;
 static unsigned kinds[KINDS_MAX], kind_count; /* that are made */
 static char medium_log[64];                   /* of the step */
 
@@ -409,7 +409,7 @@ static void choose_kinds(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-	unsigned at_once = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
+	unsigned at_once = argc > 3 ? (unsigned)atoi(argv[3]) : 2;
 
 	if (argc > 1)
 		runs = (unsigned)atoi(argv[1]);
