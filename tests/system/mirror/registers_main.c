@@ -190,8 +190,9 @@ int main(int argc, char **argv)
 		err(1, "%s", argv[2]);
 	if (getenv("MIRROR_DIRECT"))
 		flags |= RPMIRROR_MAP_DIRECT;
-	if (rpmirror_map(argv[1], NULL, flags, &mirror, &addr, &size))
-		errx(1, "map: %s", rpmirror_errormsg());
+	rc = rpmirror_map(argv[1], NULL, flags, &mirror, &addr, &size);
+	if (rc)
+		errx(rc == RPMIRROR_E_FENCED ? 3 : 1, "map: %s", rpmirror_errormsg());
 	words = addr;
 	if (registers > REGISTERS_MAX || (registers * stride + 72) * 8 > size)
 		errx(2, "%u registers are too many for %zu bytes", registers, size);
