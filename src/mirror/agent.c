@@ -92,7 +92,7 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 				 __ATOMIC_RELEASE);
 		break;
 	case PACKET_CHANGED:
-		primary_on_record(&m->primary, &p->record.record, p->record.revision);
+		primary_on_changed(&m->primary, &p->record.record, p->record.revision);
 		break;
 	case PACKET_FENCED:
 		primary_on_refused(&m->primary, m->self, PRIMARY_REFUSED_EPOCH, p->fenced.known);

@@ -382,6 +382,7 @@ static void daemon_on_control(struct world *w, struct host *h, struct msg *m)
 		member_retire(&h->member, m->epoch, MEMBER_SERVING, &v);
 		break;
 	default:
+		h->shown_at = w->now;
 		member_on_view(&h->member, &m->view, &v);
 		break;
 	}

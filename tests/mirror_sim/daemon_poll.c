@@ -82,6 +82,10 @@ static void daemon_polled(struct world *w, struct event *e)
 
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
+	/* Older than what was heard meanwhile, perhaps: it would look like a register restored. */
+	if (r->at < h->shown_at)
+		return;
+	h->shown_at = w->now;
 	if (w->mode == SIM_SEEN_INSYNC_IGNORED)
 		h->meta.promise.seen.view.insync = UINT8_MAX;
 	member_on_record(&h->member, rec, r->revision, &v);
@@ -97,7 +101,7 @@ static void daemon_polled(struct world *w, struct event *e)
 	}
 	if (h->lib && !h->lib->ended) {
 		primary_tick(&h->lib->p, host_ms(w, h));
-		primary_on_record(&h->lib->p, rec, r->revision);
+		primary_on_changed(&h->lib->p, rec, r->revision);
 		lib_run(w, h->lib);
 	} else if (!h->lib && !h->doomed) {
 		daemon_try_promote(w, h, r, rec);

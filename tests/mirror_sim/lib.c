@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lib.c -- the library's part: carries out the actions of core/primary.h, and reports what
  * happened. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +216,8 @@ static void lib_on_end(struct world *w, struct lib *lib, const struct primary_ac
 
 	sim_trace(w, "%u: %s %s", lib->host, primary_action_2str(a->type), a->why ? a->why : "");
 	w->count.fenced += a->type == PRIMARY_DO_FENCED;
+	if (a->type == PRIMARY_DO_FAILED && a->error == -ENOTUNIQ && !w->restored && !w->forced)
+		oracle_fail(w, "host %u: %s, but it was never restored", lib->host, a->why);
 	w->count.demotes += clean;
 	lib->app_runs = false;
 	lib->ended = true;

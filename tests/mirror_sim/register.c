@@ -37,7 +37,8 @@ struct register_seen register_look(const struct world *w)
 {
 	const struct sim_register *r = &w->reg;
 
-	return (struct register_seen){.version = r->version,
+	return (struct register_seen){.at = w->now,
+				      .version = r->version,
 				      .revision = r->revision,
 				      .alive_set = r->alive_set,
 				      .alive_epoch = r->alive_epoch,

@@ -129,6 +129,7 @@ struct sim_register {
 
 /* What a read of the register saw. */
 struct register_seen {
+	uint64_t at;                /* when */
 	uint64_t version, revision; /* of the record */
 	bool alive_set;
 	struct mirror_epoch alive_epoch;
@@ -206,6 +207,7 @@ struct host {
 	uint32_t id;
 	bool powered;
 	uint32_t daemon_uid; /* 0: it does not run */
+	uint64_t shown_at;   /* when the copy's rules saw a record or view last */
 	int64_t clock_offset;
 	double clock_rate;
 	struct disk disk;

@@ -58,10 +58,10 @@ mirror_mask primary_lost(const struct primary *p)
 	mirror_mask lost = 0;
 
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
-		/* Who has promised a higher epoch, or says that the set is split, is not swapped
-		 * out: a register that was restored would permit it. */
+		/* Who has promised a higher epoch, has seen a newer view, or says that the set is
+		 * split, is not swapped out: a register that was restored would permit it. */
 		if (p->members[i].lost && primary_in_s(p, i) && !p->members[i].promised.number &&
-		    !p->members[i].splits)
+		    !p->members[i].ahead.epoch.number && !p->members[i].splits)
 			lost |= MIRROR_BIT(i);
 	return lost;
 }

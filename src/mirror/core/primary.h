@@ -145,6 +145,8 @@ struct primary_member {
 	uint64_t insync_ms;           /* since when it is of S */
 	struct mirror_epoch promised; /* a higher one than ours, as it refused */
 	uint64_t refused_reads;       /* `reads` after which the register must show that epoch */
+	struct mirror_view ahead;     /* newer than ours, as it has seen; no epoch: none */
+	uint64_t ahead_reads;         /* likewise, for that view */
 	unsigned splits;              /* refusals of that kind in succession */
 	unsigned breaks;              /* recovering: times it was lost while it was made equal */
 	uint32_t pending;             /* actions to be returned, bits by type */
@@ -163,8 +165,9 @@ struct primary {
 	uint64_t revision;
 
 	struct mirror_record offer; /* the swap under way */
+	uint64_t offer_against;     /* nonce of the record that it is compared with */
 	bool swapping;
-	uint64_t reads;      /* records that came otherwise than by a swap */
+	uint64_t reads;      /* answers to READ */
 	mirror_mask unknown; /* S of all swaps without an answer */
 	uint64_t unknown_nonces[PRIMARY_UNKNOWN_MAX];
 	unsigned unknown_count; /* ever; modulo the ring's size its index */
@@ -198,8 +201,10 @@ bool primary_next(struct primary *p, struct primary_action *action);
 /* `now`, `revision`: as enum primary_swap says; ignored with UNKNOWN and FAILED. */
 void primary_on_swap(struct primary *p, enum primary_swap result, const struct mirror_record *now,
 		     uint64_t revision);
-/* The register was read, for READ or because it has changed. May come late. */
+/* The register was read, for READ. May come late. */
 void primary_on_record(struct primary *p, const struct mirror_record *rec, uint64_t revision);
+/* Or because it has changed: nobody knows when that read began. */
+void primary_on_changed(struct primary *p, const struct mirror_record *rec, uint64_t revision);
 
 /* Events about a member that is not asked for what they answer are ignored. */
 void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_report *report);

@@ -86,6 +86,8 @@ void primary_member_back_off(struct primary *p, unsigned slot);
 void primary_member_hold_off(struct primary *p, unsigned slot);
 /* Slots of the configuration appear, change and vanish. Returns those that begin anew. */
 mirror_mask primary_members_configure(struct primary *p);
+/* In its present form it is of no use; the operator can change that. */
+void primary_member_useless(struct primary *p, unsigned slot, const char *trouble);
 /* Those that have to be reached, and whose time is up. */
 void primary_members_tick(struct primary *p);
 /* The ranges of all are known. */

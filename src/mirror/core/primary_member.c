@@ -178,8 +178,7 @@ void primary_members_equalise(struct primary *p)
 	}
 }
 
-/* In its present form it is of no use; the operator can change that. */
-static void primary_member_useless(struct primary *p, unsigned slot, const char *trouble)
+void primary_member_useless(struct primary *p, unsigned slot, const char *trouble)
 {
 	struct primary_member *m = &p->members[slot];
 
@@ -191,6 +190,24 @@ static void primary_member_useless(struct primary *p, unsigned slot, const char 
 		m->lost = true;
 	m->backoff_ms = PRIMARY_RETRY_MAX_MS;
 	primary_member_back_off(p, slot);
+}
+
+/*
+ * It has seen a view that is newer than ours. Either a swap of ours without an answer has landed,
+ * an operator or a newer primary has made one, and we have not heard of it yet; or the register has
+ * forgotten that view. Reads that begin now tell (primary_judge_ahead).
+ */
+static void primary_member_is_ahead(struct primary *p, unsigned slot,
+				    const struct mirror_view *seen)
+{
+	struct primary_member *m = &p->members[slot];
+
+	m->ahead = *seen;
+	m->ahead_reads = p->reads + 2; /* one may be under way */
+	primary_read(p);
+	m->lost = false;
+	primary_member_away(p, slot, PRIMARY_RETRY_MS);
+	m->trouble = "it has seen what was not read of the register yet";
 }
 
 static bool primary_copy_is_usable(enum mirror_copy copy)
@@ -206,7 +223,7 @@ static void primary_on_promised_self(struct primary *p, const struct primary_rep
 		      (p->force && report->copy == MIRROR_COPY_SYNCING);
 
 	if (!p->force && view_compare(&p->rec, &report->seen) >= VIEW_NEWER) {
-		primary_fail(p, -ENOTUNIQ, "the register is older than what this host has seen");
+		primary_member_is_ahead(p, p->slot, &report->seen);
 	} else if (!usable) {
 		primary_fail(p, -EIO, "the own copy cannot be used: %s",
 			     mirror_copy_2str(report->copy));
@@ -227,8 +244,7 @@ static void primary_on_promised_insync(struct primary *p, unsigned slot,
 	struct primary_member *m = &p->members[slot];
 
 	if (view_compare(&p->rec, &report->seen) >= VIEW_NEWER) {
-		primary_fail(p, -ENOTUNIQ, "the register is older than what '%s' has seen",
-			     primary_name(p, slot));
+		primary_member_is_ahead(p, slot, &report->seen);
 		return;
 	}
 	if (!primary_copy_is_usable(report->copy)) {
@@ -257,7 +273,7 @@ static void primary_on_promised_outside(struct primary *p, unsigned slot,
 	struct primary_member *m = &p->members[slot];
 
 	if (!p->rec.view.forced && view_compare(&p->rec, &report->seen) >= VIEW_NEWER) {
-		primary_member_useless(p, slot, "split: it has seen what the register has not");
+		primary_member_is_ahead(p, slot, &report->seen);
 	} else if (report->copy == MIRROR_COPY_FAILED) {
 		primary_member_useless(p, slot, mirror_copy_2str(report->copy));
 	} else if (report->tail_unknown) {
@@ -294,6 +310,7 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 	if (slot == p->suspect)
 		p->suspect = MIRROR_NOBODY;
 	m->promised = (struct mirror_epoch){0, 0};
+	m->ahead = (struct mirror_view){0};
 	m->splits = 0;
 	m->backoff_ms = m->held_ms = 0;
 	primary_pend_member(p, slot, PRIMARY_DO_VIEW);

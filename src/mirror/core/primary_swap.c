@@ -51,6 +51,7 @@ bool primary_offer(struct primary *p)
 	if (primary_is_serving(p) && !p->unknown && !primary_lost(p) && !primary_joined(p))
 		return false;
 	p->offer = p->rec;
+	p->offer_against = p->rec.nonce;
 	if (!primary_offer_change(p, &p->offer, p->random(p->arg)))
 		return false;
 	p->swapping = true;
@@ -174,9 +175,12 @@ static void primary_learn_promoting(struct primary *p, const struct mirror_recor
 }
 
 /* The register had this record when the swap under way was refused: it is neither what the swap
- * compared with nor something newer, so it was restored from a backup. */
+ * compared with nor something newer, so it was restored from a backup. If it was read since, what
+ * was read may be why it was refused; then the next swap tells. */
 static bool primary_is_restored(const struct primary *p, const struct mirror_record *rec)
 {
+	if (p->offer_against != p->rec.nonce)
+		return false;
 	if (rec->view.epoch.number != p->offer.view.epoch.number)
 		return rec->view.epoch.number < p->offer.view.epoch.number;
 	return rec->view.seq < p->offer.view.seq;
@@ -268,13 +272,45 @@ static void primary_judge_promises(struct primary *p)
 	}
 }
 
+/* A member has seen a newer view than ours. It is ours meanwhile, or reads that began later do not
+ * show it. */
+static void primary_judge_ahead(struct primary *p)
+{
+	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
+		struct primary_member *m = &p->members[i];
+
+		if (!m->ahead.epoch.number || primary_is_over(p))
+			continue;
+		if (view_compare(&p->rec, &m->ahead) < VIEW_NEWER) {
+			m->ahead = (struct mirror_view){0};
+			if (m->state == PRIMARY_MEMBER_AWAY)
+				m->retry_ms = p->now;
+		} else if (p->reads < m->ahead_reads) {
+			primary_read(p);
+		} else if (i == p->slot || primary_in_s(p, i)) {
+			primary_fail(p, -ENOTUNIQ, "the register is older than what %s has seen",
+				     i == p->slot ? "this host" : primary_name(p, i));
+		} else {
+			m->ahead = (struct mirror_view){0};
+			primary_member_useless(p, i,
+					       "split: it has seen what the register has not");
+		}
+	}
+}
+
 void primary_on_record(struct primary *p, const struct mirror_record *rec, uint64_t revision)
+{
+	p->reads++;
+	primary_on_changed(p, rec, revision);
+}
+
+void primary_on_changed(struct primary *p, const struct mirror_record *rec, uint64_t revision)
 {
 	if (primary_is_over(p))
 		return;
-	p->reads++;
 	primary_learn(p, rec, revision, false);
 	primary_judge_promises(p);
+	primary_judge_ahead(p);
 	/* It was not carried out yet; another swap of ours makes sure that it never will be. */
 	if (p->unknown)
 		p->swap_retry_ms = p->now;

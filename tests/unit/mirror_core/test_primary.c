@@ -606,10 +606,125 @@ static void a_register_older_than_a_member_is_split(void **state)
 	swap_done();
 	promised(0);
 	skip_all();
+	primary_on_ranges(&p, 0);
 	report.seen = seen;
 	primary_on_promised(&p, 1, &report);
+	assert_next(PRIMARY_DO_DROP, 1);
+	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	primary_tick(&p, 1000000); /* it is not swapped out meanwhile, which would hide it */
+	assert_next(PRIMARY_DO_PROMISE, 1);
+	assert_nothing();
+	for (unsigned i = 0; i < 4; i++)
+		primary_on_changed(&p, &reg, revision); /* may have been read before */
+	primary_on_record(&p, &reg, revision);          /* likewise */
+	assert_int_equal(p.state, PRIMARY_RECOVERING);
+	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	primary_on_record(&p, &reg, revision);
 	assert_int_equal(p.state, PRIMARY_FAILED);
 	assert_int_equal(p.error, -ENOTUNIQ);
+}
+
+/* A swap without an answer has landed, and a member has read that before its primary. */
+static void what_a_member_has_read_earlier_is_no_split(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_STALE};
+
+	(void)state;
+	serve(3, 1);
+	primary_on_lost(&p, 2);
+	do
+		assert_true(primary_next(&p, &last));
+	while (last.type != PRIMARY_DO_SWAP);
+	reg = *last.record;
+	report.seen = reg.view;
+	primary_on_swap(&p, PRIMARY_SWAP_UNKNOWN, NULL, 0);
+	skip_all();
+	primary_tick(&p, p.now + 1000);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+	primary_on_promised(&p, 2, &report);
+	assert_int_equal(p.state, PRIMARY_SERVING);
+	skip_all();
+	primary_on_record(&p, &reg, ++revision);
+	assert_int_equal(p.state, PRIMARY_SERVING);
+	assert_int_equal(p.rec.view.insync, 3);
+	assert_int_equal(p.members[2].ahead.epoch.number, 0);
+}
+
+/* The same of a member that is not of S, as its expansion has landed: it is asked again at once. */
+static void a_member_that_has_joined_unnoticed_is_used(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	join();
+	reg = *last.record;
+	report.seen = reg.view;
+	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0); /* as it seemed */
+	primary_on_lost(&p, 2);
+	skip_all();
+	primary_tick(&p, p.now + 30000);
+	assert_next(PRIMARY_DO_PROMISE, 2);
+	primary_on_promised(&p, 2, &report);
+	assert_int_equal(p.state, PRIMARY_SERVING);
+	skip_all();
+	primary_on_record(&p, &reg, ++revision);
+	assert_int_equal(p.state, PRIMARY_SERVING);
+	assert_int_equal(p.rec.view.insync, 7);
+}
+
+/* A member has seen the next primary, and this one not yet. */
+static void who_is_overtaken_in_its_recovery_is_fenced(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	begin(3, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	assert_int_equal(view_promote(&reg, 2, 5, NULL), 0);
+	report.seen = reg.view;
+	primary_on_promised(&p, 1, &report);
+	assert_int_equal(p.state, PRIMARY_RECOVERING);
+	skip_all();
+	primary_on_record(&p, &reg, ++revision);
+	assert_int_equal(p.state, PRIMARY_FENCED);
+}
+
+/* Its own daemon is ahead of it. */
+static void who_is_overtaken_before_its_own_promise_is_fenced(void **state)
+{
+	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
+
+	(void)state;
+	begin(3, 1, 0);
+	swap_done();
+	assert_next(PRIMARY_DO_PROMISE, 0);
+	assert_int_equal(view_promote(&reg, 2, 5, NULL), 0);
+	report.seen = reg.view;
+	primary_on_promised(&p, 0, &report);
+	assert_int_equal(p.state, PRIMARY_RECOVERING);
+	skip_all();
+	primary_on_record(&p, &reg, ++revision);
+	assert_int_equal(p.state, PRIMARY_FENCED);
+}
+
+/* The refusal comes after what has caused it. */
+static void a_swap_that_a_configuration_has_overtaken_is_made_again(void **state)
+{
+	(void)state;
+	serve(3, 1);
+	primary_on_lost(&p, 1);
+	do
+		assert_true(primary_next(&p, &last));
+	while (last.type != PRIMARY_DO_SWAP);
+	assert_int_equal(view_set_config(&reg, &reg.config, 5, NULL), 0);
+	primary_on_changed(&p, &reg, ++revision);
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, revision);
+	assert_int_equal(p.state, PRIMARY_SERVING);
+	swap_done();
+	assert_int_equal(reg.view.insync, 5);
+	assert_int_equal(p.rec.config.number, reg.config.number);
 }
 
 static void a_promise_that_the_register_lacks_is_split(void **state)
@@ -1126,6 +1241,11 @@ int main(void)
 		cmocka_unit_test(an_overtaken_candidate_never_serves),
 		cmocka_unit_test(a_register_older_than_its_primary_is_split),
 		cmocka_unit_test(a_register_older_than_a_member_is_split),
+		cmocka_unit_test(what_a_member_has_read_earlier_is_no_split),
+		cmocka_unit_test(a_member_that_has_joined_unnoticed_is_used),
+		cmocka_unit_test(who_is_overtaken_in_its_recovery_is_fenced),
+		cmocka_unit_test(who_is_overtaken_before_its_own_promise_is_fenced),
+		cmocka_unit_test(a_swap_that_a_configuration_has_overtaken_is_made_again),
 		cmocka_unit_test(a_promise_that_the_register_lacks_is_split),
 		cmocka_unit_test(a_member_that_says_split_is_not_swapped_out),
 		cmocka_unit_test(a_member_that_says_split_is_asked_again),
