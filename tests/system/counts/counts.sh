@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# counts.sh calls|instructions|rings|polled|librpma: what pieces of work cost, both ends together, against bounds
+# counts.sh calls|allocations|instructions|rings|polled|librpma: what pieces of work cost, both ends together, against bounds
 # little above what they cost now. What creeps up fails here. doc/performance.md has the same numbers
 # and their reasons.
 set -euo pipefail
@@ -88,6 +88,44 @@ count_calls() {
 	calls send wait "$sends" 240 "$receives" 240 "in vain $receives" 260 epoll_wait 300 timerfd_settime 100 all 1700
 }
 
+# --- allocations, and mutexes that are taken by a call ----------------------------------------
+
+# sum_of COLUMN FILE: of all processes
+sum_of() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$2"; }
+
+# allocations WORK HOW [MUTEXES]: the bound of the latter, in hundredths; none where each poll that comes early adds some
+allocations() {
+	local few=200 many=1200 n what column=0 less more bound
+	for n in $few $many; do
+		rm -f "$scratch/allocations.$n"
+		run "$ours" "$ALLOCATIONS_PRELOAD" $n "$1" "$2" env ALLOCATIONS="$scratch/allocations.$n"
+	done
+	for what in allocations ${3:+"calls that take a mutex"}; do
+		column=$((column + 1))
+		bound=${3:-}
+		# A timer or a thread that comes during one of both runs may cost some.
+		[ $column = 2 ] || bound=2
+		less=$(sum_of $column "$scratch/allocations.$few")
+		more=$(sum_of $column "$scratch/allocations.$many")
+		[ "$less" -gt 50 ] || {
+			echo "$what are not counted"
+			exit 1
+		}
+		check "$1, $2: $what" $(((more - less) * 100 / (many - few))) "$bound"
+	done
+}
+
+count_allocations() {
+	allocations write wait 1600
+	allocations write poll
+	allocations batch wait 1600
+	allocations read wait 1800
+	allocations send wait 1800
+	export SOFTRNIC_SHM=1
+	allocations write wait 1600
+	allocations batch wait 1600
+}
+
 # --- instructions ---------------------------------------------------------------------------
 
 # all_instructions N: of both processes; of one that is both ends, of its thread that works
@@ -165,7 +203,7 @@ count_librpma() {
 }
 
 case ${1:-} in
-calls | instructions | rings | polled | librpma) ;;
+calls | allocations | instructions | rings | polled | librpma) ;;
 *) exit 2 ;;
 esac
 # Another process that takes the CPU adds wake-ups by timers: what has grown is found each time.
