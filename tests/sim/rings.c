@@ -75,7 +75,7 @@ static void rings_switch_rx(struct node *n, struct stream_update *u)
 	}
 	if (link_readable(l, n->index) > 0)
 		sim_violate(n->sim, "node %d: bytes behind a SWITCH on TCP", n->index);
-	if (n->sim->sc.mode != SIM_DEAF_SWITCH)
+	if (n->sim->sc.mode != SIM_IGNORED_SWITCH)
 		link_switch_rx(l, n->index);
 	stream_link_rx_switched(n->stream, u);
 	if (n->index == 1)

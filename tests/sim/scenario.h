@@ -38,15 +38,15 @@ enum sim_fault {
 /* All but the first are broken on purpose, to show that the invariants notice. */
 enum sim_mode {
 	SIM_HONEST,
-	SIM_EARLY_ACK,    /* the write-back is acknowledged before it is made */
-	SIM_NO_WRITEBACK, /* the write-back is acknowledged and never made */
-	SIM_PLAIN_READS,  /* no Read of a consenting peer is a flush */
-	SIM_JOINS,        /* a flush ends with a write-back that began before it */
-	SIM_EAGER_ATOMIC, /* an atomic write does not wait for the flush before it */
-	SIM_DEAF_SWITCH,  /* the peer's SWITCH to the ring is ignored */
-	SIM_OLD_LINK,     /* what follows its own SWITCH is sent by TCP all the same */
-	SIM_READ_TWICE,   /* the header in a ring is read again after it was checked */
-	SIM_BLIND,        /* bits flip, no CRC is used, and contents are trusted all the same */
+	SIM_EARLY_ACK,      /* the write-back is acknowledged before it is made */
+	SIM_NO_WRITEBACK,   /* the write-back is acknowledged and never made */
+	SIM_PLAIN_READS,    /* no Read of a consenting peer is a flush */
+	SIM_JOINS,          /* a flush ends with a write-back that began before it */
+	SIM_EAGER_ATOMIC,   /* an atomic write does not wait for the flush before it */
+	SIM_IGNORED_SWITCH, /* the peer's SWITCH to the ring is ignored */
+	SIM_OLD_LINK,       /* what follows its own SWITCH is sent by TCP all the same */
+	SIM_READ_TWICE,     /* the header in a ring is read again after it was checked */
+	SIM_BLIND,          /* bits flip, no CRC is used, and contents are trusted all the same */
 };
 
 struct scenario {

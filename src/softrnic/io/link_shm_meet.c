@@ -31,8 +31,9 @@ struct meet {
 	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
 	bool has_theirs; /* initiator: the peer's nonce has come over the socket */
 	bool has_ours;   /* initiator: its own has come back over the link */
-	uint64_t wish;   /* responder: of the peer's, how long a ring should be at most; 0: none */
-	unsigned denied; /* initiator: calls that were not its own */
+	uint64_t
+		ring_max; /* responder: of the peer's, how long a ring should be at most; 0: none */
+	unsigned denied;  /* initiator: calls that were not its own */
 	enum ext_link_step step; /* to be sent, with the token */
 	const uint8_t *token;
 	struct shm_memory memory;
@@ -159,7 +160,7 @@ static enum meet_next meet_look_for_call(struct meet *m)
 	if (m->fd < 0)
 		return MEET_WAIT;
 	memcpy(m->theirs, call.nonce, sizeof(m->theirs));
-	m->wish = call.ring_size;
+	m->ring_max = call.ring_size;
 	return meet_say(m, EXT_LINK_MET, m->theirs, MEET_ANSWERED);
 }
 
@@ -170,7 +171,7 @@ static enum meet_next meet_pass_memory(struct meet *m)
 	int fd, ret;
 
 	shm_callers_fini(&m->callers);
-	ret = shm_memory_new(shm_memory_wish(m->wish), &m->memory, &fd);
+	ret = shm_memory_new(shm_memory_ring_size(m->ring_max), &m->memory, &fd);
 	if (ret)
 		return meet_fail(m, shm_memory_why(ret));
 	packet.ring_size = m->memory.ring_size;
@@ -204,7 +205,7 @@ static enum meet_next meet_call(struct meet *m, const uint8_t *name)
 	int fd = shm_socket_connect(name);
 	enum shm_state why;
 
-	call.ring_size = shm_memory_wish(0);
+	call.ring_size = shm_memory_ring_size(0);
 	if (fd < 0)
 		return meet_fail(m, SHM_WHY_NAME_SPACE);
 	if (!shm_socket_is_permitted(fd)) {

@@ -60,7 +60,7 @@ static bool memory_is_modest(uint64_t ring_size)
 	       memory_limit_permits_file(memory_len(ring_size));
 }
 
-uint64_t shm_memory_wish(uint64_t peers)
+uint64_t shm_memory_ring_size(uint64_t peers)
 {
 	uint64_t size = config_get()->shm_ring;
 

@@ -24,7 +24,7 @@ struct shm_memory {
  * Bytes of one ring for a further connection: the fewer, the more of what all of them may have is
  * taken. The peer's own answer to this question is the most; 0: it gave none.
  */
-uint64_t shm_memory_wish(uint64_t peers);
+uint64_t shm_memory_ring_size(uint64_t peers);
 /* New memory; *fd is the caller's to pass and close. 0 or -errno. */
 int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd);
 /* The peer's, whose rings are said to be of this size. -EPERM: it is not as it must be. */

@@ -47,7 +47,7 @@ struct raw {
 };
 
 /* Options of the request that is sent by default. */
-enum raw_wish { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
+enum raw_offer { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
 
 int raw_dial(struct raw *r, const char *port);
 /* From another address of this machine. */

@@ -615,8 +615,8 @@ static void rings_become_shorter_the_more_there_are(void **state)
 	uint64_t size, before = conf->shm_ring, all = 0;
 	int n = 0, fd;
 
-	assert_int_equal(shm_memory_wish(0), before);
-	while (size = shm_memory_wish(0), n < 1024 && !shm_memory_new(size, &memory[n], &fd)) {
+	assert_int_equal(shm_memory_ring_size(0), before);
+	while (size = shm_memory_ring_size(0), n < 1024 && !shm_memory_new(size, &memory[n], &fd)) {
 		assert_true(size == before || size == before / 2);
 		before = size;
 		all += 2 * size;
@@ -627,19 +627,20 @@ static void rings_become_shorter_the_more_there_are(void **state)
 	assert_true(all > conf->shm_max / 4 * 3 && all <= conf->shm_max);
 	while (n > 0)
 		shm_memory_free(&memory[--n]);
-	assert_int_equal(shm_memory_wish(0), conf->shm_ring);
+	assert_int_equal(shm_memory_ring_size(0), conf->shm_ring);
 }
 
 static void neither_end_gets_longer_rings_than_it_wishes(void **state)
 {
 	const uint64_t most = config_get()->shm_ring;
 
-	assert_int_equal(shm_memory_wish(2 * most), most);
-	assert_int_equal(shm_memory_wish(most / 2), most / 2);
-	assert_int_equal(shm_memory_wish(SHM_RING_MIN), SHM_RING_MIN);
-	assert_int_equal(shm_memory_wish(SHM_RING_MIN / 2), most); /* none that there could be */
-	assert_int_equal(shm_memory_wish(most / 2 + 1), most);
-	assert_int_equal(shm_memory_wish(UINT64_MAX), most);
+	assert_int_equal(shm_memory_ring_size(2 * most), most);
+	assert_int_equal(shm_memory_ring_size(most / 2), most / 2);
+	assert_int_equal(shm_memory_ring_size(SHM_RING_MIN), SHM_RING_MIN);
+	assert_int_equal(shm_memory_ring_size(SHM_RING_MIN / 2),
+			 most); /* none that there could be */
+	assert_int_equal(shm_memory_ring_size(most / 2 + 1), most);
+	assert_int_equal(shm_memory_ring_size(UINT64_MAX), most);
 }
 
 static int open_source(void **state)

@@ -17,7 +17,7 @@
 enum side { CLIENT, SERVER };
 
 /* What one direction carried behind its start-up frame. */
-struct tally {
+struct carried {
 	unsigned fpdus;
 	unsigned segments[RDMAP_OPCODES], messages[RDMAP_OPCODES];
 	size_t bytes[RDMAP_OPCODES]; /* behind the DDP header */
@@ -30,7 +30,7 @@ struct tally {
 static struct pcap capture;
 static const struct pcap_conn *conn;
 static struct mpa_start start[2];
-static struct tally tally[2];
+static struct carried carried[2];
 
 /* A message under way: its next segment goes on where the last ended. */
 struct progress {
@@ -39,7 +39,7 @@ struct progress {
 	uint64_t to;
 };
 
-static void check_order(const struct ddp_hdr *hdr, size_t len, struct tally *t,
+static void check_order(const struct ddp_hdr *hdr, size_t len, struct carried *t,
 			struct progress *now)
 {
 	if (hdr->tagged && now->open) {
@@ -59,7 +59,7 @@ static void check_order(const struct ddp_hdr *hdr, size_t len, struct tally *t,
 				 .to = hdr->to + len};
 }
 
-static void on_fpdu(const uint8_t *fpdu, size_t ulpdu_len, struct tally *t, struct progress *now)
+static void on_fpdu(const uint8_t *fpdu, size_t ulpdu_len, struct carried *t, struct progress *now)
 {
 	size_t fpdu_len = mpa_fpdu_len(ulpdu_len), len;
 	struct ddp_hdr hdr;
@@ -80,7 +80,7 @@ static void on_fpdu(const uint8_t *fpdu, size_t ulpdu_len, struct tally *t, stru
 		t->fpdu_max = fpdu_len;
 }
 
-static void walk(const struct pcap_stream *s, struct mpa_start *first, struct tally *t)
+static void walk(const struct pcap_stream *s, struct mpa_start *first, struct carried *t)
 {
 	struct progress now = {0};
 	const uint8_t *pdata;
@@ -88,7 +88,7 @@ static void walk(const struct pcap_stream *s, struct mpa_start *first, struct ta
 	size_t left;
 
 	assert_true(at > 0);
-	*t = (struct tally){0};
+	*t = (struct carried){0};
 	for (left = s->len - (size_t)at; left >= MPA_LENGTH_LEN;) {
 		const uint8_t *p = s->data + s->len - left;
 		size_t ulpdu_len = (size_t)(p[0] << 8 | p[1]);
@@ -110,7 +110,7 @@ static void read_capture(const char *name)
 	conn = pcap_find(&capture, RPING_PORT);
 	assert_non_null(conn);
 	for (int side = CLIENT; side <= SERVER; side++)
-		walk(&conn->stream[side], &start[side], &tally[side]);
+		walk(&conn->stream[side], &start[side], &carried[side]);
 	assert_false(start[CLIENT].reply);
 	assert_true(start[SERVER].reply);
 	assert_false(start[SERVER].reject);
@@ -125,7 +125,7 @@ static int drop_capture(void **state)
 /* A complete rping of so many rounds, each moving size bytes, in segments of one message. */
 static void assert_rping(unsigned rounds, size_t size, unsigned segments)
 {
-	const struct tally *c = &tally[CLIENT], *s = &tally[SERVER];
+	const struct carried *c = &carried[CLIENT], *s = &carried[SERVER];
 
 	assert_int_equal(c->messages[RDMAP_SEND], 2 * rounds);
 	assert_int_equal(c->bytes[RDMAP_SEND], 2 * rounds * RPING_INFO_LEN);
@@ -167,7 +167,7 @@ static void three_rounds_of_rping(void **state)
 	assert_int_equal(start[CLIENT].ord, 1);
 	assert_rping(3, 64, 1);
 	/* With CRC off siw leaves the field zero. */
-	assert_int_equal(tally[CLIENT].crc_right + tally[SERVER].crc_right, 0);
+	assert_int_equal(carried[CLIENT].crc_right + carried[SERVER].crc_right, 0);
 }
 
 static void two_rounds_with_messages_of_several_fpdus(void **state)
@@ -175,7 +175,7 @@ static void two_rounds_with_messages_of_several_fpdus(void **state)
 	read_capture("siw-rping-big.pcap");
 	assert_start(2, false, false);
 	assert_rping(2, 65000, 2);
-	assert_true(tally[SERVER].fpdu_max > 32000);
+	assert_true(carried[SERVER].fpdu_max > 32000);
 }
 
 static void two_rounds_with_every_crc_right(void **state)
@@ -183,8 +183,8 @@ static void two_rounds_with_every_crc_right(void **state)
 	read_capture("siw-rping-crc.pcap");
 	assert_start(2, true, false);
 	assert_rping(2, 64, 1);
-	assert_int_equal(tally[CLIENT].crc_right, tally[CLIENT].fpdus);
-	assert_int_equal(tally[SERVER].crc_right, tally[SERVER].fpdus);
+	assert_int_equal(carried[CLIENT].crc_right, carried[CLIENT].fpdus);
+	assert_int_equal(carried[SERVER].crc_right, carried[SERVER].fpdus);
 }
 
 static void two_rounds_behind_a_write_as_rtr(void **state)
@@ -193,8 +193,8 @@ static void two_rounds_behind_a_write_as_rtr(void **state)
 	assert_start(2, false, true);
 	assert_true(start[SERVER].rtr_write);
 	assert_false(start[SERVER].rtr_read || start[SERVER].rtr_send);
-	assert_int_equal(tally[CLIENT].messages[RDMAP_WRITE], 1);
-	assert_int_equal(tally[CLIENT].bytes[RDMAP_WRITE], 0);
+	assert_int_equal(carried[CLIENT].messages[RDMAP_WRITE], 1);
+	assert_int_equal(carried[CLIENT].bytes[RDMAP_WRITE], 0);
 	assert_rping(2, 64, 1);
 }
 
@@ -202,17 +202,17 @@ static void revision_1_gets_as_far_as_the_first_send(void **state)
 {
 	read_capture("siw-rping-rev1.pcap");
 	assert_start(1, false, false);
-	assert_int_equal(tally[CLIENT].fpdus, 1);
-	assert_int_equal(tally[CLIENT].messages[RDMAP_SEND], 1);
-	assert_int_equal(tally[SERVER].fpdus, 0);
-	assert_int_equal(tally[CLIENT].left_over + tally[SERVER].left_over, 0);
+	assert_int_equal(carried[CLIENT].fpdus, 1);
+	assert_int_equal(carried[CLIENT].messages[RDMAP_SEND], 1);
+	assert_int_equal(carried[SERVER].fpdus, 0);
+	assert_int_equal(carried[CLIENT].left_over + carried[SERVER].left_over, 0);
 }
 
 /* A real MTU: FPDUs of one segment, their CRC fields in the next. Of the server's second Write the
  * capture has lost frames, so that its stream ends after that Write's first FPDU. */
 static void fpdus_of_an_ethernet_mtu(void **state)
 {
-	const struct tally *c = &tally[CLIENT], *s = &tally[SERVER];
+	const struct carried *c = &carried[CLIENT], *s = &carried[SERVER];
 
 	read_capture("siw-rping-veth.pcap");
 	assert_start(2, false, false);

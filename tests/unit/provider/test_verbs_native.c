@@ -16,7 +16,7 @@ static struct {
 	uint64_t caps;   /* of the device */
 	int create_fail; /* so many times a QP is not made */
 	int post_err, complete_err, plain_taken;
-	bool forgets, is_deaf; /* as libsiw: the error, once the others began; its doorbell fails */
+	bool forgets, doorbell_fails; /* as libsiw: the error, once the others began */
 
 	int creates, starts;
 	uint64_t asked; /* send_ops_flags, 0: none */
@@ -85,7 +85,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		note('w', wr->wr_id);
 	}
 	*bad = wr;
-	return dev.is_deaf ? dev.post_err : 0;
+	return dev.doorbell_fails ? dev.post_err : 0;
 }
 
 static void wr_start(struct ibv_qp_ex *qp)
@@ -314,7 +314,7 @@ static void a_full_queue_is_noticed_although_libsiw_forgets_the_error(void **sta
 	assert_int_equal(posted, 2);
 	dev.plain_taken = 4;
 	dev.forgets = false;
-	dev.is_deaf = true;
+	dev.doorbell_fails = true;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
 	assert_int_equal(posted, 4);
 }

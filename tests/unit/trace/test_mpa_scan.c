@@ -119,14 +119,14 @@ static void nothing_else_is_kept(void **state)
 	assert_int_equal(mpa_scan(&s, stream.bytes + 39, stream.len - 39), stream.len - 39);
 }
 
-static void the_wish_for_markers_is_seen(void **state)
+static void a_request_for_markers_is_seen(void **state)
 {
-	for (int wish = 0; wish < 2; wish++) {
+	for (int asked = 0; asked < 2; asked++) {
 		struct mpa_scan s = {0};
 
-		begin_stream(wish, 0);
+		begin_stream(asked, 0);
 		assert_int_equal(mpa_scan(&s, stream.bytes, stream.len), stream.len);
-		assert_int_equal(s.wants_markers, wish);
+		assert_int_equal(s.wants_markers, asked);
 	}
 }
 
@@ -147,7 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_piece_ends_within_a_head),
 		cmocka_unit_test(nothing_else_is_kept),
-		cmocka_unit_test(the_wish_for_markers_is_seen),
+		cmocka_unit_test(a_request_for_markers_is_seen),
 		cmocka_unit_test(what_is_no_start_up_is_left_alone),
 	};
 
