@@ -130,6 +130,24 @@ static void copy_part(uint8_t *dst, const uint8_t *word, unsigned skip, unsigned
 		__atomic_store_n(&dst[i], ((const uint8_t *)&value)[skip + i], __ATOMIC_RELAXED);
 }
 
+static inline void copy_word(uint64_t *dst, const uint64_t *src)
+{
+	__atomic_store_n(dst, __atomic_load_n(src, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+/* Compilers leave loops of atomic accesses as they are. */
+static void copy_aligned(uint64_t *dst, const uint64_t *src, uint64_t n)
+{
+	for (; n >= 4; n -= 4, dst += 4, src += 4) {
+		copy_word(dst, src);
+		copy_word(dst + 1, src + 1);
+		copy_word(dst + 2, src + 2);
+		copy_word(dst + 3, src + 3);
+	}
+	for (; n; n--)
+		copy_word(dst++, src++);
+}
+
 void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
 {
 	unsigned skip = (uintptr_t)src % COPY_WORD;
@@ -142,11 +160,8 @@ void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
 		src += part;
 		len -= part;
 	}
-	for (; len >= COPY_WORD; dst += COPY_WORD, src += COPY_WORD, len -= COPY_WORD)
-		__atomic_store_n(
-			(uint64_t *)(void *)dst,
-			__atomic_load_n((const uint64_t *)(const void *)src, __ATOMIC_RELAXED),
-			__ATOMIC_RELAXED);
-	if (len)
-		copy_part(dst, src, 0, (unsigned)len);
+	copy_aligned((uint64_t *)(void *)dst, (const uint64_t *)(const void *)src, len / COPY_WORD);
+	if (len % COPY_WORD)
+		copy_part(dst + len / COPY_WORD * COPY_WORD, src + len / COPY_WORD * COPY_WORD, 0,
+			  (unsigned)(len % COPY_WORD));
 }

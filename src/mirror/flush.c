@@ -21,14 +21,12 @@ static int flush_convert(const struct rpmirror *m, const struct rpmirror_range *
 			 struct mirror_range *v)
 {
 	for (unsigned i = 0; i < n; i++) {
-		uintptr_t at = (uintptr_t)ranges[i].addr, base = (uintptr_t)m->app;
+		/* what lies in front of the mapping is far behind its end */
+		uint64_t offset = (uintptr_t)ranges[i].addr - (uintptr_t)m->app,
+			 len = ranges[i].len;
 
-		if (!ranges[i].len) {
-			v[i] = (struct mirror_range){0, 0};
-			continue;
-		}
-		v[i] = (struct mirror_range){at - base, ranges[i].len};
-		if (at < base || !ranges_are_inside(&v[i], 1, m->size))
+		v[i] = (struct mirror_range){len ? offset : 0, len};
+		if (len && (offset > m->size || len > m->size - offset))
 			return errmsg_fail(RPMIRROR_E_INVAL,
 					   "range %u, %zu bytes at %p, is not inside the mapping "
 					   "of set %s, %llu bytes at %p",

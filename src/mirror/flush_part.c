@@ -43,28 +43,25 @@ static void flush_lay_out(struct lane_flush *f, const struct mirror_range *v, ui
 }
 
 /* W2. False: all slots are in use by flushes under way. */
-static bool flush_mark_hot(struct rpmirror *m, const struct lane_flush *f)
+static bool flush_mark_hot(struct rpmirror *m, const struct flush_part *part)
 {
-	struct mirror_range v[sizeof(f->pieces) / sizeof(f->pieces[0])];
 	uint64_t seq = m->flush.begun + 1;
 	int rc;
 
 	if (m->failed_seq || m->direct) /* direct: the store's fault has done it */
 		return true;
-	for (uint32_t i = 0; i < f->count; i++)
-		v[i] = (struct mirror_range){f->pieces[i].offset, f->pieces[i].len};
-	rc = hot_mark(&m->hot, v, f->count, seq, m->flush.retired);
+	rc = hot_mark(&m->hot, part->v, part->n, seq, m->flush.retired);
 	if (rc && rc != -EBUSY)
 		set_local_failed(m, seq, rc);
 	return rc != -EBUSY;
 }
 
-static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint64_t bytes,
-			   bool is_own, uint64_t *at)
+static bool flush_has_room(struct rpmirror *m, const struct flush_part *part,
+			   const struct lane_flush *f, uint64_t *at)
 {
 	uint64_t oldest = m->flush.begun;
 
-	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || (m->quiescing && !is_own) ||
+	if (m->flush.begun - m->flush.retired >= FLUSH_MAX || (m->quiescing && !part->is_own) ||
 	    m->is_protected || restore_holds_flushes(m))
 		return false;
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
@@ -72,7 +69,7 @@ static bool flush_has_room(struct rpmirror *m, const struct lane_flush *f, uint6
 			oldest = m->flush.members[slot].done;
 	if (m->queued + f->count + 2 - m->queued_to[oldest % FLUSH_MAX] > SET_QUEUE)
 		return false;
-	return flush_mark_hot(m, f) && staging_take(&m->staging, bytes, at);
+	return flush_mark_hot(m, part) && staging_take(&m->staging, f->bytes, at);
 }
 
 struct flush_copying {
@@ -192,13 +189,13 @@ static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
 static enum flush_try flush_try(struct rpmirror *m, const struct flush_part *part,
 				struct lane_flush *f, struct repair_hold *hold, uint64_t *offset)
 {
-	uint64_t bytes = f->bytes, at;
+	uint64_t at;
 
 	if (!repair_flush_enter(m, hold, part->v, part->n))
 		return FLUSH_PIECE;
-	if (!flush_has_room(m, f, bytes, part->is_own, &at)) {
+	if (!flush_has_room(m, part, f, &at)) {
 		wait_poll(m);
-		if (!flush_has_room(m, f, bytes, part->is_own, &at))
+		if (!flush_has_room(m, part, f, &at))
 			return FLUSH_ROOM;
 	}
 	return flush_snapshot(m, f, at, offset);

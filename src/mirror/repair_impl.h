@@ -9,7 +9,7 @@
 #define REPAIR_WORKS       64 /* pieces of a member under way; as many buffers */
 #define REPAIR_QUEUE       (REPAIR_WORKS * (REPAIR_BLOCKS + 1))
 #define REPAIR_FLUSH       (4u << 20) /* bytes written before a flush, while nobody waits for it */
-#define REPAIR_SENT_RANGES 32         /* of a flush that are remembered; more are made coarser */
+#define REPAIR_SENT_RANGES 64         /* of a flush that are remembered; more are made coarser */
 #define REPAIR_ANSWER_MS   30000      /* for a daemon to answer; it may have to write a lot */
 
 /* wr_id; 0 is the connection's proof. */

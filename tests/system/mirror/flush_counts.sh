@@ -121,4 +121,4 @@ at_most "instructions of a flush until it is posted" $((one / 100)) 8500
 count_instructions 2 1
 at_most "  for a further replica" $(((instructions - one) / 100)) 5700
 count_instructions 1 64
-at_most "  for a further range" $(((instructions - one) / 6300)) 1700
+at_most "  for a further range" $(((instructions - one) / 6300)) 1400
