@@ -74,6 +74,16 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 	m->serve_again = m->is_refused && m->serve_again;
 }
 
+/* The daemon was replaced by one that this library has no version in common with. */
+static void agent_on_version(struct rpmirror *m, const struct packet *p)
+{
+	if (p->id != m->resume_id)
+		return;
+	m->resume_id = 0;
+	m->is_refused = true;
+	events_add(&m->events, RPMIRROR_EVENT_ERROR, m->self, 0, "%s", p->done.text);
+}
+
 static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 {
 	switch (p->type) {
@@ -101,6 +111,8 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 		agent_on_resumed(m, p);
 		break;
 	case PACKET_DONE:
+		if (p->done.status == PACKET_VERSION)
+			agent_on_version(m, p);
 		agent_on_done(m, p);
 		release_on_done(m, p);
 		break;

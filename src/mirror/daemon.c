@@ -114,6 +114,14 @@ static bool daemon_keep(struct daemon *d, size_t len)
 	return true;
 }
 
+/* Until it is known what the daemon understands, nothing but the question says all. */
+static unsigned daemon_version(const struct daemon *d, const struct packet *p)
+{
+	if (p->type == PACKET_MAP)
+		return version_newest();
+	return d->version ? d->version : version_ours().lowest;
+}
+
 bool daemon_send(struct daemon *d, struct packet *p)
 {
 	size_t len;
@@ -123,7 +131,7 @@ bool daemon_send(struct daemon *d, struct packet *p)
 		return false;
 	if (!p->id)
 		p->id = ++d->last_id;
-	len = packet_encode(p, d->buf);
+	len = packet_encode(p, daemon_version(d, p), d->buf);
 	if (list_empty(&d->unsent))
 		sent = daemon_write(d, d->buf, len);
 	return sent > 0 || (!sent && daemon_keep(d, len));
@@ -183,6 +191,8 @@ enum daemon_got daemon_receive(struct daemon *d)
 	daemon_take_files(d, &msg);
 	if (!n || msg.msg_flags & MSG_TRUNC || packet_decode(d->buf, (size_t)n, d->packet))
 		return DAEMON_GOT_END;
+	if (d->packet->type == PACKET_MAPPED)
+		d->version = d->packet->versions.newest;
 	return DAEMON_GOT_PACKET;
 }
 

@@ -13,6 +13,7 @@
 struct daemon {
 	int fd; /* -1: none */
 	uint32_t last_id;
+	unsigned version; /* that the daemon answers in; 0: not known yet */
 	struct list unsent;
 	uint8_t *buf;          /* PACKET_MAX */
 	struct packet *packet; /* the last one received */

@@ -86,7 +86,7 @@ static int link_connect(struct link *l, const char *host, uint16_t port)
 	int rc = link_make_buffers(l);
 
 	snprintf(service, sizeof(service), "%u", port);
-	greeting_encode(&l->exchange.greeting, buf);
+	greeting_encode(&l->exchange.greeting, version_newest(), buf);
 	if (!rc)
 		rc = link_make_cfg(l, &cfg);
 	if (!rc)
@@ -160,7 +160,7 @@ bool link_send(struct link *l, const struct message *m)
 		link_fail(l, "its daemon does not take messages");
 		return false;
 	}
-	message_encode(m, l->buffers->out[slot]);
+	message_encode(m, l->exchange.version, l->buffers->out[slot]);
 	if (rpma_send(l->conn, l->mr, offsetof(struct link_buffers, out) + slot * MESSAGE_SIZE,
 		      MESSAGE_SIZE, flags, NULL)) {
 		link_fail(l, rpma_err_last());
@@ -201,7 +201,7 @@ static void link_on_receive(struct link *l, const struct ibv_wc *wc)
 		link_fail_by(l, wc);
 		return;
 	}
-	if (message_decode(l->buffers->in[wc->wr_id], wc->byte_len, &m)) {
+	if (message_decode(l->buffers->in[wc->wr_id], wc->byte_len, l->exchange.version, &m)) {
 		link_fail(l, "its daemon sent something that is no message");
 		return;
 	}

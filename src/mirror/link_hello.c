@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A connection's beginning: the daemon's greeting, this end's proof, the daemon's proof and grant.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "mirror/link_impl.h"
@@ -31,12 +32,22 @@ void link_on_established(struct link *l)
 {
 	struct rpma_conn_private_data pdata = {NULL, 0};
 	struct greeting_reply *reply = &l->exchange.reply;
+	char text[256];
+	int rc;
 
 	rpma_conn_get_private_data(l->conn, &pdata);
-	if (greeting_reply_decode(pdata.ptr, pdata.len, reply)) {
-		link_fail(l, "what listens there is no rpmirrord of this version");
+	rc = greeting_reply_decode(pdata.ptr, pdata.len, reply);
+	if (rc == -EPROTONOSUPPORT) {
+		version_explain(reply->versions, "its rpmirrord", "this librpmirror", text,
+				sizeof(text));
+		link_fail(l, text);
 		return;
 	}
+	if (rc) {
+		link_fail(l, "what listens there is no rpmirrord");
+		return;
+	}
+	l->exchange.version = version_agree(reply->versions, version_ours());
 	l->known = reply->known;
 	if (reply->status != GREETING_OK)
 		link_refused(l, reply->status);

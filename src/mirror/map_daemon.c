@@ -25,6 +25,7 @@ int map_status(const struct rpmirror *m, unsigned status, const char *text)
 		[PACKET_IO] = RPMIRROR_E_PROVIDER,
 		[PACKET_COPIES] = RPMIRROR_E_COPIES,
 		[PACKET_TIMEOUT] = RPMIRROR_E_AGAIN,
+		[PACKET_VERSION] = RPMIRROR_E_DAEMON,
 	};
 
 	if (status == PACKET_OK)
@@ -58,6 +59,9 @@ int map_ask(struct rpmirror *m, unsigned flags)
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord has closed its socket, or is of "
 						      "another version");
 	}
+	if (m->daemon.packet->type == PACKET_DONE &&
+	    m->daemon.packet->done.status == PACKET_VERSION)
+		return map_status(m, PACKET_VERSION, m->daemon.packet->done.text);
 	if (m->daemon.packet->type != PACKET_MAPPED)
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord breaks the protocol");
 	return map_status(m, m->daemon.packet->mapped.status, m->daemon.packet->mapped.text);

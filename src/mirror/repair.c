@@ -301,7 +301,6 @@ static enum resync_verdict repair_plan(struct rpmirror *m, unsigned slot, bool w
 		.self = m->self,
 		.bitmap_is_usable = rm->covers || absent_is_known(m, slot),
 		.slot = (uint8_t)slot,
-		.format = META_FORMAT,
 		.uuid = m->uuid,
 		.copy_id = rec->config.members[slot].id,
 		.own_size = m->size,

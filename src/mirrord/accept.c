@@ -16,6 +16,7 @@ static enum greeting_status accept_check(struct daemon *d, struct link *link,
 
 	if (rc)
 		return rc == -EPROTONOSUPPORT ? GREETING_BAD_VERSION : GREETING_BAD_REQUEST;
+	link->version = version_agree(g->versions, version_ours());
 	s = set_find_uuid(d, &g->uuid);
 	if (!s)
 		return GREETING_NO_SET;
@@ -35,8 +36,13 @@ static enum greeting_status accept_check(struct daemon *d, struct link *link,
 
 static void accept_note_refusal(const struct link *link)
 {
-	LOG_WARNING_LIMITED("a connection from %s is refused: %s", link->addr,
-			    greeting_status_2str(link->reply.status));
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s", greeting_status_2str(link->reply.status));
+	if (link->reply.status == GREETING_BAD_VERSION)
+		version_explain(link->greeting.versions, "it", "this rpmirrord", text,
+				sizeof(text));
+	LOG_WARNING_LIMITED("a connection from %s is refused: %s", link->addr, text);
 }
 
 static int accept_answer(struct link *link, struct rpma_conn_req **req)
@@ -46,7 +52,7 @@ static int accept_answer(struct link *link, struct rpma_conn_req **req)
 
 	if (link->reply.has_secret)
 		proof_nonce(link->reply.nonce);
-	ours.len = (uint8_t)greeting_reply_encode(&link->reply, buf);
+	ours.len = (uint8_t)greeting_reply_encode(&link->reply, version_newest(), buf);
 	return rpma_conn_req_connect(req, &ours, &link->conn);
 }
 

@@ -137,7 +137,8 @@ static void control_fill_header(const struct link *link, const struct message *m
 /* Registrations exist only behind the proof. */
 static int control_on_prove(struct link *link, const struct message *m)
 {
-	struct proof_exchange exchange = {.greeting = link->greeting, .reply = link->reply};
+	struct proof_exchange exchange = {
+		.version = link->version, .greeting = link->greeting, .reply = link->reply};
 	struct message answer = {.type = MESSAGE_GRANT};
 	bool is_proved;
 
@@ -285,7 +286,7 @@ static int control_on_bytes(struct link *link, const uint8_t *bytes, size_t len)
 {
 	struct message m, answer = {0};
 
-	if (message_decode(bytes, len, &m))
+	if (message_decode(bytes, len, link->version, &m))
 		return RPMA_E_INVAL;
 	if (link->state == LINK_PROVING)
 		return m.type == MESSAGE_PROVE ? control_on_prove(link, &m) : RPMA_E_INVAL;

@@ -67,6 +67,7 @@ struct link {
 	enum link_state state;
 	struct greeting greeting;
 	struct greeting_reply reply;
+	unsigned version; /* of the messages */
 	char addr[RPMA_ADDR_MAX];
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
@@ -89,7 +90,8 @@ struct client {
 	pid_t pid;
 	uid_t uid;
 	struct watch on_packet;
-	struct set *set; /* that it maps or waits for */
+	unsigned version; /* of the packets; 0: no MAP has come yet */
+	struct set *set;  /* that it maps or waits for */
 	bool is_waiting;
 	bool is_reader;  /* maps it read-only */
 	bool is_ordered; /* an operator wants it to be primary */
@@ -119,6 +121,7 @@ struct holder {
 	uint64_t known_ms;         /* since when this daemon knows of it */
 	struct watch on_end;       /* its pidfd; none: it cannot be watched yet */
 	struct client *client;     /* NULL: it has lost its connection */
+	unsigned version;          /* the newest one of its library; 0: not known */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
 	uint64_t fenced_by; /* number of the epoch that took its place, and that it heard of */
 	uint64_t heartbeat_ms;
@@ -351,9 +354,9 @@ bool control_answer(struct set *s, const struct link *asker, const struct messag
 int local_open(struct daemon *d, struct error *err);
 void local_close(struct daemon *d);
 struct client *local_find(struct daemon *d, uint64_t serial);
-/* Send; a client that does not read is closed, not before the loop's next turn. At most two
- * descriptors, fds may be NULL. */
-void local_send(struct client *client, const struct packet *p, const int *fds, unsigned fd_count);
+/* Send; a client that does not read is closed, not before the loop's next turn, and so is one that
+ * does not understand the format of the record. At most two descriptors, fds may be NULL. */
+void local_send(struct client *client, struct packet *p, const int *fds, unsigned fd_count);
 void local_send_done(struct client *client, uint32_t id, enum packet_status status,
 		     const char *text);
 void local_send_text(struct client *client, const char *text, size_t len);

@@ -223,7 +223,7 @@ int link_send(struct link *link, const struct message *m)
 		i++;
 	if (i == slots)
 		return RPMA_E_AGAIN;
-	message_encode(m, link->messages.out[i]);
+	message_encode(m, link->version, link->messages.out[i]);
 	killpoint(KILLPOINT_answer_before);
 	rc = rpma_send(link->conn, link->message_mr, offset + (size_t)i * MESSAGE_SIZE,
 		       MESSAGE_SIZE, RPMA_F_COMPLETION_ALWAYS, (void *)(uintptr_t)i);

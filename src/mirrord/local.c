@@ -40,6 +40,16 @@ static void local_close_client(struct client *client)
 	free(client);
 }
 
+static void local_refuse_version(struct client *client)
+{
+	char who[64], text[PACKET_TEXT];
+
+	snprintf(who, sizeof(who), "librpmirror of process %d", (int)client->pid);
+	version_explain(local_packet.versions, who, "this host's rpmirrord", text, sizeof(text));
+	LOG_WARNING_LIMITED("%s", text);
+	local_send_done(client, local_packet.id, PACKET_VERSION, text);
+}
+
 static void local_on_packet(struct watch *w)
 {
 	struct client *client = w->owner;
@@ -57,6 +67,12 @@ static void local_on_packet(struct watch *w)
 		return;
 	}
 	rc = packet_decode(local_buf, (size_t)n, &local_packet);
+	if (rc == -EPROTONOSUPPORT && local_packet.type == PACKET_MAP) {
+		local_refuse_version(client);
+		return;
+	}
+	if (!rc && local_packet.type == PACKET_MAP)
+		client->version = version_agree(local_packet.versions, version_ours());
 	if (!rc)
 		rc = library_on_packet(client, &local_packet);
 	if (rc) {
@@ -194,12 +210,32 @@ static void local_send_bytes(struct client *client, const void *bytes, size_t le
 	local_drop(client); /* it does not read, or is gone */
 }
 
-void local_send(struct client *client, const struct packet *p, const int *fds, unsigned fd_count)
+/* A record's format rises when the processes that map the set understand it. One that began in the
+ * same moment is told when it asks to go on. */
+static bool local_understands(const struct client *client, const struct packet *p)
+{
+	uint32_t format = 0;
+
+	if (p->type == PACKET_MAPPED)
+		format = p->mapped.record.config.format;
+	else if (p->type == PACKET_RECORD || p->type == PACKET_CHANGED)
+		format = p->record.record.config.format;
+	else if (p->type == PACKET_SWAPPED)
+		format = p->swapped.record.config.format;
+	return format <= client->version;
+}
+
+void local_send(struct client *client, struct packet *p, const int *fds, unsigned fd_count)
 {
 	static uint8_t out[PACKET_MAX];
+	unsigned version = client->version ? client->version : version_newest();
 
+	if (!local_understands(client, p)) {
+		local_drop(client);
+		return;
+	}
 	killpoint(KILLPOINT_packet_before);
-	local_send_bytes(client, out, packet_encode(p, out), fds, fd_count);
+	local_send_bytes(client, out, packet_encode(p, version, out), fds, fd_count);
 }
 
 void local_send_text(struct client *client, const char *text, size_t len)

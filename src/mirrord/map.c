@@ -259,6 +259,7 @@ static void map_grant(struct set *s, struct client *client)
 		return;
 	}
 	s->holder.client = client;
+	s->holder.version = client->version;
 	s->holder.heartbeat_ms = clock_boot_ms();
 	LOG_NOTICE("set %s: process %d maps it", s->conf->name, (int)client->pid);
 	map_send(s, client, false);
@@ -375,10 +376,31 @@ struct map_reason map_why_waits(const struct set *s, const struct client *client
 	return why;
 }
 
+/* False: it was refused. */
+static bool map_understands(const struct set *s, struct client *client)
+{
+	uint32_t format = s->has_entry ? s->entry.record.config.format : 0;
+	char text[PACKET_TEXT];
+
+	if (format <= client->version)
+		return true;
+	snprintf(text, sizeof(text),
+		 "the set's record has format %u, and librpmirror of process %d understands %u at "
+		 "most: upgrade librpmirror, and start the process again",
+		 format, (int)client->pid, client->version);
+	LOG_WARNING_LIMITED("set %s: %s", s->conf->name, text);
+	client->is_waiting = false;
+	client->set = NULL;
+	local_send_done(client, client->map_id, PACKET_VERSION, text);
+	return false;
+}
+
 static void map_look_after(struct set *s, struct client *client)
 {
 	struct map_verdict v;
 
+	if (!map_understands(s, client))
+		return;
 	/* What was read before the request says nothing. */
 	if (!s->holder.pid && ((int32_t)(s->answered - client->wants_answer) < 0 ||
 			       (int32_t)(s->alive_answered - client->wants_alive) < 0))
@@ -422,6 +444,7 @@ static void map_resume(struct set *s, struct client *client, const struct packet
 	if (s->holder.client)
 		s->holder.client->set = NULL;
 	s->holder.client = client;
+	s->holder.version = client->version;
 	s->holder.epoch = map->epoch;
 	s->holder.fenced_by = 0;
 	s->holder.heartbeat_ms = clock_boot_ms();
@@ -451,6 +474,8 @@ void map_on_request(struct client *client, const struct packet *p)
 		return;
 	}
 	client->set = s;
+	if (!map_understands(s, client))
+		return;
 	set_try_open(s, clock_boot_ms());
 	if (p->map.flags & PACKET_MAP_RESUME) {
 		map_resume(s, client, &p->map);

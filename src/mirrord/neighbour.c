@@ -24,6 +24,7 @@ struct neighbour_link {
 	struct rpma_conn *conn;
 	struct rpma_mr_local *mr;
 	struct greeting greeting;
+	unsigned version; /* of the messages */
 	uint32_t id;
 	uint8_t in[MESSAGE_SIZE], out[MESSAGE_SIZE];
 };
@@ -86,13 +87,19 @@ static int neighbour_dial(struct neighbour_link *link, const struct mirror_membe
 
 	snprintf(port, sizeof(port), "%u", member->port);
 	attr.port = port;
-	pdata.len = (uint8_t)greeting_encode(&link->greeting, link->out);
+	pdata.len = (uint8_t)greeting_encode(&link->greeting, version_newest(), link->out);
 	rc = rpma_conn_open(link->peer, &attr, &event, &link->conn);
 	if (rc || event != RPMA_CONN_ESTABLISHED)
 		return rc ? rc : RPMA_E_PROVIDER;
 	rc = rpma_conn_get_private_data(link->conn, &pdata);
-	if (rc || !pdata.ptr || greeting_reply_decode(pdata.ptr, pdata.len, reply))
+	if (rc || !pdata.ptr)
 		return RPMA_E_PROVIDER;
+	rc = greeting_reply_decode(pdata.ptr, pdata.len, reply);
+	if (rc == -EPROTONOSUPPORT)
+		reply->status = GREETING_BAD_VERSION;
+	else if (rc)
+		return RPMA_E_PROVIDER;
+	link->version = version_agree(reply->versions, version_ours());
 	return reply->status == GREETING_OK ? 0 : RPMA_E_INVAL;
 }
 
@@ -108,8 +115,9 @@ static int neighbour_wait(struct neighbour_link *link, struct message *m)
 			if (wc.status != IBV_WC_SUCCESS)
 				return RPMA_E_PROVIDER;
 			if (wc.opcode & IBV_WC_RECV)
-				return message_decode(link->in, wc.byte_len, m) ? RPMA_E_PROVIDER
-										: 0;
+				return message_decode(link->in, wc.byte_len, link->version, m)
+					       ? RPMA_E_PROVIDER
+					       : 0;
 		}
 		if (rc != RPMA_E_NO_COMPLETION || clock_now_ns() >= deadline)
 			return rc;
@@ -124,7 +132,7 @@ static int neighbour_ask(struct neighbour_link *link, struct message *m, struct 
 
 	m->id = ++link->id;
 	m->uuid = link->greeting.uuid;
-	message_encode(m, link->out);
+	message_encode(m, link->version, link->out);
 	rc = rpma_send(link->conn, link->mr, MESSAGE_SIZE, MESSAGE_SIZE, RPMA_F_COMPLETION_ON_ERROR,
 		       NULL);
 	if (!rc)
@@ -150,7 +158,8 @@ static bool neighbour_is_proved(const struct neighbour_plan *plan,
 static int neighbour_prove(struct neighbour_link *link, const struct neighbour_plan *plan,
 			   const struct greeting_reply *reply)
 {
-	struct proof_exchange exchange = {.greeting = link->greeting, .reply = *reply};
+	struct proof_exchange exchange = {
+		.version = link->version, .greeting = link->greeting, .reply = *reply};
 	struct message m = {.type = MESSAGE_PROVE}, answer;
 	int rc;
 
@@ -184,7 +193,9 @@ static int neighbour_connect(struct neighbour_link *link, const struct neighbour
 		rc = neighbour_dial(link, member, &reply);
 	if (!rc)
 		rc = neighbour_prove(link, plan, &reply);
-	if (rc && reply.status != GREETING_OK)
+	if (rc && reply.status == GREETING_BAD_VERSION)
+		version_explain(reply.versions, "its rpmirrord", "this one", why, size);
+	else if (rc && reply.status != GREETING_OK)
 		snprintf(why, size, "%s", greeting_status_2str(reply.status));
 	else if (rc)
 		snprintf(why, size, "%.100s", rpma_err_last());

@@ -157,6 +157,7 @@ void set_fill_status(struct set *s, struct message_status *status)
 	status->copy = (uint8_t)copy_state(s);
 	status->pid = (uint32_t)s->holder.pid;
 	status->size = s->is_open ? s->meta.super.size : 0;
+	status->format = (uint8_t)(s->holder.pid ? s->holder.version : version_newest());
 	status->flags &= MESSAGE_STATUS_STUCK;
 	status->flags = (uint8_t)(status->flags | (s->holder.pid ? MESSAGE_STATUS_HELD : 0) |
 				  (set_is_silent(s) ? MESSAGE_STATUS_SILENT : 0) |

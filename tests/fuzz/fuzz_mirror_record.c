@@ -7,12 +7,13 @@
 
 #include "base/crc32c.h"
 #include "mirror/core/record.h"
+#include "mirror/core/version.h"
 
 static uint8_t bytes[RECORD_BYTES], again[RECORD_BYTES];
 
 static void seal(size_t len)
 {
-	uint32_t length = (uint32_t)len, format = RECORD_FORMAT, crc;
+	uint32_t length = (uint32_t)len, format = version_ours().lowest, crc;
 
 	memcpy(bytes, "RPMRECRD", 8);
 	memcpy(bytes + 8, &format, 4);

@@ -27,6 +27,7 @@ void copy_record(struct mirror_record *rec)
 					     .uuid = copy_uuid(0x10),
 					     .set = "orders",
 					     .size = COPY_SIZE,
+					     .format = 1,
 					     .min_copies = 1,
 					     .lease_ms = 5000,
 					     .replica_timeout_ms = 2000,

@@ -51,7 +51,8 @@ static void world_make_host(struct world *w, unsigned id)
 
 void world_make_set(struct world *w)
 {
-	struct mirror_config config = {.lease_ms = 1000,
+	struct mirror_config config = {.format = 1,
+				       .lease_ms = 1000,
 				       .replica_timeout_ms = 300,
 				       .slow_ms = 20,
 				       .holdoff_ms = 300,

@@ -22,7 +22,8 @@ static void copyfile_fill_super(const struct copyfile_opts *opts, struct meta_su
 {
 	const struct mirror_config *config = &opts->record->config;
 
-	*super = (struct meta_super){.uuid = config->uuid,
+	*super = (struct meta_super){.format = config->format,
+				     .uuid = config->uuid,
 				     .member_id = copyfile_member(opts)->id,
 				     .slot = opts->slot,
 				     .size = config->size,

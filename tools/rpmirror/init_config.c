@@ -7,6 +7,7 @@
 #include "base/rand.h"
 #include "core_words.h"
 #include "init.h"
+#include "mirror/core/version.h"
 #include "mirror/core/view.h"
 #include "mirror/register/value.h"
 #include "place.h"
@@ -109,6 +110,7 @@ int init_config(const struct init_opts *opts, struct mirror_config *config)
 	rand_bytes(&config->uuid, sizeof(config->uuid));
 	snprintf(config->set, sizeof(config->set), "%s", opts->set);
 	config->number = 1;
+	config->format = version_ours().lowest; /* hosts of the release before may join */
 	config->size = opts->size;
 	config->min_copies = (uint32_t)init_or(opts->min_copies, count > 2 ? 2 : 1);
 	config->lease_ms = (uint32_t)init_or(opts->lease_ms, INIT_LEASE_MS);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mirror/core/meta_impl.h"
+#include "mirror/core/version.h"
 
 #define META_PAGE 4096u
 
@@ -144,6 +145,8 @@ int meta_create(const struct meta_store *store, const struct meta_super *super,
 
 	if (store->len < meta_size_for(super->size))
 		return -EMSGSIZE;
+	if (!m.super.format)
+		m.super.format = version_ours().lowest;
 	if (!m.super.hot_slots)
 		m.super.hot_slots = META_HOT_DEFAULT;
 	m.promise.seen.view.primary = MIRROR_NOBODY;
@@ -155,6 +158,22 @@ int meta_create(const struct meta_store *store, const struct meta_super *super,
 	if (!rc)
 		rc = meta_write(&m, META_PAIR_PROMISE, &m.promise);
 	return rc ? rc : meta_write(&m, META_PAIR_SUPER, &m.super);
+}
+
+static int meta_refuse_super(const struct meta *m, struct error *err)
+{
+	struct mirror_versions ours = version_ours();
+
+	if (version_is_known(m->super.format))
+		return error_set(err, ERROR_LOCAL, EPROTONOSUPPORT,
+				 "the superblock has values that cannot be, or names a feature "
+				 "that this program does not know");
+	return error_set(err, ERROR_LOCAL, EPROTONOSUPPORT,
+			 "the metadata have format %u, and this program understands %u to %u: %s",
+			 m->super.format, ours.lowest, ours.newest,
+			 m->super.format > ours.newest
+				 ? "upgrade it"
+				 : "a release between them has to open the copy first");
 }
 
 /* Without a superblock nothing is known, not even whose it is. */
@@ -173,10 +192,7 @@ static int meta_load_super(struct meta *m, struct error *err)
 				 "both superblocks are damaged, or this is no metadata file of a "
 				 "mirror's copy");
 	if (!meta_super_decode(&body, &m->super))
-		return error_set(err, ERROR_LOCAL, EPROTONOSUPPORT,
-				 "the superblock is of another format than %d, or names a feature "
-				 "that this version does not know",
-				 META_FORMAT);
+		return meta_refuse_super(m, err);
 	if (found != META_FOUND)
 		m->damage |= META_DAMAGED_SUPER;
 	if (m->store.len < meta_size_for(m->super.size))

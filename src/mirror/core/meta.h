@@ -25,8 +25,6 @@
 #include "mirror/core/intent.h"
 #include "mirror/core/types.h"
 
-#define META_FORMAT 1
-
 /* Where things are. */
 #define META_SUPER_AT   0x0000u /* two slots */
 #define META_PROMISE_AT 0x2000u /* two */
@@ -81,6 +79,7 @@ struct meta_scrub {
 };
 
 struct meta_super {
+	uint32_t format; /* as the set's (core/version.h); 0 in meta_create(): the lowest */
 	uint32_t compat, incompat; /* features; an unknown one of the latter refuses the file */
 	struct mirror_uuid uuid;   /* of the set */
 	char set[MIRROR_SET_MAX + 1];

@@ -4,6 +4,7 @@
 
 #include "mirror/core/epoch.h"
 #include "mirror/core/meta_impl.h"
+#include "mirror/core/version.h"
 
 #define CODEC_INCOMPAT_KNOWN 0u
 #define CODEC_FLAGS_KNOWN    (META_UNKNOWN * 2u - 1)
@@ -46,7 +47,7 @@ static void codec_put_text(struct wcursor *c, const char *text, size_t size)
 
 void meta_super_encode(const struct meta_super *super, struct wcursor *c)
 {
-	wcursor_le(c, META_FORMAT, 4);
+	wcursor_le(c, super->format, 4);
 	wcursor_le(c, super->compat, 4);
 	wcursor_le(c, super->incompat, 4);
 	wcursor_le(c, super->flags, 4);
@@ -75,6 +76,7 @@ void meta_super_encode(const struct meta_super *super, struct wcursor *c)
 	wcursor_le(c, super->scrub.different, 8);
 	wcursor_le(c, super->room, 8);
 	wcursor_le(c, super->files.data_time_ns, 8);
+	version_put_tail(c, super->format);
 }
 
 static bool codec_super_is_possible(const struct meta_super *super)
@@ -87,9 +89,12 @@ static bool codec_super_is_possible(const struct meta_super *super)
 
 bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 {
-	uint64_t format = rcursor_le(c, 4), block, extent;
+	uint64_t block, extent;
 	bool is_text;
 
+	super->format = (uint32_t)rcursor_le(c, 4);
+	if (!version_is_known(super->format))
+		return false;
 	super->compat = (uint32_t)rcursor_le(c, 4);
 	super->incompat = (uint32_t)rcursor_le(c, 4);
 	super->flags = (uint32_t)rcursor_le(c, 4);
@@ -119,8 +124,9 @@ bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 	/* What was added later. */
 	super->room = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	super->files.data_time_ns = rcursor_left(c) ? rcursor_le(c, 8) : 0;
-	return !c->bad && is_text && format == META_FORMAT && block == MIRROR_BLOCK &&
-	       extent == MIRROR_EXTENT && codec_super_is_possible(super);
+	version_get_tail(c, super->format);
+	return !c->bad && is_text && block == MIRROR_BLOCK && extent == MIRROR_EXTENT &&
+	       codec_super_is_possible(super);
 }
 
 void meta_promise_encode(const struct meta_promise *promise, struct wcursor *c)

@@ -30,7 +30,7 @@ static void dump_uuid(struct meta_printer *p, const char *key, const struct mirr
 
 static void dump_super(struct meta_printer *p, const struct meta_super *super)
 {
-	meta_print_number(p, "format", META_FORMAT);
+	meta_print_number(p, "format", super->format);
 	meta_print_text(p, "set", super->set);
 	dump_uuid(p, "uuid", &super->uuid);
 	meta_print_number(p, "slot", super->slot);

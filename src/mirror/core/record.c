@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "base/cursor.h"
 #include "mirror/core/epoch.h"
+#include "mirror/core/version.h"
 
 #define RECORD_MAGIC "RPMRECRD"
 #define RECORD_HEAD  16 /* magic, format, length */
@@ -40,6 +41,8 @@ static const char *record_check_member(const struct mirror_config *config, unsig
 
 static const char *record_check_config(const struct mirror_config *config)
 {
+	if (!version_is_known(config->format))
+		return "its format is not one of this program's";
 	if (!record_text_is_good(config->set, sizeof(config->set)))
 		return "the set's name is empty or does not end";
 	if (!config->size || config->size % MIRROR_BLOCK || config->size > MIRROR_SIZE_MAX)
@@ -235,7 +238,7 @@ size_t record_encode(const struct mirror_record *rec, void *buf, size_t room)
 	if (record_check(rec))
 		return 0;
 	wcursor_bytes(&c, RECORD_MAGIC, 8);
-	wcursor_le(&c, RECORD_FORMAT, 4);
+	wcursor_le(&c, rec->config.format, 4);
 	wcursor_le(&c, 0, 4);
 	record_put_config(&c, &rec->config);
 	record_put_view(&c, &rec->view);
@@ -245,6 +248,7 @@ size_t record_encode(const struct mirror_record *rec, void *buf, size_t room)
 		epoch_put(&c, rec->history[i].epoch);
 		wcursor_le(&c, rec->history[i].seq, 8);
 	}
+	version_put_tail(&c, rec->config.format);
 	record_put_ended(&c, rec);
 	return record_finish(&c);
 }
@@ -267,19 +271,19 @@ static void record_get_body(struct rcursor *c, struct mirror_record *rec)
 		rec->history[i].epoch = epoch_get(c);
 		rec->history[i].seq = rcursor_le(c, 8);
 	}
+	version_get_tail(c, rec->config.format);
 	record_get_ended(c, rec);
 }
 
-static int record_check_frame(const uint8_t *bytes, size_t len)
+static int record_check_frame(const uint8_t *bytes, size_t len, uint32_t *format)
 {
 	struct rcursor c = rcursor_init(bytes, len), sum;
-	uint64_t format;
 
 	if (len < RECORD_HEAD + RECORD_SUM || memcmp(bytes, RECORD_MAGIC, 8))
 		return -EBADMSG;
 	rcursor_bytes(&c, 8);
-	format = rcursor_le(&c, 4);
-	if (format != RECORD_FORMAT)
+	*format = (uint32_t)rcursor_le(&c, 4);
+	if (!version_is_known(*format))
 		return -EPROTONOSUPPORT;
 	sum = rcursor_init(bytes + len - RECORD_SUM, RECORD_SUM);
 	if (rcursor_le(&c, 4) != len ||
@@ -292,8 +296,8 @@ static int record_check_frame(const uint8_t *bytes, size_t len)
 int record_decode(struct mirror_record *rec, const void *buf, size_t len)
 {
 	struct mirror_record got = {0};
+	int rc = record_check_frame(buf, len, &got.config.format);
 	struct rcursor c;
-	int rc = record_check_frame(buf, len);
 
 	if (rc)
 		return rc;

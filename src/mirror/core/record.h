@@ -2,10 +2,10 @@
 /*
  * record.h -- the set's record as bytes: in messages, in files, wherever it is no text; pure.
  *
- * Little-endian. Magic "RPMRECRD" 8, format 4, length of all 4, the fields in the order of struct
- * mirror_record (texts as length 2 and characters; members by a mask of the slots in use; the
- * in-sync sets of the history behind all of it, unless none is known), CRC32C of all before it 4.
- * One record has exactly one form: equal bytes, equal records.
+ * Little-endian. Magic "RPMRECRD" 8, format 4 (of the configuration), length of all 4, the fields
+ * in the order of struct mirror_record (texts as length 2 and characters; members by a mask of the
+ * slots in use; the in-sync sets of the history behind all of it, unless none is known), CRC32C of
+ * all before it 4. One record has exactly one form: equal bytes, equal records.
  */
 #ifndef MIRROR_CORE_RECORD_H
 #define MIRROR_CORE_RECORD_H
@@ -14,8 +14,7 @@
 
 #include "mirror/core/types.h"
 
-#define RECORD_FORMAT 1
-#define RECORD_BYTES  16384 /* room that each record fits into */
+#define RECORD_BYTES 16384 /* room that each record fits into */
 
 /* Whether its fields are possible together, as far as one record shows: texts end and names differ,
  * sizes and counts are in their limits, primary and insync are members. NULL, or what is wrong. */

@@ -60,10 +60,6 @@ static bool resync_plan_is_other_copy(const struct resync_facts *f, struct resyn
 		resync_plan_because(why, RESYNC_PLAN_REFUSE,
 				    "its size is %llu, and the mapping's is %llu",
 				    (unsigned long long)f->size, (unsigned long long)f->own_size);
-	else if (f->format != META_FORMAT)
-		resync_plan_because(why, RESYNC_PLAN_REFUSE,
-				    "its metadata have format %u, and this version knows %u",
-				    f->format, META_FORMAT);
 	else
 		return false;
 	return true;

@@ -36,7 +36,6 @@ struct resync_facts {
 	bool is_discarded;               /* an operator resolved a split against the member */
 	/* What the member reported. */
 	uint8_t slot;
-	uint32_t format; /* of its metadata */
 	struct mirror_uuid uuid;
 	uint64_t copy_id, size;
 	enum mirror_copy copy;

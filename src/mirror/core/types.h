@@ -55,6 +55,7 @@ enum mirror_lonely {
 
 struct mirror_config {
 	uint64_t number; /* grows with each change */
+	uint32_t format; /* of the record: a version that all who read it understand; never less */
 	struct mirror_uuid uuid;
 	char set[MIRROR_SET_MAX + 1];
 	uint64_t size;       /* of the file; a multiple of MIRROR_BLOCK */

@@ -5,7 +5,8 @@
  * The text is JSON in one form only: no white space, members in a fixed order, 64-bit random
  * numbers as 16 hexadecimal digits. So encoding what was decoded gives the same text, and a record
  * that was read can be compared with the register's whole value. What people wrote by hand, and
- * every format but ours, is refused.
+ * formats that this program does not know (core/version.h), are refused: a program that read past a
+ * member that it does not know would drop it with its next swap.
  */
 #ifndef MIRROR_REGISTER_VALUE_H
 #define MIRROR_REGISTER_VALUE_H
@@ -16,8 +17,7 @@
 #include "base/error.h"
 #include "mirror/core/types.h"
 
-#define VALUE_FORMAT 1
-#define VALUE_MAX    (64u << 10) /* bytes of a text, with its NUL */
+#define VALUE_MAX (64u << 10) /* bytes of a text, with its NUL */
 
 /* Of a set, of a member: letters, digits and ._- , the first a letter or digit. */
 bool value_is_name(const char *name, size_t max);

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "mirror/core/version.h"
 #include "mirror/register/words.h"
 
 /* The first thing that is wrong is recorded; what is read after it does not count. */
@@ -202,17 +203,23 @@ static void value_record(struct value_reader *r, const json_t *object, struct mi
 static int value_check_format(const json_t *object, struct error *err)
 {
 	const json_t *format = json_object_get(object, "format");
+	struct mirror_versions ours = version_ours();
+	json_int_t number = json_integer_value(format);
 
 	if (!json_is_integer(format))
 		return error_set(
 			err, ERROR_ARGUMENT, EPROTO,
 			"the register's value is not the record of a mirror set: it has no format");
-	if (json_integer_value(format) == VALUE_FORMAT)
+	if (number >= ours.lowest && number <= ours.newest)
 		return 0;
 	return error_set(err, ERROR_ARGUMENT, EPROTO,
 			 "the register's record has format %" JSON_INTEGER_FORMAT
-			 ", and this program knows format %d only: all hosts need the same release",
-			 json_integer_value(format), VALUE_FORMAT);
+			 ", and this program understands %u to %u: %s",
+			 number, ours.lowest, ours.newest,
+			 number > ours.newest
+				 ? "upgrade it"
+				 : "a release between them has to raise the format first "
+				   "(rpmirror set)");
 }
 
 /* Also what was not looked at is compared, so that nothing unknown is dropped by the next swap. */
@@ -243,6 +250,7 @@ static int value_decode_object(const json_t *object, const char *text, size_t le
 
 	if (rc)
 		return rc;
+	record->config.format = (uint32_t)json_integer_value(json_object_get(object, "format"));
 	value_record(&reader, object, record);
 	if (reader.wrong)
 		return error_set(err, ERROR_ARGUMENT, EPROTO,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "mirror/core/version.h"
 #include "mirror/register/words.h"
 
 struct value_text {
@@ -99,7 +100,7 @@ static void value_add_config(struct value_text *t, const struct mirror_config *c
 	value_add_number(t, "blocked_ms", config->blocked_ms);
 	value_add_bool(t, "local_error_continues", config->local_error_continues);
 	value_add_members(t, config);
-	value_add(t, "}");
+	value_add(t, "%s}", version_value_tail(config->format));
 }
 
 static void value_add_insync(struct value_text *t, mirror_mask insync)
@@ -147,7 +148,7 @@ int value_encode(const struct mirror_record *record, char *text, struct error *e
 
 	if (rc)
 		return rc;
-	value_add(&t, "{\"format\":%d,", VALUE_FORMAT);
+	value_add(&t, "{\"format\":%" PRIu32 ",", record->config.format);
 	value_add_config(&t, &record->config);
 	value_add_view(&t, &record->view);
 	value_add(&t, ",\"nonce\":\"%016" PRIx64 "\",\"history\":[", record->nonce);

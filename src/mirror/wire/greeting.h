@@ -8,6 +8,11 @@
  * with zeros where the set has no secret, and the daemon's GRANT, which carries the registrations
  * made for this connection alone. Any other status: the daemon disconnects.
  *
+ * Both say which versions their program understands (core/version.h), and all that follows is
+ * written in the one they agree on. Without one the daemon answers GREETING_BAD_VERSION. The first
+ * 8 bytes are the same in all versions: magic 4, newest, lowest, length, kind or status. A longer
+ * one of a newer program is read as far as it is known.
+ *
  * Little-endian. Both stay below what InfiniBand's connection manager carries, and a longer buffer
  * is accepted, as that pads with zeros; a padding that is not zero is refused.
  */
@@ -19,11 +24,11 @@
 #include <stdint.h>
 
 #include "mirror/core/types.h"
+#include "mirror/core/version.h"
 
-#define GREETING_VERSION 1
-#define GREETING_SIZE    48 /* of a greeting */
-#define GREETING_REPLY   56 /* of its answer */
-#define GREETING_NONCE   32
+#define GREETING_SIZE  56 /* of a greeting, with its padding */
+#define GREETING_REPLY 64 /* of its answer */
+#define GREETING_NONCE 32
 
 /* What a connection is for. */
 enum greeting_kind {
@@ -56,6 +61,7 @@ enum greeting_status {
 };
 
 struct greeting {
+	struct mirror_versions versions; /* newest 0: this program's */
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch; /* of the end that connects */
 	uint64_t copy_id;          /* of the copy that it means; 0: whichever the slot has */
@@ -64,18 +70,20 @@ struct greeting {
 };
 
 struct greeting_reply {
-	uint8_t status; /* enum greeting_status */
+	struct mirror_versions versions; /* newest 0: this program's */
+	uint8_t status;                  /* enum greeting_status */
 	bool has_secret;
 	struct mirror_epoch known;     /* the highest one that was promised */
 	uint8_t nonce[GREETING_NONCE]; /* to be proved with; zeros without a secret */
 };
 
-/* Bytes written to buf: GREETING_SIZE, GREETING_REPLY. */
-size_t greeting_encode(const struct greeting *g, uint8_t *buf);
-size_t greeting_reply_encode(const struct greeting_reply *reply, uint8_t *buf);
+/* In this version: to be sent, version_newest(). Bytes written to buf: GREETING_SIZE,
+ * GREETING_REPLY. */
+size_t greeting_encode(const struct greeting *g, unsigned version, uint8_t *buf);
+size_t greeting_reply_encode(const struct greeting_reply *reply, unsigned version, uint8_t *buf);
 
-/* 0; -EPROTO: not of this protocol, or values that cannot be; -EPROTONOSUPPORT: another version of
- * it, and nothing else is known. */
+/* 0; -EPROTO: not of this protocol, or values that cannot be; -EPROTONOSUPPORT: no version in
+ * common: `versions` is known, and of an answer its status, and nothing else. */
 int greeting_decode(const void *buf, size_t len, struct greeting *g);
 int greeting_reply_decode(const void *buf, size_t len, struct greeting_reply *reply);
 

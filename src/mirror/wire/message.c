@@ -10,6 +10,8 @@
 
 #define MESSAGE_MAGIC 0x474d4d52u /* "RMMG" */
 
+#define MESSAGE_LENGTH_AT      6
+#define MESSAGE_HEAD           44
 #define MESSAGE_DURABILITY_END 4 /* of enum rpma_durability */
 
 static void message_put_prove(struct wcursor *c, const struct message *m)
@@ -179,6 +181,7 @@ static void message_put_status(struct wcursor *c, const struct message *m)
 		wcursor_le(c, member->rate, 4);
 		wcursor_le(c, member->p99_us, 4);
 	}
+	wcursor_u8(c, status->format);
 }
 
 static void message_get_status(struct rcursor *c, struct message *m)
@@ -207,6 +210,7 @@ static void message_get_status(struct rcursor *c, struct message *m)
 		member->rate = (uint32_t)rcursor_le(c, 4);
 		member->p99_us = (uint32_t)rcursor_le(c, 4);
 	}
+	status->format = rcursor_u8(c);
 }
 
 static void message_put_done(struct wcursor *c, const struct message *m)
@@ -268,13 +272,13 @@ static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
 	[MESSAGE_RESERVED] = {"RESERVED", message_put_reserve, message_get_reserve},
 };
 
-void message_encode(const struct message *m, uint8_t *buf)
+void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 {
 	struct wcursor c = wcursor_init(buf, MESSAGE_SIZE);
 
 	assert(m->type > 0 && m->type < MESSAGE_TYPE_END);
 	wcursor_le(&c, MESSAGE_MAGIC, 4);
-	wcursor_u8(&c, MESSAGE_VERSION);
+	wcursor_u8(&c, (uint8_t)version);
 	wcursor_u8(&c, (uint8_t)m->type);
 	wcursor_le(&c, 0, 2);
 	wcursor_le(&c, m->id, 4);
@@ -282,11 +286,29 @@ void message_encode(const struct message *m, uint8_t *buf)
 	epoch_put(&c, m->epoch);
 	if (message_codecs[m->type].put)
 		message_codecs[m->type].put(&c, m);
+	version_put_tail(&c, version);
 	assert(!c.bad);
+	buf[MESSAGE_LENGTH_AT] = (uint8_t)wcursor_len(&c);
+	buf[MESSAGE_LENGTH_AT + 1] = (uint8_t)(wcursor_len(&c) >> 8);
 	fields_put_padding(&c);
 }
 
-int message_decode(const void *buf, size_t len, struct message *m)
+/* What is behind its length is zero, and is cut off. */
+static void message_cut(struct rcursor *c, const uint8_t *bytes, size_t len)
+{
+	struct rcursor rest;
+
+	if (len < MESSAGE_HEAD || len > MESSAGE_SIZE) {
+		c->bad = true;
+		return;
+	}
+	rest = rcursor_init(bytes + len, MESSAGE_SIZE - len);
+	c->end = bytes + len;
+	fields_get_padding(&rest);
+	c->bad |= rest.bad;
+}
+
+int message_decode(const void *buf, size_t len, unsigned version, struct message *m)
 {
 	struct rcursor c = rcursor_init(buf, len);
 	uint8_t type;
@@ -294,10 +316,11 @@ int message_decode(const void *buf, size_t len, struct message *m)
 	memset(m, 0, sizeof(*m));
 	if (len != MESSAGE_SIZE || rcursor_le(&c, 4) != MESSAGE_MAGIC)
 		return -EPROTO;
-	if (rcursor_u8(&c) != MESSAGE_VERSION)
+	if (rcursor_u8(&c) != version)
 		return -EPROTONOSUPPORT;
 	type = fields_get_below(&c, MESSAGE_TYPE_END);
-	if (c.bad || !type || rcursor_le(&c, 2))
+	message_cut(&c, buf, rcursor_le(&c, 2));
+	if (c.bad || !type)
 		return -EPROTO;
 	m->type = (enum message_type)type;
 	m->id = (uint32_t)rcursor_le(&c, 4);
@@ -305,8 +328,8 @@ int message_decode(const void *buf, size_t len, struct message *m)
 	m->epoch = epoch_get(&c);
 	if (message_codecs[type].get)
 		message_codecs[type].get(&c, m);
-	fields_get_padding(&c);
-	return c.bad ? -EPROTO : 0;
+	version_get_tail(&c, version);
+	return c.bad || rcursor_left(&c) ? -EPROTO : 0;
 }
 
 const char *message_type_2str(unsigned type)

@@ -21,8 +21,9 @@
  *   PING            PONG
  *   RESERVE         RESERVED: how far the copy's files are made longer; to be asked until they are
  *
- * Little-endian; the header has magic, version, type, id, set and epoch of the sender. Bytes that a
- * type does not use are zero, and are checked.
+ * Little-endian; the header has magic 4, version, type, length of what is used 2, id 4, set and
+ * epoch of the sender. The version is the one that the greetings agreed on. Bytes behind the length
+ * are zero, and are checked.
  */
 #ifndef MIRROR_WIRE_MESSAGE_H
 #define MIRROR_WIRE_MESSAGE_H
@@ -35,7 +36,6 @@
 #include "mirror/core/types.h"
 #include "mirror/wire/greeting.h"
 
-#define MESSAGE_VERSION     1
 #define MESSAGE_SIZE        256
 #define MESSAGE_OUTSTANDING 8
 #define MESSAGE_MAC         32
@@ -147,6 +147,9 @@ struct message_status {
 	uint32_t p50_us, p99_us;    /* of flushes */
 	/* By slot, from the primary's host only, else zeros. */
 	struct message_member members[MIRROR_MEMBERS_MAX];
+	/* The highest format of the record that this host's daemon and the process that maps the
+	 * set understand; 0: not known. */
+	uint8_t format;
 };
 
 /* The answer to questions that have no other. */
@@ -190,10 +193,10 @@ struct message {
 };
 
 /* Fills all of buf[MESSAGE_SIZE]. Values are the caller's to have checked (assert). */
-void message_encode(const struct message *m, uint8_t *buf);
-/* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version. Nothing outside an enumeration or
- * an array's bounds comes out. */
-int message_decode(const void *buf, size_t len, struct message *m);
+void message_encode(const struct message *m, unsigned version, uint8_t *buf);
+/* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version than this one. Nothing outside an
+ * enumeration or an array's bounds comes out. */
+int message_decode(const void *buf, size_t len, unsigned version, struct message *m);
 
 /* "PROMISE", "?" for what is none. */
 const char *message_type_2str(unsigned type);

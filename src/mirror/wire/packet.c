@@ -161,7 +161,7 @@ static void packet_put_member(struct wcursor *c, const struct packet *p)
 {
 	uint8_t buf[MESSAGE_SIZE];
 
-	message_encode(&p->member, buf);
+	message_encode(&p->member, p->versions.newest, buf);
 	wcursor_bytes(c, buf, sizeof(buf));
 }
 
@@ -169,7 +169,7 @@ static void packet_get_member(struct rcursor *c, struct packet *p)
 {
 	const uint8_t *at = rcursor_bytes(c, MESSAGE_SIZE);
 
-	if (!at || message_decode(at, MESSAGE_SIZE, &p->member))
+	if (!at || message_decode(at, MESSAGE_SIZE, p->versions.newest, &p->member))
 		c->bad = true;
 }
 
@@ -192,7 +192,7 @@ static void packet_put_report(struct wcursor *c, const struct packet *p)
 	struct message m = {.type = MESSAGE_STATUS, .status = report->status};
 	uint8_t buf[MESSAGE_SIZE];
 
-	message_encode(&m, buf);
+	message_encode(&m, p->versions.newest, buf);
 	wcursor_bytes(c, buf, sizeof(buf));
 	fields_put_text(c, report->why, sizeof(report->why));
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
@@ -206,14 +206,14 @@ static void packet_put_report(struct wcursor *c, const struct packet *p)
 	wcursor_le(c, report->verify_different, 8);
 }
 
-static void packet_get_status(struct rcursor *c, struct message_status *status)
+static void packet_get_status(struct rcursor *c, unsigned version, struct message_status *status)
 {
 	const uint8_t *at = rcursor_bytes(c, MESSAGE_SIZE);
 	static const struct mirror_uuid none;
 	struct message m;
 
-	if (!at || message_decode(at, MESSAGE_SIZE, &m) || m.type != MESSAGE_STATUS || m.id ||
-	    memcmp(&m.uuid, &none, sizeof(none)) != 0 || m.epoch.number || m.epoch.nonce)
+	if (!at || message_decode(at, MESSAGE_SIZE, version, &m) || m.type != MESSAGE_STATUS ||
+	    m.id || memcmp(&m.uuid, &none, sizeof(none)) != 0 || m.epoch.number || m.epoch.nonce)
 		c->bad = true;
 	else
 		*status = m.status;
@@ -223,7 +223,7 @@ static void packet_get_report(struct rcursor *c, struct packet *p)
 {
 	struct packet_report *report = &p->report;
 
-	packet_get_status(c, &report->status);
+	packet_get_status(c, p->versions.newest, &report->status);
 	fields_get_text(c, report->why, sizeof(report->why));
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		fields_get_text(c, report->reasons[i], sizeof(report->reasons[i]));
@@ -383,20 +383,46 @@ static const struct packet_codec packet_codecs[PACKET_TYPE_END] = {
 	[PACKET_AGE] = {"AGE", packet_put_age, packet_get_age},
 };
 
-size_t packet_encode(const struct packet *p, uint8_t *buf)
+size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf)
 {
 	struct wcursor c = wcursor_init(buf, PACKET_MAX);
 
 	assert(p->type > 0 && p->type < PACKET_TYPE_END);
+	p->versions = (struct mirror_versions){(uint8_t)version, version_ours().lowest};
 	wcursor_le(&c, PACKET_MAGIC, 4);
-	wcursor_u8(&c, PACKET_VERSION);
+	wcursor_u8(&c, p->versions.newest);
 	wcursor_u8(&c, (uint8_t)p->type);
-	wcursor_le(&c, 0, 2);
+	wcursor_u8(&c, p->versions.lowest);
+	wcursor_u8(&c, 0);
 	wcursor_le(&c, p->id, 4);
 	if (packet_codecs[p->type].put)
 		packet_codecs[p->type].put(&c, p);
+	version_put_tail(&c, version);
 	assert(!c.bad);
 	return wcursor_len(&c);
+}
+
+/* In the same form in all versions; what a newer one has behind it is not known. */
+static int packet_decode_refusal(struct rcursor *c, struct packet *p)
+{
+	packet_get_done(c, p);
+	return c->bad || p->done.status != PACKET_VERSION ? -EPROTO : 0;
+}
+
+static int packet_decode_body(struct rcursor *c, struct packet *p)
+{
+	unsigned version = p->versions.newest;
+	bool is_newer = version > version_newest();
+
+	if (p->type == PACKET_DONE && !version_is_known(version))
+		return packet_decode_refusal(c, p);
+	if (p->type == PACKET_MAP ? !version_agree(p->versions, version_ours())
+				  : !version_is_known(version))
+		return -EPROTONOSUPPORT;
+	if (packet_codecs[p->type].get)
+		packet_codecs[p->type].get(c, p);
+	version_get_tail(c, version);
+	return c->bad || (rcursor_left(c) && !is_newer) ? -EPROTO : 0;
 }
 
 int packet_decode(const void *buf, size_t len, struct packet *p)
@@ -407,16 +433,18 @@ int packet_decode(const void *buf, size_t len, struct packet *p)
 	memset(p, 0, sizeof(*p));
 	if (len > PACKET_MAX || rcursor_le(&c, 4) != PACKET_MAGIC)
 		return -EPROTO;
-	if (rcursor_u8(&c) != PACKET_VERSION)
-		return c.bad ? -EPROTO : -EPROTONOSUPPORT;
-	type = fields_get_below(&c, PACKET_TYPE_END);
-	if (c.bad || !type || rcursor_le(&c, 2))
+	p->versions.newest = rcursor_u8(&c);
+	type = rcursor_u8(&c);
+	p->versions.lowest = rcursor_u8(&c);
+	if (rcursor_u8(&c) || !version_is_possible(p->versions))
 		return -EPROTO;
-	p->type = (enum packet_type)type;
 	p->id = (uint32_t)rcursor_le(&c, 4);
-	if (packet_codecs[type].get)
-		packet_codecs[type].get(&c, p);
-	return c.bad || rcursor_left(&c) ? -EPROTO : 0;
+	if (c.bad || !type)
+		return -EPROTO;
+	if (type >= PACKET_TYPE_END)
+		return version_is_known(p->versions.newest) ? -EPROTO : -EPROTONOSUPPORT;
+	p->type = (enum packet_type)type;
+	return packet_decode_body(&c, p);
 }
 
 const char *packet_type_2str(unsigned type)
@@ -452,6 +480,7 @@ const char *packet_status_2str(unsigned status)
 		[PACKET_COPIES] = "too few copies would be left",
 		[PACKET_TIMEOUT] = "it was not done in time",
 		[PACKET_EPOCH] = "a newer primary exists",
+		[PACKET_VERSION] = "there is no version in common",
 	};
 
 	return status < PACKET_STATUS_END ? words[status] : "an unknown reason";

@@ -6,6 +6,10 @@
  * One connection belongs to one process and one set. The daemon knows the peer by SO_PEERCRED. A
  * packet that begins with '{' is a request of the tool instead (src/mirrord/README.md).
  *
+ * Each has its version and its sender's lowest one. MAP is written in the library's newest one, and
+ * the daemon answers in the one that both understand, or with DONE and PACKET_VERSION, whose form
+ * is the same in all versions; what the library sends before the answer is in its lowest one.
+ *
  *   of the library   answer, with the same id
  *   GET_AGE          AGE, of the copy that is mapped read-only
  *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; two descriptors come with
@@ -30,7 +34,6 @@
 
 #include "mirror/wire/message.h"
 
-#define PACKET_VERSION      1
 #define PACKET_MAX          65536
 #define PACKET_TEXT         512 /* with the NUL */
 #define PACKET_HEARTBEAT_MS 100
@@ -76,6 +79,7 @@ enum packet_status {
 	PACKET_COPIES,      /* too few copies would be left */
 	PACKET_TIMEOUT,     /* not done in time */
 	PACKET_EPOCH,       /* a newer primary exists */
+	PACKET_VERSION,     /* library, daemon and the set's record have no version in common */
 	PACKET_STATUS_END
 };
 
@@ -238,7 +242,8 @@ struct packet_event {
 
 struct packet {
 	enum packet_type type;
-	uint32_t id; /* of the request; 0 in what is not asked for */
+	uint32_t id;                     /* of the request; 0 in what is not asked for */
+	struct mirror_versions versions; /* the packet's, and its sender's lowest one */
 	/* By type; GET_RECORD, GET_AGE, FAIL and HEARTBEAT have none, RECORD and CHANGED share one.
 	 */
 	union {
@@ -261,9 +266,11 @@ struct packet {
 	};
 };
 
-/* Bytes written to buf[PACKET_MAX]. Texts may be cut, never other values (assert). */
-size_t packet_encode(const struct packet *p, uint8_t *buf);
-/* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version. *p is large: some 25 KiB. */
+/* Bytes written to buf[PACKET_MAX], in that version. Texts may be cut, never other values (assert).
+ */
+size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf);
+/* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version: type, id and versions are known. *p
+ * is large: some 25 KiB. */
 int packet_decode(const void *buf, size_t len, struct packet *p);
 
 const char *packet_type_2str(unsigned type);

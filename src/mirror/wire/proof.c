@@ -18,8 +18,8 @@ static void proof_hash(const uint8_t *key, enum proof_role role,
 	crypto_generichash_blake2b_state state;
 	uint8_t greeting[GREETING_SIZE], reply[GREETING_REPLY], who = (uint8_t)role;
 
-	greeting_encode(&exchange->greeting, greeting);
-	greeting_reply_encode(&exchange->reply, reply);
+	greeting_encode(&exchange->greeting, exchange->version, greeting);
+	greeting_reply_encode(&exchange->reply, exchange->version, reply);
 	crypto_generichash_blake2b_init_salt_personal(&state, key, PROOF_KEY, MESSAGE_MAC, NULL,
 						      (const uint8_t *)PROOF_LABEL);
 	crypto_generichash_blake2b_update(&state, &who, 1);
@@ -45,7 +45,7 @@ void proof_make_grant(const uint8_t key[PROOF_KEY], const struct proof_exchange 
 	uint8_t buf[MESSAGE_SIZE];
 
 	memset(m.grant.mac, 0, MESSAGE_MAC);
-	message_encode(&m, buf);
+	message_encode(&m, exchange->version, buf);
 	proof_hash(key, PROOF_DAEMON, exchange, buf, mac);
 }
 

@@ -15,6 +15,7 @@
 
 /* What both ends have sent before. */
 struct proof_exchange {
+	unsigned version; /* in which both ends write from then on */
 	struct greeting greeting;
 	struct greeting_reply reply;
 	uint8_t nonce[GREETING_NONCE]; /* of the end that connected */

@@ -81,10 +81,9 @@ static uint8_t flow_read_kind(const struct segment *s)
 
 	if (s->len < key || memcmp(s->payload, FLOWS_REQUEST, key) != 0)
 		return 0;
-	for (size_t i = key; i + magic + 2 <= searched; i++)
-		if (!memcmp(s->payload + i, FLOWS_GREETING, magic) &&
-		    s->payload[i + magic] == GREETING_VERSION)
-			return s->payload[i + magic + 1];
+	for (size_t i = key; i + magic + 4 <= searched; i++)
+		if (!memcmp(s->payload + i, FLOWS_GREETING, magic))
+			return s->payload[i + magic + 3]; /* behind versions and length */
 	return 0;
 }
 

@@ -134,6 +134,7 @@ static void host_make_copy(const struct hosts *h, unsigned i)
 static void hosts_fill_config(struct hosts *h, struct mirror_config *config)
 {
 	*config = (struct mirror_config){.size = h->opts.size,
+					 .format = 1,
 					 .min_copies = h->opts.min_copies,
 					 .lonely = h->opts.lonely,
 					 .local_error_continues = h->opts.local_error_continues,

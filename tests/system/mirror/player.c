@@ -37,9 +37,9 @@ void player_close(struct player *p)
 	p->fd = p->data_fd = p->meta_fd = -1;
 }
 
-bool player_answer(struct player *p, const struct packet *out)
+bool player_answer(struct player *p, struct packet *out)
 {
-	size_t len = packet_encode(out, player_buf);
+	size_t len = packet_encode(out, version_newest(), player_buf);
 
 	return send(p->fd, player_buf, len, MSG_NOSIGNAL) == (ssize_t)len;
 }

@@ -26,7 +26,7 @@ void player_open(struct player *p, const struct hosts *h, unsigned i);
 void player_close(struct player *p);
 void player_send(struct player *p, struct packet *out);
 /* With the id that it has. False: the daemon is gone. */
-bool player_answer(struct player *p, const struct packet *out);
+bool player_answer(struct player *p, struct packet *out);
 /* False: the daemon is gone. */
 bool player_try_send(struct player *p, struct packet *out);
 /* The next packet of that type; those that come unasked before are skipped. */

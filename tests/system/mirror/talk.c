@@ -59,7 +59,7 @@ enum greeting_status talk_connect(struct talk *t, const struct hosts *h, unsigne
 						     .from = (uint8_t)from,
 						     .to = (uint8_t)i,
 						     .kind = (uint8_t)kind};
-	greeting_encode(&greeting, bytes);
+	greeting_encode(&greeting, version_newest(), bytes);
 	assert_int_equal(talk_dial(t, h, i, bytes, sizeof(bytes)), RPMA_CONN_ESTABLISHED);
 	t->greeting = greeting;
 	return (enum greeting_status)t->reply.status;
@@ -95,7 +95,7 @@ bool talk_receive(struct talk *t)
 			return false;
 	} while (!(wc.opcode & IBV_WC_RECV));
 	slot = (size_t)wc.wr_id;
-	assert_int_equal(message_decode(t->buf[slot], wc.byte_len, &t->in), 0);
+	assert_int_equal(message_decode(t->buf[slot], wc.byte_len, version_newest(), &t->in), 0);
 	OK(rpma_recv(t->conn, t->mr, slot * MESSAGE_SIZE, MESSAGE_SIZE, (void *)(uintptr_t)slot));
 	return true;
 }
@@ -116,7 +116,8 @@ static void talk_take_grant(struct talk *t)
 
 enum greeting_status talk_prove(struct talk *t, const uint8_t *key)
 {
-	struct proof_exchange exchange = {.greeting = t->greeting, .reply = t->reply};
+	struct proof_exchange exchange = {
+		.version = version_newest(), .greeting = t->greeting, .reply = t->reply};
 	struct message m = {.type = MESSAGE_PROVE, .id = 1, .uuid = t->greeting.uuid};
 	uint8_t buf[MESSAGE_SIZE], expected[MESSAGE_MAC];
 
@@ -125,7 +126,7 @@ enum greeting_status talk_prove(struct talk *t, const uint8_t *key)
 	memcpy(exchange.nonce, m.prove.nonce, sizeof(exchange.nonce));
 	if (key)
 		proof_make(key, &exchange, m.prove.mac);
-	message_encode(&m, buf);
+	message_encode(&m, version_newest(), buf);
 	assert_true(talk_send(t, buf, sizeof(buf)));
 	assert_true(talk_receive(t));
 	assert_int_equal(t->in.type, MESSAGE_GRANT);
@@ -173,7 +174,7 @@ struct message *talk_ask(struct talk *t, enum message_type type)
 		.type = type, .id = 77, .uuid = t->greeting.uuid, .epoch = t->greeting.epoch};
 	uint8_t buf[MESSAGE_SIZE];
 
-	message_encode(&m, buf);
+	message_encode(&m, version_newest(), buf);
 	assert_true(talk_send(t, buf, sizeof(buf)));
 	if (!talk_receive(t))
 		fail_msg("the daemon has closed the connection instead of an answer to %s",

@@ -70,31 +70,41 @@ static void greetings_for_others(void **state)
 			     .to = 0,
 			     .kind = GREETING_CONTROL};
 	uint8_t bytes[GREETING_SIZE];
+	static const struct {
+		uint8_t newest, lowest, status;
+	} versions[] = {{0, 0, GREETING_BAD_REQUEST}, {1, 0, GREETING_BAD_REQUEST},
+			{1, 2, GREETING_BAD_REQUEST}, {0, 255, GREETING_BAD_REQUEST},
+			{2, 2, GREETING_BAD_VERSION}, {255, 255, GREETING_BAD_VERSION},
+			{255, 1, GREETING_OK}};
 	struct greeting other = g;
 	struct talk t;
 
 	other.uuid.bytes[0] ^= 1;
-	greeting_encode(&other, bytes);
+	greeting_encode(&other, version_newest(), bytes);
 	assert_int_equal(talk_dial(&t, &hosts, 0, bytes, sizeof(bytes)), RPMA_CONN_ESTABLISHED);
 	assert_int_equal(t.reply.status, GREETING_NO_SET);
 	talk_close(&t);
 	other = g;
 	other.to = 5;
-	greeting_encode(&other, bytes);
+	greeting_encode(&other, version_newest(), bytes);
 	talk_dial(&t, &hosts, 0, bytes, sizeof(bytes));
 	assert_int_equal(t.reply.status, GREETING_NOT_MEMBER);
 	talk_close(&t);
 	other = g;
 	other.copy_id = 1;
-	greeting_encode(&other, bytes);
+	greeting_encode(&other, version_newest(), bytes);
 	talk_dial(&t, &hosts, 0, bytes, sizeof(bytes));
 	assert_int_equal(t.reply.status, GREETING_WRONG_COPY);
 	talk_close(&t);
-	greeting_encode(&g, bytes);
-	bytes[4]++;
-	talk_dial(&t, &hosts, 0, bytes, sizeof(bytes));
-	assert_int_equal(t.reply.status, GREETING_BAD_VERSION);
-	talk_close(&t);
+	for (unsigned i = 0; i < ARRAY_LEN(versions); i++) {
+		greeting_encode(&g, version_newest(), bytes);
+		bytes[4] = versions[i].newest;
+		bytes[5] = versions[i].lowest;
+		talk_dial(&t, &hosts, 0, bytes, sizeof(bytes));
+		assert_int_equal(t.reply.status, versions[i].status);
+		assert_int_equal(t.reply.versions.newest, version_newest());
+		talk_close(&t);
+	}
 	still_serves();
 }
 
@@ -142,7 +152,7 @@ static void fill(const struct talk *t, enum message_type type, uint8_t *buf)
 {
 	struct message m = {.type = type, .uuid = t->greeting.uuid, .epoch = t->greeting.epoch};
 
-	message_encode(&m, buf);
+	message_encode(&m, version_newest(), buf);
 }
 
 static void expect_cut(struct talk *t, const uint8_t *buf, size_t len)

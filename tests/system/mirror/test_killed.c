@@ -25,7 +25,7 @@ static bool ask(struct talk *t, struct message *m, struct answered *done)
 	m->id = 5;
 	m->uuid = t->greeting.uuid;
 	m->epoch = t->greeting.epoch;
-	message_encode(m, buf);
+	message_encode(m, version_newest(), buf);
 	done->open = m->type;
 	if (!talk_send(t, buf, sizeof(buf)) || !talk_receive(t))
 		return false;
@@ -47,7 +47,7 @@ static bool connect_to(struct talk *t, enum greeting_kind kind, struct mirror_ep
 	struct answered none;
 	uint8_t bytes[GREETING_SIZE];
 
-	greeting_encode(&g, bytes);
+	greeting_encode(&g, version_newest(), bytes);
 	if (talk_dial(t, &hosts, 1, bytes, sizeof(bytes)) != RPMA_CONN_ESTABLISHED ||
 	    t->reply.status != GREETING_OK)
 		return false;

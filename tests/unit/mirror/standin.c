@@ -130,6 +130,7 @@ struct standin *standin_new(unsigned members)
 			   .uuid = {{1}},
 			   .set = STANDIN_SET,
 			   .size = STANDIN_SIZE,
+			   .format = 1,
 			   .min_copies = 1,
 			   .lonely = MIRROR_LONELY_NONE,
 			   .lease_ms = 5000,

@@ -16,7 +16,7 @@ static void standin_send(struct standin *s, struct packet *p, const int *files)
 	} control = {.align = {.cmsg_len = CMSG_LEN(2 * sizeof(int)),
 			       .cmsg_level = SOL_SOCKET,
 			       .cmsg_type = SCM_RIGHTS}};
-	struct iovec iov = {s->buf, packet_encode(p, s->buf)};
+	struct iovec iov = {s->buf, packet_encode(p, version_newest(), s->buf)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	if (files) {

@@ -124,7 +124,7 @@ static void standin_on_message(struct standin *s, unsigned slot, struct standin_
 	} else {
 		standin_answer(s, slot, q, &a);
 	}
-	message_encode(&a, c->buffers[1][out]);
+	message_encode(&a, version_newest(), c->buffers[1][out]);
 	rpma_send(c->conn, c->mr, sizeof(c->buffers[0]) + out * MESSAGE_SIZE, MESSAGE_SIZE,
 		  RPMA_F_COMPLETION_ALWAYS, (void *)100);
 }
@@ -145,7 +145,7 @@ static void standin_accept(struct standin *s, unsigned slot)
 	memset(c, 0, sizeof(*c));
 	rpma_conn_req_get_private_data(req, &pdata);
 	greeting_decode(pdata.ptr, pdata.len, &c->greeting);
-	greeting_reply_encode(&r, reply_bytes);
+	greeting_reply_encode(&r, version_newest(), reply_bytes);
 	rpma_mr_reg(s->peer, c->buffers, sizeof(c->buffers),
 		    RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &c->mr);
 	for (uintptr_t i = 0; i < 8; i++)
@@ -172,7 +172,7 @@ static void standin_step_conn(struct standin *s, unsigned slot, struct standin_c
 	while (c->established && !rpma_cq_get_wc(cq, 1, &wc, NULL)) {
 		if (wc.status != IBV_WC_SUCCESS || wc.wr_id >= 8)
 			continue;
-		if (!message_decode(c->buffers[0][wc.wr_id], MESSAGE_SIZE, &q))
+		if (!message_decode(c->buffers[0][wc.wr_id], MESSAGE_SIZE, version_newest(), &q))
 			standin_on_message(s, slot, c, &q);
 		rpma_recv(c->conn, c->mr, wc.wr_id * MESSAGE_SIZE, MESSAGE_SIZE,
 			  (void *)(uintptr_t)wc.wr_id);

@@ -12,6 +12,7 @@
 static inline struct mirror_record test_record(unsigned members, unsigned min_copies)
 {
 	struct mirror_config config = {.size = 1 << 20,
+				       .format = 1,
 				       .min_copies = min_copies,
 				       .lease_ms = 5000,
 				       .replica_timeout_ms = 2000,

@@ -23,7 +23,6 @@ struct situation {
 	uint32_t own_records, records;
 	enum mirror_copy copy;
 	uint64_t copy_id, size, source;
-	uint32_t format;
 	struct mirror_epoch epoch; /* number 0: the current one */
 	bool history_is_full;
 };
@@ -37,7 +36,6 @@ static const struct situation situations[] = {
 	 .size = 4096, .copy = IS},
 	{"a copy that has grown since the set was mapped", RESYNC_PLAN_BITMAP, "was away",
 	 .size = 2 * SIZE, .absent = true, .bitmap = true, .copy = MIRROR_COPY_STALE},
-	{"another format", RESYNC_PLAN_REFUSE, "format 9", .format = 9, .copy = IS},
 	{"a copy that was replaced", RESYNC_PLAN_REFUSE,
 	 "copy c2, and the configuration names copy b1", .copy_id = THIRD_ID, .copy = IS},
 	{"a former primary's process lives", RESYNC_PLAN_REFUSE, "maps it still", .held = true,
@@ -125,7 +123,6 @@ static struct resync_facts facts_of(const struct situation *s)
 		.bitmap_is_usable = s->bitmap,
 		.is_discarded = s->discarded,
 		.slot = 1,
-		.format = s->format ? s->format : META_FORMAT,
 		.uuid = rec.config.uuid,
 		.copy_id = s->copy_id ? s->copy_id : OTHER_ID,
 		.size = s->size ? s->size : SIZE,

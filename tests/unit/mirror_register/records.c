@@ -21,6 +21,7 @@ void record_init(struct mirror_record *record, const char *set)
 	memset(record, 0, sizeof(*record));
 	*c = (struct mirror_config){.number = 1,
 				    .size = 1 << 20,
+				    .format = 1,
 				    .min_copies = 1,
 				    .lease_ms = 5000,
 				    .replica_timeout_ms = 2000,

@@ -197,13 +197,17 @@ static void what_is_not_a_record_is_refused(void **state)
 
 static void a_newer_format_is_named(void **state)
 {
-	static const char text[] = "{\"format\":2,\"something\":\"else\"}";
+	static const char *const formats[] = {"2", "255", "9223372036854775807"};
 	struct mirror_record back;
 	struct error err;
+	char text[128];
 
-	assert_int_equal(value_decode(text, strlen(text), &back, &err), ERROR_ARGUMENT);
-	assert_non_null(strstr(err.text, "format 2"));
-	assert_non_null(strstr(err.text, "same release"));
+	for (unsigned i = 0; i < ARRAY_LEN(formats); i++) {
+		snprintf(text, sizeof(text), "{\"format\":%s,\"something\":\"else\"}", formats[i]);
+		assert_int_equal(value_decode(text, strlen(text), &back, &err), ERROR_ARGUMENT);
+		assert_non_null(strstr(err.text, formats[i]));
+		assert_non_null(strstr(err.text, "understands 1 to 1: upgrade it"));
+	}
 }
 
 /* Every cut and every changed byte: refused, or the same text once more. */

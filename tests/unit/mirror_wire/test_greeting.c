@@ -7,9 +7,13 @@
 
 #include "mirror/wire/proof.h"
 
+#define SAID    52 /* bytes of a greeting, and of an answer, before their padding */
+#define REPLIED 60
+
 static struct greeting sample(void)
 {
-	struct greeting g = {.epoch = {7, 0x1122334455667788},
+	struct greeting g = {.versions = version_ours(),
+			     .epoch = {7, 0x1122334455667788},
 			     .copy_id = 0x99,
 			     .from = 1,
 			     .to = 2,
@@ -23,13 +27,13 @@ static struct greeting sample(void)
 static void a_greeting_has_its_documented_bytes(void **state)
 {
 	static const uint8_t want[GREETING_SIZE] = {
-		'R',  'M',  'I',  'M',  1,    2,    1,    2,    0,    1, 2, 3, 4, 5, 6, 7,
-		8,    9,    10,   11,   12,   13,   14,   15,   7,    0, 0, 0, 0, 0, 0, 0,
-		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x99, 0, 0, 0, 0, 0, 0, 0};
+		'R', 'M', 'I', 'M', 1,    1,    52,   2,    1,    2,    0,    0,    0,    1, 2, 3,
+		4,   5,   6,   7,   8,    9,    10,   11,   12,   13,   14,   15,   7,    0, 0, 0,
+		0,   0,   0,   0,   0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x99, 0};
 	struct greeting g = sample();
 	uint8_t buf[GREETING_SIZE];
 
-	assert_int_equal(greeting_encode(&g, buf), GREETING_SIZE);
+	assert_int_equal(greeting_encode(&g, version_newest(), buf), GREETING_SIZE);
 	assert_memory_equal(buf, want, GREETING_SIZE);
 }
 
@@ -38,7 +42,7 @@ static void a_greeting_comes_back_also_when_it_was_padded(void **state)
 	struct greeting g = sample(), got;
 	uint8_t buf[92] = {0};
 
-	greeting_encode(&g, buf);
+	greeting_encode(&g, version_newest(), buf);
 	assert_int_equal(greeting_decode(buf, sizeof(buf), &got), 0);
 	assert_memory_equal(&got, &g, sizeof(g));
 	buf[91] = 1;
@@ -50,8 +54,8 @@ static void every_shorter_greeting_is_refused(void **state)
 	struct greeting g = sample(), got;
 	uint8_t buf[GREETING_SIZE];
 
-	greeting_encode(&g, buf);
-	for (size_t len = 0; len < GREETING_SIZE; len++)
+	greeting_encode(&g, version_newest(), buf);
+	for (size_t len = 0; len < SAID; len++)
 		assert_int_equal(greeting_decode(buf, len, &got), -EPROTO);
 }
 
@@ -61,18 +65,74 @@ static void values_that_cannot_be_are_refused(void **state)
 		unsigned at;
 		uint8_t value;
 		int rc;
-	} cases[] = {{0, 'X', -EPROTO}, {4, 2, -EPROTONOSUPPORT},
-		     {5, 0, -EPROTO},   {5, GREETING_KIND_END, -EPROTO},
-		     {6, 8, -EPROTO},   {6, MIRROR_NOBODY, -EPROTO},
-		     {7, 8, -EPROTO},   {7, MIRROR_NOBODY, -EPROTO},
-		     {24, 0, -EPROTO},  {5, GREETING_OBSERVE, -EPROTO}};
+	} cases[] = {{0, 'X', -EPROTO},
+		     {4, 0, -EPROTO}, /* versions: newest, lowest */
+		     {5, 0, -EPROTO},
+		     {5, 2, -EPROTO},
+		     {5, 255, -EPROTO},
+		     {6, 0, -EPROTO}, /* length */
+		     {6, 51, -EPROTO},
+		     {6, 53, -EPROTO},
+		     {6, 57, -EPROTO},
+		     {6, 255, -EPROTO},
+		     {7, 0, -EPROTO}, /* kind */
+		     {7, GREETING_KIND_END, -EPROTO},
+		     {7, GREETING_OBSERVE, -EPROTO},
+		     {8, 8, -EPROTO}, /* from, to */
+		     {8, MIRROR_NOBODY, -EPROTO},
+		     {9, 8, -EPROTO},
+		     {9, MIRROR_NOBODY, -EPROTO},
+		     {10, 1, -EPROTO},
+		     {28, 0, -EPROTO}, /* epoch */
+		     {55, 1, -EPROTO}};
 	struct greeting g = sample(), got;
 	uint8_t buf[GREETING_SIZE];
 
 	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
-		greeting_encode(&g, buf);
+		greeting_encode(&g, version_newest(), buf);
 		buf[cases[i].at] = cases[i].value;
 		assert_int_equal(greeting_decode(buf, sizeof(buf), &got), cases[i].rc);
+	}
+}
+
+/* A newer program says more, and understands this one: what is known of it counts. */
+static void a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known(void **state)
+{
+	struct greeting g = sample(), got;
+	uint8_t buf[GREETING_SIZE];
+
+	greeting_encode(&g, version_newest(), buf);
+	buf[4] = (uint8_t)(version_newest() + 1);
+	buf[6] = GREETING_SIZE;
+	memset(buf + SAID, 0x5a, GREETING_SIZE - SAID);
+	assert_int_equal(greeting_decode(buf, sizeof(buf), &got), 0);
+	assert_int_equal(got.versions.newest, version_newest() + 1);
+	assert_int_equal(version_agree(got.versions, version_ours()), version_newest());
+	got.versions = g.versions;
+	assert_memory_equal(&got, &g, sizeof(g));
+	buf[4] = (uint8_t)version_newest(); /* one of this version has no more to say */
+	assert_int_equal(greeting_decode(buf, sizeof(buf), &got), -EPROTO);
+}
+
+/* Whatever else such programs say is not looked at. */
+static void of_programs_without_a_version_in_common_only_the_versions_are_known(void **state)
+{
+	static const struct mirror_versions others[] = {{2, 2}, {255, 2}, {255, 255}};
+	struct greeting g = sample(), got;
+	struct greeting_reply reply = {.status = GREETING_BAD_VERSION}, answer;
+	uint8_t buf[GREETING_REPLY];
+
+	for (unsigned i = 0; i < ARRAY_LEN(others); i++) {
+		g.versions = reply.versions = others[i];
+		greeting_encode(&g, version_newest(), buf);
+		buf[6] = 255;
+		assert_int_equal(greeting_decode(buf, GREETING_SIZE, &got), -EPROTONOSUPPORT);
+		assert_memory_equal(&got.versions, &others[i], sizeof(others[i]));
+		greeting_reply_encode(&reply, version_newest(), buf);
+		assert_int_equal(greeting_reply_decode(buf, sizeof(buf), &answer),
+				 -EPROTONOSUPPORT);
+		assert_memory_equal(&answer.versions, &others[i], sizeof(others[i]));
+		assert_int_equal(answer.status, GREETING_BAD_VERSION);
 	}
 }
 
@@ -81,26 +141,27 @@ static void a_tool_observes_without_an_epoch(void **state)
 	struct greeting g = {.from = MIRROR_NOBODY, .kind = GREETING_OBSERVE}, got;
 	uint8_t buf[GREETING_SIZE];
 
-	greeting_encode(&g, buf);
+	greeting_encode(&g, version_newest(), buf);
 	assert_int_equal(greeting_decode(buf, sizeof(buf), &got), 0);
 	assert_int_equal(got.from, MIRROR_NOBODY);
 }
 
 static void a_reply_comes_back_as_it_went(void **state)
 {
-	struct greeting_reply reply = {.status = GREETING_EPOCH,
+	struct greeting_reply reply = {.versions = version_ours(),
+				       .status = GREETING_EPOCH,
 				       .has_secret = true,
 				       .known = {9, 8}},
 			      got;
 	uint8_t buf[GREETING_REPLY + 3] = {0};
 
 	proof_nonce(reply.nonce);
-	assert_int_equal(greeting_reply_encode(&reply, buf), GREETING_REPLY);
+	assert_int_equal(greeting_reply_encode(&reply, version_newest(), buf), GREETING_REPLY);
 	assert_int_equal(greeting_reply_decode(buf, sizeof(buf), &got), 0);
 	assert_memory_equal(&got, &reply, sizeof(got));
-	for (size_t len = 0; len < GREETING_REPLY; len++)
+	for (size_t len = 0; len < REPLIED; len++)
 		assert_int_equal(greeting_reply_decode(buf, len, &got), -EPROTO);
-	buf[5] = GREETING_STATUS_END;
+	buf[7] = GREETING_STATUS_END;
 	assert_int_equal(greeting_reply_decode(buf, sizeof(buf), &got), -EPROTO);
 }
 
@@ -113,7 +174,8 @@ static void every_status_has_a_text_of_its_own(void **state)
 
 static void a_proof_depends_on_all_that_was_said(void **state)
 {
-	struct proof_exchange exchange = {.greeting = sample(), .reply = {.has_secret = true}};
+	struct proof_exchange exchange = {
+		.version = 1, .greeting = sample(), .reply = {.has_secret = true}};
 	struct message_grant grant = {.size = 4096, .data = {.len = 1}};
 	uint8_t key[PROOF_KEY] = {1}, mine[MESSAGE_MAC], theirs[MESSAGE_MAC], other[MESSAGE_MAC];
 	struct proof_exchange changed;
@@ -126,6 +188,10 @@ static void a_proof_depends_on_all_that_was_said(void **state)
 
 	changed = exchange;
 	changed.greeting.epoch.number++;
+	proof_make(key, &changed, other);
+	assert_false(proof_is_equal(mine, other));
+	changed = exchange;
+	changed.greeting.versions.newest++; /* nobody between them lowers the version */
 	proof_make(key, &changed, other);
 	assert_false(proof_is_equal(mine, other));
 	changed = exchange;
@@ -147,7 +213,7 @@ static void a_proof_depends_on_all_that_was_said(void **state)
 
 static void a_proof_of_a_grant_covers_its_descriptors_but_not_itself(void **state)
 {
-	struct proof_exchange exchange = {.greeting = sample()};
+	struct proof_exchange exchange = {.version = 1, .greeting = sample()};
 	struct message_grant grant = {.size = 4096, .data = {.len = 1}};
 	uint8_t key[PROOF_KEY] = {1}, a[MESSAGE_MAC], b[MESSAGE_MAC];
 
@@ -167,6 +233,10 @@ int main(void)
 		cmocka_unit_test(a_greeting_comes_back_also_when_it_was_padded),
 		cmocka_unit_test(every_shorter_greeting_is_refused),
 		cmocka_unit_test(values_that_cannot_be_are_refused),
+		cmocka_unit_test(
+			a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known),
+		cmocka_unit_test(
+			of_programs_without_a_version_in_common_only_the_versions_are_known),
 		cmocka_unit_test(a_tool_observes_without_an_epoch),
 		cmocka_unit_test(a_reply_comes_back_as_it_went),
 		cmocka_unit_test(every_status_has_a_text_of_its_own),

@@ -129,8 +129,8 @@ static void every_message_comes_back_as_it_went(void **state)
 	for (unsigned type = 1; type < MESSAGE_TYPE_END; type++) {
 		struct message m = sample((enum message_type)type);
 
-		message_encode(&m, buf);
-		assert_int_equal(message_decode(buf, sizeof(buf), &got), 0);
+		message_encode(&m, version_newest(), buf);
+		assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &got), 0);
 		assert_memory_equal(&got, &m, sizeof(m));
 		assert_string_not_equal(message_type_2str(type), "?");
 	}
@@ -139,7 +139,7 @@ static void every_message_comes_back_as_it_went(void **state)
 static void a_message_has_its_documented_bytes(void **state)
 {
 	static const uint8_t want[] = {'R',  'M',  'M',  'G',  1,    MESSAGE_VIEW,
-				       0,    0,    4,    3,    2,    1,
+				       80,   0,    4,    3,    2,    1,
 				       0x77, 0x77, 0x77, 0x77, 0x77, 0x77,
 				       0x77, 0x77, 0x77, 0x77, 0x77, 0x77,
 				       0x77, 0x77, 0x77, 0x77, 5,    0,
@@ -155,7 +155,7 @@ static void a_message_has_its_documented_bytes(void **state)
 	struct message m = sample(MESSAGE_VIEW);
 	uint8_t buf[MESSAGE_SIZE];
 
-	message_encode(&m, buf);
+	message_encode(&m, version_newest(), buf);
 	assert_memory_equal(buf, want, sizeof(want));
 	for (size_t i = sizeof(want); i < MESSAGE_SIZE; i++)
 		assert_int_equal(buf[i], 0);
@@ -166,10 +166,16 @@ static void no_other_length_is_taken(void **state)
 	uint8_t buf[MESSAGE_SIZE + 1] = {0};
 	struct message m = sample(MESSAGE_PING);
 
-	message_encode(&m, buf);
+	message_encode(&m, version_newest(), buf);
 	for (size_t len = 0; len < MESSAGE_SIZE; len++)
-		assert_int_equal(message_decode(buf, len, &m), -EPROTO);
-	assert_int_equal(message_decode(buf, sizeof(buf), &m), -EPROTO);
+		assert_int_equal(message_decode(buf, len, version_newest(), &m), -EPROTO);
+	assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &m), -EPROTO);
+	for (unsigned said = 0; said <= UINT16_MAX; said++) {
+		buf[6] = (uint8_t)said;
+		buf[7] = (uint8_t)(said >> 8);
+		assert_int_equal(message_decode(buf, MESSAGE_SIZE, version_newest(), &m),
+				 said == 44 ? 0 : -EPROTO);
+	}
 }
 
 /* What decodes is encoded to the same bytes: every byte of a message has one meaning. */
@@ -183,11 +189,11 @@ static void a_changed_byte_is_refused_or_changes_the_message(void **state)
 
 		for (unsigned at = 0; at < MESSAGE_SIZE; at++)
 			for (unsigned bit = 0; bit < 8; bit++) {
-				message_encode(&m, buf);
+				message_encode(&m, version_newest(), buf);
 				buf[at] ^= (uint8_t)(1u << bit);
-				if (message_decode(buf, sizeof(buf), &got))
+				if (message_decode(buf, sizeof(buf), version_newest(), &got))
 					continue;
-				message_encode(&got, again);
+				message_encode(&got, version_newest(), again);
 				assert_memory_equal(again, buf, sizeof(buf));
 			}
 	}
@@ -222,9 +228,9 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
 		struct message m = sample(cases[i].type);
 
-		message_encode(&m, buf);
+		message_encode(&m, version_newest(), buf);
 		buf[44 + cases[i].at] = cases[i].value;
-		assert_int_equal(message_decode(buf, sizeof(buf), &m), -EPROTO);
+		assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &m), -EPROTO);
 	}
 }
 
@@ -233,8 +239,8 @@ static void an_empty_range_is_none(void **state)
 	struct message m = {.type = MESSAGE_RECORD_RANGES, .ranges = {.count = 1}};
 	uint8_t buf[MESSAGE_SIZE];
 
-	message_encode(&m, buf);
-	assert_int_equal(message_decode(buf, sizeof(buf), &m), -EPROTO);
+	message_encode(&m, version_newest(), buf);
+	assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &m), -EPROTO);
 }
 
 static void another_version_is_known_as_such(void **state)
@@ -242,9 +248,9 @@ static void another_version_is_known_as_such(void **state)
 	struct message m = sample(MESSAGE_PING);
 	uint8_t buf[MESSAGE_SIZE];
 
-	message_encode(&m, buf);
+	message_encode(&m, version_newest(), buf);
 	buf[4]++;
-	assert_int_equal(message_decode(buf, sizeof(buf), &m), -EPROTONOSUPPORT);
+	assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &m), -EPROTONOSUPPORT);
 }
 
 int main(void)

@@ -14,6 +14,7 @@ static void sample_fill_record(struct mirror_record *rec)
 	*rec = (struct mirror_record){.config = {.number = 1,
 						 .set = "orders",
 						 .size = 16 << 20,
+						 .format = 1,
 						 .min_copies = 1,
 						 .lease_ms = 5000,
 						 .replica_timeout_ms = 2000,
@@ -157,8 +158,8 @@ static struct packet got;
 static void every_packet_comes_back_as_it_went(void **state)
 {
 	for (unsigned type = 1; type < PACKET_TYPE_END; type++) {
-		const struct packet *p = sample((enum packet_type)type);
-		size_t len = packet_encode(p, bytes);
+		struct packet *p = sample((enum packet_type)type);
+		size_t len = packet_encode(p, version_newest(), bytes);
 
 		assert_int_equal(packet_decode(bytes, len, &got), 0);
 		assert_memory_equal(&got, p, sizeof(got));
@@ -169,12 +170,13 @@ static void every_packet_comes_back_as_it_went(void **state)
 static void a_packet_has_its_documented_bytes(void **state)
 {
 	static const uint8_t want[] = {'R', 'M', 'M', 'P', 1, PACKET_LEASE,
-				       0,   0,   4,   3,   2, 1,
+				       1,   0,   4,   3,   2, 1,
 				       5,   0,   0,   0,   0, 0,
 				       0,   0,   6,   0,   0, 0,
 				       0,   0,   0,   0};
 
-	assert_int_equal(packet_encode(sample(PACKET_LEASE), bytes), sizeof(want));
+	assert_int_equal(packet_encode(sample(PACKET_LEASE), version_newest(), bytes),
+			 sizeof(want));
 	assert_memory_equal(bytes, want, sizeof(want));
 }
 
@@ -193,7 +195,7 @@ static int decode_exactly(const uint8_t *from, size_t len)
 static void no_other_length_is_taken(void **state)
 {
 	for (unsigned type = 1; type < PACKET_TYPE_END; type++) {
-		size_t len = packet_encode(sample((enum packet_type)type), bytes);
+		size_t len = packet_encode(sample((enum packet_type)type), version_newest(), bytes);
 
 		for (size_t shorter = 0; shorter < len; shorter++)
 			assert_int_not_equal(decode_exactly(bytes, shorter), 0);
@@ -205,13 +207,16 @@ static void no_other_length_is_taken(void **state)
 static void a_changed_byte_is_refused_or_changes_the_packet(void **state)
 {
 	for (unsigned type = 1; type < PACKET_TYPE_END; type++) {
-		size_t len = packet_encode(sample((enum packet_type)type), bytes);
+		size_t len = packet_encode(sample((enum packet_type)type), version_newest(), bytes);
 
 		for (size_t at = 0; at < len; at++)
 			for (unsigned bit = 0; bit < 8; bit++) {
 				bytes[at] ^= (uint8_t)(1u << bit);
-				if (!packet_decode(bytes, len, &got)) {
-					assert_int_equal(packet_encode(&got, again), len);
+				/* Of a newer one the rest is not known. */
+				if (!packet_decode(bytes, len, &got) &&
+				    version_is_known(got.versions.newest)) {
+					assert_int_equal(
+						packet_encode(&got, version_newest(), again), len);
 					assert_memory_equal(again, bytes, len);
 				}
 				bytes[at] ^= (uint8_t)(1u << bit);
@@ -221,10 +226,64 @@ static void a_changed_byte_is_refused_or_changes_the_packet(void **state)
 
 static void a_record_that_cannot_be_is_refused(void **state)
 {
-	size_t len = packet_encode(sample(PACKET_RECORD), bytes);
+	size_t len = packet_encode(sample(PACKET_RECORD), version_newest(), bytes);
 
 	bytes[12 + 1 + 8 + 4 + 20] ^= 1; /* in the record, whose sum is then wrong */
 	assert_int_equal(packet_decode(bytes, len, &got), -EPROTO);
+}
+
+/* A library that is newer asks in its own form, and understands the answer in ours. */
+static void a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known(void **state)
+{
+	struct packet *p = sample(PACKET_MAP);
+	size_t len = packet_encode(p, version_newest() + 1, bytes);
+
+	memset(bytes + len, 0x5a, 8);
+	assert_int_equal(decode_exactly(bytes, len + 8), 0);
+	assert_string_equal(got.map.set, p->map.set);
+	assert_int_equal(version_agree(got.versions, version_ours()), version_newest());
+	bytes[4] = (uint8_t)version_newest();
+	assert_int_equal(decode_exactly(bytes, len + 8), -EPROTO);
+	/* All that comes later is in the version that both understand. */
+	len = packet_encode(sample(PACKET_HEARTBEAT), version_newest() + 1, bytes);
+	assert_int_equal(decode_exactly(bytes, len), -EPROTONOSUPPORT);
+}
+
+static void versions_that_cannot_be_are_refused(void **state)
+{
+	static const struct mirror_versions bad[] = {{0, 0}, {0, 1}, {1, 0}, {1, 2}, {3, 255}},
+					    other[] = {{2, 2}, {255, 255}};
+	size_t len = packet_encode(sample(PACKET_MAP), version_newest(), bytes);
+
+	for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
+		bytes[4] = bad[i].newest;
+		bytes[6] = bad[i].lowest;
+		assert_int_equal(decode_exactly(bytes, len), -EPROTO);
+	}
+	for (unsigned i = 0; i < ARRAY_LEN(other); i++) {
+		bytes[4] = other[i].newest;
+		bytes[6] = other[i].lowest;
+		assert_int_equal(decode_exactly(bytes, len), -EPROTONOSUPPORT);
+		assert_int_equal(got.type, PACKET_MAP);
+		assert_memory_equal(&got.versions, &other[i], sizeof(other[i]));
+	}
+}
+
+/* A refusal is understood by every version, and nothing else is. */
+static void a_refusal_of_any_version_is_read(void **state)
+{
+	struct packet *p = sample(PACKET_DONE);
+	size_t len;
+
+	p->done.status = PACKET_VERSION;
+	len = packet_encode(p, version_newest(), bytes);
+	bytes[4] = bytes[6] = 200;
+	assert_int_equal(decode_exactly(bytes, len), 0);
+	assert_string_equal(got.done.text, p->done.text);
+	p->done.status = PACKET_OK;
+	packet_encode(p, version_newest(), bytes);
+	bytes[4] = bytes[6] = 200;
+	assert_int_equal(decode_exactly(bytes, len), -EPROTO);
 }
 
 static void a_text_that_is_too_long_is_cut(void **state)
@@ -233,7 +292,7 @@ static void a_text_that_is_too_long_is_cut(void **state)
 	size_t len;
 
 	memset(p->done.text, 'y', sizeof(p->done.text));
-	len = packet_encode(p, bytes);
+	len = packet_encode(p, version_newest(), bytes);
 	assert_int_equal(packet_decode(bytes, len, &got), 0);
 	assert_int_equal(strlen(got.done.text), PACKET_TEXT - 1);
 }
@@ -253,6 +312,10 @@ int main(void)
 		cmocka_unit_test(no_other_length_is_taken),
 		cmocka_unit_test(a_changed_byte_is_refused_or_changes_the_packet),
 		cmocka_unit_test(a_record_that_cannot_be_is_refused),
+		cmocka_unit_test(
+			a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known),
+		cmocka_unit_test(versions_that_cannot_be_are_refused),
+		cmocka_unit_test(a_refusal_of_any_version_is_read),
 		cmocka_unit_test(a_text_that_is_too_long_is_cut),
 		cmocka_unit_test(every_status_has_a_text_of_its_own),
 	};

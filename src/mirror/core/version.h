@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * version.h -- which versions of the mirror's protocols and formats this program understands.
+ *
+ * One number counts them all: connections between hosts, the socket of a host, the register's
+ * record, the metadata of a copy. Each release that changes one of them raises it, and understands
+ * the one before, so that hosts can be upgraded one after the other (doc/architecture.md). A newer
+ * version adds fields at the end of what there is.
+ */
+#ifndef MIRROR_CORE_VERSION_H
+#define MIRROR_CORE_VERSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+
+/* What a program announces. */
+struct mirror_versions {
+	uint8_t newest, lowest;
+};
+
+struct mirror_versions version_ours(void);
+unsigned version_newest(void);
+/* 1 <= lowest <= newest */
+bool version_is_possible(struct mirror_versions v);
+/* It is one of ours. */
+bool version_is_known(unsigned version);
+/* The lower one of the newest ones, unless one end does not understand it: 0. */
+unsigned version_agree(struct mirror_versions a, struct mirror_versions b);
+/* Why there is none, and what to upgrade: "its rpmirrord speaks versions 3 to 4 ..." */
+void version_explain(struct mirror_versions theirs, const char *they, const char *we, char *text,
+		     size_t size);
+
+/*
+ * Where a later version adds a field: at the end of greetings, messages, packets and records in
+ * binary form, and of the configuration in the register's value. This version adds nothing. Tests
+ * build this file again as a later one that does.
+ */
+void version_put_tail(struct wcursor *c, unsigned version);
+void version_get_tail(struct rcursor *c, unsigned version);
+const char *version_value_tail(unsigned format);
+
+#endif
