@@ -472,6 +472,8 @@ void request_fence(struct client *client, struct set *s, const char *member, int
 void request_resolve(struct client *client, struct set *s, const char *member);
 void request_change(struct client *client, struct set *s, const struct mirror_config *config);
 void request_on_ordered(struct set *s, const struct packet *p);
+/* request_settings.c: settings of a set, by the words of the register. */
+void request_settings(struct client *client, struct set *s, struct json_t *settings);
 /* Answered later. */
 void request_wait(struct client *client, struct set *s, enum client_wait wait);
 /* The member's slot; MIRROR_NOBODY after a refusal. */

@@ -55,7 +55,7 @@ struct request {
 	struct client *client;
 	struct set *set; /* NULL: none was named */
 	const char *op, *set_name, *member, *from, *discard;
-	json_t *new_member;
+	json_t *new_member, *settings;
 	json_int_t timeout_ms, rate, size;
 	int force, full, repair, now;
 };
@@ -231,6 +231,11 @@ static void request_on_member_remove(struct request *r)
 	request_change(r->client, r->set, &config);
 }
 
+static void request_on_settings(struct request *r)
+{
+	request_settings(r->client, r->set, r->settings);
+}
+
 static void request_on_grow(struct request *r)
 {
 	grow_request(r->client, r->set, r->size > 0 ? (uint64_t)r->size : 0);
@@ -259,6 +264,7 @@ static const struct request_row {
 	{"member-remove", request_on_member_remove, REQUEST_RECORD, " member "},
 	{"member-replace", request_on_member_replace, REQUEST_RECORD, " member "},
 	{"grow", request_on_grow, REQUEST_RECORD, " size "},
+	{"settings", request_on_settings, REQUEST_RECORD, " settings "},
 };
 
 static const struct request_row *request_find(const char *op)
@@ -285,6 +291,7 @@ static bool request_unpack(struct request *r, json_t *in)
 	json_t *member = json_object_get(in, "member");
 
 	r->timeout_ms = REQUEST_WAIT_MS;
+	r->settings = json_object_get(in, "settings");
 	if (json_is_object(member))
 		r->new_member = member;
 	else if (member && !json_is_null(member) && !json_is_string(member))
@@ -330,7 +337,8 @@ void request_on_packet(struct client *client, const char *text, size_t len)
 	if (client->wait != CLIENT_IDLE || client->gets_events) {
 		request_refuse(client, REQUEST_USAGE, NULL, "one request at a time");
 	} else if (!row) {
-		request_refuse(client, REQUEST_USAGE, NULL, "this daemon knows no such request");
+		request_refuse(client, REQUEST_USAGE, "upgrade rpmirrord, if the tool is newer",
+			       "this daemon knows no such request");
 	} else {
 		json_object_foreach(in, key, value) unknown =
 			request_knows(row, key) ? unknown : key;

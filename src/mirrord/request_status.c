@@ -276,6 +276,15 @@ static void status_put_record(const struct set *s, const struct primary_words *w
 	json_object_set_new(out, "min_copies", json_integer(rec->config.min_copies));
 	json_object_set_new(out, "lonely", json_string(status_lonely(rec->config.lonely)));
 	json_object_set_new(out, "lease_ms", json_integer(rec->config.lease_ms));
+	json_object_set_new(out, "replica_timeout_ms",
+			    json_integer(rec->config.replica_timeout_ms));
+	json_object_set_new(out, "slow_ms", json_integer(rec->config.slow_ms));
+	json_object_set_new(out, "holdoff_ms", json_integer(rec->config.holdoff_ms));
+	json_object_set_new(out, "blocked_ms", json_integer(rec->config.blocked_ms));
+	json_object_set_new(out, "local_error",
+			    json_string(rec->config.local_error_continues ? "continue" : "stop"));
+	json_object_set_new(out, "address", status_hex(rec->config.address));
+	json_object_set_new(out, "format", json_integer(rec->config.format));
 	json_object_set_new(out, "config", json_integer((json_int_t)rec->config.number));
 	json_object_set_new(out, "revision", json_integer((json_int_t)s->entry.revision));
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What an operator writes on rpmirror's command line, by the first byte: p a member's place, e what
- * to wait for, l a name of --what-if, r a register's uri, s a size, n a number. A line that follows
- * e or l is the daemon's status, as JSON, which is printed as well.
+ * to wait for, l a name of --what-if, r a register's uri, S settings, s a size, n a number. A line
+ * that follows e or l is the daemon's status, as JSON, which is printed as well.
  */
 #include "fuzz/fuzz.h"
 
@@ -13,6 +13,7 @@
 #include "mirror/register/register.h"
 #include "numbers.h"
 #include "place.h"
+#include "settings.h"
 #include "show.h"
 #include "survive.h"
 
@@ -83,6 +84,24 @@ static void try_uri(const char *text)
 		register_close(r);
 }
 
+/* One a line. */
+static void try_settings(char *text)
+{
+	json_t *settings = json_object();
+	struct failure f = {0};
+
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		size_t before = json_object_size(settings);
+
+		if (settings_parse(line, settings, &f))
+			EXPECT(f.text[0]);
+		else
+			EXPECT(json_object_size(settings) > before ||
+			       json_object_get(settings, "hosts"));
+	}
+	json_decref(settings);
+}
+
 static void try_number(const char *text, bool is_size)
 {
 	uint64_t number = 0;
@@ -130,6 +149,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	case 'e':
 	case 'l':
 		try_with_status((char)data[0], text);
+		break;
+	case 'S':
+		try_settings(text);
 		break;
 	case 'r':
 		try_uri(text);

@@ -53,6 +53,11 @@ static bool args_take(const struct args_option *option, const char *value)
 	return false;
 }
 
+bool args_parse_value(enum args_kind kind, const char *text, void *to)
+{
+	return args_take(&(struct args_option){.kind = kind, .to = to}, text);
+}
+
 static const struct args_option *args_find(const struct args_option *options, const char *name,
 					   size_t len)
 {

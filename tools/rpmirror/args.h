@@ -37,6 +37,9 @@ struct args {
 	const char *socket;
 };
 
+/* One value, as of an option of that kind; not of FLAG and LIST. */
+bool args_parse_value(enum args_kind kind, const char *text, void *to);
+
 /* What --help prints of the command that runs. */
 struct args_command {
 	const char *name, *synopsis, *text;

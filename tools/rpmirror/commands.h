@@ -16,6 +16,7 @@ int cmd_verify(int argc, char **argv);
 int cmd_resolve(int argc, char **argv);
 int cmd_member(int argc, char **argv);
 int cmd_grow(int argc, char **argv);
+int cmd_set(int argc, char **argv);
 int cmd_fence(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_meta(int argc, char **argv);

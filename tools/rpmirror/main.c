@@ -77,6 +77,17 @@ static const struct args_command commands[] = {
 	 "refused when it returns.\n",
 	 cmd_member},
 	{"grow", "[SET] SIZE", "Make the file larger.\n", cmd_grow},
+	{"set", "[SET] NAME=VALUE...",
+	 "Change settings of the set, all or none; the names are those of init's options.\n"
+	 "\n"
+	 "  min-copies=N, replica-timeout=S, slow=S, holdoff=S, blocked=S|for-ever\n"
+	 "  local-error=stop|continue, lonely=block|manual\n"
+	 "                        at any time\n"
+	 "  lease=S               while there is no primary\n"
+	 "  address=HEX           from the next mapping on; 0: anywhere\n"
+	 "  host.MEMBER=HOST[:PORT]    where this member's daemon listens\n"
+	 "  format=N              of the set's record, when all hosts were upgraded; never less\n",
+	 cmd_set},
 	{"fence", "[SET] MEMBER",
 	 "Say that a member's host is off for certain, so that another one may be promoted.\n",
 	 cmd_fence},

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "mirror/core/version.h"
+
 /* Returns error, so that a refusal is one line; 0 where the caller returns false. */
 static int view_refuse(int error, const char *text, const char **why)
 {
@@ -183,8 +185,17 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 	if (memcmp(&config->uuid, &old->uuid, sizeof(old->uuid)) ||
 	    strcmp(config->set, old->set) != 0)
 		return view_refuse(-EINVAL, "it is the configuration of another set", why);
+	if (config->format < old->format)
+		return view_refuse(-EINVAL, "the record's format cannot be lowered", why);
 	if (config->size < old->size)
 		return view_refuse(-EINVAL, "a set cannot be made smaller", why);
+	if ((config->lonely == MIRROR_LONELY_NONE) != (old->lonely == MIRROR_LONELY_NONE))
+		return view_refuse(-EINVAL, "what a lonely primary does is known by the register",
+				   why);
+	if (config->lease_ms != old->lease_ms && rec->view.primary != MIRROR_NOBODY)
+		return view_refuse(
+			-EBUSY, "the lease changes only while there is no primary: demote it first",
+			why);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (config->members[slot].id != old->members[slot].id)
 			left |= MIRROR_BIT(slot);
@@ -192,6 +203,9 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 		return view_refuse(-EBUSY, "the primary must be demoted first", why);
 	if (!(rec->view.insync & ~left))
 		return view_refuse(-EBUSY, "no in-sync member would be left", why);
+	if (config->min_copies > old->min_copies &&
+	    view_count(rec->view.insync & (mirror_mask)~left) < config->min_copies)
+		return view_refuse(-EBUSY, "fewer members than that are in-sync", why);
 	uint64_t number = old->number + 1;
 
 	rec->config = *config;
@@ -224,6 +238,8 @@ bool view_config_is_valid(const struct mirror_config *config, const char **why)
 
 	if (config->size == 0 || config->size % MIRROR_BLOCK || config->size > MIRROR_SIZE_MAX)
 		return view_refuse(0, "the size must be a positive multiple of 4 KiB", why);
+	if (!version_is_known(config->format))
+		return view_refuse(0, "this program does not know that format of the record", why);
 	if (!config->set[0] || !memchr(config->set, 0, sizeof(config->set)))
 		return view_refuse(0, "the set has no name, or one that is too long", why);
 	if (count == 0)
@@ -234,8 +250,7 @@ bool view_config_is_valid(const struct mirror_config *config, const char **why)
 	if ((unsigned)config->lonely > MIRROR_LONELY_MANUAL)
 		return view_refuse(0, "lonely has no such value", why);
 	if (!config->lease_ms || !config->replica_timeout_ms || !config->holdoff_ms)
-		return view_refuse(0, "lease, replica_timeout and rejoin_holdoff must not be zero",
-				   why);
+		return view_refuse(0, "lease, replica-timeout and holdoff must not be zero", why);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (config->members[slot].id && !view_member_is_valid(config, slot, why))
 			return false;

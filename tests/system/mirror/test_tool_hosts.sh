@@ -269,6 +269,59 @@ test_a_set_grows() {
 	hosts_end
 }
 
+test_settings_change() {
+	local began port
+	hosts_begin 3 4194304
+	await_register
+	# All or none; what is no setting, or is changed elsewhere.
+	on 0 1 "there is no setting 'speed'" set orders lease=9 speed=9
+	on 0 1 'rpmirror grow' set orders size=8M
+	on 0 1 'member replace' set orders hot-extents=9
+	on 0 1 "is no value for lease" set orders lease=0
+	on 0 1 'is said twice' set orders slow=1 slow=2
+	on 0 1 'is not NAME=VALUE' set orders slow
+	on 0 1 'NAME=VALUE' set orders
+	on 0 1 'host.b=/x' set orders host.b=/x
+	on 0 1 "'local_error' is no setting, or has no such value" set orders local-error=panic
+	on 0 1 "'hosts' is no setting, or has no such value" set orders host.nobody=h:1
+	on 0 2 'min_copies must be between 1 and' set orders min-copies=4 slow=9
+	on 0 0 '"slow_ms":1000,' status orders --json
+	# With a primary all but the lease; any daemon does it.
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
+	on 1 2 'the lease changes only while there is no primary' set orders lease=4
+	on 1 0 'has its new settings' set orders min-copies=2 blocked=0.2 replica-timeout=1.5 slow=0.5 holdoff=0.1 local-error=continue
+	on 1 0 '"min_copies":2.*"replica_timeout_ms":1500,"slow_ms":500,"holdoff_ms":100,"blocked_ms":200,"local_error":"continue"' status orders --json
+	# What flushes need, and how long they wait, is what was set.
+	hosts_ask kill 1 >out
+	hosts_ask kill 2 >out
+	wait_until 60 is_shown 'degraded\|blocked' || fail "nobody is missed"
+	began=$SECONDS
+	echo 'put 64 7' >&"${APP[1]}"
+	read -r -t 60 answer <&"${APP[0]}" || fail "no answer"
+	[[ $answer == *"fewer than min_copies would be left"* ]] && [ $((SECONDS - began)) -lt 15 ] || fail "below min-copies: $answer"
+	on 0 2 'fewer members than that are in-sync' set orders min-copies=3
+	on 0 0 'new settings' set orders min-copies=1
+	tell put 64 8
+	# A member's host has another address: the wrong one, and the right one.
+	port=$("$tool" status orders --json --socket "${sockets[0]}" | grep -oE '"name":"b"[^}]*"port":[0-9]+' | grep -oE '[0-9]+$')
+	on 0 0 'new settings' set orders host.b=127.0.0.1:1
+	hosts_ask start 1 >out
+	hosts_ask start 2 >out
+	on 0 0 '' wait orders --until copy.c=in-sync,insync.c=yes,insync.b=no
+	on 0 0 'new settings' set orders "host.b=127.0.0.1:$port"
+	on 0 0 '' wait orders --until health=healthy,insync.b=yes
+	# Nobody serves: the lease of the next primary.
+	tell unmap
+	on 0 0 '' wait orders --until phase=none
+	on 2 0 'new settings' set orders lease=4 address=0x7e0000000000 blocked=for-ever
+	on 0 0 '"lease_ms":4000.*"blocked_ms":4294967295.*"address":"00007e0000000000"' status orders --json
+	tell map
+	tell put 64 9
+	on 1 0 '"lease_ms":4000' status orders --json
+	hosts_end
+}
+
 test_it_counts_the_registers_members() {
 	local uri pids etcd
 	mkfifo etcd_in etcd_out

@@ -132,6 +132,56 @@ static void configurations_change(void **state)
 	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EINVAL);
 }
 
+static void settings_change_when_that_is_safe(void **state)
+{
+	struct mirror_record rec = test_record(3, 1);
+	struct mirror_config next = rec.config;
+	const char *why;
+
+	(void)state;
+	next.lease_ms *= 2;
+	assert_int_equal(view_set_config(&rec, &next, 9, NULL), 0);
+	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
+	next.lease_ms--; /* another one would follow too soon, */
+	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EBUSY);
+	next.lease_ms += 2; /* or the primary read too long */
+	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EBUSY);
+	assert_int_equal(view_serve(&rec, 0, 12, NULL), 0);
+	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EBUSY);
+	assert_int_equal(view_demote(&rec, 0, true, 14, NULL), 0);
+	assert_int_equal(view_set_config(&rec, &next, 15, NULL), 0);
+	assert_int_equal(view_promote(&rec, 0, 16, NULL), 0);
+
+	assert_int_equal(view_shrink(&rec, 0, 4, 17, NULL), 0);
+	next = rec.config;
+	next.min_copies = 3; /* nothing would be acknowledged */
+	assert_refused(rec, view_set_config(&rec, &next, 18, &why), -EBUSY);
+	next.min_copies = 2;
+	assert_int_equal(view_set_config(&rec, &next, 18, NULL), 0);
+	assert_refused(rec, view_shrink(&rec, 0, 2, 19, &why), -EBUSY);
+	next.min_copies = 1;
+	assert_int_equal(view_set_config(&rec, &next, 20, NULL), 0);
+	assert_int_equal(view_shrink(&rec, 0, 2, 21, NULL), 0);
+
+	next = rec.config;
+	next.lonely = MIRROR_LONELY_BLOCK;
+	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL);
+	next.lonely = rec.config.lonely;
+	next.format++;
+	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL); /* not known */
+	next.format = 0;
+	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL);
+	next = rec.config;
+	next.replica_timeout_ms = next.slow_ms = next.holdoff_ms = next.blocked_ms = 1;
+	next.local_error_continues = true;
+	next.address = 4096;
+	next.members[1].port++;
+	assert_int_equal(view_set_config(&rec, &next, 23, NULL), 0);
+	assert_int_equal(rec.view.insync, 1); /* nobody leaves by that */
+	next.replica_timeout_ms = 0;
+	assert_refused(rec, view_set_config(&rec, &next, 24, &why), -EINVAL);
+}
+
 static void views_compare(void **state)
 {
 	struct mirror_record rec = test_record(2, 1);
@@ -225,6 +275,7 @@ int main(void)
 		cmocka_unit_test(only_the_primary_changes_its_epoch),
 		cmocka_unit_test(enough_copies_stay),
 		cmocka_unit_test(configurations_change),
+		cmocka_unit_test(settings_change_when_that_is_safe),
 		cmocka_unit_test(views_compare),
 		cmocka_unit_test(a_configuration_is_no_change_of_the_primarys),
 	};
