@@ -38,7 +38,7 @@
 #define QP_RX_IOV      2
 #define QP_TX_IOV      128          /* entries qp_tx_gather may return */
 #define QP_RXBUF       (128u << 10) /* receive buffers the owner lends */
-#define QP_TXBUF       (512u << 10) /* send buffers the owner lends */
+#define QP_TXBUF       (256u << 10) /* send buffers the owner lends */
 #define QP_PATIENT_MAX (32u << 10)  /* so many bytes may wait to be sent: qp_tx_may_wait() */
 
 /* The kinds of ready-to-receive FPDU (RFC 6581 s9). */

@@ -65,22 +65,6 @@ static void without_crc_large_payloads_are_not_copied(void **state)
 	bench_close(&t);
 }
 
-/* Each send has its price, so the copies of several large FPDUs share one. */
-static void with_crc_a_mebibyte_leaves_in_three_gathers(void **state)
-{
-	struct pair_options o = pair_defaults();
-	struct bench t;
-
-	o.stream.crc = true;
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 1u << 20, t.mrb, 0), 0);
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	assert_memory_equal(t.mb, t.ma, 1u << 20);
-	assert_int_equal(qp_counters(t.a->qp)->tx_gathers, PAIR_HELLO + 3);
-	bench_close(&t);
-}
-
 static void with_crc_the_payload_may_change_while_it_is_sent(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -375,7 +359,6 @@ int main(void)
 		cmocka_unit_test(small_batches_leave_in_one_piece),
 		cmocka_unit_test(larger_batches_leave_in_one_gather),
 		cmocka_unit_test(without_crc_large_payloads_are_not_copied),
-		cmocka_unit_test(with_crc_a_mebibyte_leaves_in_three_gathers),
 		cmocka_unit_test(with_crc_the_payload_may_change_while_it_is_sent),
 		cmocka_unit_test(answers_and_requests_take_turns),
 		cmocka_unit_test(a_region_goes_away_while_its_bytes_are_half_sent),
