@@ -5,7 +5,6 @@
  * acknowledged is missing, and daemons, programs and folders have as many descriptors, threads,
  * files and as much memory as before. Prints how long the application was without a primary.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "apps.h"
 #include "clients.h"
 #include "system/lib/check.h"
-#include "system/lib/gauge.h"
+#include "uses.h"
 
 #define HOSTS          3
 #define ALL            7
@@ -23,135 +22,27 @@
 #define GROWTH_KIB     4096 /* of a process: what allocators keep at once, */
 #define GROWTH_EACH    1024 /* and bytes a failover, far less than a connection's */
 #define WARM_UP(times) ((times) / 10 + 6)
-#define SLACK          8 /* what comes and goes: descriptors, threads, files that replace others */
-#define SETTLE_MS      1000
-#define END_MS         30000 /* what ends does so in its own time, on a busy machine, too */
 #define SILENCE_MS     20000 /* nobody is excluded for being slow */
-
-struct use {
-	const char *what;
-	unsigned host;
-	pid_t pid;
-	int fds, threads;
-	long rss_kib;
-};
 
 static struct hosts hosts;
 static struct proc lasting[HOSTS]; /* programs that map and unmap again and again */
 static struct proc victim;
-static struct use uses[2 * HOSTS];
-static unsigned files, times = 10;
+static struct uses uses = {.hosts = &hosts};
+static unsigned times = 10;
 static uint64_t *given_ns, *killed_ns; /* how long nobody served */
 
-/* ---- what is in use ---- */
-
-static int count_threads(pid_t pid)
-{
-	char path[64], line[256];
-	int threads = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file))
-		sscanf(line, "Threads: %d", &threads);
-	fclose(file);
-	return threads;
-}
-
-static unsigned count_files(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	unsigned count = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
-
-static unsigned count_all_files(void)
-{
-	unsigned count = count_files(hosts.folder);
-
-	for (unsigned i = 0; i < HOSTS; i++)
-		count += count_files(hosts.hosts[i].folder);
-	return count;
-}
-
-static struct use measure(const char *what, unsigned host, pid_t pid)
-{
-	return (struct use){.what = what,
-			    .host = host,
-			    .pid = pid,
-			    .fds = gauge_fds(pid),
-			    .threads = count_threads(pid),
-			    .rss_kib = gauge_rss_anon_kib(pid)};
-}
-
-static void measure_all(struct use *now)
-{
-	for (unsigned i = 0; i < HOSTS; i++) {
-		now[2 * i] = measure("daemon", i, hosts.hosts[i].daemon.pid);
-		now[2 * i + 1] = measure("program", i, lasting[i].pid);
-	}
-}
-
-/* The most of a while: daemons ask each other now and then. */
 static void remember_uses(void)
 {
-	struct use now[2 * HOSTS];
-
-	files = count_all_files();
-	measure_all(uses);
-	for (int waited = 0; waited < SETTLE_MS; waited += 10) {
-		usleep(10000);
-		measure_all(now);
-		for (unsigned i = 0; i < 2 * HOSTS; i++) {
-			if (now[i].fds > uses[i].fds)
-				uses[i].fds = now[i].fds;
-			if (now[i].threads > uses[i].threads)
-				uses[i].threads = now[i].threads;
-			if (now[i].rss_kib > uses[i].rss_kib)
-				uses[i].rss_kib = now[i].rss_kib;
-		}
-		if (count_all_files() > files)
-			files = count_all_files();
+	for (unsigned i = 0; i < HOSTS; i++) {
+		uses_add(&uses, "daemon", i, hosts.hosts[i].daemon.pid);
+		uses_add(&uses, "program", i, lasting[i].pid);
 	}
-}
-
-static bool is_as_before(const struct use *before, const struct use *now)
-{
-	return now->fds <= before->fds + SLACK && now->threads <= before->threads + SLACK &&
-	       now->rss_kib - before->rss_kib <= GROWTH_KIB + (long)times * GROWTH_EACH / 1024;
+	uses_remember(&uses);
 }
 
 static void compare_uses(void)
 {
-	unsigned now_files;
-	bool equal = true;
-
-	for (unsigned i = 0; i < 2 * HOSTS; i++) {
-		struct use now, *before = &uses[i];
-
-		for (int waited = 0; waited < END_MS; waited += 10) {
-			now = measure(before->what, before->host, before->pid);
-			if (is_as_before(before, &now))
-				break;
-			usleep(10000);
-		}
-		printf("%s of host %c: descriptors %d -> %d, threads %d -> %d, memory %ld -> %ld "
-		       "KiB\n",
-		       now.what, 'a' + (char)now.host, before->fds, now.fds, before->threads,
-		       now.threads, before->rss_kib, now.rss_kib);
-		equal &= is_as_before(before, &now);
-	}
-	now_files = count_all_files();
-	printf("files %u -> %u\n", files, now_files);
-	assert_true(equal);
-	assert_true(now_files <= files + SLACK);
+	uses_compare(&uses, GROWTH_KIB + (long)times * GROWTH_EACH / 1024);
 }
 
 /* ---- failovers ---- */
@@ -264,10 +155,7 @@ int main(int argc, char **argv)
 		return 2;
 	given_ns = calloc(times + WARM_UP(times), sizeof(*given_ns));
 	killed_ns = calloc(times + WARM_UP(times), sizeof(*killed_ns));
-	/* Else each new thread may take another arena, and what one has freed is not used again. */
-	setenv("MALLOC_ARENA_MAX", "1", 1);
-	/* Else a large block that is freed makes the heap keep the next ones. */
-	setenv("MALLOC_MMAP_THRESHOLD_", "131072", 1);
+	uses_prepare();
 	setlinebuf(stdout);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(given_ns);
