@@ -182,6 +182,18 @@ int __wrap_ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
 	return ret;
 }
 
+/* If it has such a length; once. */
+static void rings_scramble_rest(size_t len)
+{
+	size_t n = rings_rest_len;
+
+	rings_rest_len = 0;
+	if (!rings_shown || n != len)
+		return;
+	for (size_t i = 0; i < n; i++)
+		rings_rest[i] ^= 0x5a;
+}
+
 /*
  * A request's own header changes once it was checked. What is placed is read after that, and once:
  * so messages are left as they are, and whatever is still to come.
@@ -194,12 +206,21 @@ unsigned __wrap_rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, siz
 			    enum rdmap_level level)
 {
 	unsigned error = __real_rdmap_check(hdr, bytes, len, level);
-	size_t n = rings_rest_len;
+	bool leave = error || hdr->tagged || hdr->qn == DDP_QN_SEND;
 
-	rings_rest_len = 0;
-	if (!rings_shown || error || hdr->tagged || hdr->qn == DDP_QN_SEND || n != len)
-		return error;
-	for (size_t i = 0; i < n; i++)
-		rings_rest[i] ^= 0x5a;
+	rings_scramble_rest(leave ? SIZE_MAX : len);
 	return error;
 }
+
+/* The same of those that are done in one step: what they are given was copied out. */
+#define X(name)                                                                                    \
+	bool __real_##name(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);         \
+	bool __wrap_##name(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);         \
+	bool __wrap_##name(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)          \
+	{                                                                                          \
+		rings_scramble_rest(seg->payload);                                                 \
+		return __real_##name(qp, seg, bytes);                                              \
+	}
+X(op_ext_request_at_once)
+X(op_ext_answer_at_once)
+#undef X

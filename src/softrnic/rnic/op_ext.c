@@ -75,6 +75,24 @@ static void ext_finish_answer(struct qp *qp, const struct rx_seg *seg, const uin
 		qp_answer_done(qp, wr);
 }
 
+/* It was successful, and that is all that it says. */
+bool op_ext_answer_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct ext_word word;
+	struct sq_wr *wr;
+
+	if (seg->hdr.qn != DDP_QN_RESPONSE || seg->payload != EXT_ANSWER_LEN)
+		return false;
+	word = ext_word_of(bytes);
+	wr = qp_answered_wr(qp, &ext_answer_rx);
+	if (!wr || word.arg != EXT_OK || wr->op->take_answer ||
+	    wr->op != op_of_request(RDMAP_EXT_REQ, word.kind))
+		return false;
+	qp->rx.msn[DDP_QN_RESPONSE]++;
+	qp_answer_done(qp, wr);
+	return true;
+}
+
 const struct op_rx ext_answer_rx = {
 	.accept = ext_accept_answer,
 	.finish = ext_finish_answer,
@@ -89,6 +107,27 @@ static void ext_finish_range(struct qp *qp, const struct rx_seg *seg, const uint
 	ext_range_decode(bytes, seg->payload, &msg.range);
 	qp->counters.flushes_in++;
 	qp_request_add(qp, seg, msg.word.kind, &msg);
+}
+
+bool op_ext_request_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+{
+	unsigned kind = ext_word_of(bytes).kind;
+	const struct qp_op *op = op_of_request(RDMAP_EXT_REQ, kind);
+	struct irq_entry *e;
+
+	if (seg->hdr.qn != DDP_QN_REQUEST || seg->payload != EXT_RANGE_LEN || !op ||
+	    op->message != &ext_range_rx || irq_is_full(&qp->irq) || irq_make_room(&qp->irq))
+		return false;
+	e = irq_push(&qp->irq);
+	e->ddp = seg->hdr;
+	e->len = seg->ulpdu;
+	e->op = op;
+	ext_range_decode(bytes, seg->payload, &e->msg.range);
+	e->after_sends = qp->recv.seen_sends;
+	qp->counters.flushes_in++;
+	qp->rx.msn[DDP_QN_REQUEST]++;
+	qp_requests_run(qp);
+	return true;
 }
 
 const struct op_rx ext_range_rx = {

@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <errno.h>
 
+#include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -148,6 +149,38 @@ static void send_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *
 		qp_recv_park(qp, seg, bytes);
 	else
 		send_received(qp, seg);
+}
+
+/* The receive is taken once nothing can go wrong any more. */
+bool op_send_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *src)
+{
+	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .byte_len = seg->payload};
+	struct qp_recv *r = &qp->recv;
+	uint32_t len = seg->payload;
+	const struct ibv_sge *sge;
+	void *ptr;
+
+	if (seg->hdr.qn != DDP_QN_SEND || r->open || r->msg.has_wr || qp->cfg.srq ||
+	    !park_is_empty(&r->park))
+		return false;
+	sge = rq_first_segment(&r->rq, &wc.wr_id);
+	if (!sge || len > sge->length ||
+	    mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, sge->lkey, sge->addr, len,
+			 IBV_ACCESS_LOCAL_WRITE, 0, &ptr) != MR_OK)
+		return false;
+	if (qp->rx.near.mr->backing.can_stall || place(ptr, src, len))
+		return false;
+	qp_rx_placed(qp, qp->rx.near.mr, ptr, len);
+	rq_drop_first(&r->rq);
+	qp->rx.msn[DDP_QN_SEND]++;
+	qp->rx.written = 0;
+	r->seen_sends++;
+	r->delivered_sends++;
+	qp->counters.rx_copied_bytes += len;
+	qp->counters.sends_in++;
+	qp_complete(qp, qp->cfg.recv_cq, &wc, seg->hdr.ulp == rdmap_ctrl(RDMAP_SEND_SE), NULL);
+	qp_requests_run(qp);
+	return true;
 }
 
 static bool send_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *parked)

@@ -212,25 +212,50 @@ static void rx_seg_init(struct rx_seg *seg)
 	seg->payload = seg->done = seg->trailer = seg->written = 0;
 }
 
-/*
- * Most FPDUs of most streams are a Write in one segment, which is whole. Such a header can have no
- * error but those of its STag and bounds, so the checks of all others are left out. False: it is no
- * such FPDU, or it is to be refused. bytes: of the header.
- */
-static bool rx_write_at_once(struct qp *qp, struct rx_view *v, const struct rx_seg *seg,
-			     const uint8_t *bytes)
+static bool rx_untagged_at_once(struct qp *qp, struct rx_view *v, const struct rx_seg *seg,
+				const uint8_t *bytes)
 {
-	const uint8_t plain[] = {DDP_CTRL_TAGGED | DDP_CTRL_LAST | DDP_VERSION,
-				 rdmap_ctrl(RDMAP_WRITE)};
+	if (seg->hdr.qn >= DDP_QN_COUNT || seg->hdr.msn != qp->rx.msn[seg->hdr.qn] || seg->hdr.mo)
+		return false;
+	switch (seg->hdr.ulp) {
+	case RDMAP_VERSION << 6 | RDMAP_SEND:
+	case RDMAP_VERSION << 6 | RDMAP_SEND_SE:
+		return op_send_at_once(qp, seg, v->p + RX_UNTAGGED_FRAME);
+	case RDMAP_VERSION << 6 | RDMAP_EXT_REQ:
+	case RDMAP_VERSION << 6 | RDMAP_EXT_RESP:
+		if (!qp->stream.consent || seg->payload > RX_COPY_MAX - RX_UNTAGGED_FRAME)
+			return false;
+		rx_view_more(v, RX_UNTAGGED_FRAME + seg->payload);
+		return seg->hdr.ulp == rdmap_ctrl(RDMAP_EXT_REQ)
+			       ? op_ext_request_at_once(qp, seg, bytes)
+			       : op_ext_answer_at_once(qp, seg, bytes);
+	default:
+		return false;
+	}
+}
 
-	if (memcmp(bytes, plain, sizeof(plain)) || seg->payload == 0 || qp->hello.awaited ||
+/*
+ * Most FPDUs of most streams are a whole message. Those that are just as they should be are done
+ * here, in one step each. False: it is none of them, or it is to be refused. bytes: behind the
+ * header.
+ */
+static bool rx_at_once(struct qp *qp, struct rx_view *v, const struct rx_seg *seg,
+		       const uint8_t *bytes)
+{
+	const struct ddp_hdr *hdr = &seg->hdr;
+
+	if (!hdr->last || hdr->version != DDP_VERSION || seg->payload == 0 || qp->hello.awaited ||
 	    qp->rtr_in != QP_RTR_NONE)
 		return false;
-	if (!op_write_at_once(qp, seg->hdr.stag, seg->hdr.to, v->p + RX_TAGGED_FRAME, seg->payload))
+	if (!hdr->tagged && !rx_untagged_at_once(qp, v, seg, bytes))
+		return false;
+	if (hdr->tagged &&
+	    (hdr->ulp != rdmap_ctrl(RDMAP_WRITE) ||
+	     !op_write_at_once(qp, hdr->stag, hdr->to, v->p + RX_TAGGED_FRAME, seg->payload)))
 		return false;
 	qp->rx.any = true;
 	qp->counters.rx_fpdus++;
-	rx_view_take(v, RX_TAGGED_FRAME + seg->payload + seg->trailer);
+	rx_view_take(v, (uint32_t)mpa_fpdu_len(seg->ulpdu));
 	return true;
 }
 
@@ -266,7 +291,7 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
-	if (have >= whole && rx_write_at_once(qp, v, &seg, p + MPA_LENGTH_LEN))
+	if (have >= whole && rx_at_once(qp, v, &seg, p + MPA_LENGTH_LEN + hdr_len))
 		return qp->fault.due ? RX_FAULT : RX_DONE;
 	if (!seg.hdr.tagged)
 		rx_view_more(v, whole);

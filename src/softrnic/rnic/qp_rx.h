@@ -89,9 +89,16 @@ void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
 /* Bytes of the peer's are in registered memory: a later Flush has to find them. */
 void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
 
-/* op_write.c: all of a Write that is one segment and whole, of which the formal checks were made.
- * False: it is to be received step by step, and an error is found then. */
+/*
+ * Messages of one segment that is whole, most of all there are, each at once; version, MSN and MO
+ * were checked. False: nothing was done; it is to be received step by step, and an error, if there
+ * is one, is found then. bytes: those behind the DDP header, copied out; src: where they lie, in
+ * the peer's reach, to be read once.
+ */
 bool op_write_at_once(struct qp *qp, uint32_t stag, uint64_t to, const uint8_t *src, uint32_t len);
+bool op_send_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *src);
+bool op_ext_request_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
+bool op_ext_answer_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 
 /* qp_recv.c */
 int qp_recv_init(struct qp *qp);

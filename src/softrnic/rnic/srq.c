@@ -31,6 +31,7 @@ static size_t rq_used_bytes(uint32_t num_sge)
 
 int rq_post(struct rq *rq, const struct ibv_recv_wr *wr)
 {
+	uint64_t at = (uint64_t)rq->head + rq->count;
 	uint8_t *slot;
 	uint32_t num_sge = (uint32_t)wr->num_sge;
 
@@ -38,10 +39,12 @@ int rq_post(struct rq *rq, const struct ibv_recv_wr *wr)
 		return EINVAL;
 	if (rq->count == rq->depth)
 		return ENOMEM;
-	slot = rq->slots + (((uint64_t)rq->head + rq->count) % rq->depth) * rq->stride;
+	slot = rq->slots + (at < rq->depth ? at : at - rq->depth) * rq->stride;
 	memcpy(slot + offsetof(struct rq_wr, wr_id), &wr->wr_id, sizeof(wr->wr_id));
 	memcpy(slot + offsetof(struct rq_wr, num_sge), &num_sge, sizeof(num_sge));
-	if (num_sge > 0)
+	if (num_sge == 1) /* as a rule */
+		memcpy(slot + offsetof(struct rq_wr, sge), wr->sg_list, sizeof(struct ibv_sge));
+	else if (num_sge > 0)
 		memcpy(slot + offsetof(struct rq_wr, sge), wr->sg_list,
 		       num_sge * sizeof(struct ibv_sge));
 	rq->count++;
@@ -58,8 +61,7 @@ bool rq_take(struct rq *rq, struct rq_wr *out)
 	slot = rq->slots + rq->head * rq->stride;
 	memcpy(&num_sge, slot + offsetof(struct rq_wr, num_sge), sizeof(num_sge));
 	memcpy(out, slot, rq_used_bytes(num_sge));
-	rq->head = (rq->head + 1) % rq->depth;
-	rq->count--;
+	rq_drop_first(rq);
 	return true;
 }
 
