@@ -127,12 +127,28 @@ static void pair_wire_add(struct qp_end *e, const void *bytes, size_t len)
 	e->wire_len += len;
 }
 
+/* What is short, straight to where the link has it. */
+static size_t end_put(struct qp_end *e)
+{
+	uint8_t *to = malloc(e->put_room); /* the end of what may be written */
+	size_t len;
+
+	assert_non_null(to);
+	len = qp_tx_put(e->qp, to, e->put_room);
+	pair_wire_add(e, to, len);
+	free(to);
+	qp_tx_put_done(e->qp, len);
+	return len;
+}
+
 size_t end_gather(struct qp_end *e, size_t max, int *n_iov)
 {
 	struct iovec iov[QP_TX_IOV];
 	size_t taken = 0;
 	int n;
 
+	if (e->put_room > 0 && (taken = end_put(e)) > 0)
+		return taken;
 	if (qp_tx_needs_buf(e->qp)) {
 		assert_non_null(e->txbuf);
 		qp_tx_lend(e->qp, e->txbuf);

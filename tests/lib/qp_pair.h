@@ -27,7 +27,8 @@ struct qp_end {
 	void *rxbuf, *txbuf; /* the same; NULL while lent */
 	uint8_t *wire;       /* sent, and not yet taken by the peer */
 	size_t wire_len, wire_room;
-	bool in_place; /* it parses what its peer sent where it lies, if it can */
+	bool in_place;   /* it parses what its peer sent where it lies, if it can */
+	size_t put_room; /* of its link's memory, where short messages go; 0: it has none */
 	int asyncs;
 	enum ibv_event_type async; /* the last one */
 	int notified, gets;

@@ -50,6 +50,7 @@ static void add_node(struct coverage *c, const struct node *n)
 	c->evictions += n->evictions;
 	c->shared_writebacks += n->shared;
 	c->in_place_bytes += n->in_place_bytes;
+	c->put_bytes += n->put_bytes;
 	c->dax += n->sim->sc.dax[n->index];
 	c->shared_srqs += n->own_box.shared;
 }

@@ -31,6 +31,7 @@
 	X(stalls)                                                                                  \
 	X(direct_bytes)                                                                            \
 	X(in_place_bytes)                                                                          \
+	X(put_bytes)                                                                               \
 	X(rings)                                                                                   \
 	X(rings_both_ways)                                                                         \
 	X(rings_refused)                                                                           \

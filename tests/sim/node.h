@@ -85,6 +85,7 @@ struct node {
 	/* Counted for the coverage. */
 	unsigned looks, evictions, shared, lists, refused_lists, waiting_writes, events;
 	uint64_t in_place_bytes;
+	uint64_t put_bytes; /* straight into the link's memory */
 	/* On the way to rings in shared memory. */
 	bool meets, has_memory;
 	struct { /* bytes of a ring that are being parsed */

@@ -24,13 +24,6 @@ static void conn_run_task(struct eng_task *task);
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry = LIST_INIT(registry);
 
-static bool conn_can_stall(struct conn *c)
-{
-	struct stall_count *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
-
-	return stall && atomic_load_explicit(&stall->regions, memory_order_relaxed) > 0;
-}
-
 static bool conn_asks_crc(const struct conn *c)
 {
 	const struct config *conf = config_get();

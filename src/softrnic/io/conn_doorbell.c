@@ -300,8 +300,10 @@ void conn_perform_posted(struct conn *c)
 	doorbell_followed(c, may_wait);
 	if (may_wait && doorbell_wait(c))
 		return;
-	stream_look_at_posts(c->stream, &u);
-	conn_perform(c, &u);
+	if (!conn_send_short(c)) {
+		stream_look_at_posts(c->stream, &u);
+		conn_perform(c, &u);
+	}
 	if (may_wait)
 		c->bell.sent_at = c->bell.posted_at = clock_now_ns();
 }

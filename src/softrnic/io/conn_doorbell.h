@@ -46,6 +46,10 @@ static inline void conn_doorbell_came(struct conn_doorbell *bell, uint64_t now)
 {
 	bell->came_at = now;
 }
+static inline bool conn_doorbell_waits(const struct conn_doorbell *bell)
+{
+	return atomic_load_explicit(&bell->since, memory_order_relaxed) != 0;
+}
 /* With the lock: what waits is sent now. */
 void conn_ring(struct conn *c);
 /* The same without the lock, and without waiting for it: its holder does it. */

@@ -5,11 +5,25 @@
 
 #include "softrnic/io/conn.h"
 
+/* May a load from, or a store to, memory that its QP can reach wait for a file system? */
+static inline bool conn_can_stall(struct conn *c)
+{
+	struct stall_count *stall = atomic_load_explicit(&c->stall, memory_order_acquire);
+
+	return stall && atomic_load_explicit(&stall->regions, memory_order_relaxed) > 0;
+}
+
 /* conn_run.c */
 /* Take conn.want and do what it asks for; false: another thread has to. */
 bool conn_serve(struct conn *c);
 
 extern const struct stream_host conn_host; /* what a connection does for its stream */
+
+/* conn_short.c: the same for short messages, where nothing else is due. */
+/* What was posted. False: conn_perform() is to follow. */
+bool conn_send_short(struct conn *c);
+/* What the link has, which has some. False: nothing was taken, and it is to be received. */
+bool conn_poll_short(struct conn *c);
 
 /* conn_io.c */
 bool conn_receive(void *owner, struct stream_update *u);

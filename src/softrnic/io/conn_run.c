@@ -186,6 +186,8 @@ bool conn_poll(struct conn *c, unsigned looks)
 		c->readable = true;
 	else if (!more)
 		return false;
+	if (!more && conn_poll_short(c))
+		return true;
 	if (more)
 		stream_look(c->stream, &u);
 	else

@@ -128,6 +128,12 @@ struct link_ops {
 	 * is shortened to what the link could take at all. */
 	ssize_t (*send)(struct link *l, struct iovec *iov, int n);
 	/*
+	 * Or in place: memory for the next bytes, at most so many in one piece; 0: use send().
+	 * commit() sends what was stored there. NULL, both: the link has no such memory.
+	 */
+	size_t (*lend)(struct link *l, void **to);
+	void (*commit)(struct link *l, size_t len);
+	/*
 	 * Has all that was taken left for the peer? What has not is lost if the process ends while
 	 * bytes of the peer's are unread, as its close is a reset then. NULL: it always has.
 	 */

@@ -38,6 +38,8 @@ static inline struct link_shm *link_shm_of(struct link *l)
 /* link_shm_io.c */
 ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n);
 ssize_t link_shm_send(struct link *l, struct iovec *iov, int n);
+size_t link_shm_lend(struct link *l, void **to);
+void link_shm_commit(struct link *l, size_t len);
 ssize_t link_shm_look(struct link *l, const void **bytes);
 void link_shm_consume(struct link *l, size_t len);
 bool link_shm_pending(const struct link *l, unsigned looks);

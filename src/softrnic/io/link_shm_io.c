@@ -421,3 +421,19 @@ ssize_t link_shm_send(struct link *l, struct iovec *iov, int n)
 		shm_socket_wake(s->fd);
 	return sent == -EPROTO ? shm_break(s) : sent;
 }
+
+size_t link_shm_lend(struct link *l, void **to)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	return s->tx_on && !s->trace && !s->waits_room ? ring_lend(&s->tx, to) : 0;
+}
+
+void link_shm_commit(struct link *l, size_t len)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	ring_commit(&s->tx, len);
+	if (ring_wakes_reader(&s->tx))
+		shm_socket_wake(s->fd);
+}

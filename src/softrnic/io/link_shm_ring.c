@@ -137,6 +137,19 @@ ssize_t ring_write(struct ring *r, const struct iovec *iov, int n)
 	return done ? (ssize_t)done : got;
 }
 
+size_t ring_lend(struct ring *r, void **to)
+{
+	ssize_t room = ring_room(r, RING_LENT);
+
+	*to = r->bytes + (r->at & (r->size - 1));
+	return room > 0 ? ring_piece(r, r->at, ring_min((size_t)room, RING_LENT)) : 0;
+}
+
+void ring_commit(struct ring *r, size_t len)
+{
+	ring_publish_tail(r, len);
+}
+
 bool ring_wakes_reader(struct ring *r)
 {
 	atomic_thread_fence(memory_order_seq_cst);

@@ -47,6 +47,12 @@ void ring_init(struct ring *r, struct ring_shared *shared, void *bytes, uint64_t
  * gone; -EPROTO: the reader's position is impossible.
  */
 ssize_t ring_write(struct ring *r, const struct iovec *iov, int n);
+/* Instead: memory for the next bytes, as much as there is in one piece, RING_LENT at most; 0: it is
+ * full, or the reader's position is impossible, which ring_write() finds. ring_commit() gives the
+ * reader what was stored there. */
+#define RING_LENT (32u << 10)
+size_t ring_lend(struct ring *r, void **to);
+void ring_commit(struct ring *r, size_t len);
 /* After a write: does the reader sleep? It is to be woken then, and does not sleep any more. */
 bool ring_wakes_reader(struct ring *r);
 /* Before it waits for room: 1: there is some, do not wait; 0: wait; -EPROTO. */

@@ -200,7 +200,7 @@ static void read_on_detach(struct qp *qp, struct irq_entry *e)
 /* What was built before it goes out first. */
 static bool read_source_failed(struct qp *qp, unsigned error)
 {
-	if (qp->tx.batch->len == 0)
+	if (!qp->tx.at && qp->tx.batch->len == 0)
 		read_refuse(qp, error, qp->tx.off);
 	return false;
 }

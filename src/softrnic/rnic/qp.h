@@ -149,6 +149,8 @@ enum {
 	QP_DUE_LINK = 16,   /* qp_link_take() */
 };
 unsigned qp_due(const struct qp *qp);
+/* Nothing is due but QP_DUE_RECEIVE. Now and then false though it is so: then qp_due() says it. */
+bool qp_is_calm(const struct qp *qp);
 /* Nothing posted is unsent and no request of ours is unanswered. */
 bool qp_is_idle(const struct qp *qp);
 /* Failed, and the Terminate (if any) is sent: the LLP can be closed. */
@@ -216,6 +218,13 @@ void qp_rx_resume(struct qp *qp);
 bool qp_tx_may_wait(const struct qp *qp);
 int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
 void qp_tx_sent(struct qp *qp, size_t len);
+/*
+ * Instead: what is short and can be sent now, straight into memory of the link's, which the peer
+ * may write to. How many bytes are to be sent, all of which the link takes; then qp_tx_put_done(),
+ * also for none. What is left goes through qp_tx_gather().
+ */
+size_t qp_tx_put(struct qp *qp, void *to, size_t room);
+void qp_tx_put_done(struct qp *qp, size_t len);
 void qp_tx_fault(struct qp *qp); /* the memory of a source vanished (EFAULT) */
 /*
  * What a failed QP still has to send: the FPDUs begun and the Terminate. *bytes is the caller's to

@@ -184,10 +184,13 @@ void qp_requests_stop(struct qp *qp); /* drop them; one job may still be under w
 
 /* --- the next FPDU of a batch ------------------------------------------------------------- */
 
-/* Room for `parts` parts of `payload` bytes in all? False: send the batch first. */
+/* Room for `parts` parts of `payload` bytes in all? False: send the batch first. There is none in
+ * memory of the link's, where only short ones go. */
 static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const struct ddp_hdr *hdr,
 				 uint32_t payload, unsigned parts)
 {
+	if (qp->tx.at)
+		return false;
 	f->b = qp->tx.batch;
 	f->pos = qp->tx.built;
 	f->crc = qp->stream.crc;

@@ -44,17 +44,29 @@ int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV])
 	return tx_batch_emit(b, iov);
 }
 
-void qp_tx_sent(struct qp *qp, size_t len)
+/* The link has them. */
+static void qp_tx_took(struct qp *qp, size_t len)
 {
-	if (len == 0)
-		return;
-	tx_batch_sent(qp->tx.batch, len);
 	qp->tx.sent += len;
 	qp->counters.tx_bytes += len;
 	if (qp->link.tx_switched)
 		qp->counters.shm_tx_bytes += len;
 	qp_sq_retire(qp);
 	qp_settle(qp);
+}
+
+void qp_tx_sent(struct qp *qp, size_t len)
+{
+	if (len == 0)
+		return;
+	tx_batch_sent(qp->tx.batch, len);
+	qp_tx_took(qp, len);
+}
+
+void qp_tx_put_done(struct qp *qp, size_t len)
+{
+	qp->counters.tx_gathers += len > 0;
+	qp_tx_took(qp, len);
 }
 
 void qp_tx_stop(struct qp *qp)

@@ -12,6 +12,7 @@ enum tx_source { TX_NONE, TX_FROM_SQ, TX_FROM_IRQ };
 
 struct qp_tx {
 	struct tx_batch *batch; /* in the lent buffer */
+	uint8_t *at, *end;      /* instead, in qp_tx_put(): memory of the link; NULL */
 	uint64_t built, sent;   /* bytes of the stream */
 	uint32_t mulpdu;
 	uint32_t msn[DDP_QN_COUNT]; /* next */

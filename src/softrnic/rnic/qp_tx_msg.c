@@ -54,10 +54,15 @@ static inline bool tx_is_short(const struct qp *qp, uint32_t len)
 static inline int tx_put(struct qp *qp, const struct ddp_hdr *hdr, const void *payload,
 			 uint32_t len)
 {
-	ssize_t whole = tx_batch_put(qp->tx.batch, hdr, payload, len, qp->tx.source == TX_FROM_IRQ);
+	struct qp_tx *tx = &qp->tx;
+	ssize_t whole =
+		tx->at ? tx_put_at(tx->at, (size_t)(tx->end - tx->at), hdr, payload, len)
+		       : tx_batch_put(tx->batch, hdr, payload, len, tx->source == TX_FROM_IRQ);
 
 	if (whole < 0)
 		return (int)whole;
+	if (tx->at)
+		tx->at += whole;
 	qp->tx.built += (size_t)whole;
 	qp->counters.tx_copied_bytes += len;
 	qp->counters.tx_fpdus++;
@@ -108,7 +113,7 @@ void tx_wr_built(struct qp *qp, struct sq_wr *wr)
 
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err)
 {
-	if (qp->tx.batch->len > 0)
+	if (qp->tx.at || qp->tx.batch->len > 0)
 		return false;
 	qp_set_local_cause(qp, wr, IBV_WC_LOC_PROT_ERR, err);
 	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
@@ -177,6 +182,8 @@ static int tx_put_data(struct qp *qp, struct sq_wr *wr, const struct ddp_hdr *hd
 
 	if (wr->num_sge == 1 && len > 0 && tx_is_short(qp, len))
 		return tx_put_sge(qp, wr, hdr, len);
+	if (wr->is_inline && tx_is_short(qp, len))
+		return tx_put(qp, hdr, sq_inline(wr) + qp->tx.off, len);
 	if (!tx_fpdu_begin(&f, qp, hdr, len, wr->is_inline ? 1 : wr->num_sge))
 		return -ENOBUFS;
 	if (wr->is_inline)

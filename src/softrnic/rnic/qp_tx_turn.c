@@ -17,6 +17,26 @@ bool qp_tx_has_work(const struct qp *qp)
 	       (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
 }
 
+/* Full operation, and nothing is due but what was posted and answers. Most of these are false for
+ * the life of a connection: they are looked at together. */
+static bool turn_is_plain(const struct qp *qp)
+{
+	const struct qp_tx *tx = &qp->tx;
+	unsigned rare = tx->shut | tx->held | tx->rtr_due | tx->term_due | qp->link.tx_switching |
+			qp->link.out_due | qp->hello.due | qp->hello.awaited |
+			qp->heartbeat.ping_due | qp->heartbeat.pong_due;
+
+	return !rare && qp->ibv.state == IBV_QPS_RTS && (!tx->batch || tx_batch_is_sent(tx->batch));
+}
+
+bool qp_is_calm(const struct qp *qp)
+{
+	return turn_is_plain(qp) && qp->tx.source == TX_NONE &&
+	       qp->requests.state != REQUEST_READY && qp->requests.state != REQUEST_JOB &&
+	       !(qp->rx.eof | qp->rx.stalled | qp->link.rx_switching | qp->link.in_due) &&
+	       !qp_sq_is_ready(qp);
+}
+
 unsigned qp_due(const struct qp *qp)
 {
 	const struct tx_batch *b = qp->tx.batch;
@@ -101,6 +121,19 @@ static bool turn_build_answer(struct qp *qp)
 	return e->op->build_answer(qp, e);
 }
 
+static bool turn_build_next(struct qp *qp)
+{
+	switch (qp->tx.source) {
+	case TX_FROM_SQ:
+		return turn_build_wrs(qp);
+	case TX_FROM_IRQ:
+		return turn_build_answer(qp);
+	case TX_NONE:
+		break;
+	}
+	return false;
+}
+
 bool qp_tx_build(struct qp *qp)
 {
 	if (__builtin_expect(qp->tx.term_due, 0))
@@ -116,24 +149,45 @@ bool qp_tx_build(struct qp *qp)
 			return link_build(qp);
 		turn_pick_source(qp);
 	}
-	switch (qp->tx.source) {
-	case TX_FROM_SQ:
-		return turn_build_wrs(qp);
-	case TX_FROM_IRQ:
-		return turn_build_answer(qp);
-	case TX_NONE:
-		break;
-	}
-	return false;
+	return turn_build_next(qp);
+}
+
+static void turn_is_over(struct qp *qp)
+{
+	mr_release_near(&qp->tx.near);
+	if (qp->sq.next == qp->sq.tail)
+		qp->sq.patient = 0;
 }
 
 void qp_tx_build_all(struct qp *qp)
 {
 	while (qp_tx_has_work(qp) && qp_tx_build(qp) && !qp->fault.due)
 		;
-	mr_release_near(&qp->tx.near);
-	if (qp->sq.next == qp->sq.tail)
-		qp->sq.patient = 0;
+	turn_is_over(qp);
+}
+
+static bool turn_build_plain(struct qp *qp)
+{
+	if (qp->tx.source == TX_NONE)
+		turn_pick_source(qp);
+	return turn_build_next(qp);
+}
+
+size_t qp_tx_put(struct qp *qp, void *to, size_t room)
+{
+	struct qp_tx *tx = &qp->tx;
+	size_t len;
+
+	if (qp->stream.crc | qp->stream.markers || !turn_is_plain(qp))
+		return 0;
+	tx->at = to;
+	tx->end = tx->at + room;
+	while (turn_build_plain(qp) && !qp->fault.due)
+		;
+	turn_is_over(qp);
+	len = (size_t)(tx->at - (uint8_t *)to);
+	tx->at = tx->end = NULL;
+	return len;
 }
 
 /*

@@ -262,22 +262,36 @@ static inline void batch_put_frame(uint8_t *fpdu, uint8_t *at, size_t ulpdu)
 	fpdu[1] = (uint8_t)ulpdu;
 }
 
+ssize_t tx_put_at(uint8_t *to, size_t room, const struct ddp_hdr *hdr, const void *payload,
+		  uint32_t len)
+{
+	size_t ulpdu = ddp_hdr_len(hdr->tagged) + len, whole = mpa_fpdu_len(ulpdu);
+	uint8_t *at;
+
+	if (whole + FPDU_TAIL_MAX > room)
+		return -ENOBUFS;
+	at = batch_put_hdr(to, hdr);
+	if (safecopy(at, payload, len))
+		return -EFAULT;
+	batch_put_frame(to, at + len, ulpdu);
+	return (ssize_t)whole;
+}
+
 ssize_t tx_batch_put(struct tx_batch *b, const struct ddp_hdr *hdr, const void *payload,
 		     uint32_t len, bool is_response)
 {
-	size_t ulpdu = ddp_hdr_len(hdr->tagged) + len, whole = mpa_fpdu_len(ulpdu);
-	uint8_t *fpdu = b->data + b->used, *at;
+	uint8_t *fpdu = b->data + b->used;
+	ssize_t whole;
 
-	if (!batch_has_room(b, 1, whole + FPDU_TAIL_MAX))
+	if (!batch_has_room(b, 1, 0))
 		return -ENOBUFS;
-	at = batch_put_hdr(fpdu, hdr);
-	if (safecopy(at, payload, len))
-		return -EFAULT;
-	batch_put_frame(fpdu, at + len, ulpdu);
-	batch_list(b, fpdu, whole, is_response);
-	b->used += whole;
+	whole = tx_put_at(fpdu, DATA_ROOM - b->used, hdr, payload, len);
+	if (whole < 0)
+		return whole;
+	batch_list(b, fpdu, (size_t)whole, is_response);
+	b->used += (size_t)whole;
 	b->fpdu_end[b->n_fpdu++] = (uint32_t)b->len;
-	return (ssize_t)whole;
+	return whole;
 }
 
 bool tx_fpdu_open(struct tx_fpdu *f, const struct ddp_hdr *hdr, uint32_t payload, unsigned parts)

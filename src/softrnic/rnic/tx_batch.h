@@ -65,8 +65,10 @@ int tx_batch_own(struct tx_batch *b, const struct mr *mr);
 
 /*
  * A short FPDU at once, without CRC and markers: its payload, which may vanish, is copied. Its
- * length, -ENOBUFS or -EFAULT.
+ * length, -ENOBUFS or -EFAULT; or so into other memory, of which nothing is read.
  */
+ssize_t tx_put_at(uint8_t *to, size_t room, const struct ddp_hdr *hdr, const void *payload,
+		  uint32_t len);
 ssize_t tx_batch_put(struct tx_batch *b, const struct ddp_hdr *hdr, const void *payload,
 		     uint32_t len, bool is_response);
 

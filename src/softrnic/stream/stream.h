@@ -207,8 +207,8 @@ void stream_attach_qp(struct stream *s, struct qp *qp);
 struct qp *stream_detach_qp(struct stream *s, struct stream_update *u);
 struct qp *stream_qp(const struct stream *s); /* NULL: none is attached */
 
-/* As qp_post_send(), qp_post_recv() and qp_post_list(). For what is posted to the send queue u may
- * be NULL: then stream_look() is to follow, unless stream_may_wait(). */
+/* As qp_post_send(), qp_post_recv() and qp_post_list(). u may be NULL: then stream_look() is to
+ * follow, unless stream_may_wait(), or behind a receive stream_needs_nothing(). */
 int stream_post_send(struct stream *s, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
 		     struct stream_update *u);
 int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
@@ -217,6 +217,8 @@ int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *po
 		     struct stream_update *u);
 /* All that there is to send may wait for what is posted next: see qp_tx_may_wait(). */
 bool stream_may_wait(const struct stream *s);
+/* Behind a posted receive: nothing waited for it, and nothing went wrong. */
+bool stream_needs_nothing(const struct stream *s);
 /* What is here already goes to receives, of the queue pair or of its SRQ. */
 void stream_resume(struct stream *s, struct stream_update *u);
 /* The user fails the queue pair. */
@@ -277,6 +279,18 @@ void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_up
  */
 size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, struct stream_update *u);
 bool stream_rx_is_in_place(const struct stream *s); /* could it take any? */
+/*
+ * The short way, in full operation: what has come is parsed in place, and what there is to send is
+ * put into memory of the link's, as qp_tx_put() does. No update is made, as nothing follows if the
+ * stream is calm behind it; else stream_rx_settle() is to follow, or stream_look() where nothing
+ * was received.
+ */
+bool stream_is_short(const struct stream *s); /* is it a way to go? */
+size_t stream_rx_short(struct stream *s, const void *bytes, size_t len);
+size_t stream_tx_put(struct stream *s, void *to, size_t room);
+void stream_tx_put_end(struct stream *s, size_t len);
+bool stream_is_calm(const struct stream *s);
+void stream_rx_settle(struct stream *s, struct stream_update *u);
 /* Bytes to send: returns how many entries; 0: nothing. */
 int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u);
 /* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. Where the time

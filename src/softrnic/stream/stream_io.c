@@ -134,7 +134,7 @@ bool stream_rx_is_in_place(const struct stream *s)
 }
 
 /* As a rule the time decides nothing, and is not asked for: that would cost more than to parse. */
-static void stream_rx_placed(struct stream *s, struct stream_update *u)
+void stream_rx_settle(struct stream *s, struct stream_update *u)
 {
 	uint64_t now;
 
@@ -155,8 +155,43 @@ size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, struc
 	assert(stream_rx_is_in_place(s));
 	taken = qp_rx_in_place(s->qp, bytes, len);
 	if (taken > 0)
-		stream_rx_placed(s, u);
+		stream_rx_settle(s, u);
 	return taken;
+}
+
+/* --- the short way -------------------------------------------------------------------------- */
+
+bool stream_is_short(const struct stream *s)
+{
+	return s->state == STREAM_LIVE && stream_runs_qp(s) && !s->agreed.hold_tx && !s->fin_in &&
+	       s->rx_into == STREAM_RX_NOTHING && stream_frame_is_sent(s) &&
+	       s->rest_sent == s->rest_len;
+}
+
+bool stream_needs_nothing(const struct stream *s)
+{
+	return !s->resume_due && !stream_settles_at(s);
+}
+
+size_t stream_rx_short(struct stream *s, const void *bytes, size_t len)
+{
+	return qp_rx_is_in_place(s->qp) ? qp_rx_in_place(s->qp, bytes, len) : 0;
+}
+
+size_t stream_tx_put(struct stream *s, void *to, size_t room)
+{
+	return qp_tx_put(s->qp, to, room);
+}
+
+void stream_tx_put_end(struct stream *s, size_t len)
+{
+	qp_tx_put_done(s->qp, len);
+}
+
+bool stream_is_calm(const struct stream *s)
+{
+	return qp_is_calm(s->qp) && s->n_events == 0 && !s->resume_due &&
+	       liveness_knows_peer_limit(&s->liveness, qp_peer_limit_ms(s->qp));
 }
 
 /* --- send ----------------------------------------------------------------------------------- */

@@ -136,7 +136,8 @@ int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_w
 
 	if (qp_rx_waits_for_receive(s->qp))
 		s->resume_due = true;
-	stream_report(s, u);
+	if (u)
+		stream_report(s, u);
 	return ret;
 }
 

@@ -45,8 +45,11 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 		*bad = wr;
 		return ret;
 	}
-	ret = stream_post_recv(c->stream, wr, bad, &u);
-	conn_perform_and_read(c, &u);
+	ret = stream_post_recv(c->stream, wr, bad, NULL);
+	if (c->readable || conn_doorbell_waits(&c->bell) || !stream_needs_nothing(c->stream)) {
+		stream_look(c->stream, &u);
+		conn_perform_and_read(c, &u);
+	}
 	conn_leave(c);
 	return ret;
 }

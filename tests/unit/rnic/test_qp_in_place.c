@@ -141,6 +141,97 @@ static void a_fault_takes_all_of_the_bytes(void **state)
 	bench_close(&t);
 }
 
+/* --- messages that go straight into memory of the link's ------------------------------------- */
+
+#define PUT_FEW 200u /* room for one or two of them */
+
+static void open_put(struct bench *t, size_t room)
+{
+	struct pair_options o = pair_defaults();
+
+	open_in_place(t, &o);
+	t->a->put_room = t->b->put_room = room;
+}
+
+static void short_messages_need_no_send_buffer(void **state)
+{
+	struct bench t;
+
+	open_put(&t, 4096);
+	assert_int_equal(end_recv(t.b, 9, t.mrb, 256, 64), 0);
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
+	assert_int_equal(end_send(t.a, 2, t.mra, 256, 64), 0);
+	assert_int_equal(end_flush(t.a, 3, t.mrb, 0, 64, false), 0);
+	pair_run(&t.p);
+	assert_memory_equal(t.mb, t.ma, 64);
+	assert_memory_equal((char *)t.mb + 256, (char *)t.ma + 256, 64);
+	expect_wc(&t.b->rcq, 9, IBV_WC_SUCCESS);
+	for (uint64_t id = 1; id <= 3; id++)
+		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, 1 + 3); /* the HELLO */
+	assert_int_equal(qp_counters(t.a->qp)->tx_bytes, qp_counters(t.b->qp)->rx_bytes);
+	bench_close(&t);
+}
+
+/* Where there is too little room, or the message is long, the rest goes through the buffer. */
+static void what_does_not_fit_follows_in_order(void **state)
+{
+	static const size_t rooms[] = {1, 24, 50, 91, PUT_FEW, 4096};
+
+	for (unsigned i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+		struct bench t;
+
+		open_put(&t, rooms[i]);
+		assert_int_equal(end_recv(t.b, 9, t.mrb, 100000, 70000), 0);
+		for (uint64_t id = 0; id < 8; id++)
+			assert_int_equal(end_write(t.a, id, t.mra, id * 64, 64, t.mrb, id * 64), 0);
+		assert_int_equal(end_send(t.a, 8, t.mra, 100000, 70000), 0);
+		assert_int_equal(end_read(t.a, 9, t.mra, 512, 64, t.mrb, 512), 0);
+		assert_int_equal(end_flush(t.a, 10, t.mrb, 0, 512, false), 0);
+		pair_run(&t.p);
+		assert_memory_equal(t.mb, t.ma, 512 + 64);
+		assert_memory_equal((char *)t.mb + 100000, (char *)t.ma + 100000, 70000);
+		expect_wc(&t.b->rcq, 9, IBV_WC_SUCCESS);
+		for (uint64_t id = 0; id <= 10; id++)
+			expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+		bench_close(&t);
+	}
+}
+
+/* What was put before the error is sent, and completes. */
+static void an_error_ends_only_what_is_behind_it(void **state)
+{
+	struct bench t;
+	struct mr *gone;
+
+	open_put(&t, 4096);
+	gone = end_reg(t.a, t.ma, 64, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
+	assert_int_equal(end_write(t.a, 2, gone, 0, 64, t.mrb, 64), 0);
+	end_dereg(gone);
+	pair_run(&t.p);
+	assert_memory_equal(t.mb, t.ma, 64);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 2, IBV_WC_LOC_PROT_ERR);
+	bench_close(&t);
+}
+
+static void with_crc_nothing_is_put(void **state)
+{
+	struct pair_options o = pair_defaults();
+	struct bench t;
+	uint8_t to[256];
+
+	o.stream.crc = true;
+	open_in_place(&t, &o);
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
+	assert_int_equal(qp_tx_put(t.a->qp, to, sizeof(to)), 0);
+	qp_tx_put_done(t.a->qp, 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	bench_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +241,10 @@ int main(void)
 		cmocka_unit_test(a_stall_leaves_the_bytes_in_the_link),
 		cmocka_unit_test(with_crc_nothing_is_parsed_in_place),
 		cmocka_unit_test(a_fault_takes_all_of_the_bytes),
+		cmocka_unit_test(short_messages_need_no_send_buffer),
+		cmocka_unit_test(what_does_not_fit_follows_in_order),
+		cmocka_unit_test(an_error_ends_only_what_is_behind_it),
+		cmocka_unit_test(with_crc_nothing_is_put),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
