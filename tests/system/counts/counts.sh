@@ -169,6 +169,7 @@ count_polled() {
 	export SOFTRNIC_SHM=1
 	instructions write "$BOUND_POLLED_WRITE" both "$SLOW_CLOCK" --separate-threads=yes
 	instructions batch "$BOUND_POLLED_BATCH" both "$SLOW_CLOCK" --separate-threads=yes
+	instructions send "$BOUND_POLLED_SEND" both "$SLOW_CLOCK" --separate-threads=yes
 }
 
 # --- librpma's own, beside another librpma's --------------------------------------------------

@@ -48,7 +48,7 @@ struct end {
 	struct rpma_mr_remote *remote; /* of the client */
 	char *memory;
 	bool polls;
-	struct rpma_cq *other; /* of the other end, if this thread polls that one, too */
+	struct end *other; /* the other end, if this thread polls that one, too */
 };
 
 static void end_open(struct end *e, enum rpma_util_ibv_context_type type)
@@ -99,12 +99,22 @@ static void expect_established(struct end *e)
 	must(rpma_conn_get_cq(e->conn, &e->cq), "the completion queue");
 }
 
+static void pong_back(struct end *e);
+
+/* What completes at the other end is a receive. */
 static void poll_other(struct end *e)
 {
 	struct ibv_wc wc;
+	int ret;
 
-	must_be(!e->other || rpma_cq_get_wc(e->other, 1, &wc, NULL) == RPMA_E_NO_COMPLETION,
-		"a completion at the other end");
+	if (!e->other)
+		return;
+	ret = rpma_cq_get_wc(e->other->cq, 1, &wc, NULL);
+	if (ret == RPMA_E_NO_COMPLETION)
+		return;
+	must(ret, "the completion at the other end");
+	must_be(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV, "a receive");
+	pong_back(e->other);
 }
 
 static void await(struct end *e)
@@ -167,11 +177,16 @@ static void ping(struct end *e)
 	await(e);
 }
 
+static void pong_back(struct end *e)
+{
+	post_recv(e);
+	send_once(e);
+}
+
 static void pong(struct end *e)
 {
 	await(e);
-	post_recv(e);
-	send_once(e);
+	pong_back(e);
 }
 
 /* --- two processes -------------------------------------------------------------------------- */
@@ -265,10 +280,10 @@ static int both(const char *port, const char *work, long n)
 	struct rpma_ep *ep = serve_listen(&server, port);
 
 	client_dial(&client, port);
-	serve_accept(&server, ep, false);
+	serve_accept(&server, ep, !strcmp(work, "send"));
 	client_expect(&client);
 	expect_established(&server);
-	client.other = server.cq;
+	client.other = &server;
 	client_work(&client, work, n);
 	must(rpma_ep_shutdown(&ep), "the end of the endpoint");
 	end_close(&server);
