@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "mirror/wire/proof.h"
-#include "mirrord/impl.h"
+#include "mirrord/connections.h"
 
 static enum greeting_status accept_check(struct daemon *d, struct link *link,
 					 const struct rpma_conn_private_data *theirs)

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/health.h"
 
 static uint64_t alive_silent_ms(const struct set *s)
 {

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "mirror/wire/proof.h"
-#include "mirrord/impl.h"
+#include "mirrord/connections.h"
+#include "mirrord/copies.h"
 
 static int control_describe(struct rpma_mr_local *mr, struct message_desc *desc)
 {

@@ -9,7 +9,9 @@
 #include "base/pagecache.h"
 #include "mirror/core/killpoint.h"
 #include "mirror/file/metafile.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/connections.h"
+#include "mirrord/copies.h"
 
 enum mirror_copy copy_state(const struct set *s)
 {

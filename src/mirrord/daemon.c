@@ -11,7 +11,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/connections.h"
 
 static void daemon_on_signal(struct watch *w)
 {

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/copies.h"
+#include "mirrord/health.h"
+#include "mirrord/requests.h"
 
 static json_t *event_new(const char *kind, const struct set *s, const char *member)
 {

@@ -2,7 +2,9 @@
 /* Promises: no byte of a former epoch is placed any more when one is answered. */
 #include <string.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/connections.h"
+#include "mirrord/copies.h"
 
 /* Each reason of core/member.h has a word for messages. */
 enum greeting_status fence_status(enum member_reason reason)

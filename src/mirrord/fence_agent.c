@@ -12,7 +12,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "mirrord/impl.h"
+#include "mirrord/copies.h"
+#include "mirrord/health.h"
+#include "mirrord/programs.h"
+#include "mirrord/requests.h"
 
 #define FENCE_RETRY_MS     1000 /* doubled with each failure, */
 #define FENCE_RETRY_MAX_MS 60000

@@ -14,7 +14,9 @@
 #include "base/clock.h"
 #include "mirror/core/view.h"
 #include "mirror/file/metafile.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/copies.h"
+#include "mirrord/requests.h"
 
 /* ---- the files ---- */
 

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/health.h"
 
 /* Where the primary is to be on this host. */
 static void health_ask_own(const struct set *s, struct primary_words *words)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * impl.h -- the daemon's objects, and what its files have of each other.
+ * impl.h -- the daemon's objects, its loop and its sets. Headers beside it have the rest.
  *
  * One thread runs the loop and owns all of this; only calls of a register run elsewhere (agent.h).
  */
@@ -231,42 +231,6 @@ void loop_unwatch(struct daemon *d, struct watch *w);
 /* Until it is told to end. */
 void loop_run(struct daemon *d);
 
-/* copy.c: files of a set's copy. */
-/* 0: the set is open. Otherwise set->why_not says why, and it is tried again later. */
-int copy_open(struct set *s);
-void copy_close(struct set *s);
-enum mirror_copy copy_state(const struct set *s);
-
-/* Of a member, by this daemon or its own: a failed copy, which no resync brings back. */
-bool copy_has_failed(const struct set *s, uint8_t slot);
-#define COPY_FAILED_NEXT                                                                           \
-	"when its medium is good again restart rpmirrord on its host; if the copy has failed "     \
-	"still, 'rpmirror member replace' gives the member a new one"
-
-/* medium.c: write-backs of the copy's data file that failed, whoever met them. */
-/* Before the data file is used. */
-int medium_open(struct set *s, struct error *err);
-void medium_close(struct set *s);
-/* Before it was opened; is_cached: what is cached of the file is in use. */
-void medium_begin(struct set *s, bool is_cached);
-/* If one has failed, the copy has, and it is recorded. Before each answer about the copy; it waits
- * for nothing. The metadata are open. */
-void medium_look(struct set *s);
-/* One has, with that errno. */
-void medium_fail(struct set *s, int error);
-
-/* grow.c: a set gets larger. */
-/* A question of another daemon, which gives an order to grow. */
-void grow_on_reserve(struct set *s, const struct message_reserve *asked,
-		     struct message_reserve *answer);
-/* An operator's order: the files of all in-sync copies, then the register. */
-void grow_request(struct client *client, struct set *s, uint64_t size);
-/* The register's size is taken over as soon as that is possible. May close and open the copy. */
-void grow_look(struct set *s);
-void grow_tick(struct set *s, uint64_t now_ms);
-/* The files are made longer, or the copy waits for its turn: why, or NULL. */
-const char *grow_obstacle(const struct set *s);
-
 /* set.c: sets, and what is to be done from time to time. */
 int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err);
 void set_fini(struct set *s);
@@ -287,24 +251,6 @@ const struct packet_report *set_report(const struct set *s);
 bool set_is_silent(const struct set *s);
 void set_fill_status(struct set *s, struct message_status *status);
 
-/* health.c: what the primary says of the set: its process here, or the daemon of its host. */
-struct primary_words {
-	const struct message_status *status; /* NULL: it says nothing now */
-	const struct packet_report *report;  /* the same, and more; only of a process here */
-	bool is_silent;                      /* there is a process that should */
-	bool has_ended;                      /* no process has the copy mapped */
-	bool is_unreachable;                 /* the daemon of its host does not answer */
-	struct message_status of_neighbour;
-};
-/* words->status may point into *words or *s. */
-void health_ask_primary(const struct set *s, struct primary_words *words);
-enum mirror_health health_of(const struct set *s, const struct primary_words *words);
-/* Why it is not known that a set is served which the register says is; NULL: it is known, or not
- * so. */
-const char *health_doubt(const struct set *s, const struct primary_words *words);
-/* By the register's view alone. */
-enum mirror_health health_by_register(const struct set *s);
-
 /* reg.c: the register, and who is alive. */
 void reg_ask(struct set *s); /* read the record; reg.c calls map_retry() then */
 void reg_tick(struct set *s, uint64_t now_ms);
@@ -314,198 +260,7 @@ void reg_clear_alive(struct set *s, struct mirror_epoch epoch);
 /* The answer to a question that was sent at that time. */
 void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns);
 
-/* link.c: the life of connections. */
-/* End overdue ones; when the next one will be, or UINT64_MAX. */
-uint64_t links_deadline(struct daemon *d, uint64_t now_ms);
-/* Watch it; *link may be gone afterwards. */
-void link_adopt(struct daemon *d, struct link *link);
-void link_enter(struct link *link, enum link_state state);
-/* Release what it has; for one that was not adopted. */
-void link_free(struct link *link);
-/* Disconnect and deregister: when this returns nothing of it can be placed any more. */
-void link_end(struct link *link);
-void links_make_room(struct daemon *d, const char *addr);
-/* Data connections of the set with epochs below that one, and control connections too. */
-void links_cut(struct set *s, struct mirror_epoch epoch, const struct link *asker);
-void links_end_all(struct daemon *d, struct set *s); /* s NULL: of all sets */
-int link_post_receives(struct link *link, struct rpma_conn_req *req);
-/* Librpma's results, or RPMA_E_AGAIN: the other end asked for more than it may. */
-int link_send(struct link *link, const struct message *m);
-
-/* accept.c: connections that are asked for. */
-void accept_on_request(struct watch *w);
-
-/* fence.c: promises. */
-enum greeting_status fence_status(enum member_reason reason);
-/* answer is DONE with the verdict's reason. */
-void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t to,
-		  struct message *answer);
-/* Cut, drain, record; answer is PROMISED, or DONE with a refusal. */
-void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch epoch,
-		   struct message *answer);
-
-/* control.c: messages of connections. */
-void control_on_message(struct watch *w);
-/* The answer to a question about the set's copy. False: it is no question. */
-bool control_answer(struct set *s, const struct link *asker, const struct message *m,
-		    struct message *answer);
-
-/* local.c: the UNIX socket. */
-int local_open(struct daemon *d, struct error *err);
-void local_close(struct daemon *d);
-struct client *local_find(struct daemon *d, uint64_t serial);
-/* Send; a client that does not read is closed, not before the loop's next turn, and so is one that
- * does not understand the format of the record. At most two descriptors, fds may be NULL. */
-void local_send(struct client *client, struct packet *p, const int *fds, unsigned fd_count);
-void local_send_done(struct client *client, uint32_t id, enum packet_status status,
-		     const char *text);
-void local_send_text(struct client *client, const char *text, size_t len);
-
-/* End its connection at the loop's next turn. */
-void local_drop(struct client *client);
-
 /* reload.c: SIGHUP. */
 void reload(struct daemon *d);
-
-/* library.c: packets of a library. 0, or -errno: it may not send that now. */
-int library_on_packet(struct client *client, const struct packet *p);
-
-/* map.c: who maps a set. */
-void map_on_request(struct client *client, const struct packet *p);
-void map_on_unmap(struct client *client, const struct packet *p);
-/* Something has changed: look after whoever waits. */
-void map_retry(struct set *s);
-/* Why a process that waits does not map yet. */
-struct map_reason {
-	enum packet_status status;
-	char text[PACKET_TEXT];
-};
-struct map_reason map_why_waits(const struct set *s, const struct client *client);
-/* The process that the metadata name as the holder is not known to have ended. */
-bool map_holder_may_live(const struct set *s);
-/* After the daemon's start: is the holder that the metadata name still there? It is kept as long as
- * that is not known; to be called again then. */
-void map_find_holder(struct set *s);
-/* The connection is gone; the process may go on. */
-void map_on_lost(struct client *client);
-void map_release(struct set *s, bool clean);
-
-/* request.c: the tool's JSON. */
-void request_on_packet(struct client *client, const char *text, size_t len);
-/* The numbers are REQUESTS.md's, and exit codes of the tool. */
-enum request_code {
-	REQUEST_USAGE = 1,
-	REQUEST_CONFIG,
-	REQUEST_UNREACHABLE,
-	REQUEST_QUORUM,
-	REQUEST_NOT_INSYNC,
-	REQUEST_EPOCH,
-	REQUEST_SPLIT,
-	REQUEST_TIMEOUT,
-	REQUEST_IO,
-	REQUEST_BUSY
-};
-void request_refuse(struct client *client, enum request_code code, const char *hint,
-		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void request_send(struct client *client, struct json_t *answer); /* releases it */
-void request_done(struct client *client);                        /* {"ok": true} */
-/* Those that waited too long are answered; milliseconds until the next one's time, or -1. */
-int requests_tick(struct daemon *d, uint64_t now_ms);
-
-uint64_t request_random(void); /* not 0 */
-
-/* program.c: programs of the configuration. */
-#define PROGRAM_VARS 6
-#define PROGRAM_VAR  320
-struct program_vars {
-	unsigned count;
-	char text[PROGRAM_VARS][PROGRAM_VAR]; /* NAME=value */
-};
-void program_set_var(struct program_vars *vars, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-/* Of that set: what all programs are told of it, as the first variables. */
-void program_prepare(struct program *p, struct set *s, struct program_vars *vars);
-/* That is its environment, beside PATH. argument may be NULL. 0, or -errno: on_done is not called
- * then. A file that cannot be executed is a failure of the program. */
-int program_start(struct program *p, const char *path, const char *argument,
-		  struct program_vars *vars);
-/* None runs, and none is stuck that is of the same file: each would be, and they would pile up. */
-bool program_may_start(const struct program *p, const char *last, const char *path);
-/* End it when its time has passed. */
-void program_tick(struct program *p, uint64_t now_ms);
-/* And what it has started, as far as that is still in its process group. */
-void program_kill(struct program *p);
-/* It lives on. */
-void program_forget(struct program *p);
-
-/* promote.c: the program on-promote. */
-void promote_run(struct set *s);
-void promote_tick(struct set *s, uint64_t now_ms);
-
-/* fence_agent.c: the program fence-agent. */
-struct fence_words {
-	char what[96], why[192], next[320];
-	int64_t deadline_ms, retry_ms; /* from now; -1: none */
-};
-/* The configuration was read: perhaps it names another program, or none that there is. */
-void fence_agent_on_conf(struct set *s);
-/* The alive key of that epoch stands still: may another member be promoted? */
-bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
-/* The alive key was read: s->seen. */
-void fence_agent_on_alive(struct set *s);
-void fence_agent_tick(struct set *s, uint64_t now_ms);
-void fence_agent_end(struct set *s);
-/* A promotion here waits for it alone: in words. */
-bool fence_agent_obstacle(const struct set *s, struct fence_words *words);
-
-/* alive_words.c: the primary is silent, or has ended, and nobody has followed it: in words, and
- * what the set's health is for that. */
-bool alive_obstacle(const struct set *s, struct fence_words *words, enum mirror_health *health);
-
-/* request_status.c */
-struct json_t *request_status(const struct set *s);
-
-/* request_order.c: what changes something. Each answers, now or later. */
-void request_order(struct client *client, struct set *s, const char *member,
-		   const struct packet_order_request *order);
-void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms);
-void request_resolve(struct client *client, struct set *s, const char *member);
-void request_change(struct client *client, struct set *s, const struct mirror_config *config);
-void request_on_ordered(struct set *s, const struct packet *p);
-/* request_settings.c: settings of a set, by the words of the register. */
-void request_settings(struct client *client, struct set *s, struct json_t *settings);
-/* Answered later. */
-void request_wait(struct client *client, struct set *s, enum client_wait wait);
-/* The member's slot; MIRROR_NOBODY after a refusal. */
-uint8_t request_slot(struct client *client, const struct set *s, const char *member);
-/* Refuse what this host cannot do for another one. */
-void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what);
-enum request_code request_code_of(enum packet_status status);
-
-/* request_promote.c: an operator's promotion. */
-void request_promote(struct client *client, struct set *s, const char *member, bool force);
-/* A process waits for the set: perhaps the one that on-promote was to start. */
-void request_on_waiting(struct set *s, struct client *waiting);
-/* Something has changed: refuse what cannot be any more. */
-void request_look_promotions(struct set *s);
-/* Somebody has become primary on this host. */
-void request_on_promoted(struct set *s);
-/* The time of one has passed: say why. */
-void request_give_promotion_up(struct client *client);
-/* on-promote has failed, as it says: nobody will wait for the set. */
-void request_on_promote_failed(struct set *s, const char *text);
-
-/* scrub.c: the periodic comparison of the copies. */
-#define SCRUB_ID UINT32_MAX /* of its order; tools have small numbers */
-void scrub_tick(struct set *s, uint64_t now_ms);
-void scrub_on_ordered(struct set *s, const struct packet_ordered *ordered);
-
-/* event.c: what the tool's `events` gets. */
-void event_emit(struct set *s, const char *member, const char *what, const char *from,
-		const char *to, const char *text);
-/* An `events` request: what there is now, then what changes. */
-void event_begin(struct client *client, const struct set *only, bool now_only);
-/* Compare with what was reported last. */
-void event_look(struct set *s);
 
 #endif

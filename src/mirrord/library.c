@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "mirror/core/intent.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/connections.h"
+#include "mirrord/copies.h"
+#include "mirrord/requests.h"
 
 static struct packet library_packet; /* large; one answer at a time */
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "mirror/core/killpoint.h"
-#include "mirrord/impl.h"
+#include "mirrord/connections.h"
+#include "mirrord/copies.h"
 #include "session/counters.h"
 
 static unsigned *link_count(struct daemon *d, const struct link *link)

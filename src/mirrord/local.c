@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "mirror/core/killpoint.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/requests.h"
 
 static uint8_t local_buf[PACKET_MAX];
 static struct packet local_packet; /* large; one at a time */

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "mirrord/impl.h"
+#include "mirrord/connections.h"
+#include "mirrord/requests.h"
 
 #define LOOP_TICK_MS 1000 /* at the latest */
 

@@ -10,7 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/copies.h"
+#include "mirrord/health.h"
+#include "mirrord/programs.h"
+#include "mirrord/requests.h"
 
 static struct packet map_packet; /* large; one answer at a time */
 

@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/copies.h"
+#include "mirrord/requests.h"
 
 #define MEDIUM_BEHIND ((off_t)1 << 62) /* where no file has pages that would be waited for */
 

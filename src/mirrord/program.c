@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "mirrord/impl.h"
+#include "mirrord/programs.h"
 
 #define PROGRAM_KILL_MS  1000 /* what was killed ends within that, unless its file system hangs */
 #define PROGRAM_CAUSE_FD 3

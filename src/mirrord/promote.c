@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "mirrord/impl.h"
+#include "mirrord/copies.h"
+#include "mirrord/programs.h"
+#include "mirrord/requests.h"
 
 #define PROMOTE_PAUSE_MS 30000 /* between two runs: the application needs time to start */
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/copies.h"
+#include "mirrord/programs.h"
 
 #define REG_LOOK_MS  2000 /* without a hint */
 #define REG_RETRY_MS 200

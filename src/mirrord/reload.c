@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "mirrord/conf_keys.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/programs.h"
 
 /* Take what counts at once; say what does not. `where` is for the log: a set, or nothing. */
 static void reload_keys(const struct conf_key *keys, void *live, const void *fresh,

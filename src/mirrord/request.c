@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "mirror/register/value.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/copies.h"
+#include "mirrord/requests.h"
 
 #define REQUEST_WAIT_MS  10000 /* unless the request says how long */
 #define REQUEST_WAIT_MAX (24 * 3600 * 1000)

@@ -8,7 +8,10 @@
 #include "base/rand.h"
 #include "mirror/core/killpoint.h"
 #include "mirror/core/view.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/connections.h"
+#include "mirrord/copies.h"
+#include "mirrord/requests.h"
 
 uint64_t request_random(void)
 {

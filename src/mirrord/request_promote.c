@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/programs.h"
+#include "mirrord/requests.h"
 
 static struct client *request_find_waiting(const struct set *s)
 {

@@ -6,7 +6,7 @@
 
 #include "mirror/core/version.h"
 #include "mirror/register/words.h"
-#include "mirrord/impl.h"
+#include "mirrord/requests.h"
 
 static bool settings_number(const json_t *value, uint32_t *to)
 {

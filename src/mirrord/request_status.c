@@ -6,7 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/copies.h"
+#include "mirrord/health.h"
+#include "mirrord/programs.h"
+#include "mirrord/requests.h"
 
 static const char *status_phase(enum mirror_phase phase)
 {

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/requests.h"
 
 #define SCRUB_RETRY_MS (10 * 60 * 1000) /* after one that was refused or could not be done */
 

@@ -3,7 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mirrord/impl.h"
+#include "mirrord/clients.h"
+#include "mirrord/copies.h"
+#include "mirrord/health.h"
+#include "mirrord/programs.h"
+#include "mirrord/requests.h"
 
 #define SET_OPEN_RETRY_MS 500
 #define SET_TICK_MS       100

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* copies.h -- files of a set's copy, its medium, and how it gets larger. The loop's thread only. */
+#ifndef MIRRORD_COPIES_H
+#define MIRRORD_COPIES_H
+
+#include "mirrord/impl.h"
+
+/* copy.c: files of a set's copy. */
+/* 0: the set is open. Otherwise set->why_not says why, and it is tried again later. */
+int copy_open(struct set *s);
+void copy_close(struct set *s);
+enum mirror_copy copy_state(const struct set *s);
+
+/* Of a member, by this daemon or its own: a failed copy, which no resync brings back. */
+bool copy_has_failed(const struct set *s, uint8_t slot);
+#define COPY_FAILED_NEXT                                                                           \
+	"when its medium is good again restart rpmirrord on its host; if the copy has failed "     \
+	"still, 'rpmirror member replace' gives the member a new one"
+
+/* medium.c: write-backs of the copy's data file that failed, whoever met them. */
+/* Before the data file is used. */
+int medium_open(struct set *s, struct error *err);
+void medium_close(struct set *s);
+/* Before it was opened; is_cached: what is cached of the file is in use. */
+void medium_begin(struct set *s, bool is_cached);
+/* If one has failed, the copy has, and it is recorded. Before each answer about the copy; it waits
+ * for nothing. The metadata are open. */
+void medium_look(struct set *s);
+/* One has, with that errno. */
+void medium_fail(struct set *s, int error);
+
+/* grow.c: a set gets larger. */
+/* A question of another daemon, which gives an order to grow. */
+void grow_on_reserve(struct set *s, const struct message_reserve *asked,
+		     struct message_reserve *answer);
+/* An operator's order: the files of all in-sync copies, then the register. */
+void grow_request(struct client *client, struct set *s, uint64_t size);
+/* The register's size is taken over as soon as that is possible. May close and open the copy. */
+void grow_look(struct set *s);
+void grow_tick(struct set *s, uint64_t now_ms);
+/* The files are made longer, or the copy waits for its turn: why, or NULL. */
+const char *grow_obstacle(const struct set *s);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* requests.h -- what the tool asks for, and the events that it gets. The loop's thread only. */
+#ifndef MIRRORD_REQUESTS_H
+#define MIRRORD_REQUESTS_H
+
+#include "mirrord/impl.h"
+
+/* request.c: the tool's JSON. */
+void request_on_packet(struct client *client, const char *text, size_t len);
+/* The numbers are REQUESTS.md's, and exit codes of the tool. */
+enum request_code {
+	REQUEST_USAGE = 1,
+	REQUEST_CONFIG,
+	REQUEST_UNREACHABLE,
+	REQUEST_QUORUM,
+	REQUEST_NOT_INSYNC,
+	REQUEST_EPOCH,
+	REQUEST_SPLIT,
+	REQUEST_TIMEOUT,
+	REQUEST_IO,
+	REQUEST_BUSY
+};
+void request_refuse(struct client *client, enum request_code code, const char *hint,
+		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void request_send(struct client *client, struct json_t *answer); /* releases it */
+void request_done(struct client *client);                        /* {"ok": true} */
+/* Those that waited too long are answered; milliseconds until the next one's time, or -1. */
+int requests_tick(struct daemon *d, uint64_t now_ms);
+
+uint64_t request_random(void); /* not 0 */
+
+/* request_status.c */
+struct json_t *request_status(const struct set *s);
+
+/* request_order.c: what changes something. Each answers, now or later. */
+void request_order(struct client *client, struct set *s, const char *member,
+		   const struct packet_order_request *order);
+void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms);
+void request_resolve(struct client *client, struct set *s, const char *member);
+void request_change(struct client *client, struct set *s, const struct mirror_config *config);
+void request_on_ordered(struct set *s, const struct packet *p);
+
+/* request_settings.c: settings of a set, by the words of the register. */
+void request_settings(struct client *client, struct set *s, struct json_t *settings);
+/* Answered later. */
+void request_wait(struct client *client, struct set *s, enum client_wait wait);
+/* The member's slot; MIRROR_NOBODY after a refusal. */
+uint8_t request_slot(struct client *client, const struct set *s, const char *member);
+/* Refuse what this host cannot do for another one. */
+void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what);
+enum request_code request_code_of(enum packet_status status);
+
+/* request_promote.c: an operator's promotion. */
+void request_promote(struct client *client, struct set *s, const char *member, bool force);
+/* A process waits for the set: perhaps the one that on-promote was to start. */
+void request_on_waiting(struct set *s, struct client *waiting);
+/* Something has changed: refuse what cannot be any more. */
+void request_look_promotions(struct set *s);
+/* Somebody has become primary on this host. */
+void request_on_promoted(struct set *s);
+/* The time of one has passed: say why. */
+void request_give_promotion_up(struct client *client);
+/* on-promote has failed, as it says: nobody will wait for the set. */
+void request_on_promote_failed(struct set *s, const char *text);
+
+/* scrub.c: the periodic comparison of the copies. */
+#define SCRUB_ID UINT32_MAX /* of its order; tools have small numbers */
+void scrub_tick(struct set *s, uint64_t now_ms);
+void scrub_on_ordered(struct set *s, const struct packet_ordered *ordered);
+
+/* event.c: what the tool's `events` gets. */
+void event_emit(struct set *s, const char *member, const char *what, const char *from,
+		const char *to, const char *text);
+/* An `events` request: what there is now, then what changes. */
+void event_begin(struct client *client, const struct set *only, bool now_only);
+/* Compare with what was reported last. */
+void event_look(struct set *s);
+
+#endif
