@@ -56,11 +56,24 @@ static void workload_on_disconnected(struct node *n)
 	n->disconnected = true;
 }
 
+/*
+ * The length of its first FPDU was changed. The peer waits for the rest of it, perhaps for ever: it
+ * never reads the HELLO in it, and neither answers a ping nor knows how soon to send one.
+ */
+static bool workload_is_not_understood(const struct node *n)
+{
+	const struct scenario *sc = &n->sim->sc;
+
+	return sc->fault == FAULT_FLIP && n->sim->fault_hit && sc->fault_node == n->index &&
+	       sc->fault_pos - scenario_frame_len(sc, n->index) < MPA_LENGTH_LEN;
+}
+
 /* A live peer must not be reported lost. */
 static void workload_on_lost(struct node *n)
 {
 	const struct sim *sim = n->sim;
-	bool dead = sim->link.silent || n->peer->killed || !scenario_is_trusted(&sim->sc);
+	bool dead = sim->link.silent || n->peer->killed || !scenario_is_trusted(&sim->sc) ||
+		    workload_is_not_understood(n);
 
 	n->lost = true;
 	if (!dead)
