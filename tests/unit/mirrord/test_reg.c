@@ -24,7 +24,8 @@ static struct register_entry now;
 
 static struct mirror_record first_record(void)
 {
-	struct mirror_config config = {.size = 1 << 20,
+	struct mirror_config config = {.format = 1,
+				       .size = 1 << 20,
 				       .min_copies = 1,
 				       .lease_ms = LEASE_MS,
 				       .replica_timeout_ms = 1000,
