@@ -71,8 +71,11 @@ static bool settings_hosts(struct mirror_config *config, json_t *hosts)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(hosts, name,
-			    value) if (!settings_host(config, name, value)) return false;
+	json_object_foreach(hosts, name, value)
+	{
+		if (!settings_host(config, name, value))
+			return false;
+	}
 	return json_is_object(hosts);
 }
 
