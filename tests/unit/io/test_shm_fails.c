@@ -65,6 +65,7 @@ static const struct {
 #define X(name, err) {#name, err},
 	CALLS(X)
 #undef X
+		[CALL_COUNT] = {"no call", 0},
 };
 
 static atomic_int failing = -1; /* enum call; -1: none */
