@@ -59,7 +59,9 @@ static int settings_put(json_t *settings, const char *key, json_t *value, struct
 		json_decref(value);
 		return failure_set(f, OUT_USAGE, SETTINGS_HELP, "'%s' is said twice", key);
 	}
-	json_object_set_new(settings, key, value);
+	if (json_object_set_new(settings, key, value))
+		return failure_set(f, OUT_USAGE, SETTINGS_HELP,
+				   "the value of '%s' is no text in UTF-8", key);
 	return OUT_DONE;
 }
 
