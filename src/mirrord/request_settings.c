@@ -21,14 +21,11 @@ static bool settings_number(const json_t *value, uint32_t *to)
 static bool settings_lonely(const json_t *value, enum mirror_lonely *lonely)
 {
 	const char *word = json_string_value(value);
+	int found = word ? words_find(words_lonely, word) : -1;
 
-	for (int i = 0; word && words_lonely[i]; i++) {
-		if (strcmp(words_lonely[i], word) != 0)
-			continue;
-		*lonely = (enum mirror_lonely)i;
-		return true;
-	}
-	return false;
+	if (found >= 0)
+		*lonely = (enum mirror_lonely)found;
+	return found >= 0;
 }
 
 static bool settings_local_error(const json_t *value, bool *continues)

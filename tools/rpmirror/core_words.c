@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core_words.h"
 
-#include <string.h>
-
 #include "mirror/register/words.h"
-
-static int words_find(const char *const words[], const char *word)
-{
-	for (int i = 0; words[i]; i++)
-		if (!strcmp(words[i], word))
-			return i;
-	return -1;
-}
 
 bool words_is_lonely(const char *word)
 {

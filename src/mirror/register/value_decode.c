@@ -93,11 +93,10 @@ static void value_uuid(struct value_reader *r, const json_t *object, struct mirr
 static unsigned value_word(struct value_reader *r, const json_t *object, const char *key,
 			   const char *const words[])
 {
-	const char *value = value_string(r, object, key, 32);
+	int found = words_find(words, value_string(r, object, key, 32));
 
-	for (unsigned i = 0; words[i]; i++)
-		if (!strcmp(words[i], value))
-			return i;
+	if (found >= 0)
+		return (unsigned)found;
 	value_blame(r, key);
 	return 0;
 }

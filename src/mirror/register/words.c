@@ -2,6 +2,7 @@
 #include "mirror/register/words.h"
 
 #include <stddef.h>
+#include <string.h>
 
 const char *const words_lonely[] = {
 	[MIRROR_LONELY_NONE] = "none",
@@ -16,3 +17,11 @@ const char *const words_phase[] = {
 	[MIRROR_PHASE_SERVING] = "serving",
 	NULL,
 };
+
+int words_find(const char *const words[], const char *word)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(words[i], word))
+			return i;
+	return -1;
+}
