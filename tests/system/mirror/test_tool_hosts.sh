@@ -35,9 +35,9 @@ tell() { # COMMAND: must be answered by ok, or by what is durable: $answer
 	answer=$line
 }
 
-# is_shown TEXT: the status has it
+# is_shown TEXT [WORDS...]: the status has it
 is_shown() {
-	"$tool" status --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
+	"$tool" status "${@:2}" --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
 }
 
 is_down_or_blocked() { # HOST
@@ -316,7 +316,9 @@ test_settings_change() {
 	on 0 0 '' wait orders --until phase=none
 	# An address that the sanitizers leave to programs.
 	on 2 0 'new settings' set orders lease=4 address=0x7e9000000000 blocked=for-ever
-	on 0 0 '"lease_ms":4000.*"blocked_ms":4294967295.*"address":"00007e9000000000"' status orders --json
+	# The other daemons hear of it from the register.
+	wait_until 60 is_shown '"lease_ms":4000.*"blocked_ms":4294967295.*"address":"00007e9000000000"' orders --json ||
+		fail "the new settings are not shown: $(cat out)"
 	tell map
 	tell put 64 9
 	on 1 0 '"lease_ms":4000' status orders --json
