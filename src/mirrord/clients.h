@@ -33,13 +33,7 @@ struct map_reason {
 	char text[PACKET_TEXT];
 };
 struct map_reason map_why_waits(const struct set *s, const struct client *client);
-/* The process that the metadata name as the holder is not known to have ended. */
-bool map_holder_may_live(const struct set *s);
-/* After the daemon's start: is the holder that the metadata name still there? It is kept as long as
- * that is not known; to be called again then. */
-void map_find_holder(struct set *s);
 /* The connection is gone; the process may go on. */
 void map_on_lost(struct client *client);
-void map_release(struct set *s, bool clean);
 
 #endif

@@ -12,6 +12,7 @@
 #include "mirrord/clients.h"
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
+#include "mirrord/holder.h"
 
 enum mirror_copy copy_state(const struct set *s)
 {
@@ -132,7 +133,7 @@ static int copy_distrust_cache(const struct set *s, struct error *err)
 	char meta[CONF_PATH_SIZE];
 	int rc;
 
-	if (map_holder_may_live(s)) /* and knows itself what failed */
+	if (holder_may_live(s)) /* and knows itself what failed */
 		return 0;
 	conf_meta_path(s->conf, meta, sizeof(meta));
 	/* Records that are not durable yet are not taken back. */
@@ -202,7 +203,7 @@ int copy_open(struct set *s)
 		rc = medium_open(s, &s->why_not);
 	if (!rc && !was_left)
 		rc = copy_distrust_cache(s, &s->why_not);
-	medium_begin(s, was_left || map_holder_may_live(s));
+	medium_begin(s, was_left || holder_may_live(s));
 	if (!rc)
 		rc = copy_note_files(s, &s->why_not);
 	if (!rc)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which process of this host maps a set: its permission, its record, its end. */
+/* Which process of this host may map a set, and the answer that it gets. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "mirrord/clients.h"
 #include "mirrord/copies.h"
 #include "mirrord/health.h"
+#include "mirrord/holder.h"
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
@@ -49,30 +48,6 @@ static void map_refuse(struct client *client, enum packet_status status, const c
 	local_send(client, p, NULL, 0);
 }
 
-/* Field 22 of /proc/PID/stat; names of processes may hold any character. 0: it cannot be read. */
-static uint64_t map_start_time(pid_t pid)
-{
-	char path[64], text[1024];
-	unsigned long long start = 0;
-	FILE *file;
-	char *at;
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	n = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	for (unsigned field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (at)
-		start = strtoull(at + 1, NULL, 10);
-	return start;
-}
-
 /* A description of its own: a lock on the daemon's must not live on in the application. */
 static int map_reopen(int fd, int flags)
 {
@@ -80,118 +55,6 @@ static int map_reopen(int fd, int flags)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return open(path, flags | O_CLOEXEC);
-}
-
-/* Nobody serves from now on, if it was primary. */
-static void map_say_ended(struct set *s, pid_t pid)
-{
-	bool was_primary = s->has_entry && s->entry.record.view.primary == s->meta.super.slot;
-	char text[128];
-
-	snprintf(text, sizeof(text), "process %d, %s, has ended without unmapping the set",
-		 (int)pid, was_primary ? "the primary" : "which mapped it");
-	event_emit(s, s->conf->member, "ended", NULL, NULL, text);
-}
-
-static void map_on_end(struct watch *w)
-{
-	struct set *s = w->owner;
-
-	map_say_ended(s, s->holder.pid);
-	map_release(s, false);
-	map_retry(s);
-}
-
-static int map_watch_process(struct set *s, pid_t pid)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = loop_watch(s->daemon, &s->holder.on_end, fd, map_on_end, s);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
-	s->holder.pid = pid;
-	s->holder.known_ms = clock_boot_ms();
-	return 0;
-}
-
-static void map_unwatch_process(struct set *s)
-{
-	int fd = s->holder.on_end.fd;
-
-	loop_unwatch(s->daemon, &s->holder.on_end);
-	if (fd >= 0)
-		close(fd);
-	if (s->holder.client)
-		s->holder.client->set = NULL;
-	memset(&s->holder, 0, sizeof(s->holder));
-	s->holder.on_end.fd = -1;
-}
-
-void map_release(struct set *s, bool clean)
-{
-	struct mirror_epoch epoch = s->holder.epoch;
-	struct member_verdict v;
-
-	map_unwatch_process(s);
-	medium_look(s);
-	member_release(&s->member, clean, &v);
-	if (v.answer != MEMBER_YES)
-		LOG_ERROR("set %s: its end could not be recorded: %s", s->conf->name, v.text);
-	memset(&s->renewed, 0, sizeof(s->renewed));
-	if (epoch.number)
-		reg_clear_alive(s, epoch);
-	grow_look(s);
-	reg_ask(s);
-}
-
-/* Has that process ended? Only if it is proven: whoever lives may write to the copy, and serve. */
-static bool map_is_gone(const struct set *s, const struct meta_holder *holder, int watch_rc)
-{
-	uint64_t start = map_start_time((pid_t)holder->pid);
-
-	return watch_rc == -ESRCH || (start && holder->start_time && start != holder->start_time) ||
-	       memcmp(&holder->boot, &s->daemon->boot, sizeof(holder->boot)) != 0;
-}
-
-bool map_holder_may_live(const struct set *s)
-{
-	const struct meta_holder *holder = &s->meta.super.holder;
-	int fd = holder->pid ? (int)syscall(SYS_pidfd_open, (pid_t)holder->pid, 0) : -1;
-	int rc = fd < 0 ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	return holder->pid && !map_is_gone(s, holder, rc);
-}
-
-void map_find_holder(struct set *s)
-{
-	const struct meta_holder holder = s->meta.super.holder;
-	bool is_known = s->holder.pid != 0;
-	int rc;
-
-	if (!holder.pid || s->holder.on_end.fd >= 0)
-		return;
-	rc = map_watch_process(s, (pid_t)holder.pid);
-	if (map_is_gone(s, &holder, rc)) {
-		map_say_ended(s, (pid_t)holder.pid);
-		map_release(s, false);
-		return;
-	}
-	s->holder.pid = (pid_t)holder.pid;
-	if (!is_known)
-		s->holder.known_ms = clock_boot_ms();
-	if (!rc)
-		LOG_NOTICE("set %s: process %d still maps it", s->conf->name, (int)holder.pid);
-	else if (!is_known)
-		LOG_ERROR("set %s: it is not known whether process %d, which mapped it, lives: %s; "
-			  "it counts as living, and this is tried again",
-			  s->conf->name, (int)holder.pid, strerror(-rc));
 }
 
 static void map_fill(struct set *s, struct packet_mapped *mapped)
@@ -231,7 +94,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 		if (client->map_flags & PACKET_MAP_RESUME)
 			s->holder.client = NULL;
 		else if (!read_only)
-			map_release(s, false);
+			holder_release(s, false);
 	} else {
 		client->is_waiting = false;
 		client->is_reader = read_only;
@@ -246,7 +109,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 static void map_grant(struct set *s, struct client *client)
 {
 	struct meta_holder holder = {.pid = (uint64_t)client->pid,
-				     .start_time = map_start_time(client->pid),
+				     .start_time = holder_start_time(client->pid),
 				     .boot = s->daemon->boot};
 	struct member_verdict v;
 	int rc;
@@ -256,7 +119,7 @@ static void map_grant(struct set *s, struct client *client)
 		map_refuse(client, v.reason == MEMBER_IS_HELD ? PACKET_BUSY : PACKET_IO, v.text);
 		return;
 	}
-	rc = map_watch_process(s, client->pid);
+	rc = holder_watch(s, client->pid);
 	if (rc) {
 		map_refuse(client, PACKET_IO, strerror(-rc));
 		member_release(&s->member, false, &v);
@@ -430,18 +293,10 @@ void map_retry(struct set *s)
 	request_look_promotions(s);
 }
 
-static bool map_is_holder(const struct set *s, const struct client *client)
-{
-	uint64_t start_time = s->meta.super.holder.start_time;
-
-	return s->holder.pid == client->pid &&
-	       (!start_time || map_start_time(client->pid) == start_time);
-}
-
 /* The daemon was restarted, or the connection was lost; the process goes on. */
 static void map_resume(struct set *s, struct client *client, const struct packet_map *map)
 {
-	if (!s->is_open || !map_is_holder(s, client)) {
+	if (!s->is_open || !holder_is(s, client)) {
 		map_refuse(client, PACKET_BAD, "this process does not map the set");
 		return;
 	}
@@ -505,7 +360,7 @@ void map_on_unmap(struct client *client, const struct packet *p)
 	struct set *s = client->set;
 
 	LOG_NOTICE("set %s: process %d has unmapped it", s->conf->name, (int)client->pid);
-	map_release(s, p->unmap.clean);
+	holder_release(s, p->unmap.clean);
 	local_send_done(client, p->id, PACKET_OK, "");
 	map_retry(s);
 }

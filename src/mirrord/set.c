@@ -6,6 +6,7 @@
 #include "mirrord/clients.h"
 #include "mirrord/copies.h"
 #include "mirrord/health.h"
+#include "mirrord/holder.h"
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
@@ -93,7 +94,7 @@ void set_try_open(struct set *s, uint64_t now_ms)
 		LOG_WARNING_LIMITED("set %s: %s", s->conf->name, s->why_not.text);
 		return;
 	}
-	map_find_holder(s);
+	holder_find(s);
 	s->has_entry = false; /* so that the rules of the copy see it */
 	reg_ask(s);
 }
@@ -105,7 +106,7 @@ int set_tick(struct set *s, uint64_t now_ms)
 	if (s->is_open)
 		medium_look(s);
 	if (s->is_open && s->holder.pid && s->holder.on_end.fd < 0)
-		map_find_holder(s);
+		holder_find(s);
 	reg_tick(s, now_ms);
 	event_look(s);
 	grow_tick(s, now_ms);
