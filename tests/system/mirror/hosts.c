@@ -2,12 +2,14 @@
 #include "hosts.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,20 +58,16 @@ bool host_try_start(struct hosts *h, unsigned i, const char *const envs[])
 	struct host *host = &h->hosts[i];
 	char command[900];
 	const char *argv[] = {"/bin/sh", "-c", command, NULL};
-	const char *line, *colon;
 
 	host_write_conf(h, i);
 	snprintf(command, sizeof(command), "exec setpriv --pdeathsig KILL %s -c %s 2>>%s",
 		 SYSTEM_RPMIRRORD, host->conf, host->log);
 	if (proc_start(&host->daemon, argv, envs))
 		fail_msg("cannot start " SYSTEM_RPMIRRORD);
-	line = proc_line(&host->daemon, HOSTS_WAIT_MS);
-	colon = line ? strrchr(line, ':') : NULL;
-	if (!colon) {
+	if (!proc_line(&host->daemon, HOSTS_WAIT_MS)) {
 		proc_kill(&host->daemon);
 		return false;
 	}
-	snprintf(host->port, sizeof(host->port), "%.7s", colon + 1);
 	return true;
 }
 
@@ -243,6 +241,24 @@ static void host_make_folder(const struct hosts *h, unsigned i, const char *fold
 		h->opts.mount(i, folder);
 }
 
+/* A port that is free now may be anybody's when the daemon is started again. As long as a socket
+ * that does not listen is bound to it the kernel chooses it for nobody, and whoever names it may
+ * listen there (SO_REUSEADDR, which daemons set). */
+static void host_reserve_port(struct host *host)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(addr);
+	int one = 1;
+
+	host->port_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (setsockopt(host->port_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    bind(host->port_fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    getsockname(host->port_fd, (struct sockaddr *)&addr, &len))
+		fail_msg("there is no free port");
+	snprintf(host->port, sizeof(host->port), "%u", ntohs(addr.sin_port));
+}
+
 static void host_name_files(struct hosts *h, unsigned i)
 {
 	struct host *host = &h->hosts[i];
@@ -254,7 +270,7 @@ static void host_name_files(struct hosts *h, unsigned i)
 	host_name_file(h, i, host->data, sizeof(host->data), "/data");
 	host_name_file(h, i, host->meta, sizeof(host->meta), "/data.rpmirror");
 	host_name_file(h, i, host->log, sizeof(host->log), "/log");
-	snprintf(host->port, sizeof(host->port), host_is_present(h, i) ? "0" : "1");
+	host_reserve_port(host);
 }
 
 void hosts_start(struct hosts *h, const struct hosts_opts *opts)
@@ -330,9 +346,13 @@ void hosts_stop(struct hosts *h)
 {
 	char command[300];
 
-	for (unsigned i = 0; i < h->opts.count; i++)
+	for (unsigned i = 0; i < h->opts.count; i++) {
 		if (h->hosts[i].daemon.pid)
 			host_kill(h, i);
+		if (h->hosts[i].port_fd > 0)
+			close(h->hosts[i].port_fd);
+		h->hosts[i].port_fd = 0;
+	}
 	if (getenv("MIRROR_TEST_KEEP"))
 		return;
 	for (unsigned i = 0; i < h->opts.count && (h->opts.disk || h->opts.mount); i++)

@@ -3,7 +3,7 @@
  * hosts.h -- a mirror set of several "hosts" on this machine: a daemon each, with its own loopback
  * port, socket, folder and copy, and one register file.
  *
- * The daemons take free ports; the set is made when these are known. A failure fails the test
+ * The daemons have free ports, which stay theirs until hosts_stop(). A failure fails the test
  * (cmocka's fail_msg).
  */
 #ifndef SYSTEM_MIRROR_HOSTS_H
@@ -42,7 +42,8 @@ struct hosts_opts {
 struct host {
 	struct proc daemon;
 	char folder[256], conf[300], socket[300], data[300], meta[310], log[300];
-	char port[8]; /* "0" as long as the daemon may choose */
+	char port[8];
+	int port_fd; /* 0, or a socket that keeps the port while the daemon is away */
 };
 
 struct hosts {
