@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "clients.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include "system/lib/check.h"
 
 #define CLIENTS_WAIT_MS 30000
+#define CLIENTS_LOOK_MS 10
 #define CLIENTS_STRIDE  "130000" /* words: the registers are in all extents */
 
 static void client_name_history(const struct clients *all, unsigned number, char *path, size_t size)
@@ -106,13 +108,33 @@ int client_status(struct client *c)
 	return status < 0 ? -1 : status;
 }
 
-bool client_end(struct client *c)
+static bool client_judge_end(int status)
 {
-	int status = proc_finish(&c->proc);
-
 	if (!WIFEXITED(status) || (WEXITSTATUS(status) && WEXITSTATUS(status) != 3))
 		fail_msg("a client ends with status %#x", (unsigned)status);
 	return !WEXITSTATUS(status);
+}
+
+bool client_end(struct client *c)
+{
+	return client_judge_end(proc_finish(&c->proc));
+}
+
+bool client_end_before(struct client *c, struct client *next)
+{
+	uint64_t end = clock_now_ns() + CLIENTS_WAIT_MS * NSEC_PER_MS;
+	int status;
+
+	while (!client_serves(c, CLIENTS_LOOK_MS) && !client_serves(next, CLIENTS_LOOK_MS) &&
+	       clock_now_ns() < end)
+		;
+	if (c->serves || !next->serves)
+		return client_end(c);
+	status = proc_wait(&c->proc, 0);
+	if (status != -ETIMEDOUT)
+		return client_judge_end(status);
+	proc_kill(&c->proc);
+	return false;
 }
 
 void hosts_wait_insync(const struct hosts *h, mirror_mask insync)

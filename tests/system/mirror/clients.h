@@ -43,6 +43,9 @@ bool client_has_written(const struct clients *all, const struct client *c, unsig
 void client_wait_busy(const struct clients *all, const struct client *c);
 /* In good order. False: it has lost its role before. */
 bool client_end(struct client *c);
+/* The same, where another one waits to be primary. One that waits itself does not know that it is
+ * to end, and the next one may be primary before it: then it is killed, and that is false. */
+bool client_end_before(struct client *c, struct client *next);
 /* Its wait status, or -1: it lives. */
 int client_status(struct client *c);
 

@@ -82,7 +82,7 @@ static bool primary_gives_up(void)
 	bool in_order;
 
 	client_start(&life.all, &next, life_some_host(&life, life.primary.host), NULL);
-	in_order = client_end(&life.primary);
+	in_order = client_end_before(&life.primary, &next);
 	life.primary = next;
 	return in_order;
 }
@@ -113,7 +113,7 @@ static bool primary_is_stopped(void)
 	else
 		rest(STOP_MS);
 	proc_signal(&life.primary.proc, SIGCONT);
-	is_fenced = !client_end(&life.primary);
+	is_fenced = !client_end_before(&life.primary, &next) && life.primary.serves;
 	life.primary = next;
 	return is_fenced;
 }
