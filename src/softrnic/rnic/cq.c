@@ -18,8 +18,8 @@ int cq_init(struct cq *cq, uint32_t size)
 	cq->size = size;
 	cq->head = 0;
 	atomic_init(&cq->count, 0);
-	cq->armed = CQ_UNARMED;
-	cq->overrun_seen = false;
+	atomic_init(&cq->armed, CQ_UNARMED);
+	atomic_init(&cq->overrun_seen, false);
 	return 0;
 }
 
@@ -29,6 +29,21 @@ void cq_fini(struct cq *cq)
 		return;
 	free(cq->ring);
 	cq->ring = NULL;
+}
+
+static enum cq_armed cq_armed_locked(const struct cq *cq)
+{
+	return atomic_load_explicit(&cq->armed, memory_order_relaxed);
+}
+
+static void cq_set_armed_locked(struct cq *cq, enum cq_armed armed)
+{
+	atomic_store_explicit(&cq->armed, armed, memory_order_relaxed);
+}
+
+static bool cq_has_overrun_locked(const struct cq *cq)
+{
+	return atomic_load_explicit(&cq->overrun_seen, memory_order_relaxed);
 }
 
 static uint32_t cq_count_locked(struct cq *cq)
@@ -51,8 +66,10 @@ static struct cqe *cq_slot(struct cq *cq, uint32_t i)
 /* A completion in error raises an event whatever was asked for (ibv_req_notify_cq(3)). */
 static bool cq_raises_event(const struct cq *cq, const struct ibv_wc *wc, bool solicited)
 {
-	return cq->armed == CQ_ARMED ||
-	       (cq->armed == CQ_ARMED_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS));
+	enum cq_armed armed = cq_armed_locked(cq);
+
+	return armed == CQ_ARMED ||
+	       (armed == CQ_ARMED_SOLICITED && (solicited || wc->status != IBV_WC_SUCCESS));
 }
 
 /* The completions of one send queue all go through one CQ, so its lock orders the writers. */
@@ -74,7 +91,7 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 	cq_set_count_locked(cq, count + 1);
 	if (!cq_raises_event(cq, wc, solicited))
 		return;
-	cq->armed = CQ_UNARMED;
+	cq_set_armed_locked(cq, CQ_UNARMED);
 	if (cq->notify)
 		cq->notify(cq);
 }
@@ -82,9 +99,9 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 /* After a loss nothing is added any more: later completions would hide the gap. */
 static void cq_lose_locked(struct cq *cq)
 {
-	if (!cq->overrun_seen && cq->overrun)
+	if (!cq_has_overrun_locked(cq) && cq->overrun)
 		cq->overrun(cq);
-	cq->overrun_seen = true;
+	atomic_store_explicit(&cq->overrun_seen, true, memory_order_relaxed);
 }
 
 int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint *uncollected)
@@ -92,7 +109,7 @@ int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint 
 	bool lost;
 
 	lock_enter(&cq->lock);
-	lost = cq->overrun_seen || cq_count_locked(cq) == cq->size;
+	lost = cq_has_overrun_locked(cq) || cq_count_locked(cq) == cq->size;
 	if (lost)
 		cq_lose_locked(cq);
 	else
@@ -125,18 +142,13 @@ int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)
 	return (int)n;
 }
 
-bool cq_is_empty(struct cq *cq)
-{
-	return atomic_load_explicit(&cq->count, memory_order_acquire) == 0;
-}
-
 void cq_arm(struct cq *cq, bool solicited_only)
 {
 	lock_enter(&cq->lock);
 	if (!solicited_only)
-		cq->armed = CQ_ARMED;
-	else if (cq->armed == CQ_UNARMED)
-		cq->armed = CQ_ARMED_SOLICITED;
+		cq_set_armed_locked(cq, CQ_ARMED);
+	else if (cq_armed_locked(cq) == CQ_UNARMED)
+		cq_set_armed_locked(cq, CQ_ARMED_SOLICITED);
 	lock_leave(&cq->lock);
 }
 

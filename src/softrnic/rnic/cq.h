@@ -20,6 +20,8 @@ struct cqe {
 	atomic_uint *uncollected; /* counts it until it is polled; NULL: it is not counted */
 };
 
+enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
+
 struct cq {
 	struct ibv_cq ibv;
 	/* The owner's: called with the queue's mutex held; must not call back into the queue. */
@@ -29,8 +31,19 @@ struct cq {
 	struct cqe *ring;
 	uint32_t size, head;
 	atomic_uint count; /* written under the mutex; cq_is_empty() reads it without */
-	enum { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED } armed;
-	bool overrun_seen;
+	/* Written under the mutex; cq_take() reads them and `count` without. */
+	_Atomic(enum cq_armed) armed;
+	atomic_bool overrun_seen;
+};
+
+/*
+ * A thread that polls, and makes what it polls for: completions go to it directly, as far as it has
+ * room, while the queue is empty and raises no event.
+ */
+struct cq_taker {
+	struct cq *cq;
+	struct ibv_wc *wc;
+	int room, got;
 };
 
 int cq_init(struct cq *cq, uint32_t size);
@@ -41,7 +54,26 @@ void cq_fini(struct cq *cq);
  */
 int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint *uncollected);
 int cq_poll(struct cq *cq, int max, struct ibv_wc *wc);
-bool cq_is_empty(struct cq *cq); /* a hint: lock-free */
+static inline bool cq_is_empty(struct cq *cq) /* a hint: lock-free */
+{
+	return atomic_load_explicit(&cq->count, memory_order_acquire) == 0;
+}
+/*
+ * In place of cq_push(), and of cq_poll() behind it; false: it is to be pushed. The completions of
+ * one QP are made under its connection's lock, which the taker's thread has: so those that were
+ * pushed before are seen in the queue, or were polled. A thread that arms the queue at the same
+ * time comes too late for this one; what is posted after the queue was armed completes under the
+ * same lock, and so behind it.
+ */
+static inline bool cq_take(struct cq_taker *t, struct cq *cq, const struct ibv_wc *wc)
+{
+	if (t->cq != cq || t->got == t->room || !cq_is_empty(cq) ||
+	    atomic_load_explicit(&cq->armed, memory_order_relaxed) != CQ_UNARMED ||
+	    atomic_load_explicit(&cq->overrun_seen, memory_order_relaxed))
+		return false;
+	t->wc[t->got++] = *wc;
+	return true;
+}
 void cq_arm(struct cq *cq, bool solicited_only);
 /* Drop what a destroyed QP left behind. */
 void cq_purge(struct cq *cq, uint32_t qp_num);

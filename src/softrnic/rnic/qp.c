@@ -123,6 +123,11 @@ void qp_delete(struct qp *qp)
 
 /* --- small answers ------------------------------------------------------------------------ */
 
+void qp_set_taker(struct qp *qp, struct cq_taker *taker)
+{
+	qp->taker = taker;
+}
+
 struct ibv_qp *qp_ibv(struct qp *qp)
 {
 	return &qp->ibv;

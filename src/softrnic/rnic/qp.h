@@ -119,6 +119,9 @@ struct qp; /* defined in qp_impl.h, for this room only; begins with struct ibv_q
 int qp_new(const struct qp_config *cfg, struct qp **out);
 /* Stops all operations, releases all holds, drops the QP's completions. No job may be under way. */
 void qp_delete(struct qp *qp);
+/* Until it is NULL again, completions may go to the taker directly. Its thread has the QP
+ * meanwhile. */
+void qp_set_taker(struct qp *qp, struct cq_taker *taker);
 struct ibv_qp *qp_ibv(struct qp *qp);
 struct qp *qp_of(struct ibv_qp *ibv);
 void *qp_owner(const struct qp *qp);

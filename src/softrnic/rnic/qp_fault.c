@@ -101,6 +101,8 @@ void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited
 		 atomic_uint *uncollected)
 {
 	wc->qp_num = qp->cfg.qp_num;
+	if (qp->taker && cq_take(qp->taker, cq, wc))
+		return;
 	if (cq_push(cq, wc, solicited, uncollected))
 		qp_fault_local(qp, EOVERFLOW, "completion queue overrun");
 }

@@ -78,6 +78,7 @@ struct qp {
 	struct ibv_qp ibv;
 	struct qp_config cfg;
 	struct qp_stream stream;
+	struct cq_taker *taker; /* the thread that polls and has the QP now; NULL: none */
 	struct qp_counters counters;
 	struct terminate term;
 	bool has_term, term_sent_by_us;

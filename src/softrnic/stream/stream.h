@@ -227,6 +227,8 @@ void stream_fail_qp(struct stream *s, struct stream_update *u);
 void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u);
 
 /* Of the queue pair. There must be one, but for stream_qp_is_failed() and stream_requests(). */
+/* As qp_set_taker(); without a queue pair nothing is done. */
+void stream_set_taker(struct stream *s, struct cq_taker *taker);
 bool stream_qp_is_failed(const struct stream *s);
 enum ibv_qp_state stream_qp_state(const struct stream *s);
 const struct qp_counters *stream_counters(const struct stream *s);

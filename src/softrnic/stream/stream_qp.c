@@ -109,6 +109,7 @@ struct qp *stream_detach_qp(struct stream *s, struct stream_update *u)
 		if (s->started)
 			qp_fail(qp, IBV_WC_WR_FLUSH_ERR);
 		stream_put_bufs(s);
+		qp_set_taker(qp, NULL);
 		s->qp = NULL;
 		s->tx_of_qp = s->resume_due = false;
 		stream_on_detached(s);
@@ -175,6 +176,12 @@ void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct strea
 	if (s->qp)
 		qp_detach_mr(s->qp, mr, forget);
 	stream_report(s, u);
+}
+
+void stream_set_taker(struct stream *s, struct cq_taker *taker)
+{
+	if (s->qp)
+		qp_set_taker(s->qp, taker);
 }
 
 /* --- questions ------------------------------------------------------------------------------ */

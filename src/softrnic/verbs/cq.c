@@ -242,9 +242,10 @@ static void vcq_disown(struct vcq *cq)
 /*
  * A connection whose lock is held is skipped, as the holder does the same; so is one whose memory
  * may wait for a file system, which is left to the engine. quick: the time, if polls follow each
- * other quickly, else 0. False: the connection is left to another thread.
+ * other quickly, else 0. What completes goes to the taker, which has the connection for so long.
+ * False: the connection is left to another thread.
  */
-static bool vcq_drive_conn(struct vcq *cq, struct conn *c, uint64_t quick)
+static bool vcq_drive_conn(struct vcq *cq, struct conn *c, uint64_t quick, struct cq_taker *taker)
 {
 	conn_count_poll(c);
 	if (!conn_may_touch(c)) {
@@ -255,8 +256,10 @@ static bool vcq_drive_conn(struct vcq *cq, struct conn *c, uint64_t quick)
 		return false;
 	if (quick)
 		conn_own(c, quick);
+	stream_set_taker(c->stream, taker);
 	if (conn_poll(c, conn_looks(c)))
 		cq->moved += c->rx_turn.moved + c->tx_turn.moved;
+	stream_set_taker(c->stream, NULL);
 	conn_leave(c);
 	return true;
 }
@@ -273,7 +276,7 @@ static bool vcq_leaves_to_wait(struct vcq *cq, struct conn *c)
  * Process what has arrived on the queue's connections. The list rotates, so that all connections
  * get a turn. False: one of them is left to another thread.
  */
-static bool vcq_drive_conns(struct vcq *cq)
+static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 {
 	struct list *first, *l;
 	bool quick, all = true;
@@ -288,7 +291,7 @@ static bool vcq_drive_conns(struct vcq *cq)
 		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
 
 		if (!vcq_leaves_to_wait(cq, c))
-			all &= vcq_drive_conn(cq, c, quick ? now : 0);
+			all &= vcq_drive_conn(cq, c, quick ? now : 0, taker);
 		list_del(l);
 		list_add_tail(&cq->conns, l);
 		l = list_first(&cq->conns);
@@ -307,11 +310,11 @@ static bool vcq_drive_conns(struct vcq *cq)
  * A loop that polls a link in memory makes no system call. Where threads share a CPU, or valgrind
  * runs one at a time, the thread that has the connection needs its turn to get on.
  */
-static void vcq_drive(struct vcq *cq)
+static void vcq_drive(struct vcq *cq, struct cq_taker *taker)
 {
 	unsigned left;
 
-	if (vcq_drive_conns(cq))
+	if (vcq_drive_conns(cq, taker))
 		return;
 	left = atomic_load_explicit(&cq->left, memory_order_relaxed) + 1;
 	atomic_store_explicit(&cq->left, left, memory_order_relaxed);
@@ -342,6 +345,7 @@ static void vcq_ring(struct vcq *cq)
 int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
 	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
+	struct cq_taker taker = {.cq = &cq->cq, .wc = wc, .room = n > 0 ? n : 0};
 	int got;
 
 	if (cq->generation != engine_generation())
@@ -350,8 +354,8 @@ int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 	got = cq_poll(&cq->cq, n, wc);
 	if (got != 0)
 		return got;
-	vcq_drive(cq);
-	return cq_poll(&cq->cq, n, wc);
+	vcq_drive(cq, &taker);
+	return taker.got ? taker.got : cq_poll(&cq->cq, n, wc);
 }
 
 int verbs_req_notify_cq(struct ibv_cq *ibv, int solicited_only)

@@ -145,6 +145,92 @@ static void overrun_is_reported_once_and_stays(void **state)
 	cq_fini(&cq);
 }
 
+/* --- completions that go directly to the thread that polls -------------------------------------
+ */
+
+static bool take(struct cq_taker *t, uint64_t wr_id)
+{
+	struct ibv_wc wc = wc_of(wr_id, 1, IBV_WC_SUCCESS);
+
+	return cq_take(t, &cq, &wc);
+}
+
+static void a_taker_gets_as_much_as_it_has_room_for(void **state)
+{
+	struct ibv_wc wc[2];
+	struct cq_taker t = {.cq = &cq, .wc = wc, .room = 2};
+	struct cq_taker none = {.cq = &cq, .wc = wc, .room = 0};
+
+	start(4);
+	assert_true(take(&t, 1));
+	assert_true(take(&t, 2));
+	assert_false(take(&t, 3));
+	assert_false(take(&none, 3));
+	assert_int_equal(t.got, 2);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_true(cq_is_empty(&cq));
+	cq_fini(&cq);
+}
+
+static void a_taker_gets_nothing_of_another_queue(void **state)
+{
+	struct ibv_wc wc;
+	struct cq other;
+	struct cq_taker t = {.cq = &other, .wc = &wc, .room = 1};
+
+	start(4);
+	assert_false(take(&t, 1));
+	assert_int_equal(t.got, 0);
+	cq_fini(&cq);
+}
+
+static void a_taker_gets_nothing_behind_what_is_queued(void **state)
+{
+	struct ibv_wc wc;
+	struct cq_taker t = {.cq = &cq, .wc = &wc, .room = 1};
+
+	start(4);
+	push(1);
+	assert_false(take(&t, 2));
+	assert_int_equal(cq_poll(&cq, 1, &wc), 1);
+	assert_true(take(&t, 2));
+	cq_fini(&cq);
+}
+
+/* Whichever events were asked for: who asked may be another thread than the one that polls. */
+static void a_taker_gets_nothing_while_the_queue_is_armed(void **state)
+{
+	struct ibv_wc wc;
+	struct cq_taker t = {.cq = &cq, .wc = &wc, .room = 1};
+
+	for (int solicited_only = 0; solicited_only <= 1; solicited_only++) {
+		start(4);
+		t.got = 0;
+		cq_arm(&cq, solicited_only);
+		assert_false(take(&t, 1));
+		push_special(IBV_WC_SUCCESS, true);
+		assert_int_equal(notified, 1);
+		assert_int_equal(cq_poll(&cq, 1, &wc), 1);
+		assert_true(take(&t, 2));
+		assert_int_equal(notified, 1);
+		cq_fini(&cq);
+	}
+}
+
+static void a_taker_gets_nothing_behind_a_loss(void **state)
+{
+	struct ibv_wc wc;
+	struct cq_taker t = {.cq = &cq, .wc = &wc, .room = 1};
+
+	start(1);
+	assert_int_equal(push(1), 0);
+	assert_int_equal(push(2), -EOVERFLOW);
+	assert_int_equal(cq_poll(&cq, 1, &wc), 1);
+	assert_false(take(&t, 3));
+	cq_fini(&cq);
+}
+
 static void purge_drops_one_qp_and_keeps_the_order_of_the_rest(void **state)
 {
 	struct ibv_wc wc[8];
@@ -228,6 +314,11 @@ int main(void)
 		cmocka_unit_test(solicited_arming_skips_ordinary_completions),
 		cmocka_unit_test(arming_for_solicited_does_not_take_back_arming_for_all),
 		cmocka_unit_test(overrun_is_reported_once_and_stays),
+		cmocka_unit_test(a_taker_gets_as_much_as_it_has_room_for),
+		cmocka_unit_test(a_taker_gets_nothing_of_another_queue),
+		cmocka_unit_test(a_taker_gets_nothing_behind_what_is_queued),
+		cmocka_unit_test(a_taker_gets_nothing_while_the_queue_is_armed),
+		cmocka_unit_test(a_taker_gets_nothing_behind_a_loss),
 		cmocka_unit_test(purge_drops_one_qp_and_keeps_the_order_of_the_rest),
 		cmocka_unit_test(no_size_and_no_queue_are_handled),
 		cmocka_unit_test(many_producers_keep_their_own_order),

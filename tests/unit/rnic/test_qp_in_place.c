@@ -232,6 +232,67 @@ static void with_crc_nothing_is_put(void **state)
 	bench_close(&t);
 }
 
+/* --- completions that go directly to the thread that polls ----------------------------------- */
+
+/* Behind what was pushed before nothing is taken, nor where an event is to be raised. */
+static void a_taker_gets_completions_in_order(void **state)
+{
+	struct ibv_wc wc[2];
+	struct cq_taker taker;
+	struct bench t;
+
+	open_put(&t, 4096);
+	taker = (struct cq_taker){.cq = &t.a->scq, .wc = wc, .room = 2};
+	qp_set_taker(t.a->qp, &taker);
+	for (uint64_t id = 1; id <= 3; id++)
+		assert_int_equal(end_write(t.a, id, t.mra, 0, 64, t.mrb, 0), 0);
+	pair_run(&t.p);
+	assert_int_equal(taker.got, 2); /* and for the third there was no room */
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[1].wr_id, 2);
+	taker.got = 0;
+	assert_int_equal(end_write(t.a, 4, t.mra, 0, 64, t.mrb, 0), 0);
+	pair_run(&t.p);
+	assert_int_equal(taker.got, 0);
+	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 4, IBV_WC_SUCCESS);
+	cq_arm(&t.a->scq, false);
+	assert_int_equal(end_write(t.a, 5, t.mra, 0, 64, t.mrb, 0), 0);
+	pair_run(&t.p);
+	assert_int_equal(taker.got, 0);
+	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
+	assert_int_equal(end_write(t.a, 6, t.mra, 0, 64, t.mrb, 0), 0);
+	pair_run(&t.p);
+	assert_int_equal(taker.got, 1); /* the event was raised by the one before */
+	qp_set_taker(t.a->qp, NULL);
+	bench_close(&t);
+}
+
+/* What does not fit follows in the queue. */
+static void a_taker_gets_what_a_failed_qp_flushes(void **state)
+{
+	struct ibv_wc wc[2];
+	struct cq_taker taker;
+	struct bench t;
+
+	open_put(&t, 4096);
+	for (uint64_t id = 1; id <= 4; id++)
+		assert_int_equal(end_write(t.a, id, t.mra, 0, 64, t.mrb, 0), 0);
+	taker = (struct cq_taker){.cq = &t.a->scq, .wc = wc, .room = 2};
+	qp_set_taker(t.a->qp, &taker);
+	qp_fail(t.a->qp, IBV_WC_WR_FLUSH_ERR);
+	qp_set_taker(t.a->qp, NULL);
+	assert_int_equal(taker.got, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(wc[i].wr_id, i + 1);
+		assert_int_equal(wc[i].status, IBV_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc[i].qp_num, qp_ibv(t.a->qp)->qp_num);
+	}
+	expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(&t.a->scq, 4, IBV_WC_WR_FLUSH_ERR);
+	bench_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +306,8 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_follows_in_order),
 		cmocka_unit_test(an_error_ends_only_what_is_behind_it),
 		cmocka_unit_test(with_crc_nothing_is_put),
+		cmocka_unit_test(a_taker_gets_completions_in_order),
+		cmocka_unit_test(a_taker_gets_what_a_failed_qp_flushes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
