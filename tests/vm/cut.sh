@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Power cut: the guest is killed at random moments while a client outside writes; what was acknowledged must be
-# there after it has booted again. QEMU models no CPU cache: this detects missing write-backs of the page cache.
+# Power cut: the guest is killed at random moments while a client writes; what was acknowledged must be there after it
+# has booted again. The client is outside, or in the guest beside the server, so that they are connected by rings in
+# shared memory. QEMU models no CPU cache: this detects missing write-backs of the page cache.
 
 recorder_pids=()
 
 # record_start NAME PORT HOW: the journal is outside, so it has what the clients knew when the power was cut.
 # How: call by call, in batches, or by reading, as a client without native flush does.
 record_start() {
-	# Here, not by the background's own redirection: the round before has left its journal.
-	: >"$vm_out/$1.journal"
 	SOFTRNIC_EXTENSIONS=$([ "$3" = read ] && echo 0 || echo 1) \
 		"$vm_programs_dir/tests/system/crash/system_recorder" "$2" 0 "$3" >"$vm_out/$1.journal" 2>"$vm_out/$1.recorder" &
 	recorder_pids+=($!)
@@ -38,7 +37,8 @@ cut_when_busy() {
 	recorder_pids=()
 }
 
-# cut_boot CHECK SERVE: checks the previous cut, and serves for the next one.
+# cut_boot CHECK SERVE [HOW]: checks the previous cut, and serves for the next one. rings-HOW: with clients in the guest,
+# whose journals are outside, too.
 cut_boot() {
 	choose_forwards
 	rm -f "$vm_out/cut.ready"
@@ -46,7 +46,10 @@ cut_boot() {
 		vm_job cut 300 "$1,$acked_dax,$acked_disk,$2"
 		return
 	fi
-	vm_boot cut "$1,$acked_dax,$acked_disk,$2"
+	# Before anything writes to them: the round before has left its own.
+	: >"$vm_out/dax.journal"
+	: >"$vm_out/disk.journal"
+	vm_boot cut "$1,$acked_dax,$acked_disk,$2,$3"
 	vm_wait_line "$vm_out/cut.ready" ready 300 || {
 		cat "$vm_out/cut.log" >&2
 		die "the guest does not serve"
@@ -55,8 +58,10 @@ cut_boot() {
 
 # cut_round HOW
 cut_round() {
-	record_start dax "$vm_forward" "$1"
-	record_start disk "$vm_forward2" "$1"
+	if [[ $1 != rings-* ]]; then
+		record_start dax "$vm_forward" "$1"
+		record_start disk "$vm_forward2" "$1"
+	fi
 	cut_when_busy
 	acked_dax=$(journal_count dax) acked_disk=$(journal_count disk)
 	say "power cut: $acked_dax records acknowledged on DAX, $acked_disk on the disk ($1)"
@@ -74,19 +79,19 @@ is_broken() { (($1 % 3 == 0 || $1 == $2)); }
 
 # vm_cut ROUNDS [SEED]: a target that does not write back must be detected each time.
 vm_cut() {
-	local round target found=0 how=(calls batch read) seed=${2:-$(($(date +%s) % 30000))}
+	local round target found=0 hows=(calls rings-calls batch rings-batch read) how seed=${2:-$(($(date +%s) % 30000))}
 	RANDOM=$seed
 	say "power cuts, seed $seed"
 	rm -rf "$vm_disks"
 	acked_dax=0 acked_disk=0
-	target=$(is_broken 1 "$1" && echo broken || echo yes)
-	cut_boot no "$target"
+	target=$(is_broken 1 "$1" && echo broken || echo yes) how=${hows[RANDOM % 5]}
+	cut_boot no "$target" "$how"
 	for ((round = 1; round <= $1; round++)); do
-		cut_round "${how[RANDOM % 3]}"
+		cut_round "$how"
 		local cut=$target
-		target=no
+		target=no how=${hows[RANDOM % 5]}
 		[ "$round" = "$1" ] || target=$(is_broken $((round + 1)) "$1" && echo broken || echo yes)
-		cut_boot yes "$target"
+		cut_boot yes "$target" "$how"
 		expect_after_cut "$([ "$cut" = broken ] && echo lost || echo kept)"
 		[ "$cut" != broken ] || found=$((found + 1))
 	done

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=CHECK,DAX,DISK,SERVE: whether to check what was acknowledged before the power cut, how many
-# records on each medium, and whether to serve again until the next cut (yes, no, or broken: without write-back).
+# VM_ARGS=CHECK,DAX,DISK,SERVE,HOW: whether to check what was acknowledged before the power cut, how many
+# records on each medium, and whether to serve again until the next cut (yes, no, or broken: without write-back), and
+# whom: clients outside, or rings-calls, rings-batch: here.
 . "$VM_TREE/tests/vm/guest/lib.sh"
-IFS=, read -r check dax disk serve <<<"$VM_ARGS"
+IFS=, read -r check dax disk serve how <<<"$VM_ARGS"
 programs=$VM_BUILD/tests/vm/cut
+address=10.0.2.15
+[[ $how != rings-* ]] || address=127.0.0.1
 export RPMA_PROVIDER=softrnic
 
 # look NAME FILE ACKNOWLEDGED
@@ -22,8 +25,14 @@ serve_file() {
 	fallocate -l 32M "$1" || fail "no room for $1"
 	sync
 	[ "$serve" != broken ] || export LD_PRELOAD=$programs/libcut_no_msync.so
-	"$programs/cut_server" 10.0.2.15 "$2" "$1" >"$VM_OUT/$3" 2>&1 &
+	SOFTRNIC_LOG=info "$programs/cut_server" $address "$2" "$1" >"$VM_OUT/$3" 2>&1 &
 	unset LD_PRELOAD
+}
+
+# record_here NAME PORT: the journal is outside: each write to it has ended there when it returns.
+record_here() {
+	"$VM_BUILD/tests/system/crash/system_recorder" "$2" 0 "${how#rings-}" >>"$VM_OUT/$1.journal" 2>"$VM_OUT/$1.recorder" &
+	wait_line "$VM_OUT/cut.$1" "receives through shared memory" 60 || fail "the client of $1 has no rings"
 }
 
 nvdimm_up
@@ -41,5 +50,9 @@ wait_line "$VM_OUT/cut.disk" listening 20 || fail "no server on the disk"
 grep -q "durability dax" "$VM_OUT/cut.dax" || fail "the NVDIMM's file is not of class dax"
 grep -q "durability file" "$VM_OUT/cut.disk" || fail "the disk's file is not of class file"
 [ "$serve" != broken ] || grep -q "without write-back" "$VM_OUT/cut.disk" || fail "it writes back"
+if [ $address = 127.0.0.1 ]; then
+	record_here dax 7000
+	record_here disk 7001
+fi
 echo ready >"$VM_OUT/cut.ready"
 wait
