@@ -14,6 +14,7 @@ void limit_stream(const struct bench_case *c);
 void limit_memcpy(const struct bench_case *c);
 void limit_memcpy2(const struct bench_case *c);
 void limit_cacheline(const struct bench_case *c);
+void limit_ranges(const struct bench_case *c);
 void limit_disk(const struct bench_case *c);
 void limit_persist(const struct bench_case *c);
 void limit_mirrored(const struct bench_case *c);

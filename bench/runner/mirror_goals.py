@@ -24,6 +24,13 @@ def _flushes(where, name):
                mirror=FLUSH, ours=OURS)
     yield Goal(f"{name}flush of 64 ranges of 64 B", "<=", 2, "x of one range", times("many", "mirror"), place=where,
                many=f"{FLUSH} every=64", mirror=FLUSH)
+    if where == "shm":
+        # 64 lines that go from one processor to another one are much, whoever moves them.
+        bare = "who=limit work=ranges"
+        yield Goal(f"  {name}the same", None, 0, "x a bare copy of 64 ranges through shared memory", times("many", "bare"),
+                   place=where, many=f"{FLUSH} every=64", bare=f"{bare} every=64")
+        yield Goal(f"  {name}a bare copy of 64 ranges", None, 0, "x one range", times("many", "one"), place=where,
+                   many=f"{bare} every=64", one=bare)
     for count in (2, 3):
         # More processes than cores: the latency is only shown, what it costs is in the tests of counts.
         yield Goal(f"  {name}flush 64 B, {count} replicas", None, 0, "x of one replica", times("more", "mirror"),
