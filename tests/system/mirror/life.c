@@ -14,6 +14,11 @@
 
 #define ORDER_PAUSE_MS 20 /* before one that was refused is given again */
 
+#define RETURN_MS    30000
+#define HELD_OFF_S   10 /* longer than any pause but that of a member which leaves S often */
+#define LOOK_EACH_MS 5
+#define EXPLAIN_EACH 200 /* of these looks */
+
 static mirror_mask life_insync(const struct life *l)
 {
 	static struct register_entry now;
@@ -191,6 +196,62 @@ bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms)
 	return is_dead;
 }
 
+/* As the primary's daemon has it. */
+static bool life_is_held_off(const struct life *l, unsigned host)
+{
+	char command[600], text[600], waits[40];
+	unsigned seconds = 0;
+	FILE *tool;
+
+	snprintf(waits, sizeof(waits), "member %c is to be reached", 'a' + (char)host);
+	snprintf(command, sizeof(command),
+		 "exec " SYSTEM_RPMIRROR " explain " HOSTS_SET " --socket %s 2>&1",
+		 l->hosts.hosts[l->primary.host].socket);
+	tool = popen(command, "re");
+	assert_non_null(tool);
+	while (fgets(text, sizeof(text), tool)) {
+		const char *next = strstr(text, waits) ? strstr(text, "next attempt is in ") : NULL;
+
+		if (next)
+			sscanf(next, "next attempt is in %u", &seconds);
+	}
+	pclose(tool);
+	return seconds > HELD_OFF_S;
+}
+
+/* Who was excluded again and again stays away for twice as long each time, unless an operator wants
+ * it back. Nobody here waits for that. */
+static void life_end_holdoffs(const struct life *l, mirror_mask insync)
+{
+	for (unsigned host = 0; host < LIFE_HOSTS; host++) {
+		const char name[] = {(char)('a' + (char)host), '\0'};
+		const char *const argv[] = {SYSTEM_RPMIRROR,
+					    "resync",
+					    HOSTS_SET,
+					    name,
+					    "--socket",
+					    l->hosts.hosts[l->primary.host].socket,
+					    NULL};
+
+		if (!(insync & MIRROR_BIT(host)) && life_is_held_off(l, host))
+			life_run_tool(l, argv);
+	}
+}
+
+static void life_wait_whole(const struct life *l)
+{
+	uint64_t end = clock_now_ns() + RETURN_MS * NSEC_PER_MS;
+	mirror_mask insync;
+
+	for (unsigned looks = 1; (insync = life_insync(l)) != LIFE_ALL; looks++) {
+		if (clock_now_ns() > end)
+			fail_msg("in-sync are %#x for %u s", insync, RETURN_MS / 1000);
+		if (looks % EXPLAIN_EACH == 0)
+			life_end_holdoffs(l, insync);
+		usleep(LOOK_EACH_MS * 1000);
+	}
+}
+
 void life_recover(struct life *l)
 {
 	life_end_order(l);
@@ -203,5 +264,5 @@ void life_recover(struct life *l)
 		if (!client_serves(&l->primary, SERVE_MS) && client_status(&l->primary) < 0)
 			fail_msg("nobody becomes primary");
 	}
-	hosts_wait_insync(&l->hosts, LIFE_ALL);
+	life_wait_whole(l);
 }
