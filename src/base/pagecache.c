@@ -172,22 +172,26 @@ static int pagecache_count(int fd, unsigned char *cached, uint64_t *bytes)
 	return rc;
 }
 
-int pagecache_evict(int fd, uint64_t *stay)
+static int pagecache_evict_clean(int fd, uint64_t *stay)
 {
-	unsigned char *cached;
-	int rc;
+	unsigned char *cached = malloc(PAGECACHE_WINDOW / PAGECACHE_PAGE);
+	int rc = cached ? pagecache_clean_and_leave(fd) : -ENOMEM;
 
-	*stay = 0;
-	if (!pagecache_has_medium(fd))
-		return 0;
-	cached = malloc(PAGECACHE_WINDOW / PAGECACHE_PAGE);
-	if (!cached)
-		return -ENOMEM;
-	rc = pagecache_clean_and_leave(fd);
 	if (!rc)
 		rc = pagecache_count(fd, cached, stay);
 	free(cached);
 	return rc;
+}
+
+int pagecache_evict(int fd, const char *path, uint64_t *stay, struct error *err)
+{
+	int rc;
+
+	*stay = 0;
+	rc = pagecache_has_medium(fd) ? pagecache_evict_clean(fd, stay) : 0;
+	return rc ? error_set(err, ERROR_LOCAL, -rc, "cannot put %s on the disk: %s", path,
+			      strerror(-rc))
+		  : 0;
 }
 
 static int pagecache_do(const char *path, bool drop)

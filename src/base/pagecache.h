@@ -7,21 +7,23 @@
  * reserved for written, so later writes through this page succeed, and read as zeros after a power
  * cut. Both last until the page leaves the cache.
  *
- * Files without a medium or without a page cache (tmpfs, DAX) are left alone. Functions return 0 or
- * -errno.
+ * Files without a medium or without a page cache (tmpfs, DAX) are left alone. Functions without a
+ * struct error return 0 or -errno.
  */
 #ifndef BASE_PAGECACHE_H
 #define BASE_PAGECACHE_H
 
 #include <stdint.h>
 
+#include "base/error.h"
+
 /*
  * What is dirty is written, and what is clean then goes, so that what is read next comes from the
  * medium. *stay: so many bytes stay, because another process has them mapped, or reads them at this
- * moment. fd is open for writing. What cannot be written is lost, as it was not acknowledged: an
- * error, for which the next call knows nothing.
+ * moment. fd, of that path, is open for writing. What cannot be written is lost, as it was not
+ * acknowledged: an error, for which the next call knows nothing.
  */
-int pagecache_evict(int fd, uint64_t *stay);
+int pagecache_evict(int fd, const char *path, uint64_t *stay, struct error *err);
 
 /* The same for a file to which nobody writes meanwhile: what stays is written once more. */
 int pagecache_drop(const char *path);

@@ -134,16 +134,6 @@ static int mapfile_bring_in(struct mapfile *map, const char *path,
 	return rc;
 }
 
-/* What a server before this one could not write to the disk is cached, and called clean. */
-static int mapfile_drop_cached(struct mapfile *map, const char *path, struct error *err)
-{
-	int rc = pagecache_evict(map->fd, &map->cached);
-
-	return rc ? error_set(err, ERROR_LOCAL, -rc, "cannot put %s on the disk: %s", path,
-			      strerror(-rc))
-		  : 0;
-}
-
 static int mapfile_map_for_service(struct mapfile *map, const char *path,
 				   const struct newfile_watch *watch, struct error *err)
 {
@@ -167,8 +157,9 @@ int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct er
 	rc = opts->create ? mapfile_create(map, opts, err) : mapfile_open_existing(map, opts, err);
 	if (!rc && flock(map->fd, LOCK_EX | LOCK_NB))
 		rc = error_set(err, ERROR_LOCAL, errno, "%s is being served already", opts->path);
+	/* What a server before this one could not write to the disk is cached, and called clean. */
 	if (!rc && opts->from_medium && !opts->create)
-		rc = mapfile_drop_cached(map, opts->path, err);
+		rc = pagecache_evict(map->fd, opts->path, &map->cached, err);
 	if (!rc)
 		rc = mapfile_map_for_service(map, opts->path, opts->watch, err);
 	if (rc)

@@ -279,11 +279,10 @@ int parts_measure(struct parts *parts, struct error *err)
 static int parts_drop_cached(const struct part *part, struct error *err)
 {
 	uint64_t stay = 0;
-	int rc = part->is_device ? 0 : pagecache_evict(part->fd, &stay);
+	int rc = part->is_device ? 0 : pagecache_evict(part->fd, part->path, &stay, err);
 
 	if (rc)
-		return error_set(err, ERROR_LOCAL, -rc, "cannot put %s on the disk: %s", part->path,
-				 strerror(-rc));
+		return rc;
 	if (stay)
 		LOG_WARNING(
 			"%s of %s stay in the page cache, as another program has them mapped: if a "

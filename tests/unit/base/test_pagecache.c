@@ -93,16 +93,32 @@ static void what_is_mapped_stays_and_is_counted(void **state)
 
 	assert_ptr_not_equal(addr, MAP_FAILED);
 	addr[PAGE * 3] = wanted[PAGE * 3] = 3;
-	assert_int_equal(pagecache_evict(fd, &stay), 0);
+	assert_int_equal(pagecache_evict(fd, path, &stay, NULL), 0);
 	if (has_disk()) {
 		assert_in_range(stay, PAGE, PAGES * PAGE);
 		assert_int_equal(stay, count_cached(addr) * PAGE);
 	}
 	munmap(addr, PAGES * PAGE);
-	assert_int_equal(pagecache_evict(fd, &stay), 0);
+	assert_int_equal(pagecache_evict(fd, path, &stay, NULL), 0);
 	assert_int_equal(stay, 0);
 	check_bytes();
 	close(fd);
+}
+
+/* A pipe has no medium that could be synchronised. */
+static void what_cannot_be_written_is_an_error_with_the_path(void **state)
+{
+	struct error err = {0};
+	uint64_t stay = 1;
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(pagecache_evict(fds[1], "some.file", &stay, &err), ERROR_LOCAL);
+	assert_int_equal(stay, 0);
+	assert_int_equal(err.cause, EINVAL);
+	assert_string_equal(err.text, "cannot put some.file on the disk: Invalid argument");
+	close(fds[0]);
+	close(fds[1]);
 }
 
 static void bytes_stay_when_they_are_written_again(void **state)
@@ -127,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pages_that_are_dirty_or_mapped_go),
 		TEST(what_is_mapped_stays_and_is_counted),
+		TEST(what_cannot_be_written_is_an_error_with_the_path),
 		TEST(bytes_stay_when_they_are_written_again),
 		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
 	};
