@@ -77,9 +77,9 @@ struct flush_round {
 	uint64_t seqs[FLUSH_ROUND_PARTS];
 };
 
-/* What makes the next part, into `part`. */
-static uint32_t flush_take_part(const struct rpmirror *m, struct flush_cursor *at,
-				const struct mirror_range *v, uint32_t n, struct mirror_range *part)
+/* How many ranges the next part touches; *at is behind it then. */
+static uint32_t flush_advance(const struct rpmirror *m, struct flush_cursor *at,
+			      const struct mirror_range *v, uint32_t n)
 {
 	/* A range of a part touches at most two extents, and all of them are hot together. */
 	uint32_t slots = m->hot.meta.super.hot_slots / 2, most = slots ? slots : 1, count = 0;
@@ -88,20 +88,36 @@ static uint32_t flush_take_part(const struct rpmirror *m, struct flush_cursor *a
 	if (most > SET_PART_RANGES)
 		most = SET_PART_RANGES;
 	for (; at->range < n && count < most && left; count++) {
-		const struct mirror_range *range = &v[at->range];
-		uint64_t len = range->len - at->skip;
+		uint64_t len = v[at->range].len - at->skip;
 		bool is_cut = len > left;
 
-		if (is_cut)
-			len = left;
-		part[count] = (struct mirror_range){range->offset + at->skip, len};
-		at->skip = is_cut ? at->skip + len : 0;
+		at->skip = is_cut ? at->skip + left : 0;
 		at->range += !is_cut;
-		left -= len;
+		left -= is_cut ? left : len;
 	}
 	at->parts++;
 	at->ops += count + 2;
 	return count;
+}
+
+/* What makes the next part: these ranges themselves, or copies in `cut` if one has to be cut. */
+static void flush_take_part(const struct rpmirror *m, struct flush_cursor *at,
+			    const struct mirror_range *v, uint32_t n, struct mirror_range *cut,
+			    struct flush_part *part)
+{
+	const struct mirror_range *first = &v[at->range];
+	uint64_t skip = at->skip;
+
+	part->v = first;
+	part->n = flush_advance(m, at, v, n);
+	if (!skip && !at->skip)
+		return;
+	memcpy(cut, first, part->n * sizeof(*cut));
+	if (at->skip)
+		cut[part->n - 1].len = at->skip;
+	cut[0].offset += skip;
+	cut[0].len -= skip;
+	part->v = cut;
 }
 
 /* Post the next part of a round. 0; 1: it would have to wait, so the round ends before it; or an
@@ -109,12 +125,12 @@ static uint32_t flush_take_part(const struct rpmirror *m, struct flush_cursor *a
 static int flush_next_part(struct rpmirror *m, struct flush_round *round,
 			   const struct mirror_range *v, uint32_t n, bool is_own)
 {
-	struct mirror_range ranges[SET_PART_RANGES];
+	struct mirror_range cut[SET_PART_RANGES];
 	struct flush_cursor at = round->at;
-	struct flush_part part = {.v = ranges, .is_own = is_own, .may_wait = !round->count};
+	struct flush_part part = {.is_own = is_own, .may_wait = !round->count};
 	int rc;
 
-	part.n = flush_take_part(m, &at, v, n, ranges);
+	flush_take_part(m, &at, v, n, cut, &part);
 	part.is_last = at.range == n || round->count + 1 == FLUSH_ROUND_PARTS ||
 		       at.parts == FLUSH_GROUP_PARTS || at.ops >= FLUSH_GROUP_OPS;
 	if (part.is_last)

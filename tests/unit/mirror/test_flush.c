@@ -101,6 +101,24 @@ static void test_ranges_of_all_sizes_and_places(void **state)
 	assert_flushed(7, 0, STANDIN_SIZE);
 }
 
+/* A part is 512 KiB: it ends within a range, or consists of the middle of one. */
+static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
+{
+	static uint8_t expected[STANDIN_SIZE];
+	struct rpmirror_range v[3] = {{addr + 5, 64},
+				      {addr + (1 << 20) + 3, (1200 << 10) + 1},
+				      {addr + STANDIN_SIZE - (700 << 10), 700 << 10}};
+	unsigned seed = 2;
+
+	for (size_t i = 0; i < STANDIN_SIZE; i++)
+		addr[i] = (uint8_t)rand_r(&seed);
+	for (unsigned i = 0; i < 3; i++)
+		memcpy(expected + ((uint8_t *)v[i].addr - addr), v[i].addr, v[i].len);
+	assert_int_equal(rpmirror_flush(m, v, 3, 0, NULL), 0);
+	for (unsigned slot = 0; slot < 3; slot++)
+		assert_memory_equal(standin_copy(s, slot), expected, STANDIN_SIZE);
+}
+
 /* Pages here and there, in more runs than one flush takes, and never those that were only read. */
 static void test_a_sync_of_everything_sends_what_was_stored(void **state)
 {
@@ -460,6 +478,7 @@ int main(void)
 		MAPPED(test_nothing_to_flush_is_no_error),
 		MAPPED(test_wrong_ranges_change_nothing),
 		MAPPED(test_ranges_of_all_sizes_and_places),
+		MAPPED(test_no_byte_beside_a_range_that_parts_cut_is_sent),
 		MAPPED(test_a_sync_of_everything_sends_what_was_stored),
 		MAPPED(test_tickets_are_waited_for_in_any_order),
 		MAPPED(test_verified_is_what_every_medium_has),
