@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests that change something: by the primary's process, or by the register. */
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,20 +222,37 @@ static void request_swap(struct client *client, struct set *s, struct agent_job 
 	agent_post(s->asks, job);
 }
 
+/* Of a result of view_set_config(). */
+static enum request_code request_code_of_change(int rc)
+{
+	switch (rc) {
+	case -ENOMEM:
+		return REQUEST_IO;
+	case -EBUSY: /* a primary is in the way, */
+		return REQUEST_BUSY;
+	case -EAGAIN: /* or members that are not in-sync */
+		return REQUEST_QUORUM;
+	default:
+		return REQUEST_CONFIG;
+	}
+}
+
 void request_change(struct client *client, struct set *s, const struct mirror_config *config)
 {
 	struct agent_job *job = agent_job_new(AGENT_SWAP, request_on_swapped, s);
 	const char *why = "out of memory";
+	int rc = -ENOMEM;
 
 	if (job) {
 		job->next = s->entry.record;
-		if (!view_set_config(&job->next, config, request_random(), &why)) {
+		rc = view_set_config(&job->next, config, request_random(), &why);
+		if (!rc) {
 			request_swap(client, s, job);
 			return;
 		}
 	}
 	free(job);
-	request_refuse(client, REQUEST_CONFIG, NULL, "%s", why);
+	request_refuse(client, request_code_of_change(rc), NULL, "%s", why);
 }
 
 /*

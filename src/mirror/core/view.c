@@ -202,10 +202,10 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 	if (rec->view.primary != MIRROR_NOBODY && (left & MIRROR_BIT(rec->view.primary)))
 		return view_refuse(-EBUSY, "the primary must be demoted first", why);
 	if (!(rec->view.insync & ~left))
-		return view_refuse(-EBUSY, "no in-sync member would be left", why);
+		return view_refuse(-EAGAIN, "no in-sync member would be left", why);
 	if (config->min_copies > old->min_copies &&
 	    view_count(rec->view.insync & (mirror_mask)~left) < config->min_copies)
-		return view_refuse(-EBUSY, "fewer members than that are in-sync", why);
+		return view_refuse(-EAGAIN, "fewer members than that are in-sync", why);
 	uint64_t number = old->number + 1;
 
 	rec->config = *config;

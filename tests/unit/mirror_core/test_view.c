@@ -121,7 +121,7 @@ static void configurations_change(void **state)
 	assert_int_equal(view_set_config(&rec, &next, 10, NULL), 0);
 	assert_int_equal(rec.view.insync, 1);
 	next.members[0].id = 21;
-	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EBUSY);
+	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EAGAIN);
 	assert_int_equal(view_promote(&rec, 0, 12, NULL), 0);
 	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EBUSY);
 	next = rec.config;
@@ -155,7 +155,7 @@ static void settings_change_when_that_is_safe(void **state)
 	assert_int_equal(view_shrink(&rec, 0, 4, 17, NULL), 0);
 	next = rec.config;
 	next.min_copies = 3; /* nothing would be acknowledged */
-	assert_refused(rec, view_set_config(&rec, &next, 18, &why), -EBUSY);
+	assert_refused(rec, view_set_config(&rec, &next, 18, &why), -EAGAIN);
 	next.min_copies = 2;
 	assert_int_equal(view_set_config(&rec, &next, 18, NULL), 0);
 	assert_refused(rec, view_shrink(&rec, 0, 2, 19, &why), -EBUSY);
