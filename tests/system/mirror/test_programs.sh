@@ -219,6 +219,7 @@ test_on_promote_is_limited_and_explained() {
 	echo map-wait >&6
 	on 1 0 '' promote orders b
 	on 1 0 '' wait orders --until primary=b,phase=serving
+	wait_until 60 test -s b_pid || fail "the program has not started the application"
 	started+=("$(cat b_pid)")
 	hosts_ask kill 1 >out
 	echo 'put 64 3' >&6
