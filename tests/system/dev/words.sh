@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Wrong arguments of ./dev are refused, and --help prints help, before anything is installed, built or run: a copy of it
+# finds programs only that note that they were called.
+# usage: words.sh SOURCE_DIR
+set -euo pipefail
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p "$scratch/bin" "$scratch/tree"
+cp "$1/dev" "$scratch/tree/"
+for program in apt-get cmake ctest clang-format dpkg-query git mandoc ninja; do
+	printf '#!/bin/sh\necho %s >>"%s/called"\nexit 1\n' "$program" "$scratch" >"$scratch/bin/$program"
+	chmod 755 "$scratch/bin/$program"
+done
+export PATH=$scratch/bin:$PATH
+
+fail() {
+	echo "words.sh: $*" >&2
+	sed 's/^/	/' "$scratch/said" >&2
+	exit 1
+}
+
+# dev STATUS REGEX ARG...: how ./dev ends, what it says, and that it called nothing.
+dev() {
+	local status=0 expected=$1 pattern=$2
+	shift 2
+	timeout 20 "$scratch/tree/dev" "$@" >"$scratch/said" 2>&1 </dev/null || status=$?
+	[ "$status" = "$expected" ] || fail "dev $*: exit status $status"
+	grep -qE -- "$pattern" "$scratch/said" || fail "dev $*: it does not say '$pattern'"
+	[ ! -e "$scratch/called" ] || fail "dev $*: it called $(cat "$scratch/called")"
+}
+
+for word in setup build demo test check fuzz run fmt vm package soak; do
+	dev 0 "^./dev $word " "$word" --help
+	[ "$(grep -c '^./dev' "$scratch/said")" = 1 ] || fail "dev $word --help: also about other words"
+	dev 0 "^./dev $word " "$word" -h
+done
+dev 0 '^./dev soak ' help
+dev 1 "unknown command 'nothing'" nothing --help
+
+for seconds in x 0 -5 5s 010 ' '; do
+	dev 1 "fuzz: SECONDS is a number, at least 1, and not '$seconds'" fuzz "$seconds"
+done
+dev 1 "fuzz: there is no argument '6'" fuzz 5 6
+for word in setup check fmt; do
+	dev 1 "$word: there is no argument 'x'" "$word" x
+done
+dev 1 "there is no argument 'b'" demo rpmem b
+dev 1 "package: unknown word 'x'" package x
+
+dev 1 "neither a number of minutes nor a word" soak hour
+dev 1 "neither a number of minutes nor a word" soak --minutes
+dev 1 "neither a number of minutes nor a word" soak mirror-hills
+dev 1 "MINUTES is a number, at least 1, and not '0'" soak 0
+dev 1 "MINUTES is a number, at least 1, and not '5m'" soak 5m
+dev 1 "there is no argument '6'" soak 5 6
+for word in races mirror-sim mirror-model; do
+	dev 1 "there is no argument '5'" soak $word 5
+done
+for word in mirror-kills mirror-failovers mirror-reconnects mirror-deaths mirror-histories; do
+	dev 1 "the count of $word is a number, at least 1, and not 'many'" soak $word many
+done
+dev 1 "SEED is a number, at least 0, and not 'x'" soak mirror-kills 5 x
+dev 1 "SEED is a number, at least 0, and not '-1'" soak mirror-histories 5 -1
+
+# What is right runs: here it comes as far as the packages.
+! timeout 20 "$scratch/tree/dev" soak 5 >"$scratch/said" 2>&1 </dev/null || fail "nothing runs"
+[ -e "$scratch/called" ] || fail "dev soak 5: refused"
