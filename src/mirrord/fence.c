@@ -50,7 +50,7 @@ void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t t
 }
 
 /* The process here that was primary of a lower epoch learns it at once, and once. */
-static void fence_tell_holder(struct set *s, struct mirror_epoch epoch)
+static void fence_notify_holder(struct set *s, struct mirror_epoch epoch)
 {
 	struct packet p = {.type = PACKET_FENCED, .fenced = {.known = epoch}};
 
@@ -106,6 +106,6 @@ void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch 
 		fence_refuse(s, &v, MESSAGE_PROMISE, answer);
 		return;
 	}
-	fence_tell_holder(s, epoch);
+	fence_notify_holder(s, epoch);
 	fence_report(s, answer);
 }

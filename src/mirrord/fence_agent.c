@@ -98,7 +98,7 @@ static const char *fence_agent_member(const struct set *s)
 }
 
 /* Each attempt, and what came of it. */
-static void fence_agent_tell(struct set *s, const char *to, const char *text)
+static void fence_agent_report(struct set *s, const char *to, const char *text)
 {
 	char sentence[700];
 
@@ -121,7 +121,7 @@ static void fence_agent_fail(struct set *s, const char *why)
 		 "it is not proved that member %s is off: %s; if it is off for certain: 'rpmirror "
 		 "fence %s %s'",
 		 fence->member, why, s->conf->name, fence->member);
-	fence_agent_tell(s, "failed", text);
+	fence_agent_report(s, "failed", text);
 }
 
 static void fence_agent_on_done(struct program *p, const char *failure)
@@ -133,7 +133,7 @@ static void fence_agent_on_done(struct program *p, const char *failure)
 	if (!failure) {
 		fence->proof = fence->epoch;
 		snprintf(text, sizeof(text), "member %s is off", fence->member);
-		fence_agent_tell(s, "off", text);
+		fence_agent_report(s, "off", text);
 		s->alive_ms = 0; /* look at once */
 		reg_ask_alive(s);
 	} else if (fence->is_cancelled) {
@@ -173,7 +173,7 @@ static void fence_agent_start(struct set *s)
 	}
 	snprintf(text, sizeof(text), "process %d is to prove that member %s is off",
 		 (int)fence->program.pid, fence->member);
-	fence_agent_tell(s, "running", text);
+	fence_agent_report(s, "running", text);
 }
 
 void fence_agent_on_alive(struct set *s)

@@ -24,7 +24,7 @@ static bool reg_is_same(const struct register_entry *a, const struct register_en
 	return a->revision == b->revision && a->record.nonce == b->record.nonce;
 }
 
-static void reg_tell_holder(struct set *s)
+static void reg_notify_holder(struct set *s)
 {
 	static struct packet p; /* large */
 
@@ -117,7 +117,7 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 			reg_show_member(s);
 			set_plan_neighbours(s);
 		}
-		reg_tell_holder(s);
+		reg_notify_holder(s);
 	}
 	reg_note_end(s);
 	reg_note_fresh(s, entry, sent_ns);

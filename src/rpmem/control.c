@@ -118,7 +118,7 @@ static int control_receive(struct control *c, struct wire_frame *frame, uint64_t
 	return rc;
 }
 
-static int control_greet(struct control *c, uint64_t deadline)
+static int control_receive_greeting(struct control *c, uint64_t deadline)
 {
 	struct wire_greeting greeting;
 	struct wire_frame frame;
@@ -179,7 +179,7 @@ static int control_start(struct control *c, const struct target *target, bool ip
 	pthread_mutex_lock(&controls_lock);
 	list_add_tail(&controls, &c->node);
 	pthread_mutex_unlock(&controls_lock);
-	return control_greet(c, deadline);
+	return control_receive_greeting(c, deadline);
 }
 
 int control_open(const struct target *target, bool ipv4, struct control **control)

@@ -8,8 +8,8 @@
 
 #include "base/poll.h"
 
-static int direct_greet(struct wire_stream *stream, struct wire_exchange *exchange,
-			uint64_t deadline, struct error *err)
+static int direct_send_greeting(struct wire_stream *stream, struct wire_exchange *exchange,
+				uint64_t deadline, struct error *err)
 {
 	uint8_t buf[WIRE_BODY_MAX];
 	int rc;
@@ -79,7 +79,7 @@ int direct_authenticate(struct wire_stream *stream, const struct secret *secret,
 	uint64_t deadline = poll_deadline(DIRECT_PROOF_MS);
 	struct wire_exchange exchange;
 	struct wire_keys keys;
-	int rc = direct_greet(stream, &exchange, deadline, err);
+	int rc = direct_send_greeting(stream, &exchange, deadline, err);
 
 	if (!rc)
 		rc = direct_check(stream, secret, admission, &exchange, deadline, err);

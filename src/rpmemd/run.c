@@ -20,7 +20,7 @@ struct run {
 	struct service service;
 };
 
-static int run_greet(struct wire_stream *stream, const struct error *failure)
+static int run_send_greeting(struct wire_stream *stream, const struct error *failure)
 {
 	struct wire_greeting greeting = {.flags = 0};
 	uint8_t buf[WIRE_BODY_MAX];
@@ -42,7 +42,7 @@ void run_report_failure(int out, const struct error *err)
 	if (!stream)
 		return;
 	wire_stream_init(stream, out, out);
-	run_greet(stream, err);
+	run_send_greeting(stream, err);
 	free(stream);
 }
 
@@ -117,7 +117,7 @@ static int run_begin(struct run *r, struct error *err)
 	if (r->opts->secret)
 		return direct_authenticate(&r->stream, r->opts->secret, &r->opts->admission,
 					   &r->service.lane_key, err);
-	rc = run_greet(&r->stream, NULL);
+	rc = run_send_greeting(&r->stream, NULL);
 	return rc ? wire_stream_explain(&r->stream, rc, "the initiator", err) : 0;
 }
 

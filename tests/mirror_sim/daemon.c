@@ -101,14 +101,14 @@ static void host_restart(struct world *w, struct event *e)
 
 void host_settle(struct world *w, struct host *h)
 {
-	int doomed = h->doomed;
+	int stopping = h->stopping;
 
-	if (!doomed)
+	if (!stopping)
 		return;
-	h->doomed = 0;
+	h->stopping = 0;
 	h->persists_left = -1;
-	w->count.doomed++;
-	if (doomed == 2) {
+	w->count.stops++;
+	if (stopping == 2) {
 		host_power_cut(w, h);
 	} else {
 		if (h->lib)
@@ -411,7 +411,7 @@ void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m
 		daemon_on_control(w, h, m);
 		break;
 	}
-	if (answer && !h->doomed)
+	if (answer && !h->stopping)
 		conn_answer(w, conn, m);
 }
 

@@ -37,7 +37,7 @@ static void daemon_try_promote(struct world *w, struct host *h, const struct reg
 					       : 300))
 		return;
 	member_hold(&h->member, &holder, &v);
-	if (v.answer == MEMBER_YES && !h->doomed)
+	if (v.answer == MEMBER_YES && !h->stopping)
 		lib_start(w, h, r, false);
 }
 
@@ -69,7 +69,7 @@ void daemon_force(struct world *w, struct host *h)
 	if (growth_is_in_the_way(w, h, &w->reg.rec))
 		return;
 	member_hold(&h->member, &holder, &v);
-	if (v.answer == MEMBER_YES && !h->doomed)
+	if (v.answer == MEMBER_YES && !h->stopping)
 		lib_start(w, h, &seen, true);
 }
 
@@ -103,7 +103,7 @@ static void daemon_polled(struct world *w, struct event *e)
 		primary_tick(&h->lib->p, host_ms(w, h));
 		primary_on_changed(&h->lib->p, rec, r->revision);
 		lib_run(w, h->lib);
-	} else if (!h->lib && !h->doomed) {
+	} else if (!h->lib && !h->stopping) {
 		daemon_try_promote(w, h, r, rec);
 	}
 	growth_look(w, h, rec);

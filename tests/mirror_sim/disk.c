@@ -182,7 +182,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 {
 	struct host *h = host;
 
-	if (h->doomed)
+	if (h->stopping)
 		return -EIO;
 	if (h->persists_left >= 0 && h->persists_left-- == 0) {
 		/* Before, or after, or in the middle. */
@@ -190,7 +190,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 
 		disk_copy(&h->disk, h->disk.meta_medium, h->disk.meta, offset,
 			  part < len ? part : len);
-		h->doomed = 1 + (int)(offset / 8 % 2);
+		h->stopping = 1 + (int)(offset / 8 % 2);
 		return -EIO;
 	}
 	if (!disk_skips(h, offset))

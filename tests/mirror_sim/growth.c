@@ -76,7 +76,7 @@ void growth_make_disk(struct world *w, struct host *h)
 
 static bool growth_is_there(const struct host *h, uint32_t uid)
 {
-	return h->daemon_uid && h->daemon_uid == uid && !h->doomed;
+	return h->daemon_uid && h->daemon_uid == uid && !h->stopping;
 }
 
 /* It is mapped anew, with longer files; an order goes on. */
@@ -129,7 +129,7 @@ static void growth_run(struct world *w, struct event *e)
 			host_ms(w, h));
 	sim_trace(w, "%u: %s room for %llu bytes", h->id, fits ? "has" : "has no",
 		  (unsigned long long)job->size);
-	if (fits && w->mode == SIM_GROW_EARLY && !h->doomed &&
+	if (fits && w->mode == SIM_GROW_EARLY && !h->stopping &&
 	    member_may_grow(&h->member, job->size))
 		growth_take(w, h, job->size);
 	host_settle(w, h);
@@ -268,7 +268,7 @@ static void growth_step(struct world *w, struct event *e)
 	enum growth_step step;
 	uint8_t slot;
 
-	if (!o || o->uid != h->daemon_uid || h->doomed)
+	if (!o || o->uid != h->daemon_uid || h->stopping)
 		return;
 	/* What its daemon has read last; here, whenever it can. */
 	if (w->now >= w->reg.down_until && w->now >= w->register_cut_until[h->id] &&

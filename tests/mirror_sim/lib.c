@@ -183,13 +183,13 @@ static void lib_serve(struct world *w, struct lib *lib)
 	struct member_verdict v;
 
 	if (!h->daemon_uid) {
-		h->doomed = 1; /* it cannot be told; the process gives up */
+		h->stopping = 1; /* it cannot be told; the process gives up */
 		return;
 	}
 	member_serve(&h->member, lib->p.rec.view.epoch, lib->p.force, &v);
 	if (v.answer != MEMBER_YES && w->mode == SIM_HONEST) {
 		sim_trace(w, "%u: may not serve: %s", h->id, v.text);
-		h->doomed = 1;
+		h->stopping = 1;
 		return;
 	}
 	w->count.serves++;
@@ -305,15 +305,15 @@ void lib_run(struct world *w, struct lib *lib)
 	struct host *h = &w->host[lib->host];
 
 	do {
-		while (!lib->ended && !h->doomed && primary_next(&lib->p, &a)) {
+		while (!lib->ended && !h->stopping && primary_next(&lib->p, &a)) {
 			if (w->trace && a.type != PRIMARY_DO_VIEW)
 				sim_trace(w, "%u: does %s %u", lib->host,
 					  primary_action_2str(a.type), a.slot);
 			lib_act(w, lib, &a);
 		}
-		if (!lib->ended && !h->doomed)
+		if (!lib->ended && !h->stopping)
 			flush_settle(w, lib);
-	} while (!lib->ended && !h->doomed && lib->p.pending);
+	} while (!lib->ended && !h->stopping && lib->p.pending);
 }
 
 /* ---- members ---- */

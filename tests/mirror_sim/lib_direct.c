@@ -53,7 +53,7 @@ void direct_store(struct world *w, struct lib *lib, unsigned word, uint64_t valu
 		direct_cool(w, lib);
 		return;
 	}
-	if (!h->doomed)
+	if (!h->stopping)
 		disk_store(&h->disk, word, value);
 }
 

@@ -30,7 +30,7 @@ static bool flush_activate(struct world *w, struct lib *lib, const struct mirror
 			return true;
 		uint32_t count = meta_hot_victims(&lib->meta, victims, 1, flush_is_busy, lib);
 
-		if (count == 0 || w->host[lib->host].doomed ||
+		if (count == 0 || w->host[lib->host].stopping ||
 		    meta_hot_cool(&lib->meta, victims, count))
 			return false;
 	}
@@ -147,11 +147,11 @@ void flush_try(struct world *w, struct lib *lib)
 	struct host *h = &w->host[lib->host];
 	struct flight *f = flush_free_flight(lib);
 
-	if (!lib->wants_flush || lib->ended || h->doomed || parts_are_early(w, lib))
+	if (!lib->wants_flush || lib->ended || h->stopping || parts_are_early(w, lib))
 		return;
 	/* A flush that waits for more than pieces of resyncs must not hold those up, which may be
 	 * what it waits for. */
-	if (!f || !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->doomed ||
+	if (!f || !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->stopping ||
 	    !flush_may_pass(lib)) {
 		parts_on_wait(w, lib);
 		return;

@@ -56,7 +56,7 @@ static void sync_record_here(struct world *w, struct lib *lib, const struct mirr
 
 	if (w->mode == SIM_RANGES_NOT_RECORDED || n == 0)
 		return;
-	if (!lib_mark_hot(w, lib, ranges, n) && h->daemon_uid && !h->doomed)
+	if (!lib_mark_hot(w, lib, ranges, n) && h->daemon_uid && !h->stopping)
 		member_set_uncertain(&h->member, &v);
 }
 
@@ -290,7 +290,7 @@ void sync_pump(struct world *w, struct lib *lib, unsigned slot)
 	struct resync_piece piece;
 	uint64_t wake;
 
-	while (peer->running && !w->host[lib->host].doomed) {
+	while (peer->running && !w->host[lib->host].stopping) {
 		enum resync_step step =
 			resync_next(&peer->rs, host_us(w, &w->host[lib->host]), &piece, &wake);
 

@@ -61,7 +61,7 @@ static void report(void)
 #define SHOW(x) printf("%s %llu ", #x, (unsigned long long)c->x)
 	SHOW(runs), SHOW(events), SHOW(flushes), SHOW(acks), SHOW(serves), SHOW(shrinks);
 	SHOW(expands), SHOW(joins), SHOW(wholes), SHOW(repairs), SHOW(crashes), SHOW(powercuts);
-	SHOW(doomed), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
+	SHOW(stops), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
 	SHOW(restores), SHOW(unhealed), SHOW(step_checks), SHOW(rots), SHOW(replaced);
 	SHOW(forces), SHOW(discards), SHOW(grows), SHOW(refused), SHOW(taken);
 	SHOW(media), SHOW(local_failures), SHOW(lost);

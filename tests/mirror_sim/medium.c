@@ -70,7 +70,7 @@ void medium_on_daemon(struct world *w, struct lib *lib)
 	struct host *h = &w->host[lib->host];
 	struct member_verdict v;
 
-	if (!lib->says_failed || !h->daemon_uid || h->doomed)
+	if (!lib->says_failed || !h->daemon_uid || h->stopping)
 		return;
 	lib->says_failed = false;
 	member_fail(&h->member, &v);

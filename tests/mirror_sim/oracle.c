@@ -177,7 +177,7 @@ void oracle_step(struct world *w)
 	for (unsigned i = 0; i < w->hosts; i++) {
 		struct lib *lib = w->host[i].lib;
 
-		if (!lib || !lib->served || lib->ended || w->host[i].doomed ||
+		if (!lib || !lib->served || lib->ended || w->host[i].stopping ||
 		    !mirror_epoch_is_equal(lib->p.rec.view.epoch, w->reg.rec.view.epoch))
 			continue;
 		/* Its file loses what could not be written, and others have: they keep records. */

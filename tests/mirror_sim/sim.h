@@ -218,7 +218,7 @@ struct host {
 	struct lib *lib;
 	uint64_t holder;    /* uid of the lib that the daemon knows */
 	long persists_left; /* until a crash in the middle of one; < 0: none */
-	int doomed;         /* 1: its processes end, 2: its power */
+	int stopping;       /* 1: its processes end, 2: its power */
 	struct growth growth;
 	struct sim_order *order; /* to grow, that its daemon carries out */
 	uint64_t capacity;       /* of its disk */
@@ -228,7 +228,7 @@ struct host {
 
 struct counters {
 	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
-		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, doomed,
+		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, stops,
 		step_checks, rots, replaced, forces, discards, grows, refused, taken, media,
 		local_failures, lost;
 };
@@ -344,7 +344,7 @@ void daemon_force(struct world *w, struct host *h);
 void daemon_poll(struct world *w, struct event *e);
 void host_power_cut(struct world *w, struct host *h);
 void host_power_on(struct world *w, struct host *h);
-void host_settle(struct world *w, struct host *h); /* carries out what `doomed` says */
+void host_settle(struct world *w, struct host *h); /* carries out what `stopping` says */
 
 /* lib.c, lib_sync.c, lib_flush.c */
 void lib_start(struct world *w, struct host *h, const struct register_seen *seen, bool force);

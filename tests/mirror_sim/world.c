@@ -328,7 +328,7 @@ static void world_heal(struct world *w)
 	memset(w->register_cut_until, 0, sizeof(w->register_cut_until));
 	for (unsigned i = 0; i < w->hosts; i++) {
 		w->host[i].persists_left = -1;
-		w->host[i].doomed = 0;
+		w->host[i].stopping = 0;
 		w->host[i].disk.failing = 0;
 		if (!w->host[i].powered)
 			host_power_on(w, &w->host[i]);

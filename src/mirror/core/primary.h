@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * primary.h -- what the primary of one epoch does, from the wish to be promoted to its end.
+ * primary.h -- what the primary of one epoch does, from the request for its promotion to its end.
  *
  * A state machine without I/O: its user reports events and carries out actions until there is none
  * (primary_next). One object is one attempt to be primary: after DEMOTED, FENCED or FAILED it is

@@ -16,7 +16,7 @@ struct value_reader {
 	const char *wrong;
 };
 
-static void value_blame(struct value_reader *r, const char *key)
+static void value_reject(struct value_reader *r, const char *key)
 {
 	if (!r->wrong)
 		r->wrong = key;
@@ -30,7 +30,7 @@ static uint64_t value_number(struct value_reader *r, const json_t *object, const
 	if (json_is_integer(value) && json_integer_value(value) >= 0 &&
 	    (uint64_t)json_integer_value(value) <= max)
 		return (uint64_t)json_integer_value(value);
-	value_blame(r, key);
+	value_reject(r, key);
 	return 0;
 }
 
@@ -39,7 +39,7 @@ static bool value_bool(struct value_reader *r, const json_t *object, const char 
 	const json_t *value = json_object_get(object, key);
 
 	if (!json_is_boolean(value))
-		value_blame(r, key);
+		value_reject(r, key);
 	return json_is_true(value);
 }
 
@@ -51,7 +51,7 @@ static const char *value_string(struct value_reader *r, const json_t *object, co
 
 	if (json_is_string(value) && json_string_length(value) <= max)
 		return json_string_value(value);
-	value_blame(r, key);
+	value_reject(r, key);
 	return "";
 }
 
@@ -69,7 +69,7 @@ static uint64_t value_hex(struct value_reader *r, const json_t *object, const ch
 	const char *value = value_string(r, object, key, 16);
 
 	if (strlen(value) != 16 || strspn(value, "0123456789abcdef") != 16) {
-		value_blame(r, key);
+		value_reject(r, key);
 		return 0;
 	}
 	return strtoull(value, NULL, 16);
@@ -80,7 +80,7 @@ static void value_uuid(struct value_reader *r, const json_t *object, struct mirr
 	const char *value = value_string(r, object, "uuid", 32);
 
 	if (strlen(value) != 32 || strspn(value, "0123456789abcdef") != 32) {
-		value_blame(r, "uuid");
+		value_reject(r, "uuid");
 		return;
 	}
 	for (unsigned i = 0; i < sizeof(uuid->bytes); i++) {
@@ -97,7 +97,7 @@ static unsigned value_word(struct value_reader *r, const json_t *object, const c
 
 	if (found >= 0)
 		return (unsigned)found;
-	value_blame(r, key);
+	value_reject(r, key);
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static const json_t *value_array(struct value_reader *r, const json_t *object, c
 
 	if (json_is_array(value) && json_array_size(value) <= max)
 		return value;
-	value_blame(r, key);
+	value_reject(r, key);
 	return NULL;
 }
 
@@ -156,7 +156,7 @@ static mirror_mask value_insync(struct value_reader *r, const json_t *object)
 		json_int_t slot = json_integer_value(json_array_get(insync, i));
 
 		if (slot < 0 || slot >= MIRROR_MEMBERS_MAX)
-			value_blame(r, "insync");
+			value_reject(r, "insync");
 		else
 			mask |= MIRROR_BIT(slot);
 	}

@@ -19,7 +19,7 @@
 
 #define ATTACKER  "127.0.0.2"
 #define PARALLEL  20
-#define BURST     100 /* PENALTY_BURST */
+#define BURST     100 /* RATE_LIMIT_BURST */
 #define RATE      10  /* SOFTRNIC_VIOLATIONS_PER_S */
 #define ATTACK_MS 4000
 #define RESERVES                                                                                   \

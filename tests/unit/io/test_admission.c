@@ -13,7 +13,7 @@
 
 static struct admission admission;
 
-static struct link_addr guilty(unsigned char host)
+static struct link_addr violator(unsigned char host)
 {
 	struct link_addr addr = {.family = LINK_IPV4, .bytes = {10, 0, 0, host}};
 
@@ -77,7 +77,7 @@ static void the_innocent_need_not_wait(void **state)
 /* The listener comes back at the earliest of these times, without a look at all who wait. */
 static void each_is_told_when_his_time_has_come(void **state)
 {
-	struct link_addr peer = guilty(1), worse = guilty(2);
+	struct link_addr peer = violator(1), worse = violator(2);
 	uint64_t until, until_worse, next;
 	struct link *link = open_link(), *other = open_link();
 
@@ -99,7 +99,7 @@ static void each_is_told_when_his_time_has_come(void **state)
 
 static void the_longest_wait_ends_for_the_newest(void **state)
 {
-	struct link_addr peer = guilty(3);
+	struct link_addr peer = violator(3);
 	int first = links_made + 1;
 	uint64_t until;
 

@@ -20,7 +20,7 @@ static struct slow {
 	struct eng_timer timer;
 	int fd;
 	atomic_bool begun, go_on;
-	atomic_int fired, buried;
+	atomic_int fired, released;
 } slow;
 
 static void wait_for(atomic_bool *what)
@@ -44,10 +44,10 @@ static void slow_fire(struct eng_timer *timer)
 	atomic_fetch_add(&slow.fired, 1);
 }
 
-static void slow_bury(struct eng_source *src)
+static void slow_free(struct eng_source *src)
 {
 	engine_set_timer(&slow.timer, CLOCK_NEVER);
-	if (atomic_fetch_add(&slow.buried, 1) > 0)
+	if (atomic_fetch_add(&slow.released, 1) > 0)
 		usleep(1000); /* again and again */
 }
 
@@ -58,7 +58,7 @@ static void slow_forked(struct eng_source *src)
 static void slow_add(void)
 {
 	slow = (struct slow){
-		.source = {.ready = slow_ready, .free = slow_bury, .forked = slow_forked},
+		.source = {.ready = slow_ready, .free = slow_free, .forked = slow_forked},
 		.timer = {.at = CLOCK_NEVER, .fire = slow_fire, .source = &slow.source},
 		.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK),
 	};
@@ -75,13 +75,13 @@ static void slow_remove(void)
 	engine_free_later(&slow.source);
 }
 
-static void a_source_whose_timer_is_set_late_is_buried_once(void **state)
+static void a_source_whose_timer_is_set_late_is_released_once(void **state)
 {
 	slow_add();
 	slow_remove();
 	atomic_store(&slow.go_on, true);
 	usleep(PAUSE_US);
-	assert_int_equal(atomic_load(&slow.buried), 1);
+	assert_int_equal(atomic_load(&slow.released), 1);
 	assert_int_equal(atomic_load(&slow.fired), 0);
 }
 
@@ -111,13 +111,13 @@ static void who_logs_that_a_thread_was_replaced_may_use_the_engine(void **state)
 	log_set(NULL, LOG_LVL_OFF);
 	slow_remove();
 	usleep(PAUSE_US);
-	assert_int_equal(atomic_load(&slow.buried), 1);
+	assert_int_equal(atomic_load(&slow.released), 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_source_whose_timer_is_set_late_is_buried_once),
+		cmocka_unit_test(a_source_whose_timer_is_set_late_is_released_once),
 		cmocka_unit_test(who_logs_that_a_thread_was_replaced_may_use_the_engine),
 	};
 
