@@ -61,11 +61,6 @@ void conn_doorbell_init(struct conn *c)
 	list_init(&c->bell.link);
 }
 
-static uint64_t doorbell_since(const struct conn *c)
-{
-	return atomic_load_explicit(&c->bell.since, memory_order_relaxed);
-}
-
 /* --- the alarm ---------------------------------------------------------------------------- */
 
 void doorbells_prepare(void)
@@ -85,7 +80,7 @@ static bool doorbells_wait(void)
 
 	list_for_each (it, &bells.conns)
 		if (n++ == DOORBELLS_FEW ||
-		    doorbell_since(container_of(it, struct conn, bell.link)))
+		    conn_doorbell_since(container_of(it, struct conn_doorbell, link)))
 			return true;
 	return false;
 }
@@ -226,7 +221,7 @@ static void doorbell_missed(struct conn *c, bool by_write)
 /* Something is posted: was it worth waiting for? */
 static void doorbell_followed(struct conn *c, bool by_write)
 {
-	if (doorbell_since(c)) {
+	if (conn_doorbell_since(&c->bell)) {
 		c->bell.gathered = true;
 		doorbell_hit(c);
 	} else if (c->bell.sent_at) {
@@ -272,7 +267,7 @@ static bool doorbell_wait(struct conn *c)
 {
 	uint64_t now;
 
-	if (doorbell_since(c))
+	if (conn_doorbell_since(&c->bell))
 		return true;
 	if (!doorbell_is_trusted(c))
 		return false;
@@ -310,7 +305,7 @@ void conn_perform_posted(struct conn *c)
 
 void conn_rung(struct conn *c)
 {
-	if (!doorbell_since(c))
+	if (!conn_doorbell_since(&c->bell))
 		return;
 	atomic_store_explicit(&c->bell.since, 0, memory_order_relaxed);
 	doorbell_count(c, -1);
@@ -318,7 +313,7 @@ void conn_rung(struct conn *c)
 
 void conn_ring(struct conn *c)
 {
-	if (!doorbell_since(c))
+	if (!conn_doorbell_since(&c->bell))
 		return;
 	conn_rung(c);
 	conn_settle(c);
@@ -326,7 +321,7 @@ void conn_ring(struct conn *c)
 
 void conn_ring_soon(struct conn *c)
 {
-	if (!doorbell_since(c))
+	if (!conn_doorbell_since(&c->bell))
 		return;
 	if (!conn_try_enter(c)) {
 		conn_want(c, CONN_RING);
@@ -338,7 +333,7 @@ void conn_ring_soon(struct conn *c)
 
 bool conn_bell_is_due(struct conn *c)
 {
-	uint64_t since = doorbell_since(c), limit = doorbell_ns(), now, waited;
+	uint64_t since = conn_doorbell_since(&c->bell), limit = doorbell_ns(), now, waited;
 
 	if (!since)
 		return false;

@@ -25,7 +25,7 @@
 struct conn;
 
 struct conn_doorbell {
-	_Atomic uint64_t since; /* when the first one that waits was posted; 0: none waits */
+	_Atomic uint64_t since; /* conn_doorbell_since() */
 	uint64_t sent_at;   /* one was sent at once: does something follow soon? 0: no question */
 	uint64_t posted_at; /* the last Write that began to wait, or was sent at once */
 	uint64_t came_at;   /* the last bytes */
@@ -46,9 +46,10 @@ static inline void conn_doorbell_came(struct conn_doorbell *bell, uint64_t now)
 {
 	bell->came_at = now;
 }
-static inline bool conn_doorbell_waits(const struct conn_doorbell *bell)
+/* When the first Write that waits was posted; 0: none waits. */
+static inline uint64_t conn_doorbell_since(const struct conn_doorbell *bell)
 {
-	return atomic_load_explicit(&bell->since, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&bell->since, memory_order_relaxed);
 }
 /* With the lock: what waits is sent now. */
 void conn_ring(struct conn *c);
