@@ -49,13 +49,21 @@ bool link_is_shm(const struct link *l)
 	return l && l->ops == &link_shm;
 }
 
+void link_shm_close_socket(struct link_shm *s)
+{
+	if (s->fd < 0)
+		return;
+	engine_remove_more(s->src, s->fd);
+	close(s->fd);
+	s->fd = -1;
+}
+
 struct link *link_shm_undo(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
 	struct link *below = s->below;
 
-	engine_remove_more(s->src, s->fd);
-	close(s->fd);
+	link_shm_close_socket(s);
 	shm_memory_free(&s->memory);
 	free(s);
 	return below;
@@ -66,9 +74,11 @@ static void link_shm_close(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
 
-	engine_remove_more(s->src, s->fd);
+	if (s->fd >= 0)
+		engine_remove_more(s->src, s->fd);
 	s->below->ops->close(s->below);
-	close(s->fd);
+	if (s->fd >= 0)
+		close(s->fd);
 	shm_memory_free(&s->memory);
 	free(s);
 }
@@ -78,7 +88,8 @@ static void link_shm_forked(struct link *l)
 	struct link_shm *s = link_shm_of(l);
 
 	s->below->ops->forked(s->below);
-	close(s->fd);
+	if (s->fd >= 0)
+		close(s->fd);
 	shm_memory_forked(&s->memory);
 	free(s);
 }

@@ -12,7 +12,7 @@ struct link_shm {
 	struct link *below;
 	struct eng_source *src;
 	struct trace *trace; /* of the link below; NULL: not traced */
-	int fd;              /* of the Unix socket */
+	int fd;              /* of the Unix socket; -1: closed, as the peer's is */
 	struct shm_memory memory;
 	struct ring tx, rx;
 	bool tx_on, rx_on;  /* switched */
@@ -24,7 +24,7 @@ struct link_shm {
 	bool looks_below;   /* the link below may have the end */
 	bool has_end;       /* it had: */
 	ssize_t end;        /* what it returned */
-	bool is_left;       /* the peer has closed its Unix socket */
+	bool is_left;       /* the Unix socket was shut down: nobody wakes or is woken any more */
 	bool undrained;     /* wake-ups may be left on the socket: */
 	unsigned flags_set; /* at most so many, and two of before */
 	bool broken;        /* the peer's positions are impossible */
@@ -34,6 +34,9 @@ static inline struct link_shm *link_shm_of(struct link *l)
 {
 	return (struct link_shm *)l;
 }
+
+/* link_shm.c */
+void link_shm_close_socket(struct link_shm *s);
 
 /* link_shm_io.c */
 ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n);

@@ -31,6 +31,24 @@ static int shm_break(struct link_shm *s)
 /* --- flags: the peer sends at most one wake-up for each that is set ------------------------------
  */
 
+static void shm_wake(const struct link_shm *s)
+{
+	if (!s->is_left)
+		shm_socket_wake(s->fd);
+}
+
+static void shm_wake_reader(struct link_shm *s)
+{
+	if (ring_wakes_reader(&s->tx))
+		shm_wake(s);
+}
+
+static void shm_wake_writer(struct link_shm *s)
+{
+	if (ring_wakes_writer(&s->rx))
+		shm_wake(s);
+}
+
 static int shm_reader_sleeps(struct link_shm *s)
 {
 	s->flags_set++;
@@ -49,7 +67,7 @@ void link_shm_watch_socket(struct link_shm *s)
 {
 	bool watched = !s->rx_on || !s->silent || s->room_reported;
 
-	if (watched == s->watched)
+	if (watched == s->watched || s->fd < 0)
 		return;
 	s->watched = watched;
 	engine_watch(s->src, s->fd, watched, false);
@@ -107,6 +125,14 @@ bool link_shm_report_read(struct link *l, bool report)
 	return shm_reader_sleeps(s) != 0 || s->looks_below || room;
 }
 
+/* Wake-ups come no more: nobody waits on the socket any longer. A thread that does has been woken,
+ * and it is closed behind its wait. */
+static void shm_leave_socket(struct link_shm *s)
+{
+	if (s->is_left && !s->awaited)
+		link_shm_close_socket(s);
+}
+
 static int shm_drain(struct link_shm *s)
 {
 	int woken = s->is_left ? 0 : shm_socket_drain(s->fd);
@@ -115,6 +141,7 @@ static int shm_drain(struct link_shm *s)
 	s->flags_set = 0;
 	if (woken < 0)
 		s->is_left = s->looks_below = true;
+	shm_leave_socket(s);
 	return woken;
 }
 
@@ -130,7 +157,7 @@ int link_shm_wait_begin(struct link *l)
 	}
 	if (s->undrained)
 		shm_drain(s);
-	if (s->looks_below || shm_reader_sleeps(s))
+	if (s->is_left || s->looks_below || shm_reader_sleeps(s))
 		return -EAGAIN;
 	s->awaited = true;
 	return s->fd;
@@ -146,6 +173,7 @@ void link_shm_wait_end(struct link *l)
 		return;
 	}
 	s->awaited = false;
+	shm_leave_socket(s);
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
 	/* What is reported to the source, as is news of room, is left to it. */
@@ -204,8 +232,12 @@ bool link_shm_has_room(struct link *l)
  */
 static int shm_woken(struct link_shm *s, unsigned polled)
 {
-	if (polled & READY_HANGUP || !s->rx_on || s->flags_set >= SHM_UNDRAINED_MAX ||
-	    !ring_is_pending(&s->rx))
+	if (polled & READY_HANGUP) { /* of the socket, behind what has come, or of the link below */
+		int woken = shm_drain(s);
+
+		return woken > 0 ? shm_drain(s) : woken;
+	}
+	if (!s->rx_on || s->flags_set >= SHM_UNDRAINED_MAX || !ring_is_pending(&s->rx))
 		return shm_drain(s);
 	s->undrained = true;
 	return 1;
@@ -276,8 +308,7 @@ static int shm_rest(struct link_shm *s)
 		there = shm_reader_sleeps(s);
 	else
 		ring_reader_rests(&s->rx);
-	if (ring_wakes_writer(&s->rx))
-		shm_socket_wake(s->fd);
+	shm_wake_writer(s);
 	return there;
 }
 
@@ -322,8 +353,7 @@ static ssize_t shm_rest_or_wake(struct link_shm *s, ssize_t got)
 {
 	if (!ring_is_pending(&s->rx))
 		return shm_rest(s) < 0 ? -EPROTO : got;
-	if (ring_wakes_writer(&s->rx))
-		shm_socket_wake(s->fd);
+	shm_wake_writer(s);
 	return got;
 }
 
@@ -417,8 +447,8 @@ ssize_t link_shm_send(struct link *l, struct iovec *iov, int n)
 		if (sent > 0)
 			sent = shm_write(s, iov, n);
 	}
-	if (sent > 0 && ring_wakes_reader(&s->tx))
-		shm_socket_wake(s->fd);
+	if (sent > 0)
+		shm_wake_reader(s);
 	return sent == -EPROTO ? shm_break(s) : sent;
 }
 
@@ -434,6 +464,5 @@ void link_shm_commit(struct link *l, size_t len)
 	struct link_shm *s = link_shm_of(l);
 
 	ring_commit(&s->tx, len);
-	if (ring_wakes_reader(&s->tx))
-		shm_socket_wake(s->fd);
+	shm_wake_reader(s);
 }

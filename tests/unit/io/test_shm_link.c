@@ -204,6 +204,46 @@ static void a_closed_unix_socket_is_no_end(void **state)
 	assert_int_equal(take(), 0);
 }
 
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* Whatever wake-ups are on it: a thread that waited on it would be woken again and again. */
+static void a_unix_socket_that_is_shut_down_is_closed(void **state)
+{
+	put("woken");
+	assert_true(is_woken());
+	shutdown(writer_fd, SHUT_RDWR);
+	reader->ops->ready(reader, READY_READ | READY_HANGUP);
+	assert_false(is_open(reader_fd));
+	assert_int_equal(take(), 5);
+	assert_int_equal(take(), -EAGAIN);
+	assert_int_equal(reader->ops->wait_begin(reader), -EAGAIN);
+	reader->ops->report_read(reader, false);
+	reader->ops->report_read(reader, true);
+	put("still");
+	assert_int_equal(take(), 5);
+	writer->ops->ready(writer, READY_READ | READY_HANGUP);
+	assert_false(is_open(writer_fd));
+	put("without any");
+	assert_int_equal(take(), 11);
+}
+
+/* Its number must not become another file's before the wait is over. */
+static void a_unix_socket_that_is_shut_down_stays_open_while_it_is_awaited(void **state)
+{
+	reader->ops->report_read(reader, false);
+	assert_int_equal(reader->ops->wait_begin(reader), reader_fd);
+	shutdown(writer_fd, SHUT_RDWR);
+	reader->ops->ready(reader, READY_READ | READY_HANGUP);
+	assert_true(is_woken());
+	reader->ops->wait_end(reader);
+	assert_false(is_open(reader_fd));
+	assert_int_equal(take(), -EAGAIN);
+	assert_int_equal(reader->ops->wait_begin(reader), -EAGAIN);
+}
+
 static void an_end_that_was_not_reported_is_found_when_it_is_looked_for(void **state)
 {
 	below_ended = true;
@@ -358,6 +398,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			bytes_between_the_last_look_and_the_end_are_received, start, stop),
 		cmocka_unit_test_setup_teardown(a_closed_unix_socket_is_no_end, start, stop),
+		cmocka_unit_test_setup_teardown(a_unix_socket_that_is_shut_down_is_closed, start,
+						stop),
+		cmocka_unit_test_setup_teardown(
+			a_unix_socket_that_is_shut_down_stays_open_while_it_is_awaited, start,
+			stop),
 		cmocka_unit_test_setup_teardown(
 			an_end_that_was_not_reported_is_found_when_it_is_looked_for, start, stop),
 		cmocka_unit_test_setup_teardown(who_looks_by_himself_finds_room_and_is_not_woken,
