@@ -71,12 +71,13 @@ static bool worker_wait(void)
 	struct timespec until;
 	bool timed_out = false;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += WORKER_IDLE;
 	eng.idle_workers++;
 	while (worker_is_idle() && !(timed_out && eng.workers > eng.spares)) {
 		if (eng.workers > eng.spares)
-			timed_out = pthread_cond_timedwait(&eng.work, &eng.lock, &until);
+			timed_out = pthread_cond_clockwait(&eng.work, &eng.lock, CLOCK_MONOTONIC,
+							   &until);
 		else
 			pthread_cond_wait(&eng.work, &eng.lock);
 	}
