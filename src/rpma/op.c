@@ -47,7 +47,7 @@ int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 {
 	if (!flags || (!src && (offset || len)))
 		return err_set(RPMA_E_INVAL, "a send has flags 0, or bytes but no region");
-	op_begin(op, VEXT_OP_VERBS, flags, op_context);
+	op_begin_lean(op, VEXT_OP_VERBS, flags, op_context);
 	op.wr->wr.opcode = opcode;
 	op.wr->wr.imm_data = htonl(imm);
 	return src ? op_set_segment(op, src, offset, len) : 0;

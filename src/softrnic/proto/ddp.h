@@ -32,6 +32,21 @@ struct ddp_hdr {
 	uint32_t qn, msn, mo;
 };
 
+/* Field by field: GCC may copy a structure of this size by an instruction of 30 cycles and more. */
+static inline void ddp_hdr_copy(struct ddp_hdr *to, const struct ddp_hdr *from)
+{
+	to->tagged = from->tagged;
+	to->last = from->last;
+	to->version = from->version;
+	to->ulp = from->ulp;
+	to->ulp_word = from->ulp_word;
+	to->stag = from->stag;
+	to->to = from->to;
+	to->qn = from->qn;
+	to->msn = from->msn;
+	to->mo = from->mo;
+}
+
 static inline unsigned ddp_hdr_len(bool tagged)
 {
 	return tagged ? DDP_TAGGED_HDR : DDP_UNTAGGED_HDR;

@@ -119,7 +119,7 @@ bool op_ext_request_at_once(struct qp *qp, const struct rx_seg *seg, const uint8
 	    op->message != &ext_range_rx || irq_is_full(&qp->irq) || irq_make_room(&qp->irq))
 		return false;
 	e = irq_push(&qp->irq);
-	e->ddp = seg->hdr;
+	ddp_hdr_copy(&e->ddp, &seg->hdr);
 	e->len = seg->ulpdu;
 	e->op = op;
 	ext_range_decode(bytes, seg->payload, &e->msg.range);

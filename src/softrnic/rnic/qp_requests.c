@@ -35,7 +35,7 @@ void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
 	const struct qp_op *op = op_of_request(code, kind);
 	struct irq_entry *e = irq_push(&qp->irq);
 
-	e->ddp = seg->hdr;
+	ddp_hdr_copy(&e->ddp, &seg->hdr);
 	e->len = seg->ulpdu;
 	e->op = op ? op : op_of_request(code, 0); /* which refuses it, when it is its turn */
 	e->msg = *msg;

@@ -150,13 +150,15 @@ static inline struct irq_entry *irq_head(const struct irq *irq)
 {
 	return &irq->ring[irq->head];
 }
-static inline struct irq_entry *irq_push(struct irq *irq)
+static inline struct irq_entry *irq_push(struct irq *irq) /* no division: it may be of any size */
 {
-	return &irq->ring[(irq->head + irq->count++) % irq->size];
+	uint32_t at = irq->head + irq->count++;
+
+	return &irq->ring[at < irq->size ? at : at - irq->size];
 }
 static inline void irq_pop(struct irq *irq)
 {
-	irq->head = (irq->head + 1) % irq->size;
+	irq->head = irq->head + 1 < irq->size ? irq->head + 1 : 0;
 	irq->count--;
 }
 
