@@ -27,6 +27,8 @@
 #define PUSH_LEN  300000u
 #define HANG_MS   5000u
 
+#define SHM_STATE_USED 2 /* of the counter shm_state, as softrnic(7) lists them; then why not */
+
 enum way { POLLS, WAITS, HAS_EPOLL, WAYS };
 
 /* A failure in a process without a test around it. */
@@ -305,6 +307,13 @@ static void *push(void *arg)
 	return NULL;
 }
 
+/* On a machine with much else to do the ends meet later than the work may take. */
+static bool rings_are_due(struct stress *s)
+{
+	return ends_counter(s->conn, "shm_tx_bytes") == 0 &&
+	       ends_counter(s->conn, "shm_state") <= SHM_STATE_USED;
+}
+
 static void work(struct stress *s, unsigned ms)
 {
 	uint64_t end = now_ms() + ms;
@@ -313,7 +322,7 @@ static void work(struct stress *s, unsigned ms)
 	s->depth = DEPTH_MAX;
 	atomic_store(&s->works, true);
 	MUST(!pthread_create(&pusher, NULL, push, s));
-	while (now_ms() < end) {
+	while (now_ms() < end || rings_are_due(s)) {
 		while (atomic_load(&s->under_way) < s->depth)
 			post_one(s);
 		pause_by_chance(s);
@@ -352,7 +361,12 @@ static void run(struct stress *s, bool serves, unsigned ms)
 	MUST(!pthread_create(&watcher, NULL, watch, s));
 	work(s, ms);
 	finish(s);
-	MUST(ends_counter(s->conn, "shm_tx_bytes") > 0);
+	if (ends_counter(s->conn, "shm_tx_bytes") == 0) {
+		printf("no rings: state %llu\n",
+		       (unsigned long long)ends_counter(s->conn, "shm_state"));
+		fflush(stdout);
+		_exit(1);
+	}
 	printf("%s: %llu steps, the longest took about %llu ms\n", serves ? "server" : "client",
 	       (unsigned long long)atomic_load(&s->progress),
 	       (unsigned long long)atomic_load(&s->longest_ms));
