@@ -75,6 +75,7 @@ void repair_close(struct rpmirror *m)
 		free(rm->unsure);
 		free(rm->compare_bits);
 		ranges_union_clear(&rm->ranges);
+		ranges_union_clear(&rm->bad);
 		free(rm);
 	}
 	if (r->mr)
@@ -129,6 +130,7 @@ void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_
 	}
 	rm->stage = stage;
 	rm->question = 0;
+	rm->again_ms = 0;
 	repair_wake(m->repair);
 }
 

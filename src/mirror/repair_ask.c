@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a member's daemon is asked around the pieces: records (W9), begin (W4) and end (W5). */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "mirror/absent.h"
@@ -12,6 +13,7 @@ static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct m
 {
 	struct repair_member *rm = m->repair->members[slot];
 
+	rm->again_ms = 0;
 	rm->deadline_ms = clock_boot_ms() + REPAIR_ANSWER_MS;
 	if (ask_send(m, to, question))
 		rm->question = question->id;
@@ -41,10 +43,14 @@ static void repair_note(struct rpmirror *m, unsigned slot)
 	}
 }
 
-/* A resync: all that it is to send is known here from now on, whatever ends. */
+/* A resync: all that it is to send is known here from now on, whatever ends. What is cleared there
+ * belongs to it. */
 static void repair_begin(struct rpmirror *m, unsigned slot)
 {
-	absent_keep(m, slot, m->repair->members[slot]->bits);
+	struct repair_member *rm = m->repair->members[slot];
+
+	resync_mark(&rm->rs, rm->bad.v, rm->bad.count, false);
+	absent_keep(m, slot, rm->bits);
 	repair_enter(m, slot, REPAIR_BEGINNING);
 }
 
@@ -82,6 +88,38 @@ static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_ty
 	repair_send(m, slot, slot, &q);
 }
 
+/* The next part that is to be cleared; false: there is none. */
+static bool repair_next_bad(const struct repair_member *rm, struct message_clear *clear)
+{
+	for (uint32_t i = 0; i < rm->bad.count; i++) {
+		uint64_t end = rm->bad.v[i].offset + rm->bad.v[i].len;
+		uint64_t from = rm->bad.v[i].offset;
+
+		if (from < rm->clear_from)
+			from = rm->clear_from;
+		if (from >= end)
+			continue;
+		clear->offset = from;
+		clear->len =
+			end - from < MESSAGE_CLEAR_MAX ? (uint32_t)(end - from) : MESSAGE_CLEAR_MAX;
+		return true;
+	}
+	return false;
+}
+
+static void repair_ask_clear(struct rpmirror *m, unsigned slot)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	struct message q = {.type = MESSAGE_CLEAR_ERRORS};
+
+	if (repair_next_bad(rm, &q.clear)) {
+		repair_send(m, slot, slot, &q);
+		return;
+	}
+	ranges_union_clear(&rm->bad);
+	repair_enter(m, slot, REPAIR_RUNNING);
+}
+
 void repair_ask_next(struct rpmirror *m, unsigned slot)
 {
 	switch (m->repair->members[slot]->stage) {
@@ -94,6 +132,9 @@ void repair_ask_next(struct rpmirror *m, unsigned slot)
 		break;
 	case REPAIR_BEGINNING:
 		repair_ask_resync(m, slot, MESSAGE_RESYNC_BEGIN);
+		break;
+	case REPAIR_CLEARING:
+		repair_ask_clear(m, slot);
 		break;
 	case REPAIR_ENDING:
 		absent_clear(m, slot);
@@ -112,6 +153,7 @@ void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage)
 	struct repair_member *rm = m->repair->members[slot];
 
 	rm->range_sent = 0;
+	rm->clear_from = 0;
 	repair_set_stage(m, rm, stage);
 	repair_ask_next(m, slot);
 }
@@ -164,8 +206,10 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 			repair_note(m, slot);
 		break;
 	case REPAIR_NOTING:
-	case REPAIR_BEGINNING:
 		repair_enter(m, slot, REPAIR_RUNNING);
+		break;
+	case REPAIR_BEGINNING:
+		repair_enter(m, slot, REPAIR_CLEARING);
 		break;
 	case REPAIR_ENDING:
 		repair_settle(m, slot);
@@ -177,6 +221,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 			repair_finish(m, slot);
 		break;
 	case REPAIR_LEARNING:
+	case REPAIR_CLEARING:
 		act_lost(m, slot, "its daemon breaks the protocol");
 		break;
 	case REPAIR_IDLE:
@@ -184,6 +229,30 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 	case REPAIR_RUNNING:
 		break;
 	}
+}
+
+static void repair_on_cleared(struct rpmirror *m, unsigned slot,
+			      const struct message_cleared *cleared)
+{
+	struct repair_member *rm = m->repair->members[slot];
+	struct message_clear done;
+	char why[200];
+
+	if (cleared->is_under_way) {
+		rm->again_ms = clock_boot_ms() + REPAIR_AGAIN_MS;
+		return;
+	}
+	if (!cleared->error) {
+		if (repair_next_bad(rm, &done))
+			rm->clear_from = done.offset + done.len;
+		repair_ask_next(m, slot);
+		return;
+	}
+	snprintf(why, sizeof(why),
+		 "the block at %llu of its copy can be neither read nor overwritten (errno %u, "
+		 "%s): replace its medium, then the member by 'rpmirror member replace'",
+		 (unsigned long long)cleared->offset, cleared->error, strerror(cleared->error));
+	act_lost(m, slot, why);
 }
 
 static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct message *answer)
@@ -194,6 +263,8 @@ static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct mess
 	rm->question = 0;
 	if (answer->type == MESSAGE_RANGES && rm->stage == REPAIR_LEARNING)
 		repair_on_ranges(m, slot, &answer->ranges);
+	else if (answer->type == MESSAGE_ERRORS_CLEARED && rm->stage == REPAIR_CLEARING)
+		repair_on_cleared(m, slot, &answer->cleared);
 	else if (answer->type != MESSAGE_DONE)
 		act_lost(m, slot, "its daemon breaks the protocol");
 	else if (answer->done.status == GREETING_OK)

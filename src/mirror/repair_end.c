@@ -87,6 +87,16 @@ void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
 		act_lost(m, slot, why);
 }
 
+/* Without memory it is noted the next time. */
+void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piece *piece)
+{
+	struct mirror_range range = {piece->offset, piece->len};
+
+	if (range.len > m->size - range.offset)
+		range.len = m->size - range.offset;
+	(void)ranges_union_add(&m->repair->members[slot]->bad, &range, 1);
+}
+
 /* Its bits survive that it is lost; what is copied is not read there. */
 void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
 		       const char *why)
@@ -96,6 +106,7 @@ void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_pi
 
 	if (range.len > m->size - range.offset)
 		range.len = m->size - range.offset;
+	repair_note_bad(m, slot, piece);
 	if (rm->is_compare) {
 		compare_on_unreadable(m, slot, &range, why);
 		return;
@@ -142,8 +153,10 @@ void repair_note_equal(struct rpmirror *m, unsigned slot)
 
 void repair_forget(struct rpmirror *m, unsigned slot)
 {
-	if (m->repair->members[slot])
+	if (m->repair->members[slot]) {
 		m->repair->members[slot]->covers = false;
+		ranges_union_clear(&m->repair->members[slot]->bad);
+	}
 	absent_drop(m, slot);
 }
 

@@ -11,6 +11,7 @@
 #define REPAIR_FLUSH       (4u << 20) /* bytes written before a flush, while nobody waits for it */
 #define REPAIR_SENT_RANGES 64         /* of a flush that are remembered; more are made coarser */
 #define REPAIR_ANSWER_MS   30000      /* for a daemon to answer; it may have to write a lot */
+#define REPAIR_AGAIN_MS    100        /* then it is asked again whether it has cleared a part */
 
 /* wr_id; 0 is the connection's proof. */
 #define REPAIR_OF_FLUSH(n)  ((const void *)(uintptr_t)((n) << 1 | 1))
@@ -27,6 +28,7 @@ enum repair_stage {
 	REPAIR_RECORDING, /* EQUALISE: the ranges become records of the member (W9) */
 	REPAIR_NOTING,    /* EQUALISE: they do not fit here, and the daemon records that */
 	REPAIR_BEGINNING, /* RESYNC: `syncing` (W4) */
+	REPAIR_CLEARING,  /* RESYNC: what it could not read or write becomes zeros there */
 	REPAIR_RUNNING,
 	REPAIR_ENDING,  /* RESYNC: `syncing` ends (W5) */
 	REPAIR_SETTLING /* flushes that are not acknowledged become records of the member (W9) */
@@ -58,9 +60,12 @@ struct repair_member {
 	struct resync rs;
 	struct ranges_union ranges; /* to be recorded */
 	uint32_t range_sent;
-	uint32_t question;              /* id of the one under way, or 0 */
-	uint64_t deadline_ms;           /* for its answer */
-	uint64_t flush, flush_done;     /* numbers of flushes, by time of post */
+	struct ranges_union bad;    /* that its medium may not give back, until it was cleared; */
+	uint64_t clear_from;        /* before it, it is */
+	uint64_t again_ms;          /* CLEARING: when to ask again, or 0 */
+	uint32_t question;          /* id of the one under way, or 0 */
+	uint64_t deadline_ms;       /* for its answer */
+	uint64_t flush, flush_done; /* numbers of flushes, by time of post */
 	uint64_t unflushed, first, end; /* what was written behind the last one */
 	struct repair_work works[REPAIR_WORKS];
 };
@@ -113,6 +118,8 @@ void repair_on_end(struct repair *r, unsigned slot, const char *why);
 /* No digest of that range can be made there: it counts as differing, and is copied. */
 void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
 		       const char *why);
+/* The same of a piece that could not be written there: before it is sent again, it is cleared. */
+void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piece *piece);
 /* The member is equal. */
 void repair_finish(struct rpmirror *m, unsigned slot);
 

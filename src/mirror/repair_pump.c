@@ -291,6 +291,23 @@ static const struct resync_piece *repair_pump_unreadable(const struct repair_mem
 	return w->is_used && w->piece.op != RESYNC_OP_COPY ? &w->piece : NULL;
 }
 
+/* A write to a page that cannot be read faults there; which one it was is not known. */
+static void repair_pump_note_writes(struct repair *r, unsigned slot, const struct ibv_wc *wc)
+{
+	struct repair_member *rm = r->members[slot];
+	enum rpma_reason reason = rpma_wc_get_reason(rm->bulk.conn, wc, NULL);
+
+	if (reason != RPMA_REASON_TERMINATE_IN && reason != RPMA_REASON_GONE &&
+	    reason != RPMA_REASON_DEVICE)
+		return;
+	for (unsigned i = 0; i < REPAIR_WORKS; i++) {
+		const struct repair_work *w = &rm->works[i];
+
+		if (w->is_used && !w->waits && w->piece.op == RESYNC_OP_COPY)
+			repair_note_bad(r->m, slot, &w->piece);
+	}
+}
+
 static void repair_pump_on_failure(struct repair *r, unsigned slot, const struct ibv_wc *wc)
 {
 	const struct repair_member *rm = r->members[slot];
@@ -307,6 +324,7 @@ static void repair_pump_on_failure(struct repair *r, unsigned slot, const struct
 			 (unsigned long long)(piece.offset + piece.len - 1), why);
 		repair_unreadable(r->m, slot, &piece, text);
 	} else {
+		repair_pump_note_writes(r, slot, wc);
 		repair_failed(r->m, slot, why);
 	}
 	set_wake(r->m);

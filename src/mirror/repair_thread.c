@@ -22,6 +22,8 @@ static void repair_step_member(struct repair *r, unsigned slot)
 		repair_on_end(r, slot, rm->bulk.why);
 	else if (rm->question && now >= rm->deadline_ms)
 		act_lost(r->m, slot, "its daemon does not answer");
+	else if (rm->again_ms && now >= rm->again_ms)
+		repair_ask_next(r->m, slot);
 	else if (rm->stage == REPAIR_OPENING && rm->bulk.state == LINK_READY)
 		repair_on_open(r->m, slot);
 	else if (rm->stage != REPAIR_RUNNING || repair_pump_collect(r, slot))

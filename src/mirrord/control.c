@@ -92,6 +92,8 @@ static enum greeting_status control_ask_member(struct link *link)
 
 	if (link->greeting.kind == GREETING_OBSERVE)
 		return GREETING_OK;
+	if (link->greeting.kind != GREETING_CONTROL && link->set->clearing.is_busy)
+		return GREETING_BUSY; /* zeros may follow what it writes, and be what it reads */
 	member_grant(&link->set->member, &hello, &v);
 	if (v.answer == MEMBER_YES) {
 		link->counts = true;
@@ -210,12 +212,37 @@ static void control_record(struct set *s, const struct link *asker, const struct
 		member_set_uncertain(&s->member, v);
 }
 
+static void control_clear(struct set *s, const struct message *m, struct member_verdict *v,
+			  struct message *answer)
+{
+	struct mirror_range range = {m->clear.offset, m->clear.len};
+
+	member_may_clear(&s->member, m->epoch, range, v);
+	if (v->answer == MEMBER_YES) {
+		answer->type = MESSAGE_ERRORS_CLEARED;
+		clear_on_request(s, m->epoch, range, &answer->cleared);
+	}
+}
+
+/* Its range gets zeros perhaps: no resync of any epoch begins or ends before that has. */
+static bool control_is_clearing(const struct set *s, const struct message *m,
+				struct message *answer)
+{
+	if (!s->clearing.is_busy ||
+	    (m->type != MESSAGE_RESYNC_BEGIN && m->type != MESSAGE_RESYNC_END))
+		return false;
+	answer->type = MESSAGE_DONE;
+	answer->done = (struct message_done){
+		.to = (uint8_t)m->type, .status = GREETING_BUSY, .known = s->meta.promise.epoch};
+	return true;
+}
+
 static bool control_ask_copy(struct set *s, const struct link *asker, const struct message *m,
 			     struct message *answer)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
 
-	if (!control_is_current(s, m, answer))
+	if (!control_is_current(s, m, answer) || control_is_clearing(s, m, answer))
 		return true;
 	medium_look(s);
 	switch (m->type) {
@@ -226,11 +253,17 @@ static bool control_ask_copy(struct set *s, const struct link *asker, const stru
 		control_record(s, asker, m, &v);
 		break;
 	case MESSAGE_RESYNC_BEGIN:
+		clear_forget(s);
 		member_resync_begin(&s->member, m->epoch, control_source_id(s, m->resync.source),
 				    &v);
 		break;
 	case MESSAGE_RESYNC_END:
 		member_resync_end(&s->member, m->epoch, &v);
+		break;
+	case MESSAGE_CLEAR_ERRORS:
+		control_clear(s, m, &v, answer);
+		if (v.answer == MEMBER_YES)
+			return true;
 		break;
 	case MESSAGE_RETIRE:
 		member_retire(&s->member, m->epoch, MEMBER_SERVING, &v);

@@ -29,6 +29,13 @@ void medium_look(struct set *s);
 /* One has, with that errno. */
 void medium_fail(struct set *s, int error);
 
+/* clear.c: blocks that cannot be read become zeros. */
+/* The source of a resync asks for it, and again until it is done (member_may_clear()). */
+void clear_on_request(struct set *s, struct mirror_epoch epoch, struct mirror_range range,
+		      struct message_cleared *answer);
+/* What is known of a resync before is not an answer to the next. */
+void clear_forget(struct set *s);
+
 /* grow.c: a set gets larger. */
 /* A question of another daemon, which gives an order to grow. */
 void grow_on_reserve(struct set *s, const struct message_reserve *asked,

@@ -142,6 +142,15 @@ struct fence_agent {
 	char why[128];     /* and the last one */
 };
 
+/* Blocks of a copy that cannot be read are overwritten (clear.c). */
+struct clearing {
+	bool is_busy; /* until it is not, nobody else writes to the copy */
+	bool is_done; /* and these are what was asked for, and the answer */
+	struct mirror_epoch epoch;
+	struct mirror_range range;
+	struct message_cleared result;
+};
+
 struct set {
 	struct daemon *daemon;
 	const struct conf_set *conf;
@@ -158,6 +167,7 @@ struct set {
 		*anchor; /* a failed write-back is remembered as long as there is one */
 	struct agent *asks, *alive, *watcher;
 	struct agent *worker; /* for what may last long; made when it is needed first */
+	struct clearing clearing;
 	struct neighbours *neighbours;
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
 	uint32_t asked, answered;             /* reads of the record, by number, */

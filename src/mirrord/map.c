@@ -214,6 +214,10 @@ static void map_judge(const struct set *s, const struct client *client, struct m
 		map_say(v, PACKET_COPY_FAILED, true, "%s", s->why_not.text);
 	else if (s->holder.pid)
 		map_say(v, PACKET_BUSY, true, "process %d maps the set", (int)s->holder.pid);
+	else if (s->clearing.is_busy)
+		map_say(v, PACKET_BUSY, true,
+			"blocks of the copy of this host (%s) that cannot be read are overwritten",
+			s->conf->data);
 	else if (!s->register_answers || !s->has_entry)
 		map_say(v, PACKET_REGISTER, true, "the register %s does not answer",
 			s->conf->register_uri);

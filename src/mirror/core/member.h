@@ -156,6 +156,10 @@ void member_set_uncertain(struct member *m, struct member_verdict *v);
 /* W4: syncing from this copy, durably. Bitmaps of this copy are dropped. */
 void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t source_id,
 			 struct member_verdict *v);
+/* May blocks of that range be overwritten that cannot be read? Only in a resync that was begun in
+ * this epoch: the source then sends all of the range. Changes nothing. */
+void member_may_clear(const struct member *m, struct mirror_epoch epoch, struct mirror_range range,
+		      struct member_verdict *v);
 /* W5: every byte is durable and the source has cleared its bitmap: usable again. Damage is
  * repaired: everything has been compared. */
 void member_resync_end(struct member *m, struct mirror_epoch epoch, struct member_verdict *v);

@@ -9,6 +9,19 @@
 
 #define MEMBER_EXTENTS_AT_ONCE 64
 
+/* False: it is not inside the copy, and the verdict is no. */
+static bool member_has_range(const struct member *m, struct mirror_range range,
+			     struct member_verdict *v)
+{
+	uint64_t size = m->meta->super.size;
+
+	if (range.offset <= size && range.len <= size - range.offset)
+		return true;
+	member_no(v, MEMBER_OTHER_SIZE, "a range ends at %" PRIu64 ", and the copy at %" PRIu64,
+		  range.offset + range.len, size);
+	return false;
+}
+
 /* Marks the extents of one range. */
 static int member_mark_range(struct meta *meta, struct mirror_range range)
 {
@@ -38,13 +51,8 @@ void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		if (!ranges[i].len)
 			continue;
-		if (ranges[i].offset > super.size ||
-		    ranges[i].len > super.size - ranges[i].offset) {
-			member_no(v, MEMBER_OTHER_SIZE,
-				  "a range ends at %" PRIu64 ", and the copy at %" PRIu64,
-				  ranges[i].offset + ranges[i].len, super.size);
+		if (!member_has_range(m, ranges[i], v))
 			return;
-		}
 		rc = member_mark_range(m->meta, ranges[i]);
 	}
 	killpoint(KILLPOINT_w9_after);
@@ -83,6 +91,26 @@ void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t s
 	killpoint(KILLPOINT_w4_after);
 }
 
+static bool member_is_target(const struct member *m, struct mirror_epoch epoch,
+			     struct member_verdict *v)
+{
+	const struct meta_super *super = &m->meta->super;
+
+	if (super->flags & META_SYNCING && mirror_epoch_is_equal(super->source_epoch, epoch))
+		return true;
+	member_no(v, MEMBER_NOT_BEGUN, "no resync was begun in epoch %s",
+		  member_epoch_text(epoch).text);
+	return false;
+}
+
+void member_may_clear(const struct member *m, struct mirror_epoch epoch, struct mirror_range range,
+		      struct member_verdict *v)
+{
+	if (member_is_promised(m, epoch, v) && member_is_free(m, v) && member_is_good(m, v) &&
+	    member_is_target(m, epoch, v) && member_has_range(m, range, v))
+		member_yes(v);
+}
+
 static uint64_t member_last_flush(const struct member *m)
 {
 	const struct meta *meta = m->meta;
@@ -98,13 +126,9 @@ void member_resync_end(struct member *m, struct mirror_epoch epoch, struct membe
 	struct meta_super super = m->meta->super;
 	int rc;
 
-	if (!member_is_promised(m, epoch, v) || !member_is_good(m, v))
+	if (!member_is_promised(m, epoch, v) || !member_is_good(m, v) ||
+	    !member_is_target(m, epoch, v))
 		return;
-	if (!(super.flags & META_SYNCING) || !mirror_epoch_is_equal(super.source_epoch, epoch)) {
-		member_no(v, MEMBER_NOT_BEGUN, "no resync was begun in epoch %s",
-			  member_epoch_text(epoch).text);
-		return;
-	}
 	super.flags &= ~(uint32_t)(META_SYNCING | META_EMPTY | META_UNCERTAIN | META_UNKNOWN |
 				   META_FORCED);
 	super.source_id = 0;

@@ -245,6 +245,45 @@ static void message_get_reserve(struct rcursor *c, struct message *m)
 		c->bad = true;
 }
 
+static void message_put_clear(struct wcursor *c, const struct message *m)
+{
+	wcursor_le(c, m->clear.offset, 8);
+	wcursor_le(c, m->clear.len, 4);
+}
+
+static void message_get_clear(struct rcursor *c, struct message *m)
+{
+	struct message_clear *clear = &m->clear;
+
+	clear->offset = rcursor_le(c, 8);
+	clear->len = (uint32_t)rcursor_le(c, 4);
+	if (clear->offset % MIRROR_BLOCK || clear->offset > MIRROR_SIZE_MAX || !clear->len ||
+	    clear->len % MIRROR_BLOCK || clear->len > MESSAGE_CLEAR_MAX)
+		c->bad = true;
+}
+
+static void message_put_cleared(struct wcursor *c, const struct message *m)
+{
+	wcursor_u8(c, m->cleared.is_under_way);
+	wcursor_le(c, m->cleared.blocks, 2);
+	wcursor_le(c, m->cleared.error, 2);
+	wcursor_le(c, m->cleared.offset, 8);
+}
+
+static void message_get_cleared(struct rcursor *c, struct message *m)
+{
+	struct message_cleared *cleared = &m->cleared;
+
+	cleared->is_under_way = fields_get_bool(c);
+	cleared->blocks = (uint16_t)rcursor_le(c, 2);
+	cleared->error = (uint16_t)rcursor_le(c, 2);
+	cleared->offset = rcursor_le(c, 8);
+	if (cleared->blocks > MESSAGE_CLEAR_MAX / MIRROR_BLOCK || cleared->offset % MIRROR_BLOCK ||
+	    cleared->offset > MIRROR_SIZE_MAX || (cleared->offset && !cleared->error) ||
+	    (cleared->is_under_way && (cleared->blocks || cleared->error)))
+		c->bad = true;
+}
+
 struct message_codec {
 	const char *name;
 	void (*put)(struct wcursor *c, const struct message *m); /* NULL: there is nothing */
@@ -270,6 +309,8 @@ static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
 	[MESSAGE_DONE] = {"DONE", message_put_done, message_get_done},
 	[MESSAGE_RESERVE] = {"RESERVE", message_put_reserve, message_get_reserve},
 	[MESSAGE_RESERVED] = {"RESERVED", message_put_reserve, message_get_reserve},
+	[MESSAGE_CLEAR_ERRORS] = {"CLEAR_ERRORS", message_put_clear, message_get_clear},
+	[MESSAGE_ERRORS_CLEARED] = {"ERRORS_CLEARED", message_put_cleared, message_get_cleared},
 };
 
 void message_encode(const struct message *m, unsigned version, uint8_t *buf)

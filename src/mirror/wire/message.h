@@ -15,11 +15,11 @@
  *   RECORD_RANGES   DONE, when the ranges are durable (W9)
  *   RESYNC_BEGIN    DONE, when `syncing` and the source's epoch are durable (W4)
  *   RESYNC_END      DONE, when the copy's bitmap and then the flag are cleared (W5)
- *   RETIRE          DONE, when hot extents and intents of former epochs are gone
- *   VIEW            DONE, when the view is durable as the newest one seen
- *   GET_STATUS      STATUS
- *   PING            PONG
- *   RESERVE         RESERVED: how far the copy's files are made longer; to be asked until they are
+ *   CLEAR_ERRORS    ERRORS_CLEARED, at once: that it is under way, and is to be asked again; or
+ * that blocks that could not be read are zeros, durably RETIRE          DONE, when hot extents and
+ * intents of former epochs are gone VIEW            DONE, when the view is durable as the newest
+ * one seen GET_STATUS      STATUS PING            PONG RESERVE         RESERVED: how far the copy's
+ * files are made longer; to be asked until they are
  *
  * Little-endian; the header has magic 4, version, type, length of what is used 2, id 4, set and
  * epoch of the sender. The version is the one that the greetings agreed on. Bytes behind the length
@@ -41,6 +41,7 @@
 #define MESSAGE_MAC         32
 #define MESSAGE_DESC_MAX    32
 #define MESSAGE_RANGES_MAX  12 /* in one message */
+#define MESSAGE_CLEAR_MAX   (1u << 20)
 
 enum message_type {
 	MESSAGE_PROVE = 1,
@@ -61,6 +62,8 @@ enum message_type {
 	MESSAGE_DONE,
 	MESSAGE_RESERVE,
 	MESSAGE_RESERVED,
+	MESSAGE_CLEAR_ERRORS,
+	MESSAGE_ERRORS_CLEARED,
 	MESSAGE_TYPE_END
 };
 
@@ -172,6 +175,19 @@ struct message_reserve {
 	uint16_t error; /* RESERVED, FAILED: an errno */
 };
 
+/* Those blocks of the range that the medium cannot give back. */
+struct message_clear {
+	uint64_t offset; /* multiples of MIRROR_BLOCK */
+	uint32_t len;    /* MESSAGE_CLEAR_MAX at most */
+};
+
+struct message_cleared {
+	bool is_under_way; /* and nothing else is known */
+	uint16_t blocks;   /* that could not be read */
+	uint16_t error;    /* 0: all of the range can be read now. Else an errno, */
+	uint64_t offset;   /* and the block, which is as it was */
+};
+
 struct message {
 	enum message_type type;
 	uint32_t id;
@@ -189,6 +205,8 @@ struct message {
 		struct message_status status;
 		struct message_done done;
 		struct message_reserve reserve;
+		struct message_clear clear;
+		struct message_cleared cleared;
 	};
 };
 

@@ -46,6 +46,22 @@ void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top)
 		fail_msg("no disk at %s", top);
 }
 
+bool bad_disk_mount_sums(struct bad_disk *disk, const char *folder, const char *top)
+{
+	if (bad_disk_run("modprobe -q btrfs; grep -qw btrfs /proc/filesystems"))
+		return false;
+	snprintf(disk->folder, sizeof(disk->folder), "%s", folder);
+	snprintf(disk->top, sizeof(disk->top), "%s", top);
+	if (bad_disk_run(
+		    "mkdir %1$s %1$s/room %1$s/copy && mount -t tmpfs tmpfs %1$s/copy && "
+		    "mount -t tmpfs tmpfs %1$s/room && truncate -s %2$u %1$s/room/image && "
+		    "mkfs.btrfs -q --mixed -m single -d single %1$s/room/image >/dev/null 2>&1 && "
+		    "mount -t btrfs -o loop %1$s/room/image %3$s",
+		    folder, BAD_DISK_SUMS, top))
+		fail_msg("no disk at %s", top);
+	return true;
+}
+
 void bad_disk_unmount(struct bad_disk *disk)
 {
 	if (!disk->folder[0])
@@ -119,6 +135,47 @@ void bad_disk_repair(const struct bad_disk *disk)
 
 	snprintf(path, sizeof(path), "%s/room/ballast", disk->folder);
 	assert_int_equal(unlink(path), 0);
+}
+
+/* It must not be cached: it is to be read from the image. */
+static void bad_disk_forget(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fsync(fd), 0);
+	assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	close(fd);
+}
+
+void bad_disk_spoil(const struct bad_disk *disk, const char *path, const void *bytes, size_t len)
+{
+	char image[300], block[BAD_DISK_BLOCK];
+	unsigned found = 0;
+	off_t at = 0;
+	ssize_t n;
+	int fd;
+
+	bad_disk_forget(path);
+	snprintf(image, sizeof(image), "%s/room/image", disk->folder);
+	fd = open(image, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	for (; pread(fd, block, sizeof(block), at) == sizeof(block); at += BAD_DISK_BLOCK) {
+		if (memcmp(block, bytes, len) != 0)
+			continue;
+		found++;
+		assert_int_equal(pwrite(fd, "spoiled", 7, at + BAD_DISK_BLOCK - 7), 7);
+	}
+	assert_int_equal(found, 1);
+	close(fd);
+	at = 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	while ((n = pread(fd, block, sizeof(block), at)) == sizeof(block))
+		at += n;
+	assert_int_equal(n, -1);
+	assert_int_equal(errno, EIO);
+	close(fd);
 }
 
 const char *bad_disk_look(const struct bad_disk *disk)

@@ -4,17 +4,22 @@
  * tmpfs. Blocks of the image are taken away with their room, so that the kernel cannot write them
  * any more, and says so at the write-back (ENOSPC).
  *
+ * Blocks that cannot be read are those of a btrfs whose checksums do not fit any more (EIO), until
+ * they are written as a whole.
+ *
  * What is durable is looked at as after a power cut: in a copy of the image, mounted elsewhere,
  * which has nothing of what only the page cache has.
  */
 #ifndef SYSTEM_BAD_DISK_H
 #define SYSTEM_BAD_DISK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #define BAD_DISK_BYTES (10u << 20)
+#define BAD_DISK_SUMS  (32u << 20) /* of one with checksums */
 #define BAD_DISK_BLOCK 4096u
 
 struct bad_disk {
@@ -26,6 +31,8 @@ struct bad_disk {
 void bad_disk_need(void);
 /* Makes `folder`; `top` is there. */
 void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top);
+/* A btrfs instead, of which blocks can be spoiled. False: the kernel has none. */
+bool bad_disk_mount_sums(struct bad_disk *disk, const char *folder, const char *top);
 void bad_disk_unmount(struct bad_disk *disk); /* harmless when it is not mounted */
 
 /* That block of the file cannot be written any more, all others can. Alone: a loop device calls a
@@ -37,6 +44,10 @@ void bad_disk_break_blocks(const struct bad_disk *disk, const char *path, uint64
 /* None can, those of the file system's journal neither. */
 void bad_disk_break(const struct bad_disk *disk);
 void bad_disk_repair(const struct bad_disk *disk);
+
+/* Of a btrfs: the block of the file that begins with these bytes, as no other block does, cannot be
+ * read any more. Nobody has the file open. */
+void bad_disk_spoil(const struct bad_disk *disk, const char *path, const void *bytes, size_t len);
 
 /* The folder that has what the disk has at this moment, until look_away. */
 const char *bad_disk_look(const struct bad_disk *disk);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,4 +93,13 @@ void process_wait_stopped(pid_t pid)
 		assert_in_range(waited, 0, APP_STOP_MS);
 		usleep(1000);
 	}
+}
+
+int host_run_tool(const struct hosts *h, unsigned host, const char *command)
+{
+	char line[1200];
+
+	snprintf(line, sizeof(line), "'%s' %s --timeout 60 --socket %s >%s/said 2>&1",
+		 SYSTEM_RPMIRROR, command, h->hosts[host].socket, h->folder);
+	return WEXITSTATUS(system(line));
 }

@@ -21,6 +21,9 @@ void apps_end(struct hosts *h, struct proc *apps, unsigned count);
 /* All its threads are stopped (MIRROR_STOP_AT of core/killpoint.h, or SIGSTOP). */
 void process_wait_stopped(pid_t pid);
 
+/* The tool's exit code there; what it says is in the file "said" of the hosts' folder. */
+int host_run_tool(const struct hosts *h, unsigned host, const char *command);
+
 /* The word there in the host's file, without the library. */
 uint64_t host_read_word(const struct hosts *h, unsigned host, uint64_t offset);
 

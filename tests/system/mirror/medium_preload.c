@@ -9,12 +9,16 @@
  *                                  that fails
  *   MEDIUM_LOG=FILE                a byte is appended for each that fails
  *   MEDIUM_PART=PAGES              a write-back of the data file that fails has written so many
- * pages of those that were changed; the kernel has dropped the others, so they read as before
+ *                                  pages of those that were changed; the kernel has dropped the
+ *                                  others, so they read as before
  *   MEDIUM_UNREADABLE=OFFSET:LEN   pread(2) of a part of that range of the data file fails with
- * EIO, when the file MEDIUM_ARM is there, which is removed then MEDIUM_KILL=1                  the
- * process is killed where one fails MEDIUM_SLOW=MS                 a write-back of the data file
- * takes so long, as long as the file of MEDIUM_ARM is there MEDIUM_SHORT=ERRNO pwrite(2) to the
- * data file writes a half; then, unless ERRNO is 0, the next one fails with that errno
+ *                                  EIO, when the file MEDIUM_ARM is there, which is removed then
+ *   MEDIUM_KILL=1                  the process is killed where one fails
+ *   MEDIUM_SLOW=MS                 a write-back of the data file takes so long, as long as the file
+ *                                  of MEDIUM_ARM is there
+ *   MEDIUM_HANG=FILE               pread(2) of the data file waits as long as FILE is there
+ *   MEDIUM_SHORT=ERRNO             pwrite(2) to the data file writes a half; then, unless ERRNO is
+ *                                  0, the next one fails with that errno
  *
  * As the kernel does, sync_file_range(2) reports to each process once what was lost of the data
  * file since it mapped it, in any process: the file beside it, data.lost, has a byte for each.
@@ -236,6 +240,14 @@ static bool medium_cannot_read(int fd, uint64_t from, uint64_t to)
 	       !unlink(arm);
 }
 
+static void medium_hang(int fd)
+{
+	const char *hang = getenv("MEDIUM_HANG");
+
+	while (hang && medium_of_fd(fd) == MEDIUM_DATA && !access(hang, F_OK))
+		usleep(1000);
+}
+
 static void medium_point(enum medium_file file, enum killpoint point)
 {
 	if (file == MEDIUM_DATA)
@@ -359,6 +371,7 @@ ssize_t pread(int fd, void *bytes, size_t len, off_t offset)
 
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "pread");
+	medium_hang(fd);
 	if (!medium_cannot_read(fd, (uint64_t)offset, (uint64_t)offset + len))
 		return next(fd, bytes, len, offset);
 	errno = EIO;

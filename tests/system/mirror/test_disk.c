@@ -265,10 +265,64 @@ static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 	check_media(ALL, last, 0);
 }
 
-static int setup(void **state)
+/* ---- what cannot be read ---- */
+
+#define PATTERN 0xb10cb10c00000000ull
+
+static bool has_sums;
+
+/* The third host's disk has checksums. */
+static void mount_sums(unsigned host, const char *top)
+{
+	char own[256];
+
+	if (host != 2)
+		return;
+	snprintf(own, sizeof(own), "%s/%u", folder, host);
+	has_sums = bad_disk_mount_sums(&disks[host], own, top);
+}
+
+/* The first value is on its medium, and cannot be read there any more. */
+static void stop_and_spoil(void)
+{
+	if (!has_sums)
+		skip();
+	go_on(0, "map-wait");
+	last = PATTERN;
+	hosts_wait_insync(&hosts, ALL);
+	app_expect(&app, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	host_stop(&hosts, 2);
+	bad_disk_spoil(&disks[2], hosts.hosts[2].data, &last, sizeof(last));
+}
+
+static void return_with_a_bad_block(void)
+{
+	host_start(&hosts, 2, NULL);
+	assert_true(host_wait_log(&hosts, 2, "1 of the blocks at", PATIENCE_MS));
+	hosts_wait_insync(&hosts, ALL);
+	assert_int_equal(host_read_word(&hosts, 2, OFFSET), last);
+	app_expect(&app, "durable 7 flags 0", "put %u %llu", NEXT, (unsigned long long)last);
+	assert_int_equal(host_run_tool(&hosts, 0, "verify " HOSTS_SET), 0);
+}
+
+/* A store into its page would have to read it first. */
+static void a_block_that_a_replica_can_neither_read_nor_store_into_is_cured(void **state)
+{
+	stop_and_spoil();
+	app_expect(&app, "durable 3 flags 1", "put %u %llu", OFFSET, (unsigned long long)++last);
+	return_with_a_bad_block();
+}
+
+static void a_block_that_a_replica_cannot_compare_is_cured(void **state)
+{
+	stop_and_spoil();
+	return_with_a_bad_block();
+}
+
+static int setup_with(void (*mount_one)(unsigned host, const char *folder))
 {
 	const struct hosts_opts opts = {
-		.count = HOSTS, .size = SIZE, .mount = mount_disk, .automatic = true};
+		.count = HOSTS, .size = SIZE, .mount = mount_one, .automatic = true};
 	char here[128];
 
 	last = 0;
@@ -277,6 +331,16 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(folder));
 	hosts_start(&hosts, &opts);
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(mount_disk);
+}
+
+static int setup_sums(void **state)
+{
+	return setup_with(mount_sums);
 }
 
 static int teardown(void **state)
@@ -290,7 +354,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_SUMS(name) cmocka_unit_test_setup_teardown(name, setup_sums, teardown)
 
 int main(void)
 {
@@ -303,6 +368,8 @@ int main(void)
 		TEST(a_replicas_disk_fails),
 		TEST(a_replicas_metadata_cannot_be_written),
 		TEST(a_failure_while_no_daemon_runs_is_recorded_by_the_next),
+		TEST_SUMS(a_block_that_a_replica_can_neither_read_nor_store_into_is_cured),
+		TEST_SUMS(a_block_that_a_replica_cannot_compare_is_cured),
 	};
 
 	bad_disk_need();

@@ -179,8 +179,10 @@ static void messages_before_the_proof_end_the_connection(void **state)
 static void messages_that_may_not_come_end_the_connection(void **state)
 {
 	static const enum message_type types[] = {
-		MESSAGE_PROVE,  MESSAGE_GRANT, MESSAGE_PROMISED, MESSAGE_DONE,
-		MESSAGE_STATUS, MESSAGE_PONG,  MESSAGE_RESERVE,  MESSAGE_RESERVED};
+		MESSAGE_PROVE,         MESSAGE_GRANT,    MESSAGE_PROMISED,
+		MESSAGE_DONE,          MESSAGE_STATUS,   MESSAGE_PONG,
+		MESSAGE_RESERVE,       MESSAGE_RESERVED, MESSAGE_CLEAR_ERRORS /* of nothing */,
+		MESSAGE_ERRORS_CLEARED};
 	uint8_t buf[MESSAGE_SIZE];
 	struct talk t;
 
@@ -223,6 +225,112 @@ static void messages_of_another_shape_end_the_connection(void **state)
 			t.greeting.epoch.number++, fill(&t, MESSAGE_PROMISE, buf);
 		expect_cut(&t, buf, len);
 	}
+	still_serves();
+}
+
+/* ---- blocks that are to be cleared ---- */
+
+static struct message *ask_to_clear(struct talk *t, uint64_t offset, uint32_t len)
+{
+	struct message m = {.type = MESSAGE_CLEAR_ERRORS,
+			    .uuid = t->greeting.uuid,
+			    .epoch = t->greeting.epoch,
+			    .clear = {offset, len}};
+	uint8_t buf[MESSAGE_SIZE];
+
+	message_encode(&m, version_newest(), buf);
+	assert_true(talk_send(t, buf, sizeof(buf)));
+	return talk_receive(t) ? &t->in : NULL;
+}
+
+static void expect_not_cleared(struct talk *t, uint64_t offset, enum greeting_status status)
+{
+	const struct message *answer = ask_to_clear(t, offset, 4096);
+
+	assert_non_null(answer);
+	assert_int_equal(answer->type, MESSAGE_DONE);
+	assert_int_equal(answer->done.to, MESSAGE_CLEAR_ERRORS);
+	assert_int_equal(answer->done.status, status);
+}
+
+static void expect_cleared(struct talk *t, uint64_t offset, uint32_t len)
+{
+	const struct message *answer;
+
+	do {
+		usleep(1000);
+		answer = ask_to_clear(t, offset, len);
+		assert_non_null(answer);
+		assert_int_equal(answer->type, MESSAGE_ERRORS_CLEARED);
+	} while (answer->cleared.is_under_way);
+	assert_int_equal(answer->cleared.blocks, 0);
+	assert_int_equal(answer->cleared.error, 0);
+}
+
+static void expect_word(uint64_t word)
+{
+	uint64_t is = 0;
+	int fd = open(hosts.hosts[0].data, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(pread(fd, &is, sizeof(is), 0), sizeof(is));
+	assert_int_equal(is, word);
+	close(fd);
+}
+
+static void open_and_promise(struct talk *t, struct mirror_epoch of)
+{
+	assert_int_equal(talk_open(t, &hosts, 0, 1, GREETING_CONTROL, of), GREETING_OK);
+	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+}
+
+/* Only by a resync's source, inside the copy; and what can be read stays as it is. */
+static void nothing_that_can_be_read_is_cleared(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		uint32_t len;
+	} shapes[] = {{1, 4096},
+		      {4095, 4096},
+		      {0, 0},
+		      {0, 4095},
+		      {0, MESSAGE_CLEAR_MAX + 4096},
+		      {MIRROR_SIZE_MAX + 4096, 4096}};
+	const uint64_t word = 0x1122334455667788;
+	struct mirror_epoch former = epoch;
+	struct talk t, lane, next;
+
+	assert_int_equal(talk_open(&lane, &hosts, 0, 1, GREETING_LANE, epoch), GREETING_OK);
+	assert_int_equal(talk_flush(&lane, 0, word), IBV_WC_SUCCESS);
+	talk_close(&lane);
+	open_and_promise(&t, epoch);
+	expect_not_cleared(&t, 0, GREETING_BAD_REQUEST); /* no resync was begun */
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	expect_cleared(&t, 0, MESSAGE_CLEAR_MAX);
+	expect_cleared(&t, MESSAGE_CLEAR_MAX, 4096);
+	expect_not_cleared(&t, hosts.first.config.size, GREETING_WRONG_COPY);
+	expect_not_cleared(&t, MIRROR_SIZE_MAX, GREETING_WRONG_COPY);
+	/* Of an epoch that is not promised, and of one that is, whose resync it is not. */
+	epoch = hosts_promote(&hosts, 0);
+	assert_int_equal(talk_open(&next, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
+	expect_not_cleared(&next, 0, GREETING_EPOCH);
+	assert_int_equal(talk_ask(&next, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+	expect_not_cleared(&next, 0, GREETING_BAD_REQUEST);
+	assert_null(ask_to_clear(&t, 0, 4096)); /* its epoch is over */
+	talk_close(&t);
+	if (talk_open(&t, &hosts, 0, 1, GREETING_CONTROL, former) == GREETING_OK)
+		expect_not_cleared(&t, 0, GREETING_EPOCH);
+	talk_close(&t);
+	assert_int_equal(talk_ask(&next, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	for (unsigned i = 0; i < ARRAY_LEN(shapes); i++) {
+		open_and_promise(&t, epoch);
+		assert_null(ask_to_clear(&t, shapes[i].offset, shapes[i].len));
+		talk_close(&t);
+	}
+	talk_close(&next);
+	open_and_promise(&t, epoch);
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_END)->done.status, GREETING_OK);
+	talk_close(&t);
+	expect_word(word);
 	still_serves();
 }
 
@@ -314,6 +422,7 @@ int main(void)
 		cmocka_unit_test(messages_before_the_proof_end_the_connection),
 		cmocka_unit_test(messages_that_may_not_come_end_the_connection),
 		cmocka_unit_test(messages_of_another_shape_end_the_connection),
+		cmocka_unit_test(nothing_that_can_be_read_is_cleared),
 		cmocka_unit_test(many_that_prove_nothing_keep_nobody_out),
 		cmocka_unit_test(packets_that_make_no_sense_end_the_connection),
 		cmocka_unit_test(one_user_may_not_take_all_places),

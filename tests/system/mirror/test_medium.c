@@ -244,16 +244,6 @@ static void a_part_of_a_local_write_back(void **state)
 	check_return(1, ALL & ~1u); /* an operator replaces the medium */
 }
 
-/* The tool's exit code; what it says is in the file "said". */
-static int run_tool(unsigned host, const char *command)
-{
-	char line[1200];
-
-	snprintf(line, sizeof(line), "'%s' %s --timeout 60 --socket %s >%s/said 2>&1",
-		 SYSTEM_RPMIRROR, command, hosts.hosts[host].socket, hosts.folder);
-	return WEXITSTATUS(system(line));
-}
-
 static bool was_said(const char *text)
 {
 	char line[300];
@@ -265,18 +255,19 @@ static bool was_said(const char *text)
 /* An operator is not sent to what does not help. */
 static void check_failed_copy_is_explained(void)
 {
-	for (int waited = 0; run_tool(0, "status") || !was_said("a copy has failed"); waited++) {
+	for (int waited = 0; host_run_tool(&hosts, 0, "status") || !was_said("a copy has failed");
+	     waited++) {
 		assert_in_range(waited, 0, PATIENCE_MS / 10);
 		usleep(10000);
 	}
 	assert_true(was_said("restart rpmirrord on its host"));
-	for (int waited = 0; run_tool(0, "explain") ||
+	for (int waited = 0; host_run_tool(&hosts, 0, "explain") ||
 			     !was_said("Waiting: member c .*the next attempt is in [0-9.]* s");
 	     waited++) {
 		assert_in_range(waited, 0, PATIENCE_MS / 10);
 		usleep(10000);
 	}
-	assert_int_equal(run_tool(0, "resync " HOSTS_SET " c --full"), 9);
+	assert_int_equal(host_run_tool(&hosts, 0, "resync " HOSTS_SET " c --full"), 9);
 	assert_true(was_said("member replace"));
 }
 
@@ -543,7 +534,7 @@ static void what_a_killed_primary_has_lost_is_recorded(void **state)
 
 static int verify_and_repair(void)
 {
-	return run_tool(0, "verify " HOSTS_SET " --repair");
+	return host_run_tool(&hosts, 0, "verify " HOSTS_SET " --repair");
 }
 
 static void write_word(unsigned host, uint64_t offset, uint64_t word)

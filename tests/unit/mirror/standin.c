@@ -187,6 +187,20 @@ const uint8_t *standin_copy(struct standin *s, unsigned slot)
 	return s->members[slot].copy;
 }
 
+void standin_set_bad(struct standin *s, unsigned slot, uint64_t end, int error)
+{
+	struct standin_member *m = &s->members[slot];
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	m->bad_from = end;
+	m->bad_error = error;
+	rc = ftruncate(m->fd, (off_t)end);
+	STANDIN_MUST(!rc);
+	(void)rc;
+	pthread_mutex_unlock(&s->lock);
+}
+
 void standin_spoil(struct standin *s, unsigned slot)
 {
 	static uint8_t byte;

@@ -24,6 +24,9 @@ void standin_delete(struct standin *s);
 const uint8_t *standin_copy(struct standin *s, unsigned slot);
 /* Other bytes at the begin of a member's file, by write(2). */
 void standin_spoil(struct standin *s, unsigned slot);
+/* The member's file ends here, so that its last pages can be neither read nor stored into, until it
+ * is asked to clear them: then they are zeros, or it fails with that errno. */
+void standin_set_bad(struct standin *s, unsigned slot, uint64_t end, int error);
 /* The register's record now. */
 struct mirror_record standin_record(struct standin *s);
 void standin_set_local_error_continues(struct standin *s);

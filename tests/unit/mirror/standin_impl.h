@@ -35,6 +35,8 @@ struct standin_member {
 	struct mirror_range records[4];
 	unsigned record_count;
 	unsigned asked[MESSAGE_TYPE_END];
+	uint64_t bad_from; /* 0: all of it is good */
+	int bad_error;
 };
 
 struct standin {

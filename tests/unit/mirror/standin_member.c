@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A member's daemon: it grants everything, and answers what a primary asks. */
 #include <string.h>
+#include <unistd.h>
 
 #include "standin_impl.h"
 
@@ -82,6 +83,26 @@ static void standin_promised(struct standin *s, unsigned slot, const struct mess
 						.source_id = m->is_syncing ? members[0].id : 0};
 }
 
+static void standin_clear(struct standin_member *m, const struct message_clear *clear,
+			  struct message *a)
+{
+	bool is_bad = m->bad_from && clear->offset + clear->len > m->bad_from;
+
+	a->type = MESSAGE_ERRORS_CLEARED;
+	if (m->asked[MESSAGE_CLEAR_ERRORS] % 3) { /* it takes a while */
+		a->cleared = (struct message_cleared){.is_under_way = true};
+		return;
+	}
+	a->cleared = (struct message_cleared){.blocks = is_bad};
+	if (is_bad && m->bad_error) {
+		a->cleared.error = (uint16_t)m->bad_error;
+		a->cleared.offset = m->bad_from;
+	} else if (is_bad) {
+		STANDIN_MUST(m->is_syncing && !ftruncate(m->fd, STANDIN_SIZE));
+		m->bad_from = 0;
+	}
+}
+
 void standin_answer(struct standin *s, unsigned slot, const struct message *q, struct message *a)
 {
 	struct standin_member *m = &s->members[slot];
@@ -105,6 +126,8 @@ void standin_answer(struct standin *s, unsigned slot, const struct message *q, s
 	} else if (q->type == MESSAGE_RESYNC_END) {
 		m->is_syncing = false;
 		m->epoch = q->epoch;
+	} else if (q->type == MESSAGE_CLEAR_ERRORS) {
+		standin_clear(m, &q->clear, a);
 	} else if (q->type == MESSAGE_RETIRE) {
 		m->record_count = 0;
 	} else if (q->type == MESSAGE_VIEW) {

@@ -4,7 +4,9 @@
 
 #include "mapped.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -77,6 +79,56 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 	assert_true(standin_asked(s, 2, MESSAGE_RESYNC_END) > 0);
 	store(8 * BLOCK, BLOCK, 4);
 	assert_flushed(7, 8 * BLOCK, BLOCK);
+}
+
+#define BAD_FROM (STANDIN_SIZE - 16 * BLOCK)
+
+/* What was flushed meanwhile is in pages there that cannot be stored into. */
+static void return_with_bad_pages(int error)
+{
+	store(0, BLOCK, 1);
+	standin_cut(s, 2);
+	store(BAD_FROM + BLOCK, 2 * BLOCK, 2);
+	store(3 * BLOCK, BLOCK, 3);
+	await_insync(3);
+	standin_set_bad(s, 2, BAD_FROM, error);
+	standin_mend(s, 2);
+}
+
+static void test_pages_that_cannot_be_stored_into_are_cleared_first(void **state)
+{
+	return_with_bad_pages(0);
+	await_insync(7);
+	assert_true(standin_asked(s, 2, MESSAGE_CLEAR_ERRORS) > 0);
+	assert_memory_equal(standin_copy(s, 2) + BAD_FROM, addr + BAD_FROM, 16 * BLOCK);
+	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
+	store(BAD_FROM + BLOCK, BLOCK, 4);
+	assert_flushed(7, BAD_FROM + BLOCK, BLOCK);
+}
+
+/* It is excluded, and says why. */
+static void test_pages_that_cannot_be_cleared_keep_a_member_out(void **state)
+{
+	struct rpmirror_state st = {.size = sizeof(st)};
+	char block[32];
+
+	return_with_bad_pages(EIO);
+	await_asked(2, MESSAGE_CLEAR_ERRORS, 1);
+	snprintf(block, sizeof(block), "block at %u ", BAD_FROM);
+	for (int waited = 0; !strstr(st.members[2].reason, block); waited += 5) {
+		const struct timespec pause = {0, 5000000};
+
+		assert_true(waited < PATIENCE_MS);
+		nanosleep(&pause, NULL);
+		assert_int_equal(rpmirror_get_state(m, &st), 0);
+	}
+	assert_int_equal(st.insync_mask, 3);
+	assert_non_null(strstr(st.members[2].reason, "errno 5"));
+	store(5 * BLOCK, BLOCK, 5);
+	standin_set_bad(s, 2, BAD_FROM, 0);
+	await_insync(7);
+	assert_memory_equal(standin_copy(s, 2) + BAD_FROM, addr + BAD_FROM, 16 * BLOCK);
+	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 }
 
 static void restart(void)
@@ -365,6 +417,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MAPPED(test_a_member_that_returns_gets_what_differs),
+		MAPPED(test_pages_that_cannot_be_stored_into_are_cleared_first),
+		MAPPED(test_pages_that_cannot_be_cleared_keep_a_member_out),
 		MAPPED(test_what_a_member_lacks_is_known_after_a_restart),
 		MAPPED(test_a_bitmap_that_counts_from_another_epoch_is_not_used),
 		MAPPED(test_a_resync_goes_on_after_a_restart),

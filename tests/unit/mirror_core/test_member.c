@@ -307,6 +307,8 @@ static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **stat
 	expect(MEMBER_IS_HELD);
 	member_record_ranges(&member, copy_epoch(5), &range, 1, &v);
 	expect(MEMBER_IS_HELD);
+	member_may_clear(&member, copy_epoch(5), (struct mirror_range){0, 4096}, &v);
+	expect(MEMBER_IS_HELD);
 	connect_with(MEMBER_BULK, 5);
 	expect(MEMBER_IS_HELD);
 	connect_with(MEMBER_LANE, 5);
@@ -439,6 +441,46 @@ static void a_target_is_syncing_until_its_own_primary_ends_it(void **state)
 	assert_int_equal(report.source_id, 0);
 }
 
+static void only_a_resyncs_source_may_have_blocks_cleared(void **state)
+{
+	const uint64_t size = meta.super.size;
+	struct mirror_range block = {4096, 4096}, last = {size - 4096, 4096}, behind = {size, 4096},
+			    across = {size - 4096, 8192}, around = {UINT64_MAX - 4095, 4096};
+
+	promise(5);
+	member_may_clear(&member, copy_epoch(5), block, &v);
+	expect(MEMBER_NOT_BEGUN);
+	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
+	member_may_clear(&member, copy_epoch(5), block, &v);
+	expect(MEMBER_OK);
+	member_may_clear(&member, copy_epoch(5), last, &v);
+	expect(MEMBER_OK);
+	member_may_clear(&member, copy_epoch(5), behind, &v);
+	expect(MEMBER_OTHER_SIZE);
+	member_may_clear(&member, copy_epoch(5), across, &v);
+	expect(MEMBER_OTHER_SIZE);
+	member_may_clear(&member, copy_epoch(5), around, &v);
+	expect(MEMBER_OTHER_SIZE);
+	member_may_clear(&member, copy_epoch(4), block, &v);
+	expect(MEMBER_EPOCH_OLD);
+	member_may_clear(&member, copy_epoch(6), block, &v);
+	expect(MEMBER_NOT_PROMISED);
+	/* The next primary begins a resync of its own. */
+	promise(6);
+	member_may_clear(&member, copy_epoch(5), block, &v);
+	expect(MEMBER_EPOCH_OLD);
+	member_may_clear(&member, copy_epoch(6), block, &v);
+	expect(MEMBER_NOT_BEGUN);
+	member_resync_begin(&member, copy_epoch(6), 0xa0, &v);
+	member_resync_end(&member, copy_epoch(6), &v);
+	member_may_clear(&member, copy_epoch(6), block, &v);
+	expect(MEMBER_NOT_BEGUN);
+	member_resync_begin(&member, copy_epoch(6), 0xa0, &v);
+	member_fail(&member, &v);
+	member_may_clear(&member, copy_epoch(6), block, &v);
+	expect(MEMBER_HAS_FAILED);
+}
+
 static void an_empty_copy_needs_a_resync(void **state)
 {
 	struct meta_super super = meta.super;
@@ -545,6 +587,7 @@ int main(void)
 		TEST(a_retirement_leaves_the_holders_slots),
 		TEST(a_retirement_that_comes_after_its_process_changes_nothing),
 		TEST(a_target_is_syncing_until_its_own_primary_ends_it),
+		TEST(only_a_resyncs_source_may_have_blocks_cleared),
 		TEST(an_empty_copy_needs_a_resync),
 		TEST(flushes_of_another_primary_drop_the_bitmaps),
 		TEST(a_failed_copy_is_refused_for_good),

@@ -115,6 +115,12 @@ static struct message sample(enum message_type type)
 		m.reserve = (struct message_reserve){
 			.size = 8192, .state = MESSAGE_RESERVE_FAILED, .error = ENOSPC};
 		break;
+	case MESSAGE_CLEAR_ERRORS:
+		m.clear = (struct message_clear){8192, MESSAGE_CLEAR_MAX};
+		break;
+	case MESSAGE_ERRORS_CLEARED:
+		m.cleared = (struct message_cleared){.blocks = 3, .error = EIO, .offset = 8192};
+		break;
 	default:
 		break;
 	}
@@ -222,6 +228,17 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 		{MESSAGE_RESERVE, 1, 0},  /* none */
 		{MESSAGE_RESERVE, 6, 64}, /* 2^54 */
 		{MESSAGE_RESERVED, 8, MESSAGE_RESERVE_FAILED + 1},
+		{MESSAGE_CLEAR_ERRORS, 0, 1},   /* not where a block begins */
+		{MESSAGE_CLEAR_ERRORS, 6, 64},  /* 2^54 */
+		{MESSAGE_CLEAR_ERRORS, 8, 1},   /* no whole blocks */
+		{MESSAGE_CLEAR_ERRORS, 10, 0},  /* none */
+		{MESSAGE_CLEAR_ERRORS, 10, 17}, /* too many */
+		{MESSAGE_CLEAR_ERRORS, 12, 1},  /* behind its end */
+		{MESSAGE_ERRORS_CLEARED, 0, 1}, /* under way, and its outcome */
+		{MESSAGE_ERRORS_CLEARED, 0, 2},
+		{MESSAGE_ERRORS_CLEARED, 2, 1}, /* more blocks than are asked for */
+		{MESSAGE_ERRORS_CLEARED, 3, 0}, /* a block, but no error */
+		{MESSAGE_ERRORS_CLEARED, 5, 1},
 	};
 	uint8_t buf[MESSAGE_SIZE];
 

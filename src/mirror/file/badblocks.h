@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * badblocks.h -- blocks of a copy's data file that the medium cannot give back.
+ *
+ * A store into a mapped page that cannot be read faults, as the page is read first. A write of
+ * whole blocks past the page cache does not: a disk then uses another sector, and the driver of
+ * persistent memory clears the poison.
+ */
+#ifndef MIRROR_FILE_BADBLOCKS_H
+#define MIRROR_FILE_BADBLOCKS_H
+
+#include <librpma.h>
+#include <stdint.h>
+
+#include "mirror/core/types.h"
+
+struct badblocks {
+	uint32_t cleared; /* blocks that could not be read, and are zeros, durably */
+	uint64_t offset;  /* of the block that failed */
+};
+
+/*
+ * Those blocks of the range that cannot be read become zeros; the others are not written to. The
+ * range has whole blocks, and nobody writes to it meanwhile. 0 when all of it can be read then,
+ * else -errno: ENODATA where the file ends before it. May take long, as a disk tries again and
+ * again.
+ */
+int badblocks_clear(int fd, enum rpma_durability durability, struct mirror_range range,
+		    struct badblocks *found);
+
+#endif

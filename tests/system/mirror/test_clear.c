@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A disk that tries for a long time to read a block which is to be cleared (medium_preload.c). */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "apps.h"
+#include "player.h"
+#include "system/lib/check.h"
+
+#define PATIENCE_MS 20000
+#define PART        8192
+#define WORD        0x1122334455667788ull
+
+static struct hosts hosts;
+static char hang[300], hang_env[320];
+
+static int set_up(void **state)
+{
+	const struct hosts_opts opts = {.count = 1};
+	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, hang_env, NULL};
+
+	hosts_start(&hosts, &opts);
+	snprintf(hang, sizeof(hang), "%s/hang", hosts.folder);
+	snprintf(hang_env, sizeof(hang_env), "MEDIUM_HANG=%s", hang);
+	host_stop(&hosts, 0);
+	host_start(&hosts, 0, envs);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	unlink(hang);
+	hosts_stop(&hosts);
+	return 0;
+}
+
+static void begin_to_hang(void)
+{
+	int fd = open(hang, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void open_control(struct talk *t, struct mirror_epoch epoch)
+{
+	assert_int_equal(talk_open(t, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
+	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
+}
+
+static const struct message_cleared *ask_to_clear(struct talk *t)
+{
+	struct message m = {.type = MESSAGE_CLEAR_ERRORS,
+			    .uuid = t->greeting.uuid,
+			    .epoch = t->greeting.epoch,
+			    .clear = {0, PART}};
+	uint8_t buf[MESSAGE_SIZE];
+
+	message_encode(&m, version_newest(), buf);
+	assert_true(talk_send(t, buf, sizeof(buf)) && talk_receive(t));
+	assert_int_equal(t->in.type, MESSAGE_ERRORS_CLEARED);
+	return &t->in.cleared;
+}
+
+static void expect_data(enum greeting_kind kind, struct mirror_epoch epoch,
+			enum greeting_status status)
+{
+	struct talk t;
+
+	assert_int_equal(talk_open(&t, &hosts, 0, 1, kind, epoch), status);
+	talk_close(&t);
+}
+
+static void expect_not_mapped(uint8_t flags)
+{
+	struct player p;
+
+	player_open(&p, &hosts, 0);
+	assert_int_equal(player_map(&p, flags), PACKET_BUSY);
+	player_close(&p);
+}
+
+/* Whatever is written to the copy meanwhile could be overwritten. */
+static void expect_no_writers(struct talk *t)
+{
+	expect_data(GREETING_BULK, t->greeting.epoch, GREETING_BUSY);
+	expect_data(GREETING_LANE, t->greeting.epoch, GREETING_BUSY);
+	assert_int_equal(talk_ask(t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_BUSY);
+	assert_int_equal(talk_ask(t, MESSAGE_RESYNC_END)->done.status, GREETING_BUSY);
+	expect_not_mapped(0);
+	expect_not_mapped(PACKET_MAP_FORCE);
+}
+
+static void await_begin(struct talk *t)
+{
+	for (int waited = 0; talk_ask(t, MESSAGE_RESYNC_BEGIN)->done.status == GREETING_BUSY;
+	     waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS);
+		usleep(1000);
+	}
+	assert_int_equal(t->in.done.status, GREETING_OK);
+}
+
+static void await_cleared(struct talk *t)
+{
+	for (int waited = 0; ask_to_clear(t)->is_under_way; waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS);
+		usleep(1000);
+	}
+	assert_int_equal(t->in.cleared.blocks, 0);
+	assert_int_equal(t->in.cleared.error, 0);
+}
+
+static void a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out(void **state)
+{
+	struct mirror_epoch epoch = hosts_promote(&hosts, 0);
+	struct talk t, next, lane;
+
+	open_control(&t, epoch);
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	begin_to_hang();
+	assert_true(ask_to_clear(&t)->is_under_way);
+	assert_true(ask_to_clear(&t)->is_under_way);
+	assert_int_equal(talk_ask(&t, MESSAGE_PING)->type, MESSAGE_PONG);
+	expect_no_writers(&t);
+	/* Another epoch is promised, and has to wait, too. */
+	epoch = hosts_promote(&hosts, 0);
+	open_control(&next, epoch);
+	talk_close(&t);
+	expect_no_writers(&next);
+	unlink(hang);
+	await_begin(&next);
+	expect_data(GREETING_BULK, epoch, GREETING_OK);
+	assert_int_equal(talk_open(&lane, &hosts, 0, 1, GREETING_LANE, epoch), GREETING_OK);
+	assert_int_equal(talk_flush(&lane, 0, WORD), IBV_WC_SUCCESS);
+	talk_close(&lane);
+	await_cleared(&next);
+	assert_int_equal(talk_ask(&next, MESSAGE_RESYNC_END)->done.status, GREETING_OK);
+	assert_int_equal(host_read_word(&hosts, 0, 0), WORD);
+	talk_close(&next);
+}
+
+/* The daemon does not end before its thread has: nothing follows what the next one grants. */
+static void a_daemon_that_is_stopped_waits_for_it(void **state)
+{
+	struct talk t;
+
+	open_control(&t, hosts_promote(&hosts, 0));
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	begin_to_hang();
+	assert_true(ask_to_clear(&t)->is_under_way);
+	kill(hosts.hosts[0].daemon.pid, SIGTERM);
+	usleep(50000);
+	assert_int_equal(kill(hosts.hosts[0].daemon.pid, 0), 0);
+	talk_close(&t);
+	unlink(hang);
+	assert_int_equal(host_stop(&hosts, 0), 0);
+	host_start(&hosts, 0, NULL);
+	open_control(&t, hosts_promote(&hosts, 0));
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	await_cleared(&t);
+	talk_close(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(a_daemon_that_is_stopped_waits_for_it, set_up,
+						tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
