@@ -17,6 +17,10 @@
 #define DOORBELL_PAUSE_NS     (100 * NSEC_PER_US)
 #define DOORBELL_PAUSE_MAX_NS (2 * NSEC_PER_MS)
 
+/* This thread's last Write to any connection. A loop over many comes back to each of them late, but
+ * has not paused. */
+static __thread uint64_t doorbell_posted_at;
+
 /*
  * Trust: posts that were followed up soon, against those that waited for nothing. A connection
  * whose Writes wait in vain again and again needs more and more of the former in a row.
@@ -257,9 +261,16 @@ static uint64_t doorbell_pause_ns(const struct conn_doorbell *b)
 
 static bool doorbell_has_paused(const struct conn_doorbell *b, uint64_t now)
 {
+	if (now <= doorbell_posted_at + DOORBELL_PAUSE_NS)
+		return false;
 	if (b->came_at > b->posted_at)
 		return now > b->came_at + doorbell_pause_ns(b);
 	return now > b->posted_at + DOORBELL_PAUSE_NS;
+}
+
+static void doorbell_posted(struct conn *c, uint64_t now)
+{
+	c->bell.posted_at = doorbell_posted_at = now;
 }
 
 /* False: it cannot wait, as nothing would end that. */
@@ -274,7 +285,7 @@ static bool doorbell_wait(struct conn *c)
 	now = clock_now_ns();
 	if (doorbell_has_paused(&c->bell, now) || !doorbell_watch(c, now, doorbell_ns()))
 		return false;
-	c->bell.posted_at = now;
+	doorbell_posted(c, now);
 	c->bell.gathered = false;
 	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
@@ -299,8 +310,10 @@ void conn_perform_posted(struct conn *c)
 		stream_look_at_posts(c->stream, &u);
 		conn_perform(c, &u);
 	}
-	if (may_wait)
-		c->bell.sent_at = c->bell.posted_at = clock_now_ns();
+	if (may_wait) {
+		c->bell.sent_at = clock_now_ns();
+		doorbell_posted(c, c->bell.sent_at);
+	}
 }
 
 void conn_rung(struct conn *c)

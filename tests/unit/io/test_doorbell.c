@@ -144,6 +144,27 @@ static void behind_a_pause_a_write_leaves_at_once(void **state)
 	pair_close(&p);
 }
 
+/* A loop over many connections comes back to each of them after more than such a time. */
+static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
+{
+	enum { PAIRS = 4, ROUNDS = 10 };
+	uint64_t sent = 0;
+	struct pair p[PAIRS];
+
+	for (int i = 0; i < PAIRS; i++) {
+		pair_open(&p[i]);
+		teach(&p[i]);
+	}
+	for (int i = 0; i < PAIRS * ROUNDS; i++) {
+		advance_clock(80 * NSEC_PER_US);
+		sent += sends_of_round(&p[i % PAIRS], 1);
+	}
+	/* Those that an answer of the peer's meets do not wait. */
+	assert_in_range(sent, PAIRS * ROUNDS, PAIRS * ROUNDS * 3 / 2);
+	for (int i = 0; i < PAIRS; i++)
+		pair_close(&p[i]);
+}
+
 /* A log, say, and now and then a word at which its reader looks. */
 static void a_write_that_nothing_follows_now_and_then_soon_leaves_at_once(void **state)
 {
@@ -466,6 +487,7 @@ int main(void)
 		cmocka_unit_test(the_first_writes_of_a_connection_leave_at_once),
 		cmocka_unit_test(where_nothing_follows_soon_writes_leave_at_once),
 		cmocka_unit_test(behind_a_pause_a_write_leaves_at_once),
+		cmocka_unit_test(a_write_of_a_loop_over_connections_waits_for_its_flush),
 		cmocka_unit_test(a_write_that_nothing_follows_now_and_then_soon_leaves_at_once),
 		cmocka_unit_test(a_signalled_write_sends),
 		cmocka_unit_test(a_posted_receive_sends),
