@@ -18,6 +18,7 @@
 #define PAGECACHE_PAGE   4096u
 #define PAGECACHE_WINDOW (256u << 20) /* looked at together */
 #define PAGECACHE_COPY   (64u << 10)
+#define PAGECACHE_BEHIND ((off_t)1 << 62) /* where no file has pages that would be waited for */
 
 struct pagecache {
 	_Alignas(PAGECACHE_PAGE) char copy[PAGECACHE_COPY];
@@ -221,4 +222,14 @@ int pagecache_rewrite(const char *path)
 int pagecache_drop(const char *path)
 {
 	return pagecache_do(path, true);
+}
+
+int pagecache_lost(int fd)
+{
+	if (!sync_file_range(fd, PAGECACHE_BEHIND, 1, SYNC_FILE_RANGE_WAIT_BEFORE))
+		return 0;
+	if (errno != ENOSYS && errno != EINVAL && errno != EPERM)
+		return errno;
+	/* A kernel, or a filter of system calls, without it. */
+	return fdatasync(fd) ? errno : 0;
 }

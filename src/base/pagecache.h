@@ -30,4 +30,10 @@ int pagecache_drop(const char *path);
 /* So is every cached page, and none goes. */
 int pagecache_rewrite(const char *path);
 
+/* 0, or the errno of a write-back of the file that failed since this was asked last with this
+ * descriptor, or since it was opened: whoever asked for it. It waits for nothing, but where the
+ * kernel has no sync_file_range(). A failure that was reported to somebody is not reported to
+ * descriptors that are opened later. */
+int pagecache_lost(int fd);
+
 #endif

@@ -139,8 +139,9 @@ void act_say_failed(struct rpmirror *m)
 	struct packet *p = &m->packet_out;
 
 	memset(p, 0, sizeof(*p));
-	p->type = PACKET_FAIL;
-	if (m->says_failed && daemon_send(&m->daemon, p))
+	p->type = m->lost_error ? PACKET_LOST : PACKET_FAIL;
+	p->lost.error = (uint16_t)m->lost_error;
+	if (m->says_failed && !m->resume_id && daemon_send(&m->daemon, p))
 		m->says_failed = false;
 }
 

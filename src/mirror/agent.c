@@ -58,6 +58,28 @@ static void agent_on_done(struct rpmirror *m, const struct packet *p)
 	}
 }
 
+/* The kernel says to a daemon that starts nothing of what it has said to somebody before. */
+static void agent_say_losses(struct rpmirror *m)
+{
+	struct packet *p = &m->packet_out;
+	int error;
+
+	if (m->failed_seq || !copy_knows_losses(&m->copy, &error)) {
+		act_say_failed(m);
+		return;
+	}
+	if (error) {
+		m->lost_error = error;
+		flush_lose_joined(m, m->flush.local + 1);
+		set_local_failed(m, m->flush.local + 1, -error);
+		act_say_failed(m);
+		return;
+	}
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_LOST;
+	daemon_send(&m->daemon, p);
+}
+
 /* The daemon was restarted, and knows this process again, or does not yet. */
 static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 {
@@ -68,6 +90,8 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 	/* It may have changed: connections that are made from now on need it. */
 	if (!m->is_refused && m->has_secret && p->mapped.has_secret)
 		memcpy(m->key, p->mapped.key, sizeof(m->key));
+	if (!m->is_refused)
+		agent_say_losses(m);
 	report_again(m);
 	if (!m->is_refused && m->serve_again)
 		act_serve(m);
@@ -140,6 +164,7 @@ static void agent_lost_daemon(struct rpmirror *m)
 	m->members[m->self].asking = 0;
 	m->is_refused = false;
 	m->release_id = 0;
+	m->says_failed = m->failed_seq; /* perhaps it was not recorded */
 	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/pagecache.h"
 #include "librpmirror.h"
 #include "mirror/errmsg.h"
 
@@ -53,11 +54,11 @@ static int copy_map_shared(struct copy *copy)
 	return 0;
 }
 
-int copy_open(struct copy *copy, int fd, uint64_t size)
+int copy_open(struct copy *copy, int fd, int sentinel, uint64_t size)
 {
 	int rc;
 
-	*copy = (struct copy){.fd = fd, .size = size};
+	*copy = (struct copy){.fd = fd, .sentinel = sentinel, .size = size};
 	rc = copy_check_size(copy);
 	if (!rc)
 		rc = copy_map_shared(copy);
@@ -70,7 +71,7 @@ int copy_open_readonly(struct copy *copy, int fd, uint64_t size)
 {
 	int rc;
 
-	*copy = (struct copy){.fd = fd, .size = size};
+	*copy = (struct copy){.fd = fd, .sentinel = -1, .size = size};
 	rc = copy_check_size(copy);
 	if (rc)
 		copy_close(copy);
@@ -83,8 +84,18 @@ void copy_close(struct copy *copy)
 		munmap(copy->shared, copy->size);
 	if (copy->fd >= 0)
 		close(copy->fd);
+	if (copy->sentinel >= 0)
+		close(copy->sentinel);
 	copy->shared = NULL;
-	copy->fd = -1;
+	copy->fd = copy->sentinel = -1;
+}
+
+bool copy_knows_losses(const struct copy *copy, int *error)
+{
+	bool is_known = !copy_shares_errors(copy) || copy->sentinel >= 0;
+
+	*error = is_known && copy_shares_errors(copy) ? pagecache_lost(copy->sentinel) : 0;
+	return is_known;
 }
 
 /* Only what the ranges span, as the application may have changed much else. */

@@ -46,7 +46,7 @@ int daemon_open(struct daemon *d)
 	const char *path = getenv("RPMIRROR_SOCKET");
 	int rc;
 
-	*d = (struct daemon){.fd = -1, .files = {-1, -1}};
+	*d = (struct daemon){.fd = -1, .files = {-1, -1, -1}};
 	list_init(&d->unsent);
 	d->buf = malloc(PACKET_MAX);
 	d->packet = malloc(sizeof(*d->packet));
@@ -61,7 +61,7 @@ int daemon_open(struct daemon *d)
 
 static void daemon_close_files(struct daemon *d)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < PACKET_FILES; i++) {
 		if (d->files[i] >= 0)
 			close(d->files[i]);
 		d->files[i] = -1;
@@ -163,14 +163,15 @@ static void daemon_take_files(struct daemon *d, struct msghdr *msg)
 		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			memcpy(d->files, CMSG_DATA(c), (n < 2 ? n : 2) * sizeof(int));
+			memcpy(d->files, CMSG_DATA(c),
+			       (n < PACKET_FILES ? n : PACKET_FILES) * sizeof(int));
 	}
 }
 
 enum daemon_got daemon_receive(struct daemon *d)
 {
 	union {
-		char buf[CMSG_SPACE(2 * sizeof(int))];
+		char buf[CMSG_LEN(PACKET_FILES * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = {d->buf, PACKET_MAX};

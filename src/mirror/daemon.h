@@ -15,11 +15,11 @@ struct daemon {
 	uint32_t last_id;
 	unsigned version; /* that the daemon answers in; 0: not known yet */
 	struct list unsent;
-	uint8_t *buf;          /* PACKET_MAX */
-	struct packet *packet; /* the last one received */
-	int files[2];          /* that came with it; the receiver's, -1: none */
-	bool is_absent;        /* there was none, or it has ended; */
-	bool is_closed;        /* at once (map.c) */
+	uint8_t *buf;            /* PACKET_MAX */
+	struct packet *packet;   /* the last one received */
+	int files[PACKET_FILES]; /* that came with it; the receiver's, -1: none */
+	bool is_absent;          /* there was none, or it has ended; */
+	bool is_closed;          /* at once (map.c) */
 };
 
 /* Connect to the socket that RPMIRROR_SOCKET names, or to the usual one. 0 or an RPMIRROR_E_*. */

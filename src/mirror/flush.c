@@ -147,8 +147,7 @@ static int flush_next_part(struct rpmirror *m, struct flush_round *round,
 	return 0;
 }
 
-/* Who joined since has it from this copy, which may not have it. */
-static void flush_lose_joined(struct rpmirror *m, uint64_t seq)
+void flush_lose_joined(struct rpmirror *m, uint64_t seq)
 {
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->flush.members[slot].from > seq)

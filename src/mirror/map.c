@@ -78,7 +78,7 @@ static struct rpmirror *map_new(const char *set)
 	if (!m)
 		return NULL;
 	strcpy(m->set, set);
-	m->copy.fd = -1;
+	m->copy.fd = m->copy.sentinel = -1;
 	m->hot.file.fd = -1;
 	m->wake_fd = -1;
 	m->events.fd = -1;

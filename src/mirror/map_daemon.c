@@ -83,9 +83,9 @@ int map_take_answer(struct rpmirror *m, bool readonly)
 	m->daemon.files[0] = -1;
 	if (readonly)
 		return copy_open_readonly(&m->copy, fd, m->size);
-	rc = copy_open(&m->copy, fd, m->size);
+	rc = copy_open(&m->copy, fd, m->daemon.files[2], m->size);
 	fd = m->daemon.files[1];
-	m->daemon.files[1] = -1;
+	m->daemon.files[1] = m->daemon.files[2] = -1;
 	if (!rc)
 		rc = hot_open(&m->hot, fd);
 	if (!rc)

@@ -122,7 +122,8 @@ struct rpmirror {
 	uint64_t queued;
 	mirror_mask unverified; /* members that could not be asked */
 	bool verify_busy;       /* a thread compares digests */
-	bool says_failed;       /* the daemon is to be told that the copy has failed */
+	bool says_failed;       /* the daemon is to be told that the copy has failed, */
+	int lost_error;         /* by a write-back that no call of ours reported: its errno; or 0 */
 	bool mapped;            /* the application has the mapping */
 	enum guard_policy guard;
 	bool lease_over, is_protected;
@@ -200,6 +201,10 @@ void act_read(struct rpmirror *m);
 void act_lost(struct rpmirror *m, unsigned slot, const char *why);
 /* The daemon has to know, if it does not yet, so that nobody takes this copy for a good one. */
 void act_say_failed(struct rpmirror *m);
+
+/* Locked. This copy may lack what was flushed from that one on: who joined since has it from here,
+ * and is lost. */
+void flush_lose_joined(struct rpmirror *m, uint64_t seq);
 
 /* flush_result.c: locked; the flushes behind `from` were acknowledged now. */
 void flush_note_durable(struct rpmirror *m, uint64_t from);

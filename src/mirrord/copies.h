@@ -21,8 +21,13 @@ bool copy_has_failed(const struct set *s, uint8_t slot);
 /* Before the data file is used. */
 int medium_open(struct set *s, struct error *err);
 void medium_close(struct set *s);
-/* Before it was opened; is_cached: what is cached of the file is in use. */
-void medium_begin(struct set *s, bool is_cached);
+/* Before it was opened; was_left: the daemon before has ended in good order. */
+void medium_begin(struct set *s, bool was_left);
+/* The process that maps the copy says which errno a write-back has had since; 0: none has failed.
+ */
+void medium_on_word(struct set *s, int error);
+/* The process that mapped the copy has ended, or has unmapped it. */
+void medium_on_release(struct set *s);
 /* If one has failed, the copy has, and it is recorded. Before each answer about the copy; it waits
  * for nothing. The metadata are open. */
 void medium_look(struct set *s);

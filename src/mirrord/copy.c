@@ -203,7 +203,7 @@ int copy_open(struct set *s)
 		rc = medium_open(s, &s->why_not);
 	if (!rc && !was_left)
 		rc = copy_distrust_cache(s, &s->why_not);
-	medium_begin(s, was_left || holder_may_live(s));
+	medium_begin(s, was_left);
 	if (!rc)
 		rc = copy_note_files(s, &s->why_not);
 	if (!rc)

@@ -93,7 +93,7 @@ void holder_release(struct set *s, bool clean)
 	struct member_verdict v;
 
 	holder_unwatch(s);
-	medium_look(s);
+	medium_on_release(s);
 	member_release(&s->member, clean, &v);
 	if (v.answer != MEMBER_YES)
 		LOG_ERROR("set %s: its end could not be recorded: %s", s->conf->name, v.text);

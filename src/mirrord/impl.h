@@ -158,7 +158,8 @@ struct set {
 	uint64_t open_retry_ms;
 	struct error why_not; /* it is not open, or cannot be used */
 	struct mapfile data, meta_file;
-	int sentinel; /* of medium.c; -1: none */
+	int sentinel;         /* of medium.c; -1: none */
+	bool may_have_missed; /* a failed write-back, of a process that mapped the copy before */
 	struct meta meta;
 	struct member member;
 	bool has_secret;

@@ -188,6 +188,15 @@ static int library_fail(struct client *client, const struct packet *p)
 	return 0;
 }
 
+static int library_lose(struct client *client, const struct packet *p)
+{
+	const struct member_verdict yes = {.answer = MEMBER_YES};
+
+	medium_on_word(client->set, p->lost.error);
+	library_verdict(client, p, &yes);
+	return 0;
+}
+
 static void library_on_event(struct set *s, const struct packet_event *event)
 {
 	const struct mirror_config *config = &s->entry.record.config;
@@ -219,6 +228,8 @@ static int library_on_holder(struct client *client, const struct packet *p)
 		return library_serve(client, p);
 	case PACKET_FAIL:
 		return library_fail(client, p);
+	case PACKET_LOST:
+		return library_lose(client, p);
 	case PACKET_STATUS:
 		s->holder.report = p->report;
 		s->holder.report_ms = clock_boot_ms();

@@ -191,7 +191,7 @@ static void local_send_bytes(struct client *client, const void *bytes, size_t le
 {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		char bytes[CMSG_SPACE(PACKET_FILES * sizeof(int))];
 	} control = {0};
 	struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};

@@ -77,7 +77,10 @@ static void map_fill(struct set *s, struct packet_mapped *mapped)
 static void map_send(struct set *s, struct client *client, bool read_only)
 {
 	struct packet *p = &map_packet;
-	int fds[2] = {-1, -1};
+	bool is_resumed = client->map_flags & PACKET_MAP_RESUME;
+	unsigned count = read_only ? 1 : is_resumed ? 2 : PACKET_FILES;
+	int fds[PACKET_FILES] = {-1, -1, -1};
+	bool has_all = true;
 
 	memset(p, 0, sizeof(*p));
 	p->type = PACKET_MAPPED;
@@ -86,21 +89,25 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 	p->mapped.is_forced = client->map_flags & PACKET_MAP_FORCE;
 	p->mapped.is_silent = s->may_promote && s->seen.is_set;
 	fds[0] = map_reopen(s->data.fd, read_only ? O_RDONLY : O_RDWR);
-	if (!read_only)
+	if (count > 1)
 		fds[1] = map_reopen(s->meta_file.fd, O_RDWR);
-	if (fds[0] < 0 || (!read_only && fds[1] < 0)) {
+	if (count > 2)
+		fds[2] = map_reopen(s->data.fd, O_RDONLY);
+	for (unsigned i = 0; i < count; i++)
+		has_all &= fds[i] >= 0;
+	if (!has_all) {
 		map_refuse(client, PACKET_IO, strerror(errno));
 		/* One that goes on has the files, and asks again. */
-		if (client->map_flags & PACKET_MAP_RESUME)
+		if (is_resumed)
 			s->holder.client = NULL;
 		else if (!read_only)
 			holder_release(s, false);
 	} else {
 		client->is_waiting = false;
 		client->is_reader = read_only;
-		local_send(client, p, fds, read_only ? 1 : 2);
+		local_send(client, p, fds, count);
 	}
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < PACKET_FILES; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	explicit_bzero(p->mapped.key, sizeof(p->mapped.key));

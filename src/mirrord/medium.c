@@ -9,6 +9,12 @@
  * is killed before it can say so, or the kernel by itself: it is recorded before anybody is
  * answered. The copy has failed until the daemon is restarted, which drops what is cached; then all
  * of it is compared.
+ *
+ * A daemon that starts while a process maps the copy does not hear of a failure that the kernel has
+ * reported before: to that process, or to the daemon before, which could not record it any more.
+ * The process has a description of its own for that, which the daemon gave it with the copy, and
+ * says when it resumes whether anything was lost (LOST). Where it ends before, all that is cached
+ * is written again: what this copy gives back is then what its medium has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +22,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pagecache.h"
 #include "mirrord/copies.h"
+#include "mirrord/holder.h"
 #include "mirrord/requests.h"
-
-#define MEDIUM_BEHIND ((off_t)1 << 62) /* where no file has pages that would be waited for */
 
 int medium_open(struct set *s, struct error *err)
 {
@@ -55,24 +61,18 @@ void medium_fail(struct set *s, int error)
 	event_emit(s, s->conf->member, "medium", NULL, NULL, text);
 }
 
-/* 0, or the errno of a write-back that failed since this was asked last. */
 static int medium_ask(const struct set *s)
 {
-	if (s->sentinel < 0 ||
-	    !sync_file_range(s->sentinel, MEDIUM_BEHIND, 1, SYNC_FILE_RANGE_WAIT_BEFORE))
-		return 0;
-	if (errno != ENOSYS && errno != EINVAL && errno != EPERM)
-		return errno;
-	/* A kernel, or a filter of system calls, without it. */
-	return fdatasync(s->sentinel) ? errno : 0;
+	return s->sentinel < 0 ? 0 : pagecache_lost(s->sentinel);
 }
 
-void medium_begin(struct set *s, bool is_cached)
+void medium_begin(struct set *s, bool was_left)
 {
 	int error = medium_ask(s);
 	struct member_verdict v;
 
-	if (error && is_cached)
+	s->may_have_missed = holder_may_live(s);
+	if (error && (was_left || s->may_have_missed))
 		medium_fail(s, error);
 	else if (error)
 		member_doubt(&s->member, &v);
@@ -84,4 +84,29 @@ void medium_look(struct set *s)
 
 	if (error)
 		medium_fail(s, error);
+}
+
+void medium_on_word(struct set *s, int error)
+{
+	s->may_have_missed = false;
+	if (error)
+		medium_fail(s, error);
+}
+
+void medium_on_release(struct set *s)
+{
+	int rc;
+
+	/* A copy that has failed is not believed until the next daemon has written it again. */
+	if (s->may_have_missed && !s->member.has_failed) {
+		LOG_NOTICE(
+			"set %s: the process has ended that mapped %s before this daemon, and did "
+			"not say whether a write-back has failed: what is cached is written again",
+			s->conf->name, s->conf->data);
+		rc = pagecache_drop(s->conf->data);
+		if (rc)
+			medium_fail(s, -rc);
+	}
+	s->may_have_missed = false;
+	medium_look(s);
 }

@@ -185,6 +185,16 @@ static void packet_get_serve(struct rcursor *c, struct packet *p)
 	p->serve.forced = fields_get_bool(c);
 }
 
+static void packet_put_lost(struct wcursor *c, const struct packet *p)
+{
+	wcursor_le(c, p->lost.error, 2);
+}
+
+static void packet_get_lost(struct rcursor *c, struct packet *p)
+{
+	p->lost.error = (uint16_t)rcursor_le(c, 2);
+}
+
 /* The status as the message of that name. */
 static void packet_put_report(struct wcursor *c, const struct packet *p)
 {
@@ -381,6 +391,7 @@ static const struct packet_codec packet_codecs[PACKET_TYPE_END] = {
 	[PACKET_DONE] = {"DONE", packet_put_done, packet_get_done},
 	[PACKET_GET_AGE] = {.name = "GET_AGE"},
 	[PACKET_AGE] = {"AGE", packet_put_age, packet_get_age},
+	[PACKET_LOST] = {"LOST", packet_put_lost, packet_get_lost},
 };
 
 size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf)

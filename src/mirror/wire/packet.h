@@ -11,23 +11,33 @@
  * is the same in all versions; what the library sends before the answer is in its lowest one.
  *
  *   of the library   answer, with the same id
- *   GET_AGE          AGE, of the copy that is mapped read-only
- *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; two descriptors come with
- *                    it (SCM_RIGHTS): the data file and the metadata file, both O_RDWR (data only
- *                    and O_RDONLY with PACKET_MAP_READONLY)
+ *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; descriptors come with it
+ *                    (SCM_RIGHTS): the data file and the metadata file, both O_RDWR, and unless
+ *                    with PACKET_MAP_RESUME the data file once more, O_RDONLY, to ask for LOST
+ *                    (data only and O_RDONLY with PACKET_MAP_READONLY)
  *   UNMAP            DONE: the copy is nobody's. A process that ends without it is noticed, one
- * that only loses its connection (the daemon was restarted) goes on: PACKET_MAP_RESUME GET_RECORD
- * RECORD SWAP             SWAPPED MEMBER           MEMBER: a control message for the member of this
- * host, as if it had come through a control connection: PROMISE, ranges, RETIRE, VIEW HEARTBEAT
- * none: every PACKET_HEARTBEAT_MS; without them the alive key is not renewed SERVE            DONE,
- * when it is durable that the copy holds this epoch's flushes. From the swap that promotes on the
- * alive key is renewed while heartbeats come FAIL             DONE: the medium of this host's copy
- * has failed STATUS           none: what the tool is to be told EVENT            none: a line for
- * `rpmirror events` ORDERED          the end of an ORDER of the daemon, unasked LEASE the alive key
- * was renewed by a request that was sent at that time CHANGED          the register was seen to
- * hold this record (a hint: it may be old already) FENCED           a higher epoch was promised
- * here, by which connections were cut ORDER            the tool asks the primary for something;
- * answered by ORDERED
+ *                    that only loses its connection (the daemon was restarted) goes on:
+ *                    PACKET_MAP_RESUME
+ *   GET_RECORD       RECORD
+ *   GET_AGE          AGE, of the copy that is mapped read-only
+ *   SWAP             SWAPPED
+ *   MEMBER           MEMBER: a control message for the member of this host, as if it had come
+ *                    through a control connection: PROMISE, ranges, RETIRE, VIEW
+ *   HEARTBEAT        none: every PACKET_HEARTBEAT_MS; without them the alive key is not renewed
+ *   SERVE            DONE, when it is durable that the copy holds this epoch's flushes. From the
+ *                    swap that promotes on the alive key is renewed while heartbeats come
+ *   FAIL             DONE: the medium of this host's copy has failed
+ *   LOST             DONE: behind PACKET_MAP_RESUME, whether a write-back has failed since the
+ *                    copy was mapped, as the daemon may not have heard of it
+ *   STATUS           none: what `rpmirror status` says of the set
+ *   EVENT            none: a line for `rpmirror events`
+ *   ORDERED          none: the end of an ORDER
+ *
+ *   of the daemon, unasked
+ *   LEASE            the alive key was renewed by a request that was sent at that time
+ *   CHANGED          the register was seen to hold this record (a hint: it may be old already)
+ *   FENCED           a higher epoch was promised here, by which connections were cut
+ *   ORDER            the tool asks the primary for something; answered by ORDERED
  */
 #ifndef MIRROR_WIRE_PACKET_H
 #define MIRROR_WIRE_PACKET_H
@@ -35,6 +45,7 @@
 #include "mirror/wire/message.h"
 
 #define PACKET_MAX          65536
+#define PACKET_FILES        3   /* descriptors that come with one, at most */
 #define PACKET_TEXT         512 /* with the NUL */
 #define PACKET_HEARTBEAT_MS 100
 #define PACKET_STATUS_MS    1000
@@ -61,6 +72,7 @@ enum packet_type {
 	PACKET_DONE,
 	PACKET_GET_AGE,
 	PACKET_AGE,
+	PACKET_LOST,
 	PACKET_TYPE_END
 };
 
@@ -147,6 +159,10 @@ struct packet_swapped {
 struct packet_serve {
 	struct mirror_epoch epoch;
 	bool forced;
+};
+
+struct packet_lost {
+	uint16_t error; /* an errno; 0: none has failed */
 };
 
 /* CLOCK_BOOTTIME; the library computes its lease (core/lease.h) from the first. */
@@ -255,6 +271,7 @@ struct packet {
 		struct packet_swapped swapped;
 		struct message member;
 		struct packet_serve serve;
+		struct packet_lost lost;
 		struct packet_report report;
 		struct packet_event event;
 		struct packet_lease lease;

@@ -8,12 +8,17 @@
  * flush OFFSET LEN | pair OFFSET OFFSET (one flush of two words) | store8 OFFSET NUMBER |
  * verify OFFSET LEN | confirm | state | age (ms, of a reader) | events (its descriptor) |
  *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
- * dropped) | lost (who, and why, likewise) | and those of app_pages.c
+ *   dropped) | lost (who, and why, likewise) | drop-rights (before a map: what modes of files say
+ *   is true for root, too) | and those of app_pages.c
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "app.h"
 
@@ -138,12 +143,27 @@ static void app_print_lost(void)
 	printf("%s\n", text);
 }
 
+static void app_drop_rights(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data)) {
+		printf("capget: %s\n", strerror(errno));
+		return;
+	}
+	data[0].effective &= ~(CAP_TO_MASK(CAP_DAC_OVERRIDE) | CAP_TO_MASK(CAP_DAC_READ_SEARCH));
+	printf("%s\n", syscall(SYS_capset, &header, data) ? strerror(errno) : "ok");
+}
+
 static void app_do(const char *line)
 {
 	uint64_t offset, value;
 
 	if (app_pages_do(line)) {
 		/* It has answered. */
+	} else if (!strncmp(line, "drop-rights", 11)) {
+		app_drop_rights();
 	} else if (!strncmp(line, "map-readonly", 12)) {
 		app_answer(app_map(RPMIRROR_MAP_READONLY | RPMIRROR_MAP_STALE_OK));
 	} else if (!strncmp(line, "map-wait", 8)) {

@@ -2,8 +2,10 @@
 /* Each host's folder is a disk of which single blocks, or all, cannot be written. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "apps.h"
@@ -265,6 +267,57 @@ static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 	check_media(ALL, last, 0);
 }
 
+/* No daemon runs, and somebody other than the process that maps the copy has heard of the failure;
+ * it may have been the daemon that was killed. The kernel says nothing to the next one. */
+static void lose_a_store_without_a_daemon(void)
+{
+	int fd;
+
+	app_start(&app, &hosts, 0, NULL);
+	assert_int_equal(chmod(hosts.hosts[0].data, 0), 0); /* the daemon gives what is needed */
+	app_expect(&app, "ok", "drop-rights");
+	app_expect(&app, "ok", "map-direct");
+	put_until_whole();
+	host_kill(&hosts, 0);
+	bad_disk_break_block(&disks[0], hosts.hosts[0].data, NEXT);
+	app_expect(&app, "ok", "store %u %u", NEXT, 1);
+	fd = open(hosts.hosts[0].data, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fdatasync(fd), -1);
+	close(fd);
+	bad_disk_repair(&disks[0]);
+	check_media(1, last, 0);
+}
+
+static void a_failure_that_others_have_heard_of_is_reported_by_the_process(void **state)
+{
+	lose_a_store_without_a_daemon();
+	host_start(&hosts, 0, NULL);
+	assert_true(host_wait_log(&hosts, 0, "the copy has failed", PATIENCE_MS));
+	app_expect(&app, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
+	hosts_wait_insync(&hosts, ALL & ~1u);
+	host_kill(&hosts, 0);
+	go_on(1, "map-direct");
+	host_start(&hosts, 0, NULL);
+	hosts_wait_insync(&hosts, ALL); /* it was compared */
+	check_media(ALL, last, 0);
+}
+
+/* It cannot say any more what it knows: what the copy gives back gets onto its medium. */
+static void a_failure_that_nobody_can_report_any_more_is_made_good(void **state)
+{
+	lose_a_store_without_a_daemon();
+	kill(app.pid, SIGSTOP);
+	host_start(&hosts, 0, NULL);
+	assert_true(host_wait_log(&hosts, 0, "still maps it", PATIENCE_MS));
+	proc_kill(&app);
+	app.pid = 0;
+	assert_true(host_wait_log(&hosts, 0, "what is cached is written again", PATIENCE_MS));
+	go_on(0, "map-direct");
+	hosts_wait_insync(&hosts, ALL);
+	check_media(ALL, last, 1);
+}
+
 /* ---- what cannot be read ---- */
 
 #define PATTERN 0xb10cb10c00000000ull
@@ -368,6 +421,8 @@ int main(void)
 		TEST(a_replicas_disk_fails),
 		TEST(a_replicas_metadata_cannot_be_written),
 		TEST(a_failure_while_no_daemon_runs_is_recorded_by_the_next),
+		TEST(a_failure_that_others_have_heard_of_is_reported_by_the_process),
+		TEST(a_failure_that_nobody_can_report_any_more_is_made_good),
 		TEST_SUMS(a_block_that_a_replica_can_neither_read_nor_store_into_is_cured),
 		TEST_SUMS(a_block_that_a_replica_cannot_compare_is_cured),
 	};

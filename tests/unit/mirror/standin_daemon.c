@@ -11,16 +11,16 @@
 static void standin_send(struct standin *s, struct packet *p, const int *files)
 {
 	union {
-		char buf[CMSG_SPACE(2 * sizeof(int))];
+		char buf[CMSG_SPACE(PACKET_FILES * sizeof(int))];
 		struct cmsghdr align;
-	} control = {.align = {.cmsg_len = CMSG_LEN(2 * sizeof(int)),
+	} control = {.align = {.cmsg_len = CMSG_LEN(PACKET_FILES * sizeof(int)),
 			       .cmsg_level = SOL_SOCKET,
 			       .cmsg_type = SCM_RIGHTS}};
 	struct iovec iov = {s->buf, packet_encode(p, version_newest(), s->buf)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	if (files) {
-		memcpy(CMSG_DATA(&control.align), files, 2 * sizeof(int));
+		memcpy(CMSG_DATA(&control.align), files, PACKET_FILES * sizeof(int));
 		msg.msg_control = control.buf;
 		msg.msg_controllen = sizeof(control.buf);
 	}
@@ -29,7 +29,7 @@ static void standin_send(struct standin *s, struct packet *p, const int *files)
 
 static void standin_on_map(struct standin *s, struct packet *a)
 {
-	int files[2] = {s->members[0].fd, s->meta_fd};
+	int files[PACKET_FILES] = {s->members[0].fd, s->meta_fd, s->members[0].fd};
 
 	a->type = PACKET_MAPPED;
 	a->mapped.uuid = s->record.config.uuid;
@@ -105,6 +105,7 @@ static void standin_on_packet(struct standin *s, const struct packet *p)
 		/* fall through */
 	case PACKET_SERVE:
 	case PACKET_FAIL:
+	case PACKET_LOST:
 		a->type = PACKET_DONE;
 		standin_send(s, a, NULL);
 		break;

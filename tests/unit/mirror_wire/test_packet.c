@@ -79,6 +79,9 @@ static void sample_fill_some(struct packet *p)
 	case PACKET_SERVE:
 		p->serve = (struct packet_serve){.epoch = {3, 4}, .forced = true};
 		break;
+	case PACKET_LOST:
+		p->lost.error = 5;
+		break;
 	case PACKET_STATUS:
 		p->report.status.health = MIRROR_HEALTH_BLOCKED;
 		p->report.retry_ms[2] = 1ull << 33;
