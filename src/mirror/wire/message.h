@@ -15,11 +15,13 @@
  *   RECORD_RANGES   DONE, when the ranges are durable (W9)
  *   RESYNC_BEGIN    DONE, when `syncing` and the source's epoch are durable (W4)
  *   RESYNC_END      DONE, when the copy's bitmap and then the flag are cleared (W5)
- *   CLEAR_ERRORS    ERRORS_CLEARED, at once: that it is under way, and is to be asked again; or
- * that blocks that could not be read are zeros, durably RETIRE          DONE, when hot extents and
- * intents of former epochs are gone VIEW            DONE, when the view is durable as the newest
- * one seen GET_STATUS      STATUS PING            PONG RESERVE         RESERVED: how far the copy's
- * files are made longer; to be asked until they are
+ *   CLEAR_ERRORS    ERRORS_CLEARED at once: it is under way, and to be asked again; or done: blocks
+ *                   that could not be read are zeros, durably
+ *   RETIRE          DONE, when hot extents and intents of former epochs are gone
+ *   VIEW            DONE, when the view is durable as the newest one seen
+ *   GET_STATUS      STATUS
+ *   PING            PONG
+ *   RESERVE         RESERVED: how far the copy's files are made longer; to be asked until they are
  *
  * Little-endian; the header has magic 4, version, type, length of what is used 2, id 4, set and
  * epoch of the sender. The version is the one that the greetings agreed on. Bytes behind the length
