@@ -13,6 +13,8 @@
  *                                  others, so they read as before
  *   MEDIUM_UNREADABLE=OFFSET:LEN   pread(2) of a part of that range of the data file fails with
  *                                  EIO, when the file MEDIUM_ARM is there, which is removed then
+ *   MEDIUM_BAD=OFFSET:LEN          pread(2) of a part of that range of the data file fails with
+ *                                  EIO until pwrite(2) has written to a part of it
  *   MEDIUM_KILL=1                  the process is killed where one fails
  *   MEDIUM_SLOW=MS                 a write-back of the data file takes so long, as long as the file
  *                                  of MEDIUM_ARM is there
@@ -240,6 +242,17 @@ static bool medium_cannot_read(int fd, uint64_t from, uint64_t to)
 	       !unlink(arm);
 }
 
+static bool medium_is_cured; /* the range of MEDIUM_BAD */
+
+static bool medium_is_bad(int fd, uint64_t from, uint64_t to)
+{
+	const char *order = getenv("MEDIUM_BAD");
+	unsigned long long offset, len;
+
+	return order && !medium_is_cured && sscanf(order, "%llu:%llu", &offset, &len) == 2 &&
+	       from < offset + len && to > offset && medium_of_fd(fd) == MEDIUM_DATA;
+}
+
 static void medium_hang(int fd)
 {
 	const char *hang = getenv("MEDIUM_HANG");
@@ -372,7 +385,8 @@ ssize_t pread(int fd, void *bytes, size_t len, off_t offset)
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "pread");
 	medium_hang(fd);
-	if (!medium_cannot_read(fd, (uint64_t)offset, (uint64_t)offset + len))
+	if (!medium_cannot_read(fd, (uint64_t)offset, (uint64_t)offset + len) &&
+	    !medium_is_bad(fd, (uint64_t)offset, (uint64_t)offset + len))
 		return next(fd, bytes, len, offset);
 	errno = EIO;
 	return -1;
@@ -386,6 +400,8 @@ ssize_t pwrite(int fd, const void *bytes, size_t len, off_t offset)
 
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "pwrite");
+	if (medium_is_bad(fd, (uint64_t)offset, (uint64_t)offset + len))
+		medium_is_cured = true;
 	if (!order || medium_of_fd(fd) != MEDIUM_DATA)
 		return next(fd, bytes, len, offset);
 	errno = atoi(order);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "apps.h"
@@ -10,6 +11,7 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 20000
+#define STOP_MS     300 /* many times what the daemon takes to end */
 #define PART        8192
 #define WORD        0x1122334455667788ull
 
@@ -50,7 +52,8 @@ static void open_control(struct talk *t, struct mirror_epoch epoch)
 	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 }
 
-static const struct message_cleared *ask_to_clear(struct talk *t)
+/* False: the daemon is gone. */
+static bool try_to_clear(struct talk *t)
 {
 	struct message m = {.type = MESSAGE_CLEAR_ERRORS,
 			    .uuid = t->greeting.uuid,
@@ -59,7 +62,12 @@ static const struct message_cleared *ask_to_clear(struct talk *t)
 	uint8_t buf[MESSAGE_SIZE];
 
 	message_encode(&m, version_newest(), buf);
-	assert_true(talk_send(t, buf, sizeof(buf)) && talk_receive(t));
+	return talk_send(t, buf, sizeof(buf)) && talk_receive(t);
+}
+
+static const struct message_cleared *ask_to_clear(struct talk *t)
+{
+	assert_true(try_to_clear(t));
 	assert_int_equal(t->in.type, MESSAGE_ERRORS_CLEARED);
 	return &t->in.cleared;
 }
@@ -142,6 +150,17 @@ static void a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out(voi
 	talk_close(&next);
 }
 
+/* A child that has ended, and was not waited for, can still be sent a signal. */
+static bool daemon_runs(void)
+{
+	siginfo_t end = {0};
+
+	assert_int_equal(
+		waitid(P_PID, (id_t)hosts.hosts[0].daemon.pid, &end, WEXITED | WNOHANG | WNOWAIT),
+		0);
+	return !end.si_pid;
+}
+
 /* The daemon does not end before its thread has: nothing follows what the next one grants. */
 static void a_daemon_that_is_stopped_waits_for_it(void **state)
 {
@@ -152,8 +171,8 @@ static void a_daemon_that_is_stopped_waits_for_it(void **state)
 	begin_to_hang();
 	assert_true(ask_to_clear(&t)->is_under_way);
 	kill(hosts.hosts[0].daemon.pid, SIGTERM);
-	usleep(50000);
-	assert_int_equal(kill(hosts.hosts[0].daemon.pid, 0), 0);
+	usleep(STOP_MS * 1000);
+	assert_true(daemon_runs());
 	talk_close(&t);
 	unlink(hang);
 	assert_int_equal(host_stop(&hosts, 0), 0);
@@ -164,14 +183,122 @@ static void a_daemon_that_is_stopped_waits_for_it(void **state)
 	talk_close(&t);
 }
 
+/* What was found in a resync before is no answer in the next. */
+static void an_answer_that_was_not_fetched_is_forgotten(void **state)
+{
+	struct talk t;
+
+	open_control(&t, hosts_promote(&hosts, 0));
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	assert_true(ask_to_clear(&t)->is_under_way);
+	await_begin(&t);
+	assert_true(ask_to_clear(&t)->is_under_way);
+	await_cleared(&t);
+	talk_close(&t);
+}
+
+/* ---- the daemon is killed ---- */
+
+static void store_word(struct talk *t)
+{
+	struct talk lane;
+
+	assert_int_equal(talk_open(&lane, &hosts, 0, 1, GREETING_LANE, t->greeting.epoch),
+			 GREETING_OK);
+	assert_int_equal(talk_flush(&lane, 0, WORD), IBV_WC_SUCCESS);
+	talk_close(&lane);
+}
+
+static enum packet_status map_copy(void)
+{
+	enum packet_status status;
+	struct player p;
+
+	player_open(&p, &hosts, 0);
+	status = player_map(&p, 0);
+	player_close(&p);
+	return status;
+}
+
+/* A block that cannot be read has what was flushed, and is to be cleared. */
+static struct mirror_epoch begin_to_clear(const char *env)
+{
+	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, "MEDIUM_BAD=0:4096", env,
+				    NULL};
+	struct mirror_epoch epoch = hosts_promote(&hosts, 0);
+	struct talk t;
+
+	open_control(&t, epoch);
+	store_word(&t);
+	talk_close(&t);
+	host_stop(&hosts, 0);
+	host_start(&hosts, 0, envs);
+	open_control(&t, epoch);
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	try_to_clear(&t); /* the answer, or the end */
+	talk_close(&t);
+	return epoch;
+}
+
+/* The copy is whole for nobody until a resync has ended, and then it has what that has sent. */
+static void goes_on_after_it_was_killed(struct mirror_epoch epoch, uint64_t word)
+{
+	struct talk t;
+
+	assert_int_equal(host_read_word(&hosts, 0, 0), word);
+	host_start(&hosts, 0, NULL);
+	assert_int_equal(map_copy(), PACKET_NOT_INSYNC);
+	open_control(&t, epoch);
+	assert_int_equal(t.in.promised.copy, MIRROR_COPY_SYNCING);
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	await_cleared(&t);
+	assert_int_equal(map_copy(), PACKET_NOT_INSYNC);
+	store_word(&t);
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_END)->done.status, GREETING_OK);
+	talk_close(&t);
+	assert_int_equal(host_read_word(&hosts, 0, 0), WORD);
+	assert_int_equal(map_copy(), PACKET_OK);
+}
+
+static void it_is_killed_before_it_overwrites_a_block(void **state)
+{
+	struct mirror_epoch epoch;
+
+	begin_to_hang();
+	epoch = begin_to_clear(hang_env);
+	host_kill(&hosts, 0);
+	goes_on_after_it_was_killed(epoch, WORD);
+}
+
+static void is_killed_at(const char *env)
+{
+	struct mirror_epoch epoch = begin_to_clear(env);
+
+	assert_int_equal(proc_wait(&hosts.hosts[0].daemon, PATIENCE_MS), SIGKILL);
+	goes_on_after_it_was_killed(epoch, 0);
+}
+
+static void it_is_killed_before_zeros_are_durable(void **state)
+{
+	is_killed_at("MIRROR_KILL_AT=placed_before");
+}
+
+static void it_is_killed_before_it_says_that_zeros_are_durable(void **state)
+{
+	is_killed_at("MIRROR_KILL_AT=placed_after");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(a_daemon_that_is_stopped_waits_for_it, set_up,
-						tear_down),
+		TEST(a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out),
+		TEST(a_daemon_that_is_stopped_waits_for_it),
+		TEST(an_answer_that_was_not_fetched_is_forgotten),
+		TEST(it_is_killed_before_it_overwrites_a_block),
+		TEST(it_is_killed_before_zeros_are_durable),
+		TEST(it_is_killed_before_it_says_that_zeros_are_durable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
