@@ -21,8 +21,9 @@ bool copy_has_failed(const struct set *s, uint8_t slot);
 /* Before the data file is used. */
 int medium_open(struct set *s, struct error *err);
 void medium_close(struct set *s);
-/* Before it was opened; was_left: the daemon before has ended in good order. */
-void medium_begin(struct set *s, bool was_left);
+/* Before it was opened. was_left: the daemon before has ended in good order; is_mapped: a process
+ * may map the copy, so what is cached is believed until that ends. */
+void medium_begin(struct set *s, bool was_left, bool is_mapped);
 /* The process that maps the copy says which errno a write-back has had since; 0: none has failed.
  */
 void medium_on_word(struct set *s, int error);

@@ -126,15 +126,13 @@ static int copy_note_files(struct set *s, struct error *err)
 	return v.answer == MEMBER_YES ? 0 : error_set(err, ERROR_LOCAL, EIO, "%s", v.text);
 }
 
-/* The daemon before did not leave the files in good order, so write-backs may have failed: what is
- * cached is not believed. */
+/* The daemon before did not leave the files in good order, and nobody lives who knows whether
+ * write-backs have failed: what is cached is not believed. */
 static int copy_distrust_cache(const struct set *s, struct error *err)
 {
 	char meta[CONF_PATH_SIZE];
 	int rc;
 
-	if (holder_may_live(s)) /* and knows itself what failed */
-		return 0;
 	conf_meta_path(s->conf, meta, sizeof(meta));
 	/* Records that are not durable yet are not taken back. */
 	rc = pagecache_rewrite(meta);
@@ -188,7 +186,7 @@ static int copy_load_secret(struct set *s, struct error *err)
 
 int copy_open(struct set *s)
 {
-	bool was_left;
+	bool was_left, is_mapped;
 	int rc = conf_check_files(s->daemon->conf, s->conf, &s->why_not);
 
 	if (!rc)
@@ -201,9 +199,10 @@ int copy_open(struct set *s)
 	rc = copy_check_names(s, &s->why_not);
 	if (!rc)
 		rc = medium_open(s, &s->why_not);
-	if (!rc && !was_left)
+	is_mapped = holder_may_live(s); /* asked once, as the process may end at any time */
+	if (!rc && !was_left && !is_mapped)
 		rc = copy_distrust_cache(s, &s->why_not);
-	medium_begin(s, was_left);
+	medium_begin(s, was_left, is_mapped);
 	if (!rc)
 		rc = copy_note_files(s, &s->why_not);
 	if (!rc)

@@ -24,7 +24,6 @@
 
 #include "base/pagecache.h"
 #include "mirrord/copies.h"
-#include "mirrord/holder.h"
 #include "mirrord/requests.h"
 
 int medium_open(struct set *s, struct error *err)
@@ -66,13 +65,13 @@ static int medium_ask(const struct set *s)
 	return s->sentinel < 0 ? 0 : pagecache_lost(s->sentinel);
 }
 
-void medium_begin(struct set *s, bool was_left)
+void medium_begin(struct set *s, bool was_left, bool is_mapped)
 {
 	int error = medium_ask(s);
 	struct member_verdict v;
 
-	s->may_have_missed = holder_may_live(s);
-	if (error && (was_left || s->may_have_missed))
+	s->may_have_missed = is_mapped;
+	if (error && (was_left || is_mapped))
 		medium_fail(s, error);
 	else if (error)
 		member_doubt(&s->member, &v);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pidfd_preload.c -- LD_PRELOAD: pidfd_open(2) fails with EMFILE while the file PIDFD_FAIL is
- * there; each failure adds a byte to it. */
+/*
+ * pidfd_preload.c -- LD_PRELOAD, for pidfd_open(2):
+ *
+ *   PIDFD_FAIL=FILE   it fails with EMFILE while FILE is there; each failure adds a byte to it
+ *   PIDFD_KILL=1      the first process that it finds is killed, and gone when it returns
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -21,10 +26,23 @@ static bool pidfd_fails(void)
 	return fails;
 }
 
+/* Its parent ignores SIGCHLD. */
+static void pidfd_kill(pid_t pid)
+{
+	static bool has_killed;
+
+	if (has_killed || !getenv("PIDFD_KILL"))
+		return;
+	has_killed = true;
+	kill(pid, SIGKILL);
+	while (!kill(pid, 0))
+		usleep(1000);
+}
+
 long syscall(long number, ...)
 {
 	static long (*next)(long, ...);
-	long a[6];
+	long a[6], result;
 	va_list args;
 
 	if (!next)
@@ -33,8 +51,12 @@ long syscall(long number, ...)
 	for (unsigned i = 0; i < sizeof(a) / sizeof(a[0]); i++)
 		a[i] = va_arg(args, long);
 	va_end(args);
-	if (number != SYS_pidfd_open || !pidfd_fails())
-		return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-	errno = EMFILE;
-	return -1;
+	if (number == SYS_pidfd_open && pidfd_fails()) {
+		errno = EMFILE;
+		return -1;
+	}
+	result = next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_pidfd_open && result >= 0)
+		pidfd_kill((pid_t)a[0]);
+	return result;
 }

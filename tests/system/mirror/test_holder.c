@@ -68,6 +68,24 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 	assert_int_equal(map_at(1, PACKET_MAP_WAIT), PACKET_OK);
 }
 
+/* It ends while the daemon that starts looks for it: nobody says any more whether a write-back has
+ * failed, so what is cached is not believed. */
+static void a_process_that_ends_while_it_is_looked_for_is_noticed(void **state)
+{
+	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_PIDFD, "PIDFD_KILL=1", NULL};
+
+	app_start(&app, &hosts, 0, NULL);
+	app_expect(&app, "ok", "map");
+	app_expect(&app, "durable 3", "put 64 1");
+	host_kill(&hosts, 0);
+	signal(SIGCHLD, SIG_IGN);
+	host_start(&hosts, 0, envs);
+	assert_true(host_wait_log(&hosts, 0, "what is cached is written again", PATIENCE_MS));
+	signal(SIGCHLD, SIG_DFL);
+	app.pid = 0;
+	assert_int_equal(map_at(0, PACKET_MAP_WAIT), PACKET_OK);
+}
+
 static void wait_event(const char *wanted)
 {
 	struct pollfd pfd = {.fd = tool.fd, .events = POLLIN};
@@ -121,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_that_cannot_be_watched_counts_as_living),
+		TEST(a_process_that_ends_while_it_is_looked_for_is_noticed),
 		TEST(the_end_of_the_primary_is_an_event),
 	};
 
