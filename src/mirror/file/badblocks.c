@@ -19,23 +19,31 @@ typedef uint8_t badblocks_block[MIRROR_BLOCK];
 static const _Alignas(MIRROR_BLOCK) badblocks_block badblocks_zeros;
 
 /* What a block layer and file systems call a medium's error (block/blk-core.c), and checksums that
- * do not fit. Any other failure says nothing of the block. */
+ * do not fit. EFAULT: persistent memory has poison of which its driver does not know yet, as the
+ * reader's own memory is good. Any other failure says nothing of the block. */
 static bool badblocks_is_of_medium(int error)
 {
 	return error == EIO || error == ENODATA || error == EILSEQ || error == EBADMSG ||
-	       error == EHWPOISON;
+	       error == EHWPOISON || error == EFAULT;
 }
 
-/* 0, or a positive errno. */
+/* 0, or a positive errno. A read ends before the first byte that the medium does not give; the next
+ * one says why. */
 static int badblocks_read(int fd, uint64_t offset, bool *is_bad)
 {
 	_Alignas(MIRROR_BLOCK) badblocks_block block;
-	ssize_t n = pread(fd, block, sizeof(block), (off_t)offset);
+	size_t have = 0;
 
-	*is_bad = n < 0 && badblocks_is_of_medium(errno);
-	if (n < 0)
-		return errno;
-	return n == sizeof(block) ? 0 : ENODATA;
+	*is_bad = false;
+	while (have < sizeof(block)) {
+		ssize_t n = pread(fd, block + have, sizeof(block) - have, (off_t)(offset + have));
+
+		*is_bad = n < 0 && badblocks_is_of_medium(errno);
+		if (n <= 0)
+			return n ? errno : ENODATA;
+		have += (size_t)n;
+	}
+	return 0;
 }
 
 /* As a fault of the mapping would, and as a digest of the medium does: what is cached may be all

@@ -22,6 +22,7 @@ static struct {
 	int write;      /* of writes; 0: a write cures it */
 	int sync;       /* of fdatasync() */
 	int no_direct;  /* the file system has no such reads and writes */
+	off_t upto;     /* a read gets what is before that byte of the block */
 	bool is_broken; /* a write does not cure it, either */
 	unsigned writes, holes, syncs;
 } medium;
@@ -41,6 +42,9 @@ ssize_t __wrap_pread(int f, void *bytes, size_t len, off_t offset)
 	}
 	if (offset / MIRROR_BLOCK != BAD || !medium.error || (medium.direct && !is_direct(f)))
 		return __real_pread(f, bytes, len, offset);
+	if (offset < BAD * MIRROR_BLOCK + medium.upto)
+		return __real_pread(f, bytes, (size_t)(BAD * MIRROR_BLOCK + medium.upto - offset),
+				    offset);
 	errno = medium.error;
 	return -1;
 }
@@ -134,6 +138,20 @@ static void a_block_that_cannot_be_read_is_overwritten(void **state)
 	}
 	assert_int_equal(medium.writes, ARRAY_LEN(errors));
 	assert_int_equal(medium.holes, 0);
+}
+
+/* Poison that the driver of persistent memory does not know of yet: what is before it is read, and
+ * then the copy to the reader's memory fails. */
+static void a_block_of_which_a_part_can_be_read_is_overwritten(void **state)
+{
+	static const off_t parts[] = {0, 64, MIRROR_BLOCK - 64};
+
+	for (unsigned i = 0; i < ARRAY_LEN(parts); i++) {
+		medium.error = EFAULT;
+		medium.upto = parts[i];
+		expect_cleared(RPMA_DURABILITY_DAX);
+	}
+	assert_int_equal(medium.writes, ARRAY_LEN(parts));
 }
 
 static void a_block_that_only_the_page_cache_has_is_overwritten(void **state)
@@ -232,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_can_be_read_stays),
 		TEST(a_block_that_cannot_be_read_is_overwritten),
+		TEST(a_block_of_which_a_part_can_be_read_is_overwritten),
 		TEST(a_block_that_only_the_page_cache_has_is_overwritten),
 		TEST(a_file_system_without_direct_writes_is_written_to),
 		TEST(poison_that_no_write_clears_is_given_back),
