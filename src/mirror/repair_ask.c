@@ -6,6 +6,7 @@
 
 #include "mirror/absent.h"
 #include "mirror/core/ranges.h"
+#include "mirror/file/badblocks.h"
 #include "mirror/repair_impl.h"
 
 /* `to`: whom; for this member's sake. */
@@ -231,12 +232,30 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 	}
 }
 
+/* In as many bytes as the status has for it. */
+static void repair_on_not_cleared(struct rpmirror *m, unsigned slot,
+				  const struct message_cleared *cleared)
+{
+	unsigned long long at = cleared->offset;
+	char why[PACKET_WHY];
+
+	if (badblocks_is_of_medium(cleared->error))
+		snprintf(why, sizeof(why),
+			 "the block at %llu of its copy cannot be overwritten (errno %u): replace "
+			 "its medium, then 'rpmirror member replace'",
+			 at, cleared->error);
+	else
+		snprintf(why, sizeof(why),
+			 "the block at %llu of its copy cannot be overwritten now (errno %u, %s)",
+			 at, cleared->error, strerror(cleared->error));
+	act_lost(m, slot, why);
+}
+
 static void repair_on_cleared(struct rpmirror *m, unsigned slot,
 			      const struct message_cleared *cleared)
 {
 	struct repair_member *rm = m->repair->members[slot];
 	struct message_clear done;
-	char why[200];
 
 	if (cleared->is_under_way) {
 		rm->again_ms = clock_boot_ms() + REPAIR_AGAIN_MS;
@@ -248,11 +267,7 @@ static void repair_on_cleared(struct rpmirror *m, unsigned slot,
 		repair_ask_next(m, slot);
 		return;
 	}
-	snprintf(why, sizeof(why),
-		 "the block at %llu of its copy can be neither read nor overwritten (errno %u, "
-		 "%s): replace its medium, then the member by 'rpmirror member replace'",
-		 (unsigned long long)cleared->offset, cleared->error, strerror(cleared->error));
-	act_lost(m, slot, why);
+	repair_on_not_cleared(m, slot, cleared);
 }
 
 static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct message *answer)

@@ -49,10 +49,16 @@ static void clear_report(struct set *s, const struct clearing *c)
 	const struct message_cleared *result = &c->result;
 	char text[CONF_PATH_SIZE + 240];
 
-	if (result->error)
+	if (badblocks_is_of_medium(result->error))
 		snprintf(
 			text, sizeof(text),
 			"the block at %llu of %s can be neither read nor overwritten (errno %d, %s): replace the medium, then the member by 'rpmirror member replace'",
+			(unsigned long long)result->offset, s->conf->data, result->error,
+			strerror(result->error));
+	else if (result->error)
+		snprintf(
+			text, sizeof(text),
+			"the block at %llu of %s cannot be overwritten now (errno %d, %s); it is tried again",
 			(unsigned long long)result->offset, s->conf->data, result->error,
 			strerror(result->error));
 	else

@@ -18,10 +18,10 @@ typedef uint8_t badblocks_block[MIRROR_BLOCK];
 
 static const _Alignas(MIRROR_BLOCK) badblocks_block badblocks_zeros;
 
-/* What a block layer and file systems call a medium's error (block/blk-core.c), and checksums that
- * do not fit. EFAULT: persistent memory has poison of which its driver does not know yet, as the
- * reader's own memory is good. Any other failure says nothing of the block. */
-static bool badblocks_is_of_medium(int error)
+/* What a block layer and file systems call it (block/blk-core.c), and checksums that do not fit.
+ * EFAULT: persistent memory has poison of which its driver does not know yet, as the reader's own
+ * memory is good. */
+bool badblocks_is_of_medium(int error)
 {
 	return error == EIO || error == ENODATA || error == EILSEQ || error == EBADMSG ||
 	       error == EHWPOISON || error == EFAULT;

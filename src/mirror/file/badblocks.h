@@ -10,6 +10,7 @@
 #define MIRROR_FILE_BADBLOCKS_H
 
 #include <librpma.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mirror/core/types.h"
@@ -18,6 +19,9 @@ struct badblocks {
 	uint32_t cleared; /* blocks that could not be read, and are zeros, durably */
 	uint64_t offset;  /* of the block that failed */
 };
+
+/* Is that errno a medium's? Any other says nothing of a block. */
+bool badblocks_is_of_medium(int error);
 
 /*
  * Those blocks of the range that cannot be read become zeros; the others are not written to. The

@@ -106,16 +106,11 @@ static void test_pages_that_cannot_be_stored_into_are_cleared_first(void **state
 	assert_flushed(7, BAD_FROM + BLOCK, BLOCK);
 }
 
-/* It is excluded, and says why. */
-static void test_pages_that_cannot_be_cleared_keep_a_member_out(void **state)
+static void await_reason(const char *words)
 {
 	struct rpmirror_state st = {.size = sizeof(st)};
-	char block[32];
 
-	return_with_bad_pages(EIO);
-	await_asked(2, MESSAGE_CLEAR_ERRORS, 1);
-	snprintf(block, sizeof(block), "block at %u ", BAD_FROM);
-	for (int waited = 0; !strstr(st.members[2].reason, block); waited += 5) {
+	for (int waited = 0; !strstr(st.members[2].reason, words); waited += 5) {
 		const struct timespec pause = {0, 5000000};
 
 		assert_true(waited < PATIENCE_MS);
@@ -123,8 +118,22 @@ static void test_pages_that_cannot_be_cleared_keep_a_member_out(void **state)
 		assert_int_equal(rpmirror_get_state(m, &st), 0);
 	}
 	assert_int_equal(st.insync_mask, 3);
-	assert_non_null(strstr(st.members[2].reason, "errno 5"));
+}
+
+/* It is excluded, and says why, and what to do. */
+static void test_pages_that_cannot_be_cleared_keep_a_member_out(void **state)
+{
+	char words[128];
+
+	return_with_bad_pages(EIO);
+	await_asked(2, MESSAGE_CLEAR_ERRORS, 1);
+	snprintf(words, sizeof(words), "block at %u of its copy cannot be overwritten (errno 5)",
+		 BAD_FROM);
+	await_reason(words);
+	await_reason("'rpmirror member replace'");
 	store(5 * BLOCK, BLOCK, 5);
+	standin_set_bad(s, 2, BAD_FROM, ENOSPC); /* nobody need replace anything */
+	await_reason("No space left on device");
 	standin_set_bad(s, 2, BAD_FROM, 0);
 	await_insync(7);
 	assert_memory_equal(standin_copy(s, 2) + BAD_FROM, addr + BAD_FROM, 16 * BLOCK);
