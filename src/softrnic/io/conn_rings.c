@@ -31,11 +31,14 @@ static bool conn_rings_new(struct conn *c)
 	return c->meet;
 }
 
+/* A forked child must not find what is deleted. */
 void conn_rings_stop(struct conn *c)
 {
-	meet_delete(c->meet);
+	struct meet *meet = c->meet;
+
 	c->meet = NULL;
 	c->may_meet = false;
+	meet_delete(meet);
 }
 
 void conn_rings_forked(struct conn *c)
@@ -200,7 +203,7 @@ static void conn_rings_undo(struct conn *c, struct stream_update *u)
 	LOG_INFO("connection %p stays on TCP: the peer does not share memory", (void *)c);
 	stream_link_note(c->stream, SHM_WHY_PEER);
 	conn_own_move(c);
-	c->link = link_shm_undo(c->link);
+	link_shm_undo(&c->link);
 	c->readable = true;
 	stream_look(c->stream, u);
 }

@@ -49,24 +49,26 @@ bool link_is_shm(const struct link *l)
 	return l && l->ops == &link_shm;
 }
 
+/* A forked child closes what is named here (link_shm_forked()): nothing that is closed already. */
 void link_shm_close_socket(struct link_shm *s)
 {
-	if (s->fd < 0)
+	int fd = s->fd;
+
+	if (fd < 0)
 		return;
-	engine_remove_more(s->src, s->fd);
-	close(s->fd);
+	engine_remove_more(s->src, fd);
 	s->fd = -1;
+	close(fd);
 }
 
-struct link *link_shm_undo(struct link *l)
+void link_shm_undo(struct link **l)
 {
-	struct link_shm *s = link_shm_of(l);
-	struct link *below = s->below;
+	struct link_shm *s = link_shm_of(*l);
 
+	*l = s->below;
 	link_shm_close_socket(s);
 	shm_memory_free(&s->memory);
 	free(s);
-	return below;
 }
 
 /* The end of the link below goes first: it is what the peer takes for the end. */

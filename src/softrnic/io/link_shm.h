@@ -22,7 +22,7 @@ bool link_is_shm(const struct link *l);
 void link_shm_switch_tx(struct link *l);
 void link_shm_switch_rx(struct link *l);
 bool link_shm_receives(const struct link *l); /* it is switched */
-/* Undo link_shm_init(), while nothing is switched: the link below. */
-struct link *link_shm_undo(struct link *l);
+/* Undo link_shm_init(), while nothing is switched: the link below takes its place. */
+void link_shm_undo(struct link **l);
 
 #endif

@@ -36,8 +36,10 @@ void shm_callers_init(struct shm_callers *c, struct eng_source *src)
 
 void shm_callers_fini(struct shm_callers *c)
 {
-	shm_callers_close(c->src, c->listener);
-	c->listener = -1;
+	int listener = c->listener;
+
+	c->listener = -1; /* a forked child closes it: it must not be another file's by then */
+	shm_callers_close(c->src, listener);
 	while (c->n_silent > 0)
 		shm_callers_close(c->src, c->silent[--c->n_silent].fd);
 }

@@ -63,10 +63,13 @@ struct meet *meet_new(bool initiator, struct eng_source *src, uint64_t deadline)
 	return m;
 }
 
+/* A forked child closes m->fd: it must not be another file's by then. */
 static void meet_close(struct meet *m)
 {
-	shm_callers_close(m->src, m->fd);
+	int fd = m->fd;
+
 	m->fd = -1;
+	shm_callers_close(m->src, fd);
 }
 
 void meet_delete(struct meet *m)

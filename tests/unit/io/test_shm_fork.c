@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A process forks at each step at which a connection gives up something on its way to rings. The
+ * child's copy of the connection is closed there: what is given up already is not closed again, as
+ * its number may be another file's, and not used.
+ */
+#include "ends.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/shm_state.h"
+#include "softrnic/io/conn_parts.h"
+#include "softrnic/io/link_shm_impl.h"
+#include "softrnic/io/link_shm_meet.h"
+#include "softrnic/io/link_shm_socket.h"
+#include "softrnic/verbs/id.h"
+
+#define LIMIT_NS (10 * NSEC_PER_SEC)
+
+static pid_t self;
+static atomic_bool forks;
+static atomic_int children, bad_children;
+static bool memory_fails; /* for the initiator */
+static bool is_guessed;   /* a stranger calls before it */
+static int stranger = -1;
+
+static bool is_open(int fd)
+{
+	return fd < 0 || fcntl(fd, F_GETFD) >= 0;
+}
+
+/* other: is open, and none of the connection's; -1: none. */
+static void fork_here(int other)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(is_open(other) ? 0 : 3);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	atomic_fetch_add(&children, 1);
+	atomic_fetch_add(&bad_children, status != 0);
+}
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+void __real_meet_delete(struct meet *m);
+void __wrap_meet_delete(struct meet *m);
+void __real_link_shm_undo(struct link **l);
+void __wrap_link_shm_undo(struct link **l);
+int __real_shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
+int __wrap_shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
+int __real_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
+int __wrap_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
+
+/* Another thread opens a file at once, which gets the number. */
+int __wrap_close(int fd)
+{
+	int ret = __real_close(fd), other;
+
+	if (ret || !forks || getpid() != self)
+		return ret;
+	other = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, fd);
+	if (other == fd)
+		fork_here(fd);
+	if (other >= 0)
+		__real_close(other);
+	return 0;
+}
+
+void __wrap_meet_delete(struct meet *m)
+{
+	__real_meet_delete(m);
+	if (m && forks && getpid() == self)
+		fork_here(-1);
+}
+
+void __wrap_link_shm_undo(struct link **l)
+{
+	__real_link_shm_undo(l);
+	if (forks && getpid() == self)
+		fork_here(-1);
+}
+
+int __wrap_shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m)
+{
+	return memory_fails ? -ENOMEM : __real_shm_memory_take(fd, ring_size, m);
+}
+
+int __wrap_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls)
+{
+	struct shm_packet guess = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[EXT_LINK_TOKEN]){6});
+	int listener = __real_shm_socket_listen(name, calls);
+
+	if (is_guessed) {
+		stranger = shm_socket_connect(name);
+		shm_socket_send(stranger, &guess, -1);
+	}
+	return listener;
+}
+
+/* --- a connection --------------------------------------------------------------------------- */
+
+static struct conn *conn_of(struct end *e)
+{
+	return container_of(e->id, struct cmid, pub)->conn;
+}
+
+static uint64_t state_of(struct end *e)
+{
+	struct conn *c = conn_of(e);
+	uint64_t state;
+
+	conn_enter(c);
+	state = stream_counters(c->stream)->shm_state;
+	conn_leave(c);
+	return state;
+}
+
+static void exchange(struct ends *e)
+{
+	assert_int_equal(end_post_recv(&e->server, 1), 0);
+	assert_int_equal(end_post_send(&e->client, 2, 8), 0);
+	assert_int_equal(end_wait_wc(&e->client).status, IBV_WC_SUCCESS);
+	assert_int_equal(end_wait_wc(&e->server).status, IBV_WC_SUCCESS);
+}
+
+static void connect_and_fork(struct ends *e, uint64_t expected)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+
+	children = bad_children = 0;
+	ends_open(e);
+	assert_int_equal(softrnic_listen(e->listener.id, 1), 0);
+	forks = true;
+	assert_int_equal(softrnic_connect(e->client.id, NULL), 0);
+	ends_establish(e);
+	while ((state_of(&e->server) != expected || state_of(&e->client) <= SHM_OFFERED) &&
+	       clock_now_ns() < until)
+		exchange(e);
+	assert_string_equal(shm_state_str(state_of(&e->server)), shm_state_str(expected));
+	exchange(e);
+}
+
+static void expect_good_children(struct ends *e)
+{
+	forks = false;
+	ends_close(e);
+	assert_true(children > 0);
+	assert_int_equal(bad_children, 0);
+}
+
+/* --- tests ---------------------------------------------------------------------------------- */
+
+static void while_ends_meet(void **state)
+{
+	struct ends e;
+
+	connect_and_fork(&e, SHM_USED);
+	expect_good_children(&e);
+}
+
+static void while_a_stranger_is_dismissed(void **state)
+{
+	struct ends e;
+
+	is_guessed = true;
+	connect_and_fork(&e, SHM_USED);
+	is_guessed = false;
+	assert_true(stranger >= 0);
+	close(stranger);
+	expect_good_children(&e);
+}
+
+static void while_rings_are_given_up(void **state)
+{
+	struct ends e;
+
+	memory_fails = true;
+	connect_and_fork(&e, SHM_WHY_PEER);
+	memory_fails = false;
+	expect_good_children(&e);
+}
+
+static int socket_of(struct end *e)
+{
+	struct conn *c = conn_of(e);
+	int fd;
+
+	conn_enter(c);
+	fd = link_shm_of(c->link)->fd;
+	conn_leave(c);
+	return fd;
+}
+
+static void while_a_socket_that_was_shut_down_is_closed(void **state)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+	struct ends e;
+
+	connect_and_fork(&e, SHM_USED);
+	children = 0;
+	assert_int_equal(shutdown(socket_of(&e.client), SHUT_RDWR), 0);
+	while ((socket_of(&e.client) >= 0 || socket_of(&e.server) >= 0) && clock_now_ns() < until)
+		usleep(100);
+	assert_int_equal(socket_of(&e.client), -1);
+	assert_int_equal(socket_of(&e.server), -1);
+	expect_good_children(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(while_ends_meet),
+		cmocka_unit_test(while_a_stranger_is_dismissed),
+		cmocka_unit_test(while_rings_are_given_up),
+		cmocka_unit_test(while_a_socket_that_was_shut_down_is_closed),
+	};
+
+	self = getpid();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
