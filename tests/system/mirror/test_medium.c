@@ -527,6 +527,34 @@ static void what_a_killed_primary_has_lost_is_recorded(void **state)
 	hosts_wait_insync(&hosts, ALL);
 }
 
+#define SEND_MS 100
+
+/* It is killed with the report in its socket, and the next one is not told by the kernel. */
+static void a_failure_that_a_daemon_did_not_record_is_reported_to_the_next(void **state)
+{
+	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
+				    NULL};
+
+	go_on(0, envs);
+	hosts_wait_insync(&hosts, ALL);
+	put_two("durable 7 flags 0");
+	proc_signal(&hosts.hosts[0].daemon, SIGSTOP);
+	process_wait_stopped(hosts.hosts[0].daemon.pid);
+	arm();
+	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	app_tell(&app, "flush 4096 8\n");
+	wait_met();
+	usleep(SEND_MS * 1000);
+	host_kill(&hosts, 0);
+	host_start(&hosts, 0, NULL);
+	assert_true(
+		host_wait_log(&hosts, 0, "reports that the copy's medium has failed", PATIENCE_MS));
+	app_check("The local copy has failed", proc_line(&app, PATIENCE_MS));
+	hosts_wait_insync(&hosts, ALL & ~1u);
+	go_on(1, NULL);
+	assert_int_equal(read_value(), last);
+}
+
 /* ---- what cannot be read ---- */
 
 #define UNREADABLE (1u << 20)
@@ -696,6 +724,7 @@ int main(void)
 		TEST(a_failed_replica_is_not_promoted_after_a_restart),
 		TEST(what_is_lost_at_the_daemons_end_is_recorded),
 		TEST(what_a_killed_primary_has_lost_is_recorded),
+		TEST(a_failure_that_a_daemon_did_not_record_is_reported_to_the_next),
 		TEST(a_slow_medium_of_the_primary_is_waited_for),
 		cmocka_unit_test_setup_teardown(
 			a_primary_without_its_medium_continues_where_that_is_configured,
