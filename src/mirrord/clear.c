@@ -4,9 +4,9 @@
  *
  * A disk may try for a long time to read one, so a thread does it, and the source asks again until
  * it is done. Until then zeros may be written at any time, also when the source is gone and another
- * epoch is promised. So no connection for data is granted meanwhile, no resync begins or ends, and
- * nobody may map the copy: whatever is written to it comes later. The copy is `syncing`, which
- * nobody promotes.
+ * epoch is promised. So no connection for data is granted meanwhile, no resync begins or ends, the
+ * copy does not grow, and nobody may map it: whatever is written to it comes later. The copy is
+ * `syncing`, which nobody promotes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "mirrord/requests.h"
 
 struct clear_job {
-	int fd; /* the copy may be closed meanwhile */
+	int fd; /* a duplicate, which shares the lock of the copy */
 	enum rpma_durability durability;
 	struct mirror_range range;
 	struct badblocks found;

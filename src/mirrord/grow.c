@@ -162,7 +162,8 @@ void grow_look(struct set *s)
 {
 	uint64_t size = s->entry.record.config.size;
 
-	if (!s->is_open || !s->has_entry || s->is_split ||
+	/* What clears blocks has the data file locked, and goes on when the copy is closed. */
+	if (!s->is_open || !s->has_entry || s->is_split || s->clearing.is_busy ||
 	    !growth_is_due(&s->member, &s->entry.record))
 		return;
 	if (grow_reserve(s, size) == GROWTH_HAS_ROOM &&

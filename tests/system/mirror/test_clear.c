@@ -13,6 +13,7 @@
 #define PATIENCE_MS 20000
 #define STOP_MS     300 /* many times what the daemon takes to end */
 #define PART        8192
+#define GROWN       (16u << 20)
 #define WORD        0x1122334455667788ull
 
 static struct hosts hosts;
@@ -197,6 +198,43 @@ static void an_answer_that_was_not_fetched_is_forgotten(void **state)
 	talk_close(&t);
 }
 
+static void make_room(struct talk *t, uint64_t size)
+{
+	struct message m = {.type = MESSAGE_RESERVE,
+			    .uuid = t->greeting.uuid,
+			    .epoch = t->greeting.epoch,
+			    .reserve = {.size = size}};
+	uint8_t buf[MESSAGE_SIZE];
+
+	message_encode(&m, version_newest(), buf);
+	for (int waited = 0; waited < PATIENCE_MS; waited++) {
+		assert_true(talk_send(t, buf, sizeof(buf)) && talk_receive(t));
+		assert_int_equal(t->in.type, MESSAGE_RESERVED);
+		if (t->in.reserve.state == MESSAGE_RESERVE_DONE)
+			return;
+		usleep(1000);
+	}
+	fail_msg("the files do not get longer");
+}
+
+/* Its files would be closed for that. */
+static void a_copy_does_not_grow_meanwhile(void **state)
+{
+	struct talk t;
+
+	open_control(&t, hosts_promote(&hosts, 0));
+	make_room(&t, GROWN);
+	assert_int_equal(talk_ask(&t, MESSAGE_RESYNC_BEGIN)->done.status, GREETING_OK);
+	begin_to_hang();
+	assert_true(ask_to_clear(&t)->is_under_way);
+	assert_int_equal(host_run_tool(&hosts, 0, "grow " HOSTS_SET " 16M"), 0);
+	usleep(STOP_MS * 1000);
+	assert_true(ask_to_clear(&t)->is_under_way);
+	unlink(hang);
+	assert_true(host_wait_log(&hosts, 0, "the copy has 16777216 bytes now", PATIENCE_MS));
+	talk_close(&t);
+}
+
 /* ---- the daemon is killed ---- */
 
 static void store_word(struct talk *t)
@@ -296,6 +334,7 @@ int main(void)
 		TEST(a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out),
 		TEST(a_daemon_that_is_stopped_waits_for_it),
 		TEST(an_answer_that_was_not_fetched_is_forgotten),
+		TEST(a_copy_does_not_grow_meanwhile),
 		TEST(it_is_killed_before_it_overwrites_a_block),
 		TEST(it_is_killed_before_zeros_are_durable),
 		TEST(it_is_killed_before_it_says_that_zeros_are_durable),
