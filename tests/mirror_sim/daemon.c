@@ -306,6 +306,8 @@ static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, cons
 	bool torn = c->cut_fwd != NEVER && sim_chance(w, 300);
 
 	oracle_on_place(w, h, c);
+	if (torn)
+		c->cut_fwd = w->now; /* nothing that was sent behind it arrives */
 	if (torn && sim_chance(w, 300))
 		return false;
 	if (m->count) /* else it is a flush operation alone */

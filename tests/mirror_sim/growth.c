@@ -358,7 +358,8 @@ void growth_before_restore(struct world *w, struct host *h)
 /* ---- peace ---- */
 
 /* What `rpmirror explain` says: there has to be room, the application maps the set again, and where
- * the register forgot that the set has grown, it is to grow again. */
+ * the register forgot that the set has grown, it is to grow again. An application whose flushes
+ * wait for a copy that returns only then cannot unmap: it is ended. */
 void growth_operate(struct world *w)
 {
 	uint64_t largest = 0;
@@ -372,7 +373,7 @@ void growth_operate(struct world *w)
 			largest = h->meta.super.size;
 		if (!lib || lib->ended || lib->size >= w->reg.rec.config.size)
 			continue;
-		if (lib->served) {
+		if (lib->served && !lib->quiescing) {
 			primary_demote(&lib->p);
 			lib_run(w, lib);
 		} else {
