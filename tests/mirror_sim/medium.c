@@ -144,10 +144,11 @@ static bool medium_is_usable(const struct host *h)
 	return copy != MIRROR_COPY_FAILED && copy != MIRROR_COPY_EMPTY;
 }
 
-/* Nobody of S can be promoted any more, and at least one has failed. */
+/* Nobody of S can be promoted any more, and at least one has failed, or a promotion by force has
+ * left a copy there that was not equal, and ended. */
 static bool medium_is_s_lost(const struct world *w)
 {
-	bool any = false;
+	bool any = w->forced;
 
 	for (unsigned i = 0; i < w->hosts; i++) {
 		const struct host *h = &w->host[i];
