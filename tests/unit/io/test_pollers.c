@@ -2,8 +2,8 @@
 /*
  * Several threads take completions of one queue, which some connections have in common: by polls,
  * and by waits for its events. Each completion comes once, none is missed, and those that one poll
- * returns are in their connection's order, as are all that one thread alone gets. The connections go
- * over to rings meanwhile.
+ * returns are in their connection's order, as are all that one thread alone gets. The connections
+ * go over to rings meanwhile.
  */
 #include "ends.h"
 
@@ -97,9 +97,8 @@ static void *wait_all_the_time(void *arg)
 
 static void post(unsigned conn, unsigned op)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)client[conn].buf,
-			      .length = 8,
-			      .lkey = client[conn].mr->lkey};
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)client[conn].buf, .length = 8, .lkey = client[conn].mr->lkey};
 	struct vext_wr wr = {.op = op % 2 ? VEXT_OP_FLUSH : VEXT_OP_VERBS,
 			     .len = 64,
 			     .type = VEXT_FLUSH_VISIBLE,
@@ -215,9 +214,8 @@ static int start_threads(pthread_t thread[THREADS], int pollers, uintptr_t pause
 	int n = 0;
 
 	while (n < pollers)
-		assert_int_equal(pthread_create(&thread[n++], NULL, poll_all_the_time,
-						(void *)pause_us),
-				 0);
+		assert_int_equal(
+			pthread_create(&thread[n++], NULL, poll_all_the_time, (void *)pause_us), 0);
 	waiting = (unsigned)waiters;
 	while (n < pollers + waiters)
 		assert_int_equal(pthread_create(&thread[n++], NULL, wait_all_the_time, NULL), 0);
