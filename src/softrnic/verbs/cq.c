@@ -273,8 +273,9 @@ static bool vcq_leaves_to_wait(struct vcq *cq, struct conn *c)
 }
 
 /*
- * Process what has arrived on the queue's connections. The list rotates, so that all connections
- * get a turn. False: one of them is left to another thread.
+ * Process what has arrived on the queue's connections, until something has completed, as a turn of
+ * another one may take long. The list rotates, so that all connections get a turn. False: one of
+ * them is left to another thread.
  */
 static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 {
@@ -287,7 +288,7 @@ static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 		return false;
 	now = vcq_count_poll(cq, &quick);
 	moved = cq->moved;
-	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS; n++) {
+	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS && !taker->got; n++) {
 		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
 
 		if (!vcq_leaves_to_wait(cq, c))

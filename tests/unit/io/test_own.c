@@ -28,6 +28,20 @@ static void connect_ends(struct ends *e)
 	ends_establish(e);
 }
 
+/* The client's completions go to the queue of another one. */
+static void connect_to_share(struct ends *e, const struct end *with)
+{
+	end_open(&e->listener);
+	end_open(&e->client);
+	memset(&e->server, 0, sizeof(e->server));
+	assert_int_equal(softrnic_destroy_cq(e->client.cq), 0);
+	e->client.cq = with->cq;
+	end_aim(&e->client, end_bind(&e->listener));
+	assert_int_equal(softrnic_listen(e->listener.id, 1), 0);
+	assert_int_equal(softrnic_connect(e->client.id, NULL), 0);
+	ends_establish(e);
+}
+
 static void poll_empty(struct end *e)
 {
 	struct ibv_wc wc;
@@ -256,6 +270,81 @@ static void who_polls_gives_way_to_who_has_the_connection(void **state)
 	atomic_store(&h.release, true);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	ends_close(&e);
+}
+
+static void write_to_the_client(struct ends *e, const struct ibv_mr *target)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->server.buf, .length = 6, .lkey = e->server.mr->lkey};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .sg_list = &sge,
+				 .num_sge = 1},
+			   *bad;
+
+	strcpy(e->server.buf, "there");
+	memset(e->client.buf, 0, 6);
+	wr.wr.rdma.remote_addr = (uintptr_t)e->client.buf;
+	wr.wr.rdma.rkey = target->rkey;
+	assert_int_equal(ibv_post_send(e->server.id->qp, &wr, &bad), 0);
+	assert_int_equal(end_wait_wc(&e->server).status, IBV_WC_SUCCESS);
+}
+
+static void await_owned_together(struct end *e)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+
+	while (pair_silent() < 2 && clock_now_ns() < until)
+		poll_empty(e);
+	assert_true(clock_now_ns() < until);
+}
+
+/* A Write came to one of two clients, then a Send to the other. Had the Write been looked at when
+ * the poll returned the Send? */
+static bool is_placed_at_once(struct ends *written, const struct ibv_mr *target, struct ends *sent)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+	struct ibv_wc wc;
+	bool placed;
+
+	assert_int_equal(end_post_recv(&sent->client, 1), 0);
+	await_owned_together(&sent->client);
+	write_to_the_client(written, target);
+	assert_int_equal(end_post_send(&sent->server, 2, 6), 0);
+	while (ibv_poll_cq(sent->client.cq, 1, &wc) == 0 && clock_now_ns() < until)
+		;
+	placed = written->client.buf[0];
+	assert_int_equal(wc.wr_id, 1);
+	assert_int_equal(end_wait_wc(&sent->server).status, IBV_WC_SUCCESS);
+	while (!((volatile char *)written->client.buf)[4] && clock_now_ns() < until)
+		poll_empty(&written->client);
+	assert_string_equal(written->client.buf, "there");
+	return placed;
+}
+
+/* The turn of another connection of the queue may be one of a megabyte. Which of the two has the
+ * first turn is not known. */
+static void what_completes_is_returned_before_the_next_connection_has_its_turn(void **state)
+{
+	struct ends e[2];
+	struct ibv_mr *target[2];
+	int placed = 0;
+
+	connect_ends(&e[0]);
+	connect_to_share(&e[1], &e[0].client);
+	for (int i = 0; i < 2; i++) {
+		target[i] = softrnic_reg_mr(e[i].client.pd, e[i].client.buf, END_BUF,
+					    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+		assert_non_null(target[i]);
+	}
+	for (int i = 0; i < 20; i++)
+		placed += is_placed_at_once(&e[i % 2], target[i % 2], &e[1 - i % 2]);
+	assert_in_range(placed, 0, 19);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(softrnic_dereg_mr(target[i]), 0);
+	e[1].client.cq = NULL;
+	ends_close(&e[1]);
+	ends_close(&e[0]);
 }
 
 /* --- threads that wait -------------------------------------------------------------------- */
@@ -592,6 +681,8 @@ int main(void)
 		cmocka_unit_test(a_child_forked_while_polling_leaves_the_parent_alone),
 		cmocka_unit_test(a_file_registered_while_it_is_polled_gives_the_connection_back),
 		cmocka_unit_test(who_polls_gives_way_to_who_has_the_connection),
+		cmocka_unit_test(
+			what_completes_is_returned_before_the_next_connection_has_its_turn),
 		cmocka_unit_test(the_thread_that_waits_receives),
 		cmocka_unit_test(a_read_is_served_while_a_thread_waits_and_after),
 		cmocka_unit_test(a_cancelled_wait_gives_back),
