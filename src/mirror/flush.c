@@ -207,7 +207,8 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, b
 }
 
 /* Normal ranges, which are used up; seq 0: there were none. is_own: the library's, also while the
- * set is given up, and what was touched stays so. */
+ * set is given up, and what was touched stays so. What the application has stored since then is not
+ * in the file, so its own flushes wait for the end, and fail. */
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 			   uint64_t *seq)
 {
@@ -297,17 +298,27 @@ static int flush_await(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 	return rc ? rc : RPMIRROR_E_AGAIN;
 }
 
-int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n)
+static int flush_ranges(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own)
 {
 	uint64_t seq;
 	int rc;
 
 	pthread_mutex_unlock(&m->lock);
-	rc = flush_begin_all(m, v, n, true, &seq);
+	rc = flush_begin_all(m, v, n, is_own, &seq);
 	pthread_mutex_lock(&m->lock);
 	if (!rc)
 		rc = flush_await_number(m, seq, CLOCK_NEVER);
 	return rc ? rc : flush_verdict(m, seq);
+}
+
+int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n)
+{
+	return flush_ranges(m, v, n, true);
+}
+
+int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n)
+{
+	return flush_ranges(m, v, n, false);
 }
 
 int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,

@@ -216,6 +216,8 @@ int flush_verdict(const struct rpmirror *m, uint64_t seq);
 /* flush.c: locked; wait until ranges, which are normal, are acknowledged. Also while the set is
  * given up. 0 or an RPMIRROR_E_*. */
 int flush_whole(struct rpmirror *m, struct mirror_range *v, uint32_t n);
+/* Likewise, for the application: while the set is given up it waits, and fails at the end. */
+int flush_stored(struct rpmirror *m, struct mirror_range *v, uint32_t n);
 
 /* agent.c */
 void *agent_main(void *m);

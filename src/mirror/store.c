@@ -28,20 +28,31 @@ static int store_sync_isolated(struct rpmirror *m)
 	return rpmirror_flush(m, &all, !n ? 0 : 1, 0, NULL);
 }
 
+/* Locked, but not all the time. From the moment the set is given up, stores to a direct mapping are
+ * private and name no extent: a list of extents made after that lacks them. */
+static int store_await_list(struct rpmirror *m)
+{
+	uint64_t since_ms = clock_boot_ms();
+	int rc;
+
+	while (!(rc = wait_check(m, since_ms)) && m->quiescing)
+		wait_step(m, CLOCK_NEVER);
+	return rc;
+}
+
 /* What was never stored to, or was flushed since it was, is equal everywhere. */
 static int store_sync_direct(struct rpmirror *m)
 {
-	struct mirror_range *v;
+	struct mirror_range *v = NULL;
 	uint32_t n;
 	int rc;
 
-	pthread_mutex_lock(&m->lock);
-	v = direct_list(m->direct, &n);
-	rc = v ? flush_whole(m, v, n) : errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
-	free(v); /* used up */
-	v = rc ? NULL : direct_list(m->direct, &n);
-	if (v)
-		direct_on_flush(m->direct, v, n);
+	set_lock_in_turn(m);
+	rc = store_await_list(m);
+	if (!rc)
+		v = direct_list(m->direct, &n);
+	if (!rc)
+		rc = v ? flush_stored(m, v, n) : errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
 	pthread_mutex_unlock(&m->lock);
 	free(v);
 	return rc;

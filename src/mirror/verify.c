@@ -223,6 +223,11 @@ static int verify_all(struct rpmirror *m, struct verify_chunk *c,
 	}
 	m->verify_busy = false;
 	set_notify(m);
+	/* Another primary may write to all copies now, and the metadata are the daemon's. */
+	if (set_end_code(m)) {
+		*differ = 0;
+		return errmsg_fail(set_end_code(m), "%s", m->ended_why);
+	}
 	if (*differ)
 		return verify_judge(m, *differ);
 	if (!rc && m->unverified)

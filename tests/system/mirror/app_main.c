@@ -7,9 +7,10 @@
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) |
  * flush OFFSET LEN | pair OFFSET OFFSET (one flush of two words) | store8 OFFSET NUMBER |
  * verify OFFSET LEN | confirm | state | age (ms, of a reader) | events (its descriptor) |
- *   touch OFFSET | size (of the mapping) | slow (the number of events of that kind; others are
- *   dropped) | lost (who, and why, likewise) | drop-rights (before a map: what modes of files say
- *   is true for root, too) | and those of app_pages.c
+ *   touch OFFSET | sync (all) | sync-range OFFSET LEN | size (of the mapping) |
+ *   slow (the number of events of that kind; others are dropped) | lost (who, and why, likewise) |
+ *   drop-rights (before a map: what modes of files say is true for root, too) |
+ *   and those of app_pages.c
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -197,6 +198,8 @@ static void app_do(const char *line)
 		printf("%" PRIu64 "\n", *app_word(offset));
 	} else if (sscanf(line, "touch %" SCNu64, &offset) == 1) {
 		app_answer(rpmirror_touch(app_set, app_word(offset), 8));
+	} else if (sscanf(line, "sync-range %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		app_answer(rpmirror_sync(app_set, app_word(offset), value));
 	} else if (!strncmp(line, "sync", 4)) {
 		app_answer(rpmirror_sync(app_set, NULL, 0));
 	} else if (!strncmp(line, "confirm", 7)) {

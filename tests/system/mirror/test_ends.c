@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What calls return when a process loses its role, and what then is at the medium. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps.h"
+#include "system/lib/cases.h"
+#include "system/lib/check.h"
+
+#define PATIENCE_MS 30000
+#define FENCED      "This mapping is the primary no more: set orders: "
+
+static struct hosts hosts;
+static struct proc apps[2], tool;
+
+#define ask(host, wanted, ...) app_expect(&apps[host], wanted, __VA_ARGS__)
+
+static int setup(void **state)
+{
+	/* A member that is stopped for a moment is not excluded. */
+	struct hosts_opts opts = {
+		.count = 2, .automatic = true, .lease_ms = 20000, .replica_timeout_ms = 20000};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (tool.pid)
+		proc_kill(&tool);
+	apps_end(&hosts, apps, ARRAY_LEN(apps));
+	return 0;
+}
+
+/* Stores of that process to the set's file are its own from now on. */
+static bool is_private(const struct proc *app, const char *file)
+{
+	char path[64], line[512];
+	bool is = false;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)app->pid);
+	maps = fopen(path, "re");
+	assert_non_null(maps);
+	while (!is && fgets(line, sizeof(line), maps))
+		is = strstr(line, " rw-p ") && strstr(line, file);
+	fclose(maps);
+	return is;
+}
+
+static void wait_until_private(const struct proc *app, const char *file)
+{
+	for (int waited = 0; !is_private(app, file); waited++) {
+		assert_in_range(waited, 0, PATIENCE_MS);
+		usleep(1000);
+	}
+}
+
+/* The process is being demoted, and its flush of the word at 0 waits for the other copy. */
+static void begin_demotion(void)
+{
+	const char *demote[] = {SYSTEM_RPMIRROR,       "demote", HOSTS_SET, "--socket",
+				hosts.hosts[0].socket, NULL};
+
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map-direct");
+	ask(0, "durable 3", "put 0 1");
+	proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
+	ask(0, "ok", "begin 0 2");
+	assert_int_equal(proc_start(&tool, demote, NULL), 0);
+	wait_until_private(&apps[0], hosts.hosts[0].data);
+}
+
+/* The call comes beside the demotion, and returns when that has ended. */
+static void end_demotion(const char *call)
+{
+	app_tell(&apps[0], call);
+	usleep(20000); /* it has begun */
+	proc_signal(&hosts.hosts[1].daemon, SIGCONT);
+	app_check(FENCED, proc_line(&apps[0], PATIENCE_MS));
+	assert_int_equal(proc_finish(&tool), 0);
+	ask(0, "durable 3", "end");
+	for (unsigned host = 0; host < 2; host++)
+		assert_int_equal(host_read_word(&hosts, host, 0), 2);
+}
+
+/* The words are in an extent that was stored to before, and in one that was not. */
+static void sync_beside_a_demotion_acknowledges_nothing_that_is_lost(void **state)
+{
+	begin_demotion();
+	ask(0, "ok", "store 8 3");
+	ask(0, "ok", "store 4194304 4");
+	end_demotion("sync\n");
+	for (unsigned host = 0; host < 2; host++) {
+		assert_int_equal(host_read_word(&hosts, host, 8), 0);
+		assert_int_equal(host_read_word(&hosts, host, 4194304), 0);
+	}
+}
+
+static void other_calls_beside_a_demotion_acknowledge_nothing_that_is_lost(void **state)
+{
+	static const char *const calls[] = {"store8 8 3\n", "put 8 3\n", "verify 8 8\n",
+					    "sync-range 8 8\n"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(calls); i++) {
+		begin_demotion();
+		ask(0, "ok", "touch 8");
+		ask(0, "ok", "store 8 3");
+		end_demotion(calls[i]);
+		for (unsigned host = 0; host < 2; host++)
+			assert_int_equal(host_read_word(&hosts, host, 8), 0);
+		proc_kill(&apps[0]);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(sync_beside_a_demotion_acknowledges_nothing_that_is_lost),
+		TEST(other_calls_beside_a_demotion_acknowledge_nothing_that_is_lost),
+	};
+
+	return cases_run(tests, CASES_OF_HOSTS);
+}
