@@ -9,7 +9,8 @@
 #include "rpmem/env.h"
 #include "rpmem/errmsg.h"
 
-/* As ssh is known to be called, argument by argument. */
+/* As ssh is known to be called, argument by argument. Behind "--" ssh takes nothing for an option,
+ * neither the host nor the command. */
 static void command_set_argv(struct command *cmd, const struct target *target, bool ipv4)
 {
 	int n = 0;
@@ -25,6 +26,7 @@ static void command_set_argv(struct command *cmd, const struct target *target, b
 	if (ipv4)
 		cmd->argv[n++] = (char *)"-4";
 	cmd->argv[n++] = (char *)"-oBatchMode=yes";
+	cmd->argv[n++] = (char *)"--";
 	cmd->argv[n++] = cmd->where;
 	cmd->argv[n++] = cmd->text;
 	cmd->argv[n] = NULL;

@@ -56,6 +56,8 @@ static const char *target_parse_host(const char *text, struct target *t)
 		return "the host is too long";
 	if (!t->host[0])
 		return "the host is empty";
+	if (text[0] == '[' && !address_is_numeric(t->host))
+		return "brackets hold a numeric address, as in [::1]:22";
 	if (port && !target_port_is_valid(port))
 		return "the port is not a number from 1 to 65535";
 	if (port)
@@ -63,10 +65,30 @@ static const char *target_parse_host(const char *text, struct target *t)
 	return NULL;
 }
 
-/* NULL, or what is wrong. */
+/* ssh would take a leading '-' for an option; ssh_config(5) may put the user and the host into a
+ * command of its own (%r, %h), where a shell would understand the other characters. */
+static const char *target_judge_word(const char *word)
+{
+	if (word[0] == '-')
+		return "a user or a host begins with '-'";
+	for (const char *c = word; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f || strchr("'`\"$\\;&<>|(){}", *c))
+			return "a user or a host has a character that a shell would understand";
+	return NULL;
+}
+
+/* Judge what ssh gets, after the parse: brackets and a user are gone from the host then. */
+static const char *target_judge(const struct target *t)
+{
+	const char *why = target_judge_word(t->user);
+
+	return why ? why : target_judge_word(t->host);
+}
+
+/* NULL, or what is wrong. The host begins after the last '@', as for ssh. */
 static const char *target_parse_ssh(const char *text, struct target *t)
 {
-	const char *at = strchr(text, '@');
+	const char *at = strrchr(text, '@'), *why;
 
 	if (at) {
 		if (at == text)
@@ -75,10 +97,8 @@ static const char *target_parse_ssh(const char *text, struct target *t)
 			return "the user is too long";
 		text = at + 1;
 	}
-	/* ssh would take it for an option */
-	if (t->user[0] == '-' || text[0] == '-')
-		return "it begins with '-'";
-	return target_parse_host(text, t);
+	why = target_parse_host(text, t);
+	return why ? why : target_judge(t);
 }
 
 static int target_parse_direct(const char *text, struct target *t)

@@ -25,6 +25,13 @@ static bool address_is_ipv6(const char *text)
 	return inet_pton(AF_INET6, literal, &in6) == 1;
 }
 
+bool address_is_numeric(const char *host)
+{
+	struct in_addr in;
+
+	return inet_pton(AF_INET, host, &in) == 1 || address_is_ipv6(host);
+}
+
 /* 0: there is no such port. */
 static uint16_t address_port_number(const char *text)
 {

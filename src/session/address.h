@@ -24,6 +24,8 @@ int address_parse(const char *text, const char *default_port, struct address *ou
 		  struct error *err);
 /* "host:port", with brackets around an IPv6 literal, written to text, which is returned. */
 char *address_show(const struct address *addr, char text[ADDRESS_TEXT]);
+/* An IPv4 or IPv6 address, the latter with or without a scope? */
+bool address_is_numeric(const char *host);
 /* Does it lead to this machine only, whichever of its numeric addresses is taken? */
 bool address_is_loopback(const struct address *addr);
 /* The numeric addresses of the host, at most max, in the order of preference. ERROR_UNREACHED:

@@ -111,6 +111,26 @@ static void a_port_without_a_listener_is_named(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Connection refused"));
 }
 
+/* ssh would run the command on this machine, if it took the text for an option. */
+static void a_target_is_no_option_of_ssh(void **state)
+{
+	static const char *const forms[] = {"[-oProxyCommand=touch %s]",
+					    "u@[-oProxyCommand=touch %s]",
+					    "u@v@-oProxyCommand=touch %s"};
+	char evil[900], mark[600];
+	unsigned n = 1;
+
+	snprintf(mark, sizeof(mark), "%s/mark", place_dir);
+	unlink(mark);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(evil, sizeof(evil), forms[i], mark);
+		assert_null(rpmem_open(evil, "pool.set", place_local, PLACE_POOL, &n, NULL));
+		assert_int_equal(errno, EINVAL);
+		RPMEM_FAILS(rpmem_remove(evil, "pool.set", 0), EINVAL);
+		assert_int_equal(access(mark, F_OK), -1);
+	}
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
@@ -124,6 +144,7 @@ int main(int argc, char **argv)
 		TEST(nothing_acknowledged_is_missing_after_a_kill),
 		TEST(a_refused_key_is_named),
 		TEST(a_port_without_a_listener_is_named),
+		TEST(a_target_is_no_option_of_ssh),
 	};
 
 	place_main(argv);

@@ -28,8 +28,8 @@ static void expect_argv(const char *const *want)
 
 static void a_target_with_everything(void **state)
 {
-	static const char *const want[] = {"my-ssh",          "-p",      "2222",       "-T", "-4",
-					   "-oBatchMode=yes", "me@host", "rpmemd --x", NULL};
+	static const char *const want[] = {"my-ssh",          "-p", "2222",    "-T",         "-4",
+					   "-oBatchMode=yes", "--", "me@host", "rpmemd --x", NULL};
 	struct target t;
 
 	setenv("RPMEM_SSH", "my-ssh", 1);
@@ -42,7 +42,8 @@ static void a_target_with_everything(void **state)
 
 static void a_target_with_a_name_alone(void **state)
 {
-	static const char *const want[] = {"ssh", "-T", "-oBatchMode=yes", "host", "rpmemd", NULL};
+	static const char *const want[] = {"ssh",    "-T", "-oBatchMode=yes", "--", "host",
+					   "rpmemd", NULL};
 	struct target t;
 
 	unsetenv("RPMEM_SSH");
