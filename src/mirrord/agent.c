@@ -33,6 +33,7 @@ struct agent {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct agent_queue todo;
+	struct agent_job *running; /* NULL: none */
 	bool ends;
 	int wake_fd; /* ends a WATCH */
 	pthread_t thread;
@@ -154,6 +155,10 @@ static void agent_answer(struct agent *a, struct agent_job *job)
 
 static enum register_result agent_swap(struct agent *a, struct agent_job *job)
 {
+	if (__atomic_load_n(&job->is_withdrawn, __ATOMIC_ACQUIRE)) {
+		error_set(&job->err, ERROR_REFUSED, ECANCELED, "the order was withdrawn");
+		return REGISTER_FAILED;
+	}
 	return register_swap(a->handle, &job->expected, &job->next,
 			     job->promotes ? &job->alive : NULL, &job->now, &job->err);
 }
@@ -243,8 +248,12 @@ static void *agent_loop(void *arg)
 			pthread_cond_wait(&a->changed, &a->lock);
 			continue;
 		}
+		a->running = job;
 		pthread_mutex_unlock(&a->lock);
 		agent_run(a, job);
+		pthread_mutex_lock(&a->lock);
+		a->running = NULL;
+		pthread_mutex_unlock(&a->lock);
 		agent_answer(a, job);
 		pthread_mutex_lock(&a->lock);
 	}
@@ -303,6 +312,21 @@ void agent_delete(struct agent **agent)
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 	*agent = NULL;
+}
+
+static void agent_withdraw_job(struct agent_job *job)
+{
+	if (job && job->is_ordered)
+		__atomic_store_n(&job->is_withdrawn, true, __ATOMIC_RELEASE);
+}
+
+void agent_withdraw(struct agent *a)
+{
+	pthread_mutex_lock(&a->lock);
+	for (struct agent_job *job = a->todo.first; job; job = job->next_job)
+		agent_withdraw_job(job);
+	agent_withdraw_job(a->running);
+	pthread_mutex_unlock(&a->lock);
 }
 
 void agent_post(struct agent *a, struct agent_job *job)

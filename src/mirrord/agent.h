@@ -31,6 +31,8 @@ struct agent_job {
 	struct mirror_record next;      /* SWAP */
 	bool promotes;                  /* SWAP: compare `alive` */
 	bool is_forced;                 /* and read it before: whoever lives is overtaken */
+	bool is_ordered;                /* SWAP: an operator's order permits it */
+	bool is_withdrawn;              /* that order has ended: what was not sent never is */
 	struct mirror_epoch epoch;      /* ALIVE_PUT, ALIVE_CLEAR */
 	unsigned wait_ms;
 	bool counts;                        /* WATCH: first ask who of the register answers */
@@ -73,6 +75,9 @@ int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_
 void agent_delete(struct agent **agent);
 /* The agent's from now on. */
 void agent_post(struct agent *agent, struct agent_job *job);
+
+/* The operator's order has ended that permitted swaps of this agent. */
+void agent_withdraw(struct agent *agent);
 
 /* Zeroed but for these. NULL: out of memory. */
 struct agent_job *agent_job_new(enum agent_work work, void (*on_done)(struct agent_job *job),

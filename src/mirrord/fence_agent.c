@@ -84,9 +84,9 @@ static bool fence_agent_is_wanted(const struct set *s)
 		if (c->set != s || !c->is_waiting || !(c->map_flags & PACKET_MAP_WAIT))
 			continue;
 		has_waiting = true;
-		if (c->is_ordered)
-			return true;
 	}
+	if (has_waiting && request_order_for(s, &s->entry.record.view))
+		return true;
 	return s->conf->automatic && (has_waiting || s->conf->on_promote[0]);
 }
 

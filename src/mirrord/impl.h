@@ -94,7 +94,6 @@ struct client {
 	struct set *set;  /* that it maps or waits for */
 	bool is_waiting;
 	bool is_reader;  /* maps it read-only */
-	bool is_ordered; /* an operator wants it to be primary */
 	bool is_dead;    /* it did not read; its end is on the way */
 	uint32_t map_id; /* of the MAP that waits */
 	uint8_t map_flags;
@@ -109,8 +108,13 @@ struct client {
 	} wait;
 	struct set *wait_set;
 	bool wants_verified; /* in the answer to its order */
-	bool is_forced;      /* its promotion, */
-	bool has_run;        /* for which on-promote was run */
+	struct request_promotion {
+		bool is_forced;
+		bool has_run;            /* on-promote, for it */
+		bool is_over;            /* its time; what is under way is waited for */
+		bool is_doubtful;        /* a swap of it was not answered */
+		struct mirror_view view; /* that it was given for */
+	} promotion;
 	uint64_t wait_until_ms;
 	bool gets_events;
 };
@@ -122,6 +126,7 @@ struct holder {
 	struct watch on_end;       /* its pidfd; none: it cannot be watched yet */
 	struct client *client;     /* NULL: it has lost its connection */
 	unsigned version;          /* the newest one of its library; 0: not known */
+	bool is_forced;            /* it was let in by an order to promote it by force */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
 	uint64_t fenced_by; /* number of the epoch that took its place, and that it heard of */
 	uint64_t heartbeat_ms;
@@ -197,6 +202,7 @@ struct set {
 		char path[MIRROR_PATH_MAX + 1];
 		uint64_t next_ms; /* when it may run again */
 		char why[128];    /* its failure, the last time; "": there was none */
+		unsigned swaps;   /* that an order has permitted, and whose result is awaited */
 	} promotion;
 	uint64_t fresh_ns; /* the copy had all that was acknowledged then; 0: not known */
 	uint64_t scrub_retry_ms;

@@ -75,12 +75,32 @@ static void library_on_promoted(struct set *s, const struct client *client,
 	request_on_promoted(s);
 }
 
+/* What an operator ordered is not wanted any more: the process waits again, or its map fails. */
+static void library_refuse_swap(const struct set *s, struct client *client, uint32_t id)
+{
+	struct packet *p = library_begin(PACKET_SWAPPED, id);
+
+	p->swapped.result = s->has_entry ? PACKET_SWAP_CHANGED : PACKET_SWAP_FAILED;
+	p->swapped.revision = s->entry.revision;
+	p->swapped.record = s->entry.record;
+	if (client)
+		local_send(client, p, NULL, 0);
+}
+
 static void library_on_swapped(struct agent_job *job)
 {
 	struct set *s = job->owner;
 	struct client *client = library_asker(job);
-	struct packet *p = library_begin(PACKET_SWAPPED, job->id);
+	struct packet *p;
 
+	if (job->is_ordered)
+		request_on_promotion_swapped(s, job->result == REGISTER_UNKNOWN);
+	if (job->is_withdrawn && job->result == REGISTER_FAILED) {
+		library_refuse_swap(s, client, job->id);
+		free(job);
+		return;
+	}
+	p = library_begin(PACKET_SWAPPED, job->id);
 	p->swapped.result = (uint8_t)job->result;
 	snprintf(p->swapped.text, sizeof(p->swapped.text), "%s", job->err.text);
 	if (job->result == REGISTER_DONE && job->promotes && client)
@@ -102,23 +122,44 @@ _Static_assert((int)PACKET_SWAP_CHANGED == (int)REGISTER_CHANGED, "the same numb
 _Static_assert((int)PACKET_SWAP_UNKNOWN == (int)REGISTER_UNKNOWN, "the same numbers");
 _Static_assert((int)PACKET_SWAP_FAILED == (int)REGISTER_FAILED, "the same numbers");
 
-/* Nobody else may be alive, unless the operator says that it does not matter. */
-static bool library_may_promote(const struct set *s, const struct client *client)
+/* Nobody is overtaken by it. */
+static bool library_is_free(const struct set *s)
 {
 	uint8_t primary = s->entry.record.view.primary;
 
-	return client->map_flags & PACKET_MAP_FORCE || s->may_promote || primary == MIRROR_NOBODY ||
-	       primary == s->meta.super.slot;
+	return primary == MIRROR_NOBODY || primary == s->meta.super.slot;
+}
+
+/* An order to promote that process has ended since it was let in, or was for another view. */
+static bool library_lacks_order(const struct set *s, const struct client *client,
+				const struct packet_swap_request *swap, enum map_order order)
+{
+	if (swap->after.view.forced)
+		return order != MAP_FORCE;
+	return !library_is_free(s) && !map_may_follow(s, client, order);
+}
+
+/* Nobody else may be alive, unless the operator says that it does not matter. */
+static bool library_may_promote(const struct set *s, const struct packet_swap_request *swap)
+{
+	return swap->after.view.forced || s->may_promote || library_is_free(s);
 }
 
 static int library_swap(struct client *client, const struct packet *p)
 {
 	struct set *s = client->set;
+	enum map_order order = request_order_for(s, &p->swap.before.view);
 	struct agent_job *job;
 
 	if (!p->swap.before.config.number || !p->swap.after.config.number)
 		return -EPROTO;
-	if (p->swap.promotes && !library_may_promote(s, client)) {
+	if (p->swap.promotes && library_lacks_order(s, client, &p->swap, order)) {
+		LOG_NOTICE("set %s: process %d is not promoted, as the order has ended",
+			   s->conf->name, (int)client->pid);
+		library_refuse_swap(s, client, p->id);
+		return 0;
+	}
+	if (p->swap.promotes && !library_may_promote(s, &p->swap)) {
 		struct packet *answer = library_begin(PACKET_SWAPPED, p->id);
 
 		answer->swapped.result = PACKET_SWAP_FAILED;
@@ -133,7 +174,9 @@ static int library_swap(struct client *client, const struct packet *p)
 	job->client = client->serial;
 	job->id = p->id;
 	job->promotes = p->swap.promotes;
-	job->is_forced = job->promotes && client->map_flags & PACKET_MAP_FORCE;
+	job->is_forced = job->promotes && p->swap.after.view.forced;
+	job->is_ordered = job->promotes && library_lacks_order(s, client, &p->swap, MAP_NO_ORDER);
+	s->promotion.swaps += job->is_ordered;
 	job->alive = s->seen;
 	job->expected.revision = p->swap.revision;
 	job->expected.record = p->swap.before;

@@ -35,6 +35,7 @@ static void local_close_client(struct client *client)
 		at = &(*at)->next;
 	*at = client->next;
 	d->client_count--;
+	request_end_promotion(client);
 	map_on_lost(client);
 	loop_unwatch(d, &client->on_packet);
 	close(fd);

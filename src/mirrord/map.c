@@ -86,7 +86,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 	p->type = PACKET_MAPPED;
 	p->id = client->map_id;
 	map_fill(s, &p->mapped);
-	p->mapped.is_forced = client->map_flags & PACKET_MAP_FORCE;
+	p->mapped.is_forced = s->holder.client == client && s->holder.is_forced;
 	p->mapped.is_silent = s->may_promote && s->seen.is_set;
 	fds[0] = map_reopen(s->data.fd, read_only ? O_RDONLY : O_RDWR);
 	if (count > 1)
@@ -113,7 +113,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 	explicit_bzero(p->mapped.key, sizeof(p->mapped.key));
 }
 
-static void map_grant(struct set *s, struct client *client)
+static void map_grant(struct set *s, struct client *client, enum map_order order)
 {
 	struct meta_holder holder = {.pid = (uint64_t)client->pid,
 				     .start_time = holder_start_time(client->pid),
@@ -134,8 +134,12 @@ static void map_grant(struct set *s, struct client *client)
 	}
 	s->holder.client = client;
 	s->holder.version = client->version;
+	s->holder.is_forced = order == MAP_FORCE;
 	s->holder.heartbeat_ms = clock_boot_ms();
-	LOG_NOTICE("set %s: process %d maps it", s->conf->name, (int)client->pid);
+	LOG_NOTICE("set %s: process %d maps it%s", s->conf->name, (int)client->pid,
+		   order == MAP_FORCE     ? ", by force of an operator"
+		   : order == MAP_PROMOTE ? ", by order of an operator"
+					  : "");
 	map_send(s, client, false);
 }
 
@@ -159,7 +163,16 @@ static void map_say(struct map_verdict *v, enum packet_status status, bool can_c
 	va_end(ap);
 }
 
-static void map_judge_view(const struct set *s, const struct client *client, struct map_verdict *v)
+bool map_may_follow(const struct set *s, const struct client *client, enum map_order order)
+{
+	/* Without WAIT the process was started to be the primary now; one that was there before
+	 * this daemon has said nothing of that. */
+	return s->conf->automatic || order != MAP_NO_ORDER ||
+	       !(client->map_flags & (PACKET_MAP_WAIT | PACKET_MAP_RESUME));
+}
+
+static void map_judge_view(const struct set *s, const struct client *client, enum map_order order,
+			   struct map_verdict *v)
 {
 	const struct mirror_record *record = &s->entry.record;
 	const struct mirror_view *view = &record->view;
@@ -173,8 +186,7 @@ static void map_judge_view(const struct set *s, const struct client *client, str
 			s->conf->data);
 	else if (view->primary == MIRROR_NOBODY || view->primary == slot)
 		v->status = PACKET_OK;
-	else if (s->may_promote && (s->conf->automatic || client->is_ordered ||
-				    !(client->map_flags & PACKET_MAP_WAIT)))
+	else if (s->may_promote && map_may_follow(s, client, order))
 		v->status = PACKET_OK;
 	else if (fence_agent_obstacle(s, &fence))
 		map_say(v, PACKET_BUSY, true,
@@ -212,9 +224,10 @@ static void map_judge_copy(const struct set *s, struct map_verdict *v)
 			s->conf->data);
 }
 
-static void map_judge(const struct set *s, const struct client *client, struct map_verdict *v)
+static void map_judge(const struct set *s, const struct client *client, enum map_order order,
+		      struct map_verdict *v)
 {
-	bool is_forced = client->map_flags & PACKET_MAP_FORCE;
+	bool is_forced = order == MAP_FORCE;
 
 	*v = (struct map_verdict){.status = PACKET_OK};
 	if (!s->is_open)
@@ -240,15 +253,16 @@ static void map_judge(const struct set *s, const struct client *client, struct m
 	else if (!is_forced || copy_state(s) == MIRROR_COPY_FAILED)
 		map_judge_copy(s, v);
 	if (v->status == PACKET_OK && !is_forced)
-		map_judge_view(s, client, v);
+		map_judge_view(s, client, order, v);
 }
 
-struct map_reason map_why_waits(const struct set *s, const struct client *client)
+struct map_reason map_why_waits(const struct set *s, const struct client *client,
+				enum map_order order)
 {
 	struct map_verdict v;
 	struct map_reason why;
 
-	map_judge(s, client, &v);
+	map_judge(s, client, order, &v);
 	why.status = v.status;
 	snprintf(why.text, sizeof(why.text), "%s", v.text[0] ? v.text : "the register is asked");
 	return why;
@@ -275,6 +289,7 @@ static bool map_understands(const struct set *s, struct client *client)
 
 static void map_look_after(struct set *s, struct client *client)
 {
+	enum map_order order;
 	struct map_verdict v;
 
 	if (!map_understands(s, client))
@@ -285,9 +300,10 @@ static void map_look_after(struct set *s, struct client *client)
 		return;
 	if (s->is_open)
 		medium_look(s);
-	map_judge(s, client, &v);
+	order = request_order_for(s, &s->entry.record.view);
+	map_judge(s, client, order, &v);
 	if (v.status == PACKET_OK)
-		map_grant(s, client);
+		map_grant(s, client, order);
 	else if (!v.can_change || !(client->map_flags & PACKET_MAP_WAIT))
 		map_refuse(client, v.status, v.text);
 }
@@ -327,7 +343,7 @@ void map_on_request(struct client *client, const struct packet *p)
 	struct set *s = set_find(client->daemon, p->map.set);
 
 	client->map_id = p->id;
-	client->map_flags = p->map.flags;
+	client->map_flags = p->map.flags & (uint8_t)~PACKET_MAP_FORCE; /* an operator's word */
 	if (client->set) {
 		map_refuse(client, PACKET_BAD, "one connection is for one set");
 		return;
@@ -356,7 +372,6 @@ void map_on_request(struct client *client, const struct packet *p)
 			map_refuse(client, PACKET_COPY_FAILED, s->why_not.text);
 	} else {
 		client->is_waiting = true;
-		request_on_waiting(s, client);
 		client->wants_answer = s->asked + 1;
 		client->wants_alive = s->alive_asked + 1;
 		reg_ask(s);

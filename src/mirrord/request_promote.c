@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An operator's promotion: of a process that waits, or of one that on-promote starts. */
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "mirrord/clients.h"
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
@@ -15,17 +17,75 @@ static struct client *request_find_waiting(const struct set *s)
 	return NULL;
 }
 
-static void request_order_waiting(struct client *waiting, bool force)
+/* ---- the order ---- */
+
+static bool request_promotes(const struct client *c, const struct set *s)
 {
-	waiting->is_ordered = true;
-	if (force)
-		waiting->map_flags |= PACKET_MAP_FORCE;
+	return c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s;
+}
+
+/* What was read before the request says nothing. */
+static bool request_has_answer(const struct set *s, const struct client *client)
+{
+	return (int32_t)(s->answered - client->wants_answer) >= 0;
+}
+
+/* Nothing has happened since the operator looked. Without force it is enough that no other epoch
+ * has begun: the rules of a promotion hold for the rest. */
+static bool request_fits(const struct client *client, const struct mirror_view *view)
+{
+	const struct mirror_view *given = &client->promotion.view;
+
+	return mirror_epoch_is_equal(given->epoch, view->epoch) &&
+	       (!client->promotion.is_forced ||
+		(given->seq == view->seq && given->insync == view->insync &&
+		 given->primary == view->primary));
+}
+
+enum map_order request_order_for(const struct set *s, const struct mirror_view *view)
+{
+	enum map_order order = MAP_NO_ORDER;
+
+	for (const struct client *c = s->daemon->clients; c; c = c->next) {
+		if (!request_promotes(c, s) || c->promotion.is_over || !request_has_answer(s, c) ||
+		    !request_fits(c, view))
+			continue;
+		if (c->promotion.is_forced)
+			return MAP_FORCE;
+		order = MAP_PROMOTE;
+	}
+	return order;
+}
+
+static enum map_order request_kind(const struct client *client)
+{
+	return client->promotion.is_forced ? MAP_FORCE : MAP_PROMOTE;
+}
+
+void request_end_promotion(struct client *client)
+{
+	struct set *s = client->wait_set;
+
+	if (client->wait != CLIENT_WAITS_PRIMARY || client->promotion.is_over)
+		return;
+	client->promotion.is_over = true;
+	LOG_NOTICE("set %s: the order to promote this host%s has ended, and has no effect any more",
+		   s->conf->name, client->promotion.is_forced ? " by force" : "");
+	if (!request_order_for(s, &s->entry.record.view))
+		agent_withdraw(s->asks);
+}
+
+void request_on_promotion_swapped(struct set *s, bool is_unknown)
+{
+	s->promotion.swaps--;
+	for (struct client *c = s->daemon->clients; c; c = c->next)
+		if (request_promotes(c, s))
+			c->promotion.is_doubtful = is_unknown;
 }
 
 void request_promote(struct client *client, struct set *s, const char *member, bool force)
 {
 	uint8_t slot = request_slot(client, s, member);
-	struct client *waiting = request_find_waiting(s);
 
 	if (slot == MIRROR_NOBODY)
 		return;
@@ -37,59 +97,70 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 		request_done(client); /* it is primary */
 		return;
 	}
-	if (!waiting && !s->conf->on_promote[0]) {
+	if (!request_find_waiting(s) && !s->conf->on_promote[0]) {
 		request_refuse(client, REQUEST_CONFIG,
 			       "start the application, whose rpmirror_map() with "
 			       "RPMIRROR_MAP_WAIT waits, or configure on-promote",
 			       "no process on this host waits to be primary");
 		return;
 	}
-	client->is_forced = force;
-	client->has_run = false;
-	/* What was read before the request says nothing. */
+	client->promotion =
+		(struct request_promotion){.is_forced = force, .view = s->entry.record.view};
 	client->wants_answer = s->asked + 1;
 	request_wait(client, s, CLIENT_WAITS_PRIMARY);
-	if (waiting)
-		request_order_waiting(waiting, force);
+	LOG_NOTICE("set %s: an operator orders that this host is promoted%s, in epoch %llu.%llu",
+		   s->conf->name, force ? " by force" : "",
+		   (unsigned long long)s->entry.record.view.epoch.number,
+		   (unsigned long long)s->entry.record.view.seq);
 	reg_ask(s);
-	map_retry(s);
-}
-
-void request_on_waiting(struct set *s, struct client *waiting)
-{
-	for (struct client *c = s->daemon->clients; c; c = c->next)
-		if (c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s)
-			request_order_waiting(waiting, c->is_forced);
 }
 
 /* As if the process that is to be primary asked now. */
 static struct map_reason request_judge(const struct set *s, const struct client *client)
 {
-	const struct client process = {.map_flags = PACKET_MAP_WAIT |
-						    (client->is_forced ? PACKET_MAP_FORCE : 0),
-				       .is_ordered = true};
+	const struct client process = {.map_flags = PACKET_MAP_WAIT};
 
-	return map_why_waits(s, &process);
+	return map_why_waits(s, &process, request_kind(client));
+}
+
+/* This host's own promotion, by that order or not, is no change that speaks against it. */
+static bool request_is_outdated(const struct set *s, const struct client *client)
+{
+	const struct mirror_view *view = &s->entry.record.view;
+
+	return s->has_entry && !request_fits(client, view) &&
+	       !(s->holder.pid && view->primary == s->meta.super.slot);
 }
 
 static void request_look_after(struct set *s, struct client *client)
 {
 	struct map_reason why;
 
-	if ((int32_t)(s->answered - client->wants_answer) < 0)
+	if (!request_has_answer(s, client) || client->promotion.is_over)
 		return;
+	if (request_is_outdated(s, client)) {
+		request_end_promotion(client);
+		request_refuse(client, REQUEST_EPOCH,
+			       "look at the status, and repeat the order if it is right still",
+			       "the set has changed since the order was given: it is in epoch "
+			       "%llu.%llu now",
+			       (unsigned long long)s->entry.record.view.epoch.number,
+			       (unsigned long long)s->entry.record.view.seq);
+		return;
+	}
 	why = request_judge(s, client);
 	switch (why.status) {
 	case PACKET_NOT_INSYNC:
 	case PACKET_SPLIT:
 	case PACKET_COPY_FAILED: /* no other member's end helps */
+		request_end_promotion(client);
 		request_refuse(client, request_code_of(why.status), NULL, "%s", why.text);
 		return;
 	default:
 		break;
 	}
-	if (!client->has_run && !s->holder.pid && !set_has_waiting(s)) {
-		client->has_run = true;
+	if (!client->promotion.has_run && !s->holder.pid && !set_has_waiting(s)) {
+		client->promotion.has_run = true;
 		promote_run(s);
 	}
 }
@@ -97,24 +168,35 @@ static void request_look_after(struct set *s, struct client *client)
 void request_look_promotions(struct set *s)
 {
 	for (struct client *c = s->daemon->clients; c; c = c->next)
-		if (c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s)
+		if (request_promotes(c, s))
 			request_look_after(s, c);
 }
 
 void request_on_promoted(struct set *s)
 {
 	for (struct client *c = s->daemon->clients; c; c = c->next)
-		if (c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s)
+		if (request_promotes(c, s))
 			request_done(c);
 }
 
 void request_give_promotion_up(struct client *client)
 {
-	struct map_reason why = request_judge(client->wait_set, client);
+	struct set *s = client->wait_set;
+	struct map_reason why;
 
+	request_end_promotion(client);
+	if (s->promotion.swaps)
+		return; /* the register's answer decides */
+	if (client->promotion.is_doubtful) {
+		request_refuse(client, REQUEST_QUORUM, "look at the status whether it happened",
+			       "the register has not answered to the promotion");
+		return;
+	}
+	why = request_judge(s, client);
 	request_refuse(client, REQUEST_TIMEOUT,
-		       request_find_waiting(client->wait_set)
-			       ? "the process goes on waiting; 'rpmirror explain' says for what"
+		       request_find_waiting(s)
+			       ? "the process goes on waiting, and the order has ended; 'rpmirror "
+				 "explain' says for what"
 			       : NULL,
 		       "no process on this host has become primary: %s", why.text);
 }
@@ -122,8 +204,27 @@ void request_give_promotion_up(struct client *client)
 void request_on_promote_failed(struct set *s, const char *text)
 {
 	for (struct client *c = s->daemon->clients; c; c = c->next)
-		if (c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s && !set_has_waiting(s) &&
-		    !s->holder.pid)
+		if (request_promotes(c, s) && !set_has_waiting(s) && !s->holder.pid)
 			request_refuse(c, REQUEST_CONFIG, "see its output in the daemon's log",
 				       "%s", text);
+}
+
+void request_put_promotions(const struct set *s, json_t *waiting)
+{
+	uint64_t now = clock_boot_ms();
+
+	for (const struct client *c = s->daemon->clients; c; c = c->next) {
+		char what[MIRROR_NAME_MAX + 64];
+		json_t *out;
+
+		if (!request_promotes(c, s))
+			continue;
+		snprintf(what, sizeof(what), "an operator's order to promote member %s%s",
+			 s->conf->member, c->promotion.is_forced ? " by force" : "");
+		out = json_pack("{s:s, s:s}", "what", what, "why", request_judge(s, c).text);
+		if (c->wait_until_ms > now)
+			json_object_set_new(out, "deadline_ms",
+					    json_integer((json_int_t)(c->wait_until_ms - now)));
+		json_array_append_new(waiting, out);
+	}
 }

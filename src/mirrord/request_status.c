@@ -361,6 +361,7 @@ static json_t *status_waiting(const struct set *s)
 {
 	json_t *out = json_array();
 
+	request_put_promotions(s, out);
 	status_put_fence(s, out);
 	status_put_promotion(s, out);
 	status_put_member_waits(s, out);
@@ -370,8 +371,11 @@ static json_t *status_waiting(const struct set *s)
 		if (c->set != s || !c->is_waiting)
 			continue;
 		snprintf(what, sizeof(what), "process %d waits to be primary", (int)c->pid);
-		json_array_append_new(out, json_pack("{s:s, s:s}", "what", what, "why",
-						     map_why_waits(s, c).text));
+		json_array_append_new(
+			out,
+			json_pack("{s:s, s:s}", "what", what, "why",
+				  map_why_waits(s, c, request_order_for(s, &s->entry.record.view))
+					  .text));
 	}
 	return out;
 }

@@ -3,6 +3,7 @@
 #ifndef MIRRORD_REQUESTS_H
 #define MIRRORD_REQUESTS_H
 
+#include "mirrord/clients.h"
 #include "mirrord/impl.h"
 
 /* request.c: the tool's JSON. */
@@ -52,13 +53,20 @@ enum request_code request_code_of(enum packet_status status);
 
 /* request_promote.c: an operator's promotion. */
 void request_promote(struct client *client, struct set *s, const char *member, bool force);
-/* A process waits for the set: perhaps the one that on-promote was to start. */
-void request_on_waiting(struct set *s, struct client *waiting);
+/* The order for that view which lives: its request waits, and the register was read since. An order
+ * is no more than that request: nothing of it is left after its end. */
+enum map_order request_order_for(const struct set *s, const struct mirror_view *view);
+/* Its time has passed, or its client is gone: it has no effect any more. */
+void request_end_promotion(struct client *client);
+/* A swap that an order permitted has ended; is_unknown: without an answer. */
+void request_on_promotion_swapped(struct set *s, bool is_unknown);
+/* Orders that wait, for the status. */
+void request_put_promotions(const struct set *s, struct json_t *waiting);
 /* Something has changed: refuse what cannot be any more. */
 void request_look_promotions(struct set *s);
 /* Somebody has become primary on this host. */
 void request_on_promoted(struct set *s);
-/* The time of one has passed: say why. */
+/* The time of one has passed: answered when nothing of it is under way. */
 void request_give_promotion_up(struct client *client);
 /* on-promote has failed, as it says: nobody will wait for the set. */
 void request_on_promote_failed(struct set *s, const char *text);

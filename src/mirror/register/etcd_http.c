@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/log.h"
 #include "mirror/register/etcd.h"
@@ -203,6 +204,18 @@ void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
 }
 
+/* A request that is given up ends by a reset: what is unsent would be sent again after a cut link
+ * is mended, and a swap be carried out that its caller has reported as failed. */
+static int etcd_http_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+	const struct linger reset = {.l_onoff = 1};
+
+	(void)arg;
+	(void)purpose;
+	return setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ? CURL_SOCKOPT_ERROR
+									    : CURL_SOCKOPT_OK;
+}
+
 static enum etcd_outcome etcd_http_send(struct etcd_register *e, const char *endpoint,
 					const struct etcd_request *request, unsigned limit_ms,
 					struct etcd_reply *reply)
@@ -211,6 +224,7 @@ static enum etcd_outcome etcd_http_send(struct etcd_register *e, const char *end
 	enum etcd_outcome outcome;
 
 	etcd_http_fill(e, e->curl, request, limit_ms, &answer);
+	curl_easy_setopt(e->curl, CURLOPT_SOCKOPTFUNCTION, etcd_http_on_socket);
 	outcome = etcd_http_judge(e->curl, curl_easy_perform(e->curl), endpoint, &answer, reply);
 	free(answer.text);
 	return outcome;

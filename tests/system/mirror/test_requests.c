@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mirror/core/view.h"
 #include "player.h"
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
@@ -276,7 +277,182 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	hosts_stop(&hosts);
 }
 
-/* ---- the fence agent ---- */
+static void wait_until_excluded(struct player *p, unsigned slot)
+{
+	for (bool is = false; !is; usleep(20000)) {
+		json_t *in = tool_ask(p, "{\"op\":\"status\"}");
+		json_t *members = json_object_get(first_set(in), "members");
+
+		is = json_is_false(json_object_get(json_array_get(members, slot), "insync"));
+		json_decref(in);
+	}
+}
+
+/* ---- orders that have ended ---- */
+
+/* The register's file is away, or there again: as a link that is cut, and mended. */
+static void set_register_away(bool is_away)
+{
+	const char *path = strchr(hosts.register_uri, ':') + 1;
+	char away[320];
+
+	snprintf(away, sizeof(away), "%s.away", path);
+	assert_int_equal(is_away ? rename(path, away) : rename(away, path), 0);
+}
+
+/* A process that waits gets nothing else. */
+static void assert_not_mapped(const struct player *p)
+{
+	struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
+
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+}
+
+/* Host 0's process is primary, alive, and has excluded host 1, where one waits. */
+static void begin_stale(struct hosts_opts *opts)
+{
+	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
+
+	opts->count = 2;
+	hosts_start(&hosts, opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_recover(&a, &now);
+	hosts_exclude(&hosts, 1);
+	player_open(&b, &hosts, 1);
+	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
+	player_send(&b, &out);
+	player_open(&tool, &hosts, 1);
+	wait_until_primary_is(&tool, "a");
+	wait_until_excluded(&tool, 1);
+}
+
+static void end_stale(void)
+{
+	player_close(&tool);
+	player_close(&b);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+/* After the link is mended, which is seen by an order that cannot be carried out. */
+static void assert_nothing_follows(void)
+{
+	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}";
+
+	set_register_away(false);
+	assert_int_equal(refused_as(&tool, ask, "lacks acknowledged data"), 5);
+	assert_not_mapped(&b);
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.view.epoch.number, 1);
+	assert_int_equal(now.record.view.primary, 0);
+}
+
+static void a_forced_promotion_that_failed_is_not_carried_out_later(void **state)
+{
+	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
+				  "\"force\":true,\"timeout_ms\":500}";
+	struct hosts_opts opts = {.lease_ms = 600000};
+
+	begin_stale(&opts);
+	set_register_away(true);
+	assert_int_equal(tool_code(&tool, ask), 8);
+	assert_nothing_follows();
+	end_stale();
+}
+
+static void wait_until_order_is_shown(struct player *p, const char *what)
+{
+	for (bool is = false; !is; usleep(20000)) {
+		json_t *in = tool_ask(p, "{\"op\":\"status\"}");
+		json_t *list = json_object_get(first_set(in), "waiting");
+
+		for (unsigned i = 0; i < json_array_size(list); i++)
+			is |= strstr(text_of(json_array_get(list, i), "what"), what) != NULL;
+		json_decref(in);
+	}
+}
+
+static void a_promotion_that_was_interrupted_is_not_carried_out_later(void **state)
+{
+	static const char *const asks[] = {
+		"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\",\"force\":true}",
+		"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}"};
+	static const char *const shown[] = {"order to promote member b by force",
+					    "order to promote member b"};
+	struct hosts_opts opts = {.lease_ms = 600000};
+	struct player killed;
+
+	begin_stale(&opts);
+	for (unsigned i = 0; i < ARRAY_LEN(asks); i++) {
+		set_register_away(true);
+		player_open(&killed, &hosts, 1);
+		assert_int_equal(send(killed.fd, asks[i], strlen(asks[i]), 0), strlen(asks[i]));
+		wait_until_order_is_shown(&tool, shown[i]);
+		player_close(&killed);
+		assert_nothing_follows();
+	}
+	end_stale();
+}
+
+static void an_order_is_for_the_view_that_the_operator_saw(void **state)
+{
+	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
+				  "\"force\":true}";
+	struct hosts_opts opts = {.lease_ms = 600000};
+	char here[sizeof(hosts.register_uri)];
+	struct mirror_epoch epoch;
+	json_t *in;
+
+	begin_stale(&opts);
+	set_register_away(true);
+	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
+	usleep(100000);
+	/* Behind the cut link the primary is followed by itself. */
+	snprintf(here, sizeof(here), "%s", hosts.register_uri);
+	snprintf(hosts.register_uri, sizeof(hosts.register_uri), "%.250s.away", here);
+	epoch = hosts_promote(&hosts, 0);
+	snprintf(hosts.register_uri, sizeof(hosts.register_uri), "%s", here);
+	set_register_away(false);
+	in = tool_receive(&tool);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(in, "error"), "code")),
+			 6);
+	json_decref(in);
+	assert_not_mapped(&b);
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.view.epoch.number, epoch.number);
+	end_stale();
+}
+
+/* The process was let in by the order; it swaps after the end of that. */
+static void a_process_is_not_promoted_after_its_order(void **state)
+{
+	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
+				  "\"force\":true}";
+	static struct packet out = {.type = PACKET_SWAP};
+	struct hosts_opts opts = {.lease_ms = 600000};
+	struct player killed;
+	const struct packet *in;
+
+	begin_stale(&opts);
+	player_open(&killed, &hosts, 1);
+	assert_int_equal(send(killed.fd, ask, strlen(ask), 0), strlen(ask));
+	in = player_expect(&b, PACKET_MAPPED);
+	assert_int_equal(in->mapped.status, PACKET_OK);
+	assert_true(in->mapped.is_forced);
+	out.swap.promotes = true;
+	out.swap.revision = in->mapped.revision;
+	out.swap.before = out.swap.after = in->mapped.record;
+	assert_int_equal(view_force(&out.swap.after, 1, 0x5eed, NULL), 0);
+	player_close(&killed);
+	usleep(100000);
+	in = player_ask(&b, &out, PACKET_SWAPPED);
+	assert_int_equal(in->swapped.result, PACKET_SWAP_CHANGED);
+	assert_int_equal(in->swapped.record.view.primary, 0);
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.view.epoch.number, 1);
+	end_stale();
+}
 
 /* Host 0's process is primary, and host 1's waits; the tool asks there. */
 static void begin_fenced(const struct hosts_opts *opts)
@@ -305,19 +481,6 @@ static void end_fenced(void)
 	hosts_stop(&hosts);
 }
 
-static void the_end_of_a_process_needs_no_fence_agent(void **state)
-{
-	static struct packet out = {.type = PACKET_UNMAP};
-	struct hosts_opts opts = {.count = 2,
-				  .lease_ms = 600000,
-				  .automatic = true,
-				  .more = "fence-agent = /bin/false\n"};
-
-	begin_fenced(&opts);
-	assert_int_equal(player_ask(&a, &out, PACKET_DONE)->done.status, PACKET_OK);
-	end_fenced();
-}
-
 /* Then the set's health is that. */
 static void wait_until_reason_is(const char *why, const char *health)
 {
@@ -329,6 +492,36 @@ static void wait_until_reason_is(const char *why, const char *health)
 			assert_string_equal(text_of(first_set(in), "health"), health);
 		json_decref(in);
 	}
+}
+
+static void a_promotion_that_failed_makes_no_failover_automatic(void **state)
+{
+	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
+				  "\"timeout_ms\":300}";
+	struct hosts_opts opts = {.count = 2, .lease_ms = 1500};
+
+	begin_fenced(&opts);
+	assert_int_equal(tool_code(&tool, ask), 8);
+	host_kill(&hosts, 0);
+	wait_until_reason_is("the lease of member a is over", "down");
+	assert_not_mapped(&b);
+	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
+	end_fenced();
+}
+
+/* ---- the fence agent ---- */
+
+static void the_end_of_a_process_needs_no_fence_agent(void **state)
+{
+	static struct packet out = {.type = PACKET_UNMAP};
+	struct hosts_opts opts = {.count = 2,
+				  .lease_ms = 600000,
+				  .automatic = true,
+				  .more = "fence-agent = /bin/false\n"};
+
+	begin_fenced(&opts);
+	assert_int_equal(player_ask(&a, &out, PACKET_DONE)->done.status, PACKET_OK);
+	end_fenced();
 }
 
 static void a_primary_that_is_silent_is_not_called_healthy(void **state)
@@ -411,17 +604,6 @@ static void an_agent_whose_file_system_hangs_stops_nothing(void **state)
 	umount2(folder, MNT_DETACH);
 	close(fd);
 	rmdir(folder);
-}
-
-static void wait_until_excluded(struct player *p, unsigned slot)
-{
-	for (bool is = false; !is; usleep(20000)) {
-		json_t *in = tool_ask(p, "{\"op\":\"status\"}");
-		json_t *members = json_object_get(first_set(in), "members");
-
-		is = json_is_false(json_object_get(json_array_get(members, slot), "insync"));
-		json_decref(in);
-	}
 }
 
 static void a_discard_that_is_refused_cuts_nobody_off(void **state)
@@ -549,6 +731,11 @@ int main(void)
 		cmocka_unit_test(a_demotion_is_asked_of_the_primary),
 		cmocka_unit_test(an_operator_promotes_who_waits),
 		cmocka_unit_test(a_promotion_that_cannot_be_says_why),
+		cmocka_unit_test(a_forced_promotion_that_failed_is_not_carried_out_later),
+		cmocka_unit_test(a_promotion_that_was_interrupted_is_not_carried_out_later),
+		cmocka_unit_test(an_order_is_for_the_view_that_the_operator_saw),
+		cmocka_unit_test(a_process_is_not_promoted_after_its_order),
+		cmocka_unit_test(a_promotion_that_failed_makes_no_failover_automatic),
 		cmocka_unit_test(the_end_of_a_process_needs_no_fence_agent),
 		cmocka_unit_test(a_primary_that_is_silent_is_not_called_healthy),
 		cmocka_unit_test(a_proof_is_enough_where_no_lease_is),
