@@ -59,7 +59,7 @@ static void inbox_plan_slot(struct inbox *b, struct inbox_slot *slot, uint64_t o
 
 void inbox_plan(struct inbox *b)
 {
-	uint64_t at = b->home->mem.area[AREA_RECV].off;
+	uint64_t at = b->home->mem->area[AREA_RECV].off;
 
 	for (unsigned i = 0; i < INBOX_SLOTS; i++, at += inbox_slot_room(b))
 		inbox_plan_slot(b, &b->slot[i], at);
@@ -68,7 +68,7 @@ void inbox_plan(struct inbox *b)
 /* The buffer looks like new, so that a later write to it is noticed. */
 static void inbox_clear_slot(struct inbox *b, struct inbox_slot *slot)
 {
-	struct memory *m = &b->home->mem;
+	struct memory *m = b->home->mem;
 
 	slot->busy = false;
 	for (unsigned i = 0; i < slot->pieces && !m->area[AREA_RECV].gone; i++)
@@ -97,7 +97,7 @@ struct batch {
 
 static void inbox_add(struct inbox *b, struct batch *t, struct inbox_slot *slot)
 {
-	struct memory *m = &b->home->mem;
+	struct memory *m = b->home->mem;
 	struct ibv_recv_wr *wr = &t->wr[t->count];
 	struct ibv_sge *sge = t->sge[t->count];
 
@@ -153,7 +153,7 @@ static void inbox_check_message(struct inbox *b, struct node *n, const struct in
 				const struct ibv_wc *wc)
 {
 	static uint8_t whole[OP_LEN_MAX];
-	const struct memory *m = &b->home->mem;
+	const struct memory *m = b->home->mem;
 	bool known = !m->area[AREA_RECV].gone;
 	const char *bad;
 	size_t at = 0;
@@ -169,7 +169,7 @@ static void inbox_check_message(struct inbox *b, struct node *n, const struct in
 				sim_violate(n->sim, "node %d: an Immediate wrote to its receive",
 					    n->index);
 	known &= scenario_is_trusted(&n->sim->sc);
-	bad = model_on_received(&n->peer->model, wc, known ? whole : NULL, &n->mem);
+	bad = model_on_received(&n->peer->model, wc, known ? whole : NULL, n->mem);
 	if (!bad)
 		workload_on_message(n, wc);
 	else if (scenario_is_trusted(&n->sim->sc))
@@ -222,7 +222,7 @@ void inbox_allow(const struct inbox *b, uint8_t *want)
 		const struct inbox_slot *slot = &b->slot[i];
 
 		for (unsigned k = 0; slot->busy && k < slot->pieces; k++)
-			memcpy(want + slot->piece[k].off, b->home->mem.cache + slot->piece[k].off,
+			memcpy(want + slot->piece[k].off, b->home->mem->cache + slot->piece[k].off,
 			       slot->piece[k].len);
 	}
 }

@@ -139,7 +139,8 @@ void node_start(struct node *n, struct sim *sim, int index)
 	n->index = index;
 	n->peer = &sim->node[1 - index];
 	n->host = &sim->world->host[index];
-	n->mem = old.mem;
+	n->own_mem = old.own_mem;
+	n->mem = &n->own_mem;
 	n->model = old.model;
 	n->buf[STREAM_BUF_RX] = old.buf[STREAM_BUF_RX] ? old.buf[STREAM_BUF_RX] : malloc(QP_RXBUF);
 	n->buf[STREAM_BUF_TX] = old.buf[STREAM_BUF_TX] ? old.buf[STREAM_BUF_TX] : malloc(QP_TXBUF);
@@ -163,7 +164,7 @@ void node_open(struct node *n)
 static void check_let_go(struct node *n)
 {
 	for (int i = 0; i < AREA_COUNT; i++) {
-		const struct mr *mr = n->mem.area[i].mr;
+		const struct mr *mr = n->mem->area[i].mr;
 
 		if (mr && mr->holds > 0 && !(i == AREA_RECV && n->own_box.shared))
 			sim_violate(n->sim, "node %d: a region is held by a destroyed queue pair",
@@ -212,6 +213,6 @@ void node_free(struct node *n)
 	free(n->buf[STREAM_BUF_RX]);
 	free(n->buf[STREAM_BUF_TX]);
 	free(n->job.bytes);
-	memory_free(&n->mem);
+	memory_free(&n->own_mem);
 	model_free(&n->model);
 }

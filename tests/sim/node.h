@@ -52,9 +52,9 @@ struct node {
 	struct qp *qp; /* NULL: destroyed; the stream owns it, tests may look at it */
 	struct cq send_cq, recv_cq;
 	struct inbox own_box, *box;
-	struct memory mem;
-	struct model model; /* of what this end requests from its peer */
-	void *buf[2];       /* of each kind: for the stream */
+	struct memory own_mem, *mem; /* of connections in a row: that of the first one */
+	struct model model;          /* of what this end requests from its peer */
+	void *buf[2];                /* of each kind: for the stream */
 	bool lent[2];
 	bool resumed, pump_due, eof_seen, stopping;
 	unsigned budget;   /* of reads and writes in this visit */

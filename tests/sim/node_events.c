@@ -40,7 +40,7 @@ void node_on_time(struct node *n)
 
 struct mr **node_dereg_mr(struct node *n)
 {
-	return n->dereg_pool ? &n->mem.pool_mr : &n->mem.area[n->dereg_area].mr;
+	return n->dereg_pool ? &n->mem->pool_mr : &n->mem->area[n->dereg_area].mr;
 }
 
 /* The engine asks every connection of the host. */
@@ -79,7 +79,7 @@ static void node_dereg_begin(struct node *n)
 	n->dereg_area = (enum area_kind)(dice % AREA_COUNT); /* mostly a target */
 	if (prng_chance(&sim->world->rng, 30))
 		n->dereg_area = AREA_LEASE;
-	if (n->mem.area[n->dereg_area].gone)
+	if (n->mem->area[n->dereg_area].gone)
 		n->dereg_area = AREA_TARGET0;
 	n->dereg_since = sim->world->now;
 	sim->fault_hit = true;
@@ -97,17 +97,17 @@ static void node_dereg_begin(struct node *n)
 /* The region is idle: its memory is free for other uses, and gets other contents. */
 static void node_reuse_memory(struct node *n, enum area_kind kind)
 {
-	struct area *a = &n->mem.area[kind];
+	struct area *a = &n->mem->area[kind];
 	const char *bad = NULL;
 
 	if (kind <= AREA_WORDS && scenario_is_trusted(&n->sim->sc))
-		bad = model_check_medium_area(&n->peer->model, &n->mem, a);
+		bad = model_check_medium_area(&n->peer->model, n->mem, a);
 	if (bad)
 		sim_violate(n->sim, "node %d, at deregistration: %s", n->index, bad);
 	mr_delete(a->mr);
 	if (kind <= AREA_WORDS && !a->lasting)
-		model_drop_area(&n->peer->model, &n->mem, a);
-	memory_retire(&n->mem, kind);
+		model_drop_area(&n->peer->model, n->mem, a);
+	memory_retire(n->mem, kind);
 }
 
 static void node_dereg_end(struct node *n)
@@ -116,13 +116,13 @@ static void node_dereg_end(struct node *n)
 		node_reuse_memory(n, n->dereg_area);
 		return;
 	}
-	mr_delete(n->mem.pool_mr);
-	n->mem.pool_mr = NULL;
+	mr_delete(n->mem->pool_mr);
+	n->mem->pool_mr = NULL;
 }
 
 void node_end_lease(struct node *n)
 {
-	struct mr *mr = n->mem.area[AREA_LEASE].mr;
+	struct mr *mr = n->mem->area[AREA_LEASE].mr;
 
 	n->lease_ended = true;
 	if (!mr || (n->dereg_since && !n->dereg_pool && n->dereg_area == AREA_LEASE))

@@ -47,7 +47,7 @@ static bool node_is_unmapped(struct node *n, const struct iovec *iov, int count)
 	    sim->world->now < sim->sc.fault_ns || sim->fault_hit)
 		return false;
 	for (int i = 0; i < count; i++)
-		ours |= node_is_within(iov[i].iov_base, n->mem.cache, n->mem.size) ||
+		ours |= node_is_within(iov[i].iov_base, n->mem->cache, n->mem->size) ||
 			node_is_within(iov[i].iov_base, memory_pool(), POOL_LEN);
 	sim->fault_hit = ours;
 	return ours;

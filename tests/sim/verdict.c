@@ -51,9 +51,9 @@ void sim_check_memory(struct node *n)
 
 	if (!scenario_is_trusted(sc))
 		return;
-	bad = model_check_cache(&n->peer->model, &n->mem, words);
+	bad = model_check_cache(&n->peer->model, n->mem, words);
 	if (!bad && sc->fault != FAULT_UNMAP)
-		bad = model_on_observed(&n->peer->model, &n->mem);
+		bad = model_on_observed(&n->peer->model, n->mem);
 	if (bad)
 		sim_violate(sim, "node %d: %s", n->index, bad);
 }
@@ -63,7 +63,7 @@ static void verdict_medium(struct node *n)
 	const char *bad = NULL;
 
 	if (scenario_is_trusted(&n->sim->sc))
-		bad = model_check_medium(&n->peer->model, &n->mem);
+		bad = model_check_medium(&n->peer->model, n->mem);
 	if (bad)
 		sim_violate(n->sim, "node %d: %s", n->index, bad);
 }
@@ -76,7 +76,7 @@ void sim_verdict(struct sim *sim)
 		verdict_inbox(&sim->node[i]);
 	for (int i = 0; i < 2; i++) {
 		struct node *n = &sim->node[i];
-		int64_t damage = memory_find_damage(&n->mem);
+		int64_t damage = memory_find_damage(n->mem);
 
 		if (damage >= 0)
 			sim_violate(

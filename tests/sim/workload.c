@@ -126,7 +126,7 @@ void workload_on_message(struct node *n, const struct ibv_wc *wc)
 
 	n->expected |= op->solicited;
 	if (op->kind == OP_SEND_INV && n->qp && wc->wc_flags & IBV_WC_WITH_INV &&
-	    wc->invalidated_rkey == n->mem.area[AREA_LEASE].stag)
+	    wc->invalidated_rkey == n->mem->area[AREA_LEASE].stag)
 		node_end_lease(n);
 }
 
@@ -163,7 +163,7 @@ static void workload_on_completion(struct node *n, const struct ibv_wc *wc)
 	if (wc->status != IBV_WC_SUCCESS && sim_is_clean(n->sim) && !n->sim->disconnecting)
 		sim_violate(n->sim, "node %d: operation %llu: status %d without a reason", n->index,
 			    (unsigned long long)wc->wr_id, wc->status);
-	bad = model_on_completion(&n->model, wc, &n->mem, &n->peer->mem,
+	bad = model_on_completion(&n->model, wc, n->mem, n->peer->mem,
 				  scenario_is_trusted(&n->sim->sc));
 	if (bad)
 		sim_violate(n->sim, "node %d: %s", n->index, bad);
@@ -177,8 +177,8 @@ static void workload_reuse_sources(struct node *n)
 	for (; n->reused < n->model.completed; n->reused++) {
 		const struct op *op = &n->model.op[n->reused];
 
-		if (op->staged && !n->mem.area[AREA_STAGE].gone)
-			memset(n->mem.cache + op->stage, 0x77, op->len);
+		if (op->staged && !n->mem->area[AREA_STAGE].gone)
+			memset(n->mem->cache + op->stage, 0x77, op->len);
 	}
 }
 
@@ -280,10 +280,10 @@ static void workload_post(struct node *n)
 
 static void workload_change_source(struct node *n)
 {
-	const struct area *a = &n->mem.area[AREA_SOURCE];
+	const struct area *a = &n->mem->area[AREA_SOURCE];
 
 	if (!a->gone)
-		memset(n->mem.cache + a->off, (int)prng_below(&n->sim->world->rng, 256),
+		memset(n->mem->cache + a->off, (int)prng_below(&n->sim->world->rng, 256),
 		       prng_between(&n->sim->world->rng, 1, a->len));
 }
 
@@ -357,18 +357,18 @@ void workload_tick(struct node *n)
 
 static void workload_allow(struct node *n, uint8_t *want, uint64_t off, uint64_t len)
 {
-	memcpy(want + off, n->mem.cache + off, len);
+	memcpy(want + off, n->mem->cache + off, len);
 }
 
 /* Reads and receives of this end changed exactly what they named. */
 void workload_check_areas(struct node *n)
 {
-	const struct area *sink = &n->mem.area[AREA_SINK], *recv = &n->mem.area[AREA_RECV];
-	uint8_t *want = malloc(n->mem.size);
+	const struct area *sink = &n->mem->area[AREA_SINK], *recv = &n->mem->area[AREA_RECV];
+	uint8_t *want = malloc(n->mem->size);
 
 	if (!want)
 		abort();
-	memcpy(want, n->mem.initial, n->mem.size);
+	memcpy(want, n->mem->initial, n->mem->size);
 	for (unsigned i = 0; i < n->model.posted; i++) {
 		const struct op *op = &n->model.op[i];
 
@@ -376,9 +376,9 @@ void workload_check_areas(struct node *n)
 			workload_allow(n, want, op->sink, op->len);
 	}
 	inbox_allow(&n->own_box, want);
-	if (!sink->gone && memcmp(want + sink->off, n->mem.cache + sink->off, sink->len) != 0)
+	if (!sink->gone && memcmp(want + sink->off, n->mem->cache + sink->off, sink->len) != 0)
 		sim_violate(n->sim, "node %d: a Read wrote beside its sink", n->index);
-	if (!recv->gone && memcmp(want + recv->off, n->mem.cache + recv->off, recv->len) != 0)
+	if (!recv->gone && memcmp(want + recv->off, n->mem->cache + recv->off, recv->len) != 0)
 		sim_violate(n->sim, "node %d: a Send wrote beside its receive", n->index);
 	free(want);
 }

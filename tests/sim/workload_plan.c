@@ -266,10 +266,10 @@ static void plan_memory(struct node *n, const struct sizes *own)
 		[AREA_STAGE] = own->stage,
 	};
 
-	memory_init(&n->mem, &n->sim->world->rng, len, n->host->mrs, &n->host->pd);
-	n->mem.area[AREA_TARGET1].is_volatile = sc->half_volatile[n->index];
-	n->mem.area[AREA_TARGET1].mr->backing.durable = !sc->half_volatile[n->index];
-	n->mem.is_dax = sc->dax[n->index];
+	memory_init(n->mem, &n->sim->world->rng, len, n->host->mrs, &n->host->pd);
+	n->mem->area[AREA_TARGET1].is_volatile = sc->half_volatile[n->index];
+	n->mem->area[AREA_TARGET1].mr->backing.durable = !sc->half_volatile[n->index];
+	n->mem->is_dax = sc->dax[n->index];
 	inbox_plan(&n->own_box);
 }
 
@@ -277,13 +277,13 @@ static void plan_memory(struct node *n, const struct sizes *own)
 static void plan_place_op(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
-	const struct area *a = &n->peer->mem.area[op->area];
+	const struct area *a = &n->peer->mem->area[op->area];
 	uint64_t slack = a->len - op->len;
 
-	op->stage += n->mem.area[AREA_STAGE].off;
-	op->sink += n->mem.area[AREA_SINK].off;
+	op->stage += n->mem->area[AREA_STAGE].off;
+	op->sink += n->mem->area[AREA_SINK].off;
 	if (op->changing)
-		op->data = n->mem.cache + n->mem.area[AREA_SOURCE].off;
+		op->data = n->mem->cache + n->mem->area[AREA_SOURCE].off;
 	op->off = a->off + prng_below(&sim->world->rng, slack + 1);
 	if (op_is_atomic(op))
 		op->off = a->off + 8 * prng_below(&sim->world->rng, MODEL_WORDS);
@@ -314,19 +314,19 @@ static void plan_forbid_atomic(struct node *n, struct op *op)
 		return;
 	}
 	op->area = AREA_RECV;
-	op->off = (n->peer->mem.area[AREA_RECV].off + 7) & ~7ull;
+	op->off = (n->peer->mem->area[AREA_RECV].off + 7) & ~7ull;
 }
 
 /* One FPDU: of several the peer may place those before the one that it refuses. */
 static void plan_forbid_access(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
-	const struct area *a = &n->peer->mem.area[op->area];
+	const struct area *a = &n->peer->mem->area[op->area];
 
 	op->len = op->len == 0 ? 1 : op->len > FORBIDDEN_MAX ? FORBIDDEN_MAX : op->len;
 	if (prng_chance(&sim->world->rng, 50)) {
 		op->area = AREA_RECV; /* no rights for a peer */
-		op->off = n->peer->mem.area[AREA_RECV].off;
+		op->off = n->peer->mem->area[AREA_RECV].off;
 	} else {
 		op->off = a->off + a->len - op->len + 1 + prng_below(&sim->world->rng, op->len);
 	}
@@ -355,7 +355,7 @@ static void plan_forbidden_op(struct node *n)
 static void plan_strict_flush(struct node *n)
 {
 	struct op *op = &n->model.op[n->sim->sc.fault_pos];
-	const struct area *a = &n->peer->mem.area[AREA_TARGET1];
+	const struct area *a = &n->peer->mem->area[AREA_TARGET1];
 
 	if (n->sim->sc.fault_pos >= n->model.planned || !scenario_has_consent(&n->sim->sc))
 		return;
@@ -371,8 +371,8 @@ static void plan_strict_flush(struct node *n)
 
 static void plan_place_ops(struct node *n)
 {
-	model_set_peer(&n->model, n->peer->mem.size);
-	model_set_words(&n->model, &n->peer->mem);
+	model_set_peer(&n->model, n->peer->mem->size);
+	model_set_words(&n->model, n->peer->mem);
 	for (unsigned k = 0; k < n->model.planned; k++)
 		plan_place_op(n, &n->model.op[k]);
 }

@@ -20,7 +20,7 @@ struct post { /* work requests under construction */
 
 static uint64_t post_remote_to(const struct node *n, const struct op *op)
 {
-	return memory_to(&n->peer->mem, op->area, op->off);
+	return memory_to(n->peer->mem, op->area, op->off);
 }
 
 static unsigned post_flags(const struct op *op)
@@ -51,18 +51,18 @@ static void post_set_source(struct node *n, struct post *p, struct ibv_send_wr *
 			    const struct op *op)
 {
 	uint64_t addr = (uintptr_t)op->data;
-	uint32_t lkey = n->mem.pool_stag;
+	uint32_t lkey = n->mem->pool_stag;
 
 	if (op->changing) {
-		addr = memory_to(&n->mem, AREA_SOURCE, n->mem.area[AREA_SOURCE].off);
-		lkey = n->mem.area[AREA_SOURCE].stag;
+		addr = memory_to(n->mem, AREA_SOURCE, n->mem->area[AREA_SOURCE].off);
+		lkey = n->mem->area[AREA_SOURCE].stag;
 	}
 	if (op->staged) {
-		const struct area *a = &n->mem.area[AREA_STAGE];
+		const struct area *a = &n->mem->area[AREA_STAGE];
 
 		if (!a->gone)
-			memcpy(n->mem.cache + op->stage, op->data, op->len);
-		addr = memory_to(&n->mem, AREA_STAGE, op->stage);
+			memcpy(n->mem->cache + op->stage, op->data, op->len);
+		addr = memory_to(n->mem, AREA_STAGE, op->stage);
 		lkey = a->stag;
 	}
 	if (op->is_inline) { /* from memory that is not registered and gone after the call */
@@ -77,9 +77,9 @@ static void post_set_sink(struct node *n, struct ibv_send_wr *wr, const struct o
 {
 	wr->num_sge = 1;
 	wr->sg_list[0] = (struct ibv_sge){
-		.addr = memory_to(&n->mem, AREA_SINK, op->sink),
+		.addr = memory_to(n->mem, AREA_SINK, op->sink),
 		.length = op->len,
-		.lkey = n->mem.area[AREA_SINK].stag,
+		.lkey = n->mem->area[AREA_SINK].stag,
 	};
 }
 
@@ -87,7 +87,7 @@ static void post_set_atomic(struct node *n, struct ibv_send_wr *wr, const struct
 {
 	post_set_sink(n, wr, op);
 	wr->wr.atomic.remote_addr = post_remote_to(n, op);
-	wr->wr.atomic.rkey = n->peer->mem.area[op->area].stag;
+	wr->wr.atomic.rkey = n->peer->mem->area[op->area].stag;
 	wr->wr.atomic.swap = op->operand;
 	wr->wr.atomic.compare_add = op->operand;
 	if (op->kind == OP_CMP_SWAP)
@@ -96,13 +96,13 @@ static void post_set_atomic(struct node *n, struct ibv_send_wr *wr, const struct
 
 static uint32_t post_invalidated_stag(const struct node *n, const struct op *op)
 {
-	return n->peer->mem.area[op->forbidden ? op->area : AREA_LEASE].stag;
+	return n->peer->mem->area[op->forbidden ? op->area : AREA_LEASE].stag;
 }
 
 static void post_set_remote(struct node *n, struct ibv_send_wr *wr, const struct op *op)
 {
 	wr->wr.rdma.remote_addr = post_remote_to(n, op);
-	wr->wr.rdma.rkey = n->peer->mem.area[op->area].stag;
+	wr->wr.rdma.rkey = n->peer->mem->area[op->area].stag;
 }
 
 static enum vext_op post_ext_op(const struct op *op)
@@ -172,7 +172,7 @@ static void post_add_op(struct node *n, struct post *p, struct op *op, unsigned 
 	*w = (struct vext_wr){
 		.wr = {.wr_id = id, .sg_list = p->sge[p->count], .send_flags = post_flags(op)}};
 	if (op_is_atomic(op)) {
-		uint64_t *now = model_word(&n->model, &n->peer->mem, op);
+		uint64_t *now = model_word(&n->model, n->peer->mem, op);
 
 		model_execute(op, &p->word[now - n->model.word]);
 	}
@@ -210,7 +210,7 @@ static void post_replace_op(struct node *n, struct op *op)
 	}
 	if (op_is_request(op)) {
 		op->area = AREA_TARGET0;
-		op->off = n->peer->mem.area[AREA_TARGET0].off;
+		op->off = n->peer->mem->area[AREA_TARGET0].off;
 		op->len = 0;
 	}
 	op->kind = OP_WRITE;
@@ -243,7 +243,7 @@ static void post_accepted(struct node *n, unsigned count)
 		op->reads_flush = !mere_reads;
 		if (op_is_atomic(op)) {
 			op->data = op->after;
-			memcpy(model_word(m, &n->peer->mem, op), op->after, sizeof(op->after));
+			memcpy(model_word(m, n->peer->mem, op), op->after, sizeof(op->after));
 		}
 		if (op->forbidden)
 			n->sim->fault_hit = true;

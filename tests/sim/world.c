@@ -119,7 +119,7 @@ static void world_stop(struct world *w)
 	for (unsigned c = 0; c < w->conns; c++) {
 		for (int i = 0; i < 2; i++) {
 			inbox_fini(&w->conn[c].node[i].own_box);
-			idle[i] &= memory_fini(&w->conn[c].node[i].mem);
+			idle[i] &= memory_fini(&w->conn[c].node[i].own_mem);
 		}
 	}
 	for (int i = 0; i < 2; i++) {

@@ -22,9 +22,9 @@ void node_check_power(struct node *n)
 	if (!scenario_is_trusted(sc) || sc->fault == FAULT_UNMAP)
 		return;
 	n->sim->world->cuts++;
-	bad = model_on_observed(&n->peer->model, &n->mem);
+	bad = model_on_observed(&n->peer->model, n->mem);
 	if (!bad)
-		bad = model_check_medium(&n->peer->model, &n->mem);
+		bad = model_check_medium(&n->peer->model, n->mem);
 	if (bad)
 		sim_violate(n->sim, "node %d, without power: %s", n->index, bad);
 }
@@ -44,7 +44,7 @@ static uint64_t writeback_piece_len(const struct node *n)
 
 static uint64_t writeback_off(const struct node *n)
 {
-	return (uint64_t)((uint8_t *)n->job.wb.addr - n->mem.cache);
+	return (uint64_t)((uint8_t *)n->job.wb.addr - n->mem->cache);
 }
 
 static bool writeback_is_first_half(const struct node *n, uint64_t piece)
@@ -58,7 +58,7 @@ static bool writeback_is_first_half(const struct node *n, uint64_t piece)
 static void writeback_copy_half(struct node *n, bool first)
 {
 	uint64_t off = writeback_off(n), end = off + n->job.wb.len, unit = writeback_piece_len(n);
-	const uint8_t *from = n->job.snapshot ? n->job.bytes : memory_pages(&n->mem, off);
+	const uint8_t *from = n->job.snapshot ? n->job.bytes : memory_pages(n->mem, off);
 	uint64_t looked = 0;
 
 	for (uint64_t piece = off / unit; piece * unit < end; piece++) {
@@ -67,7 +67,7 @@ static void writeback_copy_half(struct node *n, bool first)
 
 		if (writeback_is_first_half(n, piece) != first)
 			continue;
-		memcpy(n->mem.medium + lo, from + (lo - off), hi - lo);
+		memcpy(n->mem->medium + lo, from + (lo - off), hi - lo);
 		if (looked++ < CUTS_IN_COPY)
 			writeback_check_boundary(n);
 	}
@@ -76,7 +76,7 @@ static void writeback_copy_half(struct node *n, bool first)
 static bool writeback_is_sane(struct node *n)
 {
 	uint64_t off = writeback_off(n);
-	const struct area *a = memory_area_at(&n->mem, off);
+	const struct area *a = memory_area_at(n->mem, off);
 
 	if (a && n->job.wb.len <= a->off + a->len - off)
 		return true;
@@ -88,7 +88,7 @@ static bool writeback_is_sane(struct node *n)
 /* The region must not go away before it is written back. */
 static void writeback_check_held(struct node *n)
 {
-	const struct area *a = memory_area_at(&n->mem, writeback_off(n));
+	const struct area *a = memory_area_at(n->mem, writeback_off(n));
 
 	if (a && a->gone && !(a->lasting && n->job.wb.kind == QP_JOB_WRITE_BACK))
 		sim_violate(n->sim, "node %d: a write-back of a region that is gone", n->index);
@@ -96,7 +96,7 @@ static void writeback_check_held(struct node *n)
 
 static bool writeback_is_volatile(struct node *n)
 {
-	const struct area *a = memory_area_at(&n->mem, writeback_off(n));
+	const struct area *a = memory_area_at(n->mem, writeback_off(n));
 
 	return a && a->is_volatile;
 }
@@ -112,18 +112,18 @@ static bool writeback_is_query(const struct node *n)
 static void writeback_answer(struct node *n)
 {
 	struct vext_digest *d = n->job.wb.answer;
-	const struct area *a = memory_area_at(&n->mem, writeback_off(n));
-	const uint8_t *from = a->is_volatile ? n->mem.cache : n->mem.medium;
+	const struct area *a = memory_area_at(n->mem, writeback_off(n));
+	const uint8_t *from = a->is_volatile ? n->mem->cache : n->mem->medium;
 
 	if (n->job.wb.kind == QP_JOB_WRITE_BACK)
 		return;
-	d->durability = memory_durability(&n->mem, (enum area_kind)(a - n->mem.area));
+	d->durability = memory_durability(n->mem, (enum area_kind)(a - n->mem->area));
 	if (writeback_is_query(n))
 		return;
 	d->alg = n->job.wb.alg;
 	d->len = (uint32_t)n->job.wb.len;
 	d->source = a->is_volatile ? VEXT_DIGEST_FROM_MEMORY : VEXT_DIGEST_FROM_MEDIUM;
-	memory_digest(&n->mem, writeback_off(n), from + writeback_off(n), n->job.wb.len, d);
+	memory_digest(n->mem, writeback_off(n), from + writeback_off(n), n->job.wb.len, d);
 }
 
 static void writeback_keep_bytes(struct node *n)
@@ -136,7 +136,7 @@ static void writeback_keep_bytes(struct node *n)
 		if (!job->bytes)
 			abort();
 	}
-	memcpy(job->bytes, memory_pages(&n->mem, writeback_off(n)), job->wb.len);
+	memcpy(job->bytes, memory_pages(n->mem, writeback_off(n)), job->wb.len);
 }
 
 /* The pool is busy for a while before it takes the next one. */
@@ -302,7 +302,7 @@ void node_on_writeback(struct node *n)
 void node_evict(struct node *n)
 {
 	struct prng *rng = &n->sim->world->rng;
-	const struct area *a = &n->mem.area[prng_below(rng, AREA_WORDS + 1)];
+	const struct area *a = &n->mem->area[prng_below(rng, AREA_WORDS + 1)];
 	uint64_t unit = writeback_piece_len(n), at, lo, hi;
 
 	if (a->gone || a->is_volatile)
@@ -310,7 +310,7 @@ void node_evict(struct node *n)
 	at = a->off + prng_below(rng, a->len);
 	lo = at / unit * unit > a->off ? at / unit * unit : a->off;
 	hi = (at / unit + 1) * unit < a->off + a->len ? (at / unit + 1) * unit : a->off + a->len;
-	memcpy(n->mem.medium + lo, n->mem.cache + lo, hi - lo);
+	memcpy(n->mem->medium + lo, n->mem->cache + lo, hi - lo);
 	n->evictions++;
 	writeback_check_boundary(n);
 }
