@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "reconnect.h"
 
 #define ARRIVAL_OF_END UINT64_MAX
 
@@ -36,6 +36,7 @@ void link_open(struct link *l, size_t window)
 		l->sends_ring[i] = l->reads_ring[i] = false;
 		l->closed[i] = false;
 		l->error[i] = 0;
+		l->resets[i] = l->given_up[i] = false;
 	}
 	l->up = true;
 	l->silent = false;
@@ -229,6 +230,30 @@ void link_shutdown(struct sim *sim, int node)
 	link_schedule(sim, link_arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
 }
 
+/*
+ * What the kernel has not sent is dropped, and what is on its way may still come, before the RST or
+ * after it was lost. The ring keeps what was written.
+ */
+void link_abort(struct sim *sim, int node)
+{
+	struct reconnect *r = sim->world->reconnect;
+	struct link *l = &sim->link;
+	struct pipe *p = &l->pipe[node];
+	uint64_t at;
+
+	l->closed[node] = true;
+	l->given_up[node] = !scenario_lacks(&sim->sc, SIM_NO_MARK);
+	if (!r->stopped || r->barrier)
+		p->written = p->arrived + prng_below(&sim->world->rng, p->written - p->arrived + 1);
+	else
+		p->written = p->arrived;
+	if (reconnect_loses_reset(sim))
+		return;
+	at = link_arrival_time(sim, p);
+	r->quiet_at = at > r->quiet_at ? at : r->quiet_at;
+	sim_at(sim, at, EV_RESET, 1 - node, ECONNRESET);
+}
+
 /* TCP: a close with unread bytes is a RST, which may overtake what the peer has not read. */
 void link_close(struct sim *sim, int node)
 {
@@ -236,6 +261,10 @@ void link_close(struct sim *sim, int node)
 
 	if (l->closed[node])
 		return;
+	if (l->resets[node]) {
+		link_abort(sim, node);
+		return;
+	}
 	if (link_readable(l, node) > 0) {
 		link_schedule(
 			sim, sim->world->now + prng_below(&sim->world->rng, sim->sc.latency_ns + 1),
@@ -261,5 +290,5 @@ void link_on_arrival(struct link *l, int node, uint64_t pos)
 	if (pos == ARRIVAL_OF_END)
 		p->end_arrived = true;
 	else if (pos > p->arrived)
-		p->arrived = pos < p->end ? pos : p->end;
+		p->arrived = pos < p->written ? pos : p->written;
 }

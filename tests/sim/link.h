@@ -35,9 +35,11 @@ struct link {
 	struct pipe ring[2]; /* their positions go on where those of TCP ended */
 	bool sends_ring[2], reads_ring[2];
 	bool up;
-	bool silent;    /* nothing crosses any more */
-	bool closed[2]; /* node i closed its socket */
-	int error[2];   /* errno that node i gets next, or 0 */
+	bool silent;      /* nothing crosses any more */
+	bool closed[2];   /* node i closed its socket */
+	bool resets[2];   /* node i's socket is reset when it is closed */
+	bool given_up[2]; /* rings: node i's word */
+	int error[2];     /* errno that node i gets next, or 0 */
 };
 
 void link_open(struct link *l, size_t window);
@@ -54,6 +56,8 @@ void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_
 void link_shutdown(struct sim *sim, int node);
 void link_close(struct sim *sim, int node);
 void link_reset(struct sim *sim); /* a RST to both */
+/* Node closes its socket, and nothing more leaves it than what is on its way. */
+void link_abort(struct sim *sim, int node);
 /* What this end sends, or receives, from now on goes through the ring. */
 void link_switch_tx(struct link *l, int node);
 void link_switch_rx(struct link *l, int node);

@@ -105,8 +105,8 @@ static struct stream_config make_config(struct node *n, const struct scenario *s
 	cfg.p2p = sc->p2p;
 	cfg.revision = sc->revision;
 	cfg.connect_ns = cfg.request_ns = SIM_CONNECT_NS;
-	cfg.drain_ns = SIM_DRAIN_NS;
-	cfg.liveness_ns = SIM_LIVENESS_NS;
+	cfg.drain_ns = sc->drain_ns ? sc->drain_ns : SIM_DRAIN_NS;
+	cfg.liveness_ns = sc->liveness_ns[n->index] ? sc->liveness_ns[n->index] : SIM_LIVENESS_NS;
 	cfg.rings = sc->rings ? RINGS_VERSION : 0;
 	cfg.host = &node_host;
 	cfg.owner = n;

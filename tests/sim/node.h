@@ -61,10 +61,13 @@ struct node {
 	uint64_t deadline; /* the one that is scheduled */
 	/* Events that the user got. */
 	bool requested, answered, established, disconnected;
-	bool ended;  /* no connection, and none comes */
-	bool killed; /* the process is gone */
-	bool lost;   /* it got the event that its peer is lost */
+	bool ended;   /* no connection, and none comes */
+	bool killed;  /* the process is gone */
+	bool lost;    /* it got the event that its peer is lost */
+	bool refused; /* there is no connection, and none comes */
 	uint64_t paused_until;
+	uint64_t stuck_until; /* a store of its visit is stuck: stall.h */
+	uint64_t busy_until;  /* connections in a row: its application looks often */
 	uint64_t resumed_at;
 	bool destroyed;     /* the user destroyed the queue pair */
 	bool overrun;       /* a completion was lost */

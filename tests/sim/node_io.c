@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reconnect.h"
 #include "rings.h"
 #include "sim.h"
 #include "workload.h"
@@ -77,6 +78,8 @@ static uint64_t node_unacknowledged_ns(void *owner)
 	const struct sim *sim = n->sim;
 	const struct pipe *p = &sim->link.pipe[n->index];
 
+	if (sim->world->reconnect)
+		return reconnect_unacknowledged_ns(n);
 	return sim->link.silent && p->written > p->arrived ? sim->world->now - sim->sc.fault_ns : 0;
 }
 
@@ -94,7 +97,11 @@ static void node_on_event(void *owner, enum stream_event event, int status)
 {
 	struct node *n = owner;
 
-	if (!n->stopping)
+	if (n->stopping)
+		return;
+	if (n->sim->world->reconnect)
+		reconnect_on_stream_event(n, event, status);
+	else
 		workload_on_event(n, event, status);
 }
 
@@ -109,9 +116,13 @@ static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 		return -EFAULT;
 	if (len > 0 && !prng_chance(&sim->world->rng, 3)) {
 		len = node_part_of(sim, len);
+		if (sim->world->reconnect)
+			reconnect_may_stall(n, rx->iov[0].iov_base);
 		link_read(&sim->link, n->index, rx->iov, rx->n, len);
 		return (ssize_t)len;
 	}
+	if (avail == 0 && sim->link.error[n->index])
+		return -sim->link.error[n->index];
 	if (link_at_end(&sim->link, n->index) && !n->eof_seen) {
 		n->eof_seen = true;
 		return 0;
@@ -140,13 +151,26 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	len = node_part_of(sim, avail);
 	bytes = malloc(len);
 	link_peek(&sim->link, n->index, bytes, len);
-	rings_show(n, bytes, len);
+	if (!sim->world->reconnect) /* whose visits may be left in the middle */
+		rings_show(n, bytes, len);
 	taken = stream_rx_in_place(n->stream, bytes, len, u);
 	rings_show(n, NULL, 0);
 	free(bytes);
 	link_drop(&sim->link, n->index, taken);
 	n->in_place_bytes += taken;
 	return taken;
+}
+
+/* The peer has given up: what it sent before is not to be placed any more. */
+static bool node_sees_end(const struct node *n)
+{
+	const struct link *l = &n->sim->link;
+
+	if (!n->sim->world->reconnect)
+		return false;
+	if (l->reads_ring[n->index] && l->given_up[1 - n->index])
+		return true;
+	return l->error[n->index] && !scenario_lacks(&n->sim->sc, SIM_NO_LOOK);
 }
 
 /* One recvmsg(). Returns false when there is nothing more to do now. */
@@ -159,6 +183,10 @@ static bool node_receive(void *owner, struct stream_update *u)
 
 	if (!sim->link.up || sim->link.closed[n->index] || n->budget == 0)
 		return false;
+	if (node_sees_end(n)) {
+		stream_rx_end(n->stream, -ECONNRESET, sim->world->now, u);
+		return true;
+	}
 	if (!node_receive_in_place(n, u)) {
 		if (!stream_rx_begin(n->stream, &rx, u))
 			return false;
@@ -217,7 +245,7 @@ static bool node_send(void *owner, struct stream_update *u)
 	size_t room = link_writable(&sim->link, n->index), len;
 	int count;
 
-	if (room == 0 || n->budget == 0)
+	if (room == 0 || n->budget == 0 || sim->link.error[n->index])
 		return false;
 	if (node_send_in_place(n, room, u) > 0) {
 		n->budget--;
@@ -242,8 +270,10 @@ static void node_fin(void *owner)
 {
 	struct node *n = owner;
 
-	if (n->sim->link.up && !n->sim->link.closed[n->index])
-		link_shutdown(n->sim, n->index);
+	if (!n->sim->link.up || n->sim->link.closed[n->index])
+		return;
+	n->sim->link.resets[n->index] = false;
+	link_shutdown(n->sim, n->index);
 }
 
 static void node_close(void *owner)
@@ -296,6 +326,17 @@ const struct stream_host node_host = {
 
 /* --- a visit -------------------------------------------------------------------------------- */
 
+/* A stream that receives nothing now gets the reset all the same. */
+static void node_find_reset(struct node *n, struct stream_update *u)
+{
+	struct link *l = &n->sim->link;
+
+	if (!l->up || l->closed[n->index] || !l->error[n->index] || u->todo & STREAM_DO_RECEIVE)
+		return;
+	stream_rx_end(n->stream, -l->error[n->index], n->sim->world->now, u);
+	stream_perform(n->stream, u);
+}
+
 void node_perform(struct node *n, struct stream_update *u)
 {
 	struct sim *sim = n->sim;
@@ -313,6 +354,7 @@ void node_perform(struct node *n, struct stream_update *u)
 	rings_begin(n, u);
 	n->budget = (unsigned)prng_between(&sim->world->rng, 1, 40);
 	stream_perform(n->stream, u);
+	node_find_reset(n, u);
 	if (n->budget == 0)
 		node_pump_soon(n);
 	if (link_writable(&sim->link, n->peer->index) > peer_had)

@@ -46,6 +46,11 @@ enum sim_mode {
 	SIM_IGNORED_SWITCH, /* the peer's SWITCH to the ring is ignored */
 	SIM_OLD_LINK,       /* what follows its own SWITCH is sent by TCP all the same */
 	SIM_READ_TWICE,     /* the header in a ring is read again after it was checked */
+	/* Connections in a row: one layer, or all of them, is missing. */
+	SIM_GRACEFUL_CLOSE, /* an end that is given up goes on sending */
+	SIM_NO_MARK,        /* rings have no word "given up" */
+	SIM_NO_LOOK,        /* what came before the end is placed although the end is known */
+	SIM_UNPROTECTED,    /* none of them */
 	SIM_BLIND,          /* bits flip, no CRC is used, and contents are trusted all the same */
 };
 
@@ -78,6 +83,7 @@ struct scenario {
 	uint64_t pool_busy_ns;  /* until the pool takes a write-back */
 	bool mostly_large;      /* most of it is large */
 	uint64_t latency_ns, writeback_ns, tick_ns;
+	uint64_t liveness_ns[2], drain_ns; /* 0: the default */
 	/* The work. */
 	uint32_t ops[2], op_max, send_max, target_len, words_len;
 	/* The fault. */
@@ -93,6 +99,12 @@ struct scenario {
 static inline uint64_t scenario_frame_len(const struct scenario *sc, int i)
 {
 	return 20u + (sc->revision == 2 ? 4u : 0u) + sc->pdata_len[i];
+}
+
+/* Is the layer switched off that this mode is about? */
+static inline bool scenario_lacks(const struct scenario *sc, enum sim_mode layer)
+{
+	return sc->mode == layer || sc->mode == SIM_UNPROTECTED;
 }
 
 void scenario_make(struct scenario *sc, struct prng *rng);

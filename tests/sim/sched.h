@@ -18,6 +18,8 @@ enum event_kind {
 	EV_COPY,      /* the medium takes some of what is written back */
 	EV_DEREG,     /* `node` deregisters a region, or looks whether it is idle */
 	EV_MEET,      /* something comes to `node` by the Unix socket of both ends */
+	EV_RESUME,    /* connections in a row: the network goes on */
+	EV_GO_ON,     /* and a store that was stuck in `node` */
 	EV_CUT,       /* the scenario's fault at a time */
 	EV_IMPATIENT, /* too long: disconnect */
 	EV_GIVE_UP,   /* far too long: this is a hang */

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "reconnect.h"
 #include "rings.h"
 #include "workload.h"
 
@@ -72,6 +73,9 @@ static void sim_on_dialed(struct sim *sim)
 		a->eof_seen = b->eof_seen = false;
 	}
 	link_open(&sim->link, sim->sc.window);
+	for (int i = 0; i < 2; i++)
+		sim->link.resets[i] =
+			sim->world->reconnect && !scenario_lacks(&sim->sc, SIM_GRACEFUL_CLOSE);
 	sim_arm_link(sim);
 	stream_on_dialed(a->stream, sim->sc.mss, sim->world->now, &u);
 	node_perform(a, &u);
@@ -167,13 +171,10 @@ static bool sim_is_paused(struct sim *sim, const struct event *e)
 	return true;
 }
 
-void sim_on_event(struct sim *sim, const struct event *e)
+void sim_do_event(struct sim *sim, const struct event *e)
 {
 	int index = e->node % 2;
 	struct node *n = &sim->node[index];
-
-	if (sim_is_paused(sim, e))
-		return;
 
 	switch (e->kind) {
 	case EV_DIALED:
@@ -208,6 +209,9 @@ void sim_on_event(struct sim *sim, const struct event *e)
 	case EV_MEET:
 		rings_on_packet(n);
 		break;
+	case EV_RESUME:
+	case EV_GO_ON:
+		break; /* reconnect_on_event() */
 	case EV_CUT:
 		sim_on_cut(sim);
 		break;
@@ -221,6 +225,14 @@ void sim_on_event(struct sim *sim, const struct event *e)
 			    stream_state_str(stream_state(sim->node[1].stream)));
 		break;
 	}
+}
+
+void sim_on_event(struct sim *sim, const struct event *e)
+{
+	if (sim->world->reconnect)
+		reconnect_on_event(sim, e);
+	else if (!sim_is_paused(sim, e))
+		sim_do_event(sim, e);
 }
 
 /* A responder that nobody dialled has nothing to end. */

@@ -66,8 +66,10 @@
 #define SIM_DRAIN_NS     (2 * NSEC_PER_SEC)
 #define SIM_LIVENESS_NS  (600 * NSEC_PER_MS) /* much more than the link and the medium delay */
 #define SIM_CONNS        4
+#define WORLD_CONNS      8 /* room: connections in a row are more */
 
 struct world;
+struct reconnect;
 
 /* One connection: two ends and the link between them. */
 struct sim {
@@ -85,12 +87,13 @@ struct world {
 	uint64_t seed, now, events;
 	struct prng rng;
 	struct sched sched;
-	struct sim conn[SIM_CONNS];
+	struct sim conn[WORLD_CONNS];
 	unsigned conns;
 	struct host host[2];
 	bool cut_often; /* check the medium at every boundary of every write-back */
 	unsigned long long cuts;
-	bool powered_off; /* the power is off */
+	bool powered_off;            /* the power is off */
+	struct reconnect *reconnect; /* of connections in a row; NULL: all begin together */
 	bool violated;
 	char violation[256];
 };
@@ -101,17 +104,23 @@ struct coverage;
 struct sim_options {
 	enum sim_mode mode;
 	bool cut_often;
+	bool reconnects; /* connections in a row: reconnect.h */
 };
 
 /* Returns true when no invariant was violated. */
 bool world_run(struct world *w, uint64_t seed, const struct sim_options *opt,
 	       struct coverage *coverage);
 void world_fini(struct world *w);
+/* For connections in a row: what they share, and the end of those that w->conns counts. */
+void world_start_hosts(struct world *w);
+void world_stop(struct world *w);
 
 void sim_violate(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Schedule an event at an end of this connection. */
 void sim_at(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64_t arg);
 void sim_on_event(struct sim *sim, const struct event *e);
+/* What the event is for, without looking whether its end runs. */
+void sim_do_event(struct sim *sim, const struct event *e);
 /* Has everything ended? */
 bool sim_is_over(struct sim *sim);
 /* verdict.c: what must hold at any time: the memory of n is a state that its peer made. */

@@ -2,10 +2,11 @@
 /*
  * sim: two software RNICs on a virtual link, thousands of times, each from a seed.
  *
- *   sim [-m mode] [-p] [-t seconds] [first seed [count]]
+ *   sim [-m mode] [-p | -r] [-t seconds] [first seed [count]]
  *
- *   -m honest|early-ack|no-writeback|plain-reads|joins|eager-atomic|blind
+ *   -m   honest, or a mode that is broken on purpose: see scenario.h
  *   -p   the power may fail at every boundary of every write-back
+ *   -r   connections in a row, which write the same place
  *
  * The broken modes succeed when a violation is found.
  */
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "coverage.h"
+#include "reconnect.h"
 #include "sim.h"
 
 #define COVERED_RUNS 2000 /* after so many runs every case must have happened */
@@ -44,13 +46,17 @@ static const char *const modes[] = {
 	[SIM_IGNORED_SWITCH] = "ignored-switch",
 	[SIM_OLD_LINK] = "old-link",
 	[SIM_READ_TWICE] = "read-twice",
+	[SIM_GRACEFUL_CLOSE] = "graceful-close",
+	[SIM_NO_MARK] = "no-mark",
+	[SIM_NO_LOOK] = "no-look",
+	[SIM_UNPROTECTED] = "unprotected",
 	[SIM_BLIND] = "blind",
 };
 #define N_MODES (sizeof(modes) / sizeof(modes[0]))
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: sim [-m mode] [-p] [-t seconds] [first seed [count]]\nmodes:");
+	fprintf(stderr, "usage: sim [-m mode] [-p | -r] [-t seconds] [first seed [count]]\nmodes:");
 	for (size_t i = 0; i < N_MODES; i++)
 		fprintf(stderr, " %s", modes[i]);
 	fprintf(stderr, "\n");
@@ -72,17 +78,23 @@ static void report(void)
 	printf("seed %llu: %s\n", (unsigned long long)world.seed, world.violation);
 	printf("at %llu ns, after %llu events\n", (unsigned long long)world.now,
 	       (unsigned long long)world.events);
-	for (unsigned i = 0; i < world.conns; i++) {
+	for (unsigned i = 0; i < world.conns && !world.reconnect; i++) {
 		printf("connection %u of %u:\n", i, world.conns);
 		scenario_print(&world.conn[i].sc, stdout);
 	}
+}
+
+static bool run_one(uint64_t seed, const struct sim_options *opt)
+{
+	return opt->reconnects ? reconnect_run(&world, seed, opt)
+			       : world_run(&world, seed, opt, &coverage);
 }
 
 /* Until the first violation, or until time is up. */
 static void run_seeds(uint64_t first, uint64_t count, const struct sim_options *opt, uint64_t until)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		if (!world_run(&world, first + i, opt, &coverage))
+		if (!run_one(first + i, opt))
 			return;
 		if (until && clock_now_ns() > until)
 			return;
@@ -96,20 +108,24 @@ static int exit_code(const struct sim_options *opt)
 		return !world.violated;
 	if (world.violated)
 		return 1;
+	if (opt->reconnects)
+		return reconnect_seen.runs >= COVERED_RUNS && !reconnect_is_complete(stdout);
 	return coverage.runs >= COVERED_RUNS && !coverage_is_complete(&coverage, opt, stdout);
 }
 
 int main(int argc, char **argv)
 {
-	struct sim_options options = {SIM_HONEST, false};
+	struct sim_options options = {.mode = SIM_HONEST};
 	uint64_t first = 1, count = 1000, until = 0, began = clock_now_ns();
 	int opt;
 
-	while ((opt = getopt(argc, argv, "m:pt:")) != -1) {
+	while ((opt = getopt(argc, argv, "m:prt:")) != -1) {
 		if (opt == 'm')
 			options.mode = mode_of(optarg);
 		else if (opt == 'p')
 			options.cut_often = true;
+		else if (opt == 'r')
+			options.reconnects = true;
 		else if (opt == 't')
 			until = began + strtoull(optarg, NULL, 0) * NSEC_PER_SEC;
 		else
@@ -123,8 +139,12 @@ int main(int argc, char **argv)
 	run_seeds(first, count, &options, until);
 	if (world.violated)
 		report();
-	coverage_print(&coverage, stdout);
+	if (options.reconnects)
+		reconnect_print(stdout);
+	else
+		coverage_print(&coverage, stdout);
 	printf("%.1f s\n", (double)(clock_now_ns() - began) / NSEC_PER_SEC);
 	world_fini(&world);
+	reconnect_fini();
 	return exit_code(&options);
 }

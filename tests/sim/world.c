@@ -34,7 +34,7 @@ static void world_share_inbox(struct world *w, int host)
 	}
 }
 
-static void world_start(struct world *w)
+void world_start_hosts(struct world *w)
 {
 	for (int i = 0; i < 2; i++) {
 		w->host[i] = (struct host){.shares = prng_chance(&w->rng, 60)};
@@ -42,6 +42,11 @@ static void world_start(struct world *w)
 		if (mr_table_new(&w->host[i].mrs))
 			abort();
 	}
+}
+
+static void world_start(struct world *w)
+{
+	world_start_hosts(w);
 	for (unsigned c = 0; c < w->conns; c++) {
 		node_start(&w->conn[c].node[0], &w->conn[c], 0);
 		node_start(&w->conn[c].node[1], &w->conn[c], 1);
@@ -86,6 +91,7 @@ static void world_prepare(struct world *w, uint64_t seed, const struct sim_optio
 	w->now = w->events = w->cuts = 0;
 	w->cut_often = opt->cut_often;
 	w->powered_off = w->violated = false;
+	w->reconnect = NULL;
 	w->conns = prng_chance(&w->rng, 75) ? 1 : (unsigned)prng_between(&w->rng, 2, SIM_CONNS);
 	sched_clear(&w->sched);
 	for (unsigned i = 0; i < w->conns; i++)
@@ -108,7 +114,7 @@ static bool world_is_over(struct world *w)
 	return true;
 }
 
-static void world_stop(struct world *w)
+void world_stop(struct world *w)
 {
 	bool idle[2] = {true, true};
 
@@ -152,7 +158,7 @@ bool world_run(struct world *w, uint64_t seed, const struct sim_options *opt,
 
 void world_fini(struct world *w)
 {
-	for (unsigned c = 0; c < SIM_CONNS; c++) {
+	for (unsigned c = 0; c < WORLD_CONNS; c++) {
 		node_free(&w->conn[c].node[0]);
 		node_free(&w->conn[c].node[1]);
 		link_fini(&w->conn[c].link);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
+#include "reconnect.h"
 
 #define CUTS_IN_COPY 6
 
@@ -19,6 +19,10 @@ void node_check_power(struct node *n)
 	const struct scenario *sc = &n->sim->sc;
 	const char *bad = NULL;
 
+	if (n->sim->world->reconnect) {
+		reconnect_check(n->sim->world);
+		return;
+	}
 	if (!scenario_is_trusted(sc) || sc->fault == FAULT_UNMAP)
 		return;
 	n->sim->world->cuts++;
@@ -163,7 +167,8 @@ static void writeback_begin(struct node *n, uint64_t delay)
 
 	n->host->writing++;
 	n->host->ends_at = now + delay;
-	job->snapshot = job->late || prng_chance(&sim->world->rng, 50);
+	/* Of what several connections write, the kernel writes back no older state than it has. */
+	job->snapshot = job->late || (!sim->world->reconnect && prng_chance(&sim->world->rng, 50));
 	job->salt = prng_next(&sim->world->rng);
 	writeback_keep_bytes(n);
 	writeback_check_boundary(n);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reconnect.h -- connections in a row between the same two nodes, of which each writes the same
+ * place of the target's memory.
+ *
+ * The initiator ends a connection in any way that an application or its death can, while bytes are
+ * under way, and connects again. They may be in the network, in the queue of the target's kernel or
+ * in the ring, in the target's receive buffer, or in the middle of a store that is stuck. One thing
+ * must hold: once a flush of a later connection is acknowledged, no byte of an earlier one comes to
+ * that place, neither in the cache nor on the medium.
+ *
+ * Every Write fills its range with its version, a number that grows over all connections. So the
+ * check needs no history: at each place there is at least the version that was acknowledged.
+ *
+ * What protects it, each of which a mode switches off:
+ *
+ *   reset    an end that is not orderly is a reset, and nothing more leaves it
+ *   mark     rings: a word "given up"
+ *   look     the target looks for the end before it places what came earlier
+ *   barrier  the new connection names the former ones; the target answers when they are cut
+ *
+ * A run with a barrier has a network that loses resets and delivers late, and stores to the place
+ * itself may be stuck. One without (an old peer, or a process that died without a name) has
+ * neither: there the other three suffice.
+ */
+#ifndef SIM_RECONNECT_H
+#define SIM_RECONNECT_H
+
+#include "sim.h"
+
+#define RECONNECT_OPS      40  /* that a connection posts at most */
+#define RECONNECT_VERSIONS 255 /* of all Writes: one byte */
+
+#define RECONNECT_ENDS(X)                                                                          \
+	X(ORDERLY) /* disconnects, and waits for the end */                                        \
+	X(DELETE)  /* deletes it in full operation, perhaps after a while without an answer */     \
+	X(HURRIED) /* disconnects, and deletes it before the end */                                \
+	X(LIMIT) /* disconnects, and goes on when the end is reported: perhaps by a time limit */  \
+	X(LOST)  /* is told that the peer is lost */                                               \
+	X(KILL)  /* the process dies; the next one is another incarnation */
+enum reconnect_end {
+#define X(name) END_##name,
+	RECONNECT_ENDS(X)
+#undef X
+		END_COUNT
+};
+
+enum reconnect_kind { RC_WRITE, RC_ELSEWHERE, RC_ATOMIC, RC_SEND, RC_FLUSH };
+
+struct reconnect_op {
+	enum reconnect_kind kind;
+	uint64_t off; /* in the target's arena */
+	uint32_t len;
+	uint8_t version;
+};
+
+struct reconnect_conn {
+	enum reconnect_end end;
+	unsigned ends_after;  /* operations: then the end begins */
+	unsigned stops_after; /* and then the network stops; RECONNECT_OPS: it does not */
+	uint64_t stop_ns;
+	uint64_t delete_ns;    /* delay of the end behind the last operation */
+	unsigned recv_percent; /* how readily the target posts receives */
+	struct reconnect_op op[RECONNECT_OPS];
+	uint64_t staged; /* bytes of the stage that are used */
+	unsigned posted, completed;
+	bool failed, ending, over;
+	uint64_t ends_at;
+};
+
+struct reconnect {
+	unsigned planned; /* connections that are to succeed */
+	unsigned current; /* that of the initiator */
+	bool barrier;
+	bool stopped;                   /* nothing crosses the network... */
+	uint64_t stopped_at, resume_at; /* ...from then and until then */
+	uint64_t quiet_at; /* in a network that keeps order: nothing of the former ones comes later
+			    */
+	uint64_t done_at;  /* the initiator has ended; 0: not yet */
+	uint8_t version;
+	uint8_t *floor[2]; /* of the cache, of the medium: per byte of the arena the version that
+			      was acknowledged */
+	uint64_t room;
+	unsigned stalls;
+	struct reconnect_conn conn[WORLD_CONNS];
+};
+
+/* What the runs together have reached; each must be more than 0. */
+#define RECONNECT_COVERAGE(X)                                                                      \
+	X(connections)                                                                             \
+	X(later) /* connections behind another one */                                              \
+	X(rings)                                                                                   \
+	X(acknowledged)    /* flushes of later connections */                                      \
+	X(in_network)      /* when a later one began: bytes of a former one in the network, */     \
+	X(in_queue)        /* in the queue of the target's kernel, */                              \
+	X(in_ring)         /* in the ring, */                                                      \
+	X(in_buffer)       /* in the target's receive buffer, */                                   \
+	X(in_placement)    /* and in the middle of a store */                                      \
+	X(atomics_waiting) /* and an atomic Write that waits for a flush */                        \
+	X(network_stops)                                                                           \
+	X(resets_lost)                                                                             \
+	X(lost)                                                                                    \
+	X(stuck)                                                                                   \
+	X(finished)
+struct reconnect_coverage {
+	unsigned long long runs, events;
+	unsigned long long ends[END_COUNT];
+#define X(name) unsigned long long name;
+	RECONNECT_COVERAGE(X)
+#undef X
+};
+
+/* Returns true when no invariant was violated. */
+bool reconnect_run(struct world *w, uint64_t seed, const struct sim_options *opt);
+void reconnect_fini(void);
+void reconnect_print(FILE *to);
+/* How the run went in which something was violated; before it is stopped. */
+void reconnect_report(const struct world *w, FILE *to);
+/* Has every case happened at least once? Prints those that have not. */
+bool reconnect_is_complete(FILE *to);
+extern struct reconnect_coverage reconnect_seen;
+/* A connection begins; a run has ended. */
+void reconnect_seen_begin(struct sim *sim);
+void reconnect_seen_run(const struct world *w);
+
+/* --- hooks of the nodes ------------------------------------------------------------------- */
+
+void reconnect_on_event(struct sim *sim, const struct event *e);
+void reconnect_on_stream_event(struct node *n, enum stream_event event, int status);
+/* A store or a receive to memory of this node: it may be stuck here. */
+void reconnect_may_stall(struct node *n, const void *dst);
+/* For how long the target's kernel has not acknowledged what was sent. */
+uint64_t reconnect_unacknowledged_ns(const struct node *n);
+/* A reset gets lost. */
+bool reconnect_loses_reset(struct sim *sim);
+/* reconnect_oracle.c: at any time: what was acknowledged is there. */
+void reconnect_check(struct world *w);
+void reconnect_oracle_init(struct world *w);
+/* The flush `op` of connection c is acknowledged. */
+void reconnect_acknowledge(struct world *w, unsigned c, unsigned op);
+
+/* reconnect_plan.c */
+void reconnect_plan(struct world *w, const struct sim_options *opt);
+void reconnect_plan_memory(struct sim *sim);
+/* reconnect_app.c */
+void reconnect_tick(struct node *n);
+/* The initiator begins the next connection. */
+void reconnect_begin(struct world *w);
+
+#endif
