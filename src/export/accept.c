@@ -33,7 +33,7 @@ static int accept_answer(struct client *client, struct rpma_conn_req **req,
 	struct hello_reply reply;
 
 	if (client->state == CLIENT_SERVED)
-		e = &client->region->shared[client->request.access];
+		e = client->own.mr ? &client->own : &client->region->shared[client->request.access];
 	admission_make_reply(status, client->region, e, &reply);
 	if (status == HELLO_PROVE) {
 		secret_nonce(client->nonce);
@@ -69,6 +69,8 @@ static int accept_request(struct server *s, struct client *client, struct rpma_c
 	if (client->state == CLIENT_REFUSED && s->refused >= SERVER_REFUSED_MAX)
 		return RPMA_E_AGAIN; /* rejected without a reason */
 	rc = accept_open_messages(s, client, *req);
+	if (!rc && client->state == CLIENT_SERVED && client->request.access == HELLO_WRITE)
+		rc = region_export_new(s, client->region, HELLO_WRITE, &client->own);
 	if (!rc)
 		rc = accept_answer(client, req, status);
 	if (rc)

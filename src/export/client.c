@@ -40,6 +40,8 @@ void client_note_served(const struct server *s, const struct client *client)
 			    client->addr, client->region->name);
 }
 
+/* Behind it nothing of the client is placed any more, and its range may go to another writer: its
+ * registration was its own, and deregistering waits for what is being placed. */
 void client_free(struct client *client)
 {
 	rpma_conn_delete(&client->conn);
@@ -56,6 +58,7 @@ void client_forget(struct server *s, struct client *client)
 		at = &(*at)->next;
 	*at = client->next;
 	(*client_count(s, client))--;
+	s->waiting -= client->waits_ms != 0;
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, client->event_fd, NULL);
 	if (client->cq_fd >= 0)
 		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, client->cq_fd, NULL);

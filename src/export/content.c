@@ -9,6 +9,10 @@
 
 #include "export/impl.h"
 
+/* For the end of an interrupted writer to arrive, where the network is well: less than the shortest
+ * time that a client waits for an answer (1 s). */
+#define CONTENT_WAIT_MS 500
+
 static void content_load(const struct server *s, struct region *r)
 {
 	int rc = file_record_place_init(&r->place, r->path, r->data.fd);
@@ -53,14 +57,17 @@ static struct content_range content_range_begun(const struct client *client)
 	return content_range_of(client->region, client->begin.offset, client->begin.length);
 }
 
-/* A file has its range for itself; clients that write bytes may overwrite each other's. */
+/*
+ * A range belongs to one writer, file or bytes, until its client is forgotten, which ends whatever
+ * it may still have under way (client_free()). A writer that was interrupted may have much: its
+ * bytes would land over those of the next one, which has its acknowledgement by then.
+ */
 static bool content_is_being_written(const struct server *s, const struct client *client)
 {
 	struct content_range ours = content_range_begun(client);
 
 	for (const struct client *other = s->first; other; other = other->next)
 		if (other != client && other->has_begun && other->region == client->region &&
-		    (other->begin.is_file || client->begin.is_file) &&
 		    (content_overlap(ours, content_range_begun(other)) ||
 		     (other->begin.is_file && client->begin.is_file)))
 			return true;
@@ -118,10 +125,23 @@ static int content_answer(struct client *client, enum hello_status status)
 	return message_send_begun(client, status);
 }
 
-int content_begin(struct server *s, struct client *client, const struct hello_begin *begin)
+static int content_start(struct client *client)
 {
 	struct region *r = client->region;
 	struct hello_content content;
+
+	client->has_begun = true;
+	if (content_stays(r, &client->begin))
+		return content_answer(client, HELLO_OK);
+	content = content_when_begun(&client->begin);
+	client->before = r->content;
+	client->begin_ticket = content_store(r, &content, false);
+	return 0;
+}
+
+int content_begin(struct server *s, struct client *client, const struct hello_begin *begin)
+{
+	struct region *r = client->region;
 	int rc;
 
 	if (client->has_announced || !content_is_possible(r, begin))
@@ -131,15 +151,50 @@ int content_begin(struct server *s, struct client *client, const struct hello_be
 	rc = message_expect(client);
 	if (rc)
 		return rc;
-	if (content_is_being_written(s, client))
-		return content_answer(client, HELLO_BEING_WRITTEN);
-	client->has_begun = true;
-	if (content_stays(r, begin))
-		return content_answer(client, HELLO_OK);
-	content = content_when_begun(begin);
-	client->before = r->content;
-	client->begin_ticket = content_store(r, &content, false);
+	if (!content_is_being_written(s, client))
+		return content_start(client);
+	client->waits_ms = clients_now_ms() + CONTENT_WAIT_MS;
+	s->waiting++;
 	return 0;
+}
+
+/* The one that waits longest and need not wait any more: its range is free, or its time is over. */
+static struct client *content_next_due(const struct server *s, uint64_t now)
+{
+	struct client *due = NULL;
+
+	for (struct client *client = s->first; client; client = client->next)
+		if (client->waits_ms &&
+		    (client->waits_ms <= now || !content_is_being_written(s, client)))
+			due = client;
+	return due;
+}
+
+static void content_end_wait(struct server *s, struct client *client)
+{
+	int rc;
+
+	client->waits_ms = 0;
+	s->waiting--;
+	rc = content_is_being_written(s, client) ? content_answer(client, HELLO_BEING_WRITTEN)
+						 : content_start(client);
+	if (rc)
+		client_forget(s, client);
+}
+
+int contents_tick(struct server *s)
+{
+	uint64_t now = clients_now_ms(), nearest = UINT64_MAX;
+	struct client *due;
+
+	if (!s->waiting)
+		return -1;
+	while ((due = content_next_due(s, now)))
+		content_end_wait(s, due);
+	for (const struct client *client = s->first; client; client = client->next)
+		if (client->waits_ms && client->waits_ms < nearest)
+			nearest = client->waits_ms;
+	return nearest == UINT64_MAX ? -1 : (int)(nearest - now);
 }
 
 /* The verdict follows when it is stored and the name was looked at. */

@@ -40,7 +40,8 @@ struct region {
 	struct hello_content content;  /* what clients get to know */
 	struct hello_content to_store; /* what is on its way to the disk, if there is a ticket */
 	uint64_t store_ticket;
-	struct region_export shared[HELLO_SCRATCH + 1]; /* by hello_access; without a secret only */
+	/* By hello_access, without a secret only; none to write. */
+	struct region_export shared[HELLO_SCRATCH + 1];
 	/* A failed write-back is remembered as long as the file has a region: always one. */
 	struct rpma_mr_local *anchor;
 	uint8_t pcfg[HELLO_DESC_MAX];
@@ -58,6 +59,7 @@ struct server {
 	int name_fd; /* of the lookups' answers */
 	uint64_t looked_ms;
 	unsigned served, pending, refused; /* clients by state */
+	unsigned waiting;                  /* clients whose BEGIN waits for another writer's end */
 	uint64_t next_id;
 	struct client *first; /* the latest one */
 	struct counters gone; /* what clients counted that are no more */
@@ -84,8 +86,9 @@ struct client {
 	char addr[RPMA_ADDR_MAX];
 	enum client_state state;
 	struct hello_request request;
-	struct region *region;    /* NULL: none yet */
-	struct region_export own; /* registered for this client alone, after its proof */
+	struct region *region; /* NULL: none yet */
+	/* Registered for this client alone: after its proof, or as it may write. */
+	struct region_export own;
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct client_watch on_event, on_message;
@@ -95,6 +98,7 @@ struct client {
 	bool has_verdict;            /* it was sent one */
 	struct hello_begin begin;    /* what it announced, if it did */
 	bool has_announced;          /* it did, and whatever the answer was, it may not again */
+	uint64_t waits_ms;           /* so long for another writer of the range to end; 0: not */
 	bool has_begun;              /* it may write what it announced, or will as soon as the */
 	uint64_t begin_ticket;       /* ticket is answered */
 	struct hello_content before; /* what the region held then */
@@ -161,6 +165,9 @@ int content_begin(struct server *s, struct client *client, const struct hello_be
 int content_end(struct client *client, const struct hello_content *content);
 /* It asks for the verdict without an end. True: it comes when a record is stored. */
 bool content_confirm(struct client *client);
+/* BEGINs that waited for another writer's end are answered, those that waited too long with a
+ * refusal. Milliseconds until the next one is due, -1: none waits. May end clients. */
+int contents_tick(struct server *s);
 /* The record that was on its way is on the disk, or is not. May end clients. */
 void content_on_answer(struct server *s, struct region *r, const struct lookup_answer *answer);
 

@@ -102,7 +102,7 @@ static int protocol_on_ask(struct server *s, struct client *client, size_t len)
 static int protocol_on_confirm(struct client *client, size_t len)
 {
 	if (!hello_confirm_decode(client->messages.in, len) || client->begin_ticket ||
-	    client->confirm)
+	    client->waits_ms || client->confirm)
 		return RPMA_E_INVAL;
 	if (!content_confirm(client))
 		name_confirm(client);

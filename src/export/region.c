@@ -131,7 +131,7 @@ static int region_check_durability(const struct server *s, const struct region *
 }
 
 /* Its anchor gives a remote end no right; the shared registrations are for servers without a
- * secret, where there is nothing to wait for. */
+ * secret, where there is nothing to wait for. A writer gets its own, which ends with it. */
 static int region_register(struct server *s, struct region *r, struct error *err)
 {
 	int rc = region_describe_peer(r);
@@ -140,7 +140,8 @@ static int region_register(struct server *s, struct region *r, struct error *err
 		rc = rpma_mr_reg(s->peer, r->data.addr, r->data.size, RPMA_MR_USAGE_WRITE_SRC,
 				 &r->anchor);
 	for (int access = HELLO_READ; access <= HELLO_SCRATCH && !rc && !s->opts->secret; access++)
-		rc = region_export_new(s, r, (enum hello_access)access, &r->shared[access]);
+		if (access != HELLO_WRITE)
+			rc = region_export_new(s, r, (enum hello_access)access, &r->shared[access]);
 	return rc ? error_set(err, ERROR_LOCAL, rc, "cannot register %s of memory: %s",
 			      text_size(r->data.size).text, rpma_err_last())
 		  : 0;

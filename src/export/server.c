@@ -214,6 +214,7 @@ int server_step(struct server *s, int *next_ms, struct error *err)
 	if (n < 0 && errno != EINTR)
 		return error_set(err, ERROR_FAILED, errno, "epoll: %s", strerror(errno));
 	*next_ms = server_sooner(clients_forget_overdue(s), names_tick(s));
+	*next_ms = server_sooner(*next_ms, contents_tick(s));
 	return 0;
 }
 

@@ -201,6 +201,74 @@ static void a_file_has_its_range_for_itself(void **state)
 	running_stop(&r);
 }
 
+static void a_range_of_bytes_belongs_to_one_writer(void **state)
+{
+	struct hello_begin bytes = {.offset = 100, .length = 100};
+	struct hello_begin inside = {.offset = 199, .length = 1},
+			   behind = {.offset = 200, .length = 1};
+	struct hello_begin unknown = {.offset = 0, .length = HELLO_LENGTH_UNKNOWN};
+	struct running r;
+	struct session s;
+
+	running_init(&r, NULL);
+	running_start(&r);
+	open_writer(&r, &s);
+	assert_int_equal(session_put_begin(&s, &bytes, NULL), 0);
+	expect_begin(&r, &inside, HELLO_BEING_WRITTEN);
+	expect_begin(&r, &unknown, HELLO_BEING_WRITTEN);
+	expect_begin(&r, &behind, 0);
+	session_close(&s);
+	expect_begin(&r, &inside, 0);
+	running_stop(&r);
+}
+
+static void *close_later(void *session)
+{
+	usleep(100000);
+	session_close(session);
+	return NULL;
+}
+
+/* The end of an interrupted writer may be on its way when the next one comes. */
+static void a_writer_waits_a_little_for_the_end_of_the_former(void **state)
+{
+	struct running r;
+	struct session s;
+	pthread_t thread;
+
+	running_init(&r, NULL);
+	running_start(&r);
+	for (int i = 0; i < 3; i++) {
+		open_writer(&r, &s);
+		assert_int_equal(session_put_begin(&s, &file, NULL), 0);
+		assert_int_equal(pthread_create(&thread, NULL, close_later, &s), 0);
+		expect_begin(&r, &file, 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	running_stop(&r);
+}
+
+/* Also without a secret: what a client may write with ends with the client. */
+static void the_right_to_write_ends_with_its_connection(void **state)
+{
+	struct rpma_mr_remote *kept;
+	struct running r;
+	struct session s;
+
+	running_init(&r, NULL);
+	running_start(&r);
+	open_writer(&r, &s);
+	assert_int_equal(rpma_mr_remote_from_descriptor(s.region.mr, s.region.mr_len, &kept), 0);
+	assert_int_equal(running_write(&s, kept, (char[8]){"first"}), 0);
+	session_close(&s);
+	running_assert_noted(&r, "Connection closed");
+	open_writer(&r, &s);
+	assert_int_not_equal(running_write(&s, kept, (char[8]){"second"}), 0);
+	rpma_mr_remote_delete(&kept);
+	session_close(&s);
+	running_stop(&r);
+}
+
 /* As programs do that know nothing of files. */
 static void who_writes_unannounced_and_confirms_leaves_bytes(void **state)
 {
@@ -226,6 +294,9 @@ int main(void)
 		cmocka_unit_test(a_reader_changes_nothing),
 		cmocka_unit_test(what_is_out_of_bounds_or_of_order_ends_the_connection),
 		cmocka_unit_test(a_file_has_its_range_for_itself),
+		cmocka_unit_test(a_range_of_bytes_belongs_to_one_writer),
+		cmocka_unit_test(a_writer_waits_a_little_for_the_end_of_the_former),
+		cmocka_unit_test(the_right_to_write_ends_with_its_connection),
 		cmocka_unit_test(who_writes_unannounced_and_confirms_leaves_bytes),
 	};
 	char folder[] = "export-content-XXXXXX";
