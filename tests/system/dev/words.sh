@@ -30,7 +30,7 @@ dev() {
 	[ ! -e "$scratch/called" ] || fail "dev $*: it called $(cat "$scratch/called")"
 }
 
-for word in setup build demo test check fuzz run fmt vm package soak; do
+for word in setup build demo test check fuzz run fmt vm package mutate soak; do
 	dev 0 "^./dev $word " "$word" --help
 	[ "$(grep -c '^./dev' "$scratch/said")" = 1 ] || fail "dev $word --help: also about other words"
 	dev 0 "^./dev $word " "$word" -h
@@ -54,6 +54,9 @@ dev 1 "neither a number of minutes nor a word" soak mirror-hills
 dev 1 "MINUTES is a number, at least 1, and not '0'" soak 0
 dev 1 "MINUTES is a number, at least 1, and not '5m'" soak 5m
 dev 1 "there is no argument '6'" soak 5 6
+dev 1 "COUNT is a number, at least 1, and not '0'" mutate all 0
+dev 1 "SEED is a number, at least 0, and not 'x'" mutate all 5 x
+dev 1 "there is no argument '4'" mutate all 2 3 4
 for word in races mirror-sim mirror-model; do
 	dev 1 "there is no argument '5'" soak $word 5
 done

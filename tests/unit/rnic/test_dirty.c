@@ -115,6 +115,19 @@ static void neighbours_far_apart_stay_apart(void **state)
 	assert_int_equal(expect_covered(), 2);
 }
 
+/* One write-back for both costs less than two: up to a distance. */
+static void what_is_near_becomes_one_interval(void **state)
+{
+	const size_t near = DIRTY_NEAR / UNIT;
+
+	note(0, 0, 1);
+	note(0, 1 + near, 1);
+	assert_int_equal(expect_covered(), 1);
+	note(0, 0, 1);
+	note(0, 2 + near, 1);
+	assert_int_equal(expect_covered(), 2);
+}
+
 static void what_was_cleaned_is_not_in_the_note(void **state)
 {
 	note(0, 0, 4);
@@ -134,6 +147,7 @@ int main(void)
 		EMPTY(whatever_is_placed_is_covered),
 		EMPTY(what_extends_or_repeats_the_last_write_is_one_interval),
 		EMPTY(neighbours_far_apart_stay_apart),
+		EMPTY(what_is_near_becomes_one_interval),
 		EMPTY(what_was_cleaned_is_not_in_the_note),
 	};
 

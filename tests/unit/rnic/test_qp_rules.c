@@ -38,6 +38,7 @@ static const struct offence offences[] = {
 	{"DDP version, untagged", TERM_DDP_UNTAGGED_BAD_VERSION, UNTAGGED(3, 0, 1, 0), .ddp = 3},
 	{"RDMAP version", TERM_RDMAP_BAD_VERSION, UNTAGGED(3, 0, 1, 0), .rdmap = 2},
 	{"QN", TERM_DDP_BAD_QN, UNTAGGED(3, 5, 1, 0)},
+	{"QN that is none, MSN 0", TERM_DDP_BAD_QN, UNTAGGED(3, DDP_QN_COUNT, 0, 0), .len = 8},
 	{"QN of another opcode", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(3, 1, 1, 0)},
 	{"tagged Send", TERM_RDMAP_UNEXPECTED_OPCODE, TAGGED(3, MINE, 0), .len = 8},
 	{"untagged Write", TERM_RDMAP_UNEXPECTED_OPCODE, UNTAGGED(0, 0, 1, 0), .len = 8},

@@ -134,6 +134,63 @@ static void a_cancelled_receive_changes_nothing(void **state)
 	link_fini(&l);
 }
 
+/* Begun by the test, with something to send. */
+static void begin_send(struct side *side)
+{
+	struct iovec iov[QP_TX_IOV];
+
+	assert_int_equal(side_post_send(side, 1), 0);
+	assert_true(stream_tx_begin(side->s, iov, &side->u) > 0);
+}
+
+static void a_link_that_takes_nothing_now_is_not_broken(void **state)
+{
+	const int later[] = {-EAGAIN, -EINTR};
+
+	for (size_t i = 0; i < ARRAY_LEN(later); i++) {
+		link_init(&l, &a, &b);
+		side_add_qp(&l.a);
+		side_add_qp(&l.b);
+		link_establish(&l);
+		begin_send(&l.a);
+		stream_tx_end(l.a.s, later[i], &l.a.u);
+		assert_state(&l.a, LIVE);
+		assert_true(l.a.u.todo & STREAM_DO_SEND);
+		link_fini(&l);
+	}
+}
+
+static void a_link_that_breaks_at_a_send_ends_the_stream(void **state)
+{
+	enum ibv_wc_status status;
+
+	link_init(&l, &a, &b);
+	side_add_qp(&l.a);
+	side_add_qp(&l.b);
+	link_establish(&l);
+	begin_send(&l.a);
+	stream_tx_end(l.a.s, -ENETDOWN, &l.a.u);
+	assert_state(&l.a, CLOSED);
+	assert_int_equal(rig_poll(l.a.rig, &status), 1);
+	assert_int_equal(status, IBV_WC_WR_FLUSH_ERR);
+	link_fini(&l);
+}
+
+/* Bytes that are parsed in place would overtake those of the receive. */
+static void the_short_way_is_closed_while_a_receive_is_under_way(void **state)
+{
+	link_init(&l, &a, &b);
+	side_add_qp(&l.a);
+	side_add_qp(&l.b);
+	link_establish(&l);
+	assert_true(stream_is_short(l.b.s));
+	begin(&l.b);
+	assert_false(stream_is_short(l.b.s));
+	end(&l.b, -EAGAIN);
+	assert_true(stream_is_short(l.b.s));
+	link_fini(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +201,9 @@ int main(void)
 		cmocka_unit_test_setup(what_is_discarded_has_a_place_until_the_end, reset),
 		cmocka_unit_test_setup(the_queue_pairs_receive_is_cancelled_when_it_fails, reset),
 		cmocka_unit_test_setup(a_cancelled_receive_changes_nothing, reset),
+		cmocka_unit_test_setup(a_link_that_takes_nothing_now_is_not_broken, reset),
+		cmocka_unit_test_setup(a_link_that_breaks_at_a_send_ends_the_stream, reset),
+		cmocka_unit_test_setup(the_short_way_is_closed_while_a_receive_is_under_way, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
