@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,11 +29,46 @@ struct text_size text_bytes(uint64_t bytes)
 	return shown;
 }
 
+/* Bytes of the character that text begins with, 0: it is none that is valid UTF-8. */
+static unsigned text_utf8_length(const unsigned char *text, uint32_t *value)
+{
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned len = 0;
+
+	if (text[0] < 0x80)
+		len = 1;
+	else if (text[0] >= 0xc2 && text[0] < 0xf5)
+		len = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+	*value = len < 2 ? text[0] : text[0] & (0x7fu >> len);
+	for (unsigned i = 1; i < len; i++) {
+		if ((text[i] & 0xc0) != 0x80) /* also the end */
+			return 0;
+		*value = *value << 6 | (text[i] & 0x3f);
+	}
+	if (len > 1 && *value < smallest[len])
+		return 0;
+	return *value > 0x10ffff || (*value >= 0xd800 && *value < 0xe000) ? 0 : len;
+}
+
+/* C0, DEL, C1: an 8-bit terminal obeys the last like the first. */
+static bool text_is_control(uint32_t value)
+{
+	return value < 0x20 || (value >= 0x7f && value < 0xa0);
+}
+
 void text_make_printable(char *text)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
+	uint32_t value;
+
+	while (*text) {
+		unsigned len = text_utf8_length((const unsigned char *)text, &value);
+
+		if (!len || text_is_control(value)) {
+			len = len ? len : 1;
+			memset(text, '?', len);
+		}
+		text += len;
+	}
 }
 
 char *text_trim(char *text)

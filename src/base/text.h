@@ -15,7 +15,8 @@ struct text_size text_size(uint64_t bytes);
 /* "67108864 bytes", for lines in which not all sizes are whole units. */
 struct text_size text_bytes(uint64_t bytes);
 
-/* Terminals execute control characters, and names may come from a peer: each becomes a '?'. */
+/* Terminals execute control characters, and names may come from a peer: each byte of one, and each
+ * byte that is no valid UTF-8, becomes a '?'. */
 void text_make_printable(char *text);
 
 /* Without white space at both ends, which is cut off in place: returns where the rest begins. */

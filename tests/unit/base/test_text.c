@@ -27,6 +27,37 @@ static void control_characters_become_question_marks(void **state)
 	assert_string_equal(text, "a?[31m??\303\251");
 }
 
+/* C1 as UTF-8 and as a single byte, an overlong NUL and '/', a surrogate, beyond Unicode, cut off.
+ */
+static void what_is_no_valid_utf8_is_made_visible(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{"a\302\233b", "a??b"},
+		{"\302\240\302\237", "\302\240??"},
+		{"a\233b", "a?b"},
+		{"\300\200\300\257", "????"},
+		{"\340\200\257", "???"},
+		{"\355\240\200", "???"},
+		{"\364\220\200\200", "????"},
+		{"\365\200\200\200", "????"},
+		{"\360\237\230\200", "\360\237\230\200"},
+		{"\342\202\254", "\342\202\254"},
+		{"\342\202", "??"},
+		{"\303", "?"},
+		{"\342\202x\377", "??x?"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[16];
+
+		strcpy(text, rows[i].in);
+		text_make_printable(text);
+		assert_string_equal(text, rows[i].out);
+	}
+}
+
 static void white_space_is_cut_off_at_both_ends(void **state)
 {
 	char both[] = " \t a b \n", none[] = "ab", only[] = " \t", empty[] = "";
@@ -67,6 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_shown_in_the_largest_exact_unit),
 		cmocka_unit_test(control_characters_become_question_marks),
+		cmocka_unit_test(what_is_no_valid_utf8_is_made_visible),
 		cmocka_unit_test(white_space_is_cut_off_at_both_ends),
 		cmocka_unit_test(an_error_has_a_kind_a_cause_and_a_text),
 		cmocka_unit_test(a_long_text_is_cut),
