@@ -198,7 +198,8 @@ int part_remove(struct part *part, struct error *err)
 
 static int part_make(struct part *part, struct error *err)
 {
-	struct newfile_opts opts = {.path = part->path, .size = part->size};
+	/* The initiator's pool may be its user's alone, and its copy is nobody else's. */
+	struct newfile_opts opts = {.path = part->path, .size = part->size, .is_private = true};
 	struct newfile nf;
 	int rc = part_no_room(newfile_open(&nf, &opts, err), err);
 

@@ -50,7 +50,7 @@ struct poolset_memory {
 struct poolset_pool;
 
 /*
- * Makes missing parts, with the process's umask, and writes headers; everything is on the disk when
+ * Makes missing parts, for the user alone (0600), and writes headers; everything is on the disk when
  * it returns. A part that exists must have the size of the set file and a zero first page. attr is
  * NULL or all zero for a pool without headers, which the set file must say, too (NOHDRS). On
  * failure the files that were made are removed. size: how much is wanted at least.

@@ -199,16 +199,16 @@ static void parts_that_exist_must_fit_and_be_empty(void **state)
 	assert_false(disk_exists("p0"));
 }
 
-static void the_umask_is_respected(void **state)
+static void parts_are_their_users_alone(void **state)
 {
-	mode_t was = umask(027);
+	mode_t was = umask(0);
 	struct stat st;
 
 	disk_write_set("a.set", HEAD "2M @/p0\n");
 	disk_close(disk_create("a.set", &attr));
 	umask(was);
 	assert_int_equal(stat("p0", &st), 0);
-	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_true(st.st_blocks * 512 >= (off_t)(2 * MIB)); /* no hole */
 }
 
@@ -355,7 +355,7 @@ int main(void)
 		TEST(singlehdr_has_one_header),
 		TEST(nohdrs_has_none_and_wants_no_attributes),
 		TEST(parts_that_exist_must_fit_and_be_empty),
-		TEST(the_umask_is_respected),
+		TEST(parts_are_their_users_alone),
 		TEST(holes_of_parts_that_exist_are_filled),
 		TEST(sets_of_the_wrong_kind_are_refused),
 		TEST(the_pool_must_be_as_large_as_asked),
