@@ -205,15 +205,15 @@ int control_open(const struct target *target, bool ipv4, struct control **contro
 	return 0;
 }
 
-/* What the daemon refused, in its words. */
+/* What the daemon refused, in its words. The status comes first, as programs of PMDK compare it. */
 static int control_refused(const struct control *c, const struct wire_answer *answer)
 {
 	int error = wire_status_errno(answer->status);
 
 	if (answer->request == WIRE_REMOVE && answer->error)
 		error = (int)answer->error; /* as its exit status would be */
-	return errmsg_fail(error, "%s: %s%s%s", c->who, wire_status_text(answer->status),
-			   answer->text[0] ? ": " : "", answer->text);
+	return errmsg_fail(error, "%s%s%s (%s)", wire_status_text(answer->status),
+			   answer->text[0] ? ": " : "", answer->text, c->who);
 }
 
 static int control_exchange(struct control *c, enum wire_type type, const uint8_t *body, size_t len,

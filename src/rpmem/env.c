@@ -32,7 +32,7 @@ static long env_number(const char *name, long min, long max, long otherwise)
 	char *end;
 	long value;
 
-	if (!text)
+	if (!text || !*text)
 		return otherwise;
 	errno = 0;
 	value = strtol(text, &end, 10);

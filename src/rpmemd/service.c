@@ -100,6 +100,21 @@ static enum wire_status service_judge_memory(struct service *s, const char *name
 	return WIRE_OK;
 }
 
+/* In the words of the original, which programs look for in the log. */
+static void service_note_policy(const struct service *s, enum wire_method method)
+{
+	static const char *const methods[] = {
+		[WIRE_METHOD_NATIVE] = "Native Flush of librpma",
+		[WIRE_METHOD_APPLIANCE] = "Appliance Persistency Method",
+		[WIRE_METHOD_GENERAL] = "General Purpose Server Persistency Method",
+	};
+	const char *flush = s->persist.is_direct ? "pmem_persist" : "pmem_msync";
+
+	LOG_NOTICE("persistency policy:");
+	LOG_NOTICE("  persist method: %s", methods[method]);
+	LOG_NOTICE("  persist flush: %s", method == WIRE_METHOD_GENERAL ? flush : "none");
+}
+
 static void service_grant_lanes(const struct service *s, const struct wire_pool_request *req,
 				struct wire_pool_answer *answer, struct error *warning)
 {
@@ -133,6 +148,7 @@ static enum wire_status service_open_data(struct service *s, const struct wire_p
 	answer->method = (uint8_t)device_method(&s->device, s->settings, s->durability,
 						(enum wire_method)req->method);
 	answer->durability = (uint8_t)s->durability;
+	service_note_policy(s, (enum wire_method)answer->method);
 	service_grant_lanes(s, req, answer, err);
 	opts.method = (enum wire_method)answer->method;
 	opts.lanes = answer->lanes;

@@ -28,6 +28,8 @@ int startup_begin(const struct options *opts, struct settings *s, struct error *
 		rc = journal_open(s, err);
 	if (rc)
 		LOG_ERROR("%s", err->text);
+	else
+		LOG_INFO("rpmemd version " RPMEMD_VERSION);
 	return rc;
 }
 

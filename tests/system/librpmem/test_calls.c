@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 static void compare_with_replica(size_t from)
 {
@@ -249,6 +250,14 @@ static void expect_errno(RPMEMpool *rpp, int error, const char *words)
 		fail_msg("errno %d, not %d: %s", errno, error, rpmem_errormsg());
 }
 
+/* Programs of PMDK compare how the text begins: with the status. */
+static void expect_refusal(RPMEMpool *rpp, int error, const char *begin)
+{
+	expect_errno(rpp, error, begin);
+	assert_ptr_equal(strstr(rpmem_errormsg(), begin), rpmem_errormsg());
+	assert_non_null(strstr(rpmem_errormsg(), "(rpmemd on localhost)"));
+}
+
 static void refusals_have_their_errno(void **state)
 {
 	unsigned n = 5;
@@ -258,22 +267,59 @@ static void refusals_have_their_errno(void **state)
 		     "no.set");
 	expect_errno(rpmem_open("localhost", "pool.set", place_local, PLACE_POOL, &n, NULL), ENOENT,
 		     "pool.set");
-	expect_errno(rpmem_create("localhost", "/pool.set", place_local, PLACE_POOL, &n, NULL),
-		     EINVAL, "Invalid pool descriptor");
+	expect_refusal(rpmem_create("localhost", "/pool.set", place_local, PLACE_POOL, &n, NULL),
+		       EINVAL, "Invalid pool descriptor");
 	place_add_set("small.set", "", 4 * MIB);
-	expect_errno(
+	expect_refusal(
 		rpmem_create("localhost", "small.set", place_local, PLACE_POOL, &n, &place_attr),
 		EFBIG, "Invalid pool size");
-	expect_errno(rpmem_create("localhost", "pool.set", place_local, PLACE_POOL, &n, NULL),
-		     EINVAL, "Invalid pool set configuration");
+	expect_refusal(rpmem_create("localhost", "pool.set", place_local, PLACE_POOL, &n, NULL),
+		       EINVAL, "Invalid pool set configuration");
 	rpp = place_create("localhost");
-	expect_errno(rpmem_open("localhost", "pool.set", place_local, PLACE_POOL, &n, NULL), EBUSY,
-		     "Pool already in use");
+	expect_refusal(rpmem_open("localhost", "pool.set", place_local, PLACE_POOL, &n, NULL),
+		       EBUSY, "Pool already in use");
 	RPMEM_OK(rpmem_close(rpp));
-	expect_errno(
+	expect_refusal(
 		rpmem_create("localhost", "pool.set", place_local, PLACE_POOL, &n, &place_attr),
 		EEXIST, "Pool already exists");
 	assert_int_equal(n, 5);
+}
+
+/* The local pool may be the user's alone, and so is its copy, whatever the umask permits. */
+static void the_copy_is_its_users_alone(void **state)
+{
+	mode_t was = umask(0);
+	struct stat st;
+
+	RPMEM_OK(rpmem_close(place_create("localhost")));
+	umask(was);
+	assert_int_equal(stat(place_path("pool.set.part"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+}
+
+static void expect_log(const char *line)
+{
+	char path[600], text[400];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/log", place_dir);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (!found && fgets(text, sizeof(text), f))
+		found = strstr(text, line);
+	fclose(f);
+	if (!found)
+		fail_msg("the log lacks '%s'", line);
+}
+
+static void the_log_has_the_lines_that_programs_look_for(void **state)
+{
+	RPMEM_OK(rpmem_close(place_create("localhost")));
+	expect_log("rpmemd version ");
+	expect_log("persistency policy:");
+	expect_log("  persist method: ");
+	expect_log("  persist flush: ");
 }
 
 static void removing_takes_the_parts(void **state)
@@ -329,6 +375,8 @@ int main(int argc, char **argv)
 		TEST(lanes_are_independent),
 		TEST(close_does_not_touch_the_local_pool),
 		TEST(refusals_have_their_errno),
+		TEST(the_copy_is_its_users_alone),
+		TEST(the_log_has_the_lines_that_programs_look_for),
 		TEST(removing_takes_the_parts),
 		TEST(names_with_blanks_are_quoted),
 	};

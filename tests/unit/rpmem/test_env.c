@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rpmem/env.h"
@@ -129,6 +130,26 @@ static void malformed_numbers_count_as_not_set(void **state)
 	assert_false(env_sockets_allowed());
 }
 
+/* As scripts have it that set a variable to nothing. */
+static void an_empty_number_is_not_set_and_no_error(void **state)
+{
+	struct stat st;
+
+	setenv("RPMEM_LOG_FILE", "env-log", 1);
+	setenv("RPMEM_LOG_LEVEL", "1", 1);
+	setenv("RPMEM_MAX_NLANES", "", 1);
+	setenv("RPMEM_WORK_QUEUE_SIZE", "", 1);
+	env_read();
+	assert_int_equal(env_max_lanes(), UINT_MAX);
+	assert_int_equal(stat("env-log", &st), 0);
+	assert_int_equal(st.st_size, 0);
+	setenv("RPMEM_MAX_NLANES", "x", 1);
+	env_read();
+	assert_int_equal(stat("env-log", &st), 0);
+	assert_int_not_equal(st.st_size, 0);
+	unlink("env-log");
+}
+
 static void numbers_are_kept_in_their_limits(void **state)
 {
 	setenv("RPMEM_MAX_NLANES", "7", 1);
@@ -184,6 +205,7 @@ int main(void)
 		cmocka_unit_test_setup(threads_share_the_turn, clear),
 		cmocka_unit_test_setup(a_command_that_is_too_long_is_not_cut, clear),
 		cmocka_unit_test_setup(malformed_numbers_count_as_not_set, clear),
+		cmocka_unit_test_setup(an_empty_number_is_not_set_and_no_error, clear),
 		cmocka_unit_test_setup(numbers_are_kept_in_their_limits, clear),
 		cmocka_unit_test_setup(the_secret_is_below_home_by_default, clear),
 		cmocka_unit_test_setup(the_log_file_may_carry_the_process_number, clear),
