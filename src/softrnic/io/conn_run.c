@@ -42,6 +42,13 @@ static uint64_t conn_unacknowledged_ns(void *owner)
 	return c->link ? c->link->ops->unacknowledged_ns(c->link) : 0;
 }
 
+static bool conn_has_ended(void *owner)
+{
+	struct conn *c = owner;
+
+	return c->link && c->link->ops->has_ended(c->link);
+}
+
 static uint64_t conn_now(void *owner)
 {
 	return clock_now_ns();
@@ -95,6 +102,7 @@ const struct stream_host conn_host = {
 	.put_buf = conn_put_buf,
 	.keeps_bufs = conn_keeps_bufs,
 	.unacknowledged_ns = conn_unacknowledged_ns,
+	.has_ended = conn_has_ended,
 	.now = conn_now,
 	.may_touch = conn_touches,
 	.event = conn_on_event,

@@ -143,6 +143,8 @@ struct link_ops {
 
 	/* --- its state --- */
 	int (*error)(struct link *l); /* what ended it, though nothing was received since; or 0 */
+	/* The peer has ended its sending, though bytes before the end may not be received. */
+	bool (*has_ended)(const struct link *l);
 	/* For how long the peer's host has acknowledged nothing of what it was sent; 0: it has, or
 	 * there was nothing. */
 	uint64_t (*unacknowledged_ns)(struct link *l);

@@ -163,6 +163,13 @@ static int link_shm_error(struct link *l)
 	return s->below->ops->error(s->below);
 }
 
+static bool link_shm_has_ended(const struct link *l)
+{
+	const struct link *below = ((const struct link_shm *)l)->below;
+
+	return below->ops->has_ended(below);
+}
+
 /* Its host is this one, which is there; whether the process is, its heartbeat says. */
 static uint64_t link_shm_unacknowledged_ns(struct link *l)
 {
@@ -214,6 +221,7 @@ static const struct link_ops link_shm = {
 	.end_sending = link_shm_end_sending,
 	.cut = link_shm_cut,
 	.error = link_shm_error,
+	.has_ended = link_shm_has_ended,
 	.unacknowledged_ns = link_shm_unacknowledged_ns,
 	.local = link_shm_local,
 	.remote = link_shm_remote,

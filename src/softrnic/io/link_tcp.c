@@ -352,6 +352,7 @@ const struct link_ops link_tcp = {
 	.end_sending = link_tcp_end_sending,
 	.cut = link_tcp_cut,
 	.error = link_tcp_error,
+	.has_ended = link_tcp_has_ended,
 	.unacknowledged_ns = link_tcp_unacknowledged_ns,
 	.local = link_tcp_local,
 	.remote = link_tcp_remote,

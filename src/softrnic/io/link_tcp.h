@@ -39,6 +39,7 @@ bool link_tcp_takes(const struct link *l);
 void link_tcp_end_sending(struct link *l);
 void link_tcp_cut(struct link *l);
 int link_tcp_error(struct link *l);
+bool link_tcp_has_ended(const struct link *l);
 uint64_t link_tcp_unacknowledged_ns(struct link *l);
 uint32_t link_tcp_segment(struct link *l);
 

@@ -14,6 +14,9 @@
 /* Ethernet's, less the headers with time stamps: when the kernel does not know. */
 #define MSS_DEFAULT 1448
 
+/* For a minute the peer may leave unread what it was sent: no stream waits longer to be closed. */
+#define FIN_WAITS_MS 60000u
+
 /* Most lists have one entry, and the kernel takes that in less time without a list. */
 static ssize_t link_tcp_recv_list(int fd, struct iovec *iov, int n)
 {
@@ -76,10 +79,17 @@ bool link_tcp_has_left(struct link *l)
 	return ioctl(link_tcp_of(l)->fd, SIOCOUTQNSD, &unsent) || unsent == 0;
 }
 
+/*
+ * A peer that never reads what is in front of the FIN does not see the FIN either, and the kernel
+ * keeps both for as long as the peer's host answers, long after this process. So it gives up after
+ * a time, and answers the peer's next keepalive by a reset, which a peer that does not read sees.
+ */
 void link_tcp_end_sending(struct link *l)
 {
 	struct link_tcp *t = link_tcp_of(l);
+	unsigned ms = FIN_WAITS_MS;
 
+	setsockopt(t->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	shutdown(t->fd, SHUT_WR);
 	trace_shutdown(t->trace);
 }
@@ -99,6 +109,13 @@ int link_tcp_error(struct link *l)
 		return 0;
 	trace_error(t->trace, err);
 	return -err;
+}
+
+bool link_tcp_has_ended(const struct link *l)
+{
+	struct pollfd fd = {.fd = ((const struct link_tcp *)l)->fd, .events = POLLRDHUP};
+
+	return poll(&fd, 1, 0) > 0;
 }
 
 /*

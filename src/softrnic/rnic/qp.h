@@ -204,6 +204,9 @@ bool qp_rx_is_in_place(const struct qp *qp);
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len);
 /* It takes no more bytes until a receive is posted. */
 bool qp_rx_is_stalled(const struct qp *qp);
+/* After a stall that lasts: take more Sends without a receive, as the peer's end may be behind
+ * them. */
+void qp_rx_widen(struct qp *qp);
 /* Bytes that are here already go to receives as soon as there are some. */
 bool qp_rx_waits_for_receive(const struct qp *qp);
 /* How many of the peer's requests are here and not answered. */

@@ -176,7 +176,7 @@ void qp_on_eof(struct qp *qp)
 		(void)fault_record_event(qp, IBV_EVENT_QP_FATAL, "end of stream inside an FPDU");
 	else
 		qp_fault(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "end of stream");
-	qp->fault.keep = !inside;
+	qp->fault.keep = true;
 	qp->fault.shut = true;
 	qp_settle(qp);
 }

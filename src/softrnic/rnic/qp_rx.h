@@ -104,7 +104,7 @@ bool op_ext_answer_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_
 int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
-/* The stream ends in good order: keep what is parked for receives to come when the QP fails. */
+/* The peer has ended the stream: keep what is parked for receives to come when the QP fails. */
 void qp_recv_keep(struct qp *qp);
 void qp_recv_keep_no_more(struct qp *qp);
 /* May a Send still go to a receive? Also of a failed QP: see qp_recv_keep(). */

@@ -254,6 +254,14 @@ void qp_rx_resume(struct qp *qp)
 	qp_settle(qp);
 }
 
+void qp_rx_widen(struct qp *qp)
+{
+	if (!qp->rx.stalled || qp->recv.park.wide)
+		return;
+	qp->recv.park.wide = true;
+	qp_rx_resume(qp);
+}
+
 void qp_rx_stop(struct qp *qp)
 {
 	struct qp_rx *rx = &qp->rx;

@@ -2,6 +2,7 @@
 #include "softrnic/rnic/queues.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,9 +95,20 @@ struct park_seg *park_first(const struct park *park)
 	return node ? container_of(node, struct park_seg, link) : NULL;
 }
 
-bool park_has_room(const struct park *park, uint32_t len)
+/* Bytes of all wide parks above what each park may hold. */
+static _Atomic uint64_t park_more;
+
+static bool park_is_ordinary(const struct park *park, uint32_t len)
 {
 	return park->bytes + park_cost(len) <= RNIC_PARK_BYTES && park->msgs < RNIC_PARK_MSGS;
+}
+
+bool park_has_room(const struct park *park, uint32_t len)
+{
+	if (park_is_ordinary(park, len))
+		return true;
+	return park->wide && park->bytes + park_cost(len) <= RNIC_PARK_MORE &&
+	       atomic_load(&park_more) + park_cost(len) <= RNIC_PARK_ALL;
 }
 
 struct park_seg *park_add(struct park *park, const struct ddp_hdr *hdr, const uint8_t *bytes,
@@ -109,6 +121,9 @@ struct park_seg *park_add(struct park *park, const struct ddp_hdr *hdr, const ui
 	seg->hdr = *hdr;
 	seg->len = len;
 	seg->written = 0;
+	seg->more = !park_is_ordinary(park, len);
+	if (seg->more)
+		atomic_fetch_add(&park_more, park_cost(len));
 	if (len > 0)
 		memcpy(seg->bytes, bytes, len);
 	list_add_tail(&park->segs, &seg->link);
@@ -122,6 +137,10 @@ void park_drop(struct park *park, struct park_seg *seg)
 	list_del(&seg->link);
 	park->bytes -= park_cost(seg->len);
 	park->msgs -= seg->hdr.last;
+	if (seg->more)
+		atomic_fetch_sub(&park_more, park_cost(seg->len));
+	if (park_is_empty(park))
+		park->wide = false;
 	free(seg);
 }
 

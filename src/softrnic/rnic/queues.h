@@ -168,13 +168,16 @@ struct park_seg {
 	struct list link;
 	struct ddp_hdr hdr;
 	uint32_t len, written; /* written: see struct rx_seg */
+	bool more;             /* counts against RNIC_PARK_ALL */
 	uint8_t bytes[];
 };
 
-/* Bounded in bytes and messages: RNIC_PARK_BYTES, RNIC_PARK_MSGS. */
+/* Bounded in bytes and messages: RNIC_PARK_BYTES, RNIC_PARK_MSGS. While it is wide, in bytes alone:
+ * RNIC_PARK_MORE, and RNIC_PARK_ALL. */
 struct park {
 	struct list segs;
 	uint32_t bytes, msgs;
+	bool wide; /* until it is empty */
 };
 
 static inline void park_init(struct park *park)

@@ -17,6 +17,8 @@
 #define RNIC_MAX_MSG     0xffffffffull /* RFC 5041 s5: a message is shorter than 2^32 bytes */
 #define RNIC_PARK_BYTES  (256u << 10)  /* per QP: Sends that arrived before their receive */
 #define RNIC_PARK_MSGS   256
+#define RNIC_PARK_MORE   (8u << 20)    /* per QP, once nothing has taken them: qp_rx_widen() */
+#define RNIC_PARK_ALL    (64ull << 20) /* of all QPs, what is above RNIC_PARK_BYTES */
 
 /* A region with any of these can be reached by a peer. */
 #define RNIC_REMOTE_ACCESS                                                                         \

@@ -107,6 +107,9 @@ struct stream_host {
 	 * the peer is alive.
 	 */
 	uint64_t (*unacknowledged_ns)(void *owner);
+	/* Has the peer ended its sending? Asked while the receive is stalled: the end may be behind
+	 * bytes that are not received. NULL: only a receive can say. */
+	bool (*has_ended)(void *owner);
 	uint64_t (*now)(void *owner);
 	/* May the calling thread load from and store to the memory of the QP's regions? */
 	bool (*may_touch)(void *owner);

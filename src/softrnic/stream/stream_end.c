@@ -113,6 +113,8 @@ static void stream_on_drained(struct stream *s)
 		stream_set_state(s, STREAM_CLOSING, "peer's FIN");
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 	} else if (!stream_runs_qp(s) || qp_is_idle(s->qp)) {
+		if (s->ended) /* the peer's FIN is behind Sends that the user takes no more */
+			stream_end_qp(s);
 		stream_set_state(s, STREAM_CLOSING, "drained");
 	}
 }
@@ -188,6 +190,7 @@ static void stream_settle_live(struct stream *s, uint64_t now)
 {
 	if (!stream_qp_is_failed(s)) {
 		stream_watch_hold(s, now);
+		stream_stall_watch(s, now);
 		return;
 	}
 	s->deadline = stream_after(now, s->cfg.drain_ns);
@@ -332,9 +335,11 @@ static void stream_on_deadline(struct stream *s, uint64_t now)
 	case STREAM_LINGERING:
 		stream_set_state(s, STREAM_CLOSED, "time limit");
 		break;
+	case STREAM_LIVE:
+		stream_stall_on_time(s, now);
+		break;
 	case STREAM_IDLE:
 	case STREAM_REQ_RCVD:
-	case STREAM_LIVE:
 	case STREAM_CLOSED:
 		break;
 	}

@@ -65,8 +65,10 @@ struct stream {
 		int status;
 	} events[STREAM_EVENTS_MAX];
 	uint32_t mss;
-	uint64_t deadline;    /* of the state */
-	uint64_t hold_notice; /* when to explain that FPDUs are held back */
+	uint64_t deadline;        /* of the state; LIVE: stream_stall.c */
+	uint64_t stall_since;     /* since then no Send was delivered; 0: no stall */
+	uint64_t stall_delivered; /* Sends, at the last look */
+	uint64_t hold_notice;     /* when to explain that FPDUs are held back */
 	bool hold_explained;
 	struct liveness liveness;
 	struct stream_params local, remote;
@@ -155,6 +157,12 @@ void stream_settle_end(struct stream *s);
 bool stream_needs_time(const struct stream *s, unsigned qp_due, bool has_bytes);
 void stream_on_peer_fin(struct stream *s, uint64_t now);
 void stream_on_lost(struct stream *s, int err); /* the link broke */
+
+/* stream_stall.c: in full operation only. */
+/* A stall has begun, and its deadline is not set. */
+bool stream_stall_is_new(const struct stream *s);
+void stream_stall_watch(struct stream *s, uint64_t now);
+void stream_stall_on_time(struct stream *s, uint64_t now);
 
 /* liveness.c: in full operation only. False: the peer is lost. */
 void stream_liveness_begin(struct stream *s, uint64_t now);

@@ -176,6 +176,8 @@ void stream_look(const struct stream *s, struct stream_update *u)
 	if ((due & QP_DUE_FAILED || s->agreed.hold_tx) &&
 	    stream_needs_time(s, due, todo & STREAM_DO_SEND))
 		u->deadline = 0;
+	if (__builtin_expect(!(due & QP_DUE_RECEIVE), 0) && stream_stall_is_new(s))
+		u->deadline = 0;
 }
 
 void stream_look_at_link(const struct stream *s, struct stream_update *u)

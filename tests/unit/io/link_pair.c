@@ -663,6 +663,16 @@ static int pair_error(struct link *l)
 	return 0;
 }
 
+static bool pair_has_ended(const struct link *l)
+{
+	bool ended;
+
+	pair_lock();
+	ended = ((const struct pair_link *)l)->ended;
+	pair_unlock();
+	return ended;
+}
+
 static uint64_t pair_unacknowledged_ns(struct link *l)
 {
 	return 0;
@@ -699,8 +709,9 @@ static int by_itself_create(const struct link_addr *from, const struct link_addr
 	.accept = pair_accept, .stop_listening = pair_stop_listening, .dial = pair_dial,           \
 	.dialed = pair_dialed, .watch = pair_watch, .watch_write = pair_watch_write,               \
 	.ready = pair_ready, .send = pair_send, .end_sending = pair_end_sending, .cut = pair_cut,  \
-	.error = pair_error, .unacknowledged_ns = pair_unacknowledged_ns, .local = pair_local,     \
-	.remote = pair_remote, .segment = pair_segment, .close = pair_close, .forked = pair_forked
+	.error = pair_error, .has_ended = pair_has_ended,                                          \
+	.unacknowledged_ns = pair_unacknowledged_ns, .local = pair_local, .remote = pair_remote,   \
+	.segment = pair_segment, .close = pair_close, .forked = pair_forked
 
 static const struct link_ops in_place = {
 	PAIR_OPS,

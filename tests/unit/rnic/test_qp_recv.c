@@ -5,6 +5,7 @@
 
 #include "lib/qp_bench.h"
 #include "lib/unit.h"
+#include "softrnic/rnic/queues.h"
 #include "softrnic/rnic/rnic.h"
 
 #define LEN (1u << 20)
@@ -140,7 +141,10 @@ static void what_was_cut_off_is_not_delivered(void **state)
 	end_take(t.b, 30);
 	qp_on_eof(t.b->qp);
 	assert_int_equal(end_recv(t.b, 10, t.mrb, 0, 5000), 0);
-	expect_wc(&t.b->rcq, 10, IBV_WC_WR_FLUSH_ERR);
+	qp_rx_resume(t.b->qp);
+	expect_wc(&t.b->rcq, 10, IBV_WC_SUCCESS); /* the one in front of it */
+	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 5000), 0);
+	expect_wc(&t.b->rcq, 11, IBV_WC_WR_FLUSH_ERR);
 	bench_close(&t);
 }
 
@@ -269,6 +273,33 @@ static void empty_sends_cannot_be_parked_without_end(void **state)
 		expect_wc(&t.b->rcq, n++, IBV_WC_SUCCESS);
 	assert_int_equal(n, 400);
 	bench_close(&t);
+}
+
+/* Of one queue pair, and of all of them; and room that is given back can be taken again. */
+static void a_widened_parking_space_is_bounded(void **state)
+{
+	static struct park parks[RNIC_PARK_ALL / RNIC_PARK_MORE + 2];
+	static const uint8_t bytes[60000];
+	const uint32_t len = sizeof(bytes);
+	struct ddp_hdr hdr = {.last = true};
+	uint64_t all = 0;
+
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < ARRAY_LEN(parks); i++) {
+			park_init(&parks[i]);
+			parks[i].wide = true;
+			while (park_has_room(&parks[i], len))
+				assert_non_null(park_add(&parks[i], &hdr, bytes, len));
+			assert_in_range(parks[i].bytes, RNIC_PARK_BYTES - 2 * len, RNIC_PARK_MORE);
+			all += parks[i].bytes;
+		}
+		assert_in_range(all, RNIC_PARK_ALL,
+				RNIC_PARK_ALL + ARRAY_LEN(parks) * RNIC_PARK_BYTES);
+		for (size_t i = 0; i < ARRAY_LEN(parks); i++)
+			park_clear(&parks[i]);
+		all = 0;
+	}
+	assert_false(parks[0].wide);
 }
 
 static void a_message_larger_than_the_parking_space_gets_through(void **state)
@@ -531,6 +562,7 @@ int main(void)
 		cmocka_unit_test(both_sides_may_park_with_flushes_outstanding),
 		cmocka_unit_test(a_full_parking_space_stalls_the_stream),
 		cmocka_unit_test(empty_sends_cannot_be_parked_without_end),
+		cmocka_unit_test(a_widened_parking_space_is_bounded),
 		cmocka_unit_test(a_message_larger_than_the_parking_space_gets_through),
 		cmocka_unit_test(requests_above_ird_are_refused_even_behind_a_parked_send),
 		cmocka_unit_test(a_post_to_the_srq_notifies_who_waits),

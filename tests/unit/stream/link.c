@@ -158,6 +158,11 @@ static uint64_t side_unacknowledged_ns(void *owner)
 	return ((struct side *)owner)->unacknowledged_ns;
 }
 
+static bool side_has_ended(void *owner)
+{
+	return ((struct side *)owner)->in.fin;
+}
+
 static uint64_t side_now(void *owner)
 {
 	return *((struct side *)owner)->now;
@@ -260,6 +265,7 @@ static const struct stream_host side_host = {
 	.get_buf = side_get_buf,
 	.put_buf = side_put_buf,
 	.unacknowledged_ns = side_unacknowledged_ns,
+	.has_ended = side_has_ended,
 	.now = side_now,
 	.may_touch = side_may_touch,
 	.event = on_event,

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stream_stall.c -- Sends that find no receive hold up all that is behind them, the peer's FIN as
+ * well. A user that waits for the end may never post a receive again. So while nothing is delivered
+ * the FIN is looked for: at the link, where it may have arrived, and then behind more Sends, which
+ * are taken into memory. The end is reported, and the Sends in front of it still go to receives.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/stream/stream_impl.h"
+
+#define STALL_LOOK_NS NSEC_PER_SEC /* a user that takes Sends one by one is faster */
+
+static bool stall_is_on(const struct stream *s)
+{
+	return s->state == STREAM_LIVE && !s->ended && stream_runs_qp(s) && qp_rx_is_stalled(s->qp);
+}
+
+bool stream_stall_is_new(const struct stream *s)
+{
+	return s->deadline == CLOCK_NEVER && stall_is_on(s);
+}
+
+void stream_stall_watch(struct stream *s, uint64_t now)
+{
+	uint64_t delivered;
+
+	if (!stream_stall_is_new(s))
+		return;
+	delivered = qp_counters(s->qp)->sends_in;
+	if (!s->stall_since || delivered != s->stall_delivered)
+		s->stall_since = now;
+	s->stall_delivered = delivered;
+	s->deadline = stream_after(now, STALL_LOOK_NS);
+}
+
+/* A peer that disconnects sends its FIN behind what its link has taken by the end of its time limit
+ * for that, which is not known here: it is taken for the same as this end's. */
+static bool stall_outlasts_a_drain(const struct stream *s, uint64_t now)
+{
+	return now >= stream_after(s->stall_since, stream_after(s->cfg.drain_ns, STALL_LOOK_NS));
+}
+
+static void stall_look(struct stream *s, uint64_t now)
+{
+	const struct stream_host *host = s->cfg.host;
+
+	if (host->has_ended && host->has_ended(s->cfg.owner)) {
+		LOG_INFO("stream %p: the peer's FIN is behind Sends without a receive", (void *)s);
+		stream_end(s, STREAM_EV_DISCONNECTED, 0);
+	} else if (stall_outlasts_a_drain(s, now)) {
+		qp_rx_widen(s->qp);
+	}
+}
+
+void stream_stall_on_time(struct stream *s, uint64_t now)
+{
+	s->deadline = CLOCK_NEVER; /* if it goes on, stream_stall_watch() sets the next one */
+	if (!stall_is_on(s))
+		s->stall_since = 0;
+	else if (qp_counters(s->qp)->sends_in == s->stall_delivered)
+		stall_look(s, now);
+}
