@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mirror/compare_impl.h"
 #include "mirror/order.h"
 #include "mirror/repair_impl.h"
 
@@ -58,41 +59,6 @@ static void compare_leave(struct rpmirror *m, unsigned slot)
 	set_wake(m);
 }
 
-/* The next run of set bits from `block` on; false: there is none. */
-static bool compare_next_run(const struct rpmirror *m, const uint64_t *bits, uint64_t *block,
-			     struct mirror_range *range)
-{
-	uint64_t blocks = m->size / MIRROR_BLOCK, first;
-
-	while (*block < blocks && !(bits[*block / 64] >> *block % 64 & 1))
-		++*block;
-	first = *block;
-	while (*block < blocks && bits[*block / 64] >> *block % 64 & 1)
-		++*block;
-	*range = (struct mirror_range){first * MIRROR_BLOCK, (*block - first) * MIRROR_BLOCK};
-	return *block > first;
-}
-
-static void compare_note_difference(struct packet_verified *v, unsigned slot,
-				    const struct mirror_range *range)
-{
-	v->different += range->len;
-	if (v->count < PACKET_DIFFERENCES)
-		v->differences[v->count++] = (struct packet_difference){(uint8_t)slot, *range};
-}
-
-/* It lacks these blocks from now on, so it may not be promoted. */
-static void compare_repair(struct rpmirror *m, unsigned slot, const uint64_t *bits)
-{
-	struct repair_member *rm = m->repair->members[slot];
-	struct mirror_range range;
-
-	for (uint64_t block = 0; compare_next_run(m, bits, &block, &range);)
-		resync_mark(&rm->rs, &range, 1, false);
-	m->compare.lost |= MIRROR_BIT(slot);
-	act_lost(m, slot, "its copy differs from the primary's, and is repaired");
-}
-
 void compare_on_read(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -108,17 +74,9 @@ void compare_on_read(struct rpmirror *m, unsigned slot)
 
 void compare_on_done(struct rpmirror *m, unsigned slot)
 {
-	struct repair_member *rm = m->repair->members[slot];
-	struct mirror_range range;
-
 	m->compare.result.compared += m->size;
-	for (uint64_t block = 0; compare_next_run(m, rm->compare_bits, &block, &range);) {
-		compare_note_difference(&m->compare.result, slot, &range);
-		m->compare.differ |= MIRROR_BIT(slot);
-	}
+	m->compare.whole |= MIRROR_BIT(slot);
 	compare_leave(m, slot);
-	if (m->compare.repair && m->compare.differ & MIRROR_BIT(slot))
-		compare_repair(m, slot, rm->compare_bits);
 }
 
 void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why)
@@ -131,12 +89,16 @@ void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why)
 void compare_on_unreadable(struct rpmirror *m, unsigned slot, const struct mirror_range *range,
 			   const char *why)
 {
+	const struct packet_difference d = {.member = (uint8_t)slot,
+					    .wrong = FINDING_MEMBER,
+					    .mended = PACKET_IS_REPAIRED,
+					    .range = *range};
 	struct repair_member *rm = m->repair->members[slot];
 	struct resync_progress p;
 
 	if (repair_get_progress(m, slot, &p))
 		m->compare.result.compared += m->size - p.remaining;
-	compare_note_difference(&m->compare.result, slot, range);
+	compare_note_difference(&m->compare.result, &d);
 	m->compare.differ |= MIRROR_BIT(slot);
 	compare_leave(m, slot);
 	resync_mark(&rm->rs, range, 1, false);
@@ -145,10 +107,10 @@ void compare_on_unreadable(struct rpmirror *m, unsigned slot, const struct mirro
 
 /* ---- the order ---- */
 
-static void compare_answer(struct rpmirror *m, uint32_t id, enum packet_status status,
+static void compare_refuse(struct rpmirror *m, uint32_t id, enum packet_status status,
 			   const char *text)
 {
-	order_answer(m, id, status, text, status == PACKET_OK ? &m->compare.result : NULL);
+	order_answer(m, id, status, text, NULL);
 }
 
 /* In-sync members that are wanted, but this one. */
@@ -178,28 +140,35 @@ void compare_order(struct rpmirror *m, const struct packet *p)
 	mirror_mask members = compare_members(m, p->order.member);
 
 	if (m->compare.is_open) {
-		compare_answer(m, p->id, PACKET_BUSY, "the copies are being compared already");
+		compare_refuse(m, p->id, PACKET_BUSY, "the copies are being compared already");
 	} else if (m->primary.state != PRIMARY_SERVING) {
-		compare_answer(m, p->id, PACKET_BUSY, "the primary does not serve");
+		compare_refuse(m, p->id, PACKET_BUSY, "the primary does not serve");
 	} else if (m->failed_seq) {
-		compare_answer(m, p->id, PACKET_COPY_FAILED,
+		compare_refuse(m, p->id, PACKET_COPY_FAILED,
 			       "the primary's copy has failed: others are not compared with it");
 	} else if (!members) {
-		compare_answer(m, p->id, PACKET_NOT_INSYNC,
+		compare_refuse(m, p->id, PACKET_NOT_INSYNC,
 			       p->order.member == MIRROR_NOBODY
 				       ? "no copy but the primary's is in-sync"
 				       : "it is not another in-sync copy");
 	} else {
 		m->compare = (struct compare){.is_open = true,
 					      .id = p->id,
-					      .repair = p->order.flag,
+					      .repair = p->order.flag && !p->order.is_automatic,
+					      .is_automatic = p->order.is_automatic,
 					      .rate = p->order.rate,
 					      .deadline_ms = order_deadline(&p->order)};
 		compare_begin_all(m, members);
 	}
 }
 
-/* Those that were repaired: out of the in-sync set first, and back in it without a pause. */
+static bool compare_is_repair(const struct compare *c)
+{
+	return c->repair || c->is_automatic;
+}
+
+/* Those that were repaired: out of the in-sync set first, and back in it without a pause. Those
+ * that are kept out only leave. */
 static void compare_look_after(struct rpmirror *m)
 {
 	struct compare *c = &m->compare;
@@ -211,6 +180,8 @@ static void compare_look_after(struct rpmirror *m)
 
 		if (c->lost & bit && !(insync & bit)) {
 			c->lost &= (mirror_mask)~bit;
+			if (m->primary.members[slot].kept_out)
+				continue;
 			c->absent |= bit;
 			primary_readmit(&m->primary, (uint8_t)slot);
 		} else if ((c->lost | c->absent) & bit && insync & bit && is_equal &&
@@ -219,6 +190,27 @@ static void compare_look_after(struct rpmirror *m)
 			c->absent &= (mirror_mask)~bit;
 		}
 	}
+}
+
+static const char *compare_mended_text(const struct rpmirror *m, unsigned slot)
+{
+	if (m->compare.result.left_members & MIRROR_BIT(slot))
+		return m->compare.leaves & MIRROR_BIT(slot) && !compare_is_repair(&m->compare)
+			       ? " (excluded until 'rpmirror resume')"
+			       : " (not overwritten)";
+	return compare_is_repair(&m->compare) ? " (repaired)" : "";
+}
+
+/* Which copy is wrong. */
+static const char *compare_verdict_text(const struct compare *c)
+{
+	if (c->repair)
+		return "";
+	if (c->primary_differs)
+		return "; the primary's copy is the one that differs from the others";
+	if (c->undecided)
+		return "; no majority of the copies says which is right";
+	return c->cannot_leave ? "; fewer copies would be left than the set needs" : "";
 }
 
 static void compare_text(const struct rpmirror *m, char *text, size_t size)
@@ -232,9 +224,22 @@ static void compare_text(const struct rpmirror *m, char *text, size_t size)
 		if (m->compare.differ & MIRROR_BIT(slot))
 			n += (size_t)snprintf(text + n, size - n, ", at %s%s",
 					      m->primary.rec.config.members[slot].name,
-					      m->compare.repair ? " (repaired)" : "");
+					      compare_mended_text(m, slot));
+	if (n < size)
+		n += (size_t)snprintf(text + n, size - n, "%s", compare_verdict_text(&m->compare));
 	if (m->compare.why[0] && n < size)
 		snprintf(text + n, size - n, "; %s", m->compare.why);
+}
+
+/* Members that were not compared as a whole are not in the result. Where the order's time was over
+ * before, the result follows unasked. */
+static void compare_answer(struct rpmirror *m)
+{
+	struct compare *c = &m->compare;
+
+	c->result.members = c->is_judged ? c->whole : 0;
+	order_answer(m, c->is_answered ? 0 : c->id, c->why[0] ? PACKET_IO : PACKET_OK, c->why,
+		     &c->result);
 }
 
 static void compare_end(struct rpmirror *m)
@@ -245,9 +250,7 @@ static void compare_end(struct rpmirror *m)
 	events_add(&m->events, RPMIRROR_EVENT_VERIFIED,
 		   m->compare.differ ? (uint32_t)__builtin_ctz(m->compare.differ) : UINT32_MAX,
 		   m->compare.result.different, "%.255s", text);
-	if (!m->compare.is_answered)
-		compare_answer(m, m->compare.id, m->compare.why[0] ? PACKET_IO : PACKET_OK,
-			       m->compare.why);
+	compare_answer(m);
 	m->compare.is_open = false;
 }
 
@@ -258,6 +261,8 @@ void compare_step(struct rpmirror *m, uint64_t now_ms)
 
 	if (!m->compare.is_open)
 		return;
+	if (!m->compare.running && !m->compare.is_judged && !m->ended)
+		compare_judge(m);
 	compare_look_after(m);
 	if (!m->compare.running && (m->ended || !(m->compare.lost | m->compare.absent))) {
 		compare_end(m);
@@ -269,7 +274,7 @@ void compare_step(struct rpmirror *m, uint64_t now_ms)
 	snprintf(text, sizeof(text), "%llu of %llu bytes were compared, %llu differ",
 		 (unsigned long long)now.verify_compared, (unsigned long long)now.verify_total,
 		 (unsigned long long)now.verify_different);
-	compare_answer(m, m->compare.id, PACKET_TIMEOUT, text);
+	compare_refuse(m, m->compare.id, PACKET_TIMEOUT, text);
 	m->compare.is_answered = true;
 }
 

@@ -4,23 +4,47 @@
  * order VERIFY, which scrubs, too.
  *
  * Digests of blocks that no flush touches meanwhile, three times before a block counts as different
- * (core/resync.h, RESYNC_VERIFY), over a bulk connection to each member. With `repair` a member
- * that differs leaves the in-sync set, as it lacks what was acknowledged, gets those blocks, and
- * returns. The set's lock.
+ * (core/resync.h, RESYNC_VERIFY), over a bulk connection to each member. Then the copies vote on
+ * each block that differs (core/finding.h):
+ *
+ *	an operator's repair   makes all others equal to the primary's copy,
+ *	the automatic one      those against which a majority speaks, and no other,
+ *	no repair              excludes these, so that none is promoted, until `rpmirror resume`.
+ *
+ * A member that is repaired leaves the in-sync set, as it lacks what was acknowledged, gets those
+ * blocks, and returns. The set's lock.
  */
 #ifndef MIRROR_COMPARE_H
 #define MIRROR_COMPARE_H
 
 #include "mirror/wire/packet.h"
 
+struct rpma_digest;
 struct rpmirror;
+struct resync_piece;
+
+/* Blocks that differ whose digests are kept; beyond them it is undecided which copy is wrong,
+ * unless a majority agrees with the primary. */
+#define COMPARE_NOTES 256
+
+struct compare_note {
+	uint64_t block;
+	uint8_t slot;
+	uint8_t digest[32]; /* of that member's block */
+};
 
 struct compare {
 	mirror_mask running; /* members whose copies are being compared */
+	mirror_mask whole;   /* whose were, to the end */
 	mirror_mask differ;  /* whose did */
+	mirror_mask leaves;  /* which are to leave the in-sync set */
 	mirror_mask lost;    /* to be repaired, and not out of the in-sync set yet, */
 	mirror_mask absent;  /* or not back in it */
-	bool is_open, repair, is_answered;
+	bool is_open, repair, is_automatic, is_judged, is_answered;
+	bool undecided, primary_differs; /* some block */
+	const char *cannot_leave;        /* a member whose copy is wrong; NULL */
+	unsigned note_count;
+	struct compare_note notes[COMPARE_NOTES];
 	uint32_t id; /* of the order */
 	uint64_t rate, deadline_ms, total;
 	struct packet_verified result;
@@ -36,6 +60,9 @@ void compare_progress(const struct rpmirror *m, struct packet_report *report);
 /* Of repair.h's thread. A piece was read: flushes that are on their way to the member are in it,
  * and perhaps not there yet. */
 void compare_on_read(struct rpmirror *m, unsigned slot);
+/* Those blocks of the piece differ; theirs[i] is the digest of block i. */
+void compare_note(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
+		  uint64_t differing, const struct rpma_digest *theirs);
 /* Nothing is left to be compared. */
 void compare_on_done(struct rpmirror *m, unsigned slot);
 /* The connection is lost, or the member. */

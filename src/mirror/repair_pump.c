@@ -247,6 +247,8 @@ static void repair_pump_compare(struct repair *r, unsigned slot, struct repair_w
 	if (rm->is_compare && r->m->direct &&
 	    direct_may_differ(r->m->direct, meta_extent_of(w->piece.offset)))
 		differing = 0;
+	if (rm->is_compare && w->piece.op == RESYNC_OP_COMPARE_BLOCKS)
+		compare_note(r->m, slot, &w->piece, differing, w->theirs);
 	goes_on = resync_compared(&rm->rs, &w->piece, differing, repair_now_us());
 	repair_pump_unset(r, slot, w);
 	if (!goes_on) {

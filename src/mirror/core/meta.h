@@ -22,6 +22,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "mirror/core/finding.h"
 #include "mirror/core/intent.h"
 #include "mirror/core/types.h"
 
@@ -100,6 +101,7 @@ struct meta_super {
 	struct mirror_uuid used_boot; /* of this host when lanes were granted; zero: none since the
 					 last clean end */
 	struct meta_scrub scrub;
+	struct findings findings; /* of comparisons that a primary of this host made */
 };
 
 /* What was seen of the register. */

@@ -45,6 +45,59 @@ static void codec_put_text(struct wcursor *c, const char *text, size_t size)
 	wcursor_bytes(c, field, size);
 }
 
+static void codec_put_findings(struct wcursor *c, const struct findings *f)
+{
+	wcursor_le(c, f->time_s, 8);
+	epoch_put(c, f->epoch);
+	wcursor_u8(c, f->is_whole);
+	wcursor_u8(c, f->count);
+	wcursor_le(c, f->more_members, 2);
+	wcursor_le(c, 0, 4);
+	wcursor_le(c, f->more, 8);
+	for (unsigned i = 0; i < FINDINGS_MAX; i++) {
+		wcursor_u8(c, f->list[i].members);
+		wcursor_u8(c, f->list[i].wrong);
+		wcursor_u8(c, f->list[i].is_due);
+		wcursor_le(c, 0, 5);
+		wcursor_le(c, f->list[i].range.offset, 8);
+		wcursor_le(c, f->list[i].range.len, 8);
+	}
+}
+
+/* A range may reach behind the end: only names are made of it. */
+static bool codec_get_finding(struct rcursor *c, struct finding *finding)
+{
+	uint8_t is_due;
+
+	finding->members = rcursor_u8(c);
+	finding->wrong = rcursor_u8(c);
+	is_due = rcursor_u8(c);
+	finding->is_due = is_due;
+	rcursor_le(c, 5);
+	finding->range.offset = rcursor_le(c, 8);
+	finding->range.len = rcursor_le(c, 8);
+	return finding->wrong < FINDING_WRONG_END && is_due <= 1 &&
+	       finding->range.offset <= MIRROR_SIZE_MAX && finding->range.len <= MIRROR_SIZE_MAX;
+}
+
+static bool codec_get_findings(struct rcursor *c, struct findings *f)
+{
+	uint8_t is_whole;
+	bool is_good = true;
+
+	f->time_s = rcursor_le(c, 8);
+	f->epoch = epoch_get(c);
+	is_whole = rcursor_u8(c);
+	f->is_whole = is_whole;
+	f->count = rcursor_u8(c);
+	f->more_members = (mirror_mask)rcursor_le(c, 2);
+	rcursor_le(c, 4);
+	f->more = rcursor_le(c, 8);
+	for (unsigned i = 0; i < FINDINGS_MAX; i++)
+		is_good &= codec_get_finding(c, &f->list[i]);
+	return is_good && is_whole <= 1 && f->count <= FINDINGS_MAX;
+}
+
 void meta_super_encode(const struct meta_super *super, struct wcursor *c)
 {
 	wcursor_le(c, super->format, 4);
@@ -76,6 +129,7 @@ void meta_super_encode(const struct meta_super *super, struct wcursor *c)
 	wcursor_le(c, super->scrub.different, 8);
 	wcursor_le(c, super->room, 8);
 	wcursor_le(c, super->files.data_time_ns, 8);
+	codec_put_findings(c, &super->findings);
 	version_put_tail(c, super->format);
 }
 
@@ -90,7 +144,7 @@ static bool codec_super_is_possible(const struct meta_super *super)
 bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 {
 	uint64_t block, extent;
-	bool is_text;
+	bool is_text, has_findings;
 
 	super->format = (uint32_t)rcursor_le(c, 4);
 	if (!version_is_known(super->format))
@@ -124,9 +178,11 @@ bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 	/* What was added later. */
 	super->room = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	super->files.data_time_ns = rcursor_left(c) ? rcursor_le(c, 8) : 0;
+	memset(&super->findings, 0, sizeof(super->findings));
+	has_findings = !rcursor_left(c) || codec_get_findings(c, &super->findings);
 	version_get_tail(c, super->format);
-	return !c->bad && is_text && block == MIRROR_BLOCK && extent == MIRROR_EXTENT &&
-	       codec_super_is_possible(super);
+	return !c->bad && is_text && has_findings && block == MIRROR_BLOCK &&
+	       extent == MIRROR_EXTENT && codec_super_is_possible(super);
 }
 
 void meta_promise_encode(const struct meta_promise *promise, struct wcursor *c)

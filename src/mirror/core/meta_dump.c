@@ -28,6 +28,37 @@ static void dump_uuid(struct meta_printer *p, const char *key, const struct mirr
 	meta_print_text(p, key, mirror_uuid_text(uuid).text);
 }
 
+static void dump_finding(struct meta_printer *p, const struct finding *finding)
+{
+	meta_print_open(p, NULL, '{');
+	meta_print_number(p, "offset", finding->range.offset);
+	meta_print_number(p, "length", finding->range.len);
+	meta_print_text(p, "wrong", finding_wrong_2str(finding->wrong));
+	meta_print_bool(p, "due", finding->is_due);
+	meta_print_open(p, "members", '[');
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (finding->members & MIRROR_BIT(slot))
+			meta_print_number(p, NULL, slot);
+	meta_print_close(p, ']');
+	meta_print_close(p, '}');
+}
+
+static void dump_findings(struct meta_printer *p, const struct findings *f)
+{
+	if (!f->time_s)
+		return;
+	meta_print_open(p, "findings", '{');
+	meta_print_number(p, "time", f->time_s);
+	dump_epoch(p, "epoch", f->epoch);
+	meta_print_bool(p, "whole", f->is_whole);
+	meta_print_open(p, "ranges", '[');
+	for (unsigned i = 0; i < f->count; i++)
+		dump_finding(p, &f->list[i]);
+	meta_print_close(p, ']');
+	meta_print_number(p, "more", f->more);
+	meta_print_close(p, '}');
+}
+
 static void dump_super(struct meta_printer *p, const struct meta_super *super)
 {
 	meta_print_number(p, "format", super->format);
@@ -63,6 +94,7 @@ static void dump_super(struct meta_printer *p, const struct meta_super *super)
 	meta_print_number(p, "compared", super->scrub.compared);
 	meta_print_number(p, "different", super->scrub.different);
 	meta_print_close(p, '}');
+	dump_findings(p, &super->findings);
 }
 
 static void dump_promise(struct meta_printer *p, const struct meta_promise *promise)

@@ -193,7 +193,8 @@ static void message_get_status(struct rcursor *c, struct message *m)
 	status->copy = fields_get_below(c, MIRROR_COPY_COUNT);
 	status->flags = fields_get_flags(c, MESSAGE_STATUS_HELD | MESSAGE_STATUS_REGISTER |
 						    MESSAGE_STATUS_WAITING | MESSAGE_STATUS_STUCK |
-						    MESSAGE_STATUS_SILENT);
+						    MESSAGE_STATUS_SILENT | MESSAGE_STATUS_DIFFERS |
+						    MESSAGE_STATUS_COMPARED);
 	status->pid = (uint32_t)rcursor_le(c, 4);
 	status->size = rcursor_le(c, 8);
 	status->flushes = rcursor_le(c, 8);

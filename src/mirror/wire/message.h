@@ -141,6 +141,11 @@ struct message_member {
 #define MESSAGE_STATUS_WAITING  (1 << 2) /* a process on this host waits to be primary */
 #define MESSAGE_STATUS_STUCK    (1 << 3) /* something that is waited for makes no progress */
 #define MESSAGE_STATUS_SILENT   (1 << 4) /* the process maps the set and has not reported lately */
+#define MESSAGE_STATUS_DIFFERS                                                                     \
+	(1 << 5) /* a comparison by a primary of this host found what differs */
+#define MESSAGE_STATUS_COMPARED                                                                    \
+	(1 << 6) /* the primary is here, has compared all copies, and nothing is left that differs \
+		  */
 
 /* One member's daemon says what it knows. */
 struct message_status {

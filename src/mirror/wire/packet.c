@@ -287,6 +287,7 @@ static void packet_put_order(struct wcursor *c, const struct packet *p)
 	wcursor_u8(c, p->order.order);
 	wcursor_u8(c, p->order.member);
 	wcursor_u8(c, p->order.flag);
+	wcursor_u8(c, p->order.is_automatic);
 	wcursor_le(c, p->order.timeout_ms, 4);
 	wcursor_le(c, p->order.rate, 8);
 }
@@ -296,6 +297,7 @@ static void packet_get_order(struct rcursor *c, struct packet *p)
 	p->order.order = fields_get_below(c, PACKET_ORDER_END);
 	p->order.member = fields_get_slot(c);
 	p->order.flag = fields_get_bool(c);
+	p->order.is_automatic = fields_get_bool(c);
 	p->order.timeout_ms = (uint32_t)rcursor_le(c, 4);
 	p->order.rate = rcursor_le(c, 8);
 	if (!p->order.order)
@@ -311,9 +313,14 @@ static void packet_put_ordered(struct wcursor *c, const struct packet *p)
 	fields_put_text(c, p->ordered.text, sizeof(p->ordered.text));
 	wcursor_le(c, v->compared, 8);
 	wcursor_le(c, v->different, 8);
+	wcursor_u8(c, v->members);
+	wcursor_le(c, v->left, 8);
+	wcursor_u8(c, v->left_members);
 	wcursor_u8(c, v->count);
 	for (unsigned i = 0; i < v->count; i++) {
 		wcursor_u8(c, v->differences[i].member);
+		wcursor_u8(c, v->differences[i].wrong);
+		wcursor_u8(c, v->differences[i].mended);
 		wcursor_le(c, v->differences[i].range.offset, 8);
 		wcursor_le(c, v->differences[i].range.len, 8);
 	}
@@ -327,9 +334,14 @@ static void packet_get_ordered(struct rcursor *c, struct packet *p)
 	fields_get_text(c, p->ordered.text, sizeof(p->ordered.text));
 	v->compared = rcursor_le(c, 8);
 	v->different = rcursor_le(c, 8);
+	v->members = rcursor_u8(c);
+	v->left = rcursor_le(c, 8);
+	v->left_members = rcursor_u8(c);
 	v->count = fields_get_below(c, PACKET_DIFFERENCES + 1);
 	for (unsigned i = 0; i < v->count; i++) {
 		v->differences[i].member = fields_get_below(c, MIRROR_MEMBERS_MAX);
+		v->differences[i].wrong = fields_get_below(c, FINDING_WRONG_END);
+		v->differences[i].mended = fields_get_below(c, PACKET_MENDED_END);
 		v->differences[i].range.offset = rcursor_le(c, 8);
 		v->differences[i].range.len = rcursor_le(c, 8);
 	}

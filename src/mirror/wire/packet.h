@@ -42,6 +42,7 @@
 #ifndef MIRROR_WIRE_PACKET_H
 #define MIRROR_WIRE_PACKET_H
 
+#include "mirror/core/finding.h"
 #include "mirror/wire/message.h"
 
 #define PACKET_MAX          65536
@@ -188,6 +189,8 @@ struct packet_order_request {
 	uint8_t order;       /* enum packet_order */
 	uint8_t member;      /* slot, or MIRROR_NOBODY */
 	bool flag;           /* by order */
+	bool is_automatic;   /* VERIFY: no operator asks. Only what a majority of copies decides is
+				repaired */
 	uint32_t timeout_ms; /* for the answer */
 	uint64_t rate;       /* VERIFY: bytes a second and member; 0: no limit */
 };
@@ -206,14 +209,26 @@ struct packet_done {
 
 #define PACKET_DIFFERENCES 64
 
+enum packet_mended {
+	PACKET_DIFFERS_STILL,
+	PACKET_IS_REPAIRED,
+	PACKET_IS_DUE, /* the member is excluded, and gets the range before it returns */
+	PACKET_MENDED_END
+};
+
 struct packet_difference {
 	uint8_t member; /* slot */
+	uint8_t wrong;  /* enum finding_wrong */
+	uint8_t mended; /* enum packet_mended */
 	struct mirror_range range;
 };
 
 /* How a comparison of copies is, or has ended. */
 struct packet_verified {
 	uint64_t compared, different; /* bytes, of all members together */
+	mirror_mask members;          /* whose copies were compared as a whole */
+	uint64_t left;                /* bytes that were not repaired, */
+	mirror_mask left_members;     /* and whose */
 	uint8_t count;                /* of differences: the first ones */
 	struct packet_difference differences[PACKET_DIFFERENCES];
 };

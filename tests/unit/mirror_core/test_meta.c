@@ -141,13 +141,20 @@ static void the_superblock_lies_as_documented(void **state)
 	super.scrub = (struct meta_scrub){1700000000, 8192, 4096};
 	super.room = 2 * COPY_SIZE;
 	super.files.data_time_ns = 21;
+	super.findings = (struct findings){.time_s = 1700000001,
+					   .epoch = {5, 6},
+					   .is_whole = true,
+					   .count = 1,
+					   .more = 12288,
+					   .more_members = 4};
+	super.findings.list[0] = (struct finding){6, FINDING_PRIMARY, true, {4096, 8192}};
 	assert_int_equal(meta_set_super(&meta, &super), 0);
 	/* The second write is in the second slot, and the first says so. */
 	assert_memory_equal(store.medium + 0x1000, "RPMSUPER", 8);
 	assert_int_equal(field(0x1008, 8), 2);
 	assert_int_equal(field(0x18, 8), 2);
 	assert_int_equal(field(0x1018, 8), 0);
-	assert_int_equal(field(0x1010, 4), 296);
+	assert_int_equal(field(0x1010, 4), 528);
 	assert_int_equal(field(0x1014, 4), sum_of_slot(0x1000, 4096));
 	assert_int_equal(field(0x1020, 4), 1);    /* format */
 	assert_int_equal(field(0x102c, 4), 0x22); /* flags */
@@ -169,6 +176,15 @@ static void the_superblock_lies_as_documented(void **state)
 	assert_int_equal(field(0x1130, 8), 4096);
 	assert_int_equal(field(0x1138, 8), 2 * COPY_SIZE);
 	assert_int_equal(field(0x1140, 8), 21);
+	assert_int_equal(field(0x1148, 8), 1700000001);
+	assert_int_equal(field(0x1150, 8), 5);
+	assert_int_equal(field(0x1160, 4), 0x40101);
+	assert_int_equal(field(0x1168, 8), 12288);
+	assert_int_equal(field(0x1170, 4), 0x10106);
+	assert_int_equal(field(0x1178, 8), 4096);
+	assert_int_equal(field(0x1180, 8), 8192);
+	load_again();
+	assert_same(&meta.super, &super);
 }
 
 static void the_other_records_lie_as_documented(void **state)

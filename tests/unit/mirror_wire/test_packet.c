@@ -104,8 +104,11 @@ static void sample_fill_some(struct packet *p)
 		p->fenced.known = (struct mirror_epoch){7, 8};
 		break;
 	case PACKET_ORDER:
-		p->order = (struct packet_order_request){
-			.order = PACKET_ORDER_RESYNC, .member = 1, .flag = true, .timeout_ms = 7};
+		p->order = (struct packet_order_request){.order = PACKET_ORDER_RESYNC,
+							 .member = 1,
+							 .flag = true,
+							 .is_automatic = true,
+							 .timeout_ms = 7};
 		break;
 	default:
 		break;
@@ -139,10 +142,16 @@ static struct packet *sample(enum packet_type type)
 	case PACKET_ORDERED:
 		p.ordered.status = PACKET_TIMEOUT;
 		p.ordered.verified.compared = 8192;
+		p.ordered.verified.members = 6;
+		p.ordered.verified.left = 4096;
+		p.ordered.verified.left_members = 4;
 		p.ordered.verified.count = PACKET_DIFFERENCES;
 		for (unsigned i = 0; i < PACKET_DIFFERENCES; i++)
 			p.ordered.verified.differences[i] =
-				(struct packet_difference){i % 8, {i * 4096, 4096}};
+				(struct packet_difference){i % 8,
+							   i % FINDING_WRONG_END,
+							   i % PACKET_MENDED_END,
+							   {i * 4096, 4096}};
 		break;
 	case PACKET_DONE:
 		p.done.status = PACKET_BUSY;
