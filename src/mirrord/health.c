@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "mirrord/findings.h"
 #include "mirrord/health.h"
 
 /* Where the primary is to be on this host. */
@@ -79,7 +80,7 @@ enum mirror_health health_by_register(const struct set *s)
 		       : MIRROR_HEALTH_DEGRADED;
 }
 
-enum mirror_health health_of(const struct set *s, const struct primary_words *words)
+static enum mirror_health health_by_words(const struct set *s, const struct primary_words *words)
 {
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
@@ -88,4 +89,12 @@ enum mirror_health health_of(const struct set *s, const struct primary_words *wo
 	if (health_doubt(s, words))
 		return words->has_ended ? MIRROR_HEALTH_DOWN : MIRROR_HEALTH_BLOCKED;
 	return health_by_register(s);
+}
+
+enum mirror_health health_of(const struct set *s, const struct primary_words *words)
+{
+	enum mirror_health health = health_by_words(s, words);
+
+	return health == MIRROR_HEALTH_HEALTHY && findings_spoil(s) ? MIRROR_HEALTH_DEGRADED
+								    : health;
 }

@@ -281,9 +281,8 @@ static int library_on_holder(struct client *client, const struct packet *p)
 		library_on_event(s, &p->event);
 		return 0;
 	case PACKET_ORDERED:
-		if (p->id == SCRUB_ID)
-			scrub_on_ordered(s, &p->ordered);
-		else
+		scrub_on_ordered(s, p->id, &p->ordered);
+		if (p->id && p->id != SCRUB_ID)
 			request_on_ordered(s, p);
 		return 0;
 	default:

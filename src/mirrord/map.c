@@ -10,6 +10,7 @@
 
 #include "mirrord/clients.h"
 #include "mirrord/copies.h"
+#include "mirrord/findings.h"
 #include "mirrord/health.h"
 #include "mirrord/holder.h"
 #include "mirrord/programs.h"
@@ -183,6 +184,12 @@ static void map_judge_view(const struct set *s, const struct client *client, enu
 		map_say(v, PACKET_NOT_INSYNC, true,
 			"the copy of this host (%s) lacks acknowledged data; a resync makes it "
 			"in-sync as soon as another member is primary",
+			s->conf->data);
+	else if (findings_forbid_promotion(s) && order == MAP_NO_ORDER)
+		map_say(v, PACKET_BUSY, true,
+			"the copy of this host (%s) differs from the others, of which a majority "
+			"agrees: 'rpmirror status' says where; promote another member, or this "
+			"one by 'rpmirror promote'",
 			s->conf->data);
 	else if (view->primary == MIRROR_NOBODY || view->primary == slot)
 		v->status = PACKET_OK;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "mirrord/copies.h"
+#include "mirrord/findings.h"
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
@@ -63,8 +64,8 @@ static bool promote_is_due(const struct set *s, uint64_t now_ms)
 
 	return s->conf->automatic && s->conf->on_promote[0] && s->is_open && s->has_entry &&
 	       copy_state(s) == MIRROR_COPY_INSYNC && s->register_answers && s->may_promote &&
-	       !s->is_split && !s->holder.pid && view->primary != MIRROR_NOBODY &&
-	       view->primary != s->meta.super.slot &&
+	       !s->is_split && !findings_forbid_promotion(s) && !s->holder.pid &&
+	       view->primary != MIRROR_NOBODY && view->primary != s->meta.super.slot &&
 	       view->insync & MIRROR_BIT(s->meta.super.slot) && now_ms >= s->promotion.next_ms &&
 	       !set_has_waiting(s);
 }

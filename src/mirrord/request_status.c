@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "mirrord/clients.h"
 #include "mirrord/copies.h"
+#include "mirrord/findings.h"
 #include "mirrord/health.h"
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
@@ -406,11 +407,20 @@ static bool status_obstacle(const struct set *s, struct fence_words *words,
 	return true;
 }
 
-/* Something will come of it without an operator. */
-static bool status_progresses(enum mirror_health health, const struct primary_words *words,
-			      bool is_silent)
+/* All are in-sync by the register, and yet something differs. */
+static bool status_is_spoilt(const struct set *s, enum mirror_health health)
 {
-	return health == MIRROR_HEALTH_DEGRADED &&
+	const struct mirror_record *rec = &s->entry.record;
+
+	return health == MIRROR_HEALTH_DEGRADED && findings_spoil(s) &&
+	       rec->view.insync == mirror_config_members(&rec->config);
+}
+
+/* Something will come of it without an operator. */
+static bool status_progresses(const struct set *s, enum mirror_health health,
+			      const struct primary_words *words, bool is_silent)
+{
+	return health == MIRROR_HEALTH_DEGRADED && !status_is_spoilt(s, health) &&
 	       (is_silent || (words->status && !(words->status->flags & MESSAGE_STATUS_STUCK)));
 }
 
@@ -420,6 +430,7 @@ json_t *request_status(const struct set *s)
 	const char *reason, *next;
 	struct primary_words words;
 	struct fence_words fence;
+	struct findings_words findings;
 	char why[sizeof(fence.what) + sizeof(fence.why) + 4];
 	bool is_silent = false;
 	json_t *out = json_object();
@@ -434,6 +445,11 @@ json_t *request_status(const struct set *s)
 		next = fence.next;
 		is_silent = true;
 	}
+	if (status_is_spoilt(s, health)) {
+		findings_get_words(s, &findings);
+		reason = findings.why;
+		next = findings.next;
+	}
 	json_object_set_new(out, "set", json_string(s->conf->name));
 	json_object_set_new(out, "health", json_string(mirror_health_2str(health)));
 	if (reason)
@@ -441,7 +457,7 @@ json_t *request_status(const struct set *s)
 	if (next)
 		json_object_set_new(out, "next", json_string(next));
 	json_object_set_new(out, "progressing",
-			    json_boolean(status_progresses(health, &words, is_silent)));
+			    json_boolean(status_progresses(s, health, &words, is_silent)));
 	if (s->holder.pid)
 		json_object_set_new(out, "pid", json_integer(s->holder.pid));
 	json_object_set_new(out, "register", status_register(s));
@@ -450,6 +466,8 @@ json_t *request_status(const struct set *s)
 	json_object_set_new(out, "waiting", status_waiting(s));
 	if (s->is_open && s->meta.super.scrub.compared)
 		json_object_set_new(out, "scrub", status_scrub(s));
+	if (findings_has_own(s))
+		json_object_set_new(out, "findings", findings_json(s));
 	if (words.report && words.report->verify_total)
 		json_object_set_new(out, "verify", status_verify(words.report));
 	return out;

@@ -74,7 +74,8 @@ void request_on_promote_failed(struct set *s, const char *text);
 /* scrub.c: the periodic comparison of the copies. */
 #define SCRUB_ID UINT32_MAX /* of its order; tools have small numbers */
 void scrub_tick(struct set *s, uint64_t now_ms);
-void scrub_on_ordered(struct set *s, const struct packet_ordered *ordered);
+/* A comparison has ended, or was refused; any other answer of the primary's process, too. */
+void scrub_on_ordered(struct set *s, uint32_t id, const struct packet_ordered *ordered);
 
 /* event.c: what the tool's `events` gets. */
 void event_emit(struct set *s, const char *member, const char *what, const char *from,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The periodic comparison of a set's copies: the daemon of the primary's host orders it, and keeps
- * in the copy's superblock when the last one ended and what it found.
+ * in the copy's superblock when the last one ended and what it found; also of comparisons that an
+ * operator orders.
  */
 #include <string.h>
 #include <time.h>
@@ -9,15 +10,14 @@
 #include "mirrord/clients.h"
 #include "mirrord/requests.h"
 
-#define SCRUB_RETRY_MS (10 * 60 * 1000) /* after one that was refused or could not be done */
+#define SCRUB_RETRY_MS (10 * 60 * 1000) /* after one that could not be done */
+#define SCRUB_BUSY_MS  (10 * 1000) /* after one that was refused: an operator's comparison runs */
 
-static void scrub_record(struct set *s, const struct meta_scrub *scrub)
+static void scrub_record(struct set *s, const struct meta_super *super)
 {
-	struct meta_super super = s->meta.super;
-
-	super.scrub = *scrub;
-	if (meta_set_super(&s->meta, &super))
-		LOG_ERROR("set %s: the time of the last scrub cannot be recorded", s->conf->name);
+	if (meta_set_super(&s->meta, super))
+		LOG_ERROR("set %s: what the last comparison found cannot be recorded",
+			  s->conf->name);
 }
 
 static bool scrub_may_begin(struct set *s, uint64_t now_ms)
@@ -39,7 +39,7 @@ static void scrub_begin(struct set *s)
 	p.id = SCRUB_ID;
 	p.order = (struct packet_order_request){.order = PACKET_ORDER_VERIFY,
 						.member = MIRROR_NOBODY,
-						.flag = true,
+						.is_automatic = true,
 						.rate = s->conf->scrub_rate};
 	s->is_scrubbing = true;
 	LOG_NOTICE("set %s: a scrub begins", s->conf->name);
@@ -56,26 +56,74 @@ void scrub_tick(struct set *s, uint64_t now_ms)
 		return;
 	/* Time counts from the first look; also after a clock that was wrong. */
 	if (!last || last > now_s) {
-		struct meta_scrub first = {.time_s = now_s};
+		struct meta_super super = s->meta.super;
 
-		scrub_record(s, &first);
+		super.scrub = (struct meta_scrub){.time_s = now_s};
+		scrub_record(s, &super);
 	} else if (now_s - last >= s->conf->scrub_s) {
 		scrub_begin(s);
 	}
 }
 
-void scrub_on_ordered(struct set *s, const struct packet_ordered *ordered)
-{
-	struct meta_scrub scrub = {.time_s = (uint64_t)time(NULL),
-				   .compared = ordered->verified.compared,
-				   .different = ordered->verified.different};
+/* ---- what was found ---- */
 
-	s->is_scrubbing = false;
-	if (ordered->status == PACKET_OK) {
-		scrub_record(s, &scrub);
-		return;
+static void scrub_add(struct findings *f, const struct packet_verified *v)
+{
+	uint64_t listed = 0;
+
+	for (unsigned i = 0; i < v->count; i++) {
+		const struct packet_difference *d = &v->differences[i];
+		const struct finding finding = {.members = MIRROR_BIT(d->member),
+						.wrong = d->wrong,
+						.is_due = d->mended == PACKET_IS_DUE,
+						.range = d->range};
+
+		if (d->mended == PACKET_IS_REPAIRED)
+			continue;
+		listed += d->range.len;
+		findings_add(f, &finding);
 	}
-	s->scrub_retry_ms = clock_boot_ms() + SCRUB_RETRY_MS;
+	if (v->left > listed) {
+		f->more += v->left - listed;
+		f->more_members |= v->left_members;
+	}
+}
+
+/* Findings of members that were not compared now stay. */
+static void scrub_note_findings(const struct set *s, const struct packet_verified *v,
+				struct findings *f)
+{
+	mirror_mask all = mirror_config_members(&s->entry.record.config);
+
+	findings_forget(f, v->members);
+	scrub_add(f, v);
+	f->time_s = (uint64_t)time(NULL);
+	f->epoch = s->holder.epoch;
+	f->is_whole = (v->members | MIRROR_BIT(s->meta.super.slot)) == all;
+}
+
+void scrub_on_ordered(struct set *s, uint32_t id, const struct packet_ordered *ordered)
+{
+	const struct packet_verified *v = &ordered->verified;
+	struct meta_super super = s->meta.super;
+
+	if (!s->is_open)
+		return;
+	if (v->members)
+		scrub_note_findings(s, v, &super.findings);
+	if (id == SCRUB_ID && ordered->status == PACKET_OK)
+		super.scrub = (struct meta_scrub){.time_s = (uint64_t)time(NULL),
+						  .compared = v->compared,
+						  .different = v->different};
+	if (v->members || (id == SCRUB_ID && ordered->status == PACKET_OK))
+		scrub_record(s, &super);
+	if (id != SCRUB_ID)
+		return;
+	s->is_scrubbing = false;
+	if (ordered->status == PACKET_OK)
+		return;
+	s->scrub_retry_ms =
+		clock_boot_ms() + (ordered->status == PACKET_BUSY ? SCRUB_BUSY_MS : SCRUB_RETRY_MS);
 	LOG_WARNING("set %s: the scrub was not done: %s", s->conf->name,
 		    ordered->text[0] ? ordered->text : packet_status_2str(ordered->status));
 }

@@ -5,6 +5,7 @@
 
 #include "mirrord/clients.h"
 #include "mirrord/copies.h"
+#include "mirrord/findings.h"
 #include "mirrord/health.h"
 #include "mirrord/holder.h"
 #include "mirrord/programs.h"
@@ -108,6 +109,7 @@ int set_tick(struct set *s, uint64_t now_ms)
 	if (s->is_open && s->holder.pid && s->holder.on_end.fd < 0)
 		holder_find(s);
 	reg_tick(s, now_ms);
+	findings_look(s);
 	event_look(s);
 	grow_tick(s, now_ms);
 	fence_agent_tick(s, now_ms);
@@ -159,12 +161,15 @@ void set_fill_status(struct set *s, struct message_status *status)
 		status->role = MIRROR_ROLE_SECONDARY;
 		status->health = (uint8_t)health_by_register(s);
 	}
+	if (status->health == MIRROR_HEALTH_HEALTHY && findings_spoil(s))
+		status->health = MIRROR_HEALTH_DEGRADED;
 	status->copy = (uint8_t)copy_state(s);
 	status->pid = (uint32_t)s->holder.pid;
 	status->size = s->is_open ? s->meta.super.size : 0;
 	status->format = (uint8_t)(s->holder.pid ? s->holder.version : version_newest());
 	status->flags &= MESSAGE_STATUS_STUCK;
-	status->flags = (uint8_t)(status->flags | (s->holder.pid ? MESSAGE_STATUS_HELD : 0) |
+	status->flags = (uint8_t)(status->flags | findings_flags(s) |
+				  (s->holder.pid ? MESSAGE_STATUS_HELD : 0) |
 				  (set_is_silent(s) ? MESSAGE_STATUS_SILENT : 0) |
 				  (s->register_answers ? MESSAGE_STATUS_REGISTER : 0) |
 				  (set_has_waiting(s) ? MESSAGE_STATUS_WAITING : 0));

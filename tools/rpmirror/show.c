@@ -25,6 +25,28 @@ static struct show_text show_get(const json_t *object, const char *key, const ch
 	return t;
 }
 
+/* The member of that name, in seconds since 1970. */
+static struct show_text show_time(const json_t *object)
+{
+	time_t when = (time_t)json_count(object, "time", SHOW_TIME_MAX, 0);
+	struct show_text t = {"?"};
+	struct tm tm;
+
+	if (gmtime_r(&when, &tm))
+		strftime(t.text, sizeof(t.text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return t;
+}
+
+static struct show_text show_word(const json_t *word)
+{
+	struct show_text t;
+
+	snprintf(t.text, sizeof(t.text), "%s",
+		 json_is_string(word) ? json_string_value(word) : "?");
+	text_make_printable(t.text);
+	return t;
+}
+
 static void show_sentence(const json_t *object, const char *key, const char *label)
 {
 	struct show_text t = show_get(object, key, "");
@@ -131,15 +153,52 @@ static void show_verify(const json_t *set)
 static void show_scrub(const json_t *set)
 {
 	const json_t *scrub = json_object_get(set, "scrub");
-	time_t when = (time_t)json_count(scrub, "time", SHOW_TIME_MAX, 0);
-	char text[32];
-	struct tm tm;
 
-	if (!scrub || !gmtime_r(&when, &tm))
+	if (!scrub)
 		return;
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	printf("  last scrub %s: %.0f bytes, %.0f differed\n", text,
+	printf("  last scrub %s: %.0f bytes, %.0f differed\n", show_time(scrub).text,
 	       json_figure(scrub, "compared", 0), json_figure(scrub, "different", 0));
+}
+
+static void show_finding(const json_t *finding)
+{
+	static const struct {
+		const char *wrong, *means;
+	} words[] = {
+		{"primary", "the primary's copy differs from a majority that agrees"},
+		{"member", "a majority agrees with the primary's copy"},
+	};
+	const char *wrong = json_text(finding, "wrong", ""),
+		   *means = "no majority says which is right";
+	const json_t *member;
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(wrong, words[i].wrong))
+			means = words[i].means;
+	printf("  offset %.0f length %.0f differs at", json_figure(finding, "offset", 0),
+	       json_figure(finding, "length", 0));
+	json_array_foreach(json_object_get(finding, "members"), i, member)
+	{
+		struct show_text name = show_word(member);
+
+		printf(" %s", name.text);
+	}
+	printf(": %s\n", means);
+}
+
+/* What comparisons have found, and nothing has mended. */
+static void show_findings(const json_t *set)
+{
+	const json_t *findings = json_object_get(set, "findings"), *finding;
+	size_t i;
+
+	if (!findings)
+		return;
+	printf("  found %s:\n", show_time(findings).text);
+	json_array_foreach(json_object_get(findings, "ranges"), i, finding) show_finding(finding);
+	if (json_figure(findings, "more", 0) > 0)
+		printf("  and %.0f bytes more\n", json_figure(findings, "more", 0));
 }
 
 void show_set(const json_t *set)
@@ -159,6 +218,7 @@ void show_set(const json_t *set)
 		show_member(member, width, json_count(set, "size", MIRROR_SIZE_MAX, 0));
 	show_verify(set);
 	show_scrub(set);
+	show_findings(set);
 	show_sentence(set, "reason", "why");
 	show_sentence(set, "next", "next");
 }
@@ -243,6 +303,16 @@ static void show_explain_waiting(const json_t *set)
 	}
 }
 
+/* What an operator decides between. */
+static void show_explain_findings(const json_t *set)
+{
+	struct show_text next = show_get(set, "next", "");
+
+	show_findings(set);
+	if (json_object_get(set, "findings") && next.text[0])
+		printf("Next: %s.\n", next.text);
+}
+
 void show_explanation(const json_t *set)
 {
 	const json_t *store = json_object_get(set, "register"), *member;
@@ -262,6 +332,7 @@ void show_explanation(const json_t *set)
 	if (json_text(store, "error", NULL))
 		printf("The register: %s.\n", show_get(store, "error", "").text);
 	show_explain_waiting(set);
+	show_explain_findings(set);
 	survive_facts_of(set, &facts);
 	survive_text(&facts, sentence, sizeof(sentence));
 	printf("With %u in-sync cop%s of at least %u it %s%s.\n", facts.copies,

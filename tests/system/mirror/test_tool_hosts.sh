@@ -20,11 +20,32 @@ on() {
 	[ -z "$pattern" ] || grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
 }
 
-# An application on host 0, which does what tell asks for.
-map_on_first() {
-	coproc APP { RPMIRROR_SOCKET=${sockets[0]} exec "$app" 2>app.log 5>&-; } # 5: what ends etcd
+# An application on that host, which does what tell asks for.
+map_on() { # HOST HOW
+	coproc APP { RPMIRROR_SOCKET=${sockets[$1]} exec "$app" 2>app.log 5>&-; } # 5: what ends etcd
 	started+=("$APP_PID")
-	tell map
+	tell "$2"
+}
+
+map_on_first() {
+	map_on 0 map
+}
+
+# Other bytes in the block at 8192.
+spoil() { # HOST
+	printf edited | dd of="${files[$1]}" bs=1 seek=8200 conv=notrunc status=none
+}
+
+# Unless a scrub is just under way.
+is_repaired() {
+	local got=0
+	"$tool" verify orders --repair --socket "${sockets[0]}" >out 2>err || got=$?
+	[ $got = 5 ]
+}
+
+map_is_refused() { # HOST PATTERN
+	echo map | RPMIRROR_SOCKET=${sockets[$1]} "$app" >refused 2>err
+	grep -q "$2" refused || fail "host $1: $(cat refused)"
 }
 
 tell() { # COMMAND: must be answered by ok, or by what is durable: $answer
@@ -79,11 +100,20 @@ test_it_shows_what_the_daemons_know() {
 	printf 'map-readonly\nget 64\nstate\nstate\n' | RPMIRROR_SOCKET=${sockets[1]} "$app" >reader 2>err
 	grep -qx 1 reader || fail "the reader does not see what was flushed: $(cat reader)"
 	grep -q 'epoch 1 .*role 0 .*age 1 flush 1' reader || fail "the reader's state is $(cat reader)"
-	# Copies are compared by themselves, and what differs is repaired.
+	# Copies are compared by themselves. Which one of two is right an operator decides.
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 0 differed' || fail "no scrub"
-	printf edited | dd of="${files[1]}" bs=1 seek=8200 conv=notrunc status=none
+	spoil 1
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 4096 differed' || fail "the scrub finds nothing"
-	wait_until 60 cmp -s "${files[0]}" "${files[1]}" || fail "the scrub does not repair"
+	on 0 0 '' wait orders --until health=degraded,insync.b=yes
+	on 0 0 'offset 8192 length 4096 differs at b: no majority' status
+	on 0 0 'decide which copy counts' explain
+	on 1 0 '' wait orders --until health=degraded
+	on 1 0 'the host of a has more' explain
+	cmp -s "${files[0]}" "${files[1]}" && fail "the scrub decides which copy is right"
+	wait_until 30 is_repaired || fail "verify --repair is refused"
+	cmp "${files[0]}" "${files[1]}" || fail "the operator's word does not count"
+	on 0 0 '' wait orders --until health=healthy
+	on 1 0 '' wait orders --until health=healthy
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 0 differed' || fail "no further scrub"
 	tell unmap
 	on 1 0 '' wait orders --until phase=none,primary=none
@@ -169,6 +199,62 @@ test_orders_are_carried_out() {
 	grep -q 'change orders/c lost: c (' events || fail "no event of the loss"
 	on 0 0 'demoted' demote orders
 	on 0 0 '' wait orders --until phase=none
+	hosts_end
+}
+
+# The primary's disk gives back other bytes than those that were acknowledged: b and c have them.
+test_a_scrub_does_not_spread_bit_rot() {
+	export MIRROR_HOSTS_MORE=$'scrub = 1s\n'
+	hosts_begin 3
+	"$tool" events orders --socket "${sockets[0]}" >events 2>err &
+	started+=("$!")
+	await_register
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy
+	tell put 8192 7
+	cp "${files[1]}" good
+	spoil 0
+	on 0 0 '' wait orders --until health=degraded
+	on 0 0 'offset 8192 length 4096 differs at b c: the primary.s copy differs' status
+	on 0 0 'a majority of the copies is against the primary' explain
+	on 1 0 '' wait orders --until health=degraded
+	grep -q 'the primary.s copy is the one that differs' events || fail "no event says so"
+	# It is remembered, and this copy is not promoted while others are right.
+	hosts_ask stop 0 >answer
+	hosts_ask start 0 >answer
+	on 0 0 '' wait orders --until health=degraded
+	cmp good "${files[1]}" || fail "b is overwritten"
+	cmp good "${files[2]}" || fail "c is overwritten"
+	kill -9 "$APP_PID"
+	on 0 0 '' wait orders --until health=down
+	map_is_refused 0 'differs from the others'
+	# Where b is the primary, two of three speak against a.
+	on 1 0 '' wait orders --until health=down
+	map_on 1 map
+	on 1 0 '' wait orders --until health=healthy,primary=b,insync.a=yes
+	on 0 0 '' wait orders --until health=healthy
+	cmp good "${files[0]}" || fail "a is not repaired"
+	is_shown differs && fail "what was mended is still shown"
+	hosts_end
+}
+
+test_a_copy_that_verify_names_is_not_promoted() {
+	hosts_begin 3
+	await_register
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy
+	spoil 2
+	on 0 5 'member c offset 8192 length 4096' verify orders
+	on 0 0 '' wait orders --until health=degraded,insync.c=no,flow.c=paused
+	on 0 0 'offset 8192 length 4096 differs at c: a majority agrees with the primary' status
+	on 0 0 'its copy differs from that of the others' explain
+	cmp -s "${files[0]}" "${files[2]}" && fail "verify repairs unasked"
+	map_is_refused 2 'lacks acknowledged data'
+	on 0 0 '' resume orders c
+	on 0 0 '' wait orders --until health=healthy
+	cmp "${files[0]}" "${files[2]}" || fail "c is not repaired"
+	on 0 0 '' wait orders --until health=healthy
+	is_shown differs && fail "what was mended is still shown"
 	hosts_end
 }
 
