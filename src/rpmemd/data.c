@@ -22,8 +22,12 @@ struct data {
 	struct rpma_ep *ep;
 	uint16_t port;
 	uint64_t deadline; /* of the lanes that are expected */
+	bool announced;    /* some ever were */
 	unsigned expected; /* how many these are */
 	unsigned came;     /* how many were accepted */
+	unsigned ended;    /* how many of these have ended */
+	uint64_t deserted; /* when data_is_deserted() begins; 0: there are lanes, or some are to
+			      come */
 	struct rpma_mr_local *mr;
 	struct wire_lane_reply reply; /* once there is a registration */
 	struct rpma_cq *cq;           /* for lanes on which nothing completes at this end */
@@ -146,6 +150,19 @@ static int data_watch(struct data *d, int fd, struct lane *lane)
 	return epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
+static void data_check_deserted(struct data *d)
+{
+	if (!d->announced || d->expected || d->came > d->ended)
+		d->deserted = 0;
+	else if (!d->deserted)
+		d->deserted = poll_deadline(d->opts.deserted_ms);
+}
+
+bool data_is_deserted(const struct data *d)
+{
+	return d->deserted && !poll_ms_left(d->deserted);
+}
+
 static int data_listen(struct data *d, struct error *err)
 {
 	int fd, rc = device_listen(d->opts.device, &d->opts.ports, &d->ep, &d->port, err);
@@ -171,6 +188,8 @@ int data_expect(struct data *d, unsigned first, unsigned count, uint16_t *port, 
 		d->expected += d->states[i] == DATA_LANE_UNKNOWN;
 		d->states[i] = DATA_LANE_EXPECTED;
 	}
+	d->announced = true;
+	d->deserted = 0;
 	d->deadline = poll_deadline(d->opts.connect_ms);
 	*port = d->port;
 	return 0;
@@ -368,6 +387,7 @@ static void data_on_lane(struct data *d, struct lane *lane)
 	rpma_conn_get_event_fd(lane->conn, &fd);
 	epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	rpma_conn_disconnect(lane->conn);
+	d->ended++;
 }
 
 static void data_give_up_expected(struct data *d)
@@ -391,9 +411,10 @@ int data_step(struct data *d)
 		else if (d->ep)
 			data_on_request(d);
 	}
-	if (!d->ep)
-		return -1;
-	if (!poll_ms_left(d->deadline))
+	if (d->ep && !poll_ms_left(d->deadline))
 		data_give_up_expected(d);
+	data_check_deserted(d);
+	if (d->deserted)
+		return data_is_deserted(d) ? -1 : poll_ms_left(d->deserted);
 	return d->ep ? poll_ms_left(d->deadline) : -1;
 }

@@ -14,6 +14,9 @@
 #include "rpmemd/persist.h"
 
 #define DATA_CONNECT_MS 30000
+/* From the end of the last lane to that of the session, so that an initiator that gives up has time
+ * to say CLOSE. */
+#define DATA_DESERTED_MS 2000
 
 /* All of it must outlive the data path. */
 struct data_opts {
@@ -26,6 +29,7 @@ struct data_opts {
 	unsigned lanes;    /* granted */
 	unsigned nthreads; /* of the general method; 0: one a lane */
 	int connect_ms;    /* for lanes that were announced; DATA_CONNECT_MS, but for tests */
+	int deserted_ms;   /* DATA_DESERTED_MS, but for tests */
 	struct persist *persist;
 };
 
@@ -45,6 +49,11 @@ int data_expect(struct data *data, unsigned first, unsigned count, uint16_t *por
 		struct error *err);
 /* Has a lane ever been accepted? Then something may have been stored through it. */
 bool data_was_connected(const struct data *data);
+
+/* The initiator has no lane any more, and none is to come: a lane ends once, and the first one
+ * comes when the pool is opened, so its pool is of no use to it. The control stream may last for
+ * hours if the initiator's machine has vanished, since sshd asks seldom. */
+bool data_is_deserted(const struct data *data);
 
 int data_get_fd(const struct data *data);
 /* Handle what has happened. Milliseconds until the next call, -1: when the descriptor is readable.

@@ -100,6 +100,10 @@ static enum run_exit run_loop(struct run *r)
 	while (run_take_requests(r, &code)) {
 		int wait_ms = r->service.data ? data_step(r->service.data) : -1;
 
+		if (r->service.data && data_is_deserted(r->service.data)) {
+			LOG_NOTICE("the initiator has no lane any more, and did not say CLOSE");
+			return RUN_ENDED;
+		}
 		fds[2].fd = r->service.data ? data_get_fd(r->service.data) : -1;
 		if (poll(fds, 3, wait_ms) > 0 && fds[1].revents) {
 			LOG_NOTICE("ended by a signal");

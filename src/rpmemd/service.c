@@ -140,6 +140,7 @@ static enum wire_status service_open_data(struct service *s, const struct wire_p
 				 .size = s->size,
 				 .nthreads = s->settings->nthreads,
 				 .connect_ms = DATA_CONNECT_MS,
+				 .deserted_ms = DATA_DESERTED_MS,
 				 .persist = &s->persist};
 	int rc = device_open(&s->device, s->addr, err);
 
