@@ -50,16 +50,25 @@ struct poolset_memory {
 struct poolset_pool;
 
 /*
- * Makes missing parts, for the user alone (0600), and writes headers; everything is on the disk when
- * it returns. A part that exists must have the size of the set file and a zero first page. attr is
- * NULL or all zero for a pool without headers, which the set file must say, too (NOHDRS). On
- * failure the files that were made are removed. size: how much is wanted at least.
+ * Makes missing parts, for the user alone (0600), and writes headers; everything is on the disk
+ * when it returns. A part that exists must have the size of the set file and a zero first page.
+ * attr is NULL or all zero for a pool without headers, which the set file must say, too (NOHDRS).
+ * On failure the files that were made are removed. size: how much is wanted at least.
  */
 int poolset_create(const struct poolset_place *place, uint64_t size,
 		   const struct poolset_attr *attr, struct poolset_pool **pool, struct error *err);
 /* attr gets what the first header says; zero for a pool without headers. May be NULL. */
 int poolset_open(const struct poolset_place *place, uint64_t size, struct poolset_attr *attr,
 		 struct poolset_pool **pool, struct error *err);
+
+/* What the paths of its parts lead to; usable by another thread, and when the pool is closed. NULL:
+ * not enough memory. */
+struct poolset_names;
+struct poolset_names *poolset_names_new(const struct poolset_pool *pool);
+void poolset_names_delete(struct poolset_names *names);
+/* ERROR_LOCAL: a part of the pool, which must be open, was removed, renamed, replaced or truncated.
+ * A path that cannot be looked at is no loss. */
+int poolset_names_check(const struct poolset_names *names, struct error *err);
 
 const struct poolset_memory *poolset_memory(const struct poolset_pool *pool);
 

@@ -90,25 +90,36 @@ static bool run_take_requests(struct run *r, enum run_exit *code)
 	return false;
 }
 
+/* What ends a session from this side; the lanes end with it, so flushes fail. */
+static bool run_is_over(struct run *r, bool has_signal)
+{
+	struct error err;
+
+	if (has_signal)
+		LOG_NOTICE("ended by a signal");
+	else if (r->service.data && data_is_deserted(r->service.data))
+		LOG_NOTICE("the initiator has no lane any more, and did not say CLOSE");
+	else if (r->service.watch && watch_has_lost(r->service.watch, &err))
+		LOG_ERROR("%s", err.text);
+	else
+		return false;
+	return true;
+}
+
 static enum run_exit run_loop(struct run *r)
 {
 	struct pollfd fds[] = {{.fd = r->opts->in, .events = POLLIN},
 			       {.fd = r->opts->signal_fd, .events = POLLIN},
+			       {.fd = -1, .events = POLLIN},
 			       {.fd = -1, .events = POLLIN}};
 	enum run_exit code;
 
 	while (run_take_requests(r, &code)) {
 		int wait_ms = r->service.data ? data_step(r->service.data) : -1;
-
-		if (r->service.data && data_is_deserted(r->service.data)) {
-			LOG_NOTICE("the initiator has no lane any more, and did not say CLOSE");
-			return RUN_ENDED;
-		}
 		fds[2].fd = r->service.data ? data_get_fd(r->service.data) : -1;
-		if (poll(fds, 3, wait_ms) > 0 && fds[1].revents) {
-			LOG_NOTICE("ended by a signal");
+		fds[3].fd = r->service.watch ? watch_get_fd(r->service.watch) : -1;
+		if (run_is_over(r, poll(fds, 4, wait_ms) > 0 && fds[1].revents))
 			return RUN_ENDED;
-		}
 	}
 	return code;
 }

@@ -153,7 +153,9 @@ static enum wire_status service_open_data(struct service *s, const struct wire_p
 	service_grant_lanes(s, req, answer, err);
 	opts.method = (enum wire_method)answer->method;
 	opts.lanes = answer->lanes;
-	rc = data_new(&opts, &s->data, err);
+	s->watch = watch_start(s->pool);
+	rc = s->watch ? data_new(&opts, &s->data, err)
+		      : error_set(err, ERROR_LOCAL, ENOMEM, "not enough memory to watch the parts");
 	if (!rc)
 		rc = data_expect(s->data, 0, 1, &answer->port, err);
 	return rc ? WIRE_FATAL_CONN : WIRE_OK;
@@ -165,6 +167,8 @@ static enum wire_status service_close_pool(struct service *s, bool remove, struc
 	struct error closed = {.kind = ERROR_NONE};
 
 	data_delete(&s->data);
+	watch_stop(s->watch);
+	s->watch = NULL;
 	device_close(&s->device);
 	persist_fini(&s->persist);
 	if (s->pool)
@@ -247,10 +251,15 @@ static enum wire_status service_on_deep(void *arg, const struct wire_deep *range
 
 static enum wire_status service_on_close(void *arg, bool remove, struct error *err)
 {
-	enum wire_status status = service_close_pool(arg, remove, err);
+	struct service *s = arg;
+	bool has_lost = !remove && watch_look(s->watch, err);
+	enum wire_status status = service_close_pool(s, remove, has_lost ? NULL : err);
 
 	LOG_NOTICE("the pool was closed%s", remove ? " and removed" : "");
-	return status;
+	if (!has_lost)
+		return status;
+	LOG_ERROR("%s", err->text);
+	return WIRE_FATAL;
 }
 
 static enum wire_status service_on_remove(void *arg, const struct wire_remove *what,

@@ -7,6 +7,7 @@
 #include "poolset/pool.h"
 #include "rpmemd/control.h"
 #include "rpmemd/data.h"
+#include "rpmemd/watch.h"
 
 /* Zeroed but for what the comments say. */
 struct service {
@@ -22,6 +23,7 @@ struct service {
 	struct persist persist;
 	struct device device;
 	struct data *data;
+	struct watch *watch;
 };
 
 extern const struct control_service service_calls; /* arg: a struct service */

@@ -254,6 +254,68 @@ static void a_failed_create_leaves_no_part(void **state)
 	assert_int_equal(place_child(), 0);
 }
 
+static void expect_in_log(const char *words)
+{
+	char path[600], text[600];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/log", place_dir);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (!found && fgets(text, sizeof(text), f))
+		found = strstr(text, words);
+	fclose(f);
+	if (!found)
+		fail_msg("the log lacks '%s'", words);
+}
+
+/* Looked at each second: flushes fail soon, as nobody would find what they write. */
+static void expect_flushes_to_fail(RPMEMpool *rpp)
+{
+	int i;
+
+	for (i = 0; i < 200 && !rpmem_persist(rpp, 8192, 8, 0, 0); i++)
+		usleep(50000);
+	assert_true(i < 200);
+	assert_int_equal(rpmem_close(rpp), -1);
+}
+
+static void a_part_that_is_removed_fails_the_pool(void **state)
+{
+	RPMEMpool *rpp = place_create("localhost");
+
+	RPMEM_OK(rpmem_persist(rpp, 8192, 8, 0, 0));
+	assert_int_equal(unlink(place_path("pool.set.part")), 0);
+	expect_flushes_to_fail(rpp);
+	expect_in_log("pool.set.part was removed or renamed");
+}
+
+static void a_part_that_is_replaced_fails_the_pool(void **state)
+{
+	RPMEMpool *rpp = place_create("localhost");
+	char copy[700];
+	int fd;
+
+	snprintf(copy, sizeof(copy), "%s", place_path("copy"));
+	fd = open(copy, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, PLACE_POOL), 0);
+	close(fd);
+	assert_int_equal(rename(copy, place_path("pool.set.part")), 0);
+	expect_flushes_to_fail(rpp);
+	expect_in_log("pool.set.part was replaced by another file");
+}
+
+/* Sooner than the next look. */
+static void a_close_reports_a_part_that_is_gone(void **state)
+{
+	RPMEMpool *rpp = place_create("localhost");
+
+	RPMEM_OK(rpmem_persist(rpp, 8192, 8, 0, 0));
+	assert_int_equal(unlink(place_path("pool.set.part")), 0);
+	assert_int_equal(rpmem_close(rpp), -1);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
@@ -270,6 +332,9 @@ int main(int argc, char **argv)
 		TEST(an_application_may_wait_for_ssh),
 		TEST(nothing_acknowledged_is_missing_after_a_kill),
 		TEST(a_failed_create_leaves_no_part),
+		TEST(a_part_that_is_removed_fails_the_pool),
+		TEST(a_part_that_is_replaced_fails_the_pool),
+		TEST(a_close_reports_a_part_that_is_gone),
 	};
 
 	place_main(argv);
