@@ -190,6 +190,7 @@ enum daemon_got daemon_receive(struct daemon *d)
 		return errno == EAGAIN ? DAEMON_GOT_NONE : DAEMON_GOT_END;
 	daemon_close_files(d);
 	daemon_take_files(d, &msg);
+	d->lacks_files = msg.msg_flags & MSG_CTRUNC;
 	if (!n || msg.msg_flags & MSG_TRUNC || packet_decode(d->buf, (size_t)n, d->packet))
 		return DAEMON_GOT_END;
 	if (d->packet->type == PACKET_MAPPED)

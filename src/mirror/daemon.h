@@ -18,6 +18,7 @@ struct daemon {
 	uint8_t *buf;            /* PACKET_MAX */
 	struct packet *packet;   /* the last one received */
 	int files[PACKET_FILES]; /* that came with it; the receiver's, -1: none */
+	bool lacks_files;        /* more came than this process has room for */
 	bool is_absent;          /* there was none, or it has ended; */
 	bool is_closed;          /* at once (map.c) */
 };

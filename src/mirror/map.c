@@ -3,10 +3,13 @@
 #include "mirror/map.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/rand.h"
 #include "base/thread.h"
@@ -16,6 +19,10 @@
 #include "mirror/set.h"
 
 #define MAP_TRIES 10 /* without waiting, if others are faster */
+
+/* Descriptors: the set's own, and a member's: three connections, and one for a resync. */
+#define MAP_FILES_OWN  16u
+#define MAP_FILES_EACH 20u
 
 static uint64_t map_random(void *arg)
 {
@@ -198,12 +205,40 @@ static int map_open_memory(struct rpmirror *m)
 	return rc;
 }
 
+/* As many more can be open. Other threads may take them all the same. */
+static bool map_has_files(const struct rpmirror *m, unsigned count)
+{
+	int fds[MAP_FILES_OWN + MAP_FILES_EACH * MIRROR_MEMBERS_MAX];
+	unsigned n = 0;
+
+	while (n < count && (fds[n] = fcntl(m->copy.fd, F_DUPFD_CLOEXEC, 0)) >= 0)
+		n++;
+	for (unsigned i = 0; i < n; i++)
+		close(fds[i]);
+	return n == count;
+}
+
+/* A connection that lacks one looks as if the other member was away: it would be excluded. */
+static int map_check_files(const struct rpmirror *m)
+{
+	const struct mirror_config *config = &m->daemon.packet->mapped.record.config;
+	unsigned others = (unsigned)__builtin_popcount(mirror_config_members(config)) - 1;
+	unsigned count = MAP_FILES_OWN + MAP_FILES_EACH * others;
+
+	if (map_has_files(m, count))
+		return 0;
+	return errmsg_fail(RPMIRROR_E_PROVIDER,
+			   "set %s: %s: the connections to %u other members need up to %u more",
+			   m->set, strerror(EMFILE), others, count);
+}
+
 static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
 {
-	int rc;
+	int rc = map_check_files(m);
 
 	m->copy.is_direct = flags & RPMIRROR_MAP_DIRECT;
-	rc = map_memory(m, hint, PROT_NONE); /* the address is kept */
+	if (!rc)
+		rc = map_memory(m, hint, PROT_NONE); /* the address is kept */
 	if (!rc)
 		rc = map_open_device(m);
 	if (!rc)
@@ -239,6 +274,7 @@ static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 		rc = daemon_open(&m->daemon);
 	if (!rc)
 		rc = map_ask(m, flags);
+	m->granted = !rc && !(flags & RPMIRROR_MAP_READONLY);
 	if (!rc)
 		rc = map_take_answer(m, flags & RPMIRROR_MAP_READONLY);
 	if (!rc && flags & RPMIRROR_MAP_READONLY)
@@ -246,6 +282,30 @@ static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 	else if (!rc)
 		rc = map_primary(m, hint, flags);
 	return rc;
+}
+
+/* What failed may have given its descriptors back already. */
+static bool map_lacks_descriptors(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EMFILE;
+	close(fd);
+	return strstr(rpmirror_errormsg(), strerror(EMFILE));
+}
+
+/* Many things need a descriptor; the cause is the same for all of them. */
+static void map_explain(int rc)
+{
+	struct rlimit limit;
+
+	if (!map_lacks_descriptors() || getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	errmsg_fail(rc,
+		    "%s; RLIMIT_NOFILE lets this process have %llu files open, which is too few: "
+		    "raise it (ulimit -n)",
+		    rpmirror_errormsg(), (unsigned long long)limit.rlim_cur);
 }
 
 static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror **out,
@@ -259,12 +319,13 @@ static int map_try(const char *set, void *hint, unsigned flags, struct rpmirror 
 		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
 	rc = map_open(m, hint, flags);
 	if (rc) {
+		map_explain(rc);
 		direct_close(m);
 		map_stop_thread(m);
 		*failure = (struct map_failure){.is_overtaken = m->ended == RPMIRROR_E_BUSY,
 						.is_absent = m->daemon.is_absent,
 						.is_closed = m->daemon.is_closed};
-		if (m->hot.file.fd >= 0)
+		if (m->granted)
 			release_wait(m, false);
 		map_delete(m);
 		return rc;

@@ -67,11 +67,25 @@ int map_ask(struct rpmirror *m, unsigned flags)
 	return map_status(m, m->daemon.packet->mapped.status, m->daemon.packet->mapped.text);
 }
 
+/* Until the daemon hears of it, the end of the connection ends what it has granted. */
+static void map_confirm(struct rpmirror *m)
+{
+	struct packet *p = &m->packet_out;
+
+	memset(p, 0, sizeof(*p));
+	p->type = PACKET_HEARTBEAT;
+	daemon_send(&m->daemon, p);
+}
+
 int map_take_answer(struct rpmirror *m, bool readonly)
 {
 	const struct packet_mapped *mapped = &m->daemon.packet->mapped;
 	int fd = m->daemon.files[0], rc;
 
+	if (m->daemon.lacks_files)
+		return errmsg_fail(RPMIRROR_E_PROVIDER,
+				   "set %s: no descriptor is left for the files of the copy",
+				   m->set);
 	if (fd < 0 || (!readonly && m->daemon.files[1] < 0) || !mapped->size ||
 	    mapped->slot >= MIRROR_MEMBERS_MAX)
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord breaks the protocol");
@@ -90,6 +104,8 @@ int map_take_answer(struct rpmirror *m, bool readonly)
 		rc = hot_open(&m->hot, fd);
 	if (!rc)
 		absent_open(m);
+	if (!rc)
+		map_confirm(m);
 	return rc;
 }
 

@@ -124,6 +124,7 @@ struct rpmirror {
 	bool verify_busy;       /* a thread compares digests */
 	bool says_failed;       /* the daemon is to be told that the copy has failed, */
 	int lost_error;         /* by a write-back that no call of ours reported: its errno; or 0 */
+	bool granted;           /* by the daemon, which counts this process as the holder */
 	bool mapped;            /* the application has the mapping */
 	enum guard_policy guard;
 	bool lease_over, is_protected;

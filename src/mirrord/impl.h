@@ -126,6 +126,7 @@ struct holder {
 	struct watch on_end;       /* its pidfd; none: it cannot be watched yet */
 	struct client *client;     /* NULL: it has lost its connection */
 	unsigned version;          /* the newest one of its library; 0: not known */
+	bool is_confirmed;         /* it has its answer */
 	bool is_forced;            /* it was let in by an order to promote it by force */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
 	uint64_t fenced_by; /* number of the epoch that took its place, and that it heard of */

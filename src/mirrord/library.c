@@ -254,6 +254,7 @@ static int library_on_holder(struct client *client, const struct packet *p)
 {
 	struct set *s = client->set;
 
+	s->holder.is_confirmed = true;
 	switch (p->type) {
 	case PACKET_UNMAP:
 		map_on_unmap(client, p);

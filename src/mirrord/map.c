@@ -337,6 +337,7 @@ static void map_resume(struct set *s, struct client *client, const struct packet
 	if (s->holder.client)
 		s->holder.client->set = NULL;
 	s->holder.client = client;
+	s->holder.is_confirmed = true;
 	s->holder.version = client->version;
 	s->holder.epoch = map->epoch;
 	s->holder.fenced_by = 0;
@@ -404,6 +405,13 @@ void map_on_lost(struct client *client)
 
 	if (!s || s->holder.client != client)
 		return;
-	LOG_NOTICE("set %s: process %d has lost its connection", s->conf->name, (int)client->pid);
-	s->holder.client = NULL;
+	LOG_NOTICE("set %s: process %d has lost its connection%s", s->conf->name, (int)client->pid,
+		   s->holder.is_confirmed ? "" : " before it had the answer: it maps nothing");
+	if (s->holder.is_confirmed) {
+		s->holder.client = NULL;
+		return;
+	}
+	/* It has asked for nothing since, so it is not the primary, and has stored nothing. */
+	holder_release(s, false);
+	map_retry(s);
 }

@@ -17,7 +17,8 @@
  *                    (data only and O_RDONLY with PACKET_MAP_READONLY)
  *   UNMAP            DONE: the copy is nobody's. A process that ends without it is noticed, one
  *                    that only loses its connection (the daemon was restarted) goes on:
- *                    PACKET_MAP_RESUME
+ *                    PACKET_MAP_RESUME. One that loses it before it has sent anything after
+ *                    MAPPED, such as the first HEARTBEAT, maps nothing
  *   GET_RECORD       RECORD
  *   GET_AGE          AGE, of the copy that is mapped read-only
  *   SWAP             SWAPPED

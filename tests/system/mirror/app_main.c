@@ -9,15 +9,17 @@
  * verify OFFSET LEN | confirm | state | age (ms, of a reader) | events (its descriptor) |
  *   touch OFFSET | sync (all) | sync-range OFFSET LEN | size (of the mapping) |
  *   slow (the number of events of that kind; others are dropped) | lost (who, and why, likewise) |
- *   drop-rights (before a map: what modes of files say is true for root, too) |
- *   and those of app_pages.c
+ *   limit-files NUMBER (so many more may be open) | drop-rights (before a map: what modes of files
+ * say is true for root, too) | and those of app_pages.c
  */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -157,6 +159,26 @@ static void app_drop_rights(void)
 	printf("%s\n", syscall(SYS_capset, &header, data) ? strerror(errno) : "ok");
 }
 
+/* The process may open so many more files. */
+static int app_limit_files(uint64_t more)
+{
+	struct rlimit limit;
+	unsigned used = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return RPMIRROR_E_UNKNOWN;
+	dir = opendir("/proc/self/fd");
+	while ((entry = readdir(dir)))
+		used += entry->d_name[0] != '.';
+	closedir(dir);
+	limit.rlim_cur = used - 1 + more;
+	return setrlimit(RLIMIT_NOFILE, &limit) ? RPMIRROR_E_UNKNOWN : 0;
+}
+
 static void app_do(const char *line)
 {
 	uint64_t offset, value;
@@ -173,6 +195,8 @@ static void app_do(const char *line)
 		app_answer(app_map(RPMIRROR_MAP_WAIT | RPMIRROR_MAP_DIRECT));
 	} else if (!strncmp(line, "map", 3)) {
 		app_answer(app_map(0));
+	} else if (sscanf(line, "limit-files %" SCNu64, &value) == 1) {
+		app_answer(app_limit_files(value));
 	} else if (!strncmp(line, "unmap", 5)) {
 		app_answer(rpmirror_unmap(&app_set));
 	} else if (!app_set) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What happens beside the calls of mirror_calls. */
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,16 +45,16 @@ static void event_fence(struct hosts *h, unsigned number)
 	tool_must(h, 0, "resume " HOSTS_SET " c");
 }
 
-/* In vain, as the primary lives; or its daemon is stopped, so that its lease ends. */
+/* In vain, as the primary lives; or its daemon is killed, so that its lease ends. */
 static void event_promote(struct hosts *h, unsigned number)
 {
 	if (number % 2 == 0) {
 		assert_int_not_equal(tool_within(h, 1, 1, "promote " HOSTS_SET " b"), 0);
 		return;
 	}
-	proc_signal(&h->hosts[0].daemon, SIGSTOP);
+	host_kill(h, 0);
 	tool_must(h, 1, "promote " HOSTS_SET " b");
-	proc_signal(&h->hosts[0].daemon, SIGCONT);
+	host_start(h, 0, NULL);
 }
 
 static void event_force(struct hosts *h, unsigned number)

@@ -10,6 +10,7 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 30000
+#define FILES_MAX   200
 #define FENCED      "This mapping is the primary no more: set orders: "
 
 static struct hosts hosts;
@@ -116,6 +117,28 @@ static void other_calls_beside_a_demotion_acknowledge_nothing_that_is_lost(void 
 	}
 }
 
+/* Whatever a map lacks a descriptor for, it leaves nothing behind in a process that goes on. */
+static void a_map_without_descriptors_holds_nothing(void **state)
+{
+	const char *answer = "";
+
+	app_start(&apps[0], &hosts, 0, NULL);
+	app_start(&apps[1], &hosts, 0, NULL);
+	for (unsigned more = 0; strcmp(answer, "ok"); more += more < 8 ? 1 : 7) {
+		assert_in_range(more, 0, FILES_MAX);
+		ask(0, "ok", "limit-files %u", more);
+		answer = proc_ask(&apps[0], "map");
+		assert_non_null(answer);
+		if (!strcmp(answer, "ok"))
+			break;
+		if (!strstr(answer, "RLIMIT_NOFILE"))
+			fail_msg("%u: %s", more, answer);
+		ask(1, "ok", "map");
+		ask(1, "ok", "unmap");
+	}
+	ask(0, "ok", "unmap");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -123,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sync_beside_a_demotion_acknowledges_nothing_that_is_lost),
 		TEST(other_calls_beside_a_demotion_acknowledge_nothing_that_is_lost),
+		TEST(a_map_without_descriptors_holds_nothing),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);

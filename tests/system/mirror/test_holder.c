@@ -117,6 +117,13 @@ static void the_end_of_the_primary_is_an_event(void **state)
 	player_close(&tool);
 }
 
+/* It has heard of its grant or not: it has sent nothing since. */
+static void a_grant_counts_when_the_process_has_it(void **state)
+{
+	assert_int_equal(map_at(0, 0), PACKET_OK);
+	assert_int_equal(map_at(0, PACKET_MAP_WAIT), PACKET_OK);
+}
+
 static int setup(void **state)
 {
 	const struct hosts_opts opts = {.count = 2, .lease_ms = LEASE_MS, .automatic = true};
@@ -141,6 +148,7 @@ int main(void)
 		TEST(a_process_that_cannot_be_watched_counts_as_living),
 		TEST(a_process_that_ends_while_it_is_looked_for_is_noticed),
 		TEST(the_end_of_the_primary_is_an_event),
+		TEST(a_grant_counts_when_the_process_has_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
