@@ -223,6 +223,12 @@ static int put_begin(struct put *p)
 	return rc;
 }
 
+/* What still can fail is the output. */
+static void put_set_done(void)
+{
+	cli_set_tail("; the put itself is complete");
+}
+
 /* Last of all: what was flushed and verified must be what the file's name leads to. */
 static int put_end(struct put *p)
 {
@@ -282,6 +288,8 @@ static int put_file(const struct copy_opts *opts, struct put *p)
 		rc = put_choose_flush(p);
 	if (!rc)
 		rc = put_transfer(p);
+	if (!rc)
+		put_set_done();
 	if (!rc)
 		put_summarise(p);
 	check_fini(&p->check);

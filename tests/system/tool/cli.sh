@@ -73,6 +73,17 @@ test_output_that_cannot_be_written_is_an_error() {
 	grep -q 'cannot write the output' err || fail "says: $(cat err)"
 }
 
+test_a_complete_put_whose_output_is_lost_says_so() {
+	serve region --create --size 1M
+	random_file file 100K
+	local rc=0
+	"$rpma" put file "$where" >/dev/full 2>err || rc=$?
+	[ $rc = 3 ] || fail "exits with $rc"
+	grep -q 'cannot write the output: .*; the put itself is complete$' err || fail "says: $(cat err)"
+	expect_ok "$rpma" get "$where" copy
+	cmp file copy || fail "the copy differs"
+}
+
 test_ping_measures_all_four_kinds() {
 	serve region --create --size 1M
 	expect_ok "$rpma" ping --count 50 --size 64 "$where"
