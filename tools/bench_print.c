@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "bench.h"
@@ -18,7 +19,7 @@ static void print_head_json(const struct bench *b)
 	       b->opts->overwrite ? "false" : "true",
 	       rpma_utils_durability_2str(b->s.region.durability));
 	cli_json_string(via->device);
-	printf(",\"link\":\"%s\",\"crc\":%s,\"wait\":%s,\"rows\":[", via->link,
+	printf(",\"first_link\":\"%s\",\"crc\":%s,\"wait\":%s,\"rows\":[", via->link,
 	       via->crc ? "true" : "false", b->opts->waits ? "true" : "false");
 }
 
@@ -33,8 +34,8 @@ void bench_print_head(const struct bench *b)
 	printf("bench %s, region '%s'%s, durability %s\n", b->s.server, b->s.region.region,
 	       b->opts->overwrite ? "" : " (its scratch page)",
 	       rpma_utils_durability_2str(b->s.region.durability));
-	printf("device %s, link %s, CRC %s, %s for completions; microseconds\n", via->device,
-	       via->link, via->crc ? "on" : "off", b->opts->waits ? "waiting" : "polling");
+	printf("device %s, CRC %s, %s for completions; microseconds\n", via->device,
+	       via->crc ? "on" : "off", b->opts->waits ? "waiting" : "polling");
 	printf("%-27s %9s %9s %9s %9s %8s %6s\n", "", "p50", "p99", "p99.9", "ops/s", "MB/s",
 	       "ratio");
 }
@@ -113,8 +114,16 @@ void bench_print_impossible(const struct bench *b, const struct bench_work *work
 	progress_resume();
 }
 
+/* A connection of one host goes over to shared memory after some messages: rows may be of both. */
 void bench_print_end(const struct bench *b)
 {
+	struct session_transport now;
+
+	session_get_transport(&b->s, &now);
 	if (b->opts->json)
-		puts("]}");
+		printf("],\"link\":\"%s\"}\n", now.link);
+	else if (strcmp(now.link, b->transport.link) != 0)
+		printf("link %s, then %s\n", b->transport.link, now.link);
+	else
+		printf("link %s\n", now.link);
 }

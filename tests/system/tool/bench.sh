@@ -13,7 +13,7 @@ test_every_kind_of_work_has_a_row() {
 	expect_ok "$rpma" bench --count 20 --size 64,4K --depth 1,4 --batch 5 --flush-every 7 "$where"
 	head -n 1 out | grep -qE "^bench 127.0.0.1:[0-9]+, region 'region' \(its scratch page\), durability (file|dax)$" ||
 		fail "unexpected head: $(cat out)"
-	sed -n 2p out | grep -qE '^device softrnic0, link [a-z]+, CRC (on|off), polling for' ||
+	sed -n 2p out | grep -qE '^device softrnic0, CRC (on|off), polling for' ||
 		fail "it does not say what carries it: $(cat out)"
 	[ "$(grep -cE '^(64 bytes|4 KiB), depth (1|4)$' out)" = 4 ] || fail "not four groups: $(cat out)"
 	for row in 'write \+ flush visible' 'write \+ flush persistent' 'read' \
@@ -33,7 +33,7 @@ test_rows_in_json_agree_with_themselves() {
 		my $all = decode_json(<STDIN>);
 		my (%seen, %visible);
 		die "head" unless $all->{region} eq "region" && $all->{scratch} && !$all->{wait} &&
-			$all->{device} eq "softrnic0" && $all->{link} && defined $all->{crc};
+			$all->{device} eq "softrnic0" && $all->{first_link} && $all->{link} && defined $all->{crc};
 		for my $r (@{$all->{rows}}) {
 			$seen{$r->{work}}++;
 			my $visible = $visible{$r->{size}} //= $r->{p50_us};
@@ -72,6 +72,20 @@ test_crc_is_told() {
 	SOFTRNIC_CRC=on serve region --create --size 1M
 	expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"
 	grep -q 'CRC on' out || fail "says: $(cat out)"
+}
+
+# The link is what carried the rows, also where the connection left TCP among them.
+test_the_link_is_told_that_carried_it() {
+	serve region --create --size 1M
+	SOFTRNIC_SHM=0 expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"
+	[ "$(tail -n 1 out)" = "link tcp" ] || fail "says: $(cat out)"
+	expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"
+	tail -n 1 out | grep -qxE 'link (tcp, then )?shm' || fail "says: $(cat out)"
+	stop_server
+	export SOFTRNIC_SHM_AFTER=20000 # messages: more than the bench sends before its rows
+	serve region
+	expect_ok "$rpma" bench --count 30000 --work read --size 8 --depth 16 "$where"
+	[ "$(tail -n 1 out)" = "link tcp, then shm" ] || fail "says: $(cat out)"
 }
 
 test_a_duration_ends_a_row() {
