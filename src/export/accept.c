@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections that are asked for, until they are accepted with an answer or dropped. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,13 @@ static enum hello_status accept_check(struct server *s, struct client *client,
 	return status;
 }
 
+/* Did the client end before its answer, killed or interrupted? That is no event for an operator.
+ * librpma reports it in its text alone. */
+static bool accept_was_left(void)
+{
+	return strstr(rpma_err_last(), strerror(ECONNRESET)) != NULL;
+}
+
 /* 0: *req is consumed, and client->conn there instead. */
 static int accept_request(struct server *s, struct client *client, struct rpma_conn_req **req)
 {
@@ -73,7 +81,7 @@ static int accept_request(struct server *s, struct client *client, struct rpma_c
 		rc = region_export_new(s, client->region, HELLO_WRITE, &client->own);
 	if (!rc)
 		rc = accept_answer(client, req, status);
-	if (rc)
+	if (rc && (s->opts->verbose || !accept_was_left()))
 		server_note_limited(s, &s->not_accepted,
 				    "client %" PRIu64 " from %s could not be accepted: %s",
 				    client->id, client->addr, rpma_err_last());

@@ -154,6 +154,27 @@ test_clients_come_and_go_in_the_verbose_log() {
 	grep -q "client 1 from 127.0.0.1 connected to 'file'" serve.err || fail "no trace of the client's coming"
 }
 
+# It is killed while its request waits for the server, which was stopped meanwhile.
+test_a_client_that_is_killed_before_its_answer_is_no_event() {
+	serve region --create --size 1M
+	kill -STOP "$server"
+	for _ in 1 2 3; do
+		"$rpma" ping "$where" >out 2>err </dev/null &
+		started+=("$!")
+		wait_until 20 request_waits
+		kill -9 "$!"
+		wait "$!" || :
+	done
+	kill -CONT "$server"
+	expect_ok "$rpma" ping --count 1 "$where"
+	stop_server
+	[ ! -s serve.err ] || fail "says: $(cat serve.err)"
+}
+# The greeting of the connection that came last is in its socket.
+request_waits() {
+	ss -Htn "sport = :${where##*:}" | awk '$1 == "ESTAB" && $2 > 0 { found = 1 } END { exit !found }'
+}
+
 test_a_server_that_everybody_reaches_warns_unless_it_has_a_secret() {
 	local addr
 	head -c 4096 /dev/zero >file
