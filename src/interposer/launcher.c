@@ -98,6 +98,8 @@ static int launcher_set_environment(int preload, int dropin)
 	/* Defaults for programs that expect the timing of hardware; see softrnic-verbs(7). */
 	if (!ret)
 		ret = setenv("SOFTRNIC_REFUSED_MS", "1000", 0);
+	if (!ret)
+		ret = setenv("SOFTRNIC_CONNECT_MS", "60000", 0);
 	if (!ret && preload)
 		ret = launcher_prepend("LD_PRELOAD", lib);
 	if (!ret && dropin)

@@ -60,7 +60,7 @@ qperf_tests() {
 	stop_server
 }
 
-test_qperf_messages() { qperf_tests rc_lat 1 rc_bw 100000 rc_bi_bw 4096; }
+test_qperf_messages() { qperf_tests rc_lat 1 rc_bw 100000 rc_bi_bw 4096 rc_lat 8; }
 test_qperf_reads() { qperf_tests rc_rdma_read_lat 8 rc_rdma_read_bw 200000; }
 test_qperf_writes() { qperf_tests rc_rdma_write_lat 64 rc_rdma_write_bw 1000000 rc_rdma_write_poll_lat 1; }
 # The last two verify the data.

@@ -21,6 +21,12 @@ ping_client() {
 	silent_about "$name" 'completion failed|mismatch'
 }
 
+# Defaults of the launcher; what the user sets stays.
+test_the_launcher_gives_programs_time() {
+	[ "$(soft sh -c 'echo $SOFTRNIC_CONNECT_MS')" = 60000 ] || fail "a connect ends sooner"
+	[ "$(SOFTRNIC_CONNECT_MS=7 soft sh -c 'echo $SOFTRNIC_CONNECT_MS')" = 7 ] || fail "the user's value is lost"
+}
+
 test_rping() {
 	need rping
 	local port size
