@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/poll.h"
 #include "rpmemd/connection.h"
 
 #define CHILD_PROGRAM "/proc/self/exe" /* also when its file was replaced by an upgrade */
@@ -45,81 +44,71 @@ static void child_free_argv(char **argv)
 
 /* In the new process. Its descriptors are above those that it is going to have, so that none is
  * overwritten before it is copied. */
-static void child_exec(char **argv, int connection, int to_listener)
+static void child_exec(char **argv, int connection, int start)
 {
 	sigset_t none;
 
 	sigemptyset(&none);
-	connection = fcntl(connection, F_DUPFD_CLOEXEC, CONNECTION_LISTENER_FD + 1);
-	to_listener = fcntl(to_listener, F_DUPFD_CLOEXEC, CONNECTION_LISTENER_FD + 1);
-	if (connection >= 0 && to_listener >= 0 && dup2(connection, CONNECTION_FD) >= 0 &&
-	    dup2(to_listener, CONNECTION_LISTENER_FD) >= 0 &&
-	    !sigprocmask(SIG_SETMASK, &none, NULL))
+	connection = fcntl(connection, F_DUPFD_CLOEXEC, CONNECTION_START_FD + 1);
+	start = fcntl(start, F_DUPFD_CLOEXEC, CONNECTION_START_FD + 1);
+	if (connection >= 0 && start >= 0 && dup2(connection, CONNECTION_FD) >= 0 &&
+	    dup2(start, CONNECTION_START_FD) >= 0 && !sigprocmask(SIG_SETMASK, &none, NULL))
 		execv(CHILD_PROGRAM, argv);
 	_exit(127);
 }
 
-static int child_fork(struct child *child, char **argv, int connection)
+/* The process reads what was proved from a socket: of the arguments and the environment others
+ * could see it. */
+static int child_fork(struct child *child, char **argv, int connection,
+		      const struct direct_start *start)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	child->pid = fork();
+	if (send(pair[0], start, sizeof(*start), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*start))
+		child->pid = fork();
+	else
+		child->pid = -1;
 	if (!child->pid)
 		child_exec(argv, connection, pair[1]);
-	close(pair[1]);
-	child->fd = pair[0];
-	if (child->pid > 0)
-		return 0;
 	close(pair[0]);
-	return -EAGAIN;
+	close(pair[1]);
+	return child->pid > 0 ? 0 : -EAGAIN;
 }
 
-int children_start(struct children *c, const struct options *opts, int connection, const char *addr)
+int children_start(struct children *c, const struct options *opts, int connection, const char *addr,
+		   const struct direct_start *start)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	char **argv = child_argv(opts);
-	int rc = child && argv ? child_fork(child, argv, connection) : -ENOMEM;
+	int rc = child && argv ? child_fork(child, argv, connection, start) : -ENOMEM;
 
 	child_free_argv(argv);
 	if (rc) {
 		free(child);
 		return rc;
 	}
-	child->state = CHILD_PENDING;
-	child->deadline = poll_deadline(CHILD_PENDING_MS);
 	snprintf(child->addr, sizeof(child->addr), "%s", addr);
 	child->next = c->first;
 	c->first = child;
 	return 0;
 }
 
-unsigned children_count(const struct children *c, const char *addr, enum child_state state)
+unsigned children_count(const struct children *c, const char *addr)
 {
 	unsigned n = 0;
 
 	for (const struct child *child = c->first; child; child = child->next)
-		n += child->state == state && (!addr || !strcmp(addr, child->addr));
+		n += !child->is_killed && (!addr || !strcmp(addr, child->addr));
 	return n;
-}
-
-struct child *children_oldest_pending(const struct children *c, const char *addr)
-{
-	struct child *oldest = NULL;
-
-	for (struct child *child = c->first; child; child = child->next)
-		if (child->state == CHILD_PENDING && (!addr || !strcmp(addr, child->addr)))
-			oldest = child;
-	return oldest;
 }
 
 /* It stays until it is reaped, so the number is its own until then. */
 void child_kill(struct child *child, int sig)
 {
 	kill(child->pid, sig);
-	if (sig == SIGKILL)
-		child->state = CHILD_KILLED;
+	child->is_killed |= sig == SIGKILL;
 }
 
 static void child_report_end(const struct child *child, int status)
@@ -145,20 +134,6 @@ void children_reap(struct children *c)
 		}
 		child_report_end(child, status);
 		*at = child->next;
-		if (child->fd >= 0)
-			close(child->fd);
 		free(child);
 	}
-}
-
-int children_check_time(struct children *c)
-{
-	struct child *oldest = children_oldest_pending(c, NULL);
-
-	while (oldest && !poll_ms_left(oldest->deadline)) {
-		LOG_WARNING_LIMITED("%s has proved nothing in time", oldest->addr);
-		child_kill(oldest, SIGKILL);
-		oldest = children_oldest_pending(c, NULL);
-	}
-	return oldest ? poll_ms_left(oldest->deadline) : -1;
 }

@@ -6,42 +6,23 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/poll.h"
+#include "base/log.h"
 #include "rpmemd/journal.h"
 #include "rpmemd/run.h"
 #include "rpmemd/startup.h"
 
-#define CONNECTION_ADMISSION_MS 5000
-
-static int connection_ask(void *arg, struct error *err)
+/* The listener has written it before this process began. */
+static bool connection_read_start(struct direct_start *start)
 {
-	char byte = CONNECTION_ASK;
+	bool ok = recv(CONNECTION_START_FD, start, sizeof(*start), MSG_DONTWAIT) == sizeof(*start);
 
-	if (write(CONNECTION_LISTENER_FD, &byte, 1) != 1 ||
-	    poll_readable(CONNECTION_LISTENER_FD, poll_deadline(CONNECTION_ADMISSION_MS)) ||
-	    read(CONNECTION_LISTENER_FD, &byte, 1) != 1)
-		byte = '\0';
-	switch (byte) {
-	case CONNECTION_ADMITTED:
-		return 0;
-	case CONNECTION_TOO_MANY:
-		error_set(err, ERROR_REFUSED, EBUSY,
-			  "rpmemd serves as many pools as it may (max-pools)");
-		return EBUSY;
-	case CONNECTION_ADDRESS_FULL:
-		error_set(err, ERROR_REFUSED, EBUSY,
-			  "rpmemd serves as many pools to this address as it may "
-			  "(max-per-address)");
-		return EBUSY;
-	default:
-		error_set(err, ERROR_REFUSED, ECONNABORTED, "rpmemd is being stopped");
-		return ECONNABORTED;
-	}
+	close(CONNECTION_START_FD);
+	return ok;
 }
 
 /* An initiator that vanished without a word is noticed here, too, within half a minute. */
@@ -61,46 +42,51 @@ static void connection_set_options(int fd)
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* What it is exactly is not for those who have proved nothing. */
-static int connection_report_failure(void)
+/* What it is exactly is in the log. */
+static int connection_report_failure(const struct direct_start *start)
+{
+	struct wire_stream *stream = malloc(sizeof(*stream));
+	struct error err;
+
+	if (!stream)
+		return RUN_ENDED;
+	error_set(&err, ERROR_LOCAL, EIO, "rpmemd cannot serve: its log says why");
+	wire_stream_init(stream, CONNECTION_FD, CONNECTION_FD);
+	direct_answer(stream, start, &err, NULL);
+	free(stream);
+	return RUN_ENDED;
+}
+
+static int connection_serve(const struct options *opts, struct run_opts *run, struct settings *s)
 {
 	struct error err;
 
-	error_set(&err, ERROR_LOCAL, EIO, "rpmemd cannot serve: its log says why");
-	run_report_failure(CONNECTION_FD, &err);
-	return RUN_ENDED;
+	if (startup_begin(opts, s, &err))
+		return connection_report_failure(run->start);
+	startup_raise_limit();
+	return (int)run_session(run);
 }
 
 int connection_run(const struct options *opts, struct settings *s)
 {
 	static const int signals[] = {SIGINT, SIGTERM};
 	struct endpoint endpoint;
-	struct secret secret;
+	struct direct_start start;
 	struct run_opts run = {.settings = s,
 			       .endpoint = &endpoint,
 			       .in = CONNECTION_FD,
 			       .out = CONNECTION_FD,
-			       .secret = &secret,
-			       .admission = {.ask = connection_ask},
+			       .start = &start,
 			       .signal_fd = startup_block_signals(signals, 2)};
-	struct error err;
 	int code, rc = endpoint_from_socket(CONNECTION_FD, &endpoint);
 
-	if (rc) {
-		LOG_ERROR("the connection is none: %s", strerror(-rc));
+	if (rc || !connection_read_start(&start)) {
+		LOG_ERROR("the connection is none: %s", strerror(rc ? -rc : EPROTO));
 		return RUN_ENDED;
 	}
 	connection_set_options(CONNECTION_FD);
-	fcntl(CONNECTION_LISTENER_FD, F_SETFD, FD_CLOEXEC);
 	journal_set_subject(endpoint.there);
-	if (startup_begin(opts, s, &err))
-		return connection_report_failure();
-	if (secret_load(&secret, s->secret_file, &err)) {
-		LOG_ERROR("%s", err.text);
-		return connection_report_failure();
-	}
-	startup_raise_limit();
-	code = (int)run_session(&run);
-	secret_forget(&secret);
+	code = connection_serve(opts, &run, s);
+	secret_forget(&start.secret);
 	return code;
 }

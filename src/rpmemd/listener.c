@@ -13,9 +13,9 @@
 
 #include "base/poll.h"
 #include "rpmemd/child.h"
-#include "rpmemd/connection.h"
 #include "rpmemd/endpoint.h"
 #include "rpmemd/journal.h"
+#include "rpmemd/pending.h"
 #include "rpmemd/run.h"
 #include "rpmemd/sockets.h"
 #include "rpmemd/startup.h"
@@ -31,28 +31,11 @@ struct listener {
 	unsigned fd_count;
 	int signal_fd;
 	uint64_t paused; /* until then nothing is accepted; 0: it is */
+	struct pendings pendings;
 	struct children children;
 	bool is_ending;
 	uint64_t deadline; /* of the end */
 };
-
-/* Neither one address nor slow ones keep out others: of too many the oldest goes. */
-static void listener_make_room(struct listener *l, const char *addr)
-{
-	unsigned most = l->settings->max_pending, share = most > 4 ? most / 4 : 1;
-	struct child *oldest = NULL;
-
-	if (children_count(&l->children, addr, CHILD_PENDING) >= share)
-		oldest = children_oldest_pending(&l->children, addr);
-	else if (children_count(&l->children, NULL, CHILD_PENDING) >= most)
-		oldest = children_oldest_pending(&l->children, NULL);
-	if (!oldest)
-		return;
-	LOG_WARNING_LIMITED("too many connections that have proved nothing: the oldest, from %s, "
-			    "is closed",
-			    oldest->addr);
-	child_kill(oldest, SIGKILL);
-}
 
 static void listener_accept(struct listener *l, int listening)
 {
@@ -68,41 +51,82 @@ static void listener_accept(struct listener *l, int listening)
 	}
 	rc = endpoint_from_socket(fd, &endpoint);
 	if (!rc) {
-		listener_make_room(l, endpoint.there);
-		rc = children_start(&l->children, l->opts, fd, endpoint.there);
+		l->pendings.max = l->settings->max_pending;
+		pendings_add(&l->pendings, fd, endpoint.there);
+		return;
 	}
-	if (rc)
-		LOG_ERROR_LIMITED("a connection cannot be served: %s", strerror(-rc));
+	LOG_ERROR_LIMITED("a connection cannot be served: %s", strerror(-rc));
 	close(fd);
 }
 
-static enum connection_verdict listener_judge(const struct listener *l, const struct child *child)
+/* 0, or an errno with words for an initiator that has proved itself and is not admitted. */
+static int listener_judge(const struct listener *l, const char *addr, struct error *err)
 {
-	if (children_count(&l->children, NULL, CHILD_SERVING) >= l->settings->max_pools)
-		return CONNECTION_TOO_MANY;
-	if (children_count(&l->children, child->addr, CHILD_SERVING) >=
-	    l->settings->max_per_address)
-		return CONNECTION_ADDRESS_FULL;
-	return CONNECTION_ADMITTED;
+	const char *limit = NULL;
+
+	if (children_count(&l->children, NULL) >= l->settings->max_pools)
+		limit = "as many pools as it may (max-pools)";
+	else if (children_count(&l->children, addr) >= l->settings->max_per_address)
+		limit = "as many pools to this address as it may (max-per-address)";
+	if (!limit)
+		return 0;
+	LOG_WARNING_LIMITED("%s is not admitted: too many pools are served", addr);
+	return error_set(err, ERROR_REFUSED, EBUSY, "rpmemd serves %s", limit);
 }
 
-static void listener_on_child(struct listener *l, struct child *child)
+static int listener_start_child(struct listener *l, const struct pending *pending,
+				const struct direct_start *start, struct error *err)
 {
-	char byte;
+	int rc = children_start(&l->children, l->opts, pending->fd, pending->addr, start);
 
-	if (read(child->fd, &byte, 1) == 1 && byte == CONNECTION_ASK &&
-	    child->state == CHILD_PENDING) {
-		byte = (char)listener_judge(l, child);
-		if (byte == CONNECTION_ADMITTED)
-			child->state = CHILD_SERVING;
-		else
-			LOG_WARNING_LIMITED("%s is not admitted: too many pools are served",
-					    child->addr);
-		if (send(child->fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-			return;
-	}
-	close(child->fd);
-	child->fd = -1;
+	if (!rc)
+		return 0;
+	LOG_ERROR_LIMITED("a connection cannot be served: %s", strerror(-rc));
+	return error_set(err, ERROR_LOCAL, EAGAIN, "rpmemd cannot start a process");
+}
+
+static void listener_serve(struct listener *l, struct pending *pending, const struct secret *secret)
+{
+	struct direct_start start = {.exchange = pending->exchange, .secret = *secret};
+	struct error err;
+	int rc = listener_judge(l, pending->addr, &err);
+
+	if (!rc)
+		rc = listener_start_child(l, pending, &start, &err);
+	if (rc)
+		direct_answer(&pending->stream, &start, &err, NULL);
+	secret_forget(&start.secret);
+}
+
+/* The secret is read for each proof, so that a changed one counts at once. */
+static void listener_on_proof(struct listener *l, struct pending *pending,
+			      const struct wire_proof *proof)
+{
+	struct secret secret;
+	struct error err;
+
+	if (secret_load(&secret, l->settings->secret_file, &err))
+		LOG_ERROR_LIMITED("%s", err.text);
+	else if (direct_check_proof(&pending->stream, &secret, proof, &pending->exchange, &err))
+		LOG_WARNING_LIMITED("%s: %s", pending->addr, err.text);
+	else
+		listener_serve(l, pending, &secret);
+	secret_forget(&secret);
+}
+
+static void listener_on_pending(struct listener *l, struct pending *pending)
+{
+	struct wire_proof proof;
+	struct error err;
+	int rc = direct_receive_proof(&pending->stream, &proof, &err);
+
+	if (rc == -EAGAIN)
+		return;
+	if (rc)
+		LOG_WARNING_LIMITED("%s: %s", pending->addr, err.text);
+	else
+		listener_on_proof(l, pending, &proof);
+	pendings_remove(&l->pendings, pending);
 }
 
 static void listener_reload(struct listener *l)
@@ -133,6 +157,7 @@ static void listener_begin_end(struct listener *l)
 {
 	LOG_NOTICE("ending");
 	listener_close_sockets(l);
+	pendings_remove_all(&l->pendings);
 	l->is_ending = true;
 	l->deadline = poll_deadline(LISTENER_END_MS);
 	for (struct child *child = l->children.first; child; child = child->next)
@@ -151,14 +176,14 @@ static void listener_on_signal(struct listener *l)
 		listener_begin_end(l);
 }
 
-/* Everything that may happen: signals, connections, children. NULL: out of memory. */
+/* Everything that may happen: signals, connections, proofs. NULL: out of memory. */
 static struct pollfd *listener_poll_set(const struct listener *l, nfds_t *count)
 {
 	bool paused = l->paused && poll_ms_left(l->paused);
 	struct pollfd *fds;
 	nfds_t n = 1 + l->fd_count;
 
-	for (const struct child *child = l->children.first; child; child = child->next)
+	for (const struct pending *p = l->pendings.first; p; p = p->next)
 		n++;
 	fds = calloc(n, sizeof(*fds));
 	if (!fds)
@@ -167,15 +192,15 @@ static struct pollfd *listener_poll_set(const struct listener *l, nfds_t *count)
 	for (unsigned i = 0; i < l->fd_count; i++)
 		fds[1 + i] = (struct pollfd){.fd = paused ? -1 : l->fds[i], .events = POLLIN};
 	n = 1 + l->fd_count;
-	for (const struct child *child = l->children.first; child; child = child->next)
-		fds[n++] = (struct pollfd){.fd = child->fd, .events = POLLIN};
+	for (const struct pending *p = l->pendings.first; p; p = p->next)
+		fds[n++] = (struct pollfd){.fd = p->fd, .events = POLLIN};
 	*count = n;
 	return fds;
 }
 
 static int listener_wait_ms(struct listener *l)
 {
-	int ms = children_check_time(&l->children);
+	int ms = pendings_check_time(&l->pendings);
 
 	if (l->is_ending)
 		ms = poll_ms_left(l->deadline);
@@ -184,22 +209,25 @@ static int listener_wait_ms(struct listener *l)
 	return ms;
 }
 
-/* Children first, as accepting one adds to their list. */
+/* Proofs first, as accepting a connection changes their list. */
 static void listener_step(struct listener *l)
 {
+	int wait_ms = listener_wait_ms(l); /* may shorten the list, too */
 	unsigned sockets = l->fd_count;
-	struct child *child = l->children.first;
+	struct pending *pending = l->pendings.first, *next;
 	struct pollfd *fds;
 	nfds_t count;
 
 	fds = listener_poll_set(l, &count);
-	if (!fds || poll(fds, count, listener_wait_ms(l)) < 0) {
+	if (!fds || poll(fds, count, wait_ms) < 0) {
 		free(fds);
 		return;
 	}
-	for (nfds_t i = 1 + sockets; i < count; i++, child = child->next)
-		if (fds[i].revents && child->fd >= 0)
-			listener_on_child(l, child);
+	for (nfds_t i = 1 + sockets; i < count; i++, pending = next) {
+		next = pending->next;
+		if (fds[i].revents)
+			listener_on_pending(l, pending);
+	}
 	for (unsigned i = 0; i < sockets; i++)
 		if (fds[1 + i].revents)
 			listener_accept(l, l->fds[i]);
@@ -219,8 +247,7 @@ static void listener_loop(struct listener *l)
 	}
 }
 
-/* Each connection's process reads the secret itself, so a changed one counts at once; here it is
- * only looked at. */
+/* It is read again for each proof; here it is only looked at. */
 static int listener_check_secret(const struct settings *s, struct error *err)
 {
 	struct secret secret;

@@ -129,9 +129,11 @@ static int run_begin(struct run *r, struct error *err)
 {
 	int rc;
 
-	if (r->opts->secret)
-		return direct_authenticate(&r->stream, r->opts->secret, &r->opts->admission,
-					   &r->service.lane_key, err);
+	if (r->opts->start) {
+		rc = direct_answer(&r->stream, r->opts->start, NULL, err);
+		direct_seal(&r->stream, r->opts->start, &r->service.lane_key);
+		return rc;
+	}
 	rc = run_send_greeting(&r->stream, NULL);
 	return rc ? wire_stream_explain(&r->stream, rc, "the initiator", err) : 0;
 }
@@ -165,7 +167,7 @@ enum run_exit run_session(const struct run_opts *opts)
 	r->opts = opts;
 	r->service = (struct service){.settings = opts->settings,
 				      .addr = opts->endpoint->here,
-				      .without_ssh = opts->secret != NULL};
+				      .without_ssh = opts->start != NULL};
 	wire_stream_init(&r->stream, opts->in, opts->out);
 	control_init(&r->control, &service_calls, &r->service);
 	code = run_from_beginning(r);

@@ -6,7 +6,6 @@
 #include "rpmemd/direct.h"
 #include "rpmemd/endpoint.h"
 #include "rpmemd/settings.h"
-#include "session/secret.h"
 
 /* Exit codes of the original. */
 enum run_exit {
@@ -19,10 +18,9 @@ struct run_opts {
 	const struct settings *settings;
 	const struct endpoint *endpoint;
 	int in, out;
-	/* NULL: ssh has done that. */
-	const struct secret *secret;
-	struct direct_admission admission; /* with a secret */
-	int signal_fd;                     /* readable: end, as if the initiator had gone */
+	const struct direct_start
+		*start; /* what the initiator has proved; NULL: ssh has done that */
+	int signal_fd;  /* readable: end, as if the initiator had gone */
 };
 
 enum run_exit run_session(const struct run_opts *opts);

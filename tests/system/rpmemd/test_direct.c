@@ -175,6 +175,60 @@ static void slow_connections_keep_out_nobody(void **state)
 	use_a_pool(&peer, "a.set");
 }
 
+static unsigned count_lines(const char *path)
+{
+	unsigned lines = 0;
+	FILE *f = fopen(path, "r");
+	int c;
+
+	assert_non_null(f);
+	while ((c = getc(f)) != EOF)
+		lines += c == '\n';
+	fclose(f);
+	return lines;
+}
+
+static bool has_children(pid_t pid)
+{
+	char path[64];
+	bool any;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	f = fopen(path, "r");
+	if (!f)
+		return false; /* a kernel without this file */
+	any = getc(f) != EOF;
+	fclose(f);
+	return any;
+}
+
+/* Hosts that have proved nothing: no process of theirs, for which honest ones would wait, and a
+ * few lines, however many they are. */
+static void strangers_start_no_process_and_fill_no_log(void **state)
+{
+	static char log[4200];
+	const char *const options[] = {"--log-file", log, NULL};
+	struct secret wrong;
+
+	snprintf(log, sizeof(log), "%s", peer_path("log"));
+	listen_with(options);
+	wrong = secret;
+	wrong.key[0] ^= 1;
+	for (unsigned i = 0; i < 150; i++) {
+		int rc = peer_connect(&peer, port, i % 2 ? &wrong : NULL);
+
+		assert_int_equal(rc, i % 2 ? EACCES : 0);
+		if (i % 3 == 0)
+			OK(send(peer.in, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL) < 0);
+		assert_false(has_children(daemon_proc.pid));
+		peer_end(&peer);
+	}
+	assert_int_equal(peer_connect(&peer, port, &secret), 0);
+	use_a_pool(&peer, "a.set");
+	assert_in_range(count_lines(log), 1, 60);
+}
+
 static void limits_hold(void **state)
 {
 	static const char *const options[] = {"--max-per-address", "2", NULL};
@@ -372,6 +426,7 @@ int main(void)
 		TEST(who_says_nothing_is_closed),
 		TEST(frames_without_end_are_closed),
 		TEST(slow_connections_keep_out_nobody),
+		TEST(strangers_start_no_process_and_fill_no_log),
 		TEST(limits_hold),
 		TEST(the_number_of_pools_is_limited),
 		TEST(frames_cannot_be_changed_or_repeated),
