@@ -8,6 +8,7 @@ steps=(
 	programs_built_with_debians_run_with_ours
 	the_loader_knows_the_libraries
 	no_service_is_enabled
+	services_follow_an_upgrade_and_a_removal
 	documents_and_manual_pages_are_there
 	the_tool_puts_and_gets
 	a_program_is_built_with_pkg_config
@@ -99,6 +100,59 @@ no_service_is_enabled() {
 	done
 	found=$(find /etc/systemd /etc/rc?.d /etc/init.d -name '*rpm*' 2>/dev/null) || :
 	[ -z "$found" ] || fail "$found"
+}
+
+# stand_in DIR: a systemctl that has no systemd behind it. DIR/running and DIR/enabled have a file for each unit that
+# is; `calls` has what it was called with.
+stand_in() {
+	mkdir -p "$1/bin" "$1/running" "$1/enabled"
+	cat >"$1/bin/systemctl" <<-END
+		#!/bin/sh
+		dir=$1 action=
+		echo "\$*" >>\$dir/calls
+		for word; do
+			case \$word in
+			-*) ;;
+			start | restart) action=start ;;
+			try-restart) action=try ;;
+			stop | is-enabled | is-active) action=\$word ;;
+			*.service)
+				case \$action in
+				start) touch "\$dir/running/\$word" ;;
+				stop) rm -f "\$dir/running/\$word" ;;
+				is-enabled) [ ! -e "\$dir/enabled/\$word" ] && echo disabled && exit 1 || echo enabled ;;
+				is-active) [ -e "\$dir/running/\$word" ] || exit 3 ;;
+				esac
+				;;
+			esac
+		done
+	END
+	chmod 755 "$1/bin/systemctl"
+}
+
+# A service that runs does so after an upgrade, on the new program, and not after a removal; one that is off stays off.
+services_follow_an_upgrade_and_a_removal() {
+	local name there=/root/systemd policy=/usr/sbin/policy-rc.d
+	stand_in $there
+	PATH=$there/bin:$PATH
+	mv $policy /root/
+	mkdir -p /run/systemd/system
+	for name in rpmemd rpmirrord; do
+		dpkg --install /packages/"$name"_*.deb # the same version: an upgrade like others
+		[ ! -e $there/running/$name.service ] || fail "an upgrade starts $name, which is off"
+		touch $there/enabled/$name.service $there/running/$name.service
+		: >$there/calls
+		dpkg --install /packages/"$name"_*.deb
+		[ -e $there/running/$name.service ] || fail "an upgrade stops $name: $(cat $there/calls)"
+		grep -q "restart.* $name.service" $there/calls || fail "after an upgrade the old $name runs: $(cat $there/calls)"
+		dpkg --remove $name
+		[ ! -e $there/running/$name.service ] || fail "$name runs after its removal"
+		rm $there/enabled/$name.service
+		dpkg --install /packages/"$name"_*.deb
+		[ ! -e $there/running/$name.service ] || fail "an installation starts $name"
+	done
+	rm -r /run/systemd
+	mv /root/policy-rc.d $policy
 }
 
 documents_and_manual_pages_are_there() {
