@@ -60,7 +60,8 @@ round() {
 		fill 3 "$way" 2 over
 	done
 	for way in "${ways[@]}"; do
-		wait_until 40 grep -qs -e done -e fill: "$way.2" && grep -q done "$way.2" || fail "$way: the pool does not become free"
+		wait_until 40 grep -qs -e 'done' -e 'fill:' "$way.2" || fail "$way: the pool does not become free"
+		grep -q 'done' "$way.2" || fail "$way: $(cat "$way.2")"
 		holds "$way" 2 || fail "$way: not what was made persistent"
 	done
 	network heal '*' '*'

@@ -44,7 +44,7 @@ interrupt_all() {
 	declare -gA putters=()
 	network delay 2 1 50 # so that much is under way
 	for name in killed control-c gave-up; do
-		interrupted "$name" -o 0 -t $([ "$name" = gave-up ] && echo 1 || echo 60)
+		interrupted "$name" -o 0 -t "$([ "$name" = gave-up ] && echo 1 || echo 60)"
 	done
 	interrupted file
 	for name in killed control-c gave-up file; do
