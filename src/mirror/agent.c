@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "mirror/core/killpoint.h"
+#include "mirror/image.h"
 #include "mirror/repair.h"
 #include "mirror/restore.h"
 #include "mirror/set.h"
@@ -182,6 +183,7 @@ static void agent_resume(struct rpmirror *m)
 	p->type = PACKET_MAP;
 	p->map.flags = PACKET_MAP_RESUME;
 	p->map.epoch = m->epoch;
+	p->map.image = image_number();
 	strcpy(p->map.set, m->set);
 	if (daemon_send(&m->daemon, p))
 		m->resume_id = p->id;

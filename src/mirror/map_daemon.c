@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "mirror/absent.h"
 #include "mirror/errmsg.h"
+#include "mirror/image.h"
 #include "mirror/map.h"
 
 #define MAP_AGAIN_MS 200 /* between attempts to reach a daemon that is not there */
@@ -44,6 +45,7 @@ int map_ask(struct rpmirror *m, unsigned flags)
 	p->type = PACKET_MAP;
 	p->map.flags = (flags & RPMIRROR_MAP_WAIT ? PACKET_MAP_WAIT : 0) |
 		       (flags & RPMIRROR_MAP_READONLY ? PACKET_MAP_READONLY : 0);
+	p->map.image = image_number();
 	strcpy(p->map.set, m->set);
 	if (!daemon_send(&m->daemon, p))
 		return errmsg_fail(RPMIRROR_E_DAEMON, "rpmirrord has closed its socket");

@@ -57,6 +57,60 @@ static void holder_on_end(struct watch *w)
 	map_retry(s);
 }
 
+/* ---- execve(2) ---- */
+
+/* Addresses in it are drawn anew for each program. The kernel may not let it be read. */
+static void holder_read_program(pid_t pid, struct holder_program *program)
+{
+	char path[64];
+	FILE *file;
+
+	memset(program, 0, sizeof(*program));
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	program->len = fread(program->auxv, 1, sizeof(program->auxv), file);
+	fclose(file);
+}
+
+void holder_note_program(struct set *s, const struct client *client)
+{
+	holder_read_program(client->pid, &s->holder.program);
+}
+
+static void holder_end_program(struct set *s)
+{
+	LOG_NOTICE("set %s: process %d has executed another program", s->conf->name,
+		   (int)s->holder.pid);
+	holder_report_end(s, s->holder.pid);
+	holder_release(s, false);
+}
+
+void holder_end_former_program(struct set *s, const struct client *client)
+{
+	const struct meta_holder *holder = &s->meta.super.holder;
+
+	if (s->is_open && s->holder.pid == client->pid && holder->pid == (uint64_t)client->pid &&
+	    holder->start_time == holder_start_time(client->pid) && holder->image &&
+	    client->image && holder->image != client->image)
+		holder_end_program(s);
+}
+
+void holder_look_at_program(struct set *s)
+{
+	struct holder_program now;
+
+	if (!s->holder.pid || s->holder.client || !s->holder.program.len)
+		return;
+	holder_read_program(s->holder.pid, &now);
+	if (!now.len || (now.len == s->holder.program.len &&
+			 !memcmp(now.auxv, s->holder.program.auxv, now.len)))
+		return;
+	holder_end_program(s);
+	map_retry(s);
+}
+
 int holder_watch(struct set *s, pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -152,7 +206,9 @@ void holder_find(struct set *s)
 bool holder_is(const struct set *s, const struct client *client)
 {
 	uint64_t start_time = s->meta.super.holder.start_time;
+	uint64_t image = s->meta.super.holder.image;
 
 	return s->holder.pid == client->pid &&
-	       (!start_time || holder_start_time(client->pid) == start_time);
+	       (!start_time || holder_start_time(client->pid) == start_time) &&
+	       (!image || !client->image || client->image == image);
 }

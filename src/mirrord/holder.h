@@ -12,6 +12,14 @@ uint64_t holder_start_time(pid_t pid);
 /* Fills s->holder and watches the process: when it ends, the set is released. 0 or -errno. */
 int holder_watch(struct set *s, pid_t pid);
 
+/* The client is the holder, and runs the program that has mapped the set. */
+void holder_note_program(struct set *s, const struct client *client);
+/* Of a client that asks to map the set: it is the process that maps it, but runs another program
+ * since. What that process had mapped is gone: release it. */
+void holder_end_former_program(struct set *s, const struct client *client);
+/* The holder has no connection any more. The same, if it runs another program. */
+void holder_look_at_program(struct set *s);
+
 /* Is the client the process that maps the set? */
 bool holder_is(const struct set *s, const struct client *client);
 

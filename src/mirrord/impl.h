@@ -97,6 +97,7 @@ struct client {
 	bool is_dead;    /* it did not read; its end is on the way */
 	uint32_t map_id; /* of the MAP that waits */
 	uint8_t map_flags;
+	uint64_t image;                     /* of its MAP */
 	uint32_t wants_answer, wants_alive; /* reads that count for it, by number */
 	/* A tool's: what it waits for. */
 	enum client_wait {
@@ -119,14 +120,20 @@ struct client {
 	bool gets_events;
 };
 
+#define HOLDER_AUXV 512
+
 /* Who maps a set on this host. */
 struct holder {
-	pid_t pid;                 /* 0: nobody */
-	uint64_t known_ms;         /* since when this daemon knows of it */
-	struct watch on_end;       /* its pidfd; none: it cannot be watched yet */
-	struct client *client;     /* NULL: it has lost its connection */
-	unsigned version;          /* the newest one of its library; 0: not known */
-	bool is_confirmed;         /* it has its answer */
+	pid_t pid;             /* 0: nobody */
+	uint64_t known_ms;     /* since when this daemon knows of it */
+	struct watch on_end;   /* its pidfd; none: it cannot be watched yet */
+	struct client *client; /* NULL: it has lost its connection */
+	unsigned version;      /* the newest one of its library; 0: not known */
+	bool is_confirmed;     /* it has its answer */
+	struct holder_program {
+		size_t len; /* 0: not known */
+		uint8_t auxv[HOLDER_AUXV];
+	} program;                 /* what it ran when it was connected last */
 	bool is_forced;            /* it was let in by an order to promote it by force */
 	struct mirror_epoch epoch; /* that it is primary of, or 0 */
 	uint64_t fenced_by; /* number of the epoch that took its place, and that it heard of */

@@ -118,7 +118,8 @@ static void map_grant(struct set *s, struct client *client, enum map_order order
 {
 	struct meta_holder holder = {.pid = (uint64_t)client->pid,
 				     .start_time = holder_start_time(client->pid),
-				     .boot = s->daemon->boot};
+				     .boot = s->daemon->boot,
+				     .image = client->image};
 	struct member_verdict v;
 	int rc;
 
@@ -134,6 +135,7 @@ static void map_grant(struct set *s, struct client *client, enum map_order order
 		return;
 	}
 	s->holder.client = client;
+	holder_note_program(s, client);
 	s->holder.version = client->version;
 	s->holder.is_forced = order == MAP_FORCE;
 	s->holder.heartbeat_ms = clock_boot_ms();
@@ -338,6 +340,7 @@ static void map_resume(struct set *s, struct client *client, const struct packet
 		s->holder.client->set = NULL;
 	s->holder.client = client;
 	s->holder.is_confirmed = true;
+	holder_note_program(s, client);
 	s->holder.version = client->version;
 	s->holder.epoch = map->epoch;
 	s->holder.fenced_by = 0;
@@ -352,6 +355,7 @@ void map_on_request(struct client *client, const struct packet *p)
 
 	client->map_id = p->id;
 	client->map_flags = p->map.flags & (uint8_t)~PACKET_MAP_FORCE; /* an operator's word */
+	client->image = p->map.image;
 	if (client->set) {
 		map_refuse(client, PACKET_BAD, "one connection is for one set");
 		return;
@@ -379,6 +383,7 @@ void map_on_request(struct client *client, const struct packet *p)
 		else
 			map_refuse(client, PACKET_COPY_FAILED, s->why_not.text);
 	} else {
+		holder_end_former_program(s, client);
 		client->is_waiting = true;
 		client->wants_answer = s->asked + 1;
 		client->wants_alive = s->alive_asked + 1;
@@ -409,6 +414,7 @@ void map_on_lost(struct client *client)
 		   s->holder.is_confirmed ? "" : " before it had the answer: it maps nothing");
 	if (s->holder.is_confirmed) {
 		s->holder.client = NULL;
+		holder_look_at_program(s);
 		return;
 	}
 	/* It has asked for nothing since, so it is not the primary, and has stored nothing. */

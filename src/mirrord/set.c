@@ -108,6 +108,8 @@ int set_tick(struct set *s, uint64_t now_ms)
 		medium_look(s);
 	if (s->is_open && s->holder.pid && s->holder.on_end.fd < 0)
 		holder_find(s);
+	if (s->is_open)
+		holder_look_at_program(s);
 	reg_tick(s, now_ms);
 	findings_look(s);
 	event_look(s);

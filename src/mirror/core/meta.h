@@ -63,6 +63,7 @@ struct meta_holder {
 	uint64_t pid;        /* 0: none */
 	uint64_t start_time; /* of the process, as /proc/PID/stat has it */
 	struct mirror_uuid boot;
+	uint64_t image; /* of the program that it runs (wire/packet.h); 0: not known */
 };
 
 /* The files that it was made for: a restored or swapped one has another inode, or another time of

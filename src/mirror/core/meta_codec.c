@@ -130,6 +130,7 @@ void meta_super_encode(const struct meta_super *super, struct wcursor *c)
 	wcursor_le(c, super->room, 8);
 	wcursor_le(c, super->files.data_time_ns, 8);
 	codec_put_findings(c, &super->findings);
+	wcursor_le(c, super->holder.image, 8);
 	version_put_tail(c, super->format);
 }
 
@@ -180,6 +181,7 @@ bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 	super->files.data_time_ns = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	memset(&super->findings, 0, sizeof(super->findings));
 	has_findings = !rcursor_left(c) || codec_get_findings(c, &super->findings);
+	super->holder.image = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	version_get_tail(c, super->format);
 	return !c->bad && is_text && has_findings && block == MIRROR_BLOCK &&
 	       extent == MIRROR_EXTENT && codec_super_is_possible(super);

@@ -82,6 +82,7 @@ static void dump_super(struct meta_printer *p, const struct meta_super *super)
 		meta_print_number(p, "pid", super->holder.pid);
 		meta_print_number(p, "start_time", super->holder.start_time);
 		dump_uuid(p, "boot", &super->holder.boot);
+		meta_print_hex(p, "image", super->holder.image);
 		meta_print_close(p, '}');
 	}
 	dump_uuid(p, "used_boot", &super->used_boot);

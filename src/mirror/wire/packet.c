@@ -40,6 +40,7 @@ static void packet_put_map(struct wcursor *c, const struct packet *p)
 	wcursor_u8(c, p->map.flags);
 	fields_put_text(c, p->map.set, sizeof(p->map.set));
 	epoch_put(c, p->map.epoch);
+	wcursor_le(c, p->map.image, 8);
 }
 
 static void packet_get_map(struct rcursor *c, struct packet *p)
@@ -48,6 +49,7 @@ static void packet_get_map(struct rcursor *c, struct packet *p)
 						   PACKET_MAP_FORCE | PACKET_MAP_RESUME);
 	fields_get_text(c, p->map.set, sizeof(p->map.set));
 	p->map.epoch = epoch_get(c);
+	p->map.image = rcursor_le(c, 8);
 }
 
 enum {

@@ -18,7 +18,8 @@
  *   UNMAP            DONE: the copy is nobody's. A process that ends without it is noticed, one
  *                    that only loses its connection (the daemon was restarted) goes on:
  *                    PACKET_MAP_RESUME. One that loses it before it has sent anything after
- *                    MAPPED, such as the first HEARTBEAT, maps nothing
+ *                    MAPPED, such as the first HEARTBEAT, maps nothing, and neither does a program
+ *                    that the process executes: it has another number
  *   GET_RECORD       RECORD
  *   GET_AGE          AGE, of the copy that is mapped read-only
  *   SWAP             SWAPPED
@@ -106,6 +107,9 @@ struct packet_map {
 	uint8_t flags; /* PACKET_MAP_* */
 	char set[MIRROR_SET_MAX + 1];
 	struct mirror_epoch epoch; /* RESUME: the one that it is primary of, or none */
+	/* Of the program that the process runs: another one after execve(2), which ends what the
+	 * former one had mapped. 0: not known. */
+	uint64_t image;
 };
 
 struct packet_unmap {

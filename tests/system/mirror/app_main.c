@@ -9,6 +9,7 @@
  * verify OFFSET LEN | confirm | state | age (ms, of a reader) | events (its descriptor) |
  *   touch OFFSET | sync (all) | sync-range OFFSET LEN | size (of the mapping) |
  *   slow (the number of events of that kind; others are dropped) | lost (who, and why, likewise) |
+ *   exec (the same program again, which says so) | exec-other (one that never maps) |
  *   limit-files NUMBER (so many more may be open) | drop-rights (before a map: what modes of files
  * say is true for root, too) | and those of app_pages.c
  */
@@ -197,6 +198,10 @@ static void app_do(const char *line)
 		app_answer(app_map(0));
 	} else if (sscanf(line, "limit-files %" SCNu64, &value) == 1) {
 		app_answer(app_limit_files(value));
+	} else if (!strncmp(line, "exec-other", 10)) {
+		execlp("sleep", "sleep", "1000", NULL);
+	} else if (!strncmp(line, "exec", 4)) {
+		execl("/proc/self/exe", "mirror_app", "executed", NULL);
 	} else if (!strncmp(line, "unmap", 5)) {
 		app_answer(rpmirror_unmap(&app_set));
 	} else if (!app_set) {
@@ -245,11 +250,13 @@ static void app_do(const char *line)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char line[256];
 
 	setlinebuf(stdout);
+	if (argc > 1)
+		printf("%s\n", argv[1]);
 	while (fgets(line, sizeof(line), stdin))
 		app_do(line);
 	return 0;

@@ -139,6 +139,48 @@ static void a_map_without_descriptors_holds_nothing(void **state)
 	ask(0, "ok", "unmap");
 }
 
+/* The program that a process executes has nothing of what the former one had mapped. */
+static void a_program_that_is_executed_maps_anew(void **state)
+{
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map");
+	ask(0, "durable 3", "put 0 1");
+	ask(0, "executed", "exec");
+	ask(0, "ok", "map");
+	ask(0, "1", "get 0");
+	ask(0, "durable 3 flags 0", "put 0 2");
+	ask(0, "executed", "exec");
+	ask(0, "ok", "map-direct");
+	ask(0, "durable 3 flags 0", "put 0 3");
+	ask(0, "ok", "unmap");
+}
+
+static void a_program_that_is_executed_while_the_daemon_is_away_maps_anew(void **state)
+{
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map");
+	ask(0, "durable 3", "put 0 1");
+	host_kill(&hosts, 0);
+	ask(0, "executed", "exec");
+	host_start(&hosts, 0, NULL);
+	ask(0, "ok", "map");
+	ask(0, "1", "get 0");
+	ask(0, "durable 3 flags 0", "put 0 2");
+	ask(0, "ok", "unmap");
+}
+
+static void a_program_that_never_maps_does_not_keep_the_copy(void **state)
+{
+	app_start(&apps[0], &hosts, 0, NULL);
+	app_start(&apps[1], &hosts, 0, NULL);
+	ask(0, "ok", "map");
+	ask(0, "durable 3", "put 0 1");
+	app_tell(&apps[0], "exec-other\n");
+	ask(1, "ok", "map-wait");
+	ask(1, "durable 3 flags 0", "put 0 2");
+	ask(1, "ok", "unmap");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -147,6 +189,9 @@ int main(void)
 		TEST(sync_beside_a_demotion_acknowledges_nothing_that_is_lost),
 		TEST(other_calls_beside_a_demotion_acknowledge_nothing_that_is_lost),
 		TEST(a_map_without_descriptors_holds_nothing),
+		TEST(a_program_that_is_executed_maps_anew),
+		TEST(a_program_that_is_executed_while_the_daemon_is_away_maps_anew),
+		TEST(a_program_that_never_maps_does_not_keep_the_copy),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);

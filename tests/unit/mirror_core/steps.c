@@ -238,7 +238,7 @@ static bool drop_holds(bool done)
 
 static int run_hold(void)
 {
-	struct meta_holder holder = {4711, 99, steps_boot};
+	struct meta_holder holder = {4711, 99, steps_boot, 7};
 
 	member_hold(&steps_member, &holder, &verdict);
 	return answered();

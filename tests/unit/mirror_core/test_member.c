@@ -4,7 +4,7 @@
 
 static void hold(uint64_t pid)
 {
-	struct meta_holder holder = {pid, pid + 1, boot};
+	struct meta_holder holder = {pid, pid + 1, boot, 7};
 
 	member_hold(&member, &holder, &v);
 }

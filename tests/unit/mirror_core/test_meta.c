@@ -81,7 +81,7 @@ static void what_is_set_is_found_again(void **state)
 	super.source_epoch = copy_epoch(7);
 	super.acked = 17;
 	super.retired_below = 6;
-	super.holder = (struct meta_holder){4711, 123456, copy_uuid(0x40)};
+	super.holder = (struct meta_holder){4711, 123456, copy_uuid(0x40), 22};
 	super.files = (struct meta_files){11, 12, 13};
 	for (unsigned i = 0; i < MIRROR_HISTORY; i++)
 		history.ended[i] = (struct mirror_ended){copy_epoch(70 - i), i, 0};
@@ -138,6 +138,7 @@ static void the_superblock_lies_as_documented(void **state)
 	super.address = 0x7f0000000000;
 	super.acked = 5;
 	super.holder.pid = 77;
+	super.holder.image = 0x8877665544332211;
 	super.scrub = (struct meta_scrub){1700000000, 8192, 4096};
 	super.room = 2 * COPY_SIZE;
 	super.files.data_time_ns = 21;
@@ -154,7 +155,7 @@ static void the_superblock_lies_as_documented(void **state)
 	assert_int_equal(field(0x1008, 8), 2);
 	assert_int_equal(field(0x18, 8), 2);
 	assert_int_equal(field(0x1018, 8), 0);
-	assert_int_equal(field(0x1010, 4), 528);
+	assert_int_equal(field(0x1010, 4), 536);
 	assert_int_equal(field(0x1014, 4), sum_of_slot(0x1000, 4096));
 	assert_int_equal(field(0x1020, 4), 1);    /* format */
 	assert_int_equal(field(0x102c, 4), 0x22); /* flags */
@@ -183,6 +184,7 @@ static void the_superblock_lies_as_documented(void **state)
 	assert_int_equal(field(0x1170, 4), 0x10106);
 	assert_int_equal(field(0x1178, 8), 4096);
 	assert_int_equal(field(0x1180, 8), 8192);
+	assert_int_equal(field(0x1230, 8), 0x8877665544332211);
 	load_again();
 	assert_same(&meta.super, &super);
 }

@@ -68,6 +68,7 @@ static void sample_fill_some(struct packet *p)
 		p->map.flags = PACKET_MAP_WAIT | PACKET_MAP_RESUME;
 		snprintf(p->map.set, sizeof(p->map.set), "orders");
 		p->map.epoch = (struct mirror_epoch){1, 2};
+		p->map.image = 0x1122334455667788;
 		break;
 	case PACKET_UNMAP:
 		p->unmap.clean = true;

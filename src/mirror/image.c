@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mirror/image.h"
+
+#include <sodium.h>
+#include <sys/auxv.h>
+
+/*
+ * The kernel draws these bytes at each execve(2). A number that this library draws itself would
+ * differ for a second copy of it in the same process, which then seemed to be another program. The
+ * bytes protect stacks, so only a digest of them leaves the process.
+ */
+#define IMAGE_BYTES 16
+
+uint64_t image_number(void)
+{
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)getauxval(AT_RANDOM);
+	uint64_t number = 0;
+
+	if (bytes)
+		crypto_generichash((uint8_t *)&number, sizeof(number), bytes, IMAGE_BYTES, NULL, 0);
+	return number;
+}
