@@ -149,7 +149,7 @@ static void hosts_fill_config(struct hosts *h, struct mirror_config *config)
 		m->id = hosts_random();
 		m->name[0] = (char)('a' + (char)i);
 		snprintf(m->host, sizeof(m->host), "127.0.0.1");
-		m->port = (uint16_t)atoi(h->hosts[i].port);
+		m->port = h->opts.via[i] ? h->opts.via[i] : (uint16_t)atoi(h->hosts[i].port);
 		snprintf(m->path, sizeof(m->path), "%s", h->hosts[i].data);
 	}
 }

@@ -33,7 +33,8 @@ struct hosts_opts {
 	/* Mounts another one at that host's folder, or NULL. */
 	void (*mount)(unsigned host, const char *folder);
 	enum mirror_lonely lonely;
-	mirror_mask absent; /* members whose daemons are never started */
+	mirror_mask absent;      /* members whose daemons are never started */
+	uint16_t via[HOSTS_MAX]; /* the port at which others reach the host; 0: its own */
 	bool has_secret, automatic, local_error_continues;
 	const char *register_uri; /* NULL: a file of its own */
 	const char *more;         /* lines for each set's section, or NULL */

@@ -2,9 +2,11 @@
 /* Each host's folder is a disk of which single blocks, or all, cannot be written. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +23,8 @@
 #define NEXT        (OFFSET + 2 * BAD_DISK_BLOCK)
 #define PATIENCE_MS 20000
 #define TRIES       50
+#define FROZEN      2   /* times */
+#define STILL_MS    100 /* for what comes late */
 
 static struct hosts hosts;
 static struct proc app;
@@ -109,6 +113,36 @@ static void check_lost(void)
 
 	if (!line || line[0] != 'c' || !(strstr(line, "errno 5") || strstr(line, "errno 28")))
 		fail_msg("%s", line ? line : "no answer");
+}
+
+/* ---- a disk that stands still ---- */
+
+static void freeze(unsigned host, unsigned long how)
+{
+	int fd = open(disks[host].top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ioctl(fd, how, 0), 0);
+	close(fd);
+}
+
+/* The member is excluded while its daemon places what it was sent; that ends when the disk goes on,
+ * and may not come after what the member gets when it returns. */
+static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
+{
+	go_on(0, "map-wait");
+	put_until_whole();
+	app_expect(&app, "durable 7 flags 0", "put %u %llu", NEXT, (unsigned long long)last);
+	for (unsigned i = 0; i < FROZEN; i++) {
+		freeze(2, FIFREEZE);
+		put_both("durable 3 flags 1");
+		put_both("durable 3 flags 1");
+		freeze(2, FITHAW);
+		hosts_wait_insync(&hosts, ALL);
+		put_both("durable 7 flags 0");
+		usleep(STILL_MS * 1000);
+		check_media(ALL, last, last);
+	}
 }
 
 /* ---- the primary's ---- */
@@ -372,23 +406,42 @@ static void a_block_that_a_replica_cannot_compare_is_cured(void **state)
 	return_with_a_bad_block();
 }
 
-static int setup_with(void (*mount_one)(unsigned host, const char *folder))
+static int setup_opts(const struct hosts_opts *opts)
 {
-	const struct hosts_opts opts = {
-		.count = HOSTS, .size = SIZE, .mount = mount_one, .automatic = true};
 	char here[128];
 
 	last = 0;
 	assert_non_null(getcwd(here, sizeof(here)));
 	snprintf(folder, sizeof(folder), "%s/disks.XXXXXX", here);
 	assert_non_null(mkdtemp(folder));
-	hosts_start(&hosts, &opts);
+	hosts_start(&hosts, opts);
 	return 0;
+}
+
+static int setup_with(void (*mount_one)(unsigned host, const char *folder))
+{
+	const struct hosts_opts opts = {
+		.count = HOSTS, .size = SIZE, .mount = mount_one, .automatic = true};
+
+	return setup_opts(&opts);
 }
 
 static int setup(void **state)
 {
 	return setup_with(mount_disk);
+}
+
+/* The daemon's own limit ends nothing. */
+static int setup_still(void **state)
+{
+	const struct hosts_opts opts = {.count = HOSTS,
+					.size = SIZE,
+					.mount = mount_disk,
+					.peer_timeout_ms = 60000,
+					.replica_timeout_ms = 700,
+					.automatic = true};
+
+	return setup_opts(&opts);
 }
 
 static int setup_sums(void **state)
@@ -398,6 +451,12 @@ static int setup_sums(void **state)
 
 static int teardown(void **state)
 {
+	int fd = open(disks[2].top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)ioctl(fd, FITHAW, 0); /* where a case ended before */
+		close(fd);
+	}
 	if (app.pid)
 		proc_kill(&app);
 	hosts_stop(&hosts);
@@ -415,6 +474,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_local_write_back_is_short_in_an_isolated_mapping),
 		TEST(a_local_write_back_is_short_in_a_direct_mapping),
+		cmocka_unit_test_setup_teardown(what_stood_still_at_a_replica_changes_nothing_later,
+						setup_still, teardown),
 		TEST(a_primarys_disk_fails),
 		TEST(a_remote_write_back_is_short_and_the_daemon_is_killed),
 		TEST(a_remote_write_back_is_short_and_the_daemon_is_stopped),
