@@ -303,16 +303,6 @@ static void show_explain_waiting(const json_t *set)
 	}
 }
 
-/* What an operator decides between. */
-static void show_explain_findings(const json_t *set)
-{
-	struct show_text next = show_get(set, "next", "");
-
-	show_findings(set);
-	if (json_object_get(set, "findings") && next.text[0])
-		printf("Next: %s.\n", next.text);
-}
-
 void show_explanation(const json_t *set)
 {
 	const json_t *store = json_object_get(set, "register"), *member;
@@ -332,7 +322,7 @@ void show_explanation(const json_t *set)
 	if (json_text(store, "error", NULL))
 		printf("The register: %s.\n", show_get(store, "error", "").text);
 	show_explain_waiting(set);
-	show_explain_findings(set);
+	show_findings(set);
 	survive_facts_of(set, &facts);
 	survive_text(&facts, sentence, sizeof(sentence));
 	printf("With %u in-sync cop%s of at least %u it %s%s.\n", facts.copies,
