@@ -14,7 +14,7 @@ OPERATOR = re.compile(r"->|<<=?|>>=?|[<>=!]=|&&|\|\||[<>!]")
 PLUS_OR_MINUS_ONE = re.compile(r"(?<=[ \w)\]])([+-]) 1(?=u?(?:ull)?\b)")
 CONDITION = re.compile(r"\b(?:if|while) \(")
 # The smaller or larger of two: where both are equal, either is right.
-EITHER = re.compile(r"([\w.>\-\[\]]+) ([<>]=?) ([\w.>\-\[\]]+)\s*\?\s*(?:\1\s*:\s*\3|\3\s*:\s*\1)(?![\w(])")
+EITHER = re.compile(r"([\w.>\-\[\]]+) ([<>]=?) ([\w.>\-\[\]]+)\s*\?\s*(?:\(\w+\))?(?:\1\s*:\s*\3|\3\s*:\s*\1)(?![\w(])")
 
 
 class Site(NamedTuple):

@@ -31,6 +31,7 @@ class Sites(unittest.TestCase):
     def test_the_smaller_of_two_stays(self):
         self.assertEqual(after("n = a < b ? a : b;"), [])
         self.assertEqual(after("n = len > max ? max : len;"), [])
+        self.assertEqual(after("n = len < 64 ? (int)len : 64;"), [])
         self.assertEqual(after("n = a < b ? a : c;"), ["n = a <= b ? a : c;"])
 
     def test_comments_texts_and_directives_stay(self):

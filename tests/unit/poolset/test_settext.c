@@ -3,6 +3,7 @@
 #include "lib/unit.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,13 @@ static void hostile_texts_are_bounded(void **state)
 	assert_int_equal(parse_bytes(text, len - 1), ERROR_LOCAL);
 	settext_fini(&set);
 	assert_non_null(strstr(err.text, "a.set:2"));
+	assert_non_null(strstr(err.text, "too long for a path"));
+
+	/* A path of PATH_MAX bytes has no room for its end. */
+	memcpy(text + strlen(HEAD "1M ") + PATH_MAX, "\n", 1);
+	memcpy(text, HEAD "1M ", strlen(HEAD "1M "));
+	assert_int_equal(parse_bytes(text, strlen(HEAD "1M ") + PATH_MAX + 1), ERROR_LOCAL);
+	settext_fini(&set);
 	assert_non_null(strstr(err.text, "too long for a path"));
 
 	at = text + sprintf(text, HEAD);
