@@ -213,6 +213,17 @@ static void fail_replica(unsigned victim)
 	host_start(&hosts, victim, NULL);
 }
 
+/* One that has all that was acknowledged. */
+static unsigned some_insync(void)
+{
+	unsigned host = (unsigned)prng_below(&chance, HOSTS);
+
+	look();
+	while (!(views[(view_count - 1) % VIEWS].view.insync >> host & 1))
+		host = (host + 1) % HOSTS;
+	return host;
+}
+
 static void one_round(unsigned round)
 {
 	unsigned host = primary.host, other = (host + 1 + (unsigned)prng_below(&chance, 2)) % HOSTS;
@@ -233,7 +244,7 @@ static void one_round(unsigned round)
 	note("ended", primary.host);
 	watch_for(SETTLE_MS / 4);
 	check_copies();
-	move_to((unsigned)prng_below(&chance, HOSTS), primary.host, false);
+	move_to(some_insync(), primary.host, false);
 	wait_whole();
 }
 
