@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "mirror/core/killpoint.h"
@@ -59,13 +60,24 @@ static void agent_on_done(struct rpmirror *m, const struct packet *p)
 	}
 }
 
+/* The file under the copy's name, as the daemon has opened it, is not this process's: it was
+ * replaced, and what is flushed here is not found again. */
+static bool agent_has_other_file(const struct rpmirror *m)
+{
+	struct stat ours, found;
+	int fd = m->daemon.files[0];
+
+	return fd >= 0 && !fstat(fd, &found) && !fstat(m->copy.fd, &ours) &&
+	       (found.st_ino != ours.st_ino || found.st_dev != ours.st_dev);
+}
+
 /* The kernel says to a daemon that starts nothing of what it has said to somebody before. */
 static void agent_say_losses(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;
-	int error;
+	int error = ESTALE;
 
-	if (m->failed_seq || !copy_knows_losses(&m->copy, &error)) {
+	if (m->failed_seq || (!agent_has_other_file(m) && !copy_knows_losses(&m->copy, &error))) {
 		act_say_failed(m);
 		return;
 	}

@@ -35,6 +35,11 @@ void medium_look(struct set *s);
 /* One has, with that errno. */
 void medium_fail(struct set *s, int error);
 
+/* place.c: the data file is still the one under its name. The copy is open. */
+void place_look(struct set *s, uint64_t now_ms);
+/* What is there now, for a process that resumes; another file if there is none. */
+int place_open(const struct set *s);
+
 /* clear.c: blocks that cannot be read become zeros. */
 /* The source of a resync asks for it, and again until it is done (member_may_clear()). */
 void clear_on_request(struct set *s, struct mirror_epoch epoch, struct mirror_range range,

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "mirrord/copies.h"
 #include "mirrord/findings.h"
 #include "mirrord/health.h"
 
@@ -13,6 +14,7 @@
 static void health_ask_own(const struct set *s, struct primary_words *words)
 {
 	words->report = set_report(s);
+	words->copy = copy_state(s);
 	words->status = words->report ? &words->report->status : NULL;
 	words->is_silent = set_is_silent(s);
 	words->has_ended = !s->holder.pid;
@@ -28,6 +30,7 @@ static void health_ask_neighbour(const struct set *s, uint8_t primary, struct pr
 		return;
 	}
 	words->of_neighbour = answer.status;
+	words->copy = (enum mirror_copy)answer.status.copy;
 	words->is_silent = answer.status.flags & MESSAGE_STATUS_SILENT;
 	words->has_ended = !(answer.status.flags & MESSAGE_STATUS_HELD);
 	if (!words->is_silent && answer.status.role == MIRROR_ROLE_PRIMARY)
@@ -80,10 +83,19 @@ enum mirror_health health_by_register(const struct set *s)
 		       : MIRROR_HEALTH_DEGRADED;
 }
 
+/* A copy that the primary serves from, and that does not count any more. */
+static bool health_lacks_own(const struct primary_words *words)
+{
+	return words->copy != MIRROR_COPY_INSYNC && words->copy != MIRROR_COPY_UNKNOWN;
+}
+
 static enum mirror_health health_by_words(const struct set *s, const struct primary_words *words)
 {
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
+	if (words->status && words->status->health == MIRROR_HEALTH_HEALTHY &&
+	    health_lacks_own(words))
+		return MIRROR_HEALTH_DEGRADED;
 	if (words->status)
 		return (enum mirror_health)words->status->health;
 	if (health_doubt(s, words))

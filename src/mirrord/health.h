@@ -12,6 +12,7 @@ struct primary_words {
 	bool is_silent;                      /* there is a process that should */
 	bool has_ended;                      /* no process has the copy mapped */
 	bool is_unreachable;                 /* the daemon of its host does not answer */
+	enum mirror_copy copy;               /* its own, as its daemon has it */
 	struct message_status of_neighbour;
 };
 /* words->status may point into *words or *s. */

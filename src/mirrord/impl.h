@@ -214,6 +214,7 @@ struct set {
 	} promotion;
 	uint64_t fresh_ns; /* the copy had all that was acknowledged then; 0: not known */
 	uint64_t scrub_retry_ms;
+	uint64_t place_ms; /* when to look whether the data file is at its place */
 	bool is_scrubbing;
 	struct holder holder;
 	struct set_growth {

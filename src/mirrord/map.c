@@ -89,7 +89,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 	map_fill(s, &p->mapped);
 	p->mapped.is_forced = s->holder.client == client && s->holder.is_forced;
 	p->mapped.is_silent = s->may_promote && s->seen.is_set;
-	fds[0] = map_reopen(s->data.fd, read_only ? O_RDONLY : O_RDWR);
+	fds[0] = is_resumed ? place_open(s) : map_reopen(s->data.fd, read_only ? O_RDONLY : O_RDWR);
 	if (count > 1)
 		fds[1] = map_reopen(s->meta_file.fd, O_RDWR);
 	if (count > 2)

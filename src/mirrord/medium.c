@@ -46,6 +46,8 @@ void medium_fail(struct set *s, int error)
 	bool is_new = !s->member.has_failed;
 	struct member_verdict v;
 	char text[CONF_PATH_SIZE + 240];
+	const char *what = error == ESTALE ? "the process that maps the set has another file than"
+					   : "a write-back has failed of";
 
 	member_lose(&s->member, &v);
 	if (v.answer != MEMBER_YES)
@@ -55,8 +57,8 @@ void medium_fail(struct set *s, int error)
 		return;
 	snprintf(
 		text, sizeof(text),
-		"a write-back of %s has failed (errno %d, %s): the copy has failed; when its medium is good again, restart rpmirrord",
-		s->conf->data, error, strerror(error));
+		"%s %s (errno %d, %s): the copy has failed; when its medium is good again, restart rpmirrord",
+		what, s->conf->data, error, strerror(error));
 	event_emit(s, s->conf->member, "medium", NULL, NULL, text);
 }
 

@@ -187,6 +187,8 @@ static const char *status_reason(const struct set *s, const struct primary_words
 		return doubt;
 	if (words->report && words->report->why[0])
 		return words->report->why;
+	if (health == MIRROR_HEALTH_DEGRADED && words->status && words->copy == MIRROR_COPY_FAILED)
+		return "the primary's own copy has failed";
 	switch (health) {
 	case MIRROR_HEALTH_SPLIT:
 		return s->split_why;

@@ -104,8 +104,10 @@ int set_tick(struct set *s, uint64_t now_ms)
 {
 	if (now_ms >= s->open_retry_ms)
 		set_try_open(s, now_ms);
-	if (s->is_open)
+	if (s->is_open) {
 		medium_look(s);
+		place_look(s, now_ms);
+	}
 	if (s->is_open && s->holder.pid && s->holder.on_end.fd < 0)
 		holder_find(s);
 	if (s->is_open)
