@@ -236,7 +236,9 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 		neighbour_close(link);
 	}
 	pthread_mutex_lock(&n->lock);
-	n->answers[slot] = answer;
+	/* Unless the slot is another member's meanwhile. */
+	if (n->plan.config.members[slot].id == plan->config.members[slot].id)
+		n->answers[slot] = answer;
 	pthread_mutex_unlock(&n->lock);
 }
 
@@ -337,8 +339,13 @@ void neighbours_delete(struct neighbours *n)
 void neighbours_set_plan(struct neighbours *n, const struct neighbour_plan *plan)
 {
 	pthread_mutex_lock(&n->lock);
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (n->plan.config.members[slot].id != plan->config.members[slot].id)
+			n->answers[slot] = (struct neighbour_answer){0};
 	n->plan = *plan;
 	n->has_plan = true;
+	n->is_woken = true;
+	pthread_cond_signal(&n->changed);
 	pthread_mutex_unlock(&n->lock);
 }
 

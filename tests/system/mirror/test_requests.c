@@ -657,6 +657,34 @@ static void a_member_is_replaced_in_the_register(void **state)
 	hosts_stop(&hosts);
 }
 
+/* It has the slot of one that was in-sync. */
+static void a_member_that_does_not_exist_has_no_copy(void **state)
+{
+	static const char remove[] =
+		"{\"op\":\"member-remove\",\"set\":\"orders\",\"member\":\"b\"}";
+	static const char add[] =
+		"{\"op\":\"member-add\",\"set\":\"orders\",\"member\":"
+		"{\"name\":\"e\",\"host\":\"127.0.0.1\",\"port\":1,\"path\":\"/nowhere\"}}";
+	struct hosts_opts opts = {.count = 2};
+	json_t *in, *member;
+
+	hosts_start(&hosts, &opts);
+	player_open(&tool, &hosts, 0);
+	wait_until_copies_are_known(&tool, 2);
+	assert_int_equal(tool_code(&tool, remove), 0);
+	assert_int_equal(tool_code(&tool, add), 0);
+	for (unsigned i = 0; i < 20; i++, usleep(20000)) {
+		in = tool_ask(&tool, "{\"op\":\"status\"}");
+		member = json_array_get(json_object_get(first_set(in), "members"), 1);
+		assert_string_equal(text_of(member, "name"), "e");
+		assert_string_equal(text_of(member, "copy"), "unknown");
+		assert_true(json_is_false(json_object_get(member, "insync")));
+		json_decref(in);
+	}
+	player_close(&tool);
+	hosts_stop(&hosts);
+}
+
 static void events_begin_with_what_there_is(void **state)
 {
 	struct hosts_opts opts = {.count = 2};
@@ -742,6 +770,7 @@ int main(void)
 		cmocka_unit_test(an_agent_whose_file_system_hangs_stops_nothing),
 		cmocka_unit_test(a_discard_that_is_refused_cuts_nobody_off),
 		cmocka_unit_test(a_member_is_replaced_in_the_register),
+		cmocka_unit_test(a_member_that_does_not_exist_has_no_copy),
 		cmocka_unit_test(events_begin_with_what_there_is),
 		cmocka_unit_test(others_may_look_but_not_change),
 	};
