@@ -100,9 +100,8 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 		return;
 	m->resume_id = 0;
 	m->is_refused = p->mapped.status != PACKET_OK;
-	/* It may have changed: connections that are made from now on need it. */
-	if (!m->is_refused && m->has_secret && p->mapped.has_secret)
-		memcpy(m->key, p->mapped.key, sizeof(m->key));
+	if (!m->is_refused)
+		set_take_secret(m, &p->mapped);
 	if (!m->is_refused)
 		agent_say_losses(m);
 	report_again(m);

@@ -29,8 +29,10 @@ struct link_place {
 	struct rpma_peer *peer;
 	struct rpma_cq *cq; /* for operations; NULL: one of its own */
 	uint32_t sq_size;
-	int timeout_ms;     /* to connect, and without any sign of life */
-	const uint8_t *key; /* PROOF_KEY; NULL: the set has no secret */
+	int timeout_ms; /* to connect, and without any sign of life */
+	/* PROOF_KEY; *key is NULL: the set has no secret. Both may change: a set gets its first
+	 * one. */
+	const uint8_t *const *key;
 };
 
 struct link_buffers {

@@ -19,10 +19,10 @@ static void link_prove(struct link *l)
 			    .uuid = exchange->greeting.uuid,
 			    .epoch = exchange->greeting.epoch};
 
-	if (l->place->key) {
+	if (*l->place->key) {
 		proof_nonce(exchange->nonce);
 		memcpy(m.prove.nonce, exchange->nonce, sizeof(m.prove.nonce));
-		proof_make(l->place->key, exchange, m.prove.mac);
+		proof_make(*l->place->key, exchange, m.prove.mac);
 	}
 	l->state = LINK_PROVING;
 	link_send(l, &m);
@@ -51,7 +51,7 @@ void link_on_established(struct link *l)
 	l->known = reply->known;
 	if (reply->status != GREETING_OK)
 		link_refused(l, reply->status);
-	else if (reply->has_secret != (l->place->key != NULL))
+	else if (reply->has_secret != (*l->place->key != NULL))
 		link_fail(l, reply->has_secret ? "it wants a secret, and this host's set has none"
 					       : "it does not know the set's secret");
 	else
@@ -107,8 +107,8 @@ void link_on_grant(struct link *l, const struct message *m)
 		link_refused(l, m->grant.status);
 		return;
 	}
-	if (l->place->key) {
-		proof_make_grant(l->place->key, &l->exchange, &m->grant, mac);
+	if (*l->place->key) {
+		proof_make_grant(*l->place->key, &l->exchange, &m->grant, mac);
 		if (!proof_is_equal(mac, m->grant.mac)) {
 			link_refused(l, GREETING_SECRET_WRONG);
 			return;

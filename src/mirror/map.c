@@ -65,16 +65,16 @@ static int map_open_device(struct rpmirror *m)
 static void map_set_places(struct rpmirror *m)
 {
 	const struct mirror_config *config = &m->primary.rec.config;
-	const uint8_t *key = m->has_secret ? m->key : NULL;
 	int timeout = (int)config->replica_timeout_ms;
 
 	m->control_place = (struct link_place){
-		.peer = m->peer, .sq_size = LINK_SENDS, .timeout_ms = timeout, .key = key};
+		.peer = m->peer, .sq_size = LINK_SENDS, .timeout_ms = timeout, .key = &m->secret};
 	m->lane_place = (struct link_place){.peer = m->peer,
 					    .cq = m->cq,
 					    .sq_size = SET_QUEUE,
 					    .timeout_ms = timeout,
-					    .key = key};
+					    .key = &m->secret};
+	set_take_secret(m, &m->daemon.packet->mapped);
 }
 
 static struct rpmirror *map_new(const char *set)

@@ -94,8 +94,6 @@ int map_take_answer(struct rpmirror *m, bool readonly)
 	m->self = mapped->slot;
 	m->uuid = mapped->uuid;
 	m->size = mapped->size;
-	m->has_secret = mapped->has_secret;
-	memcpy(m->key, mapped->key, sizeof(m->key));
 	m->daemon.files[0] = -1;
 	if (readonly)
 		return copy_open_readonly(&m->copy, fd, m->size);

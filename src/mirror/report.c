@@ -64,6 +64,16 @@ static void report_fill_waits(const struct rpmirror *m, unsigned slot, struct pa
 	r->deadline_ms[slot] = member->deadline_ms;
 }
 
+/* That a member is silent is less than what its connection has met. */
+static const char *report_reason(const struct rpmirror *m, unsigned slot)
+{
+	const char *trouble = m->primary.members[slot].trouble;
+
+	if (m->members[slot].why[0] && !primary_is_refused(&m->primary, (uint8_t)slot))
+		return m->members[slot].why;
+	return trouble ? trouble : "";
+}
+
 static void report_fill_member(const struct rpmirror *m, unsigned slot, struct packet_report *r)
 {
 	struct message_member *out = &r->status.members[slot];
@@ -77,13 +87,10 @@ static void report_fill_member(const struct rpmirror *m, unsigned slot, struct p
 		out->rate = (uint32_t)(progress.rate >> 10);
 	out->p99_us = latency_percentile(&m->members[slot].latency, 99);
 	report_fill_waits(m, slot, r);
-	if (out->copy == MIRROR_COPY_INSYNC)
+	if (m->primary.members[slot].state == PRIMARY_MEMBER_EQUAL &&
+	    out->copy == MIRROR_COPY_INSYNC)
 		return;
-	if (m->primary.members[slot].trouble)
-		snprintf(r->reasons[slot], PACKET_WHY, "%s", m->primary.members[slot].trouble);
-	else
-		snprintf(r->reasons[slot], PACKET_WHY, "%.*s", PACKET_WHY - 1,
-			 m->members[slot].why);
+	snprintf(r->reasons[slot], PACKET_WHY, "%.*s", PACKET_WHY - 1, report_reason(m, slot));
 }
 
 /* ---- of the set ---- */

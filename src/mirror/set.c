@@ -74,6 +74,12 @@ void set_local_failed(struct rpmirror *m, uint64_t seq, int error)
 	set_wake(m);
 }
 
+void set_take_secret(struct rpmirror *m, const struct packet_mapped *mapped)
+{
+	memcpy(m->key, mapped->key, sizeof(m->key));
+	m->secret = mapped->has_secret ? m->key : NULL;
+}
+
 static void set_widen_error(struct rpmirror_error *e, struct mirror_range range)
 {
 	uint64_t end = e->offset + e->len, other = range.offset + range.len;

@@ -79,8 +79,8 @@ struct rpmirror {
 	char set[MIRROR_SET_MAX + 1];
 	uint8_t self;
 	struct mirror_uuid uuid;
-	bool has_secret;
-	uint8_t key[PROOF_KEY];
+	uint8_t key[PROOF_KEY]; /* of the secret, */
+	const uint8_t *secret;  /* or NULL: the set has none */
 
 	struct daemon daemon;
 	struct packet packet_out;            /* room to make one in */
@@ -180,6 +180,9 @@ struct set_name {
 struct set_name set_member_name(const struct rpmirror *m, unsigned slot);
 
 /* Locked. The copy of this host cannot be used any more from that flush on. error: -errno. */
+/* The set's secret, or that it has none, as the daemon has it now: for connections that are made
+ * from now on. */
+void set_take_secret(struct rpmirror *m, const struct packet_mapped *mapped);
 void set_local_failed(struct rpmirror *m, uint64_t seq, int error);
 struct set_loss {
 	bool repaired, dirty; /* as in struct rpmirror_error */
