@@ -11,6 +11,9 @@ int copy_open(struct set *s);
 void copy_close(struct set *s);
 enum mirror_copy copy_state(const struct set *s);
 
+/* Its metadata could not be written, or read: why, for the status. */
+void copy_note_failure(struct set *s, const char *text);
+
 /* Of a member, by this daemon or its own: a failed copy, which no resync brings back. */
 bool copy_has_failed(const struct set *s, uint8_t slot);
 #define COPY_FAILED_NEXT                                                                           \
@@ -35,7 +38,10 @@ void medium_look(struct set *s);
 /* One has, with that errno. */
 void medium_fail(struct set *s, int error);
 
-/* place.c: the data file is still the one under its name. The copy is open. */
+/* metafault.c: a page of the metadata that is gone ends no daemon. 0, or -1 with errno set. */
+int metafault_open(struct daemon *d);
+
+/* place.c: the files are still those under their names, and whole. The copy is open. */
 void place_look(struct set *s, uint64_t now_ms);
 /* What is there now, for a process that resumes; another file if there is none. */
 int place_open(const struct set *s);

@@ -13,6 +13,7 @@
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
 #include "mirrord/holder.h"
+#include "mirrord/requests.h"
 
 enum mirror_copy copy_state(const struct set *s)
 {
@@ -29,6 +30,16 @@ bool copy_has_failed(const struct set *s, uint8_t slot)
 	return answer.answers && answer.status.copy == MIRROR_COPY_FAILED;
 }
 
+void copy_note_failure(struct set *s, const char *text)
+{
+	LOG_ERROR_LIMITED("set %s: %s", s->conf->name, text);
+	if (s->failed_why[0])
+		return;
+	snprintf(s->failed_why, sizeof(s->failed_why), "its metadata, %.200s.rpmirror: %.200s",
+		 s->conf->data, text);
+	event_emit(s, s->conf->member, "medium", NULL, NULL, s->failed_why);
+}
+
 /* Every durable step of the copy's rules passes here. */
 static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 {
@@ -36,6 +47,8 @@ static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 	int rc;
 
 	killpoint(KILLPOINT_persist_before);
+	if (__atomic_load_n(&s->has_meta_fault, __ATOMIC_ACQUIRE))
+		return -EIO;
 	rc = metafile_write_back(s->meta_file.addr, s->meta_file.durability, offset, len);
 	killpoint(KILLPOINT_persist_after);
 	return rc;
@@ -80,12 +93,18 @@ static int copy_open_meta(struct set *s, struct error *err)
 	int rc;
 
 	conf_meta_path(s->conf, path, sizeof(path));
+	s->has_meta_fault = false;
+	s->failed_why[0] = '\0';
 	rc = mapfile_open(&s->meta_file, &opts, err);
 	if (rc)
 		return rc;
 	store.base = s->meta_file.addr;
 	store.len = s->meta_file.size;
 	rc = meta_load(&s->meta, &store, err);
+	if (!rc && s->has_meta_fault) {
+		meta_fini(&s->meta);
+		rc = error_set(err, ERROR_LOCAL, EIO, "%s cannot be read", path);
+	}
 	if (rc) {
 		mapfile_close(&s->meta_file);
 		return rc;

@@ -13,6 +13,7 @@
 
 #include "mirrord/clients.h"
 #include "mirrord/connections.h"
+#include "mirrord/copies.h"
 
 static void daemon_on_signal(struct watch *w)
 {
@@ -177,6 +178,8 @@ int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_lev
 	daemon_raise_limit();
 	if (!rc)
 		rc = daemon_open_loop(&d, err);
+	if (!rc && metafault_open(&d))
+		rc = error_set(err, ERROR_LOCAL, errno, "SIGBUS: %s", strerror(errno));
 	if (!rc)
 		rc = daemon_open_device(&d, err);
 	if (!rc)

@@ -214,7 +214,9 @@ struct set {
 	} promotion;
 	uint64_t fresh_ns; /* the copy had all that was acknowledged then; 0: not known */
 	uint64_t scrub_retry_ms;
-	uint64_t place_ms; /* when to look whether the data file is at its place */
+	uint64_t place_ms;    /* when to look whether the files are at their places */
+	bool has_meta_fault;  /* a page of the metadata could not be reached */
+	char failed_why[512]; /* what became of the files; "": nothing is known */
 	bool is_scrubbing;
 	struct holder holder;
 	struct set_growth {

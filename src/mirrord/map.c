@@ -217,8 +217,8 @@ static void map_judge_copy(const struct set *s, struct map_verdict *v)
 	enum mirror_copy copy = copy_state(s);
 
 	if (copy == MIRROR_COPY_FAILED)
-		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host (%s) has failed",
-			s->conf->data);
+		map_say(v, PACKET_COPY_FAILED, false, "the copy of this host (%s) has failed%s%s",
+			s->conf->data, s->failed_why[0] ? ": " : "", s->failed_why);
 	else if (copy == MIRROR_COPY_SYNCING && s->meta.super.flags & META_UNKNOWN)
 		map_say(v, PACKET_NOT_INSYNC, true,
 			"it is not known what the copy of this host (%s) lacks: it was restored, "

@@ -59,6 +59,7 @@ void medium_fail(struct set *s, int error)
 		text, sizeof(text),
 		"%s %s (errno %d, %s): the copy has failed; when its medium is good again, restart rpmirrord",
 		what, s->conf->data, error, strerror(error));
+	snprintf(s->failed_why, sizeof(s->failed_why), "%.500s", text);
 	event_emit(s, s->conf->member, "medium", NULL, NULL, text);
 }
 

@@ -44,7 +44,9 @@ static void reg_show_member(struct set *s)
 
 	s->shown_ns = clock_boot_ns();
 	member_on_record(&s->member, &s->entry.record, s->entry.revision, &v);
-	s->is_split = v.answer != MEMBER_YES;
+	s->is_split = v.answer != MEMBER_YES && v.reason != MEMBER_IO;
+	if (v.reason == MEMBER_IO)
+		copy_note_failure(s, v.text);
 	if (!s->is_split) {
 		grow_look(s);
 		return;

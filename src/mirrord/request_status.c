@@ -71,6 +71,8 @@ static void status_put_own(const struct set *s, const struct primary_words *word
 	json_object_set_new(out, "link", json_string("local"));
 	if (!s->is_open)
 		json_object_set_new(out, "reason", json_string(s->why_not.text));
+	else if (copy_state(s) == MIRROR_COPY_FAILED && s->failed_why[0])
+		json_object_set_new(out, "reason", json_string(s->failed_why));
 }
 
 static void status_put_other(const struct set *s, uint8_t slot, const struct primary_words *words,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of a copy that are replaced, removed or cut off while a daemon or an application has them.
  */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,12 +100,78 @@ static void a_replicas_data_file_that_is_removed_is_noticed(void **state)
 	end();
 }
 
+/* Also for the other sets of its host. */
+static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
+{
+	begin(0);
+	assert_int_equal(truncate(hosts.hosts[1].meta, 4096), 0);
+	/* The next primary has it write there. */
+	proc_kill(&app);
+	app_start(&app, &hosts, 0, NULL);
+	app_expect(&app, "ok", "map-wait");
+	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until copy.b=failed"), 0);
+	expect_said(1, "was cut off while it was in use|could not be read", "status orders --json");
+	app_expect(&app, "durable 1", "put 64 2");
+	assert_int_equal(kill(hosts.hosts[1].daemon.pid, 0), 0);
+	end();
+}
+
+/* An error of the medium is not what an operator decides between. */
+static void an_error_of_the_own_metadata_is_not_shown_as_split(void **state)
+{
+	char arm[300], arm_env[320];
+	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, "MEDIUM_FAIL=meta:5:1",
+				    arm_env, NULL};
+	struct proc waiting;
+
+	begin(0);
+	snprintf(arm, sizeof(arm), "%.250s/arm", hosts.folder);
+	snprintf(arm_env, sizeof(arm_env), "MEDIUM_ARM=%s", arm);
+	host_kill(&hosts, 1);
+	host_start(&hosts, 1, envs);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	app_start(&waiting, &hosts, 1, NULL);
+	app_tell(&waiting, "map-wait\n");
+	expect_said(1, "waits to be primary", "status orders --json");
+	close(open(arm, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	assert_int_equal(host_run_tool(&hosts, 0, "set orders slow=0.3"), 0);
+	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until copy.b=failed"), 0);
+	expect_said(1, "its metadata, .*Input/output error", "status orders --json");
+	assert_false(has_said("split"));
+	app_check("The local copy has failed", proc_line(&waiting, 30000));
+	proc_kill(&waiting);
+	end();
+}
+
+/* A file of the configuration that a daemon has from its next start on: the set's first secret, and
+ * none again. The application goes on, and what does not fit meanwhile is named. */
+static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
+{
+	begin(0);
+	for (unsigned i = 0; i < 2; i++) {
+		hosts.opts.has_secret = i == 0;
+		host_kill(&hosts, 1);
+		host_start(&hosts, 1, NULL);
+		expect_said(0, i ? "does not know the set.s secret|secret" : "it wants a secret",
+			    "status orders --json");
+		expect_said(0, "secret", "explain orders");
+		host_kill(&hosts, 0);
+		host_start(&hosts, 0, NULL);
+		assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+		app_expect(&app, "durable 3", "put 64 %u", i + 2);
+	}
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_data_file_that_is_replaced_while_the_daemon_is_away_is_noticed),
 		cmocka_unit_test(a_data_file_that_is_replaced_below_the_primary_is_noticed),
 		cmocka_unit_test(a_replicas_data_file_that_is_removed_is_noticed),
+		cmocka_unit_test(metadata_that_are_cut_off_do_not_end_the_daemon),
+		cmocka_unit_test(a_live_set_gets_its_first_secret_and_loses_it),
+		cmocka_unit_test(an_error_of_the_own_metadata_is_not_shown_as_split),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);

@@ -94,6 +94,17 @@ static void wait_until_primary_is(struct player *p, const char *name)
 	}
 }
 
+/* As that host's daemon has read the register. */
+static void wait_until_it_serves(struct player *p)
+{
+	for (bool is = false; !is; usleep(20000)) {
+		json_t *in = tool_ask(p, "{\"op\":\"status\"}");
+
+		is = !strcmp(text_of(first_set(in), "phase"), "serving");
+		json_decref(in);
+	}
+}
+
 static void every_host_knows_the_status_of_all(void **state)
 {
 	struct hosts_opts opts = {.count = 3, .has_secret = true};
@@ -106,6 +117,7 @@ static void every_host_knows_the_status_of_all(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		player_open(&tool, &hosts, i);
 		wait_until_copies_are_known(&tool, 3);
+		wait_until_it_serves(&tool);
 		in = tool_ask(&tool, "{\"op\":\"status\",\"set\":\"orders\"}");
 		set = first_set(in);
 		assert_string_equal(text_of(set, "set"), "orders");

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metafault.c -- a page of a copy's metadata that is not there any more, as the file was cut off or
+ * its medium cannot read it: the daemon, which has other sets, lives on.
+ *
+ * The page becomes zeros of this process alone, the access is repeated, and the set is marked: from
+ * then on nothing of that copy is durable (copy_persist()), and it has failed (place.c).
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mirrord/copies.h"
+
+static struct daemon *metafault_daemon;
+static uintptr_t metafault_page;
+
+static struct set *metafault_find(uintptr_t at)
+{
+	struct daemon *d = metafault_daemon;
+
+	for (unsigned i = 0; d && d->sets && i < d->conf->set_count; i++) {
+		const struct mapfile *file = &d->sets[i].meta_file;
+		uintptr_t begin = (uintptr_t)file->addr;
+
+		if (begin && at >= begin && at - begin < file->size)
+			return &d->sets[i];
+	}
+	return NULL;
+}
+
+/* Called for a load or a store of the thread that it interrupts; a daemon's own metadata are
+ * touched by its loop only. */
+static void metafault_on_signal(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t page = (uintptr_t)info->si_addr & ~(metafault_page - 1);
+	struct set *s = info->si_code > 0 ? metafault_find((uintptr_t)info->si_addr) : NULL;
+	void *zeros = MAP_FAILED;
+
+	(void)context;
+	if (s)
+		zeros = mmap((void *)page, metafault_page, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (zeros == MAP_FAILED)
+		signal(sig, SIG_DFL); /* the access is repeated, and ends the process */
+	else
+		__atomic_store_n(&s->has_meta_fault, true, __ATOMIC_RELEASE);
+}
+
+/* Before the provider starts, whose handler passes on here what is not its own. */
+int metafault_open(struct daemon *d)
+{
+	struct sigaction action = {.sa_sigaction = metafault_on_signal,
+				   .sa_flags = SA_SIGINFO | SA_NODEFER};
+
+	metafault_daemon = d;
+	metafault_page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	sigemptyset(&action.sa_mask);
+	return sigaction(SIGBUS, &action, NULL);
+}
