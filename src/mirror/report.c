@@ -103,6 +103,8 @@ static enum mirror_health report_health(const struct rpmirror *m)
 		return MIRROR_HEALTH_DOWN;
 	if (m->blocked || m->is_protected)
 		return MIRROR_HEALTH_BLOCKED;
+	if (m->lease_over)
+		return MIRROR_HEALTH_DEGRADED; /* no read is confirmed */
 	return rec->view.insync == mirror_config_members(&rec->config) ? MIRROR_HEALTH_HEALTHY
 								       : MIRROR_HEALTH_DEGRADED;
 }
@@ -138,6 +140,10 @@ static void report_fill(struct rpmirror *m, struct packet_report *r)
 		snprintf(r->why, sizeof(r->why), "%.*s", PACKET_WHY - 1, m->ended_why);
 	else if (m->blocked)
 		snprintf(r->why, sizeof(r->why), "%.*s", PACKET_WHY - 1, m->blocked_why);
+	else if (m->lease_over)
+		snprintf(
+			r->why, sizeof(r->why),
+			"the lease is over, as the register was not reached: no read is confirmed");
 	compare_progress(m, r);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (m->primary.rec.config.members[slot].id)

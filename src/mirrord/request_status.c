@@ -191,6 +191,9 @@ static const char *status_reason(const struct set *s, const struct primary_words
 		return words->report->why;
 	if (health == MIRROR_HEALTH_DEGRADED && words->status && words->copy == MIRROR_COPY_FAILED)
 		return "the primary's own copy has failed";
+	if (health == MIRROR_HEALTH_DEGRADED && !s->register_answers)
+		return "the register does not answer: no member can be excluded, and none can "
+		       "follow the primary";
 	switch (health) {
 	case MIRROR_HEALTH_SPLIT:
 		return s->split_why;
@@ -254,6 +257,8 @@ static const char *status_next(const struct set *s, const struct primary_words *
 	case MIRROR_HEALTH_DOWN:
 		return "start the application on a host whose copy is in-sync";
 	case MIRROR_HEALTH_DEGRADED:
+		if (!s->register_answers)
+			return "look at the register";
 		if (status_is_paused(words))
 			return "an operator keeps a member away: rpmirror resume MEMBER";
 		if (status_has_failed(s))

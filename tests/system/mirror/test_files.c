@@ -163,6 +163,30 @@ static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 	end();
 }
 
+/* Flushes go on with this setting, and every confirm is refused. */
+static void a_set_without_its_register_is_not_healthy(void **state)
+{
+	const struct hosts_opts opts = {.count = 2, .lease_ms = 1000};
+	const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};
+	const char *path;
+	char away[320];
+
+	hosts_start(&hosts, &opts);
+	app_start(&app, &hosts, 0, envs);
+	app_expect(&app, "ok", "map");
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	path = strchr(hosts.register_uri, ':') + 1;
+	snprintf(away, sizeof(away), "%s.away", path);
+	assert_int_equal(rename(path, away), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
+	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
+	expect_said(0, "the lease is over, as the register was not reached", "status orders");
+	app_expect(&app, "durable 3", "put 64 2");
+	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +194,7 @@ int main(void)
 		cmocka_unit_test(a_data_file_that_is_replaced_below_the_primary_is_noticed),
 		cmocka_unit_test(a_replicas_data_file_that_is_removed_is_noticed),
 		cmocka_unit_test(metadata_that_are_cut_off_do_not_end_the_daemon),
+		cmocka_unit_test(a_set_without_its_register_is_not_healthy),
 		cmocka_unit_test(a_live_set_gets_its_first_secret_and_loses_it),
 		cmocka_unit_test(an_error_of_the_own_metadata_is_not_shown_as_split),
 	};
