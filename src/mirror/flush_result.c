@@ -6,7 +6,7 @@
 /* Members that have the flush, and not by a resync from this copy when it had failed. */
 static mirror_mask flush_durable_now(const struct rpmirror *m, uint64_t seq)
 {
-	mirror_mask own = MIRROR_BIT(m->self), insync = m->primary.rec.view.insync;
+	mirror_mask own = MIRROR_BIT(m->self), insync = primary_counts(&m->primary);
 	mirror_mask durable = insync & (mirror_mask)~own;
 	bool has_failed = m->failed_seq && seq >= m->failed_seq;
 
@@ -46,6 +46,7 @@ void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_r
 	if (m->failed_seq && seq >= m->failed_seq)
 		res->flags |= RPMIRROR_LOCAL_FAILED;
 	res->durable_mask = durable;
+	res->failed_mask &= ~(uint32_t)durable; /* it joins, or has joined */
 	if (durable != all)
 		res->flags |= RPMIRROR_DEGRADED;
 	if (__builtin_popcount(durable) < 2)

@@ -250,7 +250,10 @@ mirror_mask primary_must_have(const struct primary *p);
 mirror_mask primary_sends_to(const struct primary *p);
 /* Members that lack what is flushed now: for each, bits are to be set in the bitmap (W3). */
 mirror_mask primary_absent(const struct primary *p);
-/* It serves, and enough copies are in S. */
+/* Members that count for min_copies: S as committed, and S of swaps without an answer, which may
+ * have happened. All of them are in primary_must_have(). */
+mirror_mask primary_counts(const struct primary *p);
+/* It serves, and enough copies count. */
 bool primary_may_ack(const struct primary *p);
 
 const char *primary_state_2str(enum primary_state state);

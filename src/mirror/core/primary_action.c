@@ -131,10 +131,14 @@ mirror_mask primary_absent(const struct primary *p)
 			     ~MIRROR_BIT(p->slot));
 }
 
+mirror_mask primary_counts(const struct primary *p)
+{
+	return (mirror_mask)(p->rec.view.insync | p->unknown);
+}
+
 bool primary_may_ack(const struct primary *p)
 {
-	return primary_is_serving(p) &&
-	       view_count(p->rec.view.insync | p->unknown) >= p->rec.config.min_copies;
+	return primary_is_serving(p) && view_count(primary_counts(p)) >= p->rec.config.min_copies;
 }
 
 const char *primary_state_2str(enum primary_state state)

@@ -177,6 +177,28 @@ static void test_a_swap_without_an_answer_blocks(void **state)
 	assert_flushed(5, 0, 8);
 }
 
+/* A swap that adds a member may have happened, and what is acknowledged since counts it. */
+static void test_what_counts_for_an_acknowledgement_is_in_the_mask(void **state)
+{
+	struct rpmirror_result res = {0};
+	struct timespec pause = {0, 10000000};
+
+	standin_cut(s, 2);
+	assert_int_equal(flush_patiently(0, 1, &res), 0);
+	assert_int_equal(res.durable_mask, 3);
+	assert_int_equal(res.failed_mask, 4);
+	standin_set_silent(s, true);
+	standin_mend(s, 2);
+	for (unsigned tries = 0; res.durable_mask != 7; tries++) {
+		assert_in_range(tries, 0, 1000);
+		flush_word(0, tries, &res);
+		nanosleep(&pause, NULL);
+	}
+	assert_int_equal(res.failed_mask, 0);
+	assert_int_equal(standin_record(s).view.insync, 3);
+	standin_set_silent(s, false);
+}
+
 static void test_unmap_gives_up_without_the_register(void **state)
 {
 	assert_int_equal(flush_word(0, 1, NULL), 0);
@@ -460,6 +482,9 @@ int main(void)
 						setup_two_copies, teardown),
 		cmocka_unit_test_setup_teardown(test_without_the_register_a_loss_blocks,
 						setup_short_wait, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_what_counts_for_an_acknowledgement_is_in_the_mask, setup_two_copies,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_a_swap_without_an_answer_blocks,
 						setup_short_wait, teardown),
 		cmocka_unit_test_setup_teardown(test_unmap_gives_up_without_the_register,
