@@ -68,6 +68,13 @@ int softrnic_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
  */
 int softrnic_announce_flushes(struct rdma_cm_id *id);
 /*
+ * Before connect: the connection belongs to the owner of this name. When it is established, the
+ * target has ended every connection that another process has made for the same owner, and nothing
+ * of these is placed any more. Of one process, the target always ends those that it has given up.
+ * No bytes: no owner. 0 or an errno value.
+ */
+int softrnic_set_owner(struct rdma_cm_id *id, const void *name, size_t len);
+/*
  * From any thread: give up what connect or accept began. UNREACHABLE with -ECANCELED follows unless
  * the outcome was there before. 0, also when there is nothing to give up any more, or an errno
  * value.

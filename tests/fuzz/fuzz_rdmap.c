@@ -6,6 +6,7 @@
 
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/ext_hello.h"
+#include "softrnic/proto/ext_origin.h"
 #include "softrnic/proto/rdmap.h"
 
 #define OUT_MAX 64 /* the longest of them, an answer with a digest, has 56 */
@@ -33,11 +34,34 @@ static size_t recode_hello(const uint8_t *data, size_t len)
 		return 0;
 	}
 	n = ext_hello_encode(again, sizeof(again), &first);
-	EXPECT(n == (first.rings ? EXT_HELLO_MAX : EXT_HELLO_LEN));
+	EXPECT(n ==
+	       EXT_HELLO_LEN + (first.rings ? 8 : 0) + (first.has_instance ? 4 + EXT_ID_LEN : 0));
 	EXPECT(ext_hello_decode(again, (size_t)n, &second, &why) == 0);
 	EXPECT(first.major == second.major && first.minor == second.minor);
 	EXPECT(first.kinds == second.kinds && first.limit_ms == second.limit_ms);
 	EXPECT(first.max_ulpdu == second.max_ulpdu && first.rings == second.rings);
+	EXPECT(first.has_instance == second.has_instance);
+	EXPECT(!memcmp(first.instance, second.instance, EXT_ID_LEN));
+	return 0;
+}
+
+/* What is accepted comes back as it was, but for reserved bits and what is behind its end. */
+static size_t recode_origin(const uint8_t *data, size_t len)
+{
+	static struct ext_origin first, second;
+	uint8_t again[EXT_MAX];
+	const char *why;
+	int n;
+
+	if (ext_origin_decode(data, len, &first, &why)) {
+		EXPECT(why && *why);
+		return 0;
+	}
+	EXPECT(first.serial && first.n <= EXT_ORIGIN_RANGES);
+	n = ext_origin_encode(again, sizeof(again), &first);
+	EXPECT(n > 0 && (size_t)n <= len && !memcmp(again + 4, data + 4, (size_t)n - 4));
+	EXPECT(ext_origin_decode(again, (size_t)n, &second, &why) == 0);
+	EXPECT(!memcmp(&first, &second, sizeof(first)));
 	return 0;
 }
 
@@ -68,6 +92,10 @@ static size_t recode_request(const uint8_t *data, size_t len, uint8_t *out)
 		CASE_OF(ext, EXT_LINK, link, EXT_LINK_LEN)
 	case EXT_HELLO:
 		return recode_hello(data, len);
+	case EXT_ORIGIN:
+		return recode_origin(data, len);
+	case EXT_LEAVE:
+		return 0;
 	}
 	return 0;
 }
@@ -80,10 +108,12 @@ static size_t recode_response(const uint8_t *data, size_t len, uint8_t *out)
 		CASE_OF(ext, EXT_FLUSH_ALL, answer, len)
 		CASE_OF(ext, EXT_QUERY, answer, len)
 		CASE_OF(ext, EXT_ATOMIC_WRITE, answer, len)
+		CASE_OF(ext, EXT_ORIGIN, answer, EXT_ANSWER_LEN)
 	case EXT_VERIFY:
 		return recode_digest(data, len, out);
 	case EXT_HELLO:
 	case EXT_LINK:
+	case EXT_LEAVE:
 		return 0;
 	}
 	return 0;

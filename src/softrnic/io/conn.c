@@ -41,6 +41,7 @@ static int conn_new_stream(struct conn *c, enum stream_role role)
 	cfg.drain_ns = conf->drain_ns;
 	cfg.liveness_ns = conf->liveness_ns;
 	cfg.rings = conf->shm && c->same_host ? SHM_VERSION : 0;
+	conn_origin_prepare(c, &cfg);
 	cfg.host = &conn_host;
 	cfg.owner = c;
 	return stream_new(&cfg, &c->stream);

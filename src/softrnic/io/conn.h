@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 #include "base/lock.h"
+#include "softrnic/stream/fence.h"
+#include "softrnic/stream/former.h"
 #include "softrnic/stream/stream.h"
 #include "softrnic/io/conn_doorbell.h"
 #include "softrnic/io/engine.h"
@@ -35,10 +37,12 @@ enum {
 	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
 	CONN_EVICT = 256,    /* end it: too many handshakes */
 	CONN_DISCONNECT = 512,
-	CONN_DISOWN = 1024, /* nobody polls it any more */
-	CONN_OWN = 2048,    /* others look for bytes now, or nobody */
-	CONN_BELL = 4096,   /* conn_bell_is_due() is to be asked */
-	CONN_RING = 8192,   /* what waits is to be sent */
+	CONN_DISOWN = 1024,  /* nobody polls it any more */
+	CONN_OWN = 2048,     /* others look for bytes now, or nobody */
+	CONN_BELL = 4096,    /* conn_bell_is_due() is to be asked */
+	CONN_RING = 8192,    /* what waits is to be sent */
+	CONN_CUT = 16384,    /* a later connection has named it: end it */
+	CONN_FENCED = 32768, /* those that it named are cut */
 };
 
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
@@ -112,6 +116,15 @@ struct conn {
 		atomic_bool sends;   /* bytes are being sent */
 		struct list link;    /* of all that are leased */
 	} own;
+
+	/* conn_origin.c; the tables' lock */
+	struct former former;       /* as an initiator */
+	struct fence_member fenced; /* as a responder */
+	struct conn_owner {
+		bool given;
+		uint8_t hash[32];
+	} named_owner;
+	bool owner_is_named; /* the target has ended the connections of its other processes */
 
 	struct list everyone; /* in the list of all connections */
 	struct eng_source source;
@@ -239,6 +252,14 @@ void conn_cancel_receive(void *owner, struct stream_update *u);
  * it is called from, ends the connection in good order, and rejects a request without an answer.
  */
 void conn_abandon(struct conn *c);
+/* Before it is dialed: who it belongs to, also in another process. A name of no bytes: nobody. */
+void conn_owner_of(struct conn_owner *owner, const void *name, size_t len);
+void conn_set_owner(struct conn *c, const struct conn_owner *owner);
+/* With the lock, before stream_accept(). */
+void conn_origin_arrives(struct conn *c);
+void conn_origin_atfork_prepare(void);
+void conn_origin_atfork_parent(void);
+void conn_origin_atfork_child(void);
 uint32_t conn_segment(const struct conn *c); /* 0: it has no link */
 bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 

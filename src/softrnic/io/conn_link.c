@@ -94,6 +94,7 @@ void conn_close(struct conn *c)
 	conn_rings_stop(c);
 	c->link->ops->close(c->link);
 	c->link = NULL;
+	conn_origin_closed(c);
 	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;
 	c->reset = 0;
 	if (c->registered) {
@@ -195,6 +196,7 @@ int conn_adopt(struct conn *c, struct link *link)
 
 void conn_abandon(struct conn *c)
 {
+	conn_origin_give_up(c);
 	c->owner = NULL;
 	c->abandoned = true;
 }

@@ -52,6 +52,15 @@ bool conn_lease_begin(struct conn *c, uint64_t now); /* false: nobody would end 
 void conn_lease_end(struct conn *c);
 void conn_leases_prepare(void); /* as doorbells_prepare() */
 
+/* conn_origin.c: of conn_host, and what becomes of a connection */
+bool conn_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);
+void conn_origin_fenced(void *owner, const struct ext_origin *origin);
+enum stream_fence conn_origin_identify(void *owner, const struct ext_origin *origin);
+void conn_origin_prepare(struct conn *c, struct stream_config *cfg); /* it is made */
+void conn_origin_established(struct conn *c);
+void conn_origin_give_up(struct conn *c); /* its user is about to know that it has ended */
+void conn_origin_closed(struct conn *c);  /* nothing of it is placed any more */
+
 /* conn_persist.c */
 bool conn_start_job(void *owner, struct stream_update *u);
 /*

@@ -68,8 +68,12 @@ static void conn_on_event(void *owner, enum stream_event event, int status)
 
 	if (event == STREAM_EV_ESTABLISHED && stream_qp(c->stream))
 		atomic_store(&c->caps, VEXT_CAP_KNOWN | stream_caps(c->stream));
-	if (event == STREAM_EV_ESTABLISHED)
+	if (event == STREAM_EV_ESTABLISHED) {
 		conn_rings_allow(c);
+		conn_origin_established(c);
+	} else {
+		conn_origin_give_up(c);
+	}
 	if (c->owner)
 		c->event(c->owner, event, status);
 }
@@ -115,6 +119,9 @@ const struct stream_host conn_host = {
 	.close = conn_close_link,
 	.redial = conn_redial,
 	.step = conn_rings_on_step,
+	.origin = conn_origin,
+	.fenced = conn_origin_fenced,
+	.identify = conn_origin_identify,
 	.set_deadline = conn_set_deadline,
 };
 
@@ -224,12 +231,14 @@ static void conn_on_time(struct conn *c, struct stream_update *u)
 
 /*
  * What is wanted and may be done by this thread; 0: it is for others. An answer to a flush with
- * nothing behind it takes no look at memory. What is wanted from now on stays.
+ * nothing behind it takes no look at memory, nor does a cut. What is wanted from now on stays.
  */
 static unsigned conn_take_wants(struct conn *c)
 {
 	if (conn_may_touch(c))
 		return atomic_exchange(&c->want, 0);
+	if (atomic_load(&c->want) & CONN_CUT)
+		return atomic_fetch_and(&c->want, ~(unsigned)CONN_CUT) & CONN_CUT;
 	if (atomic_load(&c->want) != CONN_WRITEBACK || stream_requests(c->stream) > 1)
 		return 0;
 	return atomic_fetch_and(&c->want, ~(unsigned)CONN_WRITEBACK) & CONN_WRITEBACK;
@@ -256,6 +265,10 @@ static void conn_on_wants(struct conn *c, unsigned want, struct stream_update *u
 {
 	if (want & CONN_WRITEBACK)
 		conn_job_done(c, atomic_load(&c->job_status), u);
+	if (want & CONN_CUT)
+		stream_cut_off(c->stream, u);
+	if (want & CONN_FENCED)
+		stream_fence_end(c->stream, clock_now_ns(), u);
 	if (want & CONN_DISCONNECT)
 		stream_disconnect(c->stream, clock_now_ns(), u);
 	conn_on_ready(c, want & CONN_READY, u);

@@ -10,6 +10,7 @@ void io_atfork_prepare(void)
 	conns_atfork_prepare();
 	doorbells_atfork_prepare();
 	conn_leases_atfork_prepare();
+	conn_origin_atfork_prepare();
 	engine_atfork_prepare();
 	admission_atfork_prepare();
 	trace_atfork_prepare();
@@ -20,6 +21,7 @@ void io_atfork_parent(void)
 	trace_atfork_parent();
 	admission_atfork_release();
 	engine_atfork_parent();
+	conn_origin_atfork_parent();
 	conn_leases_atfork_parent();
 	doorbells_atfork_release();
 	conns_atfork_release();
@@ -30,6 +32,7 @@ void io_atfork_child(void)
 {
 	trace_atfork_child();
 	admission_atfork_release();
+	conn_origin_atfork_child();
 	conn_leases_atfork_child();
 	doorbells_atfork_release();
 	conns_atfork_release();

@@ -19,6 +19,9 @@ const struct ext_row ext_rows[EXT_KINDS] = {
 	[EXT_ATOMIC_WRITE] = {.name = "Atomic Write", .request = EXT_ATOMIC_WRITE_LEN,
 			      .response = EXT_ANSWER_LEN},
 	[EXT_LINK] = {.name = "Link", .control = true, .request = EXT_LINK_LEN},
+	[EXT_ORIGIN] = {.name = "Origin", .control = true, .request = EXT_ORIGIN_LEN,
+			.response = EXT_ANSWER_LEN},
+	[EXT_LEAVE] = {.name = "Leave", .control = true, .request = EXT_LEAVE_LEN},
 };
 /* clang-format on */
 

@@ -24,8 +24,10 @@ enum ext_kind {
 	EXT_QUERY = 6,
 	EXT_ATOMIC_WRITE = 7,
 	EXT_LINK = 8,
+	EXT_ORIGIN = 9,
+	EXT_LEAVE = 10,
 };
-#define EXT_KINDS     9
+#define EXT_KINDS     11
 #define EXT_BIT(kind) (1ull << (kind))
 
 /* What every extension message begins with: the kind and 24 bits that have the kind's meaning. */
@@ -103,7 +105,7 @@ struct ext_atomic_write {
 	uint8_t bytes[8];
 };
 
-/* The response to any of them; `arg` is the status. */
+/* The response to any of them, and to an ORIGIN; `arg` is the status. */
 #define EXT_ANSWER_LEN 8
 enum ext_status {
 	EXT_OK,
@@ -122,6 +124,11 @@ static inline bool ext_is_durability(uint32_t value)
 
 /* Behind the answer to a VERIFY that succeeded: a struct vext_digest. */
 #define EXT_DIGEST_LEN 48
+
+/* ORIGIN, between the devices: ext_origin.h. Its response is a struct ext_answer. */
+#define EXT_ORIGIN_LEN 48 /* without ranges */
+/* LEAVE: the sender ends its direction although the peer has not ended the other one. */
+#define EXT_LEAVE_LEN EXT_WORD_LEN
 
 /* Between the devices: the request is a ping, the response a pong. */
 #define EXT_HEARTBEAT_LEN 16

@@ -2,6 +2,7 @@
 #include "softrnic/proto/ext_hello.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/mpa.h"
@@ -37,6 +38,10 @@ int ext_hello_encode(void *buf, size_t size, const struct ext_hello *hello)
 	wcursor_be32(&c, hello->limit_ms);
 	hello_put_head(&c, EXT_HELLO_MAX_ULPDU, SCALAR_LEN);
 	wcursor_be32(&c, hello->max_ulpdu);
+	if (hello->has_instance) {
+		hello_put_head(&c, EXT_HELLO_INSTANCE, EXT_ID_LEN);
+		wcursor_bytes(&c, hello->instance, EXT_ID_LEN);
+	}
 	if (hello->rings) {
 		hello_put_head(&c, EXT_HELLO_RINGS, SCALAR_LEN);
 		wcursor_be32(&c, hello->rings);
@@ -72,13 +77,18 @@ static const char *hello_take_ulpdu(struct rcursor *v, struct ext_hello *hello)
 					  : NULL;
 }
 
+static bool hello_is_long_enough(const struct hello_value *item)
+{
+	if (item->type == EXT_HELLO_KINDS)
+		return item->len > 0 && item->len % KINDS_WORD == 0;
+	return item->len == (item->type == EXT_HELLO_INSTANCE ? EXT_ID_LEN : SCALAR_LEN);
+}
+
 static const char *hello_take(const struct hello_value *item, struct ext_hello *hello)
 {
 	struct rcursor v = rcursor_init(item->bytes, item->len);
-	bool right = item->type == EXT_HELLO_KINDS ? item->len > 0 && item->len % KINDS_WORD == 0
-						   : item->len == SCALAR_LEN;
 
-	if (!right)
+	if (!hello_is_long_enough(item))
 		return "an item has the wrong length";
 	switch ((enum ext_hello_item)item->type) {
 	case EXT_HELLO_VERSION:
@@ -91,6 +101,10 @@ static const char *hello_take(const struct hello_value *item, struct ext_hello *
 		break;
 	case EXT_HELLO_MAX_ULPDU:
 		return hello_take_ulpdu(&v, hello);
+	case EXT_HELLO_INSTANCE:
+		hello->has_instance = true;
+		memcpy(hello->instance, rcursor_bytes(&v, EXT_ID_LEN), EXT_ID_LEN);
+		break;
 	case EXT_HELLO_RINGS:
 		hello->rings = rcursor_be32(&v);
 		break;
@@ -100,8 +114,7 @@ static const char *hello_take(const struct hello_value *item, struct ext_hello *
 
 static bool hello_is_known(uint16_t type)
 {
-	return (type >= EXT_HELLO_VERSION && type <= EXT_HELLO_MAX_ULPDU) ||
-	       type == EXT_HELLO_RINGS;
+	return (type >= EXT_HELLO_VERSION && type <= EXT_HELLO_INSTANCE) || type == EXT_HELLO_RINGS;
 }
 
 static const char *hello_get(struct rcursor *c, struct ext_hello *hello)

@@ -6,13 +6,16 @@
 #ifndef PROTO_EXT_HELLO_H
 #define PROTO_EXT_HELLO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "softrnic/proto/ext_origin.h"
+
 #define EXT_HELLO_MAJOR 2 /* of the extensions; the consent patterns name it, too */
-#define EXT_HELLO_MINOR 0
-#define EXT_HELLO_LEN   40 /* of the HELLO that this version sends */
-#define EXT_HELLO_MAX   48 /* of one that offers rings */
+#define EXT_HELLO_MINOR 1
+#define EXT_HELLO_LEN   40 /* of one with the items that are always there */
+#define EXT_HELLO_MAX   68 /* of one that has an instance and offers rings */
 #define EXT_HELLO_ULPDU_MIN                                                                        \
 	2048 /* the least that a HELLO may state; any extension message fits                       \
 	      */
@@ -23,6 +26,7 @@ enum ext_hello_item {
 	EXT_HELLO_KINDS = 2,     /* set of 64-bit words; absent: none */
 	EXT_HELLO_LIMIT = 3,     /* ms (32); absent: not stated */
 	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the most there is */
+	EXT_HELLO_INSTANCE = 5,  /* 16 bytes; absent: no ORIGIN is sent and none is expected */
 	EXT_HELLO_RINGS = 0x10, /* version (32) of the rings that it can go over to; absent: none */
 };
 
@@ -32,6 +36,10 @@ struct ext_hello {
 	uint32_t limit_ms;  /* a silence that long ends the connection; 0: not stated */
 	uint32_t max_ulpdu; /* the largest that the sender takes */
 	uint32_t rings;     /* version of the rings in shared memory that it offers; 0: none */
+	/* The sender takes part in the barrier of ext_origin.h. A responder names its process; an
+	 * initiator sends zeros here, as its ORIGIN names it. */
+	bool has_instance;
+	uint8_t instance[EXT_ID_LEN];
 };
 
 /* The whole message behind the DDP header. Length written or -ENOSPC. */

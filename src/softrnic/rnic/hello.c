@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hello.c -- the HELLO (doc/wire.md s3, s6): the first message each way between consenting peers.
- * Until the peer's has come nothing of the user is sent, and nothing but a Terminate is taken.
+ * Until the peer's has come, and the last ORIGIN if both ends take part, nothing of the user is
+ * sent, and nothing but messages of the start-up and a Terminate is taken.
  */
+#include <string.h>
+
 #include "softrnic/rnic/qp_impl.h"
 
 void hello_begin(struct qp *qp)
 {
-	qp->hello.due = qp->hello.awaited = qp->stream.consent;
+	qp->hello.unsent = qp->hello.missing = qp->hello.awaited = qp->stream.consent;
+	hello_update(qp);
+}
+
+void hello_update(struct qp *qp)
+{
+	qp->hello.due = qp->hello.unsent || origin_is_due(qp);
 }
 
 const struct ext_hello *qp_peer_hello(const struct qp *qp)
 {
-	return qp->stream.consent && !qp->hello.awaited ? &qp->hello.peer : NULL;
+	return qp->stream.consent && !qp->hello.missing ? &qp->hello.peer : NULL;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
 
-bool hello_build(struct qp *qp)
+static bool hello_build_own(struct qp *qp)
 {
 	struct ext_hello own = {
 		.major = EXT_HELLO_MAJOR,
@@ -26,27 +35,43 @@ bool hello_build(struct qp *qp)
 		.limit_ms = qp->stream.limit_ms,
 		.max_ulpdu = MPA_ULPDU_MAX,
 		.rings = qp->stream.rings,
+		.has_instance = qp->stream.takes_part,
 	};
 	uint8_t bytes[EXT_HELLO_MAX];
 
+	memcpy(own.instance, qp->stream.instance, sizeof(own.instance));
 	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes,
 			      ext_hello_encode(bytes, sizeof(bytes), &own)))
 		return false;
-	qp->hello.due = false;
+	qp->hello.unsent = false;
 	return true;
+}
+
+/* The next message that is due. */
+bool hello_build(struct qp *qp)
+{
+	bool built = qp->hello.unsent ? hello_build_own(qp) : origin_build(qp);
+
+	hello_update(qp);
+	return built;
 }
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-bool hello_permits(const struct rx_seg *seg)
+bool hello_permits(const struct qp *qp, const struct rx_seg *seg)
 {
-	return seg->rx == op_hello.message || seg->rx == op_terminate.message;
+	if (seg->rx == op_hello.message || seg->rx == op_terminate.message)
+		return true;
+	return !qp->hello.missing && (seg->rx == op_origin.message || seg->rx == op_origin.answer ||
+				      seg->rx == op_leave.message);
 }
 
 /* The peer states what it takes; this end never sends more than MPA_ULPDU_MAX. */
 static void hello_agree(struct qp *qp, const struct ext_hello *peer)
 {
-	qp->hello.awaited = false;
+	qp->hello.missing = false;
+	qp->origin.agreed = qp->stream.takes_part && peer->has_instance;
+	qp->hello.awaited = qp->origin.agreed;
 	qp->hello.peer = *peer;
 	qp->hello.caps = op_caps(peer->kinds);
 	qp->heartbeat.peer_limit_ms = peer->limit_ms;
@@ -68,7 +93,7 @@ static void hello_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t 
 	const char *why;
 
 	qp->rx.msn[DDP_QN_CONTROL]++;
-	if (!qp->hello.awaited)
+	if (!qp->hello.missing)
 		hello_refuse(qp, seg, "it is the second one");
 	else if (ext_hello_decode(bytes, seg->payload, &peer, &why))
 		hello_refuse(qp, seg, why);

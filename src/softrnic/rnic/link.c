@@ -57,7 +57,7 @@ void qp_link_tx_switched(struct qp *qp)
 
 void link_refuse(struct qp *qp)
 {
-	qp->link.rx_switching = false;
+	qp->rx.stop &= (uint8_t)~RX_STOP_SWITCH;
 	if (!qp_is_failed(qp))
 		qp_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL, 0, NULL);
 }
@@ -78,12 +78,12 @@ static void link_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *
 	if (l->rx_switched)
 		link_refuse(qp);
 	else
-		l->rx_switching = true;
+		qp->rx.stop |= RX_STOP_SWITCH;
 }
 
 void qp_link_rx_switched(struct qp *qp)
 {
-	qp->link.rx_switching = false;
+	qp->rx.stop &= (uint8_t)~RX_STOP_SWITCH;
 	qp->link.rx_switched = true;
 }
 

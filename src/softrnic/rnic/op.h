@@ -114,7 +114,8 @@ uint64_t op_kinds(void);
 uint32_t op_caps(uint64_t kinds);
 
 /* op_unknown: of the control queue, from a later version. */
-extern const struct qp_op op_hello, op_terminate, op_heartbeat, op_link, op_unknown;
+extern const struct qp_op op_hello, op_origin, op_leave, op_terminate, op_heartbeat, op_link;
+extern const struct qp_op op_unknown;
 extern const struct op_rx op_ignored_rx;
 
 #endif

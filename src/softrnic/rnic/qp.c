@@ -116,6 +116,7 @@ void qp_delete(struct qp *qp)
 	sq_fini(&qp->sq);
 	dirty_fini(&qp->dirty);
 	dirty_fini(&qp->requests.all);
+	origin_fini(qp);
 	cq_purge(qp->cfg.send_cq, qp->cfg.qp_num);
 	cq_purge(qp->cfg.recv_cq, qp->cfg.qp_num);
 	free(qp);

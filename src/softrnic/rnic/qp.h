@@ -13,10 +13,10 @@
  *   life:        qp_due(), and qp_is_idle(), after any of these
  *
  * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each), hello.c,
- * heartbeat.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c (what is done
- * with them); qp_rx_io.c and qp_rx.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c, qp_tx_msg.c and
- * tx_batch.c (which message is next, messages as FPDUs, FPDUs in the lent buffer); dirty.c (what
- * was placed and not written back), place.c (the CPU's writes to memory).
+ * origin.c, heartbeat.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c
+ * (what is done with them); qp_rx_io.c and qp_rx.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c,
+ * qp_tx_msg.c and tx_batch.c (which message is next, messages as FPDUs, FPDUs in the lent buffer);
+ * dirty.c (what was placed and not written back), place.c (the CPU's writes to memory).
  */
 #ifndef RNIC_QP_H
 #define RNIC_QP_H
@@ -52,8 +52,11 @@ struct qp_stream {
 	bool peer_flushes; /* the peer's user issues native flushes */
 	uint32_t limit_ms; /* stated in this end's HELLO: a peer that is silent for so long is lost;
 			      0: never */
-	uint32_t rings; /* stated in this end's HELLO: version of the rings it can use; 0: none */
-	bool hold_tx;   /* responder without consent: no FPDU before the initiator's first */
+	uint32_t rings;  /* stated in this end's HELLO: version of the rings it can use; 0: none */
+	bool takes_part; /* in the barrier of ORIGINs, if the peer does, too */
+	bool initiates;  /* and it is this end that sends them */
+	uint8_t instance[EXT_ID_LEN]; /* stated in this end's HELLO if it takes part */
+	bool hold_tx;        /* responder without consent: no FPDU before the initiator's first */
 	enum qp_rtr rtr_out; /* initiator: send this as the very first FPDU */
 	enum qp_rtr rtr_in;  /* responder: the first FPDU is this, and is not for the user */
 	uint16_t ird, ord;
@@ -166,6 +169,23 @@ bool qp_has_received(const struct qp *qp);
 const struct terminate *qp_terminate(const struct qp *qp, bool *sent);
 /* The peer's HELLO. NULL: it has not come, or none will, as the peer did not consent. */
 const struct ext_hello *qp_peer_hello(const struct qp *qp);
+/*
+ * The ORIGIN (doc/wire.md s6). Both ends take part: known with the peer's HELLO. The initiator
+ * posts one that asks and waits for its answer, as often as it likes; the last one does not ask,
+ * and what the users post moves behind it.
+ */
+bool qp_takes_part(const struct qp *qp);
+int qp_origin_post(struct qp *qp, const struct ext_origin *origin); /* 0 or -ENOMEM */
+bool qp_origin_answered(struct qp *qp, struct ext_answer *answer);  /* once for each answer */
+/* Responder: the one that has come, once; the caller frees it. Nothing is received behind it until
+ * then, and nothing of the user's until qp_origin_accept(). NULL: there is none. */
+bool qp_origin_is_here(const struct qp *qp);
+struct ext_origin *qp_origin_take(struct qp *qp);
+void qp_origin_accept(struct qp *qp);
+void qp_origin_answer(struct qp *qp, enum ext_origin_status status, uint32_t detail);
+/* The orderly end begins here: what the peer sends until its own end is still taken. */
+void qp_leave(struct qp *qp);
+bool qp_peer_leaves(const struct qp *qp);
 /* VEXT_CAP_*: what the peer can be asked for; known once started, and its HELLO has come. */
 uint32_t qp_caps(const struct qp *qp);
 

@@ -37,9 +37,24 @@ struct qp_requests {
 };
 
 struct qp_hello {
-	bool due, awaited;
+	bool due;     /* a message of the start-up, or a LEAVE, is to be sent */
+	bool awaited; /* the start-up goes on: nothing of the user is sent, or taken */
+	bool unsent;  /* this end's */
+	bool missing; /* the peer's */
 	struct ext_hello peer;
 	uint32_t caps; /* VEXT_CAP_* by what it names */
+};
+
+struct qp_origin {
+	bool agreed;     /* both ends take part */
+	bool asked;      /* this end's ORIGIN waits for its answer */
+	bool answered;   /* which is here, in `answer` */
+	bool answer_due; /* to the peer's, likewise */
+	bool leave_due, peer_leaves;
+	struct ext_answer answer;
+	struct ext_origin *came; /* the peer's, until the owner takes it */
+	uint8_t *out;            /* this end's, encoded; NULL: none is to be sent */
+	int out_len;
 };
 
 struct qp_heartbeat {
@@ -54,7 +69,6 @@ struct qp_link {
 	unsigned out_due, in_due; /* how many, the oldest first */
 	struct qp_link_msg out[QP_LINK_STEPS], in[QP_LINK_STEPS];
 	bool tx_switching;             /* a SWITCH is built: nothing is built behind it */
-	bool rx_switching;             /* a SWITCH has come: nothing is received behind it */
 	uint64_t tx_end;               /* of the SWITCH, in the stream */
 	bool tx_switched, rx_switched; /* it goes, or comes, over the other link */
 };
@@ -95,6 +109,7 @@ struct qp {
 	struct qp_recv recv;
 	struct qp_tx tx;
 	struct qp_hello hello;
+	struct qp_origin origin;
 	struct qp_heartbeat heartbeat;
 	struct qp_link link;
 };
@@ -201,13 +216,17 @@ static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const s
 	return tx_fpdu_open(f, hdr, payload, parts);
 }
 
-/* --- hello.c, heartbeat.c, link.c, op_terminate.c: messages without a work request -------------
+/* --- hello.c, origin.c, heartbeat.c, link.c, op_terminate.c: messages without a work request ---
  */
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);
 /* Is this segment permitted while the HELLO is awaited? */
-bool hello_permits(const struct rx_seg *seg);
+bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
+void hello_update(struct qp *qp); /* after what is to be sent, or is awaited, has changed */
+bool origin_is_due(const struct qp *qp);
+bool origin_build(struct qp *qp);
+void origin_fini(struct qp *qp);
 
 static inline bool heartbeat_is_due(const struct qp *qp)
 {

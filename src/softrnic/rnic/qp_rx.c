@@ -181,7 +181,7 @@ static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const stru
 
 	if (error)
 		return rx_refuse(qp, error, seg);
-	if (!rx_find_op(seg, bytes) || (qp->hello.awaited && !hello_permits(seg)))
+	if (!rx_find_op(seg, bytes) || (qp->hello.awaited && !hello_permits(qp, seg)))
 		return rx_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
 	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
 		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);
@@ -353,9 +353,9 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 	struct qp_rx *rx = &qp->rx;
 	enum rx_verdict verdict = RX_DONE;
 
-	while (verdict == RX_DONE && !qp->link.rx_switching)
+	while (verdict == RX_DONE && !rx->stop)
 		verdict = rx->seg.active ? rx_continue(qp, v) : rx_begin_fpdu(qp, v);
-	if (__builtin_expect(qp->link.rx_switching, 0) && v->n > 0)
+	if (__builtin_expect(rx->stop & RX_STOP_SWITCH, 0) && v->n > 0)
 		link_refuse(qp); /* bytes behind the switch */
 	if (verdict == RX_STALL && !rx->stalled)
 		qp->counters.stalls++;

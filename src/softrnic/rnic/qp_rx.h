@@ -12,6 +12,9 @@
 
 #define QP_RX_DIRECT_MIN 4096u /* a payload's rest from which on it is not worth a copy */
 
+#define RX_STOP_SWITCH 1 /* until the owner receives over the other link */
+#define RX_STOP_ORIGIN 2 /* until the owner has judged the ORIGIN */
+
 /* The FPDU being received; active once its header was accepted. */
 struct rx_seg {
 	bool active;
@@ -31,6 +34,7 @@ struct qp_rx {
 	uint32_t head, tail;
 	bool own_buf; /* not lent: holds bytes that came before a buffer did */
 	bool eof, stalled, any;
+	uint8_t stop; /* RX_STOP_*: nothing is parsed or received behind the last FPDU */
 	bool exact; /* only the rest of an FPDU goes to the buffer: the next may be parsed in place
 		     */
 	bool bulk;  /* payload went straight to memory lately: what follows may be more of that */

@@ -124,8 +124,7 @@ static int rx_choose_target(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	struct qp_rx *rx = &qp->rx;
 	int n;
 
-	if (!rx->buf || rx->eof || rx->stalled || qp->link.rx_switching ||
-	    qp->ibv.state == IBV_QPS_INIT)
+	if (!rx->buf || rx->eof || rx->stalled || rx->stop || qp->ibv.state == IBV_QPS_INIT)
 		return 0;
 	rx_make_room(rx);
 	if (!qp_is_failed(qp) && rx->seg.active && rx->seg.done < rx->seg.payload) {

@@ -33,7 +33,7 @@ bool qp_is_calm(const struct qp *qp)
 {
 	return turn_is_plain(qp) && qp->tx.source == TX_NONE &&
 	       qp->requests.state != REQUEST_READY && qp->requests.state != REQUEST_JOB &&
-	       !(qp->rx.eof | qp->rx.stalled | qp->link.rx_switching | qp->link.in_due) &&
+	       !(qp->rx.eof | qp->rx.stalled | (qp->rx.stop != 0) | qp->link.in_due) &&
 	       !qp_sq_is_ready(qp);
 }
 
@@ -44,7 +44,7 @@ unsigned qp_due(const struct qp *qp)
 
 	if (qp->ibv.state == IBV_QPS_ERR)
 		due |= QP_DUE_FAILED;
-	if (!qp->rx.eof && !qp->rx.stalled && !qp->link.rx_switching)
+	if (!qp->rx.eof && !qp->rx.stalled && !qp->rx.stop)
 		due |= QP_DUE_RECEIVE;
 	if ((b && !tx_batch_is_sent(b)) || qp_tx_has_work(qp))
 		due |= QP_DUE_SEND;

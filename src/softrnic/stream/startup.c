@@ -162,9 +162,9 @@ static void stream_go_live(struct stream *s, const char *why, uint64_t now)
 
 void stream_settle_hello(struct stream *s, uint64_t now)
 {
-	if (qp_peer_hello(s->qp)) {
+	if (qp_peer_hello(s->qp) && stream_origin_settles(s, now)) {
 		stream_go_live(s, "HELLO", now);
-	} else if (stream_qp_is_failed(s)) {
+	} else if (s->state == STREAM_HELLO && stream_qp_is_failed(s)) {
 		s->deadline = stream_after(now, s->cfg.drain_ns);
 		stream_set_state(s, STREAM_CLOSING, "no HELLO");
 		stream_end(s, STREAM_EV_CONNECT_ERROR, -EPROTO);

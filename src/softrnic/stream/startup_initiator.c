@@ -133,6 +133,8 @@ static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 		.peer_flushes = consent == STREAM_CONSENT_FLUSHES,
 		.limit_ms = stream_limit_ms(s),
 		.rings = s->cfg.rings,
+		.takes_part = s->cfg.takes_part,
+		.initiates = true,
 		.mss = s->mss,
 	};
 	if (stream_depth_settle(&s->agreed, req, rep))

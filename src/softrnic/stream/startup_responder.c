@@ -122,11 +122,13 @@ static void stream_answer(struct stream *s, struct mpa_start *rep, const struct 
 		.peer_flushes = offered == STREAM_CONSENT_FLUSHES,
 		.limit_ms = stream_limit_ms(s),
 		.rings = s->cfg.rings,
+		.takes_part = s->cfg.takes_part,
 		/* RFC 5044 s7.1.2 rule 4. A consenting initiator takes FPDUs behind the reply. */
 		.hold_tx = offered == STREAM_CONSENT_NONE,
 		.rtr_in = stream_accept_rtr(req),
 		.mss = mss,
 	};
+	memcpy(s->agreed.instance, s->cfg.instance, sizeof(s->agreed.instance));
 	if (s->agreed.consent)
 		stream_consent_put(rep, stream_consent_of_user(s->cfg.user_flushes));
 	else

@@ -45,6 +45,8 @@ void stream_free_buffers(struct stream *s)
 		free(s->discard);
 		s->discard = NULL;
 	}
+	free(s->origin);
+	s->origin = NULL;
 	free(s->rest);
 	s->rest = NULL;
 	s->rest_len = s->rest_sent = 0;

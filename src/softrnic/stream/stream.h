@@ -88,6 +88,14 @@ enum {
 	STREAM_DO_LINK = 1024, /* a step on the way to another link has come, or is sent */
 };
 
+/* What the owner makes of an ORIGIN of the peer's. */
+enum stream_fence {
+	STREAM_FENCE_DONE, /* nothing of the former connections that it names is placed any more */
+	STREAM_FENCE_WAIT, /* they are being cut: stream_fence_end() */
+	STREAM_FENCE_BUSY, /* it cannot be done now */
+	STREAM_FENCE_CUT,  /* this connection itself is one that a later one has named */
+};
+
 struct stream_update {
 	unsigned todo;
 	uint64_t deadline; /* when to call stream_on_time(); 0: at once, CLOCK_NEVER: not at all */
@@ -126,6 +134,16 @@ struct stream_host {
 	/* NULL: it has no other link. */
 	void (*step)(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 	void (*set_deadline)(void *owner, uint64_t at);
+	/*
+	 * The barrier; NULL unless the configuration takes part. Initiator: fill in the ORIGIN to
+	 * the process that is so named, and whether it asks; false: no memory. It is called again
+	 * after each answer, and first of all fenced() with what was answered: nothing of these is
+	 * placed any more.
+	 */
+	bool (*origin)(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);
+	void (*fenced)(void *owner, const struct ext_origin *origin);
+	/* Responder. */
+	enum stream_fence (*identify)(void *owner, const struct ext_origin *origin);
 };
 
 struct stream; /* in stream_impl.h for this room; allocated by stream_new() */
@@ -146,15 +164,21 @@ bool stream_take_event(struct stream *s, enum stream_event *event, int *status);
 
 struct stream_config {
 	enum stream_role role;
-	bool crc;             /* we ask for CRC */
-	bool offer_consent;   /* offer and accept our extensions */
-	bool user_flushes;    /* our user issues native flushes; if not, its Reads are flushes */
-	bool p2p;             /* initiator: ask for the peer-to-peer model at once */
-	uint8_t revision;     /* initiator: first revision to try, 2 or 1 */
-	uint64_t connect_ns;  /* initiator: dial plus start-up, in all */
-	uint64_t request_ns;  /* responder: until the request is complete */
-	uint64_t drain_ns;    /* disconnect: until the end is reported, whatever the peer does */
-	uint32_t rings;       /* version of the rings in shared memory that it offers; 0: none */
+	bool crc;            /* we ask for CRC */
+	bool offer_consent;  /* offer and accept our extensions */
+	bool user_flushes;   /* our user issues native flushes; if not, its Reads are flushes */
+	bool p2p;            /* initiator: ask for the peer-to-peer model at once */
+	uint8_t revision;    /* initiator: first revision to try, 2 or 1 */
+	uint64_t connect_ns; /* initiator: dial plus start-up, in all */
+	uint64_t request_ns; /* responder: until the request is complete */
+	uint64_t drain_ns;   /* disconnect: until the end is reported, whatever the peer does */
+	uint32_t rings;      /* version of the rings in shared memory that it offers; 0: none */
+	/*
+	 * Take part in the barrier between former connections and later ones (doc/wire.md s6,
+	 * "Origin"). instance: of a responder, what its HELLO calls this process.
+	 */
+	bool takes_part;
+	uint8_t instance[EXT_ID_LEN];
 	uint64_t liveness_ns; /* a consenting peer that is silent for so long is lost; 0: never */
 	const struct stream_host *host;
 	void *owner;
@@ -200,6 +224,17 @@ int stream_disconnect(struct stream *s, uint64_t now, struct stream_update *u);
 /* UNREACHABLE, if there was no outcome before. */
 int stream_cancel(struct stream *s, struct stream_update *u);
 void stream_abort(struct stream *s, struct stream_update *u); /* at once; no event */
+
+/* Responder: what identify() left to be cut is, and the peer gets its answer. */
+void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u);
+/* A later connection has named this one: it ends at once, and nothing of it is placed any more. */
+void stream_cut_off(struct stream *s, struct stream_update *u);
+/*
+ * Initiator, of a connection that has ended: is it certain that the target places nothing of it any
+ * more? Nothing of the user's was sent, the target has sent a Terminate, or its FIN says that its
+ * queue pair had ended before.
+ */
+bool stream_is_over(const struct stream *s);
 
 /* --- its queue pair ------------------------------------------------------------------------- */
 

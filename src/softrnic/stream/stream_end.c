@@ -112,7 +112,7 @@ static void stream_on_drained(struct stream *s)
 			qp_on_eof(s->qp);
 		stream_set_state(s, STREAM_CLOSING, "peer's FIN");
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);
-	} else if (!stream_runs_qp(s) || qp_is_idle(s->qp)) {
+	} else if ((!stream_runs_qp(s) || qp_is_idle(s->qp)) && !stream_leaves_first(s)) {
 		if (s->ended) /* the peer's FIN is behind Sends that the user takes no more */
 			stream_end_qp(s);
 		stream_set_state(s, STREAM_CLOSING, "drained");
@@ -206,6 +206,8 @@ void stream_settle(struct stream *s, uint64_t now)
 		stream_responder_settle(s, now);
 	else if (s->state == STREAM_HELLO)
 		stream_settle_hello(s, now);
+	if (s->state == STREAM_DRAINING || s->state == STREAM_CLOSING)
+		stream_origin_late(s);
 }
 
 void stream_settle_end(struct stream *s)
@@ -221,6 +223,7 @@ void stream_settle_end(struct stream *s)
 void stream_on_peer_fin(struct stream *s, uint64_t now)
 {
 	s->fin_in = true;
+	stream_note_over(s);
 	switch (s->state) {
 	case STREAM_REQ_SENT:
 		stream_initiator_on_hangup(s);
@@ -321,8 +324,10 @@ static void stream_on_deadline(struct stream *s, uint64_t now)
 	switch (s->state) {
 	case STREAM_DIALING:
 	case STREAM_REQ_SENT:
-	case STREAM_HELLO:
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
+		break;
+	case STREAM_HELLO:
+		stream_origin_on_deadline(s, now);
 		break;
 	case STREAM_REQ_WAIT:
 	case STREAM_REP_SENT:

@@ -56,6 +56,11 @@ struct stream {
 	bool resume_due;  /* receives were posted for what is here already */
 	bool tx_of_qp;    /* whose bytes stream_tx_begin() returned */
 	bool lent[2];     /* buffers of the owner, by enum stream_buf */
+	bool opened;      /* initiator: the last ORIGIN is posted, and the user may send */
+	bool identified;  /* responder: the last ORIGIN has come */
+	bool fencing;     /* responder: the owner cuts former connections */
+	bool left;        /* responder: a LEAVE is posted */
+	bool over;        /* see stream_is_over() */
 	bool job_stopped; /* the owner knows that it is not needed any more */
 	enum stream_job job;
 	enum stream_rx_into rx_into;
@@ -75,6 +80,7 @@ struct stream {
 	struct mpa_start request; /* sent or received */
 	struct qp_stream agreed;
 	struct stream_frames *frames;
+	struct ext_origin *origin; /* initiator: the one that waits for its answer */
 	uint8_t *discard;
 	uint8_t *rest; /* unsent bytes of a failed QP that was detached */
 	size_t rest_len, rest_sent;
@@ -136,6 +142,16 @@ void stream_on_frames_done(struct stream *s, const char *why, uint64_t now);
 void stream_settle_hello(struct stream *s, uint64_t now);
 /* Before full operation something went wrong: report it and close. */
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why);
+
+/* startup_origin.c */
+/* The HELLOs are exchanged: may full operation begin, or what is still to be done for that? */
+bool stream_origin_settles(struct stream *s, uint64_t now);
+/* Responder: an ORIGIN that comes after this end has begun to leave. */
+void stream_origin_late(struct stream *s);
+void stream_origin_on_deadline(struct stream *s, uint64_t now);
+/* Responder, all is sent: does its FIN need a LEAVE before it? Then it is posted. */
+bool stream_leaves_first(struct stream *s);
+void stream_note_over(struct stream *s); /* before its queue pair is detached, or ends */
 
 /* startup_initiator.c */
 void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, const uint8_t *pdata,

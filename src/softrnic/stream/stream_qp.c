@@ -105,6 +105,7 @@ struct qp *stream_detach_qp(struct stream *s, struct stream_update *u)
 
 	assert(s->rx_into != STREAM_RX_QP && s->job != STREAM_JOB_RUNNING);
 	if (qp) {
+		stream_note_over(s);
 		stream_keep_rest(s);
 		if (s->started)
 			qp_fail(qp, IBV_WC_WR_FLUSH_ERR);

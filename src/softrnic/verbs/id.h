@@ -49,8 +49,9 @@ struct cmid {
 	struct cmid *parent; /* that listener; NULL: none, or it was answered */
 	struct id_limits {
 		int connect_ms, liveness_ms;
-	} limits;               /* as softrnic_set_limits() was given them */
-	bool announces_flushes; /* softrnic_announce_flushes() */
+	} limits;                /* as softrnic_set_limits() was given them */
+	bool announces_flushes;  /* softrnic_announce_flushes() */
+	struct conn_owner owner; /* softrnic_set_owner() */
 	struct cmev *spare[ID_EVENTS];
 };
 

@@ -73,6 +73,8 @@ int id_apply_settings(struct cmid *id)
 	ret = stream_set_limits(c->stream, connect_ns, liveness_ns);
 	if (!ret)
 		ret = stream_set_user_flushes(c->stream, id->announces_flushes);
+	if (!ret)
+		conn_set_owner(c, &id->owner);
 	conn_leave(c);
 	return ret;
 }
@@ -98,6 +100,18 @@ int softrnic_announce_flushes(struct rdma_cm_id *pub)
 	if (id->listener)
 		return EINVAL;
 	id->announces_flushes = true;
+	return -id_apply_settings(id);
+}
+
+int softrnic_set_owner(struct rdma_cm_id *pub, const void *name, size_t len)
+{
+	struct cmid *id = cmid_of(pub);
+
+	if (id_is_removed(id))
+		return ENODEV;
+	if (id->listener || id->passive || (len > 0 && !name))
+		return EINVAL;
+	conn_owner_of(&id->owner, name, len);
 	return -id_apply_settings(id);
 }
 
@@ -180,6 +194,7 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 		params.ird = stream_remote(c->stream)->ird;
 		params.ord = stream_remote(c->stream)->ord;
 	}
+	conn_origin_arrives(c);
 	ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns(), &u);
 	conn_perform(c, &u);
 	conn_leave(c);

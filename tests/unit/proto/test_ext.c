@@ -17,6 +17,7 @@ static void the_table_says_what_each_kind_is(void **state)
 		{EXT_FLUSH, false, 24, 8, 0},        {EXT_FLUSH_ALL, false, 4, 8, 0},
 		{EXT_VERIFY, false, 24, 8, 48},      {EXT_QUERY, false, 24, 8, 0},
 		{EXT_ATOMIC_WRITE, false, 24, 8, 0}, {EXT_LINK, true, 20, 0, 0},
+		{EXT_ORIGIN, true, 48, 8, 0},        {EXT_LEAVE, true, 4, 0, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

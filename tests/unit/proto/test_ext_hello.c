@@ -12,7 +12,10 @@
 #define VERSION "\x00\x01\x00\x04\x00\x02\x00\x00"
 #define KINDS   "\x00\x02\x00\x08\x00\x00\x00\x00\x00\x00\x00\xf8"
 #define LIMIT   "\x00\x03\x00\x04\x00\x00\x3a\x98"
-#define ULPDU   "\x00\x04\x00\x04\x00\x00\xfd\x00"
+#define INSTANCE                                                                                   \
+	"\x00\x05\x00\x10"                                                                         \
+	"0123456789abcdef"
+#define ULPDU "\x00\x04\x00\x04\x00\x00\xfd\x00"
 
 static const struct ext_hello full = {
 	.major = 2, .kinds = 0xf8, .limit_ms = 15000, .max_ulpdu = 64768};
@@ -25,6 +28,8 @@ static void assert_hello(const struct ext_hello *a, const struct ext_hello *b)
 	assert_int_equal(a->limit_ms, b->limit_ms);
 	assert_int_equal(a->max_ulpdu, b->max_ulpdu);
 	assert_int_equal(a->rings, b->rings);
+	assert_int_equal(a->has_instance, b->has_instance);
+	assert_memory_equal(a->instance, b->instance, EXT_ID_LEN);
 }
 
 /* A string literal's bytes, without its NUL, in memory of their exact size. */
@@ -78,11 +83,27 @@ static void an_end_that_has_rings_says_so(void **state)
 	uint8_t buf[EXT_HELLO_MAX];
 
 	rings.rings = 1;
-	assert_int_equal(ext_hello_encode(buf, sizeof(buf), &rings), EXT_HELLO_MAX);
-	assert_int_equal(sizeof(wire) - 1, EXT_HELLO_MAX);
-	assert_memory_equal(buf, wire, EXT_HELLO_MAX);
+	assert_int_equal(ext_hello_encode(buf, sizeof(buf), &rings), sizeof(wire) - 1);
+	assert_memory_equal(buf, wire, sizeof(wire) - 1);
 	READS(WORD VERSION KINDS LIMIT ULPDU "\x00\x10\x00\x04\x00\x00\x00\x01", &rings);
 	REFUSES(WORD VERSION "\x00\x10\x00\x08\x00\x00\x00\x01\x00\x00\x00\x01", "length");
+}
+
+static void an_end_that_takes_part_names_its_process(void **state)
+{
+	static const char wire[] = WORD VERSION KINDS LIMIT ULPDU INSTANCE;
+	struct ext_hello named = full;
+	uint8_t buf[EXT_HELLO_MAX];
+
+	named.has_instance = true;
+	memcpy(named.instance, "0123456789abcdef", sizeof(named.instance));
+	assert_int_equal(ext_hello_encode(buf, sizeof(buf), &named), sizeof(wire) - 1);
+	assert_memory_equal(buf, wire, sizeof(wire) - 1);
+	READS(WORD VERSION KINDS LIMIT ULPDU INSTANCE, &named);
+	REFUSES(WORD VERSION "\x00\x05\x00\x04\x00\x00\x00\x01", "length");
+	REFUSES(WORD VERSION INSTANCE INSTANCE, "twice");
+	named.rings = 1;
+	assert_int_equal(ext_hello_encode(buf, sizeof(buf), &named), EXT_HELLO_MAX);
 }
 
 static void what_is_left_out_has_a_default(void **state)
@@ -205,6 +226,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hello_is_laid_out_as_documented),
 		cmocka_unit_test(an_end_that_has_rings_says_so),
+		cmocka_unit_test(an_end_that_takes_part_names_its_process),
 		cmocka_unit_test(what_is_left_out_has_a_default),
 		cmocka_unit_test(the_order_of_items_does_not_matter),
 		cmocka_unit_test(unknown_items_and_later_minor_versions_are_skipped),

@@ -261,6 +261,36 @@ static void side_set_deadline(void *owner, uint64_t at)
 	((struct side *)owner)->deadline = at;
 }
 
+static bool side_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *o)
+{
+	struct side *side = owner;
+
+	o->serial = 7;
+	memcpy(o->id, instance, EXT_ID_LEN);
+	o->asks = side->names > 0;
+	for (; o->n < side->names; o->n++)
+		o->ranges[o->n] = (struct ext_range_of_serials){2 * o->n + 1, 2 * o->n + 1};
+	return true;
+}
+
+static void side_fenced(void *owner, const struct ext_origin *o)
+{
+	struct side *side = owner;
+
+	assert_int_equal(o->n, side->names);
+	side->names = 0;
+	side->fenced++;
+}
+
+static enum stream_fence side_identify(void *owner, const struct ext_origin *o)
+{
+	struct side *side = owner;
+
+	side->came = *o;
+	side->questions += o->asks;
+	return o->asks || side->verdict == STREAM_FENCE_CUT ? side->verdict : STREAM_FENCE_DONE;
+}
+
 static const struct stream_host side_host = {
 	.get_buf = side_get_buf,
 	.put_buf = side_put_buf,
@@ -278,6 +308,9 @@ static const struct stream_host side_host = {
 	.close = side_close,
 	.redial = side_redial,
 	.set_deadline = side_set_deadline,
+	.origin = side_origin,
+	.fenced = side_fenced,
+	.identify = side_identify,
 };
 
 void side_perform(struct side *side)

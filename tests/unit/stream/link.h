@@ -41,6 +41,12 @@ struct side {
 	unsigned redials;
 	unsigned seen[EVENT_KINDS]; /* see side_events() */
 	unsigned finals;
+	/* The barrier: what it names next, as an initiator, and how often that was answered; what
+	 * it makes of the peer's, as a responder, and the last one that came. */
+	unsigned names, fenced;
+	enum stream_fence verdict;
+	unsigned questions;
+	struct ext_origin came;
 	int status; /* of the last event */
 };
 

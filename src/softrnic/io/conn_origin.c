@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn_origin.c -- the barrier between former connections and later ones, of this process: the
+ * connections that it has initiated (stream/former.h), and those that it has accepted
+ * (stream/fence.h).
+ *
+ * Each table has a leaf lock, which a connection's lock is outer to. A connection that is to be cut
+ * is asked by a bit of its `want`; the thread that has its lock, or gets it, does it. So no thread
+ * waits for a connection's lock here, and one that is stuck while it places bytes keeps only the
+ * question from being answered.
+ */
+#include <sodium.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/rand.h"
+#include "softrnic/io/conn_parts.h"
+
+static pthread_mutex_t origin_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t origin_once = PTHREAD_ONCE_INIT;
+static struct formers formers;
+static struct fences fences;
+static uint8_t origin_instance[EXT_ID_LEN]; /* of this process, as a target */
+
+static void origin_ask(struct fence_member *m, unsigned bit)
+{
+	struct conn *c = container_of(m, struct conn, fenced);
+
+	atomic_fetch_or(&c->want, bit);
+	conn_again(c);
+}
+
+static void origin_cut(struct fence_member *m)
+{
+	origin_ask(m, CONN_CUT);
+}
+
+static void origin_wake(struct fence_member *m)
+{
+	origin_ask(m, CONN_FENCED);
+}
+
+static void origin_init(void)
+{
+	formers_init(&formers);
+	fences_init(&fences, origin_cut, origin_wake);
+	rand_bytes(origin_instance, sizeof(origin_instance));
+}
+
+void conn_origin_prepare(struct conn *c, struct stream_config *cfg)
+{
+	pthread_once(&origin_once, origin_init);
+	fence_member_init(&c->fenced);
+	cfg->takes_part = cfg->offer_consent;
+	if (cfg->role == STREAM_RESPONDER)
+		memcpy(cfg->instance, origin_instance, sizeof(cfg->instance));
+}
+
+/* --- initiator ------------------------------------------------------------------------------ */
+
+void conn_set_owner(struct conn *c, const struct conn_owner *owner)
+{
+	c->named_owner = *owner;
+}
+
+void conn_owner_of(struct conn_owner *owner, const void *name, size_t len)
+{
+	owner->given = len > 0;
+	crypto_generichash(owner->hash, sizeof(owner->hash), name, len, NULL, 0);
+}
+
+/* To each target another one, so that none of them can name it to another. */
+static void origin_put_owner(const struct conn *c, const uint8_t *instance,
+			     struct ext_origin *origin)
+{
+	origin->has_owner = true;
+	crypto_generichash(origin->owner, EXT_ID_LEN, instance, EXT_ID_LEN, c->named_owner.hash,
+			   sizeof(c->named_owner.hash));
+}
+
+static int origin_join(struct conn *c, const uint8_t *instance)
+{
+	uint8_t fresh[EXT_ID_LEN];
+	bool dropped;
+	int ret;
+
+	rand_bytes(fresh, sizeof(fresh));
+	ret = former_join(&formers, &c->former, instance, fresh, &dropped);
+	if (dropped)
+		LOG_WARNING_LIMITED("connections were given up to more than %u processes: what was "
+				    "given up to the oldest one is forgotten, and is not ended at "
+				    "the next connect to it",
+				    FORMER_TARGETS_MAX);
+	return ret;
+}
+
+bool conn_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin)
+{
+	struct conn *c = owner;
+	int ret = 0;
+
+	pthread_mutex_lock(&origin_lock);
+	if (!c->former.target)
+		ret = origin_join(c, instance);
+	if (!ret)
+		former_name(&c->former, origin);
+	pthread_mutex_unlock(&origin_lock);
+	if (ret)
+		return false;
+	if (c->named_owner.given && !c->owner_is_named)
+		origin_put_owner(c, instance, origin);
+	origin->asks = origin->n > 0 || origin->has_owner;
+	return true;
+}
+
+void conn_origin_fenced(void *owner, const struct ext_origin *origin)
+{
+	struct conn *c = owner;
+
+	c->owner_is_named |= origin->has_owner;
+	pthread_mutex_lock(&origin_lock);
+	former_fenced(&c->former, origin);
+	pthread_mutex_unlock(&origin_lock);
+}
+
+/* Before the user knows that it has ended. */
+void conn_origin_give_up(struct conn *c)
+{
+	pthread_mutex_lock(&origin_lock);
+	former_give_up(&c->former);
+	pthread_mutex_unlock(&origin_lock);
+}
+
+/* --- responder ------------------------------------------------------------------------------ */
+
+void conn_origin_arrives(struct conn *c)
+{
+	if (stream_state(c->stream) != STREAM_REQ_RCVD || !list_empty(&c->fenced.link))
+		return;
+	pthread_mutex_lock(&origin_lock);
+	fence_arrive(&fences, &c->fenced);
+	pthread_mutex_unlock(&origin_lock);
+}
+
+enum stream_fence conn_origin_identify(void *owner, const struct ext_origin *origin)
+{
+	struct conn *c = owner;
+	enum stream_fence fence;
+
+	pthread_mutex_lock(&origin_lock);
+	fence = fence_identify(&fences, &c->fenced, origin);
+	pthread_mutex_unlock(&origin_lock);
+	return fence;
+}
+
+/* It is established: without an ORIGIN its peer does not take part. */
+void conn_origin_established(struct conn *c)
+{
+	if (stream_role(c->stream) == STREAM_INITIATOR)
+		return;
+	pthread_mutex_lock(&origin_lock);
+	fence_pass(&fences, &c->fenced);
+	pthread_mutex_unlock(&origin_lock);
+}
+
+/* --- both ----------------------------------------------------------------------------------- */
+
+void conn_origin_closed(struct conn *c)
+{
+	pthread_mutex_lock(&origin_lock);
+	former_leave(&formers, &c->former, stream_is_over(c->stream));
+	fence_leave(&fences, &c->fenced);
+	pthread_mutex_unlock(&origin_lock);
+}
+
+void conn_origin_atfork_prepare(void)
+{
+	pthread_once(&origin_once, origin_init);
+	pthread_mutex_lock(&origin_lock);
+}
+
+void conn_origin_atfork_parent(void)
+{
+	pthread_mutex_unlock(&origin_lock);
+}
+
+/* It is another process to its peers, and the connections are the parent's. */
+void conn_origin_atfork_child(void)
+{
+	formers_reset(&formers);
+	fences_reset(&fences);
+	rand_bytes(origin_instance, sizeof(origin_instance));
+	pthread_mutex_unlock(&origin_lock);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/stream/fence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct fence_question {
+	struct list link;
+	uint64_t at;
+	unsigned left;              /* connections that it named, and that are not closed yet */
+	struct fence_member *asker; /* who waits for them; NULL: nobody */
+	struct ext_origin origin;
+};
+
+void fences_init(struct fences *all, void (*cut)(struct fence_member *),
+		 void (*wake)(struct fence_member *))
+{
+	*all = (struct fences){.cut = cut, .wake = wake};
+	list_init(&all->members);
+	list_init(&all->questions);
+}
+
+static void fence_question_free(struct fences *all, struct fence_question *q)
+{
+	list_del(&q->link);
+	all->n_questions--;
+	free(q);
+}
+
+void fences_reset(struct fences *all)
+{
+	struct list *it, *tmp;
+
+	list_for_each_safe (it, tmp, &all->questions)
+		fence_question_free(all, container_of(it, struct fence_question, link));
+	list_init(&all->members);
+	all->n_unknown = 0;
+}
+
+void fence_member_init(struct fence_member *m)
+{
+	*m = (struct fence_member){.known_at = 0};
+	list_init(&m->link);
+}
+
+void fence_arrive(struct fences *all, struct fence_member *m)
+{
+	m->arrived = ++all->clock;
+	list_add_tail(&all->members, &m->link);
+	all->n_unknown++;
+}
+
+/* --- questions ------------------------------------------------------------------------------ */
+
+/* By name: of the same process those that it lists, of the same owner those of other processes. */
+static bool fence_names(const struct ext_origin *o, const struct fence_member *m)
+{
+	if (!memcmp(o->id, m->id, EXT_ID_LEN))
+		return ext_origin_names(o, m->serial);
+	return o->has_owner && m->has_owner && !memcmp(o->owner, m->owner, EXT_ID_LEN);
+}
+
+static bool fence_is_unknown_before(const struct fences *all, uint64_t at)
+{
+	const struct list *it;
+
+	if (!all->n_unknown)
+		return false;
+	list_for_each (it, &all->members) {
+		const struct fence_member *m = container_of(it, const struct fence_member, link);
+
+		if (!m->known_at && m->arrived < at)
+			return true;
+	}
+	return false;
+}
+
+/* Questions that nobody waits for, and that no connection to come can be meant by. */
+static void fence_prune(struct fences *all)
+{
+	struct list *it, *tmp;
+
+	list_for_each_safe (it, tmp, &all->questions) {
+		struct fence_question *q = container_of(it, struct fence_question, link);
+
+		if (!q->asker && !fence_is_unknown_before(all, q->at))
+			fence_question_free(all, q);
+	}
+}
+
+static bool fence_was_named(const struct fences *all, const struct fence_member *m)
+{
+	const struct list *it;
+
+	list_for_each (it, &all->questions) {
+		const struct fence_question *q =
+			container_of(it, const struct fence_question, link);
+
+		if (q->at > m->arrived && fence_names(&q->origin, m))
+			return true;
+	}
+	return false;
+}
+
+static void fence_cut_named(struct fences *all, struct fence_question *q)
+{
+	struct list *it, *tmp;
+
+	list_for_each_safe (it, tmp, &all->members) {
+		struct fence_member *m = container_of(it, struct fence_member, link);
+
+		if (m == q->asker || !m->known_at || !fence_names(&q->origin, m))
+			continue;
+		q->left++;
+		all->cut(m);
+	}
+}
+
+static enum stream_fence fence_ask(struct fences *all, struct fence_member *m,
+				   const struct ext_origin *origin)
+{
+	struct fence_question *q =
+		all->n_questions < FENCE_QUESTIONS_MAX ? malloc(sizeof(*q)) : NULL;
+	bool waits;
+
+	if (!q)
+		return STREAM_FENCE_BUSY;
+	*q = (struct fence_question){.at = ++all->clock, .asker = m, .origin = *origin};
+	list_add_tail(&all->questions, &q->link);
+	all->n_questions++;
+	fence_cut_named(all, q);
+	waits = q->left > 0;
+	if (!waits)
+		q->asker = NULL;
+	fence_prune(all);
+	return waits ? STREAM_FENCE_WAIT : STREAM_FENCE_DONE;
+}
+
+/* --- connections ---------------------------------------------------------------------------- */
+
+static void fence_know(struct fences *all, struct fence_member *m)
+{
+	all->n_unknown--;
+	m->known_at = ++all->clock;
+	fence_prune(all);
+}
+
+enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
+				 const struct ext_origin *origin)
+{
+	if (list_empty(&m->link)) /* it has left, and is about to end */
+		return STREAM_FENCE_CUT;
+	if (!m->known_at) {
+		memcpy(m->id, origin->id, EXT_ID_LEN);
+		m->serial = origin->serial;
+		m->has_owner = origin->has_owner;
+		memcpy(m->owner, origin->owner, EXT_ID_LEN);
+		if (fence_was_named(all, m))
+			return STREAM_FENCE_CUT;
+		fence_know(all, m);
+	}
+	return origin->asks ? fence_ask(all, m, origin) : STREAM_FENCE_DONE;
+}
+
+static void fence_one_less(struct fences *all, const struct fence_member *m)
+{
+	struct list *it;
+
+	list_for_each (it, &all->questions) {
+		struct fence_question *q = container_of(it, struct fence_question, link);
+
+		if (!q->asker || q->asker == m || m->known_at > q->at ||
+		    !fence_names(&q->origin, m) || --q->left > 0)
+			continue;
+		all->wake(q->asker);
+		q->asker = NULL;
+	}
+}
+
+static void fence_stop_asking(struct fences *all, const struct fence_member *m)
+{
+	struct list *it;
+
+	list_for_each (it, &all->questions) {
+		struct fence_question *q = container_of(it, struct fence_question, link);
+
+		if (q->asker == m)
+			q->asker = NULL;
+	}
+}
+
+void fence_leave(struct fences *all, struct fence_member *m)
+{
+	if (list_empty(&m->link))
+		return;
+	list_del(&m->link);
+	if (m->known_at)
+		fence_one_less(all, m);
+	else
+		all->n_unknown--;
+	fence_stop_asking(all, m);
+	fence_prune(all);
+}
+
+void fence_pass(struct fences *all, struct fence_member *m)
+{
+	if (!m->known_at)
+		fence_leave(all, m);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * startup_origin.c -- the barrier between former connections and this one (doc/wire.md s6).
+ *
+ * The initiator names those that it has given up, and is established only when the target has cut
+ * them. What it gave up while it waited for the answer is named next; when there is nothing left,
+ * the last ORIGIN, which asks for no answer, opens the connection.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/stream/stream_impl.h"
+
+#define ORIGIN_LIMIT_NS (60 * NSEC_PER_SEC) /* the longest that a target works on one question */
+
+/* --- initiator ------------------------------------------------------------------------------ */
+
+/* Half of the time that is left, so that the answer comes before this end gives up. */
+static uint32_t stream_fence_limit_ms(const struct stream *s, uint64_t now)
+{
+	uint64_t left = s->deadline > now ? s->deadline - now : 0;
+
+	if (left > ORIGIN_LIMIT_NS)
+		left = ORIGIN_LIMIT_NS;
+	return left > 2 * NSEC_PER_MS ? (uint32_t)(left / 2 / NSEC_PER_MS) : 1;
+}
+
+static bool stream_post_origin(struct stream *s, uint64_t now)
+{
+	struct ext_origin *o = s->origin;
+
+	*o = (struct ext_origin){.asks = false};
+	if (!s->cfg.host->origin(s->cfg.owner, qp_peer_hello(s->qp)->instance, o))
+		return false;
+	o->limit_ms = stream_fence_limit_ms(s, now);
+	return qp_origin_post(s->qp, o) == 0;
+}
+
+/* True: it was the last one. */
+static bool stream_name_next(struct stream *s, uint64_t now)
+{
+	if (!s->origin)
+		s->origin = malloc(sizeof(*s->origin));
+	if (!s->origin || !stream_post_origin(s, now)) {
+		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, ENOMEM,
+				      "no memory for an Origin");
+		return false;
+	}
+	s->opened = !s->origin->asks;
+	return s->opened;
+}
+
+/* The former ones stay listed, so the next attempt names them again. */
+static void stream_not_fenced(struct stream *s, const struct ext_answer *answer)
+{
+	if (answer->word.arg == EXT_ORIGIN_STUCK)
+		LOG_WARNING_LIMITED(
+			"stream %p: former connections of this process or owner still place bytes "
+			"at the target (%u of them), and it could not end them within %u ms: is "
+			"its memory or file system stuck? The connection is not established",
+			(void *)s, answer->detail, s->origin->limit_ms);
+	else
+		LOG_WARNING_LIMITED("stream %p: the target cannot end former connections now "
+				    "(status %u); the connection is not established",
+				    (void *)s, answer->word.arg);
+	stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, EBUSY, "former connections are not over");
+}
+
+static bool stream_names_itself(struct stream *s, uint64_t now)
+{
+	struct ext_answer answer;
+
+	if (s->origin) {
+		if (!qp_origin_answered(s->qp, &answer))
+			return false;
+		if (answer.word.arg != EXT_ORIGIN_CUT) {
+			stream_not_fenced(s, &answer);
+			return false;
+		}
+		s->cfg.host->fenced(s->cfg.owner, s->origin);
+	}
+	return stream_name_next(s, now);
+}
+
+/* --- responder ------------------------------------------------------------------------------ */
+
+static void stream_await_cut(struct stream *s, const struct ext_origin *o, uint64_t now)
+{
+	uint64_t limit = o->limit_ms * NSEC_PER_MS;
+
+	s->fencing = true;
+	s->deadline = stream_after(now, limit < ORIGIN_LIMIT_NS ? limit : ORIGIN_LIMIT_NS);
+}
+
+static void stream_answer_origin(struct stream *s, const struct ext_origin *o)
+{
+	if (o->asks) {
+		qp_origin_answer(s->qp, EXT_ORIGIN_CUT, 0);
+	} else {
+		s->identified = true;
+		qp_origin_accept(s->qp);
+	}
+}
+
+static void stream_judge_origin(struct stream *s, const struct ext_origin *o, uint64_t now)
+{
+	switch (s->cfg.host->identify(s->cfg.owner, o)) {
+	case STREAM_FENCE_DONE:
+		stream_answer_origin(s, o);
+		break;
+	case STREAM_FENCE_WAIT:
+		stream_await_cut(s, o, now);
+		break;
+	case STREAM_FENCE_BUSY:
+		qp_origin_answer(s->qp, EXT_ORIGIN_BUSY, 0);
+		break;
+	case STREAM_FENCE_CUT:
+		LOG_INFO("stream %p: a later connection of its initiator has ended it", (void *)s);
+		stream_on_lost(s, ECONNABORTED);
+		break;
+	}
+}
+
+static void stream_judge_peer(struct stream *s, uint64_t now)
+{
+	struct ext_origin *o;
+
+	while (stream_runs_qp(s) && (o = qp_origin_take(s->qp))) {
+		stream_judge_origin(s, o, now);
+		free(o);
+		if (s->state != STREAM_CLOSED)
+			qp_rx_resume(s->qp);
+	}
+}
+
+/* The peer was established by our HELLO and may send until it sees our end: this one is known by
+ * its ORIGIN, too. Questions about others have lost their sense. */
+void stream_origin_late(struct stream *s)
+{
+	struct ext_origin *o;
+
+	if (!stream_runs_qp(s) || !(o = qp_origin_take(s->qp)))
+		return;
+	if (o->asks)
+		qp_origin_answer(s->qp, EXT_ORIGIN_BUSY, 0);
+	else
+		stream_judge_origin(s, o, 0);
+	free(o);
+	if (s->state != STREAM_CLOSED)
+		qp_rx_resume(s->qp);
+}
+
+static void stream_answer_fence(struct stream *s, enum ext_origin_status status, uint64_t now)
+{
+	s->fencing = false;
+	s->deadline = stream_after(now, s->cfg.request_ns);
+	qp_origin_answer(s->qp, status, status == EXT_ORIGIN_STUCK);
+}
+
+void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u)
+{
+	if (s->fencing && s->state == STREAM_HELLO)
+		stream_answer_fence(s, EXT_ORIGIN_CUT, now);
+	stream_report_at(s, now, u);
+}
+
+void stream_cut_off(struct stream *s, struct stream_update *u)
+{
+	if (stream_runs_qp(s)) /* what is parked goes to no receive any more */
+		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
+	stream_on_lost(s, ECONNABORTED);
+	stream_report(s, u);
+}
+
+/* --- both ----------------------------------------------------------------------------------- */
+
+bool stream_origin_settles(struct stream *s, uint64_t now)
+{
+	if (!qp_takes_part(s->qp))
+		return true;
+	if (s->cfg.role == STREAM_INITIATOR)
+		return stream_names_itself(s, now);
+	stream_judge_peer(s, now);
+	return s->identified && s->state == STREAM_HELLO;
+}
+
+void stream_origin_on_deadline(struct stream *s, uint64_t now)
+{
+	if (s->fencing)
+		stream_answer_fence(s, EXT_ORIGIN_STUCK, now);
+	else
+		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
+}
+
+bool stream_leaves_first(struct stream *s)
+{
+	if (s->left || s->cfg.role != STREAM_RESPONDER || !s->agreed.takes_part ||
+	    !s->agreed.consent || !stream_runs_qp(s))
+		return false;
+	s->left = true;
+	qp_leave(s->qp);
+	return true;
+}
+
+/*
+ * A responder that ends first sends a LEAVE before its FIN. So a FIN without one says that its
+ * queue pair had ended before, if all that came before the FIN was parsed.
+ */
+void stream_note_over(struct stream *s)
+{
+	bool sent;
+
+	if (!stream_runs_qp(s))
+		return;
+	if (qp_terminate(s->qp, &sent) && !sent)
+		s->over = true;
+	if (s->fin_in && !qp_is_failed(s->qp) && !qp_rx_is_stalled(s->qp) && !qp_peer_leaves(s->qp))
+		s->over = true;
+}
+
+bool stream_is_over(const struct stream *s)
+{
+	bool sent;
+
+	if (s->over || !s->opened)
+		return true;
+	return stream_runs_qp(s) && qp_terminate(s->qp, &sent) && !sent;
+}
