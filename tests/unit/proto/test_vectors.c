@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/ext_hello.h"
+#include "softrnic/proto/ext_origin.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/rdmap.h"
 #include "softrnic/proto/terminate.h"
@@ -110,6 +111,41 @@ static void a_hello(void **state)
 		    "00 00 00 00 01 00 00 00 00 01 00 04 00 02 00 00 "
 		    "00 02 00 08 00 00 00 00 00 00 00 f8 00 03 00 04 "
 		    "00 00 3a 98 00 04 00 04 00 00 fd 00 04 83 f2 71");
+}
+
+static void origins(void **state)
+{
+	struct ext_origin ask = {.asks = true, .limit_ms = 5000, .serial = 9, .n = 2},
+			  last = {.serial = 9};
+	struct ext_answer answer = {{EXT_ORIGIN, EXT_ORIGIN_CUT}, 0};
+	struct ddp_hdr request = untagged(0xc, 4, 2), response = untagged(0xd, 4, 2),
+		       next = untagged(0xc, 4, 3);
+	uint8_t bytes[EXT_ORIGIN_LEN + 2 * EXT_ORIGIN_RANGE_LEN];
+
+	for (uint8_t i = 0; i < EXT_ID_LEN; i++)
+		ask.id[i] = last.id[i] = i;
+	ask.ranges[0] = (struct ext_range_of_serials){1, 3};
+	ask.ranges[1] = (struct ext_range_of_serials){5, 5};
+	assert_int_equal(ext_origin_encode(bytes, sizeof(bytes), &ask), sizeof(bytes));
+	assert_fpdu(&request, bytes, sizeof(bytes),
+		    "00 62 41 4c 00 00 00 00 00 00 00 04 00 00 00 02 "
+		    "00 00 00 00 09 00 02 01 00 00 13 88 00 00 00 00 "
+		    "00 00 00 09 00 01 02 03 04 05 06 07 08 09 0a 0b "
+		    "0c 0d 0e 0f 00 00 00 00 00 00 00 00 00 00 00 00 "
+		    "00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00 "
+		    "00 00 00 03 00 00 00 00 00 00 00 05 00 00 00 00 "
+		    "00 00 00 05 19 27 79 f5");
+	assert_int_equal(ext_answer_encode(bytes, sizeof(bytes), &answer), EXT_ANSWER_LEN);
+	assert_fpdu(&response, bytes, EXT_ANSWER_LEN,
+		    "00 1a 41 4d 00 00 00 00 00 00 00 04 00 00 00 02 "
+		    "00 00 00 00 09 00 00 00 00 00 00 00 3b bc 60 79");
+	assert_int_equal(ext_origin_encode(bytes, sizeof(bytes), &last), EXT_ORIGIN_LEN);
+	assert_fpdu(&next, bytes, EXT_ORIGIN_LEN,
+		    "00 42 41 4c 00 00 00 00 00 00 00 04 00 00 00 03 "
+		    "00 00 00 00 09 00 00 00 00 00 00 00 00 00 00 00 "
+		    "00 00 00 09 00 01 02 03 04 05 06 07 08 09 0a 0b "
+		    "0c 0d 0e 0f 00 00 00 00 00 00 00 00 00 00 00 00 "
+		    "00 00 00 00 4d e0 fe cc");
 }
 
 static void heartbeats(void **state)
@@ -263,6 +299,7 @@ int main(void)
 		cmocka_unit_test(start_up_frames),
 		cmocka_unit_test(a_write),
 		cmocka_unit_test(a_hello),
+		cmocka_unit_test(origins),
 		cmocka_unit_test(heartbeats),
 		cmocka_unit_test(a_flush_and_its_answers),
 		cmocka_unit_test(a_flush_of_everything),
