@@ -308,6 +308,19 @@ int rpma_conn_cfg_get_connect_timeout(const struct rpma_conn_cfg *cfg, int *time
 int rpma_conn_cfg_set_liveness(struct rpma_conn_cfg *cfg, int limit_ms);
 int rpma_conn_cfg_get_liveness(const struct rpma_conn_cfg *cfg, int *limit_ms);
 
+/*
+ * What the connections belong to, by a name of 1 to RPMA_CONN_OWNER_MAX bytes that stays the same
+ * when the program is started again; len 0 (default): nothing. At the connecting end only. When a
+ * connection with an owner is established, the target has ended each connection that another
+ * process has made for this owner, and nothing of these is placed there any more. Without an owner
+ * that is so of the connections that this process has given up.
+ *
+ * rpma_conn_cfg_get_owner() returns a pointer into the configuration, valid until it is changed.
+ */
+#define RPMA_CONN_OWNER_MAX 64
+int rpma_conn_cfg_set_owner(struct rpma_conn_cfg *cfg, const void *name, size_t len);
+int rpma_conn_cfg_get_owner(const struct rpma_conn_cfg *cfg, const void **name, size_t *len);
+
 /* Connections: events and life */
 
 struct rpma_conn;

@@ -42,7 +42,8 @@
 
 /*
  * Beyond rdma_cm. set_limits: deadline of the whole connect (0: default), time without a byte after
- * which a peer is lost (0: default, -1: never); before connect or accept. cancel_connect: from any
+ * which a peer is lost (0: default, -1: never); before connect or accept. set_owner: before connect,
+ * the name for which the target ends the connections of other processes. cancel_connect: from any
  * thread; an UNREACHABLE event follows unless the outcome was there before. wait_X: as get_X, but
  * at most so long (-1: for ever), whether or not the descriptor is non-blocking; then errno is
  * ETIMEDOUT.
@@ -50,6 +51,8 @@
 #define PROVIDER_LIFE_CALLS(X)                                                                     \
 	X(int, set_limits, (struct rdma_cm_id *id, int connect_ms, int liveness_ms),               \
 	  (id, connect_ms, liveness_ms), ERR, CALL)                                                \
+	X(int, set_owner, (struct rdma_cm_id *id, const void *name, size_t len), (id, name, len),  \
+	  ERR, CALL)                                                                               \
 	X(int, cancel_connect, (struct rdma_cm_id *id), (id), ERR, CALL)                           \
 	X(int, wait_cm_event,                                                                      \
 	  (struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev),              \

@@ -281,6 +281,11 @@ int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
 	return 0;
 }
 
+int verbs_set_owner(struct rdma_cm_id *id, const void *name, size_t len)
+{
+	return EOPNOTSUPP;
+}
+
 /* From now on there is an outcome within `ms`. 0 or an errno value. */
 static int cm_set_deadline(struct rdma_cm_id *id, int ms)
 {

@@ -26,6 +26,7 @@ int verbs_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void 
 int verbs_destroy_id(struct rdma_cm_id *id);
 int verbs_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch);
 int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
+int verbs_set_owner(struct rdma_cm_id *id, const void *name, size_t len);
 int verbs_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
 int verbs_cancel_connect(struct rdma_cm_id *id);
 

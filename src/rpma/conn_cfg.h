@@ -17,9 +17,17 @@
 	X(conn_cfg, int, connect_timeout, value >= 0)                                              \
 	X(conn_cfg, int, liveness, value >= -1)
 
+struct conn_owner {
+	size_t len; /* 0: none */
+	uint8_t name[RPMA_CONN_OWNER_MAX];
+};
+
 struct rpma_conn_cfg {
 	CONN_CFG_FIELDS(CFG_MEMBER)
+	struct conn_owner owner; /* with a lock: conn_cfg_owner() */
 };
+
+void conn_cfg_owner(const struct rpma_conn_cfg *cfg, struct conn_owner *owner);
 
 extern const struct rpma_conn_cfg conn_cfg_default;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conn_event.c -- what a connection waits for: its events, and completions on a shared channel. */
+#include <errno.h>
+
 #include "rpma/conn.h"
 #include "rpma/err.h"
 #include "rpma/event.h"
@@ -66,6 +68,13 @@ static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_even
 	const char *advice = err_advice(err);
 	char text[256];
 
+	if (conn_event_of_cm(cm_event->event) == RPMA_CONN_LOST && err == EBUSY) {
+		err_set_text(
+			"no connection: former connections of this process, or of its owner, still "
+			"place bytes at the target, and it could not end them in time (status "
+			"-16); connect again when the target's memory or file system answers");
+		return;
+	}
 	switch (conn_event_of_cm(cm_event->event)) {
 	case RPMA_CONN_REJECTED:
 		atomic_store(&conn->rejection,

@@ -68,6 +68,24 @@ static int conn_req_set_limits(struct rpma_conn_req *req, const struct rpma_conn
 		   : 0;
 }
 
+/* A device of another kind cannot promise it. */
+static int conn_req_set_owner(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
+{
+	struct conn_owner owner;
+	int err;
+
+	conn_cfg_owner(cfg, &owner);
+	if (req->is_passive || !owner.len)
+		return 0;
+	err = req->peer->prov->set_owner(req->id, owner.name, owner.len);
+	if (err == EOPNOTSUPP) {
+		LOG_ERROR("the device cannot end the connections that another process of the same "
+			  "owner has made: no owner can be set");
+		return RPMA_E_NOSUPP;
+	}
+	return err ? PROVIDER_FAILED(err, "set_owner(len=%zu)", owner.len) : 0;
+}
+
 /* Takes over id and pdata, also when it fails. */
 static int conn_req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passive,
 			const struct rpma_conn_cfg *cfg, struct rpma_conn_private_data pdata,
@@ -89,6 +107,8 @@ static int conn_req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_p
 	if (!cfg)
 		cfg = &conn_cfg_default;
 	ret = conn_req_set_limits(req, cfg);
+	if (!ret)
+		ret = conn_req_set_owner(req, cfg);
 	if (!ret)
 		ret = queues_init(&req->queues, peer, id, cfg);
 	if (ret)

@@ -28,6 +28,7 @@ void life_make_common_queue(struct life *l)
 	rpma_conn_cfg_set_cq(l->passive_cfg, l->common);
 	rpma_conn_cfg_set_connect_timeout(l->limited_cfg, LIMIT_MS);
 	rpma_conn_cfg_set_liveness(l->limited_cfg, LIMIT_MS);
+	rpma_conn_cfg_set_owner(l->limited_cfg, "life", 4);
 }
 
 static void life_expect_event(struct life *l, enum rpma_conn_event wanted)

@@ -37,6 +37,7 @@ static const struct rule {
 	{NULL, "wait_cq_event", ETIMEDOUT, RPMA_E_NO_COMPLETION},
 	{"rpma_batch_post", "post_list", ENOMEM, RPMA_E_AGAIN},
 	{NULL, "set_limits", EOPNOTSUPP, RPMA_E_NOSUPP},
+	{NULL, "set_owner", EOPNOTSUPP, RPMA_E_NOSUPP},
 	{NULL, "cancel_connect", EOPNOTSUPP, RPMA_E_NOSUPP},
 };
 
@@ -49,7 +50,7 @@ static const struct {
 	{"advise_mr", EINVAL},          {"get_cm_event", EAGAIN},     {"get_cm_event", ENODATA},
 	{"get_cq_event", EAGAIN},       {"connect", EINVAL},          {"accept", ECONNRESET},
 	{"wait_cm_event", ETIMEDOUT},   {"wait_cq_event", ETIMEDOUT}, {"set_limits", EOPNOTSUPP},
-	{"cancel_connect", EOPNOTSUPP},
+	{"cancel_connect", EOPNOTSUPP}, {"set_owner", EOPNOTSUPP},
 };
 
 /* Functions that reach the provider: each must have been hit. */

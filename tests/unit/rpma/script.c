@@ -207,6 +207,13 @@ static int s_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
 	return script.limits_err;
 }
 
+static int s_set_owner(struct rdma_cm_id *id, const void *name, size_t len)
+{
+	script.owner_len = len;
+	memcpy(script.owner, name, len);
+	return script.limits_err;
+}
+
 static int s_cancel_connect(struct rdma_cm_id *id)
 {
 	script.cancels++;

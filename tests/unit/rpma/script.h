@@ -34,6 +34,8 @@ struct script {
 	int live; /* objects not released, events not acknowledged */
 	int rejects, accepts, connects, flushes, cancels;
 	int posts; /* and advice */
+	size_t owner_len;
+	char owner[64];
 	int access, connect_ms, liveness_ms, timeout_ms;
 	uint8_t reject_len; /* of the private data */
 	struct ibv_srq_init_attr srq_attr;

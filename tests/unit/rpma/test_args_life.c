@@ -125,6 +125,8 @@ static void configurations(void **state)
 {
 	struct rpma_conn_cfg *cfg = FAKE(rpma_conn_cfg);
 	struct rpma_cq *cq = NULL;
+	const void *name = NULL;
+	size_t len = 77;
 	int ms = 77;
 
 	INVAL(rpma_conn_cfg_set_cq(NULL, FAKE(rpma_cq)));
@@ -138,8 +140,37 @@ static void configurations(void **state)
 	INVAL(rpma_conn_cfg_set_liveness(cfg, -2));
 	INVAL(rpma_conn_cfg_get_liveness(NULL, &ms));
 	INVAL(rpma_conn_cfg_get_liveness(cfg, NULL));
+	INVAL(rpma_conn_cfg_set_owner(NULL, "me", 2));
+	INVAL(rpma_conn_cfg_set_owner(cfg, NULL, 2));
+	INVAL(rpma_conn_cfg_set_owner(cfg, "me", RPMA_CONN_OWNER_MAX + 1));
+	INVAL(rpma_conn_cfg_get_owner(NULL, &name, &len));
+	INVAL(rpma_conn_cfg_get_owner(cfg, NULL, &len));
+	INVAL(rpma_conn_cfg_get_owner(cfg, &name, NULL));
 	assert_null(cq);
 	assert_int_equal(ms, 77);
+	assert_int_equal(len, 77);
+}
+
+static void an_owner_is_kept_and_can_be_taken_back(void **state)
+{
+	char longest[RPMA_CONN_OWNER_MAX];
+	struct rpma_conn_cfg *cfg = NULL;
+	const void *name = "other";
+	size_t len = 77;
+
+	memset(longest, 'x', sizeof(longest));
+	assert_int_equal(rpma_conn_cfg_new(&cfg), 0);
+	assert_int_equal(rpma_conn_cfg_get_owner(cfg, &name, &len), 0);
+	assert_null(name);
+	assert_int_equal(len, 0);
+	assert_int_equal(rpma_conn_cfg_set_owner(cfg, longest, sizeof(longest)), 0);
+	assert_int_equal(rpma_conn_cfg_get_owner(cfg, &name, &len), 0);
+	assert_int_equal(len, sizeof(longest));
+	assert_memory_equal(name, longest, len);
+	assert_int_equal(rpma_conn_cfg_set_owner(cfg, NULL, 0), 0);
+	assert_int_equal(rpma_conn_cfg_get_owner(cfg, &name, &len), 0);
+	assert_int_equal(len, 0);
+	assert_int_equal(rpma_conn_cfg_delete(&cfg), 0);
 }
 
 static void deleting_nothing_is_no_error(void **state)
