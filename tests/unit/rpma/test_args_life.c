@@ -224,6 +224,7 @@ int main(void)
 		POISONED(connections),
 		POISONED(configurations),
 		POISONED(settings_have_defaults_and_are_kept),
+		POISONED(an_owner_is_kept_and_can_be_taken_back),
 		cmocka_unit_test(deleting_nothing_is_no_error),
 	};
 
