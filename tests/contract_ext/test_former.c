@@ -18,7 +18,7 @@
 #include "ends_ext.h"
 
 #define PAGE       4096
-#define CONNECT_MS 1200
+#define CONNECT_MS 2000
 #define MANY       30
 #define OWNER      "the owner of this data"
 
@@ -78,23 +78,23 @@ struct pair {
 	struct rpma_conn *cli, *srv;
 };
 
-static void dial(struct ends *d, const char *owner, struct pair *p)
+static void dial(struct ends *d, const char *owner, int limit_ms, struct pair *p)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 0);
 	struct rpma_conn_req *req;
 
-	OK(rpma_conn_cfg_set_connect_timeout(cfg, CONNECT_MS));
+	OK(rpma_conn_cfg_set_connect_timeout(cfg, limit_ms));
 	OK(rpma_conn_cfg_set_owner(cfg, owner, owner ? strlen(owner) : 0));
 	OK(rpma_conn_req_new(d->peer, ends_addr(), d->port, cfg, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &p->cli));
-	OK(rpma_ep_next_conn_req(d->ep, NULL, &req));
+	OK(rpma_ep_next_conn_req_timeout(d->ep, NULL, 10000, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &p->srv));
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
 static void connects(struct ends *d, const char *owner, struct pair *p)
 {
-	dial(d, owner, p);
+	dial(d, owner, 0, p);
 	ends_expect_event(p->cli, RPMA_CONN_ESTABLISHED);
 	ends_expect_event(p->srv, RPMA_CONN_ESTABLISHED);
 }
@@ -110,7 +110,7 @@ static void fails_to_connect(struct ends *d, const char *owner)
 {
 	struct pair p;
 
-	dial(d, owner, &p);
+	dial(d, owner, CONNECT_MS, &p);
 	ends_expect_event(p.cli, RPMA_CONN_LOST);
 	assert_non_null(strstr(rpma_err_last(), "still place bytes"));
 	ends_expect_event(p.srv, RPMA_CONN_LOST);
@@ -262,7 +262,7 @@ static pid_t start_child(struct stuck *s, const char *owner, struct rpma_conn **
 		_exit(child(s, owner, fd[0]));
 	}
 	close(fd[0]);
-	OK(rpma_ep_next_conn_req(s->d.ep, NULL, &req));
+	OK(rpma_ep_next_conn_req_timeout(s->d.ep, NULL, 10000, &req));
 	OK(rpma_conn_req_connect(&req, NULL, srv));
 	ends_expect_event(*srv, RPMA_CONN_ESTABLISHED);
 	*go = fd[1];
