@@ -7,7 +7,8 @@
 
 #include "reconnect.h"
 
-#define ARRIVAL_OF_END UINT64_MAX
+#define ARRIVAL_OF_END   UINT64_MAX
+#define RESET_NOTICED_NS (20 * NSEC_PER_MS) /* by a thread that gets no processor before */
 
 static void pipe_open(struct pipe *p, size_t window)
 {
@@ -36,7 +37,8 @@ void link_open(struct link *l, size_t window)
 		l->sends_ring[i] = l->reads_ring[i] = false;
 		l->closed[i] = false;
 		l->error[i] = 0;
-		l->resets[i] = l->given_up[i] = false;
+		l->resets[i] = false;
+		atomic_init(&l->given_up[i], 0);
 	}
 	l->up = true;
 	l->silent = false;
@@ -230,6 +232,28 @@ void link_shutdown(struct sim *sim, int node)
 	link_schedule(sim, link_arrival_time(sim, p), EV_ARRIVE, 1 - node, ARRIVAL_OF_END);
 }
 
+/* Rings: the word is there at once. A process that dies writes none. */
+static void link_give_up(struct sim *sim, int node)
+{
+	if (!sim->link.sends_ring[node] || sim->node[node].killed ||
+	    scenario_lacks(&sim->sc, SIM_NO_MARK))
+		return;
+	atomic_store(&sim->link.given_up[node], 1);
+}
+
+/* The RST below rings is noticed by another thread than the one that reads them. */
+static void link_send_reset(struct sim *sim, int node)
+{
+	struct reconnect *r = sim->world->reconnect;
+	uint64_t at = link_arrival_time(sim, &sim->link.pipe[node]);
+
+	if (r && at > r->quiet_at)
+		r->quiet_at = at;
+	if (sim->link.reads_ring[1 - node] && !sim->node[node].killed)
+		at += prng_below(&sim->world->rng, RESET_NOTICED_NS);
+	link_schedule(sim, at, EV_RESET, 1 - node, ECONNRESET);
+}
+
 /*
  * What the kernel has not sent is dropped, and what is on its way may still come, before the RST or
  * after it was lost. The ring keeps what was written.
@@ -237,21 +261,16 @@ void link_shutdown(struct sim *sim, int node)
 void link_abort(struct sim *sim, int node)
 {
 	struct reconnect *r = sim->world->reconnect;
-	struct link *l = &sim->link;
-	struct pipe *p = &l->pipe[node];
-	uint64_t at;
+	struct pipe *p = &sim->link.pipe[node];
+	uint64_t on_way = p->written - p->arrived;
 
-	l->closed[node] = true;
-	l->given_up[node] = !scenario_lacks(&sim->sc, SIM_NO_MARK);
-	if (!r->stopped || r->barrier)
-		p->written = p->arrived + prng_below(&sim->world->rng, p->written - p->arrived + 1);
-	else
-		p->written = p->arrived;
-	if (reconnect_loses_reset(sim))
-		return;
-	at = link_arrival_time(sim, p);
-	r->quiet_at = at > r->quiet_at ? at : r->quiet_at;
-	sim_at(sim, at, EV_RESET, 1 - node, ECONNRESET);
+	sim->link.closed[node] = true;
+	link_give_up(sim, node);
+	if (r && r->stopped && !r->barrier)
+		on_way = 0;
+	p->written = p->arrived + prng_below(&sim->world->rng, on_way + 1);
+	if (!r || !reconnect_loses_reset(sim))
+		link_send_reset(sim, node);
 }
 
 /* TCP: a close with unread bytes is a RST, which may overtake what the peer has not read. */

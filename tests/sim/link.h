@@ -8,6 +8,7 @@
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,11 +36,11 @@ struct link {
 	struct pipe ring[2]; /* their positions go on where those of TCP ended */
 	bool sends_ring[2], reads_ring[2];
 	bool up;
-	bool silent;      /* nothing crosses any more */
-	bool closed[2];   /* node i closed its socket */
-	bool resets[2];   /* node i's socket is reset when it is closed */
-	bool given_up[2]; /* rings: node i's word */
-	int error[2];     /* errno that node i gets next, or 0 */
+	bool silent;             /* nothing crosses any more */
+	bool closed[2];          /* node i closed its socket */
+	bool resets[2];          /* node i's socket is reset when it is closed */
+	atomic_uint given_up[2]; /* rings: node i's word */
+	int error[2];            /* errno that node i gets next, or 0 */
 };
 
 void link_open(struct link *l, size_t window);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "origin.h"
 #include "rings.h"
 #include "sim.h"
 #include "workload.h"
@@ -108,6 +109,7 @@ static struct stream_config make_config(struct node *n, const struct scenario *s
 	cfg.drain_ns = sc->drain_ns ? sc->drain_ns : SIM_DRAIN_NS;
 	cfg.liveness_ns = sc->liveness_ns[n->index] ? sc->liveness_ns[n->index] : SIM_LIVENESS_NS;
 	cfg.rings = sc->rings ? RINGS_VERSION : 0;
+	origin_prepare(n, &cfg);
 	cfg.host = &node_host;
 	cfg.owner = n;
 	return cfg;

@@ -6,6 +6,7 @@
 #ifndef SIM_NODE_H
 #define SIM_NODE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,6 +14,8 @@
 #include "inbox.h"
 #include "memory.h"
 #include "model.h"
+#include "softrnic/stream/fence.h"
+#include "softrnic/stream/former.h"
 #include "softrnic/stream/stream.h"
 
 struct sim;
@@ -56,6 +59,7 @@ struct node {
 	struct model model;          /* of what this end requests from its peer */
 	void *buf[2];                /* of each kind: for the stream */
 	bool lent[2];
+	atomic_uint alarm; /* the peer's end may be here: a reset came, whatever the process does */
 	bool resumed, pump_due, eof_seen, stopping;
 	unsigned budget;   /* of reads and writes in this visit */
 	uint64_t deadline; /* the one that is scheduled */
@@ -89,6 +93,12 @@ struct node {
 	unsigned looks, evictions, shared, lists, refused_lists, waiting_writes, events;
 	uint64_t in_place_bytes;
 	uint64_t put_bytes; /* straight into the link's memory */
+	/* The barrier: origin.h. */
+	struct former former;
+	struct fence_member fenced;
+	unsigned process;
+	bool owner_is_named, cut_due, fence_ends;
+	bool leaves; /* its user is to disconnect */
 	/* On the way to rings in shared memory. */
 	bool meets, has_memory;
 	struct { /* bytes of a ring that are being parsed */
@@ -129,6 +139,8 @@ void node_evict(struct node *n);
 void node_check_power(struct node *n);
 /* node_events.c */
 void node_on_reset(struct node *n, int err);
+/* Has the peer given up, so that what came before does not count any more? */
+bool node_is_over(void *owner);
 void node_on_time(struct node *n);
 void node_on_dereg(struct node *n);
 struct mr **node_dereg_mr(struct node *n); /* the region that goes; NULL when it is gone */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "origin.h"
 #include "reconnect.h"
 #include "rings.h"
 #include "sim.h"
@@ -161,16 +162,19 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	return taken;
 }
 
-/* The peer has given up: what it sent before is not to be placed any more. */
-static bool node_sees_end(const struct node *n)
+/* A reset behind the peer's FIN is EPIPE, and what came before it counts. */
+bool node_is_over(void *owner)
 {
-	const struct link *l = &n->sim->link;
+	const struct node *n = owner;
 
-	if (!n->sim->world->reconnect)
+	return n->sim->link.error[n->index] == ECONNRESET;
+}
+
+static bool node_sees_end(struct node *n)
+{
+	if (scenario_lacks(&n->sim->sc, SIM_NO_LOOK))
 		return false;
-	if (l->reads_ring[n->index] && l->given_up[1 - n->index])
-		return true;
-	return l->error[n->index] && !scenario_lacks(&n->sim->sc, SIM_NO_LOOK);
+	return atomic_load(&n->alarm) && node_is_over(n);
 }
 
 /* One recvmsg(). Returns false when there is nothing more to do now. */
@@ -282,6 +286,8 @@ static void node_close(void *owner)
 
 	if (n->sim->link.up)
 		link_close(n->sim, n->index);
+	if (n->sim->world->reconnect)
+		origin_on_closed(n);
 	n->ended = true;
 }
 
@@ -321,6 +327,9 @@ const struct stream_host node_host = {
 	.close = node_close,
 	.redial = node_redial,
 	.step = rings_on_step,
+	.origin = origin_fill,
+	.fenced = origin_fenced,
+	.identify = origin_identify,
 	.set_deadline = node_set_deadline,
 };
 
@@ -351,6 +360,7 @@ void node_perform(struct node *n, struct stream_update *u)
 	}
 	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
+	origin_do(n, u);
 	rings_begin(n, u);
 	n->budget = (unsigned)prng_between(&sim->world->rng, 1, 40);
 	stream_perform(n->stream, u);
@@ -380,8 +390,8 @@ void node_read(struct node *n, struct stream_update *u)
 /* kill -9: the kernel closes the socket, the memory of files stays as it is. */
 void node_kill(struct node *n)
 {
-	link_close(n->sim, n->index);
 	n->killed = n->ended = true;
+	link_close(n->sim, n->index);
 	inbox_lose(n->box);
 	node_pump_soon(n->peer);
 }

@@ -2,71 +2,18 @@
 /* reconnect.c -- a run of connections in a row: its network, its stuck stores, its coverage. */
 #include "reconnect.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-#include "softrnic/rnic/place.h"
+#include "origin.h"
 #include "stall.h"
 #include "workload.h"
 
-#define BUSY_NS       (20 * 1000ull) /* behind the last that happened to an end */
-#define IDLE_MAX_NS   (100 * NSEC_PER_MS)
-#define SETTLE_NS     (4 * NSEC_PER_SEC) /* for former ones, behind the end of the last one */
-#define STALLS_MAX    3
-#define STALL_PERCENT 4
+#define BUSY_NS     (20 * 1000ull) /* behind the last that happened to an end */
+#define IDLE_MAX_NS (100 * NSEC_PER_MS)
+#define SETTLE_NS   (4 * NSEC_PER_SEC) /* for former ones, behind the end of the last one */
 
 static struct reconnect reconnect;
-
-/* --- stuck stores ------------------------------------------------------------------------- */
-
-/* Without a barrier only stores to another place may be stuck: what is stuck is placed. */
-static bool stall_is_due(struct node *n, const void *dst)
-{
-	struct reconnect *r = n->sim->world->reconnect;
-	const struct area *a = n->mem->area;
-	uint64_t off = (uint64_t)((const uint8_t *)dst - n->mem->cache);
-
-	if (r->conn[n->sim->index].end == END_ORDERLY || r->stalls >= STALLS_MAX ||
-	    off >= n->mem->size)
-		return false;
-	if (off - a[AREA_SCRATCH].off >= a[AREA_SCRATCH].len &&
-	    (!r->barrier || (off - a[AREA_TARGET0].off >= a[AREA_TARGET0].len &&
-			     off - a[AREA_WORDS].off >= a[AREA_WORDS].len)))
-		return false;
-	return prng_chance(&n->sim->world->rng, STALL_PERCENT);
-}
-
-void reconnect_may_stall(struct node *n, const void *dst)
-{
-	struct world *w = n->sim->world;
-	bool brief = prng_chance(&w->rng, 40);
-
-	if (n != stall_visitor() || !stall_is_due(n, dst))
-		return;
-	w->reconnect->stalls++;
-	reconnect_seen.stuck++;
-	n->stuck_until =
-		w->now + prng_between(&w->rng, 1, brief ? NSEC_PER_MS : 1500 * NSEC_PER_MS);
-	sim_at(n->sim, n->stuck_until, EV_GO_ON, n->index, 0);
-	stall_here(n);
-}
-
-/* Half of the bytes are there when the store is stuck. */
-int __real_place(void *dst, const void *src, size_t len);
-int __wrap_place(void *dst, const void *src, size_t len);
-int __wrap_place(void *dst, const void *src, size_t len)
-{
-	struct node *n = stall_visitor();
-	size_t first = len > 8 ? len / 2 : 0;
-	int err = 0;
-
-	if (!n)
-		return __real_place(dst, src, len);
-	if (first)
-		err = __real_place(dst, src, first);
-	reconnect_may_stall(n, dst);
-	return err ? err
-		   : __real_place((char *)dst + first, (const char *)src + first, len - first);
-}
 
 /* --- the network -------------------------------------------------------------------------- */
 
@@ -112,10 +59,12 @@ static void network_deliver(struct sim *sim, const struct event *e)
 	if (l->closed[index] || l->error[index])
 		return;
 	sim->node[index].busy_until = sim->world->now + BUSY_NS;
-	if (e->kind == EV_RESET)
-		l->error[index] = (int)e->arg;
-	else
+	if (e->kind == EV_RESET) {
+		l->error[index] = l->pipe[1 - index].end_arrived ? EPIPE : (int)e->arg;
+		atomic_store(&sim->node[index].alarm, 1);
+	} else {
 		link_on_arrival(l, index, e->arg);
+	}
 	node_pump_soon(&sim->node[index]);
 }
 
@@ -223,15 +172,21 @@ static void conn_dial(struct sim *sim)
 	sim_at(sim, at, EV_DIALED, 0, 0);
 }
 
+/* One that stays may begin together with the next one: both name the same former ones. */
 void reconnect_begin(struct world *w)
 {
-	if (w->reconnect->current + 1 == WORLD_CONNS) {
-		w->reconnect->done_at = w->now;
+	struct reconnect *r = w->reconnect;
+	unsigned c = w->conns;
+
+	if (c == WORLD_CONNS) {
+		r->done_at = w->now;
 		return;
 	}
-	w->reconnect->current++;
-	conn_make(w, w->reconnect->current);
-	conn_dial(&w->conn[w->reconnect->current]);
+	conn_make(w, c);
+	conn_dial(&w->conn[c]);
+	r->conn[c].beside = r->conn[c].end == END_STAY && prng_chance(&w->rng, 50);
+	if (r->conn[c].beside)
+		reconnect_begin(w);
 }
 
 static bool run_is_over(struct world *w)
@@ -255,19 +210,20 @@ static void run_prepare(struct world *w, uint64_t seed, const struct sim_options
 	w->conns = 0;
 	sched_clear(&w->sched);
 	world_start_hosts(w);
+	origin_start(opt->mode);
 	reconnect_plan(w, opt);
-	conn_make(w, 0);
-	conn_dial(&w->conn[0]);
+	reconnect_begin(w);
 }
 
 static void run_stop(struct world *w)
 {
-	w->reconnect->stalls = STALLS_MAX;
+	w->reconnect->stalls = RECONNECT_STALLS;
 	for (unsigned c = 0; c < w->conns; c++) {
 		if (stall_is_stuck(&w->conn[c].node[1]))
 			stall_go_on(&w->conn[c].node[1]);
 	}
 	world_stop(w);
+	origin_stop();
 }
 
 bool reconnect_run(struct world *w, uint64_t seed, const struct sim_options *opt)

@@ -29,15 +29,18 @@
 #include "sim.h"
 
 #define RECONNECT_OPS      40  /* that a connection posts at most */
+#define RECONNECT_STALLS   3   /* of a run */
 #define RECONNECT_VERSIONS 255 /* of all Writes: one byte */
 
 #define RECONNECT_ENDS(X)                                                                          \
 	X(ORDERLY) /* disconnects, and waits for the end */                                        \
 	X(DELETE)  /* deletes it in full operation, perhaps after a while without an answer */     \
 	X(HURRIED) /* disconnects, and deletes it before the end */                                \
-	X(LIMIT) /* disconnects, and goes on when the end is reported: perhaps by a time limit */  \
-	X(LOST)  /* is told that the peer is lost */                                               \
-	X(KILL)  /* the process dies; the next one is another incarnation */
+	X(LIMIT)  /* disconnects, and goes on when the end is reported: perhaps by a time limit */ \
+	X(LOST)   /* is told that the peer is lost */                                              \
+	X(TARGET) /* the target disconnects first, while Writes are under way */                   \
+	X(STAY)   /* does not end: it writes elsewhere, and must not be cut */                     \
+	X(KILL)   /* the process dies; the next one is another incarnation */
 enum reconnect_end {
 #define X(name) END_##name,
 	RECONNECT_ENDS(X)
@@ -60,18 +63,21 @@ struct reconnect_conn {
 	unsigned stops_after; /* and then the network stops; RECONNECT_OPS: it does not */
 	uint64_t stop_ns;
 	uint64_t delete_ns;    /* delay of the end behind the last operation */
+	uint64_t pause_ns;     /* as soon as it is established, the target gets no processor */
 	unsigned recv_percent; /* how readily the target posts receives */
 	struct reconnect_op op[RECONNECT_OPS];
 	uint64_t staged; /* bytes of the stage that are used */
 	unsigned posted, completed;
 	bool failed, ending, over;
+	bool beside; /* the next one began together with it */
 	uint64_t ends_at;
 };
 
 struct reconnect {
 	unsigned planned; /* connections that are to succeed */
-	unsigned current; /* that of the initiator */
-	bool barrier;
+	bool barrier;     /* the network may lose and delay, and stores to the place may be stuck */
+	bool takes_part[2];             /* each end in the barrier */
+	bool named;                     /* the initiator's processes have an owner's name */
 	bool stopped;                   /* nothing crosses the network... */
 	uint64_t stopped_at, resume_at; /* ...from then and until then */
 	uint64_t quiet_at; /* in a network that keeps order: nothing of the former ones comes later
@@ -97,6 +103,12 @@ struct reconnect {
 	X(in_buffer)       /* in the target's receive buffer, */                                   \
 	X(in_placement)    /* and in the middle of a store */                                      \
 	X(atomics_waiting) /* and an atomic Write that waits for a flush */                        \
+	X(questions)       /* a connection names former ones, or its owner */                      \
+	X(waits)           /* and the target has to cut some */                                    \
+	X(cut)                                                                                     \
+	X(cut_late) /* named before it had named itself */                                         \
+	X(refused)  /* they could not be cut in time */                                            \
+	X(stayed)   /* lived until the others were done */                                         \
 	X(network_stops)                                                                           \
 	X(resets_lost)                                                                             \
 	X(lost)                                                                                    \
@@ -139,6 +151,14 @@ void reconnect_oracle_init(struct world *w);
 /* The flush `op` of connection c is acknowledged. */
 void reconnect_acknowledge(struct world *w, unsigned c, unsigned op);
 
+static inline struct reconnect_conn *reconnect_conn_of(const struct node *n)
+{
+	return &n->sim->world->reconnect->conn[n->sim->index];
+}
+
+/* reconnect_post.c: one operation at random; and the flush of the place, which is the last. */
+void reconnect_post_one(struct node *n);
+void reconnect_post_last(struct node *n);
 /* reconnect_plan.c */
 void reconnect_plan(struct world *w, const struct sim_options *opt);
 void reconnect_plan_memory(struct sim *sim);

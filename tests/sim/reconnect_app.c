@@ -1,175 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reconnect_app.c -- the two applications: one writes, ends and connects again, the other serves.
  */
+#include <errno.h>
 #include <string.h>
 
+#include "origin.h"
 #include "reconnect.h"
 #include "workload.h"
 
 #define STOP_WAITING_NS (3 * NSEC_PER_SEC) /* for the end that was planned */
-
-static struct reconnect_conn *app_conn(const struct node *n)
-{
-	return &n->sim->world->reconnect->conn[n->sim->index];
-}
-
-/* --- posting ------------------------------------------------------------------------------ */
-
-static enum reconnect_kind app_kind(struct prng *rng)
-{
-	unsigned dice = (unsigned)prng_below(rng, 100);
-
-	return dice < 55   ? RC_WRITE
-	       : dice < 65 ? RC_ELSEWHERE
-	       : dice < 73 ? RC_ATOMIC
-	       : dice < 80 ? RC_SEND
-			   : RC_FLUSH;
-}
-
-static const struct area *app_area(const struct node *n, const struct reconnect_op *op, bool words)
-{
-	enum area_kind kind = op->kind == RC_ELSEWHERE         ? AREA_SCRATCH
-			      : op->kind == RC_ATOMIC || words ? AREA_WORDS
-							       : AREA_TARGET0;
-
-	return &n->peer->mem->area[kind];
-}
-
-static void app_place(struct prng *rng, const struct area *a, struct reconnect_op *op)
-{
-	if (op->kind == RC_ATOMIC) {
-		op->len = 8;
-		op->off = a->off + 8 * prng_below(rng, a->len / 8);
-	} else if (op->kind == RC_FLUSH && prng_chance(rng, 60)) {
-		op->len = (uint32_t)a->len;
-		op->off = a->off;
-	} else {
-		op->off = a->off + prng_below(rng, a->len - op->len + 1);
-	}
-}
-
-/* Of large ones several FPDUs, of which the rest may go straight to memory. */
-static uint32_t app_len(struct prng *rng, uint32_t max)
-{
-	if (prng_chance(rng, 20))
-		return 8;
-	return (uint32_t)prng_between(rng, prng_chance(rng, 50) ? max / 2 : 1, max);
-}
-
-static const struct area *app_choose(struct node *n, struct reconnect_op *op)
-{
-	struct prng *rng = &n->sim->world->rng;
-	const struct area *a;
-	uint32_t len = app_len(rng, n->sim->sc.op_max);
-
-	*op = (struct reconnect_op){.kind = app_kind(rng)};
-	a = app_area(n, op, op->kind == RC_FLUSH && prng_chance(rng, 30));
-	op->len = len < a->len ? len : (uint32_t)a->len;
-	if (op->kind == RC_SEND && op->len > n->peer->box->slot_len)
-		op->len = n->peer->box->slot_len;
-	app_place(rng, a, op);
-	return a;
-}
-
-static bool app_has_version(const struct reconnect_op *op)
-{
-	return op->kind == RC_WRITE || op->kind == RC_ATOMIC;
-}
-
-/* The bytes of a version, which stay as they are until the run ends. False: there is no room. */
-static bool app_stage(struct node *n, struct reconnect_op *op, struct ibv_sge *sge)
-{
-	const struct area *a = &n->mem->area[AREA_STAGE];
-	struct reconnect_conn *c = app_conn(n);
-	uint64_t off = a->off + c->staged;
-
-	if (op->len > a->len - c->staged)
-		return false;
-	c->staged += op->len;
-	memset(n->mem->cache + off, op->version, op->len);
-	*sge = (struct ibv_sge){
-		.addr = memory_to(n->mem, AREA_STAGE, off), .length = op->len, .lkey = a->stag};
-	return true;
-}
-
-static void app_fill(struct vext_wr *w, const struct reconnect_op *op)
-{
-	switch (op->kind) {
-	case RC_WRITE:
-	case RC_ELSEWHERE:
-		w->wr.opcode = IBV_WR_RDMA_WRITE;
-		break;
-	case RC_SEND:
-		w->wr.opcode = IBV_WR_SEND;
-		break;
-	case RC_ATOMIC:
-		w->op = VEXT_OP_ATOMIC_WRITE;
-		memset(w->bytes, op->version, sizeof(w->bytes));
-		break;
-	case RC_FLUSH:
-		w->op = VEXT_OP_FLUSH;
-		w->type = VEXT_FLUSH_PERSISTENT;
-		w->len = op->len;
-		break;
-	}
-}
-
-/* False: the queue is full, or the queue pair does not take it any more. */
-static bool app_post(struct node *n, struct reconnect_op *op, const struct area *a)
-{
-	struct reconnect_conn *c = app_conn(n);
-	struct vext_wr w = {.wr = {.wr_id = c->posted, .send_flags = IBV_SEND_SIGNALED}};
-	struct stream_update u; /* the visit performs */
-	struct ibv_sge sge;
-	int posted = 0;
-
-	if (op->kind <= RC_ELSEWHERE || op->kind == RC_SEND) {
-		if (!app_stage(n, op, &sge))
-			return false;
-		w.wr.sg_list = &sge;
-		w.wr.num_sge = 1;
-	}
-	w.wr.wr.rdma.remote_addr =
-		memory_to(n->peer->mem, (enum area_kind)(a - n->peer->mem->area), op->off);
-	w.wr.wr.rdma.rkey = a->stag;
-	app_fill(&w, op);
-	stream_post_list(n->stream, &w, 1, &posted, &u);
-	if (posted != 1)
-		return false;
-	c->op[c->posted++] = *op;
-	return true;
-}
-
-static void app_post_one(struct node *n)
-{
-	struct reconnect *r = n->sim->world->reconnect;
-	struct reconnect_op op;
-	const struct area *a = app_choose(n, &op);
-
-	if (app_has_version(&op)) {
-		if (r->version == RECONNECT_VERSIONS)
-			return;
-		op.version = (uint8_t)(r->version + 1);
-	}
-	if (app_post(n, &op, a) && app_has_version(&op))
-		r->version++;
-}
-
-/* The last connection ends with a flush of the place. */
-static void app_post_last(struct node *n)
-{
-	const struct area *a = &n->peer->mem->area[AREA_TARGET0];
-	struct reconnect_op op = {.kind = RC_FLUSH, .off = a->off, .len = (uint32_t)a->len};
-
-	app_post(n, &op, a);
-}
 
 /* --- completions -------------------------------------------------------------------------- */
 
 static void app_on_completion(struct node *n, const struct ibv_wc *wc)
 {
 	struct world *w = n->sim->world;
-	struct reconnect_conn *c = app_conn(n);
+	struct reconnect_conn *c = reconnect_conn_of(n);
 	unsigned id = (unsigned)wc->wr_id;
 
 	if (wc->wr_id >= RECV_ID) {
@@ -200,38 +46,72 @@ static void app_poll(struct node *n)
 
 /* --- the ends ----------------------------------------------------------------------------- */
 
+static void app_delete(struct node *n);
+
+/* Now and then the application gives up the one that stays, too: before the next one begins. */
+static void app_leave_stay(struct world *w)
+{
+	for (unsigned c = 0; c < w->conns; c++) {
+		struct node *n = &w->conn[c].node[0];
+		bool stays = w->reconnect->conn[c].end == END_STAY && n->established && !n->ended;
+
+		if (stays && prng_chance(&w->rng, 30))
+			app_delete(n);
+	}
+}
+
 static void app_over(struct node *n)
 {
 	struct world *w = n->sim->world;
 	struct reconnect *r = w->reconnect;
-	struct reconnect_conn *c = app_conn(n);
+	struct reconnect_conn *c = reconnect_conn_of(n);
 
 	if (c->over)
 		return;
 	c->over = true;
 	reconnect_seen.ends[c->end] += n->established;
-	if (n->sim->index + 1 < r->planned || c->failed || !n->established)
-		reconnect_begin(w);
-	else
+	if (c->beside)
+		return;
+	if (n->sim->index + 1 >= r->planned && !c->failed && n->established) {
 		r->done_at = w->now;
+		return;
+	}
+	if (c->end != END_STAY)
+		app_leave_stay(w);
+	reconnect_begin(w);
 }
 
-/* As the id and its queue pair are destroyed. */
+/*
+ * As rpma_conn_delete() does. In full operation it is the end at once; behind a disconnect the rest
+ * of the end goes on by itself.
+ */
 static void app_delete(struct node *n)
 {
 	struct stream_update u;
 
+	stream_look(n->stream, &u);
+	if (stream_state(n->stream) <= STREAM_LIVE)
+		stream_abort(n->stream, &u);
+	node_perform(n, &u);
+	origin_give_up(n);
 	if (n->qp)
 		qp_delete(stream_detach_qp(n->stream, &u));
 	n->qp = NULL;
-	stream_abort(n->stream, &u);
 	node_perform(n, &u);
 	app_over(n);
 }
 
 static void app_die(struct node *n)
 {
-	node_kill(n);
+	struct world *w = n->sim->world;
+
+	for (unsigned c = 0; c < w->conns; c++) {
+		struct node *other = &w->conn[c].node[0];
+
+		if (other->process == n->process && !other->ended)
+			node_kill(other);
+	}
+	origin_next_process();
 	app_over(n);
 }
 
@@ -240,7 +120,7 @@ static void app_maybe_stop(struct node *n)
 {
 	struct world *w = n->sim->world;
 	struct reconnect *r = w->reconnect;
-	struct reconnect_conn *c = app_conn(n);
+	struct reconnect_conn *c = reconnect_conn_of(n);
 
 	if (r->stopped || c->posted < c->stops_after)
 		return;
@@ -259,26 +139,33 @@ static void app_maybe_stop(struct node *n)
 /* The target's thread gets no processor for a while. */
 static void app_slow_target(struct node *n)
 {
+	static const uint64_t most[] = {NSEC_PER_MS, 20 * NSEC_PER_MS, 800 * NSEC_PER_MS};
 	struct prng *rng = &n->sim->world->rng;
-	uint64_t until =
-		n->sim->world->now +
-		prng_between(rng, 1000, prng_chance(rng, 50) ? NSEC_PER_MS : 800 * NSEC_PER_MS);
+	bool often = n->sim->sc.mode == SIM_NO_MARK; /* until the reset is noticed */
+	unsigned k = often ? 1 : (unsigned)prng_below(rng, 3);
+	uint64_t until = n->sim->world->now + prng_between(rng, 1000, most[k]);
 
-	if (prng_chance(rng, 40) && until > n->peer->paused_until)
+	if ((often || prng_chance(rng, 40)) && until > n->peer->paused_until)
 		n->peer->paused_until = until;
 }
 
 static void app_begin_end(struct node *n)
 {
-	struct reconnect_conn *c = app_conn(n);
+	struct reconnect_conn *c = reconnect_conn_of(n);
 
 	c->ending = true;
+	if (c->end == END_STAY) {
+		app_over(n);
+		return;
+	}
 	if (c->end != END_ORDERLY)
 		app_slow_target(n);
 	c->ends_at = n->sim->world->now + c->delete_ns;
 	if (c->end == END_ORDERLY || c->end == END_HURRIED || c->end == END_LIMIT)
 		workload_disconnect(n);
-	if (c->end == END_LOST)
+	if (c->end == END_TARGET)
+		n->peer->leaves = true;
+	if (c->end == END_LOST || c->end == END_TARGET)
 		c->ends_at = n->sim->world->now + STOP_WAITING_NS;
 	if (c->end == END_ORDERLY || c->end == END_LIMIT)
 		c->ends_at = CLOCK_NEVER;
@@ -286,7 +173,7 @@ static void app_begin_end(struct node *n)
 
 static bool app_wrote_all(struct node *n)
 {
-	const struct reconnect_conn *c = app_conn(n);
+	const struct reconnect_conn *c = reconnect_conn_of(n);
 	bool last = n->sim->index + 1 >= n->sim->world->reconnect->planned;
 
 	return c->failed || (last ? c->completed == c->posted && c->posted > c->ends_after
@@ -295,25 +182,39 @@ static bool app_wrote_all(struct node *n)
 
 static void app_write(struct node *n)
 {
-	struct reconnect_conn *c = app_conn(n);
+	struct reconnect_conn *c = reconnect_conn_of(n);
 	struct prng *rng = &n->sim->world->rng;
 	bool last = n->sim->index + 1 >= n->sim->world->reconnect->planned;
 
 	for (unsigned i = (unsigned)prng_below(rng, 5); i > 0 && c->posted < c->ends_after; i--)
-		app_post_one(n);
+		reconnect_post_one(n);
 	if (c->posted == c->ends_after && last)
-		app_post_last(n);
+		reconnect_post_last(n);
 	app_maybe_stop(n);
 	if (app_wrote_all(n))
 		app_begin_end(n);
 }
 
+/* Until the others are done. */
+static void app_stay(struct node *n)
+{
+	bool done = n->sim->world->reconnect->done_at > 0;
+
+	if (reconnect_conn_of(n)->end != END_STAY || n->disconnecting ||
+	    (!done && !n->disconnected))
+		return;
+	reconnect_seen.stayed += !n->disconnected;
+	workload_disconnect(n);
+}
+
 static void app_initiator(struct node *n)
 {
-	struct reconnect_conn *c = app_conn(n);
+	struct reconnect_conn *c = reconnect_conn_of(n);
 
-	if (c->over)
+	if (c->over) {
+		app_stay(n);
 		return;
+	}
 	if (n->established && !c->ending && !n->disconnected &&
 	    prng_chance(&n->sim->world->rng, 70))
 		app_write(n);
@@ -324,7 +225,7 @@ static void app_initiator(struct node *n)
 		app_over(n);
 		return;
 	}
-	if (!c->ending || c->ends_at > n->sim->world->now)
+	if (!c->ending || c->over || c->ends_at > n->sim->world->now)
 		return;
 	if (c->end == END_KILL)
 		app_die(n);
@@ -341,11 +242,12 @@ static void app_target(struct node *n)
 		struct stream_update u;
 
 		n->answered = true;
+		origin_arrive(n);
 		stream_accept(n->stream, &params, n->sim->sc.mss, n->sim->world->now, &u);
 	}
-	if (prng_chance(rng, app_conn(n)->recv_percent))
+	if (prng_chance(rng, reconnect_conn_of(n)->recv_percent))
 		inbox_post(n->box, n, 1);
-	if (n->disconnected && !n->disconnecting)
+	if ((n->disconnected || n->leaves) && !n->disconnecting)
 		workload_disconnect(n);
 }
 
@@ -364,12 +266,18 @@ void reconnect_tick(struct node *n)
 
 void reconnect_on_stream_event(struct node *n, enum stream_event event, int status)
 {
+	if (event == STREAM_EV_ESTABLISHED)
+		origin_on_established(n);
+	else
+		origin_give_up(n);
 	switch (event) {
 	case STREAM_EV_CONNECT_REQUEST:
 		n->requested = true;
 		break;
 	case STREAM_EV_ESTABLISHED:
 		n->established = true;
+		if (n->index == 0 && reconnect_conn_of(n)->pause_ns)
+			n->peer->paused_until = n->sim->world->now + reconnect_conn_of(n)->pause_ns;
 		break;
 	case STREAM_EV_LOST:
 		n->lost = n->disconnected = true;
@@ -383,6 +291,7 @@ void reconnect_on_stream_event(struct node *n, enum stream_event event, int stat
 	case STREAM_EV_CONNECT_ERROR:
 	case STREAM_EV_DEAD:
 		n->refused = true;
+		reconnect_seen.refused += n->index == 0 && status == -EBUSY;
 		break;
 	}
 }

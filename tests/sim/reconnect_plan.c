@@ -22,7 +22,7 @@ static void plan_scenario(struct world *w, struct scenario *sc)
 	sc->op_max =
 		(uint32_t)(large ? prng_between(rng, 4500, 12000) : prng_between(rng, 16, 600));
 	sc->target_len = sc->op_max + (uint32_t)prng_below(rng, sc->op_max);
-	sc->words_len = 64;
+	sc->words_len = sc->commit_flags ? 16 : 64;
 	sc->window = (uint32_t)prng_between(rng, 64, 8 * sc->op_max + 64);
 	sc->chunk_max = (uint32_t)prng_between(rng, 1, large ? 20000 : 700);
 	sc->half_volatile[0] = sc->half_volatile[1] = false;
@@ -48,43 +48,77 @@ static void plan_stop(struct world *w, struct reconnect_conn *c)
 			     : prng_between(rng, 100 * NSEC_PER_MS, 1500 * NSEC_PER_MS);
 }
 
+/* A mode that one way to end is about takes it often. */
+static enum reconnect_end plan_end(struct world *w)
+{
+	enum sim_mode mode = w->conn[0].sc.mode;
+	enum reconnect_end end = (enum reconnect_end)prng_below(&w->rng, END_COUNT);
+
+	if (mode != SIM_NO_LEAVE && mode != SIM_NO_MARK)
+		return end;
+	if (prng_chance(&w->rng, 40))
+		return end;
+	return mode == SIM_NO_LEAVE ? END_TARGET : END_DELETE;
+}
+
 static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 {
 	struct prng *rng = &w->rng;
 
 	*c = (struct reconnect_conn){
 		.ends_after = (unsigned)prng_between(rng, 1, RECONNECT_OPS - 2),
-		.end = last ? END_ORDERLY : (enum reconnect_end)prng_below(rng, END_COUNT),
+		.end = last ? END_ORDERLY : plan_end(w),
 		.recv_percent = prng_chance(rng, 60) ? 40 : 1,
 	};
 	c->delete_ns = prng_chance(rng, 50)   ? 0
 		       : prng_chance(rng, 70) ? prng_below(rng, NSEC_PER_MS)
 					      : prng_below(rng, 1300 * NSEC_PER_MS);
 	/* The end that a time limit reports, or nobody waits for, is no end of what was sent. */
-	if (!w->reconnect->barrier && (c->end == END_HURRIED || c->end == END_LIMIT))
+	if (!w->reconnect->barrier &&
+	    (c->end == END_HURRIED || c->end == END_LIMIT || c->end == END_TARGET))
 		c->end = END_ORDERLY;
+	if (c->end != END_ORDERLY &&
+	    prng_chance(rng, w->conn[0].sc.mode == SIM_LATE_ORIGIN ? 60 : 15))
+		c->pause_ns = prng_between(rng, 1000, 500 * NSEC_PER_MS);
 	if (c->end == END_ORDERLY)
 		c->recv_percent = 40;
 	plan_stop(w, c);
+}
+
+/*
+ * Without a barrier: one end knows none; or both do, and no process that dies has a name. A mode
+ * that lacks one of the other layers is about what these must do by themselves.
+ */
+static void plan_barrier(struct world *w, struct reconnect *r, enum sim_mode mode)
+{
+	bool alone = mode == SIM_GRACEFUL_CLOSE || mode == SIM_NO_MARK || mode == SIM_NO_LOOK;
+
+	r->barrier = (prng_chance(&w->rng, 60) && !alone) || mode == SIM_BARRIER_ALONE;
+	r->takes_part[0] = r->barrier || (prng_chance(&w->rng, 50) && !alone);
+	r->takes_part[1] = r->barrier || prng_chance(&w->rng, 50);
+	r->named = r->barrier && mode != SIM_NO_OWNER && prng_chance(&w->rng, 30);
 }
 
 void reconnect_plan(struct world *w, const struct sim_options *opt)
 {
 	struct reconnect *r = w->reconnect;
 	struct scenario *first = &w->conn[0].sc;
+	bool rings;
 
 	r->planned = (unsigned)prng_between(&w->rng, 2, 4);
-	r->barrier = prng_chance(&w->rng, 60);
-	r->current = r->stalls = 0;
+	plan_barrier(w, r, opt->mode);
+	r->stalls = 0;
 	r->stopped = false;
 	r->resume_at = r->quiet_at = r->done_at = 0;
 	r->version = 0;
 	plan_scenario(w, first);
 	first->mode = opt->mode;
+	rings = first->rings || opt->mode == SIM_NO_MARK;
 	for (unsigned c = 0; c < WORLD_CONNS; c++) {
 		w->conn[c].sc = *first;
-		w->conn[c].sc.rings = first->rings && prng_chance(&w->rng, 80);
+		w->conn[c].sc.rings = rings && prng_chance(&w->rng, 80);
 		plan_conn(w, &r->conn[c], c + 1 >= r->planned);
+		r->named |= r->barrier && r->conn[c].end == END_KILL && opt->mode != SIM_NO_OWNER;
 	}
 }
 

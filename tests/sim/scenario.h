@@ -50,7 +50,14 @@ enum sim_mode {
 	SIM_GRACEFUL_CLOSE, /* an end that is given up goes on sending */
 	SIM_NO_MARK,        /* rings have no word "given up" */
 	SIM_NO_LOOK,        /* what came before the end is placed although the end is known */
+	SIM_NO_BARRIER,     /* the new connection does not name the former ones */
+	SIM_BARRIER_EARLY,  /* it is answered before they are cut */
+	SIM_LATE_ORIGIN,    /* a former one that names itself after that is let in */
+	SIM_NO_LEAVE,       /* any FIN of the target counts as its queue pair's end */
+	SIM_NAMES_ALL,      /* a new connection names the living ones, too */
+	SIM_NO_OWNER,       /* a process that is started again does not name its owner */
 	SIM_UNPROTECTED,    /* none of them */
+	SIM_BARRIER_ALONE,  /* the barrier without the others: it suffices */
 	SIM_BLIND,          /* bits flip, no CRC is used, and contents are trusted all the same */
 };
 
@@ -104,7 +111,10 @@ static inline uint64_t scenario_frame_len(const struct scenario *sc, int i)
 /* Is the layer switched off that this mode is about? */
 static inline bool scenario_lacks(const struct scenario *sc, enum sim_mode layer)
 {
-	return sc->mode == layer || sc->mode == SIM_UNPROTECTED;
+	bool timely = layer == SIM_GRACEFUL_CLOSE || layer == SIM_NO_MARK || layer == SIM_NO_LOOK;
+
+	return sc->mode == layer || sc->mode == SIM_UNPROTECTED ||
+	       (sc->mode == SIM_BARRIER_ALONE && timely);
 }
 
 void scenario_make(struct scenario *sc, struct prng *rng);

@@ -74,8 +74,7 @@ static void sim_on_dialed(struct sim *sim)
 	}
 	link_open(&sim->link, sim->sc.window);
 	for (int i = 0; i < 2; i++)
-		sim->link.resets[i] =
-			sim->world->reconnect && !scenario_lacks(&sim->sc, SIM_GRACEFUL_CLOSE);
+		sim->link.resets[i] = !scenario_lacks(&sim->sc, SIM_GRACEFUL_CLOSE);
 	sim_arm_link(sim);
 	stream_on_dialed(a->stream, sim->sc.mss, sim->world->now, &u);
 	node_perform(a, &u);

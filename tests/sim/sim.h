@@ -44,6 +44,9 @@
  *   power        both hosts lose it at any time     POWER, -p   what was acknowledged as persistent
  *                                                               is on the medium
  *
+ * Runs of another kind (-r, reconnect.h) have one connection after the other between the same two
+ * nodes, with the same memory: bytes of an ended one must not come over those of a later one.
+ *
  * Not simulated: sockets, wake-ups, threads and locks (tests/system, TSan), and several faults in
  * one run.
  */

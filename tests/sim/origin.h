@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * origin.h -- the barrier between former connections and later ones, as the product's owner takes
+ * part in it (io/conn_origin.c). The initiator's registry and the target's table are the product's;
+ * a process that dies takes its registry with it, and the next one begins with an empty one.
+ */
+#ifndef SIM_ORIGIN_H
+#define SIM_ORIGIN_H
+
+#include "node.h"
+#include "scenario.h"
+#include "softrnic/stream/fence.h"
+#include "softrnic/stream/former.h"
+
+/* Of a run: one process of targets. */
+void origin_start(enum sim_mode mode);
+void origin_stop(void);
+/* The initiator's process has died. */
+void origin_next_process(void);
+/* Whether this end takes part; before its stream is made. */
+void origin_prepare(struct node *n, struct stream_config *cfg);
+/* The user is told that the connection has ended, or releases it. */
+void origin_give_up(struct node *n);
+/* A request has come. */
+void origin_arrive(struct node *n);
+void origin_on_established(struct node *n);
+/* Its link is closed, and nothing of it can be placed any more. */
+void origin_on_closed(struct node *n);
+/* What another connection asked of this one, by the thread that has its lock. */
+void origin_do(struct node *n, struct stream_update *u);
+/* Functions of struct stream_host. */
+bool origin_fill(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);
+void origin_fenced(void *owner, const struct ext_origin *origin);
+enum stream_fence origin_identify(void *owner, const struct ext_origin *origin);
+
+#endif
