@@ -210,7 +210,8 @@ static void an_orderly_end_needs_no_question(void **state)
 
 /* --- two processes -------------------------------------------------------------------------- */
 
-/* Connect, write, and, if the pipe says so, write again and be sure. Returns an exit code. */
+/* Connect. When the pipe says so: with an owner, write, and stay; else flush. Returns an exit code.
+ * Not before, as the thread that accepts would take the Write, and be stuck itself. */
 static int child(struct stuck *s, const char *owner, int go)
 {
 	struct rpma_conn_cfg *cfg = NULL;
@@ -237,9 +238,10 @@ static int child(struct stuck *s, const char *owner, int go)
 	    rpma_mr_reg(peer, bytes, PAGE, RPMA_MR_USAGE_WRITE_SRC, &mr) ||
 	    rpma_mr_remote_from_descriptor(desc, size, &remote))
 		return 1;
-	if (owner && rpma_write(conn, remote, 0, mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL))
-		return 2;
 	if (read(go, &c, 1) != 1)
+		return 2;
+	if (owner && (rpma_write(conn, remote, 0, mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL) ||
+		      read(go, &c, 1) != 1))
 		return 3;
 	if (!owner && !getenv("SOFTRNIC_SHM_AFTER") &&
 	    ends_counter(conn, "tx_fpdus") != 2) /* the parent's are not its own */
@@ -279,6 +281,7 @@ static void an_owner_ends_what_its_killed_process_had(void **state)
 
 	stuck_open(&s);
 	pid = start_child(&s, OWNER, &killed, &go);
+	assert_int_equal(write(go, "", 1), 1);
 	stuck_wait(&s);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
