@@ -62,6 +62,18 @@ static const char *text_of(json_t *object, const char *key)
 	return text ? text : "";
 }
 
+/* The refusal's code; its message says that. */
+static int refused_as(struct player *p, const char *text, const char *message)
+{
+	json_t *in = tool_ask(p, text), *error = json_object_get(in, "error");
+	int code = (int)json_integer_value(json_object_get(error, "code"));
+
+	if (!strstr(text_of(error, "message"), message))
+		fail_msg("'%s' does not say '%s'", text_of(error, "message"), message);
+	json_decref(in);
+	return code;
+}
+
 static json_t *first_set(json_t *status)
 {
 	return json_array_get(json_object_get(status, "sets"), 0);
@@ -135,6 +147,50 @@ static void every_host_knows_the_status_of_all(void **state)
 	hosts_stop(&hosts);
 }
 
+#define SETTINGS(text) "{\"op\":\"settings\",\"set\":\"orders\",\"settings\":{" text "}}"
+
+static json_t *wait_until_a_time_is_shown(void)
+{
+	for (;; usleep(20000)) {
+		json_t *in = tool_ask(&tool, "{\"op\":\"status\"}");
+		json_t *members = json_object_get(first_set(in), "members");
+
+		for (unsigned i = 0; i < json_array_size(members); i++)
+			if (json_object_get(json_array_get(members, i), "flush_p50_us"))
+				return in;
+		json_decref(in);
+	}
+}
+
+/* What the primary's process reports, as its own host shows it. */
+static void a_report_is_shown_of_the_primary_alone(void **state)
+{
+	static struct packet out;
+	struct hosts_opts opts = {.count = 2};
+	json_t *in, *members, *primary;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	memset(&out, 0, sizeof(out));
+	out.type = PACKET_STATUS;
+	out.report.status.role = MIRROR_ROLE_PRIMARY;
+	out.report.status.p50_us = 12;
+	assert_true(player_answer(&a, &out));
+	player_open(&tool, &hosts, 0);
+	in = wait_until_a_time_is_shown();
+	members = json_object_get(first_set(in), "members");
+	primary = json_array_get(members, 0);
+	assert_non_null(json_object_get(primary, "flush_p50_us"));
+	assert_string_equal(text_of(primary, "role"), "primary");
+	assert_string_equal(text_of(json_array_get(members, 1), "role"), "secondary");
+	json_decref(in);
+	player_close(&tool);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
 static void what_cannot_be_is_refused_with_its_code(void **state)
 {
 	static const struct {
@@ -160,6 +216,15 @@ static void what_cannot_be_is_refused_with_its_code(void **state)
 		{"{\"op\":\"member-add\",\"set\":\"orders\",\"member\":{\"name\":\"c\"}}", 1},
 		{"{\"op\":\"member-add\",\"set\":\"orders\",\"member\":\"c\"}", 1},
 		{"{\"op\":\"resync\",\"set\":\"orders\",\"member\":\"b\",\"from\":\"a\"}", 1},
+		{"{\"op\":\"pause\",\"set\":\"orders\",\"member\":\"z\"}", 2},
+		{SETTINGS("\"hosts\":{\"z\":{\"host\":\"127.0.0.2\",\"port\":7}}"), 1},
+		{SETTINGS("\"hosts\":{\"b\":{\"port\":7}}"), 1},
+		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"\",\"port\":7}}"), 1},
+		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"127.0.0.2\",\"port\":0}}"), 1},
+		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"127.0.0.2\",\"port\":65536}}"), 1},
+		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":8388608}", 0}, /* its size */
+		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":4194304}", 1},
+		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":8388609}", 1},
 	};
 	struct hosts_opts opts = {.count = 2};
 
@@ -216,6 +281,66 @@ static void a_demotion_is_asked_of_the_primary(void **state)
 	hosts_stop(&hosts);
 }
 
+static void an_order_names_its_member(void **state)
+{
+	static const char ask[] = "{\"op\":\"pause\",\"set\":\"orders\",\"member\":\"b\"}";
+	struct hosts_opts opts = {.count = 2};
+	static struct packet out;
+	json_t *in;
+
+	hosts_start(&hosts, &opts);
+	player_open(&a, &hosts, 0);
+	assert_int_equal(player_map(&a, 0), PACKET_OK);
+	player_promote(&a, &now);
+	player_open(&tool, &hosts, 0);
+	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
+	assert_int_equal(player_expect(&a, PACKET_ORDER)->order.order, PACKET_ORDER_PAUSE);
+	assert_int_equal(a.in.order.member, 1);
+	memset(&out, 0, sizeof(out));
+	out.type = PACKET_ORDERED;
+	out.id = a.in.id;
+	assert_true(player_answer(&a, &out));
+	in = tool_receive(&tool);
+	assert_true(json_is_true(json_object_get(in, "ok")));
+	json_decref(in);
+	player_close(&tool);
+	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+/* Asked on the last member's host: its neighbour's daemon is asked, too. */
+static void a_format_that_a_member_lacks_is_refused(void **state)
+{
+	struct hosts_opts opts = {.count = 2};
+
+	hosts_start(&hosts, &opts);
+	player_open(&tool, &hosts, 1);
+	wait_until_copies_are_known(&tool, 2);
+	assert_int_equal(refused_as(&tool, SETTINGS("\"format\":2"), "of member a understands"), 2);
+	player_close(&tool);
+	hosts_stop(&hosts);
+}
+
+static void a_set_grows_when_each_copy_has_room(void **state)
+{
+	static const char ask[] = "{\"op\":\"grow\",\"set\":\"orders\",\"size\":16777216}";
+	struct hosts_opts opts = {.count = 2};
+	struct stat st;
+
+	hosts_start(&hosts, &opts);
+	player_open(&tool, &hosts, 0);
+	wait_until_copies_are_known(&tool, 2);
+	assert_int_equal(tool_code(&tool, ask), 0);
+	hosts_read(&hosts, &now);
+	assert_int_equal(now.record.config.size, 16777216);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(stat(hosts.hosts[i].data, &st), 0);
+		assert_int_equal(st.st_size, 16777216);
+	}
+	player_close(&tool);
+	hosts_stop(&hosts);
+}
+
 static void an_operator_promotes_who_waits(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}";
@@ -250,18 +375,6 @@ static void an_operator_promotes_who_waits(void **state)
 	hosts_stop(&hosts);
 }
 
-/* The refusal's code; its message says that. */
-static int refused_as(struct player *p, const char *text, const char *message)
-{
-	json_t *in = tool_ask(p, text), *error = json_object_get(in, "error");
-	int code = (int)json_integer_value(json_object_get(error, "code"));
-
-	if (!strstr(text_of(error, "message"), message))
-		fail_msg("'%s' does not say '%s'", text_of(error, "message"), message);
-	json_decref(in);
-	return code;
-}
-
 static void a_promotion_that_cannot_be_says_why(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
@@ -286,6 +399,19 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	player_close(&tool);
 	player_close(&b);
 	player_close(&a);
+	hosts_stop(&hosts);
+}
+
+static void a_promotion_runs_the_program_that_makes_a_process_wait(void **state)
+{
+	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}";
+	struct hosts_opts opts = {.count = 2, .more = "on-promote = /bin/false\n"};
+
+	hosts_start(&hosts, &opts);
+	player_open(&tool, &hosts, 1);
+	wait_until_copies_are_known(&tool, 2);
+	assert_int_equal(refused_as(&tool, ask, "on-promote /bin/false has failed"), 2);
+	player_close(&tool);
 	hosts_stop(&hosts);
 }
 
@@ -767,10 +893,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_host_knows_the_status_of_all),
+		cmocka_unit_test(a_report_is_shown_of_the_primary_alone),
 		cmocka_unit_test(what_cannot_be_is_refused_with_its_code),
 		cmocka_unit_test(a_demotion_is_asked_of_the_primary),
+		cmocka_unit_test(an_order_names_its_member),
+		cmocka_unit_test(a_format_that_a_member_lacks_is_refused),
+		cmocka_unit_test(a_set_grows_when_each_copy_has_room),
 		cmocka_unit_test(an_operator_promotes_who_waits),
 		cmocka_unit_test(a_promotion_that_cannot_be_says_why),
+		cmocka_unit_test(a_promotion_runs_the_program_that_makes_a_process_wait),
 		cmocka_unit_test(a_forced_promotion_that_failed_is_not_carried_out_later),
 		cmocka_unit_test(a_promotion_that_was_interrupted_is_not_carried_out_later),
 		cmocka_unit_test(an_order_is_for_the_view_that_the_operator_saw),
