@@ -45,6 +45,8 @@ static void every_key_is_taken(void **state)
 		       "user = app\n"
 		       "user = 1000\n"
 		       "auto = yes\n"
+		       "scrub = 36h\n"
+		       "scrub-rate = 20\n"
 		       "on-promote = /bin/start\n"
 		       "on-promote-timeout = 1000\n"
 		       "fence-agent = /bin/fence\n"
@@ -71,6 +73,8 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(conf.sets[0].user_count, 2);
 	assert_string_equal(conf.sets[0].users[1], "1000");
 	assert_true(conf.sets[0].automatic);
+	assert_int_equal(conf.sets[0].scrub_s, 36 * 3600);
+	assert_int_equal(conf.sets[0].scrub_rate, 20 << 20);
 	assert_string_equal(conf.sets[0].on_promote, "/bin/start");
 	assert_int_equal(conf.sets[0].promote_timeout_ms, 1000);
 	assert_string_equal(conf.sets[0].fence_agent, "/bin/fence");
@@ -78,6 +82,27 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(conf.sets[1].fence_timeout_ms, CONF_PROGRAM_MS);
 	assert_string_equal(conf.sets[1].name, "s");
 	assert_false(conf.sets[1].automatic);
+	assert_int_equal(conf.sets[1].scrub_s, CONF_SCRUB_S);
+}
+
+static void a_period_has_a_unit_or_is_never(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned seconds;
+	} cases[] = {
+		{SET "scrub = never\n", 0},
+		{SET "scrub = 1s\n", 1},
+		{SET "scrub = 2m\n", 120},
+		{SET "scrub = 7d\n", 7 * 86400},
+		{SET "scrub = 1000w\n", 1000 * 604800},
+	};
+	struct error err;
+
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_int_equal(parse(cases[i].text, &err), 0);
+		assert_int_equal(conf.sets[0].scrub_s, cases[i].seconds);
+	}
 }
 
 static void nothing_is_a_configuration_without_sets(void **state)
@@ -115,6 +140,13 @@ static void what_is_wrong_is_refused_with_its_line(void **state)
 		{"[set a b]\n", "is no name of a set"},
 		{SET SET, "x.conf:5: set 's' is configured twice"},
 		{SET "auto = maybe\n", "yes or no"},
+		{SET "scrub =\n", "never, or a number"},
+		{SET "scrub = 7\n", "never, or a number"},
+		{SET "scrub = d\n", "never, or a number"},
+		{SET "scrub = 0d\n", "never, or a number"},
+		{SET "scrub = 1001d\n", "never, or a number"},
+		{SET "scrub = 0000000000000000007d\n", "never, or a number"},
+		{SET "scrub-rate = 0\n", "MiB a second"},
 		{SET "fence-agent = fence\n", "an absolute path"},
 		{SET "fence-timeout = 0\n", "milliseconds, from 50"},
 		{SET "member = b\n", "x.conf:5: 'member' is set twice"},
@@ -176,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(a_period_has_a_unit_or_is_never),
 		cmocka_unit_test(nothing_is_a_configuration_without_sets),
 		cmocka_unit_test(what_is_wrong_is_refused_with_its_line),
 		cmocka_unit_test(lines_that_are_no_text_are_refused),
