@@ -130,6 +130,10 @@ static void a_range_behind_the_file_is_no_intent(void **state)
 	intent_encode(slot, &head, &range);
 	assert_false(intent_decode(slot, 8192, &got));
 	assert_true(intent_decode(slot, 8193, &got));
+	range = (struct mirror_range){8192, 0};
+	intent_encode(slot, &head, &range);
+	assert_true(intent_decode(slot, 8192, &got));
+	assert_false(intent_decode(slot, 8191, &got));
 }
 
 static void only_what_was_not_acknowledged_counts(void **state)

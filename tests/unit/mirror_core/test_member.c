@@ -355,6 +355,23 @@ static void what_the_holder_wrote_is_read_when_it_is_gone(void **state)
 	assert_int_equal(meta_bitmap_count(&meta, 0), MIRROR_EXTENT / MIRROR_BLOCK);
 }
 
+/* The bitmaps belong to the process while it lives. */
+static void a_restart_of_the_daemon_sets_no_bit_beside_the_holder(void **state)
+{
+	struct meta theirs;
+	uint32_t extent = 9;
+
+	promise(5);
+	hold(10);
+	copy_load(&theirs, &store);
+	assert_int_equal(meta_bitmap_start(&theirs, 0, copy_epoch(0), copy_epoch(5)), 0);
+	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
+	meta_fini(&theirs);
+	restart();
+	assert_true(meta_hot_is(&meta, 9));
+	assert_int_equal(meta_bitmap_count(&meta, 0), 0);
+}
+
 static void a_clean_unmap_is_clean(void **state)
 {
 	promise(5);
@@ -583,6 +600,7 @@ int main(void)
 		TEST(a_primary_whose_host_went_down_is_not_uncertain),
 		TEST(a_holder_of_another_boot_is_gone),
 		TEST(what_the_holder_wrote_is_read_when_it_is_gone),
+		TEST(a_restart_of_the_daemon_sets_no_bit_beside_the_holder),
 		TEST(a_clean_unmap_is_clean),
 		TEST(a_retirement_leaves_the_holders_slots),
 		TEST(a_retirement_that_comes_after_its_process_changes_nothing),

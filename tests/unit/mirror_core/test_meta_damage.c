@@ -115,6 +115,18 @@ static void a_slot_that_is_lost_is_seen(void **state)
 	assert_int_equal(seen, 4); /* the newer slot of each pair */
 }
 
+static void lost_members_take_no_history_with_them(void **state)
+{
+	two_layers_copy(&work, &base);
+	memset(work.cache + META_MEMBERS_AT, 0, 2 * 6144);
+	copy_load(&meta, &work);
+	assert_true(meta.damage & 1u << META_PAIR_MEMBERS);
+	assert_int_equal(meta.members.members[0].id, 0);
+	assert_int_equal(meta.history.count, 2);
+	assert_int_equal(meta.history.ended[0].seq, 3);
+	meta_fini(&meta);
+}
+
 static void damage(uint64_t at)
 {
 	two_layers_copy(&work, &base);
@@ -200,6 +212,7 @@ int main(void)
 		cmocka_unit_test(each_damaged_byte_is_seen_or_does_not_matter),
 		cmocka_unit_test(each_bit_of_a_hot_slot_matters),
 		cmocka_unit_test(a_slot_that_is_lost_is_seen),
+		cmocka_unit_test(lost_members_take_no_history_with_them),
 		cmocka_unit_test(a_damaged_copy_stays_unknown_until_it_was_compared),
 		cmocka_unit_test(a_lost_promise_is_made_again_from_the_register),
 	};

@@ -246,6 +246,20 @@ static void a_pass_leaves_what_was_set_again(void **state)
 	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
 }
 
+/* Bits lie in words of 64, and the run ends with one. */
+static void a_pass_leaves_what_lies_behind_its_run(void **state)
+{
+	struct mirror_range run;
+
+	start();
+	meta_bitmap_set(&meta, 0, blocks(32, 64));
+	assert_int_equal(meta_pass_begin(&meta, 0), 0);
+	assert_true(meta_pass_next(&meta, 0, 0, 32 * MIRROR_BLOCK, &run));
+	meta_pass_done(&meta, 0, run);
+	assert_int_equal(meta_pass_count(&meta, 0), 32);
+	assert_int_equal(meta_bitmap_count(&meta, 0), 32);
+}
+
 /* ---- W3 ---- */
 
 /* What the absent member lacks: blocks that were flushed and not sent since. */
@@ -347,6 +361,7 @@ int main(void)
 		TEST(runs_are_found_in_order_and_cut_to_length),
 		TEST(a_bitmap_of_another_epoch_is_unusable),
 		TEST(a_pass_leaves_what_was_set_again),
+		TEST(a_pass_leaves_what_lies_behind_its_run),
 		TEST(bits_and_hot_extents_always_cover_the_difference),
 	};
 

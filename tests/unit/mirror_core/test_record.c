@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "mirror/core/record.h"
 
 static struct mirror_record rec, got;
@@ -75,6 +76,21 @@ static void the_largest_fits(void **state)
 	assert_int_equal(record_encode(&rec, bytes, len - 1), 0);
 }
 
+static void the_limits_themselves_are_possible(void **state)
+{
+	size_t len;
+
+	rec.config.size = MIRROR_SIZE_MAX;
+	rec.config.min_copies = MIRROR_MEMBERS_MAX;
+	rec.config.lonely = MIRROR_LONELY_MANUAL;
+	rec.config.local_error_continues = true;
+	rec.view.clean = rec.view.forced = true;
+	len = record_encode(&rec, bytes, sizeof(bytes));
+	assert_int_not_equal(len, 0);
+	assert_int_equal(record_decode(&got, bytes, len), 0);
+	assert_true(record_is_equal(&rec, &got));
+}
+
 static void what_is_not_meant_does_not_matter(void **state)
 {
 	struct mirror_record same = rec;
@@ -102,6 +118,29 @@ static void each_flipped_bit_and_each_cut_is_seen(void **state)
 	for (size_t n = 0; n < len; n++)
 		assert_int_equal(record_decode(&got, bytes, n), -EBADMSG);
 	assert_int_equal(record_decode(&got, bytes, len + 1), -EBADMSG);
+}
+
+/* The sum is right again, so that the text alone is judged. */
+static void refused_with_sum(size_t len)
+{
+	uint32_t sum = crc32c_final(crc32c_update(CRC32C_INIT, bytes, len - 4));
+
+	for (unsigned i = 0; i < 4; i++)
+		bytes[len - 4 + i] = (uint8_t)(sum >> 8 * i);
+	assert_int_equal(record_decode(&got, bytes, len), -EBADMSG);
+}
+
+static void a_text_with_an_end_inside_or_of_any_length_is_refused(void **state)
+{
+	size_t len = record_encode(&rec, bytes, sizeof(bytes));
+	uint8_t *text = memmem(bytes, len, rec.config.set, strlen(rec.config.set));
+
+	assert_non_null(text);
+	text[1] = '\0';
+	refused_with_sum(len);
+	record_encode(&rec, bytes, sizeof(bytes));
+	text[-1] = 0xff; /* the upper byte of its length */
+	refused_with_sum(len);
 }
 
 static void another_format_is_named_as_such(void **state)
@@ -136,6 +175,12 @@ static void what_is_impossible_is_refused(void **state)
 	refused();
 	strcpy(rec.config.members[1].name, rec.config.members[0].name);
 	refused();
+	rec.config.members[1].name[0] = '\0';
+	refused();
+	rec.config.members[1].host[0] = '\0';
+	refused();
+	memset(rec.config.members[1].path, 'x', sizeof(rec.config.members[1].path));
+	refused();
 	rec.view.primary = 3;
 	refused();
 	rec.view.primary = MIRROR_NOBODY;
@@ -153,8 +198,10 @@ int main(void)
 		TEST(comes_back_as_it_was),
 		TEST(a_history_without_in_sync_sets_comes_back),
 		TEST(the_largest_fits),
+		TEST(the_limits_themselves_are_possible),
 		TEST(what_is_not_meant_does_not_matter),
 		TEST(each_flipped_bit_and_each_cut_is_seen),
+		TEST(a_text_with_an_end_inside_or_of_any_length_is_refused),
 		TEST(another_format_is_named_as_such),
 		TEST(what_is_impossible_is_refused),
 	};
