@@ -3,8 +3,13 @@
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define HEAD "PMEMPOOLSET\n"
@@ -157,6 +162,42 @@ static void parts_without_a_header_go_by_their_size(void **state)
 	assert_false(disk_exists("q0"));
 }
 
+/* The rights of the folder then hold for root, too. */
+static void drop_privilege(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps))
+		_exit(2);
+	caps[0].effective &= ~(1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH);
+	if (syscall(SYS_capset, &head, caps) || open(".", O_RDONLY) >= 0)
+		_exit(3);
+}
+
+/* A folder that cannot be read cannot be synchronized either. */
+static void a_folder_that_cannot_be_read_is_no_obstacle(void **state)
+{
+	pid_t pid;
+	int status;
+
+	assert_int_equal(chmod(".", 0300), 0);
+	pid = fork();
+	if (!pid) {
+		struct poolset_place place = disk_place("a.set");
+
+		drop_privilege();
+		if (!poolset_remove(&place, 0, &disk_err))
+			_exit(0);
+		fprintf(stderr, "%s\n", disk_err.text);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(chmod(".", 0700), 0);
+	assert_int_equal(status, 0);
+	assert_int_equal(disk_count_files(), 1);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, disk_teardown)
@@ -170,6 +211,7 @@ int main(void)
 		TEST(a_pool_file_is_removed_by_its_name),
 		TEST(replicas_are_removed_unless_one_is_remote),
 		TEST(parts_without_a_header_go_by_their_size),
+		TEST(a_folder_that_cannot_be_read_is_no_obstacle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
