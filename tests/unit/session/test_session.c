@@ -2,7 +2,9 @@
 /* Failures of a session come back to the caller, in time and with a text; nothing ends the process.
  */
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -247,6 +249,43 @@ static void a_server_that_is_being_started_is_waited_for(void **state)
 	server_stop(&sv);
 }
 
+#define TWO_ADDRESSES "two.invalid" /* 127.0.0.2, then 127.0.0.1 */
+
+/* The C library's, with one name more than the machine knows. */
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		struct addrinfo **list)
+{
+	int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+		(__typeof__(next))dlsym(RTLD_NEXT, "getaddrinfo");
+	int rc;
+
+	if (!node || strcmp(node, TWO_ADDRESSES) != 0)
+		return next(node, service, hints, list);
+	rc = next("127.0.0.2", service, hints, list);
+	return rc ? rc : next("127.0.0.1", service, hints, &(*list)->ai_next);
+}
+
+static void each_address_of_a_name_is_tried(void **state)
+{
+	struct hello_reply reply = listing_reply();
+	struct server sv = {.delay_ms = 0};
+	struct session_opts opts;
+	struct error err;
+	struct session s;
+
+	sv.answer_len = (uint8_t)hello_reply_encode(&reply, sv.answer);
+	server_listen(&sv);
+	server_start(&sv);
+	opts = opts_for(&sv.at);
+	strcpy(opts.server.host, TWO_ADDRESSES);
+	opts.access = HELLO_LIST;
+	opts.timeout_ms = SLACK_MS;
+	if (session_open(&s, &opts, &err))
+		fail_msg("%s", err.text);
+	session_close(&s);
+	server_stop(&sv);
+}
+
 static void waiting_for_a_server_ends_at_the_limit(void **state)
 {
 	struct session_opts opts;
@@ -312,6 +351,70 @@ static void the_end_of_a_connection_ends_a_wait(void **state)
 	server_stop(&sv);
 }
 
+/* What a descriptor has: address, length, STag. */
+#define DESC_LENGTH_AT 8
+#define DESC_STAG_AT   16
+
+/* Reads the second page of a region whose memory has one, by that descriptor. */
+static void read_with(void (*spoil)(uint8_t *desc), struct error *err)
+{
+	static uint8_t memory[4096], page[4096];
+	struct hello_reply reply = listing_reply();
+	struct server sv = {.delay_ms = 0};
+	struct rpma_mr_local *served, *mr;
+	struct session_opts opts;
+	struct session s;
+	size_t len;
+
+	server_listen(&sv);
+	assert_int_equal(
+		rpma_mr_reg(sv.peer, memory, sizeof(memory), RPMA_MR_USAGE_READ_SRC, &served), 0);
+	assert_int_equal(rpma_mr_get_descriptor_size(served, &len), 0);
+	assert_int_equal(rpma_mr_get_descriptor(served, reply.mr), 0);
+	spoil(reply.mr);
+	reply.mr_len = (uint8_t)len;
+	reply.pcfg_len = 1;
+	reply.size = 2 * sizeof(memory);
+	sv.answer_len = (uint8_t)hello_reply_encode(&reply, sv.answer);
+	server_start(&sv);
+	opts = opts_for(&sv.at);
+	opts.timeout_ms = SLACK_MS;
+	if (session_open(&s, &opts, err))
+		fail_msg("%s", err->text);
+	assert_int_equal(session_register(&s, page, sizeof(page), &mr, err), 0);
+	assert_int_equal(rpma_read(s.conn, mr, 0, s.remote, sizeof(memory), 4096,
+				   RPMA_F_COMPLETION_ALWAYS, NULL),
+			 0);
+	assert_int_equal(session_reap(&s, 0, NULL, err), ERROR_FAILED);
+	rpma_mr_dereg(&mr);
+	session_close(&s);
+	assert_int_equal(rpma_mr_dereg(&served), 0);
+	server_stop(&sv);
+}
+
+static void spoil_length(uint8_t *desc)
+{
+	desc[DESC_LENGTH_AT + 1] = 0x20; /* twice as long as its memory */
+}
+
+static void spoil_stag(uint8_t *desc)
+{
+	spoil_length(desc);
+	desc[DESC_STAG_AT + 1] ^= 0xff;
+}
+
+static void only_a_range_that_is_refused_means_lost_memory(void **state)
+{
+	struct error err;
+
+	read_with(spoil_length, &err);
+	assert_int_equal(err.cause, EFAULT);
+	assert_non_null(strstr(err.text, "is gone"));
+	read_with(spoil_stag, &err);
+	assert_int_equal(err.cause, 0);
+	assert_null(strstr(err.text, "is gone"));
+}
+
 static void write_secret(const char *name, const char *text, mode_t mode)
 {
 	FILE *f = fopen(name, "w");
@@ -353,9 +456,11 @@ int main(void)
 		cmocka_unit_test(a_server_of_another_kind_is_recognised),
 		cmocka_unit_test(a_rejection_by_an_application_is_a_refusal),
 		cmocka_unit_test(a_server_that_is_being_started_is_waited_for),
+		cmocka_unit_test(each_address_of_a_name_is_tried),
 		cmocka_unit_test(waiting_for_a_server_ends_at_the_limit),
 		cmocka_unit_test(an_answer_that_does_not_come_is_an_error_at_the_limit),
 		cmocka_unit_test(the_end_of_a_connection_ends_a_wait),
+		cmocka_unit_test(only_a_range_that_is_refused_means_lost_memory),
 		cmocka_unit_test(a_bad_secret_file_is_an_error_that_names_it),
 	};
 
