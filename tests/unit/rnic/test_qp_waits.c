@@ -53,6 +53,10 @@ static void nothing_waits_once_a_completion_is_asked_for(void **state)
 	post_unsignalled(&t, 1, 8);
 	assert_int_equal(end_write(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
 	assert_false(qp_tx_may_wait(t.a->qp));
+	pair_run(&t.p); /* it was sent: what follows may wait again */
+	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
+	post_unsignalled(&t, 3, 8);
+	assert_true(qp_tx_may_wait(t.a->qp));
 	bench_close(&t);
 }
 
