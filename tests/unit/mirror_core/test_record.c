@@ -143,6 +143,24 @@ static void a_text_with_an_end_inside_or_of_any_length_is_refused(void **state)
 	refused_with_sum(len);
 }
 
+static void a_switch_that_is_neither_and_bytes_behind_the_last_are_refused(void **state)
+{
+	static uint8_t clean[RECORD_BYTES];
+	size_t len = record_encode(&rec, bytes, sizeof(bytes)), at = 0;
+
+	rec.view.clean = true;
+	assert_int_equal(record_encode(&rec, clean, sizeof(clean)), len);
+	while (bytes[at] == clean[at])
+		at++;
+	bytes[at] = 2;
+	refused_with_sum(len);
+	record_encode(&rec, bytes, sizeof(bytes));
+	bytes[12]++; /* its length: one byte more, before the sum */
+	assert_int_not_equal(bytes[12], 0);
+	bytes[len - 4] = 0;
+	refused_with_sum(len + 1);
+}
+
 static void another_format_is_named_as_such(void **state)
 {
 	size_t len = record_encode(&rec, bytes, sizeof(bytes));
@@ -202,6 +220,7 @@ int main(void)
 		TEST(what_is_not_meant_does_not_matter),
 		TEST(each_flipped_bit_and_each_cut_is_seen),
 		TEST(a_text_with_an_end_inside_or_of_any_length_is_refused),
+		TEST(a_switch_that_is_neither_and_bytes_behind_the_last_are_refused),
 		TEST(another_format_is_named_as_such),
 		TEST(what_is_impossible_is_refused),
 	};
