@@ -16,6 +16,7 @@ void fences_init(struct fences *all, void (*cut)(struct fence_member *),
 		 void (*wake)(struct fence_member *))
 {
 	*all = (struct fences){.cut = cut, .wake = wake};
+	list_init(&all->unknown);
 	list_init(&all->members);
 	list_init(&all->questions);
 }
@@ -33,8 +34,8 @@ void fences_reset(struct fences *all)
 
 	list_for_each_safe (it, tmp, &all->questions)
 		fence_question_free(all, container_of(it, struct fence_question, link));
+	list_init(&all->unknown);
 	list_init(&all->members);
-	all->n_unknown = 0;
 }
 
 void fence_member_init(struct fence_member *m)
@@ -46,8 +47,13 @@ void fence_member_init(struct fence_member *m)
 void fence_arrive(struct fences *all, struct fence_member *m)
 {
 	m->arrived = ++all->clock;
+	list_add_tail(&all->unknown, &m->link);
+}
+
+static void fence_no_longer_unknown(struct fences *all, struct fence_member *m)
+{
+	list_del(&m->link);
 	list_add_tail(&all->members, &m->link);
-	all->n_unknown++;
 }
 
 /* --- questions ------------------------------------------------------------------------------ */
@@ -60,19 +66,12 @@ static bool fence_names(const struct ext_origin *o, const struct fence_member *m
 	return o->has_owner && m->has_owner && !memcmp(o->owner, m->owner, EXT_ID_LEN);
 }
 
+/* The list is in the order of arrival. */
 static bool fence_is_unknown_before(const struct fences *all, uint64_t at)
 {
-	const struct list *it;
+	const struct list *first = list_first(&all->unknown);
 
-	if (!all->n_unknown)
-		return false;
-	list_for_each (it, &all->members) {
-		const struct fence_member *m = container_of(it, const struct fence_member, link);
-
-		if (!m->known_at && m->arrived < at)
-			return true;
-	}
-	return false;
+	return first && container_of(first, const struct fence_member, link)->arrived < at;
 }
 
 /* Questions that nobody waits for, and that no connection to come can be meant by. */
@@ -116,11 +115,38 @@ static void fence_cut_named(struct fences *all, struct fence_question *q)
 	}
 }
 
+/*
+ * The table is full. What it remembers is for connections that have not named themselves: without
+ * the oldest of these, which have had the most time, there is room again.
+ */
+static void fence_make_room(struct fences *all)
+{
+	struct list *it;
+
+	while (all->n_questions >= FENCE_QUESTIONS_MAX && (it = list_first(&all->unknown))) {
+		struct fence_member *m = container_of(it, struct fence_member, link);
+
+		m->is_cut = true;
+		fence_no_longer_unknown(all, m);
+		all->cut(m);
+		fence_prune(all);
+	}
+}
+
+static struct fence_question *fence_question_new(struct fences *all, struct fence_member *m)
+{
+	if (m->n_asked >= FENCE_ASKS_MAX)
+		return NULL;
+	m->n_asked++;
+	fence_make_room(all);
+	return all->n_questions < FENCE_QUESTIONS_MAX ? malloc(sizeof(struct fence_question))
+						      : NULL;
+}
+
 static enum stream_fence fence_ask(struct fences *all, struct fence_member *m,
 				   const struct ext_origin *origin)
 {
-	struct fence_question *q =
-		all->n_questions < FENCE_QUESTIONS_MAX ? malloc(sizeof(*q)) : NULL;
+	struct fence_question *q = fence_question_new(all, m);
 	bool waits;
 
 	if (!q)
@@ -140,7 +166,7 @@ static enum stream_fence fence_ask(struct fences *all, struct fence_member *m,
 
 static void fence_know(struct fences *all, struct fence_member *m)
 {
-	all->n_unknown--;
+	fence_no_longer_unknown(all, m);
 	m->known_at = ++all->clock;
 	fence_prune(all);
 }
@@ -148,7 +174,7 @@ static void fence_know(struct fences *all, struct fence_member *m)
 enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 				 const struct ext_origin *origin)
 {
-	if (list_empty(&m->link)) /* it has left, and is about to end */
+	if (list_empty(&m->link) || m->is_cut) /* it has left, or is about to end */
 		return STREAM_FENCE_CUT;
 	if (!m->known_at) {
 		memcpy(m->id, origin->id, EXT_ID_LEN);
@@ -196,8 +222,6 @@ void fence_leave(struct fences *all, struct fence_member *m)
 	list_del(&m->link);
 	if (m->known_at)
 		fence_one_less(all, m);
-	else
-		all->n_unknown--;
 	fence_stop_asking(all, m);
 	fence_prune(all);
 }

@@ -5,7 +5,9 @@
  *
  * A connection may be named before its own ORIGIN was received: the peer is killed, say, and what
  * it has sent is still on its way. So a question is remembered as long as there is a connection,
- * older than it, that has not named itself; it is cut when it does.
+ * older than it, that has not named itself; it is cut when it does. If more would have to be
+ * remembered than there is room for, the oldest of these connections are cut at once, so that one
+ * which never names itself keeps no other one from asking.
  *
  * Pure. The owner has a lock around all of it, and the memory of each struct fence_member.
  */
@@ -20,21 +22,25 @@
 #include "softrnic/stream/stream.h"
 
 #define FENCE_QUESTIONS_MAX 1024u /* about 1 KiB each */
+#define FENCE_ASKS_MAX      16u   /* of one connection: the next one goes on with what is left */
 
 /* A connection, from the reply to its request until it is closed. */
 struct fence_member {
 	struct list link;           /* empty: it is not in the table */
 	uint64_t arrived, known_at; /* known_at 0: it has not named itself */
 	uint64_t serial;
+	unsigned n_asked;
+	bool is_cut; /* before it has named itself */
 	uint8_t id[EXT_ID_LEN];
 	bool has_owner;
 	uint8_t owner[EXT_ID_LEN];
 };
 
 struct fences {
-	struct list members;
+	struct list unknown;   /* not named yet, in the order of arrival */
+	struct list members;   /* all others */
 	struct list questions; /* ascending by time */
-	unsigned n_questions, n_unknown;
+	unsigned n_questions;
 	uint64_t clock;
 	/* Of the owner, which leaves the rest for later: the lock is held. End this connection; all
 	 * that this one's question named are cut. */

@@ -37,7 +37,7 @@ static int end(void **state)
 	for (int i = 0; i < N; i++)
 		fence_leave(&all, &m[i]);
 	assert_int_equal(all.n_questions, 0);
-	assert_int_equal(all.n_unknown, 0);
+	assert_true(list_empty(&all.unknown));
 	return 0;
 }
 
@@ -165,13 +165,48 @@ static void an_asker_that_leaves_is_not_woken(void **state)
 	assert_int_equal(wakes[1], 0);
 }
 
-static void there_is_a_limit_to_questions(void **state)
+static void there_is_a_limit_to_questions_of_a_connection(void **state)
 {
 	fence_arrive(&all, &m[0]); /* it never says who it is */
 	fence_arrive(&all, &m[1]);
-	for (unsigned i = 0; i < FENCE_QUESTIONS_MAX; i++)
+	for (unsigned i = 0; i < FENCE_ASKS_MAX; i++)
 		assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
 	assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_BUSY);
+	fence_arrive(&all, &m[2]);
+	assert_int_equal(ask(2, "you", 2, 1, 1), STREAM_FENCE_DONE);
+}
+
+static void fill_with_questions(void)
+{
+	struct fence_member asker;
+	struct ext_origin o = origin("them", 1, "boat");
+
+	while (all.n_questions < FENCE_QUESTIONS_MAX) {
+		fence_member_init(&asker);
+		fence_arrive(&all, &asker);
+		assert_int_equal(fence_identify(&all, &asker, &o), STREAM_FENCE_DONE);
+		fence_leave(&all, &asker);
+	}
+}
+
+/* A peer that connects, keeps silent, and asks on other connections keeps no other peer out. */
+static void one_that_never_names_itself_is_cut_when_there_is_no_room(void **state)
+{
+	struct ext_origin o = origin("silent", 1, NULL);
+
+	fence_arrive(&all, &m[0]); /* it never says who it is */
+	fence_arrive(&all, &m[1]);
+	fill_with_questions();
+	fence_arrive(&all, &m[2]); /* it is later than all of these, and has its time */
+	assert_int_equal(cuts[0] + cuts[1], 0);
+	fence_arrive(&all, &m[3]);
+	assert_int_equal(ask(3, "you", 2, 1, 1), STREAM_FENCE_DONE);
+	assert_int_equal(cuts[0], 1);
+	assert_int_equal(cuts[1], 1);
+	assert_int_equal(cuts[2], 0);
+	assert_int_equal(all.n_questions, 1); /* that m[2] may be meant by */
+	assert_int_equal(fence_identify(&all, &m[0], &o), STREAM_FENCE_CUT);
+	assert_int_equal(fence_identify(&all, &m[2], &o), STREAM_FENCE_DONE);
 }
 
 #define TEST(x) cmocka_unit_test_setup_teardown(x, begin, end)
@@ -186,7 +221,8 @@ int main(void)
 		TEST(a_question_is_forgotten_when_no_older_one_is_unknown),
 		TEST(an_owner_ends_what_its_other_processes_had),
 		TEST(an_asker_that_leaves_is_not_woken),
-		TEST(there_is_a_limit_to_questions),
+		TEST(there_is_a_limit_to_questions_of_a_connection),
+		TEST(one_that_never_names_itself_is_cut_when_there_is_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
