@@ -42,10 +42,20 @@ static void exec_prepare(void)
 	softrnic_send_posted();
 }
 
+/* It has failed, so the program goes on. */
+static int exec_failed(int ret)
+{
+	int err = errno;
+
+	softrnic_live_on();
+	errno = err;
+	return ret;
+}
+
 int execve(const char *path, char *const argv[], char *const envp[])
 {
 	exec_prepare();
-	return next.execve(path, argv, envp);
+	return exec_failed(next.execve(path, argv, envp));
 }
 
 int execv(const char *path, char *const argv[])
@@ -56,7 +66,7 @@ int execv(const char *path, char *const argv[])
 int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	exec_prepare();
-	return next.execvpe(file, argv, envp);
+	return exec_failed(next.execvpe(file, argv, envp));
 }
 
 int execvp(const char *file, char *const argv[])
@@ -67,7 +77,7 @@ int execvp(const char *file, char *const argv[])
 int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	exec_prepare();
-	return next.fexecve(fd, argv, envp);
+	return exec_failed(next.fexecve(fd, argv, envp));
 }
 
 int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
@@ -77,7 +87,7 @@ int execveat(int dir, const char *path, char *const argv[], char *const envp[], 
 		errno = ENOSYS;
 		return -1;
 	}
-	return next.execveat(dir, path, argv, envp, flags);
+	return exec_failed(next.execveat(dir, path, argv, envp, flags));
 }
 
 static size_t exec_count(va_list ap)
@@ -134,7 +144,7 @@ int execle(const char *path, const char *arg, ...)
 
 void _exit(int status)
 {
-	softrnic_send_posted();
+	softrnic_before_exit();
 	for (;;)
 		syscall(SYS_exit_group, status);
 }

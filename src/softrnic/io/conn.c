@@ -241,6 +241,8 @@ static void conn_ready(struct eng_source *src, unsigned ready)
 
 	if (!conn_get_unless_dead(c))
 		return;
+	if (__builtin_expect(ready & READY_HANGUP, 0)) /* another thread may have the lock */
+		atomic_store_explicit(&c->alarm, 1, memory_order_relaxed);
 	conn_want(c, ready);
 	conn_put(c);
 }

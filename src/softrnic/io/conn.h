@@ -59,6 +59,7 @@ struct conn {
 	struct lock lock;
 	atomic_uint want;
 	atomic_uint refs;
+	atomic_uint alarm; /* the link's end may be here; set without the lock */
 	unsigned generation;
 	struct link *link; /* NULL: none */
 	bool registered;   /* the link reports what it is ready for */
@@ -68,7 +69,8 @@ struct conn {
 	bool watching;   /* the link reports when it takes bytes again */
 	bool abandoned;  /* by its id: conn_perform() ends it in good order */
 	bool same_host;
-	int reset; /* what a send failed with, while bytes may be there still: -errno; 0: none */
+	int reset; /* what the link has ended with, while bytes may be there still: -errno; 0: none
+		    */
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
 	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
 	struct stream *stream;
@@ -173,6 +175,9 @@ bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held 
 bool conn_may_touch(struct conn *c);
 /* With the lock: the memory that the connection's QP can reach. */
 void conn_set_stall(struct conn *c, struct stall_count *count);
+/* With the lock: has the peer given up, so that what came before its end does not count any more?
+ * Not if it had said before that it sends no more (conn_io.c). */
+bool conn_is_over(struct conn *c);
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
 /*
@@ -266,10 +271,15 @@ bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 /* The connection that was made after `before` (NULL: the first), or NULL. The caller's reference
  * passes from the one to the other. */
 struct conn *conns_next(struct conn *before);
-/* Before the process ends: wait, for a moment at most, until links have taken what was posted.
- * here: this thread sends as well; else it takes no memory, as it may be in the handler of a
- * signal. */
-void conns_send_posted(bool here);
+/*
+ * Before the process ends: wait, for a moment at most, until links have taken what was posted. It
+ * arrives although the process's end is a reset otherwise. At exit() this thread sends as well;
+ * else it takes no memory, as it may be in the handler of a signal.
+ */
+enum conns_end { CONNS_EXIT, CONNS_END_AT_ONCE, CONNS_EXEC };
+void conns_send_posted(enum conns_end end);
+/* execve() has failed: from now on the end of the process is a reset again. */
+void conns_live_on(void);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
 void conn_leases_atfork_prepare(void);

@@ -13,12 +13,20 @@
 #define EXIT_MS      200u /* for all connections: a file system that hangs keeps no process alive */
 #define EXIT_LOOK_US 50u
 
+/* In full operation, or on its way to an orderly end. */
+static bool conn_is_open(const struct conn *c)
+{
+	return c->link && !c->dialing &&
+	       (stream_state(c->stream) == STREAM_LIVE ||
+		stream_state(c->stream) == STREAM_DRAINING);
+}
+
 /* Also before anything is sent: the link takes bytes, and there are some. */
 static bool conn_has_unsent(const struct conn *c)
 {
 	struct stream_update u;
 
-	if (!c->link || !c->writable || c->dialing || stream_state(c->stream) != STREAM_LIVE)
+	if (!conn_is_open(c) || !c->writable)
 		return false;
 	stream_look(c->stream, &u);
 	return u.todo & STREAM_DO_SEND;
@@ -28,15 +36,33 @@ static bool conn_has_unsent(const struct conn *c)
  * and a reset is what the end is while bytes of the peer's are unread. */
 static bool conn_has_left(const struct conn *c)
 {
-	return !c->link || !c->link->ops->has_left || c->dialing ||
-	       stream_state(c->stream) != STREAM_LIVE || c->link->ops->has_left(c->link);
+	return !conn_is_open(c) || !c->link->ops->has_left || c->link->ops->has_left(c->link);
 }
 
-/* Has the link what was posted, as far as it takes it? here: or else it gets it now. If not, the
- * lock is left without the work that others asked for meanwhile: that is the engine's then. */
-static bool conn_is_sent(struct conn *c, bool here)
+/* The peer gets all of it, and where this is the end, that as well: a reset alone would say that
+ * what came before it does not count. */
+static void conn_outlive(struct conn *c, enum conns_end end)
 {
-	bool sent;
+	if (!conn_is_open(c))
+		return;
+	if (end == CONNS_EXEC)
+		c->link->ops->outlive(c->link, true);
+	else
+		c->link->ops->end_sending(c->link);
+}
+
+/* What others asked for meanwhile is the engine's: this thread may be anywhere. */
+static void conn_leave_to_others(struct conn *c)
+{
+	lock_leave(&c->lock);
+	if (atomic_load(&c->want))
+		conn_again(c);
+}
+
+/* Has the link what was posted, as far as it takes it? At exit(): or else it gets it now. */
+static bool conn_is_sent(struct conn *c, enum conns_end end, bool last)
+{
+	bool here = end == CONNS_EXIT, sent;
 
 	if (!conn_try_enter(c))
 		return false;
@@ -45,22 +71,37 @@ static bool conn_is_sent(struct conn *c, bool here)
 		conn_settle(c);
 	}
 	sent = !conn_has_unsent(c) && conn_has_left(c);
-	if (here) {
+	if (sent || last)
+		conn_outlive(c, end);
+	if (here)
 		conn_leave(c);
-		return sent;
-	}
-	lock_leave(&c->lock);
-	if (atomic_load(&c->want))
-		conn_again(c);
+	else
+		conn_leave_to_others(c);
 	return sent;
 }
 
-void conns_send_posted(bool here)
+void conns_send_posted(enum conns_end end)
 {
 	unsigned looks = EXIT_MS * 1000 / EXIT_LOOK_US;
 	struct conn *c = NULL;
 
 	while ((c = conns_next(c)))
-		for (; !conn_is_sent(c, here) && looks > 0; looks--)
+		for (; !conn_is_sent(c, end, looks == 0) && looks > 0; looks--)
 			usleep(EXIT_LOOK_US);
+}
+
+void conns_live_on(void)
+{
+	unsigned looks = EXIT_MS * 1000 / EXIT_LOOK_US;
+	struct conn *c = NULL;
+
+	while ((c = conns_next(c))) {
+		while (!conn_try_enter(c) && looks-- > 0)
+			usleep(EXIT_LOOK_US);
+		if (looks == 0)
+			continue;
+		if (conn_is_open(c))
+			c->link->ops->outlive(c->link, false);
+		conn_leave_to_others(c);
+	}
 }

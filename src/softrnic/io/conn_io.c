@@ -32,6 +32,14 @@ static void conn_end_turn(struct conn *c)
 		conn_again(c);
 }
 
+/* The link has its error only once. */
+static int conn_error(struct conn *c)
+{
+	if (!c->reset)
+		c->reset = c->link->ops->error(c->link);
+	return c->reset;
+}
+
 bool conn_find_reset(struct conn *c, struct stream_update *u)
 {
 	int err;
@@ -40,10 +48,38 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 		return false;
 	if (c->receive.pending) /* it reports it, and until then has its memory */
 		return false;
-	err = c->reset ? c->reset : c->link->ops->error(c->link);
+	err = conn_error(c);
 	if (err)
 		stream_rx_end(c->stream, err, clock_now_ns(), u);
 	return err;
+}
+
+/*
+ * A reset is the end of a peer that has given up, or died, and may connect again at once. What it
+ * sent before must not be placed behind what it sends then, so it is dropped where it was not read
+ * yet. A reset behind the peer's FIN is EPIPE in Linux: all of that counts, as its sender meant it.
+ */
+bool conn_is_over(struct conn *c)
+{
+	int err;
+
+	if (!c->link || c->dialing || c->receive.pending) /* which reports it */
+		return false;
+	atomic_store_explicit(&c->alarm, 0, memory_order_relaxed); /* before the look */
+	err = conn_error(c);
+	if (err != -ECONNRESET && err != -ETIMEDOUT)
+		return false;
+	atomic_store_explicit(&c->alarm, 1, memory_order_relaxed);
+	return true;
+}
+
+/* Before bytes are taken. */
+static bool conn_finds_end(struct conn *c, struct stream_update *u)
+{
+	if (!atomic_load_explicit(&c->alarm, memory_order_relaxed) || !conn_is_over(c))
+		return false;
+	stream_rx_end(c->stream, c->reset, clock_now_ns(), u);
+	return true;
 }
 
 /*
@@ -106,10 +142,13 @@ static size_t conn_rx_in_place(struct conn *c, struct stream_update *u)
 static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
-	size_t taken = conn_rx_in_place(c, u);
+	size_t taken;
 	uint64_t now;
 	ssize_t got;
 
+	if (conn_finds_end(c, u))
+		return 0;
+	taken = conn_rx_in_place(c, u);
 	if (taken > 0)
 		return taken;
 	if (!stream_rx_begin(c->stream, &rx, u))
@@ -183,7 +222,7 @@ static void conn_wait_writable(struct conn *c)
 
 /*
  * A send is the first to see that the connection was reset. What came before that is in the socket
- * still: it is read, by the engine, and the end behind it is this one (conn_rx_end(),
+ * still: if it counts it is read, by the engine, and the end behind it is this one (conn_rx_end(),
  * conn_find_reset()). Nothing is sent any more.
  */
 static ssize_t conn_tx_was_reset(struct conn *c, ssize_t err)
@@ -192,6 +231,7 @@ static ssize_t conn_tx_was_reset(struct conn *c, ssize_t err)
 		return err;
 	if (!c->reset)
 		c->reset = (int)err;
+	atomic_store_explicit(&c->alarm, 1, memory_order_relaxed);
 	c->writable = false;
 	c->hangup = c->readable = true;
 	conn_again(c);

@@ -81,7 +81,7 @@ static int conn_watch(struct conn *c, bool write)
 }
 
 /* The memory of a receive under way is given back first. */
-void conn_close(struct conn *c)
+static void conn_close_as(struct conn *c, bool orderly)
 {
 	struct stream_update u; /* the caller performs */
 
@@ -92,15 +92,25 @@ void conn_close(struct conn *c)
 	conn_cancel_receive(c, &u);
 	conn_own_forget(c);
 	conn_rings_stop(c);
-	c->link->ops->close(c->link);
+	stream_watch_given_up(c->stream, NULL);
+	if (orderly)
+		c->link->ops->close(c->link);
+	else
+		c->link->ops->reset(c->link);
 	c->link = NULL;
 	conn_origin_closed(c);
 	c->readable = c->writable = c->hangup = c->dialing = c->watching = false;
 	c->reset = 0;
+	atomic_store_explicit(&c->alarm, 0, memory_order_relaxed);
 	if (c->registered) {
 		c->registered = false;
 		conn_put(c);
 	}
+}
+
+void conn_close(struct conn *c)
+{
+	conn_close_as(c, stream_is_orderly(c->stream));
 }
 
 /* 0: it is done, as a rule on the same host; or dialing: it is under way, or will be repeated. */

@@ -190,6 +190,7 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 	}
 	conn_own_move(c);
 	link_shm_switch_rx(c->link);
+	stream_watch_given_up(c->stream, link_shm_given_up(c->link));
 	c->readable = true;
 	LOG_INFO("connection %p receives through shared memory", (void *)c);
 	stream_link_rx_switched(c->stream, u);

@@ -139,7 +139,13 @@ struct link_ops {
 	 */
 	bool (*has_left)(struct link *l);
 	void (*end_sending)(struct link *l); /* the peer reads all of it, and then the end */
-	void (*cut)(struct link *l);         /* both ways at once, as if the way were broken */
+	/*
+	 * Until end_sending() the end of the process resets the link: nothing more of it leaves.
+	 * true: what was taken leaves all the same, and then the end, as if end_sending() had been
+	 * called. From any thread that has the connection's lock, also in the handler of a signal.
+	 */
+	void (*outlive)(struct link *l, bool outlives);
+	void (*cut)(struct link *l); /* both ways at once, as if the way were broken */
 
 	/* --- its state --- */
 	int (*error)(struct link *l); /* what ended it, though nothing was received since; or 0 */
@@ -154,8 +160,11 @@ struct link_ops {
 	uint32_t (*segment)(struct link *l);
 
 	/* --- the end --- */
-	/* Nothing is reported any more; no receive is under way. Frees the link. */
+	/* Nothing is reported any more; no receive is under way. Frees the link. What was taken
+	 * before end_sending() still leaves; without end_sending() it is a reset. */
 	void (*close)(struct link *l);
+	/* The same, and nothing more leaves in any case; the peer finds a reset and not the end. */
+	void (*reset)(struct link *l);
 	/* The same in a forked child: without any effect on the peer and the parent. */
 	void (*forked)(struct link *l);
 };

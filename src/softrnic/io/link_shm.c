@@ -42,6 +42,8 @@ void link_shm_init(struct link *l, struct link *below, struct eng_source *src, b
 	s->memory = *memory;
 	shm_memory_ring(memory, initiator ? 0 : 1, &s->tx);
 	shm_memory_ring(memory, initiator ? 1 : 0, &s->rx);
+	s->given_up = shm_memory_given_up(memory, initiator ? 0 : 1);
+	s->peer_given_up = shm_memory_given_up(memory, initiator ? 1 : 0);
 }
 
 bool link_is_shm(const struct link *l)
@@ -72,17 +74,30 @@ void link_shm_undo(struct link **l)
 }
 
 /* The end of the link below goes first: it is what the peer takes for the end. */
-static void link_shm_close(struct link *l)
+static void link_shm_close_as(struct link_shm *s, void (*below)(struct link *l))
 {
-	struct link_shm *s = link_shm_of(l);
-
 	if (s->fd >= 0)
 		engine_remove_more(s->src, s->fd);
-	s->below->ops->close(s->below);
+	below(s->below);
 	if (s->fd >= 0)
 		close(s->fd);
 	shm_memory_free(&s->memory);
 	free(s);
+}
+
+static void link_shm_close(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	link_shm_close_as(s, s->below->ops->close);
+}
+
+static void link_shm_reset(struct link *l)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	atomic_store(s->given_up, 1); /* the peer sees it sooner than what happens below */
+	link_shm_close_as(s, s->below->ops->reset);
 }
 
 static void link_shm_forked(struct link *l)
@@ -118,6 +133,11 @@ static void link_shm_look_for_end(struct link *l)
 	s->looks_below |= s->rx_on;
 }
 
+const atomic_uint *link_shm_given_up(const struct link *l)
+{
+	return ((const struct link_shm *)l)->peer_given_up;
+}
+
 bool link_shm_receives(const struct link *l)
 {
 	return ((const struct link_shm *)l)->rx_on;
@@ -147,6 +167,13 @@ static void link_shm_end_sending(struct link *l)
 	struct link_shm *s = link_shm_of(l);
 
 	s->below->ops->end_sending(s->below);
+}
+
+static void link_shm_outlive(struct link *l, bool outlives)
+{
+	struct link_shm *s = link_shm_of(l);
+
+	s->below->ops->outlive(s->below, outlives);
 }
 
 static void link_shm_cut(struct link *l)
@@ -219,6 +246,7 @@ static const struct link_ops link_shm = {
 	.commit = link_shm_commit,
 	.has_left = link_shm_has_left,
 	.end_sending = link_shm_end_sending,
+	.outlive = link_shm_outlive,
 	.cut = link_shm_cut,
 	.error = link_shm_error,
 	.has_ended = link_shm_has_ended,
@@ -227,5 +255,6 @@ static const struct link_ops link_shm = {
 	.remote = link_shm_remote,
 	.segment = link_shm_segment,
 	.close = link_shm_close,
+	.reset = link_shm_reset,
 	.forked = link_shm_forked,
 };

@@ -15,15 +15,17 @@ struct link_shm {
 	int fd;              /* of the Unix socket; -1: closed, as the peer's is */
 	struct shm_memory memory;
 	struct ring tx, rx;
-	bool tx_on, rx_on;  /* switched */
-	bool silent;        /* bytes are not reported */
-	bool awaited;       /* threads wait for them on the socket */
-	bool waits_room;    /* the last send took nothing */
-	bool room_reported; /* the peer is to wake it when there is room */
-	bool watched;       /* the source is reported what comes on the socket */
-	bool looks_below;   /* the link below may have the end */
-	bool has_end;       /* it had: */
-	ssize_t end;        /* what it returned */
+	atomic_uint *given_up;            /* this end's word in the shared memory */
+	const atomic_uint *peer_given_up; /* and the peer's */
+	bool tx_on, rx_on;                /* switched */
+	bool silent;                      /* bytes are not reported */
+	bool awaited;                     /* threads wait for them on the socket */
+	bool waits_room;                  /* the last send took nothing */
+	bool room_reported;               /* the peer is to wake it when there is room */
+	bool watched;                     /* the source is reported what comes on the socket */
+	bool looks_below;                 /* the link below may have the end */
+	bool has_end;                     /* it had: */
+	ssize_t end;                      /* what it returned */
 	bool is_left;       /* the Unix socket was shut down: nobody wakes or is woken any more */
 	bool undrained;     /* wake-ups may be left on the socket: */
 	unsigned flags_set; /* at most so many, and two of before */

@@ -26,8 +26,12 @@
 #endif
 
 /* The shared parts of both rings are in the first page; the rings' bytes follow. */
+struct memory_end { /* a line for each end, which that end alone writes */
+	_Alignas(RING_LINE) atomic_uint given_up;
+};
 struct memory_head {
 	struct ring_shared ring[MEMORY_RINGS];
+	struct memory_end end[MEMORY_RINGS];
 };
 _Static_assert(sizeof(struct memory_head) <= SHM_RING_MIN, "it fits in a page");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
@@ -202,4 +206,12 @@ void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r)
 	uint8_t *bytes = (uint8_t *)m->base + memory_page() + which * m->ring_size;
 
 	ring_init(r, &head->ring[which], bytes, m->ring_size);
+}
+
+/* An end that knows nothing of this word leaves it 0. */
+atomic_uint *shm_memory_given_up(const struct shm_memory *m, unsigned which)
+{
+	struct memory_head *head = m->base;
+
+	return &head->end[which].given_up;
 }

@@ -33,6 +33,9 @@ enum shm_state shm_memory_why(int err);     /* why one of these failed */
 void shm_memory_free(struct shm_memory *m); /* accepts a zeroed one */
 /* Ring 0 carries the initiator's bytes, ring 1 the responder's. */
 void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r);
+/* The word by which the writer of that ring says that it has given the connection up: what is in
+ * the ring is not to be executed any more. Not 0: it has. */
+atomic_uint *shm_memory_given_up(const struct shm_memory *m, unsigned which);
 /* In a forked child, which has no such mapping. */
 void shm_memory_forked(struct shm_memory *m);
 

@@ -91,6 +91,14 @@ static int link_tcp_create(const struct link_addr *from, const struct link_addr 
 	return link_tcp_finish(fd, from->family == LINK_NONE ? 0 : link_tcp_name(fd, &source), out);
 }
 
+/* A socket that is closed with it set, or whose process dies, sends a reset and no byte more. */
+void link_tcp_set_reset(const struct link_tcp *t, bool resets)
+{
+	struct linger linger = {.l_onoff = resets};
+
+	setsockopt(t->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
 static void link_tcp_free(struct link_tcp *t)
 {
 	close(t->fd);
@@ -107,7 +115,14 @@ static void link_tcp_close(struct link *l)
 	link_tcp_free(t);
 }
 
-/* Closing our copy of the socket sends nothing. */
+static void link_tcp_reset(struct link *l)
+{
+	link_tcp_set_reset(link_tcp_of(l), true);
+	link_tcp_close(l);
+}
+
+/* Closing our copy of the socket sends nothing: as long as the parent has its own the socket stays
+ * open, and if the parent has died with its own, this is its end. */
 static void link_tcp_forked(struct link *l)
 {
 	struct link_tcp *t = link_tcp_of(l);
@@ -168,9 +183,12 @@ static int link_tcp_route(const struct link_addr *to, struct link_addr *from)
 static int link_tcp_set_options(int fd)
 {
 	int one = 1, idle_s = 10, interval_s = 5, count = 3;
+	struct linger reset = {.l_onoff = 1};
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
 		return -errno;
+	/* Also of a process that dies: bytes of an ended connection must not follow later ones. */
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	/* Detects a vanished peer that has no heartbeat. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
@@ -350,6 +368,7 @@ const struct link_ops link_tcp = {
 	.send = link_tcp_send,
 	.has_left = link_tcp_has_left,
 	.end_sending = link_tcp_end_sending,
+	.outlive = link_tcp_outlive,
 	.cut = link_tcp_cut,
 	.error = link_tcp_error,
 	.has_ended = link_tcp_has_ended,
@@ -358,6 +377,7 @@ const struct link_ops link_tcp = {
 	.remote = link_tcp_remote,
 	.segment = link_tcp_segment,
 	.close = link_tcp_close,
+	.reset = link_tcp_reset,
 	.forked = link_tcp_forked,
 };
 LINK_ROW(link_tcp);

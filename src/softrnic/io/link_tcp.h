@@ -28,6 +28,9 @@ static inline struct link_tcp *link_tcp_of(struct link *l)
 
 extern const struct link_ops link_tcp;
 
+/* link_tcp.c */
+void link_tcp_set_reset(const struct link_tcp *t, bool resets);
+
 /* NULL: it is not traced, or is no link of TCP. */
 struct trace *link_tcp_trace_of(struct link *l);
 
@@ -37,6 +40,7 @@ bool link_tcp_has_left(struct link *l);
 ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n);
 bool link_tcp_takes(const struct link *l);
 void link_tcp_end_sending(struct link *l);
+void link_tcp_outlive(struct link *l, bool outlives);
 void link_tcp_cut(struct link *l);
 int link_tcp_error(struct link *l);
 bool link_tcp_has_ended(const struct link *l);

@@ -89,9 +89,15 @@ void link_tcp_end_sending(struct link *l)
 	struct link_tcp *t = link_tcp_of(l);
 	unsigned ms = FIN_WAITS_MS;
 
+	link_tcp_set_reset(t, false);
 	setsockopt(t->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	shutdown(t->fd, SHUT_WR);
 	trace_shutdown(t->trace);
+}
+
+void link_tcp_outlive(struct link *l, bool outlives)
+{
+	link_tcp_set_reset(link_tcp_of(l), !outlives);
 }
 
 void link_tcp_cut(struct link *l)

@@ -61,6 +61,7 @@ struct qp_op {
 	enum rdmap_level level;
 	uint32_t cap;    /* VEXT_CAP_*: the peer's HELLO must have named its kind; 0: no need */
 	bool is_request; /* the peer answers it */
+	bool places;     /* the peer's registered memory changes */
 	bool is_patient; /* it may wait for what is posted next, unless it is signalled */
 	bool (*check)(const struct ibv_send_wr *wr);
 	/* The fields of its own; all others are filled in. */

@@ -72,6 +72,7 @@ const struct qp_op op_atomic_write = {
 	.level = RDMAP_LEVEL_OURS,
 	.cap = VEXT_CAP_ATOMIC_WRITE,
 	.is_request = true,
+	.places = true,
 	.check = atomic_write_check,
 	.fill = atomic_write_fill,
 	.build = atomic_write_build,

@@ -80,6 +80,13 @@ static void qp_init_ibv(struct qp *qp)
 	};
 }
 
+static const atomic_uint qp_no_alarm;
+
+void qp_watch_given_up(struct qp *qp, const atomic_uint *word)
+{
+	qp->rx.given_up = word ? word : &qp_no_alarm;
+}
+
 int qp_new(const struct qp_config *cfg, struct qp **out)
 {
 	struct qp *qp = calloc(1, sizeof(*qp));
@@ -88,6 +95,9 @@ int qp_new(const struct qp_config *cfg, struct qp **out)
 	if (!qp)
 		return -ENOMEM;
 	qp->cfg = *cfg;
+	if (!qp->cfg.alarm)
+		qp->cfg.alarm = &qp_no_alarm;
+	qp_watch_given_up(qp, NULL);
 	qp_init_ibv(qp);
 	for (int q = 0; q < DDP_QN_COUNT; q++)
 		qp->tx.msn[q] = qp->rx.msn[q] = DDP_FIRST_MSN;

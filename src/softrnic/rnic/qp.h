@@ -22,6 +22,7 @@
 #define RNIC_QP_H
 
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -114,6 +115,14 @@ struct qp_config {
 	void (*notify)(void *owner);
 	void (*get)(void *owner);
 	void (*async)(void *owner, enum ibv_event_type event);
+	/*
+	 * Bytes that were received before the peer gave its connection up must not be placed after
+	 * it. So before each FPDU is executed `alarm` is looked at, which the owner sets, from any
+	 * thread, when an end may be here; then is_over() says whether it is one after which
+	 * nothing counts any more. NULL, both: the owner has no such end.
+	 */
+	const atomic_uint *alarm;
+	bool (*is_over)(void *owner);
 	void *owner;
 };
 
@@ -159,6 +168,9 @@ unsigned qp_due(const struct qp *qp);
 bool qp_is_calm(const struct qp *qp);
 /* Nothing posted is unsent and no request of ours is unanswered. */
 bool qp_is_idle(const struct qp *qp);
+/* Some of what was posted may change the peer's memory, or may not have done so yet: no answer
+ * proves that it has. */
+bool qp_leaves_writes(const struct qp *qp);
 /* Failed, and the Terminate (if any) is sent: the LLP can be closed. */
 bool qp_tx_is_done(const struct qp *qp);
 /* The first error was local: this end's memory or queues. */
@@ -281,6 +293,8 @@ void qp_link_tx_switched(struct qp *qp);
 void qp_link_rx_switched(struct qp *qp);
 /* Instead: there is no such link. Terminate. */
 void qp_link_refuse(struct qp *qp);
+/* Looked at like cfg.alarm; not 0: the peer has given up. NULL: there is no such word. */
+void qp_watch_given_up(struct qp *qp, const atomic_uint *word);
 void qp_link_note(struct qp *qp, unsigned state); /* enum shm_state: for the counters */
 /*
  * A region is going away: copy what half-sent FPDUs still need of it, and let go. forget: what was

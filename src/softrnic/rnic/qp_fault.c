@@ -166,6 +166,20 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status)
 	qp_settle(qp);
 }
 
+bool qp_find_end(struct qp *qp)
+{
+	bool over = atomic_load(qp->rx.given_up);
+
+	if (qp->fault.due)
+		return true;
+	if (!over && (!qp->cfg.is_over || !qp->cfg.is_over(qp->cfg.owner)))
+		return false;
+	qp_set_link_cause(qp, ECONNRESET);
+	qp_fault(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "given up by the peer");
+	qp->fault.shut = true;
+	return true;
+}
+
 void qp_on_eof(struct qp *qp)
 {
 	bool inside = qp->rx.seg.active || qp->rx.head != qp->rx.tail;

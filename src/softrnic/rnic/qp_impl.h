@@ -141,6 +141,15 @@ static inline void qp_settle(struct qp *qp)
 	if (qp->fault.due)
 		qp_settle_fault(qp);
 }
+/* The peer has given its connection up: a fault is recorded, and nothing more is executed. */
+bool qp_find_end(struct qp *qp);
+static inline bool qp_is_over(struct qp *qp)
+{
+	unsigned words = atomic_load_explicit(qp->cfg.alarm, memory_order_relaxed) |
+			 atomic_load_explicit(qp->rx.given_up, memory_order_relaxed);
+
+	return __builtin_expect(words, 0) && qp_find_end(qp);
+}
 /* Push a completion; a CQ overrun is a fault. */
 void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited,
 		 atomic_uint *uncollected);

@@ -129,6 +129,8 @@ static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
 	post_fill(qp, op, slot, wr, length);
 	if (!op->is_patient || slot->signaled)
 		qp->sq.awaited = qp->sq.tail;
+	if (op->places)
+		qp->sq.placing = qp->sq.tail;
 	qp->sq.patient += length;
 	return slot;
 }

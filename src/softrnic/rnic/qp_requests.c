@@ -170,7 +170,8 @@ void qp_on_job(struct qp *qp, int status)
 	if (qp_is_failed(qp))
 		return;
 	e = irq_head(&qp->irq);
-	e->op->on_job(qp, e, status);
+	if (!qp_is_over(qp)) /* what waited behind a long write-back may change memory */
+		e->op->on_job(qp, e, status);
 	qp_settle(qp);
 }
 

@@ -271,6 +271,8 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 
 	if (have < MPA_LENGTH_LEN)
 		return RX_MORE;
+	if (qp_is_over(qp))
+		return RX_FAULT;
 	p = rx_view_head(v);
 	rx_seg_init(&seg);
 	seg.ulpdu = (uint32_t)p[0] << 8 | p[1];
@@ -341,6 +343,8 @@ static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 	struct rx_seg seg = qp->rx.seg;
 	enum rx_verdict verdict;
 
+	if (qp_is_over(qp))
+		return RX_FAULT;
 	qp->rx.seg.active = false;
 	verdict = rx_go_on(qp, v, &seg);
 	if (verdict == RX_MORE)

@@ -3,6 +3,8 @@
 #ifndef RNIC_QP_RX_H
 #define RNIC_QP_RX_H
 
+#include <stdatomic.h>
+
 #include "softrnic/proto/ddp.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/rnic/mr.h"
@@ -39,9 +41,10 @@ struct qp_rx {
 		     */
 	bool bulk;  /* payload went straight to memory lately: what follows may be more of that */
 	struct rx_seg seg;
-	struct mr_near near; /* held while FPDUs are parsed */
-	bool receiving;      /* between want and got or fault: the owner may write to the memory */
-	struct mr *lent_mr;  /* so long held: part of it is among that memory */
+	const atomic_uint *given_up; /* qp_watch_given_up() */
+	struct mr_near near;         /* held while FPDUs are parsed */
+	bool receiving;     /* between want and got or fault: the owner may write to the memory */
+	struct mr *lent_mr; /* so long held: part of it is among that memory */
 	void *lent_ptr;
 	uint32_t lent_len;
 	uint32_t msn[DDP_QN_COUNT]; /* expected next */

@@ -247,6 +247,10 @@ void qp_rx_resume(struct qp *qp)
 {
 	if (!qp_recv_is_open(qp))
 		return;
+	if (!qp_is_failed(qp) && qp_is_over(qp)) {
+		qp_settle(qp);
+		return;
+	}
 	qp_recv_deliver(qp);
 	if (!qp->fault.due && !qp_is_failed(qp))
 		qp_rx_parse(qp);

@@ -32,9 +32,16 @@ void qp_sq_retire(struct qp *qp)
 	       qp_sq_is_finished(qp, sq_at(sq, sq->head))) {
 		const struct sq_wr *wr = sq_pop(sq);
 
+		if (wr->op->is_request)
+			sq->proven = sq->head;
 		if (wr->signaled)
 			qp_sq_complete(qp, wr, IBV_WC_SUCCESS, 0);
 	}
+}
+
+bool qp_leaves_writes(const struct qp *qp)
+{
+	return qp->sq.placing > qp->sq.proven;
 }
 
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)

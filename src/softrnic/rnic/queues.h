@@ -54,6 +54,8 @@ struct sq {
 	uint64_t head, next, tail;
 	uint64_t awaited; /* behind the last one that is not patient: see qp_tx_may_wait() */
 	uint64_t patient; /* bytes of patient ones that may wait */
+	uint64_t placing; /* behind the last one that changes the peer's memory */
+	uint64_t proven;  /* behind the last one that is answered: so far all is done at the peer */
 };
 
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);

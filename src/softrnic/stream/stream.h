@@ -340,6 +340,12 @@ void stream_fin_sent(struct stream *s, struct stream_update *u);
 void stream_link_closed(struct stream *s, struct stream_update *u);
 /* The owner is about to dial again. */
 void stream_redial(struct stream *s, struct stream_update *u);
+/* To be closed: both ends have said that they send no more. If not, a reset is its end, so that
+ * nothing that was sent before arrives later. */
+bool stream_is_orderly(const struct stream *s);
+/* Something that changes the peer's memory was posted, and neither an answer nor the end proves
+ * that it is done: it may be on its way. */
+bool stream_leaves_writes(const struct stream *s);
 /* It takes no bytes until a receive is posted, and the peer's liveness is to be checked. */
 bool stream_is_stalled(const struct stream *s);
 
@@ -355,7 +361,9 @@ void stream_link_post(struct stream *s, enum ext_link_step step, const uint8_t *
 void stream_link_tx_switched(struct stream *s, struct stream_update *u);
 void stream_link_rx_switched(struct stream *s, struct stream_update *u);
 void stream_link_refuse(struct stream *s, struct stream_update *u); /* the peer's SWITCH */
-void stream_link_note(struct stream *s, enum shm_state state);      /* for the counters */
+/* A word of the other link: not 0, the peer has given up. Until it is NULL again it can be read. */
+void stream_watch_given_up(struct stream *s, const atomic_uint *word);
+void stream_link_note(struct stream *s, enum shm_state state); /* for the counters */
 
 /* Until when; as in the last update. */
 uint64_t stream_deadline(const struct stream *s);

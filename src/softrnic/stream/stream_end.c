@@ -119,11 +119,17 @@ static void stream_on_drained(struct stream *s)
 	}
 }
 
+bool stream_leaves_writes(const struct stream *s)
+{
+	return s->leaves_writes || (stream_runs_qp(s) && qp_leaves_writes(s->qp));
+}
+
 /*
  * The time limit is over, and the end is reported. But a close would destroy data on its way: bytes
  * of the peer that arrive after it are answered by a reset, which discards all that the peer has
  * not read yet, including Sends that have completed here. So the FIN is sent, and what comes is
- * dropped until the peer's FIN, for as long as a silent peer counts as alive.
+ * dropped until the peer's FIN, for as long as a silent peer counts as alive. But where a Write may
+ * be among it that would arrive behind the report, it is a close, and a reset.
  */
 static void stream_linger(struct stream *s, uint64_t now)
 {
@@ -133,18 +139,23 @@ static void stream_linger(struct stream *s, uint64_t now)
 		limit = LINGER_NS;
 	stream_set_cause(s, ETIMEDOUT);
 	stream_end_qp(s);
-	if (s->started) {
+	if (s->started && !stream_leaves_writes(s)) {
 		stream_set_state(s, STREAM_LINGERING, "time limit");
 		s->deadline = stream_after(now, limit);
-	} else { /* nothing of ours is on its way but a reject */
+	} else { /* nothing of ours is on its way but a reject, or what must not arrive */
 		stream_set_state(s, STREAM_CLOSED, "time limit");
 	}
 	stream_end(s, STREAM_EV_DISCONNECTED, 0);
 }
 
+bool stream_is_orderly(const struct stream *s)
+{
+	return s->fin_in && s->fin_out;
+}
+
 static void stream_settle_lingering(struct stream *s)
 {
-	if (s->fin_in && s->fin_out)
+	if (stream_is_orderly(s))
 		stream_set_state(s, STREAM_CLOSED, "both FINs");
 }
 
@@ -152,7 +163,7 @@ static void stream_settle_closing(struct stream *s)
 {
 	if (stream_qp_is_failed(s))
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);
-	if (!s->fin_in || !s->fin_out)
+	if (!stream_is_orderly(s))
 		return;
 	stream_set_state(s, STREAM_CLOSED, "both FINs");
 	stream_end(s, STREAM_EV_DISCONNECTED, 0);

@@ -46,22 +46,23 @@ struct stream {
 	enum stream_state state;
 	enum stream_attempt attempt;
 	struct qp *qp;
-	bool started;     /* the QP has the stream */
-	bool ended;       /* the last event is queued, or the user expects none */
-	bool gone;        /* the peer closed while its request waited for the user */
-	bool fin_in;      /* the peer has sent its FIN */
-	bool fin_out;     /* our FIN is sent */
-	bool closed;      /* the link is */
-	bool redial;      /* the owner has to dial again */
-	bool resume_due;  /* receives were posted for what is here already */
-	bool tx_of_qp;    /* whose bytes stream_tx_begin() returned */
-	bool lent[2];     /* buffers of the owner, by enum stream_buf */
-	bool opened;      /* initiator: the last ORIGIN is posted, and the user may send */
-	bool identified;  /* responder: the last ORIGIN has come */
-	bool fencing;     /* responder: the owner cuts former connections */
-	bool left;        /* responder: a LEAVE is posted */
-	bool over;        /* see stream_is_over() */
-	bool job_stopped; /* the owner knows that it is not needed any more */
+	bool started;       /* the QP has the stream */
+	bool ended;         /* the last event is queued, or the user expects none */
+	bool gone;          /* the peer closed while its request waited for the user */
+	bool fin_in;        /* the peer has sent its FIN */
+	bool fin_out;       /* our FIN is sent */
+	bool closed;        /* the link is */
+	bool redial;        /* the owner has to dial again */
+	bool resume_due;    /* receives were posted for what is here already */
+	bool tx_of_qp;      /* whose bytes stream_tx_begin() returned */
+	bool lent[2];       /* buffers of the owner, by enum stream_buf */
+	bool opened;        /* initiator: the last ORIGIN is posted, and the user may send */
+	bool identified;    /* responder: the last ORIGIN has come */
+	bool fencing;       /* responder: the owner cuts former connections */
+	bool left;          /* responder: a LEAVE is posted */
+	bool over;          /* see stream_is_over() */
+	bool leaves_writes; /* of the QP that was detached: qp_leaves_writes() */
+	bool job_stopped;   /* the owner knows that it is not needed any more */
 	enum stream_job job;
 	enum stream_rx_into rx_into;
 	unsigned n_events;

@@ -47,3 +47,9 @@ void stream_link_note(struct stream *s, enum shm_state state)
 	if (s->qp)
 		qp_link_note(s->qp, state);
 }
+
+void stream_watch_given_up(struct stream *s, const atomic_uint *word)
+{
+	if (s->qp)
+		qp_watch_given_up(s->qp, word);
+}

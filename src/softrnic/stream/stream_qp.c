@@ -107,8 +107,10 @@ struct qp *stream_detach_qp(struct stream *s, struct stream_update *u)
 	if (qp) {
 		stream_note_over(s);
 		stream_keep_rest(s);
-		if (s->started)
+		if (s->started) {
+			s->leaves_writes = qp_leaves_writes(qp);
 			qp_fail(qp, IBV_WC_WR_FLUSH_ERR);
+		}
 		stream_put_bufs(s);
 		qp_set_taker(qp, NULL);
 		s->qp = NULL;

@@ -175,6 +175,33 @@ int softrnic_cancel_connect(struct rdma_cm_id *pub)
 	return -ret;
 }
 
+/* Behind the peer's FIN nothing is on its way; the time limit of a disconnect is a reset. */
+static void id_await_orderly_end(struct conn *c)
+{
+	uint64_t end = clock_now_ns() + config_get()->drain_ns;
+
+	while (c->link && stream_leaves_writes(c->stream) && clock_now_ns() < end)
+		conn_wait_change(c, end);
+}
+
+void softrnic_abandon(struct rdma_cm_id *pub)
+{
+	struct cmid *id = cmid_of(pub);
+	struct conn *c = id->conn;
+	struct stream_update u;
+
+	if (id_is_removed(id) || !c)
+		return;
+	conn_enter(c);
+	if (stream_state(c->stream) == STREAM_LIVE) {
+		stream_abort(c->stream, &u);
+		conn_perform(c, &u);
+	} else if (stream_state(c->stream) > STREAM_LIVE) {
+		id_await_orderly_end(c);
+	}
+	conn_leave(c);
+}
+
 int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cmid *id = cmid_of(pub);

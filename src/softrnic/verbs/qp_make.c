@@ -43,6 +43,11 @@ static void qp_owner_async(void *owner, enum ibv_event_type event)
 	device_async(event, qp_ibv(stream_qp(c->stream)));
 }
 
+static bool qp_owner_is_over(void *owner)
+{
+	return conn_is_over(owner);
+}
+
 static uint32_t qp_next_num(void)
 {
 	static atomic_uint last;
@@ -86,6 +91,8 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.notify = qp_owner_notify,
 		.get = qp_owner_get,
 		.async = qp_owner_async,
+		.alarm = &c->alarm,
+		.is_over = qp_owner_is_over,
 		.owner = c,
 	};
 	int ret = qp_new(&cfg, out);

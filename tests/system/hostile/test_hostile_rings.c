@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include "base/clock.h"
@@ -252,6 +253,22 @@ static void an_fpdu_that_is_cut_or_too_long_is_not_executed(void **state)
 	}
 }
 
+/* While the target stands still, a Write is in the ring, and then the word. */
+static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **state)
+{
+	struct raw_region *region;
+
+	connect_rings();
+	region = &peer.region[0];
+	proc_signal(&target.proc, SIGSTOP);
+	assert_int_equal(raw_write(&peer, region->stag, region->addr + 1024, "late", 5), 0);
+	rawrings_give_up(&peer);
+	proc_signal(&target.proc, SIGCONT);
+	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
+	raw_close(&peer); /* its end would be waited for */
+	expect_end();
+}
+
 static void expect_refused(uint32_t stag, uint64_t to)
 {
 	static const uint8_t bytes[16] = {[0 ... 15] = 0xee};
@@ -308,6 +325,7 @@ int main(void)
 		cmocka_unit_test(an_impossible_position_of_the_reader_ends_its_connection),
 		cmocka_unit_test(garbage_ends_its_own_connection),
 		cmocka_unit_test(an_fpdu_that_is_cut_or_too_long_is_not_executed),
+		cmocka_unit_test(what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed),
 		cmocka_unit_test(what_it_may_not_write_is_refused_with_a_terminate),
 		cmocka_unit_test(memory_that_changes_all_the_time_ends_its_own_connection),
 	};

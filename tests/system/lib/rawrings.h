@@ -35,6 +35,8 @@ struct rawrings {
 /* Dial, say HELLO, meet, and switch. 0 or -errno. */
 int rawrings_connect(struct raw *r, struct rawrings *rings, const char *port);
 void rawrings_close(struct raw *r);
+/* The word that says so, and nothing else. */
+void rawrings_give_up(struct raw *r);
 /* A wake-up, which the other end may ignore. */
 void rawrings_wake(struct raw *r);
 

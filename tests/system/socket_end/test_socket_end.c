@@ -154,11 +154,59 @@ static void a_reset_is_noticed_while_receiving_stalls(void **state)
 	OK(rpma_peer_delete(&q.peer));
 }
 
+/* --- what came before the end, and was not read by then --------------------------------------- */
+
+enum how { RESET, END_AND_RESET };
+
+/* While the target stands still, a Write comes, and then the peer's end. */
+static void write_and_end(const struct raw_region *region, enum how how)
+{
+	struct linger at_once = {.l_onoff = 1};
+
+	assert_int_equal(raw_write(&peer, region->stag, region->addr, "written!", 8), 0);
+	if (how == END_AND_RESET)
+		assert_int_equal(shutdown(peer.fd, SHUT_WR), 0);
+	usleep(50000);
+	setsockopt(peer.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	raw_close(&peer);
+	usleep(50000);
+}
+
+static void expect_behind(enum how how, const char *bytes)
+{
+	static const char *const regions[] = {"anon:65536:0xff", NULL};
+	struct remote target;
+
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
+	assert_int_equal(raw_connect(&peer, target.port, RAW_EXTENSIONS), 0);
+	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
+	proc_signal(&target.proc, SIGSTOP);
+	write_and_end(&peer.region[0], how);
+	proc_signal(&target.proc, SIGCONT);
+	assert_int_equal(remote_wait_conns(&target, 0, RAW_WAIT_MS), 0);
+	assert_string_equal(proc_ask(&target.proc, "peek 0 0 8"), bytes);
+	assert_int_equal(proc_finish(&target.proc), 0);
+}
+
+/* Its sender has given up, or died, and may have written anew by another connection. */
+static void what_came_before_a_reset_is_dropped(void **state)
+{
+	expect_behind(RESET, "0000000000000000");
+}
+
+/* A process that ends in good order while bytes for it are unread. */
+static void what_came_before_an_end_counts_though_a_reset_follows(void **state)
+{
+	expect_behind(END_AND_RESET, "7772697474656e21");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_cut_under_the_last_bytes_ends_the_connection),
 		cmocka_unit_test(a_reset_is_noticed_while_receiving_stalls),
+		cmocka_unit_test(what_came_before_a_reset_is_dropped),
+		cmocka_unit_test(what_came_before_an_end_counts_though_a_reset_follows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,10 @@ static int s_cancel_connect(struct rdma_cm_id *id)
 	return script.cancel_err;
 }
 
+static void s_abandon(struct rdma_cm_id *id)
+{
+}
+
 static int s_wait_cm_event(struct rdma_event_channel *ch, int timeout_ms, struct rdma_cm_event **ev)
 {
 	int ret = s_get_cm_event(ch, ev);
