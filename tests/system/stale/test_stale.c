@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_stale.c -- an initiator writes and is not acknowledged; its connection ends in one of six
+ * ways; it connects again, writes to the same place, and its flush is acknowledged. Later only the
+ * second write is there, in the file and at its medium.
+ *
+ * One argument is the way, "none" all of them; STALE_ROUNDS says how often. STALE_LANES of the ways
+ * that wait run at the same time.
+ */
+#include "system/lib/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "lane.h"
+#include "lib/medium.h"
+#include "system/lib/remote.h"
+#include "unit/persist/disk.h"
+
+#define LANES_MAX 64
+#define THREADS   4
+#define LIVENESS  1000
+/*
+ * A segment without an answer is sent again after 0.2, 0.6 and 1.4 s: the silence ends shortly
+ * before that.
+ */
+#define PATIENCE   1200 /* of an application with limits as they are */
+#define SILENCE_MS 1300
+#define LATER_MS   400
+#define SMALL      (3u * LANE_PIECE) /* of the lanes that wait */
+#define FROZEN_MAX 12                /* threads that wait for a file system */
+#define FILE_BYTES (LANES_MAX * LANE_STRIDE)
+
+static struct remote target;
+static struct place place;
+static atomic_uint stale_rounds;
+
+static void start_target(const char *path)
+{
+	char region[300];
+	const char *regions[] = {region, NULL};
+
+	snprintf(region, sizeof(region), "file:%lu:0xff:%s", FILE_BYTES, path);
+	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
+	place.port = target.port;
+	place.fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(place.fd >= 0);
+	place.behind = medium_is_behind(place.fd);
+}
+
+static void stop_target(void)
+{
+	assert_int_equal(proc_finish(&target.proc), 0);
+	close(place.fd);
+}
+
+static void judge(const struct lane *lane)
+{
+	size_t bytes = lane_stale(lane, &place);
+
+	if (!bytes)
+		return;
+	printf("place %u: %zu bytes are not what was acknowledged\n", lane->number, bytes);
+	stale_rounds++;
+}
+
+static void expect_none_stale(unsigned rounds)
+{
+	printf("%u of %u rounds ended with bytes of the former connection%s\n",
+	       (unsigned)stale_rounds, rounds, place.behind ? "" : " (the medium cannot be seen)");
+	fflush(stdout);
+	assert_int_equal(stale_rounds, 0);
+}
+
+/* --- a target that is silent -------------------------------------------------------------- */
+
+static void set_way(bool up)
+{
+	struct ifreq req = {.ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &req), 0);
+	close(fd);
+}
+
+/* Rings go through no network: there the target's process stands still. */
+static void silence(bool begins)
+{
+	if (place.rings)
+		proc_signal(&target.proc, begins ? SIGSTOP : SIGCONT);
+	else
+		set_way(!begins);
+}
+
+static void sleep_until(uint64_t at)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now < at)
+		usleep((useconds_t)((at - now) / 1000));
+}
+
+static void expect_lost(struct lane *lane)
+{
+	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
+
+	OK(client_wait_event(lane->client.conn, &event, CLIENT_WAIT_MS));
+	assert_int_equal(event, RPMA_CONN_LOST);
+}
+
+static void end_in_silence(struct lane lanes[], unsigned n, bool is_lost)
+{
+	uint64_t begun = clock_now_ns();
+
+	silence(true);
+	for (unsigned i = 0; i < n; i++)
+		lane_post(&lanes[i]);
+	if (is_lost)
+		for (unsigned i = 0; i < n; i++)
+			expect_lost(&lanes[i]);
+	else
+		sleep_until(begun + PATIENCE * NSEC_PER_MS);
+	for (unsigned i = 0; i < n; i++)
+		lane_give_up(&lanes[i]);
+	sleep_until(begun + SILENCE_MS * NSEC_PER_MS);
+	silence(false);
+}
+
+static void put_again(struct lane lanes[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		lane_connect(&lanes[i], &place);
+	for (unsigned i = 0; i < n; i++)
+		lane_put(&lanes[i]);
+}
+
+static unsigned lanes_of(unsigned rounds, unsigned max)
+{
+	unsigned lanes = env_or("STALE_LANES", 8);
+
+	lanes = lanes < max ? lanes : max;
+	return lanes < rounds ? lanes : rounds;
+}
+
+static void in_silence(bool is_lost)
+{
+	unsigned rounds = env_or("STALE_ROUNDS", 8), n = lanes_of(rounds, LANES_MAX), done;
+	struct lane lanes[LANES_MAX];
+
+	start_target("stale.file");
+	for (unsigned i = 0; i < n; i++)
+		lane_open(&lanes[i], i, SMALL, is_lost ? LIVENESS : 0);
+	for (done = 0; done < rounds; done += n) {
+		for (unsigned i = 0; i < n; i++)
+			lane_connect(&lanes[i], &place);
+		end_in_silence(lanes, n, is_lost);
+		put_again(lanes, n);
+		usleep(LATER_MS * 1000);
+		for (unsigned i = 0; i < n; i++) {
+			judge(&lanes[i]);
+			client_disconnect(&lanes[i].client);
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		lane_close(&lanes[i]);
+	stop_target();
+	expect_none_stale(done);
+}
+
+static void lost_in_silence(void **state)
+{
+	in_silence(true);
+}
+
+static void given_up_in_silence(void **state)
+{
+	in_silence(false);
+}
+
+/* --- a target that is busy ------------------------------------------------------------------ */
+
+struct worker {
+	pthread_t thread;
+	struct lane lane;
+	unsigned rounds;
+	void (*end)(struct lane *lane);
+};
+
+static void disconnect_and_delete(struct lane *lane)
+{
+	OK(rpma_conn_disconnect(lane->client.conn));
+	lane_give_up(lane);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	for (unsigned i = 0; i < w->rounds; i++) {
+		if (w->end != NULL) {
+			lane_connect(&w->lane, &place);
+			lane_post(&w->lane);
+			w->end(&w->lane);
+		}
+		lane_connect(&w->lane, &place);
+		lane_put(&w->lane);
+		usleep(3000);
+		judge(&w->lane);
+		client_disconnect(&w->lane.client);
+	}
+	return NULL;
+}
+
+static void work_at_once(struct worker workers[THREADS], void *(*run)(void *),
+			 void (*end)(struct lane *lane))
+{
+	unsigned rounds = (env_or("STALE_ROUNDS", 80) + THREADS - 1) / THREADS;
+
+	start_target("stale.file");
+	for (unsigned i = 0; i < THREADS; i++) {
+		workers[i].rounds = rounds;
+		workers[i].end = end;
+		lane_open(&workers[i].lane, i, LANE_BYTES, 0);
+		assert_int_equal(pthread_create(&workers[i].thread, NULL, run, &workers[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		lane_close(&workers[i].lane);
+	}
+	stop_target();
+	expect_none_stale(rounds * THREADS);
+}
+
+static void deleted_while_busy(void **state)
+{
+	struct worker workers[THREADS];
+
+	work_at_once(workers, work, lane_give_up);
+}
+
+static void deleted_behind_a_disconnect(void **state)
+{
+	struct worker workers[THREADS];
+
+	work_at_once(workers, work, disconnect_and_delete);
+}
+
+/* --- a process that dies -------------------------------------------------------------------- */
+
+/* As a program of its own: argv is the port, the number of the lane, and its letter before. */
+static int first_process(char *argv[])
+{
+	struct lane lane;
+
+	place.port = argv[0];
+	place.rings = env_or("SOFTRNIC_SHM", 1);
+	lane_open(&lane, (unsigned)atoi(argv[1]), LANE_BYTES, 0);
+	lane.letter = (uint8_t)atoi(argv[2]);
+	lane_connect(&lane, &place);
+	lane_post(&lane);
+	printf("posted\n");
+	fflush(stdout);
+	pause();
+	return 0;
+}
+
+static void run_first_process(struct lane *lane)
+{
+	char number[16], letter[16];
+	struct proc first;
+
+	snprintf(number, sizeof(number), "%u", lane->number);
+	snprintf(letter, sizeof(letter), "%u", lane->letter++);
+	assert_int_equal(proc_start(&first,
+				    (const char *[]){"/proc/self/exe", "first", place.port, number,
+						     letter, NULL},
+				    NULL),
+			 0);
+	assert_non_null(proc_line(&first, 20000));
+	proc_kill(&first);
+}
+
+static void *work_after_a_kill(void *arg)
+{
+	struct worker *w = arg;
+	unsigned rounds = w->rounds;
+
+	w->rounds = 1;
+	for (unsigned i = 0; i < rounds; i++) {
+		run_first_process(&w->lane);
+		work(w);
+	}
+	return NULL;
+}
+
+static void killed(void **state)
+{
+	struct worker workers[THREADS];
+
+	work_at_once(workers, work_after_a_kill, NULL);
+}
+
+/* --- a file system that does not answer ------------------------------------------------------ */
+
+static void end_while_frozen(struct lane lanes[], unsigned n)
+{
+	uint64_t begun = clock_now_ns();
+
+	disk_freeze("frozen");
+	for (unsigned i = 0; i < n; i++)
+		lane_post(&lanes[i]);
+	for (unsigned i = 0; i < n; i++)
+		expect_lost(&lanes[i]);
+	for (unsigned i = 0; i < n; i++)
+		lane_give_up(&lanes[i]);
+	sleep_until(begun + SILENCE_MS * NSEC_PER_MS);
+}
+
+static void put_until_thaw(struct lane lanes[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		lane_connect(&lanes[i], &place);
+		lane_post_put(&lanes[i]);
+	}
+	disk_thaw();
+	for (unsigned i = 0; i < n; i++)
+		lane_expect_put(&lanes[i]);
+}
+
+static void frozen(void **state)
+{
+	unsigned rounds = env_or("STALE_ROUNDS", 4), n = lanes_of(rounds, FROZEN_MAX), done;
+	struct lane lanes[FROZEN_MAX];
+
+	start_target("frozen/file");
+	for (unsigned i = 0; i < n; i++)
+		lane_open(&lanes[i], i, LANE_BYTES, LIVENESS);
+	for (done = 0; done < rounds; done += n) {
+		for (unsigned i = 0; i < n; i++)
+			lane_connect(&lanes[i], &place);
+		end_while_frozen(lanes, n);
+		put_until_thaw(lanes, n);
+		usleep(200000);
+		for (unsigned i = 0; i < n; i++) {
+			judge(&lanes[i]);
+			client_disconnect(&lanes[i].client);
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		lane_close(&lanes[i]);
+	stop_target();
+	expect_none_stale(done);
+}
+
+/* --- the program ------------------------------------------------------------------------------ */
+
+static int begin(void **state)
+{
+	stale_rounds = 0;
+	return 0;
+}
+
+#define WAY(name) cmocka_unit_test_setup(name, begin)
+
+int main(int argc, char *argv[])
+{
+	const struct CMUnitTest tests[] = {
+		WAY(deleted_while_busy), WAY(deleted_behind_a_disconnect), WAY(killed),
+		WAY(lost_in_silence),    WAY(given_up_in_silence),         WAY(frozen),
+	};
+	int failed;
+
+	if (argc > 4 && !strcmp(argv[1], "first"))
+		return first_process(argv + 2);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	need_root("mounting file systems");
+	place.rings = env_or("SOFTRNIC_SHM", 1);
+	if (unshare(CLONE_NEWNET)) {
+		printf("skipped: a network of our own: %s\n", strerror(errno));
+		return SKIPPED;
+	}
+	set_way(true);
+	disk_begin();
+	disk_mount_image("ext4", "frozen.image", FILE_BYTES + 64 * MIB, "frozen");
+	disk_make_file("frozen/file", FILE_BYTES);
+	disk_make_file("stale.file", FILE_BYTES);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	disk_end();
+	return failed;
+}
