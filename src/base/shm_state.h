@@ -31,7 +31,8 @@
 	X(WHY_FILE, "rings are longer than a file may be (RLIMIT_FSIZE)")                          \
 	X(WHY_MEMORY, "memory is short, or near the limit of its cgroup")                          \
 	X(WHY_SEALS, "the peer's memory is not sealed, or not of the agreed size and pages")       \
-	X(WHY_MAP, "the memory cannot be mapped")
+	X(WHY_MAP, "the memory cannot be mapped")                                                  \
+	X(WHY_CLOSING, "descriptors that peers have passed take long to close")
 /* clang-format on */
 
 enum shm_state {

@@ -3,6 +3,7 @@
 #include "softrnic/io/admission.h"
 #include "softrnic/io/conn.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm_close.h"
 #include "softrnic/io/trace.h"
 
 void io_atfork_prepare(void)
@@ -36,5 +37,6 @@ void io_atfork_child(void)
 	conn_leases_atfork_child();
 	doorbells_atfork_release();
 	conns_atfork_release();
+	shm_close_atfork_child();
 	engine_atfork_child();
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "softrnic/io/engine.h"
+#include "softrnic/io/link_shm_close.h"
 #include "softrnic/io/link_shm_impl.h"
 #include "softrnic/io/link_tcp.h"
 
@@ -60,7 +61,7 @@ void link_shm_close_socket(struct link_shm *s)
 		return;
 	engine_remove_more(s->src, fd);
 	s->fd = -1;
-	close(fd);
+	shm_socket_close(fd);
 }
 
 void link_shm_undo(struct link **l)
@@ -80,7 +81,7 @@ static void link_shm_close_as(struct link_shm *s, void (*below)(struct link *l))
 		engine_remove_more(s->src, s->fd);
 	below(s->below);
 	if (s->fd >= 0)
-		close(s->fd);
+		shm_socket_close(s->fd);
 	shm_memory_free(&s->memory);
 	free(s);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/rand.h"
+#include "softrnic/io/link_shm_close.h"
 
 enum shm_state shm_callers_watch(struct eng_source *src, int fd)
 {
@@ -17,7 +18,7 @@ enum shm_state shm_callers_watch(struct eng_source *src, int fd)
 	else if (engine_add_more(src, fd))
 		why = SHM_WHY_ENGINE;
 	if (why)
-		close(fd);
+		shm_socket_close(fd);
 	return why;
 }
 
@@ -26,7 +27,7 @@ void shm_callers_close(struct eng_source *src, int fd)
 	if (fd < 0)
 		return;
 	engine_remove_more(src, fd);
-	close(fd);
+	shm_socket_close(fd);
 }
 
 void shm_callers_init(struct shm_callers *c, struct eng_source *src)
@@ -39,7 +40,10 @@ void shm_callers_fini(struct shm_callers *c)
 	int listener = c->listener;
 
 	c->listener = -1; /* a forked child closes it: it must not be another file's by then */
-	shm_callers_close(c->src, listener);
+	if (listener >= 0) {
+		engine_remove_more(c->src, listener);
+		shm_socket_close_listener(listener);
+	}
 	while (c->n_silent > 0)
 		shm_callers_close(c->src, c->silent[--c->n_silent].fd);
 }
@@ -107,7 +111,7 @@ static enum shm_state callers_judge(struct shm_callers *c, int fd)
 
 	if (!why && shm_socket_is_permitted(fd))
 		return callers_add(c, fd);
-	close(fd);
+	shm_socket_close(fd);
 	return why;
 }
 

@@ -10,6 +10,7 @@
 #include "base/rand.h"
 #include "softrnic/io/link_shm.h"
 #include "softrnic/io/link_shm_callers.h"
+#include "softrnic/io/link_shm_close.h"
 #include "softrnic/io/link_shm_socket.h"
 
 enum meet_state {
@@ -145,6 +146,8 @@ enum meet_next meet_begin(struct meet *m)
 {
 	enum shm_state why;
 
+	if (shm_closing_is_slow())
+		return meet_fail(m, SHM_WHY_CLOSING);
 	rand_bytes(m->name, sizeof(m->name));
 	why = shm_callers_listen(&m->callers, m->name);
 	if (why)
@@ -212,7 +215,7 @@ static enum meet_next meet_call(struct meet *m, const uint8_t *name)
 	if (fd < 0)
 		return meet_fail(m, SHM_WHY_NAME_SPACE);
 	if (!shm_socket_is_permitted(fd)) {
-		close(fd);
+		shm_socket_close(fd);
 		return meet_fail(m, SHM_WHY_USER);
 	}
 	why = shm_callers_watch(m->src, fd);
@@ -278,10 +281,13 @@ static enum meet_next meet_get_memory(struct meet *m)
 
 	if (ret)
 		return meet_failed_packet(m, ret);
+	shm_socket_take_none(m->fd);
 	ret = shm_memory_take(fd, packet.ring_size, &m->memory);
-	close(fd);
-	if (ret)
+	if (ret) { /* it may be anything */
+		shm_close_passed(&fd, 1);
 		return meet_fail(m, shm_memory_why(ret));
+	}
+	close(fd);
 	m->state = MEET_ENDED;
 	return MEET_DONE;
 }
@@ -308,7 +314,7 @@ enum meet_next meet_look(struct meet *m)
 enum meet_next meet_on_step(struct meet *m, unsigned step, const uint8_t *token)
 {
 	if (m->initiator && m->state == MEET_IDLE && step == EXT_LINK_MEET)
-		return meet_call(m, token);
+		return shm_closing_is_slow() ? meet_fail(m, SHM_WHY_CLOSING) : meet_call(m, token);
 	if (m->state == MEET_CALLS && step == EXT_LINK_MET && !m->has_ours)
 		return meet_get_met(m, token);
 	if (m->state == MEET_ANSWERED && step == EXT_LINK_PROOF)

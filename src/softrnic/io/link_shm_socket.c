@@ -11,6 +11,7 @@
 
 #include "base/cursor.h"
 #include "softrnic/io/config.h"
+#include "softrnic/io/link_shm_close.h"
 
 #define PACKET_MAGIC "softring"
 #define PACKET_LEN   48 /* magic, kind, size, nonce; the rest is 0 */
@@ -57,6 +58,7 @@ int shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls)
 
 	if (fd < 0)
 		return fd;
+	shm_socket_take_none(fd);
 	return socket_finish(fd, bind(fd, (struct sockaddr *)&un, len) || listen(fd, calls) ? errno
 											    : 0);
 }
@@ -137,15 +139,9 @@ static int packet_decode(const uint8_t bytes[PACKET_LEN], enum shm_packet_kind k
 	return 0;
 }
 
-/* Room for one descriptor, and for more so that these are seen. */
-union socket_control {
-	struct cmsghdr head;
-	char bytes[CMSG_SPACE(8 * sizeof(int))];
-};
-
 int shm_socket_send(int fd, const struct shm_packet *packet, int pass)
 {
-	union socket_control control = {.bytes = {0}};
+	union shm_control control = {.bytes = {0}};
 	uint8_t bytes[PACKET_LEN];
 	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -166,31 +162,10 @@ int shm_socket_send(int fd, const struct shm_packet *packet, int pass)
 	return sent == PACKET_LEN ? 0 : -EAGAIN;
 }
 
-/* The first descriptor that was passed, or -1; all others are closed. */
-static int socket_take_descriptor(struct msghdr *msg, unsigned *count)
-{
-	int first = -1, fd;
-
-	*count = 0;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if ((*count)++ == 0)
-				first = fd;
-			else
-				close(fd);
-		}
-	}
-	return first;
-}
-
+/* What was passed without need is the sender's attempt to keep this process busy. */
 int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed)
 {
-	union socket_control control;
+	union shm_control control;
 	uint8_t bytes[PACKET_LEN];
 	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
 	struct msghdr msg = {.msg_iov = &iov,
@@ -198,22 +173,21 @@ int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet
 			     .msg_control = control.bytes,
 			     .msg_controllen = sizeof(control)};
 	ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	unsigned count = 0;
-	int first, ret;
+	int fds[SHM_FDS_MAX], n, ret;
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -ECONNRESET;
-	first = socket_take_descriptor(&msg, &count);
+	n = shm_control_fds(&msg, fds);
 	if (got == 0)
 		ret = -ECONNRESET;
-	else if (got != PACKET_LEN || count != (passed ? 1 : 0) || msg.msg_flags & MSG_CTRUNC)
+	else if (got != PACKET_LEN || n != (passed ? 1 : 0) || msg.msg_flags & MSG_CTRUNC)
 		ret = -EPROTO;
 	else
 		ret = packet_decode(bytes, kind, packet);
 	if (!ret && passed)
-		*passed = first;
-	else if (first >= 0)
-		close(first);
+		*passed = fds[0];
+	else
+		shm_close_passed(fds, n);
 	return ret;
 }
 
@@ -227,15 +201,24 @@ void shm_socket_wake(int fd)
 	send(fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Without room for descriptors, so that none is taken. */
+/* With room for descriptors: the kernel would close them here else, which may take long. Who passes
+ * some is not taken for a peer any more. */
 int shm_socket_drain(int fd)
 {
 	char bytes[DRAIN_BYTES];
-	ssize_t got = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	union shm_control control;
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control)};
+	ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fds[SHM_FDS_MAX], n = got >= 0 ? shm_control_fds(&msg, fds) : 0;
 
-	if (got > 0)
+	shm_close_passed(fds, n);
+	if (got > 0 && n == 0)
 		return 1;
-	if (got == 0)
+	if (got >= 0)
 		return -ECONNRESET;
 	return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
 }

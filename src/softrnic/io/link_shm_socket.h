@@ -34,8 +34,8 @@ bool shm_socket_is_permitted(int fd);
 int shm_socket_send(int fd, const struct shm_packet *packet, int pass);
 /*
  * The next packet, which must be of this kind: 0, -EAGAIN: it has not come, -ECONNRESET: the other
- * end is gone, -EPROTO: it is another one, or malformed. passed: NULL, or gets its one descriptor;
- * all others are closed.
+ * end is gone, -EPROTO: it is another one, or malformed. passed: NULL, or gets its one descriptor,
+ * which may be any; all others are closed.
  */
 int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed);
 

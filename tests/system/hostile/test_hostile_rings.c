@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "lib/lingering.h"
 #include "system/lib/client.h"
 #include "system/lib/gauge.h"
 #include "system/lib/rawrings.h"
@@ -20,6 +21,7 @@
 #define SIZE     65536
 #define GARBAGES 60
 #define RUINS    10
+#define PASSED   24
 #define LOG_FILE "hostile_rings.log"
 
 static struct remote target;
@@ -269,6 +271,27 @@ static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **st
 	expect_end();
 }
 
+/* Each of them would keep a thread for 20 s, and the target has fewer threads that wait for bytes.
+ * Where the kernel can refuse them, they do not even arrive. */
+static void descriptors_that_linger_delay_no_other_connection(void **state)
+{
+	static struct rawrings their_rings[PASSED];
+	static struct raw peers[PASSED];
+	uint64_t begun = clock_now_ns();
+
+	assert_int_equal(lingering_begin(PASSED, 20), 0);
+	for (int i = 0; i < PASSED; i++) {
+		assert_int_equal(rawrings_connect(&peers[i], &their_rings[i], target.port), 0);
+		lingering_pass(their_rings[i].fd, "x", 1);
+	}
+	bystander_goes_on();
+	assert_true(clock_now_ns() - begun < 15 * NSEC_PER_SEC);
+	lingering_end();
+	for (int i = 0; i < PASSED; i++)
+		rawrings_close(&peers[i]);
+	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
+}
+
 static void expect_refused(uint32_t stag, uint64_t to)
 {
 	static const uint8_t bytes[16] = {[0 ... 15] = 0xee};
@@ -317,7 +340,7 @@ static void memory_that_changes_all_the_time_ends_its_own_connection(void **stat
 	}
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_keeps_to_the_rules_is_served),
@@ -326,9 +349,12 @@ int main(void)
 		cmocka_unit_test(garbage_ends_its_own_connection),
 		cmocka_unit_test(an_fpdu_that_is_cut_or_too_long_is_not_executed),
 		cmocka_unit_test(what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed),
+		cmocka_unit_test(descriptors_that_linger_delay_no_other_connection),
 		cmocka_unit_test(what_it_may_not_write_is_refused_with_a_terminate),
 		cmocka_unit_test(memory_that_changes_all_the_time_ends_its_own_connection),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/link_shm_close.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
+#define CLOSERS_MAX   8u
+#define CLOSERS_FEW   2u
+#define CLOSER_STACK  (64u << 10)
+#define MESSAGES_MAX  64 /* of a socket that is closed; more are the closing thread's */
+#define MESSAGE_BYTES 4096
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+/* --- threads that close ---------------------------------------------------------------------- */
+
+struct shm_closing {
+	struct shm_closing *next;
+	int n;
+	int fds[];
+};
+
+/* No lock: a child that is forked meanwhile goes on. */
+static _Atomic(struct shm_closing *) closing;
+static atomic_uint closers;
+
+static void closing_push(struct shm_closing *first, struct shm_closing *last)
+{
+	last->next = atomic_load(&closing);
+	while (!atomic_compare_exchange_weak(&closing, &last->next, first))
+		;
+}
+
+/* One; the others are left to other threads. */
+static struct shm_closing *closing_pop(void)
+{
+	struct shm_closing *first = atomic_exchange(&closing, NULL), *last;
+
+	if (!first || !first->next)
+		return first;
+	for (last = first->next; last->next; last = last->next)
+		;
+	closing_push(first->next, last);
+	return first;
+}
+
+static bool closer_enter(void)
+{
+	unsigned n = atomic_load(&closers);
+
+	while (n < CLOSERS_MAX && !atomic_compare_exchange_weak(&closers, &n, n + 1))
+		;
+	return n < CLOSERS_MAX;
+}
+
+static void *closer_run(void *arg)
+{
+	struct shm_closing *c;
+
+	do {
+		while ((c = closing_pop())) {
+			for (int i = 0; i < c->n; i++)
+				close(c->fds[i]);
+			free(c);
+		}
+		atomic_fetch_sub(&closers, 1);
+		/* One may have come when this thread had looked, and still counted. */
+	} while (atomic_load(&closing) && closer_enter());
+	return NULL;
+}
+
+static void closer_start(void)
+{
+	if (closer_enter() && thread_start(NULL, CLOSER_STACK, closer_run, NULL))
+		atomic_fetch_sub(&closers, 1);
+}
+
+/* Without memory they stay open, which the limit of descriptors bounds. */
+void shm_close_passed(const int *fds, int n)
+{
+	struct shm_closing *c = n ? malloc(sizeof(*c) + (size_t)n * sizeof(int)) : NULL;
+
+	if (!c)
+		return;
+	c->n = n;
+	memcpy(c->fds, fds, (size_t)n * sizeof(int));
+	closing_push(c, c);
+	closer_start();
+}
+
+bool shm_closing_is_slow(void)
+{
+	return atomic_load(&closers) > CLOSERS_FEW;
+}
+
+void shm_close_atfork_child(void)
+{
+	atomic_store(&closing, NULL);
+	atomic_store(&closers, 0);
+}
+
+/* --- messages -------------------------------------------------------------------------------- */
+
+void shm_socket_take_none(int fd)
+{
+	int off = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
+int shm_control_fds(struct msghdr *msg, int fds[SHM_FDS_MAX])
+{
+	int sum = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = n < (size_t)(SHM_FDS_MAX - sum) ? n : (size_t)(SHM_FDS_MAX - sum);
+		memcpy(fds + sum, CMSG_DATA(c), n * sizeof(int));
+		sum += (int)n;
+	}
+	return sum;
+}
+
+/* The next message, which nobody wants: false, there is none. */
+static bool socket_discard(int fd, int fds[SHM_FDS_MAX], int *n)
+{
+	char bytes[MESSAGE_BYTES];
+	union shm_control control;
+	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control)};
+	bool some = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) > 0;
+
+	*n = some ? shm_control_fds(&msg, fds) : 0;
+	return some;
+}
+
+/* Nothing comes any more. A socket whose messages have no descriptors is closed at once; one that
+ * has some, or too many messages, is closed with them. */
+void shm_socket_close(int fd)
+{
+	int fds[SHM_FDS_MAX + 1], n = 0, left = MESSAGES_MAX;
+	bool some = true;
+
+	shutdown(fd, SHUT_RDWR);
+	while (n == 0 && left-- > 0 && (some = socket_discard(fd, fds, &n)))
+		;
+	if (!some) {
+		close(fd);
+		return;
+	}
+	fds[n++] = fd;
+	shm_close_passed(fds, n);
+}
+
+/* Those that wait to be accepted may have sent, too. */
+void shm_socket_close_listener(int fd)
+{
+	int caller;
+
+	shutdown(fd, SHUT_RDWR);
+	while ((caller = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		shm_socket_close(caller);
+	close(fd);
+}
