@@ -11,9 +11,13 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,23 +43,57 @@ static void exec_prepare(void)
 {
 	if (!next.execve) /* a constructor of another library comes first */
 		exec_find();
-	softrnic_send_posted();
 }
 
-/* It has failed, so the program goes on. */
-static int exec_failed(int ret)
+/*
+ * Connections end before the call, which cannot be taken back if it fails. So they stay where it is
+ * known to fail: there is no such program.
+ */
+static void exec_leave(bool is_there)
 {
-	int err = errno;
+	exec_prepare();
+	if (is_there)
+		softrnic_send_posted();
+}
 
-	softrnic_live_on();
-	errno = err;
-	return ret;
+static bool exec_has(const char *path)
+{
+	return !faccessat(AT_FDCWD, path, X_OK, AT_EACCESS);
+}
+
+/* In one folder of the path, of `len` characters. */
+static bool exec_has_in(const char *folder, size_t len, const char *file)
+{
+	char path[PATH_MAX];
+	size_t rest = strlen(file) + 1;
+
+	if (len + 1 + rest > sizeof(path))
+		return false;
+	memcpy(path, folder, len);
+	path[len] = '/';
+	memcpy(path + len + 1, file, rest);
+	return exec_has(len ? path : file);
+}
+
+static bool exec_finds(const char *file)
+{
+	const char *at = getenv("PATH");
+	size_t len;
+
+	if (strchr(file, '/'))
+		return exec_has(file);
+	for (; at; at = at[len] ? at + len + 1 : NULL) {
+		len = strcspn(at, ":");
+		if (exec_has_in(at, len, file))
+			return true;
+	}
+	return !getenv("PATH"); /* libc has a path of its own */
 }
 
 int execve(const char *path, char *const argv[], char *const envp[])
 {
-	exec_prepare();
-	return exec_failed(next.execve(path, argv, envp));
+	exec_leave(exec_has(path));
+	return next.execve(path, argv, envp);
 }
 
 int execv(const char *path, char *const argv[])
@@ -65,8 +103,8 @@ int execv(const char *path, char *const argv[])
 
 int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	exec_prepare();
-	return exec_failed(next.execvpe(file, argv, envp));
+	exec_leave(exec_finds(file));
+	return next.execvpe(file, argv, envp);
 }
 
 int execvp(const char *file, char *const argv[])
@@ -76,18 +114,18 @@ int execvp(const char *file, char *const argv[])
 
 int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	exec_prepare();
-	return exec_failed(next.fexecve(fd, argv, envp));
+	exec_leave(true);
+	return next.fexecve(fd, argv, envp);
 }
 
 int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	exec_prepare();
+	exec_leave(true);
 	if (!next.execveat) { /* a libc before 2.34 */
 		errno = ENOSYS;
 		return -1;
 	}
-	return exec_failed(next.execveat(dir, path, argv, envp, flags));
+	return next.execveat(dir, path, argv, envp, flags);
 }
 
 static size_t exec_count(va_list ap)
@@ -144,7 +182,7 @@ int execle(const char *path, const char *arg, ...)
 
 void _exit(int status)
 {
-	softrnic_before_exit();
+	softrnic_send_posted();
 	for (;;)
 		syscall(SYS_exit_group, status);
 }

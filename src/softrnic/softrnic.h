@@ -132,16 +132,13 @@ int softrnic_durability(const void *addr, size_t len, uint32_t *cls, char *why, 
  * there are. */
 int softrnic_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
 /*
- * The process is about to become another program: wait, for a fifth of a second at most, until the
- * links have taken what was posted. Threads of the device send it; this one only waits, so it may
- * be in the handler of a signal. It arrives although the process ends; without that the end of a
- * process resets its connections, and nothing more of them leaves. In a child of vfork(), whose
- * parent goes on, it does nothing.
+ * The process is about to end without exit(), or to become another program: wait, for a fifth of a
+ * second at most, until the links have taken what was posted, and end them in good order; without
+ * that the end of a process resets its connections, and nothing more of them leaves. Threads of the
+ * device send; this one only waits, so it may be in the handler of a signal. In a child of vfork(),
+ * whose parent goes on, it does nothing.
  */
 void softrnic_send_posted(void);
-void softrnic_live_on(void); /* instead of that, it goes on as it was */
-/* The same before an end without exit(), which does it by itself: connections end in good order. */
-void softrnic_before_exit(void);
 /* Test aid: break the connection with ECONNRESET after `bytes` more bytes were sent. */
 void softrnic_fault_cut_after(struct ibv_qp *qp, uint64_t bytes);
 

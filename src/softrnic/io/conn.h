@@ -67,6 +67,7 @@ struct conn {
 	bool reading;    /* this visit of the connection takes bytes from the link */
 	bool unfinished; /* a turn was over, and the rest is left to the thread that polls */
 	bool watching;   /* the link reports when it takes bytes again */
+	bool outlives;   /* the process ends, and what was sent is to arrive (conn_exit.c) */
 	bool abandoned;  /* by its id: conn_perform() ends it in good order */
 	bool same_host;
 	int reset; /* what the link has ended with, while bytes may be there still: -errno; 0: none
@@ -272,14 +273,11 @@ bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
  * passes from the one to the other. */
 struct conn *conns_next(struct conn *before);
 /*
- * Before the process ends: wait, for a moment at most, until links have taken what was posted. It
- * arrives although the process's end is a reset otherwise. At exit() this thread sends as well;
- * else it takes no memory, as it may be in the handler of a signal.
+ * Before the process ends: wait, for a moment at most, until links have taken what was posted, and
+ * end them in good order: the end of the process is a reset otherwise. here: this thread sends as
+ * well; else it takes no memory, as it may be in the handler of a signal.
  */
-enum conns_end { CONNS_EXIT, CONNS_END_AT_ONCE, CONNS_EXEC };
-void conns_send_posted(enum conns_end end);
-/* execve() has failed: from now on the end of the process is a reset again. */
-void conns_live_on(void);
+void conns_send_posted(bool here);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
 void conn_leases_atfork_prepare(void);

@@ -39,16 +39,15 @@ static bool conn_has_left(const struct conn *c)
 	return !conn_is_open(c) || !c->link->ops->has_left || c->link->ops->has_left(c->link);
 }
 
-/* The peer gets all of it, and where this is the end, that as well: a reset alone would say that
- * what came before it does not count. */
-static void conn_outlive(struct conn *c, enum conns_end end)
+/* The peer gets all of it, and then the end: a reset alone would say that what came before it does
+ * not count. False: it has it already. */
+static bool conn_end_here(struct conn *c)
 {
-	if (!conn_is_open(c))
-		return;
-	if (end == CONNS_EXEC)
-		c->link->ops->outlive(c->link, true);
-	else
-		c->link->ops->end_sending(c->link);
+	if (!conn_is_open(c) || c->outlives)
+		return false;
+	c->outlives = true;
+	c->link->ops->end_sending(c->link);
+	return true;
 }
 
 /* What others asked for meanwhile is the engine's: this thread may be anywhere. */
@@ -59,10 +58,10 @@ static void conn_leave_to_others(struct conn *c)
 		conn_again(c);
 }
 
-/* Has the link what was posted, as far as it takes it? At exit(): or else it gets it now. */
-static bool conn_is_sent(struct conn *c, enum conns_end end, bool last)
+/* Has the link what was posted, as far as it takes it? here: or else it gets it now. */
+static bool conn_is_sent(struct conn *c, bool here, bool last)
 {
-	bool here = end == CONNS_EXIT, sent;
+	bool sent;
 
 	if (!conn_try_enter(c))
 		return false;
@@ -71,8 +70,9 @@ static bool conn_is_sent(struct conn *c, enum conns_end end, bool last)
 		conn_settle(c);
 	}
 	sent = !conn_has_unsent(c) && conn_has_left(c);
+	/* Bytes that come meanwhile are read: a close before that could overtake the FIN. */
 	if (sent || last)
-		conn_outlive(c, end);
+		sent = !conn_end_here(c);
 	if (here)
 		conn_leave(c);
 	else
@@ -80,28 +80,12 @@ static bool conn_is_sent(struct conn *c, enum conns_end end, bool last)
 	return sent;
 }
 
-void conns_send_posted(enum conns_end end)
+void conns_send_posted(bool here)
 {
 	unsigned looks = EXIT_MS * 1000 / EXIT_LOOK_US;
 	struct conn *c = NULL;
 
 	while ((c = conns_next(c)))
-		for (; !conn_is_sent(c, end, looks == 0) && looks > 0; looks--)
+		for (; !conn_is_sent(c, here, looks == 0) && looks > 0; looks--)
 			usleep(EXIT_LOOK_US);
-}
-
-void conns_live_on(void)
-{
-	unsigned looks = EXIT_MS * 1000 / EXIT_LOOK_US;
-	struct conn *c = NULL;
-
-	while ((c = conns_next(c))) {
-		while (!conn_try_enter(c) && looks-- > 0)
-			usleep(EXIT_LOOK_US);
-		if (looks == 0)
-			continue;
-		if (conn_is_open(c))
-			c->link->ops->outlive(c->link, false);
-		conn_leave_to_others(c);
-	}
 }

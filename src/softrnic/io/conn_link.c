@@ -110,7 +110,7 @@ static void conn_close_as(struct conn *c, bool orderly)
 
 void conn_close(struct conn *c)
 {
-	conn_close_as(c, stream_is_orderly(c->stream));
+	conn_close_as(c, c->outlives || stream_is_orderly(c->stream));
 }
 
 /* 0: it is done, as a rule on the same host; or dialing: it is under way, or will be repeated. */

@@ -134,17 +134,14 @@ struct link_ops {
 	size_t (*lend)(struct link *l, void **to);
 	void (*commit)(struct link *l, size_t len);
 	/*
-	 * Has all that was taken left for the peer? What has not is lost if the process ends while
-	 * bytes of the peer's are unread, as its close is a reset then. NULL: it always has.
+	 * Has all that was taken left for the peer, and was read all that came? What has not is
+	 * lost if the process ends while bytes of the peer's are unread, as its close is a reset
+	 * then. NULL: it always has.
 	 */
 	bool (*has_left)(struct link *l);
-	void (*end_sending)(struct link *l); /* the peer reads all of it, and then the end */
-	/*
-	 * Until end_sending() the end of the process resets the link: nothing more of it leaves.
-	 * true: what was taken leaves all the same, and then the end, as if end_sending() had been
-	 * called. From any thread that has the connection's lock, also in the handler of a signal.
-	 */
-	void (*outlive)(struct link *l, bool outlives);
+	/* The peer reads all of it, and then the end. Until then the end of the process is a reset,
+	 * and nothing more leaves. */
+	void (*end_sending)(struct link *l);
 	void (*cut)(struct link *l); /* both ways at once, as if the way were broken */
 
 	/* --- its state --- */

@@ -2,6 +2,7 @@
 /* link_shm.c -- rings as a link: its life, and what it leaves to the link below. */
 #include "softrnic/io/link_shm.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -97,7 +98,8 @@ static void link_shm_reset(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
 
-	atomic_store(s->given_up, 1); /* the peer sees it sooner than what happens below */
+	atomic_store(s->given_up,
+		     SHM_GIVEN_UP); /* the peer sees it sooner than what happens below */
 	link_shm_close_as(s, s->below->ops->reset);
 }
 
@@ -167,14 +169,8 @@ static void link_shm_end_sending(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
 
+	atomic_store(s->given_up, SHM_STANDS);
 	s->below->ops->end_sending(s->below);
-}
-
-static void link_shm_outlive(struct link *l, bool outlives)
-{
-	struct link_shm *s = link_shm_of(l);
-
-	s->below->ops->outlive(s->below, outlives);
 }
 
 static void link_shm_cut(struct link *l)
@@ -184,11 +180,13 @@ static void link_shm_cut(struct link *l)
 	s->below->ops->cut(s->below);
 }
 
+/* A reset of a peer that has said that its bytes stand is as one behind its FIN. */
 static int link_shm_error(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
+	int err = s->below->ops->error(s->below);
 
-	return s->below->ops->error(s->below);
+	return err == -ECONNRESET && atomic_load(s->peer_given_up) == SHM_STANDS ? -EPIPE : err;
 }
 
 static bool link_shm_has_ended(const struct link *l)
@@ -247,7 +245,6 @@ static const struct link_ops link_shm = {
 	.commit = link_shm_commit,
 	.has_left = link_shm_has_left,
 	.end_sending = link_shm_end_sending,
-	.outlive = link_shm_outlive,
 	.cut = link_shm_cut,
 	.error = link_shm_error,
 	.has_ended = link_shm_has_ended,

@@ -22,8 +22,8 @@ bool link_is_shm(const struct link *l);
 void link_shm_switch_tx(struct link *l);
 void link_shm_switch_rx(struct link *l);
 bool link_shm_receives(const struct link *l); /* it is switched */
-/* Not 0: the peer has given the connection up, and nothing that is in its ring counts any more. The
- * peer may write anything to it. */
+/* SHM_GIVEN_UP: nothing that is in the peer's ring counts any more. The peer may write anything to
+ * it. */
 const atomic_uint *link_shm_given_up(const struct link *l);
 /* Undo link_shm_init(), while nothing is switched: the link below takes its place. */
 void link_shm_undo(struct link **l);

@@ -11,6 +11,7 @@
 
 #include "base/shm_state.h"
 #include "softrnic/io/link_shm_ring.h"
+#include "softrnic/rnic/qp.h"
 
 #define SHM_RING_MIN (4u << 10) /* bytes of one ring; a power of two, and a multiple of a page */
 #define SHM_RING_MAX (16u << 20)
@@ -33,8 +34,9 @@ enum shm_state shm_memory_why(int err);     /* why one of these failed */
 void shm_memory_free(struct shm_memory *m); /* accepts a zeroed one */
 /* Ring 0 carries the initiator's bytes, ring 1 the responder's. */
 void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r);
-/* The word by which the writer of that ring says that it has given the connection up: what is in
- * the ring is not to be executed any more. Not 0: it has. */
+/* The word of the writer of that ring about what is in it when the link below is reset. GIVEN_UP:
+ * it is not to be executed any more, from now on; STANDS: it is; 0: it is not, behind the reset. */
+enum { SHM_GIVEN_UP = QP_GIVEN_UP, SHM_STANDS = 2 };
 atomic_uint *shm_memory_given_up(const struct shm_memory *m, unsigned which);
 /* In a forked child, which has no such mapping. */
 void shm_memory_forked(struct shm_memory *m);

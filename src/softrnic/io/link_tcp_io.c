@@ -71,12 +71,15 @@ bool link_tcp_takes(const struct link *l)
 }
 
 /* The kernel keeps bytes back while many segments are not acknowledged, or the peer's buffer is
- * full. */
+ * full; and a close while some are unread is a reset. */
 bool link_tcp_has_left(struct link *l)
 {
-	int unsent = 0;
+	int fd = link_tcp_of(l)->fd, unsent = 0;
+	char unread;
 
-	return ioctl(link_tcp_of(l)->fd, SIOCOUTQNSD, &unsent) || unsent == 0;
+	if (recv(fd, &unread, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		return false;
+	return ioctl(fd, SIOCOUTQNSD, &unsent) || unsent == 0;
 }
 
 /*
@@ -93,11 +96,6 @@ void link_tcp_end_sending(struct link *l)
 	setsockopt(t->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	shutdown(t->fd, SHUT_WR);
 	trace_shutdown(t->trace);
-}
-
-void link_tcp_outlive(struct link *l, bool outlives)
-{
-	link_tcp_set_reset(link_tcp_of(l), !outlives);
 }
 
 void link_tcp_cut(struct link *l)

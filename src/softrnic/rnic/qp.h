@@ -293,7 +293,8 @@ void qp_link_tx_switched(struct qp *qp);
 void qp_link_rx_switched(struct qp *qp);
 /* Instead: there is no such link. Terminate. */
 void qp_link_refuse(struct qp *qp);
-/* Looked at like cfg.alarm; not 0: the peer has given up. NULL: there is no such word. */
+/* Looked at like cfg.alarm; QP_GIVEN_UP: the peer has given up. NULL: there is no such word. */
+#define QP_GIVEN_UP 1
 void qp_watch_given_up(struct qp *qp, const atomic_uint *word);
 void qp_link_note(struct qp *qp, unsigned state); /* enum shm_state: for the counters */
 /*

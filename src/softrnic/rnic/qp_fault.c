@@ -168,7 +168,7 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status)
 
 bool qp_find_end(struct qp *qp)
 {
-	bool over = atomic_load(qp->rx.given_up);
+	bool over = atomic_load(qp->rx.given_up) == QP_GIVEN_UP;
 
 	if (qp->fault.due)
 		return true;

@@ -361,7 +361,7 @@ void stream_link_post(struct stream *s, enum ext_link_step step, const uint8_t *
 void stream_link_tx_switched(struct stream *s, struct stream_update *u);
 void stream_link_rx_switched(struct stream *s, struct stream_update *u);
 void stream_link_refuse(struct stream *s, struct stream_update *u); /* the peer's SWITCH */
-/* A word of the other link: not 0, the peer has given up. Until it is NULL again it can be read. */
+/* A word of the other link for qp_watch_given_up(). Until it is NULL again it can be read. */
 void stream_watch_given_up(struct stream *s, const atomic_uint *word);
 void stream_link_note(struct stream *s, enum shm_state state); /* for the counters */
 

@@ -20,30 +20,13 @@ __attribute__((constructor)) static void exit_hook(void)
 }
 
 /* A child of vfork() has its parent's memory, and the parent sends by itself. */
-static bool exit_is_ours(void)
-{
-	return getpid() == exit_pid;
-}
-
-void softrnic_before_exit(void)
-{
-	if (exit_is_ours())
-		conns_send_posted(CONNS_END_AT_ONCE);
-}
-
 void softrnic_send_posted(void)
 {
-	if (exit_is_ours())
-		conns_send_posted(CONNS_EXEC);
-}
-
-void softrnic_live_on(void)
-{
-	if (exit_is_ours())
-		conns_live_on();
+	if (getpid() == exit_pid)
+		conns_send_posted(false);
 }
 
 __attribute__((destructor)) static void exit_send_posted(void)
 {
-	conns_send_posted(CONNS_EXIT);
+	conns_send_posted(true);
 }

@@ -260,11 +260,6 @@ static void pair_close(struct link *l)
 	free(p);
 }
 
-/* What was sent lies with the peer: nothing more leaves, whatever the end is. */
-static void pair_outlive(struct link *l, bool outlives)
-{
-}
-
 static void pair_forked(struct link *l)
 {
 	close(pair_of(l)->bell);
@@ -716,8 +711,7 @@ static int by_itself_create(const struct link_addr *from, const struct link_addr
 	.ready = pair_ready, .send = pair_send, .end_sending = pair_end_sending, .cut = pair_cut,  \
 	.error = pair_error, .has_ended = pair_has_ended,                                          \
 	.unacknowledged_ns = pair_unacknowledged_ns, .local = pair_local, .remote = pair_remote,   \
-	.segment = pair_segment, .close = pair_close, .reset = pair_close,                         \
-	.outlive = pair_outlive, .forked = pair_forked
+	.segment = pair_segment, .close = pair_close, .reset = pair_close, .forked = pair_forked
 
 static const struct link_ops in_place = {
 	PAIR_OPS,
