@@ -11,7 +11,7 @@
 
 #include "base/shm_state.h"
 #include "softrnic/io/link_shm_ring.h"
-#include "softrnic/rnic/qp.h"
+#include "softrnic/stream/stream.h"
 
 #define SHM_RING_MIN (4u << 10) /* bytes of one ring; a power of two, and a multiple of a page */
 #define SHM_RING_MAX (16u << 20)
