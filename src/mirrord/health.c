@@ -95,7 +95,7 @@ static enum mirror_health health_by_words(const struct set *s, const struct prim
 		return MIRROR_HEALTH_SPLIT;
 	/* Without the register no member can be excluded, and none can follow. */
 	if (words->status && words->status->health == MIRROR_HEALTH_HEALTHY &&
-	    (health_lacks_own(words) || !s->register_answers))
+	    (health_lacks_own(words) || !s->register_answers || reg_refusal(s)))
 		return MIRROR_HEALTH_DEGRADED;
 	if (words->status)
 		return (enum mirror_health)words->status->health;

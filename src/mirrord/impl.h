@@ -194,6 +194,8 @@ struct set {
 	struct register_health register_health; /* no members: not known yet */
 	uint64_t count_ms;                      /* when to ask for it again */
 	bool has_entry, register_answers, is_split;
+	struct error read_why;  /* of the last read, if it failed */
+	struct error write_why; /* of the last renewal of our alive key, if the register refused */
 	enum member_reason split_reason;
 	char split_why[256];
 	struct candidate candidate;
@@ -283,6 +285,8 @@ void set_fill_status(struct set *s, struct message_status *status);
 void reg_ask(struct set *s); /* read the record; reg.c calls map_retry() then */
 void reg_tick(struct set *s, uint64_t now_ms);
 void reg_ask_alive(struct set *s);
+/* Why the register refuses what this daemon asks; NULL: it does not refuse, or does not answer. */
+const char *reg_refusal(const struct set *s);
 /* The primary of that epoch has ended on this host. */
 void reg_clear_alive(struct set *s, struct mirror_epoch epoch);
 /* The answer to a question that was sent at that time. */

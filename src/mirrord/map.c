@@ -248,8 +248,10 @@ static void map_judge(const struct set *s, const struct client *client, enum map
 			"blocks of the copy of this host (%s) that cannot be read are overwritten",
 			s->conf->data);
 	else if (!s->register_answers || !s->has_entry)
-		map_say(v, PACKET_REGISTER, true, "the register %s does not answer",
-			s->conf->register_uri);
+		map_say(v, PACKET_REGISTER, true,
+			reg_refusal(s) ? "the register %s refuses: %s"
+				       : "the register %s does not answer",
+			s->conf->register_uri, reg_refusal(s));
 	else if (s->is_split)
 		map_say(v, PACKET_SPLIT, false,
 			s->split_reason == MEMBER_IS_SPLIT

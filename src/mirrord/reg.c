@@ -98,6 +98,7 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 	bool is_new = !s->has_entry || !reg_is_same(&s->entry, entry);
 
 	s->register_answers = true;
+	s->read_why.kind = ERROR_NONE;
 	/* Older than what was heard meanwhile, perhaps: it would look like a register restored. */
 	if (sent_ns < s->shown_ns) {
 		s->ask_again = true;
@@ -136,6 +137,7 @@ static void reg_on_get(struct agent_job *job)
 		reg_on_entry(s, &job->now, job->sent_ns);
 	} else {
 		s->register_answers = false;
+		s->read_why = job->err;
 		LOG_WARNING_LIMITED("set %s: the register cannot be read: %s", s->conf->name,
 				    job->err.text);
 	}
@@ -272,6 +274,27 @@ void reg_ask_alive(struct set *s)
 
 /* ---- as the host of the primary ---- */
 
+/* Nothing was written, and trying again does not help: no right, no room, no such file. */
+static void reg_note_write(struct set *s, const struct agent_job *job)
+{
+	bool has_failed = job->result == REGISTER_FAILED && job->err.kind != ERROR_UNREACHED &&
+			  job->err.cause != ETIMEDOUT;
+
+	if (has_failed)
+		s->write_why = job->err;
+	else if (job->result == REGISTER_DONE)
+		s->write_why.kind = ERROR_NONE;
+}
+
+const char *reg_refusal(const struct set *s)
+{
+	if (!s->register_answers)
+		return s->read_why.kind != ERROR_NONE && s->read_why.kind != ERROR_UNREACHED
+			       ? s->read_why.text
+			       : NULL;
+	return s->holder.epoch.number && s->write_why.kind != ERROR_NONE ? s->write_why.text : NULL;
+}
+
 static void reg_on_renewed(struct agent_job *job)
 {
 	struct set *s = job->owner;
@@ -282,6 +305,8 @@ static void reg_on_renewed(struct agent_job *job)
 	s->is_renewing = false;
 	if (is_ours)
 		s->renewed = job->alive;
+	if (is_ours)
+		reg_note_write(s, job);
 	if (job->result == REGISTER_DONE) {
 		if (is_ours && s->holder.client)
 			local_send(s->holder.client, &p, NULL, 0);

@@ -173,8 +173,13 @@ static json_t *status_register(const struct set *s)
 		json_object_set_new(out, "members", json_integer(s->register_health.members));
 		json_object_set_new(out, "healthy", json_integer(s->register_health.healthy));
 	}
-	if (!s->register_answers)
-		json_object_set_new(out, "error", json_string("it does not answer"));
+	if (reg_refusal(s))
+		json_object_set_new(out, "error", json_string(reg_refusal(s)));
+	else if (!s->register_answers)
+		json_object_set_new(out, "error",
+				    json_string(s->read_why.kind != ERROR_NONE
+							? s->read_why.text
+							: "it does not answer"));
 	return out;
 }
 
@@ -189,6 +194,12 @@ static const char *status_reason(const struct set *s, const struct primary_words
 		return doubt;
 	if (words->report && words->report->why[0])
 		return words->report->why;
+	if (health == MIRROR_HEALTH_DEGRADED && reg_refusal(s))
+		return s->register_answers
+			       ? "the register refuses to be written by this host: the lease ends, "
+				 "and no member can be excluded"
+			       : "the register refuses this host: no member can be excluded, and "
+				 "none can follow the primary";
 	if (health == MIRROR_HEALTH_DEGRADED && words->status && words->copy == MIRROR_COPY_FAILED)
 		return "the primary's own copy has failed";
 	if (health == MIRROR_HEALTH_DEGRADED && !s->register_answers)
@@ -246,6 +257,9 @@ static bool status_has_failed(const struct set *s)
 static const char *status_next(const struct set *s, const struct primary_words *words,
 			       enum mirror_health health)
 {
+	if (health != MIRROR_HEALTH_SPLIT && reg_refusal(s))
+		return "give the daemon of this host its rights at the register again, or correct "
+		       "'register' in its configuration (password, authority, path)";
 	if (words->is_silent)
 		return "look whether the process is stopped or overloaded";
 	if (words->is_unreachable && health == MIRROR_HEALTH_BLOCKED)
@@ -258,7 +272,7 @@ static const char *status_next(const struct set *s, const struct primary_words *
 		return "start the application on a host whose copy is in-sync";
 	case MIRROR_HEALTH_DEGRADED:
 		if (!s->register_answers)
-			return "look at the register";
+			return "look at the register, and at this host's way to it";
 		if (status_is_paused(words))
 			return "an operator keeps a member away: rpmirror resume MEMBER";
 		if (status_has_failed(s))

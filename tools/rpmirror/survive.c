@@ -43,7 +43,7 @@ static void survive_text_etcd(const struct survive_facts *f, char *text, size_t 
 
 	if (spare < 0)
 		snprintf(text, size,
-			 "the register does not answer: nobody can take over or be excluded");
+			 "the register cannot be asked: nobody can take over or be excluded");
 	else if (!copies)
 		snprintf(
 			text, size,
@@ -242,7 +242,7 @@ static enum survive_outcome survive_no_majority(const json_t *set, const struct 
 {
 	if (f->is_register_silent || !f->register_members)
 		snprintf(text, size,
-			 "flushes block: the register does not answer, and has to agree on it");
+			 "flushes block: the register cannot be asked, and has to agree on it");
 	else if (members)
 		snprintf(text, size,
 			 "flushes block: the register has to agree on it, and %u of its %u members "

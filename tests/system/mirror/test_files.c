@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "apps.h"
@@ -187,6 +188,50 @@ static void a_set_without_its_register_is_not_healthy(void **state)
 	end();
 }
 
+/* The words of `explain` are the refusal's, not those of a register that is away. */
+static void a_register_that_refuses_is_named_with_its_refusal(void **state)
+{
+	const char *path;
+	char away[320];
+
+	begin(0);
+	path = strchr(hosts.register_uri, ':') + 1;
+	snprintf(away, sizeof(away), "%s.away", path);
+	assert_int_equal(rename(path, away), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	expect_said(0, "Why: the register refuses this host", "explain orders");
+	expect_said(0, "The register: cannot read .*Is a directory", "explain orders");
+	assert_true(has_said("Next: give the daemon of this host its rights"));
+	assert_false(has_said("does not answer"));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	end();
+}
+
+/* The alive key is renewed by the same right that a swap needs: seconds before the lease ends. */
+static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
+{
+	const struct hosts_opts opts = {.count = 2, .lease_ms = 10000};
+	char blocked[320];
+
+	hosts_start(&hosts, &opts);
+	app_start(&app, &hosts, 0, NULL);
+	app_expect(&app, "ok", "map");
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	snprintf(blocked, sizeof(blocked), "%s.new", strchr(hosts.register_uri, ':') + 1);
+	assert_int_equal(mkdir(blocked, 0700), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
+	host_run_tool(&hosts, 0, "explain orders");
+	assert_true(has_said("Why: the register refuses to be written by this host"));
+	assert_true(has_said("The register: cannot write .*Is a directory"));
+	assert_true(has_said("Next: give the daemon of this host its rights"));
+	app_expect(&app, "durable 3", "put 64 2");
+	assert_int_equal(rmdir(blocked), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +240,8 @@ int main(void)
 		cmocka_unit_test(a_replicas_data_file_that_is_removed_is_noticed),
 		cmocka_unit_test(metadata_that_are_cut_off_do_not_end_the_daemon),
 		cmocka_unit_test(a_set_without_its_register_is_not_healthy),
+		cmocka_unit_test(a_register_that_refuses_is_named_with_its_refusal),
+		cmocka_unit_test(a_lost_right_to_write_shows_before_it_is_needed),
 		cmocka_unit_test(a_live_set_gets_its_first_secret_and_loses_it),
 		cmocka_unit_test(an_error_of_the_own_metadata_is_not_shown_as_split),
 	};

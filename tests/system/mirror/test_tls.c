@@ -52,6 +52,23 @@ static void wait_until(json_int_t epoch, bool answers)
 		 answers ? "answer" : "stay away", (int)epoch);
 }
 
+/* Why the register is not reached, in the status. */
+static void wait_register_says(const char *words)
+{
+	bool is = false;
+
+	for (unsigned tries = 0; tries < PATIENCE && !is; tries++, usleep(20000)) {
+		json_t *in = ask_status();
+		json_t *set = json_array_get(json_object_get(in, "sets"), 0);
+		const char *error = json_string_value(
+			json_object_get(json_object_get(set, "register"), "error"));
+
+		is = error && strcasestr(error, words);
+		json_decref(in);
+	}
+	assert_true(is);
+}
+
 static void wait_logged(const char *words)
 {
 	char command[500];
@@ -106,6 +123,7 @@ static void a_new_authority_counts_after_a_reload_and_a_wrong_file_does_not(void
 	cluster_member_kill(&etcd, 0);
 	assert_int_equal(cluster_member_start(&etcd, 0), 0);
 	wait_until(1, false);
+	wait_register_says("certificate");
 	use_authority("next.pem");
 	host_reload(&hosts, 0);
 	wait_until(1, true);

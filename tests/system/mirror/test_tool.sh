@@ -140,7 +140,7 @@ test_what_if_tells_the_outcome() {
 	sed -i 's/"members":3,"healthy":3/"answers":true/' status.answer
 	expect 0 '2 copies, register etcd: survives the loss of any one host' status
 	sed -i 's/"answers":true/"answers":false/' status.answer
-	expect 0 'the register does not answer' status
+	expect 0 'the register cannot be asked' status
 	expect 0 '"outcome":"blocks"' status --what-if lost=b --json
 }
 

@@ -26,9 +26,9 @@ static void the_sentence_is_as_weak_as_the_weakest_part(void **state)
 	says((struct survive_facts){2, 2, none, 3, 3, false}, "flushes block until it is back");
 	says((struct survive_facts){2, 1, none, 1, 1, false}, "not of a host of the register");
 	says((struct survive_facts){2, 1, none, 3, 2, false}, "not of a host of the register");
-	says((struct survive_facts){2, 1, none, 3, 1, false}, "does not answer");
+	says((struct survive_facts){2, 1, none, 3, 1, false}, "cannot be asked");
 	says((struct survive_facts){2, 1, none, 0, 0, false}, "survives the loss of any one host");
-	says((struct survive_facts){2, 1, none, 0, 0, true}, "does not answer");
+	says((struct survive_facts){2, 1, none, 0, 0, true}, "cannot be asked");
 	says((struct survive_facts){1, 1, none, 3, 3, false}, "only in-sync copy");
 	says((struct survive_facts){2, 1, MIRROR_LONELY_BLOCK, 0, 0, false},
 	     "until an operator acts");
