@@ -109,6 +109,7 @@ struct client {
 	} wait;
 	struct set *wait_set;
 	bool wants_verified; /* in the answer to its order */
+	mirror_mask fences; /* the member of its order to fence, for the answer; 0: another order */
 	struct request_promotion {
 		bool is_forced;
 		bool has_run;            /* on-promote, for it */

@@ -90,6 +90,7 @@ void request_order(struct client *client, struct set *s, const char *member,
 	p.order = *order;
 	p.order.member = slot;
 	client->wants_verified = order->order == PACKET_ORDER_VERIFY;
+	client->fences = order->order == PACKET_ORDER_FENCE ? MIRROR_BIT(slot) : 0;
 	request_wait(client, s, CLIENT_WAITS_ORDER);
 	local_send(s->holder.client, &p, NULL, 0);
 }
@@ -129,6 +130,18 @@ static void request_put_verified(const struct set *s, json_t *answer,
 	json_object_set_new(answer, "ranges", ranges);
 }
 
+/* The same command speaks of a primary before a failover, and of another member after it. */
+static void request_put_fenced(const struct set *s, json_t *answer, mirror_mask fenced,
+			       const char *what)
+{
+	const struct mirror_config *config = &s->entry.record.config;
+	char text[PACKET_TEXT + MIRROR_NAME_MAX + 64];
+
+	snprintf(text, sizeof(text), "member %s is not the primary: %s",
+		 config->members[__builtin_ctz(fenced)].name, what);
+	json_object_set_new(answer, "text", json_string(text));
+}
+
 static void request_answer_ordered(struct client *client, const struct set *s,
 				   const struct packet_ordered *ordered)
 {
@@ -145,7 +158,9 @@ static void request_answer_ordered(struct client *client, const struct set *s,
 	if (client->wants_verified)
 		request_put_verified(s, answer, &ordered->verified);
 	client->wait = CLIENT_IDLE;
-	if (ordered->text[0])
+	if (client->fences)
+		request_put_fenced(s, answer, client->fences, ordered->text);
+	else if (ordered->text[0])
 		json_object_set_new(answer, "text", json_string(ordered->text));
 	request_send(client, answer);
 }
@@ -162,27 +177,100 @@ void request_on_ordered(struct set *s, const struct packet *p)
 
 /* ---- fence ---- */
 
+/* How long ago the alive key was renewed, as far as this host knows; a lease or more: unknown. */
+static uint64_t request_renewed_ms(const struct set *s)
+{
+	const struct candidate *seen = &s->candidate;
+
+	if (s->holder.epoch.number)
+		return 0;
+	if (!seen->has_seen || !mirror_epoch_is_equal(seen->epoch, s->entry.record.view.epoch))
+		return s->entry.record.config.lease_ms;
+	return clock_boot_ms() - seen->since_ms;
+}
+
+/* The operator's word about the primary that the register has named just now. */
+static void request_take_word(struct client *client, struct set *s)
+{
+	static const char off[] = "its host counts as off: another member may be promoted now";
+	const struct mirror_record *rec = &s->entry.record;
+	const char *name = rec->config.members[rec->view.primary].name;
+	uint64_t renewed_ms = request_renewed_ms(s);
+	char text[sizeof(off) + MIRROR_NAME_MAX + 160];
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", off);
+
+	/* It is renewed five times a lease. */
+	if (renewed_ms < rec->config.lease_ms / 2)
+		snprintf(
+			text + n, sizeof(text) - n,
+			". WARNING: member %s renewed its lease %.1f s ago and may be alive: until "
+			"it is off, its application may read what is stale",
+			name, (double)renewed_ms / 1000);
+	LOG_WARNING("set %s: an operator says that member %s is off: %s", s->conf->name, name,
+		    text);
+	s->word = rec->view.epoch;
+	s->alive_ms = 0; /* look at once */
+	reg_ask_alive(s);
+	request_send(client, json_pack("{s:b, s:s}", "ok", 1, "text", text));
+}
+
+static void request_on_fence_read(struct agent_job *job)
+{
+	struct set *s = job->owner;
+	struct client *client = local_find(s->daemon, job->client);
+	const struct mirror_view *view = &s->entry.record.view;
+
+	if (!job->rc)
+		reg_on_entry(s, &job->now, job->sent_ns);
+	if (!client || client->wait != CLIENT_WAITS_SWAP) {
+		free(job);
+		return;
+	}
+	client->wait = CLIENT_IDLE;
+	if (job->rc)
+		request_refuse(
+			client, REQUEST_UNREACHABLE, "run it again once the register answers",
+			"nothing was done, as the register cannot be read: %s", job->err.text);
+	else if (!mirror_epoch_is_equal(job->epoch, view->epoch) || view->primary == MIRROR_NOBODY)
+		request_refuse(client, REQUEST_EPOCH, "look at the status",
+			       "nothing was done: epoch %llu has ended meanwhile",
+			       (unsigned long long)job->epoch.number);
+	else
+		request_take_word(client, s);
+	free(job);
+}
+
+/* Without the register the word would be about a primary that may have been followed. */
+static void request_fence_primary(struct client *client, struct set *s)
+{
+	struct agent_job *job = agent_job_new(AGENT_GET, request_on_fence_read, s);
+
+	if (!job) {
+		request_refuse(client, REQUEST_IO, NULL, "out of memory");
+		return;
+	}
+	job->epoch = s->entry.record.view.epoch;
+	job->client = client->serial;
+	request_wait(client, s, CLIENT_WAITS_SWAP);
+	agent_post(s->asks, job);
+}
+
 void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms)
 {
+	struct packet_order_request order = {.order = PACKET_ORDER_FENCE,
+					     .timeout_ms = (uint32_t)timeout_ms};
 	uint8_t slot = request_slot(client, s, member);
 
 	if (slot == MIRROR_NOBODY)
 		return;
-	if (slot != s->entry.record.view.primary) {
-		struct packet_order_request order = {.order = PACKET_ORDER_FENCE,
-						     .timeout_ms = (uint32_t)timeout_ms};
-
+	if (slot == s->entry.record.view.primary)
+		request_fence_primary(client, s);
+	else if (!s->register_answers)
+		request_refuse(
+			client, REQUEST_UNREACHABLE, "run it again once the register answers",
+			"nothing was done, as the register cannot be read: %s", s->read_why.text);
+	else
 		request_order(client, s, member, &order);
-		return;
-	}
-	LOG_WARNING("set %s: an operator says that member %s is off", s->conf->name, member);
-	s->word = s->entry.record.view.epoch;
-	s->alive_ms = 0; /* look at once */
-	reg_ask_alive(s);
-	client->wait = CLIENT_IDLE;
-	request_send(client, json_pack("{s:b, s:s}", "ok", 1, "text",
-				       "its host counts as off: another member may be promoted "
-				       "now"));
 }
 
 /* ---- the register ---- */

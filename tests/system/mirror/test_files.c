@@ -232,6 +232,27 @@ static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 	end();
 }
 
+/* Before a failover it is a word about the primary, after it an order about another member. */
+static void a_fence_says_what_it_means(void **state)
+{
+	const char *path;
+	char away[320];
+
+	begin(0);
+	expect_said(1, "WARNING: member a renewed its lease .* ago and may be alive",
+		    "fence orders a");
+	path = strchr(hosts.register_uri, ':') + 1;
+	snprintf(away, sizeof(away), "%s.away", path);
+	assert_int_equal(rename(path, away), 0);
+	assert_int_equal(host_run_tool(&hosts, 1, "fence orders a"), 3);
+	assert_true(has_said("nothing was done, as the register cannot be read"));
+	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "fence orders b"), 0);
+	assert_true(has_said("member b is not the primary: it is excluded until"));
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +263,7 @@ int main(void)
 		cmocka_unit_test(a_set_without_its_register_is_not_healthy),
 		cmocka_unit_test(a_register_that_refuses_is_named_with_its_refusal),
 		cmocka_unit_test(a_lost_right_to_write_shows_before_it_is_needed),
+		cmocka_unit_test(a_fence_says_what_it_means),
 		cmocka_unit_test(a_live_set_gets_its_first_secret_and_loses_it),
 		cmocka_unit_test(an_error_of_the_own_metadata_is_not_shown_as_split),
 	};
