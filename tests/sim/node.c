@@ -85,6 +85,8 @@ static void make_qp(struct node *n, const struct scenario *sc)
 		.notify = on_qp_notify,
 		.get = on_get,
 		.async = on_async,
+		.alarm = scenario_lacks(sc, SIM_NO_LOOK) ? NULL : &n->alarm,
+		.is_over = scenario_lacks(sc, SIM_NO_LOOK) ? NULL : node_is_over,
 		.owner = n,
 	};
 

@@ -284,6 +284,8 @@ static void node_close(void *owner)
 {
 	struct node *n = owner;
 
+	if (n->sim->link.up && !stream_is_orderly(n->stream))
+		n->sim->link.resets[n->index] = !scenario_lacks(&n->sim->sc, SIM_GRACEFUL_CLOSE);
 	if (n->sim->link.up)
 		link_close(n->sim, n->index);
 	if (n->sim->world->reconnect)

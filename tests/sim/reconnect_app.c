@@ -82,8 +82,8 @@ static void app_over(struct node *n)
 }
 
 /*
- * As rpma_conn_delete() does. In full operation it is the end at once; behind a disconnect the rest
- * of the end goes on by itself.
+ * As rpma_conn_delete() does. In full operation it is a reset. Behind a disconnect it waits as long
+ * as no answer proves that all Writes are placed, and the rest of the end goes on by itself.
  */
 static void app_delete(struct node *n)
 {
@@ -92,6 +92,8 @@ static void app_delete(struct node *n)
 	stream_look(n->stream, &u);
 	if (stream_state(n->stream) <= STREAM_LIVE)
 		stream_abort(n->stream, &u);
+	else if (!n->ended && stream_leaves_writes(n->stream))
+		return;
 	node_perform(n, &u);
 	origin_give_up(n);
 	if (n->qp)

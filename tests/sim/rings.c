@@ -77,6 +77,7 @@ static void rings_switch_rx(struct node *n, struct stream_update *u)
 		sim_violate(n->sim, "node %d: bytes behind a SWITCH on TCP", n->index);
 	if (n->sim->sc.mode != SIM_IGNORED_SWITCH)
 		link_switch_rx(l, n->index);
+	stream_watch_given_up(n->stream, &l->given_up[n->peer->index]);
 	stream_link_rx_switched(n->stream, u);
 	if (n->index == 1)
 		rings_say(n, EXT_LINK_SWITCH, u);
