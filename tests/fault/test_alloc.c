@@ -17,6 +17,7 @@
 #include "lib/unit.h"
 #include "softrnic/persist/reader.h"
 #include "softrnic/rnic/qp.h"
+#include "softrnic/stream/former.h"
 
 enum {
 	ALLOCS_MAX = 1000,
@@ -24,11 +25,12 @@ enum {
 	DESCRIPTORS_MIN = 30,
 	BUFFERS_KEPT = 8,
 	READERS_KEPT = 4,
+	TARGETS_KEPT = 1, /* all lives have the same one, this process */
 	LIFE_LIMIT_S = 60
 };
 
 static int idle_fds;
-static unsigned int idle_blocks;
+static unsigned int idle_blocks, idle_targets;
 
 static unsigned int buffers(void)
 {
@@ -41,14 +43,21 @@ static unsigned int readers(void)
 	return allocs_live_above(READER_BYTES);
 }
 
+/* While connections to it are given up and were not named by a later one. */
+static unsigned int targets(void)
+{
+	return allocs_live(FORMER_TARGET_BYTES);
+}
+
 static unsigned int blocks(void)
 {
-	return allocs_live(0) - buffers() - readers();
+	return allocs_live(0) - buffers() - readers() - targets();
 }
 
 static bool is_idle(void)
 {
-	return open_fds() <= idle_fds && blocks() <= idle_blocks;
+	return open_fds() <= idle_fds && blocks() <= idle_blocks &&
+	       targets() <= idle_targets + TARGETS_KEPT;
 }
 
 /* The engine closes sockets and frees connections a moment later, in its own thread. */
@@ -143,6 +152,7 @@ static int setup(void **state)
 	usleep(200000);
 	idle_fds = open_fds();
 	idle_blocks = blocks();
+	idle_targets = targets();
 	allocs_mark();
 	return 0;
 }

@@ -14,6 +14,8 @@ struct former_target {
 	struct former_gap tail;       /* given up after the last living one */
 };
 
+_Static_assert(sizeof(struct former_target) <= FORMER_TARGET_BYTES, "as much as is said");
+
 /* --- targets -------------------------------------------------------------------------------- */
 
 void formers_init(struct formers *all)
@@ -71,7 +73,7 @@ static bool former_make_room(struct formers *all)
 static struct former_target *former_target_new(struct formers *all, const uint8_t *instance,
 					       const uint8_t *fresh)
 {
-	struct former_target *t = calloc(1, sizeof(*t));
+	struct former_target *t = calloc(1, FORMER_TARGET_BYTES);
 
 	if (!t)
 		return NULL;

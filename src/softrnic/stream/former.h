@@ -19,7 +19,8 @@
 #include "base/list.h"
 #include "softrnic/proto/ext_origin.h"
 
-#define FORMER_TARGETS_MAX 4096u /* processes of targets; about 100 bytes each */
+#define FORMER_TARGETS_MAX  4096u /* processes of targets */
+#define FORMER_TARGET_BYTES 88u   /* on the heap, for each */
 
 struct former_gap {
 	uint64_t first, last; /* 0: none */
