@@ -55,6 +55,12 @@ static bool health_is_to_serve(const struct set *s)
 	return !s->is_split && s->has_entry && s->entry.record.view.phase == MIRROR_PHASE_SERVING;
 }
 
+bool health_is_removed(const struct set *s)
+{
+	return s->is_split && s->split_reason == MEMBER_OTHER_COPY &&
+	       !s->entry.record.config.members[s->meta.super.slot].id;
+}
+
 const char *health_doubt(const struct set *s, const struct primary_words *words)
 {
 	if (!health_is_to_serve(s) || words->status)
@@ -108,6 +114,8 @@ enum mirror_health health_of(const struct set *s, const struct primary_words *wo
 {
 	enum mirror_health health = health_by_words(s, words);
 
+	if (health_is_removed(s))
+		return MIRROR_HEALTH_DOWN; /* there is nothing to resolve */
 	return health == MIRROR_HEALTH_HEALTHY && findings_spoil(s) ? MIRROR_HEALTH_DEGRADED
 								    : health;
 }

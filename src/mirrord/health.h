@@ -21,6 +21,8 @@ enum mirror_health health_of(const struct set *s, const struct primary_words *wo
 /* Why it is not known that a set is served which the register says is; NULL: it is known, or not
  * so. */
 const char *health_doubt(const struct set *s, const struct primary_words *words);
+/* This host's copy is no member's any more. */
+bool health_is_removed(const struct set *s);
 /* By the register's view alone. */
 enum mirror_health health_by_register(const struct set *s);
 

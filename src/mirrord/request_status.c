@@ -192,6 +192,8 @@ static const char *status_reason(const struct set *s, const struct primary_words
 		return s->why_not.text;
 	if (doubt)
 		return doubt;
+	if (health_is_removed(s))
+		return s->split_why;
 	if (words->report && words->report->why[0])
 		return words->report->why;
 	if (health == MIRROR_HEALTH_DEGRADED && reg_refusal(s))
@@ -257,6 +259,9 @@ static bool status_has_failed(const struct set *s)
 static const char *status_next(const struct set *s, const struct primary_words *words,
 			       enum mirror_health health)
 {
+	if (health_is_removed(s))
+		return "take the set out of rpmirrord's configuration on this host; for a new copy "
+		       "here: rpmirror member add, and rpmirror init --join";
 	if (health != MIRROR_HEALTH_SPLIT && reg_refusal(s))
 		return "give the daemon of this host its rights at the register again, or correct "
 		       "'register' in its configuration (password, authority, path)";

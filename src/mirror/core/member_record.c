@@ -32,6 +32,10 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 			  "look at 'register' and 'data' in the daemon's configuration",
 			  config->set, mirror_uuid_text(&config->uuid).text, super->set,
 			  mirror_uuid_text(&super->uuid).text);
+	else if (!config->members[super->slot].id)
+		member_no(v, MEMBER_OTHER_COPY,
+			  "copy %016" PRIx64 " of this host was removed from the set",
+			  super->member_id);
 	else if (config->members[super->slot].id != super->member_id)
 		member_no(v, MEMBER_OTHER_COPY,
 			  "copy %016" PRIx64 " was replaced by %016" PRIx64

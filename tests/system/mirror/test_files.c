@@ -253,6 +253,19 @@ static void a_fence_says_what_it_means(void **state)
 	end();
 }
 
+static void a_removed_copy_is_not_called_split(void **state)
+{
+	begin(0);
+	assert_int_equal(host_run_tool(&hosts, 0, "fence orders b"), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until insync.b=no"), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "member remove orders b"), 0);
+	expect_said(1, "Why: copy .* of this host was removed from the set", "explain orders");
+	assert_true(has_said("Next: take the set out of rpmirrord.s configuration on this host"));
+	assert_false(has_said("split"));
+	app_expect(&app, "durable 1", "put 64 2");
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +277,7 @@ int main(void)
 		cmocka_unit_test(a_register_that_refuses_is_named_with_its_refusal),
 		cmocka_unit_test(a_lost_right_to_write_shows_before_it_is_needed),
 		cmocka_unit_test(a_fence_says_what_it_means),
+		cmocka_unit_test(a_removed_copy_is_not_called_split),
 		cmocka_unit_test(a_live_set_gets_its_first_secret_and_loses_it),
 		cmocka_unit_test(an_error_of_the_own_metadata_is_not_shown_as_split),
 	};
