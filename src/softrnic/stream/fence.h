@@ -22,7 +22,7 @@
 #include "softrnic/stream/stream.h"
 
 #define FENCE_QUESTIONS_MAX 1024u /* about 1 KiB each */
-#define FENCE_ASKS_MAX      16u   /* of one connection: the next one goes on with what is left */
+#define FENCE_ASKS_MAX      64u   /* of one connection: about 4,000 ranges; the next goes on */
 
 /* A connection, from the reply to its request until it is closed. */
 struct fence_member {

@@ -10,7 +10,7 @@
 #include "system/lib/remote.h"
 
 #define END_MS 2000 /* less than the time that a connection has to name itself */
-#define ASKERS 100  /* with 16 questions each, more than the target remembers */
+#define ASKERS 20   /* with 64 questions each, more than the target remembers */
 
 static struct remote target;
 static struct raw peer, silent;
