@@ -160,6 +160,9 @@ static bool direct_on_fault(void *arg, struct fault *fault)
 	struct direct *d = arg;
 	uint64_t offset = (uint64_t)((uint8_t *)fault->at - d->m->app);
 
+	/* A store of the library's own: its caller has opened the extent, and tries again. */
+	if (direct_is_store(fault) && restore_end_try(d->m, fault))
+		return true;
 	if (direct_is_store(fault) && !direct_make_writable(d, meta_extent_of(offset)))
 		return true;
 	return restore_end_try(d->m, fault); /* it is barred, or the application's matter */

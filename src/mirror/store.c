@@ -67,8 +67,12 @@ int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
+/* An extent may be closed before the store, but not each time. */
+#define STORE_REFUSED_MAX 1000
+
 struct store_word {
 	uint64_t *p, value;
+	unsigned refused; /* how often the store faulted in an extent that was made writable */
 };
 
 static void store_put(void *arg)
@@ -100,6 +104,12 @@ static int store_try(struct rpmirror *m, struct store_word *word)
 		return errmsg_fail(RPMIRROR_E_PROVIDER,
 				   "set %s: the word cannot be made writable: %s", m->set,
 				   strerror(-rc));
+	if (!rc && !is_done && offset == UINT64_MAX && ++word->refused == STORE_REFUSED_MAX)
+		return errmsg_fail(
+			RPMIRROR_E_PROVIDER,
+			"set %s: the word cannot be stored to: the application has changed "
+			"the protection of the mapping",
+			m->set);
 	if (!is_done && offset != UINT64_MAX && !restore_wait(m, offset))
 		return errmsg_fail(RPMIRROR_E_MEDIUM, "set %s: the word's page cannot be read",
 				   m->set);
@@ -130,7 +140,7 @@ static int store_word(struct rpmirror *m, struct store_word *word)
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value)
 {
 	struct rpmirror_range range = {p, sizeof(*p)};
-	struct store_word word = {p, value};
+	struct store_word word = {.p = p, .value = value};
 	uintptr_t at = (uintptr_t)p;
 	int rc;
 

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -225,6 +226,8 @@ static void app_do(const char *line)
 		app_answer(0);
 	} else if (sscanf(line, "get %" SCNu64, &offset) == 1) {
 		printf("%" PRIu64 "\n", *app_word(offset));
+	} else if (!strncmp(line, "protect", 7)) {
+		app_answer(mprotect(app_word(0), 4096, PROT_READ));
 	} else if (sscanf(line, "touch %" SCNu64, &offset) == 1) {
 		app_answer(rpmirror_touch(app_set, app_word(offset), 8));
 	} else if (sscanf(line, "sync-range %" SCNu64 " %" SCNu64, &offset, &value) == 2) {

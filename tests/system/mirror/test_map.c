@@ -352,6 +352,20 @@ static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 	assert_int_equal(host_read_word(&hosts, 0, 6000000), 77);
 }
 
+/* The application's own protection is not ours to undo. */
+static void test_a_store_that_the_application_forbade_ends_with_an_error(void **state)
+{
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map-direct");
+	ask(0, "ok", "store8 8 1");
+	ask(0, "ok", "protect");
+	ask(0,
+	    "This host's device, file or system failed: set orders: the word cannot be stored to",
+	    "store8 8 2");
+	ask(0, "ok", "store8 4096 3");
+	ask(0, "ok", "unmap");
+}
+
 /* What the application may read from now on is on all copies: its own file has won. */
 static void test_unflushed_stores_of_a_killed_process_are_pushed_first(void **state)
 {
@@ -436,6 +450,7 @@ int main(void)
 		TEST(test_a_member_that_comes_back_is_made_equal),
 		TEST(test_stores_that_were_not_flushed_reach_no_file),
 		DIRECT(test_unflushed_stores_of_a_lost_host_are_taken_back),
+		DIRECT(test_a_store_that_the_application_forbade_ends_with_an_error),
 		DIRECT(test_unflushed_stores_of_a_killed_process_are_pushed_first),
 #ifdef RPMA_KILLPOINTS
 		DIRECT(test_a_process_that_is_killed_at_each_step),
