@@ -72,7 +72,7 @@ void request_give_promotion_up(struct client *client);
 void request_on_promote_failed(struct set *s, const char *text);
 
 /* scrub.c: the periodic comparison of the copies. */
-#define SCRUB_ID UINT32_MAX /* of its order; tools have small numbers */
+#define SCRUB_ID PACKET_SCRUB_ID
 void scrub_tick(struct set *s, uint64_t now_ms);
 /* A comparison has ended, or was refused; any other answer of the primary's process, too. */
 void scrub_on_ordered(struct set *s, uint32_t id, const struct packet_ordered *ordered);

@@ -7,8 +7,9 @@
 #ifndef MIRROR_LATER
 #define MIRROR_LATER 0
 #endif
-#define VERSION_NEWEST (1 + MIRROR_LATER)
-#define VERSION_LOWEST (VERSION_NEWEST > 1 ? VERSION_NEWEST - 1 : 1)
+#define VERSION_THIS   VERSION_FINDINGS
+#define VERSION_NEWEST (VERSION_THIS + MIRROR_LATER)
+#define VERSION_LOWEST (VERSION_NEWEST - 1)
 
 struct mirror_versions version_ours(void)
 {
@@ -67,19 +68,19 @@ void version_explain(struct mirror_versions theirs, const char *they, const char
 
 void version_put_tail(struct wcursor *c, unsigned version)
 {
-	if (version > 1)
+	if (version > VERSION_THIS)
 		wcursor_le(c, VERSION_TAIL, 4);
 }
 
 void version_get_tail(struct rcursor *c, unsigned version)
 {
-	if (version > 1 && rcursor_le(c, 4) != VERSION_TAIL)
+	if (version > VERSION_THIS && rcursor_le(c, 4) != VERSION_TAIL)
 		c->bad = true;
 }
 
 const char *version_value_tail(unsigned format)
 {
-	return format > 1 ? ",\"next\":true" : "";
+	return format > VERSION_THIS ? ",\"next\":true" : "";
 }
 
 #else

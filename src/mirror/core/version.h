@@ -16,6 +16,13 @@
 
 #include "base/cursor.h"
 
+/*
+ * Version 2 adds the number of the program to MAP, who asked to VERIFY, the verdict on what
+ * ORDERED lists, and what comparisons found to STATUS. Its records and metadata are those of
+ * version 1; optional fields of the superblock have no version.
+ */
+#define VERSION_FINDINGS 2
+
 /* What a program announces. */
 struct mirror_versions {
 	uint8_t newest, lowest;

@@ -164,7 +164,7 @@ static void message_put_status(struct wcursor *c, const struct message *m)
 	wcursor_u8(c, status->role);
 	wcursor_u8(c, status->health);
 	wcursor_u8(c, status->copy);
-	wcursor_u8(c, status->flags);
+	wcursor_u8(c, (uint8_t)(status->flags & ~MESSAGE_STATUS_FINDINGS));
 	wcursor_le(c, status->pid, 4);
 	wcursor_le(c, status->size, 8);
 	wcursor_le(c, status->flushes, 8);
@@ -193,8 +193,7 @@ static void message_get_status(struct rcursor *c, struct message *m)
 	status->copy = fields_get_below(c, MIRROR_COPY_COUNT);
 	status->flags = fields_get_flags(c, MESSAGE_STATUS_HELD | MESSAGE_STATUS_REGISTER |
 						    MESSAGE_STATUS_WAITING | MESSAGE_STATUS_STUCK |
-						    MESSAGE_STATUS_SILENT | MESSAGE_STATUS_DIFFERS |
-						    MESSAGE_STATUS_COMPARED);
+						    MESSAGE_STATUS_SILENT);
 	status->pid = (uint32_t)rcursor_le(c, 4);
 	status->size = rcursor_le(c, 8);
 	status->flushes = rcursor_le(c, 8);
@@ -314,6 +313,19 @@ static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
 	[MESSAGE_ERRORS_CLEARED] = {"ERRORS_CLEARED", message_put_cleared, message_get_cleared},
 };
 
+/* Behind the fields of version 1: it refuses a flag that it does not know. */
+static void message_put_added(struct wcursor *c, const struct message *m, unsigned version)
+{
+	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
+		wcursor_u8(c, m->status.flags & MESSAGE_STATUS_FINDINGS);
+}
+
+static void message_get_added(struct rcursor *c, struct message *m, unsigned version)
+{
+	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
+		m->status.flags |= fields_get_flags(c, MESSAGE_STATUS_FINDINGS);
+}
+
 void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 {
 	struct wcursor c = wcursor_init(buf, MESSAGE_SIZE);
@@ -328,6 +340,7 @@ void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 	epoch_put(&c, m->epoch);
 	if (message_codecs[m->type].put)
 		message_codecs[m->type].put(&c, m);
+	message_put_added(&c, m, version);
 	version_put_tail(&c, version);
 	assert(!c.bad);
 	buf[MESSAGE_LENGTH_AT] = (uint8_t)wcursor_len(&c);
@@ -370,6 +383,7 @@ int message_decode(const void *buf, size_t len, unsigned version, struct message
 	m->epoch = epoch_get(&c);
 	if (message_codecs[type].get)
 		message_codecs[type].get(&c, m);
+	message_get_added(&c, m, version);
 	version_get_tail(&c, version);
 	return c.bad || rcursor_left(&c) ? -EPROTO : 0;
 }

@@ -146,6 +146,7 @@ struct message_member {
 #define MESSAGE_STATUS_COMPARED                                                                    \
 	(1 << 6) /* the primary is here, has compared all copies, and nothing is left that differs \
 		  */
+#define MESSAGE_STATUS_FINDINGS (MESSAGE_STATUS_DIFFERS | MESSAGE_STATUS_COMPARED)
 
 /* One member's daemon says what it knows. */
 struct message_status {

@@ -35,12 +35,18 @@ static void packet_get_record(struct rcursor *c, struct mirror_record *record)
 		c->bad = true;
 }
 
+static bool packet_has_findings(const struct packet *p)
+{
+	return p->versions.newest >= VERSION_FINDINGS;
+}
+
 static void packet_put_map(struct wcursor *c, const struct packet *p)
 {
 	wcursor_u8(c, p->map.flags);
 	fields_put_text(c, p->map.set, sizeof(p->map.set));
 	epoch_put(c, p->map.epoch);
-	wcursor_le(c, p->map.image, 8);
+	if (packet_has_findings(p))
+		wcursor_le(c, p->map.image, 8);
 }
 
 static void packet_get_map(struct rcursor *c, struct packet *p)
@@ -49,7 +55,8 @@ static void packet_get_map(struct rcursor *c, struct packet *p)
 						   PACKET_MAP_FORCE | PACKET_MAP_RESUME);
 	fields_get_text(c, p->map.set, sizeof(p->map.set));
 	p->map.epoch = epoch_get(c);
-	p->map.image = rcursor_le(c, 8);
+	if (packet_has_findings(p))
+		p->map.image = rcursor_le(c, 8);
 }
 
 enum {
@@ -289,9 +296,10 @@ static void packet_put_order(struct wcursor *c, const struct packet *p)
 	wcursor_u8(c, p->order.order);
 	wcursor_u8(c, p->order.member);
 	wcursor_u8(c, p->order.flag);
-	wcursor_u8(c, p->order.is_automatic);
 	wcursor_le(c, p->order.timeout_ms, 4);
 	wcursor_le(c, p->order.rate, 8);
+	if (packet_has_findings(p))
+		wcursor_u8(c, p->order.is_automatic);
 }
 
 static void packet_get_order(struct rcursor *c, struct packet *p)
@@ -299,11 +307,35 @@ static void packet_get_order(struct rcursor *c, struct packet *p)
 	p->order.order = fields_get_below(c, PACKET_ORDER_END);
 	p->order.member = fields_get_slot(c);
 	p->order.flag = fields_get_bool(c);
-	p->order.is_automatic = fields_get_bool(c);
 	p->order.timeout_ms = (uint32_t)rcursor_le(c, 4);
 	p->order.rate = rcursor_le(c, 8);
+	/* A daemon of version 1 orders a scrub as a repair: its number gives it away. */
+	p->order.is_automatic =
+		packet_has_findings(p) ? fields_get_bool(c) : p->id == PACKET_SCRUB_ID;
 	if (!p->order.order)
 		c->bad = true;
+}
+
+static void packet_put_verdicts(struct wcursor *c, const struct packet_verified *v)
+{
+	wcursor_u8(c, v->members);
+	wcursor_le(c, v->left, 8);
+	wcursor_u8(c, v->left_members);
+	for (unsigned i = 0; i < v->count; i++) {
+		wcursor_u8(c, v->differences[i].wrong);
+		wcursor_u8(c, v->differences[i].mended);
+	}
+}
+
+static void packet_get_verdicts(struct rcursor *c, struct packet_verified *v)
+{
+	v->members = rcursor_u8(c);
+	v->left = rcursor_le(c, 8);
+	v->left_members = rcursor_u8(c);
+	for (unsigned i = 0; i < v->count; i++) {
+		v->differences[i].wrong = fields_get_below(c, FINDING_WRONG_END);
+		v->differences[i].mended = fields_get_below(c, PACKET_MENDED_END);
+	}
 }
 
 static void packet_put_ordered(struct wcursor *c, const struct packet *p)
@@ -315,17 +347,14 @@ static void packet_put_ordered(struct wcursor *c, const struct packet *p)
 	fields_put_text(c, p->ordered.text, sizeof(p->ordered.text));
 	wcursor_le(c, v->compared, 8);
 	wcursor_le(c, v->different, 8);
-	wcursor_u8(c, v->members);
-	wcursor_le(c, v->left, 8);
-	wcursor_u8(c, v->left_members);
 	wcursor_u8(c, v->count);
 	for (unsigned i = 0; i < v->count; i++) {
 		wcursor_u8(c, v->differences[i].member);
-		wcursor_u8(c, v->differences[i].wrong);
-		wcursor_u8(c, v->differences[i].mended);
 		wcursor_le(c, v->differences[i].range.offset, 8);
 		wcursor_le(c, v->differences[i].range.len, 8);
 	}
+	if (packet_has_findings(p))
+		packet_put_verdicts(c, v);
 }
 
 static void packet_get_ordered(struct rcursor *c, struct packet *p)
@@ -336,17 +365,14 @@ static void packet_get_ordered(struct rcursor *c, struct packet *p)
 	fields_get_text(c, p->ordered.text, sizeof(p->ordered.text));
 	v->compared = rcursor_le(c, 8);
 	v->different = rcursor_le(c, 8);
-	v->members = rcursor_u8(c);
-	v->left = rcursor_le(c, 8);
-	v->left_members = rcursor_u8(c);
 	v->count = fields_get_below(c, PACKET_DIFFERENCES + 1);
 	for (unsigned i = 0; i < v->count; i++) {
 		v->differences[i].member = fields_get_below(c, MIRROR_MEMBERS_MAX);
-		v->differences[i].wrong = fields_get_below(c, FINDING_WRONG_END);
-		v->differences[i].mended = fields_get_below(c, PACKET_MENDED_END);
 		v->differences[i].range.offset = rcursor_le(c, 8);
 		v->differences[i].range.len = rcursor_le(c, 8);
 	}
+	if (packet_has_findings(p))
+		packet_get_verdicts(c, v);
 }
 
 static void packet_put_done(struct wcursor *c, const struct packet *p)

@@ -108,7 +108,7 @@ struct packet_map {
 	char set[MIRROR_SET_MAX + 1];
 	struct mirror_epoch epoch; /* RESUME: the one that it is primary of, or none */
 	/* Of the program that the process runs: another one after execve(2), which ends what the
-	 * former one had mapped. 0: not known. */
+	 * former one had mapped. 0: not known, as of a library of version 1. */
 	uint64_t image;
 };
 
@@ -211,6 +211,9 @@ struct packet_done {
 	uint8_t status; /* enum packet_status */
 	char text[PACKET_TEXT];
 };
+
+/* Number of a scrub's ORDER; operators' orders have small ones. */
+#define PACKET_SCRUB_ID UINT32_MAX
 
 #define PACKET_DIFFERENCES 64
 

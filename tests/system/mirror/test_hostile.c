@@ -74,8 +74,8 @@ static void greetings_for_others(void **state)
 		uint8_t newest, lowest, status;
 	} versions[] = {{0, 0, GREETING_BAD_REQUEST}, {1, 0, GREETING_BAD_REQUEST},
 			{1, 2, GREETING_BAD_REQUEST}, {0, 255, GREETING_BAD_REQUEST},
-			{2, 2, GREETING_BAD_VERSION}, {255, 255, GREETING_BAD_VERSION},
-			{255, 1, GREETING_OK}};
+			{3, 3, GREETING_BAD_VERSION}, {255, 255, GREETING_BAD_VERSION},
+			{255, 1, GREETING_OK},        {1, 1, GREETING_OK}};
 	struct greeting other = g;
 	struct talk t;
 

@@ -316,7 +316,7 @@ static void a_format_that_a_member_lacks_is_refused(void **state)
 	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 1);
 	wait_until_copies_are_known(&tool, 2);
-	assert_int_equal(refused_as(&tool, SETTINGS("\"format\":2"), "of member a understands"), 2);
+	assert_int_equal(refused_as(&tool, SETTINGS("\"format\":3"), "of member a understands"), 2);
 	player_close(&tool);
 	hosts_stop(&hosts);
 }

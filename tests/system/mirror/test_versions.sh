@@ -121,7 +121,9 @@ test_hosts_are_upgraded_one_after_the_other() {
 	begin 0 now
 	both_in_sync 0 now
 	write
-	on 0 now 2 'understands formats up to 1 only' set orders format=2
+	# A new set has the format before, so that hosts of the release before may join; the next one does not know it.
+	await 0 now 'new settings' set orders format=2
+	on 0 now 2 'understands formats up to 2 only' set orders format=3
 	replace 1 later # the replica first
 	both_in_sync 0 now
 	write
@@ -129,33 +131,33 @@ test_hosts_are_upgraded_one_after_the_other() {
 	both_in_sync 0 later
 	write
 	# The application has the library of the former release still.
-	await 1 later 'librpmirror of member a understands formats up to 1 only' set orders format=2
-	await 0 later 'librpmirror of member a understands formats up to 1 only' set orders format=2
+	await 1 later 'librpmirror of member a understands formats up to 2 only' set orders format=3
+	await 0 later 'librpmirror of member a understands formats up to 2 only' set orders format=3
 	end
 	begin 1 later # the other host serves while this one's application is upgraded
 	both_in_sync 1 later
 	write
-	await 1 later 'new settings' set orders format=2
-	grep -q '"format":2.*"next":true' register || fail "the register has another format"
+	await 1 later 'new settings' set orders format=3
+	grep -q '"format":3.*"next":true' register || fail "the register has another format"
 	write
-	on 0 later 0 '"format": *2' status orders --json
-	on 0 later 2 'cannot be lowered' set orders format=1
+	on 0 later 0 '"format": *3' status orders --json
+	on 0 later 2 'cannot be lowered' set orders format=2
 	end
 	"$RPMIRROR_LATER" meta dump "$work/a/data" >out
-	grep -qE 'format *:? *2' out || fail "the metadata have another format"
+	grep -qE 'format *:? *3' out || fail "the metadata have another format"
 	# What is left of the former release does no harm, and says what is wrong.
 	coproc APP { RPMIRROR_SOCKET=$work/b.socket exec "$MIRROR_APP" 2>>app.log; }
 	started+=("$APP_PID")
-	tell 'format 2, and librpmirror of process .* understands 1 at most: upgrade librpmirror' map
+	tell 'format 3, and librpmirror of process .* understands 2 at most: upgrade librpmirror' map
 	kill -9 "$APP_PID"
 	stop 0
 	"$RPMIRRORD" -c a.conf >a.out 2>old.log &
 	started+=("$!")
-	wait_until 30 grep -qE 'format 2, and this program understands 1 to 1: upgrade it' old.log ||
+	wait_until 30 grep -qE 'format 3, and this program understands 1 to 2: upgrade it' old.log ||
 		fail "the former daemon does not say what is wrong: $(cat old.log)"
 	kill "$!" && wait "$!" || fail "it ends with an error"
-	"$RPMIRROR" meta check "$work/a/data" >out 2>&1 && fail "metadata of format 2 are taken for format 1"
-	grep -q 'format 2, and this program understands 1 to 1: upgrade it' out || fail "meta check says $(cat out)"
+	"$RPMIRROR" meta check "$work/a/data" >out 2>&1 && fail "metadata of format 3 are taken for format 2"
+	grep -q 'format 3, and this program understands 1 to 2: upgrade it' out || fail "meta check says $(cat out)"
 	start 0 later
 	begin 0 later
 	both_in_sync 0 later

@@ -292,7 +292,7 @@ static void put_field_into_superblocks(uint64_t at, uint32_t value)
 static void another_format_or_feature_is_refused(void **state)
 {
 	assert_int_equal(meta_set_super(&meta, &meta.super), 0);
-	put_field_into_superblocks(0x20, 2);
+	put_field_into_superblocks(0x20, version_newest() + 1);
 	assert_int_equal(load_cause(store.len), EPROTONOSUPPORT);
 	put_field_into_superblocks(0x20, 1);
 	load_again();

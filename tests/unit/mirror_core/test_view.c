@@ -167,7 +167,7 @@ static void settings_change_when_that_is_safe(void **state)
 	next.lonely = MIRROR_LONELY_BLOCK;
 	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL);
 	next.lonely = rec.config.lonely;
-	next.format++;
+	next.format = (uint8_t)(version_newest() + 1);
 	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL); /* not known */
 	next.format = 0;
 	assert_refused(rec, view_set_config(&rec, &next, 22, &why), -EINVAL);

@@ -197,7 +197,7 @@ static void what_is_not_a_record_is_refused(void **state)
 
 static void a_newer_format_is_named(void **state)
 {
-	static const char *const formats[] = {"2", "255", "9223372036854775807"};
+	static const char *const formats[] = {"3", "255", "9223372036854775807"};
 	struct mirror_record back;
 	struct error err;
 	char text[128];
@@ -206,7 +206,7 @@ static void a_newer_format_is_named(void **state)
 		snprintf(text, sizeof(text), "{\"format\":%s,\"something\":\"else\"}", formats[i]);
 		assert_int_equal(value_decode(text, strlen(text), &back, &err), ERROR_ARGUMENT);
 		assert_non_null(strstr(err.text, formats[i]));
-		assert_non_null(strstr(err.text, "understands 1 to 1: upgrade it"));
+		assert_non_null(strstr(err.text, "understands 1 to 2: upgrade it"));
 	}
 }
 

@@ -27,7 +27,7 @@ static struct greeting sample(void)
 static void a_greeting_has_its_documented_bytes(void **state)
 {
 	static const uint8_t want[GREETING_SIZE] = {
-		'R', 'M', 'I', 'M', 1,    1,    52,   2,    1,    2,    0,    0,    0,    1, 2, 3,
+		'R', 'M', 'I', 'M', 2,    1,    52,   2,    1,    2,    0,    0,    0,    1, 2, 3,
 		4,   5,   6,   7,   8,    9,    10,   11,   12,   13,   14,   15,   7,    0, 0, 0,
 		0,   0,   0,   0,   0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x99, 0};
 	struct greeting g = sample();
@@ -68,7 +68,7 @@ static void values_that_cannot_be_are_refused(void **state)
 	} cases[] = {{0, 'X', -EPROTO},
 		     {4, 0, -EPROTO}, /* versions: newest, lowest */
 		     {5, 0, -EPROTO},
-		     {5, 2, -EPROTO},
+		     {5, 3, -EPROTO},
 		     {5, 255, -EPROTO},
 		     {6, 0, -EPROTO}, /* length */
 		     {6, 51, -EPROTO},
@@ -117,7 +117,7 @@ static void a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known(v
 /* Whatever else such programs say is not looked at. */
 static void of_programs_without_a_version_in_common_only_the_versions_are_known(void **state)
 {
-	static const struct mirror_versions others[] = {{2, 2}, {255, 2}, {255, 255}};
+	static const struct mirror_versions others[] = {{3, 3}, {255, 3}, {255, 255}};
 	struct greeting g = sample(), got;
 	struct greeting_reply reply = {.status = GREETING_BAD_VERSION}, answer;
 	uint8_t buf[GREETING_REPLY];

@@ -52,7 +52,7 @@ static void sample_fill_status(struct message_status *status)
 	*status = (struct message_status){.role = MIRROR_ROLE_PRIMARY,
 					  .health = MIRROR_HEALTH_DEGRADED,
 					  .copy = MIRROR_COPY_INSYNC,
-					  .flags = MESSAGE_STATUS_HELD,
+					  .flags = MESSAGE_STATUS_HELD | MESSAGE_STATUS_DIFFERS,
 					  .pid = 4711,
 					  .flushes = 1ull << 50,
 					  .acked = 1ull << 49,
@@ -144,7 +144,7 @@ static void every_message_comes_back_as_it_went(void **state)
 
 static void a_message_has_its_documented_bytes(void **state)
 {
-	static const uint8_t want[] = {'R',  'M',  'M',  'G',  1,    MESSAGE_VIEW,
+	static const uint8_t want[] = {'R',  'M',  'M',  'G',  2,    MESSAGE_VIEW,
 				       80,   0,    4,    3,    2,    1,
 				       0x77, 0x77, 0x77, 0x77, 0x77, 0x77,
 				       0x77, 0x77, 0x77, 0x77, 0x77, 0x77,
@@ -260,6 +260,18 @@ static void an_empty_range_is_none(void **state)
 	assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &m), -EPROTO);
 }
 
+/* The former release refuses a flag that it does not know, and with it the status. */
+static void version_1_has_no_flags_of_findings(void **state)
+{
+	struct message m = sample(MESSAGE_STATUS), got;
+	uint8_t buf[MESSAGE_SIZE];
+
+	message_encode(&m, 1, buf);
+	assert_int_equal(message_decode(buf, sizeof(buf), 1, &got), 0);
+	assert_int_equal(got.status.flags, MESSAGE_STATUS_HELD);
+	assert_int_equal(got.status.members[7].p99_us, 7);
+}
+
 static void another_version_is_known_as_such(void **state)
 {
 	struct message m = sample(MESSAGE_PING);
@@ -279,6 +291,7 @@ int main(void)
 		cmocka_unit_test(a_changed_byte_is_refused_or_changes_the_message),
 		cmocka_unit_test(values_outside_of_their_bounds_are_refused),
 		cmocka_unit_test(an_empty_range_is_none),
+		cmocka_unit_test(version_1_has_no_flags_of_findings),
 		cmocka_unit_test(another_version_is_known_as_such),
 	};
 

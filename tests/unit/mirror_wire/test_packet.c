@@ -182,7 +182,7 @@ static void every_packet_comes_back_as_it_went(void **state)
 
 static void a_packet_has_its_documented_bytes(void **state)
 {
-	static const uint8_t want[] = {'R', 'M', 'M', 'P', 1, PACKET_LEASE,
+	static const uint8_t want[] = {'R', 'M', 'M', 'P', 2, PACKET_LEASE,
 				       1,   0,   4,   3,   2, 1,
 				       5,   0,   0,   0,   0, 0,
 				       0,   0,   6,   0,   0, 0,
@@ -191,6 +191,70 @@ static void a_packet_has_its_documented_bytes(void **state)
 	assert_int_equal(packet_encode(sample(PACKET_LEASE), version_newest(), bytes),
 			 sizeof(want));
 	assert_memory_equal(bytes, want, sizeof(want));
+}
+
+/* The former release refuses any byte that it does not know, and has no more to say. */
+static void version_1_has_its_former_bytes(void **state)
+{
+	static const uint8_t map[] = {'R', 'M', 'M', 'P', 1,   PACKET_MAP, 1,   0,   4, 3, 2, 1, 9,
+				      6,   0,   'o', 'r', 'd', 'e',        'r', 's', 1, 0, 0, 0, 0,
+				      0,   0,   0,   2,   0,   0,          0,   0,   0, 0, 0};
+	static const uint8_t order[] = {'R',
+					'M',
+					'M',
+					'P',
+					1,
+					PACKET_ORDER,
+					1,
+					0,
+					4,
+					3,
+					2,
+					1,
+					PACKET_ORDER_RESYNC,
+					1,
+					1,
+					7,
+					0,
+					0,
+					0,
+					0,
+					0,
+					0,
+					0,
+					0,
+					0,
+					0,
+					0};
+	struct packet *p = sample(PACKET_ORDERED);
+
+	p->ordered.verified.count = 1;
+	assert_int_equal(packet_encode(p, 1, bytes), 12 + 1 + 2 + 8 + 8 + 1 + 17);
+	assert_int_equal(packet_decode(bytes, 12 + 1 + 2 + 8 + 8 + 1 + 17, &got), 0);
+	assert_int_equal(got.ordered.verified.compared, 8192);
+	assert_int_equal(got.ordered.verified.members, 0);
+	assert_int_equal(packet_encode(sample(PACKET_ORDER), 1, bytes), sizeof(order));
+	assert_memory_equal(bytes, order, sizeof(order));
+	assert_int_equal(packet_encode(sample(PACKET_MAP), 1, bytes), sizeof(map));
+	assert_memory_equal(bytes, map, sizeof(map));
+	assert_int_equal(packet_decode(map, sizeof(map), &got), 0);
+	assert_int_equal(got.map.image, 0);
+}
+
+/* It orders a scrub as a repair. */
+static void a_scrub_of_version_1_is_automatic(void **state)
+{
+	struct packet *p = sample(PACKET_ORDER);
+	size_t len;
+
+	p->order.is_automatic = false;
+	len = packet_encode(p, 1, bytes);
+	assert_int_equal(packet_decode(bytes, len, &got), 0);
+	assert_false(got.order.is_automatic);
+	p->id = PACKET_SCRUB_ID;
+	len = packet_encode(p, 1, bytes);
+	assert_int_equal(packet_decode(bytes, len, &got), 0);
+	assert_true(got.order.is_automatic);
 }
 
 /* A copy on the heap, so that AddressSanitizer sees a read past its end. */
@@ -265,7 +329,7 @@ static void a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known(v
 static void versions_that_cannot_be_are_refused(void **state)
 {
 	static const struct mirror_versions bad[] = {{0, 0}, {0, 1}, {1, 0}, {1, 2}, {3, 255}},
-					    other[] = {{2, 2}, {255, 255}};
+					    other[] = {{3, 3}, {255, 255}};
 	size_t len = packet_encode(sample(PACKET_MAP), version_newest(), bytes);
 
 	for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
@@ -322,6 +386,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_packet_comes_back_as_it_went),
 		cmocka_unit_test(a_packet_has_its_documented_bytes),
+		cmocka_unit_test(version_1_has_its_former_bytes),
+		cmocka_unit_test(a_scrub_of_version_1_is_automatic),
 		cmocka_unit_test(no_other_length_is_taken),
 		cmocka_unit_test(a_changed_byte_is_refused_or_changes_the_packet),
 		cmocka_unit_test(a_record_that_cannot_be_is_refused),
