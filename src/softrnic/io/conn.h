@@ -55,12 +55,18 @@ struct conn_of_cq { /* a place in a CQ's list of connections behind it */
 				 written with the connection's lock; NULL: no CQ */
 };
 
+struct conn_owner { /* of a connection, also in another process: conn_owner_of() */
+	bool given;
+	uint8_t hash[EXT_ID_LEN];
+};
+
 struct conn {
 	struct lock lock;
 	atomic_uint want;
 	atomic_uint refs;
 	atomic_uint alarm; /* the link's end may be here; set without the lock */
 	unsigned generation;
+	atomic_uint caps;  /* VEXT_CAP_*, once established; read without the lock */
 	struct link *link; /* NULL: none */
 	bool registered;   /* the link reports what it is ready for */
 	bool dialing, readable, writable, hangup;
@@ -70,6 +76,8 @@ struct conn {
 	bool outlives;   /* the process ends, and what was sent is to arrive (conn_exit.c) */
 	bool abandoned;  /* by its id: conn_perform() ends it in good order */
 	bool same_host;
+	bool may_meet; /* with its peer, in shared memory, once it has carried enough */
+	bool has_met;  /* one attempt was made; there is no second one */
 	int reset; /* what the link has ended with, while bytes may be there still: -errno; 0: none
 		    */
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
@@ -79,11 +87,8 @@ struct conn {
 		size_t moved;
 		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
 	} rx_turn, tx_turn;
-	bool may_meet;     /* with its peer, in shared memory, once it has carried enough */
-	bool has_met;      /* one attempt was made; there is no second one */
 	struct meet *meet; /* on the way there; NULL: not */
 	struct conn_doorbell bell;
-	atomic_uint caps;                /* VEXT_CAP_*, once established; read without the lock */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	struct conn_of_cq send_link, recv_link;
 	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
@@ -103,31 +108,32 @@ struct conn {
 		size_t room, direct; /* offered; of these in registered memory */
 	} receive;
 
-	struct conn_own {            /* conn_own.c */
+	struct conn_own {            /* conn_own.c; flags first, which keeps it small */
 		atomic_bool leased;  /* threads poll, or wait again and again (conn_lease.c) */
 		atomic_bool waits;   /* they wait: arming the CQ belongs to that */
 		atomic_bool armed;   /* a CQ was armed since the last wait */
-		uint64_t waited_at;  /* when that began */
-		atomic_uint waiters; /* threads that wait for its link themselves */
 		atomic_bool spun;    /* a leader of the engine looks for them, too */
-		unsigned strays;     /* of these, those that wait for the link before this one */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
 		bool silent;         /* the link reports no bytes */
 		bool full;           /* it takes none, and who polls asks it */
+		atomic_bool sends;   /* bytes are being sent */
+		uint64_t waited_at;  /* when the wait began */
+		atomic_uint waiters; /* threads that wait for its link themselves */
+		unsigned strays;     /* of these, those that wait for the link before this one */
 		atomic_uint polls;   /* and waits; written by one thread of a CQ at a time */
 		unsigned seen;       /* of these, at the last look at leases */
-		atomic_bool sends;   /* bytes are being sent */
 		struct list link;    /* of all that are leased */
 	} own;
 
-	/* conn_origin.c; the tables' lock */
-	struct former former;       /* as an initiator */
-	struct fence_member fenced; /* as a responder */
-	struct conn_owner {
-		bool given;
-		uint8_t hash[32];
-	} named_owner;
-	bool owner_is_named; /* the target has ended the connections of its other processes */
+	/* conn_origin.c; the tables' lock. One of them, by the stream's role. */
+	union {
+		struct conn_initiator {
+			struct former former;
+			struct conn_owner owner;
+			bool owner_is_named; /* the target has ended those of its other processes */
+		} initiator;
+		struct fence_member fenced; /* a responder */
+	};
 
 	struct list everyone; /* in the list of all connections */
 	struct eng_source source;

@@ -50,17 +50,18 @@ static void origin_init(void)
 void conn_origin_prepare(struct conn *c, struct stream_config *cfg)
 {
 	pthread_once(&origin_once, origin_init);
-	fence_member_init(&c->fenced);
 	cfg->takes_part = cfg->offer_consent;
-	if (cfg->role == STREAM_RESPONDER)
-		memcpy(cfg->instance, origin_instance, sizeof(cfg->instance));
+	if (cfg->role == STREAM_INITIATOR)
+		return;
+	fence_member_init(&c->fenced);
+	memcpy(cfg->instance, origin_instance, sizeof(cfg->instance));
 }
 
 /* --- initiator ------------------------------------------------------------------------------ */
 
 void conn_set_owner(struct conn *c, const struct conn_owner *owner)
 {
-	c->named_owner = *owner;
+	c->initiator.owner = *owner;
 }
 
 void conn_owner_of(struct conn_owner *owner, const void *name, size_t len)
@@ -74,8 +75,8 @@ static void origin_put_owner(const struct conn *c, const uint8_t *instance,
 			     struct ext_origin *origin)
 {
 	origin->has_owner = true;
-	crypto_generichash(origin->owner, EXT_ID_LEN, instance, EXT_ID_LEN, c->named_owner.hash,
-			   sizeof(c->named_owner.hash));
+	crypto_generichash(origin->owner, EXT_ID_LEN, instance, EXT_ID_LEN, c->initiator.owner.hash,
+			   sizeof(c->initiator.owner.hash));
 }
 
 static int origin_join(struct conn *c, const uint8_t *instance)
@@ -85,7 +86,7 @@ static int origin_join(struct conn *c, const uint8_t *instance)
 	int ret;
 
 	rand_bytes(fresh, sizeof(fresh));
-	ret = former_join(&formers, &c->former, instance, fresh, &dropped);
+	ret = former_join(&formers, &c->initiator.former, instance, fresh, &dropped);
 	if (dropped)
 		LOG_WARNING_LIMITED("connections were given up to more than %u processes: what was "
 				    "given up to the oldest one is forgotten, and is not ended at "
@@ -100,14 +101,14 @@ bool conn_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_ori
 	int ret = 0;
 
 	pthread_mutex_lock(&origin_lock);
-	if (!c->former.target)
+	if (!c->initiator.former.target)
 		ret = origin_join(c, instance);
 	if (!ret)
-		former_name(&c->former, origin);
+		former_name(&c->initiator.former, origin);
 	pthread_mutex_unlock(&origin_lock);
 	if (ret)
 		return false;
-	if (c->named_owner.given && !c->owner_is_named)
+	if (c->initiator.owner.given && !c->initiator.owner_is_named)
 		origin_put_owner(c, instance, origin);
 	origin->asks = origin->n > 0 || origin->has_owner;
 	return true;
@@ -117,17 +118,19 @@ void conn_origin_fenced(void *owner, const struct ext_origin *origin)
 {
 	struct conn *c = owner;
 
-	c->owner_is_named |= origin->has_owner;
+	c->initiator.owner_is_named |= origin->has_owner;
 	pthread_mutex_lock(&origin_lock);
-	former_fenced(&c->former, origin);
+	former_fenced(&c->initiator.former, origin);
 	pthread_mutex_unlock(&origin_lock);
 }
 
 /* Before the user knows that it has ended. */
 void conn_origin_give_up(struct conn *c)
 {
+	if (stream_role(c->stream) == STREAM_RESPONDER)
+		return;
 	pthread_mutex_lock(&origin_lock);
-	former_give_up(&c->former);
+	former_give_up(&c->initiator.former);
 	pthread_mutex_unlock(&origin_lock);
 }
 
@@ -168,8 +171,10 @@ void conn_origin_established(struct conn *c)
 void conn_origin_closed(struct conn *c)
 {
 	pthread_mutex_lock(&origin_lock);
-	former_leave(&formers, &c->former, stream_is_over(c->stream));
-	fence_leave(&fences, &c->fenced);
+	if (stream_role(c->stream) == STREAM_INITIATOR)
+		former_leave(&formers, &c->initiator.former, stream_is_over(c->stream));
+	else
+		fence_leave(&fences, &c->fenced);
 	pthread_mutex_unlock(&origin_lock);
 }
 
