@@ -36,7 +36,8 @@
 #define SILENCE_MS 1300
 #define LATER_MS   400
 #define SMALL      (3u * LANE_PIECE) /* of the lanes that wait */
-#define FROZEN_MAX 12                /* threads that wait for a file system */
+#define THAW_MS    300
+#define FROZEN_MAX 12 /* threads that wait for a file system */
 #define FILE_BYTES (LANES_MAX * LANE_STRIDE)
 
 static struct remote target;
@@ -325,13 +326,25 @@ static void end_while_frozen(struct lane lanes[], unsigned n)
 	sleep_until(begun + SILENCE_MS * NSEC_PER_MS);
 }
 
+static void *thaw_soon(void *arg)
+{
+	usleep(THAW_MS * 1000);
+	disk_thaw();
+	return NULL;
+}
+
+/* A target that waits with the answer until nothing of the former connection can be placed any more
+ * gives none before the thaw. */
 static void put_until_thaw(struct lane lanes[], unsigned n)
 {
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, thaw_soon, NULL), 0);
 	for (unsigned i = 0; i < n; i++) {
 		lane_connect(&lanes[i], &place);
 		lane_post_put(&lanes[i]);
 	}
-	disk_thaw();
+	pthread_join(thread, NULL);
 	for (unsigned i = 0; i < n; i++)
 		lane_expect_put(&lanes[i]);
 }
