@@ -12,6 +12,7 @@
 #define CLOSERS_MAX   8u
 #define CLOSERS_FEW   2u
 #define CLOSER_STACK  (64u << 10)
+#define SPARES        64u
 #define MESSAGES_MAX  64 /* of a socket that is closed; more are the closing thread's */
 #define MESSAGE_BYTES 4096
 
@@ -29,6 +30,7 @@ struct shm_closing {
 
 /* No lock: a child that is forked meanwhile goes on. */
 static _Atomic(struct shm_closing *) closing;
+static atomic_int spare[SPARES]; /* descriptors + 1, for which there was no memory; 0: free */
 static atomic_uint closers;
 
 static void closing_push(struct shm_closing *first, struct shm_closing *last)
@@ -51,6 +53,37 @@ static struct shm_closing *closing_pop(void)
 	return first;
 }
 
+/* Without room it stays open, which the limit of descriptors bounds. */
+static void spare_put(int fd)
+{
+	for (unsigned i = 0; i < SPARES; i++) {
+		int free_slot = 0;
+
+		if (atomic_compare_exchange_strong(&spare[i], &free_slot, fd + 1))
+			return;
+	}
+}
+
+/* -1: there is none. */
+static int spare_take(void)
+{
+	int taken = 0;
+
+	for (unsigned i = 0; i < SPARES && !taken; i++)
+		if (atomic_load(&spare[i]))
+			taken = atomic_exchange(&spare[i], 0);
+	return taken - 1;
+}
+
+static bool closing_has_some(void)
+{
+	bool some = atomic_load(&closing);
+
+	for (unsigned i = 0; i < SPARES && !some; i++)
+		some = atomic_load(&spare[i]);
+	return some;
+}
+
 static bool closer_enter(void)
 {
 	unsigned n = atomic_load(&closers);
@@ -63,8 +96,11 @@ static bool closer_enter(void)
 static void *closer_run(void *arg)
 {
 	struct shm_closing *c;
+	int fd;
 
 	do {
+		while ((fd = spare_take()) >= 0)
+			close(fd);
 		while ((c = closing_pop())) {
 			for (int i = 0; i < c->n; i++)
 				close(c->fds[i]);
@@ -72,7 +108,7 @@ static void *closer_run(void *arg)
 		}
 		atomic_fetch_sub(&closers, 1);
 		/* One may have come when this thread had looked, and still counted. */
-	} while (atomic_load(&closing) && closer_enter());
+	} while (closing_has_some() && closer_enter());
 	return NULL;
 }
 
@@ -82,16 +118,20 @@ static void closer_start(void)
 		atomic_fetch_sub(&closers, 1);
 }
 
-/* Without memory they stay open, which the limit of descriptors bounds. */
 void shm_close_passed(const int *fds, int n)
 {
 	struct shm_closing *c = n ? malloc(sizeof(*c) + (size_t)n * sizeof(int)) : NULL;
 
-	if (!c)
+	if (n == 0)
 		return;
-	c->n = n;
-	memcpy(c->fds, fds, (size_t)n * sizeof(int));
-	closing_push(c, c);
+	if (c) {
+		c->n = n;
+		memcpy(c->fds, fds, (size_t)n * sizeof(int));
+		closing_push(c, c);
+	} else {
+		for (int i = 0; i < n; i++)
+			spare_put(fds[i]);
+	}
 	closer_start();
 }
 
@@ -103,6 +143,8 @@ bool shm_closing_is_slow(void)
 void shm_close_atfork_child(void)
 {
 	atomic_store(&closing, NULL);
+	for (unsigned i = 0; i < SPARES; i++)
+		atomic_store(&spare[i], 0);
 	atomic_store(&closers, 0);
 }
 
