@@ -8,6 +8,7 @@
 
 #include "base/crc32c.h"
 #include "mirror/core/meta_impl.h"
+#include "mirror/core/version.h"
 
 static struct two_layers store;
 static struct meta meta;

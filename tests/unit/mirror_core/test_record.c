@@ -8,6 +8,7 @@
 
 #include "base/crc32c.h"
 #include "mirror/core/record.h"
+#include "mirror/core/version.h"
 
 static struct mirror_record rec, got;
 static uint8_t bytes[RECORD_BYTES];

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "record.h"
+#include "mirror/core/version.h"
 
 /* A refused change leaves the record as it was, and says why. */
 #define assert_refused(rec, call, error)                                                           \
