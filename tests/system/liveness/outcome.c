@@ -30,14 +30,18 @@ void expect_lost(struct client *c, uint64_t begun)
 	assert_in_range(ms, LIMIT_MS / 2, AT_MOST_MS);
 }
 
-void expect_target_lost(struct remote *target, int n)
+int target_lost(struct remote *target)
 {
+	const char *line = proc_ask(&target->proc, "count");
 	int conns, accepted, lost;
-	const char *line;
 
-	assert_int_equal(remote_wait_conns(target, 0, AT_MOST_MS), 0);
-	line = proc_ask(&target->proc, "count");
 	assert_non_null(line);
 	assert_int_equal(sscanf(line, "%d %d %d", &conns, &accepted, &lost), 3);
-	assert_int_equal(lost, n);
+	return lost;
+}
+
+void expect_target_lost(struct remote *target, int n)
+{
+	assert_int_equal(remote_wait_conns(target, 0, AT_MOST_MS), 0);
+	assert_int_equal(target_lost(target), n);
 }

@@ -17,5 +17,6 @@ void post_read(struct client *c);
 void expect_lost(struct client *c, uint64_t begun);
 /* What the target reports about its connections. */
 void expect_target_lost(struct remote *target, int n);
+int target_lost(struct remote *target); /* how many it has reported so far */
 
 #endif
