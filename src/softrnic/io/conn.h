@@ -74,6 +74,7 @@ struct conn {
 	bool unfinished; /* a turn was over, and the rest is left to the thread that polls */
 	bool watching;   /* the link reports when it takes bytes again */
 	bool outlives;   /* the process ends, and what was sent is to arrive (conn_exit.c) */
+	bool quiet;      /* it is in exit(), and no thread is told of the link (conn_exit.c) */
 	bool abandoned;  /* by its id: conn_perform() ends it in good order */
 	bool same_host;
 	bool may_meet; /* with its peer, in shared memory, once it has carried enough */
@@ -284,6 +285,8 @@ struct conn *conns_next(struct conn *before);
  * well; else it takes no memory, as it may be in the handler of a signal.
  */
 void conns_send_posted(bool here);
+/* With the lock, at a call that ends the connection: it is not quiet any more, if it was. */
+void conn_end_quiet(struct conn *c);
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
 void conn_leases_atfork_prepare(void);

@@ -5,6 +5,11 @@
  * What waits for the doorbell may be with this thread, with a thread of the engine that has found
  * it and has not sent it yet, or be sent by the engine alone (conn_may_touch()). Whoever has it
  * holds the connection's lock meanwhile, so each connection is looked at with its lock.
+ *
+ * In exit() the FIN is the last step, and the peer's answer to it is not reported: threads of the
+ * program still run, and some programs and libraries have freed by then what their threads use when
+ * a connection ends. Only a library that ends its connections later, in its own destructor, gets
+ * reports again (conn_end_quiet()).
  */
 #include <unistd.h>
 
@@ -59,33 +64,74 @@ static void conn_leave_to_others(struct conn *c)
 }
 
 /* Has the link what was posted, as far as it takes it? here: or else it gets it now. */
-static bool conn_is_sent(struct conn *c, bool here, bool last)
+static bool conn_is_sent(struct conn *c, bool here)
+{
+	if (here && conn_has_unsent(c)) {
+		conn_rung(c);
+		conn_settle(c);
+	}
+	return !conn_has_unsent(c) && conn_has_left(c);
+}
+
+/* In exit(). The FIN follows when all connections have sent. */
+static bool conn_look_here(struct conn *c, bool last)
 {
 	bool sent;
 
 	if (!conn_try_enter(c))
 		return false;
-	if (here && conn_has_unsent(c)) {
-		conn_rung(c);
-		conn_settle(c);
-	}
-	sent = !conn_has_unsent(c) && conn_has_left(c);
-	/* Bytes that come meanwhile are read: a close before that could overtake the FIN. */
+	sent = conn_is_sent(c, true);
+	conn_leave(c);
+	return sent;
+}
+
+/* Before execve(), which may fail. Bytes that come behind the FIN are read: a close before that
+ * could overtake it. */
+static bool conn_look_elsewhere(struct conn *c, bool last)
+{
+	bool sent;
+
+	if (!conn_try_enter(c))
+		return false;
+	sent = conn_is_sent(c, false);
 	if (sent || last)
 		sent = !conn_end_here(c);
-	if (here)
-		conn_leave(c);
-	else
-		conn_leave_to_others(c);
+	conn_leave_to_others(c);
 	return sent;
+}
+
+static bool conn_end_quietly(struct conn *c, bool last)
+{
+	if (!conn_try_enter(c))
+		return false;
+	c->quiet |= conn_end_here(c);
+	lock_leave(&c->lock);
+	return true;
+}
+
+void conn_end_quiet(struct conn *c)
+{
+	if (!c->quiet)
+		return;
+	c->quiet = false;
+	c->readable = c->hangup = true; /* what came meanwhile was not looked at */
+	conn_again(c);
+}
+
+static void conns_each(bool (*look)(struct conn *c, bool last), unsigned *looks)
+{
+	struct conn *c = NULL;
+
+	while ((c = conns_next(c)))
+		for (; !look(c, *looks == 0) && *looks > 0; --*looks)
+			usleep(EXIT_LOOK_US);
 }
 
 void conns_send_posted(bool here)
 {
 	unsigned looks = EXIT_MS * 1000 / EXIT_LOOK_US;
-	struct conn *c = NULL;
 
-	while ((c = conns_next(c)))
-		for (; !conn_is_sent(c, here, looks == 0) && looks > 0; looks--)
-			usleep(EXIT_LOOK_US);
+	conns_each(here ? conn_look_here : conn_look_elsewhere, &looks);
+	if (here)
+		conns_each(conn_end_quietly, &looks);
 }

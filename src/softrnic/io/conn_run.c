@@ -290,6 +290,8 @@ bool conn_serve(struct conn *c)
 
 	if (!want)
 		return false;
+	if (c->quiet)
+		return true;
 	if (want & CONN_BELL && !conn_bell_is_due(c))
 		want &= ~(unsigned)CONN_BELL;
 	if (!want)

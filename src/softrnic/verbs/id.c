@@ -126,6 +126,7 @@ static void id_release_conn(struct cmid *id)
 		return;
 	if (!conn_is_removed(c)) {
 		conn_enter(c);
+		conn_end_quiet(c);
 		conn_abandon(c);
 		conn_settle(c);
 		conn_leave(c);

@@ -266,6 +266,7 @@ int softrnic_disconnect(struct rdma_cm_id *pub)
 		conn_want(c, CONN_DISCONNECT);
 		return 0;
 	}
+	conn_end_quiet(c);
 	ended = stream_state(c->stream) >= STREAM_LINGERING;
 	ret = stream_disconnect(c->stream, clock_now_ns(), &u);
 	conn_perform(c, &u);

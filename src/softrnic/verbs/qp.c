@@ -90,6 +90,7 @@ int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (ret)
 		return ret;
 	if (attr->qp_state == IBV_QPS_ERR) {
+		conn_end_quiet(c);
 		conn_ring(c);
 		stream_fail_qp(c->stream, &u);
 		conn_perform(c, &u);

@@ -235,6 +235,7 @@ static void qp_drain_conn(struct conn *c)
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;
 	struct stream_update u;
 
+	conn_end_quiet(c);
 	stream_look(c->stream, &u);
 	if (stream_state(c->stream) == STREAM_LIVE)
 		stream_disconnect(c->stream, clock_now_ns(), &u);
