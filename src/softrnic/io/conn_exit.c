@@ -85,8 +85,8 @@ static bool conn_look_here(struct conn *c, bool last)
 	return sent;
 }
 
-/* Before execve(), which may fail. Bytes that come behind the FIN are read: a close before that
- * could overtake it. */
+/* Before execve(), which may fail. Behind the FIN it is looked at once more: does the peer have it?
+ */
 static bool conn_look_elsewhere(struct conn *c, bool last)
 {
 	bool sent;
@@ -107,6 +107,18 @@ static bool conn_end_quietly(struct conn *c, bool last)
 	c->quiet |= conn_end_here(c);
 	lock_leave(&c->lock);
 	return true;
+}
+
+/* A reset that overtakes the FIN would say that nothing counts which the peer has not read. */
+static bool conn_has_ended(struct conn *c, bool last)
+{
+	bool ended;
+
+	if (!conn_try_enter(c))
+		return false;
+	ended = conn_has_left(c);
+	lock_leave(&c->lock);
+	return ended;
 }
 
 void conn_end_quiet(struct conn *c)
@@ -132,6 +144,8 @@ void conns_send_posted(bool here)
 	unsigned looks = EXIT_MS * 1000 / EXIT_LOOK_US;
 
 	conns_each(here ? conn_look_here : conn_look_elsewhere, &looks);
-	if (here)
-		conns_each(conn_end_quietly, &looks);
+	if (!here)
+		return;
+	conns_each(conn_end_quietly, &looks);
+	conns_each(conn_has_ended, &looks);
 }

@@ -134,7 +134,8 @@ struct link_ops {
 	size_t (*lend)(struct link *l, void **to);
 	void (*commit)(struct link *l, size_t len);
 	/*
-	 * Has all that was taken left for the peer, and was read all that came? What has not is
+	 * Has all that was taken left for the peer, and was read all that came? Behind
+	 * end_sending(): has the peer's host all of it, with the end? What has not is
 	 * lost if the process ends while bytes of the peer's are unread, as its close is a reset
 	 * then. NULL: it always has.
 	 */

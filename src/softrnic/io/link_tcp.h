@@ -14,6 +14,7 @@ struct link_tcp {
 	int fd;
 	bool accepted;
 	bool dialed;           /* connect() was called */
+	bool ended;            /* its FIN was sent */
 	struct link_addr peer; /* of an accepted one: the peer may have closed before the address is
 				  asked for */
 	struct eng_source *src; /* NULL: not watched */

@@ -70,6 +70,20 @@ bool link_tcp_takes(const struct link *l)
 	return poll(&fd, 1, 0) > 0;
 }
 
+/*
+ * A socket that its process has closed answers what the peer sends by a reset. Over loopback, where
+ * each CPU has a queue of its own, that may overtake a FIN which was only sent.
+ */
+static bool link_tcp_fin_has_arrived(int fd)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	       (info.tcpi_state != TCP_FIN_WAIT1 && info.tcpi_state != TCP_CLOSING &&
+		info.tcpi_state != TCP_LAST_ACK);
+}
+
 /* The kernel keeps bytes back while many segments are not acknowledged, or the peer's buffer is
  * full; and a close while some are unread is a reset. */
 bool link_tcp_has_left(struct link *l)
@@ -77,6 +91,8 @@ bool link_tcp_has_left(struct link *l)
 	int fd = link_tcp_of(l)->fd, unsent = 0;
 	char unread;
 
+	if (link_tcp_of(l)->ended)
+		return link_tcp_fin_has_arrived(fd);
 	if (recv(fd, &unread, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
 		return false;
 	return ioctl(fd, SIOCOUTQNSD, &unsent) || unsent == 0;
@@ -92,6 +108,7 @@ void link_tcp_end_sending(struct link *l)
 	struct link_tcp *t = link_tcp_of(l);
 	unsigned ms = FIN_WAITS_MS;
 
+	t->ended = true;
 	link_tcp_set_reset(t, false);
 	setsockopt(t->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	shutdown(t->fd, SHUT_WR);
