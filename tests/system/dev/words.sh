@@ -30,7 +30,7 @@ dev() {
 	[ ! -e "$scratch/called" ] || fail "dev $*: it called $(cat "$scratch/called")"
 }
 
-for word in setup build demo test check fuzz run fmt vm package mutate soak; do
+for word in setup build demo test check fuzz run fmt docs vm package mutate soak; do
 	dev 0 "^./dev $word " "$word" --help
 	[ "$(grep -c '^./dev' "$scratch/said")" = 1 ] || fail "dev $word --help: also about other words"
 	dev 0 "^./dev $word " "$word" -h
@@ -47,6 +47,8 @@ for word in setup check fmt; do
 done
 dev 1 "there is no argument 'b'" demo rpmem b
 dev 1 "package: unknown word 'x'" package x
+dev 1 "docs: unknown word 'x'" docs x
+dev 1 "there is no argument 'x'" docs check x
 
 dev 1 "neither a number of minutes nor a word" soak hour
 dev 1 "neither a number of minutes nor a word" soak --minutes
