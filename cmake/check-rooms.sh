@@ -22,22 +22,22 @@ src/softrnic/io        | (base|verbs_ext|softrnic/(stream|persist|trace|io))/.* 
 src/softrnic/verbs     | (base|verbs_ext|softrnic/(rnic|stream|persist|io|verbs))/.*|softrnic/softrnic\.h | $none
 src/provider           | (base|verbs_ext|provider)/.*|softrnic/softrnic\.h       | $none
 src/rpma               | (base|verbs_ext|rpma)/.*|provider/provider\.h|librpma\.h       | $none
-src/session            | (base|session)/.*|librpma\.h                         | rdma/.*
-src/export             | (base|session|export)/.*|librpma\.h                  | rdma/.*
-src/rpmem              | (base|session|export|poolset|rpmem)/.*|librpm(a|em)\.h | rdma/.*
-src/rpmemd             | (base|session|export|poolset|rpmem|rpmemd)/.*|librpma\.h | rdma/.*
+src/service            | (base|service)/.*|librpma\.h                         | rdma/.*
+src/regions            | (base|service|regions)/.*|librpma(|file)\.h          | rdma/.*
+src/rpmem              | (base|service|poolset|rpmem)/.*|librpm(a|em)\.h       | rdma/.*
+src/rpmemd             | (base|service|poolset|rpmem|rpmemd)/.*|librpma\.h      | rdma/.*
 src/mirror/core        | (base|mirror/core)/.*                                | $net|$threads|$rdma|(sys/)?time\.h
 src/mirror/file        | (base|mirror/(core|file))/.*|librpma\.h               | $net|$threads|rdma/.*
 src/mirror/wire        | (base|mirror/(core|wire))/.*                         | $net|$threads|$rdma
 src/mirror/register    | (base|mirror/(core|register))/.*                     | $rdma
-src/mirror             | (base|session|mirror)/.*|librpm(a|irror)\.h          | rdma/.*
-src/mirrord            | (base|session|export|mirror/(core|wire|file|register)|mirrord)/.*|librpma\.h | rdma/.*
+src/mirror             | (base|service|mirror)/.*|librpm(a|irror)\.h          | rdma/.*
+src/mirrord            | (base|service|mirror/(core|wire|file|register)|mirrord)/.*|librpma\.h | rdma/.*
 src/poolset            | (base|poolset)/.*                                    | $rdma
 src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
-tools                  | (base|session|export)/.*|librpm(a|em|irror)\.h        | rdma/.*
+tools                  | (base|service|regions)/.*|librpm(a|afile|em|irror)\.h | rdma/.*
 tools/rpmirror         | (base|mirror/(core|file|register))/.*|librpma\.h      | rdma/.*|$threads
-examples               | session/.*|librpm(a|em|irror)\.h                     | $none
-bench                  | lib/.*|librpm(a|em|irror)\.h|session/session\.h           | $none
+examples               | librpm(a|afile|em|irror)\.h                          | $none
+bench                  | lib/.*|librpm(a|afile|em|irror)\.h|regions/session\.h           | $none
 "
 
 bad=0
@@ -87,11 +87,11 @@ sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|socki
 
 # Objects shared between threads may hold a mutex anywhere. Threads are made by base/thread.c, which blocks the
 # application's signals in them, for these rooms only.
-starters='^src/(softrnic/(io|persist)|export|rpmemd|mirror|mirrord)/'
+starters='^src/(softrnic/(io|persist)|regions|rpmemd|mirror|mirrord)/'
 makers=$(grep -rlE 'pthread_create\([^)]' src --include='*.c' | grep -v '^src/base/thread\.c$' || :)
 [ -z "$makers" ] || complain "$makers" "threads are started by thread_start() of base/thread.h"
 makers=$(grep -rlE 'thread_start\(' src --include='*.c' | grep -vE "^src/base/thread\.c$|$starters" || :)
-[ -z "$makers" ] || complain "$makers" "only softrnic/io, softrnic/persist, export and the daemons start threads"
+[ -z "$makers" ] || complain "$makers" "only softrnic/io, softrnic/persist, regions and the daemons start threads"
 
 # librpma calls verbs directly only where infiniband/verbs.h inlines a call through ibv_context.ops.
 if [ -d src/rpma ]; then

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.h -- a session (src/session) as put, get, ping and info use it: its options from the
+ * client.h -- a session (regions/session.h) as put, get, ping and info use it: its options from the
  * command line, its errors printed.
  *
  * The functions that return int return CLI_OK, or another exit code with the line printed.
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "session/session.h"
+#include "regions/session.h"
 
 struct client_opts {
 	struct session_opts session;

@@ -10,7 +10,7 @@
 
 #include "cli.h"
 #include "info.h"
-#include "export/mapfile.h"
+#include "service/mapfile.h"
 
 #define SAMPLE 4096u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma serve: files as remote memory. src/export does it; this prints, and obeys signals. */
+/* rpma serve: files as remote memory. src/regions does it; this prints, and obeys signals. */
 #include "serve.h"
 
 #include <errno.h>

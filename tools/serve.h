@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * serve.h -- a server (src/export) from the command line.
+ * serve.h -- a server (regions/server.h) from the command line.
  */
 #ifndef TOOL_SERVE_H
 #define TOOL_SERVE_H
 
 #include <stdbool.h>
 
-#include "export/server.h"
+#include "regions/server.h"
 
 struct serve_opts {
 	struct server_opts server;

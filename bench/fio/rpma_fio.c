@@ -16,7 +16,7 @@
 #include <fio.h>
 #include <optgroup.h>
 
-#include "session/session.h"
+#include "regions/session.h"
 
 #define ENGINE_NAME "rpma"
 #define ENGINE_SPIN 1000000 /* us; then look whether the connection still lives */

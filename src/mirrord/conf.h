@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "mirror/core/types.h"
-#include "session/address.h"
+#include "service/address.h"
 
 #define CONF_FILE         "/etc/rpmirror/rpmirrord.conf"
 #define CONF_SOCKET       "/run/rpmirror/rpmirrord.socket"

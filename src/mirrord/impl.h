@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "export/mapfile.h"
+#include "service/mapfile.h"
 #include "mirror/core/candidate.h"
 #include "mirror/core/growth.h"
 #include "mirror/core/member.h"
@@ -21,7 +21,7 @@
 #include "mirrord/agent.h"
 #include "mirrord/conf.h"
 #include "mirrord/neighbour.h"
-#include "session/secret.h"
+#include "service/secret.h"
 
 #define DAEMON_PENDING_MS   5000 /* for the steps before a connection is granted */
 #define DAEMON_REFUSED_MAX  64

@@ -6,7 +6,7 @@
 #include "mirror/core/killpoint.h"
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
-#include "session/counters.h"
+#include "service/counters.h"
 
 static unsigned *link_count(struct daemon *d, const struct link *link)
 {

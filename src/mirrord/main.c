@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "mirrord/daemon.h"
-#include "session/forward_log.h"
+#include "service/forward_log.h"
 
 static const char main_usage[] = "usage: rpmirrord [--config FILE] [--check]\n";
 static const char main_help[] = "\n"

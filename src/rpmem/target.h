@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "session/address.h"
+#include "service/address.h"
 
 #define TARGET_DIRECT_PORT "7205"
 #define TARGET_TEXT        320

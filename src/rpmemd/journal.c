@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "session/forward_log.h"
+#include "service/forward_log.h"
 
 /* Set before there is a second thread, but for the descriptor. */
 static char journal_path[PATH_MAX];

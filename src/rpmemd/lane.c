@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "session/counters.h"
+#include "service/counters.h"
 
 /* Bytes of memory: requests first, each in a slot of its own, answers behind them. */
 #define LANE_ANSWERS (WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_REQUEST)

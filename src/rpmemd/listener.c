@@ -19,7 +19,7 @@
 #include "rpmemd/run.h"
 #include "rpmemd/sockets.h"
 #include "rpmemd/startup.h"
-#include "session/secret.h"
+#include "service/secret.h"
 
 #define LISTENER_END_MS   10000 /* for pools to be closed in good order */
 #define LISTENER_PAUSE_MS 100   /* when a connection cannot be accepted for want of resources */

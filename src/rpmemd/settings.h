@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "session/address.h"
+#include "service/address.h"
 
 #define SETTINGS_DEFAULT_PORT "7205"
 #define SETTINGS_LANES_MAX    1024

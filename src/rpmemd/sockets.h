@@ -4,7 +4,7 @@
 #define RPMEMD_SOCKETS_H
 
 #include "base/error.h"
-#include "session/address.h"
+#include "service/address.h"
 
 #define SOCKETS_MAX 8
 

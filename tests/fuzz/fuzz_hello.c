@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "session/hello.h"
+#include "regions/hello.h"
 
 static struct rpma_conn_private_data pdata_of(const uint8_t *data, size_t len)
 {

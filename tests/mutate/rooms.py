@@ -41,8 +41,8 @@ ROOMS = {
                     [r"^unit\.poolset_|^fuzz\.(settext|pool_header)$"]),
     "rpmem_wire": Room(["src/rpmem/wire/*.c"], unit("rpmem_wire", "rpmem", "rpmemd") + ["tests/fuzz/all"],
                        [r"^unit\.rpmem_wire_|^fuzz\.rpmem_wire$", r"^unit\.rpmem"]),
-    "session": Room(["src/session/*.c"], unit("session", "export") + TOOL,
-                    [r"^unit\.(session|export)_", r"^tool\.(secret|name|regions)\."]),
+    "regions": Room(["src/regions/*.c", "src/service/*.c"], unit("regions", "service") + TOOL,
+                    [r"^unit\.(regions|service)_", r"^tool\.(secret|name|regions)\."]),
     "mirrord": Room(["src/mirrord/request*.c", "src/mirrord/promote.c", "src/mirrord/conf.c", "src/mirrord/grow.c"],
                     unit("mirrord") + ["tests/fuzz/all"] + MIRROR,
                     [r"^unit\.mirrord_|^fuzz\.(mirrord_conf|mirror_unix)$",
@@ -50,4 +50,4 @@ ROOMS = {
 }
 
 # What decodes bytes from outside, or decides.
-DEFAULT = ["proto", "rnic", "stream", "mirror_core", "poolset", "rpmem_wire", "session", "mirrord"]
+DEFAULT = ["proto", "rnic", "stream", "mirror_core", "poolset", "rpmem_wire", "regions", "mirrord"]

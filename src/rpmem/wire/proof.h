@@ -13,7 +13,7 @@
 #define RPMEM_WIRE_PROOF_H
 
 #include "rpmem/wire/message.h"
-#include "session/secret.h"
+#include "service/secret.h"
 
 struct wire_key {
 	uint8_t bytes[WIRE_KEY];

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "player.h"
-#include "session/secret.h"
+#include "service/secret.h"
 #include "system/lib/check.h"
 
 static struct rpma_conn_req *talk_request(struct talk *t, const struct hosts *h, unsigned i)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "player.h"
-#include "session/secret.h"
+#include "service/secret.h"
 #include "system/lib/check.h"
 
 static struct hosts hosts;

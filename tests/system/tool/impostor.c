@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/hello.h"
+#include "regions/hello.h"
 
 static struct {
 	uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX];

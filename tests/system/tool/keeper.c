@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/session.h"
+#include "regions/session.h"
 
 static void fail(const struct error *err)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/hello.h"
+#include "regions/hello.h"
 #include "system/lib/rawpeer.h"
 
 #define STAG_AT 16 /* in the descriptor of a region: behind address and length */

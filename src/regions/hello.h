@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hello.h -- what client and server send to each other before and after data moves: the codec of
+ * the protocol of named regions.
+ *
+ * Little-endian. Request and reply are private data of the connection: the request stays below
+ * the 56 bytes that InfiniBand's connection manager carries, the reply below its 196. A server
+ * that refuses accepts, gives the reason in the reply and disconnects, since not every provider
+ * delivers the private data of a reject.
+ *
+ * With a shared secret the reply to an acceptable request is HELLO_PROVE with the server's nonce;
+ * then follow two messages: the client's proof and the server's grant, which is the reply that
+ * it would have given otherwise, with the server's own proof behind it (secret.h).
+ *
+ * A client that may write announces what it is going to write before its first byte (BEGIN), and
+ * may write when the server has answered (BEGUN): then it is on the server's disk that the region
+ * holds no whole file at present, if it is a file, or the part of one, that is overwritten.
+ *
+ * A client that has flushed what it wrote asks whether the region's file is still to be found under
+ * its name (CONFIRM). If it was a file, the question brings its length, time and digest (END),
+ * which are on the server's disk before the answer. The server's verdict is an answer to either,
+ * or comes unasked, and ends the client's work in any case. There is one for each connection.
+ */
+#ifndef REGIONS_HELLO_H
+#define REGIONS_HELLO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <librpma.h>
+
+#define HELLO_VERSION   4
+#define HELLO_NAME_MAX  44
+#define HELLO_DESC_MAX  32
+#define HELLO_NONCE     32
+#define HELLO_MAC       32
+#define HELLO_ENTRY_MAX 32 /* regions of one server */
+#define HELLO_DIGEST    32 /* BLAKE2b-256 */
+
+#define HELLO_LENGTH_UNKNOWN UINT64_MAX
+
+enum hello_access {
+	HELLO_READ = 1,
+	HELLO_WRITE = 2,
+	HELLO_SCRATCH = 3, /* a page beside the region that ping may overwrite */
+	HELLO_LIST = 4,    /* only to ask which regions there are */
+};
+
+enum hello_status {
+	HELLO_OK,
+	HELLO_BAD_VERSION,
+	HELLO_NO_REGION,
+	HELLO_BUSY,
+	HELLO_BAD_REQUEST,
+	HELLO_PROVE,         /* not a refusal: show that you know the secret */
+	HELLO_SECRET_NEEDED, /* and the request offers none */
+	HELLO_SECRET_UNUSED, /* the request offers one, the server has none */
+	HELLO_SECRET_WRONG,
+	HELLO_CHOOSE,        /* no region was named, and there are several */
+	HELLO_BUSY_ADDRESS,  /* this address has as many connections as it may */
+	HELLO_BEING_WRITTEN, /* another client writes there at present */
+	/* The region's file is not, or not whole, what its name leads to. */
+	HELLO_FILE_REMOVED,
+	HELLO_FILE_REPLACED,
+	HELLO_FILE_TRUNCATED,
+	HELLO_FILE_UNKNOWN,    /* the server cannot find out at present */
+	HELLO_FILE_UNRECORDED, /* it cannot keep what the region holds */
+	HELLO_STATUS_COUNT,
+};
+
+enum hello_content_state {
+	HELLO_CONTENT_RAW,     /* bytes of which nothing is known */
+	HELLO_CONTENT_PARTIAL, /* a file that is being written, or whose writer failed */
+	HELLO_CONTENT_WHOLE,   /* a file, from the region's beginning on */
+};
+
+/* What a region holds. */
+struct hello_content {
+	uint8_t state;    /* enum hello_content_state; RAW: the rest is zero */
+	uint64_t length;  /* of the file; HELLO_LENGTH_UNKNOWN at most while it is PARTIAL */
+	uint64_t time_ns; /* its modification, since 1970 */
+	uint8_t digest[HELLO_DIGEST]; /* of a WHOLE one */
+};
+
+struct hello_request {
+	uint8_t version;
+	uint8_t access;
+	bool has_secret;
+	char region[HELLO_NAME_MAX + 1]; /* "" means: the one that you serve */
+};
+
+struct hello_reply {
+	uint8_t version;
+	uint8_t status;
+	uint8_t durability; /* enum rpma_durability */
+	uint64_t size;      /* of the memory behind the descriptor */
+	char region[HELLO_NAME_MAX + 1];
+	struct hello_content content;
+	uint8_t pcfg_len, mr_len; /* 0 unless HELLO_OK */
+	uint8_t pcfg[HELLO_DESC_MAX], mr[HELLO_DESC_MAX];
+	uint8_t nonce[HELLO_NONCE]; /* with HELLO_PROVE */
+};
+
+/* From here on messages on the established connection. */
+struct hello_proof {
+	uint8_t nonce[HELLO_NONCE]; /* the client's */
+	uint8_t mac[HELLO_MAC];
+};
+
+struct hello_grant {
+	struct hello_reply reply;
+	uint8_t mac[HELLO_MAC]; /* zeros with HELLO_SECRET_WRONG */
+};
+
+struct hello_entry {
+	char region[HELLO_NAME_MAX + 1];
+	uint64_t size;
+	uint8_t durability;
+	struct hello_content content;
+};
+
+/* The answer to an ask, which is a message without content. */
+struct hello_list {
+	uint8_t count;
+	struct hello_entry entries[HELLO_ENTRY_MAX];
+};
+
+/* What a client is going to write. */
+struct hello_begin {
+	bool is_file; /* from offset 0 on; else bytes */
+	uint64_t offset,
+		length;   /* the range; HELLO_LENGTH_UNKNOWN: up to the region's end at most */
+	uint64_t time_ns; /* of a file */
+};
+
+enum hello_type {
+	HELLO_TYPE_PROOF = 1,
+	HELLO_TYPE_GRANT,
+	HELLO_TYPE_ASK,
+	HELLO_TYPE_LIST,
+	HELLO_TYPE_CONFIRM,
+	HELLO_TYPE_VERDICT,
+	HELLO_TYPE_BEGIN,
+	HELLO_TYPE_BEGUN,
+	HELLO_TYPE_END,
+};
+
+#define HELLO_MAX      192                                    /* a request or reply */
+#define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)          /* a message to the server */
+#define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44 + 49)) /* and from it */
+#define HELLO_VERDICT  6                                      /* one of these, or a BEGUN */
+
+/* Bytes written to buf[HELLO_MAX]. */
+size_t hello_request_encode(const struct hello_request *req, uint8_t *buf);
+size_t hello_reply_encode(const struct hello_reply *reply, uint8_t *buf);
+/* False: not our protocol. A longer buffer is accepted: InfiniBand pads. */
+bool hello_request_decode(const struct rpma_conn_private_data *pdata, struct hello_request *req);
+bool hello_reply_decode(const struct rpma_conn_private_data *pdata, struct hello_reply *reply);
+
+/* Bytes written to buf[HELLO_TO_MAX], or to buf[HELLO_FROM_MAX] by the server's. */
+size_t hello_proof_encode(const struct hello_proof *proof, uint8_t *buf);
+size_t hello_grant_encode(const struct hello_grant *grant, uint8_t *buf);
+size_t hello_ask_encode(uint8_t *buf);
+size_t hello_list_encode(const struct hello_list *list, uint8_t *buf);
+size_t hello_confirm_encode(uint8_t *buf);
+size_t hello_begin_encode(const struct hello_begin *begin, uint8_t *buf);
+/* Of a WHOLE one. */
+size_t hello_end_encode(const struct hello_content *content, uint8_t *buf);
+/* To buf[HELLO_VERDICT]. */
+size_t hello_verdict_encode(enum hello_status status, uint8_t *buf);
+size_t hello_begun_encode(enum hello_status status, uint8_t *buf);
+/* False: something else. Not a byte may be missing or too many. */
+bool hello_proof_decode(const uint8_t *buf, size_t len, struct hello_proof *proof);
+bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *grant);
+bool hello_ask_decode(const uint8_t *buf, size_t len);
+bool hello_list_decode(const uint8_t *buf, size_t len, struct hello_list *list);
+bool hello_confirm_decode(const uint8_t *buf, size_t len);
+bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *status);
+bool hello_begin_decode(const uint8_t *buf, size_t len, struct hello_begin *begin);
+bool hello_begun_decode(const uint8_t *buf, size_t len, enum hello_status *status);
+bool hello_end_decode(const uint8_t *buf, size_t len, struct hello_content *content);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * proof.h -- how client and server of named regions prove to each other that they have one secret.
+ *
+ * A proof is a code (service/secret.h) of the role of the proving end, both nonces, the client's
+ * request, and, from the server, its grant. Neither end's proof can therefore be turned back on it,
+ * or be used a second time, or for another region.
+ */
+#ifndef REGIONS_PROOF_H
+#define REGIONS_PROOF_H
+
+#include "regions/hello.h"
+#include "service/secret.h"
+
+/* What both ends have sent before the proofs. */
+struct hello_exchange {
+	struct hello_request request;
+	uint8_t client_nonce[HELLO_NONCE], server_nonce[HELLO_NONCE];
+};
+
+void proof_of_client(const struct secret *secret, const struct hello_exchange *exchange,
+		     uint8_t mac[HELLO_MAC]);
+/* Covers what is granted, hence the descriptor. */
+void proof_of_server(const struct secret *secret, const struct hello_exchange *exchange,
+		     const struct hello_reply *granted, uint8_t mac[HELLO_MAC]);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "regions/server_impl.h"
+
+static int region_open(const struct server *s, struct region *r, const struct mapfile_opts *opts,
+		       struct error *err)
+{
+	int rc = mapfile_open(&r->data, opts, err);
+
+	if (rc)
+		return rc;
+	if (r->data.cached)
+		server_note(
+			s,
+			"region '%s': %s of %s stay in the page cache, as another program has "
+			"them mapped: if a write to the disk failed before, they are not there; "
+			"end that program and serve the file again to be sure",
+			r->name, text_size(r->data.cached).text, r->path);
+	rc = mapfile_open_scratch(&r->scratch, opts->path, SERVER_SCRATCH, err);
+	if (rc)
+		mapfile_discard(&r->data);
+	return rc;
+}
+
+int regions_open(struct server *s, struct error *err)
+{
+	const struct server_opts *opts = s->opts;
+	int rc = 0;
+
+	for (unsigned i = 0; i < opts->file_count && !rc; i++) {
+		struct mapfile_opts file = {.path = opts->files[i].path,
+					    .size = opts->size,
+					    .create = opts->create,
+					    .from_medium = true,
+					    .is_private = opts->secret != NULL,
+					    .scratch = SERVER_SCRATCH,
+					    .watch = opts->watch};
+		struct region *r = &s->regions[i];
+
+		*r = (struct region){.name = opts->files[i].name, .path = opts->files[i].path};
+		rc = region_open(s, r, &file, err);
+		if (!rc)
+			s->region_count++;
+	}
+	return rc;
+}
+
+void regions_close(struct server *s, bool keep)
+{
+	for (unsigned i = 0; i < s->region_count; i++) {
+		struct region *r = &s->regions[i];
+
+		mapfile_close(&r->scratch);
+		if (!keep && r->data.made)
+			unlink(r->place.path);
+		(keep ? mapfile_close : mapfile_discard)(&r->data);
+	}
+	s->region_count = 0;
+}
+
+static int region_usage(const struct region *r, enum hello_access access)
+{
+	/* Clients whose library has no native flush read back instead. */
+	int write = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
+		    RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY;
+
+	if (access == HELLO_READ)
+		return RPMA_MR_USAGE_READ_SRC;
+	return r->persists ? write | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT : write;
+}
+
+int region_export_new(struct server *s, struct region *r, enum hello_access access,
+		      struct region_export *e)
+{
+	const struct mapfile *map = access == HELLO_SCRATCH ? &r->scratch : &r->data;
+	size_t len = 0;
+	int rc = rpma_mr_reg(s->peer, map->addr, map->size, region_usage(r, access), &e->mr);
+
+	if (!rc)
+		rc = rpma_mr_get_descriptor_size(e->mr, &len);
+	if (!rc && len > sizeof(e->desc))
+		rc = RPMA_E_NOSUPP;
+	if (!rc)
+		rc = rpma_mr_get_descriptor(e->mr, e->desc);
+	e->size = map->size;
+	e->desc_len = (uint8_t)len;
+	if (rc)
+		rpma_mr_dereg(&e->mr);
+	return rc;
+}
+
+/* For clients whose library flushes by reading back: this is enough here, as the software RNIC
+ * writes back before it answers a read. */
+static int region_describe_peer(struct region *r)
+{
+	struct rpma_peer_cfg *pcfg;
+	size_t len = 0;
+	int rc = rpma_peer_cfg_new(&pcfg);
+
+	if (rc)
+		return rc;
+	rpma_peer_cfg_set_direct_write_to_pmem(pcfg, r->persists);
+	rpma_peer_cfg_get_descriptor_size(pcfg, &len);
+	if (len <= sizeof(r->pcfg)) {
+		rpma_peer_cfg_get_descriptor(pcfg, r->pcfg);
+		r->pcfg_len = (uint8_t)len;
+	}
+	rpma_peer_cfg_delete(&pcfg);
+	return 0;
+}
+
+static int region_check_durability(const struct server *s, const struct region *r,
+				   struct error *err)
+{
+	if (r->persists || s->opts->allow_volatile)
+		return 0;
+	if (r->data.durability == RPMA_DURABILITY_VOLATILE)
+		return error_set(
+			err, ERROR_LOCAL, EMEDIUMTYPE,
+			"%s is on a file system in volatile memory, nothing there survives "
+			"a restart",
+			r->path);
+	return error_set(err, ERROR_LOCAL, EMEDIUMTYPE,
+			 "nothing writes back what this RDMA device puts into %s; "
+			 "RPMA_PROVIDER=softrnic does",
+			 r->path);
+}
+
+/* Its anchor gives a remote end no right; the shared registrations are for servers without a
+ * secret, where there is nothing to wait for. A writer gets its own, which ends with it. */
+static int region_register(struct server *s, struct region *r, struct error *err)
+{
+	int rc = region_describe_peer(r);
+
+	if (!rc)
+		rc = rpma_mr_reg(s->peer, r->data.addr, r->data.size, RPMA_MR_USAGE_WRITE_SRC,
+				 &r->anchor);
+	for (int access = HELLO_READ; access <= HELLO_SCRATCH && !rc && !s->opts->secret; access++)
+		if (access != HELLO_WRITE)
+			rc = region_export_new(s, r, (enum hello_access)access, &r->shared[access]);
+	return rc ? error_set(err, ERROR_LOCAL, rc, "cannot register %s of memory: %s",
+			      text_size(r->data.size).text, rpma_err_last())
+		  : 0;
+}
+
+/*
+ * The software RNIC writes back what it was asked to flush. What hardware wrote may still be in the
+ * CPU's caches (DDIO), on DAX as well: that is not guaranteed here.
+ */
+static bool region_device_writes_back(const struct ibv_context *context)
+{
+	return !strncmp(context->device->name, "softrnic", 8);
+}
+
+int regions_register(struct server *s, struct ibv_context *context, struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < s->region_count && !rc; i++) {
+		struct region *r = &s->regions[i];
+
+		r->persists = region_device_writes_back(context) &&
+			      r->data.durability >= RPMA_DURABILITY_FILE;
+		rc = region_check_durability(s, r, err);
+		if (!rc)
+			rc = region_register(s, r, err);
+	}
+	return rc;
+}
+
+void regions_unregister(struct server *s)
+{
+	for (unsigned i = 0; i < s->region_count; i++) {
+		struct region *r = &s->regions[i];
+
+		for (int access = HELLO_READ; access <= HELLO_SCRATCH; access++)
+			rpma_mr_dereg(&r->shared[access].mr);
+		rpma_mr_dereg(&r->anchor);
+	}
+}

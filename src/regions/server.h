@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * server.h -- files as named regions of remote memory, for clients that come through
+ * session.h: made and mapped durably, with limits and an accept loop; with a secret each
+ * connection has a registration of its own, which ends with it.
+ *
+ * The data path runs in librpma; the loop only admits clients and notices that they leave. Nothing
+ * is printed and nothing ends the process: see base/error.h, and note() below. A server is used by
+ * one thread at a time, several servers by several threads.
+ */
+#ifndef REGIONS_SERVER_H
+#define REGIONS_SERVER_H
+
+#include <librpma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "service/counters.h"
+#include "base/newfile.h"
+#include "service/address.h"
+#include "regions/hello.h"
+#include "service/secret.h"
+
+#define SERVER_REGIONS_MAX HELLO_ENTRY_MAX
+
+struct server_file {
+	const char *path;
+	const char
+		*name; /* of the region, at most HELLO_NAME_MAX characters; no two are the same */
+};
+
+/* All of it must outlive the server. */
+struct server_opts {
+	struct address listen; /* port "0": a free one is taken */
+	const struct server_file *files;
+	unsigned file_count;
+	uint64_t
+		size; /* serve the first so many bytes of each file (0: all), or make it as large */
+	bool create;  /* make each file, with a secret for its owner's eyes only; none may exist */
+	bool allow_volatile; /* serve memory that cannot be persisted as well */
+	uint64_t max_clients, max_per_address;
+	/* NULL: clients need not prove anything. Between two steps its content may be changed. */
+	const struct secret *secret;
+	/*
+	 * One line about something that happened: a refusal, a file that is lost, and with verbose
+	 * each client that comes or goes. What a client can bring about as often as it likes is
+	 * reported a few times in a period. Called by server_new() and server_step(). NULL: none.
+	 */
+	void (*note)(void *arg, const char *text);
+	void *note_arg;
+	const struct newfile_watch *watch; /* asked by server_new() while files are made; or NULL */
+	bool verbose;
+};
+
+struct server;
+
+/* Open and register the files, and listen. ERROR_LOCAL, with the causes of mapfile_open(), or
+ * EMEDIUMTYPE: what is written there would not be durable. Nothing stays on failure, nor when the
+ * watch gives up (ECANCELED). */
+int server_new(const struct server_opts *opts, struct server **server, struct error *err);
+/* Disconnect all clients and stop. keep: files that it made stay. */
+void server_delete(struct server **server, bool keep);
+
+/*
+ * Handle what has happened; never waits longer than a client's first look at a file takes. *next_ms
+ * says after how long it is to be called again at the latest (-1: when something happens), and
+ * server_get_fd() is readable when something has happened.
+ */
+int server_step(struct server *server, int *next_ms, struct error *err);
+int server_get_fd(const struct server *server);
+
+/* Where it listens; the port is the one that was taken. */
+const struct address *server_get_address(const struct server *server);
+
+struct server_region_info {
+	const char *name, *path;
+	uint64_t size;
+	enum rpma_durability durability;
+};
+/* Regions count from 0; false: there are no more. */
+bool server_get_region(const struct server *server, unsigned index,
+		       struct server_region_info *info);
+
+struct server_client_info {
+	uint64_t id;
+	const char *addr, *region;
+	enum hello_access access;
+	const struct counters *counters;
+};
+/* Each client that is served at present, the latest first. */
+void server_for_each_client(const struct server *server,
+			    void (*fn)(void *arg, const struct server_client_info *info),
+			    void *arg);
+/* How many clients have been served and are gone; *sum is what they counted. */
+uint64_t server_get_gone(const struct server *server, struct counters *sum);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session.h -- a client's connection to a region that a server (server.h) serves by name.
+ *
+ * Nothing is printed and nothing ends the process: see base/error.h. A session is used by one
+ * thread at a time, several sessions by several threads. A failure of anything but session_open()
+ * is final for the session, which is still to be closed; then session_open() connects anew, and
+ * with retry_ms it waits for a server that is being restarted.
+ */
+#ifndef REGIONS_SESSION_H
+#define REGIONS_SESSION_H
+
+#include <librpma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "service/address.h"
+#include "service/completions.h"
+#include "regions/hello.h"
+#include "service/secret.h"
+
+struct session_opts {
+	struct address server;
+	const char *region; /* "": the only one that is served */
+	enum hello_access access;
+	uint32_t depth; /* how many operations may be outstanding */
+	int timeout_ms; /* without any answer, while connecting and later; -1: no limit */
+	int retry_ms;   /* repeat for so long while there is no listener; 0: do not */
+	const struct secret *secret; /* NULL: the server must not ask for one */
+};
+
+#define SESSION_ANSWERS 3 /* a grant, a BEGUN and a verdict */
+
+struct session {
+	struct rpma_peer *peer;
+	struct rpma_conn *conn;
+	struct rpma_mr_remote *remote; /* NULL after HELLO_LIST */
+	struct hello_reply region;     /* what the server grants; its name can be printed */
+	char server[ADDRESS_TEXT];
+	const char *device; /* of this end, which reaches the server */
+	/* The rest is for this room alone. */
+	struct completions completions;
+	int timeout_ms;
+	struct rpma_mr_local *message_mr; /* NULL: no message is expected */
+	struct session_messages {
+		uint8_t in[SESSION_ANSWERS][HELLO_FROM_MAX], out[HELLO_TO_MAX];
+	} messages;
+	unsigned received; /* messages; at most as many as there is room for */
+};
+
+/* Connect, prove and have proved what opts ask for, and learn the region. *s need not be
+ * initialised; on failure nothing is left open. */
+int session_open(struct session *s, const struct session_opts *opts, struct error *err);
+/* Disconnect and close what is open, in any state. What was registered for it is deregistered
+ * before. */
+void session_close(struct session *s);
+
+/* Register a buffer of the caller's for the session's writes and reads; rpma_mr_dereg() releases
+ * it. */
+int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_local **mr,
+		     struct error *err);
+/* An operation ("write to", "flush at") could not be posted, with librpma's result rc. */
+int session_post_failed(struct session *s, const char *what, int rc, struct error *err);
+/*
+ * The next completion, which is that of the oldest operation. Ranges were inside the region, hence
+ * one that the server refuses has no memory any more, and the text says so. spin_us: as
+ * completions_next(). *wc is optional. A completion that reports a failure is ERROR_FAILED; a
+ * verdict of the server that came unasked is ERROR_REFUSED.
+ */
+int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
+
+/* What carries the session's bytes. */
+struct session_transport {
+	const char *device; /* of this end, such as "softrnic0" */
+	const char *link;   /* "tcp", "shm" as soon as something was sent through memory; "rdma"
+			       where the device does not report it */
+	bool crc;           /* softrnic: frames carry checksums */
+	const char *shm;    /* softrnic: whether it goes through shared memory, or why not */
+};
+void session_get_transport(const struct session *s, struct session_transport *transport);
+
+/* With HELLO_LIST, once: which regions there are; their names can be printed. */
+int session_list(struct session *s, struct hello_list *list, struct error *err);
+/* With HELLO_WRITE, once, before the first byte: what will be written. Without it a crash may leave
+ * bytes that the server still takes for an earlier file. ERROR_REFUSED, with HELLO_BEING_WRITTEN or
+ * a HELLO_FILE_* as cause. */
+int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
+/* At the end of a file that is flushed, instead of session_confirm(): what the region holds. */
+int session_put_end(struct session *s, const struct hello_content *content, struct error *err);
+/* With HELLO_WRITE, at the end, when no operation is outstanding: will what was flushed be found
+ * under the name of the region's file? ERROR_REFUSED: no, with a HELLO_FILE_* as cause. */
+int session_confirm(struct session *s, struct error *err);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a session finds its server. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/poll.h"
+#include "regions/session_impl.h"
+
+#define CONNECT_ADDRESSES 8
+#define CONNECT_PAUSE_MS  50
+#define CONNECT_REFUSED   1 /* beside the results of librpma, which are negative */
+
+/* For those attempts that may end with messages: a registration, and receives. */
+static int connect_prepare(struct rpma_conn_req *req, void *session)
+{
+	struct session *s = session;
+	int rc = session_messages_register(s);
+
+	return rc ? rc : session_messages_receive(s, req);
+}
+
+static int connect_open(struct session *s, const struct session_opts *opts,
+			const struct address *to, const struct rpma_conn_cfg *cfg)
+{
+	uint8_t buf[HELLO_MAX];
+	struct hello_request hello = {.version = HELLO_VERSION,
+				      .access = (uint8_t)opts->access,
+				      .has_secret = opts->secret != NULL};
+	struct rpma_conn_private_data pdata = {.ptr = buf};
+	bool has_messages =
+		opts->secret || opts->access == HELLO_LIST || opts->access == HELLO_WRITE;
+	struct rpma_conn_open_attr attr = {.size = sizeof(attr),
+					   .addr = to->host,
+					   .port = to->port,
+					   .cfg = cfg,
+					   .pdata = &pdata,
+					   .timeout_ms = opts->timeout_ms,
+					   .prepare = has_messages ? connect_prepare : NULL,
+					   .arg = s};
+	enum rpma_conn_event event;
+	int rc;
+
+	snprintf(hello.region, sizeof(hello.region), "%s", opts->region);
+	pdata.len = (uint8_t)hello_request_encode(&hello, buf);
+	rc = rpma_conn_open(s->peer, &attr, &event, &s->conn);
+	return rc || event == RPMA_CONN_ESTABLISHED ? rc : CONNECT_REFUSED;
+}
+
+static int connect_from_peer(struct session *s, const struct session_opts *opts,
+			     const struct address *to)
+{
+	struct rpma_conn_cfg *cfg;
+	int rc = rpma_conn_cfg_new(&cfg);
+
+	if (rc)
+		return rc;
+	rpma_conn_cfg_set_sq_size(cfg, opts->depth);
+	rpma_conn_cfg_set_cq_size(cfg, opts->depth + SESSION_ANSWERS + 1); /* messages, too */
+	rc = connect_open(s, opts, to, cfg);
+	rpma_conn_cfg_delete(&cfg);
+	return rc;
+}
+
+/* Librpma's result, or CONNECT_REFUSED. */
+static int connect_address(struct session *s, const struct session_opts *opts,
+			   const struct address *to)
+{
+	struct ibv_context *context;
+	int rc = rpma_utils_get_ibv_context(to->host, RPMA_UTIL_IBV_CONTEXT_REMOTE, &context);
+
+	if (!rc)
+		s->device = context->device->name;
+	if (!rc)
+		rc = rpma_peer_new(context, &s->peer);
+	if (!rc)
+		rc = connect_from_peer(s, opts, to);
+	if (rc) {
+		rpma_conn_delete(&s->conn);
+		rpma_mr_dereg(&s->message_mr);
+		rpma_peer_delete(&s->peer);
+	}
+	return rc;
+}
+
+static int connect_failed(const struct session *s, int rc, struct error *err)
+{
+	switch (rc) {
+	case CONNECT_REFUSED:
+		return error_set(err, ERROR_REFUSED, HELLO_BUSY,
+				 "%s rejects the connection without a reason: it is busy with many "
+				 "others, or no server of regions",
+				 s->server);
+	case RPMA_E_AGAIN:
+		return error_set(err, ERROR_UNREACHED, 0,
+				 "%s refused the connection: is the server running there?",
+				 s->server);
+	case RPMA_E_NO_EVENT:
+		return error_set(err, ERROR_UNREACHED, 0,
+				 "%s does not answer: check the address and firewalls", s->server);
+	default:
+		return error_set(err, ERROR_UNREACHED, rc, "cannot connect to %s: %s", s->server,
+				 rpma_err_last());
+	}
+}
+
+/* A name may have several addresses, and the server may listen on one of them only. */
+static int connect_any(struct session *s, const struct session_opts *opts,
+		       const struct address *found, int count)
+{
+	int rc = RPMA_E_AGAIN;
+
+	for (int i = 0; i < count; i++) {
+		rc = connect_address(s, opts, &found[i]);
+		if (!rc)
+			break;
+	}
+	return rc;
+}
+
+int session_connect(struct session *s, const struct session_opts *opts, struct error *err)
+{
+	uint64_t deadline = poll_deadline(opts->retry_ms);
+	struct address found[CONNECT_ADDRESSES];
+	int count, rc = address_resolve(&opts->server, found, CONNECT_ADDRESSES, &count, err);
+
+	if (rc)
+		return rc;
+	while ((rc = connect_any(s, opts, found, count)) != 0) {
+		bool unanswered = rc == RPMA_E_AGAIN || rc == RPMA_E_NO_EVENT;
+
+		if (!unanswered || poll_ms_left(deadline) == 0)
+			return connect_failed(s, rc, err);
+		poll(NULL, 0, CONNECT_PAUSE_MS);
+	}
+	return 0;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A session's completions, and what is reported about operations that fail. */
+#include <errno.h>
+
+#include "regions/session_impl.h"
+
+/* Layer << 12 | type << 8 | code of what a Terminate says (RFC 5040 s4.8, RFC 5041 s8.1). */
+#define SESSION_TERMINATE_RDMAP_RANGE 0x0101
+#define SESSION_TERMINATE_DDP_RANGE   0x1101
+
+int session_post_failed(struct session *s, const char *what, int rc, struct error *err)
+{
+	return error_set(err, ERROR_FAILED, rc, "cannot %s %s: %s", what, s->server,
+			 rpma_err_last());
+}
+
+/* Who reads and writes checks against the region's size, so a range that the server refuses was in
+ * the region and has no memory any more; a flush says so itself. */
+static bool session_memory_is_gone(const struct session *s, const struct ibv_wc *wc)
+{
+	uint32_t code;
+
+	switch (rpma_wc_get_reason(s->conn, wc, &code)) {
+	case RPMA_REASON_TERMINATE_IN:
+		return code == SESSION_TERMINATE_RDMAP_RANGE || code == SESSION_TERMINATE_DDP_RANGE;
+	case RPMA_REASON_GONE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int session_check(const struct session *s, const struct ibv_wc *wc, struct error *err)
+{
+	char why[256];
+
+	if (wc->status == IBV_WC_SUCCESS)
+		return 0;
+	if (session_memory_is_gone(s, wc))
+		return error_set(err, ERROR_FAILED, EFAULT,
+				 "the memory behind region '%s' of %s is gone: its file was "
+				 "truncated while it was served, or a disk is full; save what the "
+				 "region still holds by reading it, make room or the file as large "
+				 "as it was, then start the server anew",
+				 s->region.region, s->server);
+	rpma_wc_explain(s->conn, wc, why, sizeof(why));
+	return error_set(err, ERROR_FAILED, 0, "%s: %s", s->server, why);
+}
+
+int session_wait(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err)
+{
+	int rc = completions_next(&s->completions, s->timeout_ms, spin_us, wc);
+
+	switch (rc) {
+	case COMPLETIONS_ONE:
+		return session_check(s, wc, err);
+	case COMPLETIONS_TIMEOUT:
+		return error_set(err, ERROR_FAILED, RPMA_E_NO_COMPLETION,
+				 "%s has not answered for %d s", s->server, s->timeout_ms / 1000);
+	case COMPLETIONS_CLOSED:
+		return error_set(err, ERROR_FAILED, 0, "%s closed the connection", s->server);
+	default:
+		return session_post_failed(s, "take completions from", rc, err);
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* counters.h -- what the device counted for connections, as text and as a sum: for operators and
+ * for measuring. */
+#ifndef SERVICE_COUNTERS_H
+#define SERVICE_COUNTERS_H
+
+#include <librpma.h>
+#include <stddef.h>
+
+#define COUNTERS_MAX  64
+#define COUNTERS_TEXT 1024
+
+/* " NAME=VALUE" for each that is not 0; "" where the device counts nothing. */
+void counters_text(const struct rpma_conn *conn, char *text, size_t size);
+
+/* Zeroed: nothing was counted. */
+struct counters {
+	struct rpma_counter counters[COUNTERS_MAX];
+	size_t count;
+};
+
+/* Add what a connection counted; a device that counts nothing adds nothing. */
+void counters_add_conn(struct counters *sum, const struct rpma_conn *conn);
+void counters_add(struct counters *sum, const struct counters *more);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "service/secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LABEL_KEY "rpma serve key 1"
+_Static_assert(sizeof(LABEL_KEY) - 1 == SECRET_LABEL, "length");
+_Static_assert(SECRET_LABEL == crypto_generichash_blake2b_PERSONALBYTES, "length");
+_Static_assert(SECRET_MAC == crypto_verify_32_BYTES, "compared by crypto_verify_32()");
+
+/* A service manager hands a credential over in a folder that it has closed to others; the group
+ * bits there may be an access list's mask and no group's right. */
+static bool secret_is_credential(const char *path)
+{
+	const char *folder = getenv("CREDENTIALS_DIRECTORY");
+	size_t len = folder ? strlen(folder) : 0;
+
+	return len && !strncmp(path, folder, len) && path[len] == '/';
+}
+
+static int secret_check_file(int fd, const char *path, struct error *err)
+{
+	mode_t others = secret_is_credential(path) ? S_IRWXO : S_IRWXG | S_IRWXO;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return error_set(err, ERROR_LOCAL, errno, "secret file %s: %s", path,
+				 strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERROR_LOCAL, 0, "secret file %s is not a regular file", path);
+	if (st.st_mode & others)
+		return error_set(err, ERROR_LOCAL, 0,
+				 "secret file %s is open to others than its owner (mode %04o); "
+				 "'chmod 600 %s' closes it",
+				 path, (unsigned)st.st_mode & 07777, path);
+	return 0;
+}
+
+/* One byte more than is allowed, so that too long is seen. */
+static ssize_t secret_read_all(int fd, uint8_t *buf, size_t size)
+{
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = read(fd, buf + got, size - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+/* An editor ends a file with a newline, printf does not; both shall make the same secret. */
+static int secret_derive(struct secret *secret, const uint8_t *bytes, size_t len, const char *path,
+			 struct error *err)
+{
+	if (len && bytes[len - 1] == '\n')
+		len--;
+	if (len < SECRET_MIN || len > SECRET_MAX)
+		return error_set(err, ERROR_LOCAL, 0,
+				 "secret file %s has %s than %d bytes; "
+				 "'head -c 32 /dev/urandom | base64' makes a good one",
+				 path, len < SECRET_MIN ? "less" : "more",
+				 len < SECRET_MIN ? SECRET_MIN : SECRET_MAX);
+	crypto_generichash_blake2b_salt_personal(secret->key, sizeof(secret->key), bytes, len, NULL,
+						 0, NULL, (const uint8_t *)LABEL_KEY);
+	return 0;
+}
+
+int secret_load(struct secret *secret, const char *path, struct error *err)
+{
+	uint8_t bytes[SECRET_MAX + 2];
+	ssize_t len;
+	int rc, fd;
+
+	if (sodium_init() < 0)
+		return error_set(err, ERROR_LOCAL, 0, "libsodium cannot be used on this machine");
+	/* O_NONBLOCK: a pipe shall be named as what it is, not waited for */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return error_set(err, ERROR_LOCAL, errno, "cannot open secret file %s: %s", path,
+				 strerror(errno));
+	rc = secret_check_file(fd, path, err);
+	if (!rc) {
+		len = secret_read_all(fd, bytes, sizeof(bytes));
+		rc = len < 0 ? error_set(err, ERROR_LOCAL, errno, "cannot read secret file %s: %s",
+					 path, strerror(errno))
+			     : secret_derive(secret, bytes, (size_t)len, path, err);
+	}
+	sodium_memzero(bytes, sizeof(bytes));
+	close(fd);
+	return rc;
+}
+
+void secret_forget(struct secret *secret)
+{
+	sodium_memzero(secret, sizeof(*secret));
+}
+
+void secret_nonce(uint8_t nonce[SECRET_NONCE])
+{
+	randombytes_buf(nonce, SECRET_NONCE);
+}
+
+void secret_mac(const struct secret *secret, const char *label, const struct secret_part *parts,
+		unsigned count, uint8_t mac[SECRET_MAC])
+{
+	crypto_generichash_blake2b_state state;
+
+	crypto_generichash_blake2b_init_salt_personal(&state, secret->key, sizeof(secret->key),
+						      SECRET_MAC, NULL, (const uint8_t *)label);
+	for (unsigned i = 0; i < count; i++)
+		crypto_generichash_blake2b_update(&state, parts[i].bytes, parts[i].len);
+	crypto_generichash_blake2b_final(&state, mac, SECRET_MAC);
+	sodium_memzero(&state, sizeof(state));
+}
+
+bool secret_is_equal(const uint8_t a[SECRET_MAC], const uint8_t b[SECRET_MAC])
+{
+	return !crypto_verify_32(a, b);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* running.h -- a server in a thread of the test, with two files that it makes, and its clients. */
+#ifndef UNIT_REGIONS_RUNNING_H
+#define UNIT_REGIONS_RUNNING_H
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "regions/server.h"
+#include "regions/session.h"
+
+#define SIZE       (1u << 20)
+#define TIMEOUT_MS 20000
+
+struct running {
+	struct server_file files[2];
+	struct server_opts opts;
+	struct server *server;
+	pthread_t thread;
+	int stop_fd;
+	pthread_mutex_t lock;
+	char notes[8192];
+};
+
+extern const struct secret running_secret;
+
+/* The files "one" and "two" are the regions "first" and "second"; the options may be changed. */
+void running_init(struct running *r, const struct secret *secret);
+void running_start(struct running *r);
+/* Its files go. */
+void running_stop(struct running *r);
+/* The server has noted such a text, or does so soon. */
+void running_assert_noted(struct running *r, const char *text);
+
+/* For the region "first". */
+struct session_opts running_client(const struct running *r, enum hello_access access);
+void running_open(struct session *s, const struct session_opts *opts);
+/* 0 when the word has arrived at the beginning of dst. */
+int running_write(struct session *s, struct rpma_mr_remote *dst, char word[8]);
+
+#endif
