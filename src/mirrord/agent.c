@@ -34,8 +34,9 @@ struct agent {
 	pthread_cond_t changed;
 	struct agent_queue todo;
 	struct agent_job *running; /* NULL: none */
-	bool ends;
-	int wake_fd; /* ends a WATCH */
+	bool ends, has_ended;
+	bool is_abandoned; /* the thread frees all this */
+	int wake_fd;       /* ends a WATCH */
 	pthread_t thread;
 };
 
@@ -64,15 +65,19 @@ static struct agent_job *agent_queue_take(struct agent_queue *q)
 	return job;
 }
 
+static void agent_drop(struct agent_job *job)
+{
+	if (job->on_drop)
+		job->on_drop(job);
+	free(job);
+}
+
 static void agent_queue_free(struct agent_queue *q)
 {
 	struct agent_job *job;
 
-	while ((job = agent_queue_take(q))) {
-		if (job->on_drop)
-			job->on_drop(job);
-		free(job);
-	}
+	while ((job = agent_queue_take(q)))
+		agent_drop(job);
 }
 
 struct agent_job *agent_job_new(enum agent_work work, void (*on_done)(struct agent_job *job),
@@ -236,6 +241,28 @@ static void agent_run(struct agent *a, struct agent_job *job)
 	job->done_ns = clock_boot_ns();
 }
 
+static void agent_free(struct agent *a)
+{
+	agent_queue_free(&a->todo);
+	register_close(a->handle);
+	close(a->wake_fd);
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+/* The end of the thread, which has the lock. */
+static void *agent_leave(struct agent *a)
+{
+	bool is_alone = a->is_abandoned;
+
+	a->has_ended = true;
+	pthread_mutex_unlock(&a->lock);
+	if (is_alone)
+		agent_free(a);
+	return NULL;
+}
+
 static void *agent_loop(void *arg)
 {
 	struct agent *a = arg;
@@ -253,12 +280,13 @@ static void *agent_loop(void *arg)
 		agent_run(a, job);
 		pthread_mutex_lock(&a->lock);
 		a->running = NULL;
-		pthread_mutex_unlock(&a->lock);
-		agent_answer(a, job);
-		pthread_mutex_lock(&a->lock);
+		/* The daemon's queue of answers may be gone. */
+		if (a->is_abandoned)
+			agent_drop(job);
+		else
+			agent_answer(a, job);
 	}
-	pthread_mutex_unlock(&a->lock);
-	return NULL;
+	return agent_leave(a);
 }
 
 int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_answers *answers,
@@ -293,25 +321,62 @@ int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_
 	return 0;
 }
 
+static void agent_stop(struct agent *a)
+{
+	pthread_mutex_lock(&a->lock);
+	a->ends = true;
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	agent_count_up(a->wake_fd);
+}
+
 void agent_delete(struct agent **agent)
 {
 	struct agent *a = *agent;
 
 	if (!a)
 		return;
-	pthread_mutex_lock(&a->lock);
-	a->ends = true;
-	pthread_cond_signal(&a->changed);
-	pthread_mutex_unlock(&a->lock);
-	agent_count_up(a->wake_fd);
-	pthread_join(a->thread, NULL);
-	agent_queue_free(&a->todo);
-	register_close(a->handle);
-	close(a->wake_fd);
-	pthread_cond_destroy(&a->changed);
-	pthread_mutex_destroy(&a->lock);
-	free(a);
 	*agent = NULL;
+	agent_stop(a);
+	pthread_join(a->thread, NULL);
+	agent_free(a);
+}
+
+/* False: the thread has ended meanwhile. */
+static bool agent_abandon(struct agent *a)
+{
+	bool is_running;
+
+	pthread_mutex_lock(&a->lock);
+	is_running = !a->has_ended;
+	a->is_abandoned = is_running;
+	if (is_running)
+		pthread_detach(a->thread);
+	pthread_mutex_unlock(&a->lock);
+	return is_running;
+}
+
+bool agent_delete_within(struct agent **agent, unsigned limit_ms)
+{
+	struct agent *a = *agent;
+	struct timespec until;
+
+	if (!a)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += limit_ms / 1000;
+	agent_stop(a);
+	if (!pthread_timedjoin_np(a->thread, NULL, &until)) {
+		*agent = NULL;
+		agent_free(a);
+		return true;
+	}
+	if (!agent_abandon(a)) {
+		agent_delete(agent);
+		return true;
+	}
+	*agent = NULL;
+	return false;
 }
 
 static void agent_withdraw_job(struct agent_job *job)

@@ -43,6 +43,10 @@ int metafault_open(struct daemon *d);
 
 /* place.c: the files are still those under their names, and whole. The copy is open. */
 void place_look(struct set *s, uint64_t now_ms);
+/* The files were opened: these are the ones to be found there. Kinds of error.h. */
+int place_begin(struct set *s, struct error *err);
+/* No look is waited for any more, for longer than a moment. */
+void place_end(struct set *s);
 /* What is there now, for a process that resumes; another file if there is none. */
 int place_open(const struct set *s);
 

@@ -188,6 +188,8 @@ static int copy_open_data(struct set *s, struct error *err)
 	if (rc)
 		return rc;
 	rc = copy_check_size(s, err);
+	if (!rc)
+		rc = place_begin(s, err);
 	if (!rc && rpma_mr_reg(s->daemon->peer, s->data.addr, s->data.size, RPMA_MR_USAGE_WRITE_SRC,
 			       &s->anchor))
 		rc = error_set(err, ERROR_LOCAL, EIO, "%s cannot be registered: %s", s->conf->data,
@@ -245,7 +247,9 @@ void copy_close(struct set *s)
 		return;
 	links_end_all(s->daemon, s);
 	rpma_mr_dereg(&s->anchor);
-	copy_leave_files(s);
+	/* Left as by a crash where that would wait for a file system that does not answer. */
+	if (!s->placing.is_late)
+		copy_leave_files(s);
 	medium_close(s);
 	member_fini(&s->member);
 	meta_fini(&s->meta);

@@ -165,6 +165,18 @@ struct clearing {
 	struct message_cleared result;
 };
 
+/* Are the files at their places (place.c). */
+struct placing {
+	struct place_file {
+		dev_t dev;
+		ino_t ino;
+	} files[2];      /* that were opened */
+	uint32_t opened; /* how often the copy was */
+	uint64_t next_ms, asked_ms;
+	struct place_job *job; /* that the worker does; NULL: none */
+	bool is_late;          /* and an event says so: the file system does not answer */
+};
+
 struct set {
 	struct daemon *daemon;
 	const struct conf_set *conf;
@@ -217,7 +229,7 @@ struct set {
 	} promotion;
 	uint64_t fresh_ns; /* the copy had all that was acknowledged then; 0: not known */
 	uint64_t scrub_retry_ms;
-	uint64_t place_ms;    /* when to look whether the files are at their places */
+	struct placing placing;
 	bool has_meta_fault;  /* a page of the metadata could not be reached */
 	char failed_why[512]; /* what became of the files; "": nothing is known */
 	bool is_scrubbing;

@@ -5,12 +5,16 @@
  * off hold no records. Such a copy has failed, as by its medium, until the daemon is restarted and
  * compares what is there.
  *
+ * The names are looked up by the set's worker thread: a file system that does not answer, such as
+ * one of a network, stops neither the loop nor the other sets of this host.
+ *
  * The process that maps the set is told when it resumes: it gets the data file under the name, and
  * sees that its own is another one.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,26 +24,48 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
-#define PLACE_LOOK_MS 1000 /* four calls of stat() */
+#define PLACE_LOOK_MS 1000 /* two calls of stat() */
+#define PLACE_LATE_MS 2000 /* without an answer: an operator is told */
+#define PLACE_END_MS  1000 /* so long the daemon's end waits for one */
 
-/* Of data that were cut off a comparison finds what cannot be read, as of a bad medium. */
-static bool place_is_cut(const struct mapfile *file)
+enum { PLACE_META, PLACE_DATA, PLACE_FILES };
+
+/* What the worker finds under the names. */
+struct place_job {
+	bool has_begun; /* the worker's calls before it, such as clear.c's, may take long */
+	char paths[PLACE_FILES][CONF_PATH_SIZE];
+	struct stat found[PLACE_FILES];
+	int error[PLACE_FILES];
+};
+
+static int place_run(struct agent_job *job)
 {
-	struct stat st;
+	struct place_job *p = job->arg;
 
-	return !fstat(file->fd, &st) && (uint64_t)st.st_size < file->size;
+	__atomic_store_n(&p->has_begun, true, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < PLACE_FILES; i++)
+		p->error[i] = stat(p->paths[i], &p->found[i]) ? errno : 0;
+	return 0;
 }
 
-/* A folder that does not answer, or is not to be read, says nothing. */
-static const char *place_judge(const char *path, const struct mapfile *file)
+static void place_drop(struct agent_job *job)
 {
-	struct stat found, used;
+	free(job->arg);
+}
 
-	if (fstat(file->fd, &used))
-		return NULL;
-	if (stat(path, &found))
-		return errno == ENOENT || errno == ENOTDIR ? "was removed" : NULL;
-	return found.st_ino != used.st_ino || found.st_dev != used.st_dev ? "was replaced" : NULL;
+/* NULL: the file is at its place. A folder that does not answer, or is not to be read, proves
+ * nothing. Of data that were cut off a comparison finds what cannot be read, as of a bad medium. */
+static const char *place_judge(const struct set *s, const struct place_job *p, unsigned i)
+{
+	const struct stat *found = &p->found[i];
+	const struct place_file *used = &s->placing.files[i];
+
+	if (p->error[i])
+		return p->error[i] == ENOENT || p->error[i] == ENOTDIR ? "was removed" : NULL;
+	if (found->st_ino != used->ino || found->st_dev != used->dev)
+		return "was replaced";
+	return i == PLACE_META && (uint64_t)found->st_size < s->meta_file.size ? "was cut off"
+									       : NULL;
 }
 
 /* Primaries find out when they connect again; the process here when it resumes. */
@@ -57,26 +83,108 @@ static void place_lose(struct set *s, const char *path, const char *what)
 		local_drop(s->holder.client);
 }
 
-void place_look(struct set *s, uint64_t now_ms)
+static void place_on_done(struct agent_job *job)
 {
-	bool has_fault = __atomic_load_n(&s->has_meta_fault, __ATOMIC_ACQUIRE);
-	char meta[CONF_PATH_SIZE];
-	const char *what;
+	struct set *s = job->owner;
+	struct place_job *p = job->arg;
+	/* The copy may have been opened anew since, as when it grows. */
+	bool counts = s->is_open && !s->member.has_failed && job->id == s->placing.opened;
+	const char *what = NULL;
 
-	if (s->member.has_failed || (now_ms < s->place_ms && !has_fault))
-		return;
-	s->place_ms = now_ms + PLACE_LOOK_MS;
-	conf_meta_path(s->conf, meta, sizeof(meta));
-	what = place_is_cut(&s->meta_file) ? "was cut off" : place_judge(meta, &s->meta_file);
-	if (!what && has_fault)
-		what = "could not be read";
-	if (what) {
-		place_lose(s, meta, what);
+	if (s->placing.is_late)
+		LOG_NOTICE("set %s: the file system of %s answers again", s->conf->name,
+			   p->paths[PLACE_DATA]);
+	s->placing.job = NULL;
+	s->placing.is_late = false;
+	for (unsigned i = 0; counts && !what && i < PLACE_FILES; i++) {
+		what = place_judge(s, p, i);
+		if (what)
+			place_lose(s, p->paths[i], what);
+	}
+	free(p);
+	free(job);
+}
+
+static void place_ask(struct set *s, uint64_t now_ms)
+{
+	struct agent_job *job = agent_job_new(AGENT_CALL, place_on_done, s);
+	struct place_job *p = calloc(1, sizeof(*p));
+	struct error err;
+
+	s->placing.next_ms = now_ms + PLACE_LOOK_MS;
+	if (!job || !p || (!s->worker && set_new_agent(s, &s->worker, &err))) {
+		free(job);
+		free(p);
 		return;
 	}
-	what = place_judge(s->conf->data, &s->data);
-	if (what)
-		place_lose(s, s->conf->data, what);
+	conf_meta_path(s->conf, p->paths[PLACE_META], sizeof(p->paths[PLACE_META]));
+	snprintf(p->paths[PLACE_DATA], sizeof(p->paths[PLACE_DATA]), "%s", s->conf->data);
+	job->id = s->placing.opened;
+	job->call = place_run;
+	job->on_drop = place_drop;
+	job->arg = p;
+	s->placing.job = p;
+	s->placing.asked_ms = now_ms;
+	agent_post(s->worker, job);
+}
+
+/* It may answer again at any time: nothing is concluded about the copy. */
+static void place_note_late(struct set *s, uint64_t now_ms)
+{
+	char text[CONF_PATH_SIZE + 80];
+
+	if (!__atomic_load_n(&s->placing.job->has_begun, __ATOMIC_ACQUIRE))
+		s->placing.asked_ms = now_ms;
+	if (s->placing.is_late || now_ms < s->placing.asked_ms + PLACE_LATE_MS)
+		return;
+	s->placing.is_late = true;
+	snprintf(text, sizeof(text), "the file system of %s has not answered for %u s",
+		 s->conf->data, PLACE_LATE_MS / 1000);
+	event_emit(s, s->conf->member, "medium", NULL, NULL, text);
+}
+
+/* A page of the metadata was not there: the file is shorter, or its medium cannot read it. */
+static void place_on_fault(struct set *s)
+{
+	char meta[CONF_PATH_SIZE];
+	struct stat st;
+	bool is_cut = !fstat(s->meta_file.fd, &st) && (uint64_t)st.st_size < s->meta_file.size;
+
+	conf_meta_path(s->conf, meta, sizeof(meta));
+	place_lose(s, meta, is_cut ? "was cut off" : "could not be read");
+}
+
+void place_look(struct set *s, uint64_t now_ms)
+{
+	if (s->member.has_failed)
+		return;
+	if (__atomic_load_n(&s->has_meta_fault, __ATOMIC_ACQUIRE))
+		place_on_fault(s);
+	else if (s->placing.job)
+		place_note_late(s, now_ms);
+	else if (now_ms >= s->placing.next_ms)
+		place_ask(s, now_ms);
+}
+
+int place_begin(struct set *s, struct error *err)
+{
+	const int fds[PLACE_FILES] = {[PLACE_META] = s->meta_file.fd, [PLACE_DATA] = s->data.fd};
+	struct stat st;
+
+	s->placing.opened++;
+	for (unsigned i = 0; i < PLACE_FILES; i++) {
+		if (fstat(fds[i], &st))
+			return error_set(err, ERROR_LOCAL, errno, "%s: %s", s->conf->data,
+					 strerror(errno));
+		s->placing.files[i] = (struct place_file){.dev = st.st_dev, .ino = st.st_ino};
+	}
+	return 0;
+}
+
+void place_end(struct set *s)
+{
+	if (s->placing.job && !agent_delete_within(&s->worker, PLACE_END_MS))
+		s->placing.is_late = true;
 }
 
 int place_open(const struct set *s)

@@ -60,6 +60,7 @@ void set_fini(struct set *s)
 	agent_delete(&s->asks);
 	agent_delete(&s->alive);
 	agent_delete(&s->watcher);
+	place_end(s);
 	agent_delete(&s->worker);
 	neighbours_delete(s->neighbours);
 	loop_unwatch(s->daemon, &s->holder.on_end);

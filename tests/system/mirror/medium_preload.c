@@ -19,6 +19,8 @@
  *   MEDIUM_SLOW=MS                 a write-back of the data file takes so long, as long as the file
  *                                  of MEDIUM_ARM is there
  *   MEDIUM_HANG=FILE               pread(2) of the data file waits as long as FILE is there
+ *   MEDIUM_AWAY=FILE               stat(2) of the data file waits as long as FILE is there, as on a
+ *                                  network file system whose server is away
  *   MEDIUM_SHORT=ERRNO             pwrite(2) to the data file writes a half; then, unless ERRNO is
  *                                  0, the next one fails with that errno
  *
@@ -251,6 +253,18 @@ static bool medium_is_bad(int fd, uint64_t from, uint64_t to)
 
 	return order && !medium_is_cured && sscanf(order, "%llu:%llu", &offset, &len) == 2 &&
 	       from < offset + len && to > offset && medium_of_fd(fd) == MEDIUM_DATA;
+}
+
+int stat(const char *restrict path, struct stat *restrict st)
+{
+	static int (*next)(const char *, struct stat *);
+	const char *away = getenv("MEDIUM_AWAY");
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "stat");
+	while (away && medium_of_path(path) == MEDIUM_DATA && !access(away, F_OK))
+		usleep(1000);
+	return next(path, st);
 }
 
 static void medium_hang(int fd)

@@ -117,6 +117,32 @@ static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 	end();
 }
 
+/* The daemon goes on with all that needs no answer of that file system: questions, leases, other
+ * sets. When it ends it does not wait for it either. */
+static void a_file_system_that_does_not_answer_holds_nothing_else_up(void **state)
+{
+	const struct hosts_opts opts = {.count = 2, .lease_ms = 1000};
+	char away[300], away_env[320];
+	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, away_env, NULL};
+
+	hosts_start(&hosts, &opts);
+	snprintf(away, sizeof(away), "%.250s/away", hosts.folder);
+	snprintf(away_env, sizeof(away_env), "MEDIUM_AWAY=%s", away);
+	host_kill(&hosts, 0);
+	host_start(&hosts, 0, envs);
+	app_start(&app, &hosts, 0, NULL);
+	app_expect(&app, "ok", "map");
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	close(open(away, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	assert_true(host_wait_log(&hosts, 0, "has not answered for", 20000));
+	expect_said(0, "healthy", "status orders");
+	app_expect(&app, "ok", "confirm");
+	app_expect(&app, "durable 3", "put 64 2");
+	assert_int_equal(host_stop(&hosts, 0), 0);
+	assert_int_equal(unlink(away), 0);
+	end();
+}
+
 /* An error of the medium is not what an operator decides between. */
 static void an_error_of_the_own_metadata_is_not_shown_as_split(void **state)
 {
@@ -273,6 +299,7 @@ int main(void)
 		cmocka_unit_test(a_data_file_that_is_replaced_below_the_primary_is_noticed),
 		cmocka_unit_test(a_replicas_data_file_that_is_removed_is_noticed),
 		cmocka_unit_test(metadata_that_are_cut_off_do_not_end_the_daemon),
+		cmocka_unit_test(a_file_system_that_does_not_answer_holds_nothing_else_up),
 		cmocka_unit_test(a_set_without_its_register_is_not_healthy),
 		cmocka_unit_test(a_register_that_refuses_is_named_with_its_refusal),
 		cmocka_unit_test(a_lost_right_to_write_shows_before_it_is_needed),
