@@ -75,6 +75,13 @@ static void order_resync(struct rpmirror *m)
 {
 	uint8_t slot = m->order.what.member;
 
+	/* A copy would leave the in-sync set for as long as this primary serves. */
+	if (!primary_is_source(&m->primary)) {
+		order_end(m, PACKET_COPY_FAILED,
+			  "the primary's copy has failed, and makes no other one equal: promote a "
+			  "member whose copy is good first");
+		return;
+	}
 	if (!m->order.what.flag && order_is_insync(m)) {
 		order_end(m, PACKET_OK,
 			  "it is in-sync and lacks nothing; --full would compare all of it");

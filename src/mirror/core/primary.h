@@ -239,6 +239,14 @@ void primary_readmit(struct primary *p, uint8_t slot);
 
 /* A write-back of the own copy has failed. */
 void primary_on_local_failed(struct primary *p);
+/*
+ * May members be made equal? A copy that has failed may lack what others have acknowledged since,
+ * as the kernel drops what it cannot write. It has all if nobody else has acknowledged anything.
+ */
+static inline bool primary_is_source(const struct primary *p)
+{
+	return !p->local_failed || p->rec.view.insync == MIRROR_BIT(p->slot);
+}
 void primary_demote(struct primary *p);
 /* clean: all was flushed, and nothing is recorded any more as perhaps different. */
 void primary_on_quiesced(struct primary *p, bool clean);

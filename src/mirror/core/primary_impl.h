@@ -28,15 +28,6 @@ static inline bool primary_is_serving(const struct primary *p)
 	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;
 }
 
-/*
- * May members be made equal? A copy that has failed may lack what others have acknowledged since,
- * as the kernel drops what it cannot write. It has all if nobody else has acknowledged anything.
- */
-static inline bool primary_is_source(const struct primary *p)
-{
-	return !p->local_failed || p->rec.view.insync == MIRROR_BIT(p->slot);
-}
-
 /* May members join? Also at the end, if the last flushes wait for more copies, or for a good one.
  */
 static inline bool primary_admits(const struct primary *p)

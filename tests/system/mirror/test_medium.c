@@ -664,6 +664,9 @@ static void a_primary_without_its_medium_continues_where_that_is_configured(void
 	assert_int_equal(read_value(), last);
 	check_two(1);
 	check_two(2);
+	/* No copy leaves the set for a comparison that this primary does not make. */
+	assert_int_equal(host_run_tool(&hosts, 0, "resync orders b --full"), 9);
+	put_two("durable 6 flags 5");
 	/* What its file lacks nobody gets from it: a copy that was away waits for another source.
 	 */
 	host_kill(&hosts, 2);
