@@ -17,14 +17,20 @@ static int stream_probe_room(struct stream *s, struct iovec *iov)
 	return 1;
 }
 
-/* A close with bytes unread is a reset, which may overtake the Terminate: so they are read. */
+/*
+ * A close with bytes unread is a reset, which may overtake the Terminate. So they are read, up to
+ * the peer's end. Without memory they go where this end's private data was, which only the start-up
+ * reads: no event comes when memory is there again, and the end would not be found.
+ */
 static int stream_discard_room(struct stream *s, struct iovec *iov)
 {
 	if (!s->discard)
 		s->discard = malloc(STREAM_DISCARD_BYTES);
-	if (!s->discard)
-		return 0; /* the time limit ends it */
-	*iov = (struct iovec){.iov_base = s->discard, .iov_len = STREAM_DISCARD_BYTES};
+	if (s->discard)
+		*iov = (struct iovec){.iov_base = s->discard, .iov_len = STREAM_DISCARD_BYTES};
+	else
+		*iov = (struct iovec){.iov_base = s->local.pdata,
+				      .iov_len = sizeof(s->local.pdata)};
 	return 1;
 }
 
