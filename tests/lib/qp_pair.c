@@ -31,6 +31,24 @@ static void pair_on_async(void *owner, enum ibv_event_type event)
 	e->async = event;
 }
 
+static void pair_expect_no_error(struct cq *cq)
+{
+	for (uint32_t i = 0; i < cq->count; i++)
+		assert_int_equal(cq->ring[(cq->head + i) % cq->size].wc.status, IBV_WC_SUCCESS);
+}
+
+/* Of any test: nothing has shown the user yet that the queue pair fails. */
+static void pair_on_failing(void *owner)
+{
+	struct qp_end *e = owner;
+
+	e->failures++;
+	assert_false(qp_is_failed(e->qp));
+	assert_int_equal(e->asyncs, 0);
+	pair_expect_no_error(&e->scq);
+	pair_expect_no_error(&e->rcq);
+}
+
 static void pair_on_notify(void *owner)
 {
 	((struct qp_end *)owner)->notified++;
@@ -54,6 +72,7 @@ static void pair_end_open(struct qp_end *e, struct qp_end *peer, const struct pa
 		.sq_sig_all = o->sq_sig_all,
 		.peer_rfc7306 = o->peer_rfc7306,
 		.async = pair_on_async,
+		.failing = pair_on_failing,
 		.notify = pair_on_notify,
 		.get = pair_on_get,
 		.owner = e,
@@ -406,6 +425,7 @@ void expect_terminated(struct qp_end *e, bool sent, unsigned error)
 	const struct terminate *t = qp_terminate(e->qp, &sent_by_e);
 
 	assert_true(qp_is_failed(e->qp));
+	assert_int_equal(e->failures, 1);
 	assert_non_null(t);
 	assert_int_equal(terminate_error(t), error);
 	assert_int_equal(sent_by_e, sent);

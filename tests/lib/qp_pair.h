@@ -31,7 +31,7 @@ struct qp_end {
 	size_t put_room; /* of its link's memory, where short messages go; 0: it has none */
 	int asyncs;
 	enum ibv_event_type async; /* the last one */
-	int notified, gets;
+	int notified, gets, failures;
 	int wb_status; /* how write-backs end */
 	bool wb_hold;  /* keep them running */
 	bool wb_running;

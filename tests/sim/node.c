@@ -30,6 +30,11 @@ static void on_async(void *owner, enum ibv_event_type event)
 {
 }
 
+static void on_failing(void *owner)
+{
+	origin_give_up(owner);
+}
+
 static void on_overrun(struct cq *cq)
 {
 	struct node *n = cq->ibv.cq_context;
@@ -85,6 +90,7 @@ static void make_qp(struct node *n, const struct scenario *sc)
 		.notify = on_qp_notify,
 		.get = on_get,
 		.async = on_async,
+		.failing = on_failing,
 		.alarm = scenario_lacks(sc, SIM_NO_LOOK) ? NULL : &n->alarm,
 		.is_over = scenario_lacks(sc, SIM_NO_LOOK) ? NULL : node_is_over,
 		.owner = n,

@@ -270,6 +270,8 @@ void conn_owner_of(struct conn_owner *owner, const void *name, size_t len);
 void conn_set_owner(struct conn *c, const struct conn_owner *owner);
 /* With the lock, before stream_accept(). */
 void conn_origin_arrives(struct conn *c);
+/* With the lock: its user is about to know that it has ended. */
+void conn_origin_give_up(struct conn *c);
 void conn_origin_atfork_prepare(void);
 void conn_origin_atfork_parent(void);
 void conn_origin_atfork_child(void);

@@ -124,7 +124,7 @@ void conn_origin_fenced(void *owner, const struct ext_origin *origin)
 	pthread_mutex_unlock(&origin_lock);
 }
 
-/* Before the user knows that it has ended. */
+/* Also twice: when its queue pair fails, and when its end is reported. */
 void conn_origin_give_up(struct conn *c)
 {
 	if (stream_role(c->stream) == STREAM_RESPONDER)

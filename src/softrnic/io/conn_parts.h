@@ -58,8 +58,7 @@ void conn_origin_fenced(void *owner, const struct ext_origin *origin);
 enum stream_fence conn_origin_identify(void *owner, const struct ext_origin *origin);
 void conn_origin_prepare(struct conn *c, struct stream_config *cfg); /* it is made */
 void conn_origin_established(struct conn *c);
-void conn_origin_give_up(struct conn *c); /* its user is about to know that it has ended */
-void conn_origin_closed(struct conn *c);  /* nothing of it is placed any more */
+void conn_origin_closed(struct conn *c); /* nothing of it is placed any more */
 
 /* conn_persist.c */
 bool conn_start_job(void *owner, struct stream_update *u);

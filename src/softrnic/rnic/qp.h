@@ -115,6 +115,9 @@ struct qp_config {
 	void (*notify)(void *owner);
 	void (*get)(void *owner);
 	void (*async)(void *owner, enum ibv_event_type event);
+	/* The QP is about to fail, and no event, completion or state has shown that yet. NULL: the
+	 * owner need not know. */
+	void (*failing)(void *owner);
 	/*
 	 * Bytes that were received before the peer gave its connection up must not be placed after
 	 * it. So before each FPDU is executed `alarm` is looked at, which the owner sets, from any

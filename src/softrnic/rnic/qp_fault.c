@@ -135,6 +135,8 @@ void qp_settle_fault(struct qp *qp)
 		struct qp_fault f = qp->fault;
 
 		qp->fault = (struct qp_fault){.due = false};
+		if (!qp_is_failed(qp) && qp->cfg.failing)
+			qp->cfg.failing(qp->cfg.owner);
 		qp_recv_end(qp, f.recv);
 		if (!qp_is_failed(qp)) {
 			fault_stop(qp, &f);

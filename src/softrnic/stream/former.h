@@ -33,7 +33,7 @@ struct former {
 	struct list link;
 	struct former_target *target; /* NULL: it is not in the registry */
 	uint64_t serial;
-	bool given_up;         /* the user was told that it has ended, or has released it */
+	bool given_up;         /* the user may see that it has ended, or has released it */
 	bool fenced;           /* the target has answered that it is over */
 	struct former_gap gap; /* given up between the living one before it and this one */
 };

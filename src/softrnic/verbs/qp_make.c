@@ -43,6 +43,12 @@ static void qp_owner_async(void *owner, enum ibv_event_type event)
 	device_async(event, qp_ibv(stream_qp(c->stream)));
 }
 
+/* The user may connect again as soon as it sees the first completion in error. */
+static void qp_owner_failing(void *owner)
+{
+	conn_origin_give_up(owner);
+}
+
 static bool qp_owner_is_over(void *owner)
 {
 	return conn_is_over(owner);
@@ -91,6 +97,7 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.notify = qp_owner_notify,
 		.get = qp_owner_get,
 		.async = qp_owner_async,
+		.failing = qp_owner_failing,
 		.alarm = &c->alarm,
 		.is_over = qp_owner_is_over,
 		.owner = c,
