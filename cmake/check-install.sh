@@ -35,7 +35,7 @@ check_links() {
 	done
 }
 readme=$(find "$root/usr" -path '*/doc/rpma/README.md')
-for document in "$readme" "$(dirname "$readme")"/*.md "$(dirname "$readme")"/{doc,tests}/*.md; do
+for document in "$readme" "$(dirname "$readme")"/*.md "$(dirname "$readme")"/{doc,tests,python}/*.md; do
 	check_links "$document"
 done
 
@@ -103,6 +103,8 @@ else
 fi
 
 "$root/usr/bin/rpma" --version >/dev/null
+PYTHONPATH=$root/usr/lib/python3/dist-packages LD_LIBRARY_PATH=$libdir python3 -B -c 'import rpmirror' ||
+	die "the packages for Python do not find the libraries"
 if command -v ibv_devices >/dev/null; then
 	for way in -p -d; do
 		grep -q softrnic0 <<<"$("$root/usr/bin/softrnic" run $way ibv_devices)"

@@ -14,8 +14,14 @@ foreach(section 1 3 5 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
 		FILES_MATCHING PATTERN "*.${section}")
 endforeach()
+# Where Debian's python3 looks, with the prefix /usr.
+set(RPMA_PYTHON_DIR lib/python3/dist-packages CACHE STRING "where the packages for Python are installed")
+install(DIRECTORY python/_rpma python/rpmirror DESTINATION ${RPMA_PYTHON_DIR}
+	FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
+
 # Laid out as in the tree, so that the links between documents work.
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES python/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/python)
 install(FILES tests/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests)
 install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc FILES_MATCHING PATTERN "*.md"
 	PATTERN man EXCLUDE)

@@ -15,9 +15,9 @@ complain() {
 }
 
 DESTDIR=$root cmake --install "$build" --prefix /usr >/dev/null
-# Packages have libraries in a folder of the architecture.
+# Packages have libraries in a folder of the architecture; modules of Python are the same on all.
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:.*=//p' "$build/CMakeCache.txt")
-mapfile -t files < <(cd "$root" && find usr ! -type d | sed -E "s#^usr/${libdir:-lib}/(systemd/)?#usr/lib/\1#; t lib; b; :lib; /^usr.lib.systemd/b; s#^usr/lib/#usr/lib/ARCH/#" | sort)
+mapfile -t files < <(cd "$root" && find usr ! -type d | sed -E "s#^usr/${libdir:-lib}/(systemd/)?#usr/lib/\1#; t lib; b; :lib; /^usr.lib.(systemd|python3)/b; s#^usr/lib/#usr/lib/ARCH/#" | sort)
 
 # FILE is named by PATTERN, or is in a folder that it names.
 # shellcheck disable=SC2053

@@ -13,6 +13,7 @@ steps=(
 	the_tool_puts_and_gets
 	a_program_is_built_with_pkg_config
 	the_examples_are_built_where_they_are
+	python_finds_the_libraries
 	rping_runs_on_softrnic
 	net:back_to_debians_librpma
 	net:installed_without_debians_and_purged
@@ -20,7 +21,7 @@ steps=(
 [ "${BASH_SOURCE[0]}" = "$0" ] || return 0
 set -euo pipefail
 ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev rpmemd
-	librpmirror0 librpmirror-dev rpmirror rpmirrord)
+	librpmirror0 librpmirror-dev rpmirror rpmirrord python3-rpma)
 others=("${ours[@]:2}") # than those that Debian has, too
 
 fail() {
@@ -196,6 +197,19 @@ the_examples_are_built_where_they_are() {
 	wait_for /root/readme 127.0.0.1 7204
 	[ "$(head -c 20 page)" = "hello, remote memory" ] || fail "the line is not in the server's file"
 	wait $! || fail "the server ends with $?: $(cat server.out)"
+}
+
+# There is no daemon: the library says so.
+python_finds_the_libraries() {
+	cd "$(mktemp -d)"
+	cat >map.py <<-'END'
+		import rpmirror
+		try:
+		    rpmirror.map("orders")
+		except rpmirror.DaemonError as error:
+		    print(error)
+	END
+	python3 map.py | grep rpmirrord || fail "rpmirror does not say that there is no daemon"
 }
 
 rping_runs_on_softrnic() {

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The call that maps a set."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_size_t, c_void_p
+from typing import Optional
+
+from _rpma.interruptible import interruptible
+from _rpma.library import text, word
+
+from . import _library as c
+from ._errors import check
+from ._mapping import Mapping
+
+
+def map(
+    name: str,
+    *,
+    wait: bool = False,
+    direct: bool = False,
+    readonly: bool = False,
+    stale_ok: bool = False,
+    hint: Optional[int] = None,
+) -> Mapping:
+    """
+    Become the primary of a set on this host's rpmirrord, and map its file; see rpmirror_map(3).
+
+    wait: until this host may be the primary, instead of raising BusyError, QuorumError, CopiesError or NotInSyncError.
+    direct: stores reach the file at once, and not by flushes only. readonly, together with stale_ok: this host's copy as
+    it is, whichever process or host is the primary. hint: the address that is wanted.
+    """
+    flags = c.MAP_WAIT * wait | c.MAP_DIRECT * direct | c.MAP_READONLY * readonly | c.MAP_STALE_OK * stale_ok
+    if hint is not None:
+        word(hint, "an address")
+    if wait:  # for days, perhaps
+        return interruptible(lambda: _map(name, hint, flags), _give_up)
+    return _map(name, hint, flags)
+
+
+def _give_up(mapping: Mapping) -> None:
+    mapping.close(flush=False)
+
+
+def _map(name: str, hint: Optional[int], flags: int) -> Mapping:
+    pointer, address, size = c_void_p(), c_void_p(), c_size_t()
+    check(c.lib.rpmirror_map(text(name), hint, flags, byref(pointer), byref(address), byref(size)))
+    assert address.value is not None
+    return Mapping(name, pointer, address.value, size.value, flags)

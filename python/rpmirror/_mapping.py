@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A mapped set: bytes that are stored to, and calls that make them durable."""
+
+from __future__ import annotations
+
+import ctypes
+import select
+import threading
+import warnings
+import weakref
+from ctypes import byref, c_int, c_uint64, c_void_p, sizeof
+from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union, overload
+
+from _rpma.handle import Handle
+from _rpma.library import milliseconds, word
+from _rpma.ranges import Pair, Ranges
+
+from . import _library as c
+from ._errors import Error, InvalidError, NoEventError, NoMemoryError, check, last_error
+from ._results import Event, LocalError, Result, State
+from ._ticket import Ticket
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_SLICE_MS = 500  # a wait for events holds up close() for so long
+
+
+def _unmap(pointer: c_void_p) -> None:
+    check(c.lib.rpmirror_unmap(byref(pointer)))
+
+
+class Mapping:
+    """
+    A set that this process has mapped; rpmirror.map() returns one.
+
+    It is a sequence of bytes. What is assigned to it (`m[0:5] = b"hello"`) is remembered, and flush() makes it durable here
+    and on every in-sync copy. `view` is the memory itself. At the end of a `with` block what is remembered is flushed and
+    the set unmapped; after an exception it is unmapped only.
+    """
+
+    def __init__(self, name: str, pointer: c_void_p, address: int, size: int, flags: int) -> None:
+        self.name = name
+        self.readonly = bool(flags & c.MAP_READONLY)
+        self.direct = bool(flags & c.MAP_DIRECT)
+        self._address = address
+        self._size = size
+        self._handle = Handle(f"the mapping of {name}", pointer, _unmap)
+        # A class of its own, as only that has weak references and further attributes.
+        self._memory_type: Any = type("Memory", (ctypes.c_ubyte * size,), {})
+        self._bytes = self._view_of(self._memory_type.from_address(address))
+        # The lock guards what is remembered, the flushes that have taken some of it and were not waited for, and the
+        # views that programs have.
+        self._lock = threading.Lock()
+        self._remembered = Ranges()
+        self._begun: List[Ticket] = []
+        self._viewed: Callable[[], Any] = lambda: None
+        self._closing = False
+        self._finalizer = weakref.finalize(self, self._handle.close)
+
+    def _view_of(self, memory: Any) -> memoryview:
+        view = memoryview(memory).cast("B")
+        return view.toreadonly() if self.readonly else view
+
+    # Bytes
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def view(self) -> memoryview:
+        """
+        The memory itself, without a copy. What is stored through it is not remembered: flush its ranges, name them by
+        remember(), or call sync(). All views are released before close().
+        """
+        with self._handle, self._lock:
+            memory = self._viewed()
+            if self._closing:
+                raise ValueError(f"the mapping of {self.name} is closed")
+            if memory is None:
+                memory = self._memory_type.from_address(self._address)
+                memory.mapping = self  # as long as there is a view the set stays mapped
+                self._viewed = weakref.ref(memory)
+            return self._view_of(memory)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> bytes: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[int, bytes]:
+        with self._handle:
+            found = self._bytes[index]
+            return found.tobytes() if isinstance(found, memoryview) else found
+
+    @overload
+    def __setitem__(self, index: int, value: int) -> None: ...
+
+    @overload
+    def __setitem__(self, index: slice, value: "ReadableBuffer") -> None: ...
+
+    def __setitem__(self, index: Union[int, slice], value: Any) -> None:
+        """Of a slice: any object with the buffer protocol that has as many bytes."""
+        if isinstance(index, slice):
+            offset, end, step = index.indices(self._size)
+            length = max(0, end - offset)
+            source = memoryview(value)
+            if step != 1 or source.nbytes != length:
+                raise ValueError(f"{source.nbytes} bytes do not fit to {length} bytes in steps of {step}")
+            if length:
+                self._store(offset, source.cast("B"))
+            return
+        offset = range(self._size)[index]
+        self._store(offset, memoryview(bytes((value,))))
+
+    def _store(self, offset: int, source: memoryview) -> None:
+        length = len(source)
+        with self._handle as m:
+            if self.direct:
+                self._make_writable(m, offset, length)
+            self._bytes[offset : offset + length] = source
+            # After the store: a flush of another thread that takes the range has the new bytes.
+            with self._lock:
+                self._remembered.add(offset, length)
+
+    def _make_writable(self, m: c_void_p, offset: int, length: int) -> None:
+        """The first store to an extent waits for a record; without this call all threads of Python would."""
+        code = c.lib.rpmirror_touch(m, self._address + offset, length)
+        if code not in (0, NoMemoryError.code):  # no memory: the store itself waits for a record
+            raise last_error(code)
+
+    def remember(self, offset: int, length: int) -> None:
+        """The next flush() takes this range as well: it was stored to through a view."""
+        self._checked([(offset, length)])
+        with self._lock:
+            self._remembered.add(offset, length)
+
+    @property
+    def remembered(self) -> List[Pair]:
+        """Offset and length of what the next flush() takes."""
+        with self._lock:
+            return self._remembered.pairs()
+
+    # Flushes
+
+    def flush(self, ranges: Optional[Iterable[Pair]] = None) -> Result:
+        """
+        Make ranges, pairs of an offset and a length, durable here and on every in-sync copy. Without ranges: all that is
+        remembered, also what another thread's flush has taken and is not durable yet.
+        """
+        while True:
+            ticket, others = self._flush_start(ranges)
+            result = ticket.wait()
+            if ranges is not None or not any([other._has_failed() for other in others]):
+                return result
+            # What another thread's flush had taken is remembered again.
+
+    def flush_start(self, ranges: Optional[Iterable[Pair]] = None) -> Ticket:
+        """
+        Begin a flush. The content of the ranges is taken before this returns. Without ranges: of what is remembered, and
+        what earlier tickets have taken is theirs.
+        """
+        return self._flush_start(ranges)[0]
+
+    def _flush_start(self, ranges: Optional[Iterable[Pair]]) -> Tuple[Ticket, List[Ticket]]:
+        ticket, pairs, others = self._book(ranges)
+        ticket._begin(lambda: ticket._start(pairs))
+        return ticket, others
+
+    def flush_verify(self, ranges: Optional[Iterable[Pair]] = None) -> Result:
+        """
+        Flush, then compare digests of what each member has on its medium. Raises VerifyError; the members of
+        result.failed_mask differ and are excluded. No thread stores into the ranges or flushes them meanwhile.
+        """
+        ticket, pairs, _ = self._book(ranges)
+        array, raw = self._array(pairs), c.FlushResult()
+
+        def call() -> None:
+            with self._handle as m:
+                code = c.lib.rpmirror_flush_verify(m, array, len(array), byref(raw))
+            if code:
+                raise last_error(code, Result._from(raw))
+
+        ticket._begin(call, whole=True)
+        return Result._from(raw)
+
+    def sync(self, offset: Optional[int] = None, length: Optional[int] = None) -> None:
+        """Flush one range, or without one all that was stored since the last time, also through views: whole pages."""
+        if (offset is None) != (length is None):
+            raise InvalidError("sync() takes an offset and a length, or neither")
+        ranges = None if offset is None or length is None else [(offset, length)]
+        address = None if offset is None else self._address + offset
+        while True:
+            ticket, _, others = self._book(ranges)
+            ticket._begin(lambda: self._call("rpmirror_sync", address, length or 0), whole=True)
+            if ranges is not None or not any([other._has_failed() for other in others]):
+                return
+
+    def store8(self, offset: int, value: int) -> None:
+        """
+        Store an aligned word of 8 bytes in the byte order of this machine, here and at every copy all at once, durably. No
+        copy has it without what this thread flushed before.
+        """
+        self._checked([(offset, 8)])
+        self._call("rpmirror_store8", self._address + offset, word(value, "a word"))
+
+    def confirm(self) -> None:
+        """What was read before was not stale. Raises LeaseError or FencedError otherwise."""
+        self._call("rpmirror_confirm")
+
+    def touch(self, offset: int, length: int) -> None:
+        """Of a direct mapping: make a range writable for stores of the kernel, as of readinto(); until a flush of it."""
+        self._checked([(offset, length)])
+        self._call("rpmirror_touch", self._address + offset, length)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        with self._handle as m:
+            check(getattr(c.lib, name)(m, *arguments))
+
+    def _checked(self, ranges: Iterable[Pair]) -> List[Pair]:
+        """ctypes would cut off addresses that do not fit."""
+        pairs = [(offset, length) for offset, length in ranges]
+        for offset, length in pairs:
+            if offset < 0 or length < 0 or offset + length > self._size:
+                raise InvalidError(f"offset {offset}, length {length}: the mapping of {self.name} has {self._size} bytes")
+        return pairs
+
+    def _array(self, pairs: Sequence[Pair]) -> "ctypes.Array[c.Range]":
+        return (c.Range * len(pairs))(*[c.Range(self._address + offset, length) for offset, length in pairs])
+
+    def _book(self, ranges: Optional[Iterable[Pair]]) -> Tuple[Ticket, List[Pair], List[Ticket]]:
+        """A ticket with what it takes of what is remembered, its ranges, and the flushes that were begun before."""
+        pairs = None if ranges is None else self._checked(ranges)
+        with self._lock:
+            others = list(self._begun)
+            if pairs is None:
+                taken = pairs = self._remembered.take_all()
+            else:
+                taken = [part for pair in pairs for part in self._remembered.take(*pair)]
+            ticket = Ticket(self, taken)
+            if taken:
+                self._begun.append(ticket)
+        return ticket, pairs, others
+
+    def _settle(self, ticket: Ticket, taken: List[Pair], failed: bool) -> None:
+        with self._lock:
+            if taken:
+                self._begun.remove(ticket)
+            if failed:
+                self._remembered.add_all(taken)
+
+    # State, events, errors
+
+    def state(self) -> State:
+        """The role, the members and their copies; of a read-only mapping, how old it is."""
+        raw = c.State(size=sizeof(c.State))
+        self._call("rpmirror_get_state", byref(raw))
+        return State._from(raw)
+
+    def fileno(self) -> int:
+        """Readable while an event is pending: for select and asyncio. It is the library's: neither read nor close it."""
+        fd = c_int()
+        self._call("rpmirror_get_fd", byref(fd))
+        return fd.value
+
+    def next_event(self) -> Optional[Event]:
+        """The oldest event that was not taken, or None. Never waits."""
+        raw = c.Event(size=sizeof(c.Event))
+        try:
+            self._call("rpmirror_next_event", byref(raw))
+        except NoEventError:
+            return None
+        return Event._from(raw)
+
+    def events(self) -> List[Event]:
+        """All that are pending."""
+        return _all(self.next_event)
+
+    def wait_event(self, timeout: Optional[float] = None) -> Optional[Event]:
+        """The next event, or None if there was none for so many seconds."""
+        left = milliseconds(timeout)
+        while True:
+            event = self.next_event()
+            if event or not left:
+                return event
+            ms = _SLICE_MS if left < 0 else min(left, _SLICE_MS)
+            with self._handle:
+                poll = select.poll()
+                poll.register(self.fileno(), select.POLLIN)
+                poll.poll(ms)
+            left = left if left < 0 else left - ms
+
+    def next_error(self) -> Optional[LocalError]:
+        """The oldest error of this host's medium that was not taken, or None."""
+        raw = c.LocalError(size=sizeof(c.LocalError))
+        try:
+            self._call("rpmirror_get_error", byref(raw))
+        except NoEventError:
+            return None
+        return LocalError._from(raw)
+
+    def errors(self) -> List[LocalError]:
+        """
+        All errors that were not taken. While one says that stores are lost (repaired and dirty), flushes raise MediumError:
+        take the errors, go back to a consistent state, flush again.
+        """
+        return _all(self.next_error)
+
+    # The end
+
+    @property
+    def closed(self) -> bool:
+        return self._handle.closed
+
+    def close(self, *, flush: bool = True) -> None:
+        """
+        Flush what is remembered and give up the role in good order: another member may be promoted at once. The mapping is
+        gone, also if that fails. BufferError: views of it exist, and nothing was done.
+        """
+        with self._lock:
+            if self._viewed() is not None:
+                raise BufferError(f"there are views of the mapping of {self.name}: release them before")
+            self._closing = True
+        error: Optional[Exception] = None
+        try:
+            if flush and not self.closed and (self._remembered or self._begun):
+                self.flush()
+        except Error as first:
+            error = first
+        try:
+            self._handle.close(self._bytes.release)
+        except Error as second:
+            error = error or second
+        self._finalizer.detach()
+        if error:
+            raise error
+
+    def __enter__(self) -> "Mapping":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            return self.close()
+        try:
+            self.close(flush=False)
+        except (Error, BufferError):  # a view that the traceback has: the set is unmapped when that is gone
+            pass
+
+    def __del__(self) -> None:
+        if not self.closed:
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self)
+
+    def __repr__(self) -> str:
+        return f"<rpmirror.Mapping {self.name!r}, {'closed' if self.closed else f'{self._size} bytes'}>"
+
+
+def _all(take: Callable[[], Any]) -> List[Any]:
+    return list(iter(take, None))
