@@ -35,7 +35,7 @@ def options():
     parser.add_argument("words", nargs="*", metavar="quick|full|SUITE",
                         help=f"how long, and which of {' '.join(SUITES)} (default: quick, all)")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--readme", action="store_true", help="measure nothing: put the recorded goals into README.md")
+    parser.add_argument("--readme", action="store_true", help="measure nothing: draw what was recorded, and put it into README.md and bench/README.md")
     parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for them (%(default)s)")
     parser.add_argument("--peers", default=os.path.join(HERE, "peers"), help=argparse.SUPPRESS)
     parser.add_argument("--dir", default="/var/tmp", help="a folder on a disk, for files (%(default)s)")
@@ -108,15 +108,20 @@ def record(path, suite, outcome, where):
     say(f"recorded in {os.path.relpath(path)}")
 
 
+def draw(rows, out):
+    if not shutil.which("gnuplot"):
+        say("gnuplot is not installed: no plots")
+        return
+    for name in plot.draw(rows, out):
+        say(f"drawn: {os.path.relpath(os.path.join(out, name))}.svg")
+
+
 def _run_suite(suite, opts, program):
     where = machine.describe(HERE)
     outcome = measure(suite, opts, program)
     record(os.path.join(opts.results, f"{opts.to or suite}.json"), suite, outcome, where)
-    if suite in points.SWEEPS and not shutil.which("gnuplot"):
-        say("gnuplot is not installed: no plots")
-    elif suite in points.SWEEPS:
-        for name in plot.draw(outcome["rows"], opts.results):
-            say(f"drawn: {os.path.relpath(os.path.join(opts.results, name))}.svg")
+    if suite in points.SWEEPS:
+        draw(outcome["rows"], opts.results)
     return outcome.get("goals", [])
 
 
@@ -132,6 +137,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     os.makedirs(opts.results, exist_ok=True)
     if opts.readme:
+        for suite in points.SWEEPS:
+            draw(readme.read_rows(opts.results, suite), opts.results)
         readme.write(os.path.dirname(HERE), opts.results)
         return
     rounds.end_after(opts.minutes)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plots by gnuplot, each as SVG and PNG: lines for the limit, ours, and others."""
+"""Plots by gnuplot, each as SVG and PNG, and each with one message: three lines at most."""
 
+import dataclasses
 import os
 import subprocess
 import tempfile
+from typing import Callable
 
-FORMATS = {"svg": "svg size 900,640 dynamic background 'white' font 'sans,14'",
-           "png": "pngcairo size 900,640 background 'white' font 'sans,12'"}
+FORMATS = {"svg": "svg size 800,520 dynamic background 'white' font 'sans,14'",
+           "png": "pngcairo size 800,520 background 'white' font 'sans,12'"}
+COLOURS = ("#777777", "#0b5fad", "#c8501e")  # the limit first
 POWERS = "set logscale x 2\nset format x '%.0b%B'\nset logscale y 10\nset yrange [*:*] noextend\n"
 LINEAR = "set logscale x 2\nset format x '%.0f'\nset yrange [0:*]\n"
 # The rarer, the further to the right: how many there are for each one that takes so long.
@@ -34,26 +37,63 @@ def _tail(row):
     return [(1 / (1 - percent / 100), us) for percent, us in row.get("dist", []) if percent < 100]
 
 
-# The rows' plot: the file's name, title, axes, the points of a row.
+LOWER, HIGHER = "lower is better", "higher is better"
+
+
+@dataclasses.dataclass
+class Plot:
+    """One message: at most three lines of the record, each with the name that it has in the plot."""
+
+    name: str  # of the file
+    title: str
+    better: str
+    x: str
+    y: str
+    axis: str
+    points_of: Callable
+    lines: dict
+
+
+# By the name that the rows have in the record (points.py); what has no line here is recorded and not drawn.
 PLOTS = {
-    "latency": ("latency-over-size", "one operation at a time, both ends poll", "bytes", "us, median", POWERS, _time),
-    "bandwidth": ("bandwidth-over-size", "several at a time: 16, from 64 KiB on 4", "bytes", "GB/s", POWERS,
-                  _bandwidth),
-    "persistent": ("persistent-over-size", "flush to persistence, one at a time", "bytes", "us, median", POWERS, _time),
-    "rate": ("rate-over-depth", "operations of 64 B", "units of work at a time", "million/s", LINEAR, _rate),
-    "distribution": ("distribution", "64 B, how long the slowest take", "percent of the operations", "us", TAIL, _tail),
-    "connections": ("cost-over-connections", "write 64 B + flush, one at a time on each connection", "connections",
-                    "us per operation", LINEAR, _cost),
+    "persistent": Plot(
+        "persistent-over-size", "A durable write: to this machine's disk, and to another machine's", LOWER,
+        "bytes", "us, median", POWERS, _time,
+        {"pwrite + fdatasync, local": "local disk: pwrite + fdatasync",
+         "write + persistent flush, file on a disk": "other machine's disk: write + persistent flush",
+         "write + flush to visibility": "other machine's memory, not durable: write + flush"}),
+    "latency": Plot(
+        "latency-over-size", "A write that is visible at the other end, beside what carries it", LOWER,
+        "bytes", "us, median", POWERS, _time,
+        {"raw TCP, there and back": "plain TCP, there and back", "write + flush, TCP": "write + flush over TCP",
+         "write + flush, shm": "write + flush within one host"}),
+    "bandwidth": Plot(
+        "bandwidth-over-size", "Bulk data over TCP, beside plain TCP", HIGHER, "bytes", "GB/s", POWERS, _bandwidth,
+        {"raw TCP stream": "plain TCP stream", "write + flush, TCP": "writes + flushes",
+         "write + flush, TCP, CRC": "the same with CRC"}),
+    "rate": Plot(
+        "rate-over-depth", "More at a time: operations of 64 B over TCP", HIGHER, "units of work at a time",
+        "million/s", LINEAR, _rate,
+        {"write + flush, TCP": "write + flush", "read, TCP": "read", "16 writes + flush, TCP": "16 writes + flush"}),
+    "distribution": Plot(
+        "distribution", "The slowest of many: 64 B, both ends poll", LOWER, "percent of the operations", "us", TAIL,
+        _tail,
+        {"raw TCP, both poll": "plain TCP, there and back", "write + flush, TCP, both poll": "write + flush over TCP",
+         "write + flush, shm, both poll": "write + flush within one host"}),
+    "connections": Plot(
+        "cost-over-connections", "One connection more: write 64 B + flush, one at a time on each", LOWER,
+        "connections", "us per operation", LINEAR, _cost,
+        {"write + flush, TCP": "over TCP"}),
 }
 
 
-def _series(rows, points_of):
-    """Each line's points, in the order of its first row."""
-    series = {}
+def _series(rows, shown):
+    """Each line's points, in the order of the plot's lines."""
+    series = {label: [] for label in shown.lines.values()}
     for row in rows:
-        if "why" not in row:
-            series.setdefault(row["line"], []).extend(points_of(row))
-    return {line: sorted(points) for line, points in series.items() if points}
+        if "why" not in row and row["line"] in shown.lines:
+            series[shown.lines[row["line"]]].extend(shown.points_of(row))
+    return {label: sorted(points) for label, points in series.items() if points}
 
 
 def _gnuplot(commands):
@@ -67,26 +107,27 @@ def _write_data(path, points):
 
 def _draw(path, settings, series, folder):
     parts = []
-    for number, (line, points) in enumerate(series.items()):
+    for number, (label, points) in enumerate(series.items()):
         data = os.path.join(folder, f"{number}")
         _write_data(data, points)
         # A line through two points would say something about what lies between them.
         style = "linespoints" if len(points) > 2 else "points pointsize 1.5"
-        parts.append(f"'{data}' with {style} linewidth 2 linetype {number % 8 + 1} dashtype {number // 8 + 1} "
-                     f"pointtype {number % 10 + 4} title \"{line}\" noenhanced")
+        parts.append(f"'{data}' with {style} linewidth 3 linecolor rgb '{COLOURS[number]}' pointtype {number + 5} "
+                     f"title \"{label}\" noenhanced")
     for ending, terminal in FORMATS.items():
         _gnuplot(f"set terminal {terminal}\nset output '{path}.{ending}'\nset grid\n"
-                 f"set key bmargin center horizontal\n{settings}\nplot {', '.join(parts)}\n")
+                 f"set bmargin {len(series) + 5}\nset key at screen 0.1,0.02 left bottom vertical reverse Left\n{settings}\nplot {', '.join(parts)}\n")
 
 
 def draw(rows, out):
     """The plots that the rows belong to, into the folder out; returns their names."""
     drawn = []
-    for plot, (name, title, x, y, axis, points_of) in PLOTS.items():
-        series = _series([row for row in rows if row["plot"] == plot], points_of)
-        settings = f'set title "{title}"\nset xlabel "{x}"\nset ylabel "{y}"\n{axis}'
+    for key, shown in PLOTS.items():
+        series = _series([row for row in rows if row["plot"] == key], shown)
+        settings = (f'set title "{shown.title}\\n({shown.better})" noenhanced\nset xlabel "{shown.x}"\n'
+                    f'set ylabel "{shown.y}"\n{shown.axis}')
         if series:
             with tempfile.TemporaryDirectory() as folder:
-                _draw(os.path.join(out, name), settings, series, folder)
-            drawn.append(name)
+                _draw(os.path.join(out, shown.name), settings, series, folder)
+            drawn.append(shown.name)
     return drawn

@@ -1,12 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts the recorded goals into README.md, between two marks that stay there."""
+"""
+Puts what was recorded into the documents, between two marks that stay there: five rows of times into README.md, the
+goals into bench/README.md.
+"""
 
 import json
 import os
 
 from . import table
+from .case import key
+from .guards import GUARDS
 
-BEGIN, END = "<!-- bench: begin -->\n", "<!-- bench: end -->\n"
+SUITES = ("goals", "rpmem", "mirror", "peers")
+PERSISTENT = "write 64 B + persistent flush, file on a disk"
+# What README.md shows: the work, the suite, the goal whose cases they are, what is measured, what beside it.
+TIMES = (
+    ("write 64 B, visible in the other machine's memory", "goals", "write 64 B + flush, initiator polls, target spins",
+     "ours", "limit", "plain TCP, there and back"),
+    ("read 4 KiB", "goals", "read 4 KiB", "ours", "limit", "plain TCP, there and back"),
+    ("write 64 B, **durable on the other machine's disk**", "goals", PERSISTENT, "ours", "disk",
+     "`pwrite` + `fdatasync`, local"),
+    ("flush 64 B of a mirrored file, durable on both hosts' disks", "mirror", "flush 64 B, files on a disk", "mirror",
+     "disk", "`pwrite` + `fdatasync`, local"),
+    ("write 64 B to another process of the same host", "goals", "shm: write 64 B + flush, both spin", "ours", None, ""),
+)
 
 
 def _read(results, suite):
@@ -17,23 +34,63 @@ def _read(results, suite):
         return None
 
 
-def _text(records):
-    where = records[0]["machine"]
-    rows = [row for record in records for row in record["goals"] if row["goal"] != table.NO_GOAL]
-    yield (f"{where['cores']} cores ({where['cpu']}), Linux {where['kernel']}, revision {where['revision']}; medians, "
-           "loopback:\n\n")
-    yield from (line + "\n" for line in table.markdown(rows))
+def read_rows(results, suite):
+    """The rows of a suite, or none where it was not recorded."""
+    return (_read(results, suite) or {"rows": []})["rows"]
+
+
+def _where(record):
+    machine = record["machine"]
+    return (f"{machine['cores']} cores ({machine['cpu']}), Linux {machine['kernel']}, revision {machine['revision']}, "
+            f"{machine['time'][:10]}")
+
+
+def _guarded(row):
+    return row["work"].strip() in GUARDS and row["met"] and row.get("rounds_met", 1) == len(row.get("rounds", (1,)))
+
+
+def _goals(records):
+    rows = [row for record in records.values() for row in record["goals"] if row["goal"] != table.NO_GOAL]
+    yield f"{_where(records['goals'])}; medians, loopback:\n\n"
+    yield from (line + "\n" for line in table.markdown(row for row in rows if not _guarded(row)))
+    guarded = [row for row in rows if _guarded(row)]
+    if not guarded:
+        return
+    yield "\nMet in every round; a test fails when what they cost grows:\n\n| work | goal | median | test |\n|---|---|---|---|\n"
+    for row in guarded:
+        yield f"| {row['work'].strip()} | {row['goal']} | {table.number(row['measured'])} | `{GUARDS[row['work'].strip()]}` |\n"
+
+
+def _time(record, goal, name):
+    """The median of one case of a goal, in microseconds; cases are recorded once, and goals name them."""
+    case = next(row for row in record["goals"] if row["work"] == goal)["cases"][name]
+    found = next(row for row in record["rows"] if key(row["case"]) == case)
+    return f"{found['p50_us']:.1f}" if found["p50_us"] < 100 else f"{found['p50_us']:.0f}"
+
+
+def _times(records):
+    yield "| | microseconds | beside it | |\n|---|---|---|---|\n"
+    for work, suite, goal, ours, beside, name in TIMES:
+        other = _time(records[suite], goal, beside) if beside else ""
+        yield f"| {work} | {_time(records[suite], goal, ours)} | {other} | {name} |\n"
+    yield f"\nMedians between two processes of one machine: {_where(records['goals'])}.\n"
+
+
+def _replace(path, mark, text):
+    begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->\n"
+    with open(path, encoding="utf-8") as old:
+        head, _, rest = old.read().partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise ValueError(f"{path} has no marks '{mark}' for the results")
+    with open(path, "w", encoding="utf-8") as new:
+        new.write(head + begin + "".join(text) + end + tail)
 
 
 def write(top, results):
-    records = [record for record in (_read(results, suite) for suite in ("goals", "rpmem", "mirror", "peers")) if record]
-    if not records:
+    records = {suite: record for suite in SUITES if (record := _read(results, suite))}
+    if "goals" not in records:
         raise FileNotFoundError(f"{results}: no goals were recorded")
-    path = os.path.join(top, "README.md")
-    with open(path, encoding="utf-8") as old:
-        head, _, rest = old.read().partition(BEGIN)
-    _, mark, tail = rest.partition(END)
-    if not mark:
-        raise ValueError(f"{path} has no marks for the results")
-    with open(path, "w", encoding="utf-8") as new:
-        new.write(head + BEGIN + "".join(_text(records)) + END + tail)
+    _replace(os.path.join(top, "bench/README.md"), "bench", _goals(records))
+    if "mirror" in records:
+        _replace(os.path.join(top, "README.md"), "times", _times(records))

@@ -16,18 +16,18 @@ def _verdict(row):
     return "met" if row["met"] else "NOT met"
 
 
-def _number(value):
+def number(value):
     return "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.1f}"
 
 
 def _spread(row):
     """From the least to the greatest of the rounds."""
     found = row.get("rounds", ())
-    return f"{_number(min(found))} .. {_number(max(found))}" if len(found) > 1 else ""
+    return f"{number(min(found))} .. {number(max(found))}" if len(found) > 1 else ""
 
 
 def _cells(row):
-    measured = _number(row["measured"])
+    measured = number(row["measured"])
     goal = row["goal"] if row["goal"] != NO_GOAL else row["unit"]
     return row["work"], goal, measured, _spread(row), _verdict(row), row.get("why") or ""
 
@@ -45,7 +45,7 @@ def summary(rows):
     verdicts = [_verdict(row) for row in rows if row["goal"] != NO_GOAL]
     count = {word: verdicts.count(word) for word in ("met", "NOT met", "not measured")}
     count = {"met": count.pop("met"), "met in some rounds": sum(word.startswith("met in") for word in verdicts), **count}
-    return f"{len(verdicts)} goals: " + ", ".join(f"{number} {word}" for word, number in count.items())
+    return f"{len(verdicts)} goals: " + ", ".join(f"{many} {word}" for word, many in count.items())
 
 
 def markdown(rows):

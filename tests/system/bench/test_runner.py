@@ -12,7 +12,8 @@ import unittest
 
 BENCH = os.path.join(os.environ["RPMA_SOURCE"], "bench")
 sys.path.insert(0, BENCH)
-from runner import case, goal_run, goals, mirror_goals, peer_goals, place, plot, points, rounds, table  # noqa: E402
+from runner import case, goal_run, goals, guards, machine, mirror_goals, peer_goals, place, plot, points, readme, rounds, \
+    table  # noqa: E402
 
 # Prints a line with the times that its environment has for this work, and notes that it ran.
 PROGRAM = """#!/bin/sh
@@ -250,9 +251,56 @@ class Runner(unittest.TestCase):
         if not shutil.which("gnuplot"):
             self.skip("gnuplot is not installed")
         out, _ = self.run_all("size", "depth", "dist", "conns", "--ms", "1", "--rounds", "1")
-        for name, *_ in plot.PLOTS.values():
+        for shown in plot.PLOTS.values():
             for ending in plot.FORMATS:
-                self.assertGreater(os.path.getsize(os.path.join(out, f"{name}.{ending}")), 1000)
+                self.assertGreater(os.path.getsize(os.path.join(out, f"{shown.name}.{ending}")), 1000)
+
+    def test_a_plot_has_three_lines_at_most_and_says_which_way_is_better(self):
+        known = {(point.plot, point.line) for sweep in points.SWEEPS.values() for point in sweep("full")}
+        for key, shown in plot.PLOTS.items():
+            self.assertLessEqual(len(shown.lines), 3)
+            self.assertIn(shown.better, (plot.LOWER, plot.HIGHER))
+            self.assertLessEqual({(key, line) for line in shown.lines}, known)
+
+    def recorded(self, met):
+        """Documents with marks, and a record of all suites in which each round of the guarded goals meets or misses."""
+        cases = {name: "who=" + name for name in ("ours", "disk", "limit", "mirror")}
+        works = {suite: {goal for _, of, goal, *_ in readme.TIMES if of == suite} for suite in readme.SUITES}
+        works["goals"] |= set(guards.GUARDS)
+        for suite in readme.SUITES:
+            goal_rows = [{"work": work, "goal": "< 1 us", "measured": 1.5, "met": met, "rounds": [1, 2], "rounds_met": 2 * met,
+                          "cases": {name: case.key({"who": name}) for name in cases}} for work in sorted(works[suite])]
+            rows = [{"case": {"who": name}, "p50_us": 12.34} for name in cases]
+            self.write(f"results/{suite}.json", json.dumps({"machine": machine.describe(BENCH), "goals": goal_rows,
+                                                            "rows": rows}))
+        self.write("README.md", "before\n<!-- times: begin -->\nold\n<!-- times: end -->\nafter\n")
+        self.write("bench/README.md", "<!-- bench: begin -->\n<!-- bench: end -->\n")
+        readme.write(self.folder.name, os.path.join(self.folder.name, "results"))
+        with open(os.path.join(self.folder.name, "README.md"), encoding="utf-8") as front, \
+                open(os.path.join(self.folder.name, "bench/README.md"), encoding="utf-8") as goals_page:
+            return front.read(), goals_page.read()
+
+    def test_the_readme_gets_times_and_keeps_the_rest(self):
+        front, _ = self.recorded(True)
+        self.assertRegex(front, r"^before\n<!-- times: begin -->\n\|[^o]")
+        self.assertEqual(front.count(" 12.3 "), 2 * len(readme.TIMES) - 1)
+        self.assertTrue(front.endswith("<!-- times: end -->\nafter\n"))
+        self.assertNotIn("old", front)
+
+    def test_a_goal_that_a_test_guards_leaves_the_table_until_it_is_missed(self):
+        _, page = self.recorded(True)
+        for work, test in guards.GUARDS.items():
+            self.assertIn(f"| {work} | < 1 us | 1.500 | `{test}` |", page)
+        _, page = self.recorded(False)
+        for work in guards.GUARDS:
+            self.assertIn(f"| {work} | < 1 us | 1.500 | 1.000 .. 2.000 | NOT met |", page)
+
+    def test_the_tests_that_guard_goals_exist(self):
+        listed = subprocess.run(["ctest", "--test-dir", os.environ["RPMA_BINARY"], "-N"], capture_output=True, text=True,
+                                check=True).stdout
+        # Bounds of instructions are those of one compiler and its options.
+        missing = {test for test in guards.GUARDS.values() if f": {test}\n" not in listed}
+        self.assertLessEqual(missing, set(os.environ["RPMA_NOT_COUNTED"].split()))
 
     def test_namespaces_are_gone_after_the_run(self):
         veth = place.Veth(9000)

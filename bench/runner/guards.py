@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Goals that have become regression tests: a time on a shared machine says little, and what it is made of (system calls,
+instructions) is counted in each test run. Such a row leaves the table of goals as long as every round meets it.
+"""
+
+_RINGS, _CALLS, _LIBRPMEM = "system.counts.rings", "system.counts.calls", "system.librpmem_counts"
+# work: the test that fails when its cost grows
+GUARDS = {
+    "read 64 B": _CALLS,
+    "send 64 B there and back": _CALLS,
+    "64 B writes, flush each 64": "system.counts.instructions",
+    "shm: write 64 B + flush, both spin": "system.counts.polled",
+    "shm: the same against raw TCP": "system.counts.polled",
+    "shm: 64 B writes, flush each 64": _RINGS,
+    "rpmem_persist 64 B": _LIBRPMEM,
+    "rpmem_read 64 B": _LIBRPMEM,
+    "rpmem_persist 4 KiB": _LIBRPMEM,
+    "shm: rpmem_persist 64 B": _LIBRPMEM,
+    "shm: rpmem_read 64 B": _LIBRPMEM,
+    "shm: rpmem_persist 4 KiB": _LIBRPMEM,
+    "flush of 64 ranges of 64 B": "system.mirror_flush_counts",
+    "instructions per write + flush + get_wc, against librpma-1.2": "system.counts.librpma",
+}
