@@ -65,11 +65,11 @@ read -r -a flags < <(pkg-config --cflags --libs librpma)
 cc -Wall -Werror "$root/app/app.c" -o "$root/app/with-pkg-config" "${flags[@]}"
 expect_ours "$root/app/with-pkg-config" "$libdir"
 
-# The program of the README compiles as it stands there, runs with the installed library, and reports a missing server.
-awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$root/app/readme.c"
-cc -Wall -Wextra -Werror "$root/app/readme.c" -o "$root/app/readme" "${flags[@]}"
-! RPMA_PROVIDER=softrnic timeout 30 "$root/app/readme" 127.0.0.1 9 2>"$root/said" || die "the README's program claims success"
-grep -q "127.0.0.1 port 9: Connection rejected" "$root/said" || die "the README's program says: $(cat "$root/said")"
+# The program of librpma(7) compiles as it stands there, runs with the installed library, and reports a missing server.
+cmake/man-program.sh "$root/usr/share/man/man7/librpma.7" >"$root/app/manual.c"
+cc -Wall -Wextra -Werror "$root/app/manual.c" -o "$root/app/manual" "${flags[@]}"
+! RPMA_PROVIDER=softrnic timeout 30 "$root/app/manual" 127.0.0.1 9 2>"$root/said" || die "the manual's program claims success"
+grep -q "127.0.0.1 port 9: Connection rejected" "$root/said" || die "the manual's program says: $(cat "$root/said")"
 
 cmake -S "$root/app" -B "$root/app/build" -DCMAKE_PREFIX_PATH="$root/usr" >/dev/null
 cmake --build "$root/app/build" >/dev/null

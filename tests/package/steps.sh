@@ -183,8 +183,9 @@ a_program_is_built_with_pkg_config() {
 	cc -Wall -Werror /usr/src/which-librpma.c -o /root/new $(pkg-config --cflags --libs librpma)
 	[[ $(/root/new) == */librpma.so.0\ 1.4 ]] || fail "$(/root/new)"
 	! pkg-config --libs librpma librpmem | grep rpath || fail "flags of an installed package carry a path"
-	awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' /usr/share/doc/rpma/README.md >/root/readme.c
-	cc -Wall -Wextra -Werror /root/readme.c -o /root/readme $(pkg-config --cflags --libs librpma)
+	zcat /usr/share/man/man7/librpma.7.gz >/root/librpma.7
+	/usr/src/man-program.sh /root/librpma.7 >/root/manual.c
+	cc -Wall -Wextra -Werror /root/manual.c -o /root/manual $(pkg-config --cflags --libs librpma)
 }
 
 the_examples_are_built_where_they_are() {
@@ -194,7 +195,7 @@ the_examples_are_built_where_they_are() {
 	cc -Wall mirror-kv.c $(pkg-config --cflags --libs librpmirror) -o /root/mirror-kv
 	cd "$(mktemp -d)"
 	/root/write-flush server 127.0.0.1 7204 page >server.out 2>&1 &
-	wait_for /root/readme 127.0.0.1 7204
+	wait_for /root/manual 127.0.0.1 7204
 	[ "$(head -c 20 page)" = "hello, remote memory" ] || fail "the line is not in the server's file"
 	wait $! || fail "the server ends with $?: $(cat server.out)"
 }

@@ -108,7 +108,7 @@ container
 tutorial rpmem
 tutorial mirror
 new_system
-cp "$here/../../cmake/which-librpma.c" "$root/usr/src/"
+cp "$here"/../../cmake/{which-librpma.c,man-program.sh} "$root/usr/src/"
 . "$here/steps.sh"
 for name in "${steps[@]}"; do
 	case $name in
