@@ -149,6 +149,8 @@ class Manual:
         """The page of a file or folder of the tree."""
         if path in self.documents:
             return path[:-len("md")] + "html"
+        if path.startswith("doc/man/"):
+            return f"man/{os.path.basename(path)}.html"
         if os.path.isdir(os.path.join(self.tree, path)):
             readme = os.path.join(path, "README.md")
             return self.page_of(readme) if readme in self.documents else os.path.join(path, "index.html")
@@ -163,7 +165,7 @@ class Manual:
         if not path:
             return target
         file = os.path.normpath(os.path.join(os.path.dirname(document), path))
-        if file not in self.documents:
+        if file not in self.documents and not file.startswith("doc/man/"):
             self.linked.add(file)
         return relative(self.page_of(file), self.page_of(document)) + mark + fragment
 

@@ -26,11 +26,25 @@ prepare_machine() {
 	cmake --install "$build" --prefix /usr/local >/dev/null
 	ldconfig
 	mount --bind /usr/local/share/doc/rpma /usr/share/doc/rpma
+	mount --bind "$scratch/var-tmp" /var/tmp
 	ip link set lo up
 	mkdir /run/sshd
 	ssh-keygen -q -A
 	/usr/sbin/sshd
 	cd /root
+	make_tree
+}
+
+# What a reader has who works in the source tree: its examples, and ./dev, which runs what was built.
+make_tree() {
+	ln -s /usr/share/doc/rpma/examples .
+	cat >dev <<-SCRIPT
+		#!/bin/sh
+		[ "\$1" = run ] || { echo "only ./dev run is tried here" >&2; exit 1; }
+		shift
+		PATH=$build/examples:\$PATH exec "\$@"
+	SCRIPT
+	chmod 755 dev
 }
 
 if [ "${3:-}" = inside ]; then
@@ -53,7 +67,7 @@ mkdir -p /usr/share/doc/rpma # where packages put it
 scratch=$(mktemp -d "$build/tutorial.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -m 700 "$scratch/home"
-mkdir "$scratch/etc" "$scratch/work"
+mkdir "$scratch/etc" "$scratch/work" "$scratch/var-tmp"
 status=0
 unshare --mount --pid --net --fork --kill-child --mount-proc \
 	bash "${BASH_SOURCE[0]}" "$document" "$build" inside "$scratch" </dev/null || status=$?

@@ -7,7 +7,12 @@ usage: script.py DOCUMENT install|rest
 A block "```sh" is executed, in the one shell of the script; "```sh install" only by `install`, the others only by
 `rest`; "```sh fails" must fail. Each line of a "```text" behind it must be in the output of that block; "..." in it
 stands for anything.
+
+Two terminals: "```sh first" is a program that listens in a terminal of its own and is ended by control-C when the next
+one begins there, or at the end; of "```sh terminals" the first line is such a program, that ends by itself after the others. "```sh ci" are lines of
+.ci/run, which are not repeated here, and "```text demo" is what the demonstration prints (demo_as_shown.py).
 """
+import os
 import re
 import shlex
 import sys
@@ -19,13 +24,52 @@ exec 3>&2
 finish() {
 	status=$?
 	exec 2>&3 # out of the block
+	control_c >&2 || status=1
 	[ $status = 0 ] || {
 		echo "FAILED: $block, with status $status and the output:" >&2
 		cat "$out/now" >&2
 	}
 	rm -rf "$out"
+	exit $status
 }
 trap finish EXIT
+# listeners: how many sockets listen; a program in the first terminal is awaited until it does
+listeners() { cat /proc/net/tcp /proc/net/tcp6 | awk '$4 == "0A"' | wc -l; }
+first=
+# in_first_terminal COMMANDS
+in_first_terminal() {
+	local before
+	control_c || return 1
+	before=$(listeners)
+	env --default-signal=INT bash -c "exec $1" >"$out/first" 2>&1 &
+	first=$!
+	for _ in {1..300}; do
+		[ "$(listeners)" -le "$before" ] || return 0
+		kill -0 $first 2>/dev/null || break
+		sleep 0.05
+	done
+	cat "$out/first" >&2
+	echo "it does not listen: $1" >&2
+	return 1
+}
+# ends_within SECONDS: the program in the first terminal ends, with status 0, or by control-C
+ends_within() {
+	local i status=0
+	for ((i = 0; i < $1 * 20; i++)); do
+		kill -0 $first 2>/dev/null || break
+		sleep 0.05
+	done
+	cat "$out/first"
+	! kill -0 $first 2>/dev/null || return 1
+	wait $first || status=$?
+	first=
+	[ $status = 0 ] || [ $status = 130 ]
+}
+control_c() {
+	[ -n "$first" ] || return 0
+	kill -INT $first 2>/dev/null || :
+	ends_within 20 || { echo "control-C does not end the program in the first terminal" >&2; return 1; }
+}
 # shows PATTERN: a line of the output is like it
 shows() {
 	local line
@@ -43,6 +87,30 @@ def blocks(text):
     """(line number, words behind the fence, contents) of each block."""
     for match in re.finditer(r"^```(\S.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
         yield text.count("\n", 0, match.start()) + 2, match[1].split(), match[2]
+
+
+def without_comment(line):
+    return re.sub(r"\s+# .*", "", line)
+
+
+def commands(name, words, body):
+    """The lines of the script for a block."""
+    lines = [line for line in body.split("\n") if without_comment(line) and not line.startswith("#")]
+    if "ci" in words:
+        with open(os.path.join(os.path.dirname(os.path.abspath(name)), ".ci/run"), encoding="utf-8") as run:
+            missing = {without_comment(line) for line in lines} - set(run.read().split("\n"))
+        if missing:
+            sys.exit(f"{name}: .ci/run does not run {', '.join(missing)}")
+        return ""
+    if "fails" in words:
+        return f"if bash -euo pipefail -c {shlex.quote(body)} >\"$out/now\" 2>&1; then false; fi"
+    if "first" in words:
+        return f"in_first_terminal {shlex.quote(without_comment(lines[0]))}"
+    if "terminals" in words:
+        rest = "\n".join(lines[1:])
+        return (f"in_first_terminal {shlex.quote(without_comment(lines[0]))}\n"
+                "{\n" + rest + '\nends_within 30\n} >"$out/now" 2>&1')
+    return "{\n" + body + '} >"$out/now" 2>&1'
 
 
 def pattern(line):
@@ -63,11 +131,8 @@ def main():
                 continue
             count += 1
             print(f"block='the commands of line {line}'")
-            if "fails" in words:
-                print(f"if bash -euo pipefail -c {shlex.quote(body)} >\"$out/now\" 2>&1; then false; fi")
-            else:
-                print('{\n' + body + '} >"$out/now" 2>&1')
-        elif words[0] == "text" and wanted:
+            print(commands(name, words, body))
+        elif words[0] == "text" and wanted and "demo" not in words:
             for shown in body.splitlines():
                 print(f"shows {shlex.quote(pattern(shown))}")
     if not count:
