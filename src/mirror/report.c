@@ -97,16 +97,13 @@ static void report_fill_member(const struct rpmirror *m, unsigned slot, struct p
 
 static enum mirror_health report_health(const struct rpmirror *m)
 {
-	const struct mirror_record *rec = &m->primary.rec;
-
 	if (m->ended || !m->serving)
 		return MIRROR_HEALTH_DOWN;
 	if (m->blocked || m->is_protected)
 		return MIRROR_HEALTH_BLOCKED;
 	if (m->lease_over)
 		return MIRROR_HEALTH_DEGRADED; /* no read is confirmed */
-	return rec->view.insync == mirror_config_members(&rec->config) ? MIRROR_HEALTH_HEALTHY
-								       : MIRROR_HEALTH_DEGRADED;
+	return primary_is_whole(&m->primary) ? MIRROR_HEALTH_HEALTHY : MIRROR_HEALTH_DEGRADED;
 }
 
 static enum mirror_role report_role(const struct rpmirror *m)

@@ -47,14 +47,11 @@ static void state_fill_member(const struct rpmirror *m, unsigned slot,
 
 static enum rpmirror_health state_health(const struct rpmirror *m)
 {
-	const struct mirror_record *rec = &m->primary.rec;
-
 	if (m->ended)
 		return RPMIRROR_HEALTH_DOWN;
 	if (m->blocked)
 		return RPMIRROR_HEALTH_BLOCKED;
-	return rec->view.insync == mirror_config_members(&rec->config) ? RPMIRROR_HEALTH_FULL
-								       : RPMIRROR_HEALTH_DEGRADED;
+	return primary_is_whole(&m->primary) ? RPMIRROR_HEALTH_FULL : RPMIRROR_HEALTH_DEGRADED;
 }
 
 static uint64_t state_lease_left(const struct rpmirror *m)

@@ -75,6 +75,11 @@ bool primary_all_equal(const struct primary *p)
 	return true;
 }
 
+bool primary_is_whole(const struct primary *p)
+{
+	return p->rec.view.insync == mirror_config_members(&p->rec.config) && primary_all_equal(p);
+}
+
 void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t revision,
 		   uint8_t slot, const struct mirror_view *seen, bool force, uint64_t now_ms,
 		   uint64_t (*random)(void *arg), void *arg)

@@ -261,6 +261,8 @@ mirror_mask primary_absent(const struct primary *p);
 /* Members that count for min_copies: S as committed, and S of swaps without an answer, which may
  * have happened. All of them are in primary_must_have(). */
 mirror_mask primary_counts(const struct primary *p);
+/* Each member is of S, is reached and is equal. A lost one is of S until a swap has excluded it. */
+bool primary_is_whole(const struct primary *p);
 /* It serves, and enough copies count. */
 bool primary_may_ack(const struct primary *p);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -214,6 +215,32 @@ static void a_set_without_its_register_is_not_healthy(void **state)
 	end();
 }
 
+/* The register is slow to exclude the member: its lock is taken. */
+static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
+{
+	char path[320];
+	int lock;
+
+	begin(0);
+	snprintf(path, sizeof(path), "%s.lock", strchr(hosts.register_uri, ':') + 1);
+	for (unsigned is_busy = 0; is_busy < 2; is_busy++) {
+		lock = open(path, O_RDWR | O_CLOEXEC);
+		assert_int_equal(flock(lock, LOCK_EX), 0);
+		if (is_busy)
+			app_expect(&app, "ok", "begin 64 2");
+		host_kill(&hosts, 1);
+		assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until link.b=down"), 0);
+		host_run_tool(&hosts, 0, "status orders --json");
+		assert_true(has_said("\"health\": ?\"(degraded|blocked)\""));
+		close(lock);
+		if (is_busy)
+			app_expect(&app, "durable 1", "end");
+		host_start(&hosts, 1, NULL);
+		assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	}
+	end();
+}
+
 /* The words of `explain` are the refusal's, not those of a register that is away. */
 static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 {
@@ -301,6 +328,7 @@ int main(void)
 		cmocka_unit_test(metadata_that_are_cut_off_do_not_end_the_daemon),
 		cmocka_unit_test(a_file_system_that_does_not_answer_holds_nothing_else_up),
 		cmocka_unit_test(a_set_without_its_register_is_not_healthy),
+		cmocka_unit_test(a_set_that_has_lost_a_member_is_not_healthy_at_once),
 		cmocka_unit_test(a_register_that_refuses_is_named_with_its_refusal),
 		cmocka_unit_test(a_lost_right_to_write_shows_before_it_is_needed),
 		cmocka_unit_test(a_fence_says_what_it_means),

@@ -347,6 +347,14 @@ unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type)
 	return asked;
 }
 
+enum mirror_health standin_health(struct standin *s)
+{
+	enum mirror_health health;
+
+	STANDIN_LOCKED(s, health = (enum mirror_health)s->status.health);
+	return health;
+}
+
 bool standin_unmapped_clean(struct standin *s)
 {
 	bool clean;

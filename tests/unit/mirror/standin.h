@@ -62,6 +62,8 @@ void standin_forget_epoch(struct standin *s, unsigned slot);
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
 /* Give the primary an order, and wait for its answer. */
 struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
+/* As the last STATUS of the library has it. */
+enum mirror_health standin_health(struct standin *s);
 /* The last UNMAP was there, and clean. */
 bool standin_unmapped_clean(struct standin *s);
 

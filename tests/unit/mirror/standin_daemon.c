@@ -113,6 +113,9 @@ static void standin_on_packet(struct standin *s, const struct packet *p)
 		s->ordered = p->ordered;
 		s->has_ordered = true;
 		break;
+	case PACKET_STATUS:
+		s->status = p->report.status;
+		break;
 	default:
 		break;
 	}

@@ -55,6 +55,7 @@ struct standin {
 	struct packet packet, answer;
 	struct packet_ordered ordered;
 	bool has_ordered;
+	struct message_status status; /* the last one */
 };
 
 void standin_step_member(struct standin *s, unsigned slot);

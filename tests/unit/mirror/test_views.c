@@ -177,6 +177,26 @@ static void test_a_swap_without_an_answer_blocks(void **state)
 	assert_flushed(5, 0, 8);
 }
 
+/* A set whose member is lost is not whole, also before the register has excluded the member. */
+static void test_a_lost_member_makes_a_set_degraded_at_once(void **state)
+{
+	struct timespec pause = {0, 1000000};
+
+	assert_int_equal(get_state().health, RPMIRROR_HEALTH_FULL);
+	standin_set_silent(s, true);
+	standin_cut(s, 2);
+	while (get_state().members[2].connected)
+		nanosleep(&pause, NULL);
+	assert_int_equal(get_state().insync_mask, 7);
+	assert_int_not_equal(get_state().health, RPMIRROR_HEALTH_FULL);
+	for (int waited = 0; standin_health(s) == MIRROR_HEALTH_HEALTHY; waited++) {
+		assert_in_range(waited, 0, 500); /* the next regular one is due in a second */
+		nanosleep(&pause, NULL);
+	}
+	assert_int_equal(get_state().insync_mask, 7);
+	standin_set_silent(s, false);
+}
+
 /* A swap that adds a member may have happened, and what is acknowledged since counts it. */
 static void test_what_counts_for_an_acknowledgement_is_in_the_mask(void **state)
 {
@@ -485,6 +505,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_what_counts_for_an_acknowledgement_is_in_the_mask, setup_two_copies,
 			teardown),
+		MAPPED(test_a_lost_member_makes_a_set_degraded_at_once),
 		cmocka_unit_test_setup_teardown(test_a_swap_without_an_answer_blocks,
 						setup_short_wait, teardown),
 		cmocka_unit_test_setup_teardown(test_unmap_gives_up_without_the_register,
