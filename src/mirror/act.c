@@ -58,7 +58,7 @@ void act_serve(struct rpmirror *m)
 		m->serve_id = p->id;
 }
 
-static void act_end(struct rpmirror *m, int code, const char *why)
+void act_end(struct rpmirror *m, int code, const char *why)
 {
 	snprintf(m->ended_why, sizeof(m->ended_why), "set %s: %s", m->set, why);
 	__atomic_store_n(&m->ended, code, __ATOMIC_RELEASE);
@@ -266,6 +266,8 @@ void act_all(struct rpmirror *m)
 {
 	struct primary_action action;
 
+	if (m->has_lost_files)
+		return;
 	while (primary_next(&m->primary, &action)) {
 		if (!m->epoch.number && m->primary.state == PRIMARY_RECOVERING)
 			m->epoch = m->primary.rec.view.epoch;
@@ -283,6 +285,8 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why)
 {
 	struct set_member *member = &m->members[slot];
 
+	if (m->has_lost_files)
+		return;
 	snprintf(member->why, sizeof(member->why), "%s", why);
 	events_add(&m->events, RPMIRROR_EVENT_LOST, slot, 0, "%s: %s",
 		   set_member_name(m, slot).text, member->why);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -279,6 +278,10 @@ static void agent_check_quiescence(struct rpmirror *m)
 
 static void agent_step(struct rpmirror *m, uint64_t now_ms)
 {
+	if (files_look(m)) {
+		guard_step(m, now_ms);
+		return;
+	}
 	primary_tick(&m->primary, now_ms);
 	agent_resume(m);
 	agent_step_daemon(m);
@@ -305,6 +308,8 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 }
 
 /* ---- the loop ---- */
+
+#define AGENT_LOST_MS 100 /* without a descriptor by which the thread is woken */
 
 static unsigned agent_fds(const struct rpmirror *m, struct pollfd *fds)
 {
@@ -341,25 +346,32 @@ static int agent_timeout(struct rpmirror *m, uint64_t now_ms)
 	return next > now_ms ? (int)(next - now_ms) : 0;
 }
 
-void *agent_main(void *arg)
+/* Unlocked meanwhile. */
+static void agent_sleep(struct rpmirror *m)
 {
-	struct rpmirror *m = arg;
 	struct pollfd fds[AGENT_FDS];
+	int timeout = AGENT_LOST_MS;
+	unsigned n = 0;
 
-	pthread_mutex_lock(&m->lock);
-	while (!m->stopping) {
-		eventfd_t ignored;
-		unsigned n;
-		int timeout;
-
-		agent_step(m, clock_boot_ms());
+	if (!m->has_lost_files) {
 		timeout = agent_timeout(m, clock_boot_ms());
 		act_all(m);
 		n = agent_fds(m, fds);
-		pthread_mutex_unlock(&m->lock);
-		poll(fds, n, timeout);
-		eventfd_read(m->wake_fd, &ignored);
-		set_lock_in_turn(m);
+	}
+	pthread_mutex_unlock(&m->lock);
+	poll(fds, n, timeout);
+	ownfd_clear(m->wake_fd);
+	set_lock_in_turn(m);
+}
+
+void *agent_main(void *arg)
+{
+	struct rpmirror *m = arg;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->stopping) {
+		agent_step(m, clock_boot_ms());
+		agent_sleep(m);
 	}
 	pthread_mutex_unlock(&m->lock);
 	return NULL;

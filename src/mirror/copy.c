@@ -58,7 +58,7 @@ int copy_open(struct copy *copy, int fd, int sentinel, uint64_t size)
 {
 	int rc;
 
-	*copy = (struct copy){.fd = fd, .sentinel = sentinel, .size = size};
+	*copy = (struct copy){.fd = fd, .own = ownfd_of(fd), .sentinel = sentinel, .size = size};
 	rc = copy_check_size(copy);
 	if (!rc)
 		rc = copy_map_shared(copy);
@@ -82,7 +82,7 @@ void copy_close(struct copy *copy)
 {
 	if (copy->shared)
 		munmap(copy->shared, copy->size);
-	if (copy->fd >= 0)
+	if (copy->fd >= 0 && !ownfd_is_lost(&copy->own))
 		close(copy->fd);
 	if (copy->sentinel >= 0)
 		close(copy->sentinel);
@@ -121,7 +121,9 @@ int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t
 		if (copy->is_direct)
 			return copy_persist_span(copy, v, n);
 		/* one write-back for all ranges; nothing else than flushes writes to the file */
-		return fdatasync(copy->fd) ? -errno : 0;
+		if (fdatasync(copy->fd))
+			return -errno;
+		return ownfd_is_lost(&copy->own) ? -EBADF : 0; /* it was another file's */
 	}
 }
 

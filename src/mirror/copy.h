@@ -5,12 +5,14 @@
 
 #include <librpma.h>
 
+#include "base/ownfd.h"
 #include "mirror/core/types.h"
 
 struct copy {
-	int fd;          /* -1: none */
-	int sentinel;    /* another description of the file, for copy_knows_losses(); -1: none */
-	uint8_t *shared; /* its mapping, which a forked child does not have */
+	int fd;           /* -1: none */
+	struct ownfd own; /* which file that is */
+	int sentinel;     /* another description of the file, for copy_knows_losses(); -1: none */
+	uint8_t *shared;  /* its mapping, which a forked child does not have */
 	uint64_t size;
 	enum rpma_durability durability;
 	bool is_direct; /* the application stores to the file, too */

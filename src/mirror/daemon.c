@@ -32,6 +32,7 @@ static int daemon_connect(struct daemon *d, const char *path)
 	if (d->fd < 0)
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make a socket: %s",
 				   strerror(errno));
+	d->own = ownfd_of(d->fd);
 	if (!connect(d->fd, (const struct sockaddr *)&addr, sizeof(addr)))
 		return 0;
 	d->is_absent = errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN;
@@ -46,7 +47,7 @@ int daemon_open(struct daemon *d)
 	const char *path = getenv("RPMIRROR_SOCKET");
 	int rc;
 
-	*d = (struct daemon){.fd = -1, .files = {-1, -1, -1}};
+	*d = (struct daemon){.fd = -1, .own.fd = -1, .files = {-1, -1, -1}};
 	list_init(&d->unsent);
 	d->buf = malloc(PACKET_MAX);
 	d->packet = malloc(sizeof(*d->packet));
@@ -72,7 +73,7 @@ void daemon_close(struct daemon *d)
 {
 	if (!d->buf)
 		return;
-	if (d->fd >= 0)
+	if (d->fd >= 0 && !ownfd_is_lost(&d->own))
 		close(d->fd);
 	d->fd = -1;
 	daemon_close_files(d);
@@ -94,6 +95,8 @@ static int daemon_write(struct daemon *d, const void *bytes, size_t len)
 {
 	ssize_t n;
 
+	if (ownfd_is_lost(&d->own))
+		return -1;
 	do {
 		n = send(d->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
@@ -181,7 +184,7 @@ enum daemon_got daemon_receive(struct daemon *d)
 			     .msg_controllen = sizeof(control.buf)};
 	ssize_t n;
 
-	if (d->fd < 0)
+	if (d->fd < 0 || ownfd_is_lost(&d->own))
 		return DAEMON_GOT_END;
 	do {
 		n = recvmsg(d->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);

@@ -8,10 +8,12 @@
 #define MIRROR_DAEMON_H
 
 #include "base/list.h"
+#include "base/ownfd.h"
 #include "mirror/wire/packet.h"
 
 struct daemon {
-	int fd; /* -1: none */
+	int fd;           /* -1: none */
+	struct ownfd own; /* which socket that is */
 	uint32_t last_id;
 	unsigned version; /* that the daemon answers in; 0: not known yet */
 	struct list unsent;

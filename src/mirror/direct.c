@@ -70,8 +70,9 @@ void direct_freeze(struct direct *d)
 	siglock_take(&d->lock);
 	protection = d->is_barred ? PROT_NONE : PROT_READ | PROT_WRITE;
 	if (!d->is_frozen &&
-	    mmap(d->m->app, d->m->size, protection, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
-		 d->m->copy.fd, 0) == MAP_FAILED)
+	    (ownfd_is_lost(&d->m->copy.own) ||
+	     mmap(d->m->app, d->m->size, protection, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED,
+		  d->m->copy.fd, 0) == MAP_FAILED))
 		d->is_barred = !mprotect(d->m->app, d->m->size, PROT_READ);
 	d->is_frozen = true;
 	siglock_notify(&d->change);

@@ -46,7 +46,7 @@ static void events_offer(struct events *e, const struct rpmirror_event *event)
 	}
 	e->ring[(e->first + e->count) % EVENTS_MAX] = *event;
 	if (!e->count++)
-		eventfd_write(e->fd, 1);
+		ownfd_wake(e->fd);
 }
 
 /* The latest ones are kept. */
@@ -88,8 +88,6 @@ bool events_take_unreported(struct events *e, struct rpmirror_event *event)
 
 bool events_take(struct events *e, struct rpmirror_event *event)
 {
-	eventfd_t ignored;
-
 	if (!e->count && e->missed) {
 		uint64_t missed = e->missed;
 
@@ -103,7 +101,7 @@ bool events_take(struct events *e, struct rpmirror_event *event)
 	*event = e->ring[e->first];
 	e->first = (e->first + 1) % EVENTS_MAX;
 	if (!--e->count && !e->missed)
-		eventfd_read(e->fd, &ignored);
+		ownfd_clear(e->fd);
 	return true;
 }
 

@@ -163,6 +163,11 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 
 	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
+	if (files_look(m)) { /* nothing is known of the write-back */
+		set_notify(m);
+		pthread_mutex_unlock(&m->lock);
+		return;
+	}
 	if (shares_errors)
 		restore_await_write(m);
 	if (rc) {

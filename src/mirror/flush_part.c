@@ -182,6 +182,7 @@ static int flush_may_begin(struct rpmirror *m, uint64_t since_ms)
 {
 	int rc = restore_check(m);
 
+	files_look(m);
 	return rc ? rc : wait_check(m, since_ms);
 }
 

@@ -53,7 +53,7 @@ static void guard_end(struct rpmirror *m, const char *why)
 
 void guard_step(struct rpmirror *m, uint64_t now_ms)
 {
-	bool fenced = m->ended == RPMIRROR_E_FENCED;
+	bool fenced = m->ended == RPMIRROR_E_FENCED || m->has_lost_files;
 
 	if (!m->mapped || (!m->lease.valid_until && !fenced))
 		return;

@@ -85,7 +85,8 @@ static struct rpmirror *map_new(const char *set)
 	if (!m)
 		return NULL;
 	strcpy(m->set, set);
-	m->copy.fd = m->copy.sentinel = -1;
+	m->copy.fd = m->copy.own.fd = m->copy.sentinel = -1;
+	m->own_meta.fd = -1;
 	m->hot.file.fd = -1;
 	m->wake_fd = -1;
 	m->events.fd = -1;
@@ -124,6 +125,7 @@ static int map_start(struct rpmirror *m)
 		rc = restore_open(m);
 	if (rc)
 		return rc;
+	files_note(m);
 	rc = thread_start(&m->thread, 0, agent_main, m);
 	if (rc)
 		return errmsg_fail(RPMIRROR_E_NOMEM, "cannot start a thread: %s", strerror(-rc));

@@ -23,7 +23,7 @@ uint64_t repair_now_us(void)
 
 void repair_wake(struct repair *r)
 {
-	eventfd_write(r->wake_fd, 1);
+	ownfd_wake(r->wake_fd);
 }
 
 int repair_open(struct rpmirror *m)
@@ -56,6 +56,13 @@ static void repair_stop_thread(struct rpmirror *m)
 	repair_wake(r);
 	pthread_mutex_unlock(&m->lock);
 	pthread_join(r->thread, NULL);
+	r->has_thread = false;
+}
+
+void repair_leave(struct rpmirror *m)
+{
+	if (m->repair)
+		repair_stop_thread(m);
 }
 
 void repair_close(struct rpmirror *m)

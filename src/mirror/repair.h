@@ -19,6 +19,8 @@
 int repair_open(struct rpmirror *m);
 /* Not under the lock: the thread is waited for. */
 void repair_close(struct rpmirror *m);
+/* End the thread, and close nothing (files.h). */
+void repair_leave(struct rpmirror *m);
 
 /* PRIMARY_DO_EQUALISE, _RESYNC: begin. */
 void repair_equalise(struct rpmirror *m, const struct primary_action *action);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The thread that makes members equal. */
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -50,21 +49,37 @@ static unsigned repair_list_fds(const struct repair *r, struct pollfd *fds)
 	return n;
 }
 
+/* Until `wake_us`, or for a while; as long as no member is made equal, until it is woken. */
 static void repair_sleep(struct repair *r, uint64_t wake_us)
 {
 	struct pollfd fds[REPAIR_FDS];
 	unsigned n = repair_list_fds(r, fds);
 	uint64_t now = repair_now_us(), us = wake_us > now ? wake_us - now : 0;
 	struct timespec timeout = {.tv_nsec = REPAIR_LOOK_MS * (long)NSEC_PER_MS};
-	bool is_idle = !r->active;
-	eventfd_t ignored;
+	bool is_idle = !r->active || r->m->has_lost_files;
 
 	if (us < REPAIR_LOOK_MS * 1000)
 		timeout.tv_nsec = (long)(us * NSEC_PER_US);
 	pthread_mutex_unlock(&r->m->lock);
-	ppoll(fds, n, is_idle ? NULL : &timeout, NULL);
-	eventfd_read(r->wake_fd, &ignored);
+	if (is_idle)
+		ownfd_wait(r->wake_fd);
+	else
+		ppoll(fds, n, &timeout, NULL);
+	ownfd_clear(r->wake_fd);
 	set_lock_in_turn(r->m);
+}
+
+static void repair_turn(struct repair *r)
+{
+	uint64_t wake = 0;
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX && !r->m->has_lost_files; slot++)
+		repair_step_member(r, slot);
+	if (!r->m->has_lost_files) {
+		wake = repair_pump_begin(r);
+		repair_pump_digest(r);
+	}
+	repair_sleep(r, wake);
 }
 
 static void *repair_main(void *arg)
@@ -72,15 +87,8 @@ static void *repair_main(void *arg)
 	struct repair *r = arg;
 
 	set_lock_in_turn(r->m);
-	while (!r->stopping) {
-		uint64_t wake;
-
-		for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-			repair_step_member(r, slot);
-		wake = repair_pump_begin(r);
-		repair_pump_digest(r);
-		repair_sleep(r, wake);
-	}
+	while (!r->stopping)
+		repair_turn(r);
 	pthread_mutex_unlock(&r->m->lock);
 	return NULL;
 }

@@ -77,6 +77,15 @@ static void restore_stop_thread(struct restore *r)
 	atomic_store(&r->stopping, true);
 	restore_wake(r);
 	pthread_join(r->thread, NULL);
+	r->has_thread = false;
+}
+
+void restore_leave(struct rpmirror *m)
+{
+	if (!m->restore)
+		return;
+	restore_unwatch(m->restore);
+	restore_stop_thread(m->restore);
 }
 
 void restore_close(struct rpmirror *m)

@@ -24,6 +24,8 @@ int restore_open(struct rpmirror *m);
 void restore_freeze(struct rpmirror *m);
 /* Not under the lock: the thread is waited for. */
 void restore_close(struct rpmirror *m);
+/* End the thread and the handlers, and close nothing (files.h). */
+void restore_leave(struct rpmirror *m);
 
 /* ---- the background thread, locked ---- */
 

@@ -145,6 +145,8 @@ static int restore_write_file(struct restore *r, const uint8_t *bytes, uint64_t 
 	uint32_t done = 0;
 	ssize_t n;
 
+	if (ownfd_is_lost(&r->m->copy.own))
+		return EBADF;
 	for (; done < len; done += (uint32_t)n) {
 		n = pwrite(r->m->copy.fd, bytes + done, len - done, (off_t)(offset + done));
 		if (n <= 0)
@@ -273,6 +275,8 @@ enum restore_verdict restore_page(struct restore *r, const struct restore_reques
 
 	if (past && past->verdict == RESTORE_LOST && past->stamp > q->ticket)
 		return RESTORE_LOST;
+	if (ownfd_is_lost(&r->m->copy.own))
+		return RESTORE_FAILED;
 	is_short = restore_is_short(r, &end);
 	if (!is_short && !(q->flags & RESTORE_LIBRARY))
 		return restore_page_of_app(r, q);

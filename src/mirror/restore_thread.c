@@ -2,20 +2,16 @@
 /* The thread that restores pages, one request after the other. */
 #include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/ownfd.h"
 #include "mirror/restore_impl.h"
 
-/* write(2), which a handler may call. */
+/* Also in a handler. */
 void restore_wake(struct restore *r)
 {
-	const uint64_t one = 1;
-	ssize_t n = write(r->wake_fd, &one, sizeof(one));
-
-	(void)n; /* it fails only if the counter is full, and then the thread is awake */
+	ownfd_wake(r->wake_fd);
 }
 
 static void restore_answer(struct restore_request *q, enum restore_verdict verdict)
@@ -56,8 +52,6 @@ static bool restore_serve_later(struct restore *r)
 void *restore_main(void *arg)
 {
 	struct restore *r = arg;
-	struct pollfd pfd = {.fd = r->wake_fd, .events = POLLIN};
-	eventfd_t ignored;
 
 	while (!atomic_load(&r->stopping)) {
 		bool any = restore_serve_later(r);
@@ -66,9 +60,9 @@ void *restore_main(void *arg)
 			any = restore_serve_one(r, &r->requests[i]) || any;
 		if (any)
 			continue;
-		restore_send_held(r);
-		poll(&pfd, 1, -1);
-		eventfd_read(r->wake_fd, &ignored);
+		if (!ownfd_is_lost(&r->m->copy.own))
+			restore_send_held(r);
+		ownfd_wait(r->wake_fd);
 	}
 	return NULL;
 }

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 
 #include "mirror/errmsg.h"
@@ -52,7 +51,7 @@ void set_lock_in_turn(struct rpmirror *m)
 
 void set_wake(struct rpmirror *m)
 {
-	eventfd_write(m->wake_fd, 1);
+	ownfd_wake(m->wake_fd);
 }
 
 void set_notify(struct rpmirror *m)

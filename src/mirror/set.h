@@ -24,6 +24,7 @@
 #include "mirror/daemon.h"
 #include "mirror/direct.h"
 #include "mirror/event.h"
+#include "mirror/files.h"
 #include "mirror/guard.h"
 #include "mirror/hot.h"
 #include "mirror/latency.h"
@@ -95,6 +96,8 @@ struct rpmirror {
 	uint64_t heartbeat_ms; /* the next one */
 	struct copy copy;
 	struct hot hot;        /* its metadata */
+	struct ownfd own_meta; /* the file of these */
+	bool has_lost_files;   /* files.h */
 	mirror_mask counted;   /* members for which it has a bitmap: absent.h */
 	struct direct *direct; /* or NULL: the mapping is isolated */
 	uint8_t *app;          /* the application's mapping */
@@ -195,6 +198,8 @@ void set_add_error(struct rpmirror *m, struct mirror_range range, struct set_los
 /* act.c: carry out all that the primary asks for; then members, flushes and waiters agree with it.
  * Locked. */
 void act_all(struct rpmirror *m);
+/* The role is over: each call returns that code, with that text behind the set's name. */
+void act_end(struct rpmirror *m, int code, const char *why);
 /* Have it recorded that this copy holds the flushes of the epoch. */
 void act_serve(struct rpmirror *m);
 /* Flushes were acknowledged: what named them at members may go. */

@@ -21,9 +21,25 @@ void map_stop_thread(struct rpmirror *m)
 	m->has_thread = false;
 }
 
+/* What is left of the set goes by the kernel, at the end of the process: what its descriptors and
+ * the connections had is the application's by now, and only what does not touch these is undone. */
+static void map_abandon(struct rpmirror *m)
+{
+	map_stop_thread(m);
+	repair_leave(m);
+	restore_leave(m);
+	munmap(m->app, m->size);
+	munmap(m->copy.shared, m->size);
+	daemon_close(&m->daemon);
+}
+
 void map_delete(struct rpmirror *m)
 {
 	map_stop_thread(m);
+	if (m->has_lost_files) {
+		map_abandon(m);
+		return;
+	}
 	repair_close(m);
 	restore_close(m);
 	direct_delete(m);
@@ -60,9 +76,11 @@ static int map_demote(struct rpmirror *m)
 	int rc = 0;
 
 	pthread_mutex_lock(&m->lock);
-	primary_demote(&m->primary);
-	act_all(m);
-	set_wake(m);
+	if (!files_look(m)) {
+		primary_demote(&m->primary);
+		act_all(m);
+		set_wake(m);
+	}
 	while (!m->ended && !map_is_late(m))
 		wait_step(m, CLOCK_NEVER);
 	if (m->ended < 0)
@@ -81,6 +99,7 @@ int rpmirror_unmap(struct rpmirror **m_ptr)
 {
 	struct rpmirror *m;
 	int rc = 0, released = 0;
+	bool is_primary;
 
 	if (!m_ptr)
 		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_unmap: the argument is NULL");
@@ -90,12 +109,14 @@ int rpmirror_unmap(struct rpmirror **m_ptr)
 	if (!set_is_usable(m))
 		return errmsg_fail(RPMIRROR_E_INVAL, "a parent process mapped the set");
 	*m_ptr = NULL;
-	if (m->has_thread) {
+	is_primary = m->has_thread;
+	if (is_primary) {
 		rc = map_demote(m);
 		direct_close(m);
 		map_stop_thread(m);
-		released = release_wait(m, !rc && m->clean);
 	}
+	if (is_primary && !m->has_lost_files)
+		released = release_wait(m, !rc && m->clean);
 	map_delete(m);
 	return rc ? rc : released;
 }

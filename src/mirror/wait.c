@@ -154,7 +154,7 @@ bool wait_step(struct rpmirror *m, uint64_t deadline_ns)
 	struct timespec until;
 	uint64_t at;
 
-	if (!m->polling) {
+	if (!files_look(m) && !m->polling) {
 		wait_as_poller(m, wait_ms(deadline_ns));
 		return poll_ms_left(deadline_ns) != 0;
 	}

@@ -40,6 +40,7 @@ void link_shm_init(struct link *l, struct link *below, struct eng_source *src, b
 	s->src = src;
 	s->trace = link_tcp_trace_of(below);
 	s->fd = fd;
+	s->own = ownfd_of(fd);
 	s->watched = true;
 	s->memory = *memory;
 	shm_memory_ring(memory, initiator ? 0 : 1, &s->tx);
@@ -62,7 +63,8 @@ void link_shm_close_socket(struct link_shm *s)
 		return;
 	engine_remove_more(s->src, fd);
 	s->fd = -1;
-	shm_socket_close(fd);
+	if (!ownfd_is_lost(&s->own))
+		shm_socket_close(fd);
 }
 
 void link_shm_undo(struct link **l)
@@ -81,7 +83,7 @@ static void link_shm_close_as(struct link_shm *s, void (*below)(struct link *l))
 	if (s->fd >= 0)
 		engine_remove_more(s->src, s->fd);
 	below(s->below);
-	if (s->fd >= 0)
+	if (s->fd >= 0 && !ownfd_is_lost(&s->own))
 		shm_socket_close(s->fd);
 	shm_memory_free(&s->memory);
 	free(s);

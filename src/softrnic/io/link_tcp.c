@@ -39,6 +39,7 @@ static int link_tcp_new(int fd, struct link_tcp **out)
 	}
 	t->link.ops = &link_tcp;
 	t->fd = fd;
+	t->own = ownfd_of(fd);
 	*out = t;
 	return 0;
 }
@@ -96,12 +97,14 @@ void link_tcp_set_reset(const struct link_tcp *t, bool resets)
 {
 	struct linger linger = {.l_onoff = resets};
 
-	setsockopt(t->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	if (!ownfd_is_lost(&t->own))
+		setsockopt(t->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
 static void link_tcp_free(struct link_tcp *t)
 {
-	close(t->fd);
+	if (!ownfd_is_lost(&t->own))
+		close(t->fd);
 	free(t);
 }
 

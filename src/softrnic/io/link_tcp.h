@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 
+#include "base/ownfd.h"
 #include "softrnic/io/link.h"
 
 struct trace;
@@ -12,6 +13,7 @@ struct trace;
 struct link_tcp {
 	struct link link;
 	int fd;
+	struct ownfd own; /* which socket that is: the application may have closed it */
 	bool accepted;
 	bool dialed;           /* connect() was called */
 	bool ended;            /* its FIN was sent */

@@ -117,7 +117,8 @@ void link_tcp_end_sending(struct link *l)
 
 void link_tcp_cut(struct link *l)
 {
-	shutdown(link_tcp_of(l)->fd, SHUT_RDWR);
+	if (!ownfd_is_lost(&link_tcp_of(l)->own))
+		shutdown(link_tcp_of(l)->fd, SHUT_RDWR);
 }
 
 int link_tcp_error(struct link *l)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/ownfd.h"
 
 #define POLLER_MAX_MS 60000
 
@@ -101,17 +102,27 @@ static int poller_epoll(struct poller *p, struct epoll_event *got, uint64_t unti
 	return n;
 }
 
+/* The application has closed the descriptor (closefrom(3)): no event comes any more, and what has
+ * the number now is not ours. No source is served from now on, nor a timer, which would send. */
+static void poller_end(void)
+{
+	LOG_ERROR("the application has closed descriptors of librpma: its connections stand still");
+	for (;;)
+		pause();
+}
+
 /* Returns how many events there are. A wake-up is one without a source. */
 int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now)
 {
 	struct epoll_event got[POLLER_BATCH];
 	int n = poller_epoll(p, got, until, now);
-	uint64_t count;
 
+	if ((n < 0 && errno != EINTR) || (!n && until > now && !ownfd_is_event(p->epfd)))
+		poller_end();
 	for (int i = 0; i < n; i++) {
 		evs[i].data = got[i].data.u64;
 		evs[i].ready = poller_ready(got[i].events);
-		if (evs[i].data == POLLER_NOBODY && read(p->wakefd, &count, sizeof(count)) < 0)
+		if (evs[i].data == POLLER_NOBODY && !ownfd_clear(p->wakefd))
 			LOG_DEBUG("woken by another's wake-up");
 	}
 	return n > 0 ? n : 0;
@@ -119,8 +130,6 @@ int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint
 
 void poller_wake(struct poller *p)
 {
-	uint64_t one = 1;
-
-	if (p->wakefd >= 0 && write(p->wakefd, &one, sizeof(one)) < 0)
+	if (p->wakefd >= 0 && !ownfd_wake(p->wakefd))
 		LOG_DEBUG("a wake-up is pending already");
 }

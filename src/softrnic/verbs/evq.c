@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/ownfd.h"
 #include "base/poll.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,13 +42,11 @@ void evq_fini(struct evq *q)
 static void evq_signal(struct evq *q)
 {
 	bool want = !list_empty(&q->nodes);
-	uint64_t one = 1;
-	ssize_t n;
 
 	if (want == q->signalled || q->takers)
 		return;
-	n = want ? write(q->fd, &one, sizeof(one)) : read(q->fd, &one, sizeof(one));
-	q->signalled = n == sizeof(one) ? want : q->signalled;
+	if (want ? ownfd_wake(q->fd) : ownfd_clear(q->fd))
+		q->signalled = want;
 }
 
 void evq_push(struct evq *q, struct evq_node *n)

@@ -18,4 +18,7 @@ uint64_t *app_word(uint64_t offset);
 /* Pages that cannot be read (app_pages.c). False: the line is another command. */
 bool app_pages_do(const char *line);
 
+/* Descriptors that the application closes (app_files.c). Likewise. */
+bool app_files_do(const char *line);
+
 #endif

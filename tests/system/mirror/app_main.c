@@ -11,7 +11,7 @@
  *   slow (the number of events of that kind; others are dropped) | lost (who, and why, likewise) |
  *   exec (the same program again, which says so) | exec-other (one that never maps) |
  *   limit-files NUMBER (so many more may be open) | drop-rights (before a map: what modes of files
- * say is true for root, too) | and those of app_pages.c
+ * say is true for root, too) | and those of app_pages.c and app_files.c
  */
 #include <dirent.h>
 #include <errno.h>
@@ -185,7 +185,7 @@ static void app_do(const char *line)
 {
 	uint64_t offset, value;
 
-	if (app_pages_do(line)) {
+	if (app_pages_do(line) || app_files_do(line)) {
 		/* It has answered. */
 	} else if (!strncmp(line, "drop-rights", 11)) {
 		app_drop_rights();

@@ -11,7 +11,10 @@
 
 #define PATIENCE_MS 30000
 #define FILES_MAX   200
-#define FENCED      "This mapping is the primary no more: set orders: "
+#define CLOSED                                                                                     \
+	"This host's device, file or system failed: set orders: the application has closed "       \
+	"descriptors of the library"
+#define FENCED "This mapping is the primary no more: set orders: "
 
 static struct hosts hosts;
 static struct proc apps[2], tool;
@@ -23,6 +26,15 @@ static int setup(void **state)
 	/* A member that is stopped for a moment is not excluded. */
 	struct hosts_opts opts = {
 		.count = 2, .automatic = true, .lease_ms = 20000, .replica_timeout_ms = 20000};
+
+	hosts_start(&hosts, &opts);
+	return 0;
+}
+
+/* Connections send something of their own in each second. */
+static int setup_lively(void **state)
+{
+	struct hosts_opts opts = {.count = 2, .lease_ms = 20000, .replica_timeout_ms = 2000};
 
 	hosts_start(&hosts, &opts);
 	return 0;
@@ -181,7 +193,58 @@ static void a_program_that_never_maps_does_not_keep_the_copy(void **state)
 	ask(1, "ok", "unmap");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* The application has closed what it did not open, as a program does that becomes a daemon: each
+ * call returns, and what has got the same numbers since is not touched. */
+static void check_closed_descriptors(const char *map, const char *closes, bool is_busy)
+{
+	static const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};
+
+	app_start(&apps[0], &hosts, 0, envs);
+	ask(0, "ok", map);
+	ask(0, "durable 3", "put 0 1");
+	if (is_busy) {
+		proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
+		ask(0, "ok", "begin 0 2");
+	}
+	ask(0, "ok", closes);
+	app_tell(&apps[0], is_busy ? "end\n" : "flush 0 8\n");
+	app_check(CLOSED, proc_line(&apps[0], PATIENCE_MS));
+	ask(0, CLOSED, "flush 8 8");
+	ask(0, CLOSED, "store8 8 3");
+	ask(0, CLOSED, "sync");
+	ask(0, "The lease is over", "confirm");
+	if (is_busy)
+		proc_signal(&hosts.hosts[1].daemon, SIGCONT);
+	sleep(3); /* several periods of liveness */
+	if (!strcmp(closes, "reuse"))
+		ask(0, "ok", "reused");
+	ask(0, CLOSED, "unmap");
+	if (!strcmp(closes, "reuse"))
+		ask(0, "ok", "reused");
+}
+
+static void an_application_that_closes_all_descriptors_gets_errors(void **state)
+{
+	check_closed_descriptors("map", "close-all", false);
+}
+
+static void what_gets_the_numbers_of_closed_descriptors_is_not_touched(void **state)
+{
+	check_closed_descriptors("map", "reuse", false);
+}
+
+static void a_flush_ends_when_the_application_closes_all_descriptors(void **state)
+{
+	check_closed_descriptors("map", "reuse", true);
+}
+
+static void a_direct_mapping_without_descriptors_gives_errors(void **state)
+{
+	check_closed_descriptors("map-direct", "reuse", false);
+}
+
+#define LIVELY(name) cmocka_unit_test_setup_teardown(name, setup_lively, teardown)
+#define TEST(name)   cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -192,6 +255,10 @@ int main(void)
 		TEST(a_program_that_is_executed_maps_anew),
 		TEST(a_program_that_is_executed_while_the_daemon_is_away_maps_anew),
 		TEST(a_program_that_never_maps_does_not_keep_the_copy),
+		LIVELY(an_application_that_closes_all_descriptors_gets_errors),
+		LIVELY(what_gets_the_numbers_of_closed_descriptors_is_not_touched),
+		LIVELY(a_flush_ends_when_the_application_closes_all_descriptors),
+		LIVELY(a_direct_mapping_without_descriptors_gives_errors),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Commands of mirror_app about descriptors:
+ *
+ *   close-all (as closefrom(3) of a program that becomes a daemon) |
+ *   reuse (close all, and let files and sockets of the application have these numbers) |
+ *   reused (nothing was read from these files or sockets, or written to them)
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "app.h"
+
+#define FILES_FIRST 3
+#define FILES_END   200
+#define FILES_SIZE  4096
+
+static int files_close_all(void)
+{
+	return syscall(SYS_close_range, FILES_FIRST, ~0U, 0) ? RPMIRROR_E_UNKNOWN : 0;
+}
+
+static bool files_is_socket(int fd)
+{
+	return (fd - FILES_FIRST) % 4 < 2;
+}
+
+/* Two of each kind in turn: a socket and its peer. */
+static int files_open(int fd)
+{
+	int pair[2];
+
+	if (files_is_socket(fd))
+		return socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || pair[0] != fd;
+	for (int i = 0; i < 2; i++)
+		if (memfd_create("mine", 0) != fd + i || ftruncate(fd + i, FILES_SIZE))
+			return -1;
+	return 0;
+}
+
+static void files_reuse(void)
+{
+	int rc = files_close_all();
+
+	for (int fd = FILES_FIRST; !rc && fd < FILES_END; fd += 2)
+		rc = files_open(fd);
+	printf("%s\n", rc ? strerror(errno) : "ok");
+}
+
+/* The socket's peer has got nothing, and is still connected. */
+static bool files_is_whole(int fd)
+{
+	static const uint8_t zeros[FILES_SIZE];
+	uint8_t bytes[FILES_SIZE] = {1};
+	struct stat st;
+
+	if (files_is_socket(fd))
+		return recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0 && errno == EAGAIN;
+	return !fstat(fd, &st) && st.st_size == FILES_SIZE && !lseek(fd, 0, SEEK_CUR) &&
+	       pread(fd, bytes, sizeof(bytes), 0) == sizeof(bytes) &&
+	       !memcmp(bytes, zeros, sizeof(bytes));
+}
+
+static void files_check(void)
+{
+	for (int fd = FILES_FIRST; fd + 1 < FILES_END; fd++)
+		if (!files_is_whole(fd)) {
+			printf("%d is not as it was\n", fd);
+			return;
+		}
+	printf("ok\n");
+}
+
+bool app_files_do(const char *line)
+{
+	if (!strncmp(line, "close-all", 9))
+		app_answer(files_close_all());
+	else if (!strncmp(line, "reused", 6))
+		files_check();
+	else if (!strncmp(line, "reuse", 5))
+		files_reuse();
+	else
+		return false;
+	return true;
+}
