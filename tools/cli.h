@@ -21,8 +21,6 @@ enum cli_exit {
 	CLI_REFUSED = 5,  /* the server, or the size of its region, does not permit it */
 };
 
-#define CLI_DEFAULT_PORT "7204"
-
 /* The name in front of every error line, e.g. "rpma put". */
 void cli_begin(const char *name);
 /* Print "<name>: <text>" on stderr and return code. */

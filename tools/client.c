@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -43,60 +42,20 @@ int client_take_option(int opt, struct client_opts *opts)
 	}
 }
 
-static int client_take_name(const char *name, struct client_opts *opts)
-{
-	if (!name[0] || strlen(name) > HELLO_NAME_MAX)
-		return cli_usage("'%s' is not a region's name of 1 to %d characters", name,
-				 HELLO_NAME_MAX);
-	if (opts->session.region[0] && strcmp(opts->session.region, name))
-		return cli_usage("--region '%s' and '%s' are two regions", opts->session.region,
-				 name);
-	opts->session.region = name;
-	return CLI_OK;
-}
-
-/* With or without a scope, as in fe80::1%eth0. */
-static bool client_is_ipv6(const char *text)
-{
-	char literal[INET6_ADDRSTRLEN];
-	struct in6_addr in6;
-
-	snprintf(literal, sizeof(literal), "%.*s", (int)strcspn(text, "%"), text);
-	return inet_pton(AF_INET6, literal, &in6) == 1;
-}
-
-/* Where the host ends: at a colon, or at the end. IPv6 addresses have colons of their own, in
- * brackets or alone. */
-static size_t client_host_len(const char *text)
-{
-	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
-
-	if (bracket)
-		return (size_t)(bracket + 1 - text);
-	return client_is_ipv6(text) ? strlen(text) : strcspn(text, ":");
-}
-
-/* The length of ":PORT" at the beginning of text, 0: there is none. */
-static size_t client_port_len(const char *text)
-{
-	size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
-
-	return digits && (!text[1 + digits] || text[1 + digits] == ':') ? 1 + digits : 0;
-}
-
 int client_take_server(const char *text, struct client_opts *opts)
 {
-	char address[ADDRESS_TEXT + 16];
-	size_t len = client_host_len(text);
 	struct error err;
 
-	len += client_port_len(text + len);
-	if (text[len] && text[len] != ':')
-		len = strlen(text); /* no address, and the parser says why */
-	snprintf(address, sizeof(address), "%.*s", (int)len, text);
-	if (address_parse(address, CLI_DEFAULT_PORT, &opts->session.server, &err))
+	if (target_parse(text, &opts->target, &err))
 		return cli_usage("%s", err.text);
-	return text[len] ? client_take_name(text + len + 1, opts) : CLI_OK;
+	opts->session.server = opts->target.server;
+	if (!opts->target.region[0])
+		return CLI_OK;
+	if (opts->session.region[0] && strcmp(opts->session.region, opts->target.region))
+		return cli_usage("--region '%s' and '%s' are two regions", opts->session.region,
+				 opts->target.region);
+	opts->session.region = opts->target.region;
+	return CLI_OK;
 }
 
 /* What the server's reason means on our command line; "": nothing more than the text says. */

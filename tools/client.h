@@ -11,8 +11,10 @@
 #include <stdbool.h>
 
 #include "regions/session.h"
+#include "regions/target.h"
 
 struct client_opts {
+	struct target target;
 	struct session_opts session;
 	const char *secret_file; /* NULL: none */
 	bool verbose;            /* print the library's log */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "regions/target.h"
 #include "serve.h"
 
 static const char help[] =
@@ -162,7 +163,7 @@ static int opts_take_files(struct serve_opts *opts, char **files, int count)
 	opts->server.files = opts->files;
 	opts->server.file_count = (unsigned)count;
 	for (unsigned i = 0; i < (unsigned)count && !rc; i++) {
-		opts->files[i] = (struct server_file){files[i], opts->names[i]};
+		opts->files[i] = (struct server_file){.path = files[i], .name = opts->names[i]};
 		if (i >= opts->name_count)
 			rc = opts_default_name(files[i], opts->names[i]);
 		if (!rc)
@@ -175,7 +176,7 @@ int serve_parse(int argc, char **argv, struct serve_opts *opts)
 {
 	int opt, rc;
 
-	*opts = (struct serve_opts){.server = {.listen = {"127.0.0.1", CLI_DEFAULT_PORT},
+	*opts = (struct serve_opts){.server = {.listen = {"127.0.0.1", TARGET_PORT},
 					       .max_clients = 256,
 					       .max_per_address = 64}};
 	while ((opt = getopt_long(argc, argv, "a:p:S:r:s:cm:vjh", options, NULL)) != -1) {

@@ -32,7 +32,8 @@ static void content_load(const struct server *s, struct region *r)
 void contents_load(struct server *s)
 {
 	for (unsigned i = 0; i < s->region_count; i++)
-		content_load(s, &s->regions[i]);
+		if (!s->regions[i].is_memory)
+			content_load(s, &s->regions[i]);
 }
 
 struct content_range {

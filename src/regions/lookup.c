@@ -38,6 +38,8 @@ static enum lookup_result lookup_look(const struct lookup *l)
 {
 	struct stat open_file, named;
 
+	if (l->fd < 0)
+		return LOOKUP_FOUND;
 	if (fstat(l->fd, &open_file))
 		return LOOKUP_FAILED;
 	if (stat(l->path, &named))
@@ -55,7 +57,7 @@ static struct lookup_answer lookup_make_answer(const struct lookup *l, bool dura
 
 	if (answer.result == LOOKUP_FAILED)
 		answer.error = errno;
-	if (answer.result != LOOKUP_FOUND || !durable)
+	if (answer.result != LOOKUP_FOUND || !durable || l->fd < 0)
 		return answer;
 	rc = newfile_sync_name(l->fd, l->path);
 	return rc ? (struct lookup_answer){.result = LOOKUP_FAILED, .error = -rc} : answer;
@@ -69,6 +71,8 @@ static bool lookup_is_final(enum lookup_result result)
 /* Beside a file that has lost its name there may be another file's record. 0 or errno. */
 static int lookup_store_record(const struct lookup *l, const struct hello_content *content)
 {
+	if (l->fd < 0)
+		return 0;
 	return lookup_is_final(lookup_look(l)) ? ENOENT : -file_record_store(&l->place, content);
 }
 
@@ -90,7 +94,8 @@ static void lookup_free(struct lookup *l)
 	pthread_cond_destroy(&l->asked);
 	pthread_cond_destroy(&l->answered);
 	pthread_mutex_destroy(&l->lock);
-	close(l->fd);
+	if (l->fd >= 0)
+		close(l->fd);
 	free(l);
 }
 
@@ -166,8 +171,8 @@ struct lookup *lookup_new(const char *path, int fd, uint64_t size,
 	l->place = *place;
 	l->notify_fd = notify_fd;
 	lookup_init_conds(l);
-	l->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (l->fd >= 0 && !lookup_set_path(l, path)) {
+	l->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if ((fd < 0 || l->fd >= 0) && !lookup_set_path(l, path)) {
 		errno = -thread_start(&l->thread, 0, lookup_run, l);
 		if (!errno)
 			return l;

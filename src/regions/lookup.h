@@ -34,7 +34,8 @@ struct lookup;
 
 /*
  * The record is written at place. notify_fd, an eventfd, counts the answers. The descriptor and the
- * path are copied; a relative path means what it means now. NULL with errno set.
+ * path are copied; a relative path means what it means now. fd -1: memory, which has no name and is
+ * always found. NULL with errno set.
  */
 struct lookup *lookup_new(const char *path, int fd, uint64_t size,
 			  const struct file_record_place *place, int notify_fd);

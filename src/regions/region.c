@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -26,23 +27,52 @@ static int region_open(const struct server *s, struct region *r, const struct ma
 	return rc;
 }
 
+static int region_open_file(const struct server *s, struct region *r, struct error *err)
+{
+	const struct server_opts *opts = s->opts;
+	struct mapfile_opts file = {.path = r->path,
+				    .size = opts->size,
+				    .create = opts->create,
+				    .from_medium = true,
+				    .is_private = opts->secret != NULL,
+				    .scratch = SERVER_SCRATCH,
+				    .watch = opts->watch};
+
+	return region_open(s, r, &file, err);
+}
+
+static int region_open_memory(struct region *r, const struct server_file *memory, struct error *err)
+{
+	void *scratch = mmap(NULL, SERVER_SCRATCH, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int rc;
+
+	if (scratch == MAP_FAILED)
+		return error_set(err, ERROR_LOCAL, errno, "no memory for a scratch page: %s",
+				 strerror(errno));
+	r->scratch = (struct mapfile){.fd = -1, .addr = scratch, .size = SERVER_SCRATCH};
+	r->data = (struct mapfile){.fd = -1, .addr = memory->addr, .size = memory->length};
+	rc = rpma_utils_get_durability(r->data.addr, r->data.size, &r->data.durability, NULL, 0);
+	if (!rc)
+		return 0;
+	mapfile_close(&r->scratch);
+	return error_set(err, ERROR_LOCAL, rc, "the memory of region '%s' cannot be served: %s",
+			 r->name, rpma_err_last());
+}
+
 int regions_open(struct server *s, struct error *err)
 {
 	const struct server_opts *opts = s->opts;
 	int rc = 0;
 
 	for (unsigned i = 0; i < opts->file_count && !rc; i++) {
-		struct mapfile_opts file = {.path = opts->files[i].path,
-					    .size = opts->size,
-					    .create = opts->create,
-					    .from_medium = true,
-					    .is_private = opts->secret != NULL,
-					    .scratch = SERVER_SCRATCH,
-					    .watch = opts->watch};
+		const struct server_file *file = &opts->files[i];
 		struct region *r = &s->regions[i];
 
-		*r = (struct region){.name = opts->files[i].name, .path = opts->files[i].path};
-		rc = region_open(s, r, &file, err);
+		*r = (struct region){.name = file->name,
+				     .path = file->path ? file->path : "memory of this program",
+				     .is_memory = !file->path};
+		rc = r->is_memory ? region_open_memory(r, file, err) : region_open_file(s, r, err);
 		if (!rc)
 			s->region_count++;
 	}
@@ -55,6 +85,8 @@ void regions_close(struct server *s, bool keep)
 		struct region *r = &s->regions[i];
 
 		mapfile_close(&r->scratch);
+		if (r->is_memory)
+			continue;
 		if (!keep && r->data.made)
 			unlink(r->place.path);
 		(keep ? mapfile_close : mapfile_discard)(&r->data);
@@ -118,6 +150,13 @@ static int region_check_durability(const struct server *s, const struct region *
 {
 	if (r->persists || s->opts->allow_volatile)
 		return 0;
+	if (r->is_memory)
+		return error_set(
+			err, ERROR_LOCAL, EMEDIUMTYPE,
+			"the memory of region '%s' cannot be persisted: it is no shared "
+			"mapping of a file with a medium behind it, or nothing writes back "
+			"what this RDMA device puts there",
+			r->name);
 	if (r->data.durability == RPMA_DURABILITY_VOLATILE)
 		return error_set(
 			err, ERROR_LOCAL, EMEDIUMTYPE,

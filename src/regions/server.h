@@ -24,10 +24,14 @@
 
 #define SERVER_REGIONS_MAX HELLO_ENTRY_MAX
 
+/* A file, or memory of the caller's, which has no name that could lead elsewhere and no record of
+ * what it holds. */
 struct server_file {
-	const char *path;
+	const char *path; /* NULL: memory */
 	const char
 		*name; /* of the region, at most HELLO_NAME_MAX characters; no two are the same */
+	void *addr;
+	uint64_t length;
 };
 
 /* All of it must outlive the server. */

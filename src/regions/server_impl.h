@@ -33,6 +33,7 @@ struct region_export {
 struct region {
 	const char *name, *path;
 	struct mapfile data, scratch;
+	bool is_memory; /* of the server's creator; path says so for people */
 	bool persists;
 	struct lookup *lookup;
 	enum hello_status name_status; /* what the latest look at the name found */

@@ -8,6 +8,8 @@
 
 /* wait.c: the next completion, which may be a message; a failed one is an error. */
 int session_wait(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
+/* What a completion reports; 0: success. */
+int session_check(const struct session *s, const struct ibv_wc *wc, struct error *err);
 
 /* message.c: room for all that may come, registered once a peer, received into once a request.
  * Librpma's results. */

@@ -30,7 +30,7 @@ static bool session_memory_is_gone(const struct session *s, const struct ibv_wc 
 	}
 }
 
-static int session_check(const struct session *s, const struct ibv_wc *wc, struct error *err)
+int session_check(const struct session *s, const struct ibv_wc *wc, struct error *err)
 {
 	char why[256];
 

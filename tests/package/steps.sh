@@ -20,7 +20,7 @@ steps=(
 )
 [ "${BASH_SOURCE[0]}" = "$0" ] || return 0
 set -euo pipefail
-ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmem1 librpmem-dev rpmemd
+ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmafile0 librpmafile-dev librpmem1 librpmem-dev rpmemd
 	librpmirror0 librpmirror-dev rpmirror rpmirrord python3-rpma)
 others=("${ours[@]:2}") # than those that Debian has, too
 

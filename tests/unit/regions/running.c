@@ -36,7 +36,8 @@ void running_assert_noted(struct running *r, const char *text)
 
 void running_init(struct running *r, const struct secret *secret)
 {
-	*r = (struct running){.files = {{"one", "first"}, {"two", "second"}}};
+	*r = (struct running){
+		.files = {{.path = "one", .name = "first"}, {.path = "two", .name = "second"}}};
 	r->opts = (struct server_opts){.listen = {"127.0.0.1", "0"},
 				       .files = r->files,
 				       .file_count = 2,

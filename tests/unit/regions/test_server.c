@@ -226,7 +226,7 @@ static void two_servers_serve_in_one_process(void **state)
 
 	running_init(&a, NULL);
 	running_init(&b, &running_secret);
-	b.files[0] = (struct server_file){"three", "first"};
+	b.files[0] = (struct server_file){.path = "three", .name = "first"};
 	b.opts.file_count = 1;
 	running_start(&a);
 	running_start(&b);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file_impl.h -- an open file, and what the files of librpmafile have of each other.
+ *
+ * A small write is copied into a ring of registered memory and collected; what was collected leaves
+ * as one *post* when a sync comes or enough of it is there. Each post ends with one operation that
+ * completes, and posts complete in their order. Large buffers are registered for the call.
+ *
+ * `lock` guards all of it. A thread that waits becomes the poller if there is none: it waits for
+ * completions without the lock, so that others write and start syncs meanwhile, then takes what has
+ * completed for all. The other waiters sleep until it is done.
+ *
+ * A file calls those that stand above it here and none below it.
+ */
+#ifndef REGIONS_FILE_IMPL_H
+#define REGIONS_FILE_IMPL_H
+
+#include <librpmafile.h>
+#include <pthread.h>
+
+#include "base/error.h"
+#include "regions/file_ranges.h"
+#include "regions/session.h"
+#include "regions/target.h"
+
+#define FILE_RING        (1u << 20)  /* staging memory */
+#define FILE_BIG         (64u << 10) /* from here on registering costs less than copying */
+#define FILE_COLLECT     (64u << 10) /* so much leaves without a sync */
+#define FILE_PIECE       (1u << 20)  /* of a large buffer, in one operation */
+#define FILE_DEPTH       256         /* operations outstanding, with those collected */
+#define FILE_BATCH       64
+#define FILE_BATCH_WRITE 48 /* the rest is for flushes */
+#define FILE_POSTS       64 /* outstanding */
+#define FILE_SYNC_RANGES 8  /* more become a sync of everything */
+#define FILE_GAPS        8
+
+struct file_post {
+	unsigned operations;  /* of the send queue */
+	uint64_t ring_end;    /* staging memory up to here is free when it has completed */
+	uint64_t ticket;      /* of the sync that completes with it; 0: none */
+	unsigned range_count; /* of that sync; 0: of everything */
+	struct rpma_file_range ranges[FILE_SYNC_RANGES];
+	void *read_to; /* a small read is copied there; NULL: none */
+	size_t read_from, read_len;
+};
+
+/* Adjacent writes that are one operation, not yet in the batch. */
+struct file_run {
+	size_t at; /* in the ring */
+	size_t len;
+	uint64_t offset;
+};
+
+/* Tickets that a lost connection did not answer: from < ticket <= to. */
+struct file_gap {
+	uint64_t from, to;
+};
+
+struct rpma_file {
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	/* What it was opened with. */
+	struct target target;
+	uint32_t flags;
+	int timeout_ms, reconnect_ms;
+	char *secret_file;
+	uint64_t write_from, write_to;
+	/* The connection. */
+	struct session s;
+	struct rpma_mr_local *ring_mr;
+	struct rpma_batch *batch;
+	uint32_t caps;
+	enum rpma_flush_type flush_type;
+	uint64_t length;
+	enum rpma_durability durability;
+	char link[16], device[64];
+	/* Its state. */
+	int failed; /* the result of all calls, 0: none; why says more */
+	struct error why;
+	unsigned inside;     /* calls that use the connection */
+	bool is_reopening;   /* one of them is rpma_file_reopen() */
+	bool polls;          /* a thread waits for completions without the lock */
+	unsigned waiting;    /* threads that sleep until it has taken them */
+	unsigned silent_ms;  /* for so long nothing has completed while the poller waited */
+	uint64_t generation; /* of the connection */
+	/* Posts. */
+	struct file_post posts[FILE_POSTS];
+	uint64_t posted, completed; /* ever */
+	unsigned operations;        /* outstanding, and in the batch */
+	unsigned collected;         /* of these, in the batch */
+	struct file_run run;
+	size_t unposted; /* bytes, in the batch and the run */
+	uint8_t *ring;
+	uint64_t ring_head, ring_tail; /* bytes handed out and freed, ever */
+	/* Syncs. */
+	uint64_t tickets, answered;
+	struct file_gap gaps[FILE_GAPS];
+	unsigned gap_count;
+	bool has_foreign; /* a former connection may have left bytes that were not flushed */
+	struct file_ranges ranges;
+	pthread_mutex_t verify_lock; /* taken before lock */
+	struct rpma_digest digest;
+};
+
+/* file_error.c: results and texts of the calling thread. */
+int file_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int file_error_of(const struct error *err);
+/* The code alone. */
+int file_error_code(const struct error *err);
+int file_error_invalid(const char *function, const char *what);
+
+/* file_wait.c */
+/* Take the lock; 0: the connection may be used until file_leave(), which returns rc. */
+int file_enter(struct rpma_file *f);
+int file_leave(struct rpma_file *f, int rc);
+/* The first failure becomes the result of all calls. Returns it. */
+int file_fail(struct rpma_file *f, int code, const struct error *err);
+int file_post_failed(struct rpma_file *f, const char *what, int rc);
+int file_result(const struct rpma_file *f);
+/* Take what has completed. */
+void file_take(struct rpma_file *f);
+/* Until *counter has reached the value, the connection has failed, or the deadline is over
+ * (RPMA_E_AGAIN). The lock is not held meanwhile. */
+int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint64_t deadline);
+
+/* file_post.c: operations are collected, and leave as a post. */
+/* Room for so many more operations; may wait, and then other threads may have collected and posted.
+ */
+int file_reserve(struct rpma_file *f, unsigned operations);
+/* Room in the ring for a buffer, which may wait, too; it is taken by file_ring_take(). */
+int file_ring_reserve(struct rpma_file *f, size_t len);
+size_t file_ring_take(struct rpma_file *f, size_t len);
+/* Put the run into the batch. */
+int file_close_run(struct rpma_file *f, int flags);
+/* The next post, to be filled in by its caller, who has added its last operation. */
+struct file_post *file_post_new(struct rpma_file *f);
+int file_post(struct rpma_file *f, unsigned direct);
+/* What is collected leaves now. */
+int file_post_collected(struct rpma_file *f);
+
+/* file_open.c */
+bool file_is_inside(const struct rpma_file *f, uint64_t offset, uint64_t len);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is known of an open file, also after its connection has ended. */
+#include <stdio.h>
+
+#include "regions/file_impl.h"
+
+int rpma_file_size(struct rpma_file *file, uint64_t *size)
+{
+	if (!file || !size)
+		return file_error_invalid(__func__, "file or size is NULL");
+	*size = file->length; /* never changes */
+	return 0;
+}
+
+static void file_look_at_link(struct rpma_file *f)
+{
+	struct session_transport transport;
+
+	if (f->failed && f->link[0])
+		return; /* what it was */
+	if (f->failed)
+		snprintf(f->link, sizeof(f->link), "rdma");
+	if (f->failed)
+		return;
+	session_get_transport(&f->s, &transport);
+	snprintf(f->link, sizeof(f->link), "%s", transport.link);
+}
+
+int rpma_file_get_info(struct rpma_file *file, struct rpma_file_info *info)
+{
+	if (!file || !info || info->size < sizeof(*info))
+		return file_error_invalid(__func__, "file or info is NULL, or info->size is wrong");
+	pthread_mutex_lock(&file->lock);
+	file_look_at_link(file);
+	info->length = file->length;
+	info->durability = file->durability;
+	snprintf(info->region, sizeof(info->region), "%s", file->target.region);
+	address_show(&file->target.server, info->server);
+	snprintf(info->device, sizeof(info->device), "%s", file->device);
+	snprintf(info->link, sizeof(info->link), "%s", file->link);
+	pthread_mutex_unlock(&file->lock);
+	return 0;
+}
+
+int rpma_file_get_undecided(struct rpma_file *file, struct rpma_file_range *ranges, size_t *count)
+{
+	size_t room;
+
+	if (!file || !count)
+		return file_error_invalid(__func__, "file or count is NULL");
+	room = ranges ? *count : 0;
+	pthread_mutex_lock(&file->lock);
+	file_ranges_merge(&file->ranges, file->tickets + 1);
+	for (size_t i = 0; i < file->ranges.count && i < room; i++)
+		ranges[i] = (struct rpma_file_range){file->ranges.noted[i].from,
+						     file->ranges.noted[i].to -
+							     file->ranges.noted[i].from};
+	*count = file->ranges.count;
+	pthread_mutex_unlock(&file->lock);
+	return 0;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files are opened, opened again after a loss, and closed. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/poll.h"
+#include "regions/file_impl.h"
+
+#define OPEN_TIMEOUT_MS 60000
+#define OPEN_PAUSE_MS   50
+/* With a reconnect_ms one attempt lasts so long at most, so that there is a second one. */
+#define OPEN_ATTEMPT_MS 2000
+
+bool file_is_inside(const struct rpma_file *f, uint64_t offset, uint64_t len)
+{
+	return offset <= f->length && len <= f->length - offset;
+}
+
+static int file_choose_flush(struct rpma_file *f, struct error *err)
+{
+	int type = 0;
+
+	rpma_mr_remote_get_flush_type(f->s.remote, &type);
+	f->flush_type = RPMA_FLUSH_TYPE_PERSISTENT;
+	if (type & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT || f->flags & RPMA_FILE_READONLY)
+		return 0;
+	f->flush_type = RPMA_FLUSH_TYPE_VISIBILITY;
+	if (f->flags & RPMA_FILE_VOLATILE_OK)
+		return 0;
+	return error_set(err, ERROR_LOCAL, EMEDIUMTYPE,
+			 "region '%s' of %s is %s memory that its server cannot persist; "
+			 "RPMA_FILE_VOLATILE_OK accepts that",
+			 f->s.region.region, f->s.server,
+			 rpma_utils_durability_2str(f->s.region.durability));
+}
+
+/* The region that was opened first stays: by its name, and as large. */
+static int file_take_region(struct rpma_file *f, struct error *err)
+{
+	const struct hello_reply *region = &f->s.region;
+
+	if (f->length && region->size != f->length)
+		return error_set(err, ERROR_REFUSED, HELLO_FILE_REPLACED,
+				 "region '%s' of %s had %llu bytes before and has %llu now",
+				 region->region, f->s.server, (unsigned long long)f->length,
+				 (unsigned long long)region->size);
+	f->length = region->size;
+	f->durability = (enum rpma_durability)region->durability;
+	snprintf(f->target.region, sizeof(f->target.region), "%s", region->region);
+	snprintf(f->device, sizeof(f->device), "%s", f->s.device);
+	if (!f->write_to)
+		f->write_to = f->length;
+	if (f->write_from > f->length || f->write_to > f->length)
+		return error_set(err, ERROR_ARGUMENT, EINVAL,
+				 "write_offset and write_length are outside region '%s' of %llu "
+				 "bytes",
+				 region->region, (unsigned long long)f->length);
+	return file_choose_flush(f, err);
+}
+
+static int file_prepare(struct rpma_file *f, struct error *err)
+{
+	int rc = session_register(&f->s, f->ring, FILE_RING, &f->ring_mr, err);
+
+	if (rc)
+		return rc;
+	rc = rpma_batch_new(f->s.conn, FILE_BATCH, &f->batch);
+	if (!rc)
+		rc = rpma_conn_get_remote_caps(f->s.conn, &f->caps);
+	return rc ? session_post_failed(&f->s, "prepare the connection to", rc, err) : 0;
+}
+
+/* Until then another writer of the range may be at work, and what a crash leaves is unknown. */
+static int file_claim(struct rpma_file *f, struct error *err)
+{
+	struct hello_begin begin = {.offset = f->write_from, .length = f->write_to - f->write_from};
+
+	return f->flags & RPMA_FILE_READONLY ? 0 : session_put_begin(&f->s, &begin, err);
+}
+
+static void file_disconnect(struct rpma_file *f)
+{
+	rpma_batch_delete(&f->batch);
+	rpma_mr_dereg(&f->ring_mr);
+	session_close(&f->s);
+}
+
+static int file_connect_with(struct rpma_file *f, const struct session_opts *opts,
+			     struct error *err)
+{
+	int rc = session_open(&f->s, opts, err);
+
+	if (rc)
+		return rc;
+	f->s.timeout_ms = f->timeout_ms;
+	rc = file_take_region(f, err);
+	if (!rc)
+		rc = file_prepare(f, err);
+	if (!rc)
+		rc = file_claim(f, err);
+	if (rc)
+		file_disconnect(f);
+	return rc;
+}
+
+static int file_connect_once(struct rpma_file *f, int timeout_ms, struct error *err)
+{
+	struct secret secret;
+	struct session_opts opts = {.server = f->target.server,
+				    .region = f->target.region,
+				    .access = f->flags & RPMA_FILE_READONLY ? HELLO_READ
+									    : HELLO_WRITE,
+				    .depth = FILE_DEPTH,
+				    .timeout_ms = timeout_ms};
+	int rc = f->secret_file ? secret_load(&secret, f->secret_file, err) : 0;
+
+	if (f->secret_file)
+		opts.secret = &secret;
+	if (!rc)
+		rc = file_connect_with(f, &opts, err);
+	secret_forget(&secret);
+	return rc;
+}
+
+/* A server that is being started again, or the end of a writer that it has not seen yet. */
+static bool file_may_pass(const struct error *err)
+{
+	return err->kind == ERROR_UNREACHED || err->kind == ERROR_FAILED ||
+	       (err->kind == ERROR_REFUSED &&
+		(err->cause == HELLO_BEING_WRITTEN || err->cause == HELLO_FILE_UNKNOWN));
+}
+
+static int file_attempt_ms(const struct rpma_file *f)
+{
+	bool long_one = f->timeout_ms < 0 || f->timeout_ms > OPEN_ATTEMPT_MS;
+
+	return f->reconnect_ms && long_one ? OPEN_ATTEMPT_MS : f->timeout_ms;
+}
+
+static int file_connect(struct rpma_file *f, struct error *err)
+{
+	uint64_t deadline = poll_deadline(f->reconnect_ms);
+	int rc;
+
+	for (;;) {
+		rc = file_connect_once(f, file_attempt_ms(f), err);
+		if (!rc || !file_may_pass(err) || poll_ms_left(deadline) == 0)
+			return rc;
+		poll(NULL, 0, OPEN_PAUSE_MS);
+	}
+}
+
+static void file_free(struct rpma_file *f)
+{
+	free(f->ring);
+	free(f->secret_file);
+	pthread_mutex_destroy(&f->verify_lock);
+	pthread_cond_destroy(&f->moved);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+static int file_take_options(struct rpma_file *f, const struct rpma_file_options *o)
+{
+	if (o->size < sizeof(*o))
+		return -1;
+	if (o->flags & ~(RPMA_FILE_READONLY | RPMA_FILE_VOLATILE_OK))
+		return -1;
+	if (o->timeout_ms < -1 || o->reconnect_ms < -1)
+		return -1;
+	f->flags = o->flags;
+	f->timeout_ms = o->timeout_ms ? o->timeout_ms : OPEN_TIMEOUT_MS;
+	f->reconnect_ms = o->reconnect_ms;
+	f->write_from = o->write_offset;
+	if (o->write_length &&
+	    __builtin_add_overflow(o->write_offset, o->write_length, &f->write_to))
+		return -1;
+	return 0;
+}
+
+static struct rpma_file *file_new(const struct rpma_file_options *options)
+{
+	struct rpma_file *f = calloc(1, sizeof(*f));
+	pthread_condattr_t attr;
+
+	if (!f)
+		return NULL;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_mutex_init(&f->verify_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&f->moved, &attr);
+	pthread_condattr_destroy(&attr);
+	f->ring = aligned_alloc(4096, FILE_RING);
+	if (options->secret_file)
+		f->secret_file = strdup(options->secret_file);
+	if (f->ring && (f->secret_file || !options->secret_file))
+		return f;
+	file_free(f);
+	return NULL;
+}
+
+int rpma_file_open(const char *target, const struct rpma_file_options *options,
+		   struct rpma_file **file_ptr)
+{
+	static const struct rpma_file_options defaults = {.size = sizeof(defaults)};
+	struct rpma_file *f;
+	struct error err;
+	int rc;
+
+	if (!target || !file_ptr)
+		return file_error_invalid(__func__, "target or file_ptr is NULL");
+	options = options ? options : &defaults;
+	f = file_new(options);
+	if (!f)
+		return file_error(RPMA_E_NOMEM, "%s: out of memory", __func__);
+	if (file_take_options(f, options)) {
+		file_free(f);
+		return file_error_invalid(__func__, "a member of options is wrong");
+	}
+	rc = target_parse(target, &f->target, &err);
+	if (!rc)
+		rc = file_connect(f, &err);
+	if (rc) {
+		file_free(f);
+		return file_error_of(&err);
+	}
+	*file_ptr = f;
+	return 0;
+}
+
+/* What was posted on the former connection is over: its tickets are not answered any more. */
+static void file_reset(struct rpma_file *f)
+{
+	struct file_gap *gaps = f->gaps;
+
+	if (f->answered < f->tickets) {
+		if (f->gap_count == FILE_GAPS) {
+			/* Answered ones between the two oldest are called lost: too careful. */
+			gaps[0].to = gaps[1].to;
+			memmove(gaps + 1, gaps + 2, (FILE_GAPS - 2) * sizeof(*gaps));
+			f->gap_count--;
+		}
+		gaps[f->gap_count++] = (struct file_gap){f->answered, f->tickets};
+	}
+	f->answered = f->tickets;
+	f->completed = f->posted;
+	f->operations = f->collected = 0;
+	f->unposted = f->run.len = 0;
+	f->ring_tail = f->ring_head;
+	f->silent_ms = 0;
+	file_ranges_merge(&f->ranges, f->tickets + 1);
+	f->has_foreign = f->ranges.count > 0;
+}
+
+/* Alone, with the lock; the lock is not held while it connects. */
+static int file_reopen(struct rpma_file *f)
+{
+	struct error err;
+	int rc;
+
+	while (f->inside > 1)
+		pthread_cond_wait(&f->moved, &f->lock);
+	pthread_mutex_unlock(&f->lock);
+	file_disconnect(f);
+	rc = file_connect(f, &err);
+	pthread_mutex_lock(&f->lock);
+	if (rc)
+		return file_error_of(&err);
+	file_reset(f);
+	f->failed = 0;
+	return 0;
+}
+
+int rpma_file_reopen(struct rpma_file *file)
+{
+	int rc = 0;
+
+	if (!file)
+		return file_error_invalid(__func__, "file is NULL");
+	pthread_mutex_lock(&file->lock);
+	while (file->is_reopening)
+		pthread_cond_wait(&file->moved, &file->lock);
+	file->inside++;
+	if (file->failed) {
+		file->is_reopening = true;
+		rc = file_reopen(file);
+		file->is_reopening = false;
+		pthread_cond_broadcast(&file->moved);
+	}
+	return file_leave(file, rc);
+}
+
+/* The verdict: 0 is that what is durable will be found. */
+static int file_finish(struct rpma_file *f)
+{
+	struct error err;
+	int rc = 0;
+
+	if (f->failed || f->flags & RPMA_FILE_READONLY)
+		return file_result(f);
+	if (f->ranges.count || f->unposted || f->posted > f->completed)
+		rc = rpma_file_sync(f, NULL, 0);
+	if (!rc && session_confirm(&f->s, &err))
+		rc = file_error_of(&err);
+	return rc;
+}
+
+int rpma_file_close(struct rpma_file **file_ptr)
+{
+	struct rpma_file *f;
+	int rc;
+
+	if (!file_ptr)
+		return file_error_invalid(__func__, "file_ptr is NULL");
+	f = *file_ptr;
+	if (!f)
+		return 0;
+	rc = file_finish(f);
+	file_disconnect(f);
+	file_free(f);
+	*file_ptr = NULL;
+	return rc;
+}

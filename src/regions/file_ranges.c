@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "regions/file_ranges.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int file_range_compare(const void *a, const void *b)
+{
+	const struct file_range_noted *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+void file_ranges_merge(struct file_ranges *r, uint64_t ticket)
+{
+	unsigned kept = 0;
+
+	qsort(r->noted, r->count, sizeof(r->noted[0]), file_range_compare);
+	for (unsigned i = 0; i < r->count; i++) {
+		struct file_range_noted *last = &r->noted[kept ? kept - 1 : 0];
+
+		if (kept && r->noted[i].from <= last->to) {
+			if (r->noted[i].to > last->to)
+				last->to = r->noted[i].to;
+		} else {
+			r->noted[kept++] = r->noted[i];
+		}
+	}
+	r->count = kept;
+	for (unsigned i = 0; i < kept; i++)
+		r->noted[i].ticket = ticket;
+}
+
+/* Half as many: neighbours become one range, with what is between them. */
+static void file_ranges_halve(struct file_ranges *r)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->count; i += 2) {
+		r->noted[kept] = r->noted[i];
+		if (i + 1 < r->count)
+			r->noted[kept].to = r->noted[i + 1].to;
+		kept++;
+	}
+	r->count = kept;
+}
+
+static void file_ranges_make_room(struct file_ranges *r, uint64_t ticket)
+{
+	file_ranges_merge(r, ticket);
+	if (r->count > FILE_RANGES_MAX / 2)
+		file_ranges_halve(r);
+}
+
+void file_ranges_note(struct file_ranges *r, uint64_t from, uint64_t len, uint64_t ticket)
+{
+	struct file_range_noted *last = r->count ? &r->noted[r->count - 1] : NULL;
+	uint64_t to = from + len;
+
+	/* A log grows at its end, and a counter is written at one place. */
+	if (last && last->ticket == ticket && from <= last->to && to >= last->from) {
+		last->from = from < last->from ? from : last->from;
+		last->to = to > last->to ? to : last->to;
+		return;
+	}
+	if (r->count == FILE_RANGES_MAX)
+		file_ranges_make_room(r, ticket);
+	r->noted[r->count++] = (struct file_range_noted){from, to, ticket};
+}
+
+void file_ranges_decide_all(struct file_ranges *r, uint64_t ticket)
+{
+	unsigned n = 0;
+
+	while (n < r->count && r->noted[n].ticket <= ticket)
+		n++;
+	memmove(r->noted, r->noted + n, (r->count - n) * sizeof(r->noted[0]));
+	r->count -= n;
+}
+
+/* What is left of a noted range on both sides of [from, to). A second rest, for which there is no
+ * room, leaves the range as it was. Returns how many there are. */
+static unsigned file_range_cut(struct file_range_noted *noted, uint64_t from, uint64_t to,
+			       bool has_room)
+{
+	struct file_range_noted was = *noted;
+
+	if (to <= was.from || from >= was.to)
+		return 1;
+	if (from <= was.from && to >= was.to)
+		return 0;
+	if (from > was.from && to < was.to) {
+		if (!has_room)
+			return 1;
+		noted[0].to = from;
+		return 2;
+	}
+	if (from <= was.from)
+		noted->from = to;
+	else
+		noted->to = from;
+	return 1;
+}
+
+static void file_ranges_insert(struct file_ranges *r, unsigned at, struct file_range_noted noted)
+{
+	memmove(r->noted + at + 1, r->noted + at, (r->count - at) * sizeof(r->noted[0]));
+	r->noted[at] = noted;
+	r->count++;
+}
+
+static void file_ranges_remove(struct file_ranges *r, unsigned at)
+{
+	r->count--;
+	memmove(r->noted + at, r->noted + at + 1, (r->count - at) * sizeof(r->noted[0]));
+}
+
+void file_ranges_decide(struct file_ranges *r, const struct rpma_file_range *range, uint64_t ticket)
+{
+	uint64_t from = range->offset, to = from + range->length;
+
+	for (unsigned i = 0; i < r->count && r->noted[i].ticket <= ticket;) {
+		struct file_range_noted was = r->noted[i];
+		unsigned left = file_range_cut(&r->noted[i], from, to, r->count < FILE_RANGES_MAX);
+
+		if (left == 0)
+			file_ranges_remove(r, i);
+		if (left == 2)
+			file_ranges_insert(r, i + 1,
+					   (struct file_range_noted){to, was.to, was.ticket});
+		i += left;
+	}
+}

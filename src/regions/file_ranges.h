@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file_ranges.h -- which ranges of a file were written and are not known to be durable. Pure.
+ *
+ * Each write is noted with the ticket of the next sync, which is the first one that can cover it:
+ * the answer of sync k decides what was noted with k or less. What is noted may be too large, or be
+ * noted later than it was written; then a range stays undecided for longer than it is. Never the
+ * reverse.
+ */
+#ifndef REGIONS_FILE_RANGES_H
+#define REGIONS_FILE_RANGES_H
+
+#include <librpmafile.h>
+#include <stdbool.h>
+
+#define FILE_RANGES_MAX 1024
+
+struct file_range_noted {
+	uint64_t from, to, ticket;
+};
+
+/* Zeroed: nothing was written. In the order of their tickets. */
+struct file_ranges {
+	struct file_range_noted noted[FILE_RANGES_MAX];
+	unsigned count;
+};
+
+/* Ascending tickets. len is not 0. */
+void file_ranges_note(struct file_ranges *r, uint64_t from, uint64_t len, uint64_t ticket);
+/* The sync with that ticket has ended well, of everything or of a range. */
+void file_ranges_decide_all(struct file_ranges *r, uint64_t ticket);
+void file_ranges_decide(struct file_ranges *r, const struct rpma_file_range *range,
+			uint64_t ticket);
+/* Sorted and merged; which ticket decides them is rounded up to `ticket`. */
+void file_ranges_merge(struct file_ranges *r, uint64_t ticket);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads: small ones through the ring, large ones into the caller's buffer. */
+#include "base/clock.h"
+#include "regions/file_impl.h"
+
+/* Behind all that was written before, as the other end answers a read in its turn. */
+static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t at, size_t len,
+			  uint64_t offset, struct file_post **post)
+{
+	int rc = rpma_read(f->s.conn, mr, at, f->s.remote, offset, len, RPMA_F_COMPLETION_ALWAYS,
+			   NULL);
+
+	if (rc)
+		return file_post_failed(f, "read from", rc);
+	*post = file_post_new(f);
+	return file_post(f, 1);
+}
+
+/* The thread that takes the completion copies: the ring is handed out again at once. */
+static int file_read_small(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
+{
+	struct file_post *post;
+	size_t at;
+	int rc = file_ring_reserve(f, len);
+
+	if (rc)
+		return rc;
+	at = file_ring_take(f, len);
+	rc = file_read_post(f, f->ring_mr, at, len, offset, &post);
+	if (rc)
+		return rc;
+	post->read_to = buf;
+	post->read_from = at;
+	post->read_len = len;
+	return file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
+}
+
+static int file_read_registered(struct rpma_file *f, struct rpma_mr_local *mr, size_t len,
+				uint64_t offset)
+{
+	struct file_post *post;
+	int rc = 0;
+
+	for (size_t at = 0; at < len && !rc; at += FILE_PIECE) {
+		size_t piece = len - at < FILE_PIECE ? len - at : FILE_PIECE;
+
+		rc = file_reserve(f, 2);
+		if (!rc)
+			rc = file_post_collected(f);
+		if (!rc)
+			rc = file_reserve(f, 1);
+		if (!rc)
+			rc = file_read_post(f, mr, at, piece, offset + at, &post);
+	}
+	return rc ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
+}
+
+static int file_read_big(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
+{
+	struct rpma_mr_local *mr = NULL;
+	struct error err;
+	int rc = rpma_mr_reg(f->s.peer, buf, len, RPMA_MR_USAGE_READ_DST, &mr);
+
+	if (rc) {
+		session_post_failed(&f->s, "register a buffer for", rc, &err);
+		return file_error(rc, "%s", err.text);
+	}
+	rc = file_read_registered(f, mr, len, offset);
+	/* Even if the connection has failed, nothing is placed there any more. */
+	rpma_mr_dereg(&mr);
+	return rc;
+}
+
+static int file_read(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
+{
+	int rc;
+
+	if (!len)
+		return 0;
+	if (len >= FILE_BIG)
+		return file_read_big(f, buf, len, offset);
+	rc = file_reserve(f, 2);
+	if (!rc)
+		rc = file_post_collected(f);
+	if (!rc)
+		rc = file_reserve(f, 1);
+	return rc ? rc : file_read_small(f, buf, len, offset);
+}
+
+int rpma_file_pread(struct rpma_file *file, void *buf, size_t len, uint64_t offset)
+{
+	int rc;
+
+	if (!file || (!buf && len))
+		return file_error_invalid(__func__, "file or buf is NULL");
+	rc = file_enter(file);
+	if (rc)
+		return rc;
+	if (!file_is_inside(file, offset, len))
+		rc = file_error_invalid(__func__, "a part of the range is outside the file");
+	return file_leave(file, rc ? rc : file_read(file, buf, len, offset));
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Syncs: a flush of everything or of ranges, behind what was collected. */
+#include <string.h>
+
+#include "base/poll.h"
+#include "regions/file_impl.h"
+
+/* A writer that knows all of it is better served by one flush. */
+static int file_add_flush_all(struct rpma_file *f, int flags)
+{
+	/* Bytes of a former connection are not this one's, and a peer may lack the operation. */
+	if (f->has_foreign || !(f->caps & RPMA_CAP_FLUSH_ALL))
+		return rpma_batch_flush(f->batch, f->s.remote, 0, 0, f->flush_type, flags, NULL);
+	return rpma_batch_flush_all(f->batch, f->flush_type, flags, NULL);
+}
+
+/* The last one completes. */
+static int file_add_flushes(struct rpma_file *f, const struct file_post *post)
+{
+	int rc = 0;
+
+	if (!post->range_count)
+		return file_add_flush_all(f, RPMA_F_COMPLETION_ALWAYS);
+	for (unsigned i = 0; i < post->range_count && !rc; i++)
+		rc = rpma_batch_flush(f->batch, f->s.remote, post->ranges[i].offset,
+				      post->ranges[i].length, f->flush_type,
+				      i + 1 < post->range_count ? RPMA_F_COMPLETION_ON_ERROR
+								: RPMA_F_COMPLETION_ALWAYS,
+				      NULL);
+	return rc;
+}
+
+static int file_sync_post(struct rpma_file *f, struct file_post *post, unsigned operations,
+			  uint64_t *ticket)
+{
+	int rc;
+
+	f->collected += operations;
+	f->operations += operations;
+	rc = file_post(f, 0);
+	if (rc)
+		return rc;
+	post->ticket = *ticket = ++f->tickets;
+	return 0;
+}
+
+static unsigned file_sync_take_ranges(struct file_post *post, const struct rpma_file_range *ranges,
+				      size_t count)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < count && count <= FILE_SYNC_RANGES; i++)
+		if (ranges[i].length)
+			post->ranges[n++] = ranges[i];
+	return n;
+}
+
+static int file_sync_start(struct rpma_file *f, const struct rpma_file_range *ranges, size_t count,
+			   uint64_t *ticket)
+{
+	struct file_post *post;
+	unsigned operations;
+	int rc = file_reserve(f, FILE_SYNC_RANGES + 1);
+
+	if (!rc)
+		rc = file_close_run(f, RPMA_F_COMPLETION_ON_ERROR);
+	if (rc)
+		return rc;
+	post = file_post_new(f);
+	post->range_count = file_sync_take_ranges(post, ranges, count);
+	operations = post->range_count ? post->range_count : 1;
+	rc = file_add_flushes(f, post);
+	return rc ? file_post_failed(f, "flush at", rc)
+		  : file_sync_post(f, post, operations, ticket);
+}
+
+static int file_sync_check(struct rpma_file *f, const char *function,
+			   const struct rpma_file_range *ranges, size_t count)
+{
+	if (f->flags & RPMA_FILE_READONLY)
+		return file_error_invalid(function, "the file was opened with RPMA_FILE_READONLY");
+	for (size_t i = 0; i < count; i++)
+		if (!file_is_inside(f, ranges[i].offset, ranges[i].length))
+			return file_error_invalid(function, "a range is outside the file");
+	return 0;
+}
+
+/* Was it answered, or lost with a former connection? */
+static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
+{
+	for (unsigned i = 0; i < f->gap_count; i++)
+		if (ticket > f->gaps[i].from && ticket <= f->gaps[i].to)
+			return file_error(RPMA_FILE_E_LOST,
+					  "the connection of that sync has ended without its "
+					  "answer");
+	return 0;
+}
+
+static int file_sync_wait(struct rpma_file *f, uint64_t ticket, int timeout_ms)
+{
+	int rc;
+
+	if (ticket <= f->answered)
+		return file_ticket_look_up(f, ticket);
+	rc = file_wait(f, &f->answered, ticket, poll_deadline(timeout_ms));
+	return rc;
+}
+
+int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count,
+			 uint64_t *ticket)
+{
+	int rc;
+
+	if (!file || !ticket || (!ranges && count))
+		return file_error_invalid(__func__, "file, ranges or ticket is NULL");
+	rc = file_enter(file);
+	if (rc)
+		return rc;
+	rc = file_sync_check(file, __func__, ranges, count);
+	return file_leave(file, rc ? rc : file_sync_start(file, ranges, count, ticket));
+}
+
+/* Not through file_enter(): a sync that was answered has its result after a failure, too. */
+int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms)
+{
+	int rc;
+
+	if (!file)
+		return file_error_invalid(__func__, "file is NULL");
+	pthread_mutex_lock(&file->lock);
+	file->inside++;
+	if (!ticket || ticket > file->tickets)
+		rc = file_error_invalid(__func__, "no sync has that ticket");
+	else
+		rc = file_sync_wait(file, ticket, timeout_ms);
+	return file_leave(file, rc);
+}
+
+int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count)
+{
+	uint64_t ticket;
+	int rc;
+
+	if (!file || (!ranges && count))
+		return file_error_invalid(__func__, "file or ranges is NULL");
+	rc = file_enter(file);
+	if (rc)
+		return rc;
+	rc = file_sync_check(file, __func__, ranges, count);
+	if (!rc)
+		rc = file_sync_start(file, ranges, count, &ticket);
+	return file_leave(file, rc ? rc : file_sync_wait(file, ticket, -1));
+}
+
+/* All that was written, the word, the word's flush: one post. */
+static int file_store8_at_once(struct rpma_file *f, uint64_t offset, uint64_t value,
+			       uint64_t *ticket)
+{
+	struct file_post *post;
+	char word[8];
+	int rc = file_reserve(f, 4);
+
+	memcpy(word, &value, sizeof(word));
+	if (!rc)
+		rc = file_close_run(f, RPMA_F_COMPLETION_ON_ERROR);
+	if (rc)
+		return rc;
+	post = file_post_new(f);
+	file_ranges_note(&f->ranges, offset, sizeof(word), f->tickets + 1);
+	rc = file_add_flush_all(f, RPMA_F_COMPLETION_ON_ERROR);
+	if (!rc)
+		rc = rpma_batch_atomic_write(f->batch, f->s.remote, offset, word,
+					     RPMA_F_COMPLETION_ON_ERROR, NULL);
+	if (!rc)
+		rc = rpma_batch_flush(f->batch, f->s.remote, offset, sizeof(word), f->flush_type,
+				      RPMA_F_COMPLETION_ALWAYS, NULL);
+	return rc ? file_post_failed(f, "write to", rc) : file_sync_post(f, post, 3, ticket);
+}
+
+/* The word leaves only after the answer to the sync of what was written before. */
+static int file_store8_in_steps(struct rpma_file *f, uint64_t offset, uint64_t value,
+				uint64_t *ticket)
+{
+	char word[8];
+	int rc = file_sync_start(f, NULL, 0, ticket);
+
+	memcpy(word, &value, sizeof(word));
+	if (!rc)
+		rc = file_sync_wait(f, *ticket, -1);
+	if (!rc)
+		rc = file_reserve(f, 1);
+	if (rc)
+		return rc;
+	rc = rpma_atomic_write(f->s.conn, f->s.remote, offset, word, RPMA_F_COMPLETION_ALWAYS,
+			       NULL);
+	if (rc)
+		return file_post_failed(f, "write to", rc);
+	file_ranges_note(&f->ranges, offset, sizeof(word), f->tickets + 1);
+	file_post_new(f);
+	rc = file_post(f, 1);
+	return rc ? rc : file_sync_start(f, NULL, 0, ticket);
+}
+
+static int file_store8_check(struct rpma_file *f, const char *function, uint64_t offset)
+{
+	if (f->flags & RPMA_FILE_READONLY)
+		return file_error_invalid(function, "the file was opened with RPMA_FILE_READONLY");
+	if (offset % RPMA_ATOMIC_WRITE_ALIGNMENT)
+		return file_error_invalid(function, "offset is no multiple of 8");
+	if (!file_is_inside(f, offset, 8) || offset < f->write_from || offset + 8 > f->write_to)
+		return file_error_invalid(
+			function, "the word is outside the file, or not reserved for this writer");
+	return 0;
+}
+
+static int file_store8(struct rpma_file *f, const char *function, uint64_t offset, uint64_t value,
+		       uint64_t *ticket)
+{
+	int rc = file_store8_check(f, function, offset);
+
+	if (rc)
+		return rc;
+	if ((f->caps & (RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_FLUSH)) ==
+	    (RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_FLUSH))
+		return file_store8_at_once(f, offset, value, ticket);
+	return file_store8_in_steps(f, offset, value, ticket);
+}
+
+int rpma_file_store8_start(struct rpma_file *file, uint64_t offset, uint64_t value,
+			   uint64_t *ticket)
+{
+	int rc;
+
+	if (!file || !ticket)
+		return file_error_invalid(__func__, "file or ticket is NULL");
+	rc = file_enter(file);
+	return rc ? rc : file_leave(file, file_store8(file, __func__, offset, value, ticket));
+}
+
+int rpma_file_store8(struct rpma_file *file, uint64_t offset, uint64_t value)
+{
+	uint64_t ticket = 0;
+	int rc;
+
+	if (!file)
+		return file_error_invalid(__func__, "file is NULL");
+	rc = file_enter(file);
+	if (rc)
+		return rc;
+	rc = file_store8(file, __func__, offset, value, &ticket);
+	return file_leave(file, rc ? rc : file_sync_wait(file, ticket, -1));
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How calls on a file wait for completions, and what a completion means. */
+#include <string.h>
+
+#include "base/poll.h"
+#include "regions/file_impl.h"
+#include "regions/session_impl.h"
+
+/* The poller looks for the end of the connection so often: an end with operations outstanding
+ * completes them, so this is for devices that do not. */
+#define WAIT_SLICE_MS 1000
+#define WAIT_TAKE     8
+
+int file_result(const struct rpma_file *f)
+{
+	return f->failed ? file_error(f->failed, "%s", f->why.text) : 0;
+}
+
+int file_enter(struct rpma_file *f)
+{
+	pthread_mutex_lock(&f->lock);
+	if (f->failed) {
+		int rc = file_result(f);
+
+		pthread_mutex_unlock(&f->lock);
+		return rc;
+	}
+	f->inside++;
+	return 0;
+}
+
+int file_leave(struct rpma_file *f, int rc)
+{
+	f->inside--;
+	if (f->is_reopening)
+		pthread_cond_broadcast(&f->moved);
+	pthread_mutex_unlock(&f->lock);
+	return rc;
+}
+
+int file_fail(struct rpma_file *f, int code, const struct error *err)
+{
+	if (!f->failed) {
+		f->failed = code;
+		f->why = *err;
+		pthread_cond_broadcast(&f->moved);
+	}
+	return file_result(f);
+}
+
+int file_post_failed(struct rpma_file *f, const char *what, int rc)
+{
+	struct error err;
+
+	session_post_failed(&f->s, what, rc, &err);
+	return file_fail(f, RPMA_FILE_E_LOST, &err);
+}
+
+/* A sync that succeeded decides what was written before it. */
+static void file_decide(struct rpma_file *f, const struct file_post *post)
+{
+	f->answered = post->ticket;
+	if (!post->range_count) {
+		file_ranges_decide_all(&f->ranges, post->ticket);
+		f->has_foreign = false;
+	}
+	for (unsigned i = 0; i < post->range_count; i++)
+		file_ranges_decide(&f->ranges, &post->ranges[i], post->ticket);
+}
+
+static void file_complete(struct rpma_file *f)
+{
+	struct file_post *post = &f->posts[f->completed % FILE_POSTS];
+
+	if (post->read_to)
+		memcpy(post->read_to, f->ring + post->read_from, post->read_len);
+	if (post->ticket)
+		file_decide(f, post);
+	f->ring_tail = post->ring_end;
+	f->operations -= post->operations;
+	f->completed++;
+}
+
+static void file_take_failed(struct rpma_file *f, const struct ibv_wc *wc)
+{
+	struct error err;
+
+	session_check(&f->s, wc, &err);
+	if (rpma_wc_get_reason(f->s.conn, wc, NULL) == RPMA_REASON_WRITE_BACK)
+		file_fail(f, RPMA_FILE_E_MEDIUM, &err);
+	else
+		file_fail(f, file_error_code(&err), &err);
+}
+
+static void file_take_one(struct rpma_file *f, const struct ibv_wc *wc)
+{
+	struct error err;
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		file_take_failed(f, wc);
+	} else if (wc->opcode & IBV_WC_RECV) {
+		session_take_verdict(&f->s, wc->byte_len, &err);
+		file_fail(f, file_error_code(&err), &err);
+	} else {
+		file_complete(f);
+	}
+}
+
+void file_take(struct rpma_file *f)
+{
+	struct ibv_wc wc[WAIT_TAKE];
+	int got = WAIT_TAKE;
+
+	while (!f->failed && got == WAIT_TAKE) {
+		int rc = rpma_cq_get_wc(f->s.completions.cq, WAIT_TAKE, wc, &got);
+
+		if (rc == RPMA_E_NO_COMPLETION)
+			return;
+		if (rc) {
+			file_post_failed(f, "take completions from", rc);
+			return;
+		}
+		f->silent_ms = 0;
+		for (int i = 0; i < got && !f->failed; i++)
+			file_take_one(f, &wc[i]);
+	}
+}
+
+/* Nothing has completed for that long: has the connection ended, or is this too long? */
+static void file_take_silence(struct rpma_file *f, unsigned ms)
+{
+	enum rpma_conn_event event;
+	struct error err;
+
+	f->silent_ms += ms;
+	if (!rpma_conn_next_event_timeout(f->s.conn, 0, &event) && event != RPMA_CONN_ESTABLISHED)
+		error_set(&err, ERROR_FAILED, 0, "%s closed the connection", f->s.server);
+	else if (f->timeout_ms >= 0 && f->silent_ms >= (unsigned)f->timeout_ms)
+		error_set(&err, ERROR_FAILED, RPMA_E_NO_COMPLETION, "%s has not answered for %d ms",
+			  f->s.server, f->timeout_ms);
+	else
+		return;
+	file_fail(f, RPMA_FILE_E_LOST, &err);
+}
+
+/* As the poller: wait without the lock, then take. */
+static void file_poll(struct rpma_file *f, int left_ms)
+{
+	int ms = WAIT_SLICE_MS, rc;
+
+	if (left_ms >= 0 && left_ms < ms)
+		ms = left_ms;
+	if (f->timeout_ms >= 0 && f->timeout_ms - (int)f->silent_ms < ms)
+		ms = f->timeout_ms - (int)f->silent_ms;
+	f->polls = true;
+	pthread_mutex_unlock(&f->lock);
+	rc = rpma_cq_wait_timeout(f->s.completions.cq, ms);
+	pthread_mutex_lock(&f->lock);
+	f->polls = false;
+	file_take(f);
+	if (rc == RPMA_E_NO_COMPLETION && !f->failed)
+		file_take_silence(f, (unsigned)ms);
+	else if (rc && !f->failed)
+		file_post_failed(f, "wait for", rc);
+	if (f->waiting)
+		pthread_cond_broadcast(&f->moved);
+}
+
+/* While another thread polls. */
+static void file_sleep(struct rpma_file *f, int left_ms)
+{
+	struct timespec until;
+
+	f->waiting++;
+	if (left_ms < 0) {
+		pthread_cond_wait(&f->moved, &f->lock);
+	} else {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += (long)(left_ms % 1000) * 1000000;
+		until.tv_sec += left_ms / 1000 + until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&f->moved, &f->lock, &until);
+	}
+	f->waiting--;
+}
+
+int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint64_t deadline)
+{
+	if (*counter < value && !f->failed && !f->polls)
+		file_take(f);
+	while (*counter < value && !f->failed) {
+		int left_ms = poll_ms_left(deadline);
+
+		if (left_ms == 0)
+			return RPMA_E_AGAIN;
+		if (f->polls)
+			file_sleep(f, left_ms);
+		else
+			file_poll(f, left_ms);
+	}
+	return *counter < value ? file_result(f) : 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes: small ones are copied and collected, large ones leave from the caller's buffer. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "regions/file_impl.h"
+
+/* Behind the run, if it goes on where that ends, in the file and in the ring. */
+static int file_collect(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
+{
+	size_t at = file_ring_take(f, len);
+	bool adjacent =
+		f->run.len && f->run.at + f->run.len == at && f->run.offset + f->run.len == offset;
+	int rc = adjacent ? 0 : file_close_run(f, RPMA_F_COMPLETION_ON_ERROR);
+
+	if (rc)
+		return rc;
+	memcpy(f->ring + at, buf, len);
+	if (!adjacent)
+		f->run = (struct file_run){.at = at, .offset = offset};
+	f->run.len += len;
+	f->unposted += len;
+	file_ranges_note(&f->ranges, offset, len, f->tickets + 1);
+	return 0;
+}
+
+static int file_write_small(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
+{
+	int rc = file_reserve(f, 1);
+
+	if (!rc)
+		rc = file_ring_reserve(f, len);
+	if (!rc)
+		rc = file_collect(f, buf, len, offset);
+	if (!rc && (f->unposted >= FILE_COLLECT || f->collected >= FILE_BATCH_WRITE))
+		rc = file_post_collected(f);
+	return rc;
+}
+
+static int file_write_piece(struct rpma_file *f, const struct rpma_mr_local *mr, size_t at,
+			    size_t len, uint64_t offset)
+{
+	int rc = file_reserve(f, 1);
+
+	if (rc)
+		return rc;
+	rc = rpma_write(f->s.conn, f->s.remote, offset, mr, at, len, RPMA_F_COMPLETION_ALWAYS,
+			NULL);
+	if (rc)
+		return file_post_failed(f, "write to", rc);
+	file_ranges_note(&f->ranges, offset, len, f->tickets + 1);
+	file_post_new(f);
+	return file_post(f, 1);
+}
+
+/* What was collected before leaves first, as later bytes of the same range must win. */
+static int file_write_registered(struct rpma_file *f, const struct rpma_mr_local *mr, size_t len,
+				 uint64_t offset)
+{
+	int rc = 0;
+
+	for (size_t at = 0; at < len && !rc; at += FILE_PIECE) {
+		size_t piece = len - at < FILE_PIECE ? len - at : FILE_PIECE;
+
+		rc = file_reserve(f, 2);
+		if (!rc)
+			rc = file_post_collected(f);
+		if (!rc)
+			rc = file_write_piece(f, mr, at, piece, offset + at);
+	}
+	return rc ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
+}
+
+static int file_write_big(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
+{
+	struct rpma_mr_local *mr = NULL;
+	struct error err;
+	int rc = rpma_mr_reg(f->s.peer, (void *)(uintptr_t)buf, len, RPMA_MR_USAGE_WRITE_SRC, &mr);
+
+	if (rc) {
+		session_post_failed(&f->s, "register a buffer for", rc, &err);
+		return file_error(rc, "%s", err.text);
+	}
+	rc = file_write_registered(f, mr, len, offset);
+	rpma_mr_dereg(&mr);
+	return rc;
+}
+
+static int file_write(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
+{
+	if (len >= FILE_BIG)
+		return file_write_big(f, buf, len, offset);
+	return len ? file_write_small(f, buf, len, offset) : 0;
+}
+
+static int file_write_check(const struct rpma_file *f, const char *function, uint64_t offset,
+			    uint64_t len)
+{
+	if (f->flags & RPMA_FILE_READONLY)
+		return file_error_invalid(function, "the file was opened with RPMA_FILE_READONLY");
+	if (!file_is_inside(f, offset, len))
+		return file_error_invalid(function, "a part of the range is outside the file");
+	if (len && (offset < f->write_from || offset + len > f->write_to))
+		return file_error_invalid(function,
+					  "a part of the range is not reserved for this writer");
+	return 0;
+}
+
+int rpma_file_pwrite(struct rpma_file *file, const void *buf, size_t len, uint64_t offset)
+{
+	int rc;
+
+	if (!file || (!buf && len))
+		return file_error_invalid(__func__, "file or buf is NULL");
+	rc = file_enter(file);
+	if (rc)
+		return rc;
+	rc = file_write_check(file, __func__, offset, len);
+	return file_leave(file, rc ? rc : file_write(file, buf, len, offset));
+}
+
+static int file_iov_check(const struct iovec *iov, int iovcnt, uint64_t *len)
+{
+	*len = 0;
+	if (!iov || iovcnt < 0 || iovcnt > IOV_MAX)
+		return -1;
+	for (int i = 0; i < iovcnt; i++) {
+		if (!iov[i].iov_base && iov[i].iov_len)
+			return -1;
+		if (__builtin_add_overflow(*len, iov[i].iov_len, len))
+			return -1;
+	}
+	return 0;
+}
+
+int rpma_file_pwritev(struct rpma_file *file, const struct iovec *iov, int iovcnt, uint64_t offset)
+{
+	uint64_t len;
+	int rc;
+
+	if (!file || file_iov_check(iov, iovcnt, &len))
+		return file_error_invalid(__func__, "file, iov or iovcnt is wrong");
+	rc = file_enter(file);
+	if (rc)
+		return rc;
+	rc = file_write_check(file, __func__, offset, len);
+	for (int i = 0; i < iovcnt && !rc; i++) {
+		rc = file_write(file, iov[i].iov_base, iov[i].iov_len, offset);
+		offset += iov[i].iov_len;
+	}
+	return file_leave(file, rc);
+}

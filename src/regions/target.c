@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "regions/target.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* With or without a scope, as in fe80::1%eth0. */
+static bool target_is_ipv6(const char *text)
+{
+	char literal[INET6_ADDRSTRLEN];
+	struct in6_addr in6;
+
+	snprintf(literal, sizeof(literal), "%.*s", (int)strcspn(text, "%"), text);
+	return inet_pton(AF_INET6, literal, &in6) == 1;
+}
+
+/* Where the host ends: at a colon, or at the end. IPv6 addresses have colons of their own, in
+ * brackets or alone. */
+static size_t target_host_len(const char *text)
+{
+	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
+
+	if (bracket)
+		return (size_t)(bracket + 1 - text);
+	return target_is_ipv6(text) ? strlen(text) : strcspn(text, ":");
+}
+
+/* The length of ":PORT" at the beginning of text, 0: there is none. */
+static size_t target_port_len(const char *text)
+{
+	size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
+
+	return digits && (!text[1 + digits] || text[1 + digits] == ':') ? 1 + digits : 0;
+}
+
+static int target_take_region(const char *name, struct target *target, struct error *err)
+{
+	if (!name[0] || strlen(name) > HELLO_NAME_MAX)
+		return error_set(err, ERROR_ARGUMENT, EINVAL,
+				 "'%s' is not a region's name of 1 to %d characters", name,
+				 HELLO_NAME_MAX);
+	strcpy(target->region, name);
+	return 0;
+}
+
+int target_parse(const char *text, struct target *target, struct error *err)
+{
+	char address[ADDRESS_TEXT + 16];
+	size_t len = target_host_len(text);
+	int rc;
+
+	target->region[0] = '\0';
+	len += target_port_len(text + len);
+	if (text[len] && text[len] != ':')
+		len = strlen(text); /* no address, and the parser says why */
+	snprintf(address, sizeof(address), "%.*s", (int)len, text);
+	rc = address_parse(address, TARGET_PORT, &target->server, err);
+	return rc || !text[len] ? rc : target_take_region(text + len + 1, target, err);
+}

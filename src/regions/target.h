@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* target.h -- where a region is: "HOST[:PORT][:REGION]". Thread-safe. */
+#ifndef REGIONS_TARGET_H
+#define REGIONS_TARGET_H
+
+#include "base/error.h"
+#include "regions/hello.h"
+#include "service/address.h"
+
+#define TARGET_PORT "7204" /* RPMA_FILE_PORT */
+
+struct target {
+	struct address server;
+	char region[HELLO_NAME_MAX + 1]; /* "": none was named */
+};
+
+/* What stands after the host and is no number is the region. ERROR_ARGUMENT. */
+int target_parse(const char *text, struct target *target, struct error *err);
+
+#endif
