@@ -200,13 +200,13 @@ static void check_closed_descriptors(const char *map, const char *closes, bool i
 	static const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};
 
 	app_start(&apps[0], &hosts, 0, envs);
-	ask(0, "ok", map);
+	ask(0, "ok", "%s", map);
 	ask(0, "durable 3", "put 0 1");
 	if (is_busy) {
 		proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
 		ask(0, "ok", "begin 0 2");
 	}
-	ask(0, "ok", closes);
+	ask(0, "ok", "%s", closes);
 	app_tell(&apps[0], is_busy ? "end\n" : "flush 0 8\n");
 	app_check(CLOSED, proc_line(&apps[0], PATIENCE_MS));
 	ask(0, CLOSED, "flush 8 8");
