@@ -1,0 +1,277 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What librpmafile promises to programs, on 'rpma serve': durable means in the file under its name, and after a loss the
+# undecided ranges are named.
+# shellcheck source=tests/system/tool/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# start_filer NAME: a client whose calls come from ask
+start_filer() {
+	mkfifo "$1.in" "$1.reply"
+	"$RPMA_FILER" <"$1.in" >"$1.reply" 2>"$1.err" &
+	started+=("$!")
+	declare -g "pid_$1=$!"
+	exec {fd}>"$1.in"
+	declare -g "in_$1=$fd"
+	exec {fd}<"$1.reply"
+	declare -g "out_$1=$fd"
+}
+
+# ask NAME CALL...: $reply
+ask() {
+	local in=in_$1 out=out_$1
+	shift
+	echo "$*" >&"${!in}"
+	IFS= read -r -t 60 -u "${!out}" reply || fail "no reply to '$*'"
+}
+
+# expect_reply PATTERN NAME CALL...
+expect_reply() {
+	local pattern=$1
+	shift
+	ask "$@"
+	[[ $reply =~ ^$pattern ]] || fail "'$*': '$reply' and not '$pattern'"
+}
+
+calls_are_ok() { # NAME, calls from standard input
+	local call
+	while read -r call; do
+		expect_reply 'ok$' "$1" "$call"
+	done
+}
+
+bytes_of() { # FILE OFFSET LENGTH CHARACTER: the file under its name has these, read by another process
+	cmp <(tail -c "+$(($2 + 1))" "$1" | head -c "$3") <(head -c "$3" /dev/zero | tr '\0' "$4") ||
+		fail "$1 has other bytes from $2"
+}
+
+test_what_was_written_is_found_under_the_name() {
+	serve pool --create --size 4M
+	start_filer a
+	calls_are_ok a <<-CALLS
+		open $where:pool
+		write 100 1000 a
+		write 8192 70000 b
+		write 100 8 c
+		write 1100 3000000 d
+		sync
+	CALLS
+	bytes_of pool 100 8 c
+	bytes_of pool 108 992 a
+	bytes_of pool 1100 3000000 d
+	expect_reply 'd$' a read 8192 70000
+	expect_reply 'a$' a read 108 992
+	expect_reply 'ok$' a verify 1100 3000000 d
+	expect_reply "DIFFERS: the bytes from 1100 to 3001100 of region 'pool'" a verify 1100 3000000 e
+	expect_reply '0:$' a undecided
+	expect_reply 'ok$' a store8 4096 81
+	expect_reply 'ok$' a close
+	[ "$(tail -c +4097 pool | head -c 8 | od -An -td8 | tr -d ' ')" = 81 ] || fail "the word is not there"
+	expect_ok "$rpma" get "$where" copy -l 4096 -o 0
+	cmp -n 4096 copy pool || fail "the tool reads something else"
+}
+
+test_wrong_arguments_change_nothing() {
+	serve pool --create --size 1M
+	start_filer a
+	expect_reply 'INVAL: write_offset and write_length' a open "$where" 1048576 1
+	expect_reply 'ok$' a open "$where" 4096 8192
+	expect_reply 'INVAL: .*outside the file' a write 1048000 1000 x
+	expect_reply 'INVAL: .*not reserved' a write 4095 2 x
+	expect_reply 'INVAL: .*not reserved' a write 12287 2 x
+	expect_reply 'INVAL: .*not reserved' a store8 0 1
+	expect_reply 'INVAL: .*multiple of 8' a store8 4100 1
+	expect_reply 'INVAL: .*outside the file' a read 1048576 1
+	expect_reply '0:$' a undecided
+	expect_reply 'ok$' a close
+	bytes_of pool 0 1048576 '\0'
+	start_filer b
+	expect_reply 'ok$' b open-readonly "$where"
+	expect_reply 'INVAL: .*READONLY' b write 0 1 x
+	expect_reply 'INVAL: .*READONLY' b sync
+	expect_reply '0$' b read 0 100000
+	expect_reply 'ok$' b close
+}
+
+test_refusals_say_why() {
+	serve pool --create --size 1M
+	start_filer a
+	expect_reply "REFUSED: .*does not serve a region 'pol'" a open "$where:pol"
+	expect_reply 'UNREACHED: .*is the server running there' a open 127.0.0.1:1
+	expect_reply 'INVAL: .*is not a region' a open "127.0.0.1:"
+	head -c 32 /dev/urandom | base64 >secret
+	chmod 600 secret
+	expect_reply 'REFUSED: .*serves without a secret' a "open $where 0 0 0 10000 secret"
+	stop_server
+	serve pool --secret-file secret
+	expect_reply 'REFUSED: .*asks for a secret' a open "$where"
+	expect_reply 'ok$' a "open $where 0 0 0 10000 secret"
+	expect_reply 'ok$' a write 0 10 s
+	expect_reply 'ok$' a close
+	bytes_of pool 0 10 s
+}
+
+test_two_writers_have_separate_ranges() {
+	serve pool --create --size 1M
+	start_filer a
+	start_filer b
+	expect_reply 'ok$' a open "$where" 0 65536
+	expect_reply 'REFUSED: another client writes' b open "$where"
+	expect_reply 'REFUSED: another client writes' b open "$where" 65528 8
+	expect_reply 'ok$' b open "$where" 65536 65536
+	expect_reply 'ok$' a write 0 65536 a
+	expect_reply 'ok$' b write 65536 65536 b
+	expect_reply 'ok$' a close
+	expect_reply 'ok$' b close
+	bytes_of pool 0 65536 a
+	bytes_of pool 65536 65536 b
+	# A writer that goes lets one that waits have its range.
+	expect_reply 'ok$' a open "$where" 0 65536
+	# shellcheck disable=SC2154 # start_filer assigns it
+	kill -9 "$pid_a"
+	expect_reply 'ok$' b open "$where" 0 0 10000
+	expect_reply 'ok$' b close
+}
+
+test_a_killed_server_leaves_its_undecided_writes_named() {
+	serve pool --create --size 4M
+	start_filer a
+	calls_are_ok a <<-CALLS
+		open $where:pool 0 0 20000
+		write 0 4096 a
+		sync
+		write 4096 1000 b
+		write 100000 200000 c
+		write 5096 24 b
+	CALLS
+	kill_server
+	expect_reply 'LOST: ' a sync
+	expect_reply 'LOST: ' a write 0 1 x
+	expect_reply 'LOST: ' a read 0 1
+	expect_reply '2: 4096\+1024 100000\+200000$' a undecided
+	bytes_of pool 0 4096 a
+	serve_at_same_port pool
+	expect_reply 'ok$' a reopen
+	expect_reply '2: 4096\+1024 100000\+200000$' a undecided
+	expect_reply 'a$' a read 0 4096
+	calls_are_ok a <<-CALLS
+		write 4096 1024 d
+		write 100000 200000 e
+		sync
+	CALLS
+	bytes_of pool 4096 1024 d
+	bytes_of pool 100000 200000 e
+	expect_reply '0:$' a undecided
+	expect_reply 'ok$' a close
+}
+
+# The file that the former server had, at its address.
+serve_at_same_port() {
+	: >serve.out
+	"$rpma" serve --port "${where##*:}" "$@" >>serve.out 2>serve.err </dev/null &
+	server=$!
+	started+=("$server")
+	wait_until 20 server_is_up_or_gone
+}
+
+all_threads_stopped() { ! grep -h '^State:' "/proc/$server/task/"*/status | grep -qv T; }
+
+test_a_ticket_of_a_lost_connection_is_lost() {
+	serve pool --create --size 1M
+	start_filer a
+	calls_are_ok a <<-CALLS
+		open $where:pool 0 0 20000
+		write 0 4096 a
+		start
+		wait 10000
+	CALLS
+	kill -STOP "$server"
+	wait_until 20 all_threads_stopped
+	expect_reply 'ok$' a write 0 4096 b
+	expect_reply 'ok$' a start
+	expect_reply 'AGAIN' a wait 50
+	kill_server
+	expect_reply 'LOST' a wait 20000
+	serve_at_same_port pool
+	expect_reply 'ok$' a reopen
+	expect_reply 'LOST: the connection of that sync' a wait 1000
+	expect_reply 'ok$' a sync
+	expect_reply 'LOST: the connection of that sync' a wait 1000
+	expect_reply 'ok$' a close
+}
+
+test_a_file_that_is_replaced_is_gone() {
+	serve pool --create --size 1M
+	start_filer a
+	expect_reply 'ok$' a open "$where"
+	expect_reply 'ok$' a write 0 4096 a
+	expect_reply 'ok$' a sync
+	cp pool other && mv other pool
+	expect_reply 'GONE: .*was replaced by another file' a close
+	expect_reply 'GONE: .*was replaced by another file' a open "$where"
+}
+
+test_a_file_that_is_truncated_is_gone() {
+	serve pool --create --size 1M
+	start_filer a
+	expect_reply 'ok$' a open "$where"
+	truncate -s 4096 pool
+	expect_reply 'ok$' a write 65536 1000 a
+	expect_reply 'GONE: ' a sync
+	expect_reply 'GONE: ' a close
+}
+
+test_volatile_memory_is_refused_unless_it_is_asked_for() {
+	local file
+	file=$(mktemp -p /dev/shm rpma-file-XXXXXX)
+	truncate -s 1M "$file"
+	serve "$file" --allow-volatile
+	start_filer a
+	expect_reply 'NOSUPP: .*RPMA_FILE_VOLATILE_OK' a open "$where"
+	expect_reply 'ok$' a open-volatile "$where"
+	expect_reply 'ok$' a write 0 100 v
+	expect_reply 'ok$' a sync
+	expect_reply 'NOSUPP' a verify 0 100 v
+	bytes_of "$file" 0 100 v
+	expect_reply 'ok$' a close
+	rm -f "$file" "$file.rpma"
+}
+
+# The first durable byte, as README.md and librpmafile(7) have it.
+test_the_hello_is_durable() {
+	serve pool --create --size 1M
+	expect_ok "$RPMA_EXAMPLES/file-hello" "$where:pool"
+	stop_server
+	[ "$(head -c 18 pool)" = "durable over there" ] || fail "it is not there"
+}
+
+has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
+
+# A log whose server and whose client are killed: all that was acknowledged, in its order, and nothing else.
+test_the_log_survives_both_ends() {
+	local writer killed size
+	serve pool --create --size 4M
+	seq 1 300 | while read -r n; do echo "$n" && sleep 0.001; done |
+		"$RPMA_EXAMPLES/wal" "$where" append >acks 2>wal.err &
+	writer=$!
+	started+=("$writer")
+	wait_until 20 has_lines acks 50 || fail "nothing is acknowledged: $(cat wal.err)"
+	kill_server
+	serve_at_same_port pool
+	wait "$writer" || fail "the writer ends with $?: $(cat wal.err)"
+	"$RPMA_EXAMPLES/wal" "$where" show | cmp - <(seq 1 300) || fail "not all of the log is there"
+	killed=$(
+		yes line | "$RPMA_EXAMPLES/wal" "$where" append >acks 2>wal.err &
+		sleep 0.3
+		kill -9 $! && tail -n 1 acks | sed 's/.* //'
+	)
+	"$RPMA_EXAMPLES/wal" "$where" show | tail -n +301 >lines
+	[ "$(sort -u lines)" = line ] || fail "a line is torn"
+	# Each line is 4 bytes and 5; the log begins at 4096.
+	size=$(($(seq 1 300 | wc -c) + 300 * 4 + $(wc -l <lines) * 9))
+	[ "$killed" -gt 4096 ] || fail "nothing was acknowledged to the second writer"
+	[ $((killed - 4096)) -le "$size" ] ||
+		fail "$killed was acknowledged, and there are $(wc -l <lines) lines"
+}
+
+"test_$1"
