@@ -69,8 +69,8 @@ def _disk():
     yield from _on_disks("a disk", "")
     yield from _on_disks("two disks", " tgt_where={dir2}")
     # Both copies are on one disk here.
-    yield Goal("flush 64 B, files on a disk, which both ends use", "<=", 1.1,
-               "x two pwrite + fdatasync at the same time", times("mirror", "disk"), check=_write_backs,
+    yield Goal("flush 64 B, both copies on the same disk", "<=", 1.1,
+               "x two processes that pwrite + fdatasync", times("mirror", "disk"), check=_write_backs,
                mirror=flush, disk="who=limit work=disk conns=2 where={dir}")
 
 
