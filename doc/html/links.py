@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""links.py TREE: checks each link of the Markdown documents: its file exists, and its heading in that file; and what
-manual pages refer to: sections of the same page, and other pages of the tree.
+"""links.py TREE: checks each link of the Markdown documents: its file exists, and its heading in that file; that what a
+document shows as a file's text is its text; and what manual pages refer to: sections of the same page, and other pages
+of the tree.
 
 What headings and links are is read here for the HTML manual, too, so that both have the same anchors.
 """
@@ -81,6 +82,19 @@ def _fault(tree, document, target, anchors_of):
     return None
 
 
+def _without_licence(text):
+    """A program without the comments at its beginning."""
+    return re.sub(r"\A(/\*.*?\*/\n)+", "", text, flags=re.S)
+
+
+def shown_faults(tree, document, text):
+    """Of each "<!-- the file PATH -->" with a block behind it."""
+    for shown in re.finditer(r"^<!-- the file (\S+) -->\n+```\w*\n(.*?)^```$", text, re.M | re.S):
+        with open(os.path.join(tree, shown[1]), encoding="utf-8") as source:
+            if _without_licence(source.read()) != shown[2]:
+                yield f"{document}:{text.count(chr(10), 0, shown.start()) + 1}: {shown[1]} has another text than is shown"
+
+
 def faults(tree):
     """One line for each broken link."""
     known = {}
@@ -94,6 +108,7 @@ def faults(tree):
     for document in documents(tree):
         with open(os.path.join(tree, document), encoding="utf-8") as source:
             text = source.read()
+        yield from shown_faults(tree, document, text)
         for number, target in links(text):
             fault = None if EXTERNAL.match(target) else _fault(tree, document, target, anchors_of)
             if fault:

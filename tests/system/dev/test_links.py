@@ -35,6 +35,13 @@ class Links(unittest.TestCase):
                          ["README.md:2: the link 'doc/gone.md'", "README.md:3: the link 'doc/other.md#not-a-heading'",
                           "README.md:4: the link '#that'", "README.md:4: the link '../out'"])
 
+    def test_a_shown_file_is_compared_with_the_file(self):
+        self.write("a.c", "/* SPDX */\n/* a */\nint a;\n")
+        self.write("README.md", "<!-- the file a.c -->\n```c\nint a;\n```\n")
+        self.assertEqual(list(links.faults(self.tree.name)), [])
+        self.write("a.c", "/* SPDX */\nint b;\n")
+        self.assertEqual(list(links.faults(self.tree.name)), ["README.md:1: a.c has another text than is shown"])
+
     def test_references_of_manual_pages_are_followed(self):
         self.write("doc/man/1/rpma.1", ".Sh SEE ALSO\nsee\n.Sx SEE ALSO ,\n.Xr rpma 1 ,\n.Xr poll 2\n")
         self.assertEqual(list(links.man_faults(self.tree.name)), [])
