@@ -73,8 +73,8 @@ int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_
 	      struct agent **agent, struct error *err);
 /* Waits for a call that has begun; what has not is dropped. Answers stay in their queue. */
 void agent_delete(struct agent **agent);
-/* The same where a call may never end. False: it has not in that time, whole seconds; its thread
- * goes on, and gives no answer any more. */
+/* The same where a call may never end. False: it has not in that time; its thread goes on, and
+ * gives no answer any more. */
 bool agent_delete_within(struct agent **agent, unsigned limit_ms);
 /* The agent's from now on. */
 void agent_post(struct agent *agent, struct agent_job *job);

@@ -197,6 +197,7 @@ struct set {
 	struct clearing clearing;
 	struct neighbours *neighbours;
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
+	uint64_t asked_ms;                    /* when the read began that is under way */
 	uint32_t asked, answered;             /* reads of the record, by number, */
 	uint32_t alive_asked, alive_answered; /* and of the alive key */
 	uint64_t epoch_ns;                    /* when its epoch was heard of */

@@ -162,7 +162,8 @@ void reg_ask(struct set *s)
 		return;
 	job->id = ++s->asked;
 	s->is_asking = true;
-	s->look_ms = clock_boot_ms() + REG_LOOK_MS;
+	s->asked_ms = clock_boot_ms();
+	s->look_ms = s->asked_ms + REG_LOOK_MS;
 	agent_post(s->asks, job);
 }
 
@@ -356,8 +357,24 @@ void reg_clear_alive(struct set *s, struct mirror_epoch epoch)
 	agent_post(s->alive, job);
 }
 
+/* Calls of a register have a time limit, but those of a file do not return where its file system
+ * does not answer. A read may wait for another call, which may last as long. */
+static void reg_note_late(struct set *s, uint64_t now_ms)
+{
+	unsigned limit_ms = 2 * s->daemon->conf->register_timeout_ms;
+
+	if (!s->is_asking || !s->register_answers || now_ms < s->asked_ms + limit_ms)
+		return;
+	s->register_answers = false;
+	error_set(&s->read_why, ERROR_UNREACHED, ETIMEDOUT, "it has not answered for %u ms",
+		  limit_ms);
+	LOG_WARNING_LIMITED("set %s: the register cannot be read: %s", s->conf->name,
+			    s->read_why.text);
+}
+
 void reg_tick(struct set *s, uint64_t now_ms)
 {
+	reg_note_late(s, now_ms);
 	if (!s->is_asking && (s->ask_again || now_ms >= s->look_ms)) {
 		s->ask_again = false;
 		reg_ask(s);

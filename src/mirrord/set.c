@@ -13,6 +13,7 @@
 
 #define SET_OPEN_RETRY_MS 500
 #define SET_TICK_MS       100
+#define SET_END_MS        1000 /* beside the time limit of a call that has begun */
 
 int set_new_agent(struct set *s, struct agent **agent, struct error *err)
 {
@@ -55,11 +56,15 @@ int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struc
 
 void set_fini(struct set *s)
 {
+	struct agent **const agents[] = {&s->asks, &s->alive, &s->watcher};
+	unsigned limit_ms = s->daemon->conf->register_timeout_ms + SET_END_MS;
+
 	fence_agent_end(s);
 	program_forget(&s->promotion.program); /* the application that it starts lives on */
-	agent_delete(&s->asks);
-	agent_delete(&s->alive);
-	agent_delete(&s->watcher);
+	/* A register in a file may never answer. */
+	for (unsigned i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
+		if (!agent_delete_within(agents[i], limit_ms))
+			limit_ms = SET_END_MS / 10; /* the others have had the same time */
 	place_end(s);
 	agent_delete(&s->worker);
 	neighbours_delete(s->neighbours);

@@ -44,12 +44,13 @@ static void host_write_conf(const struct hosts *h, unsigned i)
 
 	if (h->opts.has_secret)
 		snprintf(secret, sizeof(secret), "secret-file = %s\n", h->secret);
-	snprintf(text, sizeof(text),
-		 "listen = 127.0.0.1:%s\nsocket = %s\npeer-timeout = %u\nlog-level = info\n"
-		 "[set " HOSTS_SET "]\nmember = %c\ndata = %s\nregister = %s\nauto = %s\n%s%s",
-		 host->port, host->socket, h->opts.peer_timeout_ms, 'a' + (char)i, host->data,
-		 h->register_uri, h->opts.automatic ? "yes" : "no", secret,
-		 h->opts.more ? h->opts.more : "");
+	snprintf(
+		text, sizeof(text),
+		"listen = 127.0.0.1:%s\nsocket = %s\npeer-timeout = %u\nregister-timeout = %u\nlog-level = info\n"
+		"[set " HOSTS_SET "]\nmember = %c\ndata = %s\nregister = %s\nauto = %s\n%s%s",
+		host->port, host->socket, h->opts.peer_timeout_ms, h->opts.register_timeout_ms,
+		'a' + (char)i, host->data, h->register_uri, h->opts.automatic ? "yes" : "no",
+		secret, h->opts.more ? h->opts.more : "");
 	hosts_write_file(host->conf, text);
 }
 
@@ -194,6 +195,8 @@ static void hosts_set_defaults(struct hosts_opts *opts)
 		opts->peer_timeout_ms = 5000;
 	if (!opts->replica_timeout_ms)
 		opts->replica_timeout_ms = 5000;
+	if (!opts->register_timeout_ms)
+		opts->register_timeout_ms = 2000;
 }
 
 /* The host's folder and a name in it. */

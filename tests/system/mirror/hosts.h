@@ -23,12 +23,13 @@
 
 struct hosts_opts {
 	unsigned count;
-	uint64_t size;               /* of the set's file; 0: 8 MiB */
-	unsigned lease_ms;           /* 0: 1000 */
-	unsigned min_copies;         /* 0: 1 */
-	unsigned peer_timeout_ms;    /* 0: 5000 */
-	unsigned replica_timeout_ms; /* 0: 5000 */
-	unsigned hot_slots;          /* of the metadata; 0: their default */
+	uint64_t size;                /* of the set's file; 0: 8 MiB */
+	unsigned lease_ms;            /* 0: 1000 */
+	unsigned min_copies;          /* 0: 1 */
+	unsigned peer_timeout_ms;     /* 0: 5000 */
+	unsigned replica_timeout_ms;  /* 0: 5000 */
+	unsigned register_timeout_ms; /* 0: 2000 */
+	unsigned hot_slots;           /* of the metadata; 0: their default */
 	uint64_t disk; /* each host's folder is a file system of so much; 0: it is not */
 	/* Mounts another one at that host's folder, or NULL. */
 	void (*mount)(unsigned host, const char *folder);

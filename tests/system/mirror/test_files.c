@@ -241,6 +241,32 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 	end();
 }
 
+/* A pipe that nobody opens to write stands for the register on a file system that does not answer.
+ */
+static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **state)
+{
+	const struct hosts_opts opts = {.count = 2, .lease_ms = 1000, .register_timeout_ms = 300};
+	const char *path;
+	char away[320], still[320];
+
+	hosts_start(&hosts, &opts);
+	app_start(&app, &hosts, 0, NULL);
+	app_expect(&app, "ok", "map");
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+	path = strchr(hosts.register_uri, ':') + 1;
+	snprintf(away, sizeof(away), "%s.away", path);
+	snprintf(still, sizeof(still), "%s.still", path);
+	assert_int_equal(mkfifo(still, 0600), 0);
+	assert_int_equal(link(path, away), 0);
+	assert_int_equal(rename(still, path), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
+	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
+	expect_said(1, "The register: .*not answer", "explain orders");
+	app_expect(&app, "durable 3", "put 64 2");
+	assert_int_equal(host_stop(&hosts, 1), 0);
+	end();
+}
+
 /* The words of `explain` are the refusal's, not those of a register that is away. */
 static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 {
@@ -329,6 +355,7 @@ int main(void)
 		cmocka_unit_test(a_file_system_that_does_not_answer_holds_nothing_else_up),
 		cmocka_unit_test(a_set_without_its_register_is_not_healthy),
 		cmocka_unit_test(a_set_that_has_lost_a_member_is_not_healthy_at_once),
+		cmocka_unit_test(a_register_that_never_answers_is_noticed_and_not_waited_for),
 		cmocka_unit_test(a_register_that_refuses_is_named_with_its_refusal),
 		cmocka_unit_test(a_lost_right_to_write_shows_before_it_is_needed),
 		cmocka_unit_test(a_fence_says_what_it_means),
