@@ -123,6 +123,12 @@ static void map_grant(struct set *s, struct client *client, enum map_order order
 	struct member_verdict v;
 	int rc;
 
+	if (client->pid <= 0) {
+		map_refuse(client, PACKET_IO,
+			   "rpmirrord is in a PID name space in which it does not see this "
+			   "process, nor its end");
+		return;
+	}
 	member_hold(&s->member, &holder, &v);
 	if (v.answer != MEMBER_YES) {
 		map_refuse(client, v.reason == MEMBER_IS_HELD ? PACKET_BUSY : PACKET_IO, v.text);

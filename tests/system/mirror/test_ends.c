@@ -2,6 +2,7 @@
 /* What calls return when a process loses its role, and what then is at the medium. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -243,6 +244,24 @@ static void a_direct_mapping_without_descriptors_gives_errors(void **state)
 	check_closed_descriptors("map-direct", "reuse", false);
 }
 
+/* As a daemon in a container is that does not share the host's processes. */
+static void a_process_that_the_daemon_does_not_see_is_refused_with_the_reason(void **state)
+{
+	struct proc *daemon = &hosts.hosts[0].daemon;
+	const char *const argv[] = {
+		"/usr/bin/unshare",  "-pf", "--kill-child", SYSTEM_RPMIRRORD, "-c",
+		hosts.hosts[0].conf, NULL};
+
+	if (system("unshare -pf true 2>/dev/null"))
+		skip(); /* no privilege */
+	host_kill(&hosts, 0);
+	assert_int_equal(proc_start(daemon, argv, NULL), 0);
+	assert_non_null(proc_line(daemon, PATIENCE_MS));
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "This host's device, file or system failed: set orders: rpmirrord is in a PID name",
+	    "map");
+}
+
 #define LIVELY(name) cmocka_unit_test_setup_teardown(name, setup_lively, teardown)
 #define TEST(name)   cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -259,6 +278,7 @@ int main(void)
 		LIVELY(what_gets_the_numbers_of_closed_descriptors_is_not_touched),
 		LIVELY(a_flush_ends_when_the_application_closes_all_descriptors),
 		LIVELY(a_direct_mapping_without_descriptors_gives_errors),
+		TEST(a_process_that_the_daemon_does_not_see_is_refused_with_the_reason),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);
