@@ -156,15 +156,57 @@ static bool direct_is_store(const struct fault *fault)
 #endif
 }
 
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* EINVAL also where the kernel does not know the advice. */
+static bool direct_is_unwritable(void *at)
+{
+	void *page = (void *)((uintptr_t)at & ~((uintptr_t)MIRROR_BLOCK - 1));
+
+	return madvise(page, MIRROR_BLOCK, MADV_POPULATE_WRITE) && errno == EINVAL &&
+	       !madvise(page, 0, MADV_POPULATE_WRITE);
+}
+
+/* Stores are permitted there, as far as the library is concerned: the application has taken the
+ * right away by mprotect(2). */
+static bool direct_is_forbidden(struct direct *d, void *at)
+{
+	uint32_t extent = meta_extent_of((uint64_t)((uint8_t *)at - d->m->app));
+	bool is_forbidden;
+
+	siglock_take(&d->lock);
+	is_forbidden = !d->is_barred &&
+		       (d->is_frozen || d->extents.states[extent] == EXTENTS_OPEN) &&
+		       direct_is_unwritable(at);
+	siglock_release(&d->lock);
+	return is_forbidden;
+}
+
+/* Where this thread's last store faulted. Initial-exec, so that an access in a handler never
+ * allocates. */
+static __thread void *direct_last __attribute__((tls_model("initial-exec")));
+
+/* False: it would fault again. The system call is made for repetitions only. */
+static bool direct_permit_store(struct direct *d, const struct fault *fault)
+{
+	bool is_repeated = direct_last == fault->at;
+
+	direct_last = fault->at;
+	if (direct_make_writable(d, meta_extent_of((uint64_t)((uint8_t *)fault->at - d->m->app))))
+		return false;
+	return !is_repeated || !direct_is_forbidden(d, fault->at);
+}
+
 static bool direct_on_fault(void *arg, struct fault *fault)
 {
 	struct direct *d = arg;
-	uint64_t offset = (uint64_t)((uint8_t *)fault->at - d->m->app);
 
 	/* A store of the library's own: its caller has opened the extent, and tries again. */
 	if (direct_is_store(fault) && restore_end_try(d->m, fault))
 		return true;
-	if (direct_is_store(fault) && !direct_make_writable(d, meta_extent_of(offset)))
+	if (direct_is_store(fault) && direct_permit_store(d, fault))
 		return true;
 	return restore_end_try(d->m, fault); /* it is barred, or the application's matter */
 }

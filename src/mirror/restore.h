@@ -40,6 +40,9 @@ void restore_publish(struct rpmirror *m);
 /* Call fn(arg); false: it ended at a fault in one of the set's mappings, *offset is where. fn holds
  * nothing there that it would have to release. */
 bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset);
+/* The same, of a store: a page that the application has forbidden to be written ends it as well,
+ * with an *offset of UINT64_MAX. */
+bool restore_try_store(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset);
 /* In the handler of another signal: the thread's restore_try() ends, with an *offset of UINT64_MAX.
  * False: it is in none. */
 struct fault;

@@ -23,6 +23,7 @@
 /* An access of the library's own. */
 struct restore_trial {
 	struct restore *restore;
+	bool is_store;   /* of the application's mapping: it may have forbidden that */
 	uint64_t offset; /* where it faulted */
 	sigjmp_buf env;
 };
@@ -175,11 +176,22 @@ static bool restore_on_shared_fault(void *arg, struct fault *fault)
 	return restore_on_fault(r, fault, r->m->copy.shared);
 }
 
+/* In an isolated mapping; direct.c has all faults of a direct one. */
+static bool restore_on_forbidden(void *arg, struct fault *fault)
+{
+	const struct restore *r = arg;
+
+	return restore_trial && restore_trial->is_store && restore_end_try(r->m, fault);
+}
+
 int restore_watch(struct restore *r)
 {
 	struct rpmirror *m = r->m;
 	int rc = fault_watch(&r->app_watch, SIGBUS, m->app, m->size, restore_on_app_fault, r);
 
+	if (!rc && !m->copy.is_direct)
+		rc = fault_watch(&r->store_watch, SIGSEGV, m->app, m->size, restore_on_forbidden,
+				 r);
 	if (!rc && m->copy.shared != m->app)
 		rc = fault_watch(&r->shared_watch, SIGBUS, m->copy.shared, m->size,
 				 restore_on_shared_fault, r);
@@ -189,14 +201,16 @@ int restore_watch(struct restore *r)
 void restore_unwatch(struct restore *r)
 {
 	fault_unwatch(&r->app_watch);
+	fault_unwatch(&r->store_watch);
 	fault_unwatch(&r->shared_watch);
 }
 
 /* ---- the library's own accesses ---- */
 
-bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset)
+static bool restore_try_as(const struct rpmirror *m, bool is_store, void (*fn)(void *arg),
+			   void *arg, uint64_t *offset)
 {
-	struct restore_trial trial = {.restore = m->restore};
+	struct restore_trial trial = {.restore = m->restore, .is_store = is_store};
 	bool is_done = false;
 
 	if (!sigsetjmp(trial.env, 0)) {
@@ -209,6 +223,16 @@ bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t 
 	restore_trial = NULL;
 	*offset = trial.offset;
 	return is_done;
+}
+
+bool restore_try(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset)
+{
+	return restore_try_as(m, false, fn, arg, offset);
+}
+
+bool restore_try_store(struct rpmirror *m, void (*fn)(void *arg), void *arg, uint64_t *offset)
+{
+	return restore_try_as(m, true, fn, arg, offset);
 }
 
 bool restore_end_try(const struct rpmirror *m, struct fault *fault)

@@ -74,7 +74,7 @@ struct restore {
 	bool has_thread;
 	atomic_bool stopping;
 	int wake_fd, pagemap_fd;
-	struct fault_watch *app_watch, *shared_watch;
+	struct fault_watch *app_watch, *shared_watch, *store_watch;
 	bool signals;         /* what is lost raises the signal (RPMIRROR_ON_MEDIUM) */
 	uint64_t patience_ns; /* for one member */
 

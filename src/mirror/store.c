@@ -95,10 +95,10 @@ static int store_try(struct rpmirror *m, struct store_word *word)
 		rc = direct_make_writable(m->direct,
 					  meta_extent_of((uint64_t)((uint8_t *)word->p - m->app)));
 		if (!rc)
-			is_done = restore_try(m, store_put, word, &offset);
+			is_done = restore_try_store(m, store_put, word, &offset);
 		pthread_mutex_lock(&m->lock);
 	} else {
-		is_done = restore_try(m, store_put, word, &offset);
+		is_done = restore_try_store(m, store_put, word, &offset);
 	}
 	if (rc && rc != -EACCES)
 		return errmsg_fail(RPMIRROR_E_PROVIDER,

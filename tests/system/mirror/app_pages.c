@@ -3,7 +3,8 @@
  * Pages of the set's file that this process cannot read (lib/bad_pages.h; the file is on tmpfs, and
  * holes in it are made outside). Commands:
  *
- *   handler (of SIGBUS, which goes back to the command; before the set is mapped) |
+ *   handler (of SIGBUS and SIGSEGV, which goes back to the command; before the set is mapped) |
+ *   try OFFSET NUMBER (a store, not flushed: "stored", or "signal": the handler was called) |
  *   elsewhere (a fault that is not the set's) | watch PATH (of the file: holes raise SIGBUS from
  * now on) | poison OFFSET (the page's memory is bad, also if it is a private copy) | fill OFFSET
  * LEN (a pattern, flushed) | right OFFSET LEN (how many pages have it) | read OFFSET ("value N", or
@@ -76,6 +77,7 @@ static void pages_do_handler(void)
 	struct sigaction sa = {.sa_sigaction = pages_on_signal, .sa_flags = SA_SIGINFO};
 
 	sigaction(SIGBUS, &sa, NULL);
+	sigaction(SIGSEGV, &sa, NULL);
 	printf("ok\n");
 }
 
@@ -141,6 +143,18 @@ static void pages_do_right(uint64_t offset, uint64_t len)
 	printf("%u\n", count);
 }
 
+/* ---- stores ---- */
+
+static void pages_try_store(uint64_t *word, uint64_t value)
+{
+	if (sigsetjmp(pages_jump, 1)) {
+		printf(pages_at == word ? "signal\n" : "signal at another place\n");
+		return;
+	}
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	printf("stored\n");
+}
+
 /* ---- errors ---- */
 
 static void pages_do_errors(void)
@@ -183,6 +197,8 @@ bool app_pages_do(const char *line)
 		pages_read(app_word(offset));
 	else if (sscanf(line, "back %" SCNu64, &offset) == 1)
 		pages_do_back(app_word(offset));
+	else if (sscanf(line, "try %" SCNu64 " %" SCNu64, &offset, &len) == 2)
+		pages_try_store(app_word(offset), len);
 	else if (!strncmp(line, "errors", 6))
 		pages_do_errors();
 	else

@@ -353,17 +353,45 @@ static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 }
 
 /* The application's own protection is not ours to undo. */
-static void test_a_store_that_the_application_forbade_ends_with_an_error(void **state)
+static void check_forbidden_store(const char *map)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
-	ask(0, "ok", "map-direct");
+	ask(0, "ok", "handler");
+	ask(0, "ok", "%s", map);
 	ask(0, "ok", "store8 8 1");
 	ask(0, "ok", "protect");
 	ask(0,
 	    "This host's device, file or system failed: set orders: the word cannot be stored to",
 	    "store8 8 2");
+	for (unsigned i = 0; i < 2; i++) {
+		ask(0, "signal", "try 8 2");
+		ask(0, "stored", "try 4096 3");
+	}
 	ask(0, "ok", "store8 4096 3");
+	ask(0, "1", "get 8");
 	ask(0, "ok", "unmap");
+}
+
+static void test_a_store_that_the_application_forbade_ends_with_an_error(void **state)
+{
+	check_forbidden_store("map-direct");
+}
+
+static void test_a_store_that_an_isolated_mapping_forbids_ends_with_an_error(void **state)
+{
+	check_forbidden_store("map");
+}
+
+/* As it would without the library. */
+static void test_a_process_that_stores_where_it_forbade_it_ends(void **state)
+{
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map-direct");
+	ask(0, "ok", "store8 8 1");
+	ask(0, "ok", "protect");
+	app_tell(&apps[0], "store 8 2\n");
+	assert_null(proc_line(&apps[0], 10000));
+	assert_true(proc_wait(&apps[0], 10000) > 0); /* sanitizers exit instead */
 }
 
 /* What the application may read from now on is on all copies: its own file has won. */
@@ -451,6 +479,8 @@ int main(void)
 		TEST(test_stores_that_were_not_flushed_reach_no_file),
 		DIRECT(test_unflushed_stores_of_a_lost_host_are_taken_back),
 		DIRECT(test_a_store_that_the_application_forbade_ends_with_an_error),
+		DIRECT(test_a_store_that_an_isolated_mapping_forbids_ends_with_an_error),
+		DIRECT(test_a_process_that_stores_where_it_forbade_it_ends),
 		DIRECT(test_unflushed_stores_of_a_killed_process_are_pushed_first),
 #ifdef RPMA_KILLPOINTS
 		DIRECT(test_a_process_that_is_killed_at_each_step),
