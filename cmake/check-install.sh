@@ -103,7 +103,7 @@ else
 fi
 
 "$root/usr/bin/rpma" --version >/dev/null
-PYTHONPATH=$root/usr/lib/python3/dist-packages LD_LIBRARY_PATH=$libdir python3 -B -c 'import rpmirror' ||
+PYTHONPATH=$root/usr/lib/python3/dist-packages LD_LIBRARY_PATH=$libdir python3 -B -c 'import rpma, rpmirror' ||
 	die "the packages for Python do not find the libraries"
 if command -v ibv_devices >/dev/null; then
 	for way in -p -d; do

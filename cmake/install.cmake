@@ -16,7 +16,7 @@ foreach(section 1 3 5 7)
 endforeach()
 # Where Debian's python3 looks, with the prefix /usr.
 set(RPMA_PYTHON_DIR lib/python3/dist-packages CACHE STRING "where the packages for Python are installed")
-install(DIRECTORY python/_rpma python/rpmirror DESTINATION ${RPMA_PYTHON_DIR}
+install(DIRECTORY python/_rpma python/rpma python/rpmirror DESTINATION ${RPMA_PYTHON_DIR}
 	FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
 
 # Laid out as in the tree, so that the links between documents work.

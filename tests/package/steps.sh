@@ -200,17 +200,24 @@ the_examples_are_built_where_they_are() {
 	wait $! || fail "the server ends with $?: $(cat server.out)"
 }
 
-# There is no daemon: the library says so.
+# There is no daemon for the second: the library says so.
 python_finds_the_libraries() {
 	cd "$(mktemp -d)"
-	cat >map.py <<-'END'
-		import rpmirror
+	cat >both.py <<-'END'
+		import threading
+		import rpma, rpmirror
+		with rpma.serve({"pool": "pool"}, "127.0.0.1:0", create_size=4096) as server:
+		    threading.Thread(target=server.serve_forever).start()
+		    with rpma.open(f"127.0.0.1:{server.port}:pool") as f:
+		        f.pwrite(b"hello", 0)
+		        f.sync()
 		try:
 		    rpmirror.map("orders")
 		except rpmirror.DaemonError as error:
 		    print(error)
 	END
-	python3 map.py | grep rpmirrord || fail "rpmirror does not say that there is no daemon"
+	python3 both.py | grep rpmirrord || fail "rpmirror does not say that there is no daemon"
+	[ "$(head -c 5 pool)" = hello ] || fail "what rpma wrote is not in the file"
 }
 
 rping_runs_on_softrnic() {

@@ -31,11 +31,11 @@ class Header(NamedTuple):
     functions: Dict[str, Tuple[str, ...]]  # result, arguments
 
 
-def read(path: str) -> Header:
-    """The names by regular expressions, their values by the compiler."""
+def read(path: str, constants: str = "") -> Header:
+    """The names by regular expressions, their values by the compiler. constants: only those whose names begin so."""
     with open(path) as file:
         text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", file.read(), flags=re.S).replace("\\\n", " ")
-    names = re.findall(r"^#define[ \t]+(RPM\w+)[ \t]+\S", text, re.M)
+    names = re.findall(r"^#define[ \t]+(RPM\w+)[ \t]+[^\s\"]", text, re.M)
     text = re.sub(r"^#[^\n]*", "", text, flags=re.M)
     for body in re.findall(r"\benum \w+ \{(.*?)\}", text, re.S):
         names += re.findall(r"\bRPM\w+", body)
@@ -45,7 +45,7 @@ def read(path: str) -> Header:
         name: (type_of(result), *(type_of(a) for a in arguments.split(",") if a.strip() != "void"))
         for result, name, arguments in re.findall(r"([\w ]+[ *]+)\b(rpm\w+)\(([^()]*)\);", text)
     }
-    return measured(path, names, structures, functions)
+    return measured(path, [name for name in names if re.match(constants, name)], structures, functions)
 
 
 def fields(body: str) -> Dict[str, str]:
@@ -64,6 +64,8 @@ def fields(body: str) -> Dict[str, str]:
 
 def type_of(declaration: str) -> str:
     """Without const and the name of what is declared."""
+    if declaration.strip() == "...":
+        return "..."
     words = re.sub(r"\b(const|extern|enum \w+)\b", lambda m: "int" * m[0].startswith("enum"), declaration)
     words = " ".join(words.replace("*", " * ").split())
     kind = re.match(r"((?:struct \w+|unsigned int|\w+)(?: \*)*)", words)

@@ -7,9 +7,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from typing import Dict, List
 
+from file_server import FileServer
 from mirror_hosts import Hosts
 
 TOP = os.environ["RPMA_SOURCE"]
@@ -21,9 +23,23 @@ def programs(document: str) -> List[str]:
 
 
 class Documents(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(dir=os.environ["RPMA_TEST_DIR"])
+        self.addCleanup(folder.cleanup)
+        os.chdir(folder.name)
+        self.addCleanup(os.chdir, "/")
+        self.servers = {name: FileServer(name) for name in ("pool", "log")}
+        for server in self.servers.values():
+            self.addCleanup(server.close)
+
     def run_all(self, document: str, environment: Dict[str, str]) -> List[str]:
         output = []
         for program in programs(document):
+            # Servers have free ports here, and the usual one in the documents.
+            for name, server in self.servers.items():
+                program = program.replace(f'"localhost:{name}"', f'"{server.address}:{name}"')
             run = subprocess.run(
                 [sys.executable, "-B", "-W", "error", "-c", program],
                 env={**os.environ, **environment},
@@ -39,13 +55,21 @@ class Documents(unittest.TestCase):
     def test_programs_of_the_documents(self) -> None:
         hosts = Hosts(2)
         self.addCleanup(hosts.close)
+        server = self.servers["pool"]
         environment = {"RPMIRROR_SOCKET": hosts.hosts[0].socket}
-        self.assertEqual(len(self.run_all("python/README.md", environment)), 1)
-        self.assertEqual(hosts.content(1, 0, 5), b"hello")
+        self.assertEqual(len(self.run_all("python/README.md", environment)), 2)
+        self.assertEqual((server.content(0, 5), hosts.content(1, 0, 5)), (b"hello", b"hello"))
         printed = self.run_all("doc/python.md", environment)
-        self.assertEqual(printed[0], "durable on ['a', 'b']\n")
+        self.assertEqual(len(printed), 7)
+        self.assertEqual(printed[0], "b'hello'\n")
+        self.assertEqual(printed[1], "14 bytes are durable\n")
+        self.assertEqual(self.servers["log"].content(8, 14), b"one\ntwo\nthree\n")
+        self.assertEqual(server.content(4096, 17), b"again, if need be")
+        with open("notes", "rb") as file:
+            self.assertEqual(file.read(6), b"served")
+        self.assertEqual(printed[4], "durable on ['a', 'b']\n")
         self.assertEqual(hosts.content(1, 7 * 64, 5), b"entry")
-        self.assertIn("no-such-set", printed[2])
+        self.assertIn("no-such-set", printed[6])
 
 
 if __name__ == "__main__":

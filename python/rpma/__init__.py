@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Files of another machine: librpmafile for Python.
+
+    with rpma.open("host:pool") as f:
+        f.pwrite(b"hello", 0)
+        f.sync()  # on the medium of the other machine
+
+doc/python.md has the whole, librpmafile(7) what is promised. Errors are exceptions, a subclass of rpma.Error for each result.
+Other threads run while a call waits.
+"""
+
+from ._errors import (
+    AgainError,
+    DiffersError,
+    Error,
+    GoneError,
+    InvalidError,
+    LostError,
+    MediumError,
+    NoMemoryError,
+    NotSupportedError,
+    ProviderError,
+    RefusedError,
+    UnknownError,
+    UnreachedError,
+)
+from ._file import Durability, File, Info, Ticket, open
+from ._server import Server, serve
+
+__all__ = [
+    "AgainError",
+    "DiffersError",
+    "Durability",
+    "Error",
+    "File",
+    "GoneError",
+    "Info",
+    "InvalidError",
+    "LostError",
+    "MediumError",
+    "NoMemoryError",
+    "NotSupportedError",
+    "ProviderError",
+    "RefusedError",
+    "Server",
+    "Ticket",
+    "UnknownError",
+    "UnreachedError",
+    "open",
+    "serve",
+]

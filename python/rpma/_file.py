@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An open region of a server."""
+
+from __future__ import annotations
+
+import enum
+import os
+import warnings
+import weakref
+from contextlib import ExitStack
+from ctypes import byref, c_size_t, c_uint64, c_void_p, sizeof
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Tuple, Union
+
+from _rpma.buffers import Memory, new_bytes, writable
+from _rpma.handle import Handle
+from _rpma.interruptible import interruptible
+from _rpma.library import INT_MAX, milliseconds, text, word
+from _rpma.pending import Pending
+from _rpma.ranges import Pair
+
+from . import _library as c
+from ._errors import AgainError, Error, check
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+
+class Durability(enum.IntEnum):
+    UNKNOWN = 0
+    VOLATILE = 1  # nothing can persist it
+    FILE = 2  # a file on a file system
+    DAX = 3  # persistent memory
+
+
+@dataclass(frozen=True)
+class Info:
+    length: int
+    durability: Durability
+    region: str
+    server: str
+    device: str
+    link: str  # "tcp", "shm" or "rdma"
+
+
+class Ticket(Pending):
+    """A sync that File.sync_start() or store8_start() has begun. Any thread may wait for it, and as often as it likes."""
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__()
+        self._handle = handle
+        self._number = c_uint64()
+
+    def wait(self, timeout: Optional[float] = None) -> None:
+        """Until it has ended. Raises AgainError, a TimeoutError, if it still runs after so many seconds."""
+        self._wait(timeout)
+
+    def _look(self, ms: int) -> bool:
+        with self._handle as f:
+            code: int = c.lib.rpma_file_sync_wait(f, self._number, ms)
+        if code != AgainError.code:
+            check(code)
+        return code == 0
+
+    def _again(self) -> Exception:
+        return AgainError("the sync still runs")
+
+
+def _close(pointer: c_void_p) -> None:
+    check(c.lib.rpma_file_close(byref(pointer)))
+
+
+class File:
+    """
+    A region of a server; rpma.open() returns one.
+
+    What was written is durable when a sync has returned, and not before. At the end of a `with` block what was written is
+    synced, and the server is asked whether the file is still found under its name.
+    """
+
+    def __init__(self, target: str, pointer: c_void_p) -> None:
+        self.target = target
+        self._handle = Handle(f"the file {target}", pointer, _close)
+        self._finalizer = weakref.finalize(self, self._handle.close)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        with self._handle as f:
+            check(getattr(c.lib, name)(f, *arguments))
+
+    @property
+    def size(self) -> int:
+        size = c_uint64()
+        self._call("rpma_file_size", byref(size))
+        return size.value
+
+    def info(self) -> Info:
+        raw = c.Info(size=sizeof(c.Info))
+        self._call("rpma_file_get_info", byref(raw))
+        texts = [part.decode(errors="replace") for part in (raw.region, raw.server, raw.device, raw.link)]
+        return Info(raw.length, Durability(raw.durability), *texts)
+
+    def pwrite(self, data: "ReadableBuffer", offset: int) -> None:
+        """Write all of an object with the buffer protocol, which may be used again at once. Durable after a sync."""
+        with Memory(data) as memory:
+            self._call("rpma_file_pwrite", memory.address, memory.length, word(offset, "an offset"))
+
+    def pwritev(self, buffers: Iterable["ReadableBuffer"], offset: int) -> None:
+        """The same from several objects, one behind the other."""
+        with ExitStack() as stack:
+            parts = [stack.enter_context(Memory(data)) for data in buffers]
+            array = (c.Iovec * len(parts))(*[c.Iovec(part.address, part.length) for part in parts])
+            self._call("rpma_file_pwritev", array, len(parts), word(offset, "an offset"))
+
+    def pread(self, length: int, offset: int) -> bytes:
+        """Bytes of the region; what was written through this file is among them."""
+        if length < 0:
+            raise ValueError(f"a length is not negative, and not {length}")
+        data = new_bytes(length)
+        with Memory(data) as memory:
+            self._call("rpma_file_pread", memory.address, length, word(offset, "an offset"))
+        return data
+
+    def pread_into(self, buffer: "WriteableBuffer", offset: int) -> None:
+        """The same into an object with the buffer protocol, which is filled."""
+        with writable(buffer) as memory:
+            self._call("rpma_file_pread", memory.address, memory.length, word(offset, "an offset"))
+
+    def sync(self, ranges: Optional[Iterable[Pair]] = None) -> None:
+        """Make durable what was written: all of it, or what is in these pairs of an offset and a length."""
+        self.sync_start(ranges).wait()
+
+    def sync_start(self, ranges: Optional[Iterable[Pair]] = None) -> Ticket:
+        """Begin that. Several may be under way; they end in their order."""
+        pairs = [] if ranges is None else list(ranges)
+        if ranges is not None and not pairs:  # to the library no range is everything
+            return self._start(lambda _: None, whole=True)
+        array = (c.Range * len(pairs))(*[c.Range(word(a, "an offset"), word(n, "a length")) for a, n in pairs])
+        return self._start(lambda number: self._call("rpma_file_sync_start", array, len(array), number))
+
+    def store8(self, offset: int, value: int) -> None:
+        """
+        After all that was written before is durable, store an aligned word of 8 bytes in the byte order of this machine,
+        durably: a reader and a crash see the former one or this one.
+        """
+        self.store8_start(offset, value).wait()
+
+    def store8_start(self, offset: int, value: int) -> Ticket:
+        """Begin that."""
+        arguments = word(offset, "an offset"), word(value, "a word")
+        return self._start(lambda number: self._call("rpma_file_store8_start", *arguments, number))
+
+    def _start(self, call: Callable[[Any], None], *, whole: bool = False) -> Ticket:
+        ticket = Ticket(self._handle)
+        ticket._begin(lambda: call(byref(ticket._number)), whole=whole)
+        return ticket
+
+    def verify(self, data: "ReadableBuffer", offset: int) -> None:
+        """Sync, and compare the digest of what the server's medium holds with data's. Raises DiffersError."""
+        with Memory(data) as memory:
+            self._call("rpma_file_verify", memory.address, memory.length, word(offset, "an offset"))
+
+    def undecided(self) -> List[Pair]:
+        """
+        Offset and length of what was written and is not known to be durable: after LostError it may have arrived, in part,
+        or not.
+        """
+        room = 0
+        while True:
+            array, count = (c.Range * room)(), c_size_t(room)
+            self._call("rpma_file_get_undecided", array, byref(count))
+            if count.value <= room:
+                return [(part.offset, part.length) for part in array[: count.value]]
+            room = count.value
+
+    def reopen(self) -> None:
+        """
+        After LostError: connect anew. Nothing of the former connection arrives any more; what is undecided stays so until
+        it is written or synced again.
+        """
+        interruptible(lambda: self._call("rpma_file_reopen"))
+
+    @property
+    def closed(self) -> bool:
+        return self._handle.closed
+
+    def close(self) -> None:
+        """
+        Sync what was written, ask the server whether the file is still found under its name, and disconnect; the file is
+        closed also if that fails.
+        """
+        self._finalizer.detach()
+        self._handle.close()
+
+    def __enter__(self) -> "File":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            self.close()
+        except Error:
+            if kind is None:
+                raise
+
+    def __del__(self) -> None:
+        if not self.closed:
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self)
+
+    def __repr__(self) -> str:
+        return f"<rpma.File {self.target!r}{', closed' if self.closed else ''}>"
+
+
+def open(
+    target: str,
+    *,
+    readonly: bool = False,
+    volatile_ok: bool = False,
+    timeout: Optional[float] = 60,
+    reconnect: Optional[float] = 0,
+    secret_file: Optional[Union[str, "os.PathLike[str]"]] = None,
+    reserve: Tuple[int, int] = (0, 0),
+) -> File:
+    """
+    Open "HOST", "HOST:PORT", "HOST:REGION" or "HOST:PORT:REGION" of a server, `rpma serve` for instance.
+
+    readonly: nothing is written. volatile_ok: also memory that its server cannot persist; a sync then makes what was written
+    visible. timeout: how long an answer may take, in seconds; None: no limit. reconnect: open() and reopen() try again for
+    so long while no server answers. reserve: offset and length of the part that this client writes, so that others may write
+    the rest; length 0: to the end.
+    """
+    options = c.Options(
+        size=sizeof(c.Options),
+        flags=c.FILE_READONLY * readonly | c.FILE_VOLATILE_OK * volatile_ok,
+        timeout_ms=milliseconds(timeout) or 1,  # 0 would be the default
+        reconnect_ms=milliseconds(reconnect),
+        secret_file=text(secret_file),
+        write_offset=word(reserve[0], "an offset"),
+        write_length=word(reserve[1], "a length"),
+    )
+    encoded = text(target)
+
+    def call() -> File:
+        pointer = c_void_p()
+        check(c.lib.rpma_file_open(encoded, byref(options), byref(pointer)))
+        return File(target, pointer)
+
+    return interruptible(call, File.close)

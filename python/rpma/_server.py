@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The other half: a server in a program of one's own."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+import weakref
+from ctypes import byref, c_int, c_uint16, c_void_p, sizeof
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Union
+
+from _rpma.buffers import Memory, writable
+from _rpma.handle import Handle
+from _rpma.library import milliseconds, text, word
+
+from . import _library as c
+from ._errors import check
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+    Exported = Union[str, os.PathLike[str], WriteableBuffer]
+
+_SLICE_MS = 250  # of serve_forever(): a handler of a signal and close() wait for so long
+
+
+class Server:
+    """Regions that this program serves; rpma.serve() returns one. What clients write and sync needs no call of it."""
+
+    def __init__(self, pointer: c_void_p, kept: List[Any]) -> None:
+        def release(pointer: c_void_p) -> None:
+            check(c.lib.rpma_file_server_delete(byref(pointer)))
+            for memory in kept:
+                if isinstance(memory, Memory):
+                    memory.release()
+
+        self._handle = Handle("the server", pointer, release)
+        self._alone = threading.Lock()  # a server is used by one thread at a time
+        self._finalizer = weakref.finalize(self, self._handle.close)
+        port, fd = c_uint16(), c_int()
+        check(c.lib.rpma_file_server_get_port(pointer, byref(port)))
+        check(c.lib.rpma_file_server_get_fd(pointer, byref(fd)))
+        self.port = port.value
+        self._fd = fd.value
+
+    def fileno(self) -> int:
+        """Readable when step() has something to do: for select and asyncio. It is the library's: do not close it."""
+        with self._handle:
+            return self._fd
+
+    def step(self, timeout: Optional[float] = 0) -> Optional[float]:
+        """
+        Wait for so many seconds (None: no limit) until there is something to do, for instance a client to admit, and do it.
+        Returns after how many seconds to call it again at the latest; None: when fileno() is readable.
+        """
+        next_ms = self._step(milliseconds(timeout))
+        return None if next_ms < 0 else next_ms / 1000
+
+    def _step(self, ms: int) -> int:
+        next_ms = c_int()
+        with self._handle as server, self._alone:
+            check(c.lib.rpma_file_server_step(server, ms, byref(next_ms)))
+        return next_ms.value
+
+    def serve_forever(self) -> None:
+        """Until another thread, or a handler of a signal, calls close(), or a handler raises, as for Ctrl-C."""
+        while not self.closed:
+            try:
+                self._step(_SLICE_MS)
+            except ValueError:
+                if not self.closed:
+                    raise
+
+    @property
+    def closed(self) -> bool:
+        return self._handle.closed
+
+    def close(self) -> None:
+        """Disconnect all clients and stop."""
+        self._finalizer.detach()
+        self._handle.close()
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle") and not self.closed:
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self)
+
+    def __repr__(self) -> str:
+        return f"<rpma.Server{', closed' if self.closed else f', port {self.port}'}>"
+
+
+def _noting(note: Callable[[str], None]) -> Any:
+    return c.Note(lambda _, line: note(line.decode(errors="replace")))
+
+
+def serve(
+    exports: Mapping[str, "Exported"],
+    address: str = "localhost",
+    *,
+    secret_file: Optional[Union[str, "os.PathLike[str]"]] = None,
+    volatile_ok: bool = False,
+    create_size: Optional[int] = None,
+    max_clients: int = 0,
+    note: Optional[Callable[[str], None]] = None,
+) -> Server:
+    """
+    Serve regions by their names: files by their paths, or memory, a writable object with the buffer protocol as a shared
+    mmap.mmap. Clients open them by rpma.open() or the tool rpma.
+
+    address: "HOST" or "HOST:PORT"; port 0: a free one, Server.port. create_size: make the files, which do not exist, of so
+    many bytes. volatile_ok: also memory that cannot be persisted. note: called with a line about what happens, such as a
+    client that is refused, by this call and step().
+    """
+    kept: List[Any] = []
+    array = (c.Export * len(exports))()
+    for entry, (name, thing) in zip(array, exports.items()):
+        entry.name = text(name)
+        if isinstance(thing, (str, os.PathLike)):
+            entry.path = text(thing)
+        else:
+            kept.append(writable(thing))
+            entry.addr, entry.length = kept[-1].address, kept[-1].length
+    options = c.ServerOptions(
+        size=sizeof(c.ServerOptions),
+        flags=c.FILE_SERVE_VOLATILE_OK * volatile_ok | c.FILE_SERVE_CREATE * (create_size is not None),
+        secret_file=text(secret_file),
+        create_size=word(create_size or 0, "a size"),
+        max_clients=max_clients,
+    )
+    if note:
+        kept.append(_noting(note))
+        options.note = kept[-1]
+    pointer = c_void_p()
+    check(c.lib.rpma_file_serve(text(address), array, len(array), byref(options), byref(pointer)))
+    return Server(pointer, kept)
