@@ -2,11 +2,13 @@
 """The checks of links: of documents and manual pages (doc/html/links.py), and of the pages of HTML (doc/html/make.py)."""
 
 import os
+import re
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../doc/html"))
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
+sys.path.insert(0, os.path.join(TREE, "doc/html"))
 import links  # noqa: E402
 import make  # noqa: E402
 
@@ -47,6 +49,15 @@ class Links(unittest.TestCase):
         self.assertEqual(list(links.man_faults(self.tree.name)), [])
         self.write("doc/man/1/rpma.1", ".Sh SEE ALSO\nsee\n.Sx RELOAD\n.Xr rpma-gone 1 ,\n")
         self.assertEqual(len(list(links.man_faults(self.tree.name))), 2)
+
+    def test_each_manual_page_of_the_project_has_a_subject_in_the_index_and_a_description(self):
+        manual = make.Manual(TREE, self.tree.name)
+        patterns = [pattern for _, _, of_subject, _ in make.SUBJECTS for pattern in of_subject]
+        for name in manual.man:
+            self.assertTrue(any(re.fullmatch(pattern, name) for pattern in patterns), name)
+            self.assertTrue(manual.described(name), name)
+        for _, _, _, documents in make.SUBJECTS:
+            self.assertLessEqual(set(documents), set(manual.documents))
 
     def test_pages_without_a_way_to_them_and_anchors_that_are_not_there_are_found(self):
         self.write("index.html", '<a href="a.html#here">a</a><a href="a.html#gone">b</a><img src="no.svg">')
