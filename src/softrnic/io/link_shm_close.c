@@ -157,7 +157,7 @@ void shm_socket_take_none(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 }
 
-int shm_control_fds(struct msghdr *msg, int fds[SHM_FDS_MAX])
+static int control_fds(struct msghdr *msg, int fds[SHM_FDS_MAX])
 {
 	int sum = 0;
 
@@ -173,41 +173,45 @@ int shm_control_fds(struct msghdr *msg, int fds[SHM_FDS_MAX])
 	return sum;
 }
 
-/* The next message, which nobody wants: false, there is none. */
-static bool socket_discard(int fd, int fds[SHM_FDS_MAX], int *n)
+ssize_t shm_socket_receive(int fd, void *bytes, size_t len, struct shm_passed *passed)
 {
-	char bytes[MESSAGE_BYTES];
 	union shm_control control;
-	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
+	struct iovec iov = {.iov_base = bytes, .iov_len = len};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = control.bytes,
 			     .msg_controllen = sizeof(control)};
-	bool some = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) > 0;
+	ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-	*n = some ? shm_control_fds(&msg, fds) : 0;
-	return some;
+	passed->n = got >= 0 ? control_fds(&msg, passed->fds) : 0;
+	passed->truncated = got >= 0 && msg.msg_flags & MSG_CTRUNC;
+	return got;
 }
 
-/* Nothing comes any more. A socket whose messages have no descriptors is closed at once; one that
- * has some, or too many messages, is closed with them. */
+/*
+ * After shutdown() no further message comes. The messages that wait are read. If none of them has a
+ * descriptor, the socket is closed here. A closing thread closes a socket with descriptors, or with
+ * too many messages.
+ */
 void shm_socket_close(int fd)
 {
-	int fds[SHM_FDS_MAX + 1], n = 0, left = MESSAGES_MAX;
+	struct shm_passed passed = {.n = 0};
+	char bytes[MESSAGE_BYTES];
+	int left = MESSAGES_MAX;
 	bool some = true;
 
 	shutdown(fd, SHUT_RDWR);
-	while (n == 0 && left-- > 0 && (some = socket_discard(fd, fds, &n)))
-		;
+	while (passed.n == 0 && left-- > 0 && some)
+		some = shm_socket_receive(fd, bytes, sizeof(bytes), &passed) > 0;
 	if (!some) {
 		close(fd);
 		return;
 	}
-	fds[n++] = fd;
-	shm_close_passed(fds, n);
+	passed.fds[passed.n++] = fd;
+	shm_close_passed(passed.fds, passed.n);
 }
 
-/* Those that wait to be accepted may have sent, too. */
+/* Callers that wait to be accepted may have sent descriptors, too. */
 void shm_socket_close_listener(int fd)
 {
 	int caller;

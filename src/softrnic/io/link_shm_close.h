@@ -20,16 +20,26 @@ union shm_control {
 	char bytes[CMSG_SPACE(SHM_FDS_MAX * sizeof(int))];
 };
 
-/* No message with descriptors is to reach the socket, nor those that it accepts, from now on; where
- * the kernel cannot do that (before Linux 6.16), nothing changes. */
+/* What came with a message. */
+struct shm_passed {
+	int n;
+	bool truncated;           /* there were more */
+	int fds[SHM_FDS_MAX + 1]; /* one more: the socket itself, to be closed with them */
+};
+
+/* From now on no message with descriptors reaches the socket, nor those that it accepts. A kernel
+ * before Linux 6.16 cannot do that, and nothing changes. */
 void shm_socket_take_none(int fd);
-/* The descriptors of a message; returns how many. */
-int shm_control_fds(struct msghdr *msg, int fds[SHM_FDS_MAX]);
-/* None of these waits for the close of what a peer has passed. */
+/*
+ * recvmsg(2), which does not wait, with room for all descriptors of a message: without room the
+ * kernel closes them in this thread. They belong to the caller.
+ */
+ssize_t shm_socket_receive(int fd, void *bytes, size_t len, struct shm_passed *passed);
+/* These three do not wait for the close of what a peer has passed. */
 void shm_close_passed(const int *fds, int n);
 void shm_socket_close(int fd);
 void shm_socket_close_listener(int fd);
-/* So many threads wait for a close that no further peer should get the opportunity. */
+/* So many threads wait for a close that no further peer should meet this process. */
 bool shm_closing_is_slow(void);
 /* In a forked child, which has none of these threads. */
 void shm_close_atfork_child(void);

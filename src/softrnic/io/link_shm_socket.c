@@ -162,38 +162,38 @@ int shm_socket_send(int fd, const struct shm_packet *packet, int pass)
 	return sent == PACKET_LEN ? 0 : -EAGAIN;
 }
 
-/* What was passed without need is the sender's attempt to keep this process busy. */
+static int packet_judge(ssize_t got, const struct shm_passed *passed, bool expects_fd)
+{
+	if (got == 0)
+		return -ECONNRESET;
+	if (got != PACKET_LEN || passed->n != expects_fd || passed->truncated)
+		return -EPROTO;
+	return 0;
+}
+
+/* A descriptor that is not expected is the sender's attempt to keep this process busy. */
 int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed)
 {
-	union shm_control control;
 	uint8_t bytes[PACKET_LEN];
-	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fds[SHM_FDS_MAX], n, ret;
+	struct shm_passed came;
+	ssize_t got = shm_socket_receive(fd, bytes, sizeof(bytes), &came);
+	int ret;
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -ECONNRESET;
-	n = shm_control_fds(&msg, fds);
-	if (got == 0)
-		ret = -ECONNRESET;
-	else if (got != PACKET_LEN || n != (passed ? 1 : 0) || msg.msg_flags & MSG_CTRUNC)
-		ret = -EPROTO;
-	else
+	ret = packet_judge(got, &came, passed);
+	if (!ret)
 		ret = packet_decode(bytes, kind, packet);
 	if (!ret && passed)
-		*passed = fds[0];
+		*passed = came.fds[0];
 	else
-		shm_close_passed(fds, n);
+		shm_close_passed(came.fds, came.n);
 	return ret;
 }
 
 /* --- wake-ups ------------------------------------------------------------------------------- */
 
-/* What does not fit into its buffer comes behind bytes that wake it as well. */
+/* A byte that does not fit into the buffer is not needed: those in the buffer wake the peer. */
 void shm_socket_wake(int fd)
 {
 	const char byte = 0;
@@ -201,24 +201,18 @@ void shm_socket_wake(int fd)
 	send(fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* With room for descriptors: the kernel would close them here else, which may take long. Who passes
- * some is not taken for a peer any more. */
+/* A wake-up passes no descriptors: a sender that does is no peer any more. */
 int shm_socket_drain(int fd)
 {
 	char bytes[DRAIN_BYTES];
-	union shm_control control;
-	struct iovec iov = {.iov_base = bytes, .iov_len = sizeof(bytes)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fds[SHM_FDS_MAX], n = got >= 0 ? shm_control_fds(&msg, fds) : 0;
+	struct shm_passed passed;
+	ssize_t got = shm_socket_receive(fd, bytes, sizeof(bytes), &passed);
+	int err = errno;
 
-	shm_close_passed(fds, n);
-	if (got > 0 && n == 0)
+	shm_close_passed(passed.fds, passed.n);
+	if (got > 0 && passed.n == 0)
 		return 1;
 	if (got >= 0)
 		return -ECONNRESET;
-	return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
+	return err == EAGAIN || err == EINTR ? 0 : -ECONNRESET;
 }
