@@ -73,53 +73,51 @@ static bool conn_is_sent(struct conn *c, bool here)
 	return !conn_has_unsent(c) && conn_has_left(c);
 }
 
-/* In exit(). The FIN follows when all connections have sent. */
-static bool conn_look_here(struct conn *c, bool last)
-{
-	bool sent;
-
-	if (!conn_try_enter(c))
-		return false;
-	sent = conn_is_sent(c, true);
-	conn_leave(c);
-	return sent;
-}
-
-/* Before execve(), which may fail. Behind the FIN it is looked at once more: does the peer have it?
+/*
+ * One question to each connection, with its lock, and how the lock is left. False: it is to be
+ * asked again. last: it is not asked again.
  */
-static bool conn_look_elsewhere(struct conn *c, bool last)
-{
-	bool sent;
+struct exit_step {
+	bool (*is_done)(struct conn *c, bool last);
+	void (*leave)(struct conn *c);
+};
 
-	if (!conn_try_enter(c))
-		return false;
-	sent = conn_is_sent(c, false);
-	if (sent || last)
-		sent = !conn_end_here(c);
-	conn_leave_to_others(c);
-	return sent;
+static void conn_leave_alone(struct conn *c)
+{
+	lock_leave(&c->lock);
 }
 
-static bool conn_end_quietly(struct conn *c, bool last)
+static bool conn_sends_here(struct conn *c, bool last)
 {
-	if (!conn_try_enter(c))
+	return conn_is_sent(c, true);
+}
+
+/* After the FIN it is asked once more: does the peer have it? */
+static bool conn_ends_elsewhere(struct conn *c, bool last)
+{
+	if (!conn_is_sent(c, false) && !last)
 		return false;
+	return !conn_end_here(c);
+}
+
+static bool conn_ends_quietly(struct conn *c, bool last)
+{
 	c->quiet |= conn_end_here(c);
-	lock_leave(&c->lock);
 	return true;
 }
 
-/* A reset that overtakes the FIN would say that nothing counts which the peer has not read. */
-static bool conn_has_ended(struct conn *c, bool last)
+/* If a reset overtook the FIN, the peer would drop what it has not read. */
+static bool conn_has_arrived(struct conn *c, bool last)
 {
-	bool ended;
-
-	if (!conn_try_enter(c))
-		return false;
-	ended = conn_has_left(c);
-	lock_leave(&c->lock);
-	return ended;
+	return conn_has_left(c);
 }
+
+/* In exit(): the FIN follows when all connections have sent. */
+static const struct exit_step send_here = {conn_sends_here, conn_leave};
+static const struct exit_step end_quietly = {conn_ends_quietly, conn_leave_alone};
+static const struct exit_step wait_for_arrival = {conn_has_arrived, conn_leave_alone};
+/* Before execve(), which may fail. */
+static const struct exit_step end_elsewhere = {conn_ends_elsewhere, conn_leave_to_others};
 
 void conn_end_quiet(struct conn *c)
 {
@@ -130,12 +128,23 @@ void conn_end_quiet(struct conn *c)
 	conn_again(c);
 }
 
-static void conns_each(bool (*look)(struct conn *c, bool last), unsigned *looks)
+static bool conn_take_step(struct conn *c, const struct exit_step *step, bool last)
+{
+	bool done;
+
+	if (!conn_try_enter(c))
+		return false;
+	done = step->is_done(c, last);
+	step->leave(c);
+	return done;
+}
+
+static void conns_each(const struct exit_step *step, unsigned *looks)
 {
 	struct conn *c = NULL;
 
 	while ((c = conns_next(c)))
-		for (; !look(c, *looks == 0) && *looks > 0; --*looks)
+		for (; !conn_take_step(c, step, *looks == 0) && *looks > 0; --*looks)
 			usleep(EXIT_LOOK_US);
 }
 
@@ -143,9 +152,11 @@ void conns_send_posted(bool here)
 {
 	unsigned looks = EXIT_MS * 1000 / EXIT_LOOK_US;
 
-	conns_each(here ? conn_look_here : conn_look_elsewhere, &looks);
-	if (!here)
+	if (!here) {
+		conns_each(&end_elsewhere, &looks);
 		return;
-	conns_each(conn_end_quietly, &looks);
-	conns_each(conn_has_ended, &looks);
+	}
+	conns_each(&send_here, &looks);
+	conns_each(&end_quietly, &looks);
+	conns_each(&wait_for_arrival, &looks);
 }
