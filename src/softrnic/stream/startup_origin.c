@@ -195,10 +195,17 @@ void stream_origin_on_deadline(struct stream *s, uint64_t now)
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
 }
 
+/* A peer whose HELLO has not come yet may take part. */
+static bool stream_peer_may_take_part(const struct stream *s)
+{
+	return s->agreed.takes_part && s->agreed.consent &&
+	       (!qp_peer_hello(s->qp) || qp_takes_part(s->qp));
+}
+
 bool stream_leaves_first(struct stream *s)
 {
-	if (s->left || s->cfg.role != STREAM_RESPONDER || !s->agreed.takes_part ||
-	    !s->agreed.consent || !stream_runs_qp(s))
+	if (s->left || s->cfg.role != STREAM_RESPONDER || !stream_runs_qp(s) ||
+	    !stream_peer_may_take_part(s))
 		return false;
 	s->left = true;
 	qp_leave(s->qp);

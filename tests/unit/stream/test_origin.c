@@ -237,6 +237,10 @@ static void one_that_does_not_take_part_is_as_before(void **state)
 	link_run(&l);
 	expect_established(1, 1);
 	assert_int_equal(l.b.came.serial, 0);
+	assert_int_equal(stream_disconnect(l.b.s, l.now, &l.b.u), 0);
+	link_run(&l);
+	assert_state(&l.b, CLOSED);
+	assert_false(qp_peer_leaves(rig_qp(l.a.rig))); /* an unknown kind would be an error there */
 	link_fini(&l);
 
 	reset(NULL);
