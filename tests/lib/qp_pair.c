@@ -118,6 +118,7 @@ void pair_open(struct qp_pair *p, const struct pair_options *o)
 	pair_end_open(&p->a, &p->b, o, 1);
 	pair_end_open(&p->b, &p->a, o, 2);
 	a.consent = b.consent = o->stream.consent && !o->hold_b && o->rtr == QP_RTR_NONE;
+	a.initiates = true;
 	a.rtr_out = o->rtr;
 	b.rtr_in = o->rtr;
 	b.hold_tx = o->hold_b;

@@ -62,8 +62,10 @@ bool hello_permits(const struct qp *qp, const struct rx_seg *seg)
 {
 	if (seg->rx == op_hello.message || seg->rx == op_terminate.message)
 		return true;
-	return !qp->hello.missing && (seg->rx == op_origin.message || seg->rx == op_origin.answer ||
-				      seg->rx == op_leave.message);
+	if (qp->hello.missing)
+		return false;
+	return seg->rx == op_origin.message || seg->rx == op_origin.answer ||
+	       (seg->rx == op_leave.message && qp->stream.initiates);
 }
 
 /* The peer states what it takes; this end never sends more than MPA_ULPDU_MAX. */

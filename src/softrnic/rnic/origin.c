@@ -112,15 +112,19 @@ void origin_fini(struct qp *qp)
 
 static void origin_refuse(struct qp *qp, const struct rx_seg *seg, const char *why)
 {
-	LOG_WARNING_LIMITED("qp %u: the peer's Origin is refused: %s", qp->cfg.qp_num, why);
+	LOG_WARNING_LIMITED("qp %u: the peer breaks the rules of the Origin: %s", qp->cfg.qp_num,
+			    why);
 	qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
 }
 
-/* In its turn: before the user's first message, of an initiator, and none waits for its answer. */
+/* In its turn: an initiator sends it, before its user's first message, and has the answer to the
+ * one before it. */
 static bool origin_is_in_turn(const struct qp *qp)
 {
-	return qp->origin.agreed && !qp->stream.initiates && qp->hello.awaited &&
-	       !qp->origin.came && !qp->origin.asked;
+	const struct qp_origin *o = &qp->origin;
+
+	return o->agreed && !qp->stream.initiates && qp->hello.awaited && !o->came && !o->asked &&
+	       !o->answer_due;
 }
 
 static void origin_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
@@ -165,7 +169,7 @@ static void origin_finish_answer(struct qp *qp, const struct rx_seg *seg, const 
 	struct qp_origin *o = &qp->origin;
 
 	qp->rx.msn[DDP_QN_CONTROL]++;
-	if (!qp->stream.initiates || !o->asked || o->answered) {
+	if (!qp->stream.initiates || !o->asked || o->out || o->answered) {
 		origin_refuse(qp, seg, "it is an answer without a question");
 		return;
 	}
@@ -188,6 +192,8 @@ static void origin_finish_leave(struct qp *qp, const struct rx_seg *seg, const u
 {
 	qp->rx.msn[DDP_QN_CONTROL]++;
 	qp->origin.peer_leaves = true;
+	if (!qp->stream.initiates)
+		origin_refuse(qp, seg, "a Leave of an initiator");
 }
 
 bool qp_peer_leaves(const struct qp *qp)
