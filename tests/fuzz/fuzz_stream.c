@@ -4,10 +4,14 @@
  * and a user who calls anything. What is to be done is done by the product's own performer.
  *
  *   input = configuration, then steps: an opcode byte, and for bytes their number
+ *
+ * One bit of the configuration is a queue pair that takes part in the barrier of ORIGINs: then the
+ * connection is not established before its turn.
  */
 #include "fuzz/fuzz.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -17,8 +21,20 @@
 
 #define MSS 1448
 
+struct rig {
+	struct ibv_context context;
+	struct ibv_pd pd;
+	struct mr_table *mrs;
+	struct cq cq;
+};
+
 struct fuzz {
 	struct stream *s;
+	struct rig rig;
+	struct qp *qp; /* NULL: there is none, and no barrier */
+	unsigned names, asked, answered;
+	enum stream_fence verdict;
+	bool responds, opened; /* the last ORIGIN of the peer's was taken */
 	struct stream_update u;
 	const uint8_t *in; /* what the peer has sent and is not taken yet */
 	size_t in_len;
@@ -30,6 +46,13 @@ struct fuzz {
 	size_t out_len;
 };
 
+/* The user's turn comes after each question was answered. */
+static void check_turn(const struct fuzz *f)
+{
+	if (f->qp && qp_takes_part(f->qp))
+		EXPECT(f->responds ? f->opened : f->asked == f->answered);
+}
+
 static void on_event(void *owner, enum stream_event event, int status)
 {
 	struct fuzz *f = owner;
@@ -40,6 +63,7 @@ static void on_event(void *owner, enum stream_event event, int status)
 	case STREAM_EV_ESTABLISHED:
 		EXPECT(!f->established);
 		f->established = true;
+		check_turn(f);
 		break;
 	case STREAM_EV_DISCONNECTED:
 	case STREAM_EV_LOST:
@@ -54,12 +78,15 @@ static void on_event(void *owner, enum stream_event event, int status)
 
 static void *on_get_buf(void *owner, enum stream_buf kind)
 {
-	return NULL; /* there is no queue pair */
+	struct fuzz *f = owner;
+
+	return f->qp ? malloc(kind == STREAM_BUF_RX ? QP_RXBUF : QP_TXBUF) : NULL;
 }
 
 static void on_put_buf(void *owner, enum stream_buf kind, void *buf)
 {
-	EXPECT(!"a buffer without a queue pair");
+	EXPECT(((struct fuzz *)owner)->qp);
+	free(buf);
 }
 
 static uint64_t on_unacknowledged(void *owner)
@@ -77,30 +104,48 @@ static bool on_may_touch(void *owner)
 	return true;
 }
 
+static size_t put(struct fuzz *f, const struct iovec *iov)
+{
+	size_t n = iov->iov_len < f->in_len ? iov->iov_len : f->in_len;
+
+	memcpy(iov->iov_base, f->in, n);
+	f->in += n;
+	f->in_len -= n;
+	return n;
+}
+
 static bool on_receive(void *owner, struct stream_update *u)
 {
 	struct fuzz *f = owner;
 	struct stream_rx rx;
-	size_t n;
+	size_t n = 0;
 
 	if (f->in_len == 0 || !stream_rx_begin(f->s, &rx, u))
 		return false;
-	n = rx.iov[0].iov_len < f->in_len ? rx.iov[0].iov_len : f->in_len;
+	for (int i = 0; i < rx.n && f->in_len > 0; i++)
+		n += put(f, &rx.iov[i]);
 	EXPECT(n > 0);
-	memcpy(rx.iov[0].iov_base, f->in, n);
-	f->in += n;
-	f->in_len -= n;
 	stream_rx_end(f->s, (ssize_t)n, f->now, u);
 	return true;
 }
 
-/* What we send is always well formed, whatever came. */
+/* A start-up frame that we send is always well formed, whatever came. */
+static void check_frame(struct fuzz *f, const struct iovec *iov)
+{
+	struct mpa_start start;
+	const uint8_t *pdata;
+
+	EXPECT(f->out_len + iov->iov_len <= sizeof(f->out));
+	memcpy(f->out + f->out_len, iov->iov_base, iov->iov_len);
+	f->out_len += iov->iov_len;
+	EXPECT(mpa_start_decode(f->out, f->out_len, &start, &pdata) > 0);
+}
+
 static bool on_send(void *owner, struct stream_update *u)
 {
 	struct fuzz *f = owner;
 	struct iovec iov[QP_TX_IOV];
-	struct mpa_start start;
-	const uint8_t *pdata;
+	size_t sum = 0;
 	int n;
 
 	if (!f->sends)
@@ -108,17 +153,18 @@ static bool on_send(void *owner, struct stream_update *u)
 	n = stream_tx_begin(f->s, iov, u);
 	if (n == 0)
 		return false;
-	EXPECT(n == 1 && f->out_len + iov[0].iov_len <= sizeof(f->out));
-	memcpy(f->out + f->out_len, iov[0].iov_base, iov[0].iov_len);
-	f->out_len += iov[0].iov_len;
-	EXPECT(mpa_start_decode(f->out, f->out_len, &start, &pdata) > 0);
-	stream_tx_end(f->s, (ssize_t)iov[0].iov_len, u);
+	EXPECT(f->qp || n == 1);
+	if (!f->qp)
+		check_frame(f, &iov[0]);
+	for (int i = 0; i < n; i++)
+		sum += iov[i].iov_len;
+	stream_tx_end(f->s, (ssize_t)sum, u);
 	return true;
 }
 
 static bool on_job(void *owner, struct stream_update *u)
 {
-	EXPECT(!"a job without a queue pair");
+	EXPECT(!"a job without a region");
 	return false;
 }
 
@@ -147,6 +193,41 @@ static void on_deadline(void *owner, uint64_t at)
 	EXPECT(at > 0);
 }
 
+/* --- the barrier ---------------------------------------------------------------------------- */
+
+static bool on_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *o)
+{
+	struct fuzz *f = owner;
+
+	o->serial = 1000;
+	o->asks = f->names > 0;
+	for (; o->n < f->names; o->n++)
+		o->ranges[o->n] = (struct ext_range_of_serials){2 * o->n + 1, 2 * o->n + 1};
+	f->asked += o->asks;
+	return true;
+}
+
+static void on_fenced(void *owner, const struct ext_origin *o)
+{
+	struct fuzz *f = owner;
+
+	EXPECT(o->asks && o->n == f->names);
+	EXPECT(++f->answered == f->asked);
+	f->names /= 2; /* given up meanwhile */
+}
+
+static enum stream_fence on_identify(void *owner, const struct ext_origin *o)
+{
+	struct fuzz *f = owner;
+
+	EXPECT(!f->opened && o->n <= EXT_ORIGIN_RANGES);
+	if (!o->asks && f->verdict != STREAM_FENCE_CUT) {
+		f->opened = true;
+		return STREAM_FENCE_DONE;
+	}
+	return f->verdict;
+}
+
 static const struct stream_host host = {
 	.get_buf = on_get_buf,
 	.put_buf = on_put_buf,
@@ -162,7 +243,36 @@ static const struct stream_host host = {
 	.close = on_close,
 	.redial = on_redial,
 	.set_deadline = on_deadline,
+	.origin = on_origin,
+	.fenced = on_fenced,
+	.identify = on_identify,
 };
+
+static void rig_open(struct fuzz *f)
+{
+	struct rig *rig = &f->rig;
+	struct qp_config cfg = {
+		.pd = &rig->pd,
+		.send_cq = &rig->cq,
+		.recv_cq = &rig->cq,
+		.qp_num = 1,
+		.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+
+	rig->pd.context = &rig->context;
+	EXPECT(mr_table_new(&rig->mrs) == 0 && cq_init(&rig->cq, 16) == 0);
+	cfg.mrs = rig->mrs;
+	EXPECT(qp_new(&cfg, &f->qp) == 0);
+	stream_attach_qp(f->s, f->qp);
+}
+
+static void rig_close(struct fuzz *f)
+{
+	EXPECT(stream_detach_qp(f->s, &f->u) == f->qp);
+	qp_delete(f->qp);
+	cq_fini(&f->rig.cq);
+	mr_table_delete(f->rig.mrs);
+}
 
 static void check(struct fuzz *f)
 {
@@ -191,6 +301,7 @@ static struct stream_config config_of(uint8_t bits, struct fuzz *f)
 		.connect_ns = 10 * NSEC_PER_SEC,
 		.request_ns = 5 * NSEC_PER_SEC,
 		.drain_ns = 3 * NSEC_PER_SEC,
+		.takes_part = bits & 64,
 		.host = &host,
 		.owner = f,
 	};
@@ -201,7 +312,7 @@ static void step(struct fuzz *f, uint8_t op, struct rcursor *c)
 	struct stream_params params = {.ird = op, .ord = op / 2, .pdata_len = op};
 	size_t len;
 
-	switch (op % 12) {
+	switch (op % (f->qp ? 16 : 12)) {
 	default: /* mostly bytes */
 		len = rcursor_u8(c);
 		len = len < rcursor_left(c) ? len : rcursor_left(c);
@@ -235,6 +346,21 @@ static void step(struct fuzz *f, uint8_t op, struct rcursor *c)
 		f->sends = true;
 		stream_look(f->s, &f->u);
 		break;
+	case 12:
+		if (f->responds)
+			stream_fence_end(f->s, f->now, &f->u);
+		break;
+	case 13:
+		if (f->responds)
+			stream_cut_off(f->s, &f->u);
+		break;
+	case 14:
+		f->verdict = (enum stream_fence)(op / 16 % (STREAM_FENCE_CUT + 1));
+		break;
+	case 15:
+		if (f->asked == f->answered)
+			f->names = op / 16 * 4;
+		break;
 	}
 	check(f);
 	f->sends = false;
@@ -250,7 +376,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct stream_params params = {.ird = bits, .ord = bits, .pdata_len = bits};
 	enum stream_state state;
 
+	f.responds = cfg.role == STREAM_RESPONDER;
 	EXPECT(stream_new(&cfg, &f.s) == 0);
+	if (cfg.takes_part)
+		rig_open(&f);
 	if (cfg.role == STREAM_INITIATOR) {
 		EXPECT(stream_connect(f.s, &params, f.now, &f.u) == 0);
 		stream_on_dialed(f.s, MSS, f.now, &f.u);
@@ -267,6 +396,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	state = stream_state(f.s);
 	EXPECT(state == STREAM_REQ_RCVD || state == STREAM_LIVE || state == STREAM_CLOSED);
+	if (f.qp)
+		rig_close(&f);
 	stream_delete(f.s);
 	return 0;
 }
