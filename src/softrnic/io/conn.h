@@ -37,8 +37,8 @@ enum {
 	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
 	CONN_EVICT = 256,    /* end it: too many handshakes */
 	CONN_DISCONNECT = 512,
-	CONN_DISOWN = 1024,  /* nobody polls it any more */
-	CONN_OWN = 2048,     /* others look for bytes now, or nobody */
+	CONN_DISOWN = 1024,  /* no thread polls it any more */
+	CONN_OWN = 2048,     /* other threads look for bytes now, or none does */
 	CONN_BELL = 4096,    /* conn_bell_is_due() is to be asked */
 	CONN_RING = 8192,    /* what waits is to be sent */
 	CONN_CUT = 16384,    /* a later connection has named it: end it */
@@ -74,7 +74,8 @@ struct conn {
 	bool unfinished; /* a turn was over, and the rest is left to the thread that polls */
 	bool watching;   /* the link reports when it takes bytes again */
 	bool outlives;   /* the process ends, and what was sent is to arrive (conn_exit.c) */
-	bool quiet;      /* it is in exit(), and no thread is told of the link (conn_exit.c) */
+	bool quiet;      /* the process is in exit(), and the link's events are not reported
+			    (conn_exit.c) */
 	bool abandoned;  /* by its id: conn_perform() ends it in good order */
 	bool same_host;
 	bool may_meet; /* with its peer, in shared memory, once it has carried enough */
@@ -183,8 +184,8 @@ bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held 
 bool conn_may_touch(struct conn *c);
 /* With the lock: the memory that the connection's QP can reach. */
 void conn_set_stall(struct conn *c, struct stall_count *count);
-/* With the lock: has the peer given up, so that what came before its end does not count any more?
- * Not if it had said before that it sends no more (conn_io.c). */
+/* With the lock: has the peer given up, so that bytes in front of its end do not count any more?
+ * They count if its FIN came first (conn_io.c). */
 bool conn_is_over(struct conn *c);
 /* Ask for work from any thread without the lock. */
 void conn_want(struct conn *c, unsigned bits);
@@ -265,12 +266,12 @@ void conn_cancel_receive(void *owner, struct stream_update *u);
  * it is called from, ends the connection in good order, and rejects a request without an answer.
  */
 void conn_abandon(struct conn *c);
-/* Before it is dialed: who it belongs to, also in another process. A name of no bytes: nobody. */
+/* Before it is dialed: the owner, which may be another process later. A name of no bytes: none. */
 void conn_owner_of(struct conn_owner *owner, const void *name, size_t len);
 void conn_set_owner(struct conn *c, const struct conn_owner *owner);
 /* With the lock, before stream_accept(). */
 void conn_origin_arrives(struct conn *c);
-/* With the lock: its user is about to know that it has ended. */
+/* With the lock: the user is about to see that the connection has ended. */
 void conn_origin_give_up(struct conn *c);
 void conn_origin_atfork_prepare(void);
 void conn_origin_atfork_parent(void);
@@ -283,8 +284,8 @@ bool conn_is_removed(const struct conn *c);  /* inherited through fork() */
 struct conn *conns_next(struct conn *before);
 /*
  * Before the process ends: wait, for a moment at most, until links have taken what was posted, and
- * end them in good order: the end of the process is a reset otherwise. here: this thread sends as
- * well; else it takes no memory, as it may be in the handler of a signal.
+ * end them in good order: otherwise the end of the process is a reset. here: this thread sends as
+ * well. If not here, it allocates no memory, as it may be in the handler of a signal.
  */
 void conns_send_posted(bool here);
 /* With the lock, at a call that ends the connection: it is not quiet any more, if it was. */

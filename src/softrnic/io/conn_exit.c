@@ -2,14 +2,14 @@
 /*
  * conn_exit.c -- before the process ends or becomes another program, links take what was posted.
  *
- * What waits for the doorbell may be with this thread, with a thread of the engine that has found
- * it and has not sent it yet, or be sent by the engine alone (conn_may_touch()). Whoever has it
- * holds the connection's lock meanwhile, so each connection is looked at with its lock.
+ * A posted request that waits for the doorbell may be this thread's to send, a thread of the engine
+ * may be about to send it, or only the engine may send it (conn_may_touch()). The sending thread
+ * holds the connection's lock, so each connection is looked at with its lock.
  *
  * In exit() the FIN is the last step, and the peer's answer to it is not reported: threads of the
- * program still run, and some programs and libraries have freed by then what their threads use when
- * a connection ends. Only a library that ends its connections later, in its own destructor, gets
- * reports again (conn_end_quiet()).
+ * program still run, and some programs and libraries have already freed what their threads use when
+ * a connection ends. A library that ends its connections later, in its own destructor, gets reports
+ * again (conn_end_quiet()).
  */
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ static bool conn_is_open(const struct conn *c)
 		stream_state(c->stream) == STREAM_DRAINING);
 }
 
-/* Also before anything is sent: the link takes bytes, and there are some. */
+/* Also before the first send: the link takes bytes, and the stream has some. */
 static bool conn_has_unsent(const struct conn *c)
 {
 	struct stream_update u;
@@ -37,15 +37,15 @@ static bool conn_has_unsent(const struct conn *c)
 	return u.todo & STREAM_DO_SEND;
 }
 
-/* And has it left? The kernel sends the rest of a process that has ended, but not behind a reset,
- * and a reset is what the end is while bytes of the peer's are unread. */
+/* Have the sent bytes left the host? The kernel sends the rest after the process has ended, unless
+ * the end is a reset, as it is while bytes of the peer are unread. */
 static bool conn_has_left(const struct conn *c)
 {
 	return !conn_is_open(c) || !c->link->ops->has_left || c->link->ops->has_left(c->link);
 }
 
-/* The peer gets all of it, and then the end: a reset alone would say that what came before it does
- * not count. False: it has it already. */
+/* Send the FIN after all bytes: a peer that gets a reset alone drops what it has not read. Returns
+ * false if the FIN is sent already. */
 static bool conn_end_here(struct conn *c)
 {
 	if (!conn_is_open(c) || c->outlives)
@@ -55,7 +55,8 @@ static bool conn_end_here(struct conn *c)
 	return true;
 }
 
-/* What others asked for meanwhile is the engine's: this thread may be anywhere. */
+/* Other threads may have asked for work meanwhile. The engine does it: this thread may be in a
+ * signal handler. */
 static void conn_leave_to_others(struct conn *c)
 {
 	lock_leave(&c->lock);
@@ -63,7 +64,7 @@ static void conn_leave_to_others(struct conn *c)
 		conn_again(c);
 }
 
-/* Has the link what was posted, as far as it takes it? here: or else it gets it now. */
+/* Has the link all posted bytes that it takes? here: this thread may send them. */
 static bool conn_is_sent(struct conn *c, bool here)
 {
 	if (here && conn_has_unsent(c)) {
@@ -74,8 +75,8 @@ static bool conn_is_sent(struct conn *c, bool here)
 }
 
 /*
- * One question to each connection, with its lock, and how the lock is left. False: it is to be
- * asked again. last: it is not asked again.
+ * One step for each connection. is_done is called with the lock, until it returns true or the time
+ * is over (last). leave releases the lock.
  */
 struct exit_step {
 	bool (*is_done)(struct conn *c, bool last);
@@ -92,7 +93,7 @@ static bool conn_sends_here(struct conn *c, bool last)
 	return conn_is_sent(c, true);
 }
 
-/* After the FIN it is asked once more: does the peer have it? */
+/* Not done when it sends the FIN: the next call checks that the peer has it. */
 static bool conn_ends_elsewhere(struct conn *c, bool last)
 {
 	if (!conn_is_sent(c, false) && !last)
@@ -112,7 +113,7 @@ static bool conn_has_arrived(struct conn *c, bool last)
 	return conn_has_left(c);
 }
 
-/* In exit(): the FIN follows when all connections have sent. */
+/* In exit(): FINs are sent after all connections have sent their bytes. */
 static const struct exit_step send_here = {conn_sends_here, conn_leave};
 static const struct exit_step end_quietly = {conn_ends_quietly, conn_leave_alone};
 static const struct exit_step wait_for_arrival = {conn_has_arrived, conn_leave_alone};

@@ -55,9 +55,10 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 }
 
 /*
- * A reset is the end of a peer that has given up, or died, and may connect again at once. What it
- * sent before must not be placed behind what it sends then, so it is dropped where it was not read
- * yet. A reset behind the peer's FIN is EPIPE in Linux: all of that counts, as its sender meant it.
+ * A reset is the end of a peer that has given up, or died, and may connect again at once. Its
+ * unread bytes must not be placed after those of its next connection, so they are dropped. A reset
+ * after the peer's FIN is EPIPE in Linux: the peer has ended in good order, and all its bytes
+ * count.
  */
 bool conn_is_over(struct conn *c)
 {
@@ -221,8 +222,8 @@ static void conn_wait_writable(struct conn *c)
 }
 
 /*
- * A send is the first to see that the connection was reset. What came before that is in the socket
- * still: if it counts it is read, by the engine, and the end behind it is this one (conn_rx_end(),
+ * A send is the first to see that the connection was reset. Bytes that came before the reset are
+ * still in the socket. If they count, the engine reads them, and then this end (conn_rx_end(),
  * conn_find_reset()). Nothing is sent any more.
  */
 static ssize_t conn_tx_was_reset(struct conn *c, ssize_t err)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_origin.c -- the barrier between former connections and later ones, of this process: the
- * connections that it has initiated (stream/former.h), and those that it has accepted
- * (stream/fence.h).
+ * conn_origin.c -- the barrier between former connections and later ones. This process has one
+ * table of the connections that it has initiated (stream/former.h), and one of those that it has
+ * accepted (stream/fence.h).
  *
- * Each table has a leaf lock, which a connection's lock is outer to. A connection that is to be cut
- * is asked by a bit of its `want`; the thread that has its lock, or gets it, does it. So no thread
- * waits for a connection's lock here, and one that is stuck while it places bytes keeps only the
- * question from being answered.
+ * One leaf lock guards both tables; a connection's lock is taken before it. A bit of `want` asks a
+ * connection to end, and the thread that holds its lock, or gets it, does that. So no thread waits
+ * for a connection's lock here. A thread that is stuck while it places bytes delays only the
+ * answer.
  */
 #include <sodium.h>
 #include <string.h>
@@ -70,7 +70,7 @@ void conn_owner_of(struct conn_owner *owner, const void *name, size_t len)
 	crypto_generichash(owner->hash, sizeof(owner->hash), name, len, NULL, 0);
 }
 
-/* To each target another one, so that none of them can name it to another. */
+/* Each target gets another name of the owner, so that no target can use it at another one. */
 static void origin_put_owner(const struct conn *c, const uint8_t *instance,
 			     struct ext_origin *origin)
 {
@@ -124,7 +124,7 @@ void conn_origin_fenced(void *owner, const struct ext_origin *origin)
 	pthread_mutex_unlock(&origin_lock);
 }
 
-/* Also twice: when its queue pair fails, and when its end is reported. */
+/* Called when the queue pair fails, and again when the end is reported. */
 void conn_origin_give_up(struct conn *c)
 {
 	if (stream_role(c->stream) == STREAM_RESPONDER)
@@ -156,7 +156,7 @@ enum stream_fence conn_origin_identify(void *owner, const struct ext_origin *ori
 	return fence;
 }
 
-/* It is established: without an ORIGIN its peer does not take part. */
+/* An established connection without an ORIGIN has a peer that does not take part. */
 void conn_origin_established(struct conn *c)
 {
 	if (stream_role(c->stream) == STREAM_INITIATOR)
@@ -189,7 +189,7 @@ void conn_origin_atfork_parent(void)
 	pthread_mutex_unlock(&origin_lock);
 }
 
-/* It is another process to its peers, and the connections are the parent's. */
+/* The connections belong to the parent. To peers the child is another process. */
 void conn_origin_atfork_child(void)
 {
 	formers_reset(&formers);

@@ -190,8 +190,8 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 	}
 	conn_own_move(c);
 	link_shm_switch_rx(c->link);
-	/* Until now all bytes came over TCP, whose reset says the same. The word is read before the
-	 * first FPDU of the ring, also if the peer has written it before. */
+	/* Until now all bytes came over TCP, whose reset has the same effect. The word is read
+	 * before the first FPDU of the ring, also if the peer wrote it earlier. */
 	stream_watch_given_up(c->stream, link_shm_given_up(c->link));
 	c->readable = true;
 	LOG_INFO("connection %p receives through shared memory", (void *)c);

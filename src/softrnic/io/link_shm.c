@@ -182,7 +182,7 @@ static void link_shm_cut(struct link *l)
 	s->below->ops->cut(s->below);
 }
 
-/* A reset of a peer that has said that its bytes stand is as one behind its FIN. */
+/* If the peer has marked its bytes as standing, its reset counts as one after its FIN. */
 static int link_shm_error(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);

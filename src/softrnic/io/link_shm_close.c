@@ -13,7 +13,7 @@
 #define CLOSERS_FEW   2u
 #define CLOSER_STACK  (64u << 10)
 #define SPARES        64u
-#define MESSAGES_MAX  64 /* of a socket that is closed; more are the closing thread's */
+#define MESSAGES_MAX  64 /* read of a socket that is closed; a closing thread gets one with more */
 #define MESSAGE_BYTES 4096
 
 #ifndef SO_PASSRIGHTS
@@ -28,7 +28,7 @@ struct shm_closing {
 	int fds[];
 };
 
-/* No lock: a child that is forked meanwhile goes on. */
+/* Without a lock, so that a child that is forked meanwhile can go on. */
 static _Atomic(struct shm_closing *) closing;
 static atomic_int spare[SPARES]; /* descriptors + 1, for which there was no memory; 0: free */
 static atomic_uint closers;
@@ -40,7 +40,7 @@ static void closing_push(struct shm_closing *first, struct shm_closing *last)
 		;
 }
 
-/* One; the others are left to other threads. */
+/* Take one; other threads may take the others. */
 static struct shm_closing *closing_pop(void)
 {
 	struct shm_closing *first = atomic_exchange(&closing, NULL), *last;
@@ -53,7 +53,7 @@ static struct shm_closing *closing_pop(void)
 	return first;
 }
 
-/* Without room it stays open, which the limit of descriptors bounds. */
+/* Without room the descriptor stays open; the limit of descriptors bounds how many do. */
 static void spare_put(int fd)
 {
 	for (unsigned i = 0; i < SPARES; i++) {
@@ -64,7 +64,7 @@ static void spare_put(int fd)
 	}
 }
 
-/* -1: there is none. */
+/* Returns -1 if there is none. */
 static int spare_take(void)
 {
 	int taken = 0;
@@ -107,7 +107,7 @@ static void *closer_run(void *arg)
 			free(c);
 		}
 		atomic_fetch_sub(&closers, 1);
-		/* One may have come when this thread had looked, and still counted. */
+		/* One may have come after the last look, while this thread still counted. */
 	} while (closing_has_some() && closer_enter());
 	return NULL;
 }

@@ -2,9 +2,9 @@
 /*
  * link_shm_close.h -- closing a Unix socket of a meeting, and descriptors that a peer has passed.
  *
- * The last close of a descriptor may wait: a TCP socket that lingers does, for as long as its owner
- * has set, and a peer may pass any, also in messages that are still unread when the Unix socket is
- * closed. So such descriptors are closed by threads that do nothing else.
+ * The last close of a descriptor may wait: that of a TCP socket that lingers does, for as long as
+ * its owner has set. A peer may pass any descriptor, also in messages that are unread when the Unix
+ * socket is closed. So threads that do nothing else close such descriptors.
  */
 #ifndef IO_LINK_SHM_CLOSE_H
 #define IO_LINK_SHM_CLOSE_H

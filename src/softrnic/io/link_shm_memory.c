@@ -208,7 +208,7 @@ void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r)
 	ring_init(r, &head->ring[which], bytes, m->ring_size);
 }
 
-/* An end that knows nothing of this word leaves it 0. */
+/* An end of a version without this word leaves it 0. */
 atomic_uint *shm_memory_given_up(const struct shm_memory *m, unsigned which)
 {
 	struct memory_head *head = m->base;

@@ -34,8 +34,9 @@ enum shm_state shm_memory_why(int err);     /* why one of these failed */
 void shm_memory_free(struct shm_memory *m); /* accepts a zeroed one */
 /* Ring 0 carries the initiator's bytes, ring 1 the responder's. */
 void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r);
-/* The word of the writer of that ring about what is in it when the link below is reset. GIVEN_UP:
- * it is not to be executed any more, from now on; STANDS: it is; 0: it is not, behind the reset. */
+/* The writer's word about the bytes of its ring. GIVEN_UP: the reader executes nothing more of
+ * them, from now on. STANDS: the reader executes them also after a reset of the link below. 0: it
+ * executes them until such a reset. */
 enum { SHM_GIVEN_UP = QP_GIVEN_UP, SHM_STANDS = 2 };
 atomic_uint *shm_memory_given_up(const struct shm_memory *m, unsigned which);
 /* In a forked child, which has no such mapping. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * origin.c -- which connection this is, and which former ones must place nothing any more
- * (doc/wire.md s6, "Origin"). What follows from an ORIGIN is the owner's; here they are sent and
- * received. Behind one that has come nothing is parsed until the owner has judged it.
+ * (doc/wire.md s6, "Origin"). This file sends and receives them; the owner decides what follows.
+ * After an ORIGIN has come, nothing is parsed until the owner has judged it.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -187,12 +187,12 @@ const struct ext_hello *qp_peer_hello(const struct qp *qp);
 /*
  * The ORIGIN (doc/wire.md s6). Both ends take part: known with the peer's HELLO. The initiator
  * posts one that asks and waits for its answer, as often as it likes; the last one does not ask,
- * and what the users post moves behind it.
+ * and the users' requests follow it.
  */
 bool qp_takes_part(const struct qp *qp);
 int qp_origin_post(struct qp *qp, const struct ext_origin *origin); /* 0 or -ENOMEM */
 bool qp_origin_answered(struct qp *qp, struct ext_answer *answer);  /* once for each answer */
-/* Responder: the one that has come, once; the caller frees it. Nothing is received behind it until
+/* Responder: the one that has come, once; the caller frees it. Nothing more is received until
  * then, and nothing of the user's until qp_origin_accept(). NULL: there is none. */
 bool qp_origin_is_here(const struct qp *qp);
 struct ext_origin *qp_origin_take(struct qp *qp);
@@ -239,8 +239,8 @@ bool qp_rx_is_in_place(const struct qp *qp);
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len);
 /* It takes no more bytes until a receive is posted. */
 bool qp_rx_is_stalled(const struct qp *qp);
-/* After a stall that lasts: take more Sends without a receive, as the peer's end may be behind
- * them. */
+/* After a stall that lasts: take more Sends without a receive, as the peer's end may follow them.
+ */
 void qp_rx_widen(struct qp *qp);
 /* Bytes that are here already go to receives as soon as there are some. */
 bool qp_rx_waits_for_receive(const struct qp *qp);

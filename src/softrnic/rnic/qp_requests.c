@@ -170,7 +170,7 @@ void qp_on_job(struct qp *qp, int status)
 	if (qp_is_failed(qp))
 		return;
 	e = irq_head(&qp->irq);
-	if (!qp_is_over(qp)) /* what waited behind a long write-back may change memory */
+	if (!qp_is_over(qp)) /* what waited for a long write-back may change memory */
 		e->op->on_job(qp, e, status);
 	qp_settle(qp);
 }

@@ -7,8 +7,8 @@
 struct fence_question {
 	struct list link;
 	uint64_t at;
-	unsigned left;              /* connections that it named, and that are not closed yet */
-	struct fence_member *asker; /* who waits for them; NULL: nobody */
+	unsigned left;              /* named connections that are not closed yet */
+	struct fence_member *asker; /* waits for them; NULL: none does any more */
 	struct ext_origin origin;
 };
 
@@ -58,7 +58,8 @@ static void fence_no_longer_unknown(struct fences *all, struct fence_member *m)
 
 /* --- questions ------------------------------------------------------------------------------ */
 
-/* By name: of the same process those that it lists, of the same owner those of other processes. */
+/* It names the connections of its own process by serial number, and those of other processes by
+ * their owner. */
 static bool fence_names(const struct ext_origin *o, const struct fence_member *m)
 {
 	if (!memcmp(o->id, m->id, EXT_ID_LEN))
@@ -74,7 +75,7 @@ static bool fence_is_unknown_before(const struct fences *all, uint64_t at)
 	return first && container_of(first, const struct fence_member, link)->arrived < at;
 }
 
-/* Questions that nobody waits for, and that no connection to come can be meant by. */
+/* Drop questions without an asker if all connections before them have named themselves. */
 static void fence_prune(struct fences *all)
 {
 	struct list *it, *tmp;
@@ -116,8 +117,8 @@ static void fence_cut_named(struct fences *all, struct fence_question *q)
 }
 
 /*
- * The table is full. What it remembers is for connections that have not named themselves: without
- * the oldest of these, which have had the most time, there is room again.
+ * When the table is full, cut the oldest connections that have not named themselves: they have had
+ * the most time, and only for them is a question without an asker kept.
  */
 static void fence_make_room(struct fences *all)
 {
@@ -174,7 +175,7 @@ static void fence_know(struct fences *all, struct fence_member *m)
 enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 				 const struct ext_origin *origin)
 {
-	if (list_empty(&m->link) || m->is_cut) /* it has left, or is about to end */
+	if (list_empty(&m->link) || m->is_cut) /* the connection is closed, or is about to end */
 		return STREAM_FENCE_CUT;
 	if (!m->known_at) {
 		memcpy(m->id, origin->id, EXT_ID_LEN);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fence.h -- the connections that this process has accepted, by the identity that their initiators
- * gave them, and which of them a later one has named (doc/wire.md s6, "Origin").
+ * fence.h -- the connections that this process has accepted, each with the identity that its
+ * initiator gave it, and the questions of later ones that name them (doc/wire.md s6, "Origin").
  *
- * A connection may be named before its own ORIGIN was received: the peer is killed, say, and what
- * it has sent is still on its way. So a question is remembered as long as there is a connection,
- * older than it, that has not named itself; it is cut when it does. If more would have to be
- * remembered than there is room for, the oldest of these connections are cut at once, so that one
- * which never names itself keeps no other one from asking.
+ * A question may name a connection whose own ORIGIN has not arrived: its peer was killed, for
+ * example, and the bytes are on their way. So a question is kept as long as an older connection has
+ * not named itself; that one is cut when it does, if the question names it. When the table is full,
+ * the oldest such connections are cut at once: a silent connection cannot block later questions.
  *
  * Pure. The owner has a lock around all of it, and the memory of each struct fence_member.
  */
@@ -22,12 +21,12 @@
 #include "softrnic/stream/stream.h"
 
 #define FENCE_QUESTIONS_MAX 1024u /* about 1 KiB each */
-#define FENCE_ASKS_MAX      64u   /* of one connection: about 4,000 ranges; the next goes on */
+#define FENCE_ASKS_MAX      64u   /* of one connection: about 4,000 ranges */
 
 /* A connection, from the reply to its request until it is closed. */
 struct fence_member {
 	struct list link;           /* empty: it is not in the table */
-	uint64_t arrived, known_at; /* known_at 0: it has not named itself */
+	uint64_t arrived, known_at; /* known_at 0: not named yet */
 	uint64_t serial;
 	unsigned n_asked;
 	bool is_cut; /* before it has named itself */
@@ -42,8 +41,8 @@ struct fences {
 	struct list questions; /* ascending by time */
 	unsigned n_questions;
 	uint64_t clock;
-	/* Of the owner, which leaves the rest for later: the lock is held. End this connection; all
-	 * that this one's question named are cut. */
+	/* Functions of the owner, called with its lock, so they only ask for work. cut: end this
+	 * connection. wake: all connections that this one's question named are closed. */
 	void (*cut)(struct fence_member *m);
 	void (*wake)(struct fence_member *m);
 };
@@ -53,11 +52,11 @@ void fences_init(struct fences *all, void (*cut)(struct fence_member *),
 void fences_reset(struct fences *all); /* forget all, in a forked child */
 void fence_member_init(struct fence_member *m);
 void fence_arrive(struct fences *all, struct fence_member *m);
-/* It will not name itself: its peer does not take part. */
+/* The connection will not name itself: its peer does not take part. */
 void fence_pass(struct fences *all, struct fence_member *m);
 enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 				 const struct ext_origin *origin);
-/* It is closed: nothing of it can be placed any more. */
+/* The connection is closed: nothing of it can be placed any more. */
 void fence_leave(struct fences *all, struct fence_member *m);
 
 #endif

@@ -7,14 +7,15 @@
 
 struct former_target {
 	struct list link;
-	uint8_t instance[EXT_ID_LEN]; /* what the target calls itself */
-	uint8_t id[EXT_ID_LEN];       /* what this process calls itself, towards it alone */
-	uint64_t last;                /* serial number */
+	uint8_t instance[EXT_ID_LEN]; /* names the process of the target */
+	uint8_t id[EXT_ID_LEN];       /* names this process to that target alone */
+	uint64_t last;                /* serial number of the newest connection */
 	struct list living;           /* ascending */
 	struct former_gap tail;       /* given up after the last living one */
 };
 
-_Static_assert(sizeof(struct former_target) <= FORMER_TARGET_BYTES, "as much as is said");
+_Static_assert(sizeof(struct former_target) <= FORMER_TARGET_BYTES,
+	       "the heap that former.h states");
 
 /* --- targets -------------------------------------------------------------------------------- */
 
@@ -52,7 +53,7 @@ static struct former_target *former_find(struct formers *all, const uint8_t *ins
 	return NULL;
 }
 
-/* The one that was used the longest time ago and has no connection. */
+/* The table is full: drop the target without a connection that was used the longest time ago. */
 static bool former_make_room(struct formers *all)
 {
 	struct list *it;
@@ -178,7 +179,7 @@ static bool former_was_named(const struct ext_origin *origin, const struct forme
 	return false;
 }
 
-/* A gap that has become wider since is named again as a whole. */
+/* A gap that has grown since the message was made is named again as a whole. */
 static void former_forget(struct former_gap *gap, const struct ext_origin *origin)
 {
 	if (gap->first && former_was_named(origin, gap))

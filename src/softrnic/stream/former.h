@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * former.h -- the connections that this process has initiated: which of them it has given up
- * without knowing that they are over at the target. A later connection names these (doc/wire.md s6,
- * "Origin").
+ * former.h -- the connections that this process has initiated and given up, and that may not be
+ * over at their target. A later connection names these (doc/wire.md s6, "Origin").
  *
- * Serial numbers ascend with time, and of those that have ended only an interval between two living
- * ones is kept. So a thousand connections that were lost one after the other are one interval, and
- * all of it takes as much memory as the living connections have.
+ * Serial numbers ascend with time. Of the connections that have ended, the registry keeps one
+ * interval between two living ones. So a thousand connections that were lost one after the other
+ * are one interval, and the memory is bounded by the number of living connections.
  *
  * Pure. The owner has a lock around all of it, and the memory of each struct former.
  */
@@ -39,7 +38,7 @@ struct former {
 };
 
 struct formers {
-	struct list targets; /* the one that was used last is last */
+	struct list targets; /* in the order of their last use */
 	unsigned n;
 };
 
@@ -47,17 +46,17 @@ void formers_init(struct formers *all);
 /* Forget all; a forked child's copies of connections are not its own. */
 void formers_reset(struct formers *all);
 /*
- * A new connection to the process that is so named. fresh: random, the id if this is the first one.
- * 0 or -ENOMEM. *dropped: the table was full, and what was known of another target is forgotten.
+ * Add a connection to the process that `instance` names. fresh: random bytes, which become the id
+ * if the target is new. 0 or -ENOMEM. *dropped: the table was full, and another target was dropped.
  */
 int former_join(struct formers *all, struct former *f, const uint8_t instance[EXT_ID_LEN],
 		const uint8_t fresh[EXT_ID_LEN], bool *dropped);
 void former_give_up(struct former *f);
-/* It is closed. over: see stream_is_over(). */
+/* The connection is closed. over: see stream_is_over(). */
 void former_leave(struct formers *all, struct former *f, bool over);
-/* Id, serial number, and as many ranges as one message takes; the others are for the next one. */
+/* Fill in id, serial number, and the ranges that fit; the next message has the others. */
 void former_name(const struct former *f, struct ext_origin *origin);
-/* The target has answered: what was named is over. */
+/* The target has answered: all connections that `origin` named are over. */
 void former_fenced(struct former *f, const struct ext_origin *origin);
 
 #endif

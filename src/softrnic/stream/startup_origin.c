@@ -2,9 +2,9 @@
 /*
  * startup_origin.c -- the barrier between former connections and this one (doc/wire.md s6).
  *
- * The initiator names those that it has given up, and is established only when the target has cut
- * them. What it gave up while it waited for the answer is named next; when there is nothing left,
- * the last ORIGIN, which asks for no answer, opens the connection.
+ * The initiator names the connections that it has given up, and is established only after the
+ * target has cut them. The next ORIGIN names those that were given up while the answer was awaited.
+ * If there are none, the last ORIGIN asks for no answer and opens the connection.
  */
 #include <assert.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static bool stream_post_origin(struct stream *s, uint64_t now)
 	return qp_origin_post(s->qp, o) == 0;
 }
 
-/* True: it was the last one. */
+/* Returns whether this was the last ORIGIN. */
 static bool stream_name_next(struct stream *s, uint64_t now)
 {
 	if (!s->origin)
@@ -53,7 +53,7 @@ static bool stream_name_next(struct stream *s, uint64_t now)
 	return s->opened;
 }
 
-/* The former ones stay listed, so the next attempt names them again. */
+/* The former connections stay in the registry, so the next attempt names them again. */
 static void stream_not_fenced(struct stream *s, const struct ext_answer *answer)
 {
 	if (answer->word.arg == EXT_ORIGIN_STUCK)
@@ -136,8 +136,9 @@ static void stream_judge_peer(struct stream *s, uint64_t now)
 	}
 }
 
-/* The peer was established by our HELLO and may send until it sees our end: this one is known by
- * its ORIGIN, too. Questions about others have lost their sense. */
+/* Our HELLO has established the peer, which may send until it sees our end. So its ORIGIN still
+ * identifies this connection. A question is refused: this connection is not established any more.
+ */
 void stream_origin_late(struct stream *s)
 {
 	struct ext_origin *o;
@@ -169,7 +170,7 @@ void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u)
 
 void stream_cut_off(struct stream *s, struct stream_update *u)
 {
-	if (stream_runs_qp(s)) /* what is parked goes to no receive any more */
+	if (stream_runs_qp(s)) /* parked Sends go to no receive any more */
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 	stream_on_lost(s, ECONNABORTED);
 	stream_report(s, u);
@@ -213,8 +214,8 @@ bool stream_leaves_first(struct stream *s)
 }
 
 /*
- * A responder that ends first sends a LEAVE before its FIN. So a FIN without one says that its
- * queue pair had ended before, if all that came before the FIN was parsed.
+ * A responder that ends first sends a LEAVE before its FIN. So a FIN without a LEAVE proves that
+ * the responder's queue pair had ended before, if all bytes in front of the FIN were parsed.
  */
 void stream_note_over(struct stream *s)
 {

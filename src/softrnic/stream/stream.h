@@ -115,8 +115,8 @@ struct stream_host {
 	 * the peer is alive.
 	 */
 	uint64_t (*unacknowledged_ns)(void *owner);
-	/* Has the peer ended its sending? Asked while the receive is stalled: the end may be behind
-	 * bytes that are not received. NULL: only a receive can say. */
+	/* Has the peer ended its sending? Asked while the receive is stalled: the end may come
+	 * after bytes that are not received. NULL: only a receive can say. */
 	bool (*has_ended)(void *owner);
 	uint64_t (*now)(void *owner);
 	/* May the calling thread load from and store to the memory of the QP's regions? */
@@ -231,8 +231,8 @@ void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u);
 void stream_cut_off(struct stream *s, struct stream_update *u);
 /*
  * Initiator, of a connection that has ended: is it certain that the target places nothing of it any
- * more? Nothing of the user's was sent, the target has sent a Terminate, or its FIN says that its
- * queue pair had ended before.
+ * more? So it is if nothing of the user's was sent, if the target has sent a Terminate, or if its
+ * FIN proves that its queue pair had ended before.
  */
 bool stream_is_over(const struct stream *s);
 
@@ -340,8 +340,8 @@ void stream_fin_sent(struct stream *s, struct stream_update *u);
 void stream_link_closed(struct stream *s, struct stream_update *u);
 /* The owner is about to dial again. */
 void stream_redial(struct stream *s, struct stream_update *u);
-/* To be closed: both ends have said that they send no more. If not, a reset is its end, so that
- * nothing that was sent before arrives later. */
+/* Both FINs are exchanged, so the link is closed. Otherwise it is reset, so that nothing that was
+ * sent before arrives later. */
 bool stream_is_orderly(const struct stream *s);
 /* Something that changes the peer's memory was posted, and neither an answer nor the end proves
  * that it is done: it may be on its way. */

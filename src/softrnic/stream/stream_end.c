@@ -113,7 +113,7 @@ static void stream_on_drained(struct stream *s)
 		stream_set_state(s, STREAM_CLOSING, "peer's FIN");
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 	} else if ((!stream_runs_qp(s) || qp_is_idle(s->qp)) && !stream_leaves_first(s)) {
-		if (s->ended) /* the peer's FIN is behind Sends that the user takes no more */
+		if (s->ended) /* the peer's FIN follows Sends that the user takes no more */
 			stream_end_qp(s);
 		stream_set_state(s, STREAM_CLOSING, "drained");
 	}
@@ -125,11 +125,11 @@ bool stream_leaves_writes(const struct stream *s)
 }
 
 /*
- * The time limit is over, and the end is reported. But a close would destroy data on its way: bytes
- * of the peer that arrive after it are answered by a reset, which discards all that the peer has
- * not read yet, including Sends that have completed here. So the FIN is sent, and what comes is
- * dropped until the peer's FIN, for as long as a silent peer counts as alive. But where a Write may
- * be among it that would arrive behind the report, it is a close, and a reset.
+ * The time limit is over, and the end is reported. A close at once would destroy data on its way:
+ * the kernel answers later bytes of the peer by a reset, and that discards all that the peer has
+ * not read yet, also Sends that have completed here. So the FIN is sent, and incoming bytes are
+ * dropped until the peer's FIN, for as long as a silent peer counts as alive. If a Write is on its
+ * way, it must not arrive after the report: then the link is reset at once.
  */
 static void stream_linger(struct stream *s, uint64_t now)
 {
@@ -142,7 +142,7 @@ static void stream_linger(struct stream *s, uint64_t now)
 	if (s->started && !stream_leaves_writes(s)) {
 		stream_set_state(s, STREAM_LINGERING, "time limit");
 		s->deadline = stream_after(now, limit);
-	} else { /* nothing of ours is on its way but a reject, or what must not arrive */
+	} else { /* only a reject is on its way, or a Write that must not arrive */
 		stream_set_state(s, STREAM_CLOSED, "time limit");
 	}
 	stream_end(s, STREAM_EV_DISCONNECTED, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream_stall.c -- Sends that find no receive hold up all that is behind them, the peer's FIN as
- * well. A user that waits for the end may never post a receive again. So while nothing is delivered
- * the FIN is looked for: at the link, where it may have arrived, and then behind more Sends, which
- * are taken into memory. The end is reported, and the Sends in front of it still go to receives.
+ * stream_stall.c -- Sends that find no receive hold up all that follows, also the peer's FIN. A
+ * user that waits for the end may never post a receive again. So while nothing is delivered, the
+ * stream looks for the FIN: first at the link, then after more Sends, which it takes into memory.
+ * It reports the end, and the Sends in front of it still go to receives.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -34,8 +34,8 @@ void stream_stall_watch(struct stream *s, uint64_t now)
 	s->deadline = stream_after(now, STALL_LOOK_NS);
 }
 
-/* A peer that disconnects sends its FIN behind what its link has taken by the end of its time limit
- * for that, which is not known here: it is taken for the same as this end's. */
+/* A peer that disconnects sends its FIN at the end of its drain limit at the latest. This end does
+ * not know that limit, and assumes that it equals its own. */
 static bool stall_outlasts_a_drain(const struct stream *s, uint64_t now)
 {
 	return now >= stream_after(s->stall_since, stream_after(s->cfg.drain_ns, STALL_LOOK_NS));
