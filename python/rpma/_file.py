@@ -189,7 +189,7 @@ class File:
         closed also if that fails.
         """
         self._finalizer.detach()
-        self._handle.close()
+        interruptible(self._handle.close)
 
     def __enter__(self) -> "File":
         return self

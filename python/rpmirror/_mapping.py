@@ -12,6 +12,7 @@ from ctypes import byref, c_int, c_uint64, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union, overload
 
 from _rpma.handle import Handle
+from _rpma.interruptible import interruptible
 from _rpma.library import milliseconds, word
 from _rpma.ranges import Pair, Ranges
 
@@ -329,7 +330,7 @@ class Mapping:
         except Error as first:
             error = first
         try:
-            self._handle.close(self._bytes.release)
+            interruptible(lambda: self._handle.close(self._bytes.release))
         except Error as second:
             error = error or second
         self._finalizer.detach()

@@ -181,6 +181,18 @@ class Waiting(FileTest):
         f.sync()
         self.assertEqual(server.content(0, 5), b"later")
 
+    def test_control_c_ends_a_close(self) -> None:
+        server = self.serve()
+        after(0.1, os.kill, os.getpid(), signal.SIGINT)
+        after(1, os.kill, os.getpid(), signal.SIGINT)  # in close(), which waits, too
+        begin = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt), rpma.open(server.address) as f:
+            f.pwrite(b"never mind", 0)
+            server.signal(signal.SIGSTOP)
+            f.sync()
+        self.assertTrue(0.9 < time.monotonic() - begin < 20)  # the limit is 60 s
+        self.assertTrue(f.closed)
+
     def test_an_open_waits_for_its_server(self) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
