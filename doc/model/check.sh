@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Search mirror.pml: the rules as they are must hold, and every mutation must be caught.
-# usage: check.sh [CONFIGURATION...]    (views records members config lease; all of them)
+# usage: check.sh [CONFIGURATION...]    (views records members config lease orders; all of them)
 #        check.sh large [CONFIGURATION...]  the rules as they are, with more of everything: minutes
 #        check.sh trace MUTATION        print the shortest way into what a mutation breaks
 set -euo pipefail
@@ -16,8 +16,9 @@ options_of() {
 	members) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=2 -DCRASHES=1 -DLOSSES=1 -DCONFIGS=1" ;;
 	config) echo "-DMEMBERS=3 -DSPARES=1 -DPROMOTIONS=2 -DWRITES=1 -DCRASHES=1 -DSTARTED=1 -DCONFIGS=1" ;;
 	lease) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=1 -DCRASHES=1 -DLATE=0 -DTICKS=6" ;;
+	orders) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=2 -DCRASHES=1 -DSTARTED=1 -DLATE=0 -DORDERS=1" ;;
 	*)
-		echo "check.sh: unknown configuration '$1' (there are: views records members config lease)" >&2
+		echo "check.sh: unknown configuration '$1' (there are: views records members config lease orders)" >&2
 		exit 2
 		;;
 	esac
@@ -31,6 +32,7 @@ large_options_of() {
 	members) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=2 -DCRASHES=2 -DLOSSES=2 -DCONFIGS=2" ;;
 	config) echo "-DMEMBERS=3 -DSPARES=1 -DPROMOTIONS=2 -DWRITES=2 -DCRASHES=1 -DSTARTED=1 -DCONFIGS=2" ;;
 	lease) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=1 -DCRASHES=1 -DLATE=1 -DTICKS=7" ;;
+	orders) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=2 -DCRASHES=1 -DSTARTED=1 -DLATE=1 -DORDERS=1" ;;
 	*) options_of "$1" ;;
 	esac
 }
@@ -131,7 +133,7 @@ if [ "${1:-}" = large ]; then
 	large=true
 	shift
 fi
-[ $# -gt 0 ] || set -- views records members config lease
+[ $# -gt 0 ] || set -- views records members config lease orders
 bad=0
 for configuration in "$@"; do
 	if "$large"; then

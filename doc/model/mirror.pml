@@ -31,6 +31,9 @@
 #ifndef DEMOTES /* planned ends of an epoch */
 #define DEMOTES 0
 #endif
+#ifndef ORDERS /* of an operator, to promote a member by force */
+#define ORDERS 0
+#endif
 #ifndef LATE /* swaps without an answer */
 #define LATE 1
 #endif
@@ -100,6 +103,21 @@ byte successor[MEMBERS];       /* index + 1 of the copy that has taken its place
 #define KNOWS(i, r) true
 #define REPLACED_BY_INSYNC(i) false
 #endif
+#if ORDERS
+/*
+ * An operator who has looked at the set orders to promote member ordered - 1 by force, and waits. What
+ * its copy lacks is given up by that: nothing else, and not by an order whose tool has gone.
+ */
+byte orders, ordered;
+bool waits;       /* the operator's tool; */
+bool known;       /* its order, to the member's daemon; */
+bool unchanged;   /* the register is as the operator saw it; */
+bool let_in;      /* the daemon has let a process of the member begin */
+byte forced_from; /* the last epoch begun by force: what former primaries acknowledge is given up */
+#define GIVEN_UP(i) (epoch[i] < forced_from)
+#else
+#define GIVEN_UP(i) false
+#endif
 /* The operator's tool has read the register in order to change the configuration. */
 bool config_read, config_current;
 byte config_epoch, config_insync;
@@ -142,6 +160,9 @@ inline forget(i)
 inline changed(i)
 {
 	config_current = 0;
+#if ORDERS
+	unchanged = 0;
+#endif
 	x = 0;
 	do
 	:: x < MEMBERS -> current[x] = (x == i); x++
@@ -163,7 +184,7 @@ inline settle(i)
 {
 	if
 	:: pending[i] && !((insync[i] | joining[i] | proposed[i]) & ~holders[i]) ->
-		acknowledged = acknowledged | pending[i];
+		acknowledged = acknowledged | (GIVEN_UP(i) -> 0 : pending[i]);
 		printf("%d acknowledges %d\n", i, pending[i]);
 		named[i] = named[i] | pending[i]; /* its extent stays hot */
 		x = 0;
@@ -447,6 +468,44 @@ inline demote_steps()
 }
 #endif
 
+#if ORDERS
+#define ORDER_COUNTS (known && (unchanged || MUTATED(ORDER_OF_ANY_VIEW)))
+#define MAY_FORCE(i) (ordered == (i) + 1 && up[i] && !blank[i] && promotions < PROMOTIONS && \
+	(!epoch[i] || epoch[i] < reg_epoch))
+
+inline end_order()
+{
+	waits = 0;
+	known = known && MUTATED(ORDER_OUTLIVES_REQUEST)
+}
+
+inline order_steps()
+{
+	if
+	:: orders < ORDERS && !waits && up[n] && reg_epoch && epoch[n] < reg_epoch ->
+		orders++; ordered = n + 1; waits = 1; known = 1; unchanged = 1; let_in = 0;
+		printf("an operator orders to promote %d by force: epoch %d, S %d\n", n, reg_epoch, reg_insync)
+	:: waits -> end_order(); printf("the operator's tool ends: nothing has happened\n")
+	/* The daemon lets a process begin; its swap is sent later, perhaps more than once. */
+	:: MAY_FORCE(n) && ORDER_COUNTS && !let_in -> let_in = 1; printf("a process of %d begins\n", n)
+	:: MAY_FORCE(n) && let_in && (ORDER_COUNTS || MUTATED(ORDER_ASKED_ONCE)) ->
+		promotions++; forget(n);
+		printf("%d is promoted by force: epoch %d, data %d\n", n, reg_epoch + 1, data[n]);
+		reg_epoch++; reg_insync = BIT(n);
+		if
+		:: waits && unchanged ->
+			acknowledged = acknowledged & data[n]; observed = observed & data[n];
+			forced_from = reg_epoch
+		:: else
+		fi;
+		swapped(n);
+		epoch[n] = reg_epoch; insync[n] = reg_insync; current[n] = 1;
+		ordered = 0; waits = 0; known = 0; let_in = 0
+	:: else
+	fi
+}
+#endif
+
 #if CONFIGS
 #define MAY_LEAVE(i) (((config_insync & ~BIT(i)) && reg_primary != i + 1) || MUTATED(LAST_MAY_LEAVE))
 
@@ -596,6 +655,9 @@ init {
 		:: true -> write_steps()
 #if DEMOTES
 		:: true -> demote_steps()
+#endif
+#if ORDERS
+		:: true -> order_steps()
 #endif
 #if CONFIGS
 		:: true -> config_steps()

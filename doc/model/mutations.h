@@ -31,3 +31,6 @@
 #define LAST_MAY_LEAVE         27 /* config: the last copy of S, or the primary's, may be removed */
 #define LATE_IGNORES_CONFIG    28 /* config: a late swap is carried out although the configuration changed */
 #define PROMOTE_WITHOUT_KEY    29 /* lease: a promotion does not compare the alive key */
+#define ORDER_OUTLIVES_REQUEST 30 /* orders: an order by force counts after its tool has ended */
+#define ORDER_OF_ANY_VIEW      31 /* orders: an order by force counts in a set that has changed since */
+#define ORDER_ASKED_ONCE       32 /* orders: a process that was let in by force goes on without the order */

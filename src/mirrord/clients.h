@@ -27,18 +27,16 @@ void map_on_request(struct client *client, const struct packet *p);
 void map_on_unmap(struct client *client, const struct packet *p);
 /* Something has changed: look after whoever waits. */
 void map_retry(struct set *s);
-/* An operator's order to promote this host's member; PROMOTE: also one that waits may follow. */
-enum map_order { MAP_NO_ORDER, MAP_PROMOTE, MAP_FORCE };
 /* Of a process that waits, and one that maps the set: with the daemon's configuration, or by its
  * own word, or by that order, may it follow a primary that has ended? */
-bool map_may_follow(const struct set *s, const struct client *client, enum map_order order);
+bool map_may_follow(const struct set *s, const struct client *client, enum promotion_kind order);
 /* Why a process that waits does not map yet. */
 struct map_reason {
 	enum packet_status status;
 	char text[PACKET_TEXT];
 };
 struct map_reason map_why_waits(const struct set *s, const struct client *client,
-				enum map_order order);
+				enum promotion_kind order);
 /* The connection is gone; the process may go on. */
 void map_on_lost(struct client *client);
 

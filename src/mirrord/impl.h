@@ -16,6 +16,7 @@
 #include "mirror/core/growth.h"
 #include "mirror/core/member.h"
 #include "mirror/core/meta.h"
+#include "mirror/core/promotion.h"
 #include "mirror/wire/message.h"
 #include "mirror/wire/packet.h"
 #include "mirrord/agent.h"
@@ -111,11 +112,9 @@ struct client {
 	bool wants_verified; /* in the answer to its order */
 	mirror_mask fences; /* the member of its order to fence, for the answer; 0: another order */
 	struct request_promotion {
-		bool is_forced;
-		bool has_run;            /* on-promote, for it */
-		bool is_over;            /* its time; what is under way is waited for */
-		bool is_doubtful;        /* a swap of it was not answered */
-		struct mirror_view view; /* that it was given for */
+		struct promotion_order order; /* over: what is under way is waited for */
+		bool has_run;                 /* on-promote, for it */
+		bool is_doubtful;             /* a swap of it was not answered */
 	} promotion;
 	uint64_t wait_until_ms;
 	bool gets_events;

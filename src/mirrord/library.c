@@ -132,11 +132,11 @@ static bool library_is_free(const struct set *s)
 
 /* An order to promote that process has ended since it was let in, or was for another view. */
 static bool library_lacks_order(const struct set *s, const struct client *client,
-				const struct packet_swap_request *swap, enum map_order order)
+				const struct packet_swap_request *swap, enum promotion_kind order)
 {
-	if (swap->after.view.forced)
-		return order != MAP_FORCE;
-	return !library_is_free(s) && !map_may_follow(s, client, order);
+	bool may_follow = library_is_free(s) || map_may_follow(s, client, PROMOTION_NO_ORDER);
+
+	return promotion_lacks_order(&swap->after.view, may_follow, order);
 }
 
 /* Nobody else may be alive, unless the operator says that it does not matter. */
@@ -148,7 +148,7 @@ static bool library_may_promote(const struct set *s, const struct packet_swap_re
 static int library_swap(struct client *client, const struct packet *p)
 {
 	struct set *s = client->set;
-	enum map_order order = request_order_for(s, &p->swap.before.view);
+	enum promotion_kind order = request_order_for(s, &p->swap.before.view);
 	struct agent_job *job;
 
 	if (!p->swap.before.config.number || !p->swap.after.config.number)
@@ -175,7 +175,8 @@ static int library_swap(struct client *client, const struct packet *p)
 	job->id = p->id;
 	job->promotes = p->swap.promotes;
 	job->is_forced = job->promotes && p->swap.after.view.forced;
-	job->is_ordered = job->promotes && library_lacks_order(s, client, &p->swap, MAP_NO_ORDER);
+	job->is_ordered =
+		job->promotes && library_lacks_order(s, client, &p->swap, PROMOTION_NO_ORDER);
 	s->promotion.swaps += job->is_ordered;
 	job->alive = s->seen;
 	job->expected.revision = p->swap.revision;

@@ -114,7 +114,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 	explicit_bzero(p->mapped.key, sizeof(p->mapped.key));
 }
 
-static void map_grant(struct set *s, struct client *client, enum map_order order)
+static void map_grant(struct set *s, struct client *client, enum promotion_kind order)
 {
 	struct meta_holder holder = {.pid = (uint64_t)client->pid,
 				     .start_time = holder_start_time(client->pid),
@@ -143,12 +143,12 @@ static void map_grant(struct set *s, struct client *client, enum map_order order
 	s->holder.client = client;
 	holder_note_program(s, client);
 	s->holder.version = client->version;
-	s->holder.is_forced = order == MAP_FORCE;
+	s->holder.is_forced = order == PROMOTION_FORCE;
 	s->holder.heartbeat_ms = clock_boot_ms();
 	LOG_NOTICE("set %s: process %d maps it%s", s->conf->name, (int)client->pid,
-		   order == MAP_FORCE     ? ", by force of an operator"
-		   : order == MAP_PROMOTE ? ", by order of an operator"
-					  : "");
+		   order == PROMOTION_FORCE   ? ", by force of an operator"
+		   : order == PROMOTION_ORDER ? ", by order of an operator"
+					      : "");
 	map_send(s, client, false);
 }
 
@@ -172,16 +172,16 @@ static void map_say(struct map_verdict *v, enum packet_status status, bool can_c
 	va_end(ap);
 }
 
-bool map_may_follow(const struct set *s, const struct client *client, enum map_order order)
+bool map_may_follow(const struct set *s, const struct client *client, enum promotion_kind order)
 {
 	/* Without WAIT the process was started to be the primary now; one that was there before
 	 * this daemon has said nothing of that. */
-	return s->conf->automatic || order != MAP_NO_ORDER ||
+	return s->conf->automatic || order != PROMOTION_NO_ORDER ||
 	       !(client->map_flags & (PACKET_MAP_WAIT | PACKET_MAP_RESUME));
 }
 
-static void map_judge_view(const struct set *s, const struct client *client, enum map_order order,
-			   struct map_verdict *v)
+static void map_judge_view(const struct set *s, const struct client *client,
+			   enum promotion_kind order, struct map_verdict *v)
 {
 	const struct mirror_record *record = &s->entry.record;
 	const struct mirror_view *view = &record->view;
@@ -193,7 +193,7 @@ static void map_judge_view(const struct set *s, const struct client *client, enu
 			"the copy of this host (%s) lacks acknowledged data; a resync makes it "
 			"in-sync as soon as another member is primary",
 			s->conf->data);
-	else if (findings_forbid_promotion(s) && order == MAP_NO_ORDER)
+	else if (findings_forbid_promotion(s) && order == PROMOTION_NO_ORDER)
 		map_say(v, PACKET_BUSY, true,
 			"the copy of this host (%s) differs from the others, of which a majority "
 			"agrees: 'rpmirror status' says where; promote another member, or this "
@@ -239,10 +239,10 @@ static void map_judge_copy(const struct set *s, struct map_verdict *v)
 			s->conf->data);
 }
 
-static void map_judge(const struct set *s, const struct client *client, enum map_order order,
+static void map_judge(const struct set *s, const struct client *client, enum promotion_kind order,
 		      struct map_verdict *v)
 {
-	bool is_forced = order == MAP_FORCE;
+	bool is_forced = order == PROMOTION_FORCE;
 
 	*v = (struct map_verdict){.status = PACKET_OK};
 	if (!s->is_open)
@@ -274,7 +274,7 @@ static void map_judge(const struct set *s, const struct client *client, enum map
 }
 
 struct map_reason map_why_waits(const struct set *s, const struct client *client,
-				enum map_order order)
+				enum promotion_kind order)
 {
 	struct map_verdict v;
 	struct map_reason why;
@@ -306,7 +306,7 @@ static bool map_understands(const struct set *s, struct client *client)
 
 static void map_look_after(struct set *s, struct client *client)
 {
-	enum map_order order;
+	enum promotion_kind order;
 	struct map_verdict v;
 
 	if (!map_understands(s, client))

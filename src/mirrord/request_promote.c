@@ -30,47 +30,35 @@ static bool request_has_answer(const struct set *s, const struct client *client)
 	return (int32_t)(s->answered - client->wants_answer) >= 0;
 }
 
-/* Nothing has happened since the operator looked. Without force it is enough that no other epoch
- * has begun: the rules of a promotion hold for the rest. */
-static bool request_fits(const struct client *client, const struct mirror_view *view)
+enum promotion_kind request_order_for(const struct set *s, const struct mirror_view *view)
 {
-	const struct mirror_view *given = &client->promotion.view;
-
-	return mirror_epoch_is_equal(given->epoch, view->epoch) &&
-	       (!client->promotion.is_forced ||
-		(given->seq == view->seq && given->insync == view->insync &&
-		 given->primary == view->primary));
-}
-
-enum map_order request_order_for(const struct set *s, const struct mirror_view *view)
-{
-	enum map_order order = MAP_NO_ORDER;
+	enum promotion_kind order = PROMOTION_NO_ORDER;
 
 	for (const struct client *c = s->daemon->clients; c; c = c->next) {
-		if (!request_promotes(c, s) || c->promotion.is_over || !request_has_answer(s, c) ||
-		    !request_fits(c, view))
+		enum promotion_kind permitted;
+
+		if (!request_promotes(c, s) || !request_has_answer(s, c))
 			continue;
-		if (c->promotion.is_forced)
-			return MAP_FORCE;
-		order = MAP_PROMOTE;
+		permitted = promotion_order_permits(&c->promotion.order, view);
+		order = permitted > order ? permitted : order;
 	}
 	return order;
 }
 
-static enum map_order request_kind(const struct client *client)
+static bool request_is_forced(const struct client *client)
 {
-	return client->promotion.is_forced ? MAP_FORCE : MAP_PROMOTE;
+	return client->promotion.order.kind == PROMOTION_FORCE;
 }
 
 void request_end_promotion(struct client *client)
 {
 	struct set *s = client->wait_set;
 
-	if (client->wait != CLIENT_WAITS_PRIMARY || client->promotion.is_over)
+	if (client->wait != CLIENT_WAITS_PRIMARY || client->promotion.order.is_over)
 		return;
-	client->promotion.is_over = true;
+	client->promotion.order.is_over = true;
 	LOG_NOTICE("set %s: the order to promote this host%s has ended, and has no effect any more",
-		   s->conf->name, client->promotion.is_forced ? " by force" : "");
+		   s->conf->name, request_is_forced(client) ? " by force" : "");
 	if (!request_order_for(s, &s->entry.record.view))
 		agent_withdraw(s->asks);
 }
@@ -104,8 +92,9 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 			       "no process on this host waits to be primary");
 		return;
 	}
-	client->promotion =
-		(struct request_promotion){.is_forced = force, .view = s->entry.record.view};
+	client->promotion.order = (struct promotion_order){
+		.kind = force ? PROMOTION_FORCE : PROMOTION_ORDER, .view = s->entry.record.view};
+	client->promotion.has_run = client->promotion.is_doubtful = false;
 	client->wants_answer = s->asked + 1;
 	request_wait(client, s, CLIENT_WAITS_PRIMARY);
 	LOG_NOTICE("set %s: an operator orders that this host is promoted%s, in epoch %llu.%llu",
@@ -120,7 +109,7 @@ static struct map_reason request_judge(const struct set *s, const struct client 
 {
 	const struct client process = {.map_flags = PACKET_MAP_WAIT};
 
-	return map_why_waits(s, &process, request_kind(client));
+	return map_why_waits(s, &process, client->promotion.order.kind);
 }
 
 /* This host's own promotion, by that order or not, is no change that speaks against it. */
@@ -128,7 +117,7 @@ static bool request_is_outdated(const struct set *s, const struct client *client
 {
 	const struct mirror_view *view = &s->entry.record.view;
 
-	return s->has_entry && !request_fits(client, view) &&
+	return s->has_entry && !promotion_order_fits(&client->promotion.order, view) &&
 	       !(s->holder.pid && view->primary == s->meta.super.slot);
 }
 
@@ -136,7 +125,7 @@ static void request_look_after(struct set *s, struct client *client)
 {
 	struct map_reason why;
 
-	if (!request_has_answer(s, client) || client->promotion.is_over)
+	if (!request_has_answer(s, client) || client->promotion.order.is_over)
 		return;
 	if (request_is_outdated(s, client)) {
 		request_end_promotion(client);
@@ -220,7 +209,7 @@ void request_put_promotions(const struct set *s, json_t *waiting)
 		if (!request_promotes(c, s))
 			continue;
 		snprintf(what, sizeof(what), "an operator's order to promote member %s%s",
-			 s->conf->member, c->promotion.is_forced ? " by force" : "");
+			 s->conf->member, request_is_forced(c) ? " by force" : "");
 		out = json_pack("{s:s, s:s}", "what", what, "why", request_judge(s, c).text);
 		if (c->wait_until_ms > now)
 			json_object_set_new(out, "deadline_ms",

@@ -55,7 +55,7 @@ enum request_code request_code_of(enum packet_status status);
 void request_promote(struct client *client, struct set *s, const char *member, bool force);
 /* The order for that view which lives: its request waits, and the register was read since. An order
  * is no more than that request: nothing of it is left after its end. */
-enum map_order request_order_for(const struct set *s, const struct mirror_view *view);
+enum promotion_kind request_order_for(const struct set *s, const struct mirror_view *view);
 /* Its time has passed, or its client is gone: it has no effect any more. */
 void request_end_promotion(struct client *client);
 /* A swap that an order permitted has ended; is_unknown: without an answer. */

@@ -62,6 +62,7 @@ void daemon_end(struct world *w, struct host *h)
 	sim_trace(w, "%u: daemon ends", h->id);
 	h->daemon_uid = 0;
 	growth_forget(h);
+	orders_forget(h);
 	member_fini(&h->member);
 	meta_fini(&h->meta);
 	net_daemon_gone(w, uid);

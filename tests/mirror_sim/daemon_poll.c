@@ -25,13 +25,13 @@ static bool daemon_may_promote(struct world *w, struct host *h, const struct reg
 }
 
 static void daemon_try_promote(struct world *w, struct host *h, const struct register_seen *r,
-			       const struct mirror_record *rec)
+			       const struct mirror_record *rec, enum promotion_kind order)
 {
 	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
 	struct member_verdict v;
 
-	if (!daemon_may_promote(w, h, r, rec) || growth_is_in_the_way(w, h, rec) ||
-	    !plan_may_promote(w, h) ||
+	if (!daemon_may_promote(w, h, r, rec) || !orders_may_follow(w, h, &rec->view, order) ||
+	    growth_is_in_the_way(w, h, rec) || !plan_may_promote(w, h) ||
 	    !sim_chance(w, plan_is_eager(w, h) ? 1000
 			   : w->healing        ? 500
 					       : 300))
@@ -59,18 +59,20 @@ static void daemon_resolve(struct world *w, struct host *h, const struct mirror_
 	sim_trace(w, "%u: discards: %s", h->id, h->split ? v.text : "done");
 }
 
-/* `rpmirror promote --force`, by an operator who knows that nobody else lives. */
-void daemon_force(struct world *w, struct host *h)
+/* `rpmirror promote --force`. */
+void daemon_force(struct world *w, struct host *h, const struct register_seen *seen)
 {
 	struct meta_holder holder = {.pid = w->uids + 1, .start_time = 1, .boot = h->boot};
-	struct register_seen seen = register_look(w);
 	struct member_verdict v;
 
-	if (growth_is_in_the_way(w, h, &w->reg.rec))
+	if (h->split || growth_is_in_the_way(w, h, &w->reg.rec))
 		return;
 	member_hold(&h->member, &holder, &v);
-	if (v.answer == MEMBER_YES && !h->stopping)
-		lib_start(w, h, &seen, true);
+	if (v.answer != MEMBER_YES || h->stopping)
+		return;
+	w->forced = true;
+	w->count.forces++;
+	lib_start(w, h, seen, true);
 }
 
 static void daemon_polled(struct world *w, struct event *e)
@@ -78,6 +80,7 @@ static void daemon_polled(struct world *w, struct event *e)
 	struct host *h = &w->host[e->host];
 	const struct register_seen *r = e->data;
 	const struct mirror_record *rec = register_record(w, r->version);
+	enum promotion_kind order;
 	struct member_verdict v;
 
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
@@ -99,12 +102,15 @@ static void daemon_polled(struct world *w, struct event *e)
 	} else if (v.answer == MEMBER_YES) {
 		member_end_clean(&h->member, rec, &v);
 	}
+	order = orders_on_read(w, h, r, &rec->view);
 	if (h->lib && !h->lib->ended) {
 		primary_tick(&h->lib->p, host_ms(w, h));
 		primary_on_changed(&h->lib->p, rec, r->revision);
 		lib_run(w, h->lib);
+	} else if (!h->lib && !h->stopping && order == PROMOTION_FORCE) {
+		daemon_force(w, h, r);
 	} else if (!h->lib && !h->stopping) {
-		daemon_try_promote(w, h, r, rec);
+		daemon_try_promote(w, h, r, rec, order);
 	}
 	growth_look(w, h, rec);
 	host_settle(w, h);
@@ -114,7 +120,7 @@ static void daemon_poll_now(struct world *w, struct event *e)
 {
 	struct register_seen *r;
 
-	if (w->now < w->reg.down_until || w->now < w->register_cut_until[e->host])
+	if (register_is_away(w, e->host))
 		return;
 	r = malloc(sizeof(*r));
 	if (!r)

@@ -64,7 +64,7 @@ static void report(void)
 	SHOW(stops), SHOW(demotes), SHOW(fenced), SHOW(late), SHOW(configs), SHOW(splits);
 	SHOW(restores), SHOW(unhealed), SHOW(step_checks), SHOW(rots), SHOW(replaced);
 	SHOW(forces), SHOW(discards), SHOW(grows), SHOW(refused), SHOW(taken);
-	SHOW(media), SHOW(local_failures), SHOW(lost);
+	SHOW(media), SHOW(local_failures), SHOW(lost), SHOW(orders);
 	printf("\n");
 }
 

@@ -39,6 +39,10 @@
 	X(CLEAN_TOO_EARLY, "clean-too-early") /* W7: before all is flushed */ \
 	X(OWN_COPY_NOT_DURABLE, "own-copy-not-durable") \
 	X(FLUSH_NOT_DURABLE, "flush-not-durable") /* a member confirms what it has only placed */ \
+	/* an operator's promotion */ \
+	X(ORDER_OUTLIVES_REQUEST, "order-outlives-request") /* that failed, or was interrupted */ \
+	X(ORDER_OF_ANY_VIEW, "order-of-any-view") /* not of the one that was looked at */ \
+	X(ORDER_ASKED_ONCE, "order-asked-once") /* not again when the swap is sent */ \
 	/* the rest */ \
 	X(RESTORED_TRUSTED, "restored-trusted") /* with -r */ \
 	X(CONFIG_COUNTS, "config-counts") /* with -r: a configuration raises seq, which hides it */ \

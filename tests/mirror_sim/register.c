@@ -11,6 +11,7 @@ struct swap {
 	struct mirror_record expected, next;
 	uint64_t revision;
 	bool promotion, alive_set;
+	bool is_wanted; /* its promotion: nobody was told that it has no effect */
 	uint64_t alive_revision, alive_counter;
 	bool is_answered; /* by the landing; else an event of its own says that it is unknown */
 	unsigned landings;
@@ -46,9 +47,10 @@ struct register_seen register_look(const struct world *w)
 				      .alive_revision = r->alive_revision};
 }
 
-static bool register_is_away(const struct world *w, uint32_t host)
+bool register_is_away(const struct world *w, uint32_t host)
 {
-	return w->now < w->reg.down_until || w->now < w->register_cut_until[host];
+	return w->now < w->reg.down_until || w->now < w->register_cut_until[host] ||
+	       w->now < w->host[host].operator.cut_until;
 }
 
 static void *sim_new(size_t size)
@@ -110,6 +112,9 @@ static void register_carry_out(struct world *w, const struct swap *s)
 	bool serves = s->next.view.phase == MIRROR_PHASE_SERVING &&
 		      r->rec.view.phase != MIRROR_PHASE_SERVING;
 
+	if (s->promotion && !s->is_wanted)
+		oracle_fail(w, "%u is promoted%s, and the order had ended when it asked for it",
+			    s->next.view.primary, s->next.view.forced ? " by force" : "");
 	w->count.shrinks += (before & ~after) != 0;
 	w->count.expands += (after & ~before) != 0;
 	r->rec = s->next;
@@ -210,12 +215,17 @@ void register_swap(struct world *w, struct lib *lib, const struct primary_action
 		register_answer(w, delay, lib->host, lib->uid, PRIMARY_SWAP_FAILED, nonce);
 		return;
 	}
+	if (a->promotion && orders_lack(w, &w->host[lib->host], a)) {
+		register_answer(w, 1, lib->host, lib->uid, PRIMARY_SWAP_CHANGED, nonce);
+		return;
+	}
 	struct swap *s = sim_new(sizeof(*s));
 
 	s->expected = *a->expected;
 	s->next = *a->record;
 	s->revision = a->revision;
 	s->promotion = a->promotion;
+	s->is_wanted = orders_want(w, &w->host[lib->host], a);
 	s->alive_set = lib->seen.alive_set;
 	s->alive_revision = lib->seen.alive_revision;
 	s->alive_counter = lib->seen.alive_counter;

@@ -21,6 +21,7 @@
 #include "mirror/core/lease.h"
 #include "mirror/core/member.h"
 #include "mirror/core/primary.h"
+#include "mirror/core/promotion.h"
 #include "mirror/core/resync.h"
 #include "mirror/core/view.h"
 #include "mirror_sim/modes.h"
@@ -202,6 +203,15 @@ struct lib {
 	struct register_seen seen; /* as the candidate saw the alive key */
 };
 
+/* What an operator whose tool waits at a daemon has looked at, and wants. */
+struct operator
+{
+	bool waits, is_forcing;
+	uint64_t number, since;
+	uint64_t cut_until; /* in vain, also in peace: its host has no register */
+	struct mirror_view view;
+};
+
 struct host {
 	struct world *world;
 	uint32_t id;
@@ -223,14 +233,18 @@ struct host {
 	struct sim_order *order; /* to grow, that its daemon carries out */
 	uint64_t capacity;       /* of its disk */
 	bool split;              /* its daemon has said so */
-	uint32_t medium_uid;     /* of its medium's present condition */
+	bool has_polled;
+	struct mirror_view polled;        /* as its daemon has read it last */
+	struct promotion_order promotion; /* that the daemon knows */
+	struct operator operator;
+	uint32_t medium_uid; /* of its medium's present condition */
 };
 
 struct counters {
 	uint64_t runs, events, flushes, acks, serves, shrinks, expands, crashes, powercuts, demotes,
 		splits, late, fenced, repairs, wholes, joins, unhealed, restores, configs, stops,
 		step_checks, rots, replaced, forces, discards, grows, refused, taken, media,
-		local_failures, lost;
+		local_failures, lost, orders;
 };
 
 enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN, PLAN_FENCE };
@@ -256,6 +270,9 @@ struct world {
 	struct prng medium_rng;
 	bool in_parts; /* some flushes are; likewise */
 	struct prng parts_rng;
+	bool may_order; /* operators order promotions; likewise */
+	bool is_manual; /* and the set has `auto = no` */
+	struct prng orders_rng;
 	enum plan_kind plan;
 	unsigned plan_step, plan_host;
 	bool healing, restored;
@@ -328,6 +345,7 @@ void net_daemon_gone(struct world *w, uint32_t daemon_uid);
 /* rec was changed: keeps it for those who read it now. */
 void register_changed(struct world *w);
 const struct mirror_record *register_record(const struct world *w, uint64_t version); /* or NULL */
+bool register_is_away(const struct world *w, uint32_t host);
 struct register_seen register_look(const struct world *w);
 void register_swap(struct world *w, struct lib *lib, const struct primary_action *a);
 void register_read(struct world *w, struct lib *lib);
@@ -340,7 +358,7 @@ void daemon_start(struct world *w, struct host *h);
 void daemon_end(struct world *w, struct host *h);
 void daemon_on_msg(struct world *w, struct host *h, uint32_t conn, struct msg *m);
 void daemon_on_closed(struct world *w, struct host *h, uint32_t conn);
-void daemon_force(struct world *w, struct host *h);
+void daemon_force(struct world *w, struct host *h, const struct register_seen *seen);
 void daemon_poll(struct world *w, struct event *e);
 void host_power_cut(struct world *w, struct host *h);
 void host_power_on(struct world *w, struct host *h);
@@ -416,6 +434,22 @@ void growth_before_restore(struct world *w, struct host *h);
 void growth_operate(struct world *w);
 bool growth_is_well(const struct world *w);
 
+/* orders.c */
+void orders_choose(struct world *w);
+void orders_trouble(struct world *w, struct event *e);
+void orders_give(struct world *w, struct host *h, enum promotion_kind kind, uint64_t lives);
+void orders_forget(struct host *h); /* with its daemon */
+enum promotion_kind orders_on_read(struct world *w, struct host *h, const struct register_seen *r,
+				   const struct mirror_view *now);
+/* The daemon lets a process of this host follow, */
+bool orders_may_follow(const struct world *w, const struct host *h, const struct mirror_view *now,
+		       enum promotion_kind order);
+/* and refuses its swap. */
+bool orders_lack(const struct world *w, const struct host *h, const struct primary_action *a);
+/* What must hold for each swap of a promotion that is carried out: when it was sent, an operator
+ * waited for it, or it needed none. */
+bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a);
+
 /* medium.c */
 void medium_choose(struct world *w);
 void medium_trouble(struct world *w, struct event *e);
@@ -474,6 +508,7 @@ void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_
 /* `rpmirror member replace`: an empty copy takes its place. `rpmirror promote --force`. */
 void world_replace(struct world *w, struct host *h);
 void world_force_now(struct world *w, struct host *h);
+bool world_may_be_forced(const struct host *h);
 /* The operator's tool: a swap of its own. */
 bool world_configure(struct world *w, const struct mirror_config *config);
 bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore);

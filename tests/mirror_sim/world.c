@@ -174,10 +174,15 @@ void world_replace(struct world *w, struct host *h)
 
 void world_force_now(struct world *w, struct host *h)
 {
-	sim_trace(w, "%u: promoted by force", h->id);
-	w->forced = true;
-	w->count.forces++;
-	daemon_force(w, h);
+	orders_give(w, h, PROMOTION_FORCE, 3000 * MS);
+}
+
+bool world_may_be_forced(const struct host *h)
+{
+	enum mirror_copy copy = h->daemon_uid ? member_copy(&h->member, true) : MIRROR_COPY_FAILED;
+
+	return !h->split && copy != MIRROR_COPY_EMPTY && copy != MIRROR_COPY_FAILED &&
+	       copy != MIRROR_COPY_SYNCING;
 }
 
 static void world_force(struct world *w, struct host *h)
@@ -185,10 +190,7 @@ static void world_force(struct world *w, struct host *h)
 	for (unsigned i = 0; i < w->hosts; i++)
 		if (w->host[i].lib)
 			return;
-	enum mirror_copy copy = h->daemon_uid ? member_copy(&h->member, true) : MIRROR_COPY_FAILED;
-
-	if (h->split || copy == MIRROR_COPY_EMPTY || copy == MIRROR_COPY_FAILED ||
-	    copy == MIRROR_COPY_SYNCING || w->now < w->reg.down_until)
+	if (!world_may_be_forced(h) || w->now < w->reg.down_until)
 		return;
 	world_force_now(w, h);
 }
@@ -322,6 +324,7 @@ static void world_operate(struct world *w, struct event *e)
 static void world_heal(struct world *w)
 {
 	w->healing = true;
+	w->is_manual = false; /* `auto = yes` */
 	w->reg.down_until = 0;
 	sched_add(w, 5000 * MS, world_operate, 0, 0, 0, NULL);
 	memset(w->cut_until, 0, sizeof(w->cut_until));
@@ -473,6 +476,7 @@ static void world_reset(struct world *w, uint64_t seed, enum sim_mode mode)
 	w->growth_rng.state = seed * 0x9e3779b97f4a7c15ull;
 	w->medium_rng.state = seed * 0xd1342543de82ef95ull;
 	w->parts_rng.state = seed * 0xaef17502108ef2d9ull;
+	w->orders_rng.state = seed * 0xda942042e4dd58b5ull;
 	w->mode = mode;
 	w->now = w->order = w->steps = 0;
 	w->conn_count = w->uids = 0;
@@ -494,6 +498,9 @@ bool world_run(struct world *w, uint64_t seed, enum sim_mode mode, bool restore)
 		sched_add(w, 20 * MS, growth_orders, 0, 0, 0, NULL);
 	medium_choose(w);
 	parts_choose(w);
+	orders_choose(w);
+	if (w->may_order)
+		sched_add(w, 100 * MS, orders_trouble, 0, 0, 0, NULL);
 	if (w->media_fail)
 		sched_add(w, 300 * MS, medium_trouble, 0, 0, 0, NULL);
 	world_run_until(w, w->trouble_until, false);
