@@ -88,11 +88,12 @@ def _without_licence(text):
 
 
 def shown_faults(tree, document, text):
-    """Of each "<!-- the file PATH -->" with a block behind it."""
-    for shown in re.finditer(r"^<!-- the file (\S+) -->\n+```\w*\n(.*?)^```$", text, re.M | re.S):
-        with open(os.path.join(tree, shown[1]), encoding="utf-8") as source:
-            if _without_licence(source.read()) != shown[2]:
-                yield f"{document}:{text.count(chr(10), 0, shown.start()) + 1}: {shown[1]} has another text than is shown"
+    """Of each "<!-- the file PATH -->", or "<!-- in the file PATH -->", with a block behind it."""
+    for shown in re.finditer(r"^<!-- (the|in the) file (\S+) -->\n+```\w*\n(.*?)^```$", text, re.M | re.S):
+        with open(os.path.join(tree, shown[2]), encoding="utf-8") as source:
+            file = source.read()
+        if shown[3] not in file if shown[1] == "in the" else _without_licence(file) != shown[3]:
+            yield f"{document}:{text.count(chr(10), 0, shown.start()) + 1}: {shown[2]} has another text than is shown"
 
 
 def faults(tree):

@@ -24,13 +24,14 @@ ELSEWHERE = "https://manpages.debian.org/bookworm/%N.%S.en.html"
 TITLES = {
     "README.md": "What it is",
     "doc/tutorial.md": "Tutorial: librpma, from the first connection to data that survives a crash",
+    "doc/file-tutorial.md": "Tutorial: librpmafile, a write-ahead log on another machine",
     "doc/rpmem-tutorial.md": "Tutorial: a pool of libpmemobj with a copy on another machine",
     "doc/mirror-tutorial.md": "Tutorial: a mapped file on three hosts",
 }
 # The subjects of the index: title, one line, names of manual pages (patterns), documents.
 SUBJECTS = (
     ("Start here", "What the project is for, and step by step from an empty folder.", (),
-     ("README.md", "doc/tutorial.md", "doc/rpmem-tutorial.md", "doc/mirror-tutorial.md")),
+     ("README.md", "doc/file-tutorial.md", "doc/tutorial.md", "doc/rpmem-tutorial.md", "doc/mirror-tutorial.md")),
     ("rpma, the tool", "Serve files as remote memory, put, get and list them, measure.",
      (r"rpma\.1", r"rpma-[a-z]+\.1"), ()),
     ("librpmafile", "A file of another machine from a program: open, write, sync.",

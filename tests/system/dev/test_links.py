@@ -41,7 +41,11 @@ class Links(unittest.TestCase):
         self.write("a.c", "/* SPDX */\n/* a */\nint a;\n")
         self.write("README.md", "<!-- the file a.c -->\n```c\nint a;\n```\n")
         self.assertEqual(list(links.faults(self.tree.name)), [])
-        self.write("a.c", "/* SPDX */\nint b;\n")
+        self.write("README.md", "<!-- in the file a.c -->\n```c\nint b;\n```\n")
+        self.assertEqual(len(list(links.faults(self.tree.name))), 1)
+        self.write("a.c", "/* SPDX */\nint c;\nint b;\n")
+        self.assertEqual(list(links.faults(self.tree.name)), [])
+        self.write("README.md", "<!-- the file a.c -->\n```c\nint a;\n```\n")
         self.assertEqual(list(links.faults(self.tree.name)), ["README.md:1: a.c has another text than is shown"])
 
     def test_references_of_manual_pages_are_followed(self):
