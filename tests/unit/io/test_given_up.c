@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,7 +20,7 @@
 
 /* The thread that pushes the first completion in error to this queue stops behind it. */
 static struct {
-	struct cq *cq;
+	_Atomic(struct cq *) cq; /* threads of the engine look at it, too */
 	sem_t pushed, go_on;
 } gate;
 
@@ -39,7 +40,7 @@ int __wrap_cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomi
 {
 	int ret = __real_cq_push(cq, wc, solicited, n);
 
-	if (cq != gate.cq || wc->status == IBV_WC_SUCCESS)
+	if (wc->status == IBV_WC_SUCCESS || cq != gate.cq)
 		return ret;
 	gate.cq = NULL;
 	sem_post(&gate.pushed);
