@@ -7,7 +7,7 @@ goals into bench/README.md.
 import json
 import os
 
-from . import table
+from . import points, table
 from .case import key
 from .guards import GUARDS
 
@@ -49,9 +49,9 @@ def _guarded(row):
     return row["work"].strip() in GUARDS and row["met"] and row.get("rounds_met", 1) == len(row.get("rounds", (1,)))
 
 
-def _goals(records):
+def _goals(records, drawn):
     rows = [row for record in records.values() for row in record["goals"] if row["goal"] != table.NO_GOAL]
-    yield f"{_where(records['goals'])}; medians, loopback:\n\n"
+    yield f"{_where(records['goals'])}; medians, loopback.{drawn}\n\n"
     yield from (line + "\n" for line in table.markdown(row for row in rows if not _guarded(row)))
     guarded = [row for row in rows if _guarded(row)]
     if not guarded:
@@ -76,6 +76,12 @@ def _times(records):
     yield f"\nMedians between two processes of one machine: {_where(records['goals'])}.\n"
 
 
+def _drawn(results):
+    """Of which revisions the plots are."""
+    found = {record["machine"]["revision"] for suite in points.SWEEPS if (record := _read(results, suite))}
+    return f" The plots are of revision {', '.join(sorted(found))}." if found else ""
+
+
 def _replace(path, mark, text):
     begin, end = f"<!-- {mark}: begin -->\n", f"<!-- {mark}: end -->\n"
     with open(path, encoding="utf-8") as old:
@@ -91,6 +97,6 @@ def write(top, results):
     records = {suite: record for suite in SUITES if (record := _read(results, suite))}
     if "goals" not in records:
         raise FileNotFoundError(f"{results}: no goals were recorded")
-    _replace(os.path.join(top, "bench/README.md"), "bench", _goals(records))
+    _replace(os.path.join(top, "bench/README.md"), "bench", _goals(records, _drawn(results)))
     if "mirror" in records:
         _replace(os.path.join(top, "README.md"), "times", _times(records))
