@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "mirrord/health.h"
+#include "mirrord/status_words.h"
 
 static uint64_t alive_silent_ms(const struct set *s)
 {
@@ -31,8 +32,7 @@ static void alive_say_over(const struct set *s, const char *member, struct fence
 	if (s->may_promote) {
 		snprintf(words->why, sizeof(words->why), "it was not heard of for %.1f s",
 			 (double)alive_silent_ms(s) / 1000);
-		snprintf(words->next, sizeof(words->next),
-			 "start the application on a host whose copy is in-sync");
+		snprintf(words->next, sizeof(words->next), "%s", status_next_of_down(s));
 		return;
 	}
 	snprintf(words->why, sizeof(words->why),
@@ -59,8 +59,7 @@ bool alive_obstacle(const struct set *s, struct fence_words *words, enum mirror_
 		snprintf(words->what, sizeof(words->what), "the primary on member %s has ended",
 			 member);
 		snprintf(words->why, sizeof(words->why), "no process has followed it yet");
-		snprintf(words->next, sizeof(words->next),
-			 "start the application on a host whose copy is in-sync");
+		snprintf(words->next, sizeof(words->next), "%s", status_next_of_down(s));
 	} else if (s->lease_is_over) {
 		*health = MIRROR_HEALTH_DOWN;
 		alive_say_over(s, member, words);

@@ -67,6 +67,35 @@ bool findings_forbid_promotion(const struct set *s)
 
 /* ---- what was mended since ---- */
 
+/* Slots whose copy is another one since the last time: the member was replaced, or removed. */
+static mirror_mask findings_replaced(struct set *s)
+{
+	mirror_mask replaced = 0;
+
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
+		uint64_t known = s->known_ids[slot], now = s->entry.record.config.members[slot].id;
+
+		if (!known)
+			known = s->meta.members.members[slot].id;
+		if (known && known != now)
+			replaced |= MIRROR_BIT(slot);
+		s->known_ids[slot] = now;
+	}
+	return replaced;
+}
+
+static bool findings_forget_replaced(struct set *s, struct findings *f)
+{
+	mirror_mask named = f->more_members, replaced = findings_replaced(s);
+
+	for (unsigned i = 0; i < f->count; i++)
+		named |= f->list[i].members;
+	if (!(named & replaced))
+		return false;
+	findings_forget(f, replaced);
+	return true;
+}
+
 static bool findings_were_compared(const struct set *s)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -85,10 +114,13 @@ void findings_look(struct set *s)
 	struct meta_super super;
 	bool is_changed;
 
-	if (!findings_has_own(s) || !s->has_entry)
+	if (!findings_has_own(s) || !s->has_entry) {
+		memset(s->known_ids, 0, sizeof(s->known_ids));
 		return;
+	}
 	super = s->meta.super;
-	is_changed = findings_on_insync(&super.findings, s->entry.record.view.insync);
+	is_changed = findings_forget_replaced(s, &super.findings);
+	is_changed |= findings_on_insync(&super.findings, s->entry.record.view.insync);
 	if (findings_were_compared(s)) {
 		memset(&super.findings, 0, sizeof(super.findings));
 		is_changed = true;
@@ -153,6 +185,11 @@ static bool findings_are_due(const struct findings *f)
 	for (unsigned i = 0; i < f->count; i++)
 		all = all && f->list[i].is_due;
 	return all;
+}
+
+bool findings_has_open(const struct set *s)
+{
+	return findings_has_own(s) && !findings_are_due(findings_own(s));
 }
 
 void findings_get_words(const struct set *s, struct findings_words *words)

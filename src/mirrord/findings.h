@@ -12,6 +12,8 @@
 bool findings_has_own(const struct set *s);
 /* Also where only another host's daemon has recorded them. */
 bool findings_spoil(const struct set *s);
+/* Likewise, and the return of an excluded member does not mend all of it. */
+bool findings_has_open(const struct set *s);
 /* MESSAGE_STATUS_DIFFERS and _COMPARED, for other hosts. */
 uint8_t findings_flags(const struct set *s);
 /* A majority of the copies speaks against this host's copy, and another one is in-sync. */

@@ -82,7 +82,9 @@ enum mirror_health health_by_register(const struct set *s)
 {
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
-	if (!health_is_to_serve(s))
+	/* A daemon that cannot open the primary's copy renews no lease for it. */
+	if (!health_is_to_serve(s) ||
+	    (!s->is_open && set_own_slot(s) == s->entry.record.view.primary))
 		return MIRROR_HEALTH_DOWN;
 	return s->entry.record.view.insync == mirror_config_members(&s->entry.record.config)
 		       ? MIRROR_HEALTH_HEALTHY

@@ -239,6 +239,7 @@ struct set {
 		struct growth_order order;
 		uint64_t client; /* whose order */
 	} growth;
+	uint64_t known_ids[MIRROR_MEMBERS_MAX]; /* of findings.c: whose copies these slots are */
 	struct set_reported {
 		bool is_set;
 		struct mirror_view view;
@@ -280,6 +281,9 @@ void set_fini(struct set *s);
 /* A thread for calls of its register, and others. Kinds of error.h. */
 int set_new_agent(struct set *s, struct agent **agent, struct error *err);
 struct set *set_find(struct daemon *d, const char *name);
+/* Of this host's member; without the metadata, by the configured name. MIRROR_NOBODY: it is no
+ * member. */
+uint8_t set_own_slot(const struct set *s);
 struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid);
 /* The configuration was read: whom to ask for their status. */
 void set_plan_neighbours(struct set *s);

@@ -176,9 +176,17 @@ static int neighbour_prove(struct neighbour_link *link, const struct neighbour_p
 	return 0;
 }
 
-static int neighbour_connect(struct neighbour_link *link, const struct neighbour_plan *plan,
-			     uint8_t slot, char *why, size_t size)
+static bool neighbour_means_no_copy(unsigned status)
 {
+	return status == GREETING_NO_SET || status == GREETING_NOT_MEMBER ||
+	       status == GREETING_WRONG_COPY;
+}
+
+static int neighbour_connect(struct neighbour_link *link, const struct neighbour_plan *plan,
+			     uint8_t slot, struct neighbour_answer *answer)
+{
+	char *why = answer->why_not;
+	const size_t size = sizeof(answer->why_not);
 	const struct mirror_member *member = &plan->config.members[slot];
 	struct greeting_reply reply = {0};
 	int rc;
@@ -193,6 +201,7 @@ static int neighbour_connect(struct neighbour_link *link, const struct neighbour
 		rc = neighbour_dial(link, member, &reply);
 	if (!rc)
 		rc = neighbour_prove(link, plan, &reply);
+	answer->lacks_copy = rc && neighbour_means_no_copy(reply.status);
 	if (rc && reply.status == GREETING_BAD_VERSION)
 		version_explain(reply.versions, "its rpmirrord", "this one", why, size);
 	else if (rc && reply.status != GREETING_OK)
@@ -221,7 +230,7 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 	int rc = 0;
 
 	if (!link->conn)
-		rc = neighbour_connect(link, plan, slot, answer.why_not, sizeof(answer.why_not));
+		rc = neighbour_connect(link, plan, slot, &answer);
 	if (!rc) {
 		rc = neighbour_ask(link, &m, &got);
 		if (rc || got.type != MESSAGE_STATUS)

@@ -22,7 +22,8 @@ struct neighbour_answer {
 	bool answers;     /* it did in the last seconds, */
 	uint64_t copy_id; /* of this copy */
 	struct message_status status;
-	char why_not[256];               /* unless it answers; "" as long as it was not tried */
+	bool lacks_copy;   /* its daemon refuses, as it has no copy that is this member's */
+	char why_not[256]; /* unless it answers; "" as long as it was not tried */
 	struct message_reserve reserved; /* if it answers, of the size that is asked for; else 0 */
 };
 

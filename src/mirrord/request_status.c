@@ -12,6 +12,7 @@
 #include "mirrord/health.h"
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
+#include "mirrord/status_words.h"
 
 static const char *status_phase(enum mirror_phase phase)
 {
@@ -60,10 +61,11 @@ static void status_put_flow(json_t *out, const struct message_member *member)
 
 static void status_put_own(const struct set *s, const struct primary_words *words, json_t *out)
 {
-	uint8_t slot = s->meta.super.slot;
+	uint8_t slot = set_own_slot(s);
 
 	json_object_set_new(out, "copy", json_string(mirror_copy_2str(copy_state(s))));
-	json_object_set_new(out, "size", json_integer((json_int_t)s->meta.super.size));
+	if (s->is_open)
+		json_object_set_new(out, "size", json_integer((json_int_t)s->meta.super.size));
 	if (words->status && slot != s->entry.record.view.primary)
 		status_put_flow(out, &words->status->members[slot]);
 	else
@@ -111,7 +113,7 @@ static const char *status_role(const struct set *s, uint8_t slot)
 
 	if (slot == s->entry.record.view.primary)
 		return mirror_role_2str(MIRROR_ROLE_PRIMARY);
-	if (s->is_open && slot == s->meta.super.slot)
+	if (slot == set_own_slot(s))
 		role = report ? (enum mirror_role)report->status.role : role;
 	else
 		neighbours_get(s->neighbours, slot, &answer);
@@ -124,7 +126,7 @@ static json_t *status_member(const struct set *s, uint8_t slot, const struct pri
 {
 	const struct mirror_record *rec = &s->entry.record;
 	const struct mirror_member *member = &rec->config.members[slot];
-	bool is_local = s->is_open && slot == s->meta.super.slot;
+	bool is_local = slot == set_own_slot(s);
 	bool is_primary = slot == rec->view.primary;
 	json_t *out = json_object();
 
@@ -181,111 +183,6 @@ static json_t *status_register(const struct set *s)
 							? s->read_why.text
 							: "it does not answer"));
 	return out;
-}
-
-static const char *status_reason(const struct set *s, const struct primary_words *words,
-				 enum mirror_health health)
-{
-	const char *doubt = health_doubt(s, words);
-
-	if (!s->is_open)
-		return s->why_not.text;
-	if (doubt)
-		return doubt;
-	if (health_is_removed(s))
-		return s->split_why;
-	if (words->report && words->report->why[0])
-		return words->report->why;
-	if (health == MIRROR_HEALTH_DEGRADED && reg_refusal(s))
-		return s->register_answers
-			       ? "the register refuses to be written by this host: the lease ends, "
-				 "and no member can be excluded"
-			       : "the register refuses this host: no member can be excluded, and "
-				 "none can follow the primary";
-	if (health == MIRROR_HEALTH_DEGRADED && words->status && words->copy == MIRROR_COPY_FAILED)
-		return "the primary's own copy has failed";
-	if (health == MIRROR_HEALTH_DEGRADED && !s->register_answers)
-		return "the register does not answer: no member can be excluded, and none can "
-		       "follow the primary";
-	switch (health) {
-	case MIRROR_HEALTH_SPLIT:
-		return s->split_why;
-	case MIRROR_HEALTH_DOWN:
-		return s->entry.record.view.phase == MIRROR_PHASE_RECOVERING
-			       ? "the primary makes the copies equal"
-			       : "no process is primary";
-	case MIRROR_HEALTH_DEGRADED:
-		return "a member is not in-sync";
-	case MIRROR_HEALTH_BLOCKED:
-		return "flushes wait for copies or for the register";
-	default:
-		return NULL;
-	}
-}
-
-static bool status_is_paused(const struct primary_words *words)
-{
-	for (unsigned slot = 0; words->status && slot < MIRROR_MEMBERS_MAX; slot++)
-		if (words->status->members[slot].flow == MIRROR_FLOW_PAUSED)
-			return true;
-	return false;
-}
-
-static const char *status_next_of_split(enum member_reason reason)
-{
-	switch (reason) {
-	case MEMBER_IS_SPLIT:
-		return "decide which history counts: rpmirror resolve --discard MEMBER";
-	case MEMBER_OTHER_COPY:
-		return "make a new copy: rpmirror member replace, and rpmirror init --join on its "
-		       "host";
-	case MEMBER_OTHER_SIZE:
-		return "let the set grow again, to the size of its largest copy: rpmirror grow";
-	default:
-		return "correct the daemon's configuration, or put the copy's files back";
-	}
-}
-
-static bool status_has_failed(const struct set *s)
-{
-	const struct mirror_config *config = &s->entry.record.config;
-	bool any = false;
-
-	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX && !any; slot++)
-		any = config->members[slot].id && copy_has_failed(s, slot);
-	return any;
-}
-
-static const char *status_next(const struct set *s, const struct primary_words *words,
-			       enum mirror_health health)
-{
-	if (health_is_removed(s))
-		return "take the set out of rpmirrord's configuration on this host; for a new copy "
-		       "here: rpmirror member add, and rpmirror init --join";
-	if (health != MIRROR_HEALTH_SPLIT && reg_refusal(s))
-		return "give the daemon of this host its rights at the register again, or correct "
-		       "'register' in its configuration (password, authority, path)";
-	if (words->is_silent)
-		return "look whether the process is stopped or overloaded";
-	if (words->is_unreachable && health == MIRROR_HEALTH_BLOCKED)
-		return "look at the primary's host; where an application waits on another one, it "
-		       "follows when the lease is over";
-	switch (health) {
-	case MIRROR_HEALTH_SPLIT:
-		return status_next_of_split(s->split_reason);
-	case MIRROR_HEALTH_DOWN:
-		return "start the application on a host whose copy is in-sync";
-	case MIRROR_HEALTH_DEGRADED:
-		if (!s->register_answers)
-			return "look at the register, and at this host's way to it";
-		if (status_is_paused(words))
-			return "an operator keeps a member away: rpmirror resume MEMBER";
-		if (status_has_failed(s))
-			return "a copy has failed: " COPY_FAILED_NEXT;
-		return "the primary resyncs it as soon as its daemon can be reached";
-	default:
-		return NULL;
-	}
 }
 
 static void status_put_record(const struct set *s, const struct primary_words *words, json_t *out)
@@ -425,67 +322,21 @@ static json_t *status_verify(const struct packet_report *report)
 			 (json_int_t)report->verify_different);
 }
 
-/* Why nobody serves, or perhaps nobody; the fence agent's words say more. */
-static bool status_obstacle(const struct set *s, struct fence_words *words,
-			    enum mirror_health *health)
-{
-	if (!fence_agent_obstacle(s, words))
-		return alive_obstacle(s, words, health);
-	*health = MIRROR_HEALTH_DOWN;
-	return true;
-}
-
-/* All are in-sync by the register, and yet something differs. */
-static bool status_is_spoilt(const struct set *s, enum mirror_health health)
-{
-	const struct mirror_record *rec = &s->entry.record;
-
-	return health == MIRROR_HEALTH_DEGRADED && findings_spoil(s) &&
-	       rec->view.insync == mirror_config_members(&rec->config);
-}
-
-/* Something will come of it without an operator. */
-static bool status_progresses(const struct set *s, enum mirror_health health,
-			      const struct primary_words *words, bool is_silent)
-{
-	return health == MIRROR_HEALTH_DEGRADED && !status_is_spoilt(s, health) &&
-	       (is_silent || (words->status && !(words->status->flags & MESSAGE_STATUS_STUCK)));
-}
-
 json_t *request_status(const struct set *s)
 {
-	enum mirror_health health;
-	const char *reason, *next;
+	struct status_words text;
 	struct primary_words words;
-	struct fence_words fence;
-	struct findings_words findings;
-	char why[sizeof(fence.what) + sizeof(fence.why) + 4];
-	bool is_silent = false;
 	json_t *out = json_object();
 
 	health_ask_primary(s, &words);
-	health = health_of(s, &words);
-	reason = status_reason(s, &words, health);
-	next = status_next(s, &words, health);
-	if (health != MIRROR_HEALTH_SPLIT && status_obstacle(s, &fence, &health)) {
-		snprintf(why, sizeof(why), "%s: %s", fence.what, fence.why);
-		reason = why;
-		next = fence.next;
-		is_silent = true;
-	}
-	if (status_is_spoilt(s, health)) {
-		findings_get_words(s, &findings);
-		reason = findings.why;
-		next = findings.next;
-	}
+	status_get_words(s, &words, &text);
 	json_object_set_new(out, "set", json_string(s->conf->name));
-	json_object_set_new(out, "health", json_string(mirror_health_2str(health)));
-	if (reason)
-		json_object_set_new(out, "reason", json_string(reason));
-	if (next)
-		json_object_set_new(out, "next", json_string(next));
-	json_object_set_new(out, "progressing",
-			    json_boolean(status_progresses(s, health, &words, is_silent)));
+	json_object_set_new(out, "health", json_string(mirror_health_2str(text.health)));
+	if (text.reason[0])
+		json_object_set_new(out, "reason", json_string(text.reason));
+	if (text.next[0])
+		json_object_set_new(out, "next", json_string(text.next));
+	json_object_set_new(out, "progressing", json_boolean(text.progresses));
 	if (s->holder.pid)
 		json_object_set_new(out, "pid", json_integer(s->holder.pid));
 	json_object_set_new(out, "register", status_register(s));

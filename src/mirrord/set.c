@@ -128,6 +128,18 @@ int set_tick(struct set *s, uint64_t now_ms)
 	return SET_TICK_MS;
 }
 
+uint8_t set_own_slot(const struct set *s)
+{
+	const struct mirror_member *members = s->entry.record.config.members;
+
+	if (s->is_open)
+		return s->meta.super.slot;
+	for (uint8_t slot = 0; s->has_entry && slot < MIRROR_MEMBERS_MAX; slot++)
+		if (members[slot].id && !strcmp(members[slot].name, s->conf->member))
+			return slot;
+	return MIRROR_NOBODY;
+}
+
 void set_plan_neighbours(struct set *s)
 {
 	static struct neighbour_plan plan; /* large */

@@ -61,6 +61,10 @@ is_shown() {
 	"$tool" status "${@:2}" --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
 }
 
+is_said() { # HOST TEXT
+	"$tool" status --socket "${sockets[$1]}" >out 2>err && grep -q "$2" out
+}
+
 is_down_or_blocked() { # HOST
 	local got=0
 	"$tool" status --check --socket "${sockets[$1]}" >out 2>err || got=$?
@@ -255,6 +259,65 @@ test_a_copy_that_verify_names_is_not_promoted() {
 	cmp "${files[0]}" "${files[2]}" || fail "c is not repaired"
 	on 0 0 '' wait orders --until health=healthy
 	is_shown differs && fail "what was mended is still shown"
+	hosts_end
+}
+
+test_what_differs_is_said_beside_an_exclusion() {
+	hosts_begin 3
+	await_register
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy
+	spoil 0
+	on 0 5 'member c offset 8192 length 4096' verify orders
+	hosts_ask kill 2 >answer
+	on 0 0 '' wait orders --until insync.c=no
+	on 0 0 'is not in-sync; and .* a majority of the copies is against the primary' explain
+	# Another copy has nothing to do with what was found in the one before it.
+	is_shown 'differs at b c:' || fail "c is not named"
+	on 0 0 'replaced' member replace orders c
+	wait_until 30 is_shown 'differs at b:' || fail "what a former copy had is said of the new one"
+	hosts_end
+}
+
+# Both superblocks.
+spoil_metadata() { # HOST
+	hosts_ask kill "$1" >answer
+	dd if=/dev/zero of="${files[$1]}.rpmirror" bs=4096 count=2 conv=notrunc status=none
+	hosts_ask start "$1" >answer
+}
+
+test_it_says_what_to_do_where_a_copy_cannot_be_opened() {
+	hosts_begin 2
+	await_register
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy
+	spoil_metadata 1
+	on 0 0 '' wait orders --until insync.b=no
+	wait_until 30 is_shown 'next: .*rpmirror member replace' || fail "it waits for a resync"
+	on 1 0 '' wait orders --until copy.b=failed
+	on 1 0 'Next: put both of the copy.s files back.*rpmirror member replace' explain
+	# Now the only copy that is in-sync.
+	tell unmap
+	on 0 0 '' wait orders --until phase=none
+	spoil_metadata 0
+	on 0 0 '' wait orders --until copy.a=failed,health=down
+	on 0 0 "Next: only this host's copy has all that was acknowledged" explain
+	hosts_end
+}
+
+test_it_names_a_host_whose_only_copy_is_lost() {
+	hosts_begin 2
+	await_register
+	map_on_first
+	on 0 0 '' wait orders --until health=healthy
+	on 0 0 '' fence orders b
+	on 0 0 '' wait orders --until insync.b=no
+	tell put 8 1
+	kill -9 "$APP_PID"
+	on 0 0 '' wait orders --until health=down
+	spoil_metadata 0
+	on 0 0 '' wait orders --until health=down,copy.a=failed
+	wait_until 30 is_said 1 'next: no in-sync copy can be used' || fail "it asks for a process there"
 	hosts_end
 }
 

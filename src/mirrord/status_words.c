@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is wrong with a set, and what an operator can do: the sentences of its status. */
+#include <stdio.h>
+#include <string.h>
+
+#include "mirrord/copies.h"
+#include "mirrord/findings.h"
+#include "mirrord/programs.h"
+#include "mirrord/requests.h"
+#include "mirrord/status_words.h"
+
+static mirror_mask status_members(const struct set *s)
+{
+	return s->has_entry ? mirror_config_members(&s->entry.record.config) : 0;
+}
+
+static mirror_mask status_insync(const struct set *s)
+{
+	return s->has_entry ? s->entry.record.view.insync : 0;
+}
+
+/* By the register. */
+static bool status_has_all(const struct set *s)
+{
+	return status_insync(s) == status_members(s);
+}
+
+static const char *status_reason(const struct set *s, const struct primary_words *words,
+				 enum mirror_health health)
+{
+	const char *doubt = health_doubt(s, words);
+
+	if (!s->is_open)
+		return s->why_not.text;
+	if (doubt)
+		return doubt;
+	if (health_is_removed(s))
+		return s->split_why;
+	if (words->report && words->report->why[0])
+		return words->report->why;
+	if (health == MIRROR_HEALTH_DEGRADED && reg_refusal(s))
+		return s->register_answers
+			       ? "the register refuses to be written by this host: the lease ends, "
+				 "and no member can be excluded"
+			       : "the register refuses this host: no member can be excluded, and "
+				 "none can follow the primary";
+	if (health == MIRROR_HEALTH_DEGRADED && words->status && words->copy == MIRROR_COPY_FAILED)
+		return "the primary's own copy has failed";
+	if (health == MIRROR_HEALTH_DEGRADED && !s->register_answers)
+		return "the register does not answer: no member can be excluded, and none can "
+		       "follow the primary";
+	switch (health) {
+	case MIRROR_HEALTH_SPLIT:
+		return s->split_why;
+	case MIRROR_HEALTH_DOWN:
+		return s->entry.record.view.phase == MIRROR_PHASE_RECOVERING
+			       ? "the primary makes the copies equal"
+			       : "no process is primary";
+	case MIRROR_HEALTH_DEGRADED:
+		return status_has_all(s) ? "a member of the in-sync set is not reached, or is "
+					   "being made equal"
+					 : "a member is not in-sync";
+	case MIRROR_HEALTH_BLOCKED:
+		return "flushes wait for copies or for the register";
+	default:
+		return NULL;
+	}
+}
+
+static bool status_is_paused(const struct primary_words *words)
+{
+	for (unsigned slot = 0; words->status && slot < MIRROR_MEMBERS_MAX; slot++)
+		if (words->status->members[slot].flow == MIRROR_FLOW_PAUSED)
+			return true;
+	return false;
+}
+
+static const char *status_next_of_split(enum member_reason reason)
+{
+	switch (reason) {
+	case MEMBER_IS_SPLIT:
+		return "decide which history counts: rpmirror resolve --discard MEMBER";
+	case MEMBER_OTHER_COPY:
+		return "make a new copy: rpmirror member replace, and rpmirror init --join on its "
+		       "host";
+	case MEMBER_OTHER_SIZE:
+		return "let the set grow again, to the size of its largest copy: rpmirror grow";
+	default:
+		return "correct the daemon's configuration, or put the copy's files back";
+	}
+}
+
+static bool status_has_failed(const struct set *s)
+{
+	const struct mirror_config *config = &s->entry.record.config;
+	bool any = false;
+
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX && !any; slot++)
+		any = config->members[slot].id && copy_has_failed(s, slot);
+	return any;
+}
+
+/* ---- copies that cannot be used ---- */
+
+enum status_use { STATUS_USABLE, STATUS_SILENT, STATUS_UNUSABLE };
+
+/* Whether the member's copy can be mapped, as far as is known here. */
+static enum status_use status_use_of(const struct set *s, uint8_t slot)
+{
+	struct neighbour_answer answer;
+
+	if (slot == set_own_slot(s))
+		return s->is_open && copy_state(s) != MIRROR_COPY_FAILED ? STATUS_USABLE
+									 : STATUS_UNUSABLE;
+	neighbours_get(s->neighbours, slot, &answer);
+	if (answer.answers)
+		return answer.status.copy != MIRROR_COPY_FAILED ? STATUS_USABLE : STATUS_UNUSABLE;
+	return answer.lacks_copy ? STATUS_UNUSABLE : STATUS_SILENT;
+}
+
+static mirror_mask status_of_use(const struct set *s, mirror_mask members, enum status_use use)
+{
+	mirror_mask found = 0;
+
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (members & MIRROR_BIT(slot) && status_use_of(s, slot) == use)
+			found |= MIRROR_BIT(slot);
+	return found;
+}
+
+static bool status_lacks_copy(const struct set *s)
+{
+	return status_of_use(s, status_members(s), STATUS_UNUSABLE);
+}
+
+/* This host's files cannot be opened. */
+static const char *status_next_of_closed(const struct set *s)
+{
+	uint8_t own = set_own_slot(s);
+
+	if (own != MIRROR_NOBODY && status_insync(s) == MIRROR_BIT(own))
+		return "only this host's copy has all that was acknowledged: put both of its files "
+		       "back; if they are lost, 'rpmirror promote --force' on another host goes on "
+		       "with what its copy has";
+	return "put both of the copy's files back, or correct the daemon's configuration; if the "
+	       "files are lost: rpmirror member replace, and rpmirror init --join on this host";
+}
+
+const char *status_next_of_down(const struct set *s)
+{
+	mirror_mask insync = status_insync(s);
+
+	if (!insync || status_of_use(s, insync, STATUS_USABLE))
+		return "start the application on a host whose copy is in-sync";
+	if (status_of_use(s, insync, STATUS_SILENT))
+		return "start rpmirrord on the hosts of the in-sync copies, and then the "
+		       "application on one of them";
+	return "no in-sync copy can be used: put its files back on its host; if they are lost, "
+	       "'rpmirror promote --force' goes on with what another copy has";
+}
+
+/* ---- what to do ---- */
+
+static const char *status_next(const struct set *s, const struct primary_words *words,
+			       enum mirror_health health)
+{
+	if (health_is_removed(s))
+		return "take the set out of rpmirrord's configuration on this host; for a new copy "
+		       "here: rpmirror member add, and rpmirror init --join";
+	if (!s->is_open)
+		return status_next_of_closed(s);
+	if (health != MIRROR_HEALTH_SPLIT && reg_refusal(s))
+		return "give the daemon of this host its rights at the register again, or correct "
+		       "'register' in its configuration (password, authority, path)";
+	if (words->is_silent)
+		return "look whether the process is stopped or overloaded";
+	if (words->is_unreachable && health == MIRROR_HEALTH_BLOCKED)
+		return "look at the primary's host; where an application waits on another one, it "
+		       "follows when the lease is over";
+	switch (health) {
+	case MIRROR_HEALTH_SPLIT:
+		return status_next_of_split(s->split_reason);
+	case MIRROR_HEALTH_DOWN:
+		return status_next_of_down(s);
+	case MIRROR_HEALTH_DEGRADED:
+		if (!s->register_answers)
+			return "look at the register, and at this host's way to it";
+		if (status_is_paused(words))
+			return "an operator keeps a member away: rpmirror resume MEMBER";
+		if (status_has_failed(s))
+			return "a copy has failed: " COPY_FAILED_NEXT;
+		if (status_lacks_copy(s))
+			return "a member's daemon has no copy that fits: put its files back there; "
+			       "if they are lost: rpmirror member replace, and rpmirror init "
+			       "--join on its host";
+		return "the primary resyncs it as soon as its daemon can be reached";
+	default:
+		return NULL;
+	}
+}
+
+/* ---- all of it ---- */
+
+/* Why nobody serves, or perhaps nobody; the fence agent's words say more. */
+static bool status_obstacle(const struct set *s, struct fence_words *words,
+			    enum mirror_health *health)
+{
+	if (!fence_agent_obstacle(s, words))
+		return alive_obstacle(s, words, health);
+	*health = MIRROR_HEALTH_DOWN;
+	return true;
+}
+
+/* Something differs, and no resync is under way that mends it. */
+static bool status_is_spoilt(const struct set *s, enum mirror_health health)
+{
+	return health == MIRROR_HEALTH_DEGRADED && findings_spoil(s) &&
+	       (status_has_all(s) || findings_has_open(s));
+}
+
+static void status_take(struct status_words *out, const char *reason, const char *next)
+{
+	snprintf(out->reason, sizeof(out->reason), "%s", reason ? reason : "");
+	snprintf(out->next, sizeof(out->next), "%s", next ? next : "");
+}
+
+/* Where a member is excluded as well, that is said first. */
+static void status_take_findings(const struct set *s, struct status_words *out)
+{
+	struct findings_words findings;
+
+	findings_get_words(s, &findings);
+	if (status_has_all(s))
+		status_take(out, findings.why, findings.next);
+	else
+		snprintf(out->reason + strlen(out->reason),
+			 sizeof(out->reason) - strlen(out->reason), "; and %s: %s", findings.why,
+			 findings.next);
+}
+
+/* A change comes without an operator. */
+static bool status_progresses(const struct set *s, const struct status_words *out,
+			      const struct primary_words *words, bool is_silent)
+{
+	return out->health == MIRROR_HEALTH_DEGRADED &&
+	       !(status_is_spoilt(s, out->health) && status_has_all(s)) &&
+	       (is_silent || (words->status && !(words->status->flags & MESSAGE_STATUS_STUCK)));
+}
+
+void status_get_words(const struct set *s, const struct primary_words *words,
+		      struct status_words *out)
+{
+	struct fence_words fence;
+	bool is_silent = false;
+
+	out->health = health_of(s, words);
+	status_take(out, status_reason(s, words, out->health), status_next(s, words, out->health));
+	if (out->health != MIRROR_HEALTH_SPLIT && status_obstacle(s, &fence, &out->health)) {
+		status_take(out, "", fence.next);
+		snprintf(out->reason, sizeof(out->reason), "%s: %s", fence.what, fence.why);
+		is_silent = true;
+	}
+	if (status_is_spoilt(s, out->health))
+		status_take_findings(s, out);
+	out->progresses = status_progresses(s, out, words, is_silent);
+}

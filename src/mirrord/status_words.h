@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* status_words.h -- what is wrong with a set, in sentences for operators. The loop's thread only.
+ */
+#ifndef MIRRORD_STATUS_WORDS_H
+#define MIRRORD_STATUS_WORDS_H
+
+#include "mirrord/health.h"
+
+struct status_words {
+	enum mirror_health health;
+	bool progresses;             /* a change comes without an operator */
+	char reason[768], next[384]; /* "": none */
+};
+
+/* There is no primary. */
+const char *status_next_of_down(const struct set *s);
+void status_get_words(const struct set *s, const struct primary_words *words,
+		      struct status_words *out);
+
+#endif
