@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mirror/wire/packet.h"
+#include "mirror/wire/packet_impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,11 +33,6 @@ static void packet_get_record(struct rcursor *c, struct mirror_record *record)
 
 	if (len && (!at || record_decode(record, at, len)))
 		c->bad = true;
-}
-
-static bool packet_has_findings(const struct packet *p)
-{
-	return p->versions.newest >= VERSION_FINDINGS;
 }
 
 static void packet_put_map(struct wcursor *c, const struct packet *p)
@@ -204,71 +199,6 @@ static void packet_get_lost(struct rcursor *c, struct packet *p)
 	p->lost.error = (uint16_t)rcursor_le(c, 2);
 }
 
-/* The status as the message of that name. */
-static void packet_put_report(struct wcursor *c, const struct packet *p)
-{
-	const struct packet_report *report = &p->report;
-	struct message m = {.type = MESSAGE_STATUS, .status = report->status};
-	uint8_t buf[MESSAGE_SIZE];
-
-	message_encode(&m, p->versions.newest, buf);
-	wcursor_bytes(c, buf, sizeof(buf));
-	fields_put_text(c, report->why, sizeof(report->why));
-	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
-		fields_put_text(c, report->reasons[i], sizeof(report->reasons[i]));
-	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
-		wcursor_le(c, report->retry_ms[i], 8);
-		wcursor_le(c, report->deadline_ms[i], 8);
-	}
-	wcursor_le(c, report->verify_total, 8);
-	wcursor_le(c, report->verify_compared, 8);
-	wcursor_le(c, report->verify_different, 8);
-}
-
-static void packet_get_status(struct rcursor *c, unsigned version, struct message_status *status)
-{
-	const uint8_t *at = rcursor_bytes(c, MESSAGE_SIZE);
-	static const struct mirror_uuid none;
-	struct message m;
-
-	if (!at || message_decode(at, MESSAGE_SIZE, version, &m) || m.type != MESSAGE_STATUS ||
-	    m.id || memcmp(&m.uuid, &none, sizeof(none)) != 0 || m.epoch.number || m.epoch.nonce)
-		c->bad = true;
-	else
-		*status = m.status;
-}
-
-static void packet_get_report(struct rcursor *c, struct packet *p)
-{
-	struct packet_report *report = &p->report;
-
-	packet_get_status(c, p->versions.newest, &report->status);
-	fields_get_text(c, report->why, sizeof(report->why));
-	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
-		fields_get_text(c, report->reasons[i], sizeof(report->reasons[i]));
-	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
-		report->retry_ms[i] = rcursor_le(c, 8);
-		report->deadline_ms[i] = rcursor_le(c, 8);
-	}
-	report->verify_total = rcursor_le(c, 8);
-	report->verify_compared = rcursor_le(c, 8);
-	report->verify_different = rcursor_le(c, 8);
-}
-
-static void packet_put_event(struct wcursor *c, const struct packet *p)
-{
-	wcursor_u8(c, p->event.what);
-	wcursor_u8(c, p->event.member);
-	fields_put_text(c, p->event.text, sizeof(p->event.text));
-}
-
-static void packet_get_event(struct rcursor *c, struct packet *p)
-{
-	p->event.what = fields_get_below(c, PACKET_EVENT_END);
-	p->event.member = fields_get_slot(c);
-	fields_get_text(c, p->event.text, sizeof(p->event.text));
-}
-
 static void packet_put_lease(struct wcursor *c, const struct packet *p)
 {
 	wcursor_le(c, p->lease.sent_ns, 8);
@@ -289,90 +219,6 @@ static void packet_put_fenced(struct wcursor *c, const struct packet *p)
 static void packet_get_fenced(struct rcursor *c, struct packet *p)
 {
 	p->fenced.known = epoch_get(c);
-}
-
-static void packet_put_order(struct wcursor *c, const struct packet *p)
-{
-	wcursor_u8(c, p->order.order);
-	wcursor_u8(c, p->order.member);
-	wcursor_u8(c, p->order.flag);
-	wcursor_le(c, p->order.timeout_ms, 4);
-	wcursor_le(c, p->order.rate, 8);
-	if (packet_has_findings(p))
-		wcursor_u8(c, p->order.is_automatic);
-}
-
-static void packet_get_order(struct rcursor *c, struct packet *p)
-{
-	p->order.order = fields_get_below(c, PACKET_ORDER_END);
-	p->order.member = fields_get_slot(c);
-	p->order.flag = fields_get_bool(c);
-	p->order.timeout_ms = (uint32_t)rcursor_le(c, 4);
-	p->order.rate = rcursor_le(c, 8);
-	/* A daemon of version 1 orders a scrub as a repair: its number gives it away. */
-	p->order.is_automatic =
-		packet_has_findings(p) ? fields_get_bool(c) : p->id == PACKET_SCRUB_ID;
-	if (!p->order.order)
-		c->bad = true;
-}
-
-static void packet_put_verdicts(struct wcursor *c, const struct packet_verified *v)
-{
-	wcursor_u8(c, v->members);
-	wcursor_le(c, v->left, 8);
-	wcursor_u8(c, v->left_members);
-	for (unsigned i = 0; i < v->count; i++) {
-		wcursor_u8(c, v->differences[i].wrong);
-		wcursor_u8(c, v->differences[i].mended);
-	}
-}
-
-static void packet_get_verdicts(struct rcursor *c, struct packet_verified *v)
-{
-	v->members = rcursor_u8(c);
-	v->left = rcursor_le(c, 8);
-	v->left_members = rcursor_u8(c);
-	for (unsigned i = 0; i < v->count; i++) {
-		v->differences[i].wrong = fields_get_below(c, FINDING_WRONG_END);
-		v->differences[i].mended = fields_get_below(c, PACKET_MENDED_END);
-	}
-}
-
-static void packet_put_ordered(struct wcursor *c, const struct packet *p)
-{
-	const struct packet_verified *v = &p->ordered.verified;
-
-	assert(v->count <= PACKET_DIFFERENCES);
-	wcursor_u8(c, p->ordered.status);
-	fields_put_text(c, p->ordered.text, sizeof(p->ordered.text));
-	wcursor_le(c, v->compared, 8);
-	wcursor_le(c, v->different, 8);
-	wcursor_u8(c, v->count);
-	for (unsigned i = 0; i < v->count; i++) {
-		wcursor_u8(c, v->differences[i].member);
-		wcursor_le(c, v->differences[i].range.offset, 8);
-		wcursor_le(c, v->differences[i].range.len, 8);
-	}
-	if (packet_has_findings(p))
-		packet_put_verdicts(c, v);
-}
-
-static void packet_get_ordered(struct rcursor *c, struct packet *p)
-{
-	struct packet_verified *v = &p->ordered.verified;
-
-	p->ordered.status = fields_get_below(c, PACKET_STATUS_END);
-	fields_get_text(c, p->ordered.text, sizeof(p->ordered.text));
-	v->compared = rcursor_le(c, 8);
-	v->different = rcursor_le(c, 8);
-	v->count = fields_get_below(c, PACKET_DIFFERENCES + 1);
-	for (unsigned i = 0; i < v->count; i++) {
-		v->differences[i].member = fields_get_below(c, MIRROR_MEMBERS_MAX);
-		v->differences[i].range.offset = rcursor_le(c, 8);
-		v->differences[i].range.len = rcursor_le(c, 8);
-	}
-	if (packet_has_findings(p))
-		packet_get_verdicts(c, v);
 }
 
 static void packet_put_done(struct wcursor *c, const struct packet *p)
