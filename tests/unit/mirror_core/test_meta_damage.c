@@ -178,6 +178,24 @@ static void a_damaged_copy_stays_unknown_until_it_was_compared(void **state)
 	meta_fini(&meta);
 }
 
+/* What lies behind the last hot slot is the first record of the ring, and nothing to be repaired.
+ */
+static void a_repair_of_hot_slots_ends_with_the_last_one(void **state)
+{
+	uint8_t behind[8];
+
+	memset(behind, 0xff, sizeof(behind));
+	two_layers_copy(&work, &base);
+	work.cache[META_HOT_AT] ^= 1;
+	memcpy(work.cache + META_RING_AT, behind, sizeof(behind));
+	copy_load(&meta, &work);
+	assert_int_equal(member_init(&member, &meta, &boot), 0);
+	load_again(); /* repaired, and marked */
+	assert_memory_equal(work.cache + META_RING_AT, behind, sizeof(behind));
+	member_fini(&member);
+	meta_fini(&meta);
+}
+
 static void a_lost_promise_is_made_again_from_the_register(void **state)
 {
 	struct mirror_record rec;
@@ -214,6 +232,7 @@ int main(void)
 		cmocka_unit_test(a_slot_that_is_lost_is_seen),
 		cmocka_unit_test(lost_members_take_no_history_with_them),
 		cmocka_unit_test(a_damaged_copy_stays_unknown_until_it_was_compared),
+		cmocka_unit_test(a_repair_of_hot_slots_ends_with_the_last_one),
 		cmocka_unit_test(a_lost_promise_is_made_again_from_the_register),
 	};
 

@@ -117,6 +117,17 @@ static void json_for_scripts(void **state)
 	}
 }
 
+/* The view that the copy has seen last: which members were in-sync then. */
+static void what_was_seen_last_names_the_members_of_s(void **state)
+{
+	struct meta_promise promise = meta.promise;
+
+	promise.seen.view.insync = MIRROR_BIT(0) | MIRROR_BIT(2);
+	assert_int_equal(meta_set_promise(&meta, &promise), 0);
+	dump(META_FORM_JSON);
+	expect("\"insync\":[0,2]");
+}
+
 static void a_good_copy_has_no_findings(void **state)
 {
 	assert_int_equal(check(COPY_SIZE), 0);
@@ -178,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_text_for_people),
 		TEST(json_for_scripts),
+		TEST(what_was_seen_last_names_the_members_of_s),
 		TEST(a_good_copy_has_no_findings),
 		TEST(states_that_ask_for_something_are_notes),
 		TEST(damage_and_contradictions_are_defects),

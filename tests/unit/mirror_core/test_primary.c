@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "mirror/core/primary.h"
 #include "record.h"
 
@@ -226,6 +227,69 @@ static void who_does_not_answer_is_swapped_out_in_time(void **state)
 	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
 	assert_int_equal(primary_must_have(&p), 1);
 	assert_int_equal(primary_absent(&p), 2);
+}
+
+static void assert_trouble(unsigned slot, const char *text)
+{
+	assert_non_null(p.members[slot].trouble);
+	assert_string_equal(p.members[slot].trouble, text);
+}
+
+/* What people read of a member: silence is no refusal, and a refusal is named until it is silent.
+ */
+static void silence_and_a_refusal_are_told_apart(void **state)
+{
+	(void)state;
+	begin(3, 1, 0);
+	swap_done();
+	promised(0);
+	skip_all();
+	primary_on_ranges(&p, 0);
+	assert_false(primary_is_refused(&p, 1)); /* it is being asked */
+	primary_on_refused(&p, 2, PRIMARY_REFUSED_SPLIT, (struct mirror_epoch){0, 0});
+	assert_true(primary_is_refused(&p, 2));
+	assert_trouble(2, "it has seen what the register has not");
+	primary_tick(&p, 1000 + 2000); /* the time of the first one is over */
+	assert_trouble(1, "it does not answer");
+	assert_false(primary_is_refused(&p, 1));
+	assert_trouble(2, "it has seen what the register has not");
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* it is asked again, */
+	primary_on_lost(&p, 2);                                       /* and does not answer */
+	assert_trouble(2, "it does not answer");
+	assert_false(primary_is_refused(&p, 2));
+}
+
+static unsigned warnings;
+
+static void count_warning(enum log_level level, const char *file, int line, const char *func,
+			  const char *text)
+{
+	warnings += strstr(text, "'b' cannot be used") != NULL;
+}
+
+static void a_refusal_is_reported_once(void **state)
+{
+	(void)state;
+	begin(3, 1, 0);
+	swap_done();
+	promised(0);
+	log_set(count_warning, LOG_LVL_WARNING);
+	for (unsigned i = 0; i < 3; i++) {
+		primary_on_refused(&p, 1, PRIMARY_REFUSED_COPY, (struct mirror_epoch){0, 0});
+		primary_tick(&p, p.now + 10000);
+		skip_all();
+	}
+	log_set(NULL, LOG_LVL_WARNING);
+	assert_int_equal(warnings, 1);
+}
+
+static void a_member_that_is_lost_after_it_answered_is_not_called_silent(void **state)
+{
+	(void)state;
+	serve(2, 2);
+	primary_on_lost(&p, 1);
+	assert_null(p.members[1].trouble);
+	assert_false(primary_is_refused(&p, 1));
 }
 
 /* The former primary's host has been silent for a lease, so it is not waited for as for the others.
@@ -1180,6 +1244,35 @@ static void it_ends_in_order(void **state)
 	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
 }
 
+/* The promotion may have happened: an end before its answer would leave an epoch without a primary.
+ */
+static void an_end_waits_for_the_swap_of_the_promotion(void **state)
+{
+	(void)state;
+	begin(2, 1, 0);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	primary_demote(&p);
+	assert_int_equal(p.state, PRIMARY_PROMOTING);
+	assert_nothing();
+	reg = p.offer;
+	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
+	swap_done();
+	assert_int_equal(reg.view.phase, MIRROR_PHASE_NONE);
+	assert_int_equal(p.state, PRIMARY_DEMOTED);
+}
+
+static void an_end_before_serving_takes_a_swap(void **state)
+{
+	(void)state;
+	begin(2, 1, 0);
+	swap_done();
+	assert_int_equal(p.state, PRIMARY_RECOVERING);
+	primary_demote(&p);
+	assert_int_equal(p.state, PRIMARY_STOPPING);
+	swap_done();
+	assert_int_equal(reg.view.phase, MIRROR_PHASE_NONE);
+}
+
 static void an_end_is_not_clean_while_a_member_lacks_something(void **state)
 {
 	(void)state;
@@ -1224,6 +1317,9 @@ int main(void)
 		cmocka_unit_test(records_that_may_lack_something_name_nothing),
 		cmocka_unit_test(what_cannot_vouch_for_itself_is_not_taken_for_clean),
 		cmocka_unit_test(who_does_not_answer_is_swapped_out_in_time),
+		cmocka_unit_test(silence_and_a_refusal_are_told_apart),
+		cmocka_unit_test(a_refusal_is_reported_once),
+		cmocka_unit_test(a_member_that_is_lost_after_it_answered_is_not_called_silent),
 		cmocka_unit_test(a_suspect_has_little_time),
 		cmocka_unit_test(a_suspect_that_answers_is_none),
 		cmocka_unit_test(below_min_copies_it_waits),
@@ -1264,6 +1360,8 @@ int main(void)
 		cmocka_unit_test(the_configuration_changes_under_it),
 		cmocka_unit_test(a_register_that_was_restored_and_configured_is_split),
 		cmocka_unit_test(it_ends_in_order),
+		cmocka_unit_test(an_end_waits_for_the_swap_of_the_promotion),
+		cmocka_unit_test(an_end_before_serving_takes_a_swap),
 		cmocka_unit_test(an_end_is_not_clean_while_a_member_lacks_something),
 		cmocka_unit_test(force_leaves_nobody_else_in_s),
 	};

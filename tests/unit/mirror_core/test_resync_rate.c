@@ -113,6 +113,17 @@ static void test_the_99th_percentile_is_right_to_an_eighth(void **state)
 	assert_true(resync_latencies_p99(&few) > 10 * SECOND);
 }
 
+/* A class names its largest value: from 8 to 15 each value has a class of its own. */
+static void test_a_latency_of_a_class_of_its_own_is_exact(void **state)
+{
+	for (uint64_t us = 8; us < 16; us++) {
+		struct resync_latencies one = {0};
+
+		resync_latencies_add(&one, us);
+		assert_int_equal(resync_latencies_p99(&one), us);
+	}
+}
+
 static void test_without_flushes_that_suffer_it_fills_the_link(void **state)
 {
 	begin(1ull << 30, 0, 0, BASE_US);
@@ -272,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_99th_percentile_is_right_to_an_eighth),
+		cmocka_unit_test(test_a_latency_of_a_class_of_its_own_is_exact),
 		cmocka_unit_test(test_without_flushes_that_suffer_it_fills_the_link),
 		cmocka_unit_test(test_flushes_stay_below_twice_their_calm_latency),
 		cmocka_unit_test(test_a_slow_link_is_used_in_small_turns),

@@ -110,6 +110,8 @@ static void configurations_change(void **state)
 	next.members[2] = next.members[1];
 	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL); /* same name */
 	next.members[2].id = 30;
+	next.members[2].name[0] = '\0';
+	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL); /* no name */
 	strcpy(next.members[2].name, "c");
 	next.size *= 2;
 	assert_int_equal(view_set_config(&rec, &next, 9, NULL), 0);
