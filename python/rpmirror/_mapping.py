@@ -8,7 +8,7 @@ import select
 import threading
 import warnings
 import weakref
-from ctypes import byref, c_int, c_uint64, c_void_p, sizeof
+from ctypes import byref, c_int, c_void_p, sizeof
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union, overload
 
 from _rpma.handle import Handle

@@ -29,7 +29,7 @@ class FileServer:
             raise RuntimeError(f"the server does not start: {line}")
         self.address, self.port = address[1], int(address[2])
 
-    def signal(self, number: signal.Signals) -> None:
+    def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
     def content(self, offset: int, length: int) -> bytes:

@@ -45,7 +45,7 @@ class Hosts:
         self._log.seek(0)
         raise RuntimeError("the hosts do not start: " + self._log.read())
 
-    def signal(self, host: int, number: signal.Signals) -> None:
+    def send(self, host: int, number: signal.Signals) -> None:
         """To the daemon of a host."""
         os.kill(self.hosts[host].pid, number)
 

@@ -121,8 +121,8 @@ class Bytes(FileTest):
 class Waiting(FileTest):
     def stop(self, server: FileServer, seconds: float) -> None:
         """For so long: until a thread of this process lets it go on."""
-        server.signal(signal.SIGSTOP)
-        after(seconds, server.signal, signal.SIGCONT)
+        server.send(signal.SIGSTOP)
+        after(seconds, server.send, signal.SIGCONT)
 
     def test_other_threads_run_while_a_call_waits(self) -> None:
         server = self.serve()
@@ -172,12 +172,12 @@ class Waiting(FileTest):
         server = self.serve()
         f = self.open(server)
         f.pwrite(b"later", 0)
-        server.signal(signal.SIGSTOP)
+        server.send(signal.SIGSTOP)
         after(0.1, os.kill, os.getpid(), signal.SIGINT)
         begin = time.monotonic()
         self.assertRaises(KeyboardInterrupt, f.sync)
         self.assertLess(time.monotonic() - begin, 5)  # the limit is 60 s
-        server.signal(signal.SIGCONT)
+        server.send(signal.SIGCONT)
         f.sync()
         self.assertEqual(server.content(0, 5), b"later")
 
@@ -188,7 +188,7 @@ class Waiting(FileTest):
         begin = time.monotonic()
         with self.assertRaises(KeyboardInterrupt), rpma.open(server.address) as f:
             f.pwrite(b"never mind", 0)
-            server.signal(signal.SIGSTOP)
+            server.send(signal.SIGSTOP)
             f.sync()
         self.assertTrue(0.9 < time.monotonic() - begin < 20)  # the limit is 60 s
         self.assertTrue(f.closed)

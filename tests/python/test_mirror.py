@@ -48,9 +48,9 @@ class MirrorTest(unittest.TestCase):
 
     def stop(self, host: int, seconds: float) -> None:
         """The daemon of a host, for so long: until a thread of this process lets it go on."""
-        self.hosts.signal(host, signal.SIGSTOP)
-        self.addCleanup(self.hosts.signal, host, signal.SIGCONT)
-        after(seconds, self.hosts.signal, host, signal.SIGCONT)
+        self.hosts.send(host, signal.SIGSTOP)
+        self.addCleanup(self.hosts.send, host, signal.SIGCONT)
+        after(seconds, self.hosts.send, host, signal.SIGCONT)
 
 
 class Bytes(MirrorTest):
