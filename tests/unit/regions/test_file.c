@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* librpmafile by its public calls: a server in a thread, which serves memory and a file of its own.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <librpmafile.h>
+
+#define SIZE    (8u << 20)
+#define THREADS 4
+
+static struct rpma_file_server *server;
+static pthread_t thread;
+static atomic_bool ends;
+static unsigned char *memory;
+static char target[64], file_target[64];
+
+static void *serve(void *arg)
+{
+	while (!ends)
+		assert_int_equal(rpma_file_server_step(server, 20, NULL), 0);
+	return arg;
+}
+
+static int start(void **state)
+{
+	struct rpma_file_server_options options = {
+		.size = sizeof(options), .flags = RPMA_FILE_SERVE_VOLATILE_OK, .max_clients = 64};
+	struct rpma_file_export exports[2] = {{.name = "memory", .length = SIZE},
+					      {.name = "file", .path = "regions-file"}};
+	uint16_t port;
+	FILE *f;
+
+	memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	exports[0].addr = memory;
+	unlink("regions-file");
+	f = fopen("regions-file", "w");
+	if (!f || ftruncate(fileno(f), SIZE) || fclose(f) ||
+	    rpma_file_serve("127.0.0.1:0", exports, 2, &options, &server)) {
+		print_error("no server: %s\n", rpma_file_errormsg());
+		return -1;
+	}
+	rpma_file_server_get_port(server, &port);
+	snprintf(target, sizeof(target), "127.0.0.1:%u:memory", port);
+	snprintf(file_target, sizeof(file_target), "127.0.0.1:%u:file", port);
+	return pthread_create(&thread, NULL, serve, NULL);
+}
+
+static int stop(void **state)
+{
+	ends = true;
+	pthread_join(thread, NULL);
+	rpma_file_server_delete(&server);
+	munmap(memory, SIZE);
+	unlink("regions-file.rpma");
+	return unlink("regions-file");
+}
+
+static void must(int rc)
+{
+	if (rc)
+		fail_msg("%s: %s", rpma_file_err_2str(rc), rpma_file_errormsg());
+}
+
+static struct rpma_file *open_memory(uint32_t flags)
+{
+	struct rpma_file_options options = {.size = sizeof(options),
+					    .flags = flags | RPMA_FILE_VOLATILE_OK,
+					    .reconnect_ms = 20000};
+	struct rpma_file *file;
+
+	must(rpma_file_open(target, &options, &file));
+	return file;
+}
+
+static void fill(unsigned char *buf, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		buf[i] = (unsigned char)(seed + i + (i >> 8) * 3);
+}
+
+/* Lengths on both sides of each threshold, in pieces that overlap and touch. */
+static void what_is_written_is_read_and_in_the_memory(void **state)
+{
+	static const size_t lengths[] = {
+		1, 7, 4096, 65535, 65536, 65537, (1u << 20) - 1, (1u << 20) + 1, (5u << 20) + 3};
+	struct rpma_file *file = open_memory(0);
+	unsigned char *buf = malloc(SIZE), *back = malloc(SIZE), *mirror = malloc(SIZE);
+	uint64_t offset = 0;
+
+	memcpy(mirror, memory, SIZE);
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		fill(buf, lengths[i], i * 17);
+		offset = (offset * 3 + i * 40000) % (SIZE - lengths[i] + 1);
+		must(rpma_file_pwrite(file, buf, lengths[i], offset));
+		memcpy(mirror + offset, buf, lengths[i]);
+		memset(buf, 0, lengths[i]); /* it may be used again */
+		must(rpma_file_pread(file, back, lengths[i], offset));
+		assert_memory_equal(back, mirror + offset, lengths[i]);
+	}
+	must(rpma_file_sync(file, NULL, 0));
+	assert_memory_equal(memory, mirror, SIZE);
+	must(rpma_file_close(&file));
+	assert_null(file);
+	free(buf);
+	free(back);
+	free(mirror);
+}
+
+/* More writes than there is room for in rings and queues, without a sync. */
+static void very_many_small_writes_arrive(void **state)
+{
+	struct rpma_file *file = open_memory(0);
+	uint64_t value;
+
+	for (uint64_t i = 0; i < 50000; i++) {
+		value = i + 1;
+		must(rpma_file_pwrite(file, &value, sizeof(value), i * 16 % (1u << 20)));
+	}
+	must(rpma_file_sync(file, NULL, 0));
+	memcpy(&value, memory + 49999 * 16 % (1u << 20), sizeof(value));
+	assert_int_equal(value, 50000);
+	must(rpma_file_close(&file));
+}
+
+static void several_buffers_are_one_write(void **state)
+{
+	struct rpma_file *file = open_memory(0);
+	char a[] = "abc", *big = malloc(100000);
+	struct iovec iov[] = {{a, 3}, {NULL, 0}, {big, 100000}, {a, 3}};
+
+	memset(big, 'x', 100000);
+	must(rpma_file_pwritev(file, iov, 4, 999));
+	must(rpma_file_sync(file, NULL, 0));
+	assert_memory_equal(memory + 999, "abcxxx", 6);
+	assert_memory_equal(memory + 999 + 100000, "xxxabc", 6);
+	/* All or nothing. */
+	memset(big, 'y', 100000);
+	assert_int_equal(rpma_file_pwritev(file, iov, 4, SIZE - 100005), RPMA_E_INVAL);
+	must(rpma_file_sync(file, NULL, 0));
+	assert_int_not_equal(memory[SIZE - 50000], 'y');
+	must(rpma_file_close(&file));
+	free(big);
+}
+
+static void a_word_is_stored_and_syncs_have_tickets(void **state)
+{
+	struct rpma_file *file = open_memory(0);
+	uint64_t tickets[3], word;
+
+	must(rpma_file_pwrite(file, "before", 6, 64));
+	must(rpma_file_store8_start(file, 8, 0x1122334455667788, &tickets[0]));
+	must(rpma_file_pwrite(file, "after", 5, 128));
+	must(rpma_file_sync_start(file, NULL, 0, &tickets[1]));
+	must(rpma_file_sync_start(file, &(struct rpma_file_range){128, 5}, 1, &tickets[2]));
+	assert_true(tickets[0] < tickets[1] && tickets[1] < tickets[2]);
+	must(rpma_file_sync_wait(file, tickets[2], -1));
+	must(rpma_file_sync_wait(file, tickets[0], 0)); /* ended with it */
+	memcpy(&word, memory + 8, 8);
+	assert_true(word == 0x1122334455667788);
+	assert_memory_equal(memory + 64, "before", 6);
+	assert_int_equal(rpma_file_sync_wait(file, tickets[2] + 1, 0), RPMA_E_INVAL);
+	assert_int_equal(rpma_file_sync_wait(file, 0, 0), RPMA_E_INVAL);
+	must(rpma_file_close(&file));
+}
+
+static void a_file_is_described(void **state)
+{
+	struct rpma_file *file = open_memory(RPMA_FILE_READONLY);
+	struct rpma_file_info info = {.size = sizeof(info)};
+	uint64_t size;
+
+	must(rpma_file_size(file, &size));
+	assert_int_equal(size, SIZE);
+	must(rpma_file_get_info(file, &info));
+	assert_int_equal(info.length, SIZE);
+	assert_int_equal(info.durability, RPMA_DURABILITY_VOLATILE);
+	assert_string_equal(info.region, "memory");
+	assert_non_null(strstr(target, info.server));
+	info.size = 1;
+	assert_int_equal(rpma_file_get_info(file, &info), RPMA_E_INVAL);
+	must(rpma_file_close(&file));
+	must(rpma_file_close(&file)); /* of NULL */
+}
+
+struct writer {
+	struct rpma_file *file;
+	unsigned number;
+	uint64_t ticket;
+};
+
+/* Each has a part of the file, and several syncs in flight. */
+static void *write_and_sync(void *arg)
+{
+	struct writer *w = arg;
+	uint64_t from = w->number * (SIZE / THREADS), tickets[4] = {0};
+	unsigned char buf[3000], back[3000], *big = malloc(70000);
+
+	fill(big, 70000, w->number);
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t at = from + i * 4096 % (SIZE / THREADS - 70000);
+
+		fill(buf, sizeof(buf), w->number * 50 + i);
+		must(rpma_file_pwrite(w->file, buf, sizeof(buf), at));
+		if (i % 50 == 0)
+			must(rpma_file_pwrite(w->file, big, 70000, from + SIZE / THREADS - 70000));
+		if (tickets[i % 4])
+			must(rpma_file_sync_wait(w->file, tickets[i % 4], -1));
+		must(rpma_file_sync_start(w->file, NULL, 0, &tickets[i % 4]));
+		must(rpma_file_pread(w->file, back, sizeof(back), at));
+		assert_memory_equal(buf, back, sizeof(buf));
+	}
+	for (unsigned i = 0; i < 4; i++)
+		must(rpma_file_sync_wait(w->file, tickets[i], -1));
+	assert_memory_equal(memory + from + SIZE / THREADS - 70000, big, 70000);
+	free(big);
+	return NULL;
+}
+
+static void threads_share_a_file(void **state)
+{
+	struct writer writers[THREADS];
+	pthread_t threads[THREADS];
+	struct rpma_file *file = open_memory(0);
+	size_t count = 0;
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		writers[i] = (struct writer){file, i, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL, write_and_sync, &writers[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	must(rpma_file_get_undecided(file, NULL, &count));
+	assert_int_equal(count, 0);
+	must(rpma_file_close(&file));
+}
+
+static void a_served_file_is_verified(void **state)
+{
+	struct rpma_file_options options = {.size = sizeof(options),
+					    .flags = RPMA_FILE_VOLATILE_OK};
+	struct rpma_file_info info = {.size = sizeof(info)};
+	unsigned char buf[5000];
+	struct rpma_file *file;
+
+	must(rpma_file_open(file_target, &options, &file));
+	must(rpma_file_get_info(file, &info));
+	fill(buf, sizeof(buf), 9);
+	must(rpma_file_pwrite(file, buf, sizeof(buf), 12345));
+	if (info.durability >= RPMA_DURABILITY_FILE) {
+		must(rpma_file_verify(file, buf, sizeof(buf), 12345));
+		assert_int_equal(rpma_file_verify(file, buf, sizeof(buf), 12346),
+				 RPMA_FILE_E_DIFFERS);
+	}
+	must(rpma_file_close(&file));
+}
+
+static void wrong_exports_are_refused(void **state)
+{
+	struct rpma_file_export none = {.name = "x"}, both = {"x", "path", memory, 10};
+	struct rpma_file_export volatile_one = {.name = "x", .addr = memory, .length = 4096};
+	struct rpma_file_server *s = NULL;
+
+	assert_int_equal(rpma_file_serve("127.0.0.1:0", &none, 1, NULL, &s), RPMA_E_INVAL);
+	assert_int_equal(rpma_file_serve("127.0.0.1:0", &both, 1, NULL, &s), RPMA_E_INVAL);
+	assert_int_equal(rpma_file_serve("127.0.0.1:0", &volatile_one, 0, NULL, &s), RPMA_E_INVAL);
+	assert_int_equal(rpma_file_serve("127.0.0.1:0", &volatile_one, 1, NULL, &s), RPMA_E_NOSUPP);
+	assert_non_null(strstr(rpma_file_errormsg(), "cannot be persisted"));
+	assert_null(s);
+}
+
+/* What the program itself stores is what clients read: it is the same memory. */
+static void served_memory_is_the_callers(void **state)
+{
+	struct rpma_file *file = open_memory(RPMA_FILE_READONLY);
+	char back[6];
+
+	memcpy(memory + 5000, "hello", 6);
+	must(rpma_file_pread(file, back, 6, 5000));
+	assert_string_equal(back, "hello");
+	must(rpma_file_close(&file));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read_and_in_the_memory),
+		cmocka_unit_test(very_many_small_writes_arrive),
+		cmocka_unit_test(several_buffers_are_one_write),
+		cmocka_unit_test(a_word_is_stored_and_syncs_have_tickets),
+		cmocka_unit_test(a_file_is_described),
+		cmocka_unit_test(threads_share_a_file),
+		cmocka_unit_test(a_served_file_is_verified),
+		cmocka_unit_test(wrong_exports_are_refused),
+		cmocka_unit_test(served_memory_is_the_callers),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
