@@ -19,6 +19,7 @@
 #include <pthread.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "regions/file_ranges.h"
 #include "regions/session.h"
 #include "regions/target.h"
@@ -57,8 +58,12 @@ struct file_gap {
 };
 
 struct rpma_file {
-	pthread_mutex_t lock;
+	struct lock lock;
+	/* How threads sleep until another one has taken completions: sleep_lock is taken with the
+	 * lock held, which the sleeper then releases. */
+	pthread_mutex_t sleep_lock;
 	pthread_cond_t moved;
+	uint64_t moves;
 	/* What it was opened with. */
 	struct target target;
 	uint32_t flags;
@@ -102,6 +107,9 @@ struct rpma_file {
 	struct rpma_digest digest;
 };
 
+/* The version script hides these, too; with this the compiler knows it, and calls them directly. */
+#pragma GCC visibility push(hidden)
+
 /* file_error.c: results and texts of the calling thread. */
 int file_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int file_error_of(const struct error *err);
@@ -110,9 +118,37 @@ int file_error_code(const struct error *err);
 int file_error_invalid(const char *function, const char *what);
 
 /* file_wait.c */
+/* All that sleep look again. */
+void file_wake_all(struct rpma_file *f);
+static inline void file_wake(struct rpma_file *f)
+{
+	if (__builtin_expect(f->waiting, 0))
+		file_wake_all(f);
+}
+
+/* Sleep until then, or for so many milliseconds (-1: no limit); without the lock. */
+void file_sleep(struct rpma_file *f, int left_ms);
+/* With the lock, which is released: the connection has failed. */
+int file_enter_failed(struct rpma_file *f);
 /* Take the lock; 0: the connection may be used until file_leave(), which returns rc. */
-int file_enter(struct rpma_file *f);
-int file_leave(struct rpma_file *f, int rc);
+static inline int file_enter(struct rpma_file *f)
+{
+	lock_enter(&f->lock);
+	if (__builtin_expect(f->failed, 0))
+		return file_enter_failed(f);
+	f->inside++;
+	return 0;
+}
+
+static inline int file_leave(struct rpma_file *f, int rc)
+{
+	f->inside--;
+	if (__builtin_expect(f->is_reopening, 0))
+		file_wake(f);
+	lock_leave(&f->lock);
+	return rc;
+}
+
 /* The first failure becomes the result of all calls. Returns it. */
 int file_fail(struct rpma_file *f, int code, const struct error *err);
 int file_post_failed(struct rpma_file *f, const char *what, int rc);
@@ -120,25 +156,78 @@ int file_result(const struct rpma_file *f);
 /* Take what has completed. */
 void file_take(struct rpma_file *f);
 /* Until *counter has reached the value, the connection has failed, or the deadline is over
- * (RPMA_E_AGAIN). The lock is not held meanwhile. */
+ * (RPMA_E_AGAIN). The lock is not held meanwhile. Of what was posted just now nothing can have
+ * completed, so it does not look before it waits; file_take() does. */
 int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint64_t deadline);
 
 /* file_post.c: operations are collected, and leave as a post. */
+static inline bool file_has_room(const struct rpma_file *f, unsigned operations)
+{
+	return f->operations + operations <= FILE_DEPTH && f->posted - f->completed < FILE_POSTS;
+}
+
 /* Room for so many more operations; may wait, and then other threads may have collected and posted.
  */
-int file_reserve(struct rpma_file *f, unsigned operations);
+int file_wait_for_room(struct rpma_file *f, unsigned operations);
+static inline int file_reserve(struct rpma_file *f, unsigned operations)
+{
+	return __builtin_expect(file_has_room(f, operations), 1)
+		       ? 0
+		       : file_wait_for_room(f, operations);
+}
+
+/* Where a buffer of that length begins: in one piece, so at the ring's beginning if it does not fit
+ * before the end. */
+static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
+{
+	size_t at = f->ring_head % FILE_RING;
+
+	return at + len <= FILE_RING ? f->ring_head : f->ring_head + (FILE_RING - at);
+}
+
+static inline bool file_ring_has_room(const struct rpma_file *f, size_t len)
+{
+	return file_ring_begin(f, len) + len - f->ring_tail <= FILE_RING;
+}
+
 /* Room in the ring for a buffer, which may wait, too; it is taken by file_ring_take(). */
-int file_ring_reserve(struct rpma_file *f, size_t len);
-size_t file_ring_take(struct rpma_file *f, size_t len);
+int file_ring_wait_for_room(struct rpma_file *f, size_t len);
+static inline int file_ring_reserve(struct rpma_file *f, size_t len)
+{
+	return __builtin_expect(file_ring_has_room(f, len), 1) ? 0
+							       : file_ring_wait_for_room(f, len);
+}
+
+static inline size_t file_ring_take(struct rpma_file *f, size_t len)
+{
+	uint64_t begin = file_ring_begin(f, len);
+
+	f->ring_head = begin + len;
+	return begin % FILE_RING;
+}
+
 /* Put the run into the batch. */
 int file_close_run(struct rpma_file *f, int flags);
 /* The next post, to be filled in by its caller, who has added its last operation. */
-struct file_post *file_post_new(struct rpma_file *f);
+static inline struct file_post *file_post_new(struct rpma_file *f)
+{
+	struct file_post *post = &f->posts[f->posted % FILE_POSTS];
+
+	post->ticket = 0;
+	post->range_count = 0;
+	post->read_to = NULL;
+	return post;
+}
+
 int file_post(struct rpma_file *f, unsigned direct);
 /* What is collected leaves now. */
 int file_post_collected(struct rpma_file *f);
 
-/* file_open.c */
-bool file_is_inside(const struct rpma_file *f, uint64_t offset, uint64_t len);
+static inline bool file_is_inside(const struct rpma_file *f, uint64_t offset, uint64_t len)
+{
+	return offset <= f->length && len <= f->length - offset;
+}
+
+#pragma GCC visibility pop
 
 #endif

@@ -30,7 +30,7 @@ int rpma_file_get_info(struct rpma_file *file, struct rpma_file_info *info)
 {
 	if (!file || !info || info->size < sizeof(*info))
 		return file_error_invalid(__func__, "file or info is NULL, or info->size is wrong");
-	pthread_mutex_lock(&file->lock);
+	lock_enter(&file->lock);
 	file_look_at_link(file);
 	info->length = file->length;
 	info->durability = file->durability;
@@ -38,7 +38,7 @@ int rpma_file_get_info(struct rpma_file *file, struct rpma_file_info *info)
 	address_show(&file->target.server, info->server);
 	snprintf(info->device, sizeof(info->device), "%s", file->device);
 	snprintf(info->link, sizeof(info->link), "%s", file->link);
-	pthread_mutex_unlock(&file->lock);
+	lock_leave(&file->lock);
 	return 0;
 }
 
@@ -49,13 +49,13 @@ int rpma_file_get_undecided(struct rpma_file *file, struct rpma_file_range *rang
 	if (!file || !count)
 		return file_error_invalid(__func__, "file or count is NULL");
 	room = ranges ? *count : 0;
-	pthread_mutex_lock(&file->lock);
+	lock_enter(&file->lock);
 	file_ranges_merge(&file->ranges, file->tickets + 1);
 	for (size_t i = 0; i < file->ranges.count && i < room; i++)
 		ranges[i] = (struct rpma_file_range){file->ranges.noted[i].from,
 						     file->ranges.noted[i].to -
 							     file->ranges.noted[i].from};
 	*count = file->ranges.count;
-	pthread_mutex_unlock(&file->lock);
+	lock_leave(&file->lock);
 	return 0;
 }

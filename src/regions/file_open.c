@@ -14,11 +14,6 @@
 /* With a reconnect_ms one attempt lasts so long at most, so that there is a second one. */
 #define OPEN_ATTEMPT_MS 2000
 
-bool file_is_inside(const struct rpma_file *f, uint64_t offset, uint64_t len)
-{
-	return offset <= f->length && len <= f->length - offset;
-}
-
 static int file_choose_flush(struct rpma_file *f, struct error *err)
 {
 	int type = 0;
@@ -159,7 +154,7 @@ static void file_free(struct rpma_file *f)
 	free(f->secret_file);
 	pthread_mutex_destroy(&f->verify_lock);
 	pthread_cond_destroy(&f->moved);
-	pthread_mutex_destroy(&f->lock);
+	pthread_mutex_destroy(&f->sleep_lock);
 	free(f);
 }
 
@@ -188,7 +183,8 @@ static struct rpma_file *file_new(const struct rpma_file_options *options)
 
 	if (!f)
 		return NULL;
-	pthread_mutex_init(&f->lock, NULL);
+	lock_init(&f->lock);
+	pthread_mutex_init(&f->sleep_lock, NULL);
 	pthread_mutex_init(&f->verify_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -263,11 +259,11 @@ static int file_reopen(struct rpma_file *f)
 	int rc;
 
 	while (f->inside > 1)
-		pthread_cond_wait(&f->moved, &f->lock);
-	pthread_mutex_unlock(&f->lock);
+		file_sleep(f, -1);
+	lock_leave(&f->lock);
 	file_disconnect(f);
 	rc = file_connect(f, &err);
-	pthread_mutex_lock(&f->lock);
+	lock_enter(&f->lock);
 	if (rc)
 		return file_error_of(&err);
 	file_reset(f);
@@ -281,15 +277,15 @@ int rpma_file_reopen(struct rpma_file *file)
 
 	if (!file)
 		return file_error_invalid(__func__, "file is NULL");
-	pthread_mutex_lock(&file->lock);
+	lock_enter(&file->lock);
 	while (file->is_reopening)
-		pthread_cond_wait(&file->moved, &file->lock);
+		file_sleep(file, -1);
 	file->inside++;
 	if (file->failed) {
 		file->is_reopening = true;
 		rc = file_reopen(file);
 		file->is_reopening = false;
-		pthread_cond_broadcast(&file->moved);
+		file_wake(file);
 	}
 	return file_leave(file, rc);
 }

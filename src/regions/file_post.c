@@ -9,44 +9,26 @@ static int file_wait_one(struct rpma_file *f)
 	return file_wait(f, &f->completed, f->completed + 1, CLOCK_NEVER);
 }
 
-int file_reserve(struct rpma_file *f, unsigned operations)
+int file_wait_for_room(struct rpma_file *f, unsigned operations)
 {
 	int rc = 0;
 
-	while (!rc &&
-	       (f->operations + operations > FILE_DEPTH || f->posted - f->completed == FILE_POSTS))
+	while (!rc && !file_has_room(f, operations))
 		rc = file_wait_one(f);
 	return rc;
 }
 
-/* Where a buffer of that length begins: in one piece, so at the ring's beginning if it does not fit
- * before the end. */
-static uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
-{
-	size_t at = f->ring_head % FILE_RING;
-
-	return at + len <= FILE_RING ? f->ring_head : f->ring_head + (FILE_RING - at);
-}
-
-int file_ring_reserve(struct rpma_file *f, size_t len)
+int file_ring_wait_for_room(struct rpma_file *f, size_t len)
 {
 	int rc = 0;
 
-	while (!rc && file_ring_begin(f, len) + len - f->ring_tail > FILE_RING) {
+	while (!rc && !file_ring_has_room(f, len)) {
 		if (f->posted == f->completed)
 			rc = file_post_collected(f);
 		if (!rc)
 			rc = file_wait_one(f);
 	}
 	return rc;
-}
-
-size_t file_ring_take(struct rpma_file *f, size_t len)
-{
-	uint64_t begin = file_ring_begin(f, len);
-
-	f->ring_head = begin + len;
-	return begin % FILE_RING;
 }
 
 int file_close_run(struct rpma_file *f, int flags)
@@ -63,16 +45,6 @@ int file_close_run(struct rpma_file *f, int flags)
 	f->collected++;
 	f->operations++;
 	return 0;
-}
-
-struct file_post *file_post_new(struct rpma_file *f)
-{
-	struct file_post *post = &f->posts[f->posted % FILE_POSTS];
-
-	post->ticket = 0;
-	post->range_count = 0;
-	post->read_to = NULL;
-	return post;
 }
 
 /* direct: operations that were posted without the batch. */

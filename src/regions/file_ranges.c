@@ -74,6 +74,10 @@ void file_ranges_decide_all(struct file_ranges *r, uint64_t ticket)
 
 	while (n < r->count && r->noted[n].ticket <= ticket)
 		n++;
+	if (n == r->count) {
+		r->count = 0;
+		return;
+	}
 	memmove(r->noted, r->noted + n, (r->count - n) * sizeof(r->noted[0]));
 	r->count -= n;
 }

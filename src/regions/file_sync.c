@@ -98,12 +98,17 @@ static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
 
 static int file_sync_wait(struct rpma_file *f, uint64_t ticket, int timeout_ms)
 {
-	int rc;
+	return ticket <= f->answered
+		       ? file_ticket_look_up(f, ticket)
+		       : file_wait(f, &f->answered, ticket, poll_deadline(timeout_ms));
+}
 
-	if (ticket <= f->answered)
-		return file_ticket_look_up(f, ticket);
-	rc = file_wait(f, &f->answered, ticket, poll_deadline(timeout_ms));
-	return rc;
+/* Of a sync that was begun before: it may have ended. */
+static int file_sync_look(struct rpma_file *f, uint64_t ticket, int timeout_ms)
+{
+	if (ticket > f->answered && !f->failed && !f->polls)
+		file_take(f);
+	return file_sync_wait(f, ticket, timeout_ms);
 }
 
 int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count,
@@ -127,12 +132,12 @@ int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms)
 
 	if (!file)
 		return file_error_invalid(__func__, "file is NULL");
-	pthread_mutex_lock(&file->lock);
+	lock_enter(&file->lock);
 	file->inside++;
 	if (!ticket || ticket > file->tickets)
 		rc = file_error_invalid(__func__, "no sync has that ticket");
 	else
-		rc = file_sync_wait(file, ticket, timeout_ms);
+		rc = file_sync_look(file, ticket, timeout_ms);
 	return file_leave(file, rc);
 }
 

@@ -30,9 +30,9 @@ static int file_verify_piece(struct rpma_file *f, const void *buf, size_t len, u
 	number = f->posted;
 	if (rc)
 		return rc;
-	pthread_mutex_unlock(&f->lock);
+	lock_leave(&f->lock);
 	rpma_digest_compute(RPMA_DIGEST_BLAKE2B, buf, len, &here);
-	pthread_mutex_lock(&f->lock);
+	lock_enter(&f->lock);
 	rc = file_wait(f, &f->completed, number, CLOCK_NEVER);
 	if (rc || rpma_digest_equal(&f->digest, &here))
 		return rc;

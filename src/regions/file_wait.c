@@ -16,25 +16,50 @@ int file_result(const struct rpma_file *f)
 	return f->failed ? file_error(f->failed, "%s", f->why.text) : 0;
 }
 
-int file_enter(struct rpma_file *f)
+void file_wake_all(struct rpma_file *f)
 {
-	pthread_mutex_lock(&f->lock);
-	if (f->failed) {
-		int rc = file_result(f);
-
-		pthread_mutex_unlock(&f->lock);
-		return rc;
-	}
-	f->inside++;
-	return 0;
+	pthread_mutex_lock(&f->sleep_lock);
+	f->moves++;
+	pthread_cond_broadcast(&f->moved);
+	pthread_mutex_unlock(&f->sleep_lock);
 }
 
-int file_leave(struct rpma_file *f, int rc)
+static struct timespec file_sleep_until(int ms)
 {
-	f->inside--;
-	if (f->is_reopening)
-		pthread_cond_broadcast(&f->moved);
-	pthread_mutex_unlock(&f->lock);
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return until;
+}
+
+void file_sleep(struct rpma_file *f, int left_ms)
+{
+	struct timespec until = {0};
+	uint64_t seen;
+	int rc = 0;
+
+	if (left_ms >= 0)
+		until = file_sleep_until(left_ms);
+	f->waiting++;
+	pthread_mutex_lock(&f->sleep_lock);
+	seen = f->moves;
+	lock_leave(&f->lock);
+	while (f->moves == seen && !rc)
+		rc = left_ms < 0 ? pthread_cond_wait(&f->moved, &f->sleep_lock)
+				 : pthread_cond_timedwait(&f->moved, &f->sleep_lock, &until);
+	pthread_mutex_unlock(&f->sleep_lock);
+	lock_enter(&f->lock);
+	f->waiting--;
+}
+
+int file_enter_failed(struct rpma_file *f)
+{
+	int rc = file_result(f);
+
+	lock_leave(&f->lock);
 	return rc;
 }
 
@@ -43,7 +68,7 @@ int file_fail(struct rpma_file *f, int code, const struct error *err)
 	if (!f->failed) {
 		f->failed = code;
 		f->why = *err;
-		pthread_cond_broadcast(&f->moved);
+		file_wake(f);
 	}
 	return file_result(f);
 }
@@ -81,7 +106,7 @@ static void file_complete(struct rpma_file *f)
 	f->completed++;
 }
 
-static void file_take_failed(struct rpma_file *f, const struct ibv_wc *wc)
+static __attribute__((noinline)) void file_take_failed(struct rpma_file *f, const struct ibv_wc *wc)
 {
 	struct error err;
 
@@ -92,42 +117,45 @@ static void file_take_failed(struct rpma_file *f, const struct ibv_wc *wc)
 		file_fail(f, file_error_code(&err), &err);
 }
 
-static void file_take_one(struct rpma_file *f, const struct ibv_wc *wc)
+static __attribute__((noinline)) void file_take_verdict(struct rpma_file *f,
+							const struct ibv_wc *wc)
 {
 	struct error err;
 
-	if (wc->status != IBV_WC_SUCCESS) {
+	session_take_verdict(&f->s, wc->byte_len, &err);
+	file_fail(f, file_error_code(&err), &err);
+}
+
+/* After a failure nothing is taken for a success, whatever may still come. */
+static void file_take_one(struct rpma_file *f, const struct ibv_wc *wc)
+{
+	f->silent_ms = 0;
+	if (wc->status != IBV_WC_SUCCESS)
 		file_take_failed(f, wc);
-	} else if (wc->opcode & IBV_WC_RECV) {
-		session_take_verdict(&f->s, wc->byte_len, &err);
-		file_fail(f, file_error_code(&err), &err);
-	} else {
+	else if (f->failed)
+		return;
+	else if (wc->opcode & IBV_WC_RECV)
+		file_take_verdict(f, wc);
+	else
 		file_complete(f);
-	}
 }
 
 void file_take(struct rpma_file *f)
 {
 	struct ibv_wc wc[WAIT_TAKE];
-	int got = WAIT_TAKE;
+	int got, rc;
 
-	while (!f->failed && got == WAIT_TAKE) {
-		int rc = rpma_cq_get_wc(f->s.completions.cq, WAIT_TAKE, wc, &got);
-
-		if (rc == RPMA_E_NO_COMPLETION)
-			return;
-		if (rc) {
-			file_post_failed(f, "take completions from", rc);
-			return;
-		}
-		f->silent_ms = 0;
-		for (int i = 0; i < got && !f->failed; i++)
+	do {
+		rc = rpma_cq_get_wc(f->s.completions.cq, WAIT_TAKE, wc, &got);
+		for (int i = 0; !rc && i < got; i++)
 			file_take_one(f, &wc[i]);
-	}
+	} while (!rc && got == WAIT_TAKE);
+	if (rc && rc != RPMA_E_NO_COMPLETION)
+		file_post_failed(f, "take completions from", rc);
 }
 
 /* Nothing has completed for that long: has the connection ended, or is this too long? */
-static void file_take_silence(struct rpma_file *f, unsigned ms)
+static __attribute__((noinline)) void file_take_silence(struct rpma_file *f, unsigned ms)
 {
 	enum rpma_conn_event event;
 	struct error err;
@@ -153,41 +181,20 @@ static void file_poll(struct rpma_file *f, int left_ms)
 	if (f->timeout_ms >= 0 && f->timeout_ms - (int)f->silent_ms < ms)
 		ms = f->timeout_ms - (int)f->silent_ms;
 	f->polls = true;
-	pthread_mutex_unlock(&f->lock);
+	lock_leave(&f->lock);
 	rc = rpma_cq_wait_timeout(f->s.completions.cq, ms);
-	pthread_mutex_lock(&f->lock);
+	lock_enter(&f->lock);
 	f->polls = false;
 	file_take(f);
 	if (rc == RPMA_E_NO_COMPLETION && !f->failed)
 		file_take_silence(f, (unsigned)ms);
 	else if (rc && !f->failed)
 		file_post_failed(f, "wait for", rc);
-	if (f->waiting)
-		pthread_cond_broadcast(&f->moved);
-}
-
-/* While another thread polls. */
-static void file_sleep(struct rpma_file *f, int left_ms)
-{
-	struct timespec until;
-
-	f->waiting++;
-	if (left_ms < 0) {
-		pthread_cond_wait(&f->moved, &f->lock);
-	} else {
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += (long)(left_ms % 1000) * 1000000;
-		until.tv_sec += left_ms / 1000 + until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&f->moved, &f->lock, &until);
-	}
-	f->waiting--;
+	file_wake(f);
 }
 
 int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint64_t deadline)
 {
-	if (*counter < value && !f->failed && !f->polls)
-		file_take(f);
 	while (*counter < value && !f->failed) {
 		int left_ms = poll_ms_left(deadline);
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * file_cost library|librpma HOST:PORT N LENGTH -- N times: LENGTH bytes become durable at the end
+ * of a log, by librpmafile, or by the calls of librpma that a program would make for it: bytes into
+ * a registered buffer, a batch of a write and a flush, a wait.
+ */
+#include <err.h>
+#include <librpmafile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "regions/session.h"
+
+#define RING (1u << 20)
+
+static char bytes[65536], ring[RING];
+
+static void must(int rc, const char *what)
+{
+	if (rc)
+		errx(EXIT_FAILURE, "%s: %s%s", what, rpma_file_errormsg(), rpma_err_last());
+}
+
+static void by_library(const char *target, unsigned n, size_t len)
+{
+	struct rpma_file_options options = {.size = sizeof(options),
+					    .flags = RPMA_FILE_VOLATILE_OK};
+	struct rpma_file *file;
+
+	must(rpma_file_open(target, &options, &file), "open");
+	for (unsigned i = 0; i < n; i++) {
+		must(rpma_file_pwrite(file, bytes, len, i * len % RING), "write");
+		must(rpma_file_sync(file, NULL, 0), "sync");
+	}
+	must(rpma_file_close(&file), "close");
+}
+
+static void one_by_librpma(struct session *s, struct rpma_mr_local *mr, struct rpma_batch *batch,
+			   size_t at, size_t len)
+{
+	struct ibv_wc wc;
+	int rc;
+
+	memcpy(ring + at, bytes, len);
+	must(rpma_batch_write(batch, s->remote, at, mr, at, len, RPMA_F_COMPLETION_ON_ERROR, NULL),
+	     "write");
+	must(rpma_batch_flush_all(batch, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
+				  NULL),
+	     "flush");
+	must(rpma_batch_post(batch), "post");
+	do {
+		must(rpma_cq_wait_timeout(s->completions.cq, 10000), "wait");
+		rc = rpma_cq_get_wc(s->completions.cq, 1, &wc, NULL);
+	} while (rc == RPMA_E_NO_COMPLETION);
+	must(rc || wc.status, "completion");
+}
+
+static void by_librpma(const char *target, unsigned n, size_t len)
+{
+	struct session_opts opts = {
+		.region = "", .access = HELLO_WRITE, .depth = 256, .timeout_ms = 10000};
+	struct hello_begin begin = {.length = HELLO_LENGTH_UNKNOWN};
+	struct rpma_mr_local *mr;
+	struct rpma_batch *batch;
+	struct session s;
+	struct error error;
+
+	must(address_parse(target, "1", &opts.server, &error), "address");
+	must(session_open(&s, &opts, &error), "open");
+	must(session_register(&s, ring, RING, &mr, &error), "register");
+	must(session_put_begin(&s, &begin, &error), "begin");
+	must(rpma_batch_new(s.conn, 64, &batch), "batch");
+	for (unsigned i = 0; i < n; i++)
+		one_by_librpma(&s, mr, batch, i * len % RING, len);
+	must(session_confirm(&s, &error), "confirm");
+	rpma_batch_delete(&batch);
+	rpma_mr_dereg(&mr);
+	session_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 5)
+		errx(EXIT_FAILURE, "usage: file_cost library|librpma HOST:PORT N LENGTH");
+	(strcmp(argv[1], "librpma") ? by_library : by_librpma)(argv[2], (unsigned)atoi(argv[3]),
+							       (size_t)atoi(argv[4]));
+	return EXIT_SUCCESS;
+}
