@@ -55,7 +55,7 @@ static void agent_on_done(struct rpmirror *m, const struct packet *p)
 		m->serving = true;
 		set_notify(m);
 	} else {
-		primary_on_local_failed(&m->primary);
+		primary_on_serve_failed(&m->primary);
 	}
 }
 

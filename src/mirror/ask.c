@@ -3,6 +3,7 @@
  * What the primary asks of members' daemons: one question at a time and member, over its control
  * connection, or through this host's daemon for the member of this host.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,11 +101,24 @@ void ask_drop(struct rpmirror *m, unsigned slot)
 	member->reported = member->retires = false;
 }
 
+/* Metadata that cannot be written stay so until the daemon is restarted. A process that waited for
+ * that would keep the role from hosts whose copies are good. */
+static bool ask_own_has_failed(const struct rpmirror *m, unsigned slot, enum greeting_status status)
+{
+	return slot == m->self && !m->serving &&
+	       (status == GREETING_IO || status == GREETING_COPY_FAILED);
+}
+
 static void ask_refused(struct rpmirror *m, unsigned slot, enum greeting_status status,
 			struct mirror_epoch known)
 {
 	enum primary_refusal why = PRIMARY_REFUSED_BUSY;
 
+	if (ask_own_has_failed(m, slot, status)) {
+		set_local_failed(m, 1, -EIO);
+		act_say_failed(m);
+		return;
+	}
 	if (status == GREETING_EPOCH)
 		why = PRIMARY_REFUSED_EPOCH;
 	else if (status == GREETING_SPLIT)

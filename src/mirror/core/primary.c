@@ -260,3 +260,9 @@ void primary_on_local_failed(struct primary *p)
 		primary_end_repairs(p);
 	primary_settle(p);
 }
+
+/* It cannot go on without its own copy, as it does after flushes that others have. */
+void primary_on_serve_failed(struct primary *p)
+{
+	primary_fail(p, -EIO, "the own copy has failed: its metadata cannot be written");
+}

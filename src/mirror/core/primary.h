@@ -239,6 +239,8 @@ void primary_readmit(struct primary *p, uint8_t slot);
 
 /* A write-back of the own copy has failed. */
 void primary_on_local_failed(struct primary *p);
+/* The own daemon cannot record that this epoch serves. No application has read anything in it. */
+void primary_on_serve_failed(struct primary *p);
 /*
  * May members be made equal? A copy that has failed may lack what others have acknowledged since,
  * as the kernel drops what it cannot write. It has all if nobody else has acknowledged anything.

@@ -191,6 +191,47 @@ static void a_host_whose_metadata_fail_does_not_become_primary(void **state)
 	put_until("durable 6 flags 1");
 }
 
+/* In the middle of a promotion: its process does not wait for its own daemon, and keep the role
+ * from a host whose copy is good. */
+static void a_promotion_whose_metadata_fail(const char *fault)
+{
+	const char *const envs[] = {PRELOAD, fault, armed(), NULL};
+	const char *served = NULL;
+	struct proc first;
+
+	host_kill(&hosts, 0);
+	host_start(&hosts, 0, envs);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until copy.a=in-sync"), 0);
+	arm();
+	app_start(&first, &hosts, 0, NULL);
+	app_tell(&first, "map-wait\n");
+	for (unsigned waited = 0; !was_met(); waited++, usleep(1000))
+		assert_in_range(waited, 0, PATIENCE_MS);
+	app_start(&app, &hosts, 1, NULL);
+	app_tell(&app, "map-wait\n");
+	/* The first one serves where the promotion was over before the fault was met. */
+	for (unsigned tries = 0; tries < TRIES && !served; tries++) {
+		served = proc_line(&app, 200);
+		if (!served)
+			served = proc_line(&first, 200);
+		if (served && strcmp(served, "ok") != 0)
+			served = NULL;
+	}
+	assert_non_null(served);
+	proc_kill(&first);
+}
+
+static void a_promotion_ends_when_the_own_promise_fails(void **state)
+{
+	a_promotion_whose_metadata_fail("MEDIUM_FAIL=meta:5:4");
+}
+
+/* The last step. */
+static void a_promotion_ends_when_it_cannot_be_recorded_as_served(void **state)
+{
+	a_promotion_whose_metadata_fail("MEDIUM_FAIL=meta:5:9");
+}
+
 /* ---- a part of a write-back ---- */
 
 #define NEXT (OFFSET + 2 * 4096) /* on another page than OFFSET */
@@ -733,6 +774,8 @@ int main(void)
 			a_primary_without_its_medium_continues_where_that_is_configured,
 			setup_continue, teardown),
 		TEST(a_host_whose_metadata_fail_does_not_become_primary),
+		TEST(a_promotion_ends_when_the_own_promise_fails),
+		TEST(a_promotion_ends_when_it_cannot_be_recorded_as_served),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);
