@@ -94,7 +94,8 @@ const char *rpma_err_2str(int ret);
  * Why the calling thread's last failed call failed: what, with which value, what can be done. One
  * line without a newline, never NULL, "" as long as no call has failed. The text is the thread's
  * own: it stays until the thread's next failed call, and must not be used by others or after the
- * thread's end. RPMA_E_NO_EVENT and RPMA_E_NO_COMPLETION, which are no failures, leave it as it is.
+ * thread's end. RPMA_E_NO_EVENT and RPMA_E_NO_COMPLETION of a call that only looks leave it as it
+ * is; those of a wait that ended at its time limit set it.
  */
 const char *rpma_err_last(void);
 
@@ -488,7 +489,8 @@ struct rpma_conn_open_attr {
  * Connect and wait for the outcome. 0: *conn_ptr is a connection and *event is
  * RPMA_CONN_ESTABLISHED, or RPMA_CONN_REJECTED: the application at the other end refused, and its
  * private data may say why. RPMA_E_AGAIN: there is no listener. RPMA_E_NO_EVENT: there was no
- * answer in time, or there is no route to that host. Else as rpma_conn_req_new() and _connect(). To
+ * answer in time, or there is no route to that host. RPMA_E_NOSUPP also: what listens there does
+ * not speak the device's protocol. Else as rpma_conn_req_new() and _connect(). To
  * connect anew, delete the connection and call it with the same attr. Thread-safe but for the cfg's
  * SRQ.
  */

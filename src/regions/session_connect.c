@@ -95,8 +95,8 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 				 "%s refused the connection: is the server running there?",
 				 s->server);
 	case RPMA_E_NO_EVENT:
-		return error_set(err, ERROR_UNREACHED, 0,
-				 "%s does not answer: check the address and firewalls", s->server);
+		return error_set(err, ERROR_UNREACHED, 0, "%s does not answer: %s", s->server,
+				 rpma_err_last());
 	default:
 		return error_set(err, ERROR_UNREACHED, rc, "cannot connect to %s: %s", s->server,
 				 rpma_err_last());

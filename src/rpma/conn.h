@@ -14,6 +14,7 @@ struct rpma_conn {
 	struct flush_sink *flush_sink;
 	struct rpma_conn_private_data pdata;
 	_Atomic(enum rpma_rejection) rejection;
+	_Atomic bool is_foreign; /* what listens there does not speak the device's protocol */
 	_Atomic bool direct_write_to_pmem; /* as the peer declared */
 };
 

@@ -61,12 +61,31 @@ static const char *conn_rejection_text(enum rpma_rejection rejection)
 	return "no program listens there, or the application refused: see whether the server runs";
 }
 
+static bool conn_event_is_break(const struct rdma_cm_event *cm_event)
+{
+	return conn_event_of_cm(cm_event->event) == RPMA_CONN_LOST &&
+	       cm_event->status != -EPROTONOSUPPORT;
+}
+
+/* The software RNIC has two of its own, for ports of other programs. */
+static const char *conn_event_reason(int err)
+{
+	switch (err) {
+	case EPROTONOSUPPORT:
+		return "what listens there does not speak iWARP";
+	case ETIME:
+		return "the other end accepted the TCP connection, and then sent no answer in time";
+	default:
+		return reason_text(err);
+	}
+}
+
 /* An event is not a failed call, but rpma_err_last() is to report why there is no connection. */
 static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_event *cm_event)
 {
 	int err = cm_event->status < 0 ? -cm_event->status : 0;
 	const char *advice = err_advice(err);
-	char text[256];
+	char text[ERR_TEXT_MAX];
 
 	if (conn_event_of_cm(cm_event->event) == RPMA_CONN_LOST && err == EBUSY) {
 		err_set_text(
@@ -85,10 +104,8 @@ static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_even
 	case RPMA_CONN_UNREACHABLE:
 	case RPMA_CONN_LOST:
 		snprintf(text, sizeof(text), "%s: %s (status %d)%s%s",
-			 conn_event_of_cm(cm_event->event) == RPMA_CONN_LOST
-				 ? "the connection broke"
-				 : "no connection",
-			 reason_text(err), cm_event->status, advice ? "; " : "",
+			 conn_event_is_break(cm_event) ? "the connection broke" : "no connection",
+			 conn_event_reason(err), cm_event->status, advice ? "; " : "",
 			 advice ? advice : "");
 		break;
 	default:
@@ -105,6 +122,7 @@ static int conn_event_take(struct rpma_conn *conn, struct rdma_cm_event *cm_even
 	bool has_answer = result == RPMA_CONN_ESTABLISHED || result == RPMA_CONN_REJECTED;
 	int ret = 0;
 
+	conn->is_foreign = cm_event->status == -EPROTONOSUPPORT;
 	conn_event_explain(conn, cm_event);
 	/* What a passive side got with the request stays. */
 	if (has_answer && !conn->pdata.ptr)
@@ -144,7 +162,10 @@ int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
 
 	if (!conn || !event || timeout_ms < -1)
 		return INVALID();
-	ret = event_wait(conn->prov, conn->evch, timeout_ms, &cm_event);
+	ret = event_wait(conn->prov, conn->evch, timeout_ms,
+			 "the connection reported no event: wait again, or give it up with "
+			 "rpma_conn_delete()",
+			 &cm_event);
 	return ret ? ret : conn_event_take(conn, cm_event, event);
 }
 

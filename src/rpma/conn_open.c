@@ -4,11 +4,13 @@
 
 #include "base/poll.h"
 #include "rpma/conn.h"
+#include "rpma/conn_req.h"
 #include "rpma/err.h"
 
 #define OPEN_TIMEOUT_MS   10000
 #define OPEN_PAUSE_MS     10 /* before the second attempt; doubled for each further one */
 #define OPEN_PAUSE_MAX_MS 500
+#define OPEN_GRACE_MS     100 /* for the device, to report its own time limit */
 
 /* The part of the caller's structure that this version knows. False: the caller asks for more. */
 static bool conn_open_attr_copy(struct rpma_conn_open_attr *attr,
@@ -55,10 +57,31 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
 	case RPMA_CONN_LOST: /* the server ended while it answered, and may restart */
-		return RPMA_E_AGAIN;
+		return conn->is_foreign ? RPMA_E_NOSUPP : RPMA_E_AGAIN;
 	default:
 		return RPMA_E_UNKNOWN;
 	}
+}
+
+/*
+ * The first event. The deadline is the device's limit as well, as long as its own is not shorter,
+ * because the device knows what is missing: the connection, or the answer over it.
+ */
+static bool conn_open_sets_limit(int left_ms)
+{
+	return left_ms > 0 && left_ms <= OPEN_TIMEOUT_MS;
+}
+
+static int conn_open_wait(struct rpma_conn *conn, int left_ms, enum rpma_conn_event *event)
+{
+	int grace_ms = conn_open_sets_limit(left_ms) ? OPEN_GRACE_MS : 0;
+	int ret = rpma_conn_next_event_timeout(conn, left_ms + grace_ms, event);
+
+	if (ret == RPMA_E_NO_EVENT)
+		err_time_limit(ret, left_ms,
+			       "no answer came: see whether an RDMA server listens there, or allow "
+			       "more time (timeout_ms)");
+	return ret;
 }
 
 static int conn_open_try(struct rpma_peer *peer, const struct rpma_conn_open_attr *attr,
@@ -68,13 +91,16 @@ static int conn_open_try(struct rpma_peer *peer, const struct rpma_conn_open_att
 	enum rpma_conn_event first;
 	struct rpma_conn_req *req;
 	struct rpma_conn *conn;
-	int ret = conn_open_request_new(peer, attr, &req);
+	int left_ms, ret = conn_open_request_new(peer, attr, &req);
 
+	left_ms = poll_ms_left(deadline);
+	if (!ret && conn_open_sets_limit(left_ms))
+		conn_req_limit(req, attr->cfg, left_ms);
 	if (!ret)
 		ret = rpma_conn_req_connect(&req, attr->pdata, &conn);
 	if (ret)
 		return ret;
-	ret = rpma_conn_next_event_timeout(conn, poll_ms_left(deadline), &first);
+	ret = conn_open_wait(conn, left_ms, &first);
 	if (!ret)
 		ret = conn_open_outcome(conn, first);
 	if (ret) {
@@ -90,6 +116,7 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 		   enum rpma_conn_event *event, struct rpma_conn **conn_ptr)
 {
 	struct rpma_conn_open_attr a;
+	char before_text[ERR_TEXT_MAX];
 	uint64_t deadline, until;
 	int ret, before = 0, pause_ms = OPEN_PAUSE_MS;
 
@@ -115,11 +142,12 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 		 * the one before.
 		 */
 		if (ret == RPMA_E_NO_EVENT && before && !poll_ms_left(deadline))
-			ret = before;
+			ret = err_set(before, before_text);
 		left_ms = poll_ms_left(until);
 		if ((ret != RPMA_E_AGAIN && ret != RPMA_E_NO_EVENT) || !left_ms)
 			return ret;
 		before = ret;
+		snprintf(before_text, sizeof(before_text), "%s", rpma_err_last());
 		LOG_INFO("no answer at %s port %s yet", a.addr, a.port);
 		poll(NULL, 0, left_ms > 0 && left_ms < pause_ms ? left_ms : pause_ms);
 		pause_ms = 2 * pause_ms < OPEN_PAUSE_MAX_MS ? 2 * pause_ms : OPEN_PAUSE_MAX_MS;

@@ -68,6 +68,14 @@ static int conn_req_set_limits(struct rpma_conn_req *req, const struct rpma_conn
 		   : 0;
 }
 
+void conn_req_limit(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg, int connect_ms)
+{
+	if (!cfg)
+		cfg = &conn_cfg_default;
+	if (!atomic_load(&cfg->connect_timeout))
+		req->peer->prov->set_limits(req->id, connect_ms, atomic_load(&cfg->liveness));
+}
+
 /* A device of another kind cannot promise it. */
 static int conn_req_set_owner(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
 {

@@ -159,7 +159,10 @@ int cq_wait_channel(const struct provider *prov, struct ibv_comp_channel *channe
 	if (!prov->wait_cq_event(channel, timeout_ms, announced, &context))
 		return 0;
 	if (errno == ETIMEDOUT || errno == EAGAIN)
-		return RPMA_E_NO_COMPLETION;
+		return err_time_limit(
+			RPMA_E_NO_COMPLETION, timeout_ms,
+			"no completion was announced: what was posted may still be "
+			"carried out; wait again, or give it up with rpma_conn_delete()");
 	return PROVIDER_FAILED(errno, "ibv_get_cq_event(timeout_ms=%d)", timeout_ms);
 }
 

@@ -131,6 +131,9 @@ int rpma_ep_next_conn_req_timeout(struct rpma_ep *ep, const struct rpma_conn_cfg
 
 	if (!ep || !req_ptr || timeout_ms < -1)
 		return INVALID();
-	ret = event_wait(ep->peer->prov, ep->evch, timeout_ms, &event);
+	ret = event_wait(ep->peer->prov, ep->evch, timeout_ms,
+			 "no connection request came: wait again, or see whether clients use this "
+			 "address and port",
+			 &event);
 	return ret ? ret : ep_request_take(ep, cfg, event, req_ptr);
 }

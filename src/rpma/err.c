@@ -2,8 +2,6 @@
 /* err.c -- texts of the results, and of each thread's last failure. */
 #include "rpma/err.h"
 
-enum { ERR_TEXT_MAX = 512 };
-
 static _Thread_local char err_text[ERR_TEXT_MAX];
 
 void err_set_text(const char *text)
@@ -33,6 +31,13 @@ int err_invalid(const char *func, const char *what)
 	return RPMA_E_INVAL;
 }
 
+int err_time_limit(int ret, int timeout_ms, const char *advice)
+{
+	if (timeout_ms)
+		snprintf(err_text, sizeof(err_text), "within %d ms %s", timeout_ms, advice);
+	return ret;
+}
+
 int err_nomem(const char *func)
 {
 	snprintf(err_text, sizeof(err_text), "%s: out of memory", func);
@@ -52,7 +57,13 @@ const char *err_advice(int err)
 	case ENETUNREACH:
 		return "there is no way to it: see ip route";
 	case ETIMEDOUT:
-		return "no answer: see whether the other machine is up, or allow more time";
+		return "no answer: check the address and firewalls, see whether the other machine is up, "
+		       "or allow more time";
+	case ETIME:
+		return "see whether an RDMA server listens at that port, and is not busy or stopped; or "
+		       "allow more time";
+	case EPROTONOSUPPORT:
+		return "see whether the port is that of an RDMA server";
 	case EMFILE:
 	case ENFILE:
 		return "too many descriptors are open: see ulimit -n";

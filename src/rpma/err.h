@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "librpma.h"
 
+enum { ERR_TEXT_MAX = 512 };
+
 /* Some devices fail without setting errno. */
 static inline const char *reason_text(int err)
 {
@@ -27,6 +29,12 @@ const char *err_advice(int err);
 /* A bad argument is not logged. In a public function: its name is in the text. */
 int err_invalid(const char *func, const char *what);
 #define INVALID() err_invalid(__func__, "an argument is NULL or out of range")
+
+/*
+ * A wait ended at its limit. Returns ret. advice: "what did not come: what to do". A limit of 0 is
+ * a look and no wait, and leaves the text.
+ */
+int err_time_limit(int ret, int timeout_ms, const char *advice);
 
 int err_nomem(const char *func);
 #define NOMEM() err_nomem(__func__)

@@ -6,14 +6,17 @@
 #include "provider/provider.h"
 #include "rpma/err.h"
 
-/* The event has to be acknowledged. RPMA_E_NO_EVENT: none came in time; RPMA_E_PROVIDER. */
+/*
+ * The event has to be acknowledged. RPMA_E_NO_EVENT: none came in time, and the text says what to
+ * do (advice), unless the limit is 0, which only looks; RPMA_E_PROVIDER.
+ */
 static inline int event_wait(const struct provider *prov, struct rdma_event_channel *evch,
-			     int timeout_ms, struct rdma_cm_event **event)
+			     int timeout_ms, const char *advice, struct rdma_cm_event **event)
 {
 	if (!prov->wait_cm_event(evch, timeout_ms, event))
 		return 0;
 	if (errno == ETIMEDOUT || is_no_event(errno))
-		return RPMA_E_NO_EVENT;
+		return err_time_limit(RPMA_E_NO_EVENT, timeout_ms, advice);
 	return PROVIDER_FAILED(errno, "rdma_get_cm_event(timeout_ms=%d)", timeout_ms);
 }
 

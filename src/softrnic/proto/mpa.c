@@ -73,6 +73,13 @@ static bool mpa_is_key(const uint8_t *p, const char *key)
 	return memcmp(p, key, KEY_LEN) == 0;
 }
 
+bool mpa_start_may_begin(const void *buf, size_t len)
+{
+	size_t n = len < KEY_LEN ? len : KEY_LEN;
+
+	return memcmp(buf, request_key, n) == 0 || memcmp(buf, reply_key, n) == 0;
+}
+
 /* S means something from revision 2 on; in an older frame that bit is reserved, hence ignored. */
 static bool mpa_is_enhanced(uint8_t flags, uint8_t revision)
 {

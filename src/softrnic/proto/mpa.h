@@ -56,6 +56,8 @@ int mpa_start_encode(void *buf, size_t size, const struct mpa_start *start, cons
  * key), -EMSGSIZE (PD_Length above the limit), -EPROTO (enhanced, without room for the block).
  */
 int mpa_start_decode_header(const void *hdr);
+/* Can these bytes, fewer than MPA_START_HDR, be the first of a start-up frame? */
+bool mpa_start_may_begin(const void *buf, size_t len);
 bool mpa_start_wants_markers(const void *hdr); /* struct mpa_start's `markers` */
 
 /*

@@ -85,6 +85,12 @@ struct iovec stream_frame_room(struct stream *s)
 	return (struct iovec){.iov_base = f->in + f->in_len, .iov_len = f->in_need - f->in_len};
 }
 
+static void stream_on_foreign_frame(struct stream *s)
+{
+	stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, EPROTONOSUPPORT,
+			      "the peer does not speak MPA");
+}
+
 static void stream_on_frame(struct stream *s, uint64_t now)
 {
 	struct mpa_start start;
@@ -92,7 +98,9 @@ static void stream_on_frame(struct stream *s, uint64_t now)
 	int len = mpa_start_decode(s->frames->in, s->frames->in_len, &start, &pdata);
 	bool initiator = s->cfg.role == STREAM_INITIATOR;
 
-	if (len < 0)
+	if (len == -EBADMSG)
+		stream_on_foreign_frame(s);
+	else if (len < 0)
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, -len, "malformed start-up frame");
 	else if (start.reply != initiator) /* two initiators or two responders */
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, EPROTO,
@@ -109,8 +117,12 @@ void stream_frame_got(struct stream *s, size_t len, uint64_t now)
 	int total;
 
 	f->in_len += len;
-	if (f->in_len < f->in_need)
+	if (f->in_len < f->in_need) {
+		/* A short line of another protocol: the rest of a frame would never come. */
+		if (s->cfg.role == STREAM_INITIATOR && !mpa_start_may_begin(f->in, f->in_len))
+			stream_on_foreign_frame(s);
 		return;
+	}
 	total = mpa_start_decode_header(f->in);
 	if (total > (int)f->in_len)
 		f->in_need = (size_t)total;

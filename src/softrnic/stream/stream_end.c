@@ -334,8 +334,10 @@ static void stream_on_deadline(struct stream *s, uint64_t now)
 {
 	switch (s->state) {
 	case STREAM_DIALING:
-	case STREAM_REQ_SENT:
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
+		break;
+	case STREAM_REQ_SENT: /* the link stands, so neither the address nor a firewall is wrong */
+		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIME, "time limit");
 		break;
 	case STREAM_HELLO:
 		stream_origin_on_deadline(s, now);

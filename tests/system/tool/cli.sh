@@ -45,6 +45,31 @@ test_wrong_command_lines_exit_with_2() {
 	expect 2 "max-per-address: 'many' is not" "$rpma" serve --max-per-address many file
 }
 
+# foreign WORDS: a port at which another program accepts and says WORDS.
+foreign() {
+	rm -f foreign.port
+	python3 -c '
+import socket, sys
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+held = []
+while True:
+    held.append(s.accept()[0])
+    held[-1].sendall(sys.argv[1].encode())
+' "$1" >foreign.port &
+	started+=("$!")
+	wait_until 10 test -s foreign.port
+	foreign=127.0.0.1:$(cat foreign.port)
+}
+
+test_a_port_of_another_program_is_called_so() {
+	foreign 'SSH-2.0-x
+'
+	expect 4 "cannot connect to $foreign: .*what listens there does not speak iWARP" "$rpma" ls "$foreign"
+	foreign ''
+	expect 4 "$foreign does not answer: .*accepted the TCP connection, and then sent no answer" "$rpma" ls -t 1 "$foreign"
+}
+
 # What --help names and what the manual page does are the same, in both directions.
 test_help_goes_to_stdout_and_matches_the_manual() {
 	local command page

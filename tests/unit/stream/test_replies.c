@@ -86,8 +86,25 @@ static void the_time_limit_covers_all_attempts(void **state)
 	side_events(&l.a);
 	assert_state(&l.a, CLOSED);
 	assert_int_equal(l.a.seen[STREAM_EV_UNREACHABLE], 1);
-	assert_int_equal(l.a.status, -ETIMEDOUT);
+	assert_int_equal(l.a.status, -ETIME); /* the link stood, and no reply came */
 	link_fini(&l);
+}
+
+/* Told by its first bytes: a short line is all that comes before the peer waits for an answer. */
+static void a_peer_of_another_protocol_is_known_by_its_first_bytes(void **state)
+{
+	static const char *const lines[] = {"+OK\r\n", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
+					    "MPA IX"};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		dial();
+		side_feed(&l.a, lines[i], strlen(lines[i]));
+		link_run(&l);
+		assert_state(&l.a, CLOSED);
+		assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
+		assert_int_equal(l.a.status, -EPROTONOSUPPORT);
+		link_fini(&l);
+	}
 }
 
 static void one_byte_of_a_reply_ends_the_retries(void **state)
@@ -286,6 +303,8 @@ int main(void)
 				       as_initiator),
 		cmocka_unit_test_setup(the_time_limit_covers_all_attempts, as_initiator),
 		cmocka_unit_test_setup(one_byte_of_a_reply_ends_the_retries, as_initiator),
+		cmocka_unit_test_setup(a_peer_of_another_protocol_is_known_by_its_first_bytes,
+				       as_initiator),
 		cmocka_unit_test_setup(a_rejected_initiator_does_not_try_again, as_initiator),
 		cmocka_unit_test_setup(who_may_not_read_offers_no_read_as_rtr, as_initiator),
 		cmocka_unit_test_setup(a_p2p_reply_is_never_consent, as_initiator),
