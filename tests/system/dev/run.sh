@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ./dev run in two terminals at once, in a tree that is not built yet: a copy of it builds a project of a few lines. Each
+# builds the program that it runs and no other, one after the other, and shows the compiler only if it fails.
+# usage: run.sh SOURCE_DIR
+set -euo pipefail
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+tree=$scratch/tree
+mkdir -p "$scratch/bin" "$tree"
+cp "$1/dev" "$tree/"
+unset CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER
+export PATH=$scratch/bin:$PATH
+printf '#!/bin/sh\nshift 2; for p; do echo "$p installed"; done\n' >"$scratch/bin/dpkg-query"
+chmod 755 "$scratch/bin/dpkg-query"
+
+fail() {
+	echo "run.sh: $*" >&2
+	tail -n +1 "$scratch"/*.out "$scratch"/*.err >&2
+	exit 1
+}
+
+cat >"$tree/CMakePresets.json" <<'JSON'
+{ "version": 6, "configurePresets": [
+	{ "name": "default", "generator": "Ninja", "binaryDir": "${sourceDir}/build" } ] }
+JSON
+# Two builds at once would find the folder "busy".
+cat >"$tree/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.16)
+project(small C)
+option(RPMA_BUILD_TESTS "" ON)
+foreach(name one two)
+	file(WRITE ${CMAKE_SOURCE_DIR}/${name}.in "#include <stdio.h>\nint main(void) { return puts(\"${name} ran\") < 0; }\n")
+	add_custom_command(OUTPUT ${name}.c COMMAND mkdir busy COMMAND sleep 0.5 COMMAND rmdir busy
+		COMMAND cp ${CMAKE_SOURCE_DIR}/${name}.in ${name}.c)
+	add_executable(${name} ${name}.c)
+endforeach()
+add_executable(broken broken.c)
+CMAKE
+echo 'int main(void) { return no_such_name; }' >"$tree/broken.c"
+
+terminals=()
+for name in one two; do
+	timeout 50 "$tree/dev" run "$name" >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null &
+	terminals+=($!)
+done
+for terminal in "${terminals[@]}"; do
+	wait "$terminal" || fail "a terminal ends with $?"
+done
+for name in one two; do
+	[ "$(cat "$scratch/$name.out")" = "$name ran" ] || fail "$name did not run"
+	[ "$(wc -l <"$scratch/$name.err")" -le 4 ] || fail "$name: $(wc -l <"$scratch/$name.err") lines about building"
+done
+
+! timeout 50 "$tree/dev" run broken >"$scratch/broken.out" 2>"$scratch/broken.err" </dev/null ||
+	fail "what cannot be compiled ran"
+grep -q 'no_such_name' "$scratch/broken.err" || fail "the compiler's words are not shown"
