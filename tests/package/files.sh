@@ -14,7 +14,13 @@ complain() {
 	bad=1
 }
 
-DESTDIR=$root cmake --install "$build" --prefix /usr >/dev/null
+# A build that can be ordered to kill itself is not installed, and no file of it is left.
+if grep -q '^RPMA_KILLPOINTS:.*=ON$' "$build/CMakeCache.txt"; then
+	! said=$(DESTDIR=$root cmake --install "$build" --prefix /usr 2>&1) || complain "a build for tests is installed"
+	grep -q "^ *cmake --install build-release$" <<<"$said" || complain "the refusal names no release build: $said"
+	[ -z "$(find "$root" -type f)" ] || complain "a refused installation leaves files"
+fi
+RPMA_INSTALL_OF_A_TEST=1 DESTDIR=$root cmake --install "$build" --prefix /usr >/dev/null
 # Packages have libraries in a folder of the architecture; modules of Python are the same on all.
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:.*=//p' "$build/CMakeCache.txt")
 mapfile -t files < <(cd "$root" && find usr ! -type d | sed -E "s#^usr/${libdir:-lib}/(systemd/)?#usr/lib/\1#; t lib; b; :lib; /^usr.lib.(systemd|python3)/b; s#^usr/lib/#usr/lib/ARCH/#" | sort)

@@ -23,7 +23,7 @@ prepare_machine() {
 		mkdir -p "/usr/local/$folder"
 		mount -t tmpfs tmpfs "/usr/local/$folder"
 	done
-	cmake --install "$build" --prefix /usr/local >/dev/null
+	RPMA_INSTALL_OF_A_TEST=1 cmake --install "$build" --prefix /usr/local >/dev/null
 	ldconfig
 	mount --bind /usr/local/share/doc/rpma /usr/share/doc/rpma
 	mount --bind "$scratch/var-tmp" /var/tmp
