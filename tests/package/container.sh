@@ -31,6 +31,9 @@ for name in "${named[@]}"; do
 	done
 done
 
+# Its example serves an address that is reached from outside of the container.
+grep -q '^#   podman run .*-p .* rpma serve --addr 0\.0\.0\.0 ' $file || fail "the example serves the container only"
+
 codename=$(sed -nE '1s/^rpma \([^)]*\) ([a-z]+);.*/\1/p' contrib/debian/changelog)
 grep -q "^FROM debian:$codename-slim\$" $file || fail "the image is not of $codename"
 
