@@ -8,6 +8,8 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
 
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
@@ -46,6 +48,18 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	OPS_SCOPE ops = ops_of(pd->context);
 
 	return ops->is_rdma_core ? ops->verbs.create_qp(pd, attr) : plain_qp_new(pd, attr);
+}
+
+/* The one message that is not asked for: programs report "Failed to modify QP", and not why. */
+void plain_qp_explain(const struct ibv_qp *qp)
+{
+	static atomic_bool explained;
+	const struct shim_id *s = shim_id_with_qp(qp);
+
+	if (s && s->hidden && !atomic_exchange(&explained, true))
+		fputs("softrnic: queue pairs without rdma_cm are not supported here: use the program's "
+		      "option for it (perftest -R, qperf -cm1); see softrnic-verbs(7)\n",
+		      stderr);
 }
 
 /* A queue pair that ended with its id must not be accessed. */

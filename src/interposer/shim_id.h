@@ -54,6 +54,8 @@ void shim_id_sync(struct shim_id *s);
 void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp);
 /* The one with this queue pair of the software RNIC, or NULL. */
 struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
+/* If it is a queue pair made by verbs alone: print once why it cannot be connected. */
+void plain_qp_explain(const struct ibv_qp *qp);
 /* Its queue pair is about to end with it: remember where it is. 0, or -1 and errno. */
 int shim_id_remember_qp(const struct ibv_qp *qp);
 /* Did a queue pair end with its id? Then nothing of it may be looked at. The answer is given once.

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "interposer/ops.h"
+#include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
 static int ops_close_device(struct ibv_context *ctx)
@@ -38,6 +39,15 @@ static int ops_query_gid(struct ibv_context *ctx, uint8_t port, int index, union
 	memset(gid, 0, sizeof(*gid));
 	memcpy(gid->raw, &attr.node_guid, sizeof(attr.node_guid));
 	return 0;
+}
+
+static int ops_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	int ret = softrnic_modify_qp(qp, attr, mask);
+
+	if (ret == EINVAL && attr->qp_state == IBV_QPS_RTR)
+		plain_qp_explain(qp);
+	return ret;
 }
 
 static int ops_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
@@ -139,9 +149,9 @@ const struct ops softrnic_ops = {
 	       HERE(reject_ece), HERE(notify), HERE(establish), HERE(join_multicast),
 	       HERE(join_multicast_ex), HERE(leave_multicast)},
 	.verbs = {VEXT_VERBS_CALLS(ITS_ROW) OPS_VERBS_LACKED_CALLS(HERE_ROW) ITS(query_device),
-		  ITS(reg_mr_iova2), ITS(modify_srq), ITS(query_srq), ITS(modify_qp), ITS(query_qp),
-		  HERE(close_device), HERE(query_port), HERE(query_gid), HERE(query_pkey),
-		  HERE(get_pkey_index), HERE(reg_mr_iova), HERE(rereg_mr), HERE(unimport_mr),
-		  HERE(unimport_pd), HERE(unimport_dm), HERE(qp_to_qp_ex),
+		  ITS(reg_mr_iova2), ITS(modify_srq), ITS(query_srq), HERE(modify_qp),
+		  ITS(query_qp), HERE(close_device), HERE(query_port), HERE(query_gid),
+		  HERE(query_pkey), HERE(get_pkey_index), HERE(reg_mr_iova), HERE(rereg_mr),
+		  HERE(unimport_mr), HERE(unimport_pd), HERE(unimport_dm), HERE(qp_to_qp_ex),
 		  HERE(query_qp_data_in_order)},
 };
