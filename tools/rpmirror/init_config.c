@@ -167,5 +167,8 @@ void init_print_advice(const struct init_opts *opts, const struct mirror_config 
 		       m->host, config->set, m->name, m->path, opts->uri);
 		if (opts->secret)
 			printf("secret-file = %s\n", opts->secret);
+		/* What the set survives, it survives by itself only where daemons may promote. */
+		if (strncmp(opts->uri, "file:", 5) != 0)
+			printf("auto = yes\n");
 	}
 }

@@ -50,6 +50,7 @@ cluster_start() { # [OPTION OF INIT...]
 	}
 	logs+=(init.log)
 	wait_until 60 make_set "$@" || fail "the set cannot be made"
+	[ "$(grep -cx 'auto = yes' init.log)" = 3 ] || fail "what init prints does not survive by itself"
 	for i in 2 3; do
 		on "$i" "$RPMIRROR" init orders --join "${names[i]}" --register "$register" >init.log 2>&1 || fail "no copy on host $i"
 	done

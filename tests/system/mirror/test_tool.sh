@@ -369,6 +369,7 @@ test_init_in_etcd() {
 	}
 	expect 0 'but not of a host of the register' init orders --size 4M --member "a=127.0.0.1:$work/a" --member "b=127.0.0.2:$work/b" \
 		--register "$uri" --timeout 60
+	[ "$(grep -cx 'auto = yes' out)" = 2 ] || fail "what init prints does not survive by itself"
 	expect 2 'in the register already' init orders --size 4M --member "a=127.0.0.1:$work/c" --register "$uri" --timeout 60
 	expect 2 'counts as in-sync' init orders --join a --register "$uri" --timeout 60
 	exec 5>&-
