@@ -85,6 +85,21 @@ static int copy_check_size(const struct set *s, struct error *err)
 			 (unsigned long long)s->meta.super.size);
 }
 
+/* A disk that was exchanged or is not mounted, or a copy that was never made. */
+static int copy_missing(const struct set *s, struct error *err)
+{
+	const char *set = s->conf->name, *member = s->conf->member;
+
+	if (err->cause != ENOENT)
+		return err->kind;
+	return error_set(
+		err, err->kind, ENOENT,
+		"%s; mount its disk, or make a new copy: if the copy is lost, first 'rpmirror "
+		"member replace %s %s' on the primary's host, then here 'rpmirror init %s "
+		"--join %s --register %s'",
+		err->text, set, member, set, member, s->conf->register_uri);
+}
+
 static int copy_open_meta(struct set *s, struct error *err)
 {
 	char path[CONF_PATH_SIZE];
@@ -97,7 +112,7 @@ static int copy_open_meta(struct set *s, struct error *err)
 	s->failed_why[0] = '\0';
 	rc = mapfile_open(&s->meta_file, &opts, err);
 	if (rc)
-		return rc;
+		return copy_missing(s, err);
 	store.base = s->meta_file.addr;
 	store.len = s->meta_file.size;
 	rc = meta_load(&s->meta, &store, err);
@@ -186,7 +201,7 @@ static int copy_open_data(struct set *s, struct error *err)
 	int rc = mapfile_open(&s->data, &opts, err);
 
 	if (rc)
-		return rc;
+		return copy_missing(s, err);
 	rc = copy_check_size(s, err);
 	if (!rc)
 		rc = place_begin(s, err);

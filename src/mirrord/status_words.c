@@ -25,6 +25,16 @@ static bool status_has_all(const struct set *s)
 	return status_insync(s) == status_members(s);
 }
 
+static const char *status_reason_of_down(const struct set *s)
+{
+	const struct mirror_view *view = &s->entry.record.view;
+
+	if (view->phase == MIRROR_PHASE_RECOVERING)
+		return "the primary makes the copies equal";
+	return s->has_entry && !view->epoch.number ? "the set is new: no process has mapped it yet"
+						   : "no process is primary";
+}
+
 static const char *status_reason(const struct set *s, const struct primary_words *words,
 				 enum mirror_health health)
 {
@@ -53,9 +63,7 @@ static const char *status_reason(const struct set *s, const struct primary_words
 	case MIRROR_HEALTH_SPLIT:
 		return s->split_why;
 	case MIRROR_HEALTH_DOWN:
-		return s->entry.record.view.phase == MIRROR_PHASE_RECOVERING
-			       ? "the primary makes the copies equal"
-			       : "no process is primary";
+		return status_reason_of_down(s);
 	case MIRROR_HEALTH_DEGRADED:
 		return status_has_all(s) ? "a member of the in-sync set is not reached, or is "
 					   "being made equal"

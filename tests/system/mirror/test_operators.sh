@@ -147,6 +147,7 @@ set_up() {
 	"$RPMIRROR" init orders --size 4M --register "${registers[0]}" --lonely manual --here a --here b \
 		--member "a=127.0.0.1:${ports[0]}:$work/a/data" --member "b=127.0.0.1:${ports[1]}:$work/b/data" >out 2>err ||
 		fail "the set cannot be made"
+	await 0 'why: the set is new: no process has mapped it yet' status orders
 	copy_is 0 in-sync
 	copy_is 1 in-sync
 	write 0
@@ -229,6 +230,10 @@ a_name_of_another_host() {
 	refused 1 'was replaced by'
 	daemon_stop 1
 	rm b/data b/data.rpmirror
+	daemon_start 1
+	await 1 "does not exist; mount its disk, or .*'rpmirror member replace orders b'.*'rpmirror init orders --join b --register" \
+		explain orders
+	daemon_stop 1
 	join || fail "no copy of b"
 	daemon_start 1
 	copy_is 1 empty
