@@ -37,14 +37,18 @@ static struct show_text show_time(const json_t *object)
 	return t;
 }
 
-static struct show_text show_word(const json_t *word)
+static struct show_text show_word_of(const char *word)
 {
 	struct show_text t;
 
-	snprintf(t.text, sizeof(t.text), "%s",
-		 json_is_string(word) ? json_string_value(word) : "?");
+	snprintf(t.text, sizeof(t.text), "%s", word);
 	text_make_printable(t.text);
 	return t;
+}
+
+static struct show_text show_word(const json_t *word)
+{
+	return show_word_of(json_is_string(word) ? json_string_value(word) : "?");
 }
 
 static void show_sentence(const json_t *object, const char *key, const char *label)
@@ -105,6 +109,19 @@ static void show_progress(const json_t *member)
 	printf(", %.0f s left", behind / rate);
 }
 
+/*
+ * The member's daemon reports its copy, the register decides whether it counts, and either can be
+ * the first to know. So that a line does not contradict itself, the register has the last word.
+ */
+static const char *show_copy(const json_t *member, bool is_serving)
+{
+	const char *copy = json_text(member, "copy", "?");
+
+	if (!json_flag(member, "insync"))
+		return strcmp(copy, "in-sync") ? copy : "excluded";
+	return is_serving && !strcmp(copy, "syncing") ? "in-sync" : copy;
+}
+
 /* It takes the set's size when no process maps the set. */
 static void show_smaller(const json_t *member, uint64_t set_size)
 {
@@ -114,10 +131,13 @@ static void show_smaller(const json_t *member, uint64_t set_size)
 		printf("   %s of %s", text_size(size).text, text_size(set_size).text);
 }
 
-static void show_member(const json_t *member, int width, uint64_t set_size)
+static void show_member(const json_t *set, const json_t *member, int width)
 {
 	struct show_text name = show_get(member, "name", "?");
-	struct show_text copy = show_get(member, "copy", "?");
+	bool is_serving = !strcmp(json_text(set, "phase", ""), "serving");
+	struct show_text copy = show_word_of(show_copy(member, is_serving));
+	bool joined =
+		strcmp(json_text(member, "copy", "?"), copy.text) && json_flag(member, "insync");
 	bool local = json_flag(member, "local");
 	char activity[32];
 
@@ -126,14 +146,13 @@ static void show_member(const json_t *member, int width, uint64_t set_size)
 	printf("  %-*s  %-8s %-12s", width, name.text, copy.text, activity);
 	if (local)
 		printf(" local  %s", show_get(member, "path", "").text);
-	if (json_object_get(member, "behind") && (!local || json_figure(member, "behind", 0) > 0))
+	if (json_object_get(member, "behind") && !joined &&
+	    (!local || json_figure(member, "behind", 0) > 0))
 		show_progress(member);
 	if (json_object_get(member, "flush_p50_us"))
 		printf("   flush p50 %.0fus p99 %.0fus", json_figure(member, "flush_p50_us", 0),
 		       json_figure(member, "flush_p99_us", 0));
-	show_smaller(member, set_size);
-	if (!json_flag(member, "insync") && !strcmp(copy.text, "in-sync"))
-		printf("   not in the in-sync set");
+	show_smaller(member, json_count(set, "size", MIRROR_SIZE_MAX, 0));
 	if (json_text(member, "reason", NULL))
 		printf("   %s", show_get(member, "reason", "").text);
 	printf("\n");
@@ -214,8 +233,7 @@ void show_set(const json_t *set)
 
 		width = len > width && len <= MIRROR_NAME_MAX ? len : width;
 	}
-	json_array_foreach(members, i, member)
-		show_member(member, width, json_count(set, "size", MIRROR_SIZE_MAX, 0));
+	json_array_foreach(members, i, member) show_member(set, member, width);
 	show_verify(set);
 	show_scrub(set);
 	show_findings(set);
@@ -251,7 +269,7 @@ static void show_explain_view(const json_t *set)
 		       "The register's history keeps them.\n");
 }
 
-static void show_explain_member(const json_t *member, uint64_t set_size)
+static void show_explain_member(const json_t *member, uint64_t set_size, bool is_serving)
 {
 	static const struct {
 		const char *copy, *means;
@@ -264,8 +282,9 @@ static void show_explain_member(const json_t *member, uint64_t set_size)
 		 "is consistent, but its daemon cannot be asked whether it is the newest"},
 		{"in-sync", "has every acknowledged flush"},
 		{"failed", "has failed: its medium or a write-back reported an error"},
+		{"excluded", "was equal when it was excluded; flushes are acknowledged without it"},
 	};
-	const char *copy = json_text(member, "copy", "");
+	const char *copy = show_copy(member, is_serving);
 	struct show_text reason = show_get(member, "reason", "");
 
 	printf("The copy of %s ", show_get(member, "name", "?").text);
@@ -303,6 +322,13 @@ static void show_explain_waiting(const json_t *set)
 	}
 }
 
+/* "survives ...", and not a sentence with a subject of its own. */
+static bool show_is_predicate(const char *sentence)
+{
+	return strncmp(sentence, "no", 2) && strncmp(sentence, "the ", 4) &&
+	       !(*sentence >= '0' && *sentence <= '9');
+}
+
 void show_explanation(const json_t *set)
 {
 	const json_t *store = json_object_get(set, "register"), *member;
@@ -318,7 +344,8 @@ void show_explanation(const json_t *set)
 	if (json_count(set, "size", MIRROR_SIZE_MAX, 0) > 0)
 		printf("It has %s.\n", text_size(json_count(set, "size", MIRROR_SIZE_MAX, 0)).text);
 	json_array_foreach(json_object_get(set, "members"), i, member)
-		show_explain_member(member, json_count(set, "size", MIRROR_SIZE_MAX, 0));
+		show_explain_member(member, json_count(set, "size", MIRROR_SIZE_MAX, 0),
+				    !strcmp(json_text(set, "phase", ""), "serving"));
 	if (json_text(store, "error", NULL))
 		printf("The register: %s.\n", show_get(store, "error", "").text);
 	show_explain_waiting(set);
@@ -327,8 +354,7 @@ void show_explanation(const json_t *set)
 	survive_text(&facts, sentence, sizeof(sentence));
 	printf("With %u in-sync cop%s of at least %u it %s%s.\n", facts.copies,
 	       facts.copies == 1 ? "y" : "ies", facts.min_copies,
-	       strncmp(sentence, "no ", 3) && strncmp(sentence, "the ", 4) ? "" : "stands so: ",
-	       sentence);
+	       show_is_predicate(sentence) ? "" : "stands so: ", sentence);
 	if (json_text(set, "next", NULL))
 		printf("Next: %s.\n", show_get(set, "next", "").text);
 }

@@ -22,8 +22,13 @@ void survive_facts_of(const json_t *set, struct survive_facts *facts)
 		.register_healthy =
 			is_file ? 0 : (unsigned)json_count(store, "healthy", INT_MAX, 0),
 		.is_register_silent = json_is_false(json_object_get(store, "answers"))};
-	json_array_foreach(json_object_get(set, "members"), i, member) facts->copies +=
-		json_flag(member, "insync");
+	json_array_foreach(json_object_get(set, "members"), i, member)
+	{
+		bool is_insync = json_flag(member, "insync");
+
+		facts->copies += is_insync;
+		facts->unreached += is_insync && !strcmp(json_text(member, "link", ""), "down");
+	}
 }
 
 /* How many of the store's members may be lost from now on; -1: it has no majority. */
@@ -60,9 +65,29 @@ static void survive_text_etcd(const struct survive_facts *f, char *text, size_t 
 			 copies < (unsigned)spare ? copies : (unsigned)spare);
 }
 
+/* What the other in-sync copies survive, as long as some cannot be reached. */
+static void survive_text_rest(const struct survive_facts *f, char *text, size_t size)
+{
+	struct survive_facts rest = *f;
+	char then[256];
+
+	rest.copies -= f->unreached;
+	rest.unreached = 0;
+	if (!rest.copies) {
+		snprintf(text, size, "none of its in-sync copies is reached from here");
+		return;
+	}
+	survive_text(&rest, then, sizeof(then));
+	snprintf(text, size, "%u of its in-sync copies %s not reached from here; without %s: %s",
+		 f->unreached, f->unreached == 1 ? "is" : "are", f->unreached == 1 ? "it" : "them",
+		 then);
+}
+
 void survive_text(const struct survive_facts *f, char *text, size_t size)
 {
-	if (f->copies < 2)
+	if (f->unreached)
+		survive_text_rest(f, text, size);
+	else if (f->copies < 2)
 		snprintf(text, size, "does not survive the loss of its only in-sync copy");
 	else if (f->lonely == MIRROR_LONELY_BLOCK)
 		snprintf(

@@ -17,6 +17,7 @@ struct survive_facts {
 	/* Of etcd. No members: the register is a file, or who of it answers is not known. */
 	unsigned register_members, register_healthy;
 	bool is_register_silent; /* it did not answer the last time */
+	unsigned unreached;      /* of the copies, by the host that was asked */
 };
 
 /* Of a set in the status. */

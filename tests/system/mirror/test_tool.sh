@@ -99,6 +99,25 @@ test_status_is_a_short_tree() {
 	grep -qx '  next: it is resynced when it returns' out || fail "no next step"
 }
 
+test_a_line_does_not_contradict_itself() {
+	start_daemon
+	# Its daemon has not heard yet that it was excluded, or that it has joined.
+	status degraded in-sync
+	sed -i 's/"insync":true,"role":"secondary"/"insync":false,"role":"secondary"/; s/"flow":"replicating"/"flow":"paused"/' status.answer
+	expect 0 '^  b  excluded paused ' status
+	! grep -q '^  b .*in-sync' out || fail "an excluded copy is called in-sync"
+	expect 0 'The copy of b was equal when it was excluded; flushes are acknowledged without it' explain
+	status healthy in-sync
+	sed -i 's/"copy":"in-sync","link":"connected"/"copy":"syncing","link":"connected"/' status.answer
+	expect 0 '^  b  in-sync  replicating' status
+	! grep -qE 'syncing|behind' out || fail "a member that counts is called behind"
+	# Seen from the host of b, when that of the primary is gone.
+	status degraded in-sync
+	sed -i 's/"local":true,"insync":true,"role":"primary","copy":"in-sync","link":"local"/"local":false,"insync":true,"role":"primary","copy":"unknown","link":"down"/' status.answer
+	expect 0 ': 1 of its in-sync copies is not reached from here; without it: does not survive the loss of its only in-sync copy$' status
+	expect 0 'of at least 1 it stands so: 1 of its in-sync copies is not reached' explain
+}
+
 test_what_came_from_elsewhere_cannot_control_a_terminal() {
 	start_daemon
 	status 'heal\u001b[2Jthy' in-sync ',"reason":"\u0007bell"'
@@ -256,6 +275,7 @@ test_init_makes_what_is_here() {
 		--register "file:$work/register" --lonely block
 	grep -q '2 in-sync copies' out || fail "not two copies"
 	grep -qx 'member = b' out || fail "no advice for b"
+	! grep -q 'auto = yes' out || fail "a register in a file decides nothing by itself"
 	[ "$(stat -c %s a)" = 4194304 ] || fail "the size of a"
 	grep -q '"insync":\[0,1\]' register || fail "the register"
 	expect 0 'are whole' meta check a

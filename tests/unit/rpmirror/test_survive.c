@@ -18,22 +18,33 @@ static void the_sentence_is_as_weak_as_the_weakest_part(void **state)
 {
 	const enum mirror_lonely none = MIRROR_LONELY_NONE;
 
-	says((struct survive_facts){2, 1, none, 3, 3, false}, "survives the loss of any one host");
-	says((struct survive_facts){3, 1, none, 5, 5, false}, "survives the loss of any 2 hosts");
-	says((struct survive_facts){3, 1, none, 3, 3, false}, "survives the loss of any one host");
-	says((struct survive_facts){3, 2, none, 5, 5, false}, "survives the loss of any one host");
-	says((struct survive_facts){8, 1, none, 9, 9, false}, "any 4 hosts");
-	says((struct survive_facts){2, 2, none, 3, 3, false}, "flushes block until it is back");
-	says((struct survive_facts){2, 1, none, 1, 1, false}, "not of a host of the register");
-	says((struct survive_facts){2, 1, none, 3, 2, false}, "not of a host of the register");
-	says((struct survive_facts){2, 1, none, 3, 1, false}, "cannot be asked");
-	says((struct survive_facts){2, 1, none, 0, 0, false}, "survives the loss of any one host");
-	says((struct survive_facts){2, 1, none, 0, 0, true}, "cannot be asked");
-	says((struct survive_facts){1, 1, none, 3, 3, false}, "only in-sync copy");
-	says((struct survive_facts){2, 1, MIRROR_LONELY_BLOCK, 0, 0, false},
+	says((struct survive_facts){2, 1, none, 3, 3, false, 0},
+	     "survives the loss of any one host");
+	says((struct survive_facts){3, 1, none, 5, 5, false, 0},
+	     "survives the loss of any 2 hosts");
+	says((struct survive_facts){3, 1, none, 3, 3, false, 0},
+	     "survives the loss of any one host");
+	says((struct survive_facts){3, 2, none, 5, 5, false, 0},
+	     "survives the loss of any one host");
+	says((struct survive_facts){8, 1, none, 9, 9, false, 0}, "any 4 hosts");
+	says((struct survive_facts){2, 2, none, 3, 3, false, 0}, "flushes block until it is back");
+	says((struct survive_facts){2, 1, none, 1, 1, false, 0}, "not of a host of the register");
+	says((struct survive_facts){2, 1, none, 3, 2, false, 0}, "not of a host of the register");
+	says((struct survive_facts){2, 1, none, 3, 1, false, 0}, "cannot be asked");
+	says((struct survive_facts){2, 1, none, 0, 0, false, 0},
+	     "survives the loss of any one host");
+	says((struct survive_facts){2, 1, none, 0, 0, true, 0}, "cannot be asked");
+	says((struct survive_facts){1, 1, none, 3, 3, false, 0}, "only in-sync copy");
+	says((struct survive_facts){2, 1, MIRROR_LONELY_BLOCK, 0, 0, false, 0},
 	     "until an operator acts");
-	says((struct survive_facts){2, 1, MIRROR_LONELY_MANUAL, 0, 0, false}, "goes on alone");
-	says((struct survive_facts){1, 1, MIRROR_LONELY_MANUAL, 0, 0, false}, "only in-sync copy");
+	says((struct survive_facts){2, 1, MIRROR_LONELY_MANUAL, 0, 0, false, 0}, "goes on alone");
+	says((struct survive_facts){1, 1, MIRROR_LONELY_MANUAL, 0, 0, false, 0},
+	     "only in-sync copy");
+	says((struct survive_facts){3, 1, none, 3, 3, false, 1},
+	     "without it: survives the loss of any one");
+	says((struct survive_facts){3, 1, none, 3, 3, false, 2}, "without them: does not survive");
+	says((struct survive_facts){2, 1, none, 3, 3, false, 2},
+	     "none of its in-sync copies is reached");
 }
 
 /* Three members, a primary; c is not in-sync. */
