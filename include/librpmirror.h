@@ -77,6 +77,11 @@ struct rpmirror; /* one mapped set */
 #define RPMIRROR_MAP_STALE_OK (1u << 2) /* what is read may lack acknowledged data */
 #define RPMIRROR_MAP_ISOLATED (1u << 3) /* the default: stores reach the file by flushes only */
 #define RPMIRROR_MAP_DIRECT   (1u << 4) /* stores reach the file at once */
+/* While the lease does not hold; one of them at most, without: RPMIRROR_ON_FENCED of the
+ * environment */
+#define RPMIRROR_MAP_FENCED_ERROR   (1u << 5) /* nothing; rpmirror_confirm() fails */
+#define RPMIRROR_MAP_FENCED_PROTECT (1u << 6) /* the mapping can be neither read nor written */
+#define RPMIRROR_MAP_FENCED_KILL    (1u << 7) /* the process ends by SIGKILL */
 
 /*
  * Become the primary of the set of that name on this host's rpmirrord (the environment variable

@@ -21,6 +21,7 @@ def map(
     direct: bool = False,
     readonly: bool = False,
     stale_ok: bool = False,
+    on_fenced: Optional[str] = None,
     hint: Optional[int] = None,
 ) -> Mapping:
     """
@@ -28,14 +29,24 @@ def map(
 
     wait: until this host may be the primary, instead of raising BusyError, QuorumError, CopiesError or NotInSyncError.
     direct: stores reach the file at once, and not by flushes only. readonly, together with stale_ok: this host's copy as
-    it is, whichever process or host is the primary. hint: the address that is wanted.
+    it is, whichever process or host is the primary. on_fenced: what happens while the lease does not hold: "error",
+    "protect" or "kill"; None: as RPMIRROR_ON_FENCED of the environment says. hint: the address that is wanted.
     """
     flags = c.MAP_WAIT * wait | c.MAP_DIRECT * direct | c.MAP_READONLY * readonly | c.MAP_STALE_OK * stale_ok
+    if on_fenced is not None:
+        flags |= _on_fenced(on_fenced)
     if hint is not None:
         word(hint, "an address")
     if wait:  # for days, perhaps
         return interruptible(lambda: _map(name, hint, flags), _give_up)
     return _map(name, hint, flags)
+
+
+def _on_fenced(policy: str) -> int:
+    policies = {"error": c.MAP_FENCED_ERROR, "protect": c.MAP_FENCED_PROTECT, "kill": c.MAP_FENCED_KILL}
+    if policy not in policies:
+        raise ValueError(f"on_fenced is one of {', '.join(policies)}, and not '{policy}'")
+    return policies[policy]
 
 
 def _give_up(mapping: Mapping) -> None:

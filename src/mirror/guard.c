@@ -8,10 +8,16 @@
 
 #include "mirror/set.h"
 
-enum guard_policy guard_choose(const struct rpmirror *m)
+enum guard_policy guard_choose(const struct rpmirror *m, unsigned flags)
 {
 	const char *text = getenv("RPMIRROR_ON_FENCED");
 
+	if (flags & RPMIRROR_MAP_FENCED_ERROR)
+		return GUARD_ERROR;
+	if (flags & RPMIRROR_MAP_FENCED_PROTECT)
+		return GUARD_PROTECT;
+	if (flags & RPMIRROR_MAP_FENCED_KILL)
+		return GUARD_KILL;
 	if (text && !strcmp(text, "error"))
 		return GUARD_ERROR;
 	if (text && !strcmp(text, "kill"))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guard.h -- what happens to the application's mapping while the lease does not hold: the
- * environment variable RPMIRROR_ON_FENCED says error (nothing; rpmirror_confirm() fails), protect
- * (neither loads nor stores) or kill. The set's lock.
+ * guard.h -- what happens to the application's mapping while the lease does not hold: a flag, or
+ * the environment variable RPMIRROR_ON_FENCED, says error (nothing; rpmirror_confirm() fails),
+ * protect (neither loads nor stores) or kill. The set's lock.
  */
 #ifndef MIRROR_GUARD_H
 #define MIRROR_GUARD_H
@@ -13,8 +13,11 @@ struct rpmirror;
 
 enum guard_policy { GUARD_ERROR, GUARD_PROTECT, GUARD_KILL };
 
-/* What the environment says; without: protect where a register decides who is the primary. */
-enum guard_policy guard_choose(const struct rpmirror *m);
+/* By RPMIRROR_MAP_FENCED_*; without, what the environment says; without, protect where a register
+ * decides who is the primary. */
+enum guard_policy guard_choose(const struct rpmirror *m, unsigned flags);
+#define GUARD_FLAGS                                                                                \
+	(RPMIRROR_MAP_FENCED_ERROR | RPMIRROR_MAP_FENCED_PROTECT | RPMIRROR_MAP_FENCED_KILL)
 /* In each turn of the thread. */
 void guard_step(struct rpmirror *m, uint64_t now_ms);
 /* When the lease ends; UINT64_MAX: it is over, or has not begun. */

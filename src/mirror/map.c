@@ -191,7 +191,7 @@ static int map_memory(struct rpmirror *m, void *hint, int protection)
 }
 
 /* From now on the lease guards it. */
-static int map_open_memory(struct rpmirror *m)
+static int map_open_memory(struct rpmirror *m, unsigned flags)
 {
 	int rc = 0;
 
@@ -201,7 +201,7 @@ static int map_open_memory(struct rpmirror *m)
 	else if (mprotect(m->app, m->size, PROT_READ | PROT_WRITE))
 		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot map set %s: %s", m->set,
 				 strerror(errno));
-	m->guard = guard_choose(m);
+	m->guard = guard_choose(m, flags);
 	m->mapped = !rc;
 	pthread_mutex_unlock(&m->lock);
 	return rc;
@@ -247,18 +247,18 @@ static int map_primary(struct rpmirror *m, void *hint, unsigned flags)
 		rc = map_start(m);
 	if (!rc)
 		rc = map_await(m, flags);
-	return rc ? rc : map_open_memory(m);
+	return rc ? rc : map_open_memory(m, flags);
 }
 
 static int map_check_flags(const char *set, unsigned flags)
 {
 	const unsigned known = RPMIRROR_MAP_WAIT | RPMIRROR_MAP_READONLY | RPMIRROR_MAP_STALE_OK |
-			       RPMIRROR_MAP_ISOLATED | RPMIRROR_MAP_DIRECT;
+			       RPMIRROR_MAP_ISOLATED | RPMIRROR_MAP_DIRECT | GUARD_FLAGS;
 	bool readonly = flags & RPMIRROR_MAP_READONLY, stale = flags & RPMIRROR_MAP_STALE_OK;
 
 	if (!*set || strlen(set) > MIRROR_SET_MAX)
 		return errmsg_fail(RPMIRROR_E_INVAL, "'%s' cannot be the name of a set", set);
-	if (flags & ~known || readonly != stale ||
+	if (flags & ~known || readonly != stale || __builtin_popcount(flags & GUARD_FLAGS) > 1 ||
 	    (flags & RPMIRROR_MAP_DIRECT &&
 	     flags & (RPMIRROR_MAP_ISOLATED | RPMIRROR_MAP_READONLY)))
 		return errmsg_fail(RPMIRROR_E_INVAL,

@@ -454,6 +454,10 @@ static void test_a_mapping_is_direct_or_something_else(void **state)
 			     RPMIRROR_MAP_DIRECT | RPMIRROR_MAP_READONLY | RPMIRROR_MAP_STALE_OK,
 			     &m, &at, &len),
 		RPMIRROR_E_INVAL);
+	assert_int_equal(rpmirror_map(STANDIN_SET, NULL,
+				      RPMIRROR_MAP_FENCED_ERROR | RPMIRROR_MAP_FENCED_KILL, &m, &at,
+				      &len),
+			 RPMIRROR_E_INVAL);
 	assert_null(m);
 }
 

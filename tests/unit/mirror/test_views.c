@@ -315,6 +315,14 @@ static int setup_protected(void **state)
 	return 0;
 }
 
+/* What the application asks for counts more than its environment. */
+static int setup_protected_by_flag(void **state)
+{
+	setup(state);
+	map_set_with(RPMIRROR_MAP_FENCED_PROTECT);
+	return 0;
+}
+
 /* Who was fenced must not go on reading what is stale. */
 static void test_a_fenced_primary_cannot_even_read(void **state)
 {
@@ -515,6 +523,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_who_waits_does_so_for_the_daemon_too, setup,
 						teardown),
 		MAPPED(test_a_fenced_primary_is_so_for_good),
+		cmocka_unit_test_setup_teardown(test_a_fenced_primary_cannot_even_read,
+						setup_protected_by_flag, teardown),
 		cmocka_unit_test_setup_teardown(test_a_fenced_primary_cannot_even_read,
 						setup_protected, teardown),
 		cmocka_unit_test_setup_teardown(test_calls_return_while_the_mapping_is_protected,
