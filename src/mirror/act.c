@@ -110,6 +110,8 @@ static void act_blocked(struct rpmirror *m, bool blocked, const char *why)
 {
 	if (blocked && !m->blocked)
 		m->blocked_since_ms = m->primary.swap_failures ? m->swap_sent_ms : clock_boot_ms();
+	if (!blocked && m->blocked)
+		m->blocked_until_us = clock_now_ns() / NSEC_PER_US;
 	m->blocked = blocked;
 	snprintf(m->blocked_why, sizeof(m->blocked_why), "%s", why ? why : "");
 	events_add(&m->events, blocked ? RPMIRROR_EVENT_BLOCKED : RPMIRROR_EVENT_UNBLOCKED,

@@ -105,6 +105,12 @@ uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq)
 	return repair_now_us() - m->repair->sent[seq % FLUSH_MAX].begun_us;
 }
 
+/* For a copy or the register, while the set was blocked: how long says nothing about flushes. */
+static bool repair_flush_has_waited(const struct rpmirror *m, uint64_t seq)
+{
+	return m->blocked || m->repair->sent[seq % FLUSH_MAX].begun_us <= m->blocked_until_us;
+}
+
 void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired)
 {
 	struct repair *r = m->repair;
@@ -113,7 +119,8 @@ void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired)
 	for (uint64_t seq = before + 1; seq <= retired; seq++) {
 		uint64_t took = now - r->sent[seq % FLUSH_MAX].begun_us;
 
-		latency_add(&m->latency, took);
+		if (!repair_flush_has_waited(m, seq))
+			latency_add(&m->latency, took);
 		for (unsigned slot = 0; r->active && slot < MIRROR_MEMBERS_MAX; slot++)
 			if (r->members[slot] && r->members[slot]->stage == REPAIR_RUNNING)
 				resync_on_latency(&r->members[slot]->rs, took, now);

@@ -144,6 +144,7 @@ struct rpmirror {
 	mirror_mask noted_insync;
 	bool blocked;
 	uint64_t blocked_since_ms;
+	uint64_t blocked_until_us; /* the last time; by clock_now_ns() */
 	char blocked_why[200];
 	int ended; /* 0, or the RPMIRROR_E_* of why; 1: demoted. For callers: set_end_code() */
 	char ended_why[256];

@@ -355,6 +355,14 @@ enum mirror_health standin_health(struct standin *s)
 	return health;
 }
 
+struct message_status standin_status(struct standin *s)
+{
+	struct message_status status;
+
+	STANDIN_LOCKED(s, status = s->status);
+	return status;
+}
+
 bool standin_unmapped_clean(struct standin *s)
 {
 	bool clean;

@@ -64,6 +64,8 @@ unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
 struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
 /* As the last STATUS of the library has it. */
 enum mirror_health standin_health(struct standin *s);
+/* What the primary last reported of itself. */
+struct message_status standin_status(struct standin *s);
 /* The last UNMAP was there, and clean. */
 bool standin_unmapped_clean(struct standin *s);
 

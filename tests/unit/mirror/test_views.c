@@ -164,6 +164,26 @@ static void test_without_the_register_a_loss_blocks(void **state)
 	assert_flushed(5, 0, 8);
 }
 
+/* How long it has waited for the register says nothing about flushes. */
+static void test_a_flush_that_waited_is_in_no_percentile(void **state)
+{
+	const struct timespec pause = {0, 200000000}, look = {0, 10000000};
+	struct message_status status;
+
+	assert_int_equal(flush_word(0, 1, NULL), 0);
+	standin_set_register(s, false);
+	standin_cut(s, 1);
+	assert_int_equal(flush_word(0, 2, NULL), RPMIRROR_E_QUORUM);
+	nanosleep(&pause, NULL);
+	standin_set_register(s, true);
+	assert_int_equal(flush_patiently(0, 3, NULL), 0);
+	for (unsigned tries = 0; (status = standin_status(s)).acked < 3; tries++) {
+		assert_in_range(tries, 0, 1000);
+		nanosleep(&look, NULL);
+	}
+	assert_in_range(status.p99_us, 1, 599999);
+}
+
 /* The daemon is stopped, or what it asks. */
 static void test_a_swap_without_an_answer_blocks(void **state)
 {
@@ -509,6 +529,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_below_min_copies_nothing_is_acknowledged,
 						setup_two_copies, teardown),
 		cmocka_unit_test_setup_teardown(test_without_the_register_a_loss_blocks,
+						setup_short_wait, teardown),
+		cmocka_unit_test_setup_teardown(test_a_flush_that_waited_is_in_no_percentile,
 						setup_short_wait, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_what_counts_for_an_acknowledgement_is_in_the_mask, setup_two_copies,
