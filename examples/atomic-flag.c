@@ -42,13 +42,10 @@ static uint64_t sum_of(const struct record *r) /* FNV-1a */
 
 static void server(char **args)
 {
-	void *log = map_file(args[2], sizeof(struct log));
-
-	offer_region(args, log, sizeof(struct log),
-		     RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_WRITE_DST |
-			     RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT,
-		     1);
-	munmap(log, sizeof(struct log));
+	offer_file(args, sizeof(struct log),
+		   RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_WRITE_DST |
+			   RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT,
+		   1);
 }
 
 static uint64_t read_count(struct session *s, struct rpma_mr_local *mr, const struct log *log)

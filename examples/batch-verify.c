@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "common.h"
 
@@ -30,11 +29,8 @@ struct job {
 
 static void server(char **args)
 {
-	void *file = map_file(args[2], REGION_SIZE);
-
-	offer_region(args, file, REGION_SIZE,
-		     RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, 1);
-	munmap(file, REGION_SIZE);
+	offer_file(args, REGION_SIZE, RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT,
+		   1);
 }
 
 static void check_server(const struct job *job)

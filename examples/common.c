@@ -140,16 +140,13 @@ void see_off(struct rpma_conn **conn)
 	must(rpma_conn_delete(conn), "delete the connection");
 }
 
-void offer_region(char **where, void *ptr, size_t size, int usage_flags, int clients)
+/* To so many clients, one after the other. Releases the region and the peer. */
+static void offer(char **where, struct rpma_peer *peer, struct rpma_mr_local *mr, int clients)
 {
-	struct rpma_peer *peer = open_peer(where[0], RPMA_UTIL_IBV_CONTEXT_LOCAL);
-	struct rpma_mr_local *mr;
+	struct rpma_ep *ep = listen_at(peer, where[0], where[1]);
 	struct rpma_conn_req *req;
 	struct rpma_conn *conn;
-	struct rpma_ep *ep;
 
-	must(rpma_mr_reg(peer, ptr, size, usage_flags, &mr), "register memory");
-	ep = listen_at(peer, where[0], where[1]);
 	while (clients) {
 		must(rpma_ep_next_conn_req(ep, NULL, &req), "wait for a client");
 		conn = accept_request(&req, mr);
@@ -162,6 +159,24 @@ void offer_region(char **where, void *ptr, size_t size, int usage_flags, int cli
 	must(rpma_ep_shutdown(&ep), "stop listening");
 	must(rpma_mr_dereg(&mr), "deregister memory");
 	must(rpma_peer_delete(&peer), "delete the peer");
+}
+
+void offer_region(char **where, void *ptr, size_t size, int usage_flags, int clients)
+{
+	struct rpma_peer *peer = open_peer(where[0], RPMA_UTIL_IBV_CONTEXT_LOCAL);
+	struct rpma_mr_local *mr;
+
+	must(rpma_mr_reg(peer, ptr, size, usage_flags, &mr), "register memory");
+	offer(where, peer, mr, clients);
+}
+
+void offer_file(char **where, size_t size, int usage_flags, int clients)
+{
+	struct rpma_peer *peer = open_peer(where[0], RPMA_UTIL_IBV_CONTEXT_LOCAL);
+	struct rpma_mr_local *mr;
+
+	must(rpma_mr_reg_file(peer, where[2], size, usage_flags, &mr), where[2]);
+	offer(where, peer, mr, clients);
 }
 
 const char *session_connect(struct session *s, char **where, const struct rpma_conn_cfg *cfg,

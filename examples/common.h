@@ -51,6 +51,8 @@ void see_off(struct rpma_conn **conn);
  * other. While they read and write, this process sleeps.
  */
 void offer_region(char **where, void *ptr, size_t size, int usage, int clients);
+/* The same of size bytes of the file where[2], which is made if need be. */
+void offer_file(char **where, size_t size, int usage, int clients);
 
 /* The client's side */
 

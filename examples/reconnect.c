@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -32,10 +31,8 @@ static struct record records[RECORDS];
 
 static void server(char **args)
 {
-	void *file = map_file(args[2], sizeof(records));
-
-	offer_region(args, file, sizeof(records),
-		     RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, FOREVER);
+	offer_file(args, sizeof(records),
+		   RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, FOREVER);
 }
 
 /* rpma_conn_open() repeats the attempt while nobody listens. */

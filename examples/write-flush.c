@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "common.h"
 
@@ -19,11 +18,8 @@
 /* Maps the file and sleeps. Nothing here calls msync(2): the client's flush does it. */
 static void server(char **args)
 {
-	void *page = map_file(args[2], REGION_SIZE);
-
-	offer_region(args, page, REGION_SIZE,
-		     RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, 1);
-	munmap(page, REGION_SIZE);
+	offer_file(args, REGION_SIZE, RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT,
+		   1);
 }
 
 /* A server that forgot to ask for the flush would be found out only by the failing flush. */

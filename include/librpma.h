@@ -55,6 +55,7 @@ extern "C" {
 #define RPMA_HAS_DURABILITY   1004000 /* rpma_query_durability(), rpma_utils_get_durability() */
 #define RPMA_HAS_ERR_LAST     1004000 /* rpma_err_last() */
 #define RPMA_HAS_FLUSH_ALL    1004000 /* rpma_flush_all() */
+#define RPMA_HAS_MR_REG_FILE  1004000 /* rpma_mr_reg_file() */
 #define RPMA_HAS_PROVIDERS    1004000 /* rpma_provider_list_X(), ..._get_ibv_context_from() */
 #define RPMA_HAS_REASONS      1004000 /* rpma_wc_explain(), rpma_wc_get_reason() */
 #define RPMA_HAS_REJECTION    1004000 /* rpma_conn_get_rejection(), rpma_conn_req_reject() */
@@ -204,6 +205,16 @@ struct rpma_mr_remote; /* a region of the other end, from its descriptor */
 int rpma_mr_reg(struct rpma_peer *peer, void *ptr, size_t size, int usage,
 		struct rpma_mr_local **mr_ptr);
 int rpma_mr_dereg(struct rpma_mr_local **mr_ptr);
+
+/*
+ * Open, map and register a file, so that what peers flush is on its medium and survives under its
+ * name: the blocks are reserved, and what a process before could not write back leaves the page
+ * cache. size 0: all of it; else a shorter file grows, and a missing one is made. rpma_mr_get_ptr()
+ * and _get_size() report the mapping, which rpma_mr_dereg() undoes. RPMA_E_PROVIDER also: the file
+ * cannot be used, and rpma_err_last() says why.
+ */
+int rpma_mr_reg_file(struct rpma_peer *peer, const char *path, size_t size, int usage,
+		     struct rpma_mr_local **mr_ptr);
 
 int rpma_mr_get_ptr(const struct rpma_mr_local *mr, void **ptr);
 int rpma_mr_get_size(const struct rpma_mr_local *mr, size_t *size);

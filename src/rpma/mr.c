@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "rpma/err.h"
 #include "rpma/peer.h"
@@ -73,6 +74,7 @@ int rpma_mr_reg(struct rpma_peer *peer, void *ptr, size_t size, int usage,
 		return NOMEM();
 	mr->prov = peer->prov;
 	mr->usage = usage;
+	mr->mapping = NULL;
 	mr->ibv = mr_reg(peer, ptr, size, mr_access_of_usage(peer, usage));
 	if (!mr->ibv) {
 		int err = errno;
@@ -96,6 +98,8 @@ int rpma_mr_dereg(struct rpma_mr_local **mr_ptr)
 	if (!mr)
 		return 0;
 	err = mr->prov->dereg_mr(mr->ibv);
+	if (mr->mapping)
+		munmap(mr->mapping, mr->mapping_size);
 	free(mr);
 	*mr_ptr = NULL;
 	return err ? PROVIDER_FAILED(err, "%s", "ibv_dereg_mr()") : 0;

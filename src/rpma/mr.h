@@ -18,6 +18,8 @@ struct rpma_mr_local {
 	const struct provider *prov;
 	struct ibv_mr *ibv;
 	int usage;
+	void *mapping; /* of rpma_mr_reg_file(); NULL: the memory is the caller's */
+	size_t mapping_size;
 };
 
 struct rpma_mr_remote {

@@ -86,6 +86,7 @@
 	X(RPMA_HAS_DURABILITY, 1004000)                                                            \
 	X(RPMA_HAS_ERR_LAST, 1004000)                                                              \
 	X(RPMA_HAS_FLUSH_ALL, 1004000)                                                             \
+	X(RPMA_HAS_MR_REG_FILE, 1004000)                                                           \
 	X(RPMA_HAS_PROVIDERS, 1004000)                                                             \
 	X(RPMA_HAS_REASONS, 1004000)                                                               \
 	X(RPMA_HAS_REJECTION, 1004000)                                                             \

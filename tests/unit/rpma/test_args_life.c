@@ -44,6 +44,18 @@ static void durability(void **state)
 	assert_string_equal(why, "old");
 }
 
+static void files(void **state)
+{
+	struct rpma_mr_local *mr = NULL;
+
+	INVAL(rpma_mr_reg_file(NULL, "f", 1, RPMA_MR_USAGE_READ_SRC, &mr));
+	INVAL(rpma_mr_reg_file(FAKE(rpma_peer), NULL, 1, RPMA_MR_USAGE_READ_SRC, &mr));
+	INVAL(rpma_mr_reg_file(FAKE(rpma_peer), "f", 1, 0, &mr));
+	INVAL(rpma_mr_reg_file(FAKE(rpma_peer), "f", 1, 256, &mr));
+	INVAL(rpma_mr_reg_file(FAKE(rpma_peer), "f", 1, RPMA_MR_USAGE_READ_SRC, NULL));
+	assert_null(mr);
+}
+
 static void queues_and_waits(void **state)
 {
 	struct rpma_cq *cq = NULL;
@@ -219,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		POISONED(devices),
 		POISONED(durability),
+		POISONED(files),
 		POISONED(queues_and_waits),
 		POISONED(opening),
 		POISONED(connections),

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mr_file.c -- a file as a memory region, opened so that what its peers flush is on its medium. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/newfile.h"
+#include "base/pagecache.h"
+#include "rpma/err.h"
+#include "rpma/mr.h"
+
+/* Complete under its name, or not at all. The descriptor is the caller's, also on failure. */
+static int mr_file_make(const char *path, size_t size, int *fd, struct error *err)
+{
+	struct newfile_opts opts = {.path = path, .size = size};
+	struct newfile nf;
+	int rc = newfile_open(&nf, &opts, err);
+
+	if (rc)
+		return rc;
+	rc = newfile_commit(&nf, false, err);
+	if (rc)
+		newfile_abort(&nf);
+	else
+		*fd = nf.fd;
+	return rc;
+}
+
+/* Blocks that are reserved now cannot be missing when a flush wants to write them. */
+static int mr_file_check(const char *path, int fd, size_t *size, struct error *err)
+{
+	struct newfile_opts opts = {.path = path};
+	struct stat st;
+	int rc;
+
+	if (fstat(fd, &st))
+		return error_set(err, ERROR_LOCAL, errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERROR_LOCAL, EINVAL, "%s is no regular file", path);
+	if (!*size)
+		*size = (size_t)st.st_size;
+	if (!*size)
+		return error_set(err, ERROR_LOCAL, ENODATA, "%s is empty, and no size is given",
+				 path);
+	opts.size = *size;
+	rc = newfile_reserve(fd, &opts, err);
+	/* Flushed bytes are worth nothing in a file whose name or size a crash takes away. */
+	return rc ? rc : newfile_settle(fd, path, err);
+}
+
+/*
+ * What a process before this one could not write back is cached, and called clean. It leaves the
+ * cache before it is mapped.
+ */
+static int mr_file_reopen(const char *path, int fd, size_t *size, struct error *err)
+{
+	uint64_t stay = 0;
+	int rc = mr_file_check(path, fd, size, err);
+
+	if (!rc)
+		rc = pagecache_evict(fd, path, &stay, err);
+	if (!rc && stay)
+		LOG_WARNING(
+			"%s: %" PRIu64
+			" bytes stay in the page cache, since another process has them "
+			"mapped: what it could not write back cannot be told from what is on the disk",
+			path, stay);
+	return rc;
+}
+
+static int mr_file_open(const char *path, size_t *size, int *fd, struct error *err)
+{
+	/* O_NONBLOCK: a pipe is no regular file, and nothing waits for its reader. */
+	*fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (*fd >= 0)
+		return mr_file_reopen(path, *fd, size, err);
+	if (errno == ENOENT && *size)
+		return mr_file_make(path, *size, fd, err);
+	return error_set(err, ERROR_LOCAL, errno, "cannot open %s: %s", path, strerror(errno));
+}
+
+static int mr_file_map(const char *path, size_t *size, void **ptr, struct error *err)
+{
+	int fd = -1, rc = mr_file_open(path, size, &fd, err);
+
+	if (!rc) {
+		/* MAP_SYNC is refused unless the pages are the medium itself. */
+		*ptr = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd,
+			    0);
+		if (*ptr == MAP_FAILED)
+			*ptr = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (*ptr == MAP_FAILED)
+			rc = error_set(err, ERROR_LOCAL, errno, "cannot map %zu bytes of %s: %s",
+				       *size, path, strerror(errno));
+	}
+	if (fd >= 0)
+		close(fd); /* the mapping keeps the file */
+	return rc;
+}
+
+int rpma_mr_reg_file(struct rpma_peer *peer, const char *path, size_t size, int usage,
+		     struct rpma_mr_local **mr_ptr)
+{
+	struct rpma_mr_local *mr;
+	struct error err;
+	void *ptr;
+	int ret;
+
+	if (!peer || !path || !usage || usage & ~MR_USAGE_ALL || !mr_ptr)
+		return INVALID();
+	if (mr_file_map(path, &size, &ptr, &err)) {
+		LOG_ERROR("rpma_mr_reg_file(): %s", err.text);
+		return RPMA_E_PROVIDER;
+	}
+	ret = rpma_mr_reg(peer, ptr, size, usage, &mr);
+	if (ret) {
+		munmap(ptr, size);
+		return ret;
+	}
+	mr->mapping = ptr;
+	mr->mapping_size = size;
+	*mr_ptr = mr;
+	return 0;
+}
