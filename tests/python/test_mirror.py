@@ -305,6 +305,16 @@ class Failing(MirrorTest):
         self.assertRaises(rpmirror.FencedError, m.close)
         self.assertTrue(m.closed)
 
+    def test_a_fenced_process_ends_if_it_wants_to(self) -> None:
+        self.assertRaises(ValueError, rpmirror.map, Hosts.SET, on_fenced="maybe")
+        program = "import rpmirror, time\nm = rpmirror.map('orders', wait=True, on_fenced='kill')\nprint(flush=True)\ntime.sleep(60)"
+        child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+        assert child.stdout
+        with child:
+            self.assertEqual(child.stdout.readline(), b"\n")
+            subprocess.run([os.environ["RPMIRROR"], "demote", Hosts.SET], check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(child.returncode, -signal.SIGKILL)
+
 
 if __name__ == "__main__":
     unittest.main()
