@@ -161,21 +161,6 @@ void file_take(struct rpma_file *f);
 int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint64_t deadline);
 
 /* file_post.c: operations are collected, and leave as a post. */
-static inline bool file_has_room(const struct rpma_file *f, unsigned operations)
-{
-	return f->operations + operations <= FILE_DEPTH && f->posted - f->completed < FILE_POSTS;
-}
-
-/* Room for so many more operations; may wait, and then other threads may have collected and posted.
- */
-int file_wait_for_room(struct rpma_file *f, unsigned operations);
-static inline int file_reserve(struct rpma_file *f, unsigned operations)
-{
-	return __builtin_expect(file_has_room(f, operations), 1)
-		       ? 0
-		       : file_wait_for_room(f, operations);
-}
-
 /* Where a buffer of that length begins: in one piece, so at the ring's beginning if it does not fit
  * before the end. */
 static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
@@ -185,17 +170,24 @@ static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
 	return at + len <= FILE_RING ? f->ring_head : f->ring_head + (FILE_RING - at);
 }
 
-static inline bool file_ring_has_room(const struct rpma_file *f, size_t len)
+/* For so many more operations, in two posts, and for a buffer in the ring. */
+static inline bool file_has_room(const struct rpma_file *f, unsigned operations, size_t len)
 {
-	return file_ring_begin(f, len) + len - f->ring_tail <= FILE_RING;
+	return f->operations + operations <= FILE_DEPTH &&
+	       f->posted + 2 - f->completed <= FILE_POSTS &&
+	       file_ring_begin(f, len) + len - f->ring_tail <= FILE_RING;
 }
 
-/* Room in the ring for a buffer, which may wait, too; it is taken by file_ring_take(). */
-int file_ring_wait_for_room(struct rpma_file *f, size_t len);
-static inline int file_ring_reserve(struct rpma_file *f, size_t len)
+/*
+ * Room for that, until the lock is released. It is asked for once, before anything is done, because
+ * it may wait, and then other threads collect and post.
+ */
+int file_wait_for_room(struct rpma_file *f, unsigned operations, size_t len);
+static inline int file_reserve(struct rpma_file *f, unsigned operations, size_t len)
 {
-	return __builtin_expect(file_ring_has_room(f, len), 1) ? 0
-							       : file_ring_wait_for_room(f, len);
+	return __builtin_expect(file_has_room(f, operations, len), 1)
+		       ? 0
+		       : file_wait_for_room(f, operations, len);
 }
 
 static inline size_t file_ring_take(struct rpma_file *f, size_t len)
@@ -220,7 +212,7 @@ static inline struct file_post *file_post_new(struct rpma_file *f)
 }
 
 int file_post(struct rpma_file *f, unsigned direct);
-/* What is collected leaves now. */
+/* What is collected leaves now; there is room for one operation. */
 int file_post_collected(struct rpma_file *f);
 
 static inline bool file_is_inside(const struct rpma_file *f, uint64_t offset, uint64_t len)

@@ -3,30 +3,16 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* One more post completes. */
-static int file_wait_one(struct rpma_file *f)
-{
-	return file_wait(f, &f->completed, f->completed + 1, CLOCK_NEVER);
-}
-
-int file_wait_for_room(struct rpma_file *f, unsigned operations)
+/* With nothing outstanding, what fills the ring is what was collected. */
+int file_wait_for_room(struct rpma_file *f, unsigned operations, size_t len)
 {
 	int rc = 0;
 
-	while (!rc && !file_has_room(f, operations))
-		rc = file_wait_one(f);
-	return rc;
-}
-
-int file_ring_wait_for_room(struct rpma_file *f, size_t len)
-{
-	int rc = 0;
-
-	while (!rc && !file_ring_has_room(f, len)) {
+	while (!rc && !file_has_room(f, operations, len)) {
 		if (f->posted == f->completed)
 			rc = file_post_collected(f);
 		if (!rc)
-			rc = file_wait_one(f);
+			rc = file_wait(f, &f->completed, f->completed + 1, CLOCK_NEVER);
 	}
 	return rc;
 }
@@ -70,9 +56,6 @@ int file_post_collected(struct rpma_file *f)
 
 	if (!f->unposted)
 		return 0;
-	rc = file_reserve(f, 1);
-	if (rc || !f->unposted)
-		return rc; /* or another thread has posted it meanwhile */
 	rc = file_close_run(f, RPMA_F_COMPLETION_ALWAYS);
 	if (rc)
 		return rc;

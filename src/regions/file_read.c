@@ -3,54 +3,49 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Behind all that was written before, as the other end answers a read in its turn. */
+/* Behind all that was written before, as the other end answers a read in its turn. to: where the
+ * thread that takes the completion copies it; NULL: it need not. */
 static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t at, size_t len,
-			  uint64_t offset, struct file_post **post)
+			  uint64_t offset, void *to)
 {
+	struct file_post *post;
 	int rc = rpma_read(f->s.conn, mr, at, f->s.remote, offset, len, RPMA_F_COMPLETION_ALWAYS,
 			   NULL);
 
 	if (rc)
 		return file_post_failed(f, "read from", rc);
-	*post = file_post_new(f);
+	post = file_post_new(f);
+	post->read_to = to;
+	post->read_from = at;
+	post->read_len = len;
 	return file_post(f, 1);
 }
 
-/* The thread that takes the completion copies: the ring is handed out again at once. */
 static int file_read_small(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
 {
-	struct file_post *post;
-	size_t at;
-	int rc = file_ring_reserve(f, len);
+	int rc = file_reserve(f, 2, len);
 
-	if (rc)
-		return rc;
-	at = file_ring_take(f, len);
-	rc = file_read_post(f, f->ring_mr, at, len, offset, &post);
-	if (rc)
-		return rc;
-	post->read_to = buf;
-	post->read_from = at;
-	post->read_len = len;
-	return file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
+	/* Before its own room is taken, which would be free when these have completed. */
+	if (!rc)
+		rc = file_post_collected(f);
+	if (!rc)
+		rc = file_read_post(f, f->ring_mr, file_ring_take(f, len), len, offset, buf);
+	return rc ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
 }
 
 static int file_read_registered(struct rpma_file *f, struct rpma_mr_local *mr, size_t len,
 				uint64_t offset)
 {
-	struct file_post *post;
 	int rc = 0;
 
 	for (size_t at = 0; at < len && !rc; at += FILE_PIECE) {
 		size_t piece = len - at < FILE_PIECE ? len - at : FILE_PIECE;
 
-		rc = file_reserve(f, 2);
+		rc = file_reserve(f, 2, 0);
 		if (!rc)
 			rc = file_post_collected(f);
 		if (!rc)
-			rc = file_reserve(f, 1);
-		if (!rc)
-			rc = file_read_post(f, mr, at, piece, offset + at, &post);
+			rc = file_read_post(f, mr, at, piece, offset + at, NULL);
 	}
 	return rc ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
 }
@@ -73,18 +68,9 @@ static int file_read_big(struct rpma_file *f, void *buf, size_t len, uint64_t of
 
 static int file_read(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
 {
-	int rc;
-
-	if (!len)
-		return 0;
 	if (len >= FILE_BIG)
 		return file_read_big(f, buf, len, offset);
-	rc = file_reserve(f, 2);
-	if (!rc)
-		rc = file_post_collected(f);
-	if (!rc)
-		rc = file_reserve(f, 1);
-	return rc ? rc : file_read_small(f, buf, len, offset);
+	return len ? file_read_small(f, buf, len, offset) : 0;
 }
 
 int rpma_file_pread(struct rpma_file *file, void *buf, size_t len, uint64_t offset)

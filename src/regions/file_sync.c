@@ -60,7 +60,7 @@ static int file_sync_start(struct rpma_file *f, const struct rpma_file_range *ra
 {
 	struct file_post *post;
 	unsigned operations;
-	int rc = file_reserve(f, FILE_SYNC_RANGES + 1);
+	int rc = file_reserve(f, FILE_SYNC_RANGES + 1, 0);
 
 	if (!rc)
 		rc = file_close_run(f, RPMA_F_COMPLETION_ON_ERROR);
@@ -163,7 +163,7 @@ static int file_store8_at_once(struct rpma_file *f, uint64_t offset, uint64_t va
 {
 	struct file_post *post;
 	char word[8];
-	int rc = file_reserve(f, 4);
+	int rc = file_reserve(f, 4, 0);
 
 	memcpy(word, &value, sizeof(word));
 	if (!rc)
@@ -193,7 +193,9 @@ static int file_store8_in_steps(struct rpma_file *f, uint64_t offset, uint64_t v
 	if (!rc)
 		rc = file_sync_wait(f, *ticket, -1);
 	if (!rc)
-		rc = file_reserve(f, 1);
+		rc = file_reserve(f, 2, 0);
+	if (!rc)
+		rc = file_post_collected(f);
 	if (rc)
 		return rc;
 	rc = rpma_atomic_write(f->s.conn, f->s.remote, offset, word, RPMA_F_COMPLETION_ALWAYS,

@@ -27,10 +27,8 @@ static int file_collect(struct rpma_file *f, const void *buf, size_t len, uint64
 
 static int file_write_small(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
-	int rc = file_reserve(f, 1);
+	int rc = file_reserve(f, 2, len);
 
-	if (!rc)
-		rc = file_ring_reserve(f, len);
 	if (!rc)
 		rc = file_collect(f, buf, len, offset);
 	if (!rc && (f->unposted >= FILE_COLLECT || f->collected >= FILE_BATCH_WRITE))
@@ -38,11 +36,14 @@ static int file_write_small(struct rpma_file *f, const void *buf, size_t len, ui
 	return rc;
 }
 
+/* What was collected before leaves first, as later bytes of the same range must win. */
 static int file_write_piece(struct rpma_file *f, const struct rpma_mr_local *mr, size_t at,
 			    size_t len, uint64_t offset)
 {
-	int rc = file_reserve(f, 1);
+	int rc = file_reserve(f, 2, 0);
 
+	if (!rc)
+		rc = file_post_collected(f);
 	if (rc)
 		return rc;
 	rc = rpma_write(f->s.conn, f->s.remote, offset, mr, at, len, RPMA_F_COMPLETION_ALWAYS,
@@ -54,7 +55,6 @@ static int file_write_piece(struct rpma_file *f, const struct rpma_mr_local *mr,
 	return file_post(f, 1);
 }
 
-/* What was collected before leaves first, as later bytes of the same range must win. */
 static int file_write_registered(struct rpma_file *f, const struct rpma_mr_local *mr, size_t len,
 				 uint64_t offset)
 {
@@ -63,11 +63,7 @@ static int file_write_registered(struct rpma_file *f, const struct rpma_mr_local
 	for (size_t at = 0; at < len && !rc; at += FILE_PIECE) {
 		size_t piece = len - at < FILE_PIECE ? len - at : FILE_PIECE;
 
-		rc = file_reserve(f, 2);
-		if (!rc)
-			rc = file_post_collected(f);
-		if (!rc)
-			rc = file_write_piece(f, mr, at, piece, offset + at);
+		rc = file_write_piece(f, mr, at, piece, offset + at);
 	}
 	return rc ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
 }

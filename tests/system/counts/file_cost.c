@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_cost library|librpma HOST:PORT N LENGTH -- N times: LENGTH bytes become durable at the end
- * of a log, by librpmafile, or by the calls of librpma that a program would make for it: bytes into
- * a registered buffer, a batch of a write and a flush, a wait.
+ * file_cost library|librpma HOST:PORT N LENGTH RECORDS -- N times: RECORDS of LENGTH bytes become
+ * durable at the end of a log, by librpmafile, or by the calls of librpma that a program would make
+ * for it: bytes into a registered buffer, a batch of a write each and a flush, a wait.
  */
 #include <err.h>
 #include <librpmafile.h>
@@ -22,7 +22,17 @@ static void must(int rc, const char *what)
 		errx(EXIT_FAILURE, "%s: %s%s", what, rpma_file_errormsg(), rpma_err_last());
 }
 
-static void by_library(const char *target, unsigned n, size_t len)
+static uint64_t at; /* the end of the log; it begins anew at RING */
+
+static uint64_t advance(size_t len)
+{
+	uint64_t begin = at + len <= RING ? at : 0;
+
+	at = begin + len;
+	return begin;
+}
+
+static void by_library(const char *target, unsigned n, size_t len, unsigned records)
 {
 	struct rpma_file_options options = {.size = sizeof(options),
 					    .flags = RPMA_FILE_VOLATILE_OK};
@@ -30,21 +40,27 @@ static void by_library(const char *target, unsigned n, size_t len)
 
 	must(rpma_file_open(target, &options, &file), "open");
 	for (unsigned i = 0; i < n; i++) {
-		must(rpma_file_pwrite(file, bytes, len, i * len % RING), "write");
+		for (unsigned k = 0; k < records; k++)
+			must(rpma_file_pwrite(file, bytes, len, advance(len)), "write");
 		must(rpma_file_sync(file, NULL, 0), "sync");
 	}
 	must(rpma_file_close(&file), "close");
 }
 
-static void one_by_librpma(struct session *s, struct rpma_mr_local *mr, struct rpma_batch *batch,
-			   size_t at, size_t len)
+static void group_by_librpma(struct session *s, struct rpma_mr_local *mr, struct rpma_batch *batch,
+			     size_t len, unsigned records)
 {
 	struct ibv_wc wc;
 	int rc;
 
-	memcpy(ring + at, bytes, len);
-	must(rpma_batch_write(batch, s->remote, at, mr, at, len, RPMA_F_COMPLETION_ON_ERROR, NULL),
-	     "write");
+	for (unsigned k = 0; k < records; k++) {
+		uint64_t to = advance(len);
+
+		memcpy(ring + to, bytes, len);
+		must(rpma_batch_write(batch, s->remote, to, mr, to, len, RPMA_F_COMPLETION_ON_ERROR,
+				      NULL),
+		     "write");
+	}
 	must(rpma_batch_flush_all(batch, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS,
 				  NULL),
 	     "flush");
@@ -56,7 +72,7 @@ static void one_by_librpma(struct session *s, struct rpma_mr_local *mr, struct r
 	must(rc || wc.status, "completion");
 }
 
-static void by_librpma(const char *target, unsigned n, size_t len)
+static void by_librpma(const char *target, unsigned n, size_t len, unsigned records)
 {
 	struct session_opts opts = {
 		.region = "", .access = HELLO_WRITE, .depth = 256, .timeout_ms = 10000};
@@ -72,7 +88,7 @@ static void by_librpma(const char *target, unsigned n, size_t len)
 	must(session_put_begin(&s, &begin, &error), "begin");
 	must(rpma_batch_new(s.conn, 64, &batch), "batch");
 	for (unsigned i = 0; i < n; i++)
-		one_by_librpma(&s, mr, batch, i * len % RING, len);
+		group_by_librpma(&s, mr, batch, len, records);
 	must(session_confirm(&s, &error), "confirm");
 	rpma_batch_delete(&batch);
 	rpma_mr_dereg(&mr);
@@ -81,9 +97,9 @@ static void by_librpma(const char *target, unsigned n, size_t len)
 
 int main(int argc, char **argv)
 {
-	if (argc != 5)
-		errx(EXIT_FAILURE, "usage: file_cost library|librpma HOST:PORT N LENGTH");
-	(strcmp(argv[1], "librpma") ? by_library : by_librpma)(argv[2], (unsigned)atoi(argv[3]),
-							       (size_t)atoi(argv[4]));
+	if (argc != 6)
+		errx(EXIT_FAILURE, "usage: file_cost library|librpma HOST:PORT N LENGTH RECORDS");
+	(strcmp(argv[1], "librpma") ? by_library : by_librpma)(
+		argv[2], (unsigned)atoi(argv[3]), (size_t)atoi(argv[4]), (unsigned)atoi(argv[5]));
 	return EXIT_SUCCESS;
 }

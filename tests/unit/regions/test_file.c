@@ -16,8 +16,9 @@
 #include <cmocka.h>
 #include <librpmafile.h>
 
-#define SIZE    (8u << 20)
-#define THREADS 4
+#define SIZE         (8u << 20)
+#define THREADS      4
+#define RING_THREADS 12
 
 static struct rpma_file_server *server;
 static pthread_t thread;
@@ -66,10 +67,23 @@ static int stop(void **state)
 	return unlink("regions-file");
 }
 
+/* From any thread. */
 static void must(int rc)
 {
-	if (rc)
-		fail_msg("%s: %s", rpma_file_err_2str(rc), rpma_file_errormsg());
+	if (!rc)
+		return;
+	fprintf(stderr, "%s: %s\n", rpma_file_err_2str(rc), rpma_file_errormsg());
+	abort();
+}
+
+static void must_equal(const unsigned char *a, const unsigned char *b, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (a[i] != b[i]) {
+			fprintf(stderr, "of %zu bytes that at %zu is %u and not %u\n", len, i, a[i],
+				b[i]);
+			abort();
+		}
 }
 
 static struct rpma_file *open_memory(uint32_t flags)
@@ -218,11 +232,11 @@ static void *write_and_sync(void *arg)
 			must(rpma_file_sync_wait(w->file, tickets[i % 4], -1));
 		must(rpma_file_sync_start(w->file, NULL, 0, &tickets[i % 4]));
 		must(rpma_file_pread(w->file, back, sizeof(back), at));
-		assert_memory_equal(buf, back, sizeof(buf));
+		must_equal(back, buf, sizeof(buf));
 	}
 	for (unsigned i = 0; i < 4; i++)
 		must(rpma_file_sync_wait(w->file, tickets[i], -1));
-	assert_memory_equal(memory + from + SIZE / THREADS - 70000, big, 70000);
+	must_equal(memory + from + SIZE / THREADS - 70000, big, 70000);
 	free(big);
 	return NULL;
 }
@@ -242,6 +256,45 @@ static void threads_share_a_file(void **state)
 		pthread_join(threads[i], NULL);
 	must(rpma_file_get_undecided(file, NULL, &count));
 	assert_int_equal(count, 0);
+	must(rpma_file_close(&file));
+}
+
+/* As much as fits into the ring, so that threads wait for room in it between each other's calls. */
+static void *fill_the_ring(void *arg)
+{
+	struct writer *w = arg;
+	uint64_t from = w->number * (SIZE / RING_THREADS);
+	unsigned char *buf = malloc(60000), *back = malloc(60000);
+
+	for (unsigned i = 0; i < 300; i++) {
+		size_t len = i % 3 ? 60000 : 100 + i;
+		uint64_t at = from + i * 8192 % (SIZE / RING_THREADS - 60000);
+
+		fill(buf, len, w->number * 31 + i);
+		must(rpma_file_pwrite(w->file, buf, len, at));
+		if (i % 4)
+			continue;
+		must(rpma_file_pread(w->file, back, len, at));
+		must_equal(back, buf, len);
+	}
+	must(rpma_file_sync(w->file, NULL, 0));
+	free(buf);
+	free(back);
+	return NULL;
+}
+
+static void threads_that_wait_for_room_lose_nothing(void **state)
+{
+	struct writer writers[RING_THREADS];
+	pthread_t threads[RING_THREADS];
+	struct rpma_file *file = open_memory(0);
+
+	for (unsigned i = 0; i < RING_THREADS; i++) {
+		writers[i] = (struct writer){file, i, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL, fill_the_ring, &writers[i]), 0);
+	}
+	for (unsigned i = 0; i < RING_THREADS; i++)
+		pthread_join(threads[i], NULL);
 	must(rpma_file_close(&file));
 }
 
@@ -300,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_word_is_stored_and_syncs_have_tickets),
 		cmocka_unit_test(a_file_is_described),
 		cmocka_unit_test(threads_share_a_file),
+		cmocka_unit_test(threads_that_wait_for_room_lose_nothing),
 		cmocka_unit_test(a_served_file_is_verified),
 		cmocka_unit_test(wrong_exports_are_refused),
 		cmocka_unit_test(served_memory_is_the_callers),
