@@ -9,7 +9,7 @@ trap 'rm -rf "$scratch"' EXIT
 tree=$scratch/tree
 mkdir -p "$scratch/bin" "$tree"
 cp "$1/dev" "$tree/"
-unset CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER
+unset CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER LD_LIBRARY_PATH
 export PATH=$scratch/bin:$PATH
 printf '#!/bin/sh\nshift 2; for p; do echo "$p installed"; done\n' >"$scratch/bin/dpkg-query"
 chmod 755 "$scratch/bin/dpkg-query"
@@ -36,7 +36,10 @@ foreach(name one two)
 	add_executable(${name} ${name}.c)
 endforeach()
 add_executable(broken broken.c)
+add_library(small SHARED small.c)
+set_target_properties(small PROPERTIES VERSION 0 SOVERSION 0)
 CMAKE
+echo 'int small;' >"$tree/small.c"
 echo 'int main(void) { return no_such_name; }' >"$tree/broken.c"
 
 terminals=()
@@ -55,3 +58,11 @@ done
 ! timeout 50 "$tree/dev" run broken >"$scratch/broken.out" 2>"$scratch/broken.err" </dev/null ||
 	fail "what cannot be compiled ran"
 grep -q 'no_such_name' "$scratch/broken.err" || fail "the compiler's words are not shown"
+
+# A program of the system gets the libraries, and nothing else is built; the second time in silence.
+for name in first second; do
+	# shellcheck disable=SC2016 # for that shell
+	timeout 50 "$tree/dev" run sh -c 'ls "$LD_LIBRARY_PATH/libsmall.so.0"' >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null ||
+		fail "a program of the system does not run with the libraries"
+done
+[ ! -s "$scratch/second.err" ] || fail "what is built already is built again"
