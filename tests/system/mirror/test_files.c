@@ -245,7 +245,7 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
  */
 static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **state)
 {
-	const struct hosts_opts opts = {.count = 2, .lease_ms = 1000, .register_timeout_ms = 300};
+	const struct hosts_opts opts = {.count = 2, .lease_ms = 2500, .register_timeout_ms = 600};
 	const char *path;
 	char away[320], still[320];
 
