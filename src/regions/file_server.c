@@ -91,31 +91,11 @@ static int file_server_take_options(struct rpma_file_server *s,
 	return secret_load(&s->secret, o->secret_file, err);
 }
 
-/* Address_parse() takes no port 0, which is a free one here. */
-static int file_server_take_address(struct rpma_file_server *s, const char *address,
-				    struct error *err)
-{
-	char text[ADDRESS_TEXT];
-	size_t len = strlen(address);
-	bool is_free = len > 2 && !strcmp(address + len - 2, ":0");
-	int rc;
-
-	if (len >= sizeof(text))
-		return error_set(err, ERROR_ARGUMENT, EINVAL, "'%s' is no address", address);
-	memcpy(text, address, len + 1);
-	if (is_free)
-		text[len - 2] = '\0';
-	rc = address_parse(text, TARGET_PORT, &s->opts.listen, err);
-	if (!rc && is_free)
-		strcpy(s->opts.listen.port, "0");
-	return rc;
-}
-
 static int file_server_open(struct rpma_file_server *s, const char *address,
 			    const struct rpma_file_export *exports, size_t count,
 			    const struct rpma_file_server_options *options, struct error *err)
 {
-	int rc = file_server_take_address(s, address, err);
+	int rc = address_parse_listen(address, TARGET_PORT, &s->opts.listen, err);
 
 	if (!rc)
 		rc = file_server_take_exports(s, exports, count, err);

@@ -121,22 +121,9 @@ static const char *settings_parse_ports(struct settings *s, void *field, const c
 
 static const char *settings_parse_listen(struct settings *s, void *field, const char *value)
 {
-	struct address addr;
-
-	/* any free port, for tests and for those who read the log */
-	size_t len = strlen(value);
-	bool any = len > 2 && !strcmp(value + len - 2, ":0");
-	char text[ADDRESS_TEXT];
-
-	snprintf(text, sizeof(text), "%s", value);
-	if (any && len < sizeof(text))
-		text[len - 2] = '\0';
-	if (len >= sizeof(text) || address_parse(text, SETTINGS_DEFAULT_PORT, &addr, NULL))
-		return "ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT";
-	if (any)
-		strcpy(addr.port, "0");
-	*(struct address *)field = addr;
-	return NULL;
+	return address_parse_listen(value, SETTINGS_DEFAULT_PORT, field, NULL)
+		       ? "ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT"
+		       : NULL;
 }
 
 static const struct settings_row {

@@ -107,6 +107,25 @@ int address_parse(const char *text, const char *default_port, struct address *ou
 	return 0;
 }
 
+int address_parse_listen(const char *text, const char *default_port, struct address *out,
+			 struct error *err)
+{
+	int rc = address_parse(text, default_port, out, err);
+	char host[ADDRESS_TEXT];
+	struct address addr;
+	size_t len = strlen(text);
+
+	/* The whole comes first: "::0" is an address. */
+	if (!rc || len < 3 || len >= sizeof(host) || strcmp(text + len - 2, ":0") != 0)
+		return rc;
+	memcpy(host, text, len - 2);
+	host[len - 2] = '\0';
+	if (address_parse(host, "0", &addr, NULL) || strcmp(addr.port, "0") != 0)
+		return rc;
+	*out = addr;
+	return 0;
+}
+
 char *address_show(const struct address *addr, char text[ADDRESS_TEXT])
 {
 	const char *fmt = strchr(addr->host, ':') ? "[%s]:%s" : "%s:%s";

@@ -22,6 +22,9 @@ struct address {
  * the name of a TCP service (services(5)); without one it is default_port. ERROR_ARGUMENT. */
 int address_parse(const char *text, const char *default_port, struct address *out,
 		  struct error *err);
+/* The same for a server, which may have port 0, a free one. */
+int address_parse_listen(const char *text, const char *default_port, struct address *out,
+			 struct error *err);
 /* "host:port", with brackets around an IPv6 literal, written to text, which is returned. */
 char *address_show(const struct address *addr, char text[ADDRESS_TEXT]);
 /* An IPv4 or IPv6 address, the latter with or without a scope? */

@@ -50,6 +50,28 @@ static void bad_addresses_are_explained(void **state)
 	}
 }
 
+static void a_server_may_have_port_0(void **state)
+{
+	static const char *const good[][3] = {
+		{"host:0", "host", "0"}, {"[::1]:0", "::1", "0"},  {"::0", "::0", "7204"},
+		{"host:5", "host", "5"}, {"host", "host", "7204"},
+	};
+	static const char *const bad[] = {"", ":0", "host:5:0", "[::1:0", "host:0:0", "host:00"};
+	struct address addr;
+	struct error err;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(address_parse_listen(good[i][0], "7204", &addr, &err), 0);
+		assert_string_equal(addr.host, good[i][1]);
+		assert_string_equal(addr.port, good[i][2]);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		err.text[0] = '\0';
+		assert_int_equal(address_parse_listen(bad[i], "7204", &addr, &err), ERROR_ARGUMENT);
+		assert_non_null(strstr(err.text, bad[i]));
+	}
+}
+
 static void a_port_may_be_the_name_of_a_service(void **state)
 {
 	struct servent *known = getservbyname("https", "tcp");
@@ -109,6 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_taken_apart),
 		cmocka_unit_test(bad_addresses_are_explained),
+		cmocka_unit_test(a_server_may_have_port_0),
 		cmocka_unit_test(a_port_may_be_the_name_of_a_service),
 		cmocka_unit_test(an_address_is_shown_as_it_is_written),
 		cmocka_unit_test(loopback_is_told_from_everything_else),
