@@ -8,9 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
-
-#define CONF_LINE_MAX 2048
+#include "service/keyfile.h"
 
 void conf_init(struct conf *c)
 {
@@ -75,24 +73,10 @@ static const char *conf_parse_ms(void *field, size_t size, const char *value)
 							  : "milliseconds, from 50 to 600000";
 }
 
-/* Port 0, any that is free, is for tests and for those who read what is printed. */
 static const char *conf_parse_listen(void *field, size_t size, const char *value)
 {
-	size_t len = strlen(value);
-	bool any = len > 2 && !strcmp(value + len - 2, ":0");
-	char text[ADDRESS_TEXT];
-
-	if (len >= sizeof(text))
-		return "HOST or HOST:PORT";
-	snprintf(text, sizeof(text), "%s", value);
-	if (any)
-		text[len - 2] = '\0';
-	if (address_parse(text, CONF_DEFAULT_PORT, field, NULL))
-		return "HOST or HOST:PORT";
-	if (any)
-		snprintf(((struct address *)field)->port, sizeof(((struct address *)field)->port),
-			 "0");
-	return NULL;
+	return address_parse_listen(value, CONF_DEFAULT_PORT, field, NULL) ? "HOST or HOST:PORT"
+									   : NULL;
 }
 
 static const char *conf_parse_level(void *field, size_t size, const char *value)
@@ -194,15 +178,15 @@ struct conf_state {
 	uint32_t seen;        /* keys of the section, by index; users may be repeated */
 };
 
-static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
+static int conf_begin_set(void *arg, const char *words, struct error *err)
 {
+	struct conf_state *s = arg;
 	struct conf *c = s->conf;
-	char *name;
+	const char *name = words + strcspn(words, " ");
 
-	line[strlen(line) - 1] = '\0';
-	if (strncmp(line, "[set ", 5) != 0)
+	if (strncmp(words, "set", 3) != 0 || name != words + 3)
 		return error_set(err, ERROR_ARGUMENT, EINVAL, "a section is '[set NAME]'");
-	name = text_trim(line + 5);
+	name += strspn(name, " \t");
 	if (!name[0] || strlen(name) > MIRROR_SET_MAX || strpbrk(name, "/ \t"))
 		return error_set(err, ERROR_ARGUMENT, EINVAL,
 				 "'%s' is no name of a set: 1 to %d characters, no space nor '/'",
@@ -222,9 +206,9 @@ static int conf_begin_set(struct conf_state *s, char *line, struct error *err)
 	return 0;
 }
 
-static int conf_set_value(struct conf_state *s, const char *key, const char *value,
-			  struct error *err)
+static int conf_set_value(void *arg, const char *key, const char *value, struct error *err)
 {
+	struct conf_state *s = arg;
 	const struct conf_key *keys = s->set ? conf_set_keys : conf_keys;
 	char *base = s->set ? (char *)s->set : (char *)s->conf;
 	const char *rule;
@@ -244,48 +228,14 @@ static int conf_set_value(struct conf_state *s, const char *key, const char *val
 			 s->set ? "in a set's section" : "before the first section");
 }
 
-static int conf_parse_line(struct conf_state *s, char *line, struct error *err)
-{
-	char *equal;
-
-	line[strcspn(line, "#")] = '\0';
-	line = text_trim(line);
-	if (!line[0])
-		return 0;
-	if (line[0] == '[' && line[strlen(line) - 1] == ']')
-		return conf_begin_set(s, line, err);
-	equal = strchr(line, '=');
-	if (!equal)
-		return error_set(err, ERROR_ARGUMENT, EINVAL, "'%s' is not 'key = value'", line);
-	*equal = '\0';
-	return conf_set_value(s, text_trim(line), text_trim(equal + 1), err);
-}
+static const struct keyfile_reader conf_reader = {.set = conf_set_value,
+						  .begin_section = conf_begin_set};
 
 int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err)
 {
 	struct conf_state state = {.conf = c};
-	char line[CONF_LINE_MAX];
-	struct error why;
-	unsigned number = 0;
-	int rc = 0;
 
-	for (size_t at = 0; at < len && !rc;) {
-		const char *end = memchr(text + at, '\n', len - at);
-		size_t n = end ? (size_t)(end - text) - at : len - at;
-
-		number++;
-		if (n >= sizeof(line) || memchr(text + at, '\0', n)) {
-			rc = error_set(&why, ERROR_ARGUMENT, EINVAL,
-				       "the line is too long or is no text");
-		} else {
-			memcpy(line, text + at, n);
-			line[n] = '\0';
-			rc = conf_parse_line(&state, line, &why);
-		}
-		at += n + 1;
-	}
-	return rc ? error_set(err, ERROR_ARGUMENT, why.cause, "%s:%u: %s", name, number, why.text)
-		  : 0;
+	return keyfile_parse(text, len, name, &conf_reader, &state, err);
 }
 
 static int conf_missing(const struct conf_set *set, const char *key, struct error *err)
@@ -308,36 +258,13 @@ int conf_check(const struct conf *c, struct error *err)
 	return 0;
 }
 
-static int conf_read(const char *path, char *text, size_t size, size_t *len, struct error *err)
-{
-	FILE *file = fopen(path, "re");
-	int rc = 0;
-
-	if (!file)
-		return error_set(err, ERROR_LOCAL, errno, "cannot open configuration file %s: %s",
-				 path, strerror(errno));
-	*len = fread(text, 1, size, file);
-	if (ferror(file))
-		rc = error_set(err, ERROR_LOCAL, EIO, "cannot read configuration file %s", path);
-	else if (*len == size)
-		rc = error_set(err, ERROR_LOCAL, EFBIG, "configuration file %s is too large", path);
-	fclose(file);
-	return rc;
-}
-
 int conf_load(struct conf *c, const char *path, struct error *err)
 {
-	char *text = malloc(CONF_SIZE_MAX);
-	size_t len = 0;
+	struct conf_state state = {.conf = c};
 	int rc;
 
 	conf_init(c);
-	if (!text)
-		return error_set(err, ERROR_LOCAL, ENOMEM, "out of memory for %s", path);
-	rc = conf_read(path, text, CONF_SIZE_MAX, &len, err);
-	if (!rc)
-		rc = conf_parse(c, text, len, path, err);
-	free(text);
+	rc = keyfile_load(path, &conf_reader, &state, err);
 	if (!rc)
 		rc = conf_check(c, err);
 	for (unsigned i = 0; !rc && i < c->set_count; i++)

@@ -18,7 +18,6 @@
 #define CONF_FILE         "/etc/rpmirror/rpmirrord.conf"
 #define CONF_SOCKET       "/run/rpmirror/rpmirrord.socket"
 #define CONF_DEFAULT_PORT "7650"
-#define CONF_SIZE_MAX     (256u << 10)
 #define CONF_SETS_MAX     64
 #define CONF_SCRUB_S      (7u * 24 * 3600)
 #define CONF_SCRUB_RATE   (64ull << 20)

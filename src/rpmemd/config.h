@@ -9,7 +9,6 @@
 
 #define CONFIG_SYSTEM_FILE "/etc/rpmemd/rpmemd.conf"
 #define CONFIG_USER_FILE   ".rpmemd.conf" /* in the user's folder */
-#define CONFIG_SIZE_MAX    (1u << 20)
 
 /* text has len bytes; name is for the error. ERROR_ARGUMENT, EINVAL: a line is
  * malformed, or its key or value is wrong; what stands before it was set. */

@@ -2,6 +2,7 @@
 /* rpmirrord.conf: what is accepted, and what is refused at which line. */
 #include "lib/unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,19 @@ static void every_key_is_taken(void **state)
 	assert_string_equal(conf.sets[1].name, "s");
 	assert_false(conf.sets[1].automatic);
 	assert_int_equal(conf.sets[1].scrub_s, CONF_SCRUB_S);
+}
+
+static void the_port_may_be_a_free_one(void **state)
+{
+	struct error err;
+
+	assert_int_equal(parse("listen = 192.0.2.1:0\n", &err), 0);
+	assert_string_equal(conf.listen.host, "192.0.2.1");
+	assert_string_equal(conf.listen.port, "0");
+	/* An address that only looks as if it ended in a port. */
+	assert_int_equal(parse("listen = ::0\n", &err), 0);
+	assert_string_equal(conf.listen.host, "::0");
+	assert_string_equal(conf.listen.port, CONF_DEFAULT_PORT);
 }
 
 static void a_period_has_a_unit_or_is_never(void **state)
@@ -196,24 +210,34 @@ static void too_many_are_refused(void **state)
 	assert_non_null(strstr(err.text, "x.conf:13:"));
 }
 
-static void a_file_that_is_not_there_is_named(void **state)
+static void a_file_that_cannot_be_read_is_named_with_its_reason(void **state)
 {
-	struct error err;
+	static const struct {
+		const char *path;
+		int cause;
+	} cases[] = {{"/nowhere/x.conf", ENOENT}, {"/dev", EISDIR}, {"/dev/zero", EFBIG}};
 
-	assert_int_equal(conf_load(&conf, "/nowhere/x.conf", &err), ERROR_LOCAL);
-	assert_non_null(strstr(err.text, "/nowhere/x.conf"));
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		struct error err = {0};
+
+		assert_int_equal(conf_load(&conf, cases[i].path, &err), ERROR_LOCAL);
+		assert_int_equal(err.cause, cases[i].cause);
+		assert_non_null(strstr(err.text, cases[i].path));
+		assert_non_null(strstr(err.text, strerror(cases[i].cause)));
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(the_port_may_be_a_free_one),
 		cmocka_unit_test(a_period_has_a_unit_or_is_never),
 		cmocka_unit_test(nothing_is_a_configuration_without_sets),
 		cmocka_unit_test(what_is_wrong_is_refused_with_its_line),
 		cmocka_unit_test(lines_that_are_no_text_are_refused),
 		cmocka_unit_test(too_many_are_refused),
-		cmocka_unit_test(a_file_that_is_not_there_is_named),
+		cmocka_unit_test(a_file_that_cannot_be_read_is_named_with_its_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
