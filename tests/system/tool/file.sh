@@ -245,6 +245,26 @@ test_the_hello_is_durable() {
 	[ "$(head -c 18 pool)" = "durable over there" ] || fail "it is not there"
 }
 
+# A program that serves memory of its own, which is a mapped file.
+test_memory_of_a_program_is_served() {
+	local port
+	"$RPMA_EXAMPLES/file-serve" 127.0.0.1:0 mapped >serve.out 2>serve.err &
+	server=$!
+	started+=("$server")
+	wait_until 20 server_is_up_or_gone
+	port=$(sed -n 's/.* at port //p' serve.out)
+	where=127.0.0.1:$port
+	expect_ok "$RPMA_EXAMPLES/file-hello" "$where"
+	start_filer a
+	expect_reply 'ok$' a open-readonly "$where:memory"
+	expect_reply 'd$' a read 0 1
+	expect_reply 'ok$' a close
+	[ "$(head -c 18 mapped)" = "durable over there" ] || fail "it is not there"
+	expect_ok "$rpma" put "$0" "$where"
+	cmp -n "$(wc -c <"$0")" "$0" mapped || fail "the tool's put is not there"
+	kill_server
+}
+
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
 # A log whose server and whose client are killed: all that was acknowledged, in its order, and nothing else.
