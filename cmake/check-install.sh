@@ -41,12 +41,16 @@ done
 
 mkdir "$root/app"
 cp cmake/which-librpma.c "$root/app/app.c"
+cp examples/file-hello.c "$root/app/hello.c"
 cat >"$root/app/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.16)
 project(app C)
 find_package(librpma 1.3 REQUIRED)
+find_package(librpmafile REQUIRED)
 add_executable(app app.c)
 target_link_libraries(app librpma::rpma)
+add_executable(hello hello.c)
+target_link_libraries(hello librpmafile::rpmafile)
 CMAKE
 
 # expect_ours PROGRAM LIBDIR: without variables it loads the library in LIBDIR, although the loader knows another
@@ -73,6 +77,8 @@ grep -q "127.0.0.1 port 9: Connection rejected" "$root/said" || die "the manual'
 
 cmake -S "$root/app" -B "$root/app/build" -DCMAKE_PREFIX_PATH="$root/usr" >/dev/null
 cmake --build "$root/app/build" >/dev/null
+! RPMA_PROVIDER=softrnic timeout 30 "$root/app/build/hello" 127.0.0.1:9 2>"$root/said" || die "file-hello claims success"
+grep -q "127.0.0.1:9 refused the connection" "$root/said" || die "file-hello says: $(cat "$root/said")"
 expect_ours "$root/app/build/app" "$libdir"
 
 # A package for /usr must not carry paths: the loader knows its folder.
