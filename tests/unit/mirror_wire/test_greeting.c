@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "mirror/wire/proof.h"
 
 #define SAID    52 /* bytes of a greeting, and of an answer, before their padding */
@@ -226,6 +227,23 @@ static void a_proof_of_a_grant_covers_its_descriptors_but_not_itself(void **stat
 	assert_false(proof_is_equal(a, b));
 }
 
+/* Ends of former versions make the same: one checksum over both proofs. */
+static void the_proofs_stay_the_same(void **state)
+{
+	struct proof_exchange exchange = {
+		.version = 1, .greeting = sample(), .reply = {.has_secret = true}, .nonce = {3}};
+	struct message_grant grant = {.size = 4096, .data = {.len = 1}};
+	uint8_t key[PROOF_KEY] = {1}, mac[MESSAGE_MAC];
+	uint32_t crc = CRC32C_INIT;
+
+	exchange.greeting.versions.lowest = exchange.greeting.versions.newest = 1;
+	proof_make(key, &exchange, mac);
+	crc = crc32c_update(crc, mac, sizeof(mac));
+	proof_make_grant(key, &exchange, &grant, mac);
+	crc = crc32c_update(crc, mac, sizeof(mac));
+	assert_int_equal(crc32c_final(crc), 0x1f643919);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +260,7 @@ int main(void)
 		cmocka_unit_test(every_status_has_a_text_of_its_own),
 		cmocka_unit_test(a_proof_depends_on_all_that_was_said),
 		cmocka_unit_test(a_proof_of_a_grant_covers_its_descriptors_but_not_itself),
+		cmocka_unit_test(the_proofs_stay_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

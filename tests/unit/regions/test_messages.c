@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/crc32c.h"
 #include "regions/proof.h"
 #include "service/secret.h"
 
@@ -229,6 +230,21 @@ static void a_servers_proof_covers_what_it_grants(void **state)
 	assert_false(secret_is_equal(other, mac));
 }
 
+/* Ends of former versions make the same: one checksum over both proofs. */
+static void the_proofs_stay_the_same(void **state)
+{
+	struct hello_exchange exchange = make_exchange();
+	struct hello_reply reply = make_reply(HELLO_OK);
+	uint8_t mac[HELLO_MAC];
+	uint32_t crc = CRC32C_INIT;
+
+	proof_of_client(&secret, &exchange, mac);
+	crc = crc32c_update(crc, mac, sizeof(mac));
+	proof_of_server(&secret, &exchange, &reply, mac);
+	crc = crc32c_update(crc, mac, sizeof(mac));
+	assert_int_equal(crc32c_final(crc), 0x92a805c9);
+}
+
 static void nonces_differ(void **state)
 {
 	uint8_t a[HELLO_NONCE], b[HELLO_NONCE];
@@ -250,6 +266,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_verdict_is_no_good_one),
 		cmocka_unit_test(a_proof_is_for_one_secret_one_exchange_and_one_request),
 		cmocka_unit_test(a_servers_proof_covers_what_it_grants),
+		cmocka_unit_test(the_proofs_stay_the_same),
 		cmocka_unit_test(nonces_differ),
 	};
 

@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include "base/crc32c.h"
+#include "rpmem/wire/frame.h"
+#include "rpmem/wire/lane.h"
 #include "rpmem/wire/proof.h"
 
 static const struct secret ours = {{1, 2, 3}}, theirs = {{1, 2, 4}};
@@ -86,12 +89,39 @@ static void keys_differ_from_each_other_and_between_sessions(void **state)
 	assert_memory_not_equal(&a.lanes, &b.lanes, WIRE_KEY);
 }
 
+/* Ends of former versions make the same: one checksum over all that is computed with a key. */
+static void the_codes_stay_the_same(void **state)
+{
+	static uint8_t buf[WIRE_FRAME_MAX];
+	struct wire_exchange x = sample();
+	struct wire_proven proven = {.error = EACCES};
+	struct wire_lane_reply reply = {.mr_len = 3, .mr = "abc"};
+	struct wire_seal seal = {0};
+	struct wire_keys keys;
+	uint8_t mac[WIRE_MAC];
+	uint32_t crc = CRC32C_INIT;
+
+	wire_prove_initiator(&ours, &x, mac);
+	crc = crc32c_update(crc, mac, sizeof(mac));
+	wire_prove_daemon(&ours, &x, &proven, mac);
+	crc = crc32c_update(crc, mac, sizeof(mac));
+	wire_keys_derive(&ours, &x, &keys);
+	crc = crc32c_update(crc, &keys, sizeof(keys));
+	wire_seal_begin(&seal, &keys.to_daemon);
+	for (unsigned i = 0; i < 2; i++)
+		crc = crc32c_update(crc, buf, wire_frame_encode(&seal, WIRE_GREETING, mac, 9, buf));
+	crc = crc32c_update(crc, buf, wire_lane_request_encode(&keys.lanes, 5, 7205, buf));
+	crc = crc32c_update(crc, buf, wire_lane_reply_encode(&keys.lanes, 5, 7205, &reply, buf));
+	assert_int_equal(crc32c_final(crc), 0x84015511);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_proof_covers_secret_nonces_and_greeting),
 		cmocka_unit_test(the_daemons_proof_covers_what_it_says),
 		cmocka_unit_test(keys_differ_from_each_other_and_between_sessions),
+		cmocka_unit_test(the_codes_stay_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
