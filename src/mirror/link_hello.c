@@ -109,7 +109,7 @@ void link_on_grant(struct link *l, const struct message *m)
 	}
 	if (*l->place->key) {
 		proof_make_grant(*l->place->key, &l->exchange, &m->grant, mac);
-		if (!proof_is_equal(mac, m->grant.mac)) {
+		if (!mac_is_equal(mac, m->grant.mac)) {
 			link_refused(l, GREETING_SECRET_WRONG);
 			return;
 		}

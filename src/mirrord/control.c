@@ -126,7 +126,7 @@ static bool control_is_proved(const struct link *link, const struct proof_exchan
 	if (!link->set->has_secret)
 		return true;
 	proof_make(link->set->secret.key, exchange, expected);
-	return proof_is_equal(expected, prove->mac);
+	return mac_is_equal(expected, prove->mac);
 }
 
 static void control_fill_header(const struct link *link, const struct message *m,

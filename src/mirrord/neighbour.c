@@ -152,7 +152,7 @@ static bool neighbour_is_proved(const struct neighbour_plan *plan,
 	if (!plan->has_secret)
 		return true;
 	proof_make_grant(plan->key, exchange, grant, expected);
-	return proof_is_equal(expected, grant->mac);
+	return mac_is_equal(expected, grant->mac);
 }
 
 static int neighbour_prove(struct neighbour_link *link, const struct neighbour_plan *plan,

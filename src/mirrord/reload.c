@@ -64,7 +64,7 @@ static void reload_secret(struct set *s, struct conf_set *live, const struct con
 		return;
 	}
 	memcpy(live->secret_file, fresh->secret_file, sizeof(live->secret_file));
-	if (s->is_open && !secret_is_equal(s->secret.key, secret.key))
+	if (s->is_open && !mac_is_equal(s->secret.key, secret.key))
 		reload_use_secret(s, &secret);
 	secret_forget(&secret);
 }

@@ -53,7 +53,7 @@ static enum hello_status protocol_check_proof(struct server *s, struct client *c
 	uint8_t expected[HELLO_MAC];
 
 	proof_of_client(s->opts->secret, exchange, expected);
-	if (!secret_is_equal(expected, mac))
+	if (!mac_is_equal(expected, mac))
 		return HELLO_SECRET_WRONG;
 	return admission_check(s, &client->request, client->addr, &client->region);
 }

@@ -26,7 +26,7 @@ static int proof_check_grant(struct session *s, const struct secret *secret,
 				 "the same secret file",
 				 s->server);
 	proof_of_server(secret, exchange, &grant.reply, expected);
-	if (!secret_is_equal(expected, grant.mac))
+	if (!mac_is_equal(expected, grant.mac))
 		return error_set(
 			err, ERROR_REFUSED, HELLO_SECRET_WRONG,
 			"the secrets differ: %s cannot prove that it knows ours; it may be "

@@ -119,7 +119,7 @@ static int direct_check(struct wire_stream *stream, const struct secret *secret,
 		return errmsg_fail(EACCES, "%s does not accept this end's secret: %s", who,
 				   proven.text);
 	wire_prove_daemon(secret, exchange, &proven, mac);
-	if (!secret_is_equal(mac, proven.mac))
+	if (!mac_is_equal(mac, proven.mac))
 		return errmsg_fail(EACCES, "%s does not know the secret", who);
 	if (proven.error)
 		return errmsg_fail((int)proven.error, "%s: %s", who, proven.text);

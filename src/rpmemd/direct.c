@@ -59,7 +59,7 @@ int direct_check_proof(struct wire_stream *stream, const struct secret *secret,
 
 	memcpy(exchange->nonce, proof->nonce, sizeof(exchange->nonce));
 	wire_prove_initiator(secret, exchange, mac);
-	if (secret_is_equal(mac, proof->mac))
+	if (mac_is_equal(mac, proof->mac))
 		return 0;
 	/* Without a proof: an initiator that does not know the key gets nothing made with it. */
 	direct_send(stream, &refusal, 0, NULL);

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #define LABEL_KEY "rpma serve key 1"
-_Static_assert(sizeof(LABEL_KEY) - 1 == SECRET_LABEL, "length");
-_Static_assert(SECRET_LABEL == crypto_generichash_blake2b_PERSONALBYTES, "length");
-_Static_assert(SECRET_MAC == crypto_verify_32_BYTES, "compared by crypto_verify_32()");
+_Static_assert(sizeof(LABEL_KEY) - 1 == MAC_LABEL, "length");
 
 /* A service manager hands a credential over in a folder that it has closed to others; the group
  * bits there may be an access list's mask and no group's right. */
@@ -111,22 +109,4 @@ void secret_forget(struct secret *secret)
 void secret_nonce(uint8_t nonce[SECRET_NONCE])
 {
 	randombytes_buf(nonce, SECRET_NONCE);
-}
-
-void secret_mac(const struct secret *secret, const char *label, const struct secret_part *parts,
-		unsigned count, uint8_t mac[SECRET_MAC])
-{
-	crypto_generichash_blake2b_state state;
-
-	crypto_generichash_blake2b_init_salt_personal(&state, secret->key, sizeof(secret->key),
-						      SECRET_MAC, NULL, (const uint8_t *)label);
-	for (unsigned i = 0; i < count; i++)
-		crypto_generichash_blake2b_update(&state, parts[i].bytes, parts[i].len);
-	crypto_generichash_blake2b_final(&state, mac, SECRET_MAC);
-	sodium_memzero(&state, sizeof(state));
-}
-
-bool secret_is_equal(const uint8_t a[SECRET_MAC], const uint8_t b[SECRET_MAC])
-{
-	return !crypto_verify_32(a, b);
 }

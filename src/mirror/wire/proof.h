@@ -2,13 +2,14 @@
 /*
  * proof.h -- how both ends of a connection prove that they know a set's secret.
  *
- * A proof is a keyed BLAKE2b-256 of a label, the role of the proving end, the greeting, its answer
+ * A proof is a code (base/mac.h) of a label, the role of the proving end, the greeting, its answer
  * with the daemon's nonce, the other nonce and, from the daemon, its grant. So neither end's proof
  * can be turned back on it, or be used again, for another set, epoch, kind or registration.
  */
 #ifndef MIRROR_WIRE_PROOF_H
 #define MIRROR_WIRE_PROOF_H
 
+#include "base/mac.h"
 #include "mirror/wire/message.h"
 
 #define PROOF_KEY 32
@@ -27,8 +28,6 @@ void proof_make(const uint8_t key[PROOF_KEY], const struct proof_exchange *excha
 /* By the daemon; all of the grant but its mac. */
 void proof_make_grant(const uint8_t key[PROOF_KEY], const struct proof_exchange *exchange,
 		      const struct message_grant *grant, uint8_t mac[MESSAGE_MAC]);
-/* In a time that does not depend on the bytes. */
-bool proof_is_equal(const uint8_t a[MESSAGE_MAC], const uint8_t b[MESSAGE_MAC]);
 /* Random bytes. */
 void proof_nonce(uint8_t nonce[GREETING_NONCE]);
 

@@ -2,13 +2,12 @@
 #include "rpmem/wire/frame.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <string.h>
 
 #include "base/cursor.h"
 
 #define LABEL_SEAL "rpmem seal     1"
-_Static_assert(sizeof(LABEL_SEAL) - 1 == crypto_generichash_blake2b_PERSONALBYTES, "length");
+_Static_assert(sizeof(LABEL_SEAL) - 1 == MAC_LABEL, "length");
 
 void wire_seal_begin(struct wire_seal *seal, const struct wire_key *key)
 {
@@ -21,17 +20,12 @@ void wire_seal_begin(struct wire_seal *seal, const struct wire_key *key)
 static void frame_mac(const struct wire_seal *seal, const uint8_t *bytes, size_t len,
 		      uint8_t mac[WIRE_MAC])
 {
-	crypto_generichash_blake2b_state state;
 	uint8_t number[8];
 	struct wcursor c = wcursor_init(number, sizeof(number));
+	const struct mac_part parts[] = {{number, sizeof(number)}, {bytes, len}};
 
 	wcursor_le(&c, seal->number, 8);
-	crypto_generichash_blake2b_init_salt_personal(&state, seal->key.bytes,
-						      sizeof(seal->key.bytes), WIRE_MAC, NULL,
-						      (const uint8_t *)LABEL_SEAL);
-	crypto_generichash_blake2b_update(&state, number, sizeof(number));
-	crypto_generichash_blake2b_update(&state, bytes, len);
-	crypto_generichash_blake2b_final(&state, mac, WIRE_MAC);
+	mac_make(seal->key.bytes, LABEL_SEAL, parts, 2, mac);
 }
 
 size_t wire_frame_encode(struct wire_seal *seal, enum wire_type type, const uint8_t *body,
@@ -89,7 +83,7 @@ int wire_frame_decode(struct wire_seal *seal, const uint8_t *buf, size_t len,
 	frame->len = body_len;
 	if (seal->on) {
 		frame_mac(seal, buf, WIRE_HEADER + body_len, mac);
-		if (!secret_is_equal(rcursor_bytes(&c, WIRE_MAC), mac))
+		if (!mac_is_equal(rcursor_bytes(&c, WIRE_MAC), mac))
 			return -EBADMSG;
 		seal->number++;
 	}

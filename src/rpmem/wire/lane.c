@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpmem/wire/lane.h"
 
-#include <sodium.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -11,21 +10,17 @@
 #define PERSIST_MAGIC 0x50504c52u /* "RLPP" */
 
 #define LABEL_LANE "rpmem lane     1"
-_Static_assert(sizeof(LABEL_LANE) - 1 == crypto_generichash_blake2b_PERSONALBYTES, "length");
+_Static_assert(sizeof(LABEL_LANE) - 1 == MAC_LABEL, "length");
 
 enum lane_role { LANE_INITIATOR = 'I', LANE_DAEMON = 'D' };
 
 static void lane_mac(const struct wire_key *key, enum lane_role role, uint16_t port,
 		     const uint8_t *bytes, size_t len, uint8_t mac[WIRE_MAC])
 {
-	crypto_generichash_blake2b_state state;
 	uint8_t head[3] = {(uint8_t)role, (uint8_t)port, (uint8_t)(port >> 8)};
+	const struct mac_part parts[] = {{head, sizeof(head)}, {bytes, len}};
 
-	crypto_generichash_blake2b_init_salt_personal(&state, key->bytes, sizeof(key->bytes),
-						      WIRE_MAC, NULL, (const uint8_t *)LABEL_LANE);
-	crypto_generichash_blake2b_update(&state, head, sizeof(head));
-	crypto_generichash_blake2b_update(&state, bytes, len);
-	crypto_generichash_blake2b_final(&state, mac, WIRE_MAC);
+	mac_make(key->bytes, LABEL_LANE, parts, 2, mac);
 }
 
 /* The MAC stands behind what it covers: all that is before it. */
@@ -48,7 +43,7 @@ static bool lane_check_mac(struct rcursor *c, const struct wire_key *key, enum l
 	if (c->bad)
 		return false;
 	lane_mac(key, role, port, start, covered, mac);
-	return secret_is_equal(sent, mac);
+	return mac_is_equal(sent, mac);
 }
 
 static void lane_put_head(struct wcursor *c, uint32_t lane, uint8_t status)

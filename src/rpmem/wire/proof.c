@@ -4,11 +4,10 @@
 #include <sodium.h>
 #include <string.h>
 
-/* As long as BLAKE2b's personalization, which keeps one use of a key from another. */
 #define LABEL_PROOF "rpmem proof    1"
 #define LABEL_KEYS  "rpmem keys     1"
-_Static_assert(sizeof(LABEL_PROOF) - 1 == crypto_generichash_blake2b_PERSONALBYTES, "length");
-_Static_assert(sizeof(LABEL_KEYS) - 1 == crypto_generichash_blake2b_PERSONALBYTES, "length");
+_Static_assert(sizeof(LABEL_PROOF) - 1 == MAC_LABEL, "length");
+_Static_assert(sizeof(LABEL_KEYS) - 1 == MAC_LABEL, "length");
 
 enum proof_role {
 	PROOF_INITIATOR = 'I',
@@ -23,23 +22,19 @@ static void proof_make(const struct secret *secret, const char *label, enum proo
 		       const struct wire_exchange *exchange, const struct wire_proven *proven,
 		       uint8_t out[WIRE_MAC])
 {
-	crypto_generichash_blake2b_state state;
-	uint8_t body[WIRE_BODY_MAX], who = (uint8_t)role;
-	size_t len = wire_greeting_encode(&exchange->greeting, body);
+	uint8_t greeting[WIRE_BODY_MAX], body[WIRE_BODY_MAX], who = (uint8_t)role;
+	struct mac_part parts[] = {{&who, 1},
+				   {exchange->nonce, WIRE_NONCE},
+				   {greeting, wire_greeting_encode(&exchange->greeting, greeting)},
+				   {body, 0}};
 
-	crypto_generichash_blake2b_init_salt_personal(&state, secret->key, sizeof(secret->key),
-						      WIRE_MAC, NULL, (const uint8_t *)label);
-	crypto_generichash_blake2b_update(&state, &who, 1);
-	crypto_generichash_blake2b_update(&state, exchange->nonce, WIRE_NONCE);
-	crypto_generichash_blake2b_update(&state, body, len);
 	if (proven) {
 		struct wire_proven sent = *proven;
 
 		memset(sent.mac, 0, sizeof(sent.mac));
-		len = wire_proven_encode(&sent, body);
-		crypto_generichash_blake2b_update(&state, body, len);
+		parts[3].len = wire_proven_encode(&sent, body);
 	}
-	crypto_generichash_blake2b_final(&state, out, WIRE_MAC);
+	mac_make(secret->key, label, parts, sizeof(parts) / sizeof(parts[0]), out);
 }
 
 void wire_prove_initiator(const struct secret *secret, const struct wire_exchange *exchange,

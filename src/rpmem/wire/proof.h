@@ -3,11 +3,10 @@
  * proof.h -- the direct way: both ends prove that they know the secret, and derive the keys of the
  * session from it.
  *
- * A proof is a keyed BLAKE2b-256 over a label, the role of the proving end, the whole greeting and
+ * A proof is a code (base/mac.h) over a label, the role of the proving end, the whole greeting and
  * the initiator's nonce; the daemon's covers its PROVEN as well. The keys are made in the same way
  * with labels of their own, so each session has others and none of them is ever sent. What this
- * does not give (secrecy) is in doc/security.md. secret.h has the file, and the comparison of two
- * proofs.
+ * does not give (secrecy) is in doc/security.md. secret.h has the file.
  */
 #ifndef RPMEM_WIRE_PROOF_H
 #define RPMEM_WIRE_PROOF_H

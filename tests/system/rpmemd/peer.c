@@ -155,7 +155,7 @@ static int peer_prove(struct peer *p, const struct secret *secret)
 	if (proven.error)
 		return (int)proven.error;
 	wire_prove_daemon(secret, &exchange, &proven, mac);
-	assert_true(secret_is_equal(mac, proven.mac));
+	assert_true(mac_is_equal(mac, proven.mac));
 	wire_keys_derive(secret, &exchange, &keys);
 	wire_stream_seal(&p->stream, &keys.to_daemon, &keys.to_initiator);
 	p->lane_key = keys.lanes;

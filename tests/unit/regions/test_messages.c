@@ -188,7 +188,7 @@ static void assert_client_differs(const struct secret *key, const struct hello_e
 
 	proof_of_client(&secret, &exchange, mac);
 	proof_of_client(key, changed, other);
-	assert_false(secret_is_equal(mac, other));
+	assert_false(mac_is_equal(mac, other));
 }
 
 static void a_proof_is_for_one_secret_one_exchange_and_one_request(void **state)
@@ -198,7 +198,7 @@ static void a_proof_is_for_one_secret_one_exchange_and_one_request(void **state)
 
 	proof_of_client(&secret, &exchange, mac);
 	proof_of_client(&secret, &exchange, again);
-	assert_true(secret_is_equal(mac, again));
+	assert_true(mac_is_equal(mac, again));
 	assert_client_differs(&other_secret, &exchange);
 	exchange.client_nonce[31]++;
 	assert_client_differs(&secret, &exchange);
@@ -221,13 +221,13 @@ static void a_servers_proof_covers_what_it_grants(void **state)
 
 	proof_of_client(&secret, &exchange, client);
 	proof_of_server(&secret, &exchange, &reply, mac);
-	assert_false(secret_is_equal(client, mac));
+	assert_false(mac_is_equal(client, mac));
 	reply.mr[24]++;
 	proof_of_server(&secret, &exchange, &reply, other);
-	assert_false(secret_is_equal(other, mac));
+	assert_false(mac_is_equal(other, mac));
 	reply = make_reply(HELLO_NO_REGION);
 	proof_of_server(&secret, &exchange, &reply, other);
-	assert_false(secret_is_equal(other, mac));
+	assert_false(mac_is_equal(other, mac));
 }
 
 /* Ends of former versions make the same: one checksum over both proofs. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mac.h -- the one code by which an end proves that it knows a key: keyed BLAKE2b-256 over parts.
+ *
+ * What a code covers is the protocol's. Thread-safe.
+ */
+#ifndef BASE_MAC_H
+#define BASE_MAC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAC_KEY   32
+#define MAC_LABEL 16
+#define MAC_SIZE  32
+
+struct mac_part {
+	const void *bytes;
+	size_t len; /* 0: there is none */
+};
+
+/* Over the parts, one after the other. The label keeps one use of a key from another: MAC_LABEL
+ * characters. Each part has a fixed length or carries its own, so that no two lists of parts look
+ * alike. */
+void mac_make(const uint8_t key[MAC_KEY], const char *label, const struct mac_part *parts,
+	      unsigned count, uint8_t mac[MAC_SIZE]);
+/* In a time that does not depend on the bytes. */
+bool mac_is_equal(const uint8_t a[MAC_SIZE], const uint8_t b[MAC_SIZE]);
+
+#endif
