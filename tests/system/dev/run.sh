@@ -66,3 +66,10 @@ for name in first second; do
 		fail "a program of the system does not run with the libraries"
 done
 [ ! -s "$scratch/second.err" ] || fail "what is built already is built again"
+
+# What is neither is called so, and nothing is built for it.
+rm "$tree/build/one"
+! timeout 50 "$tree/dev" run no-such-program >"$scratch/none.out" 2>"$scratch/none.err" </dev/null ||
+	fail "a program that is not there ran"
+grep -q "'no-such-program' is neither" "$scratch/none.err" || fail "it is not said that there is no such program"
+[ ! -e "$tree/build/one" ] || fail "something was built for a program that is not there"
