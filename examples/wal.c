@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wal -- a write-ahead log on another machine: wal HOST[:PORT][:REGION] append <lines, or ... show
- *
- * The first word of the region is where the log ends. Records, a length and a text, are written
- * behind that end, and become part of the log when the word is stored: a group as a whole. The word
- * is durable only after the records. So the log is whole whatever dies, and has all that was
- * acknowledged.
+ * The region's first word is the length of the log. A group of lines is written behind its end and
+ * is part of it when the word is stored, durably after the group: what was acknowledged is there.
  */
 #include <err.h>
 #include <librpmafile.h>
@@ -13,17 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define LOG_BEGIN 4096
-#define LINE      4096
-#define GROUP     65536
+#define BEGIN 4096 /* of the log */
+#define LINE  4096
+#define HEAD  16 /* of a group: what is before its text */
 
-struct wal {
-	struct rpma_file *file;
-	uint64_t end;      /* of the log */
-	uint64_t len;      /* of records that are not part of it yet */
-	char group[GROUP]; /* which are kept until then */
-};
+static struct rpma_file *file;
+static uint64_t length; /* of the log */
+static struct group {
+	uint64_t writer, len; /* a random number, as other writers may write the same text */
+	char text[16 * LINE];
+} group, there; /* the next one, until it is durable; what is found in its place */
 
 static void must(int rc)
 {
@@ -31,53 +29,57 @@ static void must(int rc)
 		errx(EXIT_FAILURE, "%s", rpma_file_errormsg());
 }
 
-static void append(struct wal *w, const char *text, uint32_t len)
+/* Others may have written while the connection was lost. From now on they cannot: look. */
+static int come_back(uint64_t size)
 {
-	memcpy(w->group + w->len, &len, sizeof(len));
-	memcpy(w->group + w->len + sizeof(len), text, len);
-	w->len += sizeof(len) + len;
+	uint64_t now;
+	int rc = rpma_file_reopen(file);
+
+	if (rc || (rc = rpma_file_pread(file, &now, sizeof(now), 0)) ||
+	    (rc = rpma_file_pread(file, &there, size, BEGIN + length)))
+		return rc == RPMA_FILE_E_LOST ? come_back(size) : rc;
+	if (now != length && (now != length + size || memcmp(&there, &group, size)))
+		errx(EXIT_FAILURE, "another writer has taken over");
+	return 0; /* the group has not arrived, or it is the last one */
 }
 
-/* One round trip for the group. After a lost connection it is written again, at the same place. */
-static void commit(struct wal *w)
+/* One round trip. After a lost connection the group is written again, at the same place. */
+static void commit(void)
 {
+	uint64_t size = HEAD + group.len;
 	int rc;
 
-	while ((rc = rpma_file_pwrite(w->file, w->group, w->len, w->end)) ||
-	       (rc = rpma_file_store8(w->file, 0, w->end + w->len)))
-		must(rc == RPMA_FILE_E_LOST ? rpma_file_reopen(w->file) : rc);
-	w->end += w->len;
-	w->len = 0;
-	printf("durable up to %llu\n", (unsigned long long)w->end);
-	fflush(stdout);
+	while ((rc = rpma_file_pwrite(file, &group, size, BEGIN + length)) ||
+	       (rc = rpma_file_store8(file, 0, length + size)))
+		must(rc == RPMA_FILE_E_LOST ? come_back(size) : rc);
+	group.len = 0;
+	dprintf(STDOUT_FILENO, "durable up to %llu\n", (unsigned long long)(length += size));
 }
 
-static void append_lines(struct wal *w)
+/* What the last writer left becomes durable before anything is built upon it. */
+static void append(void)
 {
-	struct pollfd more = {.events = POLLIN};
-	char line[LINE];
-
+	must(rpma_file_sync(file, &(struct rpma_file_range){0, BEGIN + length}, 1));
 	setvbuf(stdin, NULL, _IONBF, 0); /* so that poll() sees what is left */
-	while (fgets(line, sizeof(line), stdin)) {
-		append(w, line, (uint32_t)strlen(line));
-		if (w->len > GROUP - LINE - sizeof(uint32_t) || poll(&more, 1, 0) == 0)
-			commit(w);
+	while (fgets(group.text + group.len, LINE, stdin)) {
+		group.len += strlen(group.text + group.len);
+		if (group.len > 15 * LINE || !poll(&(struct pollfd){.events = POLLIN}, 1, 0))
+			commit();
 	}
-	if (w->len)
-		commit(w);
+	if (group.len)
+		commit();
 }
 
-/* All records, as the other machine's medium holds them. */
-static void show(struct wal *w)
+/* All of it, as the other machine's medium holds it. */
+static void show(void)
 {
-	char *log = malloc(w->end);
-	uint32_t len;
+	char *log = malloc(BEGIN + length);
 
-	must(!log ? RPMA_E_NOMEM : rpma_file_pread(w->file, log, w->end, 0));
-	must(rpma_file_verify(w->file, log, w->end, 0));
-	for (uint64_t at = LOG_BEGIN; at < w->end; at += sizeof(len) + len) {
-		memcpy(&len, log + at, sizeof(len));
-		printf("%.*s", (int)len, log + at + sizeof(len));
+	must(!log ? RPMA_E_NOMEM : rpma_file_pread(file, log, BEGIN + length, 0));
+	must(rpma_file_verify(file, log, BEGIN + length, 0));
+	for (char *at = log + BEGIN; at < log + BEGIN + length; at += HEAD + group.len) {
+		memcpy(&group, at, HEAD);
+		fwrite(at + HEAD, 1, group.len, stdout);
 	}
 	free(log);
 }
@@ -85,13 +87,13 @@ static void show(struct wal *w)
 int main(int argc, char **argv)
 {
 	struct rpma_file_options options = {.size = sizeof(options), .reconnect_ms = 30000};
-	static struct wal w;
 
 	if (argc != 3 || (strcmp(argv[2], "append") && strcmp(argv[2], "show")))
 		errx(EXIT_FAILURE, "usage: wal HOST[:PORT][:REGION] append|show");
-	must(rpma_file_open(argv[1], &options, &w.file));
-	must(rpma_file_pread(w.file, &w.end, sizeof(w.end), 0));
-	w.end = w.end ? w.end : LOG_BEGIN; /* a new region holds zeros */
-	(argv[2][0] == 'a' ? append_lines : show)(&w);
-	must(rpma_file_close(&w.file));
+	if (getentropy(&group.writer, sizeof(group.writer)))
+		err(EXIT_FAILURE, "getentropy");
+	must(rpma_file_open(argv[1], &options, &file));
+	must(rpma_file_pread(file, &length, sizeof(length), 0));
+	(argv[2][0] == 'a' ? append : show)();
+	must(rpma_file_close(&file));
 }

@@ -96,9 +96,10 @@ int rpma_file_close(struct rpma_file **file_ptr);
 
 /*
  * Connect anew, as rpma_file_open() did. When this returns 0, nothing of the former connection is
- * placed any more. Ranges that are undecided stay so until they are synced: read them to see what
- * arrived, or write them again. Any thread may call it; on a connection that is not lost it does
- * nothing.
+ * placed any more. Another writer may have written and synced meanwhile, but cannot from now on:
+ * before anything is written, read whether what is there is still this writer's. Ranges that are
+ * undecided stay so until they are synced: read them to see what arrived, or write them again. Any
+ * thread may call it; on a connection that is not lost it does nothing.
  */
 int rpma_file_reopen(struct rpma_file *file);
 

@@ -175,7 +175,8 @@ class File:
     def reopen(self) -> None:
         """
         After LostError: connect anew. Nothing of the former connection arrives any more; what is undecided stays so until
-        it is written or synced again.
+        it is written or synced again. Another writer may have written meanwhile, but cannot from now on: read before you
+        write.
         """
         interruptible(lambda: self._call("rpma_file_reopen"))
 

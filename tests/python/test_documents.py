@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
-from typing import Dict, List
+from typing import Any, Dict, List
 
+import rpma
 from file_server import FileServer
 from mirror_hosts import Hosts
 
@@ -64,12 +65,27 @@ class Documents(unittest.TestCase):
         self.assertEqual(printed[0], "b'hello'\n")
         self.assertEqual(printed[1], "14 bytes are durable\n")
         self.assertEqual(self.servers["log"].content(8, 14), b"one\ntwo\nthree\n")
-        self.assertEqual(server.content(4096, 17), b"again, if need be")
+        self.assertEqual(self.servers["log"].content(22 + 8, 18), b"again, if need be\n")
         with open("notes", "rb") as file:
             self.assertEqual(file.read(6), b"served")
         self.assertEqual(printed[4], "durable on ['a', 'b']\n")
         self.assertEqual(hosts.content(1, 7 * 64, 5), b"entry")
         self.assertIn("no-such-set", printed[6])
+
+    def test_a_writer_that_comes_back_leaves_what_another_has_written(self) -> None:
+        (program,) = [p for p in programs("doc/python.md") if "def commit" in p]
+        page: Dict[str, Any] = {}
+        exec(program[: program.index("writer =")], page)
+        server = self.servers["log"]
+        with self.assertRaisesRegex(RuntimeError, "another writer"), rpma.open(server.address, reconnect=20) as log:
+            self.assertEqual(page["commit"](log, 0, b"mine"), 4)
+            server.close()
+            again = FileServer("log", port=server.port)
+            self.addCleanup(again.close)
+            with rpma.open(again.address) as other:
+                self.assertEqual(page["commit"](other, 4, b"another's"), 13)
+            page["commit"](log, 4, b"mine, too")
+        self.assertEqual(again.content(0, 21), b"\x0d" + bytes(7) + b"mineanother's")
 
 
 if __name__ == "__main__":
