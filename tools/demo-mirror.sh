@@ -173,7 +173,7 @@ tell "$acked records had been acknowledged"
 say "The program on host b goes on"
 b_answers() { grep -q records "$dir/b/kv.log"; }
 wait_until 60 b_answers || fail "nobody goes on: $(cat "$dir/b/kv.log")"
-tell "it mapped the file after $((($(date +%s%N) - lost) / 1000000)) ms, 5000 of which are the lease, and has $(cat "$dir/b/kv.log")"
+tell "it mapped the file $((($(date +%s%N) - lost) / 1000000)) ms later, and has $(cat "$dir/b/kv.log"); the lease of 5000 ms counts from the last time that host a renewed it"
 found=$(sed -n 's/ records//p' "$dir/b/kv.log")
 [ "$found" -ge "$acked" ] || fail "$acked records were acknowledged, and there are $found"
 echo "get key$((acked - 1))" >&"$next"

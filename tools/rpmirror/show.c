@@ -269,6 +269,23 @@ static void show_explain_view(const json_t *set)
 		       "The register's history keeps them.\n");
 }
 
+static void show_explain_link(const json_t *member)
+{
+	struct show_text link = show_get(member, "link", "down");
+	struct show_text reason = show_get(member, "reason", "");
+
+	if (!json_flag(member, "local")) {
+		printf(" Its link is %s", link.text);
+		if (reason.text[0] && !strcmp(link.text, "down")) {
+			printf(": %s.", reason.text);
+			return;
+		}
+		printf(".");
+	}
+	if (reason.text[0])
+		printf(" Reason: %s.", reason.text);
+}
+
 static void show_explain_member(const json_t *member, uint64_t set_size, bool is_serving)
 {
 	static const struct {
@@ -285,7 +302,6 @@ static void show_explain_member(const json_t *member, uint64_t set_size, bool is
 		{"excluded", "was equal when it was excluded; flushes are acknowledged without it"},
 	};
 	const char *copy = show_copy(member, is_serving);
-	struct show_text reason = show_get(member, "reason", "");
 
 	printf("The copy of %s ", show_get(member, "name", "?").text);
 	for (unsigned i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
@@ -297,10 +313,7 @@ static void show_explain_member(const json_t *member, uint64_t set_size, bool is
 	if (json_count(member, "size", MIRROR_SIZE_MAX, set_size) < set_size)
 		printf(" It has %s, and takes the set's size when no process maps the set.",
 		       text_size(json_count(member, "size", MIRROR_SIZE_MAX, 0)).text);
-	if (!json_flag(member, "local"))
-		printf(" Its link is %s.", show_get(member, "link", "down").text);
-	if (reason.text[0])
-		printf(" %s", reason.text);
+	show_explain_link(member);
 	printf("\n");
 }
 

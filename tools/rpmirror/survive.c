@@ -252,9 +252,10 @@ static enum survive_outcome survive_lost_primary(const json_t *set, const struct
 	if (survive_is_block(f, left)) {
 		snprintf(
 			text, size,
-			"%s can take over after the lease of %.1f s, but flushes block: %u copies are "
-			"left, min_copies is %u",
-			next, json_figure(set, "lease_ms", 0) / 1000, left, f->min_copies);
+			"%s can take over after the lease of %.1f s, but flushes block: %u cop%s left, "
+			"min_copies is %u",
+			next, json_figure(set, "lease_ms", 0) / 1000, left,
+			left == 1 ? "y is" : "ies are", f->min_copies);
 		return SURVIVE_BLOCKS;
 	}
 	snprintf(text, size, "%s can take over after the lease of %.1f s, with %u in-sync cop%s",

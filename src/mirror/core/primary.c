@@ -124,16 +124,17 @@ static const char *primary_first_trouble(const struct primary *p, mirror_mask ma
 static const char *primary_obstacle(struct primary *p)
 {
 	mirror_mask lost = primary_lost(p);
+	unsigned copies = view_count(p->rec.view.insync);
 	const char *why = "", *first = lost ? primary_name(p, (unsigned)__builtin_ctz(lost)) : "";
 
 	if (primary_is_over(p))
 		return NULL;
 	if (!lost && primary_is_serving(p) && !primary_may_ack(p)) {
-		snprintf(p->text, sizeof(p->text), "%s%u copies are in-sync, min_copies is %u",
+		snprintf(p->text, sizeof(p->text), "%s%u %s in-sync, min_copies is %u",
 			 p->rec.view.epoch.number == 1 ? "the set is new, and others are filled "
 							 "first: "
 						       : "",
-			 view_count(p->rec.view.insync), p->rec.config.min_copies);
+			 copies, copies == 1 ? "copy is" : "copies are", p->rec.config.min_copies);
 	} else if (lost && !view_may_shrink(&p->rec, lost, &why)) {
 		snprintf(p->text, sizeof(p->text), "waits for '%s' (%s), since %s", first,
 			 primary_first_trouble(p, lost), why);

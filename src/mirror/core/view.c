@@ -178,7 +178,7 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 		    const char **why)
 {
 	const struct mirror_config *old = &rec->config;
-	mirror_mask left = 0;
+	mirror_mask left = 0, removed = 0;
 
 	if (!view_config_is_valid(config, why))
 		return -EINVAL;
@@ -196,13 +196,23 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 		return view_refuse(
 			-EBUSY, "the lease changes only while there is no primary: demote it first",
 			why);
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
 		if (config->members[slot].id != old->members[slot].id)
 			left |= MIRROR_BIT(slot);
+		if (!config->members[slot].id)
+			removed |= MIRROR_BIT(slot);
+	}
 	if (rec->view.primary != MIRROR_NOBODY && (left & MIRROR_BIT(rec->view.primary)))
 		return view_refuse(-EBUSY, "the primary must be demoted first", why);
 	if (!(rec->view.insync & ~left))
 		return view_refuse(-EAGAIN, "no in-sync member would be left", why);
+	/* A copy that is lost for good is replaced all the same: only a new one ends the wait. */
+	if (rec->view.insync & removed &&
+	    view_count(rec->view.insync & (mirror_mask)~left) < config->min_copies)
+		return view_refuse(-EAGAIN,
+				   "fewer than min_copies would be left: rpmirror set SET "
+				   "min-copies=N, or wait until another copy is in-sync",
+				   why);
 	if (config->min_copies > old->min_copies &&
 	    view_count(rec->view.insync & (mirror_mask)~left) < config->min_copies)
 		return view_refuse(-EAGAIN, "fewer members than that are in-sync", why);

@@ -156,7 +156,9 @@ test_what_if_tells_the_outcome() {
 	status degraded stale
 	expect 0 'nothing changes' status --what-if lost=b
 	status healthy in-sync
-	sed -i 's/"members":3,"healthy":3/"answers":true/' status.answer
+	sed -i 's/"min_copies":1/"min_copies":2/' status.answer
+	expect 0 'flushes block: 1 copy is left, min_copies is 2' status --what-if lost=a
+	sed -i 's/"min_copies":2/"min_copies":1/; s/"members":3,"healthy":3/"answers":true/' status.answer
 	expect 0 '2 copies, register etcd: survives the loss of any one host' status
 	sed -i 's/"answers":true/"answers":false/' status.answer
 	expect 0 'the register cannot be asked' status
@@ -266,6 +268,11 @@ test_explain_has_sentences() {
 	grep -q 'Member a is primary of epoch 7 and serves.' out || fail "no primary"
 	grep -q 'The copy of b is consistent, but lacks data' out || fail "no copy"
 	grep -q 'cannot be promoted but by force' out || fail "no rule"
+	grep -q ' Its link is connected\.$' out || fail "no link"
+	sed -i 's/"link":"connected"/"link":"connected","reason":"an operator keeps it away"/' status.answer
+	expect 0 ' Its link is connected. Reason: an operator keeps it away\.$' explain orders
+	sed -i 's/"link":"connected","reason":"[^"]*"/"link":"down","reason":"it does not answer"/' status.answer
+	expect 0 ' Its link is down: it does not answer\.$' explain orders
 }
 
 # ---- without a daemon ----

@@ -441,9 +441,14 @@ test_settings_change() {
 	on 1 10 'the lease changes only while there is no primary' set orders lease=4
 	on 1 0 'has its new settings' set orders min-copies=2 blocked=0.2 replica-timeout=1.5 slow=0.5 holdoff=0.1 local-error=continue
 	on 1 0 '"min_copies":2.*"replica_timeout_ms":1500,"slow_ms":500,"holdoff_ms":100,"blocked_ms":200,"local_error":"continue"' status orders --json
+	# A copy that min-copies needs cannot be removed.
+	hosts_ask kill 2 >out
+	on 0 0 '' wait orders --until insync.c=no
+	on 0 4 'fewer than min_copies would be left: rpmirror set SET min-copies=N, or wait until another copy is in-sync' member remove orders b
+	on 0 0 '' wait orders --until insync.b=yes,copy.b=in-sync
+	tell put 64 6
 	# What flushes need, and how long they wait, is what was set.
 	hosts_ask kill 1 >out
-	hosts_ask kill 2 >out
 	wait_until 60 is_shown 'degraded\|blocked' || fail "nobody is missed"
 	began=$SECONDS
 	echo 'put 64 7' >&"${APP[1]}"

@@ -356,6 +356,23 @@ static void below_min_copies_it_waits(void **state)
 	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NOBODY);
 }
 
+/* Its only other copy is lost for good, and gets a new one. */
+static void one_copy_is_said_in_the_singular(void **state)
+{
+	struct mirror_config next;
+
+	(void)state;
+	serve(2, 2);
+	next = reg.config;
+	next.members[1].id = 20;
+	assert_int_equal(view_set_config(&reg, &next, 5, NULL), 0);
+	primary_on_record(&p, &reg, ++revision);
+	do
+		assert_true(primary_next(&p, &last));
+	while (last.type != PRIMARY_DO_BLOCKED);
+	assert_non_null(strstr(last.why, "1 copy is in-sync, min_copies is 2"));
+}
+
 static void a_process_that_maps_the_copy_is_waited_for(void **state)
 {
 	struct primary_report held = {.copy = MIRROR_COPY_INSYNC, .held = true};
@@ -1323,6 +1340,7 @@ int main(void)
 		cmocka_unit_test(a_suspect_has_little_time),
 		cmocka_unit_test(a_suspect_that_answers_is_none),
 		cmocka_unit_test(below_min_copies_it_waits),
+		cmocka_unit_test(one_copy_is_said_in_the_singular),
 		cmocka_unit_test(a_process_that_maps_the_copy_is_waited_for),
 		cmocka_unit_test(a_process_that_unmaps_is_asked_again_soon),
 		cmocka_unit_test(nothing_is_acknowledged_before_the_shrink_is_known),

@@ -135,6 +135,44 @@ static void configurations_change(void **state)
 	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EINVAL);
 }
 
+static mirror_mask without(struct mirror_record *rec, unsigned slot)
+{
+	struct mirror_config next = rec->config;
+
+	memset(&next.members[slot], 0, sizeof(next.members[slot]));
+	assert_int_equal(view_set_config(rec, &next, 50 + slot, NULL), 0);
+	return rec->view.insync;
+}
+
+/* Flushes would wait from then on. */
+static void a_copy_that_min_copies_needs_is_not_removed(void **state)
+{
+	struct mirror_record rec = test_record(4, 2);
+	struct mirror_config next;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
+	assert_int_equal(view_shrink(&rec, 0, 4, 11, NULL), 0);
+	assert_int_equal(without(&rec, 3), 3); /* one more than is needed */
+	next = rec.config;
+	memset(&next.members[1], 0, sizeof(next.members[1]));
+	assert_refused(rec, view_set_config(&rec, &next, 12, &why), -EAGAIN);
+	assert_non_null(strstr(why, "min-copies"));
+	next.min_copies = 1;
+	assert_int_equal(view_set_config(&rec, &next, 12, NULL), 0);
+	assert_int_equal(rec.view.insync, 1);
+	/* One that is not in-sync does not count, and one that is lost for good gets a new copy. */
+	rec = test_record(3, 2);
+	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
+	assert_int_equal(view_shrink(&rec, 0, 4, 11, NULL), 0);
+	assert_int_equal(without(&rec, 2), 3);
+	next = rec.config;
+	next.members[1].id = 20;
+	assert_int_equal(view_set_config(&rec, &next, 12, NULL), 0);
+	assert_int_equal(rec.view.insync, 1);
+}
+
 static void settings_change_when_that_is_safe(void **state)
 {
 	struct mirror_record rec = test_record(3, 1);
@@ -220,15 +258,6 @@ static void views_compare(void **state)
 	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);
 }
 
-static mirror_mask without(struct mirror_record *rec, unsigned slot)
-{
-	struct mirror_config next = rec->config;
-
-	memset(&next.members[slot], 0, sizeof(next.members[slot]));
-	assert_int_equal(view_set_config(rec, &next, 50 + slot, NULL), 0);
-	return rec->view.insync;
-}
-
 /* It takes members out of S, and does not raise seq, which grows with the primary's changes only.
  */
 static void a_configuration_is_no_change_of_the_primarys(void **state)
@@ -278,6 +307,7 @@ int main(void)
 		cmocka_unit_test(only_the_primary_changes_its_epoch),
 		cmocka_unit_test(enough_copies_stay),
 		cmocka_unit_test(configurations_change),
+		cmocka_unit_test(a_copy_that_min_copies_needs_is_not_removed),
 		cmocka_unit_test(settings_change_when_that_is_safe),
 		cmocka_unit_test(views_compare),
 		cmocka_unit_test(a_configuration_is_no_change_of_the_primarys),
