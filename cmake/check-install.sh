@@ -78,7 +78,7 @@ grep -q "127.0.0.1 port 9: Connection rejected" "$root/said" || die "the manual'
 cmake -S "$root/app" -B "$root/app/build" -DCMAKE_PREFIX_PATH="$root/usr" >/dev/null
 cmake --build "$root/app/build" >/dev/null
 ! RPMA_PROVIDER=softrnic timeout 30 "$root/app/build/hello" 127.0.0.1:9 2>"$root/said" || die "file-hello claims success"
-grep -q "127.0.0.1:9 refused the connection" "$root/said" || die "file-hello says: $(cat "$root/said")"
+grep -q "127.0.0.1:9: the host refused the connection" "$root/said" || die "file-hello says: $(cat "$root/said")"
 expect_ours "$root/app/build/app" "$libdir"
 
 # A package for /usr must not carry paths: the loader knows its folder.

@@ -83,3 +83,18 @@ char *text_trim(char *text)
 	text[len] = '\0';
 	return text;
 }
+
+#define TEXT_MORE " ..."
+
+void text_cut(char *out, size_t size, const char *text)
+{
+	size_t len;
+
+	if ((size_t)snprintf(out, size, "%s", text) < size || size <= sizeof(TEXT_MORE))
+		return;
+	len = size - sizeof(TEXT_MORE);
+	while (len > 0 && out[len] != ' ')
+		len--;
+	if (len > 0)
+		memcpy(out + len, TEXT_MORE, sizeof(TEXT_MORE));
+}

@@ -3,6 +3,7 @@
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct text_size {
@@ -21,5 +22,8 @@ void text_make_printable(char *text);
 
 /* Without white space at both ends, which is cut off in place: returns where the rest begins. */
 char *text_trim(char *text);
+
+/* Copies into size bytes. What is too long ends behind a whole word, and with " ...". */
+void text_cut(char *out, size_t size, const char *text);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -90,7 +91,7 @@ static void report_fill_member(const struct rpmirror *m, unsigned slot, struct p
 	if (m->primary.members[slot].state == PRIMARY_MEMBER_EQUAL &&
 	    out->copy == MIRROR_COPY_INSYNC)
 		return;
-	snprintf(r->reasons[slot], PACKET_WHY, "%.*s", PACKET_WHY - 1, report_reason(m, slot));
+	text_cut(r->reasons[slot], PACKET_WHY, report_reason(m, slot));
 }
 
 /* ---- of the set ---- */
@@ -134,9 +135,9 @@ static void report_fill(struct rpmirror *m, struct packet_report *r)
 	r->status.p50_us = latency_percentile(&m->latency, 50);
 	r->status.p99_us = latency_percentile(&m->latency, 99);
 	if (m->ended)
-		snprintf(r->why, sizeof(r->why), "%.*s", PACKET_WHY - 1, m->ended_why);
+		text_cut(r->why, sizeof(r->why), m->ended_why);
 	else if (m->blocked)
-		snprintf(r->why, sizeof(r->why), "%.*s", PACKET_WHY - 1, m->blocked_why);
+		text_cut(r->why, sizeof(r->why), m->blocked_why);
 	else if (m->lease_over)
 		snprintf(
 			r->why, sizeof(r->why),

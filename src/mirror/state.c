@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "mirror/errmsg.h"
 #include "mirror/repair.h"
 #include "mirror/restore.h"
@@ -42,7 +43,7 @@ static void state_fill_member(const struct rpmirror *m, unsigned slot,
 	st->flush_p50_us = latency_percentile(&m->members[slot].latency, 50);
 	st->flush_p99_us = latency_percentile(&m->members[slot].latency, 99);
 	if (st->copy != RPMIRROR_COPY_IN_SYNC)
-		snprintf(st->reason, sizeof(st->reason), "%.127s", m->members[slot].why);
+		text_cut(st->reason, sizeof(st->reason), m->members[slot].why);
 }
 
 static enum rpmirror_health state_health(const struct rpmirror *m)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "mirror/wire/proof.h"
 
@@ -207,7 +208,7 @@ static int neighbour_connect(struct neighbour_link *link, const struct neighbour
 	else if (rc && reply.status != GREETING_OK)
 		snprintf(why, size, "%s", greeting_status_2str(reply.status));
 	else if (rc)
-		snprintf(why, size, "%.100s", rpma_err_last());
+		text_cut(why, size, rpma_err_last());
 	return rc;
 }
 

@@ -92,7 +92,7 @@ static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
 		if (ticket > f->gaps[i].from && ticket <= f->gaps[i].to)
 			return file_error(RPMA_FILE_E_LOST,
 					  "the connection of that sync has ended without its "
-					  "answer");
+					  "answer: see rpma_file_get_undecided(3)");
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How calls on a file wait for completions, and what a completion means. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/poll.h"
@@ -63,11 +64,27 @@ int file_enter_failed(struct rpma_file *f)
 	return rc;
 }
 
+/* What helps: only the caller knows what was written, and must not take it for absent. */
+static const char *file_advice(const struct rpma_file *f)
+{
+	if (f->failed != RPMA_FILE_E_LOST)
+		return "";
+	return f->flags & RPMA_FILE_READONLY
+		       ? "; see rpma_file_reopen(3)"
+		       : "; what was written since the last sync is undecided: see "
+			 "rpma_file_reopen(3)";
+}
+
 int file_fail(struct rpma_file *f, int code, const struct error *err)
 {
+	const char *advice;
+
 	if (!f->failed) {
 		f->failed = code;
+		advice = file_advice(f);
 		f->why = *err;
+		snprintf(f->why.text, sizeof(f->why.text), "%.*s%s",
+			 (int)(sizeof(f->why.text) - strlen(advice) - 1), err->text, advice);
 		file_wake(f);
 	}
 	return file_result(f);

@@ -90,10 +90,8 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 				 "%s rejects the connection without a reason: it is busy with many "
 				 "others, or no server of regions",
 				 s->server);
-	case RPMA_E_AGAIN:
-		return error_set(err, ERROR_UNREACHED, 0,
-				 "%s refused the connection: is the server running there?",
-				 s->server);
+	case RPMA_E_AGAIN: /* refused, or accepted and ended at once, by what may be no server */
+		return error_set(err, ERROR_UNREACHED, 0, "%s: %s", s->server, rpma_err_last());
 	case RPMA_E_NO_EVENT:
 		return error_set(err, ERROR_UNREACHED, 0, "%s does not answer: %s", s->server,
 				 rpma_err_last());

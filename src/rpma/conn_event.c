@@ -47,18 +47,31 @@ static const char *conn_rejection_text(enum rpma_rejection rejection)
 {
 	switch (rejection) {
 	case RPMA_REJECTION_NO_LISTENER:
-		return "no program listens there: see whether the server runs, and its port";
+		return "no program listens there: does the server run?";
 	case RPMA_REJECTION_REFUSED:
 		return "the application there refused: see what it logs, and "
 		       "rpma_conn_get_private_data()";
 	case RPMA_REJECTION_CLOSED:
-		return "the program that listens there closed the connection without an answer: see whether it "
-		       "is an RDMA server, and what it logs";
+		return "what listens there accepted TCP, then ended or reset it without an answer: is it an "
+		       "RDMA server, and what does it log?";
 	case RPMA_REJECTION_UNKNOWN:
 	case RPMA_REJECTION_NONE:
 		break;
 	}
-	return "no program listens there, or the application refused: see whether the server runs";
+	return "no program listens there, or the application refused: does the server run?";
+}
+
+/* A connection that was accepted and then ended was not refused. */
+static const char *conn_rejection_what(enum rpma_rejection rejection)
+{
+	switch (rejection) {
+	case RPMA_REJECTION_NO_LISTENER:
+		return "the host refused the connection";
+	case RPMA_REJECTION_CLOSED:
+		return "no connection";
+	default:
+		return "the connection was rejected";
+	}
 }
 
 static bool conn_event_is_break(const struct rdma_cm_event *cm_event)
@@ -98,8 +111,9 @@ static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_even
 	case RPMA_CONN_REJECTED:
 		atomic_store(&conn->rejection,
 			     (enum rpma_rejection)conn->prov->rejection(cm_event));
-		snprintf(text, sizeof(text), "the connection was rejected (status %d): %s",
-			 cm_event->status, conn_rejection_text(conn->rejection));
+		snprintf(text, sizeof(text), "%s (status %d): %s",
+			 conn_rejection_what(conn->rejection), cm_event->status,
+			 conn_rejection_text(conn->rejection));
 		break;
 	case RPMA_CONN_UNREACHABLE:
 	case RPMA_CONN_LOST:

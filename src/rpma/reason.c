@@ -48,7 +48,7 @@ static const struct meaning statuses[] = {
 	{IBV_WC_LOC_QP_OP_ERR, "this end's queue pair could not carry it out", SEE_LOG},
 	{IBV_WC_LOC_PROT_ERR, "the operation has no right to this end's memory",
 	 "check the range, and the usage with which the region was registered"},
-	{IBV_WC_WR_FLUSH_ERR, "the connection ended before it was carried out", LOST},
+	{IBV_WC_WR_FLUSH_ERR, "the connection ended before it was completed", LOST},
 	{IBV_WC_BAD_RESP_ERR, "the other end sent a response that fits no request", SEE_LOG},
 	{IBV_WC_LOC_ACCESS_ERR, "the other end has no right to this end's memory",
 	 "check the usage with which the region was registered"},
@@ -190,7 +190,9 @@ static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum
 
 int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char *text, size_t size)
 {
-	static const char never_ran[] = "not carried out, because ";
+	/* Of a posted write all may have arrived, so this does not say that it was not carried out.
+	 */
+	static const char unanswered[] = "not completed, because ";
 	enum rpma_reason reason;
 	size_t skip = 0;
 	uint32_t code;
@@ -204,7 +206,7 @@ int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char 
 	reason = rpma_wc_get_reason(conn, wc, &code);
 	if (wc->status == IBV_WC_WR_FLUSH_ERR && reason != RPMA_REASON_NONE &&
 	    reason != RPMA_REASON_DEVICE) {
-		snprintf(text, size, "%s", never_ran);
+		snprintf(text, size, "%s", unanswered);
 		skip = strlen(text);
 	}
 	reason_format(text + skip, size - skip, wc, reason, code);

@@ -169,7 +169,8 @@ static void it_is_known_that_nobody_listens(void **state)
 	SOFTRNIC_ONLY();
 	fd = tcp_port(0, port);
 	dial(&d, port);
-	expect_rejection(&d, RPMA_REJECTION_NO_LISTENER, "no program listens there");
+	expect_rejection(&d, RPMA_REJECTION_NO_LISTENER,
+			 "the host refused the connection (status -111): no program listens there");
 	OK(rpma_peer_delete(&d.peer));
 	close(fd);
 }
@@ -186,6 +187,26 @@ static void it_is_known_that_the_application_refused(void **state)
 	OK(rpma_conn_req_reject(&req, NULL));
 	expect_rejection(&d, RPMA_REJECTION_REFUSED, "the application there refused");
 	ends_close(&d);
+}
+
+static void expect_open(const char *port, int timeout_ms, int want, const char *words)
+{
+	struct rpma_conn_open_attr attr = {.size = sizeof(attr),
+					   .addr = ends_addr(),
+					   .port = port,
+					   .timeout_ms = timeout_ms,
+					   .retry_ms = 1};
+	enum rpma_conn_event event;
+	struct rpma_conn *conn;
+	struct rpma_peer *peer;
+	struct ibv_context *ctx;
+
+	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
+	OK(rpma_peer_new(ctx, &peer));
+	fail_otherwise();
+	assert_int_equal(rpma_conn_open(peer, &attr, &event, &conn), want);
+	expect_said(words);
+	OK(rpma_peer_delete(&peer));
 }
 
 static void *hang_up_on_all(void *fd)
@@ -207,32 +228,15 @@ static void it_is_known_that_what_listens_hung_up(void **state)
 	SOFTRNIC_ONLY();
 	fd = tcp_port(8, port);
 	assert_int_equal(pthread_create(&thread, NULL, hang_up_on_all, &fd), 0);
+	expect_open(port, 5000, RPMA_E_AGAIN, "accepted TCP, then ended or reset it");
 	dial(&d, port);
-	expect_rejection(&d, RPMA_REJECTION_CLOSED, "without an answer");
+	expect_rejection(
+		&d, RPMA_REJECTION_CLOSED,
+		"no connection (status -104): what listens there accepted TCP, then ended or reset it");
 	shutdown(fd, SHUT_RDWR);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	OK(rpma_peer_delete(&d.peer));
 	close(fd);
-}
-
-static void expect_open(const char *port, int timeout_ms, int want, const char *words)
-{
-	struct rpma_conn_open_attr attr = {.size = sizeof(attr),
-					   .addr = ends_addr(),
-					   .port = port,
-					   .timeout_ms = timeout_ms,
-					   .retry_ms = 1};
-	enum rpma_conn_event event;
-	struct rpma_conn *conn;
-	struct rpma_peer *peer;
-	struct ibv_context *ctx;
-
-	OK(rpma_utils_get_ibv_context(ends_addr(), RPMA_UTIL_IBV_CONTEXT_REMOTE, &ctx));
-	OK(rpma_peer_new(ctx, &peer));
-	fail_otherwise();
-	assert_int_equal(rpma_conn_open(peer, &attr, &event, &conn), want);
-	expect_said(words);
-	OK(rpma_peer_delete(&peer));
 }
 
 static void a_port_that_accepts_and_says_nothing_is_called_so(void **state)

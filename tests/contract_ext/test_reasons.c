@@ -52,14 +52,14 @@ static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 	while (wc->status == IBV_WC_SUCCESS);
 }
 
-/* What is posted behind a failure is never carried out, and reports that failure. */
+/* What is posted behind a failure is never completed, and reports that failure. */
 static void expect_the_same_of_the_next(struct ends *d, enum rpma_reason reason, uint32_t code)
 {
 	struct ibv_wc wc;
 
 	wait_failure(d->cli, &wc);
 	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
-	expect_reason(d->cli, &wc, reason, code, "not carried out, because ");
+	expect_reason(d->cli, &wc, reason, code, "not completed, because ");
 }
 
 static void post_flush(struct ends *d, struct rpma_mr_remote *dst, size_t at, size_t len)

@@ -147,20 +147,33 @@ test_nobody_there_is_told_apart() {
 	port=${where##*:}
 	stop_server
 	random_file sent 100
-	expect 4 "127.0.0.1:$port refused the connection: is the server running" "$rpma" put sent "127.0.0.1:$port"
+	expect 4 "127.0.0.1:$port: the host refused the connection .*no program listens there: does the server run" "$rpma" put sent "127.0.0.1:$port"
 	expect 4 "no such host 'nobody.invalid'" "$rpma" put sent nobody.invalid
 }
 
-test_a_server_that_is_none_is_not_waited_for_forever() {
+# foreign WORDS [READS]: a program that accepts, perhaps reads, answers with WORDS and closes.
+foreign() {
+	rm -f port
 	perl -MIO::Socket::INET -e '
 		my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1") or die;
 		$| = 1; print $s->sockport, "\n";
-		while (my $c = $s->accept) { print $c "220 hello\r\n" x 20; close $c }' >port &
+		while (my $c = $s->accept) { sysread $c, my $r, 4096 if $ARGV[1]; print $c $ARGV[0]; close $c }' "$@" >port &
 	started+=("$!")
 	wait_until 10 test -s port
+}
+
+test_a_server_that_is_none_is_not_waited_for_forever() {
+	local ended='accepted TCP, then ended or reset it without an answer: is it an RDMA server'
 	random_file sent 100
+	foreign '' 0
+	expect 4 "127.0.0.1:$(cat port): no connection .*$ended" "$rpma" put -t 20 sent "127.0.0.1:$(cat port)"
+	foreign '' 1
+	expect 4 "127.0.0.1:$(cat port): no connection .*$ended" "$rpma" put -t 20 sent "127.0.0.1:$(cat port)"
+	foreign "HTTP/1.1 400 Bad Request" 1
+	expect 4 'does not speak iWARP' "$rpma" put -t 20 sent "127.0.0.1:$(cat port)"
+	foreign "$(printf '220 hello%.0s' {1..20})" 0
 	# Its close, with the request unread, is a reset that may arrive before its words are read.
-	expect 4 'does not speak iWARP|refused the connection' "$rpma" put -t 20 sent "127.0.0.1:$(cat port)"
+	expect 4 "does not speak iWARP|$ended" "$rpma" put -t 20 sent "127.0.0.1:$(cat port)"
 }
 
 test_ipv6_and_names_work() {

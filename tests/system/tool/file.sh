@@ -97,7 +97,7 @@ test_refusals_say_why() {
 	serve pool --create --size 1M
 	start_filer a
 	expect_reply "REFUSED: .*does not serve a region 'pol'" a open "$where:pol"
-	expect_reply 'UNREACHED: .*is the server running there' a open 127.0.0.1:1
+	expect_reply 'UNREACHED: .*does the server run' a open 127.0.0.1:1
 	expect_reply 'INVAL: .*is not a region' a open "127.0.0.1:"
 	head -c 32 /dev/urandom | base64 >secret
 	chmod 600 secret
@@ -145,8 +145,8 @@ test_a_killed_server_leaves_its_undecided_writes_named() {
 		write 5096 24 b
 	CALLS
 	kill_server
-	expect_reply 'LOST: ' a sync
-	expect_reply 'LOST: ' a write 0 1 x
+	expect_reply 'LOST: .*; what was written since the last sync is undecided: see rpma_file_reopen\(3\)$' a sync
+	expect_reply 'LOST: .*undecided' a write 0 1 x
 	expect_reply 'LOST: ' a read 0 1
 	expect_reply '2: 4096\+1024 100000\+200000$' a undecided
 	bytes_of pool 0 4096 a
@@ -194,7 +194,7 @@ test_a_ticket_of_a_lost_connection_is_lost() {
 	expect_reply 'LOST' a wait 20000
 	serve_at_same_port pool
 	expect_reply 'ok$' a reopen
-	expect_reply 'LOST: the connection of that sync' a wait 1000
+	expect_reply 'LOST: the connection of that sync .*: see rpma_file_get_undecided' a wait 1000
 	expect_reply 'ok$' a sync
 	expect_reply 'LOST: the connection of that sync' a wait 1000
 	expect_reply 'ok$' a close

@@ -68,6 +68,27 @@ static void white_space_is_cut_off_at_both_ends(void **state)
 	assert_string_equal(text_trim(empty), "");
 }
 
+static void what_is_too_long_is_cut_behind_a_word(void **state)
+{
+	static const struct {
+		size_t size;
+		const char *out;
+	} rows[] = {
+		{14, "see the value"}, {13, "see the ..."}, {12, "see the ..."}, {11, "see ..."},
+		{8, "see ..."},        {7, "see th"},       {4, "see"},          {1, ""},
+	};
+	char out[16];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memset(out, 'x', sizeof(out));
+		text_cut(out, rows[i].size, "see the value");
+		assert_string_equal(out, rows[i].out);
+		assert_int_equal(out[rows[i].size], 'x');
+	}
+	text_cut(out, 9, "onlyoneword");
+	assert_string_equal(out, "onlyonew");
+}
+
 static void an_error_has_a_kind_a_cause_and_a_text(void **state)
 {
 	struct error err = {0};
@@ -100,6 +121,7 @@ int main(void)
 		cmocka_unit_test(control_characters_become_question_marks),
 		cmocka_unit_test(what_is_no_valid_utf8_is_made_visible),
 		cmocka_unit_test(white_space_is_cut_off_at_both_ends),
+		cmocka_unit_test(what_is_too_long_is_cut_behind_a_word),
 		cmocka_unit_test(an_error_has_a_kind_a_cause_and_a_text),
 		cmocka_unit_test(a_long_text_is_cut),
 	};

@@ -84,7 +84,7 @@ static void nobody_there_is_reported_and_without_a_text_as_well(void **state)
 	opts = opts_for(&at);
 	opts.timeout_ms = SLACK_MS;
 	assert_int_equal(session_open(&s, &opts, &err), ERROR_UNREACHED);
-	assert_non_null(strstr(err.text, "refused the connection"));
+	assert_non_null(strstr(err.text, "the host refused the connection"));
 	assert_int_equal(session_open(&s, &opts, NULL), ERROR_UNREACHED);
 	close(fd);
 }
