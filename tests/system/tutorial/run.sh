@@ -30,9 +30,20 @@ prepare_machine() {
 	ip link set lo up
 	mkdir /run/sshd
 	ssh-keygen -q -A
-	/usr/sbin/sshd
+	start_sshd
 	cd /root
 	make_tree
+}
+
+# It listens some time after it has gone to the background, and then writes its number. A listener
+# that comes up later would be taken for a document's program.
+start_sshd() {
+	local tries=0
+	/usr/sbin/sshd
+	until [ -s /run/sshd.pid ]; do
+		((++tries < 200)) || { echo "sshd does not listen" >&2; return 1; }
+		sleep 0.05
+	done
 }
 
 # What a reader has who works in the source tree: its examples, and ./dev, which runs what was built.
