@@ -49,10 +49,17 @@ for call in msync statx; do
 	expect "file: $call" "$(per_hundred file $call)" 100 100
 	expect "memory: $call" "$(per_hundred memory $call)" 0 0
 done
-# fstat() would make each write-back write the inode, too.
-for call in fstat newfstatat fsync fdatasync sync_file_range; do
+for call in fsync fdatasync sync_file_range; do
 	expect "file: $call" "$(per_hundred file $call)" 0 0
 	expect "memory: $call" "$(per_hundred memory $call)" 0 0
+done
+# fstat() of the file would make each write-back write the inode, too. A queue's eventfd is looked
+# at before each of its write() and read(): the program may have closed it (base/ownfd.h). That
+# differs by a few between two runs, since a thread that is about to sleep is not signalled.
+for call in fstat newfstatat; do
+	expect "memory: $call" "$(per_hundred memory $call)" 0 200
+	expect "file: $call, more than memory" \
+		$(($(per_hundred file $call) - $(per_hundred memory $call))) -20 20
 done
 # It is handed to a thread: one is woken, which slept. Other locks are contended in both, more or
 # less as the threads happen to run (170 to 520 in runs of the same program): the best of some runs.
