@@ -39,6 +39,22 @@ static inline bool ownfd_is_lost(const struct ownfd *own)
 	       (fstat(own->fd, &st) || st.st_dev != own->dev || st.st_ino != own->ino);
 }
 
+/* Of a socket the inode's number is enough, as all sockets are in one file system: 16 bytes less
+ * where there are many. */
+static inline ino_t ownfd_inode(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : st.st_ino;
+}
+
+static inline bool ownfd_is_socket(int fd, ino_t inode)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISSOCK(st.st_mode) && st.st_ino == inode;
+}
+
 /*
  * An eventfd has no number of its own: all of them share one inode, whose mode names no type of
  * file. So a file, a pipe or a socket is told from it, but not an eventfd of the application.

@@ -39,7 +39,7 @@ static int link_tcp_new(int fd, struct link_tcp **out)
 	}
 	t->link.ops = &link_tcp;
 	t->fd = fd;
-	t->own = ownfd_of(fd);
+	t->inode = ownfd_inode(fd);
 	*out = t;
 	return 0;
 }
@@ -97,13 +97,13 @@ void link_tcp_set_reset(const struct link_tcp *t, bool resets)
 {
 	struct linger linger = {.l_onoff = resets};
 
-	if (!ownfd_is_lost(&t->own))
+	if (link_tcp_has_socket(t))
 		setsockopt(t->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
 static void link_tcp_free(struct link_tcp *t)
 {
-	if (!ownfd_is_lost(&t->own))
+	if (link_tcp_has_socket(t))
 		close(t->fd);
 	free(t);
 }

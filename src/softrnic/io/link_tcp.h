@@ -13,20 +13,27 @@ struct trace;
 struct link_tcp {
 	struct link link;
 	int fd;
-	struct ownfd own; /* which socket that is: the application may have closed it */
 	bool accepted;
-	bool dialed;           /* connect() was called */
-	bool ended;            /* its FIN was sent */
-	struct link_addr peer; /* of an accepted one: the peer may have closed before the address is
-				  asked for */
+	bool dialed;            /* connect() was called */
+	bool ended;             /* its FIN was sent */
+	bool unread;            /* READY_READ is not reported */
+	ino_t inode;            /* of the socket: the application may have closed it */
 	struct eng_source *src; /* NULL: not watched */
-	bool unread, write;     /* READY_READ is not reported; READY_WRITE is */
+	struct link_addr peer;  /* of an accepted one: the peer may have closed before the address
+				   is asked for */
+	bool write;             /* READY_WRITE is reported */
 	struct trace *trace;    /* NULL: not traced */
 };
 
 static inline struct link_tcp *link_tcp_of(struct link *l)
 {
 	return (struct link_tcp *)l;
+}
+
+/* Else the number is another descriptor's, or none's. */
+static inline bool link_tcp_has_socket(const struct link_tcp *t)
+{
+	return ownfd_is_socket(t->fd, t->inode);
 }
 
 extern const struct link_ops link_tcp;

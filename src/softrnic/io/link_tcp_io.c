@@ -117,7 +117,7 @@ void link_tcp_end_sending(struct link *l)
 
 void link_tcp_cut(struct link *l)
 {
-	if (!ownfd_is_lost(&link_tcp_of(l)->own))
+	if (link_tcp_has_socket(link_tcp_of(l)))
 		shutdown(link_tcp_of(l)->fd, SHUT_RDWR);
 }
 
