@@ -158,6 +158,10 @@ static void a_reset_is_noticed_while_receiving_stalls(void **state)
 
 enum how { RESET, END_AND_RESET };
 
+/* A thread that spins for bytes may be stopped between its look for the end and its receive, and
+ * then takes what came meanwhile. After this time all of them sleep until something has come. */
+#define TARGET_SLEEPS_US 50000
+
 /* While the target stands still, a Write comes, and then the peer's end. */
 static void write_and_end(const struct raw_region *region, enum how how)
 {
@@ -180,6 +184,7 @@ static void expect_behind(enum how how, const char *bytes)
 	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
 	assert_int_equal(raw_connect(&peer, target.port, RAW_EXTENSIONS), 0);
 	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
+	usleep(TARGET_SLEEPS_US);
 	proc_signal(&target.proc, SIGSTOP);
 	write_and_end(&peer.region[0], how);
 	proc_signal(&target.proc, SIGCONT);
