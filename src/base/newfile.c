@@ -262,3 +262,18 @@ void newfile_abort(struct newfile *nf)
 	nf->temp[0] = '\0';
 	nf->fd = -1;
 }
+
+int newfile_make(const struct newfile_opts *opts, int *fd, struct error *err)
+{
+	struct newfile nf;
+	int rc = newfile_open(&nf, opts, err);
+
+	if (rc)
+		return rc;
+	rc = newfile_commit(&nf, false, err);
+	if (rc)
+		newfile_abort(&nf);
+	else
+		*fd = nf.fd;
+	return rc;
+}

@@ -47,6 +47,9 @@ int newfile_open(struct newfile *nf, const struct newfile_opts *opts, struct err
 int newfile_commit(struct newfile *nf, bool replace, struct error *err);
 /* Give up: nothing stays. Closes fd. */
 void newfile_abort(struct newfile *nf);
+/* All of that for a file whose content is its size. *fd is the caller's; on failure nothing stays,
+ * and it is not set. */
+int newfile_make(const struct newfile_opts *opts, int *fd, struct error *err);
 
 /* The same for a file that exists, open as fd. */
 /* fallocate(), with an error that says how much room there is when the disk is too small. What a

@@ -4,25 +4,16 @@
 #include <errno.h>
 #include <libpmem.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/filemap.h"
 #include "base/pagecache.h"
 #include "librpmirror.h"
 #include "mirror/errmsg.h"
 
 #define COPY_WORD 8u
 #define COPY_PAGE 4096u
-
-static void *copy_map(int fd, uint64_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
-
-	if (p == MAP_FAILED)
-		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return p;
-}
 
 static int copy_check_size(const struct copy *copy)
 {
@@ -40,7 +31,7 @@ static int copy_check_size(const struct copy *copy)
 
 static int copy_map_shared(struct copy *copy)
 {
-	void *p = copy_map(copy->fd, copy->size);
+	void *p = filemap(copy->fd, copy->size, PROT_READ | PROT_WRITE);
 	char why[128];
 
 	if (p == MAP_FAILED)

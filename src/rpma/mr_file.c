@@ -2,31 +2,14 @@
 /* mr_file.c -- a file as a memory region, opened so that what its peers flush is on its medium. */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/filemap.h"
 #include "base/newfile.h"
 #include "base/pagecache.h"
 #include "rpma/err.h"
 #include "rpma/mr.h"
-
-/* Complete under its name, or not at all. The descriptor is the caller's, also on failure. */
-static int mr_file_make(const char *path, size_t size, int *fd, struct error *err)
-{
-	struct newfile_opts opts = {.path = path, .size = size};
-	struct newfile nf;
-	int rc = newfile_open(&nf, &opts, err);
-
-	if (rc)
-		return rc;
-	rc = newfile_commit(&nf, false, err);
-	if (rc)
-		newfile_abort(&nf);
-	else
-		*fd = nf.fd;
-	return rc;
-}
 
 /* Blocks that are reserved now cannot be missing when a flush wants to write them. */
 static int mr_file_check(const char *path, int fd, size_t *size, struct error *err)
@@ -72,12 +55,14 @@ static int mr_file_reopen(const char *path, int fd, size_t *size, struct error *
 
 static int mr_file_open(const char *path, size_t *size, int *fd, struct error *err)
 {
+	struct newfile_opts made = {.path = path, .size = *size};
+
 	/* O_NONBLOCK: a pipe is no regular file, and nothing waits for its reader. */
 	*fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (*fd >= 0)
 		return mr_file_reopen(path, *fd, size, err);
 	if (errno == ENOENT && *size)
-		return mr_file_make(path, *size, fd, err);
+		return newfile_make(&made, fd, err);
 	return error_set(err, ERROR_LOCAL, errno, "cannot open %s: %s", path, strerror(errno));
 }
 
@@ -86,11 +71,7 @@ static int mr_file_map(const char *path, size_t *size, void **ptr, struct error 
 	int fd = -1, rc = mr_file_open(path, size, &fd, err);
 
 	if (!rc) {
-		/* MAP_SYNC is refused unless the pages are the medium itself. */
-		*ptr = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd,
-			    0);
-		if (*ptr == MAP_FAILED)
-			*ptr = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		*ptr = filemap(fd, *size, PROT_READ | PROT_WRITE);
 		if (*ptr == MAP_FAILED)
 			rc = error_set(err, ERROR_LOCAL, errno, "cannot map %zu bytes of %s: %s",
 				       *size, path, strerror(errno));

@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/filemap.h"
 #include "base/pagecache.h"
 #include "base/text.h"
 
@@ -27,20 +27,13 @@ static struct newfile_opts mapfile_newfile_opts(const struct mapfile_opts *opts,
 static int mapfile_create(struct mapfile *map, const struct mapfile_opts *opts, struct error *err)
 {
 	struct newfile_opts made = mapfile_newfile_opts(opts, opts->size);
-	struct newfile nf;
 	int rc;
 
 	if (!access(opts->path, F_OK))
 		return error_set(err, ERROR_LOCAL, EEXIST, "%s exists already", opts->path);
-	rc = newfile_open(&nf, &made, err);
+	rc = newfile_make(&made, &map->fd, err);
 	if (rc)
 		return rc;
-	rc = newfile_commit(&nf, false, err);
-	if (rc) {
-		newfile_abort(&nf);
-		return rc;
-	}
-	map->fd = nf.fd;
 	map->size = opts->size;
 	map->made = opts->path;
 	return 0;
@@ -102,10 +95,7 @@ static int mapfile_open_existing(struct mapfile *map, const struct mapfile_opts 
 
 static int mapfile_map(struct mapfile *map, const char *path, int prot, struct error *err)
 {
-	/* MAP_SYNC is refused unless the pages are the medium itself. */
-	map->addr = mmap(NULL, map->size, prot, MAP_SHARED_VALIDATE | MAP_SYNC, map->fd, 0);
-	if (map->addr == MAP_FAILED)
-		map->addr = mmap(NULL, map->size, prot, MAP_SHARED, map->fd, 0);
+	map->addr = filemap(map->fd, map->size, prot);
 	if (map->addr == MAP_FAILED) {
 		map->addr = NULL;
 		return error_set(err, ERROR_LOCAL, errno, "cannot map %s of %s: %s",

@@ -20,17 +20,8 @@ static int create_data(const struct metafile_new *opts, int *fd, struct error *e
 {
 	struct newfile_opts made = {
 		.path = opts->data, .size = opts->super->size, .is_private = opts->is_private};
-	struct newfile nf;
-	int rc = newfile_open(&nf, &made, err);
 
-	if (rc)
-		return rc;
-	rc = newfile_commit(&nf, false, err);
-	if (rc)
-		newfile_abort(&nf);
-	else
-		*fd = nf.fd;
-	return rc;
+	return newfile_make(&made, fd, err);
 }
 
 static int create_keep_data(const struct metafile_new *opts, int *fd, struct error *err)

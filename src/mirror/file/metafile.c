@@ -6,11 +6,11 @@
 #include <libpmem.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/filemap.h"
 
 #define METAFILE_PAGE 4096u
 
@@ -82,9 +82,7 @@ static int metafile_map(struct metafile *f, const char *name, int prot, struct e
 	rc = metafile_try_reading(f, name, err);
 	if (rc)
 		return rc;
-	f->addr = mmap(NULL, f->len, prot, MAP_SHARED_VALIDATE | MAP_SYNC, f->fd, 0);
-	if (f->addr == MAP_FAILED)
-		f->addr = mmap(NULL, f->len, prot, MAP_SHARED, f->fd, 0);
+	f->addr = filemap(f->fd, f->len, prot);
 	if (f->addr == MAP_FAILED) {
 		f->addr = NULL;
 		return error_set(err, ERROR_LOCAL, errno, "cannot map %s: %s", name,
