@@ -226,6 +226,8 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 	for (unsigned is_busy = 0; is_busy < 2; is_busy++) {
 		lock = open(path, O_RDWR | O_CLOEXEC);
 		assert_int_equal(flock(lock, LOCK_EX), 0);
+		/* Else the flush might end before the daemon does. */
+		proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
 		if (is_busy)
 			app_expect(&app, "ok", "begin 64 2");
 		host_kill(&hosts, 1);
