@@ -214,6 +214,11 @@ static inline struct file_post *file_post_new(struct rpma_file *f)
 int file_post(struct rpma_file *f, unsigned direct);
 /* What is collected leaves now; there is room for one operation. */
 int file_post_collected(struct rpma_file *f);
+/* Room for one operation that is posted directly, after what was collected has left: of two to the
+ * same bytes the later one counts. */
+int file_reserve_direct(struct rpma_file *f);
+/* A large buffer of the caller's, for the time of a call. */
+int file_register(struct rpma_file *f, void *buf, size_t len, int usage, struct rpma_mr_local **mr);
 
 static inline bool file_is_inside(const struct rpma_file *f, uint64_t offset, uint64_t len)
 {

@@ -62,3 +62,21 @@ int file_post_collected(struct rpma_file *f)
 	file_post_new(f);
 	return file_post(f, 0);
 }
+
+int file_reserve_direct(struct rpma_file *f)
+{
+	int rc = file_reserve(f, 2, 0);
+
+	return rc ? rc : file_post_collected(f);
+}
+
+int file_register(struct rpma_file *f, void *buf, size_t len, int usage, struct rpma_mr_local **mr)
+{
+	struct error err;
+	int rc = rpma_mr_reg(f->s.peer, buf, len, usage, mr);
+
+	if (!rc)
+		return 0;
+	session_post_failed(&f->s, "register a buffer for", rc, &err);
+	return file_error(rc, "%s", err.text);
+}

@@ -41,9 +41,7 @@ static int file_read_registered(struct rpma_file *f, struct rpma_mr_local *mr, s
 	for (size_t at = 0; at < len && !rc; at += FILE_PIECE) {
 		size_t piece = len - at < FILE_PIECE ? len - at : FILE_PIECE;
 
-		rc = file_reserve(f, 2, 0);
-		if (!rc)
-			rc = file_post_collected(f);
+		rc = file_reserve_direct(f);
 		if (!rc)
 			rc = file_read_post(f, mr, at, piece, offset + at, NULL);
 	}
@@ -53,13 +51,10 @@ static int file_read_registered(struct rpma_file *f, struct rpma_mr_local *mr, s
 static int file_read_big(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
 {
 	struct rpma_mr_local *mr = NULL;
-	struct error err;
-	int rc = rpma_mr_reg(f->s.peer, buf, len, RPMA_MR_USAGE_READ_DST, &mr);
+	int rc = file_register(f, buf, len, RPMA_MR_USAGE_READ_DST, &mr);
 
-	if (rc) {
-		session_post_failed(&f->s, "register a buffer for", rc, &err);
-		return file_error(rc, "%s", err.text);
-	}
+	if (rc)
+		return rc;
 	rc = file_read_registered(f, mr, len, offset);
 	/* Even if the connection has failed, nothing is placed there any more. */
 	rpma_mr_dereg(&mr);

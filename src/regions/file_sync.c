@@ -193,9 +193,7 @@ static int file_store8_in_steps(struct rpma_file *f, uint64_t offset, uint64_t v
 	if (!rc)
 		rc = file_sync_wait(f, *ticket, -1);
 	if (!rc)
-		rc = file_reserve(f, 2, 0);
-	if (!rc)
-		rc = file_post_collected(f);
+		rc = file_reserve_direct(f);
 	if (rc)
 		return rc;
 	rc = rpma_atomic_write(f->s.conn, f->s.remote, offset, word, RPMA_F_COMPLETION_ALWAYS,

@@ -13,10 +13,8 @@ static int file_verify_piece(struct rpma_file *f, const void *buf, size_t len, u
 {
 	struct rpma_digest here;
 	uint64_t number;
-	int rc = file_reserve(f, 2, 0);
+	int rc = file_reserve_direct(f);
 
-	if (!rc)
-		rc = file_post_collected(f);
 	if (rc)
 		return rc;
 	rc = rpma_verify(f->s.conn, f->s.remote, offset, len, RPMA_DIGEST_BLAKE2B, &f->digest,

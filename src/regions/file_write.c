@@ -36,14 +36,11 @@ static int file_write_small(struct rpma_file *f, const void *buf, size_t len, ui
 	return rc;
 }
 
-/* What was collected before leaves first, as later bytes of the same range must win. */
 static int file_write_piece(struct rpma_file *f, const struct rpma_mr_local *mr, size_t at,
 			    size_t len, uint64_t offset)
 {
-	int rc = file_reserve(f, 2, 0);
+	int rc = file_reserve_direct(f);
 
-	if (!rc)
-		rc = file_post_collected(f);
 	if (rc)
 		return rc;
 	rc = rpma_write(f->s.conn, f->s.remote, offset, mr, at, len, RPMA_F_COMPLETION_ALWAYS,
@@ -71,13 +68,10 @@ static int file_write_registered(struct rpma_file *f, const struct rpma_mr_local
 static int file_write_big(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
 	struct rpma_mr_local *mr = NULL;
-	struct error err;
-	int rc = rpma_mr_reg(f->s.peer, (void *)(uintptr_t)buf, len, RPMA_MR_USAGE_WRITE_SRC, &mr);
+	int rc = file_register(f, (void *)(uintptr_t)buf, len, RPMA_MR_USAGE_WRITE_SRC, &mr);
 
-	if (rc) {
-		session_post_failed(&f->s, "register a buffer for", rc, &err);
-		return file_error(rc, "%s", err.text);
-	}
+	if (rc)
+		return rc;
 	rc = file_write_registered(f, mr, len, offset);
 	rpma_mr_dereg(&mr);
 	return rc;
