@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wal -- a write-ahead log on another machine: wal HOST[:PORT][:REGION] append <lines, or ... show
- * The region's first word is the length of the log. A group of lines is written behind its end and
+ * The region's first word is the length of the log. A group of lines is written after its end and
  * is part of it when the word is stored, durably after the group: what was acknowledged is there.
  */
 #include <err.h>

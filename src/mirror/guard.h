@@ -13,8 +13,8 @@ struct rpmirror;
 
 enum guard_policy { GUARD_ERROR, GUARD_PROTECT, GUARD_KILL };
 
-/* By RPMIRROR_MAP_FENCED_*; without, what the environment says; without, protect where a register
- * decides who is the primary. */
+/* By RPMIRROR_MAP_FENCED_* in flags, else by the environment, else GUARD_PROTECT where a register
+ * decides which member is the primary. */
 enum guard_policy guard_choose(const struct rpmirror *m, unsigned flags);
 #define GUARD_FLAGS                                                                                \
 	(RPMIRROR_MAP_FENCED_ERROR | RPMIRROR_MAP_FENCED_PROTECT | RPMIRROR_MAP_FENCED_KILL)

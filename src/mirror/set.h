@@ -199,7 +199,7 @@ void set_add_error(struct rpmirror *m, struct mirror_range range, struct set_los
 /* act.c: carry out all that the primary asks for; then members, flushes and waiters agree with it.
  * Locked. */
 void act_all(struct rpmirror *m);
-/* The role is over: each call returns that code, with that text behind the set's name. */
+/* The role is over: each call returns that code, with that text after the set's name. */
 void act_end(struct rpmirror *m, int code, const char *why);
 /* Have it recorded that this copy holds the flushes of the epoch. */
 void act_serve(struct rpmirror *m);

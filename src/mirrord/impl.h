@@ -112,9 +112,9 @@ struct client {
 	bool wants_verified; /* in the answer to its order */
 	mirror_mask fences; /* the member of its order to fence, for the answer; 0: another order */
 	struct request_promotion {
-		struct promotion_order order; /* over: what is under way is waited for */
-		bool has_run;                 /* on-promote, for it */
-		bool is_doubtful;             /* a swap of it was not answered */
+		struct promotion_order order; /* is_over: it waits for what is under way */
+		bool has_run;                 /* on-promote was started for this order */
+		bool is_doubtful;             /* one of its swaps was not answered */
 	} promotion;
 	uint64_t wait_until_ms;
 	bool gets_events;

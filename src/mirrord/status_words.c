@@ -209,7 +209,7 @@ static const char *status_next(const struct set *s, const struct primary_words *
 
 /* ---- all of it ---- */
 
-/* Why nobody serves, or perhaps nobody; the fence agent's words say more. */
+/* Why no process serves, or why that is not known. The fence agent's words tell more. */
 static bool status_obstacle(const struct set *s, struct fence_words *words,
 			    enum mirror_health *health)
 {

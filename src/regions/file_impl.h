@@ -86,7 +86,7 @@ struct rpma_file {
 	bool is_reopening;   /* one of them is rpma_file_reopen() */
 	bool polls;          /* a thread waits for completions without the lock */
 	unsigned waiting;    /* threads that sleep until it has taken them */
-	unsigned silent_ms;  /* for so long nothing has completed while the poller waited */
+	unsigned silent_ms;  /* time without a completion while the poller waited */
 	uint64_t generation; /* of the connection */
 	/* Posts. */
 	struct file_post posts[FILE_POSTS];
@@ -200,7 +200,7 @@ static inline size_t file_ring_take(struct rpma_file *f, size_t len)
 
 /* Put the run into the batch. */
 int file_close_run(struct rpma_file *f, int flags);
-/* The next post, to be filled in by its caller, who has added its last operation. */
+/* The next post. The caller has added its last operation, and fills it in. */
 static inline struct file_post *file_post_new(struct rpma_file *f)
 {
 	struct file_post *post = &f->posts[f->posted % FILE_POSTS];

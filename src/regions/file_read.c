@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Behind all that was written before, as the other end answers a read in its turn. to: where the
+/* After all that was written before, since the other end answers a read in its turn. to: where the
  * thread that takes the completion copies it; NULL: it need not. */
 static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t at, size_t len,
 			  uint64_t offset, void *to)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Syncs: a flush of everything or of ranges, behind what was collected. */
+/* Syncs: a flush of everything or of ranges, after what was collected. */
 #include <string.h>
 
 #include "base/poll.h"

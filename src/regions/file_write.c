@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Behind the run, if it goes on where that ends, in the file and in the ring. */
+/* The bytes join the run if they go on where it ends, in the file and in the ring. */
 static int file_collect(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
 	size_t at = file_ring_take(f, len);

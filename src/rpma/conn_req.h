@@ -14,8 +14,8 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 			const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
 
 /*
- * An outgoing request that has no limit of its own gets one, so that the device reports how far it
- * came. A device without such limits leaves that to the caller's own.
+ * Give an outgoing request a time limit if cfg sets none: the device then reports how far it came.
+ * With a device that has no such limits nothing is done, and the caller's own limit ends the wait.
  */
 void conn_req_limit(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg, int connect_ms);
 

@@ -34,8 +34,8 @@ static int mr_file_check(const char *path, int fd, size_t *size, struct error *e
 }
 
 /*
- * What a process before this one could not write back is cached, and called clean. It leaves the
- * cache before it is mapped.
+ * Pages that a former process could not write back may be cached, and the kernel calls them clean.
+ * It leaves the cache before it is mapped.
  */
 static int mr_file_reopen(const char *path, int fd, size_t *size, struct error *err)
 {

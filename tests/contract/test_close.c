@@ -182,7 +182,7 @@ static void last_message_arrives_before_closed(void **state)
 	ends_close(&d);
 }
 
-/* ... even if it deletes the connection at once behind that. */
+/* ... even if it deletes the connection right after that. */
 static void last_write_arrives_before_deletion_behind_a_disconnect(void **state)
 {
 	struct ends d;

@@ -52,7 +52,7 @@ static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 	while (wc->status == IBV_WC_SUCCESS);
 }
 
-/* What is posted behind a failure is never completed, and reports that failure. */
+/* A request that is posted after a failure is never completed; its post reports that failure. */
 static void expect_the_same_of_the_next(struct ends *d, enum rpma_reason reason, uint32_t code)
 {
 	struct ibv_wc wc;

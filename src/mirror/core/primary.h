@@ -243,7 +243,8 @@ void primary_on_local_failed(struct primary *p);
 void primary_on_serve_failed(struct primary *p);
 /*
  * May members be made equal? A copy that has failed may lack what others have acknowledged since,
- * as the kernel drops what it cannot write. It has all if nobody else has acknowledged anything.
+ * as the kernel drops what it cannot write. It has all as long as no other member has acknowledged
+ * anything.
  */
 static inline bool primary_is_source(const struct primary *p)
 {

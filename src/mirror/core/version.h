@@ -17,9 +17,9 @@
 #include "base/cursor.h"
 
 /*
- * Version 2 adds the number of the program to MAP, who asked to VERIFY, the verdict on what
- * ORDERED lists, and what comparisons found to STATUS. Its records and metadata are those of
- * version 1; optional fields of the superblock have no version.
+ * Version 2 adds to MAP the number of the program, to VERIFY whether an operator asked, to ORDERED
+ * a verdict on each difference, and to STATUS what comparisons found. Its records and metadata are
+ * those of version 1; optional fields of the superblock have no version.
  */
 #define VERSION_FINDINGS 2
 

@@ -48,7 +48,7 @@ int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t no
 /*
  * The operator's tool, at any time. `config` says what is wanted, its number is ignored. A removed
  * member, and one whose copy is replaced (another id), leaves insync; a new one is outside of it.
- * -EBUSY: it is the primary. -EAGAIN: nobody would be left in insync, or a member of it is removed
+ * -EBUSY: it is the primary. -EAGAIN: insync would be empty, or a member of it is removed
  * and fewer than min_copies would be left. -EINVAL: the size would shrink, the uuid differ, or what
  * is wanted is no configuration (view_config_is_valid).
  *

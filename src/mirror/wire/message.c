@@ -313,7 +313,7 @@ static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
 	[MESSAGE_ERRORS_CLEARED] = {"ERRORS_CLEARED", message_put_cleared, message_get_cleared},
 };
 
-/* Behind the fields of version 1: it refuses a flag that it does not know. */
+/* Fields that follow those of version 1, which refuses flags that it does not know. */
 static void message_put_added(struct wcursor *c, const struct message *m, unsigned version)
 {
 	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)

@@ -2,8 +2,8 @@
 /*
  * conn_exit.c -- before the process ends or becomes another program, links take what was posted.
  *
- * A posted request that waits for the doorbell may be this thread's to send, a thread of the engine
- * may be about to send it, or only the engine may send it (conn_may_touch()). The sending thread
+ * Either this thread sends a posted request that waits for the doorbell, or a thread of the engine
+ * does; of some connections only the engine may send (conn_may_touch()). The sending thread
  * holds the connection's lock, so each connection is looked at with its lock.
  *
  * In exit() the FIN is the last step, and the peer's answer to it is not reported: threads of the
@@ -93,7 +93,7 @@ static bool conn_sends_here(struct conn *c, bool last)
 	return conn_is_sent(c, true);
 }
 
-/* Not done when it sends the FIN: the next call checks that the peer has it. */
+/* The call that sends the FIN returns false; the next one checks that the peer has it. */
 static bool conn_ends_elsewhere(struct conn *c, bool last)
 {
 	if (!conn_is_sent(c, false) && !last)

@@ -134,10 +134,10 @@ struct link_ops {
 	size_t (*lend)(struct link *l, void **to);
 	void (*commit)(struct link *l, size_t len);
 	/*
-	 * Has all that was taken left for the peer, and was read all that came? Behind
-	 * end_sending(): has the peer's host all of it, with the end? What has not is
-	 * lost if the process ends while bytes of the peer's are unread, as its close is a reset
-	 * then. NULL: it always has.
+	 * Have all bytes that the link took left for the peer, and were all read that came? After
+	 * end_sending(): has the peer's host received all of them, and the end? If the process ends
+	 * while bytes of the peer are unread, its close is a reset, and what has not left is lost.
+	 * NULL: always true.
 	 */
 	bool (*has_left)(struct link *l);
 	/* The peer reads all of it, and then the end. Until then the end of the process is a reset,

@@ -85,7 +85,7 @@ static bool link_tcp_fin_has_arrived(int fd)
 }
 
 /* The kernel keeps bytes back while many segments are not acknowledged, or the peer's buffer is
- * full; and a close while some are unread is a reset. */
+ * full. A close while bytes of the peer are unread is a reset. */
 bool link_tcp_has_left(struct link *l)
 {
 	int fd = link_tcp_of(l)->fd, unsent = 0;

@@ -52,10 +52,11 @@ struct sq {
 	uint32_t depth;
 	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
 	uint64_t head, next, tail;
-	uint64_t awaited; /* behind the last one that is not patient: see qp_tx_may_wait() */
+	uint64_t awaited; /* just after the last one that is not patient: see qp_tx_may_wait() */
 	uint64_t patient; /* bytes of patient ones that may wait */
-	uint64_t placing; /* behind the last one that changes the peer's memory */
-	uint64_t proven;  /* behind the last one that is answered: so far all is done at the peer */
+	uint64_t placing; /* just after the last one that changes the peer's memory */
+	uint64_t proven; /* just after the last one that is answered: up to there all is done at the
+			    peer */
 };
 
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);

@@ -175,7 +175,7 @@ int softrnic_cancel_connect(struct rdma_cm_id *pub)
 	return -ret;
 }
 
-/* Behind the peer's FIN nothing is on its way; the time limit of a disconnect is a reset. */
+/* After the peer's FIN nothing is on its way. The time limit of a disconnect ends by a reset. */
 static void id_await_orderly_end(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;
