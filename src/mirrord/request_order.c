@@ -275,6 +275,26 @@ void request_fence(struct client *client, struct set *s, const char *member, int
 
 /* ---- the register ---- */
 
+/* A change may leave fewer in-sync copies than min_copies: by a replaced copy, which may be
+ * healthy. */
+static void request_done_swap(struct client *client, const struct mirror_record *before,
+			      const struct mirror_record *after)
+{
+	unsigned left = view_count(after->view.insync), needed = after->config.min_copies;
+	char text[160];
+
+	if (left >= needed || view_count(before->view.insync) < before->config.min_copies) {
+		request_done(client);
+		return;
+	}
+	snprintf(text, sizeof(text),
+		 "WARNING: flushes wait from now on until another copy is in-sync: %u cop%s left, "
+		 "min_copies is %u",
+		 left, left == 1 ? "y is" : "ies are", needed);
+	client->wait = CLIENT_IDLE;
+	request_send(client, json_pack("{s:b, s:s}", "ok", 1, "text", text));
+}
+
 static void request_on_swapped(struct agent_job *job)
 {
 	struct set *s = job->owner;
@@ -287,7 +307,7 @@ static void request_on_swapped(struct agent_job *job)
 		killpoint(KILLPOINT_grow_ordered);
 	if (client && client->wait == CLIENT_WAITS_SWAP) {
 		if (job->result == REGISTER_DONE)
-			request_done(client);
+			request_done_swap(client, &job->expected.record, &job->next);
 		else if (job->result == REGISTER_CHANGED)
 			request_refuse(client, REQUEST_BUSY, "try again",
 				       "the record has changed meanwhile");

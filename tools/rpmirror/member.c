@@ -81,7 +81,9 @@ static int member_send(const struct args *args, const struct member_command *com
 	if (args->json)
 		out_json(answer);
 	else {
-		printf("%s\n", command->done);
+		const char *text = json_text(answer, "text", "");
+
+		printf("%s%s%s\n", command->done, *text ? ". " : "", text);
 		json_decref(answer);
 	}
 	return OUT_DONE;

@@ -775,13 +775,17 @@ static void a_member_is_replaced_in_the_register(void **state)
 	static const char ask[] = "{\"op\":\"member-replace\",\"set\":\"orders\",\"member\":"
 				  "{\"name\":\"b\",\"host\":\"127.0.0.2\"}}";
 	struct hosts_opts opts = {.count = 2};
+	json_t *answer;
 	uint64_t id;
 
 	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until_copies_are_known(&tool, 2);
 	id = hosts.first.config.members[1].id;
-	assert_int_equal(tool_code(&tool, ask), 0);
+	answer = tool_ask(&tool, ask);
+	assert_true(json_is_true(json_object_get(answer, "ok")));
+	assert_null(json_object_get(answer, "text")); /* one copy is enough for this set */
+	json_decref(answer);
 	hosts_read(&hosts, &now);
 	assert_int_not_equal(now.record.config.members[1].id, id);
 	assert_string_equal(now.record.config.members[1].host, "127.0.0.2");
@@ -791,6 +795,28 @@ static void a_member_is_replaced_in_the_register(void **state)
 			 0);
 	hosts_read(&hosts, &now);
 	assert_int_equal(now.record.config.members[1].id, 0);
+	player_close(&tool);
+	hosts_stop(&hosts);
+}
+
+static void the_answer_warns_when_the_replaced_copy_is_needed(void **state)
+{
+	static const char ask[] =
+		"{\"op\":\"member-replace\",\"set\":\"orders\",\"member\":{\"name\":\"b\"}}";
+	struct hosts_opts opts = {.count = 2, .min_copies = 2};
+	json_t *answer;
+
+	hosts_start(&hosts, &opts);
+	player_open(&tool, &hosts, 0);
+	wait_until_copies_are_known(&tool, 2);
+	answer = tool_ask(&tool, ask);
+	assert_true(json_is_true(json_object_get(answer, "ok")));
+	assert_non_null(strstr(text_of(answer, "text"), "1 copy is left, min_copies is 2"));
+	json_decref(answer);
+	answer = tool_ask(&tool, ask); /* flushes wait already */
+	assert_true(json_is_true(json_object_get(answer, "ok")));
+	assert_string_equal(text_of(answer, "text"), "");
+	json_decref(answer);
 	player_close(&tool);
 	hosts_stop(&hosts);
 }
@@ -913,6 +939,7 @@ int main(void)
 		cmocka_unit_test(an_agent_whose_file_system_hangs_stops_nothing),
 		cmocka_unit_test(a_discard_that_is_refused_cuts_nobody_off),
 		cmocka_unit_test(a_member_is_replaced_in_the_register),
+		cmocka_unit_test(the_answer_warns_when_the_replaced_copy_is_needed),
 		cmocka_unit_test(a_member_that_does_not_exist_has_no_copy),
 		cmocka_unit_test(events_begin_with_what_there_is),
 		cmocka_unit_test(others_may_look_but_not_change),
