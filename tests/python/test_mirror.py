@@ -13,6 +13,7 @@ import threading
 import time
 import unittest
 from typing import Any, Callable, List
+from unittest import mock
 
 import rpmirror
 from mirror_hosts import Hosts
@@ -147,6 +148,22 @@ class Bytes(MirrorTest):
         self.assertEqual(m.flush_verify().durable_mask, 3)
         self.assertEqual((self.both(16, 4), m.remembered), (b"same", []))
         m.confirm()
+
+    def test_an_assignment_to_a_direct_mapping_asks_for_the_extent_before_it_stores(self) -> None:
+        """The call waits without the interpreter's lock; a store that waits would stop all threads of Python."""
+        seen: List[Any] = []
+        with rpmirror.map(Hosts.SET, direct=True) as m:
+            library = rpmirror._mapping.c.lib
+            touch = library.rpmirror_touch
+
+            def watched(handle: Any, address: int, length: int) -> Any:
+                seen.append((address - m._address, length, m[2 << 20 : (2 << 20) + 5]))
+                return touch(handle, address, length)
+
+            with mock.patch.object(library, "rpmirror_touch", watched):
+                m[2 << 20 : (2 << 20) + 5] = b"asked"
+            self.assertEqual(seen, [(2 << 20, 5, bytes(5))])
+            self.assertEqual(m[2 << 20 : (2 << 20) + 5], b"asked")
 
     def test_direct_mappings_take_stores_of_the_kernel(self) -> None:
         with tempfile.TemporaryFile() as file, rpmirror.map(Hosts.SET, direct=True) as m:
