@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <inttypes.h>
 #include <librpma.h>
 #include <stdarg.h>
@@ -115,7 +116,9 @@ int cli_report(const struct error *err, const char *hint)
 		[ERROR_FAILED] = CLI_TRANSFER,
 	};
 
-	return cli_fail(codes[err->kind], "%s%s", err->text, hint);
+	/* EFAULT: the region's memory is gone, as where the server finds that first. */
+	return cli_fail(err->cause == EFAULT ? CLI_REFUSED : codes[err->kind], "%s%s", err->text,
+			hint);
 }
 
 void cli_note(const char *fmt, ...)
