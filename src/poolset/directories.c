@@ -146,12 +146,10 @@ int parts_from_directories(struct parts *parts, const struct settext *set, struc
 	if (!(set->options & SETTEXT_SINGLEHDR))
 		return error_set(err, ERROR_LOCAL, EINVAL,
 				 "%s: directories need the option SINGLEHDR", parts->name);
-	/* Which file is of which replica does not matter: one is supported, see parts_measure(). */
-	if (set->nreplicas > 1)
-		return error_set(err, ERROR_LOCAL, EINVAL,
-				 "%s:%u: REPLICA: the target of replication has one replica only",
-				 parts->name, set->replica_line);
-	rc = directories_copy(parts, set, err);
+	/* Which replica a file belongs to need not be known, as there is one only. */
+	rc = parts_check_replicas(parts->name, set->nreplicas, set->replica_line, err);
+	if (!rc)
+		rc = directories_copy(parts, set, err);
 	if (rc)
 		return rc;
 	found = calloc(1, sizeof(*found));

@@ -249,18 +249,25 @@ static int parts_check_align(const struct parts *parts, struct error *err)
 	return 0;
 }
 
+int parts_check_replicas(const char *name, unsigned count, unsigned line, struct error *err)
+{
+	return count > 1 ? error_set(err, ERROR_LOCAL, EINVAL,
+				     "%s:%u: REPLICA: the target of replication has one replica "
+				     "only",
+				     name, line)
+			 : 0;
+}
+
 int parts_measure(struct parts *parts, struct error *err)
 {
 	uint64_t size = 0;
 	bool overflow = false;
+	int rc = parts_check_replicas(parts->name, parts->nreplicas, parts->replica_line, err);
 
-	if (parts->nreplicas > 1)
-		return error_set(err, ERROR_LOCAL, EINVAL,
-				 "%s:%u: REPLICA: the target of replication has one replica only",
-				 parts->name, parts->replica_line);
+	if (rc)
+		return rc;
 	for (unsigned i = 0; i < parts->count; i++) {
-		int rc = parts_check_part(parts, &parts->list[i], err);
-
+		rc = parts_check_part(parts, &parts->list[i], err);
 		if (rc)
 			return rc;
 		overflow |= __builtin_add_overflow(size, part_usable(&parts->list[i]), &size);

@@ -51,6 +51,8 @@ int parts_from_directories(struct parts *parts, const struct settext *set, struc
 /* One more such file, if the pool is smaller than size. */
 int parts_extend_directories(struct parts *parts, uint64_t size, struct error *err);
 
+/* Refuse more than one. line: of the REPLICA. */
+int parts_check_replicas(const char *name, unsigned count, unsigned line, struct error *err);
 /* One replica, sizes and options that fit together; computes pool_size. */
 int parts_measure(struct parts *parts, struct error *err);
 
