@@ -20,8 +20,7 @@ static void act_swap(struct rpmirror *m, const struct primary_action *action)
 		m->swap_sent_ms = now_ms;
 	m->swap_deadline_ms = now_ms + (limit < SET_SWAP_MS ? limit : SET_SWAP_MS);
 	absent_exclude(m, action);
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_SWAP;
+	packet_begin(p, PACKET_SWAP, 0);
 	p->swap.promotes = action->promotion;
 	p->swap.revision = action->revision;
 	p->swap.before = *action->expected;
@@ -34,10 +33,8 @@ static void act_swap(struct rpmirror *m, const struct primary_action *action)
 
 void act_read(struct rpmirror *m)
 {
-	struct packet *p = &m->packet_out;
+	struct packet *p = packet_begin(&m->packet_out, PACKET_GET_RECORD, 0);
 
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_GET_RECORD;
 	m->read_id = 0;
 	m->read_again_ms = clock_boot_ms() + ACT_READ_MS;
 	if (daemon_send(&m->daemon, p))
@@ -48,10 +45,8 @@ void act_read(struct rpmirror *m)
  */
 void act_serve(struct rpmirror *m)
 {
-	struct packet *p = &m->packet_out;
+	struct packet *p = packet_begin(&m->packet_out, PACKET_SERVE, 0);
 
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_SERVE;
 	p->serve = (struct packet_serve){m->epoch, m->primary.force};
 	ranges_union_clear(&m->records);
 	if (daemon_send(&m->daemon, p))
@@ -138,10 +133,9 @@ static void act_drop(struct rpmirror *m, unsigned slot)
 
 void act_say_failed(struct rpmirror *m)
 {
-	struct packet *p = &m->packet_out;
+	struct packet *p =
+		packet_begin(&m->packet_out, m->lost_error ? PACKET_LOST : PACKET_FAIL, 0);
 
-	memset(p, 0, sizeof(*p));
-	p->type = m->lost_error ? PACKET_LOST : PACKET_FAIL;
 	p->lost.error = (uint16_t)m->lost_error;
 	if (m->says_failed && !m->resume_id && daemon_send(&m->daemon, p))
 		m->says_failed = false;

@@ -73,7 +73,6 @@ static bool agent_has_other_file(const struct rpmirror *m)
 /* The kernel says to a daemon that starts nothing of what it has said to somebody before. */
 static void agent_say_losses(struct rpmirror *m)
 {
-	struct packet *p = &m->packet_out;
 	int error = ESTALE;
 
 	if (m->failed_seq || (!agent_has_other_file(m) && !copy_knows_losses(&m->copy, &error))) {
@@ -87,9 +86,7 @@ static void agent_say_losses(struct rpmirror *m)
 		act_say_failed(m);
 		return;
 	}
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_LOST;
-	daemon_send(&m->daemon, p);
+	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_LOST, 0));
 }
 
 /* The daemon was restarted, and knows this process again, or does not yet. */
@@ -189,8 +186,7 @@ static void agent_resume(struct rpmirror *m)
 	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 	if (daemon_open(&m->daemon))
 		return;
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_MAP;
+	packet_begin(p, PACKET_MAP, 0);
 	p->map.flags = PACKET_MAP_RESUME;
 	p->map.epoch = m->epoch;
 	p->map.image = image_number();
@@ -223,16 +219,12 @@ static void agent_step_daemon(struct rpmirror *m)
 
 static void agent_heartbeat(struct rpmirror *m, uint64_t now_ms)
 {
-	struct packet *p = &m->packet_out;
-
 	if (now_ms < m->heartbeat_ms)
 		return;
 	m->heartbeat_ms = now_ms + PACKET_HEARTBEAT_MS;
 	if (m->resume_id || m->release_id || m->daemon.fd < 0)
 		return; /* it does not know this process, yet or any more */
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_HEARTBEAT;
-	daemon_send(&m->daemon, p);
+	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
 }
 
 /* ---- time limits ---- */

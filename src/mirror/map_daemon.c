@@ -41,8 +41,7 @@ int map_ask(struct rpmirror *m, unsigned flags)
 	int timeout = flags & RPMIRROR_MAP_WAIT ? -1 : SET_ANSWER_MS;
 	uint64_t since_ms = clock_boot_ms();
 
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_MAP;
+	packet_begin(p, PACKET_MAP, 0);
 	p->map.flags = (flags & RPMIRROR_MAP_WAIT ? PACKET_MAP_WAIT : 0) |
 		       (flags & RPMIRROR_MAP_READONLY ? PACKET_MAP_READONLY : 0);
 	p->map.image = image_number();
@@ -72,11 +71,7 @@ int map_ask(struct rpmirror *m, unsigned flags)
 /* Until the daemon hears of it, the end of the connection ends what it has granted. */
 static void map_confirm(struct rpmirror *m)
 {
-	struct packet *p = &m->packet_out;
-
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_HEARTBEAT;
-	daemon_send(&m->daemon, p);
+	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
 }
 
 int map_take_answer(struct rpmirror *m, bool readonly)

@@ -12,11 +12,8 @@
 void order_answer(struct rpmirror *m, uint32_t id, enum packet_status status, const char *text,
 		  const struct packet_verified *verified)
 {
-	struct packet *p = &m->packet_out;
+	struct packet *p = packet_begin(&m->packet_out, PACKET_ORDERED, id);
 
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_ORDERED;
-	p->id = id;
 	p->ordered.status = (uint8_t)status;
 	snprintf(p->ordered.text, sizeof(p->ordered.text), "%s", text);
 	if (verified)

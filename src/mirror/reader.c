@@ -20,10 +20,8 @@ static void reader_take(struct rpmirror *m, const struct packet_age *age)
 
 static bool reader_send(struct rpmirror *m, enum packet_type type)
 {
-	struct packet *p = &m->packet_out;
+	struct packet *p = packet_begin(&m->packet_out, type, 0);
 
-	memset(p, 0, sizeof(*p));
-	p->type = type;
 	strcpy(p->map.set, type == PACKET_MAP ? m->set : "");
 	if (type == PACKET_MAP)
 		p->map.flags = PACKET_MAP_READONLY;

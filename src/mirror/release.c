@@ -10,10 +10,8 @@
 
 static bool release_ask(struct rpmirror *m, bool clean)
 {
-	struct packet *p = &m->packet_out;
+	struct packet *p = packet_begin(&m->packet_out, PACKET_UNMAP, 0);
 
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_UNMAP;
 	p->unmap.clean = clean;
 	if (m->daemon.fd < 0 || !daemon_send(&m->daemon, p))
 		return false;

@@ -163,11 +163,9 @@ static void report_strip(struct packet_report *r)
 
 static void report_send_status(struct rpmirror *m, uint64_t now_ms)
 {
-	struct packet *p = &m->packet_out;
+	struct packet *p = packet_begin(&m->packet_out, PACKET_STATUS, 0);
 	struct packet_report words;
 
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_STATUS;
 	report_fill(m, &p->report);
 	words = p->report;
 	report_strip(&words);
@@ -217,8 +215,7 @@ static void report_send_events(struct rpmirror *m)
 	struct rpmirror_event event;
 
 	while (m->daemon.fd >= 0 && events_take_unreported(&m->events, &event)) {
-		memset(p, 0, sizeof(*p));
-		p->type = PACKET_EVENT;
+		packet_begin(p, PACKET_EVENT, 0);
 		if (!report_event_what(event.type, &p->event.what))
 			continue;
 		p->event.member =

@@ -13,14 +13,6 @@
 
 static struct packet library_packet; /* large; one answer at a time */
 
-static struct packet *library_begin(enum packet_type type, uint32_t id)
-{
-	memset(&library_packet, 0, sizeof(library_packet));
-	library_packet.type = type;
-	library_packet.id = id;
-	return &library_packet;
-}
-
 /* Whoever asked may be gone. */
 static struct client *library_asker(const struct agent_job *job)
 {
@@ -33,7 +25,7 @@ static void library_on_got(struct agent_job *job)
 {
 	struct set *s = job->owner;
 	struct client *client = library_asker(job);
-	struct packet *p = library_begin(PACKET_RECORD, job->id);
+	struct packet *p = packet_begin(&library_packet, PACKET_RECORD, job->id);
 
 	if (!job->rc) {
 		reg_on_entry(s, &job->now, job->sent_ns);
@@ -78,7 +70,7 @@ static void library_on_promoted(struct set *s, const struct client *client,
 /* What an operator ordered is not wanted any more: the process waits again, or its map fails. */
 static void library_refuse_swap(const struct set *s, struct client *client, uint32_t id)
 {
-	struct packet *p = library_begin(PACKET_SWAPPED, id);
+	struct packet *p = packet_begin(&library_packet, PACKET_SWAPPED, id);
 
 	p->swapped.result = s->has_entry ? PACKET_SWAP_CHANGED : PACKET_SWAP_FAILED;
 	p->swapped.revision = s->entry.revision;
@@ -100,7 +92,7 @@ static void library_on_swapped(struct agent_job *job)
 		free(job);
 		return;
 	}
-	p = library_begin(PACKET_SWAPPED, job->id);
+	p = packet_begin(&library_packet, PACKET_SWAPPED, job->id);
 	p->swapped.result = (uint8_t)job->result;
 	snprintf(p->swapped.text, sizeof(p->swapped.text), "%s", job->err.text);
 	if (job->result == REGISTER_DONE && job->promotes && client)
@@ -160,7 +152,7 @@ static int library_swap(struct client *client, const struct packet *p)
 		return 0;
 	}
 	if (p->swap.promotes && !library_may_promote(s, &p->swap)) {
-		struct packet *answer = library_begin(PACKET_SWAPPED, p->id);
+		struct packet *answer = packet_begin(&library_packet, PACKET_SWAPPED, p->id);
 
 		answer->swapped.result = PACKET_SWAP_FAILED;
 		snprintf(answer->swapped.text, sizeof(answer->swapped.text),
@@ -189,7 +181,7 @@ static int library_swap(struct client *client, const struct packet *p)
 /* A question about the own copy, as if it had come through a connection. */
 static int library_member(struct client *client, const struct packet *p)
 {
-	struct packet *answer = library_begin(PACKET_MEMBER, p->id);
+	struct packet *answer = packet_begin(&library_packet, PACKET_MEMBER, p->id);
 
 	if (!control_answer(client->set, NULL, &p->member, &answer->member))
 		return -EPROTO;
@@ -309,7 +301,7 @@ static uint64_t library_last_flush(const struct set *s)
 static void library_send_age(struct client *client, const struct packet *p)
 {
 	struct set *s = client->set;
-	struct packet *answer = library_begin(PACKET_AGE, p->id);
+	struct packet *answer = packet_begin(&library_packet, PACKET_AGE, p->id);
 
 	if (s->is_open && s->has_entry) {
 		answer->age.fresh_ns = s->fresh_ns;

@@ -250,9 +250,7 @@ void local_send_done(struct client *client, uint32_t id, enum packet_status stat
 {
 	static struct packet p; /* large */
 
-	memset(&p, 0, sizeof(p));
-	p.type = PACKET_DONE;
-	p.id = id;
+	packet_begin(&p, PACKET_DONE, id);
 	p.done.status = (uint8_t)status;
 	snprintf(p.done.text, sizeof(p.done.text), "%s", text);
 	local_send(client, &p, NULL, 0);

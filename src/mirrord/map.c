@@ -36,11 +36,8 @@ static bool map_user_may(const struct conf_set *conf, uid_t uid)
 
 static void map_refuse(struct client *client, enum packet_status status, const char *text)
 {
-	struct packet *p = &map_packet;
+	struct packet *p = packet_begin(&map_packet, PACKET_MAPPED, client->map_id);
 
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_MAPPED;
-	p->id = client->map_id;
 	p->mapped.status = (uint8_t)status;
 	p->mapped.slot = MIRROR_NOBODY;
 	snprintf(p->mapped.text, sizeof(p->mapped.text), "%s", text);
@@ -77,15 +74,12 @@ static void map_fill(struct set *s, struct packet_mapped *mapped)
 
 static void map_send(struct set *s, struct client *client, bool read_only)
 {
-	struct packet *p = &map_packet;
+	struct packet *p = packet_begin(&map_packet, PACKET_MAPPED, client->map_id);
 	bool is_resumed = client->map_flags & PACKET_MAP_RESUME;
 	unsigned count = read_only ? 1 : is_resumed ? 2 : PACKET_FILES;
 	int fds[PACKET_FILES] = {-1, -1, -1};
 	bool has_all = true;
 
-	memset(p, 0, sizeof(*p));
-	p->type = PACKET_MAPPED;
-	p->id = client->map_id;
 	map_fill(s, &p->mapped);
 	p->mapped.is_forced = s->holder.client == client && s->holder.is_forced;
 	p->mapped.is_silent = s->may_promote && s->seen.is_set;

@@ -30,8 +30,7 @@ static void reg_notify_holder(struct set *s)
 
 	if (!s->holder.client)
 		return;
-	memset(&p, 0, sizeof(p));
-	p.type = PACKET_CHANGED;
+	packet_begin(&p, PACKET_CHANGED, 0);
 	p.record.revision = s->entry.revision;
 	p.record.record = s->entry.record;
 	local_send(s->holder.client, &p, NULL, 0);

@@ -34,9 +34,7 @@ static void scrub_begin(struct set *s)
 {
 	static struct packet p; /* large */
 
-	memset(&p, 0, sizeof(p));
-	p.type = PACKET_ORDER;
-	p.id = SCRUB_ID;
+	packet_begin(&p, PACKET_ORDER, SCRUB_ID);
 	p.order = (struct packet_order_request){.order = PACKET_ORDER_VERIFY,
 						.member = MIRROR_NOBODY,
 						.is_automatic = true,

@@ -280,6 +280,14 @@ static const struct packet_codec packet_codecs[PACKET_TYPE_END] = {
 	[PACKET_LOST] = {"LOST", packet_put_lost, packet_get_lost},
 };
 
+struct packet *packet_begin(struct packet *p, enum packet_type type, uint32_t id)
+{
+	memset(p, 0, sizeof(*p));
+	p->type = type;
+	p->id = id;
+	return p;
+}
+
 size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf)
 {
 	struct wcursor c = wcursor_init(buf, PACKET_MAX);

@@ -306,6 +306,8 @@ struct packet {
 	};
 };
 
+/* Empty but for that, and returned. */
+struct packet *packet_begin(struct packet *p, enum packet_type type, uint32_t id);
 /* Bytes written to buf[PACKET_MAX], in that version. Texts may be cut, never other values (assert).
  */
 size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf);
