@@ -189,11 +189,11 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 	if (size == s->entry.record.config.size)
 		request_done(client);
 	else if (view_set_config(&next, &next.config, request_random(), &why))
-		request_refuse(client, REQUEST_USAGE, NULL, "%s", why);
+		request_refuse(client, CODE_USAGE, NULL, "%s", why);
 	else if (size < s->entry.record.config.size)
-		request_refuse(client, REQUEST_USAGE, NULL, "a set cannot be made smaller");
+		request_refuse(client, CODE_USAGE, NULL, "a set cannot be made smaller");
 	else if (s->growth.order.size)
-		request_refuse(client, REQUEST_BUSY, NULL, "another order to grow is carried out");
+		request_refuse(client, CODE_BUSY, NULL, "another order to grow is carried out");
 	else {
 		client->wait = CLIENT_WAITS_GROWTH;
 		client->wait_set = s;
@@ -244,7 +244,7 @@ static void grow_refuse(struct client *client, struct set *s, uint8_t slot,
 		why = strerror(answer->error);
 	else
 		why = of_neighbour.why_not[0] ? of_neighbour.why_not : "it does not answer";
-	request_refuse(client, is_own || answer->error ? REQUEST_IO : REQUEST_UNREACHABLE,
+	request_refuse(client, is_own || answer->error ? CODE_IO : CODE_UNREACHABLE,
 		       "nothing has changed; the set has its former size", "member %s: %s", member,
 		       why);
 }

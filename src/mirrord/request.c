@@ -31,12 +31,8 @@ void request_done(struct client *client)
 	request_send(client, json_pack("{s:b}", "ok", 1));
 }
 
-void request_refuse(struct client *client, enum request_code code, const char *hint,
-		    const char *fmt, ...)
+void request_refuse(struct client *client, enum code code, const char *hint, const char *fmt, ...)
 {
-	static const char *const names[] = {"",        "usage",       "config", "unreachable",
-					    "quorum",  "not-in-sync", "epoch",  "split",
-					    "timeout", "io",          "busy"};
 	char text[1024];
 	json_t *error;
 	va_list ap;
@@ -45,7 +41,7 @@ void request_refuse(struct client *client, enum request_code code, const char *h
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	client->wait = CLIENT_IDLE;
-	error = json_pack("{s:i, s:s, s:s}", "code", (int)code, "name", names[code], "message",
+	error = json_pack("{s:i, s:s, s:s}", "code", (int)code, "name", code_2str(code), "message",
 			  text);
 	if (error && hint)
 		json_object_set_new(error, "hint", json_string(hint));
@@ -84,12 +80,12 @@ static void request_on_record(struct request *r)
 	struct error err;
 
 	if (!r->set->has_entry) {
-		request_refuse(r->client, REQUEST_UNREACHABLE, NULL,
+		request_refuse(r->client, CODE_UNREACHABLE, NULL,
 			       "the register has not been read yet");
 		return;
 	}
 	if (value_encode(&r->set->entry.record, text, &err)) {
-		request_refuse(r->client, REQUEST_IO, NULL, "%s", err.text);
+		request_refuse(r->client, CODE_IO, NULL, "%s", err.text);
 		return;
 	}
 	request_send(r->client, json_pack("{s:b, s:s, s:I}", "ok", 1, "record", text, "revision",
@@ -123,7 +119,7 @@ static void request_on_resync(struct request *r)
 
 	if (r->from && (rec->view.primary == MIRROR_NOBODY ||
 			mirror_config_find(&rec->config, r->from) != rec->view.primary))
-		request_refuse(r->client, REQUEST_USAGE, "leave 'from' out, or promote it first",
+		request_refuse(r->client, CODE_USAGE, "leave 'from' out, or promote it first",
 			       "the primary is the source of every resync, and '%s' is not it",
 			       r->from);
 	else
@@ -174,7 +170,7 @@ static bool request_read_member(const struct request *r, struct mirror_member *m
 			"port", &port, "path", &path) ||
 	    strlen(name) > MIRROR_NAME_MAX || (host && strlen(host) > MIRROR_HOST_MAX) ||
 	    (path && strlen(path) > MIRROR_PATH_MAX) || port < 1 || port > UINT16_MAX) {
-		request_refuse(r->client, REQUEST_USAGE, NULL,
+		request_refuse(r->client, CODE_USAGE, NULL,
 			       "'member' is not {name, host, port, path}");
 		return false;
 	}
@@ -196,7 +192,7 @@ static void request_on_member_add(struct request *r)
 	config = r->set->entry.record.config;
 	slot = request_free_slot(&config);
 	if (slot == MIRROR_NOBODY) {
-		request_refuse(r->client, REQUEST_CONFIG, NULL, "a set has at most %d members",
+		request_refuse(r->client, CODE_CONFIG, NULL, "a set has at most %d members",
 			       MIRROR_MEMBERS_MAX);
 		return;
 	}
@@ -213,7 +209,7 @@ static void request_on_member_replace(struct request *r)
 
 	config = r->set->entry.record.config;
 	if (slot == MIRROR_NOBODY)
-		request_refuse(r->client, REQUEST_CONFIG, NULL, "there is no such member");
+		request_refuse(r->client, CODE_CONFIG, NULL, "there is no such member");
 	else if (request_read_member(r, &config.members[slot]))
 		request_change(r->client, r->set, &config);
 }
@@ -226,7 +222,7 @@ static void request_on_member_remove(struct request *r)
 
 	config = r->set->entry.record.config;
 	if (slot == MIRROR_NOBODY) {
-		request_refuse(r->client, REQUEST_CONFIG, NULL, "there is no such member");
+		request_refuse(r->client, CODE_CONFIG, NULL, "there is no such member");
 		return;
 	}
 	memset(&config.members[slot], 0, sizeof(config.members[slot]));
@@ -313,15 +309,15 @@ static void request_run(struct request *r, const struct request_row *row)
 	r->set = r->set_name ? set_find(client->daemon, r->set_name) : NULL;
 	client->wait_until_ms = clock_boot_ms() + (uint64_t)r->timeout_ms;
 	if (r->set_name && !r->set)
-		request_refuse(client, REQUEST_CONFIG, "see rpmirrord.conf(5)",
+		request_refuse(client, CODE_CONFIG, "see rpmirrord.conf(5)",
 			       "no copy of set '%s' is configured on this host", r->set_name);
 	else if (!r->set && !(row->flags & REQUEST_ALL_SETS))
-		request_refuse(client, REQUEST_USAGE, NULL, "'%s' needs a set", row->op);
+		request_refuse(client, CODE_USAGE, NULL, "'%s' needs a set", row->op);
 	else if (!(row->flags & REQUEST_ANYBODY) && client->uid != 0 && client->uid != getuid())
-		request_refuse(client, REQUEST_USAGE, "ask as root, or as the daemon's user",
+		request_refuse(client, CODE_USAGE, "ask as root, or as the daemon's user",
 			       "user %u may only look", (unsigned)client->uid);
 	else if (row->flags & REQUEST_RECORD && (!r->set->has_entry || !r->set->is_open))
-		request_refuse(client, REQUEST_UNREACHABLE, NULL, "set %s: %s", r->set_name,
+		request_refuse(client, CODE_UNREACHABLE, NULL, "set %s: %s", r->set_name,
 			       r->set->is_open ? "the register has not been read yet"
 					       : r->set->why_not.text);
 	else
@@ -337,18 +333,18 @@ void request_on_packet(struct client *client, const char *text, size_t len)
 	const char *key, *unknown = NULL;
 
 	if (client->wait != CLIENT_IDLE || client->gets_events) {
-		request_refuse(client, REQUEST_USAGE, NULL, "one request at a time");
+		request_refuse(client, CODE_USAGE, NULL, "one request at a time");
 	} else if (!row) {
-		request_refuse(client, REQUEST_USAGE, "upgrade rpmirrord, if the tool is newer",
+		request_refuse(client, CODE_USAGE, "upgrade rpmirrord, if the tool is newer",
 			       "this daemon knows no such request");
 	} else {
 		json_object_foreach(in, key, value) unknown =
 			request_knows(row, key) ? unknown : key;
 		if (unknown)
-			request_refuse(client, REQUEST_USAGE, NULL, "'%s' has no '%.40s'", row->op,
+			request_refuse(client, CODE_USAGE, NULL, "'%s' has no '%.40s'", row->op,
 				       unknown);
 		else if (!request_unpack(&r, in))
-			request_refuse(client, REQUEST_USAGE, NULL,
+			request_refuse(client, CODE_USAGE, NULL,
 				       "a value is not of the type that '%s' takes", row->op);
 		else
 			request_run(&r, row);
@@ -373,7 +369,7 @@ int requests_tick(struct daemon *d, uint64_t now_ms)
 		if (c->wait_until_ms <= now_ms && c->wait == CLIENT_WAITS_PRIMARY)
 			request_give_promotion_up(c);
 		else if (c->wait_until_ms <= now_ms)
-			request_refuse(c, REQUEST_TIMEOUT, NULL, "%s", request_awaited[c->wait]);
+			request_refuse(c, CODE_TIMEOUT, NULL, "%s", request_awaited[c->wait]);
 		else if (c->wait_until_ms < nearest)
 			nearest = c->wait_until_ms;
 	}

@@ -36,7 +36,7 @@ uint8_t request_slot(struct client *client, const struct set *s, const char *mem
 	uint8_t slot = member ? mirror_config_find(&s->entry.record.config, member) : MIRROR_NOBODY;
 
 	if (slot == MIRROR_NOBODY)
-		request_refuse(client, REQUEST_CONFIG, NULL, "set %s has no member '%s'",
+		request_refuse(client, CODE_CONFIG, NULL, "set %s has no member '%s'",
 			       s->conf->name, member ? member : "");
 	return slot;
 }
@@ -48,7 +48,7 @@ void request_elsewhere(struct client *client, const struct set *s, uint8_t slot,
 	char hint[MIRROR_HOST_MAX + 64];
 
 	snprintf(hint, sizeof(hint), "run it on %s", member->host);
-	request_refuse(client, REQUEST_CONFIG, hint, "%s is on another host (member %s)", what,
+	request_refuse(client, CODE_CONFIG, hint, "%s is on another host (member %s)", what,
 		       member->name);
 }
 
@@ -66,8 +66,7 @@ void request_order(struct client *client, struct set *s, const char *member,
 			return;
 	}
 	if (primary == MIRROR_NOBODY) {
-		request_refuse(client, REQUEST_CONFIG, NULL, "set %s has no primary",
-			       s->conf->name);
+		request_refuse(client, CODE_CONFIG, NULL, "set %s has no primary", s->conf->name);
 		return;
 	}
 	if (primary != s->meta.super.slot) {
@@ -75,18 +74,16 @@ void request_order(struct client *client, struct set *s, const char *member,
 		return;
 	}
 	if (!s->holder.client) {
-		request_refuse(client, REQUEST_UNREACHABLE, NULL,
+		request_refuse(client, CODE_UNREACHABLE, NULL,
 			       "the primary's process is not connected to this daemon");
 		return;
 	}
 	if (order->order == PACKET_ORDER_RESYNC && copy_has_failed(s, slot)) {
-		request_refuse(client, REQUEST_IO, COPY_FAILED_NEXT,
+		request_refuse(client, CODE_IO, COPY_FAILED_NEXT,
 			       "the copy of member %s has failed: there is no resync", member);
 		return;
 	}
-	memset(&p, 0, sizeof(p));
-	p.type = PACKET_ORDER;
-	p.id = (uint32_t)client->serial;
+	packet_begin(&p, PACKET_ORDER, (uint32_t)client->serial);
 	p.order = *order;
 	p.order.member = slot;
 	client->wants_verified = order->order == PACKET_ORDER_VERIFY;
@@ -95,21 +92,20 @@ void request_order(struct client *client, struct set *s, const char *member,
 	local_send(s->holder.client, &p, NULL, 0);
 }
 
-enum request_code request_code_of(enum packet_status status)
+enum code request_code_of(enum packet_status status)
 {
-	static const enum request_code codes[PACKET_STATUS_END] = {
-		[PACKET_BAD] = REQUEST_USAGE,
-		[PACKET_NO_SET] = REQUEST_CONFIG,
-		[PACKET_PERMISSION] = REQUEST_USAGE,
-		[PACKET_BUSY] = REQUEST_BUSY,
-		[PACKET_NOT_INSYNC] = REQUEST_NOT_INSYNC,
-		[PACKET_SPLIT] = REQUEST_SPLIT,
-		[PACKET_COPY_FAILED] = REQUEST_IO,
-		[PACKET_REGISTER] = REQUEST_UNREACHABLE,
-		[PACKET_IO] = REQUEST_IO,
-		[PACKET_COPIES] = REQUEST_QUORUM,
-		[PACKET_TIMEOUT] = REQUEST_TIMEOUT,
-		[PACKET_EPOCH] = REQUEST_EPOCH};
+	static const enum code codes[PACKET_STATUS_END] = {[PACKET_BAD] = CODE_USAGE,
+							   [PACKET_NO_SET] = CODE_CONFIG,
+							   [PACKET_PERMISSION] = CODE_USAGE,
+							   [PACKET_BUSY] = CODE_BUSY,
+							   [PACKET_NOT_INSYNC] = CODE_NOT_INSYNC,
+							   [PACKET_SPLIT] = CODE_SPLIT,
+							   [PACKET_COPY_FAILED] = CODE_IO,
+							   [PACKET_REGISTER] = CODE_UNREACHABLE,
+							   [PACKET_IO] = CODE_IO,
+							   [PACKET_COPIES] = CODE_QUORUM,
+							   [PACKET_TIMEOUT] = CODE_TIMEOUT,
+							   [PACKET_EPOCH] = CODE_EPOCH};
 
 	return codes[status];
 }
@@ -228,11 +224,11 @@ static void request_on_fence_read(struct agent_job *job)
 	}
 	client->wait = CLIENT_IDLE;
 	if (job->rc)
-		request_refuse(
-			client, REQUEST_UNREACHABLE, "run it again once the register answers",
-			"nothing was done, as the register cannot be read: %s", job->err.text);
+		request_refuse(client, CODE_UNREACHABLE, "run it again once the register answers",
+			       "nothing was done, as the register cannot be read: %s",
+			       job->err.text);
 	else if (!mirror_epoch_is_equal(job->epoch, view->epoch) || view->primary == MIRROR_NOBODY)
-		request_refuse(client, REQUEST_EPOCH, "look at the status",
+		request_refuse(client, CODE_EPOCH, "look at the status",
 			       "nothing was done: epoch %llu has ended meanwhile",
 			       (unsigned long long)job->epoch.number);
 	else
@@ -246,7 +242,7 @@ static void request_fence_primary(struct client *client, struct set *s)
 	struct agent_job *job = agent_job_new(AGENT_GET, request_on_fence_read, s);
 
 	if (!job) {
-		request_refuse(client, REQUEST_IO, NULL, "out of memory");
+		request_refuse(client, CODE_IO, NULL, "out of memory");
 		return;
 	}
 	job->epoch = s->entry.record.view.epoch;
@@ -266,9 +262,9 @@ void request_fence(struct client *client, struct set *s, const char *member, int
 	if (slot == s->entry.record.view.primary)
 		request_fence_primary(client, s);
 	else if (!s->register_answers)
-		request_refuse(
-			client, REQUEST_UNREACHABLE, "run it again once the register answers",
-			"nothing was done, as the register cannot be read: %s", s->read_why.text);
+		request_refuse(client, CODE_UNREACHABLE, "run it again once the register answers",
+			       "nothing was done, as the register cannot be read: %s",
+			       s->read_why.text);
 	else
 		request_order(client, s, member, &order);
 }
@@ -309,14 +305,13 @@ static void request_on_swapped(struct agent_job *job)
 		if (job->result == REGISTER_DONE)
 			request_done_swap(client, &job->expected.record, &job->next);
 		else if (job->result == REGISTER_CHANGED)
-			request_refuse(client, REQUEST_BUSY, "try again",
+			request_refuse(client, CODE_BUSY, "try again",
 				       "the record has changed meanwhile");
 		else
-			request_refuse(client,
-				       job->result == REGISTER_UNKNOWN ? REQUEST_QUORUM
-								       : REQUEST_UNREACHABLE,
-				       "look at the status whether it happened", "%s",
-				       job->err.text);
+			request_refuse(
+				client,
+				job->result == REGISTER_UNKNOWN ? CODE_QUORUM : CODE_UNREACHABLE,
+				"look at the status whether it happened", "%s", job->err.text);
 	}
 	free(job);
 }
@@ -331,17 +326,17 @@ static void request_swap(struct client *client, struct set *s, struct agent_job 
 }
 
 /* Of a result of view_set_config(). */
-static enum request_code request_code_of_change(int rc)
+static enum code request_code_of_change(int rc)
 {
 	switch (rc) {
 	case -ENOMEM:
-		return REQUEST_IO;
+		return CODE_IO;
 	case -EBUSY: /* a primary is in the way, */
-		return REQUEST_BUSY;
+		return CODE_BUSY;
 	case -EAGAIN: /* or members that are not in-sync */
-		return REQUEST_QUORUM;
+		return CODE_QUORUM;
 	default:
-		return REQUEST_CONFIG;
+		return CODE_CONFIG;
 	}
 }
 
@@ -372,7 +367,7 @@ static bool request_discard_own(struct client *client, struct set *s)
 	struct member_verdict v;
 
 	if (!s->is_split && copy_state(s) == MIRROR_COPY_INSYNC) {
-		request_refuse(client, REQUEST_CONFIG,
+		request_refuse(client, CODE_CONFIG,
 			       "discard the copy that is split; to compare this one with the "
 			       "primary's: rpmirror resync --full",
 			       "nothing is to be resolved: the copy of %s is in-sync, and agrees "
@@ -394,9 +389,9 @@ static bool request_discard_own(struct client *client, struct set *s)
 		return true;
 	}
 	request_refuse(client,
-		       v.reason == MEMBER_IS_HELD ? REQUEST_BUSY
-		       : v.reason == MEMBER_IO    ? REQUEST_IO
-						  : REQUEST_CONFIG,
+		       v.reason == MEMBER_IS_HELD ? CODE_BUSY
+		       : v.reason == MEMBER_IO    ? CODE_IO
+						  : CODE_CONFIG,
 		       NULL, "%s", v.text);
 	return false;
 }

@@ -86,7 +86,7 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 		return;
 	}
 	if (!request_find_waiting(s) && !s->conf->on_promote[0]) {
-		request_refuse(client, REQUEST_CONFIG,
+		request_refuse(client, CODE_CONFIG,
 			       "start the application, whose rpmirror_map() with "
 			       "RPMIRROR_MAP_WAIT waits, or configure on-promote",
 			       "no process on this host waits to be primary");
@@ -129,7 +129,7 @@ static void request_look_after(struct set *s, struct client *client)
 		return;
 	if (request_is_outdated(s, client)) {
 		request_end_promotion(client);
-		request_refuse(client, REQUEST_EPOCH,
+		request_refuse(client, CODE_EPOCH,
 			       "look at the status, and repeat the order if it is right still",
 			       "the set has changed since the order was given: it is in epoch "
 			       "%llu.%llu now",
@@ -177,12 +177,12 @@ void request_give_promotion_up(struct client *client)
 	if (s->promotion.swaps)
 		return; /* the register's answer decides */
 	if (client->promotion.is_doubtful) {
-		request_refuse(client, REQUEST_QUORUM, "look at the status whether it happened",
+		request_refuse(client, CODE_QUORUM, "look at the status whether it happened",
 			       "the register has not answered to the promotion");
 		return;
 	}
 	why = request_judge(s, client);
-	request_refuse(client, REQUEST_TIMEOUT,
+	request_refuse(client, CODE_TIMEOUT,
 		       request_find_waiting(s)
 			       ? "the process goes on waiting, and the order has ended; 'rpmirror "
 				 "explain' says for what"
@@ -194,8 +194,8 @@ void request_on_promote_failed(struct set *s, const char *text)
 {
 	for (struct client *c = s->daemon->clients; c; c = c->next)
 		if (request_promotes(c, s) && !set_has_waiting(s) && !s->holder.pid)
-			request_refuse(c, REQUEST_CONFIG, "see its output in the daemon's log",
-				       "%s", text);
+			request_refuse(c, CODE_CONFIG, "see its output in the daemon's log", "%s",
+				       text);
 }
 
 void request_put_promotions(const struct set *s, json_t *waiting)

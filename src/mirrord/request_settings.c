@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "mirror/core/version.h"
-#include "mirror/register/words.h"
+#include "mirror/core/words.h"
 #include "mirrord/requests.h"
 
 static bool settings_number(const json_t *value, uint32_t *to)
@@ -128,12 +128,12 @@ static bool settings_may_raise(struct client *client, struct set *s,
 		if (format >= config->format)
 			continue;
 		if (!format)
-			request_refuse(client, REQUEST_UNREACHABLE,
+			request_refuse(client, CODE_UNREACHABLE,
 				       "all members' daemons have to answer",
 				       "it is not known which formats member %s understands",
 				       config->members[slot].name);
 		else
-			request_refuse(client, REQUEST_CONFIG,
+			request_refuse(client, CODE_CONFIG,
 				       "upgrade that host, and start what maps the set again",
 				       "rpmirrord or librpmirror of member %s understands formats "
 				       "up to %u only",
@@ -154,12 +154,12 @@ void request_settings(struct client *client, struct set *s, json_t *settings)
 	{
 		if (settings_apply(&config, key, value))
 			continue;
-		request_refuse(client, REQUEST_USAGE, NULL,
+		request_refuse(client, CODE_USAGE, NULL,
 			       "'%.40s' is no setting, or has no such value", key);
 		return;
 	}
 	if (!json_object_size(settings))
-		request_refuse(client, REQUEST_USAGE, NULL, "there are no settings");
+		request_refuse(client, CODE_USAGE, NULL, "there are no settings");
 	else if (config.format <= s->entry.record.config.format ||
 		 settings_may_raise(client, s, &config))
 		request_change(client, s, &config);

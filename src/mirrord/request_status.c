@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mirror/core/words.h"
 #include "mirrord/clients.h"
 #include "mirrord/copies.h"
 #include "mirrord/findings.h"
@@ -13,20 +14,6 @@
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 #include "mirrord/status_words.h"
-
-static const char *status_phase(enum mirror_phase phase)
-{
-	static const char *const words[] = {"none", "recovering", "serving"};
-
-	return words[phase];
-}
-
-static const char *status_lonely(enum mirror_lonely lonely)
-{
-	static const char *const words[] = {"none", "block", "manual"};
-
-	return words[lonely];
-}
 
 static json_t *status_hex(uint64_t value)
 {
@@ -196,7 +183,7 @@ static void status_put_record(const struct set *s, const struct primary_words *w
 	json_object_set_new(out, "epoch", json_integer((json_int_t)view->epoch.number));
 	json_object_set_new(out, "nonce", status_hex(view->epoch.nonce));
 	json_object_set_new(out, "seq", json_integer((json_int_t)view->seq));
-	json_object_set_new(out, "phase", json_string(status_phase(view->phase)));
+	json_object_set_new(out, "phase", json_string(words_phase[view->phase]));
 	json_object_set_new(out, "clean", json_boolean(view->clean));
 	json_object_set_new(out, "forced", json_boolean(view->forced));
 	json_object_set_new(out, "primary",
@@ -204,7 +191,7 @@ static void status_put_record(const struct set *s, const struct primary_words *w
 				    ? json_null()
 				    : json_string(rec->config.members[view->primary].name));
 	json_object_set_new(out, "min_copies", json_integer(rec->config.min_copies));
-	json_object_set_new(out, "lonely", json_string(status_lonely(rec->config.lonely)));
+	json_object_set_new(out, "lonely", json_string(words_lonely[rec->config.lonely]));
 	json_object_set_new(out, "lease_ms", json_integer(rec->config.lease_ms));
 	json_object_set_new(out, "replica_timeout_ms",
 			    json_integer(rec->config.replica_timeout_ms));

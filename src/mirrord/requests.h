@@ -3,26 +3,14 @@
 #ifndef MIRRORD_REQUESTS_H
 #define MIRRORD_REQUESTS_H
 
+#include "mirror/core/code.h"
 #include "mirrord/clients.h"
 #include "mirrord/impl.h"
 
 /* request.c: the tool's JSON. */
 void request_on_packet(struct client *client, const char *text, size_t len);
-/* The numbers are REQUESTS.md's, and exit codes of the tool. */
-enum request_code {
-	REQUEST_USAGE = 1,
-	REQUEST_CONFIG,
-	REQUEST_UNREACHABLE,
-	REQUEST_QUORUM,
-	REQUEST_NOT_INSYNC,
-	REQUEST_EPOCH,
-	REQUEST_SPLIT,
-	REQUEST_TIMEOUT,
-	REQUEST_IO,
-	REQUEST_BUSY
-};
-void request_refuse(struct client *client, enum request_code code, const char *hint,
-		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void request_refuse(struct client *client, enum code code, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 void request_send(struct client *client, struct json_t *answer); /* releases it */
 void request_done(struct client *client);                        /* {"ok": true} */
 /* Those that waited too long are answered; milliseconds until the next one's time, or -1. */
@@ -49,7 +37,7 @@ void request_wait(struct client *client, struct set *s, enum client_wait wait);
 uint8_t request_slot(struct client *client, const struct set *s, const char *member);
 /* Refuse what this host cannot do for another one. */
 void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what);
-enum request_code request_code_of(enum packet_status status);
+enum code request_code_of(enum packet_status status);
 
 /* request_promote.c: an operator's promotion. */
 void request_promote(struct client *client, struct set *s, const char *member, bool force);

@@ -106,7 +106,7 @@ static int args_help(int *code)
 	       "  --json          print JSON, errors as well\n"
 	       "  --socket PATH   of rpmirrord (" ARGS_SOCKET ", or $RPMIRROR_SOCKET)\n",
 	       args_command->name, args_command->synopsis, args_command->text);
-	*code = OUT_DONE;
+	*code = CODE_DONE;
 	return 1;
 }
 
@@ -117,7 +117,7 @@ static int args_check(const struct args *args, unsigned min, unsigned max)
 	if (args->rest.count < min)
 		return out_usage("an argument is missing: rpmirror %s %s", args_command->name,
 				 args_command->synopsis);
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 int args_parse(int argc, char **argv, const struct args_option *options, unsigned min, unsigned max,
@@ -144,7 +144,7 @@ int args_parse(int argc, char **argv, const struct args_option *options, unsigne
 		else if (!args_add(&args->rest, argv[i]))
 			used = -1;
 		if (used < 0) {
-			*code = OUT_USAGE;
+			*code = CODE_USAGE;
 			return -1;
 		}
 		i += used;

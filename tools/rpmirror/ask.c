@@ -25,13 +25,13 @@ int ask_open(struct ask *a, const struct args *args, struct failure *f)
 	a->socket = args->socket;
 	a->fd = -1;
 	if (strlen(args->socket) >= sizeof(sun.sun_path))
-		return failure_set(f, OUT_USAGE, NULL, "the socket's path is too long: %s",
+		return failure_set(f, CODE_USAGE, NULL, "the socket's path is too long: %s",
 				   args->socket);
 	strcpy(sun.sun_path, args->socket);
 	a->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (a->fd >= 0 && !connect(a->fd, (struct sockaddr *)&sun, sizeof(sun)))
 		return 0;
-	failure_set(f, errno == EACCES ? OUT_CONFIG : OUT_UNREACHABLE,
+	failure_set(f, errno == EACCES ? CODE_CONFIG : CODE_UNREACHABLE,
 		    errno == EACCES ? "only root and the daemon's user may" : ask_is_it_running,
 		    "cannot connect to %s: %s", args->socket, strerror(errno));
 	ask_close(a);
@@ -52,23 +52,23 @@ int ask_send(struct ask *a, json_t *request, struct failure *f)
 
 	json_decref(request);
 	if (!text)
-		return failure_set(f, OUT_USAGE, NULL, "an argument is not UTF-8");
+		return failure_set(f, CODE_USAGE, NULL, "an argument is not UTF-8");
 	n = send(a->fd, text, strlen(text), MSG_NOSIGNAL);
 	free(text);
 	if (n < 0)
-		return failure_set(f, OUT_UNREACHABLE, ask_is_it_running, "cannot ask %s: %s",
+		return failure_set(f, CODE_UNREACHABLE, ask_is_it_running, "cannot ask %s: %s",
 				   a->socket, strerror(errno));
 	return 0;
 }
 
 static int ask_read_error(const json_t *error, struct failure *f)
 {
-	double code = json_figure(error, "code", OUT_UNREACHABLE);
+	double code = json_figure(error, "code", CODE_UNREACHABLE);
 
 	/* What is no code of ours came from a newer daemon. */
-	if (code < OUT_USAGE || code >= OUT_CODES)
-		code = OUT_UNREACHABLE;
-	return failure_set(f, (enum out_code)code, json_text(error, "hint", ""), "%s",
+	if (code < CODE_USAGE || code >= CODE_END)
+		code = CODE_UNREACHABLE;
+	return failure_set(f, (enum code)code, json_text(error, "hint", ""), "%s",
 			   json_text(error, "message", "the daemon refuses without saying why"));
 }
 
@@ -80,8 +80,8 @@ static int ask_parse(const struct ask *a, const char *text, size_t len, json_t *
 	int code = 0;
 
 	if (!json_is_object(json))
-		code = failure_set(f, OUT_UNREACHABLE, NULL, "%s does not answer as rpmirrord does",
-				   a->socket);
+		code = failure_set(f, CODE_UNREACHABLE, NULL,
+				   "%s does not answer as rpmirrord does", a->socket);
 	else if (error)
 		code = ask_read_error(error, f);
 	if (code)
@@ -98,17 +98,17 @@ int ask_next(struct ask *a, json_t **answer, struct failure *f)
 	int code;
 
 	if (!text)
-		return failure_set(f, OUT_IO, NULL, "out of memory");
+		return failure_set(f, CODE_IO, NULL, "out of memory");
 	errno = -poll_readable(a->fd, a->deadline);
 	if (!errno)
 		n = recv(a->fd, text, ASK_PACKET, 0);
 	if (n > 0)
 		code = ask_parse(a, text, (size_t)n, answer, f);
 	else if (errno == ETIMEDOUT)
-		code = failure_set(f, OUT_TIMEOUT, "--timeout waits longer",
+		code = failure_set(f, CODE_TIMEOUT, "--timeout waits longer",
 				   "rpmirrord has not answered in time");
 	else
-		code = failure_set(f, OUT_UNREACHABLE, ask_is_it_running,
+		code = failure_set(f, CODE_UNREACHABLE, ask_is_it_running,
 				   "the connection to %s has ended: %s", a->socket,
 				   n ? strerror(errno) : "closed by rpmirrord");
 	free(text);
@@ -156,7 +156,7 @@ int ask_only_set(const struct args *args, char *set, struct failure *f)
 		snprintf(set, MIRROR_SET_MAX + 1, "%s",
 			 json_text(json_array_get(sets, 0), "set", ""));
 	else
-		code = failure_set(f, OUT_USAGE, NULL,
+		code = failure_set(f, CODE_USAGE, NULL,
 				   count ? "this host has several sets: say which one"
 					 : "this host has no set");
 	json_decref(answer);

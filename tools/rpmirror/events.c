@@ -51,7 +51,7 @@ static int events_follow(struct ask *a, const struct args *args, bool now, struc
 			events_print(event);
 		json_decref(packet);
 		if (ferror(stdout) || (dumped && now))
-			return OUT_DONE;
+			return CODE_DONE;
 		/* From now on an hour may pass without a change. */
 		if (dumped)
 			a->deadline = CLOCK_NEVER;
@@ -82,5 +82,5 @@ int cmd_events(int argc, char **argv)
 	if (!code)
 		code = events_follow(&a, &args, now, &f);
 	ask_close(&a);
-	return code ? out_failure(&f) : OUT_DONE;
+	return code ? out_failure(&f) : CODE_DONE;
 }

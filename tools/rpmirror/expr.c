@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "mirror/core/state.h"
-#include "mirror/register/words.h"
+#include "mirror/core/words.h"
 #include "out.h"
 
 /* One of a room's words, "?" ends them. */

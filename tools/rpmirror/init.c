@@ -27,11 +27,11 @@ static int init_code_of(int rc)
 	case -EPROTO:
 	case -EACCES:
 	case -ENOENT:
-		return OUT_CONFIG;
+		return CODE_CONFIG;
 	case -ETIMEDOUT:
-		return OUT_QUORUM;
+		return CODE_QUORUM;
 	default:
-		return OUT_UNREACHABLE;
+		return CODE_UNREACHABLE;
 	}
 }
 
@@ -51,14 +51,14 @@ static int init_make_copies(struct copyfile_opts *copies, unsigned count)
 		if (!copyfile_create(&copies[i], &err))
 			continue;
 		init_remove_copies(copies, i);
-		return out_fail(OUT_IO,
+		return out_fail(CODE_IO,
 				err.cause == EEXIST
 					? "--from MEMBER begins the set with a file that "
 					  "exists"
 					: NULL,
 				"%s", err.text);
 	}
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 /* With --from that copy alone is in-sync, as the others have other content; else all that are made
@@ -70,12 +70,12 @@ static int init_plan(const struct init_opts *opts, const struct mirror_config *c
 
 	*insync = local;
 	if (!opts->from)
-		return OUT_DONE;
+		return CODE_DONE;
 	from = mirror_config_find(config, opts->from);
 	if (from == MIRROR_NOBODY || !(local & MIRROR_BIT(from)))
 		return out_usage("--from: '%s' is no member of this host", opts->from);
 	*insync = MIRROR_BIT(from);
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 static unsigned init_fill_copies(const struct init_opts *opts, const struct mirror_record *record,
@@ -106,13 +106,13 @@ static int init_absent(struct mirror_register *r, const char *set)
 
 	free(now);
 	if (rc == -ENOENT)
-		return OUT_DONE;
+		return CODE_DONE;
 	if (!rc)
-		return out_fail(OUT_CONFIG, "rpmirror status shows it",
+		return out_fail(CODE_CONFIG, "rpmirror status shows it",
 				"set '%s' is in the register already", set);
 	if (rc == -ENOMEM)
-		return out_fail(OUT_IO, NULL, "out of memory");
-	return out_fail((enum out_code)init_code_of(rc), NULL, "%s", err.text);
+		return out_fail(CODE_IO, NULL, "out of memory");
+	return out_fail((enum code)init_code_of(rc), NULL, "%s", err.text);
 }
 
 /* Without an answer the same record may be sent again: it is recognised by its nonce. */
@@ -130,13 +130,13 @@ static int init_put(struct mirror_register *r, const struct mirror_record *recor
 	free(now);
 	*maybe = result == REGISTER_UNKNOWN;
 	if (result == REGISTER_DONE)
-		return OUT_DONE;
+		return CODE_DONE;
 	if (result == REGISTER_CHANGED)
-		return out_fail(OUT_CONFIG, NULL,
+		return out_fail(CODE_CONFIG, NULL,
 				"set '%s' was put into the register by somebody else",
 				record->config.set);
 	return out_fail(
-		*maybe ? OUT_QUORUM : OUT_UNREACHABLE,
+		*maybe ? CODE_QUORUM : CODE_UNREACHABLE,
 		*maybe ? "whether the set was created is not known: look with rpmirror init "
 			 "--join, or run this again once the register answers"
 		       : NULL,
@@ -226,17 +226,17 @@ static int init_join(const struct args *args, const struct init_opts *opts,
 		*record = now->record;
 	free(now);
 	if (rc)
-		return out_fail((enum out_code)init_code_of(rc), NULL, "%s", err.text);
+		return out_fail((enum code)init_code_of(rc), NULL, "%s", err.text);
 	copy.slot = mirror_config_find(&record->config, opts->join);
 	if (copy.slot == MIRROR_NOBODY)
-		return out_fail(OUT_CONFIG, "rpmirror member add", "set '%s' has no member '%s'",
+		return out_fail(CODE_CONFIG, "rpmirror member add", "set '%s' has no member '%s'",
 				opts->set, opts->join);
 	if (record->view.insync & MIRROR_BIT(copy.slot))
-		return out_fail(OUT_CONFIG, "rpmirror member replace, if its copy is lost",
+		return out_fail(CODE_CONFIG, "rpmirror member replace, if its copy is lost",
 				"the copy of '%s' counts as in-sync and cannot begin anew",
 				opts->join);
 	if (copyfile_create(&copy, &err))
-		return out_fail(OUT_IO, NULL, "%s", err.text);
+		return out_fail(CODE_IO, NULL, "%s", err.text);
 	if (args->json)
 		out_json(json_pack("{s:b, s:s, s:s}", "ok", 1, "set", opts->set, "member",
 				   opts->join));
@@ -244,7 +244,7 @@ static int init_join(const struct args *args, const struct init_opts *opts,
 		printf("set %s: the copy of %s is made and empty; it is made equal when its daemon and "
 		       "the primary meet\n",
 		       opts->set, opts->join);
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 static int init_run(const struct args *args, const struct init_opts *opts)
@@ -255,10 +255,10 @@ static int init_run(const struct args *args, const struct init_opts *opts)
 	int code;
 
 	if (!record)
-		return out_fail(OUT_IO, NULL, "out of memory");
+		return out_fail(CODE_IO, NULL, "out of memory");
 	if (register_open(opts->uri, opts->set, (unsigned)args->timeout_ms, &r, &err)) {
 		free(record);
-		return out_fail(err.kind == ERROR_ARGUMENT ? OUT_USAGE : OUT_IO, NULL, "%s",
+		return out_fail(err.kind == ERROR_ARGUMENT ? CODE_USAGE : CODE_IO, NULL, "%s",
 				err.text);
 	}
 	code = opts->join ? init_join(args, opts, r, record) : init_create(args, opts, r, record);
@@ -305,7 +305,7 @@ int cmd_init(int argc, char **argv)
 		return out_usage(
 			"--join makes a copy for a set that exists; --member is for a new one");
 	if (opts.secret && access(opts.secret, R_OK))
-		return out_fail(OUT_IO, NULL, "cannot read the secret %s: %s", opts.secret,
+		return out_fail(CODE_IO, NULL, "cannot read the secret %s: %s", opts.secret,
 				strerror(errno));
 	return init_run(&args, &opts);
 }

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/rand.h"
-#include "core_words.h"
 #include "init.h"
 #include "mirror/core/version.h"
 #include "mirror/core/view.h"
+#include "mirror/core/words.h"
 #include "mirror/register/value.h"
 #include "place.h"
 
@@ -32,22 +32,23 @@ static int init_members(const struct init_opts *opts, struct mirror_config *conf
 			rand_bytes(&m->id, sizeof(m->id));
 		} while (!m->id);
 	}
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 /* Sets in a file have no automatic failover, and what a lonely primary does is nobody's guess. */
 static int init_lonely(const struct init_opts *opts, struct mirror_config *config)
 {
 	bool is_file = !strncmp(opts->uri, "file:", 5);
+	int lonely = opts->lonely ? words_find(words_lonely, opts->lonely) : -1;
 
 	if (!is_file && opts->lonely)
 		return out_usage(
 			"--lonely is for registers in files; with etcd the register decides");
 	if (!is_file)
-		return OUT_DONE;
-	if (opts->lonely && words_is_lonely(opts->lonely) && strcmp(opts->lonely, "none") != 0) {
-		config->lonely = words_lonely_of(opts->lonely);
-		return OUT_DONE;
+		return CODE_DONE;
+	if (lonely > MIRROR_LONELY_NONE) {
+		config->lonely = (enum mirror_lonely)lonely;
+		return CODE_DONE;
 	}
 	return out_usage(
 		"a register in a file cannot decide for a primary that lost its other copies: "
@@ -61,7 +62,7 @@ static int init_local_error(const struct init_opts *opts, struct mirror_config *
 
 	config->local_error_continues = !strcmp(what, "continue");
 	if (config->local_error_continues || !strcmp(what, "stop"))
-		return OUT_DONE;
+		return CODE_DONE;
 	return out_usage("--local-error is stop or continue, and not '%.80s'", what);
 }
 
@@ -70,10 +71,10 @@ static int init_address(const struct init_opts *opts, struct mirror_config *conf
 	char *end = NULL;
 
 	if (!opts->address)
-		return OUT_DONE;
+		return CODE_DONE;
 	config->address = strtoull(opts->address, &end, 16);
 	if (!*end && config->address && !(config->address % MIRROR_BLOCK))
-		return OUT_DONE;
+		return CODE_DONE;
 	return out_usage("--address is a hexadecimal multiple of 0x1000, and not '%.80s'",
 			 opts->address);
 }
@@ -88,7 +89,7 @@ static int init_check(const struct init_opts *opts, const struct mirror_config *
 			opts->set, MIRROR_SET_MAX);
 	if (!view_config_is_valid(config, &why))
 		return out_usage("this cannot be a set: %s", why);
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 static uint64_t init_or(uint64_t value, uint64_t dflt)
@@ -145,7 +146,7 @@ int init_local(const struct init_opts *opts, const struct mirror_config *config,
 		if (config->members[slot].id && place_is_here(config->members[slot].host))
 			*local |= MIRROR_BIT(slot);
 	if (*local)
-		return OUT_DONE;
+		return CODE_DONE;
 	return out_usage(
 		"no member's host is this machine, and a set begins with a copy that is made "
 		"here: run this on one of the hosts, or name its member with --here");

@@ -129,15 +129,15 @@ int main(int argc, char **argv)
 		return out_usage("a command is missing");
 	if (!strcmp(argv[1], "--version")) {
 		puts("rpmirror " RPMIRROR_VERSION);
-		code = OUT_DONE;
+		code = CODE_DONE;
 	} else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 		   !strcmp(argv[1], "help")) {
 		main_help();
-		code = OUT_DONE;
+		code = CODE_DONE;
 	} else {
 		code = main_command(argc - 1, argv + 1);
 	}
 	if ((fflush(stdout) || ferror(stdout)) && !code)
-		return out_fail(OUT_IO, NULL, "cannot write the output: %s", strerror(errno));
+		return out_fail(CODE_IO, NULL, "cannot write the output: %s", strerror(errno));
 	return code;
 }

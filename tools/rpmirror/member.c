@@ -86,7 +86,7 @@ static int member_send(const struct args *args, const struct member_command *com
 		printf("%s%s%s\n", command->done, *text ? ". " : "", text);
 		json_decref(answer);
 	}
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 int cmd_member(int argc, char **argv)
@@ -103,5 +103,5 @@ int cmd_member(int argc, char **argv)
 	if (!command)
 		return out_usage("'%s' is none of add, remove and replace", args.rest.items[0]);
 	member = member_parse(command, args.rest.items[args.rest.count - 1]);
-	return member ? member_send(&args, command, member) : OUT_USAGE;
+	return member ? member_send(&args, command, member) : CODE_USAGE;
 }

@@ -15,8 +15,9 @@ static int meta_open(const char *path, struct copyfile *f)
 	struct error err;
 
 	if (!copyfile_open(f, path, &err))
-		return OUT_DONE;
-	return out_fail(err.cause == ENODATA || err.cause == EPROTONOSUPPORT ? OUT_CONFIG : OUT_IO,
+		return CODE_DONE;
+	return out_fail(err.cause == ENODATA || err.cause == EPROTONOSUPPORT ? CODE_CONFIG
+									     : CODE_IO,
 			NULL, "%s", err.text);
 }
 
@@ -51,20 +52,20 @@ static int meta_cmd_check(const struct args *args, const struct copyfile *f)
 		out_json(json_pack("{s:b, s:o, s:o}", "ok", !defects, "defects", findings.defects,
 				   "notes", findings.notes));
 	else if (defects)
-		out_fail(OUT_IO,
+		out_fail(CODE_IO,
 			 "rpmirrord does not believe such a copy before all of it was compared "
 			 "with another one; 'rpmirror explain' says what it does",
 			 "%u defects in the copy of set %s in slot %u", defects, super->set,
 			 super->slot);
 	else
 		printf("the metadata of set %s, slot %u, are whole\n", super->set, super->slot);
-	return defects ? OUT_IO : OUT_DONE;
+	return defects ? CODE_IO : CODE_DONE;
 }
 
 static int meta_cmd_dump(const struct args *args, const struct copyfile *f)
 {
 	meta_dump(&f->meta, args->json ? META_FORM_JSON : META_FORM_TEXT, stdout);
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 int cmd_meta(int argc, char **argv)

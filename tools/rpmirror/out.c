@@ -20,7 +20,7 @@ void out_set_json(bool json)
 	out_is_json = json;
 }
 
-static void failure_fill(struct failure *f, enum out_code code, const char *hint, const char *fmt,
+static void failure_fill(struct failure *f, enum code code, const char *hint, const char *fmt,
 			 va_list ap)
 {
 	char text[ERROR_TEXT];
@@ -33,7 +33,7 @@ static void failure_fill(struct failure *f, enum out_code code, const char *hint
 	text_make_printable(f->hint);
 }
 
-int failure_set(struct failure *f, enum out_code code, const char *hint, const char *fmt, ...)
+int failure_set(struct failure *f, enum code code, const char *hint, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -45,10 +45,7 @@ int failure_set(struct failure *f, enum out_code code, const char *hint, const c
 
 static json_t *failure_json(const struct failure *f)
 {
-	static const char *const names[OUT_CODES] = {
-		"done",  "usage", "config",  "unreachable", "quorum", "not-in-sync",
-		"epoch", "split", "timeout", "io",          "busy"};
-	json_t *error = json_pack("{s:i, s:s, s:s}", "code", f->code, "name", names[f->code],
+	json_t *error = json_pack("{s:i, s:s, s:s}", "code", f->code, "name", code_2str(f->code),
 				  "message", f->text);
 
 	if (f->hint[0])
@@ -65,7 +62,7 @@ int out_failure(const struct failure *f)
 	return f->code;
 }
 
-int out_fail(enum out_code code, const char *hint, const char *fmt, ...)
+int out_fail(enum code code, const char *hint, const char *fmt, ...)
 {
 	struct failure f;
 	va_list ap;
@@ -84,7 +81,7 @@ int out_usage(const char *fmt, ...)
 
 	snprintf(hint, sizeof(hint), "see '%s --help'", out_name);
 	va_start(ap, fmt);
-	failure_fill(&f, OUT_USAGE, hint, fmt, ap);
+	failure_fill(&f, CODE_USAGE, hint, fmt, ap);
 	va_end(ap);
 	return out_failure(&f);
 }

@@ -9,25 +9,10 @@
 #include <jansson.h>
 
 #include "base/error.h"
-
-/* Documented in rpmirror(1) and mirrord/REQUESTS.md; scripts rely on them. */
-enum out_code {
-	OUT_DONE,
-	OUT_USAGE,
-	OUT_CONFIG,
-	OUT_UNREACHABLE,
-	OUT_QUORUM,
-	OUT_NOT_INSYNC,
-	OUT_EPOCH,
-	OUT_SPLIT,
-	OUT_TIMEOUT,
-	OUT_IO,
-	OUT_BUSY,
-	OUT_CODES
-};
+#include "mirror/core/code.h"
 
 struct failure {
-	enum out_code code;
+	enum code code;
 	char text[ERROR_TEXT], hint[ERROR_TEXT]; /* hint: "" or what to do */
 };
 
@@ -35,12 +20,12 @@ struct failure {
 void out_begin(const char *name);
 void out_set_json(bool json);
 /* Fill *f and return its code. */
-int failure_set(struct failure *f, enum out_code code, const char *hint, const char *fmt, ...)
+int failure_set(struct failure *f, enum code code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Print it: one line on stderr; with JSON also {"error":{...}} on stdout. Its code. */
 int out_failure(const struct failure *f);
 /* Both at once. */
-int out_fail(enum out_code code, const char *hint, const char *fmt, ...)
+int out_fail(enum code code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int out_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* An object on stdout, on one line; it is freed. */

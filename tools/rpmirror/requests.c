@@ -19,7 +19,7 @@ static int request_target(const struct args *args, bool has_member, char set[MIR
 {
 	if (args->rest.count > (has_member ? 1 : 0)) {
 		if (strlen(args->rest.items[0]) > MIRROR_SET_MAX)
-			return failure_set(f, OUT_CONFIG, NULL, "there is no set '%s'",
+			return failure_set(f, CODE_CONFIG, NULL, "there is no set '%s'",
 					   args->rest.items[0]);
 		strcpy(set, args->rest.items[0]);
 		return 0;
@@ -42,7 +42,7 @@ static int request_run(const struct args *args, const char *op, bool has_member,
 	json_object_set_new(request, "op", json_string(op));
 	json_object_set_new(request, "set", json_string(set));
 	code = ask_once(args, request, answer, &f);
-	return code ? out_failure(&f) : OUT_DONE;
+	return code ? out_failure(&f) : CODE_DONE;
 }
 
 /* done: unless the daemon has something to say. */
@@ -52,13 +52,13 @@ static int request_finish(const struct args *args, json_t *answer, const char *d
 
 	if (args->json) {
 		out_json(answer);
-		return OUT_DONE;
+		return CODE_DONE;
 	}
 	snprintf(text, sizeof(text), "%s", json_text(answer, "text", done));
 	text_make_printable(text);
 	printf("%s\n", text);
 	json_decref(answer);
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 /* A request whose answer has nothing to show. */
@@ -210,7 +210,7 @@ static int request_show_verified(const struct args *args, json_t *answer)
 
 	if (args->json) {
 		out_json(answer);
-		return different > 0 ? OUT_NOT_INSYNC : OUT_DONE;
+		return different > 0 ? CODE_NOT_INSYNC : CODE_DONE;
 	}
 	if (json_object_get(answer, "compared"))
 		printf("compared %.0f bytes, %.0f differ\n", json_figure(answer, "compared", 0),
@@ -219,7 +219,7 @@ static int request_show_verified(const struct args *args, json_t *answer)
 		printf("the copies are equal\n");
 	json_array_foreach(json_object_get(answer, "ranges"), i, range) request_show_range(range);
 	json_decref(answer);
-	return different > 0 ? OUT_NOT_INSYNC : OUT_DONE;
+	return different > 0 ? CODE_NOT_INSYNC : CODE_DONE;
 }
 
 int cmd_verify(int argc, char **argv)
@@ -262,9 +262,9 @@ int cmd_explain(int argc, char **argv)
 		return out_failure(&f);
 	if (args.json) {
 		out_json(answer);
-		return OUT_DONE;
+		return CODE_DONE;
 	}
 	json_array_foreach(json_object_get(answer, "sets"), i, set) show_explanation(set);
 	json_decref(answer);
-	return OUT_DONE;
+	return CODE_DONE;
 }

@@ -6,7 +6,6 @@
 
 #include "ask.h"
 #include "commands.h"
-#include "core_words.h"
 #include "mirror/core/types.h"
 #include "place.h"
 #include "settings.h"
@@ -48,21 +47,21 @@ static int settings_refuse(const char *name, struct failure *f)
 {
 	for (unsigned i = 0; i < sizeof(settings_elsewhere) / sizeof(settings_elsewhere[0]); i++)
 		if (!strcmp(settings_elsewhere[i].name, name))
-			return failure_set(f, OUT_USAGE, settings_elsewhere[i].hint,
+			return failure_set(f, CODE_USAGE, settings_elsewhere[i].hint,
 					   "'%s' is not changed by this", name);
-	return failure_set(f, OUT_USAGE, SETTINGS_HELP, "there is no setting '%.80s'", name);
+	return failure_set(f, CODE_USAGE, SETTINGS_HELP, "there is no setting '%.80s'", name);
 }
 
 static int settings_put(json_t *settings, const char *key, json_t *value, struct failure *f)
 {
 	if (json_object_get(settings, key)) {
 		json_decref(value);
-		return failure_set(f, OUT_USAGE, SETTINGS_HELP, "'%s' is said twice", key);
+		return failure_set(f, CODE_USAGE, SETTINGS_HELP, "'%s' is said twice", key);
 	}
 	if (json_object_set_new(settings, key, value))
-		return failure_set(f, OUT_USAGE, SETTINGS_HELP,
+		return failure_set(f, CODE_USAGE, SETTINGS_HELP,
 				   "the value of '%s' is no text in UTF-8", key);
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 /* host.MEMBER=HOST[:PORT] */
@@ -75,7 +74,7 @@ static int settings_host(json_t *settings, const char *member, const char *value
 
 	if (snprintf(text, sizeof(text), "%s=%s:/", member, value) >= (int)sizeof(text) ||
 	    strchr(value, '/') || !place_parse(text, &m, &why))
-		return failure_set(f, OUT_USAGE, SETTINGS_HELP, "host.%.40s=%.80s: %s", member,
+		return failure_set(f, CODE_USAGE, SETTINGS_HELP, "host.%.40s=%.80s: %s", member,
 				   value, why);
 	if (!hosts) {
 		hosts = json_object();
@@ -97,8 +96,8 @@ static int settings_value(json_t *settings, const struct settings_row *row, cons
 	if (!args_parse_value(row->kind == SETTINGS_MS ? ARGS_SECONDS : ARGS_COUNT, value,
 			      &number) ||
 	    number >= UINT32_MAX)
-		return failure_set(f, OUT_USAGE, SETTINGS_HELP, "'%.80s' is no value for %s", value,
-				   row->name);
+		return failure_set(f, CODE_USAGE, SETTINGS_HELP, "'%.80s' is no value for %s",
+				   value, row->name);
 	return settings_put(settings, row->key, json_integer((json_int_t)number), f);
 }
 
@@ -108,7 +107,7 @@ int settings_parse(const char *text, json_t *settings, struct failure *f)
 	char name[64] = "";
 
 	if (!value || value == text || !value[1] || (size_t)(value - text) >= sizeof(name))
-		return failure_set(f, OUT_USAGE, SETTINGS_HELP, "'%.80s' is not NAME=VALUE", text);
+		return failure_set(f, CODE_USAGE, SETTINGS_HELP, "'%.80s' is not NAME=VALUE", text);
 	memcpy(name, text, (size_t)(value++ - text));
 	if (!strncmp(name, "host.", 5))
 		return settings_host(settings, name + 5, value, f);
@@ -126,7 +125,7 @@ static int settings_send(const struct args *args, const char *named, json_t *set
 	int code = 0;
 
 	if (named && strlen(named) > MIRROR_SET_MAX)
-		code = failure_set(&f, OUT_CONFIG, NULL, "there is no set '%s'", named);
+		code = failure_set(&f, CODE_CONFIG, NULL, "there is no set '%s'", named);
 	else if (named)
 		strcpy(set, named);
 	else
@@ -144,7 +143,7 @@ static int settings_send(const struct args *args, const char *named, json_t *set
 		printf("the set has its new settings\n");
 		json_decref(answer);
 	}
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 int cmd_set(int argc, char **argv)

@@ -50,11 +50,11 @@ static int status_parse_lost(const json_t *set, const char *names, struct surviv
 	for (name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save))
 		if (!survive_add_lost(set, name, lost))
 			return out_fail(
-				OUT_CONFIG, NULL,
+				CODE_CONFIG, NULL,
 				"set '%s' has no member '%s', and nothing on a host of that "
 				"name",
 				json_text(set, "set", "?"), name);
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 static int status_what_if(const struct args *args, const json_t *sets, const char *what)
@@ -83,7 +83,7 @@ static int status_what_if(const struct args *args, const json_t *sets, const cha
 		else
 			printf("%s without %s: %s\n", name, lost, text);
 	}
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 static int status_print(const struct args *args, json_t *answer, const char *what_if)
@@ -95,12 +95,12 @@ static int status_print(const struct args *args, json_t *answer, const char *wha
 		return status_what_if(args, sets, what_if);
 	if (args->json) {
 		out_json(json_incref(answer));
-		return OUT_DONE;
+		return CODE_DONE;
 	}
 	json_array_foreach(sets, i, set) show_set(set);
 	if (!json_array_size(sets))
 		printf("this host has no set\n");
-	return OUT_DONE;
+	return CODE_DONE;
 }
 
 int cmd_status(int argc, char **argv)

@@ -5,18 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core_words.h"
+#include "mirror/core/view.h"
+#include "mirror/core/words.h"
 #include "out.h"
 
 void survive_facts_of(const json_t *set, struct survive_facts *facts)
 {
 	const json_t *store = json_object_get(set, "register"), *member;
 	bool is_file = !strcmp(json_text(store, "kind", ""), "file");
+	int lonely = words_find(words_lonely, json_text(set, "lonely", "none"));
 	size_t i;
 
 	*facts = (struct survive_facts){
 		.min_copies = (unsigned)json_count(set, "min_copies", MIRROR_MEMBERS_MAX, 1),
-		.lonely = words_lonely_of(json_text(set, "lonely", "none")),
+		.lonely = lonely < 0 ? MIRROR_LONELY_NONE : (enum mirror_lonely)lonely,
 		.register_members =
 			is_file ? 0 : (unsigned)json_count(store, "members", INT_MAX, 0),
 		.register_healthy =
@@ -234,7 +236,7 @@ static unsigned survive_left(const json_t *set, mirror_mask lost, const char **f
 
 static bool survive_is_block(const struct survive_facts *f, unsigned left)
 {
-	return left < f->min_copies || (f->lonely == MIRROR_LONELY_BLOCK && left < 2);
+	return !view_is_enough(left, f->min_copies, f->lonely, NULL);
 }
 
 static enum survive_outcome survive_lost_primary(const json_t *set, const struct survive_facts *f,

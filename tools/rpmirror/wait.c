@@ -22,11 +22,11 @@ static bool wait_look(const struct args *args, const struct expr *e, struct fail
 		return false;
 	sets = json_object_get(answer, "sets");
 	if (json_array_size(sets) != 1)
-		failure_set(f, OUT_CONFIG, NULL, "this host has no such set");
+		failure_set(f, CODE_CONFIG, NULL, "this host has no such set");
 	else if (expr_holds(e, json_array_get(sets, 0), why, sizeof(why)))
 		holds = true;
 	else
-		failure_set(f, OUT_TIMEOUT, NULL, "%s", why);
+		failure_set(f, CODE_TIMEOUT, NULL, "%s", why);
 	json_decref(answer);
 	return holds;
 }
@@ -45,11 +45,11 @@ static int wait_until(const struct args *args, const struct expr *e)
 		if (!one.timeout_ms)
 			one.timeout_ms = 1;
 		if (wait_look(&one, e, &f))
-			return OUT_DONE;
-		if (f.code == OUT_USAGE || f.code == OUT_CONFIG)
+			return CODE_DONE;
+		if (f.code == CODE_USAGE || f.code == CODE_CONFIG)
 			return out_failure(&f);
 		if (!poll_ms_left(deadline))
-			return out_fail(OUT_TIMEOUT, f.hint, "waited %.1f s: %s",
+			return out_fail(CODE_TIMEOUT, f.hint, "waited %.1f s: %s",
 					(double)args->timeout_ms / 1000, f.text);
 		nanosleep(&pause, NULL);
 	}

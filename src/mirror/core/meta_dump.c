@@ -2,6 +2,7 @@
 #include "mirror/core/meta_dump.h"
 
 #include "mirror/core/meta_print.h"
+#include "mirror/core/words.h"
 
 static void dump_flags(struct meta_printer *p, uint32_t flags)
 {
@@ -100,7 +101,6 @@ static void dump_super(struct meta_printer *p, const struct meta_super *super)
 
 static void dump_promise(struct meta_printer *p, const struct meta_promise *promise)
 {
-	static const char *const phases[] = {"none", "recovering", "serving"};
 	const struct mirror_view *view = &promise->seen.view;
 
 	meta_print_open(p, "promise", '{');
@@ -111,7 +111,7 @@ static void dump_promise(struct meta_printer *p, const struct meta_promise *prom
 	meta_print_number(p, "config", promise->seen.config_number);
 	dump_epoch(p, "epoch", view->epoch);
 	meta_print_number(p, "seq", view->seq);
-	meta_print_text(p, "phase", phases[view->phase]);
+	meta_print_text(p, "phase", words_phase[view->phase]);
 	if (view->primary != MIRROR_NOBODY)
 		meta_print_number(p, "primary", view->primary);
 	meta_print_bool(p, "clean", view->clean);

@@ -108,19 +108,23 @@ int view_serve(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const ch
 	return view_change(rec, nonce);
 }
 
-bool view_may_shrink(const struct mirror_record *rec, mirror_mask lost, const char **why)
+bool view_is_enough(unsigned left, unsigned min_copies, enum mirror_lonely lonely, const char **why)
 {
-	mirror_mask rest = (mirror_mask)(rec->view.insync & ~lost);
-
-	if (!rest)
+	if (!left)
 		view_refuse(0, "it is the last one in-sync", why);
-	else if (view_count(rest) < rec->config.min_copies)
+	else if (left < min_copies)
 		view_refuse(0, "fewer than min_copies would be left", why);
-	else if (view_count(rest) == 1 && rec->config.lonely == MIRROR_LONELY_BLOCK)
+	else if (left == 1 && lonely == MIRROR_LONELY_BLOCK)
 		view_refuse(0, "one copy would be left, and the set is to block then", why);
 	else
 		return true;
 	return false;
+}
+
+bool view_may_shrink(const struct mirror_record *rec, mirror_mask lost, const char **why)
+{
+	return view_is_enough(view_count((mirror_mask)(rec->view.insync & ~lost)),
+			      rec->config.min_copies, rec->config.lonely, why);
 }
 
 int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint64_t nonce,

@@ -62,8 +62,11 @@ int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t no
 int view_set_config(struct mirror_record *rec, const struct mirror_config *config, uint64_t nonce,
 		    const char **why);
 bool view_config_is_valid(const struct mirror_config *config, const char **why);
-/* Would the rest of `insync` without `lost` be enough? Not below min_copies, never nobody, and not
- * the primary alone where lonely forbids it. */
+/* May flushes be acknowledged with so many copies left in-sync? Not with fewer than min_copies,
+ * never with none, and not with the primary's alone where lonely forbids it. */
+bool view_is_enough(unsigned left, unsigned min_copies, enum mirror_lonely lonely,
+		    const char **why);
+/* Would the rest of `insync` without `lost` be enough? */
 bool view_may_shrink(const struct mirror_record *rec, mirror_mask lost, const char **why);
 
 enum view_order {

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "mirror/core/version.h"
-#include "mirror/register/words.h"
+#include "mirror/core/words.h"
 
 /* The first thing that is wrong is recorded; what is read after it does not count. */
 struct value_reader {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "mirror/core/version.h"
-#include "mirror/register/words.h"
+#include "mirror/core/words.h"
 
 struct value_text {
 	char *text;

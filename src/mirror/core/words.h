@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* words.h -- the words of a record's enumerations, as its text has them; NULL ends each list. */
-#ifndef MIRROR_REGISTER_WORDS_H
-#define MIRROR_REGISTER_WORDS_H
+#ifndef MIRROR_CORE_WORDS_H
+#define MIRROR_CORE_WORDS_H
 
 #include "mirror/core/types.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mirror/register/words.h"
+#include "mirror/core/words.h"
 
 #include <stddef.h>
 #include <string.h>
