@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ours_impl.h -- librpma over softrnic: the ends of a measurement, and what is measured with them.
- */
+/* ours_impl.h -- librpma over softrnic: the ends of a
+ * measurement, and what is measured with them. */
 #ifndef BENCH_OURS_IMPL_H
 #define BENCH_OURS_IMPL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scale_impl.h -- what the scale*.c files share: the two processes, and connections between them.
- */
+/* scale_impl.h -- what the scale*.c files share: the
+ * two processes, and connections between them. */
 #ifndef BENCH_SCALE_IMPL_H
 #define BENCH_SCALE_IMPL_H
 

@@ -246,8 +246,8 @@ struct rpma_srq_cfg;
 struct rpma_srq;
 struct rpma_cq;
 
-/* Defaults: 20 receives, a completion queue of its own with 20 entries (size 0: none of its own).
- */
+/* Defaults: 20 receives, a completion queue of its own
+ * with 20 entries (size 0: none of its own). */
 int rpma_srq_cfg_new(struct rpma_srq_cfg **cfg_ptr);
 int rpma_srq_cfg_delete(struct rpma_srq_cfg **cfg_ptr);
 int rpma_srq_cfg_set_rq_size(struct rpma_srq_cfg *cfg, uint32_t rq_size);
@@ -363,8 +363,8 @@ enum rpma_rejection {
 };
 int rpma_conn_get_rejection(const struct rpma_conn *conn, enum rpma_rejection *rejection);
 
-/* Readable while an event is pending; may be made non-blocking. It is the library's: do not close.
- */
+/* Readable while an event is pending; may be made
+ * non-blocking. It is the library's: do not close. */
 int rpma_conn_get_event_fd(const struct rpma_conn *conn, int *fd);
 
 /*

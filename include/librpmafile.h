@@ -55,9 +55,9 @@ const char *rpma_file_errormsg(void);
 struct rpma_file; /* an open region of a server */
 
 #define RPMA_FILE_READONLY (1u << 0)
-#define RPMA_FILE_VOLATILE_OK                                                                      \
-	(1u << 1) /* also memory that cannot be persisted; a sync then only                        \
-		     makes what was written visible to its server */
+/* also memory that cannot be persisted; a sync then only makes what was written visible to its
+ * server */
+#define RPMA_FILE_VOLATILE_OK (1u << 1)
 
 #define RPMA_FILE_PORT "7204" /* where a target names none */
 

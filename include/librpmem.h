@@ -104,8 +104,8 @@ int rpmem_read(RPMEMpool *rpp, void *buff, size_t offset, size_t length,
 #define RPMEM_REMOVE_FORCE    0x1 /* ignore errors */
 #define RPMEM_REMOVE_POOL_SET 0x2 /* remove the pool set file, too */
 
-/* Remove the pool of that set at the target; flags: RPMEM_REMOVE_*. errno is rpmemd's exit status.
- */
+/* Remove the pool of that set at the target; flags:
+ * RPMEM_REMOVE_*. errno is rpmemd's exit status. */
 int rpmem_remove(const char *target, const char *pool_set, int flags) RPMEM_DEPR_ATTR;
 
 /* NULL: the library serves programs that were built for this version. Else a text that says why

@@ -71,9 +71,8 @@ const char *rpmirror_errormsg(void);
 struct rpmirror; /* one mapped set */
 
 #define RPMIRROR_MAP_WAIT (1u << 0) /* wait until this host may be the primary */
-#define RPMIRROR_MAP_READONLY                                                                      \
-	(1u << 1)                       /* with STALE_OK: the host's copy, whoever is the primary  \
-					 */
+/* With STALE_OK: the host's copy, whoever is the primary */
+#define RPMIRROR_MAP_READONLY (1u << 1)
 #define RPMIRROR_MAP_STALE_OK (1u << 2) /* what is read may lack acknowledged data */
 #define RPMIRROR_MAP_ISOLATED (1u << 3) /* the default: stores reach the file by flushes only */
 #define RPMIRROR_MAP_DIRECT   (1u << 4) /* stores reach the file at once */

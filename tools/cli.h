@@ -25,8 +25,8 @@ enum cli_exit {
 void cli_begin(const char *name);
 /* Print "<name>: <text>" on stderr and return code. */
 int cli_fail(enum cli_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What every failure says at the end of its line from now on, such as how far it came; "" ends it.
- */
+/* What every failure says at the end of its line from
+ * now on, such as how far it came; "" ends it. */
 void cli_set_tail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print what a room of the libraries reports, with a hint behind it ("": none). The exit code. */
 int cli_report(const struct error *err, const char *hint);

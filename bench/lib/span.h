@@ -21,8 +21,8 @@ struct span {
 	size_t stride, size, at;
 };
 
-/* Room for all that may be under way at once, and at least a few slots; a unit's writes never wrap.
- */
+/* Room for all that may be under way at once, and at
+ * least a few slots; a unit's writes never wrap. */
 static inline struct span span_of(const struct bench_case *c)
 {
 	size_t step = case_is_memory(c) && !case_is_work(c, "batch") ? SPAN_LINE : SPAN_PAGE;

@@ -60,8 +60,8 @@ int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress
 		struct error *err);
 /* Put the folder of a name on the disk, for instance once the name is removed. 0 or -errno. */
 int newfile_sync_folder(const char *path);
-/* Put the name of the file on the disk: its folder, and that of a symbolic link to it. 0 or -errno.
- */
+/* Put the name of the file on the disk: its folder, and
+ * that of a symbolic link to it. 0 or -errno. */
 int newfile_sync_name(int fd, const char *path);
 /* Put its content, its metadata and its name on the disk. */
 int newfile_settle(int fd, const char *path, struct error *err);

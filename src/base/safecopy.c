@@ -365,7 +365,7 @@ int safecopy_setup(void)
 	int r = sigfault_setup(safecopy_on_fault);
 
 	atomic_fetch_add(&setups, 1);
-	/* A sandbox may forbid the generic copies: reported here rather than by the first of them.
-	 */
+	/* A sandbox may forbid the generic copies:
+	 * reported here rather than by the first of them. */
 	return r ? r : safecopy_probe(&r);
 }

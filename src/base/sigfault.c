@@ -191,8 +191,8 @@ static int sigfault_take_over(struct sigfault_chain *c)
 		return -errno;
 	if (sigfault_is_installed(&cur))
 		return 0;
-	/* Remembered before the handler is installed: a fault of another thread may come at once.
-	 */
+	/* Remembered before the handler is installed: a
+	 * fault of another thread may come at once. */
 	r = sigfault_remember(c, &cur);
 	if (r)
 		return r;

@@ -23,8 +23,8 @@ void text_make_printable(char *text);
 /* Without white space at both ends, which is cut off in place: returns where the rest begins. */
 char *text_trim(char *text);
 
-/* Copies into size bytes. A text that is too long is cut after a whole word, and ends with " ...".
- */
+/* Copies into size bytes. A text that is too long is
+ * cut after a whole word, and ends with " ...". */
 void text_cut(char *out, size_t size, const char *text);
 
 #endif

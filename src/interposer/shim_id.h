@@ -58,12 +58,12 @@ struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
 void plain_qp_explain(const struct ibv_qp *qp);
 /* Its queue pair is about to end with it: remember where it is. 0, or -1 and errno. */
 int shim_id_remember_qp(const struct ibv_qp *qp);
-/* Did a queue pair end with its id? Then nothing of it may be looked at. The answer is given once.
- */
+/* Did a queue pair end with its id? Then nothing of it
+ * may be looked at. The answer is given once. */
 bool shim_id_forget_qp(const struct ibv_qp *qp);
 
-/* choose.c: if a real device owns this local or reaches this remote address, let it serve the id.
- */
+/* choose.c: if a real device owns this local or
+ * reaches this remote address, let it serve the id. */
 void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *remote);
 
 /* event.c: 0, or -1 and errno. */

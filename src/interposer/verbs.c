@@ -99,8 +99,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entr
 	return err ? -err : 1;
 }
 
-/* Between libibverbs and its own programs: of what kind a GID is, as a file of the kernel has it.
- */
+/* Between libibverbs and its own programs: of what
+ * kind a GID is, as a file of the kernel has it. */
 enum ibv_gid_type_sysfs { GID_TYPE_IB_OR_ROCE_V1 };
 int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned int index,
 		       enum ibv_gid_type_sysfs *type);

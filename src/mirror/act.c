@@ -41,8 +41,8 @@ void act_read(struct rpmirror *m)
 		m->read_id = p->id;
 }
 
-/* The daemon records durably that this copy holds the epoch's flushes; before that there is none.
- */
+/* The daemon records durably that this copy holds the
+ * epoch's flushes; before that there is none. */
 void act_serve(struct rpmirror *m)
 {
 	struct packet *p = packet_begin(&m->packet_out, PACKET_SERVE, 0);

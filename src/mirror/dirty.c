@@ -47,8 +47,8 @@ static ssize_t dirty_read(const struct dirty_scan *scan, uint64_t *entries)
 	return n / (ssize_t)sizeof(*entries);
 }
 
-/* The page where the scan is, behind or beside the runs that were found; false: there is no room.
- */
+/* The page where the scan is, behind or beside the
+ * runs that were found; false: there is no room. */
 static bool dirty_add(const struct dirty_scan *scan, struct rpmirror_range *v, unsigned max,
 		      unsigned *n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One part of a flush: laid out, recorded, taken as it is now, stored to the own file and posted.
- */
+/* One part of a flush: laid out, recorded, taken as it
+ * is now, stored to the own file and posted. */
 #include "mirror/flush_part.h"
 
 #include <errno.h>

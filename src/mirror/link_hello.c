@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection's beginning: the daemon's greeting, this end's proof, the daemon's proof and grant.
- */
+/* A connection's beginning: the daemon's greeting,
+ * this end's proof, the daemon's proof and grant. */
 #include <errno.h>
 #include <string.h>
 

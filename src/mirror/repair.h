@@ -53,9 +53,9 @@ void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired);
 void repair_note_equal(struct rpmirror *m, unsigned slot);
 /* Bytes that it is known to lack. */
 uint64_t repair_get_remaining(const struct rpmirror *m, unsigned slot);
-/* How long ago a flush began that was not acknowledged when FLUSH_MAX later ones began; in us. */
-/* From its first byte to its last. */
+/* From the flush's first byte to its last. */
 struct mirror_range repair_flush_span(const struct rpmirror *m, uint64_t seq);
+/* How long ago a flush began that was not acknowledged when FLUSH_MAX later ones began; in us. */
 uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq);
 /* False: nothing is under way with the member. */
 bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p);

@@ -54,8 +54,8 @@ static struct restore_request *restore_take_request(struct restore *r)
 	return NULL;
 }
 
-/* It has taken too long without any progress. Unless it is done just now, nobody looks at it again.
- */
+/* It has taken too long without any progress. Unless it
+ * is done just now, nobody looks at it again. */
 static bool restore_abandon(struct restore_request *q)
 {
 	unsigned state = RESTORE_ASKED;

@@ -81,8 +81,8 @@ struct restore {
 	_Atomic unsigned sources; /* mirror_mask: members that have all flushes */
 	struct restore_lane lanes[MIRROR_MEMBERS_MAX];
 	struct link_place place;
-	uint8_t *buffers; /* a piece for each member, as a late answer must not come into another's
-			   */
+	/* a piece for each member, as a late answer must not come into another's */
+	uint8_t *buffers;
 	struct rpma_mr_local *mr;
 	uint64_t reads; /* their number; each has its own */
 

@@ -57,8 +57,8 @@ void conf_init(struct conf *c);
 int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err);
 /* Once all is read: what is missing, and what excludes each other. ERROR_ARGUMENT. */
 int conf_check(const struct conf *c, struct error *err);
-/* Does a file of the set, as it is now, serve another copy, too, be it by a link? ERROR_ARGUMENT.
- */
+/* Does a file of the set, as it is now, serve another
+ * copy, too, be it by a link? ERROR_ARGUMENT. */
 int conf_check_files(const struct conf *c, const struct conf_set *set, struct error *err);
 void conf_meta_path(const struct conf_set *set, char *path, size_t size);
 /* All of these, of a file. Also ERROR_LOCAL. */

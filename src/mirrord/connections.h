@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* connections.h -- connections of primaries, candidates and other daemons. The loop's thread only.
- */
+/* connections.h -- connections of primaries, candidates and other daemons. The loop's thread
+ * only. */
 #ifndef MIRRORD_CONNECTIONS_H
 #define MIRRORD_CONNECTIONS_H
 

@@ -27,8 +27,8 @@ void medium_close(struct set *s);
 /* Before it was opened. was_left: the daemon before has ended in good order; is_mapped: a process
  * may map the copy, so what is cached is believed until that ends. */
 void medium_begin(struct set *s, bool was_left, bool is_mapped);
-/* The process that maps the copy says which errno a write-back has had since; 0: none has failed.
- */
+/* The process that maps the copy says which errno a
+ * write-back has had since; 0: none has failed. */
 void medium_on_word(struct set *s, int error);
 /* The process that mapped the copy has ended, or has unmapped it. */
 void medium_on_release(struct set *s);

@@ -107,8 +107,8 @@ static bool content_stays(const struct region *r, const struct hello_begin *begi
 				content_range_of(r, 0, r->content.length));
 }
 
-/* On its way to the disk; until it is there, no client learns that the region holds a whole file.
- */
+/* On its way to the disk; until it is there, no client
+ * learns that the region holds a whole file. */
 static uint64_t content_store(struct region *r, const struct hello_content *content, bool durable)
 {
 	r->to_store = *content;

@@ -190,8 +190,8 @@ static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum
 
 int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char *text, size_t size)
 {
-	/* Of a posted write all may have arrived, so this does not say that it was not carried out.
-	 */
+	/* Of a posted write all may have arrived, so this
+	 * does not say that it was not carried out. */
 	static const char unanswered[] = "not completed, because ";
 	enum rpma_reason reason;
 	size_t skip = 0;

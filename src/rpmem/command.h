@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command.h -- how ssh is called: its arguments, and the command that the shell of the target gets.
- */
+/* command.h -- how ssh is called: its arguments, and
+ * the command that the shell of the target gets. */
 #ifndef RPMEM_COMMAND_H
 #define RPMEM_COMMAND_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* direct.h -- the direct way: a TCP connection to `rpmemd --listen`, and the proofs of both ends.
- */
+/* direct.h -- the direct way: a TCP connection to
+ * `rpmemd --listen`, and the proofs of both ends. */
 #ifndef RPMEM_DIRECT_H
 #define RPMEM_DIRECT_H
 

@@ -19,8 +19,8 @@ struct target {
 
 /* 0 or EINVAL. */
 int target_parse(const char *text, struct target *target);
-/* The numeric addresses of the host, with the port that is given; how many there are, at most max.
- */
+/* The numeric addresses of the host, with the port
+ * that is given; how many there are, at most max. */
 int target_resolve(const char *host, const char *port, struct address *found, int max);
 
 #endif

@@ -14,8 +14,8 @@
 /* What is done for the initiator. Each call returns WIRE_OK or the code of its failure, with the
  * cause and the words in *err. Arguments are checked: of a pool that is open, and within it. */
 struct control_service {
-	/* *answer is zeroed but for what control.c sets; words in err with WIRE_OK are a warning.
-	 */
+	/* *answer is zeroed but for what control.c sets;
+	 * words in err with WIRE_OK are a warning. */
 	enum wire_status (*open)(void *arg, const struct wire_pool_request *req, bool create,
 				 struct wire_pool_answer *answer, struct error *err);
 	/* attr NULL: for a pool without headers */

@@ -56,8 +56,8 @@ bool data_was_connected(const struct data *data);
 bool data_is_deserted(const struct data *data);
 
 int data_get_fd(const struct data *data);
-/* Handle what has happened. Milliseconds until the next call, -1: when the descriptor is readable.
- */
+/* Handle what has happened. Milliseconds until the
+ * next call, -1: when the descriptor is readable. */
 int data_step(struct data *data);
 
 #endif

@@ -42,8 +42,8 @@ int direct_receive_proof(struct wire_stream *stream, struct wire_proof *proof, s
 		return rc;
 	if (rc)
 		return wire_stream_explain(stream, rc, "the initiator", err);
-	/* Nothing follows it before the answer: what did would be lost with this process's buffer.
-	 */
+	/* Nothing follows it before the answer: what did
+	 * would be lost with this process's buffer. */
 	if (frame.type != WIRE_PROOF || stream->have != stream->used ||
 	    !wire_proof_decode(frame.body, frame.len, proof))
 		return error_set(err, ERROR_FAILED, EPROTO, "the initiator sent no proof");

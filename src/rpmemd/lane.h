@@ -35,8 +35,8 @@ struct lane {
 	struct lane_slot slots[WIRE_PERSIST_DEPTH];
 };
 
-/* Sizes of the queues of a lane; of the completion queue, which may be shared, for so many lanes.
- */
+/* Sizes of the queues of a lane; of the completion
+ * queue, which may be shared, for so many lanes. */
 struct rpma_conn_cfg *lane_cfg_new(bool is_general);
 uint32_t lane_cq_size(unsigned lanes);
 

@@ -13,8 +13,8 @@ enum options_task {
 	OPTIONS_CONTROL, /* serve one pool over standard input and output */
 	OPTIONS_REMOVE,
 	OPTIONS_LISTEN,
-	OPTIONS_WORKER, /* internal: as CONTROL, for a connection that a listening daemon accepted
-			 */
+	/* internal: as CONTROL, for a connection that a listening daemon accepted */
+	OPTIONS_WORKER,
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };

@@ -41,8 +41,8 @@ const char *settings_key(unsigned i, bool *is_switch);
 void settings_init(struct settings *s, const char *home);
 /* ERROR_ARGUMENT: there is no such key, or it cannot have that value. */
 int settings_set(struct settings *s, const char *key, const char *value, struct error *err);
-/* Once all are set: $HOME in paths becomes home, and poolset-dir must be absolute. ERROR_ARGUMENT.
- */
+/* Once all are set: $HOME in paths becomes home, and
+ * poolset-dir must be absolute. ERROR_ARGUMENT. */
 int settings_finish(struct settings *s, const char *home, struct error *err);
 
 #endif

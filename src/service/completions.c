@@ -22,8 +22,8 @@ int completions_init(struct completions *c, struct rpma_conn *conn)
 		rc = rpma_conn_get_event_fd(conn, &c->event_fd);
 	if (rc)
 		return rc;
-	/* poll() decides what is ready; a wake-up that another thread took must not block this one.
-	 */
+	/* poll() decides what is ready; a wake-up that
+	 * another thread took must not block this one. */
 	completions_unblock(c->cq_fd);
 	completions_unblock(c->event_fd);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* forward_log.h -- what librpma logs goes into the log of base/log.h. For daemons, at their start.
- */
+/* forward_log.h -- what librpma logs goes into the log
+ * of base/log.h. For daemons, at their start. */
 #ifndef SERVICE_FORWARD_LOG_H
 #define SERVICE_FORWARD_LOG_H
 

@@ -8,9 +8,10 @@
  *
  *   name      without the prefix: ibv_, rdma_ or softrnic_
  *   failure   how the call reports it:
- *             NUL: NULL and errno    NEG: -1 and errno    ERR: an errno value    VOID: it cannot
- * fail act       CALL, or RELEASE: it gives something back or acknowledges, which must happen also
- *             where a decorator reports a failure
+ *             NUL: NULL and errno    NEG: -1 and errno    ERR: an errno value
+ *             VOID: it cannot fail
+ *   act       CALL, or RELEASE: the call gives something back or acknowledges it, which must
+ *             happen also where a decorator reports a failure
  */
 #ifndef VERBS_EXT_CALLS_H
 #define VERBS_EXT_CALLS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_bounds.c -- what a peer may not reach: beside a region, without its rights, after its end.
- */
+/* test_bounds.c -- what a peer may not reach: beside a
+ * region, without its rights, after its end. */
 #include <endian.h>
 #include <sys/mman.h>
 

@@ -179,8 +179,8 @@ static void deletion_does_not_wait_for_ever(void **state)
 	ends_close(&d);
 }
 
-/* RFC 5040 s5.3: where Sends do not wait, one without a receive ends the connection, in good order.
- */
+/* RFC 5040 s5.3: where Sends do not wait, one without a
+ * receive ends the connection, in good order. */
 static void a_send_without_a_receive_ends_the_connection(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_reg_file.c -- a file as a region: made, reopened as the rules of rpma_flush(3) say, refused.
- */
+/* test_reg_file.c -- a file as a region: made, reopened
+ * as the rules of rpma_flush(3) say, refused. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>

@@ -102,8 +102,8 @@ uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mir
 	return ranges_of_words(direct_hot_words(lib), ranges);
 }
 
-/* The application has stopped: what is still unflushed is flushed. Returns false when nothing is.
- */
+/* The application has stopped: what is still unflushed
+ * is flushed. Returns false when nothing is. */
 bool direct_end(struct lib *lib)
 {
 	uint32_t words = direct_hot_words(lib);

@@ -136,8 +136,8 @@ static void sync_fill(struct lib *lib, unsigned slot)
 		bits_add(peer->bits, &run, 1);
 }
 
-/* All that is to be sent is in the stored bitmap, so that a restart of either side goes on there.
- */
+/* All that is to be sent is in the stored bitmap, so
+ * that a restart of either side goes on there. */
 static void sync_store_bits(struct lib *lib, unsigned slot)
 {
 	const struct peer *peer = &lib->peers[slot];

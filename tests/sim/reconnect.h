@@ -80,9 +80,9 @@ struct reconnect {
 	bool named;                     /* the initiator's processes have an owner's name */
 	bool stopped;                   /* nothing crosses the network... */
 	uint64_t stopped_at, resume_at; /* ...from then and until then */
-	uint64_t quiet_at; /* in a network that keeps order: nothing of the former ones comes later
-			    */
-	uint64_t done_at;  /* the initiator has ended; 0: not yet */
+	/* in a network that keeps order: nothing of the former ones comes later */
+	uint64_t quiet_at;
+	uint64_t done_at; /* the initiator has ended; 0: not yet */
 	uint8_t version;
 	uint8_t *floor[2]; /* of the cache, of the medium: per byte of the arena the version that
 			      was acknowledged */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_app.c -- the two applications: one writes, ends and connects again, the other serves.
- */
+/* reconnect_app.c -- the two applications: one writes,
+ * ends and connects again, the other serves. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* survive.h -- what a set survives, in one sentence, and what the loss of members would do; pure.
- */
+/* survive.h -- what a set survives, in one sentence,
+ * and what the loss of members would do; pure. */
 #ifndef RPMIRROR_SURVIVE_H
 #define RPMIRROR_SURVIVE_H
 

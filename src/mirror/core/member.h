@@ -123,8 +123,8 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 /* Reads the ring and the hot slots: to be called after a promise, when nothing can be placed any
  * more. 0 or -errno. */
 int member_report(struct member *m, struct member_report *report);
-/* What may differ, ascending, merged; valid until the next report. Returns how many from `first`.
- */
+/* What may differ, ascending, merged; valid until the
+ * next report. Returns how many from `first`. */
 uint32_t member_ranges(const struct member *m, uint32_t first, struct mirror_range *out,
 		       uint32_t n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_sync.c -- a copy is made equal: what is durable before the first byte and after the last.
- */
+/* member_sync.c -- a copy is made equal: what is
+ * durable before the first byte and after the last. */
 #include <errno.h>
 #include <inttypes.h>
 

@@ -293,8 +293,8 @@ bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epo
 /* The member is back in the in-sync set, or all bitmaps (MIRROR_NOBODY): none counts any longer.
  * Durable. */
 int meta_bitmap_drop(struct meta *m, uint8_t slot);
-/* W5: the member holds everything as of now: no bit is set, the base is the current epoch, durably.
- */
+/* W5: the member holds everything as of now: no bit is
+ * set, the base is the current epoch, durably. */
 int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now);
 
 /* Every block that the range touches, in memory (W3 makes it durable). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meta_check.c -- what of a copy's metadata is damaged, contradicts itself, or asks for something.
- */
+/* meta_check.c -- what of a copy's metadata is
+ * damaged, contradicts itself, or asks for something. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

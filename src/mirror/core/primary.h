@@ -53,38 +53,59 @@ enum primary_member_state {
 	PRIMARY_MEMBER_STATE_COUNT
 };
 
+/* What the caller has to do, and the call by which it reports that it is done. */
 enum primary_action_type {
-	PRIMARY_DO_SWAP,    /* `record` against `expected`; primary_on_swap(). Before: begin bitmaps
-			       for who    leaves S, but not if `whole`: what they differ in is not
-			       known
-			     */
-	PRIMARY_DO_READ,    /* the register; primary_on_record(), or nothing when it fails */
-	PRIMARY_DO_PROMISE, /* connect, fence; primary_on_promised(), _refused() or _lost() */
-	PRIMARY_DO_RANGES,  /* keep its ranges in a union with all others'; primary_on_ranges(). Own
-			       slot: first write back the whole copy; what a former primary placed
-			       and  did not flush will be read now, and its records will go */
-	PRIMARY_DO_EQUALISE, /* over that union, `whole` or `nothing`: record the ranges at both
-				ends (W9), make it equal, get ready to send flushes;
-				primary_on_equal(). Serving: the member is of S and lacks flushes
-				that are not acknowledged: the ranges are those since it was lost,
-				and it gets all flushes from now on (primary_sends_to) */
-	PRIMARY_DO_RESYNC,   /* W4; by bitmap and its own ranges, or `whole`: digests of everything;
-				primary_on_joining() before the first flush is sent to it, and
-				primary_on_joined() after W5 */
-	PRIMARY_DO_DROP,     /* end what is under way with it and its connections; do not answer */
-	PRIMARY_DO_RETIRE, /* records of former epochs, and of equalisations, go. Own slot, too: but
-			      before, the union of all ranges is to be marked in the bitmaps that
-			      count for members which are not of S. Of another member only when each
-			      flush is acknowledged that was recorded there (primary_on_joined) */
-	PRIMARY_DO_VIEW,   /* it is to keep the view as the newest one seen; no answer needed */
-	PRIMARY_DO_SERVE,  /* the application may read, and flush */
-	PRIMARY_DO_QUIESCE, /* end all flushes, write bitmaps and slots, unmap;
-			       primary_on_quiesced() */
-	PRIMARY_DO_BLOCKED, /* `why`: nothing is acknowledged until UNBLOCKED */
+	/*
+	 * Swap `record` for `expected` in the register; primary_on_swap(). Before: begin a bitmap
+	 * for each member that leaves the in-sync set, unless `whole`: then it is not known in
+	 * what they differ.
+	 */
+	PRIMARY_DO_SWAP,
+	/* Read the register; primary_on_record(), or nothing if that fails. */
+	PRIMARY_DO_READ,
+	/* Connect to the member and fence it; primary_on_promised(), _refused() or _lost(). */
+	PRIMARY_DO_PROMISE,
+	/*
+	 * Add the member's ranges to the union of all members' ranges; primary_on_ranges(). For the
+	 * own slot, first write back the whole copy: what a former primary placed and did not flush
+	 * will be read now, and its records will go.
+	 */
+	PRIMARY_DO_RANGES,
+	/*
+	 * Make the member equal over that union, over all (`whole`) or over `nothing`: record the
+	 * ranges at both ends (W9), copy, get ready to send flushes; primary_on_equal(). If the set
+	 * serves already, the member is in-sync and lacks flushes that are not acknowledged: the
+	 * ranges are those since it was lost, and it gets all flushes from now on
+	 * (primary_sends_to()).
+	 */
+	PRIMARY_DO_EQUALISE,
+	/*
+	 * W4: by bitmap and the member's own ranges, or `whole`: by digests of everything.
+	 * primary_on_joining() before the first flush is sent to it, primary_on_joined() after W5.
+	 */
+	PRIMARY_DO_RESYNC,
+	/* End what is under way with the member, and its connections; do not answer. */
+	PRIMARY_DO_DROP,
+	/*
+	 * Remove the records of former epochs and of equalisations. For the own slot as well, but
+	 * before that mark the union of all ranges in the bitmaps of members that are not in-sync.
+	 * For another member only when each flush that was recorded there is acknowledged
+	 * (primary_on_joined()).
+	 */
+	PRIMARY_DO_RETIRE,
+	/* Have the member keep the view as the newest one seen; no answer is needed. */
+	PRIMARY_DO_VIEW,
+	/* The application may read and flush. */
+	PRIMARY_DO_SERVE,
+	/* End all flushes, write bitmaps and slots, unmap; primary_on_quiesced(). */
+	PRIMARY_DO_QUIESCE,
+	/* Acknowledge nothing until UNBLOCKED; `why`. */
+	PRIMARY_DO_BLOCKED,
 	PRIMARY_DO_UNBLOCKED,
-	PRIMARY_DO_DEMOTED, /* the end */
-	PRIMARY_DO_FENCED,  /* the end: another primary exists */
-	PRIMARY_DO_FAILED,  /* the end: `why`; `error` is an -errno */
+	/* Three ways to end: demoted; another primary exists; `why` with `error`, an -errno. */
+	PRIMARY_DO_DEMOTED,
+	PRIMARY_DO_FENCED,
+	PRIMARY_DO_FAILED,
 	PRIMARY_DO_COUNT
 };
 
@@ -93,8 +114,9 @@ struct primary_action {
 	uint8_t slot; /* of the member; MIRROR_NOBODY where there is none */
 	bool whole;   /* EQUALISE, RESYNC, SWAP: records do not name all that may differ */
 	bool nothing; /* EQUALISE: nothing differs, as the last primary ended well */
-	bool keeps;   /* RETIRE: all the same its records stay: of the part that is not mapped here,
-			 or of   what a failed copy has sent */
+	/* RETIRE: its records stay all the same: of the part that is not mapped here, or of what a
+	 * failed copy has sent */
+	bool keeps;
 	bool promotion; /* SWAP: compare the alive key as well, and take it over */
 	const struct mirror_record *record; /* SWAP: valid until the next call */
 	const struct mirror_record *expected;
@@ -223,8 +245,8 @@ void primary_on_joined(struct primary *p, uint8_t slot);
 void primary_on_joining(struct primary *p, uint8_t slot);
 /* It was reached, and is of no use now: `trouble` is its own word. */
 bool primary_is_refused(const struct primary *p, uint8_t slot);
-/* Its connection has ended, or a flush to it took longer than replica_timeout, or its copy failed.
- */
+/* Its connection has ended, or a flush to it took
+ * longer than replica_timeout, or its copy failed. */
 void primary_on_lost(struct primary *p, uint8_t slot);
 
 /*

@@ -28,8 +28,8 @@ static inline bool primary_is_serving(const struct primary *p)
 	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;
 }
 
-/* May members join? Also at the end, if the last flushes wait for more copies, or for a good one.
- */
+/* May members join? Also at the end, if the last
+ * flushes wait for more copies, or for a good one. */
 static inline bool primary_admits(const struct primary *p)
 {
 	return primary_is_source(p) &&

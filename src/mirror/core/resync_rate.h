@@ -44,9 +44,9 @@ struct resync_rate {
 	struct resync_limits limits;
 	uint32_t piece_max;
 	uint32_t window_max;
-	uint32_t piece;  /* bytes that are sent at a time, now */
-	uint32_t window; /* bytes that may be in flight; less than a piece: with a pause behind each
-			  */
+	uint32_t piece; /* bytes that are sent at a time, now */
+	/* bytes that may be in flight; less than a piece: with a pause behind each */
+	uint32_t window;
 	bool is_probing; /* no flush has suffered yet: the window doubles */
 	bool was_full;   /* the window was used up in this interval */
 	enum resync_rest rest;

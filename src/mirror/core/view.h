@@ -31,8 +31,8 @@ int view_force(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const ch
 
 /* By the primary `slot` only; else -ESTALE. All of insync are equal: its application may read. */
 int view_serve(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
-/* Members leave insync. -EBUSY: nobody, or fewer than permitted, would be left (view_may_shrink).
- */
+/* Members leave insync. -EBUSY: nobody, or fewer than
+ * permitted, would be left (view_may_shrink). */
 int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint64_t nonce,
 		const char **why);
 /* Members that are equal and get all flushes enter insync; serving only. */
@@ -40,8 +40,8 @@ int view_expand(struct mirror_record *rec, uint8_t slot, mirror_mask joined, uin
 		const char **why);
 /* Nothing changes but seq and nonce: it ends the chances of a former swap without an answer. */
 int view_supersede(struct mirror_record *rec, uint8_t slot, uint64_t nonce, const char **why);
-/* Nobody is primary. clean: all is flushed, all of insync are equal and name nothing that differs.
- */
+/* Nobody is primary. clean: all is flushed, all of
+ * insync are equal and name nothing that differs. */
 int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t nonce,
 		const char **why);
 

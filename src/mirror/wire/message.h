@@ -93,9 +93,8 @@ struct message_grant {
 #define MESSAGE_REPORT_HELD      (1 << 0) /* a process maps the copy: no resync before it ends */
 #define MESSAGE_REPORT_UNCERTAIN (1 << 1) /* its records may lack something: compare everything */
 #define MESSAGE_REPORT_FORCED    (1 << 2) /* an epoch here was begun by force */
-#define MESSAGE_REPORT_UNKNOWN                                                                     \
-	(1 << 3) /* damaged, restored or given up: all of it may be other                          \
-		  */
+/* damaged, restored or given up: all of it may be other */
+#define MESSAGE_REPORT_UNKNOWN (1 << 3)
 
 /* What a member says of its copy once nothing of former epochs can be placed any more. */
 struct message_promised {
@@ -143,9 +142,8 @@ struct message_member {
 #define MESSAGE_STATUS_SILENT   (1 << 4) /* the process maps the set and has not reported lately */
 #define MESSAGE_STATUS_DIFFERS                                                                     \
 	(1 << 5) /* a comparison by a primary of this host found what differs */
-#define MESSAGE_STATUS_COMPARED                                                                    \
-	(1 << 6) /* the primary is here, has compared all copies, and nothing is left that differs \
-		  */
+/* the primary is here, has compared all copies, and nothing is left that differs */
+#define MESSAGE_STATUS_COMPARED (1 << 6)
 #define MESSAGE_STATUS_FINDINGS (MESSAGE_STATUS_DIFFERS | MESSAGE_STATUS_COMPARED)
 
 /* One member's daemon says what it knows. */

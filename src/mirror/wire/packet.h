@@ -283,8 +283,8 @@ struct packet {
 	enum packet_type type;
 	uint32_t id;                     /* of the request; 0 in what is not asked for */
 	struct mirror_versions versions; /* the packet's, and its sender's lowest one */
-	/* By type; GET_RECORD, GET_AGE, FAIL and HEARTBEAT have none, RECORD and CHANGED share one.
-	 */
+	/* By type; GET_RECORD, GET_AGE, FAIL and HEARTBEAT
+	 * have none, RECORD and CHANGED share one. */
 	union {
 		struct packet_map map;
 		struct packet_unmap unmap;
@@ -308,8 +308,8 @@ struct packet {
 
 /* Empty but for that, and returned. */
 struct packet *packet_begin(struct packet *p, enum packet_type type, uint32_t id);
-/* Bytes written to buf[PACKET_MAX], in that version. Texts may be cut, never other values (assert).
- */
+/* Bytes written to buf[PACKET_MAX], in that version.
+ * Texts may be cut, never other values (assert). */
 size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf);
 /* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version: type, id and versions are known. *p
  * is large: some 25 KiB. */

@@ -48,8 +48,8 @@ size_t wire_frame_encode(struct wire_seal *seal, enum wire_type type, const uint
 	return wcursor_len(&c);
 }
 
-/* As soon as the first bytes are there: who does not speak this protocol shall not be waited for.
- */
+/* As soon as the first bytes are there: who does not
+ * speak this protocol shall not be waited for. */
 static int frame_check_magic(const uint8_t *buf, size_t len)
 {
 	static const uint8_t magic[4] = {'R', 'P', 'M', 'M'};

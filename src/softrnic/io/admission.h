@@ -30,8 +30,8 @@ void admission_forked(struct admission *a);
 /* True: it is held until then, and the link belongs to the admission now. */
 bool admission_hold(struct admission *a, struct link *link, const struct link_addr *peer,
 		    uint64_t now, uint64_t *until);
-/* One that may be served now, or NULL; then *next is when to ask again (CLOCK_NEVER: none is held).
- */
+/* One that may be served now, or NULL; then *next is
+ * when to ask again (CLOCK_NEVER: none is held). */
 struct link *admission_next(struct admission *a, uint64_t now, uint64_t *next);
 
 /* The peer accessed memory that it has no right to. From any thread. */

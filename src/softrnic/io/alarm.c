@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alarm.c -- by timerfd(2): what the engine waits for itself cannot be put off without waking it.
- */
+/* alarm.c -- by timerfd(2): what the engine waits for
+ * itself cannot be put off without waking it. */
 #include "softrnic/io/alarm.h"
 
 #include <sys/timerfd.h>

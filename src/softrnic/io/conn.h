@@ -80,8 +80,8 @@ struct conn {
 	bool same_host;
 	bool may_meet; /* with its peer, in shared memory, once it has carried enough */
 	bool has_met;  /* one attempt was made; there is no second one */
-	int reset; /* what the link has ended with, while bytes may be there still: -errno; 0: none
-		    */
+	/* what the link has ended with, while bytes may be there still: -errno; 0: none */
+	int reset;
 	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
 	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
 	struct stream *stream;

@@ -70,8 +70,8 @@ struct eng_task {
  * are assigned belong to the first one. */
 void engine_assign(struct eng_source *src);
 
-/* Report what it becomes ready for, READY_WRITE only if `output`; 0 or -errno. Starts the thread.
- */
+/* Report what it becomes ready for, READY_WRITE only
+ * if `output`; 0 or -errno. Starts the thread. */
 int engine_add(struct eng_source *src, int fd, bool output);
 /* Report READY_READ only if `input`, READY_WRITE only if `output`, READY_HANGUP in any case (with
  * READY_READ); what it is ready for now is reported anew. */

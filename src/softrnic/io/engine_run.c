@@ -131,8 +131,8 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 	return timer;
 }
 
-/* Thousands may expire at the same time, as looks at peers do: events have their turn in between.
- */
+/* Thousands may expire at the same time, as looks at
+ * peers do: events have their turn in between. */
 #define TIMERS_MAX 64
 
 static void leader_run_timers(struct eng_runner *me)

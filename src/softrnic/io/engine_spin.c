@@ -110,8 +110,8 @@ void spin_note(struct eng_runner *me, struct eng_source *src)
 	pthread_mutex_unlock(&me->loop->lock);
 }
 
-/* --- looking -----------------------------------------------------------------------------------
- */
+/* --- looking
+ * ----------------------------------------------------------------------------------- */
 
 /* The source at that place, whose callback begins; NULL: there is none, or another thread leads. */
 static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)

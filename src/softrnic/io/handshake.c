@@ -10,9 +10,8 @@
 #include "softrnic/io/conn.h"
 #include "softrnic/io/listener_impl.h"
 
-#define HANDSHAKES_MAX                                                                             \
-	1024 /* handshakes under way; above it the oldest, slowest one is dropped                  \
-	      */
+/* handshakes under way; above it the oldest, slowest one is dropped */
+#define HANDSHAKES_MAX 1024
 
 struct handshake {
 	struct list link;

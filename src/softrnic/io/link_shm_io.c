@@ -28,8 +28,8 @@ static int shm_break(struct link_shm *s)
 	return -EPROTO;
 }
 
-/* --- flags: the peer sends at most one wake-up for each that is set ------------------------------
- */
+/* --- flags: the peer sends at most one wake-up for
+ * each that is set ------------------------------ */
 
 static void shm_wake(const struct link_shm *s)
 {

@@ -14,8 +14,8 @@ static const struct memory_files {
 } memory_v1 = {"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
   memory_v2 = {"", "memory.max", "memory.current", "inactive_file"};
 
-/* --- one cgroup ------------------------------------------------------------------------------
- */
+/* --- one cgroup
+ * ------------------------------------------------------------------------------ */
 
 static FILE *memory_open(const char *folder, const char *name)
 {
@@ -73,8 +73,8 @@ static bool memory_cgroup_permits(const char *folder, const struct memory_files 
 	return memory_fits(limit, usage > droppable ? usage - droppable : 0, len);
 }
 
-/* --- all that the process is in --------------------------------------------------------------
- */
+/* --- all that the process is in
+ * -------------------------------------------------------------- */
 
 /* From the process's own one up to the root. Inside a container some may not be seen. */
 static bool memory_cgroups_permit(const char *root, const struct memory_files *files, char *path,

@@ -26,8 +26,8 @@ bool trace_file_open(const char *name);
 bool trace_file_is_open(void);
 /* All of the block or nothing; then the file is closed for good. */
 void trace_file_append(const void *block, size_t len, uint64_t limit);
-/* One process at a time owns a key; false: another one does. Gone with the process at the latest.
- */
+/* One process at a time owns a key; false: another one
+ * does. Gone with the process at the latest. */
 bool trace_file_claim(uint64_t key);
 void trace_file_unclaim(uint64_t key);
 void trace_file_forked(void); /* in the child: the next opening is its own */

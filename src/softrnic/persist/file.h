@@ -46,8 +46,8 @@ struct medium {
  */
 int medium_find(const struct vma *vma, struct medium *m);
 
-/* How many slices of one file are written back at once: a slow file must leave threads to others.
- */
+/* How many slices of one file are written back at
+ * once: a slow file must leave threads to others. */
 #define FILE_SLOTS 2
 
 /* How many are read back at once, besides. */

@@ -34,8 +34,8 @@ int vma_for_each(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg);
 /* The same from the text of /proc/self/maps, for kernels before 6.11; reads all mappings below. */
 int vma_for_each_text(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg);
 
-/* Was the file of a shared mapping opened for writing? If not, msync() of the mapping does nothing.
- */
+/* Was the file of a shared mapping opened for writing?
+ * If not, msync() of the mapping does nothing. */
 bool vma_syncs(const struct vma *vma);
 
 /*

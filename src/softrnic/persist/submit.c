@@ -9,9 +9,8 @@
 #include "softrnic/persist/writeback.h"
 
 #define DAX_INLINE_BYTES ((size_t)64 << 10)
-#define DIGEST_INLINE_BYTES                                                                        \
-	((size_t)4 << 10) /* a peer may request up to its IRD of them at once                      \
-			   */
+/* a peer may request up to its IRD of them at once */
+#define DIGEST_INLINE_BYTES ((size_t)4 << 10)
 
 /* What a job consists of, found before anything is started. */
 struct submit_plan {

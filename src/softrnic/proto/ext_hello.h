@@ -16,9 +16,8 @@
 #define EXT_HELLO_MINOR 1
 #define EXT_HELLO_LEN   40 /* of one with the items that are always there */
 #define EXT_HELLO_MAX   68 /* of one that has an instance and offers rings */
-#define EXT_HELLO_ULPDU_MIN                                                                        \
-	2048 /* the least that a HELLO may state; any extension message fits                       \
-	      */
+/* the least that a HELLO may state; any extension message fits */
+#define EXT_HELLO_ULPDU_MIN 2048
 
 /* Types of the items. Unknown ones are skipped. 0x11 to 0x1f are reserved for another link. */
 enum ext_hello_item {

@@ -56,8 +56,8 @@ void dirty_move(struct dirty *to, struct dirty *from);
 bool dirty_move_durable(struct dirty *to, struct dirty *from);
 /* It was deregistered, and cannot be written back any more. */
 void dirty_forget(struct dirty *d, const struct mr *mr);
-/* Bytes that are lost with a failed file: reported once. The file may have had a fresh start since.
- */
+/* Bytes that are lost with a failed file: reported
+ * once. The file may have had a fresh start since. */
 bool dirty_has_failed(struct dirty *d);
 void dirty_fini(struct dirty *d);
 

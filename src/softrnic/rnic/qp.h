@@ -211,8 +211,8 @@ int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 /* Several, verbs' and others: all of them (*posted n), or none (0). */
 int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted);
 
-/* Buffers are lent: give one before rx/tx when *_needs says so, take it back when it returns one.
- */
+/* Buffers are lent: give one before rx/tx when *_needs
+ * says so, take it back when it returns one. */
 bool qp_rx_needs_buf(const struct qp *qp);
 void qp_rx_lend(struct qp *qp, void *buf); /* QP_RXBUF bytes */
 void *qp_rx_reclaim(struct qp *qp);        /* NULL while in use */
@@ -239,8 +239,8 @@ bool qp_rx_is_in_place(const struct qp *qp);
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len);
 /* It takes no more bytes until a receive is posted. */
 bool qp_rx_is_stalled(const struct qp *qp);
-/* After a stall that lasts: take more Sends without a receive, as the peer's end may follow them.
- */
+/* After a stall that lasts: take more Sends without a
+ * receive, as the peer's end may follow them. */
 void qp_rx_widen(struct qp *qp);
 /* Bytes that are here already go to receives as soon as there are some. */
 bool qp_rx_waits_for_receive(const struct qp *qp);
@@ -291,8 +291,8 @@ bool qp_link_take(struct qp *qp, struct qp_link_msg *msg); /* false: there is no
 void qp_link_post(struct qp *qp, const struct qp_link_msg *msg);
 /* After SENT: nothing is sent until then, and all that follows goes over the other link. */
 void qp_link_tx_switched(struct qp *qp);
-/* After the peer's SWITCH: nothing is received until then, and all that follows comes from there.
- */
+/* After the peer's SWITCH: nothing is received until
+ * then, and all that follows comes from there. */
 void qp_link_rx_switched(struct qp *qp);
 /* Instead: there is no such link. Terminate. */
 void qp_link_refuse(struct qp *qp);

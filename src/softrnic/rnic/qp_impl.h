@@ -32,8 +32,8 @@ struct qp_requests {
 	uint32_t failed_detail;
 	struct qp_job job;
 	struct vext_digest digest; /* the head's, or `durability`: its class */
-	struct dirty all; /* what the Flush of everything, or the Read, at the head has still to do
-			   */
+	/* what the Flush of everything, or the Read, at the head has still to do */
+	struct dirty all;
 };
 
 struct qp_hello {
@@ -225,8 +225,8 @@ static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const s
 	return tx_fpdu_open(f, hdr, payload, parts);
 }
 
-/* --- hello.c, origin.c, heartbeat.c, link.c, op_terminate.c: messages without a work request ---
- */
+/* --- hello.c, origin.c, heartbeat.c, link.c,
+ * op_terminate.c: messages without a work request --- */
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);

@@ -37,9 +37,9 @@ struct qp_rx {
 	bool own_buf; /* not lent: holds bytes that came before a buffer did */
 	bool eof, stalled, any;
 	uint8_t stop; /* RX_STOP_*: nothing is parsed or received behind the last FPDU */
-	bool exact; /* only the rest of an FPDU goes to the buffer: the next may be parsed in place
-		     */
-	bool bulk;  /* payload went straight to memory lately: what follows may be more of that */
+	/* only the rest of an FPDU goes to the buffer: the next may be parsed in place */
+	bool exact;
+	bool bulk; /* payload went straight to memory lately: what follows may be more of that */
 	struct rx_seg seg;
 	const atomic_uint *given_up; /* qp_watch_given_up() */
 	struct mr_near near;         /* held while FPDUs are parsed */

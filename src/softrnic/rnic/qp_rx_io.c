@@ -60,8 +60,8 @@ static void rx_make_room(struct qp_rx *rx)
 	rx->tail = have;
 }
 
-/* What is read with the end of an FPDU, so that the payload of the next can go straight to memory.
- */
+/* What is read with the end of an FPDU, so that the
+ * payload of the next can go straight to memory. */
 static uint32_t rx_next_head(const struct qp_rx *rx)
 {
 	return rx->exact ? 0 : RX_TAGGED_FRAME;

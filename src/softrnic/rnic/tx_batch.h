@@ -83,8 +83,8 @@ struct tx_fpdu {
 	size_t copied;  /* payload bytes */
 	uint64_t pos;   /* in the stream */
 	bool crc, markers, is_response;
-	bool short_link; /* it takes half an FPDU as a rule: memory that may vanish is copied first
-			  */
+	/* it takes half an FPDU as a rule: memory that may vanish is copied first */
+	bool short_link;
 };
 
 /* See tx_fpdu_begin(), which fills in all but the pointers and counts. */

@@ -25,8 +25,8 @@ int stream_connect(struct stream *s, const struct stream_params *params, uint64_
 	return may ? 0 : -EINVAL;
 }
 
-/* What of the peer-to-peer model is offered: a zero-length Write, or a Read if our ORD allows one.
- */
+/* What of the peer-to-peer model is offered: a
+ * zero-length Write, or a Read if our ORD allows one. */
 static void stream_offer_rtr(struct mpa_start *req)
 {
 	req->p2p = true;

@@ -196,8 +196,8 @@ void stream_delete(struct stream *s); /* its QP must be detached */
 enum stream_state stream_state(const struct stream *s);
 enum stream_role stream_role(const struct stream *s);
 const char *stream_state_str(enum stream_state state);
-/* What the peer sent: request (responder) or reply (initiator), with IRD/ORD from our side's view.
- */
+/* What the peer sent: request (responder) or reply
+ * (initiator), with IRD/ORD from our side's view. */
 const struct stream_params *stream_remote(const struct stream *s);
 /* What was agreed; valid from LIVE on. */
 const struct qp_stream *stream_agreed(const struct stream *s);

@@ -323,8 +323,8 @@ static void vcq_drive(struct vcq *cq, struct cq_taker *taker)
 		sched_yield();
 }
 
-/* While another thread drives the connections, whatever that takes, the doorbell's timer does it.
- */
+/* While another thread drives the connections,
+ * whatever that takes, the doorbell's timer does it. */
 static void vcq_ring_all(struct vcq *cq)
 {
 	struct list *l;

@@ -93,8 +93,8 @@ static void every_message_is_understood(void **state)
 	const int *want = extended ? ours : standard;
 
 	for (unsigned op = 0; op < 16; op++) {
-		/* A HELLO that came in one piece with the reply is not looked at (doc/wire.md s11).
-		 */
+		/* A HELLO that came in one piece with the reply
+		 * is not looked at (doc/wire.md s11). */
 		int hidden = extended && op == 0xc ? 2 : 0, n = dissection_count(&found, op);
 
 		if (n > want[op] || n < want[op] - hidden)

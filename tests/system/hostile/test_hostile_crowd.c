@@ -24,9 +24,8 @@
 /* The crowd's own thread takes half of a small machine; these limits allow for a loaded one,
  * too. */
 #define RATIO_MAX 200
-#define MEDIAN_MAX                                                                                 \
-	(500 * NSEC_PER_MS) /* or this, where an undisturbed one takes next to nothing             \
-			     */
+/* or this, where an undisturbed one takes next to nothing */
+#define MEDIAN_MAX (500 * NSEC_PER_MS)
 
 static struct remote target;
 static struct client honest, newcomer;

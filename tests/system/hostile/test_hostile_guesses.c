@@ -22,9 +22,8 @@
 #define BURST     100 /* RATE_LIMIT_BURST */
 #define RATE      10  /* SOFTRNIC_VIOLATIONS_PER_S */
 #define ATTACK_MS 4000
-#define RESERVES                                                                                   \
-	4 /* connections with a guess under way when the burst is used up: these guesses are owed  \
-	   */
+/* connections with a guess under way when the burst is used up: these guesses are owed */
+#define RESERVES      4
 #define SIZE          65536
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 10000 : 2000)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kills.h -- kill the other end under a program that persists, and look for what it acknowledged.
- */
+/* kills.h -- kill the other end under a program that
+ * persists, and look for what it acknowledged. */
 #ifndef LIBRPMEM_TEST_KILLS_H
 #define LIBRPMEM_TEST_KILLS_H
 

@@ -280,8 +280,8 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts)
 {
 	char here[128];
 
-	/* Leases are short here, and the machine may be slow: no application may be hurt by that.
-	 */
+	/* Leases are short here, and the machine may be
+	 * slow: no application may be hurt by that. */
 	setenv("RPMIRROR_ON_FENCED", "error", 0);
 	memset(h, 0, sizeof(*h));
 	h->opts = *opts;

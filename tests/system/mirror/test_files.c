@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of a copy that are replaced, removed or cut off while a daemon or an application has them.
- */
+/* Files of a copy that are replaced, removed or cut
+ * off while a daemon or an application has them. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -243,8 +243,8 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 	end();
 }
 
-/* A pipe that nobody opens to write stands for the register on a file system that does not answer.
- */
+/* A pipe that nobody opens to write stands for the
+ * register on a file system that does not answer. */
 static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **state)
 {
 	const struct hosts_opts opts = {.count = 2, .lease_ms = 2500, .register_timeout_ms = 600};

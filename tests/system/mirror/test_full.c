@@ -204,8 +204,8 @@ static void a_primary_that_loses_its_room_says_so_and_another_goes_on(void **sta
 	check_copies(ALL & ~1u);
 }
 
-/* A page that was never looked at, and is to be made now: nobody can answer, so the signal comes.
- */
+/* A page that was never looked at, and is to be made
+ * now: nobody can answer, so the signal comes. */
 static void a_program_that_touches_what_has_no_room_ends_and_another_goes_on(void **state)
 {
 	go_on(0);

@@ -117,8 +117,8 @@ static void check_all_over(void)
 			assert_int_equal(host_read_word(&hosts, host, i * (SIZE / WORDS)), last);
 }
 
-/* Its connection has delivered a part, when the rest is held; another one makes the member equal.
- */
+/* Its connection has delivered a part, when the rest
+ * is held; another one makes the member equal. */
 static void a_resync_is_lost_and_the_next_one_ends(void **state)
 {
 	begin();

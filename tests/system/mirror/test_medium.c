@@ -250,8 +250,8 @@ static void check_two(unsigned host)
 	assert_int_equal(host_read_word(&hosts, host, NEXT), last);
 }
 
-/* Daemons that were restarted, without faults. A copy that lost what was written to it has failed.
- */
+/* Daemons that were restarted, without faults. A copy
+ * that lost what was written to it has failed. */
 static void check_return(unsigned primary, unsigned insync)
 {
 	proc_kill(&app);
@@ -708,8 +708,8 @@ static void a_primary_without_its_medium_continues_where_that_is_configured(void
 	/* No copy leaves the set for a comparison that this primary does not make. */
 	assert_int_equal(host_run_tool(&hosts, 0, "resync orders b --full"), 9);
 	put_two("durable 6 flags 5");
-	/* What its file lacks nobody gets from it: a copy that was away waits for another source.
-	 */
+	/* What its file lacks nobody gets from it: a copy
+	 * that was away waits for another source. */
 	host_kill(&hosts, 2);
 	put_two("durable 2 flags 7");
 	host_start(&hosts, 2, NULL);

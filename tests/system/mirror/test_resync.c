@@ -120,8 +120,8 @@ static void test_a_target_that_is_killed_goes_on(void **state)
 	assert_copies_are_equal();
 }
 
-/* A byte that nobody flushed, in an extent that nobody changed: who compares the copies finds it.
- */
+/* A byte that nobody flushed, in an extent that nobody
+ * changed: who compares the copies finds it. */
 #define UNTOUCHED (SIZE - 5 * BLOCK)
 
 /* As if the medium did it: a daemon would see from the time that somebody has changed the file. */

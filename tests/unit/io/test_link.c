@@ -250,8 +250,8 @@ static void a_receive_under_way_does_not_hold_up_the_end(void **state)
 	assert_int_equal(pair_receives_under_way(), 0);
 }
 
-/* What was under way when the process forked is the parent's; the child has to get rid of the rest.
- */
+/* What was under way when the process forked is the
+ * parent's; the child has to get rid of the rest. */
 static void a_forked_child_releases_an_id_that_was_receiving(void **state)
 {
 	struct target *t = &targets[0];

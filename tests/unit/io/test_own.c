@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread that polls, or waits, is the only one that looks for bytes; then the engine looks again.
- */
+/* A thread that polls, or waits, is the only one that
+ * looks for bytes; then the engine looks again. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

@@ -116,8 +116,8 @@ static void an_end_that_waits_is_woken_once(void **state)
 	assert_false(ring_wakes_writer(&r));
 }
 
-/* --- a reader that only looks, and a writer that fills the ring and sleeps each time -----------
- */
+/* --- a reader that only looks, and a writer that
+ * fills the ring and sleeps each time ----------- */
 
 #define FILLS  20000u
 #define WAKE_S 30 /* a wake-up that has not come by then is lost */

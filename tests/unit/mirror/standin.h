@@ -42,8 +42,8 @@ void standin_cut(struct standin *s, unsigned slot);
 void standin_mend(struct standin *s, unsigned slot);
 /* The register does not answer: swaps are FAILED, reads fail. */
 void standin_set_register(struct standin *s, bool works);
-/* This host's daemon does not answer to swaps and reads, as one that is stopped; then all at once.
- */
+/* This host's daemon does not answer to swaps and
+ * reads, as one that is stopped; then all at once. */
 void standin_set_silent(struct standin *s, bool silent);
 /* This host's daemon goes, with its socket; and is there again. */
 void standin_stop_daemon(struct standin *s);

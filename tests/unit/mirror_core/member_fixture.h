@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_fixture.h -- a copy, and short words for what is asked of its member, for one test file.
- */
+/* member_fixture.h -- a copy, and short words for what
+ * is asked of its member, for one test file. */
 #ifndef TEST_MEMBER_FIXTURE_H
 #define TEST_MEMBER_FIXTURE_H
 

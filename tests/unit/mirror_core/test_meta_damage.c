@@ -178,8 +178,8 @@ static void a_damaged_copy_stays_unknown_until_it_was_compared(void **state)
 	meta_fini(&meta);
 }
 
-/* What lies behind the last hot slot is the first record of the ring, and nothing to be repaired.
- */
+/* What lies behind the last hot slot is the first
+ * record of the ring, and nothing to be repaired. */
 static void a_repair_of_hot_slots_ends_with_the_last_one(void **state)
 {
 	uint8_t behind[8];

@@ -235,8 +235,8 @@ static void assert_trouble(unsigned slot, const char *text)
 	assert_string_equal(p.members[slot].trouble, text);
 }
 
-/* What people read of a member: silence is no refusal, and a refusal is named until it is silent.
- */
+/* What people read of a member: silence is no refusal,
+ * and a refusal is named until it is silent. */
 static void silence_and_a_refusal_are_told_apart(void **state)
 {
 	(void)state;
@@ -292,8 +292,8 @@ static void a_member_that_is_lost_after_it_answered_is_not_called_silent(void **
 	assert_false(primary_is_refused(&p, 1));
 }
 
-/* The former primary's host has been silent for a lease, so it is not waited for as for the others.
- */
+/* The former primary's host has been silent for a
+ * lease, so it is not waited for as for the others. */
 static void a_suspect_has_little_time(void **state)
 {
 	(void)state;
@@ -1261,8 +1261,8 @@ static void it_ends_in_order(void **state)
 	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
 }
 
-/* The promotion may have happened: an end before its answer would leave an epoch without a primary.
- */
+/* The promotion may have happened: an end before its
+ * answer would leave an epoch without a primary. */
 static void an_end_waits_for_the_swap_of_the_promotion(void **state)
 {
 	(void)state;

@@ -258,8 +258,8 @@ static void views_compare(void **state)
 	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);
 }
 
-/* It takes members out of S, and does not raise seq, which grows with the primary's changes only.
- */
+/* It takes members out of S, and does not raise seq,
+ * which grows with the primary's changes only. */
 static void a_configuration_is_no_change_of_the_primarys(void **state)
 {
 	struct mirror_record rec = test_record(3, 1), backup;

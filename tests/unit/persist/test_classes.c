@@ -397,8 +397,8 @@ static void a_gibibyte_is_classified_as_fast_as_a_page(void **state)
 	find_best("a file", fd, page, gib, len);
 	first = region_of(page, PAGE);
 	known = find_best("a known file", fd, page, gib, len);
-	/* The kernel's walk through the page tables of all mappings takes a hundred times as long.
-	 */
+	/* The kernel's walk through the page tables of all
+	 * mappings takes a hundred times as long. */
 	assert_true(known.gib_ns < 30 * known.mmap_ns);
 	persist_region_put(first);
 	munmap(page, PAGE);

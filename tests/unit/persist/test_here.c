@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_here.c -- a short write-back that the submitting thread makes itself, and when it does not.
- */
+/* test_here.c -- a short write-back that the submitting thread makes itself, and when it does
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -141,8 +141,8 @@ static unsigned error_in(const char *wire, size_t len)
 
 static void siws_swapped_words_are_understood(void **state)
 {
-	/* A CRC error: as RFC 5040 has it, this would be an operation error with an unknown code.
-	 */
+	/* A CRC error: as RFC 5040 has it, this would be
+	 * an operation error with an unknown code. */
 	assert_int_equal(error_in("\x02\x02\x00\x00", 4), TERM_MPA_CRC);
 	/* Remote protection; M and D in the low bits. */
 	assert_int_equal(error_in("\x10\x02\x03\x00\x00\x16", 6), TERM_RDMAP_ACCESS);

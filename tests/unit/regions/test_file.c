@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* librpmafile by its public calls: a server in a thread, which serves memory and a file of its own.
- */
+/* librpmafile by its public calls: a server in a
+ * thread, which serves memory and a file of its own. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

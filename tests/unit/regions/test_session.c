@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Failures of a session come back to the caller, in time and with a text; nothing ends the process.
- */
+/* Failures of a session come back to the caller, in
+ * time and with a text; nothing ends the process. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>

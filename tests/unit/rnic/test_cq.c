@@ -145,8 +145,8 @@ static void overrun_is_reported_once_and_stays(void **state)
 	cq_fini(&cq);
 }
 
-/* --- completions that go directly to the thread that polls -------------------------------------
- */
+/* --- completions that go directly to the thread that
+ * polls ------------------------------------- */
 
 static bool take(struct cq_taker *t, uint64_t wr_id)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The heartbeat's messages: asked, answered once, between messages, whatever else holds the QP up.
- */
+/* The heartbeat's messages: asked, answered once,
+ * between messages, whatever else holds the QP up. */
 #include <string.h>
 
 #include "lib/qp_bench.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ORIGIN and LEAVE of a peer that does not keep to its turn. unit.stream_origin has those that do.
- */
+/* ORIGIN and LEAVE of a peer that does not keep to its
+ * turn. unit.stream_origin has those that do. */
 #include <stdlib.h>
 
 #include "lib/qp_bench.h"

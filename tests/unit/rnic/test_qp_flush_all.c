@@ -324,8 +324,8 @@ static void behind_a_flush_that_failed_it_fails_too(void **state)
 	bench_close(&t);
 }
 
-/* The file failed for somebody else, and had its fresh start: this stream has not heard of it yet.
- */
+/* The file failed for somebody else, and had its fresh
+ * start: this stream has not heard of it yet. */
 static void a_flush_of_a_range_reports_bytes_lost_with_another_registration(void **state)
 {
 	struct pair_options o = pair_defaults();

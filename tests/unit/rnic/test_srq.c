@@ -234,8 +234,8 @@ static void sleeper_notify(struct srq_waiter *waiter)
 	atomic_fetch_sub(&holders, 1);
 }
 
-/* Takes until there is nothing, then sleeps until notified: a missed notification hangs the test.
- */
+/* Takes until there is nothing, then sleeps until
+ * notified: a missed notification hangs the test. */
 static void *take_and_sleep(void *arg)
 {
 	struct sleeper *s = arg;

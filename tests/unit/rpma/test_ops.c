@@ -271,8 +271,8 @@ static void a_consenting_peer_is_flushed_natively_and_needs_no_declaration(void 
 	assert_int_equal(script.flush.send_flags, 0);
 }
 
-/* The peer may have been told that flushes come as flushes, and then writes nothing back for reads.
- */
+/* The peer may have been told that flushes come as
+ * flushes, and then writes nothing back for reads. */
 static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void **state)
 {
 	static const char word[8] = "commit!";

@@ -73,8 +73,8 @@ static void a_message_right_before_the_disconnect_arrives(void **state)
 	link_fini(&l);
 }
 
-/* What came before its receive may be received after the peer's good-bye, and not after one's own.
- */
+/* What came before its receive may be received after
+ * the peer's good-bye, and not after one's own. */
 static void parked_messages_wait_until_this_end_disconnects_too(void **state)
 {
 	live();

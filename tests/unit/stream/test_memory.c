@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each allocation fails in turn: the connection may fail, but in an orderly way and without a leak.
- */
+/* Each allocation fails in turn: the connection may
+ * fail, but in an orderly way and without a leak. */
 #include "link.h"
 
 #include <errno.h>

@@ -11,8 +11,8 @@
 
 #define PDATA_MAX 251
 
-/* Private data: byte 0 its length, the rest filled with that. Ours: the same and two descriptors.
- */
+/* Private data: byte 0 its length, the rest filled
+ * with that. Ours: the same and two descriptors. */
 static void check_private_data(const struct rpma_conn_private_data *pdata)
 {
 	const uint8_t *p = pdata->ptr;
