@@ -29,34 +29,6 @@ static size_t ownmap_page_up(uint64_t n)
 	return ((size_t)n + page - 1) & ~(page - 1);
 }
 
-static size_t ownmap_split_len(const struct ownmap *map)
-{
-	return map->len / (size_t)sysconf(_SC_PAGESIZE) / 8 + 1;
-}
-
-/* Only pages of it that are used take memory. */
-static void ownmap_make_split(struct ownmap *map)
-{
-	size_t len = ownmap_split_len(map);
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return;
-	madvise(p, len, MADV_DONTFORK);
-	map->split = p;
-}
-
-bool ownmap_mark_split(struct ownmap *map, uint64_t offset)
-{
-	uint64_t page = offset / (uint64_t)sysconf(_SC_PAGESIZE);
-	unsigned char bit = (unsigned char)(1u << page % 8);
-
-	if (!map->split || offset >= map->len)
-		return false;
-	return !(atomic_fetch_or(&map->split[page / 8], bit) & bit);
-}
-
 /*
  * The child of a fork() gets no copy: the kernel would report an error to one of both only.
  * -EAGAIN: the address space is used up, which is no shortage of memory.
@@ -68,7 +40,8 @@ static int ownmap_set(struct ownmap *map, void *base, size_t len)
 	madvise(base, len, MADV_DONTFORK);
 	map->base = base;
 	map->len = len;
-	ownmap_make_split(map);
+	folio_marks_init(&map->stored, len);
+	folio_marks_init(&map->written_back, len);
 	return 0;
 }
 
@@ -173,8 +146,8 @@ void ownmap_delete(struct ownmap *map)
 
 		if (map->base)
 			munmap(map->base, map->len);
-		if (map->split)
-			munmap((void *)map->split, ownmap_split_len(map));
+		folio_marks_fini(&map->stored);
+		folio_marks_fini(&map->written_back);
 		free(map);
 		map = older;
 	}

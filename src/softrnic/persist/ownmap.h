@@ -19,11 +19,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/folio.h"
+
 struct ownmap {
 	struct ownmap *older; /* shorter, and still there because it may be in use */
 	unsigned char *base;
 	size_t len;
-	_Atomic unsigned char *split; /* a bit a page, see ownmap_mark_split(); NULL: no memory */
+	/* Pages whose folios were split before a store, and after a write-back: a folio that was
+	 * dirty at the store has a second chance. */
+	struct folio_marks stored, written_back;
 };
 
 struct ownmap_source {
@@ -42,8 +46,6 @@ struct ownmap_source {
 int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **out);
 /* The same description, mapped up to `end` at least. The new one counts as the owner of `older`. */
 int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out);
-/* Mark the page at an offset; true: it is marked for the first time. */
-bool ownmap_mark_split(struct ownmap *map, uint64_t offset);
 /* With all that are older. Accepts NULL. */
 void ownmap_delete(struct ownmap *map);
 /* In the child of a fork(), which has no such mappings: only forget them. */

@@ -83,6 +83,11 @@ bool persist_region_can_stall(const struct persist_region *region);
  */
 bool persist_region_is_detachable(const struct persist_region *region, const void *addr,
 				  size_t len);
+/*
+ * [addr, addr+len), whose pages were loaded, is about to be stored to: the store shall make no more
+ * of a file dirty than these pages (base/folio.h). Waits for no file system.
+ */
+void persist_region_expect_store(const struct persist_region *region, const void *addr, size_t len);
 /* A write-back to one of its files has failed. */
 bool persist_region_has_failed(const struct persist_region *region);
 /*

@@ -272,6 +272,16 @@ bool persist_region_is_detachable(const struct persist_region *region, const voi
 	return true;
 }
 
+/* A range that is longer than the file's own mapping has no marks there. */
+void persist_region_expect_store(const struct persist_region *region, const void *addr, size_t len)
+{
+	const struct range *r = region_range_at(region, (uintptr_t)addr);
+	struct ownmap *own = r->cls == VEXT_DURABILITY_FILE ? atomic_load(&r->file->own) : NULL;
+
+	if (own)
+		folio_split(&own->stored, addr, r->offset + ((uintptr_t)addr - r->start), len);
+}
+
 bool persist_region_has_failed(const struct persist_region *region)
 {
 	for (size_t i = 0; i < region->count; i++) {

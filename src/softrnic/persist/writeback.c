@@ -54,23 +54,10 @@ int writeback_shared(struct file *f, uint64_t from, uint64_t to)
 	return status ? writeback_failed(f, from, to, status) : 0;
 }
 
-/*
- * The kernel dirties whole folios, and writes back all of one. Where the file was written in large
- * pieces they have up to some MiB, so that 64 bytes take as long as those. A page of a clean folio
- * that is declared cold, alone, splits it. The address may belong to something else by now, which
- * the hint does not harm.
- */
 void writeback_split(const struct range *r, uintptr_t start, uintptr_t end)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	struct ownmap *own = atomic_load(&r->file->own);
-
-	for (uintptr_t at = start & ~(page - 1); at < end; at += page) {
-		uint64_t offset = r->offset + at - r->start;
-
-		if (ownmap_mark_split(own, offset))
-			madvise((void *)at, page, MADV_COLD);
-	}
+	folio_split(&atomic_load(&r->file->own)->written_back, (const void *)start,
+		    r->offset + (start - r->start), end - start);
 }
 
 /* *failed stays false where no way leads to the file: nothing was tried then. */

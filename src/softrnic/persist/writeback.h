@@ -28,7 +28,8 @@ int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct pers
  */
 int writeback_shared(struct file *f, uint64_t from, uint64_t to);
 
-/* After a short write-back of [start, end): the next one of a page there shall write that alone. */
+/* After a short write-back of [start, end), whose folios may have been dirty when they were stored
+ * to: the next store to a page there shall make that alone dirty. */
 void writeback_split(const struct range *r, uintptr_t start, uintptr_t end);
 
 /* Is a part of r that ends there still inside its file? 0, -EFAULT or another -errno. */

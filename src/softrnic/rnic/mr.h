@@ -33,6 +33,8 @@ struct mr_backing {
 	 * to.
 	 */
 	bool can_stall;
+	/* Memory that can stall is about to be stored to, and its pages were loaded; or NULL. */
+	void (*expect_store)(const void *persist, const void *addr, size_t len);
 	void (*drop)(void *persist); /* the last reference is gone; or NULL */
 };
 

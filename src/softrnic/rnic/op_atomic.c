@@ -131,7 +131,7 @@ static unsigned atomic_apply(struct qp *qp, struct irq_entry *e, atomic_execute_
 	if (qp->tx.batch && tx_batch_refers_to(qp->tx.batch, word, sizeof(uint64_t)) &&
 	    tx_batch_own(qp->tx.batch, NULL))
 		return TERM_RDMAP_STREAM_CATASTROPHIC;
-	if (execute(word, e))
+	if (qp_rx_prepare(mr, word, sizeof(uint64_t)) || execute(word, e))
 		return TERM_RDMAP_BASE_BOUNDS;
 	qp_rx_placed(qp, mr, word, sizeof(uint64_t));
 	return 0;

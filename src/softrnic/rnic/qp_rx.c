@@ -42,6 +42,15 @@ void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg)
 	qp_refuse_seg(qp, TERM_RDMAP_BASE_BOUNDS, seg);
 }
 
+int qp_rx_prepare(const struct mr *mr, const void *ptr, uint32_t len)
+{
+	int err = mr->backing.can_stall ? place_prepare(ptr, len) : 0;
+
+	if (!err && mr->backing.can_stall && mr->backing.expect_store)
+		mr->backing.expect_store(mr->backing.persist, ptr, len);
+	return err;
+}
+
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len)
 {
 	while (len > 0 && !qp->fault.due) {
@@ -52,7 +61,7 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 
 		if (n == 0)
 			return -EFAULT;
-		err = mr->backing.can_stall ? place_prepare(ptr, n) : 0;
+		err = qp_rx_prepare(mr, ptr, n);
 		if (!err)
 			err = place(ptr, src, n);
 		if (!err && !seg->rx->is_answer)

@@ -91,6 +91,8 @@ void qp_rx_fini(struct qp *qp);
 bool qp_rx_is_next(struct qp *qp, const struct rx_seg *seg);
 /* op_rx.accept of one-segment messages that nothing else can be wrong with. */
 enum rx_verdict qp_rx_accept_next(struct qp *qp, struct rx_seg *seg, bool whole);
+/* Before a store to a region that is held: see place_prepare(). 0 or -EFAULT. */
+int qp_rx_prepare(const struct mr *mr, const void *ptr, uint32_t len);
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len);
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
 /* Bytes of the peer's are in registered memory: a later Flush has to find them. */

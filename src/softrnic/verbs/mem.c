@@ -41,6 +41,11 @@ static void mem_put_region(void *region)
 	persist_region_put(region);
 }
 
+static void mem_expect_store(const void *region, const void *addr, size_t len)
+{
+	persist_region_expect_store(region, addr, len);
+}
+
 static struct mr_backing mem_backing_of(struct persist_region *region, void *addr, size_t len)
 {
 	return (struct mr_backing){
@@ -48,6 +53,7 @@ static struct mr_backing mem_backing_of(struct persist_region *region, void *add
 		.durable = !persist_region_is_volatile(region),
 		.lasting = persist_region_is_detachable(region, addr, len),
 		.can_stall = persist_region_can_stall(region),
+		.expect_store = mem_expect_store,
 		.drop = mem_put_region,
 	};
 }
