@@ -92,12 +92,17 @@ static char *mirror_next(struct mirror *t)
 	return at;
 }
 
+static void mirror_next_ranges(struct mirror *t, struct rpmirror_range v[MIRROR_RANGES])
+{
+	for (unsigned i = 0; i < t->c->every; i++)
+		v[i] = (struct rpmirror_range){mirror_next(t), t->c->size};
+}
+
 static void mirror_flush_one(struct mirror *t)
 {
 	struct rpmirror_range v[MIRROR_RANGES];
 
-	for (unsigned i = 0; i < t->c->every; i++)
-		v[i] = (struct rpmirror_range){mirror_next(t), t->c->size};
+	mirror_next_ranges(t, v);
 	mirror_must(rpmirror_flush(t->m, v, t->c->every, 0, NULL), "flush");
 }
 
@@ -123,6 +128,44 @@ static uint64_t mirror_for(struct mirror *t, void (*one)(struct mirror *t), uint
 	return now - begin;
 }
 
+struct mirror_begun {
+	uint64_t ticket, ns;
+};
+
+static void mirror_begin(struct mirror *t, struct mirror_begun *b)
+{
+	struct rpmirror_range v[MIRROR_RANGES];
+
+	b->ns = clock_now_ns();
+	mirror_next_ranges(t, v);
+	mirror_must(rpmirror_flush_start(t->m, v, t->c->every, 0, &b->ticket), "begin a flush");
+}
+
+static void mirror_finish(struct mirror *t, const struct mirror_begun *b)
+{
+	mirror_must(rpmirror_flush_wait(t->m, b->ticket, -1, NULL), "wait for a flush");
+	samples_add(t->samples, clock_now_ns() - b->ns);
+}
+
+/* The same with `depth` flushes begun. */
+static uint64_t mirror_deep_for(struct mirror *t, uint64_t ns)
+{
+	unsigned depth = t->c->depth, slot = 0;
+	struct mirror_begun begun[MIRROR_SLOTS];
+	uint64_t begin = clock_now_ns();
+
+	samples_clear(t->samples);
+	for (unsigned i = 0; i < depth; i++)
+		mirror_begin(t, &begun[i]);
+	for (; clock_now_ns() - begin < ns; slot = (slot + 1) % depth) {
+		mirror_finish(t, &begun[slot]);
+		mirror_begin(t, &begun[slot]);
+	}
+	for (unsigned i = 0; i < depth; i++)
+		mirror_finish(t, &begun[(slot + i) % depth]);
+	return clock_now_ns() - begin;
+}
+
 static void mirror_calls(struct mirror_hosts *h, struct result *result, struct samples *samples)
 {
 	struct mirror t = {.c = h->c, .samples = samples};
@@ -136,7 +179,8 @@ static void mirror_calls(struct mirror_hosts *h, struct result *result, struct s
 	mirror_await_all(t.m);
 	mirror_for(&t, one, case_warmup_ns(h->c));
 	mirror_local_writebacks = 0;
-	result->ns = mirror_for(&t, one, case_ns(h->c));
+	result->ns = h->c->depth > 1 ? mirror_deep_for(&t, case_ns(h->c))
+				     : mirror_for(&t, one, case_ns(h->c));
 	result->local_writebacks = mirror_local_writebacks;
 	mirror_unmap(t.m);
 }
@@ -185,8 +229,10 @@ int main(int argc, char **argv)
 	struct bench_case c;
 
 	case_parse(&c, "mirror", argc, argv);
-	if (c.depth != 1 || !c.ini_polls)
-		die("these calls wait for each other, and poll: depth=1 ini=poll");
+	if (!c.ini_polls)
+		die("these calls poll: ini=poll");
+	if (c.depth > (case_is_work(&c, "mirror_flush") ? MIRROR_SLOTS : 1))
+		die("depth=%u: only flushes can be begun, at most %u", c.depth, MIRROR_SLOTS);
 	if (c.every > MIRROR_RANGES)
 		die("every=%u: at most %u ranges", c.every, MIRROR_RANGES);
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {

@@ -36,7 +36,7 @@ static char *ours_connect_map(size_t size)
 	return mem;
 }
 
-static void ours_conn_prepare(struct ours_conn *oc, const struct bench_case *c)
+static void ours_conn_prepare(struct ours_conn *oc, const struct bench_case *c, unsigned number)
 {
 	struct rpma_conn_private_data pdata;
 
@@ -44,7 +44,7 @@ static void ours_conn_prepare(struct ours_conn *oc, const struct bench_case *c)
 	ours_must(rpma_mr_remote_from_descriptor(pdata.ptr, pdata.len, &oc->there), "descriptor");
 	if (case_is_work(c, "batch"))
 		ours_must(rpma_batch_new(oc->conn, c->every + 1, &oc->batch), "batch");
-	oc->span = span_of(c);
+	oc->span = span_of_conn(c, number);
 	oc->begun = calloc(c->depth, sizeof(*oc->begun));
 	if (!oc->begun)
 		die_errno("memory");
@@ -52,7 +52,7 @@ static void ours_conn_prepare(struct ours_conn *oc, const struct bench_case *c)
 
 void ours_connect(struct ours *o, const struct bench_case *c, int fd)
 {
-	size_t size = span_of(c).size;
+	size_t size = span_region(c);
 	struct rpma_conn_open_attr attr = {.size = sizeof(attr), .addr = c->addr};
 	enum rpma_conn_event event;
 	struct rpma_conn_cfg *cfg;
@@ -70,7 +70,7 @@ void ours_connect(struct ours *o, const struct bench_case *c, int fd)
 		ours_must(rpma_conn_open(o->peer, &attr, &event, &o->conns[i].conn), "connect");
 		if (event != RPMA_CONN_ESTABLISHED)
 			die("connect: %s", rpma_utils_conn_event_2str(event));
-		ours_conn_prepare(&o->conns[i], c);
+		ours_conn_prepare(&o->conns[i], c, i);
 	}
 	ours_must(rpma_conn_cfg_delete(&cfg), "configuration");
 }

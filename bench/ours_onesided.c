@@ -25,7 +25,7 @@ static enum rpma_flush_type onesided_type(const struct bench_case *c)
 static void onesided_post_write(struct ours *o, struct ours_conn *oc)
 {
 	const struct bench_case *c = o->c;
-	size_t first = oc->span.at;
+	size_t first = oc->span.base + oc->span.at;
 
 	for (unsigned i = 0; i < c->every; i++) {
 		size_t at = span_next(&oc->span);
@@ -42,7 +42,7 @@ static void onesided_post_write(struct ours *o, struct ours_conn *oc)
 static void onesided_post_batch(struct ours *o, struct ours_conn *oc)
 {
 	const struct bench_case *c = o->c;
-	size_t first = oc->span.at;
+	size_t first = oc->span.base + oc->span.at;
 
 	for (unsigned i = 0; i < c->every; i++) {
 		size_t at = span_next(&oc->span);

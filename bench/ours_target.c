@@ -88,7 +88,7 @@ static void ours_target_report(struct ours *o, int fd)
 void ours_target_run(const struct bench_case *c, int fd, void *arg)
 {
 	const struct ours_target *t = arg;
-	size_t size = span_of(c).size;
+	size_t size = span_region(c);
 	struct ours o;
 
 	ours_environment(c, true);

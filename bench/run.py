@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 
-from runner import case, goal_run, goals, machine, mirror_goals, peer_goals, place, plot, points, readme, rounds, scale, \
+from runner import case, durable, durable_table, goal_run, goals, machine, mirror_goals, peer_goals, place, plot, points, readme, rounds, scale, \
     sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -18,6 +18,10 @@ SUITES = ("goals", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "
 # Of goals there are as many that their spread says something; what is only drawn needs fewer.
 ROUNDS = {"quick": {"goals": 5, "rpmem": 5, "mirror": 5, "peers": 5}, "full": {}}
 ROUNDS_ELSE = {"quick": 2, "full": 5}
+# Suites that only run when they are named: they need other packages, and take long.
+NAMED = ("durable",)
+DURABLE_ROUNDS = {"quick": 3, "full": 5}
+DURABLE_MS = {"quick": 250, "full": 400}
 FULL_MS = 400
 FULL_MINUTES = 60
 QUICK_MS = {"goals": 100, "rpmem": 100, "mirror": 100, "peers": 60}
@@ -33,7 +37,7 @@ def say(text):
 def options():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="quick|full|SUITE",
-                        help=f"how long, and which of {' '.join(SUITES)} (default: quick, all)")
+                        help=f"how long, and which of {' '.join((*SUITES, *NAMED))} (default: quick, all but {' '.join(NAMED)})")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--readme", action="store_true", help="measure nothing: draw what was recorded, and put it into README.md and bench/README.md")
     parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for them (%(default)s)")
@@ -46,13 +50,13 @@ def options():
                         help=f"begin no further round that would end later (full: {FULL_MINUTES})")
     parser.add_argument("--to", metavar="NAME", help="record as NAME.json instead of the suite's name")
     found = parser.parse_args()
-    unknown = [word for word in found.words if word not in ("quick", "full", *SUITES)]
+    unknown = [word for word in found.words if word not in ("quick", "full", *SUITES, *NAMED)]
     if unknown:
         parser.error(f"there is no suite '{unknown[0]}'")
     found.kind = "full" if "full" in found.words else "quick"
     if found.kind == "full" and found.minutes is None:
         found.minutes = FULL_MINUTES
-    found.suites = [word for word in SUITES if word in found.words] or list(SUITES)
+    found.suites = [word for word in (*SUITES, *NAMED) if word in found.words] or list(SUITES)
     return found
 
 
@@ -87,6 +91,9 @@ def _peers(opts, program, places, count, ms):
 def measure(suite, opts, program):
     count = opts.rounds or ROUNDS[opts.kind].get(suite, ROUNDS_ELSE[opts.kind])
     ms = opts.ms or (FULL_MS if opts.kind == "full" else QUICK_MS.get(suite, QUICK_MS_ELSE))
+    if suite == "durable":
+        return durable.measure(opts.kind, opts.programs, opts.dir, opts.rounds or DURABLE_ROUNDS[opts.kind],
+                               opts.ms or DURABLE_MS[opts.kind])
     places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
     if suite == "scale":
         return scale.measure(opts.kind, opts.programs, places["loopback"], count, opts.ms or SCALE_MS[opts.kind])
@@ -116,12 +123,24 @@ def draw(rows, out):
         say(f"drawn: {os.path.relpath(os.path.join(out, name))}.svg")
 
 
+def draw_durable(record, out):
+    if not shutil.which("gnuplot"):
+        say("gnuplot is not installed: no plots")
+        return
+    name = os.path.join(out, durable_table.PLOT)
+    plot.draw_bars(durable_table.bars(record), name, durable_table.TITLE, "x a local pwrite + fdatasync")
+    say(f"drawn: {os.path.relpath(name)}.svg")
+
+
 def _run_suite(suite, opts, program):
     where = machine.describe(HERE)
     outcome = measure(suite, opts, program)
     record(os.path.join(opts.results, f"{opts.to or suite}.json"), suite, outcome, where)
     if suite in points.SWEEPS:
         draw(outcome["rows"], opts.results)
+    if suite == "durable":
+        draw_durable(outcome, opts.results)
+        print("\n".join(durable_table.lines(outcome["rows"])))
     return outcome.get("goals", [])
 
 
@@ -139,6 +158,9 @@ def main():
     if opts.readme:
         for suite in points.SWEEPS:
             draw(readme.read_rows(opts.results, suite), opts.results)
+        recorded = readme.read(opts.results, "durable")
+        if recorded:
+            draw_durable(recorded, opts.results)
         readme.write(os.path.dirname(HERE), opts.results)
         return
     rounds.end_after(opts.minutes)

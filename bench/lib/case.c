@@ -61,7 +61,8 @@ static bool case_take_number(struct bench_case *c, const char *name, const char 
 	} numbers[] = {{"depth", &c->depth, 1024},
 		       {"every", &c->every, 4096},
 		       {"conns", &c->conns, 4096},
-		       {"ms", &c->ms, 60000}};
+		       {"ms", &c->ms, 60000},
+		       {"port", &c->port, 65535}};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (strcmp(name, numbers[i].name) == 0) {

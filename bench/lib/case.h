@@ -12,7 +12,7 @@
 struct bench_case {
 	const char *who, *work, *link;
 	uint64_t size, back;
-	unsigned depth, every, conns, ms;
+	unsigned depth, every, conns, ms, port;
 	bool ini_polls, tgt_polls;
 	int spin; /* us, or CASE_SPIN_DEFAULT */
 	const char *crc, *flush;

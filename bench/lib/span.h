@@ -19,6 +19,7 @@
 
 struct span {
 	size_t stride, size, at;
+	size_t base; /* where it begins in the region */
 };
 
 /* Room for all that may be under way at once, and at
@@ -34,13 +35,28 @@ static inline struct span span_of(const struct bench_case *c)
 	return (struct span){.stride = stride, .size = stride * slots};
 }
 
+/* Of one connection of several. In a file each has a part of its own; memory they share. */
+static inline struct span span_of_conn(const struct bench_case *c, unsigned number)
+{
+	struct span s = span_of(c);
+
+	s.base = case_is_memory(c) ? 0 : number * s.size;
+	return s;
+}
+
+/* The size of the region for all of them. */
+static inline size_t span_region(const struct bench_case *c)
+{
+	return span_of_conn(c, c->conns - 1).base + span_of(c).size;
+}
+
 /* The offset of the next operation. */
 static inline size_t span_next(struct span *s)
 {
 	size_t at = s->at;
 
 	s->at = at + s->stride < s->size ? at + s->stride : 0;
-	return at;
+	return s->base + at;
 }
 
 #endif

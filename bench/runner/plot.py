@@ -119,6 +119,24 @@ def _draw(path, settings, series, folder):
                  f"set bmargin {len(series) + 5}\nset key at screen 0.1,0.02 left bottom vertical reverse Left\n{settings}\nplot {', '.join(parts)}\n")
 
 
+def draw_bars(bars, path, title, axis):
+    """bars: (name, value, whether it is ours), the first at the top."""
+    height = len(bars)
+    with tempfile.TemporaryDirectory() as folder:
+        data = os.path.join(folder, "bars")
+        with open(data, "w", encoding="utf-8") as out:
+            out.writelines(f'{value} {height - at} {int(ours)} "{value:.2f}" "{name}"\n'
+                           for at, (name, value, ours) in enumerate(bars))
+        box = f"'{data}' using ($1/2):(($3=={{ours}})?$2:NaN):($1/2):(0.35) with boxxyerror fillstyle solid noborder linecolor rgb '{{colour}}'"
+        parts = [box.format(ours=0, colour=COLOURS[0]), box.format(ours=1, colour=COLOURS[1]),
+                 f"'{data}' using 1:2:4 with labels left offset 0.5,0", f"'{data}' using (NaN):2:ytic(5)"]
+        for ending, terminal in FORMATS.items():
+            _gnuplot(f"set terminal {terminal}\nset output '{path}.{ending}'\nset title \"{title}\" noenhanced\n"
+                     f'set xlabel "{axis}"\nset xrange [0:{1.15 * max(value for _, value, _ in bars)}]\n'
+                     f"set yrange [0.4:{height + 0.6}]\nset ytics scale 0 noenhanced\nset grid x\nunset key\n"
+                     f"plot {', '.join(parts)}\n")
+
+
 def draw(rows, out):
     """The plots that the rows belong to, into the folder out; returns their names."""
     drawn = []

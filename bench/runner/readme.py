@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Puts what was recorded into the documents, between two marks that stay there: five rows of times into README.md, the
-goals into bench/README.md.
+Puts what was recorded into the documents, between two marks that stay there: five rows of times and a sentence on durable
+writes into README.md, the goals and the table of durable writes into bench/README.md.
 """
 
 import json
 import os
 
-from . import points, table
+from . import durable_table, points, table
 from .case import key
 from .guards import GUARDS
 
@@ -26,7 +26,8 @@ TIMES = (
 )
 
 
-def _read(results, suite):
+def read(results, suite):
+    """What was recorded of a suite, or None."""
     try:
         with open(os.path.join(results, f"{suite}.json"), encoding="utf-8") as source:
             return json.load(source)
@@ -36,7 +37,7 @@ def _read(results, suite):
 
 def read_rows(results, suite):
     """The rows of a suite, or none where it was not recorded."""
-    return (_read(results, suite) or {"rows": []})["rows"]
+    return (read(results, suite) or {"rows": []})["rows"]
 
 
 def _where(record):
@@ -78,7 +79,7 @@ def _times(records):
 
 def _drawn(results):
     """Of which revisions the plots are."""
-    found = {record["machine"]["revision"] for suite in points.SWEEPS if (record := _read(results, suite))}
+    found = {record["machine"]["revision"] for suite in points.SWEEPS if (record := read(results, suite))}
     return f" The plots are of revision {', '.join(sorted(found))}." if found else ""
 
 
@@ -94,9 +95,13 @@ def _replace(path, mark, text):
 
 
 def write(top, results):
-    records = {suite: record for suite in SUITES if (record := _read(results, suite))}
+    records = {suite: record for suite in SUITES if (record := read(results, suite))}
     if "goals" not in records:
         raise FileNotFoundError(f"{results}: no goals were recorded")
     _replace(os.path.join(top, "bench/README.md"), "bench", _goals(records, _drawn(results)))
+    durable = read(results, "durable")
+    if durable:
+        _replace(os.path.join(top, "bench/README.md"), "durable", durable_table.markdown(durable, _where(durable)))
+        _replace(os.path.join(top, "README.md"), "durable", durable_table.sentence(durable, _where(durable)))
     if "mirror" in records:
         _replace(os.path.join(top, "README.md"), "times", _times(records))

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * local -- durable writes to a file of this machine: the floor of all others. A thread for each
+ * write that is under way, all on one file. See ../README.md.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "lib/die.h"
+#include "lib/file.h"
+#include "workers.h"
+
+struct local {
+	int fd;
+	char *mem;
+	/* group: of all writes that are waited for, one thread calls fdatasync. */
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	uint64_t written, durable; /* writes */
+	bool is_syncing;
+};
+
+/* All threads' parts of the file. */
+static size_t local_size(const struct workers *all)
+{
+	return span_of_conn(all->c, all->count).base;
+}
+
+static void local_start(struct workers *all)
+{
+	static struct local l = {.lock = PTHREAD_MUTEX_INITIALIZER,
+				 .moved = PTHREAD_COND_INITIALIZER};
+	size_t size = local_size(all);
+
+	if (strcmp(all->c->where, "server") == 0)
+		die("where=FOLDER names where the file is");
+	l.fd = file_open(all->c->where, size);
+	l.mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, l.fd, 0);
+	if (l.mem == MAP_FAILED)
+		die_errno("map the file");
+	all->own = &l;
+}
+
+static void local_stop(struct workers *all)
+{
+	struct local *l = all->own;
+
+	munmap(l->mem, local_size(all));
+	close(l->fd);
+}
+
+static void local_pwrite(const struct worker *w, uint64_t at)
+{
+	const struct local *l = w->all->own;
+	size_t size = w->all->c->size;
+
+	if (pwrite(l->fd, w->all->payload, size, (off_t)at) != (ssize_t)size)
+		die_errno("write the file");
+}
+
+static void local_fdatasync(struct worker *w, unsigned slot, uint64_t at)
+{
+	const struct local *l = w->all->own;
+
+	(void)slot;
+	local_pwrite(w, at);
+	if (fdatasync(l->fd))
+		die_errno("fdatasync");
+}
+
+static void local_dsync(struct worker *w, unsigned slot, uint64_t at)
+{
+	const struct local *l = w->all->own;
+	struct iovec data = {w->all->payload, w->all->c->size};
+
+	(void)slot;
+	if (pwritev2(l->fd, &data, 1, (off_t)at, RWF_DSYNC) != (ssize_t)data.iov_len)
+		die_errno("write the file through");
+}
+
+static void local_msync(struct worker *w, unsigned slot, uint64_t at)
+{
+	const struct local *l = w->all->own;
+
+	(void)slot;
+	memcpy(l->mem + at, w->all->payload, w->all->c->size);
+	if (msync(l->mem + at, w->all->c->size, MS_SYNC))
+		die_errno("msync");
+}
+
+/* With the lock, which is released meanwhile. */
+static void local_sync_all(struct local *l)
+{
+	uint64_t written = l->written;
+
+	l->is_syncing = true;
+	pthread_mutex_unlock(&l->lock);
+	if (fdatasync(l->fd))
+		die_errno("fdatasync");
+	pthread_mutex_lock(&l->lock);
+	l->is_syncing = false;
+	l->durable = written;
+	pthread_cond_broadcast(&l->moved);
+}
+
+static void local_group(struct worker *w, unsigned slot, uint64_t at)
+{
+	struct local *l = w->all->own;
+	uint64_t mine;
+
+	(void)slot;
+	local_pwrite(w, at);
+	pthread_mutex_lock(&l->lock);
+	mine = ++l->written;
+	while (l->durable < mine) {
+		if (l->is_syncing)
+			pthread_cond_wait(&l->moved, &l->lock);
+		else
+			local_sync_all(l);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *work;
+		void (*begin)(struct worker *w, unsigned slot, uint64_t at);
+	} works[] = {{"work=fdatasync", local_fdatasync},
+		     {"work=dsync", local_dsync},
+		     {"work=msync", local_msync},
+		     {"work=group", local_group}};
+	struct workers_client client = {
+		.who = "local", .depth_is_threads = true, .start = local_start, .stop = local_stop};
+
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		for (int arg = 1; arg < argc; arg++)
+			if (strcmp(argv[arg], works[i].work) == 0)
+				client.begin = works[i].begin;
+	if (!client.begin)
+		die("work=NAME: there are fdatasync, dsync, msync, group");
+	return workers_main(&client, argc, argv);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * workers.h -- keeps durable writes under way by calls that wait: a thread for each connection,
+ * which has `depth` writes begun and finishes the oldest one.
+ */
+#ifndef BENCH_DURABLE_WORKERS_H
+#define BENCH_DURABLE_WORKERS_H
+
+#include <stdint.h>
+
+#include "lib/case.h"
+#include "lib/span.h"
+
+struct workers;
+
+struct worker {
+	struct workers *all;
+	struct span span; /* of the file; each worker has a part of its own */
+	void *own;
+};
+
+struct workers_client {
+	const char *who;
+	/* `depth` becomes threads as well, since a call has no beginning and end. */
+	bool depth_is_threads;
+	/* Before the threads begin and after they have ended; may be NULL. */
+	void (*start)(struct workers *all);
+	void (*stop)(struct workers *all);
+	/* In the thread; may be NULL. */
+	void (*open)(struct worker *w);
+	void (*begin)(struct worker *w, unsigned slot, uint64_t at);
+	void (*finish)(struct worker *w, unsigned slot); /* NULL: begin() does all */
+	void (*close)(struct worker *w);
+};
+
+struct workers {
+	const struct workers_client *client;
+	const struct bench_case *c;
+	unsigned count, depth; /* threads, and writes under way in each */
+	char *payload;
+	void *own; /* the client's */
+};
+
+int workers_main(const struct workers_client *client, int argc, char **argv);
+
+#endif
