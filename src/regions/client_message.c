@@ -26,9 +26,9 @@ int message_send(struct client *client, size_t len)
 			 len, RPMA_F_COMPLETION_ALWAYS, NULL);
 }
 
-int message_send_begun(struct client *client, enum hello_status status)
+int message_send_begun(struct client *client, const struct hello_begun *begun)
 {
-	size_t len = hello_begun_encode(status, client->messages.begun);
+	size_t len = hello_begun_encode(begun, client->messages.begun);
 
 	return rpma_send(client->conn, client->message_mr, offsetof(struct client_messages, begun),
 			 len, RPMA_F_COMPLETION_ALWAYS, NULL);

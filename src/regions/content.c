@@ -2,11 +2,18 @@
 /* What the regions hold, as writing clients announce it: on the disk, BEGIN makes it a file that is
  * being written (or bytes, where one is overwritten) before the client's first byte, and END makes
  * it a whole file behind its last. No announcement does more harm than the client's writes could.
+ *
+ * And who claimed which range last: a new writer's claim is on the disk before it is answered, so
+ * that a former writer of the range gets to know of it whenever it comes back (claims.h). A claim
+ * whose record cannot be stored counts as well: an older writer is then refused without need.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
+#include "base/rand.h"
 #include "regions/server_impl.h"
 
 /* For the end of an interrupted writer to arrive, where the network is well: less than the shortest
@@ -15,18 +22,22 @@
 
 static void content_load(const struct server *s, struct region *r)
 {
+	struct file_record record = {.claims = {.newest = 0}};
 	int rc = file_record_place_init(&r->place, r->path, r->data.fd);
 
 	if (!rc)
-		rc = file_record_load(&r->place, r->data.size, &r->content);
+		rc = file_record_load(&r->place, r->data.size, &record);
 	if (rc)
 		server_note(s, "region '%s': nothing is known of what it holds: %s: %s", r->name,
 			    r->place.path, rc == -EILSEQ ? "it is damaged" : strerror(-rc));
 	/* A file system that does not say when a file was made may have used its number before. */
-	if (!s->opts->create || r->content.state == HELLO_CONTENT_RAW)
-		return;
-	memset(&r->content, 0, sizeof(r->content));
-	file_record_store(&r->place, &r->content);
+	if (s->opts->create &&
+	    (record.content.state != HELLO_CONTENT_RAW || record.claims.newest)) {
+		memset(&record, 0, sizeof(record));
+		file_record_store(&r->place, &record);
+	}
+	r->content = record.content;
+	r->claims = record.claims;
 }
 
 void contents_load(struct server *s)
@@ -107,34 +118,91 @@ static bool content_stays(const struct region *r, const struct hello_begin *begi
 				content_range_of(r, 0, r->content.length));
 }
 
-/* On its way to the disk; until it is there, no client
- * learns that the region holds a whole file. */
+/* On its way to the disk, with the claims; until it is there, no client learns that the region
+ * holds a whole file. */
 static uint64_t content_store(struct region *r, const struct hello_content *content, bool durable)
 {
+	struct file_record record = {.content = *content, .claims = r->claims};
+
 	r->to_store = *content;
 	if (content->state != HELLO_CONTENT_WHOLE)
 		r->content = *content;
-	r->store_ticket = lookup_store(r->lookup, content, durable);
+	r->store_ticket = lookup_store(r->lookup, &record, durable);
 	return r->store_ticket;
 }
 
 static int content_answer(struct client *client, enum hello_status status)
 {
+	struct hello_begun begun = {.status = status};
+
 	client->begin_ticket = 0;
-	if (status != HELLO_OK)
+	if (status == HELLO_OK)
+		begun.claim = client->claim;
+	else
 		client->has_begun = false;
-	return message_send_begun(client, status);
+	return message_send_begun(client, &begun);
 }
 
-static int content_start(struct client *client)
+/* It comes back, and has lost its claim meanwhile. */
+static bool content_is_taken(const struct client *client)
 {
-	struct region *r = client->region;
-	struct hello_content content;
+	struct content_range range = content_range_begun(client);
+	struct claim_id former = client->begin.former;
 
+	return former.generation &&
+	       !claims_hold(&client->region->claims, range.from, range.to, former);
+}
+
+static int content_answer_taken(struct server *s, struct client *client)
+{
+	struct content_range range = content_range_begun(client);
+	const struct claim *last = claims_last(&client->region->claims, range.from, range.to);
+	struct hello_begun begun = {.status = HELLO_TAKEN};
+
+	if (last) {
+		begun.claim.generation = last->id.generation;
+		begun.made_ns = last->made_ns;
+	}
+	server_note_limited(s, &s->refusals[HELLO_TAKEN],
+			    "refused client %" PRIu64 " from %s: its claim %" PRIu64
+			    " of region '%s' does not hold any more",
+			    client->id, client->addr, client->begin.former.generation,
+			    client->region->name);
+	client->has_begun = false;
+	return message_send_begun(client, &begun);
+}
+
+static struct claim_id content_claim(struct region *r, struct content_range range)
+{
+	struct timespec now;
+	uint64_t key;
+
+	rand_bytes(&key, sizeof(key));
+	clock_gettime(CLOCK_REALTIME, &now);
+	return claims_add(&r->claims, range.from, range.to, key,
+			  (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec);
+}
+
+/* Of bytes that change nothing of what the region holds: as it is, or is about to be. */
+static struct hello_content content_beside(const struct region *r)
+{
+	return r->store_ticket ? r->to_store : r->content;
+}
+
+static int content_start(struct server *s, struct client *client)
+{
+	const struct hello_begin *begin = &client->begin;
+	struct content_range range = content_range_begun(client);
+	struct region *r = client->region;
+	bool stays = content_stays(r, begin), is_new = begin->former.generation == 0;
+	struct hello_content content = stays ? content_beside(r) : content_when_begun(begin);
+
+	if (content_is_taken(client))
+		return content_answer_taken(s, client);
 	client->has_begun = true;
-	if (content_stays(r, &client->begin))
+	client->claim = is_new ? content_claim(r, range) : begin->former;
+	if (stays && !(is_new && !r->is_memory))
 		return content_answer(client, HELLO_OK);
-	content = content_when_begun(&client->begin);
 	client->before = r->content;
 	client->begin_ticket = content_store(r, &content, false);
 	return 0;
@@ -152,8 +220,8 @@ int content_begin(struct server *s, struct client *client, const struct hello_be
 	rc = message_expect(client);
 	if (rc)
 		return rc;
-	if (!content_is_being_written(s, client))
-		return content_start(client);
+	if (!content_is_being_written(s, client) || content_is_taken(client))
+		return content_start(s, client);
 	client->waits_ms = clients_now_ms() + CONTENT_WAIT_MS;
 	s->waiting++;
 	return 0;
@@ -178,7 +246,7 @@ static void content_end_wait(struct server *s, struct client *client)
 	client->waits_ms = 0;
 	s->waiting--;
 	rc = content_is_being_written(s, client) ? content_answer(client, HELLO_BEING_WRITTEN)
-						 : content_start(client);
+						 : content_start(s, client);
 	if (rc)
 		client_forget(s, client);
 }
@@ -217,9 +285,12 @@ bool content_confirm(struct client *client)
 	static const struct hello_content raw = {.state = HELLO_CONTENT_RAW};
 	struct region *r = client->region;
 
-	if (client->has_begun || r->content.state == HELLO_CONTENT_RAW)
+	if (client->has_begun)
 		return false;
 	/* It wrote unannounced, hence anywhere. */
+	content_claim(r, (struct content_range){0, r->data.size});
+	if (r->content.state == HELLO_CONTENT_RAW && r->is_memory)
+		return false;
 	client->confirm = content_store(r, &raw, true);
 	return true;
 }
@@ -240,23 +311,32 @@ static void content_answer_begun(struct server *s, struct client *client, int er
 		client_forget(s, client);
 }
 
+static void content_take_answer(struct server *s, struct region *r,
+				const struct lookup_answer *answer)
+{
+	if (answer->store_error)
+		content_note_failure(s, r, answer->store_error);
+	if (answer->ticket < r->store_ticket)
+		return; /* a later record is on its way */
+	r->store_ticket = 0;
+	if (!answer->store_error)
+		r->content = r->to_store;
+}
+
 void content_on_answer(struct server *s, struct region *r, const struct lookup_answer *answer)
 {
 	struct client *next;
 
-	if (!r->store_ticket || answer->ticket < r->store_ticket)
+	if (!r->store_ticket)
 		return;
-	r->store_ticket = 0;
-	if (answer->store_error)
-		content_note_failure(s, r, answer->store_error);
-	else
-		r->content = r->to_store;
+	content_take_answer(s, r, answer);
 	for (struct client *client = s->first; client; client = next) {
 		next = client->next;
 		if (client->region != r)
 			continue;
-		client->is_unrecorded |= client->has_ended && answer->store_error;
-		if (client->begin_ticket)
+		client->is_unrecorded |= client->has_ended && client->confirm <= answer->ticket &&
+					 answer->store_error;
+		if (client->begin_ticket && client->begin_ticket <= answer->ticket)
 			content_answer_begun(s, client, answer->store_error);
 	}
 }

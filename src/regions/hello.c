@@ -21,6 +21,19 @@ static void hello_get_bytes(struct rcursor *c, void *dst, size_t len, size_t max
 		memcpy(dst, at, len);
 }
 
+static void hello_put_claim(struct wcursor *c, const struct claim_id *claim)
+{
+	wcursor_le(c, claim->generation, 8);
+	wcursor_le(c, claim->key, 8);
+}
+
+static struct claim_id hello_get_claim(struct rcursor *c)
+{
+	uint64_t generation = rcursor_le(c, 8);
+
+	return (struct claim_id){generation, rcursor_le(c, 8)};
+}
+
 static void hello_put_name(struct wcursor *c, const char *name)
 {
 	size_t len = strnlen(name, HELLO_NAME_MAX);
@@ -249,6 +262,7 @@ size_t hello_begin_encode(const struct hello_begin *begin, uint8_t *buf)
 	wcursor_le(&c, begin->offset, 8);
 	wcursor_le(&c, begin->length, 8);
 	wcursor_le(&c, begin->time_ns, 8);
+	hello_put_claim(&c, &begin->former);
 	return wcursor_len(&c);
 }
 
@@ -262,6 +276,7 @@ bool hello_begin_decode(const uint8_t *buf, size_t len, struct hello_begin *begi
 	begin->offset = rcursor_le(&c, 8);
 	begin->length = rcursor_le(&c, 8);
 	begin->time_ns = rcursor_le(&c, 8);
+	begin->former = hello_get_claim(&c);
 	return hello_message_is_whole(&c) && is_file <= 1;
 }
 
@@ -281,46 +296,49 @@ bool hello_end_decode(const uint8_t *buf, size_t len, struct hello_content *cont
 	return hello_message_is_whole(&c) && content->state == HELLO_CONTENT_WHOLE;
 }
 
-static size_t hello_status_encode(enum hello_type type, enum hello_status status, uint8_t *buf)
+size_t hello_verdict_encode(enum hello_status status, uint8_t *buf)
 {
-	struct wcursor c = hello_message_begin(buf, HELLO_VERDICT, type);
+	struct wcursor c = hello_message_begin(buf, HELLO_VERDICT, HELLO_TYPE_VERDICT);
 
 	wcursor_le(&c, status, 1);
 	return wcursor_len(&c);
 }
 
-size_t hello_verdict_encode(enum hello_status status, uint8_t *buf)
-{
-	return hello_status_encode(HELLO_TYPE_VERDICT, status, buf);
-}
-
-size_t hello_begun_encode(enum hello_status status, uint8_t *buf)
-{
-	return hello_status_encode(HELLO_TYPE_BEGUN, status, buf);
-}
-
 /* Whatever is no answer must not be taken for a good one. */
-static bool hello_status_decode(const uint8_t *buf, size_t len, enum hello_type type,
-				enum hello_status *status)
+static bool hello_status_take(const struct rcursor *c, uint64_t value, enum hello_status *status)
 {
-	struct rcursor c = hello_message_open(buf, len, type);
-	uint64_t value = rcursor_le(&c, 1);
+	bool is_one = hello_message_is_whole(c) && value < HELLO_STATUS_COUNT;
 
-	*status = HELLO_FILE_UNKNOWN;
-	if (!hello_message_is_whole(&c) || value >= HELLO_STATUS_COUNT)
-		return false;
-	*status = (enum hello_status)value;
-	return true;
+	*status = is_one ? (enum hello_status)value : HELLO_FILE_UNKNOWN;
+	return is_one;
 }
 
 bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *status)
 {
-	return hello_status_decode(buf, len, HELLO_TYPE_VERDICT, status);
+	struct rcursor c = hello_message_open(buf, len, HELLO_TYPE_VERDICT);
+	uint64_t value = rcursor_le(&c, 1);
+
+	return hello_status_take(&c, value, status);
 }
 
-bool hello_begun_decode(const uint8_t *buf, size_t len, enum hello_status *status)
+size_t hello_begun_encode(const struct hello_begun *begun, uint8_t *buf)
 {
-	return hello_status_decode(buf, len, HELLO_TYPE_BEGUN, status);
+	struct wcursor c = hello_message_begin(buf, HELLO_BEGUN, HELLO_TYPE_BEGUN);
+
+	wcursor_le(&c, begun->status, 1);
+	hello_put_claim(&c, &begun->claim);
+	wcursor_le(&c, begun->made_ns, 8);
+	return wcursor_len(&c);
+}
+
+bool hello_begun_decode(const uint8_t *buf, size_t len, struct hello_begun *begun)
+{
+	struct rcursor c = hello_message_open(buf, len, HELLO_TYPE_BEGUN);
+	uint64_t value = rcursor_le(&c, 1);
+
+	begun->claim = hello_get_claim(&c);
+	begun->made_ns = rcursor_le(&c, 8);
+	return hello_status_take(&c, value, &begun->status);
 }
 
 size_t hello_list_encode(const struct hello_list *list, uint8_t *buf)

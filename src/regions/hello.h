@@ -14,7 +14,10 @@
  *
  * A client that may write announces what it is going to write before its first byte (BEGIN), and
  * may write when the server has answered (BEGUN): then it is on the server's disk that the region
- * holds no whole file at present, if it is a file, or the part of one, that is overwritten.
+ * holds no whole file at present, if it is a file, or the part of one, that is overwritten. And it
+ * is there that this client has claimed the range: BEGUN gives the claim's generation and key
+ * (claims.h). A client whose connection was lost names both in its next BEGIN. It gets the same
+ * claim back, or HELLO_TAKEN with the generation and time of the newer one.
  *
  * A client that has flushed what it wrote asks whether the region's file is still to be found under
  * its name (CONFIRM). If it was a file, the question brings its length, time and digest (END),
@@ -30,7 +33,9 @@
 
 #include <librpma.h>
 
-#define HELLO_VERSION   4
+#include "regions/claims.h"
+
+#define HELLO_VERSION   5
 #define HELLO_NAME_MAX  44
 #define HELLO_DESC_MAX  32
 #define HELLO_NONCE     32
@@ -66,6 +71,7 @@ enum hello_status {
 	HELLO_FILE_TRUNCATED,
 	HELLO_FILE_UNKNOWN,    /* the server cannot find out at present */
 	HELLO_FILE_UNRECORDED, /* it cannot keep what the region holds */
+	HELLO_TAKEN,           /* another writer has claimed the range since, or may have */
 	HELLO_STATUS_COUNT,
 };
 
@@ -132,6 +138,14 @@ struct hello_begin {
 	uint64_t offset,
 		length;   /* the range; HELLO_LENGTH_UNKNOWN: up to the region's end at most */
 	uint64_t time_ns; /* of a file */
+	struct claim_id former; /* the claim that it had before its connection was lost, if any */
+};
+
+/* The answer to it. */
+struct hello_begun {
+	enum hello_status status;
+	struct claim_id claim; /* HELLO_OK: its own; HELLO_TAKEN: the newer one, without its key */
+	uint64_t made_ns;      /* of the newer one, since 1970 */
 };
 
 enum hello_type {
@@ -149,7 +163,8 @@ enum hello_type {
 #define HELLO_MAX      192                                    /* a request or reply */
 #define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)          /* a message to the server */
 #define HELLO_FROM_MAX (6 + HELLO_ENTRY_MAX * (10 + 44 + 49)) /* and from it */
-#define HELLO_VERDICT  6                                      /* one of these, or a BEGUN */
+#define HELLO_VERDICT  6                                      /* one of these, */
+#define HELLO_BEGUN    (6 + 3 * 8)                            /* and a BEGUN */
 
 /* Bytes written to buf[HELLO_MAX]. */
 size_t hello_request_encode(const struct hello_request *req, uint8_t *buf);
@@ -167,9 +182,9 @@ size_t hello_confirm_encode(uint8_t *buf);
 size_t hello_begin_encode(const struct hello_begin *begin, uint8_t *buf);
 /* Of a WHOLE one. */
 size_t hello_end_encode(const struct hello_content *content, uint8_t *buf);
-/* To buf[HELLO_VERDICT]. */
+/* To buf[HELLO_VERDICT], and to buf[HELLO_BEGUN]. */
 size_t hello_verdict_encode(enum hello_status status, uint8_t *buf);
-size_t hello_begun_encode(enum hello_status status, uint8_t *buf);
+size_t hello_begun_encode(const struct hello_begun *begun, uint8_t *buf);
 /* False: something else. Not a byte may be missing or too many. */
 bool hello_proof_decode(const uint8_t *buf, size_t len, struct hello_proof *proof);
 bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *grant);
@@ -178,7 +193,7 @@ bool hello_list_decode(const uint8_t *buf, size_t len, struct hello_list *list);
 bool hello_confirm_decode(const uint8_t *buf, size_t len);
 bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *status);
 bool hello_begin_decode(const uint8_t *buf, size_t len, struct hello_begin *begin);
-bool hello_begun_decode(const uint8_t *buf, size_t len, enum hello_status *status);
+bool hello_begun_decode(const uint8_t *buf, size_t len, struct hello_begun *begun);
 bool hello_end_decode(const uint8_t *buf, size_t len, struct hello_content *content);
 
 #endif

@@ -25,8 +25,8 @@ struct lookup {
 	bool durable, ending, ended;
 	bool overdue; /* a wait has timed out; until the next answer */
 	struct lookup_answer latest;
-	bool has_content; /* to be stored */
-	struct hello_content content;
+	bool has_record; /* to be stored */
+	struct file_record record;
 	struct file_record_place place;
 	uint64_t size;
 	int fd, notify_fd;
@@ -69,11 +69,11 @@ static bool lookup_is_final(enum lookup_result result)
 }
 
 /* Beside a file that has lost its name there may be another file's record. 0 or errno. */
-static int lookup_store_record(const struct lookup *l, const struct hello_content *content)
+static int lookup_store_record(const struct lookup *l, const struct file_record *record)
 {
 	if (l->fd < 0)
 		return 0;
-	return lookup_is_final(lookup_look(l)) ? ENOENT : -file_record_store(&l->place, content);
+	return lookup_is_final(lookup_look(l)) ? ENOENT : -file_record_store(&l->place, record);
 }
 
 static void lookup_publish(struct lookup *l, struct lookup_answer answer)
@@ -107,18 +107,18 @@ static void *lookup_run(void *arg)
 	pthread_mutex_lock(&l->lock);
 	while (!l->ending) {
 		uint64_t ticket = l->asked_ticket;
-		bool durable = l->durable, stores = l->has_content;
-		struct hello_content content = l->content;
+		bool durable = l->durable, stores = l->has_record;
+		struct file_record record = l->record;
 		int store_error = l->latest.store_error;
 
 		if (ticket == l->latest.ticket) {
 			pthread_cond_wait(&l->asked, &l->lock);
 			continue;
 		}
-		l->durable = l->has_content = false;
+		l->durable = l->has_record = false;
 		pthread_mutex_unlock(&l->lock);
 		if (stores)
-			store_error = lookup_store_record(l, &content);
+			store_error = lookup_store_record(l, &record);
 		answer = lookup_make_answer(l, durable);
 		answer.ticket = ticket;
 		answer.store_error = store_error;
@@ -241,13 +241,13 @@ uint64_t lookup_ask(struct lookup *l, bool durable)
 	return ticket;
 }
 
-uint64_t lookup_store(struct lookup *l, const struct hello_content *content, bool durable)
+uint64_t lookup_store(struct lookup *l, const struct file_record *record, bool durable)
 {
 	uint64_t ticket;
 
 	pthread_mutex_lock(&l->lock);
-	l->content = *content;
-	l->has_content = true;
+	l->record = *record;
+	l->has_record = true;
 	ticket = lookup_ask_locked(l, durable);
 	pthread_mutex_unlock(&l->lock);
 	return ticket;

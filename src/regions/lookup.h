@@ -48,7 +48,7 @@ const char *lookup_path(const struct lookup *l);
 uint64_t lookup_ask(struct lookup *l, bool durable);
 /* Put the record on the disk, if the name still leads to the file, then look. A record that still
  * waits for its turn is replaced. Returns a ticket. */
-uint64_t lookup_store(struct lookup *l, const struct hello_content *content, bool durable);
+uint64_t lookup_store(struct lookup *l, const struct file_record *record, bool durable);
 void lookup_get(struct lookup *l, struct lookup_answer *latest);
 /* Ask, and wait that long for the answer; not at all if an earlier one is overdue by that much.
  * False: *latest is older than the question. */

@@ -38,6 +38,8 @@ struct region {
 	struct lookup *lookup;
 	enum hello_status name_status; /* what the latest look at the name found */
 	struct file_record_place place;
+	bool keeps_claims;             /* on the disk; else they end with this server */
+	struct claims claims;          /* with those whose record is on its way to the disk */
 	struct hello_content content;  /* what clients get to know */
 	struct hello_content to_store; /* what is on its way to the disk, if there is a ticket */
 	uint64_t store_ticket;
@@ -102,6 +104,7 @@ struct client {
 	uint64_t waits_ms;           /* so long for another writer of the range to end; 0: not */
 	bool has_begun;              /* it may write what it announced, or will as soon as the */
 	uint64_t begin_ticket;       /* ticket is answered */
+	struct claim_id claim;       /* the answer to it */
 	struct hello_content before; /* what the region held then */
 	bool has_ended;              /* its file is whole, as it says */
 	bool is_unrecorded;          /* and this could not be stored */
@@ -111,7 +114,7 @@ struct client {
 	 * follow while the grant is still being sent. */
 	struct rpma_mr_local *message_mr;
 	struct client_messages {
-		uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX], begun[HELLO_VERDICT],
+		uint8_t in[HELLO_TO_MAX], out[HELLO_FROM_MAX], begun[HELLO_BEGUN],
 			verdict[HELLO_VERDICT];
 	} messages;
 };
@@ -154,10 +157,10 @@ int message_open(struct server *s, struct client *client, struct rpma_conn_req *
 int message_expect(struct client *client);
 /* The len bytes in messages.out. */
 int message_send(struct client *client, size_t len);
-int message_send_begun(struct client *client, enum hello_status status);
+int message_send_begun(struct client *client, const struct hello_begun *begun);
 int message_send_verdict(struct client *client, enum hello_status status);
 
-/* content.c: what do the regions hold? */
+/* content.c: what do the regions hold, and who claimed them? */
 /* Read the records, once the files are open. */
 void contents_load(struct server *s);
 /* A writer's messages; the answer to the first one and the verdict follow. Librpma's results, or

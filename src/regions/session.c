@@ -34,7 +34,7 @@ static int session_refused(const struct session *s, const struct session_opts *o
 	if (s->region.version == HELLO_VERSION && status == HELLO_NO_REGION)
 		return session_has_no_region(s, opts, err);
 	if (s->region.version == HELLO_VERSION && status >= HELLO_BEING_WRITTEN &&
-	    status < HELLO_STATUS_COUNT)
+	    status < HELLO_TAKEN)
 		return session_file_is_lost(s, (enum hello_status)status, err);
 	if (s->region.version == HELLO_VERSION && status < HELLO_STATUS_COUNT && texts[status])
 		return error_set(err, ERROR_REFUSED, (int)status, "%s %s", s->server,

@@ -38,7 +38,8 @@ struct session {
 	struct rpma_mr_remote *remote; /* NULL after HELLO_LIST */
 	struct hello_reply region;     /* what the server grants; its name can be printed */
 	char server[ADDRESS_TEXT];
-	const char *device; /* of this end, which reaches the server */
+	const char *device;    /* of this end, which reaches the server */
+	struct claim_id claim; /* once session_put_begin() has returned 0 */
 	/* The rest is for this room alone. */
 	struct completions completions;
 	int timeout_ms;
@@ -83,8 +84,8 @@ void session_get_transport(const struct session *s, struct session_transport *tr
 /* With HELLO_LIST, once: which regions there are; their names can be printed. */
 int session_list(struct session *s, struct hello_list *list, struct error *err);
 /* With HELLO_WRITE, once, before the first byte: what will be written. Without it a crash may leave
- * bytes that the server still takes for an earlier file. ERROR_REFUSED, with HELLO_BEING_WRITTEN or
- * a HELLO_FILE_* as cause. */
+ * bytes that the server still takes for an earlier file. ERROR_REFUSED, with HELLO_BEING_WRITTEN,
+ * HELLO_TAKEN or a HELLO_FILE_* as cause. */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
 /* At the end of a file that is flushed, instead of session_confirm(): what the region holds. */
 int session_put_end(struct session *s, const struct hello_content *content, struct error *err);

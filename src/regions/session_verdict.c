@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether what a session wrote will be found under the name of the region's file. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
 #include "regions/session_impl.h"
 
 int session_file_is_lost(const struct session *s, enum hello_status status, struct error *err)
@@ -17,8 +22,8 @@ int session_file_is_lost(const struct session *s, enum hello_status status, stru
 	if (status == HELLO_FILE_UNRECORDED)
 		return error_set(
 			err, ERROR_REFUSED, (int)status,
-			"%s cannot keep beside the file of region '%s' which file that is; "
-			"its log says more",
+			"%s cannot keep beside the file of region '%s' what it holds and who "
+			"writes it; its log says more",
 			s->server, s->region.region);
 	if (status == HELLO_FILE_UNKNOWN)
 		return error_set(
@@ -38,7 +43,7 @@ static int verdict_check(struct session *s, const uint8_t *in, size_t len, struc
 	enum hello_status status;
 
 	if (!hello_verdict_decode(in, len, &status) ||
-	    (status != HELLO_OK && status < HELLO_BEING_WRITTEN))
+	    (status != HELLO_OK && (status < HELLO_BEING_WRITTEN || status >= HELLO_TAKEN)))
 		return error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
 				 "%s does not say whether what was written will be found",
 				 s->server);
@@ -73,22 +78,80 @@ int session_put_end(struct session *s, const struct hello_content *content, stru
 	return verdict_ask(s, hello_end_encode(content, s->messages.out), err);
 }
 
+/* "at 2026-01-31 23:59:59 UTC", of the server's clock. */
+static void verdict_show_time(uint64_t ns, char *text, size_t size)
+{
+	time_t seconds = (time_t)(ns / NSEC_PER_SEC);
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, size, "at %F %T UTC", &tm))
+		snprintf(text, size, "at an unknown time");
+}
+
+static int verdict_is_taken(const struct session *s, const struct hello_begin *begin,
+			    const struct hello_begun *begun, struct error *err)
+{
+	char when[64];
+
+	if (!begun->claim.generation)
+		return error_set(
+			err, ERROR_REFUSED, HELLO_TAKEN,
+			"%s does not know claim %" PRIu64
+			" of region '%s' any more: it was started "
+			"anew without a record of it, or serves another file; close the file, "
+			"open it anew and read it before writing",
+			s->server, begin->former.generation, s->region.region);
+	verdict_show_time(begun->made_ns, when, sizeof(when));
+	return error_set(err, ERROR_REFUSED, HELLO_TAKEN,
+			 "another writer has taken over region '%s' of %s: claim %" PRIu64
+			 ", made %s, is newer than claim %" PRIu64
+			 "; close the file, open it anew and read it before writing",
+			 s->region.region, s->server, begun->claim.generation, when,
+			 begin->former.generation);
+}
+
+/* A new claim, or the former one. */
+static bool verdict_is_claim(const struct hello_begin *begin, const struct hello_begun *begun)
+{
+	const struct claim_id *former = &begin->former, *got = &begun->claim;
+
+	if (!former->generation)
+		return got->generation != 0;
+	return got->generation == former->generation && got->key == former->key;
+}
+
+static int verdict_is_no_answer(const struct session *s, struct error *err)
+{
+	return error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
+			 "%s does not say whether the region may be written", s->server);
+}
+
+static int verdict_take_begun(struct session *s, const struct hello_begin *begin,
+			      const struct hello_begun *begun, struct error *err)
+{
+	if (begun->status == HELLO_OK && verdict_is_claim(begin, begun)) {
+		s->claim = begun->claim;
+		return 0;
+	}
+	if (begun->status == HELLO_TAKEN && begin->former.generation)
+		return verdict_is_taken(s, begin, begun, err);
+	if (begun->status >= HELLO_BEING_WRITTEN && begun->status < HELLO_TAKEN)
+		return session_file_is_lost(s, begun->status, err);
+	return verdict_is_no_answer(s, err);
+}
+
 /* Instead of the answer an unrequested verdict may come, which is never a good one. */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err)
 {
-	enum hello_status status;
+	struct hello_begun begun;
 	const uint8_t *in = NULL;
 	size_t len = 0;
 	int rc = session_ask(s, hello_begin_encode(begin, s->messages.out), &in, &len, err);
 
 	if (rc)
 		return rc;
-	if (hello_begun_decode(in, len, &status) && status == HELLO_OK)
-		return 0;
-	if (hello_begun_decode(in, len, &status) && status >= HELLO_BEING_WRITTEN)
-		return session_file_is_lost(s, status, err);
+	if (hello_begun_decode(in, len, &begun))
+		return verdict_take_begun(s, begin, &begun, err);
 	rc = verdict_check(s, in, len, err);
-	return rc ? rc
-		  : error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST,
-			      "%s does not say whether the region may be written", s->server);
+	return rc ? rc : verdict_is_no_answer(s, err);
 }

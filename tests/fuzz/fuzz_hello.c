@@ -100,15 +100,15 @@ static void try_begin(const uint8_t *data, size_t len)
 
 static void try_begun(const uint8_t *data, size_t len)
 {
-	enum hello_status status;
-	uint8_t buf[HELLO_VERDICT];
+	struct hello_begun begun;
+	uint8_t buf[HELLO_BEGUN];
 
-	if (!hello_begun_decode(data, len, &status)) {
-		EXPECT(status == HELLO_FILE_UNKNOWN);
+	if (!hello_begun_decode(data, len, &begun)) {
+		EXPECT(begun.status == HELLO_FILE_UNKNOWN);
 		return;
 	}
-	EXPECT(status < HELLO_STATUS_COUNT);
-	EXPECT(hello_begun_encode(status, buf) == len && !memcmp(buf, data, len));
+	EXPECT(begun.status < HELLO_STATUS_COUNT);
+	EXPECT(hello_begun_encode(&begun, buf) == len && !memcmp(buf, data, len));
 }
 
 static void try_end(const uint8_t *data, size_t len)

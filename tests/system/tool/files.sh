@@ -281,7 +281,7 @@ test_the_record_is_on_the_disk_before_the_first_byte() {
 	serve pool --create --size 1M
 	[ ! -e pool.rpma ] || fail "there is a record of nothing"
 	expect_ok "$rpma" put old "$where:pool"
-	[ "$(head -c 8 pool.rpma)" = RPMAHOLD ] && [ "$(stat -c %s pool.rpma)" = 84 ] ||
+	[ "$(head -c 8 pool.rpma)" = RPMAHOLD ] && [ "$(stat -c %s pool.rpma)" = 2656 ] ||
 		fail "the record is no record: $(xxd pool.rpma)"
 	mkfifo stream
 	"$rpma" put - "$where:pool" <stream >out 2>err &
@@ -360,7 +360,7 @@ test_a_record_that_cannot_be_stored_refuses_the_put_and_keeps_the_file() {
 	expect_ok "$rpma" put sent "$where:pool"
 	rm pool.rpma
 	mkdir -p pool.rpma/x
-	expect 5 "cannot keep beside the file of region 'pool' which file that is" "$rpma" put other "$where:pool"
+	expect 5 "cannot keep beside the file of region 'pool' what it holds" "$rpma" put other "$where:pool"
 	grep -q "what it holds cannot be kept in .*pool.rpma" serve.err || fail "the server says: $(cat serve.err)"
 	cmp -n 1000 sent pool || fail "bytes were written"
 	holds pool sent

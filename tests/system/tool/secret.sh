@@ -113,7 +113,7 @@ test_a_credential_may_be_readable_to_its_group() {
 }
 
 request() { # ACCESS REGION: a hello with an offer to prove, in hex
-	printf '52504d4104%02x01%02x' "$1" "${#2}"
+	printf '52504d4105%02x01%02x' "$1" "${#2}"
 	printf '%s' "$2" | od -An -v -tx1 | tr -d ' \n'
 }
 

@@ -247,17 +247,17 @@ test_strange_greetings_are_answered_and_hurt_nobody() {
 	expect_status $bad ''
 	expect_status $bad 00
 	expect_status $bad ${magic}
-	expect_status $bad ffffffff04010000
+	expect_status $bad ffffffff05010000
 	expect_status $version ${magic}01
-	expect_status $version ${magic}05
-	expect_status $bad ${magic}0400
-	expect_status $bad ${magic}04000000
-	expect_status $bad ${magic}04050000
-	expect_status $bad ${magic}04ff0000
-	expect_status $bad ${magic}04010005
-	expect_status $bad ${magic}040100ff"$(printf '61%.0s' {1..200})"
-	expect_status $region ${magic}0401000161
-	expect_status $unused ${magic}04010100
+	expect_status $version ${magic}04
+	expect_status $bad ${magic}0500
+	expect_status $bad ${magic}05000000
+	expect_status $bad ${magic}05050000
+	expect_status $bad ${magic}05ff0000
+	expect_status $bad ${magic}05010005
+	expect_status $bad ${magic}050100ff"$(printf '61%.0s' {1..200})"
+	expect_status $region ${magic}0501000161
+	expect_status $unused ${magic}05010100
 	# Five for a reason, until its period is over.
 	[ "$(grep -c 'refused client' serve.err)" -ge 9 ] || fail "refusals are not logged"
 	random_file data 100

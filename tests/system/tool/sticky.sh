@@ -30,7 +30,10 @@ unmount_and_clean_up() {
 	cleanup
 }
 
+generation_is() { [ "$(od -An -tu8 -j 80 -N 8 fs/region.rpma | tr -d ' ')" = "$1" ]; }
+
 alone_test_a_failed_write_back_is_remembered_across_connections() {
+	local rc=0
 	mount_promising_disk || exit 77
 	trap unmount_and_clean_up EXIT
 	echo 'a secret of enough bytes' >secret
@@ -39,8 +42,17 @@ alone_test_a_failed_write_back_is_remembered_across_connections() {
 	serve fs/region --create --size 1M --secret-file secret
 	random_file data 1M
 	expect_ok "$rpma" put -S secret --no-verify --offset 0 data "$where"
+	mkfifo stream
+	"$rpma" put -S secret --no-verify --offset 0 - "$where" <stream >out 2>err &
+	started+=("$!")
+	exec 6>stream
+	head -c 4096 data >&6
+	wait_until 20 generation_is 2 || fail "the record has no second claim" # which needs room as well
 	take_the_room_away
-	expect 1 'write' "$rpma" put -S secret --no-verify --offset 0 data "$where"
+	tail -c +4097 data >&6
+	exec 6>&-
+	wait "${started[-1]}" || rc=$?
+	[ "$rc" = 1 ] && grep -q 'write' err || fail "the put exits with $rc and says: $(cat err)"
 	grep -q 'librpma: write-back of .* failed' serve.err || fail "the server does not say so"
 	rm disk/filler
 	expect 1 'write' "$rpma" put -S secret --no-verify --offset 0 data "$where"

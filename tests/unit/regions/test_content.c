@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a region holds is what its writers announce, in order and in bounds, and nobody else. */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "unit/regions/running.h"
@@ -248,6 +249,80 @@ static void a_writer_waits_a_little_for_the_end_of_the_former(void **state)
 	running_stop(&r);
 }
 
+/* With what a client has claimed of the bytes from 100 to 200, if anything. */
+static struct claim_id claim_bytes(const struct running *r, struct claim_id former, int cause)
+{
+	struct hello_begin bytes = {.offset = 100, .length = 100, .former = former};
+	struct error err = {.cause = 0};
+	struct session s;
+
+	open_writer(r, &s);
+	assert_int_equal(session_put_begin(&s, &bytes, &err), cause ? ERROR_REFUSED : 0);
+	assert_int_equal(err.cause, cause);
+	session_close(&s);
+	return s.claim;
+}
+
+static void a_claim_holds_until_another_writer_comes(void **state)
+{
+	struct hello_begin behind = {.offset = 200, .length = 100};
+	struct claim_id none = {0}, first, again, wrong;
+	struct running r;
+
+	running_init(&r, &running_secret);
+	running_start(&r);
+	first = claim_bytes(&r, none, 0);
+	assert_int_equal(first.generation, 1);
+	assert_int_equal(access("one.rpma", F_OK), 0);
+	wrong = first;
+	wrong.key++;
+	claim_bytes(&r, wrong, HELLO_TAKEN);
+	wrong = first;
+	wrong.generation++;
+	claim_bytes(&r, wrong, HELLO_TAKEN);
+	expect_begin(&r, &behind, 0); /* the second one, and not of the same bytes */
+	again = claim_bytes(&r, first, 0);
+	assert_memory_equal(&again, &first, sizeof(first));
+	assert_int_equal(claim_bytes(&r, none, 0).generation, 3);
+	claim_bytes(&r, first, HELLO_TAKEN);
+	assert_int_equal(claim_bytes(&r, none, 0).generation, 4); /* a refused one took no number */
+	running_stop(&r);
+}
+
+/* It wrote anywhere, so every claim is void. */
+static void who_writes_unannounced_takes_all_claims(void **state)
+{
+	struct claim_id first;
+	struct running r;
+	struct session s;
+
+	running_init(&r, NULL);
+	running_start(&r);
+	first = claim_bytes(&r, (struct claim_id){0}, 0);
+	open_writer(&r, &s);
+	assert_int_equal(session_confirm(&s, NULL), 0);
+	session_close(&s);
+	claim_bytes(&r, first, HELLO_TAKEN);
+	running_stop(&r);
+}
+
+/* A record that cannot be stored answers no claim, and the number is not given out again. */
+static void a_claim_that_cannot_be_kept_is_refused(void **state)
+{
+	struct claim_id none = {0}, first;
+	struct running r;
+
+	running_init(&r, NULL);
+	running_start(&r);
+	first = claim_bytes(&r, none, 0);
+	assert_int_equal(unlink("one.rpma") || mkdir("one.rpma", 0700), 0);
+	assert_int_equal(claim_bytes(&r, none, HELLO_FILE_UNRECORDED).generation, 0);
+	assert_int_equal(rmdir("one.rpma"), 0);
+	assert_int_equal(claim_bytes(&r, none, 0).generation, 3);
+	claim_bytes(&r, first, HELLO_TAKEN);
+	running_stop(&r);
+}
+
 /* Also without a secret: what a client may write with ends with the client. */
 static void the_right_to_write_ends_with_its_connection(void **state)
 {
@@ -296,6 +371,9 @@ int main(void)
 		cmocka_unit_test(a_file_has_its_range_for_itself),
 		cmocka_unit_test(a_range_of_bytes_belongs_to_one_writer),
 		cmocka_unit_test(a_writer_waits_a_little_for_the_end_of_the_former),
+		cmocka_unit_test(a_claim_holds_until_another_writer_comes),
+		cmocka_unit_test(who_writes_unannounced_takes_all_claims),
+		cmocka_unit_test(a_claim_that_cannot_be_kept_is_refused),
 		cmocka_unit_test(the_right_to_write_ends_with_its_connection),
 		cmocka_unit_test(who_writes_unannounced_and_confirms_leaves_bytes),
 	};

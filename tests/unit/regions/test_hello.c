@@ -43,7 +43,7 @@ static struct rpma_conn_private_data exact(const uint8_t *buf, size_t len)
 
 static void greetings_have_their_documented_bytes(void **state)
 {
-	static const uint8_t want[] = {'R', 'P', 'M', 'A', 4, 2, 1, 4, 'p', 'o', 'o', 'l'};
+	static const uint8_t want[] = {'R', 'P', 'M', 'A', 5, 2, 1, 4, 'p', 'o', 'o', 'l'};
 	uint8_t buf[HELLO_MAX];
 
 	assert_int_equal(hello_request_encode(&sample_request, buf), sizeof(want));

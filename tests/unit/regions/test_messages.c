@@ -114,10 +114,10 @@ static void a_question_and_its_verdict_come_back_as_they_went(void **state)
 
 static void an_announcement_and_its_answer_come_back_as_they_went(void **state)
 {
-	static const struct hello_begin begin = {true, 7, HELLO_LENGTH_UNKNOWN, 0x1122334455667788};
+	static const struct hello_begin begin = {
+		true, 7, HELLO_LENGTH_UNKNOWN, 0x1122334455667788, {3, UINT64_MAX}};
 	struct hello_begin back;
 	uint8_t buf[HELLO_TO_MAX + 1] = {0};
-	enum hello_status status;
 	size_t len = hello_begin_encode(&begin, buf);
 
 	assert_true(hello_begin_decode(buf, len, &back));
@@ -127,12 +127,32 @@ static void an_announcement_and_its_answer_come_back_as_they_went(void **state)
 	assert_false(hello_begin_decode(buf, len, &back));
 	while (len--)
 		assert_false(hello_begin_decode(buf, len, &back));
-	len = hello_begun_encode(HELLO_BEING_WRITTEN, buf);
-	assert_int_equal(len, HELLO_VERDICT);
-	assert_true(hello_begun_decode(buf, len, &status));
-	assert_int_equal(status, HELLO_BEING_WRITTEN);
+}
+
+/* Nothing but a whole one permits to write. */
+static void an_answer_to_it_comes_back_as_it_went(void **state)
+{
+	static const struct hello_begun begun = {HELLO_OK, {0x1122334455667788, 9}, 77};
+	struct hello_begun back;
+	uint8_t buf[HELLO_BEGUN + 1] = {0};
+	enum hello_status status;
+	size_t len = hello_begun_encode(&begun, buf);
+
+	assert_int_equal(len, HELLO_BEGUN);
+	assert_true(hello_begun_decode(buf, len, &back));
+	assert_int_equal(back.status, HELLO_OK);
+	assert_memory_equal(&back.claim, &begun.claim, sizeof(back.claim));
+	assert_int_equal(back.made_ns, begun.made_ns);
 	assert_false(hello_verdict_decode(buf, len, &status));
 	assert_int_equal(status, HELLO_FILE_UNKNOWN);
+	for (size_t cut = 0; cut <= len + 1; cut++) {
+		back.status = HELLO_OK;
+		assert_int_equal(hello_begun_decode(buf, cut, &back), cut == len);
+		assert_int_equal(back.status, cut == len ? HELLO_OK : HELLO_FILE_UNKNOWN);
+	}
+	buf[5] = HELLO_STATUS_COUNT;
+	assert_false(hello_begun_decode(buf, len, &back));
+	assert_int_equal(back.status, HELLO_FILE_UNKNOWN);
 }
 
 static void the_end_of_a_file_comes_back_as_it_went(void **state)
@@ -242,7 +262,7 @@ static void the_proofs_stay_the_same(void **state)
 	crc = crc32c_update(crc, mac, sizeof(mac));
 	proof_of_server(&secret, &exchange, &reply, mac);
 	crc = crc32c_update(crc, mac, sizeof(mac));
-	assert_int_equal(crc32c_final(crc), 0x92a805c9);
+	assert_int_equal(crc32c_final(crc), 0xe97b50bd);
 }
 
 static void nonces_differ(void **state)
@@ -262,6 +282,7 @@ int main(void)
 		cmocka_unit_test(the_longest_list_fits_and_a_longer_one_is_refused),
 		cmocka_unit_test(a_question_and_its_verdict_come_back_as_they_went),
 		cmocka_unit_test(an_announcement_and_its_answer_come_back_as_they_went),
+		cmocka_unit_test(an_answer_to_it_comes_back_as_it_went),
 		cmocka_unit_test(the_end_of_a_file_comes_back_as_it_went),
 		cmocka_unit_test(what_is_no_verdict_is_no_good_one),
 		cmocka_unit_test(a_proof_is_for_one_secret_one_exchange_and_one_request),

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * claims.h -- which writer claimed which range of a region last. Pure.
+ *
+ * Each claim of a new writer has the next number, its *generation*, and a random key. A writer
+ * whose connection was lost names both when it comes back: its claim still holds if no newer one
+ * has any byte of its range. The key keeps apart claims of the same number from before and after
+ * the record was lost, and a program that guesses numbers.
+ *
+ * A claim that a newer one covers is forgotten, and so does not hold. When there are too many, the
+ * two oldest become one with the range of both and the newer one's number: then the older one does
+ * not hold any more, although nobody may have written there. Never the reverse.
+ */
+#ifndef REGIONS_CLAIMS_H
+#define REGIONS_CLAIMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CLAIMS_MAX 64
+
+/* Zero: no claim. */
+struct claim_id {
+	uint64_t generation, key;
+};
+
+struct claim {
+	uint64_t from, to;
+	struct claim_id id;
+	uint64_t made_ns; /* since 1970 */
+};
+
+/* Zeroed: there was none. */
+struct claims {
+	uint64_t newest; /* generation */
+	unsigned count;
+	struct claim list[CLAIMS_MAX]; /* generations ascend */
+};
+
+/* The claim of a new writer. */
+struct claim_id claims_add(struct claims *c, uint64_t from, uint64_t to, uint64_t key,
+			   uint64_t now_ns);
+bool claims_hold(const struct claims *c, uint64_t from, uint64_t to, struct claim_id id);
+/* The newest one that has a byte of the range, or NULL. */
+const struct claim *claims_last(const struct claims *c, uint64_t from, uint64_t to);
+/* Can it have been made by claims_add()? */
+bool claims_are_sound(const struct claims *c);
+
+#endif
