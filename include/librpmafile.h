@@ -18,8 +18,9 @@
  *   thread waits for a sync, others write and start syncs. A server is used by one thread at a
  * time.
  * - When the connection has ended, each call but rpma_file_get_undecided(), rpma_file_get_info(),
- *   rpma_file_size(), rpma_file_reopen() and rpma_file_close() returns RPMA_FILE_E_LOST at once.
- * The same holds for RPMA_FILE_E_MEDIUM and RPMA_FILE_E_GONE: the first of them stays the result.
+ *   rpma_file_get_generation(), rpma_file_size(), rpma_file_reopen() and rpma_file_close() returns
+ *   RPMA_FILE_E_LOST at once. The same holds for RPMA_FILE_E_MEDIUM, RPMA_FILE_E_GONE and
+ *   RPMA_FILE_E_TAKEN: the first of them stays the result.
  * - A forked child must not use its parent's files and servers.
  *
  * There is a manual page for each function, and librpmafile(7) for the whole.
@@ -43,6 +44,7 @@ extern "C" {
 #define RPMA_FILE_E_MEDIUM    (-300004) /* the server could not write back what was written */
 #define RPMA_FILE_E_GONE      (-300005) /* the file was removed, replaced or truncated */
 #define RPMA_FILE_E_DIFFERS   (-300006) /* the medium holds something else */
+#define RPMA_FILE_E_TAKEN     (-300007) /* another writer has taken over: close, open, read again */
 
 /* A static text for a result; "Unknown error" for other values. */
 const char *rpma_file_err_2str(int ret);
@@ -96,12 +98,23 @@ int rpma_file_close(struct rpma_file **file_ptr);
 
 /*
  * Connect anew, as rpma_file_open() did. When this returns 0, nothing of the former connection is
- * placed any more. Another writer may have written and synced meanwhile, but cannot from now on:
- * before anything is written, read whether what is there is still this writer's. Ranges that are
- * undecided stay so until they are synced: read them to see what arrived, or write them again. Any
- * thread may call it; on a connection that is not lost it does nothing.
+ * placed any more, and no other writer has claimed any of the range since this file was opened, nor
+ * can from now on. Ranges that are undecided stay so until they are synced: write them again, or
+ * read them to see what arrived. RPMA_FILE_E_TAKEN: another writer has claimed a part of the range
+ * meanwhile, or the server cannot exclude that; close the file, open it anew, and read what it
+ * holds before anything is written. Any thread may call it; on a connection that is not lost it
+ * does nothing.
  */
 int rpma_file_reopen(struct rpma_file *file);
+
+/*
+ * The generation of this file's claim of its range: each writer that opens the region gets a number
+ * that is greater than all before it. rpma_file_reopen() leaves it as it is. 0: a file that was
+ * opened with RPMA_FILE_READONLY. The server keeps the newest number in a record beside the region's
+ * file. For memory, and when that record was lost, numbers begin at 1 again, and no former claim
+ * holds.
+ */
+int rpma_file_get_generation(struct rpma_file *file, uint64_t *generation);
 
 struct rpma_file_range {
 	uint64_t offset, length;

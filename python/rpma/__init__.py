@@ -22,6 +22,7 @@ from ._errors import (
     NotSupportedError,
     ProviderError,
     RefusedError,
+    TakenError,
     UnknownError,
     UnreachedError,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "ProviderError",
     "RefusedError",
     "Server",
+    "TakenError",
     "Ticket",
     "UnknownError",
     "UnreachedError",

@@ -64,6 +64,10 @@ class DiffersError(Error, code=-300006):
     """The server's medium holds something else."""
 
 
+class TakenError(Error, code=-300007):
+    """Another writer has taken over while the connection was lost: open the file anew and read it before writing."""
+
+
 def check(code: int) -> None:
     """Raise the exception for a call that has just failed in this thread."""
     if code:

@@ -93,6 +93,13 @@ class File:
         self._call("rpma_file_size", byref(size))
         return size.value
 
+    @property
+    def generation(self) -> int:
+        """The number of this writer's claim, greater than that of each writer before; 0 if it only reads."""
+        generation = c_uint64()
+        self._call("rpma_file_get_generation", byref(generation))
+        return generation.value
+
     def info(self) -> Info:
         raw = c.Info(size=sizeof(c.Info))
         self._call("rpma_file_get_info", byref(raw))
@@ -175,8 +182,7 @@ class File:
     def reopen(self) -> None:
         """
         After LostError: connect anew. Nothing of the former connection arrives any more; what is undecided stays so until
-        it is written or synced again. Another writer may have written meanwhile, but cannot from now on: read before you
-        write.
+        it is written or synced again. Raises TakenError if another writer has had the range meanwhile.
         """
         interruptible(lambda: self._call("rpma_file_reopen"))
 

@@ -83,6 +83,7 @@ PROTOTYPES: Prototypes = {
     "rpma_file_reopen": (c_int, c_void_p),
     "rpma_file_get_undecided": (c_int, c_void_p, POINTER(Range), POINTER(c_size_t)),
     "rpma_file_size": (c_int, c_void_p, POINTER(c_uint64)),
+    "rpma_file_get_generation": (c_int, c_void_p, POINTER(c_uint64)),
     "rpma_file_get_info": (c_int, c_void_p, POINTER(Info)),
     "rpma_file_pwrite": (c_int, c_void_p, c_void_p, c_size_t, c_uint64),
     "rpma_file_pwritev": (c_int, c_void_p, POINTER(Iovec), c_int, c_uint64),

@@ -25,6 +25,8 @@ static int file_error_refused(const struct error *err)
 	case HELLO_FILE_REPLACED:
 	case HELLO_FILE_TRUNCATED:
 		return RPMA_FILE_E_GONE;
+	case HELLO_TAKEN:
+		return RPMA_FILE_E_TAKEN;
 	default:
 		return RPMA_FILE_E_REFUSED;
 	}
@@ -83,6 +85,8 @@ const char *rpma_file_err_2str(int ret)
 		return "The region's file is gone";
 	case RPMA_FILE_E_DIFFERS:
 		return "The medium holds something else";
+	case RPMA_FILE_E_TAKEN:
+		return "Another writer has taken over";
 	default:
 		return ret == 0 ? "Success" : rpma_err_2str(ret);
 	}

@@ -70,6 +70,7 @@ struct rpma_file {
 	int timeout_ms, reconnect_ms;
 	char *secret_file;
 	uint64_t write_from, write_to;
+	struct claim_id claim; /* of that range */
 	/* The connection. */
 	struct session s;
 	struct rpma_mr_local *ring_mr;
@@ -82,12 +83,11 @@ struct rpma_file {
 	/* Its state. */
 	int failed; /* the result of all calls, 0: none; why says more */
 	struct error why;
-	unsigned inside;     /* calls that use the connection */
-	bool is_reopening;   /* one of them is rpma_file_reopen() */
-	bool polls;          /* a thread waits for completions without the lock */
-	unsigned waiting;    /* threads that sleep until it has taken them */
-	unsigned silent_ms;  /* time without a completion while the poller waited */
-	uint64_t generation; /* of the connection */
+	unsigned inside;    /* calls that use the connection */
+	bool is_reopening;  /* one of them is rpma_file_reopen() */
+	bool polls;         /* a thread waits for completions without the lock */
+	unsigned waiting;   /* threads that sleep until it has taken them */
+	unsigned silent_ms; /* time without a completion while the poller waited */
 	/* Posts. */
 	struct file_post posts[FILE_POSTS];
 	uint64_t posted, completed; /* ever */

@@ -12,6 +12,14 @@ int rpma_file_size(struct rpma_file *file, uint64_t *size)
 	return 0;
 }
 
+int rpma_file_get_generation(struct rpma_file *file, uint64_t *generation)
+{
+	if (!file || !generation)
+		return file_error_invalid(__func__, "file or generation is NULL");
+	*generation = file->claim.generation; /* never changes */
+	return 0;
+}
+
 static void file_look_at_link(struct rpma_file *f)
 {
 	struct session_transport transport;

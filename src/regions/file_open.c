@@ -71,9 +71,16 @@ static int file_prepare(struct rpma_file *f, struct error *err)
 /* Until then another writer of the range may be at work, and what a crash leaves is unknown. */
 static int file_claim(struct rpma_file *f, struct error *err)
 {
-	struct hello_begin begin = {.offset = f->write_from, .length = f->write_to - f->write_from};
+	struct hello_begin begin = {
+		.offset = f->write_from, .length = f->write_to - f->write_from, .former = f->claim};
+	int rc;
 
-	return f->flags & RPMA_FILE_READONLY ? 0 : session_put_begin(&f->s, &begin, err);
+	if (f->flags & RPMA_FILE_READONLY)
+		return 0;
+	rc = session_put_begin(&f->s, &begin, err);
+	if (!rc)
+		f->claim = f->s.claim;
+	return rc;
 }
 
 static void file_disconnect(struct rpma_file *f)
@@ -264,6 +271,10 @@ static int file_reopen(struct rpma_file *f)
 	file_disconnect(f);
 	rc = file_connect(f, &err);
 	lock_enter(&f->lock);
+	if (rc && file_error_code(&err) == RPMA_FILE_E_TAKEN) {
+		f->failed = RPMA_FILE_E_TAKEN;
+		f->why = err;
+	}
 	if (rc)
 		return file_error_of(&err);
 	file_reset(f);
@@ -281,7 +292,9 @@ int rpma_file_reopen(struct rpma_file *file)
 	while (file->is_reopening)
 		file_sleep(file, -1);
 	file->inside++;
-	if (file->failed) {
+	if (file->failed == RPMA_FILE_E_TAKEN) {
+		rc = file_result(file); /* for good */
+	} else if (file->failed) {
 		file->is_reopening = true;
 		rc = file_reopen(file);
 		file->is_reopening = false;

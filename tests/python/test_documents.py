@@ -65,7 +65,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(printed[0], "b'hello'\n")
         self.assertEqual(printed[1], "14 bytes are durable\n")
         self.assertEqual(self.servers["log"].content(8, 14), b"one\ntwo\nthree\n")
-        self.assertEqual(self.servers["log"].content(22 + 8, 18), b"again, if need be\n")
+        self.assertEqual(self.servers["log"].content(14 + 8, 18), b"again, if need be\n")
         with open("notes", "rb") as file:
             self.assertEqual(file.read(6), b"served")
         self.assertEqual(printed[4], "durable on ['a', 'b']\n")
@@ -75,9 +75,9 @@ class Documents(unittest.TestCase):
     def test_a_writer_that_comes_back_leaves_what_another_has_written(self) -> None:
         (program,) = [p for p in programs("doc/python.md") if "def commit" in p]
         page: Dict[str, Any] = {}
-        exec(program[: program.index("writer =")], page)
+        exec(program[: program.index("with rpma.open")], page)
         server = self.servers["log"]
-        with self.assertRaisesRegex(RuntimeError, "another writer"), rpma.open(server.address, reconnect=20) as log:
+        with self.assertRaisesRegex(rpma.TakenError, "another writer"), rpma.open(server.address, reconnect=20) as log:
             self.assertEqual(page["commit"](log, 0, b"mine"), 4)
             server.close()
             again = FileServer("log", port=server.port)

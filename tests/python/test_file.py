@@ -226,6 +226,26 @@ class Failing(FileTest):
         f.sync()
         self.assertEqual((server.content(100, 9), f.undecided()), (b"undecided", []))
 
+    def test_a_writer_that_another_one_followed_is_refused(self) -> None:
+        server = self.serve()
+        f = rpma.open(server.address, reconnect=20)
+        self.assertEqual(f.generation, 1)
+        server.close()
+        self.assertRaises(rpma.LostError, f.pread, 1, 0)
+        server = self.serve(port=server.port)
+        f.reopen()
+        self.assertEqual(f.generation, 1)
+        server.close()
+        self.assertRaises(rpma.LostError, f.pread, 1, 0)
+        server = self.serve(port=server.port)
+        with rpma.open(server.address) as other:
+            self.assertEqual(other.generation, 2)
+        self.assertRaisesRegex(rpma.TakenError, "claim 2, made at", f.reopen)
+        self.assertRaises(rpma.TakenError, f.pwrite, b"x", 0)
+        self.assertRaises(rpma.TakenError, f.close)
+        with rpma.open(server.address, readonly=True) as reader:
+            self.assertEqual(reader.generation, 0)
+
     def test_a_block_that_fails_keeps_its_exception(self) -> None:
         server = self.serve()
         with self.assertRaisesRegex(KeyError, "mine"), rpma.open(server.address) as f:

@@ -35,6 +35,8 @@ static const char *name_of(int rc)
 		return "GONE";
 	case RPMA_FILE_E_DIFFERS:
 		return "DIFFERS";
+	case RPMA_FILE_E_TAKEN:
+		return "TAKEN";
 	default:
 		return rpma_file_err_2str(rc);
 	}
@@ -97,6 +99,16 @@ static void do_undecided(void)
 	puts("");
 }
 
+static void do_generation(void)
+{
+	uint64_t generation;
+
+	if (rpma_file_get_generation(file, &generation))
+		puts("failed");
+	else
+		printf("%llu\n", (unsigned long long)generation);
+}
+
 static void do_line(const char *line)
 {
 	unsigned long long a = 0, b = 0;
@@ -125,6 +137,8 @@ static void do_line(const char *line)
 		report(rpma_file_verify(file, memset(buf, c, b), b, a));
 	else if (!strcmp(word, "undecided"))
 		do_undecided();
+	else if (!strcmp(word, "generation"))
+		do_generation();
 	else if (!strcmp(word, "reopen"))
 		report(rpma_file_reopen(file));
 	else if (!strcmp(word, "close"))
