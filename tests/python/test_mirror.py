@@ -17,6 +17,7 @@ from unittest import mock
 
 import rpmirror
 from mirror_hosts import Hosts
+from rpmirror import _library as mirror_library
 
 SIZE = 4 << 20
 
@@ -153,7 +154,7 @@ class Bytes(MirrorTest):
         """The call waits without the interpreter's lock; a store that waits would stop all threads of Python."""
         seen: List[Any] = []
         with rpmirror.map(Hosts.SET, direct=True) as m:
-            library = rpmirror._mapping.c.lib
+            library = mirror_library.lib
             touch = library.rpmirror_touch
 
             def watched(handle: Any, address: int, length: int) -> Any:
