@@ -74,6 +74,10 @@ struct rpma_file_options {
 	/* The part that this client writes: no other writer may have any of it. Length 0: to the
 	 * end. */
 	uint64_t write_offset, write_length;
+	/* A name that this program keeps when it is started again, 1 to RPMA_CONN_OWNER_MAX
+	 * characters: what a former process of that name has under way at the server is ended before
+	 * the file opens. NULL: none. One process at a time may use a name at a server. */
+	const char *owner;
 };
 
 /*
@@ -110,9 +114,9 @@ int rpma_file_reopen(struct rpma_file *file);
 /*
  * The generation of this file's claim of its range: each writer that opens the region gets a number
  * that is greater than all before it. rpma_file_reopen() leaves it as it is. 0: a file that was
- * opened with RPMA_FILE_READONLY. The server keeps the newest number in a record beside the region's
- * file. For memory, and when that record was lost, numbers begin at 1 again, and no former claim
- * holds.
+ * opened with RPMA_FILE_READONLY. The server keeps the newest number in a record beside the
+ * region's file. For memory, and when that record was lost, numbers begin at 1 again, and no former
+ * claim holds.
  */
 int rpma_file_get_generation(struct rpma_file *file, uint64_t *generation);
 

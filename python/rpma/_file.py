@@ -225,6 +225,7 @@ def open(
     reconnect: Optional[float] = 0,
     secret_file: Optional[Union[str, "os.PathLike[str]"]] = None,
     reserve: Tuple[int, int] = (0, 0),
+    owner: Optional[str] = None,
 ) -> File:
     """
     Open "HOST", "HOST:PORT", "HOST:REGION" or "HOST:PORT:REGION" of a server, `rpma serve` for instance.
@@ -232,7 +233,8 @@ def open(
     readonly: nothing is written. volatile_ok: also memory that its server cannot persist; a sync then makes what was written
     visible. timeout: how long an answer may take, in seconds; None: no limit. reconnect: open() and reopen() try again for
     so long while no server answers. reserve: offset and length of the part that this client writes, so that others may write
-    the rest; length 0: to the end.
+    the rest; length 0: to the end. owner: a name that this program keeps when it is started again; what a former process of that
+    name has under way at the server is ended before the file opens.
     """
     options = c.Options(
         size=sizeof(c.Options),
@@ -242,6 +244,7 @@ def open(
         secret_file=text(secret_file),
         write_offset=word(reserve[0], "an offset"),
         write_length=word(reserve[1], "a length"),
+        owner=text(owner),
     )
     encoded = text(target)
 

@@ -34,6 +34,7 @@ class Options(ctypes.Structure):
         ("secret_file", c_char_p),
         ("write_offset", c_uint64),
         ("write_length", c_uint64),
+        ("owner", c_char_p),
     ]
 
 

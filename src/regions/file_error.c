@@ -36,7 +36,9 @@ static int file_error_local(const struct error *err)
 {
 	if (err->cause == ENOMEM || err->cause == RPMA_E_NOMEM)
 		return RPMA_E_NOMEM;
-	return err->cause == EMEDIUMTYPE ? RPMA_E_NOSUPP : RPMA_E_PROVIDER;
+	if (err->cause == EMEDIUMTYPE || err->cause == RPMA_E_NOSUPP)
+		return RPMA_E_NOSUPP;
+	return RPMA_E_PROVIDER;
 }
 
 int file_error_code(const struct error *err)

@@ -69,6 +69,7 @@ struct rpma_file {
 	uint32_t flags;
 	int timeout_ms, reconnect_ms;
 	char *secret_file;
+	char owner[RPMA_CONN_OWNER_MAX + 1]; /* "": none */
 	uint64_t write_from, write_to;
 	struct claim_id claim; /* of that range */
 	/* The connection. */

@@ -116,7 +116,8 @@ static int file_connect_once(struct rpma_file *f, int timeout_ms, struct error *
 				    .access = f->flags & RPMA_FILE_READONLY ? HELLO_READ
 									    : HELLO_WRITE,
 				    .depth = FILE_DEPTH,
-				    .timeout_ms = timeout_ms};
+				    .timeout_ms = timeout_ms,
+				    .owner = f->owner[0] ? f->owner : NULL};
 	int rc = f->secret_file ? secret_load(&secret, f->secret_file, err) : 0;
 
 	if (f->secret_file)
@@ -173,6 +174,9 @@ static int file_take_options(struct rpma_file *f, const struct rpma_file_options
 		return -1;
 	if (o->timeout_ms < -1 || o->reconnect_ms < -1)
 		return -1;
+	if (o->owner && (!o->owner[0] || strlen(o->owner) > RPMA_CONN_OWNER_MAX))
+		return -1;
+	snprintf(f->owner, sizeof(f->owner), "%s", o->owner ? o->owner : "");
 	f->flags = o->flags;
 	f->timeout_ms = o->timeout_ms ? o->timeout_ms : OPEN_TIMEOUT_MS;
 	f->reconnect_ms = o->reconnect_ms;

@@ -28,6 +28,7 @@ struct session_opts {
 	int timeout_ms; /* without any answer, while connecting and later; -1: no limit */
 	int retry_ms;   /* repeat for so long while there is no listener; 0: do not */
 	const struct secret *secret; /* NULL: the server must not ask for one */
+	const char *owner;           /* rpma_conn_cfg_set_owner(3), or NULL */
 };
 
 #define SESSION_ANSWERS 3 /* a grant, a BEGUN and a verdict */

@@ -56,7 +56,10 @@ static int connect_from_peer(struct session *s, const struct session_opts *opts,
 		return rc;
 	rpma_conn_cfg_set_sq_size(cfg, opts->depth);
 	rpma_conn_cfg_set_cq_size(cfg, opts->depth + SESSION_ANSWERS + 1); /* messages, too */
-	rc = connect_open(s, opts, to, cfg);
+	if (opts->owner)
+		rc = rpma_conn_cfg_set_owner(cfg, opts->owner, strlen(opts->owner));
+	if (!rc)
+		rc = connect_open(s, opts, to, cfg);
 	rpma_conn_cfg_delete(&cfg);
 	return rc;
 }
@@ -95,6 +98,8 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 	case RPMA_E_NO_EVENT:
 		return error_set(err, ERROR_UNREACHED, 0, "%s does not answer: %s", s->server,
 				 rpma_err_last());
+	case RPMA_E_NOSUPP:
+		return error_set(err, ERROR_LOCAL, rc, "%s: %s", s->server, rpma_err_last());
 	default:
 		return error_set(err, ERROR_UNREACHED, rc, "cannot connect to %s: %s", s->server,
 				 rpma_err_last());

@@ -9,6 +9,8 @@ import os
 import select
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -289,6 +291,19 @@ class Failing(FileTest):
         reader = self.open(server, readonly=True)
         self.assertEqual(reader.pread(2, 4095), b"12")
         self.assertRaises(rpma.InvalidError, reader.pwrite, b"3", 0)
+
+    def test_a_successor_ends_its_predecessor(self) -> None:
+        server = self.serve()
+        text = "import rpma, sys, time; f = rpma.open(sys.argv[1], owner='orders'); print('open', flush=True); time.sleep(60)"
+        with subprocess.Popen([sys.executable, "-c", text, server.address], stdout=subprocess.PIPE) as former:
+            assert former.stdout
+            self.assertEqual(former.stdout.readline(), b"open\n")
+            former.send_signal(signal.SIGSTOP)
+            self.assertRaises(rpma.RefusedError, rpma.open, server.address)
+            with rpma.open(server.address, owner="orders") as f:
+                self.assertEqual(f.generation, 2)
+            former.kill()
+        self.assertRaises(rpma.InvalidError, rpma.open, server.address, owner="x" * 65)
 
     def test_a_forked_child_is_refused(self) -> None:
         f = self.open(self.serve())

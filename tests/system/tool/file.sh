@@ -75,6 +75,7 @@ test_wrong_arguments_change_nothing() {
 	serve pool --create --size 1M
 	start_filer a
 	expect_reply 'INVAL: write_offset and write_length' a open "$where" 1048576 1
+	expect_reply 'INVAL: .*a member of options' a "open $where 0 0 0 1000 - $(printf x%.0s {1..65})"
 	expect_reply 'ok$' a open "$where" 4096 8192
 	expect_reply 'INVAL: .*outside the file' a write 1048000 1000 x
 	expect_reply 'INVAL: .*not reserved' a write 4095 2 x
@@ -322,6 +323,68 @@ test_a_server_of_memory_that_was_started_anew_is_noticed() {
 	expect_reply '1$' a generation
 	expect_reply 'ok$' a close
 	kill_server
+}
+
+# stop_client NAME: the server does not notice that for long
+stop_client() {
+	local pid=pid_$1
+	kill -STOP "${!pid}"
+	wait_until 20 is_stopped "${!pid}"
+}
+is_stopped() { ! grep -h '^State:' "/proc/$1/task/"*/status | grep -qv T; }
+
+# Whether a former process of a program was killed, hangs, or is cut off: its successor need not wait until the server
+# notices, and nothing of the former one lands afterwards.
+test_a_successor_ends_what_its_stopped_predecessor_has() {
+	serve pool --create --size 1M
+	start_filer a
+	start_filer b
+	expect_reply 'ok$' a "open $where 0 0 0 10000 - orders"
+	expect_reply 'ok$' a write 0 4096 a
+	expect_reply 'ok$' a sync
+	stop_client a
+	expect_reply 'REFUSED: another client writes' b open "$where"
+	expect_reply 'REFUSED: another client writes' b "open $where 0 0 0 10000 - others"
+	expect_reply 'ok$' b "open $where 0 0 0 10000 - orders"
+	expect_reply '2$' b generation
+	expect_reply 'ok$' b write 0 4096 b
+	expect_reply 'ok$' b sync
+	kill -CONT "$pid_a"
+	expect_reply 'ok$' a write 0 4096 a
+	expect_reply 'LOST' a sync
+	expect_reply 'TAKEN: .*claim 2' a reopen
+	# It has the same name, and so ended the connection of its successor. That one has its claim still.
+	expect_reply 'TAKEN' a close
+	expect_reply 'LOST' b sync
+	expect_reply 'ok$' b reopen
+	expect_reply 'b$' b read 0 4096
+	expect_reply 'ok$' b close
+	bytes_of pool 0 4096 b
+}
+
+# The server is stopped, too, so that the bytes of the killed client wait before it when the next one comes.
+test_bytes_of_a_killed_client_do_not_land_after_its_successor_has_opened() {
+	serve pool --create --size 4M
+	start_filer a
+	start_filer b
+	expect_reply 'ok$' a "open $where 0 0 0 10000 - orders"
+	kill -STOP "$server"
+	wait_until 20 all_threads_stopped
+	expect_reply 'ok$' a write 0 60000 a
+	expect_reply 'ok$' a start
+	kill -9 "$pid_a"
+	# shellcheck disable=SC2154 # start_filer assigns it
+	echo "open $where 0 0 20000 10000 - orders" >&"$in_b"
+	sleep 0.2
+	kill -CONT "$server"
+	IFS= read -r -t 60 -u "$out_b" reply || fail "no reply"
+	[ "$reply" = ok ] || fail "the successor: $reply"
+	expect_reply 'ok$' b write 0 60000 b
+	expect_reply 'ok$' b sync
+	sleep 0.3
+	bytes_of pool 0 60000 b
+	expect_reply 'ok$' b close
+	bytes_of pool 0 60000 b
 }
 
 all_threads_stopped() { ! grep -h '^State:' "/proc/$server/task/"*/status | grep -qv T; }

@@ -50,19 +50,20 @@ static void report(int rc)
 		puts("ok");
 }
 
-/* open TARGET [FROM LENGTH [RECONNECT_MS [TIMEOUT_MS [SECRET]]]] */
+/* open TARGET [FROM LENGTH [RECONNECT_MS [TIMEOUT_MS [SECRET [OWNER]]]]]; SECRET -: none */
 static int do_open(const char *line, uint32_t flags)
 {
 	struct rpma_file_options o = {.size = sizeof(o), .flags = flags, .timeout_ms = 10000};
 	unsigned long long from = 0, length = 0;
-	static char target[256], secret[256];
+	static char target[256], secret[256], owner[80];
 
-	secret[0] = '\0';
-	sscanf(line, "%*s %255s %llu %llu %d %d %255s", target, &from, &length, &o.reconnect_ms,
-	       &o.timeout_ms, secret);
+	secret[0] = owner[0] = '\0';
+	sscanf(line, "%*s %255s %llu %llu %d %d %255s %79s", target, &from, &length,
+	       &o.reconnect_ms, &o.timeout_ms, secret, owner);
 	o.write_offset = from;
 	o.write_length = length;
-	o.secret_file = secret[0] ? secret : NULL;
+	o.secret_file = secret[0] && strcmp(secret, "-") ? secret : NULL;
+	o.owner = owner[0] ? owner : NULL;
 	return rpma_file_open(target, &o, &file);
 }
 
