@@ -29,9 +29,10 @@ src/rpmemd             | (base|service|poolset|rpmem|rpmemd)/.*|librpma\.h      
 src/mirror/core        | (base|mirror/core)/.*                                | $net|$threads|$rdma|(sys/)?time\.h
 src/mirror/file        | (base|mirror/(core|file))/.*|librpma\.h               | $net|$threads|rdma/.*
 src/mirror/wire        | (base|mirror/(core|wire))/.*                         | $net|$threads|$rdma
+src/mirror/peer        | (base|mirror/(core|wire|peer))/.*|librpma\.h            | $net|$threads|rdma/.*
 src/mirror/register    | (base|mirror/(core|register))/.*                     | $rdma
 src/mirror             | (base|service|mirror)/.*|librpm(a|irror)\.h          | rdma/.*
-src/mirrord            | (base|service|mirror/(core|wire|file|register)|mirrord)/.*|librpma\.h | rdma/.*
+src/mirrord            | (base|service|mirror/(core|wire|peer|file|register)|mirrord)/.*|librpma\.h | rdma/.*
 src/poolset            | (base|poolset)/.*                                    | $rdma
 src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
 tools                  | (base|service|regions)/.*|librpm(a|afile|em|irror)\.h | rdma/.*

@@ -67,13 +67,17 @@ static void map_set_places(struct rpmirror *m)
 	const struct mirror_config *config = &m->primary.rec.config;
 	int timeout = (int)config->replica_timeout_ms;
 
-	m->control_place = (struct link_place){
-		.peer = m->peer, .sq_size = LINK_SENDS, .timeout_ms = timeout, .key = &m->secret};
+	m->control_place = (struct link_place){.peer = m->peer,
+					       .sq_size = LINK_SENDS,
+					       .timeout_ms = timeout,
+					       .key = &m->secret,
+					       .self = "this librpmirror"};
 	m->lane_place = (struct link_place){.peer = m->peer,
 					    .cq = m->cq,
 					    .sq_size = SET_QUEUE,
 					    .timeout_ms = timeout,
-					    .key = &m->secret};
+					    .key = &m->secret,
+					    .self = "this librpmirror"};
 	set_take_secret(m, &m->daemon.packet->mapped);
 }
 

@@ -28,7 +28,7 @@
 #include "mirror/guard.h"
 #include "mirror/hot.h"
 #include "mirror/latency.h"
-#include "mirror/link.h"
+#include "mirror/peer/link.h"
 #include "mirror/order.h"
 #include "mirror/ranges_union.h"
 #include "mirror/reader.h"

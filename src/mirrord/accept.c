@@ -7,7 +7,7 @@
 #include "mirror/wire/proof.h"
 #include "mirrord/connections.h"
 
-static enum greeting_status accept_check(struct daemon *d, struct link *link,
+static enum greeting_status accept_check(struct daemon *d, struct inbound *link,
 					 const struct rpma_conn_private_data *theirs)
 {
 	int rc = theirs->ptr ? greeting_decode(theirs->ptr, theirs->len, &link->greeting) : -EPROTO;
@@ -34,7 +34,7 @@ static enum greeting_status accept_check(struct daemon *d, struct link *link,
 	return GREETING_OK;
 }
 
-static void accept_note_refusal(const struct link *link)
+static void accept_note_refusal(const struct inbound *link)
 {
 	char text[256];
 
@@ -45,7 +45,7 @@ static void accept_note_refusal(const struct link *link)
 	LOG_WARNING_LIMITED("a connection from %s is refused: %s", link->addr, text);
 }
 
-static int accept_answer(struct link *link, struct rpma_conn_req **req)
+static int accept_answer(struct inbound *link, struct rpma_conn_req **req)
 {
 	uint8_t buf[GREETING_REPLY];
 	struct rpma_conn_private_data ours = {.ptr = buf};
@@ -57,7 +57,7 @@ static int accept_answer(struct link *link, struct rpma_conn_req **req)
 }
 
 /* 0: *req is consumed, and link->conn there instead. */
-static int accept_request(struct daemon *d, struct link *link, struct rpma_conn_req **req)
+static int accept_request(struct daemon *d, struct inbound *link, struct rpma_conn_req **req)
 {
 	struct rpma_conn_private_data theirs = {0};
 	int rc;
@@ -66,14 +66,14 @@ static int accept_request(struct daemon *d, struct link *link, struct rpma_conn_
 	rpma_conn_req_get_remote_addr(*req, link->addr, sizeof(link->addr));
 	rpma_conn_req_get_private_data(*req, &theirs);
 	link->reply.status = (uint8_t)accept_check(d, link, &theirs);
-	link->state = link->reply.status == GREETING_OK ? LINK_PROVING : LINK_REFUSED;
-	if (link->state == LINK_REFUSED) {
+	link->state = link->reply.status == GREETING_OK ? INBOUND_PROVING : INBOUND_REFUSED;
+	if (link->state == INBOUND_REFUSED) {
 		accept_note_refusal(link);
 		/* Beyond that they are rejected without a reason. */
 		return d->refused < DAEMON_REFUSED_MAX ? accept_answer(link, req) : RPMA_E_AGAIN;
 	}
-	links_make_room(d, link->addr);
-	rc = link_post_receives(link, *req);
+	inbounds_make_room(d, link->addr);
+	rc = inbound_post_receives(link, *req);
 	if (!rc)
 		rc = accept_answer(link, req);
 	if (rc)
@@ -84,7 +84,7 @@ static int accept_request(struct daemon *d, struct link *link, struct rpma_conn_
 
 static struct rpma_conn_cfg *accept_cfg(const struct daemon *d)
 {
-	unsigned sends = sizeof(((struct link *)NULL)->messages.out) / MESSAGE_SIZE;
+	unsigned sends = sizeof(((struct inbound *)NULL)->messages.out) / MESSAGE_SIZE;
 	struct rpma_conn_cfg *cfg;
 
 	if (rpma_conn_cfg_new(&cfg))
@@ -101,7 +101,7 @@ void accept_on_request(struct watch *w)
 	struct daemon *d = w->owner;
 	struct rpma_conn_cfg *cfg = accept_cfg(d);
 	struct rpma_conn_req *req = NULL;
-	struct link *link;
+	struct inbound *link;
 	int rc = cfg ? rpma_ep_next_conn_req(d->ep, cfg, &req) : RPMA_E_NOMEM;
 
 	rpma_conn_cfg_delete(&cfg);
@@ -118,9 +118,9 @@ void accept_on_request(struct watch *w)
 	link->daemon = d;
 	link->on_event.fd = link->on_message.fd = -1;
 	if (!accept_request(d, link, &req)) {
-		link_adopt(d, link);
+		inbound_adopt(d, link);
 		return;
 	}
 	rpma_conn_req_delete(&req);
-	link_free(link);
+	inbound_free(link);
 }

@@ -50,7 +50,7 @@ static const int control_data_usage[GREETING_KIND_END] = {
 };
 
 /* For this connection alone, now that it may. */
-static int control_register(struct link *link, struct message_grant *grant)
+static int control_register(struct inbound *link, struct message_grant *grant)
 {
 	struct set *s = link->set;
 	int usage = control_data_usage[link->greeting.kind];
@@ -76,7 +76,7 @@ static int control_register(struct link *link, struct message_grant *grant)
 }
 
 /* What the rules of the copy say. */
-static enum greeting_status control_ask_member(struct link *link)
+static enum greeting_status control_ask_member(struct inbound *link)
 {
 	static const enum member_kind kinds[GREETING_KIND_END] = {
 		[GREETING_CONTROL] = MEMBER_CONTROL,
@@ -104,7 +104,7 @@ static enum greeting_status control_ask_member(struct link *link)
 	return fence_status(v.reason);
 }
 
-static void control_fill_grant(struct link *link, struct message_grant *grant)
+static void control_fill_grant(struct inbound *link, struct message_grant *grant)
 {
 	struct set *s = link->set;
 
@@ -118,7 +118,7 @@ static void control_fill_grant(struct link *link, struct message_grant *grant)
 	grant->size = s->meta.super.size;
 }
 
-static bool control_is_proved(const struct link *link, const struct proof_exchange *exchange,
+static bool control_is_proved(const struct inbound *link, const struct proof_exchange *exchange,
 			      const struct message_prove *prove)
 {
 	uint8_t expected[MESSAGE_MAC];
@@ -129,7 +129,7 @@ static bool control_is_proved(const struct link *link, const struct proof_exchan
 	return mac_is_equal(expected, prove->mac);
 }
 
-static void control_fill_header(const struct link *link, const struct message *m,
+static void control_fill_header(const struct inbound *link, const struct message *m,
 				struct message *answer)
 {
 	answer->id = m->id;
@@ -138,7 +138,7 @@ static void control_fill_header(const struct link *link, const struct message *m
 }
 
 /* Registrations exist only behind the proof. */
-static int control_on_prove(struct link *link, const struct message *m)
+static int control_on_prove(struct inbound *link, const struct message *m)
 {
 	struct proof_exchange exchange = {
 		.version = link->version, .greeting = link->greeting, .reply = link->reply};
@@ -157,9 +157,9 @@ static int control_on_prove(struct link *link, const struct message *m)
 	if (!is_proved)
 		LOG_WARNING_LIMITED("set %s: %s does not know the secret", link->set->conf->name,
 				    link->addr);
-	link_enter(link, answer.grant.status == GREETING_OK ? LINK_GRANTED : LINK_REFUSED);
+	inbound_enter(link, answer.grant.status == GREETING_OK ? INBOUND_GRANTED : INBOUND_REFUSED);
 	control_fill_header(link, m, &answer);
-	return link_send(link, &answer);
+	return inbound_send(link, &answer);
 }
 
 static void control_done(const struct set *s, const struct message *m,
@@ -203,7 +203,7 @@ static bool control_is_current(const struct set *s, const struct message *m, str
 }
 
 /* Of this host's own primary, whose hot slots are its own: they do not fit there. */
-static void control_record(struct set *s, const struct link *asker, const struct message *m,
+static void control_record(struct set *s, const struct inbound *asker, const struct message *m,
 			   struct member_verdict *v)
 {
 	if (asker)
@@ -237,7 +237,7 @@ static bool control_is_clearing(const struct set *s, const struct message *m,
 	return true;
 }
 
-static bool control_ask_copy(struct set *s, const struct link *asker, const struct message *m,
+static bool control_ask_copy(struct set *s, const struct inbound *asker, const struct message *m,
 			     struct message *answer)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
@@ -280,7 +280,7 @@ static bool control_ask_copy(struct set *s, const struct link *asker, const stru
 	return true;
 }
 
-bool control_answer(struct set *s, const struct link *asker, const struct message *m,
+bool control_answer(struct set *s, const struct inbound *asker, const struct message *m,
 		    struct message *answer)
 {
 	switch (m->type) {
@@ -303,9 +303,9 @@ bool control_answer(struct set *s, const struct link *asker, const struct messag
 	}
 }
 
-static bool control_may_ask(const struct link *link, const struct message *m)
+static bool control_may_ask(const struct inbound *link, const struct message *m)
 {
-	if (link->state != LINK_GRANTED ||
+	if (link->state != INBOUND_GRANTED ||
 	    memcmp(&m->uuid, &link->greeting.uuid, sizeof(m->uuid)) != 0 ||
 	    !mirror_epoch_is_equal(m->epoch, link->greeting.epoch))
 		return false;
@@ -316,23 +316,23 @@ static bool control_may_ask(const struct link *link, const struct message *m)
 }
 
 /* Librpma's results, or RPMA_E_INVAL: this was no message that may come now. */
-static int control_on_bytes(struct link *link, const uint8_t *bytes, size_t len)
+static int control_on_bytes(struct inbound *link, const uint8_t *bytes, size_t len)
 {
 	struct message m, answer = {0};
 
 	if (message_decode(bytes, len, link->version, &m))
 		return RPMA_E_INVAL;
-	if (link->state == LINK_PROVING)
+	if (link->state == INBOUND_PROVING)
 		return m.type == MESSAGE_PROVE ? control_on_prove(link, &m) : RPMA_E_INVAL;
 	if (!control_may_ask(link, &m))
 		return RPMA_E_INVAL;
 	if (!control_answer(link->set, link, &m, &answer))
 		return RPMA_E_INVAL;
 	control_fill_header(link, &m, &answer);
-	return link_send(link, &answer);
+	return inbound_send(link, &answer);
 }
 
-static int control_on_receive(struct link *link, const struct ibv_wc *wc)
+static int control_on_receive(struct inbound *link, const struct ibv_wc *wc)
 {
 	size_t slot = (size_t)wc->wr_id;
 	int rc = control_on_bytes(link, link->messages.in[slot], wc->byte_len);
@@ -345,21 +345,21 @@ static int control_on_receive(struct link *link, const struct ibv_wc *wc)
 			      (void *)(uintptr_t)slot);
 }
 
-static int control_on_completion(struct link *link, const struct ibv_wc *wc)
+static int control_on_completion(struct inbound *link, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_SUCCESS)
 		return RPMA_E_UNKNOWN;
 	if (wc->opcode & IBV_WC_RECV)
-		return link->state == LINK_REFUSED ? 0 : control_on_receive(link, wc);
+		return link->state == INBOUND_REFUSED ? 0 : control_on_receive(link, wc);
 	link->out_busy &= ~(1u << wc->wr_id);
-	if (link->state == LINK_REFUSED)
+	if (link->state == INBOUND_REFUSED)
 		rpma_conn_disconnect(link->conn); /* the reason is on its way */
 	return 0;
 }
 
 void control_on_message(struct watch *w)
 {
-	struct link *link = w->owner;
+	struct inbound *link = w->owner;
 	struct ibv_wc wc;
 	int rc;
 
@@ -370,5 +370,5 @@ void control_on_message(struct watch *w)
 			break;
 	}
 	if (rc != RPMA_E_NO_COMPLETION)
-		link_end(link);
+		inbound_end(link);
 }

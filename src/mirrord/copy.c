@@ -260,7 +260,7 @@ void copy_close(struct set *s)
 {
 	if (!s->is_open)
 		return;
-	links_end_all(s->daemon, s);
+	inbounds_end_all(s->daemon, s);
 	rpma_mr_dereg(&s->anchor);
 	/* Left as by a crash where that would wait for a file system that does not answer. */
 	if (!s->placing.is_late)

@@ -147,7 +147,7 @@ static int daemon_open_sets(struct daemon *d, struct error *err)
 static void daemon_close(struct daemon *d)
 {
 	local_close(d);
-	links_end_all(d, NULL);
+	inbounds_end_all(d, NULL);
 	for (unsigned i = 0; d->sets && i < d->conf->set_count; i++)
 		if (d->sets[i].daemon)
 			set_fini(&d->sets[i]);

@@ -90,14 +90,14 @@ static void fence_report(struct set *s, struct message *answer)
 	promised->source_id = report.source_id;
 }
 
-void fence_promise(struct set *s, const struct link *asker, struct mirror_epoch epoch,
+void fence_promise(struct set *s, const struct inbound *asker, struct mirror_epoch epoch,
 		   struct message *answer)
 {
 	struct member_verdict v;
 
 	member_promise(&s->member, epoch, &v);
 	if (v.answer != MEMBER_NO)
-		links_cut(s, epoch, asker);
+		inbounds_cut(s, epoch, asker);
 	if (v.answer == MEMBER_CUT_FIRST)
 		member_promise(&s->member, epoch, &v);
 	/* What was placed before is in the report. */

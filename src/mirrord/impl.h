@@ -59,13 +59,13 @@ struct program {
 };
 
 /* A connection of a primary, a candidate or another daemon. */
-enum link_state { LINK_PROVING, LINK_GRANTED, LINK_REFUSED };
+enum inbound_state { INBOUND_PROVING, INBOUND_GRANTED, INBOUND_REFUSED };
 
-struct link {
-	struct link *next;
+struct inbound {
+	struct inbound *next;
 	struct daemon *daemon;
 	struct set *set; /* NULL only when refused */
-	enum link_state state;
+	enum inbound_state state;
 	struct greeting greeting;
 	struct greeting_reply reply;
 	unsigned version; /* of the messages */
@@ -77,7 +77,7 @@ struct link {
 	bool counts; /* as open, in the rules of member.h */
 	struct rpma_mr_local *data_mr, *ring_mr, *message_mr;
 	uint32_t out_busy; /* slots of messages.out, a bit each */
-	struct link_messages {
+	struct inbound_messages {
 		uint8_t in[MESSAGE_OUTSTANDING][MESSAGE_SIZE];
 		uint8_t out[2 * MESSAGE_OUTSTANDING][MESSAGE_SIZE];
 	} messages;
@@ -260,7 +260,7 @@ struct daemon {
 	struct watch on_request, on_client, on_signal, on_answer;
 	struct agent_answers *answers;
 	struct set *sets;
-	struct link *links; /* the latest one first */
+	struct inbound *links; /* the latest one first */
 	unsigned pending, granted, refused;
 	struct client *clients;
 	unsigned client_count;

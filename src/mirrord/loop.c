@@ -44,7 +44,7 @@ static int loop_wait_ms(struct daemon *d)
 	ms = requests_tick(d, now);
 	if (ms >= 0 && ms < wait)
 		wait = ms;
-	deadline = links_deadline(d, now);
+	deadline = inbounds_deadline(d, now);
 	if (deadline != UINT64_MAX && deadline < now + (uint64_t)wait)
 		wait = deadline > now ? (int)(deadline - now) : 0;
 	return wait;

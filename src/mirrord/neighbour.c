@@ -2,7 +2,7 @@
 #include "mirrord/neighbour.h"
 
 #include <errno.h>
-#include <librpma.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,22 +12,19 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "mirror/wire/proof.h"
+#include "mirror/peer/link.h"
 
 #define NEIGHBOUR_PERIOD_MS  1000
-#define NEIGHBOUR_RESERVE_MS 100 /* instead, while the set is to grow */
-#define NEIGHBOUR_CONNECT_MS 1000
-#define NEIGHBOUR_ANSWER_MS  1000
+#define NEIGHBOUR_RESERVE_MS 100  /* instead, while the set is to grow */
+#define NEIGHBOUR_ANSWER_MS  1000 /* also to connect and to be granted */
 
 /* One connection; used by the thread alone. */
 struct neighbour_link {
-	struct rpma_peer *peer;
-	struct rpma_conn *conn;
-	struct rpma_mr_local *mr;
-	struct greeting greeting;
-	unsigned version; /* of the messages */
-	uint32_t id;
-	uint8_t in[MESSAGE_SIZE], out[MESSAGE_SIZE];
+	struct rpma_peer *peer; /* NULL: there is none */
+	struct link_place place;
+	const uint8_t *key; /* the plan's; NULL: the set has no secret */
+	struct link link;
+	uint32_t id; /* of the last question */
 };
 
 struct neighbours {
@@ -41,140 +38,64 @@ struct neighbours {
 	struct neighbour_link links[MIRROR_MEMBERS_MAX]; /* of the thread */
 };
 
-static void neighbour_close(struct neighbour_link *link)
+static void neighbour_close(struct neighbour_link *n)
 {
-	if (link->conn)
-		rpma_conn_disconnect(link->conn);
-	rpma_conn_delete(&link->conn);
-	rpma_mr_dereg(&link->mr);
-	rpma_peer_delete(&link->peer);
-	memset(link, 0, sizeof(*link));
+	if (n->peer)
+		link_close(&n->link);
+	rpma_peer_delete(&n->peer);
+	memset(n, 0, sizeof(*n));
 }
 
-static int neighbour_prepare(struct rpma_conn_req *req, void *arg)
+static int neighbour_open(struct neighbour_link *n, const struct neighbour_plan *plan, uint8_t slot)
 {
-	struct neighbour_link *link = arg;
-
-	return rpma_conn_req_recv(req, link->mr, 0, MESSAGE_SIZE, NULL);
-}
-
-static int neighbour_register(struct neighbour_link *link, const char *host)
-{
+	const struct mirror_member *member = &plan->config.members[slot];
+	struct greeting greeting = {.uuid = plan->config.uuid,
+				    .copy_id = member->id,
+				    .from = plan->self,
+				    .to = slot,
+				    .kind = GREETING_OBSERVE};
 	struct ibv_context *context;
-	int rc = rpma_utils_get_ibv_context(host, RPMA_UTIL_IBV_CONTEXT_REMOTE, &context);
+	int rc = rpma_utils_get_ibv_context(member->host, RPMA_UTIL_IBV_CONTEXT_REMOTE, &context);
 
 	if (!rc)
-		rc = rpma_peer_new(context, &link->peer);
-	/* Both buffers are one registration. */
-	if (!rc)
-		rc = rpma_mr_reg(link->peer, link->in, sizeof(link->in) + sizeof(link->out),
-				 RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &link->mr);
-	return rc;
-}
-
-static int neighbour_dial(struct neighbour_link *link, const struct mirror_member *member,
-			  struct greeting_reply *reply)
-{
-	struct rpma_conn_private_data pdata = {.ptr = link->out};
-	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
-	struct rpma_conn_open_attr attr = {.size = sizeof(attr),
-					   .addr = member->host,
-					   .pdata = &pdata,
-					   .timeout_ms = NEIGHBOUR_CONNECT_MS,
-					   .prepare = neighbour_prepare,
-					   .arg = link};
-	char port[8];
-	int rc;
-
-	snprintf(port, sizeof(port), "%u", member->port);
-	attr.port = port;
-	pdata.len = (uint8_t)greeting_encode(&link->greeting, version_newest(), link->out);
-	rc = rpma_conn_open(link->peer, &attr, &event, &link->conn);
-	if (rc || event != RPMA_CONN_ESTABLISHED)
-		return rc ? rc : RPMA_E_PROVIDER;
-	rc = rpma_conn_get_private_data(link->conn, &pdata);
-	if (rc || !pdata.ptr)
-		return RPMA_E_PROVIDER;
-	rc = greeting_reply_decode(pdata.ptr, pdata.len, reply);
-	if (rc == -EPROTONOSUPPORT)
-		reply->status = GREETING_BAD_VERSION;
-	else if (rc)
-		return RPMA_E_PROVIDER;
-	link->version = version_agree(reply->versions, version_ours());
-	return reply->status == GREETING_OK ? 0 : RPMA_E_INVAL;
-}
-
-static int neighbour_wait(struct neighbour_link *link, struct message *m)
-{
-	uint64_t deadline = clock_now_ns() + NEIGHBOUR_ANSWER_MS * NSEC_PER_MS;
-	struct rpma_cq *cq;
-	struct ibv_wc wc;
-	int rc = rpma_conn_get_cq(link->conn, &cq);
-
-	for (;;) {
-		while (!rc && !(rc = rpma_cq_get_wc(cq, 1, &wc, NULL))) {
-			if (wc.status != IBV_WC_SUCCESS)
-				return RPMA_E_PROVIDER;
-			if (wc.opcode & IBV_WC_RECV)
-				return message_decode(link->in, wc.byte_len, link->version, m)
-					       ? RPMA_E_PROVIDER
-					       : 0;
-		}
-		if (rc != RPMA_E_NO_COMPLETION || clock_now_ns() >= deadline)
-			return rc;
-		rc = rpma_cq_wait_timeout(cq, NEIGHBOUR_ANSWER_MS / 4);
-		rc = rc == RPMA_E_NO_COMPLETION ? 0 : rc;
-	}
-}
-
-static int neighbour_ask(struct neighbour_link *link, struct message *m, struct message *answer)
-{
-	int rc;
-
-	m->id = ++link->id;
-	m->uuid = link->greeting.uuid;
-	message_encode(m, link->version, link->out);
-	rc = rpma_send(link->conn, link->mr, MESSAGE_SIZE, MESSAGE_SIZE, RPMA_F_COMPLETION_ON_ERROR,
-		       NULL);
-	if (!rc)
-		rc = neighbour_wait(link, answer);
-	/* Room for the next answer before the next question. */
-	if (!rc)
-		rc = rpma_recv(link->conn, link->mr, 0, MESSAGE_SIZE, NULL);
-	return !rc && answer->id != m->id ? RPMA_E_PROVIDER : rc;
-}
-
-static bool neighbour_is_proved(const struct neighbour_plan *plan,
-				const struct proof_exchange *exchange,
-				const struct message_grant *grant)
-{
-	uint8_t expected[MESSAGE_MAC];
-
-	if (!plan->has_secret)
-		return true;
-	proof_make_grant(plan->key, exchange, grant, expected);
-	return mac_is_equal(expected, grant->mac);
-}
-
-static int neighbour_prove(struct neighbour_link *link, const struct neighbour_plan *plan,
-			   const struct greeting_reply *reply)
-{
-	struct proof_exchange exchange = {
-		.version = link->version, .greeting = link->greeting, .reply = *reply};
-	struct message m = {.type = MESSAGE_PROVE}, answer;
-	int rc;
-
-	proof_nonce(m.prove.nonce);
-	memcpy(exchange.nonce, m.prove.nonce, sizeof(exchange.nonce));
-	if (plan->has_secret)
-		proof_make(plan->key, &exchange, m.prove.mac);
-	rc = neighbour_ask(link, &m, &answer);
+		rc = rpma_peer_new(context, &n->peer);
 	if (rc)
 		return rc;
-	if (answer.type != MESSAGE_GRANT || answer.grant.status != GREETING_OK ||
-	    !neighbour_is_proved(plan, &exchange, &answer.grant))
-		return RPMA_E_INVAL;
+	n->key = plan->has_secret ? plan->key : NULL;
+	n->place = (struct link_place){.peer = n->peer,
+				       .timeout_ms = NEIGHBOUR_ANSWER_MS,
+				       .key = &n->key,
+				       .self = "this one"};
+	link_open(&n->link, &n->place, member->host, member->port, &greeting, clock_boot_ms());
 	return 0;
+}
+
+/* Until the next message, or the grant if answer is NULL. False: the connection has ended, or
+ * brought nothing in time. */
+static bool neighbour_wait(struct link *l, struct message *answer)
+{
+	uint64_t deadline = clock_boot_ms() + NEIGHBOUR_ANSWER_MS, now;
+	struct pollfd pfds[2];
+	int fds[2];
+
+	while ((now = clock_boot_ms()) < deadline) {
+		link_step(l, now);
+		if (l->state == LINK_ENDED || (answer && link_receive(l, answer)))
+			break;
+		if (!answer && l->state == LINK_READY)
+			break;
+		for (unsigned i = 0; i < link_fds(l, fds); i++)
+			pfds[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+		poll(pfds, link_fds(l, fds), (int)(deadline - now));
+	}
+	return l->state == LINK_READY && now < deadline;
+}
+
+static bool neighbour_ask(struct neighbour_link *n, struct message *m, struct message *answer)
+{
+	m->id = ++n->id;
+	m->uuid = n->link.exchange.greeting.uuid;
+	return link_send(&n->link, m) && neighbour_wait(&n->link, answer) && answer->id == m->id;
 }
 
 static bool neighbour_means_no_copy(unsigned status)
@@ -183,43 +104,42 @@ static bool neighbour_means_no_copy(unsigned status)
 	       status == GREETING_WRONG_COPY;
 }
 
-static int neighbour_connect(struct neighbour_link *link, const struct neighbour_plan *plan,
-			     uint8_t slot, struct neighbour_answer *answer)
+static bool neighbour_connect(struct neighbour_link *n, const struct neighbour_plan *plan,
+			      uint8_t slot, struct neighbour_answer *answer)
 {
-	char *why = answer->why_not;
-	const size_t size = sizeof(answer->why_not);
-	const struct mirror_member *member = &plan->config.members[slot];
-	struct greeting_reply reply = {0};
-	int rc;
-
-	link->greeting = (struct greeting){.uuid = plan->config.uuid,
-					   .copy_id = member->id,
-					   .from = plan->self,
-					   .to = slot,
-					   .kind = GREETING_OBSERVE};
-	rc = neighbour_register(link, member->host);
-	if (!rc)
-		rc = neighbour_dial(link, member, &reply);
-	if (!rc)
-		rc = neighbour_prove(link, plan, &reply);
-	answer->lacks_copy = rc && neighbour_means_no_copy(reply.status);
-	if (rc && reply.status == GREETING_BAD_VERSION)
-		version_explain(reply.versions, "its rpmirrord", "this one", why, size);
-	else if (rc && reply.status != GREETING_OK)
-		snprintf(why, size, "%s", greeting_status_2str(reply.status));
-	else if (rc)
-		text_cut(why, size, rpma_err_last());
-	return rc;
+	if (neighbour_open(n, plan, slot)) {
+		text_cut(answer->why_not, sizeof(answer->why_not), rpma_err_last());
+		return false;
+	}
+	if (neighbour_wait(&n->link, NULL))
+		return true;
+	answer->lacks_copy = neighbour_means_no_copy(n->link.status);
+	text_cut(answer->why_not, sizeof(answer->why_not),
+		 n->link.state == LINK_ENDED ? n->link.why : "it does not answer");
+	return false;
 }
 
 /* What its daemon says of its files; zero where it says nothing. */
-static struct message_reserve neighbour_ask_reserve(struct neighbour_link *link, uint64_t size)
+static struct message_reserve neighbour_ask_reserve(struct neighbour_link *n, uint64_t size)
 {
 	struct message m = {.type = MESSAGE_RESERVE, .reserve = {.size = size}}, got;
 
-	if (!size || neighbour_ask(link, &m, &got) || got.type != MESSAGE_RESERVED)
+	if (!size || !neighbour_ask(n, &m, &got) || got.type != MESSAGE_RESERVED)
 		return (struct message_reserve){0};
 	return got.reserve;
+}
+
+static bool neighbour_ask_status(struct neighbour_link *n, struct neighbour_answer *answer)
+{
+	struct message m = {.type = MESSAGE_GET_STATUS}, got;
+
+	if (!neighbour_ask(n, &m, &got) || got.type != MESSAGE_STATUS) {
+		snprintf(answer->why_not, sizeof(answer->why_not), "it does not answer");
+		return false;
+	}
+	answer->status = got.status;
+	answer->copy_id = n->link.exchange.greeting.copy_id;
+	return true;
 }
 
 static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *plan, uint8_t slot,
@@ -227,24 +147,18 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 {
 	struct neighbour_link *link = &n->links[slot];
 	struct neighbour_answer answer = {.answers = false};
-	struct message m = {.type = MESSAGE_GET_STATUS}, got;
-	int rc = 0;
 
-	if (!link->conn)
-		rc = neighbour_connect(link, plan, slot, &answer);
-	if (!rc) {
-		rc = neighbour_ask(link, &m, &got);
-		if (rc || got.type != MESSAGE_STATUS)
-			snprintf(answer.why_not, sizeof(answer.why_not), "it does not answer");
-		answer.answers = !rc && got.type == MESSAGE_STATUS;
-	}
-	if (answer.answers) {
-		answer.copy_id = link->greeting.copy_id;
-		answer.status = got.status;
-		answer.reserved = neighbour_ask_reserve(link, reserve);
-	} else {
+	/* Since the last visit the daemon there may have been started again. */
+	if (link->peer)
+		link_step(&link->link, clock_boot_ms());
+	if (link->link.state == LINK_ENDED)
 		neighbour_close(link);
-	}
+	if (link->peer || neighbour_connect(link, plan, slot, &answer))
+		answer.answers = neighbour_ask_status(link, &answer);
+	if (answer.answers)
+		answer.reserved = neighbour_ask_reserve(link, reserve);
+	else
+		neighbour_close(link);
 	pthread_mutex_lock(&n->lock);
 	/* Unless the slot is another member's meanwhile. */
 	if (n->plan.config.members[slot].id == plan->config.members[slot].id)
@@ -259,8 +173,8 @@ static void neighbours_visit_all(struct neighbours *n, const struct neighbour_pl
 		struct neighbour_link *link = &n->links[slot];
 		bool is_member = plan->config.members[slot].id && slot != plan->self;
 
-		if (link->conn &&
-		    (!is_member || link->greeting.copy_id != plan->config.members[slot].id))
+		if (link->peer && (!is_member || link->link.exchange.greeting.copy_id !=
+							 plan->config.members[slot].id))
 			neighbour_close(link);
 		if (is_member && !__atomic_load_n(&n->ends, __ATOMIC_RELAXED))
 			neighbour_visit(n, plan, slot, reserve);

@@ -78,7 +78,7 @@ static void place_lose(struct set *s, const char *path, const char *what)
 		 "%.400s %s while it was in use: put the right file there, and restart rpmirrord",
 		 path, what);
 	event_emit(s, s->conf->member, "medium", NULL, NULL, s->failed_why);
-	links_end_all(s->daemon, s);
+	inbounds_end_all(s->daemon, s);
 	if (s->holder.client)
 		local_drop(s->holder.client);
 }

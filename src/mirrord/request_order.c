@@ -381,7 +381,7 @@ static bool request_discard_own(struct client *client, struct set *s)
 			    s->conf->name, s->conf->member, s->is_split ? ": " : "",
 			    s->is_split ? s->split_why : "");
 		s->shown_ns = clock_boot_ns();
-		links_end_all(s->daemon, s);
+		inbounds_end_all(s->daemon, s);
 		member_discard(&s->member, &s->entry.record, s->entry.revision, &v);
 	}
 	if (v.answer == MEMBER_YES) {

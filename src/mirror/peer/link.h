@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.h -- one connection to a member's daemon: control, lane or bulk.
+ * link.h -- one connection to a member's daemon: control, lane or bulk, or one that observes.
  *
  * It connects, greets, proves and is granted what it asks for, or ends; nothing here waits. The
  * background thread calls link_step() when one of the descriptors is readable, or in each turn.
  */
-#ifndef MIRROR_LINK_H
-#define MIRROR_LINK_H
+#ifndef MIRROR_PEER_LINK_H
+#define MIRROR_PEER_LINK_H
 
 #include <librpma.h>
 
@@ -33,6 +33,7 @@ struct link_place {
 	/* PROOF_KEY; *key is NULL: the set has no secret. Both may change: a set gets its first
 	 * one. */
 	const uint8_t *const *key;
+	const char *self; /* this end, for texts about versions: "this librpmirror" */
 };
 
 struct link_buffers {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mirror/link_impl.h"
+#include "mirror/peer/link_impl.h"
 
 static void link_refused(struct link *l, enum greeting_status status)
 {
@@ -37,9 +37,10 @@ void link_on_established(struct link *l)
 
 	rpma_conn_get_private_data(l->conn, &pdata);
 	rc = greeting_reply_decode(pdata.ptr, pdata.len, reply);
-	if (rc == -EPROTONOSUPPORT) {
-		version_explain(reply->versions, "its rpmirrord", "this librpmirror", text,
+	if (rc == -EPROTONOSUPPORT || (!rc && reply->status == GREETING_BAD_VERSION)) {
+		version_explain(reply->versions, "its rpmirrord", l->place->self, text,
 				sizeof(text));
+		l->status = GREETING_BAD_VERSION;
 		link_fail(l, text);
 		return;
 	}

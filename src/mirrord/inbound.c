@@ -8,26 +8,26 @@
 #include "mirrord/copies.h"
 #include "service/counters.h"
 
-static unsigned *link_count(struct daemon *d, const struct link *link)
+static unsigned *inbound_count(struct daemon *d, const struct inbound *link)
 {
 	switch (link->state) {
-	case LINK_PROVING:
+	case INBOUND_PROVING:
 		return &d->pending;
-	case LINK_GRANTED:
+	case INBOUND_GRANTED:
 		return &d->granted;
 	default:
 		return &d->refused;
 	}
 }
 
-void link_enter(struct link *link, enum link_state state)
+void inbound_enter(struct inbound *link, enum inbound_state state)
 {
-	(*link_count(link->daemon, link))--;
+	(*inbound_count(link->daemon, link))--;
 	link->state = state;
-	(*link_count(link->daemon, link))++;
+	(*inbound_count(link->daemon, link))++;
 }
 
-void link_free(struct link *link)
+void inbound_free(struct inbound *link)
 {
 	rpma_conn_delete(&link->conn);
 	/* In this order: what a peer sent before is placed, or is not, when these return. */
@@ -37,7 +37,7 @@ void link_free(struct link *link)
 	free(link);
 }
 
-static enum member_kind link_kind(const struct link *link)
+static enum member_kind inbound_kind(const struct inbound *link)
 {
 	switch (link->greeting.kind) {
 	case GREETING_LANE:
@@ -51,7 +51,7 @@ static enum member_kind link_kind(const struct link *link)
 	}
 }
 
-static void link_log_counters(const struct link *link)
+static void inbound_log_counters(const struct inbound *link)
 {
 	static const char *const kinds[] = {
 		[MEMBER_CONTROL] = "control",
@@ -61,29 +61,29 @@ static void link_log_counters(const struct link *link)
 	};
 	char text[COUNTERS_TEXT];
 
-	if (log_threshold < LOG_LVL_INFO || link->state != LINK_GRANTED || !link->set)
+	if (log_threshold < LOG_LVL_INFO || link->state != INBOUND_GRANTED || !link->set)
 		return;
 	counters_text(link->conn, text, sizeof(text));
 	LOG_INFO("set %s: the %s connection from %s ends:%s", link->set->conf->name,
-		 kinds[link_kind(link)], link->addr, text);
+		 kinds[inbound_kind(link)], link->addr, text);
 }
 
-void link_end(struct link *link)
+void inbound_end(struct inbound *link)
 {
 	struct daemon *d = link->daemon;
 	struct set *s = link->counts ? link->set : NULL;
-	enum member_kind kind = link_kind(link);
-	struct link **at = &d->links;
+	enum member_kind kind = inbound_kind(link);
+	struct inbound **at = &d->links;
 
 	while (*at != link)
 		at = &(*at)->next;
 	*at = link->next;
-	(*link_count(d, link))--;
+	(*inbound_count(d, link))--;
 	loop_unwatch(d, &link->on_event);
 	loop_unwatch(d, &link->on_message);
-	link_log_counters(link);
+	inbound_log_counters(link);
 	rpma_conn_disconnect(link->conn);
-	link_free(link);
+	inbound_free(link);
 	if (!s)
 		return;
 	member_on_closed(&s->member, kind);
@@ -91,22 +91,22 @@ void link_end(struct link *link)
 	s->look_ms = 0; /* its epoch may have ended */
 }
 
-void links_end_all(struct daemon *d, struct set *s)
+void inbounds_end_all(struct daemon *d, struct set *s)
 {
-	struct link *link, *next;
+	struct inbound *link, *next;
 
 	for (link = d->links; link; link = next) {
 		next = link->next;
 		if (!s || link->set == s)
-			link_end(link);
+			inbound_end(link);
 	}
 }
 
 /* `asker`, if any, asks for a promise of the epoch. What else its primary has here of that epoch it
  * has given up, but messages may be under way on it. */
-void links_cut(struct set *s, struct mirror_epoch epoch, const struct link *asker)
+void inbounds_cut(struct set *s, struct mirror_epoch epoch, const struct inbound *asker)
 {
-	struct link *link, *next;
+	struct inbound *link, *next;
 
 	for (link = s->daemon->links; link; link = next) {
 		next = link->next;
@@ -117,48 +117,48 @@ void links_cut(struct set *s, struct mirror_epoch epoch, const struct link *aske
 			   s->conf->name, link->addr,
 			   (unsigned long long)link->greeting.epoch.number,
 			   (unsigned long long)epoch.number);
-		link_end(link);
+		inbound_end(link);
 	}
 }
 
-static void link_on_event(struct watch *w)
+static void inbound_on_event(struct watch *w)
 {
-	struct link *link = w->owner;
+	struct inbound *link = w->owner;
 	enum rpma_conn_event event;
 
 	if (rpma_conn_next_event(link->conn, &event))
 		return;
 	if (event != RPMA_CONN_ESTABLISHED) {
 		LOG_INFO("%s: %s", link->addr, rpma_utils_conn_event_2str(event));
-		link_end(link);
-	} else if (link->state == LINK_REFUSED) {
+		inbound_end(link);
+	} else if (link->state == INBOUND_REFUSED) {
 		rpma_conn_disconnect(link->conn);
 	}
 }
 
-void link_adopt(struct daemon *d, struct link *link)
+void inbound_adopt(struct daemon *d, struct inbound *link)
 {
 	int event_fd = -1, cq_fd = -1;
 
 	link->next = d->links;
 	d->links = link;
-	(*link_count(d, link))++;
+	(*inbound_count(d, link))++;
 	link->deadline_ms = clock_boot_ms() + DAEMON_PENDING_MS;
 	rpma_conn_get_event_fd(link->conn, &event_fd);
 	rpma_conn_get_cq(link->conn, &link->cq);
 	rpma_cq_get_fd(link->cq, &cq_fd);
-	if (loop_watch(d, &link->on_event, event_fd, link_on_event, link) ||
+	if (loop_watch(d, &link->on_event, event_fd, inbound_on_event, link) ||
 	    loop_watch(d, &link->on_message, cq_fd, control_on_message, link))
-		link_end(link);
+		inbound_end(link);
 }
 
-static struct link *link_oldest_pending(struct daemon *d, const char *addr, unsigned *count)
+static struct inbound *inbound_oldest_pending(struct daemon *d, const char *addr, unsigned *count)
 {
-	struct link *oldest = NULL;
+	struct inbound *oldest = NULL;
 
 	*count = 0;
-	for (struct link *link = d->links; link; link = link->next) {
-		if (link->state != LINK_PROVING || (addr && strcmp(addr, link->addr)))
+	for (struct inbound *link = d->links; link; link = link->next) {
+		if (link->state != INBOUND_PROVING || (addr && strcmp(addr, link->addr)))
 			continue;
 		oldest = link;
 		(*count)++;
@@ -167,42 +167,42 @@ static struct link *link_oldest_pending(struct daemon *d, const char *addr, unsi
 }
 
 /* The oldest goes, so that slow ones cannot keep out a valid one, which is granted at once. */
-void links_make_room(struct daemon *d, const char *addr)
+void inbounds_make_room(struct daemon *d, const char *addr)
 {
 	unsigned most = d->conf->max_pending, count;
-	struct link *oldest = link_oldest_pending(d, addr, &count);
+	struct inbound *oldest = inbound_oldest_pending(d, addr, &count);
 
 	if (count < (most > 4 ? most / 4 : 1)) {
-		oldest = link_oldest_pending(d, NULL, &count);
+		oldest = inbound_oldest_pending(d, NULL, &count);
 		if (count < most)
 			return;
 	}
 	LOG_WARNING_LIMITED("too many connections that were not granted yet: the oldest, from %s, "
 			    "is closed",
 			    oldest->addr);
-	link_end(oldest);
+	inbound_end(oldest);
 }
 
-uint64_t links_deadline(struct daemon *d, uint64_t now_ms)
+uint64_t inbounds_deadline(struct daemon *d, uint64_t now_ms)
 {
-	struct link *link, *next;
+	struct inbound *link, *next;
 	uint64_t nearest = UINT64_MAX;
 
 	if (d->pending + d->refused == 0)
 		return UINT64_MAX;
 	for (link = d->links; link; link = next) {
 		next = link->next;
-		if (link->state == LINK_GRANTED)
+		if (link->state == INBOUND_GRANTED)
 			continue;
 		if (link->deadline_ms <= now_ms)
-			link_end(link);
+			inbound_end(link);
 		else if (link->deadline_ms < nearest)
 			nearest = link->deadline_ms;
 	}
 	return nearest;
 }
 
-int link_post_receives(struct link *link, struct rpma_conn_req *req)
+int inbound_post_receives(struct inbound *link, struct rpma_conn_req *req)
 {
 	int rc = rpma_mr_reg(link->daemon->peer, &link->messages, sizeof(link->messages),
 			     RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &link->message_mr);
@@ -213,9 +213,9 @@ int link_post_receives(struct link *link, struct rpma_conn_req *req)
 	return rc;
 }
 
-int link_send(struct link *link, const struct message *m)
+int inbound_send(struct inbound *link, const struct message *m)
 {
-	size_t offset = offsetof(struct link_messages, out);
+	size_t offset = offsetof(struct inbound_messages, out);
 	unsigned slots = sizeof(link->messages.out) / MESSAGE_SIZE;
 	unsigned i = 0;
 	int rc;

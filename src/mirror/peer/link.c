@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mirror/link.h"
+#include "mirror/peer/link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mirror/link_impl.h"
+#include "mirror/peer/link_impl.h"
 
 /* All connections go to one port, and may not all get through. */
 static const char *link_what(const struct link *l)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* link_impl.h -- what the files of a link have of each other. */
-#ifndef MIRROR_LINK_IMPL_H
-#define MIRROR_LINK_IMPL_H
+#ifndef MIRROR_PEER_LINK_IMPL_H
+#define MIRROR_PEER_LINK_IMPL_H
 
-#include "mirror/link.h"
+#include "mirror/peer/link.h"
 
 /* link_hello.c: greeting, proof and grant; each may end the link. */
 void link_on_established(struct link *l);
