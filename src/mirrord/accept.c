@@ -27,7 +27,7 @@ static enum greeting_status accept_check(struct daemon *d, struct inbound *link,
 		return GREETING_WRONG_COPY;
 	if (g->kind != GREETING_OBSERVE && g->epoch.number < s->meta.promise.epoch.number)
 		return GREETING_EPOCH;
-	if (d->granted >= d->conf->max_connections)
+	if (d->arrivals.count[ARRIVAL_ADMITTED] >= d->conf->max_connections)
 		return GREETING_BUSY;
 	link->set = s;
 	link->reply.has_secret = s->has_secret;
@@ -66,11 +66,13 @@ static int accept_request(struct daemon *d, struct inbound *link, struct rpma_co
 	rpma_conn_req_get_remote_addr(*req, link->addr, sizeof(link->addr));
 	rpma_conn_req_get_private_data(*req, &theirs);
 	link->reply.status = (uint8_t)accept_check(d, link, &theirs);
-	link->state = link->reply.status == GREETING_OK ? INBOUND_PROVING : INBOUND_REFUSED;
-	if (link->state == INBOUND_REFUSED) {
+	link->arrival.state = link->reply.status == GREETING_OK ? ARRIVAL_PENDING : ARRIVAL_REFUSED;
+	if (link->arrival.state == ARRIVAL_REFUSED) {
 		accept_note_refusal(link);
 		/* Beyond that they are rejected without a reason. */
-		return d->refused < DAEMON_REFUSED_MAX ? accept_answer(link, req) : RPMA_E_AGAIN;
+		return d->arrivals.count[ARRIVAL_REFUSED] < DAEMON_REFUSED_MAX
+			       ? accept_answer(link, req)
+			       : RPMA_E_AGAIN;
 	}
 	inbounds_make_room(d, link->addr);
 	rc = inbound_post_receives(link, *req);

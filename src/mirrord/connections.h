@@ -11,7 +11,6 @@
 uint64_t inbounds_deadline(struct daemon *d, uint64_t now_ms);
 /* Watch it; *link may be gone afterwards. */
 void inbound_adopt(struct daemon *d, struct inbound *link);
-void inbound_enter(struct inbound *link, enum inbound_state state);
 /* Release what it has; for one that was not adopted. */
 void inbound_free(struct inbound *link);
 /* Disconnect and deregister: when this returns nothing of it can be placed any more. */

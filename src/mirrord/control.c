@@ -157,7 +157,8 @@ static int control_on_prove(struct inbound *link, const struct message *m)
 	if (!is_proved)
 		LOG_WARNING_LIMITED("set %s: %s does not know the secret", link->set->conf->name,
 				    link->addr);
-	inbound_enter(link, answer.grant.status == GREETING_OK ? INBOUND_GRANTED : INBOUND_REFUSED);
+	arrivals_enter(&link->daemon->arrivals, &link->arrival,
+		       answer.grant.status == GREETING_OK ? ARRIVAL_ADMITTED : ARRIVAL_REFUSED);
 	control_fill_header(link, m, &answer);
 	return inbound_send(link, &answer);
 }
@@ -305,7 +306,7 @@ bool control_answer(struct set *s, const struct inbound *asker, const struct mes
 
 static bool control_may_ask(const struct inbound *link, const struct message *m)
 {
-	if (link->state != INBOUND_GRANTED ||
+	if (link->arrival.state != ARRIVAL_ADMITTED ||
 	    memcmp(&m->uuid, &link->greeting.uuid, sizeof(m->uuid)) != 0 ||
 	    !mirror_epoch_is_equal(m->epoch, link->greeting.epoch))
 		return false;
@@ -322,7 +323,7 @@ static int control_on_bytes(struct inbound *link, const uint8_t *bytes, size_t l
 
 	if (message_decode(bytes, len, link->version, &m))
 		return RPMA_E_INVAL;
-	if (link->state == INBOUND_PROVING)
+	if (link->arrival.state == ARRIVAL_PENDING)
 		return m.type == MESSAGE_PROVE ? control_on_prove(link, &m) : RPMA_E_INVAL;
 	if (!control_may_ask(link, &m))
 		return RPMA_E_INVAL;
@@ -350,9 +351,9 @@ static int control_on_completion(struct inbound *link, const struct ibv_wc *wc)
 	if (wc->status != IBV_WC_SUCCESS)
 		return RPMA_E_UNKNOWN;
 	if (wc->opcode & IBV_WC_RECV)
-		return link->state == INBOUND_REFUSED ? 0 : control_on_receive(link, wc);
+		return link->arrival.state == ARRIVAL_REFUSED ? 0 : control_on_receive(link, wc);
 	link->out_busy &= ~(1u << wc->wr_id);
-	if (link->state == INBOUND_REFUSED)
+	if (link->arrival.state == ARRIVAL_REFUSED)
 		rpma_conn_disconnect(link->conn); /* the reason is on its way */
 	return 0;
 }

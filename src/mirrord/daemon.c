@@ -175,6 +175,7 @@ int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_lev
 			   .on_answer = {.fd = -1}};
 	int rc = daemon_read_boot(&d.boot, err);
 
+	arrivals_init(&d.arrivals);
 	daemon_raise_limit();
 	if (!rc)
 		rc = daemon_open_loop(&d, err);

@@ -22,6 +22,7 @@
 #include "mirrord/agent.h"
 #include "mirrord/conf.h"
 #include "mirrord/neighbour.h"
+#include "service/arrival.h"
 #include "service/secret.h"
 
 #define DAEMON_PENDING_MS   5000 /* for the steps before a connection is granted */
@@ -59,13 +60,11 @@ struct program {
 };
 
 /* A connection of a primary, a candidate or another daemon. */
-enum inbound_state { INBOUND_PROVING, INBOUND_GRANTED, INBOUND_REFUSED };
-
 struct inbound {
 	struct inbound *next;
 	struct daemon *daemon;
 	struct set *set; /* NULL only when refused */
-	enum inbound_state state;
+	struct arrival arrival;
 	struct greeting greeting;
 	struct greeting_reply reply;
 	unsigned version; /* of the messages */
@@ -73,7 +72,6 @@ struct inbound {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct watch on_event, on_message;
-	uint64_t deadline_ms;
 	bool counts; /* as open, in the rules of member.h */
 	struct rpma_mr_local *data_mr, *ring_mr, *message_mr;
 	uint32_t out_busy; /* slots of messages.out, a bit each */
@@ -260,8 +258,8 @@ struct daemon {
 	struct watch on_request, on_client, on_signal, on_answer;
 	struct agent_answers *answers;
 	struct set *sets;
-	struct inbound *links; /* the latest one first */
-	unsigned pending, granted, refused;
+	struct inbound *links;    /* the latest one first */
+	struct arrivals arrivals; /* of the links */
 	struct client *clients;
 	unsigned client_count;
 	uint64_t next_serial;

@@ -8,25 +8,6 @@
 #include "mirrord/copies.h"
 #include "service/counters.h"
 
-static unsigned *inbound_count(struct daemon *d, const struct inbound *link)
-{
-	switch (link->state) {
-	case INBOUND_PROVING:
-		return &d->pending;
-	case INBOUND_GRANTED:
-		return &d->granted;
-	default:
-		return &d->refused;
-	}
-}
-
-void inbound_enter(struct inbound *link, enum inbound_state state)
-{
-	(*inbound_count(link->daemon, link))--;
-	link->state = state;
-	(*inbound_count(link->daemon, link))++;
-}
-
 void inbound_free(struct inbound *link)
 {
 	rpma_conn_delete(&link->conn);
@@ -61,7 +42,7 @@ static void inbound_log_counters(const struct inbound *link)
 	};
 	char text[COUNTERS_TEXT];
 
-	if (log_threshold < LOG_LVL_INFO || link->state != INBOUND_GRANTED || !link->set)
+	if (log_threshold < LOG_LVL_INFO || link->arrival.state != ARRIVAL_ADMITTED || !link->set)
 		return;
 	counters_text(link->conn, text, sizeof(text));
 	LOG_INFO("set %s: the %s connection from %s ends:%s", link->set->conf->name,
@@ -78,7 +59,7 @@ void inbound_end(struct inbound *link)
 	while (*at != link)
 		at = &(*at)->next;
 	*at = link->next;
-	(*inbound_count(d, link))--;
+	arrivals_remove(&d->arrivals, &link->arrival);
 	loop_unwatch(d, &link->on_event);
 	loop_unwatch(d, &link->on_message);
 	inbound_log_counters(link);
@@ -131,7 +112,7 @@ static void inbound_on_event(struct watch *w)
 	if (event != RPMA_CONN_ESTABLISHED) {
 		LOG_INFO("%s: %s", link->addr, rpma_utils_conn_event_2str(event));
 		inbound_end(link);
-	} else if (link->state == INBOUND_REFUSED) {
+	} else if (link->arrival.state == ARRIVAL_REFUSED) {
 		rpma_conn_disconnect(link->conn);
 	}
 }
@@ -142,8 +123,9 @@ void inbound_adopt(struct daemon *d, struct inbound *link)
 
 	link->next = d->links;
 	d->links = link;
-	(*inbound_count(d, link))++;
-	link->deadline_ms = clock_boot_ms() + DAEMON_PENDING_MS;
+	link->arrival.addr = link->addr;
+	link->arrival.deadline = clock_boot_ms() + DAEMON_PENDING_MS;
+	arrivals_add(&d->arrivals, &link->arrival);
 	rpma_conn_get_event_fd(link->conn, &event_fd);
 	rpma_conn_get_cq(link->conn, &link->cq);
 	rpma_cq_get_fd(link->cq, &cq_fd);
@@ -152,53 +134,25 @@ void inbound_adopt(struct daemon *d, struct inbound *link)
 		inbound_end(link);
 }
 
-static struct inbound *inbound_oldest_pending(struct daemon *d, const char *addr, unsigned *count)
-{
-	struct inbound *oldest = NULL;
-
-	*count = 0;
-	for (struct inbound *link = d->links; link; link = link->next) {
-		if (link->state != INBOUND_PROVING || (addr && strcmp(addr, link->addr)))
-			continue;
-		oldest = link;
-		(*count)++;
-	}
-	return oldest;
-}
-
-/* The oldest goes, so that slow ones cannot keep out a valid one, which is granted at once. */
 void inbounds_make_room(struct daemon *d, const char *addr)
 {
-	unsigned most = d->conf->max_pending, count;
-	struct inbound *oldest = inbound_oldest_pending(d, addr, &count);
+	struct arrival *one;
 
-	if (count < (most > 4 ? most / 4 : 1)) {
-		oldest = inbound_oldest_pending(d, NULL, &count);
-		if (count < most)
-			return;
+	while ((one = arrivals_surplus(&d->arrivals, addr, d->conf->max_pending))) {
+		LOG_WARNING_LIMITED("too many connections that were not granted yet: the oldest, "
+				    "from %s, is closed",
+				    one->addr);
+		inbound_end(container_of(one, struct inbound, arrival));
 	}
-	LOG_WARNING_LIMITED("too many connections that were not granted yet: the oldest, from %s, "
-			    "is closed",
-			    oldest->addr);
-	inbound_end(oldest);
 }
 
 uint64_t inbounds_deadline(struct daemon *d, uint64_t now_ms)
 {
-	struct inbound *link, *next;
-	uint64_t nearest = UINT64_MAX;
+	struct arrival *one;
+	uint64_t nearest;
 
-	if (d->pending + d->refused == 0)
-		return UINT64_MAX;
-	for (link = d->links; link; link = next) {
-		next = link->next;
-		if (link->state == INBOUND_GRANTED)
-			continue;
-		if (link->deadline_ms <= now_ms)
-			inbound_end(link);
-		else if (link->deadline_ms < nearest)
-			nearest = link->deadline_ms;
-	}
+	while ((one = arrivals_overdue(&d->arrivals, now_ms, &nearest)))
+		inbound_end(container_of(one, struct inbound, arrival));
 	return nearest;
 }
 

@@ -18,7 +18,7 @@ static enum client_state accept_state(enum hello_status status, enum hello_acces
 
 static int accept_open_messages(struct server *s, struct client *client, struct rpma_conn_req *req)
 {
-	if (client_is_pending(client))
+	if (client_arrival(client) == ARRIVAL_PENDING)
 		clients_make_room(s, client->addr);
 	else if (client->state != CLIENT_SERVED || client->request.access != HELLO_WRITE)
 		return 0;
@@ -74,7 +74,8 @@ static int accept_request(struct server *s, struct client *client, struct rpma_c
 	enum hello_status status = accept_check(s, client, *req);
 	int rc;
 
-	if (client->state == CLIENT_REFUSED && s->refused >= SERVER_REFUSED_MAX)
+	if (client->state == CLIENT_REFUSED &&
+	    s->arrivals.count[ARRIVAL_REFUSED] >= SERVER_REFUSED_MAX)
 		return RPMA_E_AGAIN; /* rejected without a reason */
 	rc = accept_open_messages(s, client, *req);
 	if (!rc && client->state == CLIENT_SERVED && client->request.access == HELLO_WRITE)

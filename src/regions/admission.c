@@ -48,7 +48,7 @@ enum hello_status admission_check(struct server *s, const struct hello_request *
 	status = admission_find_region(s, req->region, region);
 	if (status != HELLO_OK)
 		return status;
-	if (s->served >= s->opts->max_clients)
+	if (s->arrivals.count[ARRIVAL_ADMITTED] >= s->opts->max_clients)
 		return HELLO_BUSY;
 	if (clients_count_from(s, addr) >= s->opts->max_per_address)
 		return HELLO_BUSY_ADDRESS;

@@ -13,24 +13,20 @@ uint64_t clients_now_ms(void)
 	return clock_now_ns() / NSEC_PER_MS;
 }
 
-bool client_is_pending(const struct client *client)
+enum arrival_state client_arrival(const struct client *client)
 {
-	return client->state == CLIENT_PROVING || client->state == CLIENT_LISTING;
-}
+	static const enum arrival_state states[] = {[CLIENT_REFUSED] = ARRIVAL_REFUSED,
+						    [CLIENT_PROVING] = ARRIVAL_PENDING,
+						    [CLIENT_LISTING] = ARRIVAL_PENDING,
+						    [CLIENT_SERVED] = ARRIVAL_ADMITTED};
 
-/* Neither a refused client nor a pending one takes a place away from those that are served. */
-static unsigned *client_count(struct server *s, const struct client *client)
-{
-	if (client_is_pending(client))
-		return &s->pending;
-	return client->state == CLIENT_SERVED ? &s->served : &s->refused;
+	return states[client->state];
 }
 
 void client_enter(struct server *s, struct client *client, enum client_state state)
 {
-	(*client_count(s, client))--;
 	client->state = state;
-	(*client_count(s, client))++;
+	arrivals_enter(&s->arrivals, &client->arrival, client_arrival(client));
 }
 
 void client_note_served(const struct server *s, const struct client *client)
@@ -57,7 +53,7 @@ void client_forget(struct server *s, struct client *client)
 	while (*at != client)
 		at = &(*at)->next;
 	*at = client->next;
-	(*client_count(s, client))--;
+	arrivals_remove(&s->arrivals, &client->arrival);
 	s->waiting -= client->waits_ms != 0;
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, client->event_fd, NULL);
 	if (client->cq_fd >= 0)
@@ -104,8 +100,10 @@ void client_adopt(struct server *s, struct client *client)
 {
 	client->next = s->first;
 	s->first = client;
-	client->deadline_ms = clients_now_ms() + SERVER_PENDING_MS;
-	(*client_count(s, client))++;
+	client->arrival = (struct arrival){.state = client_arrival(client),
+					   .addr = client->addr,
+					   .deadline = clients_now_ms() + SERVER_PENDING_MS};
+	arrivals_add(&s->arrivals, &client->arrival);
 	if (client_watch(s, client))
 		client_forget(s, client);
 }
@@ -120,56 +118,27 @@ uint64_t clients_count_from(const struct server *s, const char *addr)
 	return count;
 }
 
-static struct client *clients_oldest_pending(const struct server *s, const char *addr,
-					     unsigned *count)
-{
-	struct client *client, *oldest = NULL;
-
-	*count = 0;
-	for (client = s->first; client; client = client->next) {
-		if (!client_is_pending(client) || (addr && strcmp(addr, client->addr)))
-			continue;
-		oldest = client;
-		(*count)++;
-	}
-	return oldest;
-}
-
-static void clients_limit_pending(struct server *s, const char *addr, unsigned limit)
-{
-	unsigned count;
-	struct client *oldest = clients_oldest_pending(s, addr, &count);
-
-	if (count < limit)
-		return;
-	if (s->opts->verbose)
-		server_note(s, "client %" PRIu64 " from %s has proved nothing and makes way",
-			    oldest->id, oldest->addr);
-	client_forget(s, oldest);
-}
-
-/* The oldest goes, so that slow clients cannot keep out a valid one, which finishes at once. */
 void clients_make_room(struct server *s, const char *addr)
 {
-	clients_limit_pending(s, addr, SERVER_PENDING_PER_ADDRESS);
-	clients_limit_pending(s, NULL, SERVER_PENDING_MAX);
+	struct arrival *one;
+
+	while ((one = arrivals_surplus(&s->arrivals, addr, SERVER_PENDING_MAX))) {
+		struct client *client = container_of(one, struct client, arrival);
+
+		if (s->opts->verbose)
+			server_note(s,
+				    "client %" PRIu64 " from %s has proved nothing and makes way",
+				    client->id, client->addr);
+		client_forget(s, client);
+	}
 }
 
 int clients_forget_overdue(struct server *s)
 {
-	struct client *client, *next;
-	uint64_t now = clients_now_ms(), nearest = UINT64_MAX;
+	uint64_t now = clients_now_ms(), nearest;
+	struct arrival *one;
 
-	if (s->pending + s->refused == 0)
-		return -1;
-	for (client = s->first; client; client = next) {
-		next = client->next;
-		if (client->state == CLIENT_SERVED)
-			continue;
-		if (client->deadline_ms <= now)
-			client_forget(s, client);
-		else if (client->deadline_ms < nearest)
-			nearest = client->deadline_ms;
-	}
+	while ((one = arrivals_overdue(&s->arrivals, now, &nearest)))
+		client_forget(s, container_of(one, struct client, arrival));
 	return nearest == UINT64_MAX ? -1 : (int)(nearest - now);
 }

@@ -163,7 +163,7 @@ int names_tick(struct server *s)
 {
 	uint64_t now = clients_now_ms();
 
-	if (s->served == 0)
+	if (s->arrivals.count[ARRIVAL_ADMITTED] == 0)
 		return -1;
 	if (now - s->looked_ms >= NAME_EVERY_MS) {
 		s->looked_ms = now;

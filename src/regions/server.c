@@ -129,6 +129,7 @@ int server_new(const struct server_opts *opts, struct server **server, struct er
 	s->opts = opts;
 	s->listen = opts->listen;
 	s->epoll_fd = s->name_fd = -1;
+	arrivals_init(&s->arrivals);
 	rc = server_open(s, err);
 	if (rc)
 		server_delete(&s, false);

@@ -9,6 +9,7 @@
 
 #include "base/log_limit.h"
 #include "regions/lookup.h"
+#include "service/arrival.h"
 #include "service/mapfile.h"
 #include "regions/file_record.h"
 #include "regions/server.h"
@@ -16,11 +17,9 @@
 #define SERVER_SCRATCH (1u << 20)
 /* Refused clients that are being given the reason; those beyond are rejected without it. */
 #define SERVER_REFUSED_MAX 64
-/* Clients that have proved nothing yet or only ask for the list: so many, so many from one
- * address, for so long. */
-#define SERVER_PENDING_MAX         64
-#define SERVER_PENDING_PER_ADDRESS 16
-#define SERVER_PENDING_MS          5000
+/* Clients that have proved nothing yet or only ask for the list: so many, for so long. */
+#define SERVER_PENDING_MAX 64
+#define SERVER_PENDING_MS  5000
 
 /* Memory under an hello_access: what a client may do is what the registration permits. */
 struct region_export {
@@ -61,8 +60,8 @@ struct server {
 	int epoll_fd;
 	int name_fd; /* of the lookups' answers */
 	uint64_t looked_ms;
-	unsigned served, pending, refused; /* clients by state */
-	unsigned waiting;                  /* clients whose BEGIN waits for another writer's end */
+	struct arrivals arrivals; /* clients by state */
+	unsigned waiting;         /* clients whose BEGIN waits for another writer's end */
 	uint64_t next_id;
 	struct client *first; /* the latest one */
 	struct counters gone; /* what clients counted that are no more */
@@ -88,6 +87,7 @@ struct client {
 	uint64_t id;
 	char addr[RPMA_ADDR_MAX];
 	enum client_state state;
+	struct arrival arrival;
 	struct hello_request request;
 	struct region *region; /* NULL: none yet */
 	/* Registered for this client alone: after its proof, or as it may write. */
@@ -108,7 +108,6 @@ struct client {
 	struct hello_content before; /* what the region held then */
 	bool has_ended;              /* its file is whole, as it says */
 	bool is_unrecorded;          /* and this could not be stored */
-	uint64_t deadline_ms;
 	uint8_t nonce[HELLO_NONCE];
 	/* The only memory that a client reaches before its proof, as messages. The verdict may
 	 * follow while the grant is still being sent. */
@@ -136,7 +135,8 @@ int region_export_new(struct server *s, struct region *r, enum hello_access acce
 
 /* client.c: the clients there are. */
 uint64_t clients_now_ms(void);
-bool client_is_pending(const struct client *client);
+/* By its state. */
+enum arrival_state client_arrival(const struct client *client);
 /* From now on the server knows it and watches its descriptors; *client may be gone afterwards. */
 void client_adopt(struct server *s, struct client *client);
 void client_enter(struct server *s, struct client *client, enum client_state state);

@@ -31,7 +31,7 @@ struct listener {
 	unsigned fd_count;
 	int signal_fd;
 	uint64_t paused; /* until then nothing is accepted; 0: it is */
-	struct pendings pendings;
+	struct arrivals pendings;
 	struct children children;
 	bool is_ending;
 	uint64_t deadline; /* of the end */
@@ -51,8 +51,7 @@ static void listener_accept(struct listener *l, int listening)
 	}
 	rc = endpoint_from_socket(fd, &endpoint);
 	if (!rc) {
-		l->pendings.max = l->settings->max_pending;
-		pendings_add(&l->pendings, fd, endpoint.there);
+		pendings_add(&l->pendings, l->settings->max_pending, fd, endpoint.there);
 		return;
 	}
 	LOG_ERROR_LIMITED("a connection cannot be served: %s", strerror(-rc));
@@ -180,20 +179,18 @@ static void listener_on_signal(struct listener *l)
 static struct pollfd *listener_poll_set(const struct listener *l, nfds_t *count)
 {
 	bool paused = l->paused && poll_ms_left(l->paused);
-	struct pollfd *fds;
 	nfds_t n = 1 + l->fd_count;
+	struct pollfd *fds = calloc(n + l->pendings.count[ARRIVAL_PENDING], sizeof(*fds));
+	struct list *it;
 
-	for (const struct pending *p = l->pendings.first; p; p = p->next)
-		n++;
-	fds = calloc(n, sizeof(*fds));
 	if (!fds)
 		return NULL;
 	fds[0] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
 	for (unsigned i = 0; i < l->fd_count; i++)
 		fds[1 + i] = (struct pollfd){.fd = paused ? -1 : l->fds[i], .events = POLLIN};
-	n = 1 + l->fd_count;
-	for (const struct pending *p = l->pendings.first; p; p = p->next)
-		fds[n++] = (struct pollfd){.fd = p->fd, .events = POLLIN};
+	list_for_each (it, &l->pendings.list)
+		fds[n++] = (struct pollfd){.fd = container_of(it, struct pending, arrival.node)->fd,
+					   .events = POLLIN};
 	*count = n;
 	return fds;
 }
@@ -214,21 +211,19 @@ static void listener_step(struct listener *l)
 {
 	int wait_ms = listener_wait_ms(l); /* may shorten the list, too */
 	unsigned sockets = l->fd_count;
-	struct pending *pending = l->pendings.first, *next;
+	struct list *it, *next;
 	struct pollfd *fds;
-	nfds_t count;
+	nfds_t count, i = 1 + sockets;
 
 	fds = listener_poll_set(l, &count);
 	if (!fds || poll(fds, count, wait_ms) < 0) {
 		free(fds);
 		return;
 	}
-	for (nfds_t i = 1 + sockets; i < count; i++, pending = next) {
-		next = pending->next;
-		if (fds[i].revents)
-			listener_on_pending(l, pending);
-	}
-	for (unsigned i = 0; i < sockets; i++)
+	list_for_each_safe (it, next, &l->pendings.list)
+		if (fds[i++].revents)
+			listener_on_pending(l, container_of(it, struct pending, arrival.node));
+	for (i = 0; i < sockets; i++)
 		if (fds[1 + i].revents)
 			listener_accept(l, l->fds[i]);
 	if (fds[0].revents)
@@ -291,6 +286,7 @@ int listener_run(const struct options *opts, struct settings *s)
 	struct listener l = {.opts = opts, .settings = s};
 	struct error err;
 
+	arrivals_init(&l.pendings);
 	if (listener_begin(&l, &err)) {
 		if (s->use_syslog || strcmp(s->log_file, "-") != 0)
 			fprintf(stderr, "rpmemd: %s\n", err.text);

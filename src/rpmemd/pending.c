@@ -3,58 +3,44 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/poll.h"
 
-void pendings_remove(struct pendings *p, struct pending *pending)
+static void pending_free(struct pending *pending)
 {
-	struct pending **at = &p->first;
-
-	while (*at != pending)
-		at = &(*at)->next;
-	*at = pending->next;
 	close(pending->fd);
 	free(pending);
 }
 
-void pendings_remove_all(struct pendings *p)
+void pendings_remove(struct arrivals *pendings, struct pending *pending)
 {
-	while (p->first)
-		pendings_remove(p, p->first);
+	arrivals_remove(pendings, &pending->arrival);
+	pending_free(pending);
 }
 
-/* Of one address, or of any; *count is how many there are. */
-static struct pending *pendings_oldest(const struct pendings *p, const char *addr, unsigned *count)
+void pendings_remove_all(struct arrivals *pendings)
 {
-	struct pending *oldest = NULL;
+	struct list *it, *next;
 
-	*count = 0;
-	for (struct pending *pending = p->first; pending; pending = pending->next) {
-		if (addr && strcmp(addr, pending->addr) != 0)
-			continue;
-		oldest = pending;
-		(*count)++;
+	list_for_each_safe (it, next, &pendings->list)
+		pendings_remove(pendings, container_of(it, struct pending, arrival.node));
+}
+
+static void pendings_make_room(struct arrivals *pendings, const char *addr, unsigned max)
+{
+	struct arrival *one;
+
+	while ((one = arrivals_surplus(pendings, addr, max))) {
+		LOG_WARNING_LIMITED("too many connections that have proved nothing: the oldest, "
+				    "from %s, is closed",
+				    one->addr);
+		pendings_remove(pendings, container_of(one, struct pending, arrival));
 	}
-	return oldest;
 }
 
-static void pendings_limit(struct pendings *p, const char *addr, unsigned limit)
-{
-	unsigned count;
-	struct pending *oldest = pendings_oldest(p, addr, &count);
-
-	if (count < limit)
-		return;
-	LOG_WARNING_LIMITED("too many connections that have proved nothing: the oldest, from %s, "
-			    "is closed",
-			    oldest->addr);
-	pendings_remove(p, oldest);
-}
-
-void pendings_add(struct pendings *p, int fd, const char *addr)
+void pendings_add(struct arrivals *pendings, unsigned max, int fd, const char *addr)
 {
 	struct pending *pending = malloc(sizeof(*pending));
 	struct error err;
@@ -64,29 +50,29 @@ void pendings_add(struct pendings *p, int fd, const char *addr)
 		close(fd);
 		return;
 	}
-	pendings_limit(p, addr, p->max > 4 ? p->max / 4 : 1);
-	pendings_limit(p, NULL, p->max);
+	pendings_make_room(pendings, addr, max);
 	pending->fd = fd;
-	pending->deadline = poll_deadline(DIRECT_PROOF_MS);
 	snprintf(pending->addr, sizeof(pending->addr), "%s", addr);
+	pending->arrival = (struct arrival){.state = ARRIVAL_PENDING,
+					    .addr = pending->addr,
+					    .deadline = poll_deadline(DIRECT_PROOF_MS)};
 	wire_stream_init(&pending->stream, fd, fd);
-	pending->next = p->first;
-	p->first = pending;
-	if (direct_greet(&pending->stream, &pending->exchange, &err)) {
-		LOG_WARNING_LIMITED("%s: %s", addr, err.text);
-		pendings_remove(p, pending);
+	if (!direct_greet(&pending->stream, &pending->exchange, &err)) {
+		arrivals_add(pendings, &pending->arrival);
+		return;
 	}
+	LOG_WARNING_LIMITED("%s: %s", addr, err.text);
+	pending_free(pending);
 }
 
-int pendings_check_time(struct pendings *p)
+int pendings_check_time(struct arrivals *pendings)
 {
-	unsigned count;
-	struct pending *oldest = pendings_oldest(p, NULL, &count);
+	struct arrival *one;
+	uint64_t nearest;
 
-	while (oldest && !poll_ms_left(oldest->deadline)) {
-		LOG_WARNING_LIMITED("%s has proved nothing in time", oldest->addr);
-		pendings_remove(p, oldest);
-		oldest = pendings_oldest(p, NULL, &count);
+	while ((one = arrivals_overdue(pendings, clock_now_ns(), &nearest))) {
+		LOG_WARNING_LIMITED("%s has proved nothing in time", one->addr);
+		pendings_remove(pendings, container_of(one, struct pending, arrival));
 	}
-	return oldest ? poll_ms_left(oldest->deadline) : -1;
+	return nearest == UINT64_MAX ? -1 : poll_ms_left(nearest);
 }

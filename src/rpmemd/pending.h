@@ -9,28 +9,23 @@
 #define RPMEMD_PENDING_H
 
 #include "rpmemd/direct.h"
+#include "service/arrival.h"
 
 struct pending {
-	struct pending *next; /* an older one */
+	struct arrival arrival;
 	int fd;
-	uint64_t deadline;
 	char addr[WIRE_ADDR_MAX + 1]; /* the initiator's */
 	struct wire_exchange exchange;
 	struct wire_stream stream;
 };
 
-struct pendings {
-	struct pending *first;
-	unsigned max; /* in all; a quarter of it of one address */
-};
-
-/* Greet it. The descriptor belongs to the list then, and is closed also on failure. Makes room: of
- * too many the oldest goes, so that slow ones keep out nobody. */
-void pendings_add(struct pendings *p, int fd, const char *addr);
+/* Greet it. The descriptor belongs to the list then, and is closed also on failure. Drops others if
+ * there are too many. */
+void pendings_add(struct arrivals *pendings, unsigned max, int fd, const char *addr);
 /* Forget it and close its descriptor. */
-void pendings_remove(struct pendings *p, struct pending *pending);
-void pendings_remove_all(struct pendings *p);
+void pendings_remove(struct arrivals *pendings, struct pending *pending);
+void pendings_remove_all(struct arrivals *pendings);
 /* Milliseconds until the first one is overdue, -1: there is none. Forgets overdue ones. */
-int pendings_check_time(struct pendings *p);
+int pendings_check_time(struct arrivals *pendings);
 
 #endif
