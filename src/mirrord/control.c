@@ -5,37 +5,11 @@
 #include "mirror/wire/proof.h"
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
+#include "service/peer.h"
 
-static int control_describe(struct rpma_mr_local *mr, struct message_desc *desc)
+static int control_describe(const struct rpma_mr_local *mr, struct message_desc *desc)
 {
-	size_t len = 0;
-	int rc = rpma_mr_get_descriptor_size(mr, &len);
-
-	if (!rc && len > sizeof(desc->bytes))
-		rc = RPMA_E_NOSUPP;
-	if (!rc)
-		rc = rpma_mr_get_descriptor(mr, desc->bytes);
-	desc->len = (uint8_t)len;
-	return rc;
-}
-
-static int control_describe_peer(struct message_desc *desc)
-{
-	struct rpma_peer_cfg *pcfg;
-	size_t len = 0;
-	int rc = rpma_peer_cfg_new(&pcfg);
-
-	if (rc)
-		return rc;
-	rpma_peer_cfg_set_direct_write_to_pmem(pcfg, true);
-	rc = rpma_peer_cfg_get_descriptor_size(pcfg, &len);
-	if (!rc && len > sizeof(desc->bytes))
-		rc = RPMA_E_NOSUPP;
-	if (!rc)
-		rc = rpma_peer_cfg_get_descriptor(pcfg, desc->bytes);
-	desc->len = (uint8_t)len;
-	rpma_peer_cfg_delete(&pcfg);
-	return rc;
+	return peer_describe_memory(mr, desc->bytes, sizeof(desc->bytes), &desc->len);
 }
 
 #define CONTROL_WRITES                                                                             \
@@ -54,7 +28,8 @@ static int control_register(struct inbound *link, struct message_grant *grant)
 {
 	struct set *s = link->set;
 	int usage = control_data_usage[link->greeting.kind];
-	int rc = control_describe_peer(&grant->peer_cfg);
+	int rc = peer_describe(true, grant->peer_cfg.bytes, sizeof(grant->peer_cfg.bytes),
+			       &grant->peer_cfg.len);
 
 	if (!rc && usage) {
 		rc = rpma_mr_reg(s->daemon->peer, s->data.addr, s->meta.super.size, usage,

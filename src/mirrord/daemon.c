@@ -14,6 +14,7 @@
 #include "mirrord/clients.h"
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
+#include "service/peer.h"
 
 static void daemon_on_signal(struct watch *w)
 {
@@ -99,32 +100,13 @@ static int daemon_open_loop(struct daemon *d, struct error *err)
 	return 0;
 }
 
-static int daemon_open_device(struct daemon *d, struct error *err)
-{
-	struct ibv_context *context;
-	int rc = rpma_utils_get_ibv_context(d->listen.host, RPMA_UTIL_IBV_CONTEXT_LOCAL, &context);
-
-	if (!rc)
-		rc = rpma_peer_new(context, &d->peer);
-	return rc ? error_set(err, ERROR_LOCAL, rc, "no RDMA device for address %s: %s",
-			      d->listen.host, rpma_err_last())
-		  : 0;
-}
-
 static int daemon_listen(struct daemon *d, struct error *err)
 {
 	char text[ADDRESS_TEXT];
-	uint16_t port;
-	int fd, rc = rpma_ep_listen(d->peer, d->listen.host, d->listen.port, &d->ep);
+	int fd, rc = peer_listen(d->peer, &d->listen, &d->ep, &fd, err);
 
-	if (!rc)
-		rc = rpma_ep_get_port(d->ep, &port);
-	if (!rc)
-		rc = rpma_ep_get_fd(d->ep, &fd);
 	if (rc)
-		return error_set(err, ERROR_LOCAL, rc, "cannot listen on %s: %s",
-				 address_show(&d->listen, text), rpma_err_last());
-	snprintf(d->listen.port, sizeof(d->listen.port), "%u", port);
+		return rc;
 	if (loop_watch(d, &d->on_request, fd, accept_on_request, d))
 		return error_set(err, ERROR_LOCAL, errno, "epoll: %s", strerror(errno));
 	printf("listening at %s\n", address_show(&d->listen, text));
@@ -173,6 +155,7 @@ int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_lev
 			   .on_client = {.fd = -1},
 			   .on_signal = {.fd = -1},
 			   .on_answer = {.fd = -1}};
+	struct ibv_context *context;
 	int rc = daemon_read_boot(&d.boot, err);
 
 	arrivals_init(&d.arrivals);
@@ -182,7 +165,7 @@ int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_lev
 	if (!rc && metafault_open(&d))
 		rc = error_set(err, ERROR_LOCAL, errno, "SIGBUS: %s", strerror(errno));
 	if (!rc)
-		rc = daemon_open_device(&d, err);
+		rc = peer_open_at(d.listen.host, &context, &d.peer, err);
 	if (!rc)
 		rc = daemon_open_sets(&d, err);
 	if (!rc)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors and time. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -9,17 +8,15 @@
 #include "base/clock.h"
 #include "mirrord/connections.h"
 #include "mirrord/requests.h"
+#include "service/peer.h"
 
 #define LOOP_TICK_MS 1000 /* at the latest */
 
 int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
 	       void *owner)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
-
 	*w = (struct watch){.fd = fd, .on_ready = on_ready, .owner = owner};
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	if (!epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+	if (!peer_watch(d->epoll_fd, fd, w))
 		return 0;
 	w->fd = -1;
 	return -errno;

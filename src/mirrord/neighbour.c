@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "mirror/peer/link.h"
+#include "service/peer.h"
 
 #define NEIGHBOUR_PERIOD_MS  1000
 #define NEIGHBOUR_RESERVE_MS 100  /* instead, while the set is to grow */
@@ -55,10 +56,8 @@ static int neighbour_open(struct neighbour_link *n, const struct neighbour_plan 
 				    .to = slot,
 				    .kind = GREETING_OBSERVE};
 	struct ibv_context *context;
-	int rc = rpma_utils_get_ibv_context(member->host, RPMA_UTIL_IBV_CONTEXT_REMOTE, &context);
+	int rc = peer_open_to(member->host, &context, &n->peer);
 
-	if (!rc)
-		rc = rpma_peer_new(context, &n->peer);
 	if (rc)
 		return rc;
 	n->key = plan->has_secret ? plan->key : NULL;

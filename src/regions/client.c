@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 
 #include "base/clock.h"
 #include "regions/server_impl.h"
+#include "service/peer.h"
 
 uint64_t clients_now_ms(void)
 {
@@ -72,14 +72,6 @@ void clients_forget_all(struct server *s)
 		client_forget(s, s->first);
 }
 
-static int client_watch_fd(struct server *s, int fd, struct client_watch *watch)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = watch};
-
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
-}
-
 static int client_watch(struct server *s, struct client *client)
 {
 	int rc;
@@ -88,12 +80,12 @@ static int client_watch(struct server *s, struct client *client)
 	client->on_message = (struct client_watch){client, true};
 	client->cq_fd = -1;
 	rpma_conn_get_event_fd(client->conn, &client->event_fd);
-	rc = client_watch_fd(s, client->event_fd, &client->on_event);
+	rc = peer_watch(s->epoll_fd, client->event_fd, &client->on_event);
 	if (rc || !client->message_mr)
 		return rc;
 	rpma_conn_get_cq(client->conn, &client->cq);
 	rpma_cq_get_fd(client->cq, &client->cq_fd);
-	return client_watch_fd(s, client->cq_fd, &client->on_message);
+	return peer_watch(s->epoll_fd, client->cq_fd, &client->on_message);
 }
 
 void client_adopt(struct server *s, struct client *client)

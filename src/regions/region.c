@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "regions/server_impl.h"
+#include "service/peer.h"
 
 static int region_open(const struct server *s, struct region *r, const struct mapfile_opts *opts,
 		       struct error *err)
@@ -109,40 +110,14 @@ int region_export_new(struct server *s, struct region *r, enum hello_access acce
 		      struct region_export *e)
 {
 	const struct mapfile *map = access == HELLO_SCRATCH ? &r->scratch : &r->data;
-	size_t len = 0;
 	int rc = rpma_mr_reg(s->peer, map->addr, map->size, region_usage(r, access), &e->mr);
 
 	if (!rc)
-		rc = rpma_mr_get_descriptor_size(e->mr, &len);
-	if (!rc && len > sizeof(e->desc))
-		rc = RPMA_E_NOSUPP;
-	if (!rc)
-		rc = rpma_mr_get_descriptor(e->mr, e->desc);
+		rc = peer_describe_memory(e->mr, e->desc, sizeof(e->desc), &e->desc_len);
 	e->size = map->size;
-	e->desc_len = (uint8_t)len;
 	if (rc)
 		rpma_mr_dereg(&e->mr);
 	return rc;
-}
-
-/* For clients whose library flushes by reading back: this is enough here, as the software RNIC
- * writes back before it answers a read. */
-static int region_describe_peer(struct region *r)
-{
-	struct rpma_peer_cfg *pcfg;
-	size_t len = 0;
-	int rc = rpma_peer_cfg_new(&pcfg);
-
-	if (rc)
-		return rc;
-	rpma_peer_cfg_set_direct_write_to_pmem(pcfg, r->persists);
-	rpma_peer_cfg_get_descriptor_size(pcfg, &len);
-	if (len <= sizeof(r->pcfg)) {
-		rpma_peer_cfg_get_descriptor(pcfg, r->pcfg);
-		r->pcfg_len = (uint8_t)len;
-	}
-	rpma_peer_cfg_delete(&pcfg);
-	return 0;
 }
 
 static int region_check_durability(const struct server *s, const struct region *r,
@@ -173,7 +148,8 @@ static int region_check_durability(const struct server *s, const struct region *
  * secret, where there is nothing to wait for. A writer gets its own, which ends with it. */
 static int region_register(struct server *s, struct region *r, struct error *err)
 {
-	int rc = region_describe_peer(r);
+	/* The software RNIC writes back before it answers a read. */
+	int rc = peer_describe(r->persists, r->pcfg, sizeof(r->pcfg), &r->pcfg_len);
 
 	if (!rc)
 		rc = rpma_mr_reg(s->peer, r->data.addr, r->data.size, RPMA_MR_USAGE_WRITE_SRC,

@@ -13,6 +13,7 @@
 
 #include "regions/server_impl.h"
 #include "service/listen.h"
+#include "service/peer.h"
 
 /* In one step, so that its caller has its turn as well. */
 #define SERVER_EVENTS 64
@@ -23,49 +24,20 @@ static char server_tag_listener, server_tag_names;
 static int server_open_device(struct server *s, struct error *err)
 {
 	struct ibv_context *context;
-	int rc = rpma_utils_get_ibv_context(s->listen.host, RPMA_UTIL_IBV_CONTEXT_LOCAL, &context);
+	int rc = peer_open_at(s->listen.host, &context, &s->peer, err);
 
-	if (!rc)
-		rc = rpma_peer_new(context, &s->peer);
-	if (rc)
-		return error_set(err, ERROR_LOCAL, rc, "no RDMA device for address %s: %s",
-				 s->listen.host, rpma_err_last());
-	return regions_register(s, context, err);
+	return rc ? rc : regions_register(s, context, err);
 }
 
 static int server_listen(struct server *s, struct error *err)
 {
-	char text[ADDRESS_TEXT];
-	uint16_t port;
-	int fd, rc = rpma_ep_listen(s->peer, s->listen.host, s->listen.port, &s->ep);
+	int fd, rc = peer_listen(s->peer, &s->listen, &s->ep, &fd, err);
 
-	if (!rc)
-		rc = rpma_ep_get_port(s->ep, &port);
-	if (!rc)
-		rc = rpma_ep_get_fd(s->ep, &fd);
 	if (rc)
-		return error_set(err, ERROR_LOCAL, rc, "cannot listen on %s: %s",
-				 address_show(&s->listen, text), rpma_err_last());
-	snprintf(s->listen.port, sizeof(s->listen.port), "%u", port);
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	return 0;
-}
-
-static int server_watch_fd(struct server *s, int fd, void *tag)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = tag};
-
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
-}
-
-static int server_watch(struct server *s, struct error *err)
-{
-	int ep_fd;
-
+		return rc;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	rpma_ep_get_fd(s->ep, &ep_fd);
-	if (s->epoll_fd < 0 || server_watch_fd(s, ep_fd, &server_tag_listener) ||
-	    server_watch_fd(s, s->name_fd, &server_tag_names))
+	if (s->epoll_fd < 0 || peer_watch(s->epoll_fd, fd, &server_tag_listener) ||
+	    peer_watch(s->epoll_fd, s->name_fd, &server_tag_names))
 		return error_set(err, ERROR_LOCAL, errno, "epoll: %s", strerror(errno));
 	return 0;
 }
@@ -82,9 +54,7 @@ static int server_open(struct server *s, struct error *err)
 		rc = names_open(s, err);
 	if (!rc)
 		rc = server_open_device(s, err);
-	if (!rc)
-		rc = server_listen(s, err);
-	return rc ? rc : server_watch(s, err);
+	return rc ? rc : server_listen(s, err);
 }
 
 static int server_check_name(const struct server_opts *opts, unsigned index, struct error *err)

@@ -5,6 +5,7 @@
 
 #include "base/poll.h"
 #include "regions/session_impl.h"
+#include "service/peer.h"
 
 #define CONNECT_ADDRESSES 8
 #define CONNECT_PAUSE_MS  50
@@ -69,12 +70,10 @@ static int connect_address(struct session *s, const struct session_opts *opts,
 			   const struct address *to)
 {
 	struct ibv_context *context;
-	int rc = rpma_utils_get_ibv_context(to->host, RPMA_UTIL_IBV_CONTEXT_REMOTE, &context);
+	int rc = peer_open_to(to->host, &context, &s->peer);
 
 	if (!rc)
 		s->device = context->device->name;
-	if (!rc)
-		rc = rpma_peer_new(context, &s->peer);
 	if (!rc)
 		rc = connect_from_peer(s, opts, to);
 	if (rc) {

@@ -2,7 +2,6 @@
 #include "rpmemd/data.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +12,7 @@
 #include "base/poll.h"
 #include "rpmemd/lane.h"
 #include "rpmemd/worker.h"
+#include "service/peer.h"
 
 enum data_lane_state { DATA_LANE_UNKNOWN, DATA_LANE_EXPECTED, DATA_LANE_CAME };
 
@@ -142,14 +142,6 @@ void data_delete(struct data **data)
 	*data = NULL;
 }
 
-static int data_watch(struct data *d, int fd, struct lane *lane)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = lane};
-
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	return epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
-}
-
 static void data_check_deserted(struct data *d)
 {
 	if (!d->announced || d->expected || d->came > d->ended)
@@ -169,7 +161,7 @@ static int data_listen(struct data *d, struct error *err)
 
 	if (rc)
 		return rc;
-	if (rpma_ep_get_fd(d->ep, &fd) || data_watch(d, fd, NULL)) {
+	if (rpma_ep_get_fd(d->ep, &fd) || peer_watch(d->epoll_fd, fd, NULL)) {
 		rpma_ep_shutdown(&d->ep);
 		return error_set(err, ERROR_LOCAL, ECONNABORTED, "epoll: %s", strerror(errno));
 	}
@@ -205,39 +197,6 @@ int data_get_fd(const struct data *d)
 	return d->epoll_fd;
 }
 
-/* For initiators whose library flushes by reading: that is enough with such a device. */
-static int data_describe_peer(struct data *d)
-{
-	struct rpma_peer_cfg *pcfg;
-	size_t len = 0;
-	int rc = rpma_peer_cfg_new(&pcfg);
-
-	if (rc)
-		return rc;
-	rpma_peer_cfg_set_direct_write_to_pmem(pcfg, d->opts.method != WIRE_METHOD_GENERAL);
-	rc = rpma_peer_cfg_get_descriptor_size(pcfg, &len);
-	if (!rc && len > sizeof(d->reply.pcfg))
-		rc = RPMA_E_NOSUPP;
-	if (!rc)
-		rc = rpma_peer_cfg_get_descriptor(pcfg, d->reply.pcfg);
-	d->reply.pcfg_len = (uint8_t)len;
-	rpma_peer_cfg_delete(&pcfg);
-	return rc;
-}
-
-static int data_describe_memory(struct data *d)
-{
-	size_t len = 0;
-	int rc = rpma_mr_get_descriptor_size(d->mr, &len);
-
-	if (!rc && len > sizeof(d->reply.mr))
-		rc = RPMA_E_NOSUPP;
-	if (!rc)
-		rc = rpma_mr_get_descriptor(d->mr, d->reply.mr);
-	d->reply.mr_len = (uint8_t)len;
-	return rc;
-}
-
 /* Before the first lane that has proved itself is accepted. */
 static int data_register(struct data *d)
 {
@@ -249,9 +208,11 @@ static int data_register(struct data *d)
 		return 0;
 	rc = rpma_mr_reg(d->opts.device->peer, d->opts.base, d->opts.size, usage, &d->mr);
 	if (!rc)
-		rc = data_describe_memory(d);
+		rc = peer_describe_memory(d->mr, d->reply.mr, sizeof(d->reply.mr),
+					  &d->reply.mr_len);
 	if (!rc)
-		rc = data_describe_peer(d);
+		rc = peer_describe(d->opts.method != WIRE_METHOD_GENERAL, d->reply.pcfg,
+				   sizeof(d->reply.pcfg), &d->reply.pcfg_len);
 	if (rc) {
 		LOG_ERROR("the pool's memory cannot be registered: %s", rpma_err_last());
 		rpma_mr_dereg(&d->mr);
@@ -330,7 +291,7 @@ static int data_accept_lane(struct data *d, unsigned number, struct rpma_conn_re
 	rc = lane_open(lane, d->opts.device->peer, req, &ours, d->workers ? d->opts.persist : NULL);
 	if (!rc)
 		rc = rpma_conn_get_event_fd(lane->conn, &fd);
-	if (!rc && data_watch(d, fd, lane)) {
+	if (!rc && peer_watch(d->epoll_fd, fd, lane)) {
 		rpma_conn_disconnect(lane->conn);
 		rc = RPMA_E_NOMEM;
 	}

@@ -6,18 +6,17 @@
 #include <string.h>
 
 #include "base/rand.h"
+#include "service/peer.h"
 
 int device_open(struct device *d, const char *addr, struct error *err)
 {
 	struct ibv_context *context;
-	int rc = rpma_utils_get_ibv_context(addr, RPMA_UTIL_IBV_CONTEXT_LOCAL, &context);
+	int rc;
 
 	*d = (struct device){.addr = addr};
-	if (!rc)
-		rc = rpma_peer_new(context, &d->peer);
+	rc = peer_open_at(addr, &context, &d->peer, err);
 	if (rc)
-		return error_set(err, ERROR_LOCAL, ENODEV, "no RDMA device for address %s: %s",
-				 addr, rpma_err_last());
+		return rc;
 	/* What a card writes may rest in the processor's caches. */
 	d->writes_back = !strncmp(context->device->name, "softrnic", 8);
 	return 0;
