@@ -176,9 +176,13 @@ def see_syncs(client, case, where, ms):
 
 
 def is_durable(seen):
-    """At least one call that waits for the disk for each write; sync_file_range does not flush the disk's cache."""
-    calls = seen.get("calls", {})
-    return sum(calls.values()) - calls.get("sync_file_range", 0) >= seen.get("writes", 1)
+    """At least one call that waits for the medium for each write; sync_file_range does not flush the disk's cache."""
+    return sum(waits_for_medium(seen).values()) >= seen.get("writes", 1)
+
+
+def waits_for_medium(seen):
+    """The calls that do."""
+    return {call: count for call, count in seen.get("calls", {}).items() if call != "sync_file_range"}
 
 
 # ---- the measurement ----
@@ -230,6 +234,7 @@ def _steps(rows, cells, folder, programs, running):
 
 def _record(row, cell, step, floor):
     found = {"row": row.name, "ours": row.ours, "cell": list(cell), **step.row()}
+    found.pop("dist", None)
     ratio = rounds.values((step, floor), lambda number: step.lines[number]["p50_us"] / floor.lines[number]["p50_us"])
     if ratio:
         found["ratio"] = round(statistics.median(ratio), 3)

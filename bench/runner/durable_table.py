@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What durable.py measured, for people: lines for a terminal, tables for bench/README.md, a sentence and a plot for README.md."""
 
-from .durable import FIRST, FLOOR, is_durable
-from .table import number
+from .durable import FIRST, FLOOR, ROWS, is_durable, waits_for_medium
 
 PLOT = "durable-writes"  # the files' name
 TITLE = "A durable write of 64 B, beside a local one\\n(lower is better; all on one disk)"
 UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
-# The sentence of README.md: a row, and what it is called there.
-SENTENCE = (("librpma over TCP", "by librpma over TCP"), ("librpma over rings", "within one host"),
-            ("naive: send, pwrite, fdatasync, answer", "by a loop of `recv`, `pwrite`, `fdatasync`, `send`"))
+NAIVE = "naive: send, pwrite, fdatasync, answer"
+# The sentence of README.md: a row, and its words there.
+SENTENCE = (("librpma over TCP", "a durable write of 64 B to another process costs {} x over TCP"),
+            ("librpma over rings", "{} x over shared memory"),
+            (NAIVE, "and with a loop of `recv`, `pwrite`, `fdatasync`, `send` over TCP {} x"))
 
 
 def _size(size):
@@ -36,13 +37,17 @@ def _rate(row):
     return f"{row['ops_s']:,.0f}" if row["ops_s"] >= 10 else f"{row['ops_s']:.1f}"
 
 
+def _ratio(value):
+    return "" if value is None else f"{value:.2f}"
+
+
 def _spread(row):
     found = row.get("ratios", ())
-    return f"{number(min(found))} .. {number(max(found))}" if len(found) > 1 else ""
+    return f"{_ratio(min(found))} .. {_ratio(max(found))}" if len(found) > 1 else ""
 
 
 def _numbers(row):
-    return number(row["p50_us"]), number(row["p99_us"]), _rate(row), number(row.get("ratio")), _spread(row)
+    return f"{row['p50_us']:.0f}", f"{row['p99_us']:.0f}", _rate(row), _ratio(row.get("ratio")), _spread(row)
 
 
 def lines(rows):
@@ -63,7 +68,8 @@ def _seen(seen):
         return f"not looked at: {seen['why']}"
     if not is_durable(seen):
         return f"**not durable**: {seen['calls']} for {seen['writes']} writes"
-    return ", ".join(f"`{call}`" for call, count in sorted(seen["calls"].items()) if count >= 0.9 * seen["writes"])
+    return ", ".join(f"`{call}`" for call, count in sorted(waits_for_medium(seen).items())
+                     if count >= 0.9 * seen["writes"])
 
 
 def _bold(row, text):
@@ -82,16 +88,22 @@ def _first(record):
             yield f"| {_bold(row, row['row'])} | not measured: {row['why']} | | | | | | |\n"
 
 
+def _names(record):
+    """Of the rows, in their order; those of the first cell are not all."""
+    measured = {row["row"] for row in record["rows"]}
+    return [row.name for row in ROWS if row.name in measured]
+
+
 def _value(row):
-    return f"{number(row['ratio'])} ({_rate(row)}/s)" if row and "ratio" in row else ""
+    return f"{_ratio(row['ratio'])} ({_rate(row)})" if row and "ratio" in row else ""
 
 
 def _others(record):
     rows = record["rows"]
     cells = [cell for cell in _cells(rows) if cell != FIRST]
-    yield "| x local, and a second | " + " | ".join(cell_name(cell) for cell in cells) + " |\n"
+    yield "| x local (ops/s) | " + " | ".join(cell_name(cell) for cell in cells) + " |\n"
     yield "|---" * (1 + len(cells)) + "|\n"
-    for name in dict.fromkeys(row["row"] for row in rows):
+    for name in _names(record):
         found = {tuple(row["cell"]): row for row in rows if row["row"] == name}
         yield (f"| {_bold(next(iter(found.values())), name)} | "
                + " | ".join(_value(found.get(cell)) for cell in cells) + " |\n")
@@ -111,9 +123,9 @@ def _first_ratios(record):
 def sentence(record, where):
     """Of the rows that were measured."""
     found = _first_ratios(record)
-    shown = [f"{found[name]:.2f} x {words}" for name, words in SENTENCE if name in found]
-    return (f"A durable write of 64 B to another process's file costs, beside a local one (`pwrite` + `fdatasync` on the same "
-            f"disk): {', '.join(shown)} ({where}).\n")
+    shown = [words.format(_ratio(found[name])) for name, words in SENTENCE if name in found]
+    return (f"Beside a local `pwrite` + `fdatasync`, {', '.join(shown)}, all on one disk ({where}). "
+            "[What else one would take](bench/README.md#durable-writes-beside-what-else-one-would-take):\n")
 
 
 def bars(record):

@@ -190,9 +190,9 @@ class Durable(unittest.TestCase):
 
     def test_the_tables_have_each_row_with_its_guarantee_and_each_cell(self):
         text = "".join(durable_table.markdown(self.record(), "here"))
-        self.assertIn("| **librpma over TCP** | in the file | `msync` | 20.0 | 30.0 | 50,000 | 2.000 | 1.000 .. 3.000 |", text)
+        self.assertIn("| **librpma over TCP** | in the file | `msync` | 20 | 30 | 50,000 | 2.00 | 1.00 .. 3.00 |", text)
         self.assertIn("| tgt | not measured: tgtd is not installed |", text)
-        self.assertIn("| **librpma over TCP** | 1.500 (50,000/s) |", text)
+        self.assertIn("| **librpma over TCP** | 1.50 (50,000) |", text)
         shown = "\n".join(durable_table.lines(self.record()["rows"]))
         self.assertIn("64 B, 1 at a time, one client", shown)
         self.assertIn("4 KiB, 16 at a time, one client", shown)
@@ -204,8 +204,11 @@ class Durable(unittest.TestCase):
         self.assertIn("**not durable**", "".join(durable_table.markdown(record, "here")))
 
     def test_the_front_page_has_one_sentence_and_its_bars(self):
-        self.assertIn("2.00 x by librpma over TCP (here)", durable_table.sentence(self.record(), "here"))
+        self.assertIn("costs 2.00 x over TCP, all on one disk (here)", durable_table.sentence(self.record(), "here"))
         self.assertEqual([name for name, _, _ in durable_table.bars(self.record())], [durable.FLOOR, "librpma over TCP"])
+        for page in ("README.md", "bench/README.md"):
+            with open(os.path.join(os.environ["RPMA_SOURCE"], page), encoding="utf-8") as text:
+                self.assertIn("<!-- durable: begin -->\n", text.read())
 
     def test_the_bars_are_drawn(self):
         if not shutil.which("gnuplot"):
