@@ -98,13 +98,13 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 }
 
 /*
- * In a forked child the stream may be in the middle of a call, of a thread that is not there, or
- * of a receive, which goes on in the parent alone. Then it is left as it is.
+ * In a forked child the stream may be in the middle of a call, of a thread that is not there. Then
+ * it is left as it is.
  */
 static void conn_delete_stream(struct conn *c)
 {
 	if (conn_is_removed(c)) {
-		if (c->receive.pending || !conn_try_enter(c))
+		if (!conn_try_enter(c))
 			return;
 		lock_leave(&c->lock);
 	}

@@ -30,8 +30,8 @@
 
 /* Bits of conn.want. */
 enum {
-	CONN_READY = READY_READ | READY_WRITE | READY_HANGUP | READY_RECEIVED, /* of the link */
-	CONN_TIME = 16,      /* the deadline has passed */
+	CONN_READY = READY_READ | READY_WRITE | READY_HANGUP, /* of the link */
+	CONN_TIME = 16,                                       /* the deadline has passed */
 	CONN_RESUME = 32,    /* what waits for receives may go on: its SRQ has some again */
 	CONN_WRITEBACK = 64, /* the write-back is done */
 	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
@@ -101,13 +101,8 @@ struct conn {
 
 	struct link_addr src, dst; /* src LINK_NONE: any */
 
-	/*
-	 * A receive that the link goes on with by itself: what it may write to was offered by the
-	 * stream, which keeps it, and holds the registered memory in it, until conn_rx_end().
-	 */
-	struct conn_receive {
-		bool pending;
-		size_t room, direct; /* offered; of these in registered memory */
+	struct conn_receive {        /* the last one */
+		size_t room, direct; /* bytes offered; of these in registered memory */
 	} receive;
 
 	struct conn_own {            /* conn_own.c; flags first, which keeps it small */
@@ -258,9 +253,6 @@ void conn_detach_mr(struct conn *c, struct mr *mr, bool forget);
 int conn_dial(struct conn *c, struct link *bound); /* bound: NULL, or one that is taken over */
 int conn_adopt(struct conn *c, struct link *link); /* an accepted one */
 void conn_close(struct conn *c);                   /* the link, at once */
-/* No more bytes are written to memory that the link was offered; the stream gets those that were.
- * Another receive begins later, with what the stream offers then. */
-void conn_cancel_receive(void *owner, struct stream_update *u);
 /*
  * Its owner is destroyed: no event is reported any more. conn_settle() behind it, or the event that
  * it is called from, ends the connection in good order, and rejects a request without an answer.

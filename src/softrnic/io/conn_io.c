@@ -46,8 +46,6 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 
 	if (!c->readable || !c->link || c->dialing || u->todo & STREAM_DO_RECEIVE)
 		return false;
-	if (c->receive.pending) /* it reports it, and until then has its memory */
-		return false;
 	err = conn_error(c);
 	if (err)
 		stream_rx_end(c->stream, err, clock_now_ns(), u);
@@ -64,7 +62,7 @@ bool conn_is_over(struct conn *c)
 {
 	int err;
 
-	if (!c->link || c->dialing || c->receive.pending) /* which reports it */
+	if (!c->link || c->dialing)
 		return false;
 	atomic_store_explicit(&c->alarm, 0, memory_order_relaxed); /* before the look */
 	err = conn_error(c);
@@ -86,23 +84,19 @@ static bool conn_finds_end(struct conn *c, struct stream_update *u)
 /*
  * Fewer bytes than there was room for: the link is empty, and the next byte is reported. But not if
  * they end in registered memory: the kernel stops there as well when the memory has vanished, and
- * reports that only to the next call. An asynchronous link gets the next receive at once.
+ * reports that only to the next call.
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
 	const struct link_ops *ops = c->link->ops;
 
-	return got < c->receive.room && got >= c->receive.direct && !c->hangup && !ops->recv_end &&
+	return got < c->receive.room && got >= c->receive.direct && !c->hangup &&
 	       (!ops->pending || !ops->pending(c->link, 1));
 }
 
-/*
- * The end of a receive: from here on the link does not write to the memory. Returns bytes taken;
- * 0: nothing more to do now.
- */
+/* What a receive has got. Returns bytes taken; 0: nothing more to do now. */
 static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stream_update *u)
 {
-	c->receive.pending = false;
 	if (got == 0 && c->reset)
 		got = c->reset;
 	if (got > 0)
@@ -112,7 +106,7 @@ static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stre
 	/* After a fault the rest is read all the same: a close with bytes unread is a reset, which
 	 * may overtake our Terminate. */
 	if (got <= 0)
-		c->readable = got == -EINTR || got == -EFAULT || got == -ECANCELED;
+		c->readable = got == -EINTR || got == -EFAULT;
 	stream_rx_end(c->stream, got, now, u);
 	return got > 0 ? (size_t)got : c->readable; /* as if it were one byte */
 }
@@ -139,7 +133,7 @@ static size_t conn_rx_in_place(struct conn *c, struct stream_update *u)
 	return taken;
 }
 
-/* Begin a receive, which as a rule ends at once. Returns as conn_rx_end(). */
+/* One receive. Returns as conn_rx_end(). */
 static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
@@ -158,27 +152,7 @@ static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 	c->receive.direct = rx.direct;
 	got = link_recv(c->link, rx.iov, rx.n);
 	c->receive.room = link_iov_len(rx.iov, rx.n);
-	c->receive.pending = got == -EINPROGRESS;
-	if (!c->receive.pending)
-		return conn_rx_end(c, got, now, u);
-	stream_look(c->stream, u);
-	return 0;
-}
-
-void conn_rx_ended(struct conn *c, struct stream_update *u)
-{
-	if (c->receive.pending)
-		conn_rx_end(c, c->link->ops->recv_end(c->link), clock_now_ns(), u);
-}
-
-void conn_cancel_receive(void *owner, struct stream_update *u)
-{
-	struct conn *c = owner;
-
-	if (!c->receive.pending)
-		return;
-	conn_rx_end(c, c->link->ops->recv_cancel(c->link), clock_now_ns(), u);
-	conn_again(c);
+	return conn_rx_end(c, got, now, u);
 }
 
 bool conn_receive(void *owner, struct stream_update *u)

@@ -80,16 +80,12 @@ static int conn_watch(struct conn *c, bool write)
 	return 0;
 }
 
-/* The memory of a receive under way is given back first. */
 static void conn_close_as(struct conn *c, bool orderly)
 {
-	struct stream_update u; /* the caller performs */
-
 	if (!c->link)
 		return;
 	c->timer_at = c->redial_at = CLOCK_NEVER;
 	engine_set_timer(&c->timer, CLOCK_NEVER);
-	conn_cancel_receive(c, &u);
 	conn_own_forget(c);
 	conn_rings_stop(c);
 	stream_watch_given_up(c->stream, NULL);

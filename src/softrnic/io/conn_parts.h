@@ -28,7 +28,6 @@ bool conn_poll_short(struct conn *c);
 /* conn_io.c */
 bool conn_receive(void *owner, struct stream_update *u);
 /* A receive that went on by itself has a result. */
-void conn_rx_ended(struct conn *c, struct stream_update *u);
 bool conn_send(void *owner, struct stream_update *u);
 /* While nothing can be received: a reset is reported to the stream, as nothing reads up to it. */
 bool conn_find_reset(struct conn *c, struct stream_update *u);

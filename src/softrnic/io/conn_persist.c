@@ -49,7 +49,6 @@ void conn_detach_mr(struct conn *c, struct mr *mr, bool forget)
 {
 	struct stream_update u;
 
-	conn_cancel_receive(c, &u); /* it may go to the region */
 	/* A job that asks for no hold of its region goes on without it. */
 	if (stream_awaits_job(c->stream) && c->job.region == mr->backing.persist && !c->job_lasting)
 		conn_abandon_job(c, &u);

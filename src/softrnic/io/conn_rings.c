@@ -49,10 +49,10 @@ void conn_rings_forked(struct conn *c)
 
 /* --- begin ---------------------------------------------------------------------------------- */
 
-/* Rings call the link below for its receive, which has to end at once. */
+/* Rings call the link below for its receive. */
 static bool conn_rings_fit(const struct conn *c)
 {
-	return c->link && c->link->ops->recv && !c->link->ops->recv_end;
+	return c->link && c->link->ops->recv;
 }
 
 void conn_rings_allow(struct conn *c)

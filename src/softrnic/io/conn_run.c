@@ -114,7 +114,6 @@ const struct stream_host conn_host = {
 	.send = conn_send,
 	.start_job = conn_start_job,
 	.stop_job = conn_stop_job,
-	.cancel_receive = conn_cancel_receive,
 	.fin = conn_send_fin,
 	.close = conn_close_link,
 	.redial = conn_redial,
@@ -246,8 +245,6 @@ static unsigned conn_take_wants(struct conn *c)
 
 static void conn_on_ready(struct conn *c, unsigned ready, struct stream_update *u)
 {
-	if (ready & READY_RECEIVED)
-		conn_rx_ended(c, u);
 	if (ready & READY_READ)
 		c->readable = true;
 	if (ready & READY_HANGUP)

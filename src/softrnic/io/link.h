@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * link.h -- a link carries the bytes of one connection, in order and both ways. What is behind it
- * is one table of operations; TCP (link_tcp.c) is one. Another link is one file with its table and
- * one LINK_ROW().
+ * is one table of operations; TCP (link_tcp.c) is one. Another link is one file with its table, and
+ * one row in link_table.c.
  *
  * Results are 0, a number of bytes or -errno. A connection's link is used with the connection's
  * lock only, a listener's by one thread at a time. Nothing here waits.
@@ -78,8 +78,8 @@ struct link_ops {
 	 * it may be asked at any rate. NULL: only recv() can say. */
 	bool (*pending)(const struct link *l, unsigned looks);
 	/*
-	 * false: the caller looks by itself, and only READY_HANGUP (with READY_READ), READY_WRITE
-	 * and READY_RECEIVED are reported. true: bytes are reported again; returns whether some may
+	 * false: the caller looks by itself, and only READY_HANGUP (with READY_READ) and
+	 * READY_WRITE are reported. true: bytes are reported again; returns whether some may
 	 * be here that are not reported, so that the caller must look once more.
 	 */
 	bool (*report_read)(struct link *l, bool report);
@@ -100,18 +100,12 @@ struct link_ops {
 
 	/* --- bytes that come: recv(), or look() and consume() --- */
 	/*
-	 * A receive into memory. It has a beginning and an end, and between them the link may write
-	 * to the memory: the caller keeps it valid until then. As a rule the end is at once: the
-	 * number of bytes, 0 when the peer has ended its sending, -EAGAIN when nothing is here
-	 * (READY_READ follows), -EFAULT when the memory is gone, or the error that ended the link.
-	 * -EINPROGRESS: it goes on by itself; READY_RECEIVED is reported when recv_end() has the
-	 * result, and recv_cancel() ends it at once (-ECANCELED, unless bytes had come). The list
-	 * is shortened to what the link asked for: fewer bytes than that are all there are.
+	 * A receive into memory: the number of bytes, 0 when the peer has ended its sending,
+	 * -EAGAIN when nothing is here (READY_READ follows), -EFAULT when the memory is gone, or
+	 * the error that ended the link. The list is shortened to what the link asked for: fewer
+	 * bytes than that are all there are.
 	 */
 	ssize_t (*recv)(struct link *l, struct iovec *iov, int n);
-	ssize_t (*recv_end)(struct link *l); /* NULL, both: recv() never goes on by itself */
-	ssize_t (*recv_cancel)(
-		struct link *l); /* returns when the memory is not touched any more */
 	/*
 	 * In place: the next bytes where they lie, as many as lie in one piece; 0 and errors as
 	 * with recv(). They stay until consume() gives them up, or the link is closed. NULL, both:
@@ -158,7 +152,7 @@ struct link_ops {
 	uint32_t (*segment)(struct link *l);
 
 	/* --- the end --- */
-	/* Nothing is reported any more; no receive is under way. Frees the link. What was taken
+	/* Nothing is reported any more. Frees the link. What was taken
 	 * before end_sending() still leaves; without end_sending() it is a reset. */
 	void (*close)(struct link *l);
 	/* The same, and nothing more leaves in any case; the peer finds a reset and not the end. */
@@ -166,11 +160,6 @@ struct link_ops {
 	/* The same in a forked child: without any effect on the peer and the parent. */
 	void (*forked)(struct link *l);
 };
-
-/* A row of the table of links, which is made by the linker of all rows. */
-#define LINK_ROW(row)                                                                              \
-	static const struct link_ops *const link_row_##row                                         \
-		__attribute__((used, section("softrnic_links"))) = &(row)
 
 /* The link that carries connections to, or from, this address; NULL: none does. */
 const struct link_ops *link_of(const struct link_addr *addr);

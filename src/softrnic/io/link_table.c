@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* link_table.c -- the table of links. */
-#include "softrnic/io/link.h"
+#include "softrnic/io/link_tcp.h"
 
-/* Made by the linker, of all LINK_ROW()s of the program or library. */
-extern const struct link_ops *const __start_softrnic_links[] __attribute__((visibility("hidden")));
-extern const struct link_ops *const __stop_softrnic_links[] __attribute__((visibility("hidden")));
+static const struct link_ops *const link_rows[] = {&link_tcp};
 
 const struct link_ops *link_of(const struct link_addr *addr)
 {
-	const struct link_ops *const *row, *found = NULL;
+	const struct link_ops *found = NULL;
 	int best = 0;
 
-	for (row = __start_softrnic_links; row < __stop_softrnic_links; row++) {
-		int rank = (*row)->serves(addr);
+	for (size_t i = 0; i < sizeof(link_rows) / sizeof(link_rows[0]); i++) {
+		int rank = link_rows[i]->serves(addr);
 
 		if (rank <= best)
 			continue;
 		best = rank;
-		found = *row;
+		found = link_rows[i];
 	}
 	return found;
 }

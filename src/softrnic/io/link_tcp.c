@@ -382,4 +382,3 @@ const struct link_ops link_tcp = {
 	.reset = link_tcp_reset,
 	.forked = link_tcp_forked,
 };
-LINK_ROW(link_tcp);

@@ -11,10 +11,9 @@
 
 /* What a descriptor, or a link, is ready for. */
 enum {
-	READY_READ = 1,     /* bytes may be there, or the end of them, or an error */
-	READY_WRITE = 2,    /* bytes may be taken, or there is an error */
-	READY_HANGUP = 4,   /* no more bytes will come than are there: read until the end */
-	READY_RECEIVED = 8, /* a receive that went on by itself has ended (links only) */
+	READY_READ = 1,   /* bytes may be there, or the end of them, or an error */
+	READY_WRITE = 2,  /* bytes may be taken, or there is an error */
+	READY_HANGUP = 4, /* no more bytes will come than are there: read until the end */
 };
 
 #define POLLER_BATCH 64

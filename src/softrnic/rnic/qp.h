@@ -223,8 +223,8 @@ void *qp_tx_reclaim(struct qp *qp);        /* NULL while unsent bytes are in it 
 /* Bytes that came before the buffer was lent (behind a start-up frame); at most QP_RXBUF. */
 void qp_rx_push(struct qp *qp, const void *bytes, size_t len);
 /* The memory in the list is the owner's until qp_rx_got() (0 if nothing came) or qp_rx_fault(), one
- * of which follows, perhaps much later; registered memory is held until then. After a failure it is
- * a place to drain the stream into. */
+ * of which follows; registered memory is held until then. After a failure it is a place to drain
+ * the stream into. */
 int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 /* How much of what it returned is registered memory, which may vanish: the first entry, or 0. */
 size_t qp_rx_direct(const struct qp *qp);

@@ -399,8 +399,8 @@ bool qp_rx_is_in_place(const struct qp *qp)
 {
 	const struct qp_rx *rx = &qp->rx;
 
-	return !qp->stream.crc && !rx->receiving && !rx->stalled && !rx->eof &&
-	       qp_rx_buffered(rx) == 0 && qp->ibv.state != IBV_QPS_INIT && !qp_is_failed(qp);
+	return !qp->stream.crc && !rx->stalled && !rx->eof && qp_rx_buffered(rx) == 0 &&
+	       qp->ibv.state != IBV_QPS_INIT && !qp_is_failed(qp);
 }
 
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len)

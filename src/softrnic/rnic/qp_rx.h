@@ -43,8 +43,7 @@ struct qp_rx {
 	struct rx_seg seg;
 	const atomic_uint *given_up; /* qp_watch_given_up() */
 	struct mr_near near;         /* held while FPDUs are parsed */
-	bool receiving;     /* between want and got or fault: the owner may write to the memory */
-	struct mr *lent_mr; /* so long held: part of it is among that memory */
+	struct mr *lent_mr; /* held between want and got or fault: the owner writes to part of it */
 	void *lent_ptr;
 	uint32_t lent_len;
 	uint32_t msn[DDP_QN_COUNT]; /* expected next */

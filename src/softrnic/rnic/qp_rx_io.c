@@ -21,7 +21,7 @@
 
 void qp_rx_free_own_buf(struct qp_rx *rx)
 {
-	if (!rx->own_buf || rx->receiving || qp_rx_buffered(rx) > 0)
+	if (!rx->own_buf || qp_rx_buffered(rx) > 0)
 		return;
 	free(rx->buf);
 	rx->buf = NULL;
@@ -35,7 +35,6 @@ static void rx_take_lent_back(struct qp_rx *rx)
 		mr_release(rx->lent_mr);
 	rx->lent_mr = NULL;
 	rx->lent_len = 0;
-	rx->receiving = false;
 }
 
 static int rx_want_buf(struct qp_rx *rx, uint32_t max, struct iovec *iov)
@@ -119,7 +118,7 @@ static uint32_t rx_buf_share(const struct qp *qp)
 	return rx->bulk ? RX_AFTER_BULK : QP_RXBUF;
 }
 
-static int rx_choose_target(struct qp *qp, struct iovec iov[QP_RX_IOV])
+int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 {
 	struct qp_rx *rx = &qp->rx;
 	int n;
@@ -136,16 +135,6 @@ static int rx_choose_target(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	}
 	/* After a failure: what still comes is drained, so that the LLP can close cleanly. */
 	return rx_want_buf(rx, qp_is_failed(qp) ? QP_RXBUF : rx_buf_share(qp), iov);
-}
-
-int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
-{
-	int n;
-
-	assert(!qp->rx.receiving);
-	n = rx_choose_target(qp, iov);
-	qp->rx.receiving = n > 0;
-	return n;
 }
 
 size_t qp_rx_direct(const struct qp *qp)
@@ -210,7 +199,7 @@ void *qp_rx_reclaim(struct qp *qp)
 {
 	void *buf = qp->rx.buf;
 
-	if (qp->rx.own_buf || qp->rx.receiving || qp_rx_buffered(&qp->rx) > 0)
+	if (qp->rx.own_buf || qp_rx_buffered(&qp->rx) > 0)
 		return NULL;
 	qp->rx.buf = NULL;
 	return buf;

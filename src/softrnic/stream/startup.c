@@ -27,8 +27,6 @@ int stream_frames_new(struct stream *s)
 
 void stream_frames_delete(struct stream *s)
 {
-	if (s->rx_into == STREAM_RX_FRAME || s->rx_into == STREAM_RX_PROBE)
-		return; /* stream_rx_end() does it */
 	free(s->frames);
 	s->frames = NULL;
 }

@@ -41,10 +41,8 @@ const char *stream_state_str(enum stream_state state)
 void stream_free_buffers(struct stream *s)
 {
 	stream_frames_delete(s);
-	if (s->rx_into != STREAM_RX_DISCARD) {
-		free(s->discard);
-		s->discard = NULL;
-	}
+	free(s->discard);
+	s->discard = NULL;
 	free(s->origin);
 	s->origin = NULL;
 	free(s->rest);

@@ -78,14 +78,12 @@ enum {
 	STREAM_DO_SEND = 8,    /* stream_tx_begin(), if the link takes bytes */
 	STREAM_DO_JOB = 16,    /* stream_job_begin(): a write-back, a digest or a class is due */
 	STREAM_DO_STOP_JOB =
-		32, /* stream_job_stopped(): the one under way is not needed any more */
-	STREAM_DO_CANCEL_RECEIVE =
-		512,           /* the one under way: its bytes would belong elsewhere by now */
+		32,            /* stream_job_stopped(): the one under way is not needed any more */
 	STREAM_DO_FIN = 64,    /* shut the link's sending half, then stream_fin_sent() */
 	STREAM_DO_CLOSE = 128, /* close the link, then stream_link_closed() */
 	STREAM_DO_REDIAL =
 		256, /* stream_redial(): a new link; the peer takes a plainer request only */
-	STREAM_DO_LINK = 1024, /* a step on the way to another link has come, or is sent */
+	STREAM_DO_LINK = 512, /* a step on the way to another link has come, or is sent */
 };
 
 /* What the owner makes of an ORIGIN of the peer's. */
@@ -126,8 +124,6 @@ struct stream_host {
 	bool (*send)(void *owner, struct stream_update *u);    /* one tx_begin and tx_end */
 	bool (*start_job)(void *owner, struct stream_update *u);
 	void (*stop_job)(void *owner);
-	/* NULL if receives end before another call is made on the stream. */
-	void (*cancel_receive)(void *owner, struct stream_update *u);
 	void (*fin)(void *owner);
 	void (*close)(void *owner);
 	void (*redial)(void *owner); /* close the link and dial again */
@@ -296,9 +292,8 @@ void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct strea
 void stream_on_incoming(struct stream *s, uint64_t now, struct stream_update *u);
 
 /*
- * Where the next bytes go: the memory is the link's from stream_rx_begin() to stream_rx_end(),
- * which may be much later, whatever happens to the stream or its queue pair in between. Registered
- * memory among it is held for so long, so deregistration waits for it. False: nothing is to be
+ * Where the next bytes go: the memory is the link's from stream_rx_begin() to stream_rx_end(), the
+ * next call on the stream. Registered memory among it is held for so long. False: nothing is to be
  * received now; no end follows.
  */
 struct stream_rx {
@@ -308,9 +303,9 @@ struct stream_rx {
 };
 bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_update *u);
 /*
- * got > 0: bytes that have come. 0: the peer will send no more. -EAGAIN, -EINTR, -ECANCELED:
- * nothing came. -EFAULT: the memory is gone. Others: the link broke; that, and the end, may be
- * reported without a begin, too.
+ * got > 0: bytes that have come. 0: the peer will send no more. -EAGAIN, -EINTR: nothing came.
+ * -EFAULT: the memory is gone. Others: the link broke; that, and the end, may be reported without a
+ * begin, too.
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
 /*

@@ -77,24 +77,14 @@ bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_updat
 	return true;
 }
 
-/* Its first byte was asked for before the reply: it is the queue pair's if it came behind it. */
-static void stream_probe_got(struct stream *s)
-{
-	if (s->state == STREAM_REQ_RCVD)
-		stream_startup_failed(s, STREAM_EV_DEAD, EPROTO, "bytes before the reply");
-	else if (stream_rx_target(s) == STREAM_RX_QP)
-		qp_rx_push(s->qp, s->frames->in + MPA_START_MAX, 1);
-}
-
 static void stream_rx_got(struct stream *s, enum stream_rx_into into, size_t len, uint64_t now)
 {
 	switch (into) {
 	case STREAM_RX_FRAME:
-		if (s->state == STREAM_REQ_SENT || s->state == STREAM_REQ_WAIT)
-			stream_frame_got(s, len, now);
+		stream_frame_got(s, len, now);
 		break;
 	case STREAM_RX_PROBE:
-		stream_probe_got(s);
+		stream_startup_failed(s, STREAM_EV_DEAD, EPROTO, "bytes before the reply");
 		break;
 	case STREAM_RX_QP:
 		qp_rx_got(s->qp, len);
@@ -115,7 +105,7 @@ static void stream_rx_failed(struct stream *s, enum stream_rx_into into, int err
 		qp_rx_got(s->qp, 0);
 	if (err == 0)
 		stream_on_peer_fin(s, now);
-	else if (err != EFAULT && err != EAGAIN && err != EINTR && err != ECANCELED)
+	else if (err != EFAULT && err != EAGAIN && err != EINTR)
 		stream_on_lost(s, err);
 }
 
@@ -135,8 +125,7 @@ void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_up
 
 bool stream_rx_is_in_place(const struct stream *s)
 {
-	return s->rx_into == STREAM_RX_NOTHING && stream_rx_target(s) == STREAM_RX_QP &&
-	       qp_rx_is_in_place(s->qp);
+	return stream_rx_target(s) == STREAM_RX_QP && qp_rx_is_in_place(s->qp);
 }
 
 /* As a rule the time decides nothing, and is not asked for: that would cost more than to parse. */
@@ -170,8 +159,7 @@ size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, struc
 bool stream_is_short(const struct stream *s)
 {
 	return s->state == STREAM_LIVE && stream_runs_qp(s) && !s->agreed.hold_tx && !s->fin_in &&
-	       s->rx_into == STREAM_RX_NOTHING && stream_frame_is_sent(s) &&
-	       s->rest_sent == s->rest_len;
+	       stream_frame_is_sent(s) && s->rest_sent == s->rest_len;
 }
 
 bool stream_needs_nothing(const struct stream *s)

@@ -38,9 +38,7 @@ static void stream_do_end(struct stream *s, struct stream_update *u)
 	const struct stream_host *host = s->cfg.host;
 	void *owner = s->cfg.owner;
 
-	if (u->todo & STREAM_DO_CANCEL_RECEIVE) {
-		host->cancel_receive(owner, u);
-	} else if (u->todo & STREAM_DO_STOP_JOB) {
+	if (u->todo & STREAM_DO_STOP_JOB) {
 		host->stop_job(owner);
 		stream_job_stopped(s, u);
 	} else if (u->todo & STREAM_DO_FIN) {

@@ -159,11 +159,6 @@ void stream_look(const struct stream *s, struct stream_update *u)
 	unsigned todo =
 		s->state == STREAM_LIVE ? stream_todo_live(s, due) : stream_todo_of_ends(s, due);
 
-	if (s->rx_into != STREAM_RX_NOTHING) {
-		todo &= ~(unsigned)STREAM_DO_RECEIVE;
-		if (s->rx_into != stream_rx_target(s))
-			todo |= STREAM_DO_CANCEL_RECEIVE;
-	}
 	todo |= stream_todo_of_job(s, due);
 	if (__builtin_expect(due & QP_DUE_LINK, 0))
 		todo |= STREAM_DO_LINK;
@@ -182,7 +177,7 @@ void stream_look(const struct stream *s, struct stream_update *u)
 
 void stream_look_at_link(const struct stream *s, struct stream_update *u)
 {
-	u->todo = s->rx_into == STREAM_RX_NOTHING ? STREAM_DO_RECEIVE : 0;
+	u->todo = STREAM_DO_RECEIVE;
 	u->deadline = stream_deadline(s);
 }
 

@@ -280,7 +280,6 @@ void id_destroy_qp(struct cmid *id)
 	conn_enter(c);
 	conn_disown(c);
 	qp_drain_conn(c);
-	conn_cancel_receive(c, &u); /* into the QP's memory */
 	qp = stream_detach_qp(c->stream, &u);
 	conn_perform(c, &u);
 	conn_leave(c);

@@ -26,10 +26,6 @@ struct pair_link {
 	struct pair_link *peer; /* NULL: none, or none any more */
 	uint8_t ring[RING];     /* what came and was not taken */
 	size_t head, len;
-	struct iovec iov[8]; /* a receive that goes on by itself; n_iov 0: none */
-	int n_iov;
-	bool received;
-	ssize_t result;
 	bool silent;
 	bool asked;  /* to report room for bytes */
 	int arrival; /* readable while somebody waits and bytes or the end are here */
@@ -40,7 +36,7 @@ static struct {
 	pthread_mutex_t lock; /* of all of it */
 	struct list listeners;
 	size_t allowed, carried;
-	unsigned links, receives, silent, waits, full;
+	unsigned links, silent, waits, full;
 	bool hides_ends;
 	pid_t looker;
 	uint16_t last_port;
@@ -112,16 +108,6 @@ size_t pair_carried(void)
 
 	pair_lock();
 	n = pair.carried;
-	pair_unlock();
-	return n;
-}
-
-unsigned pair_receives_under_way(void)
-{
-	unsigned n;
-
-	pair_lock();
-	n = pair.receives;
 	pair_unlock();
 	return n;
 }
@@ -217,14 +203,6 @@ static struct pair_link *pair_new(const struct link_ops *ops, const struct link_
 	return p;
 }
 
-/* The result of a receive that goes on: bytes, or the end. */
-static void pair_complete(struct pair_link *p, ssize_t result)
-{
-	p->received = true;
-	p->result = result;
-	pair.receives--;
-}
-
 static void pair_leave(struct pair_link *p)
 {
 	struct pair_link *peer = p->peer;
@@ -233,8 +211,6 @@ static void pair_leave(struct pair_link *p)
 		return;
 	p->peer = peer->peer = NULL;
 	peer->ended = true;
-	if (peer->n_iov && !peer->received)
-		pair_complete(peer, 0);
 	pair_ring_bell(peer);
 }
 
@@ -245,8 +221,6 @@ static void pair_close(struct link *l)
 	if (p->src)
 		engine_remove(p->src, p->bell);
 	pair_lock();
-	if (p->n_iov && !p->received)
-		abort(); /* the owner gives the memory back first */
 	pair_leave(p);
 	list_del(&p->node);
 	for (int i = 0; i < PAIR_MAX; i++)
@@ -422,8 +396,7 @@ static unsigned pair_ready(struct link *l, unsigned polled)
 	else
 		ready = ((p->len && !p->silent) || pair_shows_end(p) ? READY_READ : 0) |
 			(pair_shows_end(p) ? READY_HANGUP : 0) |
-			(p->asked && pair_has_room(p) ? READY_WRITE : 0) |
-			(p->received ? READY_RECEIVED : 0);
+			(p->asked && pair_has_room(p) ? READY_WRITE : 0);
 	pair_unlock();
 	return ready;
 }
@@ -481,20 +454,6 @@ static void pair_wait_end(struct link *l)
 
 /* --- bytes -------------------------------------------------------------------------------- */
 
-/* Into what is offered, as far as it goes. */
-static size_t pair_scatter(struct pair_link *p, const uint8_t *bytes, size_t len)
-{
-	size_t done = 0;
-
-	for (int i = 0; i < p->n_iov && done < len; i++) {
-		size_t part = len - done < p->iov[i].iov_len ? len - done : p->iov[i].iov_len;
-
-		memcpy(p->iov[i].iov_base, bytes + done, part);
-		done += part;
-	}
-	return done;
-}
-
 static size_t pair_put(struct pair_link *to, const uint8_t *bytes, size_t len)
 {
 	size_t done = 0;
@@ -521,19 +480,6 @@ static void pair_take(struct pair_link *p, size_t len)
 		pair_ring_bell(p->peer);
 }
 
-/* A receive that waits gets what there is. */
-static void pair_feed(struct pair_link *p)
-{
-	size_t n;
-
-	if (!p->n_iov || p->received || !p->len)
-		return;
-	n = pair_scatter(p, p->ring + p->head, pair_in_one_piece(p));
-	pair_take(p, n);
-	pair_complete(p, (ssize_t)n);
-	pair_ring_bell(p);
-}
-
 static ssize_t pair_send(struct link *l, struct iovec *iov, int n)
 {
 	struct pair_link *p = pair_of(l);
@@ -546,7 +492,6 @@ static ssize_t pair_send(struct link *l, struct iovec *iov, int n)
 	}
 	for (int i = 0; i < n; i++)
 		sent += pair_put(p->peer, iov[i].iov_base, iov[i].iov_len);
-	pair_feed(p->peer);
 	pair_report(p->peer);
 	pair.full += !sent;
 	pair_unlock();
@@ -585,49 +530,15 @@ static void pair_consume(struct link *l, size_t len)
 
 static ssize_t pair_recv(struct link *l, struct iovec *iov, int n)
 {
-	struct pair_link *p = pair_of(l);
+	const void *bytes;
+	ssize_t len = pair_look(l, &bytes);
 
-	pair_lock();
-	if (p->n_iov || n > 8)
-		abort();
-	memcpy(p->iov, iov, (size_t)n * sizeof(*iov));
-	p->n_iov = n;
-	p->received = false;
-	pair.receives++;
-	if (p->len)
-		pair_feed(p);
-	else if (p->ended)
-		pair_complete(p, 0);
-	if (p->received)
-		pair_ring_bell(p);
-	pair_unlock();
-	return -EINPROGRESS;
-}
-
-static ssize_t pair_recv_end(struct link *l)
-{
-	struct pair_link *p = pair_of(l);
-	ssize_t result;
-
-	pair_lock();
-	if (!p->received)
-		abort();
-	result = p->result;
-	p->n_iov = 0;
-	p->received = false;
-	pair_unlock();
-	return result;
-}
-
-static ssize_t pair_recv_cancel(struct link *l)
-{
-	struct pair_link *p = pair_of(l);
-
-	pair_lock();
-	if (!p->received)
-		pair_complete(p, -ECANCELED);
-	pair_unlock();
-	return pair_recv_end(l);
+	if (len <= 0)
+		return len;
+	len = link_iov_put(iov, n, bytes, (size_t)len);
+	if (len > 0)
+		pair_consume(l, (size_t)len);
+	return len;
 }
 
 static void pair_end_sending(struct link *l)
@@ -638,8 +549,6 @@ static void pair_end_sending(struct link *l)
 	peer = p->peer;
 	if (peer) {
 		peer->ended = true;
-		if (peer->n_iov && !peer->received)
-			pair_complete(peer, 0);
 		pair_ring_bell(peer);
 	}
 	pair_unlock();
@@ -654,12 +563,6 @@ static void pair_cut(struct link *l)
 
 static int pair_error(struct link *l)
 {
-	struct pair_link *p = pair_of(l);
-
-	pair_lock();
-	if (p->n_iov)
-		abort(); /* a receive reports it; its memory is not given back by this */
-	pair_unlock();
 	return 0;
 }
 
@@ -690,19 +593,18 @@ static int in_place_serves(const struct link_addr *addr)
 	return pair_serves(addr, PAIR_IN_PLACE);
 }
 
-static int by_itself_serves(const struct link_addr *addr)
+static int plain_serves(const struct link_addr *addr)
 {
-	return pair_serves(addr, PAIR_BY_ITSELF);
+	return pair_serves(addr, PAIR_PLAIN);
 }
 
 static int in_place_bind(const struct link_addr *at, enum link_families families,
 			 struct link **out);
-static int by_itself_bind(const struct link_addr *at, enum link_families families,
-			  struct link **out);
+static int plain_bind(const struct link_addr *at, enum link_families families, struct link **out);
 static int in_place_create(const struct link_addr *from, const struct link_addr *to,
 			   struct link **out);
-static int by_itself_create(const struct link_addr *from, const struct link_addr *to,
-			    struct link **out);
+static int plain_create(const struct link_addr *from, const struct link_addr *to,
+			struct link **out);
 
 #define PAIR_OPS                                                                                   \
 	.route = pair_route, .same_host = link_addr_same_host, .listen = pair_listen,              \
@@ -728,19 +630,21 @@ static const struct link_ops in_place = {
 	.wait_end = pair_wait_end,
 	.takes = pair_takes,
 };
-LINK_ROW(in_place);
 
-static const struct link_ops by_itself = {
-	PAIR_OPS,
-	.name = "pair, by itself",
-	.serves = by_itself_serves,
-	.bind = by_itself_bind,
-	.create = by_itself_create,
-	.recv = pair_recv,
-	.recv_end = pair_recv_end,
-	.recv_cancel = pair_recv_cancel,
+static const struct link_ops plain = {
+	PAIR_OPS,           .name = "pair, plain",  .serves = plain_serves,
+	.bind = plain_bind, .create = plain_create, .recv = pair_recv,
 };
-LINK_ROW(by_itself);
+
+const struct link_ops *__real_link_of(const struct link_addr *addr);
+const struct link_ops *__wrap_link_of(const struct link_addr *addr);
+
+const struct link_ops *__wrap_link_of(const struct link_addr *addr)
+{
+	if (in_place.serves(addr))
+		return &in_place;
+	return plain.serves(addr) ? &plain : __real_link_of(addr);
+}
 
 static int pair_make(const struct link_ops *ops, const struct link_addr *us, struct link **out)
 {
@@ -755,10 +659,9 @@ static int in_place_bind(const struct link_addr *at, enum link_families families
 	return pair_make(&in_place, at, out);
 }
 
-static int by_itself_bind(const struct link_addr *at, enum link_families families,
-			  struct link **out)
+static int plain_bind(const struct link_addr *at, enum link_families families, struct link **out)
 {
-	return pair_make(&by_itself, at, out);
+	return pair_make(&plain, at, out);
 }
 
 static int in_place_create(const struct link_addr *from, const struct link_addr *to,
@@ -770,11 +673,10 @@ static int in_place_create(const struct link_addr *from, const struct link_addr 
 	return pair_make(&in_place, &us, out);
 }
 
-static int by_itself_create(const struct link_addr *from, const struct link_addr *to,
-			    struct link **out)
+static int plain_create(const struct link_addr *from, const struct link_addr *to, struct link **out)
 {
 	struct link_addr us = *to;
 
 	us.port = 0;
-	return pair_make(&by_itself, &us, out);
+	return pair_make(&plain, &us, out);
 }

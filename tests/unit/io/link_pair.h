@@ -2,8 +2,8 @@
 /*
  * link_pair.h -- a link of this process with itself: two byte rings and a bell for each connection.
  * It serves addresses that no network has (203.0.113.0/24, RFC 5737), in two ways:
- * .1 lets the receiver look at bytes in place, .2 writes into the memory of a receive that goes on
- * by itself.
+ * .1 lets the receiver look at bytes in place, and wait for them; .2 has only what every link has.
+ * A test that uses it is linked with --wrap=link_of.
  */
 #ifndef UNIT_IO_LINK_PAIR_H
 #define UNIT_IO_LINK_PAIR_H
@@ -13,15 +13,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PAIR_IN_PLACE  0xcb007101u /* 203.0.113.1 */
-#define PAIR_BY_ITSELF 0xcb007102u
+#define PAIR_IN_PLACE 0xcb007101u /* 203.0.113.1 */
+#define PAIR_PLAIN    0xcb007102u
 
 /* How many more bytes are carried, of all connections together; SIZE_MAX: any number. */
 void pair_allow(size_t bytes);
 /* How many were. */
 size_t pair_carried(void);
-/* Receives that wait for bytes, of all connections together. */
-unsigned pair_receives_under_way(void);
 /* Links that are not closed. */
 unsigned pair_links(void);
 /* Those of .1 that report no bytes, as somebody looks for them. */

@@ -104,34 +104,6 @@ static void a_region_dies_while_its_write_is_half_received(void **state)
 	bench_close(&t);
 }
 
-/* The owner may take its time: until it reports the end, the memory is held and the buffer lent. */
-static void a_receive_under_way_keeps_its_memory_when_the_queue_pair_fails(void **state)
-{
-	struct pair_options o = pair_defaults();
-	struct iovec iov[QP_RX_IOV];
-	struct bench t;
-
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 1u << 20, t.mrb, 0), 0);
-	end_send_all(t.a);
-	end_take(t.b, 200000);
-	if (qp_rx_needs_buf(t.b->qp)) {
-		qp_rx_lend(t.b->qp, t.b->rxbuf);
-		t.b->rxbuf = NULL;
-	}
-	assert_true(qp_rx_want(t.b->qp, iov) > 0);
-	assert_true(qp_rx_direct(t.b->qp) > 0);
-	assert_int_equal(t.mrb->holds, 1);
-	qp_fail(t.b->qp, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(t.mrb->holds, 1);
-	assert_null(qp_rx_reclaim(t.b->qp));
-	qp_rx_got(t.b->qp, 0);
-	assert_int_equal(t.mrb->holds, 0);
-	t.b->rxbuf = qp_rx_reclaim(t.b->qp);
-	assert_non_null(t.b->rxbuf);
-	bench_close(&t);
-}
-
 static uint8_t *vanished_page(void)
 {
 	int fd = memfd_create("gone", MFD_CLOEXEC);
@@ -299,7 +271,6 @@ int main(void)
 		cmocka_unit_test(a_read_response_goes_straight_to_memory),
 		cmocka_unit_test(a_send_goes_straight_into_several_segments),
 		cmocka_unit_test(a_region_dies_while_its_write_is_half_received),
-		cmocka_unit_test(a_receive_under_way_keeps_its_memory_when_the_queue_pair_fails),
 		cmocka_unit_test(a_write_to_vanished_memory_is_terminated),
 		cmocka_unit_test(a_fault_of_the_llp_ends_the_receive_it_was_for),
 		cmocka_unit_test(an_aligned_word_is_written_whole),

@@ -34,7 +34,6 @@ struct side {
 	size_t chunk;
 	bool closed;                /* the socket */
 	bool muted;                 /* the link takes nothing from it */
-	bool in_use;                /* a receive of the test is under way */
 	bool moved;                 /* bytes, or an end, since side_run() began */
 	uint64_t unacknowledged_ns; /* what the link answers */
 	uint64_t deadline;          /* as last set */
