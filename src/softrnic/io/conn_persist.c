@@ -12,7 +12,7 @@ static void conn_on_job_end(struct persist_job *job, int status)
 {
 	struct conn *c = container_of(job, struct conn, job);
 
-	engine_pause(false);
+	engine_step_back();
 	atomic_store(&c->job_status, status);
 	conn_want(c, CONN_WRITEBACK);
 	conn_put(c);
@@ -89,16 +89,7 @@ static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 	c->job.digest = &c->job_digest;
 }
 
-/*
- * Nothing else is to be done for this connection, nor for others: then this thread may wait for the
- * write-back by itself, once it has released the lock.
- */
-static bool conn_may_wait_for_job(const struct conn *c)
-{
-	return c->job.want == PERSIST_WRITE_BACK && stream_requests(c->stream) == 1 &&
-	       engine_may_pause(&c->source);
-}
-
+/* here: set if this thread is to run it; NULL: another one is. */
 static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 {
 	int status = 0;
@@ -108,6 +99,17 @@ static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 		return;
 	conn_put(c);
 	conn_job_done(c, status, u);
+}
+
+/* Returns whether conn_run_job_here() is to follow; then it has all that it needs. */
+static bool conn_submit_due_job(struct conn *c, struct stream_update *u)
+{
+	bool may = engine_may_step_aside(), here = false;
+
+	conn_submit_job(c, may ? &here : NULL, u);
+	if (may && !here)
+		engine_step_back();
+	return here;
 }
 
 /* At most one at a time: a stream's requests are executed in order. */
@@ -123,7 +125,8 @@ bool conn_start_job(void *owner, struct stream_update *u)
 		return true;
 	}
 	conn_fill_job(c, &wb);
-	c->job_due = conn_may_wait_for_job(c);
+	/* This thread may write back by itself, once it has released the lock. */
+	c->job_due = c->job.want == PERSIST_WRITE_BACK && engine_leads();
 	if (!c->job_due)
 		conn_submit_job(c, NULL, u);
 	return true;
@@ -137,7 +140,7 @@ bool conn_begin_due_job(struct conn *c)
 	while (c->job_due && !here) {
 		c->job_due = false;
 		stream_look(c->stream, &u);
-		conn_submit_job(c, &here, &u);
+		here = conn_submit_due_job(c, &u);
 		if (!here)
 			conn_perform(c, &u);
 	}
@@ -146,7 +149,7 @@ bool conn_begin_due_job(struct conn *c)
 
 void conn_run_job_here(void)
 {
-	engine_pause(true);
+	engine_step_aside();
 	persist_run_here();
-	engine_pause(false); /* the job's success may depend on another slice's */
+	engine_step_back(); /* the job's end may be another thread's to report */
 }

@@ -4,8 +4,9 @@
  *
  * Threads of the engine run callbacks. One of each loop leads: it waits for events and deadlines
  * and runs what is due. A callback may have to wait for a file system (a page of a mapped file),
- * and the thread with it; the guard notices, and then another thread leads. What was the leader
- * ends when its callback does.
+ * and the thread with it; the guard notices, and then another thread leads. Before a callback waits
+ * for a write-back its thread steps aside, and another one leads as soon as anything is to be done
+ * (engine_aside.c). What was the leader becomes a worker when its callback ends.
  */
 #ifndef IO_ENGINE_IMPL_H
 #define IO_ENGINE_IMPL_H
@@ -24,14 +25,15 @@ struct eng_runner {
 	struct list link;      /* eng_loop.runners; of a worker eng.runners */
 	struct eng_loop *loop; /* NULL: a worker */
 	bool leads;
+	bool overdue; /* the guard replaced it */
 	bool works;
 	unsigned turn;             /* odd while a callback runs */
 	unsigned slept;            /* its turn when it slept last */
 	unsigned seen;             /* the guard's: the turn at its last look */
 	struct eng_source *source; /* whose callback it is; NULL: a task's */
-	atomic_bool pauses;        /* in its callback, without anything that others need */
-	atomic_uint paused;        /* so often so far */
-	unsigned paused_seen;      /* the guard's: at its last look at that */
+	bool has_worker;           /* its own: one is reserved for its loop */
+	bool aside;                /* it leads, but any worker may take its loop */
+	atomic_bool writes_back;   /* in its callback, without anything that others need */
 	struct poller_event evs[POLLER_BATCH];
 	int n, next; /* events that are not handled yet: next to n */
 };
@@ -41,6 +43,8 @@ struct eng_runner {
  * not due before then, such as most time limits, needs no wake-up.
  */
 #define ENGINE_SOON_NS NSEC_PER_SEC
+
+#define STALL_SPARES 8u /* idle workers, once a callback may stall */
 
 /* What a descriptor's number stands for; an event carries number and generation. */
 struct eng_slot {
@@ -74,8 +78,7 @@ struct eng_loop {
 	struct list sources, to_free, tasks, runners;
 	unsigned num_tasks;
 	struct eng_runner *leader;
-	const struct eng_source *latest; /* its callbacks, or tasks, ran last, so many in a row */
-	unsigned in_a_row;
+	unsigned index; /* in eng.loop */
 	struct timers timers;
 	struct eng_spin spin;
 	_Atomic uint64_t sleeping_until; /* until then the leader waits; 0: awake */
@@ -101,15 +104,14 @@ struct eng {
 	pthread_cond_t guard_wake;
 	bool guard_called;
 	atomic_bool guard_sleeps;
-	atomic_bool paused;      /* some runner has paused since the guard looked */
-	atomic_bool looks_often; /* the guard, as some runner has paused lately */
-	atomic_bool stalled;     /* some runner waits in its callback */
-	pthread_cond_t work;
+	atomic_bool stalled; /* some runner waits in its callback */
+	struct poller work;  /* idle workers wait for it */
 	struct list runners; /* workers */
 	struct list handed;  /* tasks for workers */
 	unsigned workers, idle_workers;
 	unsigned spares; /* so many workers stay although they have nothing to do */
 	unsigned vacant; /* loops */
+	unsigned aside;  /* runners that stepped aside, or are about to */
 };
 extern struct eng eng;
 
@@ -127,9 +129,7 @@ int engine_thread(void *(*fn)(void *arg), void *arg, const char *name);
 extern __thread struct eng_runner *engine_here; /* NULL: a thread of the application */
 void runner_begin(struct eng_runner *r, struct eng_source *src); /* both with the lock */
 void runner_end(struct eng_runner *r);
-void loop_serves(struct eng_loop *l, const struct eng_source *src); /* with the lock; not NULL */
-void leader_run(struct eng_runner *me);                             /* until another thread leads */
-void *leader_main(void *runner); /* likewise, as a thread that frees its runner */
+void leader_run(struct eng_runner *me); /* until another thread leads */
 
 void runner_finish(struct eng_runner *me); /* after a callback, without the lock */
 bool leader_leads(struct eng_runner *me);  /* false: it was replaced in a callback */
@@ -142,10 +142,16 @@ void spin_forget(struct eng_spin *s, const struct eng_source *src); /* with the 
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now);
 
 /* engine_stall.c */
+void *leader_main(void *runner);      /* a thread that leads, later works, and frees its runner */
+void loop_vacate(struct eng_loop *l); /* with both locks; poller_wake(&eng.work) is to follow */
 int guard_start(void);                /* with eng.lock: 0 or -errno */
 void guard_call(void);                /* it looks now; a leaf */
 void guard_notify(void);              /* with a loop's lock or eng.lock: a callback begins */
 void stall_expect_in(unsigned loops); /* with eng.lock: so many leaders may wait at once */
 void stall_atfork_child(void);
+
+/* engine_aside.c */
+void aside_take(
+	uint64_t number); /* with eng.lock: the loop's leader, if it is aside, is replaced */
 
 #endif

@@ -25,7 +25,7 @@ struct eng eng = {
 	.loop = {&first},
 	.loops = 1,
 	.guard_lock = PTHREAD_MUTEX_INITIALIZER,
-	.work = PTHREAD_COND_INITIALIZER,
+	.work = {.epfd = -1, .wakefd = -1},
 	.runners = LIST_INIT(eng.runners),
 	.handed = LIST_INIT(eng.handed),
 };
@@ -105,12 +105,13 @@ int loop_start(struct eng_loop *l)
 
 /* --- more of them --------------------------------------------------------------------------- */
 
-static struct eng_loop *loop_new(void)
+static struct eng_loop *loop_new(unsigned index)
 {
 	struct eng_loop *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
+	l->index = index;
 	pthread_mutex_init(&l->lock, NULL);
 	l->poller = (struct poller){.epfd = -1, .wakefd = -1};
 	list_init(&l->sources);
@@ -148,7 +149,7 @@ static void loops_grow(void)
 
 	eng.opening = true;
 	if (!*l)
-		*l = loop_new();
+		*l = loop_new(eng.loops);
 	ret = *l ? loop_prepare(*l) : -ENOMEM;
 	if (!ret) {
 		pthread_mutex_unlock(&eng.lock);

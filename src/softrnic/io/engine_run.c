@@ -11,21 +11,12 @@ __thread struct eng_runner *engine_here;
 
 /* --- callbacks ---------------------------------------------------------------------------- */
 
-void loop_serves(struct eng_loop *l, const struct eng_source *src)
-{
-	l->in_a_row = l->latest == src ? l->in_a_row + 1 : 0;
-	l->latest = src;
-}
-
 void runner_begin(struct eng_runner *r, struct eng_source *src)
 {
 	r->turn++;
 	r->source = src;
-	if (src) {
+	if (src)
 		src->running++;
-		if (src->loop) /* a connection's: alarms and listeners have none of their own */
-			loop_serves(r->loop, src);
-	}
 	guard_notify();
 }
 
@@ -158,8 +149,6 @@ static struct eng_task *leader_next_task(struct eng_runner *me, unsigned *left)
 	if (task) {
 		task->queued = false;
 		me->loop->num_tasks--;
-		if (task->source)
-			loop_serves(me->loop, task->source);
 		--*left;
 		runner_begin(me, NULL);
 	}
@@ -246,10 +235,13 @@ static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 
 	if (config_get()->spin_ns) {
 		n = leader_spin(me, me->evs, until, &now);
-		if (n == 0 && !leader_leads(me)) /* the events are its successor's */
+		if (n == 0 && !leader_leads(me)) /* the events and the sleep are its successor's */
 			return 0;
 	}
-	return n > 0 ? n : poller_wait(&me->loop->poller, me->evs, until, now);
+	if (n == 0)
+		n = poller_wait(&me->loop->poller, me->evs, until, now);
+	atomic_store(&me->loop->sleeping_until, 0);
+	return n;
 }
 
 static bool leader_goes_on(struct eng_runner *me)
@@ -282,16 +274,8 @@ void leader_run(struct eng_runner *me)
 		}
 		me->next = 0;
 		me->n = leader_wait(me, now, until);
-		atomic_store(&me->loop->sleeping_until, 0);
 	}
-	LOG_INFO("the progress thread waited in a callback: another one has taken over");
-}
-
-void *leader_main(void *runner)
-{
-	engine_here = runner;
-	leader_run(runner);
-	engine_here = NULL;
-	free(runner);
-	return NULL;
+	if (me->overdue)
+		LOG_INFO("the progress thread waited in a callback: another one has taken over");
+	me->overdue = false;
 }

@@ -17,13 +17,10 @@
 #include "base/clock.h"
 #include "softrnic/io/engine_impl.h"
 
-#define LOOK_NS       (20 * NSEC_PER_MS)
-#define PAUSE_LOOK_NS (1 * NSEC_PER_MS) /* at leaders that pause; after the last pause */
-#define PAUSE_LOOKS   40u               /* so many */
-#define QUIET_LOOKS   2                 /* after so many that saw no callback the guard sleeps */
-#define WORKERS_MAX   256u
-#define WORKER_IDLE   5 /* s */
-#define SPARES        8u
+#define LOOK_NS        (20 * NSEC_PER_MS)
+#define QUIET_LOOKS    2 /* after so many that saw no callback the guard sleeps */
+#define WORKERS_MAX    256u
+#define WORKER_IDLE_NS (5 * NSEC_PER_SEC)
 
 static struct timespec guard_time(uint64_t ns)
 {
@@ -65,24 +62,36 @@ static bool worker_is_idle(void)
 	return list_empty(&eng.handed) && !eng.vacant;
 }
 
-/* False: there was nothing to do for a long time, and others are left to do what comes. */
-static bool worker_wait(void)
+/* Called, and returns, with the lock, which others may have meanwhile. */
+static void worker_sleep(struct eng_runner *me, uint64_t until)
 {
-	struct timespec until;
-	bool timed_out = false;
+	int n;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += WORKER_IDLE;
+	pthread_mutex_unlock(&eng.lock);
+	n = poller_wait(&eng.work, me->evs, until, clock_now_ns());
+	pthread_mutex_lock(&eng.lock);
+	for (int i = 0; i < n; i++)
+		if (me->evs[i].data != POLLER_NOBODY)
+			aside_take(me->evs[i].data);
+}
+
+/* False: there was nothing to do for a long time, and others are left to do what comes. */
+static bool worker_wait(struct eng_runner *me)
+{
+	uint64_t end = clock_now_ns() + WORKER_IDLE_NS;
+
 	eng.idle_workers++;
-	while (worker_is_idle() && !(timed_out && eng.workers > eng.spares)) {
-		if (eng.workers > eng.spares)
-			timed_out = pthread_cond_clockwait(&eng.work, &eng.lock, CLOCK_MONOTONIC,
-							   &until);
-		else
-			pthread_cond_wait(&eng.work, &eng.lock);
-	}
+	while (worker_is_idle() && !(eng.workers > eng.spares && clock_now_ns() >= end))
+		worker_sleep(me, eng.workers > eng.spares ? end : CLOCK_NEVER);
 	eng.idle_workers--;
 	return !worker_is_idle();
+}
+
+/* The thread that was woken has taken its part: another one is woken for the rest. */
+static void worker_wake_next(void)
+{
+	if (!worker_is_idle() && eng.idle_workers > 0)
+		poller_wake(&eng.work);
 }
 
 /* A task's mark is guarded by the lock of its loop: it may be queued there again at once. */
@@ -102,6 +111,7 @@ static void worker_run_task(struct eng_runner *me)
 	struct eng_task *task = worker_take_task();
 
 	runner_begin(me, NULL);
+	worker_wake_next();
 	pthread_mutex_unlock(&eng.lock);
 	task->run(task);
 	pthread_mutex_lock(&eng.lock);
@@ -125,6 +135,7 @@ static void worker_become_leader(struct eng_runner *me, struct eng_loop *l)
 	pthread_mutex_lock(&l->lock);
 	l->vacant = false;
 	l->leader = me;
+	atomic_store(&l->sleeping_until, 0);
 	list_add_tail(&l->runners, &me->link);
 	me->loop = l;
 	me->works = false;
@@ -135,16 +146,28 @@ static void worker_become_leader(struct eng_runner *me, struct eng_loop *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Until it is replaced in turn; then its runner is in no list any more. */
+/* Of a thread that has been a leader, or is new. */
+static void worker_add(struct eng_runner *me)
+{
+	me->loop = NULL;
+	me->works = true;
+	list_add_tail(&eng.runners, &me->link);
+	eng.workers++;
+}
+
+/* Until it is replaced in turn. */
 static void worker_lead(struct eng_runner *me)
 {
 	worker_become_leader(me, worker_find_vacant());
+	worker_wake_next();
 	if (worker_is_missing()) /* for a task for which this one may have been woken */
 		guard_call();
 	pthread_mutex_unlock(&eng.lock);
 	pthread_setname_np(pthread_self(), "softrnic");
 	leader_run(me);
+	pthread_setname_np(pthread_self(), "softrnic-stall");
 	pthread_mutex_lock(&eng.lock);
+	worker_add(me);
 }
 
 /* The allocator makes room for a thread at its first call, by mmap(): now, not when it waits. */
@@ -155,26 +178,39 @@ static void worker_prepare_allocator(void)
 	free(p);
 }
 
-static void *worker_main(void *runner)
+/* Called with the lock. */
+static void worker_run(struct eng_runner *me)
 {
-	struct eng_runner *me = runner;
-
-	engine_here = me;
-	worker_prepare_allocator();
-	pthread_mutex_lock(&eng.lock);
-	while (me->works && worker_wait()) {
+	while (worker_wait(me)) {
 		if (eng.vacant)
 			worker_lead(me);
 		else
 			worker_run_task(me);
 	}
-	if (me->works) {
-		list_del(&me->link);
-		eng.workers--;
-	}
+	list_del(&me->link);
+	eng.workers--;
 	pthread_mutex_unlock(&eng.lock);
 	engine_here = NULL;
 	free(me);
+}
+
+static void *worker_main(void *runner)
+{
+	engine_here = runner;
+	worker_prepare_allocator();
+	pthread_mutex_lock(&eng.lock);
+	worker_run(runner);
+	return NULL;
+}
+
+void *leader_main(void *runner)
+{
+	engine_here = runner;
+	leader_run(runner);
+	pthread_setname_np(pthread_self(), "softrnic-stall");
+	pthread_mutex_lock(&eng.lock);
+	worker_add(runner);
+	worker_run(runner);
 	return NULL;
 }
 
@@ -186,9 +222,7 @@ static void workers_start(void)
 
 		if (!r)
 			return;
-		r->works = true;
-		list_add_tail(&eng.runners, &r->link);
-		eng.workers++;
+		worker_add(r);
 		pthread_mutex_unlock(&eng.lock);
 		if (!engine_thread(worker_main, r, "softrnic-stall")) {
 			pthread_mutex_lock(&eng.lock);
@@ -206,14 +240,14 @@ void stall_expect_in(unsigned loops)
 {
 	if (eng.spares == 0)
 		return;
-	eng.spares = SPARES + loops - 1;
+	eng.spares = STALL_SPARES + loops - 1;
 	guard_call();
 }
 
 void engine_expect_stalls(void)
 {
 	pthread_mutex_lock(&eng.lock);
-	eng.spares = SPARES + eng.loops - 1;
+	eng.spares = STALL_SPARES + eng.loops - 1;
 	workers_start();
 	pthread_mutex_unlock(&eng.lock);
 }
@@ -238,7 +272,7 @@ bool engine_hand_over(struct eng_task *task)
 	pthread_mutex_lock(&eng.lock);
 	if (eng.workers > 0 && stall_mark_queued(task)) {
 		list_add_tail(&eng.handed, &task->link);
-		pthread_cond_signal(&eng.work);
+		poller_wake(&eng.work);
 		queued = true;
 	}
 	if (worker_is_missing())
@@ -257,10 +291,10 @@ bool engine_may_stall(void)
 /* --- the guard ---------------------------------------------------------------------------- */
 
 /*
- * With both locks. The events that it did not get to are its successor's, which is an idle worker
- * or a new one. Nothing is logged here: logging may need the lock, or block as well.
+ * The events that its leader did not get to are its successor's, which is an idle worker or a new
+ * one. Nothing is logged here: logging may need the lock, or block as well.
  */
-static void guard_replace_leader(struct eng_loop *l)
+void loop_vacate(struct eng_loop *l)
 {
 	struct eng_runner *old = l->leader;
 
@@ -271,7 +305,6 @@ static void guard_replace_leader(struct eng_loop *l)
 	l->leader = NULL;
 	l->vacant = true;
 	eng.vacant++;
-	pthread_cond_broadcast(&eng.work);
 }
 
 struct guard_sight {
@@ -291,7 +324,7 @@ static bool guard_look_at(struct list *runners, const struct eng_runner *leader,
 		bool waits = r->turn % 2 && r->turn == r->seen;
 
 		g->active |= r->turn % 2 || r->turn != r->seen;
-		g->stalled |= waits && !r->pauses;
+		g->stalled |= waits && !r->writes_back;
 		leader_waits |= waits && r == leader;
 		r->seen = r->turn;
 	}
@@ -309,47 +342,16 @@ static bool guard_look(void)
 		struct eng_loop *l = eng.loop[i];
 
 		pthread_mutex_lock(&l->lock);
-		if (guard_look_at(&l->runners, l->leader, &g))
-			guard_replace_leader(l);
+		if (guard_look_at(&l->runners, l->leader, &g)) {
+			l->leader->overdue = true;
+			loop_vacate(l);
+		}
 		pthread_mutex_unlock(&l->lock);
 	}
 	atomic_store(&eng.stalled, g.stalled);
+	worker_wake_next();
 	pthread_mutex_unlock(&eng.lock);
 	return g.active;
-}
-
-/* A leader that is still in the same pause is replaced. */
-static void guard_look_at_pauses(void)
-{
-	pthread_mutex_lock(&eng.lock);
-	for (unsigned i = 0; i < ENGINE_THREADS_MAX && eng.loop[i]; i++) {
-		struct eng_loop *l = eng.loop[i];
-		struct eng_runner *r;
-		unsigned paused;
-
-		pthread_mutex_lock(&l->lock);
-		r = l->leader;
-		paused = r ? atomic_load(&r->paused) : 0;
-		if (r && r->turn % 2 && r->pauses && paused == r->paused_seen)
-			guard_replace_leader(l);
-		else if (r)
-			r->paused_seen = paused;
-		pthread_mutex_unlock(&l->lock);
-	}
-	pthread_mutex_unlock(&eng.lock);
-}
-
-/* How many such looks are left. */
-static unsigned guard_watch_pauses(unsigned looks)
-{
-	if (atomic_exchange(&eng.paused, false))
-		looks = PAUSE_LOOKS;
-	else if (looks > 0)
-		looks--;
-	atomic_store(&eng.looks_often, looks > 0);
-	if (looks > 0)
-		guard_look_at_pauses();
-	return looks;
 }
 
 /* What begins after this look notifies the guard. */
@@ -381,9 +383,9 @@ static bool guard_wait(const struct timespec *until)
 
 static void *guard_main(void *arg)
 {
-	struct timespec next = guard_time(LOOK_NS), soon;
+	struct timespec next = guard_time(LOOK_NS);
 	uint64_t look_at = 0;
-	unsigned quiet = 0, looks = 0;
+	unsigned quiet = 0;
 	bool sleeps;
 
 	for (;;) {
@@ -392,13 +394,11 @@ static void *guard_main(void *arg)
 			look_at = clock_now_ns() + LOOK_NS;
 			next = guard_time(LOOK_NS);
 		}
-		looks = guard_watch_pauses(looks);
-		soon = looks > 0 ? guard_time(PAUSE_LOOK_NS) : next;
 		pthread_mutex_lock(&eng.lock);
 		workers_start();
 		pthread_mutex_unlock(&eng.lock);
-		sleeps = looks == 0 && quiet >= QUIET_LOOKS && guard_may_sleep();
-		if (guard_wait(sleeps ? NULL : &soon))
+		sleeps = quiet >= QUIET_LOOKS && guard_may_sleep();
+		if (guard_wait(sleeps ? NULL : &next))
 			quiet = 0;
 	}
 	return arg;
@@ -413,15 +413,23 @@ void guard_notify(void)
 int guard_start(void)
 {
 	pthread_condattr_t attr;
+	int ret;
 
 	if (eng.guarded)
 		return 0;
+	ret = poller_open(&eng.work);
+	if (ret) {
+		poller_close(&eng.work);
+		return ret;
+	}
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&eng.guard_wake, &attr);
 	pthread_condattr_destroy(&attr);
-	if (engine_thread(guard_main, NULL, "softrnic-guard"))
+	if (engine_thread(guard_main, NULL, "softrnic-guard")) {
+		poller_close(&eng.work);
 		return -EAGAIN;
+	}
 	eng.guarded = true;
 	return 0;
 }
@@ -433,11 +441,9 @@ void stall_atfork_child(void)
 	eng.guard_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	atomic_store(&eng.guard_sleeps, false);
 	atomic_store(&eng.stalled, false);
-	atomic_store(&eng.paused, false);
-	atomic_store(&eng.looks_often, false);
-	eng.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	poller_close(&eng.work);
 	list_init(&eng.handed);
-	eng.workers = eng.idle_workers = eng.vacant = 0;
+	eng.workers = eng.idle_workers = eng.vacant = eng.aside = 0;
 	if (eng.spares)
-		eng.spares = SPARES;
+		eng.spares = STALL_SPARES;
 }

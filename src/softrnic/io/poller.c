@@ -19,7 +19,7 @@ void poller_close(struct poller *p)
 		close(p->epfd);
 	if (p->wakefd >= 0)
 		close(p->wakefd);
-	p->epfd = p->wakefd = -1;
+	*p = (struct poller){.epfd = -1, .wakefd = -1};
 }
 
 int poller_open(struct poller *p)
@@ -56,6 +56,17 @@ int poller_change(struct poller *p, int fd, uint64_t data, bool read, bool write
 void poller_remove(struct poller *p, int fd)
 {
 	epoll_ctl(p->epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int poller_watch(struct poller *p, struct poller *watched, uint64_t data, bool report)
+{
+	struct epoll_event ev = {.events = report ? EPOLLIN | EPOLLONESHOT : 0, .data.u64 = data};
+	int op = watched->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+	if (epoll_ctl(p->epfd, op, watched->epfd, &ev))
+		return -errno;
+	watched->watched = true;
+	return 0;
 }
 
 static unsigned poller_ready(uint32_t events)

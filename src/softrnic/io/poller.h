@@ -22,6 +22,7 @@ enum {
 
 struct poller {
 	int epfd, wakefd; /* -1: closed */
+	bool watched;     /* another poller knows it */
 };
 
 struct poller_event {
@@ -41,6 +42,13 @@ void poller_remove(struct poller *p, int fd);
 /* How many events there are, at most POLLER_BATCH; 0: none until that time (or CLOCK_NEVER), or a
  * signal came. A wake-up is an event, too. */
 int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now);
-void poller_wake(struct poller *p); /* the thread that waits, or the next one */
+void poller_wake(struct poller *p); /* a thread that waits, or the next one */
+
+/*
+ * report: where `watched` has events, or gets some, one thread that waits for p gets one event with
+ * that number, READY_READ, and the next one only after the next call. Not report: none gets any.
+ * One thread at a time. 0 or -errno.
+ */
+int poller_watch(struct poller *p, struct poller *watched, uint64_t data, bool report);
 
 #endif

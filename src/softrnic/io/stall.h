@@ -30,13 +30,17 @@ void stall_count_put(struct stall_count *count); /* accepts NULL */
  */
 bool engine_may_stall(void);
 /*
- * May the calling thread, in a callback of the source, wait for something short? Only a leader that
- * has served nothing else lately, and that another thread can replace if it takes long.
+ * For a thread that is about to wait for a disk in a callback, without any lock (engine_aside.c).
+ * Does it lead a loop, and has it nothing else to do?
  */
-bool engine_may_pause(const struct eng_source *src);
-/* It does so, or has done so, and meanwhile holds nothing that others need: if it is replaced, it
- * is not taken for one that waits for memory. Of any other thread this is ignored. */
-void engine_pause(bool begins);
+bool engine_leads(void);
+/* Is there a thread for its loop? That one is reserved until engine_step_back(). */
+bool engine_may_step_aside(void);
+/* From here on the loop is another thread's as soon as anything is to be done in it. */
+void engine_step_aside(void);
+/* The disk has answered, or no thread is needed for the loop. Others, and a second call, do
+ * nothing by this. */
+void engine_step_back(void);
 /* From now on memory may have to wait: keep threads ready, for in that state it may be impossible
  * to start any. */
 void engine_expect_stalls(void);

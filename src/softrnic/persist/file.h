@@ -86,7 +86,6 @@ struct file {
 	unsigned readers;   /* slices being read */
 	uint64_t reach;     /* over which gaps jobs share a write-back (group.h); 0: any */
 	uint64_t single_ns; /* what a short one of one job takes; 0: unknown */
-	uint64_t calm_at;   /* not before then does a submitting thread write it back (here.c) */
 };
 
 /*

@@ -8,9 +8,7 @@
 #include "softrnic/persist/reader.h"
 #include "softrnic/persist/writeback.h"
 
-#define GROUP_LOOKS   256               /* at jobs that wait, for one group */
-#define GROUP_SLOW_NS (4 * NSEC_PER_MS) /* a short one that takes longer is slow */
-#define GROUP_CALM    50u               /* the file is not calm for so many times as long */
+#define GROUP_LOOKS 256 /* at jobs that wait, for one group */
 
 /* The next slice of a job: a part of one range. */
 struct group_piece {
@@ -183,8 +181,6 @@ void group_measure(const struct group *g, struct file *f, uint64_t took_ns)
 
 	if (!g->shared || g->bytes > g->count * GROUP_NEAR)
 		return; /* the bytes themselves take their time */
-	if (took_ns > GROUP_SLOW_NS)
-		f->calm_at = clock_now_ns() + GROUP_CALM * took_ns;
 	if (g->count == 1)
 		f->single_ns = f->single_ns ? (3 * f->single_ns + took_ns) / 4 : took_ns;
 	else if (f->single_ns && took_ns > g->count * f->single_ns)

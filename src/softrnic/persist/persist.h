@@ -143,12 +143,12 @@ struct persist_job {
  */
 bool persist_submit(struct persist_job *job, int *status);
 /*
- * The same for a thread that may wait for a short write-back. *here: the job is the calling
- * thread's to run, by persist_run_here(), which blocks as long as the file system does, and should
- * follow at once. That is chosen where a thread of the pool would take long to be woken, compared
- * with the write-back, and where others lose nothing by it. done() is called from there, too, as
- * that of other jobs may be; or by a thread of the pool, if the success depends on the slice beside
- * it. A thread has one such job at a time.
+ * The same for a thread that may wait for a write-back. *here: the job is the calling thread's to
+ * run, by persist_run_here(), which blocks as long as the file system does, and should follow at
+ * once. done() is called from there, too, as that of other jobs may be; or by another thread, if
+ * the success depends on the slice beside it. A thread has one such job at a time. A job of more
+ * than a slice, of several files or of memory that needs more than an msync() is the pool's, and so
+ * is one behind others that wait at the file.
  */
 bool persist_submit_here(struct persist_job *job, int *status, bool *here);
 void persist_run_here(void);

@@ -25,9 +25,8 @@ bool pool_start(struct persist_job *job);
 void pool_complete(struct list *finished);
 
 /*
- * The same as pool_start(), if it is likely to be a matter of some 100 us, and no other thread
- * writes the file back: then the calling thread runs it by persist_run_here(). False: nothing has
- * happened.
+ * The same for the calling thread, which is to run it by persist_run_here(). False: other jobs wait
+ * at the file, or there is no turn for this one; nothing has happened.
  */
 bool here_start(struct persist_job *job, struct file *f);
 

@@ -77,13 +77,13 @@ static int submit_inline(struct persist_job *job, const struct submit_plan *plan
 	return status || !job->readback ? status : readback_inline(job);
 }
 
-/* The file of a short range, all of which is in its own mapping; NULL: it is no such range. */
-static struct file *submit_short_file(const struct persist_job *job)
+/* The file of a job that is one slice, all of which is in its own mapping; NULL: it is not. */
+static struct file *submit_file_of_slice(const struct persist_job *job)
 {
 	uintptr_t start_addr = (uintptr_t)job->addr, end = start_addr + job->len;
 	const struct range *r = region_range_at(job->region, start_addr);
 
-	if (job->readback || job->len > GROUP_NEAR || end > r->end || !r->file ||
+	if (job->readback || job->len > GROUP_SLICE || end > r->end || !r->file ||
 	    !range_is_lasting(r, start_addr, end))
 		return NULL;
 	return r->file;
@@ -91,7 +91,7 @@ static struct file *submit_short_file(const struct persist_job *job)
 
 static bool submit_here(struct persist_job *job)
 {
-	struct file *f = submit_short_file(job);
+	struct file *f = submit_file_of_slice(job);
 
 	return f && here_start(job, f);
 }

@@ -13,15 +13,19 @@ bool turn_is_wanted(void)
 	return queue_has_turn(false) || queue_has_turn(true);
 }
 
+bool turn_is_left(void)
+{
+	return slices_below(TURNS_MAX, false);
+}
+
 static bool turn_may_write(void)
 {
-	return queue_has_turn(false) && slices_below(TURNS_MAX, false);
+	return queue_has_turn(false) && turn_is_left();
 }
 
 static bool turn_may_read(void)
 {
-	return queue_has_turn(true) && slices_below(TURNS_MAX, false) &&
-	       slices_below(READERS_MAX, true);
+	return queue_has_turn(true) && turn_is_left() && slices_below(READERS_MAX, true);
 }
 
 bool turn_is_possible(void)

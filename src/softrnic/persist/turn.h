@@ -25,6 +25,8 @@ struct turn {
 /* Under the pool's lock: does a file wait for a turn; and may one begin? */
 bool turn_is_wanted(void);
 bool turn_is_possible(void);
+/* Under the pool's lock: may a write-back begin, whichever file it is of? */
+bool turn_is_left(void);
 /* Under the pool's lock. False: none may begin. */
 bool turn_begin(struct turn *t);
 /* The same for the first job of that file, which has one and a free slot. */

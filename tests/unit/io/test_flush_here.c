@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "end_file.h"
 #include "lib/medium.h"
+#include "softrnic/io/engine.h"
 #include "softrnic/persist/region.h"
 #include "softrnic/rnic/mr.h"
 #include "unit/persist/gate.h"
@@ -18,32 +19,39 @@
 #define LIMIT_NS (20 * NSEC_PER_SEC)
 #define LEN      64
 
-/* In one of so many tries, as the machine may be busy. */
-#define SERVED_NS (10 * NSEC_PER_MS)
+/* In one of so many tries, as the machine may be busy. The guard's look would take 20 ms. */
+#define SERVED_NS (5 * NSEC_PER_MS)
 #define TRIES     20
 
-static struct ends ends;
-static struct end_file file;
+#define MANY 6 /* more than there are threads of the engine for at once */
 
-/* Whatever the disk of this machine takes. */
-static void seem_quick(void)
+/* A connection whose client flushes to a file of the server's. */
+struct flusher {
+	struct ends ends;
+	struct end_file file;
+};
+
+static struct flusher one, many[MANY];
+
+static void flusher_open(struct flusher *f)
 {
-	struct persist_region *region = container_of(file.mr, struct mr, ibv)->backing.persist;
+	ends_open(&f->ends);
+	assert_int_equal(softrnic_listen(f->ends.listener.id, 1), 0);
+	assert_int_equal(softrnic_announce_flushes(f->ends.client.id), 0);
+	assert_int_equal(softrnic_connect(f->ends.client.id, NULL), 0);
+	ends_establish(&f->ends);
+	end_file_open(&f->file, &f->ends.server);
+}
 
-	persist_atfork_prepare(); /* the pool's lock */
-	region->ranges[0].file->single_ns = 1000;
-	region->ranges[0].file->calm_at = 0;
-	persist_atfork_parent();
+static void flusher_close(struct flusher *f)
+{
+	end_file_close(&f->file);
+	ends_close(&f->ends);
 }
 
 static int setup(void **state)
 {
-	ends_open(&ends);
-	assert_int_equal(softrnic_listen(ends.listener.id, 1), 0);
-	assert_int_equal(softrnic_announce_flushes(ends.client.id), 0);
-	assert_int_equal(softrnic_connect(ends.client.id, NULL), 0);
-	ends_establish(&ends);
-	end_file_open(&file, &ends.server);
+	flusher_open(&one);
 	return 0;
 }
 
@@ -51,47 +59,64 @@ static int teardown(void **state)
 {
 	gate_fail(0);
 	gate_set(false);
-	end_file_close(&file);
-	ends_close(&ends);
+	flusher_close(&one);
 	return 0;
 }
 
 /* In a tight loop: the engine serves the other end alone then. */
-static struct ibv_wc poll_wc(struct end *e)
+static enum ibv_wc_status poll_status(struct flusher *f)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
 	struct ibv_wc wc;
 	int n;
 
 	do
-		n = ibv_poll_cq(e->cq, 1, &wc);
+		n = ibv_poll_cq(f->ends.client.cq, 1, &wc);
 	while (n == 0 && clock_now_ns() < until);
 	assert_int_equal(n, 1);
-	return wc;
+	return wc.status;
 }
 
-static void post(enum ibv_wr_opcode opcode, enum vext_op op, size_t at)
+static void expect_success(struct flusher *f)
 {
-	struct end *c = &ends.client;
+	assert_int_equal(poll_status(f), IBV_WC_SUCCESS);
+}
+
+static void expect_no_answer(struct flusher *f)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(f->ends.client.cq, 1, &wc), 0);
+}
+
+static void post(struct flusher *f, enum ibv_wr_opcode opcode, enum vext_op op, size_t at)
+{
+	struct end *c = &f->ends.client;
 	struct ibv_sge sge = {.addr = (uintptr_t)c->buf, .length = LEN, .lkey = c->mr->lkey};
-	struct vext_wr wr = {
-		.wr = {.opcode = opcode,
-		       .send_flags = IBV_SEND_SIGNALED,
-		       .sg_list = &sge,
-		       .num_sge = op ? 0 : 1,
-		       .wr.rdma = {.remote_addr = (uintptr_t)file.map + at, .rkey = file.mr->rkey}},
-		.op = op,
-		.len = op ? LEN : 0,
-		.type = op ? VEXT_FLUSH_PERSISTENT : 0};
+	struct vext_wr wr = {.wr = {.opcode = opcode,
+				    .send_flags = IBV_SEND_SIGNALED,
+				    .sg_list = &sge,
+				    .num_sge = op ? 0 : 1,
+				    .wr.rdma = {.remote_addr = (uintptr_t)f->file.map + at,
+						.rkey = f->file.mr->rkey}},
+			     .op = op,
+			     .len = op ? LEN : 0,
+			     .type = op ? VEXT_FLUSH_PERSISTENT : 0};
 	int posted = 0;
 
 	assert_int_equal(softrnic_post(c->id->qp, &wr, 1, &posted), 0);
 }
 
-static void write_to(size_t at)
+static void write_to(struct flusher *f, size_t at)
 {
-	post(IBV_WR_RDMA_WRITE, 0, at);
-	assert_int_equal(poll_wc(&ends.client).status, IBV_WC_SUCCESS);
+	post(f, IBV_WR_RDMA_WRITE, 0, at);
+	expect_success(f);
+}
+
+static void write_and_flush(struct flusher *f)
+{
+	write_to(f, 0);
+	post(f, 0, VEXT_OP_FLUSH, 0);
 }
 
 /* Is it the engine's thread that called msync() last? */
@@ -109,82 +134,139 @@ static bool engine_wrote_back(void)
 	return !strncmp(name, "softrnic", strlen("softrnic"));
 }
 
-/* Flushes of written bytes, each seen on the medium, until the engine makes one by itself. */
-static void flush_until_here(void)
+/* Flushes of written bytes, each seen on the medium, until the engine makes one by itself: its
+ * threads may have just been started, or busy. */
+static void flush_until_here(struct flusher *f)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
 
 	do {
-		seem_quick();
-		write_to(0);
-		post(0, VEXT_OP_FLUSH, 0);
-		assert_int_equal(poll_wc(&ends.client).status, IBV_WC_SUCCESS);
-		assert_int_equal(medium_dirty(file.fd, 0, END_FILE), 0);
+		write_and_flush(f);
+		expect_success(f);
+		assert_int_equal(medium_dirty(f->file.fd, 0, END_FILE), 0);
 	} while (!engine_wrote_back() && clock_now_ns() < until);
 	assert_true(engine_wrote_back());
 }
 
-/* One that does not end until the gate is opened. */
-static void hold_one_here(void)
+/* When something ran. */
+struct timing {
+	struct eng_timer timer;
+	struct eng_task task;
+	_Atomic uint64_t at; /* 0: not yet */
+};
+static struct timing timing;
+
+static void timing_fire(struct eng_timer *timer)
 {
-	uint64_t until = clock_now_ns() + LIMIT_NS;
+	atomic_store(&timing.at, clock_now_ns());
+}
+
+static void timing_run(struct eng_task *task)
+{
+	atomic_store(&timing.at, clock_now_ns());
+}
+
+static struct timing timing = {
+	.timer = {.at = CLOCK_NEVER, .fire = timing_fire},
+	.task = {.link = LIST_INIT(timing.task.link), .run = timing_run},
+};
+
+/* Whatever is set is set anew. */
+static void timing_begin(uint64_t at)
+{
+	engine_set_timer(&timing.timer, CLOCK_NEVER);
+	atomic_store(&timing.at, 0);
+	engine_set_timer(&timing.timer, at);
+}
+
+/*
+ * One that does not end until the gate is opened. deadline_ns: so long after its beginning the
+ * timer fires; 0: none does. Returns its beginning.
+ */
+static uint64_t hold_one_here(uint64_t deadline_ns)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS, begin;
 
 	for (;;) {
-		flush_until_here();
-		seem_quick();
-		write_to(0);
+		flush_until_here(&one);
+		write_to(&one, 0);
 		gate_set(true);
-		post(0, VEXT_OP_FLUSH, 0);
+		begin = clock_now_ns();
+		timing_begin(deadline_ns ? begin + deadline_ns : CLOCK_NEVER);
+		post(&one, 0, VEXT_OP_FLUSH, 0);
 		gate_await(1);
 		if (engine_wrote_back())
-			return;
+			return begin;
 		gate_set(false);
-		assert_int_equal(poll_wc(&ends.client).status, IBV_WC_SUCCESS);
+		expect_success(&one);
 		assert_true(clock_now_ns() < until);
 	}
 }
 
-static void expect_no_answer(void)
+static void let_go(void)
 {
-	struct ibv_wc wc;
-
-	assert_int_equal(ibv_poll_cq(ends.client.cq, 1, &wc), 0);
+	expect_no_answer(&one);
+	gate_set(false);
+	expect_success(&one);
 }
 
 static void the_thread_that_receives_a_flush_writes_back(void **state)
 {
-	flush_until_here();
+	flush_until_here(&one);
 }
 
-/* Bytes of the client, at some time within the limit. */
-static void await_byte(size_t at, char value)
+/* Of another connection. */
+static void exchange_messages(struct ends *e)
 {
-	uint64_t until = clock_now_ns() + LIMIT_NS;
-	volatile char *there = (char *)file.map + at;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(end_post_recv(&e->server, 1), 0);
+		assert_int_equal(end_post_send(&e->client, 2, 8), 0);
+		assert_int_equal(end_wait_wc(&e->client).status, IBV_WC_SUCCESS);
+		assert_int_equal(end_wait_wc(&e->server).status, IBV_WC_SUCCESS);
+	}
+}
 
-	while (*there != value && clock_now_ns() < until)
-		usleep(1000);
-	assert_int_equal(*there, value);
+static void connect_others(struct ends *others)
+{
+	ends_open(others);
+	assert_int_equal(softrnic_listen(others->listener.id, 1), 0);
+	assert_int_equal(softrnic_connect(others->client.id, NULL), 0);
+	ends_establish(others);
 }
 
 static void other_connections_go_on_meanwhile(void **state)
 {
 	struct ends others;
 
-	hold_one_here();
-	ends_open(&others);
-	assert_int_equal(softrnic_listen(others.listener.id, 1), 0);
-	assert_int_equal(softrnic_connect(others.client.id, NULL), 0);
-	ends_establish(&others);
-	for (int i = 0; i < 20; i++) {
-		assert_int_equal(end_post_recv(&others.server, 1), 0);
-		assert_int_equal(end_post_send(&others.client, 2, 8), 0);
-		assert_int_equal(end_wait_wc(&others.client).status, IBV_WC_SUCCESS);
-		assert_int_equal(end_wait_wc(&others.server).status, IBV_WC_SUCCESS);
+	hold_one_here(0);
+	connect_others(&others);
+	exchange_messages(&others);
+	let_go();
+	ends_close(&others);
+}
+
+/* Those of the engine's threads that are kept for stalls write back nothing: the pool does. */
+static void flushes_of_many_files_go_on_beside_each_other(void **state)
+{
+	struct ends others;
+
+	for (int i = 0; i < MANY; i++)
+		flusher_open(&many[i]);
+	hold_one_here(0);
+	for (int i = 0; i < MANY; i++) {
+		write_and_flush(&many[i]);
+		gate_await((unsigned)i + 2);
+		expect_no_answer(&many[i]);
 	}
-	expect_no_answer();
-	gate_set(false);
-	assert_int_equal(poll_wc(&ends.client).status, IBV_WC_SUCCESS);
+	connect_others(&others);
+	exchange_messages(&others);
+	let_go();
+	for (int i = 0; i < MANY; i++) {
+		expect_success(&many[i]);
+		assert_int_equal(medium_dirty(many[i].file.fd, 0, END_FILE), 0);
+		flusher_close(&many[i]);
+	}
+	flush_until_here(&one);
 	ends_close(&others);
 }
 
@@ -199,31 +281,25 @@ static uint64_t served_after(struct ends *others, char value)
 
 	assert_int_equal(end_post_recv(&others->server, 1), 0);
 	others->client.buf[0] = value;
-	hold_one_here();
+	hold_one_here(0);
 	begin = clock_now_ns();
 	assert_int_equal(end_post_send(&others->client, 2, 8), 0);
 	while (*there != value && clock_now_ns() - begin < LIMIT_NS)
 		usleep(100);
 	ns = clock_now_ns() - begin;
-	expect_no_answer();
-	gate_set(false);
-	assert_int_equal(poll_wc(&ends.client).status, IBV_WC_SUCCESS);
+	let_go();
 	assert_int_equal(end_wait_wc(&others->client).status, IBV_WC_SUCCESS);
 	assert_int_equal(end_wait_wc(&others->server).status, IBV_WC_SUCCESS);
 	usleep(10000); /* the polls are over: the engine looks for bytes again */
 	return ns;
 }
 
-/* Not only at the guard's second look, which is 20 ms behind its first one. */
-static void other_connections_wait_for_a_few_milliseconds(void **state)
+static void other_connections_do_not_wait(void **state)
 {
 	uint64_t best = UINT64_MAX, ns;
 	struct ends others;
 
-	ends_open(&others);
-	assert_int_equal(softrnic_listen(others.listener.id, 1), 0);
-	assert_int_equal(softrnic_connect(others.client.id, NULL), 0);
-	ends_establish(&others);
+	connect_others(&others);
 	for (int i = 0; i < TRIES && best > SERVED_NS; i++) {
 		ns = served_after(&others, (char)('a' + i));
 		best = ns < best ? ns : best;
@@ -233,55 +309,115 @@ static void other_connections_wait_for_a_few_milliseconds(void **state)
 	ends_close(&others);
 }
 
+/* What a deadline or a task, due at that time, waits for at most. */
+static uint64_t timing_wait(uint64_t due)
+{
+	uint64_t until = due + LIMIT_NS;
+
+	while (!atomic_load(&timing.at) && clock_now_ns() < until)
+		usleep(100);
+	let_go();
+	assert_true(atomic_load(&timing.at) > 0);
+	return atomic_load(&timing.at) - due;
+}
+
+/* It is set before the write-back begins, and so near that the loop is given up at once. */
+static uint64_t near_deadline(void)
+{
+	return timing_wait(hold_one_here(NSEC_PER_MS) + NSEC_PER_MS);
+}
+
+static uint64_t deadline_meanwhile(void)
+{
+	uint64_t at;
+
+	hold_one_here(0);
+	at = clock_now_ns() + NSEC_PER_MS;
+	timing_begin(at);
+	return timing_wait(at);
+}
+
+static uint64_t task_meanwhile(void)
+{
+	uint64_t at;
+
+	hold_one_here(0);
+	at = clock_now_ns();
+	assert_true(engine_defer(&timing.task));
+	return timing_wait(at);
+}
+
+static void deadlines_and_tasks_do_not_wait(void **state)
+{
+	static uint64_t (*const measure[])(void) = {near_deadline, deadline_meanwhile,
+						    task_meanwhile};
+
+	for (size_t i = 0; i < sizeof(measure) / sizeof(measure[0]); i++) {
+		uint64_t best = UINT64_MAX, ns;
+
+		for (int n = 0; n < TRIES && best > SERVED_NS; n++) {
+			ns = measure[i]();
+			best = ns < best ? ns : best;
+		}
+		printf("%zu: late by %u us\n", i, (unsigned)(best / NSEC_PER_US));
+		assert_true(best <= SERVED_NS);
+	}
+}
+
+/* Bytes of the client, at some time within the limit. */
+static void await_byte(size_t at, char value)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+	volatile char *there = (char *)one.file.map + at;
+
+	while (*there != value && clock_now_ns() < until)
+		usleep(1000);
+	assert_int_equal(*there, value);
+}
+
 /* Its Writes are placed, and calls on it return; the answer comes with the write-back. */
 static void its_own_connection_goes_on_meanwhile(void **state)
 {
-	hold_one_here();
-	memset(ends.client.buf, 'w', LEN);
-	post(IBV_WR_RDMA_WRITE, 0, 4096); /* completes behind the flush */
+	hold_one_here(0);
+	memset(one.ends.client.buf, 'w', LEN);
+	post(&one, IBV_WR_RDMA_WRITE, 0, 4096); /* completes behind the flush */
 	await_byte(4096, 'w');
-	assert_int_equal(end_post_recv(&ends.server, 1), 0);
-	assert_int_equal(end_post_send(&ends.client, 2, 8), 0);
-	assert_int_equal(end_wait_wc(&ends.server).status, IBV_WC_SUCCESS);
-	expect_no_answer();
-	gate_set(false);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(poll_wc(&ends.client).status, IBV_WC_SUCCESS);
-	assert_int_equal(medium_dirty(file.fd, 0, LEN), 0);
+	assert_int_equal(end_post_recv(&one.ends.server, 1), 0);
+	assert_int_equal(end_post_send(&one.ends.client, 2, 8), 0);
+	assert_int_equal(end_wait_wc(&one.ends.server).status, IBV_WC_SUCCESS);
+	let_go();
+	for (int i = 0; i < 2; i++)
+		expect_success(&one);
+	assert_int_equal(medium_dirty(one.file.fd, 0, LEN), 0);
 }
 
 static void its_region_can_go_meanwhile(void **state)
 {
-	hold_one_here();
-	assert_int_equal(softrnic_dereg_mr(file.mr), 0);
-	file.mr = NULL;
-	expect_no_answer();
-	gate_set(false);
-	assert_int_equal(poll_wc(&ends.client).status, IBV_WC_SUCCESS);
+	hold_one_here(0);
+	assert_int_equal(softrnic_dereg_mr(one.file.mr), 0);
+	one.file.mr = NULL;
+	let_go();
 }
 
 /* The write-back is not waited for; afterwards the file is used again. */
 static void its_connection_can_end_meanwhile(void **state)
 {
-	hold_one_here();
-	end_file_close(&file);
-	ends_close(&ends);
+	hold_one_here(0);
+	flusher_close(&one);
 	setup(NULL);
 	gate_set(false);
-	flush_until_here();
+	flush_until_here(&one);
 }
 
 static void a_failure_is_reported_and_stays(void **state)
 {
-	flush_until_here();
-	seem_quick();
+	flush_until_here(&one);
 	gate_fail(EIO);
-	write_to(0);
-	post(0, VEXT_OP_FLUSH, 0);
-	assert_int_not_equal(poll_wc(&ends.client).status, IBV_WC_SUCCESS);
+	write_and_flush(&one);
+	assert_int_not_equal(poll_status(&one), IBV_WC_SUCCESS);
 	gate_fail(0);
-	assert_true(
-		persist_region_has_failed(container_of(file.mr, struct mr, ibv)->backing.persist));
+	assert_true(persist_region_has_failed(
+		container_of(one.file.mr, struct mr, ibv)->backing.persist));
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -291,7 +427,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_thread_that_receives_a_flush_writes_back),
 		TEST(other_connections_go_on_meanwhile),
-		TEST(other_connections_wait_for_a_few_milliseconds),
+		TEST(flushes_of_many_files_go_on_beside_each_other),
+		TEST(other_connections_do_not_wait),
+		TEST(deadlines_and_tasks_do_not_wait),
 		TEST(its_own_connection_goes_on_meanwhile),
 		TEST(its_region_can_go_meanwhile),
 		TEST(its_connection_can_end_meanwhile),

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine_aside.c -- a leader writes back what a connection flushed, and another thread leads.
+ *
+ * The leader steps aside first: its loop's poller is watched in the one that idle workers wait for.
+ * So the next event of the loop, if one comes before the disk has answered, wakes a worker, which
+ * takes the loop; if none comes, nobody is woken, and the leader goes on with its loop. Where
+ * something is to be done already, or soon, the loop is given up at once.
+ *
+ * The leader holds no lock while it waits. One worker is reserved for each leader that may step
+ * aside, and more than that are left over for callbacks that stall.
+ */
+#include "softrnic/io/engine_impl.h"
+#include "softrnic/io/stall.h"
+
+#define ASIDE_SOON_NS (2 * NSEC_PER_MS)  /* a deadline before then does not wait for a disk */
+#define ASIDE_SPARES  (STALL_SPARES / 2) /* workers that are not reserved */
+
+bool engine_leads(void)
+{
+	struct eng_runner *me = engine_here;
+	bool leads;
+
+	if (!me || !me->loop || !engine_may_stall())
+		return false;
+	pthread_mutex_lock(&me->loop->lock);
+	leads = me->leads && !me->aside && me->next == me->n;
+	pthread_mutex_unlock(&me->loop->lock);
+	return leads;
+}
+
+bool engine_may_step_aside(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&eng.lock);
+	may = eng.idle_workers > eng.aside + ASIDE_SPARES;
+	eng.aside += may;
+	pthread_mutex_unlock(&eng.lock);
+	engine_here->has_worker = may;
+	return may;
+}
+
+/* With the loop's lock. */
+static bool aside_is_quiet(struct eng_loop *l, uint64_t now)
+{
+	return list_empty(&l->tasks) && list_empty(&l->to_free) && l->spin.n == 0 &&
+	       timers_next(&l->timers) > now + ASIDE_SOON_NS;
+}
+
+/*
+ * With the loop's lock. From now on a task, or a deadline that comes soon, is an event as well. The
+ * others are found in time, as the guard looks at the leader before.
+ */
+static bool aside_watch(struct eng_loop *l, uint64_t now)
+{
+	uint64_t next = timers_next(&l->timers), soon = now + ENGINE_SOON_NS;
+
+	atomic_store(&l->sleeping_until, next < soon ? next : soon);
+	return !poller_watch(&eng.work, &l->poller, l->index, true);
+}
+
+static void aside_give_up(struct eng_runner *me)
+{
+	bool leads;
+
+	pthread_mutex_lock(&eng.lock);
+	pthread_mutex_lock(&me->loop->lock);
+	leads = me->leads;
+	if (leads)
+		loop_vacate(me->loop);
+	pthread_mutex_unlock(&me->loop->lock);
+	pthread_mutex_unlock(&eng.lock);
+	if (leads)
+		poller_wake(&eng.work);
+}
+
+void engine_step_aside(void)
+{
+	struct eng_runner *me = engine_here;
+	uint64_t now = clock_now_ns();
+	bool watched = true;
+
+	atomic_store_explicit(&me->writes_back, true, memory_order_relaxed);
+	pthread_mutex_lock(&me->loop->lock);
+	if (me->leads) {
+		watched = aside_is_quiet(me->loop, now) && aside_watch(me->loop, now);
+		me->aside = watched;
+	}
+	pthread_mutex_unlock(&me->loop->lock);
+	if (!watched)
+		aside_give_up(me);
+}
+
+/* With eng.lock. The loop's events are there for its new leader, a worker. */
+void aside_take(uint64_t number)
+{
+	struct eng_loop *l = eng.loop[number];
+
+	pthread_mutex_lock(&l->lock);
+	if (l->leader && l->leader->aside)
+		loop_vacate(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void engine_step_back(void)
+{
+	struct eng_runner *me = engine_here;
+
+	if (!me || !me->has_worker)
+		return;
+	me->has_worker = false;
+	atomic_store_explicit(&me->writes_back, false, memory_order_relaxed);
+	pthread_mutex_lock(&me->loop->lock);
+	if (me->aside && me->leads) {
+		poller_watch(&eng.work, &me->loop->poller, me->loop->index, false);
+		atomic_store(&me->loop->sleeping_until, 0);
+	}
+	me->aside = false;
+	pthread_mutex_unlock(&me->loop->lock);
+	pthread_mutex_lock(&eng.lock);
+	eng.aside--;
+	pthread_mutex_unlock(&eng.lock);
+}
