@@ -260,14 +260,6 @@ void fault_delay_completions(unsigned int ms)
 	atomic_store(&delay_ms, ms);
 }
 
-int fault_cut_after(struct ibv_qp *qp, uint64_t bytes)
-{
-	if (!softrnic_owns_context(qp->context))
-		return -1;
-	softrnic_fault_cut_after(qp, bytes);
-	return 0;
-}
-
 void fault_disarm(void)
 {
 	fault_arm("", 0, 0);

@@ -25,8 +25,6 @@ void fault_decorate_context(struct ibv_context *ctx);
 void fault_arm(const char *call, unsigned int nth, int err);
 /* Delay every completion by `delay_ms` before poll_cq returns it. */
 void fault_delay_completions(unsigned int delay_ms);
-/* Break the connection after `bytes` more bytes were sent. -1: its provider cannot. */
-int fault_cut_after(struct ibv_qp *qp, uint64_t bytes);
 /* Inject no more faults, and restore the contexts' ops. */
 void fault_disarm(void);
 

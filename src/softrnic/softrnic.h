@@ -139,8 +139,6 @@ int softrnic_qp_counters(struct ibv_qp *qp, const char *const **names, uint64_t 
  * whose parent goes on, it does nothing.
  */
 void softrnic_send_posted(void);
-/* Test aid: break the connection with ECONNRESET after `bytes` more bytes were sent. */
-void softrnic_fault_cut_after(struct ibv_qp *qp, uint64_t bytes);
 
 #ifdef __cplusplus
 }

@@ -150,8 +150,6 @@ struct conn {
 	unsigned changes;
 	atomic_uint waiters;
 
-	bool cut_armed; /* test aid: break after cut_left more bytes */
-	uint64_t cut_left;
 };
 
 int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *owner,

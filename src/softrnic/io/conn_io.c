@@ -175,17 +175,6 @@ bool conn_receive(void *owner, struct stream_update *u)
 	return n > 0;
 }
 
-static ssize_t conn_send_some(struct conn *c, struct iovec *iov, int n)
-{
-	if (c->cut_armed && c->cut_left == 0) {
-		c->link->ops->cut(c->link);
-		return -ECONNRESET;
-	}
-	if (c->cut_armed)
-		link_iov_shorten(iov, n, c->cut_left);
-	return c->link->ops->send(c->link, iov, n);
-}
-
 static void conn_wait_writable(struct conn *c)
 {
 	c->writable = false;
@@ -228,10 +217,8 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 	if (n == 0)
 		return 0;
 	atomic_store_explicit(&c->own.sends, true, memory_order_relaxed);
-	sent = conn_send_some(c, iov, n);
+	sent = c->link->ops->send(c->link, iov, n);
 	atomic_store_explicit(&c->own.sends, false, memory_order_relaxed);
-	if (sent > 0 && c->cut_armed)
-		c->cut_left -= (size_t)sent;
 	if (sent == -EAGAIN)
 		conn_wait_writable(c);
 	else if (__builtin_expect(conn_is_reset(sent), 0))

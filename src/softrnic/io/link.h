@@ -137,7 +137,6 @@ struct link_ops {
 	/* The peer reads all of it, and then the end. Until then the end of the process is a reset,
 	 * and nothing more leaves. */
 	void (*end_sending)(struct link *l);
-	void (*cut)(struct link *l); /* both ways at once, as if the way were broken */
 
 	/* --- its state --- */
 	int (*error)(struct link *l); /* what ended it, though nothing was received since; or 0 */

@@ -175,13 +175,6 @@ static void link_shm_end_sending(struct link *l)
 	s->below->ops->end_sending(s->below);
 }
 
-static void link_shm_cut(struct link *l)
-{
-	struct link_shm *s = link_shm_of(l);
-
-	s->below->ops->cut(s->below);
-}
-
 /* If the peer has marked its bytes as standing, its reset counts as one after its FIN. */
 static int link_shm_error(struct link *l)
 {
@@ -247,7 +240,6 @@ static const struct link_ops link_shm = {
 	.commit = link_shm_commit,
 	.has_left = link_shm_has_left,
 	.end_sending = link_shm_end_sending,
-	.cut = link_shm_cut,
 	.error = link_shm_error,
 	.has_ended = link_shm_has_ended,
 	.unacknowledged_ns = link_shm_unacknowledged_ns,

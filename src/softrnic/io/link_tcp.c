@@ -371,7 +371,6 @@ const struct link_ops link_tcp = {
 	.send = link_tcp_send,
 	.has_left = link_tcp_has_left,
 	.end_sending = link_tcp_end_sending,
-	.cut = link_tcp_cut,
 	.error = link_tcp_error,
 	.has_ended = link_tcp_has_ended,
 	.unacknowledged_ns = link_tcp_unacknowledged_ns,

@@ -50,7 +50,6 @@ bool link_tcp_has_left(struct link *l);
 ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n);
 bool link_tcp_takes(const struct link *l);
 void link_tcp_end_sending(struct link *l);
-void link_tcp_cut(struct link *l);
 int link_tcp_error(struct link *l);
 bool link_tcp_has_ended(const struct link *l);
 uint64_t link_tcp_unacknowledged_ns(struct link *l);

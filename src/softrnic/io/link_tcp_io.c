@@ -115,12 +115,6 @@ void link_tcp_end_sending(struct link *l)
 	trace_shutdown(t->trace);
 }
 
-void link_tcp_cut(struct link *l)
-{
-	if (link_tcp_has_socket(link_tcp_of(l)))
-		shutdown(link_tcp_of(l)->fd, SHUT_RDWR);
-}
-
 int link_tcp_error(struct link *l)
 {
 	struct link_tcp *t = link_tcp_of(l);

@@ -149,15 +149,3 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 	conn_leave(c);
 	return n;
 }
-
-void softrnic_fault_cut_after(struct ibv_qp *ibv, uint64_t bytes)
-{
-	struct conn *c = qp_conn_of(ibv);
-
-	if (conn_is_removed(c))
-		return;
-	conn_enter(c);
-	c->cut_armed = true;
-	c->cut_left = bytes;
-	conn_leave(c);
-}

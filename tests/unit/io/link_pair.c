@@ -554,13 +554,6 @@ static void pair_end_sending(struct link *l)
 	pair_unlock();
 }
 
-static void pair_cut(struct link *l)
-{
-	pair_lock();
-	pair_leave(pair_of(l));
-	pair_unlock();
-}
-
 static int pair_error(struct link *l)
 {
 	return 0;
@@ -610,7 +603,7 @@ static int plain_create(const struct link_addr *from, const struct link_addr *to
 	.route = pair_route, .same_host = link_addr_same_host, .listen = pair_listen,              \
 	.accept = pair_accept, .stop_listening = pair_stop_listening, .dial = pair_dial,           \
 	.dialed = pair_dialed, .watch = pair_watch, .watch_write = pair_watch_write,               \
-	.ready = pair_ready, .send = pair_send, .end_sending = pair_end_sending, .cut = pair_cut,  \
+	.ready = pair_ready, .send = pair_send, .end_sending = pair_end_sending,                   \
 	.error = pair_error, .has_ended = pair_has_ended,                                          \
 	.unacknowledged_ns = pair_unacknowledged_ns, .local = pair_local, .remote = pair_remote,   \
 	.segment = pair_segment, .close = pair_close, .reset = pair_close, .forked = pair_forked

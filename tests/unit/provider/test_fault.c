@@ -150,13 +150,6 @@ static void completions_can_be_held_back(void **state)
 	assert_true(clock_now_ns() - start >= 20 * NSEC_PER_MS);
 }
 
-static void only_the_software_rnic_can_cut_a_link(void **state)
-{
-	struct ibv_qp qp = {.context = &context};
-
-	assert_int_equal(fault_cut_after(&qp, 100), -1);
-}
-
 #define DISARMED(test) cmocka_unit_test_setup_teardown(test, setup, disarm)
 
 int main(void)
@@ -169,7 +162,6 @@ int main(void)
 		DISARMED(what_releases_is_done_before_it_fails),
 		DISARMED(the_data_path_of_a_decorated_context_fails_until_disarmed),
 		DISARMED(completions_can_be_held_back),
-		DISARMED(only_the_software_rnic_can_cut_a_link),
 	};
 
 	return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
