@@ -161,7 +161,8 @@ static int file_record_write(struct newfile *nf, const struct file_record_place 
 	return newfile_commit(nf, true, err);
 }
 
-int file_record_store(const struct file_record_place *place, const struct file_record *record)
+static int file_record_replace(const struct file_record_place *place,
+			       const struct file_record *record)
 {
 	struct newfile_opts opts = {.path = place->path, .is_private = true};
 	struct newfile nf;
@@ -174,4 +175,30 @@ int file_record_store(const struct file_record_place *place, const struct file_r
 		newfile_abort(&nf);
 	}
 	return rc ? -(err.cause ? err.cause : EIO) : 0;
+}
+
+/* Into the blocks that the former record has. */
+static int file_record_overwrite(const struct file_record_place *place,
+				 const struct file_record *record)
+{
+	int fd = open(place->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	uint8_t buf[FILE_RECORD_SIZE];
+	struct stat st;
+	int rc = -ENOSPC;
+
+	if (fd < 0)
+		return rc;
+	file_record_encode(place, record, buf);
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == FILE_RECORD_SIZE &&
+	    pwrite(fd, buf, sizeof(buf), 0) == (ssize_t)sizeof(buf))
+		rc = fsync(fd) ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+int file_record_store(const struct file_record_place *place, const struct file_record *record)
+{
+	int rc = file_record_replace(place, record);
+
+	return rc == -ENOSPC || rc == -EDQUOT ? file_record_overwrite(place, record) : rc;
 }

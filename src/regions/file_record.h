@@ -20,9 +20,10 @@
  *           since 1970. Zeros behind the last one.
  *   2652 4  CRC32C of the bytes before
  *
- * It is replaced as a whole: written under another name, synced, renamed, and its folder synced. No
- * record, and one that is damaged or of another version, say that nothing is known of F's bytes,
- * and that no claim holds.
+ * It is replaced as a whole: written under another name, synced, renamed, and its folder synced. On
+ * a full disk it is overwritten, since a region whose space is allocated can still be written there;
+ * a crash in the middle then leaves a damaged one. No record, and one that is damaged or of another
+ * version, say that nothing is known of F's bytes, and that no claim holds.
  *
  * Functions return 0 or -errno. Thread-safe, one thread a place.
  */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What librpmafile promises to programs, on 'rpma serve': durable means in the file under its name, and after a loss the
 # undecided ranges are named.
+self=$(realpath "$0")
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -325,6 +326,50 @@ test_a_server_of_memory_that_was_started_anew_is_noticed() {
 	kill_server
 }
 
+# In a mount namespace of its own. A region has its space, so a full disk keeps nobody from writing there, once the region
+# has a record.
+alone_test_a_full_disk_keeps_no_writer_out() {
+	local record
+	mkdir disk
+	mount -t tmpfs -o size=3M tmpfs disk
+	serve disk/pool --create --size 1M --allow-volatile
+	start_filer a
+	start_filer b
+	dd if=/dev/zero of=disk/filler bs=4096 2>/dev/null || :
+	expect_reply 'REFUSED: .*cannot keep beside the file' a open-volatile "$where"
+	grep -q "region 'pool': what it holds cannot be kept in .*/pool.rpma: No space left on device" serve.err ||
+		fail "the server's log: $(cat serve.err)"
+	rm disk/filler
+	expect_reply 'ok$' a open-volatile "$where" 0 0 20000
+	dd if=/dev/zero of=disk/filler bs=4096 2>/dev/null || :
+	record=$(stat -c %i disk/pool.rpma)
+	expect_reply 'ok$' b open-readonly "$where"
+	expect_reply 'ok$' b close
+	kill_server
+	expect_reply 'LOST' a sync
+	rm disk/filler # a server that starts needs room
+	serve_at_same_port disk/pool --allow-volatile
+	dd if=/dev/zero of=disk/filler bs=4096 2>/dev/null || :
+	expect_reply 'ok$' b open-volatile "$where"
+	expect_reply '3$' b generation
+	expect_reply 'ok$' b close
+	expect_reply 'TAKEN: .*claim 3' a reopen
+	[ "$record" = "$(stat -c %i disk/pool.rpma)" ] || fail "the disk was not full"
+	[ "$(ls disk)" = $'filler\npool\npool.rpma' ] || fail "there is more: $(ls disk)"
+	kill_server
+	rm disk/filler
+	serve_at_same_port disk/pool --allow-volatile
+	expect_reply 'ok$' b open-volatile "$where"
+	expect_reply '4$' b generation
+	kill_server
+	umount disk
+}
+
+test_a_full_disk_keeps_no_writer_out() {
+	unshare -rm true 2>/dev/null || exit 77
+	unshare -rm bash "$self" alone a_full_disk_keeps_no_writer_out
+}
+
 # stop_client NAME: the server does not notice that for long
 stop_client() {
 	local pid=pid_$1
@@ -540,4 +585,8 @@ another_writer_meanwhile() {
 test_a_writer_that_comes_back_leaves_what_another_has_written() { another_writer_meanwhile B1 B2 B3; }
 test_a_writer_that_comes_back_knows_its_own_words_from_another_s() { another_writer_meanwhile two; }
 
-"test_$1"
+if [ "$1" = alone ]; then
+	"alone_test_$2"
+else
+	"test_$1"
+fi
