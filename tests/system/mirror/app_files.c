@@ -18,39 +18,45 @@
 
 #include "app.h"
 
-#define FILES_FIRST 3
-#define FILES_END   200
-#define FILES_SIZE  4096
+#define FILES_FIRST  3
+#define FILES_END    256
+#define FILES_ROUNDS 50 /* of four descriptors: more than the library has */
+#define FILES_SIZE   4096
+
+static enum files_kind { FILES_NONE, FILES_SOCKET, FILES_MEMORY } files[FILES_END];
 
 static int files_close_all(void)
 {
 	return syscall(SYS_close_range, FILES_FIRST, ~0U, 0) ? RPMIRROR_E_UNKNOWN : 0;
 }
 
-static bool files_is_socket(int fd)
+static int files_add(int fd, enum files_kind kind)
 {
-	return (fd - FILES_FIRST) % 4 < 2;
-}
-
-/* Two of each kind in turn: a socket and its peer. */
-static int files_open(int fd)
-{
-	int pair[2];
-
-	if (files_is_socket(fd))
-		return socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || pair[0] != fd;
-	for (int i = 0; i < 2; i++)
-		if (memfd_create("mine", 0) != fd + i || ftruncate(fd + i, FILES_SIZE))
-			return -1;
+	if (fd < 0 || fd >= FILES_END || (kind == FILES_MEMORY && ftruncate(fd, FILES_SIZE)))
+		return -1;
+	files[fd] = kind;
 	return 0;
 }
 
+/* A socket and its peer, and two files. */
+static int files_open(void)
+{
+	int pair[2];
+
+	return socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || files_add(pair[0], FILES_SOCKET) ||
+	       files_add(pair[1], FILES_SOCKET) ||
+	       files_add(memfd_create("mine", 0), FILES_MEMORY) ||
+	       files_add(memfd_create("mine", 0), FILES_MEMORY);
+}
+
+/* A thread of the library may have opened something meanwhile, as to log that it has lost its
+ * descriptors: that number is not the application's. */
 static void files_reuse(void)
 {
 	int rc = files_close_all();
 
-	for (int fd = FILES_FIRST; !rc && fd < FILES_END; fd += 2)
-		rc = files_open(fd);
+	for (int i = 0; !rc && i < FILES_ROUNDS; i++)
+		rc = files_open();
 	printf("%s\n", rc ? strerror(errno) : "ok");
 }
 
@@ -61,7 +67,7 @@ static bool files_is_whole(int fd)
 	uint8_t bytes[FILES_SIZE] = {1};
 	struct stat st;
 
-	if (files_is_socket(fd))
+	if (files[fd] == FILES_SOCKET)
 		return recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0 && errno == EAGAIN;
 	return !fstat(fd, &st) && st.st_size == FILES_SIZE && !lseek(fd, 0, SEEK_CUR) &&
 	       pread(fd, bytes, sizeof(bytes), 0) == sizeof(bytes) &&
@@ -70,8 +76,8 @@ static bool files_is_whole(int fd)
 
 static void files_check(void)
 {
-	for (int fd = FILES_FIRST; fd + 1 < FILES_END; fd++)
-		if (!files_is_whole(fd)) {
+	for (int fd = FILES_FIRST; fd < FILES_END; fd++)
+		if (files[fd] != FILES_NONE && !files_is_whole(fd)) {
 			printf("%d is not as it was\n", fd);
 			return;
 		}
