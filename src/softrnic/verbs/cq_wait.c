@@ -7,9 +7,10 @@
  * system call leads from the completion to the thread, which finds it in the queue.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 
-#include "base/poll.h"
+#include "base/clock.h"
 #include "softrnic/io/conn.h"
 #include "softrnic/verbs/device.h"
 
@@ -87,7 +88,7 @@ static void channel_wait_cancelled(void *wait)
 	channel_wait_end(wait);
 }
 
-/* Only here the thread may be cancelled: elsewhere it has locks. 0 or -errno. */
+/* Only here the thread may be cancelled: elsewhere it has locks. As poll(2), but -errno. */
 static int channel_poll(struct channel_wait *w, int ms, int cancel_state)
 {
 	int n, unused;
@@ -101,9 +102,20 @@ static int channel_poll(struct channel_wait *w, int ms, int cancel_state)
 		n = -errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &unused);
 	pthread_cleanup_pop(0);
-	if (n == 0 && ms == 0)
+	return n;
+}
+
+/* After a poll that led to no event. 0: wait again; or -errno. Only links were readable: the
+ * channel's descriptor is not looked at. */
+static int channel_judge(const struct channel_wait *w, int ready, int ms)
+{
+	if (ready < 0)
+		return ready;
+	if (!ms)
 		return -ETIMEDOUT;
-	return n < 0 ? n : 0;
+	if (ready && !w->fds[0].revents)
+		return 0;
+	return evq_is_lost(&w->ch->q) ? -EBADF : 0;
 }
 
 /* One wait. True: *n is the event. False: *err is 0, or what ended the wait. */
@@ -111,12 +123,16 @@ static bool channel_wait_once(struct vchannel *ch, int ms, int cancel_state, str
 			      int *err)
 {
 	struct channel_wait w;
+	int ready;
 
 	channel_wait_begin(&w, ch, ms != 0);
-	*err = channel_poll(&w, ms, cancel_state);
+	ready = channel_poll(&w, ms, cancel_state);
 	evq_begin_take(&ch->q);
 	channel_wait_end(&w);
-	return evq_end_take(&ch->q, n, channel_taken);
+	if (evq_end_take(&ch->q, n, channel_taken))
+		return true;
+	*err = channel_judge(&w, ready, ms);
+	return false;
 }
 
 /* interruptible: O_NONBLOCK and signals end the wait. 0 or -errno. */
@@ -130,7 +146,7 @@ static int channel_wait_for(struct vchannel *ch, uint64_t deadline, bool interru
 	for (;;) {
 		if (interruptible && evq_is_nonblocking(&ch->q))
 			return -EAGAIN;
-		if (channel_wait_once(ch, poll_ms_left(deadline), cancel_state, n, &err))
+		if (channel_wait_once(ch, evq_wait_ms(deadline), cancel_state, n, &err))
 			return 0;
 		if (err && (err != -EINTR || interruptible))
 			return err;

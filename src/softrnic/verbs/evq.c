@@ -100,37 +100,63 @@ bool evq_end_take(struct evq *q, struct evq_node **n, void (*taken)(struct evq_n
 
 bool evq_is_nonblocking(const struct evq *q)
 {
-	return fcntl(q->fd, F_GETFL) & O_NONBLOCK;
+	int flags = fcntl(q->fd, F_GETFL);
+
+	return flags >= 0 && flags & O_NONBLOCK;
+}
+
+bool evq_is_lost(const struct evq *q)
+{
+	return !ownfd_is_event(q->fd);
+}
+
+int evq_wait_ms(uint64_t deadline)
+{
+	int ms = poll_ms_left(deadline);
+
+	return ms < 0 || ms > OWNFD_LOOK_MS ? OWNFD_LOOK_MS : ms;
+}
+
+/* One wait: 0, or why it is the last one, as -errno. */
+static int evq_sleep(const struct evq *q, uint64_t deadline)
+{
+	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
+	int ms = evq_wait_ms(deadline);
+
+	if (poll(&pfd, 1, ms) < 0)
+		return -errno;
+	if (!ms)
+		return -ETIMEDOUT;
+	return evq_is_lost(q) ? -EBADF : 0;
+}
+
+/* interruptible: O_NONBLOCK and signals end the wait. */
+static int evq_pop_as(struct evq *q, uint64_t deadline, bool interruptible, struct evq_node **n,
+		      void (*taken)(struct evq_node *n))
+{
+	int err = 0;
+
+	while (!evq_try(q, n, taken)) {
+		if (!err && interruptible && evq_is_nonblocking(q))
+			err = -EAGAIN;
+		if (err && (err != -EINTR || interruptible)) {
+			errno = -err;
+			return -1;
+		}
+		err = evq_sleep(q, deadline);
+	}
+	return 0;
 }
 
 int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n))
 {
-	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
-
-	while (!evq_try(q, n, taken)) {
-		if (evq_is_nonblocking(q)) {
-			errno = EAGAIN;
-			return -1;
-		}
-		if (poll(&pfd, 1, -1) < 0)
-			return -1;
-	}
-	return 0;
+	return evq_pop_as(q, CLOCK_NEVER, true, n, taken);
 }
 
 int evq_pop_until(struct evq *q, uint64_t deadline, struct evq_node **n,
 		  void (*taken)(struct evq_node *n))
 {
-	int ret;
-
-	while (!evq_try(q, n, taken)) {
-		ret = poll_readable(q->fd, deadline);
-		if (ret) {
-			errno = -ret;
-			return -1;
-		}
-	}
-	return 0;
+	return evq_pop_as(q, deadline, false, n, taken);
 }
 
 unsigned evq_cancel(struct evq *q, struct evq_node *n)

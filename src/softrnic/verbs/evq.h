@@ -38,9 +38,9 @@ static inline void evq_node_init(struct evq_node *n)
 }
 void evq_push(struct evq *q, struct evq_node *n);
 /*
- * Wait for an event (unless O_NONBLOCK: EAGAIN). 0, or -1 and errno. `taken` (or NULL) is called
- * before the queue's mutex is left: so when the event's object is destroyed, the event is either in
- * the queue or counted.
+ * Wait for an event (unless O_NONBLOCK: EAGAIN). 0, or -1 and errno. EBADF: the application has
+ * closed the descriptor. `taken` (or NULL) is called before the queue's mutex is left: so when the
+ * event's object is destroyed, the event is either in the queue or counted.
  */
 int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
 /* The same until a deadline, whatever O_NONBLOCK and signals say; then -1 and ETIMEDOUT. */
@@ -55,6 +55,12 @@ bool evq_end_take(struct evq *q, struct evq_node **n, void (*taken)(struct evq_n
 /* The next event, if there is one. */
 bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
 bool evq_is_nonblocking(const struct evq *q);
+/* The application has closed the descriptor: what has its number now may be readable all the time,
+ * or never. */
+bool evq_is_lost(const struct evq *q);
+/* The timeout of one poll(2) of a wait that ends at the deadline; 0: it has passed. A wait without
+ * a deadline is cut, too, as a lost descriptor wakes no thread. */
+int evq_wait_ms(uint64_t deadline);
 /* Take back every event of n that was not popped; returns how many. */
 unsigned evq_cancel(struct evq *q, struct evq_node *n);
 /* Move the nodes for which match() holds to another queue, in order. */
