@@ -73,10 +73,12 @@ void daemon_close(struct daemon *d)
 {
 	if (!d->buf)
 		return;
-	if (d->fd >= 0 && !ownfd_is_lost(&d->own))
+	/* The application that has closed the socket has closed these, too. */
+	if (d->fd >= 0 && !ownfd_is_lost(&d->own)) {
 		close(d->fd);
+		daemon_close_files(d);
+	}
 	d->fd = -1;
-	daemon_close_files(d);
 	while (!list_empty(&d->unsent)) {
 		struct daemon_unsent *u =
 			container_of(list_first(&d->unsent), struct daemon_unsent, node);

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,7 +14,7 @@
 
 int events_init(struct events *e)
 {
-	*e = (struct events){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	*e = (struct events){.fd = ownfd_event(EFD_NONBLOCK)};
 	if (e->fd < 0)
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make an eventfd: %s",
 				   strerror(errno));

@@ -11,7 +11,7 @@ void files_note(struct rpmirror *m)
 static bool files_are_lost(const struct rpmirror *m)
 {
 	return ownfd_is_lost(&m->copy.own) || ownfd_is_lost(&m->own_meta) ||
-	       !ownfd_is_event(m->wake_fd) || !ownfd_is_event(m->events.fd);
+	       !ownfd_is_marked(m->wake_fd) || !ownfd_is_marked(m->events.fd);
 }
 
 bool files_look(struct rpmirror *m)

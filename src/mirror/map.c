@@ -111,7 +111,7 @@ static int map_start(struct rpmirror *m)
 	uint64_t now = clock_boot_ms();
 	int rc = events_init(&m->events);
 
-	m->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	m->wake_fd = ownfd_event(EFD_NONBLOCK);
 	if (!rc && m->wake_fd < 0)
 		rc = errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make an eventfd: %s",
 				 strerror(errno));

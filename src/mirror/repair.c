@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -33,7 +32,7 @@ int repair_open(struct rpmirror *m)
 	if (!r)
 		return errmsg_fail(RPMIRROR_E_NOMEM, "out of memory");
 	r->m = m;
-	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->wake_fd = ownfd_event(EFD_NONBLOCK);
 	if (r->wake_fd < 0) {
 		free(r);
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make an eventfd: %s",

@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -56,7 +55,7 @@ int restore_open(struct rpmirror *m)
 	r->place = m->control_place;
 	r->place.sq_size = LINK_SENDS;
 	r->pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->wake_fd = ownfd_event(EFD_NONBLOCK);
 	if (r->wake_fd < 0)
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "cannot make an eventfd: %s",
 				   strerror(errno));

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_lost_fds.c -- the application closes descriptors of the library, and what it opens next has
- * the same numbers: no wait is longer than its limit, and one without a limit ends, too.
+ * the same numbers: no wait is longer than its limit, one without a limit ends, too, and what has
+ * the number is left alone.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +19,7 @@ enum { SHORT_MS = 60, BEGUN_MS = 50 };
 
 /* What has the number now. A descriptor of O_PATH is as a closed one to poll(2), read(2) and
  * write(2); but the library's threads, which log and set up rings, cannot get its number. */
-enum other { NOTHING, ALWAYS_READABLE, NEVER_READABLE, OTHERS };
+enum other { NOTHING, ALWAYS_READABLE, NEVER_READABLE, EVENTFD, OTHERS };
 
 /* The library's descriptor is kept, so that it has its number again in the end. */
 struct lost {
@@ -32,6 +35,8 @@ static int open_other(enum other what, int *peer)
 		return open("/", O_PATH | O_CLOEXEC);
 	if (what == ALWAYS_READABLE)
 		return memfd_create("other", MFD_CLOEXEC);
+	if (what == EVENTFD)
+		return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	*peer = pair[1];
 	return pair[0];
@@ -71,7 +76,7 @@ static void a_wait_for_completions_keeps_its_limit(void **state)
 
 		TAKES(0, RPMA_E_NO_COMPLETION, rpma_cq_wait_timeout(cq, 0));
 		TAKES(0, RPMA_E_PROVIDER, rpma_cq_wait_timeout(cq, SHORT_MS));
-		if (what != NEVER_READABLE)
+		if (what == NOTHING || what == ALWAYS_READABLE)
 			TAKES(0, RPMA_E_NO_COMPLETION, rpma_cq_wait(cq));
 		find(&l);
 	}
@@ -91,7 +96,7 @@ static void a_wait_for_events_keeps_its_limit(void **state)
 
 		TAKES(0, RPMA_E_NO_EVENT, rpma_conn_next_event_timeout(d.cli, 0, &event));
 		TAKES(0, RPMA_E_PROVIDER, rpma_conn_next_event_timeout(d.cli, SHORT_MS, &event));
-		if (what != NEVER_READABLE)
+		if (what == NOTHING || what == ALWAYS_READABLE)
 			TAKES(0, RPMA_E_PROVIDER, rpma_conn_next_event(d.cli, &event));
 		find(&l);
 	}
@@ -138,12 +143,41 @@ static void waits_without_a_limit_end(void **state)
 	ends_close(&d);
 }
 
+/* Neither a completion nor the end of the connection reaches it. */
+static void an_eventfd_of_the_application_is_left_alone(void **state)
+{
+	struct lost of_cq, of_events;
+	struct rpma_cq *cq;
+	uint64_t count;
+	struct ends d;
+	int fd, event_fd;
+
+	ends_open(&d, NULL);
+	OK(rpma_conn_get_cq(d.cli, &cq));
+	OK(rpma_cq_get_fd(cq, &fd));
+	OK(rpma_conn_get_event_fd(d.cli, &event_fd));
+	of_cq = lose(fd, EVENTFD);
+	of_events = lose(event_fd, EVENTFD);
+	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, NULL));
+	OK(rpma_cq_wait_timeout(cq, SLACK_MS));
+	ends_close(&d);
+	assert_int_equal(eventfd_read(fd, &count), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(eventfd_read(event_fd, &count), -1);
+	assert_int_equal(errno, EAGAIN);
+	find(&of_cq);
+	find(&of_events);
+	close(fd);
+	close(event_fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_wait_for_completions_keeps_its_limit),
 		cmocka_unit_test(a_wait_for_events_keeps_its_limit),
 		cmocka_unit_test(waits_without_a_limit_end),
+		cmocka_unit_test(an_eventfd_of_the_application_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

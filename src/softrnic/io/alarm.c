@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ownfd.h"
 
 #define ALARM_NEAR_NS (1 * NSEC_PER_MS)  /* one further away says nothing about the cost */
 #define ALARM_COST_NS (16 * NSEC_PER_US) /* more is the scheduler's */
@@ -36,7 +37,7 @@ bool alarm_open(struct alarm *a)
 
 	if (a->fd >= 0)
 		return true;
-	fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	fd = ownfd_mark(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
 	if (fd < 0)
 		return false;
 	if (engine_add(&a->source, fd, false)) {
@@ -66,7 +67,7 @@ void alarm_has_expired(struct alarm *a)
 
 void alarm_forked(struct alarm *a)
 {
-	close(a->fd);
+	ownfd_close_marked(a->fd);
 	a->fd = -1;
 	alarm_has_expired(a);
 }

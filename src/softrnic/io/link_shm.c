@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/ownfd.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link_shm_close.h"
 #include "softrnic/io/link_shm_impl.h"
@@ -40,7 +41,6 @@ void link_shm_init(struct link *l, struct link *below, struct eng_source *src, b
 	s->src = src;
 	s->trace = link_tcp_trace_of(below);
 	s->fd = fd;
-	s->own = ownfd_of(fd);
 	s->watched = true;
 	s->memory = *memory;
 	shm_memory_ring(memory, initiator ? 0 : 1, &s->tx);
@@ -63,8 +63,7 @@ void link_shm_close_socket(struct link_shm *s)
 		return;
 	engine_remove_more(s->src, fd);
 	s->fd = -1;
-	if (!ownfd_is_lost(&s->own))
-		shm_socket_close(fd);
+	shm_socket_close(fd);
 }
 
 void link_shm_undo(struct link **l)
@@ -83,8 +82,7 @@ static void link_shm_close_as(struct link_shm *s, void (*below)(struct link *l))
 	if (s->fd >= 0)
 		engine_remove_more(s->src, s->fd);
 	below(s->below);
-	if (s->fd >= 0 && !ownfd_is_lost(&s->own))
-		shm_socket_close(s->fd);
+	shm_socket_close(s->fd);
 	shm_memory_free(&s->memory);
 	free(s);
 }
@@ -110,8 +108,7 @@ static void link_shm_forked(struct link *l)
 	struct link_shm *s = link_shm_of(l);
 
 	s->below->ops->forked(s->below);
-	if (s->fd >= 0)
-		close(s->fd);
+	ownfd_close_marked(s->fd);
 	shm_memory_forked(&s->memory);
 	free(s);
 }

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/ownfd.h"
 #include "base/rand.h"
 #include "softrnic/io/link_shm_close.h"
 
@@ -50,10 +51,9 @@ void shm_callers_fini(struct shm_callers *c)
 
 void shm_callers_forked(struct shm_callers *c)
 {
-	if (c->listener >= 0)
-		close(c->listener);
+	ownfd_close_marked(c->listener);
 	for (unsigned i = 0; i < c->n_silent; i++)
-		close(c->silent[i].fd);
+		ownfd_close_marked(c->silent[i].fd);
 }
 
 enum shm_state shm_callers_listen(struct shm_callers *c, const uint8_t name[EXT_LINK_TOKEN])
@@ -118,7 +118,7 @@ static enum shm_state callers_judge(struct shm_callers *c, int fd)
 /* One more; false: there is none, or why not. */
 static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 {
-	int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = ownfd_mark(accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
 
 	if (fd >= 0)
 		*why = callers_judge(c, fd);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ownfd.h"
 #include "base/thread.h"
 
 #define CLOSERS_MAX   8u
@@ -193,7 +194,7 @@ ssize_t shm_socket_receive(int fd, void *bytes, size_t len, struct shm_passed *p
  * descriptor, the socket is closed here. A closing thread closes a socket with descriptors, or with
  * too many messages.
  */
-void shm_socket_close(int fd)
+static void socket_end(int fd)
 {
 	struct shm_passed passed = {.n = 0};
 	char bytes[MESSAGE_BYTES];
@@ -211,13 +212,21 @@ void shm_socket_close(int fd)
 	shm_close_passed(passed.fds, passed.n);
 }
 
+void shm_socket_close(int fd)
+{
+	if (ownfd_is_marked(fd))
+		socket_end(fd);
+}
+
 /* Callers that wait to be accepted may have sent descriptors, too. */
 void shm_socket_close_listener(int fd)
 {
 	int caller;
 
+	if (!ownfd_is_marked(fd))
+		return;
 	shutdown(fd, SHUT_RDWR);
 	while ((caller = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		shm_socket_close(caller);
+		socket_end(caller);
 	close(fd);
 }

@@ -35,7 +35,8 @@ void shm_socket_take_none(int fd);
  * kernel closes them in this thread. They belong to the caller.
  */
 ssize_t shm_socket_receive(int fd, void *bytes, size_t len, struct shm_passed *passed);
-/* These three do not wait for the close of what a peer has passed. */
+/* These three do not wait for the close of what a peer has passed. The sockets are left alone unless
+ * they are still the marked ones (base/ownfd.h). */
 void shm_close_passed(const int *fds, int n);
 void shm_socket_close(int fd);
 void shm_socket_close_listener(int fd);

@@ -3,7 +3,6 @@
 #ifndef IO_LINK_SHM_IMPL_H
 #define IO_LINK_SHM_IMPL_H
 
-#include "base/ownfd.h"
 #include "softrnic/io/link_shm.h"
 
 struct trace;
@@ -14,7 +13,6 @@ struct link_shm {
 	struct eng_source *src;
 	struct trace *trace; /* of the link below; NULL: not traced */
 	int fd;              /* of the Unix socket; -1: closed, as the peer's is */
-	struct ownfd own;    /* which socket that is */
 	struct shm_memory memory;
 	struct ring tx, rx;
 	atomic_uint *given_up;            /* this end's word in the shared memory */

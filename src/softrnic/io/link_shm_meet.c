@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/ownfd.h"
 #include "base/rand.h"
 #include "softrnic/io/link_shm.h"
 #include "softrnic/io/link_shm_callers.h"
@@ -88,8 +89,7 @@ void meet_forked(struct meet *m)
 {
 	if (!m)
 		return;
-	if (m->fd >= 0)
-		close(m->fd);
+	ownfd_close_marked(m->fd);
 	shm_callers_forked(&m->callers);
 	shm_memory_forked(&m->memory);
 	link_shm_free(m->link);

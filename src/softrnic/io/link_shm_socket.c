@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cursor.h"
+#include "base/ownfd.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/link_shm_close.h"
 
@@ -37,7 +38,7 @@ static socklen_t socket_name(struct sockaddr_un *un, const uint8_t name[EXT_LINK
 
 static int socket_new(void)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = ownfd_mark(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 
 	return fd < 0 ? -errno : fd;
 }

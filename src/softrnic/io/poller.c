@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,10 +14,8 @@
 
 void poller_close(struct poller *p)
 {
-	if (p->epfd >= 0)
-		close(p->epfd);
-	if (p->wakefd >= 0)
-		close(p->wakefd);
+	ownfd_close_marked(p->epfd);
+	ownfd_close_marked(p->wakefd);
 	*p = (struct poller){.epfd = -1, .wakefd = -1};
 }
 
@@ -26,8 +23,8 @@ int poller_open(struct poller *p)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = POLLER_NOBODY};
 
-	p->epfd = epoll_create1(EPOLL_CLOEXEC);
-	p->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->epfd = ownfd_mark(epoll_create1(EPOLL_CLOEXEC));
+	p->wakefd = ownfd_event(EFD_NONBLOCK);
 	if (p->epfd < 0 || p->wakefd < 0 || epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->wakefd, &ev))
 		return -errno;
 	return 0;
@@ -128,7 +125,7 @@ int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint
 	struct epoll_event got[POLLER_BATCH];
 	int n = poller_epoll(p, got, until, now);
 
-	if ((n < 0 && errno != EINTR) || (!n && until > now && !ownfd_is_event(p->epfd)))
+	if ((n < 0 && errno != EINTR) || (!n && until > now && !ownfd_is_marked(p->epfd)))
 		poller_end();
 	for (int i = 0; i < n; i++) {
 		evs[i].data = got[i].data.u64;

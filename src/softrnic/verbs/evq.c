@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/ownfd.h"
@@ -16,7 +15,7 @@ static struct list all = LIST_INIT(all);
 
 int evq_init(struct evq *q)
 {
-	q->fd = eventfd(0, EFD_CLOEXEC);
+	q->fd = ownfd_event(0);
 	if (q->fd < 0)
 		return -errno;
 	pthread_mutex_init(&q->lock, NULL);
@@ -34,7 +33,7 @@ void evq_fini(struct evq *q)
 	pthread_mutex_lock(&all_lock);
 	list_del(&q->link);
 	pthread_mutex_unlock(&all_lock);
-	close(q->fd);
+	ownfd_close_marked(q->fd);
 	pthread_mutex_destroy(&q->lock);
 }
 
@@ -107,7 +106,7 @@ bool evq_is_nonblocking(const struct evq *q)
 
 bool evq_is_lost(const struct evq *q)
 {
-	return !ownfd_is_event(q->fd);
+	return !ownfd_is_marked(q->fd);
 }
 
 int evq_wait_ms(uint64_t deadline)
@@ -222,24 +221,31 @@ void evq_atfork_parent(void)
  * The child shares the eventfd with its parent: reading it would steal the parent's
  * event. The number must stay valid, because users hold it, so another eventfd takes it.
  */
+static void evq_renew(const struct evq *q)
+{
+	int fd;
+
+	if (evq_is_lost(q))
+		return;
+	fd = ownfd_event(evq_is_nonblocking(q) ? EFD_NONBLOCK : 0);
+	if (fd < 0)
+		return;
+	dup3(fd, q->fd, O_CLOEXEC);
+	close(fd);
+}
+
 void evq_atfork_child(void)
 {
 	struct list *it;
 
 	list_for_each (it, &all) {
 		struct evq *q = container_of(it, struct evq, link);
-		int fl = fcntl(q->fd, F_GETFL);
-		int fd =
-			eventfd(0, EFD_CLOEXEC | (fl >= 0 && (fl & O_NONBLOCK) ? EFD_NONBLOCK : 0));
 
+		evq_renew(q);
 		pthread_mutex_init(&q->lock, NULL);
 		list_init(&q->nodes);
 		q->signalled = false;
 		q->takers = 0;
-		if (fd >= 0) {
-			dup3(fd, q->fd, O_CLOEXEC);
-			close(fd);
-		}
 	}
 	pthread_mutex_unlock(&all_lock);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ownfd.h"
 #include "lib/lingering.h"
 #include "softrnic/io/link_shm_close.h"
 #include "softrnic/io/link_shm_socket.h"
@@ -45,6 +46,7 @@ static int end(void **state)
 static void meet(int ends[2])
 {
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(ownfd_mark(ends[0]), ends[0]);
 }
 
 static void many_that_are_received_delay_nothing(void **state)

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/ownfd.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link_shm.h"
 
@@ -99,6 +100,8 @@ static int start(void **state)
 	shm_memory_ring(&memory[0], 0, &writers);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sock),
 			 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ownfd_mark(sock[i]), sock[i]);
 	writer = end_new(0, &memory[0], sock[0]);
 	reader = end_new(1, &memory[1], sock[1]);
 	writer_fd = sock[0];
