@@ -159,7 +159,7 @@ static int content_answer_taken(struct server *s, struct client *client)
 	const struct claim *last = claims_last(&client->region->claims, range.from, range.to);
 	struct hello_begun begun = {.status = HELLO_TAKEN};
 
-	if (last) {
+	if (last && last->id.generation > client->begin.former.generation) {
 		begun.claim.generation = last->id.generation;
 		begun.made_ns = last->made_ns;
 	}

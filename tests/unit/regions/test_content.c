@@ -289,6 +289,25 @@ static void a_claim_holds_until_another_writer_comes(void **state)
 	running_stop(&r);
 }
 
+/* Numbers begin again after a record was lost, so one that is not greater is no newer one. */
+static void a_claim_of_a_lost_record_is_not_compared_by_its_number(void **state)
+{
+	struct hello_begin bytes = {.offset = 100, .length = 100, .former = {5, 77}};
+	struct error err;
+	struct running r;
+	struct session s;
+
+	running_init(&r, NULL);
+	running_start(&r);
+	claim_bytes(&r, (struct claim_id){0}, 0);
+	open_writer(&r, &s);
+	assert_int_equal(session_put_begin(&s, &bytes, &err), ERROR_REFUSED);
+	assert_int_equal(err.cause, HELLO_TAKEN);
+	assert_non_null(strstr(err.text, "does not know claim 5"));
+	session_close(&s);
+	running_stop(&r);
+}
+
 /* It wrote anywhere, so every claim is void. */
 static void who_writes_unannounced_takes_all_claims(void **state)
 {
@@ -372,6 +391,7 @@ int main(void)
 		cmocka_unit_test(a_range_of_bytes_belongs_to_one_writer),
 		cmocka_unit_test(a_writer_waits_a_little_for_the_end_of_the_former),
 		cmocka_unit_test(a_claim_holds_until_another_writer_comes),
+		cmocka_unit_test(a_claim_of_a_lost_record_is_not_compared_by_its_number),
 		cmocka_unit_test(who_writes_unannounced_takes_all_claims),
 		cmocka_unit_test(a_claim_that_cannot_be_kept_is_refused),
 		cmocka_unit_test(the_right_to_write_ends_with_its_connection),

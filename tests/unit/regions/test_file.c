@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -298,6 +299,61 @@ static void threads_that_wait_for_room_lose_nothing(void **state)
 	must(rpma_file_close(&file));
 }
 
+#define CLAIMERS 8
+#define CLAIMS   6
+
+/* Opens its part again and again. */
+static void *claim_a_part(void *arg)
+{
+	uint64_t *generations = arg, number = generations[0];
+	struct rpma_file_options options = {.size = sizeof(options),
+					    .flags = RPMA_FILE_VOLATILE_OK,
+					    .reconnect_ms = 20000,
+					    .write_offset = number * 4096,
+					    .write_length = 4096};
+
+	for (unsigned i = 0; i < CLAIMS; i++) {
+		struct rpma_file *file;
+
+		must(rpma_file_open(file_target, &options, &file));
+		must(rpma_file_get_generation(file, &generations[i]));
+		must(rpma_file_close(&file));
+	}
+	return NULL;
+}
+
+/* Several records are on their way at a time; each claim has a number of its own, and none is left out. */
+static void writers_of_several_parts_claim_at_once(void **state)
+{
+	uint64_t generations[CLAIMERS][CLAIMS] = {{0}}, first;
+	bool seen[CLAIMERS * CLAIMS] = {false};
+	pthread_t threads[CLAIMERS];
+	struct rpma_file *file;
+
+	must(rpma_file_open(file_target,
+			    &(struct rpma_file_options){.size = sizeof(struct rpma_file_options),
+							.flags = RPMA_FILE_VOLATILE_OK,
+							.reconnect_ms = 20000},
+			    &file));
+	must(rpma_file_get_generation(file, &first));
+	assert_int_equal(rpma_file_get_generation(file, NULL), RPMA_E_INVAL);
+	must(rpma_file_close(&file));
+	for (unsigned i = 0; i < CLAIMERS; i++) {
+		generations[i][0] = i;
+		assert_int_equal(pthread_create(&threads[i], NULL, claim_a_part, generations[i]),
+				 0);
+	}
+	for (unsigned i = 0; i < CLAIMERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	for (unsigned i = 0; i < CLAIMERS * CLAIMS; i++) {
+		uint64_t generation = generations[i / CLAIMS][i % CLAIMS];
+
+		assert_in_range(generation, first + 1, first + CLAIMERS * CLAIMS);
+		assert_false(seen[generation - first - 1]);
+		seen[generation - first - 1] = true;
+	}
+}
+
 static void a_served_file_is_verified(void **state)
 {
 	struct rpma_file_options options = {.size = sizeof(options),
@@ -354,6 +410,7 @@ int main(void)
 		cmocka_unit_test(a_file_is_described),
 		cmocka_unit_test(threads_share_a_file),
 		cmocka_unit_test(threads_that_wait_for_room_lose_nothing),
+		cmocka_unit_test(writers_of_several_parts_claim_at_once),
 		cmocka_unit_test(a_served_file_is_verified),
 		cmocka_unit_test(wrong_exports_are_refused),
 		cmocka_unit_test(served_memory_is_the_callers),
