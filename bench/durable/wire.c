@@ -79,7 +79,8 @@ void wire_put(struct wire *w, const struct iovec *parts, int count)
 		size_t skip = sent < parts[i].iov_len ? sent : parts[i].iov_len;
 
 		sent -= skip;
-		wire_keep(w, (char *)parts[i].iov_base + skip, parts[i].iov_len - skip);
+		if (skip < parts[i].iov_len)
+			wire_keep(w, (char *)parts[i].iov_base + skip, parts[i].iov_len - skip);
 	}
 }
 
