@@ -11,15 +11,21 @@
 #ifndef MADV_COLD /* Linux 5.4 */
 #define MADV_COLD 20
 #endif
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ 22
+#endif
 
-static uint64_t folio_page(void)
+/* How much is split at once; the stack may be that of a signal handler. */
+#define FOLIO_WINDOW_PAGES 512u
+
+static uint64_t folio_page(const struct folio_marks *marks)
 {
-	return (uint64_t)sysconf(_SC_PAGESIZE);
+	return (uint64_t)1 << marks->page_bits;
 }
 
 static size_t folio_bits_len(const struct folio_marks *marks)
 {
-	return (size_t)(marks->len / folio_page() / 8 + 1);
+	return (size_t)((marks->len >> marks->page_bits) / 8 + 1);
 }
 
 /* Only pages of it that are used take memory. A child of fork() has no such mapping. */
@@ -27,7 +33,9 @@ void folio_marks_init(struct folio_marks *marks, uint64_t len)
 {
 	void *p;
 
-	*marks = (struct folio_marks){.len = len};
+	*marks = (struct folio_marks){
+		.len = len,
+		.page_bits = (unsigned)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE))};
 	p = mmap(NULL, folio_bits_len(marks), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
@@ -47,7 +55,7 @@ void folio_marks_fini(struct folio_marks *marks)
 /* True: it is marked for the first time. */
 static bool folio_mark(struct folio_marks *marks, uint64_t offset)
 {
-	uint64_t page = offset / folio_page();
+	uint64_t page = offset >> marks->page_bits;
 	unsigned char bit = (unsigned char)(1u << page % 8);
 
 	if (offset >= marks->len || marks->bits[page / 8] & bit)
@@ -67,7 +75,7 @@ static void folio_age(struct folio_marks *marks)
 
 static void folio_split_page(struct folio_marks *marks, uintptr_t at, uint64_t offset)
 {
-	uint64_t page = folio_page();
+	uint64_t page = folio_page(marks);
 
 	if (folio_mark(marks, offset))
 		madvise((void *)(at & ~(page - 1)), page, MADV_COLD);
@@ -76,12 +84,64 @@ static void folio_split_page(struct folio_marks *marks, uintptr_t at, uint64_t o
 void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, uint64_t len)
 {
 	uintptr_t at = (uintptr_t)addr;
-	uint64_t page = folio_page();
 
 	if (!marks->bits || !len)
 		return;
 	folio_age(marks);
 	folio_split_page(marks, at, offset);
-	if ((at + len - 1) / page != at / page)
+	if ((at + len - 1) >> marks->page_bits != at >> marks->page_bits)
 		folio_split_page(marks, at + len - 1, offset + len - 1);
+}
+
+/* ---- all that is cached ---- */
+
+/* The process's page table gets what is cached of the window. False: there is nothing, or it cannot
+ * be read. */
+static bool folio_bring_in(const struct folio_marks *marks, uint8_t *addr, unsigned pages)
+{
+	uint64_t page = folio_page(marks);
+	unsigned char cached[FOLIO_WINDOW_PAGES];
+	unsigned count = 0;
+
+	if (mincore(addr, pages * page, cached))
+		return false;
+	for (unsigned i = 0; i < pages; i++) {
+		unsigned first = i;
+
+		while (i < pages && cached[i] & 1)
+			i++;
+		count += i - first;
+		if (i > first &&
+		    madvise(addr + first * page, (i - first) * page, MADV_POPULATE_READ))
+			return false;
+	}
+	return count;
+}
+
+/* A folio of more than one page begins at an even one. */
+static void folio_split_window(const struct folio_marks *marks, uint8_t *addr, unsigned pages)
+{
+	uint64_t page = folio_page(marks);
+
+	if (!folio_bring_in(marks, addr, pages))
+		return;
+	for (unsigned i = (uintptr_t)addr / page % 2; i < pages; i += 2)
+		madvise(addr + i * page, page, MADV_COLD);
+}
+
+void folio_split_cached(struct folio_marks *marks, void *addr, uint64_t offset, uint64_t len)
+{
+	uint64_t pages = len >> marks->page_bits;
+
+	if (!marks->bits)
+		return;
+	folio_age(marks);
+	if (!folio_mark(marks, offset))
+		return;
+	for (uint64_t done = 0; done < pages; done += FOLIO_WINDOW_PAGES) {
+		uint64_t left = pages - done;
+
+		folio_split_window(marks, (uint8_t *)addr + done * folio_page(marks),
+				   left < FOLIO_WINDOW_PAGES ? (unsigned)left : FOLIO_WINDOW_PAGES);
+	}
 }

@@ -23,6 +23,7 @@
 struct folio_marks {
 	_Atomic unsigned char *bits; /* one a page; NULL: no memory */
 	uint64_t len;                /* of the file's part that they are for */
+	unsigned page_bits;          /* a page has 2 to the power of that many bytes */
 	_Atomic uint64_t since_ns;
 };
 
@@ -37,5 +38,11 @@ void folio_marks_fini(struct folio_marks *marks);
  * The memory may belong to something else by now, which the hint does not harm. Thread-safe.
  */
 void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, uint64_t len);
+
+/*
+ * The same before stores that nobody announces: all folios that are cached are split, unless the
+ * first page has a mark. addr is a page's. Nothing is read from the medium. Async-signal-safe.
+ */
+void folio_split_cached(struct folio_marks *marks, void *addr, uint64_t offset, uint64_t len);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <libpmem.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,9 @@
 
 #define COPY_WORD 8u
 #define COPY_PAGE 4096u
+
+/* Fewer bytes are stored: that takes no longer, and a reader sees single words change at once. */
+#define COPY_WRITE_MIN 512u
 
 static int copy_check_size(const struct copy *copy)
 {
@@ -42,6 +46,8 @@ static int copy_map_shared(struct copy *copy)
 		return errmsg_fail(RPMIRROR_E_PROVIDER,
 				   "cannot find out what medium the copy is on: %s",
 				   rpma_err_last());
+	if (copy_has_cache(copy))
+		folio_marks_init(&copy->stored, copy->size);
 	return 0;
 }
 
@@ -50,6 +56,7 @@ int copy_open(struct copy *copy, int fd, int sentinel, uint64_t size)
 	int rc;
 
 	*copy = (struct copy){.fd = fd, .own = ownfd_of(fd), .sentinel = sentinel, .size = size};
+	commit_init(&copy->commit);
 	rc = copy_check_size(copy);
 	if (!rc)
 		rc = copy_map_shared(copy);
@@ -73,19 +80,21 @@ void copy_close(struct copy *copy)
 {
 	if (copy->shared)
 		munmap(copy->shared, copy->size);
+	folio_marks_fini(&copy->stored);
 	if (copy->fd >= 0 && !ownfd_is_lost(&copy->own))
 		close(copy->fd);
 	if (copy->sentinel >= 0)
 		close(copy->sentinel);
+	commit_fini(&copy->commit);
 	copy->shared = NULL;
 	copy->fd = copy->sentinel = -1;
 }
 
 bool copy_knows_losses(const struct copy *copy, int *error)
 {
-	bool is_known = !copy_shares_errors(copy) || copy->sentinel >= 0;
+	bool is_known = !copy_has_cache(copy) || copy->sentinel >= 0;
 
-	*error = is_known && copy_shares_errors(copy) ? pagecache_lost(copy->sentinel) : 0;
+	*error = is_known && copy_has_cache(copy) ? pagecache_lost(copy->sentinel) : 0;
 	return is_known;
 }
 
@@ -98,7 +107,16 @@ static int copy_persist_span(const struct copy *copy, const struct mirror_range 
 	return msync(copy->shared + from, to - from, MS_SYNC) ? -errno : 0;
 }
 
-int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t n)
+static int copy_sync(void *arg)
+{
+	const struct copy *copy = arg;
+
+	if (fdatasync(copy->fd))
+		return -errno;
+	return ownfd_is_lost(&copy->own) ? -EBADF : 0; /* it was another file's */
+}
+
+int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n)
 {
 	switch (copy->durability) {
 	case RPMA_DURABILITY_VOLATILE:
@@ -111,17 +129,21 @@ int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t
 	default:
 		if (copy->is_direct)
 			return copy_persist_span(copy, v, n);
-		/* one write-back for all ranges; nothing else than flushes writes to the file */
-		if (fdatasync(copy->fd))
-			return -errno;
-		return ownfd_is_lost(&copy->own) ? -EBADF : 0; /* it was another file's */
+		/* one write-back for all ranges, and for other threads' flushes: nothing else
+		 * writes to the file */
+		return commit_join(&copy->commit, copy_sync, copy);
 	}
+}
+
+bool copy_has_cache(const struct copy *copy)
+{
+	return copy->durability != RPMA_DURABILITY_VOLATILE &&
+	       copy->durability != RPMA_DURABILITY_DAX;
 }
 
 bool copy_shares_errors(const struct copy *copy)
 {
-	return copy->durability != RPMA_DURABILITY_VOLATILE &&
-	       copy->durability != RPMA_DURABILITY_DAX;
+	return copy_has_cache(copy) && copy->is_direct;
 }
 
 /* The first `len` bytes of a word from byte `skip` on. A resync may read the word meanwhile, and
@@ -168,4 +190,44 @@ void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
 	if (len % COPY_WORD)
 		copy_part(dst + len / COPY_WORD * COPY_WORD, src + len / COPY_WORD * COPY_WORD, 0,
 			  (unsigned)(len % COPY_WORD));
+}
+
+/* A write beyond the limit raises a signal. */
+static bool copy_is_within_limit(const struct copy *copy)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && copy->size <= limit.rlim_cur;
+}
+
+bool copy_takes_writes(const struct copy *copy)
+{
+	return copy_has_cache(copy) && copy_is_within_limit(copy) && !ownfd_is_lost(&copy->own);
+}
+
+bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len)
+{
+	if (len < COPY_WRITE_MIN || offset % COPY_WORD || len % COPY_WORD)
+		return false;
+	while (len) {
+		ssize_t n = pwrite(copy->fd, src, len, (off_t)offset);
+
+		if (n <= 0)
+			return false;
+		offset += (uint64_t)n;
+		src += n;
+		len -= (uint64_t)n;
+	}
+	return true;
+}
+
+/* The loads bring the pages in, which folio_split() needs. */
+void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len)
+{
+	uint8_t *dst = copy->shared + offset;
+
+	(void)*(volatile uint8_t *)dst;
+	(void)*(volatile uint8_t *)(dst + len - 1);
+	folio_split(&copy->stored, dst, offset, len);
+	copy_words(dst, src, len);
 }

@@ -5,7 +5,9 @@
 
 #include <librpma.h>
 
+#include "base/folio.h"
 #include "base/ownfd.h"
+#include "mirror/commit.h"
 #include "mirror/core/types.h"
 
 struct copy {
@@ -16,6 +18,8 @@ struct copy {
 	uint64_t size;
 	enum rpma_durability durability;
 	bool is_direct; /* the application stores to the file, too */
+	struct folio_marks stored;
+	struct commit commit;
 };
 
 /* Takes over the descriptors; the sentinel is used for nothing else, as each description reports a
@@ -25,14 +29,32 @@ int copy_open(struct copy *copy, int fd, int sentinel, uint64_t size);
 int copy_open_readonly(struct copy *copy, int fd, uint64_t size);
 void copy_close(struct copy *copy);
 
+/*
+ * May what comes next be written by copy_put_by_write()? Not to DAX or memory, where a store is all
+ * there is to do, and not where a limit on the size of files would end the process. The answer holds
+ * for this moment, as for ownfd_is_lost().
+ */
+bool copy_takes_writes(const struct copy *copy);
+/*
+ * Put bytes, which nobody changes meanwhile, into the file by pwrite(2): it makes only the blocks
+ * dirty that it writes, whatever folios the page cache has. False: this has to be done by
+ * copy_put(), as there are not only aligned words, or few of them; or as writing failed, and a store
+ * finds out what that means.
+ */
+bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len);
+/* The same by stores to the mapping, as copy_words(). They may fault. */
+void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len);
+
 /* Make a normal list of ranges durable. 0 or -errno: then the copy has failed for good, as the
  * kernel may have dropped the pages. */
-int copy_persist(const struct copy *copy, const struct mirror_range *v, uint32_t n);
+int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n);
 
 /* Has something that was written to the copy been lost since it was opened, or since this was asked
  * last? *error: an errno, or 0. False: it is not known. */
 bool copy_knows_losses(const struct copy *copy, int *error);
 
+/* Is the copy in a page cache, with a medium behind it? */
+bool copy_has_cache(const struct copy *copy);
 /* Of copy_persist() by several threads at the same time, perhaps only one returns an error that is
  * all of theirs. */
 bool copy_shares_errors(const struct copy *copy);

@@ -168,7 +168,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 		pthread_mutex_unlock(&m->lock);
 		return;
 	}
-	if (shares_errors)
+	if (copy_has_cache(&m->copy))
 		restore_await_write(m);
 	if (rc) {
 		/* The failure may be one of those that are not certain yet. */

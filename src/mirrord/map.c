@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "mirrord/clients.h"
@@ -72,6 +73,14 @@ static void map_fill(struct set *s, struct packet_mapped *mapped)
 	}
 }
 
+/* The process may split folios (base/folio.h) that nobody else has mapped. What is zapped here is
+ * mapped again when it is touched. */
+static void map_leave_pages(const struct set *s)
+{
+	if (s->data.durability == RPMA_DURABILITY_FILE)
+		madvise(s->data.addr, s->data.size, MADV_DONTNEED);
+}
+
 static void map_send(struct set *s, struct client *client, bool read_only)
 {
 	struct packet *p = packet_begin(&map_packet, PACKET_MAPPED, client->map_id);
@@ -101,6 +110,8 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 		client->is_waiting = false;
 		client->is_reader = read_only;
 		local_send(client, p, fds, count);
+		if (!read_only)
+			map_leave_pages(s);
 	}
 	for (unsigned i = 0; i < PACKET_FILES; i++)
 		if (fds[i] >= 0)

@@ -5,13 +5,14 @@
  *
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
  * end (a put, in two steps) | get OFFSET | store OFFSET NUMBER (not flushed) |
- * flush OFFSET LEN | pair OFFSET OFFSET (one flush of two words) | store8 OFFSET NUMBER |
+ * flush OFFSET LEN | pair OFFSET OFFSET LEN (one flush of both) | store8 OFFSET NUMBER |
  * verify OFFSET LEN | confirm | state | age (ms, of a reader) | events (its descriptor) |
  *   touch OFFSET | sync (all) | sync-range OFFSET LEN | size (of the mapping) |
- *   slow (the number of events of that kind; others are dropped) | lost (who, and why, likewise) |
- *   exec (the same program again, which says so) | exec-other (one that never maps) |
- *   limit-files NUMBER (so many more may be open) | drop-rights (before a map: what modes of files
- * say is true for root, too) | and those of app_pages.c and app_files.c
+ *   scatter BLOCKS FLUSHES (so many flushes of so many blocks each, none twice) | words COUNT (a
+ * store8 to each of so many blocks) | slow (the number of events of that kind; others are dropped)
+ * | lost (who, and why, likewise) | exec (the same program again, which says so) | exec-other (one
+ * that never maps) | limit-files NUMBER (so many more may be open) | drop-rights (before a map:
+ * what modes of files say is true for root, too) | and those of app_pages.c and app_files.c
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,6 +33,8 @@ uint8_t *app_addr;
 size_t app_len;
 static struct rpmirror_result app_result;
 static uint64_t app_ticket;
+
+#define APP_BLOCK 4096u
 
 void app_answer(int rc)
 {
@@ -89,11 +92,43 @@ static void app_flush(uint64_t offset, uint64_t len)
 	app_print_result(rpmirror_flush(app_set, &range, 1, 0, &app_result));
 }
 
-static void app_flush_pair(uint64_t one, uint64_t other)
+static void app_flush_pair(uint64_t one, uint64_t other, uint64_t len)
 {
-	struct rpmirror_range ranges[] = {{app_word(one), 8}, {app_word(other), 8}};
+	struct rpmirror_range ranges[] = {{app_word(one), len}, {app_word(other), len}};
 
 	app_print_result(rpmirror_flush(app_set, ranges, 2, 0, &app_result));
+}
+
+/* A block that was not flushed before: those beside it come late. */
+static uint8_t *app_next_block(void)
+{
+	static uint64_t n;
+
+	return app_addr + n++ * 2647 % (app_len / APP_BLOCK) * APP_BLOCK; /* a prime: each once */
+}
+
+static int app_scatter(uint64_t blocks, uint64_t flushes)
+{
+	struct rpmirror_range v[64];
+	int rc = 0;
+
+	for (; flushes && blocks <= 64 && !rc; flushes--) {
+		for (uint64_t i = 0; i < blocks; i++) {
+			v[i] = (struct rpmirror_range){app_next_block(), APP_BLOCK};
+			memset((void *)(uintptr_t)v[i].addr, (int)flushes, APP_BLOCK);
+		}
+		rc = rpmirror_flush(app_set, v, (unsigned)blocks, 0, NULL);
+	}
+	return rc;
+}
+
+static int app_store_words(uint64_t count)
+{
+	int rc = 0;
+
+	for (; count && !rc; count--)
+		rc = rpmirror_store8(app_set, (uint64_t *)(void *)app_next_block(), count);
+	return rc;
 }
 
 static void app_verify(uint64_t offset, uint64_t len)
@@ -183,7 +218,7 @@ static int app_limit_files(uint64_t more)
 
 static void app_do(const char *line)
 {
-	uint64_t offset, value;
+	uint64_t offset, value, len;
 
 	if (app_pages_do(line) || app_files_do(line)) {
 		/* It has answered. */
@@ -211,8 +246,13 @@ static void app_do(const char *line)
 		app_end(app_begin(offset, value));
 	} else if (sscanf(line, "flush %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_flush(offset, value);
-	} else if (sscanf(line, "pair %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
-		app_flush_pair(offset, value);
+	} else if (sscanf(line, "pair %" SCNu64 " %" SCNu64 " %" SCNu64, &offset, &value, &len) ==
+		   3) {
+		app_flush_pair(offset, value, len);
+	} else if (sscanf(line, "scatter %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
+		app_answer(app_scatter(offset, value));
+	} else if (sscanf(line, "words %" SCNu64, &value) == 1) {
+		app_answer(app_store_words(value));
 	} else if (sscanf(line, "store8 %" SCNu64 " %" SCNu64, &offset, &value) == 2) {
 		app_answer(rpmirror_store8(app_set, app_word(offset), value));
 	} else if (sscanf(line, "verify %" SCNu64 " %" SCNu64, &offset, &value) == 2) {

@@ -29,6 +29,7 @@
 static struct hosts hosts;
 static struct proc app;
 static uint64_t last;    /* value that was flushed to OFFSET */
+static unsigned flushed; /* bytes of each of two ranges: a word is stored, a block is written */
 static char folder[200]; /* of the disks */
 static struct bad_disk disks[HOSTS];
 
@@ -97,14 +98,14 @@ static void put_until_whole(void)
 	check_media(ALL, last, 0);
 }
 
-/* One flush of two words, in blocks that are no neighbours: a loop device calls a request written
+/* One flush of two words or blocks, which are no neighbours: a loop device calls a request written
  * of which it could write the beginning. */
 static void put_both(const char *wanted)
 {
 	last++;
 	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)last);
 	app_expect(&app, "ok", "store %u %llu", NEXT, (unsigned long long)last);
-	app_expect(&app, wanted, "pair %u %u", OFFSET, NEXT);
+	app_expect(&app, wanted, "pair %u %u %u", OFFSET, NEXT, flushed);
 }
 
 static void check_lost(void)
@@ -170,13 +171,20 @@ static void a_local_write_back_is_short_in_an_isolated_mapping(void **state)
 	a_local_write_back_is_short("map-wait");
 }
 
+static void a_local_write_back_of_blocks_is_short(void **state)
+{
+	flushed = BAD_DISK_BLOCK;
+	a_local_write_back_is_short("map-wait");
+}
+
 static void a_local_write_back_is_short_in_a_direct_mapping(void **state)
 {
 	a_local_write_back_is_short("map-direct");
 }
 
-static void a_primarys_disk_fails(void **state)
+static void a_primarys_disk_fails_under(unsigned bytes)
 {
+	flushed = bytes;
 	go_on(0, "map-wait");
 	put_until_whole();
 	bad_disk_break(&disks[0]);
@@ -186,6 +194,41 @@ static void a_primarys_disk_fails(void **state)
 	go_on(1, "map-wait");
 	put_both("durable 6 flags 1");
 	check_media(ALL & ~1u, last, last);
+}
+
+static void a_primarys_disk_fails(void **state)
+{
+	a_primarys_disk_fails_under(8);
+}
+
+static void a_primarys_disk_fails_under_blocks(void **state)
+{
+	a_primarys_disk_fails_under(BAD_DISK_BLOCK);
+}
+
+/* Somebody has punched a hole into the copy, and the disk is full: there it is not the write-back
+ * that fails, but what comes before. */
+static void a_primarys_copy_has_no_room(void **state)
+{
+	char command[500];
+	int fd;
+
+	flushed = BAD_DISK_BLOCK;
+	go_on(0, "map-wait");
+	put_until_whole();
+	fd = open(hosts.hosts[0].data, O_RDWR | O_CLOEXEC);
+	assert_int_equal(
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, NEXT, BAD_DISK_BLOCK), 0);
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "dd if=/dev/zero of=%s/ballast bs=%u status=none 2>/dev/null; test $? = 1",
+		 disks[0].top, BAD_DISK_BLOCK);
+	assert_int_equal(system(command), 0);
+	put_both("The local copy has failed");
+	check_media(ALL & ~1u, last, last);
+	hosts_wait_insync(&hosts, ALL & ~1u);
+	go_on(1, "map-wait");
+	put_both("durable 6 flags 1");
 }
 
 /* ---- a replica's ---- */
@@ -411,6 +454,7 @@ static int setup_opts(const struct hosts_opts *opts)
 	char here[128];
 
 	last = 0;
+	flushed = 8;
 	assert_non_null(getcwd(here, sizeof(here)));
 	snprintf(folder, sizeof(folder), "%s/disks.XXXXXX", here);
 	assert_non_null(mkdtemp(folder));
@@ -473,10 +517,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_local_write_back_is_short_in_an_isolated_mapping),
+		TEST(a_local_write_back_of_blocks_is_short),
 		TEST(a_local_write_back_is_short_in_a_direct_mapping),
 		cmocka_unit_test_setup_teardown(what_stood_still_at_a_replica_changes_nothing_later,
 						setup_still, teardown),
 		TEST(a_primarys_disk_fails),
+		TEST(a_primarys_disk_fails_under_blocks),
+		TEST(a_primarys_copy_has_no_room),
 		TEST(a_remote_write_back_is_short_and_the_daemon_is_killed),
 		TEST(a_remote_write_back_is_short_and_the_daemon_is_stopped),
 		TEST(a_replicas_disk_fails),

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What reaches each host's disk for every block of 4 KiB that a primary flushes. The copies are in
+ * large folios, which a store through a mapping makes dirty as a whole.
+ */
+#include <sys/stat.h>
+
+#include "apps.h"
+#include "clients.h"
+#include "system/lib/check.h"
+#include "system/lib/loop_disk.h"
+#include "system/lib/mounts.h"
+
+#define HOSTS   2
+#define ALL     3
+#define SIZE    (32u << 20)
+#define SINGLES 100
+#define BATCH   64
+#define BATCHES 4
+
+static struct hosts hosts;
+static struct proc app;
+static struct loop_disk disks[HOSTS];
+static char folder[200]; /* of the disks */
+
+static void mount_disk(unsigned host, const char *top)
+{
+	char own[256];
+
+	snprintf(own, sizeof(own), "%s/%u", folder, host);
+	loop_disk_mount(&disks[host], own, top, 64);
+}
+
+static void begin(const char *map)
+{
+	hosts_start(&hosts,
+		    &(struct hosts_opts){.count = HOSTS, .size = SIZE, .mount = mount_disk});
+	for (unsigned i = 0; i < HOSTS; i++)
+		loop_disk_rewrite(hosts.hosts[i].data, SIZE);
+	app_start(&app, &hosts, 0, NULL);
+	app_expect(&app, "ok", "%s", map);
+	hosts_wait_insync(&hosts, ALL);
+}
+
+static int setup(void **state)
+{
+	snprintf(folder, sizeof(folder), "written.disks");
+	return mkdir(folder, 0700);
+}
+
+static int teardown(void **state)
+{
+	apps_end(&hosts, &app, 1);
+	for (unsigned i = 0; i < HOSTS; i++)
+		loop_disk_unmount(&disks[i]);
+	return rmdir(folder);
+}
+
+/* What the command writes at each host. */
+static void judge(const char *what, unsigned blocks, const char *command)
+{
+	static const char *const names[HOSTS] = {"here", "at the replica"};
+	uint64_t before[HOSTS], each, most = 0;
+	char name[100];
+
+	for (unsigned i = 0; i < HOSTS; i++)
+		before[i] = loop_disk_settle(&disks[i]);
+	app_expect(&app, "ok", "%s", command);
+	for (unsigned i = 0; i < HOSTS; i++) {
+		snprintf(name, sizeof(name), "%s, %s", what, names[i]);
+		each = loop_disk_report(&disks[i], name, before[i], blocks);
+		most = each > most ? each : most;
+	}
+	assert_true(most <= LOOP_DISK_LIMIT);
+}
+
+static void single_blocks_of_an_isolated_mapping(void **state)
+{
+	begin("map");
+	judge("isolated, single blocks", SINGLES, "scatter 1 100");
+}
+
+static void scattered_blocks_of_an_isolated_mapping(void **state)
+{
+	begin("map");
+	judge("isolated, 64 scattered blocks", BATCH * BATCHES, "scatter 64 4");
+}
+
+static void single_words_of_an_isolated_mapping(void **state)
+{
+	begin("map");
+	judge("isolated, single words", BATCH, "words 64");
+}
+
+static void single_blocks_of_a_direct_mapping(void **state)
+{
+	begin("map-direct");
+	judge("direct, single blocks", SINGLES, "scatter 1 100");
+}
+
+static void scattered_blocks_of_a_direct_mapping(void **state)
+{
+	begin("map-direct");
+	judge("direct, 64 scattered blocks", BATCH * BATCHES, "scatter 64 4");
+}
+
+static void blocks_that_a_resync_copies(void **state)
+{
+	uint64_t before;
+
+	begin("map");
+	host_kill(&hosts, 1);
+	app_expect(&app, "ok", "scatter 64 4");
+	loop_disk_rewrite(hosts.hosts[1].data, SIZE);
+	before = loop_disk_settle(&disks[1]);
+	host_start(&hosts, 1, NULL);
+	hosts_wait_insync(&hosts, ALL);
+	assert_true(loop_disk_report(&disks[1], "resync, 256 scattered blocks", before,
+				     BATCH * BATCHES) <= LOOP_DISK_LIMIT);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(single_blocks_of_an_isolated_mapping),
+		CASE(scattered_blocks_of_an_isolated_mapping),
+		CASE(single_words_of_an_isolated_mapping),
+		CASE(single_blocks_of_a_direct_mapping),
+		CASE(scattered_blocks_of_a_direct_mapping),
+		CASE(blocks_that_a_resync_copies),
+	};
+
+	loop_disk_need();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
