@@ -145,6 +145,34 @@ struct rpma_file_info {
 };
 int rpma_file_get_info(struct rpma_file *file, struct rpma_file_info *info);
 
+/* Which regions there are */
+
+enum rpma_file_holds {
+	RPMA_FILE_HOLDS_BYTES,   /* no file was put into the region */
+	RPMA_FILE_HOLDS_PARTIAL, /* a file is being put there, or its put has failed */
+	RPMA_FILE_HOLDS_WHOLE,   /* a file that was put there, from offset 0 on */
+};
+
+#define RPMA_FILE_REGIONS_MAX 32 /* of one server */
+
+struct rpma_file_region {
+	char name[48];
+	uint64_t length;
+	enum rpma_durability durability;
+	enum rpma_file_holds holds; /* where BYTES, the rest is zero */
+	uint64_t file_length;       /* UINT64_MAX: of a partial one not known yet */
+	uint64_t file_time_ns;      /* its modification, since 1970 */
+	uint8_t file_digest[32];    /* of a whole one: BLAKE2b-256 */
+};
+
+/*
+ * The regions of a server and the files that 'rpma put' left there; of a target that names a region
+ * only that one. Of the options timeout_ms, reconnect_ms and secret_file count. *count: in, how
+ * many fit into regions; out, how many there are. regions NULL: return only that.
+ */
+int rpma_file_list(const char *target, const struct rpma_file_options *options,
+		   struct rpma_file_region *regions, size_t *count);
+
 /* Write, read, sync */
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <getopt.h>
+#include <librpmafile.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,25 @@ static int client_report(const struct session *s, const struct error *err)
 	if (err->kind == ERROR_REFUSED || err->cause == EFAULT)
 		cli_set_tail("%s", "");
 	return cli_report(err, client_hint(s, err, hint, sizeof(hint)));
+}
+
+int client_report_file(int rc)
+{
+	static const struct {
+		int result;
+		enum cli_exit code;
+	} codes[] = {
+		{RPMA_E_INVAL, CLI_USAGE},          {RPMA_FILE_E_UNREACHED, CLI_REACH},
+		{RPMA_FILE_E_REFUSED, CLI_REFUSED}, {RPMA_FILE_E_GONE, CLI_REFUSED},
+		{RPMA_FILE_E_TAKEN, CLI_REFUSED},   {RPMA_FILE_E_LOST, CLI_TRANSFER},
+		{RPMA_FILE_E_MEDIUM, CLI_TRANSFER}, {RPMA_FILE_E_DIFFERS, CLI_TRANSFER},
+	};
+	enum cli_exit code = CLI_FILE;
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i].result == rc)
+			code = codes[i].code;
+	return cli_fail(code, "%s", rpma_file_errormsg());
 }
 
 int client_open(struct session *s, const struct client_opts *opts)

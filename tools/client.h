@@ -26,6 +26,9 @@ int client_take_option(int opt, struct client_opts *opts);
 /* The operand HOST[:PORT][:NAME]; what stands behind the host and is no number is a name. */
 int client_take_server(const char *text, struct client_opts *opts);
 
+/* Print why a call of librpmafile failed with that result. The exit code. */
+int client_report_file(int rc);
+
 /* As the functions of session.h. */
 int client_open(struct session *s, const struct client_opts *opts);
 int client_register(struct session *s, void *buf, size_t size, struct rpma_mr_local **mr);

@@ -2,8 +2,8 @@
 /* rpma ls: the regions of a server, and the files that were put there. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <librpmafile.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/text.h"
@@ -33,13 +33,8 @@ static const struct option options[] = {
 	{0},
 };
 
-struct ls_opts {
-	struct client_opts client;
-	bool json;
-};
-
 #define LS_TIME   32
-#define LS_DIGEST (2 * HELLO_DIGEST + 1)
+#define LS_DIGEST (2 * 32 + 1)
 
 static void ls_show_time(uint64_t time_ns, char text[LS_TIME])
 {
@@ -51,106 +46,92 @@ static void ls_show_time(uint64_t time_ns, char text[LS_TIME])
 		strftime(text, LS_TIME, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-static void ls_show_digest(const uint8_t digest[HELLO_DIGEST], char text[LS_DIGEST])
+static void ls_show_digest(const struct rpma_file_region *r, char text[LS_DIGEST])
 {
-	for (int i = 0; i < HELLO_DIGEST; i++)
-		snprintf(text + (size_t)(2 * i), 3, "%02x", digest[i]);
+	for (size_t i = 0; i < sizeof(r->file_digest); i++)
+		snprintf(text + 2 * i, 3, "%02x", r->file_digest[i]);
 }
 
-static void ls_print(const struct hello_entry *e)
+static void ls_print(const struct rpma_file_region *r)
 {
-	const struct hello_content *content = &e->content;
 	char length[32] = "-", time[LS_TIME] = "-", digest[LS_DIGEST] = "-";
 
-	if (content->state != HELLO_CONTENT_RAW)
-		ls_show_time(content->time_ns, time);
-	if (content->state != HELLO_CONTENT_RAW && content->length != HELLO_LENGTH_UNKNOWN)
-		snprintf(length, sizeof(length), "%" PRIu64, content->length);
-	if (content->state == HELLO_CONTENT_PARTIAL)
+	if (r->holds != RPMA_FILE_HOLDS_BYTES)
+		ls_show_time(r->file_time_ns, time);
+	if (r->holds != RPMA_FILE_HOLDS_BYTES && r->file_length != UINT64_MAX)
+		snprintf(length, sizeof(length), "%" PRIu64, r->file_length);
+	if (r->holds == RPMA_FILE_HOLDS_PARTIAL)
 		snprintf(digest, sizeof(digest), "not whole");
-	if (content->state == HELLO_CONTENT_WHOLE)
-		ls_show_digest(content->digest, digest);
-	printf("%-20s %12s  %-8s %12s  %-20s  %s\n", e->region, text_size(e->size).text,
-	       rpma_utils_durability_2str(e->durability), length, time, digest);
+	if (r->holds == RPMA_FILE_HOLDS_WHOLE)
+		ls_show_digest(r, digest);
+	printf("%-20s %12s  %-8s %12s  %-20s  %s\n", r->name, text_size(r->length).text,
+	       rpma_utils_durability_2str(r->durability), length, time, digest);
 }
 
-static void ls_print_content_json(const struct hello_content *content)
+static void ls_print_file_json(const struct rpma_file_region *r)
 {
 	char time[LS_TIME], digest[LS_DIGEST];
 
-	if (content->state == HELLO_CONTENT_RAW) {
+	if (r->holds == RPMA_FILE_HOLDS_BYTES) {
 		printf("null");
 		return;
 	}
-	ls_show_time(content->time_ns, time);
-	ls_show_digest(content->digest, digest);
+	ls_show_time(r->file_time_ns, time);
+	ls_show_digest(r, digest);
 	printf("{\"whole\":%s,\"time\":\"%s\",\"time_ns\":%" PRIu64,
-	       content->state == HELLO_CONTENT_WHOLE ? "true" : "false", time, content->time_ns);
-	if (content->length != HELLO_LENGTH_UNKNOWN)
-		printf(",\"length\":%" PRIu64, content->length);
-	if (content->state == HELLO_CONTENT_WHOLE)
+	       r->holds == RPMA_FILE_HOLDS_WHOLE ? "true" : "false", time, r->file_time_ns);
+	if (r->file_length != UINT64_MAX)
+		printf(",\"length\":%" PRIu64, r->file_length);
+	if (r->holds == RPMA_FILE_HOLDS_WHOLE)
 		printf(",\"blake2b_256\":\"%s\"", digest);
 	putchar('}');
 }
 
-static void ls_print_json(const struct hello_entry *e)
+static void ls_print_json(const struct rpma_file_region *r)
 {
 	printf("{\"region\":");
-	cli_json_string(e->region);
-	printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\",\"file\":", e->size,
-	       rpma_utils_durability_2str(e->durability));
-	ls_print_content_json(&e->content);
+	cli_json_string(r->name);
+	printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\",\"file\":", r->length,
+	       rpma_utils_durability_2str(r->durability));
+	ls_print_file_json(r);
 	putchar('}');
 }
 
-/* Those of that name (""; all). */
-static int ls_print_list(const struct ls_opts *opts, const struct session *s,
-			 const struct hello_list *list)
+static void ls_print_all(const struct rpma_file_region *regions, size_t count, bool json)
 {
-	const char *name = opts->client.session.region;
-	unsigned count = 0;
-
-	if (opts->json)
+	if (json)
 		printf("{\"regions\":[");
 	else
 		printf("%-20s %12s  %-8s %12s  %-20s  %s\n", "REGION", "SIZE", "DURABLE", "LENGTH",
 		       "TIME", "BLAKE2B-256");
-	for (unsigned i = 0; i < list->count; i++) {
-		if (name[0] && strcmp(name, list->entries[i].region))
-			continue;
-		if (opts->json && count)
+	for (size_t i = 0; i < count; i++) {
+		if (json && i)
 			putchar(',');
-		(opts->json ? ls_print_json : ls_print)(&list->entries[i]);
-		count++;
+		(json ? ls_print_json : ls_print)(&regions[i]);
 	}
-	if (opts->json)
+	if (json)
 		puts("]}");
-	return count || !name[0]
-		       ? CLI_OK
-		       : cli_fail(CLI_REFUSED, "%s does not serve a region '%s'", s->server, name);
 }
 
-static int ls_run(const struct ls_opts *opts)
+static int ls_run(const char *target, const struct client_opts *client, bool json)
 {
-	struct client_opts client = opts->client;
-	struct hello_list list;
-	struct session s;
-	int rc;
+	struct rpma_file_options with = {.size = sizeof(with),
+					 .timeout_ms = client->session.timeout_ms,
+					 .secret_file = client->secret_file};
+	struct rpma_file_region regions[RPMA_FILE_REGIONS_MAX];
+	size_t count = RPMA_FILE_REGIONS_MAX;
+	int rc = rpma_file_list(target, &with, regions, &count);
 
-	client.session.region = "";
-	rc = client_open(&s, &client);
 	if (rc)
-		return rc;
-	rc = client_list(&s, &list);
-	if (!rc)
-		rc = ls_print_list(opts, &s, &list);
-	session_close(&s);
-	return rc;
+		return client_report_file(rc);
+	ls_print_all(regions, count, json);
+	return CLI_OK;
 }
 
 int cmd_ls(int argc, char **argv)
 {
-	struct ls_opts opts = {.client = client_defaults(HELLO_LIST, 2)};
+	struct client_opts opts = client_defaults(HELLO_LIST, 2);
+	bool json = false;
 	int opt, rc;
 
 	while ((opt = getopt_long(argc, argv, "S:t:vjh", options, NULL)) != -1) {
@@ -158,16 +139,16 @@ int cmd_ls(int argc, char **argv)
 			fputs(help, stdout);
 			return CLI_OK;
 		}
-		opts.json |= opt == 'j';
-		rc = opt == 'j' ? CLI_OK : client_take_option(opt, &opts.client);
+		json |= opt == 'j';
+		rc = opt == 'j' ? CLI_OK : client_take_option(opt, &opts);
 		if (rc)
 			return rc;
 	}
 	if (argc - optind != 1)
 		return cli_usage("expected one operand, HOST[:PORT][:NAME]");
-	rc = client_take_server(argv[optind], &opts.client);
+	rc = client_take_server(argv[optind], &opts);
 	if (rc)
 		return rc;
-	cli_log_init(opts.client.verbose);
-	return ls_run(&opts);
+	cli_log_init(opts.verbose);
+	return ls_run(argv[optind], &opts, json);
 }

@@ -26,7 +26,7 @@ from ._errors import (
     UnknownError,
     UnreachedError,
 )
-from ._file import Durability, File, Info, Ticket, open
+from ._file import Durability, File, Holds, Info, Region, Ticket, open, regions
 from ._server import Server, serve
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Error",
     "File",
     "GoneError",
+    "Holds",
     "Info",
     "InvalidError",
     "LostError",
@@ -44,11 +45,13 @@ __all__ = [
     "NotSupportedError",
     "ProviderError",
     "RefusedError",
+    "Region",
     "Server",
     "TakenError",
     "Ticket",
     "UnknownError",
     "UnreachedError",
     "open",
+    "regions",
     "serve",
 ]

@@ -43,6 +43,25 @@ class Info:
     link: str  # "tcp", "shm" or "rdma"
 
 
+class Holds(enum.IntEnum):
+    BYTES = c.FILE_HOLDS_BYTES  # no file was put into the region
+    PARTIAL = c.FILE_HOLDS_PARTIAL  # a file is being put there, or its put has failed
+    WHOLE = c.FILE_HOLDS_WHOLE  # a file that `rpma put` has put there
+
+
+@dataclass(frozen=True)
+class Region:
+    """One of a server's. Of BYTES the rest is zero; a PARTIAL file may have no length yet."""
+
+    name: str
+    length: int
+    durability: Durability
+    holds: Holds
+    file_length: Optional[int]
+    file_time_ns: int
+    file_digest: bytes  # BLAKE2b-256 of a WHOLE file
+
+
 class Ticket(Pending):
     """A sync that File.sync_start() or store8_start() has begun. Any thread may wait for it, and as often as it likes."""
 
@@ -254,3 +273,34 @@ def open(
         return File(target, pointer)
 
     return interruptible(call, File.close)
+
+
+def regions(
+    target: str,
+    *,
+    timeout: Optional[float] = 60,
+    reconnect: Optional[float] = 0,
+    secret_file: Optional[Union[str, "os.PathLike[str]"]] = None,
+) -> List[Region]:
+    """The regions of a server and the files that were put there; of a target that names a region only that one."""
+    options = c.Options(
+        size=sizeof(c.Options),
+        timeout_ms=milliseconds(timeout) or 1,  # 0 would be the default
+        reconnect_ms=milliseconds(reconnect),
+        secret_file=text(secret_file),
+    )
+    encoded = text(target)
+    array, count = (c.Region * c.FILE_REGIONS_MAX)(), c_size_t(c.FILE_REGIONS_MAX)
+    interruptible(lambda: check(c.lib.rpma_file_list(encoded, byref(options), array, byref(count))))
+    return [
+        Region(
+            r.name.decode(errors="replace"),
+            r.length,
+            Durability(r.durability),
+            Holds(r.holds),
+            None if r.file_length == 2**64 - 1 else r.file_length,
+            r.file_time_ns,
+            bytes(r.file_digest),
+        )
+        for r in array[: count.value]
+    ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Dict, Type
 
 from _rpma.library import Prototypes, load
@@ -13,6 +13,10 @@ FILE_READONLY = 1 << 0
 FILE_VOLATILE_OK = 1 << 1
 FILE_SERVE_VOLATILE_OK = 1 << 0
 FILE_SERVE_CREATE = 1 << 1
+FILE_HOLDS_BYTES = 0
+FILE_HOLDS_PARTIAL = 1
+FILE_HOLDS_WHOLE = 2
+FILE_REGIONS_MAX = 32
 
 Note = CFUNCTYPE(None, c_void_p, c_char_p)
 
@@ -50,6 +54,18 @@ class Info(ctypes.Structure):
     ]
 
 
+class Region(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char * 48),
+        ("length", c_uint64),
+        ("durability", c_int),
+        ("holds", c_int),
+        ("file_length", c_uint64),
+        ("file_time_ns", c_uint64),
+        ("file_digest", c_uint8 * 32),
+    ]
+
+
 class Export(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("path", c_char_p), ("addr", c_void_p), ("length", c_size_t)]
 
@@ -72,6 +88,7 @@ STRUCTURES: Dict[str, Type[ctypes.Structure]] = {
     "iovec": Iovec,
     "rpma_file_options": Options,
     "rpma_file_info": Info,
+    "rpma_file_region": Region,
     "rpma_file_export": Export,
     "rpma_file_server_options": ServerOptions,
 }
@@ -86,6 +103,7 @@ PROTOTYPES: Prototypes = {
     "rpma_file_size": (c_int, c_void_p, POINTER(c_uint64)),
     "rpma_file_get_generation": (c_int, c_void_p, POINTER(c_uint64)),
     "rpma_file_get_info": (c_int, c_void_p, POINTER(Info)),
+    "rpma_file_list": (c_int, c_char_p, POINTER(Options), POINTER(Region), POINTER(c_size_t)),
     "rpma_file_pwrite": (c_int, c_void_p, c_void_p, c_size_t, c_uint64),
     "rpma_file_pwritev": (c_int, c_void_p, POINTER(Iovec), c_int, c_uint64),
     "rpma_file_pread": (c_int, c_void_p, c_void_p, c_size_t, c_uint64),

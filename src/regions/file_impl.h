@@ -118,6 +118,11 @@ int file_error_of(const struct error *err);
 int file_error_code(const struct error *err);
 int file_error_invalid(const char *function, const char *what);
 
+/* file_open.c */
+const struct rpma_file_options *file_options_or_defaults(const struct rpma_file_options *o);
+bool file_options_are_valid(const struct rpma_file_options *o);
+int file_options_timeout(const struct rpma_file_options *o);
+
 /* file_wait.c */
 /* All that sleep look again. */
 void file_wake_all(struct rpma_file *f);

@@ -166,19 +166,36 @@ static void file_free(struct rpma_file *f)
 	free(f);
 }
 
-static int file_take_options(struct rpma_file *f, const struct rpma_file_options *o)
+const struct rpma_file_options *file_options_or_defaults(const struct rpma_file_options *o)
+{
+	static const struct rpma_file_options defaults = {.size = sizeof(defaults)};
+
+	return o ? o : &defaults;
+}
+
+bool file_options_are_valid(const struct rpma_file_options *o)
 {
 	if (o->size < sizeof(*o))
-		return -1;
+		return false;
 	if (o->flags & ~(RPMA_FILE_READONLY | RPMA_FILE_VOLATILE_OK))
-		return -1;
+		return false;
 	if (o->timeout_ms < -1 || o->reconnect_ms < -1)
-		return -1;
-	if (o->owner && (!o->owner[0] || strlen(o->owner) > RPMA_CONN_OWNER_MAX))
+		return false;
+	return !o->owner || (o->owner[0] && strlen(o->owner) <= RPMA_CONN_OWNER_MAX);
+}
+
+int file_options_timeout(const struct rpma_file_options *o)
+{
+	return o->timeout_ms ? o->timeout_ms : OPEN_TIMEOUT_MS;
+}
+
+static int file_take_options(struct rpma_file *f, const struct rpma_file_options *o)
+{
+	if (!file_options_are_valid(o))
 		return -1;
 	snprintf(f->owner, sizeof(f->owner), "%s", o->owner ? o->owner : "");
 	f->flags = o->flags;
-	f->timeout_ms = o->timeout_ms ? o->timeout_ms : OPEN_TIMEOUT_MS;
+	f->timeout_ms = file_options_timeout(o);
 	f->reconnect_ms = o->reconnect_ms;
 	f->write_from = o->write_offset;
 	if (o->write_length &&
@@ -213,14 +230,13 @@ static struct rpma_file *file_new(const struct rpma_file_options *options)
 int rpma_file_open(const char *target, const struct rpma_file_options *options,
 		   struct rpma_file **file_ptr)
 {
-	static const struct rpma_file_options defaults = {.size = sizeof(defaults)};
 	struct rpma_file *f;
 	struct error err;
 	int rc;
 
 	if (!target || !file_ptr)
 		return file_error_invalid(__func__, "target or file_ptr is NULL");
-	options = options ? options : &defaults;
+	options = file_options_or_defaults(options);
 	f = file_new(options);
 	if (!f)
 		return file_error(RPMA_E_NOMEM, "%s: out of memory", __func__);

@@ -84,8 +84,13 @@ static int connect_address(struct session *s, const struct session_opts *opts,
 	return rc;
 }
 
-static int connect_failed(const struct session *s, int rc, struct error *err)
+static int connect_failed(const struct session *s, const struct session_opts *opts, int rc,
+			  struct error *err)
 {
+	/* This end's device does not carry the name. Without one it is the other end that is no
+	 * RDMA server. */
+	if (rc == RPMA_E_NOSUPP && opts->owner)
+		return error_set(err, ERROR_LOCAL, rc, "%s: %s", s->server, rpma_err_last());
 	switch (rc) {
 	case CONNECT_REFUSED:
 		return error_set(err, ERROR_REFUSED, HELLO_BUSY,
@@ -97,8 +102,6 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 	case RPMA_E_NO_EVENT:
 		return error_set(err, ERROR_UNREACHED, 0, "%s does not answer: %s", s->server,
 				 rpma_err_last());
-	case RPMA_E_NOSUPP:
-		return error_set(err, ERROR_LOCAL, rc, "%s: %s", s->server, rpma_err_last());
 	default:
 		return error_set(err, ERROR_UNREACHED, rc, "cannot connect to %s: %s", s->server,
 				 rpma_err_last());
@@ -131,7 +134,7 @@ int session_connect(struct session *s, const struct session_opts *opts, struct e
 		bool unanswered = rc == RPMA_E_AGAIN || rc == RPMA_E_NO_EVENT;
 
 		if (!unanswered || poll_ms_left(deadline) == 0)
-			return connect_failed(s, rc, err);
+			return connect_failed(s, opts, rc, err);
 		poll(NULL, 0, CONNECT_PAUSE_MS);
 	}
 	return 0;

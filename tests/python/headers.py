@@ -16,6 +16,7 @@ SCALARS = {
     "int": ctypes.c_int,
     "unsigned": ctypes.c_uint,
     "unsigned int": ctypes.c_uint,
+    "uint8_t": ctypes.c_uint8,
     "uint16_t": ctypes.c_uint16,
     "uint32_t": ctypes.c_uint32,
     "uint64_t": ctypes.c_uint64,

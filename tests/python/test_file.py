@@ -205,6 +205,17 @@ class Waiting(FileTest):
         starter.join()
 
 
+class Lists(FileTest):
+    def test_the_regions_of_a_server(self) -> None:
+        server = self.serve()
+        (region,) = rpma.regions(server.address)
+        self.assertEqual((region.name, region.length, region.holds), ("pool", SIZE, rpma.Holds.BYTES))
+        self.assertEqual(region.durability, rpma.Durability.FILE)
+        self.assertEqual(rpma.regions(f"{server.address}:pool"), [region])
+        with self.assertRaisesRegex(rpma.RefusedError, "does not serve a region 'other'"):
+            rpma.regions(f"{server.address}:other")
+
+
 class Failing(FileTest):
     def test_a_lost_connection_names_what_is_undecided(self) -> None:
         server = self.serve()

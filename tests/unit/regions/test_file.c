@@ -400,9 +400,62 @@ static void served_memory_is_the_callers(void **state)
 	must(rpma_file_close(&file));
 }
 
+/* What a server has, without a file being opened. */
+static void the_regions_of_a_server_are_listed(void **state)
+{
+	struct rpma_file_options options = {.size = sizeof(options)};
+	struct rpma_file_region regions[RPMA_FILE_REGIONS_MAX];
+	size_t count = RPMA_FILE_REGIONS_MAX;
+	char server_only[64];
+
+	snprintf(server_only, sizeof(server_only), "%.*s", (int)(strrchr(target, ':') - target),
+		 target);
+	must(rpma_file_list(server_only, NULL, regions, &count));
+	assert_int_equal(count, 2);
+	assert_string_equal(regions[0].name, "memory");
+	assert_int_equal(regions[0].length, SIZE);
+	assert_int_equal(regions[0].durability, RPMA_DURABILITY_VOLATILE);
+	assert_int_equal(regions[0].holds, RPMA_FILE_HOLDS_BYTES);
+	assert_int_equal(regions[0].file_length, 0);
+	assert_string_equal(regions[1].name, "file");
+	count = 1; /* room for one */
+	must(rpma_file_list(server_only, &options, regions, &count));
+	assert_int_equal(count, 2);
+	count = 0;
+	must(rpma_file_list(server_only, NULL, NULL, &count));
+	assert_int_equal(count, 2);
+	count = RPMA_FILE_REGIONS_MAX;
+	must(rpma_file_list(file_target, NULL, regions, &count));
+	assert_int_equal(count, 1);
+	assert_string_equal(regions[0].name, "file");
+}
+
+static void a_list_says_why_there_is_none(void **state)
+{
+	struct rpma_file_options options = {.size = sizeof(options), .secret_file = "/nowhere"};
+	struct rpma_file_region regions[1];
+	size_t count = 1;
+	char none[80];
+
+	assert_int_equal(rpma_file_list(NULL, NULL, regions, &count), RPMA_E_INVAL);
+	assert_int_equal(rpma_file_list(target, NULL, regions, NULL), RPMA_E_INVAL);
+	assert_int_equal(rpma_file_list(target, &options, regions, &count), RPMA_E_PROVIDER);
+	assert_non_null(strstr(rpma_file_errormsg(), "/nowhere"));
+	options.timeout_ms = -2;
+	assert_int_equal(rpma_file_list(target, &options, regions, &count), RPMA_E_INVAL);
+	snprintf(none, sizeof(none), "%.*s:none", (int)(strrchr(target, ':') - target), target);
+	assert_int_equal(rpma_file_list(none, NULL, regions, &count), RPMA_FILE_E_REFUSED);
+	assert_non_null(strstr(rpma_file_errormsg(), "does not serve a region 'none'"));
+	assert_int_equal(rpma_file_list("127.0.0.1:1", NULL, regions, &count),
+			 RPMA_FILE_E_UNREACHED);
+	assert_int_equal(count, 1); /* no failure has changed it */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_regions_of_a_server_are_listed),
+		cmocka_unit_test(a_list_says_why_there_is_none),
 		cmocka_unit_test(what_is_written_is_read_and_in_the_memory),
 		cmocka_unit_test(very_many_small_writes_arrive),
 		cmocka_unit_test(several_buffers_are_one_write),
