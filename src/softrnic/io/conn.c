@@ -210,7 +210,7 @@ static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 		here = __builtin_expect(c->job_due, 0) && conn_begin_due_job(c);
 		lock_leave(&c->lock);
 		if (here)
-			conn_run_job_here();
+			conn_run_job_here(c);
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
 	if (!served) /* not before the lock is free: the other thread only tries it */
 		conn_again(c);

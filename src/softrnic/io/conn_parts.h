@@ -70,7 +70,7 @@ void conn_job_done(struct conn *c, int status, struct stream_update *u);
 /* Begin the job that is due, if one is. Returns whether conn_run_job_here() is to follow, without
  * the lock. */
 bool conn_begin_due_job(struct conn *c);
-void conn_run_job_here(void);
+void conn_run_job_here(struct conn *c);
 
 /* conn_rings.c: from TCP to rings in shared memory */
 void conn_rings_allow(struct conn *c); /* it is established */

@@ -7,14 +7,21 @@
 #include "base/log.h"
 #include "softrnic/io/conn_parts.h"
 
-/* Without the lock, from a thread of the pool or one that ran a job by itself. */
+/* Whose job this thread runs; NULL: none. */
+static __thread struct conn *conn_here;
+
+/* Without the lock, from a thread of the pool or one that ran a job by itself. The latter goes on
+ * with its connection when it has returned: the next request may be a flush as well. */
 static void conn_on_job_end(struct persist_job *job, int status)
 {
 	struct conn *c = container_of(job, struct conn, job);
 
 	engine_step_back();
 	atomic_store(&c->job_status, status);
-	conn_want(c, CONN_WRITEBACK);
+	if (c == conn_here)
+		atomic_fetch_or(&c->want, CONN_WRITEBACK);
+	else
+		conn_want(c, CONN_WRITEBACK);
 	conn_put(c);
 }
 
@@ -126,7 +133,7 @@ bool conn_start_job(void *owner, struct stream_update *u)
 	}
 	conn_fill_job(c, &wb);
 	/* This thread may write back by itself, once it has released the lock. */
-	c->job_due = c->job.want == PERSIST_WRITE_BACK && engine_leads();
+	c->job_due = c->job.want == PERSIST_WRITE_BACK && engine_may_wait();
 	if (!c->job_due)
 		conn_submit_job(c, NULL, u);
 	return true;
@@ -147,9 +154,11 @@ bool conn_begin_due_job(struct conn *c)
 	return here;
 }
 
-void conn_run_job_here(void)
+void conn_run_job_here(struct conn *c)
 {
+	conn_here = c;
 	engine_step_aside();
 	persist_run_here();
 	engine_step_back(); /* the job's end may be another thread's to report */
+	conn_here = NULL;
 }

@@ -16,17 +16,17 @@
 #define ASIDE_SOON_NS (2 * NSEC_PER_MS)  /* a deadline before then does not wait for a disk */
 #define ASIDE_SPARES  (STALL_SPARES / 2) /* workers that are not reserved */
 
-bool engine_leads(void)
+bool engine_may_wait(void)
 {
 	struct eng_runner *me = engine_here;
-	bool leads;
+	bool may;
 
 	if (!me || !me->loop || !engine_may_stall())
 		return false;
 	pthread_mutex_lock(&me->loop->lock);
-	leads = me->leads && !me->aside && me->next == me->n;
+	may = me->next == me->n; /* what it did not get to is its successor's */
 	pthread_mutex_unlock(&me->loop->lock);
-	return leads;
+	return may;
 }
 
 bool engine_may_step_aside(void)

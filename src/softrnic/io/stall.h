@@ -31,10 +31,10 @@ void stall_count_put(struct stall_count *count); /* accepts NULL */
 bool engine_may_stall(void);
 /*
  * For a thread that is about to wait for a disk in a callback, without any lock (engine_aside.c).
- * Does it lead a loop, and has it nothing else to do?
+ * Is it a leader that has nothing else to do, or one that was replaced?
  */
-bool engine_leads(void);
-/* Is there a thread for its loop? That one is reserved until engine_step_back(). */
+bool engine_may_wait(void);
+/* Is there a worker for its loop? That one is reserved until engine_step_back(). */
 bool engine_may_step_aside(void);
 /* From here on the loop is another thread's as soon as anything is to be done in it. */
 void engine_step_aside(void);

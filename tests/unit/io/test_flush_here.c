@@ -23,7 +23,8 @@
 #define SERVED_NS (5 * NSEC_PER_MS)
 #define TRIES     20
 
-#define MANY 6 /* more than there are threads of the engine for at once */
+#define PIPELINED 8
+#define MANY      6 /* more than there are threads of the engine for at once */
 
 /* A connection whose client flushes to a file of the server's. */
 struct flusher {
@@ -213,6 +214,28 @@ static void let_go(void)
 static void the_thread_that_receives_a_flush_writes_back(void **state)
 {
 	flush_until_here(&one);
+}
+
+/* In one of some tries; each is answered only when its bytes are on the medium. */
+static void it_goes_on_with_the_next_flush_of_its_connection(void **state)
+{
+	bool here = false;
+
+	for (int n = 0; n < TRIES && !here; n++) {
+		flush_until_here(&one);
+		for (int i = 0; i < PIPELINED; i++) {
+			post(&one, IBV_WR_RDMA_WRITE, 0, (size_t)i * 1024);
+			post(&one, 0, VEXT_OP_FLUSH, (size_t)i * 1024);
+		}
+		here = true;
+		for (int i = 0; i < PIPELINED; i++) {
+			expect_success(&one);
+			expect_success(&one);
+			here &= engine_wrote_back();
+		}
+		assert_int_equal(medium_dirty(one.file.fd, 0, END_FILE), 0);
+	}
+	assert_true(here);
 }
 
 /* Of another connection. */
@@ -426,6 +449,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_thread_that_receives_a_flush_writes_back),
+		TEST(it_goes_on_with_the_next_flush_of_its_connection),
 		TEST(other_connections_go_on_meanwhile),
 		TEST(flushes_of_many_files_go_on_beside_each_other),
 		TEST(other_connections_do_not_wait),
