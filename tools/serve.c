@@ -16,6 +16,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "progress.h"
+#include "service/process.h"
 
 static void serve_announce_text(const struct server *server)
 {
@@ -128,17 +129,9 @@ static bool serve_is_ignored(int signal_number)
 /* Before any thread exists, so that the library's threads inherit the mask. */
 static int serve_block_signals(void)
 {
-	sigset_t set;
+	static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGUSR1);
-	if (!serve_is_ignored(SIGHUP))
-		sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return process_take_signals(signals, serve_is_ignored(SIGHUP) ? 3 : 4);
 }
 
 /* The loop takes the signal itself, if the files are there before this is asked again. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/thread.h"
 
+#include <time.h>
 #include <unistd.h>
 
 void thread_block_signals(sigset_t *before)
@@ -12,6 +13,16 @@ void thread_block_signals(sigset_t *before)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigdelset(&mask, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &mask, before);
+}
+
+void thread_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
 }
 
 /* A thread inherits the mask of its creator. */

@@ -24,6 +24,8 @@
  * default. thread: set for pthread_join(); NULL: the thread is detached. 0 or -errno.
  */
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
+/* A condition whose timed waits are by the monotonic clock. */
+void thread_cond_init(pthread_cond_t *cond);
 /* Block them in the calling thread; *before is its mask until now. Async-signal-safe. */
 void thread_block_signals(sigset_t *before);
 /*

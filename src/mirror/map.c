@@ -84,7 +84,6 @@ static void map_set_places(struct rpmirror *m)
 static struct rpmirror *map_new(const char *set)
 {
 	struct rpmirror *m = calloc(1, sizeof(*m));
-	pthread_condattr_t attr;
 
 	if (!m)
 		return NULL;
@@ -96,10 +95,7 @@ static struct rpmirror *map_new(const char *set)
 	m->events.fd = -1;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_mutex_init(&m->turn, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->cond, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&m->cond);
 	return m;
 }
 

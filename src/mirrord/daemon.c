@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
 #include "service/peer.h"
+#include "service/process.h"
 
 static void daemon_on_signal(struct watch *w)
 {
@@ -34,31 +34,6 @@ static void daemon_on_answer(struct watch *w)
 	struct daemon *d = w->owner;
 
 	agent_answers_take(d->answers);
-}
-
-static int daemon_block_signals(void)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like others */
-	signal(SIGCHLD, SIG_DFL); /* ignored, as it may come, no end of a program could be seen */
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-static void daemon_raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* By which a restart of the host is noticed. */
@@ -89,8 +64,10 @@ static int daemon_read_boot(struct mirror_uuid *boot, struct error *err)
 
 static int daemon_open_loop(struct daemon *d, struct error *err)
 {
-	int signal_fd = daemon_block_signals();
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	int signal_fd = process_take_signals(signals, 3);
 
+	signal(SIGCHLD, SIG_DFL); /* ignored, as it may come, no end of a program could be seen */
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	d->answers = agent_answers_new();
 	if (d->epoll_fd < 0 || signal_fd < 0 || !d->answers ||
@@ -159,7 +136,7 @@ int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_lev
 	int rc = daemon_read_boot(&d.boot, err);
 
 	arrivals_init(&d.arrivals);
-	daemon_raise_limit();
+	process_raise_limit();
 	if (!rc)
 		rc = daemon_open_loop(&d, err);
 	if (!rc && metafault_open(&d))

@@ -224,16 +224,12 @@ static void *neighbours_loop(void *arg)
 struct neighbours *neighbours_new(void)
 {
 	struct neighbours *n = calloc(1, sizeof(*n));
-	pthread_condattr_t attr;
 	int rc;
 
 	if (!n)
 		return NULL;
 	pthread_mutex_init(&n->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&n->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&n->changed);
 	rc = thread_start(&n->thread, 0, neighbours_loop, n);
 	if (!rc)
 		return n;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/poll.h"
+#include "base/thread.h"
 #include "regions/file_impl.h"
 
 #define OPEN_TIMEOUT_MS 60000
@@ -207,17 +208,13 @@ static int file_take_options(struct rpma_file *f, const struct rpma_file_options
 static struct rpma_file *file_new(const struct rpma_file_options *options)
 {
 	struct rpma_file *f = calloc(1, sizeof(*f));
-	pthread_condattr_t attr;
 
 	if (!f)
 		return NULL;
 	lock_init(&f->lock);
 	pthread_mutex_init(&f->sleep_lock, NULL);
 	pthread_mutex_init(&f->verify_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->moved, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&f->moved);
 	f->ring = aligned_alloc(4096, FILE_RING);
 	if (options->secret_file)
 		f->secret_file = strdup(options->secret_file);

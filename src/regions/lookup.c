@@ -150,13 +150,8 @@ static int lookup_set_path(struct lookup *l, const char *path)
 
 static void lookup_init_conds(struct lookup *l)
 {
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->asked, &attr);
-	pthread_cond_init(&l->answered, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&l->asked);
+	thread_cond_init(&l->answered);
 	pthread_mutex_init(&l->lock, NULL);
 }
 

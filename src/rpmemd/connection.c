@@ -15,6 +15,7 @@
 #include "rpmemd/journal.h"
 #include "rpmemd/run.h"
 #include "rpmemd/startup.h"
+#include "service/process.h"
 
 /* The listener has written it before this process began. */
 static bool connection_read_start(struct direct_start *start)
@@ -63,7 +64,7 @@ static int connection_serve(const struct options *opts, struct run_opts *run, st
 
 	if (startup_begin(opts, s, &err))
 		return connection_report_failure(run->start);
-	startup_raise_limit();
+	process_raise_limit();
 	return (int)run_session(run);
 }
 
@@ -77,7 +78,7 @@ int connection_run(const struct options *opts, struct settings *s)
 			       .in = CONNECTION_FD,
 			       .out = CONNECTION_FD,
 			       .start = &start,
-			       .signal_fd = startup_block_signals(signals, 2)};
+			       .signal_fd = process_take_signals(signals, 2)};
 	int code, rc = endpoint_from_socket(CONNECTION_FD, &endpoint);
 
 	if (rc || !connection_read_start(&start)) {

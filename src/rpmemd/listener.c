@@ -20,6 +20,7 @@
 #include "rpmemd/sockets.h"
 #include "rpmemd/startup.h"
 #include "service/secret.h"
+#include "service/process.h"
 
 #define LISTENER_END_MS   10000 /* for pools to be closed in good order */
 #define LISTENER_PAUSE_MS 100   /* when a connection cannot be accepted for want of resources */
@@ -263,7 +264,7 @@ static int listener_begin(struct listener *l, struct error *err)
 	char text[ADDRESS_TEXT];
 	int rc;
 
-	l->signal_fd = startup_block_signals(signals, 4);
+	l->signal_fd = process_take_signals(signals, 4);
 	rc = startup_begin(l->opts, l->settings, err);
 	if (rc)
 		return rc;
@@ -274,7 +275,7 @@ static int listener_begin(struct listener *l, struct error *err)
 		LOG_ERROR("%s", err->text);
 		return rc;
 	}
-	startup_raise_limit();
+	process_raise_limit();
 	printf("listening at %s\n", address_show(&l->settings->listen, text));
 	fflush(stdout);
 	LOG_NOTICE("listening at %s", text);

@@ -12,6 +12,7 @@
 #include "rpmemd/remove.h"
 #include "rpmemd/run.h"
 #include "rpmemd/startup.h"
+#include "service/process.h"
 
 static int main_control(const struct options *opts, struct settings *s)
 {
@@ -21,14 +22,14 @@ static int main_control(const struct options *opts, struct settings *s)
 			       .endpoint = &endpoint,
 			       .in = STDIN_FILENO,
 			       .out = STDOUT_FILENO,
-			       .signal_fd = startup_block_signals(signals, 2)};
+			       .signal_fd = process_take_signals(signals, 2)};
 	struct error err;
 
 	if (startup_begin(opts, s, &err)) {
 		run_report_failure(STDOUT_FILENO, &err);
 		return RUN_ENDED;
 	}
-	startup_raise_limit();
+	process_raise_limit();
 	if (!endpoint_from_ssh(getenv("SSH_CONNECTION"), &endpoint))
 		LOG_WARNING("no usable SSH_CONNECTION in the environment: the data path is on %s",
 			    endpoint.here);

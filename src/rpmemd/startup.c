@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpmemd/startup.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-
 #include "rpmemd/config.h"
 #include "rpmemd/journal.h"
 
@@ -31,27 +27,4 @@ int startup_begin(const struct options *opts, struct settings *s, struct error *
 	else
 		LOG_INFO("rpmemd version " RPMEMD_VERSION);
 	return rc;
-}
-
-int startup_block_signals(const int *signals, unsigned count)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like others */
-	sigemptyset(&set);
-	for (unsigned i = 0; i < count; i++)
-		sigaddset(&set, signals[i]);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-void startup_raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 }

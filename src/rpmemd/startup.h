@@ -9,10 +9,5 @@
 int startup_load(const struct options *opts, struct settings *s, struct error *err);
 /* That, and the log. The error has been logged. */
 int startup_begin(const struct options *opts, struct settings *s, struct error *err);
-/* Before any thread exists, so that a library's threads inherit the mask: block these signals. A
- * descriptor that they can be read from, or -1. */
-int startup_block_signals(const int *signals, unsigned count);
-/* As many open files as the system permits: a lane takes several. */
-void startup_raise_limit(void);
 
 #endif

@@ -76,13 +76,8 @@ static void *watch_run(void *arg)
 
 static void watch_init_locks(struct watch *w)
 {
-	pthread_condattr_t attr;
-
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&w->changed);
 }
 
 struct watch *watch_start(const struct poolset_pool *pool)

@@ -51,7 +51,6 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	     struct conn **out)
 {
 	struct conn *c = calloc(1, sizeof(*c));
-	pthread_condattr_t attr;
 	int ret;
 
 	if (!c)
@@ -64,10 +63,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	}
 	lock_init(&c->lock);
 	pthread_mutex_init(&c->wait_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&c->changed);
 	atomic_init(&c->refs, 1);
 	c->generation = engine_generation();
 	c->event = event;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "softrnic/io/engine_impl.h"
 
 #define LOOK_NS        (20 * NSEC_PER_MS)
@@ -412,7 +413,6 @@ void guard_notify(void)
 
 int guard_start(void)
 {
-	pthread_condattr_t attr;
 	int ret;
 
 	if (eng.guarded)
@@ -422,10 +422,7 @@ int guard_start(void)
 		poller_close(&eng.work);
 		return ret;
 	}
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&eng.guard_wake, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&eng.guard_wake);
 	if (engine_thread(guard_main, NULL, "softrnic-guard")) {
 		poller_close(&eng.work);
 		return -EAGAIN;

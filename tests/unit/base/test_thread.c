@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <time.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
@@ -100,6 +101,26 @@ static void a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone(vo
 	close(fd);
 }
 
+/* The time of day is far ahead of the monotonic clock: by that the wait would be over at once. */
+static void a_timed_wait_is_by_the_monotonic_clock(void **state)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct timespec begun, until, now;
+	pthread_cond_t cond;
+
+	thread_cond_init(&cond);
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	until = (struct timespec){begun.tv_sec + (begun.tv_nsec + 20000000) / 1000000000,
+				  (begun.tv_nsec + 20000000) % 1000000000};
+	pthread_mutex_lock(&lock);
+	assert_int_equal(pthread_cond_timedwait(&cond, &lock, &until), ETIMEDOUT);
+	pthread_mutex_unlock(&lock);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	assert_true(now.tv_sec > until.tv_sec ||
+		    (now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec));
+	pthread_cond_destroy(&cond);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +128,7 @@ int main(void)
 		cmocka_unit_test(the_mask_of_the_creator_stays_as_it_was),
 		cmocka_unit_test(a_thread_without_a_handle_is_detached),
 		cmocka_unit_test(a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone),
+		cmocka_unit_test(a_timed_wait_is_by_the_monotonic_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
