@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pwrite and fdatasync of `size` bytes, each time a page or more further on in the file; with
- * conns=N other processes do the same at the same time. */
+/* `every` times pwrite of `size` bytes, each time a page or more further on in the file, and one
+ * fdatasync; with conns=N other processes do the same at the same time. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -35,9 +35,11 @@ static void disk_one(struct disk *d)
 {
 	ssize_t len = (ssize_t)d->c->size;
 
-	if (pwrite(d->fd, d->buf, d->c->size, (off_t)span_next(&d->span)) != len ||
-	    fdatasync(d->fd))
-		die_errno("write the file");
+	for (unsigned i = 0; i < d->c->every; i++)
+		if (pwrite(d->fd, d->buf, d->c->size, (off_t)span_next(&d->span)) != len)
+			die_errno("write the file");
+	if (fdatasync(d->fd))
+		die_errno("fdatasync");
 	d->buf[0]++;
 }
 

@@ -10,9 +10,9 @@
 #include "lib/die.h"
 #include "lib/result.h"
 #include "lib/samples.h"
+#include "lib/span.h"
 #include "mirror_impl.h"
 
-#define MIRROR_PAGE   4096u
 #define MIRROR_SLOTS  64u
 #define MIRROR_EXTENT (2u << 20)
 /* More than are hot at a time: used in turn, each is cold when its turn comes. */
@@ -24,7 +24,7 @@ struct mirror {
 	const struct bench_case *c;
 	struct rpmirror *m;
 	char *addr;
-	uint64_t stride, span, at; /* where flushes go, one after the other */
+	struct span span; /* where flushes go, one after the other */
 	uint64_t word;
 	struct samples *samples;
 };
@@ -85,9 +85,8 @@ void mirror_unmap(struct rpmirror *m)
 
 static char *mirror_next(struct mirror *t)
 {
-	char *at = t->addr + t->at;
+	char *at = t->addr + span_next(&t->span);
 
-	t->at = t->at + t->stride < t->span ? t->at + t->stride : 0;
 	*(uint64_t *)(void *)at = ++t->word;
 	return at;
 }
@@ -166,16 +165,22 @@ static uint64_t mirror_deep_for(struct mirror *t, uint64_t ns)
 	return clock_now_ns() - begin;
 }
 
+/* Ranges are a page apart or more, also in memory. */
+static struct span mirror_span(const struct bench_case *c)
+{
+	if (case_is_work(c, "mirror_activate"))
+		return (struct span){.stride = MIRROR_EXTENT,
+				     .size = (size_t)MIRROR_EXTENTS * MIRROR_EXTENT};
+	return span_of_step(c, SPAN_PAGE);
+}
+
 static void mirror_calls(struct mirror_hosts *h, struct result *result, struct samples *samples)
 {
-	struct mirror t = {.c = h->c, .samples = samples};
+	struct mirror t = {.c = h->c, .span = mirror_span(h->c), .samples = samples};
 	void (*one)(struct mirror * t) =
 		case_is_work(h->c, "mirror_store8") ? mirror_store8_one : mirror_flush_one;
-	bool is_cold = case_is_work(h->c, "mirror_activate");
 
-	t.stride = is_cold ? MIRROR_EXTENT : (h->c->size + MIRROR_PAGE - 1) & ~(MIRROR_PAGE - 1ull);
-	t.span = is_cold ? h->size : t.stride * (h->c->every > 1 ? h->c->every : MIRROR_SLOTS);
-	t.m = mirror_map(0, &t.addr, t.span);
+	t.m = mirror_map(0, &t.addr, t.span.size);
 	mirror_await_all(t.m);
 	mirror_for(&t, one, case_warmup_ns(h->c));
 	mirror_local_writebacks = 0;
@@ -187,13 +192,8 @@ static void mirror_calls(struct mirror_hosts *h, struct result *result, struct s
 
 static uint64_t mirror_size(const struct bench_case *c)
 {
-	uint64_t size =
-		(c->size + MIRROR_PAGE - 1) * (c->every > MIRROR_SLOTS ? c->every : MIRROR_SLOTS);
+	uint64_t size = case_is_work(c, "mirror_resync") ? c->size * c->every : mirror_span(c).size;
 
-	if (case_is_work(c, "mirror_activate"))
-		return (uint64_t)MIRROR_EXTENTS * MIRROR_EXTENT;
-	if (case_is_work(c, "mirror_resync"))
-		size = c->size * c->every;
 	return (size + MIRROR_EXTENT - 1) / MIRROR_EXTENT * MIRROR_EXTENT;
 }
 

@@ -10,13 +10,13 @@ import shutil
 import signal
 import sys
 
-from runner import case, durable, durable_table, goal_run, goals, machine, mirror_goals, peer_goals, place, plot, points, readme, rounds, scale, \
-    sweep, table
+from runner import case, disk_goals, durable, durable_table, goal_run, goals, loop_disks, machine, mirror_goals, peer_goals, \
+    place, plot, points, readme, rounds, scale, sweep, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SUITES = ("goals", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "conns", "scale")
+SUITES = ("goals", "disk", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "conns", "scale")
 # Of goals there are as many that their spread says something; what is only drawn needs fewer.
-ROUNDS = {"quick": {"goals": 5, "rpmem": 5, "mirror": 5, "peers": 5}, "full": {}}
+ROUNDS = {"quick": {"goals": 5, "disk": 5, "rpmem": 5, "mirror": 5, "peers": 5}, "full": {}}
 ROUNDS_ELSE = {"quick": 2, "full": 5}
 # Suites that only run when they are named: they need other packages, and take long.
 NAMED = ("durable",)
@@ -24,7 +24,7 @@ DURABLE_ROUNDS = {"quick": 3, "full": 5}
 DURABLE_MS = {"quick": 250, "full": 400}
 FULL_MS = 400
 FULL_MINUTES = 60
-QUICK_MS = {"goals": 100, "rpmem": 100, "mirror": 100, "peers": 60}
+QUICK_MS = {"goals": 100, "disk": 100, "rpmem": 100, "mirror": 100, "peers": 60}
 GOALS = {"goals": goals.all_goals, "rpmem": goals.replica_goals}
 QUICK_MS_ELSE = 40
 SCALE_MS = {"quick": 1000, "full": 3000}
@@ -43,7 +43,7 @@ def options():
     parser.add_argument("--results", default=os.path.join(HERE, "results"), help="the folder for them (%(default)s)")
     parser.add_argument("--peers", default=os.path.join(HERE, "peers"), help=argparse.SUPPRESS)
     parser.add_argument("--dir", default="/var/tmp", help="a folder on a disk, for files (%(default)s)")
-    parser.add_argument("--dir2", metavar="FOLDER", help="a folder on another disk, for the files of replicas")
+    parser.add_argument("--dir2", metavar="FOLDER", help="a folder on another disk, for the files of replicas (without it: loop devices)")
     parser.add_argument("--rounds", type=int, help="how often each case is measured")
     parser.add_argument("--ms", type=int, help="for how long, each time")
     parser.add_argument("--minutes", type=float,
@@ -99,8 +99,10 @@ def measure(suite, opts, program):
         return scale.measure(opts.kind, opts.programs, places["loopback"], count, opts.ms or SCALE_MS[opts.kind])
     if suite in GOALS:
         return goal_run.measure(GOALS[suite](), goal_run.Plan(program, places, opts.dir), count, ms)
+    if suite == "disk":
+        return disk_goals.measure(program, places, opts.dir, opts.dir2, count, ms)
     if suite == "mirror":
-        return mirror_goals.measure(program, places, (opts.dir, opts.dir2), count, ms)
+        return mirror_goals.measure(program, places, opts.dir, count, ms)
     if suite == "peers":
         return _peers(opts, program, places, count, ms)
     if suite == "net":
@@ -165,6 +167,7 @@ def main():
         return
     rounds.end_after(opts.minutes)
     place.remove_leftovers()
+    loop_disks.remove_leftovers(opts.dir)
     warning = machine.warning(machine.describe(HERE))
     if warning:
         say(f"WARNING: {warning}")

@@ -3,9 +3,12 @@
  * local -- durable writes to a file of this machine: the floor of all others. A thread for each
  * write that is under way, all on one file. See ../README.md.
  */
-#include <pthread.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -16,11 +19,10 @@
 struct local {
 	int fd;
 	char *mem;
-	/* group: of all writes that are waited for, one thread calls fdatasync. */
-	pthread_mutex_t lock;
-	pthread_cond_t moved;
-	uint64_t written, durable; /* writes */
-	bool is_syncing;
+	/* group: of all writes that are waited for, one thread calls fdatasync. Nobody holds a lock. */
+	_Atomic uint64_t written, durable; /* writes */
+	_Atomic bool is_syncing;
+	_Atomic uint32_t rounds; /* calls that have returned; the futex of those that wait */
 };
 
 /* All threads' parts of the file. */
@@ -31,8 +33,7 @@ static size_t local_size(const struct workers *all)
 
 static void local_start(struct workers *all)
 {
-	static struct local l = {.lock = PTHREAD_MUTEX_INITIALIZER,
-				 .moved = PTHREAD_COND_INITIALIZER};
+	static struct local l;
 	size_t size = local_size(all);
 
 	if (strcmp(all->c->where, "server") == 0)
@@ -91,19 +92,16 @@ static void local_msync(struct worker *w, unsigned slot, uint64_t at)
 		die_errno("msync");
 }
 
-/* With the lock, which is released meanwhile. */
 static void local_sync_all(struct local *l)
 {
-	uint64_t written = l->written;
+	uint64_t written = atomic_load(&l->written);
 
-	l->is_syncing = true;
-	pthread_mutex_unlock(&l->lock);
 	if (fdatasync(l->fd))
 		die_errno("fdatasync");
-	pthread_mutex_lock(&l->lock);
-	l->is_syncing = false;
-	l->durable = written;
-	pthread_cond_broadcast(&l->moved);
+	atomic_store(&l->durable, written);
+	atomic_store(&l->is_syncing, false);
+	atomic_fetch_add(&l->rounds, 1);
+	syscall(SYS_futex, &l->rounds, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 static void local_group(struct worker *w, unsigned slot, uint64_t at)
@@ -113,15 +111,17 @@ static void local_group(struct worker *w, unsigned slot, uint64_t at)
 
 	(void)slot;
 	local_pwrite(w, at);
-	pthread_mutex_lock(&l->lock);
-	mine = ++l->written;
-	while (l->durable < mine) {
-		if (l->is_syncing)
-			pthread_cond_wait(&l->moved, &l->lock);
-		else
+	mine = atomic_fetch_add(&l->written, 1) + 1;
+	for (;;) {
+		uint32_t rounds = atomic_load(&l->rounds);
+
+		if (atomic_load(&l->durable) >= mine)
+			return;
+		if (!atomic_exchange(&l->is_syncing, true))
 			local_sync_all(l);
+		else
+			syscall(SYS_futex, &l->rounds, FUTEX_WAIT_PRIVATE, rounds, NULL, NULL, 0);
 	}
-	pthread_mutex_unlock(&l->lock);
 }
 
 int main(int argc, char **argv)

@@ -84,6 +84,8 @@ static void case_take(struct bench_case *c, const char *word, const char *name, 
 		c->size = case_number(word, value, 1, SIZE_MAX_BENCH);
 	else if (strcmp(name, "back") == 0)
 		c->back = case_number(word, value, 1, SIZE_MAX_BENCH);
+	else if (strcmp(name, "apart") == 0)
+		c->apart = case_number(word, value, 1, SIZE_MAX_BENCH);
 	else if (strcmp(name, "ini") == 0)
 		c->ini_polls = case_polls(word, value);
 	else if (strcmp(name, "tgt") == 0)

@@ -11,7 +11,7 @@
 /* The names are those of bench/README.md. Texts are the command line's. */
 struct bench_case {
 	const char *who, *work, *link;
-	uint64_t size, back;
+	uint64_t size, back, apart;
 	unsigned depth, every, conns, ms, port;
 	bool ini_polls, tgt_polls;
 	int spin; /* us, or CASE_SPIN_DEFAULT */

@@ -13,6 +13,8 @@ static void result_print_case(const struct bench_case *c)
 	       c->link, c->size);
 	printf(",\"back\":%" PRIu64 ",\"depth\":%u,\"every\":%u,\"conns\":%u", c->back, c->depth,
 	       c->every, c->conns);
+	if (c->apart)
+		printf(",\"apart\":%" PRIu64, c->apart);
 	printf(",\"ini\":\"%s\",\"tgt\":\"%s\"", c->ini_polls ? "poll" : "wait",
 	       c->tgt_polls ? "poll" : "wait");
 	if (c->spin == CASE_SPIN_DEFAULT)

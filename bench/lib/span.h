@@ -3,7 +3,8 @@
  * span.h -- where operations go: one after the other through a region, then from its beginning.
  *
  * In memory they lie side by side, those of a batch a page apart or more. So do those in a file,
- * where each flush writes back pages of its own, as the limit does.
+ * where each flush writes back pages of its own, as the limit does. With apart=N they begin at
+ * least N bytes apart.
  */
 #ifndef BENCH_SPAN_H
 #define BENCH_SPAN_H
@@ -22,17 +23,26 @@ struct span {
 	size_t base; /* where it begins in the region */
 };
 
-/* Room for all that may be under way at once, and at
- * least a few slots; a unit's writes never wrap. */
-static inline struct span span_of(const struct bench_case *c)
+/*
+ * Each operation begins at a multiple of step. There is room for all that may be under way at once,
+ * and at least a few slots; a unit's writes never wrap.
+ */
+static inline struct span span_of_step(const struct bench_case *c, size_t step)
 {
-	size_t step = case_is_memory(c) && !case_is_work(c, "batch") ? SPAN_LINE : SPAN_PAGE;
-	size_t stride = (c->size + step - 1) / step * step;
+	size_t room = c->apart > c->size ? c->apart : c->size;
+	size_t stride = (room + step - 1) / step * step;
 	size_t slots = (size_t)c->depth * c->every;
 
 	if (slots < SPAN_SLOTS && stride < ((size_t)1 << 20))
 		slots = (SPAN_SLOTS + c->every - 1) / c->every * c->every;
 	return (struct span){.stride = stride, .size = stride * slots};
+}
+
+static inline struct span span_of(const struct bench_case *c)
+{
+	bool is_dense = case_is_memory(c) && !case_is_work(c, "batch");
+
+	return span_of_step(c, is_dense ? SPAN_LINE : SPAN_PAGE);
 }
 
 /* Of one connection of several. In a file each has a part of its own; memory they share. */

@@ -79,8 +79,14 @@ def run_program(command, env, ms):
     return lines
 
 
+def program_path(folder, who):
+    """Those that only durable writes need are in a folder of their own."""
+    path = os.path.join(folder, "durable", who)
+    return path if os.path.exists(path) else os.path.join(folder, who)
+
+
 class Program:
-    """limit, ours, rpmem or mirror: measures a case where `place` puts both ends."""
+    """limit, local, ours, rpmem or mirror: measures a case where `place` puts both ends."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -88,6 +94,6 @@ class Program:
     def run(self, case, place, ms):
         words = {**case, "ms": case.get("ms", ms)}
         words.pop("who")
-        command = [os.path.join(self.folder, case["who"]), *place.words(),
+        command = [program_path(self.folder, case["who"]), *place.words(),
                    *(f"{name}={value}" for name, value in words.items())]
         return run_program(command, dict(os.environ), int(words["ms"]))[0]

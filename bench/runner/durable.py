@@ -85,8 +85,7 @@ class Client:
         self.running = running  # servers by their class, or why one does not run
 
     def _program(self, who):
-        path = os.path.join(self.programs, "durable", who)
-        path = path if os.path.exists(path) else os.path.join(self.programs, who)
+        path = cases.program_path(self.programs, who)
         if not os.path.exists(path):
             raise cases.Skipped(f"the program {who} was not built: its library is not installed")
         return path

@@ -11,18 +11,18 @@ from .place import Missing
 class Plan:
     """The cases of several goals, without repetition, in the order of their first use."""
 
-    def __init__(self, program, places, folder, folder2=None):
+    def __init__(self, program, places, folder, **more):
+        """folder: {dir} in the words of a case. more: others by their names, each a path or a place.Missing."""
         self.program = program
         self.places = places
-        self.folders = {"dir": folder, "dir2": folder2}
+        self.folders = {"dir": folder, **more}
         self.steps = {}
 
     def add(self, words, place, runner=None):
         """words: a text, or a case."""
         case = cases.parse(words.format(**self.folders)) if isinstance(words, str) else words
-        where = self.places[place]
-        if "{dir2}" in words and not self.folders["dir2"]:
-            where = Missing(where.link, "--dir2 names no folder on another disk")
+        missing = [path for name, path in self.folders.items() if f"{{{name}}}" in words and isinstance(path, Missing)]
+        where = missing[0] if missing else self.places[place]
         step = rounds.Step(case, runner or self.program, where)
         return self.steps.setdefault(step.key, step)
 

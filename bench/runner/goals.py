@@ -30,6 +30,7 @@ def times(over, under):
 def rates(over, under, number="ops_s"):
     return lambda line: line(over)[number] / line(under)[number]
 
+
 OPERATORS = {"<=": ("≤", operator.le), ">=": ("≥", operator.ge), "<": ("<", operator.lt), ">": (">", operator.gt)}
 
 
@@ -57,7 +58,8 @@ class Goal:
         return f"{OPERATORS[self.op][0]} {self.bound:g} {self.unit}"
 
 
-def _written_back(line):
+def written_back(line):
+    """At the target, once for each flush."""
     flushed = line("ours")
     if flushed.get("durability") != "file":
         return f"the target's memory is of class {flushed.get('durability')}"
@@ -77,15 +79,6 @@ def _round_trips():
                times("ours", "limit"), ours="who=ours work=write_flush ini=wait", limit=both_wait)
     yield Goal("  write 4 KiB + flush, initiator polls, target spins", None, 0, "x ping-pong, both poll",
                times("ours", "limit"), ours=f"{wf} size=4096", limit=pingpong(4096 + HEADER, 32))
-    # While the disk works a target that spins only takes the CPU that the write-back needs.
-    yield Goal("write 64 B + persistent flush, file on a disk", "<=", 1.05,
-               "x (pwrite + fdatasync + ping-pong, one blocks)",
-               lambda line: line("ours")["p50_us"] / (line("disk")["p50_us"] + line("limit")["p50_us"]),
-               check=_written_back, ours="who=ours work=write_flush flush=persistent where={dir}",
-               disk="who=limit work=disk where={dir}", limit=pingpong(96, 32, "ini=poll tgt=wait"))
-    yield Goal("  the same", None, 0, "x a program that makes these calls: send, recv, msync, send", times("ours", "bare"),
-               ours="who=ours work=write_flush flush=persistent where={dir}",
-               bare="who=limit work=persist size=96 where={dir}")
     yield Goal("  write 64 B + persistent flush, tmpfs", None, 0, "x ping-pong, both poll",
                times("ours", "limit"), ours=f"{wf} flush=persistent where=/dev/shm", limit=pingpong(96, 32))
     for size, name in ((64, "64 B"), (4096, "4 KiB")):
@@ -151,7 +144,7 @@ def _replica_round_trips():
                        times("ours", "limit"), ours=_replica(work, size), limit=limit)
     yield Goal("  rpmem_persist 64 B, file on a disk", None, 0, "x (pwrite + fdatasync + ping-pong, one blocks)",
                lambda line: line("ours")["p50_us"] / (line("disk")["p50_us"] + line("limit")["p50_us"]),
-               check=_written_back, ours="who=rpmem work=rpmem_persist flush=persistent where={dir}",
+               check=written_back, ours="who=rpmem work=rpmem_persist flush=persistent where={dir}",
                disk="who=limit work=disk where={dir}", limit=pingpong(96, 32, "ini=poll tgt=wait"))
     yield Goal("rpmem_create, 1024 lanes asked", "<", 50, "ms", lambda line: line("ours")["p50_us"] / 1e3,
                ours="who=rpmem work=rpmem_create conns=1024")
@@ -176,8 +169,7 @@ def all_goals():
 
 def net_goals():
     """The same works over a network of namespaces; only shown, since the goals are for loopback."""
-    shown = [goal for goal in [*_round_trips(), *_rates()] if "disk" not in goal.used
-             and "tmpfs" not in goal.work]
+    shown = [goal for goal in [*_round_trips(), *_rates()] if "tmpfs" not in goal.work]
     for goal in shown:
         goal.op = None
     return shown

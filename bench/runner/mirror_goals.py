@@ -41,39 +41,6 @@ def _flushes(where, name):
                place=where, cold=f"who=mirror work=mirror_activate {SPIN}", mirror=FLUSH)
 
 
-def _write_backs(line):
-    """One at each end for each flush, and a few of the warm-up and the end."""
-    flushed = line("mirror")
-    for end in ("writebacks", "local_writebacks"):
-        if flushed.get(end, 0) < flushed["count"]:
-            return f"{end}: {flushed.get(end, 0)} for {flushed['count']} flushes"
-    if flushed["local_writebacks"] > 1.05 * flushed["count"] + 2:
-        return f"{flushed['local_writebacks']} local write-backs for {flushed['count']} flushes"
-    return None
-
-
-def _on_disks(name, tgt_where):
-    flush = f"who=mirror work=mirror_flush flush=persistent where={{dir}}{tgt_where}"
-    yield Goal(f"flush 64 B, files on {name}", "<=", 1.1, "x max(pwrite + fdatasync, librpma's persistent flush)",
-               lambda line: line("mirror")["p50_us"] / max(line("disk")["p50_us"], line("ours")["p50_us"]),
-               check=_write_backs, mirror=flush, disk="who=limit work=disk where={dir}",
-               ours=f"who=ours work=write_flush flush=persistent where={{dir}}{tgt_where}")
-    # The same messages and write-backs.
-    yield Goal("  the same", None, 0, "x a program that makes these calls: send, fdatasync, recv; recv, msync, send",
-               times("mirror", "bare"), mirror=flush,
-               bare=f"who=limit work=mirrored size=212 where={{dir}}{tgt_where}")
-
-
-def _disk():
-    flush = "who=mirror work=mirror_flush flush=persistent where={dir}"
-    yield from _on_disks("a disk", "")
-    yield from _on_disks("two disks", " tgt_where={dir2}")
-    # Both copies are on one disk here.
-    yield Goal("flush 64 B, both copies on the same disk", "<=", 1.1,
-               "x two processes that pwrite + fdatasync", times("mirror", "disk"), check=_write_backs,
-               mirror=flush, disk="who=limit work=disk conns=2 where={dir}")
-
-
 def _take_over():
     for where, name in (("{dir}", "files on a disk"), ("memory", "files in memory")):
         yield Goal(f"killed process, until another has the set mapped, {name}", "<=", 200, "ms",
@@ -93,14 +60,14 @@ def _resync():
 
 
 def _goals():
-    return [*_flushes("loopback", ""), *_disk(), *_take_over(), *_resync(), *_flushes("shm", "shm: ")]
+    return [*_flushes("loopback", ""), *_take_over(), *_resync(), *_flushes("shm", "shm: ")]
 
 
-def measure(program, places, folders, count, ms):
+def measure(program, places, folder, count, ms):
     """The limited link exists only where namespaces can be made."""
     with contextlib.ExitStack() as made:
         try:
             limited = made.enter_context(place.Veth(1500, LIMITED))
         except OSError as reason:
             limited = place.Missing(LIMITED, str(reason))
-        return goal_run.measure(_goals(), goal_run.Plan(program, {**places, LIMITED: limited}, *folders), count, ms)
+        return goal_run.measure(_goals(), goal_run.Plan(program, {**places, LIMITED: limited}, folder), count, ms)

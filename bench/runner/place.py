@@ -36,8 +36,11 @@ class Missing:
     def words(self):
         raise OSError(self.why)
 
+    def __str__(self):
+        return "missing"
 
-def _run(*command):
+
+def run(*command):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
@@ -45,7 +48,7 @@ def _run(*command):
 
 
 def _ip(*args):
-    return _run("ip", *args)
+    return run("ip", *args)
 
 
 def remove_leftovers():
@@ -85,7 +88,7 @@ class Veth:
             _ip("-n", ns, "link", "set", "v0", "up")
             _ip("-n", ns, "link", "set", "lo", "up")
             if self.rate:
-                _run("tc", "-n", ns, "qdisc", "add", "dev", "v0", "root", "tbf", "rate", self.rate,
+                run("tc", "-n", ns, "qdisc", "add", "dev", "v0", "root", "tbf", "rate", self.rate,
                      "burst", "64kb", "latency", "50ms")
 
     def __enter__(self):

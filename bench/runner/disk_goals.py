@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is wanted of durable writes to a disk: rows as in goals.py, of librpma and librpmirror."""
+
+import contextlib
+
+from . import goal_run
+from .goals import HEADER, Goal, pingpong, rates, times, written_back
+from .loop_disks import LoopDisks
+from .place import Missing
+
+OURS = "who=ours work=write_flush flush=persistent where={dir}"
+MIRROR = "who=mirror work=mirror_flush flush=persistent"
+LOCAL = "who=limit work=disk where={dir}"
+WAYS = (("wait", "initiator waits"), ("poll", "initiator polls"))
+# So far that neither the block layer nor a write-back joins two blocks.
+APART = "apart=65536"
+RINGS_US = 10  # what a write may take over rings beyond the disk
+
+
+def _remote_writes():
+    """While the disk works a target that spins only takes the CPU that the write-back needs: it spins as by default."""
+    for size, name in ((64, "64 B"), (4096, "4 KiB")):
+        for ini, how in WAYS:
+            yield Goal(f"write {name} + persistent flush, {how}", "<=", 1.1,
+                       "x (pwrite + fdatasync + ping-pong of the same kind)",
+                       lambda line: line("ours")["p50_us"] / (line("disk")["p50_us"] + line("limit")["p50_us"]),
+                       check=written_back, ours=f"{OURS} size={size} ini={ini}", disk=f"{LOCAL} size={size}",
+                       limit=pingpong(size + HEADER, 32, f"ini={ini} tgt=wait"))
+    yield Goal("  write 64 B + persistent flush, initiator polls", None, 0,
+               "x a program that makes these calls: send, recv, msync, send", times("ours", "bare"),
+               ours=f"{OURS} ini=poll", bare="who=limit work=persist size=96 where={dir}")
+    for ini, how in WAYS:
+        yield Goal(f"shm: write 64 B + persistent flush, {how}", "<=", 1.05, f"x (pwrite + fdatasync) + {RINGS_US} us",
+                   lambda line: (line("ours")["p50_us"] - RINGS_US) / line("disk")["p50_us"], place="shm",
+                   check=written_back, ours=f"{OURS} ini={ini}", disk=(LOCAL, "loopback"))
+
+
+def _batches():
+    many = f"every=16 {APART}"
+    for ini, how in WAYS:
+        yield Goal(f"batch of 16 scattered x 64 B + persistent flush, {how}", "<=", 1.15, "x one",
+                   times("ours", "one"), check=written_back,
+                   ours=f"who=ours work=batch flush=persistent where={{dir}} {many} ini={ini}", one=f"{OURS} ini={ini}")
+    yield Goal("  16 scattered x pwrite of 64 B + fdatasync", None, 0, "x one", times("many", "one"),
+               many=f"{LOCAL} {many}", one=LOCAL)
+
+
+def _clients():
+    """Longer, since each client has its share of the time only."""
+    group = "who=local work=group conns=64 ms=400 where={dir}"
+    for place, name in (("loopback", ""), ("shm", "shm: ")):
+        yield Goal(f"{name}64 clients, write 64 B + persistent flush", ">=", 0.9,
+                   "x 64 threads that pwrite and share fdatasync", rates("ours", "local"), place=place,
+                   check=written_back, ours=f"{OURS} ini=wait conns=64 ms=400", local=(group, "loopback"))
+
+
+def _write_backs(line):
+    """One at each end for each flush, and a few of the warm-up and the end."""
+    flushed = line("mirror")
+    for end in ("writebacks", "local_writebacks"):
+        if flushed.get(end, 0) < flushed["count"]:
+            return f"{end}: {flushed.get(end, 0)} for {flushed['count']} flushes"
+    if flushed["local_writebacks"] > 1.05 * flushed["count"] + 2:
+        return f"{flushed['local_writebacks']} local write-backs for {flushed['count']} flushes"
+    return None
+
+
+def _mirror_on(name, where, tgt_where=""):
+    flush = f"{MIRROR} where={where}{tgt_where}"
+    yield Goal(f"flush 64 B, files on {name}", "<=", 1.1, "x max(pwrite + fdatasync, librpma's persistent flush)",
+               lambda line: line("mirror")["p50_us"] / max(line("disk")["p50_us"], line("ours")["p50_us"]),
+               check=_write_backs, mirror=flush, disk=f"who=limit work=disk where={where}",
+               ours=f"who=ours work=write_flush flush=persistent where={where}{tgt_where}")
+    # The same messages and write-backs.
+    yield Goal(f"  flush 64 B, files on {name}", None, 0,
+               "x a program that makes these calls: send, fdatasync, recv; recv, msync, send", times("mirror", "bare"),
+               mirror=flush, bare=f"who=limit work=mirrored size=212 where={where}{tgt_where}")
+
+
+def _mirror(two_disks):
+    one_disk = f"{MIRROR} where={{dir}}"
+    yield from _mirror_on("a disk", "{dir}")
+    yield from _mirror_on(two_disks, "{disk1}", " tgt_where={disk2}")
+    yield Goal("flush 64 B, both copies on the same disk", "<=", 1.25, "x two processes that pwrite + fdatasync",
+               times("mirror", "disk"), check=_write_backs, mirror=one_disk, disk=f"{LOCAL} conns=2")
+    for count in (8, 64):
+        blocks = f"size=4096 every={count} {APART} ms=300"
+        yield Goal(f"flush of {count} scattered blocks of 4 KiB, both copies on the same disk", "<=", 2,
+                   "x (pwrite of them + one fdatasync)", times("mirror", "disk"), check=_write_backs,
+                   mirror=f"{one_disk} {blocks}", disk=f"{LOCAL} {blocks}")
+
+
+def goals(two_disks="two disks"):
+    return [*_remote_writes(), *_batches(), *_clients(), *_mirror(two_disks)]
+
+
+def measure(program, places, folder, folder2, count, ms):
+    """folder2: on another disk, or None. Then two disks are loop devices, where those can be made."""
+    with contextlib.ExitStack() as made:
+        disks, name = (folder, folder2), "two disks"
+        if not folder2:
+            name = "two disks (loop devices on one)"
+            try:
+                disks = made.enter_context(LoopDisks(folder)).paths
+            except OSError as reason:
+                disks = [Missing("loopback", f"--dir2 names no folder on another disk, and {reason}")] * 2
+        plan = goal_run.Plan(program, places, folder, disk1=disks[0], disk2=disks[1])
+        return goal_run.measure(goals(name), plan, count, ms)
