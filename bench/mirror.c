@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/device.h"
 #include "lib/die.h"
 #include "lib/result.h"
 #include "lib/samples.h"
@@ -174,19 +175,28 @@ static struct span mirror_span(const struct bench_case *c)
 	return span_of_step(c, SPAN_PAGE);
 }
 
+/* To the disks of all copies. */
+static uint64_t mirror_written(const struct bench_case *c)
+{
+	return device_written(c->where) + (c->tgt_where ? device_written(c->tgt_where) : 0);
+}
+
 static void mirror_calls(struct mirror_hosts *h, struct result *result, struct samples *samples)
 {
 	struct mirror t = {.c = h->c, .span = mirror_span(h->c), .samples = samples};
 	void (*one)(struct mirror * t) =
 		case_is_work(h->c, "mirror_store8") ? mirror_store8_one : mirror_flush_one;
+	uint64_t written;
 
 	t.m = mirror_map(0, &t.addr, t.span.size);
 	mirror_await_all(t.m);
 	mirror_for(&t, one, case_warmup_ns(h->c));
 	mirror_local_writebacks = 0;
+	written = mirror_written(h->c);
 	result->ns = h->c->depth > 1 ? mirror_deep_for(&t, case_ns(h->c))
 				     : mirror_for(&t, one, case_ns(h->c));
 	result->local_writebacks = mirror_local_writebacks;
+	result->disk_bytes = mirror_written(h->c) - written;
 	mirror_unmap(t.m);
 }
 

@@ -4,6 +4,7 @@
  * under way; when one completes, the next is posted.
  */
 #include "lib/clock.h"
+#include "lib/device.h"
 #include "lib/die.h"
 #include "lib/ends.h"
 #include "ours_impl.h"
@@ -143,13 +144,16 @@ void ours_onesided(const struct bench_case *c)
 	struct onesided s = {.samples = samples_new()};
 	struct ours_target target = {0};
 	struct result r = {0};
+	uint64_t written;
 	struct ends e;
 
 	onesided_choose(&s, c);
 	ends_start(&e, c, ours_target_run, &target);
 	ours_connect(&s.o, c, e.fd);
 	onesided_for(&s, case_warmup_ns(c));
+	written = device_written(case_target_where(c));
 	r.ns = onesided_for(&s, case_ns(c));
+	r.disk_bytes = device_written(case_target_where(c)) - written;
 	r.count = s.samples->total * s.ops;
 	r.bytes = s.samples->total * c->every * c->size;
 	ours_disconnect(&s.o, e.fd, &r);

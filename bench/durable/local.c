@@ -19,7 +19,7 @@
 struct local {
 	int fd;
 	char *mem;
-	/* group: of all writes that are waited for, one thread calls fdatasync. Nobody holds a lock. */
+	/* group: of all writes that are waited for, one thread calls fdatasync. */
 	_Atomic uint64_t written, durable; /* writes */
 	_Atomic bool is_syncing;
 	_Atomic uint32_t rounds; /* calls that have returned; the futex of those that wait */

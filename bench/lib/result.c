@@ -61,6 +61,8 @@ void result_print(const struct bench_case *c, const struct result *r, struct sam
 		       r->writebacks);
 	if (r->local_writebacks)
 		printf(",\"local_writebacks\":%" PRIu64, r->local_writebacks);
+	if (r->disk_bytes)
+		printf(",\"disk_bytes\":%" PRIu64, r->disk_bytes);
 	if (r->calm_p99_us > 0)
 		printf(",\"calm_p99_us\":%.3f", r->calm_p99_us);
 	puts("}");

@@ -15,7 +15,8 @@ struct result {
 	const char *durability; /* NULL: not of interest */
 	uint64_t writebacks;    /* at the target */
 	uint64_t local_writebacks;
-	double calm_p99_us; /* of the same calls without what is measured beside them; 0: none */
+	uint64_t disk_bytes; /* that reached the loop devices of the files; 0: they have none */
+	double calm_p99_us;  /* of the same calls without what is measured beside them; 0: none */
 };
 
 /* samples may be NULL; they are sorted. */

@@ -77,6 +77,24 @@ def _mirror_on(name, where, tgt_where=""):
                mirror=flush, bare=f"who=limit work=mirrored size=212 where={where}{tgt_where}")
 
 
+def _written(name, copies, blocks):
+    """What reaches the disk of each copy: data, inodes and the journal."""
+    return lambda line: line(name)["disk_bytes"] / (line(name)["count"] * copies * blocks) / 1024
+
+
+def _bytes():
+    """On loop devices: no other program writes to them."""
+    for count in (1, 64):
+        blocks = f"size=4096 every={count} {APART} ms=400"
+        scattered = f"{count} scattered blocks of 4 KiB" if count > 1 else "4 KiB"
+        yield Goal(f"write {scattered} + persistent flush: bytes that reach the disk", "<=", 12, "KiB a block",
+                   _written("ours", 1, count), check=written_back,
+                   ours=f"who=ours work=batch flush=persistent where={{loop1}} {blocks}")
+        yield Goal(f"flush of {scattered}: bytes that reach the disk of each copy", "<=", 12, "KiB a block",
+                   _written("mirror", 2, count), check=_write_backs,
+                   mirror=f"{MIRROR} where={{loop1}} tgt_where={{loop2}} {blocks}")
+
+
 def _mirror(two_disks):
     one_disk = f"{MIRROR} where={{dir}}"
     yield from _mirror_on("a disk", "{dir}")
@@ -91,18 +109,16 @@ def _mirror(two_disks):
 
 
 def goals(two_disks="two disks"):
-    return [*_remote_writes(), *_batches(), *_clients(), *_mirror(two_disks)]
+    return [*_remote_writes(), *_batches(), *_bytes(), *_clients(), *_mirror(two_disks)]
 
 
 def measure(program, places, folder, folder2, count, ms):
     """folder2: on another disk, or None. Then two disks are loop devices, where those can be made."""
     with contextlib.ExitStack() as made:
-        disks, name = (folder, folder2), "two disks"
-        if not folder2:
-            name = "two disks (loop devices on one)"
-            try:
-                disks = made.enter_context(LoopDisks(folder)).paths
-            except OSError as reason:
-                disks = [Missing("loopback", f"--dir2 names no folder on another disk, and {reason}")] * 2
-        plan = goal_run.Plan(program, places, folder, disk1=disks[0], disk2=disks[1])
+        try:
+            loops = made.enter_context(LoopDisks(folder)).paths
+        except OSError as reason:
+            loops = [Missing("loopback", str(reason))] * 2
+        disks, name = ((folder, folder2), "two disks") if folder2 else (loops, "two disks (loop devices on one)")
+        plan = goal_run.Plan(program, places, folder, loop1=loops[0], loop2=loops[1], disk1=disks[0], disk2=disks[1])
         return goal_run.measure(goals(name), plan, count, ms)

@@ -8,6 +8,10 @@ _RINGS, _CALLS, _LIBRPMEM = "system.counts.rings", "system.counts.calls", "syste
 # work: the test that fails when its cost grows
 GUARDS = {
     "read 64 B": _CALLS,
+    "write 4 KiB + persistent flush: bytes that reach the disk": "system.written",
+    "write 64 scattered blocks of 4 KiB + persistent flush: bytes that reach the disk": "system.written",
+    "flush of 4 KiB: bytes that reach the disk of each copy": "system.mirror_written",
+    "flush of 64 scattered blocks of 4 KiB: bytes that reach the disk of each copy": "system.mirror_written",
     "send 64 B there and back": _CALLS,
     "64 B writes, flush each 64": "system.counts.instructions",
     "shm: write 64 B + flush, both spin": "system.counts.polled",

@@ -15,7 +15,7 @@ NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us
 # The first one that a line has is the one whose rounds are recorded, too.
 MAIN = ("p50_us", "mean_us", "ops_s", "per_s", "cpu_percent_per_1000", "beside_ns")
 # Of these the last round's.
-LAST = ("dist", "count", "durability", "writebacks", "local_writebacks", "note")
+LAST = ("dist", "count", "durability", "writebacks", "local_writebacks", "disk_bytes", "note")
 
 
 class Step:

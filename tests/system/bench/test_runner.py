@@ -24,7 +24,7 @@ echo "$(basename "$0") $work" >>"$FAKE_LOG"
 eval "us=\\${FAKE_$work:-10}"
 echo "{\\"work\\":\\"$work\\",\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":$us,\\"p99_us\\":$us,\\"ops_s\\":$us,\
 \\"bytes_s\\":$us,\\"calm_p99_us\\":$us,\\"local_writebacks\\":${FAKE_WRITEBACKS:-1},\\"dist\\":[[50,$us],[99,$us]],\
-\\"durability\\":\\"file\\",\\"writebacks\\":${FAKE_WRITEBACKS:-1}}"
+\\"durability\\":\\"file\\",\\"disk_bytes\\":12288,\\"writebacks\\":${FAKE_WRITEBACKS:-1}}"
 """
 PEER = """#!/bin/sh
 if [ "$1" = list ]; then
@@ -76,7 +76,8 @@ class Runner(unittest.TestCase):
 
     def measure(self, goal, count=1):
         places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
-        plan = goal_run.Plan(case.Program(self.folder.name), places, "/var/tmp", disk1="/var/tmp", disk2="/var/tmp")
+        plan = goal_run.Plan(case.Program(self.folder.name), places, "/var/tmp",
+                             **{name: "/var/tmp" for name in ("loop1", "loop2", "disk1", "disk2")})
         return goal_run.measure([goal], plan, count, 1)["goals"][0]
 
     def goal(self, **more):
@@ -184,11 +185,13 @@ class Runner(unittest.TestCase):
         self.assertEqual(found["flush of 64 scattered blocks of 4 KiB, both copies on the same disk"], (1.25, True))
 
     def test_without_a_second_disk_there_are_two_on_loop_devices(self):
-        row = next(row for work, row in self.disk_rows("--dir", self.folder.name).items() if "two disks" in work)
+        rows = self.disk_rows("--dir", self.folder.name)
+        row = next(row for work, row in rows.items() if "two disks" in work)
         if row["why"]:
-            self.assertIn("--dir2 names no folder on another disk", row["why"])
             self.skip(row["why"])
         self.assertIn("loop devices", row["work"])
+        bytes_ = next(row for work, row in rows.items() if work.startswith("write 4 KiB") and "bytes" in work)
+        self.assertEqual((bytes_["measured"], bytes_["met"]), (12, True))
         self.assertRegex(row["cases"]["mirror"], r"tgt_where=\S+-disk2 where=\S+-disk1")
         self.assertEqual([name for name in os.listdir(self.folder.name) if "disk" in name], [])
 
@@ -204,6 +207,18 @@ class Runner(unittest.TestCase):
         with open("/proc/self/mountinfo", encoding="ascii") as mounts:
             left = [line for line in mounts if line.split()[2] in {f"{os.major(dev)}:{os.minor(dev)}" for dev in used}]
         self.assertEqual(left, [])
+
+    def test_bytes_that_reach_a_loop_device_are_counted(self):
+        blocks = case.parse("who=ours work=batch every=8 size=4096 apart=65536 flush=persistent")
+        program = case.Program(os.path.join(os.environ["RPMA_BINARY"], "bench"))
+        self.assertNotIn("disk_bytes", program.run({**blocks, "where": self.folder.name}, place.Loopback(), 10))
+        try:
+            with loop_disks.LoopDisks(self.folder.name) as disks:
+                line = program.run({**blocks, "where": disks.paths[0]}, place.Loopback(), 10)
+        except OSError as reason:
+            self.skip(f"no loop devices here: {reason}")
+        self.assertGreaterEqual(line["disk_bytes"], 8 * 4096 * line["count"])
+        self.assertEqual(line["disk_bytes"] % 512, 0)
 
     def test_loop_devices_of_a_killed_run_are_removed_by_the_next_one(self):
         begin = ("import sys, os, signal; sys.path.insert(0, sys.argv[1]); from runner import loop_disks\n"
