@@ -30,13 +30,13 @@
 #define FILE_PIECE       (1u << 20)  /* of a large buffer, in one operation */
 #define FILE_DEPTH       256         /* operations outstanding, with those collected */
 #define FILE_BATCH       64
-#define FILE_BATCH_WRITE 48 /* the rest is for flushes */
-#define FILE_POSTS       64 /* outstanding */
-#define FILE_SYNC_RANGES 8  /* more become a sync of everything */
+#define FILE_BATCH_WRITE 48         /* the rest is for flushes */
+#define FILE_POSTS       FILE_DEPTH /* outstanding: each has an operation */
+#define FILE_SYNC_RANGES 8          /* more become a sync of everything */
 #define FILE_GAPS        8
 
 struct file_post {
-	unsigned operations;  /* of the send queue */
+	uint64_t operations;  /* all up to this one have completed with it */
 	uint64_t ring_end;    /* staging memory up to here is free when it has completed */
 	uint64_t ticket;      /* of the sync that completes with it; 0: none */
 	unsigned range_count; /* of that sync; 0: of everything */
@@ -91,9 +91,10 @@ struct rpma_file {
 	unsigned silent_ms; /* time without a completion while the poller waited */
 	/* Posts. */
 	struct file_post posts[FILE_POSTS];
-	uint64_t posted, completed; /* ever */
-	unsigned operations;        /* outstanding, and in the batch */
-	unsigned collected;         /* of these, in the batch */
+	/* Ever. */
+	uint64_t posted, completed;
+	uint64_t operations, left,
+		ended; /* all, those that are not in the batch, those completed */
 	struct file_run run;
 	size_t unposted; /* bytes, in the batch and the run */
 	uint8_t *ring;
@@ -176,11 +177,10 @@ static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
 	return at + len <= FILE_RING ? f->ring_head : f->ring_head + (FILE_RING - at);
 }
 
-/* For so many more operations, in two posts, and for a buffer in the ring. */
+/* For so many more operations, in any number of posts, and for a buffer in the ring. */
 static inline bool file_has_room(const struct rpma_file *f, unsigned operations, size_t len)
 {
-	return f->operations + operations <= FILE_DEPTH &&
-	       f->posted + 2 - f->completed <= FILE_POSTS &&
+	return f->operations + operations - f->ended <= FILE_DEPTH &&
 	       file_ring_begin(f, len) + len - f->ring_tail <= FILE_RING;
 }
 
@@ -205,7 +205,12 @@ static inline size_t file_ring_take(struct rpma_file *f, size_t len)
 }
 
 /* Put the run into the batch. */
-int file_close_run(struct rpma_file *f, int flags);
+int file_add_run(struct rpma_file *f, int flags);
+static inline int file_close_run(struct rpma_file *f, int flags)
+{
+	return f->run.len ? file_add_run(f, flags) : 0;
+}
+
 /* The next post. The caller has added its last operation, and fills it in. */
 static inline struct file_post *file_post_new(struct rpma_file *f)
 {
@@ -217,7 +222,9 @@ static inline struct file_post *file_post_new(struct rpma_file *f)
 	return post;
 }
 
-int file_post(struct rpma_file *f, unsigned direct);
+/* What is in the batch leaves; or one operation has left without it, and the batch is empty. */
+int file_post(struct rpma_file *f);
+int file_post_direct(struct rpma_file *f);
 /* What is collected leaves now; there is room for one operation. */
 int file_post_collected(struct rpma_file *f);
 /* Room for one operation that is posted directly, after what was collected has left: of two to the

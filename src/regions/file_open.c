@@ -268,7 +268,7 @@ static void file_reset(struct rpma_file *f)
 	}
 	f->answered = f->tickets;
 	f->completed = f->posted;
-	f->operations = f->collected = 0;
+	f->ended = f->left = f->operations;
 	f->unposted = f->run.len = 0;
 	f->ring_tail = f->ring_head;
 	f->silent_ms = 0;

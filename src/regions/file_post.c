@@ -17,37 +17,39 @@ int file_wait_for_room(struct rpma_file *f, unsigned operations, size_t len)
 	return rc;
 }
 
-int file_close_run(struct rpma_file *f, int flags)
+int file_add_run(struct rpma_file *f, int flags)
 {
-	int rc;
+	int rc = rpma_batch_write(f->batch, f->s.remote, f->run.offset, f->ring_mr, f->run.at,
+				  f->run.len, flags, NULL);
 
-	if (!f->run.len)
-		return 0;
-	rc = rpma_batch_write(f->batch, f->s.remote, f->run.offset, f->ring_mr, f->run.at,
-			      f->run.len, flags, NULL);
 	if (rc)
 		return file_post_failed(f, "write to", rc);
 	f->run.len = 0;
-	f->collected++;
 	f->operations++;
 	return 0;
 }
 
-/* direct: operations that were posted without the batch. */
-int file_post(struct rpma_file *f, unsigned direct)
+static inline int file_post_end(struct rpma_file *f)
 {
-	struct file_post *post = &f->posts[f->posted % FILE_POSTS];
-	int rc = f->collected ? rpma_batch_post(f->batch) : 0;
+	struct file_post *post = &f->posts[f->posted++ % FILE_POSTS];
 
-	if (rc)
-		return file_post_failed(f, "write to", rc);
-	post->operations = f->collected + direct;
+	post->operations = f->left = f->operations;
 	post->ring_end = f->ring_head;
-	f->operations += direct;
-	f->collected = 0;
 	f->unposted = 0;
-	f->posted++;
 	return 0;
+}
+
+int file_post(struct rpma_file *f)
+{
+	int rc = rpma_batch_post(f->batch);
+
+	return rc ? file_post_failed(f, "write to", rc) : file_post_end(f);
+}
+
+int file_post_direct(struct rpma_file *f)
+{
+	f->operations++;
+	return file_post_end(f);
 }
 
 int file_post_collected(struct rpma_file *f)
@@ -60,7 +62,7 @@ int file_post_collected(struct rpma_file *f)
 	if (rc)
 		return rc;
 	file_post_new(f);
-	return file_post(f, 0);
+	return file_post(f);
 }
 
 int file_reserve_direct(struct rpma_file *f)

@@ -45,39 +45,19 @@ static void file_ranges_halve(struct file_ranges *r)
 	r->count = kept;
 }
 
-static void file_ranges_make_room(struct file_ranges *r, uint64_t ticket)
+void file_ranges_make_room(struct file_ranges *r, uint64_t ticket)
 {
 	file_ranges_merge(r, ticket);
 	if (r->count > FILE_RANGES_MAX / 2)
 		file_ranges_halve(r);
 }
 
-void file_ranges_note(struct file_ranges *r, uint64_t from, uint64_t len, uint64_t ticket)
-{
-	struct file_range_noted *last = r->count ? &r->noted[r->count - 1] : NULL;
-	uint64_t to = from + len;
-
-	/* A log grows at its end, and a counter is written at one place. */
-	if (last && last->ticket == ticket && from <= last->to && to >= last->from) {
-		last->from = from < last->from ? from : last->from;
-		last->to = to > last->to ? to : last->to;
-		return;
-	}
-	if (r->count == FILE_RANGES_MAX)
-		file_ranges_make_room(r, ticket);
-	r->noted[r->count++] = (struct file_range_noted){from, to, ticket};
-}
-
-void file_ranges_decide_all(struct file_ranges *r, uint64_t ticket)
+void file_ranges_decide_some(struct file_ranges *r, uint64_t ticket)
 {
 	unsigned n = 0;
 
-	while (n < r->count && r->noted[n].ticket <= ticket)
+	while (r->noted[n].ticket <= ticket)
 		n++;
-	if (n == r->count) {
-		r->count = 0;
-		return;
-	}
 	memmove(r->noted, r->noted + n, (r->count - n) * sizeof(r->noted[0]));
 	r->count -= n;
 }
@@ -125,7 +105,8 @@ void file_ranges_decide(struct file_ranges *r, const struct rpma_file_range *ran
 
 	for (unsigned i = 0; i < r->count && r->noted[i].ticket <= ticket;) {
 		struct file_range_noted was = r->noted[i];
-		unsigned left = file_range_cut(&r->noted[i], from, to, r->count < FILE_RANGES_MAX);
+		unsigned left =
+			file_range_cut(&r->noted[i], from, to, r->count + 1 < FILE_RANGES_MAX);
 
 		if (left == 0)
 			file_ranges_remove(r, i);

@@ -19,19 +19,44 @@ struct file_range_noted {
 	uint64_t from, to, ticket;
 };
 
-/* Zeroed: nothing was written. In the order of their tickets. */
+/* Zeroed: nothing was written. In the order of their tickets, with room for one more. */
 struct file_ranges {
 	struct file_range_noted noted[FILE_RANGES_MAX];
 	unsigned count;
 };
 
-/* Ascending tickets. len is not 0. */
-void file_ranges_note(struct file_ranges *r, uint64_t from, uint64_t len, uint64_t ticket);
-/* The sync with that ticket has ended well, of everything or of a range. */
-void file_ranges_decide_all(struct file_ranges *r, uint64_t ticket);
-void file_ranges_decide(struct file_ranges *r, const struct rpma_file_range *range,
-			uint64_t ticket);
 /* Sorted and merged; which ticket decides them is rounded up to `ticket`. */
 void file_ranges_merge(struct file_ranges *r, uint64_t ticket);
+void file_ranges_make_room(struct file_ranges *r, uint64_t ticket);
+
+/* Ascending tickets. len is not 0. In line, as each write passes here. */
+static inline void file_ranges_note(struct file_ranges *r, uint64_t from, uint64_t len,
+				    uint64_t ticket)
+{
+	struct file_range_noted *last = r->count ? &r->noted[r->count - 1] : NULL;
+	uint64_t to = from + len;
+
+	/* A log grows at its end, and a counter is written at one place. */
+	if (last && last->ticket == ticket && from <= last->to && to >= last->from) {
+		last->from = from < last->from ? from : last->from;
+		last->to = to > last->to ? to : last->to;
+		return;
+	}
+	r->noted[r->count++] = (struct file_range_noted){from, to, ticket};
+	if (r->count == FILE_RANGES_MAX)
+		file_ranges_make_room(r, ticket);
+}
+
+/* The sync with that ticket has ended well, of everything or of a range. */
+void file_ranges_decide(struct file_ranges *r, const struct rpma_file_range *range,
+			uint64_t ticket);
+void file_ranges_decide_some(struct file_ranges *r, uint64_t ticket); /* not all that is noted */
+static inline void file_ranges_decide_all(struct file_ranges *r, uint64_t ticket)
+{
+	if (r->count && r->noted[r->count - 1].ticket > ticket)
+		file_ranges_decide_some(r, ticket);
+	else
+		r->count = 0;
+}
 
 #endif

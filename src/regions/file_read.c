@@ -18,7 +18,7 @@ static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t 
 	post->read_to = to;
 	post->read_from = at;
 	post->read_len = len;
-	return file_post(f, 1);
+	return file_post_direct(f);
 }
 
 static int file_read_small(struct rpma_file *f, void *buf, size_t len, uint64_t offset)

@@ -6,7 +6,7 @@
 #include "regions/file_impl.h"
 
 /* A writer that knows all of it is better served by one flush. */
-static int file_add_flush_all(struct rpma_file *f, int flags)
+static inline int file_add_flush_all(struct rpma_file *f, int flags)
 {
 	/* Bytes of a former connection are not this one's, and a peer may lack the operation. */
 	if (f->has_foreign || !(f->caps & RPMA_CAP_FLUSH_ALL))
@@ -19,8 +19,6 @@ static int file_add_flushes(struct rpma_file *f, const struct file_post *post)
 {
 	int rc = 0;
 
-	if (!post->range_count)
-		return file_add_flush_all(f, RPMA_F_COMPLETION_ALWAYS);
 	for (unsigned i = 0; i < post->range_count && !rc; i++)
 		rc = rpma_batch_flush(f->batch, f->s.remote, post->ranges[i].offset,
 				      post->ranges[i].length, f->flush_type,
@@ -30,18 +28,16 @@ static int file_add_flushes(struct rpma_file *f, const struct file_post *post)
 	return rc;
 }
 
-static int file_sync_post(struct rpma_file *f, struct file_post *post, unsigned operations,
-			  uint64_t *ticket)
+/* Its ticket is the last one then. */
+static inline int file_sync_post(struct rpma_file *f, struct file_post *post, unsigned operations)
 {
 	int rc;
 
-	f->collected += operations;
 	f->operations += operations;
-	rc = file_post(f, 0);
-	if (rc)
-		return rc;
-	post->ticket = *ticket = ++f->tickets;
-	return 0;
+	rc = file_post(f);
+	if (!rc)
+		post->ticket = ++f->tickets;
+	return rc;
 }
 
 static unsigned file_sync_take_ranges(struct file_post *post, const struct rpma_file_range *ranges,
@@ -55,11 +51,12 @@ static unsigned file_sync_take_ranges(struct file_post *post, const struct rpma_
 	return n;
 }
 
-static int file_sync_start(struct rpma_file *f, const struct rpma_file_range *ranges, size_t count,
-			   uint64_t *ticket)
+/* In line, as the compiler would make two functions of it, and each sync passes here. */
+static inline __attribute__((always_inline)) int
+file_sync_start(struct rpma_file *f, const struct rpma_file_range *ranges, size_t count)
 {
 	struct file_post *post;
-	unsigned operations;
+	unsigned n;
 	int rc = file_reserve(f, FILE_SYNC_RANGES + 1, 0);
 
 	if (!rc)
@@ -67,15 +64,13 @@ static int file_sync_start(struct rpma_file *f, const struct rpma_file_range *ra
 	if (rc)
 		return rc;
 	post = file_post_new(f);
-	post->range_count = file_sync_take_ranges(post, ranges, count);
-	operations = post->range_count ? post->range_count : 1;
-	rc = file_add_flushes(f, post);
-	return rc ? file_post_failed(f, "flush at", rc)
-		  : file_sync_post(f, post, operations, ticket);
+	post->range_count = n = file_sync_take_ranges(post, ranges, count);
+	rc = n ? file_add_flushes(f, post) : file_add_flush_all(f, RPMA_F_COMPLETION_ALWAYS);
+	return rc ? file_post_failed(f, "flush at", rc) : file_sync_post(f, post, n ? n : 1);
 }
 
-static int file_sync_check(struct rpma_file *f, const char *function,
-			   const struct rpma_file_range *ranges, size_t count)
+static inline int file_sync_check(struct rpma_file *f, const char *function,
+				  const struct rpma_file_range *ranges, size_t count)
 {
 	if (f->flags & RPMA_FILE_READONLY)
 		return file_error_invalid(function, "the file was opened with RPMA_FILE_READONLY");
@@ -96,11 +91,10 @@ static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
 	return 0;
 }
 
-static int file_sync_wait(struct rpma_file *f, uint64_t ticket, int timeout_ms)
+/* Of a sync that was begun just now, with the lock held since: it has no answer yet. */
+static inline int file_sync_wait(struct rpma_file *f)
 {
-	return ticket <= f->answered
-		       ? file_ticket_look_up(f, ticket)
-		       : file_wait(f, &f->answered, ticket, poll_deadline(timeout_ms));
+	return file_wait(f, &f->answered, f->tickets, CLOCK_NEVER);
 }
 
 /* Of a sync that was begun before: it may have ended. */
@@ -108,7 +102,17 @@ static int file_sync_look(struct rpma_file *f, uint64_t ticket, int timeout_ms)
 {
 	if (ticket > f->answered && !f->failed && !f->polls)
 		file_take(f);
-	return file_sync_wait(f, ticket, timeout_ms);
+	return ticket <= f->answered
+		       ? file_ticket_look_up(f, ticket)
+		       : file_wait(f, &f->answered, ticket, poll_deadline(timeout_ms));
+}
+
+/* A sync was begun, unless rc says why not. */
+static int file_leave_with(struct rpma_file *f, int rc, uint64_t *ticket)
+{
+	if (!rc)
+		*ticket = f->tickets;
+	return file_leave(f, rc);
 }
 
 int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count,
@@ -122,7 +126,9 @@ int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *r
 	if (rc)
 		return rc;
 	rc = file_sync_check(file, __func__, ranges, count);
-	return file_leave(file, rc ? rc : file_sync_start(file, ranges, count, ticket));
+	if (!rc)
+		rc = file_sync_start(file, ranges, count);
+	return file_leave_with(file, rc, ticket);
 }
 
 /* Not through file_enter(): a sync that was answered has its result after a failure, too. */
@@ -143,7 +149,6 @@ int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms)
 
 int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count)
 {
-	uint64_t ticket;
 	int rc;
 
 	if (!file || (!ranges && count))
@@ -153,13 +158,12 @@ int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges,
 		return rc;
 	rc = file_sync_check(file, __func__, ranges, count);
 	if (!rc)
-		rc = file_sync_start(file, ranges, count, &ticket);
-	return file_leave(file, rc ? rc : file_sync_wait(file, ticket, -1));
+		rc = file_sync_start(file, ranges, count);
+	return file_leave(file, rc ? rc : file_sync_wait(file));
 }
 
 /* All that was written, the word, the word's flush: one post. */
-static int file_store8_at_once(struct rpma_file *f, uint64_t offset, uint64_t value,
-			       uint64_t *ticket)
+static int file_store8_at_once(struct rpma_file *f, uint64_t offset, uint64_t value)
 {
 	struct file_post *post;
 	char word[8];
@@ -179,19 +183,18 @@ static int file_store8_at_once(struct rpma_file *f, uint64_t offset, uint64_t va
 	if (!rc)
 		rc = rpma_batch_flush(f->batch, f->s.remote, offset, sizeof(word), f->flush_type,
 				      RPMA_F_COMPLETION_ALWAYS, NULL);
-	return rc ? file_post_failed(f, "write to", rc) : file_sync_post(f, post, 3, ticket);
+	return rc ? file_post_failed(f, "write to", rc) : file_sync_post(f, post, 3);
 }
 
 /* The word leaves only after the answer to the sync of what was written before. */
-static int file_store8_in_steps(struct rpma_file *f, uint64_t offset, uint64_t value,
-				uint64_t *ticket)
+static int file_store8_in_steps(struct rpma_file *f, uint64_t offset, uint64_t value)
 {
 	char word[8];
-	int rc = file_sync_start(f, NULL, 0, ticket);
+	int rc = file_sync_start(f, NULL, 0);
 
 	memcpy(word, &value, sizeof(word));
 	if (!rc)
-		rc = file_sync_wait(f, *ticket, -1);
+		rc = file_sync_wait(f);
 	if (!rc)
 		rc = file_reserve_direct(f);
 	if (rc)
@@ -202,8 +205,8 @@ static int file_store8_in_steps(struct rpma_file *f, uint64_t offset, uint64_t v
 		return file_post_failed(f, "write to", rc);
 	file_ranges_note(&f->ranges, offset, sizeof(word), f->tickets + 1);
 	file_post_new(f);
-	rc = file_post(f, 1);
-	return rc ? rc : file_sync_start(f, NULL, 0, ticket);
+	rc = file_post_direct(f);
+	return rc ? rc : file_sync_start(f, NULL, 0);
 }
 
 static int file_store8_check(struct rpma_file *f, const char *function, uint64_t offset)
@@ -218,8 +221,7 @@ static int file_store8_check(struct rpma_file *f, const char *function, uint64_t
 	return 0;
 }
 
-static int file_store8(struct rpma_file *f, const char *function, uint64_t offset, uint64_t value,
-		       uint64_t *ticket)
+static int file_store8(struct rpma_file *f, const char *function, uint64_t offset, uint64_t value)
 {
 	int rc = file_store8_check(f, function, offset);
 
@@ -227,8 +229,8 @@ static int file_store8(struct rpma_file *f, const char *function, uint64_t offse
 		return rc;
 	if ((f->caps & (RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_FLUSH)) ==
 	    (RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_FLUSH))
-		return file_store8_at_once(f, offset, value, ticket);
-	return file_store8_in_steps(f, offset, value, ticket);
+		return file_store8_at_once(f, offset, value);
+	return file_store8_in_steps(f, offset, value);
 }
 
 int rpma_file_store8_start(struct rpma_file *file, uint64_t offset, uint64_t value,
@@ -239,12 +241,14 @@ int rpma_file_store8_start(struct rpma_file *file, uint64_t offset, uint64_t val
 	if (!file || !ticket)
 		return file_error_invalid(__func__, "file or ticket is NULL");
 	rc = file_enter(file);
-	return rc ? rc : file_leave(file, file_store8(file, __func__, offset, value, ticket));
+	if (rc)
+		return rc;
+	rc = file_store8(file, __func__, offset, value);
+	return file_leave_with(file, rc, ticket);
 }
 
 int rpma_file_store8(struct rpma_file *file, uint64_t offset, uint64_t value)
 {
-	uint64_t ticket = 0;
 	int rc;
 
 	if (!file)
@@ -252,6 +256,6 @@ int rpma_file_store8(struct rpma_file *file, uint64_t offset, uint64_t value)
 	rc = file_enter(file);
 	if (rc)
 		return rc;
-	rc = file_store8(file, __func__, offset, value, &ticket);
-	return file_leave(file, rc ? rc : file_sync_wait(file, ticket, -1));
+	rc = file_store8(file, __func__, offset, value);
+	return file_leave(file, rc ? rc : file_sync_wait(file));
 }

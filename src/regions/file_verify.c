@@ -22,7 +22,7 @@ static int file_verify_piece(struct rpma_file *f, const void *buf, size_t len, u
 	if (rc)
 		return file_post_failed(f, "verify at", rc);
 	file_post_new(f);
-	rc = file_post(f, 1);
+	rc = file_post_direct(f);
 	number = f->posted;
 	if (rc)
 		return rc;

@@ -105,6 +105,7 @@ static void file_decide(struct rpma_file *f, const struct file_post *post)
 	if (!post->range_count) {
 		file_ranges_decide_all(&f->ranges, post->ticket);
 		f->has_foreign = false;
+		return;
 	}
 	for (unsigned i = 0; i < post->range_count; i++)
 		file_ranges_decide(&f->ranges, &post->ranges[i], post->ticket);
@@ -119,7 +120,7 @@ static void file_complete(struct rpma_file *f)
 	if (post->ticket)
 		file_decide(f, post);
 	f->ring_tail = post->ring_end;
-	f->operations -= post->operations;
+	f->ended = post->operations;
 	f->completed++;
 }
 

@@ -7,7 +7,7 @@
 #include "regions/file_impl.h"
 
 /* The bytes join the run if they go on where it ends, in the file and in the ring. */
-static int file_collect(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
+static inline int file_collect(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
 	size_t at = file_ring_take(f, len);
 	bool adjacent =
@@ -25,13 +25,14 @@ static int file_collect(struct rpma_file *f, const void *buf, size_t len, uint64
 	return 0;
 }
 
-static int file_write_small(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
+static inline int file_write_small(struct rpma_file *f, const void *buf, size_t len,
+				   uint64_t offset)
 {
 	int rc = file_reserve(f, 2, len);
 
 	if (!rc)
 		rc = file_collect(f, buf, len, offset);
-	if (!rc && (f->unposted >= FILE_COLLECT || f->collected >= FILE_BATCH_WRITE))
+	if (!rc && (f->unposted >= FILE_COLLECT || f->operations - f->left >= FILE_BATCH_WRITE))
 		rc = file_post_collected(f);
 	return rc;
 }
@@ -49,7 +50,7 @@ static int file_write_piece(struct rpma_file *f, const struct rpma_mr_local *mr,
 		return file_post_failed(f, "write to", rc);
 	file_ranges_note(&f->ranges, offset, len, f->tickets + 1);
 	file_post_new(f);
-	return file_post(f, 1);
+	return file_post_direct(f);
 }
 
 static int file_write_registered(struct rpma_file *f, const struct rpma_mr_local *mr, size_t len,
@@ -77,15 +78,16 @@ static int file_write_big(struct rpma_file *f, const void *buf, size_t len, uint
 	return rc;
 }
 
-static int file_write(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
+static inline int file_write(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
 	if (len >= FILE_BIG)
 		return file_write_big(f, buf, len, offset);
 	return len ? file_write_small(f, buf, len, offset) : 0;
 }
 
-static int file_write_check(const struct rpma_file *f, const char *function, uint64_t offset,
-			    uint64_t len)
+/* Why a range must not be written; 0: it may be, as it is empty and inside. */
+static __attribute__((noinline)) int
+file_write_refuse(const struct rpma_file *f, const char *function, uint64_t offset, uint64_t len)
 {
 	if (f->flags & RPMA_FILE_READONLY)
 		return file_error_invalid(function, "the file was opened with RPMA_FILE_READONLY");
@@ -95,6 +97,16 @@ static int file_write_check(const struct rpma_file *f, const char *function, uin
 		return file_error_invalid(function,
 					  "a part of the range is not reserved for this writer");
 	return 0;
+}
+
+/* What is reserved for this writer is inside the file. */
+static inline int file_write_check(const struct rpma_file *f, const char *function, uint64_t offset,
+				   uint64_t len)
+{
+	bool may = len && offset >= f->write_from && offset <= f->write_to &&
+		   len <= f->write_to - offset && !(f->flags & RPMA_FILE_READONLY);
+
+	return __builtin_expect(may, 1) ? 0 : file_write_refuse(f, function, offset, len);
 }
 
 int rpma_file_pwrite(struct rpma_file *file, const void *buf, size_t len, uint64_t offset)

@@ -134,13 +134,33 @@ static void very_many_ranges_become_fewer_and_larger(void **state)
 
 	for (unsigned i = 0; i < 10 * FILE_RANGES_MAX; i++) {
 		file_ranges_note(r, (uint64_t)i * 100, 10, 1 + i / 100);
-		assert_true(r->count <= FILE_RANGES_MAX);
+		assert_true(r->count < FILE_RANGES_MAX);
 		end = (uint64_t)i * 100 + 10;
 	}
 	for (uint64_t byte = 0; byte < end; byte += 100)
 		assert_true(is_noted(r, byte) && is_noted(r, byte + 9));
 	file_ranges_decide_all(r, 1 + 10 * FILE_RANGES_MAX / 100);
 	assert_int_equal(r->count, 0);
+	free(r);
+}
+
+/* The range stays whole instead: what is decided of it stays undecided. */
+static void a_range_is_not_cut_in_two_without_room_for_one_more(void **state)
+{
+	struct file_ranges *r = calloc(1, sizeof(*r));
+	struct rpma_file_range middle = {4, 2};
+
+	for (unsigned i = 0; i < FILE_RANGES_MAX - 2; i++)
+		file_ranges_note(r, (uint64_t)i * 100, 10, 1);
+	file_ranges_decide(r, &middle, 1);
+	assert_int_equal(r->count, FILE_RANGES_MAX - 1);
+	assert_false(is_noted(r, 4));
+	middle.offset += 100;
+	file_ranges_decide(r, &middle, 1);
+	assert_int_equal(r->count, FILE_RANGES_MAX - 1);
+	assert_true(is_noted(r, 104));
+	file_ranges_note(r, 1, 1, 2);
+	assert_true(r->count < FILE_RANGES_MAX);
 	free(r);
 }
 
@@ -151,6 +171,7 @@ int main(void)
 		cmocka_unit_test(a_sync_of_a_range_leaves_what_is_beside_it),
 		cmocka_unit_test(writes_at_random_are_all_noted),
 		cmocka_unit_test(very_many_ranges_become_fewer_and_larger),
+		cmocka_unit_test(a_range_is_not_cut_in_two_without_room_for_one_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
