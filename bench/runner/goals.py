@@ -3,7 +3,7 @@
 The goals: what is wanted, and from which cases it is computed.
 
 A goal is computed in each round from the lines of that round, and the median counts. The cases of a
-goal are words; `{dir}` is the folder on a disk, `{dir2}` one on another disk.
+goal are words; `{dir}` is the folder on a disk, and disk_goals.py has more of these.
 """
 
 import operator

@@ -35,8 +35,8 @@ def _mount(path):
 
 
 def _remove(path):
-    """Harmless where there is nothing."""
-    subprocess.run(["umount", path], capture_output=True, check=False)
+    """Harmless where there is nothing. Lazy: processes of an interrupted run may be ending still."""
+    subprocess.run(["umount", "--lazy", path], capture_output=True, check=False)
     with contextlib.suppress(OSError):
         os.unlink(path + IMAGE)
     with contextlib.suppress(OSError):
