@@ -35,12 +35,14 @@ static struct hello_reply make_reply(enum hello_status status)
 static void a_demand_for_a_proof_carries_the_nonce(void **state)
 {
 	struct hello_reply reply = make_reply(HELLO_PROVE), back;
-	uint8_t buf[HELLO_MAX];
+	uint8_t buf[HELLO_MAX], again[HELLO_MAX];
 	size_t len = hello_reply_encode(&reply, buf);
 	struct rpma_conn_private_data pdata = {buf, (uint8_t)len};
 
 	assert_true(hello_reply_decode(&pdata, &back));
-	assert_memory_equal(&back, &reply, sizeof(back));
+	/* Not the structures: bytes between their members may differ. */
+	assert_int_equal(hello_reply_encode(&back, again), len);
+	assert_memory_equal(again, buf, len);
 	pdata.len--;
 	assert_false(hello_reply_decode(&pdata, &back));
 }
@@ -50,7 +52,7 @@ static void a_message_comes_back_as_it_went(void **state)
 {
 	struct hello_proof proof, proof_back;
 	struct hello_grant grant = {.reply = make_reply(HELLO_OK)}, grant_back;
-	uint8_t buf[HELLO_FROM_MAX + 1] = {0};
+	uint8_t buf[HELLO_FROM_MAX + 1] = {0}, again[HELLO_FROM_MAX];
 	size_t len;
 
 	memset(&proof, 0x42, sizeof(proof));
@@ -64,7 +66,8 @@ static void a_message_comes_back_as_it_went(void **state)
 	memset(grant.mac, 0x24, sizeof(grant.mac));
 	len = hello_grant_encode(&grant, buf);
 	assert_true(hello_grant_decode(buf, len, &grant_back));
-	assert_memory_equal(&grant_back, &grant, sizeof(grant));
+	assert_int_equal(hello_grant_encode(&grant_back, again), len);
+	assert_memory_equal(again, buf, len);
 	assert_false(hello_grant_decode(buf, len + 1, &grant_back));
 	while (len--)
 		assert_false(hello_grant_decode(buf, len, &grant_back));
