@@ -71,23 +71,31 @@ for call in fstat newfstatat; do
 	expect "file: $call" "$(per_hundred file $call)" -5 5
 	expect "memory: $call" "$(per_hundred memory $call)" -5 5
 done
-# A wait reads the flags of a queue's eventfd, and before each write() and read() the library looks
-# whether the program has closed it (base/ownfd.h). A thread that is about to sleep is not signalled,
-# so there may be fewer.
-for kind in file memory; do
-	expect "$kind: fcntl" "$(per_hundred $kind fcntl)" 80 320
-done
 for again in 1 2 3 4 5 6; do
 	one=$(by_one_thread)
 	[ "$one" -lt 80 ] || break
 done
 expect "file: received, written back and answered by one thread" "$one" 80 100
-# Locks are contended in both, more or less as the threads happen to run (170 to 520 in runs of the
-# same program): the best of some runs.
+# A wait reads the flags of a queue's eventfd, and before each write() and read() the library looks
+# whether the program has closed it (base/ownfd.h). A thread that is about to sleep is not signalled,
+# so there may be fewer. Locks are contended in both, more or less as the threads happen to run (0
+# to 350 in runs of the same program). So the best of some runs counts.
+least=80 most=320 contended=300
+is_disturbed() {
+	[ "$(futexes)" -gt $contended ] && return
+	for kind in file memory; do
+		looks=$(per_hundred $kind fcntl)
+		[ "$looks" -ge $least ] && [ "$looks" -le $most ] || return 0
+	done
+	return 1
+}
 for again in 1 2 3 4 5 6; do
-	[ "$(futexes)" -gt 450 ] || break
-	echo "futex, more than memory: $(futexes) for 100 flushes in run $again"
+	is_disturbed || break
+	echo "disturbed run $again: futex, more than memory: $(futexes) for 100 flushes"
 	run_all
 done
-expect "file: futex, more than memory" "$(futexes)" 0 450
+for kind in file memory; do
+	expect "$kind: fcntl" "$(per_hundred $kind fcntl)" $least $most
+done
+expect "file: futex, more than memory" "$(futexes)" -100 $contended
 exit $failed
