@@ -12,6 +12,8 @@
 
 #define PATIENCE_MS 30000
 #define FILES_MAX   200
+/* The library looks at a descriptor, and then writes to it: what the call before has woken is done. */
+#define IN_FLIGHT_MS 200
 #define CLOSED                                                                                     \
 	"This host's device, file or system failed: set orders: the application has closed "       \
 	"descriptors of the library"
@@ -207,6 +209,7 @@ static void check_closed_descriptors(const char *map, const char *closes, bool i
 		proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
 		ask(0, "ok", "begin 0 2");
 	}
+	usleep(IN_FLIGHT_MS * 1000);
 	ask(0, "ok", "%s", closes);
 	app_tell(&apps[0], is_busy ? "end\n" : "flush 0 8\n");
 	app_check(CLOSED, proc_line(&apps[0], PATIENCE_MS));
