@@ -143,8 +143,7 @@ static uint32_t flush_encode_intent(const struct rpmirror *m, const struct lane_
 	return (uint32_t)intent_encode(m->staging.base + f->intent_at, &head, v);
 }
 
-/* Members have a time limit for a flush operation, not for the parts before one is posted. */
-static void flush_note_covered(struct rpmirror *m)
+void flush_note_covered(struct rpmirror *m)
 {
 	uint64_t now = clock_boot_ms();
 
@@ -195,6 +194,8 @@ static enum flush_try flush_try(struct rpmirror *m, const struct flush_part *par
 {
 	uint64_t at;
 
+	if (lane_is_flushing(m)) /* what has ended at a member makes room for a flush operation */
+		wait_poll(m);
 	if (!repair_flush_enter(m, hold, part->v, part->n))
 		return FLUSH_PIECE;
 	if (!flush_has_room(m, part, f, &at)) {

@@ -18,5 +18,8 @@ struct flush_part {
 int flush_part_begin(struct rpmirror *m, const struct flush_part *part, uint64_t *seq);
 /* Locked. Post a flush operation on each lane for parts that have none behind them yet. */
 void flush_part_cover(struct rpmirror *m);
+/* Locked. A flush operation is posted or awaited for all that was begun: members have a time limit
+ * for one, not for the parts before it. */
+void flush_note_covered(struct rpmirror *m);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mirror/flush_part.h"
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
@@ -13,6 +14,12 @@
 #define LANE_GENS      (1u << LANE_GEN_BITS)
 /* Beyond that what was placed is flushed region by region, as the target knows where that is. */
 #define LANE_SPAN_MAX (64ull << 20)
+/* Flush operations under way: what is placed meanwhile shares the next one (group commit). A target
+ * executes one after the other, so a second one would only wait there. */
+#define LANE_FLUSHES 1u
+/* More than that does not wait for others: it is a part of a large flush, which is to be written back
+ * while the next part travels, and this process may write back its own file meanwhile. */
+#define LANE_SHARED_MAX (1ull << 20)
 
 static const void *lane_context(const struct set_member *member, unsigned slot, uint64_t seq)
 {
@@ -27,12 +34,20 @@ static void lane_failed(struct rpmirror *m, unsigned slot, const char *why)
 	set_wake(m);
 }
 
+static void lane_forget_flushes(struct set_member *member)
+{
+	member->flushing = 0;
+	member->placed = 0;
+	member->awaits_flush = false;
+}
+
 void lane_begin(struct rpmirror *m, unsigned slot)
 {
 	struct set_member *member = &m->members[slot];
 
 	member->generation++;
 	member->lane_failed = false;
+	lane_forget_flushes(member);
 	if (rpma_batch_new(member->lane.conn,
 			   sizeof(((struct lane_flush *)0)->pieces) / sizeof(struct lane_piece) + 2,
 			   &member->batch))
@@ -44,6 +59,7 @@ void lane_end(struct rpmirror *m, unsigned slot)
 	struct set_member *member = &m->members[slot];
 
 	rpma_batch_delete(&member->batch);
+	lane_forget_flushes(member);
 	member->verifying = false;
 	link_close(&member->lane);
 }
@@ -58,7 +74,8 @@ static bool lane_is_file(const struct set_member *member)
  * medium, is in another file: so the range of the data is flushed. Persistent memory is written
  * back line by line: there everything that was placed, and nothing else.
  */
-static int lane_add_flush(struct set_member *member, struct mirror_range span, const void *context)
+static int lane_add_flush_of(struct set_member *member, struct mirror_range span,
+			     const void *context)
 {
 	uint32_t caps = 0;
 
@@ -72,6 +89,25 @@ static int lane_add_flush(struct set_member *member, struct mirror_range span, c
 					    RPMA_F_COMPLETION_ALWAYS, context);
 	return rpma_batch_flush(member->batch, member->lane.data, span.offset, span.len,
 				RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, context);
+}
+
+/* A flush operation behind all that was placed, which belongs to flushes up to seq; or a note that
+ * one is to follow. */
+static int lane_add_flush(struct rpmirror *m, unsigned slot, uint64_t seq)
+{
+	struct set_member *member = &m->members[slot];
+	struct mirror_range span;
+
+	member->awaits_flush =
+		member->flushing >= LANE_FLUSHES && member->placed <= LANE_SHARED_MAX;
+	if (member->awaits_flush)
+		return 0;
+	span = flush_cover(&m->flush, slot);
+	if (!span.len)
+		return 0;
+	member->flushing++;
+	member->placed = 0;
+	return lane_add_flush_of(member, span, lane_context(member, slot, seq));
 }
 
 static int lane_fill(struct rpmirror *m, unsigned slot, const struct lane_flush *f)
@@ -90,8 +126,9 @@ static int lane_fill(struct rpmirror *m, unsigned slot, const struct lane_flush 
 				      RPMA_F_COMPLETION_ON_ERROR, context);
 	flush_on_placed(&m->flush, slot,
 			(struct mirror_range){begin, last->offset + last->len - begin});
+	member->placed += f->bytes;
 	if (!rc && f->is_last)
-		rc = lane_add_flush(member, flush_cover(&m->flush, slot), context);
+		rc = lane_add_flush(m, slot, f->seq);
 	return rc;
 }
 
@@ -108,13 +145,19 @@ void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f)
 void lane_cover(struct rpmirror *m, unsigned slot)
 {
 	struct set_member *member = &m->members[slot];
-	struct mirror_range span = flush_cover(&m->flush, slot);
 
-	if (!span.len || member->lane_failed)
+	if (member->lane_failed)
 		return;
-	if (lane_add_flush(member, span, lane_context(member, slot, m->flush.begun)) ||
-	    rpma_batch_post(member->batch))
+	if (lane_add_flush(m, slot, m->flush.begun) || rpma_batch_post(member->batch))
 		lane_failed(m, slot, rpma_err_last());
+}
+
+bool lane_is_flushing(const struct rpmirror *m)
+{
+	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+		if (m->members[slot].flushing)
+			return true;
+	return false;
 }
 
 bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
@@ -148,6 +191,19 @@ void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t siz
 		 m->primary.rec.config.members[slot].path);
 }
 
+static void lane_on_flushed(struct rpmirror *m, unsigned slot, uint64_t seq)
+{
+	struct set_member *member = &m->members[slot];
+
+	flush_on_done(&m->flush, slot, seq);
+	latency_add(&member->latency, repair_flush_age(m, seq));
+	member->flushing--;
+	if (!member->awaits_flush)
+		return;
+	flush_note_covered(m);
+	lane_cover(m, slot);
+}
+
 void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 {
 	unsigned slot = wc->wr_id & (MIRROR_MEMBERS_MAX - 1);
@@ -160,9 +216,8 @@ void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc)
 	if (!seq)
 		member->verifying = false;
 	if (wc->status == IBV_WC_SUCCESS) {
-		flush_on_done(&m->flush, slot, seq);
 		if (seq)
-			latency_add(&member->latency, repair_flush_age(m, seq));
+			lane_on_flushed(m, slot, seq);
 		return;
 	}
 	member->lane_failed = true;

@@ -58,7 +58,10 @@ struct set_member {
 	uint32_t ask_id;
 	uint32_t ranges_seen;
 	uint64_t ask_deadline_ms;
-	bool verifying; /* a digest is under way */
+	bool verifying;    /* a digest is under way */
+	unsigned flushing; /* flush operations under way on the lane */
+	uint64_t placed;   /* bytes that no flush operation follows yet */
+	bool awaits_flush; /* more was placed that one is to follow, when the lane has room */
 	struct rpma_digest digest;
 	bool reported;                  /* promised, and told the primary so */
 	struct primary_report report;   /* kept until the lane is there */
@@ -271,6 +274,8 @@ void lane_end(struct rpmirror *m, unsigned slot);
 void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f);
 /* Likewise. A flush operation for what was posted without one, if there is any. */
 void lane_cover(struct rpmirror *m, unsigned slot);
+/* Is a flush operation under way to any member? */
+bool lane_is_flushing(const struct rpmirror *m);
 /* Ask for a digest of a range, into member->digest. False: the member cannot. */
 bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len);
 /* Why it has ENDED; if the medium there has failed, in which file, and which bytes. */

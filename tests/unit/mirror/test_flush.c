@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flushes when all is well: the copies are looked at. */
+#include "mirror/set.h"
+
 #include "mapped.h"
 
 #include <errno.h>
@@ -15,7 +17,7 @@
 
 #include "mirror/wire/message.h"
 
-enum { THREADS = 4, FLUSHES = 200, MANY = 1000 };
+enum { THREADS = 4, FLUSHES = 200, MANY = 1000, SHARERS = 8, SHARED_FLUSHES = 20, SYNC_US = 2000 };
 
 static void test_a_flush_is_on_every_copy(void **state)
 {
@@ -341,13 +343,19 @@ static void test_store8_is_whole_and_behind_the_flushes_in_front_of_it(void **st
 	assert_flushed(7, WORD_AT, 8);
 }
 
-/* In place of libc's: the file of this host's copy cannot be written back. */
+/* In place of libc's: the file of this host's copy cannot be written back, or that is slow. */
 static const struct stat *bad_file;
+static bool syncs_are_slow;
+static unsigned fdatasyncs;
 
 int fdatasync(int fd)
 {
 	struct stat st;
 
+	if (__atomic_load_n(&syncs_are_slow, __ATOMIC_ACQUIRE)) {
+		__atomic_add_fetch(&fdatasyncs, 1, __ATOMIC_RELAXED);
+		usleep(SYNC_US);
+	}
 	if (bad_file && !fstat(fd, &st) && st.st_ino == bad_file->st_ino) {
 		errno = EIO;
 		return -1;
@@ -401,6 +409,62 @@ int msync(void *at, size_t len, int flags)
 	    pthread_equal(pthread_self(), msync_thread) && ++msyncs == 2)
 		usleep(1500 * 1000);
 	return (int)syscall(SYS_msync, at, len, flags);
+}
+
+static void *flush_on_and_on(void *arg)
+{
+	struct rpmirror_range range = {arg, 4096};
+
+	for (unsigned i = 0; i < SHARED_FLUSHES; i++) {
+		memset(arg, (int)i + 1, 4096);
+		if (rpmirror_flush(m, &range, 1, 0, NULL))
+			return (void *)"a flush has failed";
+	}
+	return NULL;
+}
+
+/* Flush operations that a member has answered. */
+static unsigned answered_by(unsigned slot)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&m->lock);
+	count = m->members[slot].latency.now.count + m->members[slot].latency.last.count;
+	pthread_mutex_unlock(&m->lock);
+	return count;
+}
+
+/* Here and at the other members. */
+static void test_threads_share_write_backs(void **state)
+{
+	pthread_t threads[SHARERS];
+	enum rpma_durability durability = RPMA_DURABILITY_VOLATILE;
+	unsigned answered;
+	void *failed;
+
+	rpma_utils_get_durability(standin_copy(s, 0), STANDIN_SIZE, &durability, NULL, 0);
+	if (durability == RPMA_DURABILITY_VOLATILE)
+		skip();
+	fdatasyncs = 0;
+	answered = answered_by(1);
+	__atomic_store_n(&syncs_are_slow, true, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < SHARERS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, flush_on_and_on, addr + (size_t)i * 8192),
+			0);
+	for (unsigned i = 0; i < SHARERS; i++) {
+		pthread_join(threads[i], &failed);
+		if (failed)
+			fail_msg("%s", (char *)failed);
+	}
+	__atomic_store_n(&syncs_are_slow, false, __ATOMIC_RELEASE);
+	answered = answered_by(1) - answered;
+	print_message("%u flushes: %u write-backs here, %u at a member\n", SHARERS * SHARED_FLUSHES,
+		      fdatasyncs, answered);
+	assert_true(fdatasyncs > 0 && fdatasyncs <= SHARERS * SHARED_FLUSHES / 2);
+	assert_true(answered < SHARERS * SHARED_FLUSHES);
+	for (unsigned i = 0; i < SHARERS; i++)
+		assert_flushed(7, (size_t)i * 8192, 4096);
 }
 
 static int setup_impatient(void **state)
@@ -486,6 +550,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_excluded_is_not_called_so,
 						setup, teardown),
 		MAPPED(test_overlapping_flushes_never_take_a_word_back),
+		MAPPED(test_threads_share_write_backs),
 		MAPPED(test_store8_is_everywhere),
 		MAPPED(test_store8_is_whole_and_behind_the_flushes_in_front_of_it),
 		cmocka_unit_test_setup_teardown(
