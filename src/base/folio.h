@@ -3,8 +3,8 @@
  * folio.h -- stores to a mapped file that make no more dirty than the pages they touch.
  *
  * The page cache keeps a file that was written or read in large pieces in large folios (of up to
- * 1 MiB on ext4 since Linux 6.16, on XFS since 5.18). A store through a mapping makes all of a
- * folio dirty, and the next write-back writes all of it: up to 1 MiB for a block of 4 KiB. A page
+ * 2 MiB on ext4 since Linux 6.16, on XFS since 5.18). A store through a mapping makes all of a
+ * folio dirty, and the next write-back writes all of it: up to 2 MiB for a block of 4 KiB. A page
  * of a clean folio that is declared cold, alone, splits the folio into pages. The kernel does not
  * split a folio that is dirty, busy, or mapped by another process, too.
  *

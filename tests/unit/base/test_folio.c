@@ -10,8 +10,9 @@
 
 #include "lib/unit.h"
 
-#define PAGE 4096ul
-#define SIZE (4ul << 20)
+#define PAGE  4096ul
+#define PIECE (1ul << 20)
+#define SIZE  (4 * PIECE)
 
 static int file;
 static unsigned char *map;
@@ -43,15 +44,16 @@ static void load(size_t offset)
 	(void)*(volatile unsigned char *)(map + offset);
 }
 
-/* Written at once, so that it is in large folios where the file system has them. */
+/* Written in large pieces, so that it is in large folios where the file system has them. */
 static int setup(void **state)
 {
-	unsigned char *bytes = calloc(1, SIZE);
+	unsigned char *bytes = calloc(1, PIECE);
 
 	assert_non_null(bytes);
 	file = open("folios.file", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_true(file >= 0);
-	assert_int_equal(pwrite(file, bytes, SIZE, 0), SIZE);
+	for (size_t at = 0; at < SIZE; at += PIECE)
+		assert_int_equal(pwrite(file, bytes, PIECE, (off_t)at), PIECE);
 	assert_int_equal(fsync(file), 0);
 	free(bytes);
 	map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -101,11 +103,25 @@ static void so_does_a_range_over_two_folios(void **state)
 	folio_marks_fini(&marks);
 }
 
+/* Nobody has loaded from the mapping. */
+static void so_does_each_page_of_what_is_cached(void **state)
+{
+	struct folio_marks marks;
+
+	need_large_folios();
+	folio_marks_init(&marks, SIZE);
+	folio_split_cached(&marks, map + PIECE, PIECE, 2 * PIECE);
+	for (size_t at = PIECE; at < 3 * PIECE; at += 37 * PAGE)
+		assert_int_equal(dirtied_by_a_store(at), PAGE);
+	folio_marks_fini(&marks);
+}
+
 static void what_has_no_marks_is_left_alone(void **state)
 {
 	struct folio_marks none = {0}, few;
 
 	folio_split(&none, map, 0, SIZE);
+	folio_split_cached(&none, map, 0, SIZE);
 	folio_marks_fini(&none);
 	folio_marks_init(&few, PAGE);
 	folio_split(&few, map + PAGE, PAGE, SIZE - PAGE);
@@ -119,6 +135,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_store_dirties_its_pages_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(so_does_a_range_over_two_folios, setup, teardown),
+		cmocka_unit_test_setup_teardown(so_does_each_page_of_what_is_cached, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(what_has_no_marks_is_left_alone, setup, teardown),
 	};
 
