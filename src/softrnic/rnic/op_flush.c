@@ -102,9 +102,22 @@ void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job)
 	qp_request_job(qp, job);
 }
 
-/* Placed is visible: only persistence takes more. */
-static void flush_begin(struct qp *qp, struct irq_entry *e)
+/* joins: others may join it. */
+static void flush_write_back(struct qp *qp, struct irq_entry *e, struct qp_job *job, bool joins)
 {
+	flush_keep(qp, job);
+	if (flush_has_lost(qp, e, job))
+		return;
+	dirty_clean(&qp->dirty, job->mr, job->addr, job->len);
+	if (joins)
+		flush_join(qp, job);
+	flush_ask(qp, e, job);
+}
+
+/* Placed is visible: only persistence takes more. */
+static void flush_start(struct qp *qp, struct irq_entry *e, bool joins)
+{
+	bool is_joined = flush_take_joined(qp);
 	struct qp_job job = {.kind = QP_JOB_WRITE_BACK};
 	int right =
 		flush_is_persistent(e) ? VEXT_ACCESS_FLUSH_PERSISTENT : VEXT_ACCESS_FLUSH_GLOBAL;
@@ -119,15 +132,15 @@ static void flush_begin(struct qp *qp, struct irq_entry *e)
 	}
 	if (!flush_find(qp, e, IBV_ACCESS_REMOTE_READ | right, &job))
 		return;
-	if (!flush_is_persistent(e)) {
+	if (!flush_is_persistent(e) || is_joined)
 		flush_ready(qp, e, EXT_OK, 0);
-		return;
-	}
-	flush_keep(qp, &job);
-	if (flush_has_lost(qp, e, &job))
-		return;
-	dirty_clean(&qp->dirty, job.mr, job.addr, job.len);
-	flush_ask(qp, e, &job);
+	else
+		flush_write_back(qp, e, &job, joins);
+}
+
+static void flush_begin(struct qp *qp, struct irq_entry *e)
+{
+	flush_start(qp, e, true);
 }
 
 void flush_failed(struct qp *qp, struct irq_entry *e, int status)
@@ -154,6 +167,21 @@ void flush_on_job(struct qp *qp, struct irq_entry *e, int status)
 		flush_ready(qp, e, EXT_OK, 0);
 }
 
+/* The failure may be that of one that joined: each is written back by itself then. */
+static void flush_range_on_job(struct qp *qp, struct irq_entry *e, int status)
+{
+	bool was_shared = qp->requests.joined > 0;
+
+	if (status)
+		qp->requests.joined = 0;
+	if (!status || status == -ECANCELED || !was_shared) {
+		flush_on_job(qp, e, status);
+		return;
+	}
+	flush_start(qp, e, false);
+	mr_release_near(&qp->rx.near);
+}
+
 /* Begun again, the request finds the STag invalid. */
 void flush_on_detach(struct qp *qp, struct irq_entry *e)
 {
@@ -171,7 +199,7 @@ const struct qp_op op_flush = {
 	.message = &ext_range_rx,
 	.answer = &ext_answer_rx,
 	.begin = flush_begin,
-	.on_job = flush_on_job,
+	.on_job = flush_range_on_job,
 	.on_detach = flush_on_detach,
 	.build_answer = ext_build_answer,
 };

@@ -31,6 +31,7 @@ struct qp_requests {
 	enum ext_status failed;
 	uint32_t failed_detail;
 	struct qp_job job;
+	uint32_t joined; /* Flushes behind the head that the job, or the last one, serves as well */
 	struct vext_digest digest; /* the head's, or `durability`: its class */
 	/* what the Flush of everything, or the Read, at the head has still to do */
 	struct dirty all;
@@ -196,6 +197,7 @@ enum rx_verdict qp_request_accept(struct qp *qp, struct rx_seg *seg, bool whole)
 void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
 		    const union rdmap_request *msg);
 void qp_requests_run(struct qp *qp); /* begin the head, if it may be begun */
+bool qp_request_is_due(const struct qp *qp, const struct irq_entry *e);
 void qp_request_ready(struct qp *qp);
 void qp_request_answered(struct qp *qp);
 /* Terminate. read: what is left of it (RFC 5040 s4.8), or NULL. */

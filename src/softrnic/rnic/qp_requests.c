@@ -53,6 +53,12 @@ void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_re
 	qp_refuse(qp, error, ddp, irq_head(&qp->irq)->len, read);
 }
 
+/* Are the Sends ahead of it delivered (RFC 5040 s5.5, rule 12)? */
+bool qp_request_is_due(const struct qp *qp, const struct irq_entry *e)
+{
+	return (int32_t)(qp->recv.delivered_sends - e->after_sends) >= 0;
+}
+
 void qp_requests_run(struct qp *qp)
 {
 	struct irq_entry *e;
@@ -60,8 +66,7 @@ void qp_requests_run(struct qp *qp)
 	if (qp->fault.due || qp->irq.count == 0 || qp->requests.state != REQUEST_WAITING)
 		return;
 	e = irq_head(&qp->irq);
-	/* Not before the Sends ahead of it are delivered (RFC 5040 s5.5, rule 12). */
-	if ((int32_t)(qp->recv.delivered_sends - e->after_sends) < 0)
+	if (!qp_request_is_due(qp, e))
 		return;
 	e->op->begin(qp, e);
 	mr_release_near(&qp->rx.near);
@@ -181,6 +186,7 @@ void qp_requests_detach(struct qp *qp, const struct mr *mr)
 	struct qp_requests *r = &qp->requests;
 	struct irq_entry *e;
 
+	r->joined = 0; /* those are looked up anew, as they may find another region or none */
 	if (r->state != REQUEST_JOB || r->job.mr != mr || r->job.lasting)
 		return;
 	request_let_go(&r->job);
@@ -198,7 +204,7 @@ void qp_requests_stop(struct qp *qp)
 {
 	struct qp_requests *r = &qp->requests;
 
-	qp->irq.count = 0;
+	qp->irq.count = r->joined = 0;
 	dirty_fini(&qp->dirty);
 	dirty_fini(&r->all);
 	if (r->state == REQUEST_RUNNING)

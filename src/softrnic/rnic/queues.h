@@ -153,11 +153,16 @@ static inline struct irq_entry *irq_head(const struct irq *irq)
 {
 	return &irq->ring[irq->head];
 }
-static inline struct irq_entry *irq_push(struct irq *irq) /* no division: it may be of any size */
+/* The one that so many others stand before. No division: the ring may be of any size. */
+static inline struct irq_entry *irq_at(const struct irq *irq, uint32_t i)
 {
-	uint32_t at = irq->head + irq->count++;
+	uint32_t at = irq->head + i;
 
 	return &irq->ring[at < irq->size ? at : at - irq->size];
+}
+static inline struct irq_entry *irq_push(struct irq *irq)
+{
+	return irq_at(irq, irq->count++);
 }
 static inline void irq_pop(struct irq *irq)
 {

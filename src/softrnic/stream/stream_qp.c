@@ -252,7 +252,7 @@ void stream_job_abandon(struct stream *s, uint64_t now, struct stream_update *u)
 {
 	if (s->job == STREAM_JOB_RUNNING) {
 		s->job = STREAM_JOB_ABANDONED;
-		qp_on_job(s->qp, -EFAULT);
+		qp_on_job(s->qp, -ECANCELED);
 	}
 	stream_report_at(s, now, u);
 }

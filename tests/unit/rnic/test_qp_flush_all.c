@@ -108,8 +108,8 @@ static void a_flush_of_the_range_takes_it_off_the_list(void **state)
 	pair_run(&t.p);
 	bench_flush_all(&t, 7);
 	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 4);
-	bench_expect_wb(t.b, 3, t.mb + FAR + 40, 20);
+	assert_int_equal(t.b->wb_count, 3); /* the second one was of both Flushes there */
+	bench_expect_wb(t.b, 2, t.mb + FAR + 40, 20);
 	for (uint64_t id = 1; id <= 7; id++)
 		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
 	bench_close(&t);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * op_flush_join.c -- Flushes that wait behind one of the same region share its write-back.
+ *
+ * What such a Flush covers was placed before it came, so a write-back that begins now takes it as
+ * well. Each is answered at its turn all the same. The write-back is that of the smallest range
+ * that has all of them. Clean pages in it cost nothing. Dirty ones that no Flush asked for do: gaps
+ * of DIRTY_NEAR for each that joins cost no more than the write-backs that it saves.
+ */
+#include "softrnic/rnic/op_flush.h"
+
+#define JOIN_RIGHTS (IBV_ACCESS_REMOTE_READ | VEXT_ACCESS_FLUSH_PERSISTENT)
+
+struct join {
+	uintptr_t from, to;
+	uint64_t bytes; /* that were asked for */
+};
+
+/* The region of the head is qp->rx.near. */
+static bool join_find(struct qp *qp, const struct irq_entry *e, void **addr)
+{
+	const struct ext_range *r = &e->msg.range;
+
+	return mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, r->stag, r->to, r->len, 0,
+			    JOIN_RIGHTS, addr) == MR_OK;
+}
+
+static bool join_add(struct qp *qp, const struct irq_entry *head, const struct irq_entry *e,
+		     struct join *j)
+{
+	uint64_t len = e->msg.range.len;
+	void *addr;
+
+	if (e->op != head->op || e->msg.word.arg != head->msg.word.arg ||
+	    e->msg.range.stag != head->msg.range.stag || len == 0 || !qp_request_is_due(qp, e) ||
+	    !join_find(qp, e, &addr))
+		return false;
+	j->from = (uintptr_t)addr < j->from ? (uintptr_t)addr : j->from;
+	j->to = (uintptr_t)addr + len > j->to ? (uintptr_t)addr + len : j->to;
+	j->bytes += len;
+	return true;
+}
+
+static bool join_pays(const struct join *j, uint32_t count)
+{
+	return j->to - j->from <= j->bytes + (uint64_t)count * DIRTY_NEAR;
+}
+
+/* How many of those behind the head join it; *job has the range of all. */
+static uint32_t join_count(struct qp *qp, struct qp_job *job)
+{
+	const struct irq_entry *head = irq_head(&qp->irq);
+	uintptr_t start = (uintptr_t)job->addr;
+	struct join j = {.from = start, .to = start + job->len, .bytes = job->len};
+	uint32_t joined = 0;
+
+	for (uint32_t i = 1; i < qp->irq.count; i++) {
+		if (!join_add(qp, head, irq_at(&qp->irq, i), &j) ||
+		    !join_pays(&j, qp->irq.count)) /* nor will it with those behind */
+			break;
+		if (!join_pays(&j, i))
+			continue;
+		joined = i;
+		job->addr = (void *)j.from;
+		job->len = j.to - j.from;
+	}
+	return joined;
+}
+
+void flush_join(struct qp *qp, struct qp_job *job)
+{
+	void *addr;
+
+	qp->requests.joined = join_count(qp, job);
+	for (uint32_t i = 1; i <= qp->requests.joined; i++) {
+		const struct irq_entry *e = irq_at(&qp->irq, i);
+
+		if (join_find(qp, e, &addr))
+			dirty_clean(&qp->dirty, job->mr, addr, e->msg.range.len);
+	}
+}
+
+bool flush_take_joined(struct qp *qp)
+{
+	if (!qp->requests.joined)
+		return false;
+	qp->requests.joined--;
+	return true;
+}
