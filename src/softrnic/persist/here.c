@@ -11,6 +11,7 @@
  */
 #include "softrnic/persist/pool.h"
 #include "softrnic/persist/queue.h"
+#include "softrnic/persist/reader.h"
 #include "softrnic/persist/turn.h"
 
 /* The calling thread's turn. */
@@ -33,15 +34,27 @@ bool here_start(struct persist_job *job, struct file *f)
 	return here.begun;
 }
 
-void persist_run_here(void)
+/* Returns whether it is to run once more: jobs that waited for this slice have no other thread. */
+static bool here_run_turn(struct reader **reader)
 {
 	struct list finished = LIST_INIT(finished);
-	struct reader *reader = NULL; /* a range in the file's own mapping needs none */
+	bool more;
 
-	turn_run(&here.turn, &reader);
+	turn_run(&here.turn, reader);
 	pool_lock();
 	turn_end(&here.turn, &finished);
 	pool_complete(&finished);
+	more = pool_needs_help() && turn_begin(&here.turn);
 	pool_unlock();
+	return more;
+}
+
+void persist_run_here(void)
+{
+	struct reader *reader = NULL; /* a range in the file's own mapping needs none */
+
+	while (here_run_turn(&reader))
+		;
+	reader_delete(reader);
 	here.begun = false;
 }

@@ -282,12 +282,20 @@ bool pool_start(struct persist_job *job)
 	pool_lock();
 	queue_begin(job);
 	pool_dispatch(&calls);
-	started = pool.threads > 0;
+	/* What has no turn yet is behind slices that run: the thread of one goes on with it. */
+	started = pool.threads > 0 || !turn_is_wanted();
 	if (!started)
 		queue_drop(job);
 	pthread_mutex_unlock(&pool.lock);
 	pool_wake(&calls);
 	return started;
+}
+
+bool pool_needs_help(void)
+{
+	if (turn_is_wanted() && !pool.threads)
+		pool_start_thread();
+	return turn_is_wanted() && !pool.threads;
 }
 
 void persist_atfork_prepare(void)

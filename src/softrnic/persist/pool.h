@@ -21,6 +21,9 @@ void pool_unlock(void);
  */
 bool pool_start(struct persist_job *job);
 
+/* With the lock: is there work, but no thread, and none can be started? */
+bool pool_needs_help(void);
+
 /* Call done() of these jobs. Called and returns with the lock; others may have it meanwhile. */
 void pool_complete(struct list *finished);
 

@@ -93,9 +93,12 @@ void lane_post_put(struct lane *lane)
 void lane_expect_put(struct lane *lane)
 {
 	struct ibv_wc wc;
+	char why[256];
 
 	OK(client_wait_wc(lane->client.cq, &wc, 3 * CLIENT_WAIT_MS));
-	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	rpma_wc_explain(lane->client.conn, &wc, why, sizeof(why));
+	if (wc.status != IBV_WC_SUCCESS)
+		fail_msg("a put failed: %s", why);
 }
 
 void lane_put(struct lane *lane)

@@ -20,16 +20,33 @@ enum { PAGES = 64, LIMIT_MS = 20000 };
 static struct backed m;
 static struct flush job, other, third; /* they outlive a failed assertion */
 
+static bool thread_starts_fail;
+
+int __real_thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
+int __wrap_thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
+
+int __wrap_thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg)
+{
+	return thread_starts_fail ? -EAGAIN : __real_thread_start(thread, stack, fn, arg);
+}
+
 static struct file *file_behind(void)
 {
 	return m.region->ranges[0].file;
 }
 
-static int file_init(void **state)
+/* The pool has no thread before its first job. */
+static int file_init_alone(void **state)
 {
 	if (!here_is_persistent())
 		skip();
 	backed_init(&m, NULL, PAGES * PAGE);
+	return 0;
+}
+
+static int file_init(void **state)
+{
+	file_init_alone(state);
 	assert_int_equal(flush(m.region, m.p, m.size), 0);
 	return 0;
 }
@@ -97,7 +114,7 @@ static void a_thread_has_one_at_a_time(void **state)
 
 static void *run_here(void *page)
 {
-	bool here = submit(&job, (uintptr_t)page, 1);
+	bool here = submit(page ? &other : &job, (uintptr_t)page, 1);
 
 	if (here)
 		persist_run_here();
@@ -122,6 +139,28 @@ static void let_go(pthread_t thread)
 	gate_set(false);
 	pthread_join(thread, &ran);
 	assert_non_null(ran);
+}
+
+/* Both slots are taken by threads that are not the pool's, and those go on with what waits. */
+static void where_no_thread_can_be_started_they_go_on(void **state)
+{
+	pthread_t first, second;
+	int waits;
+
+	thread_starts_fail = true;
+	first = run_and_hold();
+	assert_int_equal(pthread_create(&second, NULL, run_here, (void *)1), 0);
+	gate_await(2);
+	m.p[2 * PAGE]++;
+	flush_start(&third, m.region, m.p + 2 * PAGE, PAGE);
+	waits = flush_wait(&third, 50);
+	let_go(first);
+	pthread_join(second, NULL);
+	thread_starts_fail = false;
+	assert_int_equal(waits, -ETIMEDOUT);
+	assert_int_equal(flush_wait(&job, LIMIT_MS), 0);
+	assert_int_equal(flush_wait(&other, LIMIT_MS), 0);
+	assert_int_equal(flush_wait(&third, 0), 0);
 }
 
 /* Both slots are busy then: it shares the next write-back with what waits already. */
@@ -235,6 +274,8 @@ static void it_can_be_abandoned(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(where_no_thread_can_be_started_they_go_on,
+						file_init_alone, file_fini),
 		WITH_FILE(it_is_on_the_medium_and_no_other_thread_was_needed),
 		WITH_FILE(more_than_a_slice_is_the_pools),
 		WITH_FILE(a_thread_has_one_at_a_time),
