@@ -149,7 +149,6 @@ struct conn {
 	pthread_cond_t changed;
 	unsigned changes;
 	atomic_uint waiters;
-
 };
 
 int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *owner,
