@@ -86,18 +86,18 @@ etcd_signal() { # SIGNAL HOST...
 
 # ---- kinds of connections ----
 
-# Of one direction: what is sent to that member, or what it answers.
+# Of one direction: what is sent to that member, or what it answers. Either end may notice first.
 lanes_are_cut() { # HOST
 	network kind "$primary" "$1" lane
 	expect_excluded "${names[$1]}"
-	expect_explained "$primary" "copy of ${names[$1]} .*does not answer"
+	expect_explained "$primary" "copy of ${names[$1]} .*(does not answer|reset the connection)"
 	expect_more W 100
 	return_at_once
 }
 answers_of_lanes_are_cut() { # HOST
 	network kind "$1" "$primary" lane
 	expect_excluded "${names[$1]}"
-	expect_explained "$primary" "copy of ${names[$1]} .*does not answer"
+	expect_explained "$primary" "copy of ${names[$1]} .*(does not answer|reset the connection)"
 	expect_more W 100
 	return_at_once
 }
