@@ -19,17 +19,6 @@ static struct bad_disk disk;
 static struct proc server;
 static char at[64]; /* where the server listens */
 
-static int run(const char *format, ...)
-{
-	char command[1000];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
 /* Its first line, on standard output or standard error. */
 static const char *start(const char *options)
 {
@@ -65,13 +54,13 @@ static void stop(int sig)
 /* One block of that letter, written and flushed to persistence. */
 static void put(char letter, bool is_to_succeed)
 {
-	int rc = run("head -c %u /dev/zero | tr '\\0' %c >letter && %s put -r data letter %s "
-		     ">/dev/null 2>put.err",
-		     BLOCK, letter, SYSTEM_RPMA, at);
+	int rc = run_shell("head -c %u /dev/zero | tr '\\0' %c >letter && %s put -r data letter %s "
+			   ">/dev/null 2>put.err",
+			   BLOCK, letter, SYSTEM_RPMA, at);
 
 	if ((rc == 0) != is_to_succeed)
 		fail_msg("put %c: %d", letter, rc);
-	assert_true(is_to_succeed || !run("grep -q 'could not write to its medium' put.err"));
+	assert_true(is_to_succeed || !run_shell("grep -q 'could not write to its medium' put.err"));
 }
 
 static char read_region(void)
@@ -79,8 +68,9 @@ static char read_region(void)
 	char byte;
 	int fd;
 
-	assert_int_equal(
-		run("rm -f got; %s get -r data --offset 0 %s got >/dev/null", SYSTEM_RPMA, at), 0);
+	assert_int_equal(run_shell("rm -f got; %s get -r data --offset 0 %s got >/dev/null",
+				   SYSTEM_RPMA, at),
+			 0);
 	fd = open("got", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(pread(fd, &byte, 1, 0), 1);
@@ -175,7 +165,7 @@ static int teardown(void **state)
 		proc_kill(&server);
 	bad_disk_unmount(&disk);
 	assert_int_equal(chdir(".."), 0);
-	return run("rm -r %s", (const char *)*state);
+	return run_shell("rm -r %s", (const char *)*state);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -6,6 +6,7 @@
 #include "system/lib/check.h"
 
 #include "system/lib/client.h"
+#include "system/lib/bad_disk.h"
 #include "system/lib/loop_disk.h"
 #include "system/lib/remote.h"
 
@@ -115,6 +116,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(so_do_atomic_writes, setup, teardown),
 	};
 
-	loop_disk_need();
+	bad_disk_need();
 	return cmocka_run_group_tests(tests, mount_disk, unmount_disk);
 }

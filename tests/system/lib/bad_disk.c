@@ -11,21 +11,10 @@
 #include "system/lib/check.h"
 #include "system/lib/mounts.h"
 
-static int bad_disk_run(const char *format, ...)
-{
-	char command[2000];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
 void bad_disk_need(void)
 {
 	need_own_mounts();
-	if (!bad_disk_run("losetup -f >/dev/null 2>&1"))
+	if (!run_shell("losetup -f >/dev/null 2>&1"))
 		return;
 	printf("skipped: no loop devices\n");
 	exit(SKIPPED);
@@ -36,7 +25,7 @@ void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top)
 {
 	snprintf(disk->folder, sizeof(disk->folder), "%s", folder);
 	snprintf(disk->top, sizeof(disk->top), "%s", top);
-	if (bad_disk_run(
+	if (run_shell(
 		    "mkdir %1$s %1$s/room %1$s/copy %1$s/looked && mount -t tmpfs tmpfs %1$s/copy && "
 		    "mount -t tmpfs -o size=%2$u tmpfs %1$s/room && truncate -s %3$u %1$s/room/image && "
 		    "/sbin/mkfs.ext4 -q -b %4$u -m 0 -E nodiscard,lazy_itable_init=0 %1$s/room/image && "
@@ -48,11 +37,11 @@ void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top)
 
 bool bad_disk_mount_sums(struct bad_disk *disk, const char *folder, const char *top)
 {
-	if (bad_disk_run("modprobe -q btrfs; grep -qw btrfs /proc/filesystems"))
+	if (run_shell("modprobe -q btrfs; grep -qw btrfs /proc/filesystems"))
 		return false;
 	snprintf(disk->folder, sizeof(disk->folder), "%s", folder);
 	snprintf(disk->top, sizeof(disk->top), "%s", top);
-	if (bad_disk_run(
+	if (run_shell(
 		    "mkdir %1$s %1$s/room %1$s/copy && mount -t tmpfs tmpfs %1$s/copy && "
 		    "mount -t tmpfs tmpfs %1$s/room && truncate -s %2$u %1$s/room/image && "
 		    "mkfs.btrfs -q --mixed -m single -d single %1$s/room/image >/dev/null 2>&1 && "
@@ -66,9 +55,9 @@ void bad_disk_unmount(struct bad_disk *disk)
 {
 	if (!disk->folder[0])
 		return;
-	bad_disk_run("umount -l %1$s/looked 2>/dev/null; umount -l %2$s %1$s/room %1$s/copy; "
-		     "rm -rf %1$s",
-		     disk->folder, disk->top);
+	run_shell("umount -l %1$s/looked 2>/dev/null; umount -l %2$s %1$s/room %1$s/copy; "
+		  "rm -rf %1$s",
+		  disk->folder, disk->top);
 	disk->folder[0] = '\0';
 }
 
@@ -103,9 +92,9 @@ static void bad_disk_take_away(const struct bad_disk *disk, off_t at, off_t len)
 
 static void bad_disk_fill(const struct bad_disk *disk)
 {
-	assert_int_equal(bad_disk_run("dd if=/dev/zero of=%s/room/ballast bs=%u status=none "
-				      "2>/dev/null; test $? = 1",
-				      disk->folder, BAD_DISK_BLOCK),
+	assert_int_equal(run_shell("dd if=/dev/zero of=%s/room/ballast bs=%u status=none "
+				   "2>/dev/null; test $? = 1",
+				   disk->folder, BAD_DISK_BLOCK),
 			 0);
 }
 
@@ -182,9 +171,9 @@ const char *bad_disk_look(const struct bad_disk *disk)
 {
 	static char looked[300];
 
-	assert_int_equal(bad_disk_run("cp %1$s/room/image %1$s/copy/image && "
-				      "mount -t ext4 -o loop %1$s/copy/image %1$s/looked",
-				      disk->folder),
+	assert_int_equal(run_shell("cp %1$s/room/image %1$s/copy/image && "
+				   "mount -t ext4 -o loop %1$s/copy/image %1$s/looked",
+				   disk->folder),
 			 0);
 	snprintf(looked, sizeof(looked), "%s/looked", disk->folder);
 	return looked;

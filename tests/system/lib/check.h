@@ -33,6 +33,18 @@
 			fail_msg("%s: %d (%s)", #call, ok_ret_, rpma_err_2str(ok_ret_));           \
 	} while (0)
 
+/* The status of a shell that runs this command. */
+static inline int run_shell(const char *format, ...)
+{
+	char command[2000];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	return system(command);
+}
+
 static inline void need_root(const char *what)
 {
 	if (geteuid() == 0)

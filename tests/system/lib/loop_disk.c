@@ -4,26 +4,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "system/lib/bad_disk.h"
 #include "system/lib/check.h"
 
 #define SECTOR 512u
-
-static int loop_disk_run(const char *format, ...)
-{
-	char command[2000];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(command, sizeof(command), format, args);
-	va_end(args);
-	return system(command);
-}
-
-void loop_disk_need(void)
-{
-	bad_disk_need();
-}
 
 static void loop_disk_find_counters(struct loop_disk *disk)
 {
@@ -44,7 +27,7 @@ void loop_disk_mount(struct loop_disk *disk, const char *folder, const char *top
 {
 	snprintf(disk->folder, sizeof(disk->folder), "%s", folder);
 	snprintf(disk->top, sizeof(disk->top), "%s", top);
-	if (loop_disk_run(
+	if (run_shell(
 		    "mkdir -p %1$s/room && mount -t tmpfs tmpfs %1$s/room && "
 		    "truncate -s %2$uM %1$s/room/image && "
 		    "/sbin/mkfs.ext4 -q -b %3$u -E lazy_itable_init=0,lazy_journal_init=0 %1$s/room/image && "
@@ -58,8 +41,8 @@ void loop_disk_unmount(struct loop_disk *disk)
 {
 	if (!disk->folder[0])
 		return;
-	loop_disk_run("umount -l %2$s 2>/dev/null; umount -l %1$s/room; rm -rf %1$s", disk->folder,
-		      disk->top);
+	run_shell("umount -l %2$s 2>/dev/null; umount -l %1$s/room; rm -rf %1$s", disk->folder,
+		  disk->top);
 	disk->folder[0] = '\0';
 }
 

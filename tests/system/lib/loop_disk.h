@@ -20,9 +20,7 @@ struct loop_disk {
 	char counters[96];
 };
 
-/* First: root, mounts of its own, loop devices; else the program is skipped. */
-void loop_disk_need(void);
-/* Makes `folder`; `top` is there. Size in MiB. */
+/* After bad_disk_need(). Makes `folder`; `top` is there. Size in MiB. */
 void loop_disk_mount(struct loop_disk *disk, const char *folder, const char *top, unsigned size);
 void loop_disk_unmount(struct loop_disk *disk); /* harmless when it is not mounted */
 

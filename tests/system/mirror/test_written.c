@@ -8,6 +8,7 @@
 #include "apps.h"
 #include "clients.h"
 #include "system/lib/check.h"
+#include "system/lib/bad_disk.h"
 #include "system/lib/loop_disk.h"
 #include "system/lib/mounts.h"
 
@@ -132,6 +133,6 @@ int main(void)
 		CASE(blocks_that_a_resync_copies),
 	};
 
-	loop_disk_need();
+	bad_disk_need();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

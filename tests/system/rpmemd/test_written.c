@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "system/lib/bad_disk.h"
 #include "system/lib/loop_disk.h"
 #include "system/rpmemd/peer.h"
 
@@ -66,6 +67,6 @@ int main(void)
 		TEST(so_it_does_by_the_general_method),
 	};
 
-	loop_disk_need();
+	bad_disk_need();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

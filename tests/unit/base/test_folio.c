@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/unit.h"
+#include "lib/dirtied.h"
 
 #define PAGE  4096ul
 #define PIECE (1ul << 20)
@@ -16,20 +17,6 @@
 
 static int file;
 static unsigned char *map;
-
-/* What this process has made dirty, in bytes: the kernel counts whole folios. */
-static unsigned long long bytes_dirtied(void)
-{
-	FILE *io = fopen("/proc/self/io", "re");
-	unsigned long long bytes = 0;
-	char line[128];
-
-	assert_non_null(io);
-	while (fgets(line, sizeof(line), io))
-		sscanf(line, "write_bytes: %llu", &bytes);
-	fclose(io);
-	return bytes;
-}
 
 static unsigned long long dirtied_by_a_store(size_t offset)
 {

@@ -12,6 +12,7 @@
 
 #include "base/safecopy.h"
 #include "helpers.h"
+#include "lib/dirtied.h"
 
 static bool submit_strictly(struct persist_region *region, void *addr, size_t len, bool strict,
 			    int *status)
@@ -213,20 +214,6 @@ static void without_a_mapping_of_our_own_unmapped_memory_is_an_error(void **stat
 	close(fd);
 	assert_int_equal(in_child(flush_unmapped, p, false), 0);
 	munmap(p, 2 * PAGE);
-}
-
-/* What this process has made dirty, in bytes: the kernel counts whole folios. */
-static unsigned long long bytes_dirtied(void)
-{
-	FILE *io = fopen("/proc/self/io", "re");
-	unsigned long long bytes = 0;
-	char line[128];
-
-	assert_non_null(io);
-	while (fgets(line, sizeof(line), io))
-		sscanf(line, "write_bytes: %llu", &bytes);
-	fclose(io);
-	return bytes;
 }
 
 static unsigned long long dirtied_by_a_store(unsigned char *at)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dirtied.h -- how much a process makes dirty. Included after cmocka.h. */
+#ifndef LIB_DIRTIED_H
+#define LIB_DIRTIED_H
+
+#include <stdio.h>
+
+/* What this process has made dirty, in bytes: the kernel counts whole folios. */
+static inline unsigned long long bytes_dirtied(void)
+{
+	FILE *io = fopen("/proc/self/io", "re");
+	unsigned long long bytes = 0;
+	char line[128];
+
+	assert_non_null(io);
+	while (fgets(line, sizeof(line), io))
+		sscanf(line, "write_bytes: %llu", &bytes);
+	fclose(io);
+	return bytes;
+}
+
+#endif
