@@ -67,7 +67,8 @@ static int daemon_open_loop(struct daemon *d, struct error *err)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	int signal_fd = process_take_signals(signals, 3);
 
-	signal(SIGCHLD, SIG_DFL); /* ignored, as it may come, no end of a program could be seen */
+	/* A parent may leave it ignored: then waitpid() finds no status of a program that ended. */
+	signal(SIGCHLD, SIG_DFL);
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	d->answers = agent_answers_new();
 	if (d->epoll_fd < 0 || signal_fd < 0 || !d->answers ||

@@ -16,7 +16,7 @@
 #include "service/peer.h"
 
 #define NEIGHBOUR_PERIOD_MS  1000
-#define NEIGHBOUR_RESERVE_MS 100  /* instead, while the set is to grow */
+#define NEIGHBOUR_RESERVE_MS 100  /* the period while the set grows */
 #define NEIGHBOUR_ANSWER_MS  1000 /* also to connect and to be granted */
 
 /* One connection; used by the thread alone. */

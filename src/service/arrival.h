@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * arrival.h -- the connections of a server, by how far they are: their client still has to prove
- * something, is refused and is being given the reason, or is admitted.
+ * arrival.h -- the connections of a server in three states: pending (the client still has to prove
+ * that it may connect), refused (the reason is being sent), or admitted.
  *
- * The number of pending ones is limited, of one address to a quarter of it, and so is the time
- * until one is admitted or has ended. Of too many the oldest is dropped, so that slow clients
- * cannot keep out others. The owner of the connections drops them.
+ * The number of pending connections is limited, for one address to a quarter of it. The time until
+ * a connection is admitted or has ended is limited, too. When the limit is reached, the oldest
+ * pending connection is dropped, so that slow clients cannot keep out others. The owner of the
+ * connections drops them.
  */
 #ifndef SERVICE_ARRIVAL_H
 #define SERVICE_ARRIVAL_H

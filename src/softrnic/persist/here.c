@@ -7,7 +7,8 @@
  * pool's: it takes one of the file's slots and one of the turns of all, counts as a slice that may
  * stall, and shares its success and its failure with the slice beside it.
  *
- * Where jobs wait at the file the new one joins them, and shares the next write-back.
+ * Where other jobs wait at the file already, the new job is queued with them: one write-back
+ * then serves all of them.
  */
 #include "softrnic/persist/pool.h"
 #include "softrnic/persist/queue.h"

@@ -282,7 +282,7 @@ bool pool_start(struct persist_job *job)
 	pool_lock();
 	queue_begin(job);
 	pool_dispatch(&calls);
-	/* What has no turn yet is behind slices that run: the thread of one goes on with it. */
+	/* A job without a turn waits for a slice that runs, whose thread then goes on with it. */
 	started = pool.threads > 0 || !turn_is_wanted();
 	if (!started)
 		queue_drop(job);

@@ -16,7 +16,7 @@ bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *j
 bool flush_has_lost(struct qp *qp, struct irq_entry *e, struct qp_job *job);
 /* A job that fills in requests.digest. */
 void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job);
-/* op_flush_join.c. Before the head's job is asked for: Flushes behind it join it. */
+/* op_flush_join.c. Before the head's job is asked for: later Flushes join it. */
 void flush_join(struct qp *qp, struct qp_job *job);
 /* The head's bytes were written back with those of one before it. */
 bool flush_take_joined(struct qp *qp);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op_flush_join.c -- Flushes that wait behind one of the same region share its write-back.
+ * op_flush_join.c -- Flushes of one region that wait in the IRQ share one write-back.
  *
- * What such a Flush covers was placed before it came, so a write-back that begins now takes it as
- * well. Each is answered at its turn all the same. The write-back is that of the smallest range
- * that has all of them. Clean pages in it cost nothing. Dirty ones that no Flush asked for do: gaps
- * of DIRTY_NEAR for each that joins cost no more than the write-backs that it saves.
+ * The bytes of a Flush that waits were placed before it arrived, so a write-back that begins now
+ * covers them as well. Each Flush is still answered at its own turn. The write-back is of the
+ * smallest range that contains all of them. Clean pages in the gaps cost nothing. Dirty pages in
+ * the gaps do: one gap of DIRTY_NEAR for each Flush that joins costs no more than the write-back
+ * of its own that is saved.
  */
 #include "softrnic/rnic/op_flush.h"
 
@@ -46,7 +47,7 @@ static bool join_pays(const struct join *j, uint32_t count)
 	return j->to - j->from <= j->bytes + (uint64_t)count * DIRTY_NEAR;
 }
 
-/* How many of those behind the head join it; *job has the range of all. */
+/* Number of Flushes after the head that join it; *job gets the range of all. */
 static uint32_t join_count(struct qp *qp, struct qp_job *job)
 {
 	const struct irq_entry *head = irq_head(&qp->irq);
@@ -56,7 +57,7 @@ static uint32_t join_count(struct qp *qp, struct qp_job *job)
 
 	for (uint32_t i = 1; i < qp->irq.count; i++) {
 		if (!join_add(qp, head, irq_at(&qp->irq, i), &j) ||
-		    !join_pays(&j, qp->irq.count)) /* nor will it with those behind */
+		    !join_pays(&j, qp->irq.count)) /* nor with all later ones */
 			break;
 		if (!join_pays(&j, i))
 			continue;

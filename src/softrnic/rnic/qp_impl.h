@@ -31,7 +31,7 @@ struct qp_requests {
 	enum ext_status failed;
 	uint32_t failed_detail;
 	struct qp_job job;
-	uint32_t joined; /* Flushes behind the head that the job, or the last one, serves as well */
+	uint32_t joined;           /* Flushes after the head that the last job serves as well */
 	struct vext_digest digest; /* the head's, or `durability`: its class */
 	/* what the Flush of everything, or the Read, at the head has still to do */
 	struct dirty all;
