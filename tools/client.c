@@ -107,20 +107,11 @@ int client_report_file(int rc)
 
 int client_open(struct session *s, const struct client_opts *opts)
 {
-	struct session_opts session = opts->session;
-	struct secret secret;
 	struct error err;
-	int rc = 0;
 
-	memset(s, 0, sizeof(*s));
-	if (opts->secret_file) {
-		session.secret = &secret;
-		rc = secret_load(&secret, opts->secret_file, &err);
-	}
-	if (!rc)
-		rc = session_open(s, &session, &err);
-	secret_forget(&secret);
-	return rc ? client_report(s, &err) : CLI_OK;
+	return session_open_with_file(s, &opts->session, opts->secret_file, &err)
+		       ? client_report(s, &err)
+		       : CLI_OK;
 }
 
 int client_register(struct session *s, void *buf, size_t size, struct rpma_mr_local **mr)

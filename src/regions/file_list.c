@@ -37,10 +37,17 @@ static size_t list_choose(const struct hello_list *list, const char *name,
 	return found;
 }
 
-static int list_ask(const struct session_opts *opts, struct hello_list *list, struct error *err)
+static int list_ask(const struct address *server, const struct rpma_file_options *options,
+		    struct hello_list *list, struct error *err)
 {
+	struct session_opts opts = {.server = *server,
+				    .region = "",
+				    .access = HELLO_LIST,
+				    .depth = 2,
+				    .timeout_ms = file_options_timeout(options),
+				    .retry_ms = options->reconnect_ms};
 	struct session s;
-	int rc = session_open(&s, opts, err);
+	int rc = session_open_with_file(&s, &opts, options->secret_file, err);
 
 	if (rc)
 		return rc;
@@ -52,10 +59,8 @@ static int list_ask(const struct session_opts *opts, struct hello_list *list, st
 int rpma_file_list(const char *target, const struct rpma_file_options *options,
 		   struct rpma_file_region *regions, size_t *count)
 {
-	struct session_opts opts = {.region = "", .access = HELLO_LIST, .depth = 2};
 	struct hello_list list;
 	struct target parsed;
-	struct secret secret;
 	struct error err;
 	size_t found;
 	int rc;
@@ -65,17 +70,9 @@ int rpma_file_list(const char *target, const struct rpma_file_options *options,
 	options = file_options_or_defaults(options);
 	if (!file_options_are_valid(options))
 		return file_error_invalid(__func__, "a member of options is wrong");
-	opts.timeout_ms = file_options_timeout(options);
-	opts.retry_ms = options->reconnect_ms;
 	rc = target_parse(target, &parsed, &err);
-	opts.server = parsed.server;
-	if (!rc && options->secret_file) {
-		opts.secret = &secret;
-		rc = secret_load(&secret, options->secret_file, &err);
-	}
 	if (!rc)
-		rc = list_ask(&opts, &list, &err);
-	secret_forget(&secret);
+		rc = list_ask(&parsed.server, options, &list, &err);
 	if (rc)
 		return file_error_of(&err);
 	found = list_choose(&list, parsed.region, regions, *count);

@@ -91,10 +91,16 @@ static void file_disconnect(struct rpma_file *f)
 	session_close(&f->s);
 }
 
-static int file_connect_with(struct rpma_file *f, const struct session_opts *opts,
-			     struct error *err)
+static int file_connect_once(struct rpma_file *f, int timeout_ms, struct error *err)
 {
-	int rc = session_open(&f->s, opts, err);
+	struct session_opts opts = {.server = f->target.server,
+				    .region = f->target.region,
+				    .access = f->flags & RPMA_FILE_READONLY ? HELLO_READ
+									    : HELLO_WRITE,
+				    .depth = FILE_DEPTH,
+				    .timeout_ms = timeout_ms,
+				    .owner = f->owner[0] ? f->owner : NULL};
+	int rc = session_open_with_file(&f->s, &opts, f->secret_file, err);
 
 	if (rc)
 		return rc;
@@ -106,26 +112,6 @@ static int file_connect_with(struct rpma_file *f, const struct session_opts *opt
 		rc = file_claim(f, err);
 	if (rc)
 		file_disconnect(f);
-	return rc;
-}
-
-static int file_connect_once(struct rpma_file *f, int timeout_ms, struct error *err)
-{
-	struct secret secret;
-	struct session_opts opts = {.server = f->target.server,
-				    .region = f->target.region,
-				    .access = f->flags & RPMA_FILE_READONLY ? HELLO_READ
-									    : HELLO_WRITE,
-				    .depth = FILE_DEPTH,
-				    .timeout_ms = timeout_ms,
-				    .owner = f->owner[0] ? f->owner : NULL};
-	int rc = f->secret_file ? secret_load(&secret, f->secret_file, err) : 0;
-
-	if (f->secret_file)
-		opts.secret = &secret;
-	if (!rc)
-		rc = file_connect_with(f, &opts, err);
-	secret_forget(&secret);
 	return rc;
 }
 

@@ -119,6 +119,24 @@ int session_open(struct session *s, const struct session_opts *opts, struct erro
 	return rc;
 }
 
+int session_open_with_file(struct session *s, const struct session_opts *opts,
+			   const char *secret_file, struct error *err)
+{
+	struct session_opts with = *opts;
+	struct secret secret;
+	int rc = 0;
+
+	memset(s, 0, sizeof(*s));
+	if (secret_file) {
+		with.secret = &secret;
+		rc = secret_load(&secret, secret_file, err);
+	}
+	if (!rc)
+		rc = session_open(s, &with, err);
+	secret_forget(&secret);
+	return rc;
+}
+
 void session_close(struct session *s)
 {
 	if (s->conn)

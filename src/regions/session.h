@@ -44,6 +44,7 @@ struct session {
 	/* The rest is for this room alone. */
 	struct completions completions;
 	int timeout_ms;
+	bool is_requested;                /* this end's device has taken the request */
 	struct rpma_mr_local *message_mr; /* NULL: no message is expected */
 	struct session_messages {
 		uint8_t in[SESSION_ANSWERS][HELLO_FROM_MAX], out[HELLO_TO_MAX];
@@ -54,6 +55,9 @@ struct session {
 /* Connect, prove and have proved what opts ask for, and learn the region. *s need not be
  * initialised; on failure nothing is left open. */
 int session_open(struct session *s, const struct session_opts *opts, struct error *err);
+/* The same with the secret of a file; NULL: without one. */
+int session_open_with_file(struct session *s, const struct session_opts *opts,
+			   const char *secret_file, struct error *err);
 /* Disconnect and close what is open, in any state. What was registered for it is deregistered
  * before. */
 void session_close(struct session *s);

@@ -11,13 +11,27 @@
 #define CONNECT_PAUSE_MS  50
 #define CONNECT_REFUSED   1 /* beside the results of librpma, which are negative */
 
-/* For those attempts that may end with messages: a registration, and receives. */
-static int connect_prepare(struct rpma_conn_req *req, void *session)
+static bool connect_has_messages(const struct session_opts *opts)
 {
-	struct session *s = session;
-	int rc = session_messages_register(s);
+	return opts->secret || opts->access == HELLO_LIST || opts->access == HELLO_WRITE;
+}
 
-	return rc ? rc : session_messages_receive(s, req);
+struct connect_attempt {
+	struct session *s;
+	const struct session_opts *opts;
+};
+
+/* This end's device has made the request. If messages may come: a registration, and receives. */
+static int connect_prepare(struct rpma_conn_req *req, void *arg)
+{
+	const struct connect_attempt *attempt = arg;
+	int rc;
+
+	attempt->s->is_requested = true;
+	if (!connect_has_messages(attempt->opts))
+		return 0;
+	rc = session_messages_register(attempt->s);
+	return rc ? rc : session_messages_receive(attempt->s, req);
 }
 
 static int connect_open(struct session *s, const struct session_opts *opts,
@@ -28,19 +42,19 @@ static int connect_open(struct session *s, const struct session_opts *opts,
 				      .access = (uint8_t)opts->access,
 				      .has_secret = opts->secret != NULL};
 	struct rpma_conn_private_data pdata = {.ptr = buf};
-	bool has_messages =
-		opts->secret || opts->access == HELLO_LIST || opts->access == HELLO_WRITE;
+	struct connect_attempt attempt = {s, opts};
 	struct rpma_conn_open_attr attr = {.size = sizeof(attr),
 					   .addr = to->host,
 					   .port = to->port,
 					   .cfg = cfg,
 					   .pdata = &pdata,
 					   .timeout_ms = opts->timeout_ms,
-					   .prepare = has_messages ? connect_prepare : NULL,
-					   .arg = s};
+					   .prepare = connect_prepare,
+					   .arg = &attempt};
 	enum rpma_conn_event event;
 	int rc;
 
+	s->is_requested = false;
 	snprintf(hello.region, sizeof(hello.region), "%s", opts->region);
 	pdata.len = (uint8_t)hello_request_encode(&hello, buf);
 	rc = rpma_conn_open(s->peer, &attr, &event, &s->conn);
@@ -84,12 +98,11 @@ static int connect_address(struct session *s, const struct session_opts *opts,
 	return rc;
 }
 
-static int connect_failed(const struct session *s, const struct session_opts *opts, int rc,
-			  struct error *err)
+static int connect_failed(const struct session *s, int rc, struct error *err)
 {
-	/* This end's device does not carry the name. Without one it is the other end that is no
-	 * RDMA server. */
-	if (rc == RPMA_E_NOSUPP && opts->owner)
+	/* Before the request: this end's device does not carry an owner's name. After it: the other
+	 * end is no RDMA server. */
+	if (rc == RPMA_E_NOSUPP && !s->is_requested)
 		return error_set(err, ERROR_LOCAL, rc, "%s: %s", s->server, rpma_err_last());
 	switch (rc) {
 	case CONNECT_REFUSED:
@@ -134,7 +147,7 @@ int session_connect(struct session *s, const struct session_opts *opts, struct e
 		bool unanswered = rc == RPMA_E_AGAIN || rc == RPMA_E_NO_EVENT;
 
 		if (!unanswered || poll_ms_left(deadline) == 0)
-			return connect_failed(s, opts, rc, err);
+			return connect_failed(s, rc, err);
 		poll(NULL, 0, CONNECT_PAUSE_MS);
 	}
 	return 0;

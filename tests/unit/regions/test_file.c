@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* librpmafile by its public calls: a server in a
  * thread, which serves memory and a file of its own. */
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -451,11 +453,46 @@ static void a_list_says_why_there_is_none(void **state)
 	assert_int_equal(count, 1); /* no failure has changed it */
 }
 
+/* What speaks first, and not iWARP. */
+static void *greet_as_another_program(void *listener)
+{
+	int fd = accept(*(int *)listener, NULL, NULL);
+
+	assert_int_equal(send(fd, "SSH-2.0-x\r\n", 11, MSG_NOSIGNAL), 11);
+	while (recv(fd, &(char){0}, 1, 0) > 0)
+		;
+	close(fd);
+	return NULL;
+}
+
+/* Also where an owner is named, which not every device of this end can carry. */
+static void a_port_of_another_program_is_called_so(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rpma_file_options options = {.size = sizeof(options), .owner = "orders"};
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct rpma_file *file = NULL;
+	socklen_t len = sizeof(at);
+	pthread_t other;
+	char foreign[32];
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(pthread_create(&other, NULL, greet_as_another_program, &listener), 0);
+	snprintf(foreign, sizeof(foreign), "127.0.0.1:%u", ntohs(at.sin_port));
+	assert_int_equal(rpma_file_open(foreign, &options, &file), RPMA_FILE_E_UNREACHED);
+	assert_non_null(strstr(rpma_file_errormsg(), "what listens there does not speak iWARP"));
+	pthread_join(other, NULL);
+	close(listener);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_regions_of_a_server_are_listed),
 		cmocka_unit_test(a_list_says_why_there_is_none),
+		cmocka_unit_test(a_port_of_another_program_is_called_so),
 		cmocka_unit_test(what_is_written_is_read_and_in_the_memory),
 		cmocka_unit_test(very_many_small_writes_arrive),
 		cmocka_unit_test(several_buffers_are_one_write),
