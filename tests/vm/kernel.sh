@@ -2,25 +2,49 @@
 # shellcheck shell=bash
 # Debian's kernel, and siw built for it; kept until either changes.
 
-vm_kernel_image() {
-	{ apt-cache depends linux-image-amd64 2>/dev/null || :; } |
-		sed -n 's/^ *Depends: \(linux-image-6\.1\..*\)/\1/p' | head -n 1
+# The versions of a package that apt can fetch, the newest first.
+vm_versions() { apt-cache madison "$1" 2>/dev/null | awk -F'|' '{ gsub(/ /, "", $2); print $2 }' | sort -urV; }
+
+vm_has() { vm_versions "$1" | grep -qxF "$2"; }
+
+# vm_take_release RELEASE VERSION: false if apt lacks one of the packages in this version. The signed image comes
+# hours after the others, and differs from the unsigned one in its signature only.
+vm_take_release() {
+	local release=$1 version=$2 image
+	vm_has "linux-headers-$release" "$version" || return 1
+	for image in "linux-image-$release" "linux-image-$release-unsigned"; do
+		vm_has "$image" "$version" || continue
+		vm_release=$release
+		vm_debs=("$image=$version" "linux-headers-$release=$version" "linux-kbuild-6.1=$version"
+			"linux-headers-${release%-*}-common=$version" "linux-source-6.1=$version")
+		return 0
+	done
+	return 1
 }
 
-# One version for all of them: siw must be the source of the very kernel that loads it.
-vm_kernel_packages() {
-	local image version
-	image=$(vm_kernel_image)
-	if [ ! "$image" ] && [ "$(id -u)" = 0 ]; then
-		vm_apt -q update || :
-		image=$(vm_kernel_image)
-	fi
-	[ "$image" ] || die "apt knows no kernel 6.1 (linux-image-amd64 of Debian 12): is this Debian 12, and apt-get update done?"
-	version=$(apt-cache show "$image" | sed -n 's/^Version: //p' | head -n 1)
-	vm_release=${image#linux-image-}
-	vm_debs=("$image=$version" "linux-headers-$vm_release=$version" "linux-kbuild-6.1=$version"
-		"linux-headers-${vm_release%-*}-common=$version" "linux-source-6.1=$version")
+# The newest kernel 6.1 whose packages are all there in one version: siw must be the source of the very kernel that
+# loads it. Debian replaces these packages one by one, so the newest image can lack the tools of its version.
+vm_choose_kernel() {
+	local releases version release
+	releases=$(apt-cache pkgnames linux-headers-6.1.0- 2>/dev/null |
+		sed -n 's/^linux-headers-\(6\.1\.0-[0-9]*-amd64\)$/\1/p' | sort -rV)
+	for version in $(vm_versions linux-kbuild-6.1); do
+		vm_has linux-source-6.1 "$version" || continue
+		for release in $releases; do
+			! vm_take_release "$release" "$version" || return 0
+		done
+	done
+	return 1
 }
+
+vm_update_packages() { [ "$(id -u)" != 0 ] || vm_apt -q update || :; }
+
+vm_kernel_packages() {
+	vm_choose_kernel || { vm_update_packages && vm_choose_kernel; } ||
+		die "apt knows no kernel 6.1 whose image, headers, kbuild and source have one version: is this Debian 12, and apt-get update done?"
+}
+
+vm_download() { (cd "$1/debs" && apt-get -q download "${vm_debs[@]}") >"$1/apt.log" 2>&1; }
 
 # The stream lies somewhere in the image; xz ignores what follows it.
 vm_decompress() {
@@ -36,7 +60,7 @@ vm_fetch_kernel() {
 	say "fetching the kernel $vm_release"
 	rm -rf "$tmp"
 	mkdir -p "$tmp/debs" "$tmp/root"
-	(cd "$tmp/debs" && apt-get -q download "${vm_debs[@]}") >"$tmp/apt.log" 2>&1 ||
+	vm_download "$tmp" ||
 		die "the kernel's packages cannot be fetched (after a change there: apt-get update): $(grep '^E:' "$tmp/apt.log" | head -n 1)"
 	for deb in "$tmp"/debs/*.deb; do
 		dpkg -x "$deb" "$tmp/root"
@@ -73,11 +97,17 @@ vm_build_siw() {
 	depmod -b "$tmp/root" "$vm_release"
 }
 
+vm_kernel_stamp() { echo "${vm_debs[*]} $(sha256sum <"$vm_dir/kernel.sh")"; }
+
 vm_build_kernel() {
-	vm_kernel_packages
 	local stamp
-	stamp="${vm_debs[*]} $(sha256sum <"$vm_dir/kernel.sh")"
+	vm_kernel_packages
+	stamp=$(vm_kernel_stamp)
 	[ "$(cat "$vm_cache/kernel/stamp" 2>/dev/null)" != "$stamp" ] || return 0
+	# apt's lists may be older than the archive, which keeps no package that it has replaced.
+	vm_update_packages
+	vm_kernel_packages
+	stamp=$(vm_kernel_stamp)
 	mkdir -p "$vm_cache"
 	vm_fetch_kernel
 	vm_build_siw
