@@ -35,7 +35,7 @@ check_links() {
 	done
 }
 readme=$(find "$root/usr" -path '*/doc/rpma/README.md')
-for document in "$readme" "$(dirname "$readme")"/*.md "$(dirname "$readme")"/{doc,tests,python}/*.md; do
+for document in "$readme" "$(dirname "$readme")"/*.md "$(dirname "$readme")"/{doc,doc/architecture,tests,python}/*.md; do
 	check_links "$document"
 done
 

@@ -47,6 +47,8 @@ SUBJECTS = (
     ("softrnic", "The software RDMA card, also below programs that know only libibverbs.",
      (r"softrnic(-verbs)?\.[17]",), ("doc/wire.md", "doc/vm.md")),
     ("Files", "Configurations and formats.", (r".*\.5",), ()),
+    ("Architecture", "How it is built: rooms, threads, rules.", (),
+     tuple(f"doc/architecture/{page}.md" for page in ("overview", "softrnic", "io", "rpmem", "mirror"))),
 )
 
 

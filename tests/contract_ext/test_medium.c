@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_medium.c -- every call that completes a persistent flush leaves no dirty page of the range
- * in the target's file; calls that are no flush leave them. doc/architecture.md lists all such
- * places.
+ * in the target's file; calls that are no flush leave them. doc/architecture/overview.md lists all
+ * such places.
  */
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
  *
  * One number counts them all: connections between hosts, the socket of a host, the register's
  * record, the metadata of a copy. Each release that changes one of them raises it, and understands
- * the one before, so that hosts can be upgraded one after the other (doc/architecture.md). A newer
- * version adds fields at the end of what there is.
+ * the one before, so that hosts can be upgraded one after the other (doc/architecture/mirror.md). A
+ * newer version adds fields at the end of what there is.
  */
 #ifndef MIRROR_CORE_VERSION_H
 #define MIRROR_CORE_VERSION_H

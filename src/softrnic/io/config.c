@@ -18,7 +18,7 @@
 
 #define OVERFLOW_UID 65534 /* Linux's default */
 
-/* Rings: long enough that a large message keeps both ends busy; see doc/architecture.md. */
+/* Rings: long enough that a large message keeps both ends busy; see doc/architecture/io.md. */
 #define SHM_KIB     1024
 #define SHM_KIB_MIN 64
 #define SHM_KIB_MAX 16384

@@ -104,7 +104,7 @@ struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t len,
 	return mem_reg_mr(pd, addr, len, iova, (int)access);
 }
 
-/* When this returns no thread accesses the memory: "Deregistration" in doc/architecture.md. */
+/* When this returns no thread accesses the memory: "Deregistration" in doc/architecture/softrnic.md. */
 int softrnic_dereg_mr(struct ibv_mr *ibv)
 {
 	struct mr *mr = container_of(ibv, struct mr, ibv);
