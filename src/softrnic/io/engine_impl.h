@@ -61,8 +61,9 @@ struct eng_slot {
 struct eng_spin {
 	struct eng_source *sources[SPIN_SOURCES];
 	atomic_uint n;
-	_Atomic uint64_t found_at; /* when something had come */
-	_Atomic uint64_t gap_ns;   /* between two of these, mostly */
+	_Atomic uint64_t came_at; /* when the poller reported something last */
+	_Atomic uint64_t done_at; /* when the last callback for something that came had ended */
+	_Atomic uint64_t gap_ns;  /* from there until something came again, mostly */
 	_Atomic uint64_t polled_at, crowded_until;
 };
 
@@ -135,7 +136,8 @@ void runner_finish(struct eng_runner *me); /* after a callback, without the lock
 bool leader_leads(struct eng_runner *me);  /* false: it was replaced in a callback */
 
 /* engine_spin.c */
-void spin_note(struct eng_runner *me, struct eng_source *src);      /* bytes of it were reported */
+void spin_note(struct eng_runner *me, struct eng_source *src); /* bytes of it were reported */
+void spin_came(struct eng_spin *s, uint64_t now);              /* the poller reported something */
 void spin_forget(struct eng_spin *s, const struct eng_source *src); /* with the lock */
 /* Look for a while for what comes; *now is the time. The number of events; 0: it is time to ask the
  * poller, and to sleep. */

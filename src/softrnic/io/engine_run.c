@@ -231,15 +231,19 @@ bool leader_leads(struct eng_runner *me)
 /* Wait for events; for a short, bounded time without giving up the CPU. */
 static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 {
+	bool spins = config_get()->spin_ns > 0;
 	int n = 0;
 
-	if (config_get()->spin_ns) {
+	if (spins) {
 		n = leader_spin(me, me->evs, until, &now);
 		if (n == 0 && !leader_leads(me)) /* the events and the sleep are its successor's */
 			return 0;
 	}
-	if (n == 0)
+	if (n == 0) {
 		n = poller_wait(&me->loop->poller, me->evs, until, now);
+		if (spins && n > 0)
+			spin_came(&me->loop->spin, clock_now_ns());
+	}
 	atomic_store(&me->loop->sleeping_until, 0);
 	return n;
 }

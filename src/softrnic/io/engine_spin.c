@@ -82,13 +82,23 @@ static void spin_set(_Atomic uint64_t *time, uint64_t ns)
 	atomic_store_explicit(time, ns, memory_order_relaxed);
 }
 
-static void spin_found(struct eng_spin *s, uint64_t now)
+/*
+ * Something came at `came`, and its callback ended at `done`. The gap is what the leader would have
+ * had to look for, so the callback's own time is no part of it: the answer to a Read of 1 MiB takes
+ * longer to send than most spins last.
+ */
+static void spin_found(struct eng_spin *s, uint64_t came, uint64_t done)
 {
-	uint64_t longest = SPIN_LONG * config_get()->spin_ns;
-	uint64_t gap = now - spin_get(&s->found_at);
+	uint64_t longest = SPIN_LONG * config_get()->spin_ns, since = spin_get(&s->done_at);
+	uint64_t gap = came > since ? came - since : 0;
 
 	spin_set(&s->gap_ns, (3 * spin_get(&s->gap_ns) + (gap < longest ? gap : longest)) / 4);
-	spin_set(&s->found_at, now);
+	spin_set(&s->done_at, done);
+}
+
+void spin_came(struct eng_spin *s, uint64_t now)
+{
+	spin_set(&s->came_at, now);
 }
 
 void spin_note(struct eng_runner *me, struct eng_source *src)
@@ -99,7 +109,7 @@ void spin_note(struct eng_runner *me, struct eng_source *src)
 	if (!config_get()->spin_ns)
 		return;
 	now = clock_now_ns();
-	spin_found(s, now);
+	spin_found(s, spin_get(&s->came_at), now);
 	pthread_mutex_lock(&me->loop->lock);
 	if (src->look && !src->closed && spin_find(s, src) < 0) {
 		if (s->n == SPIN_SOURCES)
@@ -159,7 +169,7 @@ static bool spin_is_worth_it(const struct eng_spin *s, uint64_t now)
 {
 	uint64_t spin_ns = config_get()->spin_ns;
 
-	return spin_ns && spin_get(&s->gap_ns) <= spin_ns && now - spin_get(&s->found_at) < spin_ns;
+	return spin_ns && spin_get(&s->gap_ns) <= spin_ns && now - spin_get(&s->done_at) < spin_ns;
 }
 
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now)
@@ -172,7 +182,7 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 	while (*now < until && spin_is_worth_it(s, *now)) {
 		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
 		if (spin_look(me))
-			spin_found(s, clock_now_ns());
+			spin_found(s, *now, clock_now_ns());
 		*now = clock_now_ns();
 		if (s->n > 0 && *now - spin_get(&s->polled_at) < SPIN_POLL_NS)
 			continue;
@@ -180,8 +190,10 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 			return 0;
 		spin_set(&s->polled_at, *now);
 		n = poller_wait(&me->loop->poller, evs, *now, *now);
-		if (n > 0)
+		if (n > 0) {
+			spin_came(s, *now);
 			return n;
+		}
 	}
 	atomic_store_explicit(&me->loop->spinning, false, memory_order_relaxed);
 	if (*now < until)
