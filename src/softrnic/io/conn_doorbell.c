@@ -11,17 +11,6 @@
 #define DOORBELL_SOON_NS  20000u /* what is posted within this time could have been waited for */
 
 /*
- * Behind a pause a Write leaves at once. A loop that goes on posts again sooner than this after it
- * has got its answer, or than twice the time that the answer took.
- */
-#define DOORBELL_PAUSE_NS     (100 * NSEC_PER_US)
-#define DOORBELL_PAUSE_MAX_NS (2 * NSEC_PER_MS)
-
-/* This thread's last Write to any connection. A loop over many comes back to each of them late, but
- * has not paused. */
-static __thread uint64_t doorbell_posted_at;
-
-/*
  * Trust: posts that were followed up soon, against those that waited for nothing. A connection
  * whose Writes wait in vain again and again needs more and more of the former in a row.
  */
@@ -243,36 +232,6 @@ static void doorbell_followed(struct conn *c, bool by_write)
 	}
 }
 
-static bool doorbell_is_trusted(const struct conn *c)
-{
-	return c->bell.trust >= TRUST_NEEDS ||
-	       (c->bell.trust >= 0 && engine_is_spinning(&bells.alarm.source));
-}
-
-/* Of a connection that has got its answer: so long may it be quiet. */
-static uint64_t doorbell_pause_ns(const struct conn_doorbell *b)
-{
-	uint64_t ns = 2 * (b->came_at - b->posted_at);
-
-	if (ns < DOORBELL_PAUSE_NS)
-		return DOORBELL_PAUSE_NS;
-	return ns < DOORBELL_PAUSE_MAX_NS ? ns : DOORBELL_PAUSE_MAX_NS;
-}
-
-static bool doorbell_has_paused(const struct conn_doorbell *b, uint64_t now)
-{
-	if (now <= doorbell_posted_at + DOORBELL_PAUSE_NS)
-		return false;
-	if (b->came_at > b->posted_at)
-		return now > b->came_at + doorbell_pause_ns(b);
-	return now > b->posted_at + DOORBELL_PAUSE_NS;
-}
-
-static void doorbell_posted(struct conn *c, uint64_t now)
-{
-	c->bell.posted_at = doorbell_posted_at = now;
-}
-
 /* False: it cannot wait, as nothing would end that. */
 static bool doorbell_wait(struct conn *c)
 {
@@ -280,12 +239,11 @@ static bool doorbell_wait(struct conn *c)
 
 	if (conn_doorbell_since(&c->bell))
 		return true;
-	if (!doorbell_is_trusted(c))
+	if (c->bell.trust < TRUST_NEEDS)
 		return false;
 	now = clock_now_ns();
-	if (doorbell_has_paused(&c->bell, now) || !doorbell_watch(c, now, doorbell_ns()))
+	if (!doorbell_watch(c, now, doorbell_ns()))
 		return false;
-	doorbell_posted(c, now);
 	c->bell.gathered = false;
 	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
@@ -310,10 +268,8 @@ void conn_perform_posted(struct conn *c)
 		stream_look_at_posts(c->stream, &u);
 		conn_perform(c, &u);
 	}
-	if (may_wait) {
+	if (may_wait)
 		c->bell.sent_at = clock_now_ns();
-		doorbell_posted(c, c->bell.sent_at);
-	}
 }
 
 void conn_rung(struct conn *c)

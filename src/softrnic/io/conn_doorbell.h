@@ -10,8 +10,7 @@
  * and it is complete when it was sent.
  *
  * A peer may look at its memory for the Write, and no further call may come here. So it waits only
- * where that was worth it on this connection lately, or where the engine is awake and looks soon;
- * and not behind a pause, in which nothing was posted and nothing came.
+ * where that was worth it on this connection lately.
  */
 #ifndef IO_CONN_DOORBELL_H
 #define IO_CONN_DOORBELL_H
@@ -27,8 +26,6 @@ struct conn;
 struct conn_doorbell {
 	_Atomic uint64_t since; /* conn_doorbell_since() */
 	uint64_t sent_at;   /* one was sent at once: does something follow soon? 0: no question */
-	uint64_t posted_at; /* the last Write that began to wait, or was sent at once */
-	uint64_t came_at;   /* the last bytes */
 	int trust;          /* how often something followed, bounded; a miss counts more */
 	int miss;      /* so much more: it grows each time that the alarm sends; 0: as at first */
 	bool lone;     /* the alarm sent the only one that waited */
@@ -41,11 +38,6 @@ void conn_doorbell_init(struct conn *c);
 
 /* With the lock, behind a post to the send queue: conn_settle(), at once or a little later. */
 void conn_perform_posted(struct conn *c);
-/* With the lock: bytes came. */
-static inline void conn_doorbell_came(struct conn_doorbell *bell, uint64_t now)
-{
-	bell->came_at = now;
-}
 /* When the first Write that waits was posted; 0: none waits. */
 static inline uint64_t conn_doorbell_since(const struct conn_doorbell *bell)
 {

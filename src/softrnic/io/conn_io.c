@@ -99,8 +99,6 @@ static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stre
 {
 	if (got == 0 && c->reset)
 		got = c->reset;
-	if (got > 0)
-		conn_doorbell_came(&c->bell, now);
 	if (got > 0 && conn_rx_is_empty(c, (size_t)got))
 		c->readable = false;
 	/* After a fault the rest is read all the same: a close with bytes unread is a reset, which

@@ -241,11 +241,6 @@ void engine_free_later(struct eng_source *src)
 	engine_free(src);
 }
 
-bool engine_is_spinning(const struct eng_source *src)
-{
-	return atomic_load_explicit(&engine_loop_of(src)->spinning, memory_order_relaxed);
-}
-
 void engine_set_timer(struct eng_timer *timer, uint64_t at)
 {
 	struct eng_loop *l = engine_loop_of(timer->source);

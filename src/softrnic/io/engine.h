@@ -83,8 +83,6 @@ int engine_add_more(struct eng_source *src, int fd);
 void engine_remove_more(struct eng_source *src, int fd);
 /* Deferred free: src->free() is called once no callback of src is under way. */
 void engine_free_later(struct eng_source *src);
-/* Its loop does not sleep, and looks soon for what is due. */
-bool engine_is_spinning(const struct eng_source *src);
 void engine_set_timer(struct eng_timer *timer, uint64_t at);
 /* Queue the task unless it is queued already; returns true if it was not. */
 bool engine_defer(struct eng_task *task);

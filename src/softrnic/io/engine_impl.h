@@ -83,7 +83,6 @@ struct eng_loop {
 	struct timers timers;
 	struct eng_spin spin;
 	_Atomic uint64_t sleeping_until; /* until then the leader waits; 0: awake */
-	atomic_bool spinning;            /* the leader waits without giving up the CPU */
 
 	/* engine_stall.c */
 	bool vacant; /* a worker is to lead, and handle these events first; with eng.lock, too */

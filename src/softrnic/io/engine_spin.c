@@ -180,7 +180,6 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 	if (*now < spin_get(&s->crowded_until))
 		spin_stop(me);
 	while (*now < until && spin_is_worth_it(s, *now)) {
-		atomic_store_explicit(&me->loop->spinning, true, memory_order_relaxed);
 		if (spin_look(me))
 			spin_found(s, *now, clock_now_ns());
 		*now = clock_now_ns();
@@ -195,7 +194,6 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 			return n;
 		}
 	}
-	atomic_store_explicit(&me->loop->spinning, false, memory_order_relaxed);
 	if (*now < until)
 		spin_stop(me);
 	return 0;

@@ -124,7 +124,6 @@ static void wait_in_vain(struct pair *p)
 	stop_clock();
 }
 
-/* Not behind a pause: each Write is too late for one before it, and soon enough to wait. */
 static void where_nothing_follows_soon_writes_leave_at_once(void **state)
 {
 	int at_once = 0, tries = 0;
@@ -141,21 +140,6 @@ static void where_nothing_follows_soon_writes_leave_at_once(void **state)
 		}
 		advance_clock(50 * NSEC_PER_US);
 		at_once = is_sent_at_once(&p) ? at_once + 1 : 0;
-	}
-	pair_close(&p);
-}
-
-/* An application that pauses may have nothing more to say for long. */
-static void behind_a_pause_a_write_leaves_at_once(void **state)
-{
-	struct pair p;
-
-	pair_open(&p);
-	teach(&p);
-	for (int i = 0; i < 5; i++) {
-		advance_clock(200 * NSEC_PER_US);
-		assert_true(is_sent_at_once(&p));
-		flush(&p);
 	}
 	pair_close(&p);
 }
@@ -488,7 +472,6 @@ int main(void)
 		cmocka_unit_test(many_writes_leave_by_one_send_in_their_order),
 		cmocka_unit_test(the_first_writes_of_a_connection_leave_at_once),
 		cmocka_unit_test(where_nothing_follows_soon_writes_leave_at_once),
-		cmocka_unit_test(behind_a_pause_a_write_leaves_at_once),
 		cmocka_unit_test(a_write_of_a_loop_over_connections_waits_for_its_flush),
 		cmocka_unit_test(a_write_that_nothing_follows_now_and_then_soon_leaves_at_once),
 		cmocka_unit_test(a_signalled_write_sends),
