@@ -11,19 +11,14 @@
 #define DOORBELL_SOON_NS  20000u /* what is posted within this time could have been waited for */
 
 /*
- * Trust: posts that were followed up soon, against those that waited for nothing. A connection
- * whose Writes wait in vain again and again needs more and more of the former in a row.
+ * A Write waits once so many in a row were followed soon. The number grows when a Write waited
+ * alone until the alarm and the next post was a Write, too: then nothing was to follow it. If the
+ * next post was another request, its thread had only been held up. FOLLOWED_MAX in a row bring the
+ * first number back.
  */
-#define TRUST_MAX    8
-#define TRUST_NEEDS  2
-#define TRUST_MISS   2
-#define TRUST_GROWS  4
-#define TRUST_BOTTOM 256
-/* Where the alarm may be so late that a Write should not wait for it even once in a hundred times:
- * the same for Writes that nothing followed but, later, another one. */
-#define TRUST_LATE_NS     (100 * NSEC_PER_US)
-#define TRUST_LATE_GROWS  16
-#define TRUST_LATE_BOTTOM 65536
+#define FOLLOWED_MIN   2u
+#define FOLLOWED_MAX   4096u
+#define FOLLOWED_GROWS 16u
 
 static void doorbells_on_alarm(struct eng_source *src, unsigned ready);
 static void doorbells_forked(struct eng_source *src);
@@ -52,6 +47,7 @@ static uint64_t doorbell_ns(void)
 void conn_doorbell_init(struct conn *c)
 {
 	list_init(&c->bell.link);
+	c->bell.needed = FOLLOWED_MIN;
 }
 
 /* --- the alarm ---------------------------------------------------------------------------- */
@@ -169,66 +165,44 @@ static void doorbell_count(struct conn *c, int by)
 		atomic_fetch_add_explicit(c->recv_link.waiting, (unsigned)by, memory_order_relaxed);
 }
 
-static void doorbell_hit(struct conn *c)
+/* The alarm sends what waited. */
+static void doorbell_waited_in_vain(struct conn_doorbell *b)
 {
-	if (c->bell.trust < TRUST_MAX)
-		c->bell.trust++;
+	b->followed = 0;
+	b->late = b->alone;
 }
 
-static int doorbell_miss(const struct conn *c)
+static void doorbell_count_followed(struct conn_doorbell *b)
 {
-	return c->bell.miss ? c->bell.miss : TRUST_MISS;
+	if (b->followed < FOLLOWED_MAX)
+		b->followed++;
+	else
+		b->needed = FOLLOWED_MIN;
 }
 
-static void doorbell_lose_trust(struct conn *c, int to)
+static void doorbell_was_alone(struct conn_doorbell *b)
 {
-	if (c->bell.trust > -to)
-		c->bell.trust = -to;
+	b->needed *= FOLLOWED_GROWS;
+	if (b->needed > FOLLOWED_MAX)
+		b->needed = FOLLOWED_MAX;
 }
 
-static void doorbell_miss_grows(struct conn *c, int by, int bottom)
+/* Something is posted: did the Write before it wait in vain, or would it have? */
+static void doorbell_followed(struct conn_doorbell *b, bool by_write)
 {
-	int miss = doorbell_miss(c);
-
-	if (miss < bottom)
-		c->bell.miss = miss * by < bottom ? miss * by : bottom;
-}
-
-/* The alarm sends what waited in vain. */
-static void doorbell_waited_in_vain(struct conn *c)
-{
-	doorbell_lose_trust(c, doorbell_miss(c));
-	doorbell_miss_grows(c, TRUST_GROWS, TRUST_BOTTOM);
-	c->bell.lone = !c->bell.gathered && 2 * doorbell_ns() > TRUST_LATE_NS;
-}
-
-/*
- * What came next did not come soon. If it is not a Write it may have been meant to follow at once,
- * and its thread was held up.
- */
-static void doorbell_missed(struct conn *c, bool by_write)
-{
-	doorbell_lose_trust(c, by_write ? doorbell_miss(c) : TRUST_MISS);
-}
-
-/* Something is posted: was it worth waiting for? */
-static void doorbell_followed(struct conn *c, bool by_write)
-{
-	if (conn_doorbell_since(&c->bell)) {
-		c->bell.gathered = true;
-		doorbell_hit(c);
-	} else if (c->bell.sent_at) {
-		if (clock_now_ns() - c->bell.sent_at <= DOORBELL_SOON_NS)
-			doorbell_hit(c);
+	if (conn_doorbell_since(b)) {
+		b->alone = false;
+		doorbell_count_followed(b);
+	} else if (b->sent_at) {
+		if (clock_now_ns() - b->sent_at <= DOORBELL_SOON_NS)
+			doorbell_count_followed(b);
 		else
-			doorbell_missed(c, by_write);
-		c->bell.sent_at = 0;
-	} else if (c->bell.lone) {
-		if (by_write) {
-			doorbell_miss_grows(c, TRUST_LATE_GROWS, TRUST_LATE_BOTTOM);
-			doorbell_missed(c, by_write);
-		}
-		c->bell.lone = false;
+			b->followed = 0;
+		b->sent_at = 0;
+	} else if (b->late) {
+		if (by_write)
+			doorbell_was_alone(b);
+		b->late = false;
 	}
 }
 
@@ -239,12 +213,12 @@ static bool doorbell_wait(struct conn *c)
 
 	if (conn_doorbell_since(&c->bell))
 		return true;
-	if (c->bell.trust < TRUST_NEEDS)
+	if (c->bell.followed < c->bell.needed)
 		return false;
 	now = clock_now_ns();
 	if (!doorbell_watch(c, now, doorbell_ns()))
 		return false;
-	c->bell.gathered = false;
+	c->bell.alone = true;
 	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
 	return true;
@@ -261,7 +235,7 @@ void conn_perform_posted(struct conn *c)
 	bool may_wait = doorbell_may_wait(c);
 	struct stream_update u;
 
-	doorbell_followed(c, may_wait);
+	doorbell_followed(&c->bell, may_wait);
 	if (may_wait && doorbell_wait(c))
 		return;
 	if (!conn_send_short(c)) {
@@ -310,7 +284,7 @@ bool conn_bell_is_due(struct conn *c)
 	waited = now - since;
 	if (waited + DOORBELL_EARLY_NS < limit && doorbell_watch(c, now, limit - waited))
 		return false;
-	doorbell_waited_in_vain(c);
+	doorbell_waited_in_vain(&c->bell);
 	return true;
 }
 

@@ -25,12 +25,12 @@ struct conn;
 
 struct conn_doorbell {
 	_Atomic uint64_t since; /* conn_doorbell_since() */
-	uint64_t sent_at;   /* one was sent at once: does something follow soon? 0: no question */
-	int trust;          /* how often something followed, bounded; a miss counts more */
-	int miss;      /* so much more: it grows each time that the alarm sends; 0: as at first */
-	bool lone;     /* the alarm sent the only one that waited */
-	bool gathered; /* more was posted behind the one that waits */
-	struct list link; /* of those that the alarm looks at, which are referred to */
+	uint64_t sent_at;       /* of a Write that did not wait; 0: none since the last post */
+	unsigned followed;      /* Writes in a row that the next post followed soon */
+	unsigned needed;        /* of these, until a Write waits */
+	bool alone;             /* nothing was posted after the Write that waits */
+	bool late;              /* the alarm sent such a one, and nothing was posted since */
+	struct list link;       /* of those that the alarm looks at, which are referred to */
 	atomic_bool listed;
 };
 
