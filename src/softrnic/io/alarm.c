@@ -12,9 +12,9 @@
 #define ALARM_NEAR_NS (1 * NSEC_PER_MS)  /* one further away says nothing about the cost */
 #define ALARM_COST_NS (16 * NSEC_PER_US) /* more is the scheduler's */
 
-uint64_t alarm_pace(const struct alarm *a, uint64_t ns, unsigned share)
+uint64_t alarm_pace(const struct alarm *a, uint64_t ns)
 {
-	uint64_t least = share * atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
+	uint64_t least = ALARM_SHARE * atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
 
 	return ns > least ? ns : least;
 }

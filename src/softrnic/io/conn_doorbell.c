@@ -6,7 +6,6 @@
 #include "softrnic/io/conn_parts.h"
 
 #define DOORBELL_NS       40000u /* so long may a Write wait at least: doorbell_ns() */
-#define DOORBELL_SHARE    32     /* of the time, one part at most is for setting the alarm */
 #define DOORBELL_EARLY_NS 5000u  /* not so much less that another look is worth it */
 #define DOORBELL_SOON_NS  20000u /* what is posted within this time could have been waited for */
 
@@ -41,7 +40,7 @@ static struct {
 /* So long may a Write wait, and at most twice as long. */
 static uint64_t doorbell_ns(void)
 {
-	return alarm_pace(&bells.alarm, DOORBELL_NS, DOORBELL_SHARE);
+	return alarm_pace(&bells.alarm, DOORBELL_NS);
 }
 
 void conn_doorbell_init(struct conn *c)

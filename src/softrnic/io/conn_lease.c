@@ -6,21 +6,14 @@
  * nobody. That ends when no poll and no wait came between two looks at the leases. The threads make
  * these looks as well, and put off the alarm at which the engine makes the next one. So the engine
  * is woken only when all of them have stopped.
- *
- * Where putting it off is expensive, looks become rarer while all leases go on being used: an
- * eighth of that time may pass before it is noticed that it is over.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/alarm.h"
 #include "softrnic/io/conn_parts.h"
 
-#define LEASE_LOOK_NS  (150 * NSEC_PER_US) /* at least: lease_look_ns() */
-#define LEASE_LONG_NS  NSEC_PER_MS         /* at most */
-#define LEASE_SHARE    10                  /* of the time, one part at most is for the alarm */
-#define LEASE_STEADY   8                   /* one part of the time of steady use is a look's */
-#define LEASE_CHEAP_NS (LEASE_LOOK_NS / 3) /* what LEASE_SHARE times a cheap alarm costs */
-#define LEASE_BATCH    64                  /* end at one look */
+#define LEASE_LOOK_NS (150 * NSEC_PER_US) /* from look to look, at least: lease_look_ns() */
+#define LEASE_BATCH   64                  /* end at one look */
 
 static void leases_on_alarm(struct eng_source *src, unsigned ready);
 static void leases_forked(struct eng_source *src);
@@ -30,34 +23,22 @@ static struct {
 	pthread_mutex_t lock;
 	struct list conns;
 	struct alarm alarm;
-	uint64_t steady_since;    /* since then all leases were used, and none began */
-	bool quiet;               /* the engine made the last look: the next one comes soon */
-	_Atomic uint64_t look_ns; /* as the alarm was set; read without the lock as well */
 } leases = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.conns = LIST_INIT(leases.conns),
 	.alarm = ALARM_INIT(leases.alarm, leases_on_alarm, leases_forked),
 };
 
-/* With leases.lock: when is the next look? The engine's comes after twice that. */
-static uint64_t lease_look_ns(uint64_t now)
+/* The next look of a thread that polls comes after this time, the engine's after twice as much. */
+static uint64_t lease_look_ns(void)
 {
-	uint64_t least = alarm_pace(&leases.alarm, LEASE_LOOK_NS, LEASE_SHARE);
-	uint64_t steady = (now - leases.steady_since) / LEASE_STEADY;
-
-	if (steady <= least || leases.quiet ||
-	    alarm_pace(&leases.alarm, LEASE_CHEAP_NS, LEASE_SHARE) == LEASE_CHEAP_NS)
-		return least;
-	return steady < LEASE_LONG_NS ? steady : LEASE_LONG_NS;
+	return alarm_pace(&leases.alarm, LEASE_LOOK_NS);
 }
 
-/* With leases.lock. Behind a look of the engine's the next poll puts it off. */
+/* With leases.lock. */
 static bool leases_set_alarm(uint64_t now)
 {
-	uint64_t ns = lease_look_ns(now);
-
-	atomic_store_explicit(&leases.look_ns, leases.quiet ? 2 * ns : ns, memory_order_relaxed);
-	return alarm_set(&leases.alarm, now, 2 * ns);
+	return alarm_set(&leases.alarm, now, 2 * lease_look_ns());
 }
 
 void conn_leases_prepare(void)
@@ -67,13 +48,10 @@ void conn_leases_prepare(void)
 	pthread_mutex_unlock(&leases.lock);
 }
 
-/* With leases.lock: one begins. Looks become frequent again. */
+/* With leases.lock. */
 static bool leases_will_be_looked_at(uint64_t now)
 {
-	uint64_t due = alarm_due(&leases.alarm);
-
-	leases.steady_since = now;
-	return (due && due <= now + 2 * lease_look_ns(now)) || leases_set_alarm(now);
+	return alarm_due(&leases.alarm) || leases_set_alarm(now);
 }
 
 bool conn_lease_begin(struct conn *c, uint64_t now)
@@ -135,10 +113,10 @@ static bool leases_are_due(uint64_t now)
 {
 	uint64_t due = alarm_due(&leases.alarm);
 
-	return due && due < now + atomic_load_explicit(&leases.look_ns, memory_order_relaxed);
+	return due && due < now + lease_look_ns();
 }
 
-static void leases_look(uint64_t now, bool quiet)
+static void leases_look(uint64_t now)
 {
 	struct conn *unused[LEASE_BATCH];
 	int n = 0;
@@ -146,9 +124,6 @@ static void leases_look(uint64_t now, bool quiet)
 	pthread_mutex_lock(&leases.lock);
 	if (leases_are_due(now)) {
 		n = leases_find_unused(unused);
-		if (n > 0)
-			leases.steady_since = now;
-		leases.quiet = quiet;
 		alarm_has_expired(&leases.alarm);
 		if (!list_empty(&leases.conns) && !leases_set_alarm(now))
 			LOG_ERROR("no timer: a connection that is polled no more may stall");
@@ -162,13 +137,13 @@ static void leases_look(uint64_t now, bool quiet)
 
 static void leases_on_alarm(struct eng_source *src, unsigned ready)
 {
-	leases_look(clock_now_ns(), true);
+	leases_look(clock_now_ns());
 }
 
 void conn_leases_renew(uint64_t now)
 {
 	if (leases_are_due(now))
-		leases_look(now, false);
+		leases_look(now);
 }
 
 /* --- fork() --------------------------------------------------------------------------------- */
