@@ -16,7 +16,7 @@ void lease_on_sent(struct lease *l, uint64_t now_ms)
 
 void lease_on_confirmed(struct lease *l, uint64_t sent_ms)
 {
-	/* The tenth is for clocks that differ in speed. */
+	/* A tenth less: the clocks of two hosts differ in speed. */
 	uint64_t until = sent_ms + l->lease_ms - l->lease_ms / 10;
 
 	if (until > l->valid_until)

@@ -2,7 +2,7 @@
 /*
  * lease.h -- until when the primary's application may be answered from its own mapping.
  *
- * Acknowledged data never rests on it; freedom from stale reads does. Time is CLOCK_BOOTTIME.
+ * Freedom from stale reads rests on it; acknowledged data never does. Time is CLOCK_BOOTTIME.
  */
 #ifndef MIRROR_CORE_LEASE_H
 #define MIRROR_CORE_LEASE_H

@@ -88,7 +88,7 @@ static bool member_uuid_is_zero(const struct mirror_uuid *uuid)
 	return !memcmp(uuid, &zero, sizeof(zero));
 }
 
-/* What the end of this host's former boot has taken away. */
+/* Take note of what the end of the host's former boot has taken away. */
 static int member_note_boot(struct member *m)
 {
 	struct meta_super super = m->meta->super;
@@ -96,7 +96,7 @@ static int member_note_boot(struct member *m)
 
 	if (super.holder.pid && memcmp(&super.holder.boot, &m->boot, sizeof(m->boot)))
 		super.holder = (struct meta_holder){0};
-	/* Intents are placed to be visible, not to be durable. */
+	/* Intents are placed to be visible; a restart loses them. */
 	if (!member_uuid_is_zero(used) && memcmp(used, &m->boot, sizeof(m->boot)))
 		super.flags |= META_UNCERTAIN;
 	return member_set_super(m, &super);
@@ -146,7 +146,7 @@ void member_leave_files(struct member *m, const struct meta_files *files, struct
 {
 	struct meta_super super = m->meta->super;
 
-	if (!super.holder.pid) /* who goes on changing it */
+	if (!super.holder.pid) /* a new holder would change it further */
 		super.files = *files;
 	member_done(v, member_set_super(m, &super));
 }
@@ -230,7 +230,7 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 	super.flags &= ~(uint32_t)META_EMPTY;
 	super.flags |= META_WAS_PRIMARY;
 	if (forced) {
-		/* Whatever it lacks: it is what all others are made equal to. */
+		/* Whatever the copy lacks: all others are made equal to it. */
 		super.flags &= ~(uint32_t)(META_SYNCING | META_UNKNOWN);
 		super.flags |= META_FORCED;
 		super.source_id = 0;
@@ -246,7 +246,7 @@ void member_release(struct member *m, bool clean, struct member_verdict *v)
 	struct meta_super super = m->meta->super;
 	int rc = meta_reload(m->meta);
 
-	/* What only the holder knew is known from now on by the stored records alone. */
+	/* What only the holder had in memory is now covered by the stored records alone. */
 	if (!rc)
 		rc = meta_repair(m->meta);
 	if (!rc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_fence.c -- promises, what is said of the copy after one, and who may connect. */
+/* member_fence.c -- promises, the report of the copy after one, and which connections are
+ * granted. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 /* ---- promise ---- */
 
-/* The higher of what was promised and what is about to be. */
+/* The higher of the promised epoch and the one being fenced for. */
 static struct mirror_epoch member_highest(const struct member *m)
 {
 	struct mirror_epoch promised = m->meta->promise.epoch;
@@ -19,7 +20,7 @@ static struct mirror_epoch member_highest(const struct member *m)
 	return m->fencing.number > promised.number ? m->fencing : promised;
 }
 
-/* Of one that is not higher than what is known. */
+/* Refuse an epoch that is not higher than the promised one. */
 static void member_refuse_epoch(const struct member *m, struct mirror_epoch epoch,
 				struct member_verdict *v)
 {
@@ -64,9 +65,9 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 
 	if (!member_may_promise(m, epoch, v))
 		return;
-	/* From here on nobody of a lower epoch is let in. A primary that asks again has lost its
-	 * connections: what is still under way on them must not be placed after what it sends now.
-	 */
+	/* From here on no connection of a lower epoch is granted. A primary that asks again has
+	 * lost its connections: bytes still under way on them must not be placed after what it
+	 * sends now. */
 	m->fencing = epoch;
 	if (m->lanes || m->bulks) {
 		*v = (struct member_verdict){.answer = MEMBER_CUT_FIRST, .known = epoch};
@@ -234,7 +235,8 @@ static int member_open_lane(struct member *m, struct mirror_epoch epoch)
 		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
 	super.used_boot = m->boot;
 	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
-	/* A target that is left in the middle still lacks what it lacked, and an empty one all. */
+	/* A target whose resync was interrupted still lacks what it lacked, and an empty one
+	 * lacks all. */
 	if (!(super.flags & (META_SYNCING | META_EMPTY)))
 		super.epoch = epoch;
 	return rc ? rc : member_set_super(m, &super);

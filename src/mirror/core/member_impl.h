@@ -11,7 +11,7 @@ void member_no(struct member_verdict *v, enum member_reason reason, const char *
 /* Yes if rc is 0, else MEMBER_IO. */
 void member_done(struct member_verdict *v, int rc);
 
-/* Is this the promised epoch, and none higher on its way? Else the verdict is no. */
+/* Is this the promised epoch, with no higher one being fenced for? Else the verdict is no. */
 bool member_is_promised(const struct member *m, struct mirror_epoch epoch,
 			struct member_verdict *v);
 /* False: a living process maps the copy, and the verdict is no. */
@@ -20,8 +20,8 @@ bool member_is_free(const struct member *m, struct member_verdict *v);
 bool member_is_good(const struct member *m, struct member_verdict *v);
 /* Write the superblock if it differs. */
 int member_set_super(struct member *m, const struct meta_super *super);
-/* It may be an old state: a target that nobody copies into yet, neither promoted nor believed until
- * it was compared as a whole. */
+/* The metadata may be an old state: make the copy a target without a source. It is neither
+ * promoted nor taken for good until it was compared as a whole. */
 void member_distrust(struct meta_super *super);
 bool member_has_bitmaps(const struct member *m);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_record.c -- what a copy keeps of the register, and how it sees that it knows more. */
+/* member_record.c -- what a copy keeps of the register, and how it detects that the register is
+ * older. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "mirror/core/member_impl.h"
 #include "mirror/core/view.h"
 
-/* Does the record know of this epoch? What the history has lost may have been. */
+/* Does the record contain this epoch? Epochs that its history has lost count as contained. */
 static bool member_record_knows(const struct mirror_record *rec, struct mirror_epoch epoch)
 {
 	const struct mirror_view *view = &rec->view;
@@ -55,7 +56,7 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 	return false;
 }
 
-/* Does the copy know of what the register does not? */
+/* Has the copy seen an epoch or view that the register lacks? */
 static bool member_is_ahead(const struct member *m, const struct mirror_record *rec,
 			    struct member_verdict *v)
 {
@@ -93,8 +94,8 @@ static bool member_is_ahead(const struct member *m, const struct mirror_record *
 	return true;
 }
 
-/* A member of the in-sync set that serves, or ended well, has promised its epoch. If this one does
- * not know that it has, its metadata are an old state, restored; and so may its data be. */
+/* A member of the in-sync set that serves, or ended well, has promised its epoch. If this copy's
+ * metadata lack that promise, they are an old, restored state, and so may its data be. */
 static bool member_is_behind_itself(const struct member *m, const struct mirror_record *rec)
 {
 	const struct mirror_view *view = &rec->view;
@@ -139,7 +140,7 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 		member_distrust(&super);
 		rc = member_set_super(m, &super);
 	}
-	/* The members are the holder's, with its bitmaps. */
+	/* While the copy is held, the members belong to the holder, with its bitmaps. */
 	if (!rc && !is_held && m->meta->members.config_number != rec->config.number)
 		rc = meta_keep_members(m->meta, &rec->config);
 	if (!rc)
@@ -147,7 +148,7 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 	return rc ? rc : member_keep_seen(m, rec, revision);
 }
 
-/* What the set's daemons and processes understand is understood of its files, too. */
+/* The set's daemons and processes understand the format, so the copy's files may have it, too. */
 static int member_raise_format(struct member *m, uint32_t format)
 {
 	struct meta_super super = m->meta->super;
@@ -162,7 +163,7 @@ void member_on_record(struct member *m, const struct mirror_record *rec, uint64_
 	const struct meta_seen *seen = &m->meta->promise.seen;
 
 	if (!member_is_ours(m, rec, v)) {
-		/* A set never shrinks: the register knows less than this copy. */
+		/* A set never shrinks, so the register is older than this copy. */
 		m->is_split |= v->reason == MEMBER_OTHER_SIZE;
 		return;
 	}

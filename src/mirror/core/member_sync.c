@@ -9,7 +9,7 @@
 
 #define MEMBER_EXTENTS_AT_ONCE 64
 
-/* False: it is not inside the copy, and the verdict is no. */
+/* False: the range is not inside the copy, and the verdict is no. */
 static bool member_has_range(const struct member *m, struct mirror_range range,
 			     struct member_verdict *v)
 {
@@ -56,7 +56,7 @@ void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 		rc = member_mark_range(m->meta, ranges[i]);
 	}
 	killpoint(KILLPOINT_w9_after);
-	/* More than the table takes: then all of it may differ. */
+	/* More extents than the table takes: now all of the copy may differ. */
 	if (rc == -ENOSPC) {
 		super.flags |= META_UNCERTAIN;
 		rc = member_set_super(m, &super);
@@ -155,7 +155,8 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		member_no(v, MEMBER_IS_SYNCING, "a resync of the copy has not ended");
 		return;
 	}
-	/* It came late: what the process left behind is named by nothing but these records. */
+	/* The serving epoch's retirement came late: only these records name what the process
+	 * left undone. */
 	if (!is_held && why == MEMBER_SERVING && super.flags & META_WAS_PRIMARY &&
 	    mirror_epoch_is_equal(super.epoch, epoch)) {
 		member_no(v, MEMBER_NOT_BEGUN, "the process that asks has ended");
@@ -164,7 +165,7 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 	super.flags &= ~(uint32_t)(META_UNCERTAIN | META_UNKNOWN);
 	super.acked = member_last_flush(m);
 	super.retired_below = epoch.number;
-	/* No lane is in use, and what former ones left in the ring is void. */
+	/* No lane is in use, and what former lanes left in the ring is void. */
 	if (why == MEMBER_CLEAN_END || is_held)
 		super.used_boot = (struct mirror_uuid){0};
 	if (why == MEMBER_CLEAN_END) {
@@ -172,7 +173,7 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		super.flags |= is_held ? 0 : META_CLEAN;
 	}
 	killpoint(KILLPOINT_retire_before);
-	/* Slots first: `clean` says that there is none. */
+	/* Slots first: `clean` promises that none is used. */
 	if (!is_held)
 		rc = meta_hot_retire(m->meta);
 	killpoint(KILLPOINT_retire_middle);
@@ -180,7 +181,7 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 	killpoint(KILLPOINT_retire_after);
 }
 
-/* What this copy says of itself is in doubt for another reason than an epoch's end. */
+/* The copy's state is in doubt for another reason than an epoch's end. */
 static bool member_is_in_doubt(const struct member *m)
 {
 	const struct meta *meta = m->meta;

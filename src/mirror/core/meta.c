@@ -176,7 +176,7 @@ static int meta_refuse_super(const struct meta *m, struct error *err)
 				 : "a release between them has to open the copy first");
 }
 
-/* Without a superblock nothing is known, not even whose it is. */
+/* Without a superblock nothing is known of the copy, not even whose it is. */
 static int meta_load_super(struct meta *m, struct error *err)
 {
 	struct rcursor body;
@@ -204,7 +204,7 @@ static int meta_load_super(struct meta *m, struct error *err)
 	return 0;
 }
 
-/* What is not FOUND, or no body, is damage; as much as there is counts. */
+/* A result other than FOUND, or no body, is damage; the fields that could be read count. */
 static void meta_load_pair(struct meta *m, enum meta_pair_name pair)
 {
 	struct rcursor body;
@@ -306,7 +306,7 @@ int meta_repair(struct meta *m)
 		rc = meta_set_promise(m, &promise);
 	if (!rc && m->damage & META_DAMAGED_HISTORY)
 		rc = meta_set_history(m, &m->history);
-	/* What an absent member lacks is in stored bits and hot extents together (W3). */
+	/* Stored bits and hot extents together cover what an absent member lacks (W3). */
 	if (!rc && m->damage & (META_DAMAGED_MEMBERS | META_DAMAGED_HOT))
 		rc = meta_bitmap_drop(m, MIRROR_NOBODY);
 	if (!rc && m->damage & META_DAMAGED_HOT)

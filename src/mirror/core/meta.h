@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meta.h -- the metadata of a copy: who it is, what it promised, what may differ; pure.
+ * meta.h -- the metadata of a copy: whose it is, what it promised, what may differ; pure.
  *
- * It is a file beside the data file, mapped by the daemon and, while it holds the copy, by the
- * library. doc/mirror-format.md has the layout. Here it is a store: memory, and a call that makes
- * bytes of it durable. Setters return when what they set is durable, or a negative errno; after a
- * failure the store counts as broken and every later setter fails with the same errno.
+ * The metadata are a file beside the data file. The daemon maps it, and so does the library while
+ * it holds the copy. doc/mirror-format.md has the layout. Here it is a store: memory, and a call
+ * that makes bytes of it durable. Setters return after what they set is durable, or with a negative
+ * errno; after a failure the store counts as broken and every later setter fails with the same
+ * errno.
  *
- * Who writes what: superblock, promise and history belong to the daemon. Members (with the base of
- * the bitmaps), hot slots and bitmaps belong to the library while it holds the copy, else to the
- * daemon; the new owner calls meta_reload(). The ring is written by primaries from afar. One
- * thread at a time uses a struct meta; it allocates in meta_load() and bitmap passes only.
+ * Owners: superblock, promise and history belong to the daemon. Members (with the base of the
+ * bitmaps), hot slots and bitmaps belong to the library while it holds the copy, else to the
+ * daemon; a new owner calls meta_reload(). Primaries write the ring over the network. One thread at
+ * a time uses a struct meta; it allocates in meta_load() and bitmap passes only.
  *
- * W8: what is damaged is never taken for clean. A block whose sum is wrong sets a bit in
+ * W8: damaged metadata are never taken for clean. A block whose sum is wrong sets a bit in
  * meta.damage, unless it is provably the rest of a write that was never answered (meta_slot.h).
  * With any bit set, the copy is `unknown` until it was compared as a whole.
  */
@@ -46,8 +47,7 @@ struct meta_store {
 };
 
 enum meta_flag {
-	META_CLEAN =
-		1 << 0, /* nothing may differ but what bitmaps and hot slots on the medium say */
+	META_CLEAN = 1 << 0,   /* only ranges in bitmaps and hot slots on the medium may differ */
 	META_SYNCING = 1 << 1, /* target of a resync that has not ended: not usable */
 	META_FAILED = 1 << 2,  /* the medium failed, or a write-back */
 	META_WAS_PRIMARY = 1 << 3,
@@ -63,11 +63,11 @@ struct meta_holder {
 	uint64_t pid;        /* 0: none */
 	uint64_t start_time; /* of the process, as /proc/PID/stat has it */
 	struct mirror_uuid boot;
-	uint64_t image; /* of the program that it runs (wire/packet.h); 0: not known */
+	uint64_t image; /* version of the program that it runs (wire/packet.h); 0: unknown */
 };
 
-/* The files that it was made for: a restored or swapped one has another inode, or another time of
- * its last change than at the daemon's orderly end. Zero: not known. */
+/* The files that the metadata were made for. A restored or swapped file has another inode, or
+ * another time of its last change than at the daemon's orderly end. Zero: unknown. */
 struct meta_files {
 	uint64_t data_inode, meta_inode;
 	uint64_t data_time_ns;
@@ -75,37 +75,37 @@ struct meta_files {
 
 /* The last comparison of the set's copies that a primary of this host made. */
 struct meta_scrub {
-	uint64_t time_s; /* CLOCK_REALTIME, when it ended; before the first one: since when time
-			    counts */
-	uint64_t compared, different; /* bytes of all copies; compared 0: there was none */
+	uint64_t time_s; /* CLOCK_REALTIME of its end; before the first one: start of the count */
+	uint64_t compared, different; /* bytes of all copies; compared 0: no comparison yet */
 };
 
 struct meta_super {
-	uint32_t format; /* as the set's (core/version.h); 0 in meta_create(): the lowest */
-	uint32_t compat, incompat; /* features; an unknown one of the latter refuses the file */
-	struct mirror_uuid uuid;   /* of the set */
+	uint32_t format; /* the set's format (core/version.h); 0 in meta_create(): the lowest */
+	/* features; a file with an unknown incompat feature is refused */
+	uint32_t compat, incompat;
+	struct mirror_uuid uuid; /* of the set */
 	char set[MIRROR_SET_MAX + 1];
 	uint64_t member_id;        /* of this copy */
 	uint8_t slot;              /* its member's */
 	uint64_t size;             /* of the data file */
 	uint64_t room;             /* both files suffice for that size; zeros behind `size` */
-	uint64_t address;          /* where it is to be mapped; 0: anywhere */
+	uint64_t address;          /* address to map it at; 0: anywhere */
 	uint32_t hot_slots;        /* how many of them are used */
 	uint32_t flags;            /* enum meta_flag */
-	struct mirror_epoch epoch; /* the last one whose flushes it holds, or may hold */
+	struct mirror_epoch epoch; /* the last epoch whose flushes it holds, or may hold */
 	uint64_t source_id;        /* with META_SYNCING: the copy that it is made equal to */
 	struct mirror_epoch source_epoch;
-	uint64_t acked;         /* the last flush in the ring when its records became void */
+	uint64_t acked;         /* the last flush in the ring when the ring's records became void */
 	uint64_t retired_below; /* records of epochs with smaller numbers are void */
 	struct meta_holder holder;
 	struct meta_files files;
-	struct mirror_uuid used_boot; /* of this host when lanes were granted; zero: none since the
-					 last clean end */
+	/* the host's boot when lanes were granted; zero: none since the last clean end */
+	struct mirror_uuid used_boot;
 	struct meta_scrub scrub;
 	struct findings findings; /* of comparisons that a primary of this host made */
 };
 
-/* What was seen of the register. */
+/* The newest record of the register that was seen. */
 struct meta_seen {
 	uint64_t revision;
 	struct mirror_view view;
@@ -114,7 +114,7 @@ struct meta_seen {
 
 struct meta_promise {
 	struct mirror_epoch epoch; /* lower ones are refused */
-	bool is_lost; /* the record was damaged: the register has to be read before the next one */
+	bool is_lost; /* the record was damaged: read the register before the next promise */
 	struct meta_seen seen; /* the newest */
 };
 
@@ -128,7 +128,7 @@ struct meta_member {
 	char name[MIRROR_NAME_MAX + 1];
 	char host[MIRROR_HOST_MAX + 1];
 	uint16_t port;
-	/* A bitmap for this member: what changed since it left. It has flushes of `base` at most,
+	/* This member has a bitmap: the changes since it left. It has flushes of `base` at most,
 	 * or none of the epoch in which the bitmap was started. */
 	bool has_bitmap;
 	struct mirror_epoch base, started;
@@ -155,7 +155,7 @@ enum meta_damage {
 	META_DAMAGED_HOT = 1 << META_PAIRS,
 };
 
-/* What is volatile of one. */
+/* The volatile part of a bitmap. */
 struct meta_bitmap {
 	uint64_t count;            /* bits set */
 	uint64_t *picture, *fresh; /* of a pass, or NULL */
@@ -168,7 +168,7 @@ struct meta_place {
 	uint8_t slot;     /* 0 or 1 */
 };
 
-/* Read all of it, change it through the functions. */
+/* Read its members freely, change them through the functions. */
 struct meta {
 	struct meta_store store;
 	int broken;      /* 0, or the -errno that a persist call failed with */
@@ -194,18 +194,18 @@ struct meta {
 
 /* How long a metadata file is for a data file of that size. */
 uint64_t meta_size_for(uint64_t size);
-/* Writes a new one into a store of zeros, of at least meta_size_for(super->size); all is durable on
- * return, the superblock last. super->flags as given, hot_slots 0: the default. */
+/* Writes new metadata into a store of zeros, of at least meta_size_for(super->size); all is
+ * durable on return, the superblock last. super->flags as given, hot_slots 0: the default. */
 int meta_create(const struct meta_store *store, const struct meta_super *super,
 		const struct meta_members *members);
 /* 0, also with damage; err->cause else: ENODATA no metadata (a creation that did not end), EBADMSG
  * both superblocks are damaged, EPROTONOSUPPORT another format or an unknown feature, EMSGSIZE the
  * store is shorter than its set needs, ENOMEM. Writes nothing. */
 int meta_load(struct meta *m, const struct meta_store *store, struct error *err);
-/* Hot slots, members and bitmaps were another process's: read them again. 0 or -ENOMEM. */
+/* Hot slots, members and bitmaps belonged to another process: read them again. 0 or -ENOMEM. */
 int meta_reload(struct meta *m);
-/* What was written and perhaps not made durable, by a process that died, is made durable: before
- * anything is answered from it. */
+/* A process that died may have written without making it durable: make that durable, before any
+ * answer rests on it. */
 int meta_settle(struct meta *m);
 void meta_fini(struct meta *m);
 /* "superblock, promise" of a damaged one. */
@@ -217,14 +217,14 @@ int meta_set_super(struct meta *m, const struct meta_super *super);
 int meta_set_promise(struct meta *m, const struct meta_promise *promise);
 int meta_set_history(struct meta *m, const struct meta_history *history);
 int meta_set_members(struct meta *m, const struct meta_members *members);
-/* As the configuration has them now. The bitmap for a copy goes with it. */
+/* Take over the configuration's members. The bitmap of a copy stays with that copy. */
 int meta_keep_members(struct meta *m, const struct mirror_config *config);
 /* The set has grown, and the store is long enough. After a crash the size is the old or the new
- * one. Where the new bitmaps do not lie as the old ones did, all are dropped before. 0, -EMSGSIZE,
- * -EINVAL (it would shrink), -ENOMEM. */
+ * one. If the new bitmaps lie elsewhere than the old ones did, all are dropped before. 0,
+ * -EMSGSIZE, -EINVAL (it would shrink), -ENOMEM. */
 int meta_set_size(struct meta *m, uint64_t size);
-/* Write every damaged block anew, with what is known: but first, durably, META_UNKNOWN. A lost
- * promise is marked as such. */
+/* Write every damaged block anew, with what could be read; but first META_UNKNOWN, durably. A
+ * lost promise is marked as such. */
 int meta_repair(struct meta *m);
 
 /* ---- hot extents (W2, W3) ---- */
@@ -234,7 +234,7 @@ static inline uint32_t meta_extent_of(uint64_t offset)
 	return (uint32_t)(offset / MIRROR_EXTENT);
 }
 
-/* A load: for the path of a flush. */
+/* One load: for the path of a flush. */
 static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
 {
 	return m->hot_index[extent];
@@ -244,8 +244,8 @@ static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
  * are neighbours. Those that are hot already cost a load and a store. -ENOSPC: no slot is free for
  * one of them; nothing has changed (see meta_hot_victims). Duplicates are permitted. */
 int meta_hot_mark(struct meta *m, const uint32_t *extents, uint32_t n);
-/* Up to n extents to make cold, those not marked for longest first (second chance). is_busy
- * (may be NULL) says of an extent that it cannot be. Returns how many. */
+/* Up to n extents to make cold, those not marked for longest first (second chance). is_busy (may
+ * be NULL) reports an extent that must stay hot. Returns their number. */
 uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 			  bool (*is_busy)(void *arg, uint32_t extent), void *arg);
 /* W3: the bits of these extents are durable in every bitmap, then their slots are free. The
@@ -253,10 +253,10 @@ uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
 /*
  * For extents that become hot while another thread uses the table (core/extents.h). reserve takes
- * up to n free slots out of the table and returns how many; fill makes one name an extent, durably
- * (W2), and may run beside every other call, also in a signal handler: 0 or -errno, which does not
- * count as broken here. adopt enters what was filled into the index; an extent that has a slot
- * already gives up this one.
+ * up to n free slots out of the table and returns their number. fill makes a slot name an extent,
+ * durably (W2), and may run beside every other call, also in a signal handler: 0 or -errno, which
+ * does not count as broken here. adopt enters filled slots into the index; an extent that has a
+ * slot already gives up the new one.
  */
 uint32_t meta_hot_reserve(struct meta *m, uint16_t *slots, uint32_t n);
 int meta_hot_fill(const struct meta *m, uint16_t slot, uint32_t extent);
@@ -276,46 +276,46 @@ int meta_hot_retire(struct meta *m);
 /*
  * Begin to count for an absent member, with no bit set, durably. base: the epoch in this copy's own
  * superblock, as the member was in-sync until now; now: the current one. To be called before the
- * swap that excludes it, so that no restart finds it excluded and not counted for; the caller sets
- * the bits of flushes that it may lack. A bitmap that exists goes on if it counts from base on
+ * swap that excludes the member, so that no restart finds it excluded without a count; the caller
+ * sets the bits of flushes that it may lack. An existing bitmap continues if it counts from base on
  * (meta_bitmap_is_usable), else it begins anew. 0, -EINVAL (own slot) or the store's error.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now);
-/* The same for a member that is excluded already: base is its copy's epoch, bits is all that it
+/* The same for a member that is excluded already: base is its copy's epoch, bits has all that it
  * lacks (words of 64 blocks), durable before the bitmap counts. */
 int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
 			   struct mirror_epoch now, const uint64_t *bits);
-/* It counts changes since the state that a member with this epoch in its superblock has. If not,
- * the whole file is to be compared. Passes of other primaries have dropped it (meta_bitmap_drop).
- */
+/* The bitmap counts the changes since the state of a member with this epoch in its superblock.
+ * If it does not, the whole file is to be compared. Passes of other primaries have dropped it
+ * (meta_bitmap_drop). */
 bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch);
-/* The member is back in the in-sync set, or all bitmaps (MIRROR_NOBODY): none counts any longer.
- * Durable. */
+/* The bitmap of a member that is back in the in-sync set, or all bitmaps (MIRROR_NOBODY), counts
+ * no longer. Durable. */
 int meta_bitmap_drop(struct meta *m, uint8_t slot);
-/* W5: the member holds everything as of now: no bit is
- * set, the base is the current epoch, durably. */
+/* W5: the member holds everything up to now: no bit is set, the base is the current epoch,
+ * durably. */
 int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now);
 
-/* Every block that the range touches, in memory (W3 makes it durable). */
+/* Set every block that the range touches, in memory (W3 makes it durable). */
 void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range);
-/* Of every member that has a bitmap. */
+/* The same in the bitmap of every member that has one. */
 void meta_bitmap_set_all(struct meta *m, struct mirror_range range);
-/* Only blocks that lie in the range as a whole. */
+/* Clear only blocks that lie in the range as a whole. */
 void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range);
 /* Blocks set. */
 uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot);
-/* The first run of set blocks at or behind `from` (bytes), at most max_len long. False: none. */
+/* The first run of set blocks at or after `from` (bytes), at most max_len long. False: none. */
 bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
 		      struct mirror_range *run);
 /* All of it is durable (clean end). */
 int meta_bitmap_persist(struct meta *m, uint8_t slot);
 
 /*
- * A catch-up pass sends what is set now, while flushes set more. begin takes a picture of the
- * bits; next gives runs of the picture; done says that a run is durable at the member: its blocks
- * leave the picture, and the bitmap except where they were set again since begin. What a crash
- * finds is never less than what the member lacks. Begin again for another pass. -ENOMEM.
+ * A catch-up pass sends the blocks that are set now, while flushes set more. begin takes a picture
+ * of the bits; next gives runs of the picture; done reports a run durable at the member: its blocks
+ * leave the picture, and also the bitmap except where they were set again since begin. After a
+ * crash the bitmap never has less than the member lacks. Begin again for another pass. -ENOMEM.
  */
 int meta_pass_begin(struct meta *m, uint8_t slot);
 bool meta_pass_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,

@@ -16,7 +16,7 @@
 #define BITMAP_EXTENT_BYTES (MIRROR_EXTENT / MIRROR_BLOCK / 8) /* of bits: a cache line */
 
 struct blocks {
-	uint64_t from, to; /* to: behind the last */
+	uint64_t from, to; /* to: one after the last */
 };
 
 static uint64_t bitmap_at(const struct meta *m, uint8_t slot)
@@ -117,7 +117,7 @@ static int bitmap_set_base(struct meta *m, uint8_t slot, struct mirror_epoch bas
 	return meta_set_members(m, &members);
 }
 
-/* Words of the machine, as resync.h has them. */
+/* Words of the machine, as in resync.h. */
 static void bitmap_add_words(struct meta *m, uint8_t slot, const uint64_t *bits)
 {
 	uint64_t *words = bitmap_words(m, slot);
@@ -260,7 +260,7 @@ uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot)
 	return m->bitmaps[slot].count;
 }
 
-/* The first block at or behind `from` whose bit is `value`, or m->blocks. */
+/* The first block at or after `from` whose bit is `value`, or m->blocks. */
 static uint64_t bitmap_find(const struct meta *m, const uint64_t *words, uint64_t from, bool value)
 {
 	uint64_t flip = value ? 0 : ~0ull;

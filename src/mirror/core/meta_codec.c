@@ -14,7 +14,7 @@ static void codec_put_uuid(struct wcursor *c, const struct mirror_uuid *uuid)
 	wcursor_bytes(c, uuid->bytes, sizeof(uuid->bytes));
 }
 
-/* A field of fixed length; zero when it is cut off by the end. */
+/* A field of fixed length; zero if the end cuts it off. */
 static void codec_get_bytes(struct rcursor *c, void *out, size_t len)
 {
 	const uint8_t *bytes = rcursor_bytes(c, len);
@@ -24,7 +24,7 @@ static void codec_get_bytes(struct rcursor *c, void *out, size_t len)
 		memcpy(out, bytes, len);
 }
 
-/* Text in a field of its largest length; what is behind it is zero. */
+/* Text in a field of its largest length; the rest of the field is zero. */
 static bool codec_get_text(struct rcursor *c, char *out, size_t size)
 {
 	size_t len;
@@ -64,7 +64,7 @@ static void codec_put_findings(struct wcursor *c, const struct findings *f)
 	}
 }
 
-/* A range may reach behind the end: only names are made of it. */
+/* A range may reach beyond the end: it is only used in names. */
 static bool codec_get_finding(struct rcursor *c, struct finding *finding)
 {
 	uint8_t is_due;
@@ -176,7 +176,7 @@ bool meta_super_decode(struct rcursor *c, struct meta_super *super)
 	super->scrub.time_s = rcursor_le(c, 8);
 	super->scrub.compared = rcursor_le(c, 8);
 	super->scrub.different = rcursor_le(c, 8);
-	/* What was added later. */
+	/* Fields added after version 1. */
 	super->room = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	super->files.data_time_ns = rcursor_left(c) ? rcursor_le(c, 8) : 0;
 	memset(&super->findings, 0, sizeof(super->findings));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meta_dump.h -- the metadata of a copy for people and scripts, and what is wrong with them; reads
- * only. */
+/* meta_dump.h -- the metadata of a copy for people and scripts, and their defects; reads only. */
 #ifndef MIRROR_CORE_META_DUMP_H
 #define MIRROR_CORE_META_DUMP_H
 
@@ -13,17 +12,18 @@ enum meta_form {
 	META_FORM_JSON  /* one object, as the text has it */
 };
 
-/* All of it: superblock, promise, history, members with their bitmaps, hot extents, and the
- * intents of the ring with those that are not acknowledged. Errors of `out` are its owner's. */
+/* All of the metadata: superblock, promise, history, members with their bitmaps, hot extents,
+ * and the intents of the ring with those that are not acknowledged. Errors of `out` are its
+ * owner's. */
 void meta_dump(const struct meta *m, enum meta_form form, FILE *out);
 
 enum meta_finding {
-	META_NOTE,  /* a state that asks for something: a resync, an unclean end */
+	META_NOTE,  /* a state that needs an action: a resync, an unclean end */
 	META_DEFECT /* damage, or a contradiction */
 };
 
-/* Calls say() for each finding, with a sentence; returns the number of defects. data_size: of the
- * data file, or 0: not known. */
+/* Calls say() for each finding, with a sentence; returns the number of defects. data_size: of
+ * the data file; 0: unknown. */
 unsigned meta_check(const struct meta *m, uint64_t data_size,
 		    void (*say)(void *arg, enum meta_finding finding, const char *text), void *arg);
 

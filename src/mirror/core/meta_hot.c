@@ -3,8 +3,8 @@
  * meta_hot.c -- the table of extents that may differ between copies.
  *
  * A slot is one word, changed by one store: extent + 1 in 40 bits, a check of 8, a tick of 16. The
- * check is the top byte of a product, so that each flipped bit is seen. The volatile index makes a
- * mark of an extent that is hot a load and a store.
+ * check is the top byte of a product, so that it detects each flipped bit. The volatile index makes
+ * the mark of a hot extent one load and one store.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -282,7 +282,7 @@ uint32_t meta_hot_list(const struct meta *m, uint32_t *extents, uint32_t n)
 	return found;
 }
 
-/* The first hot extent at or behind `extent`, or m->extents. */
+/* The first hot extent at or after `extent`, or m->extents. */
 static uint32_t hot_next(const struct meta *m, uint32_t extent)
 {
 	while (extent < m->extents && !m->hot_index[extent])

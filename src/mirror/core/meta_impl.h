@@ -23,7 +23,7 @@
 enum meta_found {
 	META_FOUND,         /* the body of the newest */
 	META_FOUND_NOTHING, /* both slots are all zero */
-	META_FOUND_OLDER,   /* damage; the body is what is left, an older one perhaps */
+	META_FOUND_OLDER,   /* damage; the body is the older record that is left, if any */
 	META_FOUND_DAMAGED  /* damage, and nothing is left */
 };
 
@@ -37,7 +37,7 @@ int meta_pair_write(struct meta *m, enum meta_pair_name pair, const struct wcurs
 /* The newest slot and its mark are durable. */
 int meta_pair_settle(struct meta *m, enum meta_pair_name pair);
 
-/* Bodies. decode returns false for what no encode makes. */
+/* Bodies. decode returns false for bytes that no encode makes. */
 #define META_BODY_MAX 6112u
 void meta_super_encode(const struct meta_super *super, struct wcursor *c);
 bool meta_super_decode(struct rcursor *c, struct meta_super *super);
@@ -60,7 +60,7 @@ int meta_span_end(struct meta *m, struct meta_span *span);
 
 /* A slot of the table of hot extents. */
 uint64_t meta_hot_word(uint32_t extent, uint16_t tick);
-/* False: damaged, or of no extent below `extents`. word is not 0. */
+/* False: damaged, or the extent is not below `extents`. word is not 0. */
 bool meta_hot_unword(uint64_t word, uint32_t extents, uint32_t *extent);
 /* Index, list of free slots and meta.damage. 0 or -ENOMEM. */
 int meta_hot_load(struct meta *m);
@@ -70,7 +70,7 @@ int meta_hot_repair(struct meta *m);
 
 void meta_bitmap_load(struct meta *m);
 void meta_bitmap_fini(struct meta *m);
-/* The bits of one extent in every bitmap; to span. */
+/* Write the bits of one extent in every bitmap; to span. */
 int meta_bitmap_persist_extent(struct meta *m, uint32_t extent, struct meta_span *span);
 
 #endif

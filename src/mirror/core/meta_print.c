@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* What stands before each entry. */
+/* The separator before each entry. */
 static void meta_print_key(struct meta_printer *p, const char *key)
 {
 	if (p->is_json) {

@@ -21,7 +21,7 @@ void meta_print_number(struct meta_printer *p, const char *key, uint64_t value);
 void meta_print_hex(struct meta_printer *p, const char *key,
 		    uint64_t value); /* a text of 16 digits */
 void meta_print_bool(struct meta_printer *p, const char *key, bool value);
-/* What came from a file: control characters become '?'. */
+/* Text from a file: control characters become '?'. */
 void meta_print_text(struct meta_printer *p, const char *key, const char *value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meta_slot.c -- two slots in turns, so that a write that is cut off leaves the record before. */
+/* meta_slot.c -- two slots in turns, so that a torn write leaves the record before it. */
 #include <errno.h>
 #include <string.h>
 
@@ -71,14 +71,15 @@ static struct slot slot_read(const struct meta_store *store, enum meta_pair_name
 	s.is_valid = !memcmp(s.bytes, slot_pairs[pair].magic, 8) && s.counter &&
 		     s.len <= size - META_SLOT_HEAD &&
 		     slot_load(s.bytes + SLOT_SUM_AT, 4) == slot_sum(s.bytes, size);
-	/* Of the slot's former use, where the write of this one was torn just there. */
+	/* The slot still has the `done` of its former use: the write of this record was torn
+	 * just there. */
 	if (s.done + 1 == s.counter)
 		s.done = 0;
 	s.is_zero = slot_is_zero(s.bytes, size);
 	return s;
 }
 
-/* The newest is valid. Is it certain that nothing newer was answered? */
+/* The newest slot is valid. Was certainly no newer record answered? */
 static bool slot_is_newest(const struct slot *newest, const struct slot *other)
 {
 	if (newest->done)
@@ -156,7 +157,7 @@ int meta_pair_settle(struct meta *m, enum meta_pair_name pair)
 	struct slot other = slot_read(&m->store, pair, !place.slot);
 	int rc = meta_persist(m, meta_slot_at(pair, place.slot), slot_pairs[pair].bytes);
 
-	/* Where the other slot is a torn one, the next write fills it. */
+	/* If the other slot is torn, the next write fills it. */
 	if (!rc && other.is_valid && !other.done)
 		rc = slot_mark_done(m, pair, !place.slot, place.counter);
 	return rc;

@@ -58,8 +58,9 @@ mirror_mask primary_lost(const struct primary *p)
 	mirror_mask lost = 0;
 
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
-		/* Who has promised a higher epoch, has seen a newer view, or says that the set is
-		 * split, is not swapped out: a register that was restored would permit it. */
+		/* A member that has promised a higher epoch, has seen a newer view, or reports a
+		 * split set is not swapped out: a register that was restored would permit that
+		 * swap. */
 		if (p->members[i].lost && primary_in_s(p, i) && !p->members[i].promised.number &&
 		    !p->members[i].ahead.epoch.number && !p->members[i].splits)
 			lost |= MIRROR_BIT(i);
@@ -120,7 +121,8 @@ static const char *primary_first_trouble(const struct primary *p, mirror_mask ma
 	return trouble ? trouble : "not reached";
 }
 
-/* Why nothing is acknowledged, or the promotion does not go on; NULL: it does. */
+/* Returns why nothing is acknowledged, or why the promotion does not continue; NULL without an
+ * obstacle. */
 static const char *primary_obstacle(struct primary *p)
 {
 	mirror_mask lost = primary_lost(p);
@@ -165,8 +167,8 @@ static void primary_settle_blocked(struct primary *p)
 		LOG_NOTICE("mirror set '%s': goes on", p->rec.config.set);
 }
 
-/* The own copy has failed, and a member of S lacks what is not acknowledged: this primary neither
- * makes it equal nor may go on without it. */
+/* The own copy has failed, and a member of S lacks bytes that are not acknowledged. This primary
+ * can no longer make that member equal, and must not continue without it. */
 static bool primary_cannot_ack(const struct primary *p)
 {
 	mirror_mask others = primary_lost(p) & (mirror_mask)~MIRROR_BIT(p->slot);
@@ -234,7 +236,7 @@ void primary_on_quiesced(struct primary *p, bool clean)
 	primary_settle(p);
 }
 
-/* Who is not equal yet will not be. */
+/* No member can be made equal any more: give up those that are not equal yet. */
 static void primary_end_repairs(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -265,7 +267,8 @@ void primary_on_local_failed(struct primary *p)
 	primary_settle(p);
 }
 
-/* It cannot go on without its own copy, as it does after flushes that others have. */
+/* The primary needs its own copy for this. Only after flushes that other members have can it
+ * continue without its copy. */
 void primary_on_serve_failed(struct primary *p)
 {
 	primary_fail(p, -EIO, "the own copy has failed: its metadata cannot be written");

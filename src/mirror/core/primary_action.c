@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primary_action.c -- what the state machine's user asks: what to do next, and for whom to wait. */
+/* primary_action.c -- the questions of the state machine's user: the next action, and the
+ * members that a flush must reach. */
 #include "mirror/core/primary_impl.h"
 
-/* In this order: what ends comes before what begins. */
+/* In this order: actions that end work come before those that begin it. */
 static const enum primary_action_type primary_member_order[] = {
 	PRIMARY_DO_DROP,     PRIMARY_DO_PROMISE, PRIMARY_DO_VIEW,   PRIMARY_DO_RANGES,
 	PRIMARY_DO_EQUALISE, PRIMARY_DO_RESYNC,  PRIMARY_DO_RETIRE,
@@ -39,13 +40,14 @@ static bool primary_next_member(struct primary *p, struct primary_action *action
 			continue;
 		action->slot = (uint8_t)i;
 		action->whole = m->uncertain;
-		/* What could not be written here may have been sent to one member, and, when the
-		 * kernel had dropped it, not to the next: the next primary makes them equal. */
+		/* A failed copy may have sent bytes to one member, and after the kernel dropped
+		 * them not to the next. The next primary makes these members equal, so the
+		 * records stay. */
 		action->keeps =
 			action->type == PRIMARY_DO_RETIRE && (m->tail_unknown || p->local_failed);
 		if (action->type == PRIMARY_DO_EQUALISE) {
 			action->whole |= p->members[p->slot].uncertain;
-			/* What a copy cannot vouch for is not taken for clean (W8). */
+			/* A copy with damaged or lost records is not taken for clean (W8). */
 			action->nothing = p->was_clean && !primary_is_serving(p) && !action->whole;
 		}
 		return true;

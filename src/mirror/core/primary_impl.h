@@ -12,24 +12,25 @@
 #define PRIMARY_HELD_MS      2     /* first pause while a process, which unmaps, holds the copy */
 #define PRIMARY_RETRY_MAX_MS 10000 /* the longest one */
 #define PRIMARY_SPLITS       4     /* refusals; a read that was under way may cause one or two */
-#define PRIMARY_BREAKS       3     /* then its medium is taken for bad: nobody waits for it */
-#define PRIMARY_HOLDOFF_MAX  (300 * 1000)
-#define PRIMARY_SWAP_MS      100 /* first pause after a swap without success */
-#define PRIMARY_SWAP_MAX_MS  5000
+/* then its medium counts as bad, and no flush waits for the member */
+#define PRIMARY_BREAKS      3
+#define PRIMARY_HOLDOFF_MAX (300 * 1000)
+#define PRIMARY_SWAP_MS     100 /* first pause after a swap without success */
+#define PRIMARY_SWAP_MAX_MS 5000
 
 static inline bool primary_is_over(const struct primary *p)
 {
 	return p->state == PRIMARY_IDLE || p->state >= PRIMARY_DEMOTED;
 }
 
-/* From the swap to `serving` until nothing more is flushed. */
+/* From the swap to `serving` until the last flush is out. */
 static inline bool primary_is_serving(const struct primary *p)
 {
 	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;
 }
 
-/* May members join? Also at the end, if the last
- * flushes wait for more copies, or for a good one. */
+/* May members join? Also at the end, if the last flushes wait for more copies, or for a good
+ * one. */
 static inline bool primary_admits(const struct primary *p)
 {
 	return primary_is_source(p) &&
@@ -70,25 +71,26 @@ void primary_fail(struct primary *p, int error, const char *fmt, ...)
 
 /* primary_member.c */
 void primary_member_set(struct primary *p, unsigned slot, enum primary_member_state state);
-/* What is under way with it ends; it is fenced again after the pause. */
+/* End the work with the member, and fence it again after the pause. */
 void primary_member_away(struct primary *p, unsigned slot, uint64_t pause_ms);
 /* The same, with a pause that doubles. */
 void primary_member_back_off(struct primary *p, unsigned slot);
 void primary_member_hold_off(struct primary *p, unsigned slot);
-/* Slots of the configuration appear, change and vanish. Returns those that begin anew. */
+/* Take over the slots of the configuration: new, changed and removed ones. Returns those that
+ * begin anew. */
 mirror_mask primary_members_configure(struct primary *p);
-/* In its present form it is of no use; the operator can change that. */
+/* The member cannot be used in its present form; only the operator can change that. */
 void primary_member_useless(struct primary *p, unsigned slot, const char *trouble);
-/* Those that have to be reached, and whose time is up. */
+/* Take for lost the members that must be reached and whose time is up. */
 void primary_members_tick(struct primary *p);
 /* The ranges of all are known. */
 void primary_members_equalise(struct primary *p);
 
 /* primary_swap.c */
-/* Make the swap that is wanted now the one under way; false: none is. */
+/* Make the swap that is due the one under way; false: none is due. */
 bool primary_offer(struct primary *p);
 
-/* primary.c: transitions that follow from what is the case; the end of each event. */
+/* primary.c: transitions that follow from the present state; ends each event. */
 void primary_settle(struct primary *p);
 
 #endif

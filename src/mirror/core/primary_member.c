@@ -103,8 +103,8 @@ mirror_mask primary_members_configure(struct primary *p)
 	return fresh;
 }
 
-/* A member of S is away, and is not swapped out now: flushes wait for it, so it lacks only what is
- * not acknowledged. */
+/* A member of S is away, and is not being swapped out. Flushes wait for it, so it lacks only
+ * bytes that are not acknowledged. */
 static bool primary_member_to_repair(const struct primary *p, unsigned slot)
 {
 	mirror_mask lost = primary_lost(p);
@@ -193,9 +193,9 @@ void primary_member_useless(struct primary *p, unsigned slot, const char *troubl
 }
 
 /*
- * It has seen a view that is newer than ours. Either a swap of ours without an answer has landed,
- * an operator or a newer primary has made one, and we have not heard of it yet; or the register has
- * forgotten that view. Reads that begin now tell (primary_judge_ahead).
+ * The member has seen a view that is newer than ours. Either a swap has landed that this primary
+ * has not read yet (its own without an answer, an operator's, or a newer primary's), or the
+ * register has lost that view. Reads that begin now decide (primary_judge_ahead).
  */
 static void primary_member_is_ahead(struct primary *p, unsigned slot,
 				    const struct mirror_view *seen)
@@ -236,8 +236,8 @@ static void primary_on_promised_self(struct primary *p, const struct primary_rep
 	}
 }
 
-/* A member of S: before the application reads it is made equal. Later it lacks only flushes that
- * are not acknowledged. */
+/* Before the application reads, a member of S is made equal over what may differ. Later it lacks
+ * only flushes that are not acknowledged. */
 static void primary_on_promised_insync(struct primary *p, unsigned slot,
 				       const struct primary_report *report)
 {
@@ -277,7 +277,8 @@ static void primary_on_promised_outside(struct primary *p, unsigned slot,
 	} else if (report->copy == MIRROR_COPY_FAILED) {
 		primary_member_useless(p, slot, mirror_copy_2str(report->copy));
 	} else if (report->tail_unknown) {
-		/* At the end of a resync it would count as compared. One of S stays in doubt. */
+		/* A resync would end with the copy taken for compared, but its tail is not. (A
+		 * member of S stays in doubt instead.) */
 		primary_member_useless(
 			p, slot,
 			"the set has grown, and all of its copy is to be compared: it "
@@ -324,9 +325,9 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 }
 
 /*
- * Either there is a newer primary, or the register has forgotten one: reads that begin now tell
- * (primary_judge_promises). Until then a member of S is not swapped out, which would succeed in a
- * register that was restored.
+ * Either a newer primary exists, or the register has lost one: reads that begin now decide
+ * (primary_judge_promises). Until then a member of S is not swapped out, because a restored
+ * register would permit it.
  */
 static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mirror_epoch promised)
 {
@@ -345,7 +346,7 @@ static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mi
 	m->trouble = "it has promised a higher epoch";
 }
 
-/* Its daemon may have read the register a moment too early, so it is asked some times. */
+/* Its daemon may have read the register a moment too early, so it is asked several times. */
 static void primary_on_refused_split(struct primary *p, unsigned slot)
 {
 	struct primary_member *m = &p->members[slot];
@@ -382,7 +383,7 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 	primary_settle(p);
 }
 
-/* The one way from a state to the next that an answer of a member opens. */
+/* The transition that an answer of the member permits; no other one. */
 static bool primary_member_step(struct primary *p, unsigned slot, enum primary_member_state from,
 				enum primary_member_state to)
 {
@@ -443,7 +444,7 @@ void primary_on_lost(struct primary *p, uint8_t slot)
 	if (primary_in_s(p, slot) && (primary_is_serving(p) || m->breaks >= PRIMARY_BREAKS))
 		m->lost = true;
 	if (m->state == PRIMARY_MEMBER_FENCING)
-		m->trouble = primary_silence; /* whatever it said before */
+		m->trouble = primary_silence; /* silence replaces its former trouble */
 	if (m->state == PRIMARY_MEMBER_JOINING || m->state == PRIMARY_MEMBER_JOINED)
 		primary_member_hold_off(p, slot);
 	else

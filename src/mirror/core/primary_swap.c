@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * primary_swap.c -- the swaps of one primary, and what it learns from the register.
+ * primary_swap.c -- the swaps of one primary, and what it reads from the register.
  *
- * One swap at a time. One without an answer may land as long as no other swap of the same record
- * has: until then the worse of both outcomes is assumed (primary_must_have), and the next swap,
- * with a nonce of its own, ends the question.
+ * One swap is under way at a time. A swap without an answer may land as long as no other swap of
+ * the same record has. Until then the worse of both outcomes is assumed (primary_must_have), and
+ * the next swap, with a nonce of its own, settles it.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static mirror_mask primary_joined(const struct primary *p)
 	return joined;
 }
 
-/* Change *offer, which is the record as it is, as wanted now. False: nothing is wanted. */
+/* Make *offer, a copy of the present record, the record of the swap that is due. False: none is
+ * due. */
 static bool primary_offer_change(struct primary *p, struct mirror_record *offer, uint64_t nonce)
 {
 	mirror_mask lost = primary_lost(p);
@@ -58,7 +59,7 @@ bool primary_offer(struct primary *p)
 	return true;
 }
 
-/* S after a change of the register: who has entered, who has left. */
+/* S has changed in the register: take over that the member has entered or left it. */
 static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 {
 	struct primary_member *m = &p->members[slot];
@@ -69,7 +70,7 @@ static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 		m->insync_ms = p->now;
 		primary_pend_member(p, slot, PRIMARY_DO_RETIRE);
 	} else if (is_in && !was_in) {
-		/* A late swap has added it after it was given up. */
+		/* A late swap has added the member after it was given up. */
 		m->lost = true;
 		primary_member_back_off(p, slot);
 	} else if (was_in && !is_in) {
@@ -113,7 +114,7 @@ static void primary_begin_serving(struct primary *p)
 	}
 }
 
-/* The register has this record, which is the newest one known. */
+/* The register has this record, the newest one read so far. */
 static void primary_adopt(struct primary *p, const struct mirror_record *rec, uint64_t revision)
 {
 	mirror_mask before = p->rec.view.insync;
@@ -162,7 +163,7 @@ static bool primary_is_our_promotion(const struct primary *p, const struct mirro
 	return false;
 }
 
-/* While it is promoting: is the epoch ours already, or has somebody else changed the register? */
+/* While promoting: is the epoch ours already, or was the register changed by another program? */
 static void primary_learn_promoting(struct primary *p, const struct mirror_record *rec,
 				    uint64_t revision, bool refused)
 {
@@ -174,9 +175,9 @@ static void primary_learn_promoting(struct primary *p, const struct mirror_recor
 		primary_fail(p, -EAGAIN, "the register was changed by somebody else");
 }
 
-/* The register had this record when the swap under way was refused: it is neither what the swap
- * compared with nor something newer, so it was restored from a backup. If it was read since, what
- * was read may be why it was refused; then the next swap tells. */
+/* The register had this record when the swap under way was refused. If it is neither the record
+ * that the swap compared with nor a newer one, the register was restored from a backup. But a
+ * record that was read since may itself be the cause of the refusal; then the next swap decides. */
 static bool primary_is_restored(const struct primary *p, const struct mirror_record *rec)
 {
 	if (p->offer_against != p->rec.nonce)
@@ -186,14 +187,14 @@ static bool primary_is_restored(const struct primary *p, const struct mirror_rec
 	return rec->view.seq < p->offer.view.seq;
 }
 
-/* A configuration of an operator's, which takes members out of S only. */
+/* An operator's configuration, which only takes members out of S. */
 static bool primary_is_configured(const struct primary *p, const struct mirror_record *rec)
 {
 	return rec->view.epoch.number == p->rec.view.epoch.number &&
 	       rec->view.seq == p->rec.view.seq && rec->config.number > p->rec.config.number;
 }
 
-/* `refused`: it is why the swap under way has failed. */
+/* `refused`: this record made the swap under way fail. */
 static void primary_learn(struct primary *p, const struct mirror_record *rec, uint64_t revision,
 			  bool refused)
 {
@@ -254,7 +255,7 @@ void primary_on_swap(struct primary *p, enum primary_swap result, const struct m
 	primary_settle(p);
 }
 
-/* A member has promised a higher epoch than ours, and reads that began later do not show it. */
+/* A member has promised a higher epoch than ours. Fail if reads that began later do not show it. */
 static void primary_judge_promises(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -272,8 +273,8 @@ static void primary_judge_promises(struct primary *p)
 	}
 }
 
-/* A member has seen a newer view than ours. It is ours meanwhile, or reads that began later do not
- * show it. */
+/* A member has seen a newer view than ours. Either that view is ours by now, or reads that began
+ * later do not show it: then fail. */
 static void primary_judge_ahead(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -311,7 +312,8 @@ void primary_on_changed(struct primary *p, const struct mirror_record *rec, uint
 	primary_learn(p, rec, revision, false);
 	primary_judge_promises(p);
 	primary_judge_ahead(p);
-	/* It was not carried out yet; another swap of ours makes sure that it never will be. */
+	/* A swap without an answer has not landed yet; another swap of ours makes sure that it
+	 * never does. */
 	if (p->unknown)
 		p->swap_retry_ms = p->now;
 	primary_settle(p);
