@@ -22,7 +22,7 @@ void absent_open(struct rpmirror *m)
 	absent_note_counted(m);
 }
 
-/* ---- who is counted for ---- */
+/* ---- the members that are counted for ---- */
 
 void absent_drop(struct rpmirror *m, unsigned slot)
 {
@@ -32,8 +32,9 @@ void absent_drop(struct rpmirror *m, unsigned slot)
 }
 
 /*
- * While it serves, all that the member may lack is known since it was equal. In a promotion it is
- * what the records name, which is marked when they go; it has flushes of the former epoch.
+ * While the set serves, this copy has recorded all that the member may lack since it was equal. In
+ * a promotion the records name it, and are marked when they go; the member has flushes of the
+ * former epoch.
  */
 static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_record *next)
 {
@@ -43,8 +44,8 @@ static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_
 
 	if (!serving)
 		base = next->history_count ? next->history[0].epoch : (struct mirror_epoch){0};
-	/* By force this copy becomes the primary's, whatever it lacks: the other's epoch may be the
-	 * same, and its content another. */
+	/* After a forced promotion this copy is the primary's, whatever it lacks. The other copy
+	 * may have the same epoch and other bytes, so no bitmap can count for it. */
 	if (serving ? !covers : next->view.forced) {
 		absent_drop(m, slot);
 		return;
@@ -72,7 +73,7 @@ static int absent_mark_records(struct rpmirror *m)
 {
 	int rc = 0;
 
-	/* What changed here is not known, so what others lack is not, either. */
+	/* Records of this copy are lost, so no bitmap covers what other copies lack. */
 	if (m->counted && m->primary.members[m->self].uncertain)
 		return meta_bitmap_drop(&m->hot.meta, MIRROR_NOBODY);
 	for (uint32_t i = 0; i < m->records.count; i++)
@@ -130,8 +131,8 @@ static void absent_mark(struct resync *rs, uint64_t from, uint64_t to, bool is_u
 		resync_mark(rs, &range, 1, is_unsure);
 }
 
-/* Blocks of an extent that is set as a whole were perhaps not changed one by one: it was hot at an
- * unclean end, or all was to be compared. They are compared first. */
+/* An extent that is set as a whole was hot at an unclean end, or is to be compared as a whole.
+ * Its blocks were perhaps not changed one by one, so they are compared first. */
 void absent_load(const struct rpmirror *m, unsigned slot, struct resync *rs)
 {
 	struct mirror_range run;

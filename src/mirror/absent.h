@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * absent.h -- what members lack that do not get flushes, counted in the metadata of this host's
- * copy, so that it is known after a restart, too.
+ * absent.h -- what members lack that get no flushes, counted in the metadata of this host's copy,
+ * so that it survives a restart.
  *
  * A bitmap begins before the swap that excludes its member, or with a resync of everything; from
  * then on it has all that the resync's own bitmap has. It ends when the member is in-sync again.
- * All calls are made under the set's lock; where the metadata cannot be written, this host's copy
- * has failed.
+ * All calls are made under the set's lock; if the metadata cannot be written, this host's copy has
+ * failed.
  */
 #ifndef MIRROR_ABSENT_H
 #define MIRROR_ABSENT_H
@@ -14,23 +14,23 @@
 #include "mirror/core/resync.h"
 #include "mirror/set.h"
 
-/* The metadata are this process's. */
+/* Take over bitmaps of the metadata, which belong to this process now. */
 void absent_open(struct rpmirror *m);
-/* PRIMARY_DO_SWAP: for who leaves the in-sync set. */
+/* PRIMARY_DO_SWAP: begin bitmaps for the members that leave the in-sync set. */
 void absent_exclude(struct rpmirror *m, const struct primary_action *swap);
-/* PRIMARY_DO_RETIRE. Own slot: what the records name is marked for those who are absent, then the
- * hot extents of former epochs go. Another one: it is in-sync. */
+/* PRIMARY_DO_RETIRE. Own slot: the ranges in the records are marked for absent members, then the
+ * hot extents of former epochs go. Another slot: that member is in-sync. */
 void absent_retire(struct rpmirror *m, unsigned slot);
-/* The configuration has changed: copies that were replaced lack other things. */
+/* The configuration has changed: bitmaps of copies that were replaced are void. */
 void absent_configure(struct rpmirror *m);
 
-/* What it lacks is not known any more. */
+/* What the member lacks is no longer known: end its bitmap. */
 void absent_drop(struct rpmirror *m, unsigned slot);
-/* Blocks that it lacks. */
+/* The number of blocks that the member lacks. */
 uint64_t absent_count(const struct rpmirror *m, unsigned slot);
-/* There is a bitmap that counts from what the member has. */
+/* The member has a bitmap, which counts from the state of its copy. */
 bool absent_is_known(const struct rpmirror *m, unsigned slot);
-/* Mark what it has. */
+/* Mark the blocks of its bitmap in rs. */
 void absent_load(const struct rpmirror *m, unsigned slot, struct resync *rs);
 /* A resync is to begin with these bits: they are durable from now on. */
 void absent_keep(struct rpmirror *m, unsigned slot, const uint64_t *bits);
@@ -40,7 +40,7 @@ void absent_unset(struct rpmirror *m, unsigned slot, const uint64_t *bits,
 /* W5: the member has everything. */
 void absent_clear(struct rpmirror *m, unsigned slot);
 
-/* A flush that is not sent to the members of the mask. */
+/* Count a flush that is not sent to the members of the mask. */
 void absent_on_flush(struct rpmirror *m, mirror_mask lacking, const struct mirror_range *v,
 		     uint32_t n);
 

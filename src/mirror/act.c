@@ -41,8 +41,8 @@ void act_read(struct rpmirror *m)
 		m->read_id = p->id;
 }
 
-/* The daemon records durably that this copy holds the
- * epoch's flushes; before that there is none. */
+/* The daemon records durably that this copy holds the epoch's flushes. No flush is made before
+ * that. */
 void act_serve(struct rpmirror *m)
 {
 	struct packet *p = packet_begin(&m->packet_out, PACKET_SERVE, 0);
@@ -73,7 +73,7 @@ static void act_fenced(struct rpmirror *m)
 		"another primary exists: this process is fenced for good; unmap");
 }
 
-/* By rpmirror_unmap(), which nobody can call again, or by an operator. */
+/* Demoted by rpmirror_unmap(), after which no further call can be made, or by an operator. */
 static void act_demoted(struct rpmirror *m)
 {
 	events_add(&m->events, RPMIRROR_EVENT_FENCED, UINT32_MAX, m->primary.rec.view.epoch.number,
@@ -83,12 +83,12 @@ static void act_demoted(struct rpmirror *m)
 		"primary again");
 }
 
-/* Why a promotion does not happen, as primary_fail() has it. */
+/* The library's error for a promotion that fails with this error of primary_fail(). */
 static int act_code(int error)
 {
 	switch (-error) {
 	case EBUSY:
-	case EAGAIN: /* somebody else was faster */
+	case EAGAIN: /* another promotion was faster */
 		return RPMIRROR_E_BUSY;
 	case EPERM:
 		return RPMIRROR_E_NOTINSYNC;
@@ -114,7 +114,7 @@ static void act_blocked(struct rpmirror *m, bool blocked, const char *why)
 	set_notify(m);
 }
 
-/* All that was begun must be acknowledged before the set is given up; agent.c looks again. */
+/* All flushes under way must be acknowledged before the set is given up; agent.c checks again. */
 static void act_quiesce(struct rpmirror *m)
 {
 	m->quiescing = true;
@@ -141,8 +141,8 @@ void act_say_failed(struct rpmirror *m)
 		m->says_failed = false;
 }
 
-/* What a former primary placed here and did not flush will be read, and its records go: it must be
- * on the medium first. */
+/* A former primary may have placed bytes here without a flush. They will be read, and their
+ * records go, so they must be on the medium first. */
 static void act_ranges(struct rpmirror *m, unsigned slot)
 {
 	struct mirror_range all = {0, m->size};
@@ -226,7 +226,7 @@ static void act_one(struct rpmirror *m, const struct primary_action *action)
 	}
 }
 
-/* Whom the primary wants to get flushes gets them from now on. */
+/* Start or stop flushes to each member, as primary_sends_to() has it now. */
 static void act_align_members(struct rpmirror *m)
 {
 	mirror_mask wanted = primary_sends_to(&m->primary);

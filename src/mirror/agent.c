@@ -60,7 +60,7 @@ static void agent_on_done(struct rpmirror *m, const struct packet *p)
 }
 
 /* The file under the copy's name, as the daemon has opened it, is not this process's: it was
- * replaced, and what is flushed here is not found again. */
+ * replaced, and no other process will find there what is flushed here. */
 static bool agent_has_other_file(const struct rpmirror *m)
 {
 	struct stat ours, found;
@@ -70,7 +70,8 @@ static bool agent_has_other_file(const struct rpmirror *m)
 	       (found.st_ino != ours.st_ino || found.st_dev != ours.st_dev);
 }
 
-/* The kernel says to a daemon that starts nothing of what it has said to somebody before. */
+/* The kernel reports a failed write-back once per open file. A daemon that starts later gets no
+ * report, so this process reports the losses. */
 static void agent_say_losses(struct rpmirror *m)
 {
 	int error = ESTALE;
@@ -89,7 +90,7 @@ static void agent_say_losses(struct rpmirror *m)
 	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_LOST, 0));
 }
 
-/* The daemon was restarted, and knows this process again, or does not yet. */
+/* The daemon was restarted. It accepts this process as the holder again, or not yet. */
 static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 {
 	if (p->id != m->resume_id)
@@ -106,7 +107,7 @@ static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 	m->serve_again = m->is_refused && m->serve_again;
 }
 
-/* The daemon was replaced by one that this library has no version in common with. */
+/* The daemon was replaced by one without a version in common with this library. */
 static void agent_on_version(struct rpmirror *m, const struct packet *p)
 {
 	if (p->id != m->resume_id)
@@ -151,12 +152,12 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 	case PACKET_ORDER:
 		order_begin(m, p);
 		break;
-	default: /* an answer that nobody waits for any more */
+	default: /* an answer that nothing waits for any more */
 		break;
 	}
 }
 
-/* What was asked of it may have happened or not. */
+/* Requests to the daemon may have been carried out or not. */
 static void agent_lost_daemon(struct rpmirror *m)
 {
 	daemon_close(&m->daemon);
@@ -172,11 +173,11 @@ static void agent_lost_daemon(struct rpmirror *m)
 	m->members[m->self].asking = 0;
 	m->is_refused = false;
 	m->release_id = 0;
-	m->says_failed = m->failed_seq; /* perhaps it was not recorded */
+	m->says_failed = m->failed_seq; /* perhaps the failure was not recorded */
 	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 }
 
-/* It goes on without the daemon; but its lease does not. */
+/* The process continues without the daemon; but its lease does not. */
 static void agent_resume(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;
@@ -223,7 +224,7 @@ static void agent_heartbeat(struct rpmirror *m, uint64_t now_ms)
 		return;
 	m->heartbeat_ms = now_ms + PACKET_HEARTBEAT_MS;
 	if (m->resume_id || m->release_id || m->daemon.fd < 0)
-		return; /* it does not know this process, yet or any more */
+		return; /* the daemon does not accept this process yet, or no longer */
 	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
 }
 
@@ -246,7 +247,7 @@ static void agent_check_flushes(struct rpmirror *m, uint64_t now_ms)
 			act_lost(m, slot, "it does not answer a flush");
 }
 
-/* The daemon is stopped, or the register takes too long. It may still happen. */
+/* The daemon is stopped, or the register takes too long. The swap may still happen. */
 static void agent_check_swap(struct rpmirror *m, uint64_t now_ms)
 {
 	if (!m->swap_id || now_ms < m->swap_deadline_ms)
@@ -301,7 +302,7 @@ static void agent_step(struct rpmirror *m, uint64_t now_ms)
 
 /* ---- the loop ---- */
 
-#define AGENT_LOST_MS 100 /* without a descriptor by which the thread is woken */
+#define AGENT_LOST_MS 100 /* for a thread without a descriptor that wakes it */
 
 static unsigned agent_fds(const struct rpmirror *m, struct pollfd *fds)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the primary asks of members' daemons: one question at a time and member, over its control
+ * The primary's questions to members' daemons: one at a time for each member, over its control
  * connection, or through this host's daemon for the member of this host.
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
-#define ASK_TIMEOUT_FACTOR 2 /* of the replica's time limit: a promise writes to the medium */
+#define ASK_TIMEOUT_FACTOR 2 /* times the replica's time limit: a promise writes to the medium */
 
 static enum message_type ask_type(unsigned what)
 {
@@ -43,7 +43,8 @@ bool ask_send(struct rpmirror *m, unsigned slot, struct message *question)
 static void ask_now(struct rpmirror *m, unsigned slot, uint64_t now_ms)
 {
 	struct set_member *member = &m->members[slot];
-	unsigned what = member->asks & -member->asks; /* the lowest: in the order of the protocol */
+	/* the lowest bit: in the order of the protocol */
+	unsigned what = member->asks & -member->asks;
 	struct message question = {.type = ask_type(what)};
 
 	if (what == ASK_RANGES)
@@ -101,8 +102,8 @@ void ask_drop(struct rpmirror *m, unsigned slot)
 	member->reported = member->retires = false;
 }
 
-/* Metadata that cannot be written stay so until the daemon is restarted. A process that waited for
- * that would keep the role from hosts whose copies are good. */
+/* Metadata that cannot be written stay so until the daemon is restarted. If this process waited
+ * for that, it would keep the role from hosts whose copies are good. */
 static bool ask_own_has_failed(const struct rpmirror *m, unsigned slot, enum greeting_status status)
 {
 	return slot == m->self && !m->serving &&
@@ -146,7 +147,7 @@ static void ask_report(struct rpmirror *m, unsigned slot)
 	primary_on_promised(&m->primary, (uint8_t)slot, &member->report);
 }
 
-/* It is not used, as core/primary.h says: no lane. */
+/* The member gets no lane: core/primary.h does not use it in this state. */
 static bool ask_is_of_no_use(const struct rpmirror *m, unsigned slot)
 {
 	const struct primary_report *report = &m->members[slot].report;
@@ -155,7 +156,7 @@ static bool ask_is_of_no_use(const struct rpmirror *m, unsigned slot)
 	       (report->tail_unknown && !(m->primary.rec.view.insync & MIRROR_BIT(slot)));
 }
 
-/* The primary hears of it when there is a lane, too; where there can be none, at once. */
+/* The primary gets the promise together with a lane; at once for a member without one. */
 static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct message_promised *p)
 {
 	struct set_member *member = &m->members[slot];
@@ -171,7 +172,7 @@ static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct mess
 	member->source_id = p->source_id;
 	member->copy_size = p->size;
 	if (slot == m->self) {
-		member->report.held = false; /* it is this process that holds it */
+		member->report.held = false; /* this process itself holds it */
 		ask_report(m, slot);
 	} else if (p->copy_id != m->primary.rec.config.members[slot].id) {
 		ask_refused(m, slot, GREETING_WRONG_COPY, m->epoch);
@@ -189,7 +190,7 @@ static void ask_on_ranges(struct rpmirror *m, unsigned slot, const struct messag
 	struct set_member *member = &m->members[slot];
 	struct mirror_range ranges[MESSAGE_RANGES_MAX];
 
-	/* Its copy may have grown since this one was mapped. */
+	/* The member's copy may have grown since this one was mapped. */
 	memcpy(ranges, r->ranges, r->count * sizeof(*ranges));
 	if (!ranges_union_add(&m->records, ranges, ranges_clip(ranges, r->count, m->size))) {
 		act_lost(m, slot, "there is no memory for its records");

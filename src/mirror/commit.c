@@ -16,7 +16,7 @@ void commit_fini(struct commit *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-/* Locked, but not while it writes back. Of the next turn's threads one is enough to begin it. */
+/* Locked, except during the write-back. One thread of the next turn is enough to begin it. */
 static void commit_run(struct commit *c, int (*write_back)(void *arg), void *arg)
 {
 	uint64_t turn = ++c->begun;

@@ -113,7 +113,7 @@ static void compare_refuse(struct rpmirror *m, uint32_t id, enum packet_status s
 	order_answer(m, id, status, text, NULL);
 }
 
-/* In-sync members that are wanted, but this one. */
+/* The in-sync members in `wanted`, without this one. */
 static mirror_mask compare_members(const struct rpmirror *m, uint8_t wanted)
 {
 	mirror_mask mask = 0;
@@ -167,8 +167,8 @@ static bool compare_is_repair(const struct compare *c)
 	return c->repair || c->is_automatic;
 }
 
-/* Those that were repaired: out of the in-sync set first, and back in it without a pause. Those
- * that are kept out only leave. */
+/* A member to be repaired first leaves the in-sync set, and then returns without a pause. A
+ * member that is kept out only leaves. */
 static void compare_look_after(struct rpmirror *m)
 {
 	struct compare *c = &m->compare;
@@ -231,8 +231,8 @@ static void compare_text(const struct rpmirror *m, char *text, size_t size)
 		snprintf(text + n, size - n, "; %s", m->compare.why);
 }
 
-/* Members that were not compared as a whole are not in the result. Where the order's time was over
- * before, the result follows unasked. */
+/* The result only has members that were compared as a whole. If the order's time was over
+ * before, the result is sent without a question. */
 static void compare_answer(struct rpmirror *m)
 {
 	struct compare *c = &m->compare;

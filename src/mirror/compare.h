@@ -23,8 +23,8 @@ struct rpma_digest;
 struct rpmirror;
 struct resync_piece;
 
-/* Blocks that differ whose digests are kept; beyond them it is undecided which copy is wrong,
- * unless a majority agrees with the primary. */
+/* At most so many digests of blocks that differ are kept. For further blocks it is undecided
+ * which copy is wrong, unless a majority agrees with the primary. */
 #define COMPARE_NOTES 256
 
 struct compare_note {
@@ -35,20 +35,20 @@ struct compare_note {
 
 struct compare {
 	mirror_mask running; /* members whose copies are being compared */
-	mirror_mask whole;   /* whose were, to the end */
-	mirror_mask differ;  /* whose did */
-	mirror_mask leaves;  /* which are to leave the in-sync set */
-	mirror_mask lost;    /* to be repaired, and not out of the in-sync set yet, */
-	mirror_mask absent;  /* or not back in it */
+	mirror_mask whole;   /* those compared to the end */
+	mirror_mask differ;  /* those with a difference */
+	mirror_mask leaves;  /* those that are to leave the in-sync set */
+	mirror_mask lost;    /* those to be repaired that have not left the in-sync set yet, */
+	mirror_mask absent;  /* or have not returned to it */
 	bool is_open, repair, is_automatic, is_judged, is_answered;
-	bool undecided, primary_differs; /* some block */
-	const char *cannot_leave;        /* a member whose copy is wrong; NULL */
+	bool undecided, primary_differs; /* in any block */
+	const char *cannot_leave;        /* why a member with a wrong copy cannot leave; NULL */
 	unsigned note_count;
 	struct compare_note notes[COMPARE_NOTES];
 	uint32_t id; /* of the order */
 	uint64_t rate, deadline_ms, total;
 	struct packet_verified result;
-	char why[PACKET_TEXT]; /* a member could not be compared; "" */
+	char why[PACKET_TEXT]; /* why a member could not be compared; "" */
 };
 
 void compare_order(struct rpmirror *m, const struct packet *p);
@@ -57,18 +57,18 @@ void compare_step(struct rpmirror *m, uint64_t now_ms);
 /* For the report. */
 void compare_progress(const struct rpmirror *m, struct packet_report *report);
 
-/* Of repair.h's thread. A piece was read: flushes that are on their way to the member are in it,
- * and perhaps not there yet. */
+/* Called by repair.h's thread. A piece was read here. It contains flushes that may still be on
+ * their way to the member. */
 void compare_on_read(struct rpmirror *m, unsigned slot);
-/* Those blocks of the piece differ; theirs[i] is the digest of block i. */
+/* The blocks in the mask differ from the piece's; theirs[i] is the digest of block i. */
 void compare_note(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
 		  uint64_t differing, const struct rpma_digest *theirs);
-/* Nothing is left to be compared. */
+/* Nothing is left to compare. */
 void compare_on_done(struct rpmirror *m, unsigned slot);
-/* The connection is lost, or the member. */
+/* The connection, or the member, is lost. */
 void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why);
-/* Its medium cannot give that range back: it differs, is excluded for that, and gets the range.
- * What is behind it is not compared this time. */
+/* The member's medium cannot give that range back. The member counts as different, is excluded
+ * for that, and gets the range. The rest after the range is not compared this time. */
 void compare_on_unreadable(struct rpmirror *m, unsigned slot, const struct mirror_range *range,
 			   const char *why);
 

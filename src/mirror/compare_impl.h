@@ -5,7 +5,7 @@
 
 #include "mirror/set.h"
 
-/* Every member was compared, or cannot be: what is done about those that differ. */
+/* Every member was compared, or cannot be: decide about those that differ. */
 void compare_judge(struct rpmirror *m);
 void compare_note_difference(struct packet_verified *v, const struct packet_difference *d);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a comparison has found is judged once all members are compared: in each block that differs
- * the copies vote (core/finding.h), and the order says what may be overwritten.
+ * The verdict of a comparison, after all members are compared: in each block that differs the
+ * copies vote (core/finding.h), and the order decides what may be overwritten.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static struct compare_note *judge_find_note(struct compare *c, unsigned slot, ui
 	return NULL;
 }
 
-/* Notes of blocks that turned out to be equal go. */
+/* Drop the notes of blocks that turned out to be equal. */
 static void judge_pack_notes(struct rpmirror *m)
 {
 	struct compare *c = &m->compare;
@@ -76,7 +76,7 @@ static unsigned judge_count(mirror_mask mask)
 	return (unsigned)__builtin_popcount(mask);
 }
 
-/* Copies of the largest group that has the same bytes, of those that differ. */
+/* The size of the largest group of copies, among those that differ, with the same bytes. */
 static unsigned judge_agree(struct rpmirror *m, mirror_mask differ, uint64_t block)
 {
 	const struct compare_note *notes[MIRROR_MEMBERS_MAX];
@@ -111,9 +111,9 @@ static mirror_mask judge_who_differs(const struct rpmirror *m, uint64_t block)
 	return differ;
 }
 
-/* ---- what is done about it ---- */
+/* ---- consequences ---- */
 
-/* It may leave the in-sync set with those that leave already. */
+/* May it leave the in-sync set, together with those that leave already? */
 static bool judge_may_leave(struct rpmirror *m, unsigned slot)
 {
 	struct compare *c = &m->compare;
@@ -128,7 +128,7 @@ static bool judge_may_leave(struct rpmirror *m, unsigned slot)
 	return true;
 }
 
-/* An operator who asks for a repair decides for the primary's copy. */
+/* An operator's order to repair decides for the primary's copy. */
 static enum packet_mended judge_mend(struct rpmirror *m, unsigned slot, enum finding_wrong wrong)
 {
 	const struct compare *c = &m->compare;
@@ -165,7 +165,7 @@ static void judge_run(struct rpmirror *m, unsigned slot, const struct mirror_ran
 	compare_note_difference(&c->result, &d);
 }
 
-/* Of one member: blocks that follow each other, with the same verdict. */
+/* Blocks of one member that follow each other, with the same verdict. */
 struct judge_runs {
 	struct mirror_range range[MIRROR_MEMBERS_MAX];
 	enum finding_wrong wrong[MIRROR_MEMBERS_MAX];
@@ -212,8 +212,8 @@ static uint64_t judge_word(const struct rpmirror *m, uint64_t i)
 	return word;
 }
 
-/* A member that is in-sync and known to lack something may not be promoted, so it leaves; who only
- * asked what differs finds it as it is. */
+/* An in-sync member that lacks bytes may not be promoted, so it leaves. An order that only asks
+ * for differences leaves the copy as it is. */
 static void judge_keep_out(struct rpmirror *m, unsigned slot)
 {
 	const char *why;

@@ -16,7 +16,7 @@
 #define COPY_WORD 8u
 #define COPY_PAGE 4096u
 
-/* Fewer bytes are stored: that takes no longer, and a reader sees single words change at once. */
+/* Fewer bytes are stored: that takes no longer, and single words change at once for a reader. */
 #define COPY_WRITE_MIN 512u
 
 static int copy_check_size(const struct copy *copy)
@@ -98,7 +98,7 @@ bool copy_knows_losses(const struct copy *copy, int *error)
 	return is_known;
 }
 
-/* Only what the ranges span, as the application may have changed much else. */
+/* Write back only what the ranges span: the application may have changed much else. */
 static int copy_persist_span(const struct copy *copy, const struct mirror_range *v, uint32_t n)
 {
 	uint64_t from = n ? v[0].offset / COPY_PAGE * COPY_PAGE : 0;
@@ -146,8 +146,8 @@ bool copy_shares_errors(const struct copy *copy)
 	return copy_has_cache(copy) && copy->is_direct;
 }
 
-/* The first `len` bytes of a word from byte `skip` on. A resync may read the word meanwhile, and
- * reads it again. */
+/* Copy the first `len` bytes of a word from byte `skip` on. A resync that reads the word
+ * meanwhile reads it again later. */
 static void copy_part(uint8_t *dst, const uint8_t *word, unsigned skip, unsigned len)
 {
 	uint64_t value = __atomic_load_n((const uint64_t *)(const void *)word, __ATOMIC_RELAXED);
@@ -161,7 +161,7 @@ static inline void copy_word(uint64_t *dst, const uint64_t *src)
 	__atomic_store_n(dst, __atomic_load_n(src, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
 
-/* Compilers leave loops of atomic accesses as they are. */
+/* Compilers do not merge the accesses of a loop over atomics. */
 static void copy_aligned(uint64_t *dst, const uint64_t *src, uint64_t n)
 {
 	for (; n >= 4; n -= 4, dst += 4, src += 4) {
@@ -192,7 +192,7 @@ void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len)
 			  (unsigned)(len % COPY_WORD));
 }
 
-/* A write beyond the limit raises a signal. */
+/* False: the file-size limit is too low, and a write would raise a signal. */
 static bool copy_is_within_limit(const struct copy *copy)
 {
 	struct rlimit limit;

@@ -12,7 +12,7 @@
 
 struct copy {
 	int fd;           /* -1: none */
-	struct ownfd own; /* which file that is */
+	struct ownfd own; /* identity of fd's file */
 	int sentinel;     /* another description of the file, for copy_knows_losses(); -1: none */
 	uint8_t *shared;  /* its mapping, which a forked child does not have */
 	uint64_t size;
@@ -22,24 +22,24 @@ struct copy {
 	struct commit commit;
 };
 
-/* Takes over the descriptors; the sentinel is used for nothing else, as each description reports a
- * failure once; -1: there is none. 0 or an RPMIRROR_E_*; *copy is closed then. */
+/* Takes over the descriptors. The sentinel is used for nothing else, as the kernel reports a
+ * failure once to each description; -1: none. 0 or an RPMIRROR_E_*; *copy is closed then. */
 int copy_open(struct copy *copy, int fd, int sentinel, uint64_t size);
 /* Only the descriptor, which may be read only. */
 int copy_open_readonly(struct copy *copy, int fd, uint64_t size);
 void copy_close(struct copy *copy);
 
 /*
- * May what comes next be written by copy_put_by_write()? Not to DAX or memory, where a store is all
- * there is to do, and not where a limit on the size of files would end the process. The answer holds
- * for this moment, as for ownfd_is_lost().
+ * May copy_put_by_write() write the next bytes? Not to DAX or memory, where a store does all the
+ * work, and not where a limit on the size of files would end the process. The answer holds for this
+ * moment, as for ownfd_is_lost().
  */
 bool copy_takes_writes(const struct copy *copy);
 /*
- * Put bytes, which nobody changes meanwhile, into the file by pwrite(2): it makes only the blocks
- * dirty that it writes, whatever folios the page cache has. False: this has to be done by
- * copy_put(), as there are not only aligned words, or few of them; or as writing failed, and a store
- * finds out what that means.
+ * Put bytes, which do not change meanwhile, into the file by pwrite(2). That makes only the written
+ * blocks dirty, however large the folios of the page cache are. False: use copy_put(), because
+ * these are few bytes, or not only aligned words, or because the write failed and a store will find
+ * the cause.
  */
 bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len);
 /* The same by stores to the mapping, as copy_words(). They may fault. */
@@ -49,20 +49,20 @@ void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t l
  * kernel may have dropped the pages. */
 int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n);
 
-/* Has something that was written to the copy been lost since it was opened, or since this was asked
- * last? *error: an errno, or 0. False: it is not known. */
+/* Has a write to the copy been lost since it was opened, or since the last call? *error: an
+ * errno, or 0. False: unknown. */
 bool copy_knows_losses(const struct copy *copy, int *error);
 
 /* Is the copy in a page cache, with a medium behind it? */
 bool copy_has_cache(const struct copy *copy);
-/* Of copy_persist() by several threads at the same time, perhaps only one returns an error that is
- * all of theirs. */
+/* If copy_persist() runs in several threads at the same time, perhaps only one of them returns
+ * an error that concerns all. */
 bool copy_shares_errors(const struct copy *copy);
 
 /*
  * Copy bytes whose places have the same offset in a word of 8 bytes, aligned words by one load and
- * one store each. Of the words at the edges all is read and only what belongs to the range is
- * written. Other threads may store to src meanwhile.
+ * one store each. Words at the edges are read whole, and only the bytes of the range are written.
+ * Other threads may store to src meanwhile.
  */
 void copy_words(uint8_t *dst, const uint8_t *src, uint64_t len);
 

@@ -73,7 +73,7 @@ void daemon_close(struct daemon *d)
 {
 	if (!d->buf)
 		return;
-	/* The application that has closed the socket has closed these, too. */
+	/* If the application has closed the socket, it has closed these descriptors, too. */
 	if (d->fd >= 0 && !ownfd_is_lost(&d->own)) {
 		close(d->fd);
 		daemon_close_files(d);
@@ -119,7 +119,8 @@ static bool daemon_keep(struct daemon *d, size_t len)
 	return true;
 }
 
-/* Until it is known what the daemon understands, nothing but the question says all. */
+/* MAP has the newest form. Until the daemon's version is known, all other packets have the
+ * lowest. */
 static unsigned daemon_version(const struct daemon *d, const struct packet *p)
 {
 	if (p->type == PACKET_MAP)

@@ -13,14 +13,14 @@
 
 struct daemon {
 	int fd;           /* -1: none */
-	struct ownfd own; /* which socket that is */
+	struct ownfd own; /* identity of fd's socket */
 	uint32_t last_id;
-	unsigned version; /* that the daemon answers in; 0: not known yet */
+	unsigned version; /* version of the daemon's answers; 0: unknown yet */
 	struct list unsent;
 	uint8_t *buf;            /* PACKET_MAX */
 	struct packet *packet;   /* the last one received */
-	int files[PACKET_FILES]; /* that came with it; the receiver's, -1: none */
-	bool lacks_files;        /* more came than this process has room for */
+	int files[PACKET_FILES]; /* descriptors that came with it, for the receiver; -1: none */
+	bool lacks_files;        /* more descriptors came than this process has room for */
 	bool is_absent;          /* there was none, or it has ended; */
 	bool is_closed;          /* at once (map.c) */
 };
@@ -31,14 +31,14 @@ void daemon_close(struct daemon *d);
 
 /* Queue a packet, with an id if it has none. False: no memory, or the connection has ended. */
 bool daemon_send(struct daemon *d, struct packet *p);
-/* Whether something waits for POLLOUT. */
+/* Are packets left that wait for POLLOUT? */
 bool daemon_has_unsent(const struct daemon *d);
 bool daemon_send_unsent(struct daemon *d);
 
 enum daemon_got { DAEMON_GOT_PACKET, DAEMON_GOT_NONE, DAEMON_GOT_END };
-/* The next packet, in d->packet. END: the daemon is gone, or does not speak this protocol. */
+/* The next packet, in d->packet. END: the daemon is gone, or uses another protocol. */
 enum daemon_got daemon_receive(struct daemon *d);
-/* The same, but wait so long; -1: for ever. NONE: the time is over. */
+/* The same, but wait for so long; -1: without a limit. NONE: the time is over. */
 enum daemon_got daemon_wait(struct daemon *d, int timeout_ms);
 
 #endif

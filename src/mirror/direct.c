@@ -14,7 +14,7 @@
 #include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define DIRECT_WAIT_MS 100 /* a store that waits looks again */
+#define DIRECT_WAIT_MS 100 /* a store that waits checks again after this time */
 
 /* ---- protection ---- */
 
@@ -62,7 +62,7 @@ bool direct_bar(struct direct *d, bool bar)
 	return ok;
 }
 
-/* The kernel replaces the mapping in one step, so nobody sees a hole. */
+/* The kernel replaces the mapping in one step, so no thread sees a hole. */
 void direct_freeze(struct direct *d)
 {
 	int protection;
@@ -81,7 +81,7 @@ void direct_freeze(struct direct *d)
 
 /* ---- stores ---- */
 
-/* Out of a slot: it is durable on return. */
+/* Fill one slot; it is durable on return. */
 static void direct_fill(struct direct *d, uint32_t extent, uint16_t slot)
 {
 	sigset_t before;
@@ -96,7 +96,7 @@ static void direct_fill(struct direct *d, uint32_t extent, uint16_t slot)
 	siglock_notify(&d->change);
 }
 
-/* The lock is paused, as others do not wait for the extent. */
+/* The lock is paused meanwhile, as other threads do not wait for this extent. */
 static void direct_split(struct direct *d, uint32_t extent)
 {
 	struct mirror_range range = direct_range(d, extent);
@@ -158,7 +158,7 @@ int direct_make_writable(struct direct *d, uint32_t extent)
 	return rc;
 }
 
-/* Loads and jumps do not fault because of us. */
+/* The library's protection does not make loads and jumps fault. */
 static bool direct_is_store(const struct fault *fault)
 {
 	if (fault->info->si_code != SEGV_ACCERR)
@@ -174,7 +174,7 @@ static bool direct_is_store(const struct fault *fault)
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* EINVAL also where the kernel does not know the advice. */
+/* EINVAL also comes from a kernel without this advice. */
 static bool direct_is_unwritable(void *at)
 {
 	void *page = (void *)((uintptr_t)at & ~((uintptr_t)MIRROR_BLOCK - 1));
@@ -183,8 +183,7 @@ static bool direct_is_unwritable(void *at)
 	       !madvise(page, 0, MADV_POPULATE_WRITE);
 }
 
-/* Stores are permitted there, as far as the library is concerned: the application has taken the
- * right away by mprotect(2). */
+/* The library permits stores there, so the application has taken the right away by mprotect(2). */
 static bool direct_is_forbidden(struct direct *d, void *at)
 {
 	uint32_t extent = meta_extent_of((uint64_t)((uint8_t *)at - d->m->app));
@@ -202,7 +201,7 @@ static bool direct_is_forbidden(struct direct *d, void *at)
  * allocates. */
 static __thread void *direct_last __attribute__((tls_model("initial-exec")));
 
-/* False: it would fault again. The system call is made for repetitions only. */
+/* False: the store would fault again. The system call is made for repetitions only. */
 static bool direct_permit_store(struct direct *d, const struct fault *fault)
 {
 	bool is_repeated = direct_last == fault->at;

@@ -2,13 +2,14 @@
 /*
  * direct.h -- a direct mapping: the application's stores reach the file at once.
  *
- * The file is mapped shared, each extent (core/extents.h) read-only until the first store to it
- * faults: then a slot names it durably (W2) and it is opened. A thread keeps slots in reserve, by
- * making extents cold that were not flushed for long. All else goes on as in an isolated mapping,
+ * The file is mapped shared, and each extent (core/extents.h) is read-only until the first store to
+ * it faults: then a slot names it durably (W2) and it is opened. A thread keeps slots in reserve,
+ * by making extents cold that were not flushed for long. All else works as in an isolated mapping,
  * but a flush needs no slots, and takes its snapshot from the file's other mapping.
  *
  * Locks: the set's lock is outer to `lock`, which handlers take. A handler that waits for a slot
- * waits for the thread, which needs the set's lock: nothing stores to the mapping under that.
+ * waits for the thread, which needs the set's lock: so no code stores to the mapping under the
+ * set's lock.
  */
 #ifndef MIRROR_DIRECT_H
 #define MIRROR_DIRECT_H
@@ -25,8 +26,8 @@ struct fault_watch;
 
 struct direct {
 	struct rpmirror *m;
-	struct siglock lock;         /* of what follows up to the thread */
-	struct siglock_event change; /* of an extent, for those who wait to store */
+	struct siglock lock;         /* of the members up to the thread */
+	struct siglock_event change; /* an extent has changed, for threads that wait to store */
 	struct siglock_event work;   /* for the thread */
 	struct extents extents;
 	bool is_barred; /* neither loads nor stores (guard.h) */
@@ -34,38 +35,38 @@ struct direct {
 	struct fault_watch *watch;
 	pthread_t thread;
 	bool has_thread;
-	bool stopping, closing; /* of the thread; these are under the set's lock */
-	mirror_mask carried;    /* members that a resync gave stores which others lack */
+	bool stopping, closing; /* of the thread; from here on under the set's lock */
+	mirror_mask carried;    /* members that got stores by a resync which others lack */
 	bool is_closed;         /* it is done: nothing unflushed is left, */
-	bool is_cold;           /* unless that failed */
+	bool is_cold;           /* unless making it cold failed */
 };
 
 /* Map the file at m->app's future place. MAP_FAILED and errno. */
 void *direct_map(const struct rpmirror *m, void *hint, int flags);
 /* Locked. Stores are permitted from now on. 0 or an RPMIRROR_E_*. */
 int direct_open(struct rpmirror *m);
-/* Not locked; m->direct may be NULL. Other threads may still look at it until it is deleted. */
+/* Not locked; m->direct may be NULL. Other threads may still use the object until it is deleted. */
 void direct_close(struct rpmirror *m);
 void direct_delete(struct rpmirror *m);
 
-/* Locked, all below, unless it says otherwise. */
+/* Locked, all below, unless noted otherwise. */
 
-/* Loads and stores of the application fault, or do so no longer. False: the system refuses. */
+/* Loads and stores of the application fault, or no longer do. False: the system refuses. */
 bool direct_bar(struct direct *d, bool bar);
-/* What is stored from now on reaches no file. */
+/* From now on stores of the application reach no file. */
 void direct_freeze(struct direct *d);
 /* Freeze, and have the thread make all extents cold; is_closed when it has. */
 void direct_begin_close(struct direct *d);
 /* The application has flushed these. */
 void direct_on_flush(struct direct *d, const struct mirror_range *v, uint32_t n);
-/* The extent may have stores that were not flushed, so other copies need not have them. */
+/* The extent may have stores that were not flushed, so other copies may lack them. */
 bool direct_may_differ(struct direct *d, uint32_t extent);
-/* What may be unflushed, ascending; for free(). NULL: no memory. */
+/* The ranges that may be unflushed, ascending; for free(). NULL: no memory. */
 struct mirror_range *direct_list(struct direct *d, uint32_t *n);
 /*
- * A resync has copied what may be unflushed to a member, where it is recorded. It is flushed to
- * everybody, and then the member's `settled` is set. m->direct may be NULL. False: there is
- * nothing.
+ * A resync has copied stores that may be unflushed to a member, where they are recorded. They are
+ * flushed to all members, and then the member's `settled` is set. m->direct may be NULL. False:
+ * there is nothing to flush.
  */
 bool direct_on_carried(struct rpmirror *m, unsigned slot);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The thread of a direct mapping. It holds the set's lock but when it sleeps or waits for a flush,
- * and is the only one that changes the table of hot extents meanwhile.
+ * The thread of a direct mapping. It holds the set's lock except while it sleeps or waits for a
+ * flush. Meanwhile no other thread changes the table of hot extents.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 /* ---- the reserve ---- */
 
-/* What was filled becomes the table's, and the reserve is filled up with what is free. */
+/* Filled slots become the table's, and free ones fill the reserve up. */
 static void direct_refill(struct direct *d)
 {
 	struct extents_filled filled[EXTENTS_RESERVE_MAX];
@@ -52,7 +52,7 @@ static bool direct_is_busy(void *arg, uint32_t extent)
 	return !may;
 }
 
-/* Stores to it fault from now on. False: it could be stored to, and is not any more. */
+/* Forbid stores to it. False: stores were permitted until now. */
 static bool direct_is_unstored(struct direct *d, uint32_t extent)
 {
 	bool was_open;
@@ -71,7 +71,7 @@ static bool direct_is_unstored(struct direct *d, uint32_t extent)
 	return !was_open;
 }
 
-/* Its slot is given up, unless it was opened again. 0 or -errno. */
+/* Give up its slot, unless it was opened again. 0 or -errno. */
 static int direct_give_up_slot(struct direct *d, uint32_t extent)
 {
 	struct meta *meta = &d->m->hot.meta;
@@ -114,14 +114,14 @@ static bool direct_cool_one(struct direct *d)
 	return !rc;
 }
 
-/* ---- what a resync carried ---- */
+/* ---- stores that a resync carried ---- */
 
 static bool direct_should_flush(const struct direct *d)
 {
 	return d->carried && !d->m->ended && !d->m->is_protected && !d->closing;
 }
 
-/* False: it failed, and is to be tried again. */
+/* False: the flush failed, and is to be tried again. */
 static bool direct_flush_carried(struct direct *d)
 {
 	struct rpmirror *m = d->m;
@@ -130,7 +130,7 @@ static bool direct_flush_carried(struct direct *d)
 	uint32_t n;
 	bool done;
 
-	d->carried = 0; /* for those that join meanwhile it counts again */
+	d->carried = 0; /* members that join meanwhile are counted again */
 	v = direct_list(d, &n);
 	done = v && (!n || !flush_whole(m, v, n));
 	free(v);
@@ -146,7 +146,7 @@ static bool direct_flush_carried(struct direct *d)
 
 /* ---- the end ---- */
 
-/* After that no handler writes to the table of hot extents: it may be the daemon's soon. */
+/* After that no handler writes to the table of hot extents, which may be the daemon's soon. */
 static void direct_await_handlers(struct direct *d)
 {
 	siglock_take(&d->lock);
@@ -155,7 +155,7 @@ static void direct_await_handlers(struct direct *d)
 	siglock_release(&d->lock);
 }
 
-/* All that may be unflushed; nothing more is stored to the file. */
+/* Flush all that may be unflushed; no further store reaches the file. */
 static void direct_flush_all(struct direct *d)
 {
 	struct mirror_range *v;
@@ -174,7 +174,7 @@ static void direct_flush_all(struct direct *d)
 
 /* ---- the loop ---- */
 
-/* Without a slot table a store is safe as soon as nobody takes this copy for a good one. */
+/* A store without a slot is safe as soon as no other member takes this copy for a good one. */
 static void direct_check_failure(struct direct *d)
 {
 	struct rpmirror *m = d->m;

@@ -33,7 +33,8 @@ static bool dirty_is_private(uint64_t entry)
 	return entry & (DIRTY_PRESENT | DIRTY_SWAPPED) && !(entry & DIRTY_OF_FILE);
 }
 
-/* How many entries of the page table it has read, from where the scan is; 0 or -errno: none. */
+/* Returns how many entries of the page table were read, from the scan's place on; 0 or -errno:
+ * none. */
 static ssize_t dirty_read(const struct dirty_scan *scan, uint64_t *entries)
 {
 	size_t left = (scan->size - scan->at + scan->page - 1) / scan->page;
@@ -47,8 +48,8 @@ static ssize_t dirty_read(const struct dirty_scan *scan, uint64_t *entries)
 	return n / (ssize_t)sizeof(*entries);
 }
 
-/* The page where the scan is, behind or beside the
- * runs that were found; false: there is no room. */
+/* Add the page at the scan's place to the runs: it continues the last one, or begins a new one.
+ * False: there is no room. */
 static bool dirty_add(const struct dirty_scan *scan, struct rpmirror_range *v, unsigned max,
 		      unsigned *n)
 {

@@ -12,13 +12,13 @@
 struct dirty_scan {
 	int fd; /* of the process's page table */
 	const uint8_t *base;
-	size_t size, at; /* of the mapping; how far it was looked at */
+	size_t size, at; /* of the mapping; the place of the scan in it */
 	size_t page;
 };
 
 /* False: this process may not look. */
 bool dirty_begin(struct dirty_scan *scan, const uint8_t *base, size_t size);
-/* The next runs of pages, at most `max`; 0: that was all; -errno. */
+/* The next runs of pages, at most `max`; 0: none is left; -errno. */
 int dirty_next(struct dirty_scan *scan, struct rpmirror_range *v, unsigned max);
 void dirty_end(struct dirty_scan *scan);
 

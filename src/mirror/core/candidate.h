@@ -3,8 +3,8 @@
  * candidate.h -- when a member may be promoted: the primary's alive key has not changed for a
  * lease.
  *
- * Clocks differ in speed by less than 5 %: the primary stops 0.9 leases after a renewal was *sent*
- * (lease.h), a candidate waits one lease from when it has *seen* the renewal. The promotion's swap
+ * Clocks differ in speed by less than 5 %. The primary stops 0.9 leases after it *sent* a renewal
+ * (lease.h); a candidate waits one lease after it has *read* the renewal. The promotion's swap
  * compares the alive key as well, so that a later renewal makes it fail. Time is CLOCK_BOOTTIME.
  */
 #ifndef MIRROR_CORE_CANDIDATE_H
@@ -20,29 +20,29 @@ struct candidate {
 	bool has_seen;
 	struct mirror_epoch epoch;
 	uint64_t counter, revision;
-	uint64_t since_ms; /* when it was known that this counter is there */
+	uint64_t since_ms; /* time from which this counter is certainly in the register */
 };
 
 void candidate_init(struct candidate *c, uint32_t lease_ms);
-/* When a read was sent, and when its answer was there. */
+/* Times at which a read was sent and its answer received. */
 struct candidate_read {
 	uint64_t sent_ms, done_ms;
 };
-/* A linearizable read has returned this key. True: it may be promoted now, if the promotion
- * compares the key. A slow read says that the key is there when it is done, and that it still is
- * when it is sent: the lease is what lies between. */
+/* A linearizable read has returned this key. True: the member may be promoted now, if the
+ * promotion compares the key. Slow reads are judged on the safe side: a new key counts from the
+ * read's answer, and a key that is still there counts up to the read's question. */
 bool candidate_on_alive(struct candidate *c, struct mirror_epoch epoch, uint64_t counter,
 			uint64_t revision, struct candidate_read read);
 /*
- * Another read has returned this key, perhaps as it was some time ago: it was there when that read
- * was done, which is all that the beginning of the lease needs. What was renewed since is found by
- * candidate_on_alive(), which alone says that the lease is over.
+ * Another read has returned this key, perhaps as it was some time ago. The key was there when that
+ * read was answered, and the beginning of the lease needs no more. candidate_on_alive() finds later
+ * renewals; it alone decides that the lease is over.
  */
 void candidate_on_sight(struct candidate *c, struct mirror_epoch epoch, uint64_t counter,
 			uint64_t revision, uint64_t done_ms);
 /* There is no key: the primary has ended, or there was none. Always true. */
 bool candidate_on_cleared(struct candidate *c);
-/* When candidate_on_alive() can be true at the earliest; UINT64_MAX: nothing was seen. */
+/* The earliest time at which candidate_on_alive() can be true; UINT64_MAX: no key was read. */
 uint64_t candidate_due(const struct candidate *c);
 
 #endif

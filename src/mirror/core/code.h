@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code.h -- how a request to the daemon ends: numbers of REQUESTS.md and exit codes of the tool,
- * which scripts rely on. */
+/* code.h -- results of a request to the daemon: numbers of REQUESTS.md, and exit codes of the
+ * tool, which scripts rely on. */
 #ifndef MIRROR_CORE_CODE_H
 #define MIRROR_CORE_CODE_H
 

@@ -72,7 +72,7 @@ void extents_fill_ended(struct extents *x, uint32_t extent, uint16_t slot, int e
 	extents_opened(x, extent, false);
 }
 
-/* One that has a slot and cannot be opened keeps it until it is cooled. */
+/* An extent with a slot that cannot be opened keeps the slot until it is cooled. */
 void extents_opened(struct extents *x, uint32_t extent, bool ok)
 {
 	assert(x->states[extent] == EXTENTS_OPENING);
@@ -94,7 +94,7 @@ uint32_t extents_take_filled(struct extents *x, struct extents_filled *filled)
 	return n;
 }
 
-/* Extents that are being opened become filled ones. */
+/* Extents that are being opened count, as they become filled ones. */
 uint32_t extents_lacks(const struct extents *x)
 {
 	uint32_t has = x->slot_count + x->opening + x->filled_count;
@@ -108,7 +108,7 @@ void extents_add_slots(struct extents *x, const uint16_t *slots, uint32_t n)
 	x->slot_count += n;
 }
 
-/* ---- for whoever makes extents cold ---- */
+/* ---- for the thread that makes extents cold ---- */
 
 static bool extents_is_pinned(const struct extents *x, uint32_t extent)
 {

@@ -38,9 +38,9 @@ struct extents_filled {
 struct extents {
 	uint32_t count;
 	uint8_t *states; /* enum extents_state */
-	uint8_t *pins;   /* 1: stays open until it is flushed; atomic, as is the number of them */
+	uint8_t *pins;   /* 1: stays open until it is flushed; atomic, as is their number */
 	uint32_t pinned;
-	uint32_t reserve; /* slots that should be free */
+	uint32_t reserve; /* number of slots that should be free */
 	uint16_t slots[EXTENTS_RESERVE_MAX];
 	uint32_t slot_count;
 	uint32_t opening; /* extents */
@@ -60,7 +60,7 @@ enum extents_step {
 	EXTENTS_WRITABLE, /* it is open */
 	EXTENTS_FILL,     /* make *slot name it durably, then extents_fill_ended() */
 	EXTENTS_PERMIT,   /* permit stores to it, then extents_opened() */
-	EXTENTS_WAIT      /* until something changes */
+	EXTENTS_WAIT      /* wait until the extent's state changes */
 };
 enum extents_step extents_begin(struct extents *x, uint32_t extent, uint16_t *slot);
 /* error: 0 (permit stores, then extents_opened()) or -errno: the slot is lost. */
@@ -70,26 +70,26 @@ void extents_opened(struct extents *x, uint32_t extent, bool ok);
 
 /* The reserve should be filled up. */
 bool extents_is_low(const struct extents *x);
-/* What was filled since is the table's: adopt them (meta.h). Returns how many. */
+/* Slots filled since belong to the table: adopt them (meta.h). Returns their number. */
 uint32_t extents_take_filled(struct extents *x, struct extents_filled *filled);
-/* How many slots the reserve lacks; and these many are added. */
+/* The number of slots that the reserve lacks; the caller adds that many. */
 uint32_t extents_lacks(const struct extents *x);
 void extents_add_slots(struct extents *x, const uint16_t *slots, uint32_t n);
 
-/* ---- for whoever makes extents cold ---- */
+/* ---- for the thread that makes extents cold ---- */
 
-/* It can be taken for that: neither pinned nor being opened. */
+/* The extent can be made cold: neither pinned nor being opened. */
 bool extents_may_cool(const struct extents *x, uint32_t extent);
 /* True: forbid stores to it, then flush it. False: it is not open, or pinned. */
 bool extents_mirror(struct extents *x, uint32_t extent);
-/* It is flushed. False: it was opened again meanwhile. */
+/* The extent is flushed. False: it was opened again meanwhile. */
 bool extents_cool(struct extents *x, uint32_t extent);
 /* Its slot is free. */
 void extents_cooled(struct extents *x, uint32_t extent);
 
 /* ---- any thread, without the lock ---- */
 
-/* The extent stays open, once it is, until extents_unpin(). False: too many do. */
+/* The extent stays open, from its opening on, until extents_unpin(). False: too many do. */
 bool extents_pin(struct extents *x, uint32_t extent, uint32_t most);
 void extents_unpin(struct extents *x, uint32_t extent);
 

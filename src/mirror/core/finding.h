@@ -2,16 +2,16 @@
 /*
  * finding.h -- blocks in which copies differ that should be equal, and which copy is wrong; pure.
  *
- * A comparison of copies (mirror/compare.h) finds them. Those that it does not mend are kept in the
- * metadata of the primary's copy, until a later comparison finds the copies equal or the member
- * returns with what it lacked.
+ * A comparison of copies (mirror/compare.h) finds them. Findings that it does not repair are kept
+ * in the metadata of the primary's copy, until a later comparison finds the copies equal or the
+ * member has returned with the bytes that it lacked.
  */
 #ifndef MIRROR_CORE_FINDING_H
 #define MIRROR_CORE_FINDING_H
 
 #include "mirror/core/types.h"
 
-/* Whose block is wrong: the copies vote. */
+/* Which copy of the block is wrong: the copies vote. */
 enum finding_wrong {
 	FINDING_UNDECIDED, /* no value of the block has a majority */
 	FINDING_PRIMARY,   /* a majority agrees on another value than the primary's */
@@ -20,15 +20,15 @@ enum finding_wrong {
 };
 
 /*
- * `copies` were compared, the primary's among them. `differ` of these differ from the primary's in
- * this block, and the largest group of those that agree with each other has `agree` copies.
+ * `copies` were compared, among them the primary's. `differ` of them differ from the primary's in
+ * this block, and the largest group of these that agree with each other has `agree` copies.
  */
 enum finding_wrong finding_judge(unsigned copies, unsigned differ, unsigned agree);
 /* "undecided", "primary", "member" */
 const char *finding_wrong_2str(unsigned wrong);
 
 struct finding {
-	mirror_mask members; /* whose copies differ there from the primary's; 0: free */
+	mirror_mask members; /* members whose copies differ there from the primary's; 0: free */
 	uint8_t wrong;       /* enum finding_wrong */
 	bool is_due;         /* these members are excluded, and get the range before they return */
 	struct mirror_range range;
@@ -37,9 +37,10 @@ struct finding {
 #define FINDINGS_MAX 8
 
 struct findings {
-	uint64_t time_s;           /* CLOCK_REALTIME of the comparison; 0: there was none */
-	struct mirror_epoch epoch; /* in which this copy was the primary's, and was compared */
-	bool is_whole;             /* with all others, as a whole */
+	uint64_t time_s; /* CLOCK_REALTIME of the comparison; 0: no comparison yet */
+	/* epoch in which this copy was the primary's, and was compared */
+	struct mirror_epoch epoch;
+	bool is_whole; /* with all others, as a whole */
 	uint8_t count;
 	struct finding list[FINDINGS_MAX];
 	uint64_t more; /* bytes that the list has no room for, */
@@ -47,13 +48,13 @@ struct findings {
 };
 
 bool findings_has_any(const struct findings *f);
-/* One of them says so. */
+/* Does any finding have this verdict? */
 bool findings_has_wrong(const struct findings *f, enum finding_wrong wrong);
 /* These members' copies were compared anew, or are new. */
 void findings_forget(struct findings *f, mirror_mask members);
-/* These members are in-sync, so what was due has come. False: nothing has changed. */
+/* These members are in-sync, so they have the ranges that were due. False: nothing has changed. */
 bool findings_on_insync(struct findings *f, mirror_mask insync);
-/* The same range of another member becomes one finding. */
+/* A finding of the same range for another member is merged into one. */
 void findings_add(struct findings *f, const struct finding *finding);
 /* Of all members together. */
 uint64_t findings_bytes(const struct findings *f);

@@ -98,7 +98,7 @@ static void intent_read_heads(const struct intent_reader *r, struct intent_head 
 			heads[i].seq = 0;
 }
 
-/* Has a later flush of its epoch said that this one is acknowledged? */
+/* Has a later flush of its epoch recorded that this one is acknowledged? */
 static bool intent_is_acked(const struct intent_head heads[INTENT_SLOTS],
 			    const struct intent_head *head)
 {

@@ -43,13 +43,14 @@ static inline uint64_t intent_slot_offset(uint64_t seq)
 	return seq % INTENT_SLOTS * INTENT_BYTES;
 }
 
-/* Into a slot's image; returns its used bytes. ranges_coarsen() makes them few enough. */
+/* Encode into a slot's image; returns its used bytes. ranges_coarsen() makes the ranges few
+ * enough. */
 size_t intent_encode(uint8_t slot[INTENT_BYTES], const struct intent_head *head,
 		     const struct mirror_range *ranges);
-/* False: no record there, or torn, or a range ends behind `size`. */
+/* False: no record there, or torn, or a range ends beyond `size`. */
 bool intent_decode(const uint8_t slot[INTENT_BYTES], uint64_t size, struct intent *intent);
 
-/* What a ring says after its writers are cut off. */
+/* Reads what a ring holds after its writers are cut off. */
 struct intent_reader {
 	const uint8_t *ring; /* INTENT_RING_BYTES */
 	uint64_t size;       /* of the set's file */
@@ -57,12 +58,12 @@ struct intent_reader {
 };
 
 /* Call fn for each range of each intent that was not acknowledged when its writers were cut off,
- * as far as the ring knows: of each epoch those above the highest acked seq in it. Not ordered, may
- * overlap. Returns the number of such intents. fn may be NULL. */
+ * as far as the ring shows: of each epoch those above the highest acked seq in it. Not ordered,
+ * may overlap. Returns the number of such intents. fn may be NULL. */
 uint32_t intent_read(const struct intent_reader *reader,
 		     void (*fn)(void *arg, const struct mirror_range *range), void *arg);
 
-/* The highest number of a flush in the ring, of these epochs; 0: there is none. */
+/* The highest number of a flush of these epochs in the ring; 0: none. */
 uint64_t intent_last(const struct intent_reader *reader);
 
 #endif

@@ -14,8 +14,8 @@
 
 #include <stdbool.h>
 
-/* Whose process comes there: the application's; the daemon's on the host of the (next) primary, or
- * on another one. The soak kills each of them (tests/README.md). */
+/* Kind of the process that reaches a point: the application's; the daemon's on the host of the
+ * (next) primary, or on another host. The soak kills each of them (tests/README.md). */
 enum {
 	KILLPOINT_LIBRARY = 1,
 	KILLPOINT_PRIMARY = 2,
@@ -23,7 +23,7 @@ enum {
 	KILLPOINT_DAEMON = KILLPOINT_PRIMARY | KILLPOINT_REPLICA
 };
 
-/* name, who, where */
+/* name, kinds of processes, state at that point */
 #define KILLPOINTS(X)                                                                              \
 	X(slot_written, KILLPOINT_DAEMON,                                                          \
 	  "a record is durable in its slot, and not yet marked as whole")                          \

@@ -2,9 +2,9 @@
 /*
  * ranges.h -- lists of ranges: bounds, sorted and merged, rounded to blocks or extents, fewer.
  *
- * A list is *normal* when it is sorted and no two ranges overlap or touch and none is empty. Lists
- * are changed in place and only shrink; a union is made by ranges_normalise() of both, one behind
- * the other.
+ * A list is *normal* when it is sorted, no two ranges overlap or touch, and none is empty. Lists
+ * are changed in place and only shrink. For a union, put one list after the other and call
+ * ranges_normalise().
  */
 #ifndef MIRROR_CORE_RANGES_H
 #define MIRROR_CORE_RANGES_H
@@ -13,7 +13,7 @@
 
 /* Every range ends at size or before, without overflow? An empty one may begin at size. */
 bool ranges_are_inside(const struct mirror_range *v, uint32_t n, uint64_t size);
-/* Cut off what lies behind size. Returns how many are left. */
+/* Cut off the part beyond size. Returns the number of ranges left. */
 uint32_t ranges_clip(struct mirror_range *v, uint32_t n, uint64_t size);
 /* Byte-exact. Returns how many are left. */
 uint32_t ranges_normalise(struct mirror_range *v, uint32_t n);

@@ -88,7 +88,7 @@ static void record_put_text(struct wcursor *c, const char *text)
 	wcursor_bytes(c, text, len);
 }
 
-/* Sets bad where it does not fit, or has a NUL inside. */
+/* Sets bad if the text does not fit, or has a NUL inside. */
 static void record_get_text(struct rcursor *c, char *text, size_t size)
 {
 	size_t len = (size_t)rcursor_le(c, 2);
@@ -196,7 +196,7 @@ static void record_get_view(struct rcursor *c, struct mirror_view *view)
 	view->insync = rcursor_u8(c);
 }
 
-/* The length of the whole is known at the end. */
+/* The length of the whole is only known at the end. */
 static size_t record_finish(struct wcursor *c)
 {
 	size_t len = wcursor_len(c) + RECORD_SUM;
@@ -209,7 +209,7 @@ static size_t record_finish(struct wcursor *c)
 	return len;
 }
 
-/* What was added later. */
+/* Fields added after version 1. */
 static void record_put_ended(struct wcursor *c, const struct mirror_record *rec)
 {
 	mirror_mask known = 0;
@@ -253,7 +253,7 @@ size_t record_encode(const struct mirror_record *rec, void *buf, size_t room)
 	return record_finish(&c);
 }
 
-/* Behind the head, before the sum. */
+/* The part between the head and the sum. */
 static void record_get_body(struct rcursor *c, struct mirror_record *rec)
 {
 	uint8_t count;

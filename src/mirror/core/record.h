@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record.h -- the set's record as bytes: in messages, in files, wherever it is no text; pure.
+ * record.h -- the set's record as bytes: in messages, in files, everywhere but in texts; pure.
  *
  * Little-endian. Magic "RPMRECRD" 8, format 4 (of the configuration), length of all 4, the fields
  * in the order of struct mirror_record (texts as length 2 and characters; members by a mask of the
- * slots in use; the in-sync sets of the history behind all of it, unless none is known), CRC32C of
+ * slots in use; the in-sync sets of the history after all of it, unless all are unknown), CRC32C of
  * all before it 4. One record has exactly one form: equal bytes, equal records.
  */
 #ifndef MIRROR_CORE_RECORD_H
@@ -16,14 +16,14 @@
 
 #define RECORD_BYTES 16384 /* room that each record fits into */
 
-/* Whether its fields are possible together, as far as one record shows: texts end and names differ,
- * sizes and counts are in their limits, primary and insync are members. NULL, or what is wrong. */
+/* Are its fields possible together, as far as one record shows? Texts end and names differ,
+ * sizes and counts are in their limits, primary and insync are members. NULL, or the defect. */
 const char *record_check(const struct mirror_record *rec);
 
-/* The length, or 0: it does not fit, or record_check() complains. */
+/* The length, or 0: the record does not fit, or record_check() finds a defect. */
 size_t record_encode(const struct mirror_record *rec, void *buf, size_t room);
-/* -EBADMSG: no record, damaged, or one that record_check() complains about; -EPROTONOSUPPORT:
- * another format. *rec is written on success only, with free slots all zero. */
+/* -EBADMSG: no record, a damaged one, or one in which record_check() finds a defect;
+ * -EPROTONOSUPPORT: another format. *rec is written on success only, with free slots all zero. */
 int record_decode(struct mirror_record *rec, const void *buf, size_t len);
 
 bool record_is_equal(const struct mirror_record *a, const struct mirror_record *b);

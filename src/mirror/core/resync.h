@@ -30,22 +30,23 @@
 #include "mirror/core/resync_rate.h"
 #include "mirror/core/types.h"
 
-#define RESYNC_PIECE_MAX    (256u << 10) /* a mask of 64 blocks */
-#define RESYNC_PIECE_MIN    (64u << 10)
-#define RESYNC_COMPARE      (64u << 10) /* bytes of the first digest */
-#define RESYNC_FLIGHT_MAX   256         /* pieces at a time */
-#define RESYNC_BUSY         256
-#define RESYNC_VERIFY_TRIES 3 /* a block differs when it did so often */
+#define RESYNC_PIECE_MAX  (256u << 10) /* a mask of 64 blocks */
+#define RESYNC_PIECE_MIN  (64u << 10)
+#define RESYNC_COMPARE    (64u << 10) /* bytes of the first digest */
+#define RESYNC_FLIGHT_MAX 256         /* pieces at a time */
+#define RESYNC_BUSY       256
+/* so many comparisons in a row find a difference before a block counts as different */
+#define RESYNC_VERIFY_TRIES 3
 
 enum resync_mode { RESYNC_EQUALISE, RESYNC_CATCH_UP, RESYNC_JOINING, RESYNC_VERIFY };
 
 struct resync_config {
 	uint64_t size;    /* of the file */
 	uint64_t *bits;   /* resync_words(size) of them */
-	uint64_t *unsure; /* as many: of the bits those that are compared first; NULL: none are */
+	uint64_t *unsure; /* as many: blocks of bits that are compared first; NULL: none */
 	uint32_t piece;   /* a power of two */
 	struct resync_limits limits;
-	uint64_t calm_us; /* p99 of flushes without a resync; 0: not known */
+	uint64_t calm_us; /* p99 of flushes without a resync; 0: unknown */
 };
 
 enum resync_op {
@@ -55,12 +56,12 @@ enum resync_op {
 };
 
 struct resync_piece {
-	uint32_t slot;   /* which of those in flight */
-	uint32_t number; /* tells it from others that had the slot */
+	uint32_t slot;   /* its place among those in flight */
+	uint32_t number; /* distinguishes it from others that had the slot */
 	enum resync_op op;
 	uint64_t offset;
 	uint32_t len;
-	uint64_t blocks; /* bit i: the block at offset + i * MIRROR_BLOCK is meant */
+	uint64_t blocks; /* bit i stands for the block at offset + i * MIRROR_BLOCK */
 };
 
 /* Ranges of a flush that waits for pieces; no piece that begins meanwhile touches them. */
@@ -73,7 +74,7 @@ struct resync_hold {
 struct resync_flight {
 	bool is_used;
 	struct resync_piece piece;
-	uint64_t touched; /* of its word of bits those that a flush set since the piece began */
+	uint64_t touched; /* blocks of its word that a flush has set since the piece began */
 	uint64_t begun_us;
 };
 
@@ -100,51 +101,54 @@ struct resync {
 /* How many words of 64 bits a bitmap has for a file of that size. */
 size_t resync_words(uint64_t size);
 
-/* The bits stay as they are; those of unsure, too. */
+/* The bits stay as they are, and so do those of unsure. */
 void resync_init(struct resync *rs, enum resync_mode mode, const struct resync_config *config,
 		 uint64_t now_us);
-/* Set the bits of ranges, in bytes of the file. is_unsure: compare them first, those that are not
- * set already. Also for flushes that were under way to a member when it was lost. */
+/* Set the bits of ranges, in bytes of the file. is_unsure: compare those first that are not set
+ * already. Also for flushes that were under way to a member when it was lost. */
 void resync_mark(struct resync *rs, const struct mirror_range *ranges, unsigned count,
 		 bool is_unsure);
 
 enum resync_step {
 	RESYNC_HAS_PIECE, /* *piece is to be done */
-	RESYNC_WAITS,     /* for a piece in flight, a flush that holds blocks, or until *wake_us */
-	RESYNC_MAY_JOIN,  /* CATCH_UP: resync_join() when the member can get flushes */
-	RESYNC_ENDED      /* nothing is left or in flight */
+	/* for a piece in flight, for a flush that holds blocks, or until *wake_us */
+	RESYNC_WAITS,
+	RESYNC_MAY_JOIN, /* CATCH_UP: resync_join() when the member can get flushes */
+	RESYNC_ENDED     /* nothing is left or in flight */
 };
 enum resync_step resync_next(struct resync *rs, uint64_t now_us, struct resync_piece *piece,
 			     uint64_t *wake_us);
 /*
- * The same for several members at once, so that one read serves all: steps[i] is the step of
- * members[i], and where that is HAS_PIECE, pieces[i] is its piece. All pieces of a call lie in the
- * same run of RESYNC_PIECE_MAX bytes. False: there is none for any of them.
+ * The same for several members at once, so that one read serves all. steps[i] is the step of
+ * members[i]; with HAS_PIECE pieces[i] is its piece. All pieces of a call lie in the same run of
+ * RESYNC_PIECE_MAX bytes. False: no member has one.
  */
 bool resync_next_of(struct resync *const *members, unsigned count, uint64_t now_us,
 		    struct resync_piece *pieces, enum resync_step *steps, uint64_t *wake_us);
 
-/* A COPY is durable at the member, or was not sent because of a failure: its bits stay set. */
+/* The blocks of a COPY are durable at the member, or were not sent because of a failure: then
+ * their bits stay set. */
 void resync_done(struct resync *rs, const struct resync_piece *piece, bool ok, uint64_t now_us);
 /*
  * The digests were compared. differing: of COMPARE_BLOCKS the blocks that differ; of COMPARE not 0
- * if it does. True: *piece goes on as another one, with the same blocks locked. False: it ended.
+ * if any does. True: *piece continues as another one, with the same blocks locked. False: it has
+ * ended.
  */
 bool resync_compared(struct resync *rs, struct resync_piece *piece, uint64_t differing,
 		     uint64_t now_us);
 
-/* From this moment on flushes are sent to the member, too, and take longer by that: the rate learns
- * anew how long. */
+/* From this moment on flushes are sent to the member, too. That makes them slower, so the rate
+ * measures anew. */
 void resync_join(struct resync *rs, uint64_t now_us);
-/* The member is lost. All pieces have failed; CATCH_UP from where it was, once it is back.
- * resync_mark() the flushes that it has not confirmed. */
+/* The member is lost, and all pieces have failed. CATCH_UP continues from here when the member
+ * is back. resync_mark() the flushes that it has not confirmed. */
 void resync_break(struct resync *rs, uint64_t now_us);
 
 /*
- * A flush, before it changes the copy: the hold is registered, so that no piece begins that touches
- * it. False: one that is being copied does, so wait for the end of a piece and ask again, with the
- * same hold. Ask each member's resync, also after one said no: the flush waits only for pieces that
- * began before it came.
+ * Call it for a flush, before the flush changes the copy. The hold is registered, so that no
+ * further piece of these blocks begins. False: a piece that is being copied touches them. Wait for
+ * the end of a piece and ask again, with the same hold. Ask each member's resync, also after one
+ * returned false: the flush waits only for pieces that began before it came.
  */
 bool resync_flush_enter(struct resync *rs, struct resync_hold *hold);
 /* The flush is posted, or gives up. */

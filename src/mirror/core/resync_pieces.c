@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pieces: which is next, and what their end means for the bitmap. */
+/* Pieces: which one is next, and what its end means for the bitmap. */
 #include <assert.h>
 
 #include "mirror/core/resync_bits.h"
 
-#define RESYNC_HELD_WAIT_US 1000 /* until blocks are looked at again that a flush holds */
+#define RESYNC_HELD_WAIT_US 1000 /* then blocks that a flush holds are tried again */
 #define RESYNC_SHRINKS(rs)  ((rs)->remaining * 10 <= (rs)->pass_found * 7)
 
-/* Blocks of a word that a piece may begin with. */
+/* Blocks of a word with which a piece may begin. */
 static uint64_t resync_pieces_free(const struct resync *rs, uint64_t word)
 {
 	uint64_t bits = rs->config.bits[word];
 
 	if (word == rs->cursor)
-		bits &= ~rs->begun; /* what is set again is for the next pass */
+		bits &= ~rs->begun; /* blocks that were set again are for the next pass */
 	for (unsigned i = 0, left = bits ? rs->busy[word % RESYNC_BUSY] : 0; left; i++) {
 		const struct resync_flight *f = &rs->flight[i];
 
@@ -40,7 +40,7 @@ static bool resync_pieces_seek(struct resync *rs)
 	return rs->cursor < rs->words;
 }
 
-/* The piece that begins with the first of the free blocks. */
+/* Make the piece that begins with the first of the free blocks. */
 static void resync_pieces_form(const struct resync *rs, uint64_t word, uint64_t bits,
 			       struct resync_piece *piece)
 {
@@ -179,10 +179,10 @@ bool resync_next_of(struct resync *const *members, unsigned count, uint64_t now_
 		steps[i] = resync_pieces_position(members[i], now_us, wake_us);
 		if (steps[i] == RESYNC_HAS_PIECE) {
 			ready |= 1u << i;
-			steps[i] = RESYNC_WAITS; /* as long as the rate does not permit it */
+			steps[i] = RESYNC_WAITS; /* for as long as the rate does not permit it */
 		}
 	}
-	/* Who is behind leads, so that the passes of several become one. */
+	/* The member with the lowest cursor leads, so that the passes of several become one. */
 	while (ready) {
 		unsigned lead = (unsigned)__builtin_ctz(ready);
 
@@ -231,7 +231,7 @@ void resync_done(struct resync *rs, const struct resync_piece *piece, bool ok, u
 	resync_pieces_end(rs, f, now_us);
 }
 
-/* The piece goes on with other blocks and is read anew: what a flush did before is in it. */
+/* The piece continues with other blocks and is read anew, with all flushes made so far. */
 static bool resync_pieces_turn(struct resync_flight *f, struct resync_piece *piece,
 			       enum resync_op op, uint64_t blocks)
 {
@@ -254,7 +254,8 @@ bool resync_compared(struct resync *rs, struct resync_piece *piece, uint64_t dif
 	if (piece->op == RESYNC_OP_COMPARE && differing)
 		return resync_pieces_turn(f, piece, RESYNC_OP_COMPARE_BLOCKS, piece->blocks);
 	equal &= piece->op == RESYNC_OP_COMPARE ? ~0ull : ~differing;
-	/* While a flush goes to both copies a byte that was equal stays so, whoever was first. */
+	/* A flush to both copies keeps equal bytes equal, in whatever order the two sides get
+	 * it. */
 	clear = equal << shift;
 	if (rs->mode == RESYNC_CATCH_UP || rs->mode == RESYNC_EQUALISE)
 		clear &= ~f->touched;
@@ -263,7 +264,8 @@ bool resync_compared(struct resync *rs, struct resync_piece *piece, uint64_t dif
 	resync_bits_clear(rs, resync_bits_word_of(piece), clear);
 	differing = piece->blocks & ~equal;
 	if (rs->mode == RESYNC_VERIFY && rs->pass + 1 == RESYNC_VERIFY_TRIES) {
-		/* What was flushed between the digests is not known to differ. */
+		/* Blocks that were flushed between the digests count as equal: their difference
+		 * is not proved. */
 		resync_bits_clear(rs, resync_bits_word_of(piece), f->touched & differing << shift);
 		differing &= ~(f->touched >> shift);
 	}

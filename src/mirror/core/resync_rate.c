@@ -4,30 +4,31 @@
 #include <string.h>
 
 #define SECOND_US      1000000u
-#define INTERVAL_US    100000u /* of a decision, if it has enough flushes */
+#define INTERVAL_US    100000u /* between decisions, if it has enough flushes */
 #define INTERVAL_COUNT 300     /* of which three are the slowest hundredth */
-#define COUNT_MIN      5       /* with fewer in a second, flushes are no matter */
+#define COUNT_MIN      5       /* fewer flushes in a second do not count */
 #define WINDOW_MIN     512u
-#define PIECE_MIN      16384u /* less costs the processors more than it spares the link */
-/* Whatever a link takes: one is on it, one is behind that, and the end of one comes back. */
+#define PIECE_MIN      16384u /* smaller pieces cost the processors more than they spare the link */
+/* Enough for any link: one piece is on it, one is queued, and the end of one comes back. */
 #define WINDOW_LEAST (3 * PIECE_MIN)
-#define FLOOR_PART   4 /* of a second of min_rate may be in flight */
+#define FLOOR_PART   4 /* at most this part of a second of min_rate may be in flight */
 
-/* A flush is slow from so many quarters of the calm p99 on: the promise is 8. */
+/* A flush is slow from so many quarters of the calm p99 on. The documented limit is 8. */
 #define QUARTERS_SLOW 7
-/* Slow ones of 1000: more often than that less, much less, and below this more. The p99 of so few
- * flushes says little: one outlier is not what the resync did. */
+/* Slow flushes of 1000. Above the first two the rate falls, a little or to a half; below the
+ * third it grows. The p99 of so few flushes is no measure: the resync does not cause a single
+ * outlier. */
 #define PERMIL_LESS 15
 #define PERMIL_HALF 100
 #define PERMIL_MORE 8
-/* A rest takes so long, or has so many flushes; of the time it is one part at most. */
+/* A rest lasts this long, or for this many flushes. It takes at most a quarter of the time. */
 #define REST_US       100000u
 #define REST_COUNT    200
 #define REST_SHARE    4
 #define REST_LOOK_US  5000
-#define REST_AGAIN_US (5 * SECOND_US) /* what is calm changes, and how fast the link is */
+#define REST_AGAIN_US (5 * SECOND_US) /* the calm p99 and the link's speed change */
 
-#define QUARTERS_QUEUE 3  /* of the calm p99 may a piece wait for others */
+#define QUARTERS_QUEUE 3  /* of the calm p99: a piece may wait so long for others */
 #define MOST_FORGETS   16 /* intervals, of which the fastest is remembered */
 
 static unsigned resync_rate_class(uint64_t us)
@@ -70,7 +71,7 @@ uint64_t resync_latencies_percentile(const struct resync_latencies *l, unsigned 
 }
 
 /* Half a window, so that one piece is on the link while the end of another comes back; whole
- * blocks. A flush waits behind no more than a window. */
+ * blocks. So a flush waits for no more than a window. */
 static void resync_rate_set_window(struct resync_rate *rate, uint32_t window)
 {
 	uint32_t piece = rate->piece_max;
@@ -92,7 +93,7 @@ void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limi
 	rate->limits = *limits;
 	rate->piece_max = piece;
 	rate->window_max = RESYNC_WINDOW_MAX;
-	/* Where nobody flushes nobody suffers. */
+	/* Without flushes there is nothing to slow down. */
 	resync_rate_set_window(rate, calm_us ? 2 * PIECE_MIN : 2 * piece);
 	rate->is_probing = true;
 	rate->calm_us = calm_us;
@@ -112,7 +113,7 @@ static void resync_rate_shrink(struct resync_rate *rate, bool to_half)
 	resync_rate_set_window(rate, to_half ? rate->window / 2 : rate->window / 4 * 3);
 }
 
-/* What is more than that would only wait, and make flushes wait. */
+/* More bytes in flight than that would only queue, and make flushes wait. */
 static void resync_rate_limit_queue(struct resync_rate *rate, uint64_t now_us)
 {
 	uint64_t through = rate->interval_sent * SECOND_US / (now_us - rate->interval_us), most;
@@ -137,7 +138,7 @@ static uint32_t resync_rate_slow(const struct resync_rate *rate)
 	return (uint32_t)((uint64_t)slow * 1000 / rate->latencies.count);
 }
 
-/* Are flushes slow without a resync as well? */
+/* Rest, to find out whether flushes are slow without a resync as well. */
 static void resync_rate_enter_rest(struct resync_rate *rate, uint32_t slow)
 {
 	rate->rest = RESYNC_REST_ENTERED;
@@ -169,7 +170,7 @@ static void resync_rate_decide(struct resync_rate *rate, uint64_t now_us)
 		resync_rate_grow(rate);
 }
 
-/* What flushes took while nothing was sent is calm. A few of them say little of it. */
+/* The times of flushes while nothing was sent are the calm ones. A few of them are no measure. */
 static void resync_rate_learn_calm(struct resync_rate *rate, bool at_once)
 {
 	uint64_t p99 = resync_latencies_p99(&rate->latencies), count = rate->latencies.count;
@@ -253,7 +254,7 @@ static uint64_t resync_rate_allowance(uint64_t bytes_per_s, uint64_t elapsed_us)
 	       bytes_per_s % SECOND_US * elapsed_us / SECOND_US;
 }
 
-/* Is so little sent in this second that more must be, whatever flushes suffer? */
+/* Was so little sent in this second that more must be, whatever that costs flushes? */
 static bool resync_rate_below_floor(const struct resync_rate *rate, uint64_t in_flight,
 				    uint64_t elapsed_us)
 {
@@ -261,7 +262,7 @@ static bool resync_rate_below_floor(const struct resync_rate *rate, uint64_t in_
 	       in_flight < rate->limits.min_rate / FLOOR_PART;
 }
 
-/* When the limit permits what was sent so far and one more byte. */
+/* The time at which the limit permits the bytes sent so far and one more. */
 static uint64_t resync_rate_time_of(const struct resync_rate *rate, uint64_t bytes_per_s,
 				    uint64_t bytes)
 {
@@ -321,7 +322,7 @@ void resync_rate_on_done(struct resync_rate *rate, uint64_t took_us)
 
 void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us)
 {
-	/* In a rest those that began in it. */
+	/* In a rest only flushes count that began in it. */
 	if (rate->rest != RESYNC_REST || now_us - took_us >= rate->interval_us)
 		resync_latencies_add(&rate->latencies, took_us);
 	resync_rate_tick(rate, now_us);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resync_rate.h -- how much of a resync may be on its way, so that flushes stay fast.
+ * resync_rate.h -- how much of a resync may be in flight, so that flushes stay fast.
  *
- * The bytes in flight are the lever: the window begins with two of the smallest pieces, if anybody
- * flushes, and doubles while flushes are calm (64 MiB at once would fill a slow link's queue before
- * the first flush is late), and then grows by small steps. A piece is at most half a window, as
- * what is sent at once is what a flush may have to wait for.
+ * The rate is controlled by the bytes in flight. If there are flushes, the window begins with two
+ * of the smallest pieces and doubles while flushes are calm; 64 MiB at once would fill a slow
+ * link's queue before the first flush is late. Later it grows by small steps. A piece is at most
+ * half a window, because a flush may have to wait for what is sent at once.
  *
- * Two things bound it. What pieces wait for each other is what a flush waits for them: more than
- * the link takes in three quarters of the slowest hundredth of calm flushes is not in flight. And
- * when more than a hundredth of the flushes take nearly twice as long as that, nothing is sent for
- * a moment. If flushes are as slow then, it was another work of the machine, and what is calm is
- * what they take now; else the window gets smaller. Two limits in bytes a second frame all that.
- * All times are the caller's, in microseconds.
+ * Two rules bound the window. First, pieces that wait for each other make a flush wait for all of
+ * them: so no more is in flight than the link takes in three quarters of the calm p99. Second, if
+ * more than a hundredth of the flushes take nearly twice the calm p99, nothing is sent for a
+ * moment. If flushes are as slow then, the machine has other work, and their present times become
+ * the calm ones; else the window gets smaller. Two limits in bytes a second frame all that. All
+ * times are the caller's, in microseconds.
  */
 #ifndef MIRROR_CORE_RESYNC_RATE_H
 #define MIRROR_CORE_RESYNC_RATE_H
@@ -25,7 +25,7 @@
 #define RESYNC_LATENCIES        192 /* classes of the histogram: 8 a power of two */
 
 struct resync_limits {
-	uint64_t min_rate; /* reached whatever flushes suffer, so that a resync ends */
+	uint64_t min_rate; /* reached whatever it costs flushes, so that a resync ends */
 	uint64_t max_rate; /* 0: none */
 };
 
@@ -36,7 +36,7 @@ struct resync_latencies {
 
 enum resync_rest {
 	RESYNC_REST_NONE,
-	RESYNC_REST_ENTERED, /* nothing is sent, but something is in flight */
+	RESYNC_REST_ENTERED, /* nothing more is sent, but pieces are in flight */
 	RESYNC_REST          /* the link has nothing but flushes */
 };
 
@@ -45,16 +45,16 @@ struct resync_rate {
 	uint32_t piece_max;
 	uint32_t window_max;
 	uint32_t piece; /* bytes that are sent at a time, now */
-	/* bytes that may be in flight; less than a piece: with a pause behind each */
+	/* bytes that may be in flight; less than a piece: with a pause after each */
 	uint32_t window;
-	bool is_probing; /* no flush has suffered yet: the window doubles */
+	bool is_probing; /* no flush was slow yet: the window doubles */
 	bool was_full;   /* the window was used up in this interval */
 	enum resync_rest rest;
-	uint32_t suspect;  /* of 1000 flushes before this rest those that were slow */
-	uint64_t calm_us;  /* p99 of flushes without a resync; 0: not known */
+	uint32_t suspect;  /* slow flushes of 1000 before this rest */
+	uint64_t calm_us;  /* p99 of flushes without a resync; 0: unknown */
 	uint64_t p99_us;   /* of the last interval with flushes */
 	uint64_t piece_us; /* how long a piece takes, smoothed */
-	uint64_t least_us; /* the least that one took since the last rest */
+	uint64_t least_us; /* shortest time of a piece since the last rest */
 	uint64_t through;  /* the most bytes a second lately */
 	uint64_t next_us;  /* no piece before this, while the window is smaller than one */
 	struct resync_latencies latencies; /* of this interval, or rest */
@@ -66,11 +66,11 @@ struct resync_rate {
 	uint64_t throughput;               /* bytes a second, of the last second */
 };
 
-/* piece: the largest size of what is sent at a time. calm_us: as far as it is known, else 0. */
+/* piece: the largest size of what is sent at a time. calm_us: a known value, else 0. */
 void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limits, uint32_t piece,
 		      uint64_t calm_us, uint64_t now_us);
-/* May so many bytes be sent now, with in_flight on their way? If not, *wake_us is when to ask
- * again at the latest. */
+/* May so many bytes be sent now, with in_flight on their way? If not, *wake_us is the latest
+ * time to ask again. */
 bool resync_rate_permits(struct resync_rate *rate, uint64_t in_flight, uint64_t len,
 			 uint64_t now_us, uint64_t *wake_us);
 void resync_rate_on_sent(struct resync_rate *rate, uint64_t len, uint64_t now_us);
@@ -80,7 +80,8 @@ void resync_rate_on_done(struct resync_rate *rate, uint64_t took_us);
 void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us);
 
 void resync_latencies_add(struct resync_latencies *l, uint64_t took_us);
-/* So many of a hundred were as fast, or faster; at most an eighth too much; 0: there were none. */
+/* So many of a hundred were as fast, or faster. The value is at most an eighth too high; 0:
+ * there were none. */
 uint64_t resync_latencies_percentile(const struct resync_latencies *l, unsigned percent);
 static inline uint64_t resync_latencies_p99(const struct resync_latencies *l)
 {

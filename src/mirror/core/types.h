@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * types.h -- what a mirror set is: its configuration, and the view of who holds what.
+ * types.h -- what a mirror set is: its configuration, and the view of its members.
  *
  * A *member* is a host with a copy of the file. Members have slots 0 to 7, and a mirror_mask has a
- * bit for each slot. The *record* is what the set's register holds; it changes only by
+ * bit for each slot. The *record* is the content of the set's register; it changes only by
  * compare-and-swap (register/register.h). core/view.h has the changes that are permitted.
  */
 #ifndef MIRROR_CORE_TYPES_H
@@ -31,8 +31,8 @@ struct mirror_uuid {
 	uint8_t bytes[16];
 };
 
-/* Numbers grow with each promotion; the nonce tells two branches apart that got the same number by
- * force. Number 0: none. */
+/* Numbers grow with each promotion. Two branches may get the same number by force; then their
+ * nonces differ. Number 0: none. */
 struct mirror_epoch {
 	uint64_t number, nonce;
 };
@@ -46,20 +46,20 @@ struct mirror_member {
 	char path[MIRROR_PATH_MAX + 1]; /* of the file on that host */
 };
 
-/* What a primary does that has lost every other copy, in a set without automatic failover. */
+/* What a primary does after it has lost every other copy, in a set without automatic failover. */
 enum mirror_lonely {
 	MIRROR_LONELY_NONE,  /* the register decides: etcd */
 	MIRROR_LONELY_BLOCK, /* flushes block */
-	MIRROR_LONELY_MANUAL /* it goes on; another copy can be promoted by force only */
+	MIRROR_LONELY_MANUAL /* it continues; another copy can be promoted by force only */
 };
 
 struct mirror_config {
 	uint64_t number; /* grows with each change */
-	uint32_t format; /* of the record: a version that all who read it understand; never less */
+	uint32_t format; /* of the record: a version that every reader understands; never less */
 	struct mirror_uuid uuid;
 	char set[MIRROR_SET_MAX + 1];
 	uint64_t size;       /* of the file; a multiple of MIRROR_BLOCK */
-	uint64_t address;    /* where it is to be mapped on each host; 0: anywhere */
+	uint64_t address;    /* address to map it at on each host; 0: anywhere */
 	uint32_t min_copies; /* with fewer durable copies nothing is acknowledged */
 	enum mirror_lonely lonely;
 	uint32_t lease_ms;
@@ -67,13 +67,13 @@ struct mirror_config {
 	uint32_t slow_ms;            /* a slower flush is an event */
 	uint32_t holdoff_ms;         /* before an excluded member may join again, doubling */
 	uint32_t blocked_ms;         /* how long a flush waits for copies; UINT32_MAX: for ever */
-	bool local_error_continues;  /* go on when only the primary's own copy has failed */
+	bool local_error_continues;  /* continue if only the primary's own copy has failed */
 	struct mirror_member members[MIRROR_MEMBERS_MAX];
 };
 
 enum mirror_phase {
 	MIRROR_PHASE_NONE,       /* there is no primary */
-	MIRROR_PHASE_RECOVERING, /* it makes the other members equal; nobody reads */
+	MIRROR_PHASE_RECOVERING, /* it makes the other members equal; no application reads */
 	MIRROR_PHASE_SERVING
 };
 
@@ -84,7 +84,7 @@ struct mirror_view {
 	uint8_t primary; /* slot, or MIRROR_NOBODY */
 	bool clean;  /* the last primary ended with everything flushed and all of insync equal */
 	bool forced; /* the epoch was begun without proof that nothing is lost */
-	mirror_mask insync; /* S: who holds every acknowledged flush */
+	mirror_mask insync; /* S: the members that hold every acknowledged flush */
 };
 
 struct mirror_record {
@@ -95,11 +95,11 @@ struct mirror_record {
 	struct mirror_ended {
 		struct mirror_epoch epoch;
 		uint64_t seq;       /* the last one */
-		mirror_mask insync; /* at its end; 0: an earlier version did not say it */
+		mirror_mask insync; /* at its end; 0: an earlier version did not record it */
 	} history[MIRROR_HISTORY];  /* former epochs, newest first */
 };
 
-/* What may differ between copies, in bytes of the file. */
+/* A range that may differ between copies, in bytes of the file. */
 struct mirror_range {
 	uint64_t offset, len;
 };

@@ -18,12 +18,12 @@
 
 /*
  * Version 2 adds to MAP the number of the program, to VERIFY whether an operator asked, to ORDERED
- * a verdict on each difference, and to STATUS what comparisons found. Its records and metadata are
- * those of version 1; optional fields of the superblock have no version.
+ * a verdict on each difference, and to STATUS the findings of comparisons. Its records and metadata
+ * are those of version 1; optional fields of the superblock have no version.
  */
 #define VERSION_FINDINGS 2
 
-/* What a program announces. */
+/* The versions that a program announces. */
 struct mirror_versions {
 	uint8_t newest, lowest;
 };
@@ -34,16 +34,17 @@ unsigned version_newest(void);
 bool version_is_possible(struct mirror_versions v);
 /* It is one of ours. */
 bool version_is_known(unsigned version);
-/* The lower one of the newest ones, unless one end does not understand it: 0. */
+/* The lower one of the newest versions. 0: one end does not understand it. */
 unsigned version_agree(struct mirror_versions a, struct mirror_versions b);
-/* Why there is none, and what to upgrade: "its rpmirrord speaks versions 3 to 4 ..." */
+/* Why two ends have no version in common, and what to upgrade: "its rpmirrord speaks versions 3
+ * to 4 ..." */
 void version_explain(struct mirror_versions theirs, const char *they, const char *we, char *text,
 		     size_t size);
 
 /*
- * Where a later version adds a field: at the end of greetings, messages, packets and records in
- * binary form, and of the configuration in the register's value. This version adds nothing. Tests
- * build this file again as a later one that does.
+ * The place where a later version adds a field: at the end of greetings, messages, packets and
+ * records in binary form, and of the configuration in the register's value. This version adds
+ * nothing. Tests build this file again as a later one that does.
  */
 void version_put_tail(struct wcursor *c, unsigned version);
 void version_get_tail(struct rcursor *c, unsigned version);

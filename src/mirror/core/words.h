@@ -8,7 +8,7 @@
 extern const char *const words_lonely[]; /* by enum mirror_lonely */
 extern const char *const words_phase[];  /* by enum mirror_phase */
 
-/* The value that the word stands for; -1: it is none of the list. */
+/* The value that the word stands for; -1: it is not in the list. */
 int words_find(const char *const words[], const char *word);
 
 #endif
