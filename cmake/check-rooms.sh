@@ -81,6 +81,17 @@ while IFS='|' read -r room rest; do
 	check_room "$room" "$ours" "$never"
 done <<<"$rooms"
 
+# The inside of an object, x_impl.h or x_parts.h, is for its own folder; so is each header that includes one.
+inside='_(impl|parts)\.h'
+while shown=$(grep -rlE --include='*.h' "^#include \"[^\"]*($inside)\"" src | sed 's,^src/,,' | grep -vE "($inside)\$"); do
+	inside="$inside|$(paste -sd'|' <<<"$shown")"
+done
+while IFS=: read -r file line text; do
+	header=${text#*\"} header=${header%\"*}
+	[ "src/${header%/*}" = "${file%/*}" ] || [ "$header" = "${header%/*}" ] ||
+		complain "$file:$line" "\"$header\" shows the inside of an object: only its own folder may include it"
+done < <(grep -rnE --include='*.[ch]' "^#include \"[^\"]*($inside)\"" src tools)
+
 # Sockets are the links', and epoll is the poller's; the objects of verbs sit above both.
 sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|sockios).*)\.h>' \
 	src/softrnic/io src/softrnic/verbs | grep -vE '/io/(link_[a-z_]+\.[ch]|poller\.c)$' || :)

@@ -68,9 +68,6 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->generation = engine_generation();
 	c->event = event;
 	c->owner = owner;
-	list_init(&c->send_link.link);
-	list_init(&c->recv_link.link);
-	c->send_link.conn = c->recv_link.conn = c;
 	conn_doorbell_init(c);
 	list_init(&c->source.all);
 	c->source.ready = conn_ready;
@@ -178,13 +175,6 @@ int conn_enter_caller(struct conn *c, unsigned ms)
 		return conn_enter_until(c, ms) ? 0 : ETIMEDOUT;
 	conn_enter(c);
 	return 0;
-}
-
-/* Another thread may be looking at the one before. */
-void conn_set_stall(struct conn *c, struct stall_count *count)
-{
-	stall_count_put(c->stall_before);
-	c->stall_before = atomic_exchange(&c->stall, stall_count_get(count));
 }
 
 bool conn_may_touch(struct conn *c)

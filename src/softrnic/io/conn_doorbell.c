@@ -158,10 +158,10 @@ static void doorbells_forked(struct eng_source *src)
 
 static void doorbell_count(struct conn *c, int by)
 {
-	if (c->send_link.waiting)
-		atomic_fetch_add_explicit(c->send_link.waiting, (unsigned)by, memory_order_relaxed);
-	if (c->recv_link.waiting)
-		atomic_fetch_add_explicit(c->recv_link.waiting, (unsigned)by, memory_order_relaxed);
+	for (int i = 0; i < 2; i++)
+		if (c->cq_waiting[i])
+			atomic_fetch_add_explicit(c->cq_waiting[i], (unsigned)by,
+						  memory_order_relaxed);
 }
 
 /* The alarm sends what waited. */

@@ -45,8 +45,6 @@ static inline uint64_t conn_doorbell_since(const struct conn_doorbell *bell)
 }
 /* With the lock: what waits is sent now. */
 void conn_ring(struct conn *c);
-/* The same without the lock, and without waiting for it: its holder does it. */
-void conn_ring_soon(struct conn *c);
 /* With the lock: what waits is about to be sent, together with all else. */
 void conn_rung(struct conn *c);
 /* With the lock, when the alarm has expired: is what waits to be sent? */
@@ -55,8 +53,6 @@ bool conn_bell_is_due(struct conn *c);
 /* A connection has a link: open the alarm, so that the descriptors of a process do not depend on
  * how its Writes follow one another. Failure does no harm: it is tried again, or nothing waits. */
 void doorbells_prepare(void);
-/* Of all connections; for each at most so long is waited for its lock. */
-void doorbells_ring(unsigned ms);
 void doorbells_atfork_prepare(void);
 void doorbells_atfork_release(void);
 

@@ -110,7 +110,7 @@ void conn_close(struct conn *c)
 }
 
 /* 0: it is done, as a rule on the same host; or dialing: it is under way, or will be repeated. */
-static int conn_connect(struct conn *c)
+static int conn_dial_link(struct conn *c)
 {
 	int ret = c->link->ops->dial(c->link, &c->dst);
 
@@ -140,7 +140,7 @@ int conn_dial(struct conn *c, struct link *bound)
 	if (!bound)
 		ret = conn_create_link(c);
 	if (!ret)
-		ret = conn_connect(c);
+		ret = conn_dial_link(c);
 	if (!ret)
 		ret = conn_watch(c, c->dialing);
 	if (ret) {
@@ -158,7 +158,7 @@ static void conn_dial_again(struct conn *c, struct stream_update *u)
 
 	c->redial_at = CLOCK_NEVER;
 	c->writable = c->hangup = false;
-	ret = conn_connect(c);
+	ret = conn_dial_link(c);
 	if (ret) {
 		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), u);
 		return;

@@ -126,6 +126,11 @@ void conn_disown(struct conn *c)
 	conn_own_changed(c);
 }
 
+bool conn_is_left_to_waits(const struct conn *c)
+{
+	return atomic_load_explicit(&c->own.waits, memory_order_relaxed);
+}
+
 void conn_own_arm(struct conn *c)
 {
 	if (!atomic_load_explicit(&c->own.leased, memory_order_relaxed))

@@ -3,7 +3,7 @@
 #ifndef IO_CONN_PARTS_H
 #define IO_CONN_PARTS_H
 
-#include "softrnic/io/conn.h"
+#include "softrnic/io/conn_impl.h"
 
 /* May a load from, or a store to, memory that its QP can reach wait for a file system? */
 static inline bool conn_can_stall(struct conn *c)

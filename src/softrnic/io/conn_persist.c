@@ -52,15 +52,19 @@ bool conn_abandon_job(struct conn *c, struct stream_update *u)
 	return true;
 }
 
-void conn_detach_mr(struct conn *c, struct mr *mr, bool forget)
+bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms)
 {
 	struct stream_update u;
 
+	if (!conn_enter_until(c, wait_ms))
+		return false;
 	/* A job that asks for no hold of its region goes on without it. */
 	if (stream_awaits_job(c->stream) && c->job.region == mr->backing.persist && !c->job_lasting)
 		conn_abandon_job(c, &u);
 	stream_detach_mr(c->stream, mr, forget, &u);
 	conn_perform(c, &u);
+	conn_leave(c);
+	return true;
 }
 
 void conn_stop_job(void *owner)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fork.c -- what fork() does to the room. */
 #include "softrnic/io/admission.h"
-#include "softrnic/io/conn.h"
+#include "softrnic/io/conn_impl.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link_shm_close.h"
 #include "softrnic/io/trace.h"

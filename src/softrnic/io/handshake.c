@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "softrnic/io/conn.h"
+#include "softrnic/io/conn_impl.h"
 #include "softrnic/io/listener_impl.h"
 
 /* handshakes under way; above it the oldest, slowest one is dropped */

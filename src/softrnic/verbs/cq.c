@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/poll.h"
 #include "softrnic/io/conn.h"
+#include "softrnic/io/engine.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
@@ -189,19 +190,20 @@ void softrnic_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	pthread_mutex_unlock(&cq->mutex);
 }
 
-void vcq_attach(struct vcq *cq, struct conn_of_cq *link)
+void vcq_attach(struct vcq *cq, struct vcq_conn *place, struct conn *conn)
 {
+	place->conn = conn;
 	lock_enter(&cq->conns_lock);
-	list_add_tail(&cq->conns, &link->link);
+	list_add_tail(&cq->conns, &place->link);
 	cq->num_conns++;
 	lock_leave(&cq->conns_lock);
 }
 
-void vcq_detach(struct vcq *cq, struct conn_of_cq *link)
+void vcq_detach(struct vcq *cq, struct vcq_conn *place)
 {
 	lock_enter(&cq->conns_lock);
-	cq->num_conns -= !list_empty(&link->link);
-	list_del(&link->link);
+	cq->num_conns -= !list_empty(&place->link);
+	list_del(&place->link);
 	lock_leave(&cq->conns_lock);
 }
 
@@ -235,38 +237,13 @@ static void vcq_disown(struct vcq *cq)
 	if (!lock_try(&cq->conns_lock))
 		return;
 	list_for_each (it, &cq->conns)
-		conn_own_arm(container_of(it, struct conn_of_cq, link)->conn);
+		conn_own_arm(container_of(it, struct vcq_conn, link)->conn);
 	lock_leave(&cq->conns_lock);
-}
-
-/*
- * A connection whose lock is held is skipped, as the holder does the same; so is one whose memory
- * may wait for a file system, which is left to the engine. quick: the time, if polls follow each
- * other quickly, else 0. What completes goes to the taker, which has the connection for so long.
- * False: the connection is left to another thread.
- */
-static bool vcq_drive_conn(struct vcq *cq, struct conn *c, uint64_t quick, struct cq_taker *taker)
-{
-	conn_count_poll(c);
-	if (!conn_may_touch(c)) {
-		conn_untouchable(c);
-		return false;
-	}
-	if (!conn_try_enter(c))
-		return false;
-	if (quick)
-		conn_own(c, quick);
-	stream_set_taker(c->stream, taker);
-	if (conn_poll(c, conn_looks(c)))
-		cq->moved += c->rx_turn.moved + c->tx_turn.moved;
-	stream_set_taker(c->stream, NULL);
-	conn_leave(c);
-	return true;
 }
 
 /* Between two waits the first poll that finds nothing says that the application is about to wait,
  * as a rule. */
-static bool vcq_leaves_to_wait(struct vcq *cq, struct conn *c)
+static bool vcq_leaves_to_wait(const struct vcq *cq, const struct conn *c)
 {
 	return atomic_load_explicit(&cq->polls, memory_order_relaxed) == 1 &&
 	       conn_is_left_to_waits(c);
@@ -289,10 +266,10 @@ static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 	now = vcq_count_poll(cq, &quick);
 	moved = cq->moved;
 	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS && !taker->got; n++) {
-		struct conn *c = container_of(l, struct conn_of_cq, link)->conn;
+		struct conn *c = container_of(l, struct vcq_conn, link)->conn;
 
 		if (!vcq_leaves_to_wait(cq, c))
-			all &= vcq_drive_conn(cq, c, quick ? now : 0, taker);
+			all &= conn_drive(c, quick ? now : 0, taker, &cq->moved);
 		list_del(l);
 		list_add_tail(&cq->conns, l);
 		l = list_first(&cq->conns);
@@ -332,7 +309,7 @@ static void vcq_ring_all(struct vcq *cq)
 	if (!lock_try(&cq->conns_lock))
 		return;
 	list_for_each (l, &cq->conns)
-		conn_ring_soon(container_of(l, struct conn_of_cq, link)->conn);
+		conn_ring_soon(container_of(l, struct vcq_conn, link)->conn);
 	lock_leave(&cq->conns_lock);
 }
 

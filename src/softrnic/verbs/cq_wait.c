@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "softrnic/io/conn.h"
+#include "softrnic/io/engine.h"
 #include "softrnic/verbs/device.h"
 
 /* Who is waited for: fds[0] is the channel's. Each connection is referred to. */
@@ -49,7 +50,7 @@ static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq, uint64_t
 		return;
 	if (w->n + cq->num_conns <= 1 + VCQ_CONNS)
 		list_for_each (it, &cq->conns)
-			channel_wait_add(w, container_of(it, struct conn_of_cq, link)->conn, now);
+			channel_wait_add(w, container_of(it, struct vcq_conn, link)->conn, now);
 	lock_leave(&cq->conns_lock);
 }
 

@@ -8,6 +8,7 @@
  * possible, and ends when nothing holds the region, even if not all connections were visited.
  */
 #include "softrnic/io/conn.h"
+#include "softrnic/persist/persist.h"
 #include "softrnic/verbs/device.h"
 
 #define WAIT_MAX_MS   64u
@@ -19,14 +20,8 @@ static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
 	struct conn *c = NULL;
 	bool all = true;
 
-	while ((forget || !mr_is_idle(mr)) && (c = conns_next(c))) {
-		if (!conn_enter_until(c, wait_ms)) {
-			all = false;
-			continue;
-		}
-		conn_detach_mr(c, mr, forget);
-		conn_leave(c);
-	}
+	while ((forget || !mr_is_idle(mr)) && (c = conns_next(c)))
+		all &= conn_detach_mr(c, mr, forget, wait_ms);
 	if (c)
 		conn_put(c);
 	return all;

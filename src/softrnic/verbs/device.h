@@ -13,7 +13,13 @@
 #include "softrnic/rnic/srq.h"
 #include "softrnic/verbs/evq.h"
 
-struct conn_of_cq;
+struct conn;
+
+/* A place in a CQ's list of the connections behind it. */
+struct vcq_conn {
+	struct list link;
+	struct conn *conn;
+};
 
 struct vpd {
 	struct ibv_pd ibv;
@@ -40,7 +46,7 @@ struct vcq {
 	atomic_uint users;      /* QPs on it */
 	atomic_uint delivered;  /* events handed out; guarded by ibv.mutex for waiting */
 	struct lock conns_lock; /* never waited for while a connection's lock is held by a poller */
-	struct list conns;      /* conn_of_cq: what polling an empty queue drives */
+	struct list conns;      /* vcq_conn: what polling an empty queue drives */
 	atomic_uint waiting;    /* so many of them have something that waits to be sent */
 	unsigned num_conns;     /* in the list */
 	atomic_uint polls;      /* of the empty queue, since it was armed */
@@ -76,8 +82,8 @@ int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 /* A connection's QP uses the queue: polling it empty drives the connection. */
-void vcq_attach(struct vcq *cq, struct conn_of_cq *link);
-void vcq_detach(struct vcq *cq, struct conn_of_cq *link);
+void vcq_attach(struct vcq *cq, struct vcq_conn *place, struct conn *conn);
+void vcq_detach(struct vcq *cq, struct vcq_conn *place);
 /* The next event of the channel, waited for; its connections are driven meanwhile. 0, or -1 and
  * errno: as evq_pop() and evq_pop_until(). */
 int channel_wait(struct vchannel *ch, struct vcq **cq);

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "base/rand.h"
-#include "softrnic/io/conn_doorbell.h"
+#include "softrnic/io/conn.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/persist/persist.h"
 #include "softrnic/verbs/device.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "softrnic/io/engine.h"
 #include "softrnic/io/link_sockaddr.h"
 #include "softrnic/softrnic.h"
 
@@ -35,6 +36,8 @@ static struct cmid *id_alloc(struct ibv_context *verbs, void *context, enum rdma
 	pthread_cond_init(&id->acked_cv, NULL);
 	list_init(&id->requests.list);
 	list_init(&id->request);
+	list_init(&id->on_send_cq.link);
+	list_init(&id->on_recv_cq.link);
 	id->generation = engine_generation();
 	id->pub.context = context;
 	id->pub.ps = ps;
@@ -117,22 +120,11 @@ int id_need_conn(struct cmid *id)
 	return ret ? ret : id_apply_settings(id);
 }
 
-/* The id is destroyed; the connection ends in good order by itself, within its time limits. */
 static void id_release_conn(struct cmid *id)
 {
-	struct conn *c = id->conn;
-
-	if (!c)
-		return;
-	if (!conn_is_removed(c)) {
-		conn_enter(c);
-		conn_end_quiet(c);
-		conn_abandon(c);
-		conn_settle(c);
-		conn_leave(c);
-	}
-	id->conn = NULL;
-	conn_put(c);
+	if (id->conn)
+		conn_release(id->conn);
+	id->conn = NULL; /* not before: an event that is under way reads it */
 }
 
 void id_drop(struct cmid *id)

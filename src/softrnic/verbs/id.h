@@ -13,6 +13,8 @@
 
 #include "base/list.h"
 #include "softrnic/io/conn.h"
+#include "softrnic/io/link.h"
+#include "softrnic/verbs/device.h"
 #include "softrnic/verbs/evq.h"
 
 struct listener;
@@ -38,8 +40,9 @@ struct cmid {
 	unsigned acked;
 	/* RDMA_OPTION_ID_AFONLY; until it is set, what the system does with IPv6 sockets */
 	enum link_families families;
-	struct link *bound; /* not yet listening or connecting; NULL: none */
-	struct conn *conn;  /* NULL until a QP or a connection is asked for */
+	struct link *bound;                     /* not yet listening or connecting; NULL: none */
+	struct conn *conn;                      /* NULL until a QP or a connection is asked for */
+	struct vcq_conn on_send_cq, on_recv_cq; /* its places in the lists of its QP's CQs */
 	struct listener *listener;
 	struct id_requests { /* inbound ones that the user has not accepted or rejected yet */
 		struct list list;
@@ -107,7 +110,7 @@ void id_quiesce(struct cmid *id);
 
 /* id_addr.c: rdma_cm's addresses and those of links. */
 void id_set_addr(struct sockaddr_storage *ss, const struct link_addr *addr);
-void id_set_local(struct cmid *id, struct link *link);
+void id_set_local(struct cmid *id, const struct link_addr *local);
 
 /* id_listen.c */
 void id_stop_listening(struct cmid *id);

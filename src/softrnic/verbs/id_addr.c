@@ -137,12 +137,9 @@ void softrnic_freeaddrinfo(struct rdma_addrinfo *res)
 	free(res);
 }
 
-void id_set_local(struct cmid *id, struct link *link)
+void id_set_local(struct cmid *id, const struct link_addr *local)
 {
-	struct link_addr local;
-
-	if (!link->ops->local(link, &local))
-		id_set_addr(&id->pub.route.addr.src_storage, &local);
+	id_set_addr(&id->pub.route.addr.src_storage, local);
 }
 
 static void id_set_device(struct cmid *id)
@@ -167,7 +164,8 @@ int softrnic_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 	ret = ops->bind(&at, id->families, &id->bound);
 	if (ret)
 		return id_errno(-ret);
-	id_set_local(id, id->bound);
+	if (!id->bound->ops->local(id->bound, &at))
+		id_set_local(id, &at);
 	id_set_device(id);
 	return 0;
 }

@@ -40,13 +40,15 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 {
 	struct cmid *id = owner;
 	const struct stream_params *remote = NULL;
+	struct link_addr local;
 
 	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST)
 		return; /* a request vanished before it was answered: accept reports it */
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
-		remote = stream_remote(id->conn->stream);
+		remote = conn_remote(id->conn);
 	if (event == STREAM_EV_ESTABLISHED) {
-		id_set_local(id, id->conn->link);
+		if (!conn_local(id->conn, &local))
+			id_set_local(id, &local);
 		status = 0;
 	}
 	id_post(id, cm_event_of[event], event == STREAM_EV_DISCONNECTED ? 0 : status, remote);
@@ -62,21 +64,14 @@ static uint64_t id_limit_ns(int ms, uint64_t dflt_ns)
 int id_apply_settings(struct cmid *id)
 {
 	const struct config *conf = config_get();
-	uint64_t connect_ns = id_limit_ns(id->limits.connect_ms, conf->connect_ns);
-	uint64_t liveness_ns = id_limit_ns(id->limits.liveness_ms, conf->liveness_ns);
-	struct conn *c = id->conn;
-	int ret;
+	struct conn_settings settings = {
+		.connect_ns = id_limit_ns(id->limits.connect_ms, conf->connect_ns),
+		.liveness_ns = id_limit_ns(id->limits.liveness_ms, conf->liveness_ns),
+		.announces_flushes = id->announces_flushes,
+		.owner = &id->owner,
+	};
 
-	if (!c)
-		return 0;
-	conn_enter(c);
-	ret = stream_set_limits(c->stream, connect_ns, liveness_ns);
-	if (!ret)
-		ret = stream_set_user_flushes(c->stream, id->announces_flushes);
-	if (!ret)
-		conn_set_owner(c, &id->owner);
-	conn_leave(c);
-	return ret;
+	return id->conn ? conn_configure(id->conn, &settings) : 0;
 }
 
 int softrnic_set_limits(struct rdma_cm_id *pub, int connect_ms, int liveness_ms)
@@ -117,23 +112,12 @@ int softrnic_set_owner(struct rdma_cm_id *pub, const void *name, size_t len)
 
 static int id_connect_start(struct cmid *id, const struct stream_params *params)
 {
-	struct conn *c = id->conn;
-	struct stream_update u;
-	int ret;
+	struct link_addr from = {.family = LINK_NONE};
+	struct link_addr to = link_addr_from(&id->pub.route.addr.dst_addr);
 
-	conn_enter(c);
-	c->src = (struct link_addr){.family = LINK_NONE};
 	if (id->bound)
-		c->src = link_addr_from(&id->pub.route.addr.src_addr);
-	c->dst = link_addr_from(&id->pub.route.addr.dst_addr);
-	ret = stream_connect(c->stream, params, clock_now_ns(), &u);
-	if (!ret) {
-		conn_dial(c, id->bound); /* a failure comes as an event */
-		id->bound = NULL;
-		conn_settle(c);
-	}
-	conn_leave(c);
-	return ret;
+		from = link_addr_from(&id->pub.route.addr.src_addr);
+	return conn_connect(id->conn, &from, &to, &id->bound, params);
 }
 
 int softrnic_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
@@ -160,71 +144,33 @@ int softrnic_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 int softrnic_cancel_connect(struct rdma_cm_id *pub)
 {
 	struct cmid *id = cmid_of(pub);
-	struct conn *c = id->conn;
-	struct stream_update u;
-	int ret;
 
 	if (id_is_removed(id))
 		return ENODEV;
-	if (!c)
-		return EINVAL;
-	conn_enter(c);
-	ret = stream_cancel(c->stream, &u);
-	conn_perform(c, &u);
-	conn_leave(c);
-	return -ret;
-}
-
-/* After the peer's FIN nothing is on its way. The time limit of a disconnect ends by a reset. */
-static void id_await_orderly_end(struct conn *c)
-{
-	uint64_t end = clock_now_ns() + config_get()->drain_ns;
-
-	while (c->link && stream_leaves_writes(c->stream) && clock_now_ns() < end)
-		conn_wait_change(c, end);
+	return id->conn ? -conn_cancel(id->conn) : EINVAL;
 }
 
 void softrnic_abandon(struct rdma_cm_id *pub)
 {
 	struct cmid *id = cmid_of(pub);
-	struct conn *c = id->conn;
-	struct stream_update u;
 
-	if (id_is_removed(id) || !c)
-		return;
-	conn_enter(c);
-	if (stream_state(c->stream) == STREAM_LIVE) {
-		stream_abort(c->stream, &u);
-		conn_perform(c, &u);
-	} else if (stream_state(c->stream) > STREAM_LIVE) {
-		id_await_orderly_end(c);
-	}
-	conn_leave(c);
+	if (!id_is_removed(id) && id->conn)
+		conn_abort(id->conn);
 }
 
 int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cmid *id = cmid_of(pub);
-	struct stream_params params = {0};
-	struct stream_update u;
-	struct conn *c = id->conn;
+	struct stream_params params;
 	int ret;
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
 	if (!id->passive || !pub->qp)
 		return id_errno(EINVAL);
-	conn_enter(c);
-	if (param) {
+	if (param)
 		id_params_from(&params, param);
-	} else { /* as much as the request asked for */
-		params.ird = stream_remote(c->stream)->ird;
-		params.ord = stream_remote(c->stream)->ord;
-	}
-	conn_origin_arrives(c);
-	ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns(), &u);
-	conn_perform(c, &u);
-	conn_leave(c);
+	ret = conn_accept(id->conn, param ? &params : NULL);
 	id_request_done(id);
 	if (ret)
 		return id_errno(-ret);
@@ -234,18 +180,13 @@ int softrnic_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)
 {
 	struct cmid *id = cmid_of(pub);
-	struct conn *c = id->conn;
-	struct stream_update u;
 	int ret;
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
 	if (!id->passive)
 		return id_errno(EINVAL);
-	conn_enter(c);
-	ret = stream_reject(c->stream, pdata, pdata ? len : 0, clock_now_ns(), &u);
-	conn_perform(c, &u);
-	conn_leave(c);
+	ret = conn_reject(id->conn, pdata, pdata ? len : 0);
 	id_request_done(id);
 	return id_errno(-ret);
 }
@@ -253,25 +194,15 @@ int softrnic_reject(struct rdma_cm_id *pub, const void *pdata, uint8_t len)
 int softrnic_disconnect(struct rdma_cm_id *pub)
 {
 	struct cmid *id = cmid_of(pub);
-	struct conn *c = id->conn;
-	struct stream_update u;
-	bool ended;
+	bool reports;
 	int ret;
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (!c)
+	if (!id->conn)
 		return id_errno(EINVAL);
-	if (conn_enter_caller(c, CONN_CALLER_MS)) { /* the thread that has the lock does it */
-		conn_want(c, CONN_DISCONNECT);
-		return 0;
-	}
-	conn_end_quiet(c);
-	ended = stream_state(c->stream) >= STREAM_LINGERING;
-	ret = stream_disconnect(c->stream, clock_now_ns(), &u);
-	conn_perform(c, &u);
-	conn_leave(c);
-	if (ret || ended || !id->sync)
+	ret = conn_disconnect(id->conn, &reports);
+	if (ret || !reports || !id->sync)
 		return id_errno(-ret);
 	return id_wait(id);
 }

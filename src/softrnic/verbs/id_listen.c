@@ -53,13 +53,15 @@ static void id_requests_release(struct cmid *listener)
 
 static bool id_request_report(struct cmid *listener, struct cmid *child, struct conn *c)
 {
+	struct link_addr local, peer;
+
 	if (!id_request_add(listener, child))
 		return false;
-	id_set_addr(&child->pub.route.addr.src_storage, &c->src);
-	id_set_addr(&child->pub.route.addr.dst_storage, &c->dst);
-	c->event = id_on_stream_event;
-	c->owner = child;
-	return !id_post_request(listener, child, stream_remote(c->stream));
+	conn_ends(c, &local, &peer);
+	id_set_addr(&child->pub.route.addr.src_storage, &local);
+	id_set_addr(&child->pub.route.addr.dst_storage, &peer);
+	conn_report_to(c, id_on_stream_event, child);
+	return !id_post_request(listener, child, conn_remote(c));
 }
 
 /* listener_request_fn: the connection becomes an id and a CONNECT_REQUEST. */

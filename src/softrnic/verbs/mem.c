@@ -5,7 +5,8 @@
 
 #include "base/log.h"
 #include "base/safecopy.h"
-#include "softrnic/io/conn_doorbell.h"
+#include "softrnic/io/conn.h"
+#include "softrnic/io/engine.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/persist/persist.h"
 #include "softrnic/softrnic.h"

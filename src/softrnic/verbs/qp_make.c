@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "softrnic/io/config.h"
 #include "softrnic/verbs/device.h"
-#include "softrnic/io/admission.h"
 #include "softrnic/verbs/id.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
@@ -23,35 +21,12 @@ static struct vsrq *vsrq_of(struct ibv_srq *ibv)
 	return ibv ? container_of(ibv, struct vsrq, srq.ibv) : NULL;
 }
 
-static void qp_owner_notify(void *owner)
-{
-	conn_want(owner, CONN_RESUME);
-	conn_put(owner);
-}
-
-static void qp_owner_get(void *owner)
-{
-	conn_get(owner);
-}
-
+/* Called by the connection, with its lock. */
 static void qp_owner_async(void *owner, enum ibv_event_type event)
 {
-	struct conn *c = owner;
-
-	if (event == IBV_EVENT_QP_ACCESS_ERR && !stream_is_local_fault(c->stream))
-		admission_count_violation(&c->dst, clock_now_ns());
-	device_async(event, qp_ibv(stream_qp(c->stream)));
-}
-
-/* The user may connect again as soon as it sees the first completion in error. */
-static void qp_owner_failing(void *owner)
-{
-	conn_origin_give_up(owner);
-}
-
-static bool qp_owner_is_over(void *owner)
-{
-	return conn_is_over(owner);
+	if (event == IBV_EVENT_QP_ACCESS_ERR)
+		conn_on_access_error(owner);
+	device_async(event, conn_qp(owner));
 }
 
 static uint32_t qp_next_num(void)
@@ -94,16 +69,12 @@ static int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_
 		.sq_sig_all = attr->sq_sig_all,
 		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
-		.notify = qp_owner_notify,
-		.get = qp_owner_get,
 		.async = qp_owner_async,
-		.failing = qp_owner_failing,
-		.alarm = &c->alarm,
-		.is_over = qp_owner_is_over,
-		.owner = c,
 	};
-	int ret = qp_new(&cfg, out);
+	int ret;
 
+	conn_serve_qp(c, &cfg);
+	ret = qp_new(&cfg, out);
 	if (!ret) {
 		struct ibv_qp *ibv = qp_ibv(*out);
 
@@ -130,22 +101,20 @@ static void qp_count_users(const struct ibv_qp *ibv, int by)
 
 static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_attr *attr)
 {
-	struct conn *c = id->conn;
 	struct ibv_qp *ibv = qp_ibv(qp);
-	struct vpd *pd = container_of(ibv->pd, struct vpd, ibv);
+	struct vcq *send_cq = vcq_of(ibv->send_cq), *recv_cq = vcq_of(ibv->recv_cq);
+	struct conn_attachment with = {
+		.qp = qp,
+		.granted = attr,
+		.stall = container_of(ibv->pd, struct vpd, ibv)->stall,
+		.waiting = {&send_cq->waiting, recv_cq != send_cq ? &recv_cq->waiting : NULL},
+	};
 
 	qp_count_users(ibv, 1);
-	conn_enter(c);
-	conn_set_stall(c, pd->stall);
-	c->qp_init = *attr;
-	stream_attach_qp(c->stream, qp);
-	c->send_link.waiting = &vcq_of(ibv->send_cq)->waiting;
-	if (ibv->recv_cq != ibv->send_cq)
-		c->recv_link.waiting = &vcq_of(ibv->recv_cq)->waiting;
-	conn_leave(c);
-	vcq_attach(vcq_of(ibv->send_cq), &c->send_link);
-	if (ibv->recv_cq != ibv->send_cq)
-		vcq_attach(vcq_of(ibv->recv_cq), &c->recv_link);
+	conn_attach_qp(id->conn, &with);
+	vcq_attach(send_cq, &id->on_send_cq, id->conn);
+	if (recv_cq != send_cq)
+		vcq_attach(recv_cq, &id->on_recv_cq, id->conn);
 	id->pub.qp = ibv;
 	id->pub.pd = ibv->pd;
 	id->pub.send_cq = ibv->send_cq;
@@ -227,39 +196,9 @@ int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex
 	return ret;
 }
 
-/* The peer may still wait for the write-back. */
-static bool qp_may_answer(const struct conn *c, uint64_t end)
-{
-	return c->link && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
-}
-
-/*
- * Posted work is still sent, and a write-back under way may end, within the drain limit. After that
- * it is no longer waited for, unless it uses the application's memory.
- */
-static void qp_drain_conn(struct conn *c)
-{
-	uint64_t end = clock_now_ns() + config_get()->drain_ns;
-	struct stream_update u;
-
-	conn_end_quiet(c);
-	stream_look(c->stream, &u);
-	if (stream_state(c->stream) == STREAM_LIVE)
-		stream_disconnect(c->stream, clock_now_ns(), &u);
-	conn_perform(c, &u);
-	while (c->link && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
-		conn_wait_change(c, end);
-	while (stream_awaits_job(c->stream) && qp_may_answer(c, end))
-		conn_wait_change(c, end);
-	while (!conn_abandon_job(c, &u))
-		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);
-}
-
 void id_destroy_qp(struct cmid *id)
 {
-	struct conn *c = id->conn;
 	struct ibv_qp *ibv = id->pub.qp;
-	struct stream_update u;
 	struct qp *qp;
 	struct ibv_qp used = {.pd = ibv->pd,
 			      .send_cq = ibv->send_cq,
@@ -271,18 +210,10 @@ void id_destroy_qp(struct cmid *id)
 		id->pub.qp = NULL;
 		return;
 	}
-	conn_enter(c);
-	conn_ring(c);
-	c->send_link.waiting = c->recv_link.waiting = NULL;
-	conn_leave(c);
-	vcq_detach(vcq_of(ibv->send_cq), &c->send_link);
-	vcq_detach(vcq_of(ibv->recv_cq), &c->recv_link);
-	conn_enter(c);
-	conn_disown(c);
-	qp_drain_conn(c);
-	qp = stream_detach_qp(c->stream, &u);
-	conn_perform(c, &u);
-	conn_leave(c);
+	conn_leave_cqs(id->conn);
+	vcq_detach(vcq_of(ibv->send_cq), &id->on_send_cq);
+	vcq_detach(vcq_of(ibv->recv_cq), &id->on_recv_cq);
+	qp = conn_detach_qp(id->conn);
 	device_async_cancel(ibv);
 	qp_delete(qp);
 	qp_count_users(&used, -1); /* its queues may be destroyed now */

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "softrnic/io/conn.h"
+#include "softrnic/io/conn_impl.h"
 
 enum { PROCESSES = 20, PATIENCE_S = 20, HELD_LOOKS = 5000 };
 

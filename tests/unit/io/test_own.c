@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "ends.h"
 #include "link_pair.h"
-#include "softrnic/io/conn.h"
+#include "softrnic/io/conn_impl.h"
 #include "softrnic/verbs/id.h"
 
 #define LIMIT_NS (10 * NSEC_PER_SEC)

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "softrnic/io/conn.h"
+#include "softrnic/io/conn_impl.h"
 #include "softrnic/rnic/qp.h"
 
 struct where {

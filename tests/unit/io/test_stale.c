@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "lib/unit.h"
-#include "softrnic/io/conn.h"
+#include "softrnic/io/conn_impl.h"
 #include "softrnic/io/link_sockaddr.h"
 #include "softrnic/io/link_tcp.h"
 

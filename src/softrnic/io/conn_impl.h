@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn_impl.h -- the inside of a connection: what it consists of, and what the files of this room
+ * do with it. conn.h is what others may ask of it.
+ *
+ * One lock per connection. A thread that has something for a connection sets a bit in `want`
+ * and tries the lock; if another thread holds it, that one finds the bit when it leaves
+ * and does the work. So the engine never waits for an application's thread,
+ * and an application's thread that posts or polls does its own I/O without a switch.
+ *
+ * The connection owns its stream, and the stream owns the queue pair. A call on the stream says
+ * what is to be done next (struct stream_update), and conn_perform() does it.
+ */
+#ifndef IO_CONN_IMPL_H
+#define IO_CONN_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "softrnic/io/conn.h"
+#include "softrnic/io/conn_doorbell.h"
+#include "softrnic/io/engine.h"
+#include "softrnic/io/link.h"
+#include "softrnic/io/stall.h"
+#include "softrnic/persist/persist.h"
+#include "softrnic/stream/fence.h"
+#include "softrnic/stream/former.h"
+#include "softrnic/stream/stream.h"
+
+/* Bits of conn.want. */
+enum {
+	CONN_READY = READY_READ | READY_WRITE | READY_HANGUP, /* of the link */
+	CONN_TIME = 16,                                       /* the deadline has passed */
+	CONN_RESUME = 32,    /* what waits for receives may go on: its SRQ has some again */
+	CONN_WRITEBACK = 64, /* the write-back is done */
+	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
+	CONN_EVICT = 256,    /* end it: too many handshakes */
+	CONN_DISCONNECT = 512,
+	CONN_DISOWN = 1024,  /* no thread polls it any more */
+	CONN_OWN = 2048,     /* other threads look for bytes now, or none does */
+	CONN_BELL = 4096,    /* conn_bell_is_due() is to be asked */
+	CONN_RING = 8192,    /* what waits is to be sent */
+	CONN_CUT = 16384,    /* a later connection has named it: end it */
+	CONN_FENCED = 32768, /* those that it named are cut */
+};
+
+struct conn {
+	struct lock lock;
+	atomic_uint want;
+	atomic_uint refs;
+	atomic_uint alarm; /* the link's end may be here; set without the lock */
+	unsigned generation;
+	atomic_uint caps;  /* VEXT_CAP_*, once established; read without the lock */
+	struct link *link; /* NULL: none */
+	bool registered;   /* the link reports what it is ready for */
+	bool dialing, readable, writable, hangup;
+	bool reading;    /* this visit of the connection takes bytes from the link */
+	bool unfinished; /* a turn was over, and the rest is left to the thread that polls */
+	bool watching;   /* the link reports when it takes bytes again */
+	bool outlives;   /* the process ends, and what was sent is to arrive (conn_exit.c) */
+	bool quiet;      /* the process is in exit(), and the link's events are not reported
+			    (conn_exit.c) */
+	bool abandoned;  /* by its id: conn_perform() ends it in good order */
+	bool same_host;
+	bool may_meet; /* with its peer, in shared memory, once it has carried enough */
+	bool has_met;  /* one attempt was made; there is no second one */
+	/* what the link has ended with, while bytes may be there still: -errno; 0: none */
+	int reset;
+	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
+	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
+	struct stream *stream;
+	struct conn_turn {
+		size_t moved;
+		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
+	} rx_turn, tx_turn;
+	struct meet *meet; /* on the way there; NULL: not */
+	struct conn_doorbell bell;
+	struct ibv_qp_init_attr qp_init; /* as granted */
+	/* Of its send and receive CQ; counts the CQ's connections with something that waits to be
+	 * sent; written with this connection's lock. NULL: it counts in none. */
+	atomic_uint *cq_waiting[2];
+	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
+	struct stall_count *stall_before;    /* of the QP before this one */
+
+	conn_event_fn *event;
+	void *owner; /* NULL once the id has released it */
+
+	struct link_addr src, dst; /* src LINK_NONE: any */
+
+	struct conn_receive {        /* the last one */
+		size_t room, direct; /* bytes offered; of these in registered memory */
+	} receive;
+
+	struct conn_own {            /* conn_own.c; flags first, which keeps it small */
+		atomic_bool leased;  /* threads poll, or wait again and again (conn_lease.c) */
+		atomic_bool waits;   /* they wait: arming the CQ belongs to that */
+		atomic_bool armed;   /* a CQ was armed since the last wait */
+		atomic_bool spun;    /* a leader of the engine looks for them, too */
+		bool awaited;        /* the link knows of them: wait_end() is to follow */
+		bool silent;         /* the link reports no bytes */
+		bool full;           /* it takes none, and who polls asks it */
+		atomic_bool sends;   /* bytes are being sent */
+		uint64_t waited_at;  /* when the wait began */
+		atomic_uint waiters; /* threads that wait for its link themselves */
+		unsigned strays;     /* of these, those that wait for the link before this one */
+		atomic_uint polls;   /* and waits; written by one thread of a CQ at a time */
+		unsigned seen;       /* of these, at the last look at leases */
+		struct list link;    /* of all that are leased */
+	} own;
+
+	/* conn_origin.c; the tables' lock. One of them, by the stream's role. */
+	union {
+		struct conn_initiator {
+			struct former former;
+			struct conn_owner owner;
+			bool owner_is_named; /* the target has ended those of its other processes */
+		} initiator;
+		struct fence_member fenced; /* a responder */
+	};
+
+	struct list everyone; /* in the list of all connections */
+	struct eng_source source;
+	struct eng_timer timer;
+	uint64_t timer_at; /* what it was set to; its own fields are the engine's */
+	struct eng_task task;
+
+	struct persist_job job;
+	struct vext_digest job_digest;
+	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
+	bool job_lasting;               /* it needs no registration of its region */
+	bool job_due;                   /* it begins when the lock is released */
+	atomic_int job_status;
+
+	pthread_mutex_t wait_lock; /* signalled when the connection changes */
+	pthread_cond_t changed;
+	unsigned changes;
+	atomic_uint waiters;
+};
+
+/* Take the lock; leaving does what others asked for meanwhile. */
+void conn_enter(struct conn *c);
+void conn_leave(struct conn *c);
+bool conn_try_enter(struct conn *c);
+/*
+ * From a thread of the application: like conn_enter(), but where memory may have to wait for a file
+ * system, and another thread does so with the lock, only for so long. 0 or ETIMEDOUT.
+ */
+#define CONN_CALLER_MS 1000u
+#define CONN_LOOK_MS   100u /* longer than a scheduler's pause of the holder on a busy machine */
+int conn_enter_caller(struct conn *c, unsigned ms);
+bool conn_enter_until(struct conn *c, unsigned ms); /* false: the lock was held for that long */
+/*
+ * May the calling thread load from and store to the memory of this connection? A thread of the
+ * application may not where that may wait for a file system, nor any thread while others wait; the
+ * engine has threads for that.
+ */
+bool conn_may_touch(struct conn *c);
+/* With the lock: has the peer given up, so that bytes in front of its end do not count any more?
+ * They count if its FIN came first (conn_io.c). */
+bool conn_is_over(struct conn *c);
+/* Ask for work from any thread without the lock. */
+void conn_want(struct conn *c, unsigned bits);
+/*
+ * With the lock: do what a call on the stream said is to be done, as far as it can be done now.
+ * What cannot stays to be done, and an event of the link, a timer, the end of a job or another
+ * thread comes back to it.
+ */
+void conn_perform(struct conn *c, struct stream_update *u);
+/* The same where no call on the stream was made. */
+void conn_settle(struct conn *c);
+/*
+ * With the lock: take what the link has; returns whether it had any. A link in memory is looked at
+ * so often, which costs less than to leave the connection and to take it again, and finds what
+ * comes as soon as it is there.
+ */
+bool conn_poll(struct conn *c, unsigned looks);
+#define CONN_LOOKS 256                                  /* of a thread that does nothing else */
+static inline unsigned conn_looks(const struct conn *c) /* of one that polls */
+{
+	return atomic_load_explicit(&c->own.leased, memory_order_relaxed) &&
+			       !atomic_load_explicit(&c->own.waits, memory_order_relaxed)
+		       ? CONN_LOOKS
+		       : 1;
+}
+/*
+ * Who looks for bytes (conn_own.c). A thread that polls counts each of its looks; conn_own(), with
+ * the lock, says that looks follow each other quickly: from then on arrivals wake nobody, until
+ * looks cease or conn_disown(), with the lock as well. Such threads call conn_leases_renew() now
+ * and then.
+ */
+static inline void conn_count_poll(struct conn *c)
+{
+	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
+
+	atomic_store_explicit(&c->own.polls, polls + 1, memory_order_relaxed);
+}
+void conn_own(struct conn *c, uint64_t now);
+void conn_disown(struct conn *c);
+/* Without the lock: threads of the application may not touch its memory, or no more. */
+void conn_untouchable(struct conn *c);
+/* With the lock, likewise, behind a posted receive. */
+void conn_perform_and_read(struct conn *c, struct stream_update *u);
+/* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
+void conn_wait_change(struct conn *c, uint64_t deadline);
+/*
+ * With the lock: the queue pair waits for its write-back or digest no more, nor do others for the
+ * region's memory; its outcome is remembered for the file. False: it uses the memory, its end must
+ * be awaited.
+ */
+bool conn_abandon_job(struct conn *c, struct stream_update *u);
+
+/* With the lock. */
+int conn_dial(struct conn *c, struct link *bound); /* bound: NULL, or one that is taken over */
+int conn_adopt(struct conn *c, struct link *link); /* an accepted one */
+void conn_close(struct conn *c);                   /* the link, at once */
+/*
+ * Its owner is destroyed: no event is reported any more. conn_settle() behind it, or the event that
+ * it is called from, ends the connection in good order, and rejects a request without an answer.
+ */
+void conn_abandon(struct conn *c);
+/* With the lock, before it is dialed: the owner, which may be another process later. */
+void conn_set_owner(struct conn *c, const struct conn_owner *owner);
+/* With the lock, before stream_accept(). */
+void conn_origin_arrives(struct conn *c);
+/* With the lock: the user is about to see that the connection has ended. */
+void conn_origin_give_up(struct conn *c);
+uint32_t conn_segment(const struct conn *c); /* 0: it has no link */
+/* With the lock, at a call that ends the connection: it is not quiet any more, if it was. */
+void conn_end_quiet(struct conn *c);
+
+/* fork.c: around fork() */
+void conns_atfork_prepare(void);
+void conns_atfork_release(void);
+void conn_leases_atfork_prepare(void);
+void conn_leases_atfork_parent(void);
+void conn_leases_atfork_child(void);
+void conn_origin_atfork_prepare(void);
+void conn_origin_atfork_parent(void);
+void conn_origin_atfork_child(void);
+
+#endif

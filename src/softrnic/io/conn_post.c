@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn_post.c -- the data path of the threads of the application: they post work requests, and look
+ * for what has come where a CQ is empty.
+ */
+#include <errno.h>
+
+#include "softrnic/io/conn_parts.h"
+
+/* 0 or an errno value. */
+static int conn_enter_to_post(struct conn *c)
+{
+	return conn_is_removed(c) ? ENODEV : conn_enter_caller(c, CONN_CALLER_MS);
+}
+
+int conn_post_send(struct conn *c, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	int ret = conn_enter_to_post(c);
+
+	if (ret) {
+		*bad = wr;
+		return ret;
+	}
+	ret = stream_post_send(c->stream, wr, bad, NULL);
+	conn_perform_posted(c);
+	conn_leave(c);
+	return ret;
+}
+
+int conn_post_recv(struct conn *c, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct stream_update u;
+	int ret = conn_enter_to_post(c);
+
+	if (ret) {
+		*bad = wr;
+		return ret;
+	}
+	ret = stream_post_recv(c->stream, wr, bad, NULL);
+	if (c->readable || conn_doorbell_since(&c->bell) || !stream_needs_nothing(c->stream)) {
+		stream_look(c->stream, &u);
+		conn_perform_and_read(c, &u);
+	}
+	conn_leave(c);
+	return ret;
+}
+
+int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted)
+{
+	int ret = conn_enter_to_post(c);
+
+	*posted = 0;
+	if (ret)
+		return ret;
+	ret = stream_post_list(c->stream, wrs, n, posted, NULL);
+	conn_perform_posted(c);
+	conn_leave(c);
+	return ret;
+}
+
+/* A connection whose lock is held is skipped, as the holder takes what has come. */
+bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker, uint64_t *moved)
+{
+	conn_count_poll(c);
+	if (!conn_may_touch(c)) {
+		conn_untouchable(c);
+		return false;
+	}
+	if (!conn_try_enter(c))
+		return false;
+	if (now)
+		conn_own(c, now);
+	stream_set_taker(c->stream, taker);
+	if (conn_poll(c, conn_looks(c)))
+		*moved += c->rx_turn.moved + c->tx_turn.moved;
+	stream_set_taker(c->stream, NULL);
+	conn_leave(c);
+	return true;
+}

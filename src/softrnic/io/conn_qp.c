@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conn_qp.c -- a connection's queue pair: what it is served with, attached, drained and detached. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "softrnic/io/admission.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/conn_parts.h"
+
+/* --- what the connection does for its QP ---------------------------------------------------- */
+
+static void conn_qp_get(void *owner)
+{
+	conn_get(owner);
+}
+
+static void conn_qp_notify(void *owner)
+{
+	conn_want(owner, CONN_RESUME);
+	conn_put(owner);
+}
+
+/* The user may connect again as soon as it sees the first completion in error. */
+static void conn_qp_failing(void *owner)
+{
+	conn_origin_give_up(owner);
+}
+
+static bool conn_qp_is_over(void *owner)
+{
+	return conn_is_over(owner);
+}
+
+void conn_serve_qp(struct conn *c, struct qp_config *cfg)
+{
+	cfg->get = conn_qp_get;
+	cfg->notify = conn_qp_notify;
+	cfg->failing = conn_qp_failing;
+	cfg->alarm = &c->alarm;
+	cfg->is_over = conn_qp_is_over;
+	cfg->owner = c;
+}
+
+void conn_on_access_error(struct conn *c)
+{
+	if (!stream_is_local_fault(c->stream))
+		admission_count_violation(&c->dst, clock_now_ns());
+}
+
+struct ibv_qp *conn_qp(const struct conn *c)
+{
+	return qp_ibv(stream_qp(c->stream));
+}
+
+/* --- attached ------------------------------------------------------------------------------- */
+
+/* Another thread may be looking at the count before this one, which is kept for so long. */
+static void conn_set_stall(struct conn *c, struct stall_count *count)
+{
+	stall_count_put(c->stall_before);
+	c->stall_before = atomic_exchange(&c->stall, stall_count_get(count));
+}
+
+void conn_attach_qp(struct conn *c, const struct conn_attachment *with)
+{
+	conn_enter(c);
+	conn_set_stall(c, with->stall);
+	c->qp_init = *with->granted;
+	stream_attach_qp(c->stream, with->qp);
+	c->cq_waiting[0] = with->waiting[0];
+	c->cq_waiting[1] = with->waiting[1];
+	conn_leave(c);
+}
+
+int conn_modify_qp(struct conn *c, enum ibv_qp_state state)
+{
+	struct stream_update u;
+	int ret = conn_enter_caller(c, CONN_CALLER_MS);
+
+	if (ret)
+		return ret;
+	if (state == IBV_QPS_ERR) {
+		conn_end_quiet(c);
+		conn_ring(c);
+		stream_fail_qp(c->stream, &u);
+		conn_perform(c, &u);
+	} else if (state != stream_qp_state(c->stream)) {
+		ret = EINVAL;
+	}
+	conn_leave(c);
+	return ret;
+}
+
+int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
+{
+	int ret = conn_enter_caller(c, CONN_CALLER_MS);
+
+	if (ret)
+		return ret;
+	*init = c->qp_init;
+	attr->qp_state = attr->cur_qp_state = stream_qp_state(c->stream);
+	attr->cap = c->qp_init.cap;
+	if (stream_state(c->stream) >= STREAM_LIVE) {
+		attr->max_rd_atomic = (uint8_t)stream_agreed(c->stream)->ord;
+		attr->max_dest_rd_atomic = (uint8_t)stream_agreed(c->stream)->ird;
+	}
+	conn_leave(c);
+	return 0;
+}
+
+int conn_counters(struct conn *c, void *counters, size_t size)
+{
+	int ret = conn_enter_caller(c, CONN_LOOK_MS);
+
+	if (ret)
+		return ret;
+	memcpy(counters, stream_counters(c->stream), size);
+	conn_leave(c);
+	return 0;
+}
+
+uint32_t conn_caps(const struct conn *c)
+{
+	return atomic_load_explicit(&c->caps, memory_order_relaxed);
+}
+
+/* --- detached ------------------------------------------------------------------------------- */
+
+void conn_leave_cqs(struct conn *c)
+{
+	conn_enter(c);
+	conn_ring(c);
+	c->cq_waiting[0] = c->cq_waiting[1] = NULL;
+	conn_leave(c);
+}
+
+/* The peer may still wait for the write-back. */
+static bool conn_may_answer(const struct conn *c, uint64_t end)
+{
+	return c->link && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
+}
+
+/*
+ * Posted work is still sent, and a write-back under way may end, within the drain limit. After that
+ * it is no longer waited for, unless it uses the application's memory.
+ */
+static void conn_drain(struct conn *c)
+{
+	uint64_t end = clock_now_ns() + config_get()->drain_ns;
+	struct stream_update u;
+
+	conn_end_quiet(c);
+	stream_look(c->stream, &u);
+	if (stream_state(c->stream) == STREAM_LIVE)
+		stream_disconnect(c->stream, clock_now_ns(), &u);
+	conn_perform(c, &u);
+	while (c->link && stream_state(c->stream) == STREAM_DRAINING && clock_now_ns() < end)
+		conn_wait_change(c, end);
+	while (stream_awaits_job(c->stream) && conn_may_answer(c, end))
+		conn_wait_change(c, end);
+	while (!conn_abandon_job(c, &u))
+		conn_wait_change(c, clock_now_ns() + NSEC_PER_SEC);
+}
+
+struct qp *conn_detach_qp(struct conn *c)
+{
+	struct stream_update u;
+	struct qp *qp;
+
+	conn_enter(c);
+	conn_disown(c);
+	conn_drain(c);
+	qp = stream_detach_qp(c->stream, &u);
+	conn_perform(c, &u);
+	conn_leave(c);
+	return qp;
+}
