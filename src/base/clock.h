@@ -24,7 +24,7 @@ static inline uint64_t clock_now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* It goes on while the machine is suspended, as leases do. */
+/* This clock counts the time of a suspended machine, too, as leases need it. */
 static inline uint64_t clock_boot_ns(void)
 {
 	return clock_read_ns(CLOCK_BOOTTIME);

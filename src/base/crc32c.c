@@ -4,8 +4,10 @@
 #include <isa-l/crc.h>
 #include <limits.h>
 
-/* ISA-L neither complements the seed nor the result, so its value is our running one. Its
- * length is an int. */
+/*
+ * ISA-L complements neither the seed nor the result, so its value is our running one. Its length is
+ * an int.
+ */
 uint32_t crc32c_update(uint32_t crc, const void *buf, size_t len)
 {
 	const unsigned char *p = buf;

@@ -6,7 +6,7 @@
 
 #include "base/crc32c.h"
 
-/* Selects code for this CPU. Where it fails, digests are slower and no less correct. */
+/* Selects code for this CPU. If the selection fails, digests are slower and still correct. */
 static void digest_select_code(void)
 {
 	if (sodium_init() < 0)

@@ -18,7 +18,7 @@
 
 #define DIGEST_BYTES 32 /* room for any; what an algorithm does not fill is zero */
 
-/* libsodium wants it aligned to 64 bytes, as malloc() does not. */
+/* libsodium requires alignment to 64 bytes, which malloc() does not give. */
 struct digest {
 	crypto_generichash_state blake2b;
 	bool strong;

@@ -15,7 +15,7 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-/* How much is split at once; the stack may be that of a signal handler. */
+/* Bytes that are split in one step: the buffers are on a stack, which may be a signal handler's. */
 #define FOLIO_WINDOW_PAGES 512u
 
 static uint64_t folio_page(const struct folio_marks *marks)
@@ -28,7 +28,9 @@ static size_t folio_bits_len(const struct folio_marks *marks)
 	return (size_t)((marks->len >> marks->page_bits) / 8 + 1);
 }
 
-/* Only pages of it that are used take memory. A child of fork() has no such mapping. */
+/*
+ * Pages of the mapping take memory only once they are used. A child of fork() has no such mapping.
+ */
 void folio_marks_init(struct folio_marks *marks, uint64_t len)
 {
 	void *p;
@@ -52,7 +54,7 @@ void folio_marks_fini(struct folio_marks *marks)
 	marks->bits = NULL;
 }
 
-/* True: it is marked for the first time. */
+/* Returns true if this call set the mark. */
 static bool folio_mark(struct folio_marks *marks, uint64_t offset)
 {
 	uint64_t page = offset >> marks->page_bits;
@@ -95,8 +97,10 @@ void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, u
 
 /* ---- all that is cached ---- */
 
-/* The process's page table gets what is cached of the window. False: there is nothing, or it cannot
- * be read. */
+/*
+ * Put the cached pages of the window into the process's page table. Returns false if no page is
+ * cached, or if the window cannot be read.
+ */
 static bool folio_bring_in(const struct folio_marks *marks, uint8_t *addr, unsigned pages)
 {
 	uint64_t page = folio_page(marks);

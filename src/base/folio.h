@@ -19,29 +19,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeroed: nothing is marked, and nothing ever is. */
+/* Zeroed: no page is marked, and no page will ever be. */
 struct folio_marks {
 	_Atomic unsigned char *bits; /* one a page; NULL: no memory */
-	uint64_t len;                /* of the file's part that they are for */
+	uint64_t len;                /* bytes of the part of the file that has marks */
 	unsigned page_bits;          /* a page has 2 to the power of that many bytes */
 	_Atomic uint64_t since_ns;
 };
 
-/* Where there is no memory for marks nothing is split. */
+/* Without memory for the marks, folios are not split. */
 void folio_marks_init(struct folio_marks *marks, uint64_t len);
 void folio_marks_fini(struct folio_marks *marks);
 
 /*
  * The pages of a shared mapping at addr, which are those of the file from `offset` on, are about to
- * be stored to, or have been written back: split the folios that reach beyond them. Only pages that
- * are in the process's page table can be: the caller has loaded from the first and the last one.
- * The memory may belong to something else by now, which the hint does not harm. Thread-safe.
+ * be stored to, or have been written back: split the folios that reach beyond them. A page can be
+ * split off only if it is in the process's page table, so the caller has loaded from the first and
+ * the last page. The address range may have another use by now; the hint does no harm to it.
+ * Thread-safe.
  */
 void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, uint64_t len);
 
 /*
- * The same before stores that nobody announces: all folios that are cached are split, unless the
- * first page has a mark. addr is a page's. Nothing is read from the medium. Async-signal-safe.
+ * The same before stores of which the library gets no notice: all cached folios are split, unless
+ * the first page has a mark. addr is the address of a page. Nothing is read from the medium.
+ * Async-signal-safe.
  */
 void folio_split_cached(struct folio_marks *marks, void *addr, uint64_t offset, uint64_t len);
 

@@ -10,8 +10,10 @@
 
 #include "base/clock.h"
 
-/* until: a monotonic time, or NULL. Returns also for no reason: the callers look again. Posting a
- * request must leave errno alone. */
+/*
+ * until: a monotonic time, or NULL. The function may return early; the callers then look again.
+ * errno stays as it was, as posting a request must not change it.
+ */
 static bool lock_sleep(struct lock *l, const struct timespec *until)
 {
 	int before = errno;
@@ -29,7 +31,7 @@ void lock_wait(struct lock *l)
 		lock_sleep(l, NULL);
 }
 
-/* Who gives up leaves the 2, which costs the holder a call. */
+/* A thread that gives up leaves the 2; that costs the holder one needless system call. */
 bool lock_enter_until(struct lock *l, uint64_t at_ns)
 {
 	const struct timespec until = {.tv_sec = (time_t)(at_ns / NSEC_PER_SEC),
@@ -43,7 +45,7 @@ bool lock_enter_until(struct lock *l, uint64_t at_ns)
 	return true;
 }
 
-/* The lock is free already, and may be gone: the address is all that counts. */
+/* The lock is free already, and its memory may be gone: the kernel uses only the address. */
 void lock_wake(struct lock *l)
 {
 	int before = errno;

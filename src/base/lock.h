@@ -2,11 +2,11 @@
 /*
  * lock.h -- a lock that is taken and released in line, for paths that do so several times an
  * operation: a pthread_mutex_t takes two calls and some 60 instructions for what is one atomic
- * operation each. Who has to wait sleeps on a futex, as with a mutex. It is of one process and not
- * recursive; which of those that wait gets it next is the scheduler's.
+ * operation each. A thread that has to wait sleeps on a futex, as with a mutex. The lock works
+ * within one process and is not recursive; the scheduler decides which waiting thread gets it next.
  *
- * Taking and releasing are sequentially consistent: what is stored before a failed lock_try() is
- * seen by who loads it behind its lock_leave().
+ * Taking and releasing are sequentially consistent: what a thread stores before its lock_try()
+ * fails is seen by the holder in loads that follow its lock_leave().
  */
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
@@ -40,7 +40,10 @@ static inline void lock_enter(struct lock *l)
 		lock_wait(l);
 }
 
-/* Or give up when that monotonic time (clock.h) has come. False: it was held until then. */
+/*
+ * The same, but give up at that monotonic time (clock.h). Returns false if the lock was held until
+ * then.
+ */
 bool lock_enter_until(struct lock *l, uint64_t at_ns);
 
 static inline void lock_leave(struct lock *l)

@@ -29,7 +29,9 @@ static enum log_level log_level_wanted(void)
 	return sink > err ? sink : err;
 }
 
-/* Again if another thread changed a level meanwhile, as its update may have come first. */
+/*
+ * Repeat if another thread changed a level meanwhile, as that thread's update may have come first.
+ */
 static void log_update(void)
 {
 	enum log_level level;

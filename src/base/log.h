@@ -24,7 +24,7 @@ enum log_level {
 typedef void log_sink(enum log_level level, const char *file, int line, const char *func,
 		      const char *text);
 
-extern enum log_level log_threshold; /* the highest of all */
+extern enum log_level log_threshold; /* the highest level of the two receivers */
 
 /* May be called at any time, by any thread. NULL: no sink. */
 void log_set(log_sink *sink, enum log_level threshold);
@@ -37,7 +37,10 @@ void log_set_from_env(const char *var);
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
 	      ...) __attribute__((format(printf, 5, 6)));
 
-/* The same at most so often; what was left out before is counted at the end of the line. */
+/*
+ * The same, a limited number of times in a period. The next line that is written ends with the
+ * number of lines left out before it.
+ */
 void log_emit_limited(struct log_limit *limit, enum log_level level, const char *file, int line,
 		      const char *func, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 

@@ -8,7 +8,7 @@ static uint32_t log_limit_asked_in(uint64_t state)
 	return (uint32_t)state;
 }
 
-/* Another thread's clock may have been read later, so the stored period may be ahead. */
+/* Another thread may have read its clock later, so the stored period may be ahead of this one. */
 static uint64_t log_limit_count_one(uint64_t state, uint64_t period)
 {
 	if (state >> 32 < period)

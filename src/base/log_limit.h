@@ -19,7 +19,7 @@ struct log_limit {
 	uint64_t state; /* the number of the period, and how many were asked for in it */
 };
 
-/* May a line be written now? Then *left_out is how many were not since the last one. */
+/* May a line be written now? If so, *left_out is the number of lines refused since the last one. */
 bool log_limit_admits(struct log_limit *limit, uint64_t now_ns, uint32_t *left_out);
 
 #endif

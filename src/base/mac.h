@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mac.h -- the one code by which an end proves that it knows a key: keyed BLAKE2b-256 over parts.
+ * mac.h -- the one code by which an end proves that it has a key: keyed BLAKE2b-256 over parts.
  *
- * What a code covers is the protocol's. Thread-safe.
+ * The protocol decides what a code covers. Thread-safe.
  */
 #ifndef BASE_MAC_H
 #define BASE_MAC_H
@@ -17,15 +17,16 @@
 
 struct mac_part {
 	const void *bytes;
-	size_t len; /* 0: there is none */
+	size_t len; /* 0: there is no key */
 };
 
-/* Over the parts, one after the other. The label keeps one use of a key from another: MAC_LABEL
- * characters. Each part has a fixed length or carries its own, so that no two lists of parts look
- * alike. */
+/*
+ * The code over the parts, in their order. The label (MAC_LABEL characters) keeps the uses of a key
+ * apart. Each part has a fixed length or carries its own, so that no two lists of parts look alike.
+ */
 void mac_make(const uint8_t key[MAC_KEY], const char *label, const struct mac_part *parts,
 	      unsigned count, uint8_t mac[MAC_SIZE]);
-/* In a time that does not depend on the bytes. */
+/* Takes the same time whatever the bytes are. */
 bool mac_is_equal(const uint8_t a[MAC_SIZE], const uint8_t b[MAC_SIZE]);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-/* So much at a time; then it is asked whether to go on. */
+/* Bytes that are reserved in one step; after each step the watch decides whether to go on. */
 #define NEWFILE_SLICE (64u << 20)
 
 static void newfile_folder_of(const char *path, char *folder, size_t size)
@@ -25,7 +25,7 @@ static void newfile_folder_of(const char *path, char *folder, size_t size)
 	snprintf(folder, size, "%s", dirname(copy));
 }
 
-/* One style in one message: whole MiB, or bytes. */
+/* Use one style in a message: whole MiB, or bytes. */
 static int newfile_disk_too_small(const struct newfile_opts *opts, uint64_t room, struct error *err)
 {
 	bool whole = opts->size % (1 << 20) == 0 && opts->scratch % (1 << 20) == 0;
@@ -52,8 +52,10 @@ int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress
 			 progress->path);
 }
 
-/* What a file system without fallocate() was given to write goes to the disk slice by slice, as one
- * sync of everything could not be given up. Where there is nothing to write, nothing is done. */
+/*
+ * A file system without fallocate() was given zeros to write. They go to the disk slice by slice,
+ * because one sync of everything could not be given up. If nothing was written, nothing is done.
+ */
 static int newfile_reserve_slice(int fd, uint64_t from, uint64_t len)
 {
 	int rc = posix_fallocate(fd, (off_t)from, (off_t)len);
@@ -95,7 +97,7 @@ int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err)
 		return 0;
 	if (fstatvfs(fd, &fs) || fstat(fd, &st))
 		return error_set(err, ERROR_LOCAL, errno, "%s: %s", opts->path, strerror(errno));
-	/* Asked first: an attempt would take all that is left before it fails. */
+	/* Ask first: an attempt would take all the room that is left before it fails. */
 	room = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (opts->size > room + (uint64_t)st.st_blocks * 512 ||
 	    opts->size + opts->scratch > room + (uint64_t)st.st_blocks * 512)
@@ -108,7 +110,7 @@ int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err)
 		     : rc;
 }
 
-/* Of the process; umask(2) would change it for other threads. */
+/* The umask of the process. umask(2) would change it for other threads meanwhile. */
 static mode_t newfile_umask(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
@@ -161,7 +163,7 @@ int newfile_open(struct newfile *nf, const struct newfile_opts *opts, struct err
 	return rc;
 }
 
-/* linkat() cannot replace; a name of its own and rename() can. */
+/* linkat() cannot replace a file. A temporary name and rename() can. */
 static int newfile_link_unnamed(struct newfile *nf, const char *path)
 {
 	char self[64];
@@ -207,7 +209,7 @@ int newfile_sync_folder(const char *path)
 	return rc;
 }
 
-/* A folder that may be passed through but not read is synced with all the rest. */
+/* If the folder cannot be opened for reading, sync the whole file system instead. */
 static int newfile_sync_folder_or_all(int fd, const char *path)
 {
 	int rc = newfile_sync_folder(path);

@@ -20,16 +20,20 @@ struct newfile_progress {
 	uint64_t done, total;
 };
 
-/* step() is asked whether to go on. If not, the error's cause is ECANCELED. */
+/*
+ * The function step() decides whether to go on. If it stops the work, the error's cause is
+ * ECANCELED.
+ */
 struct newfile_watch {
 	bool (*step)(void *arg, const struct newfile_progress *progress);
 	void *arg;
 };
 
 struct newfile_opts {
-	const char *path;                  /* the caller's */
-	uint64_t size;                     /* to reserve on the disk; 0: nothing */
-	uint64_t scratch;                  /* so much must be left beside it, for a scratch file */
+	const char *path; /* the caller's */
+	uint64_t size;    /* to reserve on the disk; 0: nothing */
+	/* bytes that must be left beside the file, for a scratch file */
+	uint64_t scratch;
 	bool is_private;                   /* only its owner may open it; else the umask decides */
 	const struct newfile_watch *watch; /* NULL: none */
 };
@@ -47,18 +51,22 @@ int newfile_open(struct newfile *nf, const struct newfile_opts *opts, struct err
 int newfile_commit(struct newfile *nf, bool replace, struct error *err);
 /* Give up: nothing stays. Closes fd. */
 void newfile_abort(struct newfile *nf);
-/* All of that for a file whose content is its size. *fd is the caller's; on failure nothing stays,
- * and it is not set. */
+/*
+ * All of these steps for a file that has a size and no content yet. The caller gets *fd. On failure
+ * nothing stays, and *fd is not set.
+ */
 int newfile_make(const struct newfile_opts *opts, int *fd, struct error *err);
 
 /* The same for a file that exists, open as fd. */
-/* fallocate(), with an error that says how much room there is when the disk is too small. What a
- * file system without it has to write is on the disk. */
+/*
+ * fallocate(), with an error that says how much room there is when the disk is too small. On a file
+ * system without fallocate() zeros are written, and they are on the disk on return.
+ */
 int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err);
-/* Ask the watch of a long step. 0, or ERROR_LOCAL with ECANCELED. */
+/* Ask the watch of a long step whether to go on. 0, or ERROR_LOCAL with ECANCELED. */
 int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress *progress,
 		struct error *err);
-/* Put the folder of a name on the disk, for instance once the name is removed. 0 or -errno. */
+/* Put the folder of a name on the disk, for instance after the name was removed. 0 or -errno. */
 int newfile_sync_folder(const char *path);
 /* Put the name of the file on the disk: its folder, and
  * that of a symbolic link to it. 0 or -errno. */

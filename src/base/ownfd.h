@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A file, a socket or a pipe. fd -1: none. */
+/* A file, a socket or a pipe. fd -1: no descriptor. */
 struct ownfd {
 	int fd;
 	dev_t dev;
@@ -32,7 +32,7 @@ static inline struct ownfd ownfd_of(int fd)
 	return (struct ownfd){fd, st.st_dev, st.st_ino};
 }
 
-/* None is never lost. */
+/* "No descriptor" is never lost. */
 static inline bool ownfd_is_lost(const struct ownfd *own)
 {
 	struct stat st;
@@ -41,8 +41,10 @@ static inline bool ownfd_is_lost(const struct ownfd *own)
 	       (fstat(own->fd, &st) || st.st_dev != own->dev || st.st_ino != own->ino);
 }
 
-/* Of a socket the inode's number is enough, as all sockets are in one file system: 16 bytes less
- * where there are many. */
+/*
+ * For a socket the inode's number is enough, as all sockets are in one file system. That saves 16
+ * bytes each, where there are many.
+ */
 static inline ino_t ownfd_inode(int fd)
 {
 	struct stat st;
@@ -58,9 +60,10 @@ static inline bool ownfd_is_socket(int fd, ino_t inode)
 }
 
 /*
- * An eventfd has no inode of its own: all files of such kinds share one. So the library marks those
- * that it opens, by the signal of F_SETSIG, which has no effect on files that send none. The mark
- * belongs to the open file: what the application opens has none. To look at it costs half of fstat().
+ * An eventfd has no inode of its own: all files of such kinds share one. So the library marks the
+ * files that it opens, by the signal of F_SETSIG, which has no effect on files that send none. The
+ * mark belongs to the open file, so a file that the application opens has none. Reading the mark
+ * costs half of fstat().
  */
 #define OWNFD_MARK 55
 
@@ -89,7 +92,10 @@ static inline int ownfd_event(int flags)
 	return ownfd_mark(eventfd(0, EFD_CLOEXEC | flags));
 }
 
-/* As eventfd_write(fd, 1) and eventfd_read(). False: also if the descriptor is another one. */
+/*
+ * As eventfd_write(fd, 1) and eventfd_read(). Returns false also if the descriptor is another
+ * file's.
+ */
 static inline bool ownfd_wake(int fd)
 {
 	const uint64_t one = 1;

@@ -16,16 +16,18 @@
 #include "base/log.h"
 
 #define PAGECACHE_PAGE   4096u
-#define PAGECACHE_WINDOW (256u << 20) /* looked at together */
+#define PAGECACHE_WINDOW (256u << 20) /* bytes that are looked at together */
 #define PAGECACHE_COPY   (64u << 10)
-#define PAGECACHE_BEHIND ((off_t)1 << 62) /* where no file has pages that would be waited for */
+/* an offset after which no file has pages that a call would wait for */
+#define PAGECACHE_BEHIND ((off_t)1 << 62)
 
 struct pagecache {
 	_Alignas(PAGECACHE_PAGE) char copy[PAGECACHE_COPY];
 	unsigned char cached[PAGECACHE_WINDOW / PAGECACHE_PAGE];
 	int fd;
 	bool was_written;
-	int direct; /* past the page cache; or fd, where that is not possible */
+	/* a descriptor that bypasses the page cache; or fd, where that is not possible */
+	int direct;
 };
 
 static bool pagecache_has_medium(int fd)
@@ -38,7 +40,7 @@ static bool pagecache_has_medium(int fd)
 	return statx(fd, "", AT_EMPTY_PATH, 0, &st) || !(st.stx_attributes & STATX_ATTR_DAX);
 }
 
-/* Which pages of the window are cached; nothing is read for that. */
+/* Find which pages of the window are cached, without reading any. */
 static int pagecache_look(int fd, uint64_t offset, size_t len, unsigned char *cached)
 {
 	void *addr = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, (off_t)offset);
@@ -61,7 +63,7 @@ static size_t pagecache_pages(size_t len)
 	return (len + PAGECACHE_PAGE - 1) / PAGECACHE_PAGE;
 }
 
-/* A direct write makes the page go, with what the file system remembers of it. */
+/* A direct write drops the page from the cache, with the file system's state for it. */
 static ssize_t pagecache_write(const struct pagecache *p, size_t len, uint64_t offset)
 {
 	ssize_t n = pwrite(p->direct, p->copy, len, (off_t)offset);
@@ -71,7 +73,7 @@ static ssize_t pagecache_write(const struct pagecache *p, size_t len, uint64_t o
 	return n;
 }
 
-/* What a short write leaves is written in the next turn. */
+/* What a short write leaves out is written in the next turn. */
 static int pagecache_rewrite_range(struct pagecache *p, uint64_t from, uint64_t to)
 {
 	while (from < to) {
@@ -133,7 +135,7 @@ static int pagecache_open(struct pagecache *p, const char *path)
 	p->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (p->fd < 0)
 		return -errno;
-	posix_fadvise(p->fd, 0, 0, POSIX_FADV_RANDOM); /* nothing is read ahead */
+	posix_fadvise(p->fd, 0, 0, POSIX_FADV_RANDOM); /* no read-ahead */
 	p->direct = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
 	if (p->direct < 0)
 		p->direct = p->fd;
@@ -147,7 +149,7 @@ static void pagecache_close(struct pagecache *p)
 	close(p->fd);
 }
 
-/* Clean pages that nobody has mapped go. */
+/* Drop the clean pages that no process has mapped. */
 static int pagecache_clean_and_leave(int fd)
 {
 	int rc = fdatasync(fd) ? -errno : 0;
@@ -202,7 +204,7 @@ static int pagecache_do(const char *path, bool drop)
 
 	if (!rc) {
 		if (pagecache_has_medium(p->fd)) {
-			/* What cannot be written was not acknowledged. */
+			/* Bytes that cannot be written back were never acknowledged. */
 			rc = drop ? pagecache_clean_and_leave(p->fd) : 0;
 			if (rc)
 				LOG_WARNING("%s: %s", path, strerror(-rc));
@@ -230,6 +232,6 @@ int pagecache_lost(int fd)
 		return 0;
 	if (errno != ENOSYS && errno != EINVAL && errno != EPERM)
 		return errno;
-	/* A kernel, or a filter of system calls, without it. */
+	/* The kernel, or a filter of system calls, has no sync_file_range(). */
 	return fdatasync(fd) ? errno : 0;
 }

@@ -14,7 +14,7 @@ static pthread_mutex_t rand_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t rand_once = PTHREAD_ONCE_INIT;
 static uint8_t rand_pool[POOL_LEN];
 static size_t rand_pool_left; /* unused bytes, at the pool's end */
-static bool rand_use_pool;    /* false where fork() handlers cannot be installed */
+static bool rand_use_pool;    /* false if the handlers of fork() cannot be installed */
 
 /* The lock is held across fork(), so that a child finds it free and the pool consistent. The child
  * drops the pool, because its parent may still hand out the same numbers. */
@@ -68,7 +68,7 @@ void rand_bytes(void *buf, size_t len)
 		rand_pool_left = sizeof(rand_pool);
 	}
 	memcpy(buf, rand_pool + sizeof(rand_pool) - rand_pool_left, len);
-	/* Numbers in use must not be found in memory later. */
+	/* A number that is in use must not stay readable in memory. */
 	explicit_bzero(rand_pool + sizeof(rand_pool) - rand_pool_left, len);
 	rand_pool_left -= len;
 	pthread_mutex_unlock(&rand_lock);

@@ -19,7 +19,7 @@
 #define HAVE_FIXUP 0
 #endif
 
-/* Read by the handler: initial-exec, so that an access never allocates. */
+/* A signal handler reads these. Initial-exec, so that an access never allocates. */
 #define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))
 
 struct guard {
@@ -33,7 +33,7 @@ TLS_FOR_HANDLER struct guard *guard;
 static atomic_uint
 	setups; /* counts safecopy_setup(); a change makes threads read their mask again */
 TLS_FOR_HANDLER unsigned mask_seen;
-TLS_FOR_HANDLER unsigned mask_open; /* as mask_seen, if the mask lets faults through */
+TLS_FOR_HANDLER unsigned mask_open; /* equal to mask_seen if the mask lets faults through */
 
 static void safecopy_fault_signals(sigset_t *set)
 {
@@ -42,7 +42,7 @@ static void safecopy_fault_signals(sigset_t *set)
 	sigaddset(set, SIGSEGV);
 }
 
-/* As a rule faults get through to this thread, and it is known. */
+/* The usual case: this thread's mask is known, and lets faults through. */
 static inline bool safecopy_mask_is_open(void)
 {
 	unsigned now = atomic_load_explicit(&setups, memory_order_relaxed);
@@ -50,7 +50,7 @@ static inline bool safecopy_mask_is_open(void)
 	return __builtin_expect(mask_open == now && now > 0, 1);
 }
 
-/* Let faults through in this thread. True: *before is the mask to go back to. */
+/* Unblock the signals of faults in this thread. Returns true if *before has to be restored. */
 static __attribute__((noinline)) bool safecopy_open_mask(sigset_t *before)
 {
 	unsigned now = atomic_load_explicit(&setups, memory_order_relaxed);
@@ -83,9 +83,9 @@ static __attribute__((noinline)) bool safecopy_open_mask(sigset_t *before)
 
 #if HAVE_FIXUP
 /*
- * Leaf routines that never move the stack pointer: wherever between text_begin and
- * text_end the fault is, continuing at text_fixup returns -EFAULT to the caller.
- * No `rep movsb`: to a destination that is not aligned it is 15 times slower on some processors.
+ * Leaf routines that never move the stack pointer: if a fault is raised anywhere between text_begin
+ * and text_end, continuing at text_fixup returns -EFAULT to the caller. They do not use `rep
+ * movsb`: with a destination that is not aligned it is 15 times slower on some processors.
  */
 int safecopy_text_copy(void *dst, const void *src, size_t len)
 	__attribute__((visibility("hidden")));
@@ -251,7 +251,7 @@ int safecopy_probe(const void *p)
 }
 
 #else
-/* The kernel reports at most 2 GiB a call. */
+/* The kernel copies at most 2 GiB in a call. */
 #define COPY_MAX ((size_t)1 << 30)
 
 static bool safecopy_resume(void *uctx)
@@ -275,7 +275,7 @@ int safecopy(void *dst, const void *src, size_t len)
 	return 0;
 }
 
-/* Not torn: the kernel copies an aligned word by one load and one store. */
+/* The store is not torn: the kernel copies an aligned word by one load and one store. */
 int safecopy_store64(uint64_t *dst, uint64_t value)
 {
 	return safecopy(dst, &value, sizeof(value));
@@ -289,12 +289,15 @@ int safecopy_load64(uint64_t *value, const uint64_t *src)
 	return n == sizeof(*value) ? 0 : n < 0 ? -errno : -EFAULT;
 }
 
-/* The arguments of safecopy_cmpxchg_guarded(): safecopy_guard() passes nothing but the address. */
+/* The arguments of safecopy_cmpxchg_guarded(), because safecopy_guard() passes only the address. */
 TLS_FOR_HANDLER struct {
 	uint64_t expected, desired;
 } cmpxchg;
 
-/* A fault jumps out of here; out of ThreadSanitizer's function it would leave a lock taken. */
+/*
+ * A fault jumps out of this function. In code instrumented by ThreadSanitizer the jump would leave
+ * a lock taken.
+ */
 __attribute__((no_sanitize("thread"))) static void safecopy_cmpxchg_guarded(const void *addr,
 									    size_t len)
 {
@@ -328,10 +331,13 @@ static enum sigfault_verdict safecopy_on_fault(const siginfo_t *info, void *uctx
 
 	if (safecopy_resume(uctx))
 		return SIGFAULT_RESUME;
-	/* Another address: a fault in a handler of the application that interrupted the copy. */
+	/*
+	 * The fault has another address: it is in a handler of the application that interrupted the
+	 * copy.
+	 */
 	if (!g || (uintptr_t)info->si_addr - g->start >= g->len)
 		return SIGFAULT_PASS;
-	/* Whatever the mask is in here (ThreadSanitizer adds to it), leave with the thread's. */
+	/* ThreadSanitizer may have changed the handler's mask. Leave with the thread's own. */
 	pthread_sigmask(SIG_SETMASK, &((ucontext_t *)uctx)->uc_sigmask, NULL);
 	siglongjmp(g->env, 1);
 }
@@ -365,7 +371,9 @@ int safecopy_setup(void)
 	int r = sigfault_setup(safecopy_on_fault);
 
 	atomic_fetch_add(&setups, 1);
-	/* A sandbox may forbid the generic copies:
-	 * reported here rather than by the first of them. */
+	/*
+	 * A sandbox may forbid the generic copies. Report that here, before the first of them
+	 * fails.
+	 */
 	return r ? r : safecopy_probe(&r);
 }

@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 /*
- * Make sure that faults inside the copies below are caught; cheap when already so.
- * Called before the first copy and at each registration of memory, because the
- * application may have installed handlers of its own since. 0 or -errno.
+ * Make sure that faults inside the copies below are caught; cheap if they are. Called before the
+ * first copy and at each registration of memory, because the application may have installed
+ * handlers of its own since. 0 or -errno.
  */
 int safecopy_setup(void);
 int safecopy(void *dst, const void *src, size_t len);
@@ -32,9 +32,9 @@ int safecopy_store64(uint64_t *dst, uint64_t value);
 /* One 8-byte load; src is 8-byte aligned. Never torn. */
 int safecopy_load64(uint64_t *value, const uint64_t *src);
 /*
- * One atomic compare-and-swap of the aligned word at p: if it is *expected it becomes `desired`.
- * *expected is then what was there before, swapped or not. Atomic with all other CPUs' accesses on
- * every processor; where there is no fix-up, the fault is caught by safecopy_guard().
+ * One atomic compare-and-swap of the aligned word at p: if it equals *expected it becomes
+ * `desired`. *expected then gets the previous value, swapped or not. Atomic with all other CPUs'
+ * accesses on every processor; where there is no fix-up, the fault is caught by safecopy_guard().
  */
 int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired);
 /* Is the byte at p readable? 0 or -EFAULT. */

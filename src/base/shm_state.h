@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * shm_state.h -- whether a connection goes through shared memory, and if not, why: values of the
- * counter shm_state, for who sets it and for who prints it. softrnic(7) lists them.
+ * counter shm_state, for the code that sets it and for the code that prints it. softrnic(7) lists
+ * them.
  */
 #ifndef BASE_SHM_STATE_H
 #define BASE_SHM_STATE_H
@@ -13,7 +14,7 @@
 	X(NONE, "not offered by both ends")                                                        \
 	X(OFFERED, "once it has carried some messages")                                            \
 	X(USED, "in use")                                                                          \
-	/* It stays on TCP, since */                                                               \
+	/* The connection stays on TCP, because */                                                               \
 	X(WHY_SOCKET, "no Unix socket to meet on")                                                 \
 	X(WHY_DESCRIPTORS, "half of the descriptors (RLIMIT_NOFILE) are in use")                   \
 	X(WHY_ENGINE, "the engine takes no further descriptor")                                    \
@@ -41,6 +42,6 @@ enum shm_state {
 #undef X
 };
 
-const char *shm_state_str(uint64_t state); /* also of one that is not known */
+const char *shm_state_str(uint64_t state); /* also for a value that is not listed */
 
 #endif

@@ -8,20 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The displaced handlers. What they are is immutable once counted: the handler reads them without a
- * lock. */
+/*
+ * The displaced handlers. An entry never changes once it is counted, so the handler reads them
+ * without a lock.
+ */
 #define PREV_MAX 16
 
 struct sigfault_prev {
 	struct sigaction sa;
-	atomic_uint order; /* it was displaced, for the last time, after those with lower ones */
-	atomic_bool spent; /* SA_RESETHAND, and it has run */
+	/* grows with each displacement: the last displaced handler has the highest */
+	atomic_uint order;
+	atomic_bool spent; /* the handler has SA_RESETHAND, and has run */
 };
 
 struct sigfault_chain {
 	int sig;
 	atomic_uint count;
-	unsigned displaced; /* so many times some handler was */
+	unsigned displaced; /* number of displacements so far */
 	struct sigfault_prev prev[PREV_MAX];
 };
 
@@ -31,10 +34,10 @@ static _Atomic(sigfault_fn *) sigfault_resolve;
 
 /*
  * A displaced handler may itself call the handler that it displaced, which is this one. Then the
- * same ucontext arrives again in a frame further down the stack, and an older handler is next. A
- * new fault may have its ucontext at the same place as well, if the last handler left by longjmp(),
- * but its frame is not further down. Initial-exec, because lazily allocated thread-local storage
- * must not be touched in a handler.
+ * same ucontext arrives again, in a frame further down the stack, and the next older handler is
+ * called. A new fault may have its ucontext at the same place as well, if the last handler left by
+ * longjmp(), but its frame is not further down. The variable is initial-exec, because lazily
+ * allocated thread-local storage must not be touched in a handler.
  */
 struct sigfault_walk {
 	const void *uctx;
@@ -48,7 +51,7 @@ static struct sigfault_chain *sigfault_chain_of(int sig)
 	return sig == sigfault_chains[0].sig ? &sigfault_chains[0] : &sigfault_chains[1];
 }
 
-/* The handler to try when `depth` others have passed the fault back; NULL: none left. */
+/* The handler to try after `depth` others passed the fault back. NULL: no handler is left. */
 static struct sigfault_prev *sigfault_pick(struct sigfault_chain *c, unsigned depth)
 {
 	unsigned count = atomic_load(&c->count), newer;
@@ -64,9 +67,9 @@ static struct sigfault_prev *sigfault_pick(struct sigfault_chain *c, unsigned de
 }
 
 /*
- * Whoever was called before may have displaced this handler, and this one that one, in turn: two
- * libraries that install theirs again. Then one of them knows the application's handler and the
- * other does not, which lets the first go on with its older ones by calling it once more.
+ * Two libraries may have displaced each other's handlers in turn, each installing its own again.
+ * Only one of the two has the application's handler. The other one passes the fault back by calling
+ * the first once more, which then goes on with its older handlers.
  */
 static struct sigfault_prev *sigfault_next(struct sigfault_chain *c, unsigned depth)
 {
@@ -75,7 +78,7 @@ static struct sigfault_prev *sigfault_next(struct sigfault_chain *c, unsigned de
 	return count && depth < PREV_MAX ? sigfault_pick(c, depth % count) : NULL;
 }
 
-/* Raised by an instruction of this thread, so that returning would raise it again. */
+/* An instruction of this thread raised the signal, so returning would raise it again. */
 static bool sigfault_is_synchronous(const siginfo_t *info)
 {
 	if (info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO)
@@ -128,7 +131,10 @@ static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 	sigfault_walk = outer;
 }
 
-/* Some library's last step was the default, which relies on the access to fault again. */
+/*
+ * A library's last step may have been the default action, which relies on the access to fault
+ * again.
+ */
 static void sigfault_end(int sig)
 {
 	struct sigaction sa;
@@ -156,7 +162,7 @@ static bool sigfault_is_installed(const struct sigaction *sa)
 	return (sa->sa_flags & SA_SIGINFO) && sa->sa_sigaction == sigfault_handler;
 }
 
-/* Compares only the fields that are honoured. */
+/* Compares only the fields that this code applies. */
 static bool sigfault_is_same(const struct sigaction *a, const struct sigaction *b)
 {
 	for (int sig = 1; sig < NSIG; sig++)
@@ -191,14 +197,13 @@ static int sigfault_take_over(struct sigfault_chain *c)
 		return -errno;
 	if (sigfault_is_installed(&cur))
 		return 0;
-	/* Remembered before the handler is installed: a
-	 * fault of another thread may come at once. */
+	/* Store the old handler before installing ours: another thread may fault at once. */
 	r = sigfault_remember(c, &cur);
 	if (r)
 		return r;
 	/*
-	 * NODEFER and no mask: sigfault_call() makes the mask that each displaced handler
-	 * asked for. RESTART is as visible to the application as it was before.
+	 * NODEFER and no mask: sigfault_call() makes the mask that each displaced handler asked
+	 * for. SA_RESTART stays as the application had it.
 	 */
 	ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
 	if ((cur.sa_flags & SA_RESTART) || cur.sa_handler == SIG_IGN)

@@ -11,10 +11,12 @@
 #include <signal.h>
 
 enum sigfault_verdict {
-	SIGFAULT_PASS,   /* to the handlers that were there before */
-	SIGFAULT_RESUME, /* with *uctx, which may have been changed */
-	/* As PASS; the access would succeed by now, and without such a handler the process is
-	 * ended all the same. */
+	SIGFAULT_PASS,   /* pass the fault to the handlers that were there before */
+	SIGFAULT_RESUME, /* continue with *uctx, which may have been changed */
+	/*
+	 * Like PASS, except that the access would succeed by now. If no such handler exists, the
+	 * process still ends.
+	 */
 	SIGFAULT_RAISE
 };
 

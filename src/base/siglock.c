@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-/* Returns also for no reason: the callers look again. A handler must leave errno alone. */
+/* The function may return early; the callers then look again. A handler must not change errno. */
 static void siglock_futex_wait(atomic_uint *word, unsigned seen, const struct timespec *timeout)
 {
 	int before = errno;

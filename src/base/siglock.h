@@ -2,9 +2,9 @@
 /*
  * siglock.h -- a lock and events that signal handlers may use, too.
  *
- * Whoever has the lock has all signals blocked but those of faults (thread.h): so a handler never
- * finds it taken by the thread that it interrupted, unless the holder itself faults, which it must
- * not. Nothing but futexes is used.
+ * The holder has all signals blocked except those of faults (thread.h). So a handler never finds
+ * the lock taken by the thread that it interrupted, unless the holder itself faults, which it must
+ * not. The lock uses only futexes.
  */
 #ifndef BASE_SIGLOCK_H
 #define BASE_SIGLOCK_H
@@ -15,10 +15,10 @@
 
 struct siglock {
 	atomic_uint word; /* 0: free; 1: taken; 2: taken, and others wait */
-	sigset_t before;  /* of the holder */
+	sigset_t before;  /* the signal mask of the holder before it took the lock */
 };
 
-/* Both of the lock and of what it protects; all zero at first. */
+/* Zero the lock and what it protects at first. */
 struct siglock_event {
 	atomic_uint count;
 	unsigned waiters;
@@ -27,15 +27,18 @@ struct siglock_event {
 void siglock_take(struct siglock *l);
 void siglock_release(struct siglock *l);
 
-/* The rest is for the holder. */
+/* The functions below are for the holder. */
 
-/* Without the lock, but with signals still blocked: return it with siglock_resume(). *before is for
- * that call. */
+/*
+ * Release the lock, but keep the signals blocked; siglock_resume() takes it again. *before is for
+ * that call.
+ */
 void siglock_pause(struct siglock *l, sigset_t *before);
 void siglock_resume(struct siglock *l, const sigset_t *before);
 /*
- * Release the lock, wait until the event is notified or so long, and take it again. seen: what
- * siglock_seen() was before the caller looked, perhaps without the lock since.
+ * Release the lock, wait until the event is notified or the time is over, and take the lock again.
+ * seen: the value of siglock_seen() before the caller looked at its condition, even if the lock was
+ * released since.
  */
 void siglock_wait(struct siglock *l, struct siglock_event *event, unsigned seen, unsigned ms);
 void siglock_notify(struct siglock_event *event);

@@ -10,17 +10,19 @@ struct text_size {
 	char text[32];
 };
 
-/* "64 MiB" where it is exact, else bytes. */
+/* "64 MiB" if that is exact, else bytes. */
 struct text_size text_size(uint64_t bytes);
 
 /* "67108864 bytes", for lines in which not all sizes are whole units. */
 struct text_size text_bytes(uint64_t bytes);
 
-/* Terminals execute control characters, and names may come from a peer: each byte of one, and each
- * byte that is no valid UTF-8, becomes a '?'. */
+/*
+ * Terminals execute control characters, and names may come from a peer: each byte of a control
+ * character, and each byte that is not valid UTF-8, becomes a '?'.
+ */
 void text_make_printable(char *text);
 
-/* Without white space at both ends, which is cut off in place: returns where the rest begins. */
+/* Removes white space at both ends, in place. Returns the start of the rest. */
 char *text_trim(char *text);
 
 /* Copies into size bytes. A text that is too long is

@@ -26,11 +26,12 @@
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
 /* A condition whose timed waits are by the monotonic clock. */
 void thread_cond_init(pthread_cond_t *cond);
-/* Block them in the calling thread; *before is its mask until now. Async-signal-safe. */
+/* Block these signals in the calling thread; *before is its previous mask. Async-signal-safe. */
 void thread_block_signals(sigset_t *before);
 /*
- * Give the calling thread a descriptor table of its own, which is empty: what the application
- * closes stays closed. False: the table is still the application's, so nothing must be opened.
+ * Give the calling thread a descriptor table of its own, which is empty, so that no file of the
+ * application stays open in it. False: the thread still uses the application's table, and must open
+ * nothing.
  */
 bool thread_leave_descriptors(void);
 

@@ -14,16 +14,16 @@
 
 /*
  * rping and programs derived from it destroy a channel while one of their threads waits on it or is
- * about to. With a kernel device that thread stays in the kernel until the process ends; here it
- * waits for ever, too, and the channel it waits on is kept. For threads that are about to wait, the
- * memory of a destroyed channel is kept until so many further channels were destroyed.
+ * about to. With a kernel device that thread stays in the kernel until the process ends. Here it
+ * waits for ever, too, and its channel is kept. For threads that are about to wait, the memory of a
+ * destroyed channel is kept until KEPT more channels were destroyed.
  */
 enum { KEPT = 64 };
 static _Atomic(struct shim_channel *) kept[KEPT];
 static atomic_uint kept_next;
 
 #define CHANNEL_DESTROYED                                                                          \
-	0x80000000u /* in shim_channel.state; the rest counts the threads inside */
+	0x80000000u /* this bit of shim_channel.state; the other bits count the threads inside */
 
 static bool channel_watch(int epfd, int fd)
 {
@@ -32,7 +32,7 @@ static bool channel_watch(int epfd, int fd)
 	return !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-/* With rdma-core there are two sources of events behind one descriptor. */
+/* With rdma-core, one descriptor reports the events of two sources. */
 static bool channel_join(struct shim_channel *ch, const struct ops *rdma_core)
 {
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -78,8 +78,9 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 }
 
 /*
- * No thread uses the channel and none can begin to. A thread that tries is counted until it sees
- * that, and may be the last one counted, so there can be two callers.
+ * Now no thread uses the channel, and none can begin to. A thread that tries is counted until it
+ * sees that the channel is destroyed. That thread may be the last one counted, so there can be two
+ * callers.
  */
 static void channel_release(struct shim_channel *ch)
 {
@@ -108,7 +109,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	shim_channel_delete(shim_channel_of(channel));
 }
 
-/* The next event of either source, as the descriptor's O_NONBLOCK says. */
+/* The next event of either source. O_NONBLOCK of the descriptor decides whether to wait. */
 static int channel_take(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev)
 {
 	struct pollfd readable = {.fd = ch->pub.fd, .events = POLLIN};
@@ -130,7 +131,7 @@ static int channel_take(struct shim_channel *ch, const struct ops **ops, struct 
 	}
 }
 
-/* Like a thread in the kernel, it still can be cancelled. */
+/* The thread can still be cancelled, as in the kernel. */
 static int channel_is_gone(bool blocking)
 {
 	while (blocking)

@@ -8,11 +8,12 @@
 #include "interposer/ops.h"
 
 struct shim_channel {
-	struct rdma_event_channel pub; /* fd: softrnic's, or an epoll descriptor of both */
+	/* pub.fd: softrnic's descriptor, or an epoll descriptor of both sources */
+	struct rdma_event_channel pub;
 	struct rdma_event_channel *softrnic, *rdma_core;
-	atomic_uint state; /* channel.c: destroyed or not, and how many threads use it */
+	atomic_uint state; /* for channel.c: destroyed or not, and the number of threads inside */
 	atomic_bool released;
-	bool blocking; /* when it was destroyed */
+	bool blocking; /* whether the descriptor was blocking when the channel was destroyed */
 };
 
 static inline struct shim_channel *shim_channel_of(struct rdma_event_channel *channel)
@@ -20,11 +21,11 @@ static inline struct shim_channel *shim_channel_of(struct rdma_event_channel *ch
 	return (struct shim_channel *)channel;
 }
 
-/* NULL and errno. */
+/* Returns NULL and sets errno on failure. */
 struct shim_channel *shim_channel_new(void);
 void shim_channel_delete(struct shim_channel *ch);
 /*
- * The next event and its implementation: 0, or -1 and errno. Does not return if the channel was
+ * Get the next event and its implementation: 0, or -1 and errno. Does not return if the channel was
  * destroyed. The thread can be cancelled here.
  */
 int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev);

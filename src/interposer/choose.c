@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* choose.c -- which device stands behind an id: rdma-core is asked whether one owns its address. */
+/*
+ * choose.c -- which device serves an id: rdma-core decides whether it has one with the id's
+ * address.
+ */
 #include <netinet/in.h>
 #include <poll.h>
 
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* As long as rdma_cm's own look-ups on a local network take at most. */
+/* The longest time that rdma_cm's own look-ups take on a local network. */
 enum { PROBE_TIMEOUT_MS = 1000 };
 
 static bool choose_is_any(const struct sockaddr *sa)
@@ -32,7 +35,7 @@ static bool choose_resolves(const struct ops *rdma_core, struct rdma_event_chann
 	return yes;
 }
 
-/* Asked with an id of its own, because an id keeps what it was bound to. */
+/* The question needs an id of its own, because an id keeps the address that it was bound to. */
 static bool choose_serves(const struct ops *rdma_core, struct sockaddr *local,
 			  struct sockaddr *remote)
 {

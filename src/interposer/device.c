@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.c -- the list of devices: rdma-core's, and behind them the software RNIC. */
+/* device.c -- the list of devices: rdma-core's first, then the software RNIC. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "interposer/ops.h"
 #include "softrnic/softrnic.h"
 
-/* Programs get a pointer to the array of pointers behind `rdma_core`. */
+/* Programs get a pointer to the first element after `rdma_core`. */
 struct device_list {
 	void *rdma_core; /* rdma-core's own list, which must be given back */
 	void *entry[];
 };
 
-/* Accepts NULL. What is left to give back is rdma-core's own list, or NULL. */
+/* Accepts NULL. Returns rdma-core's own list, which the caller has to give back, or NULL. */
 static void *device_list_free(void *entries)
 {
 	struct device_list *list;

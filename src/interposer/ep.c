@@ -7,7 +7,7 @@
 
 enum { RESOLVE_MS = 2000 };
 
-/* What a listening endpoint's requests will get for a queue pair. */
+/* Keep the attributes for the queue pairs of a listening endpoint's requests. */
 static int ep_keep_attr(struct shim_id *s, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (!attr)

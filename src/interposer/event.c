@@ -6,7 +6,7 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* channel NULL: one of its own, and the id becomes synchronous. */
+/* channel NULL: the id gets a channel of its own, and becomes synchronous. */
 static int event_migrate_id(struct shim_id *s, struct shim_channel *channel)
 {
 	OPS_SCOPE ops = s->ops;
@@ -28,7 +28,7 @@ static int event_migrate_id(struct shim_id *s, struct shim_channel *channel)
 	return 0;
 }
 
-/* Requests to a synchronous id have a channel of their own each, as rdma_get_request(3) wants. */
+/* Each request to a synchronous id has a channel of its own, as rdma_get_request(3) requires. */
 static struct shim_id *event_request_id(struct shim_id *listener, struct shim_channel *ch,
 					struct rdma_cm_id *inner)
 {
@@ -49,8 +49,9 @@ static bool event_changes_id(enum rdma_cm_event_type type)
 }
 
 /*
- * Show shim ids in place of those behind them. The listener may have been moved to this channel
- * with requests that were made for another one, and its mover may not have set that yet.
+ * Replace the ids in the event by their shim ids. If the listener was moved to this channel, its
+ * older requests were made for another channel, and the moving thread may not have changed that
+ * yet.
  */
 static int event_translate(struct shim_event *e, struct shim_channel *ch)
 {

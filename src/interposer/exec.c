@@ -3,11 +3,11 @@
  * exec.c -- a preloaded program becomes another one, or ends without exit(): what it posted is sent
  * before.
  *
- * execve() takes the library's memory and threads away, and closes its descriptors. libc's calls
- * that replace the process are taken here, as libc's own calls of each other do not come by. The
- * child of posix_spawn() is not concerned: its parent goes on. Between fork() or a signal and
- * execve() a program may call little, so these take no memory and look nothing up, once the library
- * is loaded.
+ * execve() takes the library's memory and threads away, and closes its descriptors. Every call of
+ * libc that replaces the process is intercepted here, because libc's calls of each other bypass the
+ * interposer. The child of posix_spawn() needs nothing, as its parent goes on. After fork(), or in
+ * a signal handler, a program may call little before execve(). So these functions allocate nothing,
+ * and look up no symbol once the library is loaded.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,13 +41,13 @@ __attribute__((constructor)) static void exec_find(void)
 
 static void exec_prepare(void)
 {
-	if (!next.execve) /* a constructor of another library comes first */
+	if (!next.execve) /* a constructor of another library runs first */
 		exec_find();
 }
 
 /*
- * Connections end before the call, which cannot be taken back if it fails. So they stay where it is
- * known to fail: there is no such program.
+ * The connections end before the call, and cannot be restored if it fails. So keep them if the call
+ * is known to fail, because there is no such program.
  */
 static void exec_leave(bool is_there)
 {
@@ -61,7 +61,7 @@ static bool exec_has(const char *path)
 	return !faccessat(AT_FDCWD, path, X_OK, AT_EACCESS);
 }
 
-/* In one folder of the path, of `len` characters. */
+/* Is the file in this folder of the path? The folder's name has `len` characters. */
 static bool exec_has_in(const char *folder, size_t len, const char *file)
 {
 	char path[PATH_MAX];
@@ -87,7 +87,7 @@ static bool exec_finds(const char *file)
 		if (exec_has_in(at, len, file))
 			return true;
 	}
-	return !getenv("PATH"); /* libc has a path of its own */
+	return !getenv("PATH"); /* without PATH libc uses a path of its own */
 }
 
 int execve(const char *path, char *const argv[], char *const envp[])
@@ -137,7 +137,7 @@ static size_t exec_count(va_list ap)
 	return n;
 }
 
-/* `n` arguments behind the first one, the last of which is NULL. */
+/* Collect the `n` arguments that follow the first one; the last of them is NULL. */
 static void exec_list(char **argv, const char *first, size_t n, va_list ap)
 {
 	argv[0] = (char *)first;
@@ -145,7 +145,7 @@ static void exec_list(char **argv, const char *first, size_t n, va_list ap)
 		argv[i] = va_arg(ap, char *);
 }
 
-/* The list of the caller as an array on the stack: no memory may be taken. */
+/* The caller's arguments as an array on the stack, because no memory may be allocated. */
 #define EXEC_LIST(argv, first)                                                                     \
 	va_list ap;                                                                                \
 	size_t n;                                                                                  \

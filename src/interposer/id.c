@@ -112,7 +112,7 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	return shim_id_complete(s, ret);
 }
 
-/* An id that was not bound is bound to any address by listening, as rdma_cm does. */
+/* rdma_cm binds an unbound id to any address when it listens. */
 int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -151,7 +151,7 @@ int rdma_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len)
 	return ops->cm.reject(s->inner, pdata, len);
 }
 
-/* Its event may have come before the call, and been taken; then there is nothing to wait for. */
+/* The event may have come, and been taken, before the call. Then there is nothing to wait for. */
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	struct shim_id *s = shim_id_of(id);
@@ -161,7 +161,7 @@ int rdma_disconnect(struct rdma_cm_id *id)
 	return s->ended ? ret : shim_id_complete(s, ret);
 }
 
-/* The other calls need only the id behind: `id` names it from the second statement on. */
+/* The other calls need only the inner id: from the second statement on `id` is the inner one. */
 #define PASS(ret, name, params, args, ...)                                                         \
 	ret rdma_##name params                                                                     \
 	{                                                                                          \
@@ -214,7 +214,10 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 	softrnic_freeaddrinfo(res);
 }
 
-/* A socket over datagrams and one-sided writes of rdma-core's own, inside its own library. */
+/*
+ * rsocket() needs datagram sockets and one-sided writes of rdma-core itself, which only its own
+ * library has.
+ */
 int rsocket(int domain, int type, int protocol);
 int rsocket(int domain, int type, int protocol)
 {

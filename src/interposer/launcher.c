@@ -30,7 +30,7 @@ static int launcher_fail(const char *what, const char *name)
 	return EXIT_CANNOT_RUN;
 }
 
-/* `name` in `dir`, if it is there. */
+/* The path of `name` in `dir`, or NULL if it is not there. */
 static char *launcher_path_in(const char *dir, const char *name)
 {
 	char *path, *real;
@@ -42,7 +42,7 @@ static char *launcher_path_in(const char *dir, const char *name)
 	return real;
 }
 
-/* Beside this program as it was installed or built. */
+/* The library's folder, relative to this program, as both were installed or built. */
 static char *launcher_lib_dir(void)
 {
 	static const char *const places[] = {SOFTRNIC_LIBDIR, "."};
@@ -66,7 +66,7 @@ static char *launcher_lib_dir(void)
 	return dir;
 }
 
-/* Put `value` before what the variable has. */
+/* Put `value` in front of the variable's present value. */
 static int launcher_prepend(const char *variable, const char *value)
 {
 	const char *old = getenv(variable);

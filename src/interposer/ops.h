@@ -19,7 +19,10 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* A failure, by the column of calls.h; softrnic refuses as a device without the feature does. */
+/*
+ * How a call fails, by the failure column of calls.h. softrnic refuses a call as a device without
+ * the feature does.
+ */
 #define REFUSE_NUL(err) (errno = (err), NULL)
 #define REFUSE_NEG(err) (errno = (err), -1)
 #define REFUSE_ERR(err) (err)
@@ -41,7 +44,7 @@
 	X(int, leave_multicast, (struct rdma_cm_id *id, struct sockaddr *addr), (id, addr), NEG,   \
 	  CALL)
 
-/* What the software RNIC refuses with EOPNOTSUPP. */
+/* The software RNIC refuses these with EOPNOTSUPP. */
 #define OPS_CM_LACKED_CALLS(X)                                                                     \
 	X(int, init_qp_attr, (struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask),         \
 	  (id, attr, mask), NEG, CALL)                                                             \
@@ -86,7 +89,7 @@
 	X(int, query_qp_data_in_order, (struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags), \
 	  (qp, op, flags), ERR, CALL)
 
-/* What the software RNIC refuses with EOPNOTSUPP. */
+/* The software RNIC refuses these with EOPNOTSUPP. */
 #define OPS_VERBS_LACKED_CALLS(X)                                                                  \
 	X(struct ibv_mr *, reg_dmabuf_mr,                                                          \
 	  (struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access),     \
@@ -118,7 +121,7 @@
 	  (struct ibv_context *ctx, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid),      \
 	  (ctx, attr, mac, vid), ERR, CALL)
 
-/* Of rdma-core alone: the software RNIC's queue pairs belong to ids (qp.c). */
+/* Only rdma-core has these: the software RNIC's queue pairs belong to ids (qp.c). */
 #define OPS_QP_CALLS(X)                                                                            \
 	X(struct ibv_qp *, create_qp, (struct ibv_pd *pd, struct ibv_qp_init_attr *attr),          \
 	  (pd, attr), NUL, CALL)                                                                   \
@@ -147,12 +150,12 @@ extern const struct ops softrnic_ops;
 const struct ops *rdma_core_ops(void);
 /* A call of rdma-core that is in no table, or NULL. */
 void *rdma_core_symbol(const char *name);
-/* The implementation that made a context, and all that is made of it. */
+/* The implementation that made a context and everything made from it. */
 const struct ops *ops_of(const struct ibv_context *ctx);
 
 /*
  * rdma-core's devices live in a link name space of their own (rdma_core.c), which has its own
- * errno: when the variable goes out of scope, what a call left there is copied here.
+ * errno. This copies that errno to ours when the variable goes out of scope.
  */
 void ops_copy_errno(const struct ops **ops);
 #define OPS_SCOPE __attribute__((cleanup(ops_copy_errno))) const struct ops *

@@ -2,9 +2,9 @@
 /*
  * plain_qp.c -- queue pairs made by verbs alone.
  *
- * iWARP queue pairs are connected by rdma_cm alone. The software RNIC's belong to an id, so such
- * a one has an id that no program sees. It can be made and asked for what it was granted, as on any
- * iWARP device, but never leaves its first state.
+ * iWARP queue pairs are connected by rdma_cm alone. In the software RNIC each belongs to an id, so
+ * one that is made by verbs alone has an id that no program sees. As on any iWARP device, it can be
+ * made and queried, but never leaves its first state.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* An id has a device once it is bound, to whatever address. */
+/* An id has a device once it is bound, whatever the address. */
 static int plain_qp_open(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -50,7 +50,10 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return ops->is_rdma_core ? ops->verbs.create_qp(pd, attr) : plain_qp_new(pd, attr);
 }
 
-/* The one message that is not asked for: programs report "Failed to modify QP", and not why. */
+/*
+ * The one message that is printed unasked: programs report only "Failed to modify QP", without the
+ * reason.
+ */
 void plain_qp_explain(const struct ibv_qp *qp)
 {
 	static atomic_bool explained;

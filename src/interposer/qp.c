@@ -39,13 +39,13 @@ static void qp_drop_cqs(struct shim_id *s)
 	s->own_send_cq = s->own_recv_cq = false;
 }
 
-/* verbs has no queue of depth 0, but an end that only receives must be possible. */
+/* verbs has no queue of depth 0, and an end that only receives needs none for sends. */
 static uint32_t qp_cq_depth(uint32_t wanted)
 {
 	return wanted ? wanted : 1;
 }
 
-/* The queues for a queue pair whose program gave none. */
+/* Make the queues if the program gave none for the queue pair. */
 static int qp_make_cqs(struct shim_id *s, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *id = &s->pub;
@@ -93,7 +93,7 @@ static int qp_create(struct shim_id *s, struct ibv_qp_init_attr_ex *attr)
 		ops_copy_errno(&ops);
 		ret = errno;
 		qp_drop_cqs(s);
-		*attr = asked; /* nothing of an object that was destroyed */
+		*attr = asked; /* on failure: no pointer to an object that was destroyed */
 		return REFUSE_NEG(ret);
 	}
 	id->pd = attr->pd;
@@ -119,7 +119,7 @@ int shim_qp_create_plain(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_ini
 	if (ret)
 		return ret;
 	attr->cap = ex.cap;
-	attr->send_cq = ex.send_cq; /* which may have been made just now */
+	attr->send_cq = ex.send_cq; /* the queues may have been made by this call */
 	attr->recv_cq = ex.recv_cq;
 	attr->srq = ex.srq;
 	return 0;

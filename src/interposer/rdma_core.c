@@ -63,7 +63,7 @@ static void rdma_core_load(void)
 	if (!rdma_core_is_wanted() || !rdma_core_kernel_has_device())
 		return;
 	if (!rdma_core_open_libs()) {
-		/* Logged, because otherwise the missing device would be unexplained. */
+		/* Log the reason; otherwise the missing device would be unexplained. */
 		fprintf(stderr, "softrnic: RDMA devices cannot be used: %s\n", dlerror());
 		return;
 	}

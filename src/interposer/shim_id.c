@@ -10,7 +10,7 @@
 static pthread_mutex_t id_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_id *id_all;
 
-/* A child must not find the lock held by a thread that is not there. */
+/* A forked child must not find the lock held by a thread that it does not have. */
 static void id_lock_all(void)
 {
 	pthread_mutex_lock(&id_lock);
@@ -45,11 +45,11 @@ static void id_delist(struct shim_id *s)
 	pthread_mutex_unlock(&id_lock);
 }
 
-/* The protection domain of ids whose program passed none. It lives as long as the process. */
+/* The protection domain for ids whose program passed none. It lives as long as the process. */
 static struct ibv_pd *id_default_pd(void)
 {
 	static struct ibv_pd *pd;
-	/* Its locks are outer, when a fork takes all. */
+	/* The context's locks are outer to this one when fork() takes all of them. */
 	struct ibv_context *ctx = softrnic_context();
 
 	pthread_mutex_lock(&id_lock);
@@ -59,7 +59,7 @@ static struct ibv_pd *id_default_pd(void)
 	return pd;
 }
 
-/* The queue pair, its queues and their channels are the business of qp.c. */
+/* qp.c handles the queue pair, its queues and their channels. */
 void shim_id_sync(struct shim_id *s)
 {
 	const struct rdma_cm_id *inner = s->inner;
@@ -127,14 +127,15 @@ void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp)
 	s->softrnic_qp = s->ops->is_rdma_core ? NULL : qp;
 	pthread_mutex_unlock(&id_lock);
 	if (qp && !s->ops->is_rdma_core)
-		shim_id_forget_qp(qp); /* of another, which was where this one is */
+		/* an older record of another queue pair, which had this one's address */
+		shim_id_forget_qp(qp);
 	s->pub.qp = qp;
 }
 
 /*
- * rdma-core leaves an id's queue pair to ibv_destroy_qp(), and rping calls that after the id is
- * gone. The software RNIC's ends with its id, and its place is remembered: before it is free, as
- * another thread's queue pair may be there next.
+ * With rdma-core a queue pair lives until ibv_destroy_qp(), which rping calls after the id is gone.
+ * In the software RNIC it ends with its id. So its address is stored, before the memory is free,
+ * because another thread's queue pair may get the same address.
  */
 struct id_gone_qp {
 	const struct ibv_qp *qp;

@@ -3,12 +3,12 @@
  * shim_id.h -- the rdma_cm objects that programs see.
  *
  * An id is made before its address is known, and the device that serves it depends on the address.
- * So a program holds a shim id, and behind it stands an id of the software RNIC or, once a real
- * device turns out to own the address, one of rdma-core. The id behind has its shim id as context.
+ * So a program holds a shim id, which has an inner id: one of the software RNIC or, once a real
+ * device turns out to own the address, one of rdma-core. The inner id has its shim id as context.
  *
  * Files depend on each other in this order: ops, channel, shim_id, choose, event, qp, id, plain_qp,
- * and then device, verbs and ep. The public functions of each are thin, and only ep calls those of
- * others.
+ * and then device, verbs and ep. The public functions of each are thin. Only ep calls public
+ * functions of other files.
  */
 #ifndef INTERPOSER_SHIM_ID_H
 #define INTERPOSER_SHIM_ID_H
@@ -22,13 +22,14 @@ struct shim_id {
 	struct rdma_cm_id pub;
 	const struct ops *ops;
 	struct rdma_cm_id *inner;
-	struct shim_channel *own_channel; /* of a synchronous id: its calls wait for their event */
-	atomic_bool ended;                /* DISCONNECTED was delivered */
+	/* of a synchronous id, whose calls wait for their event */
+	struct shim_channel *own_channel;
+	atomic_bool ended; /* DISCONNECTED was delivered */
 	bool own_send_cq, own_recv_cq;
-	bool hidden;                /* it exists for its queue pair */
+	bool hidden;                /* the id exists only for its queue pair */
 	struct ibv_qp *softrnic_qp; /* `pub.qp` of the software RNIC; guarded by the list's lock */
 	struct ibv_qp_init_attr *ep_attr; /* of a listening endpoint: for the QPs of its requests */
-	struct shim_id *next;             /* in the list of all */
+	struct shim_id *next;             /* in the list of all ids */
 };
 
 struct shim_event {
@@ -42,24 +43,26 @@ static inline struct shim_id *shim_id_of(struct rdma_cm_id *id)
 	return (struct shim_id *)id;
 }
 
-/* shim_id.c: with no id behind it yet. NULL and errno. */
+/* shim_id.c: make a shim id without an inner id. NULL and errno on failure. */
 struct shim_id *shim_id_new(struct shim_channel *ch, void *context, enum rdma_port_space ps);
-/* Of an id that rdma_cm made: an inbound request that came out of this channel. NULL and errno. */
+/*
+ * Make the shim id of an id that rdma_cm made: an inbound request that came out of this channel.
+ * NULL and errno on failure.
+ */
 struct shim_id *shim_id_new_passive(struct shim_id *listener, struct shim_channel *ch,
 				    struct rdma_cm_id *inner);
 void shim_id_free(struct shim_id *s);
-/* Show what a call or an event changed behind it. */
+/* Copy what a call or an event changed in the inner id to the shim id. */
 void shim_id_sync(struct shim_id *s);
-/* It has this queue pair from now on, or none. */
+/* The id has this queue pair from now on, or none. */
 void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp);
-/* The one with this queue pair of the software RNIC, or NULL. */
+/* The shim id of this queue pair of the software RNIC, or NULL. */
 struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
 /* If it is a queue pair made by verbs alone: print once why it cannot be connected. */
 void plain_qp_explain(const struct ibv_qp *qp);
-/* Its queue pair is about to end with it: remember where it is. 0, or -1 and errno. */
+/* The queue pair is about to end with its id: store its address. 0, or -1 and errno. */
 int shim_id_remember_qp(const struct ibv_qp *qp);
-/* Did a queue pair end with its id? Then nothing of it
- * may be looked at. The answer is given once. */
+/* Did the queue pair end with its id? Then it must not be accessed. Returns true once for each. */
 bool shim_id_forget_qp(const struct ibv_qp *qp);
 
 /* choose.c: if a real device owns this local or
@@ -69,16 +72,19 @@ void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *
 /* event.c: 0, or -1 and errno. */
 int shim_event_get(struct shim_channel *ch, struct rdma_cm_event **event);
 int shim_event_ack(struct rdma_cm_event *event);
-/* The event that a synchronous id's last call left with it is not needed any more. */
+/* The event of a synchronous id's last call is no longer needed. */
 void shim_id_ack_event(struct shim_id *s);
-/* A synchronous id waits for the event of the call that returned `ret`; others return it. */
+/*
+ * Finish a call that returned `ret`. A synchronous id waits for the call's event here; other ids
+ * return `ret`.
+ */
 int shim_id_complete(struct shim_id *s, int ret);
 
 /* qp.c: 0, or -1 and errno. */
 int shim_qp_create_plain(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void shim_qp_destroy(struct shim_id *s);
 
-/* id.c: channel NULL: a synchronous id. NULL and errno. */
+/* id.c: make an id. channel NULL: a synchronous one. NULL and errno on failure. */
 struct shim_id *shim_id_create(struct shim_channel *channel, void *context,
 			       enum rdma_port_space ps);
 /* 0, or -1 and errno. */

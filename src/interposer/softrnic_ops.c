@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * softrnic_ops.c -- the software RNIC as a table; what it lacks is refused as a device without it
- * does.
+ * softrnic_ops.c -- the software RNIC as a table. It refuses what it lacks, as a device without the
+ * feature does.
  *
  * The errno values are those of rdma-core 44 with siw, the kernel's software iWARP device.
  */
@@ -76,7 +76,7 @@ static int ops_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
 	return IBV_REREG_MR_ERR_CMD;
 }
 
-/* Nothing was imported. */
+/* There is nothing to release: no region was ever imported. */
 static void ops_unimport_mr(struct ibv_mr *mr)
 {
 }
@@ -109,7 +109,7 @@ static int ops_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	return 0;
 }
 
-/* For queue pairs that rdma_cm does not know, which we do not have. */
+/* For queue pairs that rdma_cm does not manage; the software RNIC has none. */
 static int ops_establish(struct rdma_cm_id *id)
 {
 	return REFUSE_NEG(EINVAL);

@@ -6,7 +6,7 @@
 #include "interposer/ops.h"
 #include "softrnic/softrnic.h"
 
-/* What an event is about; device and port events need no acknowledgement. */
+/* The object of an event. Device and port events need no acknowledgement. */
 static const struct ibv_context *verbs_event_context(const struct ibv_async_event *ev)
 {
 	switch (ev->event_type) {
@@ -99,8 +99,10 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entr
 	return err ? -err : 1;
 }
 
-/* Between libibverbs and its own programs: of what
- * kind a GID is, as a file of the kernel has it. */
+/*
+ * An interface between libibverbs and its own programs: the kind of a GID, as the kernel's file
+ * shows it.
+ */
 enum ibv_gid_type_sysfs { GID_TYPE_IB_OR_ROCE_V1 };
 int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned int index,
 		       enum ibv_gid_type_sysfs *type);

@@ -33,9 +33,9 @@ struct agent {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct agent_queue todo;
-	struct agent_job *running; /* NULL: none */
+	struct agent_job *running; /* NULL: no job runs */
 	bool ends, has_ended;
-	bool is_abandoned; /* the thread frees all this */
+	bool is_abandoned; /* the thread frees all of this */
 	int wake_fd;       /* ends a WATCH */
 	pthread_t thread;
 };
@@ -130,7 +130,7 @@ void agent_answers_take(struct agent_answers *answers)
 	uint64_t count;
 
 	if (read(answers->fd, &count, sizeof(count)) < 0)
-		return; /* another wake-up has taken them */
+		return; /* another wake-up has taken the answers */
 	for (;;) {
 		pthread_mutex_lock(&answers->lock);
 		job = agent_queue_take(&answers->done);
@@ -141,7 +141,7 @@ void agent_answers_take(struct agent_answers *answers)
 	}
 }
 
-/* A counter that is full is readable as well. */
+/* A full counter makes the descriptor readable, too. */
 static void agent_count_up(int fd)
 {
 	uint64_t one = 1;
@@ -168,7 +168,7 @@ static enum register_result agent_swap(struct agent *a, struct agent_job *job)
 			     job->promotes ? &job->alive : NULL, &job->now, &job->err);
 }
 
-/* The former primary may live, and renew its key between the read and the swap. */
+/* The former primary may be alive, and may renew its key between the read and the swap. */
 static enum register_result agent_force(struct agent *a, struct agent_job *job)
 {
 	enum register_result result = REGISTER_FAILED;
@@ -183,7 +183,7 @@ static enum register_result agent_force(struct agent *a, struct agent_job *job)
 	return result;
 }
 
-/* While the register has no leader nobody's word is to be had but one member's. */
+/* If the register has no leader, read the alive key as one of its members has it. */
 static int agent_alive_get(struct agent *a, struct agent_job *job)
 {
 	if (register_alive_peek(a->handle, &job->sight, &job->err))
@@ -251,7 +251,7 @@ static void agent_free(struct agent *a)
 	free(a);
 }
 
-/* The end of the thread, which has the lock. */
+/* The end of the thread. The caller has the lock. */
 static void *agent_leave(struct agent *a)
 {
 	bool is_alone = a->is_abandoned;
@@ -342,7 +342,7 @@ void agent_delete(struct agent **agent)
 	agent_free(a);
 }
 
-/* False: the thread has ended meanwhile. */
+/* Returns false if the thread has ended meanwhile. */
 static bool agent_abandon(struct agent *a)
 {
 	bool is_running;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * alive_words.c -- what the alive key says of a primary that the register still calls serving. Here
- * that is all there is to go by: it may be dead, cut off or stopped, and nobody acts before its
+ * alive_words.c -- what the alive key shows of a primary that is serving by the register. This host
+ * has no other evidence: the primary may be dead, cut off or stopped, and no member acts before its
  * lease is over.
  */
 #include <stdio.h>
@@ -16,7 +16,7 @@ static uint64_t alive_silent_ms(const struct set *s)
 		       : 0;
 }
 
-/* There is a primary, elsewhere or no more, and the key was read since its epoch was heard of. */
+/* Is there a primary, on another host or ended, whose key was read since its epoch became known? */
 static bool alive_is_known(const struct set *s)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -65,8 +65,8 @@ bool alive_obstacle(const struct set *s, struct fence_words *words, enum mirror_
 		alive_say_over(s, member, words);
 	} else if (silent >= lease / 2 && silent < lease) {
 		if (*health == MIRROR_HEALTH_HEALTHY)
-			*health = MIRROR_HEALTH_DEGRADED; /* it answers, and its lease is not
-							     renewed */
+			/* it answers, but its lease is not renewed */
+			*health = MIRROR_HEALTH_DEGRADED;
 		words->deadline_ms = (int64_t)(lease - silent);
 		snprintf(words->what, sizeof(words->what), "the primary on member %s is silent",
 			 member);

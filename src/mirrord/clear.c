@@ -2,11 +2,11 @@
 /*
  * clear.c -- blocks of a copy that cannot be read are overwritten, before a resync sends them.
  *
- * A disk may try for a long time to read one, so a thread does it, and the source asks again until
- * it is done. Until then zeros may be written at any time, also when the source is gone and another
- * epoch is promised. So no connection for data is granted meanwhile, no resync begins or ends, the
- * copy does not grow, and nobody may map it: whatever is written to it comes later. The copy is
- * `syncing`, which nobody promotes.
+ * A disk may take a long time for an unreadable block, so a thread does it, and the source asks
+ * again until it is done. Until then zeros may be written at any time, even after the source is
+ * gone and another epoch is promised. So meanwhile no connection for data is granted, no resync
+ * begins or ends, the copy does not grow, and no process may map it. All other writes to the copy
+ * come later. The copy is `syncing`, and such a copy is never promoted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "mirrord/requests.h"
 
 struct clear_job {
-	int fd; /* a duplicate, which shares the lock of the copy */
+	int fd; /* a duplicate, which shares the copy's lock */
 	enum rpma_durability durability;
 	struct mirror_range range;
 	struct badblocks found;
@@ -34,7 +34,7 @@ static int clear_run(struct agent_job *job)
 	return badblocks_clear(c->fd, c->durability, c->range, &c->found);
 }
 
-/* Also of a job that is never run. */
+/* Called also for a job that never ran. */
 static void clear_drop(struct agent_job *job)
 {
 	struct clear_job *c = job->arg;

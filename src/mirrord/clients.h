@@ -9,35 +9,39 @@
 int local_open(struct daemon *d, struct error *err);
 void local_close(struct daemon *d);
 struct client *local_find(struct daemon *d, uint64_t serial);
-/* Send; a client that does not read is closed, not before the loop's next turn, and so is one that
- * does not understand the format of the record. At most two descriptors, fds may be NULL. */
+/*
+ * Send a packet. A client that does not read, or that does not support the record's format, is
+ * closed in the loop's next turn. At most two descriptors; fds may be NULL.
+ */
 void local_send(struct client *client, struct packet *p, const int *fds, unsigned fd_count);
 void local_send_done(struct client *client, uint32_t id, enum packet_status status,
 		     const char *text);
 void local_send_text(struct client *client, const char *text, size_t len);
 
-/* End its connection at the loop's next turn. */
+/* End the client's connection in the loop's next turn. */
 void local_drop(struct client *client);
 
-/* library.c: packets of a library. 0, or -errno: it may not send that now. */
+/* library.c: packets of a library. 0, or -errno: the client may not send this packet now. */
 int library_on_packet(struct client *client, const struct packet *p);
 
-/* map.c: who maps a set. */
+/* map.c: the process that maps a set. */
 void map_on_request(struct client *client, const struct packet *p);
 void map_on_unmap(struct client *client, const struct packet *p);
-/* Something has changed: look after whoever waits. */
+/* Something has changed: look again at the requests that wait. */
 void map_retry(struct set *s);
-/* Of a process that waits, and one that maps the set: with the daemon's configuration, or by its
- * own word, or by that order, may it follow a primary that has ended? */
+/*
+ * May the process follow a primary that has ended? `client` waits to map the set, or maps it. The
+ * configuration permits that, or the process's own request, or that order.
+ */
 bool map_may_follow(const struct set *s, const struct client *client, enum promotion_kind order);
-/* Why a process that waits does not map yet. */
+/* The reason why a waiting process does not map the set yet. */
 struct map_reason {
 	enum packet_status status;
 	char text[PACKET_TEXT];
 };
 struct map_reason map_why_waits(const struct set *s, const struct client *client,
 				enum promotion_kind order);
-/* The connection is gone; the process may go on. */
+/* The connection is lost; the process may go on. */
 void map_on_lost(struct client *client);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * conf.h -- rpmirrord.conf(5): where the daemon listens, and the copies that this host has.
  *
- * `key = value` a line; '#' begins a comment. Keys before the first section are the daemon's;
+ * One `key = value` a line; '#' begins a comment. Keys before the first section are the daemon's;
  * `[set NAME]` begins the section of this host's copy of that set.
  */
 #ifndef MIRRORD_CONF_H
@@ -24,28 +24,29 @@
 #define CONF_PROGRAM_MS   60000
 #define CONF_USERS_MAX    8
 #define CONF_USER_MAX     32
-#define CONF_PATH_SIZE    (MIRROR_PATH_MAX + 16) /* of a set's files */
+#define CONF_PATH_SIZE    (MIRROR_PATH_MAX + 16) /* bytes of a path of the set's files */
 
 struct conf_set {
 	char name[MIRROR_SET_MAX + 1];
-	char member[MIRROR_NAME_MAX + 1]; /* which of the set's members this host is */
+	char member[MIRROR_NAME_MAX + 1]; /* the name of this host among the set's members */
 	char data[MIRROR_PATH_MAX + 1], meta[MIRROR_PATH_MAX + 1];
 	char register_uri[MIRROR_PATH_MAX + 1];
-	char secret_file[MIRROR_PATH_MAX + 1];         /* "": none */
-	char users[CONF_USERS_MAX][CONF_USER_MAX + 1]; /* that may map it; none: the daemon's and
-							  root */
+	char secret_file[MIRROR_PATH_MAX + 1]; /* "": no secret */
+	/* users that may map the set; none: only the daemon's user and root */
+	char users[CONF_USERS_MAX][CONF_USER_MAX + 1];
 	unsigned user_count;
-	unsigned scrub_s;                      /* between comparisons of the copies; 0: never */
-	uint64_t scrub_rate;                   /* bytes a second of each */
-	bool automatic;                        /* take over without being asked */
-	char on_promote[MIRROR_PATH_MAX + 1];  /* "": none */
-	char fence_agent[MIRROR_PATH_MAX + 1]; /* "": none */
+	unsigned scrub_s; /* between comparisons of the copies; 0: never */
+	/* bytes a second that a comparison reads of each copy */
+	uint64_t scrub_rate;
+	bool automatic;                        /* take over without an operator's order */
+	char on_promote[MIRROR_PATH_MAX + 1];  /* "": no program */
+	char fence_agent[MIRROR_PATH_MAX + 1]; /* "": no program */
 	unsigned promote_timeout_ms, fence_timeout_ms;
 };
 
 struct conf {
 	struct address listen;
-	char socket[108]; /* as struct sockaddr_un has it */
+	char socket[108]; /* the size of sun_path in struct sockaddr_un */
 	unsigned peer_timeout_ms, max_connections, max_pending, register_timeout_ms;
 	enum log_level log_level;
 	struct conf_set sets[CONF_SETS_MAX];
@@ -53,15 +54,20 @@ struct conf {
 };
 
 void conf_init(struct conf *c);
-/* `name` is for the text of errors, which says the line. ERROR_ARGUMENT. */
+/* `name` is for the error's text, which also names the line. ERROR_ARGUMENT. */
 int conf_parse(struct conf *c, const char *text, size_t len, const char *name, struct error *err);
-/* Once all is read: what is missing, and what excludes each other. ERROR_ARGUMENT. */
+/*
+ * After everything is read: find keys that are missing, and keys that exclude each other.
+ * ERROR_ARGUMENT.
+ */
 int conf_check(const struct conf *c, struct error *err);
-/* Does a file of the set, as it is now, serve another
- * copy, too, be it by a link? ERROR_ARGUMENT. */
+/*
+ * Does a file of the set, as it is now, also belong to another copy, perhaps through a link?
+ * ERROR_ARGUMENT.
+ */
 int conf_check_files(const struct conf *c, const struct conf_set *set, struct error *err);
 void conf_meta_path(const struct conf_set *set, char *path, size_t size);
-/* All of these, of a file. Also ERROR_LOCAL. */
+/* Read, parse and check a file. Also ERROR_LOCAL. */
 int conf_load(struct conf *c, const char *path, struct error *err);
 
 #endif

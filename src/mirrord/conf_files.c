@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files that a configuration names: none may be two copies', under whatever name. */
+/* The files that a configuration names: two copies must not share one, whatever its names. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "mirrord/conf.h"
 
-#define CONF_FILES 2 /* of a set */
+#define CONF_FILES 2 /* files of a set */
 
 struct conf_file {
 	char path[CONF_PATH_SIZE];
@@ -36,7 +36,7 @@ static void conf_find_files(const struct conf_set *set, struct conf_file files[C
 	}
 }
 
-/* One that does not exist yet is known by its name only. */
+/* Files that do not exist yet are compared by name only. */
 static bool conf_is_same_file(const struct conf_file *a, const struct conf_file *b)
 {
 	if (a->exists && b->exists)

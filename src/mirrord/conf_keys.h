@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conf_keys.h -- the keys of rpmirrord.conf(5): how each is read, and when a change counts. */
+/*
+ * conf_keys.h -- the keys of rpmirrord.conf(5): how each is read, and when a change takes effect.
+ */
 #ifndef MIRRORD_CONF_KEYS_H
 #define MIRRORD_CONF_KEYS_H
 
 #include "mirrord/conf.h"
 
-/* Returns NULL, or what the value should have been. */
+/* Returns NULL, or a description of valid values. */
 typedef const char *conf_parser(void *field, size_t size, const char *value);
 
-/* In a daemon that runs. */
+/* The time at which a change takes effect in a running daemon. */
 enum conf_when {
 	CONF_NOW,
-	CONF_AT_START, /* of the next one */
-	CONF_CHECKED,  /* reload.c looks whether it can be used */
+	CONF_AT_START, /* at the next start */
+	CONF_CHECKED,  /* at once, if reload.c finds the new value usable */
 };
 
 struct conf_key {
 	const char *name;
 	conf_parser *parse;
-	size_t offset, size; /* of its field; size 0: it may be repeated, and has none of its own */
+	/* of its field; size 0: the key may be repeated, and has no field of its own */
+	size_t offset, size;
 	enum conf_when when;
 };
 
-/* The last one has no name. */
+/* The last row has no name. */
 extern const struct conf_key conf_keys[], conf_set_keys[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages of connections: proof and grant, then questions about the copy. */
+/* Messages of connections: proof and grant, then questions about the copy. */
 #include <string.h>
 
 #include "mirror/wire/proof.h"
@@ -16,14 +16,14 @@ static int control_describe(const struct rpma_mr_local *mr, struct message_desc 
 	(RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY |  \
 	 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
 
-/* The copy is registered for them with these rights. */
+/* The rights with which the copy is registered, for each kind of data connection. */
 static const int control_data_usage[GREETING_KIND_END] = {
 	[GREETING_LANE] = CONTROL_WRITES,
 	[GREETING_BULK] = CONTROL_WRITES,
 	[GREETING_RESTORE] = RPMA_MR_USAGE_READ_SRC,
 };
 
-/* For this connection alone, now that it may. */
+/* Register the copy for this connection alone, now that it has proved itself. */
 static int control_register(struct inbound *link, struct message_grant *grant)
 {
 	struct set *s = link->set;
@@ -50,7 +50,7 @@ static int control_register(struct inbound *link, struct message_grant *grant)
 	return rc;
 }
 
-/* What the rules of the copy say. */
+/* Apply the rules of the copy. */
 static enum greeting_status control_ask_member(struct inbound *link)
 {
 	static const enum member_kind kinds[GREETING_KIND_END] = {
@@ -68,7 +68,8 @@ static enum greeting_status control_ask_member(struct inbound *link)
 	if (link->greeting.kind == GREETING_OBSERVE)
 		return GREETING_OK;
 	if (link->greeting.kind != GREETING_CONTROL && link->set->clearing.is_busy)
-		return GREETING_BUSY; /* zeros may follow what it writes, and be what it reads */
+		/* zeros may be written after its writes, or be returned by its reads */
+		return GREETING_BUSY;
 	member_grant(&link->set->member, &hello, &v);
 	if (v.answer == MEMBER_YES) {
 		link->counts = true;
@@ -112,7 +113,7 @@ static void control_fill_header(const struct inbound *link, const struct message
 	answer->epoch = link->greeting.epoch;
 }
 
-/* Registrations exist only behind the proof. */
+/* Registrations are made only after the proof. */
 static int control_on_prove(struct inbound *link, const struct message *m)
 {
 	struct proof_exchange exchange = {
@@ -126,7 +127,7 @@ static int control_on_prove(struct inbound *link, const struct message *m)
 		control_fill_grant(link, &answer.grant);
 	else
 		answer.grant.status = GREETING_SECRET_WRONG;
-	/* Who does not know the key gets nothing that was computed with it. */
+	/* A peer without the key gets nothing that was computed with the key. */
 	if (is_proved && link->set->has_secret)
 		proof_make_grant(link->set->secret.key, &exchange, &answer.grant, answer.grant.mac);
 	if (!is_proved)
@@ -161,13 +162,13 @@ static void control_fill_ranges(struct set *s, const struct message *m, struct m
 					       MESSAGE_RANGES_MAX);
 }
 
-/* By id of its copy, as slots may be given to others. */
+/* By the id of the source's copy, as a slot may be given to another member. */
 static uint64_t control_source_id(const struct set *s, uint8_t slot)
 {
 	return s->meta.members.members[slot].id;
 }
 
-/* Only of the epoch that is promised, with which PROMISE itself does not comply. */
+/* Does the message belong to the promised epoch? PROMISE is exempt, as it brings a new epoch. */
 static bool control_is_current(const struct set *s, const struct message *m, struct message *answer)
 {
 	if (mirror_epoch_is_equal(m->epoch, s->meta.promise.epoch))
@@ -178,7 +179,10 @@ static bool control_is_current(const struct set *s, const struct message *m, str
 	return false;
 }
 
-/* Of this host's own primary, whose hot slots are its own: they do not fit there. */
+/*
+ * Record the ranges of a remote primary. This host's own primary keeps its ranges in hot slots of
+ * its own, where these do not fit, so the copy is marked as uncertain instead.
+ */
 static void control_record(struct set *s, const struct inbound *asker, const struct message *m,
 			   struct member_verdict *v)
 {
@@ -200,7 +204,10 @@ static void control_clear(struct set *s, const struct message *m, struct member_
 	}
 }
 
-/* Its range gets zeros perhaps: no resync of any epoch begins or ends before that has. */
+/*
+ * Blocks of the range may still become zeros. Until that is over, no resync of any epoch begins or
+ * ends.
+ */
 static bool control_is_clearing(const struct set *s, const struct message *m,
 				struct message *answer)
 {
@@ -291,7 +298,7 @@ static bool control_may_ask(const struct inbound *link, const struct message *m)
 	return link->greeting.kind == GREETING_CONTROL;
 }
 
-/* Librpma's results, or RPMA_E_INVAL: this was no message that may come now. */
+/* Librpma's results, or RPMA_E_INVAL: no such message may come now. */
 static int control_on_bytes(struct inbound *link, const uint8_t *bytes, size_t len)
 {
 	struct message m, answer = {0};
@@ -329,7 +336,7 @@ static int control_on_completion(struct inbound *link, const struct ibv_wc *wc)
 		return link->arrival.state == ARRIVAL_REFUSED ? 0 : control_on_receive(link, wc);
 	link->out_busy &= ~(1u << wc->wr_id);
 	if (link->arrival.state == ARRIVAL_REFUSED)
-		rpma_conn_disconnect(link->conn); /* the reason is on its way */
+		rpma_conn_disconnect(link->conn); /* the reason was sent before */
 	return 0;
 }
 

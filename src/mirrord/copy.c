@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of a set's copy: opened when they are there, and registered. */
+/* The files of a set's copy: opened when they exist, and registered. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void copy_note_failure(struct set *s, const char *text)
 	event_emit(s, s->conf->member, "medium", NULL, NULL, s->failed_why);
 }
 
-/* Every durable step of the copy's rules passes here. */
+/* Every durable step of the copy's rules calls this. */
 static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	struct set *s = arg;
@@ -54,7 +54,7 @@ static int copy_persist(void *arg, uint64_t offset, uint64_t len)
 	return rc;
 }
 
-/* The metadata may have come from elsewhere, or be another set's. */
+/* The metadata may come from another host, or belong to another set. */
 static int copy_check_names(const struct set *s, struct error *err)
 {
 	const struct meta_super *super = &s->meta.super;
@@ -85,7 +85,7 @@ static int copy_check_size(const struct set *s, struct error *err)
 			 (unsigned long long)s->meta.super.size);
 }
 
-/* A disk that was exchanged or is not mounted, or a copy that was never made. */
+/* The disk was exchanged or is not mounted, or the copy was never made. */
 static int copy_missing(const struct set *s, struct error *err)
 {
 	const char *set = s->conf->name, *member = s->conf->member;
@@ -140,8 +140,10 @@ static int copy_identify(const struct set *s, struct meta_files *files, struct e
 	return rc ? error_set(err, ERROR_LOCAL, -rc, "%s: %s", s->conf->data, strerror(-rc)) : 0;
 }
 
-/* Before the data file is opened, which reserves its holes: it may have been restored, edited or
- * exchanged since it was left. */
+/*
+ * To be called before the data file is opened, as opening fills its holes: the file may have been
+ * restored, edited or exchanged since the last daemon closed it.
+ */
 static int copy_note_files(struct set *s, struct error *err)
 {
 	bool was_known = !(s->meta.super.flags & META_UNKNOWN);
@@ -160,15 +162,17 @@ static int copy_note_files(struct set *s, struct error *err)
 	return v.answer == MEMBER_YES ? 0 : error_set(err, ERROR_LOCAL, EIO, "%s", v.text);
 }
 
-/* The daemon before did not leave the files in good order, and nobody lives who knows whether
- * write-backs have failed: what is cached is not believed. */
+/*
+ * The daemon before this one did not close the files in good order, and no living process can
+ * report whether write-backs failed. So do not trust the page cache.
+ */
 static int copy_distrust_cache(const struct set *s, struct error *err)
 {
 	char meta[CONF_PATH_SIZE];
 	int rc;
 
 	conf_meta_path(s->conf, meta, sizeof(meta));
-	/* Records that are not durable yet are not taken back. */
+	/* First write the metadata once more: records that are not durable yet must not be lost. */
 	rc = pagecache_rewrite(meta);
 	if (!rc)
 		rc = pagecache_drop(s->conf->data);
@@ -183,11 +187,14 @@ static void copy_leave_files(struct set *s)
 	struct meta_files files;
 	struct error err;
 
-	/* After a power cut the file would have an older time than is recorded. */
+	/*
+	 * Without the sync, the file would have an older time after a power cut than the recorded
+	 * one.
+	 */
 	if (fsync(s->data.fd))
 		medium_fail(s, errno);
 	medium_look(s);
-	/* The next daemon does not believe what is cached. */
+	/* After one of these failures the next daemon does not trust the page cache. */
 	if (s->member.has_failed || fsync(s->meta_file.fd) || copy_identify(s, &files, &err))
 		return;
 	member_leave_files(&s->member, &files, &v);
@@ -235,7 +242,7 @@ int copy_open(struct set *s)
 	rc = copy_check_names(s, &s->why_not);
 	if (!rc)
 		rc = medium_open(s, &s->why_not);
-	is_mapped = holder_may_live(s); /* asked once, as the process may end at any time */
+	is_mapped = holder_may_live(s); /* asked only once, as the process may end at any time */
 	if (!rc && !was_left && !is_mapped)
 		rc = copy_distrust_cache(s, &s->why_not);
 	medium_begin(s, was_left, is_mapped);
@@ -262,7 +269,10 @@ void copy_close(struct set *s)
 		return;
 	inbounds_end_all(s->daemon, s);
 	rpma_mr_dereg(&s->anchor);
-	/* Left as by a crash where that would wait for a file system that does not answer. */
+	/*
+	 * If the file system does not answer, leave the files as after a crash, because closing
+	 * them properly would wait.
+	 */
 	if (!s->placing.is_late)
 		copy_leave_files(s);
 	medium_close(s);

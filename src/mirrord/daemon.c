@@ -36,7 +36,7 @@ static void daemon_on_answer(struct watch *w)
 	agent_answers_take(d->answers);
 }
 
-/* By which a restart of the host is noticed. */
+/* The boot id shows whether the host was restarted. */
 static int daemon_read_boot(struct mirror_uuid *boot, struct error *err)
 {
 	static const char path[] = "/proc/sys/kernel/random/boot_id";
@@ -67,7 +67,10 @@ static int daemon_open_loop(struct daemon *d, struct error *err)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	int signal_fd = process_take_signals(signals, 3);
 
-	/* A parent may leave it ignored: then waitpid() finds no status of a program that ended. */
+	/*
+	 * The parent may have set SIGCHLD to be ignored; then waitpid() finds no status of an ended
+	 * program.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	d->answers = agent_answers_new();

@@ -5,8 +5,11 @@
 
 #include "mirrord/conf.h"
 
-/* Open everything that the configuration names, print where it listens, and serve until SIGINT or
- * SIGTERM. SIGHUP reads it again from path; set_log() gets its log level then. Kinds of error.h. */
+/*
+ * Open everything that the configuration names, print where it listens, and serve until SIGINT or
+ * SIGTERM. SIGHUP reads the configuration again from path, and passes its log level to set_log().
+ * Kinds of error.h.
+ */
 int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_level level),
 	       struct error *err);
 

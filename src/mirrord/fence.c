@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Promises: no byte of a former epoch is placed any more when one is answered. */
+/* Promises: after the answer to one, no byte of an earlier epoch is placed. */
 #include <string.h>
 
 #include "mirrord/clients.h"
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
 
-/* Each reason of core/member.h has a word for messages. */
+/* Each reason of core/member.h has a status in messages. */
 enum greeting_status fence_status(enum member_reason reason)
 {
 	switch (reason) {
@@ -49,7 +49,7 @@ void fence_refuse(const struct set *s, const struct member_verdict *v, uint8_t t
 					     .known = s->meta.promise.epoch};
 }
 
-/* The process here that was primary of a lower epoch learns it at once, and once. */
+/* Notify the process here that was primary of a lower epoch: at once, and only once. */
 static void fence_notify_holder(struct set *s, struct mirror_epoch epoch)
 {
 	struct packet p = {.type = PACKET_FENCED, .fenced = {.known = epoch}};
@@ -100,7 +100,7 @@ void fence_promise(struct set *s, const struct inbound *asker, struct mirror_epo
 		inbounds_cut(s, epoch, asker);
 	if (v.answer == MEMBER_CUT_FIRST)
 		member_promise(&s->member, epoch, &v);
-	/* What was placed before is in the report. */
+	/* The report covers what was placed before. */
 	medium_look(s);
 	if (v.answer != MEMBER_YES) {
 		fence_refuse(s, &v, MESSAGE_PROMISE, answer);

@@ -2,11 +2,11 @@
 /*
  * fence_agent.c -- the program fence-agent, which proves that the former primary's host is off.
  *
- * A lease that has run out says only that the primary's daemon has not renewed its key: a machine
- * that was paused goes on where it was, and reads what is stale until it sees that. Where an agent
- * is configured such a lease permits nothing; the agent's exit with 0 does, for that epoch and
- * nobody else's. Nothing is to be proved where the key was cleared: its own daemon has seen the end
- * of the process. The rules are in doc/mirror.md.
+ * A lease that has run out proves only that the primary's daemon has not renewed its key. A paused
+ * machine may go on later, and serves stale reads until it notices. If an agent is configured, such
+ * a lease therefore permits nothing; only the agent's exit with 0 does, and only for that epoch. No
+ * proof is needed if the key was cleared: the primary's own daemon saw the end of the process. The
+ * rules are in doc/mirror.md.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
-#define FENCE_RETRY_MS     1000 /* doubled with each failure, */
+#define FENCE_RETRY_MS     1000 /* doubled after each failure, */
 #define FENCE_RETRY_MAX_MS 60000
 #define FENCE_PROBE_MS     5000
 
@@ -35,7 +35,7 @@ static void fence_agent_on_probed(struct program *p, const char *failure)
 			    failure);
 }
 
-/* Better heard of now than when it is needed. */
+/* Report a missing program now, not when it is needed. */
 void fence_agent_on_conf(struct set *s)
 {
 	struct program *probe = &s->fence.probe;
@@ -55,11 +55,11 @@ bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch)
 {
 	if (fence_agent_is_configured(s) && mirror_epoch_is_equal(s->fence.proof, epoch))
 		return true;
-	/* A lease that has run out proves something only where all ask one register. */
+	/* An expired lease proves something only if all hosts use one register. */
 	return !fence_agent_is_configured(s) && s->entry.record.config.lonely == MIRROR_LONELY_NONE;
 }
 
-/* This copy could be promoted, were it not for a primary that may live. */
+/* Could this copy be promoted, except for a primary that may be alive? */
 static bool fence_agent_is_needed(const struct set *s)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -74,13 +74,13 @@ static bool fence_agent_is_needed(const struct set *s)
 	       copy_state(s) == MIRROR_COPY_INSYNC;
 }
 
-/* A host is not switched off for nobody. */
+/* Fence a host only for a process here that waits to take over, or that on-promote can start. */
 static bool fence_agent_is_wanted(const struct set *s)
 {
 	bool has_waiting = false;
 
 	for (const struct client *c = s->daemon->clients; c; c = c->next) {
-		/* One without WAIT is refused as soon as the register has answered. */
+		/* Without WAIT the request is refused as soon as the register has answered. */
 		if (c->set != s || !c->is_waiting || !(c->map_flags & PACKET_MAP_WAIT))
 			continue;
 		has_waiting = true;
@@ -97,7 +97,7 @@ static const char *fence_agent_member(const struct set *s)
 	return rec->config.members[rec->view.primary].name;
 }
 
-/* Each attempt, and what came of it. */
+/* Report each attempt and its result. */
 static void fence_agent_report(struct set *s, const char *to, const char *text)
 {
 	char sentence[700];
@@ -181,7 +181,7 @@ void fence_agent_on_alive(struct set *s)
 	struct fence_agent *fence = &s->fence;
 	bool is_its_epoch = s->seen.is_set && mirror_epoch_is_equal(s->seen.epoch, fence->epoch);
 
-	/* Whatever the agent did, that primary lives, and may be paused the next time. */
+	/* Whatever the agent did, that primary is alive, and may be paused again. */
 	if (is_its_epoch && !s->lease_is_over &&
 	    mirror_epoch_is_equal(fence->proof, fence->epoch)) {
 		LOG_WARNING("set %s: member %s, which %s has proved to be off, renews its lease: "

@@ -24,7 +24,7 @@ bool findings_has_own(const struct set *s)
 	return s->is_open && findings_has_any(findings_own(s));
 }
 
-/* A member whose daemon has some; MIRROR_NOBODY: none says so. */
+/* A member whose daemon reports findings. MIRROR_NOBODY: no daemon does. */
 static uint8_t findings_of_neighbour(const struct set *s)
 {
 	const struct mirror_config *config = &s->entry.record.config;
@@ -67,7 +67,7 @@ bool findings_forbid_promotion(const struct set *s)
 
 /* ---- what was mended since ---- */
 
-/* Slots whose copy is another one since the last time: the member was replaced, or removed. */
+/* Slots whose copy has changed since the last call: the member was replaced or removed. */
 static mirror_mask findings_replaced(struct set *s)
 {
 	mirror_mask replaced = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * grow.c -- a set gets larger, in three steps (core/member.h): the files of the in-sync copies get
- * longer, the register says the new size, and each copy takes it when nobody uses it.
+ * grow.c -- a set grows in three steps (core/member.h): the files of the in-sync copies get longer,
+ * the register gets the new size, and each copy takes it over when no process uses it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static int grow_run(struct agent_job *job)
 	return metafile_make_room(&g->room, &job->err);
 }
 
-/* Also of a job that is never run. */
+/* Called also for a job that never ran. */
 static void grow_drop(struct agent_job *job)
 {
 	struct grow_job *g = job->arg;
@@ -80,7 +80,7 @@ static bool grow_begin(struct set *s, uint64_t size, struct error *err)
 	job->on_drop = grow_drop;
 	snprintf(g->data, sizeof(g->data), "%s", s->conf->data);
 	conf_meta_path(s->conf, g->meta, sizeof(g->meta));
-	/* The copy may be closed meanwhile. */
+	/* Use duplicates, as the copy may be closed meanwhile. */
 	g->room = (struct metafile_room){.data_fd = fcntl(s->data.fd, F_DUPFD_CLOEXEC, 0),
 					 .meta_fd = fcntl(s->meta_file.fd, F_DUPFD_CLOEXEC, 0),
 					 .data = g->data,
@@ -100,7 +100,7 @@ static uint64_t grow_length(int fd)
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Where this host's copy is with that; what is to be begun is begun. */
+/* The state of this host's copy in the growth. Begins the step that is due. */
 static enum growth_room grow_reserve(struct set *s, uint64_t size)
 {
 	struct growth *g = &s->growth.copy;
@@ -140,7 +140,7 @@ const char *grow_obstacle(const struct set *s)
 		       : NULL;
 }
 
-/* Its files are mapped anew. */
+/* Map the copy's files with the new size. */
 static void grow_take(struct set *s, uint64_t size)
 {
 	struct member_verdict v;
@@ -162,7 +162,10 @@ void grow_look(struct set *s)
 {
 	uint64_t size = s->entry.record.config.size;
 
-	/* What clears blocks has the data file locked, and goes on when the copy is closed. */
+	/*
+	 * Clearing of blocks holds a lock on the data file, and would go on after the copy is
+	 * closed.
+	 */
 	if (!s->is_open || !s->has_entry || s->is_split || s->clearing.is_busy ||
 	    !growth_is_due(&s->member, &s->entry.record))
 		return;
@@ -200,7 +203,7 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 		s->growth.order = (struct growth_order){.size = size, .begun_ms = clock_boot_ms()};
 		s->growth.client = client->serial;
 		if (s->growth.copy.failed == size)
-			s->growth.copy.retry_ms = 0; /* there may be room now */
+			s->growth.copy.retry_ms = 0; /* there may be room on the disk now */
 		neighbours_reserve(s->neighbours, size);
 		grow_tick(s, s->growth.order.begun_ms);
 	}
@@ -258,7 +261,7 @@ static void grow_swap(struct client *client, struct set *s)
 	request_change(client, s, &config);
 }
 
-/* The record that is swapped is the one whose in-sync members were asked. */
+/* Swap in the record whose in-sync members were asked, not a later one. */
 static void grow_order_step(struct set *s, uint64_t now_ms)
 {
 	struct client *client = local_find(s->daemon, s->growth.client);

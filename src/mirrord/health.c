@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * health.c -- is a set served, and how well, as this host knows it. The register says who may
- * serve, not that he does: that is the word of the primary's process, or of its host's daemon.
- * Without it a set does not count as healthy.
+ * health.c -- is a set served, and how well, as this host knows it. The register shows which member
+ * may serve, not whether it does. Only the primary's process, or the daemon on its host, can
+ * confirm that. Without a confirmation a set does not count as healthy.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "mirrord/findings.h"
 #include "mirrord/health.h"
 
-/* Where the primary is to be on this host. */
+/* The case in which this host has the primary. */
 static void health_ask_own(const struct set *s, struct primary_words *words)
 {
 	words->report = set_report(s);
@@ -82,7 +82,7 @@ enum mirror_health health_by_register(const struct set *s)
 {
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
-	/* A daemon that cannot open the primary's copy renews no lease for it. */
+	/* A daemon that cannot open the primary's copy does not renew its lease. */
 	if (!health_is_to_serve(s) ||
 	    (!s->is_open && set_own_slot(s) == s->entry.record.view.primary))
 		return MIRROR_HEALTH_DOWN;
@@ -91,7 +91,7 @@ enum mirror_health health_by_register(const struct set *s)
 		       : MIRROR_HEALTH_DEGRADED;
 }
 
-/* A copy that the primary serves from, and that does not count any more. */
+/* The primary serves from a copy that is no longer in-sync. */
 static bool health_lacks_own(const struct primary_words *words)
 {
 	return words->copy != MIRROR_COPY_INSYNC && words->copy != MIRROR_COPY_UNKNOWN;
@@ -101,7 +101,7 @@ static enum mirror_health health_by_words(const struct set *s, const struct prim
 {
 	if (s->is_split)
 		return MIRROR_HEALTH_SPLIT;
-	/* Without the register no member can be excluded, and none can follow. */
+	/* Without the register no member can be excluded, and none can take over. */
 	if (words->status && words->status->health == MIRROR_HEALTH_HEALTHY &&
 	    (health_lacks_own(words) || !s->register_answers || reg_refusal(s)))
 		return MIRROR_HEALTH_DEGRADED;
@@ -117,7 +117,7 @@ enum mirror_health health_of(const struct set *s, const struct primary_words *wo
 	enum mirror_health health = health_by_words(s, words);
 
 	if (health_is_removed(s))
-		return MIRROR_HEALTH_DOWN; /* there is nothing to resolve */
+		return MIRROR_HEALTH_DOWN; /* nothing has to be resolved */
 	return health == MIRROR_HEALTH_HEALTHY && findings_spoil(s) ? MIRROR_HEALTH_DEGRADED
 								    : health;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The process that maps a set: whether it is the recorded one, and that it has ended. */
+/* The process that maps a set: is it the recorded one, and has it ended? */
 #include "mirrord/holder.h"
 
 #include <errno.h>
@@ -13,7 +13,10 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
-/* Field 22 of /proc/PID/stat; names of processes may hold any character. 0: it cannot be read. */
+/*
+ * Field 22 of /proc/PID/stat. The process's name may contain any character. 0: the file cannot be
+ * read.
+ */
 uint64_t holder_start_time(pid_t pid)
 {
 	char path[64], text[1024];
@@ -37,7 +40,7 @@ uint64_t holder_start_time(pid_t pid)
 	return start;
 }
 
-/* Nobody serves from now on, if it was primary. */
+/* If the process was the primary, no process serves from now on. */
 static void holder_report_end(struct set *s, pid_t pid)
 {
 	bool was_primary = s->has_entry && s->entry.record.view.primary == s->meta.super.slot;
@@ -59,7 +62,7 @@ static void holder_on_end(struct watch *w)
 
 /* ---- execve(2) ---- */
 
-/* Addresses in it are drawn anew for each program. The kernel may not let it be read. */
+/* Each program gets new addresses, so they identify it. The kernel may forbid reading them. */
 static void holder_read_program(pid_t pid, struct holder_program *program)
 {
 	char path[64];
@@ -158,7 +161,10 @@ void holder_release(struct set *s, bool clean)
 	reg_ask(s);
 }
 
-/* Has that process ended? Only if it is proven: whoever lives may write to the copy, and serve. */
+/*
+ * Has the recorded process ended? True only with a proof: a living process may write to the copy,
+ * and serve.
+ */
 static bool holder_is_gone(const struct set *s, const struct meta_holder *holder, int watch_rc)
 {
 	uint64_t start = holder_start_time((pid_t)holder->pid);

@@ -5,32 +5,38 @@
 
 #include "mirrord/impl.h"
 
-/* When the process started, in clock ticks since the boot; 0: not known. A later process with the
- * same number differs in it. */
+/*
+ * When the process started, in clock ticks since the boot; 0: not known. A later process with the
+ * same number has another start time.
+ */
 uint64_t holder_start_time(pid_t pid);
 
-/* Fills s->holder and watches the process: when it ends, the set is released. 0 or -errno. */
+/* Fills s->holder and watches the process. When it ends, the set is released. 0 or -errno. */
 int holder_watch(struct set *s, pid_t pid);
 
-/* The client is the holder, and runs the program that has mapped the set. */
+/* The client is the holder, and runs the program that mapped the set. */
 void holder_note_program(struct set *s, const struct client *client);
-/* Of a client that asks to map the set: it is the process that maps it, but runs another program
- * since. What that process had mapped is gone: release it. */
+/*
+ * A client asks to map the set. If it is the process that maps it already, it runs another program
+ * since. The mapping of the former program is gone, so release it.
+ */
 void holder_end_former_program(struct set *s, const struct client *client);
-/* The holder has no connection any more. The same, if it runs another program. */
+/* The holder has no connection any more. If it runs another program, do the same. */
 void holder_look_at_program(struct set *s);
 
 /* Is the client the process that maps the set? */
 bool holder_is(const struct set *s, const struct client *client);
 
-/* The process that the metadata name as the holder is not known to have ended. */
+/* Is the holder in the metadata a process that may be alive? */
 bool holder_may_live(const struct set *s);
 
-/* After the daemon's start: is the holder that the metadata name still there? It is kept as long as
- * that is not known; to be called again then. */
+/*
+ * After the daemon's start: does the holder in the metadata still exist? As long as that is not
+ * known, it stays, and the call has to be repeated.
+ */
 void holder_find(struct set *s);
 
-/* No process maps the set any more; clean: nothing that it stored is in doubt. */
+/* No process maps the set any more. clean: nothing that the process stored is in doubt. */
 void holder_release(struct set *s, bool clean);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * impl.h -- the daemon's objects, its loop and its sets. Headers beside it have the rest.
+ * impl.h -- the daemon's objects, its loop and its sets. The other headers of this folder have the
+ * rest.
  *
- * One thread runs the loop and owns all of this; only calls of a register run elsewhere (agent.h).
+ * One thread runs the loop and owns all of this; only calls of a register run in other threads
+ * (agent.h).
  */
 #ifndef MIRRORD_IMPL_H
 #define MIRRORD_IMPL_H
@@ -25,36 +27,40 @@
 #include "service/arrival.h"
 #include "service/secret.h"
 
-#define DAEMON_PENDING_MS   5000 /* for the steps before a connection is granted */
+#define DAEMON_PENDING_MS   5000 /* time limit of the steps before a connection is granted */
 #define DAEMON_REFUSED_MAX  64
-#define DAEMON_CLIENTS_MAX  256  /* of the UNIX socket, */
-#define DAEMON_CLIENTS_USER 64   /* and of one user but root */
-#define DAEMON_HEARTBEAT_MS 1000 /* without one the alive key is not renewed */
-#define DAEMON_SILENT_MS    3000 /* a primary's status that is older says nothing of now */
+#define DAEMON_CLIENTS_MAX  256 /* clients of the UNIX socket, */
+#define DAEMON_CLIENTS_USER 64  /* and clients of one user, except root */
+/* time between a process's reports; without one the alive key is not renewed */
+#define DAEMON_HEARTBEAT_MS 1000
+#define DAEMON_SILENT_MS    3000 /* an older status of the primary does not describe the present */
 
 struct daemon;
 struct set;
-struct json_t; /* of jansson */
+struct json_t; /* a type of jansson */
 
 /* A descriptor that the loop watches. */
 struct watch {
-	int fd; /* -1: none */
+	int fd; /* -1: no descriptor */
 	void (*on_ready)(struct watch *w);
 	void *owner;
 };
 
-/* A program that the configuration names. What sets it up fills all from `daemon` on. */
+/*
+ * A program that the configuration names. The code that starts it fills all members from `daemon`
+ * on.
+ */
 struct program {
-	pid_t pid;           /* 0: it does not run; also of its process group */
+	pid_t pid;           /* process and process group; 0: it does not run */
 	struct watch on_end; /* its pidfd */
-	int cause_fd;        /* where the reason comes from for which it cannot be run */
+	int cause_fd;        /* pipe with the reason why it cannot be run */
 	uint64_t deadline_ms;
-	bool is_late; /* hence killed */
-	pid_t stuck;  /* a former one that was killed and does not end; 0: none */
+	bool is_late; /* its time has passed, so it was killed */
+	pid_t stuck;  /* an earlier process that was killed and does not end; 0: none */
 	struct daemon *daemon;
-	bool is_probe; /* it is not run: can it be? */
+	bool is_probe; /* only a check whether it can be run */
 	unsigned limit_ms;
-	/* NULL: it ended with 0 */
+	/* failure NULL: the program ended with 0. */
 	void (*on_done)(struct program *p, const char *failure);
 	void *owner;
 };
@@ -63,18 +69,18 @@ struct program {
 struct inbound {
 	struct inbound *next;
 	struct daemon *daemon;
-	struct set *set; /* NULL only when refused */
+	struct set *set; /* NULL only if refused */
 	struct arrival arrival;
 	struct greeting greeting;
 	struct greeting_reply reply;
-	unsigned version; /* of the messages */
+	unsigned version; /* version of the messages */
 	char addr[RPMA_ADDR_MAX];
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct watch on_event, on_message;
-	bool counts; /* as open, in the rules of member.h */
+	bool counts; /* counts as open in the rules of member.h */
 	struct rpma_mr_local *data_mr, *ring_mr, *message_mr;
-	uint32_t out_busy; /* slots of messages.out, a bit each */
+	uint32_t out_busy; /* slots of messages.out in use, a bit each */
 	struct inbound_messages {
 		uint8_t in[MESSAGE_OUTSTANDING][MESSAGE_SIZE];
 		uint8_t out[2 * MESSAGE_OUTSTANDING][MESSAGE_SIZE];
@@ -89,16 +95,17 @@ struct client {
 	pid_t pid;
 	uid_t uid;
 	struct watch on_packet;
-	unsigned version; /* of the packets; 0: no MAP has come yet */
-	struct set *set;  /* that it maps or waits for */
+	unsigned version; /* version of the packets; 0: no MAP has come yet */
+	struct set *set;  /* the set that it maps or waits for */
 	bool is_waiting;
-	bool is_reader;  /* maps it read-only */
-	bool is_dead;    /* it did not read; its end is on the way */
-	uint32_t map_id; /* of the MAP that waits */
+	bool is_reader;  /* it maps the set read-only */
+	bool is_dead;    /* it did not read; the loop will close it */
+	uint32_t map_id; /* number of the MAP that waits */
 	uint8_t map_flags;
-	uint64_t image;                     /* of its MAP */
-	uint32_t wants_answer, wants_alive; /* reads that count for it, by number */
-	/* A tool's: what it waits for. */
+	uint64_t image; /* image in its MAP */
+	/* numbers of the reads that are new enough for its request */
+	uint32_t wants_answer, wants_alive;
+	/* A tool's client: the event that it waits for. */
 	enum client_wait {
 		CLIENT_IDLE,
 		CLIENT_WAITS_ORDER,
@@ -108,11 +115,12 @@ struct client {
 	} wait;
 	struct set *wait_set;
 	bool wants_verified; /* in the answer to its order */
-	mirror_mask fences; /* the member of its order to fence, for the answer; 0: another order */
+	mirror_mask fences; /* the member to fence by its order, for the answer; 0: another order */
 	struct request_promotion {
-		struct promotion_order order; /* is_over: it waits for what is under way */
-		bool has_run;                 /* on-promote was started for this order */
-		bool is_doubtful;             /* one of its swaps was not answered */
+		/* is_over: it waits only for the end of what is under way */
+		struct promotion_order order;
+		bool has_run;     /* on-promote was started for this order */
+		bool is_doubtful; /* one of its swaps was not answered */
 	} promotion;
 	uint64_t wait_until_ms;
 	bool gets_events;
@@ -120,124 +128,131 @@ struct client {
 
 #define HOLDER_AUXV 512
 
-/* Who maps a set on this host. */
+/* The process that maps a set on this host. */
 struct holder {
-	pid_t pid;             /* 0: nobody */
-	uint64_t known_ms;     /* since when this daemon knows of it */
+	pid_t pid;             /* 0: no process */
+	uint64_t known_ms;     /* time at which this daemon learned of it */
 	struct watch on_end;   /* its pidfd; none: it cannot be watched yet */
 	struct client *client; /* NULL: it has lost its connection */
-	unsigned version;      /* the newest one of its library; 0: not known */
-	bool is_confirmed;     /* it has its answer */
+	unsigned version;      /* newest packet version of its library; 0: not known */
+	bool is_confirmed;     /* it got its answer */
 	struct holder_program {
 		size_t len; /* 0: not known */
 		uint8_t auxv[HOLDER_AUXV];
-	} program;                 /* what it ran when it was connected last */
-	bool is_forced;            /* it was let in by an order to promote it by force */
-	struct mirror_epoch epoch; /* that it is primary of, or 0 */
-	uint64_t fenced_by; /* number of the epoch that took its place, and that it heard of */
+	} program;                 /* the program that it ran when it was last connected */
+	bool is_forced;            /* an order to promote by force let it in */
+	struct mirror_epoch epoch; /* the epoch that it is primary of, or 0 */
+	/* number of the epoch that followed, and that the process was notified of */
+	uint64_t fenced_by;
 	uint64_t heartbeat_ms;
-	struct packet_report report; /* the last one */
-	uint64_t report_ms;          /* 0: there was none */
-	bool is_silent;              /* and an event says so */
+	struct packet_report report; /* the last report */
+	uint64_t report_ms;          /* time of the last report; 0: none */
+	bool is_silent;              /* and an event reported it */
 };
 
-/* Who proves that a former primary's host is off. */
+/* The program that proves that a former primary's host is off. */
 struct fence_agent {
 	struct program program, probe;
 	char path[MIRROR_PATH_MAX + 1], member[MIRROR_NAME_MAX + 1];
-	struct mirror_epoch epoch; /* of that primary */
-	struct mirror_epoch proof; /* of one that is off, as it says */
+	struct mirror_epoch epoch; /* epoch of that primary */
+	struct mirror_epoch proof; /* epoch of a primary that is off, by the agent's proof */
 	bool is_cancelled;
-	unsigned failures; /* in this epoch, one after the other, */
-	uint64_t retry_ms; /* until when it is not run again, */
-	char why[128];     /* and the last one */
+	unsigned failures; /* consecutive failures in this epoch, */
+	uint64_t retry_ms; /* time before which it is not run again, */
+	char why[128];     /* and the reason of the last failure */
 };
 
-/* Blocks of a copy that cannot be read are overwritten (clear.c). */
+/* Unreadable blocks of a copy are overwritten (clear.c). */
 struct clearing {
-	bool is_busy; /* until it is not, nobody else writes to the copy */
-	bool is_done; /* and these are what was asked for, and the answer */
+	bool is_busy; /* while true, nothing else writes to the copy */
+	bool is_done; /* the request below has its answer */
 	struct mirror_epoch epoch;
 	struct mirror_range range;
 	struct message_cleared result;
 };
 
-/* Are the files at their places (place.c). */
+/* Are the files at their places (place.c)? */
 struct placing {
 	struct place_file {
 		dev_t dev;
 		ino_t ino;
-	} files[2];      /* that were opened */
-	uint32_t opened; /* how often the copy was */
+	} files[2];      /* the files that were opened */
+	uint32_t opened; /* number of times that the copy was opened */
 	uint64_t next_ms, asked_ms;
-	struct place_job *job; /* that the worker does; NULL: none */
-	bool is_late;          /* and an event says so: the file system does not answer */
+	struct place_job *job; /* job of the worker; NULL: none */
+	bool is_late;          /* the file system does not answer, and an event reported it */
 };
 
 struct set {
 	struct daemon *daemon;
 	const struct conf_set *conf;
-	bool is_open; /* files and metadata */
+	bool is_open; /* files and metadata are open */
 	uint64_t open_retry_ms;
-	struct error why_not; /* it is not open, or cannot be used */
+	struct error why_not; /* reason why it is not open, or cannot be used */
 	struct mapfile data, meta_file;
-	int sentinel;         /* of medium.c; -1: none */
-	bool may_have_missed; /* a failed write-back, of a process that mapped the copy before */
+	int sentinel;         /* descriptor of medium.c; -1: none */
+	bool may_have_missed; /* a failed write-back of a process that mapped the copy before */
 	struct meta meta;
 	struct member member;
 	bool has_secret;
 	struct secret secret;
 	struct rpma_mr_local
-		*anchor; /* a failed write-back is remembered as long as there is one */
+		/* as long as a mapping exists, the kernel keeps the failure of a write-back */
+		*anchor;
 	struct agent *asks, *alive, *watcher;
-	struct agent *worker; /* for what may last long; made when it is needed first */
+	struct agent *worker; /* thread for calls that may last long; made when first needed */
 	struct clearing clearing;
 	struct neighbours *neighbours;
 	bool is_asking, ask_again, is_watching, is_reading_alive, is_renewing;
-	uint64_t asked_ms;                    /* when the read began that is under way */
-	uint32_t asked, answered;             /* reads of the record, by number, */
-	uint32_t alive_asked, alive_answered; /* and of the alive key */
-	uint64_t epoch_ns;                    /* when its epoch was heard of */
-	uint64_t shown_ns;                    /* when the copy's rules saw a record or view last */
-	struct mirror_epoch cleared;          /* whose alive key was cleared here */
-	/* the register, as it was read last */
+	uint64_t asked_ms;                    /* begin of the read that is under way */
+	uint32_t asked, answered;             /* numbers of reads of the record, */
+	uint32_t alive_asked, alive_answered; /* and of reads of the alive key */
+	uint64_t epoch_ns;                    /* time at which the epoch became known */
+	/* time of the last record or view that the copy's rules saw */
+	uint64_t shown_ns;
+	struct mirror_epoch cleared; /* the epoch whose alive key was cleared here */
+	/* The register, as it was last read. */
 	struct register_entry entry;
 	struct register_health register_health; /* no members: not known yet */
-	uint64_t count_ms;                      /* when to ask for it again */
+	uint64_t count_ms;                      /* time at which to count its members again */
 	bool has_entry, register_answers, is_split;
-	struct error read_why;  /* of the last read, if it failed */
-	struct error write_why; /* of the last renewal of our alive key, if the register refused */
+	struct error read_why; /* failure of the last read, if any */
+	/* failure of the last renewal of this host's alive key, if the register refused it */
+	struct error write_why;
 	enum member_reason split_reason;
 	char split_why[256];
 	struct candidate candidate;
-	struct register_alive seen;           /* the alive key of the candidate's verdict, */
-	uint64_t seen_ms;                     /* and when it was read; 0: not in this epoch */
-	bool lease_is_over;                   /* that key is there, and stands still */
-	bool may_promote;                     /* by that key, an agent or an operator */
-	struct register_alive renewed;        /* what our renewal saw last */
-	uint64_t renew_ms, look_ms, alive_ms; /* when the next one is due */
-	struct mirror_epoch word;             /* whose primary is off, as an operator says */
+	struct register_alive seen; /* the alive key by which the candidate judges, */
+	/* and the time of its read; 0: not read in this epoch */
+	uint64_t seen_ms;
+	bool lease_is_over;                   /* the key exists, and is no longer renewed */
+	bool may_promote;                     /* the key, an agent or an operator permits it */
+	struct register_alive renewed;        /* result of the last renewal */
+	uint64_t renew_ms, look_ms, alive_ms; /* time of the next renewal, look and read */
+	/* the epoch whose primary is off, by an operator's word */
+	struct mirror_epoch word;
 	struct fence_agent fence;
 	struct set_promotion {
-		struct program program; /* on-promote */
+		struct program program; /* the program on-promote */
 		char path[MIRROR_PATH_MAX + 1];
-		uint64_t next_ms; /* when it may run again */
-		char why[128];    /* its failure, the last time; "": there was none */
-		unsigned swaps;   /* that an order has permitted, and whose result is awaited */
+		uint64_t next_ms; /* time from which it may run again */
+		char why[128];    /* reason of its last failure; "": no failure */
+		unsigned swaps;   /* swaps that an order permitted and that have no result yet */
 	} promotion;
-	uint64_t fresh_ns; /* the copy had all that was acknowledged then; 0: not known */
+	uint64_t fresh_ns; /* time at which the copy had all that was acknowledged; 0: not known */
 	uint64_t scrub_retry_ms;
 	struct placing placing;
 	bool has_meta_fault;  /* a page of the metadata could not be reached */
-	char failed_why[512]; /* what became of the files; "": nothing is known */
+	char failed_why[512]; /* what happened to the files; "": nothing */
 	bool is_scrubbing;
 	struct holder holder;
 	struct set_growth {
 		struct growth copy;
 		struct growth_order order;
-		uint64_t client; /* whose order */
+		uint64_t client; /* client that gave the order */
 	} growth;
-	uint64_t known_ids[MIRROR_MEMBERS_MAX]; /* of findings.c: whose copies these slots are */
+	/* for findings.c: ids of the copies in these slots */
+	uint64_t known_ids[MIRROR_MEMBERS_MAX];
 	struct set_reported {
 		bool is_set;
 		struct mirror_view view;
@@ -258,8 +273,8 @@ struct daemon {
 	struct watch on_request, on_client, on_signal, on_answer;
 	struct agent_answers *answers;
 	struct set *sets;
-	struct inbound *links;    /* the latest one first */
-	struct arrivals arrivals; /* of the links */
+	struct inbound *links;    /* newest first */
+	struct arrivals arrivals; /* of the links below */
 	struct client *clients;
 	unsigned client_count;
 	uint64_t next_serial;
@@ -270,41 +285,46 @@ struct daemon {
 int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
 	       void *owner);
 void loop_unwatch(struct daemon *d, struct watch *w);
-/* Until it is told to end. */
+/* Run until a signal ends it. */
 void loop_run(struct daemon *d);
 
-/* set.c: sets, and what is to be done from time to time. */
+/* set.c: sets, and their periodic work. */
 int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err);
 void set_fini(struct set *s);
-/* A thread for calls of its register, and others. Kinds of error.h. */
+/* Make a thread for calls of the set's register, and others. Kinds of error.h. */
 int set_new_agent(struct set *s, struct agent **agent, struct error *err);
 struct set *set_find(struct daemon *d, const char *name);
-/* Of this host's member; without the metadata, by the configured name. MIRROR_NOBODY: it is no
- * member. */
+/*
+ * Slot of this host's member; without the metadata, by the configured name. MIRROR_NOBODY: it is
+ * not a member.
+ */
 uint8_t set_own_slot(const struct set *s);
 struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid);
-/* The configuration was read: whom to ask for their status. */
+/* After the configuration was read: plan which daemons to ask for their status. */
 void set_plan_neighbours(struct set *s);
-/* Unless it is open. */
+/* Try to open the set, unless it is open. */
 void set_try_open(struct set *s, uint64_t now_ms);
-/* Milliseconds until it is to be called again. */
+/* Returns the milliseconds until the next call. */
 int set_tick(struct set *s, uint64_t now_ms);
 bool set_has_waiting(const struct set *s);
-/* What the process that maps the set says of it, unless that is too old; NULL: nothing. */
+/* The last report of the process that maps the set, unless it is too old; NULL: none. */
 const struct packet_report *set_report(const struct set *s);
-/* It maps the set, but has not reported lately. */
+/* A process maps the set, but has not reported lately. */
 bool set_is_silent(const struct set *s);
 void set_fill_status(struct set *s, struct message_status *status);
 
-/* reg.c: the register, and who is alive. */
+/* reg.c: the register, and the alive key. */
 void reg_ask(struct set *s); /* read the record; reg.c calls map_retry() then */
 void reg_tick(struct set *s, uint64_t now_ms);
 void reg_ask_alive(struct set *s);
-/* Why the register refuses what this daemon asks; NULL: it does not refuse, or does not answer. */
+/*
+ * Why the register refuses this daemon's requests. NULL: it does not refuse them, or does not
+ * answer.
+ */
 const char *reg_refusal(const struct set *s);
 /* The primary of that epoch has ended on this host. */
 void reg_clear_alive(struct set *s, struct mirror_epoch epoch);
-/* The answer to a question that was sent at that time. */
+/* The answer to a read that was sent at that time. */
 void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t sent_ns);
 
 /* reload.c: SIGHUP. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of connections: their places, their messages' memory, their end. */
+/* The life of connections: their places, the memory of their messages, their end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,10 @@
 void inbound_free(struct inbound *link)
 {
 	rpma_conn_delete(&link->conn);
-	/* In this order: what a peer sent before is placed, or is not, when these return. */
+	/*
+	 * The order matters: after these calls return, no bytes that the peer sent before can still
+	 * be placed.
+	 */
 	rpma_mr_dereg(&link->data_mr);
 	rpma_mr_dereg(&link->ring_mr);
 	rpma_mr_dereg(&link->message_mr);
@@ -68,8 +71,8 @@ void inbound_end(struct inbound *link)
 	if (!s)
 		return;
 	member_on_closed(&s->member, kind);
-	medium_look(s); /* perhaps it ends because of that */
-	s->look_ms = 0; /* its epoch may have ended */
+	medium_look(s); /* a failed write-back may be the reason of the end */
+	s->look_ms = 0; /* the connection's epoch may have ended */
 }
 
 void inbounds_end_all(struct daemon *d, struct set *s)
@@ -83,8 +86,10 @@ void inbounds_end_all(struct daemon *d, struct set *s)
 	}
 }
 
-/* `asker`, if any, asks for a promise of the epoch. What else its primary has here of that epoch it
- * has given up, but messages may be under way on it. */
+/*
+ * `asker`, if any, asks for a promise of the epoch. Its primary has given up its other connections
+ * of that epoch here, but messages on them may be under way.
+ */
 void inbounds_cut(struct set *s, struct mirror_epoch epoch, const struct inbound *asker)
 {
 	struct inbound *link, *next;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a library asks for its set: the register by this daemon, and the copy's records. */
+/*
+ * Requests of a library for its set: to the register through this daemon, and for the copy's
+ * records.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +16,7 @@
 
 static struct packet library_packet; /* large; one answer at a time */
 
-/* Whoever asked may be gone. */
+/* The client may be gone. NULL: it is. */
 static struct client *library_asker(const struct agent_job *job)
 {
 	const struct set *s = job->owner;
@@ -52,7 +55,7 @@ static int library_get(struct client *client, const struct packet *p)
 	return 0;
 }
 
-/* The alive key is this daemon's from now on. */
+/* This daemon writes the alive key from now on. */
 static void library_on_promoted(struct set *s, const struct client *client,
 				struct mirror_epoch epoch)
 {
@@ -67,7 +70,7 @@ static void library_on_promoted(struct set *s, const struct client *client,
 	request_on_promoted(s);
 }
 
-/* What an operator ordered is not wanted any more: the process waits again, or its map fails. */
+/* The operator's order has ended. The process waits again, or its map call fails. */
 static void library_refuse_swap(const struct set *s, struct client *client, uint32_t id)
 {
 	struct packet *p = packet_begin(&library_packet, PACKET_SWAPPED, id);
@@ -114,7 +117,7 @@ _Static_assert((int)PACKET_SWAP_CHANGED == (int)REGISTER_CHANGED, "the same numb
 _Static_assert((int)PACKET_SWAP_UNKNOWN == (int)REGISTER_UNKNOWN, "the same numbers");
 _Static_assert((int)PACKET_SWAP_FAILED == (int)REGISTER_FAILED, "the same numbers");
 
-/* Nobody is overtaken by it. */
+/* No living primary is displaced by the promotion. */
 static bool library_is_free(const struct set *s)
 {
 	uint8_t primary = s->entry.record.view.primary;
@@ -122,7 +125,7 @@ static bool library_is_free(const struct set *s)
 	return primary == MIRROR_NOBODY || primary == s->meta.super.slot;
 }
 
-/* An order to promote that process has ended since it was let in, or was for another view. */
+/* The order that let the process in has ended since, or was for another view. */
 static bool library_lacks_order(const struct set *s, const struct client *client,
 				const struct packet_swap_request *swap, enum promotion_kind order)
 {
@@ -131,7 +134,7 @@ static bool library_lacks_order(const struct set *s, const struct client *client
 	return promotion_lacks_order(&swap->after.view, may_follow, order);
 }
 
-/* Nobody else may be alive, unless the operator says that it does not matter. */
+/* No other primary may be alive, unless the operator permits that. */
 static bool library_may_promote(const struct set *s, const struct packet_swap_request *swap)
 {
 	return swap->after.view.forced || s->may_promote || library_is_free(s);
@@ -178,7 +181,7 @@ static int library_swap(struct client *client, const struct packet *p)
 	return 0;
 }
 
-/* A question about the own copy, as if it had come through a connection. */
+/* A question about this host's copy, as if it had come through a connection. */
 static int library_member(struct client *client, const struct packet *p)
 {
 	struct packet *answer = packet_begin(&library_packet, PACKET_MEMBER, p->id);
@@ -206,7 +209,7 @@ static int library_serve(struct client *client, const struct packet *p)
 
 	medium_look(s);
 	member_serve(&s->member, p->serve.epoch, p->serve.forced, &v);
-	/* Also after a promotion whose swap was not answered. */
+	/* True also after a promotion whose swap was not answered. */
 	if (v.answer == MEMBER_YES && !mirror_epoch_is_equal(s->holder.epoch, p->serve.epoch))
 		library_on_promoted(s, client, p->serve.epoch);
 	library_verdict(client, p, &v);
@@ -242,7 +245,7 @@ static void library_on_event(struct set *s, const struct packet_event *event)
 		   packet_event_2str(event->what), NULL, NULL, event->text);
 }
 
-/* What only the process may ask that maps the set. */
+/* Requests that only the process that maps the set may send. */
 static int library_on_holder(struct client *client, const struct packet *p)
 {
 	struct set *s = client->set;
@@ -284,7 +287,7 @@ static int library_on_holder(struct client *client, const struct packet *p)
 	}
 }
 
-/* The ring is not written at the primary itself, which knows more. */
+/* The primary itself does not write the ring, because it has newer information. */
 static uint64_t library_last_flush(const struct set *s)
 {
 	const struct packet_report *report = set_report(s);
@@ -310,7 +313,7 @@ static void library_send_age(struct client *client, const struct packet *p)
 		answer->age.flush_seq = library_last_flush(s);
 	}
 	local_send(client, answer, NULL, 0);
-	reg_ask(s); /* who asks again gets a newer answer */
+	reg_ask(s); /* the next question gets a newer answer */
 }
 
 int library_on_packet(struct client *client, const struct packet *p)

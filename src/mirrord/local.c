@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The UNIX socket: who comes, what they send, and what they get. */
+/* The UNIX socket: its clients, their packets, and the answers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +130,9 @@ static int local_listen(const char *path, struct error *err)
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	if (fd < 0)
 		return error_set(err, ERROR_LOCAL, errno, "no socket: %s", strerror(errno));
-	/* A daemon that was killed has left its name behind; a living one answers there. */
+	/*
+	 * A killed daemon leaves its socket's name. If a daemon is alive, the connection succeeds.
+	 */
 	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe >= 0 && !connect(probe, (struct sockaddr *)&addr, sizeof(addr))) {
 		close(probe);
@@ -141,7 +143,7 @@ static int local_listen(const char *path, struct error *err)
 	if (probe >= 0)
 		close(probe);
 	unlink(path);
-	/* Anybody may connect: each set says which users may map it. */
+	/* Any user may connect: each set has its own list of users that may map it. */
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || chmod(path, 0666) ||
 	    listen(fd, 64)) {
 		int rc = error_set(err, ERROR_LOCAL, errno, "cannot listen at %s: %s", path,
@@ -182,7 +184,9 @@ void local_close(struct daemon *d)
 
 void local_drop(struct client *client)
 {
-	/* The loop will see its end, and nobody frees it before. */
+	/*
+	 * Only mark the client: the loop sees the mark, and nothing frees the client before that.
+	 */
 	client->is_dead = true;
 	shutdown(client->on_packet.fd, SHUT_RDWR);
 }
@@ -212,8 +216,10 @@ static void local_send_bytes(struct client *client, const void *bytes, size_t le
 	local_drop(client); /* it does not read, or is gone */
 }
 
-/* A record's format rises when the processes that map the set understand it. One that began in the
- * same moment is told when it asks to go on. */
+/*
+ * A record's format rises when the processes that map the set understand it. A process that began
+ * in the same moment gets this reason when it resumes.
+ */
 static bool local_understands(const struct client *client, const struct packet *p)
 {
 	uint32_t format = 0;

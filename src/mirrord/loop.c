@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors and time. */
+/* The loop: descriptors and time. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -10,7 +10,7 @@
 #include "mirrord/requests.h"
 #include "service/peer.h"
 
-#define LOOP_TICK_MS 1000 /* at the latest */
+#define LOOP_TICK_MS 1000 /* longest wait */
 
 int loop_watch(struct daemon *d, struct watch *w, int fd, void (*on_ready)(struct watch *w),
 	       void *owner)
@@ -51,7 +51,7 @@ void loop_run(struct daemon *d)
 {
 	while (!d->is_ending) {
 		struct epoll_event ev;
-		/* One at a time, as handling one may end the object of another. */
+		/* Take one event at a time, as its handler may end the object of another event. */
 		int n = epoll_wait(d->epoll_fd, &ev, 1, loop_wait_ms(d));
 		struct watch *w = ev.data.ptr;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirrord: the daemon of mirrored files, one a host (rpmirrord(1)). */
+/* rpmirrord: the daemon of mirrored files, one on each host (rpmirrord(1)). */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void main_log(enum log_level level, const char *file, int line, const cha
 	n = snprintf(out, sizeof(out), "rpmirrord[%d]: %s: %s\n", (int)getpid(), names[level],
 		     printable);
 	if (write(STDERR_FILENO, out, (size_t)n) < 0)
-		return; /* there is no other place to report it */
+		return; /* a failure here cannot be reported anywhere */
 }
 
 static void main_set_log(enum log_level level)
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 	struct main_opts opts;
 
 	main_set_log(LOG_LVL_WARNING);
-	/* A flush to persistence that cannot be one must fail and not pass. */
+	/* A persistent flush of memory that cannot be persistent must fail, not succeed. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (!main_parse(&opts, argc, argv)) {
 		fputs(main_usage, stderr);

@@ -47,7 +47,10 @@ static void map_refuse(struct client *client, enum packet_status status, const c
 	local_send(client, p, NULL, 0);
 }
 
-/* A description of its own: a lock on the daemon's must not live on in the application. */
+/*
+ * Open the file anew, with an open file description of its own. The daemon's lock must not live on
+ * in the application.
+ */
 static int map_reopen(int fd, int flags)
 {
 	char path[64];
@@ -73,8 +76,10 @@ static void map_fill(struct set *s, struct packet_mapped *mapped)
 	}
 }
 
-/* The process may split folios (base/folio.h) that nobody else has mapped. What is zapped here is
- * mapped again when it is touched. */
+/*
+ * The process can split only folios (base/folio.h) that no other process has mapped. So drop this
+ * daemon's mapped pages; they are mapped again at the next access.
+ */
 static void map_leave_pages(const struct set *s)
 {
 	if (s->data.durability == RPMA_DURABILITY_FILE)
@@ -101,7 +106,7 @@ static void map_send(struct set *s, struct client *client, bool read_only)
 		has_all &= fds[i] >= 0;
 	if (!has_all) {
 		map_refuse(client, PACKET_IO, strerror(errno));
-		/* One that goes on has the files, and asks again. */
+		/* A process that resumes has the files already, and may ask again. */
 		if (is_resumed)
 			s->holder.client = NULL;
 		else if (!read_only)
@@ -159,7 +164,7 @@ static void map_grant(struct set *s, struct client *client, enum promotion_kind 
 
 struct map_verdict {
 	enum packet_status status; /* OK: it may be granted */
-	bool can_change;           /* waiting helps */
+	bool can_change;           /* a change may still permit it */
 	char text[PACKET_TEXT];
 };
 
@@ -179,8 +184,10 @@ static void map_say(struct map_verdict *v, enum packet_status status, bool can_c
 
 bool map_may_follow(const struct set *s, const struct client *client, enum promotion_kind order)
 {
-	/* Without WAIT the process was started to be the primary now; one that was there before
-	 * this daemon has said nothing of that. */
+	/*
+	 * A request without WAIT means that the process was started to be the primary now. A
+	 * process that is older than this daemon has not declared that.
+	 */
 	return s->conf->automatic || order != PROMOTION_NO_ORDER ||
 	       !(client->map_flags & (PACKET_MAP_WAIT | PACKET_MAP_RESUME));
 }
@@ -222,7 +229,10 @@ static void map_judge_view(const struct set *s, const struct client *client,
 				       : "");
 }
 
-/* A promotion of such a copy would cut the others off, and then fail, or take their data back. */
+/*
+ * Promoting such a copy would cut off the other members, and then fail, or replace their data by
+ * older data.
+ */
 static void map_judge_copy(const struct set *s, struct map_verdict *v)
 {
 	enum mirror_copy copy = copy_state(s);
@@ -290,7 +300,7 @@ struct map_reason map_why_waits(const struct set *s, const struct client *client
 	return why;
 }
 
-/* False: it was refused. */
+/* Returns false if the request was refused. */
 static bool map_understands(const struct set *s, struct client *client)
 {
 	uint32_t format = s->has_entry ? s->entry.record.config.format : 0;
@@ -316,7 +326,7 @@ static void map_look_after(struct set *s, struct client *client)
 
 	if (!map_understands(s, client))
 		return;
-	/* What was read before the request says nothing. */
+	/* Data that were read before the request do not count. */
 	if (!s->holder.pid && ((int32_t)(s->answered - client->wants_answer) < 0 ||
 			       (int32_t)(s->alive_answered - client->wants_alive) < 0))
 		return;
@@ -342,7 +352,7 @@ void map_retry(struct set *s)
 	request_look_promotions(s);
 }
 
-/* The daemon was restarted, or the connection was lost; the process goes on. */
+/* The daemon was restarted, or the connection was lost. The process goes on. */
 static void map_resume(struct set *s, struct client *client, const struct packet_map *map)
 {
 	if (!s->is_open || !holder_is(s, client)) {
@@ -430,7 +440,10 @@ void map_on_lost(struct client *client)
 		holder_look_at_program(s);
 		return;
 	}
-	/* It has asked for nothing since, so it is not the primary, and has stored nothing. */
+	/*
+	 * The process has requested nothing since. So it is not the primary, and has stored
+	 * nothing.
+	 */
 	holder_release(s, false);
 	map_retry(s);
 }

@@ -2,19 +2,19 @@
 /*
  * medium.c -- whether anything that was written to a copy's data file was lost.
  *
- * The kernel reports a write-back that failed once to each open file description, and to one that
- * is opened later only if it has reported it to nobody; the pages count as clean then. So the
- * daemon keeps a description for this question alone, from before the file is used until the copy
- * is closed. Whoever met the failure, a flush of this daemon, the application that maps the set and
- * is killed before it can say so, or the kernel by itself: it is recorded before anybody is
- * answered. The copy has failed until the daemon is restarted, which drops what is cached; then all
- * of it is compared.
+ * The kernel reports a failed write-back once to each open file description. A description that is
+ * opened later gets the report only if no other one has had it. The pages count as clean then. So
+ * the daemon keeps a description for this question alone, from before the file is used until the
+ * copy is closed. It sees every failure: of a flush of this daemon, of an application that maps the
+ * set and is killed before it can report it, or of the kernel's own write-back. The failure is
+ * recorded before any question about the copy is answered. The copy has failed until the daemon is
+ * restarted, which drops what is cached; then all of it is compared.
  *
- * A daemon that starts while a process maps the copy does not hear of a failure that the kernel has
- * reported before: to that process, or to the daemon before, which could not record it any more.
- * The process has a description of its own for that, which the daemon gave it with the copy, and
- * says when it resumes whether anything was lost (LOST). Where it ends before, all that is cached
- * is written again: what this copy gives back is then what its medium has.
+ * A daemon that starts while a process maps the copy gets no report of an earlier failure that the
+ * kernel has reported already: to that process, or to the daemon before, which could not record it
+ * any more. So the process has a description of its own, which the daemon gave it with the copy.
+ * When it resumes, it reports whether anything was lost (LOST). If it ends before that, all cached
+ * pages are written again, so that the copy then returns what its medium has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +99,7 @@ void medium_on_release(struct set *s)
 {
 	int rc;
 
-	/* A copy that has failed is not believed until the next daemon has written it again. */
+	/* A failed copy is not trusted until the next daemon has written it again. */
 	if (s->may_have_missed && !s->member.has_failed) {
 		LOG_NOTICE(
 			"set %s: the process has ended that mapped %s before this daemon, and did "

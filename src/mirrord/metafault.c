@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metafault.c -- a page of a copy's metadata that is not there any more, as the file was cut off or
- * its medium cannot read it: the daemon, which has other sets, lives on.
+ * metafault.c -- a page of a copy's metadata is gone, because the file was truncated or its medium
+ * cannot read it. The daemon has other sets, so it must not die of that.
  *
- * The page becomes zeros of this process alone, the access is repeated, and the set is marked: from
- * then on nothing of that copy is durable (copy_persist()), and it has failed (place.c).
+ * The page is replaced by zeros that only this process sees, the access is repeated, and the set is
+ * marked. From then on nothing of that copy becomes durable (copy_persist()), and the copy has
+ * failed (place.c).
  */
 #include <signal.h>
 #include <string.h>
@@ -30,8 +31,7 @@ static struct set *metafault_find(uintptr_t at)
 	return NULL;
 }
 
-/* Called for a load or a store of the thread that it interrupts; a daemon's own metadata are
- * touched by its loop only. */
+/* Called for a load or a store of the interrupted thread. Only the loop accesses the metadata. */
 static void metafault_on_signal(int sig, siginfo_t *info, void *context)
 {
 	uintptr_t page = (uintptr_t)info->si_addr & ~(metafault_page - 1);
@@ -43,12 +43,15 @@ static void metafault_on_signal(int sig, siginfo_t *info, void *context)
 		zeros = mmap((void *)page, metafault_page, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (zeros == MAP_FAILED)
-		signal(sig, SIG_DFL); /* the access is repeated, and ends the process */
+		signal(sig, SIG_DFL); /* the repeated access then ends the process */
 	else
 		__atomic_store_n(&s->has_meta_fault, true, __ATOMIC_RELEASE);
 }
 
-/* Before the provider starts, whose handler passes on here what is not its own. */
+/*
+ * To be called before the provider starts: the provider's handler passes faults that are not its
+ * own to this one.
+ */
 int metafault_open(struct daemon *d)
 {
 	struct sigaction action = {.sa_sigaction = metafault_on_signal,

@@ -16,16 +16,16 @@
 #include "service/peer.h"
 
 #define NEIGHBOUR_PERIOD_MS  1000
-#define NEIGHBOUR_RESERVE_MS 100  /* the period while the set grows */
-#define NEIGHBOUR_ANSWER_MS  1000 /* also to connect and to be granted */
+#define NEIGHBOUR_RESERVE_MS 100  /* period while the set grows */
+#define NEIGHBOUR_ANSWER_MS  1000 /* also the limit of a connect and of its grant */
 
-/* One connection; used by the thread alone. */
+/* One connection. Only the thread uses it. */
 struct neighbour_link {
-	struct rpma_peer *peer; /* NULL: there is none */
+	struct rpma_peer *peer; /* NULL: no connection */
 	struct link_place place;
-	const uint8_t *key; /* the plan's; NULL: the set has no secret */
+	const uint8_t *key; /* belongs to the plan; NULL: the set has no secret */
 	struct link link;
-	uint32_t id; /* of the last question */
+	uint32_t id; /* number of the last question */
 };
 
 struct neighbours {
@@ -33,10 +33,10 @@ struct neighbours {
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool ends, has_plan, is_woken;
-	uint64_t reserve; /* the size that the set is to have, or 0 */
+	uint64_t reserve; /* size that the set is to get, or 0 */
 	struct neighbour_plan plan;
 	struct neighbour_answer answers[MIRROR_MEMBERS_MAX];
-	struct neighbour_link links[MIRROR_MEMBERS_MAX]; /* of the thread */
+	struct neighbour_link links[MIRROR_MEMBERS_MAX]; /* used by the thread only */
 };
 
 static void neighbour_close(struct neighbour_link *n)
@@ -69,8 +69,10 @@ static int neighbour_open(struct neighbour_link *n, const struct neighbour_plan 
 	return 0;
 }
 
-/* Until the next message, or the grant if answer is NULL. False: the connection has ended, or
- * brought nothing in time. */
+/*
+ * Wait for the next message, or for the grant if answer is NULL. Returns false if the connection
+ * has ended, or nothing came in time.
+ */
 static bool neighbour_wait(struct link *l, struct message *answer)
 {
 	uint64_t deadline = clock_boot_ms() + NEIGHBOUR_ANSWER_MS, now;
@@ -118,7 +120,7 @@ static bool neighbour_connect(struct neighbour_link *n, const struct neighbour_p
 	return false;
 }
 
-/* What its daemon says of its files; zero where it says nothing. */
+/* Ask the daemon there about its files; zero if it does not answer. */
 static struct message_reserve neighbour_ask_reserve(struct neighbour_link *n, uint64_t size)
 {
 	struct message m = {.type = MESSAGE_RESERVE, .reserve = {.size = size}}, got;
@@ -147,7 +149,7 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 	struct neighbour_link *link = &n->links[slot];
 	struct neighbour_answer answer = {.answers = false};
 
-	/* Since the last visit the daemon there may have been started again. */
+	/* The daemon there may have been restarted since the last visit. */
 	if (link->peer)
 		link_step(&link->link, clock_boot_ms());
 	if (link->link.state == LINK_ENDED)
@@ -159,7 +161,7 @@ static void neighbour_visit(struct neighbours *n, const struct neighbour_plan *p
 	else
 		neighbour_close(link);
 	pthread_mutex_lock(&n->lock);
-	/* Unless the slot is another member's meanwhile. */
+	/* Skip the result if the slot has another member meanwhile. */
 	if (n->plan.config.members[slot].id == plan->config.members[slot].id)
 		n->answers[slot] = answer;
 	pthread_mutex_unlock(&n->lock);
@@ -180,7 +182,7 @@ static void neighbours_visit_all(struct neighbours *n, const struct neighbour_pl
 	}
 }
 
-/* Until the next round, or the end. The lock is held. */
+/* Wait for the next round, or for the end. The caller holds the lock. */
 static void neighbours_pause(struct neighbours *n)
 {
 	uint64_t pause_ms = n->reserve ? NEIGHBOUR_RESERVE_MS : NEIGHBOUR_PERIOD_MS, until_ns;

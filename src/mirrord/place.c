@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c -- are a copy's files still those under their names, and whole? After a rename over one,
- * or an unlink, what is flushed goes to a file that nobody finds again; and metadata that were cut
- * off hold no records. Such a copy has failed, as by its medium, until the daemon is restarted and
- * compares what is there.
+ * place.c -- are a copy's files still those under their names, and whole? After a rename over a
+ * file, or an unlink, flushed bytes go to a file that cannot be found again, and truncated metadata
+ * hold no records. Such a copy has failed, as if its medium had, until the daemon is restarted and
+ * compares the files that are there.
  *
- * The names are looked up by the set's worker thread: a file system that does not answer, such as
- * one of a network, stops neither the loop nor the other sets of this host.
+ * The set's worker thread looks up the names. So a file system that does not answer, such as one of
+ * a network, stops neither the loop nor the other sets of this host.
  *
- * The process that maps the set is told when it resumes: it gets the data file under the name, and
- * sees that its own is another one.
+ * When the process that maps the set resumes, it gets the data file that has the name now, and sees
+ * that its own is another file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,15 +24,19 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
-#define PLACE_LOOK_MS 1000 /* two calls of stat() */
-#define PLACE_LATE_MS 2000 /* without an answer: an operator is told */
-#define PLACE_END_MS  1000 /* so long the daemon's end waits for one */
+#define PLACE_LOOK_MS 1000 /* period; costs two calls of stat() */
+#define PLACE_LATE_MS 2000 /* after that time without an answer an event informs the operator */
+#define PLACE_END_MS  1000 /* longest wait of the daemon's end */
 
 enum { PLACE_META, PLACE_DATA, PLACE_FILES };
 
-/* What the worker finds under the names. */
+/* What the worker found under the names. */
 struct place_job {
-	bool has_begun; /* the worker's calls before it, such as clear.c's, may take long */
+	/*
+	 * true once the worker runs it; earlier calls of the worker, such as clear.c's, may take
+	 * long
+	 */
+	bool has_begun;
 	char paths[PLACE_FILES][CONF_PATH_SIZE];
 	struct stat found[PLACE_FILES];
 	int error[PLACE_FILES];
@@ -53,8 +57,11 @@ static void place_drop(struct agent_job *job)
 	free(job->arg);
 }
 
-/* NULL: the file is at its place. A folder that does not answer, or is not to be read, proves
- * nothing. Of data that were cut off a comparison finds what cannot be read, as of a bad medium. */
+/*
+ * Returns NULL if the file is at its place. A folder that does not answer, or cannot be read,
+ * proves nothing. If the data file was truncated, a comparison finds the unreadable pages, as with
+ * a bad medium.
+ */
 static const char *place_judge(const struct set *s, const struct place_job *p, unsigned i)
 {
 	const struct stat *found = &p->found[i];
@@ -68,7 +75,9 @@ static const char *place_judge(const struct set *s, const struct place_job *p, u
 									       : NULL;
 }
 
-/* Primaries find out when they connect again; the process here when it resumes. */
+/*
+ * Primaries find out when they connect again. The process on this host finds out when it resumes.
+ */
 static void place_lose(struct set *s, const char *path, const char *what)
 {
 	struct member_verdict v;
@@ -87,7 +96,7 @@ static void place_on_done(struct agent_job *job)
 {
 	struct set *s = job->owner;
 	struct place_job *p = job->arg;
-	/* The copy may have been opened anew since, as when it grows. */
+	/* The copy may have been opened anew since, for instance to grow. */
 	bool counts = s->is_open && !s->member.has_failed && job->id == s->placing.opened;
 	const char *what = NULL;
 
@@ -128,7 +137,7 @@ static void place_ask(struct set *s, uint64_t now_ms)
 	agent_post(s->worker, job);
 }
 
-/* It may answer again at any time: nothing is concluded about the copy. */
+/* The file system may answer again at any time, so the copy has not failed. */
 static void place_note_late(struct set *s, uint64_t now_ms)
 {
 	char text[CONF_PATH_SIZE + 80];
@@ -143,7 +152,7 @@ static void place_note_late(struct set *s, uint64_t now_ms)
 	event_emit(s, s->conf->member, "medium", NULL, NULL, text);
 }
 
-/* A page of the metadata was not there: the file is shorter, or its medium cannot read it. */
+/* A page of the metadata was missing: the file is shorter, or its medium cannot read the page. */
 static void place_on_fault(struct set *s)
 {
 	char meta[CONF_PATH_SIZE];
@@ -191,6 +200,6 @@ int place_open(const struct set *s)
 {
 	int fd = open(s->conf->data, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
-	/* No file is another one, too. */
+	/* If there is no file, any other file will do. */
 	return fd >= 0 ? fd : open("/dev/null", O_RDWR | O_CLOEXEC);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * program.c -- programs that the configuration names: each in a process group of its own, with a
- * clean environment and no descriptor of the daemon but its log, and ended when its time has
- * passed.
+ * clean environment and no descriptor of the daemon except its log. A program is killed when its
+ * time has passed.
  *
- * Nothing here waits for one, nor for the file system that its file is on: the daemon forks, and
- * the child looks the file up. posix_spawn() would stop the daemon's loop until that is done, and
- * with it the renewal of the alive key. Why a child could not execute its program comes through a
- * pipe, which is closed when it could.
+ * The daemon waits neither for a program nor for the file system of its file: it forks, and the
+ * child looks the file up. posix_spawn() would stop the daemon's loop during the look-up, and with
+ * it the renewal of the alive key. If a child cannot execute its program, the reason comes through
+ * a pipe. The pipe is closed if it can.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,10 @@
 #include "base/clock.h"
 #include "mirrord/programs.h"
 
-#define PROGRAM_KILL_MS  1000 /* what was killed ends within that, unless its file system hangs */
+/* after this time a killed program has ended, unless its file system hangs */
+#define PROGRAM_KILL_MS  1000
 #define PROGRAM_CAUSE_FD 3
-#define PROGRAM_SIGSET   8 /* bytes of the kernel's set of signals */
+#define PROGRAM_SIGSET   8 /* size of the kernel's signal set in bytes */
 
 void program_set_var(struct program_vars *vars, const char *fmt, ...)
 {
@@ -44,7 +45,7 @@ void program_prepare(struct program *p, struct set *s, struct program_vars *vars
 	program_set_var(vars, "RPMIRROR_MEMBER=%s", s->conf->member);
 }
 
-/* Signals that the daemon blocks or ignores are as usual there. */
+/* In the child, restore the signals that the daemon blocks or ignores. */
 static void program_child_signals(void)
 {
 	static const unsigned char none[PROGRAM_SIGSET], usual[64];
@@ -54,7 +55,7 @@ static void program_child_signals(void)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, none, NULL, PROGRAM_SIGSET);
 }
 
-/* Its output goes where the daemon's log goes. */
+/* The program's output goes to the daemon's log. */
 static void program_child_files(int cause_fd)
 {
 	long null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY, 0);
@@ -69,8 +70,8 @@ static void program_child_files(int cause_fd)
 }
 
 /*
- * The child of a process with threads, of which no handler of pthread_atfork() was called: system
- * calls only. Does not return.
+ * Runs in the child of a process with threads, and no handler of pthread_atfork() was called. So
+ * use system calls only. Does not return.
  */
 static void program_child(const struct program *p, const char *path, char *const argv[],
 			  char *const envp[], int cause_fd)
@@ -106,7 +107,7 @@ static int program_fork(struct program *p, const char *path, char *const argv[],
 		close(fds[0]);
 		return rc;
 	}
-	/* Here as well: the group is there when somebody kills it. */
+	/* The parent sets the group, too, so that it exists before a signal is sent to it. */
 	setpgid(p->pid, p->pid);
 	p->cause_fd = fds[0];
 	return 0;
@@ -134,7 +135,7 @@ static void program_say(const struct program *p, int status, int cause, char *te
 		snprintf(text, size, "signal %d ended it", WTERMSIG(status));
 }
 
-/* Has it ended? */
+/* Has the program ended? */
 static void program_look(struct program *p)
 {
 	char text[96] = "";
@@ -176,7 +177,7 @@ int program_start(struct program *p, const char *path, const char *argument,
 		return rc;
 	p->is_late = false;
 	p->deadline_ms = clock_boot_ms() + p->limit_ms;
-	/* Without it the end is seen a little later, by program_tick(). */
+	/* Without a pidfd program_tick() sees the end a little later. */
 	fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	p->on_end.fd = -1;
 	if (fd >= 0 && loop_watch(p->daemon, &p->on_end, fd, program_on_end, p))
@@ -186,12 +187,12 @@ int program_start(struct program *p, const char *path, const char *argument,
 
 void program_kill(struct program *p)
 {
-	/* As long as it was not waited for, the group is its own. */
+	/* Until the process is waited for, its number, and so its group, cannot be reused. */
 	if (p->pid)
 		kill(-p->pid, SIGKILL);
 }
 
-/* It is in the kernel, and who knows how long: nobody waits for it any more. */
+/* The process hangs in the kernel, possibly for ever. Stop waiting for it. */
 static void program_give_up(struct program *p)
 {
 	char text[96];

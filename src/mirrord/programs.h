@@ -15,19 +15,24 @@ struct program_vars {
 };
 void program_set_var(struct program_vars *vars, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Of that set: what all programs are told of it, as the first variables. */
+/* Prepare a run for that set. The first variables are those that every program gets. */
 void program_prepare(struct program *p, struct set *s, struct program_vars *vars);
-/* That is its environment, beside PATH. argument may be NULL. 0, or -errno: on_done is not called
- * then. A file that cannot be executed is a failure of the program. */
+/*
+ * The variables are the program's environment, beside PATH. argument may be NULL. 0, or -errno, and
+ * then on_done is not called. A file that cannot be executed counts as a failure of the program.
+ */
 int program_start(struct program *p, const char *path, const char *argument,
 		  struct program_vars *vars);
-/* None runs, and none is stuck that is of the same file: each would be, and they would pile up. */
+/*
+ * No program runs, and none of the same file is stuck. Otherwise each new one would be stuck as
+ * well, and they would pile up.
+ */
 bool program_may_start(const struct program *p, const char *last, const char *path);
-/* End it when its time has passed. */
+/* End the program after its time limit. */
 void program_tick(struct program *p, uint64_t now_ms);
-/* And what it has started, as far as that is still in its process group. */
+/* Kill the program, and its children that are still in its process group. */
 void program_kill(struct program *p);
-/* It lives on. */
+/* Forget the program, which lives on. */
 void program_forget(struct program *p);
 
 /* promote.c: the program on-promote. */
@@ -35,15 +40,15 @@ void promote_run(struct set *s);
 void promote_tick(struct set *s, uint64_t now_ms);
 
 /* fence_agent.c: the program fence-agent. */
-/* The configuration was read: perhaps it names another program, or none that there is. */
+/* After the configuration was read: it may name another program, or one that does not exist. */
 void fence_agent_on_conf(struct set *s);
-/* The alive key of that epoch stands still: may another member be promoted? */
+/* The alive key of that epoch is not renewed: may another member be promoted? */
 bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
-/* The alive key was read: s->seen. */
+/* The alive key was read into s->seen. */
 void fence_agent_on_alive(struct set *s);
 void fence_agent_tick(struct set *s, uint64_t now_ms);
 void fence_agent_end(struct set *s);
-/* A promotion here waits for it alone: in words. */
+/* Does a promotion here wait only for the agent? If so, in words. */
 bool fence_agent_obstacle(const struct set *s, struct fence_words *words);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program that is run when this host's member is to take over and nobody waits for it. */
+/* The program that runs if this host's member is to take over and no process waits for that. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
-#define PROMOTE_PAUSE_MS 30000 /* between two runs: the application needs time to start */
+#define PROMOTE_PAUSE_MS 30000 /* time between two runs, in which the application starts */
 
 static void promote_fail(struct set *s, const char *why)
 {
@@ -57,7 +57,7 @@ void promote_run(struct set *s)
 		   (int)promotion->program.pid);
 }
 
-/* The primary of another host is gone, this copy may serve, and nobody here waits to. */
+/* The primary of another host is gone, this copy may serve, and no process here waits to map it. */
 static bool promote_is_due(const struct set *s, uint64_t now_ms)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -74,7 +74,10 @@ void promote_tick(struct set *s, uint64_t now_ms)
 {
 	struct program *program = &s->promotion.program;
 
-	/* What it was to start is there: perhaps it is the application itself. */
+	/*
+	 * The process that the program had to start exists. The program may be the application
+	 * itself.
+	 */
 	if (program->pid && (s->holder.pid || set_has_waiting(s)))
 		program->deadline_ms = now_ms + program->limit_ms;
 	program_tick(program, now_ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the register says: the record, and the alive key of whoever is primary. */
+/* The register's content: the record, and the alive key of the primary. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "mirrord/copies.h"
 #include "mirrord/programs.h"
 
-#define REG_LOOK_MS  2000 /* without a hint */
+#define REG_LOOK_MS  2000 /* period without a hint */
 #define REG_RETRY_MS 200
-#define REG_COUNT_MS 10000 /* how often it is asked which members of the register answer */
-#define REG_LEASE_MS 5000  /* as long as no record was read */
+#define REG_COUNT_MS 10000 /* period of counting the register's members that answer */
+#define REG_LEASE_MS 5000  /* lease as long as no record was read */
 
 static unsigned reg_lease_ms(const struct set *s)
 {
@@ -36,7 +36,7 @@ static void reg_notify_holder(struct set *s)
 	local_send(s->holder.client, &p, NULL, 0);
 }
 
-/* The rules of the copy see each record. */
+/* Pass each record to the rules of the copy. */
 static void reg_show_member(struct set *s)
 {
 	struct member_verdict v;
@@ -55,7 +55,10 @@ static void reg_show_member(struct set *s)
 	LOG_ERROR_LIMITED("set %s: %s", s->conf->name, v.text);
 }
 
-/* A primary of this host that is no more, such as one that died while the daemon was not there. */
+/*
+ * Clear the alive key of a primary of this host that has ended, for instance while the daemon was
+ * down.
+ */
 static void reg_clear_orphan(struct set *s)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -65,8 +68,10 @@ static void reg_clear_orphan(struct set *s)
 		reg_clear_alive(s, view->epoch);
 }
 
-/* A member leaves the in-sync set before anything is acknowledged without it. So one that was of it
- * when the register was read had everything at that time. */
+/*
+ * A member leaves the in-sync set before anything is acknowledged without it. So a copy that was
+ * in-sync when the register was read had all acknowledged data at that time.
+ */
 static void reg_note_fresh(struct set *s, const struct register_entry *entry, uint64_t sent_ns)
 {
 	const struct mirror_record *rec = &entry->record;
@@ -78,7 +83,7 @@ static void reg_note_fresh(struct set *s, const struct register_entry *entry, ui
 		s->fresh_ns = sent_ns;
 }
 
-/* The end of an epoch in good order leaves nothing in doubt, whatever happens to the hosts next. */
+/* If the epoch ended in good order, nothing is in doubt, whatever happens to the hosts next. */
 static void reg_note_end(struct set *s)
 {
 	struct member_verdict v;
@@ -98,12 +103,15 @@ void reg_on_entry(struct set *s, const struct register_entry *entry, uint64_t se
 
 	s->register_answers = true;
 	s->read_why.kind = ERROR_NONE;
-	/* Older than what was heard meanwhile, perhaps: it would look like a register restored. */
+	/*
+	 * The record may be older than one that was seen meanwhile, and would look like a restored
+	 * register.
+	 */
 	if (sent_ns < s->shown_ns) {
 		s->ask_again = true;
 		return;
 	}
-	/* What the alive key said of the former epoch's primary says nothing of this one. */
+	/* The alive key of the former epoch's primary does not describe this one. */
 	if (!s->has_entry ||
 	    !mirror_epoch_is_equal(s->entry.record.view.epoch, entry->record.view.epoch)) {
 		s->epoch_ns = clock_boot_ns();
@@ -204,7 +212,7 @@ static void reg_judge(struct set *s, const struct register_alive *alive, struct 
 	s->lease_is_over = alive->is_set && may;
 	if (s->lease_is_over)
 		may = fence_agent_permits(s, alive->epoch);
-	/* An operator knows that this primary is off. */
+	/* An operator has confirmed that this primary is off. */
 	if (alive->is_set && mirror_epoch_is_equal(s->word, alive->epoch))
 		may = true;
 	if (may && !s->may_promote)
@@ -215,8 +223,10 @@ static void reg_judge(struct set *s, const struct register_alive *alive, struct 
 	fence_agent_on_alive(s);
 }
 
-/* The lease of what is there begins also while the register has no leader, as when that has died
- * together with the primary. Whether it is over is never judged by this. */
+/*
+ * Begin the lease of the key even if the register has no leader, for instance if the leader died
+ * together with the primary. The end of a lease is never judged by this read.
+ */
 static void reg_on_sight(struct set *s, const struct agent_job *job)
 {
 	const struct register_alive *sight = &job->sight;
@@ -248,7 +258,10 @@ static void reg_on_alive(struct agent_job *job)
 	map_retry(s);
 }
 
-/* Twice for each renewal, as the last one should be seen soon. And when the lease may be over. */
+/*
+ * Read twice per renewal, so that the last renewal is seen soon; and once when the lease may be
+ * over.
+ */
 static uint64_t reg_alive_due(const struct set *s)
 {
 	uint64_t now = clock_boot_ms(), next = now + reg_lease_ms(s) / 10;
@@ -274,7 +287,7 @@ void reg_ask_alive(struct set *s)
 
 /* ---- as the host of the primary ---- */
 
-/* Nothing was written, and trying again does not help: no right, no room, no such file. */
+/* Nothing was written, and a repetition would not help: no right, no room, no such file. */
 static void reg_note_write(struct set *s, const struct agent_job *job)
 {
 	bool has_failed = job->result == REGISTER_FAILED && job->err.kind != ERROR_UNREACHED &&
@@ -339,7 +352,7 @@ static void reg_on_cleared(struct agent_job *job)
 	if (job->result != REGISTER_DONE) {
 		LOG_WARNING_LIMITED("set %s: the alive key could not be cleared: %s: %s",
 				    s->conf->name, register_result_str(job->result), job->err.text);
-		s->cleared = (struct mirror_epoch){0}; /* again, with the next record */
+		s->cleared = (struct mirror_epoch){0}; /* clear it again after the next record */
 	}
 	free(job);
 	reg_ask(s);
@@ -356,8 +369,10 @@ void reg_clear_alive(struct set *s, struct mirror_epoch epoch)
 	agent_post(s->alive, job);
 }
 
-/* Calls of a register have a time limit, but those of a file do not return where its file system
- * does not answer. A read may wait for another call, which may last as long. */
+/*
+ * Calls of a register have a time limit, except those of a file on a file system that does not
+ * answer. A read may also wait for such a call.
+ */
 static void reg_note_late(struct set *s, uint64_t now_ms)
 {
 	unsigned limit_ms = 2 * s->daemon->conf->register_timeout_ms;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reload.c -- the configuration and what it names are read again, while all goes on (SIGHUP).
+ * reload.c -- the configuration and what it names are read again, without an interruption of
+ * service (SIGHUP).
  *
- * A configuration that is wrong changes nothing. Of a good one each key that can change counts at
- * once; the others are named, and keep their values. A secret or a register's credentials that
- * cannot be used leave the former ones.
+ * A configuration that is wrong changes nothing. In a correct one each key that can change takes
+ * effect at once; the log names the others, which keep their values. If a secret or a register's
+ * credentials cannot be used, the former ones stay.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,10 @@
 #include "mirrord/clients.h"
 #include "mirrord/programs.h"
 
-/* Take what counts at once; say what does not. `where` is for the log: a set, or nothing. */
+/*
+ * Apply the keys that take effect at once, and log those that do not. `where` is for the log: a
+ * set, or an empty text.
+ */
 static void reload_keys(const struct conf_key *keys, void *live, const void *fresh,
 			const char *where)
 {
@@ -39,7 +43,7 @@ static void reload_use_secret(struct set *s, const struct secret *secret)
 	s->secret = *secret;
 	if (s->has_entry)
 		set_plan_neighbours(s);
-	/* It comes back at once, and gets the new one with the answer. */
+	/* The process reconnects at once, and gets the new secret with the answer. */
 	if (s->holder.client)
 		local_drop(s->holder.client);
 	LOG_NOTICE("set %s: the secret has changed", s->conf->name);
@@ -105,7 +109,7 @@ static void reload_agent(struct set *s, struct agent *agent)
 		free(job);
 }
 
-/* Another store would not know what this one has agreed to. */
+/* Another register would lack what was agreed in this one. */
 static bool reload_is_same_store(const char *live, const char *fresh)
 {
 	size_t len = strcspn(live, "?");

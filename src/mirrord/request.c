@@ -12,7 +12,7 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
-#define REQUEST_WAIT_MS  10000 /* unless the request says how long */
+#define REQUEST_WAIT_MS  10000 /* time limit unless the request has one */
 #define REQUEST_WAIT_MAX (24 * 3600 * 1000)
 
 void request_send(struct client *client, json_t *answer)
@@ -48,10 +48,10 @@ void request_refuse(struct client *client, enum code code, const char *hint, con
 	request_send(client, json_pack("{s:b, s:o}", "ok", 0, "error", error));
 }
 
-/* What a request has. Texts belong to the JSON object. */
+/* The fields of a request. Its texts belong to the JSON object. */
 struct request {
 	struct client *client;
-	struct set *set; /* NULL: none was named */
+	struct set *set; /* NULL: the request names no set */
 	const char *op, *set_name, *member, *from, *discard;
 	json_t *new_member, *settings;
 	json_int_t timeout_ms, rate, size;
@@ -112,7 +112,7 @@ static void request_on_demote(struct request *r)
 	request_give_order(r, PACKET_ORDER_DEMOTE, false);
 }
 
-/* 'from' may say what is the case: the members form a star around the primary. */
+/* 'from' may only name the present source: the members form a star around the primary. */
 static void request_on_resync(struct request *r)
 {
 	const struct mirror_record *rec = &r->set->entry.record;
@@ -159,7 +159,7 @@ static uint8_t request_free_slot(const struct mirror_config *config)
 	return MIRROR_NOBODY;
 }
 
-/* False: it was refused. */
+/* Returns false if the request was refused. */
 static bool request_read_member(const struct request *r, struct mirror_member *member)
 {
 	const char *name = NULL, *host = NULL, *path = NULL;
@@ -244,8 +244,9 @@ enum { REQUEST_ANYBODY = 1 << 0, REQUEST_ALL_SETS = 1 << 1, REQUEST_RECORD = 1 <
 static const struct request_row {
 	const char *op;
 	void (*run)(struct request *r);
-	unsigned flags;      /* REQUEST_RECORD: the register must have been read */
-	const char *members; /* beside op, set and timeout_ms; names with spaces around */
+	unsigned flags; /* REQUEST_RECORD: the register must have been read */
+	/* members beside op, set and timeout_ms: names with a space on each side */
+	const char *members;
 } request_rows[] = {
 	{"status", request_on_status, REQUEST_ANYBODY | REQUEST_ALL_SETS, " "},
 	{"events", request_on_events, REQUEST_ANYBODY | REQUEST_ALL_SETS, " now "},
@@ -283,7 +284,7 @@ static bool request_knows(const struct request_row *row, const char *key)
 	       strstr(row->members, word);
 }
 
-/* A member of another type is as unknown as one of another name. */
+/* A member with a wrong type counts as unknown. */
 static bool request_unpack(struct request *r, json_t *in)
 {
 	json_t *member = json_object_get(in, "member");
@@ -352,7 +353,7 @@ void request_on_packet(struct client *client, const char *text, size_t len)
 	json_decref(in);
 }
 
-/* What has not happened in time. */
+/* For the text of a timeout: what did not happen in time. */
 static const char *const request_awaited[] = {
 	[CLIENT_WAITS_ORDER] = "the primary's process has not answered",
 	[CLIENT_WAITS_SWAP] = "the register has not answered",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that change something: by the primary's process, or by the register. */
+/* Orders: requests that change something, through the primary's process or the register. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ void request_wait(struct client *client, struct set *s, enum client_wait wait)
 	client->wait_set = s;
 }
 
-/* The member's slot; MIRROR_NOBODY after a refusal. */
+/* Returns the member's slot, or MIRROR_NOBODY after a refusal. */
 uint8_t request_slot(struct client *client, const struct set *s, const char *member)
 {
 	uint8_t slot = member ? mirror_config_find(&s->entry.record.config, member) : MIRROR_NOBODY;
@@ -41,7 +41,7 @@ uint8_t request_slot(struct client *client, const struct set *s, const char *mem
 	return slot;
 }
 
-/* What this host cannot do for another one. */
+/* Refuse what this host cannot do for another host. */
 void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what)
 {
 	const struct mirror_member *member = &s->entry.record.config.members[slot];
@@ -126,7 +126,7 @@ static void request_put_verified(const struct set *s, json_t *answer,
 	json_object_set_new(answer, "ranges", ranges);
 }
 
-/* The same command speaks of a primary before a failover, and of another member after it. */
+/* The same command means a primary before a failover, and another member after it. */
 static void request_put_fenced(const struct set *s, json_t *answer, mirror_mask fenced,
 			       const char *what)
 {
@@ -173,7 +173,10 @@ void request_on_ordered(struct set *s, const struct packet *p)
 
 /* ---- fence ---- */
 
-/* How long ago the alive key was renewed, as far as this host knows; a lease or more: unknown. */
+/*
+ * Milliseconds since the renewal of the alive key, as far as this host can see; a lease or more:
+ * unknown.
+ */
 static uint64_t request_renewed_ms(const struct set *s)
 {
 	const struct candidate *seen = &s->candidate;
@@ -185,7 +188,7 @@ static uint64_t request_renewed_ms(const struct set *s)
 	return clock_boot_ms() - seen->since_ms;
 }
 
-/* The operator's word about the primary that the register has named just now. */
+/* Take the operator's word that the register's present primary is off. */
 static void request_take_word(struct client *client, struct set *s)
 {
 	static const char off[] = "its host counts as off: another member may be promoted now";
@@ -195,7 +198,7 @@ static void request_take_word(struct client *client, struct set *s)
 	char text[sizeof(off) + MIRROR_NAME_MAX + 160];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", off);
 
-	/* It is renewed five times a lease. */
+	/* The key is renewed five times in a lease. */
 	if (renewed_ms < rec->config.lease_ms / 2)
 		snprintf(
 			text + n, sizeof(text) - n,
@@ -236,7 +239,10 @@ static void request_on_fence_read(struct agent_job *job)
 	free(job);
 }
 
-/* Without the register the word would be about a primary that may have been followed. */
+/*
+ * Without a fresh read of the register, the word could be about a primary that was replaced
+ * meanwhile.
+ */
 static void request_fence_primary(struct client *client, struct set *s)
 {
 	struct agent_job *job = agent_job_new(AGENT_GET, request_on_fence_read, s);
@@ -271,8 +277,10 @@ void request_fence(struct client *client, struct set *s, const char *member, int
 
 /* ---- the register ---- */
 
-/* A change may leave fewer in-sync copies than min_copies: by a replaced copy, which may be
- * healthy. */
+/*
+ * Replacing a copy may leave fewer in-sync copies than min_copies, even if the replaced copy was
+ * healthy.
+ */
 static void request_done_swap(struct client *client, const struct mirror_record *before,
 			      const struct mirror_record *after)
 {
@@ -325,15 +333,15 @@ static void request_swap(struct client *client, struct set *s, struct agent_job 
 	agent_post(s->asks, job);
 }
 
-/* Of a result of view_set_config(). */
+/* The code for a result of view_set_config(). */
 static enum code request_code_of_change(int rc)
 {
 	switch (rc) {
 	case -ENOMEM:
 		return CODE_IO;
-	case -EBUSY: /* a primary is in the way, */
+	case -EBUSY: /* a primary prevents it, */
 		return CODE_BUSY;
-	case -EAGAIN: /* or members that are not in-sync */
+	case -EAGAIN: /* or members that are not in-sync do */
 		return CODE_QUORUM;
 	default:
 		return CODE_CONFIG;
@@ -359,8 +367,8 @@ void request_change(struct client *client, struct set *s, const struct mirror_co
 }
 
 /*
- * This host's copy gives up its own past; then it is `syncing`, and is made equal. Before that
- * whoever wrote to it is cut off: a primary that goes on must not count it.
+ * This host's copy gives up its own history, becomes `syncing`, and is made equal. First cut off
+ * all writers of the copy: a primary that goes on must not count it.
  */
 static bool request_discard_own(struct client *client, struct set *s)
 {

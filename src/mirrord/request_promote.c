@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An operator's promotion: of a process that waits, or of one that on-promote starts. */
+/* An operator's promotion, of a process that waits or of one that on-promote starts. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool request_promotes(const struct client *c, const struct set *s)
 	return c->wait == CLIENT_WAITS_PRIMARY && c->wait_set == s;
 }
 
-/* What was read before the request says nothing. */
+/* Data that were read before the request do not count. */
 static bool request_has_answer(const struct set *s, const struct client *client)
 {
 	return (int32_t)(s->answered - client->wants_answer) >= 0;
@@ -82,7 +82,7 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 		return;
 	}
 	if (s->holder.epoch.number) {
-		request_done(client); /* it is primary */
+		request_done(client); /* the process is primary now */
 		return;
 	}
 	if (!request_find_waiting(s) && !s->conf->on_promote[0]) {
@@ -104,7 +104,7 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 	reg_ask(s);
 }
 
-/* As if the process that is to be primary asked now. */
+/* Judge as if the process that is to become primary asked now. */
 static struct map_reason request_judge(const struct set *s, const struct client *client)
 {
 	const struct client process = {.map_flags = PACKET_MAP_WAIT};
@@ -112,7 +112,7 @@ static struct map_reason request_judge(const struct set *s, const struct client 
 	return map_why_waits(s, &process, client->promotion.order.kind);
 }
 
-/* This host's own promotion, by that order or not, is no change that speaks against it. */
+/* This host's own promotion, by that order or without it, does not make the order outdated. */
 static bool request_is_outdated(const struct set *s, const struct client *client)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -141,7 +141,7 @@ static void request_look_after(struct set *s, struct client *client)
 	switch (why.status) {
 	case PACKET_NOT_INSYNC:
 	case PACKET_SPLIT:
-	case PACKET_COPY_FAILED: /* no other member's end helps */
+	case PACKET_COPY_FAILED: /* the end of another member does not help */
 		request_end_promotion(client);
 		request_refuse(client, request_code_of(why.status), NULL, "%s", why.text);
 		return;
@@ -175,7 +175,7 @@ void request_give_promotion_up(struct client *client)
 
 	request_end_promotion(client);
 	if (s->promotion.swaps)
-		return; /* the register's answer decides */
+		return; /* the register's answer will decide */
 	if (client->promotion.is_doubtful) {
 		request_refuse(client, CODE_QUORUM, "look at the status whether it happened",
 			       "the register has not answered to the promotion");

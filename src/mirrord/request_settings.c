@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A change of a set's settings; what may change when is view_set_config()'s rule. */
+/*
+ * Changes of a set's settings. view_set_config() has the rules: which setting may change in which
+ * state.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,8 +106,10 @@ static bool settings_apply(struct mirror_config *config, const char *key, json_t
 	return !strcmp(key, "hosts") && settings_hosts(config, value);
 }
 
-/* The highest format that this member's daemon, and the process that maps the set there, is known
- * to understand. */
+/*
+ * The highest format that this member supports: its daemon, and the process that maps the set
+ * there.
+ */
 static unsigned settings_format_of(struct set *s, uint8_t slot)
 {
 	struct neighbour_answer answer;
@@ -117,7 +122,10 @@ static unsigned settings_format_of(struct set *s, uint8_t slot)
 		       : 0;
 }
 
-/* An older program never meets a format that it does not know. False: it was refused. */
+/*
+ * An older program must never meet a format that it does not support. Returns false if the request
+ * was refused.
+ */
 static bool settings_may_raise(struct client *client, struct set *s,
 			       const struct mirror_config *config)
 {

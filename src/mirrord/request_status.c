@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The status of a set as the tool gets it, made of the register, this host and its neighbours. */
+/* The status of a set for the tool, collected from the register, this host and its neighbours. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void status_put_other(const struct set *s, uint8_t slot, const struct pri
 		json_object_set_new(out, "reason", json_string(answer.why_not));
 }
 
-/* A former primary whose process still maps the copy is told apart. */
+/* A former primary whose process still maps the copy gets a role of its own. */
 static const char *status_role(const struct set *s, uint8_t slot)
 {
 	const struct packet_report *report = set_report(s);
@@ -137,7 +137,9 @@ static json_t *status_member(const struct set *s, uint8_t slot, const struct pri
 	return out;
 }
 
-/* HOST:PORT of each member of the store, as the configuration has them; none of a file. */
+/*
+ * HOST:PORT of each member of the register, from the configuration; none if the register is a file.
+ */
 static json_t *status_endpoints(const char *uri)
 {
 	const char *at = uri, *address;
@@ -241,7 +243,7 @@ static void status_put_promotion(const struct set *s, json_t *waiting)
 	json_array_append_new(waiting, out);
 }
 
-/* On the primary's host: a member that is away, until it is tried again or counts as lost. */
+/* On the primary's host: how long a member that is away is not tried again, or not yet lost. */
 static void status_put_member_waits(const struct set *s, json_t *waiting)
 {
 	const struct packet_report *report = set_report(s);
@@ -293,7 +295,7 @@ static json_t *status_waiting(const struct set *s)
 	return out;
 }
 
-/* The last one that a primary of this host made. */
+/* The last comparison that a primary of this host made. */
 static json_t *status_scrub(const struct set *s)
 {
 	const struct meta_scrub *scrub = &s->meta.super.scrub;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* requests.h -- what the tool asks for, and the events that it gets. The loop's thread only. */
+/* requests.h -- the tool's requests, and its events. The loop's thread only. */
 #ifndef MIRRORD_REQUESTS_H
 #define MIRRORD_REQUESTS_H
 
@@ -11,9 +11,11 @@
 void request_on_packet(struct client *client, const char *text, size_t len);
 void request_refuse(struct client *client, enum code code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-void request_send(struct client *client, struct json_t *answer); /* releases it */
+void request_send(struct client *client, struct json_t *answer); /* takes over `answer` */
 void request_done(struct client *client);                        /* {"ok": true} */
-/* Those that waited too long are answered; milliseconds until the next one's time, or -1. */
+/*
+ * Answer the requests whose time is over. Returns the milliseconds until the next deadline, or -1.
+ */
 int requests_tick(struct daemon *d, uint64_t now_ms);
 
 uint64_t request_random(void); /* not 0 */
@@ -21,7 +23,7 @@ uint64_t request_random(void); /* not 0 */
 /* request_status.c */
 struct json_t *request_status(const struct set *s);
 
-/* request_order.c: what changes something. Each answers, now or later. */
+/* request_order.c: orders. Each is answered, now or later. */
 void request_order(struct client *client, struct set *s, const char *member,
 		   const struct packet_order_request *order);
 void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms);
@@ -29,48 +31,50 @@ void request_resolve(struct client *client, struct set *s, const char *member);
 void request_change(struct client *client, struct set *s, const struct mirror_config *config);
 void request_on_ordered(struct set *s, const struct packet *p);
 
-/* request_settings.c: settings of a set, by the words of the register. */
+/* request_settings.c: settings of a set, by their names in the register. */
 void request_settings(struct client *client, struct set *s, struct json_t *settings);
-/* Answered later. */
+/* The request will be answered later. */
 void request_wait(struct client *client, struct set *s, enum client_wait wait);
-/* The member's slot; MIRROR_NOBODY after a refusal. */
+/* Returns the member's slot, or MIRROR_NOBODY after a refusal. */
 uint8_t request_slot(struct client *client, const struct set *s, const char *member);
-/* Refuse what this host cannot do for another one. */
+/* Refuse what this host cannot do for another host. */
 void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what);
 enum code request_code_of(enum packet_status status);
 
 /* request_promote.c: an operator's promotion. */
 void request_promote(struct client *client, struct set *s, const char *member, bool force);
-/* The order for that view which lives: its request waits, and the register was read since. An order
- * is no more than that request: nothing of it is left after its end. */
+/*
+ * The live order for that view: its request still waits, and the register was read since. An order
+ * is nothing but that request, and ends with it.
+ */
 enum promotion_kind request_order_for(const struct set *s, const struct mirror_view *view);
-/* Its time has passed, or its client is gone: it has no effect any more. */
+/* End an order whose time has passed or whose client is gone. It has no effect any more. */
 void request_end_promotion(struct client *client);
 /* A swap that an order permitted has ended; is_unknown: without an answer. */
 void request_on_promotion_swapped(struct set *s, bool is_unknown);
-/* Orders that wait, for the status. */
+/* Put the waiting orders into the status. */
 void request_put_promotions(const struct set *s, struct json_t *waiting);
-/* Something has changed: refuse what cannot be any more. */
+/* Something has changed: refuse the orders that have become impossible. */
 void request_look_promotions(struct set *s);
-/* Somebody has become primary on this host. */
+/* A process has become primary on this host. */
 void request_on_promoted(struct set *s);
-/* The time of one has passed: answered when nothing of it is under way. */
+/* The time of an order has passed. Answer it once nothing of it is under way. */
 void request_give_promotion_up(struct client *client);
-/* on-promote has failed, as it says: nobody will wait for the set. */
+/* on-promote has failed, with this reason, so no process will wait for the set. */
 void request_on_promote_failed(struct set *s, const char *text);
 
 /* scrub.c: the periodic comparison of the copies. */
 #define SCRUB_ID PACKET_SCRUB_ID
 void scrub_tick(struct set *s, uint64_t now_ms);
-/* A comparison has ended, or was refused; any other answer of the primary's process, too. */
+/* A comparison has ended or was refused. Called for every answer of the primary's process. */
 void scrub_on_ordered(struct set *s, uint32_t id, const struct packet_ordered *ordered);
 
 /* event.c: what the tool's `events` gets. */
 void event_emit(struct set *s, const char *member, const char *what, const char *from,
 		const char *to, const char *text);
-/* An `events` request: what there is now, then what changes. */
+/* An `events` request: report the present state, then the changes. */
 void event_begin(struct client *client, const struct set *only, bool now_only);
-/* Compare with what was reported last. */
+/* Compare the state with the last report. */
 void event_look(struct set *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The periodic comparison of a set's copies: the daemon of the primary's host orders it, and keeps
- * in the copy's superblock when the last one ended and what it found; also of comparisons that an
- * operator orders.
+ * in the copy's superblock when the last one ended and what it found. That includes comparisons
+ * ordered by an operator.
  */
 #include <string.h>
 #include <time.h>
@@ -10,8 +10,8 @@
 #include "mirrord/clients.h"
 #include "mirrord/requests.h"
 
-#define SCRUB_RETRY_MS (10 * 60 * 1000) /* after one that could not be done */
-#define SCRUB_BUSY_MS  (10 * 1000) /* after one that was refused: an operator's comparison runs */
+#define SCRUB_RETRY_MS (10 * 60 * 1000) /* pause after a comparison that could not be done */
+#define SCRUB_BUSY_MS  (10 * 1000)      /* pause after a refusal: an operator's comparison runs */
 
 static void scrub_record(struct set *s, const struct meta_super *super)
 {
@@ -52,7 +52,7 @@ void scrub_tick(struct set *s, uint64_t now_ms)
 		s->is_scrubbing = false;
 	if (s->is_scrubbing || !scrub_may_begin(s, now_ms))
 		return;
-	/* Time counts from the first look; also after a clock that was wrong. */
+	/* Time counts from the first look, and anew if the clock was wrong. */
 	if (!last || last > now_s) {
 		struct meta_super super = s->meta.super;
 
@@ -87,7 +87,7 @@ static void scrub_add(struct findings *f, const struct packet_verified *v)
 	}
 }
 
-/* Findings of members that were not compared now stay. */
+/* Keep the findings of members that were not compared now. */
 static void scrub_note_findings(const struct set *s, const struct packet_verified *v,
 				struct findings *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets, and what is to be done from time to time. */
+/* Sets, and their periodic work. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 #define SET_OPEN_RETRY_MS 500
 #define SET_TICK_MS       100
-#define SET_END_MS        1000 /* beside the time limit of a call that has begun */
+#define SET_END_MS        1000 /* added to the time limit of a call that has begun */
 
 int set_new_agent(struct set *s, struct agent **agent, struct error *err)
 {
@@ -60,11 +60,12 @@ void set_fini(struct set *s)
 	unsigned limit_ms = s->daemon->conf->register_timeout_ms + SET_END_MS;
 
 	fence_agent_end(s);
-	program_forget(&s->promotion.program); /* the application that it starts lives on */
-	/* A register in a file may never answer. */
+	/* the application that the program started lives on */
+	program_forget(&s->promotion.program);
+	/* A register in a file may never answer, so wait only for a limited time. */
 	for (unsigned i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
 		if (!agent_delete_within(agents[i], limit_ms))
-			limit_ms = SET_END_MS / 10; /* the others have had the same time */
+			limit_ms = SET_END_MS / 10; /* the other agents had the same time */
 	place_end(s);
 	agent_delete(&s->worker);
 	neighbours_delete(s->neighbours);
@@ -91,7 +92,7 @@ struct set *set_find_uuid(struct daemon *d, const struct mirror_uuid *uuid)
 	return NULL;
 }
 
-/* Its files may not have been made yet, or their medium not be mounted. */
+/* The files may not exist yet, or their medium may not be mounted. */
 void set_try_open(struct set *s, uint64_t now_ms)
 {
 	if (s->is_open)
@@ -102,7 +103,7 @@ void set_try_open(struct set *s, uint64_t now_ms)
 		return;
 	}
 	holder_find(s);
-	s->has_entry = false; /* so that the rules of the copy see it */
+	s->has_entry = false; /* lets the copy's rules see the next record */
 	reg_ask(s);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is wrong with a set, and what an operator can do: the sentences of its status. */
+/* The sentences of a set's status: what is wrong, and what an operator can do. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static mirror_mask status_insync(const struct set *s)
 	return s->has_entry ? s->entry.record.view.insync : 0;
 }
 
-/* By the register. */
+/* Has every member a copy in-sync, by the register? */
 static bool status_has_all(const struct set *s)
 {
 	return status_insync(s) == status_members(s);
@@ -112,7 +112,7 @@ static bool status_has_failed(const struct set *s)
 
 enum status_use { STATUS_USABLE, STATUS_SILENT, STATUS_UNUSABLE };
 
-/* Whether the member's copy can be mapped, as far as is known here. */
+/* Can the member's copy be mapped, as far as this host can see? */
 static enum status_use status_use_of(const struct set *s, uint8_t slot)
 {
 	struct neighbour_answer answer;
@@ -141,7 +141,7 @@ static bool status_lacks_copy(const struct set *s)
 	return status_of_use(s, status_members(s), STATUS_UNUSABLE);
 }
 
-/* This host's files cannot be opened. */
+/* Advice if this host's files cannot be opened. */
 static const char *status_next_of_closed(const struct set *s)
 {
 	uint8_t own = set_own_slot(s);
@@ -209,7 +209,10 @@ static const char *status_next(const struct set *s, const struct primary_words *
 
 /* ---- all of it ---- */
 
-/* Why no process serves, or why that is not known. The fence agent's words tell more. */
+/*
+ * The reason why no process serves, or why that is uncertain. The fence agent's text is more
+ * precise.
+ */
 static bool status_obstacle(const struct set *s, struct fence_words *words,
 			    enum mirror_health *health)
 {
@@ -219,7 +222,7 @@ static bool status_obstacle(const struct set *s, struct fence_words *words,
 	return true;
 }
 
-/* Something differs, and no resync is under way that mends it. */
+/* Copies differ, and no resync that would mend it is under way. */
 static bool status_is_spoilt(const struct set *s, enum mirror_health health)
 {
 	return health == MIRROR_HEALTH_DEGRADED && findings_spoil(s) &&
@@ -232,7 +235,7 @@ static void status_take(struct status_words *out, const char *reason, const char
 	snprintf(out->next, sizeof(out->next), "%s", next ? next : "");
 }
 
-/* Where a member is excluded as well, that is said first. */
+/* If a member is excluded as well, its sentence comes first, then the findings. */
 static void status_take_findings(const struct set *s, struct status_words *out)
 {
 	struct findings_words findings;
@@ -246,7 +249,7 @@ static void status_take_findings(const struct set *s, struct status_words *out)
 			 findings.next);
 }
 
-/* A change comes without an operator. */
+/* The state will change without an operator. */
 static bool status_progresses(const struct set *s, const struct status_words *out,
 			      const struct primary_words *words, bool is_silent)
 {

@@ -8,11 +8,11 @@
 
 struct status_words {
 	enum mirror_health health;
-	bool progresses;             /* a change comes without an operator */
+	bool progresses;             /* the state changes without an operator */
 	char reason[768], next[384]; /* "": none */
 };
 
-/* There is no primary. */
+/* Advice if there is no primary. */
 const char *status_next_of_down(const struct set *s);
 void status_get_words(const struct set *s, const struct primary_words *words,
 		      struct status_words *out);

@@ -96,7 +96,9 @@ int pool_create(struct poolset_pool *pool, uint64_t size, const struct poolset_a
 		rc = pool_alloc_headers(pool, err);
 	if (!rc)
 		rc = parts_open_existing(parts, true, err);
-	/* Those that exist may refuse it all, before anything is made. */
+	/*
+	 * Existing parts may make the creation impossible, so check them before anything is made.
+	 */
 	if (!rc)
 		rc = pool_check_empty(pool, err);
 	if (!rc)

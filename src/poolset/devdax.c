@@ -15,7 +15,7 @@ static void devdax_path(char path[PATH_MAX], dev_t device, const char *file)
 		 file);
 }
 
-/* 0: it cannot be read. */
+/* 0: the number cannot be read. */
 static uint64_t devdax_number(dev_t device, const char *file)
 {
 	char path[PATH_MAX];
@@ -56,7 +56,7 @@ bool devdax_probe(dev_t device, struct devdax *dax)
 		return false;
 	dax->size = devdax_number(device, "size");
 	dax->align = 0;
-	/* The place has changed with Linux 5.1 and 5.10. */
+	/* Linux 5.1 and 5.10 moved the file. */
 	for (unsigned i = 0; !dax->align && i < sizeof(aligns) / sizeof(aligns[0]); i++)
 		dax->align = devdax_number(device, aligns[i]);
 	return dax->size && dax->align >= 4096 && !(dax->align & (dax->align - 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* devdax.h -- what the kernel says of a device DAX (/dev/daxX.Y), from sysfs. */
+/* devdax.h -- what the kernel reports about a device DAX (/dev/daxX.Y), from sysfs. */
 #ifndef POOLSET_DEVDAX_H
 #define POOLSET_DEVDAX_H
 
@@ -12,10 +12,10 @@ struct devdax {
 	uint64_t align; /* mappings begin and end at multiples of it */
 };
 
-/* Where sysfs is mounted; tests have one of their own. */
+/* The path at which sysfs is mounted; tests have one of their own. */
 extern const char *devdax_sysfs;
 
-/* False: the device is none, or cannot be asked. */
+/* False: it is not a device DAX, or cannot be examined. */
 bool devdax_probe(dev_t device, struct devdax *dax);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * directories.c -- a pool set of directories: the parts are the files 000000.pmem, 000001.pmem ...
- * in them, each in the next directory, and the sizes of the text say how much may be there at most.
+ * in them, each in the next directory. The sizes in the text are upper limits.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 /* The paths of files by their number. */
 struct directories_found {
 	char *paths[SETTEXT_PARTS_MAX];
-	unsigned count, end; /* end: the highest number, plus one */
+	unsigned count, end; /* end: the highest number found, plus one */
 };
 
 static int directories_failed(const char *path, struct error *err)
@@ -99,7 +99,7 @@ static int directories_add_files(struct parts *parts, const struct directories_f
 	return rc;
 }
 
-/* By device and inode, as one directory has many names. */
+/* Directories are compared by device and inode, as one directory can have many names. */
 static int directories_check_twice(const struct parts *parts, struct error *err)
 {
 	struct stat a, b;
@@ -146,7 +146,7 @@ int parts_from_directories(struct parts *parts, const struct settext *set, struc
 	if (!(set->options & SETTEXT_SINGLEHDR))
 		return error_set(err, ERROR_LOCAL, EINVAL,
 				 "%s: directories need the option SINGLEHDR", parts->name);
-	/* Which replica a file belongs to need not be known, as there is one only. */
+	/* There is only one replica, so it does not matter to which replica a file belongs. */
 	rc = parts_check_replicas(parts->name, set->nreplicas, set->replica_line, err);
 	if (!rc)
 		rc = directories_copy(parts, set, err);

@@ -7,7 +7,7 @@
 #include "base/cursor.h"
 #include "base/rand.h"
 
-#define HEADER_UNUSED_AT   144 /* to the shutdown state */
+#define HEADER_UNUSED_AT   144 /* the unused bytes from here to the shutdown state are zero */
 #define HEADER_2K          2048
 #define HEADER_SDS_AT      4024
 #define HEADER_SDS_BYTES   64
@@ -29,7 +29,10 @@ static void header_store(uint8_t *bytes, uint64_t value)
 	wcursor_le(&c, value, 8);
 }
 
-/* PMDK's sum: words of 32 bits; those of the sum itself, and from `skip` on, count as zero. */
+/*
+ * PMDK's sum, over words of 32 bits. The words of the sum itself, and those from `skip` on, count
+ * as zero.
+ */
 static uint64_t header_sum(const uint8_t *bytes, size_t len, size_t sum_at, size_t skip)
 {
 	uint32_t lo = 0, hi = 0;
@@ -204,7 +207,7 @@ void header_fresh_uuid(uint8_t uuid[HEADER_UUID])
 #define HEADER_MACHINE 0
 #endif
 
-/* Four bits a type: its alignment less one. */
+/* Four bits for each type: its alignment minus one. */
 #define HEADER_ALIGNMENT(type, place) ((uint64_t)(_Alignof(type) - 1) << (4 * (place)))
 
 void header_arch_flags(uint8_t flags[HEADER_ARCH])

@@ -41,12 +41,14 @@ struct poolset_attr {
 	char signature[HEADER_SIGNATURE];
 	uint32_t major, compat, incompat, ro_compat;
 	uint8_t poolset_uuid[HEADER_UUID];
-	uint8_t uuid[HEADER_UUID];                              /* of the first part */
+	uint8_t uuid[HEADER_UUID];                              /* the UUID of the first part */
 	uint8_t next_uuid[HEADER_UUID], prev_uuid[HEADER_UUID]; /* of the neighbouring replicas */
 	uint8_t user_flags[HEADER_ARCH];                        /* the header's arch_flags */
 };
 
-/* Counts of power failures that the devices did not survive, and whether a process has the pool. */
+/*
+ * Counts of power failures that the devices did not survive, and whether a process uses the pool.
+ */
 struct header_sds {
 	uint64_t usc, uuid;
 	uint8_t dirty;
@@ -63,25 +65,28 @@ struct header {
 	struct header_sds sds;
 };
 
-/* True also for no attributes: a pool without headers. */
+/* Returns true also for NULL: a pool without headers. */
 bool poolset_attr_is_zero(const struct poolset_attr *attr);
 
-/* Takes over what the attributes say of every part; uuid and the ring of parts are left. */
+/* Copy the attributes that are equal in every part; uuid and the ring of parts stay as they are. */
 void header_set_attr(struct header *h, const struct poolset_attr *attr);
 void header_get_attr(const struct header *h, struct poolset_attr *attr);
 
-/* With both checksums. */
+/* Fills in both checksums, too. */
 void header_encode(const struct header *h, uint8_t page[HEADER_BYTES]);
 /* Checks nothing. */
 void header_decode(const uint8_t page[HEADER_BYTES], struct header *h);
 bool header_is_zero(const uint8_t page[HEADER_BYTES]);
-/* Its checksum is right, and its unused bytes are zero. */
+/* Is its checksum right, and are its unused bytes zero? */
 bool header_is_intact(const uint8_t page[HEADER_BYTES]);
 
-/* Whether these features have a shutdown state. */
+/* Do these features include a shutdown state? */
 bool header_has_sds(const struct header *h);
-/* A power failure came while the pool was in use, and its devices did not survive it: the stored
- * state is of other counts than now, and dirty. What has a wrong checksum is no state. */
+/*
+ * Did a power failure come while the pool was in use, and did its devices not survive it? That is
+ * so if the stored state is dirty and has other counts than now. A state with a wrong checksum
+ * counts as no state.
+ */
 bool header_sds_is_lost(const uint8_t page[HEADER_BYTES], const struct header_sds *now);
 
 /* A fresh UUID, in the mixed form in which it is stored. */
@@ -98,10 +103,10 @@ struct header_set {
 };
 
 /*
- * Whether they belong together, as PMDK looks: for each part that it is not all zero, that its
- * signature, version and features are those of the first, that it is intact, that UUIDs, the
- * neighbouring replicas and arch_flags are those of the first; then its place in the ring of
- * parts. The cause is EINVAL, and EBADMSG for one that is not intact.
+ * Do the headers belong together? The checks and their order are PMDK's. Each part's header is not
+ * all zero; has the signature, version and features of the first; is intact; has the UUIDs, the
+ * neighbouring replicas and the arch_flags of the first. Then follows its place in the ring of
+ * parts. The cause of a failure is EINVAL, or EBADMSG for a header that is not intact.
  */
 int header_check(const struct header_set *set, struct error *err);
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* One header beside the first. */
+/* One header, beside the first one. */
 struct header_check_part {
 	const struct header_set *set;
 	unsigned index;
@@ -99,7 +99,10 @@ int header_check(const struct header_set *set, struct error *err)
 		header_decode(set->pages[0], &part.first);
 	for (; !rc && part.index < set->count; part.index++)
 		rc = header_check_part(&part);
-	/* Behind all the others: a corrupt UUID is reported where it is, not beside it. */
+	/*
+	 * Check the ring after all the others, so that a corrupt UUID is reported in the part that
+	 * has it, not in its neighbour.
+	 */
 	for (part.index = 0; !rc && part.index < set->count; part.index++)
 		rc = header_check_ring(&part);
 	return rc;

@@ -8,36 +8,38 @@
 struct poolset_pool {
 	struct parts parts;
 	struct poolset_memory memory;
-	/* As they are on the disk: of the parts that have one, which are the first ones. */
+	/* The headers on the disk, of the parts that have one; these are the first ones. */
 	struct header *headers;
 	uint8_t (*pages)[HEADER_BYTES];
 	bool is_created; /* by poolset_create() */
-	bool is_dirty;   /* the shutdown state says so, and so it is ours to clear */
+	bool is_dirty;   /* the shutdown state is dirty, and this process has to clear it */
 };
 
-/* The shutdown state of the devices. Without libndctl PMDK takes zero as well: power failures that
- * the devices do not survive are not noticed. */
+/*
+ * The shutdown state of the devices. They are zero, as in PMDK without libndctl: power failures
+ * that the devices do not survive are not noticed.
+ */
 extern const struct header_sds pool_devices;
 
 /* pool.c */
 int pool_alloc_headers(struct poolset_pool *pool, struct error *err);
 int pool_check_size(const struct poolset_pool *pool, uint64_t size, struct error *err);
-/* What is not open has a header of zeros. */
+/* A part that is not open gets a header of zeros. */
 int pool_read_headers(struct poolset_pool *pool, struct error *err);
-/* The first one last: without it there is no pool yet. */
+/* The first header is written last: without it there is no pool yet. */
 int pool_write_headers(struct poolset_pool *pool, struct error *err);
 
 /* attr.c */
 int pool_check_attr(const struct poolset_pool *pool, const struct poolset_attr *attr,
 		    struct error *err);
-/* Fills in what the attributes leave open. */
+/* Fill in the attributes that the caller left open. */
 void pool_complete_attr(struct poolset_attr *attr);
 void pool_apply_attr(struct poolset_pool *pool, const struct poolset_attr *attr);
 
 /* create.c */
 int pool_create(struct poolset_pool *pool, uint64_t size, const struct poolset_attr *attr,
 		struct error *err);
-/* Files that were made are removed; those that were there had a zero page, and get it again. */
+/* Remove the files that were made. An existing file had a zero page, and gets it again. */
 void pool_undo_create(struct poolset_pool *pool);
 
 #endif

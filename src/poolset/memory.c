@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "poolset/parts.h"
 
-/* Huge pages of DAX need it; more never hurts. */
+/* Huge pages of DAX need 2 MiB; other mappings do not mind. */
 #define MEMORY_ALIGN ((uint64_t)2 << 20)
 
 static uint64_t memory_align(const struct parts *parts)
@@ -20,7 +20,7 @@ static uint64_t memory_align(const struct parts *parts)
 	return align;
 }
 
-/* Address space for everything, so that the parts can be placed side by side. */
+/* Reserve address space for all parts, so that they can be placed side by side. */
 static void *memory_reserve(const struct parts *parts)
 {
 	uint64_t align = memory_align(parts), size = parts->pool_size;

@@ -7,8 +7,10 @@
 
 #include "poolset/impl.h"
 
-/* By numbers, not by a descriptor, whose copy would keep the part locked. The pool has the file
- * open, so no other one gets its number. */
+/*
+ * A file is identified by its numbers. The copy of a descriptor would keep the part locked. As long
+ * as the pool has the file open, no other file gets its inode number.
+ */
 struct name {
 	char *path;
 	bool is_device;

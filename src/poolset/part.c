@@ -46,13 +46,13 @@ static int part_check_linked(const struct part *part, struct error *err)
 {
 	struct stat st;
 
-	/* It may have been unlinked between open() and flock(). */
+	/* The file may have been unlinked between open() and flock(). */
 	if (!fstat(part->fd, &st) && !st.st_nlink)
 		return error_set(err, ERROR_LOCAL, ENOENT, "%s was just removed", part->path);
 	return 0;
 }
 
-/* A limit on file sizes leaves no room; EFBIG means another thing in this room. */
+/* A limit on file sizes counts as a full disk: in this room EFBIG has another meaning. */
 static int part_no_room(int rc, struct error *err)
 {
 	if (rc && err && err->cause == EFBIG)
@@ -60,7 +60,7 @@ static int part_no_room(int rc, struct error *err)
 	return rc;
 }
 
-/* A hole would be filled by a remote write, when it is too late to say "disk full". */
+/* A remote write would fill the hole, when it is too late to report a full disk. */
 static int part_reserve(const struct part *part, struct error *err)
 {
 	struct newfile_opts opts = {.path = part->path, .size = part->size};
@@ -106,7 +106,10 @@ int part_open(struct part *part, struct error *err)
 {
 	int rc;
 
-	/* A pool that is its own set is open already. O_NONBLOCK: a pipe must not wait. */
+	/*
+	 * A pool that is its own set is open already. O_NONBLOCK: the name may be a pipe, and
+	 * opening it must not wait.
+	 */
 	if (part->fd < 0)
 		part->fd = open(part->path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (part->fd < 0)
@@ -119,7 +122,7 @@ int part_open(struct part *part, struct error *err)
 	return rc;
 }
 
-/* A device knows no read() and no write(). */
+/* A device has no read() and no write(). */
 static int part_map_header(struct part *part, struct error *err)
 {
 	if (part->header)
@@ -170,7 +173,7 @@ int part_write_header(struct part *part, const void *bytes, size_t at, size_t le
 	return part_failed(part, "write a header to", err);
 }
 
-/* The name, not what a symbolic link leads to, as open() would. */
+/* Unlink the name itself. open() would follow a symbolic link. */
 static int part_unlink(const struct part *part, struct error *err)
 {
 	struct stat file, named;
@@ -198,21 +201,24 @@ int part_remove(struct part *part, struct error *err)
 
 static int part_make(struct part *part, struct error *err)
 {
-	/* The initiator's pool may be its user's alone, and its copy is nobody else's. */
+	/* The initiator's pool may be private to its user, so the copy is private, too. */
 	struct newfile_opts opts = {.path = part->path, .size = part->size, .is_private = true};
 	struct newfile nf;
 	int rc = part_no_room(newfile_open(&nf, &opts, err), err);
 
 	if (rc)
 		return rc;
-	/* Locked before it has a name. */
+	/* The file is locked before it has a name. */
 	part->fd = nf.fd;
 	rc = part_lock(part, err);
 	if (!rc)
 		rc = newfile_commit(&nf, false, err);
 	part->is_made = !rc;
 	if (rc) {
-		/* It may have its name, if that could not be put on the disk. */
+		/*
+		 * The file may have its name already, if only the name could not be put on the
+		 * disk.
+		 */
 		part_unlink(part, NULL);
 		newfile_abort(&nf);
 		part->fd = -1;

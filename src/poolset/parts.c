@@ -30,7 +30,7 @@ int parts_add(struct parts *parts, const char *path, uint64_t size, unsigned rep
 	bool is_first = !count || replica >= parts->nreplicas;
 	char *copy;
 
-	/* A power of two is full. */
+	/* At a power of two the array is full. */
 	if ((count & (count - 1)) == 0)
 		list = realloc(list, (count ? 2 * count : 1) * sizeof(*list));
 	copy = list ? strdup(path) : NULL;
@@ -47,7 +47,7 @@ int parts_add(struct parts *parts, const char *path, uint64_t size, unsigned rep
 	return 0;
 }
 
-/* What the path of a text names, if it is a device; else false. */
+/* The device that a path names. False: the path names no device. */
 static bool parts_is_device(const char *path, struct devdax *dax)
 {
 	struct stat st;
@@ -113,7 +113,7 @@ static int parts_parse(struct parts *parts, const char *bytes, size_t len, struc
 	return rc;
 }
 
-/* Longer texts are refused by the parser: one byte more than it takes is enough. */
+/* The parser refuses longer texts, so reading one byte more than its limit is enough. */
 static int parts_read_text(struct parts *parts, struct error *err)
 {
 	size_t len = 0, max = SETTEXT_BYTES_MAX + 1;
@@ -134,7 +134,7 @@ static int parts_read_text(struct parts *parts, struct error *err)
 	return rc;
 }
 
-/* The file itself is the pool. */
+/* The file that is named is the pool itself. */
 static int parts_from_plain(struct parts *parts, const struct poolset_place *place,
 			    const struct stat *st, struct error *err)
 {
@@ -155,7 +155,7 @@ static int parts_from_plain(struct parts *parts, const struct poolset_place *pla
 	part = &parts->list[0];
 	part->is_device = is_device;
 	part->align = is_device ? dax.align : HEADER_BYTES;
-	/* Opened here, as its name may not be followed elsewhere. */
+	/* Open it now: later its name might lead to another file. */
 	return place_open(place, O_RDWR, &part->fd, err);
 }
 
@@ -237,7 +237,7 @@ static int parts_check_part(const struct parts *parts, const struct part *part, 
 	return 0;
 }
 
-/* A mapping cannot begin behind a header then. */
+/* The device's alignment is larger than a header, so a mapping cannot begin right after one. */
 static int parts_check_align(const struct parts *parts, struct error *err)
 {
 	for (unsigned i = 0; parts->nheaders > 1 && i < parts->count; i++)
@@ -275,14 +275,14 @@ int parts_measure(struct parts *parts, struct error *err)
 	if (overflow || size > INT64_MAX)
 		return error_set(err, ERROR_LOCAL, EINVAL, "%s: the parts are too large together",
 				 parts->name);
-	/* The first header is a part of the pool, the others are not. */
+	/* The first header is a part of the mapped pool, the other headers are not. */
 	if (parts->nheaders)
 		size -= (uint64_t)(parts->nheaders - 1) * HEADER_BYTES;
 	parts->pool_size = size;
 	return parts_check_align(parts, err);
 }
 
-/* What a session before this one could not write to the disk is cached, and called clean. */
+/* Pages that an earlier session could not write to the disk are cached, and count as clean. */
 static int parts_drop_cached(const struct part *part, struct error *err)
 {
 	uint64_t stay = 0;

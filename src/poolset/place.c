@@ -19,7 +19,7 @@ static int place_failed(const struct poolset_place *place, struct error *err)
 			 strerror(errno));
 }
 
-/* Leaves errno of an open() that failed alone. */
+/* Does not change errno, which a failed open() has set. */
 static bool place_is_link(int dir, const char *name)
 {
 	int was = errno;
@@ -30,8 +30,10 @@ static bool place_is_link(int dir, const char *name)
 	return is_link;
 }
 
-/* For kernels, and filters of system calls, without openat2(): step by step, without symbolic
- * links. name is written to. Takes dir over. */
+/*
+ * For kernels, and filters of system calls, without openat2(): open step by step, without symbolic
+ * links. Changes name, and closes dir.
+ */
 static int place_walk(int dir, char *name, int flags)
 {
 	char *rest, *step = strtok_r(name, "/", &rest);

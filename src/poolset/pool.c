@@ -15,7 +15,7 @@ static int pool_no_memory(const struct poolset_pool *pool, struct error *err)
 	return error_set(err, ERROR_LOCAL, ENOMEM, "%s: not enough memory", pool->parts.name);
 }
 
-/* What was opened is unlocked by it. */
+/* Deleting the pool unlocks the files that were opened. */
 static void pool_delete(struct poolset_pool *pool)
 {
 	if (pool->memory.base)
@@ -146,7 +146,7 @@ static int pool_open(struct poolset_pool *pool, uint64_t size, struct error *err
 	return rc ? rc : pool_take_over(pool, err);
 }
 
-/* The pool set file is locked no longer than this. */
+/* The pool set file stays locked only until here. */
 static int pool_settle(struct poolset_pool *pool, int rc, struct poolset_pool **out)
 {
 	if (rc) {

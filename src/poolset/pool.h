@@ -21,7 +21,7 @@
  *   EBADMSG      a header is corrupt
  *   ENOSPC, EIO, ENOMEM ... as they come
  *
- * A pool belongs to one thread at a time; its memory to anybody.
+ * One thread at a time uses a pool; any thread may use its memory.
  */
 #ifndef POOLSET_POOL_H
 #define POOLSET_POOL_H
@@ -41,7 +41,8 @@ struct poolset_place {
 };
 
 struct poolset_memory {
-	void *base; /* aligned to pages; the first part's header, if the pool has headers */
+	/* aligned to pages; begins with the first part's header, if the pool has headers */
+	void *base;
 	uint64_t size;
 	bool has_headers;
 	bool is_direct; /* every part is mapped with MAP_SYNC or is a device DAX */
@@ -52,44 +53,50 @@ struct poolset_pool;
 /*
  * Makes missing parts, for the user alone (0600), and writes headers; everything is on the disk
  * when it returns. A part that exists must have the size of the set file and a zero first page.
- * attr is NULL or all zero for a pool without headers, which the set file must say, too (NOHDRS).
- * On failure the files that were made are removed. size: how much is wanted at least.
+ * attr is NULL or all zero for a pool without headers, which the set file must declare, too
+ * (NOHDRS). On failure the files that were made are removed. size: the least size of the pool.
  */
 int poolset_create(const struct poolset_place *place, uint64_t size,
 		   const struct poolset_attr *attr, struct poolset_pool **pool, struct error *err);
-/* attr gets what the first header says; zero for a pool without headers. May be NULL. */
+/* attr gets the attributes in the first header; zero for a pool without headers. May be NULL. */
 int poolset_open(const struct poolset_place *place, uint64_t size, struct poolset_attr *attr,
 		 struct poolset_pool **pool, struct error *err);
 
-/* What the paths of its parts lead to; usable by another thread, and when the pool is closed. NULL:
- * not enough memory. */
+/*
+ * The identity of the files that the paths of its parts lead to. Another thread may use it, also
+ * after the pool is closed. NULL: not enough memory.
+ */
 struct poolset_names;
 struct poolset_names *poolset_names_new(const struct poolset_pool *pool);
 void poolset_names_delete(struct poolset_names *names);
-/* ERROR_LOCAL: a part of the pool, which must be open, was removed, renamed, replaced or truncated.
- * A path that cannot be looked at is no loss. */
+/*
+ * ERROR_LOCAL: a part was removed, renamed, replaced or truncated. The pool must be open. A path
+ * that cannot be examined does not count.
+ */
 int poolset_names_check(const struct poolset_names *names, struct error *err);
 
 const struct poolset_memory *poolset_memory(const struct poolset_pool *pool);
 
-/* Rewrite the headers; on the disk when it returns. attr must be NULL or zero exactly if the pool
- * has no headers; then nothing is done. */
+/*
+ * Rewrite the headers; they are on the disk when the function returns. For a pool without headers,
+ * and only then, attr must be NULL or zero, and nothing is done.
+ */
 int poolset_set_attr(struct poolset_pool *pool, const struct poolset_attr *attr, struct error *err);
 
-/* Unmaps and frees in any case; the error is that the state "shut down" could not be stored. */
+/* Unmaps and frees in any case. An error means that the state "shut down" could not be stored. */
 int poolset_close(struct poolset_pool *pool, struct error *err);
 /* Close, and remove the parts: files are unlinked, devices and files that poolset_create() found
  * lose their headers. */
 int poolset_discard(struct poolset_pool *pool, struct error *err);
 
 enum poolset_remove_flag {
-	POOLSET_REMOVE_FORCE = 1 << 0, /* go on past what cannot be removed */
-	POOLSET_REMOVE_SET = 1 << 1,   /* the set file, too */
+	POOLSET_REMOVE_FORCE = 1 << 0, /* go on after an obstacle */
+	POOLSET_REMOVE_SET = 1 << 1,   /* remove the set file, too */
 };
 
 /*
  * Removes the parts of a set that no process uses: files are unlinked, devices lose their first
- * page. Files that are no parts of a pool are refused; see rpmem-poolset(5) for what is one. With
+ * page. A file that is not a part of a pool is refused; rpmem-poolset(5) defines a part. With
  * POOLSET_REMOVE_FORCE it returns 0 nevertheless, and err has the first obstacle (kind ERROR_NONE:
  * there was none).
  */

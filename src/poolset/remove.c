@@ -3,14 +3,14 @@
 
 #include "poolset/parts.h"
 
-/* What is removed, and what stands in the way: the first obstacle is kept. */
+/* Options of the removal, and its first obstacle. */
 struct removal {
 	struct parts parts;
 	bool is_forced;
 	struct error first;
 };
 
-/* With force the removal goes on. */
+/* With force the removal goes on after an obstacle. */
 static int removal_obstacle(struct removal *r, const struct error *err)
 {
 	if (r->first.kind == ERROR_NONE)
@@ -18,7 +18,7 @@ static int removal_obstacle(struct removal *r, const struct error *err)
 	return r->is_forced ? 0 : (int)err->kind;
 }
 
-/* An intact header, or, if it may, none at all. */
+/* The header must be intact; may_be_zero: or there is none at all. */
 static int removal_check_header(struct part *part, bool may_be_zero, bool *is_good,
 				struct error *err)
 {
@@ -32,8 +32,8 @@ static int removal_check_header(struct part *part, bool may_be_zero, bool *is_go
 
 /*
  * A set may name any file. So a file is only removed if it has the size that the set says and,
- * where a header belongs, an intact one or none at all. With force either is enough: a pool that is
- * corrupt is to be removed as well. A file that is named directly needs the header in any case.
+ * where a header belongs, an intact one or none at all. With force one of the two is enough, so
+ * that a corrupt pool can be removed. A file that is named directly needs the header in any case.
  */
 static int removal_check_part(const struct removal *r, struct part *part, struct error *err)
 {
@@ -56,7 +56,7 @@ static int removal_check_part(const struct removal *r, struct part *part, struct
 				 part->path);
 }
 
-/* Everything is locked and looked at before anything is removed; a pool in use stays whole. */
+/* Lock and check everything before anything is removed, so that a pool in use stays whole. */
 static int removal_open_parts(struct removal *r)
 {
 	int rc = 0;

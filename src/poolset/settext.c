@@ -13,7 +13,7 @@ struct settext_word {
 	size_t len;
 };
 
-/* What is being read. */
+/* The state of the parser. */
 struct settext_reader {
 	struct settext *set;
 	const char *name;
@@ -29,7 +29,7 @@ static int settext_bad(const struct settext_reader *r, const char *what)
 	return error_set(r->err, ERROR_LOCAL, EINVAL, "%s:%u: %s", r->name, r->line, what);
 }
 
-/* Names the word, which is cut where it is too long for a line of text. */
+/* The error's text quotes the word, cut if it is too long for a line. */
 static int settext_bad_word(const struct settext_reader *r, struct settext_word word,
 			    const char *what)
 {
@@ -49,7 +49,7 @@ static bool settext_word_is(struct settext_word word, const char *text)
 	return word.len == strlen(text) && !memcmp(word.at, text, word.len);
 }
 
-/* The next word of the line; false: there is none. */
+/* The next word of the line. False: the line has no more. */
 static bool settext_next_word(struct settext_reader *r, struct settext_word *word)
 {
 	while (r->at < r->end && settext_is_blank(*r->at))
@@ -106,7 +106,7 @@ bool settext_size(const char *word, size_t len, uint64_t *size)
 	return true;
 }
 
-/* The text has no NUL at its end, as strndup() may expect. */
+/* strndup() may expect a NUL, and the text has none at its end. */
 static char *settext_copy(struct settext_word word)
 {
 	char *copy = malloc(word.len + 1);
@@ -126,7 +126,7 @@ static int settext_add_part(struct settext_reader *r, uint64_t size, struct sett
 
 	if (set->nparts == SETTEXT_PARTS_MAX)
 		return settext_bad(r, "too many parts");
-	/* A power of two is full. */
+	/* At a power of two the array is full. */
 	if ((set->nparts & (set->nparts - 1)) == 0)
 		parts = realloc(parts, (set->nparts ? 2 * set->nparts : 1) * sizeof(*parts));
 	copy = parts ? settext_copy(path) : NULL;
@@ -214,7 +214,7 @@ static int settext_replica(struct settext_reader *r)
 	return settext_expect_end(r);
 }
 
-/* Keyword in the first column, with a blank or nothing behind it; it is skipped. */
+/* Skips a keyword in the first column that is followed by a blank or by the end of the line. */
 static bool settext_skip_keyword(struct settext_reader *r, const char *word)
 {
 	size_t len = strlen(word);
@@ -244,7 +244,7 @@ static int settext_line(struct settext_reader *r)
 	return settext_part(r);
 }
 
-/* Cuts the next line off *text; its end, LF or CRLF, is no part of it. False: there is none. */
+/* Take the next line from *text, without its LF or CRLF. False: there is none. */
 static bool settext_next_line(struct settext_reader *r, const char **text, const char *text_end)
 {
 	const char *eol;
@@ -295,7 +295,7 @@ int settext_parse(struct settext *set, const char *name, const char *bytes, size
 
 	*set = (struct settext){.nreplicas = 1};
 	rc = settext_read(&r, bytes, len);
-	/* Words of the file stand in it. */
+	/* The message quotes words of the file, which may hold control characters. */
 	if (rc && err)
 		text_make_printable(err->text);
 	return rc;

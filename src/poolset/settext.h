@@ -21,7 +21,7 @@
 
 #include "base/error.h"
 
-/* How such a file begins. */
+/* The first line of such a file. */
 #define SETTEXT_SIGNATURE     "PMEMPOOLSET"
 #define SETTEXT_SIGNATURE_LEN 11
 
@@ -35,7 +35,7 @@ enum settext_option {
 
 struct settext_part {
 	char *path;       /* absolute: a file, a directory or a device */
-	uint64_t size;    /* 0: AUTO, that of the device */
+	uint64_t size;    /* 0: AUTO, the size of the device */
 	unsigned replica; /* 0: the first section */
 	unsigned line;
 };
@@ -44,9 +44,9 @@ struct settext {
 	unsigned options; /* of enum settext_option */
 	struct settext_part *parts;
 	unsigned nparts;
-	unsigned nreplicas;    /* with the first section; at least 1 */
-	unsigned nremotes;     /* of these */
-	unsigned replica_line; /* of the first REPLICA; 0: none */
+	unsigned nreplicas;    /* including the first section; at least 1 */
+	unsigned nremotes;     /* the remote ones among these */
+	unsigned replica_line; /* the line of the first REPLICA; 0: none */
 };
 
 /* name is for the error's text, which also names the line. The cause of a malformed text is EINVAL.
@@ -55,7 +55,7 @@ int settext_parse(struct settext *set, const char *name, const char *bytes, size
 		  struct error *err);
 void settext_fini(struct settext *set);
 
-/* "2MiB": a size as it stands in a pool set file. False: malformed, zero, or beyond 64 bits. */
+/* "2MiB": a size as it is written in a pool set file. False: malformed, zero, or beyond 64 bits. */
 bool settext_size(const char *word, size_t len, uint64_t *size);
 
 #endif

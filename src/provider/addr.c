@@ -6,7 +6,10 @@
 
 static const int PROBE_TIMEOUT_MS = 1000;
 
-/* Returns the errno of a failed call; never 0, so that a failure cannot be taken for success. */
+/*
+ * Returns the errno of a failed call. The value is never 0, so that a failure cannot be taken for
+ * success.
+ */
 static int addr_failed(const char **call, const char *name)
 {
 	*call = name;

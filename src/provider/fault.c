@@ -140,7 +140,7 @@ static void fault_restore_ops(void)
 	pthread_mutex_unlock(&patched.lock);
 }
 
-/* How a failure looks, by the columns of calls.h. */
+/* How a call fails, by the failure column of calls.h. */
 #define FAULT_RESULT_NUL(err) (errno = (err), NULL)
 #define FAULT_RESULT_NEG(err) (errno = (err), -1)
 #define FAULT_RESULT_ERR(err) (err)

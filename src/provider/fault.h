@@ -3,22 +3,22 @@
  * fault.h -- make a provider fail on purpose. For tests only.
  *
  * RPMA_PROVIDER=fault puts a decorator around the provider that would have been chosen (or that
- * RPMA_FAULT_INNER names). Until something is armed it changes nothing. Calls are named as the
+ * RPMA_FAULT_INNER names). It changes nothing until a fault is armed. Calls are named as the
  * members of struct provider, and post_send, post_recv, post_srq_recv, poll_cq, req_notify_cq for
  * the data path of its contexts. A program that cannot include this header arms through the
  * environment: RPMA_FAULT="call:nth:errno", read when the decorator is first used.
  *
- * Calls that release something do it and then report the failure, so that nothing leaks by it.
+ * A call that releases an object does so before it reports the failure, so that nothing leaks.
  */
 #ifndef PROVIDER_FAULT_H
 #define PROVIDER_FAULT_H
 
 #include "provider/provider.h"
 
-/* The decorator, around `inner`. There is one in a process; the last inner counts. */
+/* The decorator around `inner`. A process has one decorator; the last `inner` counts. */
 const struct provider *provider_fault_around(const struct provider *inner);
 
-/* Let the ops of a context fail as well; provider_of_context() does this. */
+/* Let the ops of a context fail, too; provider_of_context() calls this. */
 void fault_decorate_context(struct ibv_context *ctx);
 
 /* From now on the nth call (1: the next) of that name, or of any name for "*", fails with err. */
@@ -28,7 +28,10 @@ void fault_delay_completions(unsigned int delay_ms);
 /* Inject no more faults, and restore the contexts' ops. */
 void fault_disarm(void);
 
-/* Since the last fault_arm(): calls of that name seen, and whether one of them was failed. */
+/*
+ * The number of calls of that name since the last fault_arm(); and whether one of them failed on
+ * purpose.
+ */
 unsigned int fault_seen(void);
 bool fault_fired(void);
 

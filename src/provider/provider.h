@@ -4,8 +4,8 @@
  *
  * A provider is one const table of the calls of verbs and rdma_cm: each member has the signature,
  * the return convention and the meaning of rdma-core's call of that name. librpma chooses a table
- * once for each peer and then does not depend on which one it is. The data path needs no table: a
- * context's own ops dispatch it.
+ * once for each peer; the rest of its code is the same for all tables. The data path needs no
+ * table: a context's own ops dispatch it.
  */
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H
@@ -41,14 +41,14 @@
 	  (pd, advice, flags, sges, num_sge), ERR, CALL)
 
 /*
- * Beyond rdma_cm. set_limits: deadline of the whole connect (0: default), time without a byte after
- * which a peer is lost (0: default, -1: never); before connect or accept. set_owner: before connect,
- * the name for which the target ends the connections of other processes. cancel_connect: from any
- * thread; an UNREACHABLE event follows unless the outcome was there before. abandon: before the
- * destruction of its queue pair and id; unless a disconnect was begun, nothing more of it leaves, as
- * far as the device can do that. wait_X: as get_X, but
- * at most so long (-1: for ever), whether or not the descriptor is non-blocking; then errno is
- * ETIMEDOUT.
+ * Beyond rdma_cm. set_limits: the deadline of the whole connect (0: default), and the time without
+ * a byte after which a peer is lost (0: default, -1: never). To be called before connect or accept.
+ * set_owner: to be called before connect; the name for which the target ends the connections of
+ * other processes. cancel_connect: may be called from any thread; an UNREACHABLE event follows
+ * unless the outcome was decided before. abandon: to be called before the queue pair and the id are
+ * destroyed. If no disconnect was begun, the connection sends nothing more, as far as the device
+ * can prevent it. wait_X: as get_X with a time limit (-1: for ever), whether or not the descriptor
+ * is non-blocking; after the limit errno is ETIMEDOUT.
  */
 #define PROVIDER_LIFE_CALLS(X)                                                                     \
 	X(int, set_limits, (struct rdma_cm_id *id, int connect_ms, int liveness_ms),               \
@@ -65,8 +65,8 @@
 	  (ch, timeout_ms, cq, cq_context), NEG, CALL)
 
 /*
- * Beyond verbs. post_list: several work requests at once, in the order of the list; *posted, which
- * the caller sets to 0, says how many were taken.
+ * Beyond verbs. post_list: several work requests at once, in the order of the list; the caller sets
+ * *posted to 0, and it becomes the number of accepted requests.
  */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
 	X(int, post_list,                                                                          \
@@ -82,7 +82,7 @@
 	PROVIDER_EXT_CALLS(X)
 /* clang-format on */
 
-/* Which end of a connection an address is meant for. */
+/* The end of a connection that an address is for. */
 enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
 
 struct provider {
@@ -97,10 +97,12 @@ struct provider {
 	bool (*gives_reasons)(const struct ibv_context *ctx);
 	/* Which end rejected the connection, from an event of type REJECTED. */
 	enum vext_rejection (*rejection)(const struct rdma_cm_event *ev);
-	/* VEXT_CAP_*: what the peer can be asked for; cheap. Known from ESTABLISHED on. */
+	/* VEXT_CAP_*: the operations that the peer supports; cheap. Known from ESTABLISHED on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);
-	/* How many counters a connection has, of which `max` are written; -1: this provider has
-	 * none. */
+	/*
+	 * The number of counters of a connection; at most `max` of them are written. -1: this
+	 * provider has none.
+	 */
 	int (*qp_counters)(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
 #define PROVIDER_MEMBER(ret, name, params, args, failure, act) ret(*name) params;
 	PROVIDER_CALLS(PROVIDER_MEMBER)
@@ -112,8 +114,8 @@ extern const struct provider provider_verbs;    /* rdma-core: hardware, siw, rxe
 extern const struct provider provider_softrnic; /* the software RNIC in this process */
 
 /*
- * The provider for an address, as RPMA_PROVIDER (auto, verbs, softrnic, fault) decides. NULL: none
- * serves it; the log says why.
+ * The provider for an address, as RPMA_PROVIDER (auto, verbs, softrnic, fault) decides. NULL: no
+ * provider serves it; the log has the reason.
  */
 const struct provider *provider_for_addr(const char *addr, enum provider_role role);
 /* The provider of that name, or NULL: only provider_names() are known. */
@@ -123,20 +125,20 @@ const char *provider_names(void);
 const struct provider *provider_of_context(struct ibv_context *ctx);
 
 /*
- * Give an id its address: bind it (PASSIVE), or find the device and the way to it (ACTIVE).
- * port NULL: none. 0 or an errno value, then *call names the rdma-core call that failed.
+ * Give an id its address: bind it (PASSIVE), or find the device and the route (ACTIVE). port NULL:
+ * none. Returns 0 or an errno value; *call then names the call of rdma-core that failed.
  */
 int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, const char *addr,
 			const char *port, enum provider_role role, int timeout_ms,
 			const char **call);
-/* The device behind an address; it stays open. 0 or an errno value, *call as above. */
+/* Find the device of an address; it stays open. 0 or an errno value, *call as above. */
 int provider_find_context(const struct provider *prov, const char *addr, enum provider_role role,
 			  struct ibv_context **ctx, const char **call);
 
-/* What could be used, and why or why not: a row a device, or a provider that has none. */
+/* A device, or a provider without one, and why it can or cannot be used. */
 struct provider_row {
 	const char *provider;
-	char device[64]; /* "": none */
+	char device[64]; /* "": the provider has no device */
 	bool usable;
 	char why[256];
 };
@@ -144,26 +146,26 @@ struct provider_rows {
 	size_t count;
 	struct provider_row *row;
 };
-/* For an address, or in general (NULL). 0 or an errno value. */
+/* The rows for an address, or in general (NULL). 0 or an errno value. */
 int provider_rows_init(struct provider_rows *rows, const char *addr, enum provider_role role);
 void provider_rows_fini(struct provider_rows *rows);
 
 /*
- * What the libraries behind the providers log themselves goes to `sink`, down to `level`; see
- * softrnic_log_set(). rdma-core logs nothing.
+ * The providers' own log messages down to `level` go to `sink`; see softrnic_log_set(). rdma-core
+ * logs nothing.
  */
 void provider_log_set(log_sink *sink, enum log_level level);
 
 /* As softrnic_durability(); the same for every provider. */
 int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);
 
-/* Some devices' part of rdma-core (siw's, of release 44) returns it negative. */
+/* Some devices' part of rdma-core (siw's, in release 44) returns a negative errno. */
 static inline int provider_errno(int err)
 {
 	return err < 0 ? -err : err;
 }
 
-/* The data path. 0 or an errno value, as ibv_post_send and its kind. */
+/* The data path. Returns 0 or an errno value, as ibv_post_send does. */
 static inline int provider_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;

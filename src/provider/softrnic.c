@@ -14,8 +14,8 @@ static bool provider_softrnic_serves(const char *addr, enum provider_role role, 
 }
 
 /*
- * librpma's flush is a native one wherever the peer consented, so its Reads are never meant as
- * flushes there, and the peer may answer them at once. Towards others nothing is announced.
+ * Announce that this end does not flush by reading. If the peer agreed to the extensions librpma
+ * uses their Flush, so the peer may answer Reads at once. Nothing is announced to other peers.
  */
 static bool provider_softrnic_announce(struct rdma_cm_id *id)
 {
@@ -34,7 +34,8 @@ static int provider_softrnic_accept(struct rdma_cm_id *id, struct rdma_conn_para
 }
 
 /*
- * A Read Response is checked against its Read, for every peer, so the sink needs no remote write.
+ * Every Read Response is checked against its Read, so the sink does not need the right of a remote
+ * write.
  */
 static int provider_softrnic_read_sink_access(const struct ibv_context *ctx)
 {

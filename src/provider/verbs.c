@@ -32,7 +32,9 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 			 role == PROVIDER_PASSIVE ? "owns" : "reaches", call, strerror(err));
 		return false;
 	}
-	/* Under the interposer rdma-core's calls end in the software RNIC, which is no hardware. */
+	/*
+	 * Under the interposer rdma-core's calls end in the software RNIC, which is not hardware.
+	 */
 	if (softrnic_owns_context(ctx)) {
 		snprintf(
 			why, why_len,
@@ -45,8 +47,10 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 	return true;
 }
 
-/* RFC 5040 s5.2: the responder addresses the sink through its STag, and cards check that as a
- * Write. */
+/*
+ * RFC 5040 s5.2: the responder addresses the sink through its STag, and cards check that like a
+ * Write.
+ */
 static int verbs_read_sink_access(const struct ibv_context *ctx)
 {
 	return ctx->device->transport_type == IBV_TRANSPORT_IWARP ? IBV_ACCESS_REMOTE_WRITE : 0;

@@ -16,9 +16,9 @@
 enum cm_outcome { CM_PENDING, CM_DECIDED, CM_GIVEN_UP };
 
 struct channel {
-	struct rdma_event_channel pub; /* fd: the epoll set */
+	struct rdma_event_channel pub; /* pub.fd: the epoll set */
 	struct rdma_event_channel *kernel;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* guards everything below */
 	enum cm_outcome outcome;
 	int timer; /* -1: not needed so far */
 	struct rdma_cm_event unreachable;
@@ -54,7 +54,7 @@ static int cm_watch(struct channel *c, int fd)
 	return epoll_ctl(c->pub.fd, EPOLL_CTL_ADD, fd, &readable);
 }
 
-/* Reading the kernel's channel must not block: threads wait at the epoll set. */
+/* Reading the kernel's channel must not block, because threads wait on the epoll set. */
 static int cm_set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -106,7 +106,7 @@ void verbs_destroy_event_channel(struct rdma_event_channel *pub)
 	free(c);
 }
 
-/* Expire in `ms` milliseconds. Called with the lock. */
+/* Let the timer expire in `ms` milliseconds. The caller holds the lock. */
 static int cm_timer_set(struct channel *c, int ms)
 {
 	struct itimerspec at = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
@@ -122,7 +122,7 @@ static int cm_timer_set(struct channel *c, int ms)
 		}
 	}
 	if (!ms)
-		at.it_value.tv_nsec = 1; /* at once; zero would mean never */
+		at.it_value.tv_nsec = 1; /* at once; a zero would disarm the timer */
 	return timerfd_settime(c->timer, 0, &at, NULL);
 }
 
@@ -173,7 +173,7 @@ static bool cm_has_expired(struct channel *c)
 	return now;
 }
 
-/* Was the channel only empty? */
+/* After a failed get: was the channel just empty? */
 static bool cm_took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -191,7 +191,7 @@ static int cm_take(struct channel *c, struct rdma_cm_event **ev)
 		return -1;
 	if (cm_has_expired(c)) {
 		/*
-		 * The kernel may still establish the connection: with a failed QP it is of no use.
+		 * The kernel may still establish the connection. Its failed QP makes it useless.
 		 */
 		cm_fail_qp(c->unreachable.id);
 		*ev = &c->unreachable;
@@ -286,7 +286,7 @@ int verbs_set_owner(struct rdma_cm_id *id, const void *name, size_t len)
 	return EOPNOTSUPP;
 }
 
-/* From now on there is an outcome within `ms`. 0 or an errno value. */
+/* From now on the outcome comes within `ms`. 0 or an errno value. */
 static int cm_set_deadline(struct rdma_cm_id *id, int ms)
 {
 	struct id_state *state = id->context;
@@ -302,7 +302,9 @@ static int cm_set_deadline(struct rdma_cm_id *id, int ms)
 	return err;
 }
 
-/* The time counts from here, as some devices (siw) return only when TCP is connected. */
+/*
+ * The time counts from here, as some devices (siw) return from the call only when TCP is connected.
+ */
 int verbs_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	const struct id_state *state = id->context;
@@ -320,7 +322,7 @@ int verbs_cancel_connect(struct rdma_cm_id *id)
 	return cm_set_deadline(id, 0);
 }
 
-/* What a card does at the destruction of a queue pair is its own. */
+/* A card decides itself what it does when a queue pair is destroyed. */
 void verbs_abandon(struct rdma_cm_id *id)
 {
 }

@@ -4,10 +4,10 @@
  * to give one up, and waits with a limit.
  *
  * The kernel's event channel reports only the kernel's own events. So an event channel of this
- * provider is an epoll set of that channel and, if needed, a timer. Its descriptor is readable when
- * either has an event, and the first event of the two is returned. An id whose connect was given up
- * stays valid for the kernel until it is destroyed; later events of the kernel for it are
- * acknowledged and dropped.
+ * provider is an epoll set of the kernel's channel and, if needed, a timer. Its descriptor is
+ * readable when either has an event, and the earlier event of the two is returned. An id whose
+ * connect was given up stays valid for the kernel until it is destroyed; later events of the kernel
+ * for it are acknowledged and dropped.
  *
  * The provider uses an id's `context` itself: callers pass NULL to create_id.
  */

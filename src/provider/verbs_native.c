@@ -6,8 +6,8 @@
 enum { CHAIN_MAX = 16 };
 
 /*
- * What librpma posts through the plain interface; an extended QP must be created with these as
- * well.
+ * The operations that librpma posts through the plain interface. An extended QP must be created
+ * with these as well.
  */
 enum {
 	PLAIN_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -16,7 +16,7 @@ enum {
 
 enum { ATOMIC_OPS = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD };
 
-/* What the device can do beside PLAIN_OPS. */
+/* The operations of the device beside PLAIN_OPS. */
 static uint64_t native_device_ops(struct ibv_context *ctx)
 {
 	struct ibv_device_attr_ex attr = {0};
@@ -38,9 +38,9 @@ static uint64_t native_device_ops(struct ibv_context *ctx)
 }
 
 /*
- * The kernel may support more than this machine's rdma-core; then the QP is created without. A QP
- * shows which extended operations it has, but not whether its device has atomic operations. librpma
- * passes no qp_context, so that is stored there.
+ * If the kernel supports more than this machine's rdma-core, the QP is created without the extended
+ * operations. A QP shows which extended operations it has, but not whether its device has atomic
+ * operations. qp_context stores the latter, as librpma does not use it.
  */
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
@@ -80,7 +80,7 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	return caps;
 }
 
-/* Of the operations beyond verbs, rdma-core has calls for these two. */
+/* rdma-core has calls for these two of the operations beyond verbs. */
 static bool native_can_post(uint32_t caps, enum vext_op op)
 {
 	return op == VEXT_OP_VERBS || (op == VEXT_OP_FLUSH && caps & VEXT_CAP_FLUSH) ||
@@ -89,7 +89,8 @@ static bool native_can_post(uint32_t caps, enum vext_op op)
 
 /*
  * Build one work request, between wr_start and wr_complete. A flush has 32 bits for its length,
- * here and on the wire, and drivers cut it to these: a longer one is of the whole region.
+ * here and on the wire, and drivers truncate longer ones. So a longer flush covers the whole
+ * region.
  */
 static void native_build(struct ibv_qp_ex *ex, const struct vext_wr *w)
 {
@@ -108,7 +109,7 @@ static void native_build(struct ibv_qp_ex *ex, const struct vext_wr *w)
 #endif
 }
 
-/* All or none. 0 or an errno value. */
+/* Post all requests or none. 0 or an errno value. */
 static int native_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
@@ -124,9 +125,9 @@ static int native_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int 
 }
 
 /*
- * Posted as one chain, with one doorbell. If libsiw has no room for a request it sets *bad to it,
- * but returns 0 if the ones before it were started; if all are queued and cannot be started it
- * leaves *bad as it was.
+ * Post the requests as one chain, with one doorbell. If libsiw has no room for a request it sets
+ * *bad to it, but returns 0 if the ones before it were started; if all are queued and cannot be
+ * started it leaves *bad as it was.
  */
 static int native_post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {

@@ -2,9 +2,9 @@
 /*
  * verbs_native.h -- flush and atomic write as devices do them, through rdma-core's extended QPs.
  *
- * A QP is created with them if the device reports them; afterwards the QP's own table shows which
- * it has. rdma-core can post an atomic write from release 44 on and a flush from 45 on, which is
- * determined when this is compiled. Work requests are posted to such a QP through the plain
+ * A QP is created with these operations if the device reports them; the QP's own table then shows
+ * which it has. rdma-core can post an atomic write from release 44 on and a flush from 45 on, which
+ * is determined when this is compiled. Work requests are posted to such a QP through the plain
  * interface, too.
  */
 #ifndef PROVIDER_VERBS_NATIVE_H

@@ -6,7 +6,7 @@
 
 #include "base/poll.h"
 
-/* After a failed get: was the channel only empty? */
+/* After a failed get: was the channel just empty? */
 static bool wait_took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -14,7 +14,7 @@ static bool wait_took_nothing(void)
 
 /*
  * If several threads see the descriptor readable, only one gets the event, and rdma-core would
- * block the others. So each polls once more, one thread at a time.
+ * block the others. So each thread polls once more, one at a time.
  */
 static int wait_take(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
 {

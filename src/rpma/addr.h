@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 
 /*
- * Numeric, without the port. RPMA_E_INVAL: it does not fit; RPMA_E_UNKNOWN: it is none of IP. On
- * failure addr is left alone.
+ * Numeric, without the port. RPMA_E_INVAL: the text does not fit; RPMA_E_UNKNOWN: the address is
+ * not of IP. On failure addr does not change.
  */
 int addr_text(const struct sockaddr *sa, char *addr, size_t size);
 

@@ -2,8 +2,8 @@
 /*
  * batch.c -- operations collected and posted together.
  *
- * They are stored as the caller described them until they are posted: only then are the peer's
- * capabilities known, and what was not posted can be posted again.
+ * Until they are posted, they are stored as the caller described them: the peer's capabilities may
+ * be known only then, and requests that were not posted can be posted again.
  */
 #include <stdlib.h>
 
@@ -14,8 +14,8 @@
 struct rpma_batch {
 	struct rpma_conn *conn;
 	uint32_t size, count;
-	struct vext_wr *wrs;   /* as described */
-	struct vext_wr *ready; /* as posted; only within rpma_batch_post() */
+	struct vext_wr *wrs;   /* as the caller described them */
+	struct vext_wr *ready; /* as they are posted; only within rpma_batch_post() */
 	struct ibv_sge (*segs)[RPMA_SEND_SEGMENTS_MAX];
 	struct rpma_mr_remote *regions;
 };
@@ -74,7 +74,7 @@ int rpma_batch_delete(struct rpma_batch **batch_ptr)
 	return 0;
 }
 
-/* Count the operation just described if that succeeded and the peer is not known to lack it. */
+/* Add the operation just described, if that succeeded and the peer is not known to lack it. */
 static int batch_added(struct rpma_batch *batch, int ret)
 {
 	if (!ret)

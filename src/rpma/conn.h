@@ -14,13 +14,13 @@ struct rpma_conn {
 	struct flush_sink *flush_sink;
 	struct rpma_conn_private_data pdata;
 	_Atomic(enum rpma_rejection) rejection;
-	_Atomic bool is_foreign; /* what listens there does not speak the device's protocol */
-	_Atomic bool direct_write_to_pmem; /* as the peer declared */
+	_Atomic bool is_foreign; /* the other program does not speak the device's protocol */
+	_Atomic bool direct_write_to_pmem; /* the peer's declaration */
 };
 
 /*
  * Move id to a channel of its own and take over queues and pdata (the sources are zeroed). On
- * failure everything is still the caller's.
+ * failure the caller still owns everything.
  */
 int conn_new(struct rpma_peer *peer, struct rdma_cm_id *id, struct queues *queues,
 	     struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);

@@ -24,7 +24,7 @@ struct conn_owner {
 
 struct rpma_conn_cfg {
 	CONN_CFG_FIELDS(CFG_MEMBER)
-	struct conn_owner owner; /* with a lock: conn_cfg_owner() */
+	struct conn_owner owner; /* guarded by a lock: conn_cfg_owner() */
 };
 
 void conn_cfg_owner(const struct rpma_conn_cfg *cfg, struct conn_owner *owner);

@@ -61,7 +61,7 @@ static const char *conn_rejection_text(enum rpma_rejection rejection)
 	return "no program listens there, or the application refused: does the server run?";
 }
 
-/* A connection that was accepted and then ended was not refused. */
+/* If the connection was accepted first and ended then, the peer did not reject it. */
 static const char *conn_rejection_what(enum rpma_rejection rejection)
 {
 	switch (rejection) {
@@ -80,7 +80,7 @@ static bool conn_event_is_break(const struct rdma_cm_event *cm_event)
 	       cm_event->status != -EPROTONOSUPPORT;
 }
 
-/* The software RNIC has two of its own, for ports of other programs. */
+/* The software RNIC has two errno values of its own, for ports that another program uses. */
 static const char *conn_event_reason(int err)
 {
 	switch (err) {
@@ -93,7 +93,9 @@ static const char *conn_event_reason(int err)
 	}
 }
 
-/* An event is not a failed call, but rpma_err_last() is to report why there is no connection. */
+/*
+ * An event is not a failed call, but rpma_err_last() shall still report why there is no connection.
+ */
 static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_event *cm_event)
 {
 	int err = cm_event->status < 0 ? -cm_event->status : 0;
@@ -138,7 +140,7 @@ static int conn_event_take(struct rpma_conn *conn, struct rdma_cm_event *cm_even
 
 	conn->is_foreign = cm_event->status == -EPROTONOSUPPORT;
 	conn_event_explain(conn, cm_event);
-	/* What a passive side got with the request stays. */
+	/* The passive side keeps the private data of the request. */
 	if (has_answer && !conn->pdata.ptr)
 		ret = private_data_copy(&conn->pdata, cm_event);
 	if (conn->prov->ack_cm_event(cm_event)) {

@@ -10,7 +10,7 @@
 #define OPEN_TIMEOUT_MS   10000
 #define OPEN_PAUSE_MS     10 /* before the second attempt; doubled for each further one */
 #define OPEN_PAUSE_MAX_MS 500
-#define OPEN_GRACE_MS     100 /* for the device, to report its own time limit */
+#define OPEN_GRACE_MS     100 /* the time that the device gets to report its own time limit */
 
 /* The part of the caller's structure that this version knows. False: the caller asks for more. */
 static bool conn_open_attr_copy(struct rpma_conn_open_attr *attr,
@@ -46,7 +46,7 @@ static int conn_open_request_new(struct rpma_peer *peer, const struct rpma_conn_
 	return ret;
 }
 
-/* The result for the caller, from the first event. */
+/* The caller's result, by the first event. */
 static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 {
 	switch (event) {
@@ -56,7 +56,7 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 		return atomic_load(&conn->rejection) == RPMA_REJECTION_REFUSED ? 0 : RPMA_E_AGAIN;
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
-	case RPMA_CONN_LOST: /* the server ended while it answered, and may restart */
+	case RPMA_CONN_LOST: /* the server ended before it answered, and may restart */
 		return conn->is_foreign ? RPMA_E_NOSUPP : RPMA_E_AGAIN;
 	default:
 		return RPMA_E_UNKNOWN;
@@ -64,8 +64,9 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 }
 
 /*
- * The first event. The deadline is the device's limit as well, as long as its own is not shorter,
- * because the device knows what is missing: the connection, or the answer over it.
+ * Wait for the first event. The deadline is given to the device as well, unless the device's own
+ * limit is shorter, because the device can report what is missing: the connection, or the answer
+ * over it.
  */
 static bool conn_open_sets_limit(int left_ms)
 {
@@ -138,8 +139,8 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 
 		ret = conn_open_try(peer, &a, deadline, event, conn_ptr);
 		/*
-		 * The result of an attempt that the deadline cut short explains less than that of
-		 * the one before.
+		 * If the deadline cut this attempt short, the result of the attempt before it
+		 * explains more.
 		 */
 		if (ret == RPMA_E_NO_EVENT && before && !poll_ms_left(deadline))
 			ret = err_set(before, before_text);

@@ -15,7 +15,7 @@ struct rpma_conn_req {
 	struct rdma_cm_id *id;
 	bool is_passive;
 	struct queues queues;
-	struct rpma_conn_private_data pdata; /* what came with a passive request */
+	struct rpma_conn_private_data pdata; /* the private data of a passive request */
 };
 
 static int conn_req_destroy_id(const struct provider *prov, struct rdma_cm_id *id)
@@ -47,7 +47,7 @@ static int conn_req_discard(struct rpma_conn_req *req, const struct rpma_conn_pr
 	return ret;
 }
 
-/* Only limits that differ from the default, so that other providers need not support them. */
+/* Set only limits that differ from the default, because other providers need not support them. */
 static int conn_req_set_limits(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
 {
 	int connect_ms = req->is_passive ? 0 : atomic_load(&cfg->connect_timeout);
@@ -76,7 +76,7 @@ void conn_req_limit(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg, 
 		req->peer->prov->set_limits(req->id, connect_ms, atomic_load(&cfg->liveness));
 }
 
-/* A device of another kind cannot promise it. */
+/* Only the software RNIC can end the connections of other processes. */
 static int conn_req_set_owner(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
 {
 	struct conn_owner owner;
@@ -133,7 +133,10 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 	struct rpma_conn_private_data pdata;
 	int ret = private_data_copy(&pdata, event);
 
-	/* Before anything can fail: an id with an unacknowledged event cannot be destroyed. */
+	/*
+	 * Acknowledge first, before anything can fail: an id with an unacknowledged event cannot be
+	 * destroyed.
+	 */
 	if (peer->prov->ack_cm_event(event))
 		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_ack_cm_event()"));
 	if (ret) {
@@ -144,7 +147,7 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 	return conn_req_new(peer, id, true, cfg, pdata, req_ptr);
 }
 
-/* An id whose device and route to addr:port are resolved. */
+/* Make an id and resolve its device and its route to addr:port. */
 static int conn_req_resolve_id(const struct provider *prov, const char *addr, const char *port,
 			       int timeout_ms, struct rdma_cm_id **id_ptr)
 {
@@ -228,8 +231,8 @@ static int conn_req_connect_id(const struct provider *prov, struct rdma_cm_id *i
 		.responder_resources = RDMA_MAX_RESP_RES,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.flow_control = 1,
-		.retry_count = 7,     /* the most that fits its three bits */
-		.rnr_retry_count = 7, /* for ever */
+		.retry_count = 7,     /* the largest value of its three bits */
+		.rnr_retry_count = 7, /* 7 means for ever */
 	};
 
 	if (is_passive)

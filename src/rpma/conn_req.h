@@ -7,15 +7,16 @@
 #include "provider/provider.h"
 
 /*
- * The request behind a CONNECT_REQUEST event. The event is acknowledged in any case. A request that
- * cannot be served is rejected, so that the peer does not wait.
+ * Make the request of a CONNECT_REQUEST event. The event is acknowledged in any case. A request
+ * that cannot be served is rejected, so that the peer does not wait.
  */
 int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 			const struct rpma_conn_cfg *cfg, struct rpma_conn_req **req_ptr);
 
 /*
- * Give an outgoing request a time limit if cfg sets none: the device then reports how far it came.
- * With a device that has no such limits nothing is done, and the caller's own limit ends the wait.
+ * Give an outgoing request a time limit if cfg sets none, so that the device reports which step did
+ * not end in time. A device without such limits gets none, and the caller's own limit ends the
+ * wait.
  */
 void conn_req_limit(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg, int connect_ms);
 

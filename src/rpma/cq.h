@@ -12,24 +12,25 @@ struct rpma_cq {
 	const struct provider *prov;
 	struct ibv_cq *ibv;
 	struct ibv_comp_channel *channel;
-	bool channel_is_shared; /* owned elsewhere: neither destroyed nor waited on here */
-	bool is_common;         /* made by rpma_cq_new(); serves several connections */
-	atomic_uint users;      /* a common one's connections and requests */
+	/* the owner is elsewhere: the channel is neither destroyed nor waited on here */
+	bool channel_is_shared;
+	bool is_common;    /* made by rpma_cq_new(); serves several connections */
+	atomic_uint users; /* the number of connections and requests that use a common queue */
 };
 
-/* Armed when it returns. shared NULL: with a channel of its own. */
+/* The queue is armed on return. shared NULL: the queue gets a channel of its own. */
 int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
 	   struct ibv_comp_channel *shared, struct rpma_cq **cq_ptr);
 int cq_delete(struct rpma_cq **cq_ptr);
 
 /*
- * Wait for an event of the channel, which has to be acknowledged. RPMA_E_NO_COMPLETION: none came
- * in time.
+ * Wait for an event of the channel, which the caller has to acknowledge. RPMA_E_NO_COMPLETION: none
+ * came in time.
  */
 int cq_wait_channel(const struct provider *prov, struct ibv_comp_channel *channel, int timeout_ms,
 		    struct ibv_cq **announced);
 
-/* Announce the next completion again. 0 or RPMA_E_PROVIDER. */
+/* Ask for an announcement of the next completion. 0 or RPMA_E_PROVIDER. */
 int cq_arm(struct rpma_cq *cq);
 
 #endif

@@ -18,21 +18,23 @@ static inline const char *reason_text(int err)
 }
 
 /*
- * The text of rpma_err_last(), which LOG_ERROR() sets, too: each call that fails sets it, by the
- * one or the other. err_set() returns its result.
+ * The text of rpma_err_last(). Each call that fails sets it, by err_set_text() or by LOG_ERROR().
+ * err_set() returns its result.
  */
 void err_set_text(const char *text);
 int err_set(int ret, const char *text);
-/* What can be done about an errno, where that does not depend on the call, or NULL. */
+/* The advice for an errno, if it does not depend on the call, or NULL. */
 const char *err_advice(int err);
 
-/* A bad argument is not logged. In a public function: its name is in the text. */
+/*
+ * A bad argument is not logged. To be called in the public function, whose name goes into the text.
+ */
 int err_invalid(const char *func, const char *what);
 #define INVALID() err_invalid(__func__, "an argument is NULL or out of range")
 
 /*
- * A wait ended at its limit. Returns ret. advice: "what did not come: what to do". A limit of 0 is
- * a look and no wait, and leaves the text.
+ * A wait ended at its limit. Returns ret. advice: "what did not come: what to do". With a limit of
+ * 0 the caller did not wait, and the text does not change.
  */
 int err_time_limit(int ret, int timeout_ms, const char *advice);
 
@@ -53,13 +55,13 @@ int err_nomem(const char *func);
 	})
 #define PROVIDER_FAILED_LOG_(fmt, ...) LOG_ERROR(fmt " failed: %s%s%s", __VA_ARGS__)
 
-/* Does this errno of rdma_get_cm_event() only say that nothing is pending? */
+/* Does this errno of rdma_get_cm_event() only mean that no event is pending? */
 static inline bool is_no_event(int err)
 {
 	return err == ENODATA || err == EAGAIN || err == EWOULDBLOCK;
 }
 
-/* Of several failed steps the first failure is reported. */
+/* The first failure of several steps is the one to report. */
 static inline int first_error(int first, int next)
 {
 	return first ? first : next;

@@ -7,8 +7,8 @@
 #include "rpma/err.h"
 
 /*
- * The event has to be acknowledged. RPMA_E_NO_EVENT: none came in time, and the text says what to
- * do (advice), unless the limit is 0, which only looks; RPMA_E_PROVIDER.
+ * The caller has to acknowledge the event. RPMA_E_NO_EVENT: none came in time; the error text is
+ * then the advice, unless the limit is 0. RPMA_E_PROVIDER: the call failed.
  */
 static inline int event_wait(const struct provider *prov, struct rdma_event_channel *evch,
 			     int timeout_ms, const char *advice, struct rdma_cm_event **event)

@@ -8,15 +8,15 @@
 
 enum { FLUSH_READ_LEN = 8 };
 
-/* One for all connections of a peer: nobody looks at what is read. */
+/* One for all connections of a peer, as no program looks at the bytes. */
 struct flush_sink;
-/* RPMA_E_NOMEM, RPMA_E_PROVIDER. Registered with the first connection. */
+/* The first connection registers the memory. RPMA_E_NOMEM, RPMA_E_PROVIDER. */
 int flush_sink_get(struct rpma_peer *peer, struct flush_sink **out);
-/* The last one, of the peer or of a connection, deregisters it; accepts NULL. */
+/* The last user, the peer or a connection, deregisters the memory. Accepts NULL. */
 int flush_sink_put(struct flush_sink *sink);
 const struct rpma_mr_local *flush_sink_mr(const struct flush_sink *sink);
 
-/* How to ask for persistence: strict, or as RPMA_STRICT_PERSIST says. */
+/* The type of a persistent flush: strict, or as RPMA_STRICT_PERSIST decides. */
 enum vext_flush_type flush_persistent_type(bool strict);
 
 #endif

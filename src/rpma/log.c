@@ -10,7 +10,10 @@
 #include "rpma/err.h"
 #include "rpma/log_default.h"
 
-/* Debug builds log everything, others from WARNING on: the defaults are part of the interface. */
+/*
+ * Debug builds log everything, other builds from WARNING on. These defaults are part of the
+ * interface.
+ */
 #ifdef RPMA_LOG_VERBOSE
 #define MAIN_DEFAULT RPMA_LOG_LEVEL_DEBUG
 #define AUX_DEFAULT  RPMA_LOG_LEVEL_WARNING
@@ -28,7 +31,7 @@ static enum rpma_log_level log_main_threshold(void)
 	return atomic_load(&thresholds[RPMA_LOG_THRESHOLD]);
 }
 
-/* Messages of a device, and those of librpma that pass the threshold. */
+/* Pass on a message of a device, or one of librpma that passes the threshold. */
 static void log_pass(enum log_level level, const char *file, int line, const char *func,
 		     const char *text)
 {

@@ -36,7 +36,7 @@ static void log_format_time(char *buf, size_t len)
 			 (long)gettid());
 }
 
-/* "file.c: LLL: function: ", or nothing when the origin is not known. */
+/* "file.c: LLL: function: ", or an empty text if the origin is not known. */
 static void log_format_origin(char *buf, size_t len, const char *file, int line, const char *func)
 {
 	const char *base;

@@ -7,10 +7,10 @@
 
 #include "librpma.h"
 
-/* syslog always, stderr from the AUX threshold on. */
+/* Writes to syslog always, to stderr from the AUX threshold on. */
 rpma_log_function rpma_log_default_function;
 
-/* English, whatever the program's locale. */
+/* In English, whatever the program's locale is. */
 extern const char *const log_month[12];
 
 /* One message to syslog as "rpma[pid]", facility local7. A newline at its end is dropped. */

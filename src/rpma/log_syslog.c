@@ -2,9 +2,9 @@
 /*
  * log_syslog.c -- to syslog under our own name, without touching the program's.
  *
- * openlog(3) has one ident and one facility for the whole process: called by a library it would
- * rename what the application logs. So the datagram of RFC 3164 is sent from here; where
- * /dev/log takes no datagrams libc's syslog(3) is used, under the application's ident.
+ * openlog(3) has one ident and one facility for the whole process: if a library calls it, it
+ * renames the application's messages. So this file sends the datagram of RFC 3164 itself. If
+ * /dev/log takes no datagrams, libc's syslog(3) is used, under the application's ident.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -22,7 +22,10 @@ static const int SEVERITY[] = {
 	[RPMA_LOG_LEVEL_INFO] = LOG_INFO,       [RPMA_LOG_LEVEL_DEBUG] = LOG_DEBUG,
 };
 
-/* A socket a message: no descriptor to leak into a fork or to lose to closefrom(2). */
+/*
+ * Each message gets a socket of its own, so that no descriptor can leak into a fork or be lost to
+ * closefrom(2).
+ */
 static bool log_syslog_send(const char *buf, size_t len)
 {
 	const struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
@@ -34,8 +37,8 @@ static bool log_syslog_send(const char *buf, size_t len)
 	sent = !connect(fd, (const struct sockaddr *)&to, sizeof(to));
 	if (sent)
 		/*
-		 * If the logger does not keep up the message is dropped: a data path must not wait
-		 * for it.
+		 * If the logger does not keep up, the message is dropped: a data path must not wait
+		 * for the logger.
 		 */
 		(void)!send(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	close(fd);

@@ -14,7 +14,10 @@ static int mr_access_of_usage(const struct rpma_peer *peer, int usage)
 {
 	int access = 0;
 
-	/* A peer whose device or library has no flush issues a read instead. */
+	/*
+	 * A peer whose device or library has no flush reads instead, so a region for flushes is
+	 * also readable.
+	 */
 	if (usage & (RPMA_MR_USAGE_READ_SRC | MR_USAGE_FLUSH))
 		access |= IBV_ACCESS_REMOTE_READ;
 	if (usage & (RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_WRITE_DST |
@@ -45,7 +48,7 @@ static struct ibv_mr *mr_reg_paged(const struct rpma_peer *peer, void *ptr, size
 
 /*
  * A device that flushes to persistence refuses memory that is not persistent (rxe: EINVAL). Peers
- * may still read and write it; only such a flush of it is refused, when it is requested.
+ * may still read and write it; a persistent flush of it fails when it is requested.
  */
 static struct ibv_mr *mr_reg(const struct rpma_peer *peer, void *ptr, size_t size, int access)
 {

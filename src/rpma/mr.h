@@ -10,7 +10,7 @@
 enum { MR_DESC_SIZE = 8 + 8 + 4 + 1 };
 
 #define MR_USAGE_ALL 0xff
-/* The right to read and to write a word includes the right to an atomic operation on it. */
+/* An atomic operation needs both rights: to read and to write the word. */
 #define MR_USAGE_ATOMIC (RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_WRITE_DST)
 #define MR_USAGE_FLUSH  (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
 
@@ -18,7 +18,7 @@ struct rpma_mr_local {
 	const struct provider *prov;
 	struct ibv_mr *ibv;
 	int usage;
-	void *mapping; /* of rpma_mr_reg_file(); NULL: the memory is the caller's */
+	void *mapping; /* the mapping of rpma_mr_reg_file(); NULL: the memory is the caller's */
 	size_t mapping_size;
 };
 
@@ -30,8 +30,9 @@ struct rpma_mr_remote {
 };
 
 /*
- * Impossible ranges are refused, for any region: RPMA_E_INVAL and a line in the log. mr_check_len:
- * verbs has 32 bits for a length. mr_check_range: the range must not end past the last address.
+ * An impossible range is refused, whatever the region: RPMA_E_INVAL, and a line in the log.
+ * mr_check_len: verbs has 32 bits for a length. mr_check_range: the range must not end past the
+ * last address.
  */
 #define MR_MUST_CHECK __attribute__((warn_unused_result))
 MR_MUST_CHECK int mr_refuse_len(uint64_t len);
@@ -45,7 +46,7 @@ MR_MUST_CHECK static inline int mr_check_range(size_t offset, size_t len)
 	return __builtin_expect(len <= SIZE_MAX - offset, 1) ? 0 : mr_refuse_range(offset, len);
 }
 
-/* A segment of a region. RPMA_E_INVAL as above. */
+/* Describe a segment of a region. RPMA_E_INVAL as above. */
 MR_MUST_CHECK static inline int mr_sge(struct ibv_sge *sge, const struct rpma_mr_local *mr,
 				       size_t offset, size_t len)
 {
@@ -62,8 +63,8 @@ MR_MUST_CHECK static inline int mr_sge(struct ibv_sge *sge, const struct rpma_mr
 }
 
 /*
- * Prepare a receive; dst NULL: of no bytes. wr points to sge, both are the caller's. RPMA_E_INVAL
- * as above.
+ * Prepare a receive; dst NULL: of no bytes. wr points to sge; the caller owns both. RPMA_E_INVAL as
+ * above.
  */
 MR_MUST_CHECK int mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge,
 			     const struct rpma_mr_local *dst, size_t offset, size_t len,

@@ -11,7 +11,7 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 
-/* Blocks that are reserved now cannot be missing when a flush wants to write them. */
+/* Reserve the blocks now, so that a flush cannot fail later because the disk is full. */
 static int mr_file_check(const char *path, int fd, size_t *size, struct error *err)
 {
 	struct newfile_opts opts = {.path = path};
@@ -29,13 +29,16 @@ static int mr_file_check(const char *path, int fd, size_t *size, struct error *e
 				 path);
 	opts.size = *size;
 	rc = newfile_reserve(fd, &opts, err);
-	/* Flushed bytes are worth nothing in a file whose name or size a crash takes away. */
+	/*
+	 * A crash must not take away the file's name or size, as the flushed bytes would be lost
+	 * with them.
+	 */
 	return rc ? rc : newfile_settle(fd, path, err);
 }
 
 /*
- * Pages that a former process could not write back may be cached, and the kernel calls them clean.
- * It leaves the cache before it is mapped.
+ * Pages that an earlier process could not write back may be cached, and the kernel counts them as
+ * clean. So drop the file from the cache before it is mapped.
  */
 static int mr_file_reopen(const char *path, int fd, size_t *size, struct error *err)
 {
@@ -57,7 +60,10 @@ static int mr_file_open(const char *path, size_t *size, int *fd, struct error *e
 {
 	struct newfile_opts made = {.path = path, .size = *size};
 
-	/* O_NONBLOCK: a pipe is no regular file, and nothing waits for its reader. */
+	/*
+	 * O_NONBLOCK: if the path is a pipe, the call must not wait for its other end. A pipe is
+	 * refused later.
+	 */
 	*fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (*fd >= 0)
 		return mr_file_reopen(path, *fd, size, err);

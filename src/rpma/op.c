@@ -5,7 +5,7 @@
  */
 #include "rpma/op.h"
 
-/* The bytes travel in the request: src may change at once. */
+/* The bytes travel in the request, so the caller may change src at once. */
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 		    const char src[8], int flags, const void *op_context)
 {
@@ -18,7 +18,7 @@ int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offse
 	return 0;
 }
 
-/* The word's address must be a multiple of 8; it depends on the region's start as well. */
+/* The address of the word must be a multiple of 8; the start of the region counts, too. */
 int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_local *result,
 	      size_t result_offset, const struct rpma_mr_remote *dst, size_t offset,
 	      uint64_t operand, uint64_t swap, int flags, const void *op_context)
@@ -54,7 +54,7 @@ int op_message(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 }
 
 /*
- * Empty segments are left out: Linux's siw (6.1) oopses on an empty segment that is not the last.
+ * Leave out empty segments: Linux's siw (6.1) oopses on an empty segment that is not the last.
  */
 static int op_set_segments(struct op op, const struct rpma_segment *segments, uint32_t count)
 {

@@ -2,10 +2,10 @@
 /*
  * op.h -- an operation: its arguments checked and described, to be posted now or in a batch.
  *
- * Each op_X fills one request and its segments, as a peer that can do everything would get it: what
- * the other end can do is known from ESTABLISHED on, and a description may be older. op_settle()
- * makes of it what the other end can do, when it is posted. 0, or what the public call returns:
- * RPMA_E_INVAL before anything else is looked at, RPMA_E_NOSUPP when it cannot be done.
+ * Each op_X fills one request and its segments for a peer with all capabilities: the real ones are
+ * known from ESTABLISHED on, and a description may be older. When the request is posted,
+ * op_settle() adapts it to the peer's capabilities. Each returns 0 or the result of the public
+ * call: RPMA_E_INVAL, which is checked first, or RPMA_E_NOSUPP.
  */
 #ifndef RPMA_OP_H
 #define RPMA_OP_H
@@ -17,11 +17,12 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 
-/* Where it is to be described; segs has room for RPMA_SEND_SEGMENTS_MAX. */
+/* Where the operation is described; segs has room for RPMA_SEND_SEGMENTS_MAX. */
 struct op {
 	struct vext_wr *wr;
 	struct ibv_sge *segs;
-	struct rpma_mr_remote *region; /* a copy, of flushes: a read in their place stays inside */
+	/* a copy, for flushes: a read that replaces the flush must stay inside the region */
+	struct rpma_mr_remote *region;
 };
 
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
@@ -42,8 +43,10 @@ int op_verify(struct op op, const struct rpma_mr_remote *dst, size_t offset, siz
 int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size_t len,
 	     enum rpma_durability *durability, int flags, const void *op_context);
 
-/* What all operations have in common; the rest is undefined, as zeroing it takes as long as all
- * else of a write. */
+/*
+ * Set what all operations have in common. The rest is undefined: zeroing it takes as long as
+ * everything else of a write.
+ */
 static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
 	struct ibv_send_wr *wr = &op.wr->wr;
@@ -56,7 +59,7 @@ static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, con
 	wr->send_flags = send_flags(flags);
 }
 
-/* The same, and the rest is zeroed. */
+/* The same, but the rest is zeroed. */
 static inline void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
 	memset(op.wr, 0, sizeof(*op.wr));
@@ -79,8 +82,10 @@ static inline int op_set_segment(struct op op, const struct rpma_mr_local *mr, s
 	return mr_sge(&op.segs[0], mr, offset, len);
 }
 
-/* Here, as each read and write passes through it. Both regions of a one-sided operation are given,
- * or, for no bytes, neither is. */
+/*
+ * Inline, as each read and write passes through it. Both regions of a one-sided operation are
+ * given, or neither, for no bytes.
+ */
 static inline int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 			  const struct rpma_mr_local *local, size_t local_offset,
 			  const struct rpma_mr_remote *remote, size_t remote_offset, size_t len,
@@ -105,7 +110,7 @@ static inline int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	return ret ? ret : mr_check_range(remote_offset, len);
 }
 
-/* What is not as usual with a flush: why it is refused, and a range that is a whole region. */
+/* The uncommon cases of a flush: the reason of a refusal, and a range that is a whole region. */
 int op_refuse_flush(const struct rpma_mr_remote *dst, enum rpma_flush_type type, int flags);
 void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len);
 
@@ -116,7 +121,10 @@ static inline int op_flush_usage(enum rpma_flush_type type)
 						    : 0;
 }
 
-/* Likewise. strict: the calls of version 1.4, unless the environment decides otherwise. */
+/*
+ * Inline for the same reason. strict: for the calls of version 1.4, unless the environment decides
+ * otherwise.
+ */
 static inline int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 			   size_t len, enum rpma_flush_type type, bool strict, int flags,
 			   const void *op_context)
@@ -139,16 +147,17 @@ static inline int op_flush(struct op op, const struct rpma_mr_remote *dst, size_
 	return 0;
 }
 
-/* Could the other end do it? RPMA_E_NOSUPP if it is known that it cannot. */
+/* Does the other end support it? RPMA_E_NOSUPP if it is known not to. */
 int op_check(struct op op, const struct rpma_conn *conn);
 /*
- * Make of what was described what the other end can do, and let it point to its segments and inline
- * bytes; it must not be moved any more. 0 or RPMA_E_NOSUPP. Before ESTABLISHED it stays as it was
- * described: so the provider refuses it, and a flush never becomes a read towards a peer that
- * counts on flushes.
+ * Adapt the described operation to the other end's capabilities, and point it to its segments and
+ * inline bytes; it must not be moved after that. 0 or RPMA_E_NOSUPP. Before ESTABLISHED the
+ * operation stays as it was described, and the provider refuses it. So a flush never becomes a read
+ * towards a peer that supports flushes.
  */
 static inline int op_settle(struct op op, const struct rpma_conn *conn);
-int op_settle_by_caps(struct op op, const struct rpma_conn *conn); /* where they matter */
+/* the cases in which capabilities matter */
+int op_settle_by_caps(struct op op, const struct rpma_conn *conn);
 static inline bool op_is_atomic(const struct vext_wr *wr)
 {
 	return wr->op == VEXT_OP_VERBS && (wr->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -158,7 +167,7 @@ static inline int op_settle(struct op op, const struct rpma_conn *conn)
 {
 	int ret;
 
-	/* As a rule a flush, and the other end flushes. */
+	/* The usual case: a flush, and the other end supports flushes. */
 	if (op.wr->op == VEXT_OP_FLUSH && conn->prov->qp_caps(conn->id->qp) & RPMA_CAP_FLUSH)
 		return 0;
 	if (op.wr->op != VEXT_OP_VERBS || op_is_atomic(op.wr)) {
@@ -172,7 +181,9 @@ static inline int op_settle(struct op op, const struct rpma_conn *conn)
 		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
 	return 0;
 }
-/* For the message of a failed post: the reason that users meet most. */
+/*
+ * For the message of a failed post: the state of the connection, which is the most common reason.
+ */
 const char *conn_phase(const struct rpma_conn *conn);
 
 #endif

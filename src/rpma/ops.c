@@ -16,7 +16,7 @@ static __attribute__((noinline)) int ops_post_failed(const struct rpma_conn *con
 			       conn_phase(conn));
 }
 
-/* Settle and post one. 0, RPMA_E_NOSUPP or RPMA_E_PROVIDER. */
+/* Settle and post one operation. 0, RPMA_E_NOSUPP or RPMA_E_PROVIDER. */
 static inline int conn_post(struct rpma_conn *conn, struct op op)
 {
 	int ret = op_settle(op, conn);
@@ -140,7 +140,7 @@ int rpma_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_of
 	return ops_post_flush(conn, dst, dst_offset, len, type, true, flags, op_context);
 }
 
-/* The symbol rpma_flush, of programs of librpma 1.3. */
+/* The symbol rpma_flush, which programs of librpma 1.3 use. */
 int flush_of_1_3(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t dst_offset, size_t len,
 		 enum rpma_flush_type type, int flags,
 		 const void *op_context) __asm__("rpma_flush");

@@ -14,7 +14,7 @@ struct rpma_peer {
 	struct ibv_pd *pd;
 	struct abilities can;
 	pthread_mutex_t lock;          /* of: */
-	struct flush_sink *flush_sink; /* NULL: no connection was made yet */
+	struct flush_sink *flush_sink; /* NULL: no connection was made so far */
 };
 
 #endif

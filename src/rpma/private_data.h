@@ -6,7 +6,7 @@
 #include "provider/provider.h"
 #include "librpma.h"
 
-/* Nothing to copy leaves {NULL, 0}. 0 or RPMA_E_NOMEM. */
+/* If there is nothing to copy, *to is {NULL, 0}. 0 or RPMA_E_NOMEM. */
 int private_data_copy(struct rpma_conn_private_data *to, const struct rdma_cm_event *from);
 void private_data_fini(struct rpma_conn_private_data *pdata);
 

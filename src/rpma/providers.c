@@ -40,7 +40,8 @@ int rpma_provider_list_delete(struct rpma_provider_list **list_ptr)
 }
 
 /*
- * Fills only as much as the caller's structure has room for, at least the first version's members.
+ * Fills only the members for which the caller's structure has room, at least those of the first
+ * version.
  */
 int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,
 			   struct rpma_provider_info *info)

@@ -61,7 +61,7 @@ static int queues_create_qp(struct queues *q, const struct rpma_peer *peer, stru
 	return 0;
 }
 
-/* Settings that exclude each other. */
+/* Refuse settings that exclude each other. */
 static int queues_check(const struct rpma_conn_cfg *cfg, bool srq_has_rcq,
 			const struct ibv_context *ctx)
 {
@@ -103,7 +103,7 @@ int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_i
 	return ret;
 }
 
-/* A common queue stays, and may hold completions of this connection. */
+/* A common queue stays; it may hold completions of this connection. */
 static int queues_release_cq(struct rpma_cq **cq_ptr)
 {
 	struct rpma_cq *cq = *cq_ptr;

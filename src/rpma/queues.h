@@ -11,13 +11,13 @@ struct queues {
 	struct ibv_comp_channel *shared_channel; /* NULL: each CQ has its own */
 	struct rpma_cq *cq;             /* the connection's own, or one of several connections */
 	struct rpma_cq *rcq;            /* NULL: receives complete in cq, or in the SRQ's queue */
-	uint32_t sq_size, max_send_sge; /* of the QP, as it was made */
+	uint32_t sq_size, max_send_sge; /* the sizes that the QP was created with */
 };
 
-/* On an id that has its device. On failure nothing is left behind. */
+/* Make the queues for an id that has its device. On failure nothing is left. */
 int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_id *id,
 		const struct rpma_conn_cfg *cfg);
-/* All of zeroed queues is a no-op. The first failure is returned. */
+/* Zeroed queues are a no-op. The first failure is returned. */
 int queues_fini(struct queues *q, const struct provider *prov, struct rdma_cm_id *id);
 
 #endif

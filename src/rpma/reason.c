@@ -25,7 +25,7 @@ enum rpma_reason rpma_wc_get_reason(const struct rpma_conn *conn, const struct i
 	return reason;
 }
 
-/* A line of a table: what a value means, and what can be done about it. */
+/* A row of a table: the meaning of a value, and advice. */
 struct meaning {
 	uint32_t value;
 	const char *text, *advice;
@@ -190,8 +190,10 @@ static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum
 
 int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char *text, size_t size)
 {
-	/* Of a posted write all may have arrived, so this
-	 * does not say that it was not carried out. */
+	/*
+	 * All bytes of a posted write may have arrived, so this text does not claim that the write
+	 * was not carried out.
+	 */
 	static const char unanswered[] = "not completed, because ";
 	enum rpma_reason reason;
 	size_t skip = 0;

@@ -2,17 +2,18 @@
 /*
  * settle.c -- how an operation is posted, depending on the peer's capabilities.
  *
- * A flush is one operation where the peer agreed to it, otherwise a small read: one that follows
- * writes on the same connection is answered only when these are placed. That makes them visible;
- * and persistent, where the peer declared that its writes go directly to persistent memory. A peer
- * that agreed does not write back before it answers reads, so no other place may choose.
+ * A flush is one operation if the peer agreed to flushes, otherwise a small read. A read is
+ * answered only after the writes before it on the same connection are placed. That makes the writes
+ * visible; it makes them persistent if the peer declared that its writes go directly to persistent
+ * memory. A peer that agreed to flushes does not write back before it answers reads, so the choice
+ * is made only here.
  */
 #include "rpma/err.h"
 #include "rpma/mr.h"
 #include "rpma/op.h"
 
 static const struct {
-	uint32_t cap; /* 0: it can be done in another way */
+	uint32_t cap; /* 0: the operation can be replaced by another one */
 	const char *what;
 } needs[] = {
 	[VEXT_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},
@@ -35,8 +36,8 @@ static uint32_t settle_caps(const struct rpma_conn *conn)
 
 /*
  * Reads make bytes persistent where the peer declared that its writes go directly to persistent
- * memory. But not where it agreed to the extensions without a Flush: this end announced that it
- * does not flush by reading, so the peer writes nothing back before it answers.
+ * memory. That does not hold if the peer agreed to the extensions without a Flush: this end
+ * announced that it does not flush by reading, so the peer writes nothing back before it answers.
  */
 static bool settle_can_persist(const struct rpma_conn *conn, uint32_t caps)
 {
@@ -68,9 +69,9 @@ static bool settle_is_inside(const struct rpma_mr_remote *region, uint64_t offse
 }
 
 /*
- * Which bytes to read for the range: at its start, but never past the region's end, where the peer
- * would refuse. For a range that is not inside the region its end is read, so that the peer refuses
- * it.
+ * Choose the bytes to read for the range: those at its start, but none past the region's end, which
+ * the peer would refuse. If the range is not inside the region, read at the range's end, so that
+ * the peer refuses it.
  */
 static void settle_choose_read(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len,
 			       uint64_t *read_offset, uint32_t *read_len)
@@ -104,7 +105,8 @@ static int settle_as_read(struct op op, const struct rpma_conn *conn)
 }
 
 /*
- * Fenced if a flush is a read: the atomic write must not be executed before the read is answered.
+ * If a flush is a read, set the fence: the atomic write must not be executed before the read is
+ * answered.
  */
 static void settle_atomic_write(struct op op, uint32_t caps)
 {

@@ -19,13 +19,14 @@ static inline enum provider_role utils_role(enum rpma_util_ibv_context_type type
 }
 
 struct abilities {
-	bool odp;          /* it pages in what RC reads and writes touch */
-	bool atomics;      /* peers may compare and swap, and fetch and add */
-	bool flush;        /* it flushes what peers wrote when they ask for that */
-	uint32_t send_sge; /* segments of a message, as far as they are ever used */
+	bool odp;     /* the device pages in the memory that RC reads and writes touch */
+	bool atomics; /* peers may compare and swap, and fetch and add */
+	bool flush;   /* the device flushes what peers wrote, if they request that */
+	/* segments of a message: the device's number, or the most that librpma uses */
+	uint32_t send_sge;
 };
 
-/* What the device can do. 0 or RPMA_E_PROVIDER. */
+/* Query the device's capabilities. 0 or RPMA_E_PROVIDER. */
 int utils_query(const struct provider *prov, struct ibv_context *ctx, struct abilities *can);
 
 #endif

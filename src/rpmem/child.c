@@ -24,7 +24,7 @@ static void child_close(int *fd)
 	*fd = -1;
 }
 
-/* Out of the way of the child's 0 to 2, which the application may have closed. */
+/* Move a descriptor above 2: the application may have closed 0 to 2, and the child needs them. */
 static int child_move_up(int *fd)
 {
 	int up;
@@ -39,7 +39,7 @@ static int child_move_up(int *fd)
 	return 0;
 }
 
-/* Sockets, because a write to one can be kept from raising SIGPIPE. [i][0] is ours. */
+/* Use sockets, because a write to a socket can be kept from raising SIGPIPE. [i][0] is this end. */
 static int child_make_streams(int pairs[3][2])
 {
 	for (int i = 0; i < 3; i++)
@@ -76,7 +76,7 @@ static int child_open_pidfd(struct child *c)
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	if (c->pidfd >= 0)
 		return 0;
-	if (errno == ESRCH) { /* it has ended, and somebody took its status */
+	if (errno == ESRCH) { /* it has ended, and the application took its status */
 		c->ended = true;
 		c->status = -1;
 		return 0;
@@ -109,7 +109,7 @@ int child_start(struct child *c, char *const argv[])
 	return 0;
 }
 
-/* Keep the end of what came. */
+/* Keep the last bytes of what came. */
 static void child_keep_said(struct child *c, const char *bytes, size_t len)
 {
 	size_t drop;
@@ -140,7 +140,9 @@ void child_take_said(struct child *c)
 	}
 }
 
-/* poll(2) for fd and standard error, until fd is readable or the deadline: 0, ETIMEDOUT. */
+/*
+ * Wait with poll(2) on fd and standard error, until fd is readable or the deadline. 0 or ETIMEDOUT.
+ */
 static int child_poll(struct child *c, int fd, uint64_t deadline)
 {
 	for (;;) {
@@ -195,7 +197,10 @@ int child_wait(struct child *c, uint64_t deadline)
 
 void child_end(struct child *c, int grace_ms)
 {
-	/* A forked process may have copies, so closing alone is no end of the stream. */
+	/*
+	 * A forked process may have copies of the descriptor, so closing it is not enough to end
+	 * the stream.
+	 */
 	if (c->in >= 0)
 		shutdown(c->in, SHUT_RDWR);
 	child_close(&c->in);

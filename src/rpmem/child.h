@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * child.h -- ssh as a child process: its three streams, what it says on standard error, its end.
+ * child.h -- ssh as a child process: its three streams, its messages on standard error, its end.
  *
  * The application may wait for all its children, or ignore SIGCHLD, so ssh's exit status may be
- * gone, and its number may be another process's by then. It is therefore signalled and waited for
- * through a descriptor.
+ * gone, and its number may have been reused. So a descriptor is used to signal it and to wait for
+ * it.
  */
 #ifndef RPMEM_CHILD_H
 #define RPMEM_CHILD_H
@@ -19,27 +19,29 @@
 struct child {
 	pid_t pid;
 	int pidfd;
-	int in, out, err; /* ends of sockets whose others are the child's; -1: closed */
+	int in, out, err; /* this process's ends of the three sockets; -1: closed */
 	bool ended;
-	int status;            /* exit status; 128 + n: signal n; -1: somebody else took it */
-	char said[CHILD_SAID]; /* the end of what it wrote on standard error */
+	int status;            /* exit status; 128 + n: signal n; -1: the application took it */
+	char said[CHILD_SAID]; /* the end of its output on standard error */
 	size_t said_len;
 };
 
 /* 0 or an errno. */
 int child_start(struct child *c, char *const argv[]);
-/* Take what is there of standard error, so that the child never waits for room. */
+/* Read the pending bytes of standard error, so that the child never waits for room. */
 void child_take_said(struct child *c);
-/* Wait until there is something to read in c->out (or its end), or until the deadline: ETIMEDOUT.
- * Standard error is taken meanwhile. */
+/*
+ * Wait until c->out is readable (or at its end), or until the deadline: ETIMEDOUT. Standard error
+ * is read meanwhile.
+ */
 int child_wait_readable(struct child *c, uint64_t deadline);
-/* Wait for its end: 0, c->status is set; ETIMEDOUT. Standard error is taken meanwhile. */
+/* Wait for the child's end: 0, c->status is set; ETIMEDOUT. Standard error is read meanwhile. */
 int child_wait(struct child *c, uint64_t deadline);
-/* Close its streams, give it that long to end, then kill it; take its status. */
+/* Close the streams, wait that long for the child's end, then kill it; take its status. */
 void child_end(struct child *c, int grace_ms);
-/* In a forked process: close what is its parent's. */
+/* In a forked process: close the parent's descriptors. */
 void child_forget(struct child *c);
-/* What it said, in one line for people; "" if nothing. */
+/* The child's message as one printable line; "" if there is none. */
 const char *child_words(const struct child *c, char *buf, size_t size);
 
 #endif

@@ -9,8 +9,10 @@
 #include "rpmem/env.h"
 #include "rpmem/errmsg.h"
 
-/* As ssh is known to be called, argument by argument. Behind "--" ssh takes nothing for an option,
- * neither the host nor the command. */
+/*
+ * The arguments of ssh. After "--" ssh treats nothing as an option, neither the host nor the
+ * command.
+ */
 static void command_set_argv(struct command *cmd, const struct target *target, bool ipv4)
 {
 	int n = 0;
@@ -43,7 +45,7 @@ static bool command_append(struct command *cmd, const char *text, size_t len)
 	return true;
 }
 
-/* One word for the shell of the target: as it is where no shell sees anything in it. */
+/* Quote one word for the target's shell; a word without special characters stays as it is. */
 static bool command_append_word(struct command *cmd, const char *word)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

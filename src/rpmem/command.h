@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command.h -- how ssh is called: its arguments, and
- * the command that the shell of the target gets. */
+/* command.h -- how ssh is called: its arguments, and the command for the shell of the target. */
 #ifndef RPMEM_COMMAND_H
 #define RPMEM_COMMAND_H
 
@@ -9,12 +8,12 @@
 #define COMMAND_TEXT 16384
 
 struct command {
-	char *argv[10]; /* of the fields below, and env_ssh() */
+	char *argv[10]; /* point to the fields below, and to env_ssh() */
 	char where[TARGET_TEXT];
-	char text[COMMAND_TEXT]; /* for the shell */
+	char text[COMMAND_TEXT]; /* the command for the shell */
 };
 
-/* The next command of RPMEM_CMD, to serve a pool. ipv4: have ssh use IPv4. 0 or EINVAL. */
+/* Use the next command of RPMEM_CMD, to serve a pool. ipv4: make ssh use IPv4. 0 or EINVAL. */
 int command_serve(struct command *cmd, const struct target *target, bool ipv4);
 /* The same, to remove a pool; flags: RPMEM_REMOVE_*. */
 int command_remove(struct command *cmd, const struct target *target, bool ipv4, const char *set,

@@ -19,11 +19,11 @@
 #include "rpmem/env.h"
 #include "rpmem/errmsg.h"
 
-#define CONTROL_GRACE_MS 2000 /* for ssh to end by itself */
+#define CONTROL_GRACE_MS 2000 /* time for ssh to end by itself */
 
 struct control {
 	struct list node;
-	pthread_mutex_t lock; /* of the stream, and of what follows */
+	pthread_mutex_t lock; /* of the stream and the members below */
 	struct wire_stream stream;
 	bool direct, inherited;
 	struct child ssh;         /* or */
@@ -34,7 +34,7 @@ struct control {
 	char who[TARGET_TEXT];
 };
 
-/* All of this process, for fork(). */
+/* All control streams of this process, for fork(). */
 static pthread_mutex_t controls_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list controls = LIST_INIT(controls);
 
@@ -48,7 +48,7 @@ static void control_after_fork(void)
 	pthread_mutex_unlock(&controls_lock);
 }
 
-/* A copy of a descriptor would keep the session alive when the parent is killed. */
+/* If a child kept a copy of the descriptor, the session would outlive a killed parent. */
 static void control_in_child(void)
 {
 	struct list *it;
@@ -75,7 +75,7 @@ static uint64_t control_deadline(const struct control *c)
 	return poll_deadline(c->timeout_ms);
 }
 
-/* ssh's words, which say more than the end of its stream. */
+/* ssh's message explains more than the end of its stream. */
 static int control_explain_ssh(struct control *c, int failure, const struct error *err)
 {
 	char words[CHILD_SAID + 64];
@@ -92,7 +92,7 @@ static int control_explain_ssh(struct control *c, int failure, const struct erro
 	return errmsg_fail(err->cause, "%s", err->text);
 }
 
-/* The stream is of no use any more; failure: of wire_stream_send() or _receive(). */
+/* The stream cannot be used any more. failure: of wire_stream_send() or _receive(). */
 static int control_fail(struct control *c, int failure)
 {
 	struct error err;
@@ -103,7 +103,10 @@ static int control_fail(struct control *c, int failure)
 			 : control_explain_ssh(c, failure, &err);
 }
 
-/* The next frame; ssh's standard error is taken meanwhile, so that neither waits for the other. */
+/*
+ * Receive the next frame. ssh's standard error is read meanwhile, so that neither end waits for the
+ * other.
+ */
 static int control_receive(struct control *c, struct wire_frame *frame, uint64_t deadline)
 {
 	int rc;
@@ -205,13 +208,13 @@ int control_open(const struct target *target, bool ipv4, struct control **contro
 	return 0;
 }
 
-/* What the daemon refused, in its words. The status comes first, as programs of PMDK compare it. */
+/* The text of the daemon's refusal. The status comes first, as programs of PMDK compare it. */
 static int control_refused(const struct control *c, const struct wire_answer *answer)
 {
 	int error = wire_status_errno(answer->status);
 
 	if (answer->request == WIRE_REMOVE && answer->error)
-		error = (int)answer->error; /* as its exit status would be */
+		error = (int)answer->error; /* the same value as its exit status */
 	return errmsg_fail(error, "%s%s%s (%s)", wire_status_text(answer->status),
 			   answer->text[0] ? ": " : "", answer->text, c->who);
 }

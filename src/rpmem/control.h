@@ -13,21 +13,22 @@
 
 struct control;
 
-/* ipv4: have ssh use IPv4. The daemon is ready then. 0 or an errno. */
+/* ipv4: make ssh use IPv4. On return the daemon is ready. 0 or an errno. */
 int control_open(const struct target *target, bool ipv4, struct control **control);
 /*
- * Send a request and wait for its answer, whose text can be printed. 0; an errno: the stream
- * failed, or the daemon refused, with words. *answer is zero unless it has come.
+ * Send a request and wait for its answer, whose text is printable. Returns 0, or an errno: the
+ * stream failed, or the daemon refused; the thread's text has the reason. *answer is zero unless
+ * the answer has come.
  */
 int control_request(struct control *c, enum wire_type type, const uint8_t *body, size_t len,
 		    struct wire_answer *answer);
-/* Of the direct way; over ssh the answer brings it. */
+/* The key of the direct way. Returns false over ssh, where the answer brings the key. */
 bool control_lane_key(const struct control *c, struct wire_key *key);
-/* Has the stream failed? Then a failed request was no refusal. */
+/* Has the stream failed? If not, a failed request was refused. */
 bool control_has_failed(struct control *c);
-/* Is this a forked process, which is not the one that opened it? */
+/* Is this a forked process, and not the one that opened the stream? */
 bool control_is_inherited(const struct control *c);
-/* End the session, without a word to the daemon. NULL is no error. */
+/* End the session without a message to the daemon. NULL is no error. */
 void control_close(struct control *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device.h -- which device carries the lanes: an RDMA device where one reaches the target; the
- * software RNIC only where RPMEM_ENABLE_SOCKETS allows it.
+ * device.h -- which device carries the lanes: an RDMA device if one reaches the target; the
+ * software RNIC only if RPMEM_ENABLE_SOCKETS allows it.
  */
 #ifndef RPMEM_DEVICE_H
 #define RPMEM_DEVICE_H
@@ -15,16 +15,19 @@
 
 struct device {
 	bool is_softrnic;
-	bool ipv4;       /* ssh is to use IPv4, as the original has it for its sockets */
-	bool unresolved; /* the host has no address here; ssh may know it all the same */
+	bool ipv4;       /* ssh has to use IPv4, as in the original library for its sockets */
+	bool unresolved; /* the name has no address here; ssh may still be able to resolve it */
 };
 
-/* Which kind it will be. 0 or an errno. */
+/* Choose the kind of device. 0 or an errno. */
 int device_choose(const struct target *target, struct device *device);
-/* A peer on the device that reaches addr. */
+/* Make a peer on the device that reaches addr. */
 int device_open(const struct device *device, const char *addr, struct rpma_peer **peer);
 
-/* Registration of memory, which is not thread-safe by librpma's contract. Librpma's results. */
+/*
+ * Register memory; the functions lock, as librpma's own calls are not thread-safe. Librpma's
+ * results.
+ */
 int device_register(struct rpma_peer *peer, void *ptr, size_t size, int usage,
 		    struct rpma_mr_local **mr);
 void device_deregister(struct rpma_mr_local **mr);

@@ -53,7 +53,7 @@ static int direct_try(const struct addrinfo *to, uint64_t deadline, int *out)
 	return 0;
 }
 
-/* What is left of the time is divided among the addresses, as the first may not answer at all. */
+/* Divide the remaining time among the addresses, as the first one may not answer at all. */
 static uint64_t direct_share(uint64_t deadline, const struct addrinfo *info)
 {
 	uint64_t now = clock_now_ns(), left = deadline > now ? deadline - now : 0, n = 0;
@@ -98,7 +98,7 @@ static int direct_load_secret(struct secret *secret)
 	return 0;
 }
 
-/* The answer to a proof: the daemon's own, or its refusal. */
+/* Check the answer to a proof: the daemon's own proof, or a refusal. */
 static int direct_check(struct wire_stream *stream, const struct secret *secret,
 			const struct wire_exchange *exchange, const char *who, uint64_t deadline)
 {

@@ -19,7 +19,7 @@
 #define ENV_SPIN_US       50
 
 static struct {
-	pthread_mutex_t lock; /* of the next two */
+	pthread_mutex_t lock; /* of the next two members */
 	char commands[ENV_COMMANDS];
 	const char *next;
 	unsigned max_lanes, work_queue_size;
@@ -127,7 +127,7 @@ int env_timeout_ms(void)
 	return (int)env_number("RPMEM_TIMEOUT_MS", 1, INT_MAX, ENV_TIMEOUT_MS);
 }
 
-/* On a single processor the other end cannot get on while this one looks. */
+/* On a single processor the other end makes no progress while this one spins. */
 unsigned env_spin_us(void)
 {
 	cpu_set_t cpus;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * env.h -- the environment variables of librpmem(7). RPMEM_CMD, RPMEM_MAX_NLANES,
- * RPMEM_WORK_QUEUE_SIZE and the log's are read when the library is loaded, the others at each
- * call. A malformed number is logged and counts as not set.
+ * RPMEM_WORK_QUEUE_SIZE and the variables of the log are read when the library is loaded, the
+ * others at each call. A malformed number is logged and counts as not set.
  */
 #ifndef RPMEM_ENV_H
 #define RPMEM_ENV_H
@@ -13,7 +13,7 @@
 /* Called once when the library is loaded; again by tests. */
 void env_read(void);
 
-/* The next of the commands of RPMEM_CMD, in turn. To buf; false: it is longer than size. */
+/* The next command of RPMEM_CMD, in turn. Returns false if it is longer than size. */
 bool env_next_command(char *buf, size_t size);
 unsigned env_max_lanes(void);
 unsigned env_work_queue_size(void); /* at least 2 */
@@ -22,9 +22,9 @@ const char *env_ssh(void);
 bool env_sockets_allowed(void);
 bool env_verbs_allowed(void);
 int env_timeout_ms(void);
-/* How long a wait looks for a completion before it sleeps. */
+/* How long a wait spins for a completion before it sleeps. */
 unsigned env_spin_us(void);
-/* Of the direct way; false: there is neither RPMEM_SECRET_FILE nor HOME. */
+/* The secret's file. Returns false if neither RPMEM_SECRET_FILE nor HOME is set. */
 bool env_secret_file(char *buf, size_t size);
 
 #endif

@@ -13,7 +13,7 @@
 
 static int lane_cfg_new(const struct lane *lane, struct rpma_conn_cfg **cfg)
 {
-	/* A barrier and its transfer, slices, and a read; all may complete. */
+	/* The queue holds a barrier with its transfer, slices, and a read. All may complete. */
 	uint32_t sq = 2 * lane->queue + LANE_TRANSFERS + 1;
 	uint32_t rq = lane->messages ? WIRE_PERSIST_DEPTH : 1;
 	int rc = rpma_conn_cfg_new(cfg);
@@ -26,7 +26,7 @@ static int lane_cfg_new(const struct lane *lane, struct rpma_conn_cfg **cfg)
 	return 0;
 }
 
-/* The errno of a failed rpma_conn_open(). */
+/* The errno for a failed rpma_conn_open(). */
 static int lane_connect_failed(const struct lane *lane, uint16_t port, int rc)
 {
 	int error = ECONNABORTED;
@@ -58,7 +58,7 @@ static int lane_apply_peer_cfg(struct lane *lane, const struct wire_lane_reply *
 	return rc;
 }
 
-/* What the daemon declares must be enough for what it granted. */
+/* The daemon's declaration must suffice for the method that it granted. */
 static int lane_check_method(struct lane *lane, bool direct_write)
 {
 	uint32_t caps = 0;

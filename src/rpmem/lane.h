@@ -2,10 +2,11 @@
 /*
  * lane.h -- a lane: one connection to the pool's memory at the target.
  *
- * A flush is a transfer of the range and behind it a barrier, which completes when the range is
- * durable: a flush of librpma or, with the general method, a message that the daemon answers. They
- * are posted together. A lane is used by one thread at a time. Functions return 0 or an errno, with
- * the thread's text set; any failure but that of lane_connect() is final for the lane.
+ * A flush is a transfer of the range followed by a barrier, which completes when the range is
+ * durable. The barrier is a flush of librpma or, with the general method, a message that the daemon
+ * answers. They are posted together. A lane is used by one thread at a time. Functions return 0 or
+ * an errno, with the thread's text set; any failure, except of lane_connect(), is final for the
+ * lane.
  */
 #ifndef RPMEM_LANE_H
 #define RPMEM_LANE_H
@@ -19,7 +20,7 @@ struct lane_place {
 	struct rpma_peer *peer;
 	struct rpma_mr_local *local; /* the local pool */
 	uint64_t size;               /* of it */
-	char addr[256];              /* numeric, of the data path */
+	char addr[256];              /* numeric address of the data path */
 	struct wire_key key;
 	enum wire_method method;
 	enum rpma_flush_type flush_type;
@@ -30,18 +31,18 @@ struct lane_place {
 
 struct lane;
 
-/* Lane `number`, for which the daemon has opened the port. */
+/* Connect lane `number`, for which the daemon has opened the port. */
 int lane_connect(const struct lane_place *place, uint32_t number, uint16_t port, int timeout_ms,
 		 struct lane **lane);
-/* Begin to disconnect; then delete. NULL is no error. */
+/* Begin to disconnect; delete the lane after that. NULL is no error. */
 void lane_disconnect(struct lane *lane);
 void lane_delete(struct lane *lane);
 /* In a forked process: free the memory, and leave the parent's connection alone. */
 void lane_forget(struct lane *lane);
 
-/* Begin. reuse: the range may change when it returns. */
+/* Begin a flush. reuse: the caller may change the range after the return. */
 int lane_flush(struct lane *lane, uint64_t offset, uint64_t length, bool reuse);
-/* Wait for all that began. */
+/* Wait for all flushes that were begun. */
 int lane_drain(struct lane *lane);
 int lane_read(struct lane *lane, void *buff, uint64_t offset, uint64_t length);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The general method: a message behind the transfers, which the daemon answers when it has made the
- * range durable. */
+/*
+ * The general method: after the transfers a message follows, which the daemon answers once it has
+ * made the range durable.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -61,7 +63,7 @@ int lane_general_add(struct lane *lane, uint64_t offset, uint64_t length)
 
 	wire_persist_encode(&m, lane->messages->out[slot]);
 	lane->free_slots &= ~(1u << slot);
-	/* Its completion gives back the send queue's entries. */
+	/* The completion of this send frees the entries of the send queue. */
 	return rpma_batch_send(lane->batch, &segment, 1, RPMA_F_COMPLETION_ALWAYS,
 			       (const void *)(uintptr_t)LANE_OP_SENT);
 }

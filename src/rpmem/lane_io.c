@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is posted on a lane, and the waits for it. */
+/* Posting on a lane, and waiting for completions. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "rpmem/errmsg.h"
 #include "rpmem/lane_impl.h"
 
-#define LANE_LOOK_MS 500 /* not every device ends a wait when its connection ends */
+#define LANE_LOOK_MS 500 /* some devices do not end a wait when the connection ends */
 
 static const void *lane_context(enum lane_op op)
 {
@@ -38,7 +38,7 @@ int lane_broken(struct lane *lane, const char *what, int rc)
 			   lane->place->addr, why, rpma_err_2str(rc));
 }
 
-/* A completion that reports a failure. */
+/* Explain a completion that reports a failure. */
 static int lane_explain(struct lane *lane, const struct ibv_wc *wc)
 {
 	enum rpma_reason reason = rpma_wc_get_reason(lane->conn, wc, NULL);
@@ -51,7 +51,7 @@ static int lane_explain(struct lane *lane, const struct ibv_wc *wc)
 			   lane->place->addr, text);
 }
 
-/* Look for a while: a completion, or RPMA_E_NO_COMPLETION. */
+/* Spin for a while for a completion. RPMA_E_NO_COMPLETION: none came. */
 static int lane_look(struct lane *lane, struct ibv_wc *wc)
 {
 	int rc = rpma_cq_get_wc(lane->cq, 1, wc, NULL);
@@ -66,7 +66,7 @@ static int lane_look(struct lane *lane, struct ibv_wc *wc)
 	return rc;
 }
 
-/* The next completion, good or bad: 0 or an errno. */
+/* The next completion, successful or not. 0 or an errno. */
 static int lane_next(struct lane *lane, struct ibv_wc *wc)
 {
 	uint64_t deadline = 0;
@@ -79,7 +79,8 @@ static int lane_next(struct lane *lane, struct ibv_wc *wc)
 			return 0;
 		if (rc != RPMA_E_NO_COMPLETION)
 			return lane_broken(lane, "wait", rc);
-		if (ended) /* before the look: what came before the end is found */
+		/* read before the look, so that completions that came before the end are found */
+		if (ended)
 			return errmsg_fail(ECONNRESET, "lane %u: %s closed the connection",
 					   lane->number, lane->place->addr);
 		if (!deadline)
@@ -131,7 +132,7 @@ static int lane_take_transfers(struct lane *lane, unsigned left)
 	return rc;
 }
 
-/* Put the barrier for a range into the batch. */
+/* Add the barrier for a range to the batch. */
 static int lane_add_barrier(struct lane *lane, uint64_t offset, uint64_t length)
 {
 	lane->barriers++;
@@ -141,7 +142,9 @@ static int lane_add_barrier(struct lane *lane, uint64_t offset, uint64_t length)
 				RPMA_F_COMPLETION_ALWAYS, lane_context(LANE_OP_BARRIER));
 }
 
-/* Everything but the last slice of a range; each completes, as that is progress. */
+/*
+ * Write all slices of a range except the last. Each gives a completion, which counts as progress.
+ */
 static int lane_write_slices(struct lane *lane, uint64_t *offset, uint64_t *length)
 {
 	while (*length > LANE_SLICE) {
@@ -161,7 +164,7 @@ static int lane_write_slices(struct lane *lane, uint64_t *offset, uint64_t *leng
 	return 0;
 }
 
-/* Transfer and barrier of a range of at most LANE_BARRIER bytes. */
+/* Post the transfer and the barrier of a range of at most LANE_BARRIER bytes. */
 static int lane_post(struct lane *lane, uint64_t offset, uint64_t length, bool signalled)
 {
 	uint64_t begin = offset, total = length;
@@ -285,6 +288,6 @@ int lane_read(struct lane *lane, void *buff, uint64_t offset, uint64_t length)
 	    device_register(lane->place->peer, buff, length, RPMA_MR_USAGE_READ_DST, &dst))
 		return lane_read_bounced(lane, buff, offset, length);
 	rc = lane_read_slices(lane, dst, offset, length);
-	device_deregister(&dst); /* nothing is stored there any more, whatever failed */
+	device_deregister(&dst); /* after this call nothing is stored there, whatever failed */
 	return rc;
 }

@@ -11,7 +11,7 @@
 
 static int log_fd = -1;
 
-/* What PMDK's levels are here: nothing, errors, warnings, what is done, everything. */
+/* PMDK's levels: nothing, errors, warnings, steps, everything. */
 static const enum log_level log_levels[] = {LOG_LVL_OFF, LOG_LVL_ERROR, LOG_LVL_WARNING,
 					    LOG_LVL_INFO, LOG_LVL_DEBUG};
 static const char *const log_names[] = {"fatal", "1", "2", "3", "3", "4"};
@@ -29,10 +29,10 @@ static void log_write_line(enum log_level level, const char *file, int line, con
 		out[n - 1] = '\n';
 	}
 	if (write(log_fd, out, (size_t)n) < 0)
-		return; /* there is no other place */
+		return; /* a failure here cannot be reported anywhere */
 }
 
-/* A name that ends in '-' gets the process's number. */
+/* A file name that ends in '-' gets the process's number appended. */
 static int log_open_file(const char *name)
 {
 	char path[4096];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.h -- where the library's lines go: RPMEM_LOG_LEVEL (0 to 4) and RPMEM_LOG_FILE. */
+/* log.h -- the destination of the library's log: RPMEM_LOG_LEVEL (0 to 4) and RPMEM_LOG_FILE. */
 #ifndef RPMEM_LOG_H
 #define RPMEM_LOG_H
 
-/* As the variables are now. */
+/* Apply the present values of the variables. */
 void log_open(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls on lanes. */
+/* The public calls on lanes. */
 #include <errno.h>
 #include <librpmem.h>
 
@@ -19,7 +19,7 @@ static int persist_check_range(const RPMEMpool *rpp, size_t offset, size_t lengt
 	return 0;
 }
 
-/* What is written; the header is rpmemd's. */
+/* Check a range to be written. The header is rpmemd's. */
 static int persist_check(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane,
 			 unsigned flags, unsigned allowed)
 {
@@ -37,7 +37,7 @@ static int persist_check(RPMEMpool *rpp, size_t offset, size_t length, unsigned 
 	return persist_check_range(rpp, offset, length, lane);
 }
 
-/* Begin a flush, on a lane that is connected if need be. */
+/* Begin a flush, and connect the lane first if needed. */
 static int persist_begin(RPMEMpool *rpp, size_t offset, size_t length, unsigned n, bool reuse,
 			 struct lane **lane)
 {
@@ -56,7 +56,7 @@ static int persist_wait(RPMEMpool *rpp, struct lane *lane)
 	return rc ? pool_fail(rpp, rc) : 0;
 }
 
-/* Over the range, which was checked. */
+/* Persist a range that was checked. */
 static int persist_range(RPMEMpool *rpp, size_t offset, size_t length, unsigned n)
 {
 	struct lane *lane;
@@ -103,7 +103,7 @@ static int persist_deep(RPMEMpool *rpp, size_t offset, size_t length)
 	int rc;
 
 	rc = control_request(rpp->control, WIRE_DEEP, body, wire_deep_encode(&m, body), &answer);
-	/* What could not be flushed may be lost. */
+	/* Bytes that could not be flushed may be lost. */
 	return rc ? pool_fail(rpp, rc) : 0;
 }
 

@@ -14,7 +14,7 @@
 #include "rpmem/errmsg.h"
 
 #define POOL_LANE_FDS  4   /* descriptors of a lane */
-#define POOL_OTHER_FDS 128 /* of the application and of the session */
+#define POOL_OTHER_FDS 128 /* descriptors of the application and of the session */
 
 int pool_result(int error)
 {
@@ -31,7 +31,7 @@ bool pool_attr_is_zero(const struct rpmem_pool_attr *attr)
 	return !memcmp(attr, &zero, sizeof(zero));
 }
 
-/* The two structures have the same members under the same names, and no common layout. */
+/* The two structures have the same member names, but different layouts. */
 #define POOL_ATTR_COPY(out, in)                                                                    \
 	do {                                                                                       \
 		memcpy((out)->signature, (in)->signature, sizeof((out)->signature));               \
@@ -81,7 +81,7 @@ int pool_request_failed(RPMEMpool *rpp, int error)
 	return control_has_failed(rpp->control) ? pool_fail(rpp, error) : error;
 }
 
-/* Have the daemon open a port for lane n. */
+/* Make the daemon open a port for lane n. */
 static int pool_announce_lane(RPMEMpool *rpp, unsigned n, uint16_t *port)
 {
 	struct wire_lanes m = {.first = n, .count = 1};
@@ -109,7 +109,7 @@ int pool_lane(RPMEMpool *rpp, unsigned n, struct lane **lane)
 	return rc;
 }
 
-/* How many lanes have descriptors here. */
+/* The number of lanes for which this process has descriptors. */
 static unsigned pool_lanes_possible(void)
 {
 	struct rlimit limit;
@@ -134,9 +134,9 @@ static unsigned pool_lanes_wanted(unsigned asked)
 	return lanes;
 }
 
-/* What is the same for create and open. */
+/* What create and open have in common. */
 struct pool_open {
-	enum wire_type type; /* WIRE_CREATE, WIRE_OPEN */
+	enum wire_type type; /* WIRE_CREATE or WIRE_OPEN */
 	const char *set;
 	void *addr;
 	size_t size;
@@ -161,7 +161,7 @@ static int pool_check_arguments(const struct pool_open *o)
 	return 0;
 }
 
-/* CREATE or OPEN. */
+/* Send CREATE or OPEN. */
 static int pool_request(RPMEMpool *rpp, const struct pool_open *o, struct wire_answer *answer)
 {
 	struct wire_pool_request *m = calloc(1, sizeof(*m));
@@ -223,7 +223,7 @@ static void pool_close_device(RPMEMpool *rpp)
 	rpma_peer_delete(&rpp->place.peer);
 }
 
-/* The local pool on the device that reaches the address, and lane 0 there. */
+/* Register the local pool on the device that reaches the address, and connect lane 0 there. */
 static int pool_try_address(RPMEMpool *rpp, const struct pool_open *o, const char *addr,
 			    uint16_t port, int timeout_ms)
 {
@@ -244,7 +244,10 @@ static int pool_try_address(RPMEMpool *rpp, const struct pool_open *o, const cha
 	return rc;
 }
 
-/* Where the daemon says it is; then, as that may be behind a translation, where ssh was sent to. */
+/*
+ * Try the address that the daemon reports. If the daemon is behind an address translation, that
+ * address does not work, so then try the address that ssh used.
+ */
 static int pool_connect(RPMEMpool *rpp, const struct pool_open *o,
 			const struct wire_pool_answer *answer)
 {
@@ -291,7 +294,7 @@ static void pool_delete(RPMEMpool *rpp)
 	free(rpp);
 }
 
-/* The text of the failure stays, whatever the daemon says to a CLOSE. */
+/* The text of the failure stays, whatever the answer to CLOSE is. */
 static void pool_undo(RPMEMpool *rpp, bool created)
 {
 	char *text = strdup(errmsg_text());
@@ -408,7 +411,7 @@ int rpmem_set_attr(RPMEMpool *rpp, const struct rpmem_pool_attr *attr)
 	return pool_result(pool_set_attr(rpp, attr));
 }
 
-/* In a forked process the session and the connections are the parent's. */
+/* In a forked process the session and the connections belong to the parent. */
 static void pool_forget(RPMEMpool *rpp)
 {
 	control_close(rpp->control);

@@ -2,7 +2,7 @@
 /*
  * pool.h -- a pool and its replica at the target: the session, the lanes, the first failure.
  *
- * Lanes are connected when they are used first, each by the thread that uses it; lane 0 when the
+ * A lane is connected at its first use, by the thread that uses it. Lane 0 is connected when the
  * pool is opened, to prove that the data path works.
  */
 #ifndef RPMEM_POOL_H
@@ -22,18 +22,23 @@ struct rpmem_pool {
 	bool has_headers;
 	unsigned nlanes;
 	struct lane **lanes;  /* NULL: not connected yet */
-	pthread_mutex_t lock; /* of the next two */
+	pthread_mutex_t lock; /* of the next two members */
 	int error;            /* errno of the first failure, final; read without the lock */
 	char *error_text;
 };
 
-/* The beginning of each call: is the pool there, of this process, and not failed? 0 or an errno. */
+/*
+ * To be called first in each call: does the pool exist, belong to this process, and work? 0 or an
+ * errno.
+ */
 int pool_enter(RPMEMpool *rpp);
-/* Lane number n, which is granted; connected if it was not. */
+/* Get lane number n, which was granted; connect it if needed. */
 int pool_lane(RPMEMpool *rpp, unsigned n, struct lane **lane);
-/* The target is lost, with the thread's text; returns error. */
+/* Mark the target as lost; the thread's text has the reason. Returns error. */
 int pool_fail(RPMEMpool *rpp, int error);
-/* As pool_fail() if the session has failed, else a refusal that changes nothing. */
+/*
+ * If the session has failed, as pool_fail(). Otherwise the daemon refused, which changes nothing.
+ */
 int pool_request_failed(RPMEMpool *rpp, int error);
 
 bool pool_attr_is_zero(const struct rpmem_pool_attr *attr);

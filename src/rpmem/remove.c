@@ -14,7 +14,7 @@
 #include "rpmem/errmsg.h"
 #include "rpmem/pool.h"
 
-/* ssh's own failure, and the shell's that found no rpmemd. */
+/* Is this exit status ssh's own failure, or a shell's that found no rpmemd? */
 static bool remove_is_of_ssh(int status)
 {
 	return status >= 126;
@@ -36,7 +36,7 @@ static int remove_status(struct child *ssh, const char *host)
 			   "removing a pool on %s: exit status %d: %s", host, ssh->status, words);
 }
 
-/* Until it ends; it has nothing to write on its standard output. */
+/* Wait for ssh's end; it writes nothing to its standard output. */
 static int remove_wait(struct child *ssh, const char *host)
 {
 	uint64_t deadline = poll_deadline(env_timeout_ms());

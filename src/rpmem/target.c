@@ -65,8 +65,10 @@ static const char *target_parse_host(const char *text, struct target *t)
 	return NULL;
 }
 
-/* ssh would take a leading '-' for an option; ssh_config(5) may put the user and the host into a
- * command of its own (%r, %h), where a shell would understand the other characters. */
+/*
+ * ssh would treat a leading '-' as an option. ssh_config(5) may put the user and the host into a
+ * command of its own (%r, %h), in which the other characters have a meaning for the shell.
+ */
 static const char *target_judge_word(const char *word)
 {
 	if (word[0] == '-')
@@ -77,7 +79,7 @@ static const char *target_judge_word(const char *word)
 	return NULL;
 }
 
-/* Judge what ssh gets, after the parse: brackets and a user are gone from the host then. */
+/* To be called after the parse, with the host as ssh gets it: without brackets and user. */
 static const char *target_judge(const struct target *t)
 {
 	const char *why = target_judge_word(t->user);
@@ -85,7 +87,7 @@ static const char *target_judge(const struct target *t)
 	return why ? why : target_judge_word(t->host);
 }
 
-/* NULL, or what is wrong. The host begins after the last '@', as for ssh. */
+/* Returns NULL, or what is wrong. The host begins after the last '@', as ssh parses it. */
 static const char *target_parse_ssh(const char *text, struct target *t)
 {
 	const char *at = strrchr(text, '@'), *why;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* target.h -- where a target is: "[user@]host[:port]" through ssh, or "rpma://host[:port]". */
+/*
+ * target.h -- the address of a target: "[user@]host[:port]" through ssh, or "rpma://host[:port]".
+ */
 #ifndef RPMEM_TARGET_H
 #define RPMEM_TARGET_H
 
@@ -12,15 +14,14 @@
 
 struct target {
 	bool direct;
-	char user[33]; /* "": none; of ssh only */
+	char user[33]; /* "": none; only with ssh */
 	char host[256];
-	char port[8]; /* a number; "": none, which ssh chooses */
+	char port[8]; /* a number; "": none, and ssh chooses */
 };
 
 /* 0 or EINVAL. */
 int target_parse(const char *text, struct target *target);
-/* The numeric addresses of the host, with the port
- * that is given; how many there are, at most max. */
+/* The numeric addresses of the host, with the given port. Returns their number, at most max. */
 int target_resolve(const char *host, const char *port, struct address *found, int max);
 
 #endif

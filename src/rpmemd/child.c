@@ -14,9 +14,9 @@
 #include "base/log.h"
 #include "rpmemd/connection.h"
 
-#define CHILD_PROGRAM "/proc/self/exe" /* also when its file was replaced by an upgrade */
+#define CHILD_PROGRAM "/proc/self/exe" /* works even if an upgrade replaced the file */
 
-/* The command line: what it is, and the settings of the listener's. */
+/* The command line: the program's task, and the settings of the listener's command line. */
 static char **child_argv(const struct options *opts)
 {
 	char **argv = calloc(opts->set_count + 5, sizeof(*argv));
@@ -32,7 +32,7 @@ static char **child_argv(const struct options *opts)
 		if (strcmp(opts->set[i].key, "listen") != 0)
 			ok = asprintf(&argv[n++], "--%s=%s", opts->set[i].key,
 				      opts->set[i].value) >= 0;
-	return ok ? argv : NULL; /* out of memory: what is lost is little, the fork fails next */
+	return ok ? argv : NULL; /* out of memory: little is lost, as the fork fails next */
 }
 
 static void child_free_argv(char **argv)
@@ -42,8 +42,10 @@ static void child_free_argv(char **argv)
 	free(argv);
 }
 
-/* In the new process. Its descriptors are above those that it is going to have, so that none is
- * overwritten before it is copied. */
+/*
+ * Runs in the new process. Its descriptors have higher numbers than their places, so that none is
+ * overwritten before it is copied.
+ */
 static void child_exec(char **argv, int connection, int start)
 {
 	sigset_t none;
@@ -57,8 +59,10 @@ static void child_exec(char **argv, int connection, int start)
 	_exit(127);
 }
 
-/* The process reads what was proved from a socket: of the arguments and the environment others
- * could see it. */
+/*
+ * The process reads the keys from a socket: other processes could read them in its arguments or its
+ * environment.
+ */
 static int child_fork(struct child *child, char **argv, int connection,
 		      const struct direct_start *start)
 {
@@ -104,7 +108,7 @@ unsigned children_count(const struct children *c, const char *addr)
 	return n;
 }
 
-/* It stays until it is reaped, so the number is its own until then. */
+/* A process keeps its number until it is reaped, so the signal cannot hit another one. */
 void child_kill(struct child *child, int sig)
 {
 	kill(child->pid, sig);

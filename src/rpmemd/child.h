@@ -11,24 +11,26 @@
 #include "rpmemd/options.h"
 
 struct child {
-	struct child *next; /* an older one */
+	struct child *next; /* the next older one */
 	pid_t pid;
-	bool is_killed;               /* it has not been reaped yet */
-	char addr[WIRE_ADDR_MAX + 1]; /* the initiator's */
+	bool is_killed;               /* it was killed, but is not reaped yet */
+	char addr[WIRE_ADDR_MAX + 1]; /* address of the initiator */
 };
 
 struct children {
 	struct child *first;
 };
 
-/* Start one for the connection, of which it gets a copy, and for what its initiator has proved. 0
- * or -errno. */
+/*
+ * Start a process for the connection, of which it gets a copy, and for the keys of the proof. 0 or
+ * -errno.
+ */
 int children_start(struct children *c, const struct options *opts, int connection, const char *addr,
 		   const struct direct_start *start);
-/* How many serve one address (NULL: any). */
+/* The number of processes that serve one address (NULL: any). */
 unsigned children_count(const struct children *c, const char *addr);
 void child_kill(struct child *child, int sig);
-/* Forget those that have ended. */
+/* Forget the processes that have ended. */
 void children_reap(struct children *c);
 
 #endif

@@ -10,16 +10,23 @@
 #define CONFIG_SYSTEM_FILE "/etc/rpmemd/rpmemd.conf"
 #define CONFIG_USER_FILE   ".rpmemd.conf" /* in the user's folder */
 
-/* text has len bytes; name is for the error. ERROR_ARGUMENT, EINVAL: a line is
- * malformed, or its key or value is wrong; what stands before it was set. */
+/*
+ * text has len bytes; name is for the error. ERROR_ARGUMENT, EINVAL: a line is malformed, or its
+ * key or value is wrong; the lines before it have been applied.
+ */
 int config_parse(struct settings *s, const char *text, size_t len, const char *name,
 		 struct error *err);
 
-/* path: that file alone, which must exist; NULL: the system's and then the user's, as far as they
- * exist. ERROR_LOCAL with its errno as cause, or as above. */
+/*
+ * path: that file alone, which must exist; NULL: the system's file and then the user's, if they
+ * exist. ERROR_LOCAL with its errno as cause, or as above.
+ */
 int config_load(struct settings *s, const char *path, const char *home, struct error *err);
 
-/* HOME, or what the user database says, or "/". The text is static or the environment's. */
+/*
+ * HOME, or the folder in the user database, or "/". The text is static or belongs to the
+ * environment.
+ */
 const char *config_home(void);
 
 #endif

@@ -17,7 +17,7 @@
 #include "rpmemd/startup.h"
 #include "service/process.h"
 
-/* The listener has written it before this process began. */
+/* The listener wrote the start before this process began. */
 static bool connection_read_start(struct direct_start *start)
 {
 	bool ok = recv(CONNECTION_START_FD, start, sizeof(*start), MSG_DONTWAIT) == sizeof(*start);
@@ -26,7 +26,7 @@ static bool connection_read_start(struct direct_start *start)
 	return ok;
 }
 
-/* An initiator that vanished without a word is noticed here, too, within half a minute. */
+/* With keepalive, an initiator that vanishes silently is noticed within half a minute. */
 static void connection_set_options(int fd)
 {
 	static const struct {
@@ -43,7 +43,7 @@ static void connection_set_options(int fd)
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* What it is exactly is in the log. */
+/* The log has the details. */
 static int connection_report_failure(const struct direct_start *start)
 {
 	struct wire_stream *stream = malloc(sizeof(*stream));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connection.h -- one connection of a listening daemon, served by a process of its own: so an
- * error in it affects one pool only.
+ * connection.h -- one connection of a listening daemon, served by a process of its own, so that an
+ * error affects one pool only.
  *
- * The listener starts it when the initiator has proved itself. It inherits two descriptors: the
- * connection, and a socket with what the proof left (struct direct_start).
+ * The listener starts the process when the initiator has proved itself. The process inherits two
+ * descriptors: the connection, and a socket with the result of the proof (struct direct_start).
  */
 #ifndef RPMEMD_CONNECTION_H
 #define RPMEMD_CONNECTION_H
@@ -14,7 +14,7 @@
 #define CONNECTION_FD       3
 #define CONNECTION_START_FD 4
 
-/* The exit code. */
+/* Returns the exit code. */
 int connection_run(const struct options *opts, struct settings *s);
 
 #endif

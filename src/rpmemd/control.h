@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.h -- what an initiator may ask for, and when: one pool, opened or created once, then
- * attributes, lanes and deep flushes of it until it is closed.
+ * control.h -- which requests an initiator may send, and when: first one pool is opened or created,
+ * once; then come attributes, lanes and deep flushes of it until it is closed.
  *
- * Pure but for the service that it calls: a frame goes in, an answer comes out.
+ * Pure, except for the service that it calls: a frame goes in, an answer comes out.
  */
 #ifndef RPMEMD_CONTROL_H
 #define RPMEMD_CONTROL_H
@@ -11,14 +11,19 @@
 #include "base/error.h"
 #include "rpmem/wire/frame.h"
 
-/* What is done for the initiator. Each call returns WIRE_OK or the code of its failure, with the
- * cause and the words in *err. Arguments are checked: of a pool that is open, and within it. */
+/*
+ * The work for the initiator. Each call returns WIRE_OK or the code of its failure, with the cause
+ * and the text in *err. The arguments are checked before: the pool is open, and a range is within
+ * it.
+ */
 struct control_service {
-	/* *answer is zeroed but for what control.c sets;
-	 * words in err with WIRE_OK are a warning. */
+	/*
+	 * *answer is zero, except for the members that control.c sets. A text in err with WIRE_OK
+	 * is a warning.
+	 */
 	enum wire_status (*open)(void *arg, const struct wire_pool_request *req, bool create,
 				 struct wire_pool_answer *answer, struct error *err);
-	/* attr NULL: for a pool without headers */
+	/* attr NULL: the pool has no headers */
 	enum wire_status (*set_attr)(void *arg, const struct wire_attr *attr, struct error *err);
 	enum wire_status (*lanes)(void *arg, const struct wire_lanes *lanes, uint16_t *port,
 				  struct error *err);
@@ -31,8 +36,8 @@ struct control_service {
 struct control {
 	const struct control_service *service;
 	void *arg;
-	bool asked;   /* for a pool; there is no second one */
-	bool is_open; /* the pool */
+	bool asked;   /* a pool was requested; there is no second one */
+	bool is_open; /* the pool is open */
 	bool is_over; /* CLOSE was answered */
 	bool created;
 	uint64_t size;
@@ -40,7 +45,7 @@ struct control {
 };
 
 void control_init(struct control *c, const struct control_service *service, void *arg);
-/* False: not a request; the session is to end without an answer. */
+/* Returns false if the frame is not a request; the session then ends without an answer. */
 bool control_on_frame(struct control *c, const struct wire_frame *frame,
 		      struct wire_answer *answer);
 

@@ -21,26 +21,28 @@ struct data {
 	int epoll_fd;
 	struct rpma_ep *ep;
 	uint16_t port;
-	uint64_t deadline; /* of the lanes that are expected */
-	bool announced;    /* some ever were */
-	unsigned expected; /* how many these are */
-	unsigned came;     /* how many were accepted */
-	unsigned ended;    /* how many of these have ended */
-	uint64_t deserted; /* when data_is_deserted() begins; 0: there are lanes, or some are to
-			      come */
+	uint64_t deadline; /* time limit for the lanes that are expected */
+	bool announced;    /* some lane was ever announced */
+	unsigned expected; /* number of lanes expected */
+	unsigned came;     /* number of lanes accepted */
+	unsigned ended;    /* number of accepted lanes that have ended */
+	/* when data_is_deserted() becomes true; 0: there are lanes, or some are expected */
+	uint64_t deserted;
 	struct rpma_mr_local *mr;
-	struct wire_lane_reply reply; /* once there is a registration */
-	struct rpma_cq *cq;           /* for lanes on which nothing completes at this end */
-	struct worker *workers;       /* of the general method */
+	struct wire_lane_reply reply; /* valid once there is a registration */
+	struct rpma_cq *cq;           /* for lanes that complete nothing at this end */
+	struct worker *workers;       /* for the general method */
 	unsigned worker_count;
-	uint8_t *states; /* enum data_lane_state, by number */
+	uint8_t *states; /* enum data_lane_state, by lane number */
 	struct lane **lanes;
 };
 
-#define DATA_EVENTS 64 /* in one step, so that the control stream has its turn */
+#define DATA_EVENTS 64 /* most events in one step, so that the control stream gets its turn */
 
-/* Descriptors that a lane takes: its socket, its channel of events, and of the general method the
- * channel of its completion queue. */
+/*
+ * Descriptors that a lane takes: its socket and its event channel; with the general method also the
+ * channel of its completion queue.
+ */
 #define DATA_LANE_FDS  3
 #define DATA_OTHER_FDS 96
 
@@ -107,7 +109,7 @@ static void data_close_lanes(struct data *d)
 {
 	for (unsigned i = 0; i < d->worker_count; i++)
 		worker_ask_to_stop(&d->workers[i]);
-	/* The peer sees an end and not a break. */
+	/* Disconnect, so that the peer sees an orderly end. */
 	for (unsigned i = 0; i < d->opts.lanes && d->lanes; i++)
 		if (d->lanes[i])
 			lane_end(d->lanes[i]);
@@ -197,7 +199,7 @@ int data_get_fd(const struct data *d)
 	return d->epoll_fd;
 }
 
-/* Before the first lane that has proved itself is accepted. */
+/* To be called before the first proven lane is accepted. */
 static int data_register(struct data *d)
 {
 	int usage = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |
@@ -220,7 +222,7 @@ static int data_register(struct data *d)
 	return rc;
 }
 
-/* The next one's: lanes are dealt to the workers in the order in which they come. */
+/* The queue for the next lane: lanes are dealt to the workers in the order of their arrival. */
 static struct rpma_cq *data_next_cq(struct data *d)
 {
 	struct worker *w;
@@ -252,7 +254,7 @@ static struct rpma_conn_req *data_next_request(struct data *d)
 	return rc ? NULL : req;
 }
 
-/* Its number, if it proves itself and is expected, else -1. */
+/* The lane's number if it has a valid proof and is expected, else -1. */
 static int data_check_proof(const struct data *d, const struct rpma_conn_req *req)
 {
 	struct rpma_conn_private_data theirs = {0};
@@ -286,7 +288,7 @@ static int data_accept_lane(struct data *d, unsigned number, struct rpma_conn_re
 	if (!lane)
 		return RPMA_E_NOMEM;
 	lane->number = number;
-	d->lanes[number] = lane; /* until the end, as a worker may have seen it */
+	d->lanes[number] = lane; /* kept until the end, as a worker may have a pointer to it */
 	ours.len = (uint8_t)wire_lane_reply_encode(&d->opts.key, number, d->port, &d->reply, buf);
 	rc = lane_open(lane, d->opts.device->peer, req, &ours, d->workers ? d->opts.persist : NULL);
 	if (!rc)
@@ -298,7 +300,7 @@ static int data_accept_lane(struct data *d, unsigned number, struct rpma_conn_re
 	return rc;
 }
 
-/* So that the initiator learns that it is not the proof. */
+/* The refusal shows the initiator that its proof was accepted. */
 static void data_refuse_lane(struct data *d, unsigned number, struct rpma_conn_req **req)
 {
 	struct wire_lane_reply reply = {.status = WIRE_LANE_FAILED};
@@ -344,7 +346,7 @@ static void data_on_lane(struct data *d, struct lane *lane)
 	LOG_DEBUG("lane %u: %s", lane->number, rpma_utils_conn_event_2str(event));
 	if (event == RPMA_CONN_ESTABLISHED)
 		return;
-	/* It stays until the end, as a worker may be at work for it. */
+	/* The lane stays until the end, as a worker may be using it. */
 	rpma_conn_get_event_fd(lane->conn, &fd);
 	epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	rpma_conn_disconnect(lane->conn);
@@ -365,7 +367,7 @@ int data_step(struct data *d)
 {
 	struct epoll_event ev;
 
-	/* One at a time, as handling one may end the object of another. */
+	/* Take one event at a time, as its handler may end the object of another event. */
 	for (int i = 0; i < DATA_EVENTS && epoll_wait(d->epoll_fd, &ev, 1, 0) > 0; i++) {
 		if (ev.data.ptr)
 			data_on_lane(d, ev.data.ptr);

@@ -17,7 +17,7 @@ int device_open(struct device *d, const char *addr, struct error *err)
 	rc = peer_open_at(addr, &context, &d->peer, err);
 	if (rc)
 		return rc;
-	/* What a card writes may rest in the processor's caches. */
+	/* Bytes that a card writes may stay in the processor's caches. */
 	d->writes_back = !strncmp(context->device->name, "softrnic", 8);
 	return 0;
 }
@@ -32,8 +32,10 @@ enum wire_method device_method(const struct device *d, const struct settings *s,
 {
 	if (d->writes_back && s->persist_native && wanted == WIRE_METHOD_NATIVE)
 		return WIRE_METHOD_NATIVE;
-	/* Cards: the operator says that their writes bypass the caches, which only helps where
-	 * the memory behind these is persistent. */
+	/*
+	 * Cards: the operator has configured that their writes bypass the caches. That suffices
+	 * only if the memory itself is persistent.
+	 */
 	if (s->persist_apm && durability == RPMA_DURABILITY_DAX)
 		return WIRE_METHOD_APPLIANCE;
 	return WIRE_METHOD_GENERAL;
@@ -58,7 +60,8 @@ int device_listen(const struct device *d, const struct settings_ports *range, st
 		  uint16_t *port, struct error *err)
 {
 	unsigned count = (unsigned)(range->last - range->first) + 1;
-	unsigned begin = rand_u32() % count; /* so that many daemons do not try the same ones */
+	/* a random start, so that many daemons do not try the same ports */
+	unsigned begin = rand_u32() % count;
 	int rc = RPMA_E_PROVIDER;
 
 	*ep = NULL;

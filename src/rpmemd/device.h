@@ -12,21 +12,21 @@
 #include "rpmemd/settings.h"
 
 struct device {
-	const char *addr; /* the caller's: numeric */
+	const char *addr; /* numeric; the caller's memory */
 	struct rpma_peer *peer;
-	/* Flushes of any initiator reach the medium, by native flush or by reading. */
+	/* Flushes of any initiator reach the medium, whether native or by reading. */
 	bool writes_back;
 };
 
-/* ERROR_LOCAL, with ENODEV: there is none for the address. */
+/* ERROR_LOCAL, with ENODEV: no device has the address. */
 int device_open(struct device *d, const char *addr, struct error *err);
 void device_close(struct device *d);
 
-/* How bytes become durable, in a pool of that class, for an initiator that asks for `wanted`. */
+/* The method for a pool of that class, if the initiator requests `wanted`. */
 enum wire_method device_method(const struct device *d, const struct settings *s,
 			       enum rpma_durability durability, enum wire_method wanted);
 
-/* Listen at a port of the range. ERROR_LOCAL. */
+/* Listen at a port in the range. ERROR_LOCAL. */
 int device_listen(const struct device *d, const struct settings_ports *range, struct rpma_ep **ep,
 		  uint16_t *port, struct error *err);
 

@@ -8,7 +8,7 @@
 
 #include "base/poll.h"
 
-#define DIRECT_SEND_MS 5000 /* an answer, of the process that serves */
+#define DIRECT_SEND_MS 5000 /* time for an answer of the serving process */
 
 int direct_greet(struct wire_stream *stream, struct wire_exchange *exchange, struct error *err)
 {
@@ -17,7 +17,7 @@ int direct_greet(struct wire_stream *stream, struct wire_exchange *exchange, str
 
 	exchange->greeting = (struct wire_greeting){.flags = WIRE_GREETING_PROVE};
 	wire_random(exchange->greeting.nonce, sizeof(exchange->greeting.nonce));
-	/* A new connection has room for it, so the listener does not wait. */
+	/* The buffer of a new connection has room for it, so the listener does not wait. */
 	rc = wire_stream_send(stream, WIRE_GREETING, buf,
 			      wire_greeting_encode(&exchange->greeting, buf), poll_deadline(0));
 	return rc ? wire_stream_explain(stream, rc, "the initiator", err) : 0;
@@ -42,8 +42,10 @@ int direct_receive_proof(struct wire_stream *stream, struct wire_proof *proof, s
 		return rc;
 	if (rc)
 		return wire_stream_explain(stream, rc, "the initiator", err);
-	/* Nothing follows it before the answer: what did
-	 * would be lost with this process's buffer. */
+	/*
+	 * Nothing may follow the proof before the answer: such bytes would be lost with this
+	 * process's buffer.
+	 */
 	if (frame.type != WIRE_PROOF || stream->have != stream->used ||
 	    !wire_proof_decode(frame.body, frame.len, proof))
 		return error_set(err, ERROR_FAILED, EPROTO, "the initiator sent no proof");
@@ -61,7 +63,7 @@ int direct_check_proof(struct wire_stream *stream, const struct secret *secret,
 	wire_prove_initiator(secret, exchange, mac);
 	if (mac_is_equal(mac, proof->mac))
 		return 0;
-	/* Without a proof: an initiator that does not know the key gets nothing made with it. */
+	/* Send no proof: an initiator without the key gets nothing that was made with it. */
 	direct_send(stream, &refusal, 0, NULL);
 	return error_set(err, ERROR_REFUSED, EACCES, "the initiator has another secret");
 }

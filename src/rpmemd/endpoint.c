@@ -10,7 +10,7 @@
 
 #define ENDPOINT_MAPPED "::ffff:"
 
-/* "there port here port", separated by single blanks. */
+/* The format is "there port here port", separated by single blanks. */
 bool endpoint_from_ssh(const char *connection, struct endpoint *e)
 {
 	struct in6_addr in6;

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "service/forward_log.h"
 
-/* Set before there is a second thread, but for the descriptor. */
+/* These are set before there is a second thread, except for the descriptor. */
 static char journal_path[PATH_MAX];
 static char journal_subject[128];
 static bool journal_to_syslog;
@@ -39,7 +39,7 @@ static void journal_write(enum log_level level, const char *text)
 	}
 	/* One write, so that lines of several processes do not mix. */
 	if (write(fd, out, (size_t)n) < 0)
-		return; /* there is no other place to report it */
+		return; /* a failure here cannot be reported anywhere */
 }
 
 static void journal_sink(enum log_level level, const char *file, int line, const char *func,
@@ -106,7 +106,7 @@ int journal_reopen(struct error *err)
 		return 0;
 	if (journal_open_file(journal_path, &fd, err))
 		return ERROR_LOCAL;
-	/* In place: another thread may be about to write there. */
+	/* Keep the descriptor's number, as another thread may be about to write to it. */
 	rc = dup3(fd, old, O_CLOEXEC) < 0
 		     ? error_set(err, ERROR_LOCAL, errno, "the log file stays as it was: %s",
 				 strerror(errno))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * journal.h -- where the daemon's lines go: to standard error until the configuration is known,
- * then to syslog or a file, from the configured level on, together with those of librpma.
+ * journal.h -- the daemon's log: standard error until the configuration is read, then syslog or a
+ * file, from the configured level on. It includes librpma's messages.
  */
 #ifndef RPMEMD_JOURNAL_H
 #define RPMEMD_JOURNAL_H
@@ -9,13 +9,16 @@
 #include "base/error.h"
 #include "rpmemd/settings.h"
 
-/* Errors and warnings to standard error. */
+/* Write errors and warnings to standard error. */
 void journal_begin(void);
-/* As configured. ERROR_LOCAL: the file cannot be opened, and lines go on to standard error. */
+/*
+ * Open the log as configured. ERROR_LOCAL: the file cannot be opened, and lines still go to
+ * standard error.
+ */
 int journal_open(const struct settings *s, struct error *err);
-/* Open the file anew, as it may have been renamed. The old one stays on failure. */
+/* Open the file anew, as it may have been renamed. On failure the old one stays. */
 int journal_reopen(struct error *err);
-/* Put in front of each line, e.g. the initiator's address. Copied. */
+/* A text at the start of each line, for instance the initiator's address. Copied. */
 void journal_set_subject(const char *subject);
 
 #endif

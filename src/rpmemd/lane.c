@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "service/counters.h"
 
-/* Bytes of memory: requests first, each in a slot of its own, answers behind them. */
+/* Bytes of memory: first the requests, each in a slot of its own, then the answers. */
 #define LANE_ANSWERS (WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_REQUEST)
 #define LANE_MEMORY  (LANE_ANSWERS + WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_ANSWER)
 
 uint32_t lane_cq_size(unsigned lanes)
 {
-	/* Receives, and twice as many sends: see lane_cfg_new(). */
+	/* One for each receive, and two for each possible send: see lane_cfg_new(). */
 	return lanes * 3 * WIRE_PERSIST_DEPTH;
 }
 
@@ -25,7 +25,10 @@ struct rpma_conn_cfg *lane_cfg_new(bool is_general)
 
 	if (rpma_conn_cfg_new(&cfg))
 		return NULL;
-	/* An answer may have arrived, and the next request be here, before its completion is. */
+	/*
+	 * The answer may have arrived, and the next request may be here, before the answer's
+	 * completion.
+	 */
 	rpma_conn_cfg_set_sq_size(cfg, is_general ? 2 * WIRE_PERSIST_DEPTH : 1);
 	rpma_conn_cfg_set_rq_size(cfg, is_general ? WIRE_PERSIST_DEPTH : 1);
 	return cfg;
@@ -88,8 +91,10 @@ static void lane_log_counters(const struct lane *lane)
 	LOG_INFO("lane %u ended:%s", lane->number, text);
 }
 
-/* A write of no bytes, of which the other end sees nothing. Should it fail, the lane is broken, and
- * its receives have completed. */
+/*
+ * Post a write of no bytes, which the other end does not notice. If that fails, the lane is broken,
+ * and its receives have completed.
+ */
 void lane_end(struct lane *lane)
 {
 	if (!lane->conn)
@@ -126,12 +131,15 @@ static void lane_answer(struct lane_slot *slot)
 		LOG_ERROR_LIMITED("lane %u: write-back failed: %s", lane->number, strerror(-rc));
 	answer = (struct wire_persisted){.id = request.id, .error = (uint32_t)-rc};
 	wire_persisted_encode(&answer, lane->memory + lane_answer_at(slot));
-	/* The initiator sends the next request for this slot when it has the answer. */
+	/*
+	 * Post the receive first: with the answer, the initiator may send the next request for this
+	 * slot.
+	 */
 	rc = rpma_recv(lane->conn, lane->mr, lane_request_at(slot), WIRE_PERSIST_REQUEST, slot);
 	if (!rc)
 		rc = rpma_send(lane->conn, lane->mr, lane_answer_at(slot), WIRE_PERSIST_ANSWER,
 			       RPMA_F_COMPLETION_ALWAYS, slot);
-	if (rc) /* gone, or about to be */
+	if (rc) /* the connection is gone, or about to be */
 		LOG_INFO("lane %u: an answer was not sent: %s", lane->number, rpma_err_last());
 }
 

@@ -22,8 +22,9 @@
 #include "service/secret.h"
 #include "service/process.h"
 
-#define LISTENER_END_MS   10000 /* for pools to be closed in good order */
-#define LISTENER_PAUSE_MS 100   /* when a connection cannot be accepted for want of resources */
+#define LISTENER_END_MS 10000 /* time for pools to be closed in good order */
+/* pause after a connection cannot be accepted for lack of resources */
+#define LISTENER_PAUSE_MS 100
 
 struct listener {
 	const struct options *opts;
@@ -31,11 +32,11 @@ struct listener {
 	int fds[SOCKETS_MAX];
 	unsigned fd_count;
 	int signal_fd;
-	uint64_t paused; /* until then nothing is accepted; 0: it is */
+	uint64_t paused; /* time until which nothing is accepted; 0: no pause */
 	struct arrivals pendings;
 	struct children children;
 	bool is_ending;
-	uint64_t deadline; /* of the end */
+	uint64_t deadline; /* deadline of the end */
 };
 
 static void listener_accept(struct listener *l, int listening)
@@ -59,7 +60,7 @@ static void listener_accept(struct listener *l, int listening)
 	close(fd);
 }
 
-/* 0, or an errno with words for an initiator that has proved itself and is not admitted. */
+/* 0, or an errno and a text for an initiator that has proved itself and is not admitted. */
 static int listener_judge(const struct listener *l, const char *addr, struct error *err)
 {
 	const char *limit = NULL;
@@ -98,7 +99,7 @@ static void listener_serve(struct listener *l, struct pending *pending, const st
 	secret_forget(&start.secret);
 }
 
-/* The secret is read for each proof, so that a changed one counts at once. */
+/* Read the secret for each proof, so that a changed one takes effect at once. */
 static void listener_on_proof(struct listener *l, struct pending *pending,
 			      const struct wire_proof *proof)
 {
@@ -176,7 +177,7 @@ static void listener_on_signal(struct listener *l)
 		listener_begin_end(l);
 }
 
-/* Everything that may happen: signals, connections, proofs. NULL: out of memory. */
+/* The descriptors of all events: signals, connections, proofs. NULL: out of memory. */
 static struct pollfd *listener_poll_set(const struct listener *l, nfds_t *count)
 {
 	bool paused = l->paused && poll_ms_left(l->paused);
@@ -207,10 +208,10 @@ static int listener_wait_ms(struct listener *l)
 	return ms;
 }
 
-/* Proofs first, as accepting a connection changes their list. */
+/* Handle proofs first, as accepting a connection changes their list. */
 static void listener_step(struct listener *l)
 {
-	int wait_ms = listener_wait_ms(l); /* may shorten the list, too */
+	int wait_ms = listener_wait_ms(l); /* this call may shorten the list, too */
 	unsigned sockets = l->fd_count;
 	struct list *it, *next;
 	struct pollfd *fds;
@@ -243,7 +244,7 @@ static void listener_loop(struct listener *l)
 	}
 }
 
-/* It is read again for each proof; here it is only looked at. */
+/* Only a check at the start: the secret is read again for each proof. */
 static int listener_check_secret(const struct settings *s, struct error *err)
 {
 	struct secret secret;

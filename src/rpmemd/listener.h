@@ -6,7 +6,7 @@
 
 #include "rpmemd/options.h"
 
-/* Until SIGTERM or SIGINT. The exit code. */
+/* Runs until SIGTERM or SIGINT. Returns the exit code. */
 int listener_run(const struct options *opts, struct settings *s);
 
 #endif

@@ -36,7 +36,7 @@ static int main_control(const struct options *opts, struct settings *s)
 	return (int)run_session(&run);
 }
 
-/* The initiator's library takes the exit code as an errno. */
+/* The initiator's library treats the exit code as an errno. */
 static int main_remove(const struct options *opts, struct settings *s)
 {
 	struct error err;
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	struct error err;
 
 	journal_begin();
-	/* A flush to persistence that cannot be one must fail and not pass. */
+	/* A persistent flush of memory that cannot be persistent must fail, not succeed. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (options_parse(&opts, argc, argv, &err)) {
 		LOG_ERROR("%s", err.text);

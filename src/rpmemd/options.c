@@ -52,13 +52,13 @@ static const struct option options_own[] = {
 	{"pool-set", no_argument, NULL, 's'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
-	/* Of the same name as a key: the option says what to do, too. */
+	/* A key has the same name: the option both sets the key and chooses the task. */
 	{"listen", optional_argument, NULL, 'l'},
 	{OPTIONS_WORKER_WORD, no_argument, NULL, OPTION_WORKER},
 };
 #define OPTIONS_OWN (sizeof(options_own) / sizeof(options_own[0]))
 
-/* Those above, then the keys. */
+/* The options above, then the keys. */
 static void options_table(struct option table[OPTIONS_OWN + OPTIONS_SET_MAX + 1])
 {
 	const char *key;
@@ -92,7 +92,7 @@ static int options_add(struct options *opts, const char *key, const char *value,
 
 static int options_set_task(struct options *opts, enum options_task task, struct error *err)
 {
-	/* A later --help or --version has no effect, as the first ends the program. */
+	/* A later --help or --version has no effect, as the first one ends the program. */
 	if (opts->task == OPTIONS_HELP || opts->task == OPTIONS_VERSION)
 		return 0;
 	if (opts->task != OPTIONS_CONTROL && opts->task != task && task != OPTIONS_HELP &&
@@ -130,7 +130,7 @@ static int options_take_own(struct options *opts, int option, struct error *err)
 		return options_set_task(opts, OPTIONS_HELP, err);
 	case 'V':
 		return options_set_task(opts, OPTIONS_VERSION, err);
-	default: /* getopt_long() has printed what is wrong */
+	default: /* getopt_long() has printed the error */
 		return error_set(err, ERROR_ARGUMENT, EINVAL, "not a correct command line");
 	}
 }
@@ -153,10 +153,10 @@ int options_parse(struct options *opts, int argc, char *const *argv, struct erro
 
 	*opts = (struct options){.task = OPTIONS_CONTROL};
 	options_table(table);
-	optind = 0; /* from the beginning, also when it is called again */
+	optind = 0; /* start from the beginning, even in a second call */
 	while (!rc && (option = getopt_long(argc, argv, "c:hVr:fst:l::", table, NULL)) != -1)
 		rc = options_take(opts, option, err);
-	/* "--listen ADDR": an optional argument needs a '=' otherwise. */
+	/* "--listen ADDR": getopt_long() takes an optional argument only after '='. */
 	if (!rc && opts->task == OPTIONS_LISTEN && optind == argc - 1)
 		rc = options_add(opts, "listen", argv[optind++], err);
 	if (!rc && optind < argc)

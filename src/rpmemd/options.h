@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.h -- the command line (rpmemd(1)): what is to be done, and settings that override those
- * of the configuration files. */
+/*
+ * options.h -- the command line (rpmemd(1)): the task, and settings that override those of the
+ * configuration files.
+ */
 #ifndef RPMEMD_OPTIONS_H
 #define RPMEMD_OPTIONS_H
 
@@ -13,7 +15,7 @@ enum options_task {
 	OPTIONS_CONTROL, /* serve one pool over standard input and output */
 	OPTIONS_REMOVE,
 	OPTIONS_LISTEN,
-	/* internal: as CONTROL, for a connection that a listening daemon accepted */
+	/* internal: like CONTROL, for a connection that a listening daemon accepted */
 	OPTIONS_WORKER,
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
@@ -22,18 +24,18 @@ enum options_task {
 struct options {
 	enum options_task task;
 	const char *config;     /* NULL: the usual files */
-	const char *remove_set; /* the pool set's name */
-	bool force, pool_set;   /* with REMOVE */
-	/* Texts of argv, in its order. */
+	const char *remove_set; /* name of the pool set */
+	bool force, pool_set;   /* for REMOVE */
+	/* Texts of argv, in their order. */
 	struct {
 		const char *key, *value;
 	} set[OPTIONS_SET_MAX];
 	unsigned set_count;
 };
 
-/* ERROR_ARGUMENT: not a correct command line. */
+/* ERROR_ARGUMENT: the command line is wrong. */
 int options_parse(struct options *opts, int argc, char *const *argv, struct error *err);
-/* 0, or as settings_set(). */
+/* 0, or the result of settings_set(). */
 int options_apply(const struct options *opts, struct settings *s, struct error *err);
 
 extern const char options_usage[], options_help[];

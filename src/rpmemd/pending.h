@@ -2,8 +2,8 @@
 /*
  * pending.h -- connections of a listening daemon whose initiators have not proved themselves yet.
  *
- * They share the listener's process: a host that proves nothing costs a greeting and some memory,
- * and no process, for which sessions of others would wait.
+ * They share the listener's process. So a host without a proof costs a greeting and some memory,
+ * but no process, for which sessions of other hosts would have to wait.
  */
 #ifndef RPMEMD_PENDING_H
 #define RPMEMD_PENDING_H
@@ -14,18 +14,22 @@
 struct pending {
 	struct arrival arrival;
 	int fd;
-	char addr[WIRE_ADDR_MAX + 1]; /* the initiator's */
+	char addr[WIRE_ADDR_MAX + 1]; /* address of the initiator */
 	struct wire_exchange exchange;
 	struct wire_stream stream;
 };
 
-/* Greet it. The descriptor belongs to the list then, and is closed also on failure. Drops others if
- * there are too many. */
+/*
+ * Add a connection and send its greeting. The list owns the descriptor from now on, and closes it
+ * even on failure. If there are too many connections, others are dropped.
+ */
 void pendings_add(struct arrivals *pendings, unsigned max, int fd, const char *addr);
-/* Forget it and close its descriptor. */
+/* Forget the connection and close its descriptor. */
 void pendings_remove(struct arrivals *pendings, struct pending *pending);
 void pendings_remove_all(struct arrivals *pendings);
-/* Milliseconds until the first one is overdue, -1: there is none. Forgets overdue ones. */
+/*
+ * Drop overdue connections. Returns the milliseconds until the next deadline, or -1: there is none.
+ */
 int pendings_check_time(struct arrivals *pendings);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A write-back that is under way. */
+/* A write-back under way. */
 struct persist_turn {
 	struct persist_turn *next;
 	uint64_t number;
@@ -60,7 +60,7 @@ static void persist_unlink(struct persist *p, const struct persist_turn *turn)
 	*at = turn->next;
 }
 
-/* Returns the pool's failure, if any of those that began before now failed. */
+/* Returns the pool's failure if a write-back that began before now has failed. */
 static int persist_end(struct persist *p, struct persist_turn *turn, int rc)
 {
 	uint64_t now;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * persist.h -- ranges of the pool written back by this process: for the general method, and for
+ * persist.h -- write-backs of ranges of the pool by this process, for the general method and for
  * deep flushes.
  *
- * A failure is final for the pool. The kernel reports a failed write-back once for each open file:
- * of two threads that write back the same file, one gets the error and the other one success,
+ * A failure is final for the pool. The kernel reports a failed write-back once for each open file.
+ * If two threads write back the same file, one gets the error and the other one gets success,
  * although its bytes may be among the lost ones. So a success counts only once all write-backs that
  * were under way meanwhile have ended, and none failed.
  *
@@ -21,14 +21,15 @@
 struct persist {
 	uint8_t *base;
 	uint64_t size;
-	bool is_direct; /* the mapping is the medium: the processor's caches are written back */
-	/* Writes back a range of whole pages: 0 or -errno. msync(2), but for tests. */
+	/* the mapping is the medium: a write-back of the processor's caches is enough */
+	bool is_direct;
+	/* Writes back a range of whole pages: 0 or -errno. msync(2), except in tests. */
 	int (*write_back)(void *addr, size_t len);
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	int failed;                 /* -errno, of the first failure */
-	uint64_t begun;             /* write-backs so far, */
-	struct persist_turn *turns; /* and those of them that are under way */
+	int failed;                 /* -errno of the first failure */
+	uint64_t begun;             /* number of write-backs begun, */
+	struct persist_turn *turns; /* and those that are under way */
 };
 
 void persist_init(struct persist *p, void *base, uint64_t size, bool is_direct);
@@ -36,7 +37,7 @@ void persist_fini(struct persist *p);
 /* 0, or -errno of the pool's first failure. A range that is not within the pool: -EINVAL, which is
  * not final. */
 int persist_range(struct persist *p, uint64_t offset, uint64_t len);
-/* The same, down to the memory's own buffers where the platform can. */
+/* The same, down to the memory's own buffers if the platform supports it. */
 int persist_deep(struct persist *p, uint64_t offset, uint64_t len);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "poolset/pool.h"
 
-/* The initiator's library takes the exit code as an errno. */
+/* The initiator's library treats the exit code as an errno. */
 #define REMOVE_CODE_MAX 254
 
 int remove_pool(const struct options *opts, const struct settings *s)
@@ -19,7 +19,7 @@ int remove_pool(const struct options *opts, const struct settings *s)
 
 	if (poolset_remove(&place, flags, &err)) {
 		LOG_ERROR("%s", err.text);
-		fprintf(stderr, "rpmemd: %s\n", err.text); /* ssh brings it to the initiator */
+		fprintf(stderr, "rpmemd: %s\n", err.text); /* ssh passes it to the initiator */
 		return err.cause > 0 && err.cause <= REMOVE_CODE_MAX ? err.cause : EIO;
 	}
 	if (err.kind) /* --force */

@@ -5,7 +5,7 @@
 
 #include "rpmemd/options.h"
 
-/* The exit code: 0, or an errno. */
+/* Returns the exit code: 0, or an errno. */
 int remove_pool(const struct options *opts, const struct settings *s);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/poll.h"
 #include "rpmemd/service.h"
 
-#define RUN_SEND_MS 30000 /* for the initiator to take an answer */
+#define RUN_SEND_MS 30000 /* time for the initiator to take an answer */
 
 struct run {
 	const struct run_opts *opts;
@@ -26,7 +26,7 @@ static int run_send_greeting(struct wire_stream *stream, const struct error *fai
 	uint8_t buf[WIRE_BODY_MAX];
 
 	if (failure) {
-		/* What has no errno is no success. */
+		/* An error without an errno must not look like success. */
 		greeting.error = failure->cause > 0 ? (uint32_t)failure->cause : EIO;
 		snprintf(greeting.text, sizeof(greeting.text), "%s", failure->text);
 	}
@@ -63,7 +63,7 @@ static int run_answer(struct run *r, const struct wire_answer *answer)
 				poll_deadline(RUN_SEND_MS));
 }
 
-/* All requests that are there. False: the session is over, with that exit code. */
+/* Handle all requests that have come. Returns false if the session is over, with that exit code. */
 static bool run_take_requests(struct run *r, enum run_exit *code)
 {
 	struct wire_answer answer;
@@ -90,7 +90,7 @@ static bool run_take_requests(struct run *r, enum run_exit *code)
 	return false;
 }
 
-/* What ends a session from this side; the lanes end with it, so flushes fail. */
+/* Reasons of this end to end a session. The lanes end with it, so flushes fail. */
 static bool run_is_over(struct run *r, bool has_signal)
 {
 	struct error err;
@@ -124,7 +124,7 @@ static enum run_exit run_loop(struct run *r)
 	return code;
 }
 
-/* 0, or an error whose cause decides on the exit code. */
+/* 0, or an error whose cause decides the exit code. */
 static int run_begin(struct run *r, struct error *err)
 {
 	int rc;

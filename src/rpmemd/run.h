@@ -7,11 +7,11 @@
 #include "rpmemd/endpoint.h"
 #include "rpmemd/settings.h"
 
-/* Exit codes of the original. */
+/* The exit codes of the original. */
 enum run_exit {
 	RUN_CLOSED = 0,
-	RUN_ENDED = 1,      /* without a close; or it did not start */
-	RUN_MALFORMED = 255 /* what came is not the protocol; or the command line was wrong */
+	RUN_ENDED = 1,      /* the session ended without a close, or did not start */
+	RUN_MALFORMED = 255 /* the input is not the protocol, or the command line was wrong */
 };
 
 struct run_opts {
@@ -19,8 +19,8 @@ struct run_opts {
 	const struct endpoint *endpoint;
 	int in, out;
 	const struct direct_start
-		*start; /* what the initiator has proved; NULL: ssh has done that */
-	int signal_fd;  /* readable: end, as if the initiator had gone */
+		*start; /* the initiator's proof; NULL: ssh has authenticated it */
+	int signal_fd;  /* readable: end the session, as if the initiator had gone */
 };
 
 enum run_exit run_session(const struct run_opts *opts);

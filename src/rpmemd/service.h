@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* service.h -- what the initiator of one session gets: a pool of the pool-set directory, and lanes
- * to it. */
+/* service.h -- the service of one session: a pool in the pool-set directory, and lanes to it. */
 #ifndef RPMEMD_SERVICE_H
 #define RPMEMD_SERVICE_H
 
@@ -9,16 +8,17 @@
 #include "rpmemd/data.h"
 #include "rpmemd/watch.h"
 
-/* Zeroed but for what the comments say. */
+/* Zeroed, except for members that the comments name. */
 struct service {
-	const struct settings *settings; /* set by the owner, as is */
-	const char *addr;                /* of this machine, numeric, where the initiator came in */
-	bool without_ssh;                /* volatile memory needs permission then, and */
-	struct wire_key lane_key;        /* this is set; else it is made for the pool */
+	const struct settings *settings; /* the owner sets this member, and the next */
+	/* numeric address of this machine at which the initiator came in */
+	const char *addr;
+	bool without_ssh;         /* then volatile memory needs a permission, and */
+	struct wire_key lane_key; /* this key is set; otherwise it is made for the pool */
 
 	struct poolset_pool *pool;
 	bool created;
-	uint64_t size; /* what the initiator uses of it */
+	uint64_t size; /* bytes that the initiator uses */
 	enum rpma_durability durability;
 	struct persist persist;
 	struct device device;
@@ -26,12 +26,12 @@ struct service {
 	struct watch *watch;
 };
 
-extern const struct control_service service_calls; /* arg: a struct service */
+extern const struct control_service service_calls; /* arg: a struct service * */
 
-/* The initiator has gone without closing: a pool that it made and never used is removed. */
+/* The initiator has gone without a close. A pool that it created and never used is removed. */
 void service_end(struct service *s);
 
-/* Of librpma's or another room's result on a pool: ERROR_NONE is WIRE_OK. */
+/* The status for a result of librpma or of another room on a pool: WIRE_OK for ERROR_NONE. */
 enum wire_status service_status(const struct error *err);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define HOME_WORD "$HOME"
 
-/* NULL, or what a value has to be. */
+/* Returns NULL, or a description of valid values. */
 typedef const char *settings_parser(struct settings *s, void *field, const char *value);
 
 static const char *settings_parse_path(struct settings *s, void *field, const char *value)
@@ -21,7 +21,7 @@ static const char *settings_parse_path(struct settings *s, void *field, const ch
 	return NULL;
 }
 
-/* Who names a file wants the lines there. */
+/* Naming a file implies that the log goes there. */
 static const char *settings_parse_log_file(struct settings *s, void *field, const char *value)
 {
 	s->use_syslog = false;
@@ -195,7 +195,7 @@ int settings_set(struct settings *s, const char *key, const char *value, struct 
 		    : 0;
 }
 
-/* The first $HOME, unless the word goes on. */
+/* Replace the first $HOME, unless the word goes on after it. */
 static int settings_replace_home(char path[PATH_MAX], const char *home, struct error *err)
 {
 	char *word = strstr(path, HOME_WORD), *after = word ? word + strlen(HOME_WORD) : NULL;

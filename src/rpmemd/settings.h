@@ -17,7 +17,7 @@
 #define SETTINGS_DEFAULT_PORT "7205"
 #define SETTINGS_LANES_MAX    1024
 
-/* Zeros as first and last: any port. */
+/* First and last are zero: any port. */
 struct settings_ports {
 	uint16_t first, last;
 };
@@ -28,21 +28,23 @@ struct settings {
 	bool persist_native, persist_apm, persist_general;
 	bool allow_volatile; /* for pools that are reached without ssh */
 	enum log_level log_level;
-	struct settings_ports ports; /* of the data path */
+	struct settings_ports ports; /* ports of the data path */
 	struct address listen;
-	unsigned nthreads; /* that persist for the initiator; 0: one for each lane */
+	unsigned nthreads; /* threads that persist for the initiator; 0: one for each lane */
 	unsigned max_lanes, max_pools, max_per_address, max_pending;
 };
 
-/* The name of key number i, NULL: there are no more. *is_switch: its value is yes or no. */
+/* The name of key number i; NULL: there are no more. *is_switch: its value is yes or no. */
 const char *settings_key(unsigned i, bool *is_switch);
 
-/* home: the user's folder, which is where pool sets are unless configured otherwise. */
+/* home: the user's folder. Pool sets are there unless configured otherwise. */
 void settings_init(struct settings *s, const char *home);
-/* ERROR_ARGUMENT: there is no such key, or it cannot have that value. */
+/* ERROR_ARGUMENT: there is no such key, or the value is not valid for it. */
 int settings_set(struct settings *s, const char *key, const char *value, struct error *err);
-/* Once all are set: $HOME in paths becomes home, and
- * poolset-dir must be absolute. ERROR_ARGUMENT. */
+/*
+ * After all keys are set: replace $HOME in paths by home, and check that poolset-dir is absolute.
+ * ERROR_ARGUMENT.
+ */
 int settings_finish(struct settings *s, const char *home, struct error *err);
 
 #endif

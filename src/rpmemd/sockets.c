@@ -11,7 +11,7 @@
 
 #define SOCKETS_BACKLOG 128
 
-/* The port that the system chose. */
+/* Store the port that the system chose. */
 static void sockets_take_port(int fd, struct address *at)
 {
 	struct sockaddr_storage sa;
@@ -23,7 +23,7 @@ static void sockets_take_port(int fd, struct address *at)
 		snprintf(at->port, sizeof(at->port), "%.7s", port);
 }
 
-/* -1, with errno set. */
+/* -1 with errno set on failure. */
 static int sockets_open(const struct addrinfo *ai)
 {
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;

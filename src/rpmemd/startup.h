@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* startup.h -- what each of rpmemd's tasks begins with. */
+/* startup.h -- the first steps of each task of rpmemd. */
 #ifndef RPMEMD_STARTUP_H
 #define RPMEMD_STARTUP_H
 
 #include "rpmemd/options.h"
 
-/* Configuration files, then the command line. The kinds of config_load(). */
+/* Read the configuration files, then the command line. The kinds of config_load(). */
 int startup_load(const struct options *opts, struct settings *s, struct error *err);
-/* That, and the log. The error has been logged. */
+/* The same, and open the log. An error has been logged. */
 int startup_begin(const struct options *opts, struct settings *s, struct error *err);
 
 #endif

@@ -12,16 +12,16 @@
 #define WATCH_EVERY_S 1
 
 struct watch {
-	pthread_mutex_t lock; /* of what follows it, but for names */
+	pthread_mutex_t lock; /* of the members below, except names */
 	pthread_cond_t changed;
 	bool is_ending;
-	unsigned users; /* the session and the thread; the last one frees */
+	unsigned users; /* the session and the thread; the last one frees the object */
 	struct error lost;
 	int fd;
 	struct poolset_names *names;
 };
 
-/* With the lock, which it releases. */
+/* The caller has the lock, which is released. */
 static void watch_put(struct watch *w)
 {
 	bool is_last = !--w->users;
@@ -37,7 +37,7 @@ static void watch_put(struct watch *w)
 	free(w);
 }
 
-/* Returns with the lock. */
+/* Returns with the lock held. */
 static void watch_check(struct watch *w)
 {
 	struct error err = {.kind = ERROR_NONE};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * watch.h -- whether the parts of a pool stay what their paths lead to, looked at each second.
+ * watch.h -- checks once a second whether the paths of a pool's parts still lead to the parts.
  *
- * A thread of its own looks, since a file system may let it wait; one that does not come back is
- * left behind with what it uses.
+ * A thread of its own checks, because a file system may not answer. If the thread does not come
+ * back, it is abandoned together with its memory.
  */
 #ifndef RPMEMD_WATCH_H
 #define RPMEMD_WATCH_H
@@ -12,15 +12,15 @@
 
 struct watch;
 
-/* NULL: no memory, descriptor or thread. */
+/* NULL: no memory, descriptor or thread is available. */
 struct watch *watch_start(const struct poolset_pool *pool);
 /* NULL is no error. */
 void watch_stop(struct watch *w);
 /* Readable when a part is lost. */
 int watch_get_fd(const struct watch *w);
-/* True: a part is lost, and stays so if its name comes back; err has the words. */
+/* Returns true if a part is lost; that stays so even if its name comes back. err has the text. */
 bool watch_has_lost(struct watch *w, struct error *err);
-/* The same, after a look now. */
+/* The same, after a check now. */
 bool watch_look(struct watch *w, struct error *err);
 
 #endif

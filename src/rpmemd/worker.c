@@ -5,12 +5,12 @@
 #include "base/thread.h"
 #include "rpmemd/lane.h"
 
-/* It looks so long before it sleeps, as the next request often comes at once, */
+/* The worker spins for this time before it sleeps, as the next request often comes at once, */
 #define WORKER_SPIN_NS (20 * NSEC_PER_US)
-/* and sleeps so long at most before it asks whether it is to end. */
+/* and sleeps at most this long before it checks whether it has to end. */
 #define WORKER_WAIT_MS 500
 
-/* All that is there; false: nothing was. */
+/* Take all pending completions. Returns false if there were none. */
 static bool worker_take(struct worker *w)
 {
 	struct ibv_wc wc[16];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * worker.h -- the threads of the general method: each has a completion queue, which its lanes
- * share, and answers what arrives there.
+ * share, and answers the requests that arrive there.
  *
- * Created and ended by one thread.
+ * One thread starts and stops all of them.
  */
 #ifndef RPMEMD_WORKER_H
 #define RPMEMD_WORKER_H
@@ -19,13 +19,15 @@ struct worker {
 	bool stop;
 };
 
-/* cq_size: for all lanes that it is going to have. Librpma's results, RPMA_E_NOMEM for a thread. */
+/*
+ * cq_size: for all lanes that the worker will have. Librpma's results, RPMA_E_NOMEM for a thread.
+ */
 int worker_start(struct worker *w, struct rpma_peer *peer, uint32_t cq_size);
-/* It ends with the next completion that it looks at (lane_end()), or within half a second. */
+/* The worker ends with the next completion that it takes (lane_end()), or within half a second. */
 void worker_ask_to_stop(struct worker *w);
-/* After this no completion is looked at. */
+/* After the return no completion is taken. */
 void worker_stop(struct worker *w);
-/* Once its lanes are closed. */
+/* To be called after its lanes are closed. */
 void worker_fini(struct worker *w);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* With or without a scope, as in fe80::1%eth0. */
+/* An IPv6 address with or without a scope, as in fe80::1%eth0. */
 static bool address_is_ipv6(const char *text)
 {
 	char literal[INET6_ADDRSTRLEN];
@@ -32,7 +32,7 @@ bool address_is_numeric(const char *host)
 	return inet_pton(AF_INET, host, &in) == 1 || address_is_ipv6(host);
 }
 
-/* 0: there is no such port. */
+/* 0: the port does not exist. */
 static uint16_t address_port_number(const char *text)
 {
 	char buf[1024], *end;
@@ -80,7 +80,7 @@ static const char *address_parse_bracketed(const char *text, struct address *out
 	return end[1] ? address_set_port(out, end + 2) : NULL;
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL, or what is wrong. */
 static const char *address_parse_any(const char *text, struct address *out)
 {
 	const char *colon = strrchr(text, ':'), *why;
@@ -115,7 +115,7 @@ int address_parse_listen(const char *text, const char *default_port, struct addr
 	struct address addr;
 	size_t len = strlen(text);
 
-	/* The whole comes first: "::0" is an address. */
+	/* Try the whole text first: "::0" is an address. */
 	if (!rc || len < 3 || len >= sizeof(host) || strcmp(text + len - 2, ":0") != 0)
 		return rc;
 	memcpy(host, text, len - 2);
@@ -139,7 +139,7 @@ static bool address_is_loopback_ipv4(const struct in_addr *in)
 	return ntohl(in->s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* A socket address, as it was resolved. */
+/* Of a resolved socket address. */
 static bool address_is_loopback_socket(const struct sockaddr *sa)
 {
 	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;

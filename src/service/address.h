@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * address.h -- where a server is: parsed from a text, and resolved to numeric addresses.
+ * address.h -- the address of a server: parsed from a text, and resolved to numeric addresses.
  *
  * Thread-safe.
  */
@@ -18,21 +18,25 @@ struct address {
 	char port[8]; /* a number */
 };
 
-/* HOST, HOST:PORT, [IPv6], [IPv6]:PORT or a bare IPv6 literal. PORT is a number from 1 to 65535 or
- * the name of a TCP service (services(5)); without one it is default_port. ERROR_ARGUMENT. */
+/*
+ * HOST, HOST:PORT, [IPv6], [IPv6]:PORT or a bare IPv6 literal. PORT is a number from 1 to 65535 or
+ * the name of a TCP service (services(5)); if there is none, it is default_port. ERROR_ARGUMENT.
+ */
 int address_parse(const char *text, const char *default_port, struct address *out,
 		  struct error *err);
-/* The same for a server, which may have port 0, a free one. */
+/* The same for a server, which may have port 0: any free one. */
 int address_parse_listen(const char *text, const char *default_port, struct address *out,
 			 struct error *err);
 /* "host:port", with brackets around an IPv6 literal, written to text, which is returned. */
 char *address_show(const struct address *addr, char text[ADDRESS_TEXT]);
 /* An IPv4 or IPv6 address, the latter with or without a scope? */
 bool address_is_numeric(const char *host);
-/* Does it lead to this machine only, whichever of its numeric addresses is taken? */
+/* Do all of its numeric addresses lead to this machine only? */
 bool address_is_loopback(const struct address *addr);
-/* The numeric addresses of the host, at most max, in the order of preference. ERROR_UNREACHED:
- * there is none. */
+/*
+ * The numeric addresses of the host, at most max, in the order of preference. ERROR_UNREACHED:
+ * there are none.
+ */
 int address_resolve(const struct address *addr, struct address *found, int max, int *count,
 		    struct error *err);
 

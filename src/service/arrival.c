@@ -32,7 +32,7 @@ void arrivals_enter(struct arrivals *a, struct arrival *one, enum arrival_state 
 		list_del(&one->node);
 }
 
-/* The oldest pending one from that address (NULL: from any) if there are so many. */
+/* The oldest pending connection from that address (NULL: from any) if it has that many. */
 static struct arrival *arrivals_oldest(const struct arrivals *a, const char *addr, unsigned limit)
 {
 	struct arrival *oldest = NULL;

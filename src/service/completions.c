@@ -22,8 +22,10 @@ int completions_init(struct completions *c, struct rpma_conn *conn)
 		rc = rpma_conn_get_event_fd(conn, &c->event_fd);
 	if (rc)
 		return rc;
-	/* poll() decides what is ready; a wake-up that
-	 * another thread took must not block this one. */
+	/*
+	 * poll() decides what is ready. If another thread took the wake-up, reading it must not
+	 * block this thread.
+	 */
 	completions_unblock(c->cq_fd);
 	completions_unblock(c->event_fd);
 	return 0;
@@ -75,7 +77,8 @@ int completions_next(struct completions *c, int timeout_ms, unsigned spin_us, st
 	uint64_t deadline = poll_deadline(timeout_ms);
 
 	for (;;) {
-		bool closed = c->closed; /* before the look: what came before the end is found */
+		/* read before the look, so that completions that came before the end are found */
+		bool closed = c->closed;
 		int rc = completions_look(c, wc, spin_us);
 
 		if (rc != RPMA_E_NO_COMPLETION)

@@ -2,8 +2,8 @@
 /*
  * completions.h -- wait in time for the next completion of a connection, or for its end.
  *
- * rpma_cq_wait_timeout() alone does not return when the connection ends, and the event alone is no
- * reason to give up: completions may still be queued behind it. One thread at a time.
+ * rpma_cq_wait_timeout() alone does not return when the connection ends, and after that event
+ * completions may still be queued. One thread at a time.
  */
 #ifndef SERVICE_COMPLETIONS_H
 #define SERVICE_COMPLETIONS_H
@@ -11,7 +11,7 @@
 #include <librpma.h>
 #include <stdbool.h>
 
-/* On a connection that is established; it owns nothing. */
+/* For an established connection. Owns nothing. */
 struct completions {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
@@ -19,17 +19,17 @@ struct completions {
 	bool closed; /* the other end is gone */
 };
 
-/* Or an error of librpma, which is below 0. */
+/* Or an error of librpma, which is negative. */
 enum completions_result {
-	COMPLETIONS_ONE,     /* *wc is the next one, good or bad */
-	COMPLETIONS_TIMEOUT, /* there is none in that time; nothing is lost, more may come */
-	COMPLETIONS_CLOSED,  /* the connection has ended, and all that came before was taken */
+	COMPLETIONS_ONE,     /* *wc is the next completion, successful or not */
+	COMPLETIONS_TIMEOUT, /* no completion came in that time; more may come */
+	COMPLETIONS_CLOSED,  /* the connection has ended, and all completions were taken */
 };
 
 /* Makes both descriptors non-blocking. 0, or librpma's error. */
 int completions_init(struct completions *c, struct rpma_conn *conn);
 /*
- * The next completion within timeout_ms (-1: no limit). spin_us: look that long before sleeping, to
+ * The next completion within timeout_ms (-1: no limit). spin_us: spin that long before sleeping, to
  * measure latency. Returns an enum completions_result or librpma's error.
  */
 int completions_next(struct completions *c, int timeout_ms, unsigned spin_us, struct ibv_wc *wc);

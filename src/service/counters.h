@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* counters.h -- what the device counted for connections, as text and as a sum: for operators and
- * for measuring. */
+/*
+ * counters.h -- the device's counters of connections, as text and as a sum, for operators and for
+ * measurements.
+ */
 #ifndef SERVICE_COUNTERS_H
 #define SERVICE_COUNTERS_H
 
@@ -10,7 +12,7 @@
 #define COUNTERS_MAX  64
 #define COUNTERS_TEXT 1024
 
-/* " NAME=VALUE" for each that is not 0; "" where the device counts nothing. */
+/* " NAME=VALUE" for each counter that is not 0; "" if the device counts nothing. */
 void counters_text(const struct rpma_conn *conn, char *text, size_t size);
 
 /* Zeroed: nothing was counted. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * keyfile.h -- configuration files: one `key = value` a line, '#' begins a comment, and
- * `[words]` begins a section where the reader has any.
+ * keyfile.h -- configuration files: one `key = value` a line, '#' begins a comment, and `[words]`
+ * begins a section if the reader has sections.
  *
- * What stands before a wrong line has been set.
+ * The lines before a wrong line have been applied.
  */
 #ifndef SERVICE_KEYFILE_H
 #define SERVICE_KEYFILE_H
@@ -16,18 +16,23 @@
 #define KEYFILE_SIZE_MAX (1u << 20)
 #define KEYFILE_LINE_MAX (PATH_MAX + 256)
 
-/* Both return 0 or ERROR_ARGUMENT, which ends the reading. The texts are without white space at
- * their ends and last for the call. */
+/*
+ * Both return 0 or ERROR_ARGUMENT, which ends the reading. The texts have no white space at their
+ * ends, and are valid during the call.
+ */
 struct keyfile_reader {
 	int (*set)(void *arg, const char *key, const char *value, struct error *err);
-	int (*begin_section)(void *arg, const char *words, struct error *err); /* NULL: none */
+	/* NULL: the file has no sections */
+	int (*begin_section)(void *arg, const char *words, struct error *err);
 };
 
-/* Of len bytes; name is for the text of errors: "NAME:LINE: why". ERROR_ARGUMENT. */
+/* Parse len bytes; name is for the text of errors: "NAME:LINE: why". ERROR_ARGUMENT. */
 int keyfile_parse(const char *text, size_t len, const char *name,
 		  const struct keyfile_reader *reader, void *arg, struct error *err);
-/* Of a file. Also ERROR_LOCAL with its errno as cause: it cannot be opened or read, or is longer
- * than KEYFILE_SIZE_MAX. */
+/*
+ * Parse a file. Also ERROR_LOCAL with its errno as cause: it cannot be opened or read, or is longer
+ * than KEYFILE_SIZE_MAX.
+ */
 int keyfile_load(const char *path, const struct keyfile_reader *reader, void *arg,
 		 struct error *err);
 

@@ -15,7 +15,7 @@ static int listen_try(const struct addrinfo *info)
 
 	if (fd < 0)
 		return errno;
-	/* A server that has just been restarted must not fail on its own TIME_WAIT. */
+	/* A restarted server must not fail because of its own connections in TIME_WAIT. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 1))
 		rc = errno;

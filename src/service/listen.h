@@ -5,8 +5,10 @@
 
 #include "service/address.h"
 
-/* Is the address this machine's and the port free? Asked before anything is made for a server.
- * ERROR_LOCAL. */
+/*
+ * Is the address this machine's and the port free? To be called before anything is made for a
+ * server. ERROR_LOCAL.
+ */
 int listen_check(const struct address *addr, struct error *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/pagecache.h"
 #include "base/text.h"
 
-/* So much is brought in at a time; then it is asked whether to go on. */
+/* Bytes that are brought in in one step; after each step the watch decides whether to go on. */
 #define MAPFILE_SLICE (8u << 20)
 
 static struct newfile_opts mapfile_newfile_opts(const struct mapfile_opts *opts, uint64_t size)
@@ -71,10 +71,13 @@ static int mapfile_check_existing(struct mapfile *map, const struct mapfile_opts
 	if (opts->size > (uint64_t)st.st_size)
 		return mapfile_too_small(opts, (uint64_t)st.st_size, err);
 	map->size = opts->size ? opts->size : (uint64_t)st.st_size;
-	/* A hole would be filled by a remote write, when it is too late to say "disk full". */
+	/* A remote write would fill the hole, when it is too late to report a full disk. */
 	reserved = mapfile_newfile_opts(opts, map->size);
 	rc = newfile_reserve(map->fd, &reserved, err);
-	/* Flushed bytes are worth nothing in a file whose name or size a crash takes away. */
+	/*
+	 * A crash must not take away the file's name or size, as the flushed bytes would be lost
+	 * with them.
+	 */
 	return rc ? rc : newfile_settle(map->fd, opts->path, err);
 }
 
@@ -104,8 +107,10 @@ static int mapfile_map(struct mapfile *map, const char *path, int prot, struct e
 	return 0;
 }
 
-/* Pages are brought in now, not while a client waits. Clean, since msync would write-protect them
- * again anyway. Kernels before 5.14 do without. */
+/*
+ * Bring pages in now, so that no client waits for them. They stay clean, since msync would
+ * write-protect dirty ones again. Kernels before 5.14 cannot do this.
+ */
 static int mapfile_bring_in(struct mapfile *map, const char *path,
 			    const struct newfile_watch *watch, struct error *err)
 {
@@ -147,7 +152,9 @@ int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct er
 	rc = opts->create ? mapfile_create(map, opts, err) : mapfile_open_existing(map, opts, err);
 	if (!rc && flock(map->fd, LOCK_EX | LOCK_NB))
 		rc = error_set(err, ERROR_LOCAL, errno, "%s is being served already", opts->path);
-	/* What a server before this one could not write to the disk is cached, and called clean. */
+	/*
+	 * Pages that an earlier server could not write to the disk are cached, and count as clean.
+	 */
 	if (!rc && opts->from_medium && !opts->create)
 		rc = pagecache_evict(map->fd, opts->path, &map->cached, err);
 	if (!rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.h -- what each server has of librpma: the device of its address, a port there, descriptors
- * in epoll, and what it describes to its clients.
+ * peer.h -- what each server uses of librpma: the device of its address, a port there, descriptors
+ * in epoll, and the descriptions for its clients.
  */
 #ifndef SERVICE_PEER_H
 #define SERVICE_PEER_H
@@ -12,25 +12,33 @@
 
 #include "service/address.h"
 
-/* The device that has the address. ERROR_LOCAL, with ENODEV. */
+/* Open the device that has the address. ERROR_LOCAL, with ENODEV. */
 int peer_open_at(const char *host, struct ibv_context **context, struct rpma_peer **peer,
 		 struct error *err);
-/* The device by which the address of another end is reached. librpma's result. */
+/* Open the device that reaches the address of another end. librpma's result. */
 int peer_open_to(const char *host, struct ibv_context **context, struct rpma_peer **peer);
-/* Listen there. A port "0" becomes the free one. *fd: readable when a connection is asked for.
- * ERROR_LOCAL. */
+/*
+ * Listen there. A port "0" becomes a free one. *fd: readable when a connection request has come.
+ * ERROR_LOCAL.
+ */
 int peer_listen(struct rpma_peer *peer, struct address *at, struct rpma_ep **ep, int *fd,
 		struct error *err);
 
-/* Have epoll report the tag when the descriptor is readable, and make it non-blocking. -1, with
- * errno set. */
+/*
+ * Make epoll report the tag when the descriptor is readable, and make it non-blocking. -1 with
+ * errno set on failure.
+ */
 int peer_watch(int epoll_fd, int fd, void *tag);
 
-/* The registration's descriptor, which has room for max bytes at desc. librpma's result;
- * RPMA_E_NOSUPP: it is longer. */
+/*
+ * The descriptor of the registration; desc has room for max bytes. librpma's result; RPMA_E_NOSUPP:
+ * it is longer.
+ */
 int peer_describe_memory(const struct rpma_mr_local *mr, uint8_t *desc, size_t max, uint8_t *len);
-/* This end's, for clients whose library flushes by reading back: that is enough where direct_write
- * holds. */
+/*
+ * The descriptor of this end, for clients whose library flushes by reading back. With direct_write
+ * such a read is enough.
+ */
 int peer_describe(bool direct_write, uint8_t *desc, size_t max, uint8_t *len);
 
 #endif

@@ -12,8 +12,10 @@
 #define LABEL_KEY "rpma serve key 1"
 _Static_assert(sizeof(LABEL_KEY) - 1 == MAC_LABEL, "length");
 
-/* A service manager hands a credential over in a folder that it has closed to others; the group
- * bits there may be an access list's mask and no group's right. */
+/*
+ * A service manager hands a credential over in a folder that it has closed to others; there the
+ * group bits may be the mask of an access list, which gives a group no right.
+ */
 static bool secret_is_credential(const char *path)
 {
 	const char *folder = getenv("CREDENTIALS_DIRECTORY");
@@ -40,7 +42,7 @@ static int secret_check_file(int fd, const char *path, struct error *err)
 	return 0;
 }
 
-/* One byte more than is allowed, so that too long is seen. */
+/* Read one byte more than is allowed, so that a longer file is noticed. */
 static ssize_t secret_read_all(int fd, uint8_t *buf, size_t size)
 {
 	size_t got = 0;
@@ -59,7 +61,7 @@ static ssize_t secret_read_all(int fd, uint8_t *buf, size_t size)
 	return (ssize_t)got;
 }
 
-/* An editor ends a file with a newline, printf does not; both shall make the same secret. */
+/* An editor ends a file with a newline, printf does not. Both must make the same secret. */
 static int secret_derive(struct secret *secret, const uint8_t *bytes, size_t len, const char *path,
 			 struct error *err)
 {
@@ -84,7 +86,10 @@ int secret_load(struct secret *secret, const char *path, struct error *err)
 
 	if (sodium_init() < 0)
 		return error_set(err, ERROR_LOCAL, 0, "libsodium cannot be used on this machine");
-	/* O_NONBLOCK: a pipe shall be named as what it is, not waited for */
+	/*
+	 * O_NONBLOCK: if the path is a pipe, the call must not wait. A pipe is refused with its own
+	 * message.
+	 */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return error_set(err, ERROR_LOCAL, errno, "cannot open secret file %s: %s", path,

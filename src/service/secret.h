@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * secret.h -- what two ends share, the key of the codes (base/mac.h) by which each proves to the
- * other that it has it.
+ * secret.h -- a key that two ends share: with its codes (base/mac.h) each end proves to the other
+ * that it has the key.
  *
- * The key is derived from the content of a file. What a proof covers is the protocol's: see
- * regions/proof.h. What it does not give is in doc/security.md.
+ * The key is derived from the content of a file. The protocol decides what a proof covers: see
+ * regions/proof.h. doc/security.md lists what a proof does not give.
  */
 #ifndef SERVICE_SECRET_H
 #define SERVICE_SECRET_H
@@ -22,10 +22,12 @@ struct secret {
 	uint8_t key[MAC_KEY];
 };
 
-/* The file's bytes without one newline at the end. ERROR_LOCAL: it cannot be read, is no regular
- * file, is open to others than its owner, or is too short or too long. */
+/*
+ * The file's bytes without one newline at the end. ERROR_LOCAL: it cannot be read, is not a regular
+ * file, can be read by other users, or is too short or too long.
+ */
 int secret_load(struct secret *secret, const char *path, struct error *err);
-/* Overwrite it. */
+/* Overwrite the secret. */
 void secret_forget(struct secret *secret);
 /* Fill a nonce with random bytes. */
 void secret_nonce(uint8_t nonce[SECRET_NONCE]);

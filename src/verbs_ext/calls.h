@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * calls.h -- the calls of verbs and rdma_cm that the provider table of librpma and the interposer
- * share. Tables, stubs, decorators, declarations and look-ups are made of this list; each user of
- * it has rows of its own beside it.
+ * share. Tables, stubs, decorators, declarations and look-ups are generated from this list; each of
+ * the two adds rows of its own.
  *
  * X(return type, name, parameters, arguments, failure, act)
  *
@@ -63,7 +63,10 @@
 	VEXT_ID_CALLS(X)                                                                           \
 	VEXT_CONNECT_CALLS(X)
 
-/* verbs: what is made of a device. The first argument is the object that the call acts on. */
+/*
+ * verbs: calls on a device and on what is made from it. The first argument is the object that the
+ * call acts on.
+ */
 #define VEXT_VERBS_CALLS(X)                                                                        \
 	X(struct ibv_pd *, alloc_pd, (struct ibv_context *ctx), (ctx), NUL, CALL)                  \
 	X(int, dealloc_pd, (struct ibv_pd *pd), (pd), ERR, RELEASE)                                \

@@ -3,8 +3,8 @@
  * values.h -- the numbers that go beyond verbs: flush types, digests, durability classes, access
  * rights, capabilities, completion opcodes and reasons of failure.
  *
- * All rooms, the wire (doc/wire.md) and librpma's users use the same numbers. It has no types of
- * verbs, so that pure code may include it.
+ * All rooms, the wire (doc/wire.md) and librpma's users use the same numbers. This file has no
+ * types of verbs, so that pure code may include it.
  */
 #ifndef VERBS_EXT_VALUES_H
 #define VERBS_EXT_VALUES_H
@@ -15,7 +15,7 @@
 enum vext_flush_type {
 	VEXT_FLUSH_VISIBLE = 1,
 	VEXT_FLUSH_PERSISTENT = 2,
-	VEXT_FLUSH_STRICT = 3, /* persistent, or refused where memory cannot be */
+	VEXT_FLUSH_STRICT = 3, /* persistent, or refused if the memory cannot be made persistent */
 };
 
 /* What a persistent flush can do for memory, the weakest first. */
@@ -27,16 +27,16 @@ enum vext_durability {
 };
 
 enum vext_digest_alg {
-	VEXT_DIGEST_AUTO, /* vext_digest_pick() chooses; never on the wire */
+	VEXT_DIGEST_AUTO, /* vext_digest_pick() chooses; never sent on the wire */
 	VEXT_DIGEST_CRC32C,
 	VEXT_DIGEST_BLAKE2B,
 };
 #define VEXT_DIGEST_SMALL 4096 /* AUTO: CRC32C up to here */
 
-/* Where bytes were read back from, the weakest evidence first. */
+/* The place that bytes were read back from, the weakest evidence first. */
 enum vext_digest_source {
 	VEXT_DIGEST_FROM_MEMORY, /* volatile: it has no medium */
-	VEXT_DIGEST_FROM_CACHE,  /* the kernel's, or that of the server of the file */
+	VEXT_DIGEST_FROM_CACHE,  /* from the kernel's page cache, or that of the file's server */
 	VEXT_DIGEST_FROM_MEDIUM, /* by a direct read */
 	VEXT_DIGEST_FROM_DAX,    /* by loads */
 };
@@ -50,7 +50,7 @@ struct vext_digest {
 	uint8_t bytes[VEXT_DIGEST_LEN]; /* CRC32C: 4, big-endian; the rest 0 */
 };
 
-/* The algorithm for so many bytes, if `alg` is AUTO; else `alg`. */
+/* The algorithm for a range of len bytes if `alg` is AUTO; else `alg`. */
 static inline uint32_t vext_digest_pick(uint32_t alg, size_t len)
 {
 	if (alg != VEXT_DIGEST_AUTO)
@@ -67,9 +67,9 @@ static inline int vext_digest_is_alg(uint32_t alg)
 #define VEXT_ACCESS_FLUSH_GLOBAL     (1 << 8)
 #define VEXT_ACCESS_FLUSH_PERSISTENT (1 << 9)
 /*
- * Ours, for softrnic_reg_mr() and, through the interposer, ibv_reg_mr(): every connection of the
- * protection domain may invalidate the region by a Send with Invalidate. Outside of the bits that
- * rdma-core takes for optional, so other devices refuse it.
+ * A right of the software RNIC, for softrnic_reg_mr() and, through the interposer, ibv_reg_mr():
+ * every connection of the protection domain may invalidate the region by a Send with Invalidate.
+ * The bit is not one of those that rdma-core treats as optional, so other devices refuse it.
  */
 #define VEXT_ACCESS_REMOTE_INVALIDATE (1 << 30)
 
@@ -85,32 +85,33 @@ static inline int vext_digest_is_alg(uint32_t alg)
 #define VEXT_WC_VERIFY       0x50
 #define VEXT_WC_QUERY        0x51
 
-/* What the peer of a connection can be asked for. */
+/* The operations that the peer of a connection supports. */
 #define VEXT_CAP_SOFTRNIC     (1u << 0) /* a softrnic that agreed to the extensions */
 #define VEXT_CAP_FLUSH        (1u << 1)
 #define VEXT_CAP_FLUSH_ALL    (1u << 2)
 #define VEXT_CAP_ATOMIC_WRITE (1u << 3)
 #define VEXT_CAP_VERIFY       (1u << 4)
 #define VEXT_CAP_QUERY        (1u << 5)
-#define VEXT_CAP_IMM          (1u << 6) /* with a Write; with a Send only if SOFTRNIC, too */
-#define VEXT_CAP_ATOMICS      (1u << 7)
-#define VEXT_CAP_KNOWN        (1u << 31) /* the connection is or was established */
+/* immediate data with a Write; with a Send only if SOFTRNIC is set, too */
+#define VEXT_CAP_IMM     (1u << 6)
+#define VEXT_CAP_ATOMICS (1u << 7)
+#define VEXT_CAP_KNOWN   (1u << 31) /* the connection is or was established */
 
-/* Which end rejected a connection (RDMA_CM_EVENT_REJECTED). */
+/* The end that rejected a connection (RDMA_CM_EVENT_REJECTED). */
 enum vext_rejection {
 	VEXT_REJECTION_NONE,
 	VEXT_REJECTION_UNKNOWN,     /* the device does not report it */
 	VEXT_REJECTION_NO_LISTENER, /* there is no listener */
-	VEXT_REJECTION_REFUSED,     /* the application there */
-	VEXT_REJECTION_CLOSED,      /* what listens there closed the connection without an answer */
+	VEXT_REJECTION_REFUSED,     /* the application rejected it */
+	VEXT_REJECTION_CLOSED,      /* the other program closed the connection without an answer */
 };
 
 /* vendor_err of a failed completion: a reason, and a code that explains it. */
 enum vext_reason {
 	VEXT_REASON_NONE,
 	VEXT_REASON_WRITE_BACK,    /* errno at the target */
-	VEXT_REASON_VOLATILE,      /* strict, and the memory cannot persist */
-	VEXT_REASON_GONE,          /* the range is gone, or past the end of its file */
+	VEXT_REASON_VOLATILE,      /* a strict flush of memory that cannot be persistent */
+	VEXT_REASON_GONE,          /* the range is unmapped, or past the end of its file */
 	VEXT_REASON_TERMINATE_IN,  /* the peer's Terminate: 0xLTCC = layer, type, code */
 	VEXT_REASON_TERMINATE_OUT, /* ours */
 	VEXT_REASON_LINK,          /* errno of the connection */

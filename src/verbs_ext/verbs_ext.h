@@ -9,24 +9,24 @@
 #include "verbs_ext/values.h"
 
 enum vext_op {
-	VEXT_OP_VERBS,        /* what `wr` says */
+	VEXT_OP_VERBS,        /* the operation in `wr` */
 	VEXT_OP_FLUSH,        /* [remote_addr, +len) of rkey */
-	VEXT_OP_FLUSH_ALL,    /* whatever this connection placed earlier, in any region */
-	VEXT_OP_ATOMIC_WRITE, /* `bytes` to an aligned address, by one store */
+	VEXT_OP_FLUSH_ALL,    /* what this connection placed earlier, in any region */
+	VEXT_OP_ATOMIC_WRITE, /* write `bytes` to an aligned address by one store */
 	VEXT_OP_VERIFY,       /* a persistent flush, then a digest of the range as read back */
 	VEXT_OP_QUERY,        /* the durability class of the range */
 };
 
 /*
- * One work request. `wr` of all: wr_id and send_flags; of those beyond verbs also
- * wr.rdma.remote_addr and wr.rdma.rkey, and nothing else. wr.next is not looked at.
+ * One work request. Every operation uses wr_id and send_flags of `wr`. Operations beyond verbs also
+ * use wr.rdma.remote_addr and wr.rdma.rkey, and nothing else. wr.next is ignored.
  */
 struct vext_wr {
 	enum vext_op op;
 	struct ibv_send_wr wr;
 	uint64_t len;              /* FLUSH, VERIFY, QUERY */
-	enum vext_flush_type type; /* FLUSH, FLUSH_ALL; VERIFY: not VISIBLE */
-	uint8_t bytes[8];          /* ATOMIC_WRITE, in the order of memory */
+	enum vext_flush_type type; /* of FLUSH and FLUSH_ALL; of VERIFY, which cannot be VISIBLE */
+	uint8_t bytes[8];          /* of ATOMIC_WRITE, in the order of memory */
 	uint32_t alg;              /* VERIFY */
 	void *result;              /* VERIFY: struct vext_digest, QUERY: uint32_t; written before a
 				    * successful completion, and never once the QP is destroyed */

@@ -16,7 +16,7 @@ void wire_seal_begin(struct wire_seal *seal, const struct wire_key *key)
 	seal->key = *key;
 }
 
-/* Over header and body, which lie behind each other. */
+/* Over the header and the body, which are adjacent. */
 static void frame_mac(const struct wire_seal *seal, const uint8_t *bytes, size_t len,
 		      uint8_t mac[WIRE_MAC])
 {
@@ -48,8 +48,10 @@ size_t wire_frame_encode(struct wire_seal *seal, enum wire_type type, const uint
 	return wcursor_len(&c);
 }
 
-/* As soon as the first bytes are there: who does not
- * speak this protocol shall not be waited for. */
+/*
+ * Check as soon as the first bytes are there, so that an end with another protocol is refused
+ * without a wait.
+ */
 static int frame_check_magic(const uint8_t *buf, size_t len)
 {
 	static const uint8_t magic[4] = {'R', 'P', 'M', 'M'};

@@ -16,27 +16,27 @@
 #define WIRE_HEADER    12
 #define WIRE_FRAME_MAX (WIRE_HEADER + WIRE_BODY_MAX + WIRE_MAC)
 
-/* Of one direction. Zeroed: frames have no seal. */
+/* For one direction. Zeroed: frames have no seal. */
 struct wire_seal {
 	bool on;
-	uint64_t number; /* of the next frame */
+	uint64_t number; /* number of the next frame */
 	struct wire_key key;
 };
 
 struct wire_frame {
-	uint8_t type; /* may be a number that is no enum wire_type */
+	uint8_t type; /* may be a number outside enum wire_type */
 	const uint8_t *body;
 	size_t len;
 };
 
 void wire_seal_begin(struct wire_seal *seal, const struct wire_key *key);
-/* To buf[WIRE_FRAME_MAX]; len is at most WIRE_BODY_MAX. */
+/* Writes to buf[WIRE_FRAME_MAX]; len is at most WIRE_BODY_MAX. */
 size_t wire_frame_encode(struct wire_seal *seal, enum wire_type type, const uint8_t *body,
 			 size_t len, uint8_t *buf);
 /*
- * The first frame in the buffer: the bytes that it takes there, and *frame, whose body lies in the
- * buffer; 0: it is not complete. -EPROTO: this is no such stream; -EPROTONOSUPPORT: of another
- * version; -EMSGSIZE: longer than any message; -EBADMSG: the seal is wrong.
+ * Decode the first frame in the buffer. Returns its length and *frame, whose body lies in the
+ * buffer; 0: the frame is not complete. -EPROTO: the stream has another protocol; -EPROTONOSUPPORT:
+ * another version; -EMSGSIZE: longer than any message; -EBADMSG: the seal is wrong.
  */
 int wire_frame_decode(struct wire_seal *seal, const uint8_t *buf, size_t len,
 		      struct wire_frame *frame);

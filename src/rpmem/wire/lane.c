@@ -23,7 +23,7 @@ static void lane_mac(const struct wire_key *key, enum lane_role role, uint16_t p
 	mac_make(key->bytes, LABEL_LANE, parts, 2, mac);
 }
 
-/* The MAC stands behind what it covers: all that is before it. */
+/* The MAC follows the bytes that it covers: all bytes before it. */
 static void lane_put_mac(struct wcursor *c, const struct wire_key *key, enum lane_role role,
 			 uint16_t port)
 {
@@ -69,7 +69,7 @@ size_t wire_lane_request_encode(const struct wire_key *key, uint32_t lane, uint1
 	struct wcursor c = wcursor_init(buf, WIRE_LANE_REQUEST);
 
 	lane_put_head(&c, lane, WIRE_LANE_OK);
-	wcursor_le(&c, 0, 4); /* for what a later version needs */
+	wcursor_le(&c, 0, 4); /* reserved for a later version */
 	lane_put_mac(&c, key, LANE_INITIATOR, port);
 	return wcursor_len(&c);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lane.h -- what is sent on a lane, which is one connection of librpma: the private data of its
- * start, and the messages of the general method.
+ * lane.h -- messages on a lane, which is one connection of librpma: the private data of its start,
+ * and the messages of the general method.
  *
- * Pure. The connect request proves with the lane key which lane it is and for which port; its 44
- * bytes fit into the 56 that InfiniBand's connection manager carries. The daemon's reply, up to 192
- * of its 196, proves itself likewise and brings the descriptor of the pool's memory. The daemon may
+ * Pure. The connect request proves its lane and its port with the lane key; its 44 bytes fit into
+ * the 56 that InfiniBand's connection manager carries. The daemon's reply (up to 192 bytes of the
+ * 196 possible) has a proof, too, and brings the descriptor of the pool's memory. The daemon may
  * accept with a refusal and disconnect, as not every provider delivers private data of a reject.
  * Both decoders take a longer buffer: InfiniBand pads.
  */
@@ -20,35 +20,36 @@
 
 enum wire_lane_status {
 	WIRE_LANE_OK,
-	WIRE_LANE_UNPROVEN, /* wrong key, or a lane that was not announced or came before */
-	WIRE_LANE_FAILED,   /* the daemon cannot serve it */
+	/* wrong key, or a lane that was not announced or is connected already */
+	WIRE_LANE_UNPROVEN,
+	WIRE_LANE_FAILED, /* the daemon cannot serve the lane */
 	WIRE_LANE_STATUS_END,
 };
 
 struct wire_lane_reply {
-	uint8_t status; /* enum wire_lane_status; the rest with OK only */
+	uint8_t status; /* enum wire_lane_status; the other members are set with OK only */
 	uint8_t mr_len, pcfg_len;
 	uint8_t mr[WIRE_DESC_MAX];   /* rpma_mr_get_descriptor() of the pool */
 	uint8_t pcfg[WIRE_DESC_MAX]; /* rpma_peer_cfg_get_descriptor() */
 };
 
-/* To buf[WIRE_LANE_REQUEST]; port as the daemon's answer had it. */
+/* Writes to buf[WIRE_LANE_REQUEST]; port is the one in the daemon's answer. */
 size_t wire_lane_request_encode(const struct wire_key *key, uint32_t lane, uint16_t port,
 				uint8_t *buf);
-/* False: not ours, of another version, or not proven with this key for this port. */
+/* False: another protocol, another version, or no proof with this key for this port. */
 bool wire_lane_request_decode(const struct wire_key *key, uint16_t port, const uint8_t *buf,
 			      size_t len, uint32_t *lane);
-/* To buf[WIRE_LANE_REPLY]. */
+/* Writes to buf[WIRE_LANE_REPLY]. */
 size_t wire_lane_reply_encode(const struct wire_key *key, uint32_t lane, uint16_t port,
 			      const struct wire_lane_reply *reply, uint8_t *buf);
 bool wire_lane_reply_decode(const struct wire_key *key, uint32_t lane, uint16_t port,
 			    const uint8_t *buf, size_t len, struct wire_lane_reply *reply);
 
 /*
- * The general method: behind its writes the initiator sends a request, the daemon writes the range
- * back and answers with the same id. The daemon has WIRE_PERSIST_DEPTH receives of
- * WIRE_PERSIST_REQUEST bytes posted on each lane before it accepts it, and the initiator has no
- * more requests unanswered than that.
+ * The general method: after its writes the initiator sends a request; the daemon writes the range
+ * back and answers with the same id. Before the daemon accepts a lane, it posts WIRE_PERSIST_DEPTH
+ * receives of WIRE_PERSIST_REQUEST bytes on it. The initiator has at most that many requests
+ * unanswered.
  */
 #define WIRE_PERSIST_DEPTH   16
 #define WIRE_PERSIST_REQUEST 24
@@ -56,7 +57,7 @@ bool wire_lane_reply_decode(const struct wire_key *key, uint32_t lane, uint16_t 
 
 struct wire_persist {
 	uint32_t id;
-	uint64_t offset, length; /* of the pool */
+	uint64_t offset, length; /* range of the pool */
 };
 
 struct wire_persisted {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * message.h -- what librpmem and rpmemd send to each other over the control stream: the codec.
+ * message.h -- the codec of the messages between librpmem and rpmemd on the control stream.
  *
  * Pure. Little-endian. The stream is ssh's standard input and output, or a TCP connection whose
- * ends have proven to each other that they know a secret (proof.h); frame.h has what is around a
- * message. doc/wire.md, section 13, is the description.
+ * ends have proven to each other that they have a secret (proof.h); frame.h describes the frame
+ * around a message. doc/wire.md, section 13, is the description.
  *
  *   daemon                                   initiator
  *   GREETING  ────────────────────────────►
@@ -28,7 +28,7 @@
 #include "rpmem/wire/status.h"
 
 #define WIRE_BODY_MAX 16384
-#define WIRE_NAME_MAX 4095 /* of a pool set */
+#define WIRE_NAME_MAX 4095 /* longest name of a pool set */
 #define WIRE_TEXT_MAX 1023
 #define WIRE_ADDR_MAX 63
 #define WIRE_NONCE    32
@@ -53,30 +53,30 @@ enum wire_type {
 /* "CREATE"; "unknown". */
 const char *wire_type_name(unsigned type);
 
-#define WIRE_GREETING_PROVE 1u /* a PROOF is wanted before anything else */
+#define WIRE_GREETING_PROVE 1u /* the daemon requires a PROOF before anything else */
 
-/* The daemon's first. */
+/* The daemon's first message. */
 struct wire_greeting {
 	uint32_t flags;
-	uint32_t error; /* errno of a start-up that failed, the text says why; 0: ready */
+	uint32_t error; /* errno of a failed start-up, with the reason in the text; 0: ready */
 	uint8_t nonce[WIRE_NONCE];
 	char text[WIRE_TEXT_MAX + 1];
 };
 
-/* The initiator knows the secret (proof.h). */
+/* Proves that the initiator has the secret (proof.h). */
 struct wire_proof {
 	uint8_t nonce[WIRE_NONCE];
 	uint8_t mac[WIRE_MAC];
 };
 
-/* And the daemon, or EACCES with zeros. */
+/* Proves the same of the daemon, or has EACCES and zeros. */
 struct wire_proven {
 	uint32_t error;
 	uint8_t mac[WIRE_MAC];
 	char text[WIRE_TEXT_MAX + 1];
 };
 
-/* What a pool header says, in the order of struct rpmem_pool_attr. */
+/* The attributes in a pool header, in the order of struct rpmem_pool_attr. */
 struct wire_attr {
 	char signature[8];
 	uint32_t major, compat_features, incompat_features, ro_compat_features;
@@ -85,20 +85,21 @@ struct wire_attr {
 
 /* How bytes become durable. */
 enum wire_method {
-	WIRE_METHOD_ANY,       /* in a request only: the daemon decides */
-	WIRE_METHOD_NATIVE,    /* rpma_flush(), which the target executes */
-	WIRE_METHOD_APPLIANCE, /* rpma_flush(), which is a read behind the writes */
+	WIRE_METHOD_ANY,       /* only in a request: the daemon decides */
+	WIRE_METHOD_NATIVE,    /* rpma_flush() as an operation that the target executes */
+	WIRE_METHOD_APPLIANCE, /* rpma_flush() as a read after the writes */
 	WIRE_METHOD_GENERAL,   /* a message; the daemon persists and answers (lane.h) */
 	WIRE_METHOD_END,
 };
 
-/* CREATE and OPEN. */
+/* The body of CREATE and OPEN. */
 struct wire_pool_request {
-	uint64_t pool_size; /* bytes of the pool that are to be used, from its beginning on */
-	uint32_t lanes;     /* wanted, at least 1 */
-	uint32_t features;  /* none is known: 0. What is not known is ignored */
-	uint8_t method;     /* NATIVE: the initiator's device can do that; ANY: it cannot */
-	bool has_attr;      /* CREATE only; false: a pool without headers */
+	uint64_t pool_size; /* bytes of the pool to be used, from its beginning on */
+	uint32_t lanes;     /* requested number, at least 1 */
+	uint32_t features;  /* 0, as none is defined; unknown bits are ignored */
+	/* NATIVE: the initiator's device supports that method; ANY: it does not */
+	uint8_t method;
+	bool has_attr; /* only in CREATE; false: a pool without headers */
 	struct wire_attr attr;
 	char name[WIRE_NAME_MAX + 1];
 };
@@ -108,17 +109,17 @@ struct wire_set_attr {
 	struct wire_attr attr;
 };
 
-/* Lanes that the initiator is going to connect; the daemon opens a port for just these. */
+/* Lanes that the initiator is going to connect; the daemon opens a port for these only. */
 struct wire_lanes {
 	uint32_t first, count;
 };
 
-/* A range of the pool, which a persist covered before, is to be flushed more deeply. */
+/* A range of the pool, persisted before, to be flushed down to the memory's own buffers. */
 struct wire_deep {
 	uint64_t offset, length;
 };
 
-#define WIRE_CLOSE_REMOVE 1u /* and remove the pool, which this session created */
+#define WIRE_CLOSE_REMOVE 1u /* also remove the pool, which this session created */
 
 struct wire_close {
 	uint32_t flags;
@@ -132,29 +133,29 @@ struct wire_remove {
 	char name[WIRE_NAME_MAX + 1];
 };
 
-/* What is in an answer to CREATE and OPEN, if it succeeded. */
+/* The part of a successful answer to CREATE or OPEN. */
 struct wire_pool_answer {
-	uint32_t lanes;               /* granted: 0 to lanes - 1 */
-	uint32_t features;            /* of the request's, those that the daemon knows */
+	uint32_t lanes;               /* granted lanes: 0 to lanes - 1 */
+	uint32_t features;            /* those of the request that the daemon supports */
 	uint8_t method;               /* enum wire_method, not ANY */
 	uint8_t durability;           /* enum rpma_durability: the weakest of the pool */
-	uint16_t port;                /* where lane 0 is to be connected */
-	char addr[WIRE_ADDR_MAX + 1]; /* numeric; "": unknown to the daemon */
-	uint8_t lane_key[WIRE_KEY];   /* the ssh way; zeros in a sealed stream (proof.h) */
+	uint16_t port;                /* port for lane 0 */
+	char addr[WIRE_ADDR_MAX + 1]; /* numeric; "": the daemon does not know it */
+	uint8_t lane_key[WIRE_KEY];   /* over ssh; zeros in a sealed stream (proof.h) */
 	bool has_headers;
-	struct wire_attr attr; /* of part 0, with headers */
+	struct wire_attr attr; /* attributes of part 0, with headers */
 };
 
-/* To LANES. */
+/* The answer to LANES. */
 struct wire_lanes_answer {
 	uint16_t port;
 };
 
 struct wire_answer {
 	uint8_t request; /* enum wire_type */
-	uint8_t status;  /* enum wire_status; the rest below the text comes with WIRE_OK only */
-	uint32_t error;  /* the daemon's errno, 0 if it has none */
-	/* The daemon's own words: about the failure, or a warning (volatile memory). */
+	uint8_t status;  /* enum wire_status; the members after the text come with WIRE_OK only */
+	uint32_t error;  /* the daemon's errno, or 0 */
+	/* The daemon's text: about the failure, or a warning (volatile memory). */
 	char text[WIRE_TEXT_MAX + 1];
 	union {
 		struct wire_pool_answer pool;

@@ -17,7 +17,7 @@ enum proof_role {
 	PROOF_KEY_LANES,
 };
 
-/* Every part has a fixed length or carries its own, so that no two exchanges look alike. */
+/* Every part has a fixed length or carries its own, so two exchanges never give the same bytes. */
 static void proof_make(const struct secret *secret, const char *label, enum proof_role role,
 		       const struct wire_exchange *exchange, const struct wire_proven *proven,
 		       uint8_t out[WIRE_MAC])

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.h -- the direct way: both ends prove that they know the secret, and derive the keys of the
+ * proof.h -- the direct way: both ends prove that they have the secret, and derive the keys of the
  * session from it.
  *
  * A proof is a code (base/mac.h) over a label, the role of the proving end, the whole greeting and
- * the initiator's nonce; the daemon's covers its PROVEN as well. The keys are made in the same way
- * with labels of their own, so each session has others and none of them is ever sent. What this
- * does not give (secrecy) is in doc/security.md. secret.h has the file.
+ * the initiator's nonce; the daemon's proof also covers its PROVEN. The keys are made in the same
+ * way with labels of their own, so each session has its own keys, and no key is ever sent.
+ * doc/security.md lists what this does not give (secrecy). secret.h reads the file.
  */
 #ifndef RPMEM_WIRE_PROOF_H
 #define RPMEM_WIRE_PROOF_H
@@ -18,7 +18,7 @@ struct wire_key {
 	uint8_t bytes[WIRE_KEY];
 };
 
-/* What both ends have sent before the proofs. */
+/* The messages of both ends before the proofs. */
 struct wire_exchange {
 	struct wire_greeting greeting;
 	uint8_t nonce[WIRE_NONCE]; /* the initiator's */
@@ -31,12 +31,12 @@ struct wire_keys {
 
 void wire_prove_initiator(const struct secret *secret, const struct wire_exchange *exchange,
 			  uint8_t mac[WIRE_MAC]);
-/* Covers error and text of what is going to be sent. */
+/* Covers the error and the text that are going to be sent. */
 void wire_prove_daemon(const struct secret *secret, const struct wire_exchange *exchange,
 		       const struct wire_proven *proven, uint8_t mac[WIRE_MAC]);
 void wire_keys_derive(const struct secret *secret, const struct wire_exchange *exchange,
 		      struct wire_keys *keys);
-/* Random: for the nonces, and the lane key of the ssh way. */
+/* Random bytes, for nonces and for the lane key over ssh. */
 void wire_random(uint8_t *bytes, size_t len);
 
 #endif

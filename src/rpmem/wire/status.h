@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status.h -- the codes with which rpmemd answers, and what librpmem makes of them: the numbers and
- * errno values of PMDK's librpmem. */
+/*
+ * status.h -- rpmemd's answer codes, and librpmem's results for them: the numbers and errno values
+ * of PMDK's librpmem.
+ */
 #ifndef RPMEM_WIRE_STATUS_H
 #define RPMEM_WIRE_STATUS_H
 
@@ -8,21 +10,21 @@ enum wire_status {
 	WIRE_OK,
 	WIRE_BADPROTO,    /* EPROTONOSUPPORT */
 	WIRE_BADNAME,     /* EINVAL: the set's name is not acceptable */
-	WIRE_BADSIZE,     /* EFBIG: the pool is smaller than that */
+	WIRE_BADSIZE,     /* EFBIG: the pool is smaller than requested */
 	WIRE_BADNLANES,   /* EINVAL */
 	WIRE_BADPROVIDER, /* EINVAL */
-	WIRE_FATAL,       /* EREMOTEIO: all else */
-	WIRE_FATAL_CONN,  /* ECONNABORTED: the data port */
+	WIRE_FATAL,       /* EREMOTEIO: anything else */
+	WIRE_FATAL_CONN,  /* ECONNABORTED: the data port failed */
 	WIRE_BUSY,        /* EBUSY */
 	WIRE_EXISTS,      /* EEXIST */
 	WIRE_PROVNOSUP,   /* EMEDIUMTYPE */
 	WIRE_NOEXIST,     /* ENOENT */
 	WIRE_NOACCESS,    /* EACCES */
-	WIRE_POOL_CFG,    /* EINVAL: the set */
+	WIRE_POOL_CFG,    /* EINVAL: the pool set is wrong */
 	WIRE_STATUS_END,
 };
 
-/* EPROTO for a number that is none; 0 for WIRE_OK. */
+/* Returns EPROTO for a number that is not a status, and 0 for WIRE_OK. */
 int wire_status_errno(unsigned status);
 /* "Pool already in use". */
 const char *wire_status_text(unsigned status);

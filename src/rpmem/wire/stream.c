@@ -51,7 +51,7 @@ static ssize_t stream_write(int fd, const uint8_t *bytes, size_t len)
 	return n < 0 && errno == ENOTSOCK ? write(fd, bytes, len) : n;
 }
 
-/* Until the descriptor takes bytes: 0, -ETIMEDOUT or -errno. */
+/* Wait until the descriptor takes bytes. 0, -ETIMEDOUT or -errno. */
 static int stream_wait_writable(int fd, uint64_t deadline)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
@@ -87,13 +87,13 @@ int wire_stream_send(struct wire_stream *s, enum wire_type type, const uint8_t *
 			rc = stream_wait_writable(s->out, deadline);
 		else if (errno != EINTR)
 			rc = -errno;
-		if (rc) /* part of a frame may be out */
+		if (rc) /* part of a frame may have been sent */
 			return stream_fail(s, rc);
 	}
 	return 0;
 }
 
-/* Take what has come: 0, -EAGAIN if there is nothing, -ECONNRESET at the end. */
+/* Read the bytes that have come: 0, -EAGAIN if there are none, -ECONNRESET at the end. */
 static int stream_fill(struct wire_stream *s)
 {
 	ssize_t n;
@@ -150,7 +150,7 @@ int wire_stream_receive(struct wire_stream *s, struct wire_frame *frame, uint64_
 	}
 }
 
-/* PMDK's rpmemd begins with a status of four bytes, 0 or an errno. */
+/* Does the stream begin as PMDK's rpmemd does, with a status of four bytes, 0 or an errno? */
 static bool stream_is_pmdk(const struct wire_stream *s)
 {
 	return !s->any && s->have >= 4 && s->rx_buf[1] == 0 && s->rx_buf[2] == 0 &&

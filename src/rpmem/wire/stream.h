@@ -3,7 +3,7 @@
  * stream.h -- frames over a pair of descriptors (pipes, sockets), each call with a time limit.
  *
  * A wire_stream belongs to one thread at a time. It does not own its descriptors. The first error
- * is final: what follows it cannot be told apart from a message any more.
+ * is final: after it, the boundaries of messages are lost.
  */
 #ifndef RPMEM_WIRE_STREAM_H
 #define RPMEM_WIRE_STREAM_H
@@ -13,9 +13,9 @@
 
 /* About 32 KiB. */
 struct wire_stream {
-	int in, out; /* may be the same */
+	int in, out; /* may be the same descriptor */
 	int failed;  /* -errno */
-	bool any;    /* a frame has come */
+	bool any;    /* the first frame has come */
 	struct wire_seal tx, rx;
 	size_t used; /* bytes of rx_buf that the last frame took */
 	size_t have; /* bytes in rx_buf */
@@ -24,27 +24,27 @@ struct wire_stream {
 
 /* Makes both descriptors non-blocking. */
 void wire_stream_init(struct wire_stream *s, int in, int out);
-/* From the next frame on, each way. */
+/* Both directions are sealed from the next frame on. */
 void wire_stream_seal(struct wire_stream *s, const struct wire_key *tx, const struct wire_key *rx);
 /*
- * Send all of a message. deadline: as poll_deadline(). 0, -ETIMEDOUT, -ECONNRESET (the other end is
- * gone), another -errno of write(2). Never raises SIGPIPE on a socket; with a pipe the process
- * ignores that signal.
+ * Send a whole message. deadline: as poll_deadline(). 0, -ETIMEDOUT, -ECONNRESET (the other end is
+ * gone), another -errno of write(2). Never raises SIGPIPE on a socket; with a pipe the process must
+ * ignore that signal.
  */
 int wire_stream_send(struct wire_stream *s, enum wire_type type, const uint8_t *body, size_t len,
 		     uint64_t deadline);
 /*
- * The next frame, which stays until the next receive. 0; -ETIMEDOUT, after which it may be called
- * again; -ECONNRESET: the other end is gone; an error of wire_frame_decode().
+ * Receive the next frame, which stays valid until the next receive. 0; -ETIMEDOUT, after which it
+ * may be called again; -ECONNRESET: the other end is gone; an error of wire_frame_decode().
  */
 int wire_stream_receive(struct wire_stream *s, struct wire_frame *frame, uint64_t deadline);
 /* The same without waiting, for a loop that polls s->in: -EAGAIN, there is no whole frame yet. Call
  * it again after a frame, as several may have come together. */
 int wire_stream_try_receive(struct wire_stream *s, struct wire_frame *frame);
 /*
- * What a failed receive found, in words for people: also PMDK's rpmemd, and the output of another
- * program (a shell's start-up file). who: how the other end is called in the text. Returns the
- * kind, ERROR_UNREACHED or ERROR_FAILED; err->cause is the errno.
+ * Explain a failed receive in a text for people. It recognises PMDK's rpmemd, and the output of
+ * another program (a shell's start-up file). who: the name of the other end in the text. Returns
+ * the kind, ERROR_UNREACHED or ERROR_FAILED; err->cause is the errno.
  */
 int wire_stream_explain(const struct wire_stream *s, int failure, const char *who,
 			struct error *err);
