@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `every` times pwrite of `size` bytes, each time a page or more further on in the file, and one
- * fdatasync; with conns=N other processes do the same at the same time. */
+/*
+ * `every` writes (pwrite) of `size` bytes, each a page or more after the one before, and one
+ * fdatasync. With conns=N other processes do the same at the same time.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -43,7 +45,7 @@ static void disk_one(struct disk *d)
 	d->buf[0]++;
 }
 
-/* Until it is killed. */
+/* The process runs until it is killed. */
 static pid_t disk_start_other(const struct bench_case *c)
 {
 	pid_t pid = child_fork();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a flush to files takes without a library: a message over TCP, at the target a store into a
- * shared mapping, msync of it and an answer. mirrored: the initiator stores into a file of its own,
- * and calls fdatasync, between its message and the answer.
+ * A flush to a file without a library: a message over TCP; at the target a store into a shared
+ * mapping, msync of it, and an answer. mirrored: between its message and the answer the initiator
+ * stores into a file of its own and calls fdatasync.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ static struct flush_file flush_open(const struct bench_case *c, const char *wher
 	return f;
 }
 
-/* Where this one went. */
+/* Returns the place of the store. */
 static char *flush_store(struct flush_file *f, const char *data, size_t len)
 {
 	return memcpy(f->mem + span_next(&f->span), data, len);
@@ -55,7 +55,7 @@ static void flush_target(const struct bench_case *c, int fd, void *arg)
 
 struct flush {
 	const struct bench_case *c;
-	struct flush_file *own; /* NULL: there is none */
+	struct flush_file *own; /* NULL: no file */
 	char *out, *in;
 	int sock;
 };

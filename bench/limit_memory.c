@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies of `size` bytes in memory, once, or twice one after the other as through a ring, and a
- * cache line that goes to another process and back.
+ * Copies of `size` bytes in memory, once, or twice one after the other as through a ring, and the
+ * transfer of a cache line to another process and back.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 static void limit_copy_once(char *to, const char *from, size_t size)
 {
 	memcpy(to, from, size);
-	/* The copy is not to be optimised away. */
+	/* Keep the compiler from removing the copy. */
 	__asm__ volatile("" : : "r"(to) : "memory");
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `size` bytes there and `back` bytes back over one TCP connection: the least that a round trip
- * costs. */
+/*
+ * `size` bytes there and `back` bytes back over one TCP connection: the lower bound of a round
+ * trip.
+ */
 #include <sys/socket.h>
 
 #include "lib/clock.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranges that lie a page apart, from one process to another: each is copied into a ring in shared
- * memory and out of it, and the other process answers when it has all. Both look all the time.
- * Nothing is checked.
+ * Ranges that are a page apart go from one process to another. Each is copied into a ring in shared
+ * memory and out of it, and the other process answers when it has all. Both processes spin. Nothing
+ * is checked.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -23,8 +23,10 @@ struct ranges_head {
 };
 
 struct ranges_ring {
-	_Alignas(RANGES_LINE) _Atomic uint64_t there; /* ranges that are in the ring, ever */
-	_Alignas(RANGES_LINE) _Atomic uint64_t back;  /* of which the target has so many */
+	/* number of ranges that were ever put into the ring */
+	_Alignas(RANGES_LINE) _Atomic uint64_t there;
+	/* number of ranges that the target has taken */
+	_Alignas(RANGES_LINE) _Atomic uint64_t back;
 	_Alignas(RANGES_LINE) _Atomic uint32_t end;
 	_Alignas(RANGES_LINE) char slots[];
 };
@@ -33,7 +35,7 @@ struct ranges {
 	const struct bench_case *c;
 	struct ranges_ring *ring;
 	size_t slot_len;
-	char *memory; /* of this process */
+	char *memory; /* the memory of this process */
 	uint64_t count;
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Chunks of `size` bytes one way over one TCP connection, each end with one call a chunk. */
+/*
+ * Chunks of `size` bytes in one direction over one TCP connection; each end makes one call for a
+ * chunk.
+ */
 #include <sys/socket.h>
 
 #include "lib/clock.h"
@@ -9,7 +12,7 @@
 
 #define STREAM_END 1
 
-/* Receives, over and over into the same memory, until the initiator's end, and confirms that. */
+/* Receives, always into the same memory, until the initiator closes its side, and confirms that. */
 static void limit_stream_target(const struct bench_case *c, int fd, void *arg)
 {
 	char *in = limit_buffer(c->size), done = STREAM_END;

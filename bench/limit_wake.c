@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waking a process that sleeps, by a futex or by a byte on a Unix socket: what the first message to
- * a peer that does not look costs at least. The answer is a cache line, which the caller looks at.
+ * Waking a process that sleeps, by a futex or by a byte on a Unix socket: the lower bound for the
+ * first message to a peer that sleeps. The answer comes through a cache line, on which the caller
+ * spins.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -26,8 +27,8 @@ struct limit_wake {
 	_Alignas(64) _Atomic uint32_t there;
 	_Alignas(64) _Atomic uint32_t back;
 	_Alignas(64) _Atomic uint32_t end;
-	int sock[2];   /* the caller's, the sleeper's */
-	bool by_futex; /* else by the socket */
+	int sock[2];   /* of the caller, of the sleeper */
+	bool by_futex; /* wake by the futex; else by the socket */
 };
 
 static void limit_wake_up(struct limit_wake *w)
@@ -47,7 +48,7 @@ static void limit_wake_sleep(struct limit_wake *w, int epfd, uint32_t turn)
 		syscall(SYS_futex, &w->there, FUTEX_WAIT, turn, NULL, NULL, 0);
 	else if (epoll_wait(epfd, &event, 1, -1) > 0 &&
 		 recv(w->sock[1], bytes, sizeof(bytes), MSG_DONTWAIT) < 0)
-		return; /* of the time before */
+		return; /* a wake-up left over from the turn before */
 }
 
 static int limit_wake_epoll(const struct limit_wake *w)
@@ -103,8 +104,10 @@ static bool limit_wake_sleeps(int fd)
 	return end && end[1] == ' ' && end[2] == 'S';
 }
 
-/* Each turn begins when the other end sleeps: else it would find the next one before it does. The
- * time until then does not count. Returns the sum of what does. */
+/*
+ * Each turn begins when the other end sleeps; otherwise the other end would find the next turn
+ * before it sleeps. The time until then does not count. Returns the sum of the counted times.
+ */
 static uint64_t limit_wake_for(struct limit_wake *w, int state, uint32_t *turn, uint64_t ns,
 			       struct samples *s)
 {
@@ -126,7 +129,7 @@ static uint64_t limit_wake_for(struct limit_wake *w, int state, uint32_t *turn, 
 	return sum;
 }
 
-/* Few are woken after they had said that they sleep, and before they did. */
+/* Only few wake-ups may come between the announcement of a sleep and the sleep itself. */
 static void limit_wake_check(uint32_t turns)
 {
 	struct rusage usage;
@@ -157,7 +160,7 @@ static void limit_wake(const struct bench_case *c, bool by_futex)
 	r.ns = limit_wake_for(w, state, &turn, case_ns(c), s);
 	r.count = s->total;
 	atomic_store(&w->end, 1);
-	atomic_fetch_add(&w->there, 1); /* it sleeps no more, or does not begin to */
+	atomic_fetch_add(&w->there, 1); /* it does not sleep any more, or will not begin to */
 	limit_wake_up(w);
 	close(state);
 	ends_finish(&e);

@@ -16,7 +16,7 @@
 
 #define MIRROR_SLOTS  64u
 #define MIRROR_EXTENT (2u << 20)
-/* More than are hot at a time: used in turn, each is cold when its turn comes. */
+/* More than can be hot at a time. Used in turn, each is cold when its turn comes. */
 #define MIRROR_EXTENTS 272u
 #define MIRROR_RANGES  256u
 #define MIRROR_ALL_NS  20000000000u
@@ -25,12 +25,12 @@ struct mirror {
 	const struct bench_case *c;
 	struct rpmirror *m;
 	char *addr;
-	struct span span; /* where flushes go, one after the other */
+	struct span span; /* the places of the flushes */
 	uint64_t word;
 	struct samples *samples;
 };
 
-/* The local write-backs: librpmirror's calls come here. */
+/* Counts the local write-backs: librpmirror's calls of fdatasync() come to the function below. */
 static uint64_t mirror_local_writebacks;
 
 __attribute__((visibility("default"))) int fdatasync(int fd)
@@ -113,7 +113,7 @@ static void mirror_store8_one(struct mirror *t)
 	mirror_must(rpmirror_store8(t->m, at, t->word + 1), "store8");
 }
 
-/* One call after the other for so long. Returns the time taken. */
+/* Make one call after the other for this time. Returns the time taken. */
 static uint64_t mirror_for(struct mirror *t, void (*one)(struct mirror *t), uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), then = begin, now = begin;
@@ -147,7 +147,7 @@ static void mirror_finish(struct mirror *t, const struct mirror_begun *b)
 	samples_add(t->samples, clock_now_ns() - b->ns);
 }
 
-/* The same with `depth` flushes begun. */
+/* The same with `depth` flushes under way. */
 static uint64_t mirror_deep_for(struct mirror *t, uint64_t ns)
 {
 	unsigned depth = t->c->depth, slot = 0;
@@ -166,7 +166,7 @@ static uint64_t mirror_deep_for(struct mirror *t, uint64_t ns)
 	return clock_now_ns() - begin;
 }
 
-/* Ranges are a page apart or more, also in memory. */
+/* Ranges are at least a page apart, even in memory. */
 static struct span mirror_span(const struct bench_case *c)
 {
 	if (case_is_work(c, "mirror_activate"))
@@ -175,7 +175,7 @@ static struct span mirror_span(const struct bench_case *c)
 	return span_of_step(c, SPAN_PAGE);
 }
 
-/* To the disks of all copies. */
+/* Bytes written to the disks of all copies. */
 static uint64_t mirror_written(const struct bench_case *c)
 {
 	return device_written(c->where) + (c->tgt_where ? device_written(c->tgt_where) : 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A set with a register that is a file, and its daemons: children of this process. */
+/* The hosts of a set whose register is a file: daemons as children of this process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #define MIRROR_PORT    7640
 #define MIRROR_WAIT_NS 20000000000u
 
-static struct mirror_hosts *mirror_to_clean; /* also if the measurement fails */
+static struct mirror_hosts *mirror_to_clean; /* for the clean-up if the measurement fails */
 
 struct mirror_path {
 	char text[320];
@@ -44,8 +44,10 @@ static struct mirror_path mirror_copy(const struct mirror_hosts *h, unsigned i)
 	return path;
 }
 
-/* Where daemon i listens. In one network namespace each has a loopback address, which no other
- * measurement has; else all but the first are behind the link. */
+/*
+ * The address of daemon i. In one network namespace each daemon has a loopback address that no
+ * other measurement uses. Otherwise all but the first are on the other side of the link.
+ */
 static struct mirror_path mirror_address(const struct mirror_hosts *h, unsigned i)
 {
 	struct mirror_path address;
@@ -111,7 +113,7 @@ static bool mirror_says(const struct mirror_hosts *h, unsigned i, const char *wh
 	return says;
 }
 
-/* Until it has opened its copy. */
+/* Wait until the daemon has opened its copy. */
 static void mirror_await(const struct mirror_hosts *h, unsigned i)
 {
 	uint64_t until = clock_now_ns() + MIRROR_WAIT_NS;
@@ -145,7 +147,8 @@ static void mirror_host_end(struct mirror_hosts *h, unsigned i, int signal)
 void mirror_host_kill(struct mirror_hosts *h, unsigned i)
 {
 	mirror_host_end(h, i, SIGKILL);
-	unlink(mirror_path(h, i, ".log").text); /* for the next one */
+	/* so that the next daemon starts with an empty log */
+	unlink(mirror_path(h, i, ".log").text);
 }
 
 void mirror_host_enter(const struct mirror_hosts *h, unsigned i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mirror_impl.h -- the hosts of a mirrored set that are there for one measurement. */
+/* mirror_impl.h -- the hosts of a mirrored set, made for one measurement. */
 #ifndef BENCH_MIRROR_IMPL_H
 #define BENCH_MIRROR_IMPL_H
 
@@ -15,28 +15,32 @@
 
 struct mirror_hosts {
 	const struct bench_case *c;
-	unsigned count;   /* the first one is the initiator's */
-	char folder[256]; /* with the copies, the register, sockets and logs */
-	char away[256];   /* with the copies of the others: the same, or in tgt_where */
-	uint64_t size;    /* of the file */
+	unsigned count;   /* the first host is the initiator's */
+	char folder[256]; /* has the copies, the register, sockets and logs */
+	/* has the copies of the other hosts: the same folder, or one in tgt_where */
+	char away[256];
+	uint64_t size; /* size of the file */
 	pid_t daemons[MIRROR_HOSTS_MAX];
-	uint64_t writebacks;   /* of all lanes; once they have ended */
-	uint64_t shm_rx_bytes; /* likewise */
+	uint64_t writebacks;   /* on all lanes; valid once these have ended */
+	uint64_t shm_rx_bytes; /* on all lanes; valid once these have ended */
 	bool is_volatile;      /* the copies are in memory */
 };
 
-/* A folder with the copies of a set that are all in-sync, and a rpmirrord for each. */
+/* Make a folder with the copies of a set, all in-sync, and start a rpmirrord for each. */
 void mirror_hosts_start(struct mirror_hosts *h, const struct bench_case *c, unsigned count,
 			uint64_t size);
-/* When nobody maps the set: ends them, takes from the log what they counted, and cleans up. */
+/*
+ * To be called when no process maps the set: ends the daemons, reads their counters from the log,
+ * and cleans up.
+ */
 void mirror_hosts_stop(struct mirror_hosts *h);
-/* One daemon. */
+/* Start one daemon. */
 void mirror_host_start(struct mirror_hosts *h, unsigned i);
 void mirror_host_kill(struct mirror_hosts *h, unsigned i);
-/* From now on this process's calls of librpmirror are on that host. */
+/* From now on this process's calls of librpmirror go to that host. */
 void mirror_host_enter(const struct mirror_hosts *h, unsigned i);
 
-/* mirror_long.c: works that are more than calls in a loop. */
+/* mirror_long.c: measurements that are more than calls in a loop. */
 struct result;
 struct samples;
 void mirror_failover(struct mirror_hosts *h, struct result *result, struct samples *samples);
@@ -46,7 +50,7 @@ void mirror_resync(struct mirror_hosts *h, struct result *result, struct samples
 void mirror_must(int ret, const char *what);
 struct rpmirror *mirror_map(unsigned flags, char **addr, uint64_t size);
 struct rpmirror_state mirror_state(struct rpmirror *m);
-/* Until all copies are in-sync. */
+/* Wait until all copies are in-sync. */
 void mirror_await_all(struct rpmirror *m);
 void mirror_unmap(struct rpmirror *m);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both ends do in the same way. */
+/* Code for both ends. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -16,12 +16,12 @@ void ours_must(int ret, const char *what)
 void ours_environment(const struct bench_case *c, bool target)
 {
 	environment_softrnic(c, target);
-	/* Volatile memory is measured, too: its flush completes when the bytes are visible. */
+	/* Volatile memory is measured, too: its flush completes once the bytes are visible. */
 	environment_set("RPMA_STRICT_PERSIST", "0");
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
 }
 
-/* For each unit its writes and one flush, and a few more. */
+/* For each unit its writes and one flush, and a few entries more. */
 static uint32_t ours_sq_size(const struct bench_case *c)
 {
 	return c->depth * (c->every + 1) + 16;
@@ -29,7 +29,7 @@ static uint32_t ours_sq_size(const struct bench_case *c)
 
 uint32_t ours_cq_size(const struct bench_case *c)
 {
-	/* What is sent, and what is received. */
+	/* Entries for sends and for receives. */
 	return c->conns * (ours_sq_size(c) + c->depth + 1);
 }
 
@@ -60,7 +60,7 @@ bool ours_completions(struct rpma_cq *cq, bool poll, struct ibv_wc *wc, int max,
 		if (poll)
 			continue;
 		ret = rpma_cq_wait(cq);
-		if (ret != RPMA_E_NO_COMPLETION) /* that is only a signal */
+		if (ret != RPMA_E_NO_COMPLETION) /* a wake-up without a completion */
 			ours_must(ret, "wait for a completion");
 	}
 	ours_must(ret, "take completions");

@@ -75,7 +75,10 @@ void ours_connect(struct ours *o, const struct bench_case *c, int fd)
 	ours_must(rpma_conn_cfg_delete(&cfg), "configuration");
 }
 
-/* Which link a connection has is the ends' choice; a number measured over another would mislead. */
+/*
+ * The ends choose the link of a connection. A number that was measured over another link would
+ * mislead.
+ */
 static void ours_check_link(const struct ours *o)
 {
 	bool wanted = strcmp(o->c->link, "shm") == 0;

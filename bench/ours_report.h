@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ours_report.h -- what the target reports when the work is over, and counters of connections. */
+/* ours_report.h -- the target's report after the work, and counters of connections. */
 #ifndef BENCH_OURS_REPORT_H
 #define BENCH_OURS_REPORT_H
 
@@ -10,7 +10,7 @@ struct ours_report {
 	uint64_t writebacks;
 };
 
-/* 0 for a counter that there is not. */
+/* 0 for a counter that does not exist. */
 uint64_t ours_counter(const struct rpma_conn *conn, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message there and one back, both received by programs. Each connection has `depth` of them
- * under way; at either end a message lies in the slot of the receive that took it.
+ * A message to the target and one back, both received by programs. Each connection has `depth`
+ * exchanges under way. At each end a message is in the slot of the receive that took it.
  */
 #include <stdint.h>
 
@@ -11,10 +11,10 @@
 #include "ours_impl.h"
 
 #define SEND_WCS 16
-/* Of so many sends one asks for a completion, which frees the queue on every device. */
+/* One of this many sends asks for a completion, which frees the queue on every device. */
 #define SEND_SIGNALLED 8
 
-/* wr_id of a receive is (connection, slot), of a send SEND_ID. */
+/* wr_id of a receive is (connection, slot); that of a send is SEND_ID. */
 #define SEND_ID UINT64_MAX
 
 static const void *send_id(unsigned conn, unsigned slot)

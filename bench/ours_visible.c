@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes that nobody follows up: no flush, no poll, the initiator's program sleeps. Each carries
- * the time of its posting, and the target's program looks at its memory until it sees that.
+ * Writes without a follow-up: no flush and no poll, as the initiator's program sleeps. Each carries
+ * the time of its posting, and the target's program spins on its memory until it sees that time.
  *
- * One of `every` Writes is such a one. Those before it are followed by a flush each, and it comes
- * directly behind the completion of the last of these: like a log and a word at which its reader
- * looks.
+ * One of `every` Writes is of this kind. Each of the others is followed by a flush, and the one
+ * without a follow-up is posted directly after the completion of the last flush. That is the
+ * pattern of a log and of a word on which its reader spins.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@
 #include "ours_impl.h"
 
 #define VISIBLE_LAST UINT64_MAX
-/* Between two writes, chosen at random; so each finds both ends idle. */
+/* A pause between two writes, chosen at random, so that each write finds both ends idle. */
 #define VISIBLE_PAUSE_US_MIN 200
 #define VISIBLE_PAUSE_US_MAX 1000
-/* Of so many writes one is followed by a flush, long after it, which frees the send queue. */
+/* One of this many writes is followed by a flush, long after it, which frees the send queue. */
 #define VISIBLE_FLUSHED 64
 
-/* The last word of each write is the time; one aligned word arrives at once. */
+/* The last word of each write is the time. An aligned word arrives in one piece. */
 static size_t visible_word(const struct bench_case *c)
 {
 	return (c->size - 1) / sizeof(uint64_t) * sizeof(uint64_t);
@@ -90,7 +90,7 @@ static void visible_flush(struct ours *o, bool poll)
 	ours_completions(o->cq, poll, &wc, 1, &got);
 }
 
-/* What is at a place that nobody looks at now is written there once more. */
+/* Write once more what is at a place that no program reads now. */
 static void visible_pairs(struct ours *o, unsigned count)
 {
 	const struct span *span = &o->conns[0].span;
@@ -137,7 +137,7 @@ void ours_visible(const struct bench_case *c)
 		die("work=visible has conns=1, depth=1 and a size that is a multiple of 8");
 	ends_start(&e, c, ours_target_run, &target);
 	ours_connect(&o, c, e.fd);
-	memset(o.mem, 0, o.size); /* no time yet, as at the target */
+	memset(o.mem, 0, o.size); /* no time yet, as in the target's memory */
 	r.ns = visible_for(&o, case_ns(c));
 	ours_disconnect(&o, e.fd, &r);
 	ends_finish(&e);

@@ -13,14 +13,14 @@
 #include "lib/span.h"
 #include "rpmem_impl.h"
 
-#define RPMEM_HEADER 4096u /* of a pool; the calls leave it alone */
+#define RPMEM_HEADER 4096u /* bytes of a pool's header; the calls do not touch it */
 
 struct rpmem {
 	const struct bench_case *c;
 	struct rpmem_target target;
 	struct span span;
 	char *pool, *buff;
-	size_t size; /* of the pool */
+	size_t size; /* size of the pool */
 	RPMEMpool *rpp;
 	struct samples *samples;
 };
@@ -71,7 +71,7 @@ static void rpmem_close_pool(struct rpmem *r)
 	rpmem_must(rpmem_remove(r->target.name, RPMEM_SET, 0), "remove");
 }
 
-/* One call after the other for so long. Returns the time taken. */
+/* Make one call after the other for this time. Returns the time taken. */
 static uint64_t rpmem_for(struct rpmem *r, void (*one)(struct rpmem *r), uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), then = begin, now = begin;
@@ -98,7 +98,7 @@ static void rpmem_calls(struct rpmem *r, struct result *result)
 	result->bytes = r->samples->total * r->c->size;
 }
 
-/* Only the call counts, and not what makes room for the next. */
+/* Only the call itself counts, not the removal that makes room for the next. */
 static void rpmem_creates(struct rpmem *r, struct result *result)
 {
 	uint64_t until = clock_now_ns() + case_ns(r->c), begin, end;
@@ -113,7 +113,7 @@ static void rpmem_creates(struct rpmem *r, struct result *result)
 	} while (end < until);
 }
 
-/* Each lane takes descriptors. */
+/* Each lane takes descriptors, so raise the limit. */
 static void rpmem_raise_limit(void)
 {
 	struct rlimit limit;

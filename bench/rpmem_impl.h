@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmem_impl.h -- a target of librpmem that is there for one measurement. */
+/* rpmem_impl.h -- a target of librpmem, made for one measurement. */
 #ifndef BENCH_RPMEM_IMPL_H
 #define BENCH_RPMEM_IMPL_H
 
@@ -12,16 +12,22 @@
 
 struct rpmem_target {
 	struct ends ends;
-	char folder[256];      /* with the pool set, its part, the secret and the log */
+	char folder[256];      /* has the pool set, its part, the secret and the log */
 	char name[128];        /* rpma://ADDR:PORT */
 	char durability[16];   /* of the pool */
-	uint64_t writebacks;   /* of all lanes */
-	uint64_t shm_rx_bytes; /* of all lanes */
+	uint64_t writebacks;   /* on all lanes */
+	uint64_t shm_rx_bytes; /* on all lanes */
 };
 
-/* A folder with a pool set of one part, and rpmemd --listen; the environment of librpmem here. */
+/*
+ * Make a folder with a pool set of one part, start rpmemd --listen, and set librpmem's environment
+ * here.
+ */
 void rpmem_target_start(struct rpmem_target *t, const struct bench_case *c, size_t pool_size);
-/* When all pools are closed: ends it, takes from its log what it counted, and cleans up. */
+/*
+ * To be called when all pools are closed: ends the target, reads its counters from its log, and
+ * cleans up.
+ */
 void rpmem_target_stop(struct rpmem_target *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The target: rpmemd --listen, which needs no ssh. It is the child of which lib/ends.h knows. */
+/* The target: rpmemd --listen, which needs no ssh. It is the child process of lib/ends.h. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static const char *const rpmem_files[] = {RPMEM_SET, "pool.part", "secret", "log"};
 
-static struct rpmem_target *rpmem_to_clean; /* also if the measurement fails */
+static struct rpmem_target *rpmem_to_clean; /* for the clean-up if the measurement fails */
 
 static const char *rpmem_path(const struct rpmem_target *t, const char *file)
 {
@@ -44,7 +44,7 @@ static void rpmem_write(const struct rpmem_target *t, const char *file, const ch
 		die_errno(path);
 }
 
-/* A pool is in a file always: memory is a tmpfs. */
+/* A pool is always in a file; "memory" is a tmpfs. */
 static void rpmem_make_folder(struct rpmem_target *t, const struct bench_case *c, size_t pool_size)
 {
 	char text[512];
@@ -58,7 +58,7 @@ static void rpmem_make_folder(struct rpmem_target *t, const struct bench_case *c
 	rpmem_write(t, RPMEM_SET, text);
 }
 
-/* Standard output is the channel to the initiator: it says where it listens. */
+/* Standard output is the channel to the initiator: the target prints its address there. */
 static void rpmem_target_run(const struct bench_case *c, int fd, void *arg)
 {
 	const struct rpmem_target *t = arg;

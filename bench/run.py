@@ -15,10 +15,10 @@ from runner import case, disk_goals, durable, durable_table, goal_run, goals, lo
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "disk", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "conns", "scale")
-# Of goals there are as many that their spread says something; what is only drawn needs fewer.
+# Goals need enough rounds for a meaningful spread. Rows that are only drawn need fewer.
 ROUNDS = {"quick": {"goals": 5, "disk": 5, "rpmem": 5, "mirror": 5, "peers": 5}, "full": {}}
 ROUNDS_ELSE = {"quick": 2, "full": 5}
-# Suites that only run when they are named: they need other packages, and take long.
+# Suites that run only if they are named: they need other packages, and take long.
 NAMED = ("durable",)
 DURABLE_ROUNDS = {"quick": 3, "full": 5}
 DURABLE_MS = {"quick": 250, "full": 400}
@@ -61,7 +61,7 @@ def options():
 
 
 def _net(opts, program, count, ms):
-    """Each MTU for itself: the namespaces exist only as long as they are used."""
+    """Each MTU separately: the namespaces exist only while they are used."""
     outcome = {"goals": [], "rows": []}
     for mtu in (1500, 9000):
         shown = goals.net_goals()
@@ -80,7 +80,7 @@ def _net(opts, program, count, ms):
 
 
 def _peers(opts, program, places, count, ms):
-    """With `full` also between namespaces, where those can be made."""
+    """With `full` also between namespaces, if those can be made."""
     with contextlib.ExitStack() as made:
         for mtu in (1500, 9000) if opts.kind == "full" else ():
             with contextlib.suppress(OSError):

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scale -- what many connections of two processes cost, through librpma on 127.0.0.1.
+ * scale -- the cost of many connections between two processes, through librpma on 127.0.0.1.
  *
  *   scale idle CONNS SECONDS          bytes and CPU of idle connections
  *   scale connect SECONDS THREADS     connects + disconnects a second
  *   scale rate CONNS SECONDS SIZE DEPTH   writes + flushes a second, DEPTH under way on each
  *   scale latency CONNS SECONDS      of one connection alone, and beside CONNS idle ones
  *
- * Each prints one line of JSON. doc: bench/scale.md.
+ * Each prints one line of JSON. bench/scale.md has the details.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	/* Of many connections some would get rings and others not. */
+	/* Otherwise some of many connections would get rings, and others not. */
 	if (setenv("SOFTRNIC_SHM", "0", 0))
 		scale_die("setenv");
 	scale_target_start(&target);

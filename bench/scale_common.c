@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scale_common.c -- what a process has used, and connections of the initiator. */
+/* scale_common.c -- the resources that a process has used, and the initiator's connections. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ uint64_t scale_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The number behind a word of a file of /proc, or 0. */
+/* The number that follows a word in a file of /proc, or 0. */
 static uint64_t scale_proc(const char *path, const char *word)
 {
 	char line[256];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scale_impl.h -- what the scale*.c files share: the
- * two processes, and connections between them. */
+/*
+ * scale_impl.h -- declarations shared by the scale*.c files: the two processes, and connections
+ * between them.
+ */
 #ifndef BENCH_SCALE_IMPL_H
 #define BENCH_SCALE_IMPL_H
 
@@ -9,17 +11,17 @@
 
 #define SCALE_REGION (1u << 20)
 
-/* What a process has used so far. */
+/* The resources that a process has used so far. */
 struct scale_usage {
 	uint64_t cpu_ns;
 	uint64_t allocated;    /* bytes of malloc(3) */
-	uint64_t anonymous;    /* bytes of the resident set that no file backs */
-	uint64_t switches;     /* times that a thread waited */
-	uint64_t socket_pages; /* of the whole machine, in buffers of TCP */
+	uint64_t anonymous;    /* bytes of the resident set that have no file */
+	uint64_t switches;     /* number of times that a thread waited */
+	uint64_t socket_pages; /* pages in TCP buffers, of the whole machine */
 };
 
 _Noreturn void scale_die(const char *what);
-void scale_must(int ret, const char *what); /* a return code of librpma */
+void scale_must(int ret, const char *what); /* ret: a return code of librpma */
 uint64_t scale_now(void);
 struct scale_usage scale_usage(void);
 
@@ -35,11 +37,11 @@ void scale_target_stop(struct scale_target *t);
 
 /* --- the initiator */
 
-struct scale_side { /* of this process */
+struct scale_side { /* the side of this process */
 	struct rpma_peer *peer;
 	struct rpma_mr_local *mr;
 	char *buf;
-	struct rpma_conn_cfg *shared; /* for connections that complete in one queue of all */
+	struct rpma_conn_cfg *shared; /* for connections that complete in one common queue */
 };
 void scale_side_open(struct scale_side *s, int usage);
 
@@ -49,12 +51,14 @@ struct scale_conn {
 	struct rpma_cq *cq;
 	unsigned pending;
 };
-/* cfg: NULL, or s->shared: then it has a descriptor less, and is not polled. */
+/*
+ * cfg: NULL, or s->shared. With s->shared the connection has a descriptor less, and is not polled.
+ */
 void scale_connect(const struct scale_side *s, const char *port, const struct rpma_conn_cfg *cfg,
 		   struct scale_conn *c);
 void scale_disconnect(struct scale_conn *c);
-/* A write of so many bytes and a flush of them, which is the one that completes. */
+/* Post a write of len bytes and a flush of them; only the flush completes. */
 void scale_post(const struct scale_side *s, struct scale_conn *c, size_t size);
-unsigned scale_poll(struct scale_conn *c); /* how many completed */
+unsigned scale_poll(struct scale_conn *c); /* returns the number of completions */
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scale_target.c -- the target: accepts all, and deletes what its peer has closed. */
+/*
+ * scale_target.c -- the target: accepts all connections, and deletes those that its peer has
+ * closed.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,7 +60,7 @@ static void target_on_event(struct rpma_conn *conn)
 	}
 }
 
-/* Each byte is a question: how much it has used. False: the initiator is gone. */
+/* Each byte asks for the resources used so far. Returns false if the initiator is gone. */
 static bool target_answer(void)
 {
 	struct scale_usage u = scale_usage();

@@ -2,9 +2,10 @@
 /*
  * atomic-flag -- append to a log such that a half-written record is never taken for a whole one.
  *
- * A crash can leave any part of a large write behind. So the record is made durable first, then
- * eight bytes that count it are written by rpma_atomic_write(): all or nothing, also in a crash.
- * A record exists if and only if it is counted. The reader checks just that.
+ * After a crash any part of a large write may be on the medium. So the record is made durable
+ * first, and then rpma_atomic_write() writes the eight bytes that count it: completely or not at
+ * all, even in a crash. A record exists if and only if it is counted, which is what the reader
+ * checks.
  */
 #include <endian.h>
 #include <err.h>
@@ -19,14 +20,15 @@
 #define RECORDS_MAX 63
 
 struct record {
-	uint64_t sum; /* of the text, for the reader's check */
+	uint64_t sum; /* checksum of the text, for the reader's check */
 	uint64_t number;
 	char text[TEXT_MAX];
 };
 
-/* Numbers in the file are little-endian: the two machines may differ. */
+/* Numbers in the file are little-endian, as the two machines may differ. */
 struct log {
-	uint64_t count; /* the commit flag; at a multiple of 8, as an atomic write needs it */
+	/* the commit flag; an atomic write needs an address that is a multiple of 8 */
+	uint64_t count;
 	uint64_t unused[7];
 	struct record records[RECORDS_MAX];
 };
@@ -63,7 +65,7 @@ static void flush(struct session *s, size_t offset, size_t len, int flags)
 	     "flush");
 }
 
-/* Four operations, one completion: they are carried out in order, and none behind a failure. */
+/* Four operations, one completion: they are executed in order, and none after a failure. */
 static void append(struct session *s, struct rpma_mr_local *mr, uint64_t n, bool commit)
 {
 	size_t at = offsetof(struct log, records) + n * sizeof(struct record);
@@ -88,7 +90,7 @@ static void append(struct session *s, struct rpma_mr_local *mr, uint64_t n, bool
 static void client(char **args)
 {
 	bool commit = !args[3] || strcmp(args[3], "crash") != 0;
-	static struct log log; /* our picture of the remote one */
+	static struct log log; /* our copy of the remote log */
 	struct rpma_mr_local *mr;
 	struct session s;
 	struct record *r;
@@ -117,7 +119,7 @@ static void client(char **args)
 static void reader(char **args)
 {
 	struct log *log = map_file(args[0], sizeof(*log));
-	/* One load, as the flag is written by one store. */
+	/* Load it at once, as the flag is written at once. */
 	uint64_t count = le64toh(__atomic_load_n(&log->count, __ATOMIC_ACQUIRE));
 
 	if (count > RECORDS_MAX)

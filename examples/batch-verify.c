@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * batch-verify -- lines go to scattered places of the server's file, and then count, all in one
- * round trip; afterwards the client looks whether the disk really has them.
+ * batch-verify -- lines are written to scattered places of the server's file and then counted, all
+ * in one round trip. After that the client checks whether the disk really has them.
  *
- * A batch is sent with one system call. The atomic write behind the flush takes effect only after
- * the flush succeeded, so the number of lines never counts one that is not durable. Verify asks
- * the server for a digest of what it reads back from the medium.
+ * A batch is sent with one system call. The atomic write after the flush takes effect only if the
+ * flush succeeded, so the number of lines never counts one that is not durable. Verify asks the
+ * server for a digest of what it reads back from the medium.
  */
 #include <err.h>
 #include <stdio.h>
@@ -16,14 +16,14 @@
 
 #define LINES    8u
 #define LINE_MAX 1000u
-/* Each line in a page of its own, the number of lines in the first. */
+/* Each line has a page of its own; the first page has the number of lines. */
 #define PAGE        4096u
 #define REGION_SIZE ((1 + LINES) * PAGE)
 
 struct job {
 	struct session s;
 	struct rpma_mr_local *src;
-	char *image; /* what the file is to contain */
+	char *image; /* the intended content of the file */
 	uint32_t lines;
 };
 
@@ -53,7 +53,7 @@ static void take_lines(struct job *job, char **text)
 	}
 }
 
-/* Data, flush, commit: in this order, but without waiting in between. */
+/* Data, flush, commit: executed in this order, without a wait in between. */
 static void store(struct job *job)
 {
 	struct rpma_batch *batch;
@@ -74,7 +74,7 @@ static void store(struct job *job)
 	must(rpma_batch_delete(&batch), "delete the batch");
 }
 
-/* One line that says which operation failed, with what, and what can be done. */
+/* Print the failed operation, the reason and advice, in one line. */
 static void await_or_explain(struct job *job)
 {
 	struct ibv_wc wc = next_completion(job->s.cq);
@@ -86,7 +86,7 @@ static void await_or_explain(struct job *job)
 	errx(EXIT_FAILURE, "%s", why);
 }
 
-/* Verifying flushes, too: so it makes the commit durable before it looks. */
+/* A verify also flushes, so it makes the commit durable before it reads. */
 static void verify(struct job *job)
 {
 	static const char *const sources[] = {"memory", "the page cache", "the medium", "DAX"};

@@ -19,7 +19,7 @@ static int usage(const char *prog, const struct role *roles)
 	return EXIT_FAILURE;
 }
 
-/* How many of the words of a usage are not in brackets. */
+/* The number of words of a usage that are not in brackets. */
 static int words_needed(const char *words)
 {
 	int n = 0;
@@ -33,9 +33,9 @@ static int words_needed(const char *words)
 
 int play(int argc, char **argv, const struct role *roles)
 {
-	/* Line by line also into a pipe, so that a reader that waits for a line gets it. */
+	/* Write line by line even into a pipe, so that a reader that waits for a line gets it. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* Results are short; the log has the details, and belongs where one sees it. */
+	/* A result is only a number. The log has the details, so print it to standard error. */
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_WARNING);
 	for (const struct role *r = roles; argc > 1 && r->name; r++) {
 		if (strcmp(argv[1], r->name) != 0)
@@ -51,7 +51,8 @@ int play(int argc, char **argv, const struct role *roles)
 void must(int ret, const char *what)
 {
 	if (ret)
-		errx(EXIT_FAILURE, "%s: %s", what, rpma_err_2str(ret)); /* 1.4: rpma_err_last() */
+		/* since 1.4, rpma_err_last() has more */
+		errx(EXIT_FAILURE, "%s: %s", what, rpma_err_2str(ret));
 }
 
 unsigned number(const char *arg, unsigned otherwise, unsigned max)
@@ -75,11 +76,11 @@ void *map_file(const char *path, size_t size)
 
 	if (fd < 0)
 		err(EXIT_FAILURE, "%s", path);
-	/* Blocks that are reserved now cannot be missing when a flush wants to write them. */
+	/* Reserve the blocks now, so that a flush cannot fail later because the disk is full. */
 	rc = posix_fallocate(fd, 0, (off_t)size);
 	if (rc)
 		errx(EXIT_FAILURE, "%s: %s", path, strerror(rc));
-	/* Shared, since nothing that is written to a private mapping ever reaches the file. */
+	/* The mapping is shared, as stores to a private mapping never reach the file. */
 	ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ptr == MAP_FAILED)
 		err(EXIT_FAILURE, "map %s", path);
@@ -136,11 +137,11 @@ void see_off(struct rpma_conn **conn)
 
 	must(rpma_conn_next_event(*conn, &event), "wait for the client to leave");
 	printf("the client is gone: %s\n", rpma_utils_conn_event_2str(event));
-	rpma_conn_disconnect(*conn); /* our half of the closing */
+	rpma_conn_disconnect(*conn); /* this end's half of the close */
 	must(rpma_conn_delete(conn), "delete the connection");
 }
 
-/* To so many clients, one after the other. Releases the region and the peer. */
+/* Serve that many clients, one after the other. Releases the region and the peer. */
 static void offer(char **where, struct rpma_peer *peer, struct rpma_mr_local *mr, int clients)
 {
 	struct rpma_ep *ep = listen_at(peer, where[0], where[1]);
@@ -252,10 +253,10 @@ struct ibv_wc next_completion(struct rpma_cq *cq)
 	struct ibv_wc wc = {0};
 	int ret;
 
-	/* Look first: what came meanwhile is not always announced again. */
+	/* Look first: a completion that came meanwhile is not always announced again. */
 	while ((ret = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION) {
 		ret = rpma_cq_wait(cq);
-		if (ret != RPMA_E_NO_COMPLETION) /* that is only a signal */
+		if (ret != RPMA_E_NO_COMPLETION) /* a wake-up without a completion */
 			must(ret, "wait for a completion");
 	}
 	must(ret, "take a completion");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * common.h -- what every example does in the same way: begin, connect, wait, end.
+ * common.h -- code that every example needs: begin, connect, wait, end.
  *
- * Whatever goes wrong ends the program with one line that says what, which is right for an
- * example. The functions that may fail without that say so.
+ * A failure ends the program with one line that explains it, which is enough for an example. The
+ * comments name the functions that return a failure instead.
  */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
@@ -13,14 +13,14 @@
 
 #include <librpma.h>
 
-/* What a program can be told to be; a table of them ends with a name that is NULL. */
+/* A role that the command line can choose. A table of roles ends with a NULL name. */
 struct role {
 	const char *name;
-	const char *usage; /* of the arguments behind the name; [these] may be left out */
+	const char *usage; /* the arguments after the name; [these] may be left out */
 	void (*run)(char **args);
 };
 
-/* Run the role that argv[1] names with the arguments behind it; args ends with NULL. */
+/* Run the role that argv[1] names, with the arguments that follow; args ends with NULL. */
 int play(int argc, char **argv, const struct role *roles);
 
 /* Exit with "what: why" unless ret, the result of a librpma function, is 0. */
@@ -29,16 +29,19 @@ void must(int ret, const char *what);
 /* A number from the command line, 1 to max; `otherwise` if arg is NULL. */
 unsigned number(const char *arg, unsigned otherwise, unsigned max);
 
-/* size bytes of a file, which is made if need be, as shared memory. Unmap them with munmap(). */
+/*
+ * Map size bytes of a file as shared memory; the file is made if it does not exist. Unmap with
+ * munmap().
+ */
 void *map_file(const char *path, size_t size);
 
-/* The server's side */
+/* ---- the server's side ---- */
 
 struct rpma_peer *open_peer(const char *addr, enum rpma_util_ibv_context_type type);
 struct rpma_ep *listen_at(struct rpma_peer *peer, const char *addr, const char *port);
 /*
- * Accept a request and send the descriptor of `offered` with the answer (NULL: nothing). NULL if
- * the client was gone before the connection stood.
+ * Accept a request, and send the descriptor of `offered` with the answer (NULL: nothing). Returns
+ * NULL if the client left before the connection was established.
  */
 struct rpma_conn *accept_request(struct rpma_conn_req **req, const struct rpma_mr_local *offered);
 /* Wait until the client leaves, then release the connection. */
@@ -47,14 +50,14 @@ void see_off(struct rpma_conn **conn);
 #define FOREVER (-1)
 
 /*
- * A whole server of one-sided access: offer size bytes at ptr to so many clients, one after the
- * other. While they read and write, this process sleeps.
+ * A complete server for one-sided access: offer size bytes at ptr to that many clients, one after
+ * the other. This process sleeps while they read and write.
  */
 void offer_region(char **where, void *ptr, size_t size, int usage, int clients);
-/* The same of size bytes of the file where[2], which is made if need be. */
+/* The same for size bytes of the file where[2], which is made if it does not exist. */
 void offer_file(char **where, size_t size, int usage, int clients);
 
-/* The client's side */
+/* ---- the client's side ---- */
 
 struct session {
 	struct rpma_peer *peer;
@@ -65,22 +68,24 @@ struct session {
 
 /* Connect to where[0] (address), where[1] (port); cfg NULL: the defaults. */
 void session_open(struct session *s, char **where, const struct rpma_conn_cfg *cfg);
-/* The server's private data is the descriptor of a region of at least size bytes: s->region. */
+/* Take the region that the server's private data describes, of at least size bytes: s->region. */
 void session_take_offer(struct session *s, size_t size);
 /* Close in good order, and release the memory that was registered for it (mr may be NULL). */
 void session_close(struct session *s, struct rpma_mr_local **mr);
 
-/* The two halves of session_open() and _close(), for programs that connect more than once. NULL, or
- * why there is no connection, after retry_ms in which nobody listened. */
+/*
+ * The two halves of session_open() and _close(), for programs that connect more than once. Returns
+ * NULL, or why there is no connection after retry_ms without a listener.
+ */
 const char *session_connect(struct session *s, char **where, const struct rpma_conn_cfg *cfg,
 			    int retry_ms);
 void session_disconnect(struct session *s);
 
-/* Both sides */
+/* ---- both sides ---- */
 
-/* The next completion of a queue, whatever became of the operation. */
+/* The next completion of a queue, successful or not. */
 struct ibv_wc next_completion(struct rpma_cq *cq);
-/* The same, of an operation that must have succeeded. */
+/* The same for an operation that must have succeeded. */
 struct ibv_wc await(struct rpma_cq *cq, const char *what);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * connect -- two programs find each other and introduce themselves.
  *
- * While a connection is made each end can hand a few bytes, private data, to the program at the
- * other end: the client's come with its request, before the server has to decide, the server's
- * with the acceptance or the rejection. Nothing else is needed to exchange names, versions or
- * descriptors.
+ * While a connection is made, each end can send a few bytes, its private data, to the program at
+ * the other end. The client's bytes come with its request, before the server has to decide. The
+ * server's come with the acceptance or the rejection. Nothing else is needed to exchange names,
+ * versions or descriptors.
  *
  * Every step is spelled out here; the other examples use the functions of common.h for it.
  */
@@ -17,8 +17,8 @@
 #include "common.h"
 
 /*
- * What came is bytes of a stranger: it need not be a text. Some fabrics pad with zeros, so a text
- * ends at the first one and nothing follows from the length.
+ * The bytes come from a stranger, so they need not be a text. Some fabrics pad with zeros, so a
+ * text ends at the first zero, and the length means nothing.
  */
 static void read_name(const struct rpma_conn_private_data *pdata, char name[UINT8_MAX + 1])
 {
@@ -42,14 +42,14 @@ static void welcome(struct rpma_conn_req *req)
 	enum rpma_conn_event event;
 	struct rpma_conn *conn;
 
-	/* This consumes the request: req is gone, and conn in its place. */
+	/* The call consumes the request: req is gone, and conn replaces it. */
 	must(rpma_conn_req_connect(&req, &answer, &conn), "accept");
 	must(rpma_conn_next_event(conn, &event), "wait for the connection");
 	printf("%s\n", rpma_utils_conn_event_2str(event));
 	if (event != RPMA_CONN_ESTABLISHED)
 		exit(EXIT_FAILURE);
 
-	/* Here the two would do their work. The next event is the end. */
+	/* Here the two programs would work. The next event is the end. */
 	must(rpma_conn_next_event(conn, &event), "wait for the end");
 	printf("%s\n", rpma_utils_conn_event_2str(event));
 	rpma_conn_disconnect(conn);
@@ -89,7 +89,7 @@ static void client(char **args)
 
 	must(rpma_conn_req_new(peer, args[0], args[1], NULL, &req), args[0]);
 	must(rpma_conn_req_connect(&req, &hello, &conn), "connect");
-	/* The call only began it; whether it worked is the first event. */
+	/* The call only began the connection. The first event shows whether it succeeded. */
 	must(rpma_conn_next_event(conn, &event), "wait for the connection");
 	printf("%s\n", rpma_utils_conn_event_2str(event));
 	must(rpma_conn_get_private_data(conn, &answer), "private data");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* file-hello -- nineteen bytes, durable on another machine: file-hello HOST[:PORT][:REGION] */
+/* file-hello -- make nineteen bytes durable on another machine: file-hello HOST[:PORT][:REGION] */
 #include <err.h>
 #include <librpmafile.h>
 #include <stdlib.h>

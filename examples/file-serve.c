@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* file-serve -- memory of this program, for clients of librpmafile: file-serve HOST:PORT FILE */
+/*
+ * file-serve -- offer memory of this program to clients of librpmafile: file-serve HOST:PORT FILE
+ */
 #include <err.h>
 #include <fcntl.h>
 #include <librpmafile.h>
@@ -9,7 +11,9 @@
 
 #define LENGTH (1u << 20)
 
-/* A shared mapping of a file is durable memory: what clients sync is on the disk. */
+/*
+ * A shared mapping of a file is durable memory: after a client's sync, its bytes are on the disk.
+ */
 static void *map(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

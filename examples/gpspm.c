@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpspm -- persistence by messages, where the server's CPU has to do it.
+ * gpspm -- persistence by messages, with the help of the server's CPU.
  *
- * GPSPM, the "general purpose server persistency method", needs nothing of the server's device
- * or platform: the client writes, then asks by a message that a range be made durable; the
- * server's program does it with the means of its system and answers. It is what to do when
- * rpma_flush() to persistence is refused (RPMA_E_NOSUPP), and it costs the server's CPU.
+ * GPSPM, the "general purpose server persistency method", has no requirements for the server's
+ * device or platform. The client writes, then sends a message with a range; the server's program
+ * makes the range durable by its operating system, and answers. Use it if persistent flushes are
+ * refused (rpma_flush() returns RPMA_E_NOSUPP). It costs time of the server's CPU.
  */
 #include <endian.h>
 #include <err.h>
@@ -20,7 +20,7 @@
 
 #define REGION_SIZE (1 << 16)
 
-/* What goes over the wire is little-endian. */
+/* Numbers on the wire are little-endian. */
 struct range {
 	uint64_t offset;
 	uint64_t len;
@@ -37,13 +37,16 @@ static struct {
 #define RANGE  offsetof(typeof(box), range)
 #define RESULT offsetof(typeof(box), result)
 
-/* The message was sent behind the writes on the same connection: they are all in memory by now. */
+/*
+ * The message was sent after the writes on the same connection, so all of them are in memory by
+ * now.
+ */
 static int flush_range(char *region, uint32_t msg_len)
 {
 	uint64_t offset = le64toh(box.range.offset), len = le64toh(box.range.len);
 	uint64_t start = offset & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 
-	/* The numbers are a stranger's: nothing about them is certain. */
+	/* The numbers come from a stranger, so check them. */
 	if (msg_len != sizeof(box.range) || len > REGION_SIZE || offset > REGION_SIZE - len)
 		return EINVAL;
 	/* For a mapping of real persistent memory this would be pmem_persist(3). */
@@ -83,7 +86,7 @@ static void server(char **args)
 	struct rpma_conn *conn;
 	struct rpma_ep *ep;
 
-	/* No flush type: this region is for writing, and durable by request. */
+	/* No flush type: the region is for writing, and becomes durable by request. */
 	must(rpma_mr_reg(peer, region, REGION_SIZE, RPMA_MR_USAGE_WRITE_DST, &file_mr), "register");
 	must(rpma_mr_reg(peer, &box, sizeof(box), RPMA_MR_USAGE_SEND | RPMA_MR_USAGE_RECV, &mr),
 	     "register");
@@ -106,7 +109,7 @@ static void server(char **args)
 	munmap(region, REGION_SIZE);
 }
 
-/* Post the request behind the writes, then wait: a send and a receive complete. */
+/* Post the request after the writes, then wait until a send and a receive complete. */
 static int persist(struct session *s, struct rpma_mr_local *mr, size_t offset, size_t len)
 {
 	box.range = (struct range){.offset = htole64(offset), .len = htole64(len)};
@@ -136,7 +139,7 @@ static void client(char **args)
 	if (error)
 		errx(EXIT_FAILURE, "the server could not make it durable: %s", strerror(error));
 	printf("durable: %zu bytes at %zu\n", len, offset);
-	/* Beyond the end of its file the server's system cannot flush; its answer says so. */
+	/* The server's system cannot flush beyond the end of the file; the answer reports that. */
 	printf("a range that is not there: %s\n", strerror(persist(&s, mr, REGION_SIZE, 1)));
 	must(rpma_mr_dereg(&src), "deregister");
 	session_close(&s, &mr);

@@ -2,9 +2,9 @@
 /*
  * immediate -- a client fills slots of the server's memory and rings a bell with each.
  *
- * A plain write is silent: the server would have to look again and again. A write with
- * immediate data also takes one of the server's receives, whose completion carries 32 bits;
- * here they say which slot was filled. The receive needs no memory: the data are elsewhere.
+ * A plain write is silent: the server would have to poll its memory. A write with immediate data
+ * also takes one of the server's receives, whose completion carries 32 bits: here the number of the
+ * filled slot. The receive needs no memory, as the data are elsewhere.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -19,14 +19,14 @@
 
 static char slots[SLOTS][SLOT_MAX];
 
-/* Every bell needs a receive that is posted before it rings. */
+/* Every bell needs a receive, which must be posted before the bell rings. */
 static void hang_bells(struct rpma_conn_req *req, struct rpma_mr_local *mr)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
 		must(rpma_conn_req_recv(req, mr, 0, 0, NULL), "receive");
 }
 
-/* A client may send any number: it is checked like all that comes from outside. */
+/* A client may send any number, so it is checked like all input. */
 static void show(const struct ibv_wc *wc)
 {
 	uint32_t slot = ntohl(wc->imm_data);
@@ -46,7 +46,7 @@ static void serve_bells(struct rpma_conn *conn, struct rpma_mr_local *mr)
 		show(&wc);
 		must(rpma_recv(conn, mr, 0, 0, NULL), "receive");
 	}
-	if (wc.status != IBV_WC_WR_FLUSH_ERR) /* that is how a receive ends that got nothing */
+	if (wc.status != IBV_WC_WR_FLUSH_ERR) /* a receive that got nothing ends with this status */
 		errx(EXIT_FAILURE, "receive: %s", ibv_wc_status_str(wc.status));
 }
 
@@ -93,7 +93,7 @@ static void client(char **args)
 	session_open(&s, args, NULL);
 	session_take_offer(&s, sizeof(slots));
 	must(rpma_mr_reg(s.peer, slots, sizeof(slots), RPMA_MR_USAGE_WRITE_SRC, &mr), "register");
-	/* It is not reported when a slot may be filled again, so each is used once. */
+	/* The client gets no report when a slot may be filled again, so each slot is used once. */
 	for (char **text = args + 2; *text && slot < SLOTS; text++)
 		fill(&s, mr, *text, slot++);
 	printf("%u slots filled\n", slot);

@@ -2,10 +2,10 @@
 /*
  * many -- one thread serves many connections, with epoll.
  *
- * Whatever librpma can wait for has a file descriptor: requests at the endpoint, events of a
- * connection, completions in a queue. With O_NONBLOCK set on them no call waits any more, and
- * epoll says which of them are worth a call. All connections complete in one queue, so that there
- * is one descriptor for what happens most often.
+ * Everything that librpma can wait for has a file descriptor: requests at the endpoint, events of a
+ * connection, completions in a queue. With O_NONBLOCK set on them no call waits, and epoll reports
+ * which of them need a call. All connections complete in one queue, so the most frequent kind of
+ * event has only one descriptor.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -18,16 +18,19 @@
 #define CONNS_DEFAULT 50
 #define CONNS_MAX     200
 
-/* The messages are numbers; each connection has a place to receive one and one to send from. */
+/*
+ * The messages are numbers. Each connection has a place to receive one, and a place to send one
+ * from.
+ */
 static uint32_t numbers[2 * CONNS_MAX];
 #define IN(i)  ((size_t)(i)*2 * sizeof(uint32_t))
 #define OUT(i) (IN(i) + sizeof(uint32_t))
 
-static struct rpma_conn *clients[CONNS_MAX]; /* NULL: not there (any more) */
+static struct rpma_conn *clients[CONNS_MAX]; /* NULL: not connected */
 static unsigned came, gone, most;
 static int epoll_fd;
 
-/* What epoll reports back: the kind of descriptor, and whose it is. */
+/* epoll returns the kind of a descriptor, and the connection that it belongs to. */
 enum kind { REQUESTS, EVENTS, COMPLETIONS };
 
 static void watch(int fd, enum kind kind, uint32_t i)
@@ -49,7 +52,7 @@ static void on_requests(struct rpma_ep *ep, const struct rpma_conn_cfg *cfg,
 	while ((ret = rpma_ep_next_conn_req(ep, cfg, &req)) == 0) {
 		void *who = (void *)(uintptr_t)came;
 
-		if (came == expected) { /* that is one too many: deleting a request rejects it */
+		if (came == expected) { /* one request too many: deleting it rejects it */
 			rpma_conn_req_delete(&req);
 			continue;
 		}
@@ -74,7 +77,7 @@ static void on_events(struct rpma_conn **conn)
 			continue;
 		}
 		rpma_conn_disconnect(*conn);
-		/* Its descriptor is closed thereby, and so leaves the epoll set. */
+		/* This closes the connection's descriptor, which removes it from the epoll set. */
 		must(rpma_conn_delete(conn), "delete a connection");
 		gone++;
 	}
@@ -83,14 +86,14 @@ static void on_events(struct rpma_conn **conn)
 static void on_completions(struct rpma_cq *cq, struct rpma_mr_local *mr)
 {
 	struct ibv_wc wc;
-	int ret = rpma_cq_wait(cq); /* takes the announcement; does not wait */
+	int ret = rpma_cq_wait(cq); /* takes the wake-up; does not wait */
 
 	if (ret != RPMA_E_NO_COMPLETION)
 		must(ret, "completions");
 	while (rpma_cq_get_wc(cq, 1, &wc, NULL) == 0) {
 		size_t i = wc.wr_id;
 
-		/* Of a connection that ends, the event tells. Sent answers need no care. */
+		/* The event handles a connection that ends. Completions of answers need no work. */
 		if (wc.status != IBV_WC_SUCCESS || wc.opcode != IBV_WC_RECV || !clients[i])
 			continue;
 		numbers[2 * i + 1] = numbers[2 * i];
@@ -100,7 +103,7 @@ static void on_completions(struct rpma_cq *cq, struct rpma_mr_local *mr)
 	}
 }
 
-/* A queue for all: each has at most a message to receive and an answer to send under way. */
+/* One queue for all: each connection has at most one receive and one answer under way. */
 static struct rpma_cq *common_queue(struct rpma_peer *peer, struct rpma_conn_cfg **cfg)
 {
 	struct rpma_cq *cq;
@@ -160,7 +163,7 @@ static void server(char **args)
 	must(rpma_peer_delete(&peer), "delete the peer");
 }
 
-/* Nothing special at this end: it connects so many times, and then talks on all. */
+/* An ordinary client: it connects several times, and then uses all connections. */
 static void client(char **args)
 {
 	static struct session s[CONNS_MAX];

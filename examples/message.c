@@ -2,8 +2,8 @@
 /*
  * message -- a client sends words, the server sends each of them back in capital letters.
  *
- * A message, unlike a read or a write, needs the other program: it lands where that one has
- * posted a receive before. Each end therefore posts a receive before it lets the other send.
+ * A message, unlike a read or a write, needs the other program, which must have posted a receive
+ * for it. So each end posts a receive before the other one may send.
  */
 #include <ctype.h>
 #include <err.h>
@@ -40,7 +40,10 @@ static void answer(struct rpma_conn *conn, struct rpma_mr_local *mr, struct rpma
 	for (uint32_t i = 0; i < len; i++)
 		box.out[i] = (char)toupper((unsigned char)box.in[i]);
 	printf("%.*s -> %.*s\n", (int)len, box.in, (int)len, box.out);
-	/* The next word may come as soon as this one is answered: first make room, then answer. */
+	/*
+	 * The next word may come as soon as this one is answered, so first post a receive, then
+	 * answer.
+	 */
 	must(rpma_recv(conn, mr, IN, WORD_MAX, NULL), "receive");
 	must(rpma_send(conn, mr, OUT, len, RPMA_F_COMPLETION_ALWAYS, NULL), "send");
 	await(cq, "send");
@@ -57,7 +60,7 @@ static void server(char **args)
 	struct rpma_cq *cq, *rcq;
 	struct ibv_wc wc;
 
-	/* With a queue of their own for receives, words and sent answers need not be told apart. */
+	/* Receives have a queue of their own, so words and sent answers cannot be mixed up. */
 	must(rpma_conn_cfg_new(&cfg), "configure");
 	must(rpma_conn_cfg_set_rcq_size(cfg, 10), "configure");
 	must(rpma_ep_next_conn_req(ep, cfg, &req), "wait for a client");
@@ -69,7 +72,7 @@ static void server(char **args)
 	must(rpma_conn_get_rcq(conn, &rcq), "completion queue of receives");
 	while ((wc = next_completion(rcq)).status == IBV_WC_SUCCESS)
 		answer(conn, mr, cq, wc.byte_len);
-	if (wc.status != IBV_WC_WR_FLUSH_ERR) /* that is how a receive ends that got nothing */
+	if (wc.status != IBV_WC_WR_FLUSH_ERR) /* a receive that got nothing ends with this status */
 		errx(EXIT_FAILURE, "receive: %s", ibv_wc_status_str(wc.status));
 
 	see_off(&conn);
@@ -89,7 +92,7 @@ static void ask(struct session *s, struct rpma_mr_local *mr, const char *word)
 	memcpy(box.out, word, len);
 	must(rpma_recv(s->conn, mr, IN, WORD_MAX, NULL), "receive");
 	must(rpma_send(s->conn, mr, OUT, len, RPMA_F_COMPLETION_ALWAYS, NULL), "send");
-	/* Our send and the answer complete in the same queue, in whatever order. */
+	/* The send and the answer complete in the same queue, in either order. */
 	wc = await(s->cq, "exchange");
 	if (wc.opcode == IBV_WC_RECV)
 		len = wc.byte_len;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mirror-kv -- a key-value store in a mirrored file: what it has answered with "ok" is on this
- * host's disk and on every copy.
+ * mirror-kv -- a key-value store in a mirrored file: a change that was answered with "ok" is on
+ * this host's disk and on every copy.
  *
- * usage: mirror-kv SET     commands from standard input, one a line:
+ * usage: mirror-kv SET     commands from standard input, one on each line:
  *   set KEY VALUE   get KEY   count
  *
- * The file is a log. A record is stored and its flush begun; then the eight bytes that count the
- * log's length are stored by rpmirror_store8(), which no copy ever has without the record. So a
- * commit is one round trip, a crash leaves whole records only, and there is nothing to recover.
+ * The file is a log. A record is stored and its flush begun. Then rpmirror_store8() stores the
+ * eight bytes that are the log's length; no copy ever has them without the record. So a commit is
+ * one round trip, a crash leaves only whole records, and there is nothing to recover.
  */
 #include <err.h>
 #include <librpmirror.h>
@@ -18,11 +18,11 @@
 
 struct record {
 	uint16_t key_len, value_len;
-	char text[]; /* key, value */
+	char text[]; /* the key, then the value */
 };
 
 struct log {
-	uint64_t used; /* bytes of records; changed by rpmirror_store8() only */
+	uint64_t used; /* bytes of records; only rpmirror_store8() changes it */
 	char records[];
 };
 
@@ -41,7 +41,7 @@ static size_t record_size(const struct record *r)
 	return (sizeof(*r) + r->key_len + r->value_len + 7) / 8 * 8;
 }
 
-/* The latest record of a key is the last one. */
+/* The last record of a key is the valid one. */
 static const struct record *find(const char *key)
 {
 	const struct record *found = NULL;
@@ -76,7 +76,7 @@ static void set(const char *key, const char *value)
 	puts("ok");
 }
 
-/* What was read is the newest there is only if this host still is the primary. */
+/* The record is the newest only if this host is still the primary. */
 static void get(const char *key)
 {
 	const struct record *r = find(key);

@@ -2,8 +2,8 @@
 /*
  * read -- a client reads the server's memory while the server does nothing.
  *
- * The server registers a piece of its memory for reading and hands out the descriptor. From then
- * on it sleeps until the client leaves: no code of this program runs to answer a read.
+ * The server registers a piece of its memory for reading and hands out the descriptor. Then it
+ * sleeps until the client leaves: no code of this program runs to answer a read.
  */
 #include <err.h>
 #include <stdio.h>
@@ -37,10 +37,10 @@ static void client(char **args)
 	if (size > sizeof(copy))
 		size = sizeof(copy);
 
-	/* Where the bytes shall go must be registered as well. */
+	/* The destination of a read must be registered as well. */
 	must(rpma_mr_reg(s.peer, copy, sizeof(copy), RPMA_MR_USAGE_READ_DST, &dst), "register");
 	must(rpma_read(s.conn, dst, 0, s.region, 0, size, RPMA_F_COMPLETION_ALWAYS, NULL), "read");
-	/* The call only queued it: copy is the device's until the completion was taken. */
+	/* The call only queued the read: the device uses `copy` until the completion is taken. */
 	await(s.cq, "read");
 	printf("it reads: %.*s\n", (int)size, copy);
 	session_close(&s, &dst);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reconnect -- a client that writes records and survives that the server is restarted.
+ * reconnect -- a client that writes records, and goes on after the server was restarted.
  *
- * It counts what was acknowledged: record n is, once the flush behind it has completed. When the
- * connection breaks, nothing is known about the records that were under way; some may have
- * arrived, some not. They are sent again over the next connection. That is right because a record
- * always goes to the same place: writing it twice does no harm.
+ * It counts acknowledged records: record n is acknowledged once the flush after it has completed.
+ * When the connection breaks, some of the records under way may have arrived, and some not. They
+ * are sent again over the next connection. Writing a record twice does no harm, because it always
+ * goes to the same place.
  */
 #include <endian.h>
 #include <err.h>
@@ -18,7 +18,7 @@
 
 #define RECORDS      10000
 #define WINDOW       8     /* records under way at one time */
-#define AWAY_MS      20000 /* how long the server may be away */
+#define AWAY_MS      20000 /* longest time without a server */
 #define REPORT_EVERY 50
 
 struct record {
@@ -26,7 +26,10 @@ struct record {
 	char text[56];
 };
 
-/* The records live here until the end: what is not acknowledged may have to be sent again. */
+/*
+ * The records stay here until the end, as those without an acknowledgement may have to be sent
+ * again.
+ */
 static struct record records[RECORDS];
 
 static void server(char **args)
@@ -35,22 +38,23 @@ static void server(char **args)
 		   RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, FOREVER);
 }
 
-/* rpma_conn_open() repeats the attempt while nobody listens. */
+/* rpma_conn_open() repeats the attempt while there is no listener. */
 static void connect_again(struct session *s, char **args, const struct rpma_conn_cfg *cfg)
 {
 	const char *why = session_connect(s, args, cfg, AWAY_MS);
 
 	if (why)
 		errx(EXIT_FAILURE, "the server does not come back: %s", why);
-	/* The restarted server has registered anew: the old descriptor is worth nothing. */
+	/* The restarted server has registered its memory anew, so the old descriptor is useless. */
 	session_take_offer(s, sizeof(records));
 }
 
-/* Not must(): what cannot be posted any more is as good as lost, and is posted again later. */
+/* Not must(): a record that cannot be posted counts as lost, and is posted again later. */
 static bool post(struct session *s, const struct rpma_mr_local *mr, size_t n)
 {
 	size_t at = n * sizeof(struct record);
-	const void *done = (const void *)(n + 1); /* so many are durable when this completes */
+	/* the number of durable records when this completes */
+	const void *done = (const void *)(n + 1);
 
 	return !rpma_write(s->conn, s->region, at, mr, at, sizeof(struct record),
 			   RPMA_F_COMPLETION_ON_ERROR, done) &&
@@ -58,7 +62,7 @@ static bool post(struct session *s, const struct rpma_mr_local *mr, size_t n)
 			   RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, done);
 }
 
-/* Send the records from acked to total; the result is how many are acknowledged now. */
+/* Send the records from acked to total. Returns the number of acknowledged records. */
 static size_t send_records(struct session *s, const struct rpma_mr_local *mr, size_t acked,
 			   size_t total, useconds_t pause_us)
 {
@@ -78,7 +82,7 @@ static size_t send_records(struct session *s, const struct rpma_mr_local *mr, si
 		acked = wc.wr_id;
 		if (acked % REPORT_EVERY == 0)
 			printf("acknowledged %zu\n", acked);
-		usleep(pause_us); /* so that there is time to restart the server */
+		usleep(pause_us); /* gives time to restart the server */
 	}
 	return acked;
 }
@@ -88,7 +92,9 @@ static struct rpma_conn_cfg *room_for_window(void)
 	struct rpma_conn_cfg *cfg;
 
 	must(rpma_conn_cfg_new(&cfg), "configure");
-	/* A write and a flush for each record; when it breaks, both complete, with errors. */
+	/*
+	 * A write and a flush for each record; if the connection breaks, both complete with errors.
+	 */
 	must(rpma_conn_cfg_set_sq_size(cfg, 2 * WINDOW), "configure");
 	must(rpma_conn_cfg_set_cq_size(cfg, 2 * WINDOW), "configure");
 	return cfg;
@@ -107,7 +113,7 @@ static void client(char **args)
 		snprintf(records[i].text, sizeof(records[i].text), "record %zu\n", i + 1);
 	}
 	s.peer = open_peer(args[0], RPMA_UTIL_IBV_CONTEXT_REMOTE);
-	/* Registered once: memory belongs to the peer and not to a connection. */
+	/* Registered only once, as memory belongs to the peer, not to a connection. */
 	must(rpma_mr_reg(s.peer, records, sizeof(records), RPMA_MR_USAGE_WRITE_SRC, &mr),
 	     "register");
 	while (acked < total) {

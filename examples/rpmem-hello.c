@@ -2,7 +2,7 @@
 /*
  * rpmem-hello -- a piece of memory and its copy on another machine: create or open, persist, close.
  *
- * The first page of a pool is its header, which the target writes; the text lies behind it. When
+ * The first page of a pool is its header, which the target writes; the text follows it. When
  * rpmem_persist() has returned, the text is on the target's medium.
  */
 #include <err.h>
@@ -17,7 +17,7 @@
 #define TEXT_SIZE 4096
 #define LANE      0 /* one thread needs one lane */
 
-/* librpmem.h marks every function as deprecated, as PMDK's has it. */
+/* librpmem.h marks every function as deprecated, as PMDK's header does. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static void must(int failed, const char *what)
@@ -47,7 +47,10 @@ int main(int argc, char **argv)
 
 	if (argc < 4 || argc > 5)
 		errx(EXIT_FAILURE, "usage: create|open TARGET POOL_SET [TEXT]");
-	/* Any memory in whole pages; a program that is to find its data again maps a file. */
+	/*
+	 * Any memory of whole pages will do; a program that wants to find its data again maps a
+	 * file.
+	 */
 	pool = mmap(NULL, POOL_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pool == MAP_FAILED)
 		err(EXIT_FAILURE, "memory");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpmem-note -- a note in a pool of libpmemobj. The pool set says where its copies are: with a
- * REPLICA on another machine libpmemobj loads librpmem by itself, and the program knows nothing of
- * it. With the text "-" each line of the input becomes the note, and its line of output is the
- * acknowledgement: it comes when the note is in every copy.
+ * rpmem-note -- a note in a pool of libpmemobj. The pool set names its copies. If it has a REPLICA
+ * on another machine, libpmemobj loads librpmem by itself; this program contains nothing for that.
+ * With the text "-" each line of the input becomes the note. A line of output acknowledges it, once
+ * the note is in every copy.
  */
 #include <err.h>
 #include <libpmemobj.h>
@@ -16,7 +16,7 @@ struct note {
 	char text[4096];
 };
 
-/* The old text or the new one: never a mixture, whenever the power goes. */
+/* The old text or the new one, never a mixture, even after a power failure. */
 static void note_write(PMEMobjpool *pop, struct note *note, const char *text)
 {
 	TX_BEGIN(pop)

@@ -3,8 +3,8 @@
  * srq -- two clients send messages, which land in one shared receive queue.
  *
  * With a receive queue for each connection a server needs room for the busiest moment of every
- * client. A shared receive queue (SRQ) needs room for what comes from all of them together.
- * No client may send more than fits: each learns its share, its credits, in the private data.
+ * client. A shared receive queue (SRQ) needs room only for the messages of all of them together. No
+ * client may send more than fits: the private data gives each client its share, its credits.
  */
 #include <err.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "common.h"
 
 #define CLIENTS  2
-#define CREDITS  8 /* messages that a client may send, the empty one at the end included */
+#define CREDITS  8 /* messages that a client may send, including the empty one at the end */
 #define WORD_MAX 64
 
 static char words[CLIENTS * CREDITS][WORD_MAX];
@@ -64,7 +64,7 @@ static void take_messages(struct rpma_srq *srq, const uint32_t qp_num[CLIENTS])
 		struct ibv_wc wc = await(rcq, "receive");
 		int from = 0;
 
-		/* Who sent it, the queue does not say; the completion does. */
+		/* The queue does not show the sender; the completion does. */
 		while (from < CLIENTS && wc.qp_num != qp_num[from])
 			from++;
 		if (wc.byte_len)
@@ -93,7 +93,8 @@ static void server(char **args)
 	take_messages(srq, qp_num);
 	for (int i = 0; i < CLIENTS; i++)
 		see_off(&conns[i]);
-	must(rpma_srq_delete(&srq), "delete the shared receive queue"); /* after its connections */
+	/* delete it after its connections */
+	must(rpma_srq_delete(&srq), "delete the shared receive queue");
 	must(rpma_ep_shutdown(&ep), "stop listening");
 	must(rpma_mr_dereg(&mr), "deregister");
 	must(rpma_peer_delete(&peer), "delete the peer");
@@ -130,7 +131,7 @@ static void client(char **args)
 			       NULL),
 		     "send");
 	}
-	/* The empty message is the last; its completion comes behind the success of all others. */
+	/* The empty message is the last one; its completion proves that all others succeeded. */
 	must(rpma_send(s.conn, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL), "send");
 	await(s.cq, "send");
 	printf("sent %d words\n", n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wal -- a write-ahead log on another machine: wal HOST[:PORT][:REGION] append <lines, or ... show
- * The region's first word is the length of the log. A group of lines is written after its end and
- * is part of it when the word is stored, durably after the group: what was acknowledged is there.
+ * The region's first word is the length of the log. A group of lines is written after the log's
+ * end, and becomes part of the log when the word is stored, after the group is durable. So every
+ * acknowledged line is there.
  */
 #include <err.h>
 #include <librpmafile.h>
@@ -12,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BEGIN 4096 /* of the log */
+#define BEGIN 4096 /* offset of the log */
 #define LINE  4096
-#define HEAD  8 /* of a group: what is before its text */
+#define HEAD  8 /* bytes before the text of a group */
 
 static struct rpma_file *file;
-static uint64_t length; /* of the log */
+static uint64_t length; /* length of the log */
 static struct group {
 	uint64_t len;
 	char text[16 * LINE];
-} group; /* the next one, until it is durable */
+} group; /* the next group, until it is durable */
 
 static void must(int rc)
 {
@@ -29,8 +30,10 @@ static void must(int rc)
 		errx(EXIT_FAILURE, "%s", rpma_file_errormsg());
 }
 
-/* One round trip. After a lost connection the group is written again, at the same place: no other
- * writer had the log meanwhile, or rpma_file_reopen() would report it. */
+/*
+ * One round trip. After a lost connection the group is written again, at the same place. If another
+ * writer had used the log meanwhile, rpma_file_reopen() would report that.
+ */
 static void commit(void)
 {
 	uint64_t size = HEAD + group.len;
@@ -43,11 +46,11 @@ static void commit(void)
 	dprintf(STDOUT_FILENO, "durable up to %llu\n", (unsigned long long)(length += size));
 }
 
-/* What the last writer left becomes durable before anything is built upon it. */
+/* Make durable what the last writer left, before anything is added to it. */
 static void append(void)
 {
 	must(rpma_file_sync(file, &(struct rpma_file_range){0, BEGIN + length}, 1));
-	setvbuf(stdin, NULL, _IONBF, 0); /* so that poll() sees what is left */
+	setvbuf(stdin, NULL, _IONBF, 0); /* unbuffered, so that poll() sees all unread bytes */
 	while (fgets(group.text + group.len, LINE, stdin)) {
 		group.len += strlen(group.text + group.len);
 		if (group.len > 15 * LINE || !poll(&(struct pollfd){.events = POLLIN}, 1, 0))
@@ -57,7 +60,7 @@ static void append(void)
 		commit();
 }
 
-/* All of it, as the other machine's medium holds it. */
+/* Print the whole log, as the other machine's medium has it. */
 static void show(void)
 {
 	char *log = malloc(BEGIN + length);

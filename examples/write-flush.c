@@ -2,9 +2,9 @@
 /*
  * write-flush -- a client writes into a file of the server and knows when it is on the disk.
  *
- * That a write completed says only that its source may be used again. The flush behind it says
- * more: once it has completed, the bytes survive a crash of the server's machine. Both are posted
- * at once, so that the two together take one round trip.
+ * The completion of a write means only that its source may be used again. The completion of the
+ * flush after it means more: the bytes survive a crash of the server's machine. Both are posted
+ * together, so the two take one round trip.
  */
 #include <err.h>
 #include <stdio.h>
@@ -22,7 +22,9 @@ static void server(char **args)
 		   1);
 }
 
-/* A server that forgot to ask for the flush would be found out only by the failing flush. */
+/*
+ * Without this check only the failing flush would reveal that the server did not register for it.
+ */
 static void check_flush_type(const struct session *s)
 {
 	int types = 0;
@@ -49,14 +51,14 @@ static void client(char **args)
 	check_flush_type(&s);
 	must(rpma_mr_reg(s.peer, page, sizeof(page), RPMA_MR_USAGE_WRITE_SRC, &src), "register");
 
-	/* Completions come in the order of posting: that of the flush covers the write. */
+	/* Completions come in the order of posting, so the flush's completion covers the write. */
 	must(rpma_write(s.conn, s.region, 0, src, 0, len, RPMA_F_COMPLETION_ON_ERROR, "write"),
 	     "write");
 	must(rpma_flush(s.conn, s.region, 0, len, RPMA_FLUSH_TYPE_PERSISTENT,
 			RPMA_F_COMPLETION_ALWAYS, "flush"),
 	     "flush");
 	wc = next_completion(s.cq);
-	if (wc.status != IBV_WC_SUCCESS) { /* wr_id is what we gave as op_context */
+	if (wc.status != IBV_WC_SUCCESS) { /* wr_id is the op_context that was passed */
 		must(rpma_wc_explain(s.conn, &wc, why, sizeof(why)), "explain");
 		errx(EXIT_FAILURE, "%s: %s", (const char *)(uintptr_t)wc.wr_id, why);
 	}

@@ -12,22 +12,22 @@
 #include "wire.h"
 
 #define ETCD_KEY    12 /* bytes */
-#define ETCD_PREFIX 5  /* of gRPC: not compressed, and the length */
-#define ETCD_HEAD   32 /* at most, of one request */
+#define ETCD_PREFIX 5  /* gRPC's prefix: "not compressed", and the length */
+#define ETCD_HEAD   32 /* bytes of a request before its value, at most */
 #define ETCD_WINDOW (1 << 30)
 
 struct etcd_put {
 	struct load_conn *lc;
 	unsigned slot;
-	char head[ETCD_HEAD]; /* all but the value */
+	char head[ETCD_HEAD]; /* the request up to the value */
 	size_t head_len, sent;
-	bool is_put; /* the server's status */
+	bool is_put; /* the server has answered with its status */
 };
 
 struct etcd {
 	struct wire *w;
 	nghttp2_session *session;
-	struct etcd_put *puts; /* one a slot */
+	struct etcd_put *puts; /* one for each slot */
 };
 
 static void etcd_must(int ret, const char *what)

@@ -12,7 +12,7 @@
 #include "load.h"
 
 #define ISCSI_BLOCK  512
-#define ISCSI_TARGET "iqn.2026-11.bench:disk" /* the runner's name for it */
+#define ISCSI_TARGET "iqn.2026-11.bench:disk" /* the name that the runner gives the target */
 #define ISCSI_LUN    1
 
 struct iscsi_slot {
@@ -22,7 +22,7 @@ struct iscsi_slot {
 
 struct iscsi {
 	struct iscsi_context *ctx;
-	struct iscsi_slot slots[1024]; /* as many as `depth` can be */
+	struct iscsi_slot slots[1024]; /* the largest `depth` */
 };
 
 static void iscsi_open(struct load_conn *lc)
@@ -63,7 +63,7 @@ static void iscsi_post(struct load_conn *lc, unsigned slot, uint64_t at)
 				(uint32_t)load_size(lc->load), ISCSI_BLOCK, 0, 0, 1, 0, 0,
 				iscsi_completed, &s->slots[slot]))
 		die("write: %s", iscsi_get_error(s->ctx));
-	if (iscsi_service(s->ctx, POLLOUT)) /* it only queues */
+	if (iscsi_service(s->ctx, POLLOUT)) /* this call only queues the request */
 		die("send: %s", iscsi_get_error(s->ctx));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * local -- durable writes to a file of this machine: the floor of all others. A thread for each
- * write that is under way, all on one file. See ../README.md.
+ * local -- durable writes to a file of this machine: the lower bound for all others. Each write
+ * under way has a thread of its own; all use one file. See ../README.md.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -19,13 +19,14 @@
 struct local {
 	int fd;
 	char *mem;
-	/* group: of all writes that are waited for, one thread calls fdatasync. */
+	/* group: one thread calls fdatasync for all writes that wait. */
 	_Atomic uint64_t written, durable; /* writes */
 	_Atomic bool is_syncing;
-	_Atomic uint32_t rounds; /* calls that have returned; the futex of those that wait */
+	/* fdatasync calls that have returned; the waiting threads sleep on this futex */
+	_Atomic uint32_t rounds;
 };
 
-/* All threads' parts of the file. */
+/* The size of the file: the parts of all threads. */
 static size_t local_size(const struct workers *all)
 {
 	return span_of_conn(all->c, all->count).base;

@@ -16,7 +16,7 @@ struct nbd_slot {
 
 struct nbd {
 	struct nbd_handle *h;
-	struct nbd_slot slots[1024]; /* as many as `depth` can be */
+	struct nbd_slot slots[1024]; /* the largest `depth` */
 };
 
 static void nbd_must(int ret, const char *what)
@@ -50,7 +50,7 @@ static int nbd_completed(void *arg, int *error)
 	if (*error)
 		die("a write failed: %s", strerror(*error));
 	load_done(s->lc, s->slot);
-	return 1; /* libnbd forgets the command */
+	return 1; /* 1: libnbd forgets the command */
 }
 
 static void nbd_post(struct load_conn *lc, unsigned slot, uint64_t at)
@@ -75,7 +75,7 @@ static void nbd_service(struct load_conn *lc, unsigned events)
 {
 	struct nbd *n = lc->own;
 
-	/* The direction may change with each call. */
+	/* Look again: the direction may change with each call. */
 	if (events & EPOLLIN && nbd_aio_get_direction(n->h) & LIBNBD_AIO_DIRECTION_READ)
 		nbd_must(nbd_aio_notify_read(n->h), "read");
 	else if (events & EPOLLOUT && nbd_waits_to_write(lc))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * postgres -- INSERT of one row, each a transaction of its own, by libpq; several under way are a
- * pipeline, which the server executes one after the other. See ../README.md.
+ * postgres -- INSERT of one row, each a transaction of its own, by libpq. Several under way form a
+ * pipeline, which the server executes in order. See ../README.md.
  */
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void postgres_post(struct load_conn *lc, unsigned slot, uint64_t at)
 static void postgres_take(struct load_conn *lc, PGresult *res)
 {
 	switch (PQresultStatus(res)) {
-	case PGRES_COMMAND_OK: /* inserted; the transaction ends with the next one */
+	case PGRES_COMMAND_OK: /* the row is inserted; the next result ends the transaction */
 		break;
 	case PGRES_PIPELINE_SYNC:
 		load_done_oldest(lc);
@@ -68,7 +68,7 @@ static void postgres_service(struct load_conn *lc, unsigned events)
 	if (events & EPOLLIN)
 		postgres_must(pg, PQconsumeInput(pg), "receive");
 	postgres_must(pg, PQflush(pg) >= 0, "send");
-	/* NULL ends each query's results; twice in a row there is nothing more. */
+	/* NULL ends the results of a query. Two NULLs in a row mean that there is nothing more. */
 	while (nothing < 2 && !PQisBusy(pg)) {
 		PGresult *res = PQgetResult(pg);
 

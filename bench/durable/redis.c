@@ -13,7 +13,7 @@
 
 struct redis {
 	struct wire *w;
-	char answer[256]; /* the beginning of an answer */
+	char answer[256]; /* the first bytes of an answer */
 	size_t have;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire.h -- a TCP connection that never blocks; what the kernel does not take yet waits here. */
+/* wire.h -- a TCP connection that never blocks. Bytes that the kernel does not take wait here. */
 #ifndef BENCH_DURABLE_WIRE_H
 #define BENCH_DURABLE_WIRE_H
 
@@ -15,11 +15,11 @@ struct wire {
 
 struct wire *wire_open(const char *addr, unsigned short port);
 void wire_close(struct wire *w);
-/* In their order, after what waits. */
+/* Send the parts in their order, after the bytes that wait. */
 void wire_put(struct wire *w, const struct iovec *parts, int count);
-/* Send what waits. */
+/* Send the bytes that wait. */
 void wire_flush(struct wire *w);
-/* Bytes that have come, or 0: none yet. The end of the connection ends the program. */
+/* The number of bytes that have come; 0: none yet. If the connection ends, so does the program. */
 size_t wire_get(struct wire *w, void *to, size_t len);
 /* Events to wait for. */
 unsigned wire_wants(const struct wire *w);

@@ -15,30 +15,30 @@ struct workers;
 
 struct worker {
 	struct workers *all;
-	struct span span; /* of the file; each worker has a part of its own */
+	struct span span; /* in the file; each worker has a part of its own */
 	void *own;
 };
 
 struct workers_client {
 	const char *who;
-	/* `depth` becomes threads as well, since a call has no beginning and end. */
+	/* `depth` becomes threads, too, as a call cannot be split into a begin and an end. */
 	bool depth_is_threads;
-	/* Before the threads begin and after they have ended; may be NULL. */
+	/* Called before the threads start and after they have ended; may be NULL. */
 	void (*start)(struct workers *all);
 	void (*stop)(struct workers *all);
-	/* In the thread; may be NULL. */
+	/* Called in the thread; may be NULL. */
 	void (*open)(struct worker *w);
 	void (*begin)(struct worker *w, unsigned slot, uint64_t at);
-	void (*finish)(struct worker *w, unsigned slot); /* NULL: begin() does all */
+	void (*finish)(struct worker *w, unsigned slot); /* NULL: begin() does everything */
 	void (*close)(struct worker *w);
 };
 
 struct workers {
 	const struct workers_client *client;
 	const struct bench_case *c;
-	unsigned count, depth; /* threads, and writes under way in each */
+	unsigned count, depth; /* number of threads, and writes under way in each */
 	char *payload;
-	void *own; /* the client's */
+	void *own; /* for the client's use */
 };
 
 int workers_main(const struct workers_client *client, int argc, char **argv);

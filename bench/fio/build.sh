@@ -30,8 +30,8 @@ unpack() {
 	mv fio-[0-9]* fio
 }
 
-# With its engines for librpma, which it builds where librpma-dev is installed, it would be linked with the
-# distribution's librpma, beside which ours cannot be.
+# If librpma-dev is installed, fio builds its own engines for librpma and is linked with the distribution's
+# librpma. Then this project's librpma cannot be loaded beside it.
 build() {
 	cd "$folder/fio"
 	./configure

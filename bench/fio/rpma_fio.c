@@ -4,7 +4,7 @@
  * exports.
  *
  * It uses fio's structures, whose layout depends on how fio was configured. So it is built with the
- * headers of one fio and refuses to work in another one (README.md).
+ * headers of one fio, and refuses to work in another fio (README.md).
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,12 +19,12 @@
 #include "regions/session.h"
 
 #define ENGINE_NAME "rpma"
-#define ENGINE_SPIN 1000000 /* us; then look whether the connection still lives */
+#define ENGINE_SPIN 1000000 /* us; after that, check whether the connection is still alive */
 
-/* What follows each write. */
+/* The flush after each write. */
 enum engine_flush { FLUSH_NONE, FLUSH_VISIBLE, FLUSH_PERSISTENT };
 
-/* fio takes an offset of 0 for an option without a place. */
+/* fio treats an offset of 0 as an option without a place. */
 struct engine_options {
 	void *nothing;
 	char *hostname, *region, *secret_file;
@@ -38,7 +38,7 @@ struct engine {
 	struct rpma_mr_local *mr;
 	char *mem;
 	size_t mem_size;
-	enum rpma_flush_type sync; /* what fsync=N asks for */
+	enum rpma_flush_type sync; /* the flush for fsync=N */
 	struct io_u **events;
 	bool writes, spoiled;
 };
@@ -72,7 +72,7 @@ static int engine_fail(const struct error *err)
 	return 1;
 }
 
-/* Another fio may have other structures. */
+/* Refuse to run in another fio, which may have other structures. */
 static int engine_check_program(void)
 {
 	char own[PATH_MAX], wanted[PATH_MAX];
@@ -152,7 +152,7 @@ static int engine_open_session(struct engine *e, struct thread_data *td)
 	return rc ? engine_fail(&err) : 0;
 }
 
-/* Bytes, before the first: a file that the region held is not known any more. */
+/* Announce, before the first write, that the region holds bytes: it may hold a file so far. */
 static int engine_announce(struct engine *e, struct thread_data *td)
 {
 	const struct fio_file *f = td->files[0];
@@ -186,7 +186,7 @@ static void engine_delete(struct engine *e)
 	free(e);
 }
 
-/* In the job's own process or thread. */
+/* Called in the job's own process or thread. */
 static int engine_init(struct thread_data *td)
 {
 	struct engine *e;
@@ -272,7 +272,7 @@ static int engine_post(struct thread_data *td, struct io_u *io_u)
 	case DDIR_WRITE:
 		return engine_post_write(e, io_u, (enum engine_flush)o->flush);
 	case DDIR_SYNC:
-	case DDIR_DATASYNC: /* all of the region, and whatever was written there before */
+	case DDIR_DATASYNC: /* everything that was written to the region */
 		return rpma_flush(e->s.conn, e->s.remote, 0, 0, e->sync, RPMA_F_COMPLETION_ALWAYS,
 				  io_u);
 	default:
@@ -298,7 +298,7 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 	return FIO_Q_COMPLETED;
 }
 
-/* What is behind a completion that was looked for without session_reap(). */
+/* Explain a completion that was not taken by session_reap(). */
 static void engine_explain(struct engine *e, int rc, const struct ibv_wc *wc, struct error *err)
 {
 	char why[256] = "it sent what was not asked for";
@@ -312,7 +312,7 @@ static void engine_explain(struct engine *e, int rc, const struct ibv_wc *wc, st
 	error_set(err, ERROR_FAILED, 0, "%s: %s", e->s.server, why);
 }
 
-/* 1: an event was added. 0: there is none. -errno: the session is over. */
+/* 1: an event was added. 0: there is no event. -errno: the session is over. */
 static int engine_look(struct engine *e, unsigned count, bool must, bool sleep)
 {
 	struct ibv_wc wc;
@@ -357,7 +357,7 @@ static struct io_u *engine_event(struct thread_data *td, int event)
 	return ((struct engine *)td->io_ops_data)->events[event];
 }
 
-/* There is nothing to open: the region is behind the session. */
+/* There is nothing to open: the session already has the region. */
 static int engine_open_file(struct thread_data *td, struct fio_file *f)
 {
 	return 0;
@@ -368,7 +368,7 @@ static int engine_close_file(struct thread_data *td, struct fio_file *f)
 	return 0;
 }
 
-/* In fio's own process, before the jobs begin. */
+/* Called in fio's own process, before the jobs begin. */
 static int engine_setup(struct thread_data *td)
 {
 	struct fio_file *f;
@@ -388,7 +388,7 @@ static int engine_setup(struct thread_data *td)
 	return 0;
 }
 
-/* fio finds it by this name. */
+/* fio looks the engine up by this name. */
 __attribute__((visibility("default"))) struct ioengine_ops ioengine = {
 	.name = ENGINE_NAME,
 	.version = FIO_IOOPS_VERSION,

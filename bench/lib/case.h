@@ -8,7 +8,7 @@
 
 #define CASE_SPIN_DEFAULT (-1)
 
-/* The names are those of bench/README.md. Texts are the command line's. */
+/* bench/README.md explains the names. Texts belong to the command line. */
 struct bench_case {
 	const char *who, *work, *link;
 	uint64_t size, back, apart;
@@ -16,8 +16,8 @@ struct bench_case {
 	bool ini_polls, tgt_polls;
 	int spin; /* us, or CASE_SPIN_DEFAULT */
 	const char *crc, *flush;
-	const char *where, *tgt_where; /* tgt_where: NULL where it is the same */
-	const char *addr;              /* the target's */
+	const char *where, *tgt_where; /* tgt_where: NULL if it is the same */
+	const char *addr;              /* address of the target */
 	const char *ini_ns, *tgt_ns;   /* network namespaces, or NULL */
 	int ini_cpu, tgt_cpu;          /* -1: any */
 };
@@ -29,7 +29,7 @@ bool case_is_persistent(const struct bench_case *c);
 bool case_is_memory(const struct bench_case *c);
 /* The folder of the target's files. */
 const char *case_target_where(const struct bench_case *c);
-/* The measured time, and that of the warm-up before it. */
+/* The time of the measurement, and of the warm-up before it. */
 uint64_t case_ns(const struct bench_case *c);
 uint64_t case_warmup_ns(const struct bench_case *c);
 

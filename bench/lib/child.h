@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* child.h -- processes that take part in a measurement. */
+/* child.h -- child processes of a measurement. */
 #ifndef BENCH_LIB_CHILD_H
 #define BENCH_LIB_CHILD_H
 
 #include <sys/types.h>
 
-/* fork(); the child is killed when this process ends, in whatever way. Does not fail. */
+/* fork(), with a child that is killed when this process ends for any reason. Does not fail. */
 pid_t child_fork(void);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.h -- what reaches the disk below a folder. */
+/* device.h -- the bytes that reach the disk of a folder. */
 #ifndef BENCH_LIB_DEVICE_H
 #define BENCH_LIB_DEVICE_H
 
 #include <stdint.h>
 
 /*
- * Bytes written so far to the loop device that the folder is on, after all that is dirty there.
- * Returns 0 for any other folder: a disk's counter has the writes of all programs.
+ * Write back all dirty pages of the loop device that the folder is on, and return the bytes written
+ * to it so far. Returns 0 for any other folder, because a disk's counter includes the writes of all
+ * programs.
  */
 uint64_t device_written(const char *folder);
 

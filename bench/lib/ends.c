@@ -14,7 +14,7 @@
 #include "child.h"
 #include "die.h"
 
-/* Beyond the measured time: to connect, to warm up, to sort. */
+/* Time beyond the measurement: to connect, to warm up, to sort. */
 #define ENDS_LIMIT_S 30
 
 static void ends_enter_netns(const char *name)
@@ -69,13 +69,13 @@ void ends_start(struct ends *e, const struct bench_case *c,
 	ends_enter(c, false);
 }
 
-/* How the target ended, where this end finds the channel closed. */
+/* Exit as the target did, when this end finds the channel closed. */
 static void ends_exit_like(int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
 	if (WIFEXITED(status))
-		exit(WEXITSTATUS(status)); /* it said why */
+		exit(WEXITSTATUS(status)); /* the target has printed the reason */
 	die("the target was ended by signal %d", WTERMSIG(status));
 }
 

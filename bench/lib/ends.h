@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ends.h -- two processes, the initiator (the caller) and the target (its child), with a channel
- * between them. Either ends when the other is gone, and both after a time limit.
+ * between them. Each ends when the other one is gone, and both end after a time limit.
  */
 #ifndef BENCH_ENDS_H
 #define BENCH_ENDS_H
@@ -14,24 +14,27 @@
 
 struct ends {
 	pid_t target;
-	int fd; /* of this end */
+	int fd; /* this end of the channel */
 };
 
 /*
  * Fork, enter each end's network namespace and CPU, and run target(c, fd, arg) in the child, which
- * exits when that returns. Before anything that must not be inherited is opened.
+ * then exits. Call it before anything is opened that the child must not inherit.
  */
 void ends_start(struct ends *e, const struct bench_case *c,
 		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg);
-/* What of that a process does which is started in another way; it ends after the time limit. */
+/*
+ * The same set-up for a process that is started in another way. The process ends after the time
+ * limit.
+ */
 void ends_enter(const struct bench_case *c, bool target);
-/* Wait for the target's end; its failure is that of the program. */
+/* Wait for the target's end. If the target failed, the program fails. */
 void ends_finish(struct ends *e);
 
 /* Messages between the ends. ends_get() ends the program if the other end is gone. */
 void ends_put(int fd, const void *data, size_t len);
 void ends_get(int fd, void *data, size_t len);
-/* Until the other end has closed its side. */
+/* Wait until the other end has closed its side. */
 void ends_wait_for_end(int fd);
 
 #endif

@@ -8,7 +8,7 @@
 #include "case.h"
 
 void environment_set(const char *name, const char *value);
-/* How the case wants softrnic at this end. Before the first call that uses it. */
+/* Set up softrnic at this end as the case requires. Call it before softrnic is first used. */
 void environment_softrnic(const struct bench_case *c, bool target);
 
 #endif

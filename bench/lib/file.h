@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* file.h -- a file without a name in a folder, written
- * through once, so that its blocks are there. */
+/* file.h -- a file without a name in a folder, written once, so that its blocks are allocated. */
 #ifndef BENCH_FILE_H
 #define BENCH_FILE_H
 

@@ -6,7 +6,7 @@
 
 #include "die.h"
 
-#define PAYLOAD_PIECE 256u /* getrandom() is never interrupted for so few */
+#define PAYLOAD_PIECE 256u /* getrandom() of at most 256 bytes is never interrupted */
 
 char *payload_new(size_t size)
 {

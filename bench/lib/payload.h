@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* payload.h -- bytes that do not compress, so that a server writes as many as it is sent. */
+/* payload.h -- bytes that do not compress, so that a server writes as many bytes as it gets. */
 #ifndef BENCH_LIB_PAYLOAD_H
 #define BENCH_LIB_PAYLOAD_H
 
 #include <stddef.h>
 
-/* For free(). */
+/* The caller frees the result with free(). */
 char *payload_new(size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * samples.h -- times of single units of work, all kept, in memory that is there before the first.
+ * samples.h -- times of single operations, all kept, in memory that is allocated before the first.
  *
  * The memory is shared with processes that are forked later. One writer.
  */
@@ -14,7 +14,7 @@
 
 struct samples {
 	size_t count;   /* kept */
-	uint64_t total; /* also those for which there was no room */
+	uint64_t total; /* including those for which there was no room */
 	uint32_t ns[SAMPLES_MAX];
 };
 
@@ -28,9 +28,9 @@ static inline void samples_add(struct samples *s, uint64_t ns)
 	if (s->count < SAMPLES_MAX)
 		s->ns[s->count++] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
-/* Before samples_percentile_us(). */
+/* Call this before samples_percentile_us(). */
 void samples_sort(struct samples *s);
-/* The smallest sample that at least that share of all samples does not exceed. */
+/* The smallest sample that is at least as large as that share of all samples. */
 double samples_percentile_us(const struct samples *s, double percent);
 double samples_mean_us(const struct samples *s);
 

@@ -2,9 +2,9 @@
 /*
  * span.h -- where operations go: one after the other through a region, then from its beginning.
  *
- * In memory they lie side by side, those of a batch a page apart or more. So do those in a file,
- * where each flush writes back pages of its own, as the limit does. With apart=N they begin at
- * least N bytes apart.
+ * In memory they are adjacent, except those of a batch, which are a page apart or more. In a file
+ * all are, so that each flush writes back pages of its own, as the measurement of the limit does.
+ * With apart=N they begin at least N bytes apart.
  */
 #ifndef BENCH_SPAN_H
 #define BENCH_SPAN_H
@@ -20,12 +20,12 @@
 
 struct span {
 	size_t stride, size, at;
-	size_t base; /* where it begins in the region */
+	size_t base; /* its offset in the region */
 };
 
 /*
- * Each operation begins at a multiple of step. There is room for all that may be under way at once,
- * and at least a few slots; a unit's writes never wrap.
+ * Each operation begins at a multiple of step. There is room for all operations that may be under
+ * way at once, and at least a few slots. The writes of a unit never wrap.
  */
 static inline struct span span_of_step(const struct bench_case *c, size_t step)
 {
@@ -45,7 +45,10 @@ static inline struct span span_of(const struct bench_case *c)
 	return span_of_step(c, is_dense ? SPAN_LINE : SPAN_PAGE);
 }
 
-/* Of one connection of several. In a file each has a part of its own; memory they share. */
+/*
+ * The span of one connection of several. In a file each has a part of its own; in memory they share
+ * one.
+ */
 static inline struct span span_of_conn(const struct bench_case *c, unsigned number)
 {
 	struct span s = span_of(c);
@@ -54,7 +57,7 @@ static inline struct span span_of_conn(const struct bench_case *c, unsigned numb
 	return s;
 }
 
-/* The size of the region for all of them. */
+/* The size of the region for all spans. */
 static inline size_t span_region(const struct bench_case *c)
 {
 	return span_of_conn(c, c->conns - 1).base + span_of(c).size;

@@ -13,7 +13,7 @@
 #define FI_ENDS_WAIT_MS  10000
 #define FI_ENDS_NAME_MAX 256
 
-/* What one end sends to the other. */
+/* The message from one end to the other. */
 struct fi_name {
 	size_t len;
 	char bytes[FI_ENDS_NAME_MAX];
@@ -85,7 +85,7 @@ static void fi_open_endpoint(struct fi_end *e, struct fi_info *info, const struc
 	fi_must(fi_cq_open(e->domain, &cq, &e->cq, NULL), "fi_cq_open");
 	fi_must(fi_endpoint(e->domain, info, &e->ep, NULL), "fi_endpoint");
 	fi_must(fi_ep_bind(e->ep, fi_is_connected(e) ? &e->eq->fid : &e->av->fid, 0), "fi_ep_bind");
-	/* Only what asks for a completion has one. */
+	/* Only an operation that asks for a completion gets one. */
 	fi_must(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION),
 		"fi_ep_bind");
 	fi_must(fi_enable(e->ep), "fi_enable");
@@ -135,7 +135,7 @@ static void fi_connect_to(struct fi_end *e, const struct bench_case *c, int fd)
 	fi_wait_event(e, FI_CONNECTED, "wait until it stands");
 }
 
-/* Both ends name each other. */
+/* Exchange the addresses of the ends. */
 static void fi_introduce(struct fi_end *e, const struct bench_case *c, int fd)
 {
 	struct fi_name name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fi_ends.h -- the two ends of an RMA measurement on libfabric: over tcp connected endpoints, the
- * leanest that it has there, over shm unconnected ones, the only kind.
+ * leanest kind there; over shm unconnected ones, the only kind.
  */
 #ifndef BENCH_FI_ENDS_H
 #define BENCH_FI_ENDS_H
@@ -18,9 +18,9 @@ struct fi_end {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	struct fid_eq *eq;   /* connected: */
+	struct fid_eq *eq;   /* if connected: */
 	struct fid_pep *pep; /* the target's listener */
-	struct fid_av *av;   /* unconnected */
+	struct fid_av *av;   /* if unconnected */
 	struct fid_cq *cq;
 	struct fid_ep *ep;
 	struct fid_mr *mr;
@@ -31,7 +31,7 @@ struct fi_end {
 	uint64_t addr, key;
 };
 
-/* Ends the program unless ret is 0 or more. */
+/* Ends the program if ret is negative. */
 void fi_must(long ret, const char *what);
 /* flags: the completions that will be asked for (FI_DELIVERY_COMPLETE ...); the program skips if
  * the provider has none of that kind. */

@@ -24,12 +24,13 @@
 struct rma {
 	const struct bench_case *c;
 	const char *provider;
-	uint64_t flags;   /* of the operation that a unit ends with */
-	unsigned counted; /* operations of a unit */
+	uint64_t flags;   /* flags of the operation that ends a unit */
+	unsigned counted; /* operations that one unit counts as */
 	struct fi_end e;
 	struct span span;
 	struct samples *samples;
-	uint64_t *begun; /* of each unit under way; its address is the operation's context */
+	/* times of the units under way; the address of an entry is the operation's context */
+	uint64_t *begun;
 };
 
 static bool rma_reads(const struct rma *r)
@@ -57,7 +58,7 @@ static void rma_choose(struct rma *r, const struct bench_case *c, const char *wh
 		die("work=read has no every");
 }
 
-/* What has completed; at least progress is made. False: nothing. */
+/* Take a completion, or at least make progress. False: there was none. */
 static bool rma_take(struct rma *r, uint64_t **begun)
 {
 	struct fi_cq_entry entry;
@@ -89,7 +90,7 @@ static ssize_t rma_try(struct rma *r, size_t at, uint64_t flags, uint64_t *begun
 	return rma_reads(r) ? fi_readmsg(r->e.ep, &msg, flags) : fi_writemsg(r->e.ep, &msg, flags);
 }
 
-/* Units that complete while there is no room are left for later. */
+/* Units whose completion was taken while a post waited for room; they are counted later. */
 struct rma_done {
 	uint64_t *units[1024];
 	unsigned count;
@@ -106,7 +107,7 @@ static void rma_post_one(struct rma *r, struct rma_done *done, uint64_t flags, u
 	fi_must(ret, "post");
 }
 
-/* The writes in front of the last are ordered before it. */
+/* The writes before the last one are ordered before it. */
 static void rma_post(struct rma *r, struct rma_done *done, uint64_t *begun)
 {
 	*begun = clock_now_ns();
@@ -148,7 +149,7 @@ static uint64_t rma_for(struct rma *r, uint64_t ns)
 	return now - begin;
 }
 
-/* The target's program does nothing but to let its provider work, until the other end has gone. */
+/* The target's program only lets its provider make progress, until the other end has gone. */
 static void rma_target(const struct bench_case *c, int fd, void *arg)
 {
 	struct rma *r = arg;

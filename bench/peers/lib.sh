@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Sourced by bench/peers/NAME.sh: the words of a case, a target in the background, a line of JSON.
-# ../README.md says what the words and the environment mean.
+# ../README.md explains the words and the environment.
 set -euo pipefail
 
 : "${BENCH_ADDR:=127.0.0.1}" "${BENCH_LINK:=loopback}" "${BENCH_TARGET:=}" "${BENCH_INITIATOR:=}"
@@ -26,7 +26,7 @@ take_words() {
 	done
 }
 
-# What a run leaves in files goes with it. In memory, since UCX keeps its shared memory there.
+# Files of a run are removed with it. They are in memory, since UCX keeps its shared memory there.
 scratch=$(mktemp -d -p /dev/shm bench-peer.XXXXXX 2>/dev/null || mktemp -d)
 target=''
 clean_up() {
@@ -38,7 +38,7 @@ trap 'exit 1' HUP INT TERM
 
 limit() { timeout -k 1 $((word[ms] / 1000 + 30)) "$@"; }
 
-# is_listening PORT, where the target runs
+# is_listening PORT, in the target's namespace
 is_listening() {
 	local hex
 	hex=$(printf ':%04X' "$1")
@@ -47,7 +47,7 @@ is_listening() {
 		awk -v port="$hex" '$4 == "0A" && index($2, port) == length($2) - 4 { found = 1 } END { exit !found }'
 }
 
-# Below those that the kernel assigns; the second and third may be in use for a moment as well.
+# Below the ports that the kernel assigns. The next two ports may be used for a moment, too.
 free_port() {
 	local port
 	for _ in {1..100}; do
@@ -60,7 +60,7 @@ free_port() {
 	fail "no free port"
 }
 
-# start_target PORT COMMAND...: in the background, until it listens.
+# start_target PORT COMMAND...: run it in the background, and wait until it listens.
 start_target() {
 	local port=$1
 	shift
@@ -75,7 +75,7 @@ start_target() {
 	fail "the target does not listen"
 }
 
-# It ends by itself, or is ended.
+# The target ends by itself, or is killed.
 finish_target() {
 	for _ in {1..50}; do
 		kill -0 "$target" 2>/dev/null || break
@@ -91,7 +91,7 @@ initiator() {
 	limit $BENCH_INITIATOR "$@" </dev/null
 }
 
-# print_line MORE: the case, and what was measured as members of JSON.
+# print_line MORE: the case, and the results as members of JSON.
 print_line() {
 	printf '{"who":"%s","work":"%s","link":"%s","size":%s,"depth":%s,"every":%s,"conns":%s,"flush":"%s",%s}\n' \
 		"${word[who]}" "${word[work]}" "$BENCH_LINK" "${word[size]}" "${word[depth]}" "${word[every]}" \

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# libfabric: messages by its fi_pingpong, RMA by fi_rma, a program of ours on its public interface; over its tcp
-# provider (connected endpoints) and its shm provider. Both ends poll, as libfabric's providers progress in their callers.
+# libfabric: messages by its own fi_pingpong, RMA by fi_rma (this project's program on libfabric's public interface); over
+# its tcp provider (connected endpoints) and its shm provider. Both ends poll, as libfabric's providers progress in their
+# callers.
 #
 # write_flush asks for delivery completion, with flush=persistent for commit completion; the provider may refuse that.
 # fi_pingpong prints half of a round, which is doubled here.
@@ -65,7 +66,7 @@ run_pingpong() {
 			1e6 / us, 1e6 / us * size, us }'),\"note\":\"twice the one-way time\""
 }
 
-# The last word of `ip netns exec NAME`.
+# NAME, from `ip netns exec NAME`.
 name_space() { [ -z "$2" ] || echo "$1=${2##* }"; }
 
 run_rma() {

@@ -3,8 +3,8 @@
  * librpma12 -- one loop of librpma 1.2's functions, built with the distribution's header, so that
  * it runs on either librpma: on the distribution's over the interposer, and on ours.
  *
- * OPERATIONS in the environment: so many units instead of a time, each taken when it has surely
- * completed, so that no look at an empty queue is counted among its instructions.
+ * OPERATIONS in the environment sets a number of units instead of a time. A completion is taken
+ * when it has surely come, so that no look at an empty queue adds instructions.
  */
 #include <librpma.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #define L12_SETTLE_US 3000
 #define L12_DESC_MAX  64
 
-/* What the target sends: where it listens, then its memory and configuration. */
+/* Sent by the target: its port, then its memory and configuration. */
 struct l12_memory {
 	size_t mr_len, pcfg_len;
 	char mr[L12_DESC_MAX], pcfg[L12_DESC_MAX];
@@ -91,7 +91,7 @@ static void l12_expect(struct l12 *l, enum rpma_conn_event want)
 		die("event \"%s\"", rpma_utils_conn_event_2str(event));
 }
 
-/* Direct write is declared: else that library does not flush to persistence. */
+/* Declare direct write, as the distribution's library otherwise refuses persistent flushes. */
 static void l12_offer(struct l12 *l, int fd)
 {
 	struct l12_memory m = {0};
@@ -121,7 +121,7 @@ static void l12_take_offer(struct l12 *l, int fd)
 	l12_must(rpma_mr_remote_from_descriptor(m.mr, m.mr_len, &l->there), "memory");
 }
 
-/* Version 1.2 has no way to learn which port it was: some are tried. */
+/* Version 1.2 cannot report the port that was chosen, so try some. */
 static struct rpma_ep *l12_listen(struct l12 *l, char *port)
 {
 	struct rpma_ep *ep;
@@ -252,7 +252,7 @@ static uint64_t l12_counted(struct l12 *l, unsigned operations)
 {
 	uint64_t begin = clock_now_ns();
 
-	/* On a busy machine it takes longer: those would be thousands of looks. */
+	/* A busy machine takes longer. Without a pause there would be thousands of looks. */
 	l->pause_us = L12_SETTLE_US;
 	for (unsigned i = 0; i < operations; i++) {
 		l12_post(l, l->begun);

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The distribution's librpma 1.2, which knows only rdma-core, on the interposer (softrnic run). Its flush is a read.
+# The distribution's librpma 1.2, which supports only rdma-core, on the interposer (softrnic run). Its flush is a
+# read.
 #
-# work=instructions counts with callgrind what one write + flush + completion costs the initiator above the seam: the
-# instructions inside of librpma itself, of the same program on theirs and, with who=ours, on ours.
+# work=instructions counts with callgrind the instructions that one write + flush + completion takes in the
+# initiator's librpma itself, without the layers below. The same program runs on the distribution's library and, with
+# who=ours, on ours.
 # shellcheck source=bench/peers/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -21,7 +23,7 @@ peer_list() {
 	done
 }
 
-# run_on WHO COMMAND...: on the library that it names
+# run_on WHO COMMAND...: run it on the library that WHO names
 run_on() {
 	local who=$1 softrnic='' their_libdir=''
 	shift
@@ -36,10 +38,11 @@ run_on() {
 
 name_space() { [ -z "$2" ] || echo "$1=${2##* }"; }
 
-# Costs of functions of the object; what they call is not theirs, and stands in the line behind `calls=`.
+# OBJECT FILE: the instructions of the object's own functions. The cost of a call is in the line that
+# follows `calls=`, and does not count.
 instructions_in() { # OBJECT FILE
 	awk -v object="$1" '
-		/^c?ob=/ { # a name stands where its number occurs first
+		/^c?ob=/ { # a name is written only where its number occurs first
 			match($0, /\([0-9]+\)/)
 			id = substr($0, RSTART, RLENGTH)
 			if (length($0) > RSTART + RLENGTH)
@@ -64,12 +67,13 @@ count_instructions() {
 	OPERATIONS=$1 run_on "${word[who]}" valgrind --tool=callgrind --callgrind-out-file="$scratch/callgrind.%p" \
 		"$program" "${words[@]}" work=write_flush >"$scratch/initiator.log" 2>&1 ||
 		fail "callgrind: status $?, $(tail -n 1 "$scratch/initiator.log")"
-	# The initiator's process is the one that writes; the order of ids says nothing, as they begin anew.
+	# The initiator's process is the one that writes. Process ids wrap, so their order proves
+	# nothing.
 	file=$(grep -l rpma_write "$scratch"/callgrind.*) || fail "callgrind has seen no process that calls rpma_write"
 	instructions=$(instructions_in librpma.so "$file")
 }
 
-# What setting up costs is in both runs.
+# Both runs include the set-up, so the difference does not.
 run_instructions() {
 	local instructions few
 	have valgrind || skip "valgrind is not installed"

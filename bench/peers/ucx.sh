@@ -5,9 +5,9 @@
 # Settings: UCX_TLS=tcp with UCX_NET_DEVICES the interface that leads to the target (lo, or a veth), or UCX_TLS=shm,
 # which is UCX's name for all its transports through shared memory (posix, sysv, cma). Both ends poll in one thread each.
 #
-# Its put and tag latency tests are a ping-pong of two programs that look at their memory, or receive; it prints half
-# of a round, which is doubled here. Puts over shared memory map the peer's memory: there is no check of bounds and no
-# revocation.
+# Its latency tests (put, tag) are a ping-pong of two programs that spin on their memory, or receive. It prints half of a
+# round, which is doubled here. Puts over shared memory go to the mapped memory of the peer, without a check of bounds
+# and without revocation.
 # shellcheck source=bench/peers/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -37,7 +37,7 @@ ucx_settings() {
 	esac
 }
 
-# perftest ROUNDS: one run of $test; $median, $mean (us), $rate.
+# perftest ROUNDS: one run of $test; sets $median and $mean (us), and $rate.
 perftest() {
 	local port line
 	port=$(free_port)
@@ -51,8 +51,8 @@ perftest() {
 	[ -n "$rate" ] || fail "ucx_perftest prints '$line'"
 }
 
-# $rounds: how many take as long as is wanted, by a short run. The median is not moved by a slow start, but that of
-# puts is the time of posting one.
+# Set $rounds to the number that takes the required time, by a short run. A slow start does not change the median,
+# except for puts, whose median is the time of posting.
 choose_rounds() {
 	perftest 200
 	[ "${word[work]}" != write ] || median=$mean
@@ -76,7 +76,7 @@ peer_run() {
 	ucx_settings
 	choose_rounds
 	perftest "$rounds"
-	# The mean is of all rounds; the rate and the bandwidth are those of one way.
+	# The mean covers all rounds. The rate and the bandwidth are of one direction.
 	print_line "$(awk -v n="$rounds" -v p50="$median" -v mean="$mean" -v ways="$ways" -v size="${word[size]}" \
 		-v lat="$([ "${word[work]}" = write ] || echo 1)" 'BEGIN {
 			ops = 1000000 / (mean * ways)

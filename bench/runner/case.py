@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 SKIPPED = 77
-# Beyond the measured time: start, connections, sorting.
+# Time beyond the measurement: start, connections, sorting.
 LIMIT_S = 60
 
 DEFAULTS = {
@@ -22,7 +22,7 @@ def parse(words):
 
 
 def key(case):
-    """Equal for cases that are the same but for names that are left out."""
+    """Equal for cases that differ only in names that are left out."""
     full = {**DEFAULTS, **case}
     for name in ("suites", "ms"):
         full.pop(name, None)
@@ -30,11 +30,11 @@ def key(case):
 
 
 class Skipped(Exception):
-    """The case cannot be measured here; the text says why."""
+    """The case cannot be measured here; the text has the reason."""
 
 
 class Failed(Exception):
-    """The program failed; the text is what it printed."""
+    """The program failed; the text is its output."""
 
 
 def _kill_group(process):
@@ -60,7 +60,7 @@ def _run(command, env, limit_s):
 
 
 def _reason(err, code):
-    """The last line on standard error, without the name of the program where it begins with one."""
+    """The last line on standard error, without the program's name at its start."""
     last = err.splitlines()[-1] if err else f"exit code {code}"
     return last.partition(": ")[2] or last
 
@@ -80,13 +80,13 @@ def run_program(command, env, ms):
 
 
 def program_path(folder, who):
-    """Those that only durable writes need are in a folder of their own."""
+    """The programs for durable writes are in a folder of their own."""
     path = os.path.join(folder, "durable", who)
     return path if os.path.exists(path) else os.path.join(folder, who)
 
 
 class Program:
-    """limit, local, ours, rpmem or mirror: measures a case where `place` puts both ends."""
+    """limit, local, ours, rpmem or mirror: runs a case with both ends where `place` puts them."""
 
     def __init__(self, folder):
         self.folder = folder

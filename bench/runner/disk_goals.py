@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is wanted of durable writes to a disk: rows as in goals.py, of librpma and librpmirror."""
+"""Goals for durable writes to a disk: rows as in goals.py, of librpma and librpmirror."""
 
 import contextlib
 
@@ -12,13 +12,16 @@ OURS = "who=ours work=write_flush flush=persistent where={dir}"
 MIRROR = "who=mirror work=mirror_flush flush=persistent"
 LOCAL = "who=limit work=disk where={dir}"
 WAYS = (("wait", "initiator waits"), ("poll", "initiator polls"))
-# So far that neither the block layer nor a write-back joins two blocks.
+# Far enough apart that neither the block layer nor a write-back merges two blocks.
 APART = "apart=65536"
-RINGS_US = 10  # what a write may take over rings beyond the disk
+RINGS_US = 10  # time that a write over rings may take beyond the disk's
 
 
 def _remote_writes():
-    """While the disk works a target that spins only takes the CPU that the write-back needs: it spins as by default."""
+    """
+    While the disk works, a spinning target only takes the CPU that the write-back needs. So it spins no longer than
+    by default.
+    """
     for size, name in ((64, "64 B"), (4096, "4 KiB")):
         for ini, how in WAYS:
             yield Goal(f"write {name} + persistent flush, {how}", "<=", 1.1,
@@ -46,7 +49,7 @@ def _batches():
 
 
 def _clients():
-    """Longer, since each client has its share of the time only."""
+    """Longer, since each client gets only its share of the time."""
     group = "who=local work=group conns=64 ms=400 where={dir}"
     for place, name in (("loopback", ""), ("shm", "shm: ")):
         yield Goal(f"{name}64 clients, write 64 B + persistent flush", ">=", 0.9,
@@ -55,7 +58,7 @@ def _clients():
 
 
 def _write_backs(line):
-    """One at each end for each flush, and a few of the warm-up and the end."""
+    """One at each end for each flush, and a few for the warm-up and the end."""
     flushed = line("mirror")
     for end in ("writebacks", "local_writebacks"):
         if flushed.get(end, 0) < flushed["count"]:
@@ -71,19 +74,19 @@ def _mirror_on(name, where, tgt_where=""):
                lambda line: line("mirror")["p50_us"] / max(line("disk")["p50_us"], line("ours")["p50_us"]),
                check=_write_backs, mirror=flush, disk=f"who=limit work=disk where={where}",
                ours=f"who=ours work=write_flush flush=persistent where={where}{tgt_where}")
-    # The same messages and write-backs.
+    # Both have the same messages and write-backs.
     yield Goal(f"  flush 64 B, files on {name}", None, 0,
                "x a program that makes these calls: send, fdatasync, recv; recv, msync, send", times("mirror", "bare"),
                mirror=flush, bare=f"who=limit work=mirrored size=212 where={where}{tgt_where}")
 
 
 def _written(name, copies, blocks):
-    """What reaches the disk of each copy: data, inodes and the journal."""
+    """Bytes that reach the disk of each copy: data, inodes and the journal."""
     return lambda line: line(name)["disk_bytes"] / (line(name)["count"] * copies * blocks) / 1024
 
 
 def _bytes():
-    """On loop devices: no other program writes to them."""
+    """On loop devices, because no other program writes to them."""
     for count in (1, 64):
         blocks = f"size=4096 every={count} {APART} ms=400"
         scattered = f"{count} scattered blocks of 4 KiB" if count > 1 else "4 KiB"
@@ -113,7 +116,7 @@ def goals(two_disks="two disks"):
 
 
 def measure(program, places, folder, folder2, count, ms):
-    """folder2: on another disk, or None. Then two disks are loop devices, where those can be made."""
+    """folder2: a folder on another disk, or None. With None, two loop devices serve as disks, if they can be made."""
     with contextlib.ExitStack() as made:
         try:
             loops = made.enter_context(LoopDisks(folder)).paths

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Durable writes: ours, and what else a user would take for them, each at its real guarantee and all on one disk.
+Durable writes: by this project, and by other software that a user might choose, each with its real guarantee and all
+on one disk.
 
-A cell is a size, how many writes each client has under way, and how many clients there are. All rows of a cell are
-measured one after the other; the ratio to the local write is of one round.
+A cell is a size, a number of writes under way for each client, and a number of clients. All rows of a cell are
+measured one after the other; the ratio to the local write is computed within one round.
 """
 
 import contextlib
@@ -28,14 +29,14 @@ FIRST = (64, 1, 1)
 FLOOR = "local: pwrite + fdatasync"
 PREFIX = "rpma-bench-durable"
 SYNCS = ("fdatasync", "fsync", "msync", "sync_file_range", "pwritev2")
-# The connections of many clients have few messages each, and move to shared memory after that many.
+# With many clients each connection has few messages, so it moves to shared memory after the first.
 ENVIRONMENT = {"SOFTRNIC_SHM_AFTER": "1"}
 CALL = re.compile(rf"^\d+ +({'|'.join(SYNCS)})\(")
 
 
 @dataclasses.dataclass
 class Row:
-    """What is measured, and what its acknowledgement promises."""
+    """A way to write durably, and the promise of its acknowledgement."""
 
     name: str
     words: str
@@ -77,12 +78,12 @@ ROWS = (
 
 
 class Client:
-    """Measures a row by the program that it names, against its server if it has one."""
+    """Measures a row with its program, and with its server if it has one."""
 
     def __init__(self, row, programs, running):
         self.row = row
         self.programs = programs
-        self.running = running  # servers by their class, or why one does not run
+        self.running = running  # servers by their class, or the reason why one does not run
 
     def _program(self, who):
         path = cases.program_path(self.programs, who)
@@ -104,13 +105,13 @@ class Client:
         return cases.run_program(self.command(case, where, ms), {**os.environ, **ENVIRONMENT}, ms)[0]
 
     def server_pids(self):
-        """Of its server's processes; none where its client starts it."""
+        """Process ids of the row's server; none if the client starts it."""
         server = self.running.get(self.row.server)
         return process_tree(server.process.pid) if server else []
 
 
 def process_tree(pid):
-    """Of a process and its descendants."""
+    """Process ids of a process and its descendants."""
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as children:
@@ -122,7 +123,7 @@ def process_tree(pid):
 # ---- what a row's acknowledgement waits for, seen from outside ----
 
 def count_syncs(trace):
-    """Calls that wait for the disk, by their name; a pwritev2 only if it does."""
+    """The calls that wait for the disk, by name; a pwritev2 only if it is synchronous."""
     found = {}
     for line in trace.splitlines():
         call = CALL.match(line)
@@ -132,7 +133,7 @@ def count_syncs(trace):
 
 
 def _trace(client, command, out):
-    """Runs the command with its server's calls, or those of all its processes, traced."""
+    """Run the command, and trace the calls of its server, or of all its own processes."""
     strace = ["strace", "-f", "-qq", "-o", out, "-e", f"trace={','.join(SYNCS)}"]
     pids = list(client.server_pids())
     if not pids:
@@ -147,7 +148,7 @@ def _trace(client, command, out):
 
 
 def _await_tracer(tracer, pids):
-    """Until it is attached to all of them."""
+    """Wait until strace is attached to all of them."""
     for pid in pids:
         while not _is_traced(pid):
             if tracer.poll() is not None:
@@ -157,11 +158,11 @@ def _await_tracer(tracer, pids):
 def _is_traced(pid):
     with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
         return "TracerPid:\t0\n" not in status.read()
-    return True  # it has ended
+    return True  # the process has ended
 
 
 def see_syncs(client, case, where, ms):
-    """How many calls wait for the disk, beside how many writes; or why that was not seen."""
+    """The numbers of writes and of calls that wait for the disk, or why they were not counted."""
     if not shutil.which("strace"):
         return {"why": "strace is not installed"}
     with tempfile.TemporaryDirectory() as folder:
@@ -175,19 +176,22 @@ def see_syncs(client, case, where, ms):
 
 
 def is_durable(seen):
-    """At least one call that waits for the medium for each write; sync_file_range does not flush the disk's cache."""
+    """
+    Was there at least one call that waits for the medium for each write? sync_file_range does not count, as it does
+    not flush the disk's cache.
+    """
     return sum(waits_for_medium(seen).values()) >= seen.get("writes", 1)
 
 
 def waits_for_medium(seen):
-    """The calls that do."""
+    """The calls that wait for the medium."""
     return {call: count for call, count in seen.get("calls", {}).items() if call != "sync_file_range"}
 
 
 # ---- the measurement ----
 
 def _remove_leftovers(folder):
-    """Of runs whose process is gone; their servers ended with it."""
+    """Remove the folders of runs whose process is gone; their servers ended with it."""
     for name in os.listdir(folder):
         left = re.fullmatch(rf"{PREFIX}-(\d+)", name)
         if left and not os.path.exists(f"/proc/{left[1]}"):
@@ -198,7 +202,7 @@ def _remove_leftovers(folder):
 def _folder(where):
     _remove_leftovers(where)
     made = os.path.join(os.path.abspath(where), f"{PREFIX}-{os.getpid()}")
-    os.mkdir(made, 0o711)  # a server that has a user of its own has a folder in it
+    os.mkdir(made, 0o711)  # a server with a user of its own gets a folder in it
     try:
         yield made
     finally:
@@ -207,7 +211,7 @@ def _folder(where):
 
 @contextlib.contextmanager
 def _servers(rows, folder, tools):
-    """All that run, or why one does not; they end in any case."""
+    """All servers that run, or the reason why one does not. They are stopped in any case."""
     running = {}
     with contextlib.ExitStack() as made:
         for kind in filter(None, (row.server for row in rows)):
@@ -222,7 +226,7 @@ def _servers(rows, folder, tools):
 
 
 def _steps(rows, cells, folder, programs, running):
-    """(row, cell, step), a cell's rows one after the other."""
+    """(row, cell, step); the rows of a cell follow each other."""
     places = {link: place.Loopback(link) for link in ("loopback", "shm")}
     for cell in cells:
         for row in rows:
@@ -251,7 +255,7 @@ def _see_all(measured, ms):
 
 
 def measure(kind, programs, folder, count, ms, rows=ROWS):
-    """The rows with their ratios to the local write, and for each what was seen of its guarantee."""
+    """The rows with their ratios to the local write, and for each the observed evidence of its guarantee."""
     tools = os.path.join(os.path.dirname(os.path.abspath(programs)), "tools")
     with _folder(folder) as made, _servers(rows, made, tools) as running:
         measured = list(_steps(rows, CELLS[kind], made, programs, running))

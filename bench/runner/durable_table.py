@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What durable.py measured, for people: lines for a terminal, tables for bench/README.md, a sentence and a plot for README.md."""
+"""
+The results of durable.py as text: lines for a terminal, tables for bench/README.md, a sentence and a plot for
+README.md.
+"""
 
 from .durable import FIRST, FLOOR, ROWS, is_durable, waits_for_medium
 
@@ -7,7 +10,7 @@ PLOT = "durable-writes"  # the files' name
 TITLE = "A durable write of 64 B, beside a local one\\n(lower is better; all on one disk)"
 UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 NAIVE = "naive: send, pwrite, fdatasync, answer"
-# The sentence of README.md: a row, and its words there.
+# The sentence in README.md: a row, and its words there.
 SENTENCE = (("librpma over TCP", "a durable write of 64 B to another process costs {} x over TCP"),
             ("librpma over rings", "{} x over shared memory"),
             (NAIVE, "and with a loop of `recv`, `pwrite`, `fdatasync`, `send` over TCP {} x"))
@@ -63,7 +66,7 @@ def lines(rows):
 
 
 def _seen(seen):
-    """The calls of which there was one for each write, or why that is not known."""
+    """The calls that occurred once for each write, or why they are not known."""
     if "why" in seen:
         return f"not looked at: {seen['why']}"
     if not is_durable(seen):
@@ -89,7 +92,7 @@ def _first(record):
 
 
 def _names(record):
-    """Of the rows, in their order; those of the first cell are not all."""
+    """All rows in their order; the first cell does not have all of them."""
     measured = {row["row"] for row in record["rows"]}
     return [row.name for row in ROWS if row.name in measured]
 
@@ -121,7 +124,7 @@ def _first_ratios(record):
 
 
 def sentence(record, where):
-    """Of the rows that were measured."""
+    """A sentence about the rows that were measured."""
     found = _first_ratios(record)
     shown = [words.format(_ratio(found[name])) for name, words in SENTENCE if name in found]
     return (f"Beside a local `pwrite` + `fdatasync`, {', '.join(shown)}, all on one disk ({where}). "
@@ -129,7 +132,7 @@ def sentence(record, where):
 
 
 def bars(record):
-    """(name, x local, whether it is ours) of what goes to another process, the least first."""
+    """(name, x local, whether it is ours) for writes to another process, the fastest first."""
     ours = {row["row"]: row["ours"] for row in record["rows"]}
     return sorted(((name, ratio, ours[name]) for name, ratio in _first_ratios(record).items()
                    if not name.startswith("local:") or name == FLOOR), key=lambda bar: bar[1])

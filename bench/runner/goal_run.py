@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Goals measured: their cases in rounds, each case once however many goals use it."""
+"""Measure goals: their cases in rounds, each case once, however many goals use it."""
 
 import statistics
 
@@ -12,7 +12,9 @@ class Plan:
     """The cases of several goals, without repetition, in the order of their first use."""
 
     def __init__(self, program, places, folder, **more):
-        """folder: {dir} in the words of a case. more: others by their names, each a path or a place.Missing."""
+        """
+        folder: replaces {dir} in the words of a case. more: other folders by name, each a path or a place.Missing.
+        """
         self.program = program
         self.places = places
         self.folders = {"dir": folder, **more}
@@ -36,7 +38,7 @@ class Plan:
 
 
 def judge(goal):
-    """The row of the table: what was wanted, measured, and whether it was met (None: not known)."""
+    """The row of the table: the goal, the result, and whether the goal was met (None: not known)."""
     steps = list(goal.used.values())
     row = {"work": goal.work, "goal": goal.wanted(), "unit": goal.unit, "measured": None, "met": None}
     row["place"] = steps[0].place.link
@@ -64,7 +66,7 @@ def measure(goals, plan, count, ms):
 
 
 def peers_of(scripts, build_folder, place, suite):
-    """(peer, case) for each case that a peer measures there for this suite."""
+    """(peer, case) for each case that a peer can measure there for this suite."""
     for peer in find(scripts, build_folder):
         for case in peer.list(place):
             if case.get("link", place.link) == place.link and suite in case.get("suites", "").split(","):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-The goals: what is wanted, and from which cases it is computed.
+The goals: each with its bound, and the cases that it is computed from.
 
-A goal is computed in each round from the lines of that round, and the median counts. The cases of a
-goal are words; `{dir}` is the folder on a disk, and disk_goals.py has more of these.
+A goal is computed in each round from the lines of that round, and the median counts. The cases of a goal are words;
+`{dir}` is the folder on a disk, and disk_goals.py has more of these.
 """
 
 import operator
 
 NO_GOAL = "(no goal)"
 SPIN = "spin=200"  # the target's device looks so long before it sleeps
-# What a write of 64 B and its flush are on the wire, about: 96 B there, 32 B back.
+# Bytes on the wire around a write of 64 B and its flush, about: 96 B to the target, 32 B back.
 HEADER = 32
 
 
@@ -23,7 +23,7 @@ def time(name):
 
 
 def times(over, under):
-    """Time of one as a multiple of another."""
+    """The time of one case as a multiple of another's."""
     return lambda line: line(over)["p50_us"] / line(under)["p50_us"]
 
 
@@ -35,7 +35,7 @@ OPERATORS = {"<=": ("≤", operator.le), ">=": ("≥", operator.ge), "<": ("<", 
 
 
 class Goal:
-    """op and bound: what is wanted of value(), e.g. "<=" 1.25; op None: only shown, no goal."""
+    """op and bound: the goal for value(), for example "<=" 1.25; op None: the value is only shown."""
 
     def __init__(self, work, op, bound, unit, value, place="loopback", check=None, **used):
         self.work = work
@@ -45,7 +45,7 @@ class Goal:
         self.value = value
         self.place = place
         self.used = used  # name: the words of a case, or (words, place)
-        self.check = check  # of the lines: None, or why the measurement does not count
+        self.check = check  # takes the lines: returns None, or why the measurement does not count
 
     def met(self, measured):
         if self.op is None:
@@ -59,7 +59,7 @@ class Goal:
 
 
 def written_back(line):
-    """At the target, once for each flush."""
+    """Write-backs at the target, one for each flush."""
     flushed = line("ours")
     if flushed.get("durability") != "file":
         return f"the target's memory is of class {flushed.get('durability')}"
@@ -91,7 +91,7 @@ def _round_trips():
 
 
 def _rates():
-    # Longer, since a stream takes a while to find its pace.
+    # Longer, since a stream needs some time to reach its speed.
     bulk = f"who=ours work=write_flush size=1048576 depth=4 ms=250 {SPIN}"
     stream = "who=limit work=stream size=1048576 ms=250"
     yield Goal("write 1 MiB + flush, depth 4", ">=", 0.95, "x stream", rates("ours", "limit", "bytes_s"),
@@ -117,7 +117,8 @@ def _shared_memory():
                ours=wf, limit=(pingpong(96, 32), "loopback"))
     yield Goal("shm: write 64 B + flush, target asleep", "<=", 8, "us", time("ours"), place="shm",
                ours="who=ours work=write_flush spin=0")
-    # What the machine takes to wake a process, which no message to one that sleeps can beat.
+    # The time that the machine takes to wake a process: the lower bound for a message to a process
+    # that sleeps.
     for work, name in (("wake_socket", "a byte on a Unix socket"), ("wake_futex", "a futex")):
         yield Goal(f"  waking a process that sleeps, {name}", None, 0, "us", time("limit"), place="shm",
                    limit=(f"who=limit work={work}", "loopback"))
@@ -168,7 +169,7 @@ def all_goals():
 
 
 def net_goals():
-    """The same works over a network of namespaces; only shown, since the goals are for loopback."""
+    """The same work over a network of namespaces. Only shown, since the goals are for loopback."""
     shown = [goal for goal in [*_round_trips(), *_rates()] if "tmpfs" not in goal.work]
     for goal in shown:
         goal.op = None
@@ -176,5 +177,5 @@ def net_goals():
 
 
 def replica_goals():
-    """librpmem, against rpmemd on tmpfs unless they say otherwise."""
+    """librpmem, against rpmemd on tmpfs unless a goal names another place."""
     return [*_replica_round_trips(), *_replica_shared_memory()]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Goals that have become regression tests: a time on a shared machine says little, and what it is made of (system calls,
-instructions) is counted in each test run. Such a row leaves the table of goals as long as every round meets it.
+Goals that have become regression tests. A time on a shared machine proves little; its causes (system calls,
+instructions) are counted in each test run. Such a row leaves the table of goals as long as every round meets it.
 """
 
 _RINGS, _CALLS, _LIBRPMEM = "system.counts.rings", "system.counts.calls", "system.librpmem_counts"
-# work: the test that fails when its cost grows
+# work: the test that fails if its cost grows
 GUARDS = {
     "read 64 B": _CALLS,
     "write 4 KiB + persistent flush: bytes that reach the disk": "system.written",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two disks where there is one: file systems on loop devices, each with a file of its own behind it."""
+"""Two disks out of one: file systems on loop devices, each with a file of its own."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ def _fill(path):
 
 
 def _mount(path):
-    """path is the mount point. The device goes away with the mount, and its file has no name any more."""
+    """path is the mount point. The unmount removes the device; its file has no name any more."""
     image = path + IMAGE
     os.mkdir(path)
     _fill(image)
@@ -30,12 +30,12 @@ def _mount(path):
     run("mount", "-o", "loop", image, path)
     device = run("losetup", "--noheadings", "--output", "NAME", "--associated", image).strip()
     os.unlink(image)
-    with contextlib.suppress(OSError):  # not every file system below can do it
+    with contextlib.suppress(OSError):  # not every file system supports it
         run("losetup", "--direct-io=on", device)
 
 
 def _remove(path):
-    """Harmless where there is nothing. Lazy: processes of an interrupted run may be ending still."""
+    """Harmless if nothing is mounted. Lazy, because processes of an interrupted run may not have ended yet."""
     subprocess.run(["umount", "--lazy", path], capture_output=True, check=False)
     with contextlib.suppress(OSError):
         os.unlink(path + IMAGE)
@@ -44,7 +44,7 @@ def _remove(path):
 
 
 def remove_leftovers(folder):
-    """Of runs whose process is gone."""
+    """Leftovers of runs whose process is gone."""
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         left = re.fullmatch(rf"({PREFIX}-(\d+)-disk\d)(?:{re.escape(IMAGE)})?", name)
         if left and not os.path.exists(f"/proc/{left[2]}"):
@@ -52,7 +52,7 @@ def remove_leftovers(folder):
 
 
 class LoopDisks:
-    """Made on entry and removed on exit; OSError where that is not permitted."""
+    """Made on entry and removed on exit; raises OSError if that is not permitted."""
 
     def __init__(self, folder):
         self.paths = [os.path.join(os.path.abspath(folder), f"{PREFIX}-{os.getpid()}-disk{number}") for number in (1, 2)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured on: the machine, and the revision of the source."""
+"""The circumstances of a measurement: the machine, and the revision of the source."""
 
 import datetime
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is wanted of librpmirror: rows as in goals.py, and where its cases are measured."""
+"""Goals for librpmirror: rows as in goals.py, and the places of their cases."""
 
 import contextlib
 
@@ -17,7 +17,7 @@ def _more(over, under):
 
 
 def _flushes(where, name):
-    """Both ends poll; the target is the same program's device on the same link."""
+    """Both ends poll. The target is a program of librpma on the same link."""
     yield Goal(f"{name}flush 64 B, 1 replica", "<=", 2, "us more than librpma's write + flush", _more("mirror", "ours"),
                place=where, mirror=FLUSH, ours=OURS)
     yield Goal(f"  {name}the same", None, 0, "x librpma's write + flush", times("mirror", "ours"), place=where,
@@ -25,14 +25,15 @@ def _flushes(where, name):
     yield Goal(f"{name}flush of 64 ranges of 64 B", "<=", 2, "x of one range", times("many", "mirror"), place=where,
                many=f"{FLUSH} every=64", mirror=FLUSH)
     if where == "shm":
-        # 64 lines that go from one processor to another one are much, whoever moves them.
+        # Moving 64 cache lines from one processor to another costs much, whatever software does it.
         bare = "who=limit work=ranges"
         yield Goal(f"  {name}the same", None, 0, "x a bare copy of 64 ranges through shared memory", times("many", "bare"),
                    place=where, many=f"{FLUSH} every=64", bare=f"{bare} every=64")
         yield Goal(f"  {name}a bare copy of 64 ranges", None, 0, "x one range", times("many", "one"), place=where,
                    many=f"{bare} every=64", one=bare)
     for count in (2, 3):
-        # More processes than cores: the latency is only shown, what it costs is in the tests of counts.
+        # There are more processes than cores, so the latency is only shown. Tests of counts check
+        # the cost.
         yield Goal(f"  {name}flush 64 B, {count} replicas", None, 0, "x of one replica", times("more", "mirror"),
                    place=where, more=f"{FLUSH} conns={count}", mirror=FLUSH)
     yield Goal(f"  {name}store8, 1 replica", None, 0, "x flush of 64 B", times("store", "mirror"), place=where,
@@ -64,7 +65,7 @@ def _goals():
 
 
 def measure(program, places, folder, count, ms):
-    """The limited link exists only where namespaces can be made."""
+    """The limited link exists only if namespaces can be made."""
     with contextlib.ExitStack() as made:
         try:
             limited = made.enter_context(place.Veth(1500, LIMITED))

@@ -21,7 +21,7 @@ class Peer:
         self.folder = folder
 
     def list(self, place):
-        """The cases that it can measure there; none where it is not installed."""
+        """The cases that the script can measure there; none if its library is not installed."""
         try:
             done = subprocess.run([self.script, "list"], env=_environment(self.folder, place),
                                   capture_output=True, text=True, check=False,
@@ -37,6 +37,6 @@ class Peer:
 
 
 def find(scripts, build_folder):
-    """In the folder `scripts`; build_folder is where the programs are."""
+    """The scripts in the folder `scripts`; build_folder has the programs."""
     found = sorted(glob.glob(os.path.join(scripts, "*.sh")))
     return [Peer(script, build_folder) for script in found if os.access(script, os.X_OK)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ours beside other libraries, on the same work: what is wanted is to be ahead on every row."""
+"""Ours beside other libraries, on the same work. The goal is to be ahead in every row."""
 
 from . import goals
 from .goal_run import Plan, judge, peers_of
@@ -7,14 +7,15 @@ from .goal_run import Plan, judge, peers_of
 OURS = ("write_flush", "write", "read", "atomic_write", "batch", "send")
 SAME = ("work", "size", "depth", "every", "conns", "flush", "where", "ini", "tgt", "spin")
 UCX_PUT_GOAL = 4
-# Ahead of these on every row; others are shown.
+# The goal is to be ahead of these in every row; the others are only shown.
 AHEAD_OF = ("ucx-tcp", "libfabric-tcp", "libfabric-shm")
-# Its puts and gets go to the mapped memory of the peer, without bounds or revocation: only messages compare.
+# Its puts and gets access the mapped memory of the peer, without bounds or revocation. So only messages are
+# comparable.
 AHEAD_OF_MESSAGES = ("ucx-shm",)
 
 
 def counterpart(case):
-    """Our case for a peer's, or None where there is none. Peers poll, so do we, unless they say not."""
+    """Our case for a peer's, or None if there is none. Peers poll, so ours polls, unless the peer's case has poll=0."""
     if case["work"] not in OURS:
         return None
     ours = {"who": "ours", "spin": "200", **({"tgt": "poll"} if case["work"] == "send" else {})}
@@ -29,7 +30,7 @@ def _value(by_rate):
 
 
 def _time(of, beside):
-    """The median where both have it; some programs print only the mean."""
+    """The median if both have it; some programs print only the mean."""
     number = "p50_us" if "p50_us" in of and "p50_us" in beside else "mean_us"
     return of[number]
 
@@ -58,13 +59,13 @@ def _pairs(plan, kind, scripts, build_folder):
                 continue
             goal = _goal(case, name)
             goal.used = {"peer": theirs, "ours": plan.add(ours, name)}
-            # What is only shown takes as long to start as what counts.
+            # Rows that are only shown take as long to start as goals do.
             theirs.once = kind == "quick" and goal.op is None
             yield goal
 
 
 def _instructions(plan):
-    """Instructions above the seam: the same program on ours and on Debian's librpma, counted by the same script."""
+    """Instructions of librpma itself: the same program on ours and on Debian's librpma, counted by the same script."""
     steps = {step.case["who"]: step for step in plan.steps.values() if step.case["work"] == "instructions"}
     ours = steps.pop("ours", None)
     for who, step in steps.items() if ours else ():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the two ends are: on loopback, or in two network namespaces with a pair of veth between them."""
+"""The places of the two ends: on loopback, or in two network namespaces with a pair of veth between them."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def _ip(*args):
 
 
 def remove_leftovers():
-    """Namespaces of runs whose process is gone."""
+    """Remove namespaces of runs whose process is gone."""
     try:
         names = re.findall(rf"^{PREFIX}-(\d+)-(\w+)", _ip("netns", "list"), re.M)
     except OSError:
@@ -63,7 +63,10 @@ def remove_leftovers():
 
 
 class Veth:
-    """Made on entry and removed on exit; OSError where that is not permitted. rate: of each end, as tc has it."""
+    """
+    Made on entry and removed on exit; raises OSError if that is not permitted. rate: the bandwidth of each end, in
+    tc's notation.
+    """
 
     def __init__(self, mtu, rate=None):
         self.mtu = mtu

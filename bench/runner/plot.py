@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plots by gnuplot, each as SVG and PNG, and each with one message: three lines at most."""
+"""Plots by gnuplot, each as SVG and PNG. Each has one message, and at most three lines."""
 
 import dataclasses
 import os
@@ -9,10 +9,11 @@ from typing import Callable
 
 FORMATS = {"svg": "svg size 800,520 dynamic background 'white' font 'sans,14'",
            "png": "pngcairo size 800,520 background 'white' font 'sans,12'"}
-COLOURS = ("#777777", "#0b5fad", "#c8501e")  # the limit first
+COLOURS = ("#777777", "#0b5fad", "#c8501e")  # the limit has the first colour
 POWERS = "set logscale x 2\nset format x '%.0b%B'\nset logscale y 10\nset yrange [*:*] noextend\n"
 LINEAR = "set logscale x 2\nset format x '%.0f'\nset yrange [0:*]\n"
-# The rarer, the further to the right: how many there are for each one that takes so long.
+# The scale of rare values: the position is the number of operations for each one that takes that
+# long.
 TAIL = ('set logscale xy 10\nset xtics ("0" 1, "50" 2, "90" 10, "99" 100, "99.9" 1000, "99.99" 10000, '
         '"99.999" 100000)\n')
 
@@ -44,7 +45,7 @@ LOWER, HIGHER = "lower is better", "higher is better"
 class Plot:
     """One message: at most three lines of the record, each with the name that it has in the plot."""
 
-    name: str  # of the file
+    name: str  # name of the file
     title: str
     better: str
     x: str
@@ -54,7 +55,7 @@ class Plot:
     lines: dict
 
 
-# By the name that the rows have in the record (points.py); what has no line here is recorded and not drawn.
+# By the plot's name in the record (points.py). A line that is not listed here is recorded and not drawn.
 PLOTS = {
     "persistent": Plot(
         "persistent-over-size", "A durable write: to this machine's disk, and to another machine's", LOWER,
@@ -88,7 +89,7 @@ PLOTS = {
 
 
 def _series(rows, shown):
-    """Each line's points, in the order of the plot's lines."""
+    """The points of each line, in the order of the plot's lines."""
     series = {label: [] for label in shown.lines.values()}
     for row in rows:
         if "why" not in row and row["line"] in shown.lines:
@@ -110,7 +111,7 @@ def _draw(path, settings, series, folder):
     for number, (label, points) in enumerate(series.items()):
         data = os.path.join(folder, f"{number}")
         _write_data(data, points)
-        # A line through two points would say something about what lies between them.
+        # A line through two points would suggest values between them.
         style = "linespoints" if len(points) > 2 else "points pointsize 1.5"
         parts.append(f"'{data}' with {style} linewidth 3 linecolor rgb '{COLOURS[number]}' pointtype {number + 5} "
                      f"title \"{label}\" noenhanced")
@@ -120,7 +121,7 @@ def _draw(path, settings, series, folder):
 
 
 def draw_bars(bars, path, title, axis):
-    """bars: (name, value, whether it is ours), the first at the top."""
+    """bars: (name, value, whether it is ours); the first is at the top."""
     height = len(bars)
     with tempfile.TemporaryDirectory() as folder:
         data = os.path.join(folder, "bars")
@@ -138,7 +139,7 @@ def draw_bars(bars, path, title, axis):
 
 
 def draw(rows, out):
-    """The plots that the rows belong to, into the folder out; returns their names."""
+    """Draw the plots of the rows into the folder `out`; returns their names."""
     drawn = []
     for key, shown in PLOTS.items():
         series = _series([row for row in rows if row["plot"] == key], shown)

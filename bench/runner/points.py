@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The points of the sweeps: a case, the plot and line that it belongs to, and the limit that it has there."""
+"""The points of the sweeps: a case, its plot and line, and its limit there."""
 
 import dataclasses
 
@@ -10,11 +10,11 @@ from .goals import HEADER, SPIN, pingpong
 class Point:
     plot: str
     line: str
-    at: int  # on the axis
+    at: int  # position on the axis
     words: str
     place: str = "loopback"
     limit: str = ""  # the words of the case, on loopback
-    number: str = "p50_us"  # what is compared with the limit
+    number: str = "p50_us"  # the number that is compared with the limit
 
 
 SIZES = {"quick": (8, 64, 1024, 8192, 65536, 1 << 20), "full": tuple(1 << bit for bit in range(3, 25))}
@@ -22,7 +22,7 @@ QUICK_PEER_SIZES = (64, 1 << 20)
 DEPTHS = {"quick": (1, 4, 16, 64), "full": tuple(1 << bit for bit in range(7))}
 CONNECTIONS = {"quick": (1, 16, 256, 1024), "full": tuple(1 << bit for bit in range(11))}
 
-# The links, as named behind each line of ours.
+# The links, as they are named at the end of each line of ours.
 LINKS = (("loopback", ", TCP"), ("shm", ", shm"))
 
 
@@ -93,7 +93,7 @@ SWEEPS = {"size": _size, "depth": _depth, "dist": _dist, "conns": _conns}
 
 
 def peer_point(sweep, case, place):
-    """Where a peer's case belongs: what others measure in a stream is bandwidth, all else takes its time."""
+    """The plot and line of a peer's case: streams are compared by bandwidth, everything else by time."""
     plots = {"size": "bandwidth" if case["work"] == "write" else "latency", "depth": "rate", "dist": "distribution",
              "conns": "connections"}
     at = {"size": case.get("size", 64), "depth": case.get("depth", 1), "conns": case.get("conns", 1)}.get(sweep, 0)

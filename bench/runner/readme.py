@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Puts what was recorded into the documents, between two marks that stay there: five rows of times and a sentence on durable
-writes into README.md, the goals and the table of durable writes into bench/README.md.
+Writes recorded results into the documents, between two marks that stay there: five rows of times and a sentence on
+durable writes into README.md, the goals and the table of durable writes into bench/README.md.
 """
 
 import json
@@ -12,7 +12,8 @@ from .case import key
 from .guards import GUARDS
 
 SUITES = ("goals", "disk", "rpmem", "mirror", "peers")
-# What README.md shows: the work, the suite, the goal whose cases they are, what is measured, what beside it.
+# The rows in README.md: the work, the suite, the goal that has the cases, the case measured, the case beside
+# it.
 TIMES = (
     ("write 64 B, visible in the other machine's memory", "goals", "write 64 B + flush, initiator polls, target spins",
      "ours", "limit", "plain TCP, there and back"),
@@ -27,7 +28,7 @@ TIMES = (
 
 
 def read(results, suite):
-    """What was recorded of a suite, or None."""
+    """The record of a suite, or None."""
     try:
         with open(os.path.join(results, f"{suite}.json"), encoding="utf-8") as source:
             return json.load(source)
@@ -36,7 +37,7 @@ def read(results, suite):
 
 
 def read_rows(results, suite):
-    """The rows of a suite, or none where it was not recorded."""
+    """The rows of a suite, or none if it was not recorded."""
     return (read(results, suite) or {"rows": []})["rows"]
 
 
@@ -63,7 +64,7 @@ def _goals(records, drawn):
 
 
 def _time(record, goal, name):
-    """The median of one case of a goal, in microseconds; cases are recorded once, and goals name them."""
+    """The median of one case of a goal, in microseconds. Cases are recorded once, and goals name them."""
     case = next(row for row in record["goals"] if row["work"] == goal)["cases"][name]
     found = next(row for row in record["rows"] if key(row["case"]) == case)
     return f"{found['p50_us']:.1f}" if found["p50_us"] < 100 else f"{found['p50_us']:.0f}"
@@ -78,7 +79,7 @@ def _times(records):
 
 
 def _drawn(results):
-    """Of which revisions the plots are."""
+    """The revisions of the plots."""
     found = {record["machine"]["revision"] for suite in points.SWEEPS if (record := read(results, suite))}
     return f" The plots are of revision {', '.join(sorted(found))}." if found else ""
 

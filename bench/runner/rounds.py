@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rounds: all cases one after the other, then all again, so that noise meets all of them alike."""
+"""Rounds: all cases in turn, then all again, so that noise affects all of them alike."""
 
 import statistics
 import sys
@@ -9,17 +9,17 @@ from . import case as cases
 
 NUMBERS = ("p50_us", "p90_us", "p99_us", "p999_us", "min_us", "max_us", "mean_us", "ops_s", "bytes_s", "calm_p99_us",
            "instructions",
-           # of scale.py
+           # results of scale.py
            "per_s", "initiator_us", "target_us", "allocated", "anonymous", "socket_buffers", "cpu_percent_per_1000",
            "waits_per_s", "alone_ns", "beside_ns", "after_ns", "alone_p99_ns", "beside_p99_ns", "after_p99_ns")
-# The first one that a line has is the one whose rounds are recorded, too.
+# The first of these that a line has is the number whose rounds are recorded, too.
 MAIN = ("p50_us", "mean_us", "ops_s", "per_s", "cpu_percent_per_1000", "beside_ns")
-# Of these the last round's.
+# For these the value of the last round.
 LAST = ("dist", "count", "durability", "writebacks", "local_writebacks", "disk_bytes", "note")
 
 
 class Step:
-    """A case, who measures it, where, and what came of it."""
+    """A case, its runner, its place, and the results."""
 
     def __init__(self, case, runner, place):
         self.case = case
@@ -27,7 +27,7 @@ class Step:
         self.place = place
         self.key = cases.key({**case, "link": place.link})
         self.lines = []
-        self.why = None  # it was not measured
+        self.why = None  # why it was not measured
         # Counts are the same each time, and counting is slow.
         self.once = case["work"] == "instructions"
 
@@ -42,7 +42,7 @@ class Step:
             self.why = f"failed: {reason}"
 
     def row(self):
-        """The medians of the rounds, with what each round gave for the first number."""
+        """The medians of the rounds, and each round's value of the main number."""
         if not self.lines:
             return {"case": {**self.case, "link": self.place.link}, "why": self.why}
         row = {"case": {**self.case, "link": self.place.link}}
@@ -56,11 +56,11 @@ class Step:
         return row
 
 
-_end = [None]  # no round begins that would end later
+_end = [None]  # time after which no round may end; rounds that would are not begun
 
 
 def end_after(minutes):
-    """From now on rounds are left out beyond so many minutes; None: none is. Each step is still measured once."""
+    """After that many minutes further rounds are left out; None: no limit. Each step is still measured once."""
     _end[0] = None if minutes is None else time.monotonic() + 60 * minutes
 
 
@@ -70,7 +70,7 @@ def _fits(begun):
 
 
 def run(steps, rounds, ms):
-    """Measures each step once a round."""
+    """Measure each step once per round."""
     begun = time.monotonic()
     for number in range(rounds):
         if number > 0 and not _fits(begun):
@@ -94,6 +94,6 @@ def values(steps, value):
 
 
 def ratio(steps, value):
-    """Their median; None if a step was not measured."""
+    """The median of values(); None if a step was not measured."""
     found = values(steps, value)
     return None if found is None else statistics.median(found)

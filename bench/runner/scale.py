@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many connections (scale.md): what idle ones cost, how fast they come and go, what many active ones move."""
+"""
+Many connections (scale.md): the cost of idle ones, the rate of connecting and disconnecting, the throughput of active
+ones.
+"""
 
 import os
 
@@ -11,16 +14,17 @@ CONNS = (1, 16, 256, 1024)
 SIZES = ((64, "64 B"), (65536, "64 KiB"))
 IDLE = 1000
 BESIDE = {"quick": 1000, "full": 9900}
-# Longer than from one look at an idle peer to the next: half of SOFTRNIC_LIVENESS_MS, and an eighth of that.
+# Longer than the time between two checks of an idle peer: half of SOFTRNIC_LIVENESS_MS, and an eighth of
+# that.
 IDLE_S = {"quick": 9, "full": 27}
-# One connection has several operations under way, as otherwise there would be one in all.
+# A single connection has several operations under way; otherwise there would be only one in all.
 DEPTH_OF_ONE = 4
-# Of two ends the one that takes more.
+# Of the two ends, the one that takes more counts.
 WORSE = ("allocated", "anonymous", "socket_buffers", "cpu_percent_per_1000", "waits_per_s")
 
 
 class Scale:
-    """The program `scale`, whose arguments have no names."""
+    """The program `scale`; its arguments have no names."""
 
     def __init__(self, folder):
         self.path = os.path.join(folder, "scale")

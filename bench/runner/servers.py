@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Servers of durable writes: each is started in a folder of its own, on a free port, and ended by its process."""
+"""
+Servers of durable writes. Each is started in a folder of its own, on a free port, and ended by a signal to its
+process.
+"""
 
 import os
 import pwd
@@ -12,12 +15,12 @@ import time
 LIMIT_S = 30
 MIB = 1 << 20
 DISK_MIB = 72  # 64 connections with 64 pages each, or 8 with 4 MiB
-TARGET = "iqn.2026-11.bench:disk"  # durable/iscsi.c names it, too
+TARGET = "iqn.2026-11.bench:disk"  # durable/iscsi.c has the same name
 SYSTEM_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 
 
 class Missing(Exception):
-    """It cannot be started here; the text says why."""
+    """The server cannot be started here; the text has the reason."""
 
 
 def program(name, *folders):
@@ -28,7 +31,7 @@ def program(name, *folders):
 
 
 def free_ports(count):
-    """So many; another process could take them before they are used, and then the server ends with an error."""
+    """Free ports. Another process could take one before it is used; then the server ends with an error."""
     with_sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in with_sockets]
     for each in with_sockets:
@@ -37,7 +40,7 @@ def free_ports(count):
 
 
 def make_disk(path):
-    """A file whose blocks are there, so that no write allocates."""
+    """A file with all blocks allocated, so that no write allocates."""
     with open(path, "wb") as out:
         for _ in range(DISK_MIB):
             out.write(bytes(MIB))
@@ -46,12 +49,15 @@ def make_disk(path):
 
 
 class Server:
-    """start() and stop(); then `words` are what its client needs. A subclass has command() and may have prepare()."""
+    """
+    After start() `words` has the arguments for its client; stop() ends it. A subclass has command() and may have
+    prepare().
+    """
 
     name = ""
     quit_signal = signal.SIGTERM
     environment = {}
-    user = None  # whom it runs as, where this process is root
+    user = None  # the user that it runs as, if this process is root
 
     def __init__(self, folder, tools):
         self.folder = os.path.join(folder, self.name)
@@ -70,20 +76,20 @@ class Server:
         raise NotImplementedError
 
     def prepare(self):
-        """Before it starts."""
+        """Called before the server starts."""
 
     def set_up(self):
-        """After it listens."""
+        """Called after the server listens."""
 
     def as_user(self):
-        """Words in front of a command: it dies with this process, and does not run as root where it refuses to."""
+        """Words before a command: it is killed when this process ends, and does not run as root if it refuses to."""
         words = ["setpriv", "--pdeathsig", signal.Signals(self.quit_signal).name[3:]]
         if self.user and os.geteuid() == 0:
             words += ["--reuid", self.user, "--regid", str(pwd.getpwnam(self.user).pw_gid), "--clear-groups"]
         return words
 
     def run(self, *command):
-        """A command that ends; its failure is that of the server."""
+        """Run a command to its end. If it fails, so does the server."""
         done = subprocess.run([*self.as_user(), *command], capture_output=True, text=True, check=False, cwd=self.folder,
                               env={**os.environ, **self.environment}, timeout=LIMIT_S)
         if done.returncode:
@@ -133,7 +139,7 @@ class Server:
 
 
 class Served(Server):
-    """`rpma serve`, for librpmafile; it prefers shared memory to clients of its host unless told not to."""
+    """`rpma serve`, for librpmafile; it prefers shared memory for clients on its host, unless that is disabled."""
 
     name = "rpma-serve"
     shm = "0"
@@ -166,10 +172,10 @@ class Nbdkit(Server):
 
 
 class Tgt(Server):
-    """Its commands come over a socket of its own, whose place is an environment variable."""
+    """Its commands come through a socket of its own, whose path is an environment variable."""
 
     name = "tgt"
-    quit_signal = signal.SIGKILL  # tgtd takes no other one while it has a target
+    quit_signal = signal.SIGKILL  # tgtd ignores other signals while it has a target
     store = "rdwr"
 
     def prepare(self):
@@ -194,7 +200,7 @@ class Etcd(Server):
 
     def command(self):
         client, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.second_port}"
-        # Of each key all values are kept: more than the 2 GiB that are the default.
+        # etcd keeps all values of each key, which is more than its default limit of 2 GiB.
         return [program("etcd"), "--data-dir", self.path("data"), "--listen-client-urls", client,
                 "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                 "--initial-cluster", f"default={peer}", "--quota-backend-bytes", str(8 << 30), "--log-level", "error"]
@@ -204,16 +210,19 @@ class Redis(Server):
     name = "redis"
 
     def command(self):
-        # No snapshot and no new log are written beside what is measured.
+        # No snapshot and no rewrite of the log may disturb the measurement.
         return [program("redis-server"), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", "",
                 "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0"]
 
 
 class Postgres(Server):
-    """As it is installed (fsync, synchronous_commit = on), without autovacuum beside what is measured."""
+    """
+    With the installed settings (fsync, synchronous_commit = on), but without autovacuum, which would disturb the
+    measurement.
+    """
 
     name = "postgres"
-    quit_signal = signal.SIGINT  # without waiting for clients
+    quit_signal = signal.SIGINT  # SIGINT ends it without waiting for clients
     user = "postgres"
 
     def _program(self, name):
@@ -230,7 +239,7 @@ class Postgres(Server):
                 "-c", "listen_addresses=127.0.0.1", "-c", "autovacuum=off"]
 
     def _listens(self):
-        """It does before it has recovered, which is when it takes clients."""
+        """The port is open before the recovery is complete, but clients are accepted only after that."""
         return super()._listens() and subprocess.run(
             [self._program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False).returncode == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of goals: all of them, also those that were missed or not measured."""
+"""The table of all goals, including those that were missed or not measured."""
 
 from .goals import NO_GOAL
 
@@ -21,7 +21,7 @@ def number(value):
 
 
 def _spread(row):
-    """From the least to the greatest of the rounds."""
+    """The range of the rounds, from the least to the greatest value."""
     found = row.get("rounds", ())
     return f"{number(min(found))} .. {number(max(found))}" if len(found) > 1 else ""
 

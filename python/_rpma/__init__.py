@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the packages rpma and rpmirror share. Not for programs."""
+"""Code that the packages rpma and rpmirror share. Not for programs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The memory behind any object with the buffer protocol, without a copy."""
+"""The memory of any object with the buffer protocol, without a copy."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ _bytes.restype = ctypes.py_object
 
 
 def new_bytes(length: int) -> bytes:
-    """Bytes that the caller fills by their address before anything else has them: so nothing is copied."""
+    """Bytes that the caller fills by their address before any other code has them, so that nothing is copied."""
     made: bytes = _bytes(None, length)
     return made
 
 
 class Memory:
-    """`with Memory(data) as memory:` has memory.address and memory.length; the object keeps them in place meanwhile."""
+    """`with Memory(data) as memory:` has memory.address and memory.length; the object stays in place meanwhile."""
 
     def __init__(self, data: "ReadableBuffer", flags: int = 0) -> None:
         self._view = _Py_buffer()
         self._held = False
-        _get(data, ctypes.byref(self._view), flags)  # raises what CPython raises
+        _get(data, ctypes.byref(self._view), flags)  # raises CPython's exceptions
         self._held = True
         self.address: int = self._view.buf or 0
         self.length: int = self._view.len
@@ -75,5 +75,5 @@ class Memory:
 
 
 def writable(data: "WriteableBuffer") -> Memory:
-    """The same for an object that is stored to."""
+    """The same for an object that will be changed."""
     return Memory(data, _WRITABLE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Exceptions that stand for the negative results of a library: one class a result."""
+"""Exceptions for the negative results of a library, one class for each result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ E = TypeVar("E", bound="ResultError")
 
 
 class ResultError(Exception):
-    """A call of a library has failed; the text is the library's own, and `code` its result."""
+    """A call of a library has failed. The text is the library's own, and `code` its result."""
 
     code: int = 0
     _by_code: ClassVar[Dict[int, Type["ResultError"]]] = {}
@@ -22,7 +22,7 @@ class ResultError(Exception):
 
 
 def error_of(base: Type[E], code: int, text: str) -> E:
-    """The exception for a result; of the base itself where a newer library has results that this package does not know."""
+    """The exception for a result; the base class itself if a newer library returns a result that this package lacks."""
     found = base._by_code.get(code, base)
     error = (found if issubclass(found, base) else base)(text)
     error.code = code

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An object of a library, with the calls on it counted: it is released when none is under way."""
+"""An object of a library, which counts the calls on it and is released when none is under way."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Handle:
         return None
 
     def close(self, before: Optional[Callable[[], None]] = None) -> None:
-        """Refuse further calls, wait for those under way, call before(), release. The second time nothing happens."""
+        """Refuse further calls, wait for those under way, call before(), release. A second close() does nothing."""
         if os.getpid() != self._process:
             return
         with self._state:

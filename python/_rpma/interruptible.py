@@ -50,8 +50,8 @@ class _Call(Generic[T]):
 
 def interruptible(call: Callable[[], T], give_back: Callable[[T], None] = lambda _: None) -> T:
     """
-    Handlers of signals run in the main thread, when no call of C is under way there; so the call has a thread of its own.
-    After a handler that raises, as for Ctrl-C, what the call returns all the same is given back.
+    Handlers of signals run in the main thread, while no call of C is under way there. So the call has a thread of its
+    own. If a handler raises, as for Ctrl-C, the call still returns later; give_back() then releases its result.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()

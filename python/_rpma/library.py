@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A shared library with the prototypes of its functions, and the arguments that C has and Python does not."""
+"""A shared library with the prototypes of its functions, and conversions of arguments to C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load(soname: str, prototypes: Prototypes) -> ctypes.CDLL:
 
 
 def milliseconds(seconds: Optional[float]) -> int:
-    """A time limit as the libraries take it: -1 is none. Rounded up, so that a short one does not become no wait at all."""
+    """A time limit in the libraries' form: -1 means none. Rounded up, so that a short limit does not become 0."""
     if seconds is None:
         return -1
     if not seconds >= 0:
@@ -37,14 +37,14 @@ def milliseconds(seconds: Optional[float]) -> int:
 
 
 def word(value: int, what: str) -> int:
-    """ctypes would cut off what does not fit into 64 bits."""
+    """ctypes would truncate a value that does not fit into 64 bits."""
     if not 0 <= value <= UINT64_MAX:
         raise ValueError(f"{what} is a number from 0 to 2**64 - 1, and not {value}")
     return value
 
 
 def text(value: Optional["str | os.PathLike[str]"]) -> Optional[bytes]:
-    """A name or a path as C takes it."""
+    """A name or a path in C's form."""
     if value is None:
         return None
     encoded = os.fsencode(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A call that was begun, and is waited for later: by any thread, and as often as it likes."""
+"""A call that was begun, and whose end any thread may await, any number of times."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from typing import Callable, Optional
 from .errors import ResultError
 from .library import milliseconds
 
-# Handlers of signals, and so Ctrl-C, run between two waits of this length.
+# A handler of a signal, for instance for Ctrl-C, runs between two waits of this length.
 _SLICE_MS = 500
 
 
 class Pending:
-    """A subclass says how it begins and how one looks whether it has ended."""
+    """A subclass defines how the call begins, and how to check whether it has ended."""
 
     def __init__(self) -> None:
         self._over = False
         self._error: Optional[Exception] = None
-        # Held by the thread that begins the call or waits for its end; at first by the one that made the object.
+        # Held by the thread that begins the call or waits for its end; at first by the thread that made
+        # the object.
         self._busy = threading.Lock()
         self._busy.acquire()
 
     def _look(self, ms: int) -> bool:
-        """Wait so long at most. True: it has ended. Raises what it failed with."""
+        """Wait for this time at most. True: it has ended. Raises the exception of a failed call."""
         raise NotImplementedError
 
     def _ended(self, failed: bool) -> None:
         """Called once, when the call has ended."""
 
     def _again(self) -> Exception:
-        """What a wait ends with that has lasted too long."""
+        """The exception for a wait that has lasted too long."""
         raise NotImplementedError
 
     def _begin(self, start: Callable[[], None], *, whole: bool = False) -> None:
-        """Called once, by the thread that made the object. whole: start() returns when the call has ended."""
+        """Called once, by the thread that made the object. whole: start() itself waits for the end of the call."""
         try:
             start()
             if whole:
@@ -84,7 +85,7 @@ class Pending:
         return False
 
     def done(self) -> bool:
-        """Whether wait() returns, or raises what the call failed with, at once."""
+        """Would wait() return, or raise the call's exception, at once?"""
         if self._busy.acquire(blocking=False):
             try:
                 if not self._over:

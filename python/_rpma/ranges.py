@@ -26,7 +26,7 @@ class Ranges:
         if not length:
             return
         start, end = offset, offset + length
-        first = bisect_left(self._ends, start)  # the first one that overlaps or touches
+        first = bisect_left(self._ends, start)  # the first range that overlaps or touches
         behind = bisect_right(self._starts, end)
         if first < behind:
             start = min(start, self._starts[first])
@@ -39,9 +39,9 @@ class Ranges:
             self.add(offset, length)
 
     def take(self, offset: int, length: int) -> List[Pair]:
-        """Remove a range; returns what of it was there."""
+        """Remove a range. Returns the parts of it that were present."""
         start, end = offset, offset + length
-        first = bisect_right(self._ends, start)  # the first one that overlaps
+        first = bisect_right(self._ends, start)  # the first range that overlaps
         behind = bisect_left(self._starts, end)
         if first >= behind or not length:
             return []

@@ -11,7 +11,7 @@ from ._library import lib
 
 
 class Error(ResultError):
-    """A call has failed: `code` is its result in C, and the text says what failed and what helps."""
+    """A call has failed: `code` is its result in C, and the text has the reason and advice."""
 
     _by_code: ClassVar[Dict[int, Type[ResultError]]] = {}
 
@@ -45,15 +45,15 @@ class UnreachedError(Error, ConnectionError, code=-300001):
 
 
 class RefusedError(Error, code=-300002):
-    """The server refuses: the region, the secret, another writer, a limit."""
+    """The server refuses, because of the region, the secret, another writer or a limit."""
 
 
 class LostError(Error, ConnectionError, code=-300003):
-    """The connection has ended: File.undecided() says what may be lost, File.reopen() connects anew."""
+    """The connection has ended: File.undecided() returns the ranges that may be lost, File.reopen() connects anew."""
 
 
 class MediumError(Error, code=-300004):
-    """The server could not write back what was written; it may be lost."""
+    """The server could not write back bytes that were written; they may be lost."""
 
 
 class GoneError(Error, code=-300005):
@@ -61,7 +61,7 @@ class GoneError(Error, code=-300005):
 
 
 class DiffersError(Error, code=-300006):
-    """The server's medium holds something else."""
+    """The server's medium has other bytes."""
 
 
 class TakenError(Error, code=-300007):

@@ -44,14 +44,14 @@ class Info:
 
 
 class Holds(enum.IntEnum):
-    BYTES = c.FILE_HOLDS_BYTES  # no file was put into the region
-    PARTIAL = c.FILE_HOLDS_PARTIAL  # a file is being put there, or its put has failed
-    WHOLE = c.FILE_HOLDS_WHOLE  # a file that `rpma put` has put there
+    BYTES = c.FILE_HOLDS_BYTES  # the region has no file
+    PARTIAL = c.FILE_HOLDS_PARTIAL  # a file is being stored there, or its put has failed
+    WHOLE = c.FILE_HOLDS_WHOLE  # a file that `rpma put` has stored there completely
 
 
 @dataclass(frozen=True)
 class Region:
-    """One of a server's. Of BYTES the rest is zero; a PARTIAL file may have no length yet."""
+    """A region of a server. For BYTES the other members are zero; a PARTIAL file may have no length yet."""
 
     name: str
     length: int
@@ -63,7 +63,7 @@ class Region:
 
 
 class Ticket(Pending):
-    """A sync that File.sync_start() or store8_start() has begun. Any thread may wait for it, and as often as it likes."""
+    """A sync that File.sync_start() or store8_start() has begun. Any thread may wait for it, any number of times."""
 
     def __init__(self, handle: Handle) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class Ticket(Pending):
         self._number = c_uint64()
 
     def wait(self, timeout: Optional[float] = None) -> None:
-        """Until it has ended. Raises AgainError, a TimeoutError, if it still runs after so many seconds."""
+        """Wait until it has ended. Raises AgainError, a TimeoutError, if it still runs after that many seconds."""
         self._wait(timeout)
 
     def _look(self, ms: int) -> bool:
@@ -93,8 +93,8 @@ class File:
     """
     A region of a server; rpma.open() returns one.
 
-    What was written is durable when a sync has returned, and not before. At the end of a `with` block what was written is
-    synced, and the server is asked whether the file is still found under its name.
+    Written bytes are durable after a sync has returned, and not before. At the end of a `with` block they are synced,
+    and the server checks whether the file still has its name.
     """
 
     def __init__(self, target: str, pointer: c_void_p) -> None:
@@ -126,19 +126,19 @@ class File:
         return Info(raw.length, Durability(raw.durability), *texts)
 
     def pwrite(self, data: "ReadableBuffer", offset: int) -> None:
-        """Write all of an object with the buffer protocol, which may be used again at once. Durable after a sync."""
+        """Write a whole object with the buffer protocol, which may be changed at once. Durable after a sync."""
         with Memory(data) as memory:
             self._call("rpma_file_pwrite", memory.address, memory.length, word(offset, "an offset"))
 
     def pwritev(self, buffers: Iterable["ReadableBuffer"], offset: int) -> None:
-        """The same from several objects, one behind the other."""
+        """The same for several objects, which are written one after the other."""
         with ExitStack() as stack:
             parts = [stack.enter_context(Memory(data)) for data in buffers]
             array = (c.Iovec * len(parts))(*[c.Iovec(part.address, part.length) for part in parts])
             self._call("rpma_file_pwritev", array, len(parts), word(offset, "an offset"))
 
     def pread(self, length: int, offset: int) -> bytes:
-        """Bytes of the region; what was written through this file is among them."""
+        """Read bytes of the region, including those written through this file."""
         if length < 0:
             raise ValueError(f"a length is not negative, and not {length}")
         data = new_bytes(length)
@@ -147,31 +147,31 @@ class File:
         return data
 
     def pread_into(self, buffer: "WriteableBuffer", offset: int) -> None:
-        """The same into an object with the buffer protocol, which is filled."""
+        """The same into an object with the buffer protocol, until it is full."""
         with writable(buffer) as memory:
             self._call("rpma_file_pread", memory.address, memory.length, word(offset, "an offset"))
 
     def sync(self, ranges: Optional[Iterable[Pair]] = None) -> None:
-        """Make durable what was written: all of it, or what is in these pairs of an offset and a length."""
+        """Make written bytes durable: all of them, or those in these pairs of an offset and a length."""
         self.sync_start(ranges).wait()
 
     def sync_start(self, ranges: Optional[Iterable[Pair]] = None) -> Ticket:
-        """Begin that. Several may be under way; they end in their order."""
+        """Begin a sync. Several may be under way; they end in their order."""
         pairs = [] if ranges is None else list(ranges)
-        if ranges is not None and not pairs:  # to the library no range is everything
+        if ranges is not None and not pairs:  # for the library "no range" means everything
             return self._start(lambda _: None, whole=True)
         array = (c.Range * len(pairs))(*[c.Range(word(a, "an offset"), word(n, "a length")) for a, n in pairs])
         return self._start(lambda number: self._call("rpma_file_sync_start", array, len(array), number))
 
     def store8(self, offset: int, value: int) -> None:
         """
-        After all that was written before is durable, store an aligned word of 8 bytes in the byte order of this machine,
-        durably: a reader and a crash see the former one or this one.
+        Store an aligned word of 8 bytes in the byte order of this machine, durably, after all earlier writes are
+        durable. A reader, and the file after a crash, has either the former word or this one.
         """
         self.store8_start(offset, value).wait()
 
     def store8_start(self, offset: int, value: int) -> Ticket:
-        """Begin that."""
+        """Begin a store8()."""
         arguments = word(offset, "an offset"), word(value, "a word")
         return self._start(lambda number: self._call("rpma_file_store8_start", *arguments, number))
 
@@ -181,14 +181,14 @@ class File:
         return ticket
 
     def verify(self, data: "ReadableBuffer", offset: int) -> None:
-        """Sync, and compare the digest of what the server's medium holds with data's. Raises DiffersError."""
+        """Sync, and compare the digest of the bytes on the server's medium with data's. Raises DiffersError."""
         with Memory(data) as memory:
             self._call("rpma_file_verify", memory.address, memory.length, word(offset, "an offset"))
 
     def undecided(self) -> List[Pair]:
         """
-        Offset and length of what was written and is not known to be durable: after LostError it may have arrived, in part,
-        or not.
+        Offset and length of the written ranges that may not be durable. After LostError each may have arrived
+        completely, in part, or not at all.
         """
         room = 0
         while True:
@@ -200,8 +200,9 @@ class File:
 
     def reopen(self) -> None:
         """
-        After LostError: connect anew. Nothing of the former connection arrives any more; what is undecided stays so until
-        it is written or synced again. Raises TakenError if another writer has had the range meanwhile.
+        After LostError: connect anew. After that no byte of the former connection arrives. Undecided ranges stay
+        undecided until they are written or synced again. Raises TakenError if another writer has had the range
+        meanwhile.
         """
         interruptible(lambda: self._call("rpma_file_reopen"))
 
@@ -211,8 +212,8 @@ class File:
 
     def close(self) -> None:
         """
-        Sync what was written, ask the server whether the file is still found under its name, and disconnect; the file is
-        closed also if that fails.
+        Sync written bytes, let the server check whether the file still has its name, and disconnect. The file is
+        closed even if that fails.
         """
         self._finalizer.detach()
         interruptible(self._handle.close)
@@ -249,11 +250,11 @@ def open(
     """
     Open "HOST", "HOST:PORT", "HOST:REGION" or "HOST:PORT:REGION" of a server, `rpma serve` for instance.
 
-    readonly: nothing is written. volatile_ok: also memory that its server cannot persist; a sync then makes what was written
-    visible. timeout: how long an answer may take, in seconds; None: no limit. reconnect: open() and reopen() try again for
-    so long while no server answers. reserve: offset and length of the part that this client writes, so that others may write
-    the rest; length 0: to the end. owner: a name that this program keeps when it is started again; what a former process of that
-    name has under way at the server is ended before the file opens.
+    readonly: the file cannot be written. volatile_ok: accept memory that the server cannot persist; a sync then only
+    makes written bytes visible. timeout: the longest time for an answer, in seconds; None: no limit. reconnect:
+    open() and reopen() repeat the attempt for this time while no server answers. reserve: offset and length of the
+    part that this client writes, so that other clients may write the rest; length 0: to the end. owner: a name that
+    this program has after each start; connections of an earlier process of that name are ended before the file opens.
     """
     options = c.Options(
         size=sizeof(c.Options),
@@ -282,7 +283,7 @@ def regions(
     reconnect: Optional[float] = 0,
     secret_file: Optional[Union[str, "os.PathLike[str]"]] = None,
 ) -> List[Region]:
-    """The regions of a server and the files that were put there; of a target that names a region only that one."""
+    """The regions of a server, with the files that were stored there; if the target names a region, only that one."""
     options = c.Options(
         size=sizeof(c.Options),
         timeout_ms=milliseconds(timeout) or 1,  # 0 would be the default

@@ -82,7 +82,7 @@ class ServerOptions(ctypes.Structure):
     ]
 
 
-# By their names in C.
+# By their C names.
 STRUCTURES: Dict[str, Type[ctypes.Structure]] = {
     "rpma_file_range": Range,
     "iovec": Iovec,

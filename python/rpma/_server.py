@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The other half: a server in a program of one's own."""
+"""The server's side: a server in your own program."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
     Exported = Union[str, os.PathLike[str], WriteableBuffer]
 
-_SLICE_MS = 250  # of serve_forever(): a handler of a signal and close() wait for so long
+_SLICE_MS = 250  # the longest time for which serve_forever() delays a handler of a signal and close()
 
 
 class Server:
-    """Regions that this program serves; rpma.serve() returns one. What clients write and sync needs no call of it."""
+    """
+    Regions that this program serves; rpma.serve() returns one. Writes and syncs of clients need no call of the
+    program.
+    """
 
     def __init__(self, pointer: c_void_p, kept: List[Any]) -> None:
         def release(pointer: c_void_p) -> None:
@@ -36,7 +39,7 @@ class Server:
                     memory.release()
 
         self._handle = Handle("the server", pointer, release)
-        self._alone = threading.Lock()  # a server is used by one thread at a time
+        self._alone = threading.Lock()  # one thread at a time may use a server
         self._finalizer = weakref.finalize(self, self._handle.close)
         port, fd = c_uint16(), c_int()
         check(c.lib.rpma_file_server_get_port(pointer, byref(port)))
@@ -45,14 +48,14 @@ class Server:
         self._fd = fd.value
 
     def fileno(self) -> int:
-        """Readable when step() has something to do: for select and asyncio. It is the library's: do not close it."""
+        """Readable when step() has something to do: for select and asyncio. The library owns it: do not close it."""
         with self._handle:
             return self._fd
 
     def step(self, timeout: Optional[float] = 0) -> Optional[float]:
         """
-        Wait for so many seconds (None: no limit) until there is something to do, for instance a client to admit, and do it.
-        Returns after how many seconds to call it again at the latest; None: when fileno() is readable.
+        Wait for at most that many seconds (None: no limit) for work, for instance a client to admit, and do it.
+        Returns the number of seconds after which to call again at the latest; None: only when fileno() is readable.
         """
         next_ms = self._step(milliseconds(timeout))
         return None if next_ms < 0 else next_ms / 1000
@@ -64,7 +67,10 @@ class Server:
         return next_ms.value
 
     def serve_forever(self) -> None:
-        """Until another thread, or a handler of a signal, calls close(), or a handler raises, as for Ctrl-C."""
+        """
+        Serve until close() is called, by another thread or a handler of a signal, or until a handler raises, as for
+        Ctrl-C.
+        """
         while not self.closed:
             try:
                 self._step(_SLICE_MS)
@@ -110,12 +116,12 @@ def serve(
     note: Optional[Callable[[str], None]] = None,
 ) -> Server:
     """
-    Serve regions by their names: files by their paths, or memory, a writable object with the buffer protocol as a shared
-    mmap.mmap. Clients open them by rpma.open() or the tool rpma.
+    Serve regions by their names: files by their paths, or memory, a writable object with the buffer protocol as a
+    shared mmap.mmap. Clients open them by rpma.open() or the tool rpma.
 
-    address: "HOST" or "HOST:PORT"; port 0: a free one, Server.port. create_size: make the files, which do not exist, of so
-    many bytes. volatile_ok: also memory that cannot be persisted. note: called with a line about what happens, such as a
-    client that is refused, by this call and step().
+    address: "HOST" or "HOST:PORT"; port 0: a free one, Server.port. create_size: make the files with that many bytes;
+    they must not exist. volatile_ok: accept memory that cannot be persisted. note: a function that this call and
+    step() call with a line about each event, such as a refused client.
     """
     kept: List[Any] = []
     array = (c.Export * len(exports))()

@@ -12,10 +12,10 @@ from ._results import Result
 
 
 class Error(ResultError):
-    """A call has failed: `code` is its result in C, and the text says which member it is about and what to do."""
+    """A call has failed: `code` is its result in C, and the text names the member and has advice."""
 
     _by_code: ClassVar[Dict[int, Type[ResultError]]] = {}
-    # Of a flush that failed: where the ranges are durable all the same.
+    # Of a failed flush: the members that have the ranges durably nevertheless.
     result: Optional[Result] = None
 
 
@@ -72,11 +72,11 @@ class MediumError(Error, code=-200014):
 
 
 class VerifyError(Error, code=-200015):
-    """A copy differs from what was flushed; `result` says which."""
+    """A copy differs from the flushed bytes; `result` has the members."""
 
 
 class NotInSyncError(Error, code=-200016):
-    """This host's copy lacks acknowledged data: a primary makes it equal, or an operator decides."""
+    """This host's copy lacks acknowledged data. A primary has to make it equal, or an operator has to decide."""
 
 
 class SplitError(Error, code=-200017):
@@ -84,7 +84,7 @@ class SplitError(Error, code=-200017):
 
 
 class LeaseError(Error, code=-200018):
-    """The lease is over: what was read may be stale."""
+    """The lease is over, so data that were read may be stale."""
 
 
 def last_error(code: int, result: Optional[Result] = None) -> Error:

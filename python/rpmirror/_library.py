@@ -94,7 +94,7 @@ class LocalError(ctypes.Structure):
     ]
 
 
-# By their names in C.
+# By their C names.
 STRUCTURES: Dict[str, Type[ctypes.Structure]] = {
     "rpmirror_range": Range,
     "rpmirror_result": FlushResult,
@@ -131,7 +131,7 @@ PROTOTYPES: Prototypes = {
     "rpmirror_get_error": (c_int, c_void_p, POINTER(LocalError)),
 }
 
-# What is not bound, and why.
+# The functions that are not bound, and why.
 LEFT_OUT = {
     "rpmirror_set_backtrack": "it goes on by siglongjmp(), which Python's frames do not survive",
 }

@@ -27,17 +27,18 @@ def map(
     """
     Become the primary of a set on this host's rpmirrord, and map its file; see rpmirror_map(3).
 
-    wait: until this host may be the primary, instead of raising BusyError, QuorumError, CopiesError or NotInSyncError.
-    direct: stores reach the file at once, and not by flushes only. readonly, together with stale_ok: this host's copy as
-    it is, whichever process or host is the primary. on_fenced: what happens while the lease does not hold: "error",
-    "protect" or "kill"; None: as RPMIRROR_ON_FENCED of the environment says. hint: the address that is wanted.
+    wait: wait until this host may be the primary, instead of raising BusyError, QuorumError, CopiesError or
+    NotInSyncError. direct: stores reach the file at once, not only by flushes. readonly, together with stale_ok: map
+    this host's copy as it is, whichever process or host is the primary. on_fenced: the reaction if the lease is lost:
+    "error", "protect" or "kill"; None: the value of RPMIRROR_ON_FENCED in the environment. hint: the preferred
+    address.
     """
     flags = c.MAP_WAIT * wait | c.MAP_DIRECT * direct | c.MAP_READONLY * readonly | c.MAP_STALE_OK * stale_ok
     if on_fenced is not None:
         flags |= _on_fenced(on_fenced)
     if hint is not None:
         word(hint, "an address")
-    if wait:  # for days, perhaps
+    if wait:  # the wait may last for days
         return interruptible(lambda: _map(name, hint, flags), _give_up)
     return _map(name, hint, flags)
 

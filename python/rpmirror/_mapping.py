@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A mapped set: bytes that are stored to, and calls that make them durable."""
+"""A mapped set: bytes to store to, and calls that make them durable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ._ticket import Ticket
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-_SLICE_MS = 500  # a wait for events holds up close() for so long
+_SLICE_MS = 500  # a wait for events delays close() by at most this time
 
 
 def _unmap(pointer: c_void_p) -> None:
@@ -35,9 +35,9 @@ class Mapping:
     """
     A set that this process has mapped; rpmirror.map() returns one.
 
-    It is a sequence of bytes. What is assigned to it (`m[0:5] = b"hello"`) is remembered, and flush() makes it durable here
-    and on every in-sync copy. `view` is the memory itself. At the end of a `with` block what is remembered is flushed and
-    the set unmapped; after an exception it is unmapped only.
+    It is a sequence of bytes. Assigned ranges (`m[0:5] = b"hello"`) are remembered, and flush() makes them durable
+    here and on every in-sync copy. `view` is the memory itself. At the end of a `with` block the remembered ranges
+    are flushed and the set is unmapped; after an exception it is only unmapped.
     """
 
     def __init__(self, name: str, pointer: c_void_p, address: int, size: int, flags: int) -> None:
@@ -47,11 +47,11 @@ class Mapping:
         self._address = address
         self._size = size
         self._handle = Handle(f"the mapping of {name}", pointer, _unmap)
-        # A class of its own, as only that has weak references and further attributes.
+        # A class of its own, as a bare array has neither weak references nor further attributes.
         self._memory_type: Any = type("Memory", (ctypes.c_ubyte * size,), {})
         self._bytes = self._view_of(self._memory_type.from_address(address))
-        # The lock guards what is remembered, the flushes that have taken some of it and were not waited for, and the
-        # views that programs have.
+        # The lock guards the remembered ranges, the flushes that have taken some of them and were not
+        # awaited yet, and the views that programs have.
         self._lock = threading.Lock()
         self._remembered = Ranges()
         self._begun: List[Ticket] = []
@@ -71,7 +71,7 @@ class Mapping:
     @property
     def view(self) -> memoryview:
         """
-        The memory itself, without a copy. What is stored through it is not remembered: flush its ranges, name them by
+        The memory itself, without a copy. Stores through it are not remembered: flush their ranges, add them by
         remember(), or call sync(). All views are released before close().
         """
         with self._handle, self._lock:
@@ -80,7 +80,7 @@ class Mapping:
                 raise ValueError(f"the mapping of {self.name} is closed")
             if memory is None:
                 memory = self._memory_type.from_address(self._address)
-                memory.mapping = self  # as long as there is a view the set stays mapped
+                memory.mapping = self  # the set stays mapped as long as there is a view
                 self._viewed = weakref.ref(memory)
             return self._view_of(memory)
 
@@ -102,7 +102,7 @@ class Mapping:
     def __setitem__(self, index: slice, value: "ReadableBuffer") -> None: ...
 
     def __setitem__(self, index: Union[int, slice], value: Any) -> None:
-        """Of a slice: any object with the buffer protocol that has as many bytes."""
+        """For a slice: any object with the buffer protocol and the slice's number of bytes."""
         if isinstance(index, slice):
             offset, end, step = index.indices(self._size)
             length = max(0, end - offset)
@@ -121,25 +121,29 @@ class Mapping:
             if self.direct:
                 self._make_writable(m, offset, length)
             self._bytes[offset : offset + length] = source
-            # After the store: a flush of another thread that takes the range has the new bytes.
+            # Add the range after the store, so that a flush of another thread that takes the range
+            # has the new bytes.
             with self._lock:
                 self._remembered.add(offset, length)
 
     def _make_writable(self, m: c_void_p, offset: int, length: int) -> None:
-        """The first store to an extent waits for a record; without this call all threads of Python would."""
+        """
+        The first store to an extent waits for a record. This call does that wait without the GIL, so that other
+        threads of Python go on.
+        """
         code = c.lib.rpmirror_touch(m, self._address + offset, length)
-        if code not in (0, NoMemoryError.code):  # no memory: the store itself waits for a record
+        if code not in (0, NoMemoryError.code):  # no memory: the store itself will wait for a record
             raise last_error(code)
 
     def remember(self, offset: int, length: int) -> None:
-        """The next flush() takes this range as well: it was stored to through a view."""
+        """Add a range that was stored to through a view to those that the next flush() takes."""
         self._checked([(offset, length)])
         with self._lock:
             self._remembered.add(offset, length)
 
     @property
     def remembered(self) -> List[Pair]:
-        """Offset and length of what the next flush() takes."""
+        """Offset and length of the ranges that the next flush() takes."""
         with self._lock:
             return self._remembered.pairs()
 
@@ -147,20 +151,20 @@ class Mapping:
 
     def flush(self, ranges: Optional[Iterable[Pair]] = None) -> Result:
         """
-        Make ranges, pairs of an offset and a length, durable here and on every in-sync copy. Without ranges: all that is
-        remembered, also what another thread's flush has taken and is not durable yet.
+        Make ranges, pairs of an offset and a length, durable here and on every in-sync copy. Without ranges: all
+        remembered ranges, including those that another thread's flush has taken and that are not durable yet.
         """
         while True:
             ticket, others = self._flush_start(ranges)
             result = ticket.wait()
             if ranges is not None or not any([other._has_failed() for other in others]):
                 return result
-            # What another thread's flush had taken is remembered again.
+            # What another thread's failed flush had taken is remembered again.
 
     def flush_start(self, ranges: Optional[Iterable[Pair]] = None) -> Ticket:
         """
-        Begin a flush. The content of the ranges is taken before this returns. Without ranges: of what is remembered, and
-        what earlier tickets have taken is theirs.
+        Begin a flush. The content of the ranges is copied before this returns. Without ranges: of the remembered
+        ranges, without those that earlier tickets have taken.
         """
         return self._flush_start(ranges)[0]
 
@@ -171,8 +175,8 @@ class Mapping:
 
     def flush_verify(self, ranges: Optional[Iterable[Pair]] = None) -> Result:
         """
-        Flush, then compare digests of what each member has on its medium. Raises VerifyError; the members of
-        result.failed_mask differ and are excluded. No thread stores into the ranges or flushes them meanwhile.
+        Flush, then compare digests of the bytes on each member's medium. Raises VerifyError; the members in
+        result.failed_mask differ, and are excluded. Meanwhile no thread may store into the ranges or flush them.
         """
         ticket, pairs, _ = self._book(ranges)
         array, raw = self._array(pairs), c.FlushResult()
@@ -187,7 +191,9 @@ class Mapping:
         return Result._from(raw)
 
     def sync(self, offset: Optional[int] = None, length: Optional[int] = None) -> None:
-        """Flush one range, or without one all that was stored since the last time, also through views: whole pages."""
+        """
+        Flush one range or, without a range, all pages that were stored to since the last time, also through views.
+        """
         if (offset is None) != (length is None):
             raise InvalidError("sync() takes an offset and a length, or neither")
         ranges = None if offset is None or length is None else [(offset, length)]
@@ -200,18 +206,18 @@ class Mapping:
 
     def store8(self, offset: int, value: int) -> None:
         """
-        Store an aligned word of 8 bytes in the byte order of this machine, here and at every copy all at once, durably. No
-        copy has it without what this thread flushed before.
+        Store an aligned word of 8 bytes in the byte order of this machine, durably, in one piece here and in every
+        copy. No copy ever has it without the earlier flushes of this thread.
         """
         self._checked([(offset, 8)])
         self._call("rpmirror_store8", self._address + offset, word(value, "a word"))
 
     def confirm(self) -> None:
-        """What was read before was not stale. Raises LeaseError or FencedError otherwise."""
+        """Confirm that earlier reads were not stale. Raises LeaseError or FencedError otherwise."""
         self._call("rpmirror_confirm")
 
     def touch(self, offset: int, length: int) -> None:
-        """Of a direct mapping: make a range writable for stores of the kernel, as of readinto(); until a flush of it."""
+        """For a direct mapping: let the kernel store into a range, as readinto() does, until the range is flushed."""
         self._checked([(offset, length)])
         self._call("rpmirror_touch", self._address + offset, length)
 
@@ -220,7 +226,7 @@ class Mapping:
             check(getattr(c.lib, name)(m, *arguments))
 
     def _checked(self, ranges: Iterable[Pair]) -> List[Pair]:
-        """ctypes would cut off addresses that do not fit."""
+        """ctypes would truncate addresses that do not fit."""
         pairs = [(offset, length) for offset, length in ranges]
         for offset, length in pairs:
             if offset < 0 or length < 0 or offset + length > self._size:
@@ -231,7 +237,7 @@ class Mapping:
         return (c.Range * len(pairs))(*[c.Range(self._address + offset, length) for offset, length in pairs])
 
     def _book(self, ranges: Optional[Iterable[Pair]]) -> Tuple[Ticket, List[Pair], List[Ticket]]:
-        """A ticket with what it takes of what is remembered, its ranges, and the flushes that were begun before."""
+        """A ticket with the remembered ranges that it takes, its ranges, and the flushes that were begun before."""
         pairs = None if ranges is None else self._checked(ranges)
         with self._lock:
             others = list(self._begun)
@@ -254,19 +260,21 @@ class Mapping:
     # State, events, errors
 
     def state(self) -> State:
-        """The role, the members and their copies; of a read-only mapping, how old it is."""
+        """The role, the members and their copies; for a read-only mapping, also its age."""
         raw = c.State(size=sizeof(c.State))
         self._call("rpmirror_get_state", byref(raw))
         return State._from(raw)
 
     def fileno(self) -> int:
-        """Readable while an event is pending: for select and asyncio. It is the library's: neither read nor close it."""
+        """
+        Readable while an event is pending: for select and asyncio. The library owns it: neither read nor close it.
+        """
         fd = c_int()
         self._call("rpmirror_get_fd", byref(fd))
         return fd.value
 
     def next_event(self) -> Optional[Event]:
-        """The oldest event that was not taken, or None. Never waits."""
+        """The oldest event that was not taken yet, or None. Never waits."""
         raw = c.Event(size=sizeof(c.Event))
         try:
             self._call("rpmirror_next_event", byref(raw))
@@ -275,11 +283,11 @@ class Mapping:
         return Event._from(raw)
 
     def events(self) -> List[Event]:
-        """All that are pending."""
+        """All pending events."""
         return _all(self.next_event)
 
     def wait_event(self, timeout: Optional[float] = None) -> Optional[Event]:
-        """The next event, or None if there was none for so many seconds."""
+        """The next event, or None if none comes within that many seconds."""
         left = milliseconds(timeout)
         while True:
             event = self.next_event()
@@ -293,7 +301,7 @@ class Mapping:
             left = left if left < 0 else left - ms
 
     def next_error(self) -> Optional[LocalError]:
-        """The oldest error of this host's medium that was not taken, or None."""
+        """The oldest error of this host's medium that was not taken yet, or None."""
         raw = c.LocalError(size=sizeof(c.LocalError))
         try:
             self._call("rpmirror_get_error", byref(raw))
@@ -303,8 +311,8 @@ class Mapping:
 
     def errors(self) -> List[LocalError]:
         """
-        All errors that were not taken. While one says that stores are lost (repaired and dirty), flushes raise MediumError:
-        take the errors, go back to a consistent state, flush again.
+        All errors that were not taken yet. While one of them reports lost stores (repaired and dirty), flushes raise
+        MediumError: take the errors, return to a consistent state, and flush again.
         """
         return _all(self.next_error)
 
@@ -316,8 +324,8 @@ class Mapping:
 
     def close(self, *, flush: bool = True) -> None:
         """
-        Flush what is remembered and give up the role in good order: another member may be promoted at once. The mapping is
-        gone, also if that fails. BufferError: views of it exist, and nothing was done.
+        Flush remembered ranges and give up the role in good order, so that another member may be promoted at once.
+        The mapping is gone even if that fails. BufferError: views of it exist, and nothing was done.
         """
         with self._lock:
             if self._viewed() is not None:
@@ -345,7 +353,7 @@ class Mapping:
             return self.close()
         try:
             self.close(flush=False)
-        except (Error, BufferError):  # a view that the traceback has: the set is unmapped when that is gone
+        except (Error, BufferError):  # the traceback has a view: the set is unmapped when the view is gone
             pass
 
     def __del__(self) -> None:

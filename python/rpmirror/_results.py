@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What calls on a mapping return."""
+"""Results of calls on a mapping."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Result:
 
     @property
     def solo(self) -> bool:
-        """Only one has it."""
+        """Only one copy has it."""
         return bool(self.flags & c.SOLO)
 
     @property
@@ -39,7 +39,7 @@ class Result:
         return cls(raw.seq, raw.durable_mask, raw.failed_mask, raw.flags)
 
     def _and(self, other: "Result") -> "Result":
-        """Of two flushes: what holds for both. One without ranges is durable everywhere."""
+        """Combine the results of two flushes: what holds for both. A flush without ranges is durable everywhere."""
         if not self.seq or not other.seq:
             return self if self.seq else other
         return Result(
@@ -58,7 +58,7 @@ class Role(enum.IntEnum):
 
 class Health(enum.IntEnum):
     FULL = 0  # every member has everything
-    DEGRADED = 1  # it serves with fewer copies than configured
+    DEGRADED = 1  # the set serves with fewer copies than configured
     BLOCKED = 2  # flushes wait for the register or for copies
     DOWN = 3  # this mapping cannot be used any more
 
@@ -72,7 +72,7 @@ class Copy(enum.IntEnum):
 
 
 class EventType(enum.IntEnum):
-    VIEW = 1  # which members are in-sync has changed
+    VIEW = 1  # the in-sync set has changed
     LOST = 2  # the connection to a member is lost
     SLOW = 3  # a flush took longer than slow_ms; value: microseconds
     BLOCKED = 4  # flushes wait
@@ -80,8 +80,8 @@ class EventType(enum.IntEnum):
     LEASE_OVER = 6
     FENCED = 7
     LOCAL_FAILED = 8
-    ERROR = 9  # Mapping.errors() has more
-    MISSED = 10  # value: so many events were dropped, as nothing took them
+    ERROR = 9  # Mapping.errors() has the details
+    MISSED = 10  # value: number of events that were dropped because the program did not take them
     VERIFIED = 11  # copies were compared; value: bytes that differ
     STUCK = 12  # no progress with a member, or while flushes wait; value: ms
 
@@ -128,8 +128,8 @@ class State:
     config_mask: int
     min_copies: int
     lease_left_ms: int
-    age_ms: Optional[int]  # None: the daemon does not know
-    members: Tuple[Member, ...]  # of the slots that are in use
+    age_ms: Optional[int]  # None: the daemon has no information
+    members: Tuple[Member, ...]  # members in used slots
 
     @classmethod
     def _from(cls, raw: c.State) -> "State":
@@ -159,7 +159,7 @@ class Event:
     type: EventType
     member: Optional[int]  # its slot
     value: int
-    time: float  # as of time.time()
+    time: float  # in the units of time.time()
     text: str
 
     @classmethod
@@ -174,8 +174,8 @@ class LocalError:
 
     offset: int
     length: int
-    repaired: bool  # it has the content of the last flush again
-    dirty: bool  # what was stored after that is lost
+    repaired: bool  # the part has the content of the last flush again
+    dirty: bool  # later stores to the part are lost
     text: str
 
     @classmethod

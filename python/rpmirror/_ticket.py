@@ -18,22 +18,25 @@ if TYPE_CHECKING:
 
 
 class Ticket(Pending):
-    """A flush that Mapping.flush_start() has begun. Any thread may wait for it, and as often as it likes."""
+    """A flush that Mapping.flush_start() has begun. Any thread may wait for it, any number of times."""
 
     def __init__(self, mapping: "Mapping", taken: List[Pair]) -> None:
         super().__init__()
         self._mapping = mapping
-        self._taken = taken  # of what is remembered; it is remembered again if the flush fails
+        self._taken = taken  # the remembered ranges that it took; they are remembered again if the flush fails
         self._numbers: List[int] = []  # of the library's tickets that are still to be waited for
         self._result = Result(0, 0, 0, 0)
 
     def wait(self, timeout: Optional[float] = None) -> Result:
-        """Where the flush is durable. Raises AgainError, a TimeoutError, if it still runs after so many seconds."""
+        """
+        Wait, and return where the flush is durable. Raises AgainError, a TimeoutError, if it still runs after that
+        many seconds.
+        """
         self._wait(timeout)
         return self._result
 
     def _start(self, pairs: Sequence[Pair]) -> None:
-        """Begin it, in parts of as many ranges as the library takes."""
+        """Begin the flush, in parts of as many ranges as the library accepts."""
         for first in range(0, max(len(pairs), 1), c.RANGES_MAX):
             part = self._mapping._array(pairs[first : first + c.RANGES_MAX])
             number = c_uint64()
