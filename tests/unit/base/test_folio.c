@@ -31,7 +31,10 @@ static void load(size_t offset)
 	(void)*(volatile unsigned char *)(map + offset);
 }
 
-/* Written in large pieces, so that it is in large folios where the file system has them. */
+/*
+ * Written in large pieces, so that the page cache has it in large folios, if the file system
+ * supports them.
+ */
 static int setup(void **state)
 {
 	unsigned char *bytes = calloc(1, PIECE);
@@ -74,7 +77,7 @@ static void a_store_dirties_its_pages_alone(void **state)
 	folio_marks_fini(&marks);
 }
 
-/* Both ends may be in a folio that reaches beyond the range. */
+/* Both ends of the range may be in a folio that reaches beyond it. */
 static void so_does_a_range_over_two_folios(void **state)
 {
 	size_t from = SIZE / 2 - PAGE, to = SIZE / 2 + PAGE;
@@ -90,7 +93,7 @@ static void so_does_a_range_over_two_folios(void **state)
 	folio_marks_fini(&marks);
 }
 
-/* Nobody has loaded from the mapping. */
+/* No thread has loaded from the mapping. */
 static void so_does_each_page_of_what_is_cached(void **state)
 {
 	struct folio_marks marks;

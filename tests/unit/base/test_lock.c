@@ -14,7 +14,7 @@ static struct {
 	unsigned count;
 } shared;
 
-/* In all three ways; the lock is given up now and then with others waiting. */
+/* Takes the lock in all three ways. Now and then it is released while others wait. */
 static void *count_up(void *arg)
 {
 	for (unsigned i = 0; i < TIMES; i++) {

@@ -54,7 +54,7 @@ static void the_threshold_decides(void **state)
 	assert_string_equal(last_text, "this 42");
 }
 
-/* One of them may be set or silenced without a word about the other. */
+/* Each may be set or silenced without a change to the other. */
 static void the_sink_and_standard_error_have_levels_of_their_own(void **state)
 {
 	int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -108,7 +108,7 @@ static void a_long_line_is_cut(void **state)
 	assert_true(strlen(last_text) < sizeof(text));
 }
 
-/* What fn(text) writes to stderr. */
+/* The output of fn(text) on stderr. */
 static size_t capture_stderr(char *out, size_t size, void (*fn)(const char *text), const char *text)
 {
 	int fds[2], saved = dup(STDERR_FILENO);

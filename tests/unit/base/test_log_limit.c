@@ -126,7 +126,7 @@ static void each_place_has_its_own_limit(void **state)
 	log_set(remember, LOG_LVL_WARNING);
 	for (int i = 0; i < 100; i++)
 		one_place(i);
-	/* A period may have ended meanwhile. */
+	/* A period may have ended during the loop. */
 	assert_in_range(lines, LOG_LIMIT_LINES, 2 * LOG_LIMIT_LINES);
 	assert_non_null(strstr(last_text, ": No such file or directory"));
 	LOG_WARNING_LIMITED("another place");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is cached of a file goes, or is written again; its bytes stay. system.mirror_disk shows it
- * for pages that could not be written. */
+/*
+ * Cached pages of a file are dropped, or written again; the file's bytes stay. system.mirror_disk
+ * tests pages that could not be written.
+ */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -15,7 +17,7 @@
 #include "base/pagecache.h"
 
 #define PAGE  4096u
-#define PAGES 40u /* more than are copied at once */
+#define PAGES 40u /* more pages than one step copies */
 
 static char path[64];
 static uint8_t wanted[PAGES * PAGE + 100];
@@ -60,7 +62,7 @@ static unsigned count_cached(const void *addr)
 	return count;
 }
 
-/* tmpfs is a page cache; an overlay has another file below. */
+/* tmpfs is itself a page cache; an overlay has another file below. */
 static bool has_disk(void)
 {
 	struct statfs fs;
@@ -84,7 +86,7 @@ static void pages_that_are_dirty_or_mapped_go(void **state)
 	close(fd);
 }
 
-/* The rest goes, and nothing is written that a program stores meanwhile. */
+/* The other pages are dropped. Pages that a program stores to meanwhile are not written. */
 static void what_is_mapped_stays_and_is_counted(void **state)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -105,7 +107,7 @@ static void what_is_mapped_stays_and_is_counted(void **state)
 	close(fd);
 }
 
-/* A pipe has no medium that could be synchronised. */
+/* A pipe has no medium, so it cannot be synchronised. */
 static void what_cannot_be_written_is_an_error_with_the_path(void **state)
 {
 	struct error err = {0};

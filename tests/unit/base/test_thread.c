@@ -83,7 +83,7 @@ static void *leave_and_open(void *arg)
 		return (void *)1;
 	if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 		return (void *)2;
-	/* Of the own table: the lowest number is free there. */
+	/* The lowest number is free in a table of the thread's own. */
 	return open("/dev/null", O_RDONLY | O_CLOEXEC) == 0 ? NULL : (void *)3;
 }
 
@@ -101,7 +101,7 @@ static void a_descriptor_table_of_its_own_is_empty_and_leaves_the_other_alone(vo
 	close(fd);
 }
 
-/* The time of day is far ahead of the monotonic clock: by that the wait would be over at once. */
+/* The time of day is far ahead of the monotonic clock, so a wait by it would end at once. */
 static void a_timed_wait_is_by_the_monotonic_clock(void **state)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends.h -- two ends on 127.0.0.1 in softrnic's own words, without librpma and the interposer. */
+/* ends.h -- two ends on 127.0.0.1 by softrnic.h alone, without librpma and the interposer. */
 #ifndef UNIT_IO_ENDS_H
 #define UNIT_IO_ENDS_H
 
@@ -8,13 +8,13 @@
 #include "softrnic/softrnic.h"
 
 #define END_BUF   4096
-#define END_DEPTH 128 /* of each queue */
+#define END_DEPTH 128 /* depth of each queue */
 
 struct end {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;
-	struct ibv_comp_channel *completions; /* of cq, which is not armed */
+	struct ibv_comp_channel *completions; /* channel of cq, which is not armed */
 	struct ibv_cq *cq;
 	struct ibv_mr *mr; /* of buf */
 	char buf[END_BUF];
@@ -22,37 +22,37 @@ struct end {
 
 /* An id on a channel of its own, nothing else. */
 void end_open(struct end *e);
-/* All that the end has; the ids first. */
+/* Release everything that the end has, the ids first. */
 void end_close(struct end *e);
-/* Where all ends are; 127.0.0.1 unless a test says otherwise. */
+/* The host of all ends: 127.0.0.1 unless a test sets another one. */
 extern uint32_t end_host;
-/* Does each request of a queue pair made from now on complete? 1 unless a test says otherwise. */
+/* Does each request of a queue pair made from now on complete? 1 unless a test sets it. */
 extern int end_signals_all;
 struct sockaddr_in end_loopback(uint16_t port);
-/* Bind, at a port that the system chooses, which is not listened on; returns the port. */
+/* Bind at a port that the system chooses, without listening. Returns the port. */
 uint16_t end_bind(struct end *e);
-/* What a queue pair can be made of. */
+/* Attributes for a queue pair on this end's queue. */
 struct ibv_qp_init_attr end_qp_attr(struct end *e);
 /* Resolve the address and make a queue pair. */
 void end_aim(struct end *e, uint16_t port);
-/* Wait for an event, which must be of this type; its status. */
+/* Wait for an event, which must have this type. Returns its status. */
 int end_expect(struct end *e, enum rdma_cm_event_type type);
 /* Does any event come within the time? */
 bool end_hears_within(struct end *e, int ms);
 
 /* The listener takes the next request and makes a queue pair for it; `server` is empty before. */
 void end_take(struct end *listener, struct end *server);
-/* A listener, a client and what it is connected to. */
+/* A listener, a client, and the server's end of the client's connection. */
 struct ends {
 	struct end listener, client, server;
 };
 void ends_open(struct ends *e);
 void ends_close(struct ends *e);
-void ends_establish(struct ends *e); /* the client was told to connect before */
+void ends_establish(struct ends *e); /* the client has already called connect */
 
 int end_post_recv(struct end *e, uint64_t wr_id);
 int end_post_send(struct end *e, uint64_t wr_id, uint32_t len);
-/* The next completion, waited for. */
+/* Wait for the next completion. */
 struct ibv_wc end_wait_wc(struct end *e);
 
 #endif

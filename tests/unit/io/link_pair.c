@@ -17,23 +17,23 @@
 struct pair_link {
 	struct link link;
 	struct link_addr us, peer_addr;
-	int bell; /* readable when ready() has something to say */
+	int bell; /* readable when ready() has an event */
 	struct eng_source *src;
-	bool listens, dialed, ended; /* ended: the peer sends no more */
+	bool listens, dialed, ended; /* ended: the peer will send no more */
 	bool looked_for_end;
-	struct list node; /* of a listener; or in the listener's queue */
+	struct list node; /* of a listener's list, or in the listener's queue */
 	struct list queue;
-	struct pair_link *peer; /* NULL: none, or none any more */
-	uint8_t ring[RING];     /* what came and was not taken */
+	struct pair_link *peer; /* NULL: no peer */
+	uint8_t ring[RING];     /* bytes that came and were not taken */
 	size_t head, len;
 	bool silent;
 	bool asked;  /* to report room for bytes */
-	int arrival; /* readable while somebody waits and bytes or the end are here */
+	int arrival; /* readable while a thread waits, and bytes or the end are here */
 	unsigned waiters;
 };
 
 static struct {
-	pthread_mutex_t lock; /* of all of it */
+	pthread_mutex_t lock; /* guards everything */
 	struct list listeners;
 	size_t allowed, carried;
 	unsigned links, silent, waits, full;
@@ -68,7 +68,7 @@ static void pair_write(int fd)
 		abort();
 }
 
-/* The peer sends no more, and that is to be noticed. */
+/* The peer will send no more, and the engine has to notice that. */
 static bool pair_shows_end(const struct pair_link *p)
 {
 	return p->ended && (!pair.hides_ends || p->looked_for_end);
@@ -81,7 +81,7 @@ static void pair_ring_bell(struct pair_link *p)
 		pair_write(p->arrival);
 }
 
-/* Bytes have come. */
+/* Report that bytes have come. */
 static void pair_report(struct pair_link *p)
 {
 	if (!p->silent)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_admission.c -- who has to wait held by a listener, until when, and how many can. */
+/* test_admission.c -- which connections a listener holds back, until when, and how many. */
 #include "lib/unit.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct link_addr violator(unsigned char host)
 	return addr;
 }
 
-/* A link that can only be closed. */
+/* A link that supports only close(). */
 struct counted_link {
 	struct link link;
 	int number;
@@ -74,7 +74,7 @@ static void the_innocent_need_not_wait(void **state)
 	assert_true(until == CLOCK_NEVER);
 }
 
-/* The listener comes back at the earliest of these times, without a look at all who wait. */
+/* The listener wakes at the earliest of these times, without a look at all connections. */
 static void each_is_told_when_his_time_has_come(void **state)
 {
 	struct link_addr peer = violator(1), worse = violator(2);

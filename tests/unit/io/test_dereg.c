@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_dereg.c -- a region is deregistered while a Write to it is placed, again and again. When the
- * call has returned, not one byte of it is written any more. Over rings in shared memory or over
- * TCP, as SOFTRNIC_SHM says.
+ * test_dereg.c -- a region is deregistered while a Write to it is placed, again and again. After
+ * the call has returned, no byte of the region is written. Over rings in shared memory or over TCP,
+ * by SOFTRNIC_SHM.
  *
- * $SYSTEM_RACES: how many races. $SYSTEM_SEED: which chance.
+ * $SYSTEM_RACES: the number of races. $SYSTEM_SEED: the seed.
  */
 #include "ends.h"
 
@@ -16,13 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEN      32768u /* one FPDU: most races leave the connection as it is */
+#define LEN      32768u /* one FPDU: after most races the connection still works */
 #define WORDS    (LEN / 8)
 #define POISON   0x6b6b6b6b6b6b6b6bull
 #define RACES    4000u
-#define DURING   100u /* one of so many at least is to meet the placing under way */
-#define EARLY    32u  /* one of so many is deregistered without a look at the memory */
-#define HALT     256u /* behind one of so many nothing is posted for a while */
+#define DURING   100u /* at least one race in this many must come during the placement */
+#define EARLY    32u  /* one race in this many deregisters without a look at the memory */
+#define HALT     256u /* after one race in this many there is a pause without posts */
 #define PATIENCE 20000u
 
 static struct {
@@ -31,10 +31,10 @@ static struct {
 	struct ibv_mr *source;
 	uint64_t *sent;
 	_Atomic uint64_t
-		*words; /* of the region; peers write there, so it is looked at atomically */
+		*words; /* memory of the region; peers write to it, so it is read atomically */
 	uint64_t seed, next;
 	unsigned before, during, behind, connections;
-	/* A thread that posts, so that this one can look at the memory from the first byte on. */
+	/* A thread that posts, while the main thread looks at the memory from the first byte on. */
 	pthread_t poster;
 	atomic_uint asked, posted;
 	atomic_bool ends_now, failed;
@@ -82,7 +82,7 @@ static int post_write(uint32_t rkey, uint32_t len)
 	return ibv_post_send(race.ends.client.id->qp, &wr, &bad);
 }
 
-/* Without a pause: the engine is to place meanwhile. */
+/* Poll without a pause, so that the engine places bytes meanwhile. */
 static enum ibv_wc_status wait_written(void)
 {
 	struct ibv_wc wc;
@@ -114,7 +114,7 @@ static void go_over_to_rings(void)
 		usleep(100);
 	}
 	assert_true(shm_bytes() > 0);
-	/* Until the last Write was placed nothing else is to be written there. */
+	/* Until the last Write was placed nothing else may be written there. */
 	race.words[0] = 0;
 	race.sent[0] = ++race.next;
 	assert_int_equal(post_write(mr->rkey, 8), 0);
@@ -176,7 +176,7 @@ static void wait_posted(void)
 
 /* --- one race ------------------------------------------------------------------------------- */
 
-/* Most begin as soon as some word of the Write is there, mostly one of the first. */
+/* Most races begin as soon as some word of the Write is there, usually one of the first. */
 static void wait_for_some(void)
 {
 	size_t at = (test_random(&race.seed) % WORDS) >> (test_random(&race.seed) % 13);
@@ -187,7 +187,7 @@ static void wait_for_some(void)
 			atomic_signal_fence(memory_order_seq_cst);
 		return;
 	}
-	/* Its thread may be without a processor. */
+	/* The thread that places bytes may be without a processor. */
 	for (uint64_t i = 0; word(at) != race.next; i++) {
 		if (i % 1000000 == 999999)
 			usleep(1000);
@@ -217,7 +217,7 @@ static void poison(void)
 		race.words[i] = POISON;
 }
 
-/* The end of a Write to a region that is not there any more. */
+/* The outcome of a Write to a region that does not exist any more. */
 static void expect_refused(void)
 {
 	end_expect(&race.ends.server, RDMA_CM_EVENT_DISCONNECTED);
@@ -266,7 +266,7 @@ static void nothing_is_placed_when_a_deregistration_has_returned(void **state)
 	assert_true(race.sent && race.words);
 	poison();
 	assert_int_equal(pthread_create(&race.poster, NULL, post_all_the_time, NULL), 0);
-	/* More of them, if the machine was too busy for that. */
+	/* More races, if the machine was too busy for enough hits. */
 	for (unsigned i = 0; i < races || (i < 2 * races && race.during < races / DURING); i++)
 		one_race();
 	atomic_store(&race.ends_now, true);

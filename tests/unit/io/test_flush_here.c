@@ -19,12 +19,15 @@
 #define LIMIT_NS (20 * NSEC_PER_SEC)
 #define LEN      64
 
-/* In one of so many tries, as the machine may be busy. The guard's look would take 20 ms. */
+/*
+ * The limit for at least one of so many tries, as the machine may be busy. The guard's look would
+ * take 20 ms.
+ */
 #define SERVED_NS (5 * NSEC_PER_MS)
 #define TRIES     20
 
 #define PIPELINED 8
-#define MANY      6 /* more than there are threads of the engine for at once */
+#define MANY      6 /* more than the engine has threads at first */
 
 /* A connection whose client flushes to a file of the server's. */
 struct flusher {
@@ -64,7 +67,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* In a tight loop: the engine serves the other end alone then. */
+/* Polls in a tight loop, so that the engine serves only the other end. */
 static enum ibv_wc_status poll_status(struct flusher *f)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -120,7 +123,7 @@ static void write_and_flush(struct flusher *f)
 	post(f, 0, VEXT_OP_FLUSH, 0);
 }
 
-/* Is it the engine's thread that called msync() last? */
+/* Was the last call of msync() made by the engine's thread? */
 static bool engine_wrote_back(void)
 {
 	char path[64], name[16] = "";
@@ -135,8 +138,10 @@ static bool engine_wrote_back(void)
 	return !strncmp(name, "softrnic", strlen("softrnic"));
 }
 
-/* Flushes of written bytes, each seen on the medium, until the engine makes one by itself: its
- * threads may have just been started, or busy. */
+/*
+ * Flush written bytes, and check each time that they are on the medium, until the engine makes the
+ * write-back itself: its threads may have just started, or may be busy.
+ */
 static void flush_until_here(struct flusher *f)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -149,7 +154,7 @@ static void flush_until_here(struct flusher *f)
 	assert_true(engine_wrote_back());
 }
 
-/* When something ran. */
+/* The time at which a callback ran. */
 struct timing {
 	struct eng_timer timer;
 	struct eng_task task;
@@ -172,7 +177,7 @@ static struct timing timing = {
 	.task = {.link = LIST_INIT(timing.task.link), .run = timing_run},
 };
 
-/* Whatever is set is set anew. */
+/* Sets everything that was set before anew. */
 static void timing_begin(uint64_t at)
 {
 	engine_set_timer(&timing.timer, CLOCK_NEVER);
@@ -181,8 +186,8 @@ static void timing_begin(uint64_t at)
 }
 
 /*
- * One that does not end until the gate is opened. deadline_ns: so long after its beginning the
- * timer fires; 0: none does. Returns its beginning.
+ * Begin a flush whose write-back does not end until the gate is opened. deadline_ns: the timer
+ * fires that long after the beginning; 0: no timer. Returns the time of the beginning.
  */
 static uint64_t hold_one_here(uint64_t deadline_ns)
 {
@@ -216,7 +221,9 @@ static void the_thread_that_receives_a_flush_writes_back(void **state)
 	flush_until_here(&one);
 }
 
-/* In one of some tries; each is answered only when its bytes are on the medium. */
+/*
+ * It succeeds in one of some tries. Each flush is answered only after its bytes are on the medium.
+ */
 static void it_goes_on_with_the_next_flush_of_its_connection(void **state)
 {
 	bool here = false;
@@ -238,7 +245,7 @@ static void it_goes_on_with_the_next_flush_of_its_connection(void **state)
 	assert_true(here);
 }
 
-/* Of another connection. */
+/* Exchange messages on another connection. */
 static void exchange_messages(struct ends *e)
 {
 	for (int i = 0; i < 20; i++) {
@@ -268,7 +275,7 @@ static void other_connections_go_on_meanwhile(void **state)
 	ends_close(&others);
 }
 
-/* Those of the engine's threads that are kept for stalls write back nothing: the pool does. */
+/* The engine's threads that are kept for stalls write nothing back. The pool does. */
 static void flushes_of_many_files_go_on_beside_each_other(void **state)
 {
 	struct ends others;
@@ -294,8 +301,9 @@ static void flushes_of_many_files_go_on_beside_each_other(void **state)
 }
 
 /*
- * How long until the engine takes a message of another connection, while a write-back that has just
- * begun goes on? This thread only looks at the memory, as one that polls would take it by itself.
+ * The time until the engine takes a message of another connection, while a write-back goes on that
+ * has just begun. This thread only looks at the memory: if it polled, it would take the message
+ * itself.
  */
 static uint64_t served_after(struct ends *others, char value)
 {
@@ -313,7 +321,7 @@ static uint64_t served_after(struct ends *others, char value)
 	let_go();
 	assert_int_equal(end_wait_wc(&others->client).status, IBV_WC_SUCCESS);
 	assert_int_equal(end_wait_wc(&others->server).status, IBV_WC_SUCCESS);
-	usleep(10000); /* the polls are over: the engine looks for bytes again */
+	usleep(10000); /* after the last poll the engine looks for bytes again */
 	return ns;
 }
 
@@ -332,7 +340,7 @@ static void other_connections_do_not_wait(void **state)
 	ends_close(&others);
 }
 
-/* What a deadline or a task, due at that time, waits for at most. */
+/* The time by which a deadline or a task, due at `due`, is late at most. */
 static uint64_t timing_wait(uint64_t due)
 {
 	uint64_t until = due + LIMIT_NS;
@@ -344,7 +352,9 @@ static uint64_t timing_wait(uint64_t due)
 	return atomic_load(&timing.at) - due;
 }
 
-/* It is set before the write-back begins, and so near that the loop is given up at once. */
+/*
+ * The deadline is set before the write-back begins, and so near that the loop is given up at once.
+ */
 static uint64_t near_deadline(void)
 {
 	return timing_wait(hold_one_here(NSEC_PER_MS) + NSEC_PER_MS);
@@ -387,7 +397,7 @@ static void deadlines_and_tasks_do_not_wait(void **state)
 	}
 }
 
-/* Bytes of the client, at some time within the limit. */
+/* Wait, within a limit, until the client's byte has come. */
 static void await_byte(size_t at, char value)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -398,12 +408,15 @@ static void await_byte(size_t at, char value)
 	assert_int_equal(*there, value);
 }
 
-/* Its Writes are placed, and calls on it return; the answer comes with the write-back. */
+/*
+ * The connection's Writes are placed, and calls on it return. The answer comes after the
+ * write-back.
+ */
 static void its_own_connection_goes_on_meanwhile(void **state)
 {
 	hold_one_here(0);
 	memset(one.ends.client.buf, 'w', LEN);
-	post(&one, IBV_WR_RDMA_WRITE, 0, 4096); /* completes behind the flush */
+	post(&one, IBV_WR_RDMA_WRITE, 0, 4096); /* completes after the flush */
 	await_byte(4096, 'w');
 	assert_int_equal(end_post_recv(&one.ends.server, 1), 0);
 	assert_int_equal(end_post_send(&one.ends.client, 2, 8), 0);
@@ -422,7 +435,7 @@ static void its_region_can_go_meanwhile(void **state)
 	let_go();
 }
 
-/* The write-back is not waited for; afterwards the file is used again. */
+/* The write-back is not awaited. After it the file is used again. */
 static void its_connection_can_end_meanwhile(void **state)
 {
 	hold_one_here(0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who announced native flushes reads without a write-back, who did not flushes by reading; either
- * may ask for native flushes. Seen in a file's pages and in the counters of the end that has it.
+ * The Reads of an end that announced native flushes cause no write-back. The Reads of an end that
+ * did not are flushes. Both ends may use native flushes. Seen in a file's pages and in the counters
+ * of the end that has it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static void do_flush(struct end *e, const struct end_file *to)
 	do_one(e, &wr);
 }
 
-/* from writes into a file of to's, and reads there. */
+/* `from` writes into a file of `to`, and reads there. */
 static void expect_reads_flush(struct end *from, struct end *to, bool flush)
 {
 	uint64_t before = writebacks_at(to);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_given_up.c -- a program connects again as soon as it polls the first completion in error.
- * The thread that ends the former connection has got no further than that: it has reported no
- * event, and has sent no end. The target ends the former connection all the same, before the next
- * one is established.
+ * test_given_up.c -- a program connects again as soon as it polls the first completion in error. At
+ * that moment the thread that ends the former connection has reported no event yet, and has sent no
+ * end. The target still ends the former connection before it establishes the next one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,9 +17,9 @@
 
 #define LIMIT_S 20
 
-/* The thread that pushes the first completion in error to this queue stops behind it. */
+/* The thread that pushes the first completion in error to this queue stops after that. */
 static struct {
-	_Atomic(struct cq *) cq; /* threads of the engine look at it, too */
+	_Atomic(struct cq *) cq; /* threads of the engine read it, too */
 	sem_t pushed, go_on;
 } gate;
 

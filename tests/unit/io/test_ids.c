@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What foreign programs rely on in ids and queue pairs, and librpma does not. */
+/* Behaviour of ids and queue pairs that foreign programs rely on, and librpma does not. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
@@ -76,7 +76,7 @@ static void a_bound_id_does_not_go_to_another_family(void **state)
 	end_close(&e);
 }
 
-/* libfabric asks in this way. */
+/* libfabric calls it in this way. */
 static void hints_alone_may_have_the_addresses(void **state)
 {
 	struct sockaddr_in dst = end_loopback(9), src = end_loopback(10);
@@ -211,7 +211,10 @@ static void what_is_refused_is_not_granted(void **state)
 	end_close(e);
 }
 
-/* Their callers would use what is not there: the calls of ibv_qp_ex, a group of receive queues. */
+/*
+ * These attributes are refused, because a caller would use what the device lacks: the calls of
+ * ibv_qp_ex, a group of receive queues.
+ */
 static void extended_attributes_that_the_device_lacks_are_refused(void **state)
 {
 	struct end *e = resolved();
@@ -260,7 +263,7 @@ static void client_says_one_thing_and_leaves(struct ends *e)
 	end_expect(&e->server, RDMA_CM_EVENT_DISCONNECTED);
 }
 
-/* Who is told of the end and then looks into the queue has not missed anything. */
+/* A program that gets the event of the end, and then looks into the queue, has missed nothing. */
 static void what_came_before_the_end_is_there_with_its_event(void **state)
 {
 	struct ends *e = *state;
@@ -274,7 +277,7 @@ static void what_came_before_the_end_is_there_with_its_event(void **state)
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* As with many cards. What their wr_id stands for may be freed. */
+/* As with many cards. The program may free what the wr_ids point to. */
 static void a_destroyed_queue_pair_takes_its_completions_along(void **state)
 {
 	struct ends *e = *state;
@@ -317,12 +320,12 @@ static void moving_to_error_flushes_and_ends_the_connection(void **state)
 	assert_int_equal(where(&e->client), IBV_QPS_ERR);
 	end_expect(&e->client, RDMA_CM_EVENT_DISCONNECTED);
 	end_expect(&e->server, RDMA_CM_EVENT_DISCONNECTED);
-	assert_int_equal(move(&e->client, IBV_QPS_ERR), 0); /* it is there */
+	assert_int_equal(move(&e->client, IBV_QPS_ERR), 0); /* the completion is there already */
 	assert_int_equal(end_post_recv(&e->client, 8), 0);
 	assert_int_equal(end_wait_wc(&e->client).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* As drivers do it before they destroy one that was never connected. */
+/* Drivers do this before they destroy a queue pair that was never connected. */
 static void moving_to_error_flushes_an_unconnected_one(void **state)
 {
 	struct end *e = resolved();
@@ -353,13 +356,13 @@ static void other_states_are_rdma_cms(void **state)
 {
 	struct ends *e = *state;
 
-	assert_int_equal(move(&e->client, IBV_QPS_RTS), 0); /* it is there */
+	assert_int_equal(move(&e->client, IBV_QPS_RTS), 0); /* the completion is there already */
 	assert_int_equal(move(&e->client, IBV_QPS_RTR), EINVAL);
 	assert_int_equal(move(&e->client, IBV_QPS_RESET), EINVAL);
 	assert_int_equal(where(&e->client), IBV_QPS_RTS);
 }
 
-/* An inherited one is "removed"; its lock may be held by a thread that the child does not have. */
+/* An inherited queue pair is "removed". A thread that the child does not have may hold its lock. */
 static void a_child_moves_nothing(void **state)
 {
 	struct ends *e = *state;
@@ -387,7 +390,7 @@ static void poll_one(struct end *e)
 		;
 }
 
-/* Without a pause, so that a call on a connection is under way most of the time. */
+/* Without a pause, so that most of the time a call on a connection is under way. */
 static void *send_and_receive(void *arg)
 {
 	struct ends *e = arg;
@@ -401,7 +404,7 @@ static void *send_and_receive(void *arg)
 	return NULL;
 }
 
-/* Whatever the parent's other threads were doing with their connections. */
+/* At the fork the parent's other threads may be anywhere in their calls. */
 static void a_child_of_busy_connections_can_release_their_ids(void **state)
 {
 	struct ends *e = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections over a link that is not TCP, which the room knows by its row in the table only: one
- * whose bytes are looked at in place, and one that writes to memory while nobody calls it.
+ * Connections over a link that is not TCP, and that is reached only through its row in the table:
+ * one whose bytes are read in place, and one that writes to memory without a call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@ enum { CONNECTIONS = 2, REGION = 200000 };
 
 struct target {
 	struct ends e;
-	char *bytes; /* the server's, open to the client */
+	char *bytes; /* memory of the server, open to the client */
 	struct ibv_mr *mr;
-	char *source; /* the client's */
+	char *source; /* memory of the client */
 	struct ibv_mr *source_mr;
 };
 
@@ -107,7 +107,7 @@ static int plain(void **state)
 	return on(PAIR_PLAIN);
 }
 
-/* Every link that was made is closed, by the engine's thread at the latest. */
+/* Every link that was made is closed, if not at once then by the engine's thread. */
 static int all_closed(void **state)
 {
 	for (int ms = 0; pair_links() && ms < 10000; ms++)
@@ -176,7 +176,7 @@ static void the_end_of_a_peer_is_an_event(void **state)
 	ends_close(&e);
 }
 
-/* It is looked for before the silence of a peer that has ended is taken for a loss. */
+/* The end is looked for before the silence of a peer that has ended counts as a loss. */
 static void an_end_that_was_not_reported_is_no_loss(void **state)
 {
 	struct ends e;
@@ -194,7 +194,7 @@ static void an_end_that_was_not_reported_is_no_loss(void **state)
 	ends_close(&e);
 }
 
-/* The first half of a Write has come. */
+/* Wait until the first half of a Write has come. */
 static void wait_for_half_a_write(struct target *t)
 {
 	size_t half = pair_carried() + REGION / 2;
@@ -206,7 +206,7 @@ static void wait_for_half_a_write(struct target *t)
 	assert_int_equal(pair_carried(), half);
 }
 
-/* The Write may complete all the same, if the rest of it left before the Terminate was here. */
+/* The Write may still complete, if the rest of it left before the Terminate arrived. */
 static void deregistration_ends_a_write_into_the_region(void **state)
 {
 	struct vext_wr flush = {.op = VEXT_OP_FLUSH, .len = REGION, .type = VEXT_FLUSH_VISIBLE};
@@ -234,8 +234,7 @@ static void deregistration_ends_a_write_into_the_region(void **state)
 	target_close(t);
 }
 
-/* What was under way when the process forked is the
- * parent's; the child has to get rid of the rest. */
+/* The parent has the work that was under way at the fork. The child has to release the rest. */
 static void a_forked_child_releases_an_id_amid_a_message(void **state)
 {
 	struct target *t = &targets[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several loops: who is served by which thread, and what waits for what. */
+/* Several loops: which thread serves which sources, and which work waits for which. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,10 +14,12 @@
 
 #define THREADS 3
 #define SOURCES 24
-#define CROWD   4 /* so many are served by one thread */
+#define CROWD   4 /* as many as one thread serves */
 #define WAIT_NS (10 * NSEC_PER_SEC)
 
-/* A source that notes which thread served it, and waits in its callback when it is to. */
+/*
+ * A source that stores the thread that served it, and waits in its callback if the test wants that.
+ */
 struct place {
 	struct eng_source source;
 	struct eng_timer timer;
@@ -124,7 +126,7 @@ static void remove_all(int n)
 		place_remove(&place[i]);
 }
 
-/* How many threads served the first n, and the most that one of them served. */
+/* The number of threads that served the first n sources, and the most that one thread served. */
 static int threads_of(int n, int *most)
 {
 	int threads = 0;
@@ -232,7 +234,10 @@ static void events_have_their_turn_between_timers(void **state)
 	remove_all(1);
 }
 
-/* In each loop one callback waits; the guard lets others lead, and all the rest goes on. */
+/*
+ * In each loop one callback waits. The guard makes other threads leaders, and the remaining work
+ * goes on.
+ */
 static void leaders_of_all_loops_may_wait_at_once(void **state)
 {
 	bool blocked[SOURCES] = {false};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Several threads take completions of one queue, which some connections have in common: by polls,
- * and by waits for its events. Each completion comes once, none is missed, and those that one poll
- * returns are in their connection's order, as are all that one thread alone gets. The connections
- * go over to rings meanwhile.
+ * and by waits for its events. Each completion comes once, and none is missed. The completions of
+ * one poll are in the order of their connection, and so are all completions if only one thread
+ * takes them. Meanwhile the connections move to rings.
  */
 #include "ends.h"
 
@@ -28,7 +28,7 @@ static atomic_uchar taken[CONNS][OPS];
 static atomic_uint collected[CONNS], twice, disordered, failed, missed, waiting;
 static atomic_bool over;
 
-/* Of one thread that takes all: what it got last. */
+/* If one thread takes all completions: the last one. */
 static atomic_bool is_alone;
 static int64_t last_of_all[CONNS];
 
@@ -63,7 +63,7 @@ static int poll_once(void)
 	return n;
 }
 
-/* pause_us: between polls; 0: none. */
+/* pause_us: the pause between polls; 0: none. */
 static void *poll_all_the_time(void *pause_us)
 {
 	while (!over) {
@@ -74,7 +74,7 @@ static void *poll_all_the_time(void *pause_us)
 	return NULL;
 }
 
-/* An event that is missing is one that is waited for until the time is up. */
+/* If an event is missing, the wait lasts until the time is over. */
 static void *wait_all_the_time(void *arg)
 {
 	struct ibv_cq *which;
@@ -138,7 +138,7 @@ static void post_all(unsigned window)
 		await(conn, OPS, until);
 }
 
-/* Threads that wait are woken once more, each by an event of its own. */
+/* The waiting threads are woken once more, each by an event of its own. */
 static void end_threads(pthread_t *thread, int n)
 {
 	over = true;
@@ -270,7 +270,7 @@ static void one_thread_polls_and_one_waits(void **state)
 	run(1, 0, 1, 1);
 }
 
-/* Those of the other connections go on. */
+/* The completions of the other connections still come. */
 static void a_queue_pair_is_destroyed_while_two_threads_poll(void **state)
 {
 	pthread_t thread[THREADS];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_rate_limit.c -- an address that guesses waits, in the long run; no other does. */
+/*
+ * test_rate_limit.c -- an address that guesses has to wait in the long run; other addresses do not.
+ */
 #include "lib/unit.h"
 
 #include <arpa/inet.h>
@@ -85,7 +87,10 @@ static void the_rate_holds_in_the_long_run(void **state)
 	assert_in_range(guesses, 3600 * RATE, RATE_LIMIT_BURST + 3600 * RATE);
 }
 
-/* Connections that exist are not touched, so they may all guess at once: that is a debt. */
+/*
+ * Existing connections are not ended, so all of them may guess at once. The address then has a
+ * debt.
+ */
 static void a_crowd_at_once_pays_afterwards(void **state)
 {
 	uint64_t now = START;
@@ -120,7 +125,7 @@ static void a_v6_neighbourhood_is_one_address(void **state)
 	assert_int_equal(wait_of("2001:db8:0:2::1", START), 0);
 }
 
-/* A socket that serves both families sees IPv4 peers so. */
+/* A socket for both families shows IPv4 peers in this form. */
 static void a_mapped_v4_address_is_itself(void **state)
 {
 	violate("::ffff:192.0.2.1", RATE_LIMIT_BURST, START);
@@ -128,7 +133,7 @@ static void a_mapped_v4_address_is_itself(void **state)
 	assert_int_equal(wait_of("::ffff:192.0.2.2", START), 0);
 }
 
-/* The table is full of small offenders: those who owe most stay in it. */
+/* The table is full of small offenders. The worst ones stay in it. */
 static void the_worst_are_remembered(void **state)
 {
 	char text[16];
@@ -139,7 +144,7 @@ static void the_worst_are_remembered(void **state)
 		violate(text, 1, START);
 	}
 	assert_int_not_equal(wait_of("192.0.2.1", START), 0);
-	/* And a new one can still become known. */
+	/* A new offender can still enter the table. */
 	violate("192.0.2.2", RATE_LIMIT_BURST, START);
 	assert_int_not_equal(wait_of("192.0.2.2", START), 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connecting to where nobody listens yet, with the patience of SOFTRNIC_REFUSED_MS: perftest and
- * qperf tell their port before they listen there.
+ * Connecting to a port without a listener, for the time of SOFTRNIC_REFUSED_MS: perftest and qperf
+ * send their port before they listen on it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define PATIENCE_MS 5000
 
-/* The client has been refused already, for certain, but its patience is not at its end. */
+/* The client has certainly been refused already, but its time is not over. */
 static void begin(struct ends *e)
 {
 	ends_open(e);
@@ -56,7 +56,7 @@ static void the_port_that_the_user_chose_is_kept(void **state)
 	ends_close(&e);
 }
 
-/* TCP would: at a port which nobody listens to, and which is the dialer's own. */
+/* TCP would connect, at a port without a listener that is the dialer's own. */
 static void nobody_reaches_itself(void **state)
 {
 	struct end e;
@@ -93,7 +93,7 @@ static void in_the_end_it_is_refused_and_the_waiting_costs_next_to_nothing(void 
 	ends_close(&e);
 }
 
-/* "Unreachable" would be wrong: the host has answered. */
+/* "Unreachable" would be wrong, as the host has answered. */
 static void the_time_to_connect_ends_with_the_refusal_too(void **state)
 {
 	struct ends e;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link that is full: who polls goes on with what waits, and otherwise the engine does. */
+/*
+ * A link that is full: a thread that polls sends the waiting bytes, and without one the engine
+ * does.
+ */
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,7 +27,7 @@ static void poll_empty(struct end *e)
 	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
 }
 
-/* Until its link reports no bytes any more. */
+/* Poll until the link reports no bytes any more. */
 static void poll_until_owned(struct end *e)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -50,7 +53,7 @@ static void send_into_the_full_link(struct ends *e)
 	assert_true(pair_full() > before);
 }
 
-/* Who polls asks first: nothing is sent in vain. */
+/* The polling thread checks for room first, so nothing is sent in vain. */
 static void who_polls_sends_when_there_is_room(void **state)
 {
 	struct ends e;
@@ -62,7 +65,7 @@ static void who_polls_sends_when_there_is_room(void **state)
 	for (int i = 0; i < 1000; i++)
 		poll_empty(&e.client);
 	assert_in_range(pair_full(), full,
-			full + 1); /* of the engine's, if polls ceased meanwhile */
+			full + 1); /* one send of the engine, if the polls ceased meanwhile */
 	pair_allow(SIZE_MAX);
 	assert_int_equal(end_wait_wc(&e.client).wr_id, 2);
 	assert_int_equal(end_wait_wc(&e.server).wr_id, 1);

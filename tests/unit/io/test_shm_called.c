@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Others call the Unix socket of a connection before its peer does, each time that it listens. */
+/*
+ * Other processes call the Unix socket of a connection before its peer does, each time that it
+ * listens.
+ */
 #include "ends.h"
 
 #include <string.h>
@@ -15,9 +18,9 @@
 #define LIMIT_NS (10 * NSEC_PER_SEC)
 
 static struct ends ends;
-static void (*call)(int fd); /* what such a caller does */
+static void (*call)(int fd); /* the behaviour of such a caller */
 static int called, callers[64];
-static int n_callers; /* at a time */
+static int n_callers; /* number of callers at a time */
 
 int __real_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
 int __wrap_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
@@ -92,7 +95,7 @@ static void exchange(void)
 	assert_int_equal(end_wait_wc(&ends.server).status, IBV_WC_SUCCESS);
 }
 
-/* Until both ends have gone over, or one of them has found a reason not to. */
+/* Wait until both ends have moved to rings, or one of them has found a reason not to. */
 static uint64_t outcome(void)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS, s, c;

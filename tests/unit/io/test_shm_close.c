@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_shm_close.c -- a peer passes TCP sockets that linger: their last close waits until all that
- * was sent is acknowledged, for seconds. No thread that receives from the Unix socket, or closes
- * it, waits for that.
+ * test_shm_close.c -- a peer passes TCP sockets that linger: their last close waits, for seconds,
+ * until everything sent is acknowledged. A thread that receives from the Unix socket, or closes it,
+ * must not wait for that.
  */
 #include "lib/unit.h"
 
@@ -20,7 +20,8 @@
 
 #define LINGER_S 20
 #define PASSED   257
-#define SOON_NS  (2 * NSEC_PER_SEC) /* all calls of a test together; the machine may be busy */
+/* limit for all calls of a test together; the machine may be busy */
+#define SOON_NS (2 * NSEC_PER_SEC)
 
 static void pass(int to, const void *bytes, size_t len)
 {
@@ -66,7 +67,7 @@ static void many_that_are_received_delay_nothing(void **state)
 		close(ends[1]);
 	}
 	assert_true(spent < SOON_NS);
-	assert_true(shm_closing_is_slow()); /* no further peer is met */
+	assert_true(shm_closing_is_slow()); /* from now on the process meets no further peer */
 }
 
 static void many_that_come_as_wake_ups_delay_nothing(void **state)
@@ -79,7 +80,7 @@ static void many_that_come_as_wake_ups_delay_nothing(void **state)
 		pass(ends[1], "x", 1);
 	begun = clock_now_ns();
 	assert_int_equal(shm_socket_drain(ends[0]), -ECONNRESET);
-	shm_socket_close(ends[0]); /* with those that are unread */
+	shm_socket_close(ends[0]); /* the socket has unread descriptors */
 	assert_true(clock_now_ns() - begun < SOON_NS);
 	close(ends[1]);
 }
@@ -101,7 +102,7 @@ static void one_instead_of_the_memory_delays_nothing(void **state)
 	close(ends[1]);
 }
 
-/* Whose wake-ups are unread as a rule. */
+/* Usually its wake-ups are unread. */
 static void a_socket_without_any_is_closed_at_once(void **state)
 {
 	int ends[2];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * On the way from TCP to rings each system call and each allocation fails in turn, at either end:
- * then both ends stay on TCP, or both go over; the connection carries on, and nothing is left.
+ * then both ends stay on TCP, or both move to rings. The connection goes on, and nothing is left
+ * over.
  */
 #include "ends.h"
 
@@ -69,7 +70,7 @@ static const struct {
 };
 
 static atomic_int failing = -1; /* enum call; -1: none */
-static atomic_int left;         /* until it fails */
+static atomic_int left;         /* calls until one fails */
 static atomic_bool failed;
 
 static bool must_fail(enum call call)
@@ -126,7 +127,7 @@ int __wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	return must_fail(CALL_CONNECT) ? -1 : __real_connect(fd, addr, len);
 }
 
-/* The real call reports EAGAIN before EMFILE: so does this. */
+/* The real call checks for EAGAIN before EMFILE, so this one does, too. */
 int __real_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -191,7 +192,7 @@ int __wrap_fcntl(int fd, int cmd, ...)
 	va_start(ap, cmd);
 	arg = va_arg(ap, long);
 	va_end(ap);
-	/* A look at a mark (base/ownfd.h) fails only for what is not open. */
+	/* A read of a mark (base/ownfd.h) fails only for a descriptor that is not open. */
 	return cmd != F_GETSIG && must_fail(CALL_FCNTL) ? -1 : __real_fcntl(fd, cmd, arg);
 }
 
@@ -290,7 +291,7 @@ static int count_held(void)
 	return count_links("/proc/self/fd") + count_links("/proc/self/map_files");
 }
 
-/* A connection may outlive its end for a moment. */
+/* A connection may live for a moment after its end. */
 static void expect_held(int before, const char *what, int nth)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -302,7 +303,7 @@ static void expect_held(int before, const char *what, int nth)
 			 count_held() - before);
 }
 
-/* Both have gone over, or both have found why not. */
+/* Wait until both have moved to rings, or both have found a reason not to. */
 static void settle(const char *what, int nth)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS, s, c;
@@ -319,7 +320,7 @@ static void settle(const char *what, int nth)
 			 shm_state_str(c));
 }
 
-/* False: that call was not made so often. state: of the server, where it is known. */
+/* False: the call was made less often. state: of the server, if it is known. */
 static bool fail_nth(enum call call, int nth, uint64_t *state)
 {
 	int before = count_held();
@@ -355,7 +356,10 @@ static void every_call_on_the_way_may_fail(void **state)
 	}
 }
 
-/* It populates the pages: without memory that is an error, where a store would be a SIGBUS. */
+/*
+ * The call populates the pages. A lack of memory is an error there, where a store would raise
+ * SIGBUS.
+ */
 static void memory_that_cannot_be_populated_is_not_used(void **state)
 {
 	uint64_t why;
@@ -364,7 +368,7 @@ static void memory_that_cannot_be_populated_is_not_used(void **state)
 	assert_int_equal(why, SHM_WHY_MEMORY);
 }
 
-/* What all processes keep is there afterwards. */
+/* Make what every process keeps exist before the tests. */
 static int setup(void **state)
 {
 	uint64_t why;

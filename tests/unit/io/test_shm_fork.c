@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process forks at each step at which a connection gives up something on its way to rings. The
- * child's copy of the connection is closed there: what is given up already is not closed again, as
- * its number may be another file's, and not used.
+ * A process forks at each step at which a connection releases a descriptor on its way to rings. The
+ * child then closes its copy of the connection. A released descriptor must not be closed again, or
+ * used, because its number may be another file's.
  */
 #include "ends.h"
 
@@ -26,7 +26,7 @@ static pid_t self;
 static atomic_bool forks;
 static atomic_int children, bad_children;
 static bool memory_fails; /* for the initiator */
-static bool is_guessed;   /* a stranger calls before it */
+static bool is_guessed;   /* a stranger calls before the peer does */
 static int stranger = -1;
 
 static bool is_open(int fd)
@@ -34,7 +34,7 @@ static bool is_open(int fd)
 	return fd < 0 || fcntl(fd, F_GETFD) >= 0;
 }
 
-/* other: is open, and none of the connection's; -1: none. */
+/* other: an open descriptor that is not the connection's; -1: none. */
 static void fork_here(int other)
 {
 	int status = 0;
@@ -59,7 +59,7 @@ int __wrap_shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
 int __real_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
 int __wrap_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
 
-/* Another thread opens a file at once, which gets the number. */
+/* Another thread opens a file at once, and gets the number. */
 int __wrap_close(int fd)
 {
 	int ret = __real_close(fd), other;

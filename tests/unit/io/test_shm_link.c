@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ends of rings as a link: who is woken, and when the end is the end. */
+/*
+ * Two ends of rings as a link: which thread is woken, and when the end of the stream is reported.
+ */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -16,7 +18,7 @@
 #include "softrnic/io/link_shm.h"
 
 #define RING   (64u << 10)
-#define UNREAD 100 /* wake-ups, far below what fills a socket */
+#define UNREAD 100 /* wake-ups; far fewer than fill a socket */
 
 static void nothing(struct eng_source *src, unsigned ready)
 {
@@ -54,7 +56,7 @@ static const struct link_ops below_ops = {.recv = below_recv, .close = below_clo
 static struct link below[2] = {{&below_ops}, {&below_ops}};
 static struct link *writer, *reader;
 static int writer_fd, reader_fd;
-static struct ring writers; /* what the writer writes, as a test that is to change it sees it */
+static struct ring writers; /* the writer's view of the ring, which a test may change */
 
 static struct link *end_new(unsigned i, const struct shm_memory *memory, int fd)
 {
@@ -212,7 +214,9 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Whatever wake-ups are on it: a thread that waited on it would be woken again and again. */
+/*
+ * Whatever wake-ups are pending: a thread that waited on the socket would be woken again and again.
+ */
 static void a_unix_socket_that_is_shut_down_is_closed(void **state)
 {
 	put("woken");
@@ -233,7 +237,7 @@ static void a_unix_socket_that_is_shut_down_is_closed(void **state)
 	assert_int_equal(take(), 11);
 }
 
-/* Its number must not become another file's before the wait is over. */
+/* The descriptor's number must not be reused before the wait is over. */
 static void a_unix_socket_that_is_shut_down_stays_open_while_it_is_awaited(void **state)
 {
 	reader->ops->report_read(reader, false);
@@ -260,7 +264,7 @@ static void an_end_that_was_not_reported_is_found_when_it_is_looked_for(void **s
 static void who_looks_by_himself_finds_room_and_is_not_woken(void **state)
 {
 	assert_false(writer->ops->report_read(writer, false));
-	assert_false(writer->ops->has_room(writer)); /* nothing was refused */
+	assert_false(writer->ops->has_room(writer)); /* nothing was refused so far */
 	fill_ring();
 	assert_false(writer->ops->has_room(writer));
 	take_some(RING / 2);
@@ -269,7 +273,9 @@ static void who_looks_by_himself_finds_room_and_is_not_woken(void **state)
 	assert_int_equal(send_some(RING), RING / 2);
 }
 
-/* The ring is full when nobody looks any more: then the source is reported room. */
+/*
+ * The ring is full when the last thread stops looking. From then on room is reported to the source.
+ */
 static void room_is_reported_once_nobody_looks(void **state)
 {
 	assert_false(writer->ops->report_read(writer, false));
@@ -282,7 +288,7 @@ static void room_is_reported_once_nobody_looks(void **state)
 	assert_int_equal(send_some(1), 1);
 }
 
-/* However little: who stops to look must not leave it to nobody. */
+/* However little room there is: when a thread stops looking, the room must be reported. */
 static void room_that_is_there_is_looked_at_when_nobody_looks_any_more(void **state)
 {
 	assert_false(writer->ops->report_read(writer, false));
@@ -302,7 +308,7 @@ static void who_waits_leaves_room_to_the_source(void **state)
 	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
 }
 
-/* It was asked for before somebody looked by himself: then it comes, and does no harm. */
+/* The wake-up was requested before a thread looked by itself. It still comes, and does no harm. */
 static void a_wake_up_for_room_that_was_found_does_no_harm(void **state)
 {
 	fill_ring();
@@ -319,7 +325,7 @@ static void a_wake_up_for_room_that_was_found_does_no_harm(void **state)
 	assert_true(writer->ops->has_room(writer));
 }
 
-/* Each event stands for many wake-ups, and finds bytes in the ring. */
+/* Each event stands for many wake-ups, and there are bytes in the ring. */
 static void wake_ups_do_not_fill_the_socket(void **state)
 {
 	int unread;
@@ -343,7 +349,7 @@ static void expect_broken_reader(void)
 {
 	assert_true(reader->ops->pending(reader, 1));
 	assert_int_equal(take(), -EPROTO);
-	atomic_store(&writers.shared->tail, 0); /* it stays so */
+	atomic_store(&writers.shared->tail, 0); /* the ring stays broken */
 	assert_true(reader->ops->pending(reader, 1));
 }
 

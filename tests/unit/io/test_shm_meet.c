@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ends meet in shared memory; and peers that only pretend to. */
+/* Two ends meet in shared memory; and peers that only claim to be one of them. */
 #include "lib/unit.h"
 
 #include <dirent.h>
@@ -35,8 +35,10 @@ static void gone(struct eng_source *src)
 {
 }
 
-/* Sockets and memory files. Others are not this test's: the engine's thread may be reading its
- * configuration. */
+/*
+ * Counts sockets and memory files. Other files are not this test's: the engine's thread may be
+ * reading its configuration.
+ */
 static bool is_ours(const char *target)
 {
 	return !strncmp(target, "socket:", 7) || !strncmp(target, "/memfd:", 7);
@@ -59,7 +61,7 @@ static int count_fds(void)
 	return n;
 }
 
-/* What a peer has passed is closed by a thread of its own. */
+/* A thread of its own closes what a peer has passed. */
 static void expect_fds(int n)
 {
 	for (int ms = 0; ms < 10000 && count_fds() != n; ms++)
@@ -89,7 +91,7 @@ static void meeting_close(struct meeting *m)
 	expect_fds(m->fds);
 }
 
-/* What one end says goes to the other one. */
+/* Pass the step of one end to the other. */
 static enum meet_next pass(struct meet *from, enum ext_link_step step, struct meet *to)
 {
 	uint8_t token[EXT_LINK_TOKEN];
@@ -98,7 +100,10 @@ static enum meet_next pass(struct meet *from, enum ext_link_step step, struct me
 	return meet_on_step(to, step, token);
 }
 
-/* Up to the step before the last: the responder is proven, the initiator has proven itself. */
+/*
+ * Up to the step before the last: the responder has a proof of the peer, and the initiator has sent
+ * its own.
+ */
 static void meet_until_proof(struct meeting *m)
 {
 	assert_int_equal(meet_on_step(m->i, EXT_LINK_MEET, m->token), MEET_WAIT);
@@ -142,7 +147,7 @@ static void both_ends_have_the_same_memory(void **state)
 	meeting_close(&m);
 }
 
-/* What it says of a call that is not its own proves nothing. */
+/* What the peer answers about a call that is not its own proves nothing. */
 static void expect_denial(struct meet *i)
 {
 	static const uint8_t nobody[EXT_LINK_TOKEN];
@@ -198,7 +203,7 @@ static void a_responder_passes_no_memory_to_whoever_does_not_know_its_nonce(void
 
 /* --- callers that are not the peer ---------------------------------------------------------- */
 
-/* Of the abstract socket; it is the test's to close. */
+/* Of the abstract socket. The test has to close it. */
 static int call(const struct meeting *m, const void *bytes, size_t len)
 {
 	int fd = shm_socket_connect(m->token);
@@ -208,7 +213,7 @@ static int call(const struct meeting *m, const void *bytes, size_t len)
 	return fd;
 }
 
-/* As a program would that was sent the name by somebody else, or that guesses. */
+/* A program that got the name from another one, or that guesses it, would call like this. */
 static int call_with_a_nonce(const struct meeting *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[16]){6});
@@ -218,7 +223,7 @@ static int call_with_a_nonce(const struct meeting *m)
 	return fd;
 }
 
-/* What the responder is asked about is denied by its peer, until the peer's own call is due. */
+/* The peer denies calls about which the responder asks, until the peer's own call is due. */
 static void meet_behind_others(struct meeting *m, unsigned asked)
 {
 	assert_int_equal(meet_on_step(m->i, EXT_LINK_MEET, m->token), MEET_WAIT);
@@ -264,7 +269,7 @@ static void a_caller_that_is_not_the_peer_does_not_keep_it_away(void **state)
 	meeting_close(&m);
 }
 
-/* What the first caller was sent proves nobody else. */
+/* What the first caller was sent proves nothing for another one. */
 static void each_caller_gets_a_nonce_of_its_own(void **state)
 {
 	struct shm_packet first, second;
@@ -295,7 +300,9 @@ static void silent_callers_take_few_descriptors_and_keep_nobody_away(void **stat
 	for (int i = 0; i < SILENT; i++)
 		fd[i] = call(&m, "", 0);
 	assert_int_equal(meet_look(m.r), MEET_WAIT);
-	/* the listener, and both ends of those that are kept or were closed by one end */
+	/*
+	 * the listener, and both ends of the connections that are kept or that one end has closed
+	 */
 	assert_int_equal(count_fds(), m.fds + 1 + SILENT + SHM_CALLERS_MAX);
 	meet_behind_others(&m, 0);
 	assert_int_equal(count_fds(), m.fds + SILENT + 2);
@@ -335,7 +342,7 @@ static void steps_out_of_turn_end_it(void **state)
 		if (step != EXT_LINK_MEET)
 			assert_int_equal(meet_on_step(m.i, step, m.token), MEET_FAILED);
 		assert_int_equal(meet_on_step(m.r, step, m.token), MEET_FAILED);
-		assert_int_equal(meet_look(m.r), MEET_WAIT); /* it does nothing any more */
+		assert_int_equal(meet_look(m.r), MEET_WAIT); /* it does nothing more */
 		meeting_close(&m);
 	}
 }
@@ -365,7 +372,7 @@ static void a_peer_that_closes_at_any_step_is_left(void **state)
 	struct meeting m;
 
 	meeting_open(&m);
-	close(shm_socket_connect(m.token)); /* before its nonce */
+	close(shm_socket_connect(m.token)); /* before its nonce comes */
 	assert_int_equal(meet_look(m.r), MEET_WAIT);
 	meet_behind_others(&m, 0);
 	meeting_close(&m);
@@ -379,7 +386,7 @@ static void a_peer_that_closes_at_any_step_is_left(void **state)
 
 	meeting_open(&m);
 	meet_until_proof(&m);
-	meet_delete(m.r); /* before the memory */
+	meet_delete(m.r); /* before the memory comes */
 	m.r = NULL;
 	assert_int_equal(meet_look(m.i), MEET_FAILED);
 	meeting_close(&m);
@@ -387,7 +394,10 @@ static void a_peer_that_closes_at_any_step_is_left(void **state)
 
 /* --- the memory ----------------------------------------------------------------------------- */
 
-/* A listener of the test's own: the initiator has proven itself to it. Its end of the socket. */
+/*
+ * A listener of the test, to which the initiator has proven itself. Returns the initiator's end of
+ * the socket.
+ */
 static int hostile_responder(struct meet *i)
 {
 	struct shm_packet packet, nonce = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[16]){7});
@@ -417,7 +427,7 @@ static int memory_file(unsigned flags, int seals, uint64_t len)
 	return fd;
 }
 
-/* What the initiator makes of this file. */
+/* The initiator's verdict on this file. */
 static enum meet_next offer_file(int file, uint64_t ring_size)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
@@ -502,7 +512,7 @@ static void surplus_descriptors_are_closed(void **state)
 	expect_fds(before);
 }
 
-/* A wake-up may carry descriptors, too; who sends them is not taken for the peer any more. */
+/* A wake-up may carry descriptors, too. Its sender is no longer taken for the peer. */
 static void descriptors_with_a_wake_up_are_not_kept(void **state)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
@@ -519,7 +529,7 @@ static void descriptors_with_a_wake_up_are_not_kept(void **state)
 
 /* --- whose process it is -------------------------------------------------------------------- */
 
-/* A process of this user connects; is it permitted? */
+/* A process of this user connects. Is it permitted? */
 static bool permitted_as(uid_t uid)
 {
 	uint8_t name[EXT_LINK_TOKEN] = {8, (uint8_t)uid};
@@ -547,7 +557,7 @@ static void only_our_user_and_those_that_are_listed_are_permitted(void **state)
 	assert_true(permitted_as(0));
 	assert_true(permitted_as(4242));
 	assert_false(permitted_as(4243));
-	assert_false(permitted_as(config_get()->overflow_uid)); /* listed all the same */
+	assert_false(permitted_as(config_get()->overflow_uid)); /* listed, but still refused */
 }
 
 static void a_stranger_does_not_keep_the_peer_away(void **state)
@@ -583,7 +593,7 @@ static enum meet_next begin_with_limit(int resource, rlim_t limit, struct meetin
 	return next;
 }
 
-/* The application, and connections that have only their TCP socket, need descriptors, too. */
+/* The application, and connections that have only a TCP socket, need descriptors, too. */
 static void half_of_the_descriptors_are_left(void **state)
 {
 	struct meeting m = {.fds = count_fds()};
@@ -597,7 +607,7 @@ static void half_of_the_descriptors_are_left(void **state)
 	meeting_close(&m);
 }
 
-/* The signal of a file that becomes too long would end the process. */
+/* The signal for a file that becomes too long would end the process. */
 static void a_limit_for_files_is_not_run_into(void **state)
 {
 	struct rlimit before, now;
@@ -615,7 +625,7 @@ static void a_limit_for_files_is_not_run_into(void **state)
 	meeting_close(&m);
 }
 
-/* Many connections get rings: the more there are, the shorter a further one's. */
+/* Many connections get rings. The more there are, the shorter is a new one's. */
 static void rings_become_shorter_the_more_there_are(void **state)
 {
 	const struct config *conf = config_get();
@@ -646,7 +656,7 @@ static void neither_end_gets_longer_rings_than_it_wishes(void **state)
 	assert_int_equal(shm_memory_ring_size(most / 2), most / 2);
 	assert_int_equal(shm_memory_ring_size(SHM_RING_MIN), SHM_RING_MIN);
 	assert_int_equal(shm_memory_ring_size(SHM_RING_MIN / 2),
-			 most); /* none that there could be */
+			 most); /* fewer would be impossible */
 	assert_int_equal(shm_memory_ring_size(most / 2 + 1), most);
 	assert_int_equal(shm_memory_ring_size(UINT64_MAX), most);
 }

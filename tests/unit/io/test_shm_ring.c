@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ring of bytes in shared memory: its arithmetic, and an other end that lies. */
+/* A ring of bytes in shared memory: its arithmetic, and an other end that writes wrong values. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static struct ring_shared shared;
 static uint8_t bytes[SIZE];
 static struct ring w, r;
 
-/* Both ends of an empty ring that has carried `before` bytes. */
+/* Set up both ends of an empty ring that has carried `before` bytes. */
 static void rings_at(uint64_t before)
 {
 	memset(&shared, 0, sizeof(shared));
@@ -50,7 +50,7 @@ static void bytes_come_out_as_they_went_in_at_every_position(void **state)
 		in[i] = (uint8_t)(i + 1);
 	for (uint64_t before = 0; before < 2 * SIZE; before++)
 		for (size_t len = 1; len <= SIZE; len++) {
-			rings_at(before + UINT64_MAX - SIZE); /* positions wrap around, too */
+			rings_at(before + UINT64_MAX - SIZE); /* positions wrap around */
 			memset(out, 0, sizeof(out));
 			assert_int_equal(put(in, len), len);
 			assert_int_equal(get(out, sizeof(out)), len);
@@ -82,7 +82,7 @@ static void a_full_ring_takes_nothing_and_an_empty_one_gives_nothing(void **stat
 
 	rings_at(13);
 	assert_int_equal(get(out, 1), 0);
-	assert_int_equal(put(in, sizeof(in)), SIZE); /* as much as there is room */
+	assert_int_equal(put(in, sizeof(in)), SIZE); /* limited by the room */
 	assert_int_equal(put(in, 1), 0);
 	assert_false(ring_has_room(&w));
 	assert_int_equal(get(out, 5), 5);
@@ -102,17 +102,17 @@ static void an_end_that_waits_is_woken_once(void **state)
 	assert_int_equal(put(in, 1), 1);
 	assert_true(ring_wakes_reader(&w));
 	assert_false(ring_wakes_reader(&w));
-	assert_int_equal(ring_reader_sleeps(&r), 1); /* bytes are here: it must not wait */
+	assert_int_equal(ring_reader_sleeps(&r), 1); /* there are bytes, so it must not wait */
 	assert_false(ring_wakes_reader(&w));
 	assert_int_equal(put(in, SIZE), SIZE - 1);
 	assert_int_equal(ring_writer_sleeps(&w), 0);
 	assert_int_equal(get(out, 1), 1);
 	assert_int_equal(ring_readable(&r), SIZE - 1);
-	assert_false(ring_wakes_writer(&r)); /* for a byte of room it is not worth it */
+	assert_false(ring_wakes_writer(&r)); /* one byte of room is not worth a wake-up */
 	assert_int_equal(get(out, SIZE), SIZE - 1);
 	assert_true(ring_wakes_writer(&r));
 	assert_false(ring_wakes_writer(&r));
-	assert_int_equal(ring_writer_sleeps(&w), 1); /* there is room */
+	assert_int_equal(ring_writer_sleeps(&w), 1); /* there is room, so it must not wait */
 	assert_false(ring_wakes_writer(&r));
 }
 
@@ -120,7 +120,7 @@ static void an_end_that_waits_is_woken_once(void **state)
  * fills the ring and sleeps each time ----------- */
 
 #define FILLS  20000u
-#define WAKE_S 30 /* a wake-up that has not come by then is lost */
+#define WAKE_S 30 /* a wake-up that has not come after this time is lost */
 
 static sem_t room;
 
@@ -132,7 +132,7 @@ static void *look_and_take(void *arg)
 	while (taken < (uint64_t)FILLS * SIZE) {
 		ssize_t got = get(out, 1 + taken % SIZE);
 
-		if (got == 0) { /* where threads share a CPU */
+		if (got == 0) { /* if threads share a CPU */
 			sched_yield();
 			continue;
 		}
@@ -198,13 +198,13 @@ static void a_position_that_cannot_be_is_refused(void **state)
 		assert_int_equal(ring_writer_sleeps(&w), -EPROTO);
 	}
 	rings_at(100);
-	shared.head = 101;                      /* ahead of what was written */
-	assert_int_equal(put(out, SIZE), SIZE); /* it is not looked at as long as there is room */
+	shared.head = 101;                      /* ahead of the written bytes */
+	assert_int_equal(put(out, SIZE), SIZE); /* as long as there is room, the tail is not read */
 	shared.head = w.at + 1;
 	assert_int_equal(put(&byte, 1), -EPROTO);
 }
 
-/* A hostile writer changes everything at any time; nothing outside is read or written. */
+/* A hostile writer changes everything at any time. Nothing outside the ring is read or written. */
 static void random_positions_and_flags_do_no_harm(void **state)
 {
 	uint64_t seed = 42;

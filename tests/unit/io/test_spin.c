@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread of the engine looks for a while at connections that were active, and then sleeps. */
+/* A thread of the engine spins for a while on connections that were active, and then sleeps. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ static void connect_ends(struct ends *e)
 	ends_establish(e);
 }
 
-/* So many links report no bytes, at some time. */
+/* Wait until this many links report no bytes. */
 static void expect_silent(unsigned n)
 {
 	for (int ms = 0; pair_silent() != n && ms < LIMIT_MS; ms++)
@@ -29,7 +29,7 @@ static void expect_silent(unsigned n)
 	assert_int_equal(pair_silent(), n);
 }
 
-/* The server's CQ is not polled: its end receives by the engine's thread. */
+/* The server's CQ is not polled, so the engine's thread receives at that end. */
 static void message(struct ends *e, uint64_t id)
 {
 	assert_int_equal(end_post_recv(&e->server, id), 0);
@@ -57,7 +57,7 @@ static void it_looks_for_a_while_at_what_was_active(void **state)
 	ends_close(&e);
 }
 
-/* Three gaps in four, and then all of them, are longer than the time for which it looks. */
+/* Three gaps of four, and then all of them, are longer than the time for which it spins. */
 static void it_does_not_look_when_messages_are_rare(void **state)
 {
 	struct ends e;

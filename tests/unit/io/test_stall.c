@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A callback that does not end: what another thread does meanwhile, and what comes after it. */
+/* A callback that does not end: the work of other threads meanwhile, and the events after it. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
@@ -48,7 +48,7 @@ static void slow_free(struct eng_source *src)
 {
 	engine_set_timer(&slow.timer, CLOCK_NEVER);
 	if (atomic_fetch_add(&slow.released, 1) > 0)
-		usleep(1000); /* again and again */
+		usleep(1000); /* again and again, as long as it is held */
 }
 
 static void slow_forked(struct eng_source *src)
@@ -92,7 +92,7 @@ static void run(struct eng_task *task)
 }
 static struct eng_task task = {.link = LIST_INIT(task.link), .run = run};
 
-/* As an application's may: it asks the library for something. */
+/* An application's sink may do this: call the library. */
 static void sink(enum log_level level, const char *file, int line, const char *func,
 		 const char *text)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A receiver that does not run for longer than SOFTRNIC_DRAIN_MS. Its peer's Sends completed, the
- * peer disconnected in good order and does not wait any longer; they arrive all the same, whatever
- * the receiver says to the peer in between.
+ * A receiver that does not run for longer than SOFTRNIC_DRAIN_MS. Its peer's Sends completed, and
+ * the peer disconnected in good order and stopped waiting. They still arrive, whatever the receiver
+ * sends to the peer in between.
  */
 #include <errno.h>
 #include <signal.h>
@@ -13,9 +13,12 @@
 
 #include "ends.h"
 
-/* More than a receiver's system takes while it sleeps, or it parks; less than a sender's holds. */
+/*
+ * More than a sleeping receiver's system takes, or the receiver parks; less than a sender's system
+ * holds.
+ */
 #define MESSAGES 120
-#define POSTED   4 /* receives at a time */
+#define POSTED   4 /* receives posted at a time */
 
 struct pair {
 	pid_t receiver;
@@ -25,7 +28,7 @@ struct pair {
 
 /* --- the receiver: a process of its own ------------------------------------------------------ */
 
-/* The first error, or the last message, ends it. */
+/* Receive until the first error, or the last message. */
 static unsigned receive_all(struct end *e, void (*spoil)(struct end *))
 {
 	unsigned got = 0;
@@ -91,7 +94,7 @@ static void send_all(struct end *e)
 		assert_int_equal(end_wait_wc(e).status, IBV_WC_SUCCESS);
 }
 
-/* How many messages the receiver got, once it runs again. */
+/* The number of messages that the receiver got after it runs again. */
 static unsigned resume(struct pair *p)
 {
 	int status;
@@ -108,10 +111,10 @@ static void be_silent(struct end *e)
 {
 }
 
-/* Its own messages come to a peer that has no receive for them any more. */
+/* Its own messages reach a peer that has no receive for them any more. */
 static void answer(struct end *e)
 {
-	end_post_send(e, 1000, 16); /* EINVAL, once it has noticed the end */
+	end_post_send(e, 1000, 16); /* EINVAL if it has noticed the end already */
 }
 
 static void what_was_sent_in_good_order_arrives(void (*spoil)(struct end *))

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_trace.c -- what is traced is what went over the wire, and nothing else changes. */
+/*
+ * test_trace.c -- the trace has exactly what went over the wire, and tracing changes nothing else.
+ */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -60,13 +62,13 @@ static void packets_tell_addresses(void)
 	packets_fini(&p);
 }
 
-/* What a socket of both families calls ::ffff:127.0.0.1 is IPv4 on the wire. */
+/* A socket for both families shows ::ffff:127.0.0.1; on the wire it is IPv4. */
 static void packets_have_the_connections_real_addresses_and_time(void **state)
 {
 	in_child(packets_tell_addresses, FILE_NAME);
 }
 
-/* The application's changes are its own affair: not for ThreadSanitizer. */
+/* Changes by the application are allowed: hide them from ThreadSanitizer. */
 static uint8_t changing[60000];
 static atomic_bool stop;
 
@@ -78,7 +80,7 @@ __attribute__((no_sanitize("thread"))) static void *change(void *arg)
 	return arg;
 }
 
-/* The other thread is at it right now. */
+/* Wait until the other thread is changing it. */
 __attribute__((no_sanitize("thread"))) static void wait_for_change(void)
 {
 	volatile uint8_t *last = changing + sizeof(changing) - 1;
@@ -229,7 +231,7 @@ static void the_end_is_the_one_that_the_kernel_makes(void **state)
 
 #define FRAMES 30
 
-/* A start-up frame and FPDUs, the last without its end. */
+/* A start-up frame and FPDUs; the last FPDU is cut off. */
 static size_t make_frames(uint8_t *stream, size_t begin[FRAMES], size_t of_last)
 {
 	struct mpa_start start = {.revision = 1, .pd_len = 3};
@@ -253,7 +255,7 @@ static bool within_a_head(const size_t begin[FRAMES], size_t at)
 	return at > begin[i] && at - begin[i] < (i ? MPA_SCAN_FPDU_MIN : MPA_SCAN_HEAD_MAX);
 }
 
-/* But for the end of all, where no more will come. */
+/* Except at the end of the stream, where no more will come. */
 static void expect_no_packet_ends_within_a_head(const struct rig *r, const size_t begin[FRAMES])
 {
 	size_t said[2] = {0};
@@ -269,7 +271,7 @@ static void expect_no_packet_ends_within_a_head(const struct rig *r, const size_
 	packets_fini(&p);
 }
 
-/* Connected and traced; the same bytes both ways, one by one. */
+/* Connected and traced. The same bytes go both ways, one by one. */
 static void drip(struct rig *r, const uint8_t *bytes, size_t len)
 {
 	rig_connect(r, RIG_IPV4, true);
@@ -302,7 +304,7 @@ static void drip_and_stop_within_a_head(void)
 	drip_frames(5);
 }
 
-/* A dissector that is given such a packet loses track of the stream. */
+/* Such a packet makes a dissector lose track of the stream. */
 static void no_packet_ends_where_a_frame_has_hardly_begun(void **state)
 {
 	in_child(drip_and_close, FILE_NAME);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_trace_file.c -- which file, who shares it, and that its trouble is nobody else's. */
+/*
+ * test_trace_file.c -- which file is used, which processes share it, and that its failures harm
+ * nothing else.
+ */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -55,7 +58,7 @@ static void a_name_may_have_the_process_id(void **state)
 	in_child(look_for_pid, "a-%p-%p.pcapng");
 }
 
-/* As the engine's own handlers do. */
+/* As the engine's own handlers do it. */
 static pid_t fork_tracing(void)
 {
 	pid_t pid;
@@ -89,7 +92,9 @@ static void trace_in_parent_and_child(void)
 	pid = fork_tracing();
 	if (pid == 0) {
 		trace_forget(r.trace);
-		/* Our parent writes this connection: not its other end as well. */
+		/*
+		 * The parent writes this connection, so its other end must not be written as well.
+		 */
 		MUST(!link_tcp_trace_new(r.peer, false));
 		rig_trace(&other);
 		rig_exchange(&other, 3);
@@ -97,7 +102,7 @@ static void trace_in_parent_and_child(void)
 		rig_expect(&other, FILE_NAME, TCP_ACK);
 		_exit(0);
 	}
-	close(other.us); /* our copies would keep it open */
+	close(other.us); /* this process's copies would keep it open */
 	close(other.peer);
 	expect_success(pid);
 	rig_exchange(&r, 3);
@@ -113,7 +118,7 @@ static void a_forked_child_appends_connections_of_its_own(void **state)
 	in_child(trace_in_parent_and_child, FILE_NAME);
 }
 
-/* Looks at the file when all are done: a block that is being written may be seen in part. */
+/* Looks at the file after all are done: a block that is being written may be seen in part. */
 static _Noreturn void trace_among_others(int i, int done, const int go[2])
 {
 	struct rig r;
@@ -143,7 +148,7 @@ static void trace_in_many_processes(void)
 		if (pid[i] == 0)
 			trace_among_others(i, done[1], go);
 	}
-	close(done[1]); /* one that fails must not be waited for */
+	close(done[1]); /* a process that fails must not be awaited */
 	for (int i = 0; i < 4; i++)
 		MUST(read(done[0], &c, 1) == 1);
 	close(go[1]);
@@ -189,7 +194,7 @@ static void expect_refusal(const char *why)
 	MUST(!link_tcp_trace_new(r.us, true));
 	MUST(!link_tcp_trace_new(r.peer, false));
 	MUST(complaints(why) == 1);
-	MUST(complaints("") == 1); /* once and for all */
+	MUST(complaints("") == 1); /* reported once, and never again */
 }
 
 static void over_a_text(void)
@@ -221,7 +226,7 @@ static void into_nowhere(void)
 
 static void over_somebody_elses(void)
 {
-	if (geteuid() != 0) /* who else could give a file away? */
+	if (geteuid() != 0) /* only root can give a file away */
 		return;
 	MUST(close(open(FILE_NAME, O_CREAT | O_WRONLY, 0666)) == 0);
 	MUST(!chown(FILE_NAME, 65534, 65534));
@@ -248,7 +253,7 @@ static void expect_whole_blocks(long limit)
 	packets_fini(&p);
 }
 
-/* SIGXFSZ would end us. */
+/* SIGXFSZ would end the process. */
 static void beyond_the_limit_of_sizes(void)
 {
 	struct rlimit limit = {300001, RLIM_INFINITY};

@@ -136,7 +136,7 @@ static void note(struct rig *r, int side, const uint8_t *bytes, size_t len)
 	r->len[side] += len;
 }
 
-/* What the wire has is what the peer gets. */
+/* The wire has the bytes that the peer receives. */
 static size_t drain_peer(struct rig *r)
 {
 	static uint8_t buf[LONGEST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace_rig.h -- a TCP connection of which one end is traced. The environment is read once a
- * process, so each case runs in a child, in which MUST() is what an assertion is elsewhere.
+ * trace_rig.h -- a TCP connection of which one end is traced. The environment is read once in a
+ * process, so each case runs in a child, where MUST() replaces assertions.
  */
 #ifndef UNIT_IO_TRACE_RIG_H
 #define UNIT_IO_TRACE_RIG_H
@@ -26,7 +26,7 @@
 
 #define FILE_NAME "trace.pcapng"
 
-/* In a folder of its own, with SOFTRNIC_TRACE=name. Standard error is kept in the file "err". */
+/* In a folder of its own, with SOFTRNIC_TRACE=name. Standard error goes to the file "err". */
 void in_child(void (*body)(void), const char *name);
 /* How many lines of "err" contain the text. */
 int complaints(const char *text);
@@ -35,25 +35,27 @@ long size_of(const char *path);
 enum rig_family { RIG_IPV4, RIG_IPV6, RIG_MAPPED };
 
 struct rig {
-	int us, peer;        /* sockets; ours does not block */
-	uint16_t port[2];    /* of us, of the peer */
+	int us, peer;        /* sockets; `us` does not block */
+	uint16_t port[2];    /* ports of us, of the peer */
 	struct trace *trace; /* of us */
 	bool initiator;
-	uint8_t *bytes[2]; /* what we sent, what the peer sent */
+	uint8_t *bytes[2]; /* bytes sent by us, by the peer */
 	size_t len[2];
 };
 
-/* Connected, and not yet traced. */
+/* Connect without a trace. */
 void rig_connect(struct rig *r, enum rig_family family, bool initiator);
-void rig_trace(struct rig *r); /* must be possible */
-/* All of it arrives: our bytes are gathered from pieces, the peer's scattered into two. */
+void rig_trace(struct rig *r); /* fails the test if it is impossible */
+/* All bytes arrive: ours are gathered from pieces, the peer's are scattered into two. */
 void rig_send(struct rig *r, const void *bytes, size_t len);
 void rig_receive(struct rig *r, const void *bytes, size_t len);
-void rig_exchange(struct rig *r, unsigned rounds); /* random bytes */
-void rig_end(struct rig *r);                       /* in good order, peer first */
+void rig_exchange(struct rig *r, unsigned rounds); /* exchange random bytes */
+void rig_end(struct rig *r);                       /* close in good order, the peer first */
 
-/* The packets of the rig's connection are those of TCP, and carry its bytes; `flags` are the last
- * packet's. */
+/*
+ * Check that the packets of the rig's connection are valid for TCP and carry its bytes; `flags` are
+ * the last packet's.
+ */
 void rig_expect(const struct rig *r, const char *path, uint8_t flags);
 
 #endif

@@ -56,7 +56,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The copies of the mask have these bytes, as the application has them. */
+/* Assert that the copies of the members in the mask have the application's bytes. */
 static inline void assert_flushed(unsigned mask, size_t offset, size_t len)
 {
 	for (unsigned slot = 0; slot < 3; slot++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* opened.h -- what the library has opened of a set's file, which only its own headers say. */
+/* opened.h -- what the library has opened of a set's file, which only its inner headers show. */
 #ifndef TESTS_MIRROR_OPENED_H
 #define TESTS_MIRROR_OPENED_H
 

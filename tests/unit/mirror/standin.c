@@ -78,13 +78,14 @@ static int standin_persist(void *arg, uint64_t offset, uint64_t len)
 	return 0;
 }
 
-/* Of this host's copy. */
+/* The metadata of this host's copy. */
 static void standin_make_meta(struct standin *s)
 {
 	uint64_t len = meta_size_for(STANDIN_SIZE);
 	struct meta_super super = {.uuid = s->record.config.uuid,
 				   .set = STANDIN_SET,
-				   .hot_slots = 2, /* fewer than it has extents: some turn cold */
+				   /* fewer slots than extents, so that some become cold */
+				   .hot_slots = 2,
 				   .member_id = s->record.config.members[0].id,
 				   .size = STANDIN_SIZE};
 	struct meta_members members = {.config_number = 1};
@@ -306,7 +307,7 @@ void standin_set_lease(struct standin *s, bool renewed)
 	STANDIN_LOCKED(s, s->lease_renewed = renewed);
 }
 
-/* Another primary's promotion, which member 1 has promised. */
+/* Promote another primary, which member 1 has promised. */
 static void standin_promote_other(struct standin *s)
 {
 	s->record.view.epoch.number++;

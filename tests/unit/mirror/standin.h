@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standin.h -- in place of the daemons: this host's with its socket and a register, and those of
- * other members with their copies, in one thread of the test. What a test wants to go wrong goes
- * wrong here.
+ * standin.h -- a replacement for the daemons: this host's with its socket and a register, and those
+ * of other members with their copies, in one thread of the test. Tests make it fail on purpose.
  */
 #ifndef TESTS_MIRROR_STANDIN_H
 #define TESTS_MIRROR_STANDIN_H
@@ -16,57 +15,61 @@
 
 struct standin;
 
-/* A set with so many members in S, of which slot 0 is on this host; RPMIRROR_SOCKET is set. */
+/* Make a set with that many members in S, with slot 0 on this host; RPMIRROR_SOCKET is set. */
 struct standin *standin_new(unsigned members);
 void standin_delete(struct standin *s);
 
-/* What a member's file holds, slot 0 included. */
+/* The content of a member's file, also for slot 0. */
 const uint8_t *standin_copy(struct standin *s, unsigned slot);
-/* Other bytes at the begin of a member's file, by write(2). */
+/* Write other bytes to the beginning of a member's file, by write(2). */
 void standin_spoil(struct standin *s, unsigned slot);
-/* The member's file ends here, so that its last pages can be neither read nor stored into, until it
- * is asked to clear them: then they are zeros, or it fails with that errno. */
+/*
+ * Truncate the member's file here, so that its last pages can be neither read nor stored into. When
+ * the member is asked to clear them, they become zeros, or the call fails with that errno.
+ */
 void standin_set_bad(struct standin *s, unsigned slot, uint64_t end, int error);
-/* The register's record now. */
+/* The present record of the register. */
 struct mirror_record standin_record(struct standin *s);
 void standin_set_local_error_continues(struct standin *s);
-/* Of a member's file. */
+/* The inode of a member's file. */
 ino_t standin_inode(struct standin *s, unsigned slot);
 void standin_set_min_copies(struct standin *s, unsigned min_copies);
 void standin_set_lease_ms(struct standin *s, uint32_t ms);
 void standin_set_blocked_ms(struct standin *s, uint32_t ms);
 void standin_set_replica_timeout_ms(struct standin *s, uint32_t ms);
 
-/* The member's connections break, and nobody listens there until it is up again. */
+/* The member's connections break, and it does not listen until it is restored. */
 void standin_cut(struct standin *s, unsigned slot);
 void standin_mend(struct standin *s, unsigned slot);
-/* The register does not answer: swaps are FAILED, reads fail. */
+/* The register stops answering: swaps and reads fail. */
 void standin_set_register(struct standin *s, bool works);
-/* This host's daemon does not answer to swaps and
- * reads, as one that is stopped; then all at once. */
+/*
+ * This host's daemon stops answering swaps and reads, as if it were stopped. Later it answers all
+ * of them.
+ */
 void standin_set_silent(struct standin *s, bool silent);
-/* This host's daemon goes, with its socket; and is there again. */
+/* This host's daemon ends, with its socket; and starts again. */
 void standin_stop_daemon(struct standin *s);
 void standin_start_daemon(struct standin *s);
-/* Leases are not renewed. */
+/* Stop the renewal of leases. */
 void standin_set_lease(struct standin *s, bool renewed);
-/* Another member promotes itself, and this host's daemon hears of it. */
+/* Another member promotes itself, and this host's daemon sees that. */
 void standin_overtake(struct standin *s);
 /* The last primary did not end in good order. */
 void standin_set_unclean(struct standin *s);
-/* Ranges that a member reports as perhaps different. */
+/* Set the ranges that a member reports as possibly different. */
 void standin_set_records(struct standin *s, unsigned slot, struct mirror_range range);
-/* It does not say any more which epoch's flushes it may hold. */
+/* The member no longer reports the epoch whose flushes it may hold. */
 void standin_forget_epoch(struct standin *s, unsigned slot);
-/* How many questions of a kind a member was asked. */
+/* The number of questions of a kind that a member got. */
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
 /* Give the primary an order, and wait for its answer. */
 struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
-/* As the last STATUS of the library has it. */
+/* In the library's last STATUS. */
 enum mirror_health standin_health(struct standin *s);
-/* What the primary last reported of itself. */
+/* The primary's last report. */
 struct message_status standin_status(struct standin *s);
-/* The last UNMAP was there, and clean. */
+/* Has the last UNMAP come, and was it clean? */
 bool standin_unmapped_clean(struct standin *s);
 
 #endif

@@ -15,7 +15,7 @@
 #define STANDIN_CONNS 16
 
 struct standin_conn {
-	struct rpma_conn *conn; /* NULL: free */
+	struct rpma_conn *conn; /* NULL: the place is free */
 	struct greeting greeting;
 	bool established;
 	uint8_t buffers[2][8][MESSAGE_SIZE]; /* in, out */
@@ -26,16 +26,16 @@ struct standin_conn {
 struct standin_member {
 	int fd;
 	uint8_t *copy, *ring;
-	struct rpma_ep *ep; /* NULL: it is cut off */
+	struct rpma_ep *ep; /* NULL: the member is cut off */
 	char port[8];
 	struct standin_conn conns[STANDIN_CONNS];
-	struct mirror_epoch promised, epoch; /* epoch: whose flushes it may hold */
+	struct mirror_epoch promised, epoch; /* epoch: the one whose flushes the copy may hold */
 	bool is_syncing;                     /* from member 0 */
 	struct mirror_view seen;
 	struct mirror_range records[4];
 	unsigned record_count;
 	unsigned asked[MESSAGE_TYPE_END];
-	uint64_t bad_from; /* 0: all of it is good */
+	uint64_t bad_from; /* 0: the whole copy is readable */
 	int bad_error;
 };
 
@@ -55,7 +55,7 @@ struct standin {
 	struct packet packet, answer;
 	struct packet_ordered ordered;
 	bool has_ordered;
-	struct message_status status; /* the last one */
+	struct message_status status; /* the last status */
 };
 
 void standin_step_member(struct standin *s, unsigned slot);
@@ -66,7 +66,7 @@ void standin_answer(struct standin *s, unsigned slot, const struct message *q, s
 void standin_step_daemon(struct standin *s);
 void standin_send_order(struct standin *s, const struct packet_order_request *order);
 
-/* Also where assertions are compiled out. */
+/* Works even if assertions are compiled out. */
 #define STANDIN_MUST(condition)                                                                    \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A member's daemon: it grants everything, and answers what a primary asks. */
+/* A member's daemon: it grants everything, and answers a primary's questions. */
 #include <string.h>
 #include <unistd.h>
 
@@ -89,7 +89,7 @@ static void standin_clear(struct standin_member *m, const struct message_clear *
 	bool is_bad = m->bad_from && clear->offset + clear->len > m->bad_from;
 
 	a->type = MESSAGE_ERRORS_CLEARED;
-	if (m->asked[MESSAGE_CLEAR_ERRORS] % 3) { /* it takes a while */
+	if (m->asked[MESSAGE_CLEAR_ERRORS] % 3) { /* the work takes a while */
 		a->cleared = (struct message_cleared){.is_under_way = true};
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One write-back for all threads that wait for one. */
+/* One write-back serves all threads that wait for one. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #define TAKES_US 200
 #define FAILS_AT 3
 
-/* A file of numbers: what was put, and what is durable. */
+/* A file of numbers: those stored, and those that are durable. */
 struct store {
 	struct commit commit;
 	atomic_ulong put, durable;
 	atomic_uint runs, at_once;
-	unsigned fails_at; /* 0: never */
+	unsigned fails_at; /* 0: no write-back fails */
 };
 
 static int store_write_back(void *arg)
@@ -85,7 +85,7 @@ static void alone_each_call_is_a_write_back(void **state)
 	commit_fini(&s.commit);
 }
 
-/* Each thread sees it, whichever turn it was in, and nothing is written back any more. */
+/* Each thread sees the failure, whichever turn it was in, and nothing is written back any more. */
 static void a_failure_is_everybodys(void **state)
 {
 	struct store s = {.fails_at = FAILS_AT};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order VERIFY: what differs is found, and nothing else, while flushes go on. */
+/* The order VERIFY: differences are found, and only real ones, while flushes go on. */
 #include "mapped.h"
 
 #include <pthread.h>
@@ -64,7 +64,7 @@ static void test_what_differs_is_named_and_repaired_on_request(void **state)
 	assert_verified(&o, 1, 0);
 	o = verify(2, true);
 	assert_verified(&o, 1, 4096);
-	/* The answer comes when it is back. */
+	/* The answer comes when the member is back in-sync. */
 	assert_int_equal(standin_record(s).view.insync, 7);
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 	assert_int_equal(rpmirror_get_state(m, &st), 0);
@@ -91,7 +91,7 @@ static void assert_difference(const struct packet_ordered *o, unsigned member,
 	assert_int_equal(d->range.len, 4096);
 }
 
-/* A verdict of the copies is no order to overwrite one; but it is not promoted any more. */
+/* A verdict of the copies does not order an overwrite. But the copy is not promoted any more. */
 static void test_a_member_that_is_wrong_is_excluded_until_it_is_resumed(void **state)
 {
 	struct packet_order_request resume = {
@@ -148,7 +148,7 @@ static void test_a_scrub_repairs_what_a_majority_decides(void **state)
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* The primary's medium has lost what was acknowledged: two copies still have it. */
+/* The primary's medium has lost acknowledged data, which two copies still have. */
 static void test_a_scrub_does_not_spread_what_the_primary_alone_has(void **state)
 {
 	struct packet_ordered o;
@@ -171,12 +171,12 @@ static void test_a_scrub_does_not_spread_what_the_primary_alone_has(void **state
 	assert_int_equal(standin_record(s).view.insync, 7);
 	assert_true(take_event(RPMIRROR_EVENT_VERIFIED, &ev));
 	assert_non_null(strstr(ev.text, "the primary's copy is the one that differs"));
-	o = verify(MIRROR_NOBODY, true); /* an operator decides */
+	o = verify(MIRROR_NOBODY, true); /* now an operator decides */
 	assert_int_equal(o.verified.left, 0);
 	assert_memory_equal(standin_copy(s, 1), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* With one copy more it could be either's. */
+/* With one more copy either side could have the majority. */
 static void test_a_scrub_of_two_copies_decides_nothing(void **state)
 {
 	struct packet_ordered o;
@@ -189,7 +189,7 @@ static void test_a_scrub_of_two_copies_decides_nothing(void **state)
 	assert_int_equal(standin_record(s).view.insync, 3);
 }
 
-/* Three copies, three values. */
+/* Three copies have three different values. */
 static void test_a_scrub_of_copies_that_all_differ_decides_nothing(void **state)
 {
 	struct packet_ordered o;
@@ -227,7 +227,7 @@ static void *flush_until_stopped(void *arg)
 	return (void *)(uintptr_t)failed;
 }
 
-/* They write where it is compared, all the time. */
+/* The flushes write all the time where copies are compared. */
 static void test_flushes_are_no_differences(void **state)
 {
 	pthread_t threads[FLUSHERS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a flush puts into this host's copy: by pwrite(2) or by stores, and what another process sees
- * of it through a mapping meanwhile. SYSTEM_OBSERVATIONS sets how often it looks.
+ * How a flush writes into this host's copy, by pwrite(2) or by stores, and what another process
+ * sees meanwhile through a mapping. SYSTEM_OBSERVATIONS is the number of its looks.
  */
 #include "lib/unit.h"
 
@@ -98,7 +98,7 @@ static void a_limit_on_the_size_of_files_leaves_stores(void **state)
 	assert_true(copy_takes_writes(&copy));
 }
 
-/* The application has closed the descriptor, and its next file has the number. */
+/* The application has closed the descriptor, and opened another file, which has the number now. */
 static void another_file_is_not_written_to(void **state)
 {
 	int other = open("/dev/null", O_RDWR | O_CLOEXEC), kept;
@@ -131,7 +131,7 @@ struct writer {
 	atomic_bool done;
 };
 
-/* Eight equal bytes, so that any mixture of two values shows. */
+/* Eight equal bytes, so that a mixture of two values can be seen. */
 static void *write_on_and_on(void *arg)
 {
 	struct writer *w = arg;
@@ -139,7 +139,7 @@ static void *write_on_and_on(void *arg)
 
 	assert_non_null(bytes);
 	for (unsigned n = 0; !atomic_load(&w->done); n++) {
-		/* as staging memory: at a multiple of eight, which is not one of sixteen */
+		/* like staging memory: at a multiple of eight that is not a multiple of sixteen */
 		memset(bytes + 8, (int)(n % 255 + 1), w->len);
 		assert_true(copy_put_by_write(&copy, w->offset, bytes + 8, w->len));
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct mappings: stores reach the file, and what was stored to is recorded before. The table has
- * fewer slots than the file has extents (standin.c). */
+/*
+ * Direct mappings: stores reach the file, and an extent is recorded before a store to it. The table
+ * has fewer slots than the file has extents (standin.c).
+ */
 #include "mirror/set.h"
 
 #include "mapped.h"
@@ -21,7 +23,7 @@ enum { PATIENCE_MS = 20000 };
 
 static sigjmp_buf on_fault;
 
-/* In the test itself: cmocka puts a handler of its own in place of ours before each. */
+/* Called in the test itself: before each test cmocka replaces the library's handler by its own. */
 static void map_direct(unsigned flags)
 {
 	void *at;
@@ -54,7 +56,7 @@ static int flush(size_t offset, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
-/* A slot of the metadata file names the extent. */
+/* Does a slot of the metadata file have the extent? */
 static bool is_recorded(uint32_t extent)
 {
 	const uint64_t *slots = (const uint64_t *)(const void *)(meta_ring(&m->hot.meta) -
@@ -104,7 +106,7 @@ static void assert_all_equal(void)
 		assert_memory_equal(standin_copy(s, slot), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* More extents than slots: those that turn cold are mirrored. */
+/* There are more extents than slots. The extents that become cold are mirrored. */
 static void test_a_clean_end_leaves_equal_copies(void **state)
 {
 	map_direct(0);
@@ -187,7 +189,7 @@ static void test_sync_of_all_is_of_what_was_stored(void **state)
 	assert_int_equal(rpmirror_store8(m, (uint64_t *)(void *)(addr + 16), 3), 0);
 	assert_int_equal(copy_word(2, 16), 3);
 	assert_int_equal(rpmirror_get_state(m, &st), 0);
-	assert_true(st.acked_seq < 40); /* parts of half a MiB */
+	assert_true(st.acked_seq < 40); /* in parts of half a MiB */
 }
 
 /* ---- stores by the kernel ---- */
@@ -203,7 +205,7 @@ static void test_the_kernel_stores_to_what_was_touched(void **state)
 	assert_int_equal(read(ends[0], addr + 4096, 8), -1);
 	assert_int_equal(errno, EFAULT);
 	assert_int_equal(rpmirror_touch(m, addr + 4096, 8), 0);
-	for (uint64_t i = 1; i < EXTENTS; i++) /* the others need slots, too */
+	for (uint64_t i = 1; i < EXTENTS; i++) /* the other extents need slots, too */
 		store(i * MIRROR_EXTENT, i);
 	assert_int_equal(read(ends[0], addr + 4096, 8), 8);
 	assert_int_equal(flush(4096, 8), 0);
@@ -353,7 +355,7 @@ static bool is_protected(void)
 	return is;
 }
 
-/* While the lease is over nothing can be used, and then what could. */
+/* While the lease is over nothing can be accessed; after that, what could be accessed before. */
 static void test_a_lease_that_returns_opens_what_was_open(void **state)
 {
 	struct timespec pause = {0, 10000000};
@@ -398,7 +400,7 @@ static void *thread_mend(void *arg)
 	return NULL;
 }
 
-/* What is unflushed cannot be mirrored meanwhile, so no slot becomes free: the store waits. */
+/* Unflushed data cannot be mirrored meanwhile, so no slot becomes free, and the store waits. */
 static void test_a_store_waits_for_a_slot(void **state)
 {
 	pthread_t mending;
@@ -463,8 +465,10 @@ static void test_a_mapping_is_direct_or_something_else(void **state)
 
 #define DIRECT(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-/* It copies stores that were not flushed, which other members lack. They stay recorded at the
- * member that joined until everybody has them. */
+/*
+ * The resync copies stores that were not flushed, and that other members lack. They stay recorded
+ * at the member that joined until every member has them.
+ */
 static void test_what_a_resync_carried_is_flushed_to_everybody(void **state)
 {
 	unsigned retired;
@@ -474,8 +478,8 @@ static void test_what_a_resync_carried_is_flushed_to_everybody(void **state)
 	store(MIRROR_EXTENT, 1);
 	assert_int_equal(flush(MIRROR_EXTENT, 8), 0);
 	await_insync(3);
-	assert_int_equal(rpmirror_touch(m, addr + MIRROR_EXTENT, 64), 0); /* so it stays open */
-	store(MIRROR_EXTENT + 8, 2); /* in a block that is to be copied */
+	assert_int_equal(rpmirror_touch(m, addr + MIRROR_EXTENT, 64), 0); /* the range stays open */
+	store(MIRROR_EXTENT + 8, 2); /* in a block that the resync has to copy */
 	assert_int_equal(copy_word(1, MIRROR_EXTENT + 8), 0);
 	retired = standin_asked(s, 2, MESSAGE_RETIRE);
 	standin_mend(s, 2);
@@ -496,7 +500,7 @@ static int setup_going_on(void **state)
 	return 0;
 }
 
-/* The mapping gives back what the medium has, which may be older than what was flushed. */
+/* The mapping shows what the medium has, which may be older than what was flushed. */
 static void test_no_flush_succeeds_when_the_own_copy_has_failed(void **state)
 {
 	map_direct(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which faults a watch gets, and who gets the others. */
+/* Which faults a watch gets, and which handlers get the other faults. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define PAGES   64u
 #define THREADS 4
 
-static uint8_t *area, *other; /* pages that cannot be written */
+static uint8_t *area, *other; /* two mappings whose pages cannot be written */
 static struct fault_watch *watch;
 static atomic_uint calls;
 static sigjmp_buf back;
@@ -105,7 +105,7 @@ static void test_the_application_gets_what_is_not_watched(void **state)
 	assert_int_equal(fault_watch(&watch, SIGSEGV, area, PAGE, fn_open, area), 0);
 	store(other);
 	assert_int_equal(atomic_load(&handled), 1);
-	store(area + PAGE); /* behind the end */
+	store(area + PAGE); /* past the end */
 	assert_int_equal(atomic_load(&handled), 2);
 	store(area);
 	assert_int_equal(atomic_load(&handled), 2);
@@ -136,7 +136,7 @@ static void test_handlers_are_installed_again(void **state)
 {
 	assert_int_equal(fault_watch(&watch, SIGSEGV, area, (size_t)PAGES * PAGE, fn_open, area),
 			 0);
-	install_handler(); /* in place of ours */
+	install_handler(); /* replaces the library's handler */
 	store(area);
 	assert_int_equal(atomic_load(&handled), 1);
 	assert_int_equal(fault_renew(), 0);
@@ -167,7 +167,7 @@ static void test_a_watch_may_leave_the_access(void **state)
 			fail_msg("the store went on");
 		}
 	}
-	fault_unwatch(&watch); /* nobody counts as its user */
+	fault_unwatch(&watch); /* no user is counted there */
 	assert_int_equal(area[0], 0);
 }
 
@@ -219,7 +219,8 @@ static void test_a_childs_faults_are_not_the_parents(void **state)
 
 	install_handler();
 	assert_int_equal(fault_watch(&watch, SIGSEGV, area, PAGE, fn_refuse, NULL), 0);
-	status = child_of(child_store); /* the handler resolves it; no watch is asked */
+	/* the application's handler resolves it, so no watch is asked */
+	status = child_of(child_store);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes when all is well: the copies are looked at. */
+/* Flushes without failures: the tests look at the copies. */
 #include "mirror/set.h"
 
 #include "mapped.h"
@@ -103,7 +103,7 @@ static void test_ranges_of_all_sizes_and_places(void **state)
 	assert_flushed(7, 0, STANDIN_SIZE);
 }
 
-/* A part is 512 KiB: it ends within a range, or consists of the middle of one. */
+/* A part has 512 KiB: it may end within a range, or be the middle of one. */
 static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
 {
 	static uint8_t expected[STANDIN_SIZE];
@@ -121,7 +121,7 @@ static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
 		assert_memory_equal(standin_copy(s, slot), expected, STANDIN_SIZE);
 }
 
-/* Pages here and there, in more runs than one flush takes, and never those that were only read. */
+/* Scattered pages, in more runs than one flush takes; pages that were only read are not sent. */
 static void test_a_sync_of_everything_sends_what_was_stored(void **state)
 {
 	uint8_t spoiled[8];
@@ -147,7 +147,7 @@ static void test_tickets_are_waited_for_in_any_order(void **state)
 
 		memset(addr + 4096 * i, (int)i + 1, 100);
 		assert_int_equal(rpmirror_flush_start(m, &range, 1, 0, &tickets[i]), 0);
-		memset(addr + 4096 * i, 0xff, 100); /* its content has been taken */
+		memset(addr + 4096 * i, 0xff, 100); /* its content was copied already */
 	}
 	for (unsigned i = 3; i--;) {
 		assert_int_equal(rpmirror_flush_wait(m, tickets[i], -1, &res), 0);
@@ -185,10 +185,12 @@ static void *spoil(void *arg)
 	return NULL;
 }
 
-/* Flush and verify while the copies of the mask are spoiled, until that is seen of each. */
+/*
+ * Flush and verify while the copies of the mask are spoiled, until the result names each of them.
+ */
 static int verify_spoiled(unsigned mask, struct rpmirror_result *res)
 {
-	struct rpmirror_range v[MANY]; /* one that is flushed, compared many times */
+	struct rpmirror_range v[MANY]; /* a flushed range, compared many times */
 	pthread_t thread;
 	int rc;
 
@@ -220,7 +222,7 @@ static void test_a_copy_that_differs_is_named_and_excluded(void **state)
 	assert_non_null(strstr(rpmirror_errormsg(), "; excluded"));
 }
 
-/* Two that differ are both named. */
+/* If two copies differ, both are named. */
 static void test_what_cannot_be_excluded_is_not_called_so(void **state)
 {
 	struct rpmirror_result res;
@@ -238,7 +240,7 @@ static void test_what_cannot_be_excluded_is_not_called_so(void **state)
 	assert_non_null(strstr(rpmirror_errormsg(), "not excluded, since "));
 }
 
-/* Each thread counts in a word of its own; all words are in one range that every thread flushes. */
+/* Each thread counts in a word of its own. All words are in one range that every thread flushes. */
 static void *count_up(void *arg)
 {
 	uint64_t *words = (uint64_t *)(void *)addr, *own = words + (uintptr_t)arg;
@@ -251,7 +253,9 @@ static void *count_up(void *arg)
 		for (unsigned slot = 0; slot < 3; slot++) {
 			const uint64_t *copy = (const void *)standin_copy(s, slot);
 
-			/* Acknowledged, hence there, and never older again. */
+			/*
+			 * An acknowledged value must be there, and must never become older again.
+			 */
 			if (__atomic_load_n(copy + (uintptr_t)arg, __ATOMIC_ACQUIRE) != i)
 				return (void *)"a word is older at a copy than its acknowledged flush";
 		}
@@ -289,7 +293,7 @@ enum { WORD_AT = 4096, BESIDE_AT = 1000 * 1000, BESIDE = 512, STORES = 1000 };
 
 static bool observer_stops;
 
-/* Both halves are the number; what was flushed in front of it is there, whole. */
+/* Both halves have the number. Data that were flushed before it are there, whole. */
 static const char *observe(const uint8_t *copy, uint64_t *last)
 {
 	const uint64_t *word = (const void *)(copy + WORD_AT),
@@ -318,7 +322,7 @@ static void *observe_copies(void *arg)
 	return (void *)failed;
 }
 
-/* Whoever reads a copy meanwhile, as after a crash at any time. */
+/* A reader of a copy sees at any time what a crash at that time would leave. */
 static void test_store8_is_whole_and_behind_the_flushes_in_front_of_it(void **state)
 {
 	uint64_t *word = (uint64_t *)(void *)(addr + WORD_AT), *beside = (void *)(addr + BESIDE_AT),
@@ -343,7 +347,7 @@ static void test_store8_is_whole_and_behind_the_flushes_in_front_of_it(void **st
 	assert_flushed(7, WORD_AT, 8);
 }
 
-/* In place of libc's: the file of this host's copy cannot be written back, or that is slow. */
+/* Replaces libc's: the file of this host's copy cannot be written back, or only slowly. */
 static const struct stat *bad_file;
 static bool syncs_are_slow;
 static unsigned fdatasyncs;
@@ -369,7 +373,7 @@ static void fail_write_backs(struct stat *st)
 	bad_file = st;
 }
 
-/* Once is for ever: what the kernel has dropped is not written by the next one. */
+/* One failure is final: pages that the kernel has dropped are not written by the next call. */
 static void expect_a_failed_copy(int rc)
 {
 	struct rpmirror_range range = {addr, 8};
@@ -380,7 +384,7 @@ static void expect_a_failed_copy(int rc)
 
 	rpma_utils_get_durability(standin_copy(s, 0), STANDIN_SIZE, &durability, NULL, 0);
 	if (durability == RPMA_DURABILITY_VOLATILE)
-		skip(); /* nothing is written back there */
+		skip(); /* nothing is written back on this file system */
 	fail_write_backs(&st);
 	memset(addr, 7, 8);
 	assert_int_equal(rpmirror_flush(m, &range, 1, 0, &res), rc);
@@ -398,7 +402,7 @@ static void expect_a_failed_copy(int rc)
 	assert_flushed(6, 0, 8);
 }
 
-/* In place of libc's: this thread's second one, of what a flush records, takes its time. */
+/* Replaces libc's: this thread's second call, for a flush's record, takes its time. */
 static bool msync_stalls;
 static pthread_t msync_thread;
 static unsigned msyncs;
@@ -423,7 +427,7 @@ static void *flush_on_and_on(void *arg)
 	return NULL;
 }
 
-/* Flush operations that a member has answered. */
+/* The number of flush operations that a member has answered. */
 static unsigned answered_by(unsigned slot)
 {
 	unsigned count;
@@ -434,7 +438,7 @@ static unsigned answered_by(unsigned slot)
 	return count;
 }
 
-/* Here and at the other members. */
+/* On this host and at the other members. */
 static void test_threads_share_write_backs(void **state)
 {
 	pthread_t threads[SHARERS];
@@ -475,7 +479,7 @@ static int setup_impatient(void **state)
 	return 0;
 }
 
-/* The first parts of a flush are with the members, which are not asked to confirm them yet. */
+/* The first parts of a flush have reached the members, which were not asked to confirm them yet. */
 static void test_members_are_not_late_while_the_rest_of_a_flush_is_not_posted(void **state)
 {
 	struct rpmirror_range v[2] = {{addr, 512 << 10}, {addr + (4 << 20), 8}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Members are made equal: after an absence, after a crash, while flushes go on. */
+/* Members are made equal: after an absence, after a crash, and while flushes go on. */
 #include "mirror/repair_impl.h"
 
 #include "mapped.h"
@@ -25,7 +25,7 @@ static void store(size_t offset, size_t len, int value)
 	assert_int_equal(flush_range(offset, len), 0);
 }
 
-/* Until the members of the mask, and no others, are in sync. */
+/* Wait until the members of the mask, and no others, are in-sync. */
 static void await_insync(unsigned mask)
 {
 	struct timespec pause = {0, 5000000};
@@ -73,7 +73,9 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 	await_insync(7);
 	assert_memory_equal(standin_copy(s, 2), standin_copy(s, 0), STANDIN_SIZE);
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
-	/* The blocks that were flushed meanwhile, and at most those of the flushes at the loss. */
+	/*
+	 * The blocks flushed meanwhile, and at most those of the flushes at the time of the loss.
+	 */
 	assert_true(progress_of(2).copied <= 4 * BLOCK);
 	assert_true(standin_asked(s, 2, MESSAGE_RESYNC_BEGIN) > 0);
 	assert_true(standin_asked(s, 2, MESSAGE_RESYNC_END) > 0);
@@ -83,7 +85,7 @@ static void test_a_member_that_returns_gets_what_differs(void **state)
 
 #define BAD_FROM (STANDIN_SIZE - 16 * BLOCK)
 
-/* What was flushed meanwhile is in pages there that cannot be stored into. */
+/* The data flushed meanwhile belong to pages there that cannot be stored into. */
 static void return_with_bad_pages(int error)
 {
 	store(0, BLOCK, 1);
@@ -120,7 +122,7 @@ static void await_reason(const char *words)
 	assert_int_equal(st.insync_mask, 3);
 }
 
-/* It is excluded, and says why, and what to do. */
+/* The member is excluded, and reports the reason and what to do. */
 static void test_pages_that_cannot_be_cleared_keep_a_member_out(void **state)
 {
 	char words[128];
@@ -132,7 +134,7 @@ static void test_pages_that_cannot_be_cleared_keep_a_member_out(void **state)
 	await_reason(words);
 	await_reason("'rpmirror member replace'");
 	store(5 * BLOCK, BLOCK, 5);
-	standin_set_bad(s, 2, BAD_FROM, ENOSPC); /* nobody need replace anything */
+	standin_set_bad(s, 2, BAD_FROM, ENOSPC); /* no copy has to be replaced */
 	await_reason("No space left on device");
 	standin_set_bad(s, 2, BAD_FROM, 0);
 	await_insync(7);
@@ -146,7 +148,9 @@ static void restart(void)
 	map_set();
 }
 
-/* Three blocks before the restart and one behind it: nothing else is sent or compared. */
+/*
+ * Three blocks were flushed before the restart, and one after it. Nothing else is sent or compared.
+ */
 static void test_what_a_member_lacks_is_known_after_a_restart(void **state)
 {
 	standin_cut(s, 2);
@@ -161,10 +165,10 @@ static void test_what_a_member_lacks_is_known_after_a_restart(void **state)
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 	assert_int_equal(progress_of(2).copied, 4 * BLOCK);
 	assert_int_equal(progress_of(2).equal, 0);
-	assert_int_equal(m->counted, 0); /* in-sync, it is counted for no more */
+	assert_int_equal(m->counted, 0); /* in-sync: nothing is counted for it any more */
 }
 
-/* Nobody knows what it lacks: everything is compared, and what differs is copied. */
+/* What the member lacks is not known, so everything is compared, and differences are copied. */
 static void test_a_bitmap_that_counts_from_another_epoch_is_not_used(void **state)
 {
 	standin_cut(s, 2);
@@ -179,7 +183,7 @@ static void test_a_bitmap_that_counts_from_another_epoch_is_not_used(void **stat
 	assert_int_equal(progress_of(2).equal, STANDIN_SIZE - BLOCK);
 }
 
-/* In the middle of a resync, whatever its kind. */
+/* The restart comes in the middle of a resync, of either kind. */
 static void test_a_resync_goes_on_after_a_restart(void **state)
 {
 	standin_cut(s, 2);
@@ -198,7 +202,7 @@ static void test_a_resync_goes_on_after_a_restart(void **state)
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 }
 
-/* A planned end: no records, no digests, nothing is read. */
+/* After a planned end there are no records, and nothing is compared or read. */
 static void test_after_a_clean_end_nothing_is_compared(void **state)
 {
 	store(5 * BLOCK, BLOCK, 1);
@@ -222,13 +226,13 @@ static int setup_records(void **state)
 	return 0;
 }
 
-/* Its records name what a former primary may have left there. */
+/* The records name what a former primary may have written there. */
 static void test_copies_are_equal_before_the_application_reads(void **state)
 {
 	for (unsigned slot = 1; slot < 3; slot++)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 	assert_int_equal(addr[17 * BLOCK], 0);
-	/* Here they are hot slots, which the process that holds the copy writes itself. */
+	/* On this host they are hot slots, which the process that holds the copy writes itself. */
 	assert_int_equal(standin_asked(s, 0, MESSAGE_RECORD_RANGES), 0);
 	assert_true(standin_asked(s, 1, MESSAGE_RECORD_RANGES) > 0);
 	assert_true(standin_asked(s, 2, MESSAGE_RECORD_RANGES) > 0);
@@ -246,12 +250,16 @@ static int setup_many_records(void **state)
 	return 0;
 }
 
-/* More than this host's table has slots: its daemon records that all may differ. */
+/*
+ * There are more records than this host's table has slots, so its daemon records that everything
+ * may differ.
+ */
 static void test_records_that_do_not_fit_are_all_of_the_file(void **state)
 {
 	assert_memory_equal(standin_copy(s, 1), addr, STANDIN_SIZE);
 	assert_true(standin_asked(s, 0, MESSAGE_RECORD_RANGES) > 0);
-	assert_int_equal(m->hot.meta.hot_count, 0); /* they went when it began to serve */
+	/* they were dropped when the primary began to serve */
+	assert_int_equal(m->hot.meta.hot_count, 0);
 }
 
 struct flusher {
@@ -261,7 +269,7 @@ struct flusher {
 	uint64_t flushes;
 };
 
-/* Each has words of its own, in blocks that all of them have. */
+/* Each thread has words of its own, in blocks that all threads use. */
 static void *flush_words(void *arg)
 {
 	struct flusher *f = arg;
@@ -309,7 +317,7 @@ static void test_members_return_while_flushes_go_on(void **state)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 }
 
-/* Cut again and again, at whatever point it is. */
+/* Cut the resync again and again, wherever it is. */
 static void test_a_resync_that_is_cut_off_goes_on(void **state)
 {
 	struct timespec pause = {0, 0};
@@ -362,8 +370,10 @@ static uint64_t start_flush(size_t offset, int value)
 	return ticket;
 }
 
-/* A flush that only the lost copy, which cannot be excluded, would still have to get. What the
- * resync carries of it is recorded at the third one, until it is acknowledged. */
+/*
+ * A flush waits only for the lost copy, which cannot be excluded. The part of it that the resync
+ * carries is recorded at the third copy until the flush is acknowledged.
+ */
 static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
 {
 	struct rpmirror_result res = {0};
@@ -396,7 +406,7 @@ static void *unmap_set(void *arg)
 	return rpmirror_unmap(&set) ? arg : NULL;
 }
 
-/* A member that returns while the set is being given up still gets what it lacks. */
+/* A member that returns while the set is being unmapped still gets the data that it lacks. */
 static void test_a_flush_under_way_ends_before_the_set_is_given_up(void **state)
 {
 	pthread_t thread;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages of the own copy that cannot be read: they come from another member, and nobody notices, or
- * everybody is told what is lost. */
+/*
+ * Unreadable pages of this host's copy: they come from another member unnoticed, or the loss is
+ * reported.
+ */
 #include "mapped.h"
 
 #include <pthread.h>
@@ -17,7 +19,7 @@
 #define PAGE    4096u
 #define PAGES   1024u
 #define THREADS 8
-/* What the two ends of the file are for: pages that are lost, and pages that are flushed. */
+/* The use of the two ends of the file: pages that are lost, and pages that are flushed. */
 #define FLUSHED (6u << 20)
 
 static int watch, shared;
@@ -55,7 +57,7 @@ static int teardown_filled(void **state)
 	return teardown(state);
 }
 
-/* cmocka has handlers of its own in each test. */
+/* cmocka installs handlers of its own in each test. */
 static void need_bad_pages(void)
 {
 	if (watch < 0 || shared < 0)
@@ -94,7 +96,7 @@ static int flush_word(uint64_t offset, uint64_t value)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
-/* All errors that are there; what they say together. */
+/* All pending errors, combined. */
 struct errors {
 	unsigned count, dirty, repaired;
 	uint64_t bytes, offset;
@@ -143,7 +145,7 @@ static void test_pages_come_back_with_every_byte(void **state)
 	need_bad_pages();
 	lose(0, PAGES * PAGE);
 	assert_int_equal(count_right(), PAGES);
-	/* In the file, too, for whoever maps it later. */
+	/* They are in the file, too, for a later mapping. */
 	assert_memory_equal(standin_copy(s, 0), standin_copy(s, 1), STANDIN_SIZE);
 	assert_int_equal(flush_word(FLUSHED, 5), 0);
 	errors = take_errors();
@@ -280,7 +282,7 @@ static void test_verified_although_it_could_not_be_read(void **state)
 
 	need_bad_pages();
 	lose(0, PAGE);
-	/* The copies are in memory here: they are compared all the same. */
+	/* The copies are in memory here, and are still compared. */
 	assert_int_equal(rpmirror_flush_verify(m, &range, 1, NULL), RPMIRROR_E_NOSUPP);
 	assert_int_equal(count_right(), PAGES);
 }
@@ -328,13 +330,13 @@ static void test_a_truncated_file_gets_all_back(void **state)
 	int rc = 0;
 
 	assert_int_equal(fault_renew(), 0);
-	*(uint64_t *)(void *)(addr + 5 * PAGE) = 77; /* the kernel drops that */
+	*(uint64_t *)(void *)(addr + 5 * PAGE) = 77; /* the kernel drops this store */
 	atomic_store(&stop, false);
 	pthread_create(&flusher, NULL, keep_flushing, &rc);
 	while (!acked())
 		usleep(1000);
 	assert_int_equal(ftruncate(opened_fd(m), 3 * PAGE + 100), 0);
-	assert_true(page_is_right(5)); /* that was flushed */
+	assert_true(page_is_right(5)); /* this store was flushed */
 	assert_int_equal(count_right(), PAGES);
 	while (!rc)
 		usleep(1000);
@@ -415,8 +417,10 @@ static void *read_elsewhere(void *page)
 	return (void *)(uintptr_t)reading_raises((uintptr_t)page);
 }
 
-/* On another stack: base/sigfault.h may take a fault at the same place for one whose handler has
- * left by longjmp(). */
+/*
+ * Uses another stack: base/sigfault.h may confuse a fault at the same place with an earlier one
+ * whose handler left by longjmp().
+ */
 static bool reading_raises_elsewhere(uint64_t page)
 {
 	pthread_t thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where flushes keep what they send: a ring without memory behind it. */
+/* Where flushes keep the data that they send: a ring whose memory is not allocated yet. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static uint64_t take(struct staging *s, uint64_t len)
 	return at;
 }
 
-/* Pages that were used are used again: new ones would have to be made, and are not in the cache. */
+/* Used pages are used again: new ones would have to be allocated, and are not in the cache. */
 static void test_flushes_one_after_the_other_stay_near_the_beginning(void **state)
 {
 	struct staging s = {.size = SIZE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the loss of members, of the register and of the role does to an application. */
+/* How the loss of members, of the register and of the role affects an application. */
 #include "mapped.h"
 
 #include <poll.h>
@@ -118,12 +118,13 @@ static void test_below_min_copies_nothing_is_acknowledged(void **state)
 	struct rpmirror_result res;
 
 	standin_cut(s, 1);
-	assert_int_equal(flush_word(0, 1, &res), 0); /* two are left */
+	assert_int_equal(flush_word(0, 1, &res), 0); /* two members are left */
 	standin_cut(s, 2);
 	assert_int_equal(flush_word(0, 2, &res), RPMIRROR_E_COPIES);
-	assert_non_null(strstr(rpmirror_errormsg(), "m2 (127.0.0.1:")); /* who, and what to do */
+	/* the text names the member, and what to do */
+	assert_non_null(strstr(rpmirror_errormsg(), "m2 (127.0.0.1:"));
 	assert_non_null(strstr(rpmirror_errormsg(), "start their rpmirrord"));
-	assert_int_equal(standin_record(s).view.insync, 5); /* either may be promoted */
+	assert_int_equal(standin_record(s).view.insync, 5); /* either one may be promoted */
 	assert_int_equal(get_state().health, RPMIRROR_HEALTH_BLOCKED);
 	assert_true(take_event(RPMIRROR_EVENT_BLOCKED));
 }
@@ -137,7 +138,7 @@ static int setup_two_copies(void **state)
 	return 0;
 }
 
-/* A busy machine may take longer than a flush may wait. */
+/* On a busy machine a flush may take longer than its limit. */
 static int flush_patiently(size_t offset, uint64_t value, struct rpmirror_result *res)
 {
 	int rc, tries = 0;
@@ -147,7 +148,7 @@ static int flush_patiently(size_t offset, uint64_t value, struct rpmirror_result
 	return rc;
 }
 
-/* Who cannot be excluded is waited for: the register does not answer. */
+/* A member that cannot be excluded is awaited, as the register does not answer. */
 static void test_without_the_register_a_loss_blocks(void **state)
 {
 	struct rpmirror_result res;
@@ -164,7 +165,7 @@ static void test_without_the_register_a_loss_blocks(void **state)
 	assert_flushed(5, 0, 8);
 }
 
-/* How long it has waited for the register says nothing about flushes. */
+/* The time that a flush waited for the register is not a latency of flushes. */
 static void test_a_flush_that_waited_is_in_no_percentile(void **state)
 {
 	const struct timespec pause = {0, 200000000}, look = {0, 10000000};
@@ -184,7 +185,7 @@ static void test_a_flush_that_waited_is_in_no_percentile(void **state)
 	assert_in_range(status.p99_us, 1, 599999);
 }
 
-/* The daemon is stopped, or what it asks. */
+/* The daemon is stopped, or the register is. */
 static void test_a_swap_without_an_answer_blocks(void **state)
 {
 	assert_int_equal(flush_word(0, 1, NULL), 0);
@@ -197,7 +198,7 @@ static void test_a_swap_without_an_answer_blocks(void **state)
 	assert_flushed(5, 0, 8);
 }
 
-/* A set whose member is lost is not whole, also before the register has excluded the member. */
+/* A set with a lost member is not whole, even before the register has excluded the member. */
 static void test_a_lost_member_makes_a_set_degraded_at_once(void **state)
 {
 	struct timespec pause = {0, 1000000};
@@ -210,14 +211,14 @@ static void test_a_lost_member_makes_a_set_degraded_at_once(void **state)
 	assert_int_equal(get_state().insync_mask, 7);
 	assert_int_not_equal(get_state().health, RPMIRROR_HEALTH_FULL);
 	for (int waited = 0; standin_health(s) == MIRROR_HEALTH_HEALTHY; waited++) {
-		assert_in_range(waited, 0, 500); /* the next regular one is due in a second */
+		assert_in_range(waited, 0, 500); /* the next regular report is due in a second */
 		nanosleep(&pause, NULL);
 	}
 	assert_int_equal(get_state().insync_mask, 7);
 	standin_set_silent(s, false);
 }
 
-/* A swap that adds a member may have happened, and what is acknowledged since counts it. */
+/* A swap that adds a member may have happened, and then the member counts for acknowledgements. */
 static void test_what_counts_for_an_acknowledgement_is_in_the_mask(void **state)
 {
 	struct rpmirror_result res = {0};
@@ -263,7 +264,7 @@ static void *map_later(void *arg)
 	return (void *)(intptr_t)rpmirror_map(STANDIN_SET, NULL, RPMIRROR_MAP_WAIT, &m, &at, &len);
 }
 
-/* An operator may do so before it serves. */
+/* An operator may demote the mapping before it serves. */
 static void test_a_mapping_that_is_demoted_fails(void **state)
 {
 	const struct packet_order_request demote = {.order = PACKET_ORDER_DEMOTE};
@@ -282,7 +283,7 @@ static void test_a_mapping_that_is_demoted_fails(void **state)
 	assert_null(m);
 }
 
-/* Also one that has not been started yet. */
+/* Even for a daemon that was not started yet. */
 static void test_who_waits_does_so_for_the_daemon_too(void **state)
 {
 	struct timespec pause = {0, 300000000};
@@ -335,7 +336,7 @@ static int setup_protected(void **state)
 	return 0;
 }
 
-/* What the application asks for counts more than its environment. */
+/* The application's flag takes precedence over its environment. */
 static int setup_protected_by_flag(void **state)
 {
 	setup(state);
@@ -343,7 +344,7 @@ static int setup_protected_by_flag(void **state)
 	return 0;
 }
 
-/* Who was fenced must not go on reading what is stale. */
+/* A fenced primary must not read stale data any longer. */
 static void test_a_fenced_primary_cannot_even_read(void **state)
 {
 	struct sigaction jump = {.sa_handler = jump_out}, before;
@@ -371,7 +372,7 @@ static int setup_protected_short(void **state)
 	return 0;
 }
 
-/* In the test itself: cmocka puts a handler of its own in place of ours before each. */
+/* Called in the test itself: before each test cmocka replaces the library's handler by its own. */
 static void map_protected(unsigned flags)
 {
 	setenv("RPMIRROR_ON_FENCED", "protect", 1);
@@ -388,7 +389,7 @@ static void *renew_soon(void *arg)
 	return NULL;
 }
 
-/* A busy machine may take longer than the lease. */
+/* On a busy machine a call may take longer than the lease. */
 static int store8_patiently(uint64_t *word, uint64_t value)
 {
 	int rc, tries = 0;
@@ -398,7 +399,7 @@ static int store8_patiently(uint64_t *word, uint64_t value)
 	return rc;
 }
 
-/* The mapping can be neither read nor written; the calls say so. */
+/* The mapping can be neither read nor written, and the calls report that. */
 static void check_calls_while_protected(unsigned flags)
 {
 	struct rpmirror_range range = {.len = 8};
@@ -411,14 +412,14 @@ static void check_calls_while_protected(unsigned flags)
 	assert_int_equal(store8_patiently(word, 1), 0);
 	standin_set_lease(s, false);
 	assert_true(take_event(RPMIRROR_EVENT_LEASE_OVER));
-	while (!(rc = rpmirror_store8(m, word, 2))) /* that was an earlier end */
+	while (!(rc = rpmirror_store8(m, word, 2))) /* that was an earlier end of the lease */
 		;
 	assert_int_equal(rc, RPMIRROR_E_QUORUM);
 	assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), RPMIRROR_E_QUORUM);
 	assert_int_equal(rpmirror_flush_verify(m, &range, 1, NULL), RPMIRROR_E_QUORUM);
 	if (flags & RPMIRROR_MAP_DIRECT)
 		assert_int_equal(rpmirror_touch(m, word, 8), RPMIRROR_E_LEASE);
-	/* It is stored as soon as the lease is there again. */
+	/* The value is stored as soon as the lease is there again. */
 	assert_int_equal(pthread_create(&thread, NULL, renew_soon, NULL), 0);
 	assert_int_equal(store8_patiently(word, 3), 0);
 	pthread_join(thread, NULL);
@@ -440,7 +441,7 @@ static void test_calls_return_while_the_mapping_is_protected(void **state)
 	check_calls_while_protected(0);
 }
 
-#ifndef __SANITIZE_THREAD__ /* it has handlers of its own in between */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer has handlers of its own in between */
 static void test_calls_return_while_a_direct_mapping_is_protected(void **state)
 {
 	check_calls_while_protected(RPMIRROR_MAP_DIRECT);
@@ -458,10 +459,10 @@ static void *end_the_lease(void *arg)
 	return NULL;
 }
 
-/* What is compared may be protected between any two of its pieces. */
+/* The compared memory may become protected between any two pieces. */
 static void test_the_lease_may_end_while_copies_are_verified(void **state)
 {
-	struct rpmirror_range v[2000]; /* one that is flushed, compared many times */
+	struct rpmirror_range v[2000]; /* a flushed range, compared many times */
 	pthread_t thread;
 	int rc;
 
@@ -486,7 +487,7 @@ static int setup_short_lease(void **state)
 	return 0;
 }
 
-/* What is read at once can be confirmed. */
+/* Data that are read at once can be confirmed. */
 static void test_a_mapping_begins_with_a_lease(void **state)
 {
 	assert_int_equal(rpmirror_confirm(m), 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_fixture.h -- a copy, and short words for what
- * is asked of its member, for one test file. */
+/* member_fixture.h -- a copy, and short names for its member's calls, for one test file. */
 #ifndef TEST_MEMBER_FIXTURE_H
 #define TEST_MEMBER_FIXTURE_H
 
@@ -21,14 +20,14 @@ extern struct member_report report;
 
 int member_setup(void **state);
 int member_teardown(void **state);
-/* Of the daemon; with another `boot`, of the host. */
+/* A restart of the daemon; with another `boot`, of the host. */
 void restart(void);
-/* A refusal says why. */
+/* A refusal must have a text. */
 void expect(enum member_reason reason);
 void promise(uint64_t number);
 void connect_with(enum member_kind kind, uint64_t epoch);
 void ask(void);
-/* A record of the register. */
+/* The member sees a record of the register. */
 void see(uint64_t epoch, enum mirror_phase phase, mirror_mask insync, uint64_t seq);
 
 #endif

@@ -81,7 +81,7 @@ static void before_cool(void)
 	meta_bitmap_set_all(&steps_meta, changed);
 }
 
-/* Its slot is given to another extent. */
+/* The slot is given to another extent. */
 static int run_cool(void)
 {
 	uint32_t cold = 3, others[] = {11, 12, 13, 14, 15};
@@ -151,7 +151,7 @@ static int run_resync_end(void)
 	return answered();
 }
 
-/* As long as it is not usable, its records and its target's mark stay. */
+/* As long as the copy is not usable, its records and its target's mark stay. */
 static bool resync_end_holds(bool done)
 {
 	if (steps_meta.super.flags & META_SYNCING)
@@ -173,8 +173,10 @@ static int run_clear(void)
 	return meta_bitmap_clear(&steps_meta, 0, copy_epoch(STEPS_EPOCH + 1));
 }
 
-/* Nothing is taken for clear under the former base before it is clear everywhere: bits of a
- * cleared bitmap are those of a member that has everything. */
+/*
+ * A bitmap must be clear everywhere before it counts as clear under a base: the bits of a cleared
+ * bitmap are those of a member that lacks nothing.
+ */
 static bool clear_holds(bool done)
 {
 	if (done)
@@ -185,7 +187,7 @@ static bool clear_holds(bool done)
 		!meta_bitmap_count(&steps_meta, 0));
 }
 
-/* A bitmap of another time is never taken for one of this. */
+/* An old bitmap is never taken for a present one. */
 static void before_start(void)
 {
 	before_cool();
@@ -207,7 +209,7 @@ static bool start_holds(bool done)
 		  : !done && !steps_meta.members.members[0].has_bitmap;
 }
 
-/* What it is begun with is there when it counts. */
+/* The initial bits are durable when the bitmap begins to count. */
 static const uint64_t some_bits[COPY_SIZE / MIRROR_BLOCK / 64] = {0xf0, [5] = ~0ull};
 
 static int run_start_with(void)
@@ -264,7 +266,7 @@ static int run_serve(void)
 	return answered();
 }
 
-/* From then on its own flushes are in the copy. */
+/* From then on the primary's own flushes are in the copy. */
 static bool serve_holds(bool done)
 {
 	bool has = steps_meta.super.epoch.number == STEPS_EPOCH;
@@ -292,7 +294,7 @@ static bool release_holds(bool done)
 	return is_clean ? !steps_meta.hot_count && !steps_meta.super.holder.pid : !done;
 }
 
-/* A lane: from the first flush on, the copy is not clean and says whose flushes it has. */
+/* A lane: from the first flush on, the copy is not clean, and records whose flushes it has. */
 static int run_lane(void)
 {
 	struct member_hello hello = {
@@ -395,7 +397,7 @@ static bool ranges_hold(bool done)
 			 meta_hot_is(&steps_meta, 30));
 }
 
-/* More than there are slots. */
+/* More ranges than there are slots. */
 static int run_many_ranges(void)
 {
 	struct mirror_range all = {0, COPY_SIZE};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* steps.h -- what has to be written in an order (W1 to W9), step by step, and what must hold when a
- * step was cut off: by a power cut, or because the process was killed. */
+/*
+ * steps.h -- writes that must happen in an order (W1 to W9), step by step, and the rule that must
+ * hold if a step was interrupted by a power cut or because the process was killed.
+ */
 #ifndef TEST_STEPS_H
 #define TEST_STEPS_H
 
@@ -11,17 +13,17 @@
 
 struct step {
 	const char *name;
-	void (*before)(void); /* gets to the state in which it begins */
-	int (*run)(void);     /* 0: it was answered */
-	/* Does what was loaded keep the rule? done: it was answered; else it began. */
+	void (*before)(void); /* brings the copy into the state in which the step begins */
+	int (*run)(void);     /* returns 0 if the step was answered */
+	/* Does the loaded state keep the rule? done: the step was answered; else it only began. */
 	bool (*holds)(bool done);
-	uint64_t region, region_end; /* a medium that lies here must be caught */
+	uint64_t region, region_end; /* a medium that does not write this region must be caught */
 };
 
 extern const struct step steps[];
 extern const unsigned steps_count;
 
-/* What the steps work on: loaded by the test. */
+/* The metadata that the steps work on; the test loads them. */
 extern struct meta steps_meta;
 extern struct member steps_member;
 extern struct mirror_uuid steps_boot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extents of a direct mapping: none is writable without a slot, and no slot is lost. */
+/* Extents of a direct mapping: none becomes writable without a slot, and no slot is lost. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -54,7 +54,8 @@ static void a_store_needs_a_slot(void **state)
 	assert_int_equal(extents_lacks(&x), 0);
 	assert_int_equal(extents_begin(&x, 3, &slot), EXTENTS_FILL);
 	assert_int_equal(slot, 5);
-	assert_int_equal(extents_begin(&x, 3, &slot), EXTENTS_WAIT); /* another thread */
+	/* another thread has begun it */
+	assert_int_equal(extents_begin(&x, 3, &slot), EXTENTS_WAIT);
 	assert_false(extents_may_cool(&x, 3));
 	extents_fill_ended(&x, 3, 5, 0);
 	extents_opened(&x, 3, true);
@@ -79,7 +80,7 @@ static void a_store_opens_again_what_is_being_mirrored(void **state)
 	assert_true(extents_cool(&x, 2));
 	assert_int_equal(extents_begin(&x, 2, &slot), EXTENTS_WAIT);
 	extents_cooled(&x, 2);
-	assert_int_equal(extents_begin(&x, 2, &slot), EXTENTS_WAIT); /* for a slot */
+	assert_int_equal(extents_begin(&x, 2, &slot), EXTENTS_WAIT); /* waits for a slot */
 }
 
 static void what_is_pinned_stays_open(void **state)
@@ -99,7 +100,7 @@ static void what_is_pinned_stays_open(void **state)
 	assert_false(extents_pin(&x, 4, 2));
 }
 
-/* No slot can be made durable: until nobody needs them, stores wait. */
+/* Slots cannot be made durable. Stores wait until they no longer need slots. */
 static void a_slot_that_fails_stops_all(void **state)
 {
 	uint16_t slot;
@@ -119,8 +120,8 @@ static void a_slot_that_fails_stops_all(void **state)
 /* ---- random histories ---- */
 
 struct walk {
-	bool has_slot[HOT_SLOTS]; /* free in the table */
-	int slot_of[COUNT];       /* -1: none */
+	bool has_slot[HOT_SLOTS]; /* free slots in the table */
+	int slot_of[COUNT];       /* -1: no slot */
 	bool is_writable[COUNT];  /* protection of the memory */
 	struct extents_filled fill[COUNT];
 	uint32_t fills;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which copy is wrong where copies differ, and what is kept of that. */
+/* Which copy is wrong if copies differ, and what is stored about that. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 static void copies_vote(void **state)
 {
-	/* copies, of which differ from the primary's, of which agree */
+	/* numbers: copies, those that differ from the primary's, those that agree with it */
 	assert_int_equal(finding_judge(2, 1, 1), FINDING_UNDECIDED);
 	assert_int_equal(finding_judge(3, 1, 1), FINDING_MEMBER);
 	assert_int_equal(finding_judge(3, 2, 2), FINDING_PRIMARY);
@@ -76,7 +76,7 @@ static void what_has_no_room_still_counts(void **state)
 	assert_false(findings_has_any(&f));
 }
 
-/* Others that return have not got the range by that. */
+/* The return of other members does not bring the range. */
 static void what_is_due_has_come_with_the_return(void **state)
 {
 	struct findings f = {0};

@@ -46,7 +46,7 @@ static void test_completion_of_one_includes_the_earlier(void **state)
 		flush_begin(&f);
 	flush_on_done(&f, 1, 3);
 	assert_int_equal(flush_lacking(&f, 1, B), 0);
-	flush_on_done(&f, 1, 2); /* late: nothing is taken back */
+	flush_on_done(&f, 1, 2); /* late: the acknowledgement is not taken back */
 	assert_int_equal(flush_lacking(&f, 3, B), 0);
 }
 
@@ -56,7 +56,7 @@ static void test_local_write_backs_end_in_any_order(void **state)
 		flush_begin(&f);
 	flush_on_done(&f, 1, 3);
 	flush_on_local(&f, 3, false);
-	assert_false(flush_local_done(&f, 3)); /* an earlier one has not ended */
+	assert_false(flush_local_done(&f, 3)); /* an earlier write-back has not ended */
 	assert_int_equal(flush_acked(&f, B), 0);
 	flush_on_local(&f, 1, false);
 	assert_int_equal(flush_acked(&f, B), 1);
@@ -64,19 +64,19 @@ static void test_local_write_backs_end_in_any_order(void **state)
 	assert_int_equal(flush_acked(&f, B), 3);
 }
 
-/* Of write-backs at the same time one alone gets an error of all. */
+/* If write-backs overlap, only one of them gets an error that concerns all. */
 static void test_a_local_write_back_is_certain_when_those_beside_it_have_ended(void **state)
 {
 	for (int i = 0; i < 3; i++)
 		flush_begin(&f);
 	flush_on_done(&f, 1, 4);
 	flush_on_local(&f, 1, true);
-	assert_int_equal(flush_acked(&f, B), 0); /* 2 and 3 may fail for it */
+	assert_int_equal(flush_acked(&f, B), 0); /* 2 and 3 may have failed with it */
 	flush_on_local(&f, 2, true);
 	assert_int_equal(flush_acked(&f, B), 0);
 	flush_begin(&f); /* after the ends of 1 and 2 */
 	flush_on_local(&f, 3, true);
-	assert_int_equal(flush_acked(&f, B), 2); /* 4 runs beside 3 */
+	assert_int_equal(flush_acked(&f, B), 2); /* 4 overlaps with 3 */
 	flush_on_local(&f, 4, true);
 	assert_int_equal(flush_acked(&f, B), 4);
 }
@@ -95,11 +95,11 @@ static void test_a_member_that_is_gone_lacks_everything(void **state)
 	flush_member_end(&f, 1);
 	assert_int_equal(flush_members(&f), C);
 	assert_int_equal(flush_lacking(&f, 2, B | C), B);
-	assert_int_equal(flush_acked(&f, B | C), 1); /* until it is excluded */
+	assert_int_equal(flush_acked(&f, B | C), 1); /* until the member is excluded */
 	assert_int_equal(flush_acked(&f, C), 2);
 }
 
-/* One that joins does not hold up what was begun before: its resync carries that. */
+/* Flushes begun before a member joins do not wait for it: its resync carries them. */
 static void test_a_joining_member_has_the_later_ones_only(void **state)
 {
 	uint64_t before = flush_begin(&f), after;
@@ -111,7 +111,10 @@ static void test_a_joining_member_has_the_later_ones_only(void **state)
 	assert_int_equal(flush_lacking(&f, after, B), B);
 }
 
-/* One that is still of the in-sync set does: nothing is acknowledged before it is equal. */
+/*
+ * A member that is still in the in-sync set does hold them up: nothing is acknowledged before it is
+ * equal.
+ */
 static void test_a_member_that_came_back_owes_the_earlier_ones(void **state)
 {
 	uint64_t before = flush_begin(&f);
@@ -135,7 +138,10 @@ static void expect_cover(unsigned slot, uint64_t offset, uint64_t len)
 		assert_int_equal(span.offset, offset);
 }
 
-/* What a member has is one number: a flush between two parts of another one covers the first. */
+/*
+ * A member's state is one number: a flush operation between two parts of another flush covers the
+ * first part.
+ */
 static void test_a_flush_operation_covers_all_that_was_placed_before(void **state)
 {
 	expect_cover(1, 0, 0);

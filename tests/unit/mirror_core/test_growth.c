@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a daemon does next so that its copy, and the set, get larger. */
+/* The next step of a daemon to make its copy, and the set, larger. */
 #include "unit/mirror_core/member_fixture.h"
 
 #include <errno.h>
@@ -26,11 +26,11 @@ static void files_are_made_longer_once(void **state)
 	assert_int_equal(growth_keep(&member), LARGER);
 	assert_int_equal(growth_make_room(&g, &member, &longer, LARGER, 0), GROWTH_HAS_ROOM);
 	assert_true(growth_may_take(&g, &member, LARGER));
-	/* Somebody has cut one of them since. */
+	/* One of the files was truncated since. */
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER, 0), GROWTH_BEGIN);
 }
 
-/* Room that the copy does not name may be somebody's own bytes. */
+/* Room that the copy has not recorded may hold other bytes. */
 static void longer_files_alone_are_no_room(void **state)
 {
 	struct growth g = {0};
@@ -51,7 +51,7 @@ static void a_disk_that_is_too_small_is_tried_again_later(void **state)
 	assert_int_equal(meta.super.room, 0);
 	rec.config.size = LARGER;
 	assert_string_equal(growth_obstacle(&g, &member, &rec), "the disk is full");
-	/* Another size, and the same one after a while. */
+	/* Another size; and the same one after a while. */
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER - 4096, 11),
 			 GROWTH_BEGIN);
 	growth_on_files(&g, &member, LARGER - 4096, ENOSPC, "the disk is full", 11);
@@ -121,15 +121,15 @@ static void the_register_is_asked_when_all_in_sync_have_room(void **state)
 	says(2, GROWTH_UNDER_WAY);
 	expect_step(1000000, GROWTH_WAITS, 2);
 	says(2, GROWTH_HAS_ROOM);
-	answers[2].size = LARGER - 4096; /* of another order */
+	answers[2].size = LARGER - 4096; /* the answer is for another order */
 	expect_step(1000000, GROWTH_WAITS, 2);
 	says(2, GROWTH_HAS_ROOM);
 	expect_step(1000, GROWTH_SWAP, 0);
-	rec.config.members[2].id++; /* replaced since, and in-sync again */
+	rec.config.members[2].id++; /* the copy was replaced since, and is in-sync again */
 	expect_step(1000, GROWTH_WAITS, 2);
 	expect_step(1000 + GROWTH_SILENT_MS, GROWTH_SILENT, 2);
 	says(2, GROWTH_HAS_ROOM);
-	/* One that has joined meanwhile. */
+	/* A member has joined meanwhile. */
 	rec.view.insync = 7;
 	expect_step(1000, GROWTH_WAITS, 1);
 }
@@ -143,7 +143,7 @@ static void who_is_silent_or_has_no_room_ends_it(void **state)
 	expect_step(1000 + GROWTH_SILENT_MS, GROWTH_SILENT, 1);
 	says(1, GROWTH_FAILED);
 	expect_step(1000, GROWTH_REFUSED, 1);
-	/* It does not matter for who is not in-sync. */
+	/* A member that is not in-sync does not matter. */
 	rec.view.insync = 1;
 	expect_step(1000, GROWTH_SWAP, 0);
 }

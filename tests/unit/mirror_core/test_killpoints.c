@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes are killed at each point of killpoint.h that the metadata reach, in each step, each
- * time that it comes there. What they leave in the file keeps the rules. And the list of points is
- * complete: those of the metadata are all reached here.
+ * Processes are killed at each point of killpoint.h in the code of the metadata, in each step, at
+ * each pass. The file that they leave keeps the rules. The list of points is complete: all points
+ * of the metadata are reached here.
  */
 #include "unit/mirror_core/steps.h"
 
@@ -20,11 +20,11 @@
 
 #include "mirror/core/killpoint.h"
 
-#define TIMES_MAX 200 /* that a step comes to a point */
+#define TIMES_MAX 200 /* limit of a step's passes through a point */
 
 enum phase { PHASE_BEFORE, PHASE_RUN, PHASE_DONE, PHASE_FAILED };
 
-/* What both processes see: the file of the metadata, and how far the child came. */
+/* Shared by both processes: the file of the metadata, and the child's progress. */
 static char path[] = "killpoints.XXXXXX", log_path[64];
 static uint8_t *file, *fresh;
 static uint64_t len;
@@ -33,7 +33,7 @@ static const char *const names[] = {
 #define KILLPOINT_NAME(name, who, where) #name,
 	KILLPOINTS(KILLPOINT_NAME)};
 
-/* Those in the library and the daemon: tests/system/mirror/killpoints.sh kills there. */
+/* Points in the library and the daemon: tests/system/mirror/killpoints.sh kills there. */
 static const char *const elsewhere[] = {
 	"w6_before",        "w6_after",       "w6_known",      "flush_begin",   "flush_snapshot",
 	"flush_posted",     "flush_local",    "flush_settled", "placed_before", "placed_after",
@@ -104,7 +104,7 @@ static int run_child(unsigned i, const char *variable, const char *value)
 	return status;
 }
 
-/* True: it was killed at that point; false: it ended before. */
+/* True: it was killed at that point. False: it ended before. */
 static bool kill_step(unsigned i, const char *name, unsigned n)
 {
 	char at[64];
@@ -156,7 +156,7 @@ static int teardown(void **state)
 	return unlink(path);
 }
 
-/* Which points a step reaches: bits by their number. */
+/* The points that a step reaches: a bit for each number. */
 static uint64_t reached_by(unsigned i)
 {
 	uint64_t reached = 0;

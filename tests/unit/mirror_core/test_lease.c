@@ -54,14 +54,15 @@ static void a_candidate_waits_a_lease_without_any_change(void **state)
 	assert_true(candidate_on_alive(&c, epoch, 7, 40, at_once(6000)));
 	assert_false(candidate_on_alive(&c, epoch, 8, 41, at_once(6001)));
 	assert_false(
-		candidate_on_alive(&c, epoch, 8, 42, at_once(11000))); /* rewritten by somebody */
+		/* another process wrote the key */
+		candidate_on_alive(&c, epoch, 8, 42, at_once(11000)));
 	assert_false(candidate_on_alive(&c, next, 8, 42, at_once(15999)));
 	assert_true(candidate_on_alive(&c, next, 8, 42, at_once(20999)));
 	assert_true(candidate_on_cleared(&c));
 	assert_false(candidate_on_alive(&c, next, 8, 42, at_once(21000)));
 }
 
-/* What a slow read returns may have been written just before its answer. */
+/* A slow read may return a key that was written just before the answer. */
 static void a_slow_read_makes_no_lease_shorter(void **state)
 {
 	struct candidate c;
@@ -75,8 +76,10 @@ static void a_slow_read_makes_no_lease_shorter(void **state)
 	assert_true(candidate_on_alive(&c, epoch, 7, 40, (struct candidate_read){7500, 7501}));
 }
 
-/* One member's word while the register has no leader, as some time ago: the lease begins with it,
- * and ends by a read that cannot be old. */
+/*
+ * While the register has no leader, one member's answer may be old. A lease begins with such an
+ * answer, but ends only by a read that cannot be old.
+ */
 static void a_sight_begins_the_lease_and_never_ends_it(void **state)
 {
 	struct mirror_epoch next = {4, 1};
@@ -86,25 +89,28 @@ static void a_sight_begins_the_lease_and_never_ends_it(void **state)
 	candidate_init(&c, 5000);
 	candidate_on_sight(&c, epoch, 7, 40, 1000);
 	assert_int_equal(candidate_due(&c), 6000);
-	candidate_on_sight(&c, epoch, 6, 39, 2000); /* of a member that lags behind */
+	candidate_on_sight(&c, epoch, 6, 39, 2000); /* a member that lags behind answered */
 	assert_int_equal(candidate_due(&c), 6000);
 	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(5999)));
 	assert_true(candidate_on_alive(&c, epoch, 7, 40, at_once(6000)));
 	candidate_on_sight(&c, epoch, 8, 41, 6500);
 	assert_int_equal(candidate_due(&c), 11500);
-	/* It was renewed since, which that member did not know. */
+	/* The key was renewed since, and that member lacked the renewal. */
 	assert_false(candidate_on_alive(&c, epoch, 9, 42, at_once(11500)));
 	assert_int_equal(candidate_due(&c), 16500);
 	candidate_on_sight(&c, next, 0, 43, 17000);
 	assert_int_equal(candidate_due(&c), 22000);
-	/* A register that was restored. */
+	/* The register was restored. */
 	assert_false(candidate_on_alive(&c, epoch, 7, 40, at_once(22000)));
 	assert_true(candidate_on_cleared(&c));
-	candidate_on_sight(&c, epoch, 7, 40, 23000); /* from before that */
+	candidate_on_sight(&c, epoch, 7, 40, 23000); /* from before the restore */
 	assert_true(candidate_on_cleared(&c));
 }
 
-/* The renewal is sent at 0, written and seen at once: the shortest time. Clocks run 5 % apart. */
+/*
+ * The renewal is sent at 0, and is written and seen at once, which gives the shortest lease. Clocks
+ * run 5 % apart.
+ */
 static void the_margin_covers_clocks_that_drift(void **state)
 {
 	struct candidate c;
@@ -112,14 +118,14 @@ static void the_margin_covers_clocks_that_drift(void **state)
 
 	(void)state;
 	for (uint32_t lease = 100; lease <= 60000; lease += 700) {
-		uint64_t at = 0; /* true time; the primary's clock is slow by 5 %, ... */
+		uint64_t at = 0; /* true time; the primary's clock is 5 % slow, ... */
 
 		lease_init(&l, lease);
 		candidate_init(&c, lease);
 		lease_on_confirmed(&l, 0);
 		assert_false(candidate_on_alive(&c, epoch, 1, 1, at_once(0)));
 		while (!candidate_on_alive(&c, epoch, 1, 1, at_once(at * 105 / 100)))
-			at++; /* ... the candidate's fast */
+			at++; /* ... the candidate's clock is 5 % fast */
 		assert_false(lease_holds(&l, at * 95 / 100));
 	}
 }

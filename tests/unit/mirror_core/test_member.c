@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A daemon's rules over a copy: fences, connections, boots, holders, resync. */
+/* A daemon's rules for a copy: fences, connections, boots, holders, resync. */
 #include "unit/mirror_core/member_fixture.h"
 
 static void hold(uint64_t pid)
@@ -50,7 +50,7 @@ static void connections_of_lower_epochs_are_cut_before_the_promise(void **state)
 	assert_int_equal(v.answer, MEMBER_CUT_FIRST);
 	assert_int_equal(v.known.number, 6);
 	assert_int_equal(meta.promise.epoch.number, 5);
-	/* Nobody is let in meanwhile, nor promised less. */
+	/* Meanwhile no connection is granted, and no lower epoch is promised. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_EPOCH_OLD);
 	connect_with(MEMBER_LANE, 6);
@@ -89,7 +89,7 @@ static void a_report_names_hot_extents_and_unretired_intents(void **state)
 	promise(5);
 	put_intent(3, 1, 77);
 	put_intent(5, 2, 4096);
-	put_intent(9, 3, 8192); /* not promised: it cannot be */
+	put_intent(9, 3, 8192); /* not promised, and cannot be */
 	member_record_ranges(&member, copy_epoch(5), &hot, 1, &v);
 	expect(MEMBER_OK);
 	ask();
@@ -102,13 +102,13 @@ static void a_report_names_hot_extents_and_unretired_intents(void **state)
 	assert_int_equal(ranges[2].len, MIRROR_EXTENT);
 	assert_int_equal(member_ranges(&member, 2, ranges, 4), 1);
 	assert_int_equal(member_ranges(&member, 3, ranges, 4), 0);
-	/* `serving` of epoch 5 is committed: records of former ones go. */
+	/* `serving` of epoch 5 is committed, so records of former epochs are dropped. */
 	member_retire(&member, copy_epoch(5), MEMBER_SERVING, &v);
 	expect(MEMBER_OK);
 	ask();
 	assert_int_equal(report.intents, 1);
 	assert_int_equal(report.hot, 0);
-	/* And with a clean end all do. */
+	/* A clean end drops all records. */
 	member_retire(&member, copy_epoch(5), MEMBER_CLEAN_END, &v);
 	ask();
 	assert_int_equal(report.range_count, 0);
@@ -139,7 +139,7 @@ static void a_host_that_went_down_under_a_primary_is_uncertain(void **state)
 	promise(5);
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
-	restart(); /* of the daemon only: the ring is still there */
+	restart(); /* a restart of the daemon only: the ring is still there */
 	ask();
 	assert_false(report.is_uncertain);
 	boot = copy_uuid(0x71);
@@ -205,7 +205,7 @@ static void a_clean_end_in_the_register_voids_records_when_nobody_is_connected(v
 	assert_true(report.flags & META_CLEAN);
 }
 
-/* The daemon was not there when the epoch ended, and then its host went down. */
+/* The daemon was not running when the epoch ended, and then its host went down. */
 static void a_clean_end_is_learned_after_a_restart_of_the_host(void **state)
 {
 	be_used();
@@ -242,13 +242,16 @@ static void what_the_register_says_of_an_end_is_not_believed_of_a_copy_in_doubt(
 	end_as_the_register_says(true, 7);
 	assert_int_equal(report.intents, 1);
 	member_release(&member, false, &v);
-	/* A newer epoch was promised: what it places is not of the one that ended. */
+	/* A newer epoch was promised: its data do not belong to the epoch that ended. */
 	promise(6);
 	end_as_the_register_says(true, 7);
 	assert_int_equal(report.intents, 1);
 }
 
-/* It changes nothing here: a copy that is only read is as clean as before, and no promise waits. */
+/*
+ * A restore changes nothing here: a copy that is only read stays clean, and no promise waits for
+ * it.
+ */
 static void who_restores_needs_the_promised_epoch_and_counts_as_nobody(void **state)
 {
 	promise(5);
@@ -264,7 +267,7 @@ static void who_restores_needs_the_promised_epoch_and_counts_as_nobody(void **st
 	assert_int_equal(member.lanes + member.bulks, 0);
 }
 
-/* What former primaries left in its ring is void since it serves itself. */
+/* Records that former primaries left in its ring are void since it serves itself. */
 static void a_primary_whose_host_went_down_is_not_uncertain(void **state)
 {
 	promise(5);
@@ -296,9 +299,9 @@ static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **stat
 	hold(11);
 	expect(MEMBER_IS_HELD);
 	assert_false(meta.super.flags & META_CLEAN);
-	restart(); /* the daemon's restart does not forget it */
+	restart(); /* a restart of the daemon does not clear it */
 	assert_int_equal(meta.super.holder.pid, 10);
-	/* The promise is taken, but no resync begins. */
+	/* The promise is given, but no resync begins. */
 	promise(5);
 	expect(MEMBER_OK);
 	ask();
@@ -344,14 +347,14 @@ static void what_the_holder_wrote_is_read_when_it_is_gone(void **state)
 	assert_int_equal(meta_bitmap_start(&theirs, 0, copy_epoch(0), copy_epoch(5)), 0);
 	assert_int_equal(meta_hot_mark(&theirs, &extent, 1), 0);
 	meta_fini(&theirs);
-	member_release(&member, true, &v); /* not clean: an extent is hot */
+	member_release(&member, true, &v); /* not clean, as an extent is hot */
 	expect(MEMBER_OK);
 	assert_true(meta_hot_is(&meta, 9));
 	assert_false(meta.super.flags & META_CLEAN);
 	assert_true(meta.super.flags & META_WAS_PRIMARY);
 	assert_int_equal(meta.super.epoch.number, 5);
 	assert_true(meta_bitmap_is_usable(&meta, 0, copy_epoch(5)));
-	/* What was hot counts as changed for who is away. */
+	/* Hot extents count as changed for members that are away. */
 	assert_int_equal(meta_bitmap_count(&meta, 0), MIRROR_EXTENT / MIRROR_BLOCK);
 }
 
@@ -435,7 +438,7 @@ static void a_target_is_syncing_until_its_own_primary_ends_it(void **state)
 	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
 	expect(MEMBER_OK);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
-	/* A lane while joining does not make it a holder of the epoch's flushes. */
+	/* A lane of a joining member does not make it a holder of the epoch's flushes. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
 	assert_int_equal(meta.super.epoch.number, 0);
@@ -506,7 +509,7 @@ static void an_empty_copy_needs_a_resync(void **state)
 	assert_int_equal(meta_set_super(&meta, &super), 0);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_EMPTY);
 	promise(5);
-	/* The lane is there before the resync, and says nothing of what the copy holds. */
+	/* The lane exists before the resync, and proves nothing about the copy's content. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_EMPTY);
@@ -517,7 +520,7 @@ static void an_empty_copy_needs_a_resync(void **state)
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_INSYNC);
 }
 
-/* Its bitmaps count this copy's own changes; another primary's are not in them. */
+/* The bitmaps count this copy's own changes; they lack another primary's. */
 static void flushes_of_another_primary_drop_the_bitmaps(void **state)
 {
 	assert_int_equal(meta_bitmap_start(&meta, 2, copy_epoch(4), copy_epoch(4)), 0);
@@ -545,7 +548,7 @@ static void a_failed_copy_is_refused_for_good(void **state)
 	assert_non_null(strstr(v.text, "member replace"));
 }
 
-/* Whatever was under way: it neither serves nor counts as made equal. */
+/* Whatever was under way: the copy neither serves nor counts as made equal. */
 static void a_copy_that_lost_something_is_compared_after_a_restart(void **state)
 {
 	promise(5);

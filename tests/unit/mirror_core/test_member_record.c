@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a copy keeps of the register, and wrong operators: restored, swapped and replaced copies. */
+/*
+ * What a copy stores about the register; and operators' mistakes: restored, swapped and replaced
+ * copies.
+ */
 #include "unit/mirror_core/member_fixture.h"
 
 #include "mirror/core/view.h"
@@ -17,14 +20,14 @@ static void the_newest_view_is_kept(void **state)
 	assert_int_equal(member_copy(&member, false), MIRROR_COPY_UNKNOWN);
 	see(5, MIRROR_PHASE_SERVING, 1, 2);
 	assert_int_equal(member_copy(&member, false), MIRROR_COPY_STALE);
-	/* By the primary, too. */
+	/* The same for a change by the primary. */
 	rec.view.seq = 3;
 	rec.view.insync = 3;
 	member_on_view(&member, &rec.view, &v);
 	expect(MEMBER_OK);
 	restart();
 	assert_int_equal(meta.promise.seen.view.seq, 3);
-	/* A configuration has taken another member out of S. */
+	/* A configuration has removed another member from S. */
 	rec.view.insync = 1;
 	member_on_view(&member, &rec.view, &v);
 	rec.view.insync = 3;
@@ -51,7 +54,7 @@ static void a_register_restored_from_a_backup_is_split(void **state)
 	rec.view.epoch.nonce++;
 	member_on_record(&member, &rec, 200, &v);
 	expect(MEMBER_IS_SPLIT);
-	/* It was a register that lagged: the next read says so. */
+	/* The register only lagged: the next read shows that. */
 	rec.view.epoch.nonce--;
 	member_on_record(&member, &rec, 200, &v);
 	expect(MEMBER_OK);
@@ -63,15 +66,21 @@ static void a_restored_register_that_was_changed_is_split(void **state)
 {
 	see(7, MIRROR_PHASE_SERVING, 5, 4);
 	expect(MEMBER_OK);
-	/* Restored to 3, when all were in-sync, and then given another configuration. */
+	/*
+	 * The register was restored to 3, when all were in-sync, and then got another
+	 * configuration.
+	 */
 	see(7, MIRROR_PHASE_SERVING, 7, 4);
 	expect(MEMBER_IS_SPLIT);
 	see(7, MIRROR_PHASE_SERVING, 5, 4);
 	expect(MEMBER_OK);
 }
 
-/* All are in-sync; the primary excludes b and c, which this member sees. Or an operator removes c.
- * Then the register is restored, and given other configurations, as often as it takes. */
+/*
+ * All are in-sync. The primary excludes b and c, which this member sees, or an operator removes c.
+ * Then the register is restored, and gets other configurations until its sequence number has grown
+ * enough.
+ */
 static void a_restored_register_that_was_configured_is_split(void **state)
 {
 	struct mirror_config next;
@@ -89,7 +98,7 @@ static void a_restored_register_that_was_configured_is_split(void **state)
 		member_on_record(&member, &rec, 200 + i, &v);
 		expect(MEMBER_IS_SPLIT);
 	}
-	/* Likewise when it was the configuration that S became smaller by. */
+	/* The same if a configuration made S smaller. */
 	rec.view.seq = 4;
 	rec.view.insync = 1;
 	member_on_record(&member, &rec, 300, &v);
@@ -151,11 +160,11 @@ static void who_gives_its_past_up_is_compared_as_a_whole(void **state)
 	assert_true(report.is_uncertain);
 	assert_int_equal(report.epoch.number, 0);
 	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(9)));
-	member_discard(&member, &rec, 300, &v); /* twice is harmless */
+	member_discard(&member, &rec, 300, &v); /* a repetition is harmless */
 	expect(MEMBER_OK);
 }
 
-/* Data and metadata of before the epoch, on a member that the register has in its set. */
+/* Data and metadata are older than the epoch, on a member of the register's in-sync set. */
 static void a_copy_restored_from_a_backup_is_not_promoted(void **state)
 {
 	struct two_layers backup;
@@ -201,7 +210,7 @@ static void another_sets_or_members_copy_is_refused(void **state)
 	hello.size = COPY_SIZE + 4096;
 	member_grant(&member, &hello, &v);
 	expect(MEMBER_OTHER_SIZE);
-	/* Copies were swapped between hosts, or this one was replaced and came back. */
+	/* Copies were swapped between hosts, or this one was replaced and then came back. */
 	rec.config.members[COPY_SLOT].id = 0xb1;
 	member_on_record(&member, &rec, 1, &v);
 	expect(MEMBER_OTHER_COPY);
@@ -243,7 +252,9 @@ static void a_larger_set_is_no_other_one_and_a_smaller_one_is(void **state)
 	see(1, MIRROR_PHASE_NONE, 7, 2);
 	expect(MEMBER_OTHER_SIZE);
 	assert_non_null(strstr(v.text, "rpmirror grow"));
-	/* It was restored to before the set grew: nobody may count on this copy. */
+	/*
+	 * The register was restored to a time before the set grew, so this copy must not be used.
+	 */
 	promise(2);
 	expect(MEMBER_IS_SPLIT);
 	rec.config.size = COPY_SIZE;
@@ -265,7 +276,7 @@ static void a_copy_grows_when_its_files_have_and_nobody_uses_it(void **state)
 	assert_false(member_may_grow(&member, size));
 	member_reserve(&member, size, &v);
 	expect(MEMBER_OK);
-	member_reserve(&member, COPY_SIZE + 4096, &v); /* it has more */
+	member_reserve(&member, COPY_SIZE + 4096, &v); /* the copy is larger */
 	expect(MEMBER_OK);
 	restart();
 	assert_int_equal(meta.super.room, size);
@@ -278,7 +289,7 @@ static void a_copy_grows_when_its_files_have_and_nobody_uses_it(void **state)
 	member_grow(&member, size, &v);
 	expect(MEMBER_IS_HELD);
 	member_on_closed(&member, MEMBER_LANE);
-	/* or a process here maps it. */
+	/* or a process on this host maps it. */
 	member_hold(&member, &holder, &v);
 	expect(MEMBER_OK);
 	assert_false(member_may_grow(&member, size));

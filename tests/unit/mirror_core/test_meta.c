@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Metadata of a copy: the layout byte by byte, what is set is found again, what is refused. */
+/*
+ * Metadata of a copy: the layout byte by byte; that stored values are found again; and what is
+ * refused.
+ */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -50,7 +53,7 @@ static void a_fresh_one_holds_what_it_was_made_of(void **state)
 	assert_int_equal(meta.hot_count, 0);
 }
 
-/* Padding does not count: compare what they are encoded to. */
+/* Padding does not count, so compare the encoded bytes. */
 static void assert_same(const struct meta_super *a, const struct meta_super *b)
 {
 	uint8_t x[META_BODY_MAX], y[META_BODY_MAX];
@@ -151,7 +154,7 @@ static void the_superblock_lies_as_documented(void **state)
 					   .more_members = 4};
 	super.findings.list[0] = (struct finding){6, FINDING_PRIMARY, true, {4096, 8192}};
 	assert_int_equal(meta_set_super(&meta, &super), 0);
-	/* The second write is in the second slot, and the first says so. */
+	/* The second write goes to the second slot, as its number shows. */
 	assert_memory_equal(store.medium + 0x1000, "RPMSUPER", 8);
 	assert_int_equal(field(0x1008, 8), 2);
 	assert_int_equal(field(0x18, 8), 2);
@@ -246,7 +249,7 @@ static void bitmaps_lie_behind_the_ring_without_the_own_slot(void **state)
 	assert_int_equal(meta_bitmap_persist(&meta, 0), 0);
 	assert_int_equal(meta_bitmap_persist(&meta, 2), 0);
 	assert_int_equal(field(0x118000, 8), 8);
-	assert_int_equal(field(0x119000, 8), 0); /* slot 1 is this copy's: slot 2 is next */
+	assert_int_equal(field(0x119000, 8), 0); /* slot 1 is this copy's own, so slot 2 is next */
 	assert_int_equal(field(0x119008, 8), 1);
 }
 
@@ -297,10 +300,10 @@ static void another_format_or_feature_is_refused(void **state)
 	assert_int_equal(load_cause(store.len), EPROTONOSUPPORT);
 	put_field_into_superblocks(0x20, 1);
 	load_again();
-	put_field_into_superblocks(0x28, 1); /* incompatible */
+	put_field_into_superblocks(0x28, 1); /* an incompatible feature */
 	assert_int_equal(load_cause(store.len), EPROTONOSUPPORT);
 	put_field_into_superblocks(0x28, 0);
-	put_field_into_superblocks(0x24, 1); /* compatible */
+	put_field_into_superblocks(0x24, 1); /* a compatible feature */
 	load_again();
 	assert_int_equal(meta.super.compat, 1);
 }
@@ -341,8 +344,10 @@ static void growing_keeps_all_where_bitmaps_lie_as_before(void **state)
 	assert_int_equal(meta_bitmap_count(&meta, 0), 2);
 }
 
-/* Power is cut at each of its steps: the old size with all bitmaps, or with none, or the new one
- * with none. */
+/*
+ * Power is cut at each step. Then there is the old size with all bitmaps or with none, or the new
+ * one with none.
+ */
 static void growing_drops_bitmaps_that_would_lie_elsewhere(void **state)
 {
 	const uint64_t large = 3ull * COPY_SIZE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The order of writes (W1 to W9) under power cuts: at every persist call of every step, with any
- * mixture of written-back words on the medium. What was answered must be there afterwards, and what
- * was not may be there or not; nothing is ever damaged. Then the same with a medium that lies about
- * one region, to see that each rule's check would see it broken.
+ * mixture of written-back words on the medium. Answered writes must be there afterwards, unanswered
+ * ones may be there or not, and nothing is ever damaged. The same is repeated with a medium that
+ * does not write one region, to prove that each rule's check would notice a broken rule.
  */
 #include "unit/mirror_core/steps.h"
 
@@ -32,8 +32,10 @@ static bool cut_load(void)
 	return !meta_load(&steps_meta, &store, NULL);
 }
 
-/* Power goes at that persist call of the step (0: right after it). Returns how many calls there
- * were. */
+/*
+ * Power goes at that persist call of the step (0: right after the step). Returns the number of
+ * calls.
+ */
 static uint32_t cut_step(const struct step *step, uint32_t at, bool *holds)
 {
 	uint32_t calls;
@@ -88,7 +90,7 @@ static void each_step_keeps_its_rule_at_each_cut(void **state)
 	}
 }
 
-/* The checks above see a rule that is broken: durable was said, and it was not. */
+/* The checks above notice a broken rule: the medium reported durable bytes that are not. */
 static void a_medium_that_lies_is_caught_in_each_step(void **state)
 {
 	for (unsigned i = 0; i < steps_count; i++) {
@@ -106,7 +108,7 @@ static void a_medium_that_lies_is_caught_in_each_step(void **state)
 	}
 }
 
-/* A second cut in the repair that follows the first. */
+/* A second cut comes during the repair that follows the first. */
 static void a_restart_that_is_cut_off_harms_nothing(void **state)
 {
 	bool holds;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* W8: whatever is damaged is seen, or does not matter; never is an older state taken for the newest
- * one. And the way back from it. */
+/*
+ * W8: damage is noticed, or does not matter; an older state is never taken for the newest one. Also
+ * tests the repair.
+ */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -13,7 +15,7 @@ static struct meta meta;
 static struct member member;
 static struct mirror_uuid boot;
 
-/* A copy with a history: every pair was written several times. */
+/* A copy with a history: every pair of slots was written several times. */
 static int setup(void **state)
 {
 	uint32_t extents[] = {1, 2, 30};
@@ -49,7 +51,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* As setup() left it. */
+/* Is the state as setup() left it? */
 static bool is_the_newest(const struct meta *m)
 {
 	return m->promise.epoch.number == 3 && m->history.ended[0].seq == 3 &&
@@ -58,7 +60,7 @@ static bool is_the_newest(const struct meta *m)
 	       m->hot_count == 3 && meta_hot_is(m, 30);
 }
 
-/* Returns whether it was seen. */
+/* Returns whether the damage was noticed. */
 static bool try_damage(uint64_t at, uint8_t flip)
 {
 	struct meta_store store = two_layers_store(&work);
@@ -92,7 +94,7 @@ static void each_bit_of_a_hot_slot_matters(void **state)
 		assert_true(try_damage(META_HOT_AT + bit / 8, (uint8_t)(1 << bit % 8)));
 }
 
-/* A block that became zeros, or another block. */
+/* A block became zeros, or another block. */
 static void a_slot_that_is_lost_is_seen(void **state)
 {
 	static const struct {
@@ -145,7 +147,9 @@ static void load_again(void)
 	assert_int_equal(member_init(&member, &meta, &boot), 0);
 }
 
-/* The newer slot of the promise: the third write is in the second slot, the fourth in the first. */
+/*
+ * The newer slot of the promise: the third write goes to the second slot, the fourth to the first.
+ */
 static uint64_t newest_promise(void)
 {
 	copy_load(&meta, &base);
@@ -161,8 +165,8 @@ static void a_damaged_copy_stays_unknown_until_it_was_compared(void **state)
 	struct member_verdict v;
 
 	damage(META_HOT_AT);
-	load_again(); /* repaired, and marked */
-	/* A bitmap counts together with the hot extents only, one of which is lost. */
+	load_again(); /* repaired and marked */
+	/* A bitmap counts only together with the hot extents, and one of these is lost. */
 	assert_false(meta.members.members[0].has_bitmap);
 	assert_true(meta.super.flags & META_UNKNOWN);
 	assert_int_equal(member_report(&member, &report), 0);
@@ -178,8 +182,9 @@ static void a_damaged_copy_stays_unknown_until_it_was_compared(void **state)
 	meta_fini(&meta);
 }
 
-/* What lies behind the last hot slot is the first
- * record of the ring, and nothing to be repaired. */
+/*
+ * The bytes after the last hot slot are the first record of the ring, so they must not be repaired.
+ */
 static void a_repair_of_hot_slots_ends_with_the_last_one(void **state)
 {
 	uint8_t behind[8];
@@ -190,7 +195,7 @@ static void a_repair_of_hot_slots_ends_with_the_last_one(void **state)
 	memcpy(work.cache + META_RING_AT, behind, sizeof(behind));
 	copy_load(&meta, &work);
 	assert_int_equal(member_init(&member, &meta, &boot), 0);
-	load_again(); /* repaired, and marked */
+	load_again(); /* repaired and marked */
 	assert_memory_equal(work.cache + META_RING_AT, behind, sizeof(behind));
 	member_fini(&member);
 	meta_fini(&meta);
@@ -209,7 +214,7 @@ static void a_lost_promise_is_made_again_from_the_register(void **state)
 	assert_int_equal(v.reason, MEMBER_IS_UNKNOWN);
 	copy_record(&rec);
 	rec.view.epoch = copy_epoch(8);
-	rec.view.insync = 5; /* without this one */
+	rec.view.insync = 5; /* without this member */
 	member_on_record(&member, &rec, 50, &v);
 	assert_int_equal(v.answer, MEMBER_YES);
 	assert_int_equal(meta.promise.epoch.number, 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What people and scripts see of a copy's metadata. */
+/* The texts about a copy's metadata for people and scripts. */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -117,7 +117,7 @@ static void json_for_scripts(void **state)
 	}
 }
 
-/* The view that the copy has seen last: which members were in-sync then. */
+/* The last view that the copy has seen: the members that were in-sync then. */
 static void what_was_seen_last_names_the_members_of_s(void **state)
 {
 	struct meta_promise promise = meta.promise;
@@ -158,7 +158,7 @@ static void damage_and_contradictions_are_defects(void **state)
 	assert_int_equal(check(0), 4);
 	store.cache[META_HOT_AT] ^= 1;
 	assert_int_equal(meta_reload(&meta), 0);
-	assert_int_equal(check(0), 4); /* one more, and no extent that is hot */
+	assert_int_equal(check(0), 4); /* one more, and no hot extent */
 	assert_non_null(strstr(said, "! damaged: hot extents"));
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot extents and bitmaps: the table's limits, passes of a resync, and W3 over random histories. */
+/*
+ * Hot extents and bitmaps: the limits of the table, passes of a resync, and W3 in random histories.
+ */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -43,7 +45,7 @@ static void a_hot_extent_costs_no_write(void **state)
 	uint32_t before = store.persists;
 
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
-	assert_int_equal(store.persists, before + 1); /* neighbours, one call */
+	assert_int_equal(store.persists, before + 1); /* neighbours, so one call is enough */
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
 	assert_int_equal(store.persists, before + 1);
 	assert_true(meta_hot_is(&meta, 10));
@@ -79,7 +81,7 @@ static void victims_are_those_not_marked_for_longest(void **state)
 	uint32_t extents[] = {0, 1, 2, 3, 4, 5, 6, 7}, victims[8], again[] = {2, 6};
 
 	assert_int_equal(meta_hot_mark(&meta, extents, 8), 0);
-	/* The first round takes every second chance. */
+	/* The first round takes away every second chance. */
 	assert_int_equal(meta_hot_victims(&meta, victims, 1, NULL, NULL), 1);
 	assert_int_equal(meta_hot_mark(&meta, again, 2), 0);
 	assert_int_equal(meta_hot_victims(&meta, victims, 4, is_even_half, NULL), 4);
@@ -88,14 +90,14 @@ static void victims_are_those_not_marked_for_longest(void **state)
 		assert_int_not_equal(victims[i], 2);
 		assert_int_not_equal(victims[i], 6);
 	}
-	/* No one twice, and never more than there are. */
+	/* None twice, and never more than there are. */
 	assert_int_equal(meta_hot_victims(&meta, victims, 8, NULL, NULL), 8);
 	for (unsigned i = 0; i < 8; i++)
 		for (unsigned k = 0; k < i; k++)
 			assert_int_not_equal(victims[i], victims[k]);
 }
 
-/* A direct mapping's: slots that others fill, who do not own the table. */
+/* Slots of a direct mapping are filled by code that does not own the table. */
 static void slots_in_reserve_are_filled_beside_the_table(void **state)
 {
 	uint32_t extents[] = {0, 1, 2, 3, 4, 5, 6}, list[8];
@@ -105,7 +107,7 @@ static void slots_in_reserve_are_filled_beside_the_table(void **state)
 	assert_int_equal(meta_hot_mark(&meta, extents, 7), -ENOSPC);
 	assert_int_equal(meta_hot_mark(&meta, extents, 5), 0);
 	assert_int_equal(meta_hot_fill(&meta, slots[0], 30), 0);
-	assert_int_equal(meta_hot_fill(&meta, slots[1], 4), 0); /* has one already */
+	assert_int_equal(meta_hot_fill(&meta, slots[1], 4), 0); /* the extent has a slot already */
 	meta_fini(&meta);
 	two_layers_reboot(&store);
 	copy_load(&meta, &store); /* W2 */
@@ -159,13 +161,13 @@ static void bits_cover_what_is_touched_and_leave_what_is_whole(void **state)
 	meta_bitmap_set(&meta, 0, blocks(BLOCKS - 1, 1));
 	meta_bitmap_set(&meta, 0, blocks(60, 200));
 	assert_int_equal(meta_bitmap_count(&meta, 0), 203);
-	meta_bitmap_unset(&meta, 0, (struct mirror_range){1, 8191}); /* all of block 1 */
+	meta_bitmap_unset(&meta, 0, (struct mirror_range){1, 8191}); /* the whole block 1 */
 	assert_int_equal(meta_bitmap_count(&meta, 0), 202);
 	meta_bitmap_unset(&meta, 0, (struct mirror_range){1, 4094});
 	assert_int_equal(meta_bitmap_count(&meta, 0), 202);
 	meta_bitmap_unset(&meta, 0, (struct mirror_range){0, COPY_SIZE});
 	assert_int_equal(meta_bitmap_count(&meta, 0), 0);
-	/* Behind the end of the file, and for members without a bitmap, nothing happens. */
+	/* Past the end of the file, and for members without a bitmap, nothing happens. */
 	meta_bitmap_set(&meta, 0, blocks(BLOCKS, 5));
 	meta_bitmap_set(&meta, 2, blocks(0, 5));
 	meta_bitmap_set(&meta, COPY_SLOT, blocks(0, 5));
@@ -205,7 +207,7 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	assert_false(meta_bitmap_is_usable(&meta, COPY_SLOT, copy_epoch(3)));
 	assert_int_equal(meta_bitmap_start(&meta, COPY_SLOT, copy_epoch(3), copy_epoch(4)),
 			 -EINVAL);
-	/* It goes on under its base, and begins anew under another. */
+	/* A bitmap goes on under its base, and begins anew under another one. */
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(3), copy_epoch(5)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
@@ -213,7 +215,7 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(4)));
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(6), copy_epoch(6)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 0);
-	/* With bits: they are added to what it has. */
+	/* With bits: they are added to those that it has. */
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start_with(&meta, 0, copy_epoch(6), copy_epoch(7), bits), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 3);
@@ -232,7 +234,7 @@ static void a_pass_leaves_what_was_set_again(void **state)
 	assert_int_equal(meta_pass_begin(&meta, 0), 0);
 	assert_int_equal(meta_pass_count(&meta, 0), 20);
 	assert_true(meta_pass_next(&meta, 0, 0, UINT64_MAX, &run));
-	meta_bitmap_set(&meta, 0, blocks(12, 1)); /* while it is on its way */
+	meta_bitmap_set(&meta, 0, blocks(12, 1)); /* while the block is on its way */
 	meta_bitmap_set(&meta, 0, blocks(100, 1));
 	meta_pass_done(&meta, 0, run);
 	assert_int_equal(meta_pass_count(&meta, 0), 0);
@@ -240,13 +242,14 @@ static void a_pass_leaves_what_was_set_again(void **state)
 	assert_int_equal(meta_bitmap_count(&meta, 0), 2);
 	assert_int_equal(meta_pass_begin(&meta, 0), 0);
 	assert_int_equal(meta_pass_count(&meta, 0), 2);
-	meta_bitmap_unset(&meta, 0, blocks(100, 1)); /* a flush covered it while joining */
+	/* a flush covered it while the member was joining */
+	meta_bitmap_unset(&meta, 0, blocks(100, 1));
 	assert_int_equal(meta_pass_count(&meta, 0), 1);
 	meta_pass_end(&meta, 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
 }
 
-/* Bits lie in words of 64, and the run ends with one. */
+/* Bits are stored in words of 64, and the run ends with a word. */
 static void a_pass_leaves_what_lies_behind_its_run(void **state)
 {
 	struct mirror_range run;
@@ -262,7 +265,7 @@ static void a_pass_leaves_what_lies_behind_its_run(void **state)
 
 /* ---- W3 ---- */
 
-/* What the absent member lacks: blocks that were flushed and not sent since. */
+/* What the absent member lacks: blocks that were flushed, and not sent since. */
 static bool lacks[BLOCKS];
 
 static void flush_randomly(uint64_t *random)
@@ -295,7 +298,7 @@ static void pass_randomly(uint64_t *random)
 		return;
 	if (!meta_pass_next(&meta, 0, test_random(random) % COPY_SIZE, 4 * MIRROR_BLOCK, &run))
 		return;
-	/* Sent: the member has them as they are now, unless a flush comes before `done`. */
+	/* Sent: the member has their present content, unless a flush comes before `done`. */
 	for (uint64_t i = run.offset / MIRROR_BLOCK; i * MIRROR_BLOCK < run.offset + run.len; i++)
 		lacks[i] = false;
 	if (test_random(random) % 2)
@@ -315,8 +318,10 @@ static void expect_all_covered(uint64_t seed)
 	}
 }
 
-/* Flushes, cooling and passes in any order, and power cuts: after each, stored bits and hot extents
- * cover what the member lacks. The persist that does not come back is any of them. */
+/*
+ * Flushes, cooling and passes in any order, and power cuts: after each of them, stored bits and hot
+ * extents cover what the member lacks. A power cut can come at any persist.
+ */
 static void bits_and_hot_extents_always_cover_the_difference(void **state)
 {
 	for (uint64_t seed = 1; seed <= 150; seed++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The primary's state machine: each rule by a scene of its own. test_primary_walk.c has the product
- * of states and events. */
+/*
+ * The primary's state machine: a scene for each rule. test_primary_walk.c tests the product of
+ * states and events.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +15,7 @@
 #include "record.h"
 
 static struct primary p;
-static struct mirror_record reg; /* what the register holds */
+static struct mirror_record reg; /* the content of the register */
 static uint64_t revision, nonces;
 static struct primary_action last;
 
@@ -23,7 +25,7 @@ static uint64_t next_nonce(void *arg)
 	return ++nonces;
 }
 
-/* The next action, which is this one, for that member. */
+/* The next action must be this one, for that member. */
 static void assert_next(enum primary_action_type type, unsigned slot)
 {
 	assert_true(primary_next(&p, &last));
@@ -52,7 +54,7 @@ static void begin(unsigned members, unsigned min_copies, unsigned slot)
 	primary_start(&p, &reg, revision, (uint8_t)slot, NULL, false, 1000, next_nonce, NULL);
 }
 
-/* What comes before it does not matter. */
+/* The actions before the swap do not matter. */
 static void swap_done(void)
 {
 	do
@@ -71,7 +73,7 @@ static void promised(unsigned slot)
 	assert_next(PRIMARY_DO_VIEW, slot);
 }
 
-/* A set of members, all of which answer at once: until the application may read. */
+/* A set whose members all answer at once, up to the moment when the application may read. */
 static void serve(unsigned members, unsigned min_copies)
 {
 	begin(members, min_copies, 0);
@@ -109,7 +111,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_nothing(); /* one swap at a time */
 	reg = p.offer;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
-	assert_next(PRIMARY_DO_PROMISE, 1); /* the own one first */
+	assert_next(PRIMARY_DO_PROMISE, 1); /* its own copy first */
 	assert_nothing();
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_PROMISE, 0);
@@ -121,7 +123,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_next(PRIMARY_DO_RANGES, 0);
 	primary_on_ranges(&p, 0);
 	primary_on_ranges(&p, 1);
-	assert_nothing(); /* 2 is not fenced: its ranges are not known */
+	assert_nothing(); /* 2 is not fenced, so its ranges are not known */
 	primary_on_promised(&p, 2, &report);
 	assert_next(PRIMARY_DO_VIEW, 2);
 	assert_next(PRIMARY_DO_RANGES, 2);
@@ -135,7 +137,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
 	assert_false(last.promotion);
 	assert_int_equal(last.record->view.phase, MIRROR_PHASE_SERVING);
-	assert_nothing(); /* nobody reads before it is carried out, and no record retires */
+	assert_nothing(); /* no reads before the action is carried out, and no record is retired */
 	reg = p.offer;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
 	assert_next(PRIMARY_DO_VIEW, 0);
@@ -173,7 +175,7 @@ static void records_that_may_lack_something_name_nothing(void **state)
 	assert_true(last.whole);
 }
 
-/* The register says that the end was clean; a member's metadata were damaged or restored since. */
+/* The register has a clean end, but a member's metadata were damaged or restored since. */
 static void what_cannot_vouch_for_itself_is_not_taken_for_clean(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -235,8 +237,7 @@ static void assert_trouble(unsigned slot, const char *text)
 	assert_string_equal(p.members[slot].trouble, text);
 }
 
-/* What people read of a member: silence is no refusal,
- * and a refusal is named until it is silent. */
+/* For people: silence is not a refusal, and a refusal is shown until the member is silent. */
 static void silence_and_a_refusal_are_told_apart(void **state)
 {
 	(void)state;
@@ -245,11 +246,11 @@ static void silence_and_a_refusal_are_told_apart(void **state)
 	promised(0);
 	skip_all();
 	primary_on_ranges(&p, 0);
-	assert_false(primary_is_refused(&p, 1)); /* it is being asked */
+	assert_false(primary_is_refused(&p, 1)); /* a question is under way */
 	primary_on_refused(&p, 2, PRIMARY_REFUSED_SPLIT, (struct mirror_epoch){0, 0});
 	assert_true(primary_is_refused(&p, 2));
 	assert_trouble(2, "it has seen what the register has not");
-	primary_tick(&p, 1000 + 2000); /* the time of the first one is over */
+	primary_tick(&p, 1000 + 2000); /* the time of the first question is over */
 	assert_trouble(1, "it does not answer");
 	assert_false(primary_is_refused(&p, 1));
 	assert_trouble(2, "it has seen what the register has not");
@@ -292,8 +293,10 @@ static void a_member_that_is_lost_after_it_answered_is_not_called_silent(void **
 	assert_false(primary_is_refused(&p, 1));
 }
 
-/* The former primary's host has been silent for a
- * lease, so it is not waited for as for the others. */
+/*
+ * The former primary's host was silent for a lease, so the primary waits less for it than for
+ * others.
+ */
 static void a_suspect_has_little_time(void **state)
 {
 	(void)state;
@@ -309,7 +312,7 @@ static void a_suspect_has_little_time(void **state)
 	swap_done();
 	assert_int_equal(reg.view.insync, 5);
 	skip_all();
-	primary_tick(&p, 1000 + 1999); /* the third has all its time */
+	primary_tick(&p, 1000 + 1999); /* the third has its full time */
 	skip_all();
 	assert_false(p.swapping);
 	primary_tick(&p, 1000 + 2000);
@@ -317,7 +320,7 @@ static void a_suspect_has_little_time(void **state)
 	assert_int_equal(reg.view.insync, 1);
 }
 
-/* It has answered: from then on it is a member as any other. */
+/* It has answered, so from now on it is a member like any other. */
 static void a_suspect_that_answers_is_none(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -356,7 +359,7 @@ static void below_min_copies_it_waits(void **state)
 	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NOBODY);
 }
 
-/* Its only other copy is lost for good, and gets a new one. */
+/* Its only other copy is lost for good, and gets replaced. */
 static void one_copy_is_said_in_the_singular(void **state)
 {
 	struct mirror_config next;
@@ -432,7 +435,7 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	assert_next(PRIMARY_DO_DROP, 2);
 	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
 	assert_int_equal(last.record->view.insync, 3);
-	primary_on_lost(&p, 1); /* shares the next one */
+	primary_on_lost(&p, 1); /* it shares the next swap */
 	assert_int_equal(primary_must_have(&p), 7);
 	reg = *last.record;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
@@ -443,7 +446,7 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	assert_int_equal(primary_must_have(&p), 3);
 	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NOBODY);
 	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
-	primary_on_record(&p, &reg, revision); /* no trace of it */
+	primary_on_record(&p, &reg, revision); /* without a trace of it */
 	assert_int_equal(primary_must_have(&p), 3);
 	uint64_t nonce = p.offer.nonce;
 
@@ -489,7 +492,7 @@ static void a_member_joins_before_it_is_of_s(void **state)
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
 	assert_int_equal(primary_must_have(&p), 7);
 	skip_all();
-	/* Lost again: twice the hold-off. */
+	/* Lost again: the hold-off doubles. */
 	primary_on_lost(&p, 2);
 	skip_all();
 	reg = p.offer;
@@ -507,20 +510,20 @@ static void a_member_that_an_operator_excludes_stays_away(void **state)
 
 	(void)state;
 	serve(3, 2);
-	assert_int_equal(primary_exclude(&p, 0, &why), -EINVAL); /* the primary */
+	assert_int_equal(primary_exclude(&p, 0, &why), -EINVAL); /* slot 0 is the primary */
 	assert_int_equal(primary_exclude(&p, 5, &why), -EINVAL);
 	assert_int_equal(primary_exclude(&p, 2, &why), 0);
 	assert_next(PRIMARY_DO_DROP, 2);
 	swap_done();
 	assert_int_equal(reg.view.insync, 3);
 	skip_all();
-	/* Below min_copies nobody is let go. */
+	/* Below min_copies no member is excluded. */
 	assert_int_equal(primary_exclude(&p, 1, &why), -EBUSY);
 	assert_non_null(why);
 	assert_int_equal(p.members[1].state, PRIMARY_MEMBER_EQUAL);
 	primary_tick(&p, p.now + 600000);
 	assert_nothing();
-	/* The hold-off is not waited for. */
+	/* The hold-off is skipped. */
 	primary_readmit(&p, 2);
 	assert_next(PRIMARY_DO_PROMISE, 2);
 }
@@ -555,7 +558,7 @@ static void a_member_whose_expansion_is_unknown_is_waited_for(void **state)
 	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
 	primary_on_record(&p, &reg, revision);
 	assert_int_equal(primary_must_have(&p), 7);
-	swap_done(); /* changes nothing but ends the question */
+	swap_done(); /* only ends the question */
 	assert_int_equal(reg.view.insync, 3);
 	assert_int_equal(primary_must_have(&p), 3);
 }
@@ -614,7 +617,7 @@ static void a_promotion_ends_when_somebody_else_was_faster(void **state)
 	assert_int_equal(last.error, -EAGAIN);
 	begin(2, 1, 0);
 	skip_all();
-	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, 1); /* the alive key, then */
+	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, 1); /* then comes the alive key */
 	assert_next(PRIMARY_DO_FAILED, MIRROR_NOBODY);
 	assert_int_equal(last.error, -EBUSY);
 }
@@ -692,12 +695,12 @@ static void a_register_older_than_a_member_is_split(void **state)
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
-	primary_tick(&p, 1000000); /* it is not swapped out meanwhile, which would hide it */
+	primary_tick(&p, 1000000); /* meanwhile it is not swapped out, which would hide it */
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	for (unsigned i = 0; i < 4; i++)
-		primary_on_changed(&p, &reg, revision); /* may have been read before */
-	primary_on_record(&p, &reg, revision);          /* likewise */
+		primary_on_changed(&p, &reg, revision); /* it may have been read before */
+	primary_on_record(&p, &reg, revision);          /* the same here */
 	assert_int_equal(p.state, PRIMARY_RECOVERING);
 	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
 	primary_on_record(&p, &reg, revision);
@@ -705,7 +708,7 @@ static void a_register_older_than_a_member_is_split(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
-/* A swap without an answer has landed, and a member has read that before its primary. */
+/* A swap without an answer has landed, and a member has read the record before its primary. */
 static void what_a_member_has_read_earlier_is_no_split(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};
@@ -731,7 +734,9 @@ static void what_a_member_has_read_earlier_is_no_split(void **state)
 	assert_int_equal(p.members[2].ahead.epoch.number, 0);
 }
 
-/* The same of a member that is not of S, as its expansion has landed: it is asked again at once. */
+/*
+ * The same for a member that is not in S, if its expansion has landed: it is asked again at once.
+ */
 static void a_member_that_has_joined_unnoticed_is_used(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -740,7 +745,7 @@ static void a_member_that_has_joined_unnoticed_is_used(void **state)
 	join();
 	reg = *last.record;
 	report.seen = reg.view;
-	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0); /* as it seemed */
+	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0); /* it seemed so */
 	primary_on_lost(&p, 2);
 	skip_all();
 	primary_tick(&p, p.now + 30000);
@@ -753,7 +758,7 @@ static void a_member_that_has_joined_unnoticed_is_used(void **state)
 	assert_int_equal(p.rec.view.insync, 7);
 }
 
-/* A member has seen the next primary, and this one not yet. */
+/* A member has seen the next primary, and this one has not yet. */
 static void who_is_overtaken_in_its_recovery_is_fenced(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -772,7 +777,7 @@ static void who_is_overtaken_in_its_recovery_is_fenced(void **state)
 	assert_int_equal(p.state, PRIMARY_FENCED);
 }
 
-/* Its own daemon is ahead of it. */
+/* Its own daemon has newer information. */
 static void who_is_overtaken_before_its_own_promise_is_fenced(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -790,7 +795,7 @@ static void who_is_overtaken_before_its_own_promise_is_fenced(void **state)
 	assert_int_equal(p.state, PRIMARY_FENCED);
 }
 
-/* The refusal comes after what has caused it. */
+/* The refusal comes after its cause. */
 static void a_swap_that_a_configuration_has_overtaken_is_made_again(void **state)
 {
 	(void)state;
@@ -821,7 +826,7 @@ static void a_promise_that_the_register_lacks_is_split(void **state)
 	primary_on_refused(&p, 1, PRIMARY_REFUSED_EPOCH, higher);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
-	primary_tick(&p, 1000000); /* it is not swapped out meanwhile, which would hide it */
+	primary_tick(&p, 1000000); /* meanwhile it is not swapped out, which would hide it */
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	primary_on_record(&p, &reg, revision);
@@ -851,7 +856,7 @@ static void a_member_that_says_split_is_not_swapped_out(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
-/* While it serves: the member may be back in a moment, and is asked until it answers. */
+/* The primary serves: the member may be back in a moment, and is asked until it answers. */
 static void a_member_that_says_split_is_asked_again(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -871,7 +876,9 @@ static void a_member_that_says_split_is_asked_again(void **state)
 	assert_next(PRIMARY_DO_EQUALISE, 1);
 }
 
-/* The only other copy is lost, and cannot be swapped out; one that left before returns first. */
+/*
+ * The only other copy is lost, and cannot be swapped out. A member that left before returns first.
+ */
 static void a_copy_that_returns_takes_the_place_of_the_last_other_one(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};
@@ -926,8 +933,10 @@ static void the_last_copies_are_repaired_in_their_places(void **state)
 	assert_nothing();
 }
 
-/* The set has grown under the mapping, and what the member says of itself was damaged. Nobody else
- * is left: so it is used, and what is behind the mapping's end stays in doubt. */
+/*
+ * The set has grown under the mapping, and the member's own records were damaged. No other member
+ * is left, so it is used, and the part past the mapping's end stays in doubt.
+ */
 static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **state)
 {
 	struct primary_report report = {
@@ -950,7 +959,7 @@ static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **stat
 	assert_true(primary_may_ack(&p));
 }
 
-/* Also while the primary recovers. */
+/* The same while the primary recovers. */
 static void a_larger_copy_in_doubt_holds_no_promotion_up(void **state)
 {
 	struct primary_report report = {
@@ -979,7 +988,7 @@ static void a_larger_copy_in_doubt_holds_no_promotion_up(void **state)
 	assert_true(last.keeps);
 }
 
-/* The end of a resync would say of all of it that it was compared. */
+/* The end of a resync would mark the whole copy as compared. */
 static void a_larger_copy_outside_of_s_that_is_in_doubt_waits_for_the_next_mapping(void **state)
 {
 	struct primary_report report = {
@@ -997,7 +1006,7 @@ static void a_larger_copy_outside_of_s_that_is_in_doubt_waits_for_the_next_mappi
 	assert_nothing();
 	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
 	assert_non_null(strstr(p.members[2].trouble, "when the set is mapped again"));
-	/* It was compared meanwhile. */
+	/* The rest was compared meanwhile. */
 	report = (struct primary_report){.copy = MIRROR_COPY_STALE};
 	primary_tick(&p, primary_next_deadline(&p));
 	assert_next(PRIMARY_DO_PROMISE, 2);
@@ -1018,7 +1027,7 @@ static void the_own_copy_leaves_s_when_it_fails(void **state)
 	assert_int_equal(p.state, PRIMARY_SERVING);
 }
 
-/* What others have acknowledged since it may not have. */
+/* This copy may lack data that other members have acknowledged since. */
 static void a_failed_copy_makes_no_other_one_equal(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};
@@ -1043,7 +1052,7 @@ static void a_failed_copy_makes_no_other_one_equal(void **state)
 	primary_on_joining(&p, 2);
 	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
 	assert_int_equal(p.state, PRIMARY_SERVING);
-	primary_on_lost(&p, 1); /* nor is it in its place */
+	primary_on_lost(&p, 1); /* nor does it replace the lost member */
 	skip_all();
 	primary_tick(&p, p.now + 100000);
 	assert_nothing();
@@ -1058,12 +1067,12 @@ static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void 
 	serve(2, 2);
 	primary_on_local_failed(&p);
 	skip_all();
-	assert_int_equal(p.state, PRIMARY_SERVING); /* min_copies may be made smaller */
+	assert_int_equal(p.state, PRIMARY_SERVING); /* min_copies may be lowered */
 	assert_true(p.blocked);
 	primary_on_lost(&p, 1);
 	assert_int_equal(p.state, PRIMARY_FAILED);
 	assert_int_equal(p.error, -EIO);
-	/* What can be excluded is. */
+	/* Members that can be excluded are. */
 	serve(3, 1);
 	primary_on_local_failed(&p);
 	primary_on_lost(&p, 1);
@@ -1072,7 +1081,7 @@ static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void 
 		swap_done();
 	assert_int_equal(reg.view.insync, 4);
 	assert_int_equal(p.state, PRIMARY_SERVING);
-	/* In the end there is nothing to wait for. */
+	/* At the end there is nothing to wait for. */
 	serve(2, 2);
 	primary_demote(&p);
 	skip_all();
@@ -1096,7 +1105,7 @@ static void lose_all_but_a_failed_copy(void)
 	primary_on_local_failed(&p);
 }
 
-/* The other member returns, and is made equal to it. */
+/* The other member returns, and is made equal to this copy. */
 static void join_the_failed_copy(void)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_STALE};
@@ -1125,7 +1134,7 @@ static void the_last_copy_that_failed_makes_others_equal_also_at_the_end(void **
 	assert_int_equal(reg.view.insync, 2);
 }
 
-/* Nobody else has acknowledged anything. */
+/* No other member has acknowledged anything. */
 static void the_last_copy_makes_others_equal_though_it_failed(void **state)
 {
 	(void)state;
@@ -1135,12 +1144,12 @@ static void the_last_copy_makes_others_equal_though_it_failed(void **state)
 		assert_true(primary_next(&p, &last));
 	while (last.type != PRIMARY_DO_RETIRE);
 	assert_int_equal(last.slot, 1);
-	assert_true(last.keeps); /* another member may get other bytes from it */
+	assert_true(last.keeps); /* another member may get other bytes from this copy */
 	swap_done();
 	assert_int_equal(reg.view.insync, 2);
 }
 
-/* Its medium fails each time that it is written to, and it answers all the same. */
+/* The member's medium fails at each write, and the member still answers. */
 static void a_member_that_cannot_be_made_equal_does_not_hold_a_promotion_up(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -1175,7 +1184,7 @@ static void the_configuration_changes_under_it(void **state)
 	(void)state;
 	serve(3, 1);
 	next = reg.config;
-	next.members[2].id = 99; /* replaced */
+	next.members[2].id = 99; /* the member was replaced */
 	next.members[3].id = 4;
 	strcpy(next.members[3].name, "d");
 	assert_int_equal(view_set_config(&reg, &next, 5, NULL), 0);
@@ -1189,7 +1198,7 @@ static void the_configuration_changes_under_it(void **state)
 	assert_nothing();
 }
 
-/* It never goes on from there, nor takes the members for in-sync that have left S. */
+/* The primary never goes on from such a record, nor counts members as in-sync that have left S. */
 static void a_register_that_was_restored_and_configured_is_split(void **state)
 {
 	struct mirror_config next;
@@ -1216,7 +1225,7 @@ static void a_register_that_was_restored_and_configured_is_split(void **state)
 		assert_int_equal(p.error, -ENOTUNIQ);
 		skip_all();
 	}
-	/* By a configuration a member has left. */
+	/* A configuration has removed a member. */
 	serve(3, 1);
 	backup = reg;
 	next = reg.config;
@@ -1244,7 +1253,7 @@ static void it_ends_in_order(void **state)
 	assert_true(reg.view.clean);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_DEMOTED, MIRROR_NOBODY);
-	/* The next one has nothing to equalise, but fences all the same. */
+	/* The next primary has nothing to make equal, but still fences. */
 	primary_start(&p, &reg, revision, 1, NULL, false, 0, next_nonce, NULL);
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
 
@@ -1261,8 +1270,9 @@ static void it_ends_in_order(void **state)
 	assert_int_equal(reg.view.phase, MIRROR_PHASE_SERVING);
 }
 
-/* The promotion may have happened: an end before its
- * answer would leave an epoch without a primary. */
+/*
+ * The promotion may have happened. An end before its answer would leave an epoch without a primary.
+ */
 static void an_end_waits_for_the_swap_of_the_promotion(void **state)
 {
 	(void)state;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The product of the primary's states and all events, whether asked for or not, in random orders,
- * with a register that carries out swaps late or without an answer. In every state holds:
- *  - who is of S, now or by a swap that may still land, is waited for;
- *  - SERVE comes once, and only after the register says `serving` of this epoch;
- *  - the end is the end.
+ * with a register that carries out swaps late or without an answer. In every state these rules
+ * hold:  - a member in S, now or after a swap that may still land, is awaited;  - SERVE comes once,
+ * and only after the register has `serving` for this epoch;  - nothing follows the end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +73,7 @@ static void walk_actions(void)
 	bool ended = false;
 
 	while (primary_next(&p, &a)) {
-		assert_false(ended); /* nothing comes behind the end */
+		assert_false(ended); /* nothing may follow the end */
 		if (a.type == PRIMARY_DO_SWAP) {
 			assert_false(swap_sent);
 			assert_memory_equal(a.expected, &p.rec, sizeof(p.rec));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set's record as bytes: round trips, one form for each, and what is refused. */
+/* The set's record as bytes: round trips, one encoding for each record, and what is refused. */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -96,9 +96,9 @@ static void what_is_not_meant_does_not_matter(void **state)
 {
 	struct mirror_record same = rec;
 
-	same.config.set[10] = 'x';             /* behind the end of the text */
-	same.config.members[5].port = 7;       /* of a free slot */
-	same.history[5].epoch = copy_epoch(1); /* behind the count */
+	same.config.set[10] = 'x';             /* past the end of the text */
+	same.config.members[5].port = 7;       /* in a free slot */
+	same.history[5].epoch = copy_epoch(1); /* past the count */
 	assert_true(record_is_equal(&rec, &same));
 	same.nonce++;
 	assert_false(record_is_equal(&rec, &same));
@@ -121,7 +121,7 @@ static void each_flipped_bit_and_each_cut_is_seen(void **state)
 	assert_int_equal(record_decode(&got, bytes, len + 1), -EBADMSG);
 }
 
-/* The sum is right again, so that the text alone is judged. */
+/* The sum is corrected, so that only the text is judged. */
 static void refused_with_sum(size_t len)
 {
 	uint32_t sum = crc32c_final(crc32c_update(CRC32C_INIT, bytes, len - 4));
@@ -156,7 +156,7 @@ static void a_switch_that_is_neither_and_bytes_behind_the_last_are_refused(void 
 	bytes[at] = 2;
 	refused_with_sum(len);
 	record_encode(&rec, bytes, sizeof(bytes));
-	bytes[12]++; /* its length: one byte more, before the sum */
+	bytes[12]++; /* the length: one byte more, before the sum */
 	assert_int_not_equal(bytes[12], 0);
 	bytes[len - 4] = 0;
 	refused_with_sum(len + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every combination of crashes, and what is then made equal. Member 0 is the primary. */
+/* Every combination of crashes, and what is made equal then. Member 0 is the primary. */
 #include <string.h>
 
 #include "lib/unit.h"
@@ -11,19 +11,19 @@
 #define THIRD_ID 0xc2
 #define SIZE     (64ull << 20)
 
-/* What differs from a set of two members that are in sync, in epoch 7, with 5 and 6 before. */
+/* The difference from a set of two in-sync members, in epoch 7, with 5 and 6 before. */
 struct situation {
 	const char *name;
 	enum resync_verdict verdict;
-	const char *why; /* part of it */
-	bool absent;     /* the member is not of S */
+	const char *why; /* a part of the text */
+	bool absent;     /* the member is not in S */
 	bool recovering; /* the primary does not serve yet */
 	bool not_primary, own_absent;
 	bool own_uncertain, unacknowledged, bitmap, discarded, held, uncertain, other_uuid;
 	uint32_t own_records, records;
 	enum mirror_copy copy;
 	uint64_t copy_id, size, source;
-	struct mirror_epoch epoch; /* number 0: the current one */
+	struct mirror_epoch epoch; /* number 0: the current epoch */
 	bool history_is_full;
 };
 
@@ -100,7 +100,7 @@ static void make_record(const struct situation *s)
 {
 	memset(&rec, 0, sizeof(rec));
 	rec.config.uuid.bytes[0] = 7;
-	rec.config.size = 2 * SIZE; /* it has grown since */
+	rec.config.size = 2 * SIZE; /* the set has grown since */
 	rec.config.members[0].id = SELF_ID;
 	rec.config.members[1].id = OTHER_ID;
 	rec.view.epoch = (struct mirror_epoch){7, 70};
@@ -155,7 +155,7 @@ static void test_every_situation_has_its_decision(void **state)
 	}
 }
 
-/* Whatever is reported: what may lack something is never taken for equal. */
+/* Whatever is reported, a copy that may lack something is never taken for equal. */
 static void test_what_was_away_is_never_taken_for_equal(void **state)
 {
 	struct situation s = {.absent = true};

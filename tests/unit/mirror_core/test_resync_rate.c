@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link of a certain speed with a queue, in virtual time, that flushes share with a resync. */
+/* A link of a certain speed with a queue, in virtual time, which flushes share with a resync. */
 #include "lib/unit.h"
 #include "mirror/core/resync_rate.h"
 #include "sim/prng.h"
 
 #define PIECE   (64u << 10)
 #define SECOND  1000000ull
-#define BASE_US 400 /* a flush on an idle link */
+#define BASE_US 400 /* latency of a flush on an idle link */
 
 struct piece {
 	uint64_t sent, end, len;
@@ -15,15 +15,17 @@ struct piece {
 static struct link {
 	struct resync_rate rate;
 	uint64_t speed;        /* bytes a second */
-	uint64_t now, free_at; /* when the queue is empty */
+	uint64_t now, free_at; /* now, and the time at which the queue is empty */
 	struct piece pieces[4096];
 	unsigned first, count;
 	uint64_t sent, in_flight;
-	bool is_queue_shared; /* flushes wait behind pieces */
-	uint64_t extra_us;    /* what flushes suffer while more than `tolerated` is in flight */
+	bool is_queue_shared; /* flushes queue after pieces of the resync */
+	/* extra latency of flushes while more than `tolerated` bytes are in flight */
+	uint64_t extra_us;
 	uint64_t tolerated;
-	uint64_t noise_us; /* what flushes suffer from other work, a tenth of them twice as much */
-	struct prng prng;  /* state 0: no flush is slower than others without a cause */
+	/* extra latency from other work; twice as much for a tenth of the flushes */
+	uint64_t noise_us;
+	struct prng prng; /* state 0: flushes have no random variation */
 	struct resync_latencies seen;
 } l;
 
@@ -60,7 +62,7 @@ static void take_what_has_come(void)
 	}
 }
 
-/* On a machine that does other work, too: some take up to three times as long. */
+/* The machine also does other work: some flushes take up to three times as long. */
 static uint64_t latency(void)
 {
 	uint64_t took = BASE_US + (l.in_flight >= l.tolerated ? l.extra_us : 0);
@@ -76,7 +78,7 @@ static uint64_t latency(void)
 	return took;
 }
 
-/* A flush every 500 us. */
+/* A flush begins every 500 us. */
 static void run(uint64_t us)
 {
 	for (uint64_t end = l.now + us; l.now < end; l.now += 50) {
@@ -113,7 +115,7 @@ static void test_the_99th_percentile_is_right_to_an_eighth(void **state)
 	assert_true(resync_latencies_p99(&few) > 10 * SECOND);
 }
 
-/* A class names its largest value: from 8 to 15 each value has a class of its own. */
+/* A class is named by its largest value; from 8 to 15 each value has a class of its own. */
 static void test_a_latency_of_a_class_of_its_own_is_exact(void **state)
 {
 	for (uint64_t us = 8; us < 16; us++) {
@@ -133,7 +135,7 @@ static void test_without_flushes_that_suffer_it_fills_the_link(void **state)
 	assert_true(l.rate.window <= RESYNC_WINDOW_MAX);
 }
 
-/* 10 Gbit/s: a piece is on the link for 52 us. */
+/* 10 Gbit/s: a piece takes 52 us on the link. */
 static void test_flushes_stay_below_twice_their_calm_latency(void **state)
 {
 	begin(1250000000, 20u << 20, 0, BASE_US);
@@ -143,7 +145,7 @@ static void test_flushes_stay_below_twice_their_calm_latency(void **state)
 	assert_true(resync_latencies_p99(&l.seen) <= 2 * BASE_US * 9 / 8);
 }
 
-/* 1 Gbit/s: 64 KiB are on the link for 524 us, longer than a flush takes. */
+/* 1 Gbit/s: 64 KiB take 524 us on the link, longer than a flush. */
 static void test_a_slow_link_is_used_in_small_turns(void **state)
 {
 	uint64_t speed = 125000000;
@@ -155,7 +157,7 @@ static void test_a_slow_link_is_used_in_small_turns(void **state)
 	assert_true(resync_latencies_p99(&l.seen) <= 2 * BASE_US * 9 / 8);
 }
 
-/* The first second of it is most of a short resync. */
+/* The first second is most of a short resync. */
 static void test_it_begins_with_little_where_somebody_flushes(void **state)
 {
 	uint64_t speed = 125000000;
@@ -214,11 +216,11 @@ static void test_flushes_that_suffer_decide(void **state)
 	l.extra_us = 10 * BASE_US;
 	l.tolerated = 32 << 10;
 	run(5 * SECOND);
-	/* A flight takes 400 us and its time on the link. */
+	/* A flight takes 400 us plus its time on the link. */
 	assert_in_range(rate_of(10 * SECOND), 16u << 20, (32ull << 10) * SECOND / BASE_US);
 }
 
-/* They are slow for another reason: the resync would only take longer. */
+/* The flushes are slow for another reason, so less resync would only take longer. */
 static void test_it_goes_on_where_less_does_not_help(void **state)
 {
 	begin(1ull << 30, 1u << 20, 0, BASE_US);
@@ -228,7 +230,7 @@ static void test_it_goes_on_where_less_does_not_help(void **state)
 	assert_true(rate_of(SECOND) > 1ull << 29);
 }
 
-/* Since the resync began other work has made flushes slow. */
+/* Other work has made flushes slow since the resync began. */
 static void test_what_other_work_does_is_not_taken_for_the_resyncs(void **state)
 {
 	begin(125000000, 20u << 20, 0, BASE_US);
@@ -237,7 +239,7 @@ static void test_what_other_work_does_is_not_taken_for_the_resyncs(void **state)
 	assert_true(rate_of(2 * SECOND) > 125000000ull * 7 / 10);
 }
 
-/* And when it is over, what is calm is as before. */
+/* After the other work ends, the calm latency is as before. */
 static void test_what_is_calm_is_found_again_after_other_work(void **state)
 {
 	begin(125000000, 20u << 20, 0, BASE_US);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flushes against a resync, in any order, over members that lose connections and a primary that
- * restarts. A block has a few cells; a cell holds the number of the store that it was written by.
+ * Flushes and a resync in any order, with members that lose connections and a primary that
+ * restarts. A block has a few cells; a cell holds the number of the store that wrote it.
  */
 #include <string.h>
 
@@ -9,11 +9,11 @@
 #include "mirror/core/resync.h"
 
 #define BLOCKS   150 /* not a whole number of words */
-#define CELLS    4   /* in a block */
+#define CELLS    4   /* cells in a block */
 #define SIZE     ((uint64_t)BLOCKS * MIRROR_BLOCK)
 #define WORDS    3
 #define CELL     (MIRROR_BLOCK / CELLS)
-#define FLUSHES  8 /* under way to a member */
+#define FLUSHES  8 /* flushes under way to a member */
 #define RANGES   3
 #define MEMBERS  2
 #define WORK     24 /* pieces under way to a member */
@@ -25,7 +25,9 @@ struct flush {
 	uint32_t data[BLOCKS * CELLS];
 };
 
-/* A piece on its way: read, then placed block by block, then durable; or compared. */
+/*
+ * A piece on its way: it is read, then placed block by block, then made durable; or it is compared.
+ */
 struct work {
 	struct resync_piece piece;
 	bool was_read, has_remote, has_local;
@@ -77,7 +79,7 @@ static bool sim_range_has(const struct flush *f, unsigned cell)
 	return false;
 }
 
-/* The law: what differs has its bit, or is part of a flush under way. */
+/* The law: a block that differs has its bit, or belongs to a flush under way. */
 static void sim_check(void)
 {
 	for (unsigned m = 0; m < MEMBERS; m++) {
@@ -145,7 +147,7 @@ static bool sim_may_flush(void)
 	return may;
 }
 
-/* Once none is in the way: the copy is changed and the flush posted, as one step. */
+/* Once no piece is in the way, the copy is changed and the flush posted, as one step. */
 static void sim_flush(void)
 {
 	if (!sim.is_waiting) {
@@ -211,7 +213,7 @@ static void sim_add_work(struct member *mb, const struct resync_piece *piece)
 				piece->blocks << piece->offset % RESYNC_PIECE_MAX / MIRROR_BLOCK &
 				other->blocks << other->offset % RESYNC_PIECE_MAX / MIRROR_BLOCK);
 	}
-	/* A flush waits only for what began before it. */
+	/* A flush waits only for pieces that began before it. */
 	for (unsigned i = 0; sim.is_waiting && i < piece->len / CELL; i++) {
 		if (piece->blocks >> i / CELLS & 1)
 			assert_false(sim_range_has(&sim.waiting, sim_cell_of(piece, i)));
@@ -276,7 +278,7 @@ static void sim_copy(struct member *mb, struct work *w)
 	}
 }
 
-/* Both digests are taken at some time, in any order. */
+/* Each digest is taken at some time, in either order. */
 static void sim_compare(struct member *mb, struct work *w)
 {
 	uint64_t differing = 0;
@@ -315,7 +317,7 @@ static void sim_work(struct member *mb)
 		sim_compare(mb, w);
 }
 
-/* What was not confirmed is marked; what was placed until then stays. */
+/* Mark what was not confirmed; what was placed so far stays. */
 static void sim_break(struct member *mb, bool restart)
 {
 	if (mb->is_in_sync)
@@ -323,7 +325,7 @@ static void sim_break(struct member *mb, bool restart)
 	else
 		resync_break(&mb->rs, sim.now);
 	if (restart) {
-		/* Nothing but the bitmap is left. */
+		/* Only the bitmap is left. */
 		memset(mb->unsure, 0, sizeof(mb->unsure));
 		sim_init_resync(mb, RESYNC_CATCH_UP);
 	}
@@ -378,7 +380,7 @@ static bool sim_is_equal(void)
 	return true;
 }
 
-/* The flushes never end, and yet the members become equal. */
+/* The flushes never end, and the members still become equal. */
 static void test_members_become_equal_while_flushes_go_on(void **state)
 {
 	unsigned joins = 0, shared = 0, breaks = 0, waits = 0;
@@ -399,7 +401,7 @@ static void test_members_become_equal_while_flushes_go_on(void **state)
 	assert_true(joins >= 80 && shared > 80 && breaks > 80 && waits > 80);
 }
 
-/* Of records of a promotion, both sides' union is enough. */
+/* For the records of a promotion, the union of both sides is enough. */
 static void test_equalisation_ends_with_equal_copies(void **state)
 {
 	for (uint64_t seed = 1; seed <= 60; seed++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The changes of a set's record that are permitted, and how views relate. */
+/* The permitted changes of a set's record, and how views are compared. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "record.h"
 #include "mirror/core/version.h"
 
-/* A refused change leaves the record as it was, and says why. */
+/* A refused change leaves the record as it was, and has a text. */
 #define assert_refused(rec, call, error)                                                           \
 	do {                                                                                       \
 		struct mirror_record before_ = (rec);                                              \
@@ -31,7 +31,7 @@ static void a_life(void **state)
 	assert_int_equal(rec.view.insync, 7);
 	assert_int_equal(rec.view.phase, MIRROR_PHASE_RECOVERING);
 	assert_false(rec.view.clean);
-	assert_int_equal(rec.history_count, 0); /* epoch 0 is none */
+	assert_int_equal(rec.history_count, 0); /* epoch 0 does not exist */
 	assert_int_equal(view_shrink(&rec, 1, 4, 11, NULL), 0);
 	assert_int_equal(view_serve(&rec, 1, 12, NULL), 0);
 	assert_int_equal(view_expand(&rec, 1, 4, 13, NULL), 0);
@@ -97,7 +97,7 @@ static void enough_copies_stay(void **state)
 	assert_refused(rec, view_shrink(&rec, 0, 2, 12, &why), -EBUSY);
 	rec.config.lonely = MIRROR_LONELY_MANUAL;
 	assert_int_equal(view_shrink(&rec, 0, 2, 12, NULL), 0);
-	assert_refused(rec, view_shrink(&rec, 0, 1, 13, &why), -EBUSY); /* never nobody */
+	assert_refused(rec, view_shrink(&rec, 0, 1, 13, &why), -EBUSY); /* never without a member */
 }
 
 static void configurations_change(void **state)
@@ -116,11 +116,11 @@ static void configurations_change(void **state)
 	next.size *= 2;
 	assert_int_equal(view_set_config(&rec, &next, 9, NULL), 0);
 	assert_int_equal(rec.config.number, 2);
-	assert_int_equal(rec.view.insync, 3); /* a new one is not in-sync */
+	assert_int_equal(rec.view.insync, 3); /* a new member is not in-sync */
 	next.size /= 2;
 	assert_refused(rec, view_set_config(&rec, &next, 9, &why), -EINVAL);
 	next = rec.config;
-	next.members[1].id = 20; /* replaced */
+	next.members[1].id = 20; /* the member was replaced */
 	assert_int_equal(view_set_config(&rec, &next, 10, NULL), 0);
 	assert_int_equal(rec.view.insync, 1);
 	next.members[0].id = 21;
@@ -144,7 +144,7 @@ static mirror_mask without(struct mirror_record *rec, unsigned slot)
 	return rec->view.insync;
 }
 
-/* Flushes would wait from then on. */
+/* From then on flushes would wait. */
 static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 {
 	struct mirror_record rec = test_record(4, 2);
@@ -154,7 +154,7 @@ static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 	(void)state;
 	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
 	assert_int_equal(view_shrink(&rec, 0, 4, 11, NULL), 0);
-	assert_int_equal(without(&rec, 3), 3); /* one more than is needed */
+	assert_int_equal(without(&rec, 3), 3); /* one more copy than is needed */
 	next = rec.config;
 	memset(&next.members[1], 0, sizeof(next.members[1]));
 	assert_refused(rec, view_set_config(&rec, &next, 12, &why), -EAGAIN);
@@ -162,7 +162,10 @@ static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 	next.min_copies = 1;
 	assert_int_equal(view_set_config(&rec, &next, 12, NULL), 0);
 	assert_int_equal(rec.view.insync, 1);
-	/* One that is not in-sync does not count, and one that is lost for good gets a new copy. */
+	/*
+	 * A member that is not in-sync does not count, and one that is lost for good gets a new
+	 * copy.
+	 */
 	rec = test_record(3, 2);
 	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
 	assert_int_equal(view_shrink(&rec, 0, 4, 11, NULL), 0);
@@ -183,9 +186,9 @@ static void settings_change_when_that_is_safe(void **state)
 	next.lease_ms *= 2;
 	assert_int_equal(view_set_config(&rec, &next, 9, NULL), 0);
 	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
-	next.lease_ms--; /* another one would follow too soon, */
+	next.lease_ms--; /* another promotion could come too soon, */
 	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EBUSY);
-	next.lease_ms += 2; /* or the primary read too long */
+	next.lease_ms += 2; /* or the primary could read too long */
 	assert_refused(rec, view_set_config(&rec, &next, 11, &why), -EBUSY);
 	assert_int_equal(view_serve(&rec, 0, 12, NULL), 0);
 	assert_refused(rec, view_set_config(&rec, &next, 13, &why), -EBUSY);
@@ -195,7 +198,7 @@ static void settings_change_when_that_is_safe(void **state)
 
 	assert_int_equal(view_shrink(&rec, 0, 4, 17, NULL), 0);
 	next = rec.config;
-	next.min_copies = 3; /* nothing would be acknowledged */
+	next.min_copies = 3; /* nothing could be acknowledged */
 	assert_refused(rec, view_set_config(&rec, &next, 18, &why), -EAGAIN);
 	next.min_copies = 2;
 	assert_int_equal(view_set_config(&rec, &next, 18, NULL), 0);
@@ -218,7 +221,7 @@ static void settings_change_when_that_is_safe(void **state)
 	next.address = 4096;
 	next.members[1].port++;
 	assert_int_equal(view_set_config(&rec, &next, 23, NULL), 0);
-	assert_int_equal(rec.view.insync, 1); /* nobody leaves by that */
+	assert_int_equal(rec.view.insync, 1); /* no member leaves by that */
 	next.replica_timeout_ms = 0;
 	assert_refused(rec, view_set_config(&rec, &next, 24, &why), -EINVAL);
 }
@@ -253,13 +256,15 @@ static void views_compare(void **state)
 	for (unsigned i = 0; i < MIRROR_HISTORY + 1; i++)
 		assert_int_equal(view_promote(&rec, 1, 20 + i, NULL), 0);
 	assert_int_equal(rec.history_count, MIRROR_HISTORY);
-	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER); /* forgotten by now */
+	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER); /* the history has dropped it */
 	one.epoch.number = rec.view.epoch.number + 1;
 	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);
 }
 
-/* It takes members out of S, and does not raise seq,
- * which grows with the primary's changes only. */
+/*
+ * A configuration removes members from S without raising seq, which grows only with the primary's
+ * changes.
+ */
 static void a_configuration_is_no_change_of_the_primarys(void **state)
 {
 	struct mirror_record rec = test_record(3, 1), backup;
@@ -285,7 +290,7 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(view_compare(&rec, &shrunk), VIEW_BRANCH);
 	shrunk.seq++;
 	assert_int_equal(view_compare(&backup, &shrunk), VIEW_NEWER);
-	/* Whoever is promoted then. */
+	/* Whichever member is promoted then. */
 	assert_int_equal(view_promote(&backup, 2, 14, NULL), 0);
 	assert_int_equal(backup.history[0].insync, 7);
 	assert_int_equal(view_compare(&backup, &two), VIEW_BRANCH);
@@ -294,7 +299,7 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(view_promote(&rec, 1, 15, NULL), 0);
 	assert_int_equal(view_compare(&rec, &two), VIEW_OLDER);
 	assert_int_equal(view_compare(&rec, &all), VIEW_OLDER);
-	/* An earlier version did not say who was in-sync. */
+	/* An earlier version did not store which members were in-sync. */
 	backup.history[0].insync = 0;
 	assert_int_equal(view_compare(&backup, &two), VIEW_OLDER);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks that cannot be read become zeros, and only those. */
+/* Unreadable blocks become zeros, and no other blocks do. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -13,16 +13,16 @@
 
 #define BLOCKS 4
 #define SIZE   (BLOCKS * (uint64_t)MIRROR_BLOCK)
-#define BAD    2 /* this block */
+#define BAD    2 /* the bad block */
 
 static int fd;
 static struct {
-	int error;      /* of its reads; 0: it is good */
-	int direct;     /* only past the page cache */
-	int write;      /* of writes; 0: a write cures it */
-	int sync;       /* of fdatasync() */
-	int no_direct;  /* the file system has no such reads and writes */
-	off_t upto;     /* a read gets what is before that byte of the block */
+	int error;      /* errno of its reads; 0: it is readable */
+	int direct;     /* errno of direct reads only */
+	int write;      /* errno of writes; 0: a write cures the block */
+	int sync;       /* errno of fdatasync() */
+	int no_direct;  /* the file system has no direct reads and writes */
+	off_t upto;     /* a read returns the bytes before that one of the block */
 	bool is_broken; /* a write does not cure it, either */
 	unsigned writes, holes, syncs;
 } medium;
@@ -75,7 +75,7 @@ int __wrap_fallocate(int f, int mode, off_t offset, off_t len)
 	assert_int_equal(len, MIRROR_BLOCK);
 	if (mode) {
 		medium.holes++;
-		medium.write = 0; /* the next one goes to another block */
+		medium.write = 0; /* the next write goes to another block */
 	}
 	return __real_fallocate(f, mode, offset, len);
 }
@@ -140,8 +140,10 @@ static void a_block_that_cannot_be_read_is_overwritten(void **state)
 	assert_int_equal(medium.holes, 0);
 }
 
-/* Poison that the driver of persistent memory does not know of yet: what is before it is read, and
- * then the copy to the reader's memory fails. */
+/*
+ * Poison that the driver of persistent memory has not recorded yet: the bytes before it are read,
+ * and then the copy to the reader's memory fails.
+ */
 static void a_block_of_which_a_part_can_be_read_is_overwritten(void **state)
 {
 	static const off_t parts[] = {0, 64, MIRROR_BLOCK - 64};

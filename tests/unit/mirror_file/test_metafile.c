@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The metadata of a copy in a real file: made as a whole or not at all, found again, locked. */
+/* The metadata of a copy in a real file: made completely or not at all, found again, locked. */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -162,7 +162,7 @@ static void each_setter_reaches_the_medium_of_its_class(void **state)
 	assert_int_equal(meta_hot_mark(&m, &extent, 1), 0);
 	assert_int_equal(syncs, is_file ? 1 : 0);
 	assert_int_equal(f.persists, 1);
-	/* The slot and the mark that it is complete. */
+	/* The slot, and the mark that it is complete. */
 	assert_int_equal(meta_set_promise(&m, &m.promise), 0);
 	assert_int_equal(f.persists, 3);
 	sync_errno = EIO;
@@ -189,7 +189,7 @@ static void what_is_no_metadata_is_refused(void **state)
 	close(fd);
 }
 
-/* Files that were copied to elsewhere, or exchanged with another copy's. */
+/* Files that were copied to another place, or exchanged with another copy's. */
 static void other_files_than_it_was_made_for_are_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);
@@ -219,7 +219,7 @@ static void other_files_than_it_was_made_for_are_compared(void **state)
 	metafile_close(&f);
 }
 
-/* As after each orderly end, and after it was restored into the same file. */
+/* The same as after each orderly end, and after the file was restored in place. */
 static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 {
 	struct mirror_uuid boot = copy_uuid(1);
@@ -265,7 +265,7 @@ static void child_create(void)
 	_exit(create(false, NULL) ? 1 : 0);
 }
 
-/* True: killed in front of its n-th system call; false: it ended before. */
+/* True: it was killed before its n-th system call. False: it ended before. */
 static bool kill_at(unsigned n)
 {
 	pid_t child = fork();
@@ -301,7 +301,7 @@ static void a_creation_that_is_killed_leaves_no_half_copy(void **state)
 		struct meta m;
 
 		if (!access(name, F_OK)) {
-			load(&f, &m, METAFILE_OWN); /* complete */
+			load(&f, &m, METAFILE_OWN); /* the file is complete */
 			assert_int_equal(access(data, F_OK), 0);
 			meta_fini(&m);
 			metafile_close(&f);

@@ -5,11 +5,11 @@
 
 #include "mirror/core/types.h"
 
-/* A set of that name with two members, a and b, both in sync, without a primary. */
+/* A set of that name with two members, a and b, both in-sync, without a primary. */
 void record_init(struct mirror_record *record, const char *set);
-/* The next swap of the same epoch, with a nonce of its own. */
+/* The record of the next swap of the same epoch, with a nonce of its own. */
 void record_next(struct mirror_record *record);
-/* Slot becomes primary of a new epoch. */
+/* The slot becomes primary of a new epoch. */
 void record_promote(struct mirror_record *record, uint8_t slot);
 
 #endif

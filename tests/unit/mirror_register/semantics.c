@@ -39,7 +39,10 @@ static void semantics_swap(struct mirror_register *r, struct mirror_register *ot
 	assert_int_equal(seen.revision, now.revision);
 	assert_int_equal(seen.record.view.seq, 1);
 
-	/* The same swap again is the same swap; another one from the old value is not. */
+	/*
+	 * A repetition of a swap counts as the same swap; another swap from the old value is
+	 * refused.
+	 */
 	assert_int_equal(register_swap(other, &stale, &next, NULL, &seen, &err), REGISTER_DONE);
 	assert_int_equal(seen.revision, now.revision);
 	record_next(&next);
@@ -76,14 +79,14 @@ static void semantics_promotion(struct mirror_register *r, struct mirror_registe
 	assert_int_equal(register_swap(r, &now, &next, &seen, &now, &err), REGISTER_DONE);
 	first = now;
 
-	/* The daemon of the primary renews. */
+	/* The daemon of the primary renews the key. */
 	assert_int_equal(register_alive_put(r, next.view.epoch, &alive, &err), REGISTER_DONE);
 	assert_int_equal(alive.counter, 1);
 	seen = alive;
 	assert_int_equal(register_alive_put(r, next.view.epoch, &alive, &err), REGISTER_DONE);
 	assert_int_equal(alive.counter, 2);
 
-	/* A candidate that saw it before the last renewal comes too early. */
+	/* A candidate that saw the key before the last renewal comes too early. */
 	record_promote(&next, 1);
 	assert_int_equal(register_swap(r, &now, &next, &seen, &now, &err), REGISTER_CHANGED);
 	assert_int_equal(now.revision, first.revision);
@@ -94,7 +97,7 @@ static void semantics_promotion(struct mirror_register *r, struct mirror_registe
 	assert_true(!peeked.is_set || peeked.revision <= seen.revision);
 	assert_int_equal(register_swap(r, &now, &next, &seen, &now, &err), REGISTER_DONE);
 
-	/* After which the former one's renewals, with whatever knowledge, end. */
+	/* After that the former primary's renewals fail, whatever it has read. */
 	assert_int_equal(register_alive_put(r, first.record.view.epoch, &alive, &err),
 			 REGISTER_CHANGED);
 	memset(&alive, 0, sizeof(alive));

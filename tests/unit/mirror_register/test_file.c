@@ -16,7 +16,7 @@
 #include "records.h"
 #include "semantics.h"
 
-#define LIMIT_MS 60000 /* nothing here waits for it, unless the machine stands still */
+#define LIMIT_MS 60000 /* no test waits that long, unless the machine stands still */
 
 struct place {
 	char folder[64], file[128], uri[160];
@@ -36,7 +36,7 @@ static int place_init(void **state)
 {
 	struct place *p = calloc(1, sizeof(*p));
 
-	/* Ten thousand swaps are to test the lock, not a disk. */
+	/* Ten thousand swaps test the lock, not a disk. */
 	strcpy(p->folder,
 	       access("/dev/shm", W_OK) ? "register-XXXXXX" : "/dev/shm/register-XXXXXX");
 	if (!mkdtemp(p->folder))
@@ -99,7 +99,7 @@ static void a_restored_file_is_noticed_by_its_value(void **state)
 	assert_int_equal(system(copy), 0);
 	assert_int_equal(register_swap(r, &restored, &other, NULL, &restored, &err), REGISTER_DONE);
 	assert_int_equal(restored.revision, now.revision);
-	/* Both branches have this revision; who lives in the first one must not go on. */
+	/* Both branches have this revision. A primary of the first branch must not go on. */
 	record_next(&next);
 	assert_int_equal(register_swap(r, &now, &next, NULL, &now, &err), REGISTER_CHANGED);
 	assert_int_equal(now.record.nonce, other.nonce);
@@ -161,7 +161,7 @@ static void a_held_lock_ends_a_call_in_time(void **state)
 	register_close(r);
 }
 
-/* `count` swaps that were DONE, each one step of seq; others' come between. */
+/* `count` swaps that were DONE, each one step of seq. Other processes' swaps come between. */
 static int swap_many(const struct place *p, unsigned count)
 {
 	struct mirror_register *r = place_open(p);
@@ -208,7 +208,7 @@ static void swaps_of_two_processes_are_neither_lost_nor_doubled(void **state)
 	register_close(r);
 }
 
-/* Swaps until it is killed, and says after each one what seq was DONE. */
+/* Swap until the process is killed, and send the seq of each swap that was DONE. */
 static void swap_and_tell(const struct place *p, int fd)
 {
 	struct mirror_register *r = place_open(p);
@@ -270,7 +270,7 @@ static void a_killed_swapper_leaves_all_or_nothing(void **state)
 	register_close(r);
 }
 
-/* The watch returns for a change that a second process makes while it waits, and for one before. */
+/* The watch returns for a change by a second process while it waits, and for a change before. */
 static void a_watch_sees_changes(void **state)
 {
 	const struct place *p = *state;

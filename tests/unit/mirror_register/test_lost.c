@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A swap that is given up leaves nothing behind that the kernel would go on sending. */
+/* A swap that is given up leaves nothing in the kernel that could still be sent. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +49,8 @@ static void a_swap_that_is_given_up_is_reset(void **state)
 	do
 		n = recv(fd, buf, sizeof(buf), 0);
 	while (n > 0);
-	assert_int_equal(n, -1); /* 0: an end in good order, up to which all is sent again */
+	/* 0 would be an orderly end, before which everything is still sent */
+	assert_int_equal(n, -1);
 	assert_int_equal(errno, ECONNRESET);
 	close(fd);
 	close(listener);

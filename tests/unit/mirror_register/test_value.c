@@ -9,7 +9,7 @@
 #include "mirror/register/value.h"
 #include "records.h"
 
-/* Every part has a value that no other one has. */
+/* Every part has a value that occurs only once. */
 static void full_record(struct mirror_record *r)
 {
 	record_init(r, "orders.db-1");
@@ -114,7 +114,7 @@ static void a_history_without_in_sync_sets_is_accepted(void **state)
 	same_after_a_round(&r);
 }
 
-/* The text with its first `from` replaced. */
+/* Replaces the first `from` in the text. */
 static void refused(const char *text, const char *from, const char *to)
 {
 	char changed[VALUE_MAX + 64];
@@ -210,7 +210,10 @@ static void a_newer_format_is_named(void **state)
 	}
 }
 
-/* Every cut and every changed byte: refused, or the same text once more. */
+/*
+ * With every cut and every changed byte the text is refused, or the result encodes to the same
+ * text.
+ */
 static void damaged_texts_are_refused_whole(void **state)
 {
 	char text[VALUE_MAX], again[VALUE_MAX];
@@ -234,7 +237,7 @@ static void damaged_texts_are_refused_whole(void **state)
 		}
 		text[at] = old;
 	}
-	assert_true(accepted > 0); /* another digit is another record */
+	assert_true(accepted > 0); /* another digit makes another valid record */
 }
 
 static void impossible_records_are_not_written(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a connection between a primary and a member's daemon begins, and the proofs. */
+/* The start of a connection between a primary and a member's daemon, and the proofs. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ static void values_that_cannot_be_are_refused(void **state)
 	}
 }
 
-/* A newer program says more, and understands this one: what is known of it counts. */
+/* A newer program's greeting is longer, and compatible. The part that this version has counts. */
 static void a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known(void **state)
 {
 	struct greeting g = sample(), got;
@@ -111,11 +111,11 @@ static void a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known(v
 	assert_int_equal(version_agree(got.versions, version_ours()), version_newest());
 	got.versions = g.versions;
 	assert_memory_equal(&got, &g, sizeof(g));
-	buf[4] = (uint8_t)version_newest(); /* one of this version has no more to say */
+	buf[4] = (uint8_t)version_newest(); /* a program of this version has no more bytes */
 	assert_int_equal(greeting_decode(buf, sizeof(buf), &got), -EPROTO);
 }
 
-/* Whatever else such programs say is not looked at. */
+/* The other content of such programs is ignored. */
 static void of_programs_without_a_version_in_common_only_the_versions_are_known(void **state)
 {
 	static const struct mirror_versions others[] = {{3, 3}, {255, 3}, {255, 255}};
@@ -192,7 +192,7 @@ static void a_proof_depends_on_all_that_was_said(void **state)
 	proof_make(key, &changed, other);
 	assert_false(mac_is_equal(mine, other));
 	changed = exchange;
-	changed.greeting.versions.newest++; /* nobody between them lowers the version */
+	changed.greeting.versions.newest++; /* an attacker in between cannot lower the version */
 	proof_make(key, &changed, other);
 	assert_false(mac_is_equal(mine, other));
 	changed = exchange;
@@ -227,7 +227,7 @@ static void a_proof_of_a_grant_covers_its_descriptors_but_not_itself(void **stat
 	assert_false(mac_is_equal(a, b));
 }
 
-/* Ends of former versions make the same: one checksum over both proofs. */
+/* Former versions compute the same: one checksum over both proofs. */
 static void the_proofs_stay_the_same(void **state)
 {
 	struct proof_exchange exchange = {

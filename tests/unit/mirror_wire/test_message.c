@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages of control connections: each comes back as it went, and nothing else is taken. */
+/*
+ * The messages of control connections: each is decoded as it was encoded, and nothing else is
+ * accepted.
+ */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -184,7 +187,7 @@ static void no_other_length_is_taken(void **state)
 	}
 }
 
-/* What decodes is encoded to the same bytes: every byte of a message has one meaning. */
+/* Decoded bytes encode to the same bytes, as every byte of a message has one meaning. */
 static void a_changed_byte_is_refused_or_changes_the_message(void **state)
 {
 	uint8_t buf[MESSAGE_SIZE], again[MESSAGE_SIZE];
@@ -209,7 +212,7 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 {
 	static const struct {
 		enum message_type type;
-		unsigned at; /* of the body */
+		unsigned at; /* offset in the body */
 		uint8_t value;
 	} cases[] = {
 		{MESSAGE_GRANT, 0, GREETING_STATUS_END},
@@ -221,23 +224,23 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 		{MESSAGE_RANGES, 9 + 7, 1},     /* an offset of 2^56 */
 		{MESSAGE_RANGES, 9 + 8 + 6, 1}, /* a length of 2^48 */
 		{MESSAGE_RESYNC_BEGIN, 0, 8},
-		{MESSAGE_RETIRE, 0, 1}, /* it has nothing */
+		{MESSAGE_RETIRE, 0, 1}, /* the message has no body */
 		{MESSAGE_STATUS, 0, MIRROR_ROLE_COUNT},
 		{MESSAGE_DONE, 0, MESSAGE_TYPE_END},
-		{MESSAGE_RESERVE, 0, 1},  /* no whole blocks */
+		{MESSAGE_RESERVE, 0, 1},  /* not whole blocks */
 		{MESSAGE_RESERVE, 1, 0},  /* none */
 		{MESSAGE_RESERVE, 6, 64}, /* 2^54 */
 		{MESSAGE_RESERVED, 8, MESSAGE_RESERVE_FAILED + 1},
-		{MESSAGE_CLEAR_ERRORS, 0, 1},   /* not where a block begins */
+		{MESSAGE_CLEAR_ERRORS, 0, 1},   /* not the begin of a block */
 		{MESSAGE_CLEAR_ERRORS, 6, 64},  /* 2^54 */
-		{MESSAGE_CLEAR_ERRORS, 8, 1},   /* no whole blocks */
+		{MESSAGE_CLEAR_ERRORS, 8, 1},   /* not whole blocks */
 		{MESSAGE_CLEAR_ERRORS, 10, 0},  /* none */
-		{MESSAGE_CLEAR_ERRORS, 10, 17}, /* too many */
-		{MESSAGE_CLEAR_ERRORS, 12, 1},  /* behind its end */
-		{MESSAGE_ERRORS_CLEARED, 0, 1}, /* under way, and its outcome */
+		{MESSAGE_CLEAR_ERRORS, 10, 17}, /* too many blocks */
+		{MESSAGE_CLEAR_ERRORS, 12, 1},  /* past its end */
+		{MESSAGE_ERRORS_CLEARED, 0, 1}, /* both under way and finished */
 		{MESSAGE_ERRORS_CLEARED, 0, 2},
-		{MESSAGE_ERRORS_CLEARED, 2, 1}, /* more blocks than are asked for */
-		{MESSAGE_ERRORS_CLEARED, 3, 0}, /* a block, but no error */
+		{MESSAGE_ERRORS_CLEARED, 2, 1}, /* more blocks than were requested */
+		{MESSAGE_ERRORS_CLEARED, 3, 0}, /* a block without an error */
 		{MESSAGE_ERRORS_CLEARED, 5, 1},
 	};
 	uint8_t buf[MESSAGE_SIZE];
@@ -260,7 +263,7 @@ static void an_empty_range_is_none(void **state)
 	assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &m), -EPROTO);
 }
 
-/* The former release refuses a flag that it does not know, and with it the status. */
+/* The former release refuses an unknown flag, and with it the status. */
 static void version_1_has_no_flags_of_findings(void **state)
 {
 	struct message m = sample(MESSAGE_STATUS), got;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The packets of the UNIX socket: each comes back as it went, and nothing else is taken. */
+/*
+ * The packets of the UNIX socket: each is decoded as it was encoded, and nothing else is accepted.
+ */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -193,7 +195,7 @@ static void a_packet_has_its_documented_bytes(void **state)
 	assert_memory_equal(bytes, want, sizeof(want));
 }
 
-/* The former release refuses any byte that it does not know, and has no more to say. */
+/* The former release refuses any unknown byte, and has fewer bytes. */
 static void version_1_has_its_former_bytes(void **state)
 {
 	static const uint8_t map[] = {'R', 'M', 'M', 'P', 1,   PACKET_MAP, 1,   0,   4, 3, 2, 1, 9,
@@ -241,7 +243,7 @@ static void version_1_has_its_former_bytes(void **state)
 	assert_int_equal(got.map.image, 0);
 }
 
-/* It orders a scrub as a repair. */
+/* That version orders a scrub as a repair. */
 static void a_scrub_of_version_1_is_automatic(void **state)
 {
 	struct packet *p = sample(PACKET_ORDER);
@@ -289,7 +291,7 @@ static void a_changed_byte_is_refused_or_changes_the_packet(void **state)
 		for (size_t at = 0; at < len; at++)
 			for (unsigned bit = 0; bit < 8; bit++) {
 				bytes[at] ^= (uint8_t)(1u << bit);
-				/* Of a newer one the rest is not known. */
+				/* The rest of a newer packet is not known. */
 				if (!packet_decode(bytes, len, &got) &&
 				    version_is_known(got.versions.newest)) {
 					assert_int_equal(
@@ -305,11 +307,11 @@ static void a_record_that_cannot_be_is_refused(void **state)
 {
 	size_t len = packet_encode(sample(PACKET_RECORD), version_newest(), bytes);
 
-	bytes[12 + 1 + 8 + 4 + 20] ^= 1; /* in the record, whose sum is then wrong */
+	bytes[12 + 1 + 8 + 4 + 20] ^= 1; /* a byte of the record, whose sum is then wrong */
 	assert_int_equal(packet_decode(bytes, len, &got), -EPROTO);
 }
 
-/* A library that is newer asks in its own form, and understands the answer in ours. */
+/* A newer library asks in its own form, and accepts the answer in ours. */
 static void a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known(void **state)
 {
 	struct packet *p = sample(PACKET_MAP);
@@ -321,7 +323,7 @@ static void a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known(v
 	assert_int_equal(version_agree(got.versions, version_ours()), version_newest());
 	bytes[4] = (uint8_t)version_newest();
 	assert_int_equal(decode_exactly(bytes, len + 8), -EPROTO);
-	/* All that comes later is in the version that both understand. */
+	/* All later packets have the version that both support. */
 	len = packet_encode(sample(PACKET_HEARTBEAT), version_newest() + 1, bytes);
 	assert_int_equal(decode_exactly(bytes, len), -EPROTONOSUPPORT);
 }
@@ -346,7 +348,7 @@ static void versions_that_cannot_be_are_refused(void **state)
 	}
 }
 
-/* A refusal is understood by every version, and nothing else is. */
+/* A refusal is readable in every version; no other packet is. */
 static void a_refusal_of_any_version_is_read(void **state)
 {
 	struct packet *p = sample(PACKET_DONE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirrord.conf: what is accepted, and what is refused at which line. */
+/* rpmirrord.conf: what is accepted, and in which line an error is reported. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ static void the_port_may_be_a_free_one(void **state)
 	assert_int_equal(parse("listen = 192.0.2.1:0\n", &err), 0);
 	assert_string_equal(conf.listen.host, "192.0.2.1");
 	assert_string_equal(conf.listen.port, "0");
-	/* An address that only looks as if it ended in a port. */
+	/* This address only seems to end in a port. */
 	assert_int_equal(parse("listen = ::0\n", &err), 0);
 	assert_string_equal(conf.listen.host, "::0");
 	assert_string_equal(conf.listen.port, CONF_DEFAULT_PORT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a daemon concludes from the alive key, when the epoch changes meanwhile. */
+/* The daemon's conclusions from the alive key if the epoch changes meanwhile. */
 #include "lib/unit.h"
 
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "mirrord/impl.h"
 
 #define WAIT_MS  20000
-#define LEASE_MS 60000 /* never over here */
+#define LEASE_MS 60000 /* never over in this test */
 
 static char folder[] = "/tmp/mirrord_reg.XXXXXX";
 static char uri[64];
@@ -49,7 +49,7 @@ static struct mirror_record first_record(void)
 	return record;
 }
 
-/* Another host's process becomes primary, and its key is there. */
+/* Another host's process becomes primary, and its key exists. */
 static void promote_other(void)
 {
 	struct mirror_record next = now.record;
@@ -70,7 +70,7 @@ static void wait_for_an_answer(void)
 	assert_int_equal(poll(&answer, 1, WAIT_MS), 1);
 }
 
-/* The key as it is now is read, and judged. */
+/* The present key is read and judged. */
 static void look(void)
 {
 	if (!s.is_reading_alive)
@@ -81,7 +81,7 @@ static void look(void)
 	}
 }
 
-/* The one before is over, and its key is cleared. */
+/* The former epoch is over, and its key is cleared. */
 static void begin(void)
 {
 	struct error err = {0};
@@ -100,7 +100,7 @@ static void a_cleared_key_permits_nothing_in_the_next_epoch(void **state)
 	promote_other();
 	reg_on_entry(&s, &now, clock_boot_ns());
 	assert_false(s.may_promote);
-	assert_int_equal(s.alive_ms, 0); /* it is read at once */
+	assert_int_equal(s.alive_ms, 0); /* the key is read at once */
 	look();
 	assert_false(s.may_promote);
 	assert_true(mirror_epoch_is_equal(s.seen.epoch, now.record.view.epoch));

@@ -6,14 +6,16 @@
 #include <stddef.h>
 
 /*
- * Enter a new mount namespace, in a new directory below the current one. Where that is not allowed,
- * prints why and exits with 77.
+ * Enter a new mount namespace, in a new directory below the current one. If that is not allowed,
+ * prints the reason and exits with 77.
  */
 void disk_begin(void);
-/* Before disk_begin(). Where the kernel has no such file system or /usr/sbin no such program,
- * prints that and exits with 77. */
+/*
+ * To be called before disk_begin(). If the kernel lacks the file system, or /usr/sbin the program,
+ * prints that and exits with 77.
+ */
 void disk_need(const char *fs, const char *maker);
-/* Mount a folder at another place, too, until the test ends. */
+/* Mount a folder at a second place until the test ends. */
 void disk_bind(const char *what, const char *where);
 /* Unmount and remove everything. */
 void disk_end(void);
@@ -23,16 +25,18 @@ void disk_mount_image(const char *fs, const char *image, size_t size, const char
 /* The same with mount options, of which "loop" must be one. */
 void disk_mount_image_with(const char *fs, const char *image, size_t size, const char *dir,
 			   const char *options);
-/* An overlay of DIR/lower, DIR/upper and DIR/work, which are made if they are not there; skips the
- * test where the kernel has no such file system. */
+/*
+ * An overlay of DIR/lower, DIR/upper and DIR/work, which are made if they do not exist. Skips the
+ * test if the kernel lacks the file system.
+ */
 void disk_mount_overlay(const char *dir, const char *where);
-/* The same with a mount option more; skips the test where there is none such, too. */
+/* The same with one more mount option. Skips the test also if the option is not supported. */
 void disk_mount_overlay_with(const char *dir, const char *where, const char *option);
 /* A file with all its blocks allocated. */
 void disk_make_file(const char *name, size_t size);
-/* Nothing can be written to the file system at dir until the thaw, or 30 s have passed. */
+/* Nothing can be written to the file system at dir until the thaw, or for 30 s. */
 void disk_freeze(const char *dir);
-/* Harmless when nothing is frozen. */
+/* Harmless if nothing is frozen. */
 void disk_thaw(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gate.h -- the msync() that the library calls, in a test's hand. All calls write back really. */
+/* gate.h -- an msync() that the test controls. All calls really write back. */
 #ifndef PERSIST_GATE_H
 #define PERSIST_GATE_H
 
@@ -7,14 +7,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* While the gate is shut, a call has written back everything and does not return. To shut it begins
- * a new count. */
+/*
+ * While the gate is shut, a call writes everything back but does not return. Shutting it begins a
+ * new count.
+ */
 void gate_set(bool shut);
 /* From now on calls fail with that errno; 0: they do not. */
 void gate_fail(int err);
-/* So many calls have begun. */
+/* The number of calls that have begun. */
 unsigned gate_begun(void);
-/* Wait until so many have written everything back. */
+/* Wait until that many calls have written everything back. */
 void gate_await(unsigned n);
 /* The thread of the last call. */
 pid_t gate_thread(void);

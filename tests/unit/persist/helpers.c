@@ -214,7 +214,7 @@ static int run_in_child(int (*fn)(void *arg), void *arg, bool privileged)
 	return fn(arg);
 }
 
-/* A line may be more than an exit status can be: through a pipe. */
+/* The line goes through a pipe, as it may be longer than an exit status. */
 int in_child(int (*fn)(void *arg), void *arg, bool privileged)
 {
 	int result = -1, ends[2];

@@ -13,18 +13,18 @@
 #define PAGE ((size_t)4096)
 #define MIB  ((size_t)1 << 20)
 
-/* A file of that size, already unlinked when name is NULL; its descriptor. */
+/* Make a file of that size, unlinked if name is NULL. Returns its descriptor. */
 int file_create(const char *name, size_t size);
 /* Shared and writable. */
 unsigned char *map_file(int fd, size_t size);
-/* Is the current directory on a file system that can persist anything? */
+/* Is the current directory on a file system that can persist data? */
 bool here_is_persistent(void);
 
 unsigned char *map_anonymous(size_t size);
 
 struct persist_region *region_of(void *addr, size_t len);
 
-/* A file with something in it, mapped and registered. */
+/* A file with content, mapped and registered. */
 struct backed {
 	int fd;
 	unsigned char *p;
@@ -35,7 +35,7 @@ struct backed {
 void backed_init(struct backed *m, const char *name, size_t size);
 void backed_fini(struct backed *m);
 
-/* A job whose end can be waited for. */
+/* A job whose end can be awaited. */
 struct flush {
 	struct persist_job job;
 	sem_t ended;
@@ -46,16 +46,16 @@ void flush_start(struct flush *f, struct persist_region *region, void *addr, siz
 /* The same by persist_submit_here(). */
 void flush_start_here(struct flush *f, struct persist_region *region, void *addr, size_t len,
 		      bool *here);
-/* The status; -ETIMEDOUT when it does not end within that time. */
+/* Returns the status; -ETIMEDOUT if the job does not end within that time. */
 int flush_wait(struct flush *f, int timeout_ms);
-/* Start and wait, for at most 20 seconds. */
+/* Start a job and wait, for at most 20 seconds. */
 int flush(struct persist_region *region, void *addr, size_t len);
 /* The same for a digest, which is stored at d. */
 void digest_start(struct flush *f, struct persist_region *region, void *addr, size_t len,
 		  uint32_t alg, struct vext_digest *d);
 int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
 	   struct vext_digest *d);
-/* Is it the digest of these bytes, and was it made by that algorithm of that source? */
+/* Is it the digest of these bytes, by that algorithm and from that source? */
 void assert_digest(const struct vext_digest *d, uint32_t alg, enum vext_digest_source source,
 		   const void *bytes, size_t len);
 /*
@@ -66,24 +66,24 @@ void need_threads_after_fork(void);
 /* fork() as the engine does it. */
 pid_t persist_fork(void);
 /*
- * Run fn in a child, with or without privileges: 0, or what it returned, which may be a line. Where
- * this process has no privileges there is no difference.
+ * Run fn in a child, with or without privileges. Returns 0, or fn's result, which may be a line
+ * number. If this process has no privileges there is no difference.
  */
 int in_child(int (*fn)(void *arg), void *arg, bool privileged);
-/* In such a function. */
+/* For use in such a function. */
 #define CHECK(x)                                                                                   \
 	do {                                                                                       \
 		if (!(x))                                                                          \
 			return __LINE__;                                                           \
 	} while (0)
-/* How much of the mapping that begins at addr is dirty, in KiB. */
+/* KiB of the mapping at addr that are dirty. */
 long dirty_kib(const void *addr);
-/* Threads of this process that have that name. */
+/* The number of this process's threads that have that name. */
 int threads_named(const char *name);
 
 /*
- * Without DAX in this machine: ordinary memory in a region of class DAX. The write-back of cache
- * lines is the real one, only the medium is not.
+ * A replacement for DAX: ordinary memory in a region of class DAX. The write-back of cache lines is
+ * real, only the medium is not.
  */
 struct fake_dax {
 	struct file file;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Jobs that are abandoned. A page fault that the test itself handles delays a slice that uses the
- * memory by its address.
+ * Jobs that are abandoned. The test handles a page fault itself, and so delays a slice that
+ * accesses the memory by its address.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,9 +19,9 @@
 
 #include "helpers.h"
 
-#define SIZE (2 * MIB) /* of two slices of a digest */
+#define SIZE (2 * MIB) /* two slices of a digest */
 
-/* -1: this kernel, or the privileges of this process, do not allow it. */
+/* -1: this kernel, or the privileges of this process, do not permit it. */
 static int catch_faults(unsigned char *p, size_t len)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -75,12 +75,12 @@ static void a_job_that_is_done_touches_nothing(void **state)
 	flush_start(&f, m.region, m.p, PAGE);
 	assert_int_equal(flush_wait(&f, 10000), 0);
 	assert_true(persist_abandon(&f.job));
-	/* And may be submitted again. */
+	/* The memory may be submitted again. */
 	assert_int_equal(flush(m.region, m.p, PAGE), 0);
 	backed_fini(&m);
 }
 
-/* Anonymous memory has no file, so it can be reached through its own mapping only. */
+/* Anonymous memory has no file, so only its own mapping reaches it. */
 static void volatile_memory_needs_no_mapping_to_be_written_back(void **state)
 {
 	unsigned char *p = map_anonymous(4 * PAGE);

@@ -106,7 +106,7 @@ static void release_twins(void)
 		persist_region_put(twins[i].region);
 }
 
-/* Each of the files is reached, and not mistaken for the other. */
+/* Is each of the files reached, and not mistaken for the other? */
 static int expect_reach(void *arg)
 {
 	register_twins();
@@ -154,7 +154,7 @@ static int close_second_and_register(void *arg)
 	close(twins[1].fd);
 	register_twins();
 	CHECK(file_of(&twins[0])->medium.st_dev == twins[0].dev);
-	/* The other's descriptor is not taken for one of this file. */
+	/* The other's descriptor is not taken for this file's. */
 	CHECK(file_of(&twins[1])->medium.fd < 0);
 	CHECK(digest(twins[1].region, twins[1].p, SIZE, VEXT_DIGEST_CRC32C, &d) == 0);
 	memset(bytes, 0xb, SIZE);
@@ -169,7 +169,7 @@ static void an_unlinked_file_is_reached_by_its_own_descriptor_only(void **state)
 	assert_int_equal(unlink(PLACE "/b/file"), 0);
 	assert_int_equal(in_child(expect_reach, NULL, false), 0);
 	assert_int_equal(in_child(close_second_and_register, NULL, false), 0);
-	/* A privileged process needs neither path nor descriptor. */
+	/* A privileged process needs neither a path nor a descriptor. */
 	assert_int_equal(in_child(close_and_expect_reach, NULL, true), 0);
 }
 
@@ -210,7 +210,7 @@ static void a_failure_of_one_does_not_fail_the_other(void **state)
 	release_twins();
 }
 
-/* Two entries may be of one file then. */
+/* Two entries may then belong to one file. */
 static int fail_without_descriptors(void *arg)
 {
 	close(twins[1].fd);

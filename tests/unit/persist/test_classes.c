@@ -20,7 +20,7 @@
 #include "softrnic/persist/procfs.h"
 #include "softrnic/persist/region.h"
 
-/* The class of the whole, and that the explanation names both class and medium. */
+/* Check the class of the whole range, and that the explanation names both class and medium. */
 static void assert_class(void *addr, size_t len, enum vext_durability cls, const char *word)
 {
 	static const char *const names[] = {[VEXT_DURABILITY_VOLATILE] = "volatile: ",
@@ -107,7 +107,7 @@ static void huge_pages_are_volatile(void **state)
 
 	if (fd < 0)
 		skip();
-	/* Never touched: there may be no huge page in this machine. */
+	/* Never touched, as the machine may have no huge page. */
 	assert_volatile_fd(fd, 2 * MIB, MAP_NORESERVE, "huge");
 }
 
@@ -116,7 +116,7 @@ static void secret_memory_is_volatile(void **state)
 	int fd = (int)syscall(SYS_memfd_secret, O_CLOEXEC);
 
 	if (fd < 0)
-		skip(); /* the kernel has none, or it is not enabled */
+		skip(); /* the kernel lacks it, or it is not enabled */
 	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
 	assert_volatile_fd(fd, PAGE, 0, "secretmem");
 }
@@ -136,7 +136,7 @@ static void a_file_on_a_disk_is_of_class_file(void **state)
 	close(fd);
 }
 
-/* As volatile memory the region would report flushes that never happen. */
+/* If it counted as volatile, the region would report flushes that never happen. */
 static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 {
 	struct rlimit limit, tight;
@@ -145,7 +145,7 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* Descriptors that the test's parent left open would lie between the spare numbers. */
+	/* Descriptors that the test's parent left open would be between the spare numbers. */
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	fd = file_create(NULL, PAGE);
 	lowest = fd + 1;
@@ -164,7 +164,7 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 		else
 			assert_int_equal(persist_region_class(region, p, PAGE),
 					 VEXT_DURABILITY_FILE);
-		/* One is for the list of mappings. */
+		/* One descriptor is for the list of mappings. */
 		assert_int_equal(!r, spare > 1);
 		persist_region_put(region);
 	}
@@ -268,7 +268,7 @@ static void a_mixed_range_has_the_weakest_class(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* volatile | two pages of the file that belong together | two that do not */
+	/* volatile | two file pages in sequence | two file pages out of sequence */
 	mmap(p + PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
 	mmap(p + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)PAGE);
 	mmap(p + 3 * PAGE, 2 * PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)(4 * PAGE));
@@ -346,7 +346,10 @@ static void both_ways_to_ask_the_kernel_agree(void **state)
 	close(fd);
 }
 
-/* The shortest of many rounds, in which what is compared takes turns: a busy machine slows all. */
+/*
+ * The shortest time of many rounds in which the compared calls alternate, as a busy machine slows
+ * all.
+ */
 struct best {
 	uint64_t mmap_ns, page_ns, gib_ns;
 };
@@ -397,8 +400,9 @@ static void a_gibibyte_is_classified_as_fast_as_a_page(void **state)
 	find_best("a file", fd, page, gib, len);
 	first = region_of(page, PAGE);
 	known = find_best("a known file", fd, page, gib, len);
-	/* The kernel's walk through the page tables of all
-	 * mappings takes a hundred times as long. */
+	/*
+	 * The kernel's walk through the page tables of all mappings takes a hundred times as long.
+	 */
 	assert_true(known.gib_ns < 30 * known.mmap_ns);
 	persist_region_put(first);
 	munmap(page, PAGE);

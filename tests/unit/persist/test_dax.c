@@ -19,7 +19,7 @@
 
 enum { LINE = 64, SPAN = 1 << 20 };
 
-/* The pool's threads write them, and the thread that waits for the pool reads them. */
+/* The pool's threads write these, and the thread that waits for the pool reads them. */
 static unsigned char *memory;
 static atomic_uchar flushed[SPAN / LINE];
 static atomic_uint lines_since_fence, fences;

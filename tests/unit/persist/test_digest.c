@@ -19,7 +19,7 @@
 
 static atomic_bool statx_is_old;
 
-/* Replaces libc's: a kernel that does not report how files are read directly. */
+/* Replaces libc's: a kernel that does not report the alignment of direct reads. */
 int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	  struct statx *restrict st)
 {
@@ -30,8 +30,10 @@ int statx(int dirfd, const char *restrict path, int flags, unsigned int mask,
 	return ret;
 }
 
-/* The source of a digest of this directory's files; whether it is read directly depends on its file
- * system. */
+/*
+ * The source of a digest of this directory's files. Their file system decides whether they are read
+ * directly.
+ */
 static enum vext_digest_source source_here(void)
 {
 	struct backed m;
@@ -44,7 +46,7 @@ static enum vext_digest_source source_here(void)
 	return (enum vext_digest_source)d.source;
 }
 
-/* The first of the tests: the pipe is there before the reading thread is. */
+/* This is the first test, so the pipe is there before the reading thread. */
 static void what_the_application_closes_is_closed(void **state)
 {
 	struct backed m;
@@ -95,7 +97,7 @@ static void a_lock_of_the_application_survives(void **state)
 	assert_true(is_locked_for_others("locked"));
 	persist_region_put(m.region);
 	assert_true(is_locked_for_others("locked"));
-	/* And that is how a difference would look. */
+	/* A difference would look like this. */
 	close(open("locked", O_RDONLY | O_CLOEXEC));
 	assert_false(is_locked_for_others("locked"));
 	m.region = NULL;
@@ -287,7 +289,7 @@ static void an_unreachable_file_is_read_through_its_mapping(void **state)
 	munmap(m.p, m.size);
 }
 
-/* A wrong close(): another file has the number of the library's descriptor now. */
+/* A wrong close(): now another file has the number of the library's descriptor. */
 /* An old kernel, or a file system that accepts O_DIRECT and does not report its alignment. */
 static void an_unreported_direct_read_counts_only_where_it_is_known(void **state)
 {

@@ -45,7 +45,7 @@ static void mapped_fini(struct mapped *m)
 	close(m->fd);
 }
 
-/* Where in the image these bytes of the file are; small file systems have small blocks. */
+/* Find the bytes of the file in the image; small file systems have small blocks. */
 static off_t find_in_image(int image, const unsigned char *bytes)
 {
 	static unsigned char block[1024];
@@ -80,7 +80,7 @@ static void a_byte_corrupted_on_the_medium_is_detected(void **state)
 	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, rotten, SIZE);
 	assert_memory_not_equal(m.p, rotten, SIZE);
 
-	/* Repaired by writing it once more. */
+	/* Repaired by one more write. */
 	m.p[7 * PAGE]++;
 	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_BLAKE2B, &d), 0);
 	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, m.p, SIZE);
@@ -159,7 +159,7 @@ static void a_block_device_is_read_directly(void **state)
 	mapped_fini(&m);
 }
 
-/* Of this region's only file. The lock is the pool's. */
+/* Are the slots of this region's only file taken? The pool's lock guards them. */
 static bool slots_are_taken(const struct mapped *m)
 {
 	bool taken = true;

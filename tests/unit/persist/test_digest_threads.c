@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_digest_threads.c -- the threads that make digests: how many at once, and when they end. */
+/*
+ * test_digest_threads.c -- the threads that make digests: their number at once, and when they end.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +60,7 @@ static bool has_ended(struct flush *f)
 	return value > 0;
 }
 
-/* How many slices of these files are being read. The lock is the pool's. */
+/* The number of slices of these files that are being read. The pool's lock guards it. */
 static unsigned readers_of(const struct backed *m, int n)
 {
 	unsigned readers = 0;
@@ -70,7 +72,7 @@ static unsigned readers_of(const struct backed *m, int n)
 	return readers;
 }
 
-/* Four soon. The most that were seen from the first of them on, for a while. */
+/* Four soon. Returns the most that were seen for a while after the first. */
 static unsigned watch_readers(const struct backed *m, int n)
 {
 	unsigned most = 0;
@@ -93,7 +95,7 @@ static unsigned watch_readers(const struct backed *m, int n)
 
 enum { FILES = 10 };
 
-/* They outlive a failed assertion. */
+/* They live on after a failed assertion. */
 static struct vext_digest long_digests[2 * FILES];
 static struct flush long_jobs[2 * FILES];
 
@@ -113,8 +115,8 @@ static void end_long_digests(void)
 }
 
 /*
- * False: it took so long that a slice may have been taken for stalled, and another thread for its
- * place. Then the number means nothing.
+ * False: it took so long that a slice may have counted as stalled and been replaced by another
+ * thread. Then the number means nothing.
  */
 static bool count_readers(const struct backed *longs)
 {
@@ -160,7 +162,7 @@ static void long_digests_leave_threads_to_others(void **state)
 		backed_fini(&longs[i]);
 	backed_fini(&other);
 	if (!counted)
-		skip(); /* the machine is too busy for any statement about the number */
+		skip(); /* the machine is too busy to judge the number */
 }
 
 static pid_t fork_as_the_engine_does(void)

@@ -63,7 +63,7 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	assert_int_equal(flush(a, p, 1), failed);
 	assert_int_equal(digest(b, q, PAGE, VEXT_DIGEST_CRC32C, &d), failed);
 
-	/* One region left is enough to remember, also for regions made later. */
+	/* One region is enough to keep the failure, also for regions made later. */
 	persist_region_put(a);
 	a = region_of(p, SIZE);
 	assert_int_equal(flush(a, p, 1), failed);
@@ -86,7 +86,7 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	close(fd);
 }
 
-/* One that takes the kernel's report of the loss before the flush asks for it. */
+/* A function that takes the kernel's report of the loss before the flush asks for it. */
 typedef int taker_fn(int fd, void *p);
 
 static int take_by_fsync(int fd, void *p)
@@ -204,7 +204,7 @@ static int flush_inherited(void *arg)
 	return 0;
 }
 
-/* So does one that a child opens, for a region that it has inherited. */
+/* The same holds for one that a child opens, for an inherited region. */
 static void a_loss_is_older_than_the_childs_description(void **state)
 {
 	struct inherited in;
@@ -280,9 +280,9 @@ static void a_loss_is_reported_to_parent_and_child(void **state)
 }
 
 /*
- * The kernel reports the losses of a file once, and not necessarily to the msync() whose bytes they
- * were. Frozen, so that both write-backs are under way when both fail. A digest is not even begun:
- * the bytes may be readable and lost.
+ * The kernel reports the losses of a file once, and not necessarily to the msync() whose bytes were
+ * lost. The file system is frozen, so that both write-backs are under way when both fail. A digest
+ * is not even begun, as lost bytes may still be readable.
  */
 static void of_jobs_that_run_together_none_claims_success(void **state)
 {
@@ -333,7 +333,7 @@ static void another_file_of_the_same_disk_does_not_fail(void **state)
 
 	disk_mount_tmpfs("full2", 4 * MIB);
 	disk_mount_image("ext2", "full2/image", 64 * MIB, "small2");
-	/* This one's blocks reach the image while there is room. */
+	/* The blocks of this file reach the image while there is room. */
 	fds[1] = allocated_file("small2/good");
 	assert_int_equal(fsync(fds[1]), 0);
 	fill("full2/filler");

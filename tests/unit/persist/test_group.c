@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_group.c -- flushes of one file that wait share a write-back, and what each is promised. */
+/* test_group.c -- waiting flushes of one file share a write-back; the guarantee of each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ enum { PAGES = 64, SLOTS = 2 };
 /* --- a file, and flushes of its pages ------------------------------------------------------ */
 
 static struct backed m;
-static struct flush jobs[PAGES]; /* they outlive a failed assertion */
+static struct flush jobs[PAGES]; /* they live on after a failed assertion */
 
 static int file_init(void **state)
 {
@@ -71,7 +71,7 @@ static void flushes_that_wait_share_a_write_back(void **state)
 	assert_int_equal(dirty_kib(m.p), 0);
 }
 
-/* Page 0 is written back, and is dirty again before that write-back has ended. */
+/* Page 0 is written back, and is dirty again before that write-back ends. */
 static void no_flush_is_answered_by_a_write_back_that_began_before_it(void **state)
 {
 	struct flush again;
@@ -123,7 +123,7 @@ static void one_that_is_given_up_meanwhile_ends_alone(void **state)
 	shut_and_fill();
 	for (size_t i = SLOTS; i < 8; i++)
 		start(i);
-	persist_cancel(&jobs[4].job); /* it waits: done at once */
+	persist_cancel(&jobs[4].job); /* it only waits, so it ends at once */
 	assert_int_equal(flush_wait(&jobs[4], 0), -ECANCELED);
 	persist_cancel(&jobs[0].job); /* it runs */
 	assert_int_equal(flush_wait(&jobs[0], 0), -ETIMEDOUT);
@@ -133,7 +133,7 @@ static void one_that_is_given_up_meanwhile_ends_alone(void **state)
 	expect(5, 8, 0);
 }
 
-/* A digest is of what is read back behind a write-back, which it may share, too. */
+/* A digest covers the bytes that are read after a write-back, which it may share, too. */
 static void a_digest_that_waits_shares_it_too(void **state)
 {
 	struct vext_digest d;
@@ -152,7 +152,7 @@ static void a_digest_that_waits_shares_it_too(void **state)
 
 /* --- how far apart ------------------------------------------------------------------------- */
 
-/* Under the pool's lock. */
+/* The caller holds the pool's lock. */
 static void set_reach(uint64_t reach)
 {
 	persist_atfork_prepare();
@@ -186,7 +186,7 @@ static void groups_that_take_long_reach_less_far(void **state)
 {
 	struct file f = {.reach = 0};
 
-	measure(&f, 4, 1000000); /* nothing to compare it with */
+	measure(&f, 4, 1000000); /* there is nothing to compare it with */
 	assert_int_equal(f.reach, GROUP_SLICE);
 	measure(&f, 1, 100);
 	measure(&f, 4, 399);

@@ -18,7 +18,7 @@
 enum { PAGES = 64, LIMIT_MS = 20000 };
 
 static struct backed m;
-static struct flush job, other, third; /* they outlive a failed assertion */
+static struct flush job, other, third; /* they live on after a failed assertion */
 
 static bool thread_starts_fail;
 
@@ -59,7 +59,10 @@ static int file_fini(void **state)
 	return 0;
 }
 
-/* Dirty a page, and submit the flush of so many from there. Returns whether it is this thread's. */
+/*
+ * Dirty a page, and submit a flush of that many pages from there. Returns whether this thread makes
+ * it.
+ */
 static bool submit(struct flush *f, size_t page, size_t pages)
 {
 	bool here;
@@ -80,7 +83,7 @@ static void it_is_on_the_medium_and_no_other_thread_was_needed(void **state)
 	assert_int_equal(dirty_kib(m.p), 0);
 }
 
-/* What has no bytes yet is clean: only its length counts. */
+/* A file without content is clean: only the length counts. */
 static void more_than_a_slice_is_the_pools(void **state)
 {
 	bool here;
@@ -121,7 +124,7 @@ static void *run_here(void *page)
 	return here ? &job : NULL;
 }
 
-/* A thread writes page 0 back by itself; the gate holds it. */
+/* A thread writes page 0 back by itself. The gate holds it. */
 static pthread_t run_and_hold(void)
 {
 	pthread_t thread;
@@ -141,7 +144,7 @@ static void let_go(pthread_t thread)
 	assert_non_null(ran);
 }
 
-/* Both slots are taken by threads that are not the pool's, and those go on with what waits. */
+/* Threads outside the pool have taken both slots, and go on with the waiting jobs. */
 static void where_no_thread_can_be_started_they_go_on(void **state)
 {
 	pthread_t first, second;
@@ -163,7 +166,7 @@ static void where_no_thread_can_be_started_they_go_on(void **state)
 	assert_int_equal(flush_wait(&third, 0), 0);
 }
 
-/* Both slots are busy then: it shares the next write-back with what waits already. */
+/* Both slots are busy: the flush shares the next write-back with those that wait already. */
 static void where_others_wait_it_is_the_pools(void **state)
 {
 	pthread_t thread = run_and_hold();
@@ -196,7 +199,7 @@ static void beside_one_of_the_pool_it_takes_the_other_slot(void **state)
 	assert_int_equal(dirty_kib(m.p), 0);
 }
 
-/* The kernel may report to the one what failed for the other. */
+/* The kernel may report one thread's failure to the other. */
 static void success_beside_it_counts_when_it_has_succeeded_too(void **state)
 {
 	pthread_t thread = run_and_hold();
@@ -254,7 +257,7 @@ static void past_the_end_of_the_file_it_fails_alone(void **state)
 	assert_int_equal(flush_wait(&job, 0), 0);
 }
 
-/* Its region may go at once; the bytes are written back all the same. */
+/* Its region may go at once. The bytes are still written back. */
 static void it_can_be_abandoned(void **state)
 {
 	pthread_t thread = run_and_hold();

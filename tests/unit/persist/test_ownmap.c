@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The own mapping of a file, and what holds where there is none. */
+/* The library's own mapping of a file, and what holds without one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,7 +93,7 @@ static void a_file_that_grows_is_mapped_further(void **state)
 	assert_int_equal(flush(first, p, PAGE), 0);
 	assert_int_equal(flush(last, p + 63 * PAGE, PAGE), 0);
 	assert_int_equal(dirty_kib(p), 0);
-	/* And by the one that is unmapped now, nothing has become shorter. */
+	/* No file is shorter by the one that is unmapped now. */
 	persist_region_put(last);
 	p[0] = 2;
 	assert_int_equal(flush(first, p, PAGE), 0);
@@ -118,7 +118,7 @@ static int use_own_of_child(void *arg)
 	return 0;
 }
 
-/* Shared, it would report an error to only one of the two. */
+/* If it were shared, only one of the two would get an error. */
 static void a_child_has_a_description_of_its_own(void **state)
 {
 	struct ownmap *own;
@@ -159,7 +159,7 @@ static void a_flush_through_a_mapping_that_is_read_only_reaches_the_medium(void 
 
 struct aliases {
 	unsigned char *p; /* writable */
-	void *q;          /* of a descriptor that is read-only */
+	void *q;          /* from a read-only descriptor */
 };
 
 static int flush_without_own(void *arg)

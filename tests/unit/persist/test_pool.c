@@ -47,7 +47,7 @@ struct again {
 	sem_t ended;
 };
 
-/* As the engine does: the next flush is started in done() of the last one. */
+/* Like the engine: done() of one flush starts the next one. */
 static void start_the_next(struct persist_job *job, int status)
 {
 	struct again *a = container_of(job, struct again, job);

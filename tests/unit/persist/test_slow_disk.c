@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A disk that does not answer for a while: an image on a frozen file system. The file
- * system inside of the image is not frozen, so that stores go on and only write-backs wait.
+ * A disk that does not answer for a while: an image on a frozen file system. The file system inside
+ * the image is not frozen, so stores go on, and only write-backs wait.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,8 +73,7 @@ static void a_slow_file_does_not_hold_up_another(void **state)
 	unlink("fast");
 }
 
-/* More hanging write-backs than the pool has threads: the slots of their files do not bound
- * them. */
+/* More hanging write-backs than the pool has threads, as the slots limit each file only. */
 static void many_slow_files_do_not_hold_up_another(void **state)
 {
 	enum { FILES = 20, JOBS = 2 * FILES };
@@ -151,7 +150,9 @@ static void memory_unmapped_while_its_job_waits_is_written_back(void **state)
 	mapped_fini(&first);
 }
 
-/* The connection ends with a job under way: the memory goes at once, the job ends later. */
+/*
+ * The connection ends while a job is under way: the memory is released at once, the job ends later.
+ */
 static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 {
 	struct mapped m;
@@ -162,13 +163,13 @@ static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		m.p[i * PAGE] = 5;
 		flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
-		if (i == 1) /* those behind must not share the write-back of the second */
+		if (i == 1) /* the jobs after the second one must not share its write-back */
 			assert_int_equal(flush_wait(&jobs[i], 200), -ETIMEDOUT);
 	}
 	assert_int_equal(flush_wait(&jobs[0], 200), -ETIMEDOUT);
 	for (int i = 0; i < 4; i++)
 		assert_true(persist_abandon(&jobs[i].job));
-	/* Two slots: the other jobs had not begun. */
+	/* There are two slots, so the other jobs had not begun. */
 	assert_int_equal(flush_wait(&jobs[2], 0), -ECANCELED);
 	assert_int_equal(flush_wait(&jobs[3], 0), -ECANCELED);
 	assert_int_equal(flush_wait(&jobs[0], 0), -ETIMEDOUT);
@@ -176,7 +177,7 @@ static void an_abandoned_job_lets_go_of_its_memory_at_once(void **state)
 	disk_thaw();
 	assert_int_equal(flush_wait(&jobs[0], 20000), -ECANCELED);
 	assert_int_equal(flush_wait(&jobs[1], 20000), -ECANCELED);
-	/* Nothing was lost: the file works as before for other jobs. */
+	/* Nothing was lost: the file still works for other jobs. */
 	m.p = map_file(m.fd, SIZE);
 	persist_region_put(m.region);
 	m.region = region_of(m.p, SIZE);
@@ -226,7 +227,7 @@ static void a_file_truncated_while_its_job_runs_is_an_error(void **state)
 	mapped_fini(&m);
 }
 
-/* Opening it for writing would make another file of it, which is not the mapped one. */
+/* Opening it for writing would make a new file, which is not the mapped one. */
 static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **state)
 {
 	struct persist_region *region;
@@ -245,7 +246,7 @@ static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **s
 	persist_region_put(region);
 	munmap(p, SIZE);
 	close(fd);
-	/* One that is written has been copied already. */
+	/* A file that was written has been copied up already. */
 	fd = open("merged/file", O_RDWR | O_CLOEXEC);
 	p = map_file(fd, SIZE);
 	region = region_of(p, SIZE);
@@ -281,7 +282,7 @@ static void an_overlay_that_syncs_nothing_is_volatile(void **state)
 	expect_class_on("volatile/file", VEXT_DURABILITY_VOLATILE);
 }
 
-/* A test that failed before it thawed must not block those after it. */
+/* A test that failed before it thawed must not block later tests. */
 static int thaw(void **state)
 {
 	disk_thaw();

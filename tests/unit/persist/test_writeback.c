@@ -58,13 +58,13 @@ static void what_is_flushed_is_clean(void **state)
 
 	if (!here_is_persistent())
 		skip();
-	/* Longer than a slice, in all of which there is something. */
+	/* Longer than a slice, with content in every part. */
 	for (size_t i = 0; i < size; i += MIB)
 		p[i] = 1;
 	assert_true(dirty_kib(p) > 0);
 	assert_int_equal(flush(region, p + 1, size - 2), 0);
 	assert_int_equal(dirty_kib(p), 0);
-	/* An unaligned byte takes its page along. */
+	/* An unaligned byte brings its page along. */
 	p[7 * PAGE + 5] = 1;
 	assert_true(dirty_kib(p) > 0);
 	assert_int_equal(flush(region, p + 7 * PAGE + 5, 1), 0);
@@ -112,7 +112,7 @@ static void a_range_past_the_end_of_the_file_fails(void **state)
 	assert_int_equal(flush(region, p, PAGE + 101), -EFAULT);
 	assert_int_equal(flush(region, p + PAGE + 100, 1), -EFAULT);
 	assert_int_equal(flush(region, p + 3 * PAGE, 1), -EFAULT);
-	/* It is not the file that failed. */
+	/* The file itself has not failed. */
 	assert_int_equal(flush(region, p, PAGE), 0);
 	assert_int_equal(ftruncate(fd, (off_t)(4 * PAGE)), 0);
 	assert_int_equal(flush(region, p, 4 * PAGE), 0);
@@ -124,8 +124,10 @@ static void a_range_past_the_end_of_the_file_fails(void **state)
 	close(fd);
 }
 
-/* O_TMPFILE and unlink(): the mapping's path does not lead to the file, the open descriptor
- * does. */
+/*
+ * O_TMPFILE and unlink(): the mapping's path does not lead to the file, but the open descriptor
+ * does.
+ */
 static void the_end_of_a_file_without_a_path_counts_to_the_byte(void **state)
 {
 	int fd = file_create(NULL, PAGE + 100);
@@ -170,7 +172,7 @@ static void the_end_of_an_unreachable_file_is_found_by_page(void **state)
 	munmap(p, 4 * PAGE);
 }
 
-/* What a peer placed there is in the file, and the own mapping of it is still there. */
+/* The bytes that a peer placed are in the file, and the own mapping is still there. */
 static void unmapped_memory_is_written_back_all_the_same(void **state)
 {
 	int fd = file_create("unmapped", 4 * PAGE);
@@ -191,7 +193,7 @@ static void unmapped_memory_is_written_back_all_the_same(void **state)
 	unlink("unmapped");
 }
 
-/* No way leads to the file, so that there is no own mapping. */
+/* No path leads to the file, so there is no own mapping. */
 static int flush_unmapped(void *arg)
 {
 	unsigned char *p = arg, *q = mremap(p, 0, 2 * PAGE, MREMAP_MAYMOVE);
@@ -225,8 +227,8 @@ static unsigned long long dirtied_by_a_store(unsigned char *at)
 }
 
 /*
- * A file that was written at once is in large folios, where the file system supports them. One that
- * is busy for a moment is not split, but at the first flush of another of its pages.
+ * A file that was written in one piece is in large folios, if the file system supports them. A
+ * folio that is busy at a flush is split at the first flush of another of its pages.
  */
 static void a_short_flush_writes_no_more_than_its_pages_the_next_time(void **state)
 {

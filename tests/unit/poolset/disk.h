@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* disk.h -- a folder with pool sets for a test, and what is expected of the calls of pool.h. */
+/* disk.h -- a folder with pool sets for a test, and expected results of the calls of pool.h. */
 #ifndef UNIT_POOLSET_DISK_H
 #define UNIT_POOLSET_DISK_H
 
@@ -12,7 +12,7 @@
 extern char disk_folder[]; /* absolute */
 extern struct error disk_err;
 
-/* Of cmocka: a fresh folder, which is the working directory; removed with all that is in it. */
+/* For cmocka: a fresh folder, which is the working directory; it is removed with its content. */
 int disk_setup(void **state);
 int disk_teardown(void **state);
 
@@ -24,14 +24,14 @@ void disk_make_file(const char *name, uint64_t size);
 bool disk_exists(const char *name);
 unsigned disk_count_files(void);
 
-/* As a program of libpmemobj would ask. */
+/* As a program of libpmemobj would request it. */
 struct poolset_attr disk_attr(void);
 
 struct poolset_place disk_place(const char *name);
 struct poolset_pool *disk_create(const char *name, const struct poolset_attr *attr);
 struct poolset_pool *disk_open(const char *name, struct poolset_attr *attr);
 void disk_close(struct poolset_pool *pool);
-/* They fail, with this cause and these words; nothing stays open. */
+/* The calls must fail, with this cause and this text; nothing stays open. */
 void disk_no_create(const char *name, uint64_t size, const struct poolset_attr *attr, int cause,
 		    const char *words);
 void disk_no_open(const char *name, uint64_t size, int cause, const char *words);

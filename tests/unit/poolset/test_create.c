@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What poolset_create() makes, what it refuses, and that it leaves nothing behind then. */
+/* What poolset_create() makes, and what it refuses without leaving anything. */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void parts_are_made_with_headers_and_mapped_in_a_row(void **state)
 	assert_int_equal((uintptr_t)base % 4096, 0);
 	assert_memory_equal(base, "PMEMOBJ", 8);
 
-	/* Of each part the last byte, and the first behind its header. */
+	/* The last byte of each part, and the first one after its header. */
 	base[2 * MIB - 1] = 'a';
 	base[2 * MIB] = 'b';
 	base[5 * MIB - 4096 - 1] = 'c';

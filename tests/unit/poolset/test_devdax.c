@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device DAX as sysfs describes it. There is no such device here: /dev/zero stands for one, under
- * a sysfs of the test's own. It can be mapped, and each mapping of it begins with zeros; so what is
- * looked at is which devices are accepted, and with which sizes.
+ * Device DAX as sysfs describes it. There is no such device here: /dev/zero stands for one, under a
+ * sysfs of the test's own. It can be mapped, and each mapping of it begins with zeros. So the tests
+ * check which devices are accepted, and with which sizes.
  */
 #include "unit/poolset/disk.h"
 
@@ -65,7 +65,7 @@ static void sysfs_says_what_is_a_device_dax(void **state)
 	assert_true(devdax_probe(makedev(1, 6), &dax));
 	assert_int_equal(dax.size, 16 * MIB);
 	describe(7, "align", "16777216\n", "3000000\n");
-	assert_false(devdax_probe(makedev(1, 7), &dax)); /* no power of two */
+	assert_false(devdax_probe(makedev(1, 7), &dax)); /* not a power of two */
 	describe(8, "align", "-1\n", "4096\n");
 	assert_false(devdax_probe(makedev(1, 8), &dax));
 	describe(9, "align", "rubbish", "4096\n");

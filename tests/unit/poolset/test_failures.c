@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Each allocation and each system call of a creation, an opening, a change of attributes, a close
- * and a removal fails in turn. The call reports it or gets along without, and keeps nothing: no
- * memory (a sanitizer looks), no descriptor, no file that was not there.
+ * and a removal fails in turn. The call reports the failure, or succeeds without the failed call.
+ * It keeps nothing: no memory (a sanitizer checks), no descriptor, no new file.
  */
 #include "unit/poolset/disk.h"
 
@@ -21,7 +21,7 @@
 
 #define SET "PMEMPOOLSET\n2M @/p0\n2M @/p1\n"
 
-static int countdown = -1; /* of calls until one fails; -1: none does */
+static int countdown = -1; /* calls until one fails; -1: none fails */
 
 static bool fails(int error)
 {
@@ -93,7 +93,7 @@ static void begin(int n)
 	countdown = n;
 }
 
-/* Whether there was an n-th call; what failed has a cause and words. */
+/* Returns whether there was an n-th call. A failure has a cause and a text. */
 static bool end(int rc)
 {
 	bool reached = countdown < 0;
@@ -194,7 +194,7 @@ static void a_removal_that_fails_can_be_repeated(void **state)
 		reached = end(rc);
 		failed += rc != 0;
 		assert_int_equal(open_fds(), fds);
-		/* The second part alone may be left; nothing else. */
+		/* Only the second part may be left. */
 		poolset_remove(&place, POOLSET_REMOVE_FORCE, NULL);
 		assert_int_equal(disk_count_files(), 1);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Headers as PMDK 1.12.1 wrote them, in both directions; each changed byte of one is refused. */
+/* Headers as PMDK 1.12.1 wrote them, encoded and decoded. Each changed byte of one is refused. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -137,7 +137,7 @@ static void attributes_go_to_the_header_and_back(void **state)
 	assert_false(poolset_attr_is_zero(&attr));
 }
 
-/* What is expected of a changed byte: 0, or the cause. */
+/* The expected result for a changed byte: 0, or the cause. */
 static int verdict_of(unsigned part, unsigned at, bool has_2k)
 {
 	if (has_2k && at >= SDS_AT && at < CHECKSUM_AT)
@@ -292,7 +292,7 @@ static void the_shutdown_state_refuses_a_power_failure_only(void **state)
 	struct header h;
 
 	assert_false(header_sds_is_lost(pages[0], &same));
-	assert_false(header_sds_is_lost(pages[0], &other)); /* there was none */
+	assert_false(header_sds_is_lost(pages[0], &other)); /* there was no shutdown state */
 	memcpy(sds, dirty_sds, sizeof(dirty_sds));
 	assert_false(header_sds_is_lost(pages[0], &same)); /* killed */
 	assert_true(header_sds_is_lost(pages[0], &other));

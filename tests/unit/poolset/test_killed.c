@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process is killed in front of each system call of a creation in turn. What it leaves can be
- * created anew at once, or is a whole pool, or is refused in words that say what it is and can be
- * removed without force.
+ * A process is killed before each system call of a creation in turn. What it leaves can be created
+ * anew at once, or is a whole pool, or is refused with a text that explains it, and can be removed
+ * without force.
  */
 #include "unit/poolset/disk.h"
 
@@ -36,7 +36,7 @@ static void child_create(void)
 	_exit(poolset_create(&place, 0, &attr, &pool, NULL) ? 1 : 0);
 }
 
-/* True: it was killed in front of its n-th system call; false: it ended before. */
+/* True: it was killed before its n-th system call. False: it ended before. */
 static bool kill_at(unsigned n)
 {
 	pid_t child = fork();
@@ -50,7 +50,7 @@ static bool kill_at(unsigned n)
 		assert_int_equal(WEXITSTATUS(status), 77);
 		skip();
 	}
-	/* Each call stops twice, before and behind. */
+	/* Each call stops twice, at its begin and its end. */
 	for (unsigned stops = 0; WIFSTOPPED(status) && stops < 2 * n - 1; stops++) {
 		assert_int_equal(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
 		assert_int_equal(waitpid(child, &status, 0), child);
@@ -97,7 +97,7 @@ static void whatever_is_left_can_be_made_good(void **state)
 	for (; kill_at(n); n++) {
 		counts[look_at_what_is_left()]++;
 		assert_int_equal(poolset_remove(&place, 0, &disk_err), 0);
-		assert_int_equal(disk_count_files(), 1); /* no temporary file either */
+		assert_int_equal(disk_count_files(), 1); /* not even a temporary file */
 		assert_in_range(n, 1, 10000);
 	}
 	print_message("%u kills: %u times nothing, %u times a half, %u times a pool\n", n - 1,

@@ -110,7 +110,7 @@ static void permissions_are_named(void **state)
 	assert_int_equal(seteuid(0), 0);
 }
 
-/* The whole product is in test_header.c; here it is that the header is looked at. */
+/* test_header.c tests all bytes; this test shows that the header is checked at all. */
 static void a_changed_byte_is_noticed_wherever_it_is(void **state)
 {
 	uint8_t page[2][HEADER_BYTES];
@@ -166,7 +166,7 @@ static void the_state_is_dirty_while_the_pool_is_in_use(void **state)
 	disk_close(pool);
 	expect_sds("p0", clean);
 
-	/* A killed process: same devices, so nothing was lost. */
+	/* The process was killed, but the devices are the same, so nothing was lost. */
 	disk_write_bytes("p0", SDS, dirty, 64);
 	disk_close(disk_open("a.set", NULL));
 	expect_sds("p0", clean);
@@ -188,7 +188,7 @@ static void without_the_feature_the_state_is_left_alone(void **state)
 	disk_close(pool);
 	expect_sds("p0", other);
 	unlink("p0");
-	attr.incompat = HEADER_SDS; /* without CKSUM_2K it could not change */
+	attr.incompat = HEADER_SDS; /* without CKSUM_2K the state could not change */
 	pool = disk_create("a.set", &attr);
 	expect_sds("p0", clean);
 	disk_close(pool);

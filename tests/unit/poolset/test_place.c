@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names stay below their directory, also where a filter forbids openat2(). */
+/* Names stay below their directory, even if a filter forbids openat2(). */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "poolset/place.h"
 
-/* Opens name below "in"; 0 or the cause. What was opened must begin with 'i'. */
+/* Opens a name below "in". Returns 0 or the cause. The opened file must begin with 'i'. */
 static int try_name(const char *name)
 {
 	char dir[100], first = 0;
@@ -94,7 +94,7 @@ static int forbid_openat2(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* The number of the first name with another result, from 1 on. */
+/* The number, from 1 on, of the first name with an unexpected result. */
 static int try_all_filtered(void)
 {
 	if (forbid_openat2())
@@ -102,7 +102,7 @@ static int try_all_filtered(void)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (try_name(names[i].name) != names[i].cause)
 			return (int)i + 1;
-	/* Stricter than needed, as no symbolic link is followed. */
+	/* Stricter than necessary, as no symbolic link is followed. */
 	return try_name("down/file") == EBADF && try_name("sub/../file") == EBADF ? 0 : 101;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* poolset_remove() removes parts of pools that nobody uses, and nothing else. */
+/* poolset_remove() removes parts of unused pools, and nothing else. */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static void what_is_no_part_of_a_pool_stays(void **state)
 	assert_non_null(remove_set("b.set", POOLSET_REMOVE_FORCE));
 	assert_true(disk_exists("file"));
 
-	/* The size of the set, but another content. */
+	/* The size in the set, but other content. */
 	unlink("file");
 	disk_make_file("file", 2 * MIB);
 	disk_write_bytes("file", 0, &junk, 1);
@@ -162,7 +162,7 @@ static void parts_without_a_header_go_by_their_size(void **state)
 	assert_false(disk_exists("q0"));
 }
 
-/* The rights of the folder then hold for root, too. */
+/* Then the rights of the folder apply to root, too. */
 static void drop_privilege(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -48,7 +48,7 @@ static void the_word_has_a_kind_and_24_bits(void **state)
 	assert_int_equal(word.arg, 0x010203);
 	assert_int_equal(ext_word_encode(buf, sizeof(buf), &word), sizeof(wire));
 	assert_memory_equal(buf, wire, sizeof(wire));
-	word.arg = 0xff010203; /* what does not fit must not become another kind */
+	word.arg = 0xff010203; /* a number that does not fit must not become another kind */
 	assert_int_equal(ext_word_encode(buf, sizeof(buf), &word), sizeof(wire));
 	assert_memory_equal(buf, wire, sizeof(wire));
 }
@@ -138,7 +138,7 @@ static void a_query_has_a_range_and_no_flags(void **state)
 
 static uint8_t noise[64];
 
-/* Random bytes, decoded and encoded, are themselves: nothing is lost and nothing shifts. */
+/* Random bytes, decoded and encoded, give the same bytes: nothing is lost and nothing shifts. */
 #define ROUND_TRIP(name, type, length)                                                             \
 	do {                                                                                       \
 		struct type msg;                                                                   \

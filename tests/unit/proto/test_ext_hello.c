@@ -129,11 +129,11 @@ static void unknown_items_and_later_minor_versions_are_skipped(void **state)
 			   "abcde\0\0\0" KINDS LIMIT "\xff\xff\x00\x00" ULPDU,
 	      &full);
 	READS(WORD "\x00\x01\x00\x04\x00\x02\x00\x07" KINDS, &later);
-	/* Padding is not looked at, and the same unknown item may come twice. */
+	/* Padding is ignored, and an unknown item may come twice. */
 	READS(WORD VERSION "\x00\x20\x00\x01X???"
 			   "\x00\x20\x00\x01X???" KINDS LIMIT ULPDU,
 	      &full);
-	/* The word's 24 bits neither. */
+	/* The 24 bits of the word are ignored, too. */
 	READS("\x01\xaa\xbb\xcc" VERSION KINDS LIMIT ULPDU, &full);
 }
 
@@ -193,7 +193,7 @@ static void another_kind_or_no_word_is_no_hello(void **state)
 	REFUSES("", "none");
 }
 
-/* Whatever the bytes: nothing past their end is read (ASan), and what is accepted is usable. */
+/* For any bytes: nothing past their end is read (ASan), and an accepted result is usable. */
 static void noise_never_gives_an_unusable_hello(void **state)
 {
 	static const char start[] = WORD VERSION;

@@ -93,7 +93,7 @@ static void as_many_ranges_as_a_message_takes(void **state)
 	assert_false(ext_origin_names(&got, 122));
 }
 
-/* A later version may add something. */
+/* A later version may add bytes. */
 static void bytes_behind_its_end_are_skipped(void **state)
 {
 	struct ext_origin o = asking();

@@ -20,7 +20,7 @@ static size_t flatten(const struct iovec *iov, int n, uint8_t *out)
 	return len;
 }
 
-/* One FPDU with markers and CRC at stream position pos, into out; its length there. */
+/* Writes an FPDU with markers and CRC at stream position pos to out. Returns its length there. */
 static size_t send_fpdu(uint64_t pos, uint8_t *fpdu, size_t len, uint8_t *out)
 {
 	struct iovec in[] = {{fpdu, 20}, {fpdu + 20, len - 24}, {fpdu + len - 4, 4}};
@@ -35,7 +35,7 @@ static size_t send_fpdu(uint64_t pos, uint8_t *fpdu, size_t len, uint8_t *out)
 	return len + count * MPA_MARKER_LEN;
 }
 
-/* RFC 5044 appendix A.3: a Send of 24 zero bytes behind the marker that begins the stream. */
+/* RFC 5044 appendix A.3: a Send of 24 zero bytes after the marker that begins the stream. */
 static void the_first_fpdu_of_rfc_5044_begins_with_a_marker(void **state)
 {
 	static const uint8_t wire[52] = {
@@ -46,7 +46,7 @@ static void the_first_fpdu_of_rfc_5044_begins_with_a_marker(void **state)
 	assert_memory_equal(out, wire, sizeof(wire));
 }
 
-/* Its second FPDU, which has the second marker 20 bytes behind its start. */
+/* Its second FPDU, which has the second marker 20 bytes after its start. */
 static void the_second_fpdu_of_rfc_5044_has_its_marker_inside(void **state)
 {
 	static const uint8_t wire[52] = {
@@ -57,7 +57,7 @@ static void the_second_fpdu_of_rfc_5044_has_its_marker_inside(void **state)
 	assert_memory_equal(out, wire, sizeof(wire));
 }
 
-/* What a receiver does: walk the stream, take every 512th byte's marker out, check it. */
+/* As a receiver does it: walk the stream, take out the marker at every 512th byte, check it. */
 static void markers_stand_where_a_receiver_looks_for_them(void **state)
 {
 	static uint8_t stream[1 << 20], fpdu[70000];

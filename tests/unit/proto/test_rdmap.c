@@ -20,7 +20,7 @@ static struct ddp_hdr segment(enum rdmap_opcode op)
 
 #define UNASSIGNED 0xf
 
-/* Bytes behind a DDP header: of an extension message the kind, and zeros. */
+/* The bytes after a DDP header: the kind of an extension message, and zeros. */
 static uint8_t bytes[EXT_MAX + 1];
 
 static unsigned check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level level)
@@ -61,7 +61,7 @@ static void the_table_has_the_queues_of_the_rfcs(void **state)
 	assert_null(rdmap_ops[UNASSIGNED].name);
 }
 
-/* Of a Flush of everything, and its response. */
+/* Least length of a Flush of everything, and of its response. */
 static size_t least(int op)
 {
 	return op == RDMAP_EXT_RESP ? EXT_ANSWER_LEN : rdmap_ops[op].min;
@@ -210,7 +210,7 @@ static struct ddp_hdr extension(enum rdmap_opcode op, uint32_t qn, uint8_t kind)
 	return hdr;
 }
 
-/* Which error a message of this kind, with this many bytes, is. */
+/* The error for a message of this kind with this length. */
 static unsigned wrong_length(size_t len, size_t right)
 {
 	if (len < EXT_WORD_LEN || len < right)
@@ -229,7 +229,7 @@ static void a_request_has_the_length_of_its_kind(void **state)
 		}
 }
 
-/* Only a Verify that succeeded has something behind the status. */
+/* Only a successful Verify has data after the status. */
 static void a_response_has_the_length_of_its_kind_and_status(void **state)
 {
 	for (uint8_t kind = EXT_FLUSH; kind <= EXT_ATOMIC_WRITE; kind++)
@@ -293,7 +293,7 @@ static void a_control_message_may_grow_within_a_limit(void **state)
 	}
 }
 
-/* Who is too long is not looked at: it may not be there yet. */
+/* Its content is not read, as it may not be there yet. */
 static void a_message_above_the_limit_is_refused_by_its_length_alone(void **state)
 {
 	struct ddp_hdr hdr = segment(RDMAP_EXT_REQ);
@@ -305,8 +305,10 @@ static void a_message_above_the_limit_is_refused_by_its_length_alone(void **stat
 
 static uint8_t noise[64];
 
-/* Random bytes, decoded and encoded, are themselves: nothing is lost and nothing shifts.
- * Reserved bytes, sent as zero, are zeroed before. */
+/*
+ * Random bytes, decoded and encoded, give the same bytes: nothing is lost and nothing shifts.
+ * Reserved bytes, which are sent as zero, are zeroed before.
+ */
 #define ROUND_TRIP(name, length, zero_at, zero_len)                                                \
 	do {                                                                                       \
 		struct rdmap_##name msg;                                                           \

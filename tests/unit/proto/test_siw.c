@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Captured streams of Linux siw, read with our decoders to the last byte. rping does, per round:
- * client Send (its buffer), server Read of it, server Send, client Send, server Write, server Send.
+ * Captured streams of Linux siw, decoded to the last byte. In each round rping does: client Send
+ * (its buffer), server Read of it, server Send, client Send, server Write, server Send.
  */
 #include "lib/unit.h"
 
@@ -12,18 +12,18 @@
 #include "softrnic/proto/rdmap.h"
 
 #define RPING_PORT     7174
-#define RPING_INFO_LEN 16 /* address, rkey, size: the Sends of rping */
+#define RPING_INFO_LEN 16 /* address, rkey, size: the content of rping's Sends */
 
 enum side { CLIENT, SERVER };
 
-/* What one direction carried behind its start-up frame. */
+/* What one direction carried after its start-up frame. */
 struct carried {
 	unsigned fpdus;
 	unsigned segments[RDMAP_OPCODES], messages[RDMAP_OPCODES];
-	size_t bytes[RDMAP_OPCODES]; /* behind the DDP header */
+	size_t bytes[RDMAP_OPCODES]; /* bytes after the DDP header */
 	uint32_t msn[DDP_QN_COUNT];  /* the last one seen */
 	size_t fpdu_max;
-	size_t left_over; /* bytes of a FPDU that the capture cut off */
+	size_t left_over; /* bytes of an FPDU that the capture cut off */
 	unsigned crc_right;
 };
 
@@ -32,7 +32,7 @@ static const struct pcap_conn *conn;
 static struct mpa_start start[2];
 static struct carried carried[2];
 
-/* A message under way: its next segment goes on where the last ended. */
+/* A message under way: its next segment continues where the last one ended. */
 struct progress {
 	bool open;
 	uint32_t mo, stag;
@@ -122,7 +122,7 @@ static int drop_capture(void **state)
 	return 0;
 }
 
-/* A complete rping of so many rounds, each moving size bytes, in segments of one message. */
+/* A complete rping with that many rounds, each moving size bytes, in messages of one segment. */
 static void assert_rping(unsigned rounds, size_t size, unsigned segments)
 {
 	const struct carried *c = &carried[CLIENT], *s = &carried[SERVER];
@@ -166,7 +166,7 @@ static void three_rounds_of_rping(void **state)
 	assert_int_equal(start[CLIENT].ird, 1);
 	assert_int_equal(start[CLIENT].ord, 1);
 	assert_rping(3, 64, 1);
-	/* With CRC off siw leaves the field zero. */
+	/* Without CRC siw leaves the field zero. */
 	assert_int_equal(carried[CLIENT].crc_right + carried[SERVER].crc_right, 0);
 }
 
@@ -208,8 +208,10 @@ static void revision_1_gets_as_far_as_the_first_send(void **state)
 	assert_int_equal(carried[CLIENT].left_over + carried[SERVER].left_over, 0);
 }
 
-/* A real MTU: FPDUs of one segment, their CRC fields in the next. Of the server's second Write the
- * capture has lost frames, so that its stream ends after that Write's first FPDU. */
+/*
+ * With a real MTU an FPDU fills one TCP segment, and its CRC field is in the next. The capture lost
+ * frames of the server's second Write, so its stream ends after that Write's first FPDU.
+ */
 static void fpdus_of_an_ethernet_mtu(void **state)
 {
 	const struct carried *c = &carried[CLIENT], *s = &carried[SERVER];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_select.c -- who serves an address, and what is said about it. */
+/* test_select.c -- which provider serves an address, and the explanation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* These tests are about machines without hardware behind the loopback address. */
+/* These tests need a machine without hardware at the loopback address. */
 static void need_no_device(void)
 {
 	char why[256];
@@ -139,7 +139,8 @@ static void rows_say_why_a_device_would_do_or_not(void **state)
 	assert_true(row.usable);
 	assert_string_equal(row.why, softrnic_why());
 	assert_string_equal(row.device, softrnic_context()->device->name);
-	row = row_of("softrnic", "192.0.2.1", PROVIDER_PASSIVE); /* nobody's (RFC 5737) */
+	/* an address that no host has (RFC 5737) */
+	row = row_of("softrnic", "192.0.2.1", PROVIDER_PASSIVE);
 	assert_false(row.usable);
 	assert_non_null(strstr(row.why, "rdma_bind_addr"));
 	need_no_device();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_sweep.c -- a whole life of librpma over the software RNIC, both sides in this thread, again
- * and again; each time one more of the provider's calls fails. Nothing hangs, nothing stays behind.
+ * test_sweep.c -- a whole life of librpma over the software RNIC, with both sides in this thread,
+ * again and again. Each time another of the provider's calls fails. Nothing hangs, and nothing is
+ * left over.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,7 +37,7 @@ struct life {
 
 #define NO_CUT LONG_MAX
 
-static atomic_long sends_left = NO_CUT; /* bytes, until the connection breaks */
+static atomic_long sends_left = NO_CUT; /* bytes until the connection breaks */
 
 #define INTERPOSED __attribute__((visibility("default"))) /* softrnic's calls come here */
 
@@ -71,9 +72,9 @@ INTERPOSED ssize_t send(int fd, const void *buf, size_t len, int flags)
 }
 
 static char memory[SIZE];
-static int idle_fds; /* what the engine keeps open between two lives */
+static int idle_fds; /* descriptors that the engine keeps open between two lives */
 
-/* The engine closes sockets, also a listening one, a moment later from its own thread. */
+/* The engine's own thread closes sockets, even a listening one, a moment later. */
 static int fds_left_open(void)
 {
 	int n = open_fds();
@@ -153,7 +154,7 @@ static int transfer(struct life *l)
 	return ret;
 }
 
-/* Every pointer is NULL afterwards, whatever failed. */
+/* After the call every pointer is NULL, whatever failed. */
 static int release(struct life *l)
 {
 	int ret = rpma_conn_req_delete(&l->out);
@@ -180,11 +181,11 @@ static int live_once(void)
 	THEN(make_objects(&l));
 	THEN(connect_both(&l));
 	THEN(transfer(&l));
-	/* Not THEN: it must be done in any case. */
+	/* Not THEN: the release must happen in any case. */
 	return release(&l) | ret;
 }
 
-/* The engine is started. */
+/* Start the engine. */
 static int setup(void **state)
 {
 	int ret = live_once();
@@ -194,7 +195,7 @@ static int setup(void **state)
 	return ret;
 }
 
-/* Fails the nth call; false when a life has no more so many. */
+/* Makes the nth call fail. False: a life has fewer calls. */
 static bool fail_call(unsigned int nth)
 {
 	bool fired;
@@ -220,7 +221,7 @@ static void whatever_call_fails_nothing_hangs_or_stays_behind(void **state)
 
 	while (fail_call(++nth))
 		assert_in_range(nth, 1, CALLS_MAX);
-	/* A life is some dozens of calls; fewer would mean that it stopped early. */
+	/* A life has some dozens of calls; fewer would mean that it stopped early. */
 	assert_in_range(nth, 50, CALLS_MAX);
 	assert_int_equal(live_once(), 0);
 	assert_int_equal(fds_left_open(), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_verbs_cm.c -- deadlines, cancelling and waiting on event channels of rdma-core, whose calls
- * are this test's own (--wrap): the kernel says what the test has it say.
+ * this test replaces (--wrap), so that it decides the kernel's events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ enum { SOON_MS = 40, LONG_MS = 3600000 };
 
 static struct {
 	struct rdma_event_channel real;
-	struct rdma_cm_event event; /* what comes next, if fd is readable */
+	struct rdma_cm_event event; /* the next event, if fd is readable */
 	struct rdma_cm_id id;
 	struct ibv_qp qp;
 	int acks, connects, qp_errors, get_errno, connect_errno, migrate_errno;
@@ -64,7 +64,7 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event
 	if (kernel.get_errno)
 		return failed(kernel.get_errno);
 	if (read(ch->fd, &one, sizeof(one)) < 0)
-		return -1; /* EAGAIN, or it would have blocked */
+		return -1; /* EAGAIN; a blocking descriptor would have blocked */
 	*ev = &kernel.event;
 	return 0;
 }
@@ -157,7 +157,7 @@ static void expect_event(int ms, enum rdma_cm_event_type type)
 	assert_int_equal(ev->event, type);
 	assert_ptr_equal(ev->id, id);
 	assert_int_equal(prov->ack_cm_event(ev), 0);
-	/* The kernel's own are acknowledged there, and no others. */
+	/* Only the kernel's own events are acknowledged to it. */
 	assert_int_equal(kernel.acks - acks, ev == &kernel.event);
 }
 
@@ -199,7 +199,10 @@ static void the_kernels_events_pass_through(void **state)
 	expect_timeout(0);
 }
 
-/* Blocking until O_NONBLOCK is set, at any time, as rdma-core's own channels. */
+/*
+ * The descriptor blocks until O_NONBLOCK is set, which is possible at any time, as with rdma-core's
+ * own channels.
+ */
 static void the_descriptor_obeys_nonblock(void **state)
 {
 	struct pollfd pfd = {.fd = ch->fd, .events = POLLIN};
@@ -229,7 +232,7 @@ static void at_the_deadline_it_is_unreachable(void **state)
 	assert_true(clock_now_ns() - begin >= (uint64_t)SOON_MS * NSEC_PER_MS);
 	expect_event(-1, RDMA_CM_EVENT_UNREACHABLE);
 	assert_int_equal(kernel.qp_errors, 1);
-	/* Whatever comes of it later is too late, and said once is enough. */
+	/* Later events come too late, and are not reported again. */
 	kernel_says(RDMA_CM_EVENT_ESTABLISHED);
 	expect_timeout(SOON_MS);
 	assert_int_equal(kernel.acks, 1);
@@ -244,7 +247,7 @@ static void an_outcome_in_time_ends_the_deadline(void **state)
 	assert_int_equal(kernel.qp_errors, 0);
 }
 
-/* It was there before; that it was fetched late does not matter. */
+/* The outcome was there before; that it was fetched late does not matter. */
 static void an_outcome_that_waits_goes_before_the_deadline(void **state)
 {
 	connect_within(1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_verbs_native.c -- flush and atomic write on a device that this test plays: what its QP is
- * asked for, and in which order requests of both interfaces reach it. Where rdma-core posts no
- * flush, newer_verbs.cmake adds what a later release has.
+ * test_verbs_native.c -- flush and atomic write on a device that this test simulates: the
+ * operations that its QP is created with, and the order in which requests of both interfaces reach
+ * it. If rdma-core cannot post a flush, newer_verbs.cmake adds the declarations of a later release.
  */
 #include <errno.h>
 
@@ -13,15 +13,15 @@ enum { LOG_MAX = 64, RKEY = 0x77 };
 
 static struct {
 	enum ibv_atomic_cap atomic_cap;
-	uint64_t caps;   /* of the device */
-	int create_fail; /* so many times a QP is not made */
+	uint64_t caps;   /* capabilities of the device */
+	int create_fail; /* number of QP creations that fail */
 	int post_err, complete_err, plain_taken;
-	bool forgets, doorbell_fails; /* as libsiw: the error, once the others began */
+	bool forgets, doorbell_fails; /* as libsiw: the error is lost if the other requests began */
 
 	int creates, starts;
-	uint64_t asked; /* send_ops_flags, 0: none */
+	uint64_t asked; /* send_ops_flags; 0: none */
 	uint32_t comp_mask;
-	/* What was posted, in its order: 'w' plain, 'a' atomic, 'f' flush, and its wr_id. */
+	/* What was posted, in order: 'w' plain, 'a' atomic, 'f' flush, and the wr_id. */
 	char log[LOG_MAX];
 	uint64_t ids[LOG_MAX];
 	int count;
@@ -149,7 +149,7 @@ static void a_qp_is_asked_for_what_its_device_has(void **state)
 	dev.caps = VEXT_DEVICE_ATOMIC_WRITE | VEXT_DEVICE_FLUSH_GLOBAL;
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
 	assert_true(dev.asked & IBV_QP_EX_WITH_ATOMIC_WRITE);
-	assert_false(dev.asked & IBV_QP_EX_WITH_FLUSH); /* only half of it */
+	assert_false(dev.asked & IBV_QP_EX_WITH_FLUSH); /* only half of the capability */
 	assert_true(dev.asked & IBV_QP_EX_WITH_RDMA_WRITE);
 	dev.caps |= VEXT_DEVICE_FLUSH;
 	assert_int_equal(verbs_create_qp_ex(&id, &attr), 0);
@@ -157,7 +157,7 @@ static void a_qp_is_asked_for_what_its_device_has(void **state)
 	assert_true(dev.comp_mask & IBV_QP_INIT_ATTR_PD);
 }
 
-/* Verbs has no question for it to a queue pair; a plain one can do it, too. */
+/* verbs cannot query a queue pair for it, and a plain one supports it, too. */
 static void atomic_operations_are_the_devices(void **state)
 {
 	const uint64_t both =
@@ -180,7 +180,7 @@ static void atomic_operations_are_the_devices(void **state)
 	assert_int_equal(verbs_qp_caps(&ex.qp_base) & VEXT_CAP_ATOMICS, VEXT_CAP_ATOMICS);
 }
 
-/* The kernel knows more than the driver in rdma-core. */
+/* The kernel supports more than rdma-core's driver. */
 static void a_driver_that_cannot_gets_a_plain_qp(void **state)
 {
 	struct ibv_qp_init_attr_ex attr = {.comp_mask = IBV_QP_INIT_ATTR_PD};
@@ -247,7 +247,7 @@ static void requests_are_described_in_full(void **state)
 	assert_memory_equal(dev.bytes, "12345678", 8);
 }
 
-/* rxe and its wire have 32 bits, and of 4 GiB nothing would be left. */
+/* rxe and its wire have 32 bits for the length; truncated, 4 GiB would be 0. */
 static void a_flush_too_long_for_a_device_is_of_the_whole_region(void **state)
 {
 	struct vext_wr wr = request(VEXT_OP_FLUSH, 1);
@@ -289,7 +289,7 @@ static void what_was_posted_before_a_failure_is_counted(void **state)
 
 	for (uint64_t i = 0; i < 4; i++)
 		wrs[i] = request(VEXT_OP_VERBS, i);
-	dev.post_err = -ENOMEM; /* as siw's part of rdma-core says it */
+	dev.post_err = -ENOMEM; /* siw's part of rdma-core returns it this way */
 	dev.plain_taken = 3;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
 	assert_int_equal(posted, 3);

@@ -30,18 +30,20 @@ struct running {
 
 extern const struct secret running_secret;
 
-/* The files "one" and "two" are the regions "first" and "second"; the options may be changed. */
+/*
+ * The files "one" and "two" are the regions "first" and "second"; the test may change the options.
+ */
 void running_init(struct running *r, const struct secret *secret);
 void running_start(struct running *r);
-/* Its files go. */
+/* Removes the files, too. */
 void running_stop(struct running *r);
-/* The server has noted such a text, or does so soon. */
+/* Assert that the server has logged such a text, or does so soon. */
 void running_assert_noted(struct running *r, const char *text);
 
-/* For the region "first". */
+/* Options for the region "first". */
 struct session_opts running_client(const struct running *r, enum hello_access access);
 void running_open(struct session *s, const struct session_opts *opts);
-/* 0 when the word has arrived at the beginning of dst. */
+/* Returns 0 when the word has arrived at the beginning of dst. */
 int running_write(struct session *s, struct rpma_mr_remote *dst, char word[8]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A claim holds until a newer one has a byte of its range, and never again after that. */
+/* A claim holds until a newer one covers a byte of its range, and never again after that. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void a_claim_holds_until_a_newer_one_has_a_byte_of_it(void **state)
 	assert_false(claims_hold(&c, 200, 300, second));
 }
 
-/* A number is not enough: it may be of a record that was lost, or guessed. */
+/* A number is not enough: it may come from a lost record, or be guessed. */
 static void only_the_very_claim_holds(void **state)
 {
 	struct claims c = {.newest = 0};
@@ -55,7 +55,8 @@ static void only_the_very_claim_holds(void **state)
 	assert_false(claims_hold(&c, 99, 200, id));
 	assert_false(claims_hold(&c, 100, 201, id));
 	assert_false(claims_hold(&c, 300, 301, id));
-	assert_true(claims_hold(&c, 120, 120, id)); /* nothing can be written there */
+	/* an empty range: nothing can be written there */
+	assert_true(claims_hold(&c, 120, 120, id));
 	id.key ^= 1;
 	assert_false(claims_hold(&c, 100, 200, id));
 	id.key ^= 1;
@@ -64,7 +65,10 @@ static void only_the_very_claim_holds(void **state)
 	assert_false(claims_hold(&c, 100, 200, (struct claim_id){UINT64_MAX, 0}));
 }
 
-/* Against a model of one generation a byte. What does not hold there must not hold here. */
+/*
+ * Compared with a model of one generation for each byte. A claim that is void there must be void
+ * here.
+ */
 static void too_many_claims_make_old_ones_void_and_none_valid(void **state)
 {
 	enum { BYTES = 1000, CLAIMS = 2000 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a region holds is what its writers announce, in order and in bounds, and nobody else. */
+/*
+ * A region holds what its writers announce, in order and in bounds; no other client can change
+ * that.
+ */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +14,7 @@
 static const struct hello_begin file = {.is_file = true, .length = LENGTH, .time_ns = 77};
 static const struct hello_content whole = {HELLO_CONTENT_WHOLE, LENGTH, 77, {1, 2, 3}};
 
-/* What a client that comes now gets to know of the first region. */
+/* What a new client gets to read about the first region. */
 static struct hello_content content_of(const struct running *r)
 {
 	struct session_opts opts = running_client(r, HELLO_LIST);
@@ -92,7 +95,7 @@ static void a_writer_that_leaves_in_the_middle_leaves_no_whole_file(void **state
 	running_stop(&r);
 }
 
-/* With a secret a reader may send messages as well; none of them is taken. */
+/* With a secret a reader may send messages, too. All of them are ignored. */
 static void a_reader_changes_nothing(void **state)
 {
 	struct session_opts opts;
@@ -118,7 +121,7 @@ static void a_reader_changes_nothing(void **state)
 	}
 }
 
-/* What a client announces; end: and that it is at its end. */
+/* The client announces this, and then, with `end`, its end. */
 static void expect_broken_off(const struct hello_begin *begin, const struct hello_begin *again,
 			      const struct hello_content *end)
 {
@@ -139,7 +142,7 @@ static void expect_broken_off(const struct hello_begin *begin, const struct hell
 	assert_int_equal(rc, ERROR_FAILED);
 	assert_int_not_equal(content_of(&r).state, HELLO_CONTENT_WHOLE);
 	session_close(&s);
-	put(&r); /* and no other client suffers */
+	put(&r); /* and other clients are not affected */
 	running_stop(&r);
 }
 
@@ -149,7 +152,7 @@ static void what_is_out_of_bounds_or_of_order_ends_the_connection(void **state)
 	struct hello_begin bytes = {.offset = 5, .length = LENGTH};
 	struct hello_content longer = whole;
 
-	bad[0].offset = 1; /* a file begins at the beginning */
+	bad[0].offset = 1; /* a file begins at offset 0 */
 	bad[1].length = SIZE + 1;
 	bad[2].length = HELLO_LENGTH_UNKNOWN - 1;
 	bad[3] = (struct hello_begin){.offset = SIZE + 1, .length = 0};
@@ -230,7 +233,7 @@ static void *close_later(void *session)
 	return NULL;
 }
 
-/* The end of an interrupted writer may be on its way when the next one comes. */
+/* The end of an interrupted writer may be on its way when the next writer comes. */
 static void a_writer_waits_a_little_for_the_end_of_the_former(void **state)
 {
 	struct running r;
@@ -249,7 +252,7 @@ static void a_writer_waits_a_little_for_the_end_of_the_former(void **state)
 	running_stop(&r);
 }
 
-/* With what a client has claimed of the bytes from 100 to 200, if anything. */
+/* With the client's claim of the bytes from 100 to 200, if it has one. */
 static struct claim_id claim_bytes(const struct running *r, struct claim_id former, int cause)
 {
 	struct hello_begin bytes = {.offset = 100, .length = 100, .former = former};
@@ -280,16 +283,19 @@ static void a_claim_holds_until_another_writer_comes(void **state)
 	wrong = first;
 	wrong.generation++;
 	claim_bytes(&r, wrong, HELLO_TAKEN);
-	expect_begin(&r, &behind, 0); /* the second one, and not of the same bytes */
+	expect_begin(&r, &behind, 0); /* the second claim, of other bytes */
 	again = claim_bytes(&r, first, 0);
 	assert_memory_equal(&again, &first, sizeof(first));
 	assert_int_equal(claim_bytes(&r, none, 0).generation, 3);
 	claim_bytes(&r, first, HELLO_TAKEN);
-	assert_int_equal(claim_bytes(&r, none, 0).generation, 4); /* a refused one took no number */
+	/* a refused claim took no number */
+	assert_int_equal(claim_bytes(&r, none, 0).generation, 4);
 	running_stop(&r);
 }
 
-/* Numbers begin again after a record was lost, so one that is not greater is no newer one. */
+/*
+ * Numbers begin again after a record was lost, so a claim with a smaller number may still be newer.
+ */
 static void a_claim_of_a_lost_record_is_not_compared_by_its_number(void **state)
 {
 	struct hello_begin bytes = {.offset = 100, .length = 100, .former = {5, 77}};
@@ -308,7 +314,7 @@ static void a_claim_of_a_lost_record_is_not_compared_by_its_number(void **state)
 	running_stop(&r);
 }
 
-/* It wrote anywhere, so every claim is void. */
+/* The client may have written anywhere, so every claim is void. */
 static void who_writes_unannounced_takes_all_claims(void **state)
 {
 	struct claim_id first;
@@ -325,7 +331,7 @@ static void who_writes_unannounced_takes_all_claims(void **state)
 	running_stop(&r);
 }
 
-/* A record that cannot be stored answers no claim, and the number is not given out again. */
+/* If the record cannot be stored, the claim is refused, and its number is not used again. */
 static void a_claim_that_cannot_be_kept_is_refused(void **state)
 {
 	struct claim_id none = {0}, first;
@@ -342,7 +348,7 @@ static void a_claim_that_cannot_be_kept_is_refused(void **state)
 	running_stop(&r);
 }
 
-/* Also without a secret: what a client may write with ends with the client. */
+/* Even without a secret, a client's right to write ends with the client. */
 static void the_right_to_write_ends_with_its_connection(void **state)
 {
 	struct rpma_mr_remote *kept;
@@ -363,7 +369,7 @@ static void the_right_to_write_ends_with_its_connection(void **state)
 	running_stop(&r);
 }
 
-/* As programs do that know nothing of files. */
+/* As programs do that do not use files. */
 static void who_writes_unannounced_and_confirms_leaves_bytes(void **state)
 {
 	struct running r;
@@ -400,7 +406,7 @@ int main(void)
 	char folder[] = "regions-content-XXXXXX";
 	int rc;
 
-	/* The kernel's devices are not what this is about. */
+	/* This test does not concern the kernel's devices. */
 	setenv("RPMA_PROVIDER", "softrnic", 1);
 	if (!mkdtemp(folder) || chdir(folder))
 		return 2;

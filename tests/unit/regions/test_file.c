@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* librpmafile by its public calls: a server in a
- * thread, which serves memory and a file of its own. */
+/*
+ * librpmafile through its public calls: a server in a thread, which serves memory and a file of its
+ * own.
+ */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -70,7 +72,7 @@ static int stop(void **state)
 	return unlink("regions-file");
 }
 
-/* From any thread. */
+/* May be called by any thread. */
 static void must(int rc)
 {
 	if (!rc)
@@ -106,7 +108,7 @@ static void fill(unsigned char *buf, size_t len, unsigned seed)
 		buf[i] = (unsigned char)(seed + i + (i >> 8) * 3);
 }
 
-/* Lengths on both sides of each threshold, in pieces that overlap and touch. */
+/* Lengths on both sides of each threshold, in pieces that overlap or touch. */
 static void what_is_written_is_read_and_in_the_memory(void **state)
 {
 	static const size_t lengths[] = {
@@ -121,7 +123,7 @@ static void what_is_written_is_read_and_in_the_memory(void **state)
 		offset = (offset * 3 + i * 40000) % (SIZE - lengths[i] + 1);
 		must(rpma_file_pwrite(file, buf, lengths[i], offset));
 		memcpy(mirror + offset, buf, lengths[i]);
-		memset(buf, 0, lengths[i]); /* it may be used again */
+		memset(buf, 0, lengths[i]); /* the buffer may be used again */
 		must(rpma_file_pread(file, back, lengths[i], offset));
 		assert_memory_equal(back, mirror + offset, lengths[i]);
 	}
@@ -134,7 +136,7 @@ static void what_is_written_is_read_and_in_the_memory(void **state)
 	free(mirror);
 }
 
-/* More writes than there is room for in rings and queues, without a sync. */
+/* More writes than fit into rings and queues, without a sync. */
 static void very_many_small_writes_arrive(void **state)
 {
 	struct rpma_file *file = open_memory(0);
@@ -161,7 +163,7 @@ static void several_buffers_are_one_write(void **state)
 	must(rpma_file_sync(file, NULL, 0));
 	assert_memory_equal(memory + 999, "abcxxx", 6);
 	assert_memory_equal(memory + 999 + 100000, "xxxabc", 6);
-	/* All or nothing. */
+	/* All bytes or none. */
 	memset(big, 'y', 100000);
 	assert_int_equal(rpma_file_pwritev(file, iov, 4, SIZE - 100005), RPMA_E_INVAL);
 	must(rpma_file_sync(file, NULL, 0));
@@ -182,7 +184,7 @@ static void a_word_is_stored_and_syncs_have_tickets(void **state)
 	must(rpma_file_sync_start(file, &(struct rpma_file_range){128, 5}, 1, &tickets[2]));
 	assert_true(tickets[0] < tickets[1] && tickets[1] < tickets[2]);
 	must(rpma_file_sync_wait(file, tickets[2], -1));
-	must(rpma_file_sync_wait(file, tickets[0], 0)); /* ended with it */
+	must(rpma_file_sync_wait(file, tickets[0], 0)); /* it ended with the later sync */
 	memcpy(&word, memory + 8, 8);
 	assert_true(word == 0x1122334455667788);
 	assert_memory_equal(memory + 64, "before", 6);
@@ -216,7 +218,7 @@ struct writer {
 	uint64_t ticket;
 };
 
-/* Each has a part of the file, and several syncs in flight. */
+/* Each thread has a part of the file, and several syncs in flight. */
 static void *write_and_sync(void *arg)
 {
 	struct writer *w = arg;
@@ -324,7 +326,10 @@ static void *claim_a_part(void *arg)
 	return NULL;
 }
 
-/* Several records are on their way at a time; each claim has a number of its own, and none is left out. */
+/*
+ * Several records are under way at a time. Each claim has a number of its own, and no number is
+ * left out.
+ */
 static void writers_of_several_parts_claim_at_once(void **state)
 {
 	uint64_t generations[CLAIMERS][CLAIMS] = {{0}}, first;
@@ -390,7 +395,7 @@ static void wrong_exports_are_refused(void **state)
 	assert_null(s);
 }
 
-/* What the program itself stores is what clients read: it is the same memory. */
+/* Clients read what the program itself stores, as it is the same memory. */
 static void served_memory_is_the_callers(void **state)
 {
 	struct rpma_file *file = open_memory(RPMA_FILE_READONLY);
@@ -402,7 +407,7 @@ static void served_memory_is_the_callers(void **state)
 	must(rpma_file_close(&file));
 }
 
-/* What a server has, without a file being opened. */
+/* The list of a server's regions, without opening a file. */
 static void the_regions_of_a_server_are_listed(void **state)
 {
 	struct rpma_file_options options = {.size = sizeof(options)};
@@ -420,7 +425,7 @@ static void the_regions_of_a_server_are_listed(void **state)
 	assert_int_equal(regions[0].holds, RPMA_FILE_HOLDS_BYTES);
 	assert_int_equal(regions[0].file_length, 0);
 	assert_string_equal(regions[1].name, "file");
-	count = 1; /* room for one */
+	count = 1; /* room for one region */
 	must(rpma_file_list(server_only, &options, regions, &count));
 	assert_int_equal(count, 2);
 	count = 0;
@@ -450,7 +455,7 @@ static void a_list_says_why_there_is_none(void **state)
 	assert_non_null(strstr(rpma_file_errormsg(), "does not serve a region 'none'"));
 	assert_int_equal(rpma_file_list("127.0.0.1:1", NULL, regions, &count),
 			 RPMA_FILE_E_UNREACHED);
-	assert_int_equal(count, 1); /* no failure has changed it */
+	assert_int_equal(count, 1); /* a failure does not change it */
 }
 
 /* What speaks first, and not iWARP. */

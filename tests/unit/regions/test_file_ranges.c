@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was written and is not known to be durable: compared with a list of bytes. */
+/* Written ranges that may not be durable, compared with a list of bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void a_sync_decides_what_was_written_before(void **state)
 
 	note(r, &m, 0, 100, 1);
 	note(r, &m, 100, 50, 1);
-	assert_int_equal(r->count, 1); /* adjacent */
+	assert_int_equal(r->count, 1); /* the ranges are adjacent */
 	note(r, &m, 10, 10, 2);
 	decide(r, &m, 0, BYTES, 1);
 	assert_nothing_is_too_much(r, &m);
@@ -126,7 +126,7 @@ static void writes_at_random_are_all_noted(void **state)
 	}
 }
 
-/* Bounded: some ranges grow, none is dropped. */
+/* The number is limited: some ranges grow, none is dropped. */
 static void very_many_ranges_become_fewer_and_larger(void **state)
 {
 	struct file_ranges *r = calloc(1, sizeof(*r));
@@ -144,7 +144,7 @@ static void very_many_ranges_become_fewer_and_larger(void **state)
 	free(r);
 }
 
-/* The range stays whole instead: what is decided of it stays undecided. */
+/* The range stays whole instead, so its decided part stays undecided. */
 static void a_range_is_not_cut_in_two_without_room_for_one_more(void **state)
 {
 	struct file_ranges *r = calloc(1, sizeof(*r));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of what a region holds: byte by byte, and nothing but an intact one of this file is
- * believed. */
+/*
+ * The record of a region's content, byte by byte. Only an intact record of this file is accepted.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -28,7 +29,7 @@ static const struct file_record whole = {
 
 static int decode(const uint8_t *buf, size_t len, struct file_record *record)
 {
-	uint8_t *exact = malloc(len ? len : 1); /* so that a read past its end is seen */
+	uint8_t *exact = malloc(len ? len : 1); /* so that a read past its end is noticed */
 	int rc;
 
 	memcpy(exact, buf, len);
@@ -79,7 +80,7 @@ static void a_record_comes_back_as_it_went(void **state)
 	assert_memory_equal(&back, &full, sizeof(back));
 }
 
-/* Intact, but with claims that no server made. */
+/* Intact, but with claims that no server would make. */
 static void claims_that_are_not_sound_are_seen(void **state)
 {
 	struct file_record bad = whole, back;
@@ -134,8 +135,8 @@ static void the_record_of_another_file_or_beyond_the_region_is_worth_nothing(voi
 	other.made_ns++;
 	expect_raw(&other, &content, 0);
 	content.length = SIZE + 1;
-	expect_raw(&place, &content, 2);       /* the claims are of this file nevertheless */
-	content.length = HELLO_LENGTH_UNKNOWN; /* only one that is not whole may be so */
+	expect_raw(&place, &content, 2);       /* the claims are still of this file */
+	content.length = HELLO_LENGTH_UNKNOWN; /* only an incomplete file may have that length */
 	expect_raw(&place, &content, 2);
 	content.state = HELLO_CONTENT_PARTIAL;
 	content.length = SIZE + 1;
@@ -166,7 +167,8 @@ static void a_record_is_stored_beside_what_a_link_leads_to(void **state)
 	assert_memory_equal(&back, &whole, sizeof(back));
 	close(fd);
 	assert_int_equal(unlink("sub/file.rpma") || unlink("sub/file") || rmdir("sub"), 0);
-	assert_int_equal(file_record_store(&there, &whole), -ENOENT); /* no folder any more */
+	/* the folder does not exist any more */
+	assert_int_equal(file_record_store(&there, &whole), -ENOENT);
 	assert_int_equal(unlink("link") || chdir("..") || rmdir(folder), 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What client and server send each other as private data, byte by byte. */
+/* The private data between client and server, byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -40,14 +40,14 @@ static void a_demand_for_a_proof_carries_the_nonce(void **state)
 	struct rpma_conn_private_data pdata = {buf, (uint8_t)len};
 
 	assert_true(hello_reply_decode(&pdata, &back));
-	/* Not the structures: bytes between their members may differ. */
+	/* Not the structures, as bytes between their members may differ. */
 	assert_int_equal(hello_reply_encode(&back, again), len);
 	assert_memory_equal(again, buf, len);
 	pdata.len--;
 	assert_false(hello_reply_decode(&pdata, &back));
 }
 
-/* A message of another length is no message. */
+/* A message with another length is refused. */
 static void a_message_comes_back_as_it_went(void **state)
 {
 	struct hello_proof proof, proof_back;
@@ -132,7 +132,7 @@ static void an_announcement_and_its_answer_come_back_as_they_went(void **state)
 		assert_false(hello_begin_decode(buf, len, &back));
 }
 
-/* Nothing but a whole one permits to write. */
+/* Only a complete answer permits writing. */
 static void an_answer_to_it_comes_back_as_it_went(void **state)
 {
 	static const struct hello_begun begun = {HELLO_OK, {0x1122334455667788, 9}, 77};
@@ -170,13 +170,13 @@ static void the_end_of_a_file_comes_back_as_it_went(void **state)
 	assert_false(hello_end_decode(buf, len + 1, &back));
 	while (len--)
 		assert_false(hello_end_decode(buf, len, &back));
-	content.state = HELLO_CONTENT_PARTIAL; /* ends nothing */
+	content.state = HELLO_CONTENT_PARTIAL; /* does not end the put */
 	assert_false(hello_end_decode(buf, hello_end_encode(&content, buf), &back));
 	buf[5] = HELLO_CONTENT_WHOLE + 1;
 	assert_false(hello_end_decode(buf, sizeof(buf), &back));
 }
 
-/* Nothing but a whole verdict may end a put with success. */
+/* Only a complete verdict may end a put with success. */
 static void what_is_no_verdict_is_no_good_one(void **state)
 {
 	uint8_t buf[HELLO_VERDICT + 1] = {0};
@@ -253,7 +253,7 @@ static void a_servers_proof_covers_what_it_grants(void **state)
 	assert_false(mac_is_equal(other, mac));
 }
 
-/* Ends of former versions make the same: one checksum over both proofs. */
+/* Former versions compute the same: one checksum over both proofs. */
 static void the_proofs_stay_the_same(void **state)
 {
 	struct hello_exchange exchange = make_exchange();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A server in a thread of this process and its clients: what is promised, and failures that come
- * back as errors. */
+/*
+ * A server in a thread of this process and its clients: the promises, and failures that are
+ * returned as errors.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -130,7 +132,7 @@ static void clients_are_limited_in_all_and_from_one_address(void **state)
 	}
 }
 
-/* With a secret the registration is the connection's: what it got is worth nothing afterwards. */
+/* With a secret, a registration belongs to the connection: after it the descriptor is useless. */
 static void a_registration_ends_with_its_connection(void **state)
 {
 	struct rpma_mr_remote *old;
@@ -259,7 +261,7 @@ int main(void)
 	char folder[] = "regions-server-XXXXXX";
 	int rc;
 
-	/* The kernel's devices are not what this is about. */
+	/* This test does not concern the kernel's devices. */
 	setenv("RPMA_PROVIDER", "softrnic", 1);
 	if (!mkdtemp(folder) || chdir(folder))
 		return 2;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Failures of a session come back to the caller, in
- * time and with a text; nothing ends the process. */
+/*
+ * Failures of a session are returned to the caller, in time and with a text. None ends the process.
+ */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,9 +23,9 @@
 #include "regions/session.h"
 
 #define LIMIT_MS 300
-#define SLACK_MS 10000 /* a busy machine, and sanitizers */
+#define SLACK_MS 10000 /* for a busy machine, and sanitizers */
 
-/* A TCP socket on a port of its own, which listens or not. */
+/* A TCP socket on a port of its own, with or without listen(). */
 static int tcp_socket(bool listens, struct address *at)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -69,7 +70,7 @@ static void a_server_that_never_answers_is_unreached_at_the_limit(void **state)
 	assert_in_range(now_ms() - begun, LIMIT_MS, LIMIT_MS + SLACK_MS);
 	assert_non_null(strstr(err.text, "does not answer"));
 	assert_non_null(strstr(err.text, at.port));
-	session_close(&s); /* once more harms nothing */
+	session_close(&s); /* a repetition does no harm */
 	close(fd);
 }
 
@@ -89,12 +90,12 @@ static void nobody_there_is_reported_and_without_a_text_as_well(void **state)
 	close(fd);
 }
 
-/* A server of our own: it answers one request with these bytes. */
+/* A server of the test: it answers one request with these bytes. */
 struct server {
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
 	struct address at;
-	unsigned delay_ms; /* before it listens */
+	unsigned delay_ms; /* delay before it listens */
 	uint8_t answer[HELLO_MAX];
 	uint8_t answer_len;
 	bool reject;
@@ -236,7 +237,7 @@ static void a_server_that_is_being_started_is_waited_for(void **state)
 	struct session s;
 	int fd = tcp_socket(false, &sv.at);
 
-	close(fd); /* the port is free now, and most likely stays so */
+	close(fd); /* the port is free now, and very likely stays so */
 	sv.answer_len = (uint8_t)hello_reply_encode(&reply, sv.answer);
 	server_start(&sv);
 	opts = opts_for(&sv.at);
@@ -251,7 +252,7 @@ static void a_server_that_is_being_started_is_waited_for(void **state)
 
 #define TWO_ADDRESSES "two.invalid" /* 127.0.0.2, then 127.0.0.1 */
 
-/* The C library's, with one name more than the machine knows. */
+/* The C library's function, with one more name than the machine has. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		struct addrinfo **list)
 {
@@ -351,11 +352,11 @@ static void the_end_of_a_connection_ends_a_wait(void **state)
 	server_stop(&sv);
 }
 
-/* What a descriptor has: address, length, STag. */
+/* Layout of a descriptor: address, length, STag. */
 #define DESC_LENGTH_AT 8
 #define DESC_STAG_AT   16
 
-/* Reads the second page of a region whose memory has one, by that descriptor. */
+/* Reads the second page of a region of one page, by that descriptor. */
 static void read_with(void (*spoil)(uint8_t *desc), struct error *err)
 {
 	static uint8_t memory[4096], page[4096];
@@ -464,7 +465,7 @@ int main(void)
 		cmocka_unit_test(a_bad_secret_file_is_an_error_that_names_it),
 	};
 
-	/* The kernel's devices are not what this is about. */
+	/* This test does not concern the kernel's devices. */
 	setenv("RPMA_PROVIDER", "softrnic", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

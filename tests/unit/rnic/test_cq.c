@@ -198,7 +198,7 @@ static void a_taker_gets_nothing_behind_what_is_queued(void **state)
 	cq_fini(&cq);
 }
 
-/* Whichever events were asked for: who asked may be another thread than the one that polls. */
+/* Whichever events were requested: another thread than the polling one may have requested them. */
 static void a_taker_gets_nothing_while_the_queue_is_armed(void **state)
 {
 	struct ibv_wc wc;
@@ -268,7 +268,10 @@ static void *produce(void *arg)
 	for (uint64_t i = 0; i < EACH;) {
 		struct ibv_wc wc = wc_of(i, qp_num, IBV_WC_SUCCESS);
 
-		/* Like a QP with a bounded send queue: never more than its share of the ring. */
+		/*
+		 * Like a QP with a bounded send queue: it never takes more than its share of the
+		 * ring.
+		 */
 		if (atomic_load(&cq.count) + PRODUCERS < cq.size &&
 		    cq_push(&cq, &wc, false, NULL) == 0)
 			i++;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The heartbeat's messages: asked, answered once,
- * between messages, whatever else holds the QP up. */
+/*
+ * The heartbeat's messages: requested, answered once, between messages, whatever else holds up the
+ * QP.
+ */
 #include <string.h>
 
 #include "lib/qp_bench.h"
@@ -44,7 +46,7 @@ static void a_ping_is_answered_and_tells_the_limit(void **state)
 	bench_close(&t);
 }
 
-#define FIRST 2u /* MSN: the HELLO was the first one */
+#define FIRST 2u /* MSN; the HELLO was the first */
 
 static void inject(struct qp_end *to, enum rdmap_opcode op, uint32_t msn, uint8_t kind,
 		   uint64_t token, size_t len)
@@ -86,7 +88,7 @@ static void a_flood_of_pings_owes_one_answer(void **state)
 	bench_close(&t);
 }
 
-/* Also a kind of another queue, a response to nothing, and what is longer than known. */
+/* Also a kind of another queue, a response without a request, and a message that is too long. */
 static void what_later_versions_say_is_ignored(void **state)
 {
 	static const struct {
@@ -110,7 +112,7 @@ static void what_later_versions_say_is_ignored(void **state)
 	assert_int_equal(t.b->wire_len, 0);
 	assert_false(qp_is_failed(t.b->qp));
 	assert_int_equal(count_of_pongs(t.b), 1);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0); /* and it goes on */
+	assert_int_equal(end_write(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0); /* the connection goes on */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	bench_close(&t);
@@ -144,7 +146,7 @@ static void a_ping_goes_between_two_messages(void **state)
 		assert_true(moved > 0);
 	}
 	assert_in_range(b->writes_in, 1, 3);
-	/* Nothing of the next one, but what came in the same piece. */
+	/* Nothing of the next message, except what came in the same piece. */
 	assert_in_range(b->rx_copied_bytes + b->rx_direct_bytes - b->writes_in * LEN, 0, 4096);
 	pair_run(&t.p);
 	for (uint64_t id = 1; id <= 4; id++)
@@ -174,7 +176,7 @@ static void parked_sends_do_not_hold_up_the_answer(void **state)
 {
 	open_bench();
 	assert_int_equal(end_send(t.a, 1, t.mra, 0, 64), 0);
-	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0); /* waits behind it */
+	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0); /* waits after it */
 	pair_run(&t.p);
 	assert_int_equal(qp_counters(t.b->qp)->parked_sends, 1);
 	qp_ping(t.a->qp, 0);

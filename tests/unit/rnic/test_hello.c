@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The HELLO: first each way, once, understood or refused; and what follows from it. */
+/* The HELLO: first in each direction, once, accepted or refused; and its consequences. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 static struct bench t;
 
-/* Two ends that have not said anything yet. */
+/* Two ends that have not sent anything yet. */
 static void open_strangers(void)
 {
 	struct pair_options o = pair_defaults();
@@ -67,7 +67,7 @@ static void it_is_the_first_message_each_way_and_nothing_overtakes_it(void **sta
 		;
 	assert_non_null(hello_at(t.b));
 	end_send_all(t.a);
-	assert_int_equal(t.a->wire_len, 0); /* b has not said anything yet */
+	assert_int_equal(t.a->wire_len, 0); /* b has not sent anything yet */
 	assert_null(hello_at(t.a));
 	pair_run(&t.p);
 	assert_non_null(hello_at(t.a));
@@ -131,13 +131,14 @@ static void before_the_hello_no_kind_can_be_posted(void **state)
 	open_strangers();
 	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), EINVAL);
 	assert_int_equal(post_atomic_write(t.a), EINVAL);
-	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0); /* everybody knows it */
+	/* both ends have the capabilities now */
+	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
 	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), 0);
 	bench_close(&t);
 }
 
-/* Kinds and minor versions of later releases are no trouble. */
+/* Kinds and minor versions of later releases are accepted. */
 static void a_later_minor_version_is_understood(void **state)
 {
 	struct ext_hello peer = usual();
@@ -224,7 +225,7 @@ static void anything_else_first_is_refused(void **state)
 	}
 }
 
-/* The peer may object to our HELLO before it sends its own. */
+/* The peer may refuse this end's HELLO before it sends its own. */
 static void a_terminate_may_come_instead(void **state)
 {
 	struct terminate term = terminate_of(TERM_RDMAP_STREAM_CATASTROPHIC);
@@ -282,7 +283,7 @@ static void a_longest_one_is_read_and_a_longer_one_refused(void **state)
 {
 	for (size_t more = 0; more < 2; more++) {
 		struct ddp_hdr hdr = hdr_untagged(RDMAP_EXT_REQ, DDP_QN_CONTROL, 1, 0, true);
-		uint8_t bytes[EXT_MAX + 1] = VERSION "\0\x20\x03\xf0"; /* 1008 bytes of something */
+		uint8_t bytes[EXT_MAX + 1] = VERSION "\0\x20\x03\xf0"; /* an item of 1008 bytes */
 
 		open_strangers();
 		end_inject_fpdu(t.b, &hdr, bytes, EXT_MAX + more);

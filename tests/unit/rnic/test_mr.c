@@ -51,7 +51,7 @@ static void drop(struct mr *mr)
 	mr_delete(mr);
 }
 
-/* A lookup that gives the region back at once; says what the verdict was. */
+/* A lookup that gives the region back at once. Returns the verdict. */
 static enum mr_verdict look(const struct ibv_pd *in, uint32_t stag, uint64_t to, uint64_t len,
 			    int access)
 {
@@ -225,7 +225,7 @@ static void a_region_is_invalidated_only_from_its_pd_and_if_registered_for_that(
 	drop(remote);
 }
 
-/* The mappings of ours that make it lasting are not there. */
+/* The child lacks the library's mappings that make a region lasting. */
 static void in_a_forked_child_no_region_is_lasting(void **state)
 {
 	struct mr *mr = whole(RW);
@@ -261,7 +261,7 @@ static void a_forked_child_forgets_the_holds_of_its_parent(void **state)
 	if (pid == 0) {
 		mr_table_atfork_child(table);
 		alarm(10);
-		mr_release(held); /* by what the child copied of its parent's connections */
+		mr_release(held); /* for the child's copy of its parent's connections */
 		if (atomic_load(&mr->holds))
 			_exit(1);
 		drop(mr); /* would wait for ever for the parent's hold */
@@ -291,7 +291,7 @@ static void a_remembered_region_is_checked_like_any_other(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(look_near(&near, mr->ibv.rkey, sizeof(memory)), MR_OK);
 		assert_int_equal(look_near(&near, mr->ibv.rkey, 1), MR_OK);
-		assert_int_equal(mr->holds, 1); /* once for all look-ups */
+		assert_int_equal(mr->holds, 1); /* one hold for all look-ups */
 		assert_int_equal(look_near(&near, mr->ibv.rkey, sizeof(memory) + 1), MR_BAD_BOUNDS);
 		assert_int_equal(look_near(&near, mr->ibv.rkey + 1, 1), MR_BAD_STAG);
 		mr_release_near(&near);
@@ -304,7 +304,7 @@ static void a_remembered_region_is_checked_like_any_other(void **state)
 	mr_delete(mr);
 }
 
-/* Its place in memory is another region's by then. */
+/* By then its memory holds another region's object. */
 static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 {
 	struct mr *first = whole(RW), *second;
@@ -315,7 +315,7 @@ static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 	mr_release_near(&near);
 	drop(first);
 	second = whole(RW);
-	assert_ptr_equal(second, near.mr); /* or this test shows nothing */
+	assert_ptr_equal(second, near.mr); /* otherwise this test proves nothing */
 	assert_int_equal(look_near(&near, gone, 1), MR_BAD_STAG);
 	mr_release_near(&near);
 	assert_int_equal(look_near(&near, second->ibv.rkey, 1), MR_OK);
@@ -324,7 +324,9 @@ static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 	drop(second);
 }
 
-/* Stress: one thread registers, publishes and deregisters; others use what they find. */
+/*
+ * Stress: one thread registers, publishes and deregisters; others use the regions that they find.
+ */
 enum { USERS = 3, ROUNDS = 1500 };
 static _Atomic uint32_t published;
 static _Atomic unsigned long good_uses, good_uses_again;
@@ -346,7 +348,7 @@ static void *use_published(void *arg)
 	return NULL;
 }
 
-/* The same with what was found last. */
+/* The same with the region that was found last. */
 static void *use_published_again(void *arg)
 {
 	struct mr_near near = {0};
@@ -385,7 +387,7 @@ static void deregistration_waits_for_every_user(void **state)
 		if (i % 8 == 0)
 			usleep(50);
 		drop(mr);
-		free(buf); /* a late user is a use after free: the sanitizers see it */
+		free(buf); /* the sanitizers would notice a late user as a use after free */
 	}
 	atomic_store(&over, true);
 	for (int i = 0; i < USERS; i++)

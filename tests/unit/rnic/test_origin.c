@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ORIGIN and LEAVE of a peer that does not keep to its
- * turn. unit.stream_origin has those that do. */
+/*
+ * ORIGIN and LEAVE from a peer that does not keep to its turn. unit.stream_origin tests the others.
+ */
 #include <stdlib.h>
 
 #include "lib/qp_bench.h"
@@ -13,7 +14,7 @@
 
 static struct bench t;
 
-/* Both have the other's HELLO, and B awaits A's ORIGIN. */
+/* Both have the other's HELLO, and B waits for A's ORIGIN. */
 static void open_bench(void)
 {
 	struct pair_options o = pair_defaults();
@@ -87,7 +88,7 @@ static void a_question_before_the_answer_is_sent_is_refused(void **state)
 	bench_close(&t);
 }
 
-/* The next ORIGIN would take the place of the one that is to be sent. */
+/* The next ORIGIN would replace the one that waits to be sent. */
 static void an_answer_before_the_question_is_sent_is_refused(void **state)
 {
 	struct ext_answer got;

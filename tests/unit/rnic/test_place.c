@@ -40,7 +40,7 @@ static void memory_that_vanished_is_an_error(void **state)
 	uint64_t words[4] = {1, 2, 3, 4};
 	char *map;
 
-	/* cmocka puts its own handlers in place before every test */
+	/* cmocka installs its own handlers before every test */
 	assert_int_equal(safecopy_setup(), 0);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)(2 * page)), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first FPDU and the last: RTR, the server that must not speak first, Terminate, failure. */
+/* The first FPDU and the last: RTR, the server that must not send first, Terminate, failure. */
 #include <errno.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void rtr_goes_first_and_is_not_for_the_user(enum qp_rtr kind, unsigned op
 	assert_int_equal(end_gather(t.a, len, NULL), len);
 	assert_int_equal(t.a->wire[3], 0x40 | opcode);
 	if (t.a->wire[2] & 0x80)
-		assert_int_equal(t.a->wire[7], 1); /* a STag that hardware accepts */
+		assert_int_equal(t.a->wire[7], 1); /* an STag that hardware accepts */
 	pair_run(&t.p);
 	assert_true(qp_has_received(t.b->qp));
 	expect_wc(&t.b->rcq, 1, IBV_WC_SUCCESS);
@@ -120,7 +120,7 @@ static void a_held_responder_may_say_why_it_refuses(void **state)
 
 	o.hold_b = true;
 	bench_open(&t, &o, LEN);
-	end_inject_fpdu(t.b, &hdr, NULL, 0); /* valid for MPA, and only that matters here */
+	end_inject_fpdu(t.b, &hdr, NULL, 0); /* valid for MPA; nothing else matters here */
 	assert_true(qp_is_failed(t.b->qp) && !qp_tx_is_done(t.b->qp));
 	assert_int_not_equal(end_gather(t.b, SIZE_MAX, NULL), 0);
 	assert_int_equal(qp_counters(t.b->qp)->tx_fpdus, 1);
@@ -141,7 +141,7 @@ static void terminate_is_the_last_fpdu_and_the_only_one(void **state)
 	expect_wc(&t.b->scq, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(end_write(t.b, 2, t.mrb, 0, 100, t.mra, 0), 0);
 	expect_wc(&t.b->scq, 2, IBV_WC_WR_FLUSH_ERR);
-	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR); /* too late: the LLP must be given up by its owner */
+	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR); /* too late: the owner must give up the LLP */
 	assert_true(qp_tx_is_done(t.b->qp));
 	bench_close(&t);
 	bench_open(&t, &o, LEN);
@@ -195,7 +195,7 @@ static void a_received_terminate_names_the_cause(void **state)
 			expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
 			expect_wc(&t.a->rcq, 9, IBV_WC_WR_FLUSH_ERR);
 			expect_terminated(t.a, false, cases[i].error);
-			assert_true(qp_tx_is_done(t.a->qp)); /* no answer to a Terminate */
+			assert_true(qp_tx_is_done(t.a->qp)); /* a Terminate is not answered */
 			bench_close(&t);
 		}
 	}
@@ -217,7 +217,7 @@ static void terminate_is_taken_behind_a_parked_send(void **state)
 	bench_close(&t);
 }
 
-/* The receive is too short, and its completion then finds the queue full. */
+/* The receive is too short, and then its completion finds the queue full. */
 static void of_two_errors_in_one_message_the_first_counts(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -239,7 +239,7 @@ static void of_two_errors_in_one_message_the_first_counts(void **state)
 	bench_close(&t);
 }
 
-/* All three are in one buffer, so that the parser sees the second and third in one call. */
+/* All three are in one buffer, so that the parser gets the second and third in one call. */
 static void nothing_happens_behind_an_error_in_the_same_bytes(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -281,7 +281,8 @@ static void failing_flushes_everything_once(void **state)
 	qp_fail(t.a->qp, IBV_WC_RETRY_EXC_ERR);
 	qp_fail(t.a->qp, IBV_WC_GENERAL_ERR);
 	expect_wc(&t.a->scq, 1, IBV_WC_RETRY_EXC_ERR);
-	expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR); /* in error even an unsignalled one tells */
+	/* in an error even an unsignalled request completes */
+	expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 	expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
 	expect_no_wc(&t.a->scq);
 	expect_wc(&t.a->rcq, 10, IBV_WC_WR_FLUSH_ERR);
@@ -306,7 +307,7 @@ static void deleting_drops_completions_and_lets_go_of_regions(void **state)
 	t.a->qp = NULL;
 	assert_true(cq_is_empty(&t.a->scq));
 	mr_kill(t.mra);
-	mr_wait_idle(t.mra); /* would hang if the QP still held it */
+	mr_wait_idle(t.mra); /* would hang if the QP still held the region */
 	mr_delete(t.mra);
 	t.mra = NULL;
 	bench_close(&t);
@@ -329,7 +330,7 @@ static void an_unused_qp_can_be_deleted_at_any_time(void **state)
 	assert_false(qp_is_failed(qp));
 	assert_ptr_equal(qp_of(qp_ibv(qp)), qp);
 	qp_detach_mr(qp, t.mra, true);
-	qp_drain(qp); /* nothing to drain */
+	qp_drain(qp); /* nothing has to be drained */
 	assert_int_equal(qp_state(qp), IBV_QPS_INIT);
 	qp_fail(qp, IBV_WC_GENERAL_ERR);
 	assert_true(qp_tx_is_done(qp));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_qp_flush_all.c -- a flush of everything that the stream placed, in whatever region. */
+/* test_qp_flush_all.c -- a flush of everything that the stream placed, in any region. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "softrnic/rnic/rnic.h"
 
 #define LEN (1u << 20)
-#define FAR (256u << 10) /* too far for one interval */
+#define FAR (256u << 10) /* too far apart for one interval */
 
 static void everything_is_written_back_one_region_after_the_other(void **state)
 {
@@ -39,7 +39,7 @@ static void everything_is_written_back_one_region_after_the_other(void **state)
 	bench_expect_wb(t.b, 0, t.mb + 8192 + 50, BENCH_REST);
 	bench_expect_wb(t.b, 1, t.mb + FAR, BENCH_REST);
 	bench_expect_wb(t.b, 2, t.mb, BENCH_REST);
-	bench_flush_all(&t, 5); /* nothing is left */
+	bench_flush_all(&t, 5); /* nothing is left to write back */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(t.b->wb_count, 3);
@@ -61,8 +61,8 @@ static void its_completion_is_that_of_a_flush(void **state)
 	wc = next_wc(&t.a->scq);
 	assert_int_equal(wc.opcode, VEXT_WC_FLUSH);
 	assert_int_equal(wc.byte_len, 0);
-	assert_int_equal(t.b->wb_count, 0); /* placed is visible */
-	bench_flush_all(&t, 3);             /* and is not forgotten */
+	assert_int_equal(t.b->wb_count, 0); /* placed bytes are visible */
+	bench_flush_all(&t, 3);             /* but are not forgotten */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
 	assert_int_equal(t.b->wb_count, 1);
@@ -108,7 +108,7 @@ static void a_flush_of_the_range_takes_it_off_the_list(void **state)
 	pair_run(&t.p);
 	bench_flush_all(&t, 7);
 	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 3); /* the second one was of both Flushes there */
+	assert_int_equal(t.b->wb_count, 3); /* the second write-back was for both Flushes there */
 	bench_expect_wb(t.b, 2, t.mb + FAR + 40, 20);
 	for (uint64_t id = 1; id <= 7; id++)
 		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
@@ -133,7 +133,7 @@ static void what_is_placed_while_it_is_flushed_stays_on_the_list(void **state)
 	bench_close(&t);
 }
 
-/* However it was scattered: all of it is in what is written back. */
+/* However scattered the bytes are, all of them are in the write-backs. */
 static void many_places_become_a_few_intervals(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -234,7 +234,7 @@ static void a_clean_region_may_go(void **state)
 	bench_close(&t);
 }
 
-/* A buffer for messages that nobody can reach otherwise and that cannot persist. */
+/* A buffer for messages that peers cannot reach otherwise, and that cannot persist. */
 static void messages_count_only_where_they_can_persist(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -297,7 +297,7 @@ static void its_failure_ends_it_and_whatever_is_behind(void **state)
 	bench_close(&t);
 }
 
-/* The bytes of the first one are lost, whatever its file does with those that come later. */
+/* The bytes of the first flush are lost, whatever its file does with later ones. */
 static void behind_a_flush_that_failed_it_fails_too(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -324,8 +324,10 @@ static void behind_a_flush_that_failed_it_fails_too(void **state)
 	bench_close(&t);
 }
 
-/* The file failed for somebody else, and had its fresh
- * start: this stream has not heard of it yet. */
+/*
+ * The file failed in another stream's flush, and works again. This stream has not reported that
+ * yet.
+ */
 static void a_flush_of_a_range_reports_bytes_lost_with_another_registration(void **state)
 {
 	struct pair_options o = pair_defaults();

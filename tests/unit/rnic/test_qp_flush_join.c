@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes that wait behind a write-back share the next one, and which may not. */
+/* Flushes that wait for a write-back share the next one; and those that may not. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void bench_flush(struct bench *t, uint64_t id, size_t off, size_t len)
 	assert_int_equal(end_flush(t->a, id, t->mrb, off, len, true), 0);
 }
 
-/* The write-back under way ends, and what follows goes on until the next one. */
+/* The write-back under way ends, and the next one begins. */
 static void bench_end_one(struct bench *t, int status)
 {
 	pair_run(&t->p);
@@ -87,7 +87,7 @@ static void one_that_comes_later_waits_for_the_one_after(void **state)
 	bench_close(&t);
 }
 
-/* What a Flush of everything would have to do is known exactly. */
+/* The work for a Flush of everything is recorded exactly. */
 static void what_is_placed_during_a_shared_one_is_still_to_be_flushed(void **state)
 {
 	struct bench t;
@@ -106,7 +106,7 @@ static void what_is_placed_during_a_shared_one_is_still_to_be_flushed(void **sta
 	bench_close(&t);
 }
 
-/* Dirty bytes of others in between would cost more than another write-back. */
+/* Writing other dirty bytes in between would cost more than another write-back. */
 static void a_wide_gap_keeps_them_apart(void **state)
 {
 	struct bench t;
@@ -123,7 +123,7 @@ static void a_wide_gap_keeps_them_apart(void **state)
 	bench_close(&t);
 }
 
-/* Each saves a write-back, so many of them may have as many gaps. */
+/* Each shared flush saves a write-back, so several may bridge several gaps. */
 static void several_gaps_are_bridged_by_as_many(void **state)
 {
 	struct bench t;
@@ -234,7 +234,7 @@ static void one_that_is_out_of_bounds_is_refused_at_its_turn(void **state)
 	bench_close(&t);
 }
 
-/* What joined is looked up anew, and is not there. */
+/* Flushes that joined are looked up anew, and are gone. */
 static void a_region_that_goes_takes_its_flushes_along(void **state)
 {
 	struct bench t;

@@ -121,7 +121,7 @@ static void a_solicited_one_wakes_and_others_do_not(void **state)
 			assert_int_equal(
 				post_imm(&t, ops[op], 1, 0, 5, se ? IBV_SEND_SOLICITED : 0), 0);
 			end_send_all(t.a);
-			/* behind the empty Write, an FPDU of 20 bytes */
+			/* after the empty Write, an FPDU of 20 bytes */
 			ctrl = t.a->wire[(op == 0 ? 20 : 0) + 3];
 			assert_int_equal(ctrl, 0x40 | codes[op][se]);
 			assert_int_equal(rdmap_ctrl_is_solicited(ctrl), se);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FPDUs that are parsed where they lie, in memory that the peer may write to meanwhile. */
+/* FPDUs that are parsed in place, in memory that the peer may write to meanwhile. */
 #include "lib/qp_bench.h"
 #include "lib/unit.h"
 
@@ -11,7 +11,7 @@ static void open_in_place(struct bench *t, const struct pair_options *o)
 	t->a->in_place = t->b->in_place = true;
 }
 
-/* All that a sends lies in one piece, and b takes it without a buffer. */
+/* Everything that a sends is in one piece, and b takes it without a buffer. */
 static void take_all(struct bench *t)
 {
 	end_send_all(t->a);
@@ -38,7 +38,7 @@ static void writes_of_any_length_and_a_flush(void **state)
 	bench_close(&t);
 }
 
-/* Whatever the pieces: an FPDU that is cut goes through the buffer, and the next one does not. */
+/* In any pieces: an FPDU that is cut goes through the buffer, and the next one does not. */
 static void cuts_anywhere(void **state)
 {
 	static const size_t chunks[] = {1, 2, 3, 19, 20, 21, 90, 91, 4096, 5000, 65536, 70000};
@@ -74,7 +74,7 @@ static void behind_an_fpdu_that_was_cut_nothing_stays_in_the_buffer(void **state
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
 	assert_int_equal(end_write(t.a, 2, t.mra, 64, 64, t.mrb, 64), 0);
 	end_send_all(t.a);
-	assert_int_equal(end_take_in_place(t.b, 50), 0); /* the first one's end is missing */
+	assert_int_equal(end_take_in_place(t.b, 50), 0); /* the end of the first one is missing */
 	assert_int_equal(end_take(t.b, 2), 2);
 	while (!qp_rx_is_in_place(t.b->qp))
 		assert_true(end_take(t.b, SIZE_MAX) > 0);
@@ -84,7 +84,7 @@ static void behind_an_fpdu_that_was_cut_nothing_stays_in_the_buffer(void **state
 	bench_close(&t);
 }
 
-/* The bytes stay where they are, until there is a receive. */
+/* The bytes stay in the link until there is a receive. */
 static void a_stall_leaves_the_bytes_in_the_link(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -173,7 +173,7 @@ static void short_messages_need_no_send_buffer(void **state)
 	bench_close(&t);
 }
 
-/* Where there is too little room, or the message is long, the rest goes through the buffer. */
+/* If there is too little room, or the message is long, the rest goes through the buffer. */
 static void what_does_not_fit_follows_in_order(void **state)
 {
 	static const size_t rooms[] = {1, 24, 50, 91, PUT_FEW, 4096};
@@ -198,7 +198,7 @@ static void what_does_not_fit_follows_in_order(void **state)
 	}
 }
 
-/* What was put before the error is sent, and completes. */
+/* Messages that were put before the error are sent, and complete. */
 static void an_error_ends_only_what_is_behind_it(void **state)
 {
 	struct bench t;
@@ -234,7 +234,7 @@ static void with_crc_nothing_is_put(void **state)
 
 /* --- completions that go directly to the thread that polls ----------------------------------- */
 
-/* Behind what was pushed before nothing is taken, nor where an event is to be raised. */
+/* Nothing is taken after earlier pushed completions, or if an event has to be raised. */
 static void a_taker_gets_completions_in_order(void **state)
 {
 	struct ibv_wc wc[2];
@@ -247,7 +247,7 @@ static void a_taker_gets_completions_in_order(void **state)
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_int_equal(end_write(t.a, id, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
-	assert_int_equal(taker.got, 2); /* and for the third there was no room */
+	assert_int_equal(taker.got, 2); /* and there was no room for the third */
 	assert_int_equal(wc[0].wr_id, 1);
 	assert_int_equal(wc[1].wr_id, 2);
 	taker.got = 0;
@@ -263,12 +263,12 @@ static void a_taker_gets_completions_in_order(void **state)
 	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(end_write(t.a, 6, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
-	assert_int_equal(taker.got, 1); /* the event was raised by the one before */
+	assert_int_equal(taker.got, 1); /* the one before raised the event */
 	qp_set_taker(t.a->qp, NULL);
 	bench_close(&t);
 }
 
-/* What does not fit follows in the queue. */
+/* Completions that do not fit follow in the queue. */
 static void a_taker_gets_what_a_failed_qp_flushes(void **state)
 {
 	struct ibv_wc wc[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peer's requests: order, bounds and rights of Reads, every way a Flush can end. */
+/* The peer's requests: order, bounds and rights of Reads, and every way a Flush can end. */
 #include <errno.h>
 #include <string.h>
 
@@ -101,7 +101,7 @@ static void more_requests_than_ird_are_refused(void **state)
 	struct bench t;
 
 	bench_open(&t, &o, LEN);
-	t.b->wb_hold = true; /* the first one stays, the others wait behind it */
+	t.b->wb_hold = true; /* the first one stays, and the others wait for it */
 	for (uint32_t msn = 1; msn <= 5; msn++) {
 		struct ext_range req = {.word = {EXT_FLUSH, EXT_FLUSH_PERSIST},
 					.stag = t.mrb->ibv.rkey,
@@ -116,7 +116,7 @@ static void more_requests_than_ird_are_refused(void **state)
 		end_run_writebacks(t.b);
 	}
 	expect_terminated(t.b, true, TERM_DDP_NO_BUFFER);
-	end_finish_writeback(t.b, 0); /* late, and harmless */
+	end_finish_writeback(t.b, 0); /* late, but harmless */
 	bench_close(&t);
 }
 
@@ -138,7 +138,7 @@ static void a_flush_asks_for_exactly_its_range(void **state)
 	assert_int_equal(qp_counters(t.b->qp)->writebacks, 1);
 	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 5000, false), 0);
 	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 1); /* visibility needs none */
+	assert_int_equal(t.b->wb_count, 1); /* visibility needs no write-back */
 	bench_close(&t);
 }
 
@@ -303,7 +303,7 @@ static void a_read_first_writes_back_what_was_placed(void **state)
 	bench_open(&t, &o, LEN);
 	assert_int_equal(end_read(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0);
 	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 0); /* nothing pending costs nothing */
+	assert_int_equal(t.b->wb_count, 0); /* nothing is dirty, so nothing is written back */
 	assert_int_equal(end_write(t.a, 2, t.mra, 0, 100, t.mrb, 5000), 0);
 	assert_int_equal(end_write(t.a, 3, t.mra, 0, 50000, t.mrb, 1000), 0);
 	assert_int_equal(end_read(t.a, 4, t.mra, 0, 8, t.mrb, 70000), 0);
@@ -357,7 +357,7 @@ static void a_read_whose_write_back_fails_is_never_answered_by_data(void **state
 	bench_close(&t);
 }
 
-/* The bytes may be reached through any of several registrations. */
+/* The bytes may be reachable through any of several registrations. */
 static void a_read_of_one_region_writes_back_what_was_placed_in_all(void **state)
 {
 	struct pair_options o = plain_peer();
@@ -389,7 +389,7 @@ static void a_read_of_one_region_writes_back_what_was_placed_in_all(void **state
 	bench_close(&t);
 }
 
-/* Nothing of it can be made persistent, so no Read has to wait for it. */
+/* Volatile memory cannot be made persistent, so no Read has to wait for it. */
 static void a_read_does_not_write_back_volatile_memory(void **state)
 {
 	struct pair_options o = plain_peer();
@@ -423,7 +423,7 @@ static struct mr *reg_lasting(struct bench *t)
 	return mr;
 }
 
-/* It was registered anew in between, say: what was placed before is written back all the same. */
+/* For instance it was registered anew in between. Bytes placed before are still written back. */
 static void a_read_writes_back_what_was_placed_in_a_region_that_is_gone(void **state)
 {
 	struct pair_options o = plain_peer();
@@ -470,8 +470,10 @@ static void a_region_may_go_while_its_lasting_write_back_runs(void **state)
 	bench_close(&t);
 }
 
-/* Where the registration is needed for a write-back, its end leaves bytes that nobody can vouch
- * for: a Read of memory that can persist must not say that they are safe. */
+/*
+ * If a write-back needs the registration, its end leaves bytes that cannot be made durable any
+ * more. Then a Read of persistent memory must not report that they are safe.
+ */
 static void a_read_is_refused_when_placed_bytes_are_lost(void **state)
 {
 	struct pair_options o = plain_peer();
@@ -494,7 +496,10 @@ static void a_read_is_refused_when_placed_bytes_are_lost(void **state)
 	}
 }
 
-/* The list of regions is bounded, so a stream whose user never reads does not grow for ever. */
+/*
+ * The list of regions is limited, so that a stream whose user never reads does not grow without
+ * end.
+ */
 static void regions_that_are_gone_are_given_up_when_they_are_many(void **state)
 {
 	struct pair_options o = plain_peer();

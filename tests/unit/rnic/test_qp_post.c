@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_qp_post.c -- lists of work requests, all of them or none. */
+/* test_qp_post.c -- lists of work requests: all are posted, or none. */
 #include <errno.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static void a_list_mixes_verbs_and_others_in_order(void **state)
 	list[0].wr.opcode = IBV_WR_RDMA_WRITE;
 	list[0].wr.sg_list = &sge;
 	list[0].wr.num_sge = 1;
-	list[0].wr.next = &list[0].wr; /* not looked at */
+	list[0].wr.next = &list[0].wr; /* ignored */
 	list[1].op = VEXT_OP_FLUSH_ALL;
 	list[1].type = VEXT_FLUSH_PERSISTENT;
 	list[2].op = VEXT_OP_ATOMIC_WRITE;

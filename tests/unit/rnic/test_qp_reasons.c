@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_qp_reasons.c -- vendor_err of a failed completion says why: reason and code
- * (verbs_ext/values.h). */
+/*
+ * test_qp_reasons.c -- vendor_err of a failed completion has a reason and a code
+ * (verbs_ext/values.h).
+ */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,7 +26,7 @@ static void expect_why(struct cq *cq, uint64_t wr_id, enum ibv_wc_status status,
 		fail_msg("vendor_err of %d is %#x instead of %#x", (int)wr_id, wc.vendor_err, why);
 }
 
-/* One request of each kind that is not answered yet, 1 to 3, and a receive, 9. */
+/* One unanswered request of each kind, 1 to 3, and a receive, 9. */
 static void post_some(struct bench *t)
 {
 	assert_int_equal(end_recv(t->a, 9, t->mra, 0, 8), 0);
@@ -33,7 +35,7 @@ static void post_some(struct bench *t)
 	assert_int_equal(end_write(t->a, 3, t->mra, 0, 8, t->mrb, 0), 0);
 }
 
-/* All of them, and what is posted later, fall for the same reason. */
+/* All of them, and later posts, fail for the same reason. */
 static void expect_all(struct bench *t, enum ibv_wc_status first, uint32_t why)
 {
 	expect_why(&t->a->scq, 1, first, why);
@@ -150,7 +152,7 @@ static void our_own_memory_is_the_reason(void **state)
 	bench_close(&t);
 }
 
-/* Both are protection errors, but only one of them is to be held against the peer. */
+/* Both are protection errors, but only one is the peer's fault. */
 static void a_sink_that_went_is_this_ends_cause(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -208,7 +210,7 @@ static void a_full_completion_queue_is_the_reason(void **state)
 	bench_close(&t);
 }
 
-/* The second half of it is gone: touching that raises SIGBUS. */
+/* The second half of it is gone: an access raises SIGBUS. */
 static uint8_t *half_vanished(size_t len)
 {
 	int fd = memfd_create("gone", MFD_CLOEXEC);

@@ -105,7 +105,10 @@ static void whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer(void **s
 	bench_close(&t);
 }
 
-/* What is in a queue that lost something is not collected: nothing more may be taken for it. */
+/*
+ * Completions in a queue that lost one are not delivered, as nothing more may be concluded from
+ * them.
+ */
 static void an_overrun_ends_what_is_left_of_a_closed_peer(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -142,7 +145,7 @@ static void what_was_cut_off_is_not_delivered(void **state)
 	qp_on_eof(t.b->qp);
 	assert_int_equal(end_recv(t.b, 10, t.mrb, 0, 5000), 0);
 	qp_rx_resume(t.b->qp);
-	expect_wc(&t.b->rcq, 10, IBV_WC_SUCCESS); /* the one in front of it */
+	expect_wc(&t.b->rcq, 10, IBV_WC_SUCCESS); /* the one before it */
 	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 5000), 0);
 	expect_wc(&t.b->rcq, 11, IBV_WC_WR_FLUSH_ERR);
 	bench_close(&t);
@@ -187,7 +190,8 @@ static void a_flush_behind_a_parked_send_waits_for_it(void **state)
 	assert_int_equal(t.b->wb_count, 1);
 	for (uint64_t id = 2; id <= 4; id++)
 		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	assert_memory_equal(t.ma + 200, t.ma, 8); /* the Read saw what the Send had brought */
+	/* the Read saw the bytes that the Send had brought */
+	assert_memory_equal(t.ma + 200, t.ma, 8);
 	bench_close(&t);
 }
 
@@ -275,7 +279,7 @@ static void empty_sends_cannot_be_parked_without_end(void **state)
 	bench_close(&t);
 }
 
-/* Of one queue pair, and of all of them; and room that is given back can be taken again. */
+/* The limit of one queue pair, and of all of them; and returned room can be taken again. */
 static void a_widened_parking_space_is_bounded(void **state)
 {
 	static struct park parks[RNIC_PARK_ALL / RNIC_PARK_MORE + 2];
@@ -403,7 +407,7 @@ static void a_failed_qp_leaves_the_srq_to_others(void **state)
 	t.a->wire[2] &= 0xbf; /* not the last segment */
 	take_all(t.b);
 	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR);
-	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR); /* it was taken already */
+	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR); /* it was already taken */
 	expect_no_wc(&t.b->rcq);
 	assert_true(rq_take(&t.b->srq.rq, &left));
 	assert_int_equal(left.wr_id, 2);
@@ -486,14 +490,14 @@ static void a_send_can_invalidate_a_region(void **state)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
 	assert_int_equal(wc.invalidated_rkey, rkey);
-	assert_int_equal(send_inv(t.a, rkey), 0); /* it is invalid now */
+	assert_int_equal(send_inv(t.a, rkey), 0); /* the STag is invalid now */
 	pair_run(&t.p);
 	expect_terminated(t.b, true, TERM_RDMAP_STAG_NOT_INVALIDATED);
 	bench_dereg(t.b, &mr);
 	bench_close(&t);
 }
 
-/* Other connections use it too (RFC 5042 s6.4.5). */
+/* Other connections use the region, too (RFC 5042 s6.4.5). */
 static void a_send_cannot_invalidate_what_was_not_registered_for_that(void **state)
 {
 	static const int rights[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_READ, REMOTE_ALL,

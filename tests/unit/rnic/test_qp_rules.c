@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The right Terminate for each broken rule, and nothing placed; what is no offence. */
+/*
+ * The right Terminate for each broken rule, without placing a byte; and messages that break no
+ * rule.
+ */
 #include <string.h>
 
 #include "lib/qp_bench.h"
 #include "lib/unit.h"
 
-/* Whose memory a tagged segment names. */
+/* The memory that a tagged segment names. */
 enum target { NOBODY, MINE, OTHER_PD, READONLY };
 
 struct offence {
@@ -13,13 +16,13 @@ struct offence {
 	unsigned error;
 	bool tagged;
 	unsigned opcode;
-	enum target target; /* tagged; to counts from its start */
+	enum target target; /* for tagged segments; `to` counts from the target's start */
 	uint64_t to;
 	uint32_t qn, msn, mo;
 	size_t len;
 	uint8_t ddp, rdmap; /* versions, if not 1 */
 	bool consent;
-	uint8_t kind; /* of an extension message */
+	uint8_t kind; /* kind of an extension message */
 };
 
 #define TAGGED(op, where, offset)  .tagged = true, .opcode = (op), .target = (where), .to = (offset)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receiving: where payload goes, and what damage and the end of the stream do. */
+/* Receiving: where payload goes, and the effect of damage and of the stream's end. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ static void without_crc_large_payloads_go_straight_to_memory(void **state)
 	bench_close(&t);
 }
 
-/* Between two of them is a small message, with which the second one's beginning is read. */
+/* Between two large payloads is a small message, and the begin of the second is read with it. */
 static void behind_a_large_payload_little_is_read_ahead(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -146,7 +146,7 @@ static void a_fault_of_the_llp_ends_the_receive_it_was_for(void **state)
 	assert_int_equal(end_send(t.a, 2, t.mra, 0, 60000), 0);
 	end_send_all(t.a);
 	end_take(t.b, 1000);
-	qp_rx_lend(t.b->qp, t.b->rxbuf); /* the header was all it held */
+	qp_rx_lend(t.b->qp, t.b->rxbuf); /* the buffer held only the header */
 	t.b->rxbuf = NULL;
 	assert_true(qp_rx_want(t.b->qp, iov) > 0);
 	assert_ptr_equal(iov[0].iov_base, t.mb + 980);
@@ -188,7 +188,7 @@ static void with_crc_a_flipped_bit_changes_no_memory(void **state)
 		t.a->wire[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		pair_run(&t.p);
 		assert_memory_equal(t.mb, before, sizeof(before));
-		if (bit >= 16) { /* else the length is wrong, and the end may be missing */
+		if (bit >= 16) { /* otherwise the length is wrong, and the end may be missing */
 			expect_terminated(t.b, true, TERM_MPA_CRC);
 			assert_int_equal(qp_counters(t.b->qp)->crc_errors, 1);
 		}
@@ -252,7 +252,7 @@ static void bytes_may_come_before_the_start_and_the_buffer(void **state)
 	hdr = hdr_tagged(RDMAP_WRITE, t.mrb->ibv.rkey, t.mrb->iova, true);
 	len = fpdu_make(fpdu, &hdr, "AAAAAAAA", 8, false);
 	qp_rx_push(qp, fpdu, len - 5);
-	o.stream.consent = false; /* or a HELLO would be the first */
+	o.stream.consent = false; /* or a HELLO would be the first message */
 	assert_int_equal(qp_start(qp, &o.stream), 0);
 	assert_memory_not_equal(t.mb, "AAAAAAAA", 8);
 	qp_rx_push(qp, fpdu + len - 5, 5);

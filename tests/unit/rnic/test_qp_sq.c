@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The send queue: what is refused, in which order work ends, fence, ORD, reclaimed slots. */
+/* The send queue: refusals, the order in which work ends, fence, ORD, reclaimed slots. */
 #include <errno.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void impossible_requests_are_refused_at_once(void **state)
 	assert_int_equal(post(t.a, &wr), EINVAL);
 	wr.num_sge = -1;
 	assert_int_equal(post(t.a, &wr), EINVAL);
-	wr.num_sge = 2; /* together 2^32 */
+	wr.num_sge = 2; /* together 2^32 bytes */
 	sge[0].length = sge[1].length = 1u << 31;
 	assert_int_equal(post(t.a, &wr), EINVAL);
 	wr.num_sge = 1;
@@ -126,7 +126,7 @@ static void a_chain_is_taken_up_to_the_first_bad_one(void **state)
 	bench_close(&t);
 }
 
-/* A card's slot is free when its completion was polled, and programs rely on it. */
+/* On a card a slot is free after its completion was polled, and programs rely on that. */
 static void a_full_queue_refuses_until_something_is_collected(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -193,7 +193,7 @@ static void completions_come_in_the_order_of_posting(void **state)
 	assert_int_equal(end_write(t.a, 3, t.mra, 0, 8, t.mrb, 0), 0);
 	end_send_all(t.a);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	expect_no_wc(&t.a->scq); /* the second Write is out, but the Read is not answered */
+	expect_no_wc(&t.a->scq); /* the second Write is sent, but the Read is not answered */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
@@ -228,7 +228,7 @@ static void at_most_ord_requests_are_outstanding(void **state)
 	assert_int_equal(end_write(t.a, 6, t.mra, 0, 8, t.mrb, 0), 0);
 	end_send_all(t.a);
 	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus,
-			 PAIR_HELLO + 2); /* in order: the Write waits too */
+			 PAIR_HELLO + 2); /* completions come in order, so the Write waits, too */
 	pair_run(&t.p);
 	assert_int_equal(qp_counters(t.b->qp)->reads_in, 3);
 	assert_int_equal(qp_counters(t.b->qp)->flushes_in, 2);
@@ -280,7 +280,7 @@ static void a_fence_waits_for_all_earlier_requests(void **state)
 		;
 	end_send_all(t.a);
 	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus,
-			 PAIR_HELLO + 2); /* the flush is still open */
+			 PAIR_HELLO + 2); /* the flush is not answered yet */
 	pair_run(&t.p);
 	assert_int_equal(qp_counters(t.a->qp)->tx_fpdus, PAIR_HELLO + 3);
 	assert_memory_equal(t.mb, t.ma + 8, 8);

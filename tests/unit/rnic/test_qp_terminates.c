@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_qp_terminates.c -- the Terminates that no rule of DDP or RDMAP is behind: FPDUs that are
- * none, and memory that is not to be had. doc/security.md has all of them.
+ * test_qp_terminates.c -- the Terminates without a broken rule of DDP or RDMAP: malformed FPDUs,
+ * and a lack of memory. doc/security.md has all of them.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void expect_told(struct bench *t, unsigned error)
 	bench_close(t);
 }
 
-/* A ULPDU of no use: shorter than the header that its first bit announces. */
+/* A useless ULPDU: shorter than the header that its first bit announces. */
 static void an_fpdu_shorter_than_its_header_is_refused(void **state)
 {
 	uint8_t fpdu[64];
@@ -70,7 +70,7 @@ static void without_memory_early_bytes_are_refused(void **state)
 	expect_told(&t, TERM_MPA_LOCAL_CATASTROPHIC);
 }
 
-/* There is no receive for it, and no place to keep it until there is one. */
+/* There is no receive for the message, and no memory to keep it. */
 static void without_memory_a_message_cannot_be_parked(void **state)
 {
 	struct pair_options o = pair_defaults();

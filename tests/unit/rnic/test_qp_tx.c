@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending: what goes into one gather, partial sends, sources that change, vanish or go away. */
+/*
+ * Sending: the content of one gather, partial sends, sources that change, vanish or are
+ * deregistered.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -117,7 +120,7 @@ static void a_region_goes_away_while_its_bytes_are_half_sent(void **state)
 	assert_int_equal(end_read(t.a, 1, t.mra, 0, sizeof(expected), t.mrb, 0), 0);
 	end_send_all(t.a);
 	take_all(t.b);
-	assert_int_equal(end_gather(t.b, 70000, NULL), 70000); /* inside the second FPDU */
+	assert_int_equal(end_gather(t.b, 70000, NULL), 70000); /* ends inside the second FPDU */
 	bench_dereg(t.b, &t.mrb);
 	memset(t.mb, 0xee, sizeof(expected));
 	pair_run(&t.p);
@@ -137,7 +140,7 @@ static void a_region_that_goes_away_ends_the_read_behind_it(void **state)
 	end_send_all(t.a);
 	take_all(t.b);
 	end_gather(t.b, 1000, NULL);
-	bench_dereg(t.b, &t.mrb); /* after more than half of it was gathered, not all */
+	bench_dereg(t.b, &t.mrb); /* after more than half of it was gathered, but not all */
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
 	expect_terminated(t.b, true, TERM_RDMAP_INVALID_STAG);
@@ -149,7 +152,7 @@ static void a_region_that_goes_away_ends_the_read_behind_it(void **state)
 	bench_close(&t);
 }
 
-/* A page of memory whose file was cut off: touching it raises SIGBUS. */
+/* A page of memory whose file was truncated: an access raises SIGBUS. */
 static uint8_t *vanished_page(void)
 {
 	int fd = memfd_create("gone", MFD_CLOEXEC);
@@ -251,7 +254,7 @@ static void a_failed_qp_needs_the_buffers_of_flushed_requests_no_more(void **sta
 	end_inject_fpdu(t.a, &bad, "", 0);
 	expect_wc(&t.a->scq, 1, IBV_WC_WR_FLUSH_ERR);
 	mr_kill(t.mra);
-	mr_wait_idle(t.mra); /* would hang if the QP still held it */
+	mr_wait_idle(t.mra); /* would hang if the QP still held the region */
 	mr_delete(t.mra);
 	t.mra = NULL;
 	memset(t.ma, 0xee, 300000);

@@ -14,7 +14,7 @@ static void post_unsignalled(struct bench *t, uint64_t id, size_t len)
 			 0);
 }
 
-/* The caller sees ENOMEM, and nothing would ever make room, if a full queue waited. */
+/* If a full queue waited, the caller would get ENOMEM, and there would never be room. */
 static void writes_wait_until_the_queue_is_full(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -53,14 +53,14 @@ static void nothing_waits_once_a_completion_is_asked_for(void **state)
 	post_unsignalled(&t, 1, 8);
 	assert_int_equal(end_write(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
 	assert_false(qp_tx_may_wait(t.a->qp));
-	pair_run(&t.p); /* it was sent: what follows may wait again */
+	pair_run(&t.p); /* the queue was sent, so later Writes may wait again */
 	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
 	post_unsignalled(&t, 3, 8);
 	assert_true(qp_tx_may_wait(t.a->qp));
 	bench_close(&t);
 }
 
-/* A slot that was used by memory of a file, and is free again, says nothing about what follows. */
+/* A slot that had memory of a file, and is free again, has no effect on later requests. */
 static void only_what_is_to_be_sent_can_stall(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -82,7 +82,9 @@ static void only_what_is_to_be_sent_can_stall(void **state)
 	bench_close(&t);
 }
 
-/* Without CRC a large payload is received into its place, but not where a store may wait. */
+/*
+ * Without CRC a large payload is received directly into its place, unless a store there may wait.
+ */
 static void payload_for_memory_that_can_stall_is_received_into_a_buffer(void **state)
 {
 	struct pair_options o = pair_defaults();

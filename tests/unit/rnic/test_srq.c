@@ -14,10 +14,10 @@ static struct srq srq;
 static struct rq_wr taken;
 static unsigned limits;
 
-/* Who waits: takes what it finds when it is notified, as a QP does. */
+/* A user that waits: it takes what it finds when it is notified, as a QP does. */
 struct user {
 	struct srq_waiter waiter;
-	unsigned gets, notified, got, greed; /* greed: how many it takes each time */
+	unsigned gets, notified, got, greed; /* greed: the most that it takes each time */
 };
 
 static void user_get(struct srq_waiter *waiter)
@@ -234,8 +234,9 @@ static void sleeper_notify(struct srq_waiter *waiter)
 	atomic_fetch_sub(&holders, 1);
 }
 
-/* Takes until there is nothing, then sleeps until
- * notified: a missed notification hangs the test. */
+/*
+ * Takes until there is nothing, then sleeps until notified. A missed notification hangs the test.
+ */
 static void *take_and_sleep(void *arg)
 {
 	struct sleeper *s = arg;

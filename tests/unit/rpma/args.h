@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * args.h -- wrong arguments give RPMA_E_INVAL before anything else happens, and no output is
- * written. Public interface only, so that it can be run on another librpma as well.
+ * written. Only the public interface is used, so that the test can run on another librpma, too.
  */
 #ifndef TEST_RPMA_ARGS_H
 #define TEST_RPMA_ARGS_H
@@ -16,14 +16,14 @@
 #include <cmocka.h>
 #include <librpma.h>
 
-/* Stands for objects that must not be touched: a use would find poison or change it. */
+/* Replaces objects that must not be touched: an access would read poison, or change it. */
 static unsigned char poison[4096];
 
 #define FAKE(type) ((struct type *)(void *)poison)
 #define ALWAYS     RPMA_F_COMPLETION_ALWAYS
 #define PERSISTENT RPMA_FLUSH_TYPE_PERSISTENT
 
-/* rpma_err_last(); another librpma may not have it. */
+/* rpma_err_last(), which another librpma may not have. */
 static inline const char *last_text(void)
 {
 	const char *(*last)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "rpma_err_last");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * script.h -- a provider that does what the test tells it and remembers what it was asked.
+ * script.h -- a provider whose results the test sets, and which stores its arguments.
  *
- * It moves no bytes. Its objects are counted, and it insists on the rules of rdma_cm and verbs: an
- * event is acknowledged once, an id goes only after its QP and its events.
+ * It moves no bytes. Its objects are counted, and it asserts the rules of rdma_cm and verbs: an
+ * event is acknowledged once, and an id is destroyed only after its QP and its events.
  */
 #ifndef TEST_SCRIPT_H
 #define TEST_SCRIPT_H
@@ -17,27 +17,27 @@ extern const struct provider provider_script;
 enum { SCRIPT_LIST_MAX = 8 };
 
 struct script {
-	/* What the test decides. */
+	/* Set by the test. */
 	int read_sink_access;
-	uint32_t caps;             /* of the peer: VEXT_CAP_* */
+	uint32_t caps;             /* capabilities of the peer: VEXT_CAP_* */
 	bool caps_unknown;         /* as before the connection is established */
 	uint64_t device_caps;      /* device_cap_flags_ex */
 	int reg_mr_err_if_pmem;    /* errno for registrations with VEXT_ACCESS_FLUSH_PERSISTENT */
 	int reg_mr_err_unless_odp; /* errno for registrations without IBV_ACCESS_ON_DEMAND */
 	int advise_err, post_err, limits_err, cancel_err;
-	int counters;        /* of a connection, up to 3; negative: no such thing */
-	int post_taken;      /* so many of a list are posted nevertheless */
-	int polled;          /* what poll_cq returns; so many completions are written */
-	int get_event_errno; /* of an empty event channel */
+	int counters;        /* counters of a connection, up to 3; negative: not supported */
+	int post_taken;      /* number of requests of a list that are posted nevertheless */
+	int polled;          /* result of poll_cq, and number of completions written */
+	int get_event_errno; /* errno of an empty event channel */
 
-	/* What was seen. */
+	/* Set by the provider. */
 	int live; /* objects not released, events not acknowledged */
 	int rejects, accepts, connects, flushes, cancels;
-	int posts; /* and advice */
+	int posts; /* including advice */
 	size_t owner_len;
 	char owner[64];
 	int access, connect_ms, liveness_ms, timeout_ms;
-	uint8_t reject_len; /* of the private data */
+	uint8_t reject_len; /* length of the private data */
 	struct ibv_srq_init_attr srq_attr;
 	struct ibv_qp_init_attr_ex qp_attr;
 	struct rdma_conn_param param;
@@ -56,24 +56,26 @@ struct script {
 		uint32_t rkey;
 		char bytes[8];
 	} atomic;
-	/* The last list, with its segments; of inline ones their bytes, which are gone later. */
+	/*
+	 * The last list with its segments; for inline segments their bytes, which are gone later.
+	 */
 	int listed;
 	struct vext_wr list[SCRIPT_LIST_MAX];
 	struct ibv_sge segs[SCRIPT_LIST_MAX][RPMA_SEND_SEGMENTS_MAX];
 	uint64_t inlined[SCRIPT_LIST_MAX];
 	struct rdma_cm_id *last_id;
-	struct ibv_cq *announce; /* the queue that get_cq_event tells of; NULL: it fails */
+	struct ibv_cq *announce; /* the queue that get_cq_event returns; NULL: it fails */
 	int cqe;
 };
 extern struct script script;
 
-/* Everything as on a fresh device. */
+/* Reset everything to a fresh device. */
 void script_reset(void);
-/* A peer on the scripted device, not counted. */
+/* A peer on the scripted device, which is not counted. */
 struct rpma_peer script_peer(const struct provider *prov);
-/* What its connections shared goes with it. How many objects are left. */
+/* Release what the peer's connections shared. Returns the number of objects left. */
 int script_peer_end(struct rpma_peer *peer);
-/* Queue an event for an id; of a CONNECT_REQUEST `id` is the listener and a new id is made. */
+/* Queue an event for an id. For a CONNECT_REQUEST `id` is the listener, and a new id is made. */
 void script_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, const void *pdata,
 		  uint8_t len);
 

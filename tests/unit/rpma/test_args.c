@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_args.c -- wrong arguments of the calls of librpma 1.3. */
+/* test_args.c -- wrong arguments for the calls of librpma 1.3. */
 #include "args.h"
 
 static void devices_and_peers(void **state)

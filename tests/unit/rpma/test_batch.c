@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_batch.c -- what a batch hands to the provider, and what is left of it after a failure. */
+/* test_batch.c -- what a batch passes to the provider, and what is left of it after a failure. */
 #include <errno.h>
 #include <string.h>
 
@@ -154,7 +154,7 @@ static void apply_direct_write(bool direct)
 	assert_int_equal(rpma_peer_cfg_delete(&pcfg), 0);
 }
 
-/* Also the region may be gone by then, and the declaration be made, or taken back. */
+/* By then the region may be gone, and the declaration may be made or withdrawn. */
 static void what_a_peer_turns_out_to_lack_is_not_posted(void **state)
 {
 	describe_before_the_peer_is_known();
@@ -178,7 +178,7 @@ static void what_a_peer_turns_out_to_lack_is_not_posted(void **state)
 	assert_memory_equal(&script.inlined[2], "commit!", 8);
 }
 
-/* The provider refuses what comes too early; what it was tried as does not stick. */
+/* The provider refuses a post that comes too early. The adaptation for that attempt is not kept. */
 static void a_batch_posted_too_early_can_be_posted_again(void **state)
 {
 	describe_before_the_peer_is_known();
@@ -243,7 +243,7 @@ static void a_full_batch_takes_nothing_more_until_it_is_posted_or_cleared(void *
 	assert_int_equal(rpma_batch_clear(batch), 0);
 	expect_count(0);
 	script.listed = 0;
-	assert_int_equal(rpma_batch_post(batch), 0); /* nothing is nothing */
+	assert_int_equal(rpma_batch_post(batch), 0); /* an empty batch posts nothing */
 	assert_int_equal(script.listed, 0);
 }
 
@@ -263,7 +263,7 @@ static void no_room_in_the_send_queue_keeps_the_batch(void **state)
 	expect_write(1, 1);
 }
 
-/* Some devices take the first few. The rest moves up, with its segments and inline bytes. */
+/* Some devices accept the first few. The rest moves up, with its segments and inline bytes. */
 static void what_was_not_posted_is_posted_next(void **state)
 {
 	struct rpma_segment segments[2] = {{local, 3, 5}, {local, 30, 7}};
@@ -278,7 +278,7 @@ static void what_was_not_posted_is_posted_next(void **state)
 	assert_int_equal(rpma_batch_post(batch), RPMA_E_AGAIN);
 	expect_count(2);
 	script.post_err = 0;
-	assert_int_equal(add_write(2), 0); /* lies where another was */
+	assert_int_equal(add_write(2), 0); /* takes the place of another one */
 	assert_int_equal(rpma_batch_post(batch), 0);
 	assert_int_equal(script.listed, 3);
 	assert_memory_equal(&script.inlined[0], word, 8);

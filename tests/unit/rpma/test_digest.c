@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <librpma.h>
 
-/* RFC 3720 B.4 for CRC32C; RFC 7693's algorithm with 32 bytes, of "abc". */
+/* RFC 3720 B.4 for CRC32C; RFC 7693's algorithm with 32 bytes, for "abc". */
 static void the_known_values_come_out(void **state)
 {
 	static const uint8_t crc[4] = {0xe3, 0x06, 0x92, 0x83};

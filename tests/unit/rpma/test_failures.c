@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_failures.c -- every call of the provider and every allocation fails once, in a life of both
- * sides: whatever fails, an error is told, nothing stays behind and no output is half made.
+ * sides: whatever fails, an error is returned, nothing is left over, and no output is half made.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 static struct rpma_peer peer;
 
-/* Counts down to the allocation that fails; the linker sends malloc and calloc through here. */
+/* Counts down to the allocation that fails; the linker replaces malloc and calloc by these. */
 static int allocations_left = -1;
 
 #pragma GCC visibility push(default)
@@ -55,7 +55,7 @@ static int event_for_last_id(enum rdma_cm_event_type type)
 
 #define THEN(call) ret = ret ? ret : (call)
 
-/* Connects, listens, accepts and posts; the first failure ends it and all is released. */
+/* Connects, listens, accepts and posts. The first failure ends it, and everything is released. */
 static int live_once(const struct rpma_conn_cfg *cfg)
 {
 	static char buf[64];
@@ -128,7 +128,9 @@ static void whatever_call_fails_nothing_stays_behind(void **state)
 		fault_disarm();
 	}
 	fault_disarm();
-	/* A whole life is some dozens of calls; fewer would mean that something was not reached. */
+	/*
+	 * A whole life has some dozens of calls; fewer would mean that some code was not reached.
+	 */
 	assert_in_range(nth, 50, 200);
 	assert_int_equal(rpma_conn_cfg_delete(&cfg), 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lengths.c -- a length or range that no work request can carry is refused with one line that
- * explains it, by every call that takes one, and nothing reaches the device.
+ * test_lengths.c -- every call refuses a length or range that no work request can carry, with one
+ * line that explains it, and nothing reaches the device.
  */
 #include <stdio.h>
 #include <string.h>
@@ -134,7 +134,7 @@ static int do_verify(size_t offset, size_t len)
 	return rpma_verify(conn, remote, offset, len, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL);
 }
 
-/* What was added is posted. */
+/* A write that was added is posted. */
 static int do_batch_write(size_t offset, size_t len)
 {
 	int ret = rpma_batch_write(batch, remote, 0, local, offset, len, ALWAYS, NULL);
@@ -193,7 +193,7 @@ struct call {
 #name, do_##name                                                                   \
 	}
 
-/* With 32 bits for the length, and with 64. */
+/* Calls with 32 bits for the length, and with 64. */
 static const struct call narrow[] = {
 	CALL(read),       CALL(write),     CALL(write_imm),   CALL(send),
 	CALL(send_imm),   CALL(recv),      CALL(send_gather), CALL(req_recv),
@@ -249,7 +249,7 @@ static void a_range_that_ends_behind_the_last_address_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(narrow); i++) {
 		expect_refused(&narrow[i], SIZE_MAX, 1);
 		expect_refused(&narrow[i], SIZE_MAX - 99, 101);
-		/* What is only beside its region is for the devices to refuse. */
+		/* A range that is only outside its region is refused by the devices. */
 		expect_taken(&narrow[i], SIZE_MAX - 99, 99);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
@@ -259,7 +259,7 @@ static void a_range_that_ends_behind_the_last_address_is_refused(void **state)
 	}
 }
 
-/* Also of an emulated one only the end counts: test_ops.c. */
+/* For an emulated one, too, only the end counts: test_ops.c. */
 static void a_flush_may_be_of_any_length(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
@@ -274,13 +274,13 @@ static void a_flush_of_no_bytes_is_of_the_whole_region(void **state)
 	expect_taken(&wide[0], 100, 0);
 	assert_true(script.flush.addr == RADDR);
 	assert_true(script.flush.len == (uint64_t)1 << 62);
-	/* From behind its end nothing is meant that is there. */
+	/* An empty range past the end names no byte. */
 	expect_taken(&wide[0], ((size_t)1 << 62) + 1, 0);
 	assert_true(script.flush.addr == RADDR + ((uint64_t)1 << 62) + 1);
 	assert_true(script.flush.len == 1);
 }
 
-/* Each segment fits; the message does not. */
+/* Each segment fits, but the whole message does not. */
 static void a_gathered_message_has_32_bits_as_well(void **state)
 {
 	struct rpma_segment segments[2] = {{local, 0, MOST}, {local, 0, 1}};

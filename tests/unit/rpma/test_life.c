@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_life.c -- common queues, limits, giving up and rejections, over the seam. */
+/* test_life.c -- common queues, limits, giving up and rejections, over the provider interface. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void connections_share_a_queue_that_outlives_them(void **state)
 	assert_ptr_equal(script.qp_attr.recv_cq, cq->ibv);
 	two = connected();
 	assert_ptr_equal(script.qp_attr.send_cq, cq->ibv);
-	assert_int_equal(script.cqe, 100); /* no other was made */
+	assert_int_equal(script.cqe, 100); /* no other queue was made */
 	assert_int_equal(rpma_conn_get_cq(two, &got), 0);
 	assert_ptr_equal(got, cq);
 
@@ -142,7 +142,7 @@ static void limits_reach_the_provider_only_where_they_are_set(void **state)
 	assert_int_equal(rpma_conn_delete(&conn), 0);
 }
 
-/* Whoever accepts does not connect. */
+/* An end that accepts does not connect. */
 static void an_accepting_end_has_no_limit_of_a_connect(void **state)
 {
 	struct rpma_conn_req *req = NULL;

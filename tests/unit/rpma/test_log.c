@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_log.c -- thresholds, the caller's function, and the layout of the default one. Public
- * interface only. A descriptor that is too short is what makes the library say something.
+ * interface only. A descriptor that is too short makes the library log a message.
  */
 #include <pthread.h>
 #include <regex.h>
@@ -67,7 +67,7 @@ static void the_default_is_to_log_warnings_and_to_keep_stderr_clean(void **state
 	enum rpma_log_level level = RPMA_LOG_LEVEL_DEBUG;
 
 #ifdef RPMA_LOG_VERBOSE
-	skip(); /* debug builds talk */
+	skip(); /* debug builds log more */
 #endif
 	assert_int_equal(rpma_log_get_threshold(RPMA_LOG_THRESHOLD, &level), 0);
 	assert_int_equal(level, RPMA_LOG_LEVEL_WARNING);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_log_default.c -- the default log function, with what no message of the library has. */
+/*
+ * test_log_default.c -- the default log function, with arguments that no message of the library
+ * has.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +12,7 @@
 
 static char line[2048];
 
-/* What stderr gets of one message. */
+/* The output of one message on stderr. */
 static void log_at(int level, const char *file, const char *func)
 {
 	FILE *out = tmpfile();

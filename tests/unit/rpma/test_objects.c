@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_objects.c -- regions, completion queues and shared receive queues, over the seam. */
+/*
+ * test_objects.c -- regions, completion queues and shared receive queues, over the provider
+ * interface.
+ */
 #include <errno.h>
 #include <limits.h>
 
@@ -15,7 +18,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Whatever a test made, it is gone at its end. */
+/* Everything that a test made is released at its end. */
 static int nothing_left(void **state)
 {
 	return script_peer_end(&peer) ? -1 : 0;
@@ -37,7 +40,8 @@ static void usages_ask_for_no_more_access_than_they_need(void **state)
 		R = IBV_ACCESS_REMOTE_READ
 	};
 	static const struct {
-		int usage, alone, with_sink; /* the second where a Read's sink needs W */
+		/* with_sink: if a Read's sink needs the right to write */
+		int usage, alone, with_sink;
 	} table[] = {
 		{RPMA_MR_USAGE_READ_SRC, R, R},
 		{RPMA_MR_USAGE_READ_DST, L, L | W},
@@ -114,7 +118,7 @@ static int access_for(int usage)
 	return ret ? ret : script.access;
 }
 
-/* Peers whose library cannot ask for a flush read as before. */
+/* Peers whose library has no flush read as before. */
 static void a_device_that_flushes_is_given_the_rights_for_it(void **state)
 {
 	const int visible = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY,

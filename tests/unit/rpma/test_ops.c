@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_ops.c -- what operations become: work requests, or the native flush. */
+/* test_ops.c -- the results of operations: work requests, or the native flush. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static int teardown(void **state)
 	return script_peer_end(&peer) ? -1 : 0;
 }
 
-/* The segment and the target of the last work request. */
+/* Check the segment and the target of the last work request. */
 static void expect_rdma(enum ibv_wr_opcode opcode, size_t local_offset, size_t remote_offset,
 			uint32_t len)
 {
@@ -89,7 +89,7 @@ static void an_operation_of_no_bytes_names_no_memory(void **state)
 	assert_int_equal(script.send.num_sge, 0);
 	assert_int_equal(rpma_recv(conn, NULL, 0, 0, &token), 0);
 	assert_int_equal(script.recv.num_sge, 0);
-	/* One memory alone is a mistake, but both with no bytes are not. */
+	/* One memory alone is a mistake; none, with no bytes, is not. */
 	assert_int_equal(rpma_write(conn, remote, 0, local, 0, 0, ALWAYS, &token), 0);
 	assert_int_equal(script.send.num_sge, 1);
 }
@@ -137,7 +137,7 @@ towards_a_capable_peer_an_atomic_write_is_native_and_fenced_behind_reads_only(vo
 
 	script.caps = VEXT_CAP_ATOMIC_WRITE | VEXT_CAP_FLUSH;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token), 0);
-	assert_int_equal(script.send.num_sge, 0); /* no ordinary request */
+	assert_int_equal(script.send.num_sge, 0); /* not an ordinary request */
 	assert_true(script.atomic.wr_id == (uintptr_t)&token);
 	assert_int_equal(script.atomic.send_flags, IBV_SEND_SIGNALED);
 	assert_int_equal(script.atomic.rkey, RKEY);
@@ -146,7 +146,7 @@ towards_a_capable_peer_an_atomic_write_is_native_and_fenced_behind_reads_only(vo
 	script.post_err = ENOMEM;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token),
 			 RPMA_E_PROVIDER);
-	/* A device that cannot flush: what stands for it is a read. */
+	/* The device cannot flush, so a read replaces the flush. */
 	script.post_err = 0;
 	script.caps = VEXT_CAP_ATOMIC_WRITE;
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, &token), 0);
@@ -206,7 +206,7 @@ static void persistence_of_an_old_peer_needs_its_declaration(void **state)
 	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), RPMA_E_NOSUPP);
 }
 
-/* One that agreed to the extensions knows that this end's reads are no flushes. */
+/* A peer that agreed to the extensions was told that this end's reads are not flushes. */
 static void persistence_is_no_read_of_a_peer_that_writes_nothing_back_for_reads(void **state)
 {
 	script.caps = VEXT_CAP_SOFTRNIC;
@@ -230,11 +230,11 @@ static void the_read_of_a_flush_stays_inside_the_region(void **state)
 		{1000, 993, 7, 992, 8},
 		{1000, 999, 1, 992, 8},
 		{1000, 1000, 1, 1000, 8},
-		{1000, 1000, 0, 0, 8}, /* no bytes: all of it */
+		{1000, 1000, 0, 0, 8}, /* no bytes: the whole region */
 		{8, 5, 1, 0, 8},
 		{5, 0, 5, 0, 5},
 		{1, 0, 1, 0, 1},
-		/* Outside: the peer is to refuse it. */
+		/* Outside the region: the peer has to refuse it. */
 		{1000, 999, 2, 999, 8},
 		{1000, 2000, 8, 2000, 8},
 		{1000, 2000, 0, 2000, 8},
@@ -271,8 +271,9 @@ static void a_consenting_peer_is_flushed_natively_and_needs_no_declaration(void 
 	assert_int_equal(script.flush.send_flags, 0);
 }
 
-/* The peer may have been told that flushes come as
- * flushes, and then writes nothing back for reads. */
+/*
+ * The peer may have been told that flushes come as flushes, and then writes nothing back for reads.
+ */
 static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void **state)
 {
 	static const char word[8] = "commit!";
@@ -280,15 +281,15 @@ static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void 
 	struct rpma_digest digest;
 
 	script.caps_unknown = true;
-	script.post_err = EINVAL; /* as the software RNIC before the connection is established */
+	script.post_err = EINVAL; /* like the software RNIC before the connection is established */
 	script.send.opcode = IBV_WR_SEND;
 	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_VISIBILITY), RPMA_E_PROVIDER);
 	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), RPMA_E_PROVIDER);
 	assert_int_equal(script.flushes, 2);
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, NULL), RPMA_E_PROVIDER);
 	assert_memory_equal(script.atomic.bytes, word, 8);
-	assert_int_equal(script.send.opcode, IBV_WR_SEND); /* no ordinary request */
-	/* That it cannot do the others is not known either. */
+	assert_int_equal(script.send.opcode, IBV_WR_SEND); /* not an ordinary request */
+	/* Whether it supports the others is not known, either. */
 	assert_int_equal(rpma_flush_all(conn, RPMA_FLUSH_TYPE_PERSISTENT, ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
 	assert_int_equal(rpma_verify(conn, remote, 0, 8, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL),
@@ -301,7 +302,7 @@ static void a_flush_of_no_known_type_is_invalid(void **state)
 {
 	script.caps = VEXT_CAP_FLUSH;
 	assert_int_equal(flush(remote, 0, 8, (enum rpma_flush_type)2), RPMA_E_INVAL);
-	/* A usage is no type, though it reads like one. */
+	/* A usage is not a type, though its name is similar. */
 	assert_int_equal(
 		flush(remote, 0, 8, (enum rpma_flush_type)RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT),
 		RPMA_E_INVAL);

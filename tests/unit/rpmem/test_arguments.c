@@ -19,7 +19,7 @@ static const size_t size = 8192;
 
 static int map_pool(void **state)
 {
-	/* whoever runs ssh in spite of a wrong argument is found out */
+	/* if ssh is run in spite of a wrong argument, the test notices that */
 	setenv("RPMEM_SSH", "/no/such/ssh", 1);
 	setenv("RPMEM_ENABLE_SOCKETS", "1", 1);
 	pool = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

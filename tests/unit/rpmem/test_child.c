@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The child process that ssh is. */
+/* ssh as a child process. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static void a_program_that_is_not_there_is_an_error(void **state)
 	assert_int_equal(child_start(&c, argv), ENOENT);
 }
 
-/* More than any buffer of the system holds: it would stand still if nobody took it. */
+/* More than any buffer of the system holds: the child would hang if its output were not read. */
 static void what_it_says_is_taken_while_it_is_waited_for(void **state)
 {
 	char words[256];
@@ -111,7 +111,7 @@ static void one_of_an_application_that_ignores_its_children_ends(void **state)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* A daemon may have closed 0 to 2, which then are the numbers of the sockets. */
+/* A daemon may have closed 0 to 2, and the sockets then get these numbers. */
 static void closed_standard_streams_are_no_trouble(void **state)
 {
 	int saved[3];

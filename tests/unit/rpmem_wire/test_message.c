@@ -96,14 +96,14 @@ static void a_refusal_carries_words_and_no_pool(void **state)
 	assert_int_equal(got.pool.lanes, 0);
 }
 
-/* Every shorter body and one that is longer is refused, by each decoder. */
+/* Each decoder refuses every shorter body, and a longer one. */
 static void a_byte_more_or_less_is_refused(void **state)
 {
 	struct wire_answer m = sample_answer(), got;
 	size_t len = wire_answer_encode(&m, buf);
 
 	for (size_t n = 0; n < len; n++) {
-		uint8_t *cut = malloc(n ? n : 1); /* so that a read past its end is seen */
+		uint8_t *cut = malloc(n ? n : 1); /* so that a read past its end is noticed */
 
 		memcpy(cut, buf, n);
 		assert_false(wire_answer_decode(cut, n, &got));

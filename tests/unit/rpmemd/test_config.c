@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Configuration files: what is accepted, what is refused at which line, and which file wins. */
+/*
+ * Configuration files: what is accepted, in which line an error is reported, and which file takes
+ * precedence.
+ */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -206,7 +209,7 @@ static void the_users_file_is_read_unless_one_is_named(void **state)
 	snprintf(named, sizeof(named), "%s/named", home);
 
 	settings_init(&s, home);
-	assert_int_equal(config_load(&s, NULL, home, &err), 0); /* there is none */
+	assert_int_equal(config_load(&s, NULL, home, &err), 0); /* there is no file */
 	put(path, "nthreads = 4\n");
 	assert_int_equal(config_load(&s, NULL, home, &err), 0);
 	assert_int_equal(s.nthreads, 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What may be asked of the daemon in which state: the whole product of both. */
+/* The requests that the daemon permits in each state: all combinations. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "rpmemd/control.h"
 
-/* A service that counts its calls and fails when told. */
+/* A service that counts its calls, and fails if the test wants that. */
 static struct {
 	enum wire_status result;
 	unsigned opened, created, set, lanes, deep, closed, removed_pool, removed;

@@ -63,7 +63,7 @@ static int knock(uint16_t port)
 	return rc;
 }
 
-/* Serve it until it listens no more. */
+/* Serve the data path until it stops listening. */
 static void step_until_closed(void)
 {
 	int ms = data_step(data);
@@ -95,7 +95,7 @@ static void lanes_that_do_not_come_are_given_up(void **state)
 	step_until_closed();
 	assert_int_equal(knock(port), ECONNREFUSED);
 	assert_false(data_was_connected(data));
-	/* they may be announced anew */
+	/* the lanes may be announced anew */
 	assert_int_equal(data_expect(data, 0, 1, &again, &err), 0);
 	assert_int_equal(knock(again), 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the initiator came in. */
+/* The two addresses of the initiator's connection. */
 #include "lib/unit.h"
 
 #include <arpa/inet.h>
@@ -41,7 +41,7 @@ static void what_sshd_does_not_write_leads_to_this_machine(void **state)
 	}
 }
 
-/* A listener of both families, and who connects to it. */
+/* A listener for both families, and a client. */
 static void connect_by(int family, const struct sockaddr *to, socklen_t len, int listener,
 		       const char *want)
 {
@@ -67,7 +67,7 @@ static void a_socket_says_it_itself(void **state)
 	socklen_t len = sizeof(v6);
 
 	if (listener < 0)
-		skip(); /* a machine without IPv6 */
+		skip(); /* the machine has no IPv6 */
 	setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
 	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 4)) {
 		close(listener);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Write-backs of one pool by several threads: a failure belongs to all that were under way. */
+/* Write-backs of one pool by several threads: a failure counts for all that were under way. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 static struct persist persist;
 static uint8_t *memory;
 
-/* The kernel's part: calls arrive and are let go one by one with a result. */
+/* The kernel's part: calls arrive, and the test ends each with a result. */
 static struct call {
 	size_t offset, len;
 	sem_t arrived, go;
@@ -108,8 +108,10 @@ static void a_range_outside_is_refused_and_harms_nobody(void **state)
 	assert_int_equal(persist_range(&persist, 0, 1), 0);
 }
 
-/* The kernel reports the error to the one that asks first; the other one gets a success, before or
- * after that call has returned. */
+/*
+ * The kernel reports the error to the first call that asks; the other call gets a success, before
+ * or after the first one has returned.
+ */
 static void a_success_waits_for_those_that_may_have_taken_its_error(void **state)
 {
 	struct job first, second;
@@ -121,7 +123,7 @@ static void a_success_waits_for_those_that_may_have_taken_its_error(void **state
 	sem_wait(&calls[1].arrived);
 	calls[1].result = 0;
 	sem_post(&calls[1].go);
-	/* the second one must not be acknowledged while the first one may know better */
+	/* the second write-back must not be acknowledged while the first one may still fail */
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_false(__atomic_load_n(&second.is_done, __ATOMIC_SEQ_CST));
 		sched_yield();

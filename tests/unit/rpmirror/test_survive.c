@@ -88,7 +88,10 @@ static void a_loss_has_the_outcome_that_the_rules_give(void **state)
 	loss("manual", 1, 0, "b", 3, SURVIVE_LOSES);
 }
 
-/* a and b, in-sync, each with a member of the register; a third one of that elsewhere. */
+/*
+ * a and b are in-sync, each with a member of the register; the register's third member is on
+ * another host.
+ */
 static void host_loss(const char *names, int min_copies, enum survive_outcome want,
 		      const char *says_what)
 {

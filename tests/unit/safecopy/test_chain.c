@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the application's own signal handling sees of ours. Each case runs in a child process. */
+/*
+ * The effect of the library's handlers on the application's signal handling. Each case runs in a
+ * child process.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -211,7 +214,7 @@ static void jump_out(int sig, siginfo_t *info, void *uctx)
 	siglongjmp(retry, 1);
 }
 
-/* Programs probe memory that way, over and over at the same depth of the stack. */
+/* Programs probe memory in that way, again and again at the same depth of the stack. */
 static void jump_out_of_five_faults(int flags)
 {
 	volatile int faults = 0;
@@ -262,7 +265,7 @@ static void replaced_after_setup(void)
 
 static struct sigaction found;
 
-/* As a well-behaved application does: what it does not know goes to whom it displaced. */
+/* Like a well-behaved application: it passes unknown faults to the handler that it displaced. */
 static void chaining_handler(int sig, siginfo_t *info, void *uctx)
 {
 	if (found.sa_flags & SA_SIGINFO)

@@ -78,7 +78,7 @@ static void a_port_may_be_the_name_of_a_service(void **state)
 	struct address addr;
 
 	if (!known)
-		skip(); /* no services(5) here */
+		skip(); /* the machine has no services(5) */
 	assert_int_equal(address_parse("host:https", "7204", &addr, NULL), 0);
 	assert_string_equal(addr.port, "443");
 	assert_int_equal(address_parse("[::1]:https", "7204", &addr, NULL), 0);

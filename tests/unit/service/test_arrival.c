@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections that are not admitted yet: limits, and whose turn it is to be dropped. */
+/* Connections that are not admitted yet: limits, and which one is dropped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void the_oldest_of_all_makes_way(void **state)
 	assert_ptr_equal(arrivals_surplus(&list, "y", MAX), &others[1]);
 }
 
-/* An address that has its share does not push out others. */
+/* An address with its full share does not displace other addresses. */
 static void an_address_pushes_out_its_own_first(void **state)
 {
 	wait_from(&a, "10.0.0.1", 5);
@@ -90,7 +90,7 @@ static void the_overdue_are_found(void **state)
 	assert_ptr_equal(arrivals_overdue(&list, 9, &nearest), &a);
 }
 
-/* Refused and admitted ones take no place of pending ones, and an admitted one has no deadline. */
+/* Refused and admitted connections take no pending place, and an admitted one has no deadline. */
 static void each_state_is_counted_for_itself(void **state)
 {
 	uint64_t nearest;

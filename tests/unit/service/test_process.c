@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a serving program sets up for its process. */
+/* The set-up of a serving program's process. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

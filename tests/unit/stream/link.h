@@ -22,7 +22,7 @@ struct pipe {
 	bool fin, fin_read;
 };
 
-struct rig; /* a queue pair and what it needs; rig.c */
+struct rig; /* a queue pair and its resources; see rig.c */
 
 struct side {
 	struct stream *s;
@@ -32,16 +32,18 @@ struct side {
 	struct side *peer;
 	uint64_t *now;
 	size_t chunk;
-	bool closed;                /* the socket */
-	bool muted;                 /* the link takes nothing from it */
-	bool moved;                 /* bytes, or an end, since side_run() began */
-	uint64_t unacknowledged_ns; /* what the link answers */
-	uint64_t deadline;          /* as last set */
+	bool closed;                /* the socket is closed */
+	bool muted;                 /* the link takes no bytes from this side */
+	bool moved;                 /* bytes, or an end, have moved since side_run() began */
+	uint64_t unacknowledged_ns; /* the link's answer */
+	uint64_t deadline;          /* as set last */
 	unsigned redials;
 	unsigned seen[EVENT_KINDS]; /* see side_events() */
 	unsigned finals;
-	/* The barrier: what it names next, as an initiator, and how often that was answered; what
-	 * it makes of the peer's, as a responder, and the last one that came. */
+	/*
+	 * The barrier. As an initiator: the number of connections that it names next, and how often
+	 * that was answered. As a responder: its verdict on the peer's, and the last one that came.
+	 */
 	unsigned names, fenced;
 	enum stream_fence verdict;
 	unsigned questions;
@@ -57,44 +59,47 @@ struct link {
 struct stream_config link_config(enum stream_role role);
 extern const struct stream_params link_params; /* 16/16, no private data */
 
-/* NULL: that side does not exist, its pipe is for the test to fill and read. */
+/* NULL: that side does not exist; the test fills and reads its pipe. */
 void link_init(struct link *l, const struct stream_config *a, const struct stream_config *b);
 void link_fini(struct link *l);
-/* Until nothing moves any more. */
+/* Run until nothing moves any more. */
 void link_run(struct link *l);
-/* The initiator's TCP comes up at both ends. */
+/* The initiator's TCP connection is established at both ends. */
 void link_dial(struct link *l, const struct stream_params *params);
 /* Dial, accept with link_params, run until both are LIVE. */
 void link_establish(struct link *l);
-/* Take and count the events that wait. */
+/* Take and count the pending events. */
 void side_events(struct side *side);
-/* Do what the last call on the stream said, by the product's own performer. */
+/* Perform the result of the last call on the stream, by the product's own performer. */
 void side_perform(struct side *side);
-/* Move time, and let both look at it. */
+/* Advance the time, and let both sides look at it. */
 void link_pass(struct link *l, uint64_t ns);
 
-/* A hand-written peer's part. */
+/* The part of a hand-written peer. */
 void side_feed(struct side *to, const void *bytes, size_t len);
 void side_feed_fin(struct side *to);
-/* All that `from` has sent so far, at most max. */
+/* Take what `from` has sent so far, at most max bytes. */
 size_t side_take(struct side *from, void *buf, size_t max);
 
-/* A whole start-up frame that `from` has sent; one for `to`, its private data being zeros. */
+/*
+ * Take a whole start-up frame that `from` has sent; or feed one to `to`, with zeros as private
+ * data.
+ */
 struct mpa_start side_next_frame(struct side *from);
 void side_feed_frame(struct side *to, const struct mpa_start *start);
 
-/* Queue pairs. Call before link_run(). */
+/* Add queue pairs. Call this before link_run(). */
 void side_add_qp(struct side *side);
 void rig_delete(struct rig *rig);
 struct qp *rig_qp(struct rig *rig);
 struct mr *rig_mr(struct rig *rig);
-/* Sixteen bytes; returns what posting returned. */
+/* Sends sixteen bytes. Returns the result of the post. */
 int side_post_send(struct side *side, uint64_t wr_id);
-int side_post_read(struct side *side, uint64_t wr_id); /* of the other side's memory */
+int side_post_read(struct side *side, uint64_t wr_id); /* reads the other side's memory */
 int side_post_recv(struct side *side, uint64_t wr_id);
-/* The user destroys it; the rig stays, for its completions. */
+/* The user destroys the queue pair. The rig stays, for its completions. */
 void side_detach_qp(struct side *side);
-/* One completion: its wr_id, or -1 when there is none. */
+/* Take one completion: its wr_id, or -1 if there is none. */
 int64_t rig_poll(struct rig *rig, enum ibv_wc_status *status);
 
 #define assert_state(side, state)                                                                  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two things negotiated with bits and numbers: consent, and IRD/ORD. */
+/* The two negotiations, by bits and by numbers: consent, and IRD/ORD. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -164,7 +164,8 @@ static void the_user_sees_depths_from_his_side(void **state)
 	struct stream_params remote;
 
 	stream_depth_offered(&remote, &req);
-	assert_int_equal(remote.ird, 5); /* they will issue so many, we have to take them */
+	/* they will issue that many, and this end has to accept them */
+	assert_int_equal(remote.ird, 5);
 	assert_int_equal(remote.ord, 3);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How connections end: orderly from either side, by a failed queue pair, by a broken LLP. */
+/* How connections end: in good order from either side, by a failed queue pair, by a broken LLP. */
 #include "link.h"
 
 #include <errno.h>
@@ -73,8 +73,10 @@ static void a_message_right_before_the_disconnect_arrives(void **state)
 	link_fini(&l);
 }
 
-/* What came before its receive may be received after
- * the peer's good-bye, and not after one's own. */
+/*
+ * A message that came before its receive may be received after the peer's orderly end, but not
+ * after this end's own.
+ */
 static void parked_messages_wait_until_this_end_disconnects_too(void **state)
 {
 	live();
@@ -119,7 +121,7 @@ static void messages_cross_when_both_disconnect(void **state)
 	link_fini(&l);
 }
 
-/* The peer's FIN is there before we have sent all: it still reads. */
+/* The peer's FIN has come before this end has sent everything. The peer still reads. */
 static void draining_goes_on_behind_the_peers_fin(void **state)
 {
 	live();
@@ -192,7 +194,7 @@ static void a_peer_that_takes_nothing_does_not_hold_up_the_drain(void **state)
 
 static struct stream *stopped;
 
-/* The time limit passed: the end is reported, but the peer has not read all. */
+/* The time limit passed: the end is reported, but the peer has not read everything. */
 static void linger(void)
 {
 	live();
@@ -212,7 +214,10 @@ static void forget(void)
 	link_fini(&l);
 }
 
-/* A close with bytes unread, or before they come, is a reset: it would overtake what was sent. */
+/*
+ * A close with unread bytes, or before they come, causes a reset, which would overtake the sent
+ * bytes.
+ */
 static void after_the_time_limit_input_is_dropped_until_the_fin(void **state)
 {
 	static const uint8_t late[1000];
@@ -237,7 +242,7 @@ static void after_the_time_limit_a_reset_is_no_news(void **state)
 	forget();
 }
 
-/* As long as a silent peer would be believed to live; without such a limit, a minute. */
+/* As long as a silent peer counts as alive; without such a limit, a minute. */
 static void lingering_ends(void **state)
 {
 	static const uint64_t limits[][2] = {{0, 60 * NSEC_PER_SEC},
@@ -256,7 +261,7 @@ static void lingering_ends(void **state)
 	}
 }
 
-/* Who never came to full operation has nothing on its way that was promised. */
+/* A connection that was never fully established has promised no bytes on the way. */
 static void nobody_lingers_for_a_stranger(void **state)
 {
 	link_init(&l, NULL, &b);
@@ -284,7 +289,7 @@ static void a_reset_ends_it_at_once(void **state)
 	link_fini(&l);
 }
 
-/* What the peer sent breaks a rule: Terminate, FIN; the peer learns why. */
+/* The peer's bytes break a rule: Terminate, then FIN; the peer gets the reason. */
 static void a_protocol_error_is_answered_by_a_terminate(void **state)
 {
 	static const uint8_t nonsense[24] = {0, 18, 0x41, 0x4d}; /* opcode 0xd */
@@ -302,7 +307,7 @@ static void a_protocol_error_is_answered_by_a_terminate(void **state)
 	link_fini(&l);
 }
 
-/* The user destroys the failed QP when its end is reported, before the Terminate is out. */
+/* The user destroys the failed QP when its end is reported, before the Terminate is sent. */
 static void a_terminate_outlives_its_qp(void **state)
 {
 	static const uint8_t nonsense[24] = {0, 18, 0x41, 0x4d};
@@ -414,7 +419,7 @@ static void why_a_server_must_not_send_first_is_logged_once(void **state)
 	a.offer_consent = false;
 	live();
 	assert_int_equal(side_post_send(&l.b, 1), 0);
-	assert_int_equal(l.b.u.deadline, 0); /* posting takes no time: it is asked for at once */
+	assert_int_equal(l.b.u.deadline, 0); /* posting takes no time, so it is requested at once */
 	link_run(&l);
 	assert_int_equal(stream_deadline(l.b.s), l.now + NSEC_PER_SEC);
 	link_pass(&l, NSEC_PER_SEC - 1);
@@ -425,7 +430,7 @@ static void why_a_server_must_not_send_first_is_logged_once(void **state)
 	assert_int_equal(notices, 1);
 	assert_int_equal(stream_deadline(l.b.s), CLOCK_NEVER);
 	assert_int_equal(rig_poll(l.b.rig, &status), -1);
-	/* The client sends: what was held goes out. */
+	/* The client sends, so the held bytes are sent. */
 	assert_int_equal(side_post_recv(&l.a, 2), 0);
 	assert_int_equal(side_post_recv(&l.b, 3), 0);
 	assert_int_equal(side_post_send(&l.a, 4), 0);

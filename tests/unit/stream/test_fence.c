@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a target cuts, and when it may answer. */
+/* Which connections a target cuts, and when it may answer. */
 #include "lib/unit.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static void those_that_are_named_are_cut_before_the_answer(void **state)
 {
 	arrive(0, "me", 1);
 	arrive(1, "me", 2);
-	arrive(2, "me", 3); /* it lives */
+	arrive(2, "me", 3); /* it is alive */
 	arrive(3, "you", 1);
 	fence_arrive(&all, &m[4]);
 	assert_int_equal(ask(4, "me", 4, 1, 2), STREAM_FENCE_WAIT);
@@ -121,7 +121,7 @@ static void one_that_has_not_named_itself_yet_is_cut_when_it_does(void **state)
 	fence_arrive(&all, &m[1]);
 	assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
 	assert_int_equal(all.n_questions, 1);
-	fence_arrive(&all, &m[2]); /* later than the question: it is not meant */
+	fence_arrive(&all, &m[2]); /* later than the question, so it is not meant */
 	assert_int_equal(fence_identify(&all, &m[2], &o), STREAM_FENCE_DONE);
 	assert_int_equal(fence_identify(&all, &m[0], &o), STREAM_FENCE_CUT);
 	fence_leave(&all, &m[0]);
@@ -133,7 +133,7 @@ static void a_question_is_forgotten_when_no_older_one_is_unknown(void **state)
 	fence_arrive(&all, &m[0]);
 	fence_arrive(&all, &m[1]);
 	assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
-	fence_pass(&all, &m[0]); /* of a peer that does not take part */
+	fence_pass(&all, &m[0]); /* from a peer that does not take part */
 	assert_int_equal(all.n_questions, 0);
 }
 
@@ -141,7 +141,7 @@ static void an_owner_ends_what_its_other_processes_had(void **state)
 {
 	fence_arrive(&all, &m[0]);
 	assert_int_equal(ask_owner(0, "killed", "boat"), STREAM_FENCE_DONE);
-	arrive(1, "killed", 2); /* no owner named: it is another's */
+	arrive(1, "killed", 2); /* without a named owner it belongs to another program */
 	fence_arrive(&all, &m[2]);
 	assert_int_equal(ask_owner(2, "again", "car"), STREAM_FENCE_DONE);
 	fence_arrive(&all, &m[3]);
@@ -150,7 +150,7 @@ static void an_owner_ends_what_its_other_processes_had(void **state)
 	assert_int_equal(cuts[1] + cuts[2] + cuts[3], 0);
 	fence_arrive(&all, &m[4]);
 	assert_int_equal(ask_owner(4, "again", "boat"), STREAM_FENCE_WAIT);
-	assert_int_equal(cuts[3], 0); /* of the same process: it lives */
+	assert_int_equal(cuts[3], 0); /* of the same process, which is alive */
 	fence_leave(&all, &m[0]);
 	assert_int_equal(wakes[3] + wakes[4], 2);
 }
@@ -167,7 +167,7 @@ static void an_asker_that_leaves_is_not_woken(void **state)
 
 static void there_is_a_limit_to_questions_of_a_connection(void **state)
 {
-	fence_arrive(&all, &m[0]); /* it never says who it is */
+	fence_arrive(&all, &m[0]); /* it never names itself */
 	fence_arrive(&all, &m[1]);
 	for (unsigned i = 0; i < FENCE_ASKS_MAX; i++)
 		assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
@@ -189,12 +189,12 @@ static void fill_with_questions(void)
 	}
 }
 
-/* A peer that connects, keeps silent, and asks on other connections keeps no other peer out. */
+/* A peer that connects, stays silent, and asks on other connections cannot keep other peers out. */
 static void one_that_never_names_itself_is_cut_when_there_is_no_room(void **state)
 {
 	struct ext_origin o = origin("silent", 1, NULL);
 
-	fence_arrive(&all, &m[0]); /* it never says who it is */
+	fence_arrive(&all, &m[0]); /* it never names itself */
 	fence_arrive(&all, &m[1]);
 	fill_with_questions();
 	fence_arrive(&all, &m[2]); /* it is later than all of these, and has its time */
@@ -204,7 +204,7 @@ static void one_that_never_names_itself_is_cut_when_there_is_no_room(void **stat
 	assert_int_equal(cuts[0], 1);
 	assert_int_equal(cuts[1], 1);
 	assert_int_equal(cuts[2], 0);
-	assert_int_equal(all.n_questions, 1); /* that m[2] may be meant by */
+	assert_int_equal(all.n_questions, 1); /* m[2] may be meant by this one */
 	assert_int_equal(fence_identify(&all, &m[0], &o), STREAM_FENCE_CUT);
 	assert_int_equal(fence_identify(&all, &m[2], &o), STREAM_FENCE_DONE);
 }

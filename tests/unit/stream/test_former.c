@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an initiator names: all that it has given up, nothing that lives, in bounded memory. */
+/*
+ * What an initiator names: every connection that it has given up, none that is alive, in bounded
+ * memory.
+ */
 #include "lib/unit.h"
 
 #include <string.h>

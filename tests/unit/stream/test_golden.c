@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Start-up frames captured from Linux siw, fed to both roles. With rping's parameters (1/1, no
- * private data) and without our extensions we have to send the same bytes as siw does.
+ * private data) and without extensions, the stream has to send the same bytes as siw.
  */
 #include "link.h"
 
@@ -29,7 +29,7 @@ static const struct golden captures[] = {
 static const struct stream_params rping = {.ird = 1, .ord = 1};
 static struct link l;
 static struct pcap capture;
-static struct pcap_stream frame[2]; /* request, reply: the start-up frame alone */
+static struct pcap_stream frame[2]; /* request, reply: only the start-up frame */
 
 static void load(const struct golden *g)
 {
@@ -122,7 +122,7 @@ static void we_send_what_siw_sends(void **state)
 	}
 }
 
-/* siw's whole side of a peer-to-peer connection: the RTR and what follows reach the QP. */
+/* siw's whole side of a peer-to-peer connection: the RTR and the bytes after it reach the QP. */
 static void siws_rtr_establishes_us(void **state)
 {
 	struct stream_config cfg = as_siw(STREAM_RESPONDER, &captures[2]);
@@ -146,7 +146,7 @@ static void siws_rtr_establishes_us(void **state)
 	pcap_fini(&capture);
 }
 
-/* What siw answers to an offer of consent (it ignores the bits) is not consent. */
+/* siw ignores the bits of an offer of consent, so its answer is not a consent. */
 static void siw_does_not_consent(void **state)
 {
 	struct stream_config cfg = link_config(STREAM_INITIATOR);

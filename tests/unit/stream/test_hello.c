@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between consenting peers the connection is established by the peer's HELLO, or is not. */
+/* Between consenting peers the peer's HELLO establishes the connection, or refuses it. */
 #include "link.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static int reset(void **state)
 	return 0;
 }
 
-/* Two ends whose start-up frames are on their way; nobody has said HELLO. */
+/* Two ends whose start-up frames are on their way; neither has sent a HELLO. */
 static void accepted(void)
 {
 	link_init(&l, &a, &b);
@@ -69,7 +69,7 @@ static void feed_hello(struct side *to, const struct ext_hello *hello)
 	feed_fpdu(to, &hdr, bytes, sizeof(bytes));
 }
 
-/* What comes out of `from`: the HELLO, and, if there is an error, a Terminate. */
+/* The output of `from`: the HELLO and, after an error, a Terminate. */
 static void expect_hello_then(struct side *from, unsigned error)
 {
 	uint8_t bytes[256];
@@ -92,7 +92,7 @@ static void expect_hello_then(struct side *from, unsigned error)
 static void the_initiator_waits_for_it_and_no_longer(void **state)
 {
 	accepted();
-	l.a.muted = true; /* nothing of its own reaches the peer: there is no round trip */
+	l.a.muted = true; /* none of its bytes reaches the peer, so there is no round trip */
 	link_run(&l);
 	assert_state(&l.a, LIVE);
 	assert_int_equal(l.a.seen[STREAM_EV_ESTABLISHED], 1);
@@ -264,7 +264,7 @@ static void a_peer_that_objects_to_ours_is_an_error(void **state)
 	link_fini(&l);
 }
 
-/* What comes in the same bytes is not forgotten over the HELLO. */
+/* A Terminate that comes in the same bytes is not lost. */
 static void a_terminate_behind_it_ends_an_established_connection(void **state)
 {
 	struct ext_hello hello = {.major = EXT_HELLO_MAJOR, .max_ulpdu = MPA_ULPDU_MAX};
@@ -301,7 +301,7 @@ static void each_looks_as_often_as_the_others_limit_wants(void **state)
 	link_run(&l);
 	assert_state(&l.b, LIVE);
 	assert_true(stream_deadline(l.b.s) <= l.now + 300 * NSEC_PER_MS * 9 / 8);
-	/* And nobody had to ask for that. */
+	/* No question was needed for that. */
 	assert_int_equal(qp_counters(rig_qp(l.a.rig))->pings_out, 0);
 	link_fini(&l);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A peer that is silent for the limit is lost; one that is slow, busy or not reading is not. */
+/* A peer that is silent for the limit is lost; a slow, busy or not reading one is not. */
 #include <errno.h>
 
 #include "link.h"
@@ -19,7 +19,7 @@ static void begin(uint64_t limit_ns)
 	liveness_begin(&v, false, limit_ns, &view, 0);
 }
 
-/* At the time it asked for; *now is that time. */
+/* Look at the time that it asked for; *now is that time. */
 static enum liveness_act look(uint64_t *now)
 {
 	*now = v.at;
@@ -56,7 +56,7 @@ static void after_the_last_byte_it_takes_the_limit_and_a_half_at_most(void **sta
 
 	for (uint64_t limit = 301 * MS; limit < 30 * SEC; limit += 777 * MS) {
 		begin(limit);
-		look(&last); /* the byte comes right behind this look */
+		look(&last); /* the byte comes right after this look */
 		view.rx++;
 		while (look(&now) != LIVENESS_LOST)
 			assert_true(now < 100 * SEC);
@@ -64,7 +64,7 @@ static void after_the_last_byte_it_takes_the_limit_and_a_half_at_most(void **sta
 	}
 }
 
-/* A thousand connections, made one each millisecond: when the process is woken for their looks. */
+/* A thousand connections, one made each millisecond: the number of wake-ups for their looks. */
 static unsigned wake_ups_for(bool second, uint64_t limit, uint64_t *due)
 {
 	uint64_t last = 0;
@@ -171,20 +171,20 @@ static void the_peers_shorter_limit_is_met(void **state)
 	view.rx++;
 	assert_int_equal(look(&now), LIVENESS_PONG);
 	assert_int_equal(now - before, 500 * MS);
-	liveness_on_peer_limit(&v, 1, now); /* absurd: it must not cost us the CPU */
+	liveness_on_peer_limit(&v, 1, now); /* absurd: it must not consume the CPU */
 	look(&before);
 	look(&now);
 	assert_int_equal(now - before, 100 * MS);
 }
 
 /*
- * Its question may be stuck behind what it sends, for longer than its limit: it must hear from us
- * before the look that our own limit would have had us wait for.
+ * Its question may be stuck after other bytes that it sends, for longer than its limit. So it must
+ * get bytes from this end before the look that this end's own limit would give.
  */
 static void a_shorter_limit_counts_as_soon_as_it_is_announced(void **state)
 {
 	begin(15 * SEC);
-	liveness_on_peer_limit(&v, 0, SEC); /* a ping that announces none */
+	liveness_on_peer_limit(&v, 0, SEC); /* a ping that announces no limit */
 	assert_int_equal(v.at, 7500 * MS);
 	liveness_on_peer_limit(&v, 900, SEC);
 	assert_int_equal(v.at, 1300 * MS);
@@ -218,7 +218,7 @@ static void live(void)
 	link_establish(&l);
 }
 
-/* To the next deadline of either. */
+/* Advance to the next deadline of either side. */
 static void tick(void)
 {
 	uint64_t at = stream_deadline(l.a.s), other = stream_deadline(l.b.s);
@@ -240,7 +240,7 @@ static void idle_connections_live(void **state)
 	assert_state(&l.a, LIVE);
 	assert_state(&l.b, LIVE);
 	messages = qp_counters(rig_qp(l.a.rig))->tx_fpdus + qp_counters(rig_qp(l.b.rig))->tx_fpdus;
-	/* In 40 halves of the limit, each up to an eighth longer, behind the HELLOs. */
+	/* In 40 halves of the limit, each up to an eighth longer, after the HELLOs. */
 	assert_in_range(messages, 20, 82);
 	assert_in_range(ticks, 35, 84);
 	link_fini(&l);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each allocation fails in turn: the connection may
- * fail, but in an orderly way and without a leak. */
+/*
+ * Each allocation fails in turn: the connection may fail, but in an orderly way and without a leak.
+ */
 #include "link.h"
 
 #include <errno.h>
@@ -11,8 +12,8 @@ void *__real_calloc(size_t n, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 
-static int countdown = -1; /* of allocations until one fails */
-static bool for_good;      /* all fail */
+static int countdown = -1; /* allocations until one fails */
+static bool for_good;      /* all later ones fail, too */
 
 static bool fails(void)
 {
@@ -100,8 +101,10 @@ static void a_request_without_memory_ends_the_connection(void **state)
 	assert_true(failed > 0);
 }
 
-/* The end of the link follows bytes that no queue pair takes any more. To find it needs no memory:
- * without it the connection would stay for as long as a silent peer counts as alive. */
+/*
+ * The end of the link follows bytes that no queue pair takes any more. Finding the end must need no
+ * memory; otherwise the connection would stay for as long as a silent peer counts as alive.
+ */
 static void a_failed_stream_without_memory_reads_up_to_the_end(void **state)
 {
 	static const uint8_t nonsense[64] = {0, 18, 0x41, 0x4d}, rest[1000];

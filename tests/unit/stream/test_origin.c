@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The barrier: established only when the target has ended what the initiator has given up. */
+/*
+ * The barrier: a connection is established only after the target has ended those that the initiator
+ * has given up.
+ */
 #include "link.h"
 
 #include <errno.h>
@@ -19,7 +22,7 @@ static int reset(void **state)
 	return 0;
 }
 
-/* The reply is on its way; this many former ones are named. */
+/* The reply is on its way; this many former connections are named. */
 static void accepted(unsigned names, enum stream_fence verdict)
 {
 	link_init(&l, &a, &b);
@@ -40,7 +43,7 @@ static void expect_established(unsigned at_a, unsigned at_b)
 static void without_former_ones_nobody_waits(void **state)
 {
 	accepted(0, STREAM_FENCE_DONE);
-	l.a.muted = true; /* no answer can be awaited */
+	l.a.muted = true; /* no answer can be expected */
 	link_run(&l);
 	assert_state(&l.a, LIVE);
 	l.a.muted = false;
@@ -64,7 +67,7 @@ static void it_is_established_behind_the_answer(void **state)
 	expect_established(0, 0);
 	assert_int_equal(l.b.questions, 1);
 	assert_int_equal(l.b.came.n, EXT_ORIGIN_RANGES);
-	assert_int_equal(rig_poll(l.b.rig, &status), -1); /* nothing of the user's is behind it */
+	assert_int_equal(rig_poll(l.b.rig, &status), -1); /* no bytes of the user follow it */
 	stream_fence_end(l.b.s, l.now, &l.b.u);
 	link_run(&l);
 	expect_established(1, 1);
@@ -96,7 +99,7 @@ static void what_cannot_be_ended_makes_the_connect_fail(void **state)
 	expect_established(0, 0);
 	assert_int_equal(l.a.seen[STREAM_EV_CONNECT_ERROR], 1);
 	assert_int_equal(l.a.status, -EBUSY);
-	assert_int_equal(l.a.fenced, 0); /* they are named by the next one again */
+	assert_int_equal(l.a.fenced, 0); /* the next question names them again */
 	assert_true(stream_is_over(l.a.s));
 	stream_fence_end(l.b.s, l.now, &l.b.u); /* too late */
 	link_run(&l);
@@ -121,7 +124,7 @@ static void one_that_a_later_one_named_executes_nothing(void **state)
 	assert_int_equal(side_post_recv(&l.b, 5), 0);
 	l.a.muted = true;
 	link_run(&l);
-	assert_int_equal(side_post_send(&l.a, 6), 0); /* right behind its ORIGIN */
+	assert_int_equal(side_post_send(&l.a, 6), 0); /* right after its ORIGIN */
 	l.a.muted = false;
 	link_run(&l);
 	expect_established(1, 0);
@@ -160,7 +163,7 @@ static void established(void)
 	assert_false(stream_is_over(l.a.s));
 }
 
-/* The target's FIN says that it has seen this end's. */
+/* The target's FIN proves that it has seen this end's. */
 static void an_orderly_end_is_over(void **state)
 {
 	established();
@@ -173,7 +176,7 @@ static void an_orderly_end_is_over(void **state)
 	link_fini(&l);
 }
 
-/* The target takes what was sent until it sees this end's FIN, of which there is no sign. */
+/* The target takes sent bytes until it sees this end's FIN, and nothing proves that it has. */
 static void one_that_the_target_leaves_first_is_not(void **state)
 {
 	established();
@@ -218,7 +221,7 @@ static void a_lost_link_is_not(void **state)
 	link_fini(&l);
 }
 
-/* A Read without a right to it. */
+/* A Read without the right to it. */
 static void a_terminate_of_the_target_is_over(void **state)
 {
 	established();
@@ -240,7 +243,7 @@ static void one_that_does_not_take_part_is_as_before(void **state)
 	assert_int_equal(stream_disconnect(l.b.s, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_state(&l.b, CLOSED);
-	assert_false(qp_peer_leaves(rig_qp(l.a.rig))); /* an unknown kind would be an error there */
+	assert_false(qp_peer_leaves(rig_qp(l.a.rig))); /* there an unknown kind would be an error */
 	link_fini(&l);
 
 	reset(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_stall.c -- a peer that ends while its Sends, more than are parked, find no receive. */
+/* test_stall.c -- a peer ends while its Sends, more than can be parked, find no receive. */
 #include "link.h"
 
 #include "softrnic/rnic/rnic.h"
@@ -71,7 +71,7 @@ static void the_end_is_reported_once_and_each_send_is_delivered(void **state)
 	link_fini(&l);
 }
 
-/* As long as Sends are delivered, the user is not told of an end that it has not come to. */
+/* As long as Sends are delivered, the end that follows them is not reported to the user. */
 static void the_end_waits_while_sends_are_taken_one_by_one(void **state)
 {
 	live_with_a_stall();
@@ -87,7 +87,7 @@ static void the_end_waits_while_sends_are_taken_one_by_one(void **state)
 	link_fini(&l);
 }
 
-/* The FIN is where this end's host does not see it: behind what its buffers can take. */
+/* The FIN is not visible to this end's host: it follows more bytes than its buffers take. */
 static void a_stall_that_lasts_takes_more_sends_up_to_the_fin(void **state)
 {
 	live_with_a_stall();

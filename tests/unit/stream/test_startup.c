@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two streams of ours, back to back: what they agree on, and what is reported. */
+/* Two streams of this implementation, back to back: what they agree on, and what is reported. */
 #include "link.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void without_an_announcement_the_user_flushes_by_reading(void **state)
 	assert_true(cfg.offer_consent);
 }
 
-/* The user of each end says so, or does not, until its start-up begins. */
+/* The user of each end announces it, or does not, until the start-up begins. */
 static void each_end_announces_for_itself(void **state)
 {
 	a.user_flushes = b.user_flushes = false;
@@ -136,7 +136,10 @@ static void count_warnings(enum log_level level, const char *file, int line, con
 	warnings += level == LOG_LVL_WARNING;
 }
 
-/* A request goes to a peer that is not known yet; a reply is warned of only if it is not ours. */
+/*
+ * A request goes to an unknown peer, so it causes the warning; a reply does so only if the peer is
+ * another implementation.
+ */
 static void private_data_that_others_refuse_are_warned_of(void **state)
 {
 	static const struct {
@@ -310,7 +313,7 @@ static void data_in_the_same_bytes_as_the_reply_are_the_qps(void **state)
 	link_dial(&l, &link_params);
 	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	assert_int_equal(side_post_send(&l.b, 8), 0);
-	/* The initiator looks only when all of it is there. */
+	/* The initiator looks only when the whole frame is there. */
 	struct stream *initiator = l.a.s;
 	l.a.s = NULL;
 	link_run(&l);

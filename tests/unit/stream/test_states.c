@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every event in every state, every pair of events, and long random walks. Each transition is
- * read from the log and looked up in the table below, which says what stream.h promises.
+ * Every event in every state, every pair of events, and long random walks. Each transition is read
+ * from the log and looked up in the table below, which has the promises of stream.h.
  */
 #include "walk.h"
 
@@ -73,7 +73,7 @@ static void begin(const struct place *place)
 	assert_int_equal(stream_state(walk.me->s), place->state);
 }
 
-/* What is due at once is done with the time, and is not due any more. */
+/* Work that is due at once is done by the next look, and is then no longer due. */
 static void check_update(void)
 {
 	struct stream_update look;
@@ -136,7 +136,7 @@ static void step(void (*event)(void))
 	check();
 }
 
-/* No state but these may last for ever: nothing in them waits for the peer. */
+/* Only these states may last for ever: nothing in them waits for the peer. */
 static void end(void)
 {
 	enum stream_state state;
@@ -201,7 +201,7 @@ static void silence_ends_only_what_may_be_judged(void **state)
 		live += stream_state(walk.me->s) == STREAM_LIVE;
 		end();
 	}
-	assert_true(lost > 0 && live > 0); /* both kinds of peer were there */
+	assert_true(lost > 0 && live > 0); /* there were both kinds of peer */
 }
 
 static int listen_to_the_log(void **state)

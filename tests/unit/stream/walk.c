@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* walk.c -- everything that can happen to a stream, and every place where it can. */
+/* walk.c -- every event that a stream can get, and every state in which it can come. */
 #include "walk.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void ev_disconnect(void)
 static void ev_cancel(void)
 {
 	enum stream_state before = stream_state(walk.me->s);
-	int events = walk.me->seen[STREAM_EV_UNREACHABLE]; /* the step before took all */
+	int events = walk.me->seen[STREAM_EV_UNREACHABLE]; /* the step before took all events */
 	int ret = stream_cancel(walk.me->s, &walk.me->u);
 	bool connecting = before == STREAM_DIALING || before == STREAM_REQ_SENT ||
 			  before == STREAM_REP_SENT || before == STREAM_HELLO;
@@ -73,7 +73,7 @@ static void ev_incoming(void)
 	stream_on_incoming(walk.me->s, walk.link.now, &walk.me->u);
 }
 
-/* As many bytes as the stream takes, of the kind that the test gives. */
+/* As many bytes as the stream takes, of the kind that the test chooses. */
 static void receive(const void *bytes, size_t len)
 {
 	struct stream_rx rx;
@@ -141,13 +141,13 @@ static void ev_rx_hello(void)
 	receive_hello(EXT_HELLO_MAJOR);
 }
 
-/* Of a version that does not exist. */
+/* With a version that does not exist. */
 static void ev_rx_bad_hello(void)
 {
 	receive_hello(99);
 }
 
-/* An empty Write: in full operation without effect, before a HELLO an error. */
+/* An empty Write: without effect in full operation, an error before a HELLO. */
 static void ev_rx_write(void)
 {
 	struct ddp_hdr hdr = hdr_tagged(RDMAP_WRITE, 1, 0, true);
@@ -210,7 +210,7 @@ static size_t gather(void)
 	return total;
 }
 
-/* Where the time matters, the update asks for it. */
+/* If the time matters, the update asks for it. */
 static void give_time(void)
 {
 	if (walk.me->u.deadline == 0)
@@ -274,7 +274,7 @@ static void ev_fin(void)
 		stream_fin_sent(walk.me->s, &walk.me->u);
 }
 
-/* All that is to be done is done, as far as there are bytes in the pipe: none. */
+/* Perform all pending work; the pipe has no bytes for it. */
 static void ev_perform(void)
 {
 	side_perform(walk.me);
@@ -291,7 +291,7 @@ void ev_late(void)
 	stream_on_time(walk.me->s, walk.link.now, &walk.me->u);
 }
 
-/* Long enough for every limit, and looked at in time. */
+/* Long enough for every limit, with looks in time. */
 void ev_silence(void)
 {
 	for (int i = 0; i < 8 && stream_deadline(walk.me->s) != CLOCK_NEVER; i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* walk.h -- a stream with a queue pair, the events that can befall it, and where it can be. */
+/*
+ * walk.h -- a stream with a queue pair, the events that it can get, and the states that it can
+ * have.
+ */
 #ifndef TEST_STREAM_WALK_H
 #define TEST_STREAM_WALK_H
 
@@ -8,7 +11,7 @@
 extern struct walk {
 	struct link link;
 	struct side *me;
-	bool aborted, connected; /* what the user did */
+	bool aborted, connected; /* the user's actions */
 } walk;
 
 /* How to get there from IDLE. */
@@ -22,9 +25,9 @@ extern void (*const walk_events[])(void);
 extern const size_t walk_n_events;
 extern const struct place walk_places[];
 extern const size_t walk_n_places;
-/* An hour passes: one of the events. */
+/* An hour passes; this is one of the events. */
 void ev_late(void);
-/* The peer says nothing for longer than any limit: another. */
+/* The peer sends nothing for longer than any limit; this is another one. */
 void ev_silence(void);
 
 #endif

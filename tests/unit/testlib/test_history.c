@@ -7,7 +7,7 @@
 
 #define OPS_MAX 7
 
-/* Try every order that the times permit: can the rest of the operations take effect now? */
+/* Try every order that the times permit: can the remaining operations take effect now? */
 static bool search(const struct history_op *ops, unsigned count, unsigned taken, uint64_t value)
 {
 	uint64_t first_end = UINT64_MAX;
@@ -22,8 +22,10 @@ static bool search(const struct history_op *ops, unsigned count, unsigned taken,
 	if (is_done)
 		return true;
 	for (unsigned i = 0; i < count; i++) {
-		/* What ended before this one began must have taken effect, as must what it is
-		 * itself too late for. */
+		/*
+		 * This operation comes next only if every other one that is left ends after its
+		 * begin. An unacknowledged one must also come before any that began after its end.
+		 */
 		if (taken >> i & 1 || ops[i].begin > first_end)
 			continue;
 		if (ops[i].is_unsure) {
@@ -89,7 +91,7 @@ static void it_agrees_with_a_search_of_all_orders(void **state)
 		fine += expected;
 		wrong += !expected;
 	}
-	/* Both kinds are there in numbers. */
+	/* there are many of both kinds */
 	assert_true(fine > 4000 && wrong > 4000);
 }
 

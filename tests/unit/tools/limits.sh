@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Limits of the rpma program towards peers and devices.
+# Limits of the rpma program for peers and devices.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/../../system/tool/lib.sh"
 
@@ -24,7 +24,7 @@ test_names_of_peers_cannot_drive_the_terminal() {
 	grep -q 'wants an unknown region: x?y' serve.err || fail "the refusal is not logged"
 }
 
-# Also of those that still fit: nobody knows what else was lost.
+# Even those within the file: which other bytes were lost is unknown.
 test_bytes_for_a_truncated_file_are_not_acknowledged() {
 	serve pool --create --size 64K
 	truncate -s 1000 pool
@@ -34,12 +34,12 @@ test_bytes_for_a_truncated_file_are_not_acknowledged() {
 	expect 5 'was truncated while it was served' "$rpma" put less "$where"
 }
 
-# Without an RDMA device it ends right after that, so nothing has to be stopped.
+# Without an RDMA device it ends right after that, so it does not have to be stopped.
 test_an_existing_file_is_on_the_disk_before_it_is_offered() {
 	truncate -s 64K pool
 	strace -f -e trace=fsync -o trace env RPMA_PROVIDER=verbs "$rpma" serve --port 0 pool \
 		>out 2>err || :
-	grep -q exited trace || exit 77 # no strace here, or it may not trace
+	grep -q exited trace || exit 77 # there is no strace, or it may not trace
 	grep -q 'no RDMA device' err || exit 77
 	[ "$(grep -c 'fsync(' trace)" = 2 ] || fail "file and folder were not synced: $(cat trace)"
 }
@@ -68,7 +68,7 @@ test_refused_clients_take_no_place_away() {
 
 test_refused_clients_are_told_why_up_to_a_limit() {
 	local guests=() flags=()
-	# Nobody is told so late that the first have been forgotten.
+	# No peer gets its reason so late that the first ones have been dropped.
 	SOFTRNIC_DRAIN_MS=20000 serve pool --create --size 1M
 	for _ in {1..80}; do
 		unwelcome_guest

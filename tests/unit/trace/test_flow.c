@@ -33,7 +33,9 @@ static void start(struct flow *f, enum flow_side initiator)
 	flow_open(f, initiator, record, f);
 }
 
-/* Each side's numbers go on where they stopped, and acknowledge all of the other side. */
+/*
+ * Each side's numbers continue where they stopped, and acknowledge everything from the other side.
+ */
 static void expect_consistent(void)
 {
 	uint32_t next[2] = {0};

@@ -9,7 +9,7 @@ static const struct tcpip_end near4 = {{192, 0, 2, 1}, 0x1234}, far4 = {{198, 51
 static const struct tcpip_end near6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}, 0x1234},
 			      far6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 2}, 7204};
 
-/* The sum over the bytes, checksum included, and over what `more` stands for is 0xffff. */
+/* The sum over the bytes with the checksum, and over the pseudo header in `more`, is 0xffff. */
 static uint32_t sum(uint32_t more, const uint8_t *p, size_t len)
 {
 	uint64_t s = more;
