@@ -5,8 +5,8 @@
 
 #define ERRMSG_TEXT 1024
 
-/* Set the thread's text and return `code`. The innermost function that fails calls it: what is
- * above it knows less. The arguments may contain the thread's text. */
+/* Set the thread's text and return `code`. The innermost function that fails calls it, because
+ * its callers have fewer facts. The arguments may contain the thread's text. */
 int errmsg_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

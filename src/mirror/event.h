@@ -13,7 +13,7 @@ struct events {
 	struct rpmirror_event ring[EVENTS_MAX];
 	unsigned first, count;
 	uint64_t missed;
-	/* For the daemon, whether the application takes them or not. */
+	/* for the daemon, whether or not the application takes them */
 	struct rpmirror_event unreported[EVENTS_UNREPORTED];
 	unsigned unreported_first, unreported_count;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Watches are in a list that is read by signal handlers, so nothing is ever taken out of it: a
- * watch that has ended is used again for another. No lock is taken, neither here nor there.
+ * Signal handlers read the list of watches, so no watch is ever taken out of it: one that has ended
+ * is used again for another. Neither handlers nor the calls here take a lock.
  */
 #include "mirror/fault.h"
 
@@ -16,9 +16,9 @@
 
 struct fault_watch {
 	struct fault_watch *next;
-	atomic_bool is_taken; /* by whoever asked for it; the fields are that one's */
+	atomic_bool is_taken; /* by its user, which then owns the fields */
 	atomic_bool is_on;    /* handlers may read the fields */
-	atomic_uint users;    /* handlers that look at it */
+	atomic_uint users;    /* handlers that use it now */
 	int sig;
 	pid_t pid;
 	uintptr_t base;
@@ -35,7 +35,7 @@ static bool fault_is_of(const struct fault_watch *w, const struct fault *fault)
 	       w->pid == getpid();
 }
 
-/* Either this sees that the watch is off, or fault_unwatch() sees the user. */
+/* Either this function finds the watch off, or fault_unwatch() finds the user counted. */
 static bool fault_ask(struct fault_watch *w, struct fault *fault)
 {
 	bool is_resolved = false;
@@ -62,7 +62,7 @@ static enum sigfault_verdict fault_resolve(const siginfo_t *info, void *uctx)
 	return fault.raises ? SIGFAULT_RAISE : SIGFAULT_PASS;
 }
 
-/* One that has ended, or a new one at the head of the list. */
+/* A watch that has ended, or a new one at the head of the list. */
 static struct fault_watch *fault_take(void)
 {
 	struct fault_watch *w;

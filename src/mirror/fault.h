@@ -2,8 +2,8 @@
 /*
  * fault.h -- SIGSEGV and SIGBUS at addresses of mapped sets.
  *
- * A watch has a function that is called for the faults of one signal in a range of addresses. What
- * no watch resolves goes on to the handlers that the application had installed
+ * A watch has a function that is called for the faults of one signal in a range of addresses.
+ * Faults that no watch resolves go to the handlers that the application had installed
  * (base/sigfault.h), and so do faults of forked children and signals that were sent.
  */
 #ifndef MIRROR_FAULT_H
@@ -19,7 +19,7 @@ struct fault {
 	void *at;              /* the address */
 	const siginfo_t *info; /* si_addr_lsb, si_code */
 	void *uctx;
-	sigjmp_buf *leave; /* out: resolved, by going on there instead of repeating the access */
+	sigjmp_buf *leave; /* out: resolved, by a jump there instead of a repeated access */
 	bool raises;       /* out: not resolved, though the access would succeed now */
 };
 
@@ -40,7 +40,7 @@ struct fault_watch;
 int fault_watch(struct fault_watch **out, int sig, void *base, size_t len, fault_fn *fn, void *arg);
 /* Install the handlers again if the application has replaced them. 0 or -errno. */
 int fault_renew(void);
-/* Nobody runs fn when this returns. The watch is NULL then; one that is NULL is no error. */
+/* When this returns no thread runs fn. The watch is NULL then; a watch that is NULL is no error. */
 void fault_unwatch(struct fault_watch **watch);
 
 #endif

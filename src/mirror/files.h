@@ -2,8 +2,8 @@
 /*
  * files.h -- descriptors of a mapped set, which the application may have closed (closefrom(3)).
  *
- * The set ends then: each call returns an error, no thread waits for them, and what has got their
- * numbers since is left alone. Sockets of librpma's connections go with them, so none of its
+ * The set ends then: each call returns an error, no thread waits for them, and files that have got
+ * their numbers since are left alone. Sockets of librpma's connections go with them, so none of its
  * objects is used or deleted any more. Under the set's lock.
  */
 #ifndef MIRROR_FILES_H
@@ -13,7 +13,7 @@
 
 struct rpmirror;
 
-/* The set's files are open: remember which they are. */
+/* The set's files are open: record their identity. */
 void files_note(struct rpmirror *m);
 /* True: some are lost, and the set has ended, now or before. */
 bool files_look(struct rpmirror *m);

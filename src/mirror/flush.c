@@ -21,7 +21,7 @@ static int flush_convert(const struct rpmirror *m, const struct rpmirror_range *
 			 struct mirror_range *v)
 {
 	for (unsigned i = 0; i < n; i++) {
-		/* what lies in front of the mapping is far behind its end */
+		/* an address before the mapping gives an offset far beyond its end */
 		uint64_t offset = (uintptr_t)ranges[i].addr - (uintptr_t)m->app,
 			 len = ranges[i].len;
 
@@ -53,22 +53,23 @@ static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror
 /* ---- parts ---- */
 
 /*
- * A flush goes in parts, each with a number and an intent, which are posted one behind the other.
- * What costs the same for many parts is done once for several: a flush operation on each lane for a
- * group of them, the write-back of the own file for a round of several groups. So members write
- * back one group while the next one travels. Other threads' flushes may come between two parts.
+ * A flush goes in parts, each with a number and an intent, which are posted one after the other.
+ * Work that costs the same for many parts is done once for several: a flush operation on each lane
+ * for a group of them, the write-back of the own file for a round of several groups. So members
+ * write back one group while the next one travels. Other threads' flushes may come between two
+ * parts.
  *
- * Only the first part of a round waits for anything: what it waits for may need that the parts
- * before it become durable. Where another one would have to wait its round ends.
+ * Only the first part of a round waits. A later part might wait for something that needs the parts
+ * before it to be durable, so its round ends instead.
  */
 #define FLUSH_ROUND_PARTS 16u             /* 8 MiB */
 #define FLUSH_GROUP_PARTS 8u              /* 4 MiB; the staging memory has three of them */
 #define FLUSH_GROUP_OPS   (SET_QUEUE / 4) /* with small ranges */
 
 struct flush_cursor {
-	uint32_t range;      /* where the next part begins: so many ranges, */
+	uint32_t range;      /* place of the next part: so many ranges, */
 	uint64_t skip;       /* and bytes of the next one, are in parts already */
-	uint32_t parts, ops; /* without a flush operation behind them */
+	uint32_t parts, ops; /* without a flush operation after them */
 };
 
 struct flush_round {
@@ -77,7 +78,7 @@ struct flush_round {
 	uint64_t seqs[FLUSH_ROUND_PARTS];
 };
 
-/* How many ranges the next part touches; *at is behind it then. */
+/* Returns how many ranges the next part touches, and moves *at past it. */
 static uint32_t flush_advance(const struct rpmirror *m, struct flush_cursor *at,
 			      const struct mirror_range *v, uint32_t n)
 {
@@ -100,7 +101,8 @@ static uint32_t flush_advance(const struct rpmirror *m, struct flush_cursor *at,
 	return count;
 }
 
-/* What makes the next part: these ranges themselves, or copies in `cut` if one has to be cut. */
+/* Take the ranges of the next part: these ranges themselves, or copies in `cut` if one has to be
+ * cut. */
 static void flush_take_part(const struct rpmirror *m, struct flush_cursor *at,
 			    const struct mirror_range *v, uint32_t n, struct mirror_range *cut,
 			    struct flush_part *part)
@@ -154,7 +156,7 @@ void flush_lose_joined(struct rpmirror *m, uint64_t seq)
 			act_lost(m, slot, "it was made equal by a copy that has failed");
 }
 
-/* The parts of a round, which are these ranges, become durable here. */
+/* Make the parts of a round, which are these ranges, durable here. */
 static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32_t n,
 			const struct flush_round *round)
 {
@@ -163,7 +165,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 
 	killpoint(KILLPOINT_flush_local);
 	pthread_mutex_lock(&m->lock);
-	if (files_look(m)) { /* nothing is known of the write-back */
+	if (files_look(m)) { /* the result of the write-back is meaningless */
 		set_notify(m);
 		pthread_mutex_unlock(&m->lock);
 		return;
@@ -171,7 +173,7 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 	if (copy_has_cache(&m->copy))
 		restore_await_write(m);
 	if (rc) {
-		/* The failure may be one of those that are not certain yet. */
+		/* The failure may belong to an earlier flush that is not certain yet. */
 		uint64_t first = m->flush.local + 1;
 
 		if (!m->failed_seq)
@@ -186,8 +188,8 @@ static void flush_local(struct rpmirror *m, const struct mirror_range *v, uint32
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Post a round of at least one part and write it back. 0, also if that is not all of the ranges; or
- * an RPMIRROR_E_*. */
+/* Post a round of at least one part and write it back. 0, also if ranges are left; or an
+ * RPMIRROR_E_*. */
 static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 		       struct flush_round *round)
 {
@@ -211,9 +213,10 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, b
 	return rc < 0 ? rc : 0;
 }
 
-/* Normal ranges, which are used up; seq 0: there were none. is_own: the library's, also while the
- * set is given up, and what was touched stays so. What the application has stored since then is not
- * in the file, so its own flushes wait for the end, and fail. */
+/* Normal ranges, which are used up; seq 0: there were none. is_own: a flush of the library's
+ * own, made also while the set is given up; ranges that it posted count even then. The
+ * application's stores since the set was given up are not in the file, so its own flushes wait
+ * for the end, and fail. */
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 			   uint64_t *seq)
 {
@@ -260,7 +263,7 @@ int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges
 
 /* ---- the outcome ---- */
 
-/* At most one event a second: whoever is slow is so for a while. */
+/* At most one event a second: a slow member stays slow for a while. */
 static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 {
 	uint64_t now = clock_boot_ms(), took;
@@ -275,7 +278,7 @@ static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 		   (unsigned long long)took);
 }
 
-/* Locked. 0, also when the deadline has passed, or why it is not acknowledged. */
+/* Locked. 0, also when the deadline has passed, or the error why it is not acknowledged. */
 static int flush_await_number(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 {
 	uint64_t since = clock_boot_ms();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One part of a flush: laid out, recorded, taken as it
- * is now, stored to the own file and posted. */
+/* One part of a flush: laid out, recorded, copied as it is now, stored to the own file and
+ * posted. */
 #include "mirror/flush_part.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "mirror/repair.h"
 #include "mirror/restore.h"
 
-/* What is in the way of a part. */
+/* The obstacle of a part. */
 enum flush_try {
 	FLUSH_READY,
 	FLUSH_PIECE, /* a piece of a resync */
@@ -21,7 +21,7 @@ enum flush_try {
 	FLUSH_UNSTORED, /* or one of the file */
 };
 
-/* Where each piece goes in the staging memory; the offset in a word is that in the file. */
+/* Place each piece in the staging memory, with the same offset in a word as in the file. */
 static void flush_lay_out(struct lane_flush *f, const struct mirror_range *v, uint32_t n)
 {
 	uint64_t at = INTENT_BYTES;
@@ -75,7 +75,7 @@ static bool flush_has_room(struct rpmirror *m, const struct flush_part *part,
 struct flush_copying {
 	struct rpmirror *m;
 	const struct lane_flush *f;
-	uint64_t at; /* in the staging memory, of what the pieces' places are relative to */
+	uint64_t at; /* in the staging memory: the places of the pieces are relative to it */
 };
 
 static void flush_take(void *arg)
@@ -105,7 +105,7 @@ static void flush_store(void *arg)
 	}
 }
 
-/* Take the content as it is now, once, for all copies. */
+/* Copy the present content once, for all copies. */
 static enum flush_try flush_snapshot(struct rpmirror *m, struct lane_flush *f, uint64_t at,
 				     uint64_t *offset)
 {
@@ -114,7 +114,7 @@ static enum flush_try flush_snapshot(struct rpmirror *m, struct lane_flush *f, u
 
 	if (!restore_try(m, flush_take, &c, offset))
 		tried = FLUSH_UNREAD;
-	/* A copy that has failed gets what it takes. */
+	/* The store may fail if the own copy has failed already. */
 	else if (!m->direct && !restore_try(m, flush_store, &c, offset) && !m->failed_seq)
 		tried = FLUSH_UNSTORED;
 	if (tried != FLUSH_READY) {
@@ -173,7 +173,7 @@ static void flush_post(struct rpmirror *m, struct lane_flush *f, const struct fl
 		flush_note_covered(m);
 	m->staged_to[f->seq % FLUSH_MAX] = m->staging.end;
 	m->queued_to[f->seq % FLUSH_MAX] = m->queued;
-	repair_on_begin(m); /* to send it is a part of what it takes */
+	repair_on_begin(m); /* the time of the flush includes the send */
 	for (unsigned slot = 0; members; slot++, members >>= 1)
 		if (members & 1)
 			lane_post(m, slot, f);
@@ -194,7 +194,8 @@ static enum flush_try flush_try(struct rpmirror *m, const struct flush_part *par
 {
 	uint64_t at;
 
-	if (lane_is_flushing(m)) /* what has ended at a member makes room for a flush operation */
+	/* flush operations that have ended at a member make room for one */
+	if (lane_is_flushing(m))
 		wait_poll(m);
 	if (!repair_flush_enter(m, hold, part->v, part->n))
 		return FLUSH_PIECE;
@@ -206,7 +207,7 @@ static enum flush_try flush_try(struct rpmirror *m, const struct flush_part *par
 	return flush_snapshot(m, f, at, offset);
 }
 
-/* Locked, but not all the time. 0 or an RPMIRROR_E_*. */
+/* Locked, with gaps. 0 or an RPMIRROR_E_*. */
 static int flush_wait_for(struct rpmirror *m, enum flush_try tried, uint64_t offset)
 {
 	if (tried == FLUSH_PIECE)

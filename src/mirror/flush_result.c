@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a flush rests on: which members have it, and what its caller gets to know. */
+/* Which members have a flush, and the result for its caller. */
 #include "mirror/errmsg.h"
 #include "mirror/set.h"
 
-/* Members that have the flush, and not by a resync from this copy when it had failed. */
+/* Members that have the flush by their lane, or by a resync from this copy while it was good. */
 static mirror_mask flush_durable_now(const struct rpmirror *m, uint64_t seq)
 {
 	mirror_mask own = MIRROR_BIT(m->self), insync = primary_counts(&m->primary);
@@ -25,8 +25,8 @@ void flush_note_durable(struct rpmirror *m, uint64_t from)
 		m->durable[seq % FLUSH_MAX] = flush_durable_now(m, seq);
 }
 
-/* What an acknowledgement rests on is what was true then: a member may be lost before the caller
- * looks. */
+/* A result has the members at the time of the acknowledgement: one may be lost before the caller
+ * reads the result. */
 static mirror_mask flush_durable(const struct rpmirror *m, uint64_t seq)
 {
 	bool is_noted = seq <= m->flush.retired && m->flush.begun - seq < FLUSH_MAX;
@@ -53,8 +53,8 @@ void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_r
 		res->flags |= RPMIRROR_SOLO;
 }
 
-/* Where the mapping is the file, it gives back what the medium has: an older word than was flushed,
- * which the next flush would send to the others. */
+/* A direct mapping is the file. After a failed write-back it shows the medium's older words, and
+ * the next flush would send these to the other members. */
 static bool flush_may_go_on(const struct rpmirror *m)
 {
 	return m->primary.rec.config.local_error_continues && !m->direct;

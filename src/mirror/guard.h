@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guard.h -- what happens to the application's mapping while the lease does not hold: a flag, or
- * the environment variable RPMIRROR_ON_FENCED, says error (nothing; rpmirror_confirm() fails),
- * protect (neither loads nor stores) or kill. The set's lock.
+ * guard.h -- the application's mapping while the lease does not hold. A flag, or the environment
+ * variable RPMIRROR_ON_FENCED, chooses error (only rpmirror_confirm() fails), protect (neither
+ * loads nor stores) or kill. The set's lock.
  */
 #ifndef MIRROR_GUARD_H
 #define MIRROR_GUARD_H
@@ -20,7 +20,7 @@ enum guard_policy guard_choose(const struct rpmirror *m, unsigned flags);
 	(RPMIRROR_MAP_FENCED_ERROR | RPMIRROR_MAP_FENCED_PROTECT | RPMIRROR_MAP_FENCED_KILL)
 /* In each turn of the thread. */
 void guard_step(struct rpmirror *m, uint64_t now_ms);
-/* When the lease ends; UINT64_MAX: it is over, or has not begun. */
+/* The time at which the lease ends; UINT64_MAX: it is over, or has not begun. */
 uint64_t guard_deadline(const struct rpmirror *m);
 
 #endif

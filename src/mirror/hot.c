@@ -23,7 +23,7 @@ int hot_open(struct hot *hot, int fd)
 		hot_close(hot);
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "the copy's metadata: %s", err.text);
 	}
-	memset(hot->last, 0xff, sizeof(hot->last)); /* those of former epochs stay */
+	memset(hot->last, 0xff, sizeof(hot->last)); /* slots of former epochs stay */
 	hot->is_loaded = true;
 	return 0;
 }
@@ -57,12 +57,12 @@ static int hot_cool(struct hot *hot, uint64_t retired)
 	return n ? meta_hot_cool(&hot->meta, victims, n) : -EBUSY;
 }
 
-/* One batch of extents, of which some are cold. */
+/* Mark one batch of extents, some of which are cold. */
 static int hot_warm(struct hot *hot, const uint32_t *extents, uint32_t n, uint64_t retired)
 {
 	int rc = meta_hot_mark(&hot->meta, extents, n);
 
-	/* Or the medium is full: then no slot helps. */
+	/* -ENOSPC may also mean a full medium: then no slot helps. */
 	while (rc == -ENOSPC && !hot->meta.broken) {
 		rc = hot_cool(hot, retired);
 		if (!rc)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hot.h -- the extents that flushes write to, recorded in the copy's metadata before they do (W2):
- * after an unclean end only these may differ from other copies. The set's lock protects all of it.
+ * hot.h -- the extents that flushes write to, recorded in the copy's metadata before the write
+ * (W2): after an unclean end only these may differ from other copies. The set's lock protects all
+ * of it.
  */
 #ifndef MIRROR_HOT_H
 #define MIRROR_HOT_H
@@ -27,11 +28,10 @@ void hot_close(struct hot *hot);
  */
 int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t seq,
 	     uint64_t retired);
-/* `serving` is committed: those of former epochs go, into the bitmaps of who is absent. 0 or
- * -errno.
- */
+/* `serving` is committed: the extents of former epochs go into the bitmaps of absent members. 0
+ * or -errno. */
 int hot_retire(struct hot *hot);
-/* At a clean end: nothing may differ but what the bitmaps say. 0 or -errno. */
+/* At a clean end: only blocks in the bitmaps may differ. 0 or -errno. */
 int hot_end(struct hot *hot);
 
 #endif

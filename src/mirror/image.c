@@ -5,8 +5,8 @@
 #include <sys/auxv.h>
 
 /*
- * The kernel draws these bytes at each execve(2). A number that this library draws itself would
- * differ for a second copy of it in the same process, which then seemed to be another program. The
+ * The kernel draws these bytes at each execve(2). If this library drew a number itself, a second
+ * copy of the library in the same process would draw another one and look like another program. The
  * bytes protect stacks, so only a digest of them leaves the process.
  */
 #define IMAGE_BYTES 16

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* The same for all users of it in the process, another one after execve(2); 0: not known. */
+/* The same for all users in the process, another one after execve(2); 0: unknown. */
 uint64_t image_number(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes to one member: a batch of the intent and the writes, and one flush operation behind the
+/* Flushes to one member: a batch of the intent and the writes, and one flush operation after the
  * last part of several. */
 #include <stdio.h>
 #include <string.h>
@@ -8,17 +8,18 @@
 #include "mirror/repair.h"
 #include "mirror/set.h"
 
-/* What a completion is of: number, generation of the lane, slot. */
+/* A completion's context: number, generation of the lane, slot. */
 #define LANE_SLOT_BITS 3
 #define LANE_GEN_BITS  8
 #define LANE_GENS      (1u << LANE_GEN_BITS)
-/* Beyond that what was placed is flushed region by region, as the target knows where that is. */
+/* Beyond this span everything placed is flushed region by region: the target has notes of it. */
 #define LANE_SPAN_MAX (64ull << 20)
-/* Flush operations under way: what is placed meanwhile shares the next one (group commit). A target
+/* Flush operations under way: data placed meanwhile shares the next one (group commit). A target
  * executes one after the other, so a second one would only wait there. */
 #define LANE_FLUSHES 1u
-/* More than that does not wait for others: it is a part of a large flush, which is to be written back
- * while the next part travels, and this process may write back its own file meanwhile. */
+/* With more than this placed, a flush operation does not wait for others. It is a part of a
+ * large flush: the member is to write it back while the next part travels, and this process may
+ * write back its own file meanwhile. */
 #define LANE_SHARED_MAX (1ull << 20)
 
 static const void *lane_context(const struct set_member *member, unsigned slot, uint64_t seq)
@@ -70,9 +71,9 @@ static bool lane_is_file(const struct set_member *member)
 }
 
 /*
- * A file's write-back costs the same for all its pages, and the intent, which need not be on the
- * medium, is in another file: so the range of the data is flushed. Persistent memory is written
- * back line by line: there everything that was placed, and nothing else.
+ * A file's write-back costs the same for all its pages, and the intent is in another file and need
+ * not be on the medium: so only the range of the data is flushed. Persistent memory is written back
+ * line by line: so everything that was placed is flushed, and no more.
  */
 static int lane_add_flush_of(struct set_member *member, struct mirror_range span,
 			     const void *context)
@@ -91,8 +92,8 @@ static int lane_add_flush_of(struct set_member *member, struct mirror_range span
 				RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, context);
 }
 
-/* A flush operation behind all that was placed, which belongs to flushes up to seq; or a note that
- * one is to follow. */
+/* Add a flush operation for all that was placed, which belongs to flushes up to seq; or note
+ * that one is due. */
 static int lane_add_flush(struct rpmirror *m, unsigned slot, uint64_t seq)
 {
 	struct set_member *member = &m->members[slot];
@@ -176,7 +177,8 @@ bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
 void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size)
 {
 	const struct set_member *member = &m->members[slot];
-	uint64_t seq = m->flush.members[slot].done + 1; /* in their order: the first that is not */
+	/* they end in order: the first one that has not */
+	uint64_t seq = m->flush.members[slot].done + 1;
 	struct mirror_range span;
 
 	if (!member->lane.medium_error || seq > m->flush.begun) {

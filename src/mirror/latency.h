@@ -15,9 +15,10 @@ static inline void latency_add(struct latency *l, uint64_t took_us)
 	resync_latencies_add(&l->now, took_us);
 }
 
-/* What is old is forgotten, once there is enough that is new. */
+/* Old times are forgotten, once there are enough new ones. */
 void latency_tick(struct latency *l, uint64_t now_ms);
-/* Of so many flushes in a hundred the slowest, at most an eighth too much; 0: there were none. */
+/* The time within which so many of a hundred flushes ended, at most an eighth too high; 0: there
+ * were none. */
 uint32_t latency_percentile(const struct latency *l, unsigned percent);
 
 #endif

@@ -20,7 +20,7 @@
 
 #define MAP_TRIES 10 /* without waiting, if others are faster */
 
-/* Descriptors: the set's own, and a member's: three connections, and one for a resync. */
+/* Descriptors: the set's own, and those of a member: three connections, and one for a resync. */
 #define MAP_FILES_OWN  16u
 #define MAP_FILES_EACH 20u
 
@@ -35,7 +35,7 @@ static uint64_t map_random(void *arg)
 
 /* ---- the device ---- */
 
-/* The address by which the other members are reached; without any, this host's. */
+/* The address at which the other members are reached; without another member, this host's. */
 static const char *map_address(const struct rpmirror *m)
 {
 	const struct mirror_config *config = &m->daemon.packet->mapped.record.config;
@@ -54,7 +54,7 @@ static int map_open_device(struct rpmirror *m)
 
 	if (!rc)
 		rc = rpma_peer_new(ctx, &m->peer);
-	if (!rc) /* a queue of failed operations, too, must not overflow */
+	if (!rc) /* there must also be room for all operations to fail at once */
 		rc = rpma_cq_new(m->peer, MIRROR_MEMBERS_MAX * (SET_QUEUE + LINK_SENDS), &m->cq);
 	if (rc)
 		return errmsg_fail(RPMIRROR_E_PROVIDER, "no device reaches member address %s: %s",
@@ -133,7 +133,8 @@ static int map_start(struct rpmirror *m)
 	return 0;
 }
 
-/* What is read at once is to be confirmed. Without a register the mapping is there all the same. */
+/* Wait for the lease, so that the first reads can be confirmed. The mapping also exists if no
+ * register answers. */
 static void map_await_lease(struct rpmirror *m)
 {
 	uint64_t deadline = clock_now_ns() + m->primary.rec.config.lease_ms * NSEC_PER_MS;
@@ -207,7 +208,7 @@ static int map_open_memory(struct rpmirror *m, unsigned flags)
 	return rc;
 }
 
-/* As many more can be open. Other threads may take them all the same. */
+/* Can as many more descriptors be opened? Other threads may take them all the same. */
 static bool map_has_files(const struct rpmirror *m, unsigned count)
 {
 	int fds[MAP_FILES_OWN + MAP_FILES_EACH * MIRROR_MEMBERS_MAX];
@@ -220,7 +221,7 @@ static bool map_has_files(const struct rpmirror *m, unsigned count)
 	return n == count;
 }
 
-/* A connection that lacks one looks as if the other member was away: it would be excluded. */
+/* If a connection lacks a descriptor the other member seems to be away, and would be excluded. */
 static int map_check_files(const struct rpmirror *m)
 {
 	const struct mirror_config *config = &m->daemon.packet->mapped.record.config;
@@ -286,7 +287,7 @@ static int map_open(struct rpmirror *m, void *hint, unsigned flags)
 	return rc;
 }
 
-/* What failed may have given its descriptors back already. */
+/* The call that failed may have given its descriptors back already. */
 static bool map_lacks_descriptors(void)
 {
 	int fd = eventfd(0, EFD_CLOEXEC);
@@ -297,7 +298,7 @@ static bool map_lacks_descriptors(void)
 	return strstr(rpmirror_errormsg(), strerror(EMFILE));
 }
 
-/* Many things need a descriptor; the cause is the same for all of them. */
+/* Many calls need a descriptor; the explanation is the same for all of them. */
 static void map_explain(int rc)
 {
 	struct rlimit limit;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* map.h -- what rpmirror_map() and rpmirror_unmap() consist of; not under the set's lock. */
+/* map.h -- the parts of rpmirror_map() and rpmirror_unmap(); not under the set's lock. */
 #ifndef MIRROR_MAP_H
 #define MIRROR_MAP_H
 
 #include "mirror/set.h"
 
-/* Why an attempt to map has failed, if another one may succeed. */
+/* Why an attempt to map has failed, if another attempt may succeed. */
 struct map_failure {
-	/* The register changed behind the daemon's permission, such as by the end of the former
-	 * primary, or by another host that was faster. */
+	/* The register changed after the daemon's permission, for example by the end of the
+	 * former primary, or by another host that was faster. */
 	bool is_overtaken;
 	bool is_absent; /* there was no daemon, or it has ended; */
 	bool is_closed; /* at once, after the question */
@@ -16,15 +16,15 @@ struct map_failure {
 
 /* Ask the daemon for the set; 0 or an RPMIRROR_E_*. The answer is in m->daemon. */
 int map_ask(struct rpmirror *m, unsigned flags);
-/* Take over the files that came with it, and what it says of the copy. */
+/* Take over the files that came with the answer, and its description of the copy. */
 int map_take_answer(struct rpmirror *m, bool readonly);
-/* With WAIT, for a daemon that is restarted, or not started yet. False: another attempt is of no
- * use. *closed counts those that were closed at once. */
+/* With WAIT: wait for a daemon that is restarted, or not started yet. False: another attempt is
+ * useless. *closed counts connections that were closed at once. */
 bool map_await_daemon(const char *set, const struct map_failure *failure, unsigned *closed);
 
 /* Its thread has ended when this returns. */
 void map_stop_thread(struct rpmirror *m);
-/* Also one that is made in part. */
+/* Also deletes an object that is made in part. */
 void map_delete(struct rpmirror *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process that maps a set asks this host's daemon for, and the wait for a daemon. */
+/* The question of a process that maps a set to this host's daemon, and the wait for a daemon. */
 #include <string.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 #include "mirror/map.h"
 
 #define MAP_AGAIN_MS 200 /* between attempts to reach a daemon that is not there */
-#define MAP_CLOSED   50  /* attempts that it ends at once: it is of another version */
+#define MAP_CLOSED   50  /* attempts that the daemon ends at once: it has another version */
 
 int map_status(const struct rpmirror *m, unsigned status, const char *text)
 {
@@ -68,7 +68,7 @@ int map_ask(struct rpmirror *m, unsigned flags)
 	return map_status(m, m->daemon.packet->mapped.status, m->daemon.packet->mapped.text);
 }
 
-/* Until the daemon hears of it, the end of the connection ends what it has granted. */
+/* Take the grant. Until the daemon gets this packet, the end of the connection ends the grant. */
 static void map_confirm(struct rpmirror *m)
 {
 	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));

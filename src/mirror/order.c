@@ -48,7 +48,7 @@ static void order_refuse(struct rpmirror *m, enum packet_status status, const ch
 
 /* ---- each order ---- */
 
-/* It leaves the in-sync set, or what is under way with it ends; then it stays away. */
+/* The member leaves the in-sync set, or the work with it ends; then it stays away. */
 static bool order_exclude(struct rpmirror *m)
 {
 	uint8_t slot = m->order.what.member;
@@ -72,7 +72,7 @@ static void order_resync(struct rpmirror *m)
 {
 	uint8_t slot = m->order.what.member;
 
-	/* A copy would leave the in-sync set for as long as this primary serves. */
+	/* The member could not return to the in-sync set for as long as this primary serves. */
 	if (!primary_is_source(&m->primary)) {
 		order_end(m, PACKET_COPY_FAILED,
 			  "the primary's copy has failed, and makes no other one equal: promote a "
@@ -97,7 +97,7 @@ static void order_pause(struct rpmirror *m)
 		order_end(m, PACKET_OK, "");
 }
 
-/* What can be said at once is. */
+/* Carry out an order that can be answered at once. */
 static void order_carry_out(struct rpmirror *m)
 {
 	switch (m->order.what.order) {
@@ -143,7 +143,7 @@ static bool order_is_possible(struct rpmirror *m)
 
 uint64_t order_deadline(const struct packet_order_request *what)
 {
-	/* The answer is to be there before the time is over. */
+	/* The answer has to arrive before the time is over. */
 	return what->timeout_ms ? clock_boot_ms() + what->timeout_ms - what->timeout_ms / 8
 				: UINT64_MAX;
 }
@@ -168,7 +168,7 @@ void order_begin(struct rpmirror *m, const struct packet *p)
 	set_wake(m);
 }
 
-/* ---- what takes time ---- */
+/* ---- orders that take time ---- */
 
 /* The role ended otherwise than by a demotion. */
 static enum packet_status order_ended_status(const struct rpmirror *m)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * order.h -- what an operator asks of the primary: the daemon's ORDER, answered by ORDERED when it
- * is done, is refused, or has not been done in time; then the answer says why, and it goes on.
+ * order.h -- an operator's order to the primary: the daemon's ORDER, answered by ORDERED when it is
+ * done, is refused, or has run out of time. In the last case the answer gives the reason, and the
+ * work continues.
  *
- * One at a time; one that was answered though it goes on gives way to the next one. All under the
- * set's lock.
+ * One order at a time. An order that was answered while its work continues gives way to the next
+ * one. All under the set's lock.
  */
 #ifndef MIRROR_ORDER_H
 #define MIRROR_ORDER_H
@@ -20,10 +21,10 @@ struct order {
 	uint64_t deadline_ms;
 };
 
-/* The time for an answer to what was asked now; UINT64_MAX: there is no limit. */
+/* The time for an answer to an order given now; UINT64_MAX: no limit. */
 uint64_t order_deadline(const struct packet_order_request *what);
 void order_begin(struct rpmirror *m, const struct packet *p);
-/* The answer to an order; verified: what VERIFY has found, or NULL. */
+/* Send the answer to an order; verified: the findings of VERIFY, or NULL. */
 void order_answer(struct rpmirror *m, uint32_t id, enum packet_status status, const char *text,
 		  const struct packet_verified *verified);
 /* In each turn of the thread. */

@@ -26,14 +26,14 @@ static bool reader_send(struct rpmirror *m, enum packet_type type)
 	if (type == PACKET_MAP)
 		p->map.flags = PACKET_MAP_READONLY;
 	if (daemon_send_unsent(&m->daemon) && daemon_has_unsent(&m->daemon))
-		return false; /* what a stopped daemon has not taken is enough */
+		return false; /* one question that a stopped daemon has not taken is enough */
 	if (!daemon_has_unsent(&m->daemon) && daemon_send(&m->daemon, p))
 		return true;
 	daemon_close(&m->daemon);
 	return false;
 }
 
-/* The answer to what was sent. False: there is none in time, or the daemon has ended. */
+/* Wait for the answer to the question. False: none came in time, or the daemon has ended. */
 static bool reader_await(struct rpmirror *m, enum packet_type type)
 {
 	uint64_t deadline = poll_deadline(READER_ANSWER_MS);
@@ -47,7 +47,7 @@ static bool reader_await(struct rpmirror *m, enum packet_type type)
 	return false;
 }
 
-/* What it says is about the file that is mapped, not about one that took its place. */
+/* Does the daemon's answer concern the mapped file, and not one that replaced it? */
 static bool reader_is_same(const struct rpmirror *m)
 {
 	struct stat mapped, now;
@@ -77,7 +77,7 @@ static bool reader_ask(struct rpmirror *m)
 	return true;
 }
 
-/* Without an answer what was known before holds, and is older. */
+/* Without an answer the former state holds, and is older. */
 void reader_fill(struct rpmirror *m, struct rpmirror_state *st)
 {
 	bool is_asked = reader_ask(m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reader.h -- a read-only mapping of this host's copy: how old it is, as the daemon knows. */
+/* reader.h -- a read-only mapping of this host's copy: its age, by the daemon's report. */
 #ifndef MIRROR_READER_H
 #define MIRROR_READER_H
 
@@ -8,12 +8,13 @@
 struct rpmirror;
 
 struct reader {
-	uint64_t fresh_ns; /* CLOCK_BOOTTIME: it had all that was acknowledged then; 0: not known */
+	/* CLOCK_BOOTTIME at which it had all that was acknowledged; 0: unknown */
+	uint64_t fresh_ns;
 	uint64_t epoch, view_seq, flush_seq;
 };
 
-/* Asks the daemon, also one that was restarted; a second at the most for each of its answers. Under
- * the set's lock. */
+/* Asks the daemon, also one that was restarted; at most a second for each answer. Under the
+ * set's lock. */
 void reader_fill(struct rpmirror *m, struct rpmirror_state *st);
 
 #endif

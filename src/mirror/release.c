@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The copy is given back to this host's daemon. */
+/* Gives the copy back to this host's daemon. */
 #include <string.h>
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The beginning of what makes a member equal. */
+/* The beginning of the work that makes a member equal. */
 #include "mirror/repair.h"
 
 #include <errno.h>
@@ -186,7 +186,7 @@ struct repair_member *repair_make_ready(struct rpmirror *m, unsigned slot)
 	return rm && repair_make_buffers(m->repair) && repair_start_thread(m->repair) ? rm : NULL;
 }
 
-/* What both need. */
+/* The preparation that EQUALISE and RESYNC share. */
 static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, bool is_equalise)
 {
 	struct repair_member *rm = repair_make_ready(m, slot);
@@ -202,7 +202,7 @@ static struct repair_member *repair_prepare(struct rpmirror *m, unsigned slot, b
 
 /* ---- EQUALISE ---- */
 
-/* The bitmap, as extents: as such it is recorded. */
+/* List the bitmap as extents: that is the form in which it is recorded. */
 static bool repair_list_bits(struct rpmirror *m, struct repair_member *rm)
 {
 	const uint64_t words = MIRROR_EXTENT / MIRROR_BLOCK / 64, all = resync_words(m->size);
@@ -221,7 +221,7 @@ static bool repair_list_bits(struct rpmirror *m, struct repair_member *rm)
 	return true;
 }
 
-/* What both ends are to record. */
+/* List the ranges that both ends are to record. */
 static bool repair_list_ranges(struct rpmirror *m, struct repair_member *rm, bool serving,
 			       bool whole)
 {
@@ -242,7 +242,7 @@ void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 	unsigned slot = action->slot;
 	bool whole = action->whole;
 
-	/* It serves if flushes go there from now on. */
+	/* The set serves if flushes go to the member from now on. */
 	bool serving = primary_sends_to(&m->primary) & MIRROR_BIT(slot);
 	struct repair_member *rm;
 
@@ -253,7 +253,7 @@ void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 	rm = repair_prepare(m, slot, true);
 	if (!rm)
 		return;
-	/* While it serves, the member lacks what was flushed since it was lost; from now on it gets
+	/* If the set serves, the member lacks the flushes since it was lost; from now on it gets
 	 * all flushes. */
 	whole = whole || (serving && !rm->covers);
 	if (!serving || whole)
@@ -271,7 +271,7 @@ void repair_equalise(struct rpmirror *m, const struct primary_action *action)
 
 /* ---- RESYNC ---- */
 
-/* What is data of the file; the rest of an empty copy has the zeros of holes already. */
+/* Mark the file's data; the rest of an empty copy has the zeros of holes already. */
 static void repair_mark_data(struct rpmirror *m, struct repair_member *rm)
 {
 	off_t at = 0;
@@ -283,7 +283,7 @@ static void repair_mark_data(struct rpmirror *m, struct repair_member *rm)
 		if (data < 0 && errno == ENXIO)
 			return;
 		hole = data < 0 ? -1 : lseek(m->copy.fd, data, SEEK_HOLE);
-		if (hole < 0) { /* the file system does not say */
+		if (hole < 0) { /* the file system does not report holes */
 			data = at;
 			hole = (off_t)m->size;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a member's daemon is asked around the pieces: records (W9), begin (W4) and end (W5). */
+/* The questions to a member's daemon around the pieces: records (W9), begin (W4) and end (W5). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "mirror/file/badblocks.h"
 #include "mirror/repair_impl.h"
 
-/* `to`: whom; for this member's sake. */
+/* Send a question to `to`, for the sake of member `slot`. */
 static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct message *question)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -22,9 +22,9 @@ static void repair_send(struct rpmirror *m, unsigned slot, unsigned to, struct m
 		act_lost(m, slot, "its daemon cannot be asked");
 }
 
-/* W9 at the source: while it holds the copy the hot slots are this process's own. In a promotion
- * none turns cold before the records go; where they do not fit, the daemon records that all may
- * differ. */
+/* W9 at the source: while this process holds the copy, the hot slots are its own. In a promotion
+ * no slot turns cold before the records go. If the ranges do not fit, the daemon records that
+ * all may differ. */
 static void repair_note(struct rpmirror *m, unsigned slot)
 {
 	const struct repair_member *rm = m->repair->members[slot];
@@ -44,8 +44,8 @@ static void repair_note(struct rpmirror *m, unsigned slot)
 	}
 }
 
-/* A resync: all that it is to send is known here from now on, whatever ends. What is cleared there
- * belongs to it. */
+/* A resync: from now on this host has recorded all that is to be sent, whatever ends. Blocks
+ * that are cleared at the member are sent, too. */
 static void repair_begin(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -89,7 +89,7 @@ static void repair_ask_resync(struct rpmirror *m, unsigned slot, enum message_ty
 	repair_send(m, slot, slot, &q);
 }
 
-/* The next part that is to be cleared; false: there is none. */
+/* The next part that is to be cleared; false: none is left. */
 static bool repair_next_bad(const struct repair_member *rm, struct message_clear *clear)
 {
 	for (uint32_t i = 0; i < rm->bad.count; i++) {
@@ -164,7 +164,7 @@ void repair_on_open(struct rpmirror *m, unsigned slot)
 	struct repair_member *rm = m->repair->members[slot];
 	bool is_volatile = rm->bulk.grant.durability == RPMA_DURABILITY_VOLATILE;
 
-	/* Digests are of what is on a medium: without one everything is sent. */
+	/* Digests are of bytes on a medium: without one everything is sent. */
 	if (is_volatile)
 		memset(rm->unsure, 0, resync_words(m->size) * sizeof(uint64_t));
 	if (rm->is_compare && is_volatile)
@@ -194,7 +194,7 @@ static void repair_on_ranges(struct rpmirror *m, unsigned slot, const struct mes
 		repair_begin(m, slot);
 }
 
-/* The question of the stage was answered positively. */
+/* The stage's question was answered positively. */
 static void repair_on_done(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -232,7 +232,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 	}
 }
 
-/* In as many bytes as the status has for it. */
+/* The text has the room that the status has for it. */
 static void repair_on_not_cleared(struct rpmirror *m, unsigned slot,
 				  const struct message_cleared *cleared)
 {
@@ -285,12 +285,12 @@ static void repair_on_reply(struct rpmirror *m, unsigned slot, const struct mess
 	else if (answer->done.status == GREETING_OK)
 		repair_on_done(m, slot);
 	else if (answer->done.status == GREETING_FULL && is_record)
-		repair_on_done(m, slot); /* it counts as uncertain, which is safe, too */
+		repair_on_done(m, slot); /* the member counts as uncertain, which is safe, too */
 	else
 		act_lost(m, slot, greeting_status_2str(answer->done.status));
 }
 
-/* Those about this host's copy are asked for another member's sake. */
+/* A question about this host's copy was asked for another member's sake: find that member. */
 void repair_on_answer(struct rpmirror *m, unsigned from, const struct message *answer)
 {
 	(void)from;

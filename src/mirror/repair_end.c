@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of what makes a member equal: it has everything, or is lost. */
+/* The end of the work that makes a member equal: it has everything, or is lost. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "mirror/absent.h"
 #include "mirror/repair_impl.h"
 
-/* Locked. What a direct mapping has stored, and perhaps not flushed. */
+/* Locked. List the stores of a direct mapping that may not be flushed. */
 static bool repair_list_stored(const struct rpmirror *m, struct repair_member *rm)
 {
 	struct mirror_range *v;
@@ -21,7 +21,7 @@ static bool repair_list_stored(const struct rpmirror *m, struct repair_member *r
 	return done;
 }
 
-/* What the member has by the resync alone: flushes that are not acknowledged, and stores. */
+/* List what the member has by the resync alone: flushes that are not acknowledged, and stores. */
 static bool repair_list_carried(const struct rpmirror *m, struct repair_member *rm)
 {
 	ranges_union_clear(&rm->ranges);
@@ -62,7 +62,7 @@ void repair_finish(struct rpmirror *m, unsigned slot)
 	set_wake(m);
 }
 
-/* Flushes that were sent to it and that it may not have. */
+/* Note flushes that were sent to the member and that it may lack. */
 static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct repair_member *rm)
 {
 	const struct flush_member *fm = &m->flush.members[slot];
@@ -78,7 +78,7 @@ static void repair_note_unconfirmed(struct rpmirror *m, unsigned slot, struct re
 	}
 }
 
-/* That it cannot be compared is no reason to exclude it. */
+/* A member is not excluded because it cannot be compared. */
 void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
 {
 	if (m->repair->members[slot]->is_compare)
@@ -87,7 +87,7 @@ void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
 		act_lost(m, slot, why);
 }
 
-/* Without memory it is noted the next time. */
+/* Without memory the piece is noted the next time. */
 void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piece *piece)
 {
 	struct mirror_range range = {piece->offset, piece->len};
@@ -97,7 +97,7 @@ void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piec
 	(void)ranges_union_add(&m->repair->members[slot]->bad, &range, 1);
 }
 
-/* Its bits survive that it is lost; what is copied is not read there. */
+/* The piece's bits survive the member's loss. A piece that is copied is not read at the member. */
 void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
 		       const char *why)
 {
@@ -145,7 +145,7 @@ void repair_note_equal(struct rpmirror *m, unsigned slot)
 		return;
 	rm = repair_member_get(m, slot);
 	if (!rm || rm->covers)
-		return; /* without memory it is compared when it returns */
+		return; /* without memory the member is compared when it returns */
 	repair_clear_bits(m, rm);
 	rm->covers = true;
 	repair_init_resync(m, rm, RESYNC_CATCH_UP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What flushes and resyncs are to each other. */
+/* The effects of flushes and resyncs on each other. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include "mirror/core/ranges.h"
 #include "mirror/repair_impl.h"
 
-#define REPAIR_CALM_COUNT 1000 /* flushes, of which the slowest hundredth is calm */
+#define REPAIR_CALM_COUNT 1000 /* number of flushes whose slowest hundredth gives the calm time */
 
 bool repair_flush_enter(struct rpmirror *m, struct repair_hold *hold, const struct mirror_range *v,
 			uint32_t n)
@@ -36,7 +36,7 @@ void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold)
 			resync_flush_leave(&m->repair->members[slot]->rs, &hold->holds[slot]);
 }
 
-/* A piece ends by a completion that another thread takes. */
+/* Another thread takes the completion that ends a piece. */
 void repair_wait(struct rpmirror *m)
 {
 	struct timespec until;
@@ -105,7 +105,8 @@ uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq)
 	return repair_now_us() - m->repair->sent[seq % FLUSH_MAX].begun_us;
 }
 
-/* For a copy or the register, while the set was blocked: how long says nothing about flushes. */
+/* The flush waited for a copy or the register, while the set was blocked: its time is no
+ * measure. */
 static bool repair_flush_has_waited(const struct rpmirror *m, uint64_t seq)
 {
 	return m->blocked || m->repair->sent[seq % FLUSH_MAX].begun_us <= m->blocked_until_us;

@@ -4,14 +4,15 @@
 
 #include "mirror/repair.h"
 
-#define REPAIR_PIECE       (64u << 10)
-#define REPAIR_BLOCKS      (REPAIR_PIECE / MIRROR_BLOCK)
-#define REPAIR_WORKS       64 /* pieces of a member under way; as many buffers */
-#define REPAIR_QUEUE       (REPAIR_WORKS * (REPAIR_BLOCKS + 1))
-#define REPAIR_FLUSH       (4u << 20) /* bytes written before a flush, while nobody waits for it */
-#define REPAIR_SENT_RANGES 64         /* of a flush that are remembered; more are made coarser */
-#define REPAIR_ANSWER_MS   30000      /* for a daemon to answer; it may have to write a lot */
-#define REPAIR_AGAIN_MS    100        /* then it is asked again whether it has cleared a part */
+#define REPAIR_PIECE  (64u << 10)
+#define REPAIR_BLOCKS (REPAIR_PIECE / MIRROR_BLOCK)
+#define REPAIR_WORKS  64 /* pieces of a member under way; as many buffers */
+#define REPAIR_QUEUE  (REPAIR_WORKS * (REPAIR_BLOCKS + 1))
+/* bytes written before a flush, while no flush of the set waits for them */
+#define REPAIR_FLUSH       (4u << 20)
+#define REPAIR_SENT_RANGES 64    /* of a flush that are noted; more are made coarser */
+#define REPAIR_ANSWER_MS   30000 /* for a daemon to answer; it may have to write a lot */
+#define REPAIR_AGAIN_MS    100   /* then it is asked again whether it has cleared a part */
 
 /* wr_id; 0 is the connection's proof. */
 #define REPAIR_OF_FLUSH(n)  ((const void *)(uintptr_t)((n) << 1 | 1))
@@ -20,15 +21,15 @@
 #define REPAIR_NUMBER(id)   ((id) >> 1)
 #define REPAIR_DIGEST       RPMA_DIGEST_BLAKE2B
 
-/* From the action of the primary to its end. */
+/* The stages from the primary's action to its end. */
 enum repair_stage {
 	REPAIR_IDLE,
 	REPAIR_OPENING,   /* the bulk connection */
-	REPAIR_LEARNING,  /* RESYNC by bitmap: the ranges of the member's own records */
+	REPAIR_LEARNING,  /* RESYNC by bitmap: ask for the ranges of the member's own records */
 	REPAIR_RECORDING, /* EQUALISE: the ranges become records of the member (W9) */
 	REPAIR_NOTING,    /* EQUALISE: they do not fit here, and the daemon records that */
 	REPAIR_BEGINNING, /* RESYNC: `syncing` (W4) */
-	REPAIR_CLEARING,  /* RESYNC: what it could not read or write becomes zeros there */
+	REPAIR_CLEARING,  /* RESYNC: blocks that it could not read or write become zeros there */
 	REPAIR_RUNNING,
 	REPAIR_ENDING,  /* RESYNC: `syncing` ends (W5) */
 	REPAIR_SETTLING /* flushes that are not acknowledged become records of the member (W9) */
@@ -40,7 +41,7 @@ struct repair_work {
 	struct resync_piece piece;
 	unsigned buffer;
 	unsigned pending;   /* operations without completion */
-	uint64_t flush;     /* COPY: the flush behind its writes; 0: not posted yet */
+	uint64_t flush;     /* COPY: the flush after its writes; 0: not posted yet */
 	uint64_t differing; /* blocks, of the digests so far */
 	struct rpma_digest ours[REPAIR_BLOCKS], theirs[REPAIR_BLOCKS];
 };
@@ -48,29 +49,30 @@ struct repair_work {
 struct repair_member {
 	enum repair_stage stage;
 	bool is_equalise;
-	bool by_bitmap;  /* RESYNC: else everything, by digests or as the member is empty */
+	bool by_bitmap;  /* RESYNC: else everything, by digests or because the member is empty */
 	bool is_whole;   /* EQUALISE: of everything */
 	bool is_compare; /* compare.h has it */
 	bool covers;     /* the bitmap has everything that the member lacks */
 	struct link bulk;
-	struct link left;    /* likewise, given up while it was posted to */
+	struct link left;    /* an older connection, given up while it was being posted to */
 	unsigned generation; /* of the connection */
 	uint64_t *bits, *unsure;
 	uint64_t *compare_bits; /* still to be compared; NULL: never was */
 	struct resync rs;
 	struct ranges_union ranges; /* to be recorded */
 	uint32_t range_sent;
-	struct ranges_union bad;    /* that its medium may not give back, until it was cleared; */
-	uint64_t clear_from;        /* before it, it is */
-	uint64_t again_ms;          /* CLEARING: when to ask again, or 0 */
-	uint32_t question;          /* id of the one under way, or 0 */
-	uint64_t deadline_ms;       /* for its answer */
-	uint64_t flush, flush_done; /* numbers of flushes, by time of post */
-	uint64_t unflushed, first, end; /* what was written behind the last one */
+	/* ranges that its medium may not give back, until they were cleared; */
+	struct ranges_union bad;
+	uint64_t clear_from;            /* before it, it is */
+	uint64_t again_ms;              /* CLEARING: when to ask again, or 0 */
+	uint32_t question;              /* id of the question under way, or 0 */
+	uint64_t deadline_ms;           /* for its answer */
+	uint64_t flush, flush_done;     /* numbers of flushes, by time of post */
+	uint64_t unflushed, first, end; /* written after the last one */
 	struct repair_work works[REPAIR_WORKS];
 };
 
-/* A flush that some member may not have. */
+/* A flush that a member may lack. */
 struct repair_sent {
 	uint64_t begun_us;
 	uint32_t count;
@@ -88,7 +90,7 @@ struct repair {
 	uint8_t *buffers; /* registered, one for each work of a pass over the file */
 	struct rpma_mr_local *mr;
 	uint8_t used[REPAIR_WORKS]; /* by so many works */
-	bool filled[REPAIR_WORKS];  /* the thread's own: with the piece of these */
+	bool filled[REPAIR_WORKS];  /* the thread's own: whether a buffer has its piece's bytes */
 	struct repair_member *members[MIRROR_MEMBERS_MAX];
 	struct repair_sent sent[FLUSH_MAX]; /* by number % FLUSH_MAX */
 	struct resync_latencies latencies;  /* of flushes while nothing is under way */
@@ -102,23 +104,24 @@ struct repair_member *repair_member_get(struct rpmirror *m, unsigned slot);
 void repair_set_stage(struct rpmirror *m, struct repair_member *rm, enum repair_stage stage);
 
 /* repair.c: beginnings. */
-/* Memory and the thread; NULL: there is none. */
+/* Memory and the thread; NULL: one is missing. */
 struct repair_member *repair_make_ready(struct rpmirror *m, unsigned slot);
 void repair_connect(struct rpmirror *m, unsigned slot);
 void repair_clear_bits(const struct rpmirror *m, struct repair_member *rm);
 void repair_init_resync(struct rpmirror *m, struct repair_member *rm, enum resync_mode mode);
 
-/* repair_end.c: a resync has ended. What it has carried of flushes that are not acknowledged is
- * perhaps named by no intent there, so they are recorded; then it is finished. */
+/* repair_end.c: a resync has ended. Flushes that it has carried and that are not acknowledged
+ * may have no intent at the member, so they are recorded there; then the resync is finished. */
 void repair_settle(struct rpmirror *m, unsigned slot);
-/* What was under way with the member has failed. */
+/* The work with the member has failed. */
 void repair_failed(struct rpmirror *m, unsigned slot, const char *why);
-/* The same of its connection, which has ended; what was under way there may say why. */
+/* The member's connection has ended, which is such a failure; the work under way there may give
+ * the reason. */
 void repair_on_end(struct repair *r, unsigned slot, const char *why);
-/* No digest of that range can be made there: it counts as differing, and is copied. */
+/* The member can make no digest of that range: it counts as different, and is copied. */
 void repair_unreadable(struct rpmirror *m, unsigned slot, const struct resync_piece *piece,
 		       const char *why);
-/* The same of a piece that could not be written there: before it is sent again, it is cleared. */
+/* The member could not write that piece: it is cleared before it is sent again. */
 void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piece *piece);
 /* The member is equal. */
 void repair_finish(struct rpmirror *m, unsigned slot);
@@ -131,24 +134,25 @@ void repair_on_open(struct rpmirror *m, unsigned slot);
 void repair_enter(struct rpmirror *m, unsigned slot, enum repair_stage stage);
 void repair_ask_next(struct rpmirror *m, unsigned slot);
 
-/* repair_post.c: post the works that wait, and flushes behind them where they are due, or of all
- * that was written; locked, but not all the time. */
+/* repair_post.c: post the works that wait, and flushes after them where they are due, or with
+ * flush_all for everything written; locked, with gaps. */
 void repair_post(struct repair *r, bool flush_all);
-/* Close the connection; by the thread, if it posts just now. */
+/* Close the connection; if the thread is posting just now, it closes it. */
 void repair_leave_link(struct repair *r, struct repair_member *rm);
 
-/* repair_pump.c: pieces; locked. What a digest is of: the whole piece, or block i. */
+/* repair_pump.c: pieces; locked. The part of the buffer that digest i covers: the whole piece,
+ * or block i. */
 uint32_t repair_digest_part(const struct repair *r, const struct resync_piece *piece, unsigned i,
 			    uint64_t *offset);
-/* The parts that have one. */
+/* The parts that need a digest. */
 uint64_t repair_digests(const struct resync_piece *piece);
-/* Begin as many as may be; returns when to look again. */
+/* Begin as many pieces as permitted; returns when to try again. */
 uint64_t repair_pump_begin(struct repair *r);
-/* Digests of what is to be compared, for which the lock is released. */
+/* Compute the digests of pieces to be compared, with the lock released. */
 void repair_pump_digest(struct repair *r);
-/* What was completed. False: the member is lost. */
+/* Take over what was completed. False: the member is lost. */
 bool repair_pump_collect(struct repair *r, unsigned slot);
-/* All of the member's pieces are given up; its connection may still be open. */
+/* Give up all of the member's pieces; its connection may still be open. */
 void repair_pump_end(struct repair *r, struct repair_member *rm);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is posted on bulk connections.
+ * Posts on bulk connections.
  *
- * What goes out is decided under the set's lock; the copy into registered memory and the posts are
- * made without it, as flushes would wait for them. A piece is in flight by then (core/resync.h), so
- * a flush that changes it meanwhile counts as later, or waits. Only the thread of resyncs fills
- * buffers and posts; who drops a member meanwhile leaves the connection to it.
+ * The set's lock covers the decision which bytes go out. The copy into registered memory and the
+ * posts are made without it, as flushes would wait for them. A piece is in flight by then
+ * (core/resync.h), so a flush that changes it meanwhile counts as later, or waits. Only the thread
+ * of resyncs fills buffers and posts. If a member is dropped meanwhile, its connection is left to
+ * that thread.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct post {
 	const void *context;
 	bool is_flush;
 	enum rpma_flush_type type;  /* of a flush, and */
-	uint64_t first, len;        /* what it covers */
+	uint64_t first, len;        /* the range that it covers */
 	struct resync_piece piece;  /* of a work, and */
 	unsigned buffer;            /* where it is */
 	struct rpma_digest *theirs; /* for digests */
@@ -37,9 +38,9 @@ struct posts {
 	unsigned count;
 };
 
-/* ---- locked: what is to go out ---- */
+/* ---- locked: the bytes to send ---- */
 
-/* The next run of blocks of a piece, which is taken out of *blocks. */
+/* Take the next run of blocks of a piece out of *blocks. */
 static struct mirror_range post_next_run(const struct repair *r, const struct resync_piece *piece,
 					 uint64_t *blocks)
 {
@@ -122,7 +123,7 @@ static void post_add_flush(struct repair *r, unsigned slot, struct posts *posts)
 	rm->unflushed = 0;
 }
 
-/* False: there is no room for all of it. */
+/* False: there is no room for all posts. */
 static bool post_collect(struct repair *r, unsigned slot, bool flush_all, struct posts *posts)
 {
 	struct repair_member *rm = r->members[slot];
@@ -226,10 +227,10 @@ static void post_carry_out(struct repair *r, struct post *p)
 		snprintf(p->why, sizeof(p->why), "%s", rpma_err_last());
 }
 
-/* ---- locked: what came of it ---- */
+/* ---- locked: the results ---- */
 
-/* A member that promotes itself has nobody yet from whom it could be restored: then another host
- * has to be the primary. */
+/* While this member promotes itself, no other member has its content yet. So the page cannot be
+ * restored, and another host has to be the primary. */
 static void post_on_unreadable(struct repair *r, const struct post *p)
 {
 	if (r->m->serving)
@@ -270,7 +271,7 @@ static void post_close_left(struct repair *r)
 
 void repair_leave_link(struct repair *r, struct repair_member *rm)
 {
-	/* If one was left already, this one is newer, and nothing is being posted there. */
+	/* If an older connection was left already, nothing is being posted on this newer one. */
 	if (!r->is_posting || rm->left.state != LINK_DOWN) {
 		link_close(&rm->bulk);
 		return;

@@ -3,9 +3,9 @@
  * Pieces: written and flushed, or compared by digests; repair_post.c has their posts.
  *
  * A buffer has room for the 64 KiB of the file in which its piece lies; members that get the same
- * piece at the same time share it. A flush of the member covers all writes before it: every 4 MiB,
- * or when there is nothing more to write; each piece has one of its own when flushes may wait for
- * it.
+ * piece at the same time share it. A flush operation at the member covers all writes before it: one
+ * every 4 MiB, or when no write is left. If flushes of the set may wait for pieces, each piece has
+ * a flush operation of its own.
  */
 #include <stdio.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static void repair_pump_list(struct repair *r, struct turn *t)
 	}
 }
 
-/* Members that copy the same piece share the buffer; what is compared may be read again. */
+/* Members that copy the same piece share the buffer; a piece to be compared may be read again. */
 static unsigned repair_pump_buffer(struct repair *r, const struct turn *t, const unsigned *buffers,
 				   unsigned i)
 {
@@ -148,7 +148,7 @@ uint64_t repair_pump_begin(struct repair *r)
 	struct turn t;
 	bool any = true;
 
-	repair_post(r, false); /* of digests that differ */
+	repair_post(r, false); /* for pieces whose digests differ */
 	while (any && !r->m->ended && repair_pump_free_buffers(r) >= MIRROR_MEMBERS_MAX) {
 		repair_pump_list(r, &t);
 		any = resync_next_of(t.list, t.count, repair_now_us(), t.pieces, t.steps, &wake);
@@ -223,7 +223,7 @@ void repair_pump_digest(struct repair *r)
 
 /* ---- the end of pieces ---- */
 
-/* What is equal by now is not counted any more. */
+/* Blocks that are equal by now leave the bitmap. */
 static void repair_pump_unset(struct repair *r, unsigned slot, const struct repair_work *w)
 {
 	const struct repair_member *rm = r->members[slot];
@@ -278,8 +278,8 @@ static void repair_pump_on_flush(struct repair *r, unsigned slot, uint64_t numbe
 	set_notify(r->m);
 }
 
-/* The piece of whose digest the member's medium is the reason that it failed; NULL: it is another.
- * Operations behind it never ran. */
+/* The piece whose digest failed because of the member's medium; NULL: another operation failed.
+ * Operations after the failed one never ran. */
 static const struct resync_piece *repair_pump_unreadable(const struct repair_member *rm,
 							 const struct ibv_wc *wc)
 {
@@ -293,7 +293,8 @@ static const struct resync_piece *repair_pump_unreadable(const struct repair_mem
 	return w->is_used && w->piece.op != RESYNC_OP_COPY ? &w->piece : NULL;
 }
 
-/* A write to a page that cannot be read faults there; which one it was is not known. */
+/* A write to an unreadable page faults at the member. Which write it was is unknown, so all of
+ * them are noted. */
 static void repair_pump_note_writes(struct repair *r, unsigned slot, const struct ibv_wc *wc)
 {
 	struct repair_member *rm = r->members[slot];

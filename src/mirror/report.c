@@ -53,7 +53,7 @@ static enum mirror_copy report_copy(const struct rpmirror *m, unsigned slot)
 									 : MIRROR_COPY_UNKNOWN;
 }
 
-/* Nobody but an operator lets one return that is kept out. */
+/* A member that is kept out has no time of a next attempt: only an operator lets it return. */
 static void report_fill_waits(const struct rpmirror *m, unsigned slot, struct packet_report *r)
 {
 	const struct primary_member *member = &m->primary.members[slot];
@@ -65,7 +65,7 @@ static void report_fill_waits(const struct rpmirror *m, unsigned slot, struct pa
 	r->deadline_ms[slot] = member->deadline_ms;
 }
 
-/* That a member is silent is less than what its connection has met. */
+/* An error of the member's connection explains more than its silence. */
 static const char *report_reason(const struct rpmirror *m, unsigned slot)
 {
 	const char *trouble = m->primary.members[slot].trouble;
@@ -148,7 +148,7 @@ static void report_fill(struct rpmirror *m, struct packet_report *r)
 			report_fill_member(m, slot, r);
 }
 
-/* Without the numbers, which change all the time. */
+/* Remove the numbers that change all the time. */
 static void report_strip(struct packet_report *r)
 {
 	r->status.flushes = r->status.acked = 0;
@@ -206,7 +206,7 @@ static bool report_event_what(enum rpmirror_event_type type, uint8_t *what)
 			return true;
 		}
 	}
-	return false; /* the daemon sees it itself */
+	return false; /* the daemon notices that itself */
 }
 
 static void report_send_events(struct rpmirror *m)
@@ -225,9 +225,9 @@ static void report_send_events(struct rpmirror *m)
 	}
 }
 
-/* ---- what is stuck ---- */
+/* ---- members without progress ---- */
 
-/* False: no, or it is known already. */
+/* False: it is not stuck, or was reported already. */
 static bool report_got_stuck(const struct rpmirror *m, struct report_wait *wait, uint64_t token,
 			     uint64_t now_ms)
 {
@@ -243,7 +243,7 @@ static bool report_got_stuck(const struct rpmirror *m, struct report_wait *wait,
 	return true;
 }
 
-/* A number that changes with each step of what makes the member equal. */
+/* A number that changes with each step of the work that makes the member equal. */
 static uint64_t report_token(const struct rpmirror *m, unsigned slot)
 {
 	enum primary_member_state state = m->primary.members[slot].state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.h -- what the primary says of itself to this host's daemon, for the tool: its status, once
- * a second and at each change, and events. It also notices what is stuck. Under the set's lock.
+ * report.h -- the primary's reports to this host's daemon, for the tool: its status, once a second
+ * and at each change, and events. It also detects members without progress. Under the set's lock.
  */
 #ifndef MIRROR_REPORT_H
 #define MIRROR_REPORT_H
@@ -10,7 +10,7 @@
 
 struct rpmirror;
 
-/* Something that is waited for, and how far it is. */
+/* One wait, and its progress. */
 struct report_wait {
 	uint64_t token, since_ms;
 	bool is_stuck;
@@ -24,7 +24,7 @@ struct report {
 
 /* In each turn of the thread. */
 void report_step(struct rpmirror *m, uint64_t now_ms);
-/* The daemon is another one: say all of it again. */
+/* The daemon is another one: report everything again. */
 void report_again(struct rpmirror *m);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What runs in the thread that touched the page: in a handler of SIGBUS only async-signal-safe
- * calls, little stack, no lock.
+ * This code runs in the thread that touched the page, in a handler of SIGBUS: only
+ * async-signal-safe calls, little stack, no lock.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -15,7 +15,7 @@
 #include "mirror/restore_impl.h"
 
 #define RESTORE_LOOK_NS (50 * NSEC_PER_MS)
-#define RESTORE_POINTS  8 /* sets with a backtrack point, of one thread */
+#define RESTORE_POINTS  8 /* at most so many sets of one thread have a backtrack point */
 
 /* Read by handlers: initial-exec, so that an access never allocates. */
 #define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))
@@ -23,7 +23,8 @@
 /* An access of the library's own. */
 struct restore_trial {
 	struct restore *restore;
-	bool is_store;   /* of the application's mapping: it may have forbidden that */
+	/* of the application's mapping: the application may have forbidden the store */
+	bool is_store;
 	uint64_t offset; /* where it faulted */
 	sigjmp_buf env;
 };
@@ -34,8 +35,8 @@ TLS_FOR_HANDLER struct {
 	sigjmp_buf *env;
 } restore_points[RESTORE_POINTS];
 
-/* The fault that was passed on last. Handlers that displaced each other call this one for it again,
- * further down the stack; another fault at the same place is not further down. */
+/* The last fault that was passed on. Handlers that displaced each other may call this one again
+ * for it, further down the stack; a new fault at the same place is not further down. */
 TLS_FOR_HANDLER struct {
 	const void *uctx, *at;
 	uintptr_t frame;
@@ -54,8 +55,7 @@ static struct restore_request *restore_take_request(struct restore *r)
 	return NULL;
 }
 
-/* It has taken too long without any progress. Unless it
- * is done just now, nobody looks at it again. */
+/* The request took too long without progress. Give it up, unless it is being done just now. */
 static bool restore_abandon(struct restore_request *q)
 {
 	unsigned state = RESTORE_ASKED;
@@ -114,7 +114,8 @@ static sigjmp_buf *restore_find_point(uint64_t serial)
 	return NULL;
 }
 
-/* What is lost: go on at the thread's point, or repeat the access, or raise the signal. */
+/* Bytes are lost: continue at the thread's backtrack point, or repeat the access, or raise the
+ * signal. */
 static bool restore_on_loss(struct restore *r, struct fault *fault)
 {
 	fault->leave = restore_find_point(r->serial);

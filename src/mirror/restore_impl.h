@@ -8,29 +8,29 @@
 #include "mirror/fault.h"
 #include "mirror/restore.h"
 
-#define RESTORE_REQUESTS 64 /* of threads that wait at the same time; more take turns */
+#define RESTORE_REQUESTS 64 /* threads that wait at the same time; more take turns */
 #define RESTORE_PAST     (2 * RESTORE_REQUESTS)
 #define RESTORE_PIECE    (64u << 10) /* read at once */
 #define RESTORE_NEWS     64
 
-/* What became of a page. */
+/* The result for a page. */
 enum restore_verdict {
 	RESTORE_FAILED, /* it cannot be read still */
 	RESTORE_WHOLE,  /* nothing is lost: repeat the access */
-	RESTORE_LOST    /* it has what was flushed last; what was stored since is lost, or may be */
+	RESTORE_LOST    /* it has the last flushed bytes; later stores are lost, or may be */
 };
 
 enum restore_state { /* of a request, changed by both sides */
 		     RESTORE_FREE,
-		     RESTORE_TAKEN, /* by who asks */
+		     RESTORE_TAKEN, /* by the thread that asks */
 		     RESTORE_ASKED,
 		     RESTORE_SERVED, /* by the thread, now */
 		     RESTORE_DONE,
-		     RESTORE_ABANDONED /* nobody waits for it any more */
+		     RESTORE_ABANDONED /* no thread waits for it any more */
 };
 
 enum restore_flags {
-	RESTORE_POISON = 1,  /* the memory is bad, and not only missing */
+	RESTORE_POISON = 1,  /* the memory is bad, not only missing */
 	RESTORE_LIBRARY = 2, /* not an access of the application */
 };
 
@@ -42,7 +42,7 @@ struct restore_request {
 	enum restore_verdict verdict;
 };
 
-/* What was restored. A fault that is older is one of the same trouble. */
+/* A page that was restored. A fault that is older has the same cause. */
 struct restore_past {
 	uint64_t offset, len;
 	uint64_t stamp; /* by restore.clock */
@@ -51,11 +51,11 @@ struct restore_past {
 	enum restore_verdict verdict;
 };
 
-/* What is to be reported of it. */
+/* A report about a page. */
 struct restore_news {
 	uint64_t offset, len;
 	enum restore_verdict verdict;
-	unsigned slot; /* the member that had it; MIRROR_NOBODY: none */
+	unsigned slot; /* the member that had its bytes; MIRROR_NOBODY: none */
 };
 
 enum restore_use { RESTORE_NO_LANE, RESTORE_IDLE, RESTORE_READING };
@@ -75,41 +75,41 @@ struct restore {
 	atomic_bool stopping;
 	int wake_fd, pagemap_fd;
 	struct fault_watch *app_watch, *shared_watch, *store_watch;
-	bool signals;         /* what is lost raises the signal (RPMIRROR_ON_MEDIUM) */
+	bool signals;         /* a loss raises the signal (RPMIRROR_ON_MEDIUM) */
 	uint64_t patience_ns; /* for one member */
 
 	_Atomic unsigned sources; /* mirror_mask: members that have all flushes */
 	struct restore_lane lanes[MIRROR_MEMBERS_MAX];
 	struct link_place place;
-	/* a piece for each member, as a late answer must not come into another's */
+	/* a piece for each member, so that a late answer cannot overwrite another one's */
 	uint8_t *buffers;
 	struct rpma_mr_local *mr;
 	uint64_t reads; /* their number; each has its own */
 
 	_Atomic uint64_t clock;
-	_Atomic unsigned progress; /* changes as long as something is done */
+	_Atomic unsigned progress; /* changes with each step of the restore thread */
 	struct restore_request requests[RESTORE_REQUESTS];
-	_Atomic uint64_t later; /* offset + 1 of a page that nobody waits for, or 0 */
+	_Atomic uint64_t later; /* offset + 1 of a page that no thread waits for, or 0 */
 	struct restore_past past[RESTORE_PAST];
 	unsigned past_next;
 	atomic_bool holds_flushes;
 	atomic_bool is_frozen, is_writing;
 	atomic_int failed; /* the file cannot be written: errno */
 
-	/* From the restore thread to whoever has the set's lock. */
+	/* From the restore thread to the thread that has the set's lock. */
 	struct restore_news news[RESTORE_NEWS];
 	_Atomic unsigned news_in, news_out;
-	struct restore_news held; /* the thread's: not yet in it; len 0: none */
+	struct restore_news held; /* the thread's: not in the ring yet; len 0: none */
 	atomic_bool is_full;      /* held could not be put into it, */
-	atomic_bool is_loss;      /* and says that something is lost */
+	atomic_bool is_loss;      /* and it reports a loss */
 };
 
 /* restore_thread.c */
 void *restore_main(void *r);
 void restore_wake(struct restore *r);
 
-/* restore_lane.c: read into memory that stays until the next read; NULL: no member has it. *slot:
- * begin with that one, then: who had it. */
+/* restore_lane.c: read into memory that stays until the next read; NULL: no member has it.
+ * *slot: the member to begin with; then the one that had the bytes. */
 const uint8_t *restore_read(struct restore *r, uint64_t offset, uint32_t len, unsigned *slot);
 
 /* restore_page.c, in the restore thread */

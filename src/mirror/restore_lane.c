@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection to each member that has all flushes, only for reading what this host's copy has
- * lost. The background thread makes and closes them; the restore thread reads, without
+ * A connection to each member that has all flushes, only for reading bytes that this host's copy
+ * has lost. The background thread makes and closes them; the restore thread reads, without
  * allocating memory.
  */
 #include <sched.h>
@@ -102,7 +102,7 @@ unsigned restore_fds(const struct rpmirror *m, struct pollfd *fds)
 	return n;
 }
 
-/* Of S, and its lane gets all flushes. */
+/* Publish the members of S whose lanes get all flushes. */
 void restore_publish(struct rpmirror *m)
 {
 	mirror_mask sources = 0;
@@ -172,7 +172,7 @@ static bool restore_read_lane(struct restore *r, unsigned slot, uint64_t offset,
 	return is_read;
 }
 
-/* Each once, those that have no connection left out. */
+/* Ask each member once, except those without a connection. */
 static bool restore_read_one(struct restore *r, uint64_t offset, uint32_t len, unsigned *slot)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -181,7 +181,8 @@ static bool restore_read_one(struct restore *r, uint64_t offset, uint32_t len, u
 		if (!(atomic_load(&r->sources) & MIRROR_BIT(at)) ||
 		    !restore_read_lane(r, at, offset, len))
 			continue;
-		/* It may have been excluded meanwhile, and lack what was acknowledged then. */
+		/* The member may have been excluded meanwhile, and lack bytes acknowledged
+		 * since. */
 		if (!(atomic_load(&r->sources) & MIRROR_BIT(at)))
 			continue;
 		*slot = at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What was restored and lost, from the restore thread to the set's errors and events: a ring with
- * one writer and, under the set's lock, one reader. Neighbouring pages are reported together.
+ * Restored and lost pages, from the restore thread to the set's errors and events: a ring with one
+ * writer and, under the set's lock, one reader. Neighbouring pages are reported together.
  */
 #include <errno.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ static void restore_widen(struct restore_news *held, const struct restore_news *
 		held->verdict = news->verdict;
 }
 
-/* False: there is no room until somebody takes some, and wakes this thread. */
+/* False: the ring is full until its reader takes some, and wakes this thread. */
 static bool restore_push(struct restore *r)
 {
 	unsigned in = atomic_load(&r->news_in);
@@ -54,7 +54,7 @@ void restore_send_held(struct restore *r)
 	}
 }
 
-/* What is lost is there before the thread that lost it goes on. */
+/* A loss is in the ring before the thread that lost the bytes continues. */
 void restore_report(struct restore *r, const struct restore_news *news)
 {
 	if (restore_is_next(&r->held, news) || !restore_push(r))
@@ -100,7 +100,9 @@ void restore_collect(struct rpmirror *m)
 	}
 	if (atomic_load(&r->is_full))
 		restore_wake(r);
-	if (failed) /* perhaps of a flush that is not certain yet: one of both is told so */
+	/* the failure may belong to a flush that is not certain yet: the kernel reports it to
+	 * only one */
+	if (failed)
 		set_local_failed(m, m->flush.local + 1, -failed);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is to be done about a page that cannot be accessed.
+ * The decision about a page that cannot be accessed.
  *
- * An isolated mapping is private: a page that was stored to is a copy in memory, and its accesses
- * do not reach the medium. So a page whose access fails because the medium does has no stores of
- * this process: it is clean, and nothing is flushed from it that the file does not have. What
- * is lost is only a private page whose memory is bad, and all private pages behind the end of a
- * file that somebody has truncated, as the kernel drops them.
+ * An isolated mapping is private. A page that was stored to is a copy in memory, and its accesses
+ * do not reach the medium. So if an access fails because of the medium, the page has no stores of
+ * this process: it is clean, and the file has all that was flushed from it. Only two kinds of pages
+ * are lost: a private page whose memory is bad, and all private pages beyond the end of a file that
+ * another program has truncated, as the kernel drops them.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "mirror/restore_impl.h"
 
-/* More faults of one page, each within this time of the last one: what is done does not help. It is
- * more than there may be threads with the same one. */
+/* So many faults of one page, each within this time of the last one, mean that restoring does
+ * not help. The number is above that of threads that may have the same fault. */
 #define RESTORE_TIMES  1000
 #define RESTORE_WITHIN (1 * NSEC_PER_SEC)
 #define RESTORE_TRY_NS (200 * NSEC_PER_US)
@@ -29,7 +29,7 @@
 #define PAGEMAP_SWAPPED (1ull << 62)
 #define PAGEMAP_FILE    (1ull << 61)
 
-/* ---- what was done before ---- */
+/* ---- former restorations ---- */
 
 static struct restore_past *restore_find_past(struct restore *r, uint64_t offset)
 {
@@ -62,7 +62,7 @@ static bool restore_remember(struct restore *r, uint64_t offset, uint64_t len,
 	return times <= RESTORE_TIMES;
 }
 
-/* A direct mapping's extent that is open may have stores that only the lost page had. */
+/* A direct mapping's open extent may have stores that only the lost page had. */
 static bool restore_may_have_stores(const struct restore *r, uint64_t offset, uint64_t len)
 {
 	struct direct *d = r->m->direct;
@@ -114,7 +114,7 @@ static bool restore_is_quiet(const struct restore *r)
 
 /*
  * From here to restore_calm_end() no flush begins, and those that began are on each member that is
- * read from: the file would get what is older than what they wrote to it.
+ * read from. Otherwise the file would get bytes older than those that a flush wrote to it.
  */
 static bool restore_calm_begin(struct restore *r)
 {
@@ -131,7 +131,7 @@ static bool restore_calm_begin(struct restore *r)
 	return is_quiet;
 }
 
-/* Who waits looks every few milliseconds. */
+/* Waiting threads check every few milliseconds. */
 static void restore_calm_end(struct restore *r)
 {
 	atomic_store(&r->holds_flushes, false);
@@ -155,7 +155,7 @@ static int restore_write_file(struct restore *r, const uint8_t *bytes, uint64_t 
 	return fdatasync(r->m->copy.fd) ? errno : 0;
 }
 
-/* Either this sees that the copy is frozen, or restore_freeze() that it is written to. */
+/* Either this function finds the copy frozen, or restore_freeze() finds it being written to. */
 static bool restore_write(struct restore *r, const uint8_t *bytes, uint64_t offset, uint32_t len)
 {
 	int failed = 0;
@@ -185,8 +185,8 @@ static enum restore_verdict restore_copy_page(struct restore *r, uint64_t offset
 }
 
 /*
- * The file is shorter than it was. It grows by what it gets, from its end on: a longer one would
- * have zeros where nobody notices them.
+ * The file is shorter than it was. It grows only by restored bytes, from its end on: in a longer
+ * file zeros would pass for data.
  */
 static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
 {
@@ -208,8 +208,8 @@ static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
 
 /* ---- the mappings ---- */
 
-/* Now: another thread's fault may have been first, and the page stored to since, and flushed. What
- * the lease protects is left as it is. */
+/* Checked now: another thread's fault may have been first, and the page stored to since, and
+ * flushed. A page that the lease protects counts as readable. */
 static bool restore_is_readable(const struct restore *r, uint8_t *page)
 {
 	struct iovec theirs = {page, 1}, ours;
@@ -222,7 +222,7 @@ static bool restore_is_readable(const struct restore *r, uint8_t *page)
 
 static uint64_t restore_look(const struct restore *r, const uint8_t *page)
 {
-	uint64_t entry = PAGEMAP_SWAPPED; /* not known: as if it was lost */
+	uint64_t entry = PAGEMAP_SWAPPED; /* unknown: as if it was lost */
 	off_t at = (off_t)((uintptr_t)page / MIRROR_BLOCK * sizeof(entry));
 
 	if (pread(r->pagemap_fd, &entry, sizeof(entry), at) != sizeof(entry))
@@ -230,7 +230,7 @@ static uint64_t restore_look(const struct restore *r, const uint8_t *page)
 	return entry;
 }
 
-/* The page of the application's mapping is bad memory: it is dropped, and the file's shows. */
+/* The page of the application's mapping is bad memory: drop it, so that the file's page shows. */
 static enum restore_verdict restore_drop_page(struct restore *r, uint64_t offset)
 {
 	if (madvise(r->m->app + offset, MIRROR_BLOCK, MADV_DONTNEED))
@@ -255,7 +255,7 @@ static enum restore_verdict restore_page_of_app(struct restore *r, const struct 
 	return verdict;
 }
 
-/* Where the file ends now; its last page is not whole. */
+/* Does the file end before this offset? Its last page is not whole. */
 static bool restore_is_short(const struct restore *r, uint64_t *end)
 {
 	struct stat st;

@@ -7,7 +7,8 @@
 
 #include "mirror/errmsg.h"
 
-static unsigned set_forks; /* 0: not watched; else 1 + how often this process was forked off */
+/* 0: not watched; else 1 + the number of forks on the way to this process */
+static unsigned set_forks;
 static pthread_mutex_t set_forks_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void set_on_fork(void)

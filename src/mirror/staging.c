@@ -9,8 +9,8 @@
 #include "mirror/errmsg.h"
 
 #define STAGING_ALIGN 64u
-/* Where nothing is in use, the first bytes are used again: they are in the cache, and their pages
- * are there. */
+/* If nothing is in use, begin again with the first bytes: they are in the cache, and their pages
+ * exist. */
 #define STAGING_NEAR (64ull << 10)
 
 int staging_init(struct staging *s, struct rpma_peer *peer, uint64_t size)

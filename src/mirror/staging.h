@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * staging.h -- registered memory in which flushes keep what they send until every lane has sent it.
+ * staging.h -- registered memory in which flushes keep their data until every lane has sent it.
  *
  * A ring: places are numbers that only grow; a number modulo the size is an offset. Its beginning
- * is used again where nothing is in use. The caller's lock protects it.
+ * is used again when nothing is in use. The caller's lock protects it.
  */
 #ifndef MIRROR_STAGING_H
 #define MIRROR_STAGING_H
@@ -12,7 +12,7 @@
 
 struct staging {
 	uint8_t *base;
-	uint64_t size, begin, end; /* what is in use */
+	uint64_t size, begin, end; /* the part in use */
 	struct rpma_mr_local *mr;
 };
 
@@ -20,10 +20,10 @@ struct staging {
 int staging_init(struct staging *s, struct rpma_peer *peer, uint64_t size);
 void staging_fini(struct staging *s);
 
-/* len bytes in one piece, at most half of the size, at an offset that is a multiple of 64. False:
- * so much is not free. */
+/* Take len bytes in one piece, at most half of the size, at an offset that is a multiple of 64.
+ * False: so much is not free. */
 bool staging_take(struct staging *s, uint64_t len, uint64_t *at);
-/* What was taken last, at that place, is not used. */
+/* The last piece taken, at that place, will not be used. */
 void staging_return(struct staging *s, uint64_t at);
 /* Everything before is free. */
 void staging_free(struct staging *s, uint64_t upto);

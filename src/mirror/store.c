@@ -11,7 +11,7 @@
 
 #define STORE_RUNS 256 /* of pages, in one flush */
 
-/* Pages that were stored to, a few at a time; what was not is as the file has it. */
+/* Flush the pages that were stored to, a few at a time; all others are as the file has them. */
 static int store_sync_isolated(struct rpmirror *m)
 {
 	struct rpmirror_range v[STORE_RUNS], all = {m->app, m->size};
@@ -28,8 +28,8 @@ static int store_sync_isolated(struct rpmirror *m)
 	return rpmirror_flush(m, &all, !n ? 0 : 1, 0, NULL);
 }
 
-/* Locked, but not all the time. From the moment the set is given up, stores to a direct mapping are
- * private and name no extent: a list of extents made after that lacks them. */
+/* Locked, with gaps. From the moment the set is given up, stores to a direct mapping are private
+ * and name no extent: a list of extents made after that lacks them. */
 static int store_await_list(struct rpmirror *m)
 {
 	uint64_t since_ms = clock_boot_ms();
@@ -40,7 +40,7 @@ static int store_await_list(struct rpmirror *m)
 	return rc;
 }
 
-/* What was never stored to, or was flushed since it was, is equal everywhere. */
+/* Extents that were never stored to, or were flushed since, are equal everywhere. */
 static int store_sync_direct(struct rpmirror *m)
 {
 	struct mirror_range *v = NULL;
@@ -67,12 +67,12 @@ int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
-/* An extent may be closed before the store, but not each time. */
+/* An extent may be closed again before the store, but not each time. */
 #define STORE_REFUSED_MAX 1000
 
 struct store_word {
 	uint64_t *p, value;
-	unsigned refused; /* how often the store faulted in an extent that was made writable */
+	unsigned refused; /* number of faults in an extent that was made writable */
 };
 
 static void store_put(void *arg)
@@ -82,8 +82,8 @@ static void store_put(void *arg)
 	__atomic_store_n(word->p, word->value, __ATOMIC_RELEASE);
 }
 
-/* Locked. 0; 1: not yet, as the lease is over or the page has to be restored; or an RPMIRROR_E_*.
- * Stores to a direct mapping wait for others that need the lock (direct.h). */
+/* Locked. 0; 1: not yet, as the lease is over or the page has to be restored; or an
+ * RPMIRROR_E_*. Stores to a direct mapping wait for other threads that need the lock (direct.h). */
 static int store_try(struct rpmirror *m, struct store_word *word)
 {
 	uint64_t offset = UINT64_MAX;
@@ -116,7 +116,7 @@ static int store_try(struct rpmirror *m, struct store_word *word)
 	return !is_done;
 }
 
-/* While the lease is over the mapping may not permit it. */
+/* While the lease is over the mapping may not permit the store. */
 static int store_word(struct rpmirror *m, struct store_word *word)
 {
 	uint64_t since_ms = clock_boot_ms();
@@ -134,8 +134,8 @@ static int store_word(struct rpmirror *m, struct store_word *word)
 }
 
 /*
- * A flush takes aligned words whole, in the order of its numbers, and what this thread flushed
- * before is acknowledged: hence the order. The store happens before the snapshot that contains it.
+ * A flush takes aligned words whole, in the order of its numbers, and this thread's earlier flushes
+ * are acknowledged: that gives the order. The store happens before the snapshot that contains it.
  */
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value)
 {

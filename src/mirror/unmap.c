@@ -21,8 +21,9 @@ void map_stop_thread(struct rpmirror *m)
 	m->has_thread = false;
 }
 
-/* What is left of the set goes by the kernel, at the end of the process: what its descriptors and
- * the connections had is the application's by now, and only what does not touch these is undone. */
+/* The application has closed the set's descriptors, and their numbers and the connections' may
+ * be its own by now. Undo only what does not touch these; the kernel takes the rest at the end
+ * of the process. */
 static void map_abandon(struct rpmirror *m)
 {
 	map_stop_thread(m);
@@ -63,7 +64,7 @@ void map_delete(struct rpmirror *m)
 	free(m);
 }
 
-/* The register has as long as a flush that waits for it, once the flushes have ended. */
+/* After the last flush the register gets as much time as a flush that waits for it. */
 static bool map_is_late(const struct rpmirror *m)
 {
 	uint64_t limit = m->primary.rec.config.blocked_ms;

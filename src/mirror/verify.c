@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror_flush_verify(): flush, then compare digests of what each copy has on its medium. */
+/* rpmirror_flush_verify(): flush, then compare digests of the bytes on each copy's medium. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 struct verify_chunk {
 	const uint8_t *app;
-	uint8_t *room; /* what the mapping has, and behind it what the file has */
+	uint8_t *room; /* the mapping's bytes, and after them the file's */
 	uint64_t offset;
 	size_t len;
 	unsigned generations[MIRROR_MEMBERS_MAX]; /* of the lanes that were asked */
@@ -28,7 +28,7 @@ struct verify_chunk {
 
 /* ---- this host's copy ---- */
 
-/* Past the page cache, where the file system permits that; else what the mapping shows. */
+/* Read past the page cache, where the file system permits that; else what the mapping shows. */
 static bool verify_read(struct rpmirror *m, uint64_t offset, size_t len, uint8_t *room,
 			const uint8_t **bytes)
 {
@@ -65,8 +65,7 @@ static void verify_load(void *arg)
 	copy_words(c->room, c->app + c->offset, c->len);
 }
 
-/* Locked, but not all the time. While the lease is over the mapping cannot be read. 0 or an
- * RPMIRROR_E_*. */
+/* Locked, with gaps. While the lease is over the mapping cannot be read. 0 or an RPMIRROR_E_*. */
 static int verify_await_app(struct rpmirror *m, uint64_t since_ms)
 {
 	int rc;
@@ -76,7 +75,7 @@ static int verify_await_app(struct rpmirror *m, uint64_t since_ms)
 	return rc;
 }
 
-/* Its content, once: it may be protected again as soon as the lock is released. */
+/* Copy the content once: it may be protected again as soon as the lock is released. */
 static int verify_snapshot(struct rpmirror *m, struct verify_chunk *c)
 {
 	uint64_t since_ms = clock_boot_ms(), offset;
@@ -105,7 +104,7 @@ static mirror_mask verify_post(struct rpmirror *m, struct verify_chunk *c, mirro
 	return posted;
 }
 
-/* It was answered, and not ended by the loss of the lane. */
+/* The digest was answered, not ended by the loss of the lane. */
 static bool verify_is_answered(const struct rpmirror *m, const struct verify_chunk *c,
 			       unsigned slot)
 {
@@ -115,7 +114,7 @@ static bool verify_is_answered(const struct rpmirror *m, const struct verify_chu
 	       member->generation == c->generations[slot];
 }
 
-/* Those that have answered: not who is lost meanwhile, or takes too long. */
+/* The members that have answered: not those that were lost meanwhile, or take too long. */
 static mirror_mask verify_collect(struct rpmirror *m, const struct verify_chunk *c, mirror_mask who)
 {
 	uint64_t deadline = poll_deadline(m->control_place.timeout_ms);
@@ -170,14 +169,14 @@ static int verify_range(struct rpmirror *m, struct verify_chunk *c, mirror_mask 
 	return rc;
 }
 
-/* Where else it differs nobody knows: it is compared as a whole when it returns. */
+/* The copy may differ elsewhere, too: it is compared as a whole when it returns. */
 static void verify_exclude(struct rpmirror *m, unsigned slot)
 {
 	act_lost(m, slot, "its copy differs from what was flushed");
 	repair_forget(m, slot);
 }
 
-/* They leave the set, unless too few copies would be left. */
+/* Members that differ leave the set, unless too few copies would be left. */
 static int verify_judge(struct rpmirror *m, mirror_mask differ)
 {
 	mirror_mask others = differ & (mirror_mask)~MIRROR_BIT(m->self);
@@ -239,8 +238,8 @@ static int verify_all(struct rpmirror *m, struct verify_chunk *c,
 	return rc;
 }
 
-/* Without those that differ: so the ranges count as what they lack. The text stays that of the
- * comparison. */
+/* Flush without the members that differ, so that the ranges count as what they lack. The text
+ * stays that of the comparison. */
 static void verify_flush_again(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			       struct rpmirror_result *res)
 {

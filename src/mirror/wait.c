@@ -9,7 +9,7 @@
 #include "mirror/set.h"
 
 #define WAIT_TAKE 32
-/* A thread that waits for completions does not see what else changes. */
+/* A thread that waits for completions does not notice other changes. */
 #define WAIT_LOOK_MS 10
 
 static void wait_take(struct rpmirror *m, const struct ibv_wc *wcs, int count)
@@ -28,8 +28,8 @@ void wait_poll(struct rpmirror *m)
 		wait_take(m, wcs, count);
 }
 
-/* All of the ack set has the flushes up to this one. Of the own copy the local write-back says
- * whether it has one. */
+/* The last flush that all of the ack set has. For the own copy the result of the local
+ * write-back counts. */
 static uint64_t wait_common(const struct rpmirror *m)
 {
 	mirror_mask must = primary_must_have(&m->primary), own = MIRROR_BIT(m->self);
@@ -64,7 +64,7 @@ void wait_settle(struct rpmirror *m)
 	set_notify(m);
 }
 
-/* Members that are not there, or lack something: "b (10.0.0.2:7640), c (10.0.0.3:7640)". */
+/* Members that are away, or lack something: "b (10.0.0.2:7640), c (10.0.0.3:7640)". */
 static void wait_name_absent(const struct rpmirror *m, char *text, size_t size)
 {
 	const struct mirror_record *rec = &m->primary.rec;
@@ -80,8 +80,7 @@ static void wait_name_absent(const struct rpmirror *m, char *text, size_t size)
 	}
 }
 
-/* The lease is over, or what is waited for does not come: which members it is about, and what to
- * do. */
+/* The lease is over, or a member does not answer: name the members, and what to do. */
 int wait_fail_blocked(const struct rpmirror *m)
 {
 	bool needs_register = m->is_protected || m->primary.swap_failures;
