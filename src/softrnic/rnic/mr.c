@@ -277,18 +277,18 @@ bool mr_is_killed(struct mr *mr)
 	return atomic_load(&mr->killed);
 }
 
-enum mr_verdict mr_refusal(const struct mr *mr, const struct mr_need *need)
+enum mr_verdict mr_refusal(const struct mr *mr, struct mr_need need)
 {
 	if (atomic_load(&mr->killed))
 		return MR_BAD_STAG;
-	if (mr->ibv.pd != need->pd)
+	if (mr->ibv.pd != need.pd)
 		return MR_BAD_PD;
 	if (!mr_permits(mr, need))
 		return MR_BAD_ACCESS;
-	return mr_wraps(need->to, need->len) ? MR_TO_WRAP : MR_BAD_BOUNDS;
+	return mr_wraps(need.to, need.len) ? MR_TO_WRAP : MR_BAD_BOUNDS;
 }
 
-static enum mr_verdict mr_look_up(struct mr_table *table, uint32_t stag, const struct mr_need *w,
+static enum mr_verdict mr_look_up(struct mr_table *table, uint32_t stag, struct mr_need w,
 				  struct mr **out, void **ptr)
 {
 	enum mr_verdict verdict = MR_BAD_STAG;
@@ -311,7 +311,7 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 {
 	struct mr_need w = {.pd = pd, .to = to, .len = len, .all = access};
 
-	return mr_look_up(table, stag, &w, out, ptr);
+	return mr_look_up(table, stag, w, out, ptr);
 }
 
 enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
@@ -319,7 +319,7 @@ enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uin
 {
 	struct mr_need w = {.pd = pd, .to = to, .len = len, .any = any_access};
 
-	return mr_look_up(table, stag, &w, out, ptr);
+	return mr_look_up(table, stag, w, out, ptr);
 }
 
 /* Is what was found last still that region? Then it is held; else it may be any other by now. */
@@ -339,7 +339,7 @@ static bool mr_is_near(struct mr_near *near, uint32_t stag)
 
 /* It is not the one that is held. */
 enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint32_t stag,
-			      const struct mr_need *need, void **ptr)
+			      struct mr_need need, void **ptr)
 {
 	enum mr_verdict verdict;
 	struct mr *mr;

@@ -102,35 +102,36 @@ struct mr_near {
 	struct mr *mr;
 	bool held;
 };
-/* What a look-up asks for: every right of `all`, and one of `any` unless that is 0. */
+/* What a look-up asks for: every right of `all`, and one of `any` unless that is 0. By value, so that
+ * it stays in registers where a look-up is inlined. */
 struct mr_need {
 	const struct ibv_pd *pd;
 	uint64_t to, len;
 	int all, any;
 };
 /* Why are these bytes not to be had of a region that is held? */
-enum mr_verdict mr_refusal(const struct mr *mr, const struct mr_need *need);
-static inline bool mr_permits(const struct mr *mr, const struct mr_need *need)
+enum mr_verdict mr_refusal(const struct mr *mr, struct mr_need need);
+static inline bool mr_permits(const struct mr *mr, struct mr_need need)
 {
-	return !atomic_load_explicit(&mr->killed, memory_order_acquire) && mr->ibv.pd == need->pd &&
-	       (mr->access & need->all) == need->all && (!need->any || mr->access & need->any);
+	return !atomic_load_explicit(&mr->killed, memory_order_acquire) && mr->ibv.pd == need.pd &&
+	       (mr->access & need.all) == need.all && (!need.any || mr->access & need.any);
 }
 /* A region does not wrap. */
-static inline bool mr_covers(const struct mr *mr, const struct mr_need *need)
+static inline bool mr_covers(const struct mr *mr, struct mr_need need)
 {
-	return need->len == 0 || (need->to >= mr->iova && need->len <= mr->ibv.length &&
-				  need->to - mr->iova <= mr->ibv.length - need->len);
+	return need.len == 0 || (need.to >= mr->iova && need.len <= mr->ibv.length &&
+				 need.to - mr->iova <= mr->ibv.length - need.len);
 }
 /* With the table's mutex, or of a region that the caller holds. */
-static inline enum mr_verdict mr_check(const struct mr *mr, const struct mr_need *need, void **ptr)
+static inline enum mr_verdict mr_check(const struct mr *mr, struct mr_need need, void **ptr)
 {
 	if (__builtin_expect(!mr_permits(mr, need) || !mr_covers(mr, need), 0))
 		return mr_refusal(mr, need);
-	*ptr = (void *)((uintptr_t)mr->ibv.addr + (uintptr_t)(need->to - mr->iova));
+	*ptr = (void *)((uintptr_t)mr->ibv.addr + (uintptr_t)(need.to - mr->iova));
 	return MR_OK;
 }
 enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint32_t stag,
-			      const struct mr_need *need, void **ptr);
+			      struct mr_need need, void **ptr);
 /*
  * The same as mr_hold() and, with a right of `any` unless that is 0, mr_hold_any(). On MR_OK the
  * region is near->mr, and held until mr_release_near() or the next look-up here.
@@ -142,8 +143,8 @@ static inline enum mr_verdict mr_hold_near(struct mr_table *table, struct mr_nea
 	struct mr_need need = {.pd = pd, .to = to, .len = len, .all = access, .any = any};
 
 	if (near->held && near->mr->ibv.rkey == stag)
-		return mr_check(near->mr, &need, ptr);
-	return mr_hold_other(table, near, stag, &need, ptr);
+		return mr_check(near->mr, need, ptr);
+	return mr_hold_other(table, near, stag, need, ptr);
 }
 static inline void mr_hold_again(struct mr *mr) /* one that is held */
 {
