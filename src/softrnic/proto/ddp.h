@@ -81,14 +81,14 @@ static inline void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr)
 }
 static inline void ddp_get(struct rcursor *c, struct ddp_hdr *hdr)
 {
-	uint8_t ctrl = rcursor_u8(c);
+	uint16_t ctrl = rcursor_be16(c); /* DDP's control byte, and RDMAP's */
 
 	*hdr = (struct ddp_hdr){
-		.tagged = ctrl & DDP_CTRL_TAGGED,
-		.last = ctrl & DDP_CTRL_LAST,
-		.version = ctrl & DDP_CTRL_VERSION,
+		.tagged = ctrl >> 8 & DDP_CTRL_TAGGED,
+		.last = ctrl >> 8 & DDP_CTRL_LAST,
+		.version = ctrl >> 8 & DDP_CTRL_VERSION,
+		.ulp = ctrl & 0xff,
 	};
-	hdr->ulp = rcursor_u8(c);
 	if (hdr->tagged) {
 		hdr->stag = rcursor_be32(c);
 		hdr->to = rcursor_be64(c);

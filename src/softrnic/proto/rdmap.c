@@ -54,36 +54,31 @@ const struct rdmap_op rdmap_ops[RDMAP_OPCODES] = {
 };
 /* clang-format on */
 
-static unsigned rdmap_check_tagged(const struct ddp_hdr *hdr)
-{
-	return hdr->version == DDP_VERSION ? 0 : TERM_DDP_TAGGED_BAD_VERSION;
-}
+static const uint8_t rdmap_queues[] = {
+	[RDMAP_LEVEL_BASE] = DDP_QN_TERMINATE + 1,
+	[RDMAP_LEVEL_7306] = DDP_QN_RESPONSE + 1,
+	[RDMAP_LEVEL_OURS] = DDP_QN_COUNT,
+};
 
-static unsigned rdmap_check_untagged(const struct ddp_hdr *hdr, enum rdmap_level level)
+static unsigned rdmap_check_ddp(const struct ddp_hdr *hdr, enum rdmap_level level)
 {
-	uint32_t queues = level == RDMAP_LEVEL_OURS   ? DDP_QN_COUNT
-			  : level == RDMAP_LEVEL_7306 ? DDP_QN_RESPONSE + 1
-						      : DDP_QN_TERMINATE + 1;
-
 	if (hdr->version != DDP_VERSION)
-		return TERM_DDP_UNTAGGED_BAD_VERSION;
-	return hdr->qn < queues ? 0 : TERM_DDP_BAD_QN;
+		return hdr->tagged ? TERM_DDP_TAGGED_BAD_VERSION : TERM_DDP_UNTAGGED_BAD_VERSION;
+	return hdr->tagged || hdr->qn < rdmap_queues[level] ? 0 : TERM_DDP_BAD_QN;
 }
 
 /* A message of one segment must have its exact size there; of a longer one, what a first or
- * middle segment already exceeds. */
+ * middle segment already exceeds. A tagged one has no MO: it is 0. */
 static unsigned rdmap_check_length(const struct rdmap_op *op, const struct ddp_hdr *hdr, size_t len)
 {
-	uint64_t end = op->tagged ? len : (uint64_t)hdr->mo + len;
-
-	if (end > op->max)
+	if ((uint64_t)hdr->mo + len > op->max)
 		return TERM_DDP_TOO_LONG;
+	if (op->hdr_len == 0)
+		return 0;
 	/* Every message with a header of its own is one segment (RFC 5040 s4.4, s4.8). */
-	if (op->hdr_len && hdr->mo)
+	if (hdr->mo)
 		return TERM_DDP_BAD_MO;
-	if (op->hdr_len && (!hdr->last || len < op->min))
-		return TERM_RDMAP_STREAM_CATASTROPHIC;
-	return 0;
+	return hdr->last && len >= op->min ? 0 : TERM_RDMAP_STREAM_CATASTROPHIC;
 }
 
 static bool rdmap_is_control(const struct rdmap_op *op, const struct ddp_hdr *hdr)
@@ -120,7 +115,7 @@ unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len
 		     enum rdmap_level level)
 {
 	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(hdr->ulp)];
-	unsigned error = hdr->tagged ? rdmap_check_tagged(hdr) : rdmap_check_untagged(hdr, level);
+	unsigned error = rdmap_check_ddp(hdr, level);
 
 	if (error)
 		return error;
