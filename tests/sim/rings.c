@@ -212,16 +212,3 @@ unsigned __wrap_rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, siz
 	rings_scramble_rest(leave ? SIZE_MAX : len);
 	return error;
 }
-
-/* The same of those that are done in one step: what they are given was copied out. */
-#define X(name)                                                                                    \
-	bool __real_##name(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);         \
-	bool __wrap_##name(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);         \
-	bool __wrap_##name(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)          \
-	{                                                                                          \
-		rings_scramble_rest(seg->payload);                                                 \
-		return __real_##name(qp, seg, bytes);                                              \
-	}
-X(op_ext_request_at_once)
-X(op_ext_answer_at_once)
-#undef X

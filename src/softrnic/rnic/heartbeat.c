@@ -59,34 +59,32 @@ bool heartbeat_build(struct qp *qp)
 	return qp->heartbeat.ping_due ? heartbeat_build_ping(qp) : heartbeat_build_pong(qp);
 }
 
-static void heartbeat_finish_ping(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict heartbeat_on_ping(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct ext_heartbeat msg;
 
-	qp->rx.msn[DDP_QN_CONTROL]++;
 	ext_heartbeat_decode(bytes, seg->payload, &msg);
 	qp->counters.pings_in++;
 	qp->heartbeat.pong_due = true;
 	qp->heartbeat.pong_token = msg.token;
 	if (msg.limit_ms)
 		qp->heartbeat.peer_limit_ms = msg.limit_ms;
+	return RX_DONE;
 }
 
 /* Only that it came matters. */
-static void heartbeat_finish_pong(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict heartbeat_on_pong(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
-	qp->rx.msn[DDP_QN_CONTROL]++;
 	qp->counters.pongs_in++;
+	return RX_DONE;
 }
 
 static const struct op_rx heartbeat_ping_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = heartbeat_finish_ping,
+	.whole = heartbeat_on_ping,
 };
 
 static const struct op_rx heartbeat_pong_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = heartbeat_finish_pong,
+	.whole = heartbeat_on_pong,
 };
 
 const struct qp_op op_heartbeat = {
@@ -97,14 +95,14 @@ const struct qp_op op_heartbeat = {
 
 /* --- messages of later versions on the control queue --------------------------------- */
 
-static void heartbeat_finish_unknown(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+/* It is taken, and changes nothing. */
+static enum rx_verdict heartbeat_on_unknown(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
-	qp->rx.msn[DDP_QN_CONTROL]++;
+	return RX_DONE;
 }
 
 const struct op_rx op_ignored_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = heartbeat_finish_unknown,
+	.whole = heartbeat_on_unknown,
 };
 
 const struct qp_op op_unknown = {

@@ -89,23 +89,22 @@ static void hello_refuse(struct qp *qp, const struct rx_seg *seg, const char *wh
 	qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
 }
 
-static void hello_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict hello_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct ext_hello peer;
 	const char *why;
 
-	qp->rx.msn[DDP_QN_CONTROL]++;
 	if (!qp->hello.missing)
 		hello_refuse(qp, seg, "it is the second one");
 	else if (ext_hello_decode(bytes, seg->payload, &peer, &why))
 		hello_refuse(qp, seg, why);
 	else
 		hello_agree(qp, &peer);
+	return RX_DONE;
 }
 
 static const struct op_rx hello_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = hello_finish,
+	.whole = hello_whole,
 };
 
 const struct qp_op op_hello = {

@@ -62,23 +62,23 @@ void link_refuse(struct qp *qp)
 		qp_refuse(qp, TERM_RDMAP_STREAM_CATASTROPHIC, NULL, 0, NULL);
 }
 
-static void link_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict link_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct qp_link *l = &qp->link;
 	struct qp_link_msg step;
 	struct ext_link msg;
 
-	qp->rx.msn[DDP_QN_CONTROL]++;
 	ext_link_decode(bytes, seg->payload, &msg);
 	step.step = msg.word.arg;
 	memcpy(step.token, msg.token, sizeof(step.token));
 	link_put(l->in, &l->in_due, &step);
 	if (step.step != EXT_LINK_SWITCH)
-		return;
+		return RX_DONE;
 	if (l->rx_switched)
 		link_refuse(qp);
 	else
 		qp->rx.stop |= RX_STOP_SWITCH;
+	return RX_DONE;
 }
 
 void qp_link_rx_switched(struct qp *qp)
@@ -112,8 +112,7 @@ bool qp_link_take(struct qp *qp, struct qp_link_msg *msg)
 }
 
 static const struct op_rx link_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = link_finish,
+	.whole = link_whole,
 };
 
 const struct qp_op op_link = {

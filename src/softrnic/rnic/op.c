@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/rnic/op.h"
 
-#define OP_KINDS               16u
-#define OP_MESSAGE(code, kind) ((unsigned)(code) | (unsigned)(kind) << 4)
-#define OP_EXT(kind)           OP_MESSAGE(RDMAP_EXT_REQ, kind) /* its response belongs to it, too */
-#define OP_VEXT(op)            (OP_POSTED_VEXT + (op))
+#define OP_EXT(kind) OP_MESSAGE(RDMAP_EXT_REQ, kind) /* its response belongs to it, too */
+#define OP_VEXT(op)  (OP_POSTED_VEXT + (op))
 
 _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 
@@ -52,7 +50,7 @@ const struct qp_op *const op_posted[OP_POSTED_MAX] = {
 #undef X
 };
 
-static const struct qp_op *const op_messages[RDMAP_OPCODES * OP_KINDS] = {
+const struct qp_op *const op_messages[RDMAP_OPCODES * OP_KINDS] = {
 #define X(row, posted, message) [message] = &(row),
 	OPS(X)
 #undef X
@@ -61,24 +59,15 @@ static const struct qp_op *const op_messages[RDMAP_OPCODES * OP_KINDS] = {
 #undef X
 };
 
-const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind)
+const struct qp_op *op_of_extension(uint32_t qn, const uint8_t *bytes)
 {
-	return kind < OP_KINDS ? op_messages[OP_MESSAGE(code, kind)] : NULL;
-}
-
-const struct qp_op *op_of_segment(const struct ddp_hdr *hdr, const uint8_t *bytes)
-{
-	enum rdmap_opcode code = rdmap_ctrl_opcode(hdr->ulp);
+	uint8_t kind = ext_word_of(bytes).kind;
 	const struct ext_row *row;
-	uint8_t kind;
 
-	if (!rdmap_ops[code].extension)
-		return op_of_request(code, 0);
-	kind = ext_word_of(bytes).kind;
+	if (qn != DDP_QN_CONTROL)
+		return op_of_request(RDMAP_EXT_REQ, kind);
 	row = ext_row(kind);
-	if (!row || row->control != (hdr->qn == DDP_QN_CONTROL))
-		return &op_unknown;
-	return op_of_request(RDMAP_EXT_REQ, kind);
+	return row && row->control ? op_of_request(RDMAP_EXT_REQ, kind) : &op_unknown;
 }
 
 uint64_t op_kinds(void)

@@ -34,20 +34,28 @@ enum rx_verdict {
 /* How a message is received; the formal checks were made from rdmap_ops. */
 struct op_rx {
 	/*
+	 * All of the segment is here, intact and in its turn, with its payload at `bytes`: check it,
+	 * execute it. RX_STALL changes nothing; an error may be recorded with RX_DONE, too.
+	 */
+	enum rx_verdict (*whole)(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes);
+
+	/*
+	 * The rest is of messages whose payload is placed as it comes, for segments whose end has
+	 * not arrived. Such a row's whole() is made of the same functions: qp_rx_place_whole().
+	 *
 	 * Is the message acceptable now? Reserves what it needs; changes nothing unless it returns
 	 * RX_DONE.
 	 */
-	enum rx_verdict (*accept)(struct qp *qp, struct rx_seg *seg, bool whole);
+	enum rx_verdict (*accept)(struct qp *qp, struct rx_seg *seg);
 	/* Memory for payload bytes from seg->done on: at most max bytes at *ptr, of the region that
-	 * is now qp->rx.near. 0: an error is recorded. NULL: the payload is a header and goes to
-	 * finish(). */
+	 * is now qp->rx.near. 0: an error is recorded. NULL: the payload is a header. */
 	uint32_t (*target)(struct qp *qp, const struct rx_seg *seg, uint32_t max, void **ptr);
 	/*
 	 * The memory vanished and was chosen by this end: the status of its work request. NULL: the
 	 * peer chose the memory.
 	 */
 	void (*on_fault)(struct qp *qp);
-	/* All of it is there, and intact. bytes: the payload, if it was not placed. */
+	/* All of it is here. bytes: the payload of one that rx_seg.keep keeps from being placed. */
 	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 	/* It was parked, and finds a receive now. False: an error is recorded. */
 	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
@@ -103,12 +111,24 @@ static inline const struct qp_op *op_of_vext(enum vext_op op)
 {
 	return (unsigned)op < OP_POSTED_VEXT ? op_posted[OP_POSTED_VEXT + op] : NULL;
 }
+#define OP_KINDS               16u
+#define OP_MESSAGE(code, kind) ((unsigned)(code) | (unsigned)(kind) << 4)
+extern const struct qp_op *const op_messages[RDMAP_OPCODES * OP_KINDS];
 /* The operation that a request belongs to. Kind 0: of those that share the opcode, the one that
  * receives for all. NULL: there is no such operation. */
-const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind);
-/* The operation that a segment belongs to, once rdmap_check() has let it pass; bytes: those behind
- * the DDP header. NULL: it is not accepted. */
-const struct qp_op *op_of_segment(const struct ddp_hdr *hdr, const uint8_t *bytes);
+static inline const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned kind)
+{
+	return kind < OP_KINDS ? op_messages[OP_MESSAGE(code, kind)] : NULL;
+}
+/* The operation that a segment belongs to, once rdmap_check() has let it pass; bytes: those that
+ * follow the DDP header. NULL: it is not accepted. */
+const struct qp_op *op_of_extension(uint32_t qn, const uint8_t *bytes);
+static inline const struct qp_op *op_of_segment(const struct ddp_hdr *hdr, const uint8_t *bytes)
+{
+	enum rdmap_opcode code = rdmap_ctrl_opcode(hdr->ulp);
+
+	return rdmap_ops[code].extension ? op_of_extension(hdr->qn, bytes) : op_of_request(code, 0);
+}
 /* The requests of the extensions that this end executes, for its HELLO: EXT_BIT() each. */
 uint64_t op_kinds(void);
 /* What can be requested of a peer that executes these: VEXT_CAP_*. */

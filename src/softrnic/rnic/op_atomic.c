@@ -74,25 +74,25 @@ static bool cmp_swap_build(struct qp *qp, struct sq_wr *wr)
 
 static const struct op_rx atomic_answer_rx;
 
-static void atomic_finish_answer(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict atomic_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct sq_wr *wr = qp_answered_wr(qp, &atomic_answer_rx);
 	union rdmap_answer answer;
 	int err;
 
 	rdmap_atomic_resp_decode(bytes, seg->payload, &answer.atomic);
-	qp->rx.msn[DDP_QN_RESPONSE]++;
-	if (answer.atomic.id != (uint32_t)orq_head(&qp->orq)) {
+	if (!wr || answer.atomic.id != (uint32_t)orq_head(&qp->orq)) {
 		qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
-		return;
+		return RX_FAULT;
 	}
 	err = wr->op->take_answer ? wr->op->take_answer(qp, wr, &answer, NULL) : 0;
 	if (err) {
 		qp_set_local_cause(qp, wr, IBV_WC_LOC_PROT_ERR, -err);
 		qp_refuse_seg(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, seg);
-		return;
+		return RX_FAULT;
 	}
 	qp_answer_done(qp, wr);
+	return RX_DONE;
 }
 
 /* The original value becomes the user's number, whatever its byte order on the wire. */
@@ -113,13 +113,20 @@ static int atomic_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-static void atomic_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict atomic_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
-	union rdmap_request msg;
+	struct irq_entry *e = qp_request_push(qp, seg);
+	const struct qp_op *op;
 
-	rdmap_atomic_req_decode(bytes, seg->payload, &msg.atomic);
+	if (!e)
+		return RX_FAULT;
+	rdmap_atomic_req_decode(bytes, seg->payload, &e->msg.atomic);
+	op = op_of_request(RDMAP_ATOMIC_REQ, e->msg.atomic.op);
+	if (op) /* another kind is refused when it is its turn */
+		e->op = op;
 	qp->counters.atomics_in++;
-	qp_request_add(qp, seg, msg.atomic.op, &msg);
+	qp_requests_run(qp);
+	return RX_DONE;
 }
 
 /* Answers to earlier Reads may still refer to the word; they must not show what follows. */
@@ -234,13 +241,11 @@ static bool atomic_build_answer(struct qp *qp, const struct irq_entry *e)
 /* ------------------------------------------------------------------------------------------ */
 
 static const struct op_rx atomic_rx = {
-	.accept = qp_request_accept,
-	.finish = atomic_finish,
+	.whole = atomic_whole,
 };
 
 static const struct op_rx atomic_answer_rx = {
-	.accept = qp_answer_accept,
-	.finish = atomic_finish_answer,
+	.whole = atomic_whole_answer,
 };
 
 const struct qp_op op_fetch_add = {

@@ -36,13 +36,16 @@ static bool atomic_write_build(struct qp *qp, struct sq_wr *wr)
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-static void atomic_write_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict atomic_write_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
-	union rdmap_request msg;
+	struct irq_entry *e = qp_request_push(qp, seg);
 
-	ext_atomic_write_decode(bytes, seg->payload, &msg.atomic_write);
+	if (!e)
+		return RX_FAULT;
+	ext_atomic_write_decode(bytes, seg->payload, &e->msg.atomic_write);
 	qp->counters.atomics_in++;
-	qp_request_add(qp, seg, msg.word.kind, &msg);
+	qp_requests_run(qp);
+	return RX_DONE;
 }
 
 static int atomic_write_execute(uint64_t *word, struct irq_entry *e)
@@ -63,8 +66,7 @@ static void atomic_write_begin(struct qp *qp, struct irq_entry *e)
 }
 
 static const struct op_rx atomic_write_rx = {
-	.accept = qp_request_accept,
-	.finish = atomic_write_finish,
+	.whole = atomic_write_whole,
 };
 
 const struct qp_op op_atomic_write = {

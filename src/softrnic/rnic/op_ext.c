@@ -33,17 +33,6 @@ bool ext_build_range(struct qp *qp, struct sq_wr *wr, enum ext_kind kind)
 
 /* --- ours: the answer --------------------------------------------------------------------- */
 
-/* Answers come in the order of the requests, so it is of the kind of the first of them. */
-static enum rx_verdict ext_accept_answer(struct qp *qp, struct rx_seg *seg, bool whole)
-{
-	if (qp_answer_accept(qp, seg, whole) != RX_DONE)
-		return RX_FAULT;
-	if (qp_answered_wr(qp, seg->rx)->op == seg->op)
-		return RX_DONE;
-	qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
-	return RX_FAULT;
-}
-
 /* What vendor_err says of a request that failed at the target; the code is never 0. */
 static uint32_t ext_reason(const struct ext_answer *answer)
 {
@@ -59,80 +48,47 @@ static uint32_t ext_reason(const struct ext_answer *answer)
 	}
 }
 
-static void ext_finish_answer(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+/* Answers come in the order of the requests, so it is of the kind of the first of them. */
+static enum rx_verdict ext_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct rcursor c = rcursor_init(bytes, seg->payload);
 	struct sq_wr *wr = qp_answered_wr(qp, seg->rx);
 	union rdmap_answer answer;
 
 	ext_answer_get(&c, &answer.ext);
-	qp->rx.msn[DDP_QN_RESPONSE]++;
-	if (answer.ext.word.arg != EXT_OK)
+	if (!wr)
+		qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+	else if (wr->op != seg->op)
+		qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
+	else if (answer.ext.word.arg != EXT_OK)
 		qp_answer_failed(qp, wr, ext_reason(&answer.ext), "a request failed at the peer");
 	else if (wr->op->take_answer && wr->op->take_answer(qp, wr, &answer, &c))
 		qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
 	else
 		qp_answer_done(qp, wr);
-}
-
-/* It was successful, and that is all that it says. */
-bool op_ext_answer_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
-{
-	struct ext_word word;
-	struct sq_wr *wr;
-
-	if (seg->hdr.qn != DDP_QN_RESPONSE || seg->payload != EXT_ANSWER_LEN)
-		return false;
-	word = ext_word_of(bytes);
-	wr = qp_answered_wr(qp, &ext_answer_rx);
-	if (!wr || word.arg != EXT_OK || wr->op->take_answer ||
-	    wr->op != op_of_request(RDMAP_EXT_REQ, word.kind))
-		return false;
-	qp->rx.msn[DDP_QN_RESPONSE]++;
-	qp_answer_done(qp, wr);
-	return true;
+	return RX_DONE;
 }
 
 const struct op_rx ext_answer_rx = {
-	.accept = ext_accept_answer,
-	.finish = ext_finish_answer,
+	.whole = ext_whole_answer,
 };
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-static void ext_finish_range(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict ext_whole_range(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
-	union rdmap_request msg;
+	struct irq_entry *e = qp_request_push(qp, seg);
 
-	ext_range_decode(bytes, seg->payload, &msg.range);
-	qp->counters.flushes_in++;
-	qp_request_add(qp, seg, msg.word.kind, &msg);
-}
-
-bool op_ext_request_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
-{
-	unsigned kind = ext_word_of(bytes).kind;
-	const struct qp_op *op = op_of_request(RDMAP_EXT_REQ, kind);
-	struct irq_entry *e;
-
-	if (seg->hdr.qn != DDP_QN_REQUEST || seg->payload != EXT_RANGE_LEN || !op ||
-	    op->message != &ext_range_rx || irq_is_full(&qp->irq) || irq_make_room(&qp->irq))
-		return false;
-	e = irq_push(&qp->irq);
-	ddp_hdr_copy(&e->ddp, &seg->hdr);
-	e->len = seg->ulpdu;
-	e->op = op;
+	if (!e)
+		return RX_FAULT;
 	ext_range_decode(bytes, seg->payload, &e->msg.range);
-	e->after_sends = qp->recv.seen_sends;
 	qp->counters.flushes_in++;
-	qp->rx.msn[DDP_QN_REQUEST]++;
 	qp_requests_run(qp);
-	return true;
+	return RX_DONE;
 }
 
 const struct op_rx ext_range_rx = {
-	.accept = qp_request_accept,
-	.finish = ext_finish_range,
+	.whole = ext_whole_range,
 };
 
 void ext_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, uint32_t detail)

@@ -219,18 +219,20 @@ static bool flush_all_build(struct qp *qp, struct sq_wr *wr)
 	return ext_build_request(qp, wr, bytes, ext_word_encode(bytes, sizeof(bytes), &req));
 }
 
-static void flush_all_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict flush_all_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
-	union rdmap_request msg;
+	struct irq_entry *e = qp_request_push(qp, seg);
 
-	ext_word_decode(bytes, seg->payload, &msg.word);
+	if (!e)
+		return RX_FAULT;
+	ext_word_decode(bytes, seg->payload, &e->msg.word);
 	qp->counters.flushes_in++;
-	qp_request_add(qp, seg, msg.word.kind, &msg);
+	qp_requests_run(qp);
+	return RX_DONE;
 }
 
 static const struct op_rx flush_all_rx = {
-	.accept = qp_request_accept,
-	.finish = flush_all_finish,
+	.whole = flush_all_whole,
 };
 
 /*

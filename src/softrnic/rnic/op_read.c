@@ -62,7 +62,7 @@ static unsigned read_check_answer(const struct sq_wr *wr, const struct rx_seg *s
 	return 0;
 }
 
-static enum rx_verdict read_accept_answer(struct qp *qp, struct rx_seg *seg, bool whole)
+static enum rx_verdict read_accept_answer(struct qp *qp, struct rx_seg *seg)
 {
 	const struct sq_wr *wr = read_wr(qp);
 	unsigned error = TERM_RDMAP_UNEXPECTED_OPCODE;
@@ -108,13 +108,16 @@ static void read_finish_answer(struct qp *qp, const struct rx_seg *seg, const ui
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-static void read_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict read_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
-	union rdmap_request msg;
+	struct irq_entry *e = qp_request_push(qp, seg);
 
-	rdmap_read_req_decode(bytes, seg->payload, &msg.read);
+	if (!e)
+		return RX_FAULT;
+	rdmap_read_req_decode(bytes, seg->payload, &e->msg.read);
 	qp->counters.reads_in++;
-	qp_request_add(qp, seg, 0, &msg);
+	qp_requests_run(qp);
+	return RX_DONE;
 }
 
 /* Terminate with the request advanced to where it failed (RFC 5040 s4.8). */
@@ -236,12 +239,17 @@ static bool read_build_answer(struct qp *qp, const struct irq_entry *e)
 
 /* ------------------------------------------------------------------------------------------ */
 
+static enum rx_verdict read_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+{
+	return qp_rx_place_whole(qp, seg, bytes, &read_answer_rx);
+}
+
 static const struct op_rx read_rx = {
-	.accept = qp_request_accept,
-	.finish = read_finish,
+	.whole = read_whole,
 };
 
 static const struct op_rx read_answer_rx = {
+	.whole = read_whole_answer,
 	.accept = read_accept_answer,
 	.target = read_answer_target,
 	.on_fault = read_on_fault,

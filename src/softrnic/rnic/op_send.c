@@ -3,7 +3,6 @@
 #include <endian.h>
 #include <errno.h>
 
-#include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -52,7 +51,7 @@ static bool send_build_imm(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-static bool send_fits(struct qp *qp, const struct rx_seg *seg)
+static inline bool send_fits(struct qp *qp, const struct rx_seg *seg)
 {
 	const struct recv_msg *msg = &qp->recv.msg;
 
@@ -63,7 +62,7 @@ static bool send_fits(struct qp *qp, const struct rx_seg *seg)
 	return false;
 }
 
-static enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+static inline enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg)
 {
 	struct qp_recv *r = &qp->recv;
 
@@ -76,11 +75,12 @@ static enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg, bool whole
 	if (!park_has_room(&r->park, seg->payload))
 		return RX_STALL;
 	seg->keep = true;
-	return whole ? RX_DONE : RX_MORE;
+	return seg->whole ? RX_DONE : RX_MORE;
 }
 
 /* Where in the receive's SGEs the next byte goes. */
-static uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, void **ptr)
+static inline uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,
+				   void **ptr)
 {
 	const struct rq_wr *wr = &qp->recv.msg.wr;
 	uint64_t off = qp->recv.msg.received + (uint64_t)seg->done;
@@ -125,14 +125,14 @@ static void send_complete(struct qp *qp, const struct rx_seg *seg)
 }
 
 /* The segment is in its receive. */
-static void send_received(struct qp *qp, const struct rx_seg *seg)
+static inline void send_received(struct qp *qp, const struct rx_seg *seg)
 {
 	qp->recv.msg.received += seg->payload;
 	if (seg->hdr.last)
 		send_complete(qp, seg);
 }
 
-static void send_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static inline void send_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct qp_recv *r = &qp->recv;
 
@@ -151,38 +151,6 @@ static void send_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *
 		send_received(qp, seg);
 }
 
-/* The receive is taken once nothing can go wrong any more. */
-bool op_send_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *src)
-{
-	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .byte_len = seg->payload};
-	struct qp_recv *r = &qp->recv;
-	uint32_t len = seg->payload;
-	const struct ibv_sge *sge;
-	void *ptr;
-
-	if (seg->hdr.qn != DDP_QN_SEND || r->open || r->msg.has_wr || qp->cfg.srq ||
-	    !park_is_empty(&r->park))
-		return false;
-	sge = rq_first_segment(&r->rq, &wc.wr_id);
-	if (!sge || len > sge->length ||
-	    mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, sge->lkey, sge->addr, len,
-			 IBV_ACCESS_LOCAL_WRITE, 0, &ptr) != MR_OK)
-		return false;
-	if (qp->rx.near.mr->backing.can_stall || place(ptr, src, len))
-		return false;
-	qp_rx_placed(qp, qp->rx.near.mr, ptr, len);
-	rq_drop_first(&r->rq);
-	qp->rx.msn[DDP_QN_SEND]++;
-	qp->rx.written = 0;
-	r->seen_sends++;
-	r->delivered_sends++;
-	qp->counters.rx_copied_bytes += len;
-	qp->counters.sends_in++;
-	qp_complete(qp, qp->cfg.recv_cq, &wc, seg->hdr.ulp == rdmap_ctrl(RDMAP_SEND_SE), NULL);
-	qp_requests_run(qp);
-	return true;
-}
-
 static bool send_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *parked)
 {
 	if (!send_fits(qp, seg) || qp_rx_place(qp, seg, parked->bytes, parked->len))
@@ -192,7 +160,15 @@ static bool send_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *par
 	return !qp->fault.due;
 }
 
+static const struct op_rx send_rx;
+
+static enum rx_verdict send_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+{
+	return qp_rx_place_whole(qp, seg, bytes, &send_rx);
+}
+
 static const struct op_rx send_rx = {
+	.whole = send_whole,
 	.accept = send_accept,
 	.target = send_target,
 	.on_fault = send_on_fault,

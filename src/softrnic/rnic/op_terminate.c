@@ -27,7 +27,7 @@ static enum ibv_wc_status terminate_status(const struct terminate *t)
 	return IBV_WC_REM_OP_ERR;
 }
 
-static void terminate_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict terminate_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct terminate t;
 
@@ -42,11 +42,11 @@ static void terminate_finish(struct qp *qp, const struct rx_seg *seg, const uint
 		 vext_vendor_err(VEXT_REASON_TERMINATE_IN, terminate_error(&t)),
 		 "Terminate received");
 	qp->fault.shut = true; /* the peer takes nothing more */
+	return RX_DONE;
 }
 
 static const struct op_rx terminate_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = terminate_finish,
+	.whole = terminate_whole,
 };
 
 const struct qp_op op_terminate = {

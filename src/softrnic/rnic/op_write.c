@@ -4,7 +4,6 @@
 #include <endian.h>
 #include <string.h>
 
-#include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -40,7 +39,8 @@ static bool write_build(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-static uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uint32_t max, void **ptr)
+static inline uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,
+				    void **ptr)
 {
 	enum mr_verdict verdict =
 		mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, seg->hdr.stag,
@@ -53,7 +53,7 @@ static uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uint32_t m
 }
 
 /* RFC 5041 s5.3: the segments of a message follow each other in the same buffer. */
-static unsigned write_check_continues(const struct qp_rx *rx, const struct rx_seg *seg)
+static inline unsigned write_check_continues(const struct qp_rx *rx, const struct rx_seg *seg)
 {
 	if (!rx->write_open || seg->payload == 0)
 		return 0;
@@ -62,7 +62,7 @@ static unsigned write_check_continues(const struct qp_rx *rx, const struct rx_se
 	return seg->hdr.to == rx->write_to ? 0 : TERM_DDP_BASE_BOUNDS;
 }
 
-static enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+static inline enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg)
 {
 	unsigned error = write_check_continues(&qp->rx, seg);
 	void *ptr;
@@ -75,46 +75,37 @@ static enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg, bool whol
 		return RX_DONE;
 	/* All of the segment is in bounds, or none of it is placed. If it is whole, that is checked
 	 * where it is placed at once. */
-	if (whole)
+	if (seg->whole)
 		return RX_DONE;
 	return write_target(qp, seg, seg->payload, &ptr) ? RX_DONE : RX_FAULT;
 }
 
-static void write_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static inline void write_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct qp_rx *rx = &qp->rx;
 
 	if (!rx->write_open)
 		rx->written = 0;
 	rx->written += seg->payload;
-	if (seg->payload > 0 || seg->hdr.last)
-		rx->write_open = !seg->hdr.last;
-	if (seg->payload > 0) {
+	if (seg->hdr.last) {
+		rx->write_open = false;
+		qp->counters.writes_in++;
+	} else if (seg->payload > 0) {
+		rx->write_open = true;
 		rx->write_stag = seg->hdr.stag;
 		rx->write_to = seg->hdr.to + seg->payload;
 	}
-	if (seg->hdr.last)
-		qp->counters.writes_in++;
 }
 
-bool op_write_at_once(struct qp *qp, uint32_t stag, uint64_t to, const uint8_t *src, uint32_t len)
-{
-	struct qp_rx *rx = &qp->rx;
-	void *ptr;
+static const struct op_rx write_rx;
 
-	if (rx->write_open || mr_hold_near(qp->cfg.mrs, &rx->near, qp->cfg.pd, stag, to, len,
-					   IBV_ACCESS_REMOTE_WRITE, 0, &ptr) != MR_OK)
-		return false;
-	if (rx->near.mr->backing.can_stall || place(ptr, src, len))
-		return false;
-	qp_rx_placed(qp, rx->near.mr, ptr, len);
-	rx->written = len;
-	qp->counters.rx_copied_bytes += len;
-	qp->counters.writes_in++;
-	return true;
+static enum rx_verdict write_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+{
+	return qp_rx_place_whole(qp, seg, bytes, &write_rx);
 }
 
 static const struct op_rx write_rx = {
+	.whole = write_whole,
 	.accept = write_accept,
 	.target = write_target,
 	.finish = write_finish,
@@ -168,28 +159,22 @@ static void imm_complete(struct qp *qp, const struct rx_seg *seg, const uint8_t 
 	qp_recv_complete(qp, seg, &wc);
 }
 
-static enum rx_verdict imm_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+static enum rx_verdict imm_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	if (!qp_recv_is_in_order(qp, seg))
 		return RX_FAULT;
-	if (park_is_empty(&qp->recv.park) && qp_recv_take(qp))
-		return RX_DONE;
-	seg->keep = true;
-	return park_has_room(&qp->recv.park, seg->payload) ? RX_DONE : RX_STALL;
-}
-
-static void imm_finish(struct qp *qp, const struct rx_seg *received, const uint8_t *bytes)
-{
-	struct rx_seg seg = *received;
-
-	seg.written = qp->rx.written;
+	seg->keep = !park_is_empty(&qp->recv.park) || !qp_recv_take(qp);
+	if (seg->keep && !park_has_room(&qp->recv.park, seg->payload))
+		return RX_STALL;
+	seg->written = qp->rx.written;
 	qp->rx.written = 0;
 	qp->rx.msn[DDP_QN_SEND]++;
 	qp->recv.seen_sends++;
-	if (seg.keep)
-		qp_recv_park(qp, &seg, bytes);
+	if (seg->keep)
+		qp_recv_park(qp, seg, bytes);
 	else
-		imm_complete(qp, &seg, bytes);
+		imm_complete(qp, seg, bytes);
+	return RX_DONE;
 }
 
 static bool imm_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *parked)
@@ -203,8 +188,7 @@ static bool imm_deliver(struct qp *qp, struct rx_seg *seg, struct park_seg *park
 }
 
 static const struct op_rx imm_rx = {
-	.accept = imm_accept,
-	.finish = imm_finish,
+	.whole = imm_whole,
 	.deliver = imm_deliver,
 };
 

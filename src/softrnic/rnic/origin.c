@@ -127,15 +127,14 @@ static bool origin_is_in_turn(const struct qp *qp)
 	       !o->answer_due;
 }
 
-static void origin_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict origin_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct qp_origin *o = &qp->origin;
 	const char *why;
 
-	qp->rx.msn[DDP_QN_CONTROL]++;
 	if (!origin_is_in_turn(qp)) {
 		origin_refuse(qp, seg, "it comes out of turn");
-		return;
+		return RX_FAULT;
 	}
 	o->came = malloc(sizeof(*o->came));
 	if (!o->came) {
@@ -146,6 +145,7 @@ static void origin_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t
 		o->asked = o->came->asks;
 		qp->rx.stop |= RX_STOP_ORIGIN;
 	}
+	return RX_DONE;
 }
 
 bool qp_origin_is_here(const struct qp *qp)
@@ -164,17 +164,17 @@ struct ext_origin *qp_origin_take(struct qp *qp)
 	return came;
 }
 
-static void origin_finish_answer(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict origin_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct qp_origin *o = &qp->origin;
 
-	qp->rx.msn[DDP_QN_CONTROL]++;
 	if (!qp->stream.initiates || !o->asked || o->out || o->answered) {
 		origin_refuse(qp, seg, "it is an answer without a question");
-		return;
+		return RX_FAULT;
 	}
 	ext_answer_decode(bytes, seg->payload, &o->answer);
 	o->answered = true;
+	return RX_DONE;
 }
 
 bool qp_origin_answered(struct qp *qp, struct ext_answer *answer)
@@ -188,12 +188,12 @@ bool qp_origin_answered(struct qp *qp, struct ext_answer *answer)
 	return true;
 }
 
-static void origin_finish_leave(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict origin_whole_leave(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
-	qp->rx.msn[DDP_QN_CONTROL]++;
 	qp->origin.peer_leaves = true;
 	if (!qp->stream.initiates)
 		origin_refuse(qp, seg, "a Leave of an initiator");
+	return RX_DONE;
 }
 
 bool qp_peer_leaves(const struct qp *qp)
@@ -202,18 +202,15 @@ bool qp_peer_leaves(const struct qp *qp)
 }
 
 static const struct op_rx origin_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = origin_finish,
+	.whole = origin_whole,
 };
 
 static const struct op_rx origin_answer_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = origin_finish_answer,
+	.whole = origin_whole_answer,
 };
 
 static const struct op_rx leave_rx = {
-	.accept = qp_rx_accept_next,
-	.finish = origin_finish_leave,
+	.whole = origin_whole_leave,
 };
 
 const struct qp_op op_origin = {

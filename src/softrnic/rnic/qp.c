@@ -171,13 +171,6 @@ const struct terminate *qp_terminate(const struct qp *qp, bool *sent)
 	return qp->has_term ? &qp->term : NULL;
 }
 
-enum rdmap_level qp_level(const struct qp *qp)
-{
-	if (qp->stream.consent)
-		return RDMAP_LEVEL_OURS;
-	return qp->cfg.peer_rfc7306 ? RDMAP_LEVEL_7306 : RDMAP_LEVEL_BASE;
-}
-
 uint32_t qp_caps(const struct qp *qp)
 {
 	bool asks = qp->orq.ord > 0;

@@ -3,12 +3,14 @@
 #ifndef RNIC_QP_IMPL_H
 #define RNIC_QP_IMPL_H
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "base/log.h"
 #include "softrnic/proto/ext_hello.h"
 #include "softrnic/rnic/dirty.h"
 #include "softrnic/rnic/op.h"
+#include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp.h"
 #include "softrnic/rnic/qp_rx.h"
 #include "softrnic/rnic/qp_tx.h"
@@ -119,7 +121,12 @@ struct qp {
 
 void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why);
 /* What may be sent to this peer, and is taken from it. */
-enum rdmap_level qp_level(const struct qp *qp);
+static inline enum rdmap_level qp_level(const struct qp *qp)
+{
+	if (qp->stream.consent)
+		return RDMAP_LEVEL_OURS;
+	return qp->cfg.peer_rfc7306 ? RDMAP_LEVEL_7306 : RDMAP_LEVEL_BASE;
+}
 
 /* --- qp_fault.c --------------------------------------------------------------------------- */
 
@@ -179,11 +186,55 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first);
 bool qp_answer_is_for_rtr(const struct qp *qp);
 /* The work request that the next answer belongs to, if it is answered by such a message. */
 struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);
-/* op_rx.accept of answers of one segment. */
-enum rx_verdict qp_answer_accept(struct qp *qp, struct rx_seg *seg, bool whole);
 void qp_answer_done(struct qp *qp, struct sq_wr *wr); /* wr NULL: the RTR's */
 /* The request failed at the peer, and the QP with it. */
 void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, const char *why);
+
+/* --- placing: op_rx of messages that are placed as they come -------------------------------- */
+
+/* seg->rx, which a row's own functions know: then its handlers are inlined. 0 or -errno. */
+static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, struct rx_seg *seg,
+								const uint8_t *src, uint32_t len,
+								const struct op_rx *rx)
+{
+	while (len > 0 && !qp->fault.due) {
+		void *ptr;
+		uint32_t n = rx->target(qp, seg, len, &ptr);
+		struct mr *mr = qp->rx.near.mr;
+		int err;
+
+		if (n == 0)
+			return -EFAULT;
+		err = mr->backing.can_stall ? qp_rx_prepare(mr, ptr, n) : 0;
+		if (!err)
+			err = place(ptr, src, n);
+		if (!err && !rx->is_answer)
+			qp_rx_placed(qp, mr, ptr, n);
+		if (err) {
+			qp_rx_fault_at(qp, seg);
+			return err;
+		}
+		qp->counters.rx_copied_bytes += n;
+		seg->done += n;
+		src += n;
+		len -= n;
+	}
+	return qp->fault.due ? -ECONNABORTED : 0;
+}
+
+/* The op_rx.whole of such a row. */
+static inline __attribute__((always_inline)) enum rx_verdict
+qp_rx_place_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes, const struct op_rx *rx)
+{
+	enum rx_verdict verdict = rx->accept(qp, seg);
+
+	if (verdict != RX_DONE)
+		return verdict;
+	if (!seg->keep && qp_rx_place_as(qp, seg, bytes, seg->payload, rx))
+		return RX_FAULT;
+	rx->finish(qp, seg, bytes);
+	return RX_DONE;
+}
 
 /* --- qp_requests.c: the peer's requests --------------------------------------------------- */
 
@@ -191,11 +242,9 @@ static inline bool qp_request_is_ready(const struct qp *qp)
 {
 	return qp->requests.state == REQUEST_READY;
 }
-/* op_rx.accept of all requests. */
-enum rx_verdict qp_request_accept(struct qp *qp, struct rx_seg *seg, bool whole);
-/* A request of this kind is here: to the IRQ with it, and begin it if it may be begun. */
-void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
-		    const union rdmap_request *msg);
+/* A request is here: its place in the IRQ, all but its message. qp_requests_run() is to follow.
+ * NULL: an error is recorded. */
+struct irq_entry *qp_request_push(struct qp *qp, const struct rx_seg *seg);
 void qp_requests_run(struct qp *qp); /* begin the head, if it may be begun */
 bool qp_request_is_due(const struct qp *qp, const struct irq_entry *e);
 void qp_request_ready(struct qp *qp);

@@ -14,34 +14,25 @@ uint32_t qp_requests(const struct qp *qp)
 
 /* --- arrival ------------------------------------------------------------------------------ */
 
-enum rx_verdict qp_request_accept(struct qp *qp, struct rx_seg *seg, bool whole)
+struct irq_entry *qp_request_push(struct qp *qp, const struct rx_seg *seg)
 {
-	if (!qp_rx_is_next(qp, seg))
-		return RX_FAULT;
-	if (irq_is_full(&qp->irq)) /* more than the agreed IRD: to DDP a queue without a buffer
-				      (RFC 5041 s7.1) */
+	struct irq_entry *e;
+
+	if (irq_is_full(&qp->irq)) { /* more than the agreed IRD: to DDP a queue without a buffer
+					(RFC 5041 s7.1) */
 		qp_refuse_seg(qp, TERM_DDP_NO_BUFFER, seg);
-	else if (irq_make_room(&qp->irq))
+		return NULL;
+	}
+	if (irq_make_room(&qp->irq)) {
 		qp_fault_local(qp, ENOMEM, "no memory for a request of the peer");
-	else
-		return RX_DONE;
-	return RX_FAULT;
-}
-
-void qp_request_add(struct qp *qp, const struct rx_seg *seg, unsigned kind,
-		    const union rdmap_request *msg)
-{
-	enum rdmap_opcode code = rdmap_ctrl_opcode(seg->hdr.ulp);
-	const struct qp_op *op = op_of_request(code, kind);
-	struct irq_entry *e = irq_push(&qp->irq);
-
+		return NULL;
+	}
+	e = irq_push(&qp->irq);
 	ddp_hdr_copy(&e->ddp, &seg->hdr);
 	e->len = seg->ulpdu;
-	e->op = op ? op : op_of_request(code, 0); /* which refuses it, when it is its turn */
-	e->msg = *msg;
+	e->op = seg->op;
 	e->after_sends = qp->recv.seen_sends;
-	qp->rx.msn[DDP_QN_REQUEST]++;
-	qp_requests_run(qp);
+	return e;
 }
 
 /* --- execution ---------------------------------------------------------------------------- */

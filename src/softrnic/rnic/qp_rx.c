@@ -53,37 +53,15 @@ int qp_rx_prepare(const struct mr *mr, const void *ptr, uint32_t len)
 
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len)
 {
-	while (len > 0 && !qp->fault.due) {
-		void *ptr;
-		uint32_t n = seg->rx->target(qp, seg, len, &ptr);
-		struct mr *mr = qp->rx.near.mr;
-		int err;
-
-		if (n == 0)
-			return -EFAULT;
-		err = qp_rx_prepare(mr, ptr, n);
-		if (!err)
-			err = place(ptr, src, n);
-		if (!err && !seg->rx->is_answer)
-			qp_rx_placed(qp, mr, ptr, n);
-		if (err) {
-			qp_rx_fault_at(qp, seg);
-			return err;
-		}
-		qp->counters.rx_copied_bytes += n;
-		seg->done += n;
-		src += n;
-		len -= n;
-	}
-	return qp->fault.due ? -ECONNABORTED : 0;
+	return qp_rx_place_as(qp, seg, src, len, seg->rx);
 }
 
 /* --- bytes that are parsed ------------------------------------------------------------------ */
 
 /*
- * Those of the buffer; or where they lie, in memory that the peer may write to meanwhile. There a
- * header is copied out before it is checked, and every byte of it is read once. What is not placed
- * and longer than the copy is only copied on, or goes through the buffer.
+ * The bytes of the buffer; or those of the link, in memory that the peer may write to meanwhile.
+ * There a header is copied out before it is checked, and every byte of it is read once. A payload
+ * that is neither placed nor fits into the copy goes through the buffer.
  */
 #define RX_COPY_MAX 96u
 #define RX_HEAD     24u /* of an FPDU: length and the longest DDP header, in whole words */
@@ -93,9 +71,8 @@ _Static_assert(RX_HEAD >= RX_UNTAGGED_FRAME, "the head is there");
 struct rx_view {
 	const uint8_t *p;
 	uint32_t n;
-	uint8_t *copy;           /* RX_COPY_MAX bytes; NULL: nobody else writes to the bytes */
-	uint32_t copied;         /* of them, of this FPDU */
-	const uint8_t *unplaced; /* payload for op_rx.finish() */
+	uint8_t *copy;   /* RX_COPY_MAX bytes; NULL: only this end writes to the bytes */
+	uint32_t copied; /* bytes of this FPDU in the copy */
 };
 
 static void rx_view_take(struct rx_view *v, uint32_t n)
@@ -117,43 +94,67 @@ static const uint8_t *rx_view_head(struct rx_view *v)
 	return v->copy;
 }
 
-/* And more of them, as far as they are here. A message that is placed needs none. */
-static void rx_view_more(struct rx_view *v, size_t len)
+/* Copy more of them, up to `len`, as far as they are here. */
+static void rx_view_more(struct rx_view *v, uint32_t len)
 {
 	uint32_t n = v->n < RX_COPY_MAX ? v->n : RX_COPY_MAX;
 
-	n = len < n ? (uint32_t)len : n;
+	n = len < n ? len : n;
 	if (!v->copy || n <= v->copied)
 		return;
 	memcpy(v->copy + v->copied, v->p + v->copied, n - v->copied);
 	v->copied = n;
 }
 
-/* Are so many bytes, which are here, to be had at `bytes`, which rx_view_head() leads to? */
-static bool rx_view_has(const struct rx_view *v, const uint8_t *bytes, uint32_t len)
+/* Are the `len` bytes that follow the first `at` out of the peer's reach? */
+static bool rx_view_has(const struct rx_view *v, uint32_t at, uint32_t len)
 {
-	return !v->copy || len + (uint32_t)(bytes - v->copy) <= v->copied;
+	return !v->copy || at + len <= v->copied;
 }
 
 /* --- from bytes to segments --------------------------------------------------------------- */
-
-bool qp_rx_is_next(struct qp *qp, const struct rx_seg *seg)
-{
-	if (seg->hdr.msn == qp->rx.msn[seg->hdr.qn])
-		return true;
-	qp_refuse_seg(qp, TERM_DDP_BAD_MSN, seg);
-	return false;
-}
-
-enum rx_verdict qp_rx_accept_next(struct qp *qp, struct rx_seg *seg, bool whole)
-{
-	return qp_rx_is_next(qp, seg) ? RX_DONE : RX_FAULT;
-}
 
 static enum rx_verdict rx_refuse(struct qp *qp, unsigned error, const struct rx_seg *seg)
 {
 	qp_refuse_seg(qp, error, seg);
 	return RX_FAULT;
+}
+
+/* Field by field: GCC zeroes a structure of this size by an instruction of 30 cycles and more. */
+static void rx_seg_init(struct rx_seg *seg)
+{
+	seg->active = seg->whole = seg->keep = seg->rtr_send = false;
+	seg->op = NULL;
+	seg->rx = NULL;
+	seg->done = seg->written = 0;
+}
+
+/* May an FPDU be begun before its end has arrived? */
+static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, size_t len)
+{
+	uint32_t frame = have > MPA_LENGTH_LEN && p[MPA_LENGTH_LEN] & 0x80 ? RX_TAGGED_FRAME
+									   : RX_UNTAGGED_FRAME;
+
+	return !qp->stream.crc && have >= frame && len - have >= QP_RX_DIRECT_MIN;
+}
+
+/* The FPDU at p, of which `have` bytes are here: is it complete and intact, or can it be begun? */
+static enum rx_verdict rx_open_fpdu(struct qp *qp, const uint8_t *p, uint32_t have,
+				    struct rx_seg *seg)
+{
+	size_t len;
+
+	rx_seg_init(seg);
+	seg->ulpdu = (uint32_t)p[0] << 8 | p[1];
+	len = mpa_fpdu_len(seg->ulpdu);
+	seg->whole = have >= len;
+	if (!seg->whole)
+		return rx_can_begin(qp, p, have, len) ? RX_DONE : RX_MORE;
+	if (!qp->stream.crc || mpa_fpdu_is_intact(p, len))
+		return RX_DONE;
+	qp->counters.crc_errors++;
+	seg->hdr = (struct ddp_hdr){0};
+	return rx_refuse(qp, TERM_MPA_CRC, seg);
 }
 
 /* The first FPDU of a peer-to-peer initiator is the agreed one and empty (RFC 6581 s9). */
@@ -170,9 +171,7 @@ static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 	       seg->payload == rdmap_ops[code].hdr_len;
 }
 
-/*
- * To which operation does the segment belong? bytes: those behind its DDP header. False: to none.
- */
+/* The operation that the segment belongs to; bytes: those behind its DDP header. */
 static bool rx_find_op(struct rx_seg *seg, const uint8_t *bytes)
 {
 	bool is_answer = rdmap_ops[rdmap_ctrl_opcode(seg->hdr.ulp)].is_answer;
@@ -183,8 +182,8 @@ static bool rx_find_op(struct rx_seg *seg, const uint8_t *bytes)
 	return seg->rx != NULL;
 }
 
-static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const struct rx_view *v,
-				   const uint8_t *bytes, bool whole)
+/* May the peer send such a message, and now? */
+static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	unsigned error = rdmap_check(&seg->hdr, bytes, seg->payload, qp_level(qp));
 
@@ -195,103 +194,90 @@ static enum rx_verdict rx_dispatch(struct qp *qp, struct rx_seg *seg, const stru
 	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
 		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);
 	seg->rtr_send = qp->rtr_in == QP_RTR_SEND;
-	if (!seg->rx->target && !(whole && rx_view_has(v, bytes, seg->payload)))
-		return RX_MORE;
-	return seg->rx->accept(qp, seg, whole);
+	return RX_DONE;
 }
 
-/* May an FPDU be begun before its end has arrived? */
-static bool rx_can_begin(const struct qp *qp, const uint8_t *p, uint32_t have, size_t whole)
-{
-	uint32_t frame = have > MPA_LENGTH_LEN && p[MPA_LENGTH_LEN] & 0x80 ? RX_TAGGED_FRAME
-									   : RX_UNTAGGED_FRAME;
-
-	return !qp->stream.crc && have >= frame && whole - have >= QP_RX_DIRECT_MIN;
-}
-
-static enum rx_verdict rx_go_on(struct qp *qp, struct rx_view *v, struct rx_seg *seg);
-
-/* Field by field: GCC zeroes a structure of this size by an instruction of 30 cycles and more. */
-static void rx_seg_init(struct rx_seg *seg)
-{
-	seg->active = seg->keep = seg->rtr_send = false;
-	seg->hdr = (struct ddp_hdr){0};
-	seg->op = NULL;
-	seg->rx = NULL;
-	seg->payload = seg->done = seg->trailer = seg->written = 0;
-}
-
-static bool rx_untagged_at_once(struct qp *qp, struct rx_view *v, const struct rx_seg *seg,
-				const uint8_t *bytes)
-{
-	if (seg->hdr.qn >= DDP_QN_COUNT || seg->hdr.msn != qp->rx.msn[seg->hdr.qn] || seg->hdr.mo)
-		return false;
-	switch (seg->hdr.ulp) {
-	case RDMAP_VERSION << 6 | RDMAP_SEND:
-	case RDMAP_VERSION << 6 | RDMAP_SEND_SE:
-		return op_send_at_once(qp, seg, v->p + RX_UNTAGGED_FRAME);
-	case RDMAP_VERSION << 6 | RDMAP_EXT_REQ:
-	case RDMAP_VERSION << 6 | RDMAP_EXT_RESP:
-		if (!qp->stream.consent || seg->payload > RX_COPY_MAX - RX_UNTAGGED_FRAME)
-			return false;
-		rx_view_more(v, RX_UNTAGGED_FRAME + seg->payload);
-		return seg->hdr.ulp == rdmap_ctrl(RDMAP_EXT_REQ)
-			       ? op_ext_request_at_once(qp, seg, bytes)
-			       : op_ext_answer_at_once(qp, seg, bytes);
-	default:
-		return false;
-	}
-}
+/* --- from segments to operations ------------------------------------------------------------ */
 
 /*
- * Most FPDUs of most streams are a whole message. Those that are just as they should be are done
- * here, in one step each. False: it is none of them, or it is to be refused. bytes: behind the
- * header.
+ * Every message on these queues is one segment, so its MSN is all that there is to its order. On the
+ * queue of Sends a message may wait, so its row counts it (qp_recv_is_in_order()).
  */
-static bool rx_at_once(struct qp *qp, struct rx_view *v, const struct rx_seg *seg,
-		       const uint8_t *bytes)
+static bool rx_is_next(struct qp *qp, const struct rx_seg *seg)
 {
 	const struct ddp_hdr *hdr = &seg->hdr;
 
-	if (!hdr->last || hdr->version != DDP_VERSION || seg->payload == 0 || qp->hello.awaited ||
-	    qp->rtr_in != QP_RTR_NONE)
-		return false;
-	if (!hdr->tagged && !rx_untagged_at_once(qp, v, seg, bytes))
-		return false;
-	if (hdr->tagged &&
-	    (hdr->ulp != rdmap_ctrl(RDMAP_WRITE) ||
-	     !op_write_at_once(qp, hdr->stag, hdr->to, v->p + RX_TAGGED_FRAME, seg->payload)))
-		return false;
-	qp->rx.any = true;
-	qp->counters.rx_fpdus++;
-	rx_view_take(v, (uint32_t)mpa_fpdu_len(seg->ulpdu));
-	return true;
+	if (hdr->tagged || hdr->qn == DDP_QN_SEND)
+		return true;
+	if (hdr->msn == qp->rx.msn[hdr->qn]++)
+		return true;
+	qp_refuse_seg(qp, TERM_DDP_BAD_MSN, seg);
+	return false;
 }
 
-/* One that is whole is finished at once; else it is the one that is being received from here on. */
+static enum rx_verdict rx_taken(struct qp *qp)
+{
+	qp->rx.any = true;
+	qp->rtr_in = QP_RTR_NONE;
+	qp->counters.rx_fpdus++;
+	return qp->fault.due ? RX_FAULT : RX_DONE;
+}
+
+/* All of the segment is here, its payload at `bytes`. */
+static enum rx_verdict rx_take_whole(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
+				     const uint8_t *bytes)
+{
+	enum rx_verdict verdict = seg->rx->whole(qp, seg, bytes);
+
+	if (verdict != RX_DONE)
+		return verdict;
+	rx_view_take(v, (uint32_t)mpa_fpdu_len(seg->ulpdu));
+	return rx_taken(qp);
+}
+
+/* The end of a large one has not arrived: it is the one that is being received from here on. */
+static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
+				     uint32_t frame)
+{
+	enum rx_verdict verdict = seg->rx->accept(qp, seg);
+
+	if (verdict != RX_DONE)
+		return verdict;
+	rx_view_take(v, frame);
+	seg->active = true;
+	qp->rx.seg = *seg;
+	return RX_DONE;
+}
+
+/* frame: the bytes in front of the payload. */
+static enum rx_verdict rx_take(struct qp *qp, struct rx_view *v, struct rx_seg *seg, uint32_t frame)
+{
+	bool is_safe = rx_view_has(v, frame, seg->payload);
+
+	if (!seg->rx->target && !(seg->whole && is_safe))
+		return RX_MORE;
+	if (!rx_is_next(qp, seg))
+		return RX_FAULT;
+	if (__builtin_expect(!seg->whole, 0))
+		return rx_take_begun(qp, v, seg, frame);
+	return rx_take_whole(qp, v, seg, (v->copy && is_safe ? v->copy : v->p) + frame);
+}
+
 static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 {
-	uint32_t have = v->n;
 	enum rx_verdict verdict;
 	struct rx_seg seg;
 	const uint8_t *p;
-	size_t whole;
 	int hdr_len;
 
-	if (have < MPA_LENGTH_LEN)
+	if (v->n < MPA_LENGTH_LEN)
 		return RX_MORE;
 	if (qp_is_over(qp))
 		return RX_FAULT;
 	p = rx_view_head(v);
-	rx_seg_init(&seg);
-	seg.ulpdu = (uint32_t)p[0] << 8 | p[1];
-	whole = mpa_fpdu_len(seg.ulpdu);
-	if (have < whole && !rx_can_begin(qp, p, have, whole))
-		return RX_MORE;
-	if (have >= whole && qp->stream.crc && !mpa_fpdu_is_intact(p, whole)) {
-		qp->counters.crc_errors++;
-		return rx_refuse(qp, TERM_MPA_CRC, &seg);
-	}
+	verdict = rx_open_fpdu(qp, p, v->n, &seg);
+	if (verdict != RX_DONE)
+		return verdict;
 	/*
 	 * A peer that has begun an FPDU, even a refused one, is in full operation and reads, so
 	 * this end may send now (RFC 5044 s7.1.2).
@@ -302,63 +288,32 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
 	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
-	if (have >= whole && rx_at_once(qp, v, &seg, p + MPA_LENGTH_LEN + hdr_len))
-		return qp->fault.due ? RX_FAULT : RX_DONE;
-	if (!seg.hdr.tagged)
-		rx_view_more(v, whole);
-	p += MPA_LENGTH_LEN + hdr_len;
-	verdict = rx_dispatch(qp, &seg, v, p, have >= whole);
+	if (rdmap_ops[rdmap_ctrl_opcode(seg.hdr.ulp)].hdr_len > 0)
+		rx_view_more(v, MPA_LENGTH_LEN + seg.ulpdu);
+	verdict = rx_check(qp, &seg, p + MPA_LENGTH_LEN + hdr_len);
 	if (verdict != RX_DONE)
 		return verdict;
-	rx_view_take(v, MPA_LENGTH_LEN + (uint32_t)hdr_len);
-	v->unplaced = rx_view_has(v, p, seg.payload) ? p : v->p;
-	if (__builtin_expect(have >= whole, 1))
-		return rx_go_on(qp, v, &seg);
-	seg.active = true;
-	qp->rx.seg = seg;
-	return RX_DONE;
+	return rx_take(qp, v, &seg, MPA_LENGTH_LEN + (uint32_t)hdr_len);
 }
 
-static void rx_end_fpdu(struct qp *qp, struct rx_view *v, const struct rx_seg *seg)
-{
-	rx_view_take(v, seg->trailer);
-	qp->rx.any = true;
-	qp->rtr_in = QP_RTR_NONE;
-	qp->counters.rx_fpdus++;
-	seg->rx->finish(qp, seg, v->unplaced);
-}
-
-/* Go on with the FPDU whose header was accepted. */
-static enum rx_verdict rx_go_on(struct qp *qp, struct rx_view *v, struct rx_seg *seg)
-{
-	uint32_t n = seg->payload - seg->done;
-
-	n = n < v->n ? n : v->n;
-	if (seg->rx->target && !seg->keep) {
-		if (qp_rx_place(qp, seg, v->p, n))
-			return RX_FAULT;
-	} else {
-		seg->done += n; /* it is whole */
-	}
-	rx_view_take(v, n);
-	if (seg->done < seg->payload || v->n < seg->trailer)
-		return RX_MORE;
-	rx_end_fpdu(qp, v, seg);
-	return qp->fault.due ? RX_FAULT : RX_DONE;
-}
-
+/* Go on with the FPDU that was begun. */
 static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 {
-	struct rx_seg seg = qp->rx.seg;
-	enum rx_verdict verdict;
+	struct rx_seg *seg = &qp->rx.seg;
+	uint32_t n = seg->payload - seg->done;
 
 	if (qp_is_over(qp))
 		return RX_FAULT;
-	qp->rx.seg.active = false;
-	verdict = rx_go_on(qp, v, &seg);
-	if (verdict == RX_MORE)
-		qp->rx.seg = seg;
-	return verdict;
+	n = n < v->n ? n : v->n;
+	if (qp_rx_place(qp, seg, v->p, n))
+		return RX_FAULT;
+	rx_view_take(v, n);
+	if (seg->done < seg->payload || v->n < seg->trailer)
+		return RX_MORE;
+	rx_view_take(v, seg->trailer);
+	seg->active = false;
+	seg->rx->finish(qp, seg, NULL);
+	return rx_taken(qp);
 }
 
 static void rx_parse(struct qp *qp, struct rx_view *v)

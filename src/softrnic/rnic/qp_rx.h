@@ -20,6 +20,7 @@
 /* The FPDU being received; active once its header was accepted. */
 struct rx_seg {
 	bool active;
+	bool whole;    /* all of it is in the buffer, or where it lies */
 	bool keep;     /* do not place: the whole payload is for finish() */
 	bool rtr_send; /* the agreed RTR Send, which is not for the user */
 	struct ddp_hdr hdr;
@@ -86,27 +87,12 @@ void qp_rx_parse(struct qp *qp);
 void qp_rx_free_own_buf(struct qp_rx *rx);
 void qp_rx_stop(struct qp *qp);
 void qp_rx_fini(struct qp *qp);
-/* Is this the MSN that a one-segment message on its queue must have? Terminates if not. */
-bool qp_rx_is_next(struct qp *qp, const struct rx_seg *seg);
-/* op_rx.accept of one-segment messages that nothing else can be wrong with. */
-enum rx_verdict qp_rx_accept_next(struct qp *qp, struct rx_seg *seg, bool whole);
 /* Before a store to a region that is held: see place_prepare(). 0 or -EFAULT. */
 int qp_rx_prepare(const struct mr *mr, const void *ptr, uint32_t len);
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len);
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
 /* Bytes of the peer's are in registered memory: a later Flush has to find them. */
 void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
-
-/*
- * Messages of one segment that is whole, most of all there are, each at once; version, MSN and MO
- * were checked. False: nothing was done; it is to be received step by step, and an error, if there
- * is one, is found then. bytes: those behind the DDP header, copied out; src: where they lie, in
- * the peer's reach, to be read once.
- */
-bool op_write_at_once(struct qp *qp, uint32_t stag, uint64_t to, const uint8_t *src, uint32_t len);
-bool op_send_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *src);
-bool op_ext_request_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
-bool op_ext_answer_at_once(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 
 /* qp_recv.c */
 int qp_recv_init(struct qp *qp);
@@ -122,8 +108,6 @@ void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err);
 void qp_recv_end(struct qp *qp, enum ibv_wc_status status); /* SUCCESS: not yet */
 /* Is there a receive for the arriving message? If so it is qp->recv.msg. */
 bool qp_recv_take(struct qp *qp);
-/* The same, unless others wait for one. */
-bool qp_recv_take_now(struct qp *qp);
 /* Is it what has to come next on the queue of Sends? Terminates if not. */
 bool qp_recv_is_in_order(struct qp *qp, const struct rx_seg *seg);
 /* The message is in its receive: the user may see it. */

@@ -78,16 +78,6 @@ struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx)
 	return wr->op->answer == rx ? wr : NULL;
 }
 
-enum rx_verdict qp_answer_accept(struct qp *qp, struct rx_seg *seg, bool whole)
-{
-	if (!qp_rx_is_next(qp, seg))
-		return RX_FAULT;
-	if (qp_answered_wr(qp, seg->rx))
-		return RX_DONE;
-	qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
-	return RX_FAULT;
-}
-
 void qp_answer_done(struct qp *qp, struct sq_wr *wr)
 {
 	if (wr)

@@ -60,8 +60,12 @@ bool rq_take(struct rq *rq, struct rq_wr *out)
 		return false;
 	slot = rq->slots + rq->head * rq->stride;
 	memcpy(&num_sge, slot + offsetof(struct rq_wr, num_sge), sizeof(num_sge));
-	memcpy(out, slot, rq_used_bytes(num_sge));
-	rq_drop_first(rq);
+	if (num_sge == 1) /* as a rule: a copy of known length */
+		memcpy(out, slot, offsetof(struct rq_wr, sge[1]));
+	else
+		memcpy(out, slot, rq_used_bytes(num_sge));
+	rq->head = rq->head + 1 == rq->depth ? 0 : rq->head + 1;
+	rq->count--;
 	return true;
 }
 

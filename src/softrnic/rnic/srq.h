@@ -33,25 +33,6 @@ void rq_fini(struct rq *rq);
 int rq_post(struct rq *rq,
 	    const struct ibv_recv_wr *wr); /* 0, EINVAL (too many SGEs), ENOMEM (full) */
 bool rq_take(struct rq *rq, struct rq_wr *out);
-/* Where the first one lies, if it has one segment; NULL: it has not, or there is none. */
-static inline const struct ibv_sge *rq_first_segment(const struct rq *rq, uint64_t *wr_id)
-{
-	const struct rq_wr *first;
-
-	if (rq->count == 0)
-		return NULL;
-	first = (const struct rq_wr *)(rq->slots + rq->head * rq->stride);
-	if (first->num_sge != 1)
-		return NULL;
-	*wr_id = first->wr_id;
-	return &first->sge[0];
-}
-static inline void rq_drop_first(struct rq *rq)
-{
-	rq->head = rq->head + 1 == rq->depth ? 0 : rq->head + 1;
-	rq->count--;
-}
-
 /* A QP's place in the list of those that wait for a receive; `link` is list_init()ed by the QP. */
 struct srq_waiter {
 	struct list link;
