@@ -10,7 +10,7 @@
 
 struct badblocks_file {
 	int fd;
-	int direct; /* past the page cache; fd where that is not possible */
+	int direct; /* past the page cache; the same as fd where that is not possible */
 	enum rpma_durability durability;
 };
 
@@ -18,17 +18,17 @@ typedef uint8_t badblocks_block[MIRROR_BLOCK];
 
 static const _Alignas(MIRROR_BLOCK) badblocks_block badblocks_zeros;
 
-/* What a block layer and file systems call it (block/blk-core.c), and checksums that do not fit.
- * EFAULT: persistent memory has poison of which its driver does not know yet, as the reader's own
- * memory is good. */
+/* Errors of the block layer and file systems for bad media (block/blk-core.c), and checksums
+ * that do not fit. EFAULT: persistent memory has poison that its driver has not found yet, as
+ * the reader's own memory is good. */
 bool badblocks_is_of_medium(int error)
 {
 	return error == EIO || error == ENODATA || error == EILSEQ || error == EBADMSG ||
 	       error == EHWPOISON || error == EFAULT;
 }
 
-/* 0, or a positive errno. A read ends before the first byte that the medium does not give; the next
- * one says why. */
+/* 0, or a positive errno. A read ends before the first byte that the medium does not give; the
+ * next read returns the cause. */
 static int badblocks_read(int fd, uint64_t offset, bool *is_bad)
 {
 	_Alignas(MIRROR_BLOCK) badblocks_block block;
@@ -46,8 +46,8 @@ static int badblocks_read(int fd, uint64_t offset, bool *is_bad)
 	return 0;
 }
 
-/* As a fault of the mapping would, and as a digest of the medium does: what is cached may be all
- * that is left of the block. */
+/* Read the block as a fault of the mapping and a digest of the medium do: the cached block may
+ * be all that is left of it. */
 static int badblocks_look(const struct badblocks_file *f, uint64_t offset, bool *is_bad)
 {
 	int rc = badblocks_read(f->fd, offset, is_bad);
@@ -71,7 +71,7 @@ static int badblocks_write(const struct badblocks_file *f, uint64_t offset)
 	return n == MIRROR_BLOCK ? 0 : EIO;
 }
 
-/* Before Linux 6.0 a write to poisoned persistent memory fails: another block takes its place. */
+/* Before Linux 6.0 a write to poisoned persistent memory fails: give the block another place. */
 static int badblocks_move(const struct badblocks_file *f, uint64_t offset)
 {
 	if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
@@ -89,7 +89,7 @@ static int badblocks_zero(const struct badblocks_file *f, uint64_t offset)
 		rc = badblocks_move(f, offset);
 	if (!rc && fdatasync(f->fd))
 		rc = errno;
-	if (!rc) /* what is read next comes from the medium */
+	if (!rc) /* the next read comes from the medium */
 		posix_fadvise(f->fd, (off_t)offset, MIRROR_BLOCK, POSIX_FADV_DONTNEED);
 	return rc;
 }

@@ -10,7 +10,7 @@
 #include "base/newfile.h"
 #include "mirror/file/metafile.h"
 
-/* A file that has no name yet is made durable as a whole when it gets one. */
+/* Nothing to do: a file without a name is made durable as a whole when it gets one. */
 static int create_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	return 0;

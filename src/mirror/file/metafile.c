@@ -37,7 +37,7 @@ static int metafile_persist(void *arg, uint64_t offset, uint64_t len)
 	return metafile_write_back(f->addr, f->durability, offset, len);
 }
 
-/* One whose mapping only reads: a setter is a mistake of the caller. */
+/* The mapping only reads: a call of a setter is a mistake of the caller. */
 static int metafile_refuse(void *arg, uint64_t offset, uint64_t len)
 {
 	return -EROFS;
@@ -53,7 +53,7 @@ struct meta_store metafile_store(struct metafile *f)
 				   .arg = f};
 }
 
-/* A load from a page that the disk cannot read raises SIGBUS; a read says EIO. */
+/* A load from a page that the disk cannot read raises SIGBUS; a read returns EIO. */
 static int metafile_try_reading(const struct metafile *f, const char *name, struct error *err)
 {
 	char page[METAFILE_PAGE];

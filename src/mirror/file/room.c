@@ -23,7 +23,8 @@ static int room_extend(int fd, const char *path, uint64_t size, uint64_t *was, s
 	return rc ? rc : newfile_settle(fd, path, err);
 }
 
-/* What was reserved goes back to the disk. That it may fail changes nothing: nobody uses it. */
+/* Give the reserved blocks back to the disk. A failure changes nothing: nothing uses these
+ * blocks. */
 static void room_give_back(int fd, uint64_t was)
 {
 	struct stat st;

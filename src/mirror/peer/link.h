@@ -2,8 +2,8 @@
 /*
  * link.h -- one connection to a member's daemon: control, lane or bulk, or one that observes.
  *
- * It connects, greets, proves and is granted what it asks for, or ends; nothing here waits. The
- * background thread calls link_step() when one of the descriptors is readable, or in each turn.
+ * It connects, greets, proves and gets its grant, or ends; no call here waits. The background
+ * thread calls link_step() when one of the descriptors is readable, or in each turn.
  */
 #ifndef MIRROR_PEER_LINK_H
 #define MIRROR_PEER_LINK_H
@@ -21,17 +21,17 @@ enum link_state {
 	LINK_CONNECTING,
 	LINK_PROVING,
 	LINK_READY,
-	LINK_ENDED /* `why` says why; close it */
+	LINK_ENDED /* `why` has the reason; close it */
 };
 
-/* What does not change from one connection to the next. */
+/* The part that is the same for all connections to a member. */
 struct link_place {
 	struct rpma_peer *peer;
 	struct rpma_cq *cq; /* for operations; NULL: one of its own */
 	uint32_t sq_size;
 	int timeout_ms; /* to connect, and without any sign of life */
-	/* PROOF_KEY; *key is NULL: the set has no secret. Both may change: a set gets its first
-	 * one. */
+	/* PROOF_KEY; *key is NULL: the set has no secret. Both may change when a set gets its
+	 * first secret. */
 	const uint8_t *const *key;
 	const char *self; /* this end, for texts about versions: "this librpmirror" */
 };
@@ -64,15 +64,15 @@ struct link {
 /* From DOWN. A failure is reported like one of a later step. */
 void link_open(struct link *l, const struct link_place *place, const char *host, uint16_t port,
 	       const struct greeting *greeting, uint64_t now_ms);
-/* Nothing that was posted goes out any more, and no memory of it is read. */
+/* After this no post goes out, and no memory of it is read. */
 void link_close(struct link *l);
 
 /* The descriptors to wait for; fewer while there are none. */
 unsigned link_fds(const struct link *l, int fds[2]);
 void link_step(struct link *l, uint64_t now_ms);
-/* It is broken: the next look finds it ENDED. */
+/* Break the connection: the next link_step() finds it ENDED. */
 void link_fail(struct link *l, const char *why);
-/* The same, of a completion that says so. */
+/* The same, with the reason of a failed completion. */
 void link_fail_by(struct link *l, const struct ibv_wc *wc);
 
 /* READY: false ends it. */

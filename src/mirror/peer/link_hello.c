@@ -82,7 +82,7 @@ static int link_take_region(const struct message_desc *desc, struct rpma_mr_remo
 	return rpma_mr_remote_from_descriptor(desc->bytes, desc->len, mr);
 }
 
-/* Whether it has what its kind needs. */
+/* Does the grant have all that this kind of connection needs? */
 static bool link_is_complete(const struct link *l)
 {
 	switch (l->exchange.greeting.kind) {

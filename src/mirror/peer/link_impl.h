@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_impl.h -- what the files of a link have of each other. */
+/* link_impl.h -- the functions that the files of a link share. */
 #ifndef MIRROR_PEER_LINK_IMPL_H
 #define MIRROR_PEER_LINK_IMPL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.h -- what a store offers to register.c: two keys with texts and revisions, read and
- * changed together. Backends know neither records nor nonces.
+ * backend.h -- the calls of a store for register.c: two keys with texts and revisions, read and
+ * changed together. Records and nonces are register.c's alone.
  */
 #ifndef MIRROR_REGISTER_BACKEND_H
 #define MIRROR_REGISTER_BACKEND_H
@@ -27,25 +27,26 @@ struct backend_keys {
 	struct backend_value key[BACKEND_KEYS];
 };
 
-/* Whose answer a read is: one member may not know the newest values. */
+/* The source of a read's answer: a single member may lack the newest values. */
 enum backend_word { BACKEND_OF_ALL, BACKEND_OF_ONE };
 
 enum backend_change { BACKEND_KEEP, BACKEND_PUT, BACKEND_DELETE };
 
-/* All comparisons hold and all changes are made, or nothing is changed. */
+/* Either all comparisons hold and all changes are made, or nothing is changed. */
 struct backend_txn {
-	/* By revision and by the whole text, or that it is absent; NULL: not compared. */
+	/* Compared by revision and by the whole text, or as absent; NULL: not compared. */
 	const struct backend_value *expect[BACKEND_KEYS];
 	enum backend_change change[BACKEND_KEYS];
 	const char *put[BACKEND_KEYS];
 };
 
 struct backend_ops {
-	/* Linearizable, unless one member's word is enough; 0 or -errno as of register_get(). */
+	/* Linearizable, unless one member's answer is enough; 0 or -errno as of register_get(). */
 	int (*read)(struct mirror_register *r, uint64_t deadline, enum backend_word word,
 		    struct backend_keys *now, struct error *err);
-	/* DONE: *revision is that of the changed keys. CHANGED: *now has both keys. A change whose
-	 * answer was lost may be sent again, so CHANGED may be the answer to what was DONE. */
+	/* DONE: *revision is that of the changed keys. CHANGED: *now has both keys. A change
+	 * without an answer may be sent again, so CHANGED may also be the answer to a change
+	 * that was DONE. */
 	enum register_result (*txn)(struct mirror_register *r, uint64_t deadline,
 				    const struct backend_txn *txn, uint64_t *revision,
 				    struct backend_keys *now, struct error *err);
@@ -60,11 +61,11 @@ struct mirror_register {
 	const struct backend_ops *ops;
 	char set[MIRROR_SET_MAX + 1];
 	unsigned limit_ms;
-	struct backend_keys now; /* what the last call saw */
+	struct backend_keys now; /* the keys as the last call found them */
 	struct backend_value expect[BACKEND_KEYS], put[BACKEND_KEYS];
 };
 
-/* `rest`: the uri behind its scheme; `uri`: all of it. The handle is zeroed but for ops. */
+/* `rest`: the uri after its scheme; `uri`: all of it. The handle is zeroed but for ops. */
 int file_register_open(const char *rest, struct mirror_register **r, struct error *err);
 int etcd_register_open(const char *uri, const char *set, struct mirror_register **r,
 		       struct error *err);

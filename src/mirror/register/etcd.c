@@ -90,7 +90,7 @@ static json_t *etcd_build_txn(const struct etcd_register *e, const struct backen
 	return NULL;
 }
 
-/* One key of an answer: the list of what a range found. */
+/* Parse one key of an answer: the list of a range's results. */
 static int etcd_parse_value(const json_t *kvs, struct backend_value *value)
 {
 	const json_t *kv = json_array_get(kvs, 0);
@@ -138,7 +138,7 @@ static json_t *etcd_build_read(const struct etcd_register *e, enum backend_word 
 	return NULL;
 }
 
-/* How a failed call is reported: all members were asked, so the last one's words stand for them. */
+/* Report a failed call: all members were asked, so the last one's error stands for all of them. */
 static int etcd_explain(const struct etcd_register *e, enum etcd_outcome outcome,
 			const struct etcd_reply *reply, struct error *err)
 {
@@ -225,7 +225,7 @@ static enum register_result etcd_txn(struct mirror_register *r, uint64_t deadlin
 	return result;
 }
 
-/* A member that knows a leader counts: so the number says whether there is a majority. */
+/* A member that has a leader counts: so the number shows whether there is a majority. */
 static void etcd_health(struct mirror_register *r, struct register_health *health)
 {
 	struct etcd_register *e = etcd_of(r);

@@ -15,8 +15,7 @@
 
 struct etcd_register {
 	struct mirror_register base;
-	unsigned endpoints,
-		preferred; /* preferred: the one that answered last, or is to be tried */
+	unsigned endpoints, preferred; /* the member that answered last, or is to be tried first */
 	char endpoint[ETCD_ENDPOINTS][ETCD_TEXT]; /* HOST:PORT */
 	char ca[ETCD_TEXT], cert[ETCD_TEXT], key[ETCD_TEXT], user[ETCD_SECRET],
 		password[ETCD_SECRET];
@@ -25,7 +24,7 @@ struct etcd_register {
 	char token[ETCD_SECRET];                /* "": none yet, or it has ended */
 	char key64[BACKEND_KEYS][2 * ETCD_KEY]; /* the keys as the gateway wants them */
 	CURL *curl;
-	CURLM *asks;      /* the connections of reads; NULL: there was none yet */
+	CURLM *asks;      /* the connections of reads; NULL: no read was made yet */
 	uint64_t watched; /* revisions up to here were reported by the watch */
 };
 
@@ -34,12 +33,12 @@ static inline struct etcd_register *etcd_of(struct mirror_register *r)
 	return (struct etcd_register *)r; /* its first member */
 }
 
-/* What an attempt at one member, or at all of them, came to. */
+/* The result of an attempt at one member, or at all of them. */
 enum etcd_outcome {
 	ETCD_ANSWERED,
-	ETCD_NOT_SENT,  /* nobody got it */
-	ETCD_UNCERTAIN, /* it was sent, and no word came back whether it was done */
-	ETCD_REFUSED,   /* it was not done, and would not be elsewhere */
+	ETCD_NOT_SENT,  /* no member received it */
+	ETCD_UNCERTAIN, /* it was sent, without an answer whether it was done */
+	ETCD_REFUSED,   /* it was not done, and no other member would do it */
 	ETCD_TOKEN_ENDED
 };
 
@@ -55,7 +54,7 @@ struct etcd_request {
 	char *text;
 };
 
-/* What came back so far. */
+/* The part of an answer that came so far. */
 struct etcd_answer {
 	char *text;
 	size_t len;
@@ -71,23 +70,23 @@ void etcd_http_url(const struct etcd_register *e, unsigned endpoint, const char 
 /* One POST to one member, within limit_ms. */
 enum etcd_outcome etcd_http_post(struct etcd_register *e, unsigned endpoint, const char *path,
 				 const json_t *body, unsigned limit_ms, struct etcd_reply *reply);
-/* The parts of that: the settings of a POST, and what its end means. */
+/* The parts of that: the settings of a POST, and the outcome of its end. */
 void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd_request *request,
 		    unsigned limit_ms, struct etcd_answer *answer);
 enum etcd_outcome etcd_http_judge(CURL *curl, CURLcode code, const char *endpoint,
 				  const struct etcd_answer *answer, struct etcd_reply *reply);
 enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome outcome, int cause,
 				 const char *endpoint, const char *text);
-/* The same to one after the other until one answers, again and again until the deadline, with a
- * token where a user is configured. */
+/* Ask one member after the other until one answers, again and again until the deadline, with a
+ * token if a user is configured. */
 enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const json_t *body,
 			    uint64_t deadline, struct etcd_reply *reply);
-/* The same for a request without effects: whoever is silent is not waited for alone. */
+/* The same for a request without effects, without waiting for one silent member alone. */
 enum etcd_outcome etcd_ask(struct etcd_register *e, const char *path, const json_t *body,
 			   uint64_t deadline, struct etcd_reply *reply);
 /* Read it again; if that fails the former one stays. Kinds of error.h. */
 int etcd_read_password(struct etcd_register *e, struct error *err);
-/* A token, when one is needed and there is none. 0, or an outcome as of etcd_http_post(). */
+/* Get a token, if one is needed and there is none. 0, or an outcome as of etcd_http_post(). */
 enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, unsigned limit_ms,
 				    struct etcd_reply *reply);
 

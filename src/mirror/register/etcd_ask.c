@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads of etcd. They have no effect, so several members may be asked at once: a member that is
- * silent, because its host has died or because it waits for a leader, costs ETCD_ASK_MS before the
- * next one is asked as well. Who fails is asked again later. The first answer counts, and who gave
- * it is asked first from then on.
+ * Reads of etcd. They have no effect, so several members may be asked at once. A member may be
+ * silent because its host has died or because it waits for a leader: after ETCD_ASK_MS the next one
+ * is asked as well. A member that fails is asked again later. The first answer counts, and the
+ * member that gave it is asked first from then on.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void etcd_ask_one(struct etcd_asking *a, unsigned endpoint)
 	a->waiting++;
 }
 
-/* In turn, whoever is not being asked. */
+/* Ask the next member, in turn, that is not being asked. */
 static void etcd_ask_another(struct etcd_asking *a)
 {
 	for (unsigned i = 0; i < a->e->endpoints; i++) {
@@ -83,7 +83,8 @@ static void etcd_ask_forget(struct etcd_asking *a, unsigned endpoint)
 	a->waiting--;
 }
 
-/* True: nothing else is to be learned from anybody. Uncertain of one is so of all. */
+/* True: no other member can add anything. If the outcome at one member is uncertain, that of the
+ * whole request is. */
 static bool etcd_ask_judge(struct etcd_asking *a, unsigned endpoint, CURLcode code)
 {
 	struct etcd_asked *asked = &a->of[endpoint];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests to etcd's JSON gateway: one POST, what its failure means, and fail-over. */
+/* Requests to etcd's JSON gateway: one POST, the meaning of its failure, and fail-over. */
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome out
 	return outcome;
 }
 
-/* No answer of HTTP: could the request have arrived? */
+/* No answer of HTTP: decide whether the request can have arrived. */
 static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, const char *endpoint,
 						   struct etcd_reply *reply)
 {
@@ -129,8 +129,8 @@ static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, co
 	}
 }
 
-/* An error that etcd itself reports. What only this member could not do, or gave up waiting for,
- * may have been done nevertheless. */
+/* An error that etcd itself reports. If only this member could not do it, or gave up waiting,
+ * the request may have been done nevertheless. */
 static enum etcd_outcome etcd_http_judge_error(const json_t *json, const char *endpoint,
 					       struct etcd_reply *reply)
 {
@@ -204,8 +204,8 @@ void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
 }
 
-/* A request that is given up ends by a reset: what is unsent would be sent again after a cut link
- * is mended, and a swap be carried out that its caller has reported as failed. */
+/* A request that is given up ends by a reset. Otherwise its unsent bytes would be sent after a
+ * cut link is mended, and would carry out a swap that its caller has reported as failed. */
 static int etcd_http_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
 	const struct linger reset = {.l_onoff = 1};
@@ -261,7 +261,7 @@ enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, 
 
 	if (!e->user[0] || e->token[0])
 		return ETCD_ANSWERED;
-	/* It may have been changed since, here and there. */
+	/* the password may have been changed since, in the file and in etcd */
 	if (etcd_read_password(e, &err))
 		LOG_WARNING_LIMITED("%s; the former one is used", err.text);
 	body = json_pack("{s:s, s:s}", "name", e->user, "password", e->password);
@@ -322,7 +322,7 @@ enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const jso
 		uint64_t left_ms = now < deadline ? (deadline - now) / NSEC_PER_MS : 0;
 		enum etcd_outcome outcome;
 
-		/* Each of the others gets its share of the time, if this one is silent. */
+		/* The other members keep their share of the time if this one is silent. */
 		if (tried && left_ms / in_round < ETCD_ATTEMPT_MS)
 			return uncertain ? ETCD_UNCERTAIN : ETCD_NOT_SENT;
 		outcome = etcd_call_one(e, path, body, (unsigned)(left_ms / in_round) + 1, reply);

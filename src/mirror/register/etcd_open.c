@@ -119,7 +119,7 @@ static int etcd_open_options(struct etcd_register *e, char *query, struct error 
 	return rc;
 }
 
-/* Whoever connects would say less clearly, and only then, that a file is wrong: where credentials
+/* Check the file now: a connect reports a bad file later and less clearly, and after credentials
  * are read again that is too late. */
 static int etcd_check_pem(const char *path, const char *words, struct error *err)
 {

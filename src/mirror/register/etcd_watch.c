@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A wait for news from etcd: two streams, changes of the record and deletions of the alive key (its
- * renewals, several a second, are of no interest). What goes wrong only makes it a wait.
+ * renewals, several a second, do not matter). After an error it only waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,8 @@ struct etcd_streams {
 	struct etcd_stream of[BACKEND_KEYS];
 };
 
-/* One object of a stream. Cancelled: its start was compacted away, so something has happened; or it
- * is not permitted. */
+/* Parse one object of a stream. Cancelled: its start was compacted away, so there are changes;
+ * or the user lacks the right. */
 static void etcd_watch_parse(struct etcd_stream *s, const char *line, size_t len)
 {
 	json_t *json = json_loadb(line, len, 0, NULL);
@@ -157,7 +157,7 @@ static enum etcd_wait etcd_watch_once(struct etcd_register *e, uint64_t revision
 	if (streams->multi && etcd_watch_start(e, streams, BACKEND_RECORD, from) &&
 	    etcd_watch_start(e, streams, BACKEND_ALIVE, from))
 		wait = etcd_watch_run(streams, deadline, wake_fd);
-	/* Whoever is silent to the end is asked last the next time. */
+	/* A member that was silent to the end is asked last the next time. */
 	if (wait == ETCD_WAIT_ENDED && !streams->of[BACKEND_RECORD].begun)
 		e->preferred = (e->preferred + 1) % e->endpoints;
 	for (unsigned key = 0; key < BACKEND_KEYS; key++)

@@ -8,7 +8,7 @@
  *     record 11 {"format":1,...}
  *     alive 12 {"epoch":...}
  *
- * with revision 0 and no text where a key is absent.
+ * with revision 0 and no text if a key is absent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static int file_error(struct error *err, const char *path, const char *what, int
 	return -cause;
 }
 
-/* The descriptor of the lock, or -errno. flock(2) knows no time limit. */
+/* Returns the descriptor of the lock, or -errno. flock(2) has no time limit. */
 static int file_lock(struct file_register *f, int kind, uint64_t deadline, struct error *err)
 {
 	struct timespec pause = {.tv_nsec = 100000};
@@ -71,7 +71,7 @@ static int file_lock(struct file_register *f, int kind, uint64_t deadline, struc
 	return fd;
 }
 
-/* One line "name REVISION[ TEXT]"; *at moves behind it. */
+/* One line "name REVISION[ TEXT]"; *at moves past it. */
 static int file_parse_key(const char **at, const char *name, struct backend_value *value)
 {
 	const char *line = *at, *end = strchr(line, '\n');
@@ -152,7 +152,7 @@ static int file_read(struct mirror_register *r, uint64_t deadline, enum backend_
 {
 	(void)word; /* there is one */
 	struct file_register *f = file_of(r);
-	/* What is there but not yet durable must not be seen: it could go away again. */
+	/* A value that is not durable yet must not be read: a power failure could undo it. */
 	int lock = file_lock(f, LOCK_SH, deadline, err);
 	int rc;
 
@@ -185,8 +185,8 @@ static int file_write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* Only the lock's holder writes the new file, so that one name for it is enough, and what a killed
- * process left is overwritten. */
+/* Only the lock's holder writes the new file. So one name for it is enough, and the remains of a
+ * killed process are overwritten. */
 static int file_write_new(struct file_register *f, size_t len)
 {
 	int fd = open(f->new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -225,7 +225,8 @@ static enum register_result file_store(struct file_register *f, const struct bac
 	if (!rc)
 		return REGISTER_DONE;
 	file_error(err, f->path, "make durable", -rc);
-	return REGISTER_UNKNOWN; /* it is there now, but may not be after a power failure */
+	/* the new file has its name now, but perhaps not after a power failure */
+	return REGISTER_UNKNOWN;
 }
 
 static enum register_result file_change(struct file_register *f, const struct backend_txn *txn,
@@ -267,7 +268,7 @@ static enum register_result file_txn(struct mirror_register *r, uint64_t deadlin
 	return result;
 }
 
-/* Is there a newer record, or no alive key any more? What cannot be read is worth a look, too. */
+/* Is there a newer record, or no alive key any more? An unreadable file counts as news, too. */
 static bool file_has_news(struct file_register *f, uint64_t revision, bool was_alive)
 {
 	struct backend_keys *now = &f->base.now;
@@ -309,7 +310,7 @@ static bool file_watch(struct mirror_register *r, uint64_t revision, unsigned ti
 	bool seen;
 
 	strcpy(folder, f->path);
-	/* Without it the wait is only a wait. */
+	/* without a notification it is only a wait */
 	if (notify >= 0)
 		inotify_add_watch(notify, dirname(folder), IN_MOVED_TO | IN_DELETE);
 	seen = file_wait(f, notify, revision, deadline, wake_fd);

@@ -92,7 +92,7 @@ int register_get(struct mirror_register *r, struct register_entry *now, struct e
 	return rc ? rc : register_read_record(r, &r->now.key[BACKEND_RECORD], now, err);
 }
 
-/* The text of a record as what is expected or put. */
+/* Put the text of a record into an expected or a new value. */
 static int register_set_record(struct backend_value *value, const struct mirror_record *record,
 			       uint64_t revision, struct error *err)
 {
@@ -116,8 +116,8 @@ static bool register_is_put(const struct backend_value *now, const char *put)
 }
 
 /*
- * Was the change made, though its comparison failed? A request whose answer was lost is sent again,
- * by us or inside of HTTP, and finds its own value then. The nonce in it makes it nobody else's.
+ * Was the change made, though its comparison failed? A request without an answer is sent again, by
+ * us or inside of HTTP, and then finds its own value. The value's nonce proves that it is ours.
  */
 static enum register_result register_send(struct mirror_register *r, const struct backend_txn *txn,
 					  enum backend_key key, uint64_t *revision,
@@ -134,7 +134,8 @@ static enum register_result register_send(struct mirror_register *r, const struc
 	return result;
 }
 
-/* Swap and create. What is there instead may be gone, or be no record; then it has revision 0. */
+/* Swap and create. If the comparison fails, the present value may be absent or no record; then
+ * it has revision 0. */
 static enum register_result register_put_record(struct mirror_register *r,
 						const struct backend_txn *txn,
 						const struct mirror_record *next,
@@ -243,8 +244,8 @@ static bool register_alive_is_of(const struct register_alive *alive, struct mirr
 	return alive->is_set && mirror_epoch_is_equal(alive->epoch, epoch);
 }
 
-/* Only one daemon writes for an epoch: what has its nonce is its own, also from a renewal that was
- * thought lost. Then it goes on from there, once. */
+/* Only one daemon writes for an epoch. So a key with the epoch's nonce is its own, perhaps from
+ * a renewal that seemed lost. Then it continues from there, once. */
 static enum register_result register_alive_renew(struct mirror_register *r,
 						 struct mirror_epoch epoch,
 						 struct register_alive *now, struct error *err)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * value.h -- a set's record as text: what the register holds.
+ * value.h -- a set's record as text: the content of the register.
  *
  * The text is JSON in one form only: no white space, members in a fixed order, 64-bit random
  * numbers as 16 hexadecimal digits. So encoding what was decoded gives the same text, and a record
- * that was read can be compared with the register's whole value. What people wrote by hand, and
- * formats that this program does not know (core/version.h), are refused: a program that read past a
- * member that it does not know would drop it with its next swap.
+ * that was read can be compared with the register's whole value. Texts written by hand, and formats
+ * that this program does not understand (core/version.h), are refused: a program that passed over
+ * an unknown member would drop it with its next swap.
  */
 #ifndef MIRROR_REGISTER_VALUE_H
 #define MIRROR_REGISTER_VALUE_H
@@ -22,14 +22,14 @@
 /* Of a set, of a member: letters, digits and ._- , the first a letter or digit. */
 bool value_is_name(const char *name, size_t max);
 
-/* Could this record be a set's? 0, or ERROR_ARGUMENT and what is wrong. */
+/* Are the values of this record possible for a set? 0, or ERROR_ARGUMENT with the defect. */
 int value_check(const struct mirror_record *record, struct error *err);
 
 /* text: room for VALUE_MAX bytes. 0, or ERROR_ARGUMENT as of value_check(). */
 int value_encode(const struct mirror_record *record, char *text, struct error *err);
 
-/* text: len bytes, from anywhere. 0, or ERROR_ARGUMENT with EPROTO: the format is unknown or it is
- * no record; or ERROR_LOCAL with ENOMEM. Whole or not at all: *record is untouched unless 0. */
+/* text: len bytes, from anywhere. 0, or ERROR_ARGUMENT with EPROTO: the format is unknown or the
+ * text is no record; or ERROR_LOCAL with ENOMEM. *record is untouched unless 0. */
 int value_decode(const char *text, size_t len, struct mirror_record *record, struct error *err);
 
 #endif

@@ -34,7 +34,7 @@ static bool value_is_text(const char *text)
 	return string != NULL;
 }
 
-/* record_check() has seen that the texts end. */
+/* record_check() has checked that the texts end. */
 static const char *value_check_member(const struct mirror_member *m)
 {
 	if (!value_is_name(m->name, MIRROR_NAME_MAX))

@@ -11,7 +11,7 @@
 #include "mirror/core/version.h"
 #include "mirror/core/words.h"
 
-/* The first thing that is wrong is recorded; what is read after it does not count. */
+/* The first defect is recorded; values read after it do not count. */
 struct value_reader {
 	const char *wrong;
 };
@@ -198,7 +198,7 @@ static void value_record(struct value_reader *r, const json_t *object, struct mi
 		value_ended(r, json_array_get(history, i), &record->history[i]);
 }
 
-/* A newer program's format is no damage, and is named first. */
+/* A newer program's format is no damage, and is reported first. */
 static int value_check_format(const json_t *object, struct error *err)
 {
 	const json_t *format = json_object_get(object, "format");
@@ -221,7 +221,8 @@ static int value_check_format(const json_t *object, struct error *err)
 				   "(rpmirror set)");
 }
 
-/* Also what was not looked at is compared, so that nothing unknown is dropped by the next swap. */
+/* The whole text is compared, including parts that were not parsed, so that the next swap drops
+ * nothing unknown. */
 static int value_check_form(const struct mirror_record *record, const char *text, size_t len,
 			    struct error *err)
 {

@@ -31,7 +31,7 @@ value_add(struct value_text *t, const char *fmt, ...)
 		t->len += (size_t)n;
 }
 
-/* value_check() has seen that there are no control characters. */
+/* value_check() has checked that there are no control characters. */
 static void value_add_string(struct value_text *t, const char *key, const char *text)
 {
 	value_add(t, "\"%s\":\"", key);

@@ -10,7 +10,7 @@
 
 void fields_put_uuid(struct wcursor *c, const struct mirror_uuid *uuid);
 void fields_put_view(struct wcursor *c, const struct mirror_view *view);
-/* Its length in two bytes, then at most size - 1 characters of text. */
+/* A text's length in two bytes, then at most size - 1 characters. */
 void fields_put_text(struct wcursor *c, const char *text, size_t size);
 /* Zeros up to the buffer's end. */
 void fields_put_padding(struct wcursor *c);
@@ -27,7 +27,7 @@ bool fields_get_bool(struct rcursor *c);
 uint8_t fields_get_flags(struct rcursor *c, uint8_t known);
 /* No NUL inside; text[size] ends with one. */
 void fields_get_text(struct rcursor *c, char *text, size_t size);
-/* What is left must be zeros. */
+/* The remaining bytes must be zeros. */
 void fields_get_padding(struct rcursor *c);
 
 #endif

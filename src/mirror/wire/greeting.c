@@ -12,7 +12,7 @@
 
 #define GREETING_LENGTH_AT 6
 
-/* Magic and versions, the same in both; the length is known at the end. */
+/* Magic and versions, the same in both; the length is only known at the end. */
 static void greeting_begin(struct wcursor *c, uint32_t magic, struct mirror_versions versions)
 {
 	if (!versions.newest)
@@ -32,7 +32,7 @@ static size_t greeting_finish(struct wcursor *c, unsigned version)
 	return wcursor_len(c);
 }
 
-/* What is behind the length must be zeros; what a newer program has before it is not known. */
+/* Bytes after the length must be zeros. A newer program's bytes before it are unknown. */
 static int greeting_open(struct rcursor *c, uint32_t magic, struct mirror_versions *versions,
 			 uint8_t *kind)
 {
@@ -58,7 +58,7 @@ static int greeting_open(struct rcursor *c, uint32_t magic, struct mirror_versio
 	return c->bad ? -EPROTO : 0;
 }
 
-/* The fields of this version are read: what is left only a newer one may have. */
+/* The fields of this version are read: only a newer version may have more. */
 static int greeting_close(struct rcursor *c, struct mirror_versions versions)
 {
 	version_get_tail(c, versions.newest);
@@ -97,7 +97,7 @@ int greeting_decode(const void *buf, size_t len, struct greeting *g)
 	fields_get_uuid(&c, &g->uuid);
 	g->epoch = epoch_get(&c);
 	g->copy_id = rcursor_le(&c, 8);
-	/* Only who observes needs no epoch, and has none. */
+	/* Only a connection that observes needs no epoch, and has none. */
 	if (!g->kind || g->kind >= GREETING_KIND_END ||
 	    (g->kind == GREETING_OBSERVE) != !g->epoch.number)
 		c.bad = true;

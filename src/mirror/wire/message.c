@@ -127,7 +127,7 @@ static void message_get_ranges(struct rcursor *c, struct message *m)
 
 		range->offset = rcursor_le(c, 8);
 		range->len = rcursor_le(c, 8);
-		/* Whoever takes it may add the two. */
+		/* the receiver may add the two */
 		if (range->offset > MIRROR_SIZE_MAX || range->len > MIRROR_SIZE_MAX || !range->len)
 			c->bad = true;
 	}
@@ -313,7 +313,7 @@ static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
 	[MESSAGE_ERRORS_CLEARED] = {"ERRORS_CLEARED", message_put_cleared, message_get_cleared},
 };
 
-/* Fields that follow those of version 1, which refuses flags that it does not know. */
+/* Fields added after version 1, which refuses unknown flags. */
 static void message_put_added(struct wcursor *c, const struct message *m, unsigned version)
 {
 	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
@@ -348,7 +348,7 @@ void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 	fields_put_padding(&c);
 }
 
-/* What is behind its length is zero, and is cut off. */
+/* Bytes after its length are zero, and are cut off. */
 static void message_cut(struct rcursor *c, const uint8_t *bytes, size_t len)
 {
 	struct rcursor rest;

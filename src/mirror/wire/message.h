@@ -15,16 +15,16 @@
  *   RECORD_RANGES   DONE, when the ranges are durable (W9)
  *   RESYNC_BEGIN    DONE, when `syncing` and the source's epoch are durable (W4)
  *   RESYNC_END      DONE, when the copy's bitmap and then the flag are cleared (W5)
- *   CLEAR_ERRORS    ERRORS_CLEARED at once: it is under way, and to be asked again; or done: blocks
- *                   that could not be read are zeros, durably
+ *   CLEAR_ERRORS    ERRORS_CLEARED at once: under way, so that the source asks again; or done:
+ *                   unreadable blocks are zeros, durably
  *   RETIRE          DONE, when hot extents and intents of former epochs are gone
  *   VIEW            DONE, when the view is durable as the newest one seen
  *   GET_STATUS      STATUS
  *   PING            PONG
  *   RESERVE         RESERVED: how far the copy's files are made longer; to be asked until they are
  *
- * Little-endian; the header has magic 4, version, type, length of what is used 2, id 4, set and
- * epoch of the sender. The version is the one that the greetings agreed on. Bytes behind the length
+ * Little-endian; the header has magic 4, version, type, used length 2, id 4, set and
+ * epoch of the sender. The version is the one that the greetings agreed on. Bytes after the length
  * are zero, and are checked.
  */
 #ifndef MIRROR_WIRE_MESSAGE_H
@@ -69,7 +69,7 @@ enum message_type {
 	MESSAGE_TYPE_END
 };
 
-/* proof.h says what is proved. */
+/* proof.h has what is proved. */
 struct message_prove {
 	uint8_t nonce[GREETING_NONCE];
 	uint8_t mac[MESSAGE_MAC];
@@ -90,27 +90,28 @@ struct message_grant {
 	uint8_t mac[MESSAGE_MAC];
 };
 
-#define MESSAGE_REPORT_HELD      (1 << 0) /* a process maps the copy: no resync before it ends */
-#define MESSAGE_REPORT_UNCERTAIN (1 << 1) /* its records may lack something: compare everything */
+/* a process maps the copy: no resync before the process ends */
+#define MESSAGE_REPORT_HELD      (1 << 0)
+#define MESSAGE_REPORT_UNCERTAIN (1 << 1) /* its records may lack a range: compare everything */
 #define MESSAGE_REPORT_FORCED    (1 << 2) /* an epoch here was begun by force */
-/* damaged, restored or given up: all of it may be other */
+/* damaged, restored or given up: all of it may differ */
 #define MESSAGE_REPORT_UNKNOWN (1 << 3)
 
-/* What a member says of its copy once nothing of former epochs can be placed any more. */
+/* A member's report on its copy, after no byte of former epochs can be placed any more. */
 struct message_promised {
 	uint8_t copy;    /* enum mirror_copy */
 	uint8_t flags;   /* MESSAGE_REPORT_* */
-	uint32_t ranges; /* that GET_RANGES returns */
+	uint32_t ranges; /* number of ranges that GET_RANGES returns */
 	uint64_t copy_id;
 	uint64_t size;
 	uint64_t revision;              /* of the register, when it held */
-	struct mirror_view seen;        /* the newest view that was seen; epoch 0: none */
-	struct mirror_epoch copy_epoch; /* the last one whose flushes the copy may hold */
+	struct mirror_view seen;        /* the newest view that it has seen; epoch 0: none */
+	struct mirror_epoch copy_epoch; /* the last epoch whose flushes the copy may hold */
 	uint64_t source_id;             /* of a resync that has not ended, or 0 */
 };
 
 struct message_ranges {
-	uint32_t index; /* of the first one here; GET_RANGES: of the first one wanted */
+	uint32_t index; /* of the first range here; in GET_RANGES: of the first one requested */
 	uint32_t total;
 	uint8_t count;
 	struct mirror_range ranges[MESSAGE_RANGES_MAX];
@@ -138,34 +139,34 @@ struct message_member {
 #define MESSAGE_STATUS_HELD     (1 << 0) /* a process on this host maps the set */
 #define MESSAGE_STATUS_REGISTER (1 << 1) /* the register answered lately */
 #define MESSAGE_STATUS_WAITING  (1 << 2) /* a process on this host waits to be primary */
-#define MESSAGE_STATUS_STUCK    (1 << 3) /* something that is waited for makes no progress */
+#define MESSAGE_STATUS_STUCK    (1 << 3) /* a wait on this host makes no progress */
 #define MESSAGE_STATUS_SILENT   (1 << 4) /* the process maps the set and has not reported lately */
 #define MESSAGE_STATUS_DIFFERS                                                                     \
-	(1 << 5) /* a comparison by a primary of this host found what differs */
-/* the primary is here, has compared all copies, and nothing is left that differs */
+	(1 << 5) /* a comparison by a primary of this host found differences */
+/* the primary is here, has compared all copies, and no difference is left */
 #define MESSAGE_STATUS_COMPARED (1 << 6)
 #define MESSAGE_STATUS_FINDINGS (MESSAGE_STATUS_DIFFERS | MESSAGE_STATUS_COMPARED)
 
-/* One member's daemon says what it knows. */
+/* The status of one member, by its daemon. */
 struct message_status {
 	uint8_t role, health, copy; /* enum mirror_role, mirror_health, mirror_copy */
 	uint8_t flags;              /* MESSAGE_STATUS_* */
-	uint32_t pid;               /* of who maps the set */
-	uint64_t size;              /* of its copy; 0: not known */
+	uint32_t pid;               /* of the process that maps the set */
+	uint64_t size;              /* of its copy; 0: unknown */
 	uint64_t flushes, acked;    /* begun; up to which all are acknowledged */
 	uint32_t p50_us, p99_us;    /* of flushes */
-	/* By slot, from the primary's host only, else zeros. */
+	/* By slot, only from the primary's host, else zeros. */
 	struct message_member members[MIRROR_MEMBERS_MAX];
 	/* The highest format of the record that this host's daemon and the process that maps the
-	 * set understand; 0: not known. */
+	 * set understand; 0: unknown. */
 	uint8_t format;
 };
 
-/* The answer to questions that have no other. */
+/* The answer to questions without an answer of their own. */
 struct message_done {
 	uint8_t to;                /* enum message_type */
 	uint8_t status;            /* enum greeting_status */
-	struct mirror_epoch known; /* the highest one that is promised here */
+	struct mirror_epoch known; /* the highest epoch that is promised here */
 };
 
 enum message_reserve_state {
@@ -181,17 +182,17 @@ struct message_reserve {
 	uint16_t error; /* RESERVED, FAILED: an errno */
 };
 
-/* Those blocks of the range that the medium cannot give back. */
+/* Clear the blocks of the range that the medium cannot give back. */
 struct message_clear {
 	uint64_t offset; /* multiples of MIRROR_BLOCK */
 	uint32_t len;    /* MESSAGE_CLEAR_MAX at most */
 };
 
 struct message_cleared {
-	bool is_under_way; /* and nothing else is known */
-	uint16_t blocks;   /* that could not be read */
+	bool is_under_way; /* and the other fields are not set */
+	uint16_t blocks;   /* number of blocks that could not be read */
 	uint16_t error;    /* 0: all of the range can be read now. Else an errno, */
-	uint64_t offset;   /* and the block, which is as it was */
+	uint64_t offset;   /* and the block's offset; the block is unchanged */
 };
 
 struct message {
@@ -199,8 +200,8 @@ struct message {
 	uint32_t id;
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch;
-	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one, RESERVE and RESERVED, too.
-	 * PROMISE, RESYNC_END, RETIRE, GET_STATUS, PING and PONG have none. */
+	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one, and so do RESERVE and
+	 * RESERVED. PROMISE, RESYNC_END, RETIRE, GET_STATUS, PING and PONG have none. */
 	union {
 		struct message_prove prove;
 		struct message_grant grant;
@@ -216,13 +217,13 @@ struct message {
 	};
 };
 
-/* Fills all of buf[MESSAGE_SIZE]. Values are the caller's to have checked (assert). */
+/* Fills all of buf[MESSAGE_SIZE]. The caller has checked the values (assert). */
 void message_encode(const struct message *m, unsigned version, uint8_t *buf);
-/* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version than this one. Nothing outside an
- * enumeration or an array's bounds comes out. */
+/* 0; -EPROTO: it is no message; -EPROTONOSUPPORT: of another version than this one. Decoded
+ * values are within their enumerations and arrays. */
 int message_decode(const void *buf, size_t len, unsigned version, struct message *m);
 
-/* "PROMISE", "?" for what is none. */
+/* "PROMISE"; "?" for an unknown type. */
 const char *message_type_2str(unsigned type);
 
 #endif

@@ -307,7 +307,7 @@ size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf)
 	return wcursor_len(&c);
 }
 
-/* In the same form in all versions; what a newer one has behind it is not known. */
+/* This packet has the same form in all versions; fields of a newer one after it are unknown. */
 static int packet_decode_refusal(struct rcursor *c, struct packet *p)
 {
 	packet_get_done(c, p);

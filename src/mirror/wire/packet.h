@@ -3,23 +3,23 @@
  * packet.h -- packets between the library and the daemon of its host: a UNIX socket of type
  * SOCK_SEQPACKET, one packet a send, at most PACKET_MAX bytes.
  *
- * One connection belongs to one process and one set. The daemon knows the peer by SO_PEERCRED. A
+ * One connection belongs to one process and one set. SO_PEERCRED identifies the peer. A
  * packet that begins with '{' is a request of the tool instead (src/mirrord/README.md).
  *
- * Each has its version and its sender's lowest one. MAP is written in the library's newest one, and
- * the daemon answers in the one that both understand, or with DONE and PACKET_VERSION, whose form
- * is the same in all versions; what the library sends before the answer is in its lowest one.
+ * Each packet has its version and its sender's lowest one. MAP has the library's newest version. The
+ * daemon answers in the version that both understand, or with DONE and PACKET_VERSION, whose form is
+ * the same in all versions. Packets that the library sends before the answer have its lowest one.
  *
  *   of the library   answer, with the same id
  *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; descriptors come with it
  *                    (SCM_RIGHTS): the data file and the metadata file, both O_RDWR, and unless
  *                    with PACKET_MAP_RESUME the data file once more, O_RDONLY, to ask for LOST
  *                    (data only and O_RDONLY with PACKET_MAP_READONLY)
- *   UNMAP            DONE: the copy is nobody's. A process that ends without it is noticed, one
- *                    that only loses its connection (the daemon was restarted) goes on:
- *                    PACKET_MAP_RESUME. One that loses it before it has sent anything after
- *                    MAPPED, such as the first HEARTBEAT, maps nothing, and neither does a program
- *                    that the process executes: it has another number
+ *   UNMAP            DONE: no process maps the copy. The daemon notices a process that ends without
+ *                    it. A process that only loses its connection (the daemon was restarted)
+ *                    continues: PACKET_MAP_RESUME. A process that loses it before its first packet
+ *                    after MAPPED, such as HEARTBEAT, maps nothing; neither does a program that
+ *                    the process executes, as it has another number
  *   GET_RECORD       RECORD
  *   GET_AGE          AGE, of the copy that is mapped read-only
  *   SWAP             SWAPPED
@@ -29,17 +29,17 @@
  *   SERVE            DONE, when it is durable that the copy holds this epoch's flushes. From the
  *                    swap that promotes on the alive key is renewed while heartbeats come
  *   FAIL             DONE: the medium of this host's copy has failed
- *   LOST             DONE: behind PACKET_MAP_RESUME, whether a write-back has failed since the
- *                    copy was mapped, as the daemon may not have heard of it
- *   STATUS           none: what `rpmirror status` says of the set
+ *   LOST             DONE: after PACKET_MAP_RESUME, whether a write-back has failed since the copy
+ *                    was mapped, as the daemon may have got no report of it
+ *   STATUS           none: what `rpmirror status` prints about the set
  *   EVENT            none: a line for `rpmirror events`
  *   ORDERED          none: the end of an ORDER
  *
  *   of the daemon, unasked
  *   LEASE            the alive key was renewed by a request that was sent at that time
- *   CHANGED          the register was seen to hold this record (a hint: it may be old already)
- *   FENCED           a higher epoch was promised here, by which connections were cut
- *   ORDER            the tool asks the primary for something; answered by ORDERED
+ *   CHANGED          the register had this record (a hint: it may be old already)
+ *   FENCED           a higher epoch was promised here, and cut the connections of lower ones
+ *   ORDER            an operator's order to the primary; answered by ORDERED
  */
 #ifndef MIRROR_WIRE_PACKET_H
 #define MIRROR_WIRE_PACKET_H
@@ -82,7 +82,7 @@ enum packet_type {
 /* How a request ended. */
 enum packet_status {
 	PACKET_OK,
-	PACKET_BAD,         /* a request that makes no sense now */
+	PACKET_BAD,         /* an invalid request */
 	PACKET_NO_SET,      /* not configured on this host */
 	PACKET_PERMISSION,  /* this user may not map the set */
 	PACKET_BUSY,        /* another process maps it, or another host's primary lives */
@@ -98,17 +98,19 @@ enum packet_status {
 	PACKET_STATUS_END
 };
 
-#define PACKET_MAP_WAIT     (1 << 0) /* until the other primary is gone; without: PACKET_BUSY */
-#define PACKET_MAP_READONLY (1 << 1) /* a copy that may be stale; no role comes with it */
-#define PACKET_MAP_FORCE    (1 << 2) /* although the copy may lack something, or a primary live */
-#define PACKET_MAP_RESUME   (1 << 3) /* this process has it mapped: the daemon was restarted */
+/* wait until the other primary is gone; without: PACKET_BUSY */
+#define PACKET_MAP_WAIT     (1 << 0)
+#define PACKET_MAP_READONLY (1 << 1) /* a copy that may be stale; it brings no role */
+/* also if the copy may lack acknowledged bytes, or if a primary lives */
+#define PACKET_MAP_FORCE  (1 << 2)
+#define PACKET_MAP_RESUME (1 << 3) /* this process has it mapped: the daemon was restarted */
 
 struct packet_map {
 	uint8_t flags; /* PACKET_MAP_* */
 	char set[MIRROR_SET_MAX + 1];
-	struct mirror_epoch epoch; /* RESUME: the one that it is primary of, or none */
-	/* Of the program that the process runs: another one after execve(2), which ends what the
-	 * former one had mapped. 0: not known, as of a library of version 1. */
+	struct mirror_epoch epoch; /* RESUME: the epoch that the process is primary of, or none */
+	/* The number of the program that the process runs. execve(2) changes it, and ends what
+	 * the former program had mapped. 0: unknown, as from a library of version 1. */
 	uint64_t image;
 };
 
@@ -120,15 +122,15 @@ struct packet_mapped {
 	uint8_t status; /* enum packet_status */
 	uint8_t slot;   /* of this host's member */
 	bool has_secret;
-	bool is_forced; /* an operator promotes it, whatever it lacks and whoever lives */
-	bool is_silent; /* the former primary's host has said nothing for a lease */
+	bool is_forced; /* an operator promotes it, also if it lacks bytes or a primary lives */
+	bool is_silent; /* the former primary's host was silent for a lease */
 	struct mirror_uuid uuid;
 	uint64_t copy_id, size;
 	uint8_t key[32]; /* derived from the secret, to prove with at other daemons */
 	char data_path[MIRROR_PATH_MAX + 1], meta_path[MIRROR_PATH_MAX + 1];
 	uint64_t revision;           /* of record */
 	struct mirror_record record; /* the register's, just read */
-	char text[PACKET_TEXT];      /* unless OK: what to do about it */
+	char text[PACKET_TEXT];      /* unless OK: what the user can do */
 };
 
 struct packet_record {
@@ -141,15 +143,15 @@ struct packet_record {
 /* Of a swap, as of register/register.h. */
 enum packet_swap {
 	PACKET_SWAP_DONE,
-	PACKET_SWAP_CHANGED, /* by somebody else: revision and record are what there is now */
+	PACKET_SWAP_CHANGED, /* by another program: revision and record are the present ones */
 	PACKET_SWAP_UNKNOWN, /* it may have happened, or may happen later */
 	PACKET_SWAP_FAILED,  /* it has not happened and will not */
 	PACKET_SWAP_END
 };
 
 struct packet_swap_request {
-	/* A promotion: the alive key must be what the daemon has seen to be abandoned. Without that
-	 * proof it answers CHANGED, or FAILED with a text. */
+	/* A promotion: the alive key must be the one that the daemon has found abandoned.
+	 * Without that proof it answers CHANGED, or FAILED with a text. */
 	bool promotes;
 	uint64_t revision; /* of the record that is to be replaced */
 	struct mirror_record before, after;
@@ -158,7 +160,7 @@ struct packet_swap_request {
 struct packet_swapped {
 	uint8_t result; /* enum packet_swap */
 	uint64_t revision;
-	struct mirror_record record; /* DONE, CHANGED: what there is now */
+	struct mirror_record record; /* DONE, CHANGED: the present record */
 	char text[PACKET_TEXT];
 };
 
@@ -200,9 +202,10 @@ struct packet_order_request {
 	uint64_t rate;       /* VERIFY: bytes a second and member; 0: no limit */
 };
 
-/* Of the copy of this host, for who maps it read-only. */
+/* The age of this host's copy, for a process that maps it read-only. */
 struct packet_age {
-	uint64_t fresh_ns; /* CLOCK_BOOTTIME: it had all that was acknowledged then; 0: not known */
+	/* CLOCK_BOOTTIME at which it had all that was acknowledged; 0: unknown */
+	uint64_t fresh_ns;
 	uint64_t epoch, view_seq;
 	uint64_t flush_seq; /* the last flush of the epoch that has arrived; 0: none */
 };
@@ -231,12 +234,12 @@ struct packet_difference {
 	struct mirror_range range;
 };
 
-/* How a comparison of copies is, or has ended. */
+/* The progress of a comparison of copies, or its result. */
 struct packet_verified {
 	uint64_t compared, different; /* bytes, of all members together */
-	mirror_mask members;          /* whose copies were compared as a whole */
+	mirror_mask members;          /* members whose copies were compared as a whole */
 	uint64_t left;                /* bytes that were not repaired, */
-	mirror_mask left_members;     /* and whose */
+	mirror_mask left_members;     /* and their members */
 	uint8_t count;                /* of differences: the first ones */
 	struct packet_difference differences[PACKET_DIFFERENCES];
 };
@@ -249,13 +252,13 @@ struct packet_ordered {
 
 #define PACKET_WHY 128 /* of a member, with the NUL */
 
-/* What the primary says of itself, at least every PACKET_STATUS_MS. */
+/* The primary's report, at least every PACKET_STATUS_MS. */
 struct packet_report {
 	struct message_status status;
 	char why[PACKET_WHY];                         /* it is blocked, or stuck; "" */
 	char reasons[MIRROR_MEMBERS_MAX][PACKET_WHY]; /* why a member is not in-sync */
-	/* CLOCK_BOOTTIME in ms: when a member that is away is tried again, and when one that is
-	 * waited for counts as lost; 0: it is not. */
+	/* CLOCK_BOOTTIME in ms: the next attempt to reach an absent member, and the time at
+	 * which a member that flushes wait for counts as lost; 0: none. */
 	uint64_t retry_ms[MIRROR_MEMBERS_MAX], deadline_ms[MIRROR_MEMBERS_MAX];
 	uint64_t verify_total, verify_compared; /* of a comparison; total 0: none runs */
 	uint64_t verify_different;
@@ -281,7 +284,7 @@ struct packet_event {
 
 struct packet {
 	enum packet_type type;
-	uint32_t id;                     /* of the request; 0 in what is not asked for */
+	uint32_t id;                     /* of the request; 0 in a packet that is no answer */
 	struct mirror_versions versions; /* the packet's, and its sender's lowest one */
 	/* By type; GET_RECORD, GET_AGE, FAIL and HEARTBEAT
 	 * have none, RECORD and CHANGED share one. */
@@ -306,13 +309,13 @@ struct packet {
 	};
 };
 
-/* Empty but for that, and returned. */
+/* Clear the packet, set type and id, and return it. */
 struct packet *packet_begin(struct packet *p, enum packet_type type, uint32_t id);
-/* Bytes written to buf[PACKET_MAX], in that version.
- * Texts may be cut, never other values (assert). */
+/* Returns the bytes written to buf[PACKET_MAX], in that version. Texts may be cut, never other
+ * values (assert). */
 size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf);
-/* 0; -EPROTO: it is none; -EPROTONOSUPPORT: of another version: type, id and versions are known. *p
- * is large: some 25 KiB. */
+/* 0; -EPROTO: it is no packet; -EPROTONOSUPPORT: of another version: only type, id and versions
+ * are set. *p is large: some 25 KiB. */
 int packet_decode(const void *buf, size_t len, struct packet *p);
 
 const char *packet_type_2str(unsigned type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the primary reports, and what it is ordered to do: status, events, orders and their ends. */
+/* The primary's reports and its orders: status, events, orders and their ends. */
 #include <assert.h>
 #include <string.h>
 
@@ -89,7 +89,7 @@ void packet_get_order(struct rcursor *c, struct packet *p)
 	p->order.flag = fields_get_bool(c);
 	p->order.timeout_ms = (uint32_t)rcursor_le(c, 4);
 	p->order.rate = rcursor_le(c, 8);
-	/* A daemon of version 1 orders a scrub as a repair: its number gives it away. */
+	/* A daemon of version 1 orders a scrub as a repair: recognise it by its number. */
 	p->order.is_automatic =
 		packet_has_findings(p) ? fields_get_bool(c) : p->id == PACKET_SCRUB_ID;
 	if (!p->order.order)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.h -- how both ends of a connection prove that they know a set's secret.
+ * proof.h -- how both ends of a connection prove that they have a set's secret.
  *
  * A proof is a code (base/mac.h) of a label, the role of the proving end, the greeting, its answer
- * with the daemon's nonce, the other nonce and, from the daemon, its grant. So neither end's proof
- * can be turned back on it, or be used again, for another set, epoch, kind or registration.
+ * with the daemon's nonce, the other nonce and, from the daemon, its grant. So a proof can neither
+ * be sent back to its maker nor be used again for another set, epoch, kind or registration.
  */
 #ifndef MIRROR_WIRE_PROOF_H
 #define MIRROR_WIRE_PROOF_H
@@ -14,9 +14,9 @@
 
 #define PROOF_KEY 32
 
-/* What both ends have sent before. */
+/* What both ends have sent before the proofs. */
 struct proof_exchange {
-	unsigned version; /* in which both ends write from then on */
+	unsigned version; /* version in which both ends write from then on */
 	struct greeting greeting;
 	struct greeting_reply reply;
 	uint8_t nonce[GREETING_NONCE]; /* of the end that connected */
