@@ -14,9 +14,9 @@
  * - A NULL where an object or an output is required, a range outside the file and an unknown flag
  *   give RPMA_E_INVAL and change nothing.
  * - Sizes and offsets are in bytes, times in milliseconds.
- * - Calls on one file may run in parallel, but rpma_file_close(), which is called alone. While one
- *   thread waits for a sync, others write and start syncs. A server is used by one thread at a
- * time.
+ * - Calls on one file may run in parallel, but rpma_file_close(), _claim(), _put_begin() and
+ *   _put_end(), which are called alone. While one thread waits for a sync, others write and start
+ *   syncs. A server is used by one thread at a time.
  * - When the connection has ended, each call but rpma_file_get_undecided(), rpma_file_get_info(),
  *   rpma_file_get_generation(), rpma_file_size(), rpma_file_reopen() and rpma_file_close() returns
  *   RPMA_FILE_E_LOST at once. The same holds for RPMA_FILE_E_MEDIUM, RPMA_FILE_E_GONE and
@@ -60,6 +60,8 @@ struct rpma_file; /* an open region of a server */
 /* also memory that cannot be persisted; a sync then only makes what was written visible to its
  * server */
 #define RPMA_FILE_VOLATILE_OK (1u << 1)
+/* for writing, and no part of it yet: rpma_file_claim() or rpma_file_put_begin() takes one */
+#define RPMA_FILE_UNCLAIMED (1u << 2)
 
 #define RPMA_FILE_PORT "7204" /* where a target names none */
 
@@ -91,6 +93,14 @@ struct rpma_file_options {
  */
 int rpma_file_open(const char *target, const struct rpma_file_options *options,
 		   struct rpma_file **file_ptr);
+
+/*
+ * Of a file that was opened with RPMA_FILE_UNCLAIMED, and once: take the part that this client
+ * writes, length 0 to the end, as write_offset and write_length of the options do. No other call
+ * on the file may be under way. After a failure but RPMA_E_INVAL each call returns the same;
+ * rpma_file_reopen() makes another try possible.
+ */
+int rpma_file_claim(struct rpma_file *file, uint64_t offset, uint64_t length);
 
 /*
  * Sync what was written, ask the server whether the file is still found under its name, and
@@ -134,6 +144,12 @@ int rpma_file_get_undecided(struct rpma_file *file, struct rpma_file_range *rang
 
 int rpma_file_size(struct rpma_file *file, uint64_t *size);
 
+enum rpma_file_holds {
+	RPMA_FILE_HOLDS_BYTES,   /* no file was put into the region */
+	RPMA_FILE_HOLDS_PARTIAL, /* a file is being put there, or its put has failed */
+	RPMA_FILE_HOLDS_WHOLE,   /* a file that was put there, from offset 0 on */
+};
+
 struct rpma_file_info {
 	size_t size;                     /* sizeof(struct rpma_file_info), set by the caller */
 	uint64_t length;                 /* of the region */
@@ -142,16 +158,18 @@ struct rpma_file_info {
 	char server[280]; /* HOST:PORT */
 	char device[64];  /* of this machine, such as "softrnic0" */
 	char link[16];    /* "tcp", "shm" or "rdma" */
+	/* Of a file that is open for writing, else 0. */
+	int persists; /* 1: a sync makes durable; 0: it only makes visible to the server */
+	int verifies; /* 1: rpma_file_verify() and rpma_file_digest() are possible */
+	/* What the region held when the file was opened; where BYTES, the rest is zero. */
+	enum rpma_file_holds holds;
+	uint64_t file_length;    /* UINT64_MAX: of a partial one not known yet */
+	uint64_t file_time_ns;   /* its modification, since 1970 */
+	uint8_t file_digest[32]; /* of a whole one: BLAKE2b-256 */
 };
 int rpma_file_get_info(struct rpma_file *file, struct rpma_file_info *info);
 
 /* Which regions there are */
-
-enum rpma_file_holds {
-	RPMA_FILE_HOLDS_BYTES,   /* no file was put into the region */
-	RPMA_FILE_HOLDS_PARTIAL, /* a file is being put there, or its put has failed */
-	RPMA_FILE_HOLDS_WHOLE,   /* a file that was put there, from offset 0 on */
-};
 
 #define RPMA_FILE_REGIONS_MAX 32 /* of one server */
 
@@ -173,6 +191,21 @@ struct rpma_file_region {
 int rpma_file_list(const char *target, const struct rpma_file_options *options,
 		   struct rpma_file_region *regions, size_t *count);
 
+/* Put a file: the region holds it as a whole, with its length, time and digest, or not at all */
+
+/*
+ * Instead of rpma_file_claim(): the region is going to hold a file of that length (UINT64_MAX: not
+ * known yet), which this client writes from offset 0 on. When this returns 0, the server knows
+ * durably that the region holds no whole file until rpma_file_put_end().
+ */
+int rpma_file_put_begin(struct rpma_file *file, uint64_t length, uint64_t time_ns);
+/*
+ * Sync what was written, and have the server record that the region holds a whole file of that
+ * length with that digest, BLAKE2b-256 of its bytes. 0: this is durable, and the file will be found
+ * under its name. Nothing can be written afterwards. No other call on the file may be under way.
+ */
+int rpma_file_put_end(struct rpma_file *file, uint64_t length, const uint8_t digest[32]);
+
 /* Write, read, sync */
 
 /*
@@ -184,17 +217,21 @@ int rpma_file_pwrite(struct rpma_file *file, const void *buf, size_t len, uint64
 /* The same from several buffers, one after the other. At most IOV_MAX of them. */
 int rpma_file_pwritev(struct rpma_file *file, const struct iovec *iov, int iovcnt, uint64_t offset);
 int rpma_file_pread(struct rpma_file *file, void *buf, size_t len, uint64_t offset);
+/* Begin a read of at least one byte; wait with rpma_file_sync_wait(). Until the ticket has ended or
+ * the file is closed, the buffer is the library's. */
+int rpma_file_pread_start(struct rpma_file *file, void *buf, size_t len, uint64_t offset,
+			  uint64_t *ticket);
 
 /*
  * Make durable what was written before into the ranges; count 0: all that was written. 0: it is on
  * the server's medium. RPMA_FILE_E_MEDIUM: what was written since the last sync may be lost.
  */
 int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count);
-/* Begin a sync and return its ticket. Tickets ascend, and syncs end in their order. */
+/* Begin a sync and return its ticket. Tickets ascend, and what has one ends in their order. */
 int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count,
 			 uint64_t *ticket);
-/* Wait until the sync with that ticket, and so all before, has ended: 0, or why it failed. -1: no
- * limit but that of the file. RPMA_E_AGAIN: it has not ended in time and goes on. */
+/* Wait until the sync, store8 or read with that ticket, and so all before, has ended: 0, or why it
+ * failed. -1: no limit but that of the file. RPMA_E_AGAIN: it has not ended in time and goes on. */
 int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms);
 
 /*
@@ -212,6 +249,15 @@ int rpma_file_store8_start(struct rpma_file *file, uint64_t offset, uint64_t val
  * RPMA_FILE_E_DIFFERS: it holds something else. RPMA_E_NOSUPP: the server cannot read its medium.
  */
 int rpma_file_verify(struct rpma_file *file, const void *buf, size_t len, uint64_t offset);
+
+#define RPMA_FILE_DIGEST_MAX (32u << 20)
+/*
+ * Sync the range, of 1 to RPMA_FILE_DIGEST_MAX bytes, and return the BLAKE2b digest of what the
+ * server's medium holds there; its source is from where the server read it. RPMA_E_NOSUPP: the
+ * server cannot read its medium.
+ */
+int rpma_file_digest(struct rpma_file *file, struct rpma_digest *digest, size_t len,
+		     uint64_t offset);
 
 /* The other half: serve regions from a program of one's own */
 

@@ -11,12 +11,14 @@ from _rpma.library import Prototypes, load
 
 FILE_READONLY = 1 << 0
 FILE_VOLATILE_OK = 1 << 1
+FILE_UNCLAIMED = 1 << 2
 FILE_SERVE_VOLATILE_OK = 1 << 0
 FILE_SERVE_CREATE = 1 << 1
 FILE_HOLDS_BYTES = 0
 FILE_HOLDS_PARTIAL = 1
 FILE_HOLDS_WHOLE = 2
 FILE_REGIONS_MAX = 32
+FILE_DIGEST_MAX = 32 << 20
 
 Note = CFUNCTYPE(None, c_void_p, c_char_p)
 
@@ -51,6 +53,12 @@ class Info(ctypes.Structure):
         ("server", c_char * 280),
         ("device", c_char * 64),
         ("link", c_char * 16),
+        ("persists", c_int),
+        ("verifies", c_int),
+        ("holds", c_int),
+        ("file_length", c_uint64),
+        ("file_time_ns", c_uint64),
+        ("file_digest", c_uint8 * 32),
     ]
 
 
@@ -127,6 +135,12 @@ PROTOTYPES: Prototypes = {
     "rpma_file_server_delete": (c_int, POINTER(c_void_p)),
 }
 
-LEFT_OUT: Dict[str, str] = {}
+LEFT_OUT: Dict[str, str] = {
+    "rpma_file_claim": "rpma.open() takes the range",
+    "rpma_file_put_begin": "files are put by the tool",
+    "rpma_file_put_end": "files are put by the tool",
+    "rpma_file_pread_start": "a buffer that is filled later is no object of Python's",
+    "rpma_file_digest": "File.verify() compares",
+}
 
 lib = load("librpmafile.so.0", PROTOTYPES)

@@ -41,8 +41,10 @@ struct file_post {
 	uint64_t ticket;      /* of the sync that completes with it; 0: none */
 	unsigned range_count; /* of that sync; 0: of everything */
 	struct rpma_file_range ranges[FILE_SYNC_RANGES];
+	bool is_read;
 	void *read_to; /* a small read is copied there; NULL: none */
 	size_t read_from, read_len;
+	struct rpma_mr_local *read_mr; /* the buffer of a large read, which ends with this post */
 };
 
 /* Adjacent writes that are one operation, not yet in the batch. */
@@ -71,13 +73,18 @@ struct rpma_file {
 	char *secret_file;
 	char owner[RPMA_CONN_OWNER_MAX + 1]; /* "": none */
 	uint64_t write_from, write_to;
+	bool claims; /* that range: with each connection */
+	struct hello_begin begin;
 	struct claim_id claim; /* of that range */
+	bool has_put;          /* rpma_file_put_end() has returned 0 */
 	/* The connection. */
 	struct session s;
 	struct rpma_mr_local *ring_mr;
 	struct rpma_batch *batch;
 	uint32_t caps;
 	enum rpma_flush_type flush_type;
+	bool persists;
+	struct hello_content content; /* of the region, as it was opened */
 	uint64_t length;
 	enum rpma_durability durability;
 	char link[16], device[64];
@@ -119,6 +126,15 @@ int file_error_of(const struct error *err);
 int file_error_code(const struct error *err);
 int file_error_invalid(const char *function, const char *what);
 
+/* file_list.c */
+enum rpma_file_holds file_holds(const struct hello_content *content);
+
+/* file_claim.c: which part of the region this client writes. */
+/* For a connection that is new. */
+int file_claim(struct rpma_file *f, struct error *err);
+/* Sync what was not. */
+int file_sync_rest(struct rpma_file *f);
+
 /* file_open.c */
 const struct rpma_file_options *file_options_or_defaults(const struct rpma_file_options *o);
 bool file_options_are_valid(const struct rpma_file_options *o);
@@ -156,6 +172,16 @@ static inline int file_leave(struct rpma_file *f, int rc)
 	return rc;
 }
 
+/* An operation was begun, unless rc says why not: its ticket is the last one. */
+static inline int file_leave_with(struct rpma_file *f, int rc, uint64_t *ticket)
+{
+	if (!rc)
+		*ticket = f->tickets;
+	return file_leave(f, rc);
+}
+
+/* Nothing is placed in the buffers of reads any more. */
+void file_drop_reads(struct rpma_file *f);
 /* The first failure becomes the result of all calls. Returns it. */
 int file_fail(struct rpma_file *f, int code, const struct error *err);
 int file_post_failed(struct rpma_file *f, const char *what, int rc);
@@ -218,7 +244,7 @@ static inline struct file_post *file_post_new(struct rpma_file *f)
 
 	post->ticket = 0;
 	post->range_count = 0;
-	post->read_to = NULL;
+	post->is_read = false;
 	return post;
 }
 

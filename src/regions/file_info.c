@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is known of an open file, also after its connection has ended. */
 #include <stdio.h>
+#include <string.h>
 
 #include "regions/file_impl.h"
 
@@ -16,7 +17,7 @@ int rpma_file_get_generation(struct rpma_file *file, uint64_t *generation)
 {
 	if (!file || !generation)
 		return file_error_invalid(__func__, "file or generation is NULL");
-	*generation = file->claim.generation; /* never changes */
+	*generation = file->claim.generation; /* changes from 0 once at most */
 	return 0;
 }
 
@@ -42,6 +43,12 @@ int rpma_file_get_info(struct rpma_file *file, struct rpma_file_info *info)
 	file_look_at_link(file);
 	info->length = file->length;
 	info->durability = file->durability;
+	info->persists = file->persists;
+	info->verifies = file->persists && file->caps & RPMA_CAP_VERIFY;
+	info->holds = file_holds(&file->content);
+	info->file_length = file->content.length;
+	info->file_time_ns = file->content.time_ns;
+	memcpy(info->file_digest, file->content.digest, sizeof(info->file_digest));
 	snprintf(info->region, sizeof(info->region), "%s", file->target.region);
 	address_show(&file->target.server, info->server);
 	snprintf(info->device, sizeof(info->device), "%s", file->device);

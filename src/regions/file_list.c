@@ -10,11 +10,16 @@ _Static_assert((int)RPMA_FILE_HOLDS_PARTIAL == (int)HELLO_CONTENT_PARTIAL, "the 
 _Static_assert((int)RPMA_FILE_HOLDS_WHOLE == (int)HELLO_CONTENT_WHOLE, "the same numbers");
 _Static_assert(RPMA_FILE_REGIONS_MAX == HELLO_ENTRY_MAX, "as many as a list has");
 
+enum rpma_file_holds file_holds(const struct hello_content *content)
+{
+	return (enum rpma_file_holds)content->state;
+}
+
 static void list_fill(const struct hello_entry *e, struct rpma_file_region *region)
 {
 	*region = (struct rpma_file_region){.length = e->size,
 					    .durability = (enum rpma_durability)e->durability,
-					    .holds = (enum rpma_file_holds)e->content.state,
+					    .holds = file_holds(&e->content),
 					    .file_length = e->content.length,
 					    .file_time_ns = e->content.time_ns};
 	snprintf(region->name, sizeof(region->name), "%s", e->region);

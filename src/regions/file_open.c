@@ -20,8 +20,9 @@ static int file_choose_flush(struct rpma_file *f, struct error *err)
 	int type = 0;
 
 	rpma_mr_remote_get_flush_type(f->s.remote, &type);
+	f->persists = type & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
 	f->flush_type = RPMA_FLUSH_TYPE_PERSISTENT;
-	if (type & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT || f->flags & RPMA_FILE_READONLY)
+	if (f->persists || f->flags & RPMA_FILE_READONLY)
 		return 0;
 	f->flush_type = RPMA_FLUSH_TYPE_VISIBILITY;
 	if (f->flags & RPMA_FILE_VOLATILE_OK)
@@ -45,9 +46,10 @@ static int file_take_region(struct rpma_file *f, struct error *err)
 				 (unsigned long long)region->size);
 	f->length = region->size;
 	f->durability = (enum rpma_durability)region->durability;
+	f->content = region->content;
 	snprintf(f->target.region, sizeof(f->target.region), "%s", region->region);
 	snprintf(f->device, sizeof(f->device), "%s", f->s.device);
-	if (!f->write_to)
+	if (!f->write_to && f->claims)
 		f->write_to = f->length;
 	if (f->write_from > f->length || f->write_to > f->length)
 		return error_set(err, ERROR_ARGUMENT, EINVAL,
@@ -69,23 +71,9 @@ static int file_prepare(struct rpma_file *f, struct error *err)
 	return rc ? session_post_failed(&f->s, "prepare the connection to", rc, err) : 0;
 }
 
-/* Until then another writer of the range may be at work, and what a crash leaves is unknown. */
-static int file_claim(struct rpma_file *f, struct error *err)
-{
-	struct hello_begin begin = {
-		.offset = f->write_from, .length = f->write_to - f->write_from, .former = f->claim};
-	int rc;
-
-	if (f->flags & RPMA_FILE_READONLY)
-		return 0;
-	rc = session_put_begin(&f->s, &begin, err);
-	if (!rc)
-		f->claim = f->s.claim;
-	return rc;
-}
-
 static void file_disconnect(struct rpma_file *f)
 {
+	file_drop_reads(f);
 	rpma_batch_delete(&f->batch);
 	rpma_mr_dereg(&f->ring_mr);
 	session_close(&f->s);
@@ -164,7 +152,10 @@ bool file_options_are_valid(const struct rpma_file_options *o)
 {
 	if (o->size < sizeof(*o))
 		return false;
-	if (o->flags & ~(RPMA_FILE_READONLY | RPMA_FILE_VOLATILE_OK))
+	if (o->flags & ~(RPMA_FILE_READONLY | RPMA_FILE_VOLATILE_OK | RPMA_FILE_UNCLAIMED))
+		return false;
+	if (o->flags & RPMA_FILE_UNCLAIMED &&
+	    (o->flags & RPMA_FILE_READONLY || o->write_offset || o->write_length))
 		return false;
 	if (o->timeout_ms < -1 || o->reconnect_ms < -1)
 		return false;
@@ -182,6 +173,7 @@ static int file_take_options(struct rpma_file *f, const struct rpma_file_options
 		return -1;
 	snprintf(f->owner, sizeof(f->owner), "%s", o->owner ? o->owner : "");
 	f->flags = o->flags;
+	f->claims = !(o->flags & (RPMA_FILE_READONLY | RPMA_FILE_UNCLAIMED));
 	f->timeout_ms = file_options_timeout(o);
 	f->reconnect_ms = o->reconnect_ms;
 	f->write_from = o->write_offset;
@@ -310,12 +302,11 @@ int rpma_file_reopen(struct rpma_file *file)
 static int file_finish(struct rpma_file *f)
 {
 	struct error err;
-	int rc = 0;
+	int rc;
 
-	if (f->failed || f->flags & RPMA_FILE_READONLY)
+	if (f->failed || !f->claims)
 		return file_result(f);
-	if (f->ranges.count || f->unposted || f->posted > f->completed)
-		rc = rpma_file_sync(f, NULL, 0);
+	rc = file_sync_rest(f);
 	if (!rc && session_confirm(&f->s, &err))
 		rc = file_error_of(&err);
 	return rc;

@@ -15,12 +15,15 @@ static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t 
 	if (rc)
 		return file_post_failed(f, "read from", rc);
 	post = file_post_new(f);
+	post->is_read = true;
+	post->read_mr = NULL;
 	post->read_to = to;
 	post->read_from = at;
 	post->read_len = len;
 	return file_post_direct(f);
 }
 
+/* The last post that a read begins completes with all of it. */
 static int file_read_small(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
 {
 	int rc = file_reserve(f, 2, len);
@@ -30,7 +33,7 @@ static int file_read_small(struct rpma_file *f, void *buf, size_t len, uint64_t 
 		rc = file_post_collected(f);
 	if (!rc)
 		rc = file_read_post(f, f->ring_mr, file_ring_take(f, len), len, offset, buf);
-	return rc ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
+	return rc;
 }
 
 static int file_read_registered(struct rpma_file *f, struct rpma_mr_local *mr, size_t len,
@@ -45,7 +48,7 @@ static int file_read_registered(struct rpma_file *f, struct rpma_mr_local *mr, s
 		if (!rc)
 			rc = file_read_post(f, mr, at, piece, offset + at, NULL);
 	}
-	return rc ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
+	return rc;
 }
 
 static int file_read_big(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
@@ -57,15 +60,25 @@ static int file_read_big(struct rpma_file *f, void *buf, size_t len, uint64_t of
 		return rc;
 	rc = file_read_registered(f, mr, len, offset);
 	/* Even if the connection has failed, nothing is placed there any more. */
-	rpma_mr_dereg(&mr);
+	if (rc)
+		rpma_mr_dereg(&mr);
+	else
+		f->posts[(f->posted - 1) % FILE_POSTS].read_mr = mr;
 	return rc;
+}
+
+static int file_read_start(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
+{
+	if (len >= FILE_BIG)
+		return file_read_big(f, buf, len, offset);
+	return file_read_small(f, buf, len, offset);
 }
 
 static int file_read(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
 {
-	if (len >= FILE_BIG)
-		return file_read_big(f, buf, len, offset);
-	return len ? file_read_small(f, buf, len, offset) : 0;
+	int rc = len ? file_read_start(f, buf, len, offset) : 0;
+
+	return rc || !len ? rc : file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
 }
 
 int rpma_file_pread(struct rpma_file *file, void *buf, size_t len, uint64_t offset)
@@ -80,4 +93,23 @@ int rpma_file_pread(struct rpma_file *file, void *buf, size_t len, uint64_t offs
 	if (!file_is_inside(file, offset, len))
 		rc = file_error_invalid(__func__, "a part of the range is outside the file");
 	return file_leave(file, rc ? rc : file_read(file, buf, len, offset));
+}
+
+int rpma_file_pread_start(struct rpma_file *file, void *buf, size_t len, uint64_t offset,
+			  uint64_t *ticket)
+{
+	int rc;
+
+	if (!file || !buf || !len || !ticket)
+		return file_error_invalid(__func__, "file, buf or ticket is NULL, or len is 0");
+	rc = file_enter(file);
+	if (rc)
+		return rc;
+	if (!file_is_inside(file, offset, len))
+		rc = file_error_invalid(__func__, "a part of the range is outside the file");
+	if (!rc)
+		rc = file_read_start(file, buf, len, offset);
+	if (!rc)
+		file->posts[(file->posted - 1) % FILE_POSTS].ticket = ++file->tickets;
+	return file_leave_with(file, rc, ticket);
 }

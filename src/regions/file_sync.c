@@ -107,14 +107,6 @@ static int file_sync_look(struct rpma_file *f, uint64_t ticket, int timeout_ms)
 		       : file_wait(f, &f->answered, ticket, poll_deadline(timeout_ms));
 }
 
-/* A sync was begun, unless rc says why not. */
-static int file_leave_with(struct rpma_file *f, int rc, uint64_t *ticket)
-{
-	if (!rc)
-		*ticket = f->tickets;
-	return file_leave(f, rc);
-}
-
 int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count,
 			 uint64_t *ticket)
 {

@@ -75,11 +75,19 @@ static const char *file_advice(const struct rpma_file *f)
 			 "rpma_file_reopen(3)";
 }
 
+void file_drop_reads(struct rpma_file *f)
+{
+	for (uint64_t i = f->completed; i < f->posted; i++)
+		if (f->posts[i % FILE_POSTS].is_read)
+			rpma_mr_dereg(&f->posts[i % FILE_POSTS].read_mr);
+}
+
 int file_fail(struct rpma_file *f, int code, const struct error *err)
 {
 	const char *advice;
 
 	if (!f->failed) {
+		file_drop_reads(f);
 		f->failed = code;
 		advice = file_advice(f);
 		f->why = *err;
@@ -111,13 +119,24 @@ static void file_decide(struct rpma_file *f, const struct file_post *post)
 		file_ranges_decide(&f->ranges, &post->ranges[i], post->ticket);
 }
 
+/* Apart from the path of syncs. A read decides nothing. */
+static __attribute__((noinline)) void file_complete_read(struct rpma_file *f,
+							 struct file_post *post)
+{
+	if (post->read_to)
+		memcpy(post->read_to, f->ring + post->read_from, post->read_len);
+	rpma_mr_dereg(&post->read_mr);
+	if (post->ticket)
+		f->answered = post->ticket;
+}
+
 static void file_complete(struct rpma_file *f)
 {
 	struct file_post *post = &f->posts[f->completed % FILE_POSTS];
 
-	if (post->read_to)
-		memcpy(post->read_to, f->ring + post->read_from, post->read_len);
-	if (post->ticket)
+	if (post->is_read)
+		file_complete_read(f, post);
+	else if (post->ticket)
 		file_decide(f, post);
 	f->ring_tail = post->ring_end;
 	f->ended = post->operations;

@@ -434,6 +434,7 @@ test_bytes_of_a_killed_client_do_not_land_after_its_successor_has_opened() {
 
 all_threads_stopped() { ! grep -h '^State:' "/proc/$server/task/"*/status | grep -qv T; }
 
+# And nothing is placed in the buffer of its read any more, also where the answer would come later.
 test_a_ticket_of_a_lost_connection_is_lost() {
 	serve pool --create --size 1M
 	start_filer a
@@ -442,16 +443,23 @@ test_a_ticket_of_a_lost_connection_is_lost() {
 		write 0 4096 a
 		start
 		wait 10000
+		start-read 0 4096
+		wait 10000
 	CALLS
+	expect_reply 'a$' a buffer 4096
 	kill -STOP "$server"
 	wait_until 20 all_threads_stopped
 	expect_reply 'ok$' a write 0 4096 b
 	expect_reply 'ok$' a start
 	expect_reply 'AGAIN' a wait 50
+	expect_reply 'ok$' a start-read 0 300000
+	expect_reply 'AGAIN' a wait 50
 	kill_server
 	expect_reply 'LOST' a wait 20000
+	expect_reply '\?$' a buffer 300000
 	serve_at_same_port pool
 	expect_reply 'ok$' a reopen
+	expect_reply '\?$' a buffer 300000
 	expect_reply 'LOST: the connection of that sync .*: see rpma_file_get_undecided' a wait 1000
 	expect_reply 'ok$' a sync
 	expect_reply 'LOST: the connection of that sync' a wait 1000

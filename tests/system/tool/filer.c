@@ -67,21 +67,25 @@ static int do_open(const char *line, uint32_t flags)
 	return rpma_file_open(target, &o, &file);
 }
 
-/* "x" for LENGTH times the same character, else "mixed". */
-static void do_read(unsigned long long from, unsigned long long length)
+/* "x" for LENGTH times the same character in the buffer, else "mixed". */
+static void do_buffer(unsigned long long length)
 {
-	int rc = rpma_file_pread(file, buf, length, from);
-
-	if (rc) {
-		report(rc);
-		return;
-	}
 	for (size_t i = 1; i < length; i++)
 		if (buf[i] != buf[0]) {
 			printf("mixed at %zu\n", i);
 			return;
 		}
 	printf("%c\n", buf[0] ? buf[0] : '0');
+}
+
+static void do_read(unsigned long long from, unsigned long long length)
+{
+	int rc = rpma_file_pread(file, buf, length, from);
+
+	if (rc)
+		report(rc);
+	else
+		do_buffer(length);
 }
 
 static void do_undecided(void)
@@ -126,6 +130,10 @@ static void do_line(const char *line)
 		report(rpma_file_pwrite(file, memset(buf, c, b), b, a));
 	else if (!strcmp(word, "read"))
 		do_read(a, b);
+	else if (!strcmp(word, "start-read"))
+		report(rpma_file_pread_start(file, memset(buf, '?', b), b, a, &ticket));
+	else if (!strcmp(word, "buffer"))
+		do_buffer(a);
 	else if (!strcmp(word, "sync"))
 		report(rpma_file_sync(file, &(struct rpma_file_range){a, b}, b ? 1 : 0));
 	else if (!strcmp(word, "start"))
