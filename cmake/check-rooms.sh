@@ -92,6 +92,11 @@ while IFS=: read -r file line text; do
 		complain "$file:$line" "\"$header\" shows the inside of an object: only its own folder may include it"
 done < <(grep -rnE --include='*.[ch]' "^#include \"[^\"]*($inside)\"" src tools)
 
+# These commands are programs of librpmafile, as any other, and see nothing of its inside.
+behind=$(cd tools && grep -nE '#include "(client\.h|regions/|service/)' remote.h {put,get,ls,copy,copy_opts,check,resume,source,output}.c \
+	copy.h check.h resume.h source.h output.h || :)
+[ -z "$behind" ] || complain "tools/$behind" "put, get and ls use librpmafile.h, and no room behind it"
+
 # Sockets are the links', and epoll is the poller's; the objects of verbs sit above both.
 sockets=$(grep -rlE '#include <(sys/(socket|epoll|un)|netinet/.*|linux/(if|sockios).*)\.h>' \
 	src/softrnic/io src/softrnic/verbs | grep -vE '/io/(link_[a-z_]+\.[ch]|poller\.c)$' || :)

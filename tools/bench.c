@@ -153,7 +153,7 @@ static int bench_settle(struct bench *b)
 	while (!rc && latency_now_ns() - begun < BENCH_SETTLE_NS) {
 		rc = rpma_read(b->s.conn, b->mr, 0, b->s.remote, 0, 8, RPMA_F_COMPLETION_ALWAYS,
 			       NULL);
-		rc = rc ? client_post_failed(&b->s, "read from", rc) : client_reap(&b->s, 0, NULL);
+		rc = rc ? client_post_failed(&b->s, "read from", rc) : client_reap(&b->s, 0);
 	}
 	memset(b->buf, BENCH_FILL, 8);
 	return rc;
@@ -199,7 +199,8 @@ static int bench_with_session(struct bench *b)
 
 static int bench_connect_and_run(struct bench *b)
 {
-	int rc = client_open(&b->s, &b->opts->client);
+	int rc = client_open(&b->s, &b->opts->remote,
+			     b->opts->overwrite ? HELLO_WRITE : HELLO_SCRATCH, b->opts->queue);
 
 	if (rc)
 		return rc;
@@ -220,7 +221,7 @@ int cmd_bench(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	cli_log_init(opts.client.verbose);
+	cli_log_init(opts.remote.verbose);
 	bench.opts = &opts;
 	return bench_connect_and_run(&bench);
 }

@@ -25,7 +25,8 @@ struct bench_list {
 };
 
 struct bench_opts {
-	struct client_opts client;
+	struct remote_opts remote;
+	uint32_t queue; /* operations that are outstanding at most */
 	struct bench_list sizes, depths;
 	unsigned works;       /* a bit for each of bench_works; 0: all that is possible */
 	uint64_t batch;       /* writes of a round that is posted at once */
@@ -33,7 +34,7 @@ struct bench_opts {
 	uint64_t count;       /* rounds of each row; 0: as many as the duration permits */
 	uint64_t duration_ms;
 	bool waits; /* sleep until a completion is announced */
-	bool overwrite, json;
+	bool overwrite;
 };
 
 struct bench;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,8 +124,10 @@ static int opts_take_duration(struct bench_opts *opts)
 	return rc;
 }
 
-static int opts_take_option(int opt, struct bench_opts *opts)
+static int opts_take_option(int opt, void *arg)
 {
+	struct bench_opts *opts = arg;
+
 	switch (opt) {
 	case 'w':
 		return opts_take_works(optarg, &opts->works);
@@ -147,13 +148,9 @@ static int opts_take_option(int opt, struct bench_opts *opts)
 		return CLI_OK;
 	case OPT_OVERWRITE:
 		opts->overwrite = true;
-		opts->client.session.access = HELLO_WRITE;
-		return CLI_OK;
-	case 'j':
-		opts->json = true;
 		return CLI_OK;
 	default:
-		return client_take_option(opt, &opts->client);
+		return remote_take_option(opt, &opts->remote);
 	}
 }
 
@@ -161,39 +158,33 @@ static int opts_check(struct bench_opts *opts)
 {
 	uint64_t queue = bench_queue(opts);
 
-	if (opts->overwrite && !opts->client.session.region[0])
+	if (opts->overwrite && !opts->remote.region[0])
 		return cli_usage("--overwrite needs the region's name, as in HOST:NAME");
 	if (queue > BENCH_QUEUE_MAX)
 		return cli_usage("%" PRIu64 " operations would be outstanding, more than %d; use "
 				 "less of --depth, --batch or --flush-every",
 				 queue, BENCH_QUEUE_MAX);
-	opts->client.session.depth = (uint32_t)queue;
+	opts->queue = (uint32_t)queue;
 	return CLI_OK;
 }
 
 int bench_parse(int argc, char **argv, struct bench_opts *opts)
 {
-	int opt, rc;
+	int rc;
 
 	*opts = (struct bench_opts){
+		.remote = remote_defaults(),
 		.sizes = {{64, 4096, 65536, 1 << 20}, 4},
 		.depths = {{1, 16}, 2},
 		.batch = 16,
 		.flush_every = 64,
 		.duration_ms = 1000,
 	};
-	opts->client = client_defaults(HELLO_SCRATCH, 0);
-	while ((opt = getopt_long(argc, argv, "w:s:d:b:f:D:c:r:S:t:vjh", options, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return -1;
-		}
-		rc = opts_take_option(opt, opts);
-		if (rc)
-			return rc;
-	}
+	rc = cli_options(argc, argv, options, help, opts_take_option, opts);
+	if (rc)
+		return rc;
 	if (argc - optind != 1)
 		return cli_usage("expected one operand, HOST[:PORT]");
-	rc = client_take_server(argv[optind], &opts->client);
+	rc = remote_take_server(argv[optind], &opts->remote);
 	return rc ? rc : opts_check(opts);
 }

@@ -27,7 +27,7 @@ void bench_print_head(const struct bench *b)
 {
 	const struct session_transport *via = &b->transport;
 
-	if (b->opts->json) {
+	if (b->opts->remote.json) {
 		print_head_json(b);
 		return;
 	}
@@ -42,7 +42,7 @@ void bench_print_head(const struct bench *b)
 
 void bench_print_group(const struct bench *b, uint64_t size, uint64_t depth)
 {
-	if (b->opts->json)
+	if (b->opts->remote.json)
 		return;
 	progress_pause();
 	printf("%s, depth %" PRIu64 "\n", text_size(size).text, depth);
@@ -99,14 +99,14 @@ void bench_print_row(const struct bench *b, const struct bench_row *row)
 {
 	double ops_s = (double)(b->samples.count * row->writes) / b->seconds;
 
-	(b->opts->json ? print_row_json : print_row_text)(b, row, ops_s);
+	(b->opts->remote.json ? print_row_json : print_row_text)(b, row, ops_s);
 }
 
 void bench_print_impossible(const struct bench *b, const struct bench_work *work, const char *why)
 {
 	char text[64];
 
-	if (b->opts->json)
+	if (b->opts->remote.json)
 		return;
 	print_name(work, bench_writes(b->opts, work), text, sizeof(text));
 	progress_pause();
@@ -120,7 +120,7 @@ void bench_print_end(const struct bench *b)
 	struct session_transport now;
 
 	session_get_transport(&b->s, &now);
-	if (b->opts->json)
+	if (b->opts->remote.json)
 		printf("],\"link\":\"%s\"}\n", now.link);
 	else if (strcmp(now.link, b->transport.link) != 0)
 		printf("link %s, then %s\n", b->transport.link, now.link);

@@ -36,7 +36,7 @@ static int run_post(struct bench *b, struct run *r)
 
 static int run_reap(struct bench *b, struct run *r)
 {
-	int rc = client_reap(&b->s, b->opts->waits ? 0 : RUN_POLL_US, NULL);
+	int rc = client_reap(&b->s, b->opts->waits ? 0 : RUN_POLL_US);
 
 	r->now_ns = latency_now_ns();
 	if (!rc)

@@ -7,17 +7,13 @@
 #include "check.h"
 #include "cli.h"
 
-static enum check_outcome check_choose(const struct copy *c, bool persistent)
+static enum check_outcome check_choose(const struct copy *c)
 {
-	uint32_t caps = 0;
-
 	if (c->opts->no_verify)
 		return CHECK_UNWANTED;
-	if (!persistent)
+	if (!c->info.persists)
 		return CHECK_VOLATILE;
-	if (rpma_conn_get_remote_caps(c->s.conn, &caps) || !(caps & RPMA_CAP_VERIFY))
-		return CHECK_UNABLE;
-	return CHECK_DONE;
+	return c->info.verifies ? CHECK_DONE : CHECK_UNABLE;
 }
 
 static void check_begin_piece(struct check *check)
@@ -25,10 +21,9 @@ static void check_begin_piece(struct check *check)
 	crypto_generichash_init(&check->state, NULL, 0, CHECK_DIGEST);
 }
 
-int check_init(struct check *check, struct copy *c, bool persistent)
+int check_init(struct check *check, struct copy *c)
 {
-	*check = (struct check){
-		.c = c, .outcome = check_choose(c, persistent), .source = RPMA_DIGEST_FROM_DAX};
+	*check = (struct check){.c = c, .outcome = check_choose(c), .source = RPMA_DIGEST_FROM_DAX};
 	if (sodium_init() < 0)
 		return cli_fail(CLI_FILE, "libsodium cannot be used on this machine");
 	crypto_generichash_init(&check->whole, NULL, 0, CHECK_DIGEST);
@@ -88,12 +83,8 @@ int check_range(struct check *check, uint64_t at, uint32_t len, const uint8_t di
 {
 	struct copy *c = check->c;
 	struct rpma_digest there, here = {.alg = RPMA_DIGEST_BLAKE2B, .len = len};
-	int rc = rpma_verify(c->s.conn, c->s.remote, c->opts->offset + at, len, RPMA_DIGEST_BLAKE2B,
-			     &there, RPMA_F_COMPLETION_ALWAYS, NULL);
+	int rc = copy_check(c, rpma_file_digest(c->file, &there, len, c->opts->offset + at));
 
-	if (rc)
-		return client_post_failed(&c->s, "verify at", rc);
-	rc = client_reap(&c->s, 0, NULL);
 	if (rc)
 		return rc;
 	if (there.source < check->source)
@@ -118,8 +109,8 @@ static int check_piece(struct check *check, uint64_t index)
 			"verification failed: the bytes from %" PRIu64 " to %" PRIu64
 			" of region '%s' of %s are not those that were sent; "
 			"its medium is broken, or another program wrote there",
-			c->opts->offset + at, c->opts->offset + at + len, c->s.region.region,
-			c->s.server);
+			c->opts->offset + at, c->opts->offset + at + len, c->info.region,
+			c->info.server);
 }
 
 int check_run(struct check *check)

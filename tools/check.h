@@ -35,8 +35,8 @@ struct check {
 	struct progress progress;       /* of the server's reading back */
 };
 
-/* c->total is known, or is the most that may come; persistent: flushes are to persistence. */
-int check_init(struct check *check, struct copy *c, bool persistent);
+/* c->total is known, or is the most that may come. */
+int check_init(struct check *check, struct copy *c);
 void check_fini(struct check *check);
 /* The next bytes, in order. */
 void check_feed(struct check *check, const uint8_t *data, uint32_t len);

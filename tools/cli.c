@@ -144,6 +144,37 @@ int cli_usage(const char *fmt, ...)
 	return CLI_USAGE;
 }
 
+static void cli_short_options(const struct option *options, char *text)
+{
+	for (; options->name; options++) {
+		if (options->val > 'z')
+			continue;
+		*text++ = (char)options->val;
+		if (options->has_arg)
+			*text++ = ':';
+	}
+	*text = '\0';
+}
+
+int cli_options(int argc, char **argv, const struct option *options, const char *help,
+		int (*take)(int opt, void *arg), void *arg)
+{
+	char letters[2 * ('z' + 1)];
+	int opt, rc;
+
+	cli_short_options(options, letters);
+	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(help, stdout);
+			return -1;
+		}
+		rc = take(opt, arg);
+		if (rc)
+			return rc;
+	}
+	return CLI_OK;
+}
+
 static bool cli_continues(unsigned char c)
 {
 	return (c & 0xc0) == 0x80;

@@ -5,6 +5,7 @@
 #ifndef TOOL_CLI_H
 #define TOOL_CLI_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,6 +41,14 @@ void cli_log_init(bool verbose);
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Take the options one by one: take() gets what getopt_long(3) returns, but 'h', which prints help.
+ * A value up to 'z' is a short option, too. CLI_OK, and the operands begin at optind; an exit code
+ * of take(); or -1: help was printed.
+ */
+int cli_options(int argc, char **argv, const struct option *options, const char *help,
+		int (*take)(int opt, void *arg), void *arg);
 
 /* A JSON string with its quotes, to stdout. */
 void cli_json_string(const char *text);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command lines of put and get. */
-#include <getopt.h>
-#include <stdio.h>
-
 #include "cli.h"
 #include "copy.h"
 
@@ -79,8 +76,10 @@ static int copy_opts_take_size(const char *option, uint64_t *out)
 	return cli_usage("%s: '%s' is not a size such as 4096, 64K or 2G", option, optarg);
 }
 
-static int copy_opts_take_option(int opt, struct copy_opts *opts)
+static int copy_opts_take_option(int opt, void *arg)
 {
+	struct copy_opts *opts = arg;
+
 	switch (opt) {
 	case 'o':
 		opts->is_raw = true;
@@ -99,11 +98,8 @@ static int copy_opts_take_option(int opt, struct copy_opts *opts)
 	case OPT_RESUME:
 		opts->resume = true;
 		return CLI_OK;
-	case 'j':
-		opts->json = true;
-		return CLI_OK;
 	default:
-		return client_take_option(opt, &opts->client);
+		return remote_take_option(opt, &opts->remote);
 	}
 }
 
@@ -119,25 +115,16 @@ static int copy_opts_take_operands(char **argv, int count, bool is_put, struct c
 	if (opts->resume && (opts->is_raw || opts->no_verify))
 		return cli_usage("--resume does not go with %s",
 				 opts->is_raw ? "--offset" : "--no-verify");
-	return client_take_server(server, &opts->client);
+	return remote_take_server(server, &opts->remote);
 }
 
 int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts)
 {
-	int opt, rc;
+	int rc;
 
-	*opts = (struct copy_opts){.length = UINT64_MAX, .flush_every = COPY_FLUSH_EVERY};
-	opts->client =
-		client_defaults(is_put ? HELLO_WRITE : HELLO_READ, COPY_DEPTH + COPY_FLUSHES);
-	while ((opt = getopt_long(argc, argv, is_put ? "r:S:o:f:t:vjh" : "r:S:o:l:t:vjh",
-				  is_put ? put_options : get_options, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(is_put ? put_help : get_help, stdout);
-			return -1;
-		}
-		rc = copy_opts_take_option(opt, opts);
-		if (rc)
-			return rc;
-	}
-	return copy_opts_take_operands(argv + optind, argc - optind, is_put, opts);
+	*opts = (struct copy_opts){
+		.remote = remote_defaults(), .length = UINT64_MAX, .flush_every = COPY_FLUSH_EVERY};
+	rc = cli_options(argc, argv, is_put ? put_options : get_options,
+			 is_put ? put_help : get_help, copy_opts_take_option, opts);
+	return rc ? rc : copy_opts_take_operands(argv + optind, argc - optind, is_put, opts);
 }

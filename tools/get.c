@@ -10,114 +10,130 @@
 #include "copy.h"
 #include "output.h"
 
+/* Reads under way at a time. Each registers its chunk, so large ones cost less; more of them gain
+ * nothing on loopback. */
+#define GET_DEPTH 4
+#define GET_CHUNK (512u << 10)
+
 struct get {
 	struct copy c;
 	struct output out;
-	bool verifies; /* the digest of what comes is known */
+	bool verifies;               /* the digest of what comes is known */
+	uint64_t started, ended;     /* reads, each of a chunk */
+	uint64_t tickets[GET_DEPTH]; /* of those under way */
 	crypto_generichash_state state;
 };
 
 /* The file that was put there, as long as it is. False: there is none to speak of. */
 static bool get_choose_file(struct get *g, int *rc)
 {
-	const struct hello_reply *region = &g->c.s.region;
-	const struct hello_content *content = &region->content;
+	const struct rpma_file_info *info = &g->c.info;
 
 	*rc = CLI_OK;
-	if (g->c.opts->is_raw || content->state == HELLO_CONTENT_RAW)
+	if (g->c.opts->is_raw || info->holds == RPMA_FILE_HOLDS_BYTES)
 		return false;
-	if (content->state == HELLO_CONTENT_PARTIAL)
+	if (info->holds == RPMA_FILE_HOLDS_PARTIAL)
 		*rc = cli_fail(CLI_REFUSED,
 			       "region '%s' of %s holds a file that is not whole: it is being put, "
 			       "or its put failed; put it again, or with --resume, or get what is "
 			       "there with --offset 0",
-			       region->region, g->c.s.server);
-	else if (content->length > region->size)
+			       info->region, info->server);
+	else if (info->file_length > info->length)
 		*rc = cli_fail(CLI_REFUSED, "%s describes a file that is longer than region '%s'",
-			       g->c.s.server, region->region);
-	g->c.total = content->length;
+			       info->server, info->region);
+	g->c.total = info->file_length;
 	return true;
 }
 
 static int get_choose_length(struct get *g)
 {
 	const struct copy_opts *opts = g->c.opts;
-	const struct hello_reply *region = &g->c.s.region;
+	const struct rpma_file_info *info = &g->c.info;
 	int rc;
 
 	g->verifies = get_choose_file(g, &rc);
 	if (g->verifies)
 		return rc;
-	if (opts->offset > region->size)
-		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
-				opts->offset, region->region, text_bytes(region->size).text);
-	g->c.total = region->size - opts->offset;
-	if (opts->length == UINT64_MAX)
-		return CLI_OK;
+	rc = copy_check_offset(&g->c);
+	g->c.total = info->length - opts->offset;
+	if (rc || opts->length == UINT64_MAX)
+		return rc;
 	if (opts->length > g->c.total)
 		return cli_fail(CLI_REFUSED,
 				"%" PRIu64 " bytes from offset %" PRIu64
 				" reach past the end of region '%s' of %s",
-				opts->length, opts->offset, region->region,
-				text_bytes(region->size).text);
+				opts->length, opts->offset, info->region,
+				text_bytes(info->length).text);
 	g->c.total = opts->length;
 	return CLI_OK;
 }
 
-static int get_post_read(struct get *g)
+static uint8_t *get_chunk(const struct get *g, uint64_t index, size_t *len)
 {
-	struct copy_op op;
-	uint32_t buffer = copy_next(&g->c, &op);
-	int rc = rpma_read(g->c.s.conn, g->c.mr, buffer, g->c.s.remote, g->c.opts->offset + op.at,
-			   op.len, RPMA_F_COMPLETION_ALWAYS, NULL);
+	uint64_t left = g->c.total - index * GET_CHUNK;
 
-	if (rc)
-		return client_post_failed(&g->c.s, "read from", rc);
-	copy_posted(&g->c, &op);
-	return CLI_OK;
+	*len = left < GET_CHUNK ? left : GET_CHUNK;
+	return g->c.staging + index % GET_DEPTH * GET_CHUNK;
 }
 
-static int get_finish_one(struct get *g)
+static int get_start_one(struct get *g)
 {
-	struct copy_op op;
-	uint32_t buffer = 0;
-	int rc = copy_finish_oldest(&g->c, &op, &buffer);
+	uint64_t index = g->started++;
+	size_t len;
+	uint8_t *chunk = get_chunk(g, index, &len);
+
+	return copy_check(&g->c, rpma_file_pread_start(g->c.file, chunk, len,
+						       g->c.opts->offset + index * GET_CHUNK,
+						       &g->tickets[index % GET_DEPTH]));
+}
+
+/* Reads end in the order in which they were begun, hence in that of the bytes. */
+static int get_end_one(struct get *g)
+{
+	uint64_t index = g->ended++;
+	size_t len;
+	uint8_t *chunk = get_chunk(g, index, &len);
+	int rc = copy_check(&g->c,
+			    rpma_file_sync_wait(g->c.file, g->tickets[index % GET_DEPTH], -1));
 
 	if (rc)
 		return rc;
-	/* Completions come in the order of posting, hence of the bytes. */
+	g->c.done += len;
+	progress_show(&g->c.progress, g->c.done);
 	if (g->verifies)
-		crypto_generichash_update(&g->state, g->c.staging + buffer, op.len);
-	return output_write(&g->out, g->c.staging + buffer, op.len);
+		crypto_generichash_update(&g->state, chunk, len);
+	return output_write(&g->out, chunk, len);
 }
 
 static int get_run(struct get *g)
 {
+	uint64_t chunks = (g->c.total + GET_CHUNK - 1) / GET_CHUNK;
 	int rc = CLI_OK;
 
-	crypto_generichash_init(&g->state, NULL, 0, HELLO_DIGEST);
+	crypto_generichash_init(&g->state, NULL, 0, sizeof(g->c.info.file_digest));
 	progress_begin(&g->c.progress, "get", g->c.total);
-	while (!rc && g->c.done < g->c.total)
-		rc = copy_has_room(&g->c) ? get_post_read(g) : get_finish_one(g);
+	while (!rc && g->ended < chunks)
+		rc = g->started < chunks && g->started - g->ended < GET_DEPTH ? get_start_one(g)
+									      : get_end_one(g);
 	progress_end(&g->c.progress);
 	return rc;
 }
 
 static int get_verify(struct get *g)
 {
-	const struct hello_reply *region = &g->c.s.region;
-	uint8_t digest[HELLO_DIGEST];
+	const struct rpma_file_info *info = &g->c.info;
+	uint8_t digest[sizeof(info->file_digest)];
 
 	if (!g->verifies)
 		return CLI_OK;
 	crypto_generichash_final(&g->state, digest, sizeof(digest));
-	if (!memcmp(digest, region->content.digest, sizeof(digest)))
+	if (!memcmp(digest, info->file_digest, sizeof(digest)))
 		return CLI_OK;
 	return cli_fail(CLI_TRANSFER,
 			"verification failed: what region '%s' of %s holds is not the file that "
 			"was put there; another program wrote there, or its medium is broken; "
 			"--offset 0 gets it as it is",
-			region->region, g->c.s.server);
+			info->region, info->server);
 }
 
 static int get_file(struct get *g)
@@ -143,12 +159,12 @@ static void get_summarise(const struct get *g)
 		{",\"verified\":false", ",\"verified\":true,\"digest\":\"blake2b\""},
 	};
 
-	copy_summary(&g->c, "get", texts[g->c.opts->json][g->verifies]);
+	copy_summary(&g->c, "get", texts[g->c.opts->remote.json][g->verifies]);
 }
 
 static int get_from_server(struct get *g, const struct copy_opts *opts)
 {
-	int rc = copy_open(&g->c, opts);
+	int rc = copy_open(&g->c, opts, RPMA_FILE_READONLY, (size_t)GET_DEPTH * GET_CHUNK);
 
 	if (rc)
 		return rc;
@@ -162,7 +178,7 @@ static int get_from_server(struct get *g, const struct copy_opts *opts)
 int cmd_get(int argc, char **argv)
 {
 	struct copy_opts opts;
-	struct get get;
+	struct get get = {0};
 	int rc = copy_parse(argc, argv, false, &opts);
 
 	if (rc)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpma info: what is here, what is there, and why. */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,49 +33,30 @@ static const struct option options[] = {
 	{0},
 };
 
-static int info_parse(int argc, char **argv, struct client_opts *client, bool *json)
+static int info_take_option(int opt, void *opts)
 {
-	int opt, rc;
-
-	*json = false;
-	*client = client_defaults(HELLO_LIST, 2);
-	while ((opt = getopt_long(argc, argv, "S:t:vjh", options, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return -1;
-		}
-		if (opt == 'j') {
-			*json = true;
-			continue;
-		}
-		rc = client_take_option(opt, client);
-		if (rc)
-			return rc;
-	}
-	if (argc - optind > 1)
-		return cli_usage("expected one operand at most, PATH or HOST[:PORT]");
-	return CLI_OK;
+	return remote_take_option(opt, opts);
 }
 
 int cmd_info(int argc, char **argv)
 {
-	struct client_opts client;
-	const char *operand;
-	bool json;
-	int rc = info_parse(argc, argv, &client, &json);
+	struct remote_opts opts = remote_defaults();
+	int rc = cli_options(argc, argv, options, help, info_take_option, &opts);
+	const char *operand = argv[optind];
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	cli_log_init(client.verbose);
-	operand = argv[optind];
+	if (argc - optind > 1)
+		return cli_usage("expected one operand at most, PATH or HOST[:PORT]");
+	cli_log_init(opts.verbose);
 	if (!operand)
-		return info_here(json);
+		return info_here(opts.json);
 	if (strchr(operand, '/') || !access(operand, F_OK))
-		return info_path(operand, json);
-	rc = client_take_server(operand, &client);
-	if (!rc && client.session.region[0])
+		return info_path(operand, opts.json);
+	rc = remote_take_server(operand, &opts);
+	if (!rc && opts.region[0])
 		rc = cli_usage("'%s': no region is asked for here, but a server; 'rpma ls' knows "
 			       "regions",
 			       operand);
-	return rc ? rc : info_server(&client, json);
+	return rc ? rc : info_server(&opts);
 }

@@ -8,14 +8,14 @@
 
 #include <stdbool.h>
 
-#include "client.h"
+#include "remote.h"
 
 /* Providers, devices, and capabilities towards another end of the same kind. */
 int info_here(bool json);
 /* What a file, or one that would be made in a folder, can promise when it is served. */
 int info_path(const char *path, bool json);
 /* What a server can do, and its regions. */
-int info_server(const struct client_opts *client, bool json);
+int info_server(const struct remote_opts *opts);
 
 /* Names of RPMA_CAP_* bits: a line, or the members of a JSON list. */
 void info_print_capabilities(uint32_t caps, bool json);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli.h"
+#include "client.h"
 #include "info.h"
 
 static const struct {
@@ -74,12 +75,12 @@ static void info_print_server_json(const struct session *s, bool proved, uint32_
 	puts("]}");
 }
 
-int info_server(const struct client_opts *client, bool json)
+int info_server(const struct remote_opts *opts)
 {
 	struct hello_list list;
 	struct session s;
 	uint32_t caps = 0;
-	int rc = client_open(&s, client);
+	int rc = client_open(&s, opts, HELLO_LIST, 2);
 
 	if (rc)
 		return rc;
@@ -87,8 +88,8 @@ int info_server(const struct client_opts *client, bool json)
 	if (!rc && rpma_conn_get_remote_caps(s.conn, &caps))
 		rc = cli_fail(CLI_TRANSFER, "%s: its capabilities are unknown", s.server);
 	if (!rc)
-		(json ? info_print_server_json : info_print_server_text)(&s, client->secret_file,
-									 caps, &list);
+		(opts->json ? info_print_server_json
+			    : info_print_server_text)(&s, opts->secret_file, caps, &list);
 	session_close(&s);
 	return rc;
 }

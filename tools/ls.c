@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpma ls: the regions of a server, and the files that were put there. */
-#include <getopt.h>
 #include <inttypes.h>
-#include <librpmafile.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/text.h"
 #include "cli.h"
-#include "client.h"
 #include "commands.h"
+#include "remote.h"
 
 static const char help[] =
 	"usage: rpma ls [options] HOST[:PORT][:NAME]\n"
@@ -113,42 +111,30 @@ static void ls_print_all(const struct rpma_file_region *regions, size_t count, b
 		puts("]}");
 }
 
-static int ls_run(const char *target, const struct client_opts *client, bool json)
+static int ls_take_option(int opt, void *opts)
 {
-	struct rpma_file_options with = {.size = sizeof(with),
-					 .timeout_ms = client->session.timeout_ms,
-					 .secret_file = client->secret_file};
-	struct rpma_file_region regions[RPMA_FILE_REGIONS_MAX];
-	size_t count = RPMA_FILE_REGIONS_MAX;
-	int rc = rpma_file_list(target, &with, regions, &count);
-
-	if (rc)
-		return client_report_file(rc);
-	ls_print_all(regions, count, json);
-	return CLI_OK;
+	return remote_take_option(opt, opts);
 }
 
 int cmd_ls(int argc, char **argv)
 {
-	struct client_opts opts = client_defaults(HELLO_LIST, 2);
-	bool json = false;
-	int opt, rc;
+	struct rpma_file_region regions[RPMA_FILE_REGIONS_MAX];
+	struct remote_opts opts = remote_defaults();
+	size_t count = RPMA_FILE_REGIONS_MAX;
+	struct rpma_file_options with;
+	int rc = cli_options(argc, argv, options, help, ls_take_option, &opts);
 
-	while ((opt = getopt_long(argc, argv, "S:t:vjh", options, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return CLI_OK;
-		}
-		json |= opt == 'j';
-		rc = opt == 'j' ? CLI_OK : client_take_option(opt, &opts);
-		if (rc)
-			return rc;
-	}
+	if (rc)
+		return rc < 0 ? CLI_OK : rc;
 	if (argc - optind != 1)
 		return cli_usage("expected one operand, HOST[:PORT][:NAME]");
-	rc = client_take_server(argv[optind], &opts);
+	rc = remote_take_server(argv[optind], &opts);
 	if (rc)
 		return rc;
 	cli_log_init(opts.verbose);
-	return ls_run(argv[optind], &opts, json);
+	with = remote_file_options(&opts, 0);
+	rc = remote_check(rpma_file_list(opts.target, &with, regions, &count));
+	if (!rc)
+		ls_print_all(regions, count, opts.json);
+	return rc;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rpma ping: how long a write, a write with a flush, and a read take. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +18,9 @@
 #define SPIN_US          200
 
 struct ping_opts {
-	struct client_opts client;
+	struct remote_opts remote;
 	uint64_t count; /* 0: the default, within the time limit */
 	uint64_t size;
-	bool json;
 };
 
 struct ping {
@@ -50,7 +48,7 @@ static const char help[] =
 
 static int ping_wait_one(struct ping *p)
 {
-	return client_reap(&p->s, SPIN_US, NULL);
+	return client_reap(&p->s, SPIN_US);
 }
 
 static int ping_do_write(struct ping *p)
@@ -143,7 +141,7 @@ static void ping_print_head(const struct ping *p)
 {
 	const struct hello_reply *region = &p->s.region;
 
-	if (p->opts->json) {
+	if (p->opts->remote.json) {
 		printf("{\"server\":");
 		cli_json_string(p->s.server);
 		printf(",\"region\":");
@@ -162,15 +160,16 @@ static void ping_print_kind(const struct ping *p, const struct kind *kind,
 			    const struct latency *samples)
 {
 	if (samples->count == 0) {
-		if (!p->opts->json)
+		if (!p->opts->remote.json)
 			printf("%-26s not possible: the server cannot persist this memory\n",
 			       kind->name);
 		return;
 	}
-	printf(p->opts->json ? ",\"%s\":{\"count\":%" PRIu64 ",\"min_us\":%.1f,\"median_us\":%.1f,"
-			       "\"p99_us\":%.1f,\"max_us\":%.1f}"
-			     : "%-26s %8" PRIu64 " %10.1f %10.1f %10.1f %10.1f\n",
-	       p->opts->json ? kind->json_name : kind->name, samples->count,
+	printf(p->opts->remote.json ? ",\"%s\":{\"count\":%" PRIu64
+				      ",\"min_us\":%.1f,\"median_us\":%.1f,"
+				      "\"p99_us\":%.1f,\"max_us\":%.1f}"
+				    : "%-26s %8" PRIu64 " %10.1f %10.1f %10.1f %10.1f\n",
+	       p->opts->remote.json ? kind->json_name : kind->name, samples->count,
 	       latency_permille_us(samples, 0), latency_permille_us(samples, 500),
 	       latency_permille_us(samples, 990), latency_permille_us(samples, 1000));
 }
@@ -194,7 +193,7 @@ static void ping_print_link(const struct ping *p)
 	struct session_transport via;
 
 	session_get_transport(&p->s, &via);
-	printf(p->opts->json ? ",\"link\":\"%s\"}\n" : "link %s\n", via.link);
+	printf(p->opts->remote.json ? ",\"link\":\"%s\"}\n" : "link %s\n", via.link);
 }
 
 static int ping_run_all(struct ping *p)
@@ -221,7 +220,7 @@ static int ping_make_buffer(struct ping *p)
 
 static int ping_connect_and_run(struct ping *p)
 {
-	int rc = client_open(&p->s, &p->opts->client);
+	int rc = client_open(&p->s, &p->opts->remote, HELLO_SCRATCH, 4);
 
 	if (rc)
 		return rc;
@@ -252,8 +251,10 @@ static const struct option options[] = {
 	{0},
 };
 
-static int ping_take_option(int opt, struct ping_opts *opts)
+static int ping_take_option(int opt, void *arg)
 {
+	struct ping_opts *opts = arg;
+
 	switch (opt) {
 	case 'c':
 		if (!number_parse(optarg, 1, 10000000, &opts->count))
@@ -264,42 +265,24 @@ static int ping_take_option(int opt, struct ping_opts *opts)
 		if (!number_parse_size(optarg, &opts->size) || opts->size == 0)
 			return cli_usage("--size: '%s' is not a size such as 8 or 4K", optarg);
 		return CLI_OK;
-	case 'j':
-		opts->json = true;
-		return CLI_OK;
 	default:
-		return client_take_option(opt, &opts->client);
+		return remote_take_option(opt, &opts->remote);
 	}
-}
-
-static int ping_parse(int argc, char **argv, struct ping_opts *opts)
-{
-	int opt, rc;
-
-	*opts = (struct ping_opts){.size = 8};
-	opts->client = client_defaults(HELLO_SCRATCH, 4);
-	while ((opt = getopt_long(argc, argv, "c:s:r:S:t:vjh", options, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return -1;
-		}
-		rc = ping_take_option(opt, opts);
-		if (rc)
-			return rc;
-	}
-	if (argc - optind != 1)
-		return cli_usage("expected one operand, HOST[:PORT]");
-	return client_take_server(argv[optind], &opts->client);
 }
 
 int cmd_ping(int argc, char **argv)
 {
-	struct ping_opts opts;
+	struct ping_opts opts = {.remote = remote_defaults(), .size = 8};
 	struct ping ping = {.opts = &opts};
-	int rc = ping_parse(argc, argv, &opts);
+	int rc = cli_options(argc, argv, options, help, ping_take_option, &opts);
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	cli_log_init(opts.client.verbose);
+	if (argc - optind != 1)
+		return cli_usage("expected one operand, HOST[:PORT]");
+	rc = remote_take_server(argv[optind], &opts.remote);
+	if (rc)
+		return rc;
+	cli_log_init(opts.remote.verbose);
 	return ping_connect_and_run(&ping);
 }

@@ -11,12 +11,21 @@
 #include "resume.h"
 #include "source.h"
 
+#define PUT_FLUSHES 4            /* under way at a time */
+#define PUT_CHUNK   (256u << 10) /* of the source */
+/* So small a write is copied, and leaves while the next one is read. */
+#define PUT_WRITE (32u << 10)
+
+struct put_flush {
+	uint64_t ticket, at;
+};
+
 struct put {
 	struct copy c;
 	struct source source;
-	uint64_t flush_from; /* everything before is flushed, or its flush is on the way */
-	enum rpma_flush_type flush_type;
-	struct rpma_batch *batch; /* a write and a flush leave together */
+	uint64_t flush_from;     /* everything before is flushed, or its flush is on the way */
+	unsigned started, ended; /* flushes */
+	struct put_flush flushes[PUT_FLUSHES];
 	struct check check;
 };
 
@@ -24,18 +33,17 @@ struct put {
 static int put_check_room(struct put *p)
 {
 	const struct copy_opts *opts = p->c.opts;
-	const struct hello_reply *region = &p->c.s.region;
-	uint64_t room = region->size - opts->offset;
+	uint64_t room = p->c.info.length - opts->offset;
+	int rc = copy_check_offset(&p->c);
 
-	if (opts->offset > region->size)
-		return cli_fail(CLI_REFUSED, "offset %" PRIu64 " is outside region '%s' of %s",
-				opts->offset, region->region, text_bytes(region->size).text);
+	if (rc)
+		return rc;
 	p->c.total = p->source.is_sized ? p->source.size : room;
 	if (p->c.total > room)
 		return cli_fail(CLI_REFUSED,
 				"%s has %" PRIu64 " bytes, but from offset %" PRIu64
 				" region '%s' has only %" PRIu64 "; serve a larger file",
-				p->source.name, p->c.total, opts->offset, region->region, room);
+				p->source.name, p->c.total, opts->offset, p->c.info.region, room);
 	return CLI_OK;
 }
 
@@ -50,80 +58,58 @@ static int put_check_end(struct put *p)
 	return cli_fail(CLI_REFUSED,
 			"%s has more than the %" PRIu64 " bytes that region '%s' has from offset "
 			"%" PRIu64 "%s; serve a larger file",
-			p->source.name, p->c.total, p->c.s.region.region, p->c.opts->offset,
-			p->c.begun ? ", and its beginning was written already" : "");
+			p->source.name, p->c.total, p->c.info.region, p->c.opts->offset,
+			p->c.done ? ", and its beginning was written already" : "");
 }
 
-static int put_choose_flush(struct put *p)
+static int put_check_durability(const struct put *p)
 {
-	int type = 0;
+	const struct rpma_file_info *info = &p->c.info;
 
-	rpma_mr_remote_get_flush_type(p->c.s.remote, &type);
-	p->flush_type = RPMA_FLUSH_TYPE_PERSISTENT;
-	if (type & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
-		return CLI_OK;
-	p->flush_type = RPMA_FLUSH_TYPE_VISIBILITY;
-	if (p->c.opts->allow_volatile)
+	if (info->persists || p->c.opts->allow_volatile)
 		return CLI_OK;
 	return cli_fail(CLI_REFUSED,
 			"region '%s' of %s is %s memory that its server cannot persist; "
 			"--allow-volatile accepts that",
-			p->c.s.region.region, p->c.s.server,
-			rpma_utils_durability_2str(p->c.s.region.durability));
+			info->region, info->server, rpma_utils_durability_2str(info->durability));
 }
 
 /* What may still be written before a flush is wanted. */
 static uint64_t put_until_flush(const struct put *p)
 {
-	uint64_t unflushed = p->c.begun - p->flush_from, every = p->c.opts->flush_every;
+	uint64_t unflushed = p->c.done - p->flush_from, every = p->c.opts->flush_every;
 
-	if (!every)
-		return UINT64_MAX;
-	return unflushed < every ? every - unflushed : 0;
+	return every ? every - unflushed : UINT64_MAX;
 }
 
-static int put_add_write(struct put *p)
+/* The next chunk of the source: *len of it, 0 at its end. */
+static int put_read(struct put *p, uint32_t *len)
 {
-	struct copy_op op;
-	uint32_t buffer = copy_next(&p->c, &op);
+	uint64_t left = p->c.total - p->c.done, most = put_until_flush(p);
 	int rc;
 
-	if (op.len > put_until_flush(p))
-		op.len = (uint32_t)put_until_flush(p);
-	rc = source_read(&p->source, p->c.staging + buffer, op.at, &op.len);
-
+	if (left < most)
+		most = left;
+	*len = most < PUT_CHUNK ? (uint32_t)most : PUT_CHUNK;
+	rc = source_read(&p->source, p->c.staging, p->c.done, len);
 	if (!rc && p->source.ended)
-		p->c.total = op.at + op.len;
-	else if (!rc && op.at + op.len == p->c.total)
+		p->c.total = p->c.done + *len;
+	else if (!rc && p->c.done + *len == p->c.total)
 		rc = put_check_end(p);
-	if (rc || op.len == 0)
-		return rc;
-	check_feed(&p->check, p->c.staging + buffer, op.len);
-	rc = rpma_batch_write(p->batch, p->c.s.remote, p->c.opts->offset + op.at, p->c.mr, buffer,
-			      op.len, RPMA_F_COMPLETION_ALWAYS, NULL);
-	if (rc)
-		return client_post_failed(&p->c.s, "write to", rc);
-	copy_posted(&p->c, &op);
-	return CLI_OK;
+	return rc;
 }
 
-static bool put_flush_is_wanted(const struct put *p)
+static int put_write(struct put *p, uint32_t len)
 {
-	return p->c.begun > p->flush_from && (p->c.begun == p->c.total || !put_until_flush(p));
-}
+	int rc = 0;
 
-static int put_add_flush(struct put *p)
-{
-	struct copy_op op = {.is_flush = true, .at = p->c.begun};
-	int rc = rpma_batch_flush(p->batch, p->c.s.remote, p->c.opts->offset + p->flush_from,
-				  p->c.begun - p->flush_from, p->flush_type,
-				  RPMA_F_COMPLETION_ALWAYS, NULL);
-
-	if (rc)
-		return client_post_failed(&p->c.s, "flush at", rc);
-	copy_posted(&p->c, &op);
-	p->flush_from = op.at;
-	return CLI_OK;
+	for (uint32_t at = 0; at < len && !rc; at += PUT_WRITE)
+		rc = rpma_file_pwrite(p->c.file, p->c.staging + at,
+				      len - at < PUT_WRITE ? len - at : PUT_WRITE,
+				      p->c.opts->offset + p->c.done + at);
+	p->c.done += len;
+	progress_show(&p->c.progress, p->c.done);
+	return rc;
 }
 
 /* Scripts read the line from standard output, unless what they read there is JSON. */
@@ -132,7 +118,7 @@ static void put_note_flushed(const struct copy_opts *opts, uint64_t offset)
 	char text[64];
 
 	snprintf(text, sizeof(text), "flushed up to offset %" PRIu64, offset);
-	if (opts->json) {
+	if (opts->remote.json) {
 		cli_note("%s", text);
 		return;
 	}
@@ -147,7 +133,7 @@ static void put_set_tail(const struct put *p, uint64_t flushed)
 	const char *how =
 		p->c.opts->is_raw || !p->source.is_sized ? "" : "; --resume goes on from there";
 
-	if (p->flush_type != RPMA_FLUSH_TYPE_PERSISTENT)
+	if (!p->c.info.persists)
 		return;
 	if (flushed == 0)
 		cli_set_tail("; nothing is flushed");
@@ -156,38 +142,75 @@ static void put_set_tail(const struct put *p, uint64_t flushed)
 			     p->c.opts->offset + flushed, how);
 }
 
-static int put_finish_one(struct put *p)
+/* The oldest flush; false: it is still under way. *rc: the library's result. */
+static bool put_end_flush(struct put *p, int timeout_ms, int *rc)
 {
-	struct copy_op op;
-	uint32_t buffer;
-	int rc = copy_finish_oldest(&p->c, &op, &buffer);
+	struct put_flush *flush = &p->flushes[p->ended % PUT_FLUSHES];
 
-	if (rc || !op.is_flush)
-		return rc;
-	put_set_tail(p, op.at);
-	if (p->c.opts->client.verbose)
-		put_note_flushed(p->c.opts, p->c.opts->offset + op.at);
-	return CLI_OK;
+	*rc = rpma_file_sync_wait(p->c.file, flush->ticket, timeout_ms);
+	if (*rc)
+		return false;
+	p->ended++;
+	put_set_tail(p, flush->at);
+	if (p->c.opts->remote.verbose)
+		put_note_flushed(p->c.opts, p->c.opts->offset + flush->at);
+	return true;
 }
 
-/* Post what can be posted, or else wait for something. */
-static int put_step(struct put *p)
+/* Until so many are under way at most; those that have ended by then, too. */
+static int put_end_flushes(struct put *p, unsigned most)
 {
-	uint32_t count;
-	int rc = CLI_OK;
+	int rc = 0;
 
-	/* No byte of the next flush goes out before this one's turn has come. */
-	if (!put_flush_is_wanted(p) && copy_has_room(&p->c))
-		rc = put_add_write(p);
-	if (!rc && put_flush_is_wanted(p) && p->c.flushes - p->c.flushed < COPY_FLUSHES)
-		rc = put_add_flush(p);
+	while (!rc && p->started - p->ended > most)
+		put_end_flush(p, -1, &rc);
+	while (!rc && p->started > p->ended && put_end_flush(p, 0, &rc))
+		;
+	return rc == RPMA_E_AGAIN ? 0 : rc;
+}
+
+static int put_flush(struct put *p)
+{
+	struct rpma_file_range range = {p->c.opts->offset + p->flush_from,
+					p->c.done - p->flush_from};
+	int rc = put_end_flushes(p, PUT_FLUSHES - 1);
+	struct put_flush *flush = &p->flushes[p->started % PUT_FLUSHES];
+
+	if (!rc)
+		rc = rpma_file_sync_start(p->c.file, &range, 1, &flush->ticket);
 	if (rc)
 		return rc;
-	rpma_batch_get_count(p->batch, &count);
-	if (count == 0)
-		return p->c.finished < p->c.posted ? put_finish_one(p) : CLI_OK;
-	rc = rpma_batch_post(p->batch);
-	return rc ? client_post_failed(&p->c.s, "write to", rc) : CLI_OK;
+	flush->at = p->flush_from = p->c.done;
+	p->started++;
+	return 0;
+}
+
+/* A failed call; what was flushed by then belongs to its line. */
+static int put_check(struct put *p, int rc)
+{
+	int flushed;
+
+	while (rc && p->started > p->ended && put_end_flush(p, 0, &flushed))
+		;
+	/* The text is still that of rc: a flush that has failed has the same, and the first failure
+	 * of a file stays. */
+	return copy_check(&p->c, rc);
+}
+
+static int put_step(struct put *p)
+{
+	uint32_t len;
+	int rc = put_check(p, put_end_flushes(p, PUT_FLUSHES));
+
+	if (!rc)
+		rc = put_read(p, &len);
+	if (rc)
+		return rc;
+	check_feed(&p->check, p->c.staging, len);
+	rc = put_write(p, len);
+	if (!rc && p->c.done > p->flush_from && (p->c.done == p->c.total || !put_until_flush(p)))
+		rc = put_flush(p);
+	return put_check(p, rc);
 }
 
 static int put_run(struct put *p)
@@ -197,8 +220,10 @@ static int put_run(struct put *p)
 	progress_begin(&p->c.progress, "put", p->source.is_sized ? p->c.total : 0);
 	if (p->c.total == 0)
 		rc = put_check_end(p);
-	while (!rc && (p->flush_from < p->c.total || p->c.finished < p->c.posted))
+	while (!rc && p->flush_from < p->c.total)
 		rc = put_step(p);
+	if (!rc)
+		rc = put_check(p, put_end_flushes(p, 0));
 	progress_end(&p->c.progress);
 	return rc;
 }
@@ -206,15 +231,17 @@ static int put_run(struct put *p)
 /* Before the first byte: is what is there the beginning of the file, and may it be written? */
 static int put_begin(struct put *p)
 {
-	struct hello_begin begin = {.is_file = !p->c.opts->is_raw,
-				    .offset = p->c.opts->offset,
-				    .length = p->source.is_sized ? p->source.size
-								 : HELLO_LENGTH_UNKNOWN,
-				    .time_ns = p->source.time_ns};
-	int rc = p->c.opts->resume ? resume_check(&p->check, &p->source) : CLI_OK;
+	const struct source *src = &p->source;
+	int rc = p->c.opts->resume ? resume_check(&p->check, src) : CLI_OK;
 
-	if (!rc)
-		rc = client_put_begin(&p->c.s, &begin);
+	if (rc)
+		return rc;
+	if (p->c.opts->is_raw)
+		rc = rpma_file_claim(p->c.file, p->c.opts->offset, src->is_sized ? src->size : 0);
+	else
+		rc = rpma_file_put_begin(p->c.file, src->is_sized ? src->size : UINT64_MAX,
+					 src->time_ns);
+	rc = remote_check(rc);
 	if (!rc && p->c.opts->resume)
 		rc = resume_find(&p->check, &p->source);
 	p->flush_from = p->c.from;
@@ -232,27 +259,22 @@ static void put_set_done(void)
 /* Last of all: what was flushed and verified must be what the file's name leads to. */
 static int put_end(struct put *p)
 {
-	struct hello_content content = {
-		.state = HELLO_CONTENT_WHOLE, .length = p->c.total, .time_ns = p->source.time_ns};
+	uint8_t digest[CHECK_DIGEST];
 
 	if (p->c.opts->is_raw)
-		return client_confirm(&p->c.s);
-	check_whole(&p->check, content.digest);
-	return client_put_end(&p->c.s, &content);
+		return remote_check(rpma_file_close(&p->c.file));
+	check_whole(&p->check, digest);
+	return remote_check(rpma_file_put_end(p->c.file, p->c.total, digest));
 }
 
 static int put_transfer(struct put *p)
 {
-	int rc = check_init(&p->check, &p->c, p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT);
+	int rc = check_init(&p->check, &p->c);
 
 	if (!rc)
 		rc = put_begin(p);
-	if (rc)
-		return rc;
-	rc = rpma_batch_new(p->c.s.conn, 2, &p->batch);
-	if (rc)
-		return client_post_failed(&p->c.s, "prepare to write to", rc);
-	rc = put_run(p);
+	if (!rc)
+		rc = put_run(p);
 	if (!rc)
 		rc = check_run(&p->check);
 	return rc ? rc : put_end(p);
@@ -260,7 +282,7 @@ static int put_transfer(struct put *p)
 
 static void put_summarise(const struct put *p)
 {
-	bool json = p->c.opts->json, flushed = p->flush_type == RPMA_FLUSH_TYPE_PERSISTENT;
+	bool json = p->c.opts->remote.json, flushed = p->c.info.persists;
 	char resumed[64] = "", verified[192], text[320];
 
 	check_describe(&p->check, json, verified, sizeof(verified));
@@ -279,13 +301,13 @@ static void put_summarise(const struct put *p)
 
 static int put_file(const struct copy_opts *opts, struct put *p)
 {
-	int rc = copy_open(&p->c, opts);
+	int rc = copy_open(&p->c, opts, RPMA_FILE_UNCLAIMED | RPMA_FILE_VOLATILE_OK, PUT_CHUNK);
 
 	if (rc)
 		return rc;
 	rc = put_check_room(p);
 	if (!rc)
-		rc = put_choose_flush(p);
+		rc = put_check_durability(p);
 	if (!rc)
 		rc = put_transfer(p);
 	if (!rc)
@@ -293,7 +315,6 @@ static int put_file(const struct copy_opts *opts, struct put *p)
 	if (!rc)
 		put_summarise(p);
 	check_fini(&p->check);
-	rpma_batch_delete(&p->batch);
 	copy_close(&p->c);
 	return rc;
 }

@@ -8,29 +8,28 @@
 /* In a piece that differs, so much at a time. */
 #define RESUME_STEP (1u << 20)
 
-static int resume_refuse(const struct session *s, const char *why)
+static int resume_refuse(const struct rpma_file_info *there, const char *why)
 {
-	return cli_fail(CLI_REFUSED, "nothing to resume in region '%s' of %s: %s", s->region.region,
-			s->server, why);
+	return cli_fail(CLI_REFUSED, "nothing to resume in region '%s' of %s: %s", there->region,
+			there->server, why);
 }
 
 int resume_check(const struct check *check, const struct source *src)
 {
-	const struct session *s = &check->c->s;
-	const struct hello_content *there = &s->region.content;
+	const struct rpma_file_info *there = &check->c->info;
 
 	if (!src->is_sized)
-		return resume_refuse(s, "only a file can be read from its middle on");
+		return resume_refuse(there, "only a file can be read from its middle on");
 	if (check->outcome != CHECK_DONE)
-		return resume_refuse(s, "the server cannot read back what it has");
-	if (there->state == HELLO_CONTENT_RAW)
-		return resume_refuse(s, "no put of a file has failed there");
-	if (there->state == HELLO_CONTENT_WHOLE)
-		return resume_refuse(s, "it holds a whole file");
-	if (there->length == src->size && there->time_ns == src->time_ns)
+		return resume_refuse(there, "the server cannot read back what it has");
+	if (there->holds == RPMA_FILE_HOLDS_BYTES)
+		return resume_refuse(there, "no put of a file has failed there");
+	if (there->holds == RPMA_FILE_HOLDS_WHOLE)
+		return resume_refuse(there, "it holds a whole file");
+	if (there->file_length == src->size && there->file_time_ns == src->time_ns)
 		return CLI_OK;
-	return resume_refuse(s,
-			     there->length == src->size
+	return resume_refuse(there,
+			     there->file_length == src->size
 				     ? "the put that failed was of another file, or the file was "
 				       "modified since: the times differ"
 				     : "the put that failed was of another file, or the file was "
@@ -105,7 +104,7 @@ int resume_find(struct check *check, struct source *src)
 	rc = resume_find_with(check, src, buf);
 	progress_end(&c->progress);
 	free(buf);
-	c->begun = c->done = c->from;
+	c->done = c->from;
 	check->skipped = c->from / CHECK_PIECE;
 	return rc;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <getopt.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,8 +89,10 @@ static int opts_take_limit(const char *option, const char *text, uint64_t *limit
 	return cli_usage("%s: '%s' is not a number from 1 to 100000", option, text);
 }
 
-static int opts_take_option(int opt, struct serve_opts *opts)
+static int opts_take_option(int opt, void *arg)
 {
+	struct serve_opts *opts = arg;
+
 	switch (opt) {
 	case 'a':
 		return opts_take_addr(optarg, &opts->server.listen);
@@ -174,20 +175,14 @@ static int opts_take_files(struct serve_opts *opts, char **files, int count)
 
 int serve_parse(int argc, char **argv, struct serve_opts *opts)
 {
-	int opt, rc;
+	int rc;
 
 	*opts = (struct serve_opts){.server = {.listen = {"127.0.0.1", TARGET_PORT},
 					       .max_clients = 256,
 					       .max_per_address = 64}};
-	while ((opt = getopt_long(argc, argv, "a:p:S:r:s:cm:vjh", options, NULL)) != -1) {
-		if (opt == 'h') {
-			fputs(help, stdout);
-			return -1;
-		}
-		rc = opts_take_option(opt, opts);
-		if (rc)
-			return rc;
-	}
+	rc = cli_options(argc, argv, options, help, opts_take_option, opts);
+	if (rc)
+		return rc;
 	if (opts->server.create && opts->server.size == 0)
 		return cli_usage("--create needs --size");
 	return opts_take_files(opts, argv + optind, argc - optind);

@@ -12,20 +12,29 @@ static int session_has_no_region(const struct session *s, const struct session_o
 		return error_set(err, ERROR_REFUSED, HELLO_NO_REGION,
 				 "%s does not serve a region '%s'; it serves '%s'", s->server,
 				 opts->region, s->region.region);
-	return error_set(err, ERROR_REFUSED, HELLO_NO_REGION, "%s does not serve a region '%s'",
-			 s->server, opts->region);
+	return error_set(err, ERROR_REFUSED, HELLO_NO_REGION,
+			 "%s does not serve a region '%s'; 'rpma info %s' lists what it serves",
+			 s->server, opts->region, s->server);
+}
+
+static int session_must_choose(const struct session *s, struct error *err)
+{
+	return error_set(err, ERROR_REFUSED, HELLO_CHOOSE,
+			 "%s serves several regions, and none was named: choose one, as in "
+			 "HOST:NAME; 'rpma info %s' lists them",
+			 s->server, s->server);
 }
 
 static int session_refused(const struct session *s, const struct session_opts *opts,
 			   struct error *err)
 {
 	static const char *const texts[HELLO_STATUS_COUNT] = {
-		[HELLO_CHOOSE] = "serves several regions, and none was named",
 		[HELLO_BUSY] = "serves as many clients as it may; try again later",
 		[HELLO_BUSY_ADDRESS] = "serves as many clients from this address as it may; "
 				       "try again later",
 		[HELLO_SECRET_NEEDED] =
-			"asks for a secret: give the secret file that it was started with",
+			"asks for a secret: give the secret file that it was started with "
+			"(--secret-file, or secret_file of a program's options)",
 		[HELLO_SECRET_UNUSED] = "serves without a secret and proves none: give no "
 					"secret file, or start it with one",
 	};
@@ -33,6 +42,8 @@ static int session_refused(const struct session *s, const struct session_opts *o
 
 	if (s->region.version == HELLO_VERSION && status == HELLO_NO_REGION)
 		return session_has_no_region(s, opts, err);
+	if (s->region.version == HELLO_VERSION && status == HELLO_CHOOSE)
+		return session_must_choose(s, err);
 	if (s->region.version == HELLO_VERSION && status >= HELLO_BEING_WRITTEN &&
 	    status < HELLO_TAKEN)
 		return session_file_is_lost(s, (enum hello_status)status, err);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * remote.h -- which region of which server, from the command line, for all commands but serve; and
+ * calls of librpmafile whose errors are printed.
+ *
+ * The functions that return int return CLI_OK, or another exit code with the line printed.
+ */
+#ifndef TOOL_REMOTE_H
+#define TOOL_REMOTE_H
+
+#include <librpmafile.h>
+#include <stdbool.h>
+
+struct remote_opts {
+	char target[352];        /* HOST:PORT, or HOST:PORT:REGION */
+	const char *region;      /* its end, or "" */
+	const char *secret_file; /* NULL: none */
+	int timeout_ms;
+	bool verbose; /* print the library's log */
+	bool json;
+};
+
+struct remote_opts remote_defaults(void);
+/* --region, --secret-file, --timeout, --verbose, --json; from getopt's optarg. */
+int remote_take_option(int opt, struct remote_opts *opts);
+/* The operand HOST[:PORT][:NAME]; what stands after the host and is no number is a name. */
+int remote_take_server(const char *text, struct remote_opts *opts);
+
+struct rpma_file_options remote_file_options(const struct remote_opts *opts, uint32_t flags);
+/* Why a call of librpmafile failed with that result; 0: CLI_OK. */
+int remote_check(int rc);
+
+#endif
