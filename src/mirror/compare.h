@@ -3,16 +3,16 @@
  * compare.h -- the copies of in-sync members are compared with this one while flushes go on: the
  * order VERIFY, which scrubs, too.
  *
- * Digests of blocks that no flush touches meanwhile, three times before a block counts as different
- * (core/resync.h, RESYNC_VERIFY), over a bulk connection to each member. Then the copies vote on
- * each block that differs (core/finding.h):
+ * Digests of blocks are compared that no flush touches meanwhile, over a bulk connection to each
+ * member. A block counts as different after three such comparisons (core/resync.h, RESYNC_VERIFY).
+ * Then the copies vote on each block that differs (core/finding.h):
  *
- *	an operator's repair   makes all others equal to the primary's copy,
- *	the automatic one      those against which a majority speaks, and no other,
- *	no repair              excludes these, so that none is promoted, until `rpmirror resume`.
+ *	an operator's repair   makes all other copies equal to the primary's,
+ *	the automatic one      does that only for copies against which a majority stands,
+ *	without repair         these copies are excluded until `rpmirror resume`, and not promoted.
  *
- * A member that is repaired leaves the in-sync set, as it lacks what was acknowledged, gets those
- * blocks, and returns. The set's lock.
+ * A member that is repaired lacks acknowledged bytes, so it leaves the in-sync set, gets those
+ * blocks, and returns. The set's lock protects all of it.
  */
 #ifndef MIRROR_COMPARE_H
 #define MIRROR_COMPARE_H

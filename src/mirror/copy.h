@@ -53,7 +53,7 @@ int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n);
  * errno, or 0. False: unknown. */
 bool copy_knows_losses(const struct copy *copy, int *error);
 
-/* Is the copy in a page cache, with a medium behind it? */
+/* Is the copy in a page cache, of a medium? */
 bool copy_has_cache(const struct copy *copy);
 /* If copy_persist() runs in several threads at the same time, perhaps only one of them returns
  * an error that concerns all. */

@@ -4,15 +4,15 @@
  *
  * An extent that is closed is read-only; the first store to it faults. It is opened when a slot of
  * the table of hot extents names it durably (W2). Slots are kept in reserve for that, so that a
- * fault need not wait for the table (meta.h), which is another thread's. An extent gives its slot
- * up in these steps: it becomes read-only, what is unflushed in it is flushed, its bits are durable
+ * fault need not wait for the table (meta.h), which belongs to another thread. An extent gives its slot
+ * up in these steps: it becomes read-only, its unflushed bytes are flushed, its bits are durable
  * (W3). Until the last step a store opens it again at no cost.
  *
  *	closed --> opening --> open --> mirroring --> cooling --> closed
  *	                        ^-----------'
  *
- * Pure: a caller's lock protects all of it, and the caller changes the protection of memory where
- * it says so, under the same lock. No call but extents_init() allocates.
+ * Pure: a caller's lock protects all of it. Where a contract below asks for it, the caller changes
+ * the protection of memory, under the same lock. No call but extents_init() allocates.
  */
 #ifndef MIRROR_CORE_EXTENTS_H
 #define MIRROR_CORE_EXTENTS_H

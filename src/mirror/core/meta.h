@@ -249,7 +249,7 @@ int meta_hot_mark(struct meta *m, const uint32_t *extents, uint32_t n);
 uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 			  bool (*is_busy)(void *arg, uint32_t extent), void *arg);
 /* W3: the bits of these extents are durable in every bitmap, then their slots are free. The
- * caller knows that the extents are equal on all members that it sends flushes to. */
+ * extents must be equal on all members that it sends flushes to. */
 int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
 /*
  * For extents that become hot while another thread uses the table (core/extents.h). reserve takes

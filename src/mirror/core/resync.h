@@ -3,21 +3,22 @@
  * resync.h -- one member's copy is made equal to the primary's, piece by piece.
  *
  * A bitmap has a bit for each block that may differ. It is the caller's: for a member that left the
- * in-sync set its bitmap in the metadata, so that a resync goes on where it was after a restart of
- * either side; nothing else is needed for that. A bit is cleared when the block is durable at the
- * member (or its digest was equal) and no flush has touched it since it was read: at each moment
- *the bitmap covers everything that differs, but for flushes that are on their way to the member.
+ * in-sync set it is the member's bitmap in the metadata. So a resync continues after a restart of
+ * either side, and needs nothing else for that. A bit is cleared when the block is durable at the
+ * member (or its digest was equal) and no flush has touched it since it was read. So at each moment
+ * the bitmap covers every difference, except flushes that are on their way to the member.
  *
- *	EQUALISE  in a promotion: the ranges of the records, nobody flushes.
- *	CATCH_UP  flushes are not sent to the member, they set bits. Passes over the bitmap, until
- *one leaves more than 70 % of what it found: then, or when nothing is left, it may join. JOINING
- *flushes go to the member as well, and are waited for. Only now the set of bits can but shrink, so
- *that the end is certain. VERIFY    of a member that is in sync: digests of blocks that no flush
- *touches meanwhile.
+ *	EQUALISE  in a promotion: the ranges of the records; there are no flushes.
+ *	CATCH_UP  flushes are not sent to the member, they set bits. There are passes over the
+ *	          bitmap until one leaves more than 70 % of the bits that it found, or none. Then the
+ *	          member may join.
+ *	JOINING   flushes go to the member as well, and wait for it. Only now the number of bits can
+ *	          but shrink, so the end is certain.
+ *	VERIFY    of a member that is in sync: digests of blocks that no flush touches meanwhile.
  *
  * A piece is a run of at most 64 to 256 KiB of the file and a mask of its blocks. The caller reads
- *them after resync_next(), sends and flushes them, and reports. All calls for a set are made under
- *its mutex, the same under which a flush changes the copy and is posted. Times are the caller's, in
+ * them after resync_next(), sends and flushes them, and reports. All calls for a set are made under
+ * its mutex, the same under which a flush changes the copy and is posted. Times are the caller's, in
  * microseconds. No call allocates.
  */
 #ifndef MIRROR_CORE_RESYNC_H

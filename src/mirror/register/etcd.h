@@ -22,7 +22,7 @@ struct etcd_register {
 	char password_file[ETCD_TEXT];
 	bool tls;
 	char token[ETCD_SECRET];                /* "": none yet, or it has ended */
-	char key64[BACKEND_KEYS][2 * ETCD_KEY]; /* the keys as the gateway wants them */
+	char key64[BACKEND_KEYS][2 * ETCD_KEY]; /* the keys in the gateway's form, base64 */
 	CURL *curl;
 	CURLM *asks;      /* the connections of reads; NULL: no read was made yet */
 	uint64_t watched; /* revisions up to here were reported by the watch */
