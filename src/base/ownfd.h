@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* A file, a socket or a pipe. fd -1: no descriptor. */
@@ -23,22 +24,32 @@ struct ownfd {
 	ino_t ino;
 };
 
+/*
+ * Not by fstat(): since Linux 6.13 a time that was looked at is exact from then on. The next store to
+ * any file of the machine gets a time of its own then, and the next fdatasync() of that file writes
+ * its inode, too. False: there is no such descriptor.
+ */
+static inline bool ownfd_look(int fd, struct statx *st)
+{
+	return !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, st);
+}
+
 static inline struct ownfd ownfd_of(int fd)
 {
-	struct stat st = {0};
+	struct statx st;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0 || !ownfd_look(fd, &st))
 		return (struct ownfd){.fd = -1};
-	return (struct ownfd){fd, st.st_dev, st.st_ino};
+	return (struct ownfd){fd, makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino};
 }
 
 /* "No descriptor" is never lost. */
 static inline bool ownfd_is_lost(const struct ownfd *own)
 {
-	struct stat st;
+	struct statx st;
 
-	return own->fd >= 0 &&
-	       (fstat(own->fd, &st) || st.st_dev != own->dev || st.st_ino != own->ino);
+	return own->fd >= 0 && (!ownfd_look(own->fd, &st) || st.stx_ino != own->ino ||
+				makedev(st.stx_dev_major, st.stx_dev_minor) != own->dev);
 }
 
 /*
@@ -47,16 +58,16 @@ static inline bool ownfd_is_lost(const struct ownfd *own)
  */
 static inline ino_t ownfd_inode(int fd)
 {
-	struct stat st;
+	struct statx st;
 
-	return fstat(fd, &st) ? 0 : st.st_ino;
+	return ownfd_look(fd, &st) ? st.stx_ino : 0;
 }
 
 static inline bool ownfd_is_socket(int fd, ino_t inode)
 {
-	struct stat st;
+	struct statx st;
 
-	return !fstat(fd, &st) && S_ISSOCK(st.st_mode) && st.st_ino == inode;
+	return ownfd_look(fd, &st) && S_ISSOCK(st.stx_mode) && st.stx_ino == inode;
 }
 
 /*
