@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_line.py PROGRAM WORDS...: runs a benchmark's program; its one line must be what bench/README.md says."""
+"""check_line.py PROGRAM WORDS...: runs a benchmark's program. Its one line must have what bench/README.md describes."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ def fail(why):
 
 
 def check_case(line):
-    """The line names the case that was asked for."""
+    """The line must name the requested case."""
     for word in sys.argv[2:]:
         name, value = word.split("=", 1)
         if name != "ms" and str(line.get(name)) != value:

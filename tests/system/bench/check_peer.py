@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-check_peer.py SCRIPT LINK: a script of bench/peers lists its cases; the first of each kind of work must give a line as
-bench/README.md says, and leave no process. 77: it measures nothing here.
+check_peer.py SCRIPT LINK: a script of bench/peers lists its cases; the first of each kind of work must print a line
+as bench/README.md describes, and leave no process. 77: it measures nothing here.
 """
 
 import json

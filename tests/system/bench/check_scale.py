@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_scale.py FOLDER WORDS...: bench/scale measures this case, with a number for all that the runner records."""
+"""check_scale.py FOLDER WORDS...: bench/scale measures this case, and prints each number that the runner records."""
 
 import os
 import sys

@@ -79,7 +79,7 @@ client_writes() {
 	grep -q 'writes_in=[1-9]' serve.out
 }
 
-# The structures of another one may be others.
+# Another fio may have other structures.
 test_another_fio_is_refused() {
 	cp "$RPMA_FIO" other-fio
 	serve pool --create --size 1M

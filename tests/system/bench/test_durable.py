@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-Durable writes (bench/runner/durable.py): each row is measured for some milliseconds against its real server, which must
-call for the disk at least once for each write, and nothing may be left. 77: what the row needs is not installed.
+Durable writes (bench/runner/durable.py): each row is measured for some milliseconds against its real server, which
+must wait for the disk at least once for each write, and nothing may be left over. 77: what the row needs is not
+installed.
 """
 
 import glob
@@ -21,7 +22,7 @@ sys.path.insert(0, BENCH)
 from runner import durable, durable_table, plot, servers  # noqa: E402
 
 servers.DISK_MIB = 8  # there are few connections
-# Until it is ended.
+# Runs until it is ended.
 FOREVER = """
 import signal, sys
 sys.path.insert(0, sys.argv[1])
@@ -42,7 +43,7 @@ def until(condition, what):
 
 
 def processes_in(folder):
-    """Whose command has that folder in it."""
+    """Processes whose command contains that folder."""
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             with open(path, "rb") as words:
@@ -59,7 +60,7 @@ class Durable(unittest.TestCase):
         os.chmod(self.folder.name, 0o711)
 
     def measure(self, name, ms=20):
-        """The row of that name, and what was seen of its guarantee."""
+        """The row of that name, and the observed evidence of its guarantee."""
         rows = [row for row in durable.ROWS if row.name in (durable.FLOOR, name)]
         durable.CELLS["test"] = (durable.FIRST,)
         record = durable.measure("test", PROGRAMS, self.folder.name, 1, ms, rows)
@@ -128,7 +129,7 @@ class Durable(unittest.TestCase):
         self.check("etcd, Put")
 
     def test_many_at_a_time(self):
-        """What a cell with depth and clients does beyond one write at a time: pipelines, threads and parts of the file."""
+        """A cell with depth and clients has more than one write at a time: pipelines, threads and parts of the file."""
         names = (durable.FLOOR, "local: one fdatasync for all that wait", "librpma over TCP", "librpmafile over TCP",
                  "naive: send, pwrite, fdatasync, answer", "nbdkit, file plugin, FUA", "Redis, appendfsync always")
         durable.CELLS["test"] = ((4096, 4, 8),)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The runner of bench/ with programs that only print what they are to have measured."""
+"""The runner of bench/ with programs that print results without measuring."""
 
 import json
 import os
@@ -15,7 +15,7 @@ sys.path.insert(0, BENCH)
 from runner import case, disk_goals, goal_run, goals, guards, loop_disks, machine, mirror_goals, peer_goals, place, plot, \
     points, readme, rounds, table  # noqa: E402
 
-# Prints a line with the times that its environment has for this work, and notes that it ran.
+# Prints a line with the times from its environment for this work, and records that it ran.
 PROGRAM = """#!/bin/sh
 for word; do case $word in work=*) work=${word#work=};; esac; done
 echo "$(basename "$0") $work" >>"$FAKE_LOG"
@@ -36,7 +36,7 @@ fi
 case $2 in who=ours) n=90;; *) n=100;; esac
 echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":30,\\"instructions\\":$n}"
 """
-# scale: both ends of idle connections, and the rest by one of them.
+# scale: prints both ends of idle connections, and one line for every other work.
 SCALE = """#!/bin/sh
 echo "$*" >>"$FAKE_LOG"
 case $1 in
@@ -105,7 +105,7 @@ class Runner(unittest.TestCase):
         self.assertIn("1 NOT met", table.summary([row]))
 
     def judged(self, *times):
-        """A goal of 1.25 whose rounds took so much more than the limit."""
+        """A goal of 1.25, with rounds that took that many times the limit."""
         goal = self.goal()
         for name, values in (("ours", times), ("limit", [1] * len(times))):
             goal.used[name] = rounds.Step({"who": name, "work": "read"}, None, place.Loopback())
@@ -331,7 +331,9 @@ class Runner(unittest.TestCase):
             self.assertLessEqual({(key, line) for line in shown.lines}, known)
 
     def recorded(self, met):
-        """Documents with marks, and a record of all suites in which each round of the guarded goals meets or misses."""
+        """Documents with marks, and a record of all suites in which each round of the guarded goals meets or
+        misses them.
+        """
         cases = {name: "who=" + name for name in ("ours", "disk", "limit", "mirror")}
         works = {suite: {goal for _, of, goal, *_ in readme.TIMES if of == suite} for suite in readme.SUITES}
         works["goals"] |= set(guards.GUARDS)
@@ -364,13 +366,14 @@ class Runner(unittest.TestCase):
             self.assertIn(f"| {work} | < 1 us | 1.500 | 1.000 .. 2.000 | NOT met |", page)
 
     def test_the_tests_that_guard_goals_exist(self):
-        # In the build folder itself it would write over the log of the run that this test is part of.
+        # In the build folder itself it would overwrite the log of the run that this test belongs
+        # to.
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/CTestTestfile.cmake", "w", encoding="utf-8") as tests:
                 tests.write(f'subdirs("{os.environ["RPMA_BINARY"]}")\n')
             listed = subprocess.run(["ctest", "--test-dir", folder, "-N"], capture_output=True, text=True,
                                     check=True).stdout
-        # Bounds of instructions are those of one compiler and its options.
+        # Bounds of instructions hold for one compiler and its options.
         missing = {test for test in guards.GUARDS.values() if f": {test}\n" not in listed}
         self.assertLessEqual(missing, set(os.environ["RPMA_NOT_COUNTED"].split()))
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocations.c -- preloaded: counts allocations, and calls that take a mutex, of all threads, and
- * appends a line "ALLOCATIONS MUTEXES" to the file $ALLOCATIONS when the process ends. Locks that
- * are taken in line are not seen.
+ * allocations.c -- preloaded: counts the allocations, and the calls that take a mutex, of all
+ * threads. At the end of the process it appends a line "ALLOCATIONS MUTEXES" to the file
+ * $ALLOCATIONS. Locks that are taken inline are not counted.
  */
 #include <errno.h>
 #include <pthread.h>

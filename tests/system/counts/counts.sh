@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# counts.sh calls|allocations|instructions|rings|polled|librpma: what pieces of work cost, both ends together, against bounds
-# little above what they cost now. What creeps up fails here. doc/performance.md has the same numbers
-# and their reasons.
+# counts.sh calls|allocations|instructions|rings|polled|librpma: compares the cost of operations, both ends together, with
+# bounds little above the present cost. Slow growth fails here. doc/performance.md has the same numbers and their reasons.
 set -euo pipefail
 : "${COUNTS:?the program}" "${RPMA_DIR:?librpma}" "${SOFTRNIC_DIR:?libsoftrnic}"
 
@@ -17,7 +16,7 @@ skip() {
 	exit 77
 }
 
-# run LIBRARIES PRELOAD N WORK HOW COMMAND...: the program below COMMAND, at a free port.
+# run LIBRARIES PRELOAD N WORK HOW COMMAND...: runs the program under COMMAND, at a free port.
 run() {
 	local libraries=$1 preload=$2 n=$3 work=$4 how=$5 port
 	shift 5
@@ -42,7 +41,7 @@ check() {
 	fi
 	printf '%-34s %8s of at most %8s  %s\n' "$1" "$(hundredths "$2")" "$(hundredths "$3")" "$verdict"
 }
-# A difference of two runs may be below nothing, where chance decides.
+# The difference of two runs may be negative by chance.
 hundredths() {
 	local n=$1 sign=
 	[ "$n" -ge 0 ] || { sign=- n=$((-n)); }
@@ -59,8 +58,8 @@ calls_of() {
 			n += vain == "in" ? $3 : $2 - $3 } END { print n + 0 }' "$1"
 }
 
-# calls WORK HOW NAMES BOUND ...: for each piece of work, in hundredths. Start and end of the program
-# are in both runs.
+# calls WORK HOW NAMES BOUND ...: calls for each operation, in hundredths. Both runs include the
+# start and the end of the program.
 calls() {
 	local work=$1 how=$2 few=100 many=600 n more less
 	shift 2
@@ -76,8 +75,8 @@ calls() {
 	done
 }
 
-# The slow motion of a traced program adds wake-ups by timers, and waits that follow each other too
-# slowly to keep the connection in between: they are counted here and rare elsewhere.
+# A traced program is slow, so it has more wake-ups by timers, and waits that follow too slowly to
+# keep the connection in between. They are counted here, and are rare without a trace.
 count_calls() {
 	local sends='sendmsg|sendto' receives='recvmsg|recvfrom'
 	command -v strace >/dev/null || skip "there is no strace"
@@ -90,10 +89,10 @@ count_calls() {
 
 # --- allocations, and mutexes that are taken by a call ----------------------------------------
 
-# sum_of COLUMN FILE: of all processes
+# sum_of COLUMN FILE: over all processes
 sum_of() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$2"; }
 
-# allocations WORK HOW [MUTEXES]: the bound of the latter, in hundredths; none where each poll that comes early adds some
+# allocations WORK HOW [MUTEXES]: MUTEXES is a bound in hundredths; none if each early poll adds some
 allocations() {
 	local few=200 many=1200 n what column=0 less more bound
 	for n in $few $many; do
@@ -103,7 +102,7 @@ allocations() {
 	for what in allocations ${3:+"calls that take a mutex"}; do
 		column=$((column + 1))
 		bound=${3:-}
-		# A timer or a thread that comes during one of both runs may cost some.
+		# A timer or a thread that comes during one of the two runs may add some.
 		[ $column = 2 ] || bound=2
 		less=$(sum_of $column "$scratch/allocations.$few")
 		more=$(sum_of $column "$scratch/allocations.$many")
@@ -128,7 +127,7 @@ count_allocations() {
 
 # --- instructions ---------------------------------------------------------------------------
 
-# all_instructions N: of both processes; of one that is both ends, of its thread that works
+# all_instructions N: of both processes; if one process is both ends, of its working thread
 all_instructions() {
 	awk '/^(summary|totals):/ && !seen[FILENAME]++ { n += $2 } END { print n }' "$scratch"/cg."$1".*
 }
@@ -162,8 +161,8 @@ count_rings() {
 	instructions batch "$BOUND_RINGS_BATCH"
 }
 
-# The same where one thread polls both ends. Under valgrind polls come too slowly to own the
-# connections, so time goes 200 times as slowly as well.
+# The same with one thread that polls both ends. Under valgrind the polls come too slowly to own the
+# connections, so time also passes 200 times as slowly.
 count_polled() {
 	command -v valgrind >/dev/null || skip "there is no valgrind"
 	export SOFTRNIC_SHM=1
@@ -183,7 +182,7 @@ own_of() {
 	done | sort -n | tail -1
 }
 
-# own LIBRARIES PRELOAD: for a piece of work, in hundredths
+# own LIBRARIES PRELOAD: for each operation, in hundredths
 own() {
 	local few=300 many=1300 n
 	for n in $few $many; do
@@ -194,7 +193,7 @@ own() {
 	rm -f "$scratch"/cg.*
 }
 
-# A write, a flush, the poll that finds the completion, and those and the waits before it.
+# A write, a flush, the poll that finds the completion; and the same with the waits before it.
 count_librpma() {
 	local theirs
 	command -v valgrind >/dev/null || skip "there is no valgrind"
@@ -207,7 +206,7 @@ case ${1:-} in
 calls | allocations | instructions | rings | polled | librpma) ;;
 *) exit 2 ;;
 esac
-# Another process that takes the CPU adds wake-ups by timers: what has grown is found each time.
+# Another process on the CPU adds wake-ups by timers. Real growth shows in each repetition.
 for _ in 1 2 3; do
 	failed=0
 	"count_$1"

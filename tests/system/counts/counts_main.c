@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * counts N WORK wait|poll|both: N pieces of work between two processes, and nothing else that
- * repeats, for counts.sh to count what each costs. Only calls of librpma 1.2. both: one thread is
- * both ends and polls them in turns, so nothing is counted but the way there and back.
+ * counts N WORK wait|poll|both: N operations between two processes, and nothing else that repeats,
+ * so that counts.sh can count the cost of each. Only calls of librpma 1.2. both: one thread is both
+ * ends and polls them in turn, so that only the way there and back counts.
  *   write   64 bytes written and flushed
  *   batch   63 such writes and one flush
  *   read    64 bytes read
@@ -45,7 +45,7 @@ struct end {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct rpma_mr_local *mr;
-	struct rpma_mr_remote *remote; /* of the client */
+	struct rpma_mr_remote *remote; /* region of the client */
 	char *memory;
 	bool polls;
 	struct end *other; /* the other end, if this thread polls that one, too */
@@ -79,7 +79,7 @@ static struct rpma_conn_cfg *end_cfg(void)
 	return cfg;
 }
 
-/* Whichever disconnects first, the other end's event is the same. */
+/* Whichever end disconnects first, the other end gets the same event. */
 static void end_close(struct end *e)
 {
 	enum rpma_conn_event event;
@@ -101,7 +101,7 @@ static void expect_established(struct end *e)
 
 static void pong_back(struct end *e);
 
-/* What completes at the other end is a receive. */
+/* Completions at the other end are receives. */
 static void poll_other(struct end *e)
 {
 	struct ibv_wc wc;
@@ -169,7 +169,7 @@ static void send_once(struct end *e)
 	must(rpma_send(e->conn, e->mr, LEN, LEN, RPMA_F_COMPLETION_ON_ERROR, NULL), "a send");
 }
 
-/* A receive is there before what it is for. */
+/* A receive is posted before its message is sent. */
 static void ping(struct end *e)
 {
 	post_recv(e);

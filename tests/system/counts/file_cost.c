@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_cost library|librpma HOST:PORT N LENGTH RECORDS -- N times: RECORDS of LENGTH bytes become
- * durable at the end of a log, by librpmafile, or by the calls of librpma that a program would make
- * for it: bytes into a registered buffer, a batch of a write each and a flush, a wait.
+ * file_cost library|librpma HOST:PORT N LENGTH RECORDS -- N times RECORDS records of LENGTH bytes
+ * become durable at the end of a log: by librpmafile, or by the calls of librpma that a program
+ * would make instead: copy into a registered buffer, post a batch of writes and a flush, wait.
  */
 #include <err.h>
 #include <librpmafile.h>
@@ -22,7 +22,7 @@ static void must(int rc, const char *what)
 		errx(EXIT_FAILURE, "%s: %s%s", what, rpma_file_errormsg(), rpma_err_last());
 }
 
-static uint64_t at; /* the end of the log; it begins anew at RING */
+static uint64_t at; /* the end of the log; it starts again at RING */
 
 static uint64_t advance(size_t len)
 {

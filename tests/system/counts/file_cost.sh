@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# file_cost.sh: instructions that librpmafile takes beside those of librpma for the same work, at the client: a record of
-# 64 bytes that becomes durable, and four that become durable together. What creeps up fails here. With FILE_COST_PAIRS
-# (250) groups in place of few it is exact to some ten instructions.
+# file_cost.sh: compares librpmafile's instructions with those of librpma for the same work at the client: one durable
+# record of 64 bytes, and four in one group. Slow growth fails here. With FILE_COST_PAIRS=250 groups it is exact to some
+# ten instructions.
 set -euo pipefail
 : "${FILE_COST:?the program}" "${RPMA_TOOL:?rpma}" "${BOUND_ONE:?}" "${BOUND_FOUR:?}"
 command -v valgrind >/dev/null || { echo "there is no valgrind"; exit 77; }
@@ -21,13 +21,13 @@ done
 where=$(sed -nE '1s/.* at ([^ ]*:[0-9]+): .*/\1/p' serve.out)
 [ -n "$where" ] || { cat serve.out; exit 1; }
 
-# total HOW COUNT RECORDS: $instructions
+# total HOW COUNT RECORDS: sets $instructions
 total() {
 	taskset -c 0 valgrind --quiet --tool=callgrind --callgrind-out-file=cg "$FILE_COST" "$1" "$where" "$2" 64 "$3"
 	instructions=$(awk '/^(summary|totals):/ { print $2; exit }' cg)
 }
 
-# cost HOW RECORDS: $cost, for one group
+# cost HOW RECORDS: sets $cost, for one group
 cost() {
 	total "$1" "$many" "$2"
 	cost=$instructions

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slow_clock.c -- preloaded: the monotonic clock, and what waits by it, go SLOW times as slowly, as
- * a program does under valgrind. Then its timers expire as often as they do without.
+ * slow_clock.c -- preloaded: the monotonic clock, and waits by it, run SLOW times as slowly, like a
+ * program under valgrind. Then its timers expire as often as without valgrind.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 #define SLOW    200
 #define SECOND  INT64_C(1000000000)
-#define FOREVER (1000 * SECOND) /* longer waits stay as they are */
+#define FOREVER (1000 * SECOND) /* longer waits do not change */
 
 static int64_t began;
 
@@ -50,7 +50,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	return 0;
 }
 
-/* Alarms are set to times from now on. */
+/* Alarms are set relative to now. */
 int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *before)
 {
 	struct itimerspec later = *when;

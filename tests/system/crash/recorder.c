@@ -23,7 +23,7 @@ int recorder_open(struct recorder *r, uint64_t first)
 	return ret ? ret : rpma_conn_cfg_set_cq_size(r->client.cfg, wrs);
 }
 
-/* A softrnic target writes back what is read; RFC 5040 does not promise that. */
+/* A softrnic target writes back the bytes that a Read asks for; RFC 5040 does not promise that. */
 static int recorder_declare_peer(struct recorder *r)
 {
 	struct rpma_peer_cfg *pcfg;
@@ -53,7 +53,7 @@ static bool recorder_is_verified(const struct recorder *r, uint64_t n)
 	return n % 2 && !rpma_conn_get_remote_caps(r->client.conn, &caps) && caps & RPMA_CAP_VERIFY;
 }
 
-/* Persistent once it is complete, either way; later requests wait for that. */
+/* Persistent once it is complete, either way; later requests wait for it. */
 static int recorder_post_persist(struct recorder *r, size_t to)
 {
 	struct client *c = &r->client;
@@ -82,7 +82,7 @@ static int recorder_post_commit(struct recorder *r)
 				RPMA_F_COMPLETION_ALWAYS, NULL);
 }
 
-/* Write, flush, word, flush: one call and, as a rule, one system call. */
+/* Write, flush, word, flush: one call and usually one system call. */
 static int recorder_post_batch(struct recorder *r, size_t from, size_t to)
 {
 	struct client *c = &r->client;
@@ -118,7 +118,7 @@ static int recorder_post_calls(struct recorder *r, size_t from, size_t to)
 	return ret ? ret : recorder_post_commit(r);
 }
 
-/* A record's place in the buffer is free again once it is acknowledged. */
+/* A record's place in the buffer is free again once the record is acknowledged. */
 int recorder_post(struct recorder *r)
 {
 	size_t from = r->next % RECORD_DEPTH * RECORD_SIZE, to = r->next * RECORD_SIZE;
@@ -143,7 +143,7 @@ static int recorder_check_digest(struct recorder *r, uint64_t n)
 	return ret || !rpma_digest_equal(&want, &r->digest[n % RECORD_DEPTH]) ? RPMA_E_UNKNOWN : 0;
 }
 
-/* Until the next acknowledgement. */
+/* Wait for the next acknowledgement. */
 static int recorder_take(struct recorder *r, int timeout_ms)
 {
 	struct ibv_wc wc;

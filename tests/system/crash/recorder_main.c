@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * recorder_main.c -- the recorder as a program: PORT FIRST [calls|batch|read]. After every
- * acknowledgement it puts the count of acknowledged records on its standard output, 8 bytes each,
+ * acknowledgement it writes the count of acknowledged records (8 bytes) to its standard output
  * before it goes on.
  */
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_crash.c -- either side is killed at random moments; what was acknowledged is in the file.
+ * test_crash.c -- either side is killed at random moments; acknowledged records are in the file.
  *
- * SYSTEM_ROUNDS sets more rounds, SYSTEM_SEED repeats the moments of an earlier run.
+ * SYSTEM_ROUNDS is the number of rounds; SYSTEM_SEED repeats the moments of an earlier run.
  */
 #include "system/lib/check.h"
 
@@ -42,7 +42,7 @@ static void new_file(void)
 	close(fd);
 }
 
-/* The target has it mapped: other contents, not another file. */
+/* The target has it mapped, so change the content, not the file. */
 static void zero_file(void)
 {
 	static const uint8_t zeros[RECORD_SIZE * 1024];
@@ -54,7 +54,7 @@ static void zero_file(void)
 	close(fd);
 }
 
-/* Every record below the word is there, and no more were acknowledged than the word counts. */
+/* Every record below the word is there, and the word counts at least the acknowledged records. */
 static void expect_records(uint64_t acked)
 {
 	uint8_t want[RECORD_SIZE], got[RECORD_SIZE];
@@ -153,7 +153,7 @@ static void a_killed_target_keeps_what_it_acknowledged(void **state)
 		      (unsigned long long)total, verified);
 }
 
-/* The last count that was written: the reader of a pipe gets everything that was. */
+/* The last count that was written. The reader of a pipe gets every written byte. */
 static uint64_t last_count(struct proc *p, uint64_t before)
 {
 	uint64_t counts[1024], last = before;
@@ -174,7 +174,7 @@ static uint64_t record_for_a_moment(struct remote *target, uint64_t first)
 	assert_int_equal(
 		proc_start(&p, (const char *[]){SYSTEM_RECORDER, target->port, number, NULL}, NULL),
 		0);
-	/* From its first acknowledgement on, so that the moment is one with work under way. */
+	/* Wait for the first acknowledgement, so that work is under way at the kill. */
 	assert_int_equal(poll(&(struct pollfd){.fd = p.out, .events = POLLIN}, 1, 20000), 1);
 	usleep((useconds_t)some_us());
 	proc_signal(&p, SIGKILL);
@@ -197,7 +197,10 @@ static void a_killed_initiator_leaves_a_target_that_serves_the_next(void **state
 		acked = record_for_a_moment(&target, before);
 		expect_records(acked);
 		total += acked - before;
-		/* What the killed initiator had under way must not arrive after the next one's. */
+		/*
+		 * Bytes that the killed initiator had under way must not arrive after the next
+		 * initiator's.
+		 */
 		assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 		if (acked > RECORDS / 2) {
 			zero_file();

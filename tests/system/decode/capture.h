@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * capture.h -- a capture file (pcapng) of IPv4 connections, one after the other: real bytes in
- * generated packets, so that no privilege is needed and the caller decides where to cut.
+ * generated packets, so that no privilege is needed, and the caller decides where packets end.
  */
 #ifndef DECODE_CAPTURE_H
 #define DECODE_CAPTURE_H
@@ -12,7 +12,7 @@
 
 struct capture {
 	FILE *file;
-	struct flow flow; /* of the connection that began last; FLOW_US is its initiator */
+	struct flow flow; /* flow of the connection that began last; FLOW_US is its initiator */
 	const uint8_t *bytes;
 	uint64_t packets;
 };

@@ -84,7 +84,7 @@ void dissection_expect_no_trouble(const struct dissection *d)
 		assert_false(p->malformed);
 		if (p->worst >= WARNING)
 			fail_msg("packet %d: expert information %#lx", i + 1, p->worst);
-		/* No bytes are left that only TCP dissects. */
+		/* Every byte was dissected by a protocol above TCP. */
 		if (p->len && !p->request && !p->reply && !p->opcodes[0] && !p->continued)
 			fail_msg("packet %d is not understood", i + 1);
 	}

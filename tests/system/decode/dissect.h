@@ -2,8 +2,8 @@
 /*
  * dissect.h -- what Wireshark's dissector reports about a capture, with its default preferences.
  *
- * Expert information that is normal: chats and notes of TCP about the begin and the end of a
- * connection. Warnings and errors are not.
+ * Normal expert information: chats and notes of TCP on the begin and the end of a connection.
+ * Warnings and errors are not normal.
  */
 #ifndef DECODE_DISSECT_H
 #define DECODE_DISSECT_H
@@ -13,7 +13,7 @@
 #define DISSECTED_MAX 4000
 
 struct dissected {
-	int len; /* of TCP's payload */
+	int len; /* bytes of TCP's payload */
 	bool request, reply, malformed, continued;
 	char opcodes[64];
 	unsigned long worst;
@@ -24,13 +24,13 @@ struct dissection {
 	int n;
 };
 
-void need_tshark(void); /* or the test is skipped */
+void need_tshark(void); /* skips the test without tshark */
 void dissect(struct dissection *d, const char *file);
-/* RDMAP messages of that opcode. */
+/* The number of RDMAP messages with that opcode. */
 int dissection_count(const struct dissection *d, unsigned opcode);
-/* Nothing is malformed, worth a warning, or not understood. */
+/* Assert that nothing is malformed, has a warning, or is unknown to the dissector. */
 void dissection_expect_no_trouble(const struct dissection *d);
-/* FPDUs whose CRC is right, and the others. */
+/* The number of FPDUs with a right CRC; *bad: of the others. */
 int dissection_crcs(const char *file, int *bad);
 
 #endif

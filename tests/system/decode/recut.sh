@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# recut.sh RECUT WITH_A_HOLE CAPTURE...: the connections have the same bytes as before, and a packet ends where a
-# frame does. An incomplete capture is refused.
+# recut.sh RECUT WITH_A_HOLE CAPTURE...: the connections have the same bytes as before, and each packet ends at
+# the end of a frame. An incomplete capture is refused.
 set -euo pipefail
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "$0")/../../lib/tshark.sh"
@@ -15,7 +15,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 connections() { dissector -r "$1" -Y 'tcp.flags.syn==1 && tcp.flags.ack==0' | wc -l; }
-bytes() { # FILE: of each connection, each direction
+bytes() { # FILE: the bytes of each connection in each direction
 	local i n
 	n=$(connections "$1")
 	for ((i = 0; i < n; i++)); do both_ways "$i" -r "$1"; done

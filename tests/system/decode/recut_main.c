@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * recut IN.pcap OUT.pcapng -- the TCP connections of a real capture, with a packet for each frame
- * of MPA. TCP may cut a stream wherever it likes, and Wireshark loses track at some cuts
- * (doc/wire.md section 11); what is compared are the bytes.
+ * of MPA. TCP may cut a stream anywhere, and Wireshark loses track at some cuts (doc/wire.md
+ * section 11). Only the bytes are compared.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "lib/pcap.h"
 #include "softrnic/trace/mpa_scan.h"
 
-/* One direction, and how far it is written. */
+/* One direction, and the position up to which it is written. */
 struct half {
 	const struct pcap_stream *stream;
 	struct mpa_scan scan;
@@ -44,7 +44,7 @@ static void write_frame(struct capture *out, struct half *h, enum flow_side from
 	h->said += len;
 }
 
-/* Writes request, reply, and then one side after the other. */
+/* Writes the request, the reply, and then one side after the other. */
 static void write_conn(struct capture *out, const struct pcap_conn *conn)
 {
 	const struct pcap_stream *stream = conn->stream;
@@ -63,7 +63,7 @@ static void write_conn(struct capture *out, const struct pcap_conn *conn)
 		capture_fin(out, side);
 }
 
-/* Captured bytes behind missing ones. */
+/* Are there captured bytes after missing ones? */
 static bool has_hole(const struct pcap_stream *s)
 {
 	for (size_t i = s->len; i < s->size; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.h -- a TCP relay that records what passes through it. What one recv() returned becomes one
+ * relay.h -- a TCP relay that records what passes through it. The bytes of one recv() become one
  * segment.
  */
 #ifndef DECODE_RELAY_H
@@ -21,7 +21,7 @@ struct relay {
 
 /* Listen on a port of its own, for one connection after the other. 0 or -errno. */
 int relay_start(struct relay *r, const char *to_port, const char *file);
-/* The file is complete afterwards. 0 or -errno. */
+/* On return the file is complete. 0 or -errno. */
 int relay_stop(struct relay *r);
 
 #endif

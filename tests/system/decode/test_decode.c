@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_decode.c -- Wireshark's dissector, an independent implementation, understands what softrnic
- * sends. It does not know the extensions (Flush, for one), but their frames are as well-formed as
+ * test_decode.c -- Wireshark's dissector, an independent implementation, decodes everything that
+ * softrnic sends. It lacks the extensions (Flush, for one), but their frames are as well-formed as
  * all others.
  */
 #include "system/lib/check.h"
@@ -41,7 +41,7 @@ static void exchange(void)
 	client_close(&c);
 }
 
-/* And one that ends with a Terminate. */
+/* Add a connection that ends with a Terminate. */
 static void exchange_refused(void)
 {
 	struct client c;
@@ -85,16 +85,20 @@ static void the_start_up_is_understood(void **state)
 
 static void every_message_is_understood(void **state)
 {
-	/* Write, Read Request, Read Response, Send, -, -, -, Terminate, ..., Extension Request:
-	 * four HELLOs, Atomic Write and Flush, and the responses of the latter; the Send comes
-	 * back. Without these, librpma writes and reads. */
+	/*
+	 * By opcode: Write, Read Request, Read Response, Send, -, -, -, Terminate, ..., Extension
+	 * Request (four HELLOs, Atomic Write, Flush) and its responses. The Send comes back.
+	 * Without extensions librpma writes and reads instead.
+	 */
 	static const int standard[16] = {3, 3, 2, 2, 0, 0, 0, 1};
 	static const int ours[16] = {2, 2, 1, 2, 0, 0, 0, 1, [0xc] = 4 + 2, 2};
 	const int *want = extended ? ours : standard;
 
 	for (unsigned op = 0; op < 16; op++) {
-		/* A HELLO that came in one piece with the reply
-		 * is not looked at (doc/wire.md s11). */
+		/*
+		 * The dissector skips a HELLO that came in one piece with the reply (doc/wire.md
+		 * s11).
+		 */
 		int hidden = extended && op == 0xc ? 2 : 0, n = dissection_count(&found, op);
 
 		if (n > want[op] || n < want[op] - hidden)
@@ -126,6 +130,6 @@ int main(void)
 
 	int failed = cmocka_run_group_tests(tests, start, NULL);
 
-	/* Kept for the search of the reason. */
+	/* Kept to investigate a failure. */
 	return failed ? failed : unlink(file);
 }

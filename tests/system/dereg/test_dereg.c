@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_dereg.c -- regions come and go while peers write to them without pause. When a
- * deregistration has returned nothing writes there any more, so the memory may be used for
- * something else at once.
+ * test_dereg.c -- regions are registered and deregistered while peers write to them without a
+ * pause. After a deregistration has returned no peer writes there, so the memory may be reused at
+ * once.
  */
 #include "system/lib/check.h"
 
@@ -44,7 +44,7 @@ static void serve_for(unsigned us)
 		target_step(&target, 1);
 }
 
-/* Peers may be writing there, a race that ThreadSanitizer would report. */
+/* Peers may be writing there, which ThreadSanitizer would report as a race. */
 __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uint8_t byte)
 {
 	const volatile uint64_t *word = (const volatile uint64_t *)p;
@@ -56,7 +56,7 @@ __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uin
 	return true;
 }
 
-/* Other memory at the same address, to which no peer has a right. */
+/* Other memory at the same address, which no peer may access. */
 static void expect_nobody_writes(uint8_t *p)
 {
 	void *other = mmap(p, SIZE, PROT_READ | PROT_WRITE,
@@ -68,7 +68,7 @@ static void expect_nobody_writes(uint8_t *p)
 	assert_true(all_are(p, OTHER_BYTE));
 }
 
-/* With writes that are cut off. */
+/* Some writes are cut off. */
 static void round_of(int fd, unsigned serve_us, bool reuse)
 {
 	uint64_t end = clock_now_ns() + HIT_MAX_MS * NSEC_PER_MS;
@@ -107,7 +107,7 @@ static int stop(void **state)
 	int status = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-		/* It disconnects in order; this process is the other end. */
+		/* It disconnects in good order; this process is the other end. */
 		close(writer[i].in);
 		writer[i].in = -1;
 	}
@@ -137,7 +137,7 @@ static void nothing_is_written_after_a_deregistration(void **state)
 	rounds(-1);
 }
 
-/* With write-backs under way, too. */
+/* The same with write-backs under way. */
 static void nothing_is_written_after_a_file_was_deregistered(void **state)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The packages that ./dev installs, without starting a service; Debian's tools are replaced by scripts.
-# usage: packages.sh SOURCE_DIR
+# ./dev installs packages without starting a service. Scripts replace Debian's tools. usage:
+# packages.sh SOURCE_DIR
 set -euo pipefail
 source_dir=$1
 
@@ -24,7 +24,7 @@ stand_in() {
 	printf '#!/bin/sh\n%s\n' "$2" >"$scratch/bin/$1"
 	chmod 755 "$scratch/bin/$1"
 }
-# Knows the packages that apt-get has been called for.
+# It lists the packages that apt-get was called with.
 stand_in dpkg-query 'shift 2; for p; do grep -qs "^$p\$" "$LOG" && echo "$p installed"; done'
 stand_in apt-get '
 	case "$*" in

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What ./dev does about tests that fail: a copy of it runs true ctest on scripts; what installs and builds is
-# replaced by scripts, too.
-# usage: repeat.sh SOURCE_DIR
+# How ./dev handles tests that fail: a copy of it runs the real ctest on scripts. Scripts also replace the
+# programs that install and build. usage: repeat.sh SOURCE_DIR
 set -euo pipefail
 source_dir=$1
 scratch=$(mktemp -d)
@@ -33,13 +32,13 @@ for program in cmake/check-rooms.sh cmake/check-install.sh build-fuzz/tests/fuzz
 done
 cp "$source_dir/dev" "$tree/"
 
-# These note that they ran. `late` fails once in each build tree: it passes when it is repeated.
+# These record that they ran. `late` fails once in each build tree, and passes when it is repeated.
 script "$scratch/good" 'echo good >>"$RUNS"'
 script "$scratch/bad" 'echo bad >>"$RUNS"; exit 1'
 script "$scratch/late" 'echo late >>"$RUNS"; [ -e ran ] || { : >ran; exit 1; }'
 script "$scratch/hang" 'echo hang >>"$RUNS"; exec sleep 300'
 
-# tests PRESET NAME...: the tests of a build tree
+# tests PRESET NAME...: defines the tests of a build tree
 tests() {
 	local dir=$tree/build
 	[ "$1" = default ] || dir=$dir-$1
@@ -53,7 +52,7 @@ tests() {
 	: >"$RUNS"
 }
 
-# dev WORD...: its status
+# dev WORD...: returns its status
 dev() {
 	local status=0
 	"$tree/dev" "$@" >"$scratch/said" 2>&1 </dev/null || status=$?
@@ -61,20 +60,20 @@ dev() {
 }
 runs_of() { grep -c "^$1\$" "$RUNS" || :; }
 
-# One that fails beside others and passes alone is named, and nothing else is repeated.
+# A test that fails beside others and passes alone is named; no other test is repeated.
 tests default good late
 dev test || fail "a test that passes when it is repeated fails the run"
 grep -q "WARNING: build: 1 tests passed only when repeated alone: late" "$scratch/said" || fail "late is not named"
 [ "$(runs_of good)" = 1 ] && [ "$(runs_of late)" = 2 ] || fail "other tests than the failed one were repeated"
 [ -e "$tree/build/Testing/Temporary/before-repetition.log" ] || fail "the log of the first run is lost"
 
-# Twice is a failure, also beside one that passes.
+# Failing twice is a failure, even beside a test that passes.
 tests default late bad
 ! dev test || fail "a test that fails twice passes"
 [ "$(runs_of bad)" = 2 ] || fail "bad ran $(runs_of bad) times"
 ! grep -q "WARNING" "$scratch/said" || fail "a failed run reads like a passed one"
 
-# Nothing is said where all is well, and an old list of failures is not taken for a new one.
+# Without failures nothing is printed, and an old list of failures is not taken for a new one.
 tests default good bad
 ! dev test || fail "bad passes"
 dev test -R good || fail "a good test fails"
@@ -83,7 +82,7 @@ dev test -R good || fail "a good test fails"
 ! dev test -R no.such.test || fail "no test is a success"
 [ ! -s "$RUNS" ] || fail "the failures of an earlier run were repeated"
 
-# Who looks for flaky tests finds them; and a run that was not complete is no success.
+# A search for flaky tests finds them; an incomplete run is not a success.
 tests default late
 ! dev test --repeat until-fail:2 || fail "--repeat hides a failure"
 tests default late
@@ -91,7 +90,7 @@ tests default late
 tests default late good
 ! dev test --stop-on-failure -j 1 || fail "a run that stopped at a failure is a success"
 
-# A test that does not end is ended, and so is a run.
+# A test that hangs is ended, and so is a run.
 tests default hang
 ! dev test --timeout 1 || fail "a hanging test passes"
 [ "$(runs_of hang)" = 2 ] || fail "a test that timed out was not repeated"
@@ -99,7 +98,7 @@ tests default hang good
 ! TEST_LIMIT_S=4 dev test -j 1 || fail "a run that was ended is a success"
 grep -q "did not end within 4 s" "$scratch/said" || fail "the limit of the run is not named"
 
-# The sanitizers' runs of check, named again at its end.
+# The sanitizers' runs of check are named again at its end.
 tests release abi.good
 tests tsan good
 tests asan late

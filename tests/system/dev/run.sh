@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ./dev run in two terminals at once, in a tree that is not built yet: a copy of it builds a project of a few lines. Each
-# builds the program that it runs and no other, one after the other, and shows the compiler only if it fails.
-# usage: run.sh SOURCE_DIR
+# ./dev run in two terminals at once, in a tree that is not built yet. A copy of ./dev builds a project of a few lines.
+# Each run builds only its program, one after the other, and shows the compiler's output only if it fails. usage: run.sh
+# SOURCE_DIR
 set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -59,7 +59,8 @@ done
 	fail "what cannot be compiled ran"
 grep -q 'no_such_name' "$scratch/broken.err" || fail "the compiler's words are not shown"
 
-# A program of the system gets the libraries, and nothing else is built; the second time in silence.
+# A program of the system gets the libraries, and nothing else is built. The second run prints
+# nothing.
 for name in first second; do
 	# shellcheck disable=SC2016 # for that shell
 	timeout 50 "$tree/dev" run sh -c 'ls "$LD_LIBRARY_PATH/libsmall.so.0"' >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null ||
@@ -67,7 +68,7 @@ for name in first second; do
 done
 [ ! -s "$scratch/second.err" ] || fail "what is built already is built again"
 
-# What is neither is called so, and nothing is built for it.
+# A name that is neither kind of program is reported, and nothing is built for it.
 rm "$tree/build/one"
 ! timeout 50 "$tree/dev" run no-such-program >"$scratch/none.out" 2>"$scratch/none.err" </dev/null ||
 	fail "a program that is not there ran"

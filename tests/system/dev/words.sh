@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Wrong arguments of ./dev are refused, and --help prints help, before anything is installed, built or run: a copy of it
-# finds programs only that note that they were called.
-# usage: words.sh SOURCE_DIR
+# finds only programs that record their calls. usage: words.sh SOURCE_DIR
 set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -20,7 +19,7 @@ fail() {
 	exit 1
 }
 
-# dev STATUS REGEX ARG...: how ./dev ends, what it says, and that it called nothing.
+# dev STATUS REGEX ARG...: checks its status and its output, and that it called nothing.
 dev() {
 	local status=0 expected=$1 pattern=$2
 	shift 2
@@ -68,6 +67,6 @@ done
 dev 1 "SEED is a number, at least 0, and not 'x'" soak mirror-kills 5 x
 dev 1 "SEED is a number, at least 0, and not '-1'" soak mirror-histories 5 -1
 
-# What is right runs: here it comes as far as the packages.
+# Right arguments are accepted: here it runs until it looks for packages.
 ! timeout 20 "$scratch/tree/dev" soak 5 >"$scratch/said" 2>&1 </dev/null || fail "nothing runs"
 [ -e "$scratch/called" ] || fail "dev soak 5: refused"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_failing_disk.c -- disks that promised room and have none, behind a real target. */
+/* test_failing_disk.c -- disks that promised room and have none, below a real target. */
 #include "system/lib/check.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static void expect_flush_to_succeed(const struct remote *target, int region)
 	client_close(&c);
 }
 
-/* ext2 has given the file its blocks; the image on the full tmpfs has no room for them. */
+/* ext2 has allocated the file's blocks; the image on the full tmpfs has no room for them. */
 static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 {
 	struct remote target;
@@ -97,7 +97,7 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 	expect_write_back_error(&wc);
 	client_close(&c);
-	/* The kernel reports a loss once; the target must remember it. */
+	/* The kernel reports a loss once. The target must keep it. */
 	for (int i = 0; i < 3; i++) {
 		expect_flush_to_fail(&target, 1, SIZE - 4096);
 		expect_flush_to_fail(&target, 0, 0);
@@ -105,7 +105,7 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	expect_flush_to_succeed(&target, 2);
 	assert_int_equal(proc_finish(&target.proc), 0);
 
-	/* Opened and mapped anew, with room on the disk, the file works again. */
+	/* After the file is opened and mapped anew, with room on the disk, it works again. */
 	assert_int_equal(unlink("full/filler"), 0);
 	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
 				      (const char *[]){"file:1048576:0xff:small/file", NULL}, NULL),
@@ -135,7 +135,10 @@ static bool target_syncs(struct remote *target)
 	return !strcmp(line, "ok");
 }
 
-/* Once to each open file description; the application's gets its report first. */
+/*
+ * The report comes once to each open file description; here the application's gets its report
+ * first.
+ */
 static void a_loss_reported_to_the_application_still_fails_the_flush(void **state)
 {
 	struct remote target;
@@ -152,7 +155,7 @@ static void a_loss_reported_to_the_application_still_fails_the_flush(void **stat
 	connect_to(&c, &target);
 	put_visibly(&c, SIZE);
 	assert_false(target_syncs(&target));
-	/* Data and metadata may be reported apart. */
+	/* Data and metadata may be reported separately. */
 	for (int i = 0; i < 10 && !target_syncs(&target); i++)
 		;
 	assert_true(target_syncs(&target));
@@ -161,8 +164,7 @@ static void a_loss_reported_to_the_application_still_fails_the_flush(void **stat
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* The write itself is done for the initiator as soon as it is sent; the flush fails with the
- * connection. */
+/* For the initiator the write is complete once it is sent; the flush fails with the connection. */
 static void expect_write_to_break(const struct remote *target, size_t at, size_t len)
 {
 	struct client c;
@@ -172,12 +174,12 @@ static void expect_write_to_break(const struct remote *target, size_t at, size_t
 	OK(client_post_write_and_flush(&c, c.at[0], at, len));
 	OK(client_wait_wc(c.cq, &wc, CLIENT_WAIT_MS));
 	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
-	/* The peer terminated. RDMAP remote protection: base or bounds. */
+	/* The peer sent a Terminate. RDMAP remote protection: base or bounds. */
 	assert_int_equal(wc.vendor_err, 0x04000101u);
 	client_close(&c);
 }
 
-/* Nothing was allocated: the first store to a page fails. */
+/* No block was allocated, so the first store to a page fails. */
 static void holes_without_room_break_the_connection_and_not_the_target(void **state)
 {
 	static const char *const crc[] = {"SOFTRNIC_CRC=on", "SOFTRNIC_CRC=off"};
@@ -212,7 +214,7 @@ int main(void)
 	int failed;
 
 	need_root("mounting file systems");
-	/* Whether the target asks for CRC, as the initiator sees it. */
+	/* CRC is off at the initiator, so it shows whether the target asks for CRC. */
 	setenv("SOFTRNIC_CRC", "off", 1);
 	disk_begin();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_file.c -- what librpmafile calls durable is on the server's medium, and what cannot be
- * written there is never called so. */
+/*
+ * test_file.c -- data that librpmafile reports as durable are on the server's medium; data that
+ * cannot be written there are never reported so.
+ */
 #include "system/lib/check.h"
 
 #include <librpmafile.h>
@@ -12,7 +14,7 @@
 #include "system/lib/proc.h"
 
 #define BLOCK BAD_DISK_BLOCK
-#define BIG   (20 * BLOCK) /* not copied by the library */
+#define BIG   (20 * BLOCK) /* too large for the library to copy */
 #define WAIT  20000
 
 static struct bad_disk disk;
@@ -73,7 +75,7 @@ static char on_medium(uint64_t offset)
 	return byte;
 }
 
-/* A power cut at this moment leaves what was synced, and of the rest this and that. */
+/* After a power cut at this moment the synced bytes are there, and some of the others. */
 static void what_was_synced_survives_a_power_cut(void **state)
 {
 	uint64_t word;
@@ -91,15 +93,19 @@ static void what_was_synced_survives_a_power_cut(void **state)
 	must(rpma_file_sync(file, &(struct rpma_file_range){64 * BLOCK, BLOCK}, 1));
 	assert_int_equal(on_medium(64 * BLOCK), 'c');
 	must(rpma_file_store8(file, 128 * BLOCK, 0x6565656565656565));
-	assert_int_equal(on_medium(66 * BLOCK), 'd'); /* the word is behind all that was written */
+	/* the word is stored after all earlier writes */
+	assert_int_equal(on_medium(66 * BLOCK), 'd');
 	bad_disk_read(&disk, "data", 128 * BLOCK, &word, sizeof(word));
 	assert_true(word == 0x6565656565656565);
 	must(rpma_file_close(&file));
 	stop(SIGTERM);
 }
 
-/* The disk has failed once: as long as the file is served, no sync of it succeeds again, since the
- * kernel has dropped what it could not write. Served anew it is, and has what was acknowledged. */
+/*
+ * The disk has failed once. As long as the file is served, no sync of it succeeds again, since the
+ * kernel has dropped the bytes that it could not write. After a restart of the server the file
+ * works again, and has the acknowledged bytes.
+ */
 static void a_failed_write_back_is_no_success_later(void **state)
 {
 	struct rpma_file_range range;
@@ -128,14 +134,16 @@ static void a_failed_write_back_is_no_success_later(void **state)
 	serve("", port);
 	must(rpma_file_reopen(file));
 	write_letters('b', 0, 100);
-	must(rpma_file_close(&file)); /* it syncs */
+	must(rpma_file_close(&file)); /* closing the file syncs it */
 	assert_int_equal(on_medium(0), 'b');
 	assert_int_equal(on_medium(BLOCK), 'a');
 	stop(SIGTERM);
 }
 
-/* Its bytes arrived over a connection that is gone: a sync on the next one makes these durable,
- * too. */
+/*
+ * Its bytes arrived over a connection that is gone. A sync on the next connection makes them
+ * durable, too.
+ */
 static void what_a_lost_connection_left_is_synced_by_the_next_one(void **state)
 {
 	char letters[BIG];
@@ -144,7 +152,7 @@ static void what_a_lost_connection_left_is_synced_by_the_next_one(void **state)
 	serve("-c -s 1M", "0");
 	open_file(500);
 	write_letters('a', 0, BIG);
-	must(rpma_file_pread(file, letters, BIG, 0)); /* so they are there */
+	must(rpma_file_pread(file, letters, BIG, 0)); /* this proves that they are there */
 	proc_signal(&server, SIGSTOP);
 	assert_int_equal(rpma_file_pread(file, letters, 1, 0), RPMA_FILE_E_LOST);
 	proc_signal(&server, SIGCONT);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_frozen_memory.c -- memory whose file system does not answer: a store to a clean page of a
- * file on a frozen file system waits until the thaw. The thread that touches it waits; no other
- * connection may.
+ * file on a frozen file system waits until the thaw. The storing thread waits; no other connection
+ * may wait.
  */
 #include "system/lib/check.h"
 
@@ -16,9 +16,9 @@
 
 #define SIZE     (1 * MIB)
 #define PAGE     4096
-#define STUCK    20 /* connections with a write that waits */
+#define STUCK    20 /* connections with a waiting write */
 #define WATCH_NS (2 * NSEC_PER_SEC)
-#define LATE_NS  (10 * NSEC_PER_SEC) /* what waits for the thaw waits for 30 s */
+#define LATE_NS  (10 * NSEC_PER_SEC) /* a wait for the thaw takes 30 s */
 
 enum { FROZEN, QUICK, MEMORY, SPARE };
 static const char *const regions[] = {"file:1048576:0xff:frozen/file",
@@ -40,7 +40,7 @@ static void open_connected(struct client *c)
 	OK(client_connect(c, target.port, NULL));
 }
 
-/* Small payloads are stored by the CPU, large ones by the kernel. */
+/* The CPU stores small payloads, the kernel large ones. */
 static size_t stuck_len(int i)
 {
 	return i % 2 ? 64 : 4 * PAGE;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_restarted.c -- `rpma serve` anew on a file of which a server before it could not write a
- * block: what it serves is on the medium, and what it acknowledges is. */
+/*
+ * test_restarted.c -- an earlier server could not write a block of its file. A new `rpma serve` on
+ * that file serves only bytes that are on the medium, and acknowledges only such bytes.
+ */
 #include "system/lib/check.h"
 
 #include <fcntl.h>
@@ -19,7 +21,7 @@ static struct bad_disk disk;
 static struct proc server;
 static char at[64]; /* where the server listens */
 
-/* Its first line, on standard output or standard error. */
+/* Returns its first line, on standard output or standard error. */
 static const char *start(const char *options)
 {
 	char command[600];
@@ -51,7 +53,7 @@ static void stop(int sig)
 	proc_kill(&server);
 }
 
-/* One block of that letter, written and flushed to persistence. */
+/* Write one block of that letter, and flush it to persistence. */
 static void put(char letter, bool is_to_succeed)
 {
 	int rc = run_shell("head -c %u /dev/zero | tr '\\0' %c >letter && %s put -r data letter %s "
@@ -86,7 +88,7 @@ static char read_medium(void)
 	return byte;
 }
 
-/* What was put cannot be written, and the server ends. */
+/* The block cannot be written, and then the server ends. */
 static void lose(char letter, int sig)
 {
 	bad_disk_break_block(&disk, "disk/data", 0);
@@ -96,7 +98,7 @@ static void lose(char letter, int sig)
 	assert_int_equal(read_medium(), 0);
 }
 
-/* The first write of a reserved block: ext4 takes it for written when it was not. */
+/* The first write of a reserved block, which ext4 then treats as written although it failed. */
 static void what_is_served_anew_is_on_the_medium(int sig)
 {
 	serve("-c -s 1M");
@@ -108,7 +110,7 @@ static void what_is_served_anew_is_on_the_medium(int sig)
 	assert_int_equal(read_region(), 'b');
 	lose('c', sig);
 	serve("");
-	assert_int_equal(read_region(), 0); /* the block was taken away with what it had */
+	assert_int_equal(read_region(), 0); /* the block was removed with its content */
 	put('c', true);
 	assert_int_equal(read_medium(), 'c');
 	stop(SIGTERM);
@@ -142,7 +144,7 @@ static void pages_that_another_program_has_mapped_are_reported(void **state)
 		fail_msg("%s", line);
 	stop(SIGTERM);
 	munmap(addr, BLOCK);
-	serve(""); /* without such a line */
+	serve(""); /* without that line */
 	stop(SIGTERM);
 	close(fd);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_slow_file.c -- a file on a disk that does not answer must not delay other files. The disk is
- * an image on a frozen file system: stores go on, only write-backs wait.
+ * an image on a frozen file system: stores go on; only write-backs wait.
  */
 #include "system/lib/check.h"
 
@@ -70,7 +70,7 @@ static void expect_slow(struct client *c)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 }
 
-/* Alternating, so that other load of the machine affects both alike. */
+/* The samples alternate, so that other load on the machine affects both alike. */
 static double ratio_of(struct client *quick, struct client slow[SLOW_ONES])
 {
 	static struct samples alone, beside;
@@ -121,7 +121,7 @@ static void a_slow_file_delays_no_other(void **state)
 	client_close(&quick);
 }
 
-/* It is carried out, because the write-back of a file needs no registration. */
+/* The flush is still carried out, because the write-back of a file needs no registration. */
 static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
 {
 	struct client slow[3];
@@ -149,7 +149,7 @@ static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
 	}
 }
 
-/* The initiator of the flush is killed; the target deletes the connection and goes on serving. */
+/* The initiator of the flush is killed; the target deletes the connection and goes on. */
 static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 {
 	struct client slow, quick;
@@ -170,17 +170,17 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 	OK(client_put(&quick, QUICK, 0, 4096, NULL));
 	took = clock_now_ns() - start;
 	printf("destroyed beside a write-back that hangs: %.1f ms\n", (double)took / 1e6);
-	assert_true(took < 15 * NSEC_PER_SEC); /* what waits for the thaw waits for 30 s */
+	assert_true(took < 15 * NSEC_PER_SEC); /* a wait for the thaw takes 30 s */
 	disk_thaw();
 	client_close(&slow);
-	/* Its write-back ends soon, and the file works as before. */
+	/* Its write-back ends soon, and then the file works as before. */
 	OK(client_put(&quick, SLOW, 0, 4096, NULL));
 	client_close(&quick);
 }
 
 /*
- * The target's thread that received it may have written back by itself, as the file was quick until
- * then: another one takes over. What waits for the thaw waits for 30 s.
+ * The target's thread that received the flush may make the write-back itself, as the file was quick
+ * until then; another thread takes over. A wait for the thaw takes 30 s.
  */
 static void a_flush_that_hangs_behind_quick_ones_delays_no_other(void **state)
 {
@@ -232,7 +232,7 @@ int main(void)
 
 	need_root("mounting file systems");
 	disk_begin();
-	/* In memory: the load of the machine's real disk must not be measured. */
+	/* In memory, so that the load of the machine's real disk is not measured. */
 	disk_mount_tmpfs("ram", 256 * MIB);
 	disk_mount_image("ext4", "ram/outer.image", 96 * MIB, "outer");
 	disk_mount_image("ext4", "outer/inner.image", 48 * MIB, "inner");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_vanishing_memory.c -- registered memory that disappears while peers write to it: a file cut
- * by another process, a mapping removed by the target itself. The target must survive.
+ * test_vanishing_memory.c -- registered memory that disappears while peers write to it: another
+ * process truncates a file, or the target itself removes a mapping. The target must go on.
  */
 #include "system/lib/check.h"
 
@@ -77,7 +77,7 @@ static void begin(struct scene *s, const char *crc)
 	wait_until_writing(s, 500);
 }
 
-/* The good region is served as before, and every process ends in good order. */
+/* The good region still works, and every process ends in good order. */
 static void end(struct scene *s)
 {
 	struct client c;
@@ -114,7 +114,7 @@ static void cut_file(struct scene *s)
 {
 	assert_int_equal(truncate(path, 0), 0);
 	expect_failures(s);
-	/* And grown again: new pages, no more faults. */
+	/* The file grows again: new pages, no more faults. */
 	assert_int_equal(truncate(path, SIZE), 0);
 	wait_until_writing(s, 200);
 }
@@ -123,7 +123,7 @@ static void unmap_region(struct scene *s)
 {
 	assert_string_equal(proc_ask(&s->target.proc, "unmap 0"), "ok");
 	expect_failures(s);
-	/* Deregistration works, too, although the memory is gone. */
+	/* Deregistration works, although the memory is gone. */
 	assert_string_equal(proc_ask(&s->target.proc, "dereg 0"), "ok");
 }
 

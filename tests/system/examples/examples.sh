@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each example does what the tutorial says.
+# Each example does what the tutorial describes.
 # shellcheck source=tests/system/examples/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -200,7 +200,7 @@ test_gpspm_server_flushes_on_demand() {
 
 test_everyone_says_why_nobody_answers() {
 	local name words
-	port=9 # the discard port: nobody listens there
+	port=9 # the discard port: no program listens there
 	while read -ra words; do
 		name=${words[0]}
 		client 1 "${words[@]}"

@@ -6,12 +6,12 @@
 
 logs=(server.out server.err client.out client.err)
 server='' port=''
-# The devices of the guest lab are not behind 127.0.0.1.
+# The devices of the guest lab do not serve 127.0.0.1.
 addr=${RPMA_EXAMPLES_ADDR:-127.0.0.1}
 
 is_up_or_gone() { grep -q '^listening' server.out || is_gone "$server"; }
 
-launch() { # EXAMPLE ARGS...: its server on $port; $server is its id
+launch() { # EXAMPLE ARGS...: starts its server at $port; $server is its id
 	local name=$1
 	shift
 	: >server.out
@@ -22,7 +22,7 @@ launch() { # EXAMPLE ARGS...: its server on $port; $server is its id
 	grep -q '^listening' server.out
 }
 
-# As launch, on a port that is free: below those that the kernel assigns by itself.
+# Like launch, at a free port below those that the kernel assigns by itself.
 serve() { # EXAMPLE ARGS...
 	local try
 	for try in 1 2 3 4 5 6 7 8 9 10; do
@@ -33,7 +33,7 @@ serve() { # EXAMPLE ARGS...
 	fail "no free port in $try tries"
 }
 
-# client CODE EXAMPLE ARGS...: it exits with CODE, and prints an error exactly if that is not 0
+# client CODE EXAMPLE ARGS...: it must exit with CODE, and print an error exactly if that is not 0
 client() {
 	local want=$1 name=$2 got=0
 	shift 2
@@ -51,7 +51,7 @@ server_ends() { # CODE
 	[ "$1" != 0 ] || [ ! -s server.err ] || fail "the server complains"
 }
 
-says() { # END LINE: exactly this line is in its output
+says() { # END LINE: exactly this line must be in its output
 	grep -qxF -- "$2" "$1.out" || fail "the $1 does not say '$2'"
 }
 

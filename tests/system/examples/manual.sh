@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The program of librpma(7): it ends with 0 exactly if its line is in the server's file.
+# The program in librpma(7): it exits with 0 exactly if its line is in the server's file.
 # shellcheck source=tests/system/examples/lib.sh
 . "$(dirname "$0")/lib.sh"
 # The program leaves all clean-up to the end of the process.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
-ends() { # CODE COMMAND...: within a limit of its own
+ends() { # CODE COMMAND...: runs it with a time limit
 	local want=$1 got=0
 	shift
 	timeout 40 "$@" >client.out 2>client.err </dev/null || got=$?
@@ -29,7 +29,7 @@ test_a_host_that_does_not_exist_is_named() {
 }
 
 test_a_closed_port_is_not_waited_for() {
-	ends 1 "$RPMA_MANUAL_PROGRAM" "$addr" 9 # the discard port: nobody listens there
+	ends 1 "$RPMA_MANUAL_PROGRAM" "$addr" 9 # the discard port: no program listens there
 	complains client "$addr port 9: Connection rejected"
 }
 
@@ -60,7 +60,7 @@ test_an_older_librpma_is_named_by_the_loader() {
 	local theirs
 	theirs=$(/sbin/ldconfig -p | sed -n 's/.*librpma\.so\.0 .*=> //p' | head -n 1)
 	[ -n "$theirs" ] && ! grep -q 'LIBRPMA_1\.4' "$theirs" || exit 77
-	! ldd "$RPMA_MANUAL_PROGRAM" | grep -q 'libasan\|libtsan' || exit 77 # they want to be first
+	! ldd "$RPMA_MANUAL_PROGRAM" | grep -q 'libasan\|libtsan' || exit 77 # these libraries have to be loaded first
 	ends 1 env LD_PRELOAD="$theirs" "$RPMA_MANUAL_PROGRAM" "$addr" 9
 	complains client "$theirs: version .LIBRPMA_1\.4' not found"
 }

@@ -12,13 +12,13 @@
 #include "crowd.h"
 
 /*
- * New connections a second, after the first one of each. A higher rate than the target's program
- * accepts would only test the length of its backlog.
+ * New connections a second, after the first one of each role. A higher rate than the target accepts
+ * would only test the length of its backlog.
  */
 #define CONNECTS_PER_S (SYSTEM_SANITIZED ? 40 : 500)
 #define CONNECTION_MS  400
 #define SLOW_MS        4000
-#define LAST_MS        20000 /* how long the target may take to end one of each */
+#define LAST_MS        20000 /* time in which the target has to end one connection of each role */
 #define BURST          64    /* sends of a FLOOD role in one turn */
 #define VIOLATION_MAX  70000 /* bytes */
 #define REQUEST_MAX    64
@@ -53,7 +53,7 @@ static struct member {
 } members[CROWD_SIZE];
 static struct sockaddr_in target;
 static pthread_t thread;
-static uint64_t last_at; /* when done */
+static uint64_t last_at; /* time at which the role is done */
 static atomic_bool done;
 
 static enum role_id role_of(const struct member *m)
@@ -63,8 +63,9 @@ static enum role_id role_of(const struct member *m)
 
 /* --- the bytes of each role ------------------------------------------------------------------- */
 
-/* A raw peer whose output is recorded for a role instead of being sent: capture_end() returns
- * it. */
+/*
+ * A raw peer whose output is recorded for a role instead of being sent; capture_end() returns it.
+ */
 static void capture_begin(struct raw *recorder, int *from)
 {
 	int fd[2], room = 4 * VIOLATION_MAX;
@@ -208,12 +209,12 @@ static void member_connect(struct member *m, uint64_t now)
 	m->answered = false;
 	m->request_sent = m->violation_sent = 0;
 	m->closes_at = now + (traits & CROWD_SLOW ? SLOW_MS : CONNECTION_MS) * NSEC_PER_MS;
-	if (!traits) /* the target is to end it */
+	if (!traits) /* the target has to end it */
 		m->closes_at = CLOCK_NEVER;
 	counts[role_of(m)].connections++;
 }
 
-/* Sends as much as its traits allow; true when everything is sent. */
+/* Sends as much as its traits permit. Returns true when everything is sent. */
 static bool member_send(struct member *m, const uint8_t *bytes, size_t len, size_t *sent)
 {
 	size_t n = roles[role_of(m)].traits & CROWD_SLOW ? 1 : len - *sent;
@@ -231,7 +232,7 @@ static void member_write(struct member *m)
 	struct role *role = &roles[role_of(m)];
 
 	member_send(m, role->request, role->request_len, &m->request_sent);
-	if (!m->answered) /* NO_REPLY roles get no answer, so they send no more than this */
+	if (!m->answered) /* NO_REPLY roles get no answer, so they send only this */
 		return;
 	for (int i = 0; i < BURST; i++) {
 		if (!member_send(m, role->violation, role->violation_len, &m->violation_sent))

@@ -12,8 +12,8 @@
 
 /*
  * The roles of its members, as X(name, options, traits). SLOW: sends a byte at a time. NO_READ:
- * reads nothing after the reply. FLOOD: repeats its violation until it is stopped. RESET: ends with
- * a reset.
+ * reads nothing after the reply. FLOOD: repeats its violation until the end. RESET: ends with a
+ * reset.
  */
 #define CROWD_ROLES(X)                                                                             \
 	X(garbage, RAW_PLAIN, 0)                                                                   \
@@ -45,17 +45,21 @@ enum crowd_traits {
 
 struct crowd_count {
 	const char *name;
-	bool is_short;             /* its violation ends its connection */
+	bool is_short;             /* the violation ends the connection */
 	unsigned long connections; /* connections */
 	unsigned long violations;  /* violations that were sent completely */
 	unsigned long ended;       /* connections that the target ended */
 };
 
-/* Start, towards the target's port. known: a connection that has its regions; the crowd uses the
- * upper half of the first one. */
+/*
+ * Start the crowd against the target's port. known: a connection with the target's regions; the
+ * crowd uses the upper half of the first one.
+ */
 void crowd_start(const char *port, const struct raw *known);
-/* End all connections, once the target had time to end one of each short role. Returns the counts
- * of the *n roles. */
+/*
+ * End all connections, after the target had time to end one of each short role. Returns the counts
+ * of the *n roles.
+ */
 const struct crowd_count *crowd_stop(int *n);
 
 #endif

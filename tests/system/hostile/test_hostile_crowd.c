@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_crowd.c -- hundreds of hostile peers of every kind at once, and an honest client
- * among them: what the client writes and flushes is there when it reads it back, it is served in
- * bounded time, and afterwards the target holds nothing of the hostile peers.
+ * among them: the client reads back what it wrote and flushed, it is served in bounded time, and
+ * after the end the target keeps nothing of the hostile peers.
  */
 #include "system/lib/check.h"
 
@@ -19,12 +19,13 @@
 #define SAMPLES  100000
 #define CALM_MS  1000
 #define STORM_MS (SYSTEM_SANITIZED ? 6000 : 4000)
-/* Parked messages (256 KiB), a receive buffer (128 KiB), and what the allocator rounds up. */
+/* Parked messages (256 KiB), a receive buffer (128 KiB), and the allocator's rounding. */
 #define PEER_KIB 512
-/* The crowd's own thread takes half of a small machine; these limits allow for a loaded one,
- * too. */
+/*
+ * The crowd's own thread takes half of a small machine. These limits permit a loaded machine, too.
+ */
 #define RATIO_MAX 200
-/* or this, where an undisturbed one takes next to nothing */
+/* or this, if an undisturbed operation takes almost no time */
 #define MEDIAN_MAX (500 * NSEC_PER_MS)
 
 static struct remote target;
@@ -72,7 +73,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Work for so long: the median, and *n and *worst. */
+/* Work for this time. Returns the median; sets *n and *worst. */
 static uint64_t work_for(int ms, size_t *n, uint64_t *worst)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)ms * NSEC_PER_MS, begin;
@@ -99,7 +100,7 @@ static void expect_every_role_was_played(void)
 	}
 }
 
-/* The crowd is served by a second thread, too, whose poller stays. */
+/* A second thread serves the crowd as well, and its poller stays. */
 #define LOOP_FDS 2
 
 static void expect_descriptors_to_return(int before)
@@ -113,8 +114,8 @@ static void expect_descriptors_to_return(int before)
 }
 
 /*
- * A new client connects meanwhile, too. Where the target accepts more slowly than the crowd
- * connects, its backlog is full now and then; a client that is rejected then tries again.
+ * A new client connects meanwhile. If the target accepts more slowly than the crowd connects, its
+ * backlog is full now and then; a rejected client then tries again.
  */
 static void newcomer_gets_in(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_guesses.c -- a peer that guesses STags on many connections at once: the rate of its
- * guesses is limited, they find nothing, and no other peer has to wait.
+ * guesses is limited, they find no region, and no other peer has to wait.
  *
- * The attacker is 127.0.0.2; all others are 127.0.0.1.
+ * The attacker is 127.0.0.2; all other peers are 127.0.0.1.
  */
 #include "system/lib/check.h"
 
@@ -22,7 +22,7 @@
 #define BURST     100 /* RATE_LIMIT_BURST */
 #define RATE      10  /* SOFTRNIC_VIOLATIONS_PER_S */
 #define ATTACK_MS 4000
-/* connections with a guess under way when the burst is used up: these guesses are owed */
+/* connections with a guess under way when the burst is used up: these guesses become a debt */
 #define RESERVES      4
 #define SIZE          65536
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 10000 : 2000)
@@ -74,7 +74,7 @@ static void start_handshake(int i)
 	connected[i] = false;
 }
 
-/* It knows the address of the region, and STags that are wrong. */
+/* It has the address of the region, and wrong STags. */
 static void guess(struct raw *r)
 {
 	static const uint8_t mark[8] = {0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb};
@@ -132,7 +132,9 @@ static void connect_from_there(struct raw *r)
 	assert_int_equal(raw_take_reply(r), 0);
 }
 
-/* Until its new connections have to wait, because more than RESERVES guesses are owed. */
+/*
+ * Guesses until its new connections have to wait, because the debt is more than RESERVES guesses.
+ */
 static void attack_until_held(void)
 {
 	for (int i = 0; i < RESERVES; i++)
@@ -163,7 +165,7 @@ static void connect_honestly(void)
 		fail_msg("an honest connection took %d ms", (int)(now_ms() - begin));
 }
 
-/* It was connected before the guessing began, from the same address. */
+/* This connection is older than the guesses, and comes from the same address. */
 static void read_from_the_attackers_address(void)
 {
 	uint64_t begin = now_ms();
@@ -199,7 +201,7 @@ static void guesses_are_limited_and_other_peers_do_not_wait(void **state)
 		connect_honestly();
 		visits++;
 	}
-	/* Guesses that are under way at the same time are not delayed, but counted afterwards. */
+	/* Guesses that are under way at the same time are not delayed, but count later. */
 	allowed = BURST + PARALLEL + (now_ms() - begin) * RATE / 1000 + 1;
 	print_message("%lu guesses in %d ms, %d honest visits\n", guesses, (int)(now_ms() - begin),
 		      visits);
@@ -210,7 +212,7 @@ static void guesses_are_limited_and_other_peers_do_not_wait(void **state)
 	stop();
 }
 
-/* Delayed, not refused for ever: a program whose bug was mended must be able to connect. */
+/* Delayed, not refused for ever: a program must be able to connect after its bug was mended. */
 static void a_delayed_peer_connects_later(void **state)
 {
 	uint64_t begin = now_ms();
@@ -238,7 +240,7 @@ static void expect_nothing_but_the_end_at_last(struct raw *r)
 	assert_true(n == 0 || n == -ESHUTDOWN);
 }
 
-/* With the descriptors of the delayed connections; a leak checker looks at what is left. */
+/* With the descriptors of the delayed connections; a leak checker examines what is left. */
 static void an_endpoint_is_deleted_while_peers_are_delayed(void **state)
 {
 	start("2");
@@ -273,7 +275,7 @@ static void delayed_connections_are_bounded(void **state)
 	stop();
 }
 
-/* The measure that the others are compared with. */
+/* The number that the other results are compared with. */
 static void without_the_limit_guesses_are_many(void **state)
 {
 	uint64_t begin;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_handshakes.c -- peers that never get as far as a connection: slow, silent, many, or
- * invalid. Valid clients connect as if these were not there.
+ * test_hostile_handshakes.c -- peers that never complete a connection: slow, silent, many, or
+ * invalid ones. Valid clients connect as if there were no such peers.
  */
 #include "system/lib/check.h"
 
@@ -17,10 +17,10 @@
 #include "system/lib/remote.h"
 
 #define SLOW          200
-#define CROWD         1100 /* more than an endpoint's handshakes under way */
+#define CROWD         1100 /* more than an endpoint's limit of handshakes */
 #define HONEST_MAX_MS (SYSTEM_SANITIZED ? 20000 : 5000)
 #define REQUEST_MS    3000
-/* At once, long before the target's limit. */
+/* At once: long before the target's limit. */
 #define PROMPT_MS 5000
 
 static struct remote target;
@@ -34,7 +34,7 @@ static uint64_t now_ms(void)
 	return clock_now_ns() / NSEC_PER_MS;
 }
 
-/* The target's log is read by a test, and printed at the end. */
+/* A test reads the target's log, and prints it at the end. */
 static int start_logging(const char *limit)
 {
 	int ours = dup(STDERR_FILENO), ret;
@@ -145,7 +145,7 @@ static void a_slow_handshake_delays_no_other(void **state)
 		connect_honestly();
 		connects++;
 	}
-	/* Single bytes do not extend the limit: then it would not have passed yet. */
+	/* Single bytes do not extend the limit; otherwise it would not have passed yet. */
 	for (int i = 0; i < SLOW; i++) {
 		assert_true(ends_until(fd[i], begin + 2 * REQUEST_MS + REQUEST_MS / 2));
 		close(fd[i]);
@@ -208,7 +208,7 @@ static void an_invalid_request_is_closed_at_once(void **state)
 	connect_honestly();
 }
 
-/* More than rdma_cm can deliver, though MPA permits it: refused, not truncated. */
+/* MPA permits it, but rdma_cm cannot deliver that many bytes: refused, not truncated. */
 static void private_data_that_the_interface_cannot_carry_is_rejected(void **state)
 {
 	uint8_t frame[MPA_START_MAX];
@@ -245,7 +245,7 @@ static void connections_without_a_request_delay_no_other(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, 20000), 0);
 }
 
-/* Above the cap the oldest handshake is closed, not the newest, which may be valid. */
+/* Above the limit the oldest handshake is closed, not the newest, which may be valid. */
 static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 {
 	static int fd[CROWD];
@@ -266,7 +266,7 @@ static void many_handshakes_do_not_keep_out_a_valid_one(void **state)
 /* --- what they cause to be logged
  * ------------------------------------------------------------------- */
 
-/* Periods that may have begun since then, the first included. */
+/* Periods that may have begun since then, including the first. */
 static int periods_since(uint64_t begin_ms)
 {
 	return (int)((now_ms() - begin_ms) / LOG_LIMIT_PERIOD_MS) + 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_hello.c -- peers that agree to the extensions and then do not introduce themselves
- * as agreed: not at all, twice, in nonsense, or by something else. Nothing of theirs is placed, and
- * it ends their own connection only.
+ * test_hostile_hello.c -- peers that agree to the extensions and then send a wrong HELLO: none,
+ * two, a malformed one, or another message. None of their bytes is placed, and only their own
+ * connection ends.
  */
 #include "system/lib/check.h"
 
@@ -43,7 +43,7 @@ static void bystander_goes_on(void)
 	OK(client_echo(&bystander, 32));
 }
 
-/* Agreed, and the target has said its HELLO, but this end nothing. */
+/* Agreed, and the target has sent its HELLO, but this end has sent nothing. */
 static void connect_mute(struct raw *r)
 {
 	const uint8_t *payload;
@@ -51,7 +51,7 @@ static void connect_mute(struct raw *r)
 
 	assert_int_equal(raw_connect_mute(r, target.port, RAW_EXTENSIONS), 0);
 	assert_true(r->reply.rtr_send && !r->reply.p2p);
-	/* How long it is depends on what the target offers. */
+	/* Its length depends on the target's features. */
 	assert_in_range(raw_expect(r, RDMAP_EXT_REQ, &hdr, &payload), EXT_HELLO_LEN, EXT_HELLO_MAX);
 	assert_int_equal(hdr.qn, DDP_QN_CONTROL);
 	assert_int_equal(hdr.msn, DDP_FIRST_MSN);
@@ -151,7 +151,7 @@ static void nonsense_is_refused(void **state)
 static void a_long_one_is_read_to_its_limit(void **state)
 {
 	for (size_t more = 0; more < 2; more++) {
-		uint8_t bytes[EXT_MAX + 1] = VERSION "\0\x20\x03\xf0"; /* 1008 bytes of something */
+		uint8_t bytes[EXT_MAX + 1] = VERSION "\0\x20\x03\xf0"; /* an item of 1008 bytes */
 		const uint8_t *payload;
 		struct ddp_hdr hdr;
 

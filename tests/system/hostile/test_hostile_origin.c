@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_origin.c -- peers that abuse the question about former connections (doc/wire.md s6,
- * "Origin"): nonsense in it, and so many questions that no other peer's would find room.
+ * "Origin"): malformed ones, and so many that other peers' questions might find no room.
  */
 #include "system/lib/check.h"
 
@@ -10,7 +10,7 @@
 #include "system/lib/remote.h"
 
 #define END_MS 2000 /* less than the time that a connection has to name itself */
-#define ASKERS 20   /* with 64 questions each, more than the target remembers */
+#define ASKERS 20   /* with 64 questions each, more than the target stores */
 
 static struct remote target;
 static struct raw peer, silent;
@@ -26,7 +26,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-/* It takes part, as a HELLO with an instance says. */
+/* The peer takes part: its HELLO has an instance. */
 static void connect_to_ask(struct raw *r)
 {
 	struct ext_hello hello = {.major = EXT_HELLO_MAJOR,
@@ -97,7 +97,7 @@ static void nonsense_is_refused(void **state)
 	expect_refused("a range that ends before it begins", &o);
 }
 
-/* A connection that keeps silent makes the target remember each question. */
+/* Because of a silent connection the target must store each question. */
 static void peers_that_ask_without_end_keep_no_other_from_asking(void **state)
 {
 	const uint8_t *payload;
@@ -118,7 +118,8 @@ static void peers_that_ask_without_end_keep_no_other_from_asking(void **state)
 	send_origin(&o);
 	assert_int_equal(take_status(), EXT_ORIGIN_CUT);
 	raw_close(&peer);
-	assert_true(raw_expect(&silent, RDMAP_EXT_REQ, &hdr, &payload) > 0); /* its HELLO */
+	/* the target's HELLO */
+	assert_true(raw_expect(&silent, RDMAP_EXT_REQ, &hdr, &payload) > 0);
 	assert_int_equal(raw_expect_end(&silent, END_MS), 0);
 	raw_close(&silent);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_hostile_rings.c -- peers that go over to rings in shared memory as agreed, and then write
- * impossible positions and nonsense there. It ends their own connection only, with a reason; their
- * rings are freed, and no memory changes that they may not write.
+ * test_hostile_rings.c -- peers that move to rings in shared memory as agreed, and then write
+ * impossible positions and malformed messages there. Only their own connection ends, with a reason.
+ * Their rings are freed, and no memory changes that they may not write.
  */
 #include "system/lib/check.h"
 
@@ -41,7 +41,7 @@ static uint64_t next_random(void)
 
 /* --- the target ----------------------------------------------------------------------------- */
 
-/* Mappings of rings in the target. */
+/* Counts the mappings of rings in the target. */
 static int count_rings(void)
 {
 	char path[64], line[512];
@@ -90,7 +90,7 @@ static int start(void **state)
 		bystander_goes_on();
 		usleep(1000);
 	}
-	usleep(100000); /* what both ends met by is closed */
+	usleep(100000); /* the sockets of the meeting are closed by now */
 	bystander_goes_on();
 	rings_before = count_rings();
 	fds_before = gauge_fds(target.proc.pid);
@@ -116,7 +116,7 @@ static bool log_has(const char *text)
 	return has;
 }
 
-/* All but the first 64 bytes, which are the bystander's. */
+/* All but the first 64 bytes, which belong to the bystander. */
 static void expect_nothing_placed(void)
 {
 	static const char zeros[] = "00000000000000000000000000000000";
@@ -137,7 +137,7 @@ static bool target_has_freed(void)
 	return count_rings() == rings_before && gauge_fds(target.proc.pid) <= fds_before;
 }
 
-/* The connection has ended, and all of it is freed, while this end still has its sockets. */
+/* The connection has ended, and everything of it is freed, while this end still has its sockets. */
 static void expect_end(void)
 {
 	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
@@ -168,7 +168,7 @@ static void who_keeps_to_the_rules_is_served(void **state)
 			 0);
 	assert_int_equal(raw_read(&peer, region->stag, region->addr + 64, 9), 0);
 	assert_int_equal(raw_expect(&peer, RDMAP_READ_RESP, &hdr, &payload), 9);
-	raw_close(&peer); /* only the socket */
+	raw_close(&peer); /* closes only the socket */
 	expect_end();
 }
 
@@ -186,7 +186,7 @@ static void an_impossible_position_of_the_writer_ends_its_connection(void **stat
 	assert_true(log_has("the peer's position in a ring"));
 }
 
-/* It is found by the answer that is written next. */
+/* The target notices it with the next answer that it writes. */
 static void an_impossible_position_of_the_reader_ends_its_connection(void **state)
 {
 	for (int i = 0; i < 3; i++) {
@@ -196,7 +196,7 @@ static void an_impossible_position_of_the_reader_ends_its_connection(void **stat
 		struct raw_region *region = &peer.region[0];
 
 		atomic_store(&rings.ring[1]->head, positions[i]);
-		/* More than the room that it knows of already. */
+		/* More than the room that it has seen so far. */
 		for (uint64_t sent = 0; sent <= rings.size; sent += SIZE)
 			raw_read(&peer, region->stag, region->addr, SIZE);
 		expect_end();
@@ -219,7 +219,7 @@ static void garbage_ends_its_own_connection(void **state)
 	for (int i = 0; i < GARBAGES; i++) {
 		connect_rings();
 		send_random(1 + next_random() % 4096);
-		raw_close(&peer); /* more bytes could be awaited */
+		raw_close(&peer); /* the target may wait for more bytes */
 		expect_end();
 	}
 }
@@ -247,7 +247,8 @@ static void an_fpdu_that_is_cut_or_too_long_is_not_executed(void **state)
 		bytes[1] = (uint8_t)lengths[i];
 		raw_send(&peer, bytes, 2 + (size_t)len + 32);
 		raw_close(&peer);
-		if (lengths[i] == UINT16_MAX) { /* what has come of a Write may be placed */
+		/* the part of a Write that has come may be placed */
+		if (lengths[i] == UINT16_MAX) {
 			assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
 			assert_string_equal(proc_ask(&target.proc, "fill 0 0"), "ok");
 		}
@@ -255,7 +256,7 @@ static void an_fpdu_that_is_cut_or_too_long_is_not_executed(void **state)
 	}
 }
 
-/* While the target stands still, a Write is in the ring, and then the word. */
+/* While the target is stopped, a Write is put into the ring, and then the word. */
 static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **state)
 {
 	struct raw_region *region;
@@ -267,12 +268,14 @@ static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **st
 	rawrings_give_up(&peer);
 	proc_signal(&target.proc, SIGCONT);
 	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
-	raw_close(&peer); /* its end would be waited for */
+	raw_close(&peer); /* the target would wait for its end */
 	expect_end();
 }
 
-/* Each of them would keep a thread for 20 s, and the target has fewer threads that wait for bytes.
- * Where the kernel can refuse them, they do not even arrive. */
+/*
+ * Each of them would block a thread for 20 s, and the target has fewer threads that wait for bytes.
+ * If the kernel can refuse descriptors, they do not even arrive.
+ */
 static void descriptors_that_linger_delay_no_other_connection(void **state)
 {
 	static struct rawrings their_rings[PASSED];
@@ -299,13 +302,13 @@ static void expect_refused(uint32_t stag, uint64_t to)
 	connect_rings();
 	assert_int_equal(raw_write(&peer, stag, to, bytes, sizeof(bytes)), 0);
 	assert_true(raw_expect_terminate(&peer, NULL) > 0);
-	raw_close(&peer); /* its end would be waited for */
+	raw_close(&peer); /* the target would wait for its end */
 	expect_end();
 }
 
 static void what_it_may_not_write_is_refused_with_a_terminate(void **state)
 {
-	struct raw_region *region = peer.region; /* the same for each connection */
+	struct raw_region *region = peer.region; /* each connection gets the same one */
 
 	connect_rings();
 	raw_close(&peer);
@@ -316,7 +319,7 @@ static void what_it_may_not_write_is_refused_with_a_terminate(void **state)
 	expect_refused(region[0].stag + 256, region[0].addr + 64);
 }
 
-/* Positions, flags, bytes, also behind the writer's position; and pages that are taken away. */
+/* Positions, flags and bytes change, even past the writer's position; and pages are taken away. */
 static void memory_that_changes_all_the_time_ends_its_own_connection(void **state)
 {
 	for (int i = 0; i < RUINS; i++) {

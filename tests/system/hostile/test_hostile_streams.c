@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_streams.c -- peers that are connected and then misbehave: garbage, floods, silence.
- * They lose their connection, and the target spends a bounded amount of memory.
+ * They lose their connection, and the target's memory is bounded.
  */
 #include "system/lib/check.h"
 
@@ -19,7 +19,7 @@
 #define CROWD    40
 #define GARBAGES 100
 #define FLOODS   4
-/* Parked messages (256 KiB), a receive buffer, and what the allocator rounds up. */
+/* Parked messages (256 KiB), a receive buffer, and the allocator's rounding. */
 #define PEER_KIB 512
 
 static struct remote target;
@@ -62,7 +62,7 @@ static long target_kib(void)
 	return gauge_rss_anon_kib(target.proc.pid);
 }
 
-/* Its peers are gone; what it still holds for them must be next to nothing. */
+/* Its peers are gone, and almost no memory may be left for them. */
 static void expect_target_to_recover(long before_kib)
 {
 	assert_int_equal(remote_wait_conns(&target, 1, 10000), 0);
@@ -83,7 +83,7 @@ static void send_garbage(unsigned options)
 		bytes[0] = 0;
 	size_t len = 1 + next_random() % sizeof(bytes);
 	raw_send(&peer, bytes, len);
-	/* Only a complete FPDU is processed; of others more bytes are awaited. */
+	/* Only a complete FPDU is processed; otherwise the target waits for more bytes. */
 	if (bytes[0] == 0 && len > 300)
 		assert_int_not_equal(raw_expect_terminate(&peer, NULL), -ETIMEDOUT);
 	raw_close(&peer);
@@ -144,7 +144,9 @@ static void unfinished_fpdus_hold_little(void **state)
 	expect_target_to_recover(before);
 }
 
-/* The target echoes; a peer that reads no echo uses up the receives, then the parking buffer. */
+/*
+ * The target echoes. A peer that reads no echo first uses up the receives, then the parking buffer.
+ */
 static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 {
 	static const uint8_t message[64];
@@ -233,7 +235,7 @@ static void fpdus_at_the_edges_of_their_headers_affect_no_other(void **state)
 	bystander_goes_on();
 }
 
-/* The number of reads is allowed, but their answers are never read. */
+/* The number of reads is permitted, but their answers are never read. */
 static void reads_with_unread_answers_hold_little(void **state)
 {
 	long before = target_kib(), during;
@@ -262,7 +264,7 @@ static void more_reads_than_agreed_are_refused(void **state)
 	int error;
 
 	assert_int_equal(raw_connect(&peer, target.port, RAW_PLAIN), 0);
-	/* Some are answered, as far as the socket buffers take it; the rest is too much. */
+	/* Some are answered, until the socket buffers are full; the others exceed the limit. */
 	for (int i = 0; i <= 2 * peer.reply.ird; i++)
 		if (raw_read(&peer, peer.region[0].stag, peer.region[0].addr, SIZE / 4))
 			break;

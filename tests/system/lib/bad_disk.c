@@ -20,7 +20,9 @@ void bad_disk_need(void)
 	exit(SKIPPED);
 }
 
-/* Blocks of zeros around what is written would be punched out of the image, and make room in it. */
+/*
+ * Blocks of zeros around the written block would be punched out of the image, and give room in it.
+ */
 void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top)
 {
 	snprintf(disk->folder, sizeof(disk->folder), "%s", folder);
@@ -61,7 +63,7 @@ void bad_disk_unmount(struct bad_disk *disk)
 	disk->folder[0] = '\0';
 }
 
-/* Where the image has that block of a file. */
+/* The offset in the image of that block of a file. */
 static off_t bad_disk_find(const char *path, uint64_t offset)
 {
 	_Alignas(struct fiemap) char room[sizeof(struct fiemap) + sizeof(struct fiemap_extent)];
@@ -126,7 +128,7 @@ void bad_disk_repair(const struct bad_disk *disk)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* It must not be cached: it is to be read from the image. */
+/* The block must not stay cached: the next read has to come from the image. */
 static void bad_disk_forget(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "system/lib/proc.h"
 
-/* One that runs; pid 0: none. */
+/* A running case; pid 0: none. */
 struct cases_slot {
 	pid_t pid;
 	int output;
@@ -17,7 +17,7 @@ struct cases_slot {
 	uint64_t begin_ns;
 };
 
-/* It ends in one of the two ways. */
+/* Runs a case; the process ends with one of the two statuses. */
 static void cases_child(const struct CMUnitTest *test, int output)
 {
 	proc_die_with_parent();
@@ -54,7 +54,7 @@ static void cases_print(int output)
 	fflush(stdout);
 }
 
-/* Whichever ends first. True: it has failed. */
+/* Wait for the case that ends first. Returns true if it failed. */
 static bool cases_end_one(struct cases_slot *slots, unsigned at_once, bool only_failures)
 {
 	int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.h -- cmocka for system tests, and how a test skips itself. */
+/* check.h -- cmocka for system tests, and ways to skip a test. */
 #ifndef SYSTEM_CHECK_H
 #define SYSTEM_CHECK_H
 
@@ -20,7 +20,7 @@
 /* ctest's SKIP_RETURN_CODE of these tests */
 #define SKIPPED 77
 
-/* A sanitizer's build: slower by an order of magnitude, and with a memory use of its own. */
+/* A sanitizer's build is slower by an order of magnitude, and has a memory use of its own. */
 #ifndef SYSTEM_SANITIZED
 #define SYSTEM_SANITIZED 0
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.h -- an initiator on the public API, with a time limit on everything it waits for.
+ * client.h -- an initiator on the public API, with a time limit on every wait.
  *
- * Functions return 0, a librpma error, or CLIENT_TIMEOUT; they never assert, because some callers
+ * Functions return 0, a librpma error, or CLIENT_TIMEOUT. They never assert, because some callers
  * are not test programs.
  */
 #ifndef SYSTEM_CLIENT_H
@@ -14,14 +14,14 @@
 
 #define CLIENT_TIMEOUT     1
 #define CLIENT_WAIT_MS     10000
-#define CLIENT_REGIONS_MAX 12 /* descriptors that fit a reply's private data */
+#define CLIENT_REGIONS_MAX 12 /* descriptors that fit into a reply's private data */
 
 #define WC_FLUSH ((enum ibv_wc_opcode)8) /* rdma-core 44 has no name for it */
 
 struct client {
 	struct rpma_peer *peer;
 	struct rpma_conn_cfg *cfg;
-	uint8_t *buf; /* own memory, registered for everything */
+	uint8_t *buf; /* own memory, registered with all rights */
 	size_t size;
 	struct rpma_mr_local *mr;
 
@@ -31,16 +31,16 @@ struct client {
 	int n_at;
 };
 
-/* The device, and a buffer of that size. */
+/* Open the device, and make a buffer of that size. */
 int client_open(struct client *c, size_t size);
 void client_close(struct client *c);
 
-/* RPMA_E_PROVIDER: the outcome, in *event, is another one than ESTABLISHED. */
+/* RPMA_E_PROVIDER: the outcome, in *event, is not ESTABLISHED. */
 int client_connect(struct client *c, const char *port, enum rpma_conn_event *event);
-void client_disconnect(struct client *c); /* in good order; also after a loss */
+void client_disconnect(struct client *c); /* close in good order, even after a loss */
 void client_drop(struct client *c);       /* without a disconnect */
 
-/* One more connection of the client's peer object, with queues after cfg. */
+/* One more connection of the client's peer object, with queue sizes from cfg. */
 int client_connect_as(struct client *c, const char *port, struct rpma_conn_req **req,
 		      enum rpma_conn_event *event);
 
@@ -48,21 +48,21 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms);
 int client_wait_event(struct rpma_conn *conn, enum rpma_conn_event *event, int timeout_ms);
 
 /*
- * One operation, and its completion: 0 when it succeeded, RPMA_E_UNKNOWN when it failed, with the
+ * Post one operation and take its completion: 0 on success, RPMA_E_UNKNOWN on failure, with the
  * cause in *wc. wc may be NULL.
  */
 int client_write(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
 int client_read(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
 int client_flush(struct client *c, int region, size_t at, size_t len, enum rpma_flush_type type,
 		 struct ibv_wc *wc);
-/* A write that completes silently, and a flush to persistence behind it. */
+/* A write without a completion, followed by a persistent flush. */
 int client_put(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
 /*
- * A silent write to anywhere and a flush of the first region behind it, posted at once: when the
- * write is refused, the flush is under way for certain.
+ * A write without a completion to anywhere, followed by a flush of the first region, posted
+ * together: when the write is refused, the flush is certainly under way.
  */
 int client_post_write_and_flush(struct client *c, struct rpma_mr_remote *to, size_t at, size_t len);
-/* Send the first len bytes of the buffer, and get the echo into the buffer's second half. */
+/* Send the first len bytes of the buffer, and receive the echo into the buffer's second half. */
 int client_echo(struct client *c, size_t len);
 
 #endif

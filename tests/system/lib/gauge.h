@@ -8,16 +8,16 @@
 #include <sys/types.h>
 
 struct gauge {
-	long rss_anon_kib;  /* resident and anonymous: what no other process shares */
-	long pss_kib;       /* with its share of what is shared */
+	long rss_anon_kib;  /* resident and anonymous memory, which no other process shares */
+	long pss_kib;       /* including its part of shared memory */
 	long cpu_ticks;     /* user and system */
-	long allocated_kib; /* malloc()ed and in use; this process only */
+	long allocated_kib; /* allocated by malloc() and in use; this process only */
 };
 
 struct gauge gauge_self(void);
-long gauge_rss_anon_kib(pid_t pid); /* -1: gone */
+long gauge_rss_anon_kib(pid_t pid); /* -1: the process is gone */
 long gauge_cpu_ticks(pid_t pid);
-long gauge_waits(pid_t pid); /* how often its threads have waited so far; -1: gone */
+long gauge_waits(pid_t pid); /* number of waits of its threads so far; -1: gone */
 int gauge_fds(pid_t pid);    /* open descriptors; -1: gone */
 
 /* Raise the limit of descriptors to what the system allows, and return it. */

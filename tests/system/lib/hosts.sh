@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Several hosts on one machine: network namespaces behind a switch that cuts, loses and delays (switch_main.c).
-# Include it after processes.sh, which ends what is started here. The hosts have the addresses 10.77.0.1 and so on.
-# Needs root, or a user who may make user namespaces: else the test is skipped.
+# Include it after processes.sh, which ends the processes that are started here. The hosts have the addresses
+# 10.77.0.1 and so on. Needs root, or the right to make user namespaces; otherwise the test is skipped.
 : "${SYSTEM_SWITCH:?the program system_switch}"
 host_pids=()
-# Descriptors that no process which is started holds: the ends of pipes whose close somebody waits for.
+# Descriptors that started processes must not inherit: the ends of pipes whose close is awaited.
 private_fds=()
 
 # hosts_start COUNT
@@ -30,7 +30,7 @@ hosts_start() {
 		on "$i" ip link set lo up
 		on "$i" ip addr add "10.77.0.$i/24" dev eth0
 		on "$i" ip link set eth0 up
-		# No ARP: a lost frame of it would look like a host that is away.
+		# Without ARP: a lost ARP frame would make a host seem to be away.
 		for ((k = 1; k <= $1; k++)); do
 			[ "$i" = "$k" ] || on "$i" ip neigh add "10.77.0.$k" lladdr "02:00:00:00:00:0$k" dev eth0 nud permanent
 		done
@@ -39,14 +39,14 @@ hosts_start() {
 
 has_own_network() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 
-# on HOST COMMAND...: executed there
+# on HOST COMMAND...: executed on that host
 on() {
 	local host=$1
 	shift
 	nsenter -t "${host_pids[host]}" -n "$@"
 }
 
-# start_on HOST LOG COMMAND...: in the background, $! is its id
+# start_on HOST LOG COMMAND...: in the background; $! is its id
 start_on() {
 	local host=$1 log=$2
 	shift 2
@@ -58,7 +58,7 @@ start_on() {
 	logs+=("$log")
 }
 
-# network WORD FROM TO [VALUE]: as system_switch has it; in force when it returns
+# network WORD FROM TO [VALUE]: an order of system_switch; in force on return
 network() {
 	echo "$*" >&"$orders"
 	expect_answer ok

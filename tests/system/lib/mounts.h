@@ -8,7 +8,7 @@
 
 #include "system/lib/check.h"
 
-/* What is mounted from here on is of this process alone, and goes with it. */
+/* Later mounts belong to this process alone, and end with it. */
 static inline void need_own_mounts(void)
 {
 	need_root("a file system of its own");

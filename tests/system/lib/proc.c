@@ -33,7 +33,7 @@ static char **proc_env_with(const char *const envs[])
 	all = calloc(n + extra + 1, sizeof(*all));
 	if (!all)
 		return NULL;
-	/* The first of two settings counts. */
+	/* getenv() returns the first of two settings. */
 	if (extra)
 		memcpy(all, envs, extra * sizeof(*all));
 	memcpy(all + extra, environ, n * sizeof(*all));
@@ -84,7 +84,7 @@ static int proc_ms_left(uint64_t end)
 	return now >= end ? 0 : (int)((end - now) / NSEC_PER_MS) + 1;
 }
 
-/* Cut the first line off what has come so far. */
+/* Take the first line from the bytes that have come. */
 static const char *proc_line_cut(struct proc *p)
 {
 	char *nl = memchr(p->more, '\n', p->have);

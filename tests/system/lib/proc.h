@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * proc.h -- other processes of a test: started from a program, controlled by lines of text, ended
- * by their id. They get SIGKILL when the test ends, so that a failed test leaves none behind.
+ * by their id. They get SIGKILL when the test ends, so that a failed test leaves none.
  */
 #ifndef SYSTEM_PROC_H
 #define SYSTEM_PROC_H
@@ -13,34 +13,42 @@ struct proc {
 	int in;    /* its standard input */
 	int out;   /* its standard output */
 	char line[1024];
-	size_t have; /* bytes behind the line that was returned last */
+	size_t have; /* bytes after the last line that was returned */
 	char more[1024];
 };
 
-/* envs: "NAME=value" strings for it alone, or NULL. 0 or -errno. */
+/* envs: "NAME=value" strings for this process alone, or NULL. 0 or -errno. */
 int proc_start(struct proc *p, const char *const argv[], const char *const envs[]);
 
-/* Its next line, without the newline; NULL when none comes in time, or the process has ended. */
+/*
+ * Returns its next line without the newline, or NULL if no line comes in time or the process has
+ * ended.
+ */
 const char *proc_line(struct proc *p, int timeout_ms);
 
-/* Send a line, and get the answer. */
+/* Send a line, and return the answer. */
 const char *proc_ask(struct proc *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* After SIGSTOP none of its threads runs any more when this returns. */
+/* After SIGSTOP, all of its threads have stopped when this returns. */
 void proc_signal(struct proc *p, int sig);
-/* The same of one that was started otherwise; not above 0: nothing. */
+/*
+ * The same for a process that was started in another way; if child is not positive, does nothing.
+ */
 void proc_signal_child(pid_t child, int sig);
 
-/* Wait for its end: its wait status, or -ETIMEDOUT. */
+/* Wait for its end. Returns its wait status, or -ETIMEDOUT. */
 int proc_wait(struct proc *p, int timeout_ms);
 
 /* SIGKILL, and reap. */
 void proc_kill(struct proc *p);
 
-/* Close its standard input, after which it ends by itself: its wait status. Killed when late. */
+/*
+ * Close its standard input, after which it ends by itself. Returns its wait status; kills it if it
+ * is late.
+ */
 int proc_finish(struct proc *p);
 
-/* For the started program: end with the process that started it. */
+/* For the started program: it ends together with the process that started it. */
 void proc_die_with_parent(void);
 
 #endif

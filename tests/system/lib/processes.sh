@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the tests in shell share. Every test runs in a folder of its own, on the build tree's file system,
+# Functions for tests in shell. Every test runs in a folder of its own, on the build tree's file system,
 # and ends the processes that it started, by their id. A script that includes this file lists in `logs` the
 # files that a failure prints, and adds to `started` each process that it starts.
 set -euo pipefail

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rawpeer.h -- a peer that is nothing but a TCP socket: the test encodes MPA, DDP and RDMAP itself,
- * and so can send what no device would.
+ * rawpeer.h -- a peer that is only a TCP socket: the test encodes MPA, DDP and RDMAP itself, so it
+ * can send what no device would send.
  *
- * Functions return 0 (or a length) or -errno; -ETIMEDOUT when an answer does not come in time,
- * -ESHUTDOWN when the other end closed or reset the connection instead.
+ * Functions return 0 (or a length) or -errno; -ETIMEDOUT if an answer does not come in time,
+ * -ESHUTDOWN if the other end closed or reset the connection instead.
  */
 #ifndef SYSTEM_RAWPEER_H
 #define SYSTEM_RAWPEER_H
@@ -37,16 +37,16 @@ struct raw {
 	struct rawrings *rings; /* NULL: bytes go over TCP; rawrings.h */
 	bool crc;               /* agreed */
 	struct mpa_start reply;
-	uint8_t pdata[MPA_PD_MAX]; /* of the reply, reply.pd_len bytes */
+	uint8_t pdata[MPA_PD_MAX]; /* private data of the reply, reply.pd_len bytes */
 	struct raw_region region[RAW_REGIONS_MAX];
 	int n_regions;
-	uint32_t msn[DDP_QN_COUNT]; /* of the next message to send */
+	uint32_t msn[DDP_QN_COUNT]; /* MSN of the next message to send */
 	uint8_t in[256 << 10];
-	size_t at, have; /* received and not consumed */
-	size_t taken;    /* of that, the FPDU that the caller may still look at */
+	size_t at, have; /* bytes received and not consumed */
+	size_t taken;    /* of these, the FPDU that the caller may still read */
 };
 
-/* Options of the request that is sent by default. */
+/* Options of the default request. */
 enum raw_offer { RAW_PLAIN, RAW_CRC = 1, RAW_EXTENSIONS = 2 };
 
 int raw_dial(struct raw *r, const char *port);
@@ -56,44 +56,47 @@ int raw_dial_from(struct raw *r, const char *from, const char *port);
 int raw_dial_to(struct raw *r, const char *from, const char *addr, const char *port);
 void raw_close(struct raw *r);
 int raw_send(struct raw *r, const void *bytes, size_t len);
-/* Whatever comes next, at most len bytes; 0 at an orderly end. */
+/* Receive the next bytes, at most len; 0 at an orderly end. */
 int raw_recv(struct raw *r, void *bytes, size_t len, int timeout_ms);
-/* Expects nothing more but the end of the connection; -EPROTO when bytes come. */
+/* Expect only the end of the connection; -EPROTO if bytes come. */
 int raw_expect_end(struct raw *r, int timeout_ms);
 
 void raw_request(struct mpa_start *request, unsigned options);
-/* Dial, send the request, take the reply and the regions in it; a peer with extensions then says
- * HELLO. */
+/* Dial, send the request, take the reply and its regions; with extensions also send a HELLO. */
 int raw_connect(struct raw *r, const char *port, unsigned options);
-/* The same towards another program than the target: with private data, and no regions in the
- * reply. */
+/*
+ * The same for a program that is not the target: with private data, and without regions in the
+ * reply.
+ */
 int raw_connect_with(struct raw *r, const char *port, const void *pdata, size_t len);
 /* The same without the HELLO. */
 int raw_connect_mute(struct raw *r, const char *port, unsigned options);
-/* The request alone, on a connection that was dialled. */
+/* Send only the request, on a connection that was dialled. */
 int raw_send_request(struct raw *r, unsigned options);
-/* The reply to a request that the test has sent itself. */
+/* Take the reply to a request that the test has sent itself. */
 int raw_take_reply(struct raw *r);
 
-/* One FPDU around these bytes; bad_crc: with a wrong CRC. */
+/* Send one FPDU with these bytes; bad_crc: with a wrong CRC. */
 int raw_fpdu(struct raw *r, const void *ulpdu, size_t len, bool bad_crc);
-/* One DDP segment; an untagged one with MSN 0 takes the next of its queue. */
+/* Send one DDP segment; an untagged one with MSN 0 gets the next MSN of its queue. */
 int raw_segment(struct raw *r, const struct ddp_hdr *hdr, const void *payload, size_t len);
 int raw_write(struct raw *r, uint32_t stag, uint64_t to, const void *bytes, size_t len);
 int raw_read(struct raw *r, uint32_t stag, uint64_t to, uint32_t len);
 int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t flags);
-/* A message on the control queue, and the HELLO, which is the first one of these. */
+/* Send a message on the control queue; and the HELLO, which is the first one there. */
 int raw_control(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t len);
 int raw_hello(struct raw *r);
-int raw_hello_with(struct raw *r, uint32_t rings); /* version of those that it offers */
+int raw_hello_with(struct raw *r, uint32_t rings); /* rings: the version that it offers */
 int raw_message(struct raw *r, const void *bytes, size_t len);
 int raw_invalidate(struct raw *r, uint32_t stag); /* an empty message with invalidation */
 
-/* The next FPDU's ULPDU, which stays in r->in until the next call: its length. */
+/* Receive the next FPDU. Its ULPDU stays in r->in until the next call. Returns its length. */
 int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms);
-/* The next segment with this opcode; others are dropped. Length of its payload. */
+/*
+ * Receive the next segment with this opcode; others are dropped. Returns the length of its payload.
+ */
 int raw_expect(struct raw *r, enum rdmap_opcode op, struct ddp_hdr *hdr, const uint8_t **payload);
-/* Its error, as TERM_CODE(); *t may be NULL. */
+/* Returns its error, as TERM_CODE(); *t may be NULL. */
 int raw_expect_terminate(struct raw *r, struct terminate *t);
 
 #endif

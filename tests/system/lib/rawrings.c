@@ -84,7 +84,7 @@ static int rawrings_send_nonce(int fd)
 	return send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == PACKET_LEN ? 0 : -EPIPE;
 }
 
-/* The descriptor in *passed, if there is one. */
+/* *passed gets the descriptor, if there is one. */
 static int rawrings_recv_packet(int fd, uint32_t kind, uint64_t *size, uint8_t *nonce, int *passed)
 {
 	union {
@@ -214,7 +214,7 @@ int rawrings_send(struct raw *r, const void *bytes, size_t len)
 	return 0;
 }
 
-/* What lies in the ring comes before the end. */
+/* Bytes in the ring come before the end. */
 int rawrings_recv(struct raw *r, void *bytes, size_t len, int timeout_ms)
 {
 	uint64_t end = clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS, there;
@@ -239,7 +239,7 @@ int rawrings_recv(struct raw *r, void *bytes, size_t len, int timeout_ms)
 	return (int)there;
 }
 
-/* The initiator's line, behind the positions of both rings. */
+/* The initiator's line, after the positions of both rings. */
 void rawrings_give_up(struct raw *r)
 {
 	_Atomic uint32_t *word =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rawrings.h -- a raw peer that goes over to rings in shared memory, as doc/wire.md describes them.
- * It is the initiator: it writes ring 0 and reads ring 1. From then on all of rawpeer.h goes
- * through the rings, and the test may write whatever it likes to the memory.
+ * rawrings.h -- a raw peer that moves to rings in shared memory, as doc/wire.md describes them. It
+ * is the initiator: it writes ring 0 and reads ring 1. From then on all functions of rawpeer.h use
+ * the rings, and the test may write any bytes to the memory.
  */
 #ifndef SYSTEM_RAWRINGS_H
 #define SYSTEM_RAWRINGS_H
@@ -11,7 +11,7 @@
 
 #include "rawpeer.h"
 
-/* Of one ring, in the first page. */
+/* The head of one ring, in the first page. */
 struct rawring_head {
 	_Atomic uint64_t tail;
 	_Atomic uint32_t reader_sleeps;
@@ -22,22 +22,22 @@ struct rawring_head {
 };
 
 struct rawrings {
-	int fd;     /* of the Unix socket */
-	int memory; /* its file */
+	int fd;     /* the Unix socket */
+	int memory; /* file of the shared memory */
 	uint8_t *base;
 	size_t len;
-	uint64_t size; /* of a ring */
+	uint64_t size; /* size of one ring */
 	struct rawring_head *ring[2];
 	uint8_t *bytes[2];
 	uint64_t written, read;
 };
 
-/* Dial, say HELLO, meet, and switch. 0 or -errno. */
+/* Dial, send a HELLO, meet, and switch. 0 or -errno. */
 int rawrings_connect(struct raw *r, struct rawrings *rings, const char *port);
 void rawrings_close(struct raw *r);
-/* The word that says so, and nothing else. */
+/* Set only the word for that. */
 void rawrings_give_up(struct raw *r);
-/* A wake-up, which the other end may ignore. */
+/* Send a wake-up, which the other end may ignore. */
 void rawrings_wake(struct raw *r);
 
 int rawrings_send(struct raw *r, const void *bytes, size_t len);

@@ -15,13 +15,13 @@ int remote_start(struct remote *r, const char *program, const char *const region
 		 const char *const envs[]);
 /* The number of its connections; -1: it does not answer. */
 int remote_conns(struct remote *r);
-/* Wait until it has that many; 0, or -ETIMEDOUT. */
+/* Wait until it has that many connections; 0, or -ETIMEDOUT. */
 int remote_wait_conns(struct remote *r, int n, int timeout_ms);
 
 /*
  * Start a process that writes to the target's regions until it is stopped, and connects again
- * whenever a connection ends. share is "FIRST:CONNECTIONS:ALL": so many connections, which write to
- * the slices from FIRST on, of ALL slices of the regions.
+ * whenever a connection ends. share is "FIRST:CONNECTIONS:ALL": that many connections write to the
+ * slices from FIRST on, of ALL slices of the regions.
  */
 int writer_start(struct proc *p, const char *program, const char *port, const char *share,
 		 const char *const envs[]);

@@ -11,8 +11,8 @@
 #define FLOWS_ETHERNET 14u /* bytes of a frame's header */
 #define FLOWS_SYN      0x02
 #define FLOWS_REQUEST  "MPA ID Req Frame"
-#define FLOWS_GREETING "RMIM" /* then the version, then the kind */
-#define FLOWS_SEARCHED 128u   /* bytes of a request in which a greeting begins */
+#define FLOWS_GREETING "RMIM" /* the version and then the kind follow */
+#define FLOWS_SEARCHED 128u   /* bytes of a request within which a greeting begins */
 
 struct flow {
 	uint32_t addrs[2];
@@ -52,7 +52,7 @@ static bool flow_is_between(const struct flow *f, const struct segment *s, unsig
 	       f->ports[0] == s->ports[from] && f->ports[1] == s->ports[to];
 }
 
-/* Either direction of a connection has the same one. */
+/* The two directions of a connection have the same flow. */
 static struct flow *flow_find(const struct segment *s)
 {
 	uint32_t hash = (s->addrs[0] ^ s->addrs[1]) * 2654435761u ^
@@ -83,7 +83,7 @@ static uint8_t flow_read_kind(const struct segment *s)
 		return 0;
 	for (size_t i = key; i + magic + 4 <= searched; i++)
 		if (!memcmp(s->payload + i, FLOWS_GREETING, magic))
-			return s->payload[i + magic + 3]; /* behind versions and length */
+			return s->payload[i + magic + 3]; /* after the versions and the length */
 	return 0;
 }
 
@@ -92,7 +92,7 @@ unsigned flows_kind(const struct segment *s)
 	struct flow *f = flow_find(s);
 
 	if (s->begins)
-		f->kind = 0; /* the ports were used before */
+		f->kind = 0; /* the ports belonged to an earlier connection */
 	else if (!f->kind)
 		f->kind = flow_read_kind(s);
 	return f->kind;

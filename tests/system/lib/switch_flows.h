@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * switch_flows.h -- which kind of a mirror's connection a frame belongs to.
+ * switch_flows.h -- the kind of mirror connection that a frame belongs to.
  *
- * All kinds use one port. The end that connects says the kind in its first segment: an MPA request
+ * All kinds use one port. The connecting end sends the kind in its first segment: an MPA request
  * whose private data is a greeting (mirror/wire/greeting.h).
  */
 #ifndef SYSTEM_SWITCH_FLOWS_H
@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The TCP segment of a frame. False: it has none. */
+/* The TCP segment of a frame. False: the frame has none. */
 struct segment {
 	uint32_t addrs[2]; /* from, to; as in the frame */
-	uint16_t ports[2]; /* likewise, as numbers */
+	uint16_t ports[2]; /* from, to; as numbers */
 	bool begins;       /* SYN */
 	const uint8_t *payload;
 	size_t len;
@@ -23,11 +23,13 @@ struct segment {
 
 bool segment_find(const uint8_t *frame, size_t len, struct segment *s);
 
-/* An enum greeting_kind, or 0: no mirror's connection, or not known yet. Each segment has to be
- * shown once, in their order. */
+/*
+ * Returns an enum greeting_kind, or 0: not a mirror's connection, or not known yet. The caller has
+ * to pass each segment once, in order.
+ */
 unsigned flows_kind(const struct segment *s);
 
-/* By its name: "control", "lane", ...; 0: there is none. */
+/* The kind with that name: "control", "lane", ...; 0: there is none. */
 unsigned flows_kind_named(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * system_switch PID... -- a network of hosts, which are network namespaces: an Ethernet switch that
- * loses, delays and cuts as it is told. It needs no module of the kernel but tun.
+ * loses, delays and cuts by order. The only kernel module that it needs is tun.
  *
  * Each PID is a process whose namespace gets an interface "eth0" with MAC address 02:00:00:00:00:0N
  * for the Nth PID, counted from 1. It prints "ready", then obeys lines of standard input, and
@@ -36,12 +36,12 @@
 #define HOSTS_MAX 8
 #define PORTS_MAX 8
 #define FRAME_MAX 65536
-#define HELD_MAX  20000 /* frames on their way: a sender that is faster loses some */
+#define HELD_MAX  20000 /* limit of frames on their way: a faster sender loses some */
 
 struct way {
 	bool is_cut;
 	unsigned permil, delay_ms, port_count;
-	unsigned kinds; /* a bit each */
+	unsigned kinds; /* a bit for each */
 	uint16_t ports[PORTS_MAX];
 };
 
@@ -56,7 +56,7 @@ struct held {
 static unsigned hosts;
 static int taps[HOSTS_MAX];
 static struct way ways[HOSTS_MAX][HOSTS_MAX];
-static struct held *held; /* by due time */
+static struct held *held; /* ordered by due time */
 static unsigned held_count;
 static struct prng chance = {1};
 
@@ -68,7 +68,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* A descriptor of an interface in the namespace of that process; this one stays where it is. */
+/*
+ * Returns the descriptor of an interface in that process's namespace; this process stays where it
+ * is.
+ */
 static int open_tap(unsigned host, const char *pid, int home)
 {
 	struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI};
@@ -97,7 +100,7 @@ static int open_tap(unsigned host, const char *pid, int home)
 
 static void deliver(unsigned to, const uint8_t *frame, size_t len)
 {
-	/* An interface that is down or full loses frames, as interfaces do. */
+	/* An interface that is down or full loses frames, as real ones do. */
 	if (write(taps[to], frame, len) < 0 && errno != EIO && errno != EAGAIN && errno != ENOBUFS)
 		err(1, "write to host %u", to + 1);
 }
@@ -128,7 +131,10 @@ static bool has_port(const struct way *way, const struct segment *s)
 	return false;
 }
 
-/* Of a connection that is cut. Each one is looked at, as the first segment tells the kind. */
+/*
+ * Does the frame belong to a connection that is cut? Each frame is examined, as the first segment
+ * has the kind.
+ */
 static bool is_cut_off(const struct way *way, const uint8_t *frame, size_t len)
 {
 	struct segment s;
@@ -166,7 +172,7 @@ static void receive(unsigned from)
 	}
 }
 
-/* What is due is delivered; returns for how long to wait. */
+/* Deliver frames that are due. Returns the time until the next. */
 static int release(void)
 {
 	uint64_t now = now_ns();

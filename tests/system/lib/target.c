@@ -80,7 +80,7 @@ static size_t target_slot_of(const struct target_conn *c)
 	return (size_t)c->slot * TARGET_MSG_SIZE;
 }
 
-/* One message at a time: it is received and sent back, and only then the next receive is posted. */
+/* One message at a time: it is received and sent back; only then the next receive is posted. */
 static void target_conn_on_wc(struct target_conn *c, const struct ibv_wc *wc)
 {
 	struct target *t = c->on_event.target;
@@ -183,7 +183,7 @@ void target_step(struct target *t, int timeout_ms)
 {
 	struct epoll_event ev;
 
-	/* One at a time: handling an event may delete the connection of another one. */
+	/* Take one event at a time, as its handler may delete the connection of another event. */
 	if (epoll_wait(t->epfd, &ev, 1, timeout_ms) == 1) {
 		struct target_watch *w = ev.data.ptr;
 
@@ -248,7 +248,7 @@ static int target_listen(struct target *t)
 {
 	int fd, ret = RPMA_E_PROVIDER;
 
-	/* Another process may take the port between choosing and using it. */
+	/* Another process may take the port after it was chosen. */
 	for (int i = 0; ret && i < PORT_TRIES; i++) {
 		target_free_port(t->port);
 		ret = rpma_ep_listen(t->peer, ADDR, t->port, &t->ep);

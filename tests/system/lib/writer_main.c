@@ -30,7 +30,7 @@ static void print_stat(unsigned n)
 	fflush(stdout);
 }
 
-/* False at the end of the input. */
+/* Returns false at the end of the input. */
 static bool serve_input(const struct pollfd *input, unsigned n)
 {
 	char text[256];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* count_persists SIZE N [read]: so many persists or reads of that size, for counts.sh and for
- * measuring. */
+/*
+ * count_persists SIZE N [read]: makes N persists, or reads, of that size, for counts.sh and for
+ * measurements.
+ */
 #include "system/librpmem/place.h"
 
 #include "base/clock.h"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a persist and a read cost in system calls of the thread that calls: the difference between runs of
-# 100 and of 1100, so what the start and the end cost is left out.
+# The system calls of a persist and of a read in the calling thread: the difference between runs of 100
+# and of 1100, which excludes the cost of the start and the end.
 set -euo pipefail
 command -v strace >/dev/null || { echo "skipped: there is no strace"; exit 77; }
 dir=$(mktemp -d "$PWD/counts.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-export RPMEM_SPIN_US=1000000 # a completion is looked for, however late it comes
+export RPMEM_SPIN_US=1000000 # spin for a completion, however late it comes
 
-calls() { # NAME SIZE N [read]: how often the system call was made
+calls() { # NAME SIZE N [read]: the number of calls of that system call
 	local name=$1
 	shift
 	strace -qq -e trace="$name" -o trace "$COUNT_PERSISTS" "$@" >/dev/null 2>err || {
@@ -20,7 +20,7 @@ calls() { # NAME SIZE N [read]: how often the system call was made
 	wc -l <trace
 }
 
-expect() { # WHAT NAME LIMIT SIZE [read]: at most so many in 100 operations
+expect() { # WHAT NAME LIMIT SIZE [read]: at most LIMIT calls in 100 operations
 	local what=$1 name=$2 limit=$3 few many
 	shift 3
 	few=$(calls "$name" "$1" 100 "${@:2}")
@@ -35,7 +35,7 @@ for shm in 0 1; do
 	expect "persist of 64 bytes $link" sendmsg,sendto,write,writev 102 64
 	expect "persist of 4096 bytes $link" sendmsg,sendto,write,writev 102 4096
 	expect "read of 64 bytes $link" sendmsg,sendto,write,writev 102 64 read
-	# nothing is mapped, opened or registered on the way
+	# nothing is mapped, opened or registered in an operation
 	expect "persist of 64 bytes $link" mmap,munmap,openat,open,brk,madvise 2 64
 	expect "read of 64 bytes $link" mmap,munmap,openat,open,brk,madvise 2 64 read
 done

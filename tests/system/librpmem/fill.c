@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fill TARGET SET BYTE [over]: makes the pool and fills it again and again until it is killed; with
- * "over" opens it, as soon as it may, fills it once, prints "done" and closes it.
+ * fill TARGET SET BYTE [over]: makes the pool, and fills it again and again until it is killed.
+ * With "over": opens it as soon as that is possible, fills it once, prints "done", and closes it.
  */
 #include <errno.h>
 #include <librpmem.h>
@@ -22,7 +22,7 @@ static RPMEMpool *fill_open(char **argv, void *local)
 		       : rpmem_create(argv[1], argv[2], local, POOL, &lanes, NULL);
 }
 
-/* While another session has the pool. */
+/* Repeats while another session uses the pool. */
 static RPMEMpool *fill_open_patiently(char **argv, void *local)
 {
 	RPMEMpool *pool = fill_open(argv, local);

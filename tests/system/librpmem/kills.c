@@ -30,7 +30,7 @@ static size_t record_at(unsigned n)
 	return 4096 + (size_t)(n % RECORDS) * RECORD;
 }
 
-/* Records until the other end is killed under them: how many were acknowledged. */
+/* Write records until the other end is killed. Returns the number of acknowledged records. */
 static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, struct killer *k)
 {
 	pthread_t thread;
@@ -46,7 +46,7 @@ static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, struct killer
 	return n;
 }
 
-/* The last one was not acknowledged, and may have replaced the oldest that still counts. */
+/* The last record was not acknowledged, and may have replaced the oldest one that still counts. */
 static void expect_records(unsigned n)
 {
 	const unsigned char *replica = place_map("pool.set.part", NULL);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kills.h -- kill the other end under a program that
- * persists, and look for what it acknowledged. */
+/*
+ * kills.h -- kill the other end of a program that persists, and check the records that it
+ * acknowledged.
+ */
 #ifndef LIBRPMEM_TEST_KILLS_H
 #define LIBRPMEM_TEST_KILLS_H
 
-/* So many times, at seeded points in time: rpmemd, or in turn with it what runs as ssh. SEED
- * repeats an earlier run. */
+/*
+ * That many kills at moments from a seed: of rpmemd, or alternately of it and the process that runs
+ * as ssh. SEED repeats an earlier run.
+ */
 void kills_lose_nothing(const char *target, unsigned rounds, bool ssh_too);
 
 #endif

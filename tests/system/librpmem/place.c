@@ -29,8 +29,10 @@ static void place_write(const char *path, const char *text, mode_t mode)
 	}
 }
 
-/* What runs as ssh executes the command as a shell of
- * the target would; rpmemd leaves its number. */
+/*
+ * The replacement for ssh executes the command as a shell of the target would; rpmemd writes its
+ * process number to a file.
+ */
 static void place_write_programs(void)
 {
 	char path[600], text[4096];

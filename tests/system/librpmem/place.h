@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.h -- a target on this machine for tests of librpmem: a folder with pool sets, rpmemd behind
- * a program that stands for ssh, and a local pool.
+ * place.h -- a target on this machine for tests of librpmem: a folder with pool sets, rpmemd
+ * started by a replacement for ssh, and a local pool.
  *
  * PLACE_OPTIONS are more options of rpmemd; tests that run at the same time differ in
  * PLACE_VARIANT. Everything lies in a folder of its own below the working directory, which is on a
@@ -18,43 +18,43 @@
 #define PLACE_POOL (8 * MIB)
 
 /*
- * First thing in main(): the environment, which the library reads when it is loaded, so the program
- * is executed once more. Ends the process with SKIPPED if that cannot be.
+ * Call this first in main(). It sets the environment; the library reads that when it is loaded, so
+ * the program is executed once more. Ends the process with SKIPPED if that is impossible.
  */
 void place_main(char **argv);
 
-/* For each test. Makes "pool.set" of one part of PLACE_POOL, and the local pool. */
+/* For each test. Makes "pool.set" with one part of PLACE_POOL, and the local pool. */
 int place_setup(void **state);
 int place_teardown(void **state);
 
-extern char place_dir[512]; /* absolute; pool sets are in its folder "pools" */
+extern char place_dir[512]; /* absolute; its folder "pools" has the pool sets */
 extern unsigned char *place_local;
 
-/* A pool set of one part; options as they stand in the file ("" or "OPTION NOHDRS\n"). */
+/* A pool set with one part; options as they are written in the file ("" or "OPTION NOHDRS\n"). */
 void place_add_set(const char *name, const char *options, size_t size);
-/* Path of a file among the pool sets; static. */
+/* The path of a file among the pool sets; static. */
 const char *place_path(const char *name);
-/* What a file there holds, mapped for reading. */
+/* The content of such a file, mapped for reading. */
 const unsigned char *place_map(const char *name, size_t *size);
 
-/* The number of the daemon that was started last, when it is there. */
+/* The process number of the daemon that was started last, once it exists. */
 pid_t place_daemon(void);
-/* This process's only child, which is what runs as ssh. */
+/* This process's only child, which runs as ssh. */
 pid_t place_child(void);
-/* Wait until the process is gone, or no child any more. */
+/* Wait until the process is gone, or is not a child any more. */
 void place_wait_gone(pid_t pid);
 
 extern const struct rpmem_pool_attr place_attr;
-/* They must succeed. Lanes: 8. */
+/* These must succeed. Lanes: 8. */
 RPMEMpool *place_create(const char *target);
 RPMEMpool *place_open(const char *target);
-/* Must be 0; the message has the library's words. */
+/* Must return 0; the message has the library's text. */
 #define RPMEM_OK(call)                                                                             \
 	do {                                                                                       \
 		if (call)                                                                          \
 			fail_msg("%s: %s", #call, rpmem_errormsg());                               \
 	} while (0)
-/* Must be -1 with that errno. */
+/* Must return -1 with that errno. */
 #define RPMEM_FAILS(call, error)                                                                   \
 	do {                                                                                       \
 		errno = 0;                                                                         \

@@ -21,7 +21,8 @@ export RPMEM_SSH=$work/ssh RPMEM_ENABLE_SOCKETS=1
 export RPMEM_CMD="$RPMEMD --poolset-dir $work/target --log-file $work/log --log-level info"
 export LD_LIBRARY_PATH=$RPMEM_LIBRARIES
 
-# target_set NAME: a set of one part at the target; local_set REPLICA...: the local one, with replicas
+# target_set NAME: a set with one part at the target; local_set REPLICA...: the local set, with
+# replicas
 target_set() { printf 'PMEMPOOLSET\n32M %s/target/%s.part\n' "$work" "$1" >"target/$1.set"; }
 local_set() {
 	{
@@ -32,7 +33,7 @@ local_set() {
 program() { "$PMEMOBJ_PROGRAM" "$@" >out 2>&1 || fail "pmemobj_program $*"; }
 pool_tool() { pmempool "$@" >out 2>&1 || fail "pmempool $*"; }
 
-# The root object is the same in the local part and in that of the replica.
+# The root object is the same in the local part and in the replica's part.
 same_root() {
 	local offset size
 	"$PMEMOBJ_PROGRAM" offset local.set >out 2>&1 || fail "pmemobj_program offset"
@@ -80,7 +81,7 @@ test_a_lost_replica_is_rebuilt() {
 	pool_tool sync local.set
 	program check local.set 200
 	same_root a
-	rm local.part # and it is good enough to restore from
+	rm local.part # and the replica can be used to restore the pool
 	pool_tool sync local.set
 	program check local.set 200
 }
@@ -110,7 +111,7 @@ test_transform_adds_a_replica() {
 	same_root a
 }
 
-# The writer is killed while it fills: what the replica holds is a pool that recovers.
+# The writer is killed while it fills. The replica must be a pool that recovers.
 test_a_killed_application_recovers_from_the_replica() {
 	target_set a
 	local_set "localhost a.set"
@@ -129,7 +130,7 @@ test_a_killed_application_recovers_from_the_replica() {
 }
 pool_sync() { pmempool sync local.set >out 2>&1; }
 
-# Targets without ssh, in the set and for pmempool's own ssh.
+# Targets without ssh, in the set and in pmempool's own options.
 test_without_ssh() {
 	echo 'a secret of many characters' >secret
 	chmod 600 secret

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmemobj_program create|fill|check SET ...: a program of libpmemobj, which knows nothing of
+ * pmemobj_program create|fill|check SET ...: a program of libpmemobj, without any code for
  * librpmem.
  *
  *   create SET          make the pool, with a root object
  *   fill SET THREADS N  N transactions in each thread, each of which adds one to a row of counters
- *   check SET TOTAL     all rows of counters are equal within a row, and make TOTAL together
- *   offset SET          where the root object lies in the pool, and its size
+ *   check SET TOTAL     the counters of each row are equal, and their sum is TOTAL
+ *   offset SET          the offset and the size of the root object in the pool
  */
 #include <libpmemobj.h>
 #include <pthread.h>

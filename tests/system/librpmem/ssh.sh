@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ssh.sh PROGRAM: run test_ssh with an sshd of its own: keys made now, a port that is free, and ended with it.
+# ssh.sh PROGRAM: run test_ssh with an sshd of its own, which has new keys and a free port, and ends with the
+# test.
 set -euo pipefail
 program=$(realpath "$1")
 PATH=$PATH:/usr/sbin:/sbin
@@ -8,7 +9,7 @@ for tool in sshd ssh ssh-keygen; do
 	command -v "$tool" >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
 done
 
-# root's sshd wants a folder in /run, which is made where nobody else sees it.
+# root's sshd needs a folder in /run, which is made where no other process sees it.
 if [ "$(id -u)" = 0 ] && [ "${2:-}" != inside ]; then
 	unshare --mount true 2>/dev/null || { echo "skipped: no mount name space"; exit 77; }
 	exec unshare --mount --pid --fork --kill-child --mount-proc "$0" "$program" inside
@@ -42,7 +43,7 @@ PidFile none
 END
 has_ipv6() { [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6; }
 
-# Takes a port that is free now; another program may be faster, so a few are tried.
+# Takes a port that is free now. Another program may take it first, so a few are tried.
 start_sshd() {
 	local listen
 	for _ in 1 2 3 4 5 6 7 8 9 10; do

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Targets without ssh: rpma://host:port, where rpmemd --listen is. */
+/* Targets without ssh: rpma://host:port, the address of rpmemd --listen. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A pool that is opened again, after the daemon before could not write a block of it: what is read
- * is on the medium, and what is acknowledged is. */
+/*
+ * An earlier daemon could not write a block of a pool. When the pool is opened again, only bytes
+ * that are on the medium are read or acknowledged.
+ */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -58,7 +60,7 @@ static void lose(RPMEMpool *rpp, unsigned char letter, bool is_killed)
 	assert_int_equal(read_medium(), 0);
 }
 
-/* The change beside it is what an application makes that recovers by what it has read. */
+/* The change beside it is one of an application that recovers by what it has read. */
 static RPMEMpool *go_on(unsigned char letter)
 {
 	RPMEMpool *rpp = start(false);
@@ -73,7 +75,10 @@ static RPMEMpool *go_on(unsigned char letter)
 	return rpp;
 }
 
-/* Once in a block that was only reserved, which ext4 takes for written when it was not. */
+/*
+ * One variant uses a block that was only reserved, which ext4 then treats as written although it
+ * failed.
+ */
 static void what_is_opened_again_is_on_the_medium(bool is_killed)
 {
 	RPMEMpool *rpp = start(true);

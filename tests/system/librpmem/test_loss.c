@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loss of either end: every call returns, the first failure stays, nothing is left behind. */
+/* The loss of either end: every call returns, the first failure stays, and nothing is left over. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "system/librpmem/kills.h"
 
-/* It stays failed, with the words of the first failure, and can be closed. */
+/* The pool stays failed, with the text of the first failure, and can be closed. */
 static void expect_lost(RPMEMpool *rpp, int error)
 {
 	unsigned char byte;
@@ -34,7 +34,7 @@ static void a_daemon_that_is_killed_is_lost(void **state)
 	place_wait_gone(daemon);
 	RPMEM_FAILS(rpmem_persist(rpp, 8192, 8, 0, 0), ECONNRESET);
 	expect_lost(rpp, ECONNRESET);
-	/* what was acknowledged is there, and the pool can be opened again */
+	/* acknowledged bytes are there, and the pool can be opened again */
 	RPMEM_OK(rpmem_close(place_open("localhost")));
 }
 
@@ -48,7 +48,7 @@ static void a_daemon_that_was_killed_is_noticed_by_a_close(void **state)
 	RPMEM_FAILS(rpmem_close(rpp), ECONNRESET);
 }
 
-/* The time limit, not that of liveness. */
+/* The call's time limit ends it, not the limit of liveness. */
 static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 {
 	unsigned char *big = malloc(PLACE_POOL);
@@ -63,7 +63,7 @@ static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 	kill(daemon, SIGSTOP);
 	RPMEM_FAILS(rpmem_persist(rpp, 4096, PLACE_POOL - 4096, 0, 0), ETIMEDOUT);
 	assert_non_null(strstr(rpmem_errormsg(), "RPMEM_TIMEOUT_MS"));
-	munmap(place_local, PLACE_POOL); /* as libpmemobj does it, with writes under way */
+	munmap(place_local, PLACE_POOL); /* libpmemobj does this with writes under way */
 	expect_lost(rpp, ETIMEDOUT);
 	kill(daemon, SIGCONT);
 	place_wait_gone(daemon);
@@ -147,15 +147,17 @@ static void sshs_own_words_reach_the_message(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
 	RPMEM_FAILS(rpmem_remove("localhost", "pool.set", 0), ECONNRESET);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
-	/* no address here: ssh might have known it */
+	/* no address on this machine: ssh might resolve the name */
 	assert_null(
 		rpmem_open("no-such-host.invalid", "pool.set", place_local, PLACE_POOL, &n, NULL));
 	assert_int_equal(errno, ENOMEDIUM);
 	setenv("RPMEM_SSH", ssh, 1);
 }
 
-/* The initiator that is going to be killed, with a child that has copies of all its descriptors.
- * Both end at the latest when the test does: the other end of `hold` is closed then. */
+/*
+ * An initiator that will be killed, with a child that has copies of all its descriptors. At the
+ * latest, both end with the test, which closes the other end of `hold`.
+ */
 static void be_killed(int hold, int ready)
 {
 	unsigned n = 1;
@@ -170,7 +172,7 @@ static void be_killed(int hold, int ready)
 	_exit(0);
 }
 
-/* What was acknowledged stays, and the pool is let go although a child of the initiator lives. */
+/* Acknowledged bytes stay, and the pool is released although a child of the initiator is alive. */
 static void a_killed_initiator_ends_its_daemon(void **state)
 {
 	int hold[2], ready[2];
@@ -221,7 +223,7 @@ static void a_forked_child_leaves_its_parents_pool_alone(void **state)
 	RPMEM_OK(rpmem_close(rpp));
 }
 
-/* An application that waits for its children takes ssh's status away. */
+/* An application that waits for its children takes ssh's status. */
 static void an_application_may_wait_for_ssh(void **state)
 {
 	RPMEMpool *rpp = place_create("localhost");
@@ -270,7 +272,9 @@ static void expect_in_log(const char *words)
 		fail_msg("the log lacks '%s'", words);
 }
 
-/* Looked at each second: flushes fail soon, as nobody would find what they write. */
+/*
+ * The daemon checks once a second. Flushes fail soon, because their bytes could not be found again.
+ */
 static void expect_flushes_to_fail(RPMEMpool *rpp)
 {
 	int i;
@@ -306,7 +310,7 @@ static void a_part_that_is_replaced_fails_the_pool(void **state)
 	expect_in_log("pool.set.part was replaced by another file");
 }
 
-/* Sooner than the next look. */
+/* Before the next check. */
 static void a_close_reports_a_part_that_is_gone(void **state)
 {
 	RPMEMpool *rpp = place_create("localhost");

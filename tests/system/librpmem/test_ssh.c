@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Through Debian's ssh and sshd, which ssh.sh starts: PLACE_SSH runs ssh with its configuration,
- * sshd listens at PLACE_PORT. */
+/*
+ * Through Debian's ssh and sshd, which ssh.sh starts: PLACE_SSH runs ssh with a configuration of
+ * its own; sshd listens at PLACE_PORT.
+ */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -46,7 +48,7 @@ static void over_ipv6(void **state)
 	replicate(target_at("[::1]"));
 }
 
-/* A name that only ssh's configuration knows; the data path goes to where the session went. */
+/* A name that is only in ssh's configuration; the data path uses the address of the session. */
 static void to_an_alias_of_ssh(void **state)
 {
 	replicate("the-target");
@@ -86,7 +88,7 @@ static void a_killed_daemon_is_lost(void **state)
 	assert_int_equal(place_child(), 0);
 }
 
-/* A session takes ssh most of a second: so three in the suite, and 50 in a soak. */
+/* ssh takes most of a second for a session, so there are three in the suite, and 50 in a soak. */
 static void nothing_acknowledged_is_missing_after_a_kill(void **state)
 {
 	kills_lose_nothing(target_at("127.0.0.1"), env_or("SYSTEM_ROUNDS", 60) / 20, true);
@@ -97,7 +99,7 @@ static void a_refused_key_is_named(void **state)
 	unsigned n = 1;
 
 	assert_null(rpmem_open("stranger", "pool.set", place_local, PLACE_POOL, &n, NULL));
-	/* its host has no address on this machine, but for ssh */
+	/* this machine has no address for the host, but ssh has */
 	assert_int_equal(errno, ENOMEDIUM);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied"));
 }
@@ -111,7 +113,7 @@ static void a_port_without_a_listener_is_named(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Connection refused"));
 }
 
-/* ssh would run the command on this machine, if it took the text for an option. */
+/* If ssh took the text as an option, it would run the command on this machine. */
 static void a_target_is_no_option_of_ssh(void **state)
 {
 	static const char *const forms[] = {"[-oProxyCommand=touch %s]",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# An initiator that vanishes, with its machine: its pool is free soon, through ssh as without it, and nothing that the
-# network still keeps of it lands over what the next initiator has made persistent. SYSTEM_ROUNDS: how often (1).
+# An initiator vanishes, with its machine. Its pool is free soon, both with ssh and without. Bytes that the network
+# still keeps must not overwrite what the next initiator has made persistent. SYSTEM_ROUNDS: number of rounds (1).
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 # shellcheck source=tests/system/lib/hosts.sh
@@ -9,7 +9,7 @@
 PATH=$PATH:/usr/sbin:/sbin
 ways=(ssh direct)
 
-# The target is host 1; pools of both ways are there.
+# The target is host 1; it has a pool for each way.
 start_target() {
 	local name
 	mkdir pools
@@ -41,7 +41,7 @@ fill() {
 	filler=$!
 }
 
-# holds WAY BYTE: the whole pool
+# holds WAY BYTE: the whole pool has that byte
 holds() { [ -s "pools/$1" ] && [ "$(tr -d "$2" <"pools/$1" | wc -c)" = 0 ]; }
 
 round() {

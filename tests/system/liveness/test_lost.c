@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_lost.c -- a stopped process keeps its sockets, and TCP finds nothing wrong with it. */
+/* test_lost.c -- a stopped process keeps its sockets, and TCP notices nothing. */
 #include "system/lib/check.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@ static const char *const regions[] = {"anon:65536:0xff", NULL};
 static struct remote target;
 static struct client client;
 
-/* When this returns, it has stopped. */
+/* On return the process has stopped. */
 static void stop_process(struct proc *p)
 {
 	siginfo_t info;
@@ -46,7 +46,7 @@ static void a_stopped_target_is_lost(void **state)
 	post_read(&client);
 	expect_lost(&client, begun);
 	client_drop(&client);
-	/* When it continues, it gets the end of its peer. */
+	/* After it continues, it gets its peer's end. */
 	proc_signal(&target.proc, SIGCONT);
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 	OK(client_connect(&client, target.port, NULL));
@@ -75,7 +75,7 @@ static void a_target_that_stops_under_load_is_lost(void **state)
 static void a_stopped_initiator_is_lost(void **state)
 {
 	struct proc writer;
-	/* A target that stood still may take its peer, which has given up, for lost as well. */
+	/* A stopped target may also count its peer as lost, which has given up. */
 	int before = target_lost(&target);
 	uint64_t begun, ms;
 
@@ -107,7 +107,7 @@ static void a_connection_may_wait_for_ever(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 }
 
-/* Without consent no heartbeat may be sent; TCP's keepalive finds nothing wrong. */
+/* Without consent no heartbeat may be sent, and TCP's keepalive notices nothing. */
 static void a_stopped_peer_without_consent_is_waited_for(void **state)
 {
 	enum rpma_conn_event event;

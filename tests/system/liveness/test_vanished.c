@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_vanished.c -- the way to the peer is gone without notice: no FIN, no reset, no answer. Both
+ * test_vanished.c -- the route to the peer vanishes silently: no FIN, no reset, no answer. Both
  * processes are in a network of their own, whose only interface goes down.
  */
 #include "system/lib/check.h"
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "outcome.h"
 
-#define ECHOES 400 /* more than are parked */
+#define ECHOES 400 /* more than can be parked */
 
 static const char *const regions[] = {"anon:65536:0xff", NULL};
 
@@ -46,8 +46,10 @@ static void set_way(bool up)
 	close(fd);
 }
 
-/* Nothing remains of it when the test and its target have ended. Needs no privileges where users
- * may create namespaces. */
+/*
+ * Nothing of it remains after the end of the test and its target. Needs no privileges if users may
+ * create namespaces.
+ */
 static void enter_network(void)
 {
 	char map[64];
@@ -110,8 +112,7 @@ static void what_is_posted_fails(void **state)
 	expect_target_lost(&target, 1);
 }
 
-/* Its device does not read any more, because the echoes are not received, and so gets no
- * heartbeat. */
+/* The device stops reading, because the echoes are not received, and so it gets no heartbeat. */
 static void an_end_that_does_not_read_loses_it_as_well(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* app.h -- what the parts of mirror_app share (app_main.c). */
+/* app.h -- declarations shared by the parts of mirror_app (app_main.c). */
 #ifndef SYSTEM_MIRROR_APP_H
 #define SYSTEM_MIRROR_APP_H
 
@@ -15,10 +15,10 @@ extern size_t app_len;
 void app_answer(int rc);
 uint64_t *app_word(uint64_t offset);
 
-/* Pages that cannot be read (app_pages.c). False: the line is another command. */
+/* Commands for unreadable pages (app_pages.c). False: the line is another command. */
 bool app_pages_do(const char *line);
 
-/* Descriptors that the application closes (app_files.c). Likewise. */
+/* Commands for descriptors that the application closes (app_files.c). False: as above. */
 bool app_files_do(const char *line);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Commands of mirror_app about descriptors:
  *
- *   close-all (as closefrom(3) of a program that becomes a daemon) |
- *   reuse (close all, and let files and sockets of the application have these numbers) |
+ *   close-all (like closefrom(3) in a program that becomes a daemon) |
+ *   reuse (close all, and give these numbers to files and sockets of the application) |
  *   reused (nothing was read from these files or sockets, or written to them)
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define FILES_FIRST  3
 #define FILES_END    256
-#define FILES_ROUNDS 50 /* of four descriptors: more than the library has */
+#define FILES_ROUNDS 50 /* rounds of four descriptors: more than the library has */
 #define FILES_SIZE   4096
 
 static enum files_kind { FILES_NONE, FILES_SOCKET, FILES_MEMORY } files[FILES_END];
@@ -49,8 +49,10 @@ static int files_open(void)
 	       files_add(memfd_create("mine", 0), FILES_MEMORY);
 }
 
-/* A thread of the library may have opened something meanwhile, as to log that it has lost its
- * descriptors: that number is not the application's. */
+/*
+ * A thread of the library may have opened a file meanwhile, for instance to log that it lost its
+ * descriptors. That number is not the application's.
+ */
 static void files_reuse(void)
 {
 	int rc = files_close_all();
@@ -60,7 +62,7 @@ static void files_reuse(void)
 	printf("%s\n", rc ? strerror(errno) : "ok");
 }
 
-/* The socket's peer has got nothing, and is still connected. */
+/* The socket's peer has received nothing, and is still connected. */
 static bool files_is_whole(int fd)
 {
 	static const uint8_t zeros[FILES_SIZE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An application that maps the set and does what it is told, a line each. It answers "ok" or the
+ * An application that maps the set and executes commands, one on each line. It answers "ok" or the
  * name of what failed, with the library's text.
  *
  *   map | map-wait | map-direct | map-readonly | unmap | put OFFSET NUMBER | begin OFFSET NUMBER,
@@ -99,12 +99,13 @@ static void app_flush_pair(uint64_t one, uint64_t other, uint64_t len)
 	app_print_result(rpmirror_flush(app_set, ranges, 2, 0, &app_result));
 }
 
-/* A block that was not flushed before: those beside it come late. */
+/* A block that was not flushed before; its neighbours come late. */
 static uint8_t *app_next_block(void)
 {
 	static uint64_t n;
 
-	return app_addr + n++ * 2647 % (app_len / APP_BLOCK) * APP_BLOCK; /* a prime: each once */
+	/* a prime, so each block comes once */
+	return app_addr + n++ * 2647 % (app_len / APP_BLOCK) * APP_BLOCK;
 }
 
 static int app_scatter(uint64_t blocks, uint64_t flushes)
@@ -196,7 +197,7 @@ static void app_drop_rights(void)
 	printf("%s\n", syscall(SYS_capset, &header, data) ? strerror(errno) : "ok");
 }
 
-/* The process may open so many more files. */
+/* The process may open that many more files. */
 static int app_limit_files(uint64_t more)
 {
 	struct rlimit limit;
@@ -221,7 +222,7 @@ static void app_do(const char *line)
 	uint64_t offset, value, len;
 
 	if (app_pages_do(line) || app_files_do(line)) {
-		/* It has answered. */
+		/* it has answered already */
 	} else if (!strncmp(line, "drop-rights", 11)) {
 		app_drop_rights();
 	} else if (!strncmp(line, "map-readonly", 12)) {

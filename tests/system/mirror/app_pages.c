@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pages of the set's file that this process cannot read (lib/bad_pages.h; the file is on tmpfs, and
- * holes in it are made outside). Commands:
+ * Commands for pages of the set's file that this process cannot read (lib/bad_pages.h; the file is
+ * on tmpfs, and holes in it are made outside). Commands:
  *
  *   handler (of SIGBUS and SIGSEGV, which goes back to the command; before the set is mapped) |
  *   try OFFSET NUMBER (a store, not flushed: "stored", or "signal": the handler was called) |
@@ -35,7 +35,7 @@ static bool pages_is_of_app(uintptr_t at)
 	return at - (uintptr_t)app_addr < app_len;
 }
 
-/* Of the library's own mappings, if it has any. */
+/* Watch the library's own mappings, too, if it has any. */
 static bool pages_watch_others(const char *path)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -94,7 +94,7 @@ static void pages_do_elsewhere(void)
 	int fd = memfd_create("elsewhere", MFD_CLOEXEC);
 	void *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
-	pages_read(p); /* behind the end of the file */
+	pages_read(p); /* past the end of the file */
 	munmap(p, PAGE);
 	close(fd);
 }

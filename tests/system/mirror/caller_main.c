@@ -21,7 +21,7 @@
 #include "calls_log.h"
 
 #define PAUSE_US      200
-#define FENCED_ENOUGH 5 /* times that a thread is told so */
+#define FENCED_ENOUGH 5 /* number of FENCED results after which a thread ends */
 #define TOUCH_TRIES   1000
 
 static struct calls_log *caller_log;
@@ -37,7 +37,7 @@ static uint64_t *caller_word(unsigned call, unsigned word)
 
 /* ---- stores ---- */
 
-/* RPMIRROR_ON_FENCED=protect: neither loads nor stores when the lease is over. */
+/* RPMIRROR_ON_FENCED=protect: after the lease neither loads nor stores are possible. */
 static void caller_on_fault(int sig)
 {
 	if (caller_may_fault)
@@ -45,7 +45,7 @@ static void caller_on_fault(int sig)
 	signal(sig, SIG_DFL);
 }
 
-/* False: the mapping is barred, and nothing was stored. */
+/* False: the mapping is protected, and nothing was stored. */
 static bool caller_store(unsigned call, unsigned word, uint64_t value)
 {
 	uint64_t *p = caller_word(call, word);
@@ -134,7 +134,7 @@ static int caller_verify(uint64_t value)
 	return caller_flush_all(CALL_VERIFY, value, true);
 }
 
-/* The ticket of the last word is left when the thread ends: unmapping waits for its flush. */
+/* The ticket of the last word is never awaited by the thread; unmapping waits for its flush. */
 static int caller_ticket(uint64_t value)
 {
 	static uint64_t ticket;
@@ -212,7 +212,7 @@ static int caller_store8(uint64_t value)
 	return rc;
 }
 
-/* The kernel stores. Until a flush of the word, also by another thread, it may. */
+/* The kernel stores into the word; it may do so until a flush of the word by any thread. */
 static int caller_touch(uint64_t value)
 {
 	static int ends[2] = {-1, -1};
@@ -230,7 +230,7 @@ static int caller_touch(uint64_t value)
 	}
 	if (n < 0 && read(ends[0], &value, sizeof(value)) != sizeof(value))
 		return RPMIRROR_E_UNKNOWN;
-	if (!rc && n < 0) /* the mapping is barred */
+	if (!rc && n < 0) /* the mapping is protected */
 		return RPMIRROR_E_LEASE;
 	rc = rc ? rc : rpmirror_flush(caller_set, &range, 1, 0, NULL);
 	if (!rc)
@@ -305,7 +305,7 @@ static int caller_map(unsigned flags)
 	if (rc)
 		printf("map: %s: %s\n", rpmirror_err_2str(rc), rpmirror_errormsg());
 	caller_addr = addr;
-	return caller_count(CALL_MAP, rc, clock_now_ns()); /* it waits as long as it has to */
+	return caller_count(CALL_MAP, rc, clock_now_ns()); /* it waits as long as necessary */
 }
 
 static void caller_unmap(void)
@@ -333,7 +333,7 @@ static int caller_call_all(unsigned flags)
 	return 0;
 }
 
-/* This host's copy as it is, again and again. */
+/* Read this host's copy as it is, again and again. */
 static void *caller_read(void *arg)
 {
 	const bool *serves = arg;

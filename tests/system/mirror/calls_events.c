@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens beside the calls of mirror_calls. */
+/* Events beside the calls of mirror_calls. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #define PAUSE_US   25000
 #define GROWN      "20971520"
 
-/* Its exit code; what it says is in the file "said". */
+/* Returns its exit code; its output is in the file "said". */
 static int tool_within(const struct hosts *h, unsigned host, unsigned limit_s, const char *command)
 {
 	char line[1400];
@@ -33,7 +33,7 @@ static void event_demote(struct hosts *h, unsigned number)
 	tool_must(h, 0, "demote " HOSTS_SET);
 }
 
-/* Of another copy, which returns; or, by an operator who is wrong, of the primary. */
+/* Fence another copy, which returns; or, by a mistake of the operator, the primary. */
 static void event_fence(struct hosts *h, unsigned number)
 {
 	if (number % 2) {
@@ -45,7 +45,7 @@ static void event_fence(struct hosts *h, unsigned number)
 	tool_must(h, 0, "resume " HOSTS_SET " c");
 }
 
-/* In vain, as the primary lives; or its daemon is killed, so that its lease ends. */
+/* Without effect, as the primary is alive; or its daemon is killed, so that its lease ends. */
 static void event_promote(struct hosts *h, unsigned number)
 {
 	if (number % 2 == 0) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calls_events.h -- what takes the role of the primary on host 0, or changes the set. A failure
- * fails the test. */
+/*
+ * calls_events.h -- events that take the role from the primary on host 0, or change the set. A
+ * failure fails the test.
+ */
 #ifndef SYSTEM_MIRROR_CALLS_EVENTS_H
 #define SYSTEM_MIRROR_CALLS_EVENTS_H
 
@@ -11,8 +13,10 @@
 struct event {
 	const char *name;
 	void (*strike)(struct hosts *h, unsigned number); /* the number chooses a variant */
-	bool ends_by_word;                                /* of an operator, whatever the lease */
-	bool is_unmap;                                    /* nothing but the end of the calls */
+	/* an operator's order ends the role, whatever the lease */
+	bool ends_by_word;
+	/* the event is only the end of the calls */
+	bool is_unmap;
 };
 
 extern const struct event events[EVENTS];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * calls_main.c -- `mirror_calls [COUNT [AT_ONCE [EVENT]]]`: a process makes all calls of the
- * library at the same time, while something takes its role, or changes the set; COUNT times each,
- * isolated and direct. Then every acknowledged word is in every copy and at the next primary, and
- * each call has returned. Without COUNT each event once. Prints a table of what calls have
- * answered.
+ * library at the same time, while an event takes its role or changes the set; each event COUNT
+ * times, in isolated and in direct mappings. Then every acknowledged word must be in every copy and
+ * at the next primary, and each call must have returned. Without COUNT each event comes once.
+ * Prints a table of the calls' results.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +23,12 @@
 
 #define HOSTS       3
 #define ALL         7
-#define BUSY_US     100000 /* the calls go on for so long after the event */
+#define BUSY_US     100000 /* time for which the calls go on after the event */
 #define PATIENCE_MS 60000  /* longer than any limit of the set */
 #define ROUND_S     180
-#define LIMIT_NS    30000000000ull /* of a call: more than the set's limits */
-#define SILENCE_MS  20000          /* no member is excluded because the machine is slow */
+#define LIMIT_NS    30000000000ull /* limit of a call: more than the set's limits */
+/* long enough that no member is excluded because the machine is slow */
+#define SILENCE_MS 20000
 
 static struct hosts hosts;
 static struct proc caller, next;
@@ -46,7 +47,10 @@ static const char *const call_names[CALL_COUNT] = {
 	"flush", "ticket",  "verify", "sync", "sync-all", "sync-also", "store8",
 	"touch", "confirm", "look",   "map",  "unmap",    "read"};
 
-/* Acknowledged by a call, or, where all went well, because the role was given up in good order. */
+/*
+ * The number that was acknowledged by a call or, without failures, by giving up the role in good
+ * order.
+ */
 static uint64_t least(const struct round *r, unsigned call, unsigned word)
 {
 	const struct calls_log *log = now_log;
@@ -71,7 +75,7 @@ static void check_word(const struct round *r, const char *where, unsigned call, 
 			 (unsigned long long)at_most);
 }
 
-/* All copies have what the next primary had, and none of it waits for its medium. */
+/* All copies have what the next primary had, and nothing of it waits for its medium. */
 static void check_copy(const struct round *r, unsigned host)
 {
 	char where[] = {'c', 'o', 'p', 'y', ' ', (char)('a' + host), '\0'};
@@ -148,7 +152,7 @@ static void start(struct proc *p, unsigned host, const char *mode, const char *g
 	app_check(line, proc_line(p, PATIENCE_MS));
 }
 
-/* Each call that acknowledges has done so. */
+/* Wait until each acknowledging call has acknowledged something. */
 static void wait_until_busy(void)
 {
 	for (unsigned call = 0; call < CALL_WORDS; call++) {
@@ -269,7 +273,7 @@ static void print_table(void)
 		}
 }
 
-/* How many rounds of that event; -1: by default, each once, demote in both modes. */
+/* Add rounds of that event; n_times -1: by default each event once, and demote in both modes. */
 static void add_rounds(struct round *rounds, size_t *n, unsigned event, int count)
 {
 	for (unsigned mode = 0; mode < 2; mode++)

@@ -15,7 +15,7 @@
 
 #define CLIENTS_WAIT_MS 30000
 #define CLIENTS_LOOK_MS 10
-#define CLIENTS_STRIDE  "130000" /* words: the registers are in all extents */
+#define CLIENTS_STRIDE  "130000" /* in words: the registers are spread over all extents */
 
 static void client_name_history(const struct clients *all, unsigned number, char *path, size_t size)
 {
@@ -29,11 +29,12 @@ void client_start(struct clients *all, struct client *c, unsigned host, const ch
 	const char *more[8] = {socket};
 	unsigned number = ++all->count, n = 1;
 
-	bool is_direct = number / 2 % 2; /* both kinds of mapping */
+	bool is_direct = number / 2 % 2; /* both kinds of mapping occur */
 
 	for (; envs && envs[n - 1]; n++) {
 		more[n] = envs[n - 1];
-		is_direct = is_direct || strstr(envs[n - 1], "=direct_"); /* where it is killed */
+		/* a point that only direct mappings reach */
+		is_direct = is_direct || strstr(envs[n - 1], "=direct_");
 	}
 	if (is_direct)
 		more[n] = "MIRROR_DIRECT=1";
@@ -59,7 +60,7 @@ bool client_serves(struct client *c, int timeout_ms)
 	return c->proc.pid && c->serves;
 }
 
-/* Up to `most` lines of that kind. */
+/* Counts the lines of that kind, up to `most`. */
 static unsigned client_count(const char *path, char kind, unsigned most)
 {
 	FILE *file = fopen(path, "re");
@@ -153,7 +154,7 @@ void hosts_wait_insync(const struct hosts *h, mirror_mask insync)
 	}
 }
 
-/* Its daemon may write meanwhile. */
+/* The host's daemon may write meanwhile. */
 bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super)
 {
 	int fd = open(h->hosts[i].meta, O_RDONLY | O_CLOEXEC);
@@ -177,7 +178,7 @@ bool host_read_super(const struct hosts *h, unsigned i, struct meta_super *super
 	return is_read;
 }
 
-/* Nobody uses the copies: then they have the set's size. Returns it. */
+/* No process uses the copies, so they take the set's size. Returns the size. */
 static uint64_t clients_wait_grown(const struct hosts *h)
 {
 	static struct register_entry now;

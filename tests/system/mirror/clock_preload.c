@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clock_preload.c -- LD_PRELOAD: the time of day jumps by up to a day, forth and back, at each
- * look. Leases and time limits are of other clocks.
+/*
+ * clock_preload.c -- LD_PRELOAD: the time of day jumps by up to a day, forth and back, at each
+ * read. Leases and time limits use other clocks.
  *
- * CLOCK_JUMPS=FILE: how often it did is added up there (clock_jumps.h), so that a test knows that
- * its processes have met it. */
+ * CLOCK_JUMPS=FILE: the number of jumps is added up there (clock_jumps.h), so that a test can check
+ * that its processes saw them.
+ */
 #include "clock_jumps.h"
 
 #include <dlfcn.h>
@@ -18,7 +20,7 @@
 
 static uint64_t clock_nowhere, *clock_count = &clock_nowhere;
 
-/* sh and setpriv, which start the others, do not count. */
+/* sh and setpriv, which start the others, are not counted. */
 __attribute__((constructor)) static void clock_count_begin(void)
 {
 	const char *name = program_invocation_short_name;

@@ -34,7 +34,7 @@ daemon_start() { # HOST
 	wait_until 20 test -S "socket$1" || fail "the daemon of host $1 does not start"
 }
 
-mirror() { # HOST COMMAND...: the tool, there
+mirror() { # HOST COMMAND...: the tool on that host
 	local host=$1
 	shift
 	on "$host" "$RPMIRROR" "$@" --socket "$PWD/socket$host"
@@ -57,8 +57,8 @@ cluster_start() { # [OPTION OF INIT...]
 	for i in 1 2 3; do daemon_start "$i"; done
 }
 
-# A process that reads and writes registers on that host as soon as it may be the primary. On a busy machine a lease may
-# end; then its reads are not confirmed, and it goes on.
+# Starts a process on that host that reads and writes registers as soon as it may be the primary. On a busy machine a
+# lease may end; then its reads are not confirmed, and it goes on.
 client_start() { # HOST
 	clients=$((clients + 1))
 	mkfifo "feed$clients"
@@ -71,16 +71,16 @@ client_start() { # HOST
 
 client_serves() { grep -q '^serving' "client$1.log"; }
 client_wait() { wait_until "${2:-60}" client_serves "$1" || fail "client $1 does not become primary: $(mirror "${3:-2}" explain orders 2>&1)"; }
-client_writes() { # CLIENT COUNT: so many writes were acknowledged
+client_writes() { # CLIENT COUNT: wait until that many of its writes were acknowledged
 	[ "$(grep -c '^W' "history$1")" -ge "$2" ]
 }
 client_ended() { is_gone "${client_pids[$1]}"; }
-client_end() { # CLIENT: in good order
+client_end() { # CLIENT: ends it in good order
 	exec {feeds[$1]}>&-
 	wait_until 30 client_ended "$1" || fail "client $1 does not end"
 }
 
-# As the tool has them, in this order: "name":"a",...,"insync":true
+# The number of members in the tool's status, whose order is: "name":"a",...,"insync":true
 members() { # HOST MEMBER|. true|false: how many are, or are not, in-sync
 	mirror "$1" status orders --json 2>/dev/null | grep -oE "\"name\":\"$2\",[^{}]*\"insync\":$3" | wc -l
 }
@@ -88,7 +88,7 @@ in_sync() { # HOST that is asked
 	[ "$(members "$1" . true)" = 3 ]
 }
 
-# The same, as an operator has it who does not want to wait: a member that was lost is waited with for some seconds.
+# The same for an operator who does not want to wait: a lost member stays excluded for some seconds.
 is_whole() { # HOST OF THE PRIMARY
 	local name
 	! in_sync "$1" || return 0
@@ -98,7 +98,7 @@ is_whole() { # HOST OF THE PRIMARY
 	in_sync "$1"
 }
 
-# All copies hold the same, and all that was acknowledged was there at each read.
+# All copies are equal, and every acknowledged value was there at each read.
 judge() {
 	"$MIRROR_JUDGE" history* || fail "the history is wrong"
 	cmp copy1 copy2 || fail "copies 1 and 2 differ"

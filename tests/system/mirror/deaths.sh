@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# deaths.sh COUNT: so many deaths of the primary's host, with its etcd, half of them with etcd's leader; prints how long
-# nobody served the set. Nothing acknowledged may be missing in the end. `./dev soak mirror-deaths`
+# deaths.sh COUNT: that many deaths of the primary's host, with its etcd, half of them with etcd's leader. Prints how long
+# the set was not served. Nothing acknowledged may be missing at the end. `./dev soak mirror-deaths`
 #
-# Another host serves within the lease and a second: three of four deaths must show it. All must within the lease and three
-# seconds: a machine that is busy may let daemons, etcd or the next process wait for a processor, or etcd's members choose
-# twice, which no clock of the product sees.
+# Another host serves within the lease and a second: three of four deaths must show that. All must show it within the lease
+# and three seconds: on a busy machine daemons, etcd or the next process may wait for a processor, or etcd's members may
+# elect twice, which no clock of the product sees.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/processes.sh
@@ -16,7 +16,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/cluster.sh"
 lease=3 limit_ms=$((lease * 1000 + 1000)) hard_limit_ms=$((lease * 1000 + 3000))
 
-# Is etcd's leader on HOST? Ask for it, if not.
+# Is etcd's leader on HOST? If not, move it there.
 leads() { # HOST
 	on "$1" python3 - "$1" <<'PY'
 import json, sys, urllib.request
@@ -38,7 +38,7 @@ PY
 }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
-die() { # HOST CLIENT: the link first, as a dead host says nothing
+die() { # HOST CLIENT: cuts the link first, as a dead host sends nothing
 	network cut "$1" '*'
 	network cut '*' "$1"
 	kill -9 "${client_pids[$2]}" "${daemon_pids[$1]}" "${etcd_pids[$1]}"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * failovers_main.c -- `mirror_failovers TIMES`: the role of the primary moves from host to host, in
- * turns because it is given up and because its process is killed, TIMES times each. Nothing
- * acknowledged is missing, and daemons, programs and folders have as many descriptors, threads,
- * files and as much memory as before. Prints how long the application was without a primary.
+ * failovers_main.c -- `mirror_failovers TIMES`: the role of the primary moves from host to host,
+ * alternately because it is given up and because its process is killed, TIMES times each. Nothing
+ * acknowledged may be missing, and daemons, programs and folders must have as many descriptors,
+ * threads and files, and as much memory, as before. Prints how long the application had no primary.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +19,17 @@
 #define HOSTS          3
 #define ALL            7
 #define OFFSET         8192
-#define GROWTH_KIB     4096 /* of a process: what allocators keep at once, */
-#define GROWTH_EACH    1024 /* and bytes a failover, far less than a connection's */
+#define GROWTH_KIB     4096 /* growth of a process: memory that allocators keep, */
+#define GROWTH_EACH    1024 /* and bytes for each failover, far less than a connection's */
 #define WARM_UP(times) ((times) / 10 + 6)
-#define SILENCE_MS     20000 /* nobody is excluded for being slow */
+#define SILENCE_MS     20000 /* long enough that no member is excluded because it is slow */
 
 static struct hosts hosts;
 static struct proc lasting[HOSTS]; /* programs that map and unmap again and again */
 static struct proc victim;
 static struct uses uses = {.hosts = &hosts};
 static unsigned times = 10;
-static uint64_t *given_ns, *killed_ns; /* how long nobody served */
+static uint64_t *given_ns, *killed_ns; /* times without a serving process */
 
 static void remember_uses(void)
 {
@@ -53,8 +53,10 @@ static uint64_t wait_ok(struct proc *p, uint64_t since_ns)
 	return clock_now_ns() - since_ns;
 }
 
-/* The program of one host gives the role up to a new one on the next host; that is killed, and the
- * program of the host after that follows. */
+/*
+ * The program of one host gives the role up to a new one on the next host. That one is killed, and
+ * the program of the host after that follows.
+ */
 static void fail_over(unsigned round, uint64_t *given, uint64_t *killed)
 {
 	unsigned first = round % HOSTS, second = (first + 1) % HOSTS, third = (first + 2) % HOSTS;
@@ -94,7 +96,7 @@ static void print_times(const char *what, uint64_t *ns, unsigned n)
 	       ns[n * 99 / 100] / 1e6, ns[n - 1] / 1e6);
 }
 
-/* Nobody is primary while it is measured. */
+/* No process is primary during the measurement. */
 static void measure_idle(unsigned primary, void (*use)(void))
 {
 	app_expect(&lasting[primary], "ok", "unmap");

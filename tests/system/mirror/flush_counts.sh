@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a flush costs, counted: calls that send, write-backs at both ends, instructions until it is posted; and what the
-# first store to an extent of a direct mapping costs. The bounds are little above what it is now.
+# Counts the cost of a flush: calls that send, write-backs at both ends, instructions until it is posted; and the cost
+# of the first store to an extent of a direct mapping. The bounds are little above the present cost.
 : "${MIRROR_HOSTS:?} ${MIRROR_FLUSHES:?}"
 # shellcheck source=tests/system/lib/processes.sh
 . "$RPMA_SOURCE/tests/system/lib/processes.sh"
@@ -19,11 +19,11 @@ at_most() {
 	[ "$2" -le "$3" ] || fail "$1: more than it may be"
 }
 
-# calls_of FILE NAMES: how often any of NAME|NAME was called
+# calls_of FILE NAMES: the number of calls of any of NAME|NAME
 calls_of() { awk -v names="^($2)\$" '$NF ~ names { sum += $4 } END { print sum + 0 }' "$1"; }
 
 # trace_flushes -c|-T COUNT RANGES [BYTES]: the program's calls are in $work/calls, those of the first replica's daemon in
-# $work/replica; -c: a table of counts, else each.
+# $work/replica; -c: a table of counts; otherwise each call.
 trace_flushes() {
 	local tracer how=$1
 	shift
@@ -39,7 +39,8 @@ trace_flushes() {
 	wait "$tracer" || :
 }
 
-# Hundredths a flush: $sends, $own and $theirs, which write back. Start and end are in both runs.
+# In hundredths for each flush: $sends, and the write-backs $own and $theirs. Both runs include the
+# start and the end.
 count_calls() {
 	local n
 	for n in "$few" "$many"; do
@@ -59,7 +60,7 @@ for replicas in 1 2; do
 	for ranges in 1 64; do
 		unset sends own theirs
 		count_calls "$ranges"
-		# Heartbeats and the daemon's are among them, while tracing makes all slow.
+		# The sends include heartbeats and the daemon's, because the trace slows everything.
 		[ "$sends" -ge $((replicas * 95)) ] || fail "fewer than there are replicas: what was sent?"
 		at_most "$replicas replicas, $ranges ranges: calls that send, of 100 flushes" "$sends" $((replicas * 100 + 60))
 		if [ "$own" -lt $((on_disk * 95)) ] || [ "$theirs" -lt $((on_disk * 95)) ]; then
@@ -71,9 +72,8 @@ for replicas in 1 2; do
 	hosts_end
 done
 
-# Large ones go in parts of 512 KiB or 256 ranges, but are written back here as a whole, and there in groups of 4 MiB.
-# Metadata, which are less at a time, do not count.
-# count_large RANGES BYTES GROUPS
+# Large flushes are sent in parts of 512 KiB or 256 ranges, but are written back as a whole on this host, and in
+# groups of 4 MiB at the replica. Metadata do not count; their writes are smaller. count_large RANGES BYTES GROUPS
 count_large() {
 	local count=6
 	trace_flushes -T $count "$1" "$2"
@@ -91,8 +91,8 @@ count_large 1 $((8 << 20)) 2
 count_large 64 $((16 << 10)) 1
 hosts_end
 
-# How often the thread that stores calls the kernel from one fault to the next, but for locks, and for madvise, which splits
-# the folios of an extent.
+# The number of the storing thread's system calls from one fault to the next, without locks and without madvise, which
+# splits the folios of an extent.
 hosts_begin 2 134217728
 RPMIRROR_SOCKET=${sockets[0]} strace -f -o "$work/calls" "$MIRROR_FLUSHES" 50 0 >"$work/out" 2>&1 ||
 	{ cat "$work/out" && fail "stores"; }
@@ -107,7 +107,7 @@ at_most "calls of 100 first stores to an extent" $((calls * 100 / (faults - 1)))
 [ "${INSTRUCTIONS:-no}" = yes ] || exit 0
 command -v valgrind >/dev/null || { echo "there is no valgrind: instructions are not counted" && exit 0; }
 
-# $instructions of 100 flushes of RANGES until they are posted
+# sets $instructions, of 100 flushes of RANGES until they are posted
 count_instructions() {
 	hosts_begin $(($1 + 1)) 4194304
 	RPMIRROR_SOCKET=${sockets[0]} valgrind -q --tool=callgrind --toggle-collect=rpmirror_flush_start \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flushes COUNT RANGES [BYTES]: map the set and flush so many ranges of 64 bytes, or so many, so
- * often. Prints the median and the 99th percentile in nanoseconds; what each costs besides is
- * counted from outside.
- * flushes COUNT 0: map it directly and store to so many extents, without a flush.
+ * flushes COUNT RANGES [BYTES]: maps the set, and flushes RANGES ranges of BYTES (64) bytes, COUNT
+ * times. Prints the median and the 99th percentile in nanoseconds; other costs are counted from
+ * outside. flushes COUNT 0: maps the set directly, and stores to COUNT extents without a flush.
  */
 #include <librpmirror.h>
 #include <stdint.h>
@@ -51,7 +50,7 @@ static void flushes_run(struct rpmirror *m, uint8_t *addr, unsigned count, unsig
 
 		for (unsigned j = 0; j < ranges; j++)
 			memset(addr + (size_t)j * flushes_distance, (int)i, flushes_bytes);
-		/* In two halves, so that the first one can be counted alone. */
+		/* In two calls, so that the first one can be counted alone. */
 		flushes_must(rpmirror_flush_start(m, v, ranges, 0, &ticket), "flush");
 		flushes_must(rpmirror_flush_wait(m, ticket, -1, NULL), "flush");
 		took[i] = flushes_now() - begin;
@@ -77,7 +76,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 3)
 		flushes_bytes = strtoul(argv[3], NULL, 0);
-	if (flushes_bytes > flushes_distance) /* with a gap: they stay as many */
+	if (flushes_bytes > flushes_distance) /* with a gap, so that ranges are not merged */
 		flushes_distance = flushes_bytes + DISTANCE;
 	flushes_must(
 		rpmirror_map("orders", NULL, ranges ? 0 : RPMIRROR_MAP_DIRECT, &m, &addr, &len),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * histories_main.c -- `mirror_histories [RUNS [SEED [AT_ONCE [TROUBLE...]]]]`: short lives of sets
- * with three hosts, in which processes are killed, end, and stop for a while, some at once,
- * write-backs fail, and the time of day jumps; all of that, or the troubles whose names match
- * ('*medium*'). The history of each must be linearizable, and its copies equal.
- * Each life has a seed of its own, SEED and those that follow, and several lives run at the same
- * time, as they wait half of it. What fails leaves its folder. In the end: how often each trouble
- * was made, and how often it did what it is for.
+ * with three hosts. Processes are killed, end, or stop for a while, some at the same time;
+ * write-backs fail, and the time of day jumps. There are all of these troubles, or those whose
+ * names match TROUBLE ('*medium*'). The history of each must be linearizable, and its copies equal.
+ * The lives have the seeds SEED, SEED + 1 and so on; several run at the same time, as they wait for
+ * half of it. A failed life leaves its folder. At the end it prints how many times each trouble was
+ * made, and how many times it had its intended effect.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,29 +23,29 @@
 #include "life.h"
 #include "system/lib/cases.h"
 
-#define STEPS_MAX    4 /* of trouble, a life */
+#define STEPS_MAX    4 /* troubles in a life */
 #define LEASE_MS     1000
 #define STOP_MS      1800
 #define DEATH_MS     1500
-#define SERVE_MS     10000 /* most of it where the machine is busy */
+#define SERVE_MS     10000 /* most of the time goes to a busy machine */
 #define WRITES_MAX   40    /* between two troubles */
-#define LIFE_LIMIT_S 300   /* it takes some seconds */
+#define LIFE_LIMIT_S 300   /* a life takes some seconds */
 #define KINDS_MAX    16
 
-/* Of all lives that have ended well, in all processes of this program. */
+/* Sums over all lives that ended well, in all processes of this program. */
 static struct sums {
 	struct clients_counts counts;
 	struct clock_jumps jumps;
-	unsigned jumping;  /* lives with them */
+	unsigned jumping;  /* lives with jumps of the clock */
 	unsigned replaced; /* copies */
 	unsigned made[KINDS_MAX], effective[KINDS_MAX];
 } * sums;
 
 static struct life life;
-static unsigned replaced; /* of its copies */
+static unsigned replaced; /* number of replaced copies */
 static unsigned runs = 4;
-static unsigned kinds[KINDS_MAX], kind_count; /* that are made */
-static char medium_log[64];                   /* of the step */
+static unsigned kinds[KINDS_MAX], kind_count; /* troubles that are chosen */
+static char medium_log[64];                   /* log of the present step */
 
 static unsigned below(unsigned n)
 {
@@ -57,7 +57,7 @@ static void rest(unsigned most_ms)
 	usleep(1000 * below(most_ms + 1));
 }
 
-/* The one whose fault is to come works until it comes. */
+/* The client works until its fault has come. */
 static int wait_for_the_fault(struct client *c)
 {
 	int status;
@@ -69,7 +69,7 @@ static int wait_for_the_fault(struct client *c)
 	return status;
 }
 
-/* Each makes a trouble. True: it did what it is for. */
+/* Each function makes a trouble. Returns true if it had its intended effect. */
 static bool primary_is_killed(void)
 {
 	life.primary = life_follow(&life, life_some_host(&life, LIFE_NO_HOST), NULL);
@@ -100,7 +100,7 @@ static bool primary_dies_in_a_flush(void)
 	return wait_for_the_fault(&life.primary) == SIGKILL;
 }
 
-/* It goes on when another one serves, or may do so soon. */
+/* The process goes on when another one serves, or may serve soon. */
 static bool primary_is_stopped(void)
 {
 	struct client next;
@@ -172,13 +172,15 @@ static bool primary_and_a_daemon_die(void)
 	return true;
 }
 
-/* The settings of a process of which a write-back fails, for good or full, and what follows
- * succeeds. */
+/*
+ * The settings of a process with one failing write-back (an error of the medium, or a full disk);
+ * later ones succeed.
+ */
 static const char *const *fault_by_chance(void)
 {
 	static const struct {
 		const char *name;
-		unsigned first_max; /* metadata are not written often */
+		unsigned first_max; /* metadata are written rarely */
 	} files[] = {{"data", 20}, {"meta", 5}};
 	static const unsigned errors[] = {EIO, ENOSPC};
 	static char preload[1024], fault[64], log[sizeof(medium_log) + 16];
@@ -238,7 +240,7 @@ static const struct nemesis {
 	{"the medium of the primary fails", medium_of_the_primary_fails, "a write-back failed"},
 };
 
-/* Sometimes trouble comes before anything is done. */
+/* Sometimes trouble comes before any work. */
 static void work(void)
 {
 	if (life.primary.proc.pid && below(4))
@@ -257,7 +259,7 @@ static void live(unsigned *made, unsigned *effective)
 		effective[which] += nemeses[which].strike();
 		made[which]++;
 		rest(100);
-		/* A follower that lost its daemon, or was killed before it served. */
+		/* A follower may have lost its daemon, or was killed before it served. */
 		client_serves(&life.primary, 300);
 		life_recover(&life);
 	}
@@ -265,7 +267,7 @@ static void live(unsigned *made, unsigned *effective)
 
 /* ---- one life ---- */
 
-/* The time of day means nothing: in this life it jumps. */
+/* In this life the time of day jumps. It must have no meaning. */
 static const struct clock_jumps *let_the_clock_jump(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -298,7 +300,7 @@ static void add_counts(const struct clients_counts *counts)
 	add_long(&sums->counts.epochs, counts->epochs);
 }
 
-/* Daemons say when something happens, and when that was. */
+/* Only the daemons' event times use the time of day. */
 static void add_jumps(const struct clock_jumps *jumps)
 {
 	assert_true(jumps->daemons && jumps->applications);

@@ -8,11 +8,11 @@
 
 struct load {
 	struct history_log *log;
-	size_t first;   /* of this file's operations */
-	uint64_t epoch; /* of the lines that follow */
+	size_t first;   /* index of this file's first operation */
+	uint64_t epoch; /* epoch of the following lines */
 };
 
-/* The next free one; until it is settled an unsure write has its epoch as end. */
+/* The next free operation. Until the log is settled, an unsure write has its epoch as its end. */
 static struct history_op *load_op(struct history_log *log)
 {
 	if (!(log->count & (log->count - 1))) {

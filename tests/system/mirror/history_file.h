@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * history_file.h -- what one process did with the registers of a set, a line each, in a file.
+ * history_file.h -- the operations of one process on the registers of a set, in a file, one on each
+ * line.
  *
  *   B EPOCH TIME                  it may read and write from now on
  *   w REGISTER VALUE TIME         a write begins
  *   W REGISTER VALUE TIME         it was acknowledged
  *   R REGISTER VALUE BEGIN END    a read that was confirmed
  *
- * Times are of CLOCK_BOOTTIME in nanoseconds, the same in all processes of a machine. Each line is
- * in the file before what it announces happens, or after what it reports has happened, also if the
- * process is killed.
+ * Times are of CLOCK_BOOTTIME in nanoseconds, the same in all processes of a machine. A line that
+ * announces something is written before it happens, and a line that reports something after it has
+ * happened. That also holds if the process is killed.
  */
 #ifndef MIRROR_HISTORY_FILE_H
 #define MIRROR_HISTORY_FILE_H
@@ -28,9 +29,12 @@ struct history_log {
 	size_t acknowledged, reads, unsure;
 };
 
-/* Add a file of one process to the log. 0, or -EINVAL and the line's number in *line. */
+/* Add the file of one process to the log. 0, or -EINVAL and the line's number in *line. */
 int history_file_load(struct history_log *log, const char *path, unsigned *line);
-/* Writes without an answer end when the next epoch begins. Call once, when all files are there. */
+/*
+ * Writes without an answer end when the next epoch begins. Call this once, after all files are
+ * loaded.
+ */
 void history_log_settle(struct history_log *log);
 void history_log_free(struct history_log *log);
 

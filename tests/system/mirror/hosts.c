@@ -117,7 +117,7 @@ static void host_make_copy(const struct hosts *h, unsigned i)
 	if (fd < 0 || ftruncate(fd, (off_t)config->size))
 		fail_msg("cannot make %s", host->data);
 	close(fd);
-	/* Under its name when it is whole, as a daemon waits for it. */
+	/* It gets its name when it is complete, as a daemon waits for the name. */
 	snprintf(temp, sizeof(temp), "%s.new", host->meta);
 	fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)store.len))
@@ -212,7 +212,7 @@ static bool host_is_present(const struct hosts *h, unsigned i)
 	return !(h->opts.absent & MIRROR_BIT(i));
 }
 
-/* The daemon waits for its files, too; when it reloads it looks at once. */
+/* The daemon waits for its files, too; a reload makes it look at once. */
 static void host_wait_open(const struct hosts *h, unsigned i)
 {
 	char text[65536];
@@ -244,9 +244,11 @@ static void host_make_folder(const struct hosts *h, unsigned i, const char *fold
 		h->opts.mount(i, folder);
 }
 
-/* A port that is free now may be anybody's when the daemon is started again. As long as a socket
- * that does not listen is bound to it the kernel chooses it for nobody, and whoever names it may
- * listen there (SO_REUSEADDR, which daemons set). */
+/*
+ * A port that is free now may be taken when the daemon is started again. As long as a socket that
+ * does not listen is bound to it, the kernel does not choose the port for other programs, and a
+ * program that names it may listen there (SO_REUSEADDR, which daemons set).
+ */
 static void host_reserve_port(struct host *host)
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET,
@@ -280,8 +282,7 @@ void hosts_start(struct hosts *h, const struct hosts_opts *opts)
 {
 	char here[128];
 
-	/* Leases are short here, and the machine may be
-	 * slow: no application may be hurt by that. */
+	/* Leases are short here, and the machine may be slow. That must not end an application. */
 	setenv("RPMIRROR_ON_FENCED", "error", 0);
 	memset(h, 0, sizeof(*h));
 	h->opts = *opts;
@@ -387,7 +388,7 @@ static struct mirror_record hosts_change(const struct hosts *h, unsigned slot,
 
 	if (register_open(h->register_uri, HOSTS_SET, 5000, &r, &err))
 		fail_msg("%s", err.text);
-	/* A daemon may renew or clear its key, but nobody else changes the record. */
+	/* A daemon may renew or clear its key, but no other program changes the record. */
 	if (register_get(r, &now, &err))
 		fail_msg("%s", err.text);
 	next = now.record;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hosts.h -- a mirror set of several "hosts" on this machine: a daemon each, with its own loopback
- * port, socket, folder and copy, and one register file.
+ * hosts.h -- a mirror set of several "hosts" on this machine. Each is a daemon with its own port,
+ * socket, folder and copy; all have one register file.
  *
  * The daemons have free ports, which stay theirs until hosts_stop(). A failure fails the test
  * (cmocka's fail_msg).
@@ -18,63 +18,64 @@
 #define HOSTS_MAX 8
 #define HOSTS_SET "orders"
 
-/* So many sets at a time, of a program's cases (cases.h). */
+/* Number of sets at a time, in a program's cases (cases.h). */
 #define CASES_OF_HOSTS 3
 
 struct hosts_opts {
 	unsigned count;
-	uint64_t size;                /* of the set's file; 0: 8 MiB */
+	uint64_t size;                /* size of the set's file; 0: 8 MiB */
 	unsigned lease_ms;            /* 0: 1000 */
 	unsigned min_copies;          /* 0: 1 */
 	unsigned peer_timeout_ms;     /* 0: 5000 */
 	unsigned replica_timeout_ms;  /* 0: 5000 */
 	unsigned register_timeout_ms; /* 0: 2000 */
-	unsigned hot_slots;           /* of the metadata; 0: their default */
-	uint64_t disk; /* each host's folder is a file system of so much; 0: it is not */
-	/* Mounts another one at that host's folder, or NULL. */
+	unsigned hot_slots;           /* in the metadata; 0: the default */
+	uint64_t disk;                /* size of a file system for each host's folder; 0: none */
+	/* Mounts another file system at that host's folder; may be NULL. */
 	void (*mount)(unsigned host, const char *folder);
 	enum mirror_lonely lonely;
 	mirror_mask absent;      /* members whose daemons are never started */
-	uint16_t via[HOSTS_MAX]; /* the port at which others reach the host; 0: its own */
+	uint16_t via[HOSTS_MAX]; /* the port at which other hosts reach this one; 0: its own */
 	bool has_secret, automatic, local_error_continues;
-	const char *register_uri; /* NULL: a file of its own */
-	const char *more;         /* lines for each set's section, or NULL */
+	const char *register_uri; /* NULL: a file in the hosts' folder */
+	/* lines for the section of the set in each configuration, or NULL */
+	const char *more;
 };
 
 struct host {
 	struct proc daemon;
 	char folder[256], conf[300], socket[300], data[300], meta[310], log[300];
 	char port[8];
-	int port_fd; /* 0, or a socket that keeps the port while the daemon is away */
+	int port_fd; /* 0, or a socket that keeps the port while the daemon is down */
 };
 
 struct hosts {
 	struct hosts_opts opts;
 	char folder[200], register_uri[300], secret[300];
 	struct host hosts[HOSTS_MAX];
-	struct mirror_record first; /* as it was registered */
+	struct mirror_record first; /* the record at the registration */
 };
 
-/* All are started, and the set is registered, with every copy in-sync. */
+/* Start all daemons, and register the set with every copy in-sync. */
 void hosts_start(struct hosts *h, const struct hosts_opts *opts);
 void hosts_stop(struct hosts *h);
-/* One daemon, again at its port. envs as for proc_start(). */
+/* Start one daemon again, at its port. envs as for proc_start(). */
 void host_start(struct hosts *h, unsigned i, const char *const envs[]);
-/* False: it has ended before it listened. */
+/* False: it ended before it listened. */
 bool host_try_start(struct hosts *h, unsigned i, const char *const envs[]);
-/* Its configuration is written anew, and the daemon reads it again. */
+/* Write the daemon's configuration anew, and make it read that. */
 void host_reload(struct hosts *h, unsigned i);
 void host_kill(struct hosts *h, unsigned i);
-/* Its daemon writes a line with these words into its log; false: not within that time. */
+/* Wait until its daemon logs a line with this text; false: not within that time. */
 bool host_wait_log(const struct hosts *h, unsigned i, const char *words, int timeout_ms);
-/* SIGTERM, and wait. Its wait status. */
+/* Send SIGTERM, and wait. Returns its wait status. */
 int host_stop(struct hosts *h, unsigned i);
 
-/* The register's next epoch, past the daemons; the member in that slot is its primary. */
+/* The register's next epoch, without the daemons; the member in that slot is its primary. */
 struct mirror_epoch hosts_promote(const struct hosts *h, unsigned slot);
-/* The primary of the register's epoch loses that member, past the daemons. */
+/* Exclude that member in the register, without the daemons. */
 void hosts_exclude(const struct hosts *h, unsigned slot);
-/* The record that the register has now, read past the daemons. */
+/* Read the present record of the register, without the daemons. */
 void hosts_read(const struct hosts *h, struct register_entry *now);
 
 #endif

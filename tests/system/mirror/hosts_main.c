@@ -3,9 +3,9 @@
  * hosts_main.c -- the hosts of hosts.h for scripts: `mirror_hosts COUNT [SIZE [LEASE_MS [yes|no
  * [REGISTER]]]]` prints a line "NAME SOCKET DATA PID" for each, then "ready REGISTER". Lines on the
  * standard input are commands: "kill I", "stop I", "start I" (answered by "done"), "record"
- * (answered by epoch, phase, primary's slot and in-sync mask). Its end, also by a signal, ends the
- * daemons. The environment's MIRROR_HOSTS_MORE is added to each daemon's configuration of the set,
- * which has a secret with MIRROR_HOSTS_SECRET.
+ * (answered by epoch, phase, primary's slot and in-sync mask). When the program ends, even by a
+ * signal, it ends the daemons. MIRROR_HOSTS_MORE of the environment is added to each daemon's
+ * section of the set; with MIRROR_HOSTS_SECRET the set has a secret.
  */
 #include "hosts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mirror_judge FILE... -- are the histories of these processes, taken together, linearizable?
- * Prints one line. Exit status 0: yes; 1: no; 2: the files cannot be read, or say nothing.
+ * Prints one line. Exit status 0: yes; 1: no; 2: the files cannot be read, or have no operations.
  */
 #include <err.h>
 #include <inttypes.h>

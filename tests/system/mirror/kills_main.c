@@ -2,9 +2,9 @@
 /*
  * kills_main.c -- `mirror_kills TIMES [SEED [POINT...]]`: processes of a set with three hosts are
  * killed at each point of core/killpoint.h, or at those whose names match a POINT (grow_*), TIMES
- * times in each role that comes there, while registers are read and written. Whoever died is
- * started again. Then the history must be linearizable and the copies equal, and a point that is
- * never reached is a failure.
+ * times in each role that reaches the point, while registers are read and written. The killed
+ * process is started again. Then the history must be linearizable and the copies equal. A point
+ * that is never reached is a failure.
  */
 #include <fnmatch.h>
 #include <signal.h>
@@ -18,15 +18,15 @@
 #include "mirror/core/killpoint.h"
 #include "system/lib/check.h"
 
-#define ROUNDS        24 /* of one set's life */
+#define ROUNDS        24 /* in one set's life */
 #define DEATH_MS      1500
-#define TRIES_FOR_ONE 40 /* without a hit */
+#define TRIES_FOR_ONE 40 /* tries without a hit */
 
-/* A point, and one of those who come there. */
+/* A point, and a role that reaches it. */
 struct target {
 	const char *name;
 	unsigned who, hits, tries;
-	unsigned most; /* n of the next try is 1 to that */
+	unsigned most; /* n of the next try is from 1 to this */
 };
 
 static const struct {
@@ -68,7 +68,7 @@ static void plan(int argc, char **argv)
 		fail_msg("there is no such point");
 }
 
-/* The one that was hit least. NULL: all were hit often enough. */
+/* The target with the fewest hits. NULL: all were hit often enough. */
 static struct target *next_target(void)
 {
 	struct target *least = NULL;
@@ -123,7 +123,10 @@ static bool kill_library(const char *const envs[])
 	return false;
 }
 
-/* Its host's daemon sees its end, the next one's promotion, and that one's end. */
+/*
+ * The daemon of the primary's host sees the process's end, the next one's promotion, and the end of
+ * that.
+ */
 static bool kill_daemon_of_primary(const struct target *t, const char *const envs[])
 {
 	unsigned host = life.primary.host;
@@ -141,13 +144,13 @@ static bool kill_daemon_of_primary(const struct target *t, const char *const env
 	}
 	if (is_hit)
 		life_restart(&life, host, NULL);
-	/* Its map may have failed with the daemon. */
+	/* The map call of the process may have failed with the daemon. */
 	if (life.primary.proc.pid && proc_wait(&life.primary.proc, DEATH_MS) == -ETIMEDOUT)
 		proc_kill(&life.primary.proc);
 	return is_hit;
 }
 
-/* It returns, then another one is life.primary. */
+/* The member returns, and then another one is life.primary. */
 static bool kill_daemon_of_replica(const struct target *t, const char *const envs[])
 {
 	unsigned host =

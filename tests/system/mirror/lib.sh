@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the tests of mirrored sets in shell share: hosts of one set on this machine (mirror_hosts).
-# The script has included ../lib/processes.sh before. MIRROR_HOSTS is the program.
+# Functions for tests of mirrored sets in shell: hosts of one set on this machine (mirror_hosts).
+# Include ../lib/processes.sh first. MIRROR_HOSTS is the program.
 
 # hosts_begin COUNT [SIZE [LEASE_MS [yes|no [REGISTER]]]]: sockets[i], files[i] and daemons[i] (pids) of each host,
-# and the register's uri in $register. Ended with the script.
-# Leases are short here, and the machine may be slow: no application may be hurt by that.
+# and the register's uri in $register. They end with the script. Leases are short here, and the machine may be
+# slow. That must not end an application.
 export RPMIRROR_ON_FENCED=${RPMIRROR_ON_FENCED:-error}
 hosts_begin() {
 	local line name socket file pid

@@ -12,12 +12,12 @@
 #define SERVE_MS  20000
 #define TRIES_MAX 10
 
-#define ORDER_PAUSE_MS 20 /* before one that was refused is given again */
+#define ORDER_PAUSE_MS 20 /* pause before a refused order is given again */
 
 #define RETURN_MS    30000
-#define HELD_OFF_S   10 /* longer than any pause but that of a member which leaves S often */
+#define HELD_OFF_S   10 /* longer than any hold-off, except that of a member which leaves S often */
 #define LOOK_EACH_MS 5
-#define EXPLAIN_EACH 200 /* of these looks */
+#define EXPLAIN_EACH 200 /* looks between two explanations */
 
 static mirror_mask life_insync(const struct life *l)
 {
@@ -41,8 +41,10 @@ void life_begin(struct life *l)
 	life_recover(l);
 }
 
-/* A member that has just died counts as in-sync until the primary has noticed. So only what the
- * register has after its end says whose copies are equal. */
+/*
+ * A member that has just died counts as in-sync until the primary has noticed. So only the
+ * register's record after the primary's end shows whose copies are equal.
+ */
 static void life_end_whole(struct life *l)
 {
 	for (unsigned tries = 0;; tries++) {
@@ -196,7 +198,7 @@ bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms)
 	return is_dead;
 }
 
-/* As the primary's daemon has it. */
+/* By the status of the primary's daemon. */
 static bool life_is_held_off(const struct life *l, unsigned host)
 {
 	char command[600], text[600], waits[40];
@@ -219,8 +221,10 @@ static bool life_is_held_off(const struct life *l, unsigned host)
 	return seconds > HELD_OFF_S;
 }
 
-/* Who was excluded again and again stays away for twice as long each time, unless an operator wants
- * it back. Nobody here waits for that. */
+/*
+ * A member that is excluded again and again stays away for twice as long each time, unless an
+ * operator readmits it. Do that here, instead of waiting.
+ */
 static void life_end_holdoffs(const struct life *l, mirror_mask insync)
 {
 	for (unsigned host = 0; host < LIFE_HOSTS; host++) {

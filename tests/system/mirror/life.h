@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * life.h -- a set of three hosts with a client that is primary (clients.h): it begins, something
- * fails, all recover, and in the end what clients read and wrote is judged. A failure fails the
- * test.
+ * life.h -- a set of three hosts with a client that is primary (clients.h): it begins, a part
+ * fails, everything recovers, and at the end the operations of the clients are judged. A failure
+ * fails the test.
  */
 #ifndef SYSTEM_MIRROR_LIFE_H
 #define SYSTEM_MIRROR_LIFE_H
@@ -13,39 +13,42 @@
 #define LIFE_HOSTS   3
 #define LIFE_ALL     7
 #define LIFE_NO_HOST LIFE_HOSTS
-#define LIFE_GROWTH  (64ull << 10) /* by so many bytes */
+#define LIFE_GROWTH  (64ull << 10) /* growth in one order, in bytes */
 
 struct life {
 	struct hosts hosts;
 	struct clients all;
 	struct client primary; /* pid 0: none */
 	struct prng chance;
-	struct proc order;          /* of an operator; pid 0: none */
-	char size[24];              /* that it asks for */
-	bool is_marked[LIFE_HOSTS]; /* a daemon that was started with something that may kill it */
+	struct proc order; /* an operator's command; pid 0: none */
+	char size[24];     /* size that the order asks for */
+	/* whether the daemon was started with a setting that may kill it */
+	bool is_marked[LIFE_HOSTS];
 };
 
 void life_begin(struct life *l);
 void life_end(struct life *l, struct clients_counts *counts);
-/* After a failure: no process is left. */
+/* After a failure: end all processes. */
 void life_abort(struct life *l);
 
 /* True: it has ended by SIGKILL, within that time. */
 bool life_is_daemon_dead(struct life *l, unsigned host, int timeout_ms);
-/* Ended, and started again. False: it has died before it listened. */
+/* End the daemon, and start it again. False: it died before it listened. */
 bool life_restart(struct life *l, unsigned host, const char *const envs[]);
-/* An operator gives the member of a host whose copy has failed a new one; another host has the
- * primary. False: it has not failed, or says so no more when its daemon was started again. */
+/*
+ * An operator replaces the failed copy of a host; another host has the primary. False: the copy has
+ * not failed, or does not report that any more after its daemon was restarted.
+ */
 bool life_replace_failed(struct life *l, unsigned host);
-/* Of the in-sync set, by chance. */
+/* A random host of the in-sync set. */
 unsigned life_some_host(struct life *l, unsigned other_than);
-/* The primary dies, and another process follows it on that host. */
+/* The primary dies, and another process follows on that host. */
 struct client life_follow(struct life *l, unsigned host, const char *const envs[]);
-/* An operator orders, by that host's daemon, that the set gets larger. It may be refused. */
+/* An operator orders the set to grow, through that host's daemon. The order may be refused. */
 void life_order_growth(struct life *l, unsigned host);
-/* Until it is carried out, or that daemon is dead (true) within that time. */
+/* Wait until the order is carried out, or that daemon is dead (true) within that time. */
 bool life_grow_until_dead(struct life *l, unsigned host, int timeout_ms);
-/* Everybody is there again, and all copies are in-sync. */
+/* All processes run again, and all copies are in-sync. */
 void life_recover(struct life *l);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lonely_main.c -- `mirror_lonely ROUNDS [SEED]`: a set that no majority watches over (`lonely`),
- * whose role an operator moves, under load. In each round the primary, or its host's daemon as
- * well, or a replica's is killed; when the set is whole again and the load has ended all copies
- * must be equal. Otherwise it prints the views that the register had, with times, and what differs.
+ * lonely_main.c -- `mirror_lonely ROUNDS [SEED]`: a set without a majority (`lonely`), whose role
+ * an operator moves, under load. In each round the primary is killed, or the primary and its host's
+ * daemon, or a replica's daemon. When the set is whole again and the load has ended, all copies
+ * must be equal. Otherwise it prints the views of the register, with times, and the differences.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #define VIEWS      256
 #define SETTLE_MS  1000
 #define HEALTHY_MS 60000
-#define LOAD_MS    300 /* at most, before and after what fails */
+#define LOAD_MS    300 /* at most, before and after the kill */
 
 static struct hosts hosts;
 static struct clients all;
@@ -125,13 +125,13 @@ static void move_to(unsigned host, unsigned former, bool is_off)
 			break;
 	}
 	note("serves", host);
-	/* The word that a host is off excludes its member where another one is primary already. */
+	/* Declaring a host off excludes its member if another one is primary already. */
 	snprintf(command, sizeof(command), "resume " HOSTS_SET " %c", 'a' + (char)former);
 	if (former != host)
 		host_run_tool(&hosts, host, command);
 }
 
-/* On a busy machine the primary may lose its lease, and ends. */
+/* On a busy machine the primary may lose its lease, and end. */
 static void wait_whole(void)
 {
 	uint64_t end = clock_boot_ms() + HEALTHY_MS;
@@ -169,7 +169,7 @@ static bool compare(unsigned first, unsigned host)
 	return !differ;
 }
 
-/* Those that are in-sync by now: one that was killed may be excluded late. */
+/* Check the copies that are in-sync by now; the exclusion of a killed one may come late. */
 static void check_copies(void)
 {
 	mirror_mask insync;
@@ -213,7 +213,7 @@ static void fail_replica(unsigned victim)
 	host_start(&hosts, victim, NULL);
 }
 
-/* One that has all that was acknowledged. */
+/* A host whose copy has everything that was acknowledged. */
 static unsigned some_insync(void)
 {
 	unsigned host = (unsigned)prng_below(&chance, HOSTS);
@@ -239,7 +239,7 @@ static void one_round(unsigned round)
 	wait_whole();
 	watch_for(prng_below(&chance, LOAD_MS));
 	look();
-	/* The load ends, the process does not: a write is at all copies or was not begun. */
+	/* The load ends, the process does not: each write is at all copies, or never began. */
 	client_end(&primary);
 	note("ended", primary.host);
 	watch_for(SETTLE_MS / 4);

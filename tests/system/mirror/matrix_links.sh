@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The primary is cut off in a phase of a flush (test_matrix.c has the other rows of doc/mirror.md's failure matrix):
-# between it and the others nothing passes, or only what goes to the register. $PHASES: which phases.
+# between it and the others nothing passes, or only traffic to the register. $PHASES: the phases.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/processes.sh
@@ -15,7 +15,7 @@ declare -A points=([F1]=flush_snapshot [F2]=flush_local [F3]=flush_settled)
 app_pids=() app_feeds=()
 apps=0
 
-# An application on that host, which does what it is told (app_main.c); $app is its number.
+# Starts an application on that host that executes commands (app_main.c); $app is its number.
 app_start() { # HOST [POINT AT WHICH IT STOPS]
 	app=$((++apps))
 	mkfifo "feed_app$app"
@@ -32,7 +32,7 @@ tell() { # APP COMMAND...
 }
 
 answers_are() { [ "$(wc -l <"app$1.log")" -ge "$2" ]; }
-# The last one of so many.
+# The application's answer with that number.
 answer() { # APP NUMBER
 	wait_until 60 answers_are "$1" "$2" || fail "application $1 has no answer $2: $(mirror 2 explain orders 2>&1)"
 	sed -n "$2p" "app$1.log"
@@ -47,7 +47,8 @@ expect() { # APP NUMBER PATTERN
 
 is_stopped() { [ "$(sed 's/.*) //' "/proc/${app_pids[$1]}/stat" | cut -c1)" = T ]; }
 
-# Application $app on host 1 is in that phase of a flush of 2, where 1 was acknowledged, and is cut off so.
+# Application $app on host 1 has acknowledged flush 1, is in that phase of flush 2, and is cut off by these
+# orders.
 get_to() { # PHASE CUT...
 	local phase=$1 point=${points[$1]:-}
 	shift
@@ -77,7 +78,7 @@ cut_data() {
 	network port '*' 1 7650
 }
 
-# All copies hold the value that this application reads, and it ends.
+# All copies have the value that this application reads, and it ends.
 settle() { # APP HOST ANSWERS SO FAR
 	wait_until 60 is_whole "$2" || fail "not all copies are in-sync: $(mirror "$2" explain orders)"
 	tell "$1" unmap
@@ -87,7 +88,7 @@ settle() { # APP HOST ANSWERS SO FAR
 	exec {app_feeds[$1]}>&-
 }
 
-# The register has the last word: it lets another one in, and the former primary's flush fails.
+# The register decides: it lets another process in, and the former primary's flush fails.
 test_a_primary_that_is_cut_off_in_a_flush_is_fenced() {
 	local phase former value at
 	cluster_start --replica-timeout 1
@@ -108,14 +109,14 @@ test_a_primary_that_is_cut_off_in_a_flush_is_fenced() {
 		at=3
 		[ "$phase" != F0 ] || { tell "$former" put 4096 2 && at=4; }
 		network heal '*' '*'
-		# In F3 all had answered before.
+		# In F3 all members had answered before.
 		[ "$phase" = F3 ] || expect "$former" $at '*another primary exists*'
 		kill -9 "${app_pids[former]}"
 		settle "$app" 2 2
 	done
 }
 
-# The register can be reached: the primary excludes the others, and the flush returns.
+# The register can be reached: the primary excludes the other members, and the flush returns.
 test_a_primary_whose_data_connections_are_cut_in_a_flush_goes_on() {
 	local phase at
 	cluster_start --replica-timeout 1

@@ -50,7 +50,7 @@ enum medium_file { MEDIUM_OTHER, MEDIUM_DATA, MEDIUM_META, MEDIUM_SYNC };
 
 static struct medium_mapping {
 	uintptr_t start, end;
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* offset in the file */
 	enum medium_file file;
 } medium_mappings[MEDIUM_MAPPINGS];
 
@@ -59,9 +59,9 @@ static unsigned medium_counts[MEDIUM_SYNC + 1];
 static char medium_lost_path[PATH_MAX + 8];
 static off_t medium_lost_seen;
 
-/* What of the data file is on the medium (MEDIUM_PART). */
+/* The part of the data file that is on the medium (MEDIUM_PART). */
 static struct {
-	uint8_t *file, *medium; /* its first shared mapping; NULL: it is not looked at */
+	uint8_t *file, *medium; /* its first shared mapping; NULL: not needed */
 	size_t len;
 } medium_shadow;
 
@@ -161,7 +161,7 @@ static void medium_shadow_end(const void *file)
 	medium_shadow.file = NULL;
 }
 
-/* So many changed pages of [from, to) get there, and the others are as they were. */
+/* `pages` changed pages of [from, to) reach the medium; the others are dropped. */
 static void medium_shadow_write(size_t from, size_t to, unsigned pages)
 {
 	for (size_t at = from; medium_shadow.medium && at < to; at += MEDIUM_PAGE) {
@@ -196,7 +196,7 @@ static bool medium_is_armed(void)
 	return !arm || !access(arm, F_OK);
 }
 
-/* 0, or the errno that this write-back is to have. */
+/* 0, or the errno of this write-back. */
 static int medium_fault(enum medium_file file)
 {
 	static const char *const names[] = {"", "data", "meta", "sync"};

@@ -2,8 +2,8 @@
 /*
  * pidfd_preload.c -- LD_PRELOAD, for pidfd_open(2):
  *
- *   PIDFD_FAIL=FILE   it fails with EMFILE while FILE is there; each failure adds a byte to it
- *   PIDFD_KILL=1      the first process that it finds is killed, and gone when it returns
+ *   PIDFD_FAIL=FILE   it fails with EMFILE while FILE exists; each failure adds a byte to it
+ *   PIDFD_KILL=1      it kills the first process that it finds, which is gone when it returns
  */
 #include <dlfcn.h>
 #include <errno.h>

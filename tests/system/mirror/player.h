@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * player.h -- what a test plays: a process that maps a set, and the connections of a primary; with
- * each message in the test's hand. A failure fails the test.
+ * player.h -- roles that a test plays: a process that maps a set, and the connections of a primary.
+ * The test decides each message. A failure fails the test.
  */
 #ifndef SYSTEM_MIRROR_PLAYER_H
 #define SYSTEM_MIRROR_PLAYER_H
@@ -18,29 +18,31 @@
 struct player {
 	int fd;
 	uint32_t next_id;
-	int data_fd, meta_fd; /* that came with MAPPED, or -1 */
-	struct packet in;     /* the last one */
+	int data_fd, meta_fd; /* descriptors that came with MAPPED, or -1 */
+	struct packet in;     /* the last packet received */
 };
 
 void player_open(struct player *p, const struct hosts *h, unsigned i);
 void player_close(struct player *p);
 void player_send(struct player *p, struct packet *out);
-/* With the id that it has. False: the daemon is gone. */
+/* Send an answer with the id that it has. False: the daemon is gone. */
 bool player_answer(struct player *p, struct packet *out);
 /* False: the daemon is gone. */
 bool player_try_send(struct player *p, struct packet *out);
-/* The next packet of that type; those that come unasked before are skipped. */
+/* The next packet of that type; unrequested ones before it are skipped. */
 struct packet *player_expect(struct player *p, enum packet_type type);
 /* The next packet of any type; NULL: the daemon has closed the connection. */
 struct packet *player_next(struct player *p, int timeout_ms);
 /* Send, and get the answer. */
 struct packet *player_ask(struct player *p, struct packet *out, enum packet_type type);
-/* MAP; returns the answer's status. */
+/* MAP; returns the status in the answer. */
 enum packet_status player_map(struct player *p, uint8_t flags);
 /* After a MAP: promote the host's member. *now is the record. */
 void player_recover(struct player *p, struct register_entry *now);
-/* And serve. All others of S are left alone; as they have promised nothing, they do not take
- * themselves for whole any more. */
+/*
+ * The same, and serve. All others of S are excluded; they have promised nothing, so they do not
+ * count themselves as whole any more.
+ */
 void player_promote(struct player *p, struct register_entry *now);
 
 /* A connection to a daemon through librpma. */
@@ -52,18 +54,20 @@ struct talk {
 	struct greeting_reply reply;
 	struct message in, grant;
 	struct rpma_mr_remote *data, *ring;
-	uint8_t buf[MESSAGE_OUTSTANDING + 1][MESSAGE_SIZE]; /* the last one is sent from */
+	uint8_t buf[MESSAGE_OUTSTANDING + 1][MESSAGE_SIZE]; /* the last one is for sending */
 	uint8_t page[4096];
 	struct rpma_mr_local *page_mr;
 };
 
-/* With these bytes as private data. ESTABLISHED: t->reply is the daemon's. */
+/* Dial with these bytes as private data. ESTABLISHED: t->reply is the daemon's. */
 enum rpma_conn_event talk_dial(struct talk *t, const struct hosts *h, unsigned i, const void *bytes,
 			       size_t len);
-/* From slot `from` to host i's daemon, up to the reply to the greeting: returns its status. */
+/*
+ * Connect as slot `from` to host i's daemon, up to the reply to the greeting. Returns its status.
+ */
 enum greeting_status talk_connect(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
 				  enum greeting_kind kind, struct mirror_epoch epoch);
-/* PROVE with that key (NULL: zeros); the GRANT's status. */
+/* PROVE with that key (NULL: zeros). Returns the GRANT's status. */
 enum greeting_status talk_prove(struct talk *t, const uint8_t *key);
 /* Both, with the key of the set's secret file if there is one. */
 enum greeting_status talk_open(struct talk *t, const struct hosts *h, unsigned i, unsigned from,
@@ -71,11 +75,11 @@ enum greeting_status talk_open(struct talk *t, const struct hosts *h, unsigned i
 void talk_close(struct talk *t);
 /* False: the connection has ended. */
 bool talk_send(struct talk *t, const void *bytes, size_t len);
-/* The next message in t->in; false: the connection has ended. */
+/* Receive the next message in t->in. False: the connection has ended. */
 bool talk_receive(struct talk *t);
-/* Ask; the answer, which must come. */
+/* Ask, and return the answer, which must come. */
 struct message *talk_ask(struct talk *t, enum message_type type);
-/* Write 8 bytes at the offset and flush them; the completion's status. */
+/* Write 8 bytes at the offset and flush them. Returns the completion's status. */
 enum ibv_wc_status talk_flush(struct talk *t, uint64_t offset, uint64_t value);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reconnects_main.c -- `mirror_reconnects [TIMES]`: connections of the primary's process are cut,
- * by turns the one to its daemon, those to the other members' daemons, and all, until TIMES were.
- * Each is made again: then all copies are in-sync and flushes durable on all. Daemons and process
- * have as many descriptors, threads and as much memory as before.
+ * reconnects_main.c -- `mirror_reconnects [TIMES]`: TIMES connections of the primary's process are
+ * cut: in turn the one to its daemon, those to the other members' daemons, and all. Each must be
+ * made again; then all copies are in-sync, and flushes are durable on all. Daemons and process must
+ * have as many descriptors and threads, and as much memory, as before.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,8 +28,8 @@
 #define OFFSET      8192
 #define WAIT_MS     60000
 #define WARM_UP(n)  ((n) / 10 + 30)
-#define GROWTH_KIB  4096 /* of a process: what allocators keep at once, */
-#define GROWTH_EACH 256  /* and bytes a connection, far less than one has */
+#define GROWTH_KIB  4096 /* growth of a process: memory that allocators keep, */
+#define GROWTH_EACH 256  /* and bytes for each connection, far less than one takes */
 #define CONNS_MAX   64
 
 enum conn_kind { CONN_DAEMON, CONN_MEMBER, CONN_KINDS };
@@ -37,7 +37,7 @@ enum conn_kind { CONN_DAEMON, CONN_MEMBER, CONN_KINDS };
 static const unsigned cuts[] = {1u << CONN_DAEMON, 1u << CONN_MEMBER,
 				1u << CONN_DAEMON | 1u << CONN_MEMBER};
 
-/* Connections of the process, by their sockets' numbers. */
+/* Connections of the process, by the numbers of their sockets. */
 struct conns {
 	unsigned count;
 	ino_t inodes[CONNS_MAX];
@@ -49,7 +49,7 @@ static struct uses uses = {.hosts = &hosts};
 static unsigned times = 100, number;
 static unsigned cut_count[CONN_KINDS];
 
-/* A descriptor of the process, as one of ours; -1: it is closed. */
+/* A copy of the process's descriptor; -1: it is closed. */
 static int take_fd(int pidfd, int fd)
 {
 	int ours = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
@@ -63,7 +63,10 @@ static int take_fd(int pidfd, int fd)
 	return ours;
 }
 
-/* CONN_KINDS: it is none, as the socket over which two ends of one machine agree on rings. */
+/*
+ * CONN_KINDS: it is not a connection, like the socket over which two ends of one machine agree on
+ * rings.
+ */
 static enum conn_kind conn_kind_of(int fd)
 {
 	struct sockaddr_storage peer;
@@ -87,7 +90,7 @@ static void add_conn(struct conns *conns, int fd)
 	conns->inodes[conns->count++] = st.st_ino;
 }
 
-/* Those of some kinds; cut: they end, both ways. */
+/* Connections of these kinds. cut: end them, in both directions. */
 static struct conns find_conns(unsigned kinds, bool cut)
 {
 	int pidfd = pidfd_open(app.pid, 0);
@@ -125,7 +128,7 @@ static bool has_any(const struct conns *now, const struct conns *former)
 	return false;
 }
 
-/* The process has closed them, and is connected with its daemon. */
+/* Wait until the process has closed them, and is connected to its daemon. */
 static void wait_noticed(const struct conns *cut)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;
@@ -142,7 +145,7 @@ static void wait_noticed(const struct conns *cut)
 	}
 }
 
-/* A flush is durable on all again. */
+/* Wait until a flush is durable on all again. */
 static void wait_durable(void)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;
@@ -196,7 +199,7 @@ static void nothing_leaks(void **state)
 
 static int setup(void **state)
 {
-	/* No member is excluded, as it would be kept away longer each time. */
+	/* No member may be excluded, as its hold-off would grow each time. */
 	const struct hosts_opts opts = {
 		.count = HOSTS, .min_copies = HOSTS, .lease_ms = 5000, .automatic = true};
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mirror_registers SET FILE CLIENT SEED [REGISTERS [THREADS [PAUSE_US [STRIDE]]]] -- read and write
- * registers of 8 bytes of a mirrored file, and append what happened to FILE (history_file.h), until
- * standard input ends or the role is lost. CLIENT makes the values of this process unlike all
- * others'. Each thread rests for PAUSE_US between two operations; STRIDE words are between two
- * registers. With MIRROR_DIRECT in the environment the mapping is direct.
+ * registers of 8 bytes of a mirrored file, and append each operation to FILE (history_file.h),
+ * until standard input ends or the role is lost. CLIENT makes the values of this process unique.
+ * Each thread pauses for PAUSE_US between two operations; two registers are STRIDE words apart.
+ * With MIRROR_DIRECT in the environment the mapping is direct.
  *
- * Exit status 0: ended when asked to; 3: fenced, or the copies are not enough; 1: anything else.
+ * Exit status 0: ended by order; 3: fenced, or too few copies; 1: anything else.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "sim/prng.h"
 
 #define REGISTERS_MAX 4096
-#define STRIDE        512 /* words between two registers: they lie on pages of their own */
+#define STRIDE        512 /* words between two registers, so that they are on different pages */
 #define THREADS_MAX   16
 
 static struct rpmirror *mirror;
@@ -36,7 +36,7 @@ static unsigned registers = 16, pause_us;
 static uint64_t client, seed;
 static int history;
 static atomic_bool is_over, is_lost;
-/* Between store and acknowledgement nobody reads what might be undone by a crash. */
+/* Held between store and acknowledgement, so that no thread reads a value that a crash may undo. */
 static pthread_mutex_t locks[REGISTERS_MAX];
 
 static void note(const char *line, int len)
@@ -51,7 +51,10 @@ static void note(const char *line, int len)
 		note(line_, snprintf(line_, sizeof(line_), __VA_ARGS__));                          \
 	} while (0)
 
-/* Not acknowledged and not undone: it is repeated until it is, or until another is primary. */
+/*
+ * The operation is neither acknowledged nor undone: repeat it until it is, or until another process
+ * is primary.
+ */
 static bool must_repeat(int ret)
 {
 	if (ret == RPMIRROR_E_QUORUM || ret == RPMIRROR_E_COPIES)
@@ -69,7 +72,7 @@ static bool flush_some(struct prng *p, uint64_t *word)
 	struct rpmirror_range ranges[3] = {{word, 8}};
 	unsigned n = 1 + (unsigned)prng_below(p, 3);
 
-	/* Neighbours go along: flushes of several threads overlap. */
+	/* Neighbours are included, so that flushes of several threads overlap. */
 	for (unsigned i = 1; i < n; i++)
 		ranges[i] = (struct rpmirror_range){words + prng_below(p, registers) * stride +
 							    prng_below(p, 8),
@@ -105,7 +108,7 @@ static void write_register(struct prng *p, unsigned reg, uint64_t value)
 	if (is_done) {
 		NOTE("W %u %" PRIu64 " %" PRIu64 "\n", reg, value, clock_boot_ns());
 		pthread_mutex_unlock(&locks[reg]);
-	} /* else the register stays locked: what it holds may be undone */
+	} /* otherwise the register stays locked, as its value may be undone */
 }
 
 static void read_register(unsigned reg)
@@ -140,7 +143,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* What the former primary left is part of the history, too. */
+/* The values of the former primary are part of the history, too. */
 static void begin(void)
 {
 	struct rpmirror_state state = {.size = sizeof(state)};

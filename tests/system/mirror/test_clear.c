@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A disk that tries for a long time to read a block which is to be cleared (medium_preload.c). */
+/* A disk takes a long time to read a block that has to be cleared (medium_preload.c). */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 20000
-#define STOP_MS     300 /* many times what the daemon takes to end */
+#define STOP_MS     300 /* many times the time that the daemon takes to end */
 #define PART        8192
 #define GROWN       (16u << 20)
 #define WORD        0x1122334455667788ull
@@ -91,7 +91,7 @@ static void expect_not_mapped(uint8_t flags)
 	player_close(&p);
 }
 
-/* Whatever is written to the copy meanwhile could be overwritten. */
+/* Anything written to the copy meanwhile could be overwritten. */
 static void expect_no_writers(struct talk *t)
 {
 	expect_data(GREETING_BULK, t->greeting.epoch, GREETING_BUSY);
@@ -151,7 +151,7 @@ static void a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out(voi
 	talk_close(&next);
 }
 
-/* A child that has ended, and was not waited for, can still be sent a signal. */
+/* A signal can still be sent to a child that has ended and was not waited for. */
 static bool daemon_runs(void)
 {
 	siginfo_t end = {0};
@@ -162,7 +162,7 @@ static bool daemon_runs(void)
 	return !end.si_pid;
 }
 
-/* The daemon does not end before its thread has: nothing follows what the next one grants. */
+/* The daemon does not end before its thread, so nothing comes after the next daemon's grants. */
 static void a_daemon_that_is_stopped_waits_for_it(void **state)
 {
 	struct talk t;
@@ -184,7 +184,7 @@ static void a_daemon_that_is_stopped_waits_for_it(void **state)
 	talk_close(&t);
 }
 
-/* What was found in a resync before is no answer in the next. */
+/* The result of an earlier resync is not an answer in the next one. */
 static void an_answer_that_was_not_fetched_is_forgotten(void **state)
 {
 	struct talk t;
@@ -217,7 +217,7 @@ static void make_room(struct talk *t, uint64_t size)
 	fail_msg("the files do not get longer");
 }
 
-/* Its files would be closed for that. */
+/* Growing would close its files. */
 static void a_copy_does_not_grow_meanwhile(void **state)
 {
 	struct talk t;
@@ -258,7 +258,7 @@ static enum packet_status map_copy(void)
 	return status;
 }
 
-/* A block that cannot be read has what was flushed, and is to be cleared. */
+/* An unreadable block of flushed data has to be cleared. */
 static struct mirror_epoch begin_to_clear(const char *env)
 {
 	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, "MEDIUM_BAD=0:4096", env,
@@ -278,7 +278,10 @@ static struct mirror_epoch begin_to_clear(const char *env)
 	return epoch;
 }
 
-/* The copy is whole for nobody until a resync has ended, and then it has what that has sent. */
+/*
+ * No member counts the copy as whole until a resync has ended, and then it has what the resync
+ * sent.
+ */
 static void goes_on_after_it_was_killed(struct mirror_epoch epoch, uint64_t word)
 {
 	struct talk t;

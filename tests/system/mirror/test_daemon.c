@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon as primaries and libraries see it: maps, promotions, grants, fences, restarts. */
+/* The daemon, as primaries and libraries see it: maps, promotions, grants, fences, restarts. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -44,7 +44,10 @@ static void heartbeat(struct player *p)
 	player_send(p, &out);
 }
 
-/* Heartbeats, as a library sends them, until a renewal later than `since` is reported; its time. */
+/*
+ * Send heartbeats, as a library does, until a renewal later than `since` is reported. Returns its
+ * time.
+ */
 static uint64_t wait_for_lease(struct player *p, uint64_t since)
 {
 	for (unsigned beats = 0; beats < PLAYER_WAIT_MS / 20; beats++) {
@@ -177,7 +180,9 @@ static void open_lane(struct talk *control, struct talk *lane, unsigned i, unsig
 	assert_int_equal(talk_open(lane, &hosts, i, from, GREETING_LANE, epoch), GREETING_OK);
 }
 
-/* In a process of its own: a former primary that writes all the time, the same word upwards. */
+/*
+ * A former primary in a process of its own, which writes growing values to one word all the time.
+ */
 static pid_t start_writer(unsigned i, struct mirror_epoch epoch, int *ready)
 {
 	int fds[2];
@@ -243,7 +248,7 @@ static void a_lower_epoch_is_refused_with_the_one_that_is_known(void **state)
 	assert_int_equal(old.reply.known.number, newer.number);
 	assert_int_equal(old.reply.known.nonce, newer.nonce);
 	talk_close(&old);
-	/* The same number, begun by somebody else. */
+	/* The same number, begun by another process. */
 	twin.nonce++;
 	assert_int_equal(talk_open(&old, &hosts, 1, 0, GREETING_LANE, twin), GREETING_EPOCH);
 	talk_close(&old);
@@ -296,7 +301,7 @@ static void a_primary_on_this_host_learns_of_a_higher_epoch(void **state)
 
 /* ---- processes ---- */
 
-/* A library in a process of its own: maps, promotes, says so, and stays with heartbeats. */
+/* A library in a process of its own: it maps, promotes, reports that, and stays with heartbeats. */
 static pid_t start_primary(unsigned i, int *ready)
 {
 	static struct packet beat = {.type = PACKET_HEARTBEAT};
@@ -313,7 +318,7 @@ static pid_t start_primary(unsigned i, int *ready)
 		player_recover(&a, &now);
 		if (write(fds[1], "", 1) != 1)
 			_exit(2);
-		/* Also when its daemon is gone. */
+		/* Even after its daemon is gone. */
 		for (;;) {
 			player_try_send(&a, &beat);
 			usleep(PACKET_HEARTBEAT_MS * 1000);
@@ -352,7 +357,10 @@ static void another_host_waits_until_the_primary_has_died(void **state)
 	player_open(&b, &hosts, 1);
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);
-	/* Nobody waits ten minutes for the lease: the daemon sees the end and clears the key. */
+	/*
+	 * The lease is ten minutes, and no wait is that long: the daemon sees the end and clears
+	 * the key.
+	 */
 	second = start_primary(1, &ready_b);
 	kill_process(first);
 	wait_ready(ready_b);
@@ -372,7 +380,7 @@ static void another_host_waits_for_the_lease_of_a_host_that_died(void **state)
 	hosts_start(&hosts, &opts);
 	first = start_primary(0, &ready_a);
 	wait_ready(ready_a);
-	host_kill(&hosts, 0); /* nobody clears the key, nobody renews it */
+	host_kill(&hosts, 0); /* the key is neither cleared nor renewed */
 	second = start_primary(1, &ready_b);
 	wait_ready(ready_b);
 	hosts_read(&hosts, &now);
@@ -396,7 +404,7 @@ static void without_auto_nobody_takes_over_by_waiting(void **state)
 	snprintf(out.map.set, sizeof(out.map.set), HOSTS_SET);
 	player_send(&b, &out);
 	kill_process(first);
-	/* A request that does not wait is an operator's, and is granted when the key is cleared. */
+	/* A request without WAIT is an operator's, and is granted when the key is cleared. */
 	player_open(&a, &hosts, 1);
 	while (player_map(&a, 0) != PACKET_OK)
 		usleep(10000);
@@ -421,7 +429,7 @@ static void a_restarted_daemon_finds_its_primary_again(void **state)
 	host_kill(&hosts, 0);
 	player_close(&a);
 	host_start(&hosts, 0, NULL);
-	/* Nobody else gets it, */
+	/* No other process gets it, */
 	player_open(&b, &hosts, 0);
 	assert_int_equal(player_map(&b, 0), PACKET_BUSY);
 	player_close(&b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each host's folder is a disk of which single blocks, or all, cannot be written. */
+/* Each host's folder is a disk with single blocks, or all blocks, that cannot be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -24,13 +24,13 @@
 #define PATIENCE_MS 20000
 #define TRIES       50
 #define FROZEN      2   /* times */
-#define STILL_MS    100 /* for what comes late */
+#define STILL_MS    100 /* time for late bytes */
 
 static struct hosts hosts;
 static struct proc app;
-static uint64_t last;    /* value that was flushed to OFFSET */
-static unsigned flushed; /* bytes of each of two ranges: a word is stored, a block is written */
-static char folder[200]; /* of the disks */
+static uint64_t last;    /* value last flushed to OFFSET */
+static unsigned flushed; /* bytes in each of two ranges: a word is stored, a block is written */
+static char folder[200]; /* folder of the disks */
 static struct bad_disk disks[HOSTS];
 
 /* ---- disks ---- */
@@ -98,8 +98,10 @@ static void put_until_whole(void)
 	check_media(ALL, last, 0);
 }
 
-/* One flush of two words or blocks, which are no neighbours: a loop device calls a request written
- * of which it could write the beginning. */
+/*
+ * One flush of two words or blocks that are not neighbours: a loop device reports a request as
+ * written if it could write the beginning.
+ */
 static void put_both(const char *wanted)
 {
 	last++;
@@ -127,8 +129,10 @@ static void freeze(unsigned host, unsigned long how)
 	close(fd);
 }
 
-/* The member is excluded while its daemon places what it was sent; that ends when the disk goes on,
- * and may not come after what the member gets when it returns. */
+/*
+ * The member is excluded while its daemon places bytes, which ends only when the disk goes on.
+ * These bytes must not come after those that the member gets when it returns.
+ */
 static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 {
 	go_on(0, "map-wait");
@@ -148,7 +152,7 @@ static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 
 /* ---- the primary's ---- */
 
-/* What the medium has of the failed copy: the first value, and not the second. */
+/* The medium of the failed copy has the first value, and not the second. */
 static void a_local_write_back_is_short(const char *how)
 {
 	go_on(0, how);
@@ -206,8 +210,10 @@ static void a_primarys_disk_fails_under_blocks(void **state)
 	a_primarys_disk_fails_under(BAD_DISK_BLOCK);
 }
 
-/* Somebody has punched a hole into the copy, and the disk is full: there it is not the write-back
- * that fails, but what comes before. */
+/*
+ * A hole was punched into the copy, and the disk is full. The step before the write-back fails
+ * there.
+ */
 static void a_primarys_copy_has_no_room(void **state)
 {
 	char command[500];
@@ -233,8 +239,11 @@ static void a_primarys_copy_has_no_room(void **state)
 
 /* ---- a replica's ---- */
 
-/* What the kernel could not write it calls clean, and ext4 takes the block for written: it is not
- * on the medium either when it is written again through the same page of the cache. */
+/*
+ * The kernel counts a page that it could not write as clean, and ext4 counts the block as written.
+ * So the bytes do not reach the medium, even if they are written again through the same page of the
+ * cache.
+ */
 static void return_with_a_good_disk(void)
 {
 	bad_disk_repair(&disks[2]);
@@ -287,7 +296,7 @@ static void a_replicas_disk_fails(void **state)
 	check_media(3, last, last);
 }
 
-/* What an exclusion and a promise rest on cannot be durable there. */
+/* The records needed for an exclusion and for a promise cannot be made durable there. */
 static void a_replicas_metadata_cannot_be_written(void **state)
 {
 	go_on(0, "map-wait");
@@ -303,8 +312,10 @@ static void a_replicas_metadata_cannot_be_written(void **state)
 
 /* ---- what nobody was told ---- */
 
-/* The kernel writes back, and takes note of how that went; syncfs() waits, and asks for the file
- * system only. */
+/*
+ * The kernel writes back, and records the result; syncfs() waits, and asks only about the file
+ * system.
+ */
 static void write_back_unasked(unsigned host)
 {
 	int fd = open(hosts.hosts[host].data, O_RDONLY | O_CLOEXEC);
@@ -315,8 +326,10 @@ static void write_back_unasked(unsigned host)
 	close(fd);
 }
 
-/* A daemon that is started while the process goes on that maps the copy believes what is cached.
- * The kernel reports to whoever opens the file next what it has reported to nobody. */
+/*
+ * A daemon that starts while the process that maps the copy goes on trusts the page cache. The
+ * kernel reports a failure that it has not reported yet to the next description of the file.
+ */
 static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 {
 	struct proc other;
@@ -340,18 +353,21 @@ static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 	host_kill(&hosts, 0);
 	host_start(&hosts, 0, NULL);
 	go_on(1, "map-direct");
-	hosts_wait_insync(&hosts, ALL); /* it was compared */
+	hosts_wait_insync(&hosts, ALL); /* the copy was compared */
 	check_media(ALL, last, 0);
 }
 
-/* No daemon runs, and somebody other than the process that maps the copy has heard of the failure;
- * it may have been the daemon that was killed. The kernel says nothing to the next one. */
+/*
+ * No daemon runs, and another process than the one that maps the copy got the report of the
+ * failure; it may have been the killed daemon. The kernel does not report it to the next daemon.
+ */
 static void lose_a_store_without_a_daemon(void)
 {
 	int fd;
 
 	app_start(&app, &hosts, 0, NULL);
-	assert_int_equal(chmod(hosts.hosts[0].data, 0), 0); /* the daemon gives what is needed */
+	/* the daemon passes the descriptors that are needed */
+	assert_int_equal(chmod(hosts.hosts[0].data, 0), 0);
 	app_expect(&app, "ok", "drop-rights");
 	app_expect(&app, "ok", "map-direct");
 	put_until_whole();
@@ -376,11 +392,14 @@ static void a_failure_that_others_have_heard_of_is_reported_by_the_process(void 
 	host_kill(&hosts, 0);
 	go_on(1, "map-direct");
 	host_start(&hosts, 0, NULL);
-	hosts_wait_insync(&hosts, ALL); /* it was compared */
+	hosts_wait_insync(&hosts, ALL); /* the copy was compared */
 	check_media(ALL, last, 0);
 }
 
-/* It cannot say any more what it knows: what the copy gives back gets onto its medium. */
+/*
+ * The process cannot report the failure any more, so the copy's cached content is written to its
+ * medium.
+ */
 static void a_failure_that_nobody_can_report_any_more_is_made_good(void **state)
 {
 	lose_a_store_without_a_daemon();
@@ -412,7 +431,7 @@ static void mount_sums(unsigned host, const char *top)
 	has_sums = bad_disk_mount_sums(&disks[host], own, top);
 }
 
-/* The first value is on its medium, and cannot be read there any more. */
+/* The first value is on its medium, and becomes unreadable there. */
 static void stop_and_spoil(void)
 {
 	if (!has_sums)
@@ -435,7 +454,7 @@ static void return_with_a_bad_block(void)
 	assert_int_equal(host_run_tool(&hosts, 0, "verify " HOSTS_SET), 0);
 }
 
-/* A store into its page would have to read it first. */
+/* A store into the page would have to read it first. */
 static void a_block_that_a_replica_can_neither_read_nor_store_into_is_cured(void **state)
 {
 	stop_and_spoil();
@@ -475,7 +494,7 @@ static int setup(void **state)
 	return setup_with(mount_disk);
 }
 
-/* The daemon's own limit ends nothing. */
+/* The daemon's own limit does not end anything. */
 static int setup_still(void **state)
 {
 	const struct hosts_opts opts = {.count = HOSTS,
@@ -498,7 +517,7 @@ static int teardown(void **state)
 	int fd = open(disks[2].top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		(void)ioctl(fd, FITHAW, 0); /* where a case ended before */
+		(void)ioctl(fd, FITHAW, 0); /* a case may have ended before its thaw */
 		close(fd);
 	}
 	if (app.pid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What calls return when a process loses its role, and what then is at the medium. */
+/* What calls return when a process loses its role, and the content of the medium after that. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,10 @@
 
 #define PATIENCE_MS 30000
 #define FILES_MAX   200
-/* The library looks at a descriptor, and then writes to it: what the call before has woken is done. */
+/*
+ * The library checks a descriptor, and then writes to it. Wait until the threads that the earlier
+ * call woke are done.
+ */
 #define IN_FLIGHT_MS 200
 #define CLOSED                                                                                     \
 	"This host's device, file or system failed: set orders: the application has closed "       \
@@ -34,7 +37,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Connections send something of their own in each second. */
+/* Connections send messages of their own every second. */
 static int setup_lively(void **state)
 {
 	struct hosts_opts opts = {.count = 2, .lease_ms = 20000, .replica_timeout_ms = 2000};
@@ -51,7 +54,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Stores of that process to the set's file are its own from now on. */
+/* From now on stores of that process to the set's file are private to it. */
 static bool is_private(const struct proc *app, const char *file)
 {
 	char path[64], line[512];
@@ -90,11 +93,11 @@ static void begin_demotion(void)
 	wait_until_private(&apps[0], hosts.hosts[0].data);
 }
 
-/* The call comes beside the demotion, and returns when that has ended. */
+/* The call is made during the demotion, and returns after its end. */
 static void end_demotion(const char *call)
 {
 	app_tell(&apps[0], call);
-	usleep(20000); /* it has begun */
+	usleep(20000); /* the call has begun */
 	proc_signal(&hosts.hosts[1].daemon, SIGCONT);
 	app_check(FENCED, proc_line(&apps[0], PATIENCE_MS));
 	assert_int_equal(proc_finish(&tool), 0);
@@ -103,7 +106,7 @@ static void end_demotion(const char *call)
 		assert_int_equal(host_read_word(&hosts, host, 0), 2);
 }
 
-/* The words are in an extent that was stored to before, and in one that was not. */
+/* One word is in an extent that was stored to before, the other is not. */
 static void sync_beside_a_demotion_acknowledges_nothing_that_is_lost(void **state)
 {
 	begin_demotion();
@@ -132,7 +135,7 @@ static void other_calls_beside_a_demotion_acknowledge_nothing_that_is_lost(void 
 	}
 }
 
-/* Whatever a map lacks a descriptor for, it leaves nothing behind in a process that goes on. */
+/* Whichever descriptor a map lacks, nothing is left over in a process that goes on. */
 static void a_map_without_descriptors_holds_nothing(void **state)
 {
 	const char *answer = "";
@@ -154,7 +157,7 @@ static void a_map_without_descriptors_holds_nothing(void **state)
 	ask(0, "ok", "unmap");
 }
 
-/* The program that a process executes has nothing of what the former one had mapped. */
+/* A program that a process executes has nothing of the former program's mapping. */
 static void a_program_that_is_executed_maps_anew(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -196,8 +199,10 @@ static void a_program_that_never_maps_does_not_keep_the_copy(void **state)
 	ask(1, "ok", "unmap");
 }
 
-/* The application has closed what it did not open, as a program does that becomes a daemon: each
- * call returns, and what has got the same numbers since is not touched. */
+/*
+ * The application closed descriptors that it did not open, like a program that becomes a daemon.
+ * Each call returns, and files that got the same numbers since are not touched.
+ */
 static void check_closed_descriptors(const char *map, const char *closes, bool is_busy)
 {
 	static const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};
@@ -247,7 +252,7 @@ static void a_direct_mapping_without_descriptors_gives_errors(void **state)
 	check_closed_descriptors("map-direct", "reuse", false);
 }
 
-/* As a daemon in a container is that does not share the host's processes. */
+/* As a daemon in a container that does not share the host's processes. */
 static void a_process_that_the_daemon_does_not_see_is_refused_with_the_reason(void **state)
 {
 	struct proc *daemon = &hosts.hosts[0].daemon;
@@ -256,7 +261,7 @@ static void a_process_that_the_daemon_does_not_see_is_refused_with_the_reason(vo
 		hosts.hosts[0].conf, NULL};
 
 	if (system("unshare -pf true 2>/dev/null"))
-		skip(); /* no privilege */
+		skip(); /* the test has no privilege */
 	host_kill(&hosts, 0);
 	assert_int_equal(proc_start(daemon, argv, NULL), 0);
 	assert_non_null(proc_line(daemon, PATIENCE_MS));

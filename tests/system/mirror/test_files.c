@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of a copy that are replaced, removed or cut
- * off while a daemon or an application has them. */
+/* Files of a copy are replaced, removed or truncated while a daemon or an application has them. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +32,7 @@ static void end(void)
 	apps_end(&hosts, &app, 1);
 }
 
-/* As `cp` to another name and `mv` over the first one do it. */
+/* As by `cp` to another name and `mv` over the first one. */
 static void replace_file(const char *path)
 {
 	char command[1400];
@@ -61,14 +60,14 @@ static void expect_said(unsigned host, const char *words, const char *command)
 	fail_msg("'%s' does not say '%s'", command, words);
 }
 
-/* The application is told, its flushes fail, and the copy does not count any more. */
+/* The application gets errors, its flushes fail, and the copy does not count any more. */
 static void expect_primary_without_copy(void)
 {
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until insync.a=no"), 0);
 	app_expect(&app, "The local copy has failed", "put 64 2");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
-	assert_int_equal(host_read_word(&hosts, 1, 64), 2); /* the other copy has it */
+	assert_int_equal(host_read_word(&hosts, 1, 64), 2); /* the other copy has the value */
 }
 
 static void a_data_file_that_is_replaced_while_the_daemon_is_away_is_noticed(void **state)
@@ -102,12 +101,12 @@ static void a_replicas_data_file_that_is_removed_is_noticed(void **state)
 	end();
 }
 
-/* Also for the other sets of its host. */
+/* The daemon goes on with the other sets of its host. */
 static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 {
 	begin(0);
 	assert_int_equal(truncate(hosts.hosts[1].meta, 4096), 0);
-	/* The next primary has it write there. */
+	/* The next primary makes the daemon write there. */
 	proc_kill(&app);
 	app_start(&app, &hosts, 0, NULL);
 	app_expect(&app, "ok", "map-wait");
@@ -118,8 +117,10 @@ static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 	end();
 }
 
-/* The daemon goes on with all that needs no answer of that file system: questions, leases, other
- * sets. When it ends it does not wait for it either. */
+/*
+ * The daemon goes on with everything that needs no answer of that file system: questions, leases,
+ * other sets. It can end without waiting for it, too.
+ */
 static void a_file_system_that_does_not_answer_holds_nothing_else_up(void **state)
 {
 	const struct hosts_opts opts = {.count = 2, .lease_ms = 1000};
@@ -144,7 +145,7 @@ static void a_file_system_that_does_not_answer_holds_nothing_else_up(void **stat
 	end();
 }
 
-/* An error of the medium is not what an operator decides between. */
+/* An operator cannot resolve an error of the medium by a choice between copies. */
 static void an_error_of_the_own_metadata_is_not_shown_as_split(void **state)
 {
 	char arm[300], arm_env[320];
@@ -171,8 +172,10 @@ static void an_error_of_the_own_metadata_is_not_shown_as_split(void **state)
 	end();
 }
 
-/* A file of the configuration that a daemon has from its next start on: the set's first secret, and
- * none again. The application goes on, and what does not fit meanwhile is named. */
+/*
+ * A set gets its first secret, and loses it; each daemon uses the changed configuration from its
+ * next start on. The application goes on, and hosts that do not match meanwhile are named.
+ */
 static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 {
 	begin(0);
@@ -191,7 +194,7 @@ static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 	end();
 }
 
-/* Flushes go on with this setting, and every confirm is refused. */
+/* With this setting flushes go on, and every confirm is refused. */
 static void a_set_without_its_register_is_not_healthy(void **state)
 {
 	const struct hosts_opts opts = {.count = 2, .lease_ms = 1000};
@@ -215,7 +218,7 @@ static void a_set_without_its_register_is_not_healthy(void **state)
 	end();
 }
 
-/* The register is slow to exclude the member: its lock is taken. */
+/* The register is slow to exclude the member, because its lock is taken. */
 static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 {
 	char path[320];
@@ -226,7 +229,7 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 	for (unsigned is_busy = 0; is_busy < 2; is_busy++) {
 		lock = open(path, O_RDWR | O_CLOEXEC);
 		assert_int_equal(flock(lock, LOCK_EX), 0);
-		/* Else the flush might end before the daemon does. */
+		/* Otherwise the flush might end before the daemon does. */
 		proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
 		if (is_busy)
 			app_expect(&app, "ok", "begin 64 2");
@@ -243,8 +246,7 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 	end();
 }
 
-/* A pipe that nobody opens to write stands for the
- * register on a file system that does not answer. */
+/* A pipe without a writer replaces a register on a file system that does not answer. */
 static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **state)
 {
 	const struct hosts_opts opts = {.count = 2, .lease_ms = 2500, .register_timeout_ms = 600};
@@ -263,14 +265,14 @@ static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **s
 	assert_int_equal(rename(still, path), 0);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
-	/* The other host's call that never ends may have its lock. */
+	/* The other host's call, which never ends, may hold its lock. */
 	expect_said(1, "The register: .*(not answer|cannot lock)", "explain orders");
 	app_expect(&app, "durable 3", "put 64 2");
 	assert_int_equal(host_stop(&hosts, 1), 0);
 	end();
 }
 
-/* The words of `explain` are the refusal's, not those of a register that is away. */
+/* `explain` has the text of the refusal, not that of a register that is away. */
 static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 {
 	const char *path;
@@ -291,7 +293,10 @@ static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 	end();
 }
 
-/* The alive key is renewed by the same right that a swap needs: seconds before the lease ends. */
+/*
+ * Renewing the alive key needs the same right as a swap, so the loss shows seconds before the lease
+ * ends.
+ */
 static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 {
 	const struct hosts_opts opts = {.count = 2, .lease_ms = 10000};
@@ -314,7 +319,7 @@ static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 	end();
 }
 
-/* Before a failover it is a word about the primary, after it an order about another member. */
+/* Before a failover it is a statement about the primary, after it an order about another member. */
 static void a_fence_says_what_it_means(void **state)
 {
 	const char *path;

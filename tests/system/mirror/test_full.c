@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * File systems that are full, in reality: each host's folder is a small one (tmpfs), and the rest
- * of it is taken. Copies, their metadata and logs are there. What was reserved is enough; where a
- * file has lost its room the copy is not believed, and says why.
+ * File systems that are really full: each host's folder is a small one (tmpfs), and its free room
+ * is taken. Copies, their metadata and logs are there. The reserved room is enough. If a file has
+ * lost its room, the copy does not count, and reports the reason.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 
 static struct hosts hosts;
 static struct proc app;
-static unsigned last; /* value that was flushed */
+static unsigned last; /* value flushed last */
 
 /* ---- file systems ---- */
 
@@ -61,8 +61,10 @@ static void make_room(const char *folder)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* The file keeps its size and loses its blocks: somebody copied it with its holes, or punched them;
- * the room is taken at once. */
+/*
+ * The file keeps its size and loses its blocks, as when it is copied with holes, or holes are
+ * punched. The room is taken at once.
+ */
 static void take_blocks(const struct host *host)
 {
 	int fd = open(host->data, O_RDWR | O_CLOEXEC);
@@ -73,7 +75,7 @@ static void take_blocks(const struct host *host)
 	fill(host->folder);
 }
 
-/* What the tool says of the set, on that host. */
+/* The tool's explanation of the set on that host. */
 static void expect_explained(unsigned host, const char *words)
 {
 	uint64_t end = clock_now_ns() + WAIT_MS * NSEC_PER_MS;
@@ -136,7 +138,9 @@ static void check_copies(unsigned insync)
 
 /* ---- tests ---- */
 
-/* All that a flush, a resync and a change of the role write has its room since the beginning. */
+/*
+ * Everything that a flush, a resync and a change of the role write was reserved at the beginning.
+ */
 static void nothing_stops_where_all_is_reserved(void **state)
 {
 	go_on(0);
@@ -153,7 +157,7 @@ static void nothing_stops_where_all_is_reserved(void **state)
 	check_copies(ALL);
 }
 
-/* A daemon that cannot get the room for its whole copy does not begin with it. */
+/* A daemon that cannot get the room for its whole copy does not use the copy. */
 static void a_copy_without_its_room_stays_away_and_says_so(void **state)
 {
 	struct host *host = &hosts.hosts[2];
@@ -170,7 +174,7 @@ static void a_copy_without_its_room_stays_away_and_says_so(void **state)
 	put_until_whole();
 }
 
-/* The pages that a flush is placed into are there no more, nor can they be made. */
+/* The pages for a flush do not exist any more, and cannot be made. */
 static void a_replica_that_loses_its_room_is_excluded(void **state)
 {
 	struct host *host = &hosts.hosts[2];
@@ -204,8 +208,9 @@ static void a_primary_that_loses_its_room_says_so_and_another_goes_on(void **sta
 	check_copies(ALL & ~1u);
 }
 
-/* A page that was never looked at, and is to be made
- * now: nobody can answer, so the signal comes. */
+/*
+ * A page that was never touched has to be made now. No member can supply it, so the signal comes.
+ */
 static void a_program_that_touches_what_has_no_room_ends_and_another_goes_on(void **state)
 {
 	go_on(0);
@@ -219,7 +224,7 @@ static void a_program_that_touches_what_has_no_room_ends_and_another_goes_on(voi
 
 static char register_folder[200];
 
-/* Nobody is excluded without a record of it, so nothing is acknowledged that a member lacks. */
+/* No member is excluded without a record of it, so nothing that a member lacks is acknowledged. */
 static void a_full_register_holds_flushes_up_until_there_is_room(void **state)
 {
 	go_on(0);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection to a member is lost while the network keeps what was sent on it, for as long as it
- * likes: the member is excluded, made equal, and is in-sync again; then what was kept arrives. The
- * daemons' own limit is far away, so that nothing ends the connection but what makes the member
- * equal.
+ * A connection to a member is lost, but the network keeps the bytes sent on it. The member is
+ * excluded, made equal, and in-sync again; then the kept bytes arrive. The daemons' own limit is
+ * far away, so only the step that makes the member equal can end the connection.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +19,8 @@
 #define ALL         7
 #define OFFSET      4096
 #define SIZE        (8u << 20)
-#define PART        (1u << 20) /* of a resync, before it is held */
-#define WORDS       64         /* that are written behind a resync, all over the file */
+#define PART        (1u << 20) /* bytes of a resync before it is held */
+#define WORDS       64         /* words written after a resync, all over the file */
 #define PATIENCE_MS 30000
 #define ARRIVE_MS   100
 
@@ -57,7 +56,7 @@ static void wait_held(void)
 	}
 }
 
-/* What was kept arrives, or finds nothing that listens to it. */
+/* The kept bytes arrive, or find no listener. */
 static void check_arrival(unsigned offset)
 {
 	assert_true(held_bytes(held));
@@ -117,8 +116,10 @@ static void check_all_over(void)
 			assert_int_equal(host_read_word(&hosts, host, i * (SIZE / WORDS)), last);
 }
 
-/* Its connection has delivered a part, when the rest
- * is held; another one makes the member equal. */
+/*
+ * The connection has delivered a part when the rest is held. Another connection makes the member
+ * equal.
+ */
 static void a_resync_is_lost_and_the_next_one_ends(void **state)
 {
 	begin();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The process that maps a set, and its daemon: what counts as its end, and who hears of it. */
+/*
+ * The process that maps a set, and its daemon: what counts as the process's end, and which
+ * processes are notified.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,7 +16,7 @@
 #include "player.h"
 #include "system/lib/check.h"
 
-#define LEASE_MS    600000 /* nobody waits for its end */
+#define LEASE_MS    600000 /* longer than any wait of the tests */
 #define PATIENCE_MS 20000
 #define FAILURES    5
 
@@ -43,8 +46,10 @@ static enum packet_status map_at(unsigned host, uint8_t flags)
 	return status;
 }
 
-/* A daemon without a descriptor to spare knows nothing of the process: that keeps its copy and its
- * lease, goes on, and is watched as soon as that is possible. */
+/*
+ * A daemon without a free descriptor cannot watch the process. The process keeps its copy and its
+ * lease, goes on, and is watched as soon as that is possible.
+ */
 static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 {
 	char fail[320];
@@ -68,8 +73,10 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 	assert_int_equal(map_at(1, PACKET_MAP_WAIT), PACKET_OK);
 }
 
-/* It ends while the daemon that starts looks for it: nobody says any more whether a write-back has
- * failed, so what is cached is not believed. */
+/*
+ * It ends while the starting daemon looks for it. No process can report any more whether a
+ * write-back failed, so the page cache is not trusted.
+ */
 static void a_process_that_ends_while_it_is_looked_for_is_noticed(void **state)
 {
 	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_PIDFD, "PIDFD_KILL=1", NULL};
@@ -117,7 +124,7 @@ static void the_end_of_the_primary_is_an_event(void **state)
 	player_close(&tool);
 }
 
-/* It has heard of its grant or not: it has sent nothing since. */
+/* Whether it got its grant or not, it has sent nothing since. */
 static void a_grant_counts_when_the_process_has_it(void **state)
 {
 	assert_int_equal(map_at(0, 0), PACKET_OK);

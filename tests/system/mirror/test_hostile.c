@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers at the daemon's ports that do not keep to the protocol: each is refused or cut off, and
- * others are served as before. */
+/*
+ * Peers at the daemon's ports that break the protocol: each is refused or cut off, and others are
+ * served as before.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -29,7 +31,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Whatever was done to it, the daemon serves who knows the protocol. */
+/* After any attack the daemon serves a correct peer. */
 static void still_serves(void)
 {
 	struct talk control, lane;
@@ -121,13 +123,13 @@ static void a_wrong_secret_gets_nothing(void **state)
 		assert_int_equal(talk_connect(&t, &hosts, 0, 1, kind, own), GREETING_OK);
 		assert_int_equal(talk_prove(&t, key), GREETING_SECRET_WRONG);
 		assert_memory_equal(&t.grant.grant, &none, sizeof(none));
-		assert_false(talk_receive(&t)); /* it is disconnected */
+		assert_false(talk_receive(&t)); /* the peer is disconnected */
 		talk_close(&t);
 	}
 	still_serves();
 }
 
-/* A proof is of one connection: the same bytes are worth nothing on another one. */
+/* A proof belongs to one connection: on another one the same bytes are useless. */
 static void a_proof_that_was_overheard_is_refused(void **state)
 {
 	struct talk t;
@@ -178,11 +180,11 @@ static void messages_before_the_proof_end_the_connection(void **state)
 
 static void messages_that_may_not_come_end_the_connection(void **state)
 {
-	static const enum message_type types[] = {
-		MESSAGE_PROVE,         MESSAGE_GRANT,    MESSAGE_PROMISED,
-		MESSAGE_DONE,          MESSAGE_STATUS,   MESSAGE_PONG,
-		MESSAGE_RESERVE,       MESSAGE_RESERVED, MESSAGE_CLEAR_ERRORS /* of nothing */,
-		MESSAGE_ERRORS_CLEARED};
+	static const enum message_type types[] = {MESSAGE_PROVE, MESSAGE_GRANT, MESSAGE_PROMISED,
+						  MESSAGE_DONE, MESSAGE_STATUS, MESSAGE_PONG,
+						  /* messages without a body */
+						  MESSAGE_RESERVE, MESSAGE_RESERVED,
+						  MESSAGE_CLEAR_ERRORS, MESSAGE_ERRORS_CLEARED};
 	uint8_t buf[MESSAGE_SIZE];
 	struct talk t;
 
@@ -191,7 +193,7 @@ static void messages_that_may_not_come_end_the_connection(void **state)
 		fill(&t, types[i], buf);
 		expect_cut(&t, buf, sizeof(buf));
 	}
-	/* A lane has no messages, and who observes may not promise anything. */
+	/* A lane has no messages, and an observer may not promise anything. */
 	still_serves();
 	assert_int_equal(talk_open(&t, &hosts, 0, 1, GREETING_LANE, epoch), GREETING_OK);
 	fill(&t, MESSAGE_PROMISE, buf);
@@ -283,7 +285,7 @@ static void open_and_promise(struct talk *t, struct mirror_epoch of)
 	assert_int_equal(talk_ask(t, MESSAGE_PROMISE)->type, MESSAGE_PROMISED);
 }
 
-/* Only by a resync's source, inside the copy; and what can be read stays as it is. */
+/* Only a resync's source may do that, inside the copy; and readable blocks stay as they are. */
 static void nothing_that_can_be_read_is_cleared(void **state)
 {
 	static const struct {
@@ -309,7 +311,7 @@ static void nothing_that_can_be_read_is_cleared(void **state)
 	expect_cleared(&t, MESSAGE_CLEAR_MAX, 4096);
 	expect_not_cleared(&t, hosts.first.config.size, GREETING_WRONG_COPY);
 	expect_not_cleared(&t, MIRROR_SIZE_MAX, GREETING_WRONG_COPY);
-	/* Of an epoch that is not promised, and of one that is, whose resync it is not. */
+	/* For an epoch that is not promised, and for a promised one without a resync of its own. */
 	epoch = hosts_promote(&hosts, 0);
 	assert_int_equal(talk_open(&next, &hosts, 0, 1, GREETING_CONTROL, epoch), GREETING_OK);
 	expect_not_cleared(&next, 0, GREETING_EPOCH);
@@ -379,7 +381,10 @@ static void packets_that_make_no_sense_end_the_connection(void **state)
 	if (send(p.fd, large, sizeof(large), 0) > 0)
 		assert_true(is_cut(&p));
 	player_close(&p);
-	/* What only the process may send that maps the set, and what a library never sends. */
+	/*
+	 * Packets that only the process that maps the set may send, and those that a library never
+	 * sends.
+	 */
 	for (unsigned type = 1; type < PACKET_TYPE_END; type++) {
 		if (type == PACKET_MAP)
 			continue;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon is killed before and after each of its durable steps, and before each answer: what it
- * answered holds when it is started again. */
+/*
+ * The daemon is killed before and after each of its durable steps, and before each answer. What it
+ * answered still holds after its restart.
+ */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +13,7 @@
 
 static struct hosts hosts;
 
-/* What was answered, and the question that was not. */
+/* The answers so far, and the question without an answer. */
 struct answered {
 	uint64_t promised;
 	bool recorded, syncing;
@@ -116,8 +118,10 @@ static void check(const struct answered *done)
 	talk_close(&t);
 }
 
-/* How often it was killed at that point: every other time that a life passes it. The daemon of the
- * first member is played by this process. */
+/*
+ * The number of kills at that point: at every other time that a life passes it. This process plays
+ * the daemon of the first member.
+ */
 static unsigned kill_at(const char *point, unsigned first)
 {
 	static const struct hosts_opts opts = {.count = 2, .absent = 1};
@@ -133,7 +137,7 @@ static unsigned kill_at(const char *point, unsigned first)
 		snprintf(env, sizeof(env), "MIRROR_KILL_AT=%s:%u", point, n);
 		host_kill(&hosts, 1);
 		if (!host_try_start(&hosts, 1, envs)) {
-			kills++; /* before it listened */
+			kills++; /* killed before it listened */
 			host_start(&hosts, 1, NULL);
 			check(&done);
 			hosts_stop(&hosts);
@@ -153,7 +157,7 @@ static unsigned kill_at(const char *point, unsigned first)
 	}
 }
 
-/* Each of the odd times, or of the even ones: the cases run side by side. */
+/* At each odd time, or at each even time: the cases run side by side. */
 static void is_killed_often(void **state, const char *point)
 {
 	const unsigned *first = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Applications on hosts with real daemons: a process each, which maps, flushes, ends. */
+/* Applications on hosts with real daemons: each is a process that maps, flushes and ends. */
 #include <librpmirror.h>
 #include <limits.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Who waits for the role gets it as soon as it is free. */
+/* A waiting process gets the role as soon as it is free. */
 static int setup_automatic(void **state)
 {
 	struct hosts_opts opts = {.count = 3, .automatic = true};
@@ -65,7 +65,7 @@ static void test_the_role_moves_from_host_to_host(void **state)
 	for (unsigned host = 0; host < 3; host++) {
 		app_start(&apps[host], &hosts, host, NULL);
 		ask(host, "ok", "map");
-		if (host) /* what the former primary has flushed */
+		if (host) /* the value that the former primary flushed */
 			assert_int_equal(atoi(proc_ask(&apps[host], "get 4096")), 100 + host - 1);
 		ask(host, "durable 7 flags 0", "put 4096 %u", 100 + host);
 		for (unsigned i = 0; i < 3; i++)
@@ -87,7 +87,7 @@ static void test_one_process_at_a_time(void **state)
 	ask(1, "2", "get 0");
 }
 
-/* Its process may not notice for long; nobody waits for it. */
+/* Its process may not notice for long, and no member waits for it. */
 static void test_a_demoted_primary_that_keeps_its_mapping_is_not_in_the_way(void **state)
 {
 	const char *demote[] = {SYSTEM_RPMIRROR,       "demote", "orders", "--socket",
@@ -172,7 +172,7 @@ static void test_a_restart_of_the_own_daemon_does_not_hurt(void **state)
 	ask(0, "ok", "unmap");
 }
 
-/* How old its copy is at the most, when the daemon says so; else what is too old. */
+/* The greatest age of its copy, if the daemon reports one; else a value that is too old. */
 static unsigned long long app_age(unsigned host)
 {
 	unsigned long long age;
@@ -214,7 +214,7 @@ static void test_a_reader_goes_on_when_its_daemon_was_restarted(void **state)
 	ask(0, "durable 5", "put 8 2");
 }
 
-/* Of the default: the mapping is protected from the end of the lease on. */
+/* With the default setting the mapping is protected from the end of the lease on. */
 static void app_expect_fault(unsigned host, const char *access)
 {
 	int status;
@@ -222,12 +222,12 @@ static void app_expect_fault(unsigned host, const char *access)
 	assert_null(proc_ask(&apps[host], "%s", access));
 	status = proc_wait(&apps[host], PATIENCE_MS);
 	assert_true(status > 0);
-	/* A sanitizer reports the signal, and ends the process by an exit. */
+	/* A sanitizer reports the signal, and ends the process by exit(). */
 	assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGSEGV : WEXITSTATUS(status) != 0);
 	memset(&apps[host], 0, sizeof(apps[host]));
 }
 
-/* What it is asked it answers, until it reads what may be stale. */
+/* It answers commands until it reads data that may be stale. */
 static void test_who_is_fenced_is_told_by_each_call_and_cannot_read(void **state)
 {
 	static const char *const protect[] = {"RPMIRROR_ON_FENCED=", NULL};
@@ -249,7 +249,7 @@ static void test_who_is_fenced_is_told_by_each_call_and_cannot_read(void **state
 	ask(1, "1", "get 8");
 }
 
-/* What was acknowledged is there, wherever it goes on; what was not flushed is nowhere. */
+/* Acknowledged data are there on whichever host goes on; unflushed data are nowhere. */
 static void test_after_a_crash_another_process_goes_on(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -329,7 +329,7 @@ static void assert_files_are_equal(void)
 	}
 }
 
-/* The former primary's file has stores that were not flushed, anywhere: they go. */
+/* The former primary's file has unflushed stores in many places. They are removed. */
 static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -353,10 +353,12 @@ static void test_unflushed_stores_of_a_lost_host_are_taken_back(void **state)
 }
 
 #ifndef __SANITIZE_THREAD__
-/* ThreadSanitizer's runtime carries out an atomic store with a lock of its own held, which a
- * handler that jumps out of the store leaves locked. */
+/*
+ * ThreadSanitizer's runtime holds a lock of its own during an atomic store. A handler that jumps
+ * out of the store leaves it locked.
+ */
 
-/* The application's own protection is not ours to undo. */
+/* The application's own protection must not be undone. */
 static void check_forbidden_store(const char *map)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -399,7 +401,7 @@ static void test_a_process_that_stores_where_it_forbade_it_ends(void **state)
 	assert_true(proc_wait(&apps[0], 10000) > 0); /* sanitizers exit instead */
 }
 
-/* What the application may read from now on is on all copies: its own file has won. */
+/* The data that the application may read from now on are on all copies: its own file prevailed. */
 static void test_unflushed_stores_of_a_killed_process_are_pushed_first(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -418,7 +420,9 @@ static void test_unflushed_stores_of_a_killed_process_are_pushed_first(void **st
 }
 
 #ifdef RPMA_KILLPOINTS
-/* Until the process is killed: stores, some of which are flushed. Returns what was flushed last. */
+/*
+ * Store, and sometimes flush, until the process is killed. Returns the value that was flushed last.
+ */
 static unsigned app_store_until_killed(unsigned first)
 {
 	unsigned flushed = 0;

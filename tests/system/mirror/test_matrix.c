@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who fails x when: processes are stopped in a phase of a flush, somebody is killed or stays away,
- * and the outcome is one that is permitted, and the same at all copies and after the next change of
- * the role. doc/mirror.md has the table ("The failure matrix").
+ * The failure matrix (which process fails, and when): processes are stopped in a phase of a flush,
+ * and a process is killed or stays away. The outcome must be a permitted one, and the same at all
+ * copies and after the next change of the role. doc/mirror.md has the table ("The failure matrix").
  */
 #include <librpmirror.h>
 #include <signal.h>
@@ -16,15 +16,17 @@
 #include "system/lib/check.h"
 
 #define PATIENCE_MS 60000
-#define SILENCE_MS  20000 /* nobody is excluded for being slow: this machine may be */
+#define SILENCE_MS  20000 /* long enough that no member is excluded because this machine is slow */
 #define HOSTS       3
 #define ALL         7
-#define OLD         1 /* what was acknowledged, */
-#define NEW         2 /* and what was not */
+#define OLD         1 /* the acknowledged value, */
+#define NEW         2 /* and the one that was not acknowledged */
 #define OFFSET      4096
 
-/* Of the flush of NEW: it was not called; nothing is durable; here only; everywhere, and the call
- * has not returned. */
+/*
+ * Phases of the flush of NEW: not called; not durable; durable only here; durable everywhere, but
+ * the call has not returned.
+ */
 enum phase { F0, F1, F2, F3, PHASES };
 
 static struct hosts hosts;
@@ -36,7 +38,7 @@ static void stop_daemon(unsigned host)
 	process_wait_stopped(hosts.hosts[host].daemon.pid);
 }
 
-/* An application on the host is in that phase, in a set that is whole. */
+/* Bring an application on the host into that phase, in a set that is whole. */
 static void get_to(enum phase phase)
 {
 	static const char *const points[PHASES] = {[F1] = "MIRROR_STOP_AT=flush_snapshot:2",
@@ -58,7 +60,7 @@ static void get_to(enum phase phase)
 	process_wait_stopped(app.pid);
 }
 
-/* Another process is primary, on that host. */
+/* Another process becomes primary, on that host. */
 static uint64_t go_on(unsigned host)
 {
 	app_start(&app, &hosts, host, NULL);
@@ -66,7 +68,7 @@ static uint64_t go_on(unsigned host)
 	return strtoull(proc_ask(&app, "get %u", OFFSET), NULL, 10);
 }
 
-/* The program's store has got as far as the file of its host. */
+/* The program's store has reached the file of its host. */
 static void wait_stored(uint64_t value)
 {
 	for (int waited = 0; host_read_word(&hosts, 0, OFFSET) != value; waited++) {
@@ -75,7 +77,7 @@ static void wait_stored(uint64_t value)
 	}
 }
 
-/* All copies have the value, also when the role moves, and flushes go on. */
+/* All copies have the value, also after the role moves, and flushes go on. */
 static void check_settled(uint64_t value)
 {
 	hosts_wait_insync(&hosts, ALL);
@@ -90,7 +92,7 @@ static void check_settled(uint64_t value)
 	proc_kill(&app);
 }
 
-/* What replicas had received and not placed dies with them. */
+/* What replicas had received and not placed ends with them. */
 static void restart_daemons(unsigned from, unsigned to)
 {
 	for (unsigned i = from; i <= to; i++)
@@ -101,7 +103,7 @@ static void restart_daemons(unsigned from, unsigned to)
 
 /* ---- the primary's process crashes ---- */
 
-/* Its own image wins where it restarts; elsewhere what is there is all there is. */
+/* If the same host goes on, its own image prevails; on another host there is only its own copy. */
 static void check_value(enum phase phase, unsigned host, uint64_t value)
 {
 	bool is_new = phase == F3 || (phase != F0 && host == 0);
@@ -165,7 +167,7 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 			app_tell(&app, "put 4096 2\n");
 		else
 			proc_signal(&app, SIGCONT);
-		/* In F3 it had reached all copies before. */
+		/* In F3 the value had reached all copies before. */
 		app_check(phase == F3 ? "durable " : "durable 3 flags 1",
 			  proc_line(&app, PATIENCE_MS));
 		/* It may still count as in-sync, until the primary has seen its end. */
@@ -180,7 +182,7 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 static void a_flush_is_as_slow_as_the_slowest_copy_and_says_so(void **state)
 {
 	get_to(F0);
-	/* What was slow before, on a busy machine, is dropped. */
+	/* Drop events about flushes that were slow before, on a busy machine. */
 	assert_non_null(proc_ask(&app, "slow"));
 	stop_daemon(2);
 	app_tell(&app, "put 4096 2\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The medium of one copy fails or is full, once (medium_preload.c): that copy leaves the in-sync
- * set and is not believed later, and nothing acknowledged is missing.
+ * set and does not count later, and nothing acknowledged is missing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #define HOSTS       3
 #define ALL         7
 #define OFFSET      4096
-#define TRIES       50 /* flushes until the fault is met */
+#define TRIES       50 /* flushes until the fault occurs */
 #define PATIENCE_MS 60000
 #define STAY_MS     700
 #define SLOW_MS     "2500"
@@ -29,9 +29,9 @@
 
 static struct hosts hosts;
 static struct proc app;
-static uint64_t last; /* value that was flushed */
+static uint64_t last; /* value flushed last */
 
-/* Flush until the answer begins so; others before are of a whole set. */
+/* Flush until the answer begins with this; answers before come from a whole set. */
 static void put_until(const char *wanted)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
@@ -83,7 +83,7 @@ static void local_data_is_full(void **state)
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=data:28:2:2");
 }
 
-/* A hot slot is not durable: nothing may be written to its extent. */
+/* A hot slot is not durable, so nothing may be written to its extent. */
 static void local_metadata_are_full(void **state)
 {
 	a_primary_whose_medium_fails_says_so_and_another_goes_on("MEDIUM_FAIL=meta:28:1:1");
@@ -93,7 +93,7 @@ static void local_metadata_are_full(void **state)
 
 static char arm_file[300], arm_env[320];
 
-/* For envs: the faults come when arm() was called. */
+/* For envs: the faults come after arm() was called. */
 static const char *armed(void)
 {
 	snprintf(arm_file, sizeof(arm_file), "%s/arm", hosts.folder);
@@ -116,7 +116,7 @@ static bool was_met(void)
 
 /* ---- a replica's ---- */
 
-/* Of a data file: the event says which, where, and why. */
+/* For a data file: the event names the member, the file and the reason. */
 static void check_lost(const char *why)
 {
 	const char *line = proc_ask(&app, "lost");
@@ -147,7 +147,7 @@ static void a_replica_whose_medium_fails_is_excluded(const char *fault, const ch
 	assert_int_equal(read_value(), last);
 }
 
-/* Nobody can be promoted there. */
+/* No member can be promoted there. */
 static void check_in_doubt(unsigned host)
 {
 	struct proc other;
@@ -170,7 +170,7 @@ static void remote_data_is_full(void **state)
 	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=data:28:1:1", "errno 28");
 }
 
-/* It cannot promise durably, so it promises nothing. */
+/* The member cannot promise durably, so it promises nothing. */
 static void remote_metadata_are_full(void **state)
 {
 	a_replica_whose_medium_fails_is_excluded("MEDIUM_FAIL=meta:28:2", NULL);
@@ -191,8 +191,10 @@ static void a_host_whose_metadata_fail_does_not_become_primary(void **state)
 	put_until("durable 6 flags 1");
 }
 
-/* In the middle of a promotion: its process does not wait for its own daemon, and keep the role
- * from a host whose copy is good. */
+/*
+ * In the middle of a promotion. The process must not wait for its own daemon, as that would keep
+ * the role from a host with a good copy.
+ */
 static void a_promotion_whose_metadata_fail(const char *fault)
 {
 	const char *const envs[] = {PRELOAD, fault, armed(), NULL};
@@ -209,7 +211,7 @@ static void a_promotion_whose_metadata_fail(const char *fault)
 		assert_in_range(waited, 0, PATIENCE_MS);
 	app_start(&app, &hosts, 1, NULL);
 	app_tell(&app, "map-wait\n");
-	/* The first one serves where the promotion was over before the fault was met. */
+	/* The first one serves if the promotion was over before the fault came. */
 	for (unsigned tries = 0; tries < TRIES && !served; tries++) {
 		served = proc_line(&app, 200);
 		if (!served)
@@ -226,7 +228,7 @@ static void a_promotion_ends_when_the_own_promise_fails(void **state)
 	a_promotion_whose_metadata_fail("MEDIUM_FAIL=meta:5:4");
 }
 
-/* The last step. */
+/* The last step of a promotion. */
 static void a_promotion_ends_when_it_cannot_be_recorded_as_served(void **state)
 {
 	a_promotion_whose_metadata_fail("MEDIUM_FAIL=meta:5:9");
@@ -236,7 +238,7 @@ static void a_promotion_ends_when_it_cannot_be_recorded_as_served(void **state)
 
 #define NEXT (OFFSET + 2 * 4096) /* on another page than OFFSET */
 
-/* Both in one flush; the pages in between stay as they are. */
+/* Both words in one flush; the pages in between stay as they are. */
 static void put_two(const char *wanted)
 {
 	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
@@ -250,8 +252,7 @@ static void check_two(unsigned host)
 	assert_int_equal(host_read_word(&hosts, host, NEXT), last);
 }
 
-/* Daemons that were restarted, without faults. A copy
- * that lost what was written to it has failed. */
+/* The daemons were restarted without faults. A copy that lost written data has failed. */
 static void check_return(unsigned primary, unsigned insync)
 {
 	proc_kill(&app);
@@ -277,7 +278,9 @@ static void a_part_of_a_local_write_back(void **state)
 	arm();
 	put_two("The local copy has failed");
 	hosts_wait_insync(&hosts, ALL & ~1u);
-	/* The first page got there, the second did not; the others have both. */
+	/*
+	 * The first page reached the medium there, the second did not; the other copies have both.
+	 */
 	assert_int_equal(host_read_word(&hosts, 0, OFFSET), last);
 	assert_int_equal(host_read_word(&hosts, 0, NEXT), last - 1);
 	check_two(1);
@@ -293,7 +296,7 @@ static bool was_said(const char *text)
 	return !system(line);
 }
 
-/* An operator is not sent to what does not help. */
+/* The explanation does not send an operator to steps that do not help. */
 static void check_failed_copy_is_explained(void)
 {
 	for (int waited = 0; host_run_tool(&hosts, 0, "status") || !was_said("a copy has failed");
@@ -388,7 +391,7 @@ static void a_targets_metadata_are_full_in_a_resync(void **state)
 	a_target_fails_in_a_resync("MEDIUM_FAIL=meta:28:1:1");
 }
 
-/* For so long that it would have joined. */
+/* Wait longer than joining would take. */
 static void stays_out(unsigned members)
 {
 	static struct register_entry now;
@@ -400,7 +403,7 @@ static void stays_out(unsigned members)
 	}
 }
 
-/* The kernel has dropped what its copy lacks: nobody gets that from it. */
+/* The kernel has dropped what this copy lacks, so no member gets it from this copy. */
 static void a_source_fails_in_a_resync(void **state)
 {
 	const char *const target[] = {"MIRROR_STOP_AT=w4_after", NULL};
@@ -421,8 +424,10 @@ static void a_source_fails_in_a_resync(void **state)
 
 /* ---- in a promotion ---- */
 
-/* The primary's process ends with a flush that only its host has; the member that stops there is
- * about to be made equal when the next one is promoted. */
+/*
+ * The primary's process ends with a flush that only its host has. When the next primary is
+ * promoted, the member that stops there is about to be made equal.
+ */
 static void end_with_a_difference(const char *const envs[])
 {
 	const char *const stops[] = {"MIRROR_STOP_AT=flush_local:2", NULL};
@@ -445,7 +450,7 @@ static void end_with_a_difference(const char *const envs[])
 	}
 }
 
-/* It is excluded by that, and the promotion goes on. */
+/* That excludes the member, and the promotion goes on. */
 static void a_replica_fails_in_a_promotion(const char *fault)
 {
 	const char *const envs[] = {PRELOAD, fault, "MEDIUM_PART=0", "MIRROR_STOP_AT=w9_after",
@@ -474,7 +479,7 @@ static void a_replicas_data_are_full_in_a_promotion(void **state)
 	a_replica_fails_in_a_promotion("MEDIUM_FAIL=data:28:1:1");
 }
 
-/* Then somebody else is promoted, and has what was acknowledged. */
+/* Then another member is promoted, and has all acknowledged data. */
 static void the_next_primarys_data_fail_in_its_promotion(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", NULL};
@@ -483,7 +488,7 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 	app_start(&app, &hosts, 0, envs);
 	app_expect(&app, "The local copy has failed", "map-wait");
 	proc_kill(&app);
-	last--; /* nobody acknowledged it */
+	last--; /* it was not acknowledged */
 	go_on(1, NULL);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	check_two(1);
@@ -494,14 +499,16 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 
 #define RECORD_MS 2000
 
-/* The daemon has some time. */
+/* Give the daemon some time. */
 static void give_time_to_record(unsigned host)
 {
 	host_wait_log(&hosts, host, "the copy has failed", RECORD_MS);
 }
 
-/* The primary ends before its exclusion is committed, and its daemon is restarted: the kernel,
- * which has said once that the write-back failed, says nothing to whoever opens the file now. */
+/*
+ * The primary ends before its exclusion is committed, and its daemon is restarted. The kernel has
+ * reported the failed write-back once, and does not report it to a description that is opened now.
+ */
 static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
@@ -512,7 +519,7 @@ static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 	go_on(0, NULL);
 	hosts_wait_insync(&hosts, ALL);
 	put_two("durable 7 flags 0");
-	host_kill(&hosts, 0); /* through which the register is asked */
+	host_kill(&hosts, 0); /* the register is asked through this daemon */
 	arm();
 	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
 	app_tell(&app, "flush 4096 8\n");
@@ -524,7 +531,7 @@ static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 	check_in_doubt(2);
 	host_start(&hosts, 0, NULL);
 	go_on(1, NULL);
-	hosts_wait_insync(&hosts, ALL); /* it was compared */
+	hosts_wait_insync(&hosts, ALL); /* the copy was compared */
 }
 
 static void what_is_lost_at_the_daemons_end_is_recorded(void **state)
@@ -544,7 +551,7 @@ static void what_is_lost_at_the_daemons_end_is_recorded(void **state)
 	check_in_doubt(2);
 }
 
-/* It cannot say any more what it has met. */
+/* The process cannot report the failure any more. */
 static void what_a_killed_primary_has_lost_is_recorded(void **state)
 {
 	const char *const daemon[] = {PRELOAD, NULL};
@@ -570,7 +577,10 @@ static void what_a_killed_primary_has_lost_is_recorded(void **state)
 
 #define SEND_MS 100
 
-/* It is killed with the report in its socket, and the next one is not told by the kernel. */
+/*
+ * The daemon is killed with the report in its socket, and the kernel does not report the failure to
+ * the next daemon.
+ */
 static void a_failure_that_a_daemon_did_not_record_is_reported_to_the_next(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
@@ -614,7 +624,7 @@ static void write_word(unsigned host, uint64_t offset, uint64_t word)
 	close(fd);
 }
 
-/* It is excluded, gets what it could not be asked for, and returns. */
+/* The member is excluded, gets the block that it could not return, and comes back. */
 static void a_block_that_a_replica_cannot_read_is_copied(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_UNREADABLE=1048576:4096", armed(), NULL};
@@ -624,7 +634,7 @@ static void a_block_that_a_replica_cannot_read_is_copied(void **state)
 	go_on(0, NULL);
 	hosts_wait_insync(&hosts, ALL);
 	put_two("durable 7 flags 0");
-	write_word(2, UNREADABLE + 8, 1); /* it lacks what it cannot read */
+	write_word(2, UNREADABLE + 8, 1); /* the copy lacks the unreadable block */
 	arm();
 	assert_int_equal(verify_and_repair(), 5);
 	assert_true(was_met());
@@ -634,7 +644,7 @@ static void a_block_that_a_replica_cannot_read_is_copied(void **state)
 	assert_int_equal(verify_and_repair(), 0);
 }
 
-/* It is excluded, and stays so until the file is whole. */
+/* The member is excluded, and stays so until the file is whole. */
 static void a_replica_that_cannot_be_mended_is_excluded(void **state)
 {
 	off_t size = (off_t)hosts.opts.size;
@@ -655,8 +665,10 @@ static void a_replica_that_cannot_be_mended_is_excluded(void **state)
 
 static struct register_entry now;
 
-/* Of the primary's host: the flush waits for it. Nobody is excluded for that, and nobody follows,
- * though it takes longer than the lease. */
+/*
+ * On the primary's host the flush waits for its medium. No member is excluded for that, and none
+ * takes over, though it takes longer than the lease.
+ */
 static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_SLOW=" SLOW_MS, armed(), NULL};
@@ -688,7 +700,7 @@ static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 
 /* ---- the application continues on the copies ---- */
 
-/* The flags are LOCAL_FAILED and DEGRADED, and SOLO where one copy is left. */
+/* The flags are LOCAL_FAILED and DEGRADED, and SOLO if only one copy is left. */
 static void a_primary_without_its_medium_continues_where_that_is_configured(void **state)
 {
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", "MEDIUM_PART=0", armed(),
@@ -708,8 +720,10 @@ static void a_primary_without_its_medium_continues_where_that_is_configured(void
 	/* No copy leaves the set for a comparison that this primary does not make. */
 	assert_int_equal(host_run_tool(&hosts, 0, "resync orders b --full"), 9);
 	put_two("durable 6 flags 5");
-	/* What its file lacks nobody gets from it: a copy
-	 * that was away waits for another source. */
+	/*
+	 * No member gets from it the data that its file lacks: a copy that was away waits for
+	 * another source.
+	 */
 	host_kill(&hosts, 2);
 	put_two("durable 2 flags 7");
 	host_start(&hosts, 2, NULL);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Wrong operators: files restored from backups, exchanged, configured twice; resolve and force on the wrong side. What
-# was acknowledged is not lost silently, copies do not stay different, and whoever is stopped reads what is wrong, and
-# what to do. One set of two hosts serves all cases, which follow each other.
+# Operators' mistakes: files restored from backups, exchanged, configured twice; resolve and force on the wrong side.
+# Acknowledged data are not lost silently, copies do not stay different, and a refused operator reads what is wrong
+# and what to do. One set of two hosts serves all cases in turn.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 : "${RPMIRRORD:?}" "${RPMIRROR:?}" "${MIRROR_APP:?}"
@@ -36,7 +36,7 @@ daemon_stop() { # HOST
 	wait "${daemons[$1]}" || fail "the daemon of ${names[$1]} ends with an error"
 }
 
-# on HOST CODE PATTERN ARGUMENTS...: by the daemon of this host
+# on HOST CODE PATTERN ARGUMENTS...: the tool with this host's daemon
 on() {
 	local host=$1 want=$2 pattern=$3 got=0
 	shift 3
@@ -52,7 +52,7 @@ says() { # HOST PATTERN WORD...: 'status --json' or another command does
 await() { wait_until 30 says "$@" || fail "'${*:3}' on ${names[$1]} never says '$2': $("$RPMIRROR" explain orders --socket "$work/${names[$1]}.socket" 2>&1)"; }
 copy_is() { await "$1" "\"local\": *true.*\"copy\": *\"$2\"" status orders --json; }
 
-# app HOST PATTERN COMMAND...: a process that also unmaps; one of its answers
+# app HOST PATTERN COMMAND...: a process that also unmaps; one of its answers must match
 app() {
 	local host=$1 pattern=$2
 	shift 2
@@ -61,7 +61,7 @@ app() {
 	grep -qE -e "$pattern" out || fail "'$*' on ${names[host]} says '$(cat out)' and not '$pattern'"
 }
 
-# A process on that host goes on until release; it maps the set, by force if an operator orders that.
+# A process on that host goes on until release. It maps the set, by force if an operator orders that.
 hold() { # HOST [force]
 	mkfifo feed answers
 	RPMIRROR_SOCKET=$work/${names[$1]}.socket "$MIRROR_APP" <feed >answers 2>"${names[$1]}.app" &
@@ -107,12 +107,12 @@ heal() {
 	release
 }
 
-write() { # HOST: another value, acknowledged by both
+write() { # HOST: writes another value, which both acknowledge
 	value=$((value + 1))
 	app "$1" '^durable 3 ' map "put 4096 $value"
 }
 
-# The newest value is there, wherever it is read, and nowhere anything else.
+# The newest value is wherever it is read, and nothing else is anywhere.
 whole() {
 	local host
 	for host in 1 0; do
@@ -121,7 +121,7 @@ whole() {
 	cmp a/data b/data || fail "the copies differ"
 }
 
-save() { # NAME: what an operator has as a backup of both copies and of the register
+save() { # NAME: makes an operator's backup of both copies and of the register
 	mkdir "$1"
 	cp -p a/data "$1/a.data"
 	cp -p a/data.rpmirror "$1/a.meta"
@@ -130,7 +130,7 @@ save() { # NAME: what an operator has as a backup of both copies and of the regi
 	cp -p register "$1/register"
 }
 
-# The daemon of HOST is stopped while the rest is done.
+# The daemon of HOST is stopped while the command runs.
 stopped() { # HOST COMMAND...
 	daemon_stop "$1"
 	"${@:2}"
@@ -156,7 +156,7 @@ set_up() {
 	save old
 	daemon_start 0
 	daemon_start 1
-	copy_is 0 in-sync # what was left in good order counts as it was
+	copy_is 0 in-sync # a copy that was left in good order counts as before
 	copy_is 1 in-sync
 	write 0
 	write 1
@@ -170,7 +170,7 @@ old_metadata() { # HOST
 	whole
 }
 
-old_data() { # HOST COMMAND...: in the same file, or as another one
+old_data() { # HOST COMMAND...: restores old data, into the same file or as another file
 	stopped "$1" "${@:2}" "old/${names[$1]}.data" "${names[$1]}/data"
 	copy_is "$1" syncing
 	grep -q 'not the file that was left here' "${names[$1]}.log" || fail "the log does not say it"
@@ -242,7 +242,8 @@ a_name_of_another_host() {
 	whole
 }
 
-# twice KEY OTHER_KEY DATA META: a second set with these files, of which OTHER_KEY is the first one's KEY
+# twice KEY OTHER_KEY DATA META: a second set with these files; its OTHER_KEY names the file of the first
+# one's KEY
 twice() {
 	{
 		cat b.conf
@@ -325,7 +326,7 @@ resolve_on_the_wrong_side() {
 	refused 0 '(holds flushes of|has seen) epoch .* register .*was restored.*rpmirror resolve orders --discard'
 	on 1 0 '' resolve orders --discard b
 	on 1 0 '' resolve orders --discard b
-	# The one that is left is the newest; the other one cannot take its place by the way.
+	# The copy that is left is the newest; the other one cannot silently replace it.
 	refused 1 'it is not known what the copy .* lacks.* discarded'
 	on 0 0 '' resolve orders --discard a
 	refused 0 "discarded.*'rpmirror promote orders a --force'"

@@ -10,7 +10,7 @@
 tool=$RPMIRROR app=$MIRROR_APP
 logs+=(out err program.log b_out b_err c_out c_err)
 
-# on HOST CODE PATTERN ARGUMENTS...: by the daemon of this host
+# on HOST CODE PATTERN ARGUMENTS...: the tool with this host's daemon
 on() {
 	local host=$1 want=$2 pattern=$3 got=0
 	shift 3
@@ -26,7 +26,7 @@ says() { # HOST PATTERN COMMAND...
 	grep -qE -e "$pattern" out
 }
 
-# program COMMANDS: what the configured program does from now on.
+# program COMMANDS: the work of the configured program from now on.
 program() {
 	cat >program.new <<-SCRIPT
 		#!/bin/bash
@@ -36,15 +36,15 @@ program() {
 		$1
 	SCRIPT
 	chmod +x program.new
-	mv program.new program # a running one keeps its own
+	mv program.new program # a running program keeps its own text
 }
-# It says what it has, and hangs, with a child.
+# It stores its environment and descriptors, and hangs, with a child.
 # shellcheck disable=SC2016 # for that shell
 hangs='env >env.new; mv env.new env; readlink /proc/$$/fd/* >fds.new; mv fds.new fds
 	sleep 1000 & echo $! >child.new; mv child.new child; wait'
 has_run() { [ "$(wc -l <program.log)" -gt "$1" ]; } # MORE THAN
 
-# The application of host 0 is the primary; that of host 1 waits to be it.
+# The application of host 0 is the primary; that of host 1 waits for the role.
 primary_on_a() {
 	coproc APP { RPMIRROR_SOCKET=${sockets[0]} exec "$app" 2>app.log; }
 	started+=("$APP_PID")
@@ -64,7 +64,7 @@ wait_on_b() {
 	echo map-wait >&6
 }
 
-# The applications that have become primary, of those that wait on b and c.
+# The number of applications on b and c that have become primary.
 winners() { cat b_out c_out | grep -cx ok || :; }
 somebody_serves() { [ "$(winners)" -gt 0 ]; }
 both_run() { grep -qx b agents && grep -qx c agents; }
@@ -92,7 +92,8 @@ test_two_hosts_run_their_agents_at_once() {
 	! grep -qx ok c_out || { winner=2 && loser=1; }
 	on "$winner" 0 '' wait orders --until "primary=$([ $winner = 1 ] && echo b || echo c),phase=serving"
 	wait_until 60 says "$loser" 'epoch 2' status || fail "the other host does not know epoch 2"
-	# The one that came second waits: its proof was of an epoch that has ended, and nobody is to be switched off.
+	# The second one waits: its proof was for an epoch that has ended, and no host has to be switched
+	# off.
 	says "$winner" 'epoch 2' status || fail "there was more than one promotion"
 	[ "$(winners)" = 1 ] || fail "both serve"
 	[ "$(sort agents | uniq -d)" = '' ] || fail "an agent is run again: $(cat agents)"
@@ -115,11 +116,11 @@ test_a_fence_agent_stands_for_the_lease() {
 	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
 	started+=("$!")
 	primary_on_a
-	# A lease that runs out means nothing as long as nobody waits for it.
+	# An expired lease has no effect as long as no process waits for the role.
 	kill -STOP "$APP_PID"
 	wait_until 60 says 1 'why: the fence agent .*member a .*nobody here waits' status || fail "the lease does not end"
 	has_run 0 && fail "the agent runs for nobody"
-	# It fails: nobody is promoted, and all that is asked say why, and what to do.
+	# The program fails: no member is promoted, and all answers name the reason and what to do.
 	wait_on_b
 	wait_until 60 has_run 1 || fail "the agent is not run again"
 	grep -qx '[0-9]* a' program.log || fail "it is not called with the primary's name"
@@ -131,19 +132,19 @@ test_a_fence_agent_stands_for_the_lease() {
 	wait_until 60 says 1 'Waiting: process .* has not renewed its lease' explain || fail "explain does not say who waits"
 	wait_until 60 waits_for_agent || fail "the promotion's time limit has no reason"
 	wait_until 60 grep -q "orders/a fence .*failed.*it ended with 3.*rpmirror fence orders a" events || fail "no event of the failure"
-	# It hangs, and is killed with what it has started.
+	# The program hangs, and is killed with its children.
 	program "$hangs"
 	wait_until 90 test -s child || fail "the agent is not run"
 	read -r child <child
 	wait_until 60 says 1 'it did not end within 3000 ms' status || fail "it has no time limit"
 	wait_until 60 is_gone "$child" || fail "its child lives on"
-	# It knows what it needs, and nothing else: no environment, no descriptor of the daemon's.
+	# It has only what it needs: no environment and no descriptor of the daemon.
 	grep -vxE 'PATH=.*|PWD=.*|SHLVL=.*|_=.*|OLDPWD=.*|RPMIRROR_SET=orders|RPMIRROR_MEMBER=b|RPMIRROR_PRIMARY=a|RPMIRROR_ADDRESS=127.0.0.1|RPMIRROR_EPOCH=1' env &&
 		fail "its environment has more"
 	[ "$(grep -c RPMIRROR env)" = 5 ] || fail "its environment has less"
 	grep -vE '^/dev/null$|/log$|/program' fds && fail "it has a descriptor of the daemon"
 	[ ! -s b_out ] || fail "b was promoted without a proof"
-	# It proves.
+	# The program proves that the host is off.
 	program 'echo proved >>proved'
 	on 1 0 '' wait orders --until primary=b,phase=serving
 	wait_until 60 grep -qx ok b_out || fail "the application on b does not map"
@@ -171,7 +172,7 @@ test_an_operators_word_ends_a_fence_agent() {
 	on 1 0 'counts as off' fence orders a
 	wait_until 60 grep -qx ok b_out || fail "the word does not count"
 	on 1 0 '' wait orders --until primary=b,phase=serving
-	# What nobody needs any more is ended.
+	# A program that is not needed any more is ended.
 	read -r pid _ <program.log
 	wait_until 60 is_gone "$pid" || fail "the agent lives on"
 	hosts_end
@@ -186,7 +187,7 @@ test_on_promote_is_limited_and_explained() {
 	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
 	started+=("$!")
 	primary_on_a
-	# It is run when the primary is gone, and its failure is seen.
+	# It runs when the primary is gone, and its failure is noticed.
 	kill -9 "$APP_PID"
 	wait_until 60 says 1 'why: the primary on member a has ended' status || fail "status does not say that the primary is gone"
 	says 1 'down.*epoch 1' status || fail "the set is not down"
@@ -194,13 +195,13 @@ test_on_promote_is_limited_and_explained() {
 		fail "its failure is not explained"
 	wait_until 60 grep -q 'orders/b on-promote .*failed.*it ended with 4' events || fail "no event of the failure"
 	on 1 2 'on-promote .*/program has failed: it ended with 4' promote orders b
-	# It hangs, and is killed with what it has started.
+	# The program hangs, and is killed with its children.
 	program "$hangs"
 	on 1 2 'it did not end within 5000 ms, and was killed' promote orders b
 	read -r child <child
 	wait_until 60 is_gone "$child" || fail "its child lives on"
 	grep -vE '^/dev/null$|/log$|/program' fds && fail "it has a descriptor of the daemon"
-	# Its daemon dies, and it goes on; the next daemon does not know it.
+	# Its daemon dies, and it goes on; the next daemon has no record of it.
 	mkfifo go
 	program 'echo $$ >lingers.new; mv lingers.new lingers; read -r _ <go; echo "$RPMIRROR_SET $RPMIRROR_MEMBER" >went_on'
 	"$tool" promote orders b --timeout 60 --socket "${sockets[1]}" >out 2>err </dev/null &
@@ -212,7 +213,7 @@ test_on_promote_is_limited_and_explained() {
 	program 'exit 4'
 	hosts_ask start 1 >out
 	wait_until 60 says 1 'the last time it failed: it ended with 4' explain || fail "the next daemon does not run it"
-	# It starts the application, which its daemon's death does not hurt either.
+	# It starts the application; the death of its daemon does not affect that, either.
 	mkfifo b_in
 	program "RPMIRROR_SOCKET='${sockets[1]}' setsid '$app' <b_in >b_out 2>b_err & echo \$! >b_pid"
 	exec 6<>b_in
@@ -227,7 +228,7 @@ test_on_promote_is_limited_and_explained() {
 	hosts_end
 }
 
-# hup HOST PATTERN: its daemon reads its configuration again, and says that.
+# hup HOST PATTERN: its daemon reads its configuration again, and logs PATTERN.
 hup() {
 	local log=${sockets[$1]%/socket}/log from
 	from=$(($(wc -l <"$log") + 1))
@@ -243,7 +244,7 @@ test_it_reloads_what_can_change() {
 	folder=${sockets[0]%/socket} secret=${sockets[0]%/*/socket}/secret
 	conf=$folder/conf
 	primary_on_a
-	# A secret is exchanged under a running application; what connects from now on needs the new one.
+	# A secret is exchanged under a running application; later connections need the new one.
 	(umask 077 && echo 'another secret that both ends know' >"$secret.new")
 	mv "$secret.new" "$secret"
 	hup 0 'the secret has changed'
@@ -255,14 +256,14 @@ test_it_reloads_what_can_change() {
 	tell put 64 3
 	[[ $answer == durable* ]] || fail "the application has lost its role: $answer"
 	on 0 0 'epoch 1' status
-	# What cannot be used leaves what was there.
+	# A secret that cannot be used leaves the former one in force.
 	chmod 644 "$secret"
 	hup 0 'the secret is not read again, and the former one is kept: .* is open to others'
 	chmod 600 "$secret"
 	cp "$conf" good
 	echo nonsense >>"$conf"
 	hup 0 "the configuration is not reloaded, and the former one is kept: .*/conf:[0-9]*: 'nonsense'"
-	# What counts at the next start only is named.
+	# Settings that count only at the next start are named.
 	sed -e 's/^socket = .*/socket = \/nowhere/' -e 's/^member = .*/member = b/' -e 's/^secret-file.*//' \
 		-e 's/^register = /&file:\/elsewhere/' good >"$conf"
 	printf '[set more]\nmember = a\ndata = /nowhere/more\nregister = file:/nowhere\n' >>"$conf"

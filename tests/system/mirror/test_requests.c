@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tool asks the daemon: JSON at the UNIX socket. */
+/* The tool's requests to the daemon: JSON at the UNIX socket. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
@@ -62,7 +62,7 @@ static const char *text_of(json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* The refusal's code; its message says that. */
+/* Returns the refusal's code; its message must contain that text. */
 static int refused_as(struct player *p, const char *text, const char *message)
 {
 	json_t *in = tool_ask(p, text), *error = json_object_get(in, "error");
@@ -106,7 +106,7 @@ static void wait_until_primary_is(struct player *p, const char *name)
 	}
 }
 
-/* As that host's daemon has read the register. */
+/* By what that host's daemon has read from the register. */
 static void wait_until_it_serves(struct player *p)
 {
 	for (bool is = false; !is; usleep(20000)) {
@@ -162,7 +162,7 @@ static json_t *wait_until_a_time_is_shown(void)
 	}
 }
 
-/* What the primary's process reports, as its own host shows it. */
+/* The report of the primary's process, as its own host shows it. */
 static void a_report_is_shown_of_the_primary_alone(void **state)
 {
 	static struct packet out;
@@ -209,8 +209,10 @@ static void what_cannot_be_is_refused_with_its_code(void **state)
 		{"{\"op\":\"demote\",\"set\":\"orders\",\"timeout_ms\":0}", 1},
 		{"{\"op\":\"demote\",\"set\":\"orders\"}", 2}, /* there is no primary */
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"z\"}", 2},
-		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}", 2}, /* not here */
-		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"a\"}", 2}, /* nobody waits */
+		/* not on this host */
+		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}", 2},
+		/* no process waits */
+		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"a\"}", 2},
 		{"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"a\",\"force\":1}", 1},
 		{"{\"op\":\"member-remove\",\"set\":\"orders\",\"member\":\"z\"}", 2},
 		{"{\"op\":\"member-add\",\"set\":\"orders\",\"member\":{\"name\":\"c\"}}", 1},
@@ -222,7 +224,8 @@ static void what_cannot_be_is_refused_with_its_code(void **state)
 		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"\",\"port\":7}}"), 1},
 		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"127.0.0.2\",\"port\":0}}"), 1},
 		{SETTINGS("\"hosts\":{\"b\":{\"host\":\"127.0.0.2\",\"port\":65536}}"), 1},
-		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":8388608}", 0}, /* its size */
+		/* the size that the set has */
+		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":8388608}", 0},
 		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":4194304}", 1},
 		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":8388609}", 1},
 	};
@@ -262,7 +265,7 @@ static void a_demotion_is_asked_of_the_primary(void **state)
 	in = tool_receive(&tool);
 	assert_true(json_is_true(json_object_get(in, "ok")));
 	json_decref(in);
-	/* It was followed meanwhile. */
+	/* The primary was replaced meanwhile. */
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
 	player_expect(&a, PACKET_ORDER);
 	out.id = a.in.id;
@@ -308,7 +311,7 @@ static void an_order_names_its_member(void **state)
 	hosts_stop(&hosts);
 }
 
-/* Asked on the last member's host: its neighbour's daemon is asked, too. */
+/* Asked on the last member's host, whose daemon asks its neighbour's daemon, too. */
 static void a_format_that_a_member_lacks_is_refused(void **state)
 {
 	struct hosts_opts opts = {.count = 2};
@@ -391,10 +394,10 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	player_send(&b, &out);
 	player_open(&tool, &hosts, 1);
 	wait_until_primary_is(&tool, "a");
-	/* Another primary lives: waiting may help, and has not. */
+	/* Another primary is alive: waiting could have helped, but has not. */
 	assert_int_equal(refused_as(&tool, ask, "member a is primary"), 8);
 	hosts_exclude(&hosts, 1);
-	/* Nothing that is waited for makes a stale copy newer, but by that primary. */
+	/* Only that primary can make a stale copy newer; no other wait helps. */
 	assert_int_equal(refused_as(&tool, ask, "lacks acknowledged data"), 5);
 	player_close(&tool);
 	player_close(&b);
@@ -428,7 +431,9 @@ static void wait_until_excluded(struct player *p, unsigned slot)
 
 /* ---- orders that have ended ---- */
 
-/* The register's file is away, or there again: as a link that is cut, and mended. */
+/*
+ * Make the register's file unavailable or available: its path is a link, which is cut and restored.
+ */
 static void set_register_away(bool is_away)
 {
 	const char *path = strchr(hosts.register_uri, ':') + 1;
@@ -438,7 +443,7 @@ static void set_register_away(bool is_away)
 	assert_int_equal(is_away ? rename(path, away) : rename(away, path), 0);
 }
 
-/* A process that waits gets nothing else. */
+/* A waiting process gets nothing else. */
 static void assert_not_mapped(const struct player *p)
 {
 	struct pollfd pfd = {.fd = p->fd, .events = POLLIN};
@@ -446,7 +451,7 @@ static void assert_not_mapped(const struct player *p)
 	assert_int_equal(poll(&pfd, 1, 0), 0);
 }
 
-/* Host 0's process is primary, alive, and has excluded host 1, where one waits. */
+/* Host 0's process is primary, alive, and has excluded host 1, where a process waits. */
 static void begin_stale(struct hosts_opts *opts)
 {
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
@@ -473,7 +478,7 @@ static void end_stale(void)
 	hosts_stop(&hosts);
 }
 
-/* After the link is mended, which is seen by an order that cannot be carried out. */
+/* The link is restored. An order that is refused shows that the daemon has noticed that. */
 static void assert_nothing_follows(void)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}";
@@ -546,7 +551,7 @@ static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 	set_register_away(true);
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
 	usleep(100000);
-	/* Behind the cut link the primary is followed by itself. */
+	/* While the link is cut, the primary is followed by itself. */
 	snprintf(here, sizeof(here), "%s", hosts.register_uri);
 	snprintf(hosts.register_uri, sizeof(hosts.register_uri), "%.250s.away", here);
 	epoch = hosts_promote(&hosts, 0);
@@ -562,7 +567,7 @@ static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 	end_stale();
 }
 
-/* The process was let in by the order; it swaps after the end of that. */
+/* The order let the process in; the process swaps after the order has ended. */
 static void a_process_is_not_promoted_after_its_order(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
@@ -619,7 +624,7 @@ static void end_fenced(void)
 	hosts_stop(&hosts);
 }
 
-/* Then the set's health is that. */
+/* Wait until the reason, and the set's health, are these. */
 static void wait_until_reason_is(const char *why, const char *health)
 {
 	for (bool is = false; !is; usleep(20000)) {
@@ -690,13 +695,13 @@ static void a_proof_is_enough_where_no_lease_is(void **state)
 	begin_fenced(&opts);
 	host_kill(&hosts, 0);
 	wait_until_reason_is("it ended with 1", "down");
-	/* A better one, while the daemon runs. */
+	/* A working agent, while the daemon runs. */
 	hosts.opts.more = "fence-agent = /bin/true\n";
 	host_reload(&hosts, 1);
 	end_fenced();
 }
 
-/* A file system that answers nothing: nobody reads what the kernel asks. */
+/* A file system that never answers: no process reads the kernel's requests. */
 static int mount_silent(const char *folder)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -821,7 +826,7 @@ static void the_answer_warns_when_the_replaced_copy_is_needed(void **state)
 	hosts_stop(&hosts);
 }
 
-/* It has the slot of one that was in-sync. */
+/* It has the slot of a member that was in-sync. */
 static void a_member_that_does_not_exist_has_no_copy(void **state)
 {
 	static const char remove[] =

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The primary's host has pages that cannot be read, in a set with real daemons: what nobody stored
- * to comes back from another copy while the load waits; else what was flushed last comes back, and
- * the application chooses how it hears of it. Each in both kinds of mapping.
+ * The primary's host has unreadable pages, in a set with real daemons. A page without unflushed
+ * stores comes back from another copy while the load waits. Otherwise the last flushed content
+ * comes back, and the application chooses how the loss is reported. Each case runs in both kinds of
+ * mapping.
  */
 #include <fcntl.h>
 #include <librpmirror.h>
@@ -18,17 +19,17 @@
 #include "lib/bad_pages.h"
 #include "system/lib/check.h"
 
-#define MEMORY  "/dev/shm" /* of bad pages: see lib/bad_pages.h */
+#define MEMORY  "/dev/shm" /* folder for bad pages: see lib/bad_pages.h */
 #define HOSTS   3
 #define ALL     7
 #define WAIT_MS 30000
 #define PAGE    4096u
 #define SIZE    (8u << 20)
-#define FILLED  (4u << 20) /* so much has a pattern that former processes flushed, */
-#define STORED  FILLED     /* there is what is stored to, */
-#define OTHER   (6u << 20) /* and flushed, elsewhere */
-#define OLD     1          /* what was acknowledged in STORED, */
-#define NEW     2          /* and what was not */
+#define FILLED  (4u << 20) /* bytes with a pattern that former processes flushed, */
+#define STORED  FILLED     /* then the place that is stored to, */
+#define OTHER   (6u << 20) /* and another place that is flushed */
+#define OLD     1          /* the acknowledged value in STORED, */
+#define NEW     2          /* and the one that was not acknowledged */
 
 static const char *const mappings[] = {"map-wait", "map-direct"};
 enum { ISOLATED, DIRECT };
@@ -49,7 +50,7 @@ static void lose(unsigned host, uint64_t offset, uint64_t len)
 	close(fd);
 }
 
-/* In an isolated mapping the store is in private memory, in a direct one in the file. */
+/* In an isolated mapping the store is in private memory, in a direct one it is in the file. */
 static void lose_store(unsigned mapping)
 {
 	if (mapping == ISOLATED)
@@ -83,7 +84,7 @@ static void begin_on(unsigned host, const char *mapping, const char *env, bool h
 		app_expect(&app, "ok", "watch %s", hosts.hosts[host].data);
 }
 
-/* The register has a member in S a moment before the primary hears of that, and counts it. */
+/* The register has a member in S a moment before the primary learns of it and counts it. */
 static void wait_whole(void)
 {
 	const char *line = "";
@@ -109,7 +110,7 @@ static void put(const char *wanted)
 	app_expect(&app, wanted, "put %u %u", OTHER, ++flushed);
 }
 
-/* In good order, and all copies are the same. */
+/* End in good order; all copies must be equal. */
 static void end(void)
 {
 	wait_whole();
@@ -142,7 +143,7 @@ static void add_errors(struct errors *sum)
 	*sum = e;
 }
 
-/* Of so many bytes. Where nothing is lost they may come some time after the access. */
+/* Errors about that many bytes. Without a loss they may come some time after the access. */
 static struct errors take_errors(uint64_t bytes)
 {
 	struct errors sum = {.offset = UINT64_MAX};
@@ -155,13 +156,13 @@ static struct errors take_errors(uint64_t bytes)
 	return sum;
 }
 
-/* Of a store, and what was flushed before is there. */
+/* A store is lost, and the bytes flushed before are there. */
 static void expect_loss(void)
 {
 	struct errors e;
 
 	app_expect(&app, "value 1", "read %u", STORED);
-	/* Nothing may be committed that relies on it. */
+	/* Nothing that relies on the store may be committed. */
 	put("The local copy has failed: set orders: what was stored and not flushed is lost");
 	put("The local copy has failed");
 	e = take_errors(PAGE);
@@ -183,8 +184,10 @@ static void store(void)
 
 /* ---- nothing is lost ---- */
 
-/* `members`: the names of those that have it. Which one is asked depends on whose connection is
- * there first; one that cannot be reached yet holds up nothing while another one has the page. */
+/*
+ * `members`: the names of members that have the page. The one with the first connection is asked; a
+ * member that cannot be reached yet delays nothing while another one has the page.
+ */
 static void expect_restored(uint64_t len, const char *members)
 {
 	const char *from;
@@ -265,7 +268,10 @@ static void direct_a_lost_store_goes_back_to_the_point(void **state)
 	by_a_jump(DIRECT);
 }
 
-/* The handler that was there before gets it, and those that are not the set's; not the others. */
+/*
+ * The earlier handler gets this signal, and signals that do not concern the set; it does not get
+ * the others.
+ */
 static void by_the_signal(unsigned mapping)
 {
 	begin(mapping, "RPMIRROR_ON_MEDIUM=signal", true);
@@ -299,7 +305,7 @@ static void expect_killed(void)
 		assert_int_equal(WTERMSIG(status), SIGBUS);
 }
 
-/* Nobody handles it: the process ends, and the next one has what was acknowledged. */
+/* No handler resolves it: the process ends, and the next one has all acknowledged data. */
 static void by_the_end(unsigned mapping)
 {
 	begin(mapping, "RPMIRROR_ON_MEDIUM=signal", false);
@@ -370,7 +376,7 @@ static void expect_raised(unsigned host)
 		fail_msg("%s", e.text);
 }
 
-/* Another host each time, as this one's page is lost. */
+/* Another host each time, as this host's page is lost. */
 static void without_members_the_signal_is_raised(void **state)
 {
 	for (unsigned host = 0; host < 2; host++) {
@@ -391,7 +397,7 @@ static void without_members_the_signal_is_raised(void **state)
 	}
 }
 
-/* All copies that were acknowledged are bad: nothing helps, and what is lost is said. */
+/* All acknowledged copies are bad: nothing helps, and the loss is reported. */
 static void what_no_copy_has_is_lost(void **state)
 {
 	begin(ISOLATED, NULL, true);
@@ -422,7 +428,7 @@ static int setup_all(void **state)
 	return start(0);
 }
 
-/* So long a copy is asked for a page. */
+/* Time limit for fetching a page from a copy. */
 static int setup_impatient(void **state)
 {
 	return start(1000);
@@ -446,7 +452,7 @@ static int teardown_impatient(void **state)
 	return teardown(state) | teardown_all(state);
 }
 
-/* Linux 6.6, and userfaultfd(2). */
+/* Needs Linux 6.6, and userfaultfd(2). */
 static bool can_be_bad(void)
 {
 	uint8_t *page =

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Members that were away, with real daemons: what is transferred, and whatever is killed meanwhile,
- * equal copies at the end. */
+/*
+ * Members that were away, with real daemons: the bytes that are transferred, and equal copies at
+ * the end, whatever is killed meanwhile.
+ */
 #include <fcntl.h>
 #include <librpmirror.h>
 #include <signal.h>
@@ -120,11 +122,12 @@ static void test_a_target_that_is_killed_goes_on(void **state)
 	assert_copies_are_equal();
 }
 
-/* A byte that nobody flushed, in an extent that nobody
- * changed: who compares the copies finds it. */
+/*
+ * A byte that was never flushed, in an unchanged extent: only a comparison of the copies finds it.
+ */
 #define UNTOUCHED (SIZE - 5 * BLOCK)
 
-/* As if the medium did it: a daemon would see from the time that somebody has changed the file. */
+/* As if the medium did it: from the file's time a daemon would see that the file was changed. */
 static void spoil(unsigned host)
 {
 	const char *path = hosts.hosts[host].data;
@@ -142,7 +145,7 @@ static void spoil(unsigned host)
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Only what the bitmap names was looked at: the copies are equal but for that byte. */
+/* Only blocks in the bitmap were examined: the copies are equal except for that byte. */
 static void assert_not_compared(unsigned host)
 {
 	for (unsigned i = 0; i < 3; i++) {
@@ -174,7 +177,7 @@ static void test_a_source_that_is_killed_is_followed_by_another(void **state)
 	assert_not_compared(1);
 }
 
-/* Both sides start again, the primary once in good order, once not. */
+/* Both sides start again, the primary once after an orderly end, and once not. */
 static void test_what_a_replica_lacks_outlasts_restarts(void **state)
 {
 	app_start(&apps[0], &hosts, 0, NULL);
@@ -235,7 +238,7 @@ static void *map_meta(unsigned host, struct meta *meta)
 	return store.base;
 }
 
-/* Its lanes were of another boot of the host. */
+/* Its lanes belong to another boot of the host. */
 static void reboot(unsigned host)
 {
 	struct meta meta;
@@ -251,7 +254,7 @@ static void reboot(unsigned host)
 	munmap(base, meta_size_for(SIZE));
 }
 
-/* The copy says that its last epoch has ended well; its daemon may write meanwhile. */
+/* The copy records an orderly end of its last epoch; its daemon may write meanwhile. */
 static bool has_ended(unsigned host)
 {
 	struct meta meta;
@@ -290,7 +293,7 @@ static void test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared(void 
 	ask(0, "ok", "map-wait");
 	ask(0, "durable 7", "put 72 2");
 	assert_not_compared(1);
-	/* Without a clean end everything is. */
+	/* Without a clean end everything is compared. */
 	proc_kill(&apps[0]);
 	memset(&apps[0], 0, sizeof(apps[0]));
 	reboot_all();
@@ -308,8 +311,10 @@ static int setup_two_copies(void **state)
 	return 0;
 }
 
-/* A flush is under way when the only other copy is lost, which cannot be swapped out: there would
- * be too few. The third one returns first, and takes its place. */
+/*
+ * A flush is under way when the only other copy is lost. It cannot be swapped out, as there would
+ * be too few copies. The third copy returns first, and replaces it.
+ */
 static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
 {
 	const char *answer;

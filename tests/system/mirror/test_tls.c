@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The register's authority, read again after SIGHUP by a real daemon that talks TLS to etcd. */
+/* The register's authority is read again after SIGHUP by a real daemon that uses TLS to etcd. */
 #include <jansson.h>
 #include <poll.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static json_t *ask_status(void)
 	return in;
 }
 
-/* The daemon knows that epoch, and whether the register answers. */
+/* The daemon has that epoch, and reports whether the register answers. */
 static void wait_until(json_int_t epoch, bool answers)
 {
 	for (unsigned tries = 0; tries < PATIENCE; tries++) {
@@ -52,7 +52,7 @@ static void wait_until(json_int_t epoch, bool answers)
 		 answers ? "answer" : "stay away", (int)epoch);
 }
 
-/* Why the register is not reached, in the status. */
+/* The reason in the status why the register cannot be reached. */
 static void wait_register_says(const char *words)
 {
 	bool is = false;
@@ -104,7 +104,7 @@ static void a_new_authority_counts_after_a_reload_and_a_wrong_file_does_not(void
 	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until(0, true);
-	/* What is no certificate, and what is not there, leave the one that works. */
+	/* A file that is not a certificate, or does not exist, leaves the working one in force. */
 	in_folder("echo nonsense >wrong.pem");
 	use_authority("wrong.pem");
 	host_reload(&hosts, 0);
@@ -115,7 +115,7 @@ static void a_new_authority_counts_after_a_reload_and_a_wrong_file_does_not(void
 	use_authority("ca.pem");
 	hosts_promote(&hosts, 0);
 	wait_until(1, true);
-	/* Another authority, at another place. */
+	/* Another authority, at another path. */
 	in_folder("cp ca.pem former.pem");
 	assert_int_equal(cluster_change_authority(&etcd), 0);
 	in_folder("mv ca.pem next.pem && mv former.pem ca.pem");

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# rpmirror: what it asks, prints and returns, against a scripted daemon; init and meta without any.
+# rpmirror: its requests, output and exit codes, with a scripted daemon; init and meta without a
+# daemon.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 
@@ -9,7 +10,7 @@ tool=$RPMIRROR here=$(realpath "$(dirname "$0")")
 logs=(out err requests)
 export RPMIRROR_SOCKET=$work/socket
 
-# expect CODE PATTERN ARGUMENTS...: the exit code, and words on standard output or error.
+# expect CODE PATTERN ARGUMENTS...: the exit code, and a text on standard output or error.
 expect() {
 	local want=$1 pattern=$2 got=0
 	shift 2
@@ -19,7 +20,7 @@ expect() {
 	[ -z "$pattern" ] || grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
 }
 
-asked() { # PATTERN: the last request has it
+asked() { # PATTERN: must be in the last request
 	tail -n 1 requests | grep -qF -e "$1" || fail "the request does not have $1"
 }
 
@@ -101,7 +102,7 @@ test_status_is_a_short_tree() {
 
 test_a_line_does_not_contradict_itself() {
 	start_daemon
-	# Its daemon has not heard yet that it was excluded, or that it has joined.
+	# Its daemon has not learned yet that it was excluded, or that it has joined.
 	status degraded in-sync
 	sed -i 's/"insync":true,"role":"secondary"/"insync":false,"role":"secondary"/; s/"flow":"replicating"/"flow":"paused"/' status.answer
 	expect 0 '^  b  excluded paused ' status
@@ -111,7 +112,7 @@ test_a_line_does_not_contradict_itself() {
 	sed -i 's/"copy":"in-sync","link":"connected"/"copy":"syncing","link":"connected"/' status.answer
 	expect 0 '^  b  in-sync  replicating' status
 	! grep -qE 'syncing|behind' out || fail "a member that counts is called behind"
-	# Seen from the host of b, when that of the primary is gone.
+	# Seen from the host of b after the primary's host is gone.
 	status degraded in-sync
 	sed -i 's/"local":true,"insync":true,"role":"primary","copy":"in-sync","link":"local"/"local":false,"insync":true,"role":"primary","copy":"unknown","link":"down"/' status.answer
 	expect 0 ': 1 of its in-sync copies is not reached from here; without it: does not survive the loss of its only in-sync copy$' status
@@ -190,7 +191,7 @@ test_requests_are_as_agreed() {
 	asked '"timeout_ms":10000'
 	expect 0 'by force' promote --force b --timeout 3
 	asked '"force":true'
-	asked '"set":"orders"' # the only one
+	asked '"set":"orders"' # the only set
 	asked '"timeout_ms":3000'
 	expect 0 demoted demote orders
 	asked '"op":"demote"'
@@ -391,7 +392,7 @@ test_init_in_etcd() {
 	started+=("$pid")
 	logs+=(etcd.log)
 	exec 5>etcd_in
-	read -r uri _ <etcd_out || { # 77: there is no etcd
+	read -r uri _ <etcd_out || { # 77: etcd is not installed
 		wait $pid || exit $?
 	}
 	expect 0 'but not of a host of the register' init orders --size 4M --member "a=127.0.0.1:$work/a" --member "b=127.0.0.2:$work/b" \

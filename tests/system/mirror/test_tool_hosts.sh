@@ -10,7 +10,7 @@
 tool=$RPMIRROR app=$MIRROR_APP
 logs+=(out err)
 
-# on HOST CODE PATTERN ARGUMENTS...: by the daemon of this host
+# on HOST CODE PATTERN ARGUMENTS...: the tool with this host's daemon
 on() {
 	local host=$1 want=$2 pattern=$3 got=0
 	shift 3
@@ -20,9 +20,10 @@ on() {
 	[ -z "$pattern" ] || grep -qE -e "$pattern" both || fail "'$*' does not say '$pattern'"
 }
 
-# An application on that host, which does what tell asks for.
+# An application on that host, which executes tell's commands.
 map_on() { # HOST HOW
-	coproc APP { RPMIRROR_SOCKET=${sockets[$1]} exec "$app" 2>app.log 5>&-; } # 5: what ends etcd
+	# 5: the descriptor whose close ends etcd
+	coproc APP { RPMIRROR_SOCKET=${sockets[$1]} exec "$app" 2>app.log 5>&-; }
 	started+=("$APP_PID")
 	tell "$2"
 }
@@ -31,12 +32,12 @@ map_on_first() {
 	map_on 0 map
 }
 
-# Other bytes in the block at 8192.
+# Writes other bytes to the block at 8192.
 spoil() { # HOST
 	printf edited | dd of="${files[$1]}" bs=1 seek=8200 conv=notrunc status=none
 }
 
-# Unless a scrub is just under way.
+# Unless a scrub is under way at the moment.
 is_repaired() {
 	local got=0
 	"$tool" verify orders --repair --socket "${sockets[0]}" >out 2>err || got=$?
@@ -48,7 +49,7 @@ map_is_refused() { # HOST PATTERN
 	grep -q "$2" refused || fail "host $1: $(cat refused)"
 }
 
-tell() { # COMMAND: must be answered by ok, or by what is durable: $answer
+tell() { # COMMAND: the answer must be ok, or where a flush is durable: $answer
 	local line
 	echo "$*" >&"${APP[1]}"
 	read -r -t 60 line <&"${APP[0]}" || fail "no answer to '$*'"
@@ -56,7 +57,7 @@ tell() { # COMMAND: must be answered by ok, or by what is durable: $answer
 	answer=$line
 }
 
-# is_shown TEXT [WORDS...]: the status has it
+# is_shown TEXT [WORDS...]: the status contains it
 is_shown() {
 	"$tool" status "${@:2}" --socket "${sockets[0]}" >out 2>err && grep -q "$1" out
 }
@@ -71,7 +72,8 @@ is_down_or_blocked() { # HOST
 	[ $got = 3 ]
 }
 
-# The daemons start before the set is registered; until they have read it they refuse what needs it.
+# The daemons start before the set is registered. Until they have read the register they refuse
+# requests that need it.
 await_register() {
 	local host
 	for host in "${!sockets[@]}"; do
@@ -99,12 +101,13 @@ test_it_shows_what_the_daemons_know() {
 	on 0 0 'Member a is primary of epoch 1 and serves' explain
 	on 1 0 '' status --what-if lost=a
 	on 0 2 "no copy of set 'others'" status others
-	# A reader on the other host knows how old its copy is at the most, and which flush it has.
+	# A reader on the other host gets the greatest age of its copy, and its last flush.
 	tell put 64 1
 	printf 'map-readonly\nget 64\nstate\nstate\n' | RPMIRROR_SOCKET=${sockets[1]} "$app" >reader 2>err
 	grep -qx 1 reader || fail "the reader does not see what was flushed: $(cat reader)"
 	grep -q 'epoch 1 .*role 0 .*age 1 flush 1' reader || fail "the reader's state is $(cat reader)"
-	# Copies are compared by themselves. Which one of two is right an operator decides.
+	# Copies are compared without an order. If there are only two, an operator decides which one
+	# is right.
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 0 differed' || fail "no scrub"
 	spoil 1
 	wait_until 60 is_shown 'last scrub .*: 8388608 bytes, 4096 differed' || fail "the scrub finds nothing"
@@ -151,11 +154,11 @@ test_orders_are_carried_out() {
 	on 0 0 'b +in-sync +replicating +0 B behind' status orders
 	on 1 2 'on another host' resync orders c
 	on 0 1 "is the primary, which is the source" resync orders a
-	# What is in-sync lacks nothing.
+	# An in-sync copy lacks nothing.
 	on 0 0 'lacks nothing' resync orders c
 	on 0 1 "is in-sync: there is no resync" pause orders c
 	on 0 1 "source of every resync, and 'b' is not it" resync orders c --from b
-	# Out, and it stays out.
+	# Excluded, and it stays excluded.
 	on 0 0 'excluded until' fence orders c
 	on 0 0 '' wait orders --until health=degraded,insync.c=no,flow.c=paused
 	on 0 0 'an operator keeps it away' explain orders
@@ -164,11 +167,11 @@ test_orders_are_carried_out() {
 	on 0 0 'goes on' resume orders c
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes,flow.c=replicating
 	cmp "${files[0]}" "${files[2]}" || fail "the copies differ"
-	# All of it is compared.
+	# Everything is compared.
 	on 0 0 'resync has begun' resync orders c --full --from a
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes
 	grep -q 'change orders/c insync yes -> no' events || fail "no event of the exclusion"
-	# A copy that was edited behind the daemon's back.
+	# A copy was edited without its daemon.
 	on 0 0 'compared 16777216 bytes, 0 differ' verify orders
 	printf edited | dd of="${files[1]}" bs=1 seek=8200 conv=notrunc status=none
 	on 0 5 'compared 8388608 bytes, 4096 differ' verify orders --member b
@@ -183,7 +186,7 @@ test_orders_are_carried_out() {
 	cmp "${files[0]}" "${files[2]}" || fail "c is not repaired"
 	grep -q 'change orders/b verify: the copies were compared' events || fail "no event of the difference"
 	on 0 5 'not another in-sync copy' verify orders --member a
-	# A process that is stopped is not taken for a healthy one.
+	# A stopped process does not count as healthy.
 	kill -STOP "$APP_PID"
 	wait_until 30 is_shown 'has not reported for some seconds' || fail "it is taken for healthy"
 	on 0 3 '' status --check
@@ -191,7 +194,7 @@ test_orders_are_carried_out() {
 	kill -CONT "$APP_PID"
 	on 0 0 '' wait orders --until health=healthy
 	grep -q 'change orders/a stuck.*has not reported' events || fail "no event of the stopped process"
-	# Two are as few as this set may have.
+	# This set may have no fewer than two copies.
 	on 0 0 '' fence orders c
 	on 0 0 '' fence orders b
 	on 0 0 '' wait orders --until insync.b=no,insync.c=no
@@ -206,7 +209,7 @@ test_orders_are_carried_out() {
 	hosts_end
 }
 
-# The primary's disk gives back other bytes than those that were acknowledged: b and c have them.
+# The primary's disk returns other bytes than the acknowledged ones, which b and c have.
 test_a_scrub_does_not_spread_bit_rot() {
 	export MIRROR_HOSTS_MORE=$'scrub = 1s\n'
 	hosts_begin 3
@@ -218,14 +221,14 @@ test_a_scrub_does_not_spread_bit_rot() {
 	tell put 8192 7
 	cp "${files[1]}" good
 	spoil 0
-	# Not by the health alone: a slow member may be away for a moment.
+	# The health alone does not prove it: a slow member may be away for a moment.
 	wait_until 20 is_shown 'offset 8192 length 4096 differs at b c: the primary.s copy differs' ||
 		fail "what differs is not shown: $("$tool" status --socket "${sockets[0]}")"
 	on 0 0 '' wait orders --until health=degraded
 	on 0 0 'a majority of the copies is against the primary' explain
 	on 1 0 '' wait orders --until health=degraded
 	grep -q 'the primary.s copy is the one that differs' events || fail "no event says so"
-	# It is remembered, and this copy is not promoted while others are right.
+	# The finding is stored, and this copy is not promoted while others are right.
 	hosts_ask stop 0 >answer
 	hosts_ask start 0 >answer
 	on 0 0 '' wait orders --until health=degraded
@@ -234,7 +237,7 @@ test_a_scrub_does_not_spread_bit_rot() {
 	kill -9 "$APP_PID"
 	on 0 0 '' wait orders --until health=down
 	map_is_refused 0 'differs from the others'
-	# Where b is the primary, two of three speak against a.
+	# If b is the primary, two of three copies differ from a's.
 	on 1 0 '' wait orders --until health=down
 	map_on 1 map
 	on 1 0 '' wait orders --until health=healthy,primary=b,insync.a=yes
@@ -274,7 +277,7 @@ test_what_differs_is_said_beside_an_exclusion() {
 	hosts_ask kill 2 >answer
 	on 0 0 '' wait orders --until insync.c=no
 	on 0 0 'is not in-sync; and .* a majority of the copies is against the primary' explain
-	# Another copy has nothing to do with what was found in the one before it.
+	# Findings about a replaced copy do not apply to the new one.
 	is_shown 'differs at b c:' || fail "c is not named"
 	on 0 0 'replaced' member replace orders c
 	wait_until 30 is_shown 'differs at b:' || fail "what a former copy had is said of the new one"
@@ -298,7 +301,7 @@ test_it_says_what_to_do_where_a_copy_cannot_be_opened() {
 	wait_until 30 is_shown 'next: .*rpmirror member replace' || fail "it waits for a resync"
 	on 1 0 '' wait orders --until copy.b=failed
 	on 1 0 'Next: put both of the copy.s files back.*rpmirror member replace' explain
-	# Now the only copy that is in-sync.
+	# Now the only in-sync copy.
 	tell unmap
 	on 0 0 '' wait orders --until phase=none
 	spoil_metadata 0
@@ -323,9 +326,9 @@ test_it_names_a_host_whose_only_copy_is_lost() {
 	hosts_end
 }
 
-# The register still says that a serves.
+# The register still has a as the serving primary.
 test_a_set_that_nobody_serves_is_not_healthy() {
-	hosts_begin 2 4194304 600000 # a long lease: nobody follows
+	hosts_begin 2 4194304 600000 # a long lease, so that no other member takes over
 	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
 	started+=("$!")
 	await_register
@@ -339,7 +342,7 @@ test_a_set_that_nobody_serves_is_not_healthy() {
 	on 1 3 '' status --check
 	on 1 0 'by the register, and is not known to serve' explain
 	on 1 0 'has ended' explain
-	# The event waits for the word of the other daemon; the status has that of the alive key, too.
+	# The event waits for the other daemon's report; the status also shows the alive key.
 	wait_until 30 grep -q 'health healthy -> down' events || fail "no event"
 	hosts_end
 }
@@ -353,19 +356,20 @@ test_members_come_and_go() {
 	"$tool" meta dump c --json | grep -q '"flags":\["empty"\]' || fail "c is not empty"
 	on 1 0 '' wait orders --until insync.c=no
 	on 1 0 'replaced' member replace orders c
-	# Host 0 may not have heard of that yet: then its request is refused as busy, and nothing has happened.
+	# Host 0 may not have read that yet: then its request is refused as busy, and nothing has
+	# happened.
 	wait_until 30 is_removed c || fail "c is not removed"
 	on 1 0 '' wait orders --until insync.b=yes,insync.a=yes
 	hosts_end
 }
 
-is_size() { # SIZE: of the mapping, and its last word is durable on all
+is_size() { # SIZE: the mapping has it, and its last word is durable on all copies
 	tell size
 	[ "$answer" = "ok $1" ] || fail "the mapping has $answer instead of $1"
 	tell put $(($1 - 8)) 7
 }
 
-has_size() { # SIZE: each copy, by its own daemon
+has_size() { # SIZE: each copy has it, by its own daemon
 	local host
 	for host in "${!sockets[@]}"; do
 		"$tool" meta dump "${files[host]}" --json | grep -q "\"size\": *$1" || return 1
@@ -375,7 +379,7 @@ has_size() { # SIZE: each copy, by its own daemon
 test_a_set_grows() {
 	hosts_begin 3 4194304
 	await_register
-	# With a primary: its mapping stays as it is, and the next one has the new size.
+	# With a primary: its mapping stays as it is, and the next mapping has the new size.
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
 	on 0 1 'cannot be made smaller' grow orders 2M
@@ -406,13 +410,13 @@ test_a_set_grows() {
 	on 0 0 '' wait orders --until health=healthy,insync.c=yes,copy.c=in-sync
 	has_size 20971520 || fail "c has not grown"
 	cmp "${files[0]}" "${files[1]}" && cmp "${files[0]}" "${files[2]}" || fail "the copies differ"
-	# No disk is as large.
+	# No disk is that large.
 	on 0 9 'member a: .*not enough disk' grow orders 64T
 	on 1 9 'member a: .*No space' grow orders 64T
 	on 0 0 '"size":20971520,' status orders --json
 	cmp "${files[0]}" "${files[1]}" && cmp "${files[0]}" "${files[2]}" || fail "the files differ"
 	tell put 64 8
-	# A member of the in-sync set that cannot be asked.
+	# A member of the in-sync set cannot be asked.
 	tell unmap
 	hosts_ask kill 1 >out
 	on 0 3 'member b: ' grow orders 24M
@@ -424,7 +428,7 @@ test_settings_change() {
 	local began port
 	hosts_begin 3 4194304
 	await_register
-	# All or none; what is no setting, or is changed elsewhere.
+	# All settings or none; names that are not settings, or are changed in another way.
 	on 0 1 "there is no setting 'speed'" set orders lease=9 speed=9
 	on 0 1 'rpmirror grow' set orders size=8M
 	on 0 1 'member replace' set orders hot-extents=9
@@ -437,7 +441,7 @@ test_settings_change() {
 	on 0 1 "'hosts' is no setting, or has no such value" set orders host.nobody=h:1
 	on 0 2 'min_copies must be between 1 and' set orders min-copies=4 slow=9
 	on 0 0 '"slow_ms":1000,' status orders --json
-	# With a primary all but the lease; any daemon does it.
+	# With a primary everything except the lease; any daemon can do it.
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
 	on 1 10 'the lease changes only while there is no primary' set orders lease=4
@@ -449,7 +453,7 @@ test_settings_change() {
 	on 0 4 'fewer than min_copies would be left: rpmirror set SET min-copies=N, or wait until another copy is in-sync' member remove orders b
 	on 0 0 '' wait orders --until insync.b=yes,copy.b=in-sync
 	tell put 64 6
-	# What flushes need, and how long they wait, is what was set.
+	# The new settings decide which copies flushes need, and how long they wait.
 	hosts_ask kill 1 >out
 	wait_until 60 is_shown 'degraded\|blocked' || fail "nobody is missed"
 	began=$SECONDS
@@ -459,7 +463,7 @@ test_settings_change() {
 	on 0 4 'fewer members than that are in-sync' set orders min-copies=3
 	on 0 0 'new settings' set orders min-copies=1
 	tell put 64 8
-	# A member's host has another address: the wrong one, and the right one.
+	# A member's host gets another address: a wrong one, then the right one.
 	port=$("$tool" status orders --json --socket "${sockets[0]}" | grep -oE '"name":"b"[^}]*"port":[0-9]+' | grep -oE '[0-9]+$')
 	on 0 0 'new settings' set orders host.b=127.0.0.1:1
 	hosts_ask start 1 >out
@@ -467,12 +471,12 @@ test_settings_change() {
 	on 0 0 '' wait orders --until copy.c=in-sync,insync.c=yes,insync.b=no
 	on 0 0 'new settings' set orders "host.b=127.0.0.1:$port"
 	on 0 0 '' wait orders --until health=healthy,insync.b=yes
-	# Nobody serves: the lease of the next primary.
+	# No process serves, so the next primary's lease can be set.
 	tell unmap
 	on 0 0 '' wait orders --until phase=none
-	# An address that the sanitizers leave to programs.
+	# An address that the sanitizers leave free for programs.
 	on 2 0 'new settings' set orders lease=4 address=0x7e9000000000 blocked=for-ever
-	# The other daemons hear of it from the register.
+	# The other daemons read it from the register.
 	wait_until 60 is_shown '"lease_ms":4000.*"blocked_ms":4294967295.*"address":"00007e9000000000"' orders --json ||
 		fail "the new settings are not shown: $(cat out)"
 	tell map
@@ -489,7 +493,7 @@ test_it_counts_the_registers_members() {
 	started+=("$etcd")
 	logs+=(etcd.log)
 	exec 5>etcd_in
-	read -r uri pids <etcd_out || { # 77: there is no etcd
+	read -r uri pids <etcd_out || { # 77: etcd is not installed
 		wait $etcd || exit $?
 	}
 	hosts_begin 2 4194304 5000 no "$uri"

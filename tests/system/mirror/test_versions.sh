@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Hosts of two releases in one set: daemons, libraries and tools of this one ("now") and of the next ("later", which adds
 # a field to each message and a member to the record). Each combination works, hosts are upgraded one after the other
-# under an application, and the record's format rises when all understand it.
+# while an application runs, and the record's format rises when all hosts support it.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 : "${RPMIRRORD:?}" "${RPMIRROR:?}" "${MIRROR_APP:?}" "${RPMIRRORD_LATER:?}" "${RPMIRROR_LATER:?}" "${MIRROR_APP_LATER:?}"
@@ -39,7 +39,7 @@ stop() { # HOST
 }
 replace() { stop "$1" && start "$1" "$2"; } # HOST RELEASE
 
-# on HOST RELEASE CODE PATTERN ARGUMENTS...: by that tool
+# on HOST RELEASE CODE PATTERN ARGUMENTS...: with that release's tool
 on() {
 	local host=$1 release=$2 want=$3 pattern=$4 got=0
 	shift 4
@@ -56,7 +56,7 @@ says() { # HOST RELEASE PATTERN ARGUMENTS...
 }
 await() { wait_until 30 says "$@" || fail "'${*:4}' never says '$3'"; }
 
-# The application on that host, which is the primary until it ends.
+# An application on that host, which is the primary until it ends.
 begin() { # HOST RELEASE
 	coproc APP { RPMIRROR_SOCKET=$work/${names[$1]}.socket exec "${app_of[$2]}" 2>>app.log; }
 	started+=("$APP_PID")
@@ -68,7 +68,7 @@ tell() { # PATTERN COMMAND
 	read -r -t 60 line <&"${APP[0]}" || fail "no answer to '$2'"
 	grep -qE -e "$1" <<<"$line" || fail "'$2' says '$line' and not '$1'"
 }
-write() { # on both copies; what was there before is still there
+write() { # writes a value to both copies; the earlier values must still be there
 	[ $value = 0 ] || tell "^$value\$" 'get 4096'
 	value=$((value + 1))
 	tell '^durable 3 ' "put 4096 $value"
@@ -85,7 +85,7 @@ make_set() { # RELEASE of the tool
 	head -c 32 /dev/urandom | base64 >secret
 	chmod 600 secret
 	mkdir a b
-	# Both ports are known only when the daemons listen: they start without the set.
+	# Both ports are known only when the daemons listen, so they start without the set.
 	start 0 now
 	start 1 now
 	on 0 "$1" 0 '' init orders --size 4M --member "a=127.0.0.1:${ports[0]}:$work/a/data" \
@@ -106,7 +106,8 @@ test_each_combination_of_releases_works() {
 				both_in_sync $host $tool
 				write
 				on $host $tool 0 'compared' verify orders
-				# The next one serves on the other host, as after the end of the process or in good order.
+				# The next one serves on the other host, after the process was
+				# killed or ended in good order.
 				if [ $library = now ]; then end; else end kill && on $host $tool 0 '' status; fi
 			done
 			host=$((1 - host))
@@ -121,16 +122,17 @@ test_hosts_are_upgraded_one_after_the_other() {
 	begin 0 now
 	both_in_sync 0 now
 	write
-	# A new set has the format before, so that hosts of the release before may join; the next one does not know it.
+	# A new set has the older format, so that hosts of the release before may join; the next one does not
+	# support it.
 	await 0 now 'new settings' set orders format=2
 	on 0 now 2 'understands formats up to 2 only' set orders format=3
 	replace 1 later # the replica first
 	both_in_sync 0 now
 	write
-	replace 0 later # then the daemon below the application
+	replace 0 later # then the daemon of the running application
 	both_in_sync 0 later
 	write
-	# The application has the library of the former release still.
+	# The application still has the former release's library.
 	await 1 later 'librpmirror of member a understands formats up to 2 only' set orders format=3
 	await 0 later 'librpmirror of member a understands formats up to 2 only' set orders format=3
 	end
@@ -145,7 +147,7 @@ test_hosts_are_upgraded_one_after_the_other() {
 	end
 	"$RPMIRROR_LATER" meta dump "$work/a/data" >out
 	grep -qE 'format *:? *3' out || fail "the metadata have another format"
-	# What is left of the former release does no harm, and says what is wrong.
+	# A remaining part of the former release does no harm, and reports what is wrong.
 	coproc APP { RPMIRROR_SOCKET=$work/b.socket exec "$MIRROR_APP" 2>>app.log; }
 	started+=("$APP_PID")
 	tell 'format 3, and librpmirror of process .* understands 2 at most: upgrade librpmirror' map

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What reaches each host's disk for every block of 4 KiB that a primary flushes. The copies are in
- * large folios, which a store through a mapping makes dirty as a whole.
+ * The bytes that reach each host's disk for every block of 4 KiB that a primary flushes. The copies
+ * are in large folios, and a store through a mapping makes a whole folio dirty.
  */
 #include <sys/stat.h>
 
@@ -22,7 +22,7 @@
 static struct hosts hosts;
 static struct proc app;
 static struct loop_disk disks[HOSTS];
-static char folder[200]; /* of the disks */
+static char folder[200]; /* folder of the disks */
 
 static void mount_disk(unsigned host, const char *top)
 {
@@ -57,7 +57,7 @@ static int teardown(void **state)
 	return rmdir(folder);
 }
 
-/* What the command writes at each host. */
+/* Check the bytes that the command writes at each host. */
 static void judge(const char *what, unsigned blocks, const char *command)
 {
 	static const char *const names[HOSTS] = {"here", "at the replica"};

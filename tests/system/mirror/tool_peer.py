@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The daemon's end of rpmirror's socket, as a script wants it: tool_peer.py SOCKET.
+"""
+The daemon's end of rpmirror's socket, controlled by a script: tool_peer.py SOCKET.
 
 Each request is a line in `requests`. The answer to operation X is each line of the file X.answer, which may be
 replaced at any time; {"ok":true} without it. X.silent: no answer; X.close: the connection ends.

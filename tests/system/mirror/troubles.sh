@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Processes read and write registers of a mirrored file while connections of one kind are cut, the register cannot be
 # reached, is slow, without a majority, restarted or restored, and all links are slow. Nothing acknowledged is missing,
-# no confirmed read is stale, the copies are equal in the end, and the tool says what is wrong.
+# no confirmed read is stale, the copies are equal at the end, and the tool reports what is wrong.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../lib/processes.sh
@@ -23,7 +23,7 @@ expect_explained() { # HOST PATTERN
 	wait_until 40 explains "$1" "$2" || fail "the tool does not say '$2': $(mirror "$1" explain orders 2>&1)"
 }
 count() { grep -c "^$1" "history$client" || :; }
-# So many more acknowledged writes, or confirmed reads.
+# Wait for that many more acknowledged writes, or confirmed reads.
 expect_more() { # W|R NUMBER
 	local wanted=$(($(count "$1") + $2))
 	wait_until 60 has_at_least "$1" "$wanted" || fail "no more $1: $(mirror "$primary" explain orders 2>&1)"
@@ -46,7 +46,7 @@ begin() { # [REPLICA TIMEOUT]
 	follow 1
 	expect_in_sync
 }
-# A client on that host is primary as soon as it may be.
+# A client on that host becomes primary as soon as it may.
 follow() { # HOST
 	client_start "$1"
 	client_wait "$clients" 60 "$1"
@@ -60,7 +60,7 @@ finish() {
 	give_up
 	judge
 }
-both_ways() { # WORD HOST [VALUE]: between this one and all others
+both_ways() { # WORD HOST [VALUE]: between this host and all others, in both directions
 	network "$1" "$2" '*' "${3:-}"
 	network "$1" '*' "$2" "${3:-}"
 }
@@ -86,7 +86,7 @@ etcd_signal() { # SIGNAL HOST...
 
 # ---- kinds of connections ----
 
-# Of one direction: what is sent to that member, or what it answers. Either end may notice first.
+# Cuts one direction: messages to that member, or its answers. Either end may notice first.
 lanes_are_cut() { # HOST
 	network kind "$primary" "$1" lane
 	expect_excluded "${names[$1]}"
@@ -113,7 +113,7 @@ answers_of_control_are_cut() { # HOST
 	expect_more W 100
 	return_at_once
 }
-# Flushes need no such connection, and a copy that was away cannot return without.
+# Flushes do not need such a connection, but without it a copy that was away cannot return.
 bulk_is_cut() { # HOST
 	network kind '*' '*' bulk
 	expect_more W 200
@@ -151,7 +151,7 @@ replica_loses_the_register() { # HOST
 	network heal '*' '*'
 	expect_in_sync
 }
-# Flushes need no change of the view. When the lease is over no read is confirmed.
+# Flushes do not need a change of the view. After the lease is over no read is confirmed.
 all_lose_the_register() {
 	network port '*' '*' 2380
 	wait_until 40 reads_end || fail "reads are confirmed without a register"
@@ -167,7 +167,7 @@ reads_end() {
 	sleep 0.3
 	[ "$(count R)" = "$before" ]
 }
-# The next one may be primary after a lease, and what the former one flushes then is acknowledged by nobody.
+# The next process may be primary after a lease; later flushes of the former one are never acknowledged.
 primary_loses_the_register() { # HOST OF THE NEXT, DIRECTION in|out|both
 	local former=$client host=$primary port before
 	for port in 2379 2380; do
@@ -185,7 +185,7 @@ primary_loses_the_register() { # HOST OF THE NEXT, DIRECTION in|out|both
 
 # ---- etcd is in trouble ----
 
-# All answer late.
+# All members answer late.
 etcd_is_slow() {
 	etcd_signal STOP 1 2 3
 	expect_more W 50
@@ -194,7 +194,7 @@ etcd_is_slow() {
 	expect_more W 50
 	expect_more R 50
 }
-# A member that fails cannot be excluded, so nothing is acknowledged until there is a majority again.
+# A failed member cannot be excluded, so nothing is acknowledged until there is a majority again.
 etcd_has_no_majority() { # HOST
 	etcd_kill 2 3
 	network kind "$primary" "$1" lane
@@ -220,7 +220,7 @@ etcd_dies_and_returns() {
 	expect_more R 50
 	expect_in_sync
 }
-# The one on the primary's host, with the primary.
+# The etcd on the primary's host dies with the primary.
 etcd_dies_with_the_primary() { # HOST OF THE NEXT
 	local host=$primary
 	etcd_kill "$host"
@@ -252,7 +252,8 @@ etcd_restore() {
 	for i in 1 2 3; do rm -rf "etcd$i" && cp -a "saved$i" "etcd$i"; done
 	etcd_restart 1 2 3
 }
-# Whatever is as new as this copy counts; the daemon may want to hear that the others do not.
+# A member with the same data as this copy counts; the daemon may need an order that the others do
+# not.
 counts_on() { # HOST MEMBER
 	client_serves "$clients" || mirror "$1" promote orders "$2" --force --timeout 2 >promote.log 2>&1 || :
 	client_serves "$clients"
@@ -270,7 +271,7 @@ test_an_etcd_that_is_restored_makes_the_set_split() {
 	for i in 1 2 3; do expect_explained $i 'is split'; done
 	expect_explained 3 'it was restored'
 	expect_explained 3 'rpmirror resolve'
-	# It may go on with all copies, as it needs no change of the view.
+	# It may go on with all copies, as that needs no change of the view.
 	client_start 3
 	wait_until 40 client_ended "$clients" || fail "a process waits for a set that is split"
 	! client_serves "$clients" || fail "a member of a split set was promoted"
@@ -278,7 +279,7 @@ test_an_etcd_that_is_restored_makes_the_set_split() {
 	client_start 1
 	wait_until 40 client_ended "$clients" || fail "a process waits for a set that is split"
 	! client_serves "$clients" || fail "a member of a split set was promoted"
-	# An operator decides. The register's word is taken, and the newest copy goes first.
+	# An operator decides: the register's record holds, and the newest copy goes first.
 	for i in 2 1 3; do mirror $i resolve orders --discard "${names[i]}" >resolve.log 2>&1 || fail "$(cat resolve.log)"; done
 	client_start 2
 	wait_until 60 counts_on 2 b || fail "no way out of the split: $(cat promote.log; mirror 2 explain orders 2>&1)"
@@ -292,7 +293,7 @@ links_are_slow() { # HOST THAT RETURNS, AND IS THE NEXT
 	network cut "$primary" "$1"
 	expect_excluded "${names[$1]}"
 	network heal '*' '*'
-	network delay '*' '*' 100 # 200 a round trip
+	network delay '*' '*' 100 # 200 ms for a round trip
 	expect_more W 10
 	wait_until 40 mirror "$primary" resync orders "${names[$1]}" >resync.log 2>&1 || fail "no resync: $(cat resync.log)"
 	expect_in_sync
@@ -310,13 +311,13 @@ troubles=(lanes_are_cut answers_of_lanes_are_cut control_is_cut answers_of_contr
 	replica_loses_the_register all_lose_the_register primary_loses_the_register etcd_is_slow etcd_has_no_majority
 	etcd_dies_and_returns etcd_dies_with_the_primary links_are_slow)
 
-# $number is one below COUNT; others use $RANDOM.
+# CHANCE COUNT: sets $number to a random number below COUNT; other code uses $RANDOM.
 chance() { # COUNT
 	seed=$(((seed * 1103515245 + 12345) % 2147483648))
 	number=$((seed / 65536 % $1))
 }
 
-# $ROUNDS of them, by $SEED: without these one, links that are slow.
+# $ROUNDS troubles, chosen by $SEED; without the one in which all links are slow.
 test_troubles_by_chance() {
 	local round other directions=(in out both)
 	seed=${SEED:-7}

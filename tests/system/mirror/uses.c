@@ -7,15 +7,18 @@
 #include "system/lib/check.h"
 #include "system/lib/gauge.h"
 
-#define USES_SLACK     8 /* what comes and goes: descriptors, threads, files that replace others */
+#define USES_SLACK     8 /* fluctuation: descriptors, threads, files that replace others */
 #define USES_SETTLE_MS 1000
-#define USES_END_MS    30000 /* what ends does so in its own time, on a busy machine, too */
+#define USES_END_MS    30000 /* time for processes and threads to end, even on a busy machine */
 
 void uses_prepare(void)
 {
-	/* Else each new thread may take another arena, and what one has freed is not used again. */
+	/*
+	 * Otherwise each new thread may take another arena, and memory that one has freed is not
+	 * used again.
+	 */
 	setenv("MALLOC_ARENA_MAX", "1", 1);
-	/* Else a large block that is freed makes the heap keep the next ones. */
+	/* Otherwise freeing a large block makes the heap keep later ones. */
 	setenv("MALLOC_MMAP_THRESHOLD_", "131072", 1);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uses.h -- what daemons, programs and the folders of a set's hosts have in use: descriptors,
- * threads, memory, files. It is remembered, and compared later: nothing has leaked.
+ * uses.h -- the resources of daemons, programs and the folders of a set's hosts: descriptors,
+ * threads, memory, files. They are stored, and compared later to find leaks.
  */
 #ifndef SYSTEM_MIRROR_USES_H
 #define SYSTEM_MIRROR_USES_H
@@ -25,14 +25,16 @@ struct uses {
 	unsigned files;
 };
 
-/* Before the processes are started: settings of the allocator by which memory can be compared. */
+/* To be called before the processes start: makes the allocator's memory comparable. */
 void uses_prepare(void);
-/* That process from now on. */
+/* Include that process from now on. */
 void uses_add(struct uses *u, const char *what, unsigned host, pid_t pid);
-/* The most of a while, in which nothing happens. */
+/* Store the maximum over a while in which nothing happens. */
 void uses_remember(struct uses *u);
-/* Waits until nothing is more than before but for some slack, and that memory of each process;
- * prints it. Else the test fails. */
+/*
+ * Wait until no resource is above its stored value, except for some slack, and growth_kib of memory
+ * for each process. Prints them. Otherwise the test fails.
+ */
 void uses_compare(struct uses *u, long growth_kib);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* forker.h -- the traffic of the forking program, and what its children check. */
+/* forker.h -- the traffic of the forking program, and its children's checks. */
 #ifndef LIFE_FORKER_H
 #define LIFE_FORKER_H
 
@@ -11,7 +11,7 @@ struct forker {
 	struct traffic traffic; /* it writes to another target */
 };
 
-/* In the child: 0, or the line of the first check that failed. */
+/* Runs in the child. Returns 0, or the line of the first failed check. */
 int forker_child(struct forker *f);
 
 #endif

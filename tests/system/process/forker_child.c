@@ -71,7 +71,7 @@ static int exchange(const char *port, bool alone)
 	CHECK(client_write(&c, 0, 4096, 65536, NULL) == 0);
 	memset(c.buf, 0, 65536);
 	CHECK(client_read(&c, 0, 4096, 65536, NULL) == 0);
-	/* The parent may be writing there as well. */
+	/* The parent may be writing there, too. */
 	CHECK(!alone || (c.buf[0] == 0x42 && c.buf[65535] == 0x42));
 	CHECK(client_echo(&c, 64) == 0);
 	client_close(&c);

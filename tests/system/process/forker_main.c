@@ -4,7 +4,7 @@
  * to write to. It prints "port N" for its writers, then answers
  *
  *   stat        writes and failures of its own
- *   fork        what a child, which then ends, found: 0 or a line of forker_child.c
+ *   fork        the result of a child, which then ends: 0 or a line of forker_child.c
  *   fork keep   the process id of a child that stays until the input ends
  */
 #include <poll.h>
@@ -66,7 +66,7 @@ static void cmd_fork(bool keep)
 		return;
 	pid = fork();
 	if (pid == 0) {
-		alarm(CHILD_MS / 1000 + 10); /* lives on after its parent */
+		alarm(CHILD_MS / 1000 + 10); /* it lives on after its parent */
 		line = forker_child(&forker);
 		if (write(result[1], &line, sizeof(line)) != sizeof(line))
 			_exit(1);

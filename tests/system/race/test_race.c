@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_race.c -- ids that are destroyed at the very moment of an event. */
+/* test_race.c -- ids that are destroyed at the moment of an event. */
 #include "system/lib/check.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 #include "system/lib/remote.h"
 
 #define ROUNDS         (SYSTEM_SANITIZED ? 400 : 2000)
-#define HANDSHAKES_MAX 1024 /* under way at an endpoint: softrnic(7) */
+#define HANDSHAKES_MAX 1024 /* limit of handshakes at an endpoint: softrnic(7) */
 #define FLOOD_MAX      3000
 #define FLOODS         20
 
@@ -143,7 +143,7 @@ static void a_forked_child_drops_a_listener_before_its_request(void **state)
 	if (pid == 0) {
 		softrnic_destroy_id(listener);
 		softrnic_destroy_id(request);
-		raise(SIGKILL); /* no leak check of what the parent still holds */
+		raise(SIGKILL); /* without a leak check of memory that the parent still has */
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -162,7 +162,7 @@ struct flood {
 	atomic_bool stop;
 };
 
-/* Its sockets are reset in the end, or their ports would be used up. */
+/* Its sockets are reset at the end, or their ports would be used up. */
 static int dial_and_say_nothing(const struct sockaddr_in *dst)
 {
 	static const struct linger reset = {.l_onoff = 1};

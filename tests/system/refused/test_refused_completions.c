@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_refused_completions.c -- how a refused operation completes: its status, and in vendor_err
- * the error of the target's Terminate.
+ * test_refused_completions.c -- the completion of a refused operation: its status, and vendor_err
+ * with the error of the target's Terminate.
  */
 #include "system/lib/check.h"
 
@@ -62,8 +62,8 @@ static const struct wrong wrongs[] = {
 };
 
 /*
- * librpma itself refuses a flush of a region that was not registered for it. The last byte of the
- * descriptor is changed to claim that it was.
+ * librpma itself refuses a flush of a region that was not registered for it. So change the
+ * descriptor's last byte to claim that it was.
  */
 static void pretend_flushable(struct rpma_mr_remote **mr, int region)
 {
@@ -83,7 +83,7 @@ static int post(const struct wrong *w, const struct rpma_mr_remote *mr, struct r
 
 	switch (w->op) {
 	case WRITE:
-		/* A write alone is done once it is sent. */
+		/* A write alone is complete once it is sent. */
 		return client_post_write_and_flush(c, own, w->at, w->len);
 	case READ:
 		return rpma_read(c->conn, c->mr, 0, mr, w->at, w->len, RPMA_F_COMPLETION_ALWAYS,
@@ -94,7 +94,7 @@ static int post(const struct wrong *w, const struct rpma_mr_remote *mr, struct r
 	}
 }
 
-/* On a connection of its own, which must be CLOSED or LOST afterwards. */
+/* Uses a connection of its own, which must be CLOSED or LOST after that. */
 static void attempt(const struct wrong *w, struct ibv_wc *wc)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

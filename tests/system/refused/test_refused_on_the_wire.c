@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_refused_on_the_wire.c -- a forbidden or malformed segment is answered by the Terminate that
- * the standards (and doc/wire.md) name, nothing is placed, and other connections are not affected.
+ * the standards (and doc/wire.md) require. Nothing is placed, and other connections are not
+ * affected.
  */
 #include "system/lib/check.h"
 
@@ -162,7 +163,7 @@ static void wrong_accesses_are_refused_with_crc(void **state)
 	refuse_all(RAW_EXTENSIONS | RAW_CRC);
 }
 
-/* What came before the refused segment was placed, what comes behind it is not. */
+/* Bytes before the refused segment were placed, later ones are not. */
 static void a_write_behind_a_refused_one_is_not_placed(void **state)
 {
 	static const uint8_t bytes[16] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -291,7 +292,7 @@ static void malformed_segments_are_refused(void **state)
 		assert_int_equal(raw_connect(&peer, target.port, m->options), 0);
 		assert_int_equal(raw_segment(&peer, &m->hdr, zeros, m->len), 0);
 		error = raw_expect_terminate(&peer, NULL);
-		/* 0: the standards leave open which error it is. */
+		/* 0: the standards do not decide which error it is. */
 		if (m->error ? error != (int)m->error : error < 0)
 			fail_msg("%s: %#x instead of %#x", m->what, (unsigned)error, m->error);
 		raw_close(&peer);
@@ -324,7 +325,7 @@ static void a_wrong_crc_is_refused_and_nothing_is_placed(void **state)
 	bystander_goes_on();
 }
 
-/* RFC 5044 s7.1.2: a responder sends nothing before a valid FPDU of the initiator's. */
+/* RFC 5044 s7.1.2: a responder sends nothing before a valid FPDU of the initiator. */
 static void a_first_fpdu_with_wrong_crc_ends_in_silence(void **state)
 {
 	assert_int_equal(raw_connect(&peer, target.port, RAW_CRC), 0);

@@ -49,8 +49,7 @@ void common_swap(struct mirror_register *r, struct register_entry *now,
 
 	do {
 		result = register_swap(r, now, next, NULL, &after, &err);
-		/* Sent to nobody, or nobody answered: what may
-		 * have happened is found by the nonce. */
+		/* Not sent, or not answered: the nonce shows what may have happened. */
 	} while ((result == REGISTER_UNKNOWN || result == REGISTER_FAILED) && clock_now_ns() < end);
 	if (result != REGISTER_DONE)
 		fail_msg("%s: %s", register_result_str(result), err.text);

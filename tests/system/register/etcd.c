@@ -27,8 +27,10 @@ bool cluster_is_possible(void)
 	return system("command -v etcd >/dev/null 2>&1") == 0;
 }
 
-/* A loopback address that nobody else is likely to use, so that no port of it is taken between its
- * choice and its use. */
+/*
+ * A loopback address that other programs rarely use, so that its ports are not taken between their
+ * choice and their use.
+ */
 static void cluster_choose_address(struct cluster *c)
 {
 	uint32_t r = rand_u32();
@@ -60,7 +62,7 @@ static int cluster_shell(const char *command)
 	return status ? -1 : 0;
 }
 
-/* An authority, and one certificate for all members. */
+/* Make an authority, and one certificate for all members. */
 static int cluster_make_certificates(const struct cluster *c)
 {
 	char command[2048];
@@ -143,7 +145,7 @@ void cluster_member_kill(struct cluster *c, unsigned i)
 	c->member[i].pid = 0;
 }
 
-/* What one member says of its state; NULL: nothing. */
+/* One member's report of its state; NULL: none. */
 static json_t *cluster_ask(const struct cluster *c, unsigned i)
 {
 	struct etcd_reply reply = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * etcd_main.c -- etcd for tests in shell: `system_etcd MEMBERS` starts so many below the working
- * folder, prints "URI PID..." when they know a leader, and ends them when its input ends. The
+ * etcd_main.c -- etcd for tests in shell: `system_etcd MEMBERS` starts that many below the working
+ * folder, prints "URI PID..." when they have a leader, and ends them when its input ends. The
  * script stops, continues and kills members by their ids.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who may use the register: users with a role per set, and TLS. */
+/* Access to the register: users with a role for each set, and TLS. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void grant(struct mirror_register *r, const char *key, const char *end)
 			      "READWRITE", "key", key64, "range_end", end64));
 }
 
-/* Users root and orders; orders may use the keys of its set alone. */
+/* Users root and orders; orders may use only the keys of its set. */
 static void enable_users(const struct cluster *c)
 {
 	struct mirror_register *r = common_open(c, "", LONG_MS);
@@ -92,7 +92,7 @@ static void a_user_has_its_set_alone(void **state)
 	snprintf(options, sizeof(options), "?user=orders&password-file=%s/wrong", c.folder);
 	denied(&c, options, "orders");
 
-	/* Tokens live in the member's memory: a new one is asked for. Also by a watch. */
+	/* Tokens live in the member's memory, so a new one is requested, even by a watch. */
 	semantics_create(r, &now);
 	cluster_member_kill(&c, 0);
 	assert_int_equal(cluster_member_start(&c, 0), 0);
@@ -149,7 +149,7 @@ static void a_password_may_change_while_the_register_is_open(void **state)
 	write_line(&c, "password", "another");
 	common_step(r, &now);
 	assert_int_equal(now.record.view.seq, 1);
-	/* Without the file the former one is used. */
+	/* Without the file the former password is used. */
 	snprintf(path, sizeof(path), "%s/password", c.folder);
 	assert_int_equal(remove(path), 0);
 	grant(root, "/elsewhere", "");

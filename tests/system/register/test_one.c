@@ -98,7 +98,7 @@ static void a_watch_sees_a_new_record(void **state)
 	pid_t child;
 
 	semantics_create(r, &now);
-	/* One change is before the watch begins, for another one it waits. */
+	/* One change comes before the watch begins; it waits for another one. */
 	assert_true(register_watch(r, now.revision - 1, LONG_MS, -1));
 	assert_false(register_watch(r, now.revision, 100, -1));
 	child = fork();
@@ -208,7 +208,7 @@ static void a_record_of_the_largest_size_is_stored(void **state)
 	register_close(r);
 }
 
-/* A restored store repeats revisions: only the former value shows that this is another branch. */
+/* A restored store repeats revisions. Only the former value shows that this is another branch. */
 static void a_restored_store_is_noticed_by_the_value(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -237,7 +237,7 @@ static void a_restored_store_is_noticed_by_the_value(void **state)
 	register_close(r);
 }
 
-/* Killed while swaps run; started again by another process. */
+/* It is killed while swaps run, and started again as another process. */
 static void a_restarted_store_has_every_swap(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -281,7 +281,10 @@ static void a_store_that_is_down_was_not_asked(void **state)
 	register_close(r);
 }
 
-/* It has the request, and is silent: nobody knows, until the same swap is asked for again. */
+/*
+ * The store has the request, and is silent. The outcome is unknown until the same swap is requested
+ * again.
+ */
 static void a_silent_store_leaves_a_swap_unknown(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);

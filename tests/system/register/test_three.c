@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The register in three etcd processes, of which some fail. */
+/* The register in three etcd processes, some of which fail. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void it_keeps_the_contract(void **state)
 	register_close(other);
 }
 
-/* Swaps before, during and after: each counts once. */
+/* Swaps before, during and after the failure: each counts once. */
 static void swap_around(unsigned victim, int sig)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -114,7 +114,7 @@ static void a_stopped_leader_is_replaced(void **state)
 	swap_around(leader(), SIGSTOP);
 }
 
-/* Those who read need not wait until a silent member's share of the time is over. */
+/* A read need not wait until a silent member's share of the time is over. */
 static void a_silent_member_does_not_hold_up_reads(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
@@ -130,14 +130,16 @@ static void a_silent_member_does_not_hold_up_reads(void **state)
 	assert_int_equal(register_get(r, &now, &err), 0);
 	assert_true(clock_now_ns() - begin < LONG_MS / 3 * NSEC_PER_MS);
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
-	/* Nor is it asked for news again and again. */
+	/* Nor is that member asked first again and again. */
 	etcd_of(r)->preferred = victim;
 	assert_false(register_watch(r, now.revision, SHORT_MS / 4, -1));
 	assert_int_not_equal(etcd_of(r)->preferred, victim);
 	register_close(r);
 }
 
-/* As when etcd's leader dies with the primary: who is left still sees the last renewal. */
+/*
+ * As when etcd's leader dies with the primary: the remaining members still have the last renewal.
+ */
 static void without_a_majority_a_member_has_the_alive_key(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);
@@ -154,7 +156,7 @@ static void without_a_majority_a_member_has_the_alive_key(void **state)
 	while (register_alive_put(r, next.view.epoch, &alive, &err) != REGISTER_DONE)
 		;
 	etcd_of(r)->preferred = 0;
-	/* It may lag behind. */
+	/* The member may lag behind. */
 	while (register_alive_peek(r, &seen, &err) || seen.counter != alive.counter)
 		;
 	cluster_member_kill(&cluster, 1);
@@ -169,7 +171,10 @@ static void without_a_majority_a_member_has_the_alive_key(void **state)
 	register_close(r);
 }
 
-/* One of three is no majority: it takes the swap and cannot do it. It may come true later. */
+/*
+ * One member of three is not a majority: it accepts the swap and cannot carry it out. The swap may
+ * still happen later.
+ */
 static void without_a_majority_a_swap_is_unknown(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);
@@ -194,7 +199,7 @@ static void without_a_majority_a_swap_is_unknown(void **state)
 	register_close(r);
 }
 
-/* The late swap of a primary that nobody answered, and what another one did meanwhile. */
+/* A primary's swap that got no answer happens late, after another primary's changes. */
 static void a_late_swap_does_not_undo_a_newer_one(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", SHORT_MS);
@@ -213,7 +218,7 @@ static void a_late_swap_does_not_undo_a_newer_one(void **state)
 	assert_int_equal(register_swap(r, &now, &late, NULL, &after, &err), REGISTER_UNKNOWN);
 	for (unsigned i = 0; i < 3; i++)
 		cluster_member_signal(&cluster, i, SIGCONT);
-	/* The other one wins, or it sees that the late one was first; never both. */
+	/* The other one wins, or it sees that the late one came first; never both. */
 	while (register_get(other, &mine, &err))
 		;
 	if (mine.record.nonce == now.record.nonce &&

@@ -2,7 +2,7 @@
 /*
  * A header with one changed byte is refused by rpmem_open(), with the right errno, and left as it
  * is; so is each kind of damage to a set of several parts. Some bytes are tried, more in `./dev
- * soak`, and all with SYSTEM_ALL_BYTES=1; the whole product is also in unit.poolset_header.
+ * soak`, and all with SYSTEM_ALL_BYTES=1; unit.poolset_header tests all combinations.
  */
 #include "system/rpmem_files/far.h"
 
@@ -58,7 +58,7 @@ static void try_byte(unsigned part, unsigned at, uint8_t flip)
 	if (at >= SDS && at < BEHIND) {
 		open_and_close();
 	} else {
-		if (part && at < 24) /* it is compared with the first one before */
+		if (part && at < 24) /* before that it is compared with the first one */
 			far_no_open("two.set", SIZE, EINVAL, "p1: its ");
 		else
 			far_no_open("two.set", SIZE, EREMOTEIO, "its pool header is corrupt");
@@ -68,7 +68,7 @@ static void try_byte(unsigned part, unsigned at, uint8_t flip)
 	far_write_bytes(names[part], 0, good[part], sizeof(good[part]));
 }
 
-/* How far the next byte is. */
+/* The distance to the next byte. */
 static unsigned step_at(unsigned at)
 {
 	bool is_used = at < 144 || at > 4080;
@@ -103,7 +103,7 @@ static void parts_of_different_pools_are_refused(void **state)
 	far_no_open("two.set", SIZE, EINVAL, "p1 has 3145728 bytes");
 }
 
-/* What pmempool sync does with a replica that it finds broken. */
+/* pmempool sync does this with a replica that it finds broken. */
 static void a_corrupt_pool_is_removed_by_force_and_made_again(void **state)
 {
 	struct rpmem_pool_attr attr = place_attr;

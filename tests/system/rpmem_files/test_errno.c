@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each errno that a program may see when a pool is created, opened or removed, with the words that
- * say why: those of the daemon's status, then those of what failed at the target. */
+/*
+ * Each errno that a program may see when a pool is created, opened or removed, with the text that
+ * explains it: first that of the daemon's status, then that of the failure at the target.
+ */
 #include "system/rpmem_files/far.h"
 
 #include <arpa/inet.h>
@@ -63,7 +65,7 @@ static void a_pool_in_use(void **state)
 
 	far_no_open("pool.set", PLACE_POOL, EBUSY, "is in use by another process");
 	far_no_create("pool.set", PLACE_POOL, &place_attr, EBUSY, "is in use by another process");
-	RPMEM_OK(rpmem_persist(rpp, 4096, 4096, 0, 0)); /* not disturbed */
+	RPMEM_OK(rpmem_persist(rpp, 4096, 4096, 0, 0)); /* the pool is not disturbed */
 	close_pool(rpp);
 	fd = open(place_path("pool.set"), O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
@@ -111,7 +113,7 @@ static void sets_that_cannot_be_used(void **state)
 		    "has 8388608 bytes, and the pool set says 8388609");
 }
 
-/* Root may do anything: then rpmemd runs as another user. */
+/* Root has every right, so rpmemd runs as another user then. */
 static void files_that_rpmemd_may_not_use(void **state)
 {
 	close_pool(place_create("localhost"));
@@ -140,7 +142,7 @@ static void a_disk_that_is_too_small(void **state)
 	assert_false(far_exists("part2"));
 }
 
-/* A file system of its own, which nobody else sees. */
+/* A file system of its own, which no other process sees. */
 static void a_disk_that_becomes_full(void **state)
 {
 	unsigned lanes = 1;
@@ -175,7 +177,7 @@ static void a_data_port_that_is_taken(void **state)
 		 ntohs(addr.sin_port));
 	far_ssh(script);
 	far_no_create("pool.set", PLACE_POOL, &place_attr, ECONNABORTED, "");
-	assert_false(far_exists("pool.set.part")); /* it was created, and is gone again */
+	assert_false(far_exists("pool.set.part")); /* the part was created, and is gone again */
 	close(fd);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pool files and the distribution's PMDK: pools that its pmempool made at the target are opened
- * through librpmem, and what librpmem made there pmempool finds consistent. Exit code 77: it is not
+ * Pool files and the distribution's PMDK: librpmem opens pools that pmempool made at the target,
+ * and pmempool finds pools consistent that librpmem made there. Exit code 77: pmempool is not
  * installed.
  */
 #include "system/rpmem_files/far.h"
@@ -31,7 +31,7 @@ static int setup(void **state)
 	return rc;
 }
 
-/* In the folder of the pool sets; what it prints goes to the file "out". */
+/* Runs in the folder of the pool sets; its output goes to the file "out". */
 static void run(const char *command)
 {
 	char line[1200];
@@ -82,7 +82,7 @@ static void pools_of_pmdk_are_opened_at_the_target(void **state)
 	}
 }
 
-/* A pool of pmempool's as the local one. */
+/* Load a pool of pmempool's as the local one. */
 static void load_local(struct rpmem_pool_attr *attr)
 {
 	uint8_t header[4096];
@@ -112,7 +112,7 @@ static void replicas_are_pools_to_pmdk(void **state)
 		load_local(&attr);
 		if (strstr(sets[i].text, "SINGLEHDR"))
 			attr.incompat_features |= 1;
-		/* A replica of its own: what is left open the target fills in. */
+		/* A replica of its own: the target fills in the attributes that are left open. */
 		far_write("a.set", sets[i].text);
 		rpp = rpmem_create("localhost", "a.set", place_local, sets[i].size, &lanes, &attr);
 		if (!rpp)

@@ -199,7 +199,7 @@ static unsigned peer_ask_pool(struct peer *p, enum wire_type type, const char *n
 	if (peer_ask(p, type, buf, wire_pool_request_encode(&req, buf)))
 		return p->answer.status;
 	p->pool = p->answer.pool;
-	/* the ssh way; in a sealed stream it was derived */
+	/* over ssh; in a sealed stream the key was derived */
 	if (!p->stream.tx.on)
 		memcpy(p->lane_key.bytes, p->pool.lane_key, sizeof(p->lane_key.bytes));
 	return WIRE_OK;

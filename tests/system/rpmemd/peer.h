@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer.h -- an initiator for the tests of rpmemd: it speaks the protocol step by step, also
- * wrongly.
+ * peer.h -- an initiator for the tests of rpmemd, which follows the protocol step by step, or
+ * breaks it.
  *
- * What must work does so or fails the test; what a test wants to see fail returns a result.
+ * Steps that must work fail the test otherwise; steps that a test expects to fail return a result.
  */
 #ifndef RPMEMD_PEER_H
 #define RPMEMD_PEER_H
@@ -17,7 +17,7 @@
 #include "rpmem/wire/stream.h"
 
 #define PEER_LANES 64
-#define PEER_SIZE  (4ul << 20) /* of its memory, hence of a pool's part that it uses */
+#define PEER_SIZE  (4ul << 20) /* bytes of its memory, and of the part of the pool that it uses */
 
 struct peer_lane {
 	struct rpma_conn *conn;
@@ -31,8 +31,8 @@ struct peer_lane {
 /* Zeroed: ended. */
 struct peer {
 	bool is_begun;
-	pid_t pid;        /* of the daemon; 0: it listens elsewhere */
-	int in, out, err; /* the ends of its pipes, or the socket; err: -1 then */
+	pid_t pid;        /* process of the daemon; 0: it was not started by this peer */
+	int in, out, err; /* the ends of its pipes; or the socket, with err -1 */
 	struct wire_stream stream;
 	struct wire_greeting greeting;
 	struct wire_answer answer; /* the last one */
@@ -40,24 +40,28 @@ struct peer {
 	struct wire_key lane_key;
 	struct rpma_peer *rpma;
 	struct rpma_mr_local *mr;
-	uint8_t *memory; /* PEER_SIZE bytes, which the lanes write from */
+	uint8_t *memory; /* PEER_SIZE bytes, from which the lanes write */
 	struct peer_lane lanes[PEER_LANES];
 };
 
-/* A folder for pool sets, absolute, made anew for the test; removed by the second one. */
+/* A folder for pool sets, absolute, made anew for the test; and its removal. */
 const char *peer_folder(void);
 void peer_folder_remove(void);
-/* "FOLDER/name" (static); and a pool set there with one part of that size, file NAME.part. */
+/*
+ * "FOLDER/name" (static); and a pool set there with one part of that size, in the file NAME.part.
+ */
 const char *peer_path(const char *name);
 void peer_make_set(const char *name, unsigned long size);
 
 /* Start rpmemd with --poolset-dir and a log on standard error, and take its greeting. Options end
  * with NULL. */
 void peer_start(struct peer *p, const char *const options[]);
-/* Connect to a listening rpmemd. secret NULL: take the greeting only. 0, or the errno that the
- * daemon or the protocol gave. */
+/*
+ * Connect to a listening rpmemd. secret NULL: take only the greeting. 0, or the errno from the
+ * daemon or the protocol.
+ */
 int peer_connect(struct peer *p, const char *port, const struct secret *secret);
-/* Send a request, take the answer: its status. */
+/* Send a request, and take the answer. Returns its status. */
 unsigned peer_ask(struct peer *p, enum wire_type type, const uint8_t *body, size_t len);
 unsigned peer_create(struct peer *p, const char *name, uint64_t size, uint32_t lanes);
 unsigned peer_open(struct peer *p, const char *name, uint64_t size, uint32_t lanes);
@@ -65,21 +69,21 @@ unsigned peer_lanes(struct peer *p, uint32_t first, uint32_t count);
 unsigned peer_deep(struct peer *p, uint64_t offset, uint64_t length);
 unsigned peer_close(struct peer *p, uint32_t flags);
 
-/* Connect a lane to the port, with this key; the event is what came of it. */
+/* Connect a lane to the port, with this key. Returns the resulting event. */
 enum rpma_conn_event peer_dial(struct peer *p, unsigned lane, const struct wire_key *key,
 			       uint16_t port);
-/* Announce and connect it: 0, or librpma's error. */
+/* Announce a lane, and connect it. 0, or librpma's error. */
 int peer_lane_up(struct peer *p, unsigned lane);
-/* Copy bytes of memory to the pool and make them durable there: 0, or what failed. */
+/* Copy bytes of memory to the pool and make them durable there. 0, or the failure. */
 int peer_persist(struct peer *p, unsigned lane, uint64_t offset, uint64_t len);
-/* Give up the lanes, as an initiator that was killed. */
+/* Drop the lanes, like a killed initiator. */
 void peer_drop_lanes(struct peer *p);
 
-/* Wait for the daemon's end: its wait status. */
+/* Wait for the daemon's end. Returns its wait status. */
 int peer_wait(struct peer *p);
-/* What it wrote to standard error so far (static). */
+/* What it has written to standard error so far (static). */
 const char *peer_stderr(struct peer *p);
-/* End all, also the daemon. */
+/* End everything, including the daemon. */
 void peer_end(struct peer *p);
 
 #endif

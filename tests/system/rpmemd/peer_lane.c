@@ -7,7 +7,7 @@
 #include "system/rpmemd/peer.h"
 
 #define PEER_TIMEOUT_MS 20000
-/* A request at the beginning, then an answer for each that may be unanswered. */
+/* A request at the beginning, then an answer for each request that may be unanswered. */
 #define PEER_ANSWER_AT 64
 
 static void peer_open_device(struct peer *p)
@@ -25,7 +25,7 @@ static void peer_open_device(struct peer *p)
 		       RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_READ_DST, &p->mr));
 }
 
-/* A receive for the answer to a first request. */
+/* Post a receive for the answer to the first request. */
 static int peer_prepare(struct rpma_conn_req *req, void *arg)
 {
 	struct peer_lane *lane = arg;
@@ -112,7 +112,7 @@ int peer_lane_up(struct peer *p, unsigned lane)
 {
 	uint16_t port = p->pool.port;
 
-	/* Opening the pool announced the first one. */
+	/* Opening the pool announced the first lane. */
 	if (lane) {
 		if (peer_lanes(p, lane, 1))
 			return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmemd --listen: initiators that know the secret, and everybody else. */
+/* rpmemd --listen: initiators that have the secret, and all others. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -66,7 +66,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The other end has closed, within the time. */
+/* Has the other end closed, within the time? */
 static bool is_closed(const struct peer *p, int timeout_ms)
 {
 	uint64_t deadline = poll_deadline(timeout_ms);
@@ -166,7 +166,7 @@ static void slow_connections_keep_out_nobody(void **state)
 	static const char *const options[] = {"--max-pending", "4", NULL};
 
 	listen_with(options);
-	/* A quarter of them is one address's share: the oldest goes for each that comes. */
+	/* One address gets a quarter of them: each new one displaces the oldest. */
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
 		assert_int_equal(peer_connect(&others[i], port, NULL), 0);
 	for (unsigned i = 0; i + 1 < ARRAY_LEN(others); i++)
@@ -197,14 +197,16 @@ static bool has_children(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
 	f = fopen(path, "r");
 	if (!f)
-		return false; /* a kernel without this file */
+		return false; /* the kernel has no such file */
 	any = getc(f) != EOF;
 	fclose(f);
 	return any;
 }
 
-/* Hosts that have proved nothing: no process of theirs, for which honest ones would wait, and a
- * few lines, however many they are. */
+/*
+ * Hosts without a proof get no process, for which honest hosts would have to wait, and only a few
+ * log lines, however many they are.
+ */
 static void strangers_start_no_process_and_fill_no_log(void **state)
 {
 	static char log[4200];
@@ -238,7 +240,7 @@ static void limits_hold(void **state)
 		assert_int_equal(peer_connect(&others[i], port, &secret), 0);
 	assert_int_equal(peer_connect(&peer, port, &secret), EBUSY);
 	peer_end(&peer);
-	/* there is room again when one has gone */
+	/* there is room again after one has gone */
 	peer_end(&others[0]);
 	for (unsigned i = 0; i < 1000 && peer_connect(&peer, port, &secret) == EBUSY; i++) {
 		peer_end(&peer);
@@ -256,7 +258,7 @@ static void the_number_of_pools_is_limited(void **state)
 	assert_int_equal(peer_connect(&peer, port, &secret), EBUSY);
 }
 
-/* A frame, flipped or sent again, ends the session; the pool stays. */
+/* A flipped or repeated frame ends the session; the pool stays. */
 static void try_changed_frame(bool again)
 {
 	struct wire_deep m = {0, 4096};
@@ -325,7 +327,7 @@ static void volatile_memory_needs_permission(void **state)
 		assert_int_equal(peer_create(&peer, "v.set", PEER_SIZE, 1),
 				 allowed ? WIRE_OK : WIRE_PROVNOSUP);
 		assert_non_null(strstr(peer.answer.text, "volatile"));
-		if (!allowed) /* nothing of it is left */
+		if (!allowed) /* nothing of the pool is left */
 			assert_int_not_equal(access(path, F_OK), 0);
 		teardown(NULL);
 	}

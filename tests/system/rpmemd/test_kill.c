@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon gets SIGKILL at any moment: what was acknowledged is in the pool that is opened next,
- * and bytes that were never sent are not. Rounds are made from a seed: SYSTEM_ROUNDS sets more of
- * them, SYSTEM_SEED repeats one.
+ * The daemon gets SIGKILL at any moment. When the pool is opened again, acknowledged bytes are
+ * there, and bytes that were never sent are not. Rounds come from a seed: SYSTEM_ROUNDS is their
+ * number, SYSTEM_SEED repeats one.
  *
- * This shows what the daemon promises at its level; what is on the medium after a power failure is
- * shown by the tests of softrnic (tests/vm).
+ * This tests the daemon's own promise; the tests of softrnic (tests/vm) check the medium after a
+ * power failure.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #define ROUNDS   24
 #define LANES    3
-#define SLOTS    64 /* of a lane, written in turn */
+#define SLOTS    64 /* slots of a lane, written in turn */
 #define SLOT     4096u
 #define LANE_AT  (SLOTS * SLOT)
 #define OPS_MAX  400
@@ -43,7 +43,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What a lane's slots hold, by the number of the operation that wrote it; 0: zeros. */
+/* The content of a lane's slots, as the number of the operation that wrote it; 0: zeros. */
 struct history {
 	uint32_t acknowledged[SLOTS], begun[SLOTS];
 };
@@ -51,7 +51,7 @@ struct history {
 struct worker {
 	pthread_t thread;
 	unsigned lane;
-	uint32_t first, ops; /* numbers of its operations, how many at most */
+	uint32_t first, ops; /* number of its first operation, and limit of operations */
 	struct history *history;
 };
 
@@ -85,7 +85,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Each 8-byte word is that of the acknowledged operation or of the one that had begun. */
+/* Each 8-byte word belongs to the acknowledged operation, or to the one that had begun. */
 static void check_slot(const uint8_t *got, unsigned lane, const struct history *h, unsigned slot)
 {
 	static uint8_t old[SLOT], new[SLOT];
@@ -102,7 +102,7 @@ static void check_slot(const uint8_t *got, unsigned lane, const struct history *
 				 i, h->acknowledged[slot], h->begun[slot]);
 }
 
-/* Through the lane of a new session, as an initiator would read. */
+/* Read through the lane of a new session, like an initiator. */
 static void check(struct history *histories)
 {
 	uint8_t *got = malloc(PEER_SIZE);
@@ -114,14 +114,14 @@ static void check(struct history *histories)
 	for (unsigned lane = 0; lane < LANES; lane++)
 		for (unsigned slot = 0; slot < SLOTS; slot++)
 			check_slot(got + slot_at(lane, slot), lane, &histories[lane], slot);
-	/* What the initiator goes on with. */
+	/* The content with which the initiator goes on. */
 	for (unsigned lane = 0; lane < LANES; lane++)
 		memcpy(histories[lane].acknowledged, histories[lane].begun,
 		       sizeof(histories[lane].begun));
 	free(got);
 }
 
-/* Slots that were torn are written anew, so that the next round knows what they hold. */
+/* Torn slots are written anew, so that the next round has a known content. */
 static void settle(const struct history *histories)
 {
 	for (unsigned lane = 0; lane < LANES; lane++)
@@ -204,7 +204,10 @@ static void nor_with_the_general_method(void **state)
 	rounds_of(options, env_or("SYSTEM_ROUNDS", ROUNDS));
 }
 
-/* Any moment of a session's beginning: then the pool can be opened or made anew. */
+/*
+ * The kill may come at any moment of a session's beginning. Then the pool can be opened or made
+ * anew.
+ */
 static void a_kill_while_a_pool_is_made_leaves_one_that_can_be_made(void **state)
 {
 	unsigned rounds = env_or("SYSTEM_ROUNDS", ROUNDS), dflt = (unsigned)clock_now_ns();
@@ -229,7 +232,7 @@ static void a_kill_while_a_pool_is_made_leaves_one_that_can_be_made(void **state
 		peer_wait(&peer);
 		peer_end(&peer);
 
-		/* as an operator does who meets what is left */
+		/* an operator would remove the remains in this way */
 		if (!access(peer_path("a.set.part"), F_OK)) {
 			peer_start(&peer, NULL);
 			if (peer_open(&peer, "a.set", PEER_SIZE, 1))

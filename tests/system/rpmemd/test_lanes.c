@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The data path of a session: who may connect, how long the port is open, and what lanes do. */
+/*
+ * The data path of a session: which initiators may connect, how long the port is open, and the work
+ * of lanes.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +45,7 @@ static int knock(uint16_t port)
 	return rc;
 }
 
-/* The daemon closes the port when it has accepted, which the initiator may see earlier. */
+/* The daemon closes the port after it has accepted, and the initiator may see that earlier. */
 static void is_closed_soon(uint16_t port)
 {
 	for (unsigned i = 0; i < 2000 && !knock(port); i++)
@@ -60,7 +63,7 @@ static void only_the_lane_key_opens_a_lane(void **state)
 	wrong = peer.lane_key;
 	wrong.bytes[31] ^= 1;
 	assert_int_equal(peer_dial(&peer, 0, &wrong, peer.pool.port), RPMA_CONN_REJECTED);
-	/* the right one is not locked out by that */
+	/* that does not lock out the right one */
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
 	assert_int_equal(peer_persist(&peer, 0, 4096, 64), 0);
 }
@@ -120,7 +123,7 @@ static void the_port_is_closed_when_the_lanes_are_there(void **state)
 	assert_int_equal(peer_persist(&peer, 1, 4096, 64), 0);
 }
 
-/* Ports that nothing used a moment ago. */
+/* Ports that were unused a moment ago. */
 static void free_ports(char text[16], unsigned *first)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -159,10 +162,10 @@ static void ports_are_those_of_the_range(void **state)
 	assert_int_not_equal(peer.pool.port, other.pool.port);
 	peer_end(&other);
 
-	/* both are taken */
+	/* both ports are taken */
 	create(&other, "c.set", options);
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
-	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK); /* the one that it had */
+	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK); /* the port that it had */
 	peer_end(&peer);
 }
 

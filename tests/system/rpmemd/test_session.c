@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A session of rpmemd over a pair of pipes, as ssh gives it: how it begins and how it ends. */
+/* A session of rpmemd over a pair of pipes, as ssh provides it: its begin and its end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static void ends_with(struct peer *p, int code)
 			 peer_stderr(p));
 }
 
-/* A part of the pool has these bytes, seen through its file. */
+/* A part of the pool must have these bytes, read through its file. */
 static void part_has(const char *part, const uint8_t *bytes, off_t offset, size_t len)
 {
 	uint8_t *got = malloc(len);
@@ -84,7 +84,7 @@ static void a_pool_is_opened_again_and_its_size_is_known(void **state)
 	peer_start(&peer, NULL);
 	assert_int_equal(peer_open(&peer, "a.set", 8192, 1), WIRE_OK);
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
-	/* only what was asked for is exposed */
+	/* only the requested part is exposed */
 	assert_int_equal(peer_persist(&peer, 0, 0, 8192), 0);
 	assert_int_not_equal(peer_persist(&peer, 0, 8192, 8), 0);
 }
@@ -189,7 +189,7 @@ static void bytes_that_are_no_protocol_end_it(void **state)
 	ends_with(&peer, 255);
 	peer_end(&peer);
 
-	/* a frame that announces more than there may be */
+	/* a frame that announces more than the limit */
 	peer_start(&peer, NULL);
 	wire_frame_encode(&(struct wire_seal){0}, WIRE_CLOSE, NULL, 0, junk);
 	memset(junk + 8, 0xff, 4);
@@ -197,7 +197,7 @@ static void bytes_that_are_no_protocol_end_it(void **state)
 	ends_with(&peer, 255);
 	peer_end(&peer);
 
-	/* a body that is none of its type */
+	/* a body that does not match its type */
 	peer_start(&peer, NULL);
 	assert_int_equal(wire_stream_send(&peer.stream, WIRE_OPEN, junk, 5, UINT64_MAX), 0);
 	ends_with(&peer, 255);
@@ -242,7 +242,7 @@ static void lanes_are_limited_by_open_files(void **state)
 	assert_int_equal(peer_create(&peer, "a.set", PEER_SIZE, 1024), WIRE_OK);
 	assert_true(peer.pool.lanes >= 32 && peer.pool.lanes <= PEER_LANES);
 	assert_non_null(strstr(peer.answer.text, "open files"));
-	/* and all that were granted can be used */
+	/* and all granted lanes can be used */
 	for (unsigned i = 0; i < peer.pool.lanes; i++) {
 		if (peer_lane_up(&peer, i))
 			fail_msg("lane %u of %u: %s", i, peer.pool.lanes, peer_stderr(&peer));
@@ -287,7 +287,7 @@ static void volatile_memory_is_served_with_a_warning(void **state)
 	rmdir(dir);
 }
 
-/* Beyond it the kernel also sends SIGXFSZ, which ends a process that is not prepared. */
+/* Beyond the limit the kernel also sends SIGXFSZ, which ends a process that does not ignore it. */
 static void a_limit_on_file_sizes_is_an_error_like_others(void **state)
 {
 	struct rlimit small = {1 << 20, 1 << 20};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What reaches the disk of a pool for each block that an initiator makes durable. The pool is in
- * large folios, which a store through a mapping makes dirty as a whole. */
+/*
+ * The bytes that reach the disk of a pool for each block that an initiator makes durable. The pool
+ * is in large folios, and a store through a mapping makes a whole folio dirty.
+ */
 #include "system/lib/check.h"
 
 #include <sys/stat.h>
@@ -9,7 +11,7 @@
 #include "system/lib/loop_disk.h"
 #include "system/rpmemd/peer.h"
 
-#define AT     (64ul << 10) /* behind the pool's header */
+#define AT     (64ul << 10) /* after the pool's header */
 #define BLOCKS 64u
 
 static struct peer peer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_big.c -- a gibibyte goes straight from the socket to the registered memory: neither side
- * needs memory for it beside the regions.
+ * needs memory for it, except the regions.
  */
 #include "system/lib/check.h"
 
@@ -30,7 +30,7 @@ static void watch_begin(struct watch *w)
 	atomic_store(&w->started, true);
 }
 
-/* Memory that was used only temporarily counts as well; the stack of this thread does not. */
+/* Memory that was used only temporarily counts, too; the stack of this thread does not. */
 static void *watch_main(void *arg)
 {
 	struct watch *w = arg;
@@ -66,7 +66,7 @@ static void watch_end(struct watch *w)
 
 		print_message("%s: at most %ld KiB more than before\n", i ? "target" : "initiator",
 			      growth);
-		/* Shadow memory is the sanitizer's, and anonymous. */
+		/* A sanitizer's shadow memory is anonymous, too. */
 		if (!SYSTEM_SANITIZED)
 			assert_true(growth <= GROWTH_MAX_KIB);
 	}

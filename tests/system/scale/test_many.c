@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_many.c -- 500 connections to one process: they work, and cost next to nothing when idle. */
+/*
+ * test_many.c -- 500 connections to one process: they work, and need almost no resources when idle.
+ */
 #include "system/lib/check.h"
 
 #include "system/lib/client.h"
@@ -9,12 +11,12 @@
 #define CONNS          (SYSTEM_SANITIZED ? 100 : 500)
 #define PER_CONN       4096
 #define IDLE_KIB_MAX   12
-#define REGION_KIB     (PER_CONN / 1024) /* of the target's own memory, which was written to */
-#define IDLE_TICKS_MAX 1                 /* a second */
-#define IDLE_S         6                 /* longer than between two looks at a peer */
+#define REGION_KIB     (PER_CONN / 1024) /* the target's own memory that was written to */
+#define IDLE_TICKS_MAX 1                 /* ticks in a second */
+#define IDLE_S         6                 /* longer than the time between two checks of a peer */
 #define FILES_PER_CONN 3                 /* socket, events, completions */
 
-static struct client base; /* the device and a buffer; each connection is a copy of it */
+static struct client base; /* the device and a buffer; each connection is a copy of this */
 static struct client conn[CONNS];
 static struct remote target;
 
@@ -76,7 +78,7 @@ static void expect_small(const char *what, long before, long after, long more)
 	double each = (double)(after - before) / CONNS;
 
 	print_message("%s: %.1f KiB for each of %d idle connections\n", what, each, CONNS);
-	/* A sanitizer's own memory for each allocation is counted along. */
+	/* The count would include a sanitizer's own memory for each allocation. */
 	if (!SYSTEM_SANITIZED)
 		assert_true(each <= IDLE_KIB_MAX + more);
 }
@@ -117,7 +119,10 @@ static void they_use_no_cpu_while_nothing_happens(void **state)
 		"clock ticks in %d seconds: initiator %ld, target %ld; target woken %ld times\n",
 		IDLE_S, ours, theirs, waits);
 	assert_true(ours + theirs <= IDLE_TICKS_MAX * IDLE_S);
-	/* Every connection has a message each way meanwhile. A sanitizer's thread is woken, too. */
+	/*
+	 * Meanwhile every connection has a message in each direction. A sanitizer's thread is
+	 * woken, too.
+	 */
 	if (!SYSTEM_SANITIZED)
 		assert_true(waits < CONNS / 2);
 }

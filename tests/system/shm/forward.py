@@ -27,7 +27,7 @@ def pump(source, target):
 
 def main():
     listener = socket.create_server(("127.0.0.1", 0))
-    enter(sys.argv[1])  # sockets that are made from now on are there
+    enter(sys.argv[1])  # sockets that are made from now on are in that namespace
     print(listener.getsockname()[1], flush=True)
     while True:
         near, _ = listener.accept()

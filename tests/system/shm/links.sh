@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Which link a connection takes when both ends are on one machine, but in containers or of different users.
-# Where rings in shared memory cannot be had, it works by TCP, and nothing is said about it.
+# If rings in shared memory are impossible, it uses TCP without a message.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/../tool/lib.sh"
 export RPMA_PROVIDER=softrnic SOFTRNIC_SHM=1 SOFTRNIC_SHM_AFTER=0
 unset SOFTRNIC_SHM_UIDS SOFTRNIC_LOG
-# The leak sanitizer finds no threads to stop where /proc shows other numbers than it knows, and says so.
+# The leak sanitizer finds no threads to stop if /proc has other numbers than it expects, and prints a
+# message.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
-# Others than root must reach the program and its libraries; in most build trees they can.
+# Users other than root must reach the program and its libraries; in most build trees they can.
 as_other() { setpriv --reuid 4242 --regid 4242 --clear-groups "$@"; }
 
 [ "$(id -u)" = 0 ] || {
@@ -18,7 +19,7 @@ as_other() { setpriv --reuid 4242 --regid 4242 --clear-groups "$@"; }
 }
 chmod 755 .
 
-# by TCP|rings COMMAND...: ping through it, nothing on stderr; then bytes there and back.
+# by TCP|rings COMMAND...: a ping over that link, with nothing on stderr; then bytes there and back.
 by() {
 	local want=$1 link
 	shift
@@ -33,7 +34,7 @@ by() {
 	esac
 }
 
-# because REASON COMMAND...: the log of the end that dials says why it stays on TCP.
+# because REASON COMMAND...: the log of the dialing end has this reason for staying on TCP.
 because() {
 	local reason=$1
 	shift
@@ -68,7 +69,7 @@ test_a_name_space_of_processes_and_mounts_is_no_obstacle() {
 	bytes_go_there_and_back unshare -m -p -f --kill-child
 }
 
-# There both ends have the user that stands for all that is unknown, in the eyes of the other one.
+# There each end sees the other end's user as the one that stands for all unknown users.
 test_an_unknown_user_of_a_name_space_of_users_stays_on_tcp() {
 	need unshare -U
 	serve pool --create --size 1M
@@ -99,8 +100,8 @@ test_another_user_has_rings_if_both_ends_permit_it() {
 	by TCP as_other
 }
 
-# Both ends see 127.0.0.1, as behind a forwarded port, and offer rings; but the name of the socket is of
-# another name space.
+# Both ends see 127.0.0.1, as through a forwarded port, and offer rings. But the socket's name belongs
+# to another namespace.
 test_another_name_space_of_networks_stays_on_tcp() {
 	local port
 	need unshare -n
@@ -136,8 +137,8 @@ initiator_steps=(connect sendmsg sendto recvmsg fcntl mmap madvise)
 responder_steps=(accept4 socket bind listen sendmsg sendto recvmsg memfd_create ftruncate fcntl mmap madvise)
 tries=2
 
-# traced WHAT NUMBER COMMAND...: with SIGKILL, when it makes this call for the NUMBER-th time; the file trace has
-# what it has called.
+# traced WHAT NUMBER COMMAND...: gets SIGKILL when it makes this call for the NUMBER-th time; the file trace has
+# its calls.
 traced() {
 	strace -f -qq -o trace -e "trace=connect,$1" -e "inject=$1:signal=KILL:when=$2" "${@:3}"
 }
@@ -150,7 +151,8 @@ can_kill() {
 	}
 }
 
-# calls_before_tcp CALL: how often the client makes it before it connects to the server.
+# calls_before_tcp CALL: the number of these calls that the client makes before it connects to the
+# server.
 calls_before_tcp() {
 	awk -v call="$1" '/connect\(.*AF_INET/ { exit } $2 ~ "^" call "\\(" { n++ } END { print n + 0 }' all_calls
 }
@@ -160,7 +162,7 @@ server_fds() { find "/proc/$server/fd" | wc -l; }
 server_has_fds() { [ "$(server_fds)" -le "$1" ]; }
 server_is_traced() { grep -q '^TracerPid:[[:space:]]*[1-9]' "/proc/$server/status"; }
 
-# Only kills behind the connect of TCP count: before it there is no way to be on.
+# Only kills after the connect of TCP count, as the meeting begins there.
 test_a_client_that_is_killed_on_the_way_leaves_nothing() {
 	local call number first before killed=0 code
 	can_kill
@@ -186,8 +188,8 @@ test_a_client_that_is_killed_on_the_way_leaves_nothing() {
 	bytes_go_there_and_back
 }
 
-# kill_server_at CALL NUMBER: a server, which is killed when it makes this call for the NUMBER-th time after it
-# listens, and a client of it. Sets code; 0: it was not killed.
+# kill_server_at CALL NUMBER: kills a server when it makes this call for the NUMBER-th time after it listens,
+# while a client connects. Sets code; 0: it was not killed.
 kill_server_at() {
 	local tracer
 	serve pool

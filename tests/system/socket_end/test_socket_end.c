@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_socket_end.c -- moments after which the socket reports no further event: the end of the
- * connection must be noticed all the same.
+ * test_socket_end.c -- moments after which the socket reports no further event. The end of the
+ * connection must still be noticed.
  */
 #include "system/lib/check.h"
 
@@ -27,8 +27,8 @@ static struct raw peer;
 static const char path[] = "wedge.file";
 
 /*
- * The pieces come to lie in several buffers of the socket, so that some of them can be copied to
- * the memory before one cannot: the kernel returns the length of those, as if no more bytes had
+ * The pieces are in several buffers of the socket, so some of them can be copied to the memory
+ * before one cannot. The kernel returns the length of those copied, as if no more bytes had
  * arrived.
  */
 static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
@@ -50,7 +50,7 @@ static void a_file_cut_under_the_last_bytes_ends_the_connection(void **state)
 	fpdu[0] = (uint8_t)(ulpdu >> 8);
 	fpdu[1] = (uint8_t)ulpdu;
 	ddp_encode(fpdu + MPA_LENGTH_LEN, DDP_TAGGED_HDR, &hdr);
-	/* The payload has begun, so that the rest goes straight to the memory. */
+	/* The payload has begun, so the rest goes straight to the memory. */
 	assert_int_equal(raw_send(&peer, fpdu, 100), 0);
 	usleep(100000);
 	proc_signal(&target.proc, SIGSTOP);
@@ -158,11 +158,13 @@ static void a_reset_is_noticed_while_receiving_stalls(void **state)
 
 enum how { RESET, END_AND_RESET };
 
-/* A thread that spins for bytes may be stopped between its look for the end and its receive, and
- * then takes what came meanwhile. After this time all of them sleep until something has come. */
+/*
+ * A thread that spins for bytes may be stopped between its check for the end and its receive, and
+ * then takes what came meanwhile. After this time all threads sleep until bytes come.
+ */
 #define TARGET_SLEEPS_US 50000
 
-/* While the target stands still, a Write comes, and then the peer's end. */
+/* While the target is stopped, a Write comes, and then the peer's end. */
 static void write_and_end(const struct raw_region *region, enum how how)
 {
 	struct linger at_once = {.l_onoff = 1};
@@ -193,7 +195,7 @@ static void expect_behind(enum how how, const char *bytes)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* Its sender has given up, or died, and may have written anew by another connection. */
+/* Its sender has given up, or died, and may have written anew over another connection. */
 static void what_came_before_a_reset_is_dropped(void **state)
 {
 	expect_behind(RESET, "0000000000000000");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_stale.c -- an initiator writes and is not acknowledged; its connection ends in one of six
- * ways; it connects again, writes to the same place, and its flush is acknowledged. Later only the
- * second write is there, in the file and at its medium.
+ * test_stale.c -- an initiator writes without an acknowledgement, and its connection ends in one of
+ * six ways. It connects again, writes to the same place, and its flush is acknowledged. After that
+ * only the second write is there, in the file and on its medium.
  *
- * One argument is the way, "none" all of them; STALE_ROUNDS says how often. STALE_LANES of the ways
- * that wait run at the same time.
+ * The argument is the way, none: all of them; STALE_ROUNDS is the number of rounds. STALE_LANES of
+ * the ways that wait run at the same time.
  */
 #include "system/lib/check.h"
 
@@ -32,10 +32,10 @@
  * A segment without an answer is sent again after 0.2, 0.6 and 1.4 s: the silence ends shortly
  * before that.
  */
-#define PATIENCE   1200 /* of an application with limits as they are */
+#define PATIENCE   1200 /* ms for an application with the default limits */
 #define SILENCE_MS 1300
 #define LATER_MS   400
-#define SMALL      (3u * LANE_PIECE) /* of the lanes that wait */
+#define SMALL      (3u * LANE_PIECE) /* bytes of the waiting lanes */
 #define THAW_MS    300
 #define FROZEN_MAX 12 /* threads that wait for a file system */
 #define FILE_BYTES (LANES_MAX * LANE_STRIDE)
@@ -93,7 +93,7 @@ static void set_way(bool up)
 	close(fd);
 }
 
-/* Rings go through no network: there the target's process stands still. */
+/* Rings use no network, so the target's process is stopped instead. */
 static void silence(bool begins)
 {
 	if (place.rings)
@@ -257,7 +257,7 @@ static void deleted_behind_a_disconnect(void **state)
 
 /* --- a process that dies -------------------------------------------------------------------- */
 
-/* As a program of its own: argv is the port, the number of the lane, and its letter before. */
+/* As a program of its own: argv has the port, the number of the lane, and its last letter. */
 static int first_process(char *argv[])
 {
 	struct lane lane;
@@ -333,8 +333,10 @@ static void *thaw_soon(void *arg)
 	return NULL;
 }
 
-/* A target that waits with the answer until nothing of the former connection can be placed any more
- * gives none before the thaw. */
+/*
+ * A target that answers only after no byte of the former connection can be placed any more does not
+ * answer before the thaw.
+ */
 static void put_until_thaw(struct lane lanes[], unsigned n)
 {
 	pthread_t thread;

@@ -25,7 +25,7 @@ test_every_kind_of_work_has_a_row() {
 	[ ! -s err ] || fail "something is on stderr: $(cat err)"
 }
 
-# What a row says must fit together: rates, percentiles and the ratio.
+# The numbers of a row must be consistent: rates, percentiles and the ratio.
 test_rows_in_json_agree_with_themselves() {
 	serve region --create --size 4096
 	expect_ok "$rpma" bench --json --count 300 --size 1M,64 --depth 2 --batch 3 --flush-every 4 "$where"
@@ -74,7 +74,7 @@ test_crc_is_told() {
 	grep -q 'CRC on' out || fail "says: $(cat out)"
 }
 
-# The link is what carried the rows, also where the connection left TCP among them.
+# The link is the one that carried the rows, even if the connection left TCP between them.
 test_the_link_is_told_that_carried_it() {
 	serve region --create --size 1M
 	SOFTRNIC_SHM=0 expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"
@@ -82,7 +82,7 @@ test_the_link_is_told_that_carried_it() {
 	expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"
 	tail -n 1 out | grep -qxE 'link (tcp, then )?shm' || fail "says: $(cat out)"
 	stop_server
-	export SOFTRNIC_SHM_AFTER=20000 # messages: more than the bench sends before its rows
+	export SOFTRNIC_SHM_AFTER=20000 # number of messages: more than the bench sends before its rows
 	serve region
 	expect_ok "$rpma" bench --count 30000 --work read --size 8 --depth 16 "$where"
 	[ "$(tail -n 1 out)" = "link tcp, then shm" ] || fail "says: $(cat out)"

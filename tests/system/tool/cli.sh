@@ -45,7 +45,7 @@ test_wrong_command_lines_exit_with_2() {
 	expect 2 "max-per-address: 'many' is not" "$rpma" serve --max-per-address many file
 }
 
-# foreign WORDS: a port at which another program accepts and says WORDS.
+# foreign WORDS: a port at which another program accepts, and sends WORDS.
 foreign() {
 	rm -f foreign.port
 	python3 -c '
@@ -70,7 +70,7 @@ test_a_port_of_another_program_is_called_so() {
 	expect 4 "$foreign does not answer: .*accepted the TCP connection, and then sent no answer" "$rpma" ls -t 1 "$foreign"
 }
 
-# What --help names and what the manual page does are the same, in both directions.
+# --help and the manual page must name the same options, in both directions.
 test_help_goes_to_stdout_and_matches_the_manual() {
 	local command page
 	expect_ok "$rpma" --help

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What librpmafile promises to programs, on 'rpma serve': durable means in the file under its name, and after a loss the
-# undecided ranges are named.
+# The promises of librpmafile to programs, with 'rpma serve': durable bytes are in the file under its name, and after a
+# loss the undecided ranges are named.
 self=$(realpath "$0")
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# start_filer NAME: a client whose calls come from ask
+# start_filer NAME: a client that makes the calls of ask
 start_filer() {
 	mkfifo "$1.in" "$1.reply"
 	"$RPMA_FILER" <"$1.in" >"$1.reply" 2>"$1.err" &
@@ -18,7 +18,7 @@ start_filer() {
 	declare -g "out_$1=$fd"
 }
 
-# ask NAME CALL...: $reply
+# ask NAME CALL...: sets $reply
 ask() {
 	local in=in_$1 out=out_$1
 	shift
@@ -41,7 +41,7 @@ calls_are_ok() { # NAME, calls from standard input
 	done
 }
 
-bytes_of() { # FILE OFFSET LENGTH CHARACTER: the file under its name has these, read by another process
+bytes_of() { # FILE OFFSET LENGTH CHARACTER: the file under its name must have these bytes, read by another process
 	cmp <(tail -c "+$(($2 + 1))" "$1" | head -c "$3") <(head -c "$3" /dev/zero | tr '\0' "$4") ||
 		fail "$1 has other bytes from $2"
 }
@@ -127,7 +127,7 @@ test_two_writers_have_separate_ranges() {
 	expect_reply 'ok$' b close
 	bytes_of pool 0 65536 a
 	bytes_of pool 65536 65536 b
-	# A writer that goes lets one that waits have its range.
+	# After a writer has gone, a waiting one gets its range.
 	expect_reply 'ok$' a open "$where" 0 65536
 	# shellcheck disable=SC2154 # start_filer assigns it
 	kill -9 "$pid_a"
@@ -167,7 +167,7 @@ test_a_killed_server_leaves_its_undecided_writes_named() {
 	expect_reply 'ok$' a close
 }
 
-# The file that the former server had, at its address.
+# Serve the former server's file, at its address.
 serve_at_same_port() {
 	: >serve.out
 	"$rpma" serve --port "${where##*:}" "$@" >>serve.out 2>serve.err </dev/null &
@@ -176,7 +176,7 @@ serve_at_same_port() {
 	wait_until 20 server_is_up_or_gone
 }
 
-# Two writers, of which the former is cut in the middle: it must not go on with what it believes the file to hold.
+# Two writers, the first of which is cut off in the middle: it must not go on with an outdated view of the file.
 test_a_writer_that_another_one_followed_is_refused() {
 	serve pool --create --size 1M
 	start_filer a
@@ -204,7 +204,7 @@ test_a_writer_that_another_one_followed_is_refused() {
 	expect_reply '1$' a generation
 	grep -q "refused client .*: its claim 1 of region 'pool' does not hold any more" serve.err ||
 		fail "the server's log: $(cat serve.err)"
-	# Also after another server has taken over.
+	# The same after another server has taken over.
 	kill_server
 	serve_at_same_port pool
 	expect_reply 'TAKEN: ' a close
@@ -227,7 +227,7 @@ test_a_writer_alone_keeps_its_claim() {
 		kill_server
 		expect_reply 'LOST' a sync
 		serve_at_same_port pool
-		# One that writes elsewhere.
+		# A writer of another range.
 		expect_reply 'ok$' b open "$where" 65536 65536
 		expect_reply "$((round + 1))$" b generation
 		expect_reply 'ok$' b close
@@ -240,7 +240,7 @@ test_a_writer_alone_keeps_its_claim() {
 	expect_reply 'ok$' a close
 }
 
-# A put is a writer, too, and so is one that was refused for another reason in between.
+# A put is a writer, too, even if another one was refused in between for another reason.
 test_a_put_in_between_takes_the_claim() {
 	serve pool --create --size 1M
 	start_filer a
@@ -255,8 +255,8 @@ test_a_put_in_between_takes_the_claim() {
 	bytes_of pool 0 100 p
 }
 
-# killed_at CALLS N: the server is killed as it is about to make the Nth of these system calls, to store the record of a
-# second writer's claim, which is not answered then.
+# killed_at CALLS N: the server is killed at the Nth of these system calls, while it stores the record of a second
+# writer's claim, which gets no answer.
 killed_at() {
 	serve pool --create --size 1M
 	start_filer a
@@ -277,7 +277,7 @@ killed_at() {
 }
 
 test_a_claim_counts_from_its_record_on() {
-	killed_at fsync 2 # of the folder
+	killed_at fsync 2 # the sync of the folder
 	expect_reply 'TAKEN: .*claim 2' a reopen
 	expect_reply 'ok$' b open "$where"
 	expect_reply '3$' b generation
@@ -294,7 +294,8 @@ test_a_claim_without_a_record_was_none() {
 	expect_reply 'ok$' b close
 }
 
-# A record that is lost or damaged knows no claim: who comes back may not write, whatever its number is.
+# A lost or damaged record has no claims: a writer that comes back may not write, whatever its number
+# is.
 test_a_lost_record_lets_nobody_go_on() {
 	serve pool --create --size 1M
 	start_filer a
@@ -326,7 +327,7 @@ test_a_server_of_memory_that_was_started_anew_is_noticed() {
 	kill_server
 }
 
-# In a mount namespace of its own. A region has its space, so a full disk keeps nobody from writing there, once the region
+# In a mount namespace of its own. A region has its space, so a full disk does not prevent writes to it, once the region
 # has a record.
 alone_test_a_full_disk_keeps_no_writer_out() {
 	local record
@@ -347,7 +348,7 @@ alone_test_a_full_disk_keeps_no_writer_out() {
 	expect_reply 'ok$' b close
 	kill_server
 	expect_reply 'LOST' a sync
-	rm disk/filler # a server that starts needs room
+	rm disk/filler # a starting server needs room
 	serve_at_same_port disk/pool --allow-volatile
 	dd if=/dev/zero of=disk/filler bs=4096 2>/dev/null || :
 	expect_reply 'ok$' b open-volatile "$where"
@@ -378,8 +379,8 @@ stop_client() {
 }
 is_stopped() { ! grep -h '^State:' "/proc/$1/task/"*/status | grep -qv T; }
 
-# Whether a former process of a program was killed, hangs, or is cut off: its successor need not wait until the server
-# notices, and nothing of the former one lands afterwards.
+# A former process of a program was killed, hangs, or is cut off. Its successor need not wait until the server
+# notices, and no byte of the former one arrives after that.
 test_a_successor_ends_what_its_stopped_predecessor_has() {
 	serve pool --create --size 1M
 	start_filer a
@@ -398,7 +399,8 @@ test_a_successor_ends_what_its_stopped_predecessor_has() {
 	expect_reply 'ok$' a write 0 4096 a
 	expect_reply 'LOST' a sync
 	expect_reply 'TAKEN: .*claim 2' a reopen
-	# It has the same name, and so ended the connection of its successor. That one has its claim still.
+	# It has the same name, so it ended the connection of its successor, which still has its
+	# claim.
 	expect_reply 'TAKEN' a close
 	expect_reply 'LOST' b sync
 	expect_reply 'ok$' b reopen
@@ -407,7 +409,7 @@ test_a_successor_ends_what_its_stopped_predecessor_has() {
 	bytes_of pool 0 4096 b
 }
 
-# The server is stopped, too, so that the bytes of the killed client wait before it when the next one comes.
+# The server is stopped, too, so that the killed client's bytes wait there when the next client comes.
 test_bytes_of_a_killed_client_do_not_land_after_its_successor_has_opened() {
 	serve pool --create --size 4M
 	start_filer a
@@ -503,7 +505,7 @@ test_volatile_memory_is_refused_unless_it_is_asked_for() {
 	rm -f "$file" "$file.rpma"
 }
 
-# The first durable byte, as README.md and librpmafile(7) have it.
+# The first durable bytes, as in README.md and librpmafile(7).
 test_the_hello_is_durable() {
 	serve pool --create --size 1M
 	expect_ok "$RPMA_EXAMPLES/file-hello" "$where:pool"
@@ -511,7 +513,7 @@ test_the_hello_is_durable() {
 	[ "$(head -c 18 pool)" = "durable over there" ] || fail "it is not there"
 }
 
-# serve_memory ADDRESS: a program that serves memory of its own, which is a mapped file.
+# serve_memory ADDRESS: a program that serves its own memory, which is a mapped file.
 serve_memory() {
 	: >serve.out
 	"$RPMA_EXAMPLES/file-serve" "$1" mapped >>serve.out 2>serve.err &
@@ -536,7 +538,7 @@ test_memory_of_a_program_is_served() {
 
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
-# A log whose server and whose client are killed: all that was acknowledged, in its order, and nothing else.
+# A log whose server and client are killed: it has all acknowledged lines, in order, and nothing else.
 test_the_log_survives_both_ends() {
 	local writer killed size
 	serve pool --create --size 4M
@@ -558,14 +560,14 @@ test_the_log_survives_both_ends() {
 	killed=$(tail -n 1 acks | sed 's/.* //')
 	"$RPMA_EXAMPLES/wal" "$where" show | tail -n +301 >lines
 	[ "$(sort -u lines)" = line ] || fail "a line is torn"
-	# A group is 8 bytes and its lines, and was acknowledged once.
+	# A group has 8 bytes and its lines, and was acknowledged once.
 	killed=$((killed - 8 * $(cat acks1 acks | grep -c '[0-9]$')))
 	size=$(($(seq 1 300 | wc -c) + $(wc -c <lines)))
 	[ "$killed" -le "$size" ] || fail "$killed bytes were acknowledged, and there are $size"
 }
 
-# another_writer_meanwhile LINE...: to a log whose writer is stopped while the server is killed and started again. The
-# writer must notice: what was acknowledged to the other one is there afterwards.
+# another_writer_meanwhile LINE...: appends to a log whose writer is stopped, while the server is killed and started
+# again. The stopped writer must notice that, so that the other writer's acknowledged lines stay.
 another_writer_meanwhile() {
 	local writer input
 	serve pool --create --size 1M

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * filer -- a program of librpmafile whose calls come from standard input, one a line; it prints one
- * line each: "ok", what the call returned, or the name of the error and its text.
+ * filer -- a program of librpmafile that reads calls from standard input, one on each line. For
+ * each it prints one line: "ok", the result, or the name of the error and its text.
  */
 #include <librpmafile.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static int do_open(const char *line, uint32_t flags)
 	return rpma_file_open(target, &o, &file);
 }
 
-/* "x" for LENGTH times the same character in the buffer, else "mixed". */
+/* Prints "x" if the buffer has LENGTH times the same character, else "mixed". */
 static void do_buffer(unsigned long long length)
 {
 	for (size_t i = 1; i < length; i++)

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A region that holds a file: put and get by name, ls, what survives, and going on after a failure.
+# A region that holds a file: put and get by name, ls, what survives, and continuing after a
+# failure.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-list() { # REGION: its line of ls in $line
+list() { # REGION: sets $line to its line of ls
 	expect_ok "$rpma" ls "$where"
 	line=$(grep -E "^$1 " out) || fail "no line for '$1': $(cat out)"
 }
 
-holds() { # REGION FILE: ls shows length, time and digest of FILE, and get returns it
+holds() { # REGION FILE: ls must show length, time and digest of FILE, and get must return it
 	local digest time
 	list "$1"
 	digest=$(b2sum -l 256 <"$2")
@@ -81,7 +82,7 @@ test_names_stand_behind_the_host_and_its_port() {
 	expect_ok "$rpma" put --region pool sent "127.0.0.1:$port:pool"
 	expect 2 "two regions" "$rpma" put --region pool sent "127.0.0.1:$port:7"
 	expect 2 'name of 1 to 44' "$rpma" put sent "127.0.0.1:$port:"
-	# the default port, where nobody listens
+	# the default port, where no program listens
 	expect 4 'localhost:7204' env RPMA_PROVIDER=softrnic "$rpma" get localhost:pool back
 	expect 4 '\[::1\]:7204' "$rpma" get '[::1]:pool' back
 	serve other --create --size 1M --addr ::1
@@ -135,7 +136,7 @@ test_a_file_that_somebody_changed_is_not_returned() {
 	[ "$(stat -c %s back)" = 1048576 ] || fail "the bytes cannot be got"
 }
 
-# begin_put OPTION...: a put of ./sent that hangs in the middle since its server is stopped.
+# begin_put OPTION...: a put of ./sent that hangs in the middle, as its server is stopped.
 begin_put() {
 	mkfifo pipe
 	"$rpma" put --verbose --flush-every 1M "$@" sent "$where:pool" >pipe 2>err &
@@ -145,7 +146,7 @@ begin_put() {
 	read -r -u 5 first && [[ $first == flushed* ]] || fail "no acknowledgement: $(cat err)"
 }
 
-end_put() { # its status in $rc, the last acknowledged offset in $acked
+end_put() { # sets $rc to its status, and $acked to the last acknowledged offset
 	rc=0
 	acked=$({ echo "$first" && cat <&5; } | awk 'END { print $5 }')
 	exec 5<&-
@@ -153,7 +154,7 @@ end_put() { # its status in $rc, the last acknowledged offset in $acked
 	wait "$putter" || rc=$?
 }
 
-# The server dies in the middle; ./sent was put in part, up to $acked at least.
+# The server dies in the middle of a put of ./sent; at least the bytes up to $acked were stored.
 fail_put() {
 	local first rc putter
 	random_file old 2000000
@@ -232,7 +233,7 @@ test_resume_refuses_another_file() {
 	holds pool sent
 }
 
-# What is there is believed only after it was read back.
+# Bytes that are there count only after they were read back.
 test_resume_does_not_believe_what_was_damaged() {
 	local acked at
 	fail_put
@@ -275,7 +276,7 @@ test_one_file_is_put_at_a_time() {
 	holds pool other
 }
 
-# Before the first byte the disk knows that there is no whole file any more.
+# Before the first byte, the disk has the information that the file is not whole any more.
 test_the_record_is_on_the_disk_before_the_first_byte() {
 	random_file old 1000
 	serve pool --create --size 1M
@@ -303,7 +304,7 @@ test_the_record_is_stored_durably() {
 	serve pool --create --size 1M
 	strace -f -e trace=fsync,rename -o trace -p "$server" 2>strace.err &
 	started+=("$!")
-	wait_until 10 grep -q attached strace.err || exit 77 # no strace here, or it may not trace
+	wait_until 10 grep -q attached strace.err || exit 77 # there is no strace, or it may not trace
 	random_file sent 1000
 	expect_ok "$rpma" put --no-verify sent "$where:pool"
 	grep -oE '(fsync|rename)\(.*' trace | grep -A1 -B1 rename | grep -oE '^(fsync|rename)' | tr '\n' ' ' >calls

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client that keeps a descriptor: keeper HOST:PORT SECRET-FILE REGION [old]. Connects to write,
- * disconnects, waits for a line on standard input, connects to read and then tries to write all the
- * same, with the descriptor of its reading connection or ("old") with that of its first. Prints the
- * result.
+ * disconnects, waits for a line on standard input, connects to read, and then still tries to write,
+ * with the descriptor of its reading connection or ("old") of its first one. Prints the result.
  */
 #include <librpma.h>
 #include <stdio.h>
@@ -33,7 +32,7 @@ static void open_session(struct session *s, char **argv, enum hello_access acces
 		fail(&err);
 }
 
-/* The write may end with the connection; either way it must not have been carried out. */
+/* The write may end with the connection. In either case it must not have been carried out. */
 static void try_to_write(struct session *s, const struct hello_reply *region)
 {
 	static char word[8] = "written!";

@@ -9,7 +9,7 @@ rpma=$RPMA_TOOL
 logs=(serve.err)
 server='' where=''
 
-# expect CODE PATTERN COMMAND...: the exit code, and one single line on stderr that matches.
+# expect CODE PATTERN COMMAND...: the exit code, and exactly one line on stderr, which matches.
 expect() {
 	local want=$1 pattern=$2 got=0
 	shift 2
@@ -23,8 +23,9 @@ expect_ok() {
 	"$@" >out 2>err </dev/null || fail "'$*' exits with $?: $(cat err)"
 }
 
-# serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: on a free port; $server is its id,
-# $where its address. try_serve: false if it does not serve, and serve.err has the reason.
+# serve FILE [OPTIONS AND FURTHER FILES, which come before FILE]: serves at a free port; $server is
+# the process id, $where the address. try_serve: returns false if it does not serve; serve.err has
+# the reason.
 try_serve() {
 	local file=$1
 	shift
@@ -46,7 +47,7 @@ stop_server() {
 	wait "$server" || fail "the server ends with $? after SIGTERM"
 }
 
-# The file is free again when it returns.
+# On return the file is free again.
 kill_server() {
 	kill -9 "$server"
 	wait "$server" 2>/dev/null || :
@@ -56,8 +57,8 @@ random_file() { # NAME BYTES
 	head -c "$2" /dev/urandom >"$1"
 }
 
-# A small file system of its own, seen by one command only: on_small_disk SIZE COMMAND...; it is
-# mounted at ./disk. Where the kernel forbids it, the test is skipped with that reason.
+# on_small_disk SIZE COMMAND...: runs the command with a small file system at ./disk, which no other
+# process sees. If the kernel forbids that, the test is skipped with that reason.
 on_small_disk() {
 	local size=$1
 	shift

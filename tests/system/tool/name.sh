@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Exit code 0 of put: the bytes are found in another process under the name of the served file.
+# Exit code 0 of put: another process finds the bytes under the name of the served file.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 removed='was removed or renamed' replaced='was replaced by another file' truncated='was truncated'
 
-lose_file() { # removed|renamed|replaced|truncated|got-onto|moved-with-folder: what becomes of dir/pool
+lose_file() { # removed|renamed|replaced|truncated|got-onto|moved-with-folder: changes dir/pool
 	case $1 in
 	removed) rm dir/pool ;;
 	renamed) mv dir/pool dir/other ;;
@@ -53,7 +53,7 @@ test_with_a_secret_a_put_into_a_lost_file_fails_as_well() {
 	check_refusal replaced "$replaced" --secret-file secret
 }
 
-# The put checks at its end, whatever the server knew before.
+# The put checks at its end, whatever the server has noticed before.
 lost_under_a_put() { # DEED PATTERN
 	local deed=$1 pattern=$2 rc=0
 	mkdir dir
@@ -140,21 +140,21 @@ test_a_name_that_is_a_symbolic_link_is_followed() {
 	expect 5 "$replaced" "$rpma" put data "$where"
 }
 
-# The end of a put makes the name durable, too: it is there after a crash.
+# The end of a put makes the name durable, too: the name is there after a crash.
 test_a_successful_put_has_the_folder_synced() {
 	local before
 	head -c 1M /dev/zero >pool
 	serve pool
 	strace -f -e trace=fsync -o trace -p "$server" 2>strace.err &
 	started+=("$!")
-	wait_until 10 grep -q attached strace.err || exit 77 # no strace here, or it may not trace
+	wait_until 10 grep -q attached strace.err || exit 77 # there is no strace, or it may not trace
 	random_file data 1000
 	expect_ok "$rpma" put data "$where"
 	before=$(grep -c 'fsync(' trace) || :
 	[ "$before" -ge 1 ] || fail "no folder was synced: $(cat trace)"
 }
 
-# A call about a file may take as long as its file system does: here each such call about the first file is
+# A call for a file may take as long as its file system does. Here each such call for the first file is
 # delayed.
 test_a_slow_look_at_one_file_delays_no_other() {
 	local slow rc=0
@@ -162,7 +162,7 @@ test_a_slow_look_at_one_file_delays_no_other() {
 	random_file data 1000
 	strace -f -P "$PWD/one" -e inject=stat,newfstatat,statx:delay_exit=3s -o trace -p "$server" 2>strace.err &
 	started+=("$!")
-	wait_until 10 grep -q attached strace.err || exit 77 # no strace here, or it may not trace
+	wait_until 10 grep -q attached strace.err || exit 77 # there is no strace, or it may not trace
 	"$rpma" put --region one data "$where" >slow.out 2>slow.err &
 	slow=$!
 	started+=("$slow")
@@ -174,7 +174,8 @@ test_a_slow_look_at_one_file_delays_no_other() {
 	[ "$rc" = 0 ] || fail "the slow put exits with $rc: $(cat slow.err)"
 }
 
-# Its folder may be used but not read, hence not be synced: all of the file system is.
+# Its folder may be used but not read, so it cannot be synced; the whole file system is synced
+# instead.
 test_a_name_in_a_folder_that_cannot_be_read_is_on_the_disk() {
 	local before after
 	[ "$(id -u)" = 0 ] && strace -o /dev/null true 2>/dev/null || exit 77
@@ -188,7 +189,7 @@ test_a_name_in_a_folder_that_cannot_be_read_is_on_the_disk() {
 	strace -f -e trace=syncfs -o trace setpriv --reuid=nobody --clear-groups \
 		"$rpma" serve --port 0 drop/region >serve.out 2>serve.err &
 	wait_until 20 test -s serve.out
-	started+=("$(pgrep -P $!)" "$!") # strace lets go of what it traces when it is killed
+	started+=("$(pgrep -P $!)" "$!") # a killed strace releases the traced processes
 	where=$(sed -nE 's/.* at ([^ ]*:[0-9]+): .*/\1/p' serve.out)
 	before=$(grep -c 'syncfs(.*= 0' trace || :)
 	expect_ok "$rpma" put data "$where"

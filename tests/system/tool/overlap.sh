@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A put that was interrupted, and the next one to the same place: what the next one was told to be on the medium stays
-# there, whatever the first one still has under way. SYSTEM_ROUNDS: how often (1).
+# An interrupted put, and the next one to the same place: bytes that were acknowledged to the next one stay on the
+# medium, whatever the first one still has under way. SYSTEM_ROUNDS: number of rounds (1).
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/system/lib/hosts.sh
 . "$(dirname "$0")/../lib/hosts.sh"
 
-# The first put is longer than what comes through before the network is cut.
+# The first put is longer than what passes before the network is cut.
 FIRST=64M
 SECOND=16M
 rounds=${SYSTEM_ROUNDS:-1}
@@ -27,7 +27,8 @@ interrupted() {
 	putters[$name]=$!
 }
 
-# The next put may be refused as long as something of the first one can be placed; repeat it until it is told "done".
+# The next put may be refused as long as bytes of the first one can still be placed; repeat it until it prints
+# "done".
 put_again() { # NAME
 	local end=$((SECONDS + 60)) rc
 	until on 2 "$rpma" put -o 0 second "10.77.0.1:$1" >"$1.out" 2>"$1.err"; do
@@ -42,7 +43,7 @@ put_again() { # NAME
 interrupt_all() {
 	local name pids=()
 	declare -gA putters=()
-	network delay 2 1 50 # so that much is under way
+	network delay 2 1 50 # so that many bytes are under way
 	for name in killed control-c gave-up; do
 		interrupted "$name" -o 0 -t "$([ "$name" = gave-up ] && echo 1 || echo 60)"
 	done
@@ -81,7 +82,7 @@ test_nothing_of_an_interrupted_put_lands_over_the_next_one() {
 	done
 }
 
-# A put that only stands still has not ended: no other one gets its range, by file or by bytes.
+# A put that only pauses has not ended: no other put gets its range, by file or by bytes.
 test_a_range_belongs_to_the_put_that_stands_still() {
 	serve pool --create --size 12M
 	random_file bytes 4M

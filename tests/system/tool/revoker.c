@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client of `rpma serve` that revokes the regions for all clients: revoker PORT. It learns the
- * STags of the region for readers, for writers and for ping; then it asks for the list of regions,
- * once for each STag, with a message that invalidates the STag. Prints each answer. The server has
- * no secret.
+ * A client of `rpma serve` that revokes the regions for all clients: revoker PORT. It gets the
+ * region's STags for readers, for writers and for ping. Then it requests the list of regions once
+ * for each STag, with a message that invalidates the STag. Prints each answer. The server has no
+ * secret.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "regions/hello.h"
 #include "system/lib/rawpeer.h"
 
-#define STAG_AT 16 /* in the descriptor of a region: behind address and length */
+#define STAG_AT 16 /* in the descriptor of a region: after address and length */
 
 static struct raw peer;
 

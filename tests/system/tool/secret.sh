@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Both ends prove that they know a secret, and nothing of the server's is in reach before.
+# Both ends prove that they have a secret; before that nothing of the server's memory can be
+# reached.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -99,7 +100,7 @@ test_secret_files_that_are_none_are_refused_at_both_ends() {
 	serve region -S longest
 }
 
-# A service manager's folder is closed as a whole; an access list shows up as group bits.
+# A service manager closes its folder as a whole; an access list shows as group bits.
 test_a_credential_may_be_readable_to_its_group() {
 	make_secrets
 	mkdir credentials
@@ -161,7 +162,7 @@ test_clients_that_prove_nothing_keep_nobody_out() {
 	expect_ok "$rpma" put -S secret data "$where"
 }
 
-keep() { # WHICH: what becomes of a write with a descriptor that grants none
+keep() { # WHICH: the result of a write with a descriptor without that right
 	"$RPMA_KEEPER" "$where" secret region "$1" <go >result 2>keeper.err &
 	started+=("$!")
 	exec 4>go

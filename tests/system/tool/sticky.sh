@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A disk that fails under the server. Needs root and loop devices, or is skipped.
+# A disk that fails under the server. Needs root and loop devices; otherwise it is skipped.
 self=$(realpath "$0")
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# ext2 on an image in a tmpfs that has no room for it: ./fs is the file system, and what was
-# written to it before can be written again only as long as there is room in ./disk.
+# ext2 on an image in a tmpfs that has no room for it: ./fs is the file system. Blocks that were
+# written before can be written again only as long as there is room in ./disk.
 mount_promising_disk() {
 	mkdir -p disk fs
 	mount -t tmpfs -o size=4M tmpfs disk &&
@@ -15,14 +15,14 @@ mount_promising_disk() {
 		mount -o loop disk/image fs
 }
 
-# The image forgets the blocks of data; the metadata of the file system are at its beginning.
+# The image forgets the blocks of data; the file system's metadata are at its beginning.
 take_the_room_away() {
 	sync -f fs
 	fallocate --punch-hole --offset 1M --length 15M disk/image
 	dd if=/dev/zero of=disk/filler bs=4096 2>/dev/null || :
 }
 
-# The server's mappings keep its file system busy, and that its image.
+# The server's mappings keep its file system busy, and the file system its image.
 unmount_and_clean_up() {
 	[ -z "$server" ] || kill -9 "$server" 2>/dev/null || :
 	wait
@@ -47,7 +47,7 @@ alone_test_a_failed_write_back_is_remembered_across_connections() {
 	started+=("$!")
 	exec 6>stream
 	head -c 4096 data >&6
-	wait_until 20 generation_is 2 || fail "the record has no second claim" # which needs room as well
+	wait_until 20 generation_is 2 || fail "the record has no second claim" # which needs room, too
 	take_the_room_away
 	tail -c +4097 data >&6
 	exec 6>&-

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that sends its own hello to `rpma serve`: stranger HOST PORT HEX-BYTES. Prints the
+ * A client that sends a given hello to `rpma serve`: stranger HOST PORT HEX-BYTES. Prints the
  * status byte of the answer, then waits until the server has closed the connection.
  */
 #include <librpma.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATUS_AT 5 /* behind the magic number and the version */
+#define STATUS_AT 5 /* after the magic number and the version */
 
 static void must(const char *what, int rc)
 {

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# put reads from and get writes to what has no name or no size: standard input and output, pipes, devices.
+# put reads from, and get writes to, files without a name or a size: standard input and output, pipes,
+# devices.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# No test may hand root a name in /dev to write to: a get that replaced it would break the machine.
-device() { # null|full: ./null or ./full, which is one
+# No test may give root a name in /dev to write to: a get that replaced it would damage the machine.
+device() { # null|full: makes ./null or ./full, which is such a device
 	local -A minor=([null]=3 [full]=7)
 	if [ "$(id -u)" = 0 ]; then
 		mknod "$1" c 1 "${minor[$1]}" && : 2>/dev/null >>"$1" || exit 77
@@ -49,7 +50,7 @@ test_standard_input_is_read_from_where_it_stands() {
 	grep -q '^put: 4000 bytes' out || fail "says: $(cat out)"
 }
 
-# A stream of exactly the region's size fits, one byte more does not.
+# A stream of exactly the region's size fits; one more byte does not.
 test_a_stream_that_is_too_long_is_refused() {
 	local rc=0 size
 	serve region --create --size 300000
@@ -73,7 +74,7 @@ test_a_stream_that_is_too_long_is_refused() {
 	grep -q 'has 3000000 bytes, but' err || fail "says: $(cat err)"
 }
 
-# The memory of a put does not grow with what it reads.
+# The memory of a put does not grow with its input.
 test_an_endless_stream_takes_bounded_memory() {
 	serve region --create --size 200M
 	expect 5 '/dev/zero has more than the 209715200 bytes' \
@@ -103,7 +104,7 @@ test_get_writes_to_standard_output_and_nothing_else() {
 	local name
 	random_file region 3000001
 	serve region
-	ln -s /proc/self/fd/1 stdout # as /dev/stdout is
+	ln -s /proc/self/fd/1 stdout # like /dev/stdout
 	for name in - stdout /dev/fd/1; do
 		"$rpma" get "$where" $name >back 2>err || fail "get $name fails: $(cat err)"
 		cmp region back || fail "get $name > file brings something else"
@@ -130,7 +131,7 @@ test_get_and_put_make_a_pipe() {
 	cmp region other || fail "the files differ"
 }
 
-expect_failed_output() { # PATTERN: rc and err are those of a get
+expect_failed_output() { # PATTERN: rc and err of a failed get
 	[ "$rc" = 3 ] || fail "get exits with $rc: $(cat err)"
 	grep -q "^rpma get: cannot write to $1" err || fail "says: $(cat err)"
 }
@@ -154,7 +155,7 @@ test_output_that_cannot_be_written_fails_the_get() {
 	expect_failed_output 'standard output: Bad file descriptor'
 }
 
-# The number of a closed descriptor is that of the next file, where messages must not go.
+# The number of a closed descriptor is that of the next file, and messages must not go there.
 test_closed_descriptors_bring_no_message_into_a_file() {
 	local rc=0
 	random_file region 100000
@@ -177,7 +178,7 @@ test_closed_descriptors_bring_no_message_into_a_file() {
 	cmp region copy || fail "the region became: $(head -c 200 region)"
 }
 
-# A descriptor that another process made non-blocking, as shells' co-processes do.
+# Another process made the descriptor non-blocking, as shells' co-processes do.
 test_a_reader_that_is_slow_is_waited_for() {
 	random_file region 1M
 	serve region

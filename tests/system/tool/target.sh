@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What get leaves of the file that it writes to: name, links, mode, owner, attributes, as cp does.
+# Properties that get keeps of the file that it writes to: name, links, mode, owner, attributes, as
+# cp does.
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -80,7 +81,7 @@ test_a_file_that_we_were_given_open_is_written_in_place() {
 	exec 5<&-
 }
 
-# Nothing may be made in the folder; root only without its capabilities.
+# Nothing may be made in the folder; root runs without its capabilities.
 test_a_file_in_a_folder_that_may_not_be_written_is_written_in_place() {
 	local without=() old
 	begin
@@ -109,7 +110,7 @@ test_extended_attributes_are_kept() {
 		fail "the attribute is gone"
 }
 
-# As root the owner is kept by a new file, too; a user who may not change owners writes in place.
+# As root a new file keeps the owner, too; a user who may not change owners writes in place.
 test_owner_and_group_are_kept() {
 	local old
 	[ "$(id -u)" = 0 ] || exit 77
@@ -131,7 +132,7 @@ test_owner_and_group_are_kept() {
 	no_leftovers 1
 }
 
-# Something mounted on a file cannot be replaced, which is seen only when the new file gets its name.
+# A file that is a mount point cannot be replaced, which shows only when the new file gets its name.
 test_a_file_that_is_mounted_on_another_is_written() {
 	[ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || exit 77
 	begin
@@ -143,11 +144,11 @@ test_a_file_that_is_mounted_on_another_is_written() {
 	no_leftovers 1
 }
 
-# In this order: content, name, folder; success is reported afterwards.
+# In this order: content, name, folder. Success is reported after these.
 test_what_was_got_is_on_the_disk_before_get_succeeds() {
 	begin
 	strace -o trace -e trace=fsync,rename,renameat2,write "$rpma" get "$where" target >out 2>err || :
-	grep -q exited trace || exit 77 # no strace here, or it may not trace
+	grep -q exited trace || exit 77 # there is no strace, or it may not trace
 	echo old >existing
 	strace -o trace -e trace=fsync,rename,renameat2 "$rpma" get "$where" existing >out 2>err ||
 		fail "$(cat err)"

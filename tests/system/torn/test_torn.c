@@ -4,7 +4,7 @@
  * never a mixture: of atomic writes, and of plain writes of eight aligned bytes.
  *
  * The target maps a file, and so does the test, which sees each store of the target's process as
- * another thread of that process would. SYSTEM_OBSERVATIONS sets more of them.
+ * another thread of that process would. SYSTEM_OBSERVATIONS is the number of reads.
  */
 #include "system/lib/check.h"
 
@@ -18,7 +18,7 @@
 #include "system/lib/remote.h"
 
 #define SIZE         4096
-#define AT           64 /* of the word in the region */
+#define AT           64 /* offset of the word in the region */
 #define DEPTH        8  /* writes under way */
 #define OBSERVATIONS (SYSTEM_SANITIZED ? 200000 : 5000000)
 #define CHANGES_MIN  500 /* with fewer changes the test would prove nothing */
@@ -36,7 +36,7 @@ struct writer {
 	int ret;
 };
 
-/* Eight equal bytes, so that any mixture of two values shows. */
+/* Eight equal bytes, so that a mixture of two values can be seen. */
 static uint64_t value_of(unsigned long n)
 {
 	return (n % 255 + 1) * 0x0101010101010101ull;
@@ -90,7 +90,10 @@ static uint64_t *map_file(void)
 	return p;
 }
 
-/* Read the word so often, and until it has changed often enough; returns how often it has. */
+/*
+ * Read the word that many times, and until it has changed often enough. Returns the number of
+ * changes.
+ */
 static unsigned long look(const uint64_t *word, struct writer *w, unsigned long times,
 			  unsigned long *looked)
 {

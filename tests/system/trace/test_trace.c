@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_trace.c -- both ends of connections write traces: Wireshark's dissector understands each,
- * and both contain the same bytes.
+ * test_trace.c -- both ends of connections write traces. Wireshark's dissector decodes each, and
+ * both contain the same bytes.
  */
 #include "system/lib/check.h"
 
@@ -39,7 +39,7 @@ static void use_extensions(struct client *c)
 	OK(rpma_send_with_imm(c->conn, c->mr, 0, 33, RPMA_F_COMPLETION_ALWAYS, 1234, NULL));
 	expect_success(c);
 	expect_success(c);
-	/* While idle both ends send heartbeats. */
+	/* When idle, both ends send heartbeats. */
 	usleep(2500000);
 	assert_int_equal(client_wait_wc(c->cq, &wc, 0), CLIENT_TIMEOUT);
 }
@@ -66,7 +66,7 @@ static void exchange(void)
 	client_close(&c);
 }
 
-/* And one that ends with a Terminate. */
+/* Add a connection that ends with a Terminate. */
 static void exchange_refused(void)
 {
 	struct client c;
@@ -210,7 +210,7 @@ int main(void)
 
 	int failed = cmocka_run_group_tests(tests, start, NULL);
 
-	/* Kept for the search of the reason. */
+	/* Kept to investigate a failure. */
 	if (!failed)
 		failed = unlink(file[OURS]) | unlink(file[THEIRS]);
 	return failed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_trace_fork.c -- processes that write to the same trace fork in the middle of their traffic,
- * and their children begin connections of their own.
+ * and their children open connections of their own.
  */
 #include "system/lib/check.h"
 
@@ -50,8 +50,10 @@ static int stop(void **state)
 
 static void every_child_has_a_section_of_its_own(void **state)
 {
-	/* Of the forker, the target, and each child; of the first two, the one that is first writes
-	 * the connections between them, so the target may have nothing to write. */
+	/*
+	 * Sections of the forker, the target, and each child. Whichever of the first two comes
+	 * first writes their connections, so the target may write nothing.
+	 */
 	assert_in_range(trace.sections, FORKS + 1, FORKS + 2);
 }
 
@@ -60,7 +62,7 @@ static bool is_same_way(const struct packet *a, const struct packet *b)
 	return a->sport == b->sport && a->dport == b->dport;
 }
 
-/* Numbers go on without a gap or a repetition from the SYN to the end. */
+/* Sequence numbers continue without a gap or a repetition from the SYN to the end. */
 static unsigned follow(unsigned first)
 {
 	const struct packet *syn = &trace.all[first], *k;

@@ -17,8 +17,8 @@ command -v tshark >/dev/null || {
 checks=(-o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE)
 shark() { dissector "${checks[@]}" "$@"; }
 
-# expect_clean FILE CONNECTIONS: each is complete, and no error is reported. (Of MPA, Wireshark 4.0
-# knows revision 1 only, which it notes in the details of a frame.)
+# expect_clean FILE CONNECTIONS: each is complete, and no error is reported. (Wireshark 4.0 supports
+# only revision 1 of MPA, which it notes in the details of a frame.)
 expect_clean() {
 	local file=$1 got
 	shark -r "$file" -T fields -E separator='|' -e _ws.expert.message -e iwarp_mpa.req -e iwarp_mpa.rep \
@@ -47,7 +47,7 @@ test_processes_share_a_file_in_which_each_connection_is_once() {
 	[ "$(stat -c %a t.pcapng)" = 600 ] || fail "others may read the trace"
 }
 
-# What goes through memory is in the trace like what goes over TCP.
+# The trace has bytes that go through memory in the same form as those over TCP.
 test_rings_in_shared_memory_are_traced() {
 	export SOFTRNIC_TRACE=t.pcapng SOFTRNIC_SHM=1 SOFTRNIC_SHM_AFTER=0
 	serve pool --create --size 1M
@@ -100,7 +100,7 @@ test_ipv6_is_understood() {
 	done
 }
 
-kernel_saw_the_end() { # of both directions
+kernel_saw_the_end() { # in both directions
 	[ "$(tcpdump -r kernel.pcap 'tcp[tcpflags] & tcp-fin != 0' 2>/dev/null | wc -l)" -ge 2 ]
 }
 
@@ -130,7 +130,7 @@ test_the_trace_has_the_bytes_that_a_capture_has() {
 }
 
 test_no_privilege_is_needed() {
-	[ "$(id -u)" = 0 ] || exit 0 # all other tests have shown it
+	[ "$(id -u)" = 0 ] || exit 0 # all other tests have tested it
 	chmod 777 .
 	setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
 		test -x "$rpma" -a -w . || {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The commands of a tutorial, with the build tree installed into /usr/local, in a machine of their own: a network, a
-# process and a mount namespace, with a home folder, an /etc and a /run whose changes end with it. sshd runs there.
-# usage: run.sh DOCUMENT BUILD_DIR
+# The commands of a tutorial, with the build tree installed into /usr/local, in an environment of their own: a
+# network, a process and a mount namespace, with a home folder, an /etc and a /run whose changes end with it. sshd
+# runs there. usage: run.sh DOCUMENT BUILD_DIR
 set -euo pipefail
 document=$(realpath "$1")
 build=$(realpath "$2")
@@ -13,7 +13,7 @@ skip() {
 	exit 77
 }
 
-# The namespaces are there: makes the machine of them.
+# Runs in the namespaces, and completes the environment.
 prepare_machine() {
 	local scratch=$1 folder
 	mount -t overlay overlay -o "lowerdir=/etc,upperdir=$scratch/etc,workdir=$scratch/work" /etc || exit 77
@@ -35,8 +35,8 @@ prepare_machine() {
 	make_tree
 }
 
-# It listens some time after it has gone to the background, and then writes its number. A listener
-# that comes up later would be taken for a document's program.
+# sshd listens some time after it has gone to the background, and then writes its process number. A
+# listener that comes later would be taken for a document's program.
 start_sshd() {
 	local tries=0
 	/usr/sbin/sshd
@@ -46,7 +46,7 @@ start_sshd() {
 	done
 }
 
-# What a reader has who works in the source tree: its examples, and ./dev, which runs what was built.
+# What a reader in the source tree has: its examples, and ./dev, which runs the built programs.
 make_tree() {
 	ln -s /usr/share/doc/rpma/examples .
 	cat >dev <<-SCRIPT
@@ -72,9 +72,9 @@ for program in /usr/sbin/sshd pmempool hexdump ip cmake curl etcd pkill; do
 	command -v "$program" >/dev/null || skip "there is no $program"
 done
 [[ $(command -v cmake cc pkg-config) != */usr/local/* ]] || skip "cmake is in /usr/local"
-mkdir -p /usr/share/doc/rpma # where packages put it
+mkdir -p /usr/share/doc/rpma # the path that packages use
 
-# The folder of the build tree is on a disk, as memory would count as volatile.
+# The folder of the build tree is on a disk; memory would count as volatile.
 scratch=$(mktemp -d "$build/tutorial.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 mkdir -m 700 "$scratch/home"

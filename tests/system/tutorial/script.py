@@ -5,7 +5,7 @@
 usage: script.py DOCUMENT install|rest
 
 A block "```sh" is executed, in the one shell of the script; "```sh install" only by `install`, the others only by
-`rest`; "```sh fails" must fail. Each line of a "```text" behind it must be in the output of that block; "..." in it
+`rest`; "```sh fails" must fail. Each line of a "```text" after it must be in the output of that block; "..." in it
 stands for anything.
 
 Two terminals: "```sh first" is a program that listens in a terminal of its own and is ended by control-C when the next
@@ -84,7 +84,7 @@ shows() {
 
 
 def blocks(text):
-    """(line number, words behind the fence, contents) of each block."""
+    """(line number, words after the fence, content) of each block."""
     for match in re.finditer(r"^```(\S.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
         yield text.count("\n", 0, match.start()) + 2, match[1].split(), match[2]
 
@@ -94,7 +94,7 @@ def without_comment(line):
 
 
 def commands(name, words, body):
-    """The lines of the script for a block."""
+    """The script's lines for a block."""
     lines = [line for line in body.split("\n") if without_comment(line) and not line.startswith("#")]
     if "ci" in words:
         with open(os.path.join(os.path.dirname(os.path.abspath(name)), ".ci/run"), encoding="utf-8") as run:
