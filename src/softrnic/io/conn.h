@@ -136,10 +136,10 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 /*
  * A CQ is polled and empty: take what has come. now: the time, if polls follow each other so
  * quickly that no other thread need look for bytes, else 0. What completes goes to the taker.
- * *moved grows by the bytes that were received or sent. False: the connection is left to another
- * thread, which has its lock, or may wait for a file system where this thread may not.
+ * False: the connection is left to another thread, which has its lock, or may wait for a file
+ * system where this thread may not.
  */
-bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker, uint64_t *moved);
+bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker);
 /* Without the lock: the thread that polls waits for it soon, by conn_wait_begin(), and need not
  * look before. */
 bool conn_is_left_to_waits(const struct conn *c);

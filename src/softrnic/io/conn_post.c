@@ -59,7 +59,7 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 }
 
 /* A connection whose lock is held is skipped, as the holder takes what has come. */
-bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker, uint64_t *moved)
+bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 {
 	conn_count_poll(c);
 	if (!conn_may_touch(c)) {
@@ -71,8 +71,7 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker, uint64_t *
 	if (now)
 		conn_own(c, now);
 	stream_set_taker(c->stream, taker);
-	if (conn_poll(c, conn_looks(c)))
-		*moved += c->rx_turn.moved + c->tx_turn.moved;
+	conn_poll(c, conn_looks(c));
 	stream_set_taker(c->stream, NULL);
 	conn_leave(c);
 	return true;

@@ -15,7 +15,6 @@
 /* So many polls of the empty queue within such a time are a loop that polls. */
 #define OWN_POLLS    16
 #define OWN_POLLS_NS (800 * NSEC_PER_US)
-#define OWN_BYTES    (64u << 10) /* what takes as long as many polls, at 1 GB/s or more */
 
 #define YIELD_POLLS 64 /* that left a connection to another thread */
 
@@ -222,9 +221,8 @@ static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 	if (polls % OWN_POLLS || cq->num_conns > VCQ_CONNS)
 		return 0;
 	now = clock_now_ns();
-	*quick = polls > OWN_POLLS && now - before < OWN_POLLS_NS + cq->moved;
+	*quick = polls > OWN_POLLS && now - before < OWN_POLLS_NS;
 	cq->polls_at = now;
-	cq->moved = 0;
 	return now;
 }
 
@@ -258,26 +256,23 @@ static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 {
 	struct list *first, *l;
 	bool quick, all = true;
-	uint64_t now, moved;
+	uint64_t now;
 	int n = 0;
 
 	if (!lock_try(&cq->conns_lock))
 		return false;
 	now = vcq_count_poll(cq, &quick);
-	moved = cq->moved;
 	for (first = l = list_first(&cq->conns); l && n < VCQ_CONNS && !taker->got; n++) {
 		struct conn *c = container_of(l, struct vcq_conn, link)->conn;
 
 		if (!vcq_leaves_to_wait(cq, c))
-			all &= conn_drive(c, quick ? now : 0, taker, &cq->moved);
+			all &= conn_drive(c, quick ? now : 0, taker);
 		list_del(l);
 		list_add_tail(&cq->conns, l);
 		l = list_first(&cq->conns);
 		if (l == first)
 			break;
 	}
-	if (!now && cq->moved - moved >= OWN_BYTES)
-		now = clock_now_ns();
 	lock_leave(&cq->conns_lock);
 	if (now)
 		conn_leases_renew(now);

@@ -51,7 +51,6 @@ struct vcq {
 	unsigned num_conns;     /* in the list */
 	atomic_uint polls;      /* of the empty queue, since it was armed */
 	uint64_t polls_at;      /* when they were counted last; with conns_lock */
-	uint64_t moved;         /* bytes that polls have moved since then; likewise */
 	atomic_uint left;       /* polls that left a connection to another thread */
 };
 
