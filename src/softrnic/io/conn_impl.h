@@ -101,7 +101,6 @@ struct conn {
 		atomic_bool spun;    /* a leader of the engine looks for them, too */
 		bool awaited;        /* the link knows of them: wait_end() is to follow */
 		bool silent;         /* the link reports no bytes */
-		bool full;           /* it takes none, and who polls asks it */
 		atomic_bool sends;   /* bytes are being sent */
 		uint64_t waited_at;  /* when the wait began */
 		atomic_uint waiters; /* threads that wait for its link themselves */

@@ -176,7 +176,7 @@ bool conn_receive(void *owner, struct stream_update *u)
 static void conn_wait_writable(struct conn *c)
 {
 	c->writable = false;
-	if (c->watching || conn_own_waits_for_room(c))
+	if (c->watching)
 		return;
 	c->watching = true;
 	c->link->ops->watch_write(c->link, true);

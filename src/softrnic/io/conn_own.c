@@ -66,33 +66,6 @@ bool conn_is_polled(const struct conn *c)
 	       (c->own.leased && !atomic_load_explicit(&c->own.waits, memory_order_relaxed));
 }
 
-/* --- room for bytes: who polls asks for it as well, as a report would wake another thread ---- */
-
-bool conn_own_waits_for_room(struct conn *c)
-{
-	c->own.full = conn_is_polled(c) && c->link->ops->takes;
-	return c->own.full;
-}
-
-bool conn_own_finds_room(struct conn *c)
-{
-	if (!c->own.full || !c->link->ops->takes(c->link))
-		return false;
-	c->own.full = false;
-	c->writable = true;
-	return true;
-}
-
-/* Nobody asks any more. */
-static void conn_own_report_room(struct conn *c)
-{
-	if (!c->own.full || conn_is_polled(c))
-		return;
-	c->own.full = false;
-	c->watching = true;
-	c->link->ops->watch_write(c->link, true);
-}
-
 /* --- changes -------------------------------------------------------------------------------- */
 
 /* What a thread that polled has left. */
@@ -108,7 +81,6 @@ void conn_own_changed(struct conn *c)
 		return;
 	conn_own_end_wait(c);
 	conn_own_settle(c);
-	conn_own_report_room(c);
 	conn_own_finish(c);
 }
 
@@ -150,7 +122,7 @@ void conn_own_forget(struct conn *c)
 {
 	if (c->own.leased)
 		conn_lease_end(c);
-	c->own.silent = c->own.awaited = c->own.full = false;
+	c->own.silent = c->own.awaited = false;
 	c->own.strays = atomic_load(&c->own.waiters);
 	atomic_store(&c->own.spun, false);
 }
@@ -164,7 +136,6 @@ void conn_own_move(struct conn *c)
 		c->link->ops->report_read(c->link, true);
 	if (c->own.leased)
 		conn_lease_end(c);
-	conn_own_report_room(c);
 	conn_own_forget(c);
 	conn_own_finish(c);
 	atomic_fetch_or(&c->want, READY_READ);
@@ -238,7 +209,6 @@ static void conn_own_between_waits(struct conn *c, uint64_t now)
 	conn_own(c, now);
 	atomic_store_explicit(&c->own.armed, false, memory_order_relaxed);
 	atomic_store_explicit(&c->own.waits, c->own.leased, memory_order_relaxed);
-	conn_own_report_room(c);
 	conn_own_finish(c);
 }
 

@@ -41,10 +41,6 @@ void conn_own_forget(struct conn *c);      /* its link is about to be closed */
 enum eng_look conn_spin(struct conn *c);   /* these two without the lock */
 void conn_spin_end(struct conn *c);
 void conn_own_changed(struct conn *c); /* CONN_OWN */
-/* The link takes no bytes. False: it is to report when it does, as no thread that polls asks it. */
-bool conn_own_waits_for_room(struct conn *c);
-/* It was asked, and takes bytes again. */
-bool conn_own_finds_room(struct conn *c);
 
 /* conn_lease.c */
 bool conn_lease_begin(struct conn *c, uint64_t now); /* false: nobody would end it */

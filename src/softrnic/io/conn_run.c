@@ -176,11 +176,9 @@ static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned
 	return !ops->pending || c->readable || ops->pending(c->link, looks);
 }
 
-/* To a thread that looks by itself nobody reports that the link takes bytes again. */
+/* A link that reports no bytes does not report room for bytes either, if it can be asked for it. */
 static bool conn_finds_room(struct conn *c, const struct link_ops *ops)
 {
-	if (__builtin_expect(c->own.full, 0))
-		return conn_own_finds_room(c);
 	if (c->writable || !ops->has_room || !ops->has_room(c->link))
 		return false;
 	c->writable = true;

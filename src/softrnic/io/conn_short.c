@@ -13,9 +13,8 @@
 static bool conn_is_short(struct conn *c)
 {
 	return c->link->ops->lend && c->writable &&
-	       !(c->may_meet | c->unfinished | c->hangup | c->abandoned | c->own.full) &&
-	       !c->meet && !c->reset && !conn_can_stall(c) &&
-	       !atomic_load_explicit(&c->waiters, memory_order_seq_cst) &&
+	       !(c->may_meet | c->unfinished | c->hangup | c->abandoned) && !c->meet && !c->reset &&
+	       !conn_can_stall(c) && !atomic_load_explicit(&c->waiters, memory_order_seq_cst) &&
 	       stream_is_short(c->stream);
 }
 

@@ -66,9 +66,6 @@ struct link_ops {
 	int (*watch)(struct link *l, struct eng_source *src, bool write);
 	/* The same source; what it is ready for is reported at once. */
 	void (*watch_write)(struct link *l, bool write);
-	/* Does it take bytes again? In place of watch_write(), for who looks anyway, at the price
-	 * of a system call. NULL: only watch_write(), and see has_room(). */
-	bool (*takes)(const struct link *l);
 	/* What the link is ready for, when its source was reported these bits. NULL: the same. */
 	unsigned (*ready)(struct link *l, unsigned polled);
 

@@ -364,7 +364,6 @@ const struct link_ops link_tcp = {
 	.dialed = link_tcp_dialed,
 	.watch = link_tcp_watch,
 	.watch_write = link_tcp_watch_write,
-	.takes = link_tcp_takes,
 	.report_read = link_tcp_report_read,
 	.wait_begin = link_tcp_wait_begin,
 	.recv = link_tcp_recv,

@@ -48,7 +48,6 @@ struct trace *link_tcp_trace_of(struct link *l);
 ssize_t link_tcp_recv(struct link *l, struct iovec *iov, int n);
 bool link_tcp_has_left(struct link *l);
 ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n);
-bool link_tcp_takes(const struct link *l);
 void link_tcp_end_sending(struct link *l);
 int link_tcp_error(struct link *l);
 bool link_tcp_has_ended(const struct link *l);

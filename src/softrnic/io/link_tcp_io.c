@@ -62,14 +62,6 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 	return sent < 0 ? -errno : sent;
 }
 
-/* Not before a third of the buffer is free: fewer bytes are not worth a send. */
-bool link_tcp_takes(const struct link *l)
-{
-	struct pollfd fd = {.fd = ((const struct link_tcp *)l)->fd, .events = POLLOUT};
-
-	return poll(&fd, 1, 0) > 0;
-}
-
 /*
  * A socket that its process has closed answers what the peer sends by a reset. Over loopback, where
  * each CPU has a queue of its own, that may overtake a FIN which was only sent.

@@ -372,16 +372,6 @@ static bool pair_has_room(const struct pair_link *p)
 	return !p->peer || (p->peer->len < RING && pair.allowed);
 }
 
-static bool pair_takes(const struct link *l)
-{
-	bool takes;
-
-	pair_lock();
-	takes = pair_has_room((const struct pair_link *)l);
-	pair_unlock();
-	return takes;
-}
-
 static unsigned pair_ready(struct link *l, unsigned polled)
 {
 	struct pair_link *p = pair_of(l);
@@ -621,7 +611,6 @@ static const struct link_ops in_place = {
 	.report_read = pair_report_read,
 	.wait_begin = pair_wait_begin,
 	.wait_end = pair_wait_end,
-	.takes = pair_takes,
 };
 
 static const struct link_ops plain = {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A link that is full: a thread that polls sends the waiting bytes, and without one the engine
- * does.
- */
+/* A link that is full: what waits is sent when it has room, also while a thread polls. */
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -53,8 +50,8 @@ static void send_into_the_full_link(struct ends *e)
 	assert_true(pair_full() > before);
 }
 
-/* The polling thread checks for room first, so nothing is sent in vain. */
-static void who_polls_sends_when_there_is_room(void **state)
+/* Polls do not try again and again: nothing is sent in vain. */
+static void it_is_sent_when_there_is_room_while_a_thread_polls(void **state)
 {
 	struct ends e;
 	unsigned full;
@@ -114,7 +111,7 @@ static int on_a_pair(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_polls_sends_when_there_is_room),
+		cmocka_unit_test(it_is_sent_when_there_is_room_while_a_thread_polls),
 		cmocka_unit_test(it_is_sent_although_nobody_polls_any_more),
 		cmocka_unit_test(it_is_sent_after_the_queue_was_armed),
 		cmocka_unit_test(a_full_link_is_closed),
