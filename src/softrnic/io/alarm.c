@@ -8,27 +8,11 @@
 
 #include "base/clock.h"
 #include "base/ownfd.h"
-
-#define ALARM_NEAR_NS (1 * NSEC_PER_MS)  /* one further away says nothing about the cost */
-#define ALARM_COST_NS (16 * NSEC_PER_US) /* more is the scheduler's */
+#include "softrnic/io/policy.h"
 
 uint64_t alarm_pace(const struct alarm *a, uint64_t ns)
 {
-	uint64_t least = ALARM_SHARE * atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
-
-	return ns > least ? ns : least;
-}
-
-/* It is cheap as well while another timer is to expire before it: so a cheap one counts little. */
-static void alarm_note_cost(struct alarm *a, uint64_t ns)
-{
-	uint64_t cost = atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
-	uint64_t weight = ns > cost ? 8 : 64;
-
-	if (ns > ALARM_COST_NS)
-		ns = ALARM_COST_NS;
-	atomic_store_explicit(&a->cost_ns, ((weight - 1) * cost + ns) / weight,
-			      memory_order_relaxed);
+	return policy_pace(ns, atomic_load_explicit(&a->cost_ns, memory_order_relaxed));
 }
 
 bool alarm_open(struct alarm *a)
@@ -51,11 +35,13 @@ bool alarm_open(struct alarm *a)
 bool alarm_set(struct alarm *a, uint64_t now, uint64_t ns)
 {
 	struct itimerspec when = {.it_value.tv_nsec = (long)ns};
+	uint64_t cost;
 
 	if (!alarm_open(a) || timerfd_settime(a->fd, 0, &when, NULL))
 		return false;
-	if (ns <= ALARM_NEAR_NS)
-		alarm_note_cost(a, clock_now_ns() - now);
+	cost = atomic_load_explicit(&a->cost_ns, memory_order_relaxed);
+	atomic_store_explicit(&a->cost_ns, policy_cost(cost, clock_now_ns() - now, ns),
+			      memory_order_relaxed);
 	atomic_store_explicit(&a->due, now + ns, memory_order_relaxed);
 	return true;
 }

@@ -34,13 +34,7 @@ static inline uint64_t alarm_due(const struct alarm *a)
 	return atomic_load_explicit(&a->due, memory_order_relaxed);
 }
 
-/*
- * How often it may be put off: each `ns`, or more rarely where that would take more than one part
- * in ALARM_SHARE of the time. Programming a timer that is near takes less than 1 us on most machines,
- * and 20 us on virtual ones whose host has to do it. One behind the next tick of the scheduler, of
- * 1 to 4 ms, costs little everywhere: it needs no programming.
- */
-#define ALARM_SHARE 32u
+/* policy_pace(), at what it takes to set this alarm. */
 uint64_t alarm_pace(const struct alarm *a, uint64_t ns);
 
 bool alarm_open(struct alarm *a);

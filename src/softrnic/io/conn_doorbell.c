@@ -4,20 +4,7 @@
 #include "base/clock.h"
 #include "softrnic/io/alarm.h"
 #include "softrnic/io/conn_parts.h"
-
-#define DOORBELL_NS       40000u /* so long may a Write wait at least: doorbell_ns() */
-#define DOORBELL_EARLY_NS 5000u  /* not so much less that another look is worth it */
-#define DOORBELL_SOON_NS  20000u /* what is posted within this time could have been waited for */
-
-/*
- * A Write waits once so many in a row were followed soon. The number grows when a Write waited
- * alone until the alarm and the next post was a Write, too: then nothing was to follow it. If the
- * next post was another request, its thread had only been held up. FOLLOWED_MAX in a row bring the
- * first number back.
- */
-#define FOLLOWED_MIN   2u
-#define FOLLOWED_MAX   4096u
-#define FOLLOWED_GROWS 16u
+#include "softrnic/io/policy.h"
 
 static void doorbells_on_alarm(struct eng_source *src, unsigned ready);
 static void doorbells_forked(struct eng_source *src);
@@ -40,13 +27,13 @@ static struct {
 /* So long may a Write wait, and at most twice as long. */
 static uint64_t doorbell_ns(void)
 {
-	return alarm_pace(&bells.alarm, DOORBELL_NS);
+	return alarm_pace(&bells.alarm, POLICY_WRITE_NS);
 }
 
 void conn_doorbell_init(struct conn *c)
 {
 	list_init(&c->bell.link);
-	c->bell.needed = FOLLOWED_MIN;
+	policy_send_init(&c->bell.send);
 }
 
 /* --- the alarm ---------------------------------------------------------------------------- */
@@ -73,14 +60,6 @@ static bool doorbells_wait(void)
 	return false;
 }
 
-/* Too late is never right; too early is, while others wait. */
-static bool doorbells_expire_in(uint64_t from, uint64_t to)
-{
-	uint64_t due = alarm_due(&bells.alarm);
-
-	return due >= from && due <= to;
-}
-
 /*
  * With the connection's lock: the alarm is to ask conn_bell_is_due(), `ns` to 2 * `ns` from now. If
  * it is about to do so, the connection is still listed, and what has happened until then counts.
@@ -89,10 +68,11 @@ static bool doorbell_watch(struct conn *c, uint64_t now, uint64_t ns)
 {
 	bool watched;
 
-	if (atomic_load(&c->bell.listed) && doorbells_expire_in(now + ns, now + 2 * ns))
+	if (atomic_load(&c->bell.listed) &&
+	    policy_alarm_fits(alarm_due(&bells.alarm), now, ns, false))
 		return true;
 	pthread_mutex_lock(&bells.lock);
-	watched = doorbells_expire_in(doorbells_wait() ? 1 : now + ns, now + 2 * ns) ||
+	watched = policy_alarm_fits(alarm_due(&bells.alarm), now, ns, doorbells_wait()) ||
 		  alarm_set(&bells.alarm, now, 2 * ns);
 	if (watched && !atomic_load(&c->bell.listed)) {
 		conn_get(c);
@@ -164,60 +144,13 @@ static void doorbell_count(struct conn *c, int by)
 						  memory_order_relaxed);
 }
 
-/* The alarm sends what waited. */
-static void doorbell_waited_in_vain(struct conn_doorbell *b)
-{
-	b->followed = 0;
-	b->late = b->alone;
-}
-
-static void doorbell_count_followed(struct conn_doorbell *b)
-{
-	if (b->followed < FOLLOWED_MAX)
-		b->followed++;
-	else
-		b->needed = FOLLOWED_MIN;
-}
-
-static void doorbell_was_alone(struct conn_doorbell *b)
-{
-	b->needed *= FOLLOWED_GROWS;
-	if (b->needed > FOLLOWED_MAX)
-		b->needed = FOLLOWED_MAX;
-}
-
-/* Something is posted: did the Write before it wait in vain, or would it have? */
-static void doorbell_followed(struct conn_doorbell *b, bool by_write)
-{
-	if (conn_doorbell_since(b)) {
-		b->alone = false;
-		doorbell_count_followed(b);
-	} else if (b->sent_at) {
-		if (clock_now_ns() - b->sent_at <= DOORBELL_SOON_NS)
-			doorbell_count_followed(b);
-		else
-			b->followed = 0;
-		b->sent_at = 0;
-	} else if (b->late) {
-		if (by_write)
-			doorbell_was_alone(b);
-		b->late = false;
-	}
-}
-
 /* False: it cannot wait, as nothing would end that. */
 static bool doorbell_wait(struct conn *c)
 {
-	uint64_t now;
+	uint64_t now = clock_now_ns();
 
-	if (conn_doorbell_since(&c->bell))
-		return true;
-	if (c->bell.followed < c->bell.needed)
-		return false;
-	now = clock_now_ns();
 	if (!doorbell_watch(c, now, doorbell_ns()))
 		return false;
-	c->bell.alone = true;
 	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
 	return true;
@@ -231,18 +164,20 @@ static bool doorbell_may_wait(const struct conn *c)
 
 void conn_perform_posted(struct conn *c)
 {
+	struct policy_send *s = &c->bell.send;
 	bool may_wait = doorbell_may_wait(c);
+	enum policy_write todo = policy_on_post(s, may_wait, conn_doorbell_since(&c->bell),
+						policy_post_needs_time(s) ? clock_now_ns() : 0);
 	struct stream_update u;
 
-	doorbell_followed(&c->bell, may_wait);
-	if (may_wait && doorbell_wait(c))
+	if (todo == POLICY_JOINS || (todo == POLICY_WAIT && doorbell_wait(c)))
 		return;
 	if (!conn_send_short(c)) {
 		stream_look_at_posts(c->stream, &u);
 		conn_perform(c, &u);
 	}
 	if (may_wait)
-		c->bell.sent_at = clock_now_ns();
+		policy_sent(s, clock_now_ns());
 }
 
 void conn_rung(struct conn *c)
@@ -275,15 +210,14 @@ void conn_ring_soon(struct conn *c)
 
 bool conn_bell_is_due(struct conn *c)
 {
-	uint64_t since = conn_doorbell_since(&c->bell), limit = doorbell_ns(), now, waited;
+	uint64_t since = conn_doorbell_since(&c->bell), pace = doorbell_ns(), now;
 
 	if (!since)
 		return false;
 	now = clock_now_ns();
-	waited = now - since;
-	if (waited + DOORBELL_EARLY_NS < limit && doorbell_watch(c, now, limit - waited))
+	if (!policy_is_overdue(since, now, pace) && doorbell_watch(c, now, since + pace - now))
 		return false;
-	doorbell_waited_in_vain(&c->bell);
+	policy_sent_by_alarm(&c->bell.send);
 	return true;
 }
 

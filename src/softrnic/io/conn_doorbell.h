@@ -20,17 +20,14 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "softrnic/io/policy.h"
 
 struct conn;
 
 struct conn_doorbell {
-	_Atomic uint64_t since; /* conn_doorbell_since() */
-	uint64_t sent_at;       /* of a Write that did not wait; 0: none since the last post */
-	unsigned followed;      /* Writes in a row that the next post followed soon */
-	unsigned needed;        /* of these, until a Write waits */
-	bool alone;             /* nothing was posted after the Write that waits */
-	bool late;              /* the alarm sent such a one, and nothing was posted since */
-	struct list link;       /* of those that the alarm looks at, which are referred to */
+	_Atomic uint64_t since;  /* conn_doorbell_since() */
+	struct policy_send send; /* does the next Write wait? */
+	struct list link;        /* of those that the alarm looks at, which are referred to */
 	atomic_bool listed;
 };
 

@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "softrnic/io/alarm.h"
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/policy.h"
 
-#define LEASE_LOOK_NS (150 * NSEC_PER_US) /* from look to look, at least: lease_look_ns() */
-#define LEASE_BATCH   64                  /* end at one look */
+#define LEASE_BATCH 64 /* end at one look */
 
 static void leases_on_alarm(struct eng_source *src, unsigned ready);
 static void leases_forked(struct eng_source *src);
@@ -32,7 +32,7 @@ static struct {
 /* The next look of a thread that polls comes after this time, the engine's after twice as much. */
 static uint64_t lease_look_ns(void)
 {
-	return alarm_pace(&leases.alarm, LEASE_LOOK_NS);
+	return alarm_pace(&leases.alarm, POLICY_LEASE_NS);
 }
 
 /* With leases.lock. */
@@ -108,12 +108,9 @@ static int leases_find_unused(struct conn *unused[LEASE_BATCH])
 	return n;
 }
 
-/* Is it time for a look, after which others have the same time to use their leases? */
 static bool leases_are_due(uint64_t now)
 {
-	uint64_t due = alarm_due(&leases.alarm);
-
-	return due && due < now + lease_look_ns();
+	return policy_is_look_due(alarm_due(&leases.alarm), now, lease_look_ns());
 }
 
 static void leases_look(uint64_t now)

@@ -17,8 +17,7 @@
 
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
-
-#define OWN_WAITS_NS (150 * NSEC_PER_US) /* waits that begin within it follow each other */
+#include "softrnic/io/policy.h"
 
 /* --- of one connection, with its lock ------------------------------------------------------- */
 
@@ -38,11 +37,24 @@ static bool conn_is_awaited(struct conn *c)
 	return waiters > c->own.strays;
 }
 
-/* The link reports bytes exactly while nobody looks for them. */
+/* With or without the lock; which threads wait is conn_is_awaited()'s to say. */
+static struct policy_lookers conn_lookers(const struct conn *c)
+{
+	return (struct policy_lookers){
+		.leased = atomic_load_explicit(&c->own.leased, memory_order_relaxed),
+		.waits = atomic_load_explicit(&c->own.waits, memory_order_relaxed),
+		.spun = atomic_load_explicit(&c->own.spun, memory_order_relaxed),
+	};
+}
+
+/* The link reports bytes exactly while no other thread looks for them. */
 static void conn_own_settle(struct conn *c)
 {
-	bool owned = c->own.leased || c->own.spun || conn_is_awaited(c);
+	struct policy_lookers l = conn_lookers(c);
+	bool owned;
 
+	l.waiting = conn_is_awaited(c);
+	owned = !policy_link_reports(&l);
 	if (owned == c->own.silent || !c->registered)
 		return;
 	c->own.silent = owned;
@@ -62,8 +74,9 @@ static void conn_own_end_wait(struct conn *c)
 
 bool conn_is_polled(const struct conn *c)
 {
-	return c->own.spun ||
-	       (c->own.leased && !atomic_load_explicit(&c->own.waits, memory_order_relaxed));
+	struct policy_lookers l = conn_lookers(c);
+
+	return policy_is_polled(&l);
 }
 
 /* --- changes -------------------------------------------------------------------------------- */
@@ -105,10 +118,10 @@ bool conn_is_left_to_waits(const struct conn *c)
 
 void conn_own_arm(struct conn *c)
 {
-	if (!atomic_load_explicit(&c->own.leased, memory_order_relaxed))
-		return;
-	if (!atomic_load_explicit(&c->own.waits, memory_order_relaxed) ||
-	    atomic_exchange_explicit(&c->own.armed, true, memory_order_relaxed))
+	struct policy_lookers l = conn_lookers(c);
+
+	if (policy_arm_ends_lease(&l, l.waits && atomic_exchange_explicit(&c->own.armed, true,
+									  memory_order_relaxed)))
 		conn_want(c, CONN_DISOWN);
 }
 
@@ -200,7 +213,7 @@ static int conn_own_await(struct conn *c)
 /* It waits again soon after the last time: then as a rule it goes on doing so. */
 static void conn_own_between_waits(struct conn *c, uint64_t now)
 {
-	bool again = now - c->own.waited_at < OWN_WAITS_NS;
+	bool again = policy_waits_again(c->own.waited_at, now);
 
 	c->own.waited_at = now;
 	conn_count_poll(c);

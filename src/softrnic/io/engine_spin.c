@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine_impl.h"
+#include "softrnic/io/policy.h"
 
 #define SPIN_POLL_NS  (20 * NSEC_PER_US) /* for so long the poller, timers and tasks wait */
 #define SPIN_CROWD_NS (5 * NSEC_PER_MS)  /* for so long after too many sources were active */
-#define SPIN_LONG     4u                 /* a longer gap counts as so many spins */
 
 /* --- what to look at: with the loop's lock --------------------------------------------------- */
 
@@ -89,10 +89,10 @@ static void spin_set(_Atomic uint64_t *time, uint64_t ns)
  */
 static void spin_found(struct eng_spin *s, uint64_t came, uint64_t done)
 {
-	uint64_t longest = SPIN_LONG * config_get()->spin_ns, since = spin_get(&s->done_at);
-	uint64_t gap = came > since ? came - since : 0;
+	uint64_t since = spin_get(&s->done_at);
 
-	spin_set(&s->gap_ns, (3 * spin_get(&s->gap_ns) + (gap < longest ? gap : longest)) / 4);
+	spin_set(&s->gap_ns, policy_gap(spin_get(&s->gap_ns), came > since ? came - since : 0,
+					config_get()->spin_ns));
 	spin_set(&s->done_at, done);
 }
 
@@ -167,9 +167,8 @@ static bool spin_look(struct eng_runner *me)
 
 static bool spin_is_worth_it(const struct eng_spin *s, uint64_t now)
 {
-	uint64_t spin_ns = config_get()->spin_ns;
-
-	return spin_ns && spin_get(&s->gap_ns) <= spin_ns && now - spin_get(&s->done_at) < spin_ns;
+	return policy_spins(spin_get(&s->gap_ns), spin_get(&s->done_at), now,
+			    config_get()->spin_ns);
 }
 
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now)

@@ -8,13 +8,10 @@
 #include "base/poll.h"
 #include "softrnic/io/conn.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/policy.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
-
-/* So many polls of the empty queue within such a time are a loop that polls. */
-#define OWN_POLLS    16
-#define OWN_POLLS_NS (800 * NSEC_PER_US)
 
 #define YIELD_POLLS 64 /* that left a connection to another thread */
 
@@ -209,7 +206,7 @@ void vcq_detach(struct vcq *cq, struct vcq_conn *place)
 /*
  * Do polls follow each other so quickly that this thread had better be the only one who looks? With
  * many connections it is not: then reports say which of them has bytes. Returns the time, at each
- * OWN_POLLS-th poll, or 0.
+ * POLICY_POLLS-th poll, or 0.
  */
 static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 {
@@ -218,10 +215,10 @@ static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 
 	*quick = false;
 	atomic_store_explicit(&cq->polls, polls, memory_order_relaxed);
-	if (polls % OWN_POLLS || cq->num_conns > VCQ_CONNS)
+	if (polls % POLICY_POLLS || cq->num_conns > VCQ_CONNS)
 		return 0;
 	now = clock_now_ns();
-	*quick = polls > OWN_POLLS && now - before < OWN_POLLS_NS;
+	*quick = policy_is_loop(polls, before, now);
 	cq->polls_at = now;
 	return now;
 }

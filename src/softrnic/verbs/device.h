@@ -12,6 +12,7 @@
 #include "softrnic/rnic/mr.h"
 #include "softrnic/rnic/srq.h"
 #include "softrnic/verbs/evq.h"
+#include "softrnic/io/policy.h"
 
 struct conn;
 
@@ -36,7 +37,7 @@ struct vchannel {
 };
 
 /* A poll of an empty queue, and a wait for an event, drive at most so many connections. */
-#define VCQ_CONNS 8
+#define VCQ_CONNS POLICY_CONNS
 
 struct vcq {
 	struct cq cq;

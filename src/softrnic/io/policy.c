@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/policy.h"
+
+#include "base/clock.h"
+
+/* --- when a Write leaves -------------------------------------------------------------------- */
+
+/*
+ * A Write waits once FOLLOWED_MIN in a row were followed within FOLLOWED_NS. The number grows when
+ * a Write waited alone until the alarm and the next post was a Write, too: then nothing was to
+ * follow it. If the next post was another request, its thread had only been held up. FOLLOWED_MAX
+ * in a row bring the first number back.
+ */
+#define FOLLOWED_NS    20000u
+#define FOLLOWED_MIN   2u
+#define FOLLOWED_MAX   4096u
+#define FOLLOWED_GROWS 16u
+
+void policy_send_init(struct policy_send *s)
+{
+	*s = (struct policy_send){.needed = FOLLOWED_MIN};
+}
+
+static void policy_count_followed(struct policy_send *s)
+{
+	if (s->followed < FOLLOWED_MAX)
+		s->followed++;
+	else
+		s->needed = FOLLOWED_MIN;
+}
+
+static void policy_was_alone(struct policy_send *s)
+{
+	unsigned needed = s->needed * FOLLOWED_GROWS;
+
+	s->needed = needed < FOLLOWED_MAX ? needed : FOLLOWED_MAX;
+}
+
+/* Did the Write before this post wait in vain, or would it have? */
+static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now)
+{
+	if (s->sent_at) {
+		if (now - s->sent_at <= FOLLOWED_NS)
+			policy_count_followed(s);
+		else
+			s->followed = 0;
+		s->sent_at = 0;
+	} else if (s->late) {
+		if (may_wait)
+			policy_was_alone(s);
+		s->late = false;
+	}
+}
+
+enum policy_write policy_on_post(struct policy_send *s, bool may_wait, bool waiting, uint64_t now)
+{
+	if (waiting) {
+		s->alone = false;
+		policy_count_followed(s);
+		return may_wait ? POLICY_JOINS : POLICY_SEND;
+	}
+	policy_judge_last(s, may_wait, now);
+	if (!may_wait || s->followed < s->needed)
+		return POLICY_SEND;
+	s->alone = true;
+	return POLICY_WAIT;
+}
+
+void policy_sent(struct policy_send *s, uint64_t now)
+{
+	s->sent_at = now;
+}
+
+void policy_sent_by_alarm(struct policy_send *s)
+{
+	s->followed = 0;
+	s->late = s->alone;
+}
+
+/* --- the alarm ------------------------------------------------------------------------------ */
+
+#define COST_SHARE   32u                /* one part of the time is for setting the alarm */
+#define COST_MAX_NS  (16 * NSEC_PER_US) /* what takes longer is the scheduler's */
+#define COST_NEAR_NS (1 * NSEC_PER_MS)  /* one further away takes no programming: it is cheap */
+#define EARLY_NS     5000u              /* not so much less that another alarm is worth it */
+
+uint64_t policy_pace(uint64_t ns, uint64_t cost_ns)
+{
+	uint64_t least = COST_SHARE * cost_ns;
+
+	return ns > least ? ns : least;
+}
+
+/* One is cheap as well while another timer is to expire before it: so a cheap one counts little. */
+uint64_t policy_cost(uint64_t average_ns, uint64_t ns, uint64_t ahead_ns)
+{
+	uint64_t weight = ns > average_ns ? 8 : 64;
+
+	if (ahead_ns > COST_NEAR_NS)
+		return average_ns;
+	if (ns > COST_MAX_NS)
+		ns = COST_MAX_NS;
+	return ((weight - 1) * average_ns + ns) / weight;
+}
+
+bool policy_alarm_fits(uint64_t due, uint64_t now, uint64_t pace, bool others_wait)
+{
+	return due && due <= now + 2 * pace && (others_wait || due >= now + pace);
+}
+
+bool policy_is_overdue(uint64_t since, uint64_t now, uint64_t pace)
+{
+	return now - since + EARLY_NS >= pace;
+}
+
+bool policy_is_look_due(uint64_t due, uint64_t now, uint64_t pace)
+{
+	return due && due < now + pace;
+}
+
+/* --- which thread receives ------------------------------------------------------------------ */
+
+#define POLLS_NS (800 * NSEC_PER_US)
+#define WAITS_NS (150 * NSEC_PER_US)
+
+bool policy_is_loop(unsigned polls, uint64_t before, uint64_t now)
+{
+	return polls > POLICY_POLLS && now - before < POLLS_NS;
+}
+
+bool policy_waits_again(uint64_t last, uint64_t now)
+{
+	return now - last < WAITS_NS;
+}
+
+bool policy_link_reports(const struct policy_lookers *l)
+{
+	return !l->leased && !l->spun && l->waiting == 0;
+}
+
+bool policy_arm_ends_lease(const struct policy_lookers *l, bool armed_before)
+{
+	return l->leased && (!l->waits || armed_before);
+}
+
+/* --- for how long a leader spins ------------------------------------------------------------ */
+
+#define GAP_LONG 4u /* a longer gap counts as so many spins */
+
+uint64_t policy_gap(uint64_t average_ns, uint64_t ns, uint64_t spin_ns)
+{
+	uint64_t longest = GAP_LONG * spin_ns;
+
+	return (3 * average_ns + (ns < longest ? ns : longest)) / 4;
+}
+
+bool policy_spins(uint64_t gap_ns, uint64_t done, uint64_t now, uint64_t spin_ns)
+{
+	return spin_ns && gap_ns <= spin_ns && now - done < spin_ns;
+}

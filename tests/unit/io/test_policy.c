@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rules of doc/policy.md, one by one: a situation, and the answer. */
+#include "lib/unit.h"
+
+#include "base/clock.h"
+#include "softrnic/io/policy.h"
+
+#define US NSEC_PER_US
+
+/* --- when a Write leaves -------------------------------------------------------------------- */
+
+/*
+ * What a connection sees, one letter each: w: a Write is posted; f: another request, at once; F: the
+ * same 50 us later; W: a Write 50 us later; a: the alarm. The answer to each post is s (it is sent),
+ * w (it waits) or j (it joins a Write that waits); to an alarm: a.
+ */
+struct story {
+	const char *happens, *answers;
+};
+
+static const struct story stories[] = {
+	/* The first two Writes of a connection leave at once. */
+	{"wfwfwf", "ssssws"},
+	{"wwww", "sswj"},
+	/* What is not followed within 20 us begins the count anew. */
+	{"wFwFwFwF", "ssssssss"},
+	{"wfwFwfwf", "ssssssss"},
+	{"wfwFwfwfw", "ssssssssw"},
+	/* Lone Writes never wait. */
+	{"wWWWWW", "ssssss"},
+	/* All Writes wait for the flush behind them, and leave with it. */
+	{"wfwfwwwwf", "sssswjjjs"},
+	/* The alarm came before a flush: its thread was held up. Two that are followed are enough. */
+	{"wfwfwaf", "sssswas"},
+	{"wfwfwafwfwfw", "sssswasssssw"},
+	/* The alarm came for several Writes: likewise. */
+	{"wfwfwwaw", "sssswjas"},
+	{"wfwfwwawfwfw", "sssswjassssw"},
+	/* A lone Write waited: two are not enough any more. */
+	{"wfwfwawfwfwfwf", "sssswassssssss"},
+};
+
+static char post(struct policy_send *s, bool write, bool *waiting, uint64_t now)
+{
+	static const char names[] = {
+		[POLICY_SEND] = 's', [POLICY_WAIT] = 'w', [POLICY_JOINS] = 'j'};
+	enum policy_write todo = policy_on_post(s, write, *waiting, now);
+
+	*waiting = todo != POLICY_SEND;
+	if (todo == POLICY_SEND && write)
+		policy_sent(s, now);
+	return names[todo];
+}
+
+static char happen(struct policy_send *s, char what, bool *waiting, uint64_t *now)
+{
+	*now += what == 'F' || what == 'W' ? 50 * US : US;
+	if (what != 'a')
+		return post(s, what == 'w' || what == 'W', waiting, *now);
+	policy_sent_by_alarm(s);
+	*waiting = false;
+	return 'a';
+}
+
+static void a_write_leaves_as_the_story_says(void **state)
+{
+	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+		uint64_t now = 1000 * US;
+		struct policy_send s;
+		bool waiting = false;
+		char answers[32] = "";
+
+		policy_send_init(&s);
+		for (size_t k = 0; stories[i].happens[k]; k++)
+			answers[k] = happen(&s, stories[i].happens[k], &waiting, &now);
+		assert_string_equal(answers, stories[i].answers);
+	}
+}
+
+/* After how many pairs of a Write and a flush does a Write wait? */
+static unsigned pairs_until_one_waits(struct policy_send *s, uint64_t *now)
+{
+	bool waiting = false;
+	unsigned n = 0;
+
+	while (happen(s, 'w', &waiting, now) != 'w') {
+		happen(s, 'f', &waiting, now);
+		n++;
+	}
+	return n;
+}
+
+/* The one that waits at the moment waits in vain. */
+static void end_lone(struct policy_send *s, uint64_t *now)
+{
+	bool waiting = true;
+
+	happen(s, 'a', &waiting, now);
+	happen(s, 'W', &waiting, now);
+	happen(s, 'F', &waiting, now);
+}
+
+static void each_lone_write_that_waited_makes_more_pairs_necessary(void **state)
+{
+	static const unsigned pairs[] = {2, 32, 512, 4096, 4096};
+	uint64_t now = 1000 * US;
+	struct policy_send s;
+
+	policy_send_init(&s);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		assert_int_equal(pairs_until_one_waits(&s, &now), pairs[i]);
+		end_lone(&s, &now);
+	}
+}
+
+static void a_long_row_makes_two_enough_again(void **state)
+{
+	uint64_t now = 1000 * US;
+	bool waiting = true;
+	struct policy_send s;
+
+	policy_send_init(&s);
+	pairs_until_one_waits(&s, &now);
+	end_lone(&s, &now);
+	assert_int_equal(pairs_until_one_waits(&s, &now), 32);
+	for (unsigned i = 0; i < 4096; i++)
+		happen(&s, 'w', &waiting, &now);
+	happen(&s, 'F', &waiting, &now);
+	happen(&s, 'w', &waiting, &now);
+	happen(&s, 'a', &waiting, &now);
+	happen(&s, 'F', &waiting, &now);
+	assert_int_equal(pairs_until_one_waits(&s, &now), 2);
+}
+
+/* --- the alarm ------------------------------------------------------------------------------ */
+
+static void the_alarm_takes_one_part_in_32_of_the_time(void **state)
+{
+	static const struct {
+		uint64_t ns, cost, pace;
+	} table[] = {
+		{40 * US, 0, 40 * US},        {40 * US, 1 * US, 40 * US},
+		{40 * US, 2 * US, 64 * US},   {40 * US, 16 * US, 512 * US},
+		{150 * US, 2 * US, 150 * US}, {150 * US, 16 * US, 512 * US},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_int_equal(policy_pace(table[i].ns, table[i].cost), table[i].pace);
+}
+
+static uint64_t cost_after(uint64_t average, unsigned times, uint64_t ns, uint64_t ahead)
+{
+	while (times-- > 0)
+		average = policy_cost(average, ns, ahead);
+	return average;
+}
+
+static void what_an_alarm_takes_is_an_average(void **state)
+{
+	assert_in_range(cost_after(0, 50, 15 * US, 80 * US), 14 * US, 15 * US);
+	/* What the scheduler takes is bounded. */
+	assert_in_range(cost_after(0, 50, 5000 * US, 80 * US), 15 * US, 16 * US);
+	/* A few cheap ones change little, many do. */
+	assert_in_range(cost_after(15 * US, 8, 1 * US, 80 * US), 12 * US, 15 * US);
+	assert_in_range(cost_after(15 * US, 500, 1 * US, 80 * US), 1 * US, 1200);
+	/* One that is far away says nothing. */
+	assert_int_equal(cost_after(15 * US, 50, 1 * US, 2000 * US), 15 * US);
+}
+
+static void an_alarm_fits_a_write_between_once_and_twice_the_pace(void **state)
+{
+	static const struct {
+		uint64_t due_in;
+		bool others, fits;
+	} table[] = {
+		{0, false, false},       {0, true, false},       {39 * US, false, false},
+		{39 * US, true, true},   {40 * US, false, true}, {80 * US, false, true},
+		{81 * US, false, false}, {81 * US, true, false},
+	};
+	uint64_t now = 1000 * US;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_int_equal(policy_alarm_fits(table[i].due_in ? now + table[i].due_in : 0, now,
+						   40 * US, table[i].others),
+				 table[i].fits);
+}
+
+static void a_write_is_overdue_after_its_pace(void **state)
+{
+	assert_false(policy_is_overdue(1000 * US, 1030 * US, 40 * US));
+	assert_true(policy_is_overdue(1000 * US, 1036 * US,
+				      40 * US)); /* another alarm is not worth it */
+	assert_true(policy_is_overdue(1000 * US, 1200 * US, 40 * US));
+}
+
+static void threads_look_at_leases_before_the_engine_does(void **state)
+{
+	assert_false(policy_is_look_due(0, 1000 * US, 150 * US)); /* there are none */
+	assert_false(policy_is_look_due(1300 * US, 1000 * US, 150 * US));
+	assert_true(policy_is_look_due(1140 * US, 1000 * US, 150 * US));
+	assert_true(policy_is_look_due(900 * US, 1000 * US, 150 * US));
+}
+
+/* --- which thread receives ------------------------------------------------------------------ */
+
+static void sixteen_quick_polls_make_a_loop(void **state)
+{
+	assert_false(policy_is_loop(16, 0, 1000 * US)); /* there is no time before */
+	assert_true(policy_is_loop(32, 1000 * US, 1010 * US));
+	assert_true(policy_is_loop(32, 1000 * US, 1799 * US));
+	assert_false(policy_is_loop(32, 1000 * US, 1800 * US));
+}
+
+static void waits_within_150_us_follow_each_other(void **state)
+{
+	assert_true(policy_waits_again(1000 * US, 1149 * US));
+	assert_false(policy_waits_again(1000 * US, 1150 * US));
+}
+
+static void the_link_reports_bytes_while_no_other_thread_looks(void **state)
+{
+	static const struct {
+		struct policy_lookers l;
+		bool reports, polled;
+	} table[] = {
+		{{0}, true, false},
+		{{.leased = true}, false, true},
+		{{.leased = true, .waits = true}, false, false},
+		{{.waiting = 1}, false, false},
+		{{.waiting = 2, .leased = true, .waits = true}, false, false},
+		{{.spun = true}, false, true},
+		{{.spun = true, .waiting = 1}, false, true},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		assert_int_equal(policy_link_reports(&table[i].l), table[i].reports);
+		assert_int_equal(policy_is_polled(&table[i].l), table[i].polled);
+	}
+}
+
+static void arming_ends_a_lease_unless_it_comes_once_between_waits(void **state)
+{
+	static const struct policy_lookers none = {0}, polls = {.leased = true},
+					   waits = {.leased = true, .waits = true};
+
+	assert_false(policy_arm_ends_lease(&none, false));
+	assert_true(policy_arm_ends_lease(&polls, false));
+	assert_false(policy_arm_ends_lease(&waits, false));
+	assert_true(policy_arm_ends_lease(&waits, true));
+}
+
+/* --- for how long a leader spins ------------------------------------------------------------ */
+
+static void a_leader_spins_where_arrivals_are_near(void **state)
+{
+	static const struct {
+		uint64_t gap, ago, spin;
+		bool spins;
+	} table[] = {
+		{0, 0, 0, false}, /* it is told not to */
+		{5 * US, 10 * US, 20 * US, true},
+		{5 * US, 20 * US, 20 * US, false},
+		{20 * US, 10 * US, 20 * US, true},
+		{21 * US, 10 * US, 20 * US, false},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_int_equal(policy_spins(table[i].gap, 1000 * US, 1000 * US + table[i].ago,
+					      table[i].spin),
+				 table[i].spins);
+}
+
+static void the_gap_is_an_average_that_a_long_one_changes_little(void **state)
+{
+	uint64_t gap = 0;
+
+	gap = policy_gap(gap, 1000000 * US, 20 * US); /* counts as 80 us */
+	assert_int_equal(gap, 20 * US);
+	gap = policy_gap(gap, 1000000 * US, 20 * US);
+	assert_int_equal(gap, 35 * US);
+	gap = policy_gap(gap, 0, 20 * US);
+	assert_true(policy_gap(gap, 0, 20 * US) <= 20 * US);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_write_leaves_as_the_story_says),
+		cmocka_unit_test(each_lone_write_that_waited_makes_more_pairs_necessary),
+		cmocka_unit_test(a_long_row_makes_two_enough_again),
+		cmocka_unit_test(the_alarm_takes_one_part_in_32_of_the_time),
+		cmocka_unit_test(what_an_alarm_takes_is_an_average),
+		cmocka_unit_test(an_alarm_fits_a_write_between_once_and_twice_the_pace),
+		cmocka_unit_test(a_write_is_overdue_after_its_pace),
+		cmocka_unit_test(threads_look_at_leases_before_the_engine_does),
+		cmocka_unit_test(sixteen_quick_polls_make_a_loop),
+		cmocka_unit_test(waits_within_150_us_follow_each_other),
+		cmocka_unit_test(the_link_reports_bytes_while_no_other_thread_looks),
+		cmocka_unit_test(arming_ends_a_lease_unless_it_comes_once_between_waits),
+		cmocka_unit_test(a_leader_spins_where_arrivals_are_near),
+		cmocka_unit_test(the_gap_is_an_average_that_a_long_one_changes_little),
+	};
+
+	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
+}
