@@ -47,7 +47,7 @@ static int bench_choose_room(struct bench *b)
 	return CLI_OK;
 }
 
-static int bench_make_buffer(struct bench *b)
+int bench_make_buffer(struct bench *b)
 {
 	b->buf = mmap(NULL, b->room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (b->buf == MAP_FAILED) {
@@ -68,18 +68,7 @@ static int bench_make_batch(struct bench *b)
 	return rc ? client_post_failed(&b->s, "prepare to write to", rc) : CLI_OK;
 }
 
-/* The server must know before the first byte that a file which the region holds is lost. */
-static int bench_begin(struct bench *b)
-{
-	struct hello_begin begin = {.offset = 0, .length = b->room};
-
-	rpma_mr_remote_get_flush_type(b->s.remote, &b->usage);
-	rpma_conn_get_remote_caps(b->s.conn, &b->caps);
-	return b->opts->overwrite ? client_put_begin(&b->s, &begin) : CLI_OK;
-}
-
-/* NULL: it is possible. */
-static const char *bench_why_not(const struct bench *b, const struct bench_work *work)
+const char *bench_why_not(const struct bench *b, const struct bench_work *work)
 {
 	if ((b->usage & work->needs_usage) != work->needs_usage)
 		return "the server cannot persist this memory";
@@ -180,16 +169,38 @@ static int bench_run(struct bench *b)
 	return rc;
 }
 
+int bench_connect(struct bench *b)
+{
+	const struct bench_opts *opts = b->opts;
+	int rc = client_open(&b->s, &opts->remote, opts->overwrite ? HELLO_WRITE : HELLO_SCRATCH,
+			     opts->queue);
+
+	if (rc)
+		return rc;
+	rpma_mr_remote_get_flush_type(b->s.remote, &b->usage);
+	rpma_conn_get_remote_caps(b->s.conn, &b->caps);
+	return CLI_OK;
+}
+
+void bench_disconnect(struct bench *b)
+{
+	rpma_batch_delete(&b->batch);
+	rpma_mr_dereg(&b->mr);
+	session_close(&b->s);
+	if (b->buf)
+		munmap(b->buf, b->room);
+}
+
 static int bench_with_session(struct bench *b)
 {
-	int rc = bench_choose_room(b);
+	struct hello_begin begin = {.offset = 0, .length = b->room};
+	int rc = bench_make_buffer(b);
 
 	if (!rc)
-		rc = bench_make_buffer(b);
-	if (!rc)
 		rc = bench_make_batch(b);
-	if (!rc)
-		rc = bench_begin(b);
+	/* The server must know before the first byte that a file which the region holds is lost. */
+	if (!rc && b->opts->overwrite)
+		rc = client_put_begin(&b->s, &begin);
 	if (!rc)
 		rc = bench_run(b);
 	if (!rc && b->opts->overwrite)
@@ -199,17 +210,14 @@ static int bench_with_session(struct bench *b)
 
 static int bench_connect_and_run(struct bench *b)
 {
-	int rc = client_open(&b->s, &b->opts->remote,
-			     b->opts->overwrite ? HELLO_WRITE : HELLO_SCRATCH, b->opts->queue);
+	int rc = bench_connect(b);
 
 	if (rc)
 		return rc;
-	rc = bench_with_session(b);
-	rpma_batch_delete(&b->batch);
-	rpma_mr_dereg(&b->mr);
-	session_close(&b->s);
-	if (b->buf)
-		munmap(b->buf, b->room);
+	rc = bench_choose_room(b);
+	if (!rc)
+		rc = bench_with_session(b);
+	bench_disconnect(b);
 	return rc;
 }
 

@@ -33,7 +33,8 @@ struct bench_opts {
 	uint64_t flush_every; /* writes of a round that are posted one by one */
 	uint64_t count;       /* rounds of each row; 0: as many as the duration permits */
 	uint64_t duration_ms;
-	bool waits; /* sleep until a completion is announced */
+	uint64_t most;    /* rounds of a row beyond which its duration does not last */
+	unsigned spin_us; /* poll for so long, then sleep until a completion is announced */
 	bool overwrite;
 };
 
@@ -84,8 +85,8 @@ struct bench {
 	uint64_t started_ns[BENCH_DEPTH_MAX]; /* of the rounds that are outstanding */
 	struct latency samples;               /* of a row's rounds */
 	double seconds;
-	double visible_us; /* median of write + flush visible, same size and depth; 0: unknown */
-	unsigned rows, row;
+	double visible_us;  /* median of write + flush visible, same size and depth; 0: unknown */
+	unsigned rows, row; /* 0 rows: no bar is shown */
 	struct progress progress;
 };
 
@@ -97,6 +98,13 @@ uint32_t bench_writes(const struct bench_opts *opts, const struct bench_work *wo
 /* Operations that are outstanding at most. */
 uint64_t bench_queue(const struct bench_opts *opts);
 bool bench_is_wanted(const struct bench_opts *opts, const struct bench_work *work);
+
+/* bench.c: the session, and a buffer of room bytes; ping has them as well. Exit codes. */
+int bench_connect(struct bench *b);
+int bench_make_buffer(struct bench *b);
+void bench_disconnect(struct bench *b);
+/* NULL: that work is possible with this server. */
+const char *bench_why_not(const struct bench *b, const struct bench_work *work);
 
 /* bench_run.c: b->samples and b->seconds. An exit code. */
 int bench_measure(struct bench *b, const struct bench_row *row);

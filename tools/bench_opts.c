@@ -49,11 +49,6 @@ static const struct option options[] = {
 	{"wait", no_argument, NULL, OPT_WAIT},
 	{"overwrite", no_argument, NULL, OPT_OVERWRITE},
 	{"region", required_argument, NULL, 'r'},
-	{"secret-file", required_argument, NULL, 'S'},
-	{"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},
 	{0},
 };
 
@@ -144,13 +139,13 @@ static int opts_take_option(int opt, void *arg)
 	case 'c':
 		return opts_take_number("count", 1000000000, &opts->count);
 	case OPT_WAIT:
-		opts->waits = true;
+		opts->spin_us = 0;
 		return CLI_OK;
 	case OPT_OVERWRITE:
 		opts->overwrite = true;
 		return CLI_OK;
 	default:
-		return remote_take_option(opt, &opts->remote);
+		return CLI_USAGE;
 	}
 }
 
@@ -168,19 +163,22 @@ static int opts_check(struct bench_opts *opts)
 	return CLI_OK;
 }
 
+static const struct remote_command command = {help, options, opts_take_option};
+
 int bench_parse(int argc, char **argv, struct bench_opts *opts)
 {
 	int rc;
 
 	*opts = (struct bench_opts){
-		.remote = remote_defaults(),
 		.sizes = {{64, 4096, 65536, 1 << 20}, 4},
 		.depths = {{1, 16}, 2},
 		.batch = 16,
 		.flush_every = 64,
 		.duration_ms = 1000,
+		.most = UINT64_MAX,
+		.spin_us = 1000000, /* then look whether the connection still lives */
 	};
-	rc = cli_options(argc, argv, options, help, opts_take_option, opts);
+	rc = remote_parse(argc, argv, &command, opts, &opts->remote);
 	if (rc)
 		return rc;
 	if (argc - optind != 1)

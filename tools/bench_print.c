@@ -20,7 +20,7 @@ static void print_head_json(const struct bench *b)
 	       rpma_utils_durability_2str(b->s.region.durability));
 	cli_json_string(via->device);
 	printf(",\"first_link\":\"%s\",\"crc\":%s,\"wait\":%s,\"rows\":[", via->link,
-	       via->crc ? "true" : "false", b->opts->waits ? "true" : "false");
+	       via->crc ? "true" : "false", b->opts->spin_us ? "false" : "true");
 }
 
 void bench_print_head(const struct bench *b)
@@ -35,7 +35,7 @@ void bench_print_head(const struct bench *b)
 	       b->opts->overwrite ? "" : " (its scratch page)",
 	       rpma_utils_durability_2str(b->s.region.durability));
 	printf("device %s, CRC %s, %s for completions; microseconds\n", via->device,
-	       via->crc ? "on" : "off", b->opts->waits ? "waiting" : "polling");
+	       via->crc ? "on" : "off", b->opts->spin_us ? "polling" : "waiting");
 	printf("%-27s %9s %9s %9s %9s %8s %6s\n", "", "p50", "p99", "p99.9", "ops/s", "MB/s",
 	       "ratio");
 }

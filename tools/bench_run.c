@@ -3,7 +3,6 @@
 #include "bench.h"
 #include "cli.h"
 
-#define RUN_POLL_US       1000000 /* then look whether the connection still lives */
 #define RUN_WARM_UP       10
 #define RUN_WARM_UP_NS    100000000ull
 #define RUN_SHOW_EVERY_NS 100000000ull
@@ -36,7 +35,7 @@ static int run_post(struct bench *b, struct run *r)
 
 static int run_reap(struct bench *b, struct run *r)
 {
-	int rc = client_reap(&b->s, b->opts->waits ? 0 : RUN_POLL_US);
+	int rc = client_reap(&b->s, b->opts->spin_us);
 
 	r->now_ns = latency_now_ns();
 	if (!rc)
@@ -47,11 +46,12 @@ static int run_reap(struct bench *b, struct run *r)
 /* The bar is that of all rows. */
 static void run_show(struct bench *b, struct run *r)
 {
-	uint64_t each = b->progress.total / b->rows, part;
+	uint64_t each, part;
 
-	if (r->is_warm_up || r->now_ns - r->shown_ns < RUN_SHOW_EVERY_NS)
+	if (!b->rows || r->is_warm_up || r->now_ns - r->shown_ns < RUN_SHOW_EVERY_NS)
 		return;
 	r->shown_ns = r->now_ns;
+	each = b->progress.total / b->rows;
 	part = b->opts->count ? each * r->done / r->count : (r->now_ns - r->begun_ns) / 1000000;
 	progress_show(&b->progress, each * b->row + (part < each ? part : each));
 }
@@ -80,7 +80,7 @@ int bench_measure(struct bench *b, const struct bench_row *row)
 			      .is_warm_up = true};
 	struct run run = {.row = row,
 			  .depth = row->depth,
-			  .count = b->opts->count ? b->opts->count : UINT64_MAX,
+			  .count = b->opts->count ? b->opts->count : b->opts->most,
 			  .limit_ns = b->opts->count ? UINT64_MAX : b->opts->duration_ms * 1000000};
 	int rc;
 

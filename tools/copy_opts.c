@@ -44,28 +44,18 @@ enum { OPT_ALLOW_VOLATILE = 256, OPT_NO_VERIFY, OPT_RESUME };
 
 static const struct option put_options[] = {
 	{"region", required_argument, NULL, 'r'},
-	{"secret-file", required_argument, NULL, 'S'},
 	{"offset", required_argument, NULL, 'o'},
 	{"flush-every", required_argument, NULL, 'f'},
 	{"allow-volatile", no_argument, NULL, OPT_ALLOW_VOLATILE},
 	{"no-verify", no_argument, NULL, OPT_NO_VERIFY},
 	{"resume", no_argument, NULL, OPT_RESUME},
-	{"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},
 	{0},
 };
 
 static const struct option get_options[] = {
 	{"region", required_argument, NULL, 'r'},
-	{"secret-file", required_argument, NULL, 'S'},
 	{"offset", required_argument, NULL, 'o'},
 	{"length", required_argument, NULL, 'l'},
-	{"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},
 	{0},
 };
 
@@ -99,7 +89,7 @@ static int copy_opts_take_option(int opt, void *arg)
 		opts->resume = true;
 		return CLI_OK;
 	default:
-		return remote_take_option(opt, &opts->remote);
+		return CLI_USAGE;
 	}
 }
 
@@ -120,11 +110,12 @@ static int copy_opts_take_operands(char **argv, int count, bool is_put, struct c
 
 int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts)
 {
+	const struct remote_command command = {.help = is_put ? put_help : get_help,
+					       .options = is_put ? put_options : get_options,
+					       .take = copy_opts_take_option};
 	int rc;
 
-	*opts = (struct copy_opts){
-		.remote = remote_defaults(), .length = UINT64_MAX, .flush_every = COPY_FLUSH_EVERY};
-	rc = cli_options(argc, argv, is_put ? put_options : get_options,
-			 is_put ? put_help : get_help, copy_opts_take_option, opts);
+	*opts = (struct copy_opts){.length = UINT64_MAX, .flush_every = COPY_FLUSH_EVERY};
+	rc = remote_parse(argc, argv, &command, opts, &opts->remote);
 	return rc ? rc : copy_opts_take_operands(argv + optind, argc - optind, is_put, opts);
 }

@@ -8,40 +8,26 @@
 #include "commands.h"
 #include "info.h"
 
-static const char help[] =
-	"usage: rpma info [options] [PATH | HOST[:PORT]]\n"
-	"Without an operand: which RDMA providers and devices this machine has, why each can be used\n"
-	"or not, and what the one that is chosen can do. With a PATH: what a flush to persistence can\n"
-	"do for a file there, and why. With a HOST: what the 'rpma serve' there can do, and its regions.\n"
-	"\n"
-	"An operand with a slash in it, or the name of something that exists here, is a PATH.\n"
-	"\n"
-	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
-	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
-	"  -v, --verbose          print the library's log\n"
-	"  -j, --json             print one JSON object\n"
-	"  -h, --help             print this\n"
-	"\n"
-	"The default port is 7204. Exit codes: rpma(1).\n";
-
-static const struct option options[] = {
-	{"secret-file", required_argument, NULL, 'S'},
-	{"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
-static int info_take_option(int opt, void *opts)
-{
-	return remote_take_option(opt, opts);
-}
+static const struct remote_command command = {
+	.help = "usage: rpma info [options] [PATH | HOST[:PORT]]\n"
+		"Without an operand: which RDMA providers and devices this machine has, why each can be used\n"
+		"or not, and what the one that is chosen can do. With a PATH: what a flush to persistence can\n"
+		"do for a file there, and why. With a HOST: what the 'rpma serve' there can do, and its regions.\n"
+		"\n"
+		"An operand with a slash in it, or the name of something that exists here, is a PATH.\n"
+		"\n"
+		"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
+		"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
+		"  -v, --verbose          print the library's log\n"
+		"  -j, --json             print one JSON object\n"
+		"  -h, --help             print this\n"
+		"\n"
+		"The default port is 7204. Exit codes: rpma(1).\n"};
 
 int cmd_info(int argc, char **argv)
 {
-	struct remote_opts opts = remote_defaults();
-	int rc = cli_options(argc, argv, options, help, info_take_option, &opts);
+	struct remote_opts opts;
+	int rc = remote_parse(argc, argv, &command, NULL, &opts);
 	const char *operand = argv[optind];
 
 	if (rc)

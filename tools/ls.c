@@ -9,27 +9,18 @@
 #include "commands.h"
 #include "remote.h"
 
-static const char help[] =
-	"usage: rpma ls [options] HOST[:PORT][:NAME]\n"
-	"List the regions that 'rpma serve' exports at HOST, or the one of that NAME: the size, and\n"
-	"length, time and digest (BLAKE2b-256) of the file that 'rpma put' left there.\n"
-	"\n"
-	"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
-	"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
-	"  -v, --verbose          print the library's log\n"
-	"  -j, --json             print the list as JSON\n"
-	"  -h, --help             print this\n"
-	"\n"
-	"The default port is 7204. Exit codes: rpma(1).\n";
-
-static const struct option options[] = {
-	{"secret-file", required_argument, NULL, 'S'},
-	{"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
+static const struct remote_command command = {
+	.help = "usage: rpma ls [options] HOST[:PORT][:NAME]\n"
+		"List the regions that 'rpma serve' exports at HOST, or the one of that NAME: the size, and\n"
+		"length, time and digest (BLAKE2b-256) of the file that 'rpma put' left there.\n"
+		"\n"
+		"  -S, --secret-file FILE prove to the server, and have it prove, to know FILE's content\n"
+		"  -t, --timeout SECONDS  give up when the server is silent that long (default 60)\n"
+		"  -v, --verbose          print the library's log\n"
+		"  -j, --json             print the list as JSON\n"
+		"  -h, --help             print this\n"
+		"\n"
+		"The default port is 7204. Exit codes: rpma(1).\n"};
 
 #define LS_TIME   32
 #define LS_DIGEST (2 * 32 + 1)
@@ -111,18 +102,13 @@ static void ls_print_all(const struct rpma_file_region *regions, size_t count, b
 		puts("]}");
 }
 
-static int ls_take_option(int opt, void *opts)
-{
-	return remote_take_option(opt, opts);
-}
-
 int cmd_ls(int argc, char **argv)
 {
 	struct rpma_file_region regions[RPMA_FILE_REGIONS_MAX];
-	struct remote_opts opts = remote_defaults();
+	struct remote_opts opts;
 	size_t count = RPMA_FILE_REGIONS_MAX;
 	struct rpma_file_options with;
-	int rc = cli_options(argc, argv, options, help, ls_take_option, &opts);
+	int rc = remote_parse(argc, argv, &command, NULL, &opts);
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;

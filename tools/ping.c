@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma ping: how long a write, a write with a flush, and a read take. */
+/* rpma ping: how long a write, a write with a flush, and a read take. It measures as bench does,
+ * one operation at a time. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
+#include "bench.h"
 #include "cli.h"
 #include "commands.h"
-#include "latency.h"
-#include "client.h"
-
-#define WARM_UP       10
-#define DEFAULT_COUNT 1000
-/* Without --count a slow disk shortens the run instead of making it long. */
-#define DEFAULT_LIMIT_NS 2000000000ull
-#define SPIN_US          200
-
-struct ping_opts {
-	struct remote_opts remote;
-	uint64_t count; /* 0: the default, within the time limit */
-	uint64_t size;
-};
-
-struct ping {
-	const struct ping_opts *opts;
-	struct session s;
-	struct rpma_mr_local *mr;
-	void *buf;
-};
 
 static const char help[] =
 	"usage: rpma ping [options] HOST[:PORT][:NAME]\n"
@@ -46,196 +25,104 @@ static const char help[] =
 	"\n"
 	"Sizes take K, M, G, T. The default port is 7204. Exit codes: rpma(1).\n";
 
-static int ping_wait_one(struct ping *p)
+static int ping_post_write(struct bench *b, const struct bench_row *row, uint64_t nr)
 {
-	return client_reap(&p->s, SPIN_US);
-}
-
-static int ping_do_write(struct ping *p)
-{
-	int rc = rpma_write(p->s.conn, p->s.remote, 0, p->mr, 0, p->opts->size,
+	int rc = rpma_write(b->s.conn, b->s.remote, 0, b->mr, 0, row->size,
 			    RPMA_F_COMPLETION_ALWAYS, NULL);
 
-	return rc ? client_post_failed(&p->s, "write to", rc) : ping_wait_one(p);
+	(void)nr;
+	return rc ? client_post_failed(&b->s, "write to", rc) : CLI_OK;
 }
 
-static int ping_write_and_flush(struct ping *p, enum rpma_flush_type type)
+static const struct bench_work ping_write = {
+	.name = "write", .text = "write", .post = ping_post_write};
+
+static const struct bench_work *const ping_works[] = {&ping_write, &bench_works[BENCH_VISIBLE],
+						      &bench_works[BENCH_PERSISTENT],
+						      &bench_works[BENCH_READ]};
+
+static void ping_print_head(const struct bench *b)
 {
-	int rc = rpma_write(p->s.conn, p->s.remote, 0, p->mr, 0, p->opts->size,
-			    RPMA_F_COMPLETION_ON_ERROR, NULL);
+	const struct hello_reply *region = &b->s.region;
 
-	if (rc)
-		return client_post_failed(&p->s, "write to", rc);
-	rc = rpma_flush(p->s.conn, p->s.remote, 0, p->opts->size, type, RPMA_F_COMPLETION_ALWAYS,
-			NULL);
-	return rc ? client_post_failed(&p->s, "flush at", rc) : ping_wait_one(p);
-}
-
-static int ping_do_flush_visible(struct ping *p)
-{
-	return ping_write_and_flush(p, RPMA_FLUSH_TYPE_VISIBILITY);
-}
-
-static int ping_do_flush_persistent(struct ping *p)
-{
-	return ping_write_and_flush(p, RPMA_FLUSH_TYPE_PERSISTENT);
-}
-
-static int ping_do_read(struct ping *p)
-{
-	int rc = rpma_read(p->s.conn, p->mr, 0, p->s.remote, 0, p->opts->size,
-			   RPMA_F_COMPLETION_ALWAYS, NULL);
-
-	return rc ? client_post_failed(&p->s, "read from", rc) : ping_wait_one(p);
-}
-
-static const struct kind {
-	const char *name, *json_name;
-	int (*run)(struct ping *p);
-	int needs; /* a usage bit of the remote region */
-} kinds[] = {
-	{"write", "write", ping_do_write, 0},
-	{"write + flush visible", "write_flush_visible", ping_do_flush_visible,
-	 RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY},
-	{"write + flush persistent", "write_flush_persistent", ping_do_flush_persistent,
-	 RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT},
-	{"read", "read", ping_do_read, 0},
-};
-
-static bool ping_is_possible(const struct ping *p, const struct kind *kind)
-{
-	int usage = 0;
-
-	rpma_mr_remote_get_flush_type(p->s.remote, &usage);
-	return (usage & kind->needs) == kind->needs;
-}
-
-static int ping_warm_up(struct ping *p, const struct kind *kind)
-{
-	int rc = CLI_OK;
-
-	for (int i = 0; i < WARM_UP && !rc; i++)
-		rc = kind->run(p);
-	return rc;
-}
-
-static int ping_measure(struct ping *p, const struct kind *kind, struct latency *samples)
-{
-	uint64_t count = p->opts->count ? p->opts->count : DEFAULT_COUNT;
-	uint64_t limit = p->opts->count ? UINT64_MAX : DEFAULT_LIMIT_NS;
-	uint64_t begun, before, after;
-	int rc = ping_warm_up(p, kind);
-
-	begun = after = latency_now_ns();
-	while (!rc && samples->count < count && after - begun < limit) {
-		before = latency_now_ns();
-		rc = kind->run(p);
-		after = latency_now_ns();
-		if (!rc)
-			latency_add(samples, after - before);
-	}
-	return rc;
-}
-
-static void ping_print_head(const struct ping *p)
-{
-	const struct hello_reply *region = &p->s.region;
-
-	if (p->opts->remote.json) {
+	if (b->opts->remote.json) {
 		printf("{\"server\":");
-		cli_json_string(p->s.server);
+		cli_json_string(b->s.server);
 		printf(",\"region\":");
 		cli_json_string(region->region);
 		printf(",\"durability\":\"%s\",\"size\":%" PRIu64,
-		       rpma_utils_durability_2str(region->durability), p->opts->size);
+		       rpma_utils_durability_2str(region->durability), b->room);
 		return;
 	}
 	printf("ping %s, region '%s', durability %s, %" PRIu64 " bytes; microseconds\n",
-	       p->s.server, region->region, rpma_utils_durability_2str(region->durability),
-	       p->opts->size);
+	       b->s.server, region->region, rpma_utils_durability_2str(region->durability),
+	       b->room);
 	printf("%-26s %8s %10s %10s %10s %10s\n", "", "count", "min", "median", "p99", "max");
 }
 
-static void ping_print_kind(const struct ping *p, const struct kind *kind,
-			    const struct latency *samples)
+static void ping_print_row(const struct bench *b, const struct bench_work *work)
 {
-	if (samples->count == 0) {
-		if (!p->opts->remote.json)
-			printf("%-26s not possible: the server cannot persist this memory\n",
-			       kind->name);
-		return;
-	}
-	printf(p->opts->remote.json ? ",\"%s\":{\"count\":%" PRIu64
+	const struct latency *samples = &b->samples;
+
+	printf(b->opts->remote.json ? ",\"%s\":{\"count\":%" PRIu64
 				      ",\"min_us\":%.1f,\"median_us\":%.1f,"
 				      "\"p99_us\":%.1f,\"max_us\":%.1f}"
 				    : "%-26s %8" PRIu64 " %10.1f %10.1f %10.1f %10.1f\n",
-	       p->opts->remote.json ? kind->json_name : kind->name, samples->count,
+	       b->opts->remote.json ? work->name : work->text, samples->count,
 	       latency_permille_us(samples, 0), latency_permille_us(samples, 500),
 	       latency_permille_us(samples, 990), latency_permille_us(samples, 1000));
 }
 
-static int ping_run_kind(struct ping *p, const struct kind *kind)
+static int ping_run_one(struct bench *b, const struct bench_work *work)
 {
-	struct latency samples;
-	int rc = CLI_OK;
+	struct bench_row row = {.work = work, .size = b->room, .depth = 1, .writes = 1};
+	const char *why_not = bench_why_not(b, work);
+	int rc;
 
-	latency_reset(&samples);
-	if (ping_is_possible(p, kind))
-		rc = ping_measure(p, kind, &samples);
+	if (why_not) {
+		if (!b->opts->remote.json)
+			printf("%-26s not possible: %s\n", work->text, why_not);
+		return CLI_OK;
+	}
+	rc = bench_measure(b, &row);
 	if (!rc)
-		ping_print_kind(p, kind, &samples);
+		ping_print_row(b, work);
 	return rc;
 }
 
-/* A connection of one host goes over to shared memory after some messages. */
-static void ping_print_link(const struct ping *p)
+static int ping_run_all(struct bench *b)
 {
 	struct session_transport via;
-
-	session_get_transport(&p->s, &via);
-	printf(p->opts->remote.json ? ",\"link\":\"%s\"}\n" : "link %s\n", via.link);
-}
-
-static int ping_run_all(struct ping *p)
-{
 	int rc = CLI_OK;
 
-	ping_print_head(p);
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !rc; i++)
-		rc = ping_run_kind(p, &kinds[i]);
+	ping_print_head(b);
+	for (size_t i = 0; i < sizeof(ping_works) / sizeof(ping_works[0]) && !rc; i++)
+		rc = ping_run_one(b, ping_works[i]);
+	/* A connection of one host goes over to shared memory after some messages. */
+	session_get_transport(&b->s, &via);
 	if (!rc)
-		ping_print_link(p);
+		printf(b->opts->remote.json ? ",\"link\":\"%s\"}\n" : "link %s\n", via.link);
 	return rc;
 }
 
-/* Once the server has said how large an operation may be. */
-static int ping_make_buffer(struct ping *p)
+static int ping_connect_and_run(struct bench *b)
 {
-	p->buf = aligned_alloc(4096, (p->opts->size + 4095) / 4096 * 4096);
-	if (!p->buf)
-		return cli_fail(CLI_TRANSFER, "out of memory for %" PRIu64 " bytes", p->opts->size);
-	memset(p->buf, 0x5a, p->opts->size);
-	return client_register(&p->s, p->buf, p->opts->size, &p->mr);
-}
-
-static int ping_connect_and_run(struct ping *p)
-{
-	int rc = client_open(&p->s, &p->opts->remote, HELLO_SCRATCH, 4);
+	uint64_t size = b->opts->sizes.values[0];
+	int rc = bench_connect(b);
 
 	if (rc)
 		return rc;
-	if (p->opts->size > p->s.region.size)
+	b->room = size;
+	if (size > b->s.region.size)
 		rc = cli_fail(CLI_REFUSED,
 			      "--size %" PRIu64 " is larger than the server's scratch "
 			      "page of %s",
-			      p->opts->size, text_bytes(p->s.region.size).text);
+			      size, text_bytes(b->s.region.size).text);
 	if (!rc)
-		rc = ping_make_buffer(p);
+		rc = bench_make_buffer(b);
 	if (!rc)
-		rc = ping_run_all(p);
-	rpma_mr_dereg(&p->mr);
-	session_close(&p->s);
-	free(p->buf);
+		rc = ping_run_all(b);
+	bench_disconnect(b);
 	return rc;
 }
 
@@ -243,17 +130,12 @@ static const struct option options[] = {
 	{"count", required_argument, NULL, 'c'},
 	{"size", required_argument, NULL, 's'},
 	{"region", required_argument, NULL, 'r'},
-	{"secret-file", required_argument, NULL, 'S'},
-	{"timeout", required_argument, NULL, 't'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},
 	{0},
 };
 
 static int ping_take_option(int opt, void *arg)
 {
-	struct ping_opts *opts = arg;
+	struct bench_opts *opts = arg;
 
 	switch (opt) {
 	case 'c':
@@ -262,19 +144,24 @@ static int ping_take_option(int opt, void *arg)
 					 optarg);
 		return CLI_OK;
 	case 's':
-		if (!number_parse_size(optarg, &opts->size) || opts->size == 0)
+		if (!number_parse_size(optarg, &opts->sizes.values[0]) ||
+		    opts->sizes.values[0] == 0)
 			return cli_usage("--size: '%s' is not a size such as 8 or 4K", optarg);
 		return CLI_OK;
 	default:
-		return remote_take_option(opt, &opts->remote);
+		return CLI_USAGE;
 	}
 }
 
+static const struct remote_command command = {help, options, ping_take_option};
+
 int cmd_ping(int argc, char **argv)
 {
-	struct ping_opts opts = {.remote = remote_defaults(), .size = 8};
-	struct ping ping = {.opts = &opts};
-	int rc = cli_options(argc, argv, options, help, ping_take_option, &opts);
+	/* Without --count a slow disk shortens the run instead of making it long. */
+	struct bench_opts opts = {
+		.queue = 4, .sizes = {{8}, 1}, .most = 1000, .duration_ms = 2000, .spin_us = 200};
+	static struct bench bench;
+	int rc = remote_parse(argc, argv, &command, &opts, &opts.remote);
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
@@ -284,5 +171,6 @@ int cmd_ping(int argc, char **argv)
 	if (rc)
 		return rc;
 	cli_log_init(opts.remote.verbose);
-	return ping_connect_and_run(&ping);
+	bench.opts = &opts;
+	return ping_connect_and_run(&bench);
 }

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "remote.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 #include "regions/target.h"
 
-struct remote_opts remote_defaults(void)
-{
-	return (struct remote_opts){.region = "", .timeout_ms = 60000};
-}
+#define REMOTE_OPTIONS_MAX 24
 
-int remote_take_option(int opt, struct remote_opts *opts)
+struct remote_parser {
+	const struct remote_command *command;
+	void *arg;
+	struct remote_opts *opts;
+};
+
+static int remote_take_option(int opt, void *arg)
 {
+	const struct remote_parser *p = arg;
+	struct remote_opts *opts = p->opts;
 	uint64_t seconds;
 
 	switch (opt) {
@@ -39,9 +45,36 @@ int remote_take_option(int opt, struct remote_opts *opts)
 	case 'j':
 		opts->json = true;
 		return CLI_OK;
+	case '?': /* getopt has printed the line */
+		return CLI_USAGE;
 	default:
-		return CLI_USAGE; /* getopt has printed the line */
+		return p->command->take(opt, p->arg);
 	}
+}
+
+int remote_parse(int argc, char **argv, const struct remote_command *command, void *arg,
+		 struct remote_opts *opts)
+{
+	static const struct option common[] = {
+		{"secret-file", required_argument, NULL, 'S'},
+		{"timeout", required_argument, NULL, 't'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct remote_parser parser = {command, arg, opts};
+	struct option all[REMOTE_OPTIONS_MAX];
+	size_t count = 0;
+
+	*opts = (struct remote_opts){.region = "", .timeout_ms = 60000};
+	while (command->options && command->options[count].name) {
+		all[count] = command->options[count];
+		count++;
+	}
+	assert(count + sizeof(common) / sizeof(common[0]) <= REMOTE_OPTIONS_MAX);
+	memcpy(all + count, common, sizeof(common));
+	return cli_options(argc, argv, all, command->help, remote_take_option, &parser);
 }
 
 int remote_take_server(const char *text, struct remote_opts *opts)

@@ -8,6 +8,7 @@
 #ifndef TOOL_REMOTE_H
 #define TOOL_REMOTE_H
 
+#include <getopt.h>
 #include <librpmafile.h>
 #include <stdbool.h>
 
@@ -20,9 +21,17 @@ struct remote_opts {
 	bool json;
 };
 
-struct remote_opts remote_defaults(void);
-/* --region, --secret-file, --timeout, --verbose, --json; from getopt's optarg. */
-int remote_take_option(int opt, struct remote_opts *opts);
+/* What a command takes besides --secret-file, --timeout, --verbose, --json and --help. */
+struct remote_command {
+	const char *help;
+	/* NULL: no others. --region, where it is among them, need not be taken. */
+	const struct option *options;
+	int (*take)(int opt, void *arg); /* with getopt's optarg */
+};
+
+/* CLI_OK, and the operands begin at optind; an exit code; or -1: help was printed. */
+int remote_parse(int argc, char **argv, const struct remote_command *command, void *arg,
+		 struct remote_opts *opts);
 /* The operand HOST[:PORT][:NAME]; what stands after the host and is no number is a name. */
 int remote_take_server(const char *text, struct remote_opts *opts);
 
