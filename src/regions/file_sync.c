@@ -80,6 +80,21 @@ static inline int file_sync_check(struct rpma_file *f, const char *function,
 	return 0;
 }
 
+/* Enter the file and begin a sync. 0: the caller leaves. */
+static inline __attribute__((always_inline)) int
+file_sync_begin(struct rpma_file *f, const char *function, const struct rpma_file_range *ranges,
+		size_t count)
+{
+	int rc = file_enter(f);
+
+	if (rc)
+		return rc;
+	rc = file_sync_check(f, function, ranges, count);
+	if (!rc)
+		rc = file_sync_start(f, ranges, count);
+	return rc ? file_leave(f, rc) : 0;
+}
+
 /* Was it answered, or lost with a former connection? */
 static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
 {
@@ -114,13 +129,8 @@ int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *r
 
 	if (!file || !ticket || (!ranges && count))
 		return file_error_invalid(__func__, "file, ranges or ticket is NULL");
-	rc = file_enter(file);
-	if (rc)
-		return rc;
-	rc = file_sync_check(file, __func__, ranges, count);
-	if (!rc)
-		rc = file_sync_start(file, ranges, count);
-	return file_leave_with(file, rc, ticket);
+	rc = file_sync_begin(file, __func__, ranges, count);
+	return rc ? rc : file_leave_with(file, rc, ticket);
 }
 
 /* Not through file_enter(): a sync that was answered has its result after a failure, too. */
@@ -133,7 +143,7 @@ int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms)
 	lock_enter(&file->lock);
 	file->inside++;
 	if (!ticket || ticket > file->tickets)
-		rc = file_error_invalid(__func__, "no sync has that ticket");
+		rc = file_error_invalid(__func__, "nothing has that ticket");
 	else
 		rc = file_sync_look(file, ticket, timeout_ms);
 	return file_leave(file, rc);
@@ -145,13 +155,8 @@ int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges,
 
 	if (!file || (!ranges && count))
 		return file_error_invalid(__func__, "file or ranges is NULL");
-	rc = file_enter(file);
-	if (rc)
-		return rc;
-	rc = file_sync_check(file, __func__, ranges, count);
-	if (!rc)
-		rc = file_sync_start(file, ranges, count);
-	return file_leave(file, rc ? rc : file_sync_wait(file));
+	rc = file_sync_begin(file, __func__, ranges, count);
+	return rc ? rc : file_leave(file, file_sync_wait(file));
 }
 
 /* All that was written, the word, the word's flush: one post. */
@@ -213,16 +218,20 @@ static int file_store8_check(struct rpma_file *f, const char *function, uint64_t
 	return 0;
 }
 
-static int file_store8(struct rpma_file *f, const char *function, uint64_t offset, uint64_t value)
+/* Enter the file and begin a store. 0: the caller leaves. */
+static int file_store8_begin(struct rpma_file *f, const char *function, uint64_t offset,
+			     uint64_t value)
 {
-	int rc = file_store8_check(f, function, offset);
+	static const uint32_t needed = RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_FLUSH;
+	int rc = file_enter(f);
 
 	if (rc)
 		return rc;
-	if ((f->caps & (RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_FLUSH)) ==
-	    (RPMA_CAP_ATOMIC_WRITE | RPMA_CAP_FLUSH))
-		return file_store8_at_once(f, offset, value);
-	return file_store8_in_steps(f, offset, value);
+	rc = file_store8_check(f, function, offset);
+	if (!rc)
+		rc = (f->caps & needed) == needed ? file_store8_at_once(f, offset, value)
+						  : file_store8_in_steps(f, offset, value);
+	return rc ? file_leave(f, rc) : 0;
 }
 
 int rpma_file_store8_start(struct rpma_file *file, uint64_t offset, uint64_t value,
@@ -232,11 +241,8 @@ int rpma_file_store8_start(struct rpma_file *file, uint64_t offset, uint64_t val
 
 	if (!file || !ticket)
 		return file_error_invalid(__func__, "file or ticket is NULL");
-	rc = file_enter(file);
-	if (rc)
-		return rc;
-	rc = file_store8(file, __func__, offset, value);
-	return file_leave_with(file, rc, ticket);
+	rc = file_store8_begin(file, __func__, offset, value);
+	return rc ? rc : file_leave_with(file, rc, ticket);
 }
 
 int rpma_file_store8(struct rpma_file *file, uint64_t offset, uint64_t value)
@@ -245,9 +251,6 @@ int rpma_file_store8(struct rpma_file *file, uint64_t offset, uint64_t value)
 
 	if (!file)
 		return file_error_invalid(__func__, "file is NULL");
-	rc = file_enter(file);
-	if (rc)
-		return rc;
-	rc = file_store8(file, __func__, offset, value);
-	return file_leave(file, rc ? rc : file_sync_wait(file));
+	rc = file_store8_begin(file, __func__, offset, value);
+	return rc ? rc : file_leave(file, file_sync_wait(file));
 }

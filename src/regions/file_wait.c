@@ -201,8 +201,8 @@ static __attribute__((noinline)) void file_take_silence(struct rpma_file *f, uns
 	if (!rpma_conn_next_event_timeout(f->s.conn, 0, &event) && event != RPMA_CONN_ESTABLISHED)
 		error_set(&err, ERROR_FAILED, 0, "%s closed the connection", f->s.server);
 	else if (f->timeout_ms >= 0 && f->silent_ms >= (unsigned)f->timeout_ms)
-		error_set(&err, ERROR_FAILED, RPMA_E_NO_COMPLETION, "%s has not answered for %d ms",
-			  f->s.server, f->timeout_ms);
+		error_set(&err, ERROR_FAILED, RPMA_E_NO_COMPLETION, "%s has not answered for %g s",
+			  f->s.server, f->timeout_ms / 1000.0);
 	else
 		return;
 	file_fail(f, RPMA_FILE_E_LOST, &err);
