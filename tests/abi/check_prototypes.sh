@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# check_prototypes.sh GCC OURS THEIRS LIST: two headers declare the functions of the list in the same
-# way. gcc writes declarations in a form of its own, without names of parameters.
+# check_prototypes.sh GCC OURS THEIRS LIST: both headers declare the functions of the list in the
+# same way. gcc prints the declarations in its own form, without names of parameters.
 set -eu
 gcc=$1 ours=$2 theirs=$3 list=$4
 dir=$(mktemp -d)

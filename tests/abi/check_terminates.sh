@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# check_terminates.sh TOP: doc/security.md lists every Terminate that src/softrnic sends, with its
-# right number and with tests that exist; and none that is not sent any more.
+# check_terminates.sh TOP: doc/security.md lists every Terminate that src/softrnic sends, with the
+# right number and with existing tests; and no other one.
 set -euo pipefail
 top=$1
 table=$top/doc/security.md
@@ -12,13 +12,13 @@ complain() {
 	failed=1
 }
 
-# NAME layer/type/code, from the list that the code is made of.
+# NAME layer/type/code, from the list from which the code is generated.
 numbers=$(sed -nE 's/^\s*X\(([A-Z_]+), ([0-9]), ([0-9]), 0x([0-9a-f]{2}),.*/\1 \2\/\3\/\4/p' \
 	"$top/src/softrnic/proto/term_code.h")
 [ -n "$numbers" ] || complain "no Terminate is found in term_code.h"
 
-# All that are named in a .c file, except terminate.c, which names all, and the code that stands for a
-# received Terminate that cannot be parsed.
+# All names in .c files, except in terminate.c, which has all, and except the code for a received
+# Terminate that cannot be parsed.
 used=$(grep -rhoE --include='*.c' --exclude=terminate.c '\bTERM_[A-Z_]+' "$top/src/softrnic" |
 	sed 's/^TERM_//' | sort -u | grep -vx RDMAP_OPERATION_UNSPECIFIED)
 

@@ -3,7 +3,7 @@
  * foreign_program.c -- compiled with the distribution's librpma.h and linked to its library, then
  * run with ours: both sides of a connection in one thread, a write, a flush and a read back.
  *
- * foreign_program LIBRARY: LIBRARY is what must have been loaded.
+ * foreign_program LIBRARY: LIBRARY must be the loaded library.
  */
 #include <dlfcn.h>
 #include <librpma.h>
@@ -39,7 +39,7 @@ static void expect_loaded(const char *library)
 	}
 }
 
-/* A listener on whichever port is free. */
+/* A listener on a free port. */
 static struct rpma_ep *listen_somewhere(struct rpma_peer *peer, char *port, size_t len)
 {
 	struct rpma_ep *ep = NULL;
@@ -75,7 +75,7 @@ static void wait_for(struct rpma_conn *conn)
 	CHECK(wc.status != IBV_WC_SUCCESS);
 }
 
-/* The target's region travels as private data of its answer. */
+/* The target's region is private data of its answer. */
 static void connect_both(struct rpma_peer *peer, struct rpma_mr_local *mr,
 			 struct rpma_conn **active, struct rpma_conn **passive)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* header.c -- a library's header needs no other before it, in no dialect; twice is once. */
+/*
+ * header.c -- a library's header needs no other header before it, in any dialect, and can be
+ * included twice.
+ */
 #include HEADER
 #include HEADER
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_values.c -- our header's numbers are the documented ones, and the distribution's. */
+/*
+ * test_values.c -- the numbers of this project's header are the documented ones, and the
+ * distribution's.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +40,7 @@ static void our_numbers_are_the_distributions(void **state)
 				 theirs[i].value);
 	}
 #else
-	skip(); /* there is no other librpma.h on this machine */
+	skip(); /* this machine has no other librpma.h */
 #endif
 }
 

@@ -63,7 +63,7 @@
 	X(sizeof(((struct rpma_conn_private_data *)0)->len), 1)                                    \
 	X(sizeof(struct ibv_wc), 48)
 
-/* What is beyond librpma 1.3, which no other header has. */
+/* Numbers beyond librpma 1.3, which no other header has. */
 #define ABI_VALUES_14(X)                                                                           \
 	X(RPMA_CAP_SOFTRNIC, 1)                                                                    \
 	X(RPMA_CAP_FLUSH, 2)                                                                       \

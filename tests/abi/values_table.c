@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* values_table.c -- the numbers of the list VALUES as one header gives them; TABLE names them. */
+/*
+ * values_table.c -- the numbers of the list VALUES, as one header defines them; TABLE is the name
+ * of the table.
+ */
 #include <librpma.h>
 
 #include "values.h"

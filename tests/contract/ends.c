@@ -49,7 +49,7 @@ void ends_listen(struct ends *d, const struct ends_opts *opts)
 	OK(rpma_utils_get_ibv_context(ends_opts_addr(opts), RPMA_UTIL_IBV_CONTEXT_LOCAL, &ctx));
 	OK(rpma_peer_new(ctx, &d->peer));
 	for (int i = 0; ret && i < 10;
-	     i++) { /* another process may take the port between choosing and using it */
+	     i++) { /* another process may take the port after it was chosen */
 		ends_free_port(d->port);
 		ret = rpma_ep_listen(d->peer, ends_opts_addr(opts), d->port, &d->ep);
 	}

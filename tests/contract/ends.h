@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ends.h -- two connected ends in one thread, through librpma's public API alone; the programs that
- * use it compile against any librpma.h, this one or Debian's.
+ * ends.h -- two connected ends in one thread, through librpma's public API alone; programs that use
+ * it compile with any librpma.h, this project's or Debian's.
  */
 #ifndef CONTRACT_ENDS_H
 #define CONTRACT_ENDS_H
@@ -34,7 +34,7 @@ struct ends {
 	struct rpma_ep *ep;
 	char port[8];
 	struct rpma_conn *cli, *srv;
-	/* Each end's memory, registered for everything, and its description at the other end. */
+	/* Each end's memory, registered with all rights, and its description at the other end. */
 	uint8_t *cli_buf, *srv_buf;
 	struct rpma_mr_local *cli_mr, *srv_mr;
 	struct rpma_mr_remote *at_srv, *at_cli;
@@ -49,20 +49,22 @@ struct ends_opts {
 	size_t buf_size; /* 0: ENDS_BUF */
 };
 
-/* Where both ends are: $ENDS_ADDR, as the kernel's devices in the guest lab are not behind
- * 127.0.0.1. */
+/*
+ * The address of both ends: $ENDS_ADDR, as the kernel's devices in the guest lab do not serve
+ * 127.0.0.1.
+ */
 const char *ends_addr(void);
 /* A port without a listener. */
 void ends_free_port(char port[8]);
-/* The device's peer and listening endpoint, no connection yet. */
+/* Make the device's peer and listening endpoint, but no connection. */
 void ends_listen(struct ends *d, const struct ends_opts *opts);
 /* One more connection between the two ends. */
 void ends_connect(struct ends *d, const struct ends_opts *opts, struct rpma_conn **cli,
 		  struct rpma_conn **srv);
-/* All of it: listen, connect, register and exchange both buffers. */
+/* Everything: listen, connect, register both buffers and exchange them. */
 void ends_open(struct ends *d, const struct ends_opts *opts);
 void ends_close(struct ends *d);
-/* Wait for the next connection event, and check which it is. */
+/* Wait for the next connection event, and check its type. */
 void ends_expect_event(struct rpma_conn *conn, enum rpma_conn_event want);
 /* Wait for the next completion of the connection's main CQ. */
 void ends_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc);
@@ -74,52 +76,57 @@ void ends_expect_received(struct rpma_conn *conn, size_t len, const void *op_con
 void ends_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
 /* Make sure that everything before is placed, without a write-back. */
 void ends_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len);
-/* Consume successes until a completion fails; its status. */
+/* Take successes until a completion fails. Returns its status. */
 enum ibv_wc_status ends_wait_failure(struct rpma_conn *conn);
 /* After CLOSED: InfiniBand's queue pairs live until this end disconnects as well. */
 void ends_disconnect(struct rpma_conn *conn);
-/* Is there an event within the time? */
+/* Does an event come within the time? */
 bool ends_event_within(struct rpma_conn *conn, int ms, enum rpma_conn_event *ev);
 bool ends_readable(int fd, int ms);
 void ends_set_nonblock(int fd);
 
 struct rpma_mr_remote *ends_remote(const struct rpma_mr_local *mr);
-struct rpma_mr_local *ends_reg(struct ends *d, void *ptr, size_t size); /* for everything */
+struct rpma_mr_local *ends_reg(struct ends *d, void *ptr, size_t size); /* with all rights */
 /* A configuration with queue sizes; 0: the default. */
 struct rpma_conn_cfg *ends_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq);
 
-/* Is the device one of the kernel's? Then the limits are the device's. */
+/* Is the device one of the kernel's? Then its own limits apply. */
 bool ends_is_kernels(void);
-/* Is there TCP below? softrnic and iWARP devices, not InfiniBand and RoCE. */
+/*
+ * Is the connection over TCP? So it is with softrnic and iWARP devices, not with InfiniBand and
+ * RoCE.
+ */
 bool ends_is_tcp(void);
-/* Does a Send wait for its receive? RFC 5040 s5.3 has it end the connection. */
+/* Does a Send wait for its receive? By RFC 5040 s5.3 it ends the connection. */
 bool ends_sends_wait(void);
-/* Does an error end the connection, with an event? InfiniBand's queue pairs fail alone. */
+/* Does an error end the connection, with an event? InfiniBand's queue pairs fail without that. */
 bool ends_errors_disconnect(void);
-/* Does what is posted to an ended connection complete? libsiw leaves it in its ring for ever. */
+/*
+ * Does a request that is posted after the connection's end complete? libsiw leaves it in its ring
+ * for ever.
+ */
 bool ends_late_posts_complete(void);
 /* The number of connections, with both ends in this process, that the device supports: libsiw maps
  * at most 144 pages of queues. */
 int ends_max_conns(int wanted);
-/* Skip what depends on how softrnic works. */
+/* Skip tests that depend on softrnic's own behaviour. */
 #define SOFTRNIC_ONLY()                                                                            \
 	do {                                                                                       \
 		if (ends_is_kernels())                                                             \
 			skip();                                                                    \
 	} while (0)
-/* The same, or has the environment switched off everything beyond the standards? */
+/* The same, or has the environment switched off all extensions? */
 bool ends_is_plain(void);
-/* Is the library under test the distribution's? It supports only what rdma-core 44 has. */
+/* Is the library under test the distribution's? It supports only the features of rdma-core 44. */
 bool ends_is_older_librpma(void);
-/* Its flush is a read and its atomic write a write, as those of this library are towards a plain
- * peer. */
+/* Its flush is a read and its atomic write a write, like this library's towards a plain peer. */
 bool ends_flushes_by_reading(void);
-/* Towards a peer without native flush a persistent flush has to be permitted. */
+/* A persistent flush has to be permitted if the peer has no native flush. */
 void ends_permit_persistent(struct rpma_conn *conn);
 enum ibv_wc_opcode ends_flush_opcode(void);
 enum ibv_wc_opcode ends_atomic_write_opcode(void);
 uint8_t *ends_map(size_t size); /* anonymous, shared, zero */
-/* Bytes that differ from place to place and from seed to seed. */
+/* Bytes that differ by place and by seed. */
 void ends_fill(uint8_t *p, size_t len, unsigned seed);
 bool ends_is_filled(const uint8_t *p, size_t len, unsigned seed);
 bool ends_is_zero(const uint8_t *p, size_t len);

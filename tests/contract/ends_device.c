@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends_device.c -- what can be expected of the device, by its attributes. */
+/* ends_device.c -- features of the device that tests can expect, by its attributes. */
 #include <dlfcn.h>
 
 #include "ends.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends_util.c -- what tests need beside two ends: memory, patterns, waiting. */
+/* ends_util.c -- other functions for tests: memory, patterns, waiting. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -37,8 +37,8 @@ static uint8_t ends_pattern(size_t i, unsigned seed)
 }
 
 /*
- * Memory that peers read and write. Both ends agree over the socket which of them uses it when,
- * which ThreadSanitizer cannot see.
+ * Memory that peers read and write. The ends agree over the socket when each may use it, which
+ * ThreadSanitizer cannot see.
  */
 #define PEER_MEMORY __attribute__((no_sanitize("thread")))
 

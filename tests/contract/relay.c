@@ -103,7 +103,7 @@ void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per
 	r->slow = bytes_per_s;
 	pthread_mutex_init(&r->lock, NULL);
 	r->listener = relay_tcp_socket();
-	if (bytes_per_s) /* the accepted socket's as well */
+	if (bytes_per_s) /* limit the accepted socket's buffer, too */
 		setsockopt(r->listener, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	assert_int_equal(bind(r->listener, (struct sockaddr *)&sin, len), 0);
 	assert_int_equal(listen(r->listener, 1), 0);

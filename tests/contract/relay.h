@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.h -- a TCP relay between the two ends of one connection, which records what passes. Of the
- * protocol it parses only the length of a frame.
+ * relay.h -- a TCP relay between the two ends of one connection, which records all bytes. It parses
+ * only the lengths of frames.
  */
 #ifndef CONTRACT_RELAY_H
 #define CONTRACT_RELAY_H
@@ -14,8 +14,8 @@
 enum relay_way { RELAY_TO_SERVER, RELAY_TO_CLIENT, RELAY_WAYS };
 
 struct relay_count {
-	size_t bytes;    /* of the whole stream */
-	unsigned pieces; /* as they came out of the socket */
+	size_t bytes;    /* bytes of the whole stream */
+	unsigned pieces; /* pieces, as recv() returned them */
 	unsigned fpdus;  /* complete ones */
 };
 
@@ -36,11 +36,11 @@ struct relay {
 void relay_start(struct relay *r, const char *server_port);
 /* The same as a slow link to the server, which buffers little. */
 void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s);
-/* Once both sides have closed. */
+/* To be called after both sides have closed. */
 void relay_join(struct relay *r);
-/* What has passed so far; waits until nothing has for a while. */
+/* Count what has passed so far; waits until nothing passes for a while. */
 void relay_count(struct relay *r, enum relay_way way, struct relay_count *count);
-/* Do bytes of this content occur in what has passed? */
+/* Do these bytes occur in what has passed? */
 bool relay_saw(struct relay *r, enum relay_way way, const void *bytes, size_t len);
 
 #endif

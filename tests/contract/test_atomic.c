@@ -13,7 +13,7 @@ static void atomic_write_places_eight_bytes(void **state)
 	ends_open(&d, NULL);
 	memcpy(want, word, 8);
 	OK(rpma_atomic_write(d.cli, d.at_srv, 4088, word, RPMA_F_COMPLETION_ALWAYS, &d));
-	memset(word, 0xee, sizeof(word)); /* the source is free at once */
+	memset(word, 0xee, sizeof(word)); /* the source may be changed at once */
 	ends_expect_wc(d.cli, ends_atomic_write_opcode(), &d);
 	ends_flush(d.cli, d.at_srv, 4088, 8);
 	assert_memory_equal(d.srv_buf + 4088, want, 8);
@@ -116,7 +116,7 @@ static void an_atomic_write_is_never_seen_torn(void **state)
 	struct ends d;
 
 	if (ends_is_kernels() && ends_atomic_write_opcode() != ENDS_WC_ATOMIC_WRITE)
-		skip(); /* a device's plain write promises nothing: siw's is torn */
+		skip(); /* a plain write on a device has no such promise: siw's is torn */
 	ends_open(&d, NULL);
 	w.word = (const uint64_t *)(d.srv_buf + 64);
 	assert_int_equal(pthread_create(&reader, NULL, look_for_torn_words, &w), 0);
@@ -148,7 +148,7 @@ static void an_atomic_write_needs_the_right_and_the_bounds(void **state)
 		remote = ends_remote(mr);
 		OK(rpma_atomic_write(d.cli, remote, outside ? 4096 : 0, word,
 				     RPMA_F_COMPLETION_ALWAYS, NULL));
-		/* A plain write over TCP fails by the end of the connection only. */
+		/* Over TCP a plain write fails only by the end of the connection. */
 		if (!ends_flushes_by_reading() || !ends_is_tcp())
 			assert_int_equal(ends_wait_failure(d.cli), IBV_WC_REM_ACCESS_ERR);
 		else

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_bounds.c -- what a peer may not reach: beside a
- * region, without its rights, after its end. */
+/*
+ * test_bounds.c -- memory that a peer may not reach: outside a region, without its rights, after
+ * its end.
+ */
 #include <endian.h>
 #include <sys/mman.h>
 
 #include "ends.h"
 
 #define PAGE  4096u
-#define INNER (4 * PAGE) /* registered; a page before and one behind it are not */
+#define INNER (4 * PAGE) /* registered; a page before it and one after it are not */
 
 /* A region in the middle of memory whose every other byte is known. */
 struct fenced {
@@ -54,7 +56,7 @@ static void expect_both_lose_the_connection(struct ends *d)
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
 }
 
-/* A write that must not succeed: the flush behind it fails, and both ends get the event. */
+/* A write that must not succeed: the flush after it fails, and both ends get the event. */
 static void refused_write(struct fenced *f, size_t at, size_t len)
 {
 	struct ends *d = &f->d;
@@ -94,7 +96,7 @@ static void write_across_the_end_touches_nothing_behind_it(void **state)
 	}
 }
 
-/* A descriptor that a client may forge: of the region, but beginning `before` bytes before it. */
+/* A descriptor that a client may forge: of the region, but with a begin `before` bytes earlier. */
 static struct rpma_mr_remote *remote_from_before(const struct rpma_mr_local *mr, uint64_t before)
 {
 	struct rpma_mr_remote *remote;
@@ -147,7 +149,7 @@ static void read_without_the_right_fails(void **state)
 	fenced_close(&f);
 }
 
-/* The peer knows the STag from the Read itself, and where its answer goes. */
+/* The peer gets the STag from the Read itself, and with it the place of its answer. */
 static void the_sink_of_a_read_cannot_be_written_by_its_peer(void **state)
 {
 	struct fenced f;
@@ -155,7 +157,7 @@ static void the_sink_of_a_read_cannot_be_written_by_its_peer(void **state)
 	struct ibv_wc wc;
 
 	if (ends_is_kernels() && ends_is_tcp())
-		skip(); /* cards of iWARP need that right to read at all */
+		skip(); /* iWARP cards need that right for every read */
 	fenced_open(&f, RPMA_MR_USAGE_READ_DST);
 	memset(d->srv_buf, 0x33, ENDS_BUF);
 	OK(rpma_read(d->cli, f.mr, 0, d->at_srv, 0, 64, RPMA_F_COMPLETION_ALWAYS, &f));

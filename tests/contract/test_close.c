@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_close.c -- how connections end, and that they leave nothing behind. */
+/* test_close.c -- how connections end, and that nothing is left over. */
 #include "ends.h"
 #include "lib/fds.h"
 
@@ -18,7 +18,7 @@ static void connect_and_part(struct ends *d)
 	OK(rpma_conn_delete(&srv));
 }
 
-/* Sockets are closed by the thread that uses them last: wait until none is left. */
+/* The thread that uses a socket last closes it: wait until none is left. */
 static int settled_fds(void)
 {
 	int n = open_fds();
@@ -47,7 +47,8 @@ static void cycles_leave_no_descriptor_behind(void **state)
 
 	ends_listen(&d, NULL);
 	connect_and_part(
-		&d); /* some descriptors come with the first connection and are the process's */
+		/* some descriptors come with the first connection, and belong to the process */
+		&d);
 	before = settled_fds();
 	for (int i = 0; i < CYCLES; i++)
 		connect_and_part(&d);
@@ -168,7 +169,7 @@ static void last_message_arrives_before_closed(void **state)
 	struct ends d;
 
 	if (!ends_is_tcp())
-		skip(); /* InfiniBand's end drops what is under way */
+		skip(); /* InfiniBand's end drops requests that are under way */
 	ends_open(&d, NULL);
 	strcpy((char *)d.cli_buf, "bye");
 	OK(rpma_recv(d.srv, d.srv_mr, 0, 64, NULL));
@@ -188,7 +189,7 @@ static void last_write_arrives_before_deletion_behind_a_disconnect(void **state)
 	struct ends d;
 
 	if (!ends_is_tcp())
-		skip(); /* InfiniBand's end drops what is under way */
+		skip(); /* InfiniBand's end drops requests that are under way */
 	ends_open(&d, NULL);
 	ends_fill(d.cli_buf, 60000, 9);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 60000, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -220,7 +221,7 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 	struct ends d;
 
 	if (!ends_late_posts_complete())
-		skip(); /* either is allowed */
+		skip(); /* either result is permitted */
 	ends_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
@@ -230,14 +231,14 @@ static void posting_after_closed_fails_at_once_or_completes_with_an_error(void *
 	ends_close(&d);
 }
 
-/* Then more is flushed than the completion queue holds. */
+/* Then more requests are flushed than the completion queue holds. */
 static void end_with_more_work_than_completions_is_harmless(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct ends d;
 
 	if (!ends_sends_wait())
-		skip(); /* these end the connection themselves */
+		skip(); /* these ends close the connection themselves */
 	ends_open(&d, NULL);
 	for (int i = 0; i < 10; i++) {
 		OK(rpma_recv(d.cli, d.cli_mr, 0, 64, NULL));

@@ -104,7 +104,7 @@ static void request_given_up_is_rejected_at_the_client(void **state)
 	assert_null(req);
 	ends_expect_event(d.cli, RPMA_CONN_REJECTED);
 	OK(rpma_conn_delete(&d.cli));
-	/* The endpoint goes on working. */
+	/* The endpoint still works. */
 	ends_connect(&d, NULL, &d.cli, &d.srv);
 	ends_close(&d);
 }
@@ -142,7 +142,7 @@ static void ipv6_works_as_well(void **state)
 	struct ends d;
 
 	if (!has_ipv6_loopback() || ends_is_kernels())
-		skip(); /* rdma_cm finds no device behind a loopback address */
+		skip(); /* rdma_cm has no device for a loopback address */
 	ends_open(&d, &opts);
 	ends_fill(d.cli_buf, 100, 4);
 	OK(rpma_write(d.cli, d.at_srv, 0, d.cli_mr, 0, 100, RPMA_F_COMPLETION_ON_ERROR, NULL));

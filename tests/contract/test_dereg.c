@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_dereg.c -- regions that are deregistered while they are in use: afterwards nothing touches
- * their memory. */
+/*
+ * test_dereg.c -- regions are deregistered while they are in use. After that their memory is not
+ * accessed.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -61,7 +63,7 @@ static void no_write_lands_after_deregistration(void **state)
 	free(copy);
 }
 
-/* The memory may even be unmapped: nothing touches it any more. */
+/* The memory may even be unmapped, as it is not accessed any more. */
 static void memory_may_go_after_deregistration(void **state)
 {
 	size_t len = 4u << 20;
@@ -89,13 +91,13 @@ static void memory_may_go_after_deregistration(void **state)
 	ends_close(&d);
 }
 
-/* What is under way may arrive or fail, but nothing of what the memory holds later. */
+/* Bytes that are under way may arrive or fail, but none of the memory's later content. */
 static void source_is_free_after_deregistration(void **state)
 {
 	size_t len = 8u << 20;
 	struct ends_opts opts = {.buf_size = len};
 
-	SOFTRNIC_ONLY(); /* a device may go on until the request is done */
+	SOFTRNIC_ONLY(); /* a device may go on until the request is complete */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
 		struct ends d;
@@ -110,7 +112,7 @@ static void source_is_free_after_deregistration(void **state)
 		ends_sleep_ms(10);
 		OK(rpma_mr_dereg(&d.srv_mr));
 		assert_null(memchr(d.srv_buf, 0x22, len));
-		d.cli_mr = ends_reg(&d, d.cli_buf, len); /* it knows the size */
+		d.cli_mr = ends_reg(&d, d.cli_buf, len); /* the end has to know the size */
 		ends_close(&d);
 	}
 }
@@ -120,7 +122,7 @@ static void sink_of_a_read_is_free_after_deregistration(void **state)
 	size_t len = 8u << 20;
 	struct ends_opts opts = {.buf_size = len};
 
-	SOFTRNIC_ONLY(); /* the same */
+	SOFTRNIC_ONLY(); /* a device may go on, as above */
 	for (int i = 0; i < 5; i++) {
 		struct ibv_wc wc = {0};
 		struct ends d;

@@ -35,7 +35,7 @@ static void hang_up(struct ends *d)
 	OK(rpma_peer_delete(&d->peer));
 }
 
-/* A listening socket without an iWARP program behind it. */
+/* A listening socket of a program without iWARP. */
 static int tcp_listener(char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -70,7 +70,7 @@ static void silent_listener_is_unreachable(void **state)
 
 	dial(&d, port);
 	ends_expect_event(d.cli, RPMA_CONN_UNREACHABLE);
-	assert_in_range(now_ms() - begin, 3000, 9500); /* without the limit 10 s */
+	assert_in_range(now_ms() - begin, 3000, 9500); /* without that setting 10 s */
 	hang_up(&d);
 	close(fd);
 }

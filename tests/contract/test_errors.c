@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_errors.c -- the errors that the manual pages name under a real cause, where no other test
- * provokes them: every operation on a connection that does not stand, or whose queue is full, and
- * objects that cannot be made or released. tests/fault lets every call of the provider fail.
+ * test_errors.c -- the errors in the manual pages that have a real cause and no other test: every
+ * operation on a connection that is not established, or whose queue is full, and objects that
+ * cannot be made or released. tests/fault lets every call of the provider fail.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 	struct rpma_conn *conn;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* a device may take it and drop it */
+	SOFTRNIC_ONLY(); /* a device may accept it and drop it */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
@@ -131,19 +131,19 @@ static void file_close(struct file *f)
 	unlink(f->name);
 }
 
-/* As strict as this peer can be flushed without a declaration. */
+/* The strictest type of flush that this peer permits without a declaration. */
 static enum rpma_flush_type best_type(void)
 {
 	return ends_flushes_by_reading() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
 }
 
-/* A flush waits for the disk, and the end of the connection waits with it. */
+/* A flush waits for the disk, and the end of the connection waits for the flush. */
 static void nothing_is_queued_while_this_end_disconnects(void **state)
 {
 	struct file f;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* no device waits for our msync() */
+	SOFTRNIC_ONLY(); /* devices do not use this msync() */
 	ends_open(&d, NULL);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
@@ -164,7 +164,7 @@ static void what_is_posted_to_an_ended_connection_is_never_carried_out(void **st
 	struct ends d;
 
 	if (!ends_late_posts_complete())
-		skip(); /* nor does it complete */
+		skip(); /* and it does not complete */
 	ends_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
@@ -177,7 +177,7 @@ static void what_is_posted_to_an_ended_connection_is_never_carried_out(void **st
 	ends_close(&d);
 }
 
-/* Two flushes, or reads that are flushes, wait for the disk and are the whole queue. */
+/* Two flushes, or reads that are flushes, wait for the disk and fill the queue. */
 static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 2, 0);
@@ -185,11 +185,11 @@ static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 	struct file f;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* no device waits for our msync() */
+	SOFTRNIC_ONLY(); /* devices do not use this msync() */
 	ends_open(&d, &opts);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
-	/* Its place is free again once it is sent, some time later. */
+	/* Its place is free again some time after it is sent. */
 	OK(rpma_write(d.cli, f.remote, 0, d.cli_mr, 0, 64, ALWAYS, NULL));
 	ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
 	for (int i = 0; i < 2; i++)
@@ -264,7 +264,7 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 		OK(rpma_srq_cfg_set_rq_size(cfg, sizes[i]));
 		assert_int_equal(rpma_srq_new(d.peer, cfg, &srq), RPMA_E_PROVIDER);
 		OK(rpma_srq_cfg_set_rq_size(cfg, 4));
-		if (sizes[i]) { /* 0: no completion queue of its own */
+		if (sizes[i]) { /* 0: without a completion queue of its own */
 			OK(rpma_srq_cfg_set_rcq_size(cfg, sizes[i]));
 			assert_int_equal(rpma_srq_new(d.peer, cfg, &srq), RPMA_E_PROVIDER);
 		}
@@ -274,12 +274,14 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 	ends_close(&d);
 }
 
-/* Of the leak sanitizer, where it runs: what is made in between may be lost. */
+/* From the leak sanitizer, if it runs: objects made in between may be lost. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
-/* What is in use is not released; the librpma object is gone all the same, and the one of the
- * device leaks. */
+/*
+ * An object in use is not released: the librpma object is gone nevertheless, and the device's
+ * object leaks.
+ */
 static void an_object_in_use_is_reported_when_it_is_released(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(0, 0, 0, 0);
@@ -308,7 +310,7 @@ static void an_object_in_use_is_reported_when_it_is_released(void **state)
 	OK(rpma_mr_dereg(&mr));
 	OK(rpma_conn_cfg_delete(&cfg));
 	OK(rpma_ep_shutdown(&d.ep));
-	/* The shared queue above keeps its protection domain for good. */
+	/* The shared queue above keeps its protection domain for ever. */
 	assert_int_equal(rpma_peer_delete(&d.peer), RPMA_E_PROVIDER);
 	if (__lsan_enable)
 		__lsan_enable();
@@ -334,7 +336,7 @@ static void advice_must_fit_the_region_and_the_device(void **state)
 {
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* contract_test_device asks whether a device takes any */
+	SOFTRNIC_ONLY(); /* contract_test_device checks whether a device accepts any */
 	ends_open(&d, NULL);
 	assert_int_equal(
 		rpma_mr_advise(d.cli_mr, ENDS_BUF - 4096, 8192, IBV_ADVISE_MR_ADVICE_PREFETCH, 0),

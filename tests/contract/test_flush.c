@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_flush.c -- the two types of flush, what each requires, and which pages of a file it leaves
- * dirty. */
+/*
+ * test_flush.c -- the two types of flush: their requirements, and the pages of a file that each
+ * leaves dirty.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 #define FILE_SIZE  (1u << 20)
 #define USAGE_BOTH (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
 
-/* A file of this program's own in the current directory, mapped. */
+/* A file of this program in the current directory, mapped. */
 struct backing {
 	char name[64];
 	int fd;
@@ -37,7 +39,7 @@ static void backing_close(struct backing *b)
 	unlink(b->name);
 }
 
-/* A device that flushes refuses to persist memory that is not persistent, such as this. */
+/* A device with flushes refuses to persist memory that is not persistent, such as this. */
 static bool refuses_volatile_memory(void)
 {
 	return ends_is_kernels() && ends_flush_opcode() == ENDS_WC_FLUSH;
@@ -58,7 +60,7 @@ static void persistent_flush_leaves_no_page_dirty(void **state)
 	backing_open(&b);
 	mr = ends_reg(&d, b.map, FILE_SIZE);
 	remote = ends_remote(mr);
-	/* No device calls our msync(). */
+	/* A device does not call this msync(). */
 	behind = !ends_is_kernels() && medium_is_behind(b.fd);
 	for (unsigned i = 0; i < 16; i++) {
 		size_t at = i * 40960u;
@@ -100,7 +102,7 @@ static void flush_of_the_last_byte_succeeds(void **state)
 	struct ends d;
 
 	if (ends_is_older_librpma())
-		skip(); /* it reads past the end */
+		skip(); /* the flush reads past the end */
 	ends_open(&d, NULL);
 	for (size_t n = 1; n <= 8; n++)
 		ends_flush(d.cli, d.at_srv, ENDS_BUF - n, n);
@@ -150,7 +152,10 @@ static void flush_needs_the_usage_it_was_registered_for(void **state)
 	ends_close(&d);
 }
 
-/* softrnic targets make it durable themselves; others must have been declared to write directly. */
+/*
+ * softrnic targets make the bytes durable themselves; others must have declared that they write
+ * directly.
+ */
 static void persistent_flush_needs_a_declaration_only_towards_others(void **state)
 {
 	struct ends d;
@@ -213,7 +218,7 @@ static void flush_outside_the_region_fails(void **state)
 static void flush_past_the_end_fails_although_its_start_is_inside(void **state)
 {
 	if (ends_is_older_librpma())
-		skip(); /* it reads the first bytes only */
+		skip(); /* the flush reads only the first bytes */
 	flush_fails(0, ENDS_BUF + 1);
 	flush_fails(ENDS_BUF - 16, 17);
 	flush_fails(0, (size_t)1 << 40);

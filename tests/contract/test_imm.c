@@ -4,7 +4,7 @@
 
 #include <arpa/inet.h>
 
-/* Has the environment declared that the peer knows RFC 7306, and nothing more? */
+/* Has the environment declared that the peer supports RFC 7306, and nothing more? */
 static bool is_declared(void)
 {
 	const char *s = getenv("SOFTRNIC_PEER_RFC7306");
@@ -12,13 +12,13 @@ static bool is_declared(void)
 	return s && !strcmp(s, "1");
 }
 
-/* RFC 5040 has no immediate data, InfiniBand and RoCE have always had them. */
+/* RFC 5040 has no immediate data; InfiniBand and RoCE always have. */
 static bool writes_carry_imm(void)
 {
 	return !ends_is_plain() || is_declared() || !ends_is_tcp();
 }
 
-/* Nor has RFC 7306 a Send with them. */
+/* RFC 7306 has no Send with immediate data, either. */
 static bool sends_carry_imm(void)
 {
 	return !ends_is_plain() || !ends_is_tcp();
@@ -81,7 +81,7 @@ static void a_write_with_immediate_may_carry_nothing_else(void **state)
 	int ret;
 
 	ends_open(&d, NULL);
-	/* siw takes no receive without memory */
+	/* siw does not accept a receive without memory */
 	OK(rpma_recv(d.srv, ends_is_kernels() ? d.srv_mr : NULL, 0, 0, &ret));
 	ret = rpma_write_with_imm(d.cli, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ON_ERROR, 7, NULL);
 	if (!writes_carry_imm()) {

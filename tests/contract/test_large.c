@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_large.c -- half a GiB in one operation, without checksums: straight into the region. */
+/*
+ * test_large.c -- half a GiB in one operation, without checksums: it goes straight into the region.
+ */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,7 +11,7 @@
 #define SLACK ((size_t)8 << 20)
 #define STEP  (1u << 20)
 
-/* The thread sanitizer is slow with memory, and its shadow of the regions would be counted. */
+/* The thread sanitizer is slow with memory, and its shadow of the regions would count. */
 #ifdef __SANITIZE_THREAD__
 #define SIZE       ((size_t)64 << 20)
 #define HAS_SHADOW 1
@@ -33,7 +35,7 @@ static size_t private_resident(void)
 	return kb * 1024;
 }
 
-/* Each step has other bytes, and the comparison is fast. */
+/* Each step has other bytes, which are fast to compare. */
 static void fill_steps(uint8_t *p, size_t size)
 {
 	for (size_t at = 0; at < size; at += STEP) {

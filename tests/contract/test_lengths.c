@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_lengths.c -- the longest operations: 2^32 - 1 bytes arrive, and one byte more is refused at
- * once. The memory is a small file: its first half is mapped repeatedly, and its second half at the
- * end, which only an operation of the full length reaches.
+ * once. The memory is a small file: its first half is mapped repeatedly, and its second half only
+ * at the end, which only an operation of the full length reaches.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@
 
 struct vast {
 	int fd;
-	uint8_t *at, *end; /* its last slice */
+	uint8_t *at, *end; /* end: the last slice */
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *remote;
 };
@@ -120,7 +120,7 @@ static void longest_ones_arrive(void **state)
 		      NULL));
 	ends_flush(s.d.cli, s.srv.remote, 0, LONGEST);
 	expect_same(&s);
-	assert_int_equal(s.srv.end[SLICE - 1], 0x22); /* not one more */
+	assert_int_equal(s.srv.end[SLICE - 1], 0x22); /* not one byte more */
 	memset(s.srv.at, 0x33, SLICE);
 	memset(s.srv.end, 0x44, SLICE);
 	OK(rpma_read(s.d.cli, s.cli.mr, 0, s.srv.remote, 0, LONGEST, RPMA_F_COMPLETION_ALWAYS, &s));

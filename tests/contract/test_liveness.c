@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_liveness.c -- peers that send nothing for several times the liveness limit, but are alive:
- * they are not reported lost.
+ * test_liveness.c -- peers that are alive and send nothing for several times the liveness limit are
+ * not reported lost.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 #define LIMIT_MS  1200 /* SOFTRNIC_LIVENESS_MS of this test */
 #define LONG_MS   (3 * LIMIT_MS)
 #define FILE_SIZE (1u << 20)
-#define SENDS     600 /* more than are parked */
+#define SENDS     600 /* more than can be parked */
 
 static atomic_int slow_ms, slow_syncs;
 
@@ -115,7 +115,7 @@ static void a_server_that_posts_no_receives_for_long(void **state)
 	ends_close(&d);
 }
 
-/* One message, behind which the heartbeat of its sender has to wait. */
+/* One message, which delays its sender's heartbeat. */
 static void a_large_write_on_a_slow_link(void **state)
 {
 	struct ends_opts opts = {.buf_size = 4u << 20};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_many.c -- fifty connections in one thread: epoll, O_NONBLOCK, nothing that blocks. */
+/* test_many.c -- fifty connections in one thread, with epoll and O_NONBLOCK: no call blocks. */
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ struct end {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	bool is_server, established, answered, closed;
-	size_t at; /* its place in its side's buffer */
+	size_t at; /* its place in the buffer of its side */
 };
 
 /* The data of the epoll events. */
@@ -27,7 +27,7 @@ struct watch {
 struct crowd {
 	struct ends d;
 	int epfd;
-	struct end end[2 * CONNS]; /* clients, then servers as they come */
+	struct end end[2 * CONNS]; /* clients first, then servers in the order of their requests */
 	struct watch watch[4 * CONNS + 1];
 	int conns, watches, servers, closed;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_message.c -- sends and receives. test_waiting.c has Sends that wait for their receive. */
+/* test_message.c -- sends and receives. test_waiting.c tests Sends that wait for their receive. */
 #include "ends.h"
 
 #define MSG 1024
@@ -70,7 +70,7 @@ static void receives_may_be_posted_before_connecting(void **state)
 	ends_close(&d);
 }
 
-/* The server sends right behind its accept; the client only listens. */
+/* The server sends right after its accept; the client only listens. */
 static void passive_side_speaks_first(void **state)
 {
 	struct rpma_conn_req *req;
@@ -106,7 +106,7 @@ static void passive_side_speaks_first(void **state)
 	ends_close(&d);
 }
 
-/* Its places become free although no completion is polled. */
+/* Their places become free although no completion is polled. */
 static void unsignalled_sends_never_fill_the_queue(void **state)
 {
 	const unsigned n = ends_is_kernels() ? 1000 : 10000; /* the guest is slow */

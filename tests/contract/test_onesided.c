@@ -9,7 +9,7 @@
 #define MARGIN  8192 /* around each transfer, where nothing may change */
 
 static const size_t sizes[] = {0, 1, 7, 8, 9, 4096, MIB, BIGGEST};
-/* Where in their regions the two ends begin. */
+/* The offsets in the two regions at which an operation begins. */
 static const size_t begins[][2] = {{0, 0}, {1, 4095}, {4093, 3}, {8, 8}};
 
 #define N_SIZES  (sizeof(sizes) / sizeof(sizes[0]))
@@ -17,7 +17,7 @@ static const size_t begins[][2] = {{0, 0}, {1, 4095}, {4093, 3}, {8, 8}};
 
 typedef void transfer_fn(struct ends *d, size_t cli_at, size_t srv_at, size_t len);
 
-/* Exactly [to, to + len) of dst equals src, and the margins are untouched. */
+/* Exactly [to, to + len) of dst equals src, and the margins have not changed. */
 static void expect_copied(const uint8_t *dst, size_t at, size_t len, unsigned seed)
 {
 	assert_true(ends_is_filled(dst + at, len, seed));
@@ -58,7 +58,7 @@ static void writes_place_exactly_their_bytes(void **state)
 
 static void read_and_check(struct ends *d, size_t cli_at, size_t srv_at, size_t len)
 {
-	/* siw garbles short answers from over the end of a page (doc/wire.md, section 10). */
+	/* siw garbles short answers that cross the end of a page (doc/wire.md, section 10). */
 	if (ends_is_kernels() && ends_is_tcp() && len <= 32 && srv_at % 4096 + len > 4096)
 		return;
 	memset(d->cli_buf, 0, cli_at + len + MARGIN);
@@ -91,7 +91,7 @@ static void either_end_may_write_and_read(void **state)
 	ends_close(&d);
 }
 
-/* Far more than either socket takes, both ways, by one thread. */
+/* Far more than either socket takes, in both directions, by one thread. */
 static void both_ends_write_at_once(void **state)
 {
 	struct ends_opts opts = {.buf_size = 2 * BIGGEST};
@@ -111,7 +111,7 @@ static void both_ends_write_at_once(void **state)
 	ends_close(&d);
 }
 
-/* More than may be under way at once, in order. */
+/* More than may be under way at once; they complete in order. */
 static void many_reads_wait_their_turn(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(400, 0, 400, 0);
@@ -157,7 +157,7 @@ static void operations_without_memory_complete(void **state)
 	ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, &wc);
 	OK(rpma_read(d.cli, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, &d));
 	ends_expect_wc(d.cli, IBV_WC_RDMA_READ, &d);
-	if (ends_is_kernels() && ends_is_tcp()) { /* siw takes no receive without memory */
+	if (ends_is_kernels() && ends_is_tcp()) { /* siw does not accept a receive without memory */
 		ends_close(&d);
 		return;
 	}

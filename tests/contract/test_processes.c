@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_processes.c -- server and client as two processes, which know of each other only the private
- * data of the connection. The first server is forked before this process has used the device, the
- * others after.
+ * test_processes.c -- server and client as two processes, which share only the private data of the
+ * connection. The first server is forked before this process has used the device, the others after.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +25,7 @@ enum how { SERVE_UNTIL_CLOSED, SERVE_FOR_EVER };
 struct server {
 	pid_t pid;
 	char port[8];
-	uint8_t *mem; /* shared with it by fork() */
+	uint8_t *mem; /* memory shared with it by fork() */
 };
 
 static int hello_fill(struct hello *h, const struct rpma_mr_local *mr)
@@ -57,7 +56,7 @@ static int serve_connection(struct rpma_conn *conn)
 	return rpma_conn_disconnect(conn);
 }
 
-/* Another process may take the port between choosing and using it. */
+/* Another process may take the port after it was chosen. */
 static int listen_somewhere(struct rpma_peer *peer, int port_fd, struct rpma_ep **ep)
 {
 	char port[8] = "";
@@ -70,7 +69,10 @@ static int listen_somewhere(struct rpma_peer *peer, int port_fd, struct rpma_ep 
 	return -1;
 }
 
-/* The server's main(): plain checks, as an assertion would go on in the wrong process. */
+/*
+ * The server's main(). It uses plain checks, as a failed assertion would continue in the wrong
+ * process.
+ */
 static int serve(uint8_t *mem, int port_fd, enum how how)
 {
 	struct rpma_conn_private_data pdata;
@@ -153,7 +155,7 @@ static void client_open(struct ends *d, const struct server *s)
 	OK(rpma_peer_cfg_delete(&pcfg));
 	d->cli_buf = ends_map(SIZE);
 	d->cli_mr = ends_reg(d, d->cli_buf, SIZE);
-	d->srv_buf = ends_map(SIZE); /* so that ends_close() finds what it knows */
+	d->srv_buf = ends_map(SIZE); /* so that ends_close() finds the members that it expects */
 }
 
 static void write_and_persist(struct ends *d, unsigned seed)
@@ -221,7 +223,7 @@ static void operations_under_way_fail_when_the_server_is_killed(void **state)
 	ends_close(&d);
 }
 
-/* Work under way may take SOFTRNIC_DRAIN_MS and no longer. */
+/* Work under way may take SOFTRNIC_DRAIN_MS, and not longer. */
 static void deletion_does_not_wait_for_a_stopped_server(void **state)
 {
 	struct timespec begin, end;

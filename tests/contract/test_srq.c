@@ -5,7 +5,7 @@
 #define CONNS 4
 #define SLOT  128
 
-/* Four clients, whose server ends take their receives from one queue. */
+/* Four clients, whose server ends take receives from one queue. */
 struct star {
 	struct ends d;
 	struct rpma_srq *srq;
@@ -60,7 +60,7 @@ static void star_send(struct star *s, int i)
 		     NULL));
 }
 
-/* A receive completion names its buffer and the connection it came from. */
+/* A receive completion names its buffer and its connection. */
 static void star_check(struct star *s, const struct ibv_wc *wc, int *from)
 {
 	const uint8_t *slot = (const uint8_t *)(uintptr_t)wc->wr_id;
@@ -105,7 +105,7 @@ static void four_connections_share_receives_and_their_queue(void **state)
 	star_close(&s);
 }
 
-/* Without a receive at hand every connection waits, and goes on when one is posted. */
+/* Without a receive every connection waits, and goes on when one is posted. */
 static void posted_receives_wake_waiting_connections(void **state)
 {
 	int from[CONNS] = {0};
@@ -114,7 +114,7 @@ static void posted_receives_wake_waiting_connections(void **state)
 	struct star s;
 
 	if (!ends_sends_wait())
-		skip(); /* no connection waits */
+		skip(); /* connections do not wait */
 	star_open(&s, 20, 0);
 	OK(rpma_srq_get_rcq(s.srq, &rcq));
 	for (int i = 0; i < CONNS; i++)
@@ -166,7 +166,7 @@ static void srq_with_queue_and_shared_channel_exclude_each_other(void **state)
 	struct ends d = {0};
 
 	ends_listen(&d, NULL);
-	OK(rpma_srq_new(d.peer, NULL, &srq)); /* has its own by default */
+	OK(rpma_srq_new(d.peer, NULL, &srq)); /* by default it has its own */
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
 	OK(rpma_conn_cfg_set_compl_channel(cfg, true));
 	assert_int_equal(rpma_conn_req_new(d.peer, ends_addr(), d.port, cfg, &req), RPMA_E_INVAL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_stalled.c -- an end that comes behind more Sends than can wait for their receives. */
+/* test_stalled.c -- an end that follows more Sends than can wait for their receives. */
 #include "ends.h"
 
-#define BIG  16384 /* many of them are more than is parked, and than sockets and rings hold */
+#define BIG  16384 /* many of them are more than can be parked, and than sockets and rings hold */
 #define BIGS 600
 
 /*
- * Sends without a receive hold up the sender's FIN. The end is reported all the same, and then each
- * Send that was complete at its sender goes to a receive, in order.
+ * Sends without a receive hold up the sender's FIN. The end is still reported, and then each Send
+ * that was complete at its sender gets a receive, in order.
  */
 static unsigned end_behind_waiting_sends(size_t len, unsigned n)
 {

@@ -9,7 +9,7 @@
 #define THREADS 4
 #define ROUNDS  300
 
-/* What a thread must not assert, because a failed cmocka assertion jumps: it counts instead. */
+/* A thread must not assert, because a failed cmocka assertion jumps; it counts failures instead. */
 struct worker {
 	struct ends *d;
 	struct rpma_conn *conn;
@@ -233,7 +233,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* Any mixture of bytes may arrive, but it arrives, and the connection lives. */
+/* Any mixture of bytes may arrive, but bytes do arrive, and the connection stays alive. */
 static void changing_source_does_not_break_the_stream(void **state)
 {
 	struct ends_opts opts = {.buf_size = 1 << 20};

@@ -48,7 +48,7 @@ static void post_flush(struct ends *d, int from_server)
 		      RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, d));
 }
 
-/* "Flush, wait, then post the next receive" on both sides at once must never hang. */
+/* If both sides do "flush, wait, then post the next receive", they must never hang. */
 static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 {
 	struct ends d;
@@ -77,7 +77,7 @@ static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 	ends_close(&d);
 }
 
-/* RFC 5040 s5.5: a request is not executed before what was sent ahead of it is delivered. */
+/* RFC 5040 s5.5: a request is not executed before the messages sent before it are delivered. */
 static void flush_behind_a_waiting_send_waits_with_it(void **state)
 {
 	struct rpma_cq *cq;
@@ -97,12 +97,12 @@ static void flush_behind_a_waiting_send_waits_with_it(void **state)
 	ends_close(&d);
 }
 
-/* More than is parked: the sender has to wait, nothing is lost. */
+/* More than can be parked: the sender has to wait, and nothing is lost. */
 static void flood_without_receives_is_held_back(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(600, 0, 600, 600);
 	struct ends_opts opts = {.cli_cfg = cfg, .srv_cfg = cfg};
-	/* A RoCE device asks again after 655 ms, each time. */
+	/* A RoCE device asks again after 655 ms each time. */
 	const unsigned n = ends_is_kernels() ? 5 : 500;
 	struct ends d;
 
@@ -120,7 +120,7 @@ static void flood_without_receives_is_held_back(void **state)
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
-/* Larger than all that can be parked. */
+/* Larger than everything that can be parked. */
 static void large_message_waits_for_its_receive(void **state)
 {
 	size_t len = 4u << 20;
@@ -152,7 +152,7 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_conn_disconnect(d.cli));
 	ends_expect_event(d.srv, RPMA_CONN_CLOSED);
-	/* Whether it is still delivered is not promised; each receive completes. */
+	/* Delivery is not promised any more, but each receive completes. */
 	OK(rpma_conn_get_cq(d.srv, &cq));
 	ret = rpma_recv(d.srv, d.srv_mr, 0, MSG, &d);
 	if (!ret) {
@@ -162,7 +162,7 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 	ends_close(&d);
 }
 
-/* Work that cannot be done may take SOFTRNIC_DRAIN_MS and no longer. */
+/* Work that cannot be done may take SOFTRNIC_DRAIN_MS, and not longer. */
 static void deletion_does_not_wait_for_ever(void **state)
 {
 	struct timespec begin, end;
@@ -179,8 +179,7 @@ static void deletion_does_not_wait_for_ever(void **state)
 	ends_close(&d);
 }
 
-/* RFC 5040 s5.3: where Sends do not wait, one without a
- * receive ends the connection, in good order. */
+/* RFC 5040 s5.3: if Sends do not wait, one without a receive ends the connection in good order. */
 static void a_send_without_a_receive_ends_the_connection(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_wire.c -- what goes over the wire for each operation. */
+/* test_wire.c -- the bytes on the wire for each operation. */
 #include "ends.h"
 #include "relay.h"
 
-/* Bytes of what each end says first, behind the start-up frames: both say HELLO, and the connecting
- * end then which connection it is. */
+/*
+ * Bytes that each end sends after the start-up frames: both send a HELLO, and then the connecting
+ * end names its connection.
+ */
 #define HELLO  84
 #define ORIGIN 72
 
@@ -20,7 +22,7 @@ static void wired_mark(struct wired *w)
 		relay_count(&w->relay, (enum relay_way)way, &w->base[way]);
 }
 
-/* Two ends with the relay between them. */
+/* Two ends with the relay in between. */
 static void wired_open(struct wired *w, const struct ends_opts *opts)
 {
 	char real[8];
@@ -47,7 +49,7 @@ static void wired_close(struct wired *w)
 	relay_join(&w->relay);
 }
 
-/* Since the last mark: so many FPDUs each way. */
+/* The number of FPDUs in each direction since the last mark. */
 static void expect_fpdus(struct wired *w, unsigned to_server, unsigned to_client)
 {
 	unsigned before[RELAY_WAYS] = {w->base[RELAY_TO_SERVER].fpdus,
@@ -75,7 +77,7 @@ static void persistent_flush_is_one_request_and_one_answer(void **state)
 		memcpy(before, w.base, sizeof(before));
 		flush(&w.d, RPMA_FLUSH_TYPE_PERSISTENT, ENDS_BUF);
 		expect_fpdus(&w, 1, 1);
-		for (int way = 0; way < RELAY_WAYS; way++) { /* and each in one segment */
+		for (int way = 0; way < RELAY_WAYS; way++) { /* and each is one segment */
 			assert_int_equal(w.base[way].pieces, before[way].pieces + 1);
 			assert_in_range(w.base[way].bytes - before[way].bytes, 1, 64);
 		}
@@ -106,7 +108,7 @@ static void write_and_message_need_no_answer(void **state)
 	OK(rpma_write(w.d.cli, w.d.at_srv, 64, w.d.cli_mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_send(w.d.cli, w.d.cli_mr, 0, 8, RPMA_F_COMPLETION_ALWAYS, &w));
 	ends_expect_wc(w.d.cli, IBV_WC_SEND, &w);
-	ends_expect_received(w.d.srv, 8, NULL); /* sent is not yet through the relay */
+	ends_expect_received(w.d.srv, 8, NULL); /* sent bytes may not have passed the relay yet */
 	expect_fpdus(&w, 2, 0);
 	wired_close(&w);
 }
@@ -153,7 +155,7 @@ static void private_data_travel_unchanged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* First: later ones name the former connections, too. */
+		/* This test is first: later connections also name the former ones. */
 		cmocka_unit_test(private_data_travel_unchanged),
 		cmocka_unit_test(persistent_flush_is_one_request_and_one_answer),
 		cmocka_unit_test(write_and_flush_are_answered_once),

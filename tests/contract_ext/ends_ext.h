@@ -5,7 +5,7 @@
 
 #include "ends.h"
 
-/* A counter of the connection by its name; it must be there. */
+/* A counter of the connection by its name; it must exist. */
 static inline uint64_t ends_counter(const struct rpma_conn *conn, const char *name)
 {
 	struct rpma_counter counters[64];
@@ -32,14 +32,14 @@ struct ends_file {
 	char name[64];
 	int fd;
 	size_t size;
-	bool is_on_medium; /* of a file system that writes back */
+	bool is_on_medium; /* on a file system that writes back */
 	uint8_t *map;
 	struct rpma_mr_local *mr;
 	struct rpma_mr_remote *remote;
 };
 void ends_file_open(struct ends_file *f, struct ends *d, size_t size);
 void ends_file_close(struct ends_file *f);
-/* These bytes, on the medium where there is one; else they are in the file. */
+/* The file must have these bytes, on the medium if there is one. */
 void ends_file_expect(const struct ends_file *f, const void *bytes, size_t len, size_t at);
 bool ends_file_is_direct(const struct ends_file *f);
 

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# one_sendmsg.sh PROGRAM: as the kernel sees it, PROGRAM's batch leaves in one sendmsg and no other
-# system call that sends.
+# one_sendmsg.sh PROGRAM: in the kernel's view, PROGRAM's batch is sent by one sendmsg and no other
+# system call.
 set -eu
 program=$1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-export SOFTRNIC_SHM=0 # rings take no sendmsg
+export SOFTRNIC_SHM=0 # rings need no sendmsg
 
 # A file for each thread, so that no line is cut in two by another's.
 strace -ff -s 0 -e trace=getppid,sendmsg,sendmmsg,sendto,write,writev,pwritev -o "$dir/trace" \
@@ -15,7 +15,8 @@ strace -ff -s 0 -e trace=getppid,sendmsg,sendmmsg,sendto,write,writev,pwritev -o
 poster=$(grep -l '^getppid(' "$dir"/trace.*)
 marks=$(grep -c '^getppid(' "$poster")
 [ "$marks" -eq 2 ] || { echo "$marks marks instead of 2"; exit 1; }
-# An event descriptor is written, with its 8 bytes, if the answer comes while the poster is at it.
+# If the answer comes while the poster still works, an event descriptor is written, with its 8
+# bytes.
 awk '/^getppid\(/ { marks++; next } /^write\(.*, 8\) *= 8$/ { next } marks == 1' "$poster" \
 	>"$dir/posted"
 [ "$(wc -l <"$dir/posted")" -eq 1 ] && grep -q '^sendmsg(.* = 16[0-9][0-9][0-9]$' "$dir/posted" || {

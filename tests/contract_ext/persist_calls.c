@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * persist_calls.c -- post so many writes, each with a persistent flush behind it, to a file or to
+ * persist_calls.c -- post COUNT writes, each followed by a persistent flush, to a file or to
  * memory, for strace's counts (persist_calls.sh).
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# persist_calls.sh PROGRAM: which system calls a write + persistent flush makes, at both ends, for
+# persist_calls.sh PROGRAM: the system calls that a write + persistent flush makes at both ends for
 # the write-back alone: the difference between a run of many and a run of few.
 set -eu
 program=$1
@@ -11,7 +11,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 few=50 many=250
 
-# run KIND COUNT: one line a system call, with its number.
+# run KIND COUNT: prints a line for each system call, with its number.
 run() {
 	strace -f -c -o "$dir/counts" \
 		-e trace=msync,statx,fstat,newfstatat,fcntl,fsync,fdatasync,sync_file_range,futex \
@@ -19,7 +19,7 @@ run() {
 	awk '$4 ~ /^[0-9]+$/ && $NF != "total" { print $NF, $4 }' "$dir/counts"
 }
 
-# per_hundred KIND CALL: how many a hundred flushes.
+# per_hundred KIND CALL: the number of calls for a hundred flushes.
 per_hundred() {
 	awk -v call="$2" -v flushes=$((many - few)) '
 		$1 == call { n = FILENAME ~ /many$/ ? n + $2 : n - $2 }
@@ -40,8 +40,8 @@ run_all() {
 	done
 }
 
-# Flushes of a hundred whose thread receives, writes back and answers without a call of a lock, so that
-# no other thread had to be woken for them: those are most, as the engine's threads are there.
+# Of a hundred flushes, those whose thread receives, writes back and answers without a call for a lock,
+# so that no other thread had to be woken. That is the usual case, as the engine's threads are there.
 by_one_thread() {
 	SOFTRNIC_SHM=0 strace -f -o "$dir/trace" \
 		-e trace=recvfrom,recvmsg,sendto,sendmsg,msync,futex "$program" file $many >&2
@@ -76,10 +76,10 @@ for again in 1 2 3 4 5 6; do
 	[ "$one" -lt 80 ] || break
 done
 expect "file: received, written back and answered by one thread" "$one" 80 100
-# A wait reads the flags of a queue's eventfd, and before each write() and read() the library looks
+# A wait reads the flags of a queue's eventfd, and before each write() and read() the library checks
 # whether the program has closed it (base/ownfd.h). A thread that is about to sleep is not signalled,
-# so there may be fewer. Locks are contended in both, more or less as the threads happen to run (0
-# to 350 in runs of the same program). So the best of some runs counts.
+# so there may be fewer. Contention of locks depends on how the threads happen to run (0 to 350 in
+# runs of the same program), so the best of some runs counts.
 least=80 most=320 contended=300
 is_disturbed() {
 	[ "$(futexes)" -gt $contended ] && return

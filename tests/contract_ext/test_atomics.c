@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_atomics.c -- compare-and-swap and fetch-and-add on words of the other end's memory, for
+ * test_atomics.c -- compare-and-swap and fetch-and-add on words in the other end's memory, with
  * several writers of one region.
  */
 #include <pthread.h>
@@ -23,7 +23,7 @@ static uint64_t result(const struct ends *d, size_t offset)
 	return value;
 }
 
-/* Connected ends; a peer without atomics cannot show the rest of a test. */
+/* Open connected ends. With a peer without atomics the rest of the test is impossible. */
 static void open_with_atomics(struct ends *d)
 {
 	ends_open(d, NULL);
@@ -96,7 +96,7 @@ static void *add_at_the_target(void *at)
 	return NULL;
 }
 
-/* Two connections, and with the software RNIC the target's own program. */
+/* Two connections and, with the software RNIC, the target's own program. */
 static void no_addition_is_lost(void **state)
 {
 	struct rpma_conn *cli2, *srv2;

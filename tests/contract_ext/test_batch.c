@@ -19,7 +19,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 
 enum { WRITES = 16, EACH = 1024 };
 
-/* As strict as this peer can be flushed without a declaration. */
+/* The strictest type of flush that this peer permits without a declaration. */
 static enum rpma_flush_type best_type(void)
 {
 	return ends_is_plain() ? RPMA_FLUSH_TYPE_VISIBILITY : RPMA_FLUSH_TYPE_PERSISTENT;
@@ -48,7 +48,7 @@ static uint32_t count_of(const struct rpma_batch *b)
 	return n;
 }
 
-/* What is sent takes system calls over TCP alone; messages on the way to rings count as well. */
+/* Sending takes system calls only over TCP; messages on the way to rings count as well. */
 static bool counts_sends(void)
 {
 	const char *shm = getenv("SOFTRNIC_SHM");
@@ -130,7 +130,9 @@ static void every_operation_that_asks_for_a_completion_has_its_own(void **state)
 	ends_close(&d);
 }
 
-/* Data, flush, commit word: the word is never there before the data, and one round trip is all. */
+/*
+ * Data, flush, commit word: the word is never there before the data, and one round trip is enough.
+ */
 static void an_atomic_write_behind_a_flush_commits(void **state)
 {
 	const uint64_t *word;
@@ -150,7 +152,7 @@ static void an_atomic_write_behind_a_flush_commits(void **state)
 				    NULL));
 		OK(rpma_batch_atomic_write(b, d.at_srv, 32768, bytes, RPMA_F_COMPLETION_ALWAYS,
 					   &d));
-		memset(bytes, 0xee, sizeof(bytes)); /* they were taken at once */
+		memset(bytes, 0xee, sizeof(bytes)); /* the bytes were copied at once */
 		OK(rpma_batch_post(b));
 		while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != i)
 			assert_true(__atomic_load_n(word, __ATOMIC_RELAXED) == i - 1 ||
@@ -176,7 +178,7 @@ static void a_message_of_a_batch_arrives_behind_its_writes(void **state)
 	parts[1] = (struct rpma_segment){d.cli_mr, 500, 30};
 	add_write(b, &d, 0, 1000);
 	OK(rpma_batch_send(b, parts, 2, RPMA_F_COMPLETION_ALWAYS, &d));
-	memset(parts, 0, sizeof(parts)); /* the array is free at once */
+	memset(parts, 0, sizeof(parts)); /* the array may be changed at once */
 	OK(rpma_batch_post(b));
 	ends_expect_received(d.srv, 50, &d);
 	assert_true(ends_is_filled(d.srv_buf, 1000, 5));
@@ -187,7 +189,7 @@ static void a_message_of_a_batch_arrives_behind_its_writes(void **state)
 	ends_close(&d);
 }
 
-/* Unsignalled operations give their places back some time later. */
+/* Unsignalled operations free their places some time later. */
 static void flush_when_there_is_room(struct ends *d)
 {
 	int ret;
@@ -199,14 +201,14 @@ static void flush_when_there_is_room(struct ends *d)
 	ends_expect_wc(d->cli, ends_flush_opcode(), d);
 }
 
-/* While the flush of a file waits for its disk, its place in the send queue is taken. */
+/* While the flush of a file waits for the disk, it occupies a place in the send queue. */
 static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 {
 	struct ends_file file;
 	struct rpma_batch *b;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* no device waits for our msync() */
+	SOFTRNIC_ONLY(); /* devices do not use this msync() */
 	open_with_sq(&d, 4);
 	ends_file_open(&file, &d, 4096);
 	OK(rpma_batch_new(d.cli, 4, &b));
@@ -220,7 +222,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	assert_int_equal(count_of(b), 4);
 	atomic_store(&disk_waits, false);
 	ends_expect_wc(d.cli, ends_flush_opcode(), &d);
-	assert_true(ends_is_zero(d.srv_buf, 400)); /* nothing of it was sent */
+	assert_true(ends_is_zero(d.srv_buf, 400)); /* nothing of the batch was sent */
 	OK(rpma_batch_post(b));
 	assert_int_equal(count_of(b), 0);
 	flush_when_there_is_room(&d);
@@ -232,7 +234,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 
 enum { PIECES = 1000, PIECE = 64 }; /* siw garbles short ones now and then (doc/wire.md s10) */
 
-/* Batches that are posted faster than they are sent are carried out once each. */
+/* Batches that are posted faster than they are sent are each executed once. */
 static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 {
 	struct rpma_batch *b;
@@ -271,8 +273,10 @@ static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 	ends_close(&d);
 }
 
-/* A native atomic write to an odd address is refused; the writes before it must not be sent
- * either. */
+/*
+ * A native atomic write to an odd address is refused; then the writes before it must not be sent,
+ * either.
+ */
 static void one_refused_operation_refuses_all(void **state)
 {
 	struct rpma_mr_remote *odd;
@@ -311,7 +315,7 @@ static void a_batch_of_a_connection_that_does_not_stand_is_refused(void **state)
 	struct rpma_batch *b;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device may take it and drop it */
+	SOFTRNIC_ONLY(); /* a device may accept it and drop it */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */

@@ -43,7 +43,7 @@ static void nothing_is_known_before_the_connection_stands(void **state)
 	uint32_t caps = 77;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device knows only itself, and that at once */
+	SOFTRNIC_ONLY(); /* a device has only its own capabilities, and has them at once */
 	ends_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
@@ -74,7 +74,7 @@ static void counters_count(void **state)
 	uint64_t tx, rx;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* no device has counters */
+	SOFTRNIC_ONLY(); /* devices have no counters */
 	ends_open(&d, NULL);
 	tx = ends_counter(d.cli, "tx_bytes");
 	rx = ends_counter(d.srv, "rx_bytes");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_changing.c -- a source that is rewritten all the time while it is sent: any mixture may
- * arrive, but no connection breaks, for instance by a checksum of overwritten bytes.
+ * test_changing.c -- a source is rewritten all the time while it is sent. Any mixture may arrive,
+ * but no connection may break, for instance because of a checksum over overwritten bytes.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,14 +11,14 @@
 #define BUF    (2u << 20)
 #define SINK   (BUF / 2) /* the lower half of each buffer is rewritten, the upper half written to */
 #define ROUNDS 150
-#define BYTES  (16u << 20) /* per size, at most */
+#define BYTES  (16u << 20) /* for each size, at most */
 
 static struct ends d;
 static atomic_bool done;
-static atomic_size_t scope; /* what is being sent, and nothing else is rewritten */
+static atomic_size_t scope; /* the bytes that are being sent, and only these are rewritten */
 static unsigned long operations, mixtures;
 
-/* The race is intended; ThreadSanitizer need not report it. */
+/* The race is intended, so hide it from ThreadSanitizer. */
 __attribute__((no_sanitize("thread"))) static void *rewrite(void *arg)
 {
 	for (unsigned pass = 0; !atomic_load(&done); pass++) {
@@ -42,7 +42,7 @@ static void expect_success(struct rpma_conn *conn)
 	operations++;
 }
 
-/* Bytes of more than one pass: the source changed while it was sent. */
+/* Count bytes from more than one pass: the source changed while it was sent. */
 static void count_mixture(const uint8_t *sink, size_t len)
 {
 	mixtures += sink[0] != sink[len - 1];
@@ -105,13 +105,13 @@ static void a_changing_source_breaks_no_connection(void **state)
 	}
 	atomic_store(&done, true);
 	pthread_join(thread, NULL);
-	if (!ends_is_kernels()) { /* no device has counters */
+	if (!ends_is_kernels()) { /* devices have no counters */
 		expect_clean(d.cli);
 		expect_clean(d.srv);
 	}
 	print_message("%lu operations; %lu changed on their way\n", operations, mixtures);
 	assert_true(operations > 5000 && mixtures > 0);
-	/* And what does not change arrives as it is. */
+	/* Data that do not change arrive unchanged. */
 	ends_fill(d.cli_buf, SINK, 7);
 	OK(rpma_write(d.cli, d.at_srv, SINK, d.cli_mr, 0, SINK, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	ends_flush(d.cli, d.at_srv, SINK, SINK);

@@ -14,7 +14,7 @@
 
 enum { LIMIT_MS = 300 };
 
-/* A listening socket without an iWARP program behind it. */
+/* A listening socket of a program without iWARP. */
 static int tcp_listener(int backlog, struct sockaddr_in *sin, char port[8])
 {
 	socklen_t len = sizeof(*sin);
@@ -62,7 +62,7 @@ static struct rpma_conn_cfg *cfg_limited(int ms)
 	return cfg;
 }
 
-/* Begin to connect to a port of this host, within a limit; returns the time. */
+/* Begin to connect to a port of this host, with a limit. Returns the time. */
 static uint64_t dial(struct ends *d, const char *port, int limit_ms)
 {
 	uint64_t begin;
@@ -136,8 +136,10 @@ static void a_black_hole_is_unreachable_at_the_limit(void **state)
 	close_hole(fd, filler);
 }
 
-/* The limit of a connect does not limit the connection; long enough for a connect on a busy
- * machine. */
+/*
+ * The limit of a connect does not limit the connection. Long enough for a connect on a busy
+ * machine.
+ */
 static void an_established_connection_outlives_the_limit(void **state)
 {
 	struct rpma_conn_cfg *cfg = cfg_limited(4000);
@@ -173,7 +175,7 @@ static void cancel_while_waiting(const char *port)
 	assert_int_equal(ev, RPMA_CONN_UNREACHABLE);
 	assert_in_range(now_ms() - begin, 99, 100 + SLACK_MS);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	/* A second call is no error, and causes no event. */
+	/* A second call is not an error, and causes no event. */
 	OK(rpma_conn_cancel(d.cli));
 	assert_int_equal(rpma_conn_next_event_timeout(d.cli, 20, &ev), RPMA_E_NO_EVENT);
 	hang_up(&d);
@@ -193,12 +195,12 @@ static void a_connect_is_cancelled_from_another_thread(void **state)
 		ends_close(&d);
 		return;
 	}
-	fd = tcp_listener(8, &sin, port); /* TCP stands, the answer is awaited */
+	fd = tcp_listener(8, &sin, port); /* TCP is connected, and the answer is awaited */
 	cancel_while_waiting(port);
 	close(fd);
 	if (ends_is_kernels())
 		return;
-	fd = black_hole(port, filler); /* TCP is connecting */
+	fd = black_hole(port, filler); /* TCP is still connecting */
 	cancel_while_waiting(port);
 	close_hole(fd, filler);
 }
@@ -283,7 +285,7 @@ static void a_rejection_brings_its_private_data(void **state)
 	reject_with(1);
 	reject_with(100);
 	if (ends_is_kernels())
-		return; /* InfiniBand's has room for 148 */
+		return; /* InfiniBand has room for 148 bytes */
 	reject_with(251);
 	reject_with(255);
 }
@@ -376,7 +378,7 @@ static void a_free_port_and_addresses_are_reported(void **state)
 	meet(ends_addr(), ends_addr(), ends_addr());
 	meet("0.0.0.0", ends_addr(), ends_addr());
 	if (!has_ipv6() || ends_is_kernels())
-		return; /* no device is behind a loopback address */
+		return; /* no device serves a loopback address */
 	meet("::1", "::1", "::1");
 	meet("::", ends_addr(), ends_addr());
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_device_log.c -- what the software RNIC logs reaches the function and obeys the threshold
- * that librpma's user has set, from the device's threads, too.
+ * test_device_log.c -- the software RNIC's messages go to the function, and obey the threshold,
+ * that librpma's user has set, even from the device's threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 static atomic_int disk_error;
 
-/* In the place of libc's: a disk that fails. */
+/* Replaces libc's: a disk that fails. */
 __attribute__((visibility("default"))) int msync(void *addr, size_t len, int flags)
 {
 	int err = atomic_load(&disk_error);
@@ -28,7 +28,8 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	int lines, elsewhere; /* that speak of a write-back; of these, from other threads */
+	/* messages about a write-back; and those of them from other threads */
+	int lines, elsewhere;
 	enum rpma_log_level level;
 	char text[512];
 } heard;
@@ -53,7 +54,7 @@ static void listen_to(enum rpma_log_level level, const char *file_name, const in
 	pthread_mutex_unlock(&lock);
 }
 
-/* A flush that fails at the target, for both ends are here. */
+/* A flush that fails at the target; both ends are in this process. */
 static void lose_a_write_back(void)
 {
 	struct ends_file file;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_err_last.c -- each thread can ask why its last failed call failed. */
+/* test_err_last.c -- each thread can query why its last failed call failed. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void expect_said(const char *part)
 	assert_null(strchr(rpma_err_last(), '\n'));
 }
 
-/* A failure with a text of its own, so that an old text is not taken for a new one. */
+/* A failure with another text, so that an old text is not taken for a new one. */
 static void fail_otherwise(void)
 {
 	assert_int_equal(rpma_peer_delete(NULL), RPMA_E_INVAL);
@@ -42,7 +42,7 @@ static void each_thread_has_its_own(void **state)
 	expect_said("rpma_mr_dereg(3)");
 }
 
-/* What failed, with which value, what can be done; and the log need not be on. */
+/* What failed, with which value, and advice; the log may be off. */
 static void a_port_in_use_is_named_with_advice(void **state)
 {
 	enum rpma_log_level before;
@@ -94,7 +94,7 @@ static void a_wait_that_ends_at_its_limit_is_explained(void **state)
 	expect_said("within 21 ms the connection reported no event");
 	assert_int_equal(rpma_ep_next_conn_req_timeout(d.ep, NULL, 22, &req), RPMA_E_NO_EVENT);
 	expect_said("within 22 ms no connection request came");
-	fail_otherwise(); /* a look is no wait */
+	fail_otherwise(); /* a look is not a wait */
 	assert_int_equal(rpma_cq_wait_timeout(cq, 0), RPMA_E_NO_COMPLETION);
 	assert_int_equal(rpma_ep_next_conn_req_timeout(d.ep, NULL, 0, &req), RPMA_E_NO_EVENT);
 	expect_said("rpma_peer_delete: ");
@@ -116,7 +116,7 @@ static void an_operation_says_what_is_wrong_with_it(void **state)
 	ends_close(&d);
 }
 
-/* A TCP port: bound and, with a backlog, listened on by nothing that speaks iWARP. */
+/* A TCP port: bound, and with a backlog also listened on, by a program without iWARP. */
 static int tcp_port(int backlog, char port[8])
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(ends_addr())};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_flush_all.c -- one flush of everything that the connection placed, in any region. */
+/* test_flush_all.c -- one flush of everything that the connection placed, in all regions. */
 #include "ends_ext.h"
 
 #include "lib/medium.h"
@@ -15,7 +15,7 @@ static void open_files(struct ends_file files[FILES], struct ends *d)
 static void close_files(struct ends_file files[FILES])
 {
 	for (int i = 0; i < FILES; i++)
-		if (files[i].remote) /* its registration may be gone */
+		if (files[i].remote) /* the registration may be gone */
 			ends_file_close(&files[i]);
 }
 
@@ -70,7 +70,7 @@ static void what_was_flushed_before_is_not_flushed_again(void **state)
 
 	ends_open(&d, NULL);
 	open_files(files, &d);
-	flush_all(&d, RPMA_FLUSH_TYPE_PERSISTENT); /* of nothing at all */
+	flush_all(&d, RPMA_FLUSH_TYPE_PERSISTENT); /* a flush of nothing */
 	assert_int_equal(ends_counter(d.srv, "writebacks"), 0);
 	write_part(&d, &files[0], 0, 1);
 	write_part(&d, &files[1], 0, 2);
@@ -151,7 +151,7 @@ static void in_a_batch_it_leaves_with_its_writes(void **state)
 	ends_close(&d);
 }
 
-/* The bytes of a file are written back all the same, and of others no more is promised. */
+/* The bytes of a file are still written back, and for other memory no more is promised. */
 static void a_region_that_went_with_unflushed_bytes_is_a_part_of_it(void **state)
 {
 	struct ends_file files[FILES];

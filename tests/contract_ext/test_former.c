@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_former.c -- a connection is established only when nothing of those that its initiator has
- * given up can be placed any more. The memory of the target is a page that the kernel brings in
- * when the test says so (userfaultfd): until then the thread that places a Write there is stuck.
+ * test_former.c -- a connection is established only when no byte of those that its initiator has
+ * given up can be placed any more. The target's memory is a page that the kernel brings in when the
+ * test permits it (userfaultfd). Until then the thread that places a Write there is stuck.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -105,7 +105,7 @@ static void drop(struct pair *p)
 	OK(rpma_conn_delete(&p->srv));
 }
 
-/* Neither end is established, and the reason is given. */
+/* Neither end is established, and the reason is reported. */
 static void fails_to_connect(struct ends *d, const char *owner)
 {
 	struct pair p;
@@ -123,7 +123,7 @@ static void write_8(struct ends *d, struct rpma_conn *conn, const char *bytes)
 	OK(rpma_write(conn, d->at_srv, 0, d->cli_mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL));
 }
 
-/* Written, and there: nothing that came before changes it afterwards. */
+/* The value is written, and later nothing from an earlier connection changes it. */
 static void writes_and_stays(struct ends *d, struct rpma_conn *conn)
 {
 	write_8(d, conn, "the next");
@@ -157,8 +157,10 @@ static void a_stuck_write_keeps_the_next_connection_from_being_established(void 
 	stuck_close(&s);
 }
 
-/* HELLO, the last Origin, and the question only where there is one. With rings from the first
- * message on there are also the steps to them. */
+/*
+ * The HELLO, the last Origin, and the question only if there is one. With rings from the first
+ * message on there are also the steps to them.
+ */
 static void expect_questions(const struct rpma_conn *cli, unsigned questions)
 {
 	if (getenv("SOFTRNIC_SHM_AFTER"))
@@ -210,8 +212,10 @@ static void an_orderly_end_needs_no_question(void **state)
 
 /* --- two processes -------------------------------------------------------------------------- */
 
-/* Connect. When the pipe says so: with an owner, write, and stay; else flush. Returns an exit code.
- * Not before, as the thread that accepts would take the Write, and be stuck itself. */
+/*
+ * Connect, and wait for the pipe. Then, with an owner, write and stay; otherwise flush. Returns an
+ * exit code. Writing earlier would make the accepting thread take the Write, and be stuck itself.
+ */
 static int child(struct stuck *s, const char *owner, int go)
 {
 	struct rpma_conn_cfg *cfg = NULL;
@@ -244,7 +248,7 @@ static int child(struct stuck *s, const char *owner, int go)
 		      read(go, &c, 1) != 1))
 		return 3;
 	if (!owner && !getenv("SOFTRNIC_SHM_AFTER") &&
-	    ends_counter(conn, "tx_fpdus") != 2) /* the parent's are not its own */
+	    ends_counter(conn, "tx_fpdus") != 2) /* the parent's connections are not the child's */
 		return 4;
 	ends_flush(conn, remote, 0, 8);
 	return 0;

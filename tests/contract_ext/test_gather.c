@@ -30,7 +30,9 @@ static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
 	ends_close(&d);
 }
 
-/* A header of the library's beside the application's payload: two registrations, one message. */
+/*
+ * A header in the library's memory and the application's payload: two registrations, one message.
+ */
 static void segments_may_lie_in_different_regions(void **state)
 {
 	char header[16] = "fifteen letters";
@@ -49,7 +51,7 @@ static void segments_may_lie_in_different_regions(void **state)
 	ends_expect_received(d.srv, 116, &d);
 	assert_memory_equal(d.srv_buf, header, 16);
 	assert_true(ends_is_filled(d.srv_buf + 16, 100, 2));
-	/* The unsignalled one is complete when a later one is. */
+	/* The unsignalled operation is complete when a later one is. */
 	ends_flush(d.cli, d.at_srv, 0, 8);
 	OK(rpma_mr_dereg(&mr));
 	ends_close(&d);
@@ -65,7 +67,7 @@ static void a_segment_outside_its_region_fails(void **state)
 	parts[0] = (struct rpma_segment){d.cli_mr, 0, 8};
 	parts[1] = (struct rpma_segment){d.cli_mr, ENDS_BUF - 4, 8};
 	OK(rpma_send_gather(d.cli, parts, 2, RPMA_F_COMPLETION_ALWAYS, &d));
-	if (ends_is_kernels()) /* siw calls it IBV_WC_LOC_QP_OP_ERR */
+	if (ends_is_kernels()) /* siw reports IBV_WC_LOC_QP_OP_ERR */
 		ends_wait_failure(d.cli);
 	else
 		assert_int_equal(ends_wait_failure(d.cli), IBV_WC_LOC_PROT_ERR);
@@ -79,7 +81,7 @@ static void gathering_needs_a_connection_that_stands(void **state)
 	struct rpma_conn *conn;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* a device may take it and drop it */
+	SOFTRNIC_ONLY(); /* a device may accept it and drop it */
 	ends_open(&d, NULL);
 	part = (struct rpma_segment){d.cli_mr, 0, 8};
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));

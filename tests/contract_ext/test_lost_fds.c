@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lost_fds.c -- the application closes descriptors of the library, and what it opens next has
- * the same numbers: no wait is longer than its limit, one without a limit ends, too, and what has
- * the number is left alone.
+ * test_lost_fds.c -- the application closes descriptors of the library, and its next files get the
+ * same numbers. No wait is longer than its limit, a wait without a limit ends, too, and the new
+ * files are not touched.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,11 +17,14 @@
 
 enum { SHORT_MS = 60, BEGUN_MS = 50 };
 
-/* What has the number now. A descriptor of O_PATH is as a closed one to poll(2), read(2) and
- * write(2); but the library's threads, which log and set up rings, cannot get its number. */
+/*
+ * The file that has the number now. For poll(2), read(2) and write(2) a descriptor with O_PATH is
+ * like a closed one, but it keeps the library's threads, which log and set up rings, from getting
+ * its number.
+ */
 enum other { NOTHING, ALWAYS_READABLE, NEVER_READABLE, EVENTFD, OTHERS };
 
-/* The library's descriptor is kept, so that it has its number again in the end. */
+/* The library's descriptor is kept, so that it gets its number back at the end. */
 struct lost {
 	int fd, kept, peer;
 };
@@ -143,7 +146,7 @@ static void waits_without_a_limit_end(void **state)
 	ends_close(&d);
 }
 
-/* Neither a completion nor the end of the connection reaches it. */
+/* Neither a completion nor the end of the connection writes to it. */
 static void an_eventfd_of_the_application_is_left_alone(void **state)
 {
 	struct lost of_cq, of_events;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_medium.c -- every call that completes a persistent flush leaves no dirty page of the range
- * in the target's file; calls that are no flush leave them. doc/architecture/overview.md lists all
- * such places.
+ * in the target's file. Calls that are no flush leave dirty pages. doc/architecture/overview.md
+ * lists all calls of the first kind.
  */
 #include <stdio.h>
 
@@ -84,7 +84,7 @@ static void a_verify(void **state)
 	expect_clean(AT, PART);
 }
 
-/* Data, flush, commit word, flush: of each kind, in one batch. */
+/* Data, flush, commit word, flush: each kind in one batch. */
 static void flush_in_a_batch(bool of_all)
 {
 	struct rpma_batch *b;
@@ -138,13 +138,13 @@ static void a_flush_behind_a_message(void **state)
 	expect_clean(AT, PART);
 }
 
-/* Two pages and a bit were written. */
+/* Two pages and a few bytes were written. */
 static void expect_dirty(bool dirty)
 {
 	assert_int_equal(medium_dirty(file.fd, 0, SIZE) > 0, dirty);
 }
 
-/* Where the flush is a read the target cannot know its type. */
+/* If the flush is a read, the target cannot see its type. */
 static void a_visible_flush_is_none(void **state)
 {
 	write_part();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_opening.c -- connect and wait in one call: again while nobody listens, at most until the
- * deadline; a refusal of the application is no reason to try again. */
+/*
+ * test_opening.c -- connect and wait in one call. The attempt is repeated while there is no
+ * listener, at most until the deadline; a rejection by the application is not repeated.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -11,12 +13,12 @@
 enum { LIMIT_MS = 400, LATE_MS = 700 };
 
 struct opening {
-	struct ends d; /* the side that listens */
+	struct ends d; /* the listening side */
 	struct rpma_peer *peer;
-	unsigned delay_ms;                          /* before it listens */
+	unsigned delay_ms;                          /* delay before it listens */
 	bool rejects;                               /* or accepts */
-	const struct rpma_conn_private_data *pdata; /* with that */
-	unsigned requests;                          /* how many came */
+	const struct rpma_conn_private_data *pdata; /* with these private data */
+	unsigned requests;                          /* number of requests that came */
 	pthread_t thread;
 };
 
@@ -147,7 +149,7 @@ static void no_answer_is_something_else_and_ends_at_the_deadline(void **state)
 	struct rpma_conn *conn = NULL;
 	struct ends d = {0};
 
-	ends_listen(&d, NULL); /* and nobody takes the request */
+	ends_listen(&d, NULL); /* and no program takes the request */
 	attr = attr_to(d.port);
 	attr.timeout_ms = LIMIT_MS;
 	TAKES(LIMIT_MS, RPMA_E_NO_EVENT, rpma_conn_open(peer, &attr, &event, &conn));
@@ -182,7 +184,7 @@ static void a_refusal_of_the_application_is_final(void **state)
 
 	reject_with(&word);
 	if (ends_is_kernels() && ends_is_tcp())
-		return; /* siw spells a reject without private data as one of the host */
+		return; /* siw reports a rejection without private data as one by the host */
 	reject_with(NULL);
 }
 
@@ -218,7 +220,7 @@ static void each_attempt_is_prepared(void **state)
 	OK(rpma_conn_open(o.peer, &attr, &event, &o.d.cli));
 	assert_true(p.calls > 1);
 	OK(rpma_conn_disconnect(o.d.cli));
-	ends_wait_wc(o.d.cli, &wc); /* the receive of the attempt that succeeded, and no other */
+	ends_wait_wc(o.d.cli, &wc); /* only the receive of the successful attempt */
 	assert_ptr_equal((void *)(uintptr_t)wc.wr_id, &p);
 	p = (struct preparation){.mr = p.mr, .ret = RPMA_E_NOMEM};
 	OK(rpma_conn_delete(&o.d.cli));
@@ -252,7 +254,7 @@ static void a_lost_server_is_found_again_with_the_same_description(void **state)
 	opening_end(&again);
 }
 
-/* Programs of a later version may know more members; those that are not used are zero. */
+/* Programs of a later version may have more members; unused ones are zero. */
 static void what_a_later_version_asks_for_is_not_ignored(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

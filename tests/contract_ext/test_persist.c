@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_persist.c -- every way to flush persistently, judged by the pages that are still dirty.
+ * test_persist.c -- every way to flush persistently, tested by the pages that are still dirty.
  *
- * A file on a real file system, in the configuration that users get. The bytes prove nothing: a
- * read of the file past the page cache writes them back itself. So this looks at the mapping's
- * dirty pages, which the write must have made and the flush must have cleaned, and at the target's
- * write-backs. Each new way to complete a persistent flush belongs into the table.
+ * A file on a real file system, in the configuration that users get. The bytes prove nothing,
+ * because a direct read of the file writes them back itself. So the test checks the mapping's dirty
+ * pages, which the write must have made and the flush must have cleaned, and the target's
+ * write-backs. Each new way to complete a persistent flush belongs in the table.
  */
 #include <stdio.h>
 
@@ -58,7 +58,7 @@ static void by_flush(struct scene *s)
 		      RPMA_F_COMPLETION_ALWAYS, s));
 }
 
-/* The write is inside what no bytes stand for. */
+/* The write is inside the range that no bytes stand for. */
 static void by_empty_flush(struct scene *s)
 {
 	post_write(s);
@@ -115,7 +115,7 @@ static void by_batch_of_all(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* Where the peer did not agree to flushes, this permits reads in their place. */
+/* If the peer did not agree to flushes, this permits reads as replacements. */
 static void declare_direct_write(struct scene *s)
 {
 	struct rpma_peer_cfg *pcfg;
@@ -158,7 +158,7 @@ enum { NATIVE = 1, BY_SERVER = 2, COMMON_CQ = 4 };
 
 struct way {
 	const char *name;
-	void (*early)(struct scene *s); /* before the connection is established */
+	void (*early)(struct scene *s); /* runs before the connection is established */
 	void (*ask)(struct scene *s);
 	int how;
 };
@@ -200,11 +200,11 @@ static void connect_in_steps(struct scene *s, const struct way *way, struct rpma
 		s->writer = s->d.srv;
 	if (way->early && way->how & BY_SERVER)
 		way->early(s);
-	/* The passive side's own event is not fetched: what it posts may come before that. */
+	/* The passive side's own event is not taken: its posts may come before that. */
 	ends_expect_event(s->d.cli, RPMA_CONN_ESTABLISHED);
 	if (!(way->how & BY_SERVER))
 		ends_expect_event(s->d.srv, RPMA_CONN_ESTABLISHED);
-	else if (ends_is_plain()) /* the initiator speaks first (RFC 5044 s7.1.3) */
+	else if (ends_is_plain()) /* the initiator sends first (RFC 5044 s7.1.3) */
 		OK(rpma_write(s->d.cli, s->d.at_srv, 0, s->d.cli_mr, 0, 1,
 			      RPMA_F_COMPLETION_ON_ERROR, NULL));
 }
@@ -275,7 +275,7 @@ static void try_way(const struct way *way)
 
 static void whatever_completes_a_persistent_flush_has_written_back(void **state)
 {
-	SOFTRNIC_ONLY(); /* whether a device's writes are durable is its machine's affair */
+	SOFTRNIC_ONLY(); /* the machine decides whether a device's writes are durable */
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (ways[i].how & NATIVE && ends_is_plain())
 			continue;
@@ -284,7 +284,7 @@ static void whatever_completes_a_persistent_flush_has_written_back(void **state)
 	}
 }
 
-/* It shows that the other tests can fail. */
+/* Shows that the other tests can fail. */
 static void a_write_alone_leaves_the_pages_to_be_written_back(void **state)
 {
 	struct ends_file file;

@@ -35,7 +35,7 @@ static void expect_said(const char *part)
 		fail_msg("\"%s\" is not in: %s", part, said);
 }
 
-/* The row of a provider; every row is plausible. */
+/* Finds the row of a provider; every row must be plausible. */
 static bool find_row(const struct rpma_provider_list *list, const char *provider,
 		     struct rpma_provider_info *found)
 {
@@ -73,7 +73,7 @@ static void the_software_is_always_usable(void **state)
 			assert_true(find_row(list, "softrnic", &info));
 			assert_true(info.usable);
 			assert_non_null(strstr(info.why, "software RNIC"));
-			/* Without a device rdma-core is listed too, with the reason. */
+			/* Without a device rdma-core is listed, too, with the reason. */
 			assert_true(find_row(list, "verbs", &info));
 			if (!info.device)
 				assert_false(info.usable);
@@ -102,7 +102,7 @@ static void a_context_comes_from_the_named_provider(void **state)
 	struct ibv_context *ctx = NULL;
 	struct rpma_peer *peer;
 
-	setenv("RPMA_PROVIDER", "verbs", 1); /* it decides for others */
+	setenv("RPMA_PROVIDER", "verbs", 1); /* this variable decides for other addresses */
 	OK(rpma_utils_get_ibv_context_from("softrnic", "127.0.0.1", RPMA_UTIL_IBV_CONTEXT_LOCAL,
 					   &ctx));
 	OK(rpma_peer_new(ctx, &peer));
@@ -185,7 +185,7 @@ static void a_mapped_file_tells_its_path(void **state)
 	assert_ptr_not_equal(p, MAP_FAILED);
 	OK(rpma_utils_get_durability(p, 4096, &cls, why, sizeof(why)));
 	assert_int_not_equal(cls, RPMA_DURABILITY_UNKNOWN);
-	/* The build tree may be on a tmpfs, where nothing lasts. */
+	/* The build tree may be on a tmpfs, where nothing is durable. */
 	if (cls != RPMA_DURABILITY_VOLATILE && !strstr(why, path))
 		fail_msg("%s is not in: %s", path, why);
 	munmap(p, 4096);
@@ -193,7 +193,7 @@ static void a_mapped_file_tells_its_path(void **state)
 	unlink(path);
 }
 
-/* Without a descriptor /proc cannot be read, and the call fails instead of guessing. */
+/* Without a descriptor /proc cannot be read. The call fails instead of guessing. */
 static void a_kernel_that_does_not_tell_is_no_class(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;

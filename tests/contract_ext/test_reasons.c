@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_reasons.c -- a failed completion has a reason, as a value and as a line of text, and so has
- * everything that was flushed with it.
+ * test_reasons.c -- a failed completion has a reason, as a value and as a line of text, and so does
+ * every request that was flushed with it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 	return -1;
 }
 
-/* The reason of a completion. Its line is printed, too, for the reader of the log. */
+/* The reason of a completion. Its text is printed, too, for readers of the log. */
 static void expect_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 			  enum rpma_reason reason, uint32_t code, const char *words)
 {
@@ -44,7 +44,7 @@ static void expect_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 	assert_true(strlen(text) < sizeof(text) - 1);
 }
 
-/* The next completion that is no success. */
+/* The next completion that failed. */
 static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 {
 	do
@@ -52,7 +52,7 @@ static void wait_failure(struct rpma_conn *conn, struct ibv_wc *wc)
 	while (wc->status == IBV_WC_SUCCESS);
 }
 
-/* A request that is posted after a failure is never completed; its post reports that failure. */
+/* A request that is posted after a failure never completes; its post reports that failure. */
 static void expect_the_same_of_the_next(struct ends *d, enum rpma_reason reason, uint32_t code)
 {
 	struct ibv_wc wc;
@@ -174,7 +174,7 @@ static void a_right_that_was_not_given(void **state)
 	ends_close(&d);
 }
 
-/* The end that refuses has work of its own under way, which is flushed, too. */
+/* The refusing end has work of its own under way, which is flushed, too. */
 static void what_this_end_refused(void **state)
 {
 	struct ibv_wc wc;
@@ -219,7 +219,10 @@ static void a_connection_that_was_closed(void **state)
 	ends_close(&d);
 }
 
-/* The server as a process that can be killed; plain checks, as it is no place for assertions. */
+/*
+ * The server as a process that can be killed. It uses plain checks, as assertions do not work
+ * there.
+ */
 static int serve(int port_fd)
 {
 	struct rpma_conn_req *req = NULL;
@@ -301,7 +304,7 @@ static void a_success_has_no_reason(void **state)
 	ends_close(&d);
 }
 
-/* Every value that a completion can carry makes a line that fits, however odd. */
+/* Every value in a completion gives a line that fits, even an odd one. */
 static void every_value_has_its_words(void **state)
 {
 	static const uint32_t codes[] = {0,      1,      EIO,    ENOSPC, ETIMEDOUT, ECONNRESET,
@@ -329,7 +332,8 @@ static void every_value_has_its_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_peer_that_was_killed), /* forks: before the device is used */
+		/* forks, so it comes before the device is used */
+		cmocka_unit_test(a_peer_that_was_killed),
 		cmocka_unit_test(a_disk_that_fails),
 		cmocka_unit_test(a_range_past_the_end_of_its_file),
 		cmocka_unit_test(a_region_that_is_not_there),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_reg_file.c -- a file as a region: made, reopened
- * as the rules of rpma_flush(3) say, refused. */
+/* test_reg_file.c -- a file as a region: made, reopened by the rules of rpma_flush(3), refused. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -56,7 +55,7 @@ static void a_missing_file_is_made_and_takes_durable_writes(void **state)
 	assert_int_equal(size, SIZE);
 	assert_int_equal(stat(name, &st), 0);
 	assert_int_equal(st.st_size, SIZE);
-	assert_true(st.st_blocks * 512 >= SIZE); /* no flush can find the disk full */
+	assert_true(st.st_blocks * 512 >= SIZE); /* a flush cannot find the disk full */
 	remote = ends_remote(mr);
 	ends_fill(d.cli_buf, PART, 7);
 	OK(rpma_write(d.cli, remote, AT, d.cli_mr, 0, PART, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -83,7 +82,10 @@ static int cached_pages(void *ptr)
 	return n;
 }
 
-/* What a process before could not write back is cached and called clean; here it is all good. */
+/*
+ * Pages that an earlier process could not write back are cached, and count as clean; here all were
+ * written.
+ */
 static void what_was_cached_before_comes_from_the_medium(void **state)
 {
 	struct rpma_mr_local *mr;

@@ -16,14 +16,14 @@ static struct rpma_conn_cfg *cfg_with(struct rpma_cq *cq)
 }
 
 struct crowd {
-	struct ends ends; /* the first of the connections, and the memory of all */
+	struct ends ends; /* the first connection, and the memory of all */
 	struct rpma_cq *cq;
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn *cli[CONNS], *srv[CONNS];
 	uint32_t qp_num[CONNS];
 };
 
-/* Clients complete in one queue, each server's end in its own. */
+/* The clients complete in one queue, each server end in its own. */
 static void crowd_open(struct crowd *c, int n, uint32_t cq_size)
 {
 	struct ends_opts opts = {0};
@@ -153,7 +153,7 @@ static void a_queue_in_use_is_not_deleted_and_goes_on_working(void **state)
 	ends_cq_wait_wc(c.cq, &wc);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	OK(rpma_conn_delete(&c.cli[0]));
-	/* A request alone uses it as well. */
+	/* A request without a connection uses the queue as well. */
 	OK(rpma_conn_req_new(c.ends.peer, ends_addr(), c.ends.port, c.cfg, &req));
 	assert_int_equal(rpma_cq_delete(&c.cq), RPMA_E_AGAIN);
 	OK(rpma_conn_req_delete(&req));
@@ -173,7 +173,7 @@ static void a_connections_own_queue_is_not_for_deletion(void **state)
 	ends_close(&d);
 }
 
-/* Its completions that were not polled may or may not be returned; nothing else is affected. */
+/* Its unpolled completions may or may not be returned; nothing else is affected. */
 static void a_deleted_connection_leaves_the_queue_in_order(void **state)
 {
 	struct ibv_wc wc;
@@ -251,7 +251,7 @@ static void taken_back_each_connection_has_its_own_again(void **state)
 	crowd_close(&c);
 }
 
-/* A server's way: messages of all connections are announced in one place. */
+/* As a server uses it: messages of all connections are announced in one place. */
 static void a_server_receives_from_all_in_one_queue(void **state)
 {
 	struct ends_opts opts = {0};

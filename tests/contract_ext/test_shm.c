@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_shm.c -- connections of one host that go over to rings in shared memory: what goes through
- * them, what they cost, forks, and peers that die at any moment of the way there.
+ * test_shm.c -- connections on one host that move to rings in shared memory: transfers, their cost,
+ * forks, and peers that die at any moment of the move.
  */
 #include "ends_ext.h"
 
@@ -17,7 +17,7 @@
 
 #define LIVENESS_MS 1000
 
-/* Of the counter shm_state, as softrnic(7) lists them. */
+/* Values of the counter shm_state, as softrnic(7) lists them. */
 #define SHM_STATE_FIRST_WHY   3
 #define SHM_STATE_MAX_REACHED 16
 #define SHM_STATE_LAST_WHY    20
@@ -29,7 +29,7 @@ static bool shm_is_off(void)
 	return shm && strcmp(shm, "0") == 0;
 }
 
-/* Mappings of rings in this process: one an end. */
+/* Mappings of rings in this process: one for each end. */
 static int count_rings(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -42,7 +42,7 @@ static int count_rings(void)
 	return n;
 }
 
-/* A connection may outlive its end for a moment. */
+/* A connection may live for a moment after its end. */
 static void expect_no_rings(void)
 {
 	for (int i = 0; i < 500 && count_rings(); i++)
@@ -67,7 +67,7 @@ static void write_and_flush(struct ends *d, size_t len)
 	ends_flush(d->cli, d->at_srv, 0, len);
 }
 
-/* Until both ends have sent through the rings, or a few seconds. */
+/* Wait until both ends have sent through the rings, or some seconds. */
 static bool goes_over(struct ends *d)
 {
 	for (int i = 0; i < 3000; i++) {
@@ -110,7 +110,7 @@ static void every_operation_goes_through_the_rings(void **state)
 	expect_no_rings();
 }
 
-/* Longer than the rings, both ways at once, so that both ends wait for room. */
+/* Longer than the rings, in both directions at once, so that both ends wait for room. */
 static void long_transfers_both_ways_arrive_whole(void **state)
 {
 	const struct ends_opts opts = {.buf_size = 2 * BIG};
@@ -145,11 +145,11 @@ static void a_connection_that_carries_little_has_no_rings(void **state)
 	ends_open(&d, NULL);
 	write_and_flush(&d, 64);
 	ends_sleep_ms(50);
-	assert_int_equal(count_rings(), 0); /* those of the tests before are gone */
+	assert_int_equal(count_rings(), 0); /* those of earlier tests are gone */
 	ends_close(&d);
 }
 
-/* Far more connections than memory for rings: the rest stays on TCP. */
+/* Far more connections than memory for rings: the others stay on TCP. */
 static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 {
 	struct ends d;
@@ -160,12 +160,12 @@ static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 	assert_false(goes_over(&d));
 	assert_int_equal(count_rings(), 0);
 	assert_int_equal(ends_counter(d.srv, "shm_state"), SHM_STATE_MAX_REACHED);
-	/* To the other end it shows by what came first, a message or the end of the socket. */
+	/* The other end's state depends on what came first, a message or the end of the socket. */
 	assert_in_range(ends_counter(d.cli, "shm_state"), SHM_STATE_FIRST_WHY, SHM_STATE_LAST_WHY);
 	ends_close(&d);
 }
 
-/* The child has no rings, and its end is no end of the connection. */
+/* The child has no rings, and its end does not end the connection. */
 static void a_forked_child_does_not_disturb_the_connection(void **state)
 {
 	struct ends d;
@@ -224,7 +224,7 @@ static void sleep_us(unsigned us)
 	nanosleep(&(struct timespec){.tv_nsec = (long)us * 1000}, NULL);
 }
 
-/* The connection may not have got as far as an event. */
+/* The connection may have ended before its first event. */
 static void expect_end(struct ends *d, pid_t pid, unsigned us)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
@@ -253,7 +253,7 @@ static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(vo
 	size_t size;
 	int fds = 0;
 
-	ends_open(&d, NULL); /* its region is what they write to */
+	ends_open(&d, NULL); /* its region is the one that they write to */
 	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
 	OK(rpma_mr_get_descriptor(d.srv_mr, desc));
 	for (int i = 0; i < KILLS; i++) {
@@ -267,7 +267,7 @@ static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(vo
 		if (i == 0)
 			fds = count_fds();
 	}
-	/* The last ones are closed by the engine. */
+	/* The engine closes the last ones. */
 	for (int ms = 0; ms < 10000 && count_fds() > fds + 1; ms++)
 		sleep_us(1000);
 	assert_in_range(count_fds(), 1, fds + 1);
@@ -275,7 +275,7 @@ static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(vo
 	expect_no_rings();
 }
 
-/* One whose silence counts soon. */
+/* Accept a connection with a short liveness limit. */
 static struct rpma_conn *accept_impatiently(struct ends *d)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
@@ -296,7 +296,7 @@ static struct rpma_conn *accept_impatiently(struct ends *d)
 	return conn;
 }
 
-/* Its process is there, and so are its sockets and its memory. */
+/* Its process exists, and so do its sockets and its memory. */
 static void a_peer_that_stops_behind_its_rings_is_lost(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
@@ -308,7 +308,7 @@ static void a_peer_that_stops_behind_its_rings_is_lost(void **state)
 
 	if (shm_is_off())
 		skip();
-	ends_open(&d, NULL); /* its region is what it writes to */
+	ends_open(&d, NULL); /* its region is the one that it writes to */
 	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
 	OK(rpma_mr_get_descriptor(d.srv_mr, desc));
 	pid = fork();

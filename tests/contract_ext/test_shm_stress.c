@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_shm_stress.c -- two processes write, read and send to each other over rings, with sizes,
- * depths and pauses by chance, and each way to wait for completions. Nothing may be lost on the
- * way, no wake-up either: an end whose work does not go on for seconds has hung. A second thread
- * fills the rings with long writes meanwhile, so that the first one waits while there is no room.
+ * test_shm_stress.c -- two processes write, read and send to each other over rings, with random
+ * sizes, depths and pauses, and with each way to wait for completions. No byte and no wake-up may
+ * be lost: an end without progress for seconds has hung. Meanwhile a second thread fills the rings
+ * with long writes, so that the first one has to wait for room.
  *
- * $STRESS_MS: how long each pair of ways runs. $STRESS_SEED: which chance.
+ * $STRESS_MS: time for each pair of ways. $STRESS_SEED: the seed.
  */
 #include "ends_ext.h"
 
@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REGION    (4u << 20) /* of what the peer reads, is written, and what is read into */
+/* bytes that the peer reads, that are written, and that are read into */
+#define REGION    (4u << 20)
 #define SEND_MAX  65536u
 #define RECVS     16u
 #define DEPTH_MAX 16u
@@ -27,11 +28,12 @@
 #define PUSH_LEN  300000u
 #define HANG_MS   5000u
 
-#define SHM_STATE_USED 2 /* of the counter shm_state, as softrnic(7) lists them; then why not */
+/* values of the counter shm_state, as softrnic(7) lists them; higher ones are reasons */
+#define SHM_STATE_USED 2
 
 enum way { POLLS, WAITS, HAS_EPOLL, WAYS };
 
-/* A failure in a process without a test around it. */
+/* For failures in a process without a test around it. */
 #define MUST(cond)                                                                                 \
 	do {                                                                                       \
 		if (!(cond)) {                                                                     \
@@ -48,7 +50,7 @@ struct memory {
 
 struct stress {
 	enum way way;
-	int sock; /* to the other process, beside the connection */
+	int sock; /* a socket to the other process, beside the connection */
 	uint64_t seed;
 	struct rpma_peer *peer;
 	struct rpma_conn *conn;
@@ -61,7 +63,7 @@ struct stress {
 	atomic_uint under_way, done;
 	atomic_bool works;
 	atomic_uint_fast64_t progress;
-	atomic_uint_fast64_t longest_ms; /* without progress */
+	atomic_uint_fast64_t longest_ms; /* longest time without progress */
 };
 
 static uint64_t now_ms(void)
@@ -182,7 +184,7 @@ static void dial(struct stress *s, struct rpma_conn_cfg *cfg)
 
 enum what { WRITE, READ, SEND };
 
-/* Most are small, some as long as they can be. */
+/* Most are small, some have the greatest length. */
 static size_t size_by_chance(struct stress *s, size_t max)
 {
 	unsigned bits = by_chance(s, 23);
@@ -254,7 +256,7 @@ static bool take_all(struct stress *s)
 	return any;
 }
 
-/* For a completion, or the other process's word. */
+/* Wait for a completion, or for the other process's message. */
 static void wait_for_either(struct stress *s, int ms)
 {
 	struct pollfd fds[2] = {{.events = POLLIN}, {.fd = s->sock, .events = POLLIN}};
@@ -283,8 +285,8 @@ static void pause_by_chance(struct stress *s)
 }
 
 /*
- * They complete only if they fail. So many are posted once all before have left the send queue: a
- * full depth of the first thread's work that is done says so.
+ * These writes complete only if they fail. A new batch is posted after all earlier ones have left
+ * the send queue, which is proven when a full depth of the first thread's work is complete.
  */
 static void *push(void *arg)
 {
@@ -307,7 +309,7 @@ static void *push(void *arg)
 	return NULL;
 }
 
-/* On a machine with much else to do the ends meet later than the work may take. */
+/* On a busy machine the ends may meet later than the work takes. */
 static bool rings_are_due(struct stress *s)
 {
 	return ends_counter(s->conn, "shm_tx_bytes") == 0 &&
@@ -334,7 +336,7 @@ static void work(struct stress *s, unsigned ms)
 		wait_for_work(s);
 }
 
-/* The other one's messages are received until it has no more. */
+/* Receive the other process's messages until it has no more. */
 static void finish(struct stress *s)
 {
 	uint64_t theirs = UINT64_MAX, end = now_ms() + 6 * HANG_MS;

@@ -12,7 +12,7 @@
 
 enum { LIMIT_MS = 1500 };
 
-/* Accepts one connection after the other; the device alone answers. */
+/* Accepts one connection after the other; only the device answers. */
 static int serve(int port_fd)
 {
 	struct rpma_conn *conn = NULL;
@@ -36,7 +36,7 @@ struct server {
 	char port[8];
 };
 
-/* Before this process uses the device, so that the child has one of its own. */
+/* Forks before this process uses the device, so that the child has one of its own. */
 static struct server start(void)
 {
 	struct server s = {0};

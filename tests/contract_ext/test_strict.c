@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_strict.c -- what a persistent flush of volatile memory comes to: a failure in programs built
- * with our header, a success in those of librpma 1.3, and for both what RPMA_STRICT_PERSIST says.
+ * test_strict.c -- a persistent flush of volatile memory fails in programs built with this
+ * project's header, and succeeds in programs of librpma 1.3; for both RPMA_STRICT_PERSIST takes
+ * precedence.
  */
 #include "ends_ext.h"
 #include "flush_1_3.h"
 
-/* What the environment of this run decides, if anything. */
+/* The setting in the environment of this run, or the default. */
 static bool is_strict(bool by_default)
 {
 	const char *value = getenv("RPMA_STRICT_PERSIST");

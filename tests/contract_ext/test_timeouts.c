@@ -48,7 +48,7 @@ static void a_descriptor_that_does_not_block_waits_all_the_same(void **state)
 	ends_close(&d);
 }
 
-/* Whenever it comes, even at the very limit, this wait or the next returns it. */
+/* Whenever the completion comes, even at the very limit, this wait or the next returns it. */
 static void a_completion_at_the_deadline_is_not_lost(void **state)
 {
 	struct rpma_cq *cq;
@@ -140,7 +140,7 @@ static void on_alarm(int sig)
 	alarms++;
 }
 
-/* A timer that goes off every few milliseconds, without SA_RESTART: poll(2) ends with EINTR. */
+/* A timer that fires every few milliseconds, without SA_RESTART: poll(2) ends with EINTR. */
 static void storm(bool on)
 {
 	struct sigaction act = {.sa_handler = on ? on_alarm : SIG_DFL};
@@ -190,8 +190,10 @@ static void *wait_in_thread(void *arg)
 	return NULL;
 }
 
-/* One announcement wakes one waiter; the others keep their limit although the descriptor was
- * readable. */
+/*
+ * One announcement wakes one waiter; the others keep their limit although the descriptor was
+ * readable.
+ */
 static void of_several_waiters_one_is_woken_and_the_others_keep_their_limit(void **state)
 {
 	struct waiter w[WAITERS] = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_verify.c -- the digest of what the target reads back, and its durability class. */
+/* test_verify.c -- the digest of the bytes that the target reads back, and its durability class. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -103,7 +103,7 @@ static void one_changed_byte_changes_the_digest(void **state)
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &before);
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_true(rpma_digest_equal(&before, &after));
-		file.map[len - 1] ^= 0x10; /* a program at the target */
+		file.map[len - 1] ^= 0x10; /* another program at the target */
 		verify(&d, file.remote, 0, len, RPMA_DIGEST_AUTO, &after);
 		assert_false(rpma_digest_equal(&before, &after));
 	}
@@ -127,7 +127,7 @@ static void of_volatile_memory_it_is_a_digest_of_memory(void **state)
 	ends_close(&d);
 }
 
-/* One region, its first page of a file and its second anonymous. */
+/* One region; its first page belongs to a file, its second is anonymous. */
 static void a_range_has_the_weakest_class_of_its_parts(void **state)
 {
 	uint8_t *map = ends_map(8192);
@@ -224,7 +224,7 @@ static void a_region_that_is_not_for_persistent_flushes_is_not_verified(void **s
 	ends_close(&d);
 }
 
-/* Towards a peer that did not consent to the extensions. */
+/* With a peer that did not consent to the extensions. */
 static void other_peers_are_not_asked(void **state)
 {
 	enum rpma_durability class;
@@ -240,7 +240,7 @@ static void other_peers_are_not_asked(void **state)
 	assert_int_equal(rpma_query_durability(d.cli, d.at_srv, 0, 8, &class,
 					       RPMA_F_COMPLETION_ALWAYS, NULL),
 			 RPMA_E_NOSUPP);
-	ends_flush(d.cli, d.at_srv, 0, 8); /* without an effect */
+	ends_flush(d.cli, d.at_srv, 0, 8); /* the refusal has no effect */
 	ends_close(&d);
 }
 

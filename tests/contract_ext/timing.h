@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Large, because the machine may be busy: a wait that ends so late ignores its limit. */
+/* Large, because the machine may be busy. A wait that ends this late has ignored its limit. */
 enum { SLACK_MS = 10000 };
 
 static inline uint64_t now_ms(void)
@@ -17,7 +17,7 @@ static inline uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* The call returns `want`, not before `ms` have passed and not much later. */
+/* The call returns `want`, not before `ms` have passed, and not much later. */
 #define TAKES(ms, want, call)                                                                      \
 	do {                                                                                       \
 		uint64_t takes_begin_ = now_ms(), takes_ms_;                                       \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * allocs.h -- requests of the code under test to the system, failed on demand: memory, whose blocks
- * are also tracked; descriptors and threads.
+ * allocs.h -- system requests of the code under test that fail on demand: memory, whose blocks are
+ * also tracked, descriptors and threads.
  *
- * The linker sends calls of malloc, socket and their kind through here, from librpma's rooms and
- * from the software RNIC, in whatever thread; calls of libc and cmocka themselves are not affected.
+ * The linker redirects calls of malloc, socket and similar functions to this file, from librpma's
+ * rooms and from the software RNIC, in any thread; calls of libc and cmocka themselves are not
+ * affected.
  */
 #ifndef FAULT_ALLOCS_H
 #define FAULT_ALLOCS_H
@@ -15,19 +16,21 @@
 
 enum alloc_kind { ALLOC_MEMORY, ALLOC_DESCRIPTOR };
 
-/* The nth of that kind from now on (1: the next) fails; with for_good also all that follow. */
+/*
+ * The nth request of that kind from now on (1: the next) fails; with for_good also all later ones.
+ */
 void allocs_arm(enum alloc_kind kind, unsigned int nth, bool for_good);
 void allocs_disarm(void);
-/* Has one failed since it was armed? */
+/* Has a request failed since it was armed? */
 bool allocs_failed(void);
-/* Where: a file and an offset for addr2line. */
+/* The place of the failure: a file and an offset for addr2line. */
 const char *allocs_failed_at(void);
 
-/* Blocks that live, of one size (0: of any). */
+/* The number of live blocks of one size (0: of any). */
 unsigned int allocs_live(size_t size);
-/* Blocks that live and are larger than that. */
+/* The number of live blocks that are larger than that. */
 unsigned int allocs_live_above(size_t size);
-/* To stderr: those that were made after a call of allocs_mark(). */
+/* Print to stderr the blocks made after a call of allocs_mark(). */
 void allocs_mark(void);
 void allocs_print_since_mark(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* life.c -- objects, a request that is refused, a connection that is used, and their release. */
+/* life.c -- objects, a refused request, a used connection, and their release. */
 #include "fault/life_impl.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@ static void *memory;
 static char port[8];
 static int port_fd;
 
-/* A file where there can be one, so that a flush has something to write back. */
+/* Map a file if possible, so that a flush has something to write back. */
 static void *life_map_file(void)
 {
 	char name[] = "fault-memory-XXXXXX";
@@ -31,7 +31,7 @@ static void *life_map_file(void)
 	return p;
 }
 
-/* A socket that never listens keeps it for those who bind to it by name. */
+/* A socket that never listens reserves the port for callers that bind to it by name. */
 static void life_choose_port(void)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -73,7 +73,7 @@ void life_wake_engine(void)
 
 bool life_can_repeat(const char *function)
 {
-	/* These take something that cannot be given back: a request, an event. */
+	/* These consume an object that cannot be restored: a request, an event. */
 	static const char *const consuming[] = {
 		"rpma_conn_req_connect", "rpma_conn_req_reject",
 		"rpma_ep_next_conn_req", "rpma_ep_next_conn_req_timeout",
@@ -209,7 +209,7 @@ static void life_disconnect(struct life *l)
 	STEP(l, rpma_conn_disconnect, l->passive);
 }
 
-/* In any case, and every pointer is NULL afterwards. */
+/* Runs in any case; after it every pointer is NULL. */
 static void life_release(struct life *l)
 {
 	RELEASE(l, rpma_conn_req_delete, &l->out);

@@ -4,8 +4,7 @@
  * fail.
  *
  * It calls every public function that reaches the provider or allocates. A judge checks each
- * return. When a failure ends the life early, everything is released all the same. Each wait has a
- * limit.
+ * return. If a failure ends the life early, everything is still released. Each wait has a limit.
  */
 #ifndef FAULT_LIFE_H
 #define FAULT_LIFE_H
@@ -17,32 +16,37 @@
 enum life_verdict {
 	LIFE_GO_ON,
 	LIFE_AGAIN, /* make the same call once more */
-	LIFE_OVER,  /* it cannot go on: release everything */
+	LIFE_OVER,  /* the life cannot go on: release everything */
 };
 
 struct life_judge {
 	/* A public function returned. */
 	enum life_verdict (*returned)(const char *function, int ret);
-	/* A completion or an event reports a broken connection: is that allowed? If so the life is
-	 * over. */
+	/*
+	 * A completion or an event reports a broken connection: is that permitted? If so, the life
+	 * is over.
+	 */
 	void (*broke)(const char *what);
 	/* An event did not come in time. */
 	void (*hung)(const char *what);
 };
 
-/* Before the first life: memory of a file, a port. After the last: give them back. */
+/*
+ * Before the first life: make memory of a file, and choose a port. After the last one: give them
+ * back.
+ */
 void life_setup(void);
 void life_teardown(void);
-/* True: it was lived to its end. */
+/* Returns true if the life reached its end. */
 bool life_run(const struct life_judge *judge);
 
 /*
- * The engine frees closed connections up to a second later, unless something else wakes it: here a
- * listener that comes and goes. Nothing may be made to fail meanwhile.
+ * The engine frees closed connections up to a second later, unless another event wakes it: here a
+ * listener that is made and deleted. No request may be made to fail meanwhile.
  */
 void life_wake_engine(void);
 
-/* Does a failed call leave things as they were, so that it can be made again? */
+/* Does a failed call leave its objects unchanged, so that it can be repeated? */
 bool life_can_repeat(const char *function);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* life_impl.h -- what the two halves of a life share: its objects, and how a call is made. */
+/*
+ * life_impl.h -- declarations shared by the parts of a life: its objects, and how a call is made.
+ */
 #ifndef FAULT_LIFE_IMPL_H
 #define FAULT_LIFE_IMPL_H
 
@@ -27,7 +29,7 @@ struct life {
 	struct rpma_srq_cfg *srq_cfg;
 	struct rpma_srq *srq;
 	struct rpma_conn_cfg *active_cfg, *passive_cfg, *refused_cfg, *limited_cfg;
-	struct rpma_cq *common; /* of the passive side and of those with limits */
+	struct rpma_cq *common; /* for the passive side and the connections with limits */
 	struct rpma_ep *ep;
 	struct rpma_conn_req *out, *in;
 	struct rpma_conn *active, *passive;
@@ -38,13 +40,13 @@ struct life {
 	do {                                                                                       \
 	} while (!(l)->over && life_judged(l, #fn, fn(__VA_ARGS__)))
 
-/* A call whose last argument is an output: a failure leaves it untouched. */
+/* A call whose last argument is an output, which a failure must not change. */
 #define MAKE(l, out, fn, ...)                                                                      \
 	do {                                                                                       \
 	} while (life_expects(l, out, sizeof(*(out))) &&                                           \
 		 life_got(l, #fn, fn(__VA_ARGS__, out), out, sizeof(*(out))))
 
-/* Also when the life is over. */
+/* Also made after the life is over. */
 #define RELEASE(l, fn, ptr)                                                                        \
 	do {                                                                                       \
 		life_judged(l, #fn, fn(ptr));                                                      \
@@ -54,17 +56,17 @@ struct life {
 /* True: make the call again. */
 bool life_judged(struct life *l, const char *function, int ret);
 bool life_got(struct life *l, const char *function, int ret, void *out, size_t len);
-/* Marks the output; false: the life is over. */
+/* Marks the output. False: the life is over. */
 bool life_expects(const struct life *l, void *out, size_t len);
 
-/* Until it is readable. */
+/* Wait until the descriptor is readable. */
 void life_await(struct life *l, int fd, const char *what);
-/* False: it is another event, and the life is over. */
+/* False: another event came, and the life is over. */
 bool life_await_either(struct life *l, int fd, int failed, const char *what);
 void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_event wanted);
-/* False: it is over. */
+/* False: the life is over. */
 bool life_await_request(struct life *l);
-/* A completion of the active or of the passive side, of a receive or of something else. */
+/* Wait for a completion of the active or the passive side, of a receive or of another operation. */
 void life_await_active(struct life *l, bool received);
 void life_await_passive(struct life *l, bool received);
 void life_transfer(struct life *l);

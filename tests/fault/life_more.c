@@ -55,7 +55,7 @@ void life_refuse_with_a_word(struct life *l, const char *port)
 	STEP(l, rpma_conn_delete, &l->active);
 }
 
-/* Last, because the endpoint may or may not have got the request. */
+/* Last, because the endpoint may or may not have received the request. */
 void life_give_up(struct life *l, const char *port)
 {
 	MAKE(l, &l->out, rpma_conn_req_new, l->peer, LIFE_ADDR, port, l->limited_cfg);

@@ -43,8 +43,8 @@ void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_eve
 }
 
 /*
- * Each completion here comes when its queue is armed and so is announced. A connection's end does
- * not complete the receives of a shared queue: only its event reports it.
+ * Each completion comes when its queue is armed, so it is announced. A connection's end does not
+ * complete the receives of a shared queue; only its event reports the end.
  */
 static void life_await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq,
 			     bool shared, bool received)
@@ -126,7 +126,7 @@ static void life_one_sided(struct life *l)
 	life_await_active(l, false);
 }
 
-/* The first message finds no receive and is parked by the other side for a while. */
+/* The first message finds no receive, and the other side parks it for a while. */
 static void life_messages(struct life *l)
 {
 	struct rpma_cq *cq;
@@ -148,7 +148,7 @@ static void life_messages(struct life *l)
 	}
 }
 
-/* Last, because a provider may refuse them; their completions are not awaited. */
+/* Last, because a provider may refuse them. Their completions are not awaited. */
 static void life_immediates(struct life *l)
 {
 	for (int i = 0; i < 2; i++)

@@ -20,7 +20,7 @@ void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good)
 	allocs_arm(kind, nth, for_good);
 }
 
-/* The others may fail again because the connection broke. */
+/* The other functions may fail again because the connection broke. */
 static bool judge_needs_no_connection(const char *function)
 {
 	static const char *const alone[] = {
@@ -41,12 +41,12 @@ static bool judge_is_normal(const char *function, int ret)
 		return true;
 	if (ret == RPMA_E_NO_COMPLETION)
 		return !strcmp(function, "rpma_cq_get_wc");
-	/* A provider may have neither. */
+	/* A provider may support neither. */
 	return ret == RPMA_E_PROVIDER && (!strcmp(function, "rpma_write_with_imm") ||
 					  !strcmp(function, "rpma_send_with_imm"));
 }
 
-/* Without a descriptor the kernel cannot be asked. */
+/* Without a descriptor the kernel cannot be queried. */
 static bool judge_allows(const char *function, int ret)
 {
 	return ret == RPMA_E_NOMEM || ret == RPMA_E_PROVIDER ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* memory_judge.h -- what librpma may return when memory or descriptors are short. */
+/* memory_judge.h -- the results that librpma may return when memory or descriptors run out. */
 #ifndef FAULT_MEMORY_JUDGE_H
 #define FAULT_MEMORY_JUDGE_H
 
@@ -8,7 +8,7 @@
 
 extern const struct life_judge memory_judge;
 
-/* The nth of that kind will fail (0: none), and all that follow if for_good. */
+/* The nth request of that kind will fail (0: none), and all later ones if for_good. */
 void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_alloc.c -- each allocation that a life of librpma over the software RNIC makes fails once,
- * then each and all that follow, in whatever thread; and so with descriptors. A function succeeds
- * or returns NOMEM or PROVIDER, no call waits for ever, nothing leaks, and the next life succeeds.
+ * test_alloc.c -- in a life of librpma over the software RNIC each allocation fails once, then each
+ * together with all later ones, in any thread; the same with descriptors. A function must succeed
+ * or return NOMEM or PROVIDER, no call waits for ever, nothing leaks, and the next life succeeds.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ enum {
 	DESCRIPTORS_MIN = 30,
 	BUFFERS_KEPT = 8,
 	READERS_KEPT = 4,
-	TARGETS_KEPT = 1, /* all lives have the same one, this process */
+	TARGETS_KEPT = 1, /* all lives have this process as their target */
 	LIFE_LIMIT_S = 60
 };
 
@@ -37,13 +37,13 @@ static unsigned int buffers(void)
 	return allocs_live(QP_RXBUF) + allocs_live(QP_TXBUF);
 }
 
-/* Threads that write back keep theirs for some seconds. */
+/* Threads that write back keep their memory for some seconds. */
 static unsigned int readers(void)
 {
 	return allocs_live_above(READER_BYTES);
 }
 
-/* While connections to it are given up and were not named by a later one. */
+/* While connections to it are given up, and no later one has named them. */
 static unsigned int targets(void)
 {
 	return allocs_live(FORMER_TARGET_BYTES);
@@ -139,7 +139,7 @@ static void too_long(int sig)
 	_exit(1);
 }
 
-/* Lives without failure start what the engine keeps. */
+/* Lives without a failure start what the engine keeps. */
 static int setup(void **state)
 {
 	signal(SIGALRM, too_long);

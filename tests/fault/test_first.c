@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_first.c -- in processes that never used librpma before, each allocation of the first life
- * fails, also of what is made once in a process. The second life succeeds.
+ * test_first.c -- in processes that have not used librpma before, each allocation of the first life
+ * fails, including those for objects that are made once in a process. The second life succeeds.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static int live_twice(enum alloc_kind kind, unsigned int nth, bool for_good)
 	return 1;
 }
 
-/* The exit status of a process that lives twice. */
+/* The exit status of a process with two lives. */
 static int live_twice_elsewhere(enum alloc_kind kind, unsigned int nth, bool for_good)
 {
 	int status;

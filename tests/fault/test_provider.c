@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_provider.c -- each call of the provider fails once in each place where librpma makes it,
- * with several errnos. The librpma function returns what the manual promises, leaves its outputs
- * alone, and can be called again where it has consumed nothing; everything is released and nothing
- * leaks.
+ * with several errno values. The librpma function must return what the manual promises, must not
+ * change its outputs, and can be called again if it has consumed nothing. Everything is released,
+ * and nothing leaks.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,9 +19,9 @@
 
 enum { PLACES_MAX = 100, LIFE_LIMIT_S = 60 };
 
-/* What a function returns for a failed call; unlisted is a PROVIDER error. */
+/* The result of a function for a failed call; if it is not listed, a PROVIDER error. */
 static const struct rule {
-	const char *function; /* NULL: any */
+	const char *function; /* NULL: any function */
 	const char *call;
 	int err; /* 0: any */
 	int ret;
@@ -41,7 +41,7 @@ static const struct rule {
 	{NULL, "cancel_connect", EOPNOTSUPP, RPMA_E_NOSUPP},
 };
 
-/* Beside EIO and ENOMEM, with which every call fails. */
+/* Errno values beside EIO and ENOMEM, with which every call fails. */
 static const struct {
 	const char *call;
 	int err;
@@ -57,7 +57,7 @@ static const struct {
 static struct {
 	const char *function;
 	unsigned int hits;
-	bool native; /* called only of a peer that agreed to our extensions */
+	bool native; /* called only for a peer that agreed to the extensions */
 } reach[] = {
 	{"rpma_utils_get_ibv_context", 0, false},
 	{"rpma_utils_get_ibv_context_from", 0, false},
@@ -110,7 +110,7 @@ static struct {
 	const char *call;
 	int err;
 	unsigned int nth;
-	bool struck; /* the armed failure has been seen by a function */
+	bool struck; /* a function has seen the armed failure */
 } now;
 
 static int promised(const char *function)
@@ -152,7 +152,7 @@ static enum life_verdict struck(const char *function, int ret)
 
 static enum life_verdict returned(const char *function, int ret)
 {
-	/* A provider may have neither. */
+	/* A provider may support neither. */
 	bool may_refuse =
 		!strcmp(function, "rpma_write_with_imm") || !strcmp(function, "rpma_send_with_imm");
 
@@ -178,7 +178,7 @@ static void hung(const char *what)
 
 static const struct life_judge judge = {.returned = returned, .broke = broke, .hung = hung};
 
-static int idle_fds; /* what the engine keeps between two lives */
+static int idle_fds; /* descriptors that the engine keeps between two lives */
 
 /* The engine closes sockets a moment later, in its own thread. */
 static void expect_idle_fds(void)
@@ -204,7 +204,7 @@ static void live(void)
 	expect_idle_fds();
 }
 
-/* Returns in how many places the call is made. */
+/* Returns the number of places in which the call is made. */
 static unsigned int fail_in_each_place(const char *call, int err)
 {
 	for (now.nth = 1; now.nth < PLACES_MAX; now.nth++) {
@@ -233,7 +233,7 @@ static bool peer_is_native(void)
 	return !s || strcmp(s, "0") != 0;
 }
 
-/* librpma never asks for asynchronous events. */
+/* librpma never requests asynchronous events. */
 static bool must_be_reached(const char *call)
 {
 	return strcmp(call, "get_async_event") != 0;
@@ -281,7 +281,7 @@ static void too_long(int sig)
 	_exit(2);
 }
 
-/* A life without failure starts what the engine keeps. */
+/* A life without a failure starts what the engine keeps. */
 static int setup(void **state)
 {
 	signal(SIGALRM, too_long);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * threads.c -- part of the library under test. libgcc has a __wrap_pthread_create of its own, for
- * split stacks, which the linker would take; an object comes before an archive.
+ * split stacks, which the linker would use; an object takes precedence over an archive.
  */
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz.h -- one input in; a broken expectation is a crash. */
+/* fuzz.h -- runs one input; a failed expectation crashes. */
 #ifndef TEST_FUZZ_H
 #define TEST_FUZZ_H
 

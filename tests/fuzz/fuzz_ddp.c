@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any ULPDU: its header comes back as it was, but for the reserved bits; any message is cut into
- * segments that fit and end at aligned offsets. */
+/*
+ * Any ULPDU: its header, decoded and encoded, stays the same except for reserved bits. Any message
+ * is cut into segments that fit and end at aligned offsets.
+ */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the rpma program's two ends say to each other: the first byte chooses the decoder; what
- * decodes must come back the same from its own encoding. */
+/*
+ * The messages between the two ends of the rpma program. The first byte chooses the decoder; a
+ * decoded message must encode to the same bytes.
+ */
 #include "fuzz/fuzz.h"
 
 #include <string.h>
@@ -132,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len < 1 || len > 4096)
 		return 0;
 	which = data[0] % (sizeof(tries) / sizeof(tries[0]));
-	if (which < 2 && len > 256) /* private data carries its length in a byte */
+	if (which < 2 && len > 256) /* the length of private data is a byte */
 		return 0;
 	tries[which](data + 1, len - 1);
 	hello_ask_decode(data + 1, len - 1);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Private data of connections to a member's daemon: what decodes has one encoding, but for the
- * padding of zeros and what a newer program says. */
+/*
+ * Private data of connections to a member's daemon: decoded data have one encoding, except for the
+ * padding with zeros and a newer program's additions.
+ */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

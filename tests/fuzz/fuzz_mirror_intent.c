@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ring as a primary may have left it: the input is some of its slots, whose sums are right if
- * the first byte is odd. What is read lies in the file, and a record is the same when it is written
- * again. */
+/*
+ * A ring as a primary may have left it. The input is some of its slots, whose sums are corrected if
+ * the first byte is odd. Ranges that are read must be in the file, and a record must be the same
+ * when it is written again.
+ */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of control connections: what decodes has one encoding in each version. */
+/* Messages of control connections: a decoded message has one encoding in each version. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The metadata file of a copy, damaged at will: it is loaded, shown, checked and repaired without
- * harm, and what was loaded without damage is found again after it is written. Inputs are short:
- * patches of 4 bytes offset, 1 byte length, and bytes for the slots; the sums of slots are made
- * right where the first byte of the input asks for it.
+ * The metadata file of a copy with any damage. It is loaded, shown, checked and repaired without
+ * harm; metadata loaded without damage are found again after they are written. Inputs are short:
+ * patches with 4 bytes of offset, 1 byte of length, and bytes for the slots. The sums of slots are
+ * corrected if the first byte of the input requests it.
  */
 #include "fuzz/fuzz.h"
 

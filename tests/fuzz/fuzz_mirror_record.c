@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A set's record as bytes: what is decoded is possible, and has one form. Magic, length and sum are
- * made right where the first byte of the input asks for it. */
+/*
+ * A set's record as bytes: a decoded record is possible, and has one encoding. Magic, length and
+ * sum are corrected if the first byte of the input requests it.
+ */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets of the UNIX socket: what decodes has one encoding in its version, but for questions and
- * refusals of newer programs. */
+/*
+ * Packets of the UNIX socket: a decoded packet has one encoding in its version, except for
+ * questions and refusals of newer programs.
+ */
 #include "fuzz/fuzz.h"
 
 #include <string.h>
@@ -14,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (packet_decode(data, len, &p))
 		return 0;
-	/* What is encoded here names this build's lowest version, whatever the sender's was. */
+	/* An encoded packet names this build's lowest version, whatever the sender's was. */
 	if (!version_is_known(p.versions.newest) || p.versions.lowest != version_ours().lowest)
 		return 0;
 	EXPECT(packet_encode(&p, p.versions.newest, buf) == len && !memcmp(buf, data, len));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A set's record as the register gives it, and the alive key: what is accepted has one form. */
+/* A set's record as the register returns it, and the alive key: an accepted text has one form. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A start-up frame from a stranger: decoded, encoded, decoded, it stays the same. */
+/* A start-up frame from a stranger: decoded, encoded and decoded again, it stays the same. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>
 
 #include "softrnic/proto/mpa.h"
 
-/* What was decoded, on the wire again. */
+/* Encode what was decoded. */
 static size_t normalize(const uint8_t *data, size_t len, uint8_t *out)
 {
 	struct mpa_start start;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any bytes as a memory region's descriptor, through the public API: what they say or nothing. */
+/*
+ * Any bytes as a memory region's descriptor, through the public API: the result has these values,
+ * or there is none.
+ */
 #include "fuzz/fuzz.h"
 
 #include "fuzz/fuzz_rpma.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Headers of up to three parts: the checks come to an end, and an intact header stays the same when
- * it is encoded again. Inputs are short: the first 144 bytes and the last 72 of each page. */
+/*
+ * Headers of up to three parts: the checks end, and an intact header stays the same when it is
+ * encoded again. Inputs are short: the first 144 bytes and the last 72 of each page.
+ */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A started queue pair and a peer that sends anything. The first byte chooses the stream;
- * then either the bytes come as they are, or each record becomes a well-formed FPDU with
- * real STags and the expected MSN unless the record says otherwise, which gets deeper.
- * Whatever comes: memory outside the regions, and a region without rights, stay as they were.
- * A peer that consents has said its HELLO before, unless that is left to the input.
+ * A started queue pair and a peer that sends anything. The first byte chooses the stream. Then
+ * either the bytes come as they are, or each record becomes a well-formed FPDU with real STags and
+ * the expected MSN, unless the record has others; that reaches deeper code. Whatever comes, memory
+ * outside the regions, and a region without rights, must not change. A consenting peer has sent its
+ * HELLO before, unless the input has to do that.
  */
 #include "fuzz.h"
 
@@ -24,7 +24,7 @@
 #define GUARD  4096u
 #define FILL   0xa5
 
-/* F_RTR, with consent, which knows none: no HELLO yet. */
+/* F_RTR with consent, where no RTR exists: no HELLO yet. */
 enum { F_CRC = 1, F_CONSENT = 2, F_PEER_FLUSHES = 4, F_RAW = 8, F_HOLD = 16, F_RTR = 32 };
 
 struct input {
@@ -41,10 +41,10 @@ struct side {
 	uint8_t *mem; /* GUARD | REGION | GUARD | REGION without rights | GUARD */
 	struct mr *mr, *readonly, *foreign;
 	uint32_t msn[8];
-	uint8_t last_read; /* where its sink is and, times 16, how long */
+	uint8_t last_read; /* offset of its sink and, times 16, its length */
 	void *rxbuf, *txbuf;
 	struct qp_job wb;
-	struct vext_digest digest; /* what a VERIFY brought, and a QUERY */
+	struct vext_digest digest; /* the results of a VERIFY and of a QUERY */
 	uint32_t durability;
 	bool wb_running;
 	bool crc, in_place;
@@ -158,7 +158,7 @@ static void close_side(struct side *s)
 	free(s->mem);
 }
 
-/* As a link in shared memory has them; behind their end nothing may be read. */
+/* As in a link in shared memory; nothing may be read past their end. */
 static size_t feed_in_place(struct side *s, const uint8_t *bytes, size_t len)
 {
 	uint8_t *lies;
@@ -208,7 +208,7 @@ static void feed(struct side *s, const uint8_t *bytes, size_t len)
 	}
 }
 
-/* Send what there is, into the void, in one go or in part. */
+/* Send everything that is there, at once or in part. */
 static void drain(struct side *s, size_t max)
 {
 	struct iovec iov[QP_TX_IOV];
@@ -340,7 +340,7 @@ static struct ddp_hdr hdr_of(struct side *s, struct input *in)
 	return hdr;
 }
 
-/* RDMAP headers name the region by what only the target knows. */
+/* RDMAP headers name the region by values that only the target has. */
 static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payload, size_t len)
 {
 	uint8_t op = hdr->ulp & 0xf;
@@ -356,7 +356,7 @@ static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payloa
 	memset(payload + at + 4, 0, len - at - 4 < 6 ? len - at - 4 : 6);
 }
 
-/* Mostly the right one, where only one is right. */
+/* Usually the right length, where only one is right. */
 static size_t length_of(const struct side *s, struct ddp_hdr *hdr, size_t byte)
 {
 	static const uint8_t extension[8] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any ULPDU: what the table lets pass has a header that decodes and comes back as it was. */
+/* Any ULPDU: if the table accepts it, its header decodes and encodes to the same bytes. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "softrnic/proto/ext_origin.h"
 #include "softrnic/proto/rdmap.h"
 
-#define OUT_MAX 64 /* the longest of them, an answer with a digest, has 56 */
+#define OUT_MAX 64 /* the longest one, an answer with a digest, has 56 bytes */
 
 #define CASE_OF(room, value, name, length)                                                         \
 	case value: {                                                                              \
@@ -21,7 +21,10 @@
 		return (size_t)n;                                                                  \
 	}
 
-/* What is accepted says the same when it is sent on, though not always in the same bytes. */
+/*
+ * An accepted HELLO has the same meaning when it is encoded again, though not always the same
+ * bytes.
+ */
 static size_t recode_hello(const uint8_t *data, size_t len)
 {
 	struct ext_hello first, second;
@@ -45,7 +48,9 @@ static size_t recode_hello(const uint8_t *data, size_t len)
 	return 0;
 }
 
-/* What is accepted comes back as it was, but for reserved bits and what is behind its end. */
+/*
+ * An accepted ORIGIN encodes to the same bytes, except for reserved bits and bytes after its end.
+ */
 static size_t recode_origin(const uint8_t *data, size_t len)
 {
 	static struct ext_origin first, second;
@@ -119,7 +124,7 @@ static size_t recode_response(const uint8_t *data, size_t len, uint8_t *out)
 	return 0;
 }
 
-/* What a later version has to say on the control queue has no known form. */
+/* A later version's message on the control queue has no known form. */
 static bool is_known(const struct ddp_hdr *hdr, const uint8_t *data)
 {
 	const struct ext_row *row = ext_row(ext_word_of(data).kind);

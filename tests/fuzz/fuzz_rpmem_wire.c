@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control stream and the lanes of librpmem: the first byte chooses the decoder; what decodes
- * must come back the same from its own encoding. */
+/*
+ * The control stream and the lanes of librpmem: the first byte chooses the decoder; a decoded
+ * message must encode to the same bytes.
+ */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A configuration file of rpmemd; what it sets must be what a key can be. */
+/* A configuration file of rpmemd; its settings must be valid values of their keys. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session of rpmemd: any frames, in any order. The service behind it sees only what makes sense
- * in its state, whatever fails. The input is a list of frames: a byte that says what the service
- * does, the type, the body's length in two bytes, the body.
+ * A session of rpmemd: any frames, in any order. The service gets only calls that are valid in its
+ * state, whatever fails. The input is a list of frames: a byte for the service's result, the type,
+ * the body's length in two bytes, the body.
  */
 #include "fuzz/fuzz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an operator writes on rpmirror's command line, by the first byte: p a member's place, e what
- * to wait for, l a name of --what-if, r a register's uri, S settings, s a size, n a number. A line
- * that follows e or l is the daemon's status, as JSON, which is printed as well.
+ * An operator's words on rpmirror's command line, by the first byte: p a member's place, e the
+ * event to wait for, l a name of --what-if, r a register's uri, S settings, s a size, n a number. A
+ * line after e or l is the daemon's status, as JSON, which is printed as well.
  */
 #include "fuzz/fuzz.h"
 
@@ -70,7 +70,7 @@ static void try_loss(const char *text, const json_t *set)
 	EXPECT(*survive_outcome_str(survive_loss(set, &lost, said, sizeof(said))));
 }
 
-/* A value behind '=' may name a file, which would be read. */
+/* A value after '=' may name a file, which would be read. */
 static void try_uri(const char *text)
 {
 	struct mirror_register *r = NULL;
@@ -84,7 +84,7 @@ static void try_uri(const char *text)
 		register_close(r);
 }
 
-/* One a line. */
+/* One on each line. */
 static void try_settings(char *text)
 {
 	json_t *settings = json_object();

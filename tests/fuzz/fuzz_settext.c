@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text of a pool set file; what is accepted keeps its rules. */
+/* The text of a pool set file; an accepted one keeps the rules. */
 #include "fuzz/fuzz.h"
 
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring whose other end is hostile: any input is a sequence of positions and flags that it sets,
- * of bytes that it writes, and of calls of ours. Whatever it does, each call keeps to the ring,
- * moves our position by what it says that it moved, and ends.
+ * A ring whose other end is hostile. The input is a sequence of positions and flags that it sets,
+ * of bytes that it writes, and of calls of this end. Whatever it does, each call stays within the
+ * ring, moves this end's position by the amount that it returns, and ends.
  */
 #include "fuzz/fuzz.h"
 
@@ -13,7 +13,7 @@
 #include "softrnic/io/link_shm_ring.h"
 
 #define SIZE 64u
-#define STEP 10u /* bytes of the input: what, how much, a position */
+#define STEP 10u /* bytes of the input: the step, an amount, a position */
 
 static uint8_t buf[3 * SIZE];
 
@@ -56,7 +56,8 @@ static void ours(struct ring *w, struct ring *r, uint8_t what, size_t len)
 		break;
 	case 4:
 		ring_wakes_reader(w);
-		EXPECT(!ring_wakes_reader(w)); /* one wake-up at most, until it is set again */
+		/* at most one wake-up, until the flag is set again */
+		EXPECT(!ring_wakes_reader(w));
 		ring_wakes_writer(r);
 		EXPECT(!ring_wakes_writer(r));
 		break;
@@ -72,7 +73,7 @@ static void theirs(struct ring *w, struct ring *r, const uint8_t *step)
 	uint64_t position;
 
 	memcpy(&position, step + 2, sizeof(position));
-	if (step[0] & 0x40) /* near, so that it may pass for possible */
+	if (step[0] & 0x40) /* near, so that it may be a possible position */
 		position = r->at + position % (2 * SIZE);
 	switch (step[1] % 4) {
 	case 0:
@@ -93,7 +94,7 @@ static void theirs(struct ring *w, struct ring *r, const uint8_t *step)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct ring_shared *shared = aligned_alloc(RING_LINE, sizeof(*shared));
-	uint8_t *bytes = malloc(SIZE); /* of its exact size: what is beyond it is found */
+	uint8_t *bytes = malloc(SIZE); /* of the exact size, so that an access past it is noticed */
 	struct ring w, r;
 
 	if (!shared || !bytes)

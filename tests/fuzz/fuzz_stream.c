@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start-up against any peer, in either role: bytes, cut anywhere, with hang-ups and time between,
- * and a user who calls anything. What is to be done is done by the product's own performer.
+ * Start-up with any peer, in either role: bytes cut anywhere, with hang-ups and time in between,
+ * and a user that makes any call. The product's own performer carries out the results.
  *
  *   input = configuration, then steps: an opcode byte, and for bytes their number
  *
- * One bit of the configuration is a queue pair that takes part in the barrier of ORIGINs: then the
- * connection is not established before its turn.
+ * One bit of the configuration adds a queue pair that takes part in the barrier of ORIGINs; then
+ * the connection is not established before its turn.
  */
 #include "fuzz/fuzz.h"
 
@@ -31,18 +31,18 @@ struct rig {
 struct fuzz {
 	struct stream *s;
 	struct rig rig;
-	struct qp *qp; /* NULL: there is none, and no barrier */
+	struct qp *qp; /* NULL: no queue pair, and no barrier */
 	unsigned names, asked, answered;
 	enum stream_fence verdict;
-	bool responds, opened; /* the last ORIGIN of the peer's was taken */
+	bool responds, opened; /* the peer's last ORIGIN was taken */
 	struct stream_update u;
-	const uint8_t *in; /* what the peer has sent and is not taken yet */
+	const uint8_t *in; /* bytes that the peer has sent and that are not taken yet */
 	size_t in_len;
 	bool sends, closed;
 	unsigned finals, redials;
 	bool established;
 	uint64_t now;
-	uint8_t out[MPA_START_MAX]; /* what we sent since the last dial */
+	uint8_t out[MPA_START_MAX]; /* bytes sent since the last dial */
 	size_t out_len;
 };
 
@@ -129,7 +129,7 @@ static bool on_receive(void *owner, struct stream_update *u)
 	return true;
 }
 
-/* A start-up frame that we send is always well formed, whatever came. */
+/* A start-up frame from this end is always well formed, whatever came. */
 static void check_frame(struct fuzz *f, const struct iovec *iov)
 {
 	struct mpa_start start;
@@ -313,7 +313,7 @@ static void step(struct fuzz *f, uint8_t op, struct rcursor *c)
 	size_t len;
 
 	switch (op % (f->qp ? 16 : 12)) {
-	default: /* mostly bytes */
+	default: /* usually bytes */
 		len = rcursor_u8(c);
 		len = len < rcursor_left(c) ? len : rcursor_left(c);
 		f->in = rcursor_bytes(c, len);
@@ -388,7 +388,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	while (rcursor_left(&c) > 0)
 		step(&f, rcursor_u8(&c), &c);
-	/* No step leaves it waiting for the peer for ever. */
+	/* In no state it waits for the peer for ever. */
 	for (int i = 0; i < 3; i++) {
 		f.now += 3600 * NSEC_PER_SEC;
 		stream_on_time(f.s, f.now, &f.u);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any Terminate, in either layout: encoded as the RFC has it, it still says the same. */
+/* Any Terminate, in either layout: encoded in the RFC's layout, it has the same meaning. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # perftest, qperf and fio on the software RNIC, in many sizes, on one connection and on several. The measured
-# values do not matter here; programs that can verify the data do so.
+# values do not matter here. Programs that can verify the data do so.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it. It fails when it cannot
-# measure the rate of the processor's counter, as happens on a busy machine; then it runs again.
+# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it. On a busy machine it may fail to
+# measure the rate of the processor's counter; then it runs again.
 perftest() {
 	local port status_server status_client
 	need "$1"
@@ -46,7 +46,7 @@ test_ib_both_ways() {
 	perftest ib_write_bw -n 20 -s 100000 -b -q 2
 }
 
-# qperf_tests TEST SIZE ...: one after the other, each for a second, all of one server.
+# qperf_tests TEST SIZE ...: each for a second, one after the other, with one server.
 qperf_tests() {
 	need qperf
 	local port
@@ -68,7 +68,7 @@ test_qperf_atomics() {
 	qperf_tests rc_compare_swap_mr 8 rc_fetch_add_mr 8 ver_rc_compare_swap 8 ver_rc_fetch_add 8
 }
 
-# fio_pair VERB SIZE PORT CLIENT-ARGUMENT ...: the server takes the same.
+# fio_pair VERB SIZE PORT CLIENT-ARGUMENT ...: the server has the same size and verb.
 fio_pair() {
 	need fio
 	local verb=$1 size=$2 port=$3 common
@@ -100,7 +100,7 @@ fio_sizes() {
 
 test_fio_write() { fio_sizes write; }
 test_fio_read() { fio_sizes read; }
-# The server receives, and verifies the sums in the client's data.
+# The server receives, and verifies the checksums in the client's data.
 test_fio_send_and_receive() { fio_sizes send --verify=crc32c; }
 
 run_test "$1"

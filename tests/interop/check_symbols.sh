@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every symbol of the interposer exists in rdma-core under the same version, and each family of symbols is
-# replaced completely, because half a family would mix two kinds of objects.
+# replaced completely, because half a family would mix objects of two kinds.
 set -euo pipefail
 interposer=$1 libdir=$2
 
@@ -10,7 +10,8 @@ symbols() {
 		awk '$2 == "T" || $2 == "W" || $2 == "i" { print $3 }' | sed 's/@@*/@/' | sort -u
 }
 
-# libc's calls that replace the process: of no version, so that they stand for those of any.
+# libc's calls that replace the process. They have no version, so that they replace those of any
+# version.
 libc='execve execv execvpe execvp fexecve execveat execl execlp execle _exit _Exit'
 all=$(symbols "$interposer")
 of_libc=$(grep -v @ <<<"$all")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Foreign verbs programs on the software RNIC, each with its own verification; one ctest for each
+# Foreign verbs programs on the software RNIC, each with its own verification. One ctest for each
 # test_ function and each setting of the checksums.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -21,7 +21,7 @@ ping_client() {
 	silent_about "$name" 'completion failed|mismatch'
 }
 
-# Defaults of the launcher; what the user sets stays.
+# The launcher sets defaults; the user's own settings stay.
 test_the_launcher_gives_programs_time() {
 	[ "$(soft sh -c 'echo $SOFTRNIC_CONNECT_MS')" = 60000 ] || fail "a connect ends sooner"
 	[ "$(SOFTRNIC_CONNECT_MS=7 soft sh -c 'echo $SOFTRNIC_CONNECT_MS')" = 7 ] || fail "the user's value is lost"
@@ -51,8 +51,8 @@ test_rping_without_any_right() {
 	stop_server
 }
 
-# Clients start one after the other: the server has one place for a request that it has not taken yet.
-# stdbuf: a line of output shows that the server has accepted a client.
+# Clients start one after the other, as the server has only one place for a request that it has not
+# taken yet. stdbuf: a line of output shows that the server has accepted a client.
 test_rping_serves_many() {
 	need rping
 	local port clients=() i
@@ -130,8 +130,8 @@ test_cmtime() {
 	stop_server
 }
 
-# fi_pair PROVIDER ENDPOINT-TYPE SIZE ...: -c compares the data. Its own channel, for what must be
-# known before, has the next port.
+# fi_pair PROVIDER ENDPOINT-TYPE SIZE ...: -c compares the data. Its own channel for the set-up uses
+# the next port.
 fi_pair() {
 	need fi_pingpong fi_info
 	own_network
@@ -146,8 +146,8 @@ fi_pair() {
 	done
 }
 
-# Both sides have compared the data. With ofi_rxm the server now and then waits on for the last message: on a
-# disconnect event it destroys the queue pair and what is in the completion queue since it looked there before.
+# Both sides have compared the data. With ofi_rxm the server sometimes goes on waiting for the last message: on
+# a disconnect event it destroys the queue pair together with unread completions.
 fi_server_reports() {
 	for _ in {1..200}; do
 		! grep -q 'MB/sec' "$scratch/server.log" || break

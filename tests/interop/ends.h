@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends.h -- endpoints on loopback, for programs that know only libibverbs and librdmacm. */
+/* ends.h -- endpoints on loopback, for programs that use only libibverbs and librdmacm. */
 #ifndef INTEROP_ENDS_H
 #define INTEROP_ENDS_H
 
 #include <rdma/rdma_cma.h>
 
 struct ibv_qp_init_attr end_qp_attr(void);
-/* flags: RAI_PASSIVE listens there (0: any port), without it connects there. Or the test fails. */
+/*
+ * flags: RAI_PASSIVE listens (port 0: any port); without it, connects to the port. On failure the
+ * test fails.
+ */
 struct rdma_cm_id *end_make(int flags, __be16 port);
 struct rdma_cm_id *end_make_with(int flags, __be16 port, struct ibv_qp_init_attr attr);
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Storage over RDMA (iSER), both ends on the software RNIC: tgtd has a file as a disk, and libiscsi,
-# alone and inside of qemu's tools, reads and writes it.
+# Storage over RDMA (iSER), with both ends on the software RNIC. tgtd offers a file as a disk, and
+# libiscsi, alone and in qemu's tools, reads and writes it.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 target=iqn.2026-11.example:disk
-# tgtd accepts initiators by name and by address.
+# tgtd permits initiators by name and by address.
 initiators=(iqn.2008-11.org.linux-kvm
 	iqn.2007-10.com.github:sahlberg:libiscsi:iscsi-{inq,readcapacity16,ls})
 
 target_command() { "${as_user[@]}" tgtadm --lld iser --mode "$@" >>"$scratch/tgtadm.log" 2>&1 || fail "tgtadm $*"; }
 
-# It listens before it takes commands.
+# It listens before it accepts commands.
 wait_until_it_obeys() {
 	for _ in {1..200}; do
 		! "${as_user[@]}" tgtadm --lld iser --mode sys --op show >/dev/null 2>&1 || return 0
@@ -20,7 +20,7 @@ wait_until_it_obeys() {
 	fail "tgtd takes no commands"
 }
 
-# target_with SIZE: a disk that is $scratch/disk, at $url.
+# target_with SIZE: a disk in the file $scratch/disk, at $url.
 target_with() {
 	need tgtd tgtadm iscsi-inq iscsi-readcapacity16 qemu-img qemu-io
 	local port name
@@ -38,8 +38,8 @@ target_with() {
 	url=iser://127.0.0.1:$((port + 1))/$target/1
 }
 
-# It ends by SIGKILL only. The command to end waits for its connections for ever, because it relies on the
-# event that ends time-wait, which only InfiniBand has.
+# It ends only by SIGKILL. Its own command to end waits for ever, because it relies on an event (the end
+# of time-wait) that only InfiniBand has.
 target_ends() {
 	local pid
 	pid=$(pgrep -P "$server") || fail "the target is gone"
@@ -56,7 +56,8 @@ test_disk_is_found() {
 	target_ends
 }
 
-# In pieces below 256 KiB: libiscsi has a buffer of that size for each command, and crashes beyond.
+# In pieces below 256 KiB: libiscsi has a buffer of that size for each command, and crashes beyond
+# it.
 test_disk_keeps_what_was_written() {
 	target_with 8M
 	head -c 8M /dev/urandom >"$scratch/data"
@@ -67,7 +68,8 @@ test_disk_keeps_what_was_written() {
 	target_ends
 }
 
-# patterns NAME MIB: writes of several sizes and pieces from there on, each read back and compared.
+# patterns NAME MIB: writes of several sizes and pieces from that offset on, each read back and
+# compared.
 patterns() {
 	local name=$1 at=$2 commands=() size
 	for size in 512 4k 64k 200k 256k; do

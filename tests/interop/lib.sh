@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced: how a foreign server and its clients are run on the software RNIC.
+# Sourced: runs a foreign server and its clients on the software RNIC.
 set -euo pipefail
-PATH=$PATH:/usr/sbin:/sbin # tgtd, ip
+PATH=$PATH:/usr/sbin:/sbin # tgtd and ip are there
 
 : "${SOFTRNIC:?the launcher}" "${INTEROP_PORTS:=11000}"
 launcher=$SOFTRNIC
@@ -10,7 +10,7 @@ started=()
 
 clean_up() {
 	for pid in "${started[@]}"; do
-		kill -TERM "$pid" 2>/dev/null || : # timeout(1), which hands it on
+		kill -TERM "$pid" 2>/dev/null || : # timeout(1), which passes the signal on
 	done
 	rm -rf "$scratch"
 }
@@ -24,8 +24,8 @@ fail() {
 	exit 1
 }
 
-# No privilege is needed: root runs all programs as a user without any right, and other users without a way
-# to get more. No memory is locked, either.
+# The programs need no privilege: root runs them as a user without any right, and other users run them
+# without a way to get more. They lock no memory, either.
 as_user=(setpriv --no-new-privs)
 drop_rights() {
 	ulimit -l 0
@@ -50,7 +50,7 @@ copy_software() {
 	SOFTRNIC=$to/softrnic
 }
 
-# A network of this test's own, with an address besides loopback's, which some programs do not use.
+# A network of this test's own, with an address beside loopback's, which some programs do not use.
 own_network() {
 	local how=-n
 	if [ -z "${OWN_NETWORK:-}" ]; then
@@ -66,7 +66,7 @@ own_network() {
 	ip link set own1 up 2>/dev/null || :
 }
 
-# Without the program there is nothing to test.
+# Without the program there is nothing to test: skip.
 need() {
 	local program
 	for program; do
@@ -85,7 +85,7 @@ is_listening() {
 		END { exit !found }' /proc/net/tcp /proc/net/tcp6
 }
 
-# A port such that it and the next two are free. Each test has a range of its own.
+# A port that is free together with the next two. Each test has a range of its own.
 free_port() {
 	local port
 	for _ in {1..100}; do
@@ -101,7 +101,7 @@ free_port() {
 # shellcheck disable=SC2086 # any number of flags
 soft() { timeout 40 "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
 
-# behind NAME PROGRAM ...: in the background; its process is $!.
+# behind NAME PROGRAM ...: runs it in the background; its process is $!.
 behind() {
 	local name=$1
 	shift
@@ -110,7 +110,8 @@ behind() {
 	started+=($!)
 }
 
-# serve NAME PORT PROGRAM ...: in the background, until it listens. Its process is $server.
+# serve NAME PORT PROGRAM ...: runs it in the background, and waits until it listens. Its process is
+# $server.
 serve() {
 	local name=$1 port=$2
 	shift 2
@@ -133,13 +134,13 @@ client() {
 
 served() { wait "$server" || fail "the server ended with status $?"; }
 
-# A server that runs for ever: it must still run, and end by a signal.
+# A server that runs for ever: it must still run, and must end by a signal.
 stop_server() {
 	kill -TERM "$server" || fail "the server is gone"
 	wait "$server" || :
 }
 
-# said NAME TEXT: the output contains the line.
+# said NAME TEXT: the output must contain the line.
 said() { grep -qE -- "$2" "$scratch/$1.log" || fail "$1 did not say: $2"; }
 # ... yet.
 wait_until_said() {
@@ -151,7 +152,7 @@ wait_until_said() {
 }
 silent_about() { ! grep -qE -- "$2" "$scratch/$1.log" || fail "$1 said: $2"; }
 
-# refused NAME TEXT PROGRAM ...: fails with this text, and is not killed by a signal.
+# refused NAME TEXT PROGRAM ...: must fail with this text, and not by a signal.
 refused() {
 	local name=$1 text=$2 status=0
 	shift 2

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The distribution's librpma, which knows only rdma-core, on the interposer, against ours natively:
-# a pair of programs with every operation that both know, each built once, in both roles.
+# The distribution's librpma, which uses only rdma-core, on the interposer, with this project's
+# librpma as its peer: a pair of programs with every operation that both support, each built once,
+# in both roles.
 : "${THEIR_LIBDIR:?where their librpma is}" "${RPMA12:?the programs}"
 : "${NO_MSYNC:?what takes a process its msync}"
-KEEP_RIGHTS=1 # they are in the build tree, which may be closed to others
-SCRATCH_IN=$RPMA12 # a disk, where /tmp may be memory
+KEEP_RIGHTS=1 # they are in the build tree, which may be closed to other users
+SCRATCH_IN=$RPMA12 # on a disk, as /tmp may be in memory
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 theirs() { LD_LIBRARY_PATH=$THEIR_LIBDIR soft "$@"; }
@@ -18,7 +19,7 @@ check_theirs() {
 
 ours() { timeout 40 "$@"; }
 
-# begin_server SIDE: $server_words, address, $port, $server_args.
+# begin_server SIDE: uses $server_words, address, $port, $server_args.
 begin_server() {
 	check_theirs "${server_words[0]}"
 	port=$(free_port)
@@ -31,7 +32,7 @@ begin_server() {
 	done
 }
 
-# run_client SIDE: $client_words, and so on.
+# run_client SIDE: uses $client_words, and so on.
 run_client() { "$1" "${client_words[@]}" 127.0.0.1 $port "${client_args[@]}" >"$scratch/client.log" 2>&1; }
 
 # together SERVER-SIDE CLIENT-SIDE NAME
@@ -43,7 +44,7 @@ together() {
 	echo "$name: server on $server_side, client on $client_side"
 }
 
-# every_pair NAME CHECK ...: each of the two librpmas in each role; then the check must hold.
+# every_pair NAME CHECK ...: each of the two libraries in each role; then the check must hold.
 every_pair() {
 	local name=$1 sides
 	shift
@@ -54,8 +55,8 @@ every_pair() {
 	done
 }
 
-# What their library can do as a client only if the server declares direct write, and all the rest. The
-# server looks at its file's pages when a persistent flush is complete.
+# All operations, including those that the distribution's library supports as a client only if the
+# server declares direct write. The server checks its file's pages when a persistent flush is complete.
 rpma12_programs() {
 	case $(stat -f -c %T "$scratch") in tmpfs | ramfs)
 		echo "the build tree is in memory" >&2
@@ -75,7 +76,8 @@ every_operation() {
 test_every_operation() { every_operation; }
 test_every_operation_with_srq() { every_operation srq; }
 
-# Shows that a missing write-back is detected: Debian's library flushes by reading, this one natively.
+# Shows that a missing write-back is detected: Debian's library flushes by reading, this project's
+# natively.
 without_msync() { LD_PRELOAD=$NO_MSYNC "$@"; }
 theirs_without_msync() { without_msync theirs "$@"; }
 ours_without_msync() { without_msync ours "$@"; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Features that the software RNIC does not have: each program that needs one ends with its own error.
+# Features that the software RNIC lacks: each program that needs one ends with its own error.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # Their queue pairs are made, as on any iWARP device, and cannot be connected without rdma_cm.
@@ -31,7 +31,7 @@ test_srq_pingpong_without_rdma_cm() {
 	wait "$server" || status=$?
 	[ $status -eq 1 ] || fail "server: status $status"
 	said server 'Failed to modify QP(\[0\])? to RTR'
-	# Its sixteen queue pairs need one explanation.
+	# Its sixteen queue pairs get one explanation.
 	[ "$(grep -c 'queue pairs without rdma_cm' "$scratch/server.log")" = 1 ] || fail "not explained once"
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_calls.c -- a program that knows only libibverbs and librdmacm, run on the interposer: less
- * common behaviour that foreign clients rely on, and the errors of what is not supported.
+ * test_calls.c -- a program that uses only libibverbs and librdmacm, on the interposer: less common
+ * behaviour that foreign clients rely on, and the errors of unsupported calls.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -76,7 +76,7 @@ static void synchronous_endpoints_exchange_a_message(void **state)
 
 	assert_non_null(mr);
 	assert_int_equal(rdma_post_recv(d->server, in, in, sizeof(in), mr), 0);
-	/* No inline data was requested, yet a little is granted. */
+	/* No inline data were requested, but a few bytes are granted. */
 	assert_int_equal(rdma_post_send(d->client, NULL, out, sizeof(out), NULL, IBV_SEND_INLINE),
 			 0);
 	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
@@ -94,7 +94,7 @@ static void disconnecting_waits_for_the_end(void **state)
 	assert_int_equal(rdma_disconnect(d->client), 0);
 	assert_int_equal(d->client->event->event, RDMA_CM_EVENT_DISCONNECTED);
 	assert_int_equal(rdma_disconnect(d->server), 0);
-	assert_int_equal(rdma_disconnect(d->server), 0); /* again: nothing to wait for */
+	assert_int_equal(rdma_disconnect(d->server), 0); /* a repetition has nothing to wait for */
 }
 
 /* tgtd, and many others, end a connection in this way. */
@@ -285,7 +285,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	qp = id->qp;
 	assert_int_equal(rdma_destroy_id(id), 0);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-	/* A new one, perhaps at the same address, works. */
+	/* A new queue pair works, even if it has the same address. */
 	attr = end_qp_attr();
 	assert_int_equal(rdma_bind_addr(other, (struct sockaddr *)&addr), 0);
 	assert_int_equal(rdma_create_qp(other, NULL, &attr), 0);
@@ -294,7 +294,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	assert_int_equal(rdma_destroy_id(other), 0);
 }
 
-/* As rdma-core: a program may look there for the queues it did not make. */
+/* As in rdma-core: a program may look there for queues that it did not make. */
 static void queues_made_for_the_program_are_reported(void **state)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr();
@@ -324,7 +324,7 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 	ex.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	assert_int_equal(rdma_create_qp_ex(id, &ex), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
-	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* and none of them set */
+	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* and none of them is set */
 	assert_int_equal(rdma_create_qp_ex(id, &ex), 0);
 	assert_int_equal(rdma_destroy_id(id), 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_channels.c -- event channels and ids as programs of libibverbs and librdmacm use them:
- * destroyed too early, moved, waited on by a thread that is cancelled, made again and again.
+ * destroyed too early, moved, made again and again, with a waiting thread that is cancelled.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ static void *wait_there(void *arg)
 	return NULL;
 }
 
-/* AddressSanitizer takes the stack that a cancelled thread unwinds for one in use. */
+/* AddressSanitizer reports the stack that a cancelled thread unwinds as still in use. */
 #ifdef __SANITIZE_ADDRESS__
 enum { CAN_CANCEL = 0 };
 #else
@@ -84,7 +84,7 @@ static void waiter_start(struct waiter *w)
 	usleep(50000);
 }
 
-/* It still waits after a while; it can be cancelled, as in a system call, or be left waiting. */
+/* It still waits after a while. It can be cancelled, as in a system call, or be left waiting. */
 static void waiter_stays(struct waiter *w)
 {
 	usleep(200000);
@@ -93,7 +93,7 @@ static void waiter_stays(struct waiter *w)
 		waiter_cancel(w);
 }
 
-/* As rping at its end: main destroys the channel while its thread waits there, or is about to. */
+/* As rping ends: main destroys the channel while its thread waits there, or is about to. */
 static void a_thread_in_a_destroyed_channel_stays_there(void **state)
 {
 	static struct waiter w;
@@ -110,13 +110,13 @@ static void a_thread_that_comes_too_late_stays_as_well(void **state)
 
 	w.ch = channel();
 	rdma_destroy_event_channel(w.ch);
-	for (int i = 0; i < 8; i++) /* its memory is not in use again now */
+	for (int i = 0; i < 8; i++) /* its memory must not be in use again */
 		rdma_destroy_event_channel(channel());
 	waiter_start(&w);
 	waiter_stays(&w);
 }
 
-/* A non-blocking thread does not wait now either. */
+/* A non-blocking thread still does not wait. */
 static void a_destroyed_channel_that_did_not_block_does_not(void **state)
 {
 	struct rdma_event_channel *ch = channel();
@@ -213,7 +213,7 @@ static struct rdma_cm_id *next(struct rdma_event_channel *ch, enum rdma_cm_event
 	return id;
 }
 
-/* The request was there before, and its id lives on the listener's new channel. */
+/* The request was there before; its id now belongs to the listener's new channel. */
 static void a_request_follows_its_listener(void **state)
 {
 	struct rdma_event_channel *from = channel(), *to = channel(), *theirs = channel();

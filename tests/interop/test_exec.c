@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exec.c -- a preloaded program writes and becomes another one at once. The Write waits for
- * what is posted next by then, and arrives all the same.
+ * test_exec.c -- a preloaded program writes and executes another program at once. At that time the
+ * Write still waits for a later post, and it must still arrive.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ struct program {
 	uint64_t next;
 };
 
-/* In a child, whose test is its parent. */
+/* Runs in a child, whose test is its parent. */
 static void must(bool holds)
 {
 	if (!holds)
@@ -60,7 +60,7 @@ static void post(struct program *p, unsigned flags)
 	must(ibv_post_send(p->id->qp, &wr, &bad) == 0);
 }
 
-/* Writes of this connection wait from now on, as something followed each of them. */
+/* From now on Writes of this connection wait, as a post followed each of them. */
 static void teach(struct program *p)
 {
 	struct ibv_wc wc;
@@ -120,7 +120,7 @@ static void by_execlp(void)
 	execlp("true", "true", (char *)NULL);
 }
 
-/* The environment comes behind the list: the other program sees it. */
+/* The environment follows the list, and the other program gets it. */
 static void by_execle(void)
 {
 	static char variable[] = "EXEC_TEST=here";
@@ -241,7 +241,7 @@ static void expect_arrival(const char *name, ending *end)
 	tell_target(to_child[1], &target, sizeof(target));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	expect_disconnected(server); /* nothing comes any more */
+	expect_disconnected(server); /* nothing more comes */
 	if (word != 2 * LESSONS + 1)
 		fail_msg("%s: %u of %u writes arrived", name, (unsigned)word, 2 * LESSONS + 1);
 	ibv_dereg_mr(mr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_fork.c -- a child uses libibverbs and librdmacm, forked from among busy threads. */
+/* test_fork.c -- a child forked among busy threads uses libibverbs and librdmacm. */
 #include <pthread.h>
 #include <rdma/rdma_verbs.h>
 #include <setjmp.h>
@@ -17,7 +17,10 @@ enum { CHILDREN = 15, IDS = 2000 };
 
 static atomic_bool enough;
 
-/* The oldest is destroyed first, so that what all of them share is in use most of the time. */
+/*
+ * The oldest id is destroyed first, so that the objects that all ids share are in use most of the
+ * time.
+ */
 static void *make_ids(void *arg)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_loading.c -- a program that is linked with neither library and loads both by name, as
+ * test_loading.c -- a program that is linked with neither library, and loads both by name, as
  * interpreters and plug-ins do.
  */
 #include <dlfcn.h>

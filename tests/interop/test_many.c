@@ -69,13 +69,13 @@ static void threads_connect_side_by_side_and_leave_nothing(void **state)
 	pthread_t threads[THREADS];
 	int before;
 
-	one_connection(); /* what a process has only once exists from now on */
+	one_connection(); /* objects that a process has only once exist from now on */
 	before = open_fds();
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, many_connections, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* Connections end in order after their ids, so a little later. */
+	/* Connections end in good order after their ids, so a little later. */
 	for (int i = 0; i < 200 && open_fds() > before; i++)
 		usleep(50000);
 	assert_true(open_fds() <= before);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_medium.c -- a program that knows only libibverbs and librdmacm writes bytes into a file at
- * the other end and then reads there, its only way to flush. When the read completes, no page of
- * them may be dirty. The counter is the software RNIC's, asked by name.
+ * test_medium.c -- a program that uses only libibverbs and librdmacm writes bytes into a file at
+ * the other end, and then reads there, which is its only way to flush. When the read completes,
+ * none of their pages may be dirty. The counter is the software RNIC's, queried by name.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -26,9 +26,9 @@ enum { FILE_SIZE = 1 << 16, BUF = 1 << 16 };
 
 struct ends {
 	struct rdma_cm_id *listener, *server, *client;
-	struct ibv_mr *mr; /* the client's, of buf */
+	struct ibv_mr *mr; /* the client's region, of buf */
 	uint8_t *buf;
-	char name[64]; /* the server's file */
+	char name[64]; /* name of the server's file */
 	int fd;
 	uint8_t *map;
 	struct ibv_mr *file;
@@ -152,7 +152,7 @@ static void a_read_behind_a_write_is_a_flush(void **state)
 	read_as_flush(d, 5000);
 	expect_written_back(d, 1);
 	read_as_flush(d, 5000);
-	expect_written_back(d, 1); /* there is nothing to write back any more */
+	expect_written_back(d, 1); /* there is nothing left to write back */
 }
 
 static void it_covers_all_of_the_region(void **state)
@@ -214,7 +214,7 @@ static void it_covers_a_write_with_immediate(void **state)
 	expect_written_back(d, 1);
 }
 
-/* Another registration of the server's: the same file again, or something else. */
+/* Another registration at the server: the same file again, or other memory. */
 static struct ibv_mr *register_at_server(struct ends *d, void *addr, size_t len, int access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(d->server->pd, addr, len, access);
@@ -293,7 +293,7 @@ static void it_covers_what_was_written_before_the_region_was_registered_anew(voi
 	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0); /* or the read fails */
 }
 
-/* Shows that what this test measures changes with a write-back, and only with one. */
+/* Shows that the measured value changes with a write-back, and only with one. */
 static void a_write_alone_leaves_dirty_pages(void **state)
 {
 	struct ends *d = *state;

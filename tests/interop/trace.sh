@@ -5,7 +5,7 @@
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
 
-# Its verification is tested elsewhere, and so is the status with which it ends.
+# Its verification is tested elsewhere, and so is its exit status.
 test_a_foreign_program_is_traced() {
 	need rping tshark
 	local port opcode

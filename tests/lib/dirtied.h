@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dirtied.h -- how much a process makes dirty. Included after cmocka.h. */
+/* dirtied.h -- the number of bytes that a process makes dirty. Include it after cmocka.h. */
 #ifndef LIB_DIRTIED_H
 #define LIB_DIRTIED_H
 
 #include <stdio.h>
 
-/* What this process has made dirty, in bytes: the kernel counts whole folios. */
+/* Bytes that this process has made dirty; the kernel counts whole folios. */
 static inline unsigned long long bytes_dirtied(void)
 {
 	FILE *io = fopen("/proc/self/io", "re");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fds.h -- how many descriptors this process has, for tests that compare. */
+/* fds.h -- the number of this process's descriptors, for tests that compare it. */
 #ifndef TESTLIB_FDS_H
 #define TESTLIB_FDS_H
 

@@ -7,10 +7,10 @@
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/term_code.h"
 
-/* The first two bytes: DDP's control bits and RDMAP's, the last segment, each of version 1. */
+/* The first two bytes: control bits of DDP and RDMAP, for a last segment, both of version 1. */
 #define TAGGED(opcode)   0xc1, 0x40 | (opcode)
 #define UNTAGGED(opcode) 0x41, 0x40 | (opcode)
-/* What follows an untagged segment's: queue and message. */
+/* The following bytes of an untagged segment: queue and message. */
 #define FIRST_OF(qn) 0, 0, 0, 0, 0, 0, 0, (qn), 0, 0, 0, 1, 0, 0, 0, 0
 
 enum { WRITE, READ_REQ, READ_RESP, SEND, SEND_INV, TERMINATE = 7, IMM, UNKNOWN = 15 };
@@ -45,7 +45,7 @@ const struct header_edge header_edges[] = {
 	 45,
 	 TERM_RDMAP_STREAM_CATASTROPHIC,
 	 {UNTAGGED(READ_REQ), FIRST_OF(1)}},
-	/* Not one byte more than the header. */
+	/* Exactly the header, and no more. */
 	{"a Read Response of 14 bytes", 14, TERM_RDMAP_UNEXPECTED_OPCODE, {TAGGED(READ_RESP)}},
 	{"a Write of 14 bytes", 14, 0, {TAGGED(WRITE)}},
 	{"a Write of 14 bytes to the last address",

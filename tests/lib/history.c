@@ -6,7 +6,8 @@
 /* The operations on one value of one register. */
 struct zone {
 	uint64_t first_end, last_begin;
-	const struct history_op *ends, *begins; /* whose they are */
+	/* the operations with the first end and the last begin */
+	const struct history_op *ends, *begins;
 };
 
 static bool zone_is_forward(const struct zone *z)
@@ -30,7 +31,7 @@ static struct history_verdict verdict(enum history_fault fault, const struct his
 	return (struct history_verdict){.fault = fault, .a = *a, .b = *b};
 }
 
-/* By register and value, the write first. */
+/* Order by register and value, with the write first. */
 static int op_compare(const void *left, const void *right)
 {
 	const struct history_op *a = left, *b = right;
@@ -49,7 +50,7 @@ static int zone_compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The zone of ops[0..count), which are on one value. The value 0 is written before all time. */
+/* The zone of ops[0..count), which concern one value. The value 0 is written before all times. */
 static struct history_verdict zone_of(const struct history_op *ops, size_t count, struct zone *z)
 {
 	bool is_written = ops->is_write;
@@ -77,10 +78,13 @@ static struct history_verdict zone_of(const struct history_op *ops, size_t count
 	return (struct history_verdict){.fault = HISTORY_IS_FINE};
 }
 
-/* Zones in which a value was there throughout must not overlap, nor contain a whole other zone. */
+/*
+ * Zones in which the register had the value throughout must not overlap, nor contain a whole other
+ * zone.
+ */
 static struct history_verdict check_zones(struct zone *zones, size_t count)
 {
-	const struct zone *latest = NULL; /* the forward one with the highest end so far */
+	const struct zone *latest = NULL; /* the forward zone with the highest end so far */
 
 	qsort(zones, count, sizeof(zones[0]), zone_compare);
 	for (size_t i = 0; i < count; i++) {
@@ -97,7 +101,7 @@ static struct history_verdict check_zones(struct zone *zones, size_t count)
 	return (struct history_verdict){.fault = HISTORY_IS_FINE};
 }
 
-/* ops[0..count) are on one register. */
+/* ops[0..count) concern one register. */
 static struct history_verdict check_register(const struct history_op *ops, size_t count,
 					     struct zone *zones)
 {
@@ -107,7 +111,7 @@ static struct history_verdict check_register(const struct history_op *ops, size_
 	for (size_t i = 0, next; i < count && !found.fault; i = next) {
 		for (next = i + 1; next < count && ops[next].value == ops[i].value;)
 			next++;
-		/* A write without an answer that nobody saw may not have happened. */
+		/* A write without an answer may not have happened, unless its value was read. */
 		if (next == i + 1 && ops[i].is_unsure)
 			continue;
 		found = zone_of(&ops[i], next - i, &zones[n++]);

@@ -2,11 +2,11 @@
 /*
  * history.h -- is a history of reads and writes linearizable?
  *
- * Each register begins with value 0, and no value is written twice to the same register. Then a
- * read names the write that it saw, and the question has an exact answer in n log n steps (Gibbons
- * and Korach, Testing Shared Memories, 1997): the operations on a value form a *zone*, from the
- * first end to the last begin among them. If the zone is empty, they may all take effect at one
- * moment, else the register must have had the value throughout.
+ * Each register begins with value 0, and no value is written twice to the same register. Then each
+ * read identifies its write, and the question has an exact answer in n log n steps (Gibbons and
+ * Korach, Testing Shared Memories, 1997): the operations on a value form a *zone*, from the first
+ * end to the last begin among them. If the zone is empty, they may all take effect at one moment;
+ * otherwise the register must have had the value throughout the zone.
  */
 #ifndef TESTS_HISTORY_H
 #define TESTS_HISTORY_H
@@ -17,23 +17,26 @@
 
 struct history_op {
 	uint64_t reg, value;
-	uint64_t begin, end; /* of one clock; an operation takes effect somewhere between them */
+	uint64_t begin, end; /* times of one clock; an operation takes effect between them */
 	bool is_write;
 	bool is_unsure; /* a write without an answer: it took effect before `end`, or never */
 };
 
 enum history_fault {
 	HISTORY_IS_FINE,
-	HISTORY_VALUE_TWICE,    /* two writes of a value: not a history that can be judged */
-	HISTORY_VALUE_UNKNOWN,  /* a read of a value that nobody wrote */
+	HISTORY_VALUE_TWICE,    /* two writes of a value: the history cannot be judged */
+	HISTORY_VALUE_UNKNOWN,  /* a read of a value that was never written */
 	HISTORY_READ_TOO_EARLY, /* a read that ended before the write of its value began */
-	HISTORY_OUT_OF_ORDER    /* a value was there before and after another one */
+	HISTORY_OUT_OF_ORDER    /* a register had a value both before and after another one */
 };
 
 struct history_verdict {
 	enum history_fault fault;
-	struct history_op a, b; /* two operations that cannot be brought into an order; of one
-				   fault: a alone, but for READ_TOO_EARLY (the write is b) */
+	/*
+	 * two operations that cannot be ordered; for other faults only `a`, except READ_TOO_EARLY
+	 * (the write is b)
+	 */
+	struct history_op a, b;
 };
 
 /* Sorts ops. */

@@ -48,7 +48,7 @@ static int lingering_socket(void)
 	return fd;
 }
 
-/* One that could not be passed is this process's to close. */
+/* Close a socket that could not be passed. */
 static void lingering_close(int fd)
 {
 	struct linger reset = {.l_onoff = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * medium.h -- which bytes of a file have not reached its medium yet. Reading the file does not show
- * that: a read gets bytes from the page cache, and before a direct read the kernel writes them
+ * medium.h -- the bytes of a file that have not reached its medium yet. Reading the file does not
+ * show them: a read gets bytes from the page cache, and before a direct read the kernel writes them
  * back.
  */
 #ifndef TESTLIB_MEDIUM_H
@@ -12,14 +12,14 @@
 #include <sys/types.h>
 
 /*
- * How many bytes of whole pages around [at, +len) of the file the page cache has and the medium has
- * not, as smaps shows them for a mapping of these pages; -1 if they cannot be mapped.
+ * The number of bytes, in whole pages around [at, +len) of the file, that the page cache has and
+ * the medium lacks, as smaps shows them for a mapping of these pages; -1 if they cannot be mapped.
  */
 long medium_dirty(int fd, off_t at, size_t len);
 
 /*
- * Does the file, writable and not empty, get dirty and clean again here? Not on tmpfs, for example.
- * The file is written back.
+ * Can the file, which is writable and not empty, become dirty and clean again here? On tmpfs, for
+ * example, it cannot. The file is written back.
  */
 bool medium_is_behind(int fd);
 

@@ -7,18 +7,18 @@
 #include "mirror/core/types.h"
 
 #define COPY_SIZE (64u << 20) /* 32 extents */
-#define COPY_SLOT 1           /* of three members, 0 to 2 */
+#define COPY_SLOT 1           /* a slot of the three members 0 to 2 */
 
 struct mirror_uuid copy_uuid(uint8_t first);
 struct mirror_epoch copy_epoch(uint64_t number);
-/* Three members in-sync, nobody primary, of epoch 0. */
+/* Three in-sync members, no primary, epoch 0. */
 void copy_record(struct mirror_record *rec);
-/* What that record says, of the copy in COPY_SLOT. */
+/* The superblock for that record, of the copy in COPY_SLOT. */
 void copy_super(struct meta_super *super);
 void copy_members(struct meta_members *members);
-/* New metadata, durable. */
+/* Make new metadata, durably. */
 void copy_create(struct two_layers *t, uint64_t seed);
-/* Load, and expect that to work. */
+/* Load, and assert that it works. */
 void copy_load(struct meta *m, struct two_layers *t);
 
 #endif

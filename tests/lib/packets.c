@@ -30,7 +30,7 @@ static uint16_t packets_half(const uint8_t *p)
 	return v;
 }
 
-/* 0 if the checksum that is among the bytes is right. */
+/* Returns 0 if the checksum among the bytes is right. */
 static uint16_t packets_sum(uint32_t start, const uint8_t *p, size_t len)
 {
 	uint64_t s = start;

@@ -13,11 +13,11 @@ struct packet {
 	unsigned direction;          /* 1 inbound, 2 outbound */
 	char comment[80];
 	bool v6;
-	uint8_t src[16], dst[16]; /* of IPv4 the first four */
+	uint8_t src[16], dst[16]; /* for IPv4 the first four bytes */
 	uint16_t sport, dport;
 	uint32_t seq, ack;
 	uint8_t flags;
-	const uint8_t *data; /* within packets.file; NULL of a packet that was cut off */
+	const uint8_t *data; /* within packets.file; NULL for a packet that was cut off */
 	size_t len;
 };
 
@@ -28,7 +28,7 @@ struct packets {
 	unsigned n, sections;
 };
 
-/* 0, -errno, or -EPROTO when a block, a length or a checksum is wrong. */
+/* 0, -errno, or -EPROTO if a block, a length or a checksum is wrong. */
 int packets_load(struct packets *p, const char *path);
 void packets_fini(struct packets *p);
 

@@ -2,7 +2,7 @@
 /*
  * pcap.h -- TCP byte streams out of a capture (classic pcap, Ethernet, IPv4).
  *
- * Reassembles by sequence number; of a stream with a hole only what is before it is kept.
+ * Reassembles by sequence number. Of a stream with a hole only the bytes before it are kept.
  */
 #ifndef TESTLIB_PCAP_H
 #define TESTLIB_PCAP_H

@@ -18,16 +18,16 @@ struct bench {
 
 void bench_open(struct bench *t, const struct pair_options *o, size_t len);
 void bench_close(struct bench *t);
-/* Deregister as the engine does: dead, detached from the QP, idle, gone. */
+/* Deregister like the engine: dead, detached from the QP, idle, gone. */
 void bench_dereg(struct qp_end *e, struct mr **mr);
 
 /* For tests of flushes: a Write of BENCH_REST bytes from a's region, a flush of everything, ... */
 #define BENCH_REST 100
 void bench_write(struct bench *t, uint64_t id, struct mr *remote, size_t at);
 void bench_flush_all(struct bench *t, uint64_t id);
-/* ... a's completion with the reason of the other end's failure, ... */
+/* ... a's completion, with the reason of the other end's failure, ... */
 void bench_expect_failed(struct bench *t, uint64_t id, enum vext_reason reason, int err);
-/* ... and what the n-th write-back at an end was of. */
+/* ... and the range of the n-th write-back at an end. */
 void bench_expect_wb(const struct qp_end *e, int n, const void *addr, uint64_t len);
 
 #endif

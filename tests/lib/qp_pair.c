@@ -37,7 +37,7 @@ static void pair_expect_no_error(struct cq *cq)
 		assert_int_equal(cq->ring[(cq->head + i) % cq->size].wc.status, IBV_WC_SUCCESS);
 }
 
-/* Of any test: nothing has shown the user yet that the queue pair fails. */
+/* For any test: nothing has shown the user yet that the queue pair fails. */
 static void pair_on_failing(void *owner)
 {
 	struct qp_end *e = owner;
@@ -147,10 +147,10 @@ static void pair_wire_add(struct qp_end *e, const void *bytes, size_t len)
 	e->wire_len += len;
 }
 
-/* What is short, straight to where the link has it. */
+/* A short message goes straight into the link's memory. */
 static size_t end_put(struct qp_end *e)
 {
-	uint8_t *to = malloc(e->put_room); /* the end of what may be written */
+	uint8_t *to = malloc(e->put_room); /* ends where the room for writing ends */
 	size_t len;
 
 	assert_non_null(to);
@@ -221,7 +221,7 @@ size_t end_take_in_place(struct qp_end *e, size_t len)
 
 	if (!qp_rx_is_in_place(e->qp))
 		return 0;
-	lies = malloc(len); /* the end of what may be read */
+	lies = malloc(len); /* ends where the readable bytes end */
 	assert_non_null(lies);
 	memcpy(lies, e->peer->wire, len);
 	taken = qp_rx_in_place(e->qp, lies, len);

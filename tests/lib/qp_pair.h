@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp_pair.h -- two queue pairs in one thread; a test moves the bytes between them, in pieces of any
+ * qp_pair.h -- two queue pairs in one thread. A test moves the bytes between them, in pieces of any
  * size. Everything is checked with cmocka's assertions.
  */
 #ifndef TESTLIB_QP_PAIR_H
@@ -25,10 +25,10 @@ struct qp_end {
 	struct qp *qp;
 	void *rxmem, *txmem;
 	void *rxbuf, *txbuf; /* the same; NULL while lent */
-	uint8_t *wire;       /* sent, and not yet taken by the peer */
+	uint8_t *wire;       /* sent, and not taken by the peer yet */
 	size_t wire_len, wire_room;
-	bool in_place;   /* it parses what its peer sent where it lies, if it can */
-	size_t put_room; /* of its link's memory, where short messages go; 0: it has none */
+	bool in_place;   /* it parses its peer's bytes in place, if it can */
+	size_t put_room; /* room in its link's memory for short messages; 0: none */
 	int asyncs;
 	enum ibv_event_type async; /* the last one */
 	int notified, gets, failures;
@@ -38,7 +38,7 @@ struct qp_end {
 	int wb_count;
 	struct qp_job wb;             /* the last one */
 	struct qp_job wb_log[WB_LOG]; /* the first ones */
-	struct vext_digest wb_answer; /* to those that ask */
+	struct vext_digest wb_answer; /* the answer to those that request one */
 };
 
 struct qp_pair {
@@ -46,15 +46,15 @@ struct qp_pair {
 };
 
 struct pair_options {
-	struct qp_stream stream; /* of both ends; A is the initiator */
+	struct qp_stream stream; /* for both ends; A is the initiator */
 	uint32_t depth, max_sge, max_inline, cq_size;
 	bool sq_sig_all, srq, peer_rfc7306;
 	enum qp_rtr rtr;
-	bool hold_b;       /* B may not send before A; without consent, as with an RTR */
-	bool before_hello; /* the HELLOs that follow from consent are not exchanged yet */
+	bool hold_b;       /* B may not send before A, as with an RTR if there is no consent */
+	bool before_hello; /* the HELLOs of consenting ends are not exchanged yet */
 };
 
-/* FPDUs, and gathers, of each end with consent before the test's own: its HELLO. */
+/* With consent each end has this many FPDUs, and gathers, before those of the test: its HELLO. */
 #define PAIR_HELLO 1u
 
 /* Depth 16, 4 SGEs, 64 bytes inline, IRD and ORD 4, consent, no CRC. */
@@ -62,20 +62,23 @@ struct pair_options pair_defaults(void);
 void pair_open(struct qp_pair *p, const struct pair_options *o);
 void pair_close(struct qp_pair *p);
 
-/* Move bytes and end write-backs until nothing moves any more. */
+/* Move bytes, and end write-backs, until nothing moves any more. */
 void pair_run(struct qp_pair *p);
 /* The same, at most `chunk` bytes at a time in each direction. */
 void pair_run_chunked(struct qp_pair *p, size_t chunk);
 
-/* Gather once and take at most max bytes of it; returns how many, *n_iov of them pieces. */
+/*
+ * Gather once, and take at most max bytes of it. Returns their number; *n_iov is the number of
+ * pieces.
+ */
 size_t end_gather(struct qp_end *e, size_t max, int *n_iov);
-/* Everything that e has to send, onto its wire. */
+/* Put everything that e has to send onto its wire. */
 void end_send_all(struct qp_end *e);
-/* Give e at most max bytes of what its peer sent; returns how many it took. */
+/* Give e at most max bytes that its peer sent. Returns the number taken. */
 size_t end_take(struct qp_end *e, size_t max);
-/* The same in place; 0: not now. */
+/* The same in place; 0: not possible now. */
 size_t end_take_in_place(struct qp_end *e, size_t len);
-/* Bytes made by the test, as if the peer had sent them. All must be taken. */
+/* Give e bytes made by the test, as if the peer had sent them. All must be taken. */
 void end_inject(struct qp_end *e, const void *bytes, size_t len);
 void end_run_writebacks(struct qp_end *e);
 void end_finish_writeback(struct qp_end *e, int status);
@@ -84,7 +87,7 @@ struct mr *end_reg(struct qp_end *e, void *buf, size_t len, int access);
 void end_dereg(struct mr *mr);
 #define REMOTE_ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-/* Posting; signalled unless flags say otherwise (NOSIG). Zero or the errno value. */
+/* Post a request; signalled unless flags has NOSIG. Zero or the errno value. */
 #define NOSIG (1u << 30)
 int end_post(struct qp_end *e, enum ibv_wr_opcode op, uint64_t wr_id, const struct mr *local,
 	     size_t off, size_t len, struct mr *remote, size_t remote_off, unsigned flags);
@@ -101,10 +104,10 @@ int end_flush(struct qp_end *e, uint64_t wr_id, struct mr *remote, size_t off, s
 void expect_wc(struct cq *cq, uint64_t wr_id, enum ibv_wc_status status);
 struct ibv_wc next_wc(struct cq *cq);
 void expect_no_wc(struct cq *cq);
-/* e failed, and the stream ended with this error, sent by e or received. */
+/* e failed, and the stream ended with this error, which e sent or received. */
 void expect_terminated(struct qp_end *e, bool sent, unsigned error);
 
-/* A raw FPDU; returns its length. */
+/* Make a raw FPDU. Returns its length. */
 size_t fpdu_make(uint8_t *to, const struct ddp_hdr *hdr, const void *payload, size_t len, bool crc);
 struct ddp_hdr hdr_tagged(unsigned opcode, uint32_t stag, uint64_t to, bool last);
 struct ddp_hdr hdr_untagged(unsigned opcode, uint32_t qn, uint32_t msn, uint32_t mo, bool last);

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=dash
-# Wireshark's dissector with its default preferences and those of softrnic(7): a connection whose
-# port is another protocol's is iWARP nevertheless, and a short Send is not RPC.
+# Wireshark's dissector with its default preferences and those of softrnic(7): a connection at
+# another protocol's port is decoded as iWARP, and a short Send is not decoded as RPC.
 dissector() {
 	HOME=/nonexistent tshark -2 -o tcp.try_heuristic_first:TRUE --disable-protocol rpcordma "$@" 2>/dev/null
 }
 
-# both_ways N -r FILE [OPTIONS]: the bytes of its Nth connection, from 0, as a receiver reassembles them: a line of
-# hexadecimal digits for the bytes of the initiator, and one for those of the responder.
+# both_ways N -r FILE [OPTIONS]: prints the bytes of its Nth connection, from 0, as a receiver reassembles them: a
+# line of hexadecimal digits for the initiator's bytes, and one for the responder's.
 both_ways() {
 	local n=$1
 	shift

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * two_layers.h -- a store for metadata of a copy with a cache and a medium: what is stored is in
- * the cache, what is made durable, or written back at any other time, is on the medium. Power is
- * cut at a chosen persist call; the medium then has any mixture of 8-byte words.
+ * two_layers.h -- a store for a copy's metadata with a cache and a medium. Stores go to the cache;
+ * bytes that are made durable, or written back at any other time, reach the medium. Power is cut at
+ * a chosen persist call; the medium then has any mixture of 8-byte words.
  */
 #ifndef TESTLIB_TWO_LAYERS_H
 #define TESTLIB_TWO_LAYERS_H
@@ -16,20 +16,20 @@ struct two_layers {
 	uint64_t len;
 	uint64_t seed;
 	uint32_t persists; /* calls so far */
-	uint32_t cut_at;   /* the call that does not come back; 0: never */
+	uint32_t cut_at;   /* the call that does not return; 0: none */
 	bool is_cut;
-	uint64_t lie_from, lie_to; /* what is persisted in here is not */
+	uint64_t lie_from, lie_to; /* bytes persisted in this range do not reach the medium */
 };
 
 void two_layers_init(struct two_layers *t, uint64_t len, uint64_t seed);
 void two_layers_fini(struct two_layers *t);
-/* Of the whole; its persist() returns -ESHUTDOWN once the power is cut. */
+/* A store over the whole; its persist() returns -ESHUTDOWN after the power is cut. */
 struct meta_store two_layers_store(struct two_layers *t);
-/* The caches write back words as they like; 0: none, 256: all. */
+/* The caches write back any words: of 256; 0: none, 256: all. */
 void two_layers_write_back(struct two_layers *t, unsigned of_256);
-/* Power is cut (if it was not), and comes back: the cache is what the medium has. */
+/* Power is cut (if it was not), and comes back: the cache gets the medium's content. */
 void two_layers_reboot(struct two_layers *t);
-/* Take over the content of another of the same length. */
+/* Copy the content of another one of the same length. */
 void two_layers_copy(struct two_layers *t, const struct two_layers *from);
 
 #endif

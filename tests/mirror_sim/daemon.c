@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* daemon.c -- what a host's daemon does: it asks core/member.h, cuts, places, answers, and lets a
- * primary begin when nobody else is alive. */
+/*
+ * daemon.c -- a host's daemon: it applies core/member.h, cuts, places, answers, and lets a primary
+ * begin when no other one is alive.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +156,7 @@ static void daemon_cut_late(struct world *w, struct event *e)
 	daemon_cut_one(w, (uint32_t)e->arg);
 }
 
-/* All that others have here, up to this epoch, but the one that asks. */
+/* Cut all connections of others here, up to this epoch, except the one that asks. */
 static void daemon_cut(struct world *w, struct host *h, uint32_t asker, struct mirror_epoch epoch)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++) {
@@ -250,7 +252,7 @@ static void daemon_fill_report(struct world *w, struct host *h, struct msg *m)
 		m->report.seen.epoch.number = 0;
 }
 
-/* Returns false: the answer comes later. */
+/* Returns false if the answer comes later. */
 static bool daemon_on_promise(struct world *w, struct host *h, uint32_t conn, struct msg *m)
 {
 	struct member_verdict v = {.answer = MEMBER_YES};
@@ -286,7 +288,7 @@ static void daemon_place_intent(struct world *w, struct host *h, const struct ms
 		disk_place_intent(&h->disk, m->seq, slot, len);
 }
 
-/* A failure is final, and the primary hears of it by the end of the connection. */
+/* A failure is final. The primary learns of it by the end of the connection. */
 static bool daemon_write_back(struct world *w, struct host *h, uint32_t conn, uint32_t words)
 {
 	struct member_verdict v;
@@ -303,15 +305,15 @@ static bool daemon_write_back(struct world *w, struct host *h, uint32_t conn, ui
 static bool daemon_on_flush(struct world *w, struct host *h, uint32_t conn, const struct msg *m)
 {
 	struct conn *c = &w->conns[conn];
-	/* The connection breaks in the middle of it. */
+	/* The connection breaks in the middle of the message. */
 	bool torn = c->cut_fwd != NEVER && sim_chance(w, 300);
 
 	oracle_on_place(w, h, c);
 	if (torn)
-		c->cut_fwd = w->now; /* nothing that was sent behind it arrives */
+		c->cut_fwd = w->now; /* nothing sent after it arrives */
 	if (torn && sim_chance(w, 300))
 		return false;
-	if (m->count) /* else it is a flush operation alone */
+	if (m->count) /* otherwise it is only a flush operation */
 		daemon_place_intent(w, h, m);
 	for (unsigned i = 0; i < WORDS; i++) {
 		if (!(m->mask >> i & 1))
@@ -346,7 +348,7 @@ static bool daemon_on_piece(struct world *w, struct host *h, uint32_t conn, stru
 				disk_store(&h->disk, i, m->words[i]);
 		return w->mode == SIM_RESYNC_NOT_DURABLE || daemon_write_back(w, h, conn, m->mask);
 	}
-	/* A digest is of what is durable. */
+	/* A digest covers durable bytes. */
 	if (!daemon_write_back(w, h, conn, m->mask))
 		return false;
 	m->differing = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* daemon_poll.c -- a daemon reads the register, and lets a primary begin when nobody else lives. */
+/*
+ * daemon_poll.c -- a daemon reads the register, and lets a primary begin when no other one is
+ * alive.
+ */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -41,8 +44,10 @@ static void daemon_try_promote(struct world *w, struct host *h, const struct reg
 		lib_start(w, h, r, false);
 }
 
-/* `rpmirror resolve --discard`: after a promotion by force, or when the register was restored, the
- * operator gives up what this copy has, once there is peace. */
+/*
+ * `rpmirror resolve --discard`: after a promotion by force, or after the register was restored, the
+ * operator discards this copy's data, once there is peace.
+ */
 static void daemon_resolve(struct world *w, struct host *h, const struct mirror_record *rec,
 			   uint64_t revision)
 {
@@ -85,7 +90,10 @@ static void daemon_polled(struct world *w, struct event *e)
 
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
-	/* Older than what was heard meanwhile, perhaps: it would look like a register restored. */
+	/*
+	 * It may be older than a record that was seen meanwhile, and would look like a restored
+	 * register.
+	 */
 	if (r->at < h->shown_at)
 		return;
 	h->shown_at = w->now;

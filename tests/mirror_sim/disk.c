@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * disk.c -- a host's copy and metadata in two layers: what its processes see, and the medium.
+ * disk.c -- a host's copy and metadata in two layers: the cache, which its processes see, and the
+ * medium.
  *
- * Of the file only some words are used: three in each of two blocks of each used extent. A process
- * that ends leaves the upper layer as it is. A loss of power leaves the medium; what was not
- * written back may have reached it all the same, word by word.
+ * Only some words of the file are used: three in each of two blocks of each used extent. The end of
+ * a process leaves the upper layer as it is. A loss of power leaves the medium; words that were not
+ * written back may have reached it nevertheless.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ uint64_t word_offset(unsigned word)
 	       word % BLOCK_WORDS * 8;
 }
 
-/* It ends in the middle of an extent, or with it. */
+/* The file ends in the middle of an extent, or with it. */
 uint64_t size_of_blocks(unsigned blocks)
 {
 	return extent_offset((blocks - 1) / 2) +
@@ -77,7 +78,7 @@ uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges)
 	return n;
 }
 
-/* A rule of the order of writes that is dropped: these bytes are not written back. */
+/* With a rule of the order of writes dropped, these bytes are not written back. */
 static bool disk_skips(const struct host *h, uint64_t offset)
 {
 	switch (h->world->mode) {
@@ -94,7 +95,7 @@ static bool disk_skips(const struct host *h, uint64_t offset)
 	}
 }
 
-/* The part of [from, to) that is used, the first one; false: there is none. */
+/* The first used part of [from, to). False: there is none. */
 static bool disk_used(const struct disk *d, uint64_t *from, uint64_t to, uint64_t *end)
 {
 	uint64_t gap = META_RING_AT + d->ring_used;
@@ -121,7 +122,7 @@ static uint64_t disk_meta_len(uint64_t size)
 	return (meta_size_for(size) + 4095) / 4096 * 4096;
 }
 
-/* Zeros; what a former run has used is known. */
+/* Fill with zeros; only what a former run has used. */
 void disk_format(struct disk *d, uint64_t size)
 {
 	uint64_t end;
@@ -185,7 +186,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 	if (h->stopping)
 		return -EIO;
 	if (h->persists_left >= 0 && h->persists_left-- == 0) {
-		/* Before, or after, or in the middle. */
+		/* The loss comes before, after, or in the middle. */
 		uint64_t part = (uint64_t)(h->clock_offset ^ (int64_t)offset) % 3 * (len / 16) * 8;
 
 		disk_copy(&h->disk, h->disk.meta_medium, h->disk.meta, offset,
@@ -201,7 +202,7 @@ int disk_persist_meta(void *host, uint64_t offset, uint64_t len)
 void disk_store(struct disk *d, unsigned word, uint64_t value)
 {
 	d->cache[word] = value;
-	if (d->dropped) /* all of its page is to be written again */
+	if (d->dropped) /* its whole page has to be written again */
 		d->dropped &= ~words_of_block(1u << word);
 }
 
@@ -221,7 +222,7 @@ bool disk_write_back(struct disk *d, uint32_t words)
 	return !failed;
 }
 
-/* It is written back, or read again where the kernel takes it for clean. */
+/* Write it back, or read it again if the kernel counts it as clean. */
 void disk_evict(struct world *w, struct disk *d)
 {
 	unsigned i = (unsigned)prng_below(&w->rng, w->words);
@@ -237,7 +238,7 @@ void disk_evict(struct world *w, struct disk *d)
 	}
 }
 
-/* Without a superblock a copy is nobody's: that is another case. */
+/* Without a superblock a copy belongs to no set: that is another case. */
 static bool disk_is_readable(const struct disk *d)
 {
 	struct meta_store store = {.base = d->meta, .len = d->meta_len};
@@ -250,7 +251,7 @@ static bool disk_is_readable(const struct disk *d)
 	return true;
 }
 
-/* A byte of the metadata goes bad, which is seen when they are loaded next. */
+/* A byte of the metadata goes bad, which is noticed at the next load. */
 void disk_rot(struct world *w, struct disk *d, bool hot_only)
 {
 	static const struct {
@@ -265,7 +266,7 @@ void disk_rot(struct world *w, struct disk *d, bool hot_only)
 	uint64_t at = sim_between(w, places[i].from, places[i].to - 1);
 
 	if (places[i].to - places[i].from > 32 && sim_chance(w, 700))
-		at = at / 2048 * 2048 + at % 64; /* where there is something */
+		at = at / 2048 * 2048 + at % 64; /* where there is data */
 	uint8_t was = d->meta[at];
 
 	d->meta[at] ^= (uint8_t)sim_between(w, 1, 255);
@@ -274,7 +275,7 @@ void disk_rot(struct world *w, struct disk *d, bool hot_only)
 	d->meta_medium[at] = d->meta[at];
 }
 
-/* Of a page of the metadata, word by word. */
+/* A page of the metadata, word by word. */
 static void disk_cut_page(struct world *w, struct disk *d, uint64_t at, uint64_t end, bool none)
 {
 	if (memcmp(d->meta + at, d->meta_medium + at, end - at) == 0)
@@ -289,7 +290,7 @@ void disk_power_cut(struct world *w, struct disk *d)
 {
 	uint64_t end;
 
-	/* Of a file that has just got longer, zeros. */
+	/* A file that was just extended gets zeros. */
 	d->meta_len = d->meta_len_medium;
 	d->len = d->len_medium;
 	for (unsigned i = 0; i < w->words; i++) {

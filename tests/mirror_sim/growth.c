@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * growth.c -- the set grows: operators order it at random moments, daemons carry it out as
- * core/growth.h says, with disks that may be too small, and files that belong to somebody behind
- * the set's end.
+ * growth.c -- the set grows: operators order it at random moments, and daemons carry it out by
+ * core/growth.h. Disks may be too small, and files may have other data past the set's end.
  *
- * These runs have chances of their own, so that those in which no set grows stay as they were.
+ * These runs have random numbers of their own, so that runs in which no set grows do not change.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 
 #include "sim.h"
 
-#define ANSWERS_MS 1000 /* so long the last answer of another daemon counts */
+#define ANSWERS_MS 1000 /* time for which another daemon's last answer is valid */
 
 /* In the daemon that the operator has asked. */
 struct sim_order {
@@ -55,7 +54,7 @@ static unsigned growth_blocks(uint64_t size)
 	return words_below(size) / BLOCK_WORDS;
 }
 
-/* Some are too small, and in some files there is something behind the copy's end. */
+/* Some disks are too small, and some files have data past the copy's end. */
 void growth_make_disk(struct world *w, struct host *h)
 {
 	unsigned blocks = growth_blocks(h->disk.len);
@@ -79,7 +78,7 @@ static bool growth_is_there(const struct host *h, uint32_t uid)
 	return h->daemon_uid && h->daemon_uid == uid && !h->stopping;
 }
 
-/* It is mapped anew, with longer files; an order goes on. */
+/* The copy is mapped anew, with longer files; an order goes on. */
 static void growth_take(struct world *w, struct host *h, uint64_t size)
 {
 	struct growth growth = h->growth;
@@ -107,7 +106,7 @@ struct growth_job {
 	uint64_t keep, size;
 };
 
-/* On a thread of the daemon's. First the files get longer, then that is durable. */
+/* On a thread of the daemon. First the files get longer, then that becomes durable. */
 static void growth_run(struct world *w, struct event *e)
 {
 	struct host *h = &w->host[e->host];
@@ -208,10 +207,10 @@ static void growth_swap(struct world *w, struct event *e)
 }
 
 struct growth_question {
-	uint32_t host, uid; /* who asks */
+	uint32_t host, uid; /* the asking daemon */
 	uint64_t size;
-	uint64_t copy_id;      /* the answer is of this copy, */
-	enum growth_room room; /* and is this */
+	uint64_t copy_id;      /* the answer is about this copy, */
+	enum growth_room room; /* and this is its state */
 };
 
 static void growth_answered(struct world *w, struct event *e)
@@ -270,7 +269,7 @@ static void growth_step(struct world *w, struct event *e)
 
 	if (!o || o->uid != h->daemon_uid || h->stopping)
 		return;
-	/* What its daemon has read last; here, whenever it can. */
+	/* The daemon's last read; here the record itself, whenever it can be read. */
 	if (w->now >= w->reg.down_until && w->now >= w->register_cut_until[h->id] &&
 	    sim_chance(w, 300)) {
 		o->rec = w->reg.rec;
@@ -341,7 +340,7 @@ static void growth_map_again(struct world *w, struct event *e)
 	host_settle(w, &w->host[e->host]);
 }
 
-/* What a register that is restored does not know. Another process maps the larger set. */
+/* What a restored register lacks. Another process maps the larger set. */
 void growth_before_restore(struct world *w, struct host *h)
 {
 	unsigned blocks = growth_blocks(w->reg.rec.config.size);
@@ -357,9 +356,11 @@ void growth_before_restore(struct world *w, struct host *h)
 
 /* ---- peace ---- */
 
-/* What `rpmirror explain` says: there has to be room, the application maps the set again, and where
- * the register forgot that the set has grown, it is to grow again. An application whose flushes
- * wait for a copy that returns only then cannot unmap: it is ended. */
+/*
+ * The advice of `rpmirror explain`: make room, map the set again, and if the restored register
+ * lacks the growth, grow the set again. An application whose flushes wait for a copy that returns
+ * only after that cannot unmap, so it is ended.
+ */
 void growth_operate(struct world *w)
 {
 	uint64_t largest = 0;

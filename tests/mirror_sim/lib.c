@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lib.c -- the library's part: carries out the actions of core/primary.h, and reports what
- * happened. */
+/*
+ * lib.c -- the library's part: carries out the actions of core/primary.h, and reports the results.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ void lib_start(struct world *w, struct host *h, const struct register_seen *seen
 		abort();
 	lib->uid = ++w->uids;
 	lib->host = h->id;
-	if (w->restored) /* the number of an epoch may come again, with stores that are newer */
+	if (w->restored) /* an epoch's number may come again, with newer stores */
 		lib->app_seq = 1 << 20;
 	if (meta_load(&lib->meta, &store, &err)) {
 		oracle_fail(w, "host %u: metadata cannot be loaded by the library", h->id);
@@ -96,7 +97,7 @@ static void lib_ask(struct world *w, struct lib *lib, unsigned slot, struct msg 
 		conn_send(w, peer->conn[MEMBER_CONTROL] - 1, m);
 }
 
-/* What a member misses from now on is to be counted, before it is out of S. */
+/* Begin to count what a member misses, before it is out of S. */
 static void lib_begin_bitmaps(struct world *w, struct lib *lib, const struct primary_action *a)
 {
 	const struct mirror_record *next = a->record;
@@ -155,8 +156,8 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 	struct msg m = {.type = MSG_RETIRE};
 
 	if (slot == lib->host && !lib->served) {
-		/* What may differ at members that are not of S goes on being known. */
-		/* Where that is not known, nothing is. */
+		/* Keep the record of what may differ at members outside S. */
+		/* If that is not known, everything may differ. */
 		if (lib->p.members[slot].uncertain)
 			meta_bitmap_drop(&lib->meta, MIRROR_NOBODY);
 		for (uint32_t i = 0; i < lib->all_count; i++)
@@ -166,7 +167,7 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 				meta_bitmap_persist(&lib->meta, s);
 		meta_hot_retire(&lib->meta);
 	} else if (slot != lib->host) {
-		/* It is of S again: nothing is counted for it. */
+		/* The member is in S again, so nothing is counted for it. */
 		memset(lib->peers[slot].missed, 0, sizeof(lib->peers[slot].missed));
 		if (lib->meta.members.members[slot].has_bitmap)
 			meta_bitmap_drop(&lib->meta, (uint8_t)slot);
@@ -183,7 +184,7 @@ static void lib_serve(struct world *w, struct lib *lib)
 	struct member_verdict v;
 
 	if (!h->daemon_uid) {
-		h->stopping = 1; /* it cannot be told; the process gives up */
+		h->stopping = 1; /* it cannot be notified; the process gives up */
 		return;
 	}
 	member_serve(&h->member, lib->p.rec.view.epoch, lib->p.force, &v);
@@ -223,7 +224,7 @@ static void lib_on_end(struct world *w, struct lib *lib, const struct primary_ac
 	lib->ended = true;
 	lease_end(&lib->lease);
 	net_lib_gone(w, lib->uid, false);
-	/* An application may take its time to notice. */
+	/* An application may take some time to notice. */
 	sched_add(w, sim_between(w, 0, clean ? MS : 300 * MS), lib_end, lib->host, lib->uid, clean,
 		  NULL);
 }
@@ -351,7 +352,7 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 {
 	struct peer *peer = &lib->peers[slot];
 
-	/* What was placed here and not flushed will be read. */
+	/* Bytes that were placed here without a flush will be read. */
 	if (slot == lib->host && w->mode != SIM_OWN_COPY_NOT_DURABLE &&
 	    !disk_write_back(&w->host[slot].disk, UINT32_MAX)) {
 		medium_failed(w, lib, 1);
@@ -370,7 +371,7 @@ static void lib_on_ranges(struct world *w, struct lib *lib, unsigned slot, const
 static void lib_on_promised(struct world *w, struct lib *lib, unsigned slot, struct msg *m)
 {
 	if (slot == lib->host)
-		m->report.held = false; /* by this process */
+		m->report.held = false; /* held by this process */
 	m->report.tail_unknown =
 		m->size > lib->size && m->unknown && w->mode != SIM_GROW_TAIL_TRUSTED;
 	lib->peers[slot].copy_epoch = m->copy_epoch;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib_direct.c -- a direct mapping: stores are in the file at once, flushed or not, and reach the
- * medium when they like. An extent is named by a hot slot before it can be stored to (W2), and
- * before the slot is given up all of it is flushed.
+ * medium when they like. A hot slot names an extent before it can be stored to (W2), and the whole
+ * extent is flushed before the slot is released.
  *
- * What a resync copies is the mapping, unflushed stores included, which other members lack. So they
- * stay recorded at the member until all of these extents were flushed to everybody.
+ * A resync copies the mapping, including unflushed stores, which other members lack. So they stay
+ * recorded at the member until these extents were flushed to all members.
  */
 #include "sim.h"
 
@@ -25,7 +25,7 @@ static uint32_t direct_hot_words(const struct lib *lib)
 	return words;
 }
 
-/* One extent becomes read-only, and is to be flushed. */
+/* An extent becomes read-only, and has to be flushed. */
 static void direct_cool(struct world *w, struct lib *lib)
 {
 	uint32_t victim;
@@ -57,7 +57,7 @@ void direct_store(struct world *w, struct lib *lib, unsigned word, uint64_t valu
 		disk_store(&h->disk, word, value);
 }
 
-/* What the next flush is to carry, beyond what the application asks for. */
+/* What the next flush has to carry beyond the application's request. */
 uint32_t direct_wants(const struct lib *lib)
 {
 	return lib->mirroring | (lib->cooling_seq ? 0 : lib->cooling);
@@ -84,7 +84,10 @@ void direct_on_acked(struct lib *lib)
 	lib->cooling_seq = 0;
 }
 
-/* A resync has carried unflushed stores to the member: how long they stay recorded there. */
+/*
+ * A resync has carried unflushed stores to the member: the flush until which they stay recorded
+ * there.
+ */
 void direct_settle(struct world *w, struct lib *lib, unsigned slot)
 {
 	uint32_t words = direct_hot_words(lib);
@@ -102,8 +105,7 @@ uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mir
 	return ranges_of_words(direct_hot_words(lib), ranges);
 }
 
-/* The application has stopped: what is still unflushed
- * is flushed. Returns false when nothing is. */
+/* The application has stopped: flush what is still unflushed. Returns false if there is nothing. */
 bool direct_end(struct lib *lib)
 {
 	uint32_t words = direct_hot_words(lib);

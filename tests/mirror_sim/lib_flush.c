@@ -17,7 +17,7 @@ static bool flush_is_busy(void *arg, uint32_t extent)
 	return false;
 }
 
-/* W2, and W3 where no slot is free. */
+/* W2; and W3 if no slot is free. */
 static bool flush_activate(struct world *w, struct lib *lib, const struct mirror_range *ranges,
 			   uint32_t n)
 {
@@ -45,7 +45,7 @@ static void flush_miss_ranges(struct lib *lib, unsigned slot, const struct mirro
 		meta_bitmap_set(&lib->meta, (uint8_t)slot, ranges[i]);
 }
 
-/* The member is lost: it may lack all that is not acknowledged. */
+/* The member is lost: it may lack everything that is not acknowledged. */
 void flush_miss(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->mode == SIM_OLD_BITS)
@@ -55,7 +55,7 @@ void flush_miss(struct world *w, struct lib *lib, unsigned slot)
 			flush_miss_ranges(lib, slot, lib->flights[i].ranges, lib->flights[i].count);
 }
 
-/* All parts of the round. */
+/* For all parts of the round. */
 static void flush_on_written_back(struct world *w, struct lib *lib, uint64_t round)
 {
 	for (unsigned i = 0; i < FLIGHTS; i++) {
@@ -128,7 +128,7 @@ static struct flight *flush_free_flight(struct lib *lib)
 	return NULL;
 }
 
-/* Every resync lets it pass? All are asked, so that none begins a piece there. */
+/* Do all resyncs let it pass? Each is asked, so that none begins a piece there. */
 static bool flush_may_pass(struct lib *lib)
 {
 	bool pass = true;
@@ -149,8 +149,10 @@ void flush_try(struct world *w, struct lib *lib)
 
 	if (!lib->wants_flush || lib->ended || h->stopping || parts_are_early(w, lib))
 		return;
-	/* A flush that waits for more than pieces of resyncs must not hold those up, which may be
-	 * what it waits for. */
+	/*
+	 * A flush that waits for more than the pieces of resyncs must not hold up the resyncs, as
+	 * it may wait for them.
+	 */
 	if (!f || !flush_activate(w, lib, lib->held_ranges, lib->held_count) || h->stopping ||
 	    !flush_may_pass(lib)) {
 		parts_on_wait(w, lib);

@@ -3,7 +3,7 @@
  * lib_sync.c -- a member is made equal, by the real core/resync.h.
  *
  *   EQUALISE   record the union (W9); copy; open the lane; equal
- *   REPAIR     of S while serving: record what it misses; open the lane, from now on it gets
+ *   REPAIR     in S while serving: record what it misses; open the lane, from now on it gets
  *              flushes; copy; equal
  *   CATCH_UP   begin (W4); its own ranges and the bitmap, or everything by digests; passes; open
  *              the lane and join; copy the rest; clear the bitmap, end (W5); joined
@@ -47,7 +47,7 @@ static void sync_record(struct world *w, struct lib *lib, unsigned slot,
 	sync_send(w, lib, slot, &m);
 }
 
-/* The source names them, too, before the first byte: a later candidate may find it the target. */
+/* The source records them, too, before the first byte: a later candidate may be this target. */
 static void sync_record_here(struct world *w, struct lib *lib, const struct mirror_range *ranges,
 			     uint32_t n)
 {
@@ -113,7 +113,7 @@ void sync_end(struct world *w, struct lib *lib, unsigned slot)
 	peer->sync_id = ++lib->next_sync;
 }
 
-/* What may differ, as the bits begin. */
+/* The ranges that may differ, as the bits begin. */
 static void sync_fill(struct lib *lib, unsigned slot)
 {
 	struct peer *peer = &lib->peers[slot];
@@ -136,8 +136,10 @@ static void sync_fill(struct lib *lib, unsigned slot)
 		bits_add(peer->bits, &run, 1);
 }
 
-/* All that is to be sent is in the stored bitmap, so
- * that a restart of either side goes on there. */
+/*
+ * Everything to be sent is in the stored bitmap, so that the resync goes on after a restart of
+ * either side.
+ */
 static void sync_store_bits(struct lib *lib, unsigned slot)
 {
 	const struct peer *peer = &lib->peers[slot];
@@ -201,9 +203,9 @@ static void sync_send_piece(struct world *w, struct lib *lib, unsigned slot,
 }
 
 /*
- * What the resync has carried of flushes that are not acknowledged is perhaps named by no intent
- * there. So they are recorded before the member may enter S, and the records stay until all of them
- * are acknowledged.
+ * The resync may have carried parts of unacknowledged flushes, without an intent there. So these
+ * are recorded before the member may enter S, and the records stay until the flushes are
+ * acknowledged.
  */
 static void sync_record_carried(struct world *w, struct lib *lib, unsigned slot)
 {
@@ -272,7 +274,7 @@ static void sync_equal(struct world *w, struct lib *lib, unsigned slot)
 	}
 }
 
-/* Flushes that others get late are what a member must not have alone. */
+/* Delay flushes at the others, as the member must not have them alone. */
 static void sync_stall_others(struct world *w, struct lib *lib, unsigned slot)
 {
 	uint64_t delay = sim_between(w, 20 * MS, 250 * MS);

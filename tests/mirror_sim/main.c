@@ -4,10 +4,10 @@
  *
  *   mirror_sim [-m mode] [-d] [-k] [-r] [-v] [-t seconds] [first seed [count]]
  *
- *   -m   what is broken on purpose; succeeds when a violation is found
+ *   -m   a rule to break on purpose; succeeds when a violation is found
  *   -d   a direct mapping: stores are in the file before they are flushed
  *   -k   go on after a violation, and count them
- *   -r   the register is restored from an old snapshot at some time
+ *   -r   the register is restored from an old snapshot at a random time
  *   -v   trace, for one seed
  */
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void report(void)
 	printf("\n");
 }
 
-/* Returns how many violations were found. */
+/* Returns the number of violations. */
 static uint64_t run_all(uint64_t first, uint64_t count, enum sim_mode mode, bool restore,
 			bool goes_on, uint64_t until)
 {

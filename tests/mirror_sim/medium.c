@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * medium.c -- the primary's own medium fails: write-backs of all its words or of some, for a while
- * or until the copy is replaced. The kernel reports that to one write-back, and takes for clean
- * what it could not write: so it is there until its page is reclaimed, and never on the medium.
+ * or until the copy is replaced. The kernel reports that to one write-back, and counts the pages
+ * that it could not write as clean. So their content is there until the page is reclaimed, and
+ * never reaches the medium.
  *
- * What the library does then is what src/mirror/flush.c and flush_result.c do, with `local_error =
- * continue`. Its daemon hears of it before anything else happens, or, where it does not run, before
- * the kernel has dropped anything.
+ * The library then acts as src/mirror/flush.c and flush_result.c do, with `local_error = continue`.
+ * Its daemon learns of it before anything else happens or, if it does not run, before the kernel
+ * has dropped anything.
  *
- * These runs have chances of their own, so that all others stay as they were.
+ * These runs have random numbers of their own, so that all others do not change.
  */
 #include "sim.h"
 
@@ -24,7 +25,7 @@ static void medium_recovers(struct world *w, struct event *e)
 		w->host[e->host].disk.failing = 0;
 }
 
-/* Whole blocks, which are what a page of the file is here. */
+/* Whole blocks: these are the pages of the file here. */
 static uint32_t medium_part(struct world *w)
 {
 	uint32_t words = 0;
@@ -59,7 +60,7 @@ void medium_trouble(struct world *w, struct event *e)
 		  NULL);
 }
 
-/* What a write-back for these words takes with it: the file is one to fdatasync(). */
+/* The words that a write-back of these words also writes: for fdatasync() the file is one unit. */
 uint32_t medium_extent(const struct disk *d, uint32_t words)
 {
 	return d->failing ? UINT32_MAX : words;
@@ -93,7 +94,9 @@ void medium_failed(struct world *w, struct lib *lib, uint64_t first)
 	lib->failed_seq = first;
 	lib->says_failed = true;
 	medium_on_daemon(w, lib);
-	/* Who joined since has it from this copy, which may not have it. */
+	/*
+	 * A member that joined since has its data from this copy, which may lack it on its medium.
+	 */
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (lib->flush.members[slot].from > first)
 			primary_on_lost(&lib->p, slot);
@@ -103,7 +106,7 @@ void medium_failed(struct world *w, struct lib *lib, uint64_t first)
 		lib->p.local_failed = false;
 }
 
-/* Of the own copy the local write-back says whether it has a flush. */
+/* For this host's copy, its write-back decides whether it has a flush. */
 uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t acked)
 {
 	bool is_own = primary_must_have(&lib->p) & MIRROR_BIT(lib->host);
@@ -113,8 +116,11 @@ uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t ack
 	return acked;
 }
 
-/* Another copy has it, and not by a resync from this one: else the flush returns E_MEDIUM. Also in
- * a direct mapping, which is what the medium gives back, older than what was flushed. */
+/*
+ * Another copy has the flush, and not through a resync from this one; otherwise the flush returns
+ * E_MEDIUM. That also holds in a direct mapping, which shows what the medium returns, older than
+ * the flush.
+ */
 bool medium_is_durable(const struct world *w, const struct lib *lib, uint64_t seq)
 {
 	mirror_mask durable = lib->p.rec.view.insync & (mirror_mask)~MIRROR_BIT(lib->host);
@@ -144,8 +150,10 @@ static bool medium_is_usable(const struct host *h)
 	return copy != MIRROR_COPY_FAILED && copy != MIRROR_COPY_EMPTY;
 }
 
-/* Nobody of S can be promoted any more, and at least one has failed, or a promotion by force has
- * left a copy there that was not equal, and ended. */
+/*
+ * No member of S can be promoted any more, and at least one has failed, or a promotion by force has
+ * ended and left a copy in S that was not equal.
+ */
 static bool medium_is_s_lost(const struct world *w)
 {
 	bool any = w->forced;
@@ -174,8 +182,10 @@ bool medium_is_all_lost(struct world *w)
 	return true;
 }
 
-/* The application moves, and the copy is replaced; not that of the last one, which makes others
- * equal as long as its process lives. When that has ended an operator gives up what it had. */
+/*
+ * The application moves, and the copy is replaced. The last copy is not replaced: it makes others
+ * equal as long as its process lives. After that has ended, an operator discards it.
+ */
 static void medium_replace(struct world *w, struct host *h)
 {
 	const struct mirror_view *view = &w->reg.rec.view;

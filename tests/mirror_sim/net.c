@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * net.c -- connections: each keeps the order of its messages, several do not. One that is cut loses
- * what is under way from some moment on, and its ends learn of that at different times.
+ * net.c -- connections: each keeps the order of its messages, but not relative to other
+ * connections. A cut connection loses messages from some moment on, and its ends learn of that at
+ * different times.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static void conn_deliver(struct world *w, struct event *e)
 
 	if (h->daemon_uid == 0 || h->daemon_uid != c->daemon_uid || w->now >= c->cut_fwd)
 		return;
-	/* The end of a connection that was cut off here is of no interest any more. */
+	/* The end of a connection that was cut off here does not matter any more. */
 	if (!c->dst_open && !(m->type == MSG_OPEN && !c->granted))
 		return;
 	if (m->type == MSG_CLOSE)
@@ -131,7 +132,7 @@ void conn_cut(struct world *w, uint32_t conn)
 {
 	struct conn *c = &w->conns[conn];
 	uint64_t at = w->now + sim_between(w, 0, 500);
-	bool half = sim_chance(w, 200); /* one direction only, for a while */
+	bool half = sim_chance(w, 200); /* only one direction, for a while */
 
 	if (c->cut_fwd != NEVER)
 		return;
@@ -150,7 +151,7 @@ void conn_cut(struct world *w, uint32_t conn)
 		  0, 0, conn, NULL);
 }
 
-/* Nothing arrives any more that is sent on it. Its ends notice, as nothing is heard: liveness. */
+/* From now on nothing that is sent on it arrives. Its ends notice that by liveness. */
 void conn_silence(struct world *w, uint32_t conn)
 {
 	w->conns[conn].cut_fwd = w->now;
@@ -169,7 +170,7 @@ void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until)
 	}
 }
 
-/* What it had not sent, or its host, goes with it. */
+/* The unsent messages of the process, or of its host, are lost with it. */
 void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++) {
@@ -187,7 +188,7 @@ void net_lib_gone(struct world *w, uint32_t lib_uid, bool abrupt)
 	}
 }
 
-/* The link of this connection is slow: what is sent from now on comes late. */
+/* The link of this connection is slow: later messages come late. */
 void conn_stall(struct world *w, uint32_t conn, uint64_t delay)
 {
 	if (w->conns[conn].fwd_at < w->now + delay)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle.c -- what must hold. Each word carries who stored it: epoch, number of the store, and a
- * hash with its place, so that a word that was torn, moved or invented is none.
+ * oracle.c -- the rules that must hold. Each word identifies its store: epoch, number, and a hash
+ * with its place, so that a torn, moved or invented word is recognised.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static uint64_t value_hash(unsigned word, uint64_t epoch, uint64_t seq)
 	return (z ^ z >> 31) & 0xffffff;
 }
 
-/* Later stores are greater. */
+/* Later stores have greater values. */
 uint64_t value_make(unsigned word, uint64_t epoch, uint64_t seq)
 {
 	return epoch << 48 | seq << 24 | value_hash(word, epoch, seq);
@@ -39,7 +39,7 @@ void oracle_fail(struct world *w, const char *fmt, ...)
 	sim_trace(w, "VIOLATION: %s", w->violation);
 }
 
-/* A mapping has the set's size as the register had it when it was permitted. */
+/* A mapping has the set's size in the register at the time of the permission. */
 void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_record *rec)
 {
 	if (lib->size < rec->config.size)
@@ -47,13 +47,13 @@ void oracle_on_map(struct world *w, const struct lib *lib, const struct mirror_r
 			    (unsigned long long)lib->size, (unsigned long long)rec->config.size);
 }
 
-/* What a process would see that maps the copy as it is. */
+/* The value that a process would read if it mapped the copy as it is. */
 static uint64_t oracle_word(const struct host *h, unsigned word)
 {
 	return word_offset(word) < h->meta.super.size ? h->disk.cache[word] : 0;
 }
 
-/* Nobody flushes yet, so all of S are equal; behind the end of a smaller one there are zeros. */
+/* No process flushes yet, so all of S are equal; past the end of a smaller copy there are zeros. */
 static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
 {
 	const struct host *primary = &w->host[rec->view.primary];
@@ -68,8 +68,10 @@ static void oracle_check_equal(struct world *w, const struct mirror_record *rec)
 					    (unsigned long long)rec->view.epoch.number, h, i);
 }
 
-/* The register begins to say `serving`: from now on its application may read all of it. After a
- * promotion by force what it lacks is given up. */
+/*
+ * The register changes to `serving`: from now on the primary's application may read the whole copy.
+ * After a promotion by force the data that it lacks are given up.
+ */
 void oracle_on_serving(struct world *w, const struct mirror_record *rec)
 {
 	const struct host *primary = &w->host[rec->view.primary];
@@ -131,15 +133,17 @@ void oracle_on_place(struct world *w, struct host *h, const struct conn *c)
 			    (unsigned long long)h->lib->p.rec.view.epoch.number);
 }
 
-/* Of a member that is not of S: what differs is in its bitmap, or in records of its own (those of a
- * process that still maps it included). */
+/*
+ * For a member outside S: every difference is in its bitmap, or in its own records (including those
+ * of a process that still maps it).
+ */
 static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 {
 	const struct peer *peer = &lib->peers[slot];
 	const struct disk *ours = &w->host[lib->host].disk;
 	struct host *h = &w->host[slot];
 
-	/* The daemon does not know yet what a process that has just ended left behind. */
+	/* The daemon has not recorded yet what a process that has just ended left. */
 	if ((!h->lib && h->meta.super.holder.pid) || !h->daemon_uid || peer->whole ||
 	    h->meta.damage ||
 	    h->meta.super.flags & (META_UNCERTAIN | META_UNKNOWN | META_EMPTY | META_FAILED) ||
@@ -159,7 +163,7 @@ static void oracle_check_absent(struct world *w, struct lib *lib, unsigned slot)
 		    (at < h->meta.super.size &&
 		     meta_hot_is(h->lib ? &h->lib->meta : &h->meta, meta_extent_of(at))))
 			continue;
-		/* Its own intents are asked for when it returns. */
+		/* Its own intents are read when it returns. */
 		struct member_report r;
 
 		member_report(&h->member, &r);
@@ -180,7 +184,9 @@ void oracle_step(struct world *w)
 		if (!lib || !lib->served || lib->ended || w->host[i].stopping ||
 		    !mirror_epoch_is_equal(lib->p.rec.view.epoch, w->reg.rec.view.epoch))
 			continue;
-		/* Its file loses what could not be written, and others have: they keep records. */
+		/*
+		 * Its file lacks what could not be written, and others have it: they keep records.
+		 */
 		if (lib->failed_seq)
 			continue;
 		w->count.step_checks++;
@@ -191,7 +197,7 @@ void oracle_step(struct world *w)
 	}
 }
 
-/* All is well again: everybody is in-sync, and all copies are equal, on the media, too. */
+/* All is well again: every member is in-sync, and all copies are equal, on the media, too. */
 void oracle_at_end(struct world *w)
 {
 	const struct mirror_view *v = &w->reg.rec.view;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * orders.c -- `rpmirror promote [--force]`: the tool waits at a host's daemon until its time is
- * over, it is interrupted, or the daemon ends. A tool that was not answered with success has
- * ordered nothing: no promotion that was asked for after its end is by its order.
+ * over, it is interrupted, or the daemon ends. A tool without a successful answer has ordered
+ * nothing: no promotion that is requested after its end may be by its order.
  */
 #include "sim.h"
 
 #define ORDER_LIVES_MIN (20 * MS)
 #define ORDER_LIVES_MAX (2500 * MS)
 
-/* In some runs the set has `auto = no`, and operators give orders; by chances of its own. */
+/*
+ * In some runs the set has `auto = no`, and operators give orders, with random numbers of their
+ * own.
+ */
 void orders_choose(struct world *w)
 {
 	w->may_order = prng_below(&w->orders_rng, 1000) < 200;
@@ -33,7 +36,7 @@ static void orders_time_is_over(struct world *w, struct event *e)
 	orders_end(w, h);
 }
 
-/* The view is the one that the daemon has read last. */
+/* The order's view is the one that the daemon read last. */
 void orders_give(struct world *w, struct host *h, enum promotion_kind kind, uint64_t lives)
 {
 	if (!h->daemon_uid || !h->has_polled || h->lib)
@@ -59,13 +62,13 @@ void orders_forget(struct host *h)
 	h->has_polled = false;
 }
 
-/* The daemon has read the register: what does the order permit there? */
+/* The daemon has read the register: does the order permit a promotion of that kind? */
 enum promotion_kind orders_on_read(struct world *w, struct host *h, const struct register_seen *r,
 				   const struct mirror_view *now)
 {
 	h->polled = *now;
 	h->has_polled = true;
-	/* What was read before the request says nothing. */
+	/* Data that were read before the request do not count. */
 	if (r->at < h->operator.since)
 		return PROMOTION_NO_ORDER;
 	if (w->mode == SIM_ORDER_OF_ANY_VIEW)
@@ -82,7 +85,7 @@ bool orders_may_follow(const struct world *w, const struct host *h, const struct
 	       now->primary == h->id;
 }
 
-/* The daemon is asked for the swap of a promotion. */
+/* A process requests the swap of a promotion from the daemon. */
 bool orders_lack(const struct world *w, const struct host *h, const struct primary_action *a)
 {
 	const struct mirror_view *before = &a->expected->view;
@@ -94,7 +97,7 @@ bool orders_lack(const struct world *w, const struct host *h, const struct prima
 				     promotion_order_permits(&h->promotion, before));
 }
 
-/* Of the swap that is sent now: what the operators know of it. */
+/* For the swap that is sent now: do operators still want it? */
 bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a)
 {
 	const struct operator* o = & h->operator;
@@ -133,7 +136,7 @@ static uint64_t orders_life(struct world *w)
 }
 
 /*
- * Force is used where no primary lives, or while the register cannot be reached: then the order
+ * Force is used if no primary is alive, or while the register cannot be reached; then the order
  * fails, and has no effect. Without force the lease protects the primary.
  */
 void orders_trouble(struct world *w, struct event *e)

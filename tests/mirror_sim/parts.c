@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * parts.c -- flushes in parts, as src/mirror/flush.c makes them: each part has a number and an
- * intent, one flush operation on each lane and one write-back of the own file follow the last part
- * of several. Between two parts time passes, and another thread's flush may begin.
+ * intent, one flush operation on each lane and one write-back of this host's file follow the last
+ * part of several. Between two parts time passes, and another thread's flush may begin.
  *
- * These runs have chances of their own, so that all others stay as they were.
+ * These runs have random numbers of their own, so that all others do not change.
  */
 #include "sim.h"
 
@@ -19,7 +19,9 @@ static uint32_t parts_extent(uint32_t words)
 	return meta_extent_of(word_offset((unsigned)__builtin_ctz(words)));
 }
 
-/* Some of the words, at least one, from the first on: of one extent, as few may be hot together. */
+/*
+ * Some of the words, at least one, from the first on; from one extent, as few may be hot together.
+ */
 static uint32_t parts_first(struct world *w, uint32_t words)
 {
 	uint32_t part = 0, extent = parts_extent(words);
@@ -35,7 +37,7 @@ void parts_want(struct world *w, struct lib *lib, uint32_t words)
 {
 	uint32_t first = words;
 
-	/* An extent that turns cold is recognised as a whole. */
+	/* A cooling extent must be flushed as a whole. */
 	if (w->in_parts && !direct_wants(lib)) {
 		for (unsigned i = (unsigned)prng_below(&w->parts_rng, 8); i; i--)
 			words |= 1u << prng_below(&w->parts_rng, lib->words);
@@ -61,7 +63,7 @@ static const struct flight *parts_last(const struct lib *lib)
 	return last;
 }
 
-/* What it waits for may be that they are durable. */
+/* It may wait for these parts to become durable. */
 void parts_on_wait(struct world *w, struct lib *lib)
 {
 	const struct flight *last = lib->parts.round ? parts_last(lib) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.c -- chains of trouble that chance alone makes too rarely. Some runs have one; each of its
- * steps comes when the set is where it matters, and all of them are such as may happen.
+ * plan.c -- chains of trouble that are too rare by chance alone. Some runs have one. Each of its
+ * steps comes when the set is in the state for it, and each of them may happen in reality.
  */
 #include "sim.h"
 
@@ -24,7 +24,7 @@ static void plan_go(struct world *w, unsigned step)
 	sim_trace(w, "plan %d: step %u", w->plan, step);
 }
 
-/* Nothing of what it has sent and is under way arrives. */
+/* None of its messages under way arrives. */
 static void plan_silence(struct world *w, const struct lib *lib)
 {
 	for (uint32_t i = 0; i < w->conn_count; i++)
@@ -33,7 +33,7 @@ static void plan_silence(struct world *w, const struct lib *lib)
 			conn_silence(w, i);
 }
 
-/* CHAIN: a flush is in the primary's copy only when its process ends. */
+/* CHAIN: only the primary's copy has a flush when its process ends. */
 void plan_on_flush(struct world *w, struct lib *lib)
 {
 	if (w->plan != PLAN_CHAIN || w->plan_step || w->healing || !sim_chance(w, 60) ||
@@ -70,8 +70,10 @@ bool plan_is_eager(const struct world *w, const struct host *h)
 	       ((w->plan == PLAN_LEASE || w->plan == PLAN_FENCE) && w->plan_step == 1);
 }
 
-/* CHAIN: one of the others is made equal; the next ones hear late that they are to be, and the host
- * loses its power. */
+/*
+ * CHAIN: one of the others is made equal; the next ones get that order late, and the host loses its
+ * power.
+ */
 void plan_on_equalise(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->plan == PLAN_CHAIN && w->plan_step == 1 && !lib->served && !w->healing &&
@@ -88,8 +90,10 @@ void plan_on_equal(struct world *w, struct lib *lib)
 	}
 }
 
-/* LEASE: the answer to a renewal takes long, and then the register cannot be reached. FENCE: it
- * cannot be reached by the primary, which reaches all others. */
+/*
+ * LEASE: the answer to a renewal takes long, and then the register cannot be reached. FENCE: the
+ * primary cannot reach the register, but reaches all members.
+ */
 bool plan_on_renewal(struct world *w, uint32_t host, uint64_t *delay)
 {
 	if ((w->plan != PLAN_LEASE && w->plan != PLAN_FENCE) || w->plan_step || w->healing ||
@@ -116,7 +120,7 @@ void plan_on_promise(struct world *w, struct mirror_epoch epoch)
 		app_hurry(w, lib);
 }
 
-/* JOIN: flushes are late at the others while a member joins, and are lost when it has. */
+/* JOIN: flushes are late at the others while a member joins, and are lost after it has joined. */
 void plan_on_join(struct world *w, struct lib *lib, unsigned slot)
 {
 	if (w->plan != PLAN_JOIN || w->healing)
@@ -137,7 +141,7 @@ void plan_on_expand(struct world *w, uint32_t host)
 	plan_go(w, 2);
 	plan_silence(w, lib);
 	world_ambush_power(w, host, 2 * MS, 3000 * MS);
-	/* Or the trouble is over just now, and the power stays. */
+	/* Or the trouble is over at that moment, and the power stays. */
 	if (sim_chance(w, 100))
 		w->until = w->now;
 }

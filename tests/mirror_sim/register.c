@@ -5,15 +5,15 @@
 
 #include "sim.h"
 
-#define SWAP_LIMIT (100 * MS) /* without an answer for so long: unknown */
+#define SWAP_LIMIT (100 * MS) /* time after which an unanswered swap is unknown */
 
 struct swap {
 	struct mirror_record expected, next;
 	uint64_t revision;
 	bool promotion, alive_set;
-	bool is_wanted; /* its promotion: nobody was told that it has no effect */
+	bool is_wanted; /* a promotion; the operator was not told that it has no effect */
 	uint64_t alive_revision, alive_counter;
-	bool is_answered; /* by the landing; else an event of its own says that it is unknown */
+	bool is_answered; /* by the landing; otherwise an event of its own reports it as unknown */
 	unsigned landings;
 };
 
@@ -21,7 +21,7 @@ struct answer {
 	enum primary_swap result;
 	struct mirror_record now;
 	uint64_t revision;
-	uint64_t nonce; /* of what was sent */
+	uint64_t nonce; /* nonce of what was sent */
 };
 
 void register_changed(struct world *w)
@@ -160,7 +160,7 @@ static void register_land(struct world *w, struct event *e)
 				done ? PRIMARY_SWAP_DONE : PRIMARY_SWAP_CHANGED, s->next.nonce);
 }
 
-/* It was read back and is unchanged, so it did not happen: which is wrong. */
+/* The record was read back unchanged, so the swap counts as not done, which is wrong. */
 static void register_read_back(struct world *w, struct event *e)
 {
 	struct lib *lib = lib_find(w, e->host, e->uid);

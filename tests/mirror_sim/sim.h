@@ -4,9 +4,9 @@
  * from a seed, thousands of times.
  *
  * The rules are the real code: primary, view, candidate, lease, flush, resync, member and metadata.
- * What stands around them is made here: an application that stores, flushes and reads; the part of
- * the library that carries out the primary's actions (lib*.c); the daemon that asks core/member.h
- * (daemon.c). A run has no other chance than its seed.
+ * The code around them is simulated here: an application that stores, flushes and reads; the part
+ * of the library that carries out the primary's actions (lib*.c); the daemon that applies
+ * core/member.h (daemon.c). All random numbers of a run come from its seed.
  */
 #ifndef MIRROR_SIM_H
 #define MIRROR_SIM_H
@@ -28,16 +28,16 @@
 #include "sim/prng.h"
 
 #define HOSTS        5
-#define EXTENTS      4             /* that are used: three neighbours, and a far one */
-#define BLOCKS       (2 * EXTENTS) /* likewise */
+#define EXTENTS      4             /* extents in use: three neighbours, and a far one */
+#define BLOCKS       (2 * EXTENTS) /* blocks in use */
 #define BLOCK_WORDS  3
 #define WORDS        (BLOCKS * BLOCK_WORDS)
-#define FAR_EXTENT   64u /* bitmaps lie elsewhere for a set that has it */
+#define FAR_EXTENT   64u /* with this extent the bitmaps have another place */
 #define BITMAP_WORDS ((FAR_EXTENT + 1) * (MIRROR_EXTENT / MIRROR_BLOCK) / 64)
-#define SIZES        BLOCKS /* of a set: a number of used blocks */
-#define USUAL_SIZE   6      /* of one that does not grow */
+#define SIZES        BLOCKS /* sizes of a set: a number of used blocks */
+#define USUAL_SIZE   6      /* the size of a set that does not grow */
 #define FLIGHTS      32
-#define RECORDS      64      /* of the register, that answers under way may still bring */
+#define RECORDS      64      /* records of the register that answers under way may still contain */
 #define MS           1000ull /* times are microseconds */
 #define NEVER        UINT64_MAX
 
@@ -48,22 +48,21 @@ typedef void sim_fn(struct world *w, struct event *e);
 struct event {
 	uint64_t at, order;
 	sim_fn *fn;
-	uint32_t host, uid; /* of whom it concerns; uid: of its process */
+	uint32_t host, uid; /* the host concerned; uid: of its process */
 	uint64_t arg;
 	void *data; /* freed with it */
 };
 
-/* ---- media: what processes see, and what a loss of power leaves ---- */
+/* ---- media: the processes' view, and the remainder after a loss of power ---- */
 
 struct disk {
-	uint64_t cache[WORDS], medium[WORDS]; /* behind the file's end: zeros */
+	uint64_t cache[WORDS], medium[WORDS]; /* past the file's end: zeros */
 	uint32_t failing;                     /* words that are not written back; */
-	uint32_t dropped;         /* that were not, and that the kernel takes for clean */
+	uint32_t dropped;         /* words that were not, and that the kernel counts as clean */
 	uint64_t len, len_medium; /* of the data file */
 	uint8_t *meta, *meta_medium;
 	uint64_t meta_len, meta_len_medium;
-	uint64_t
-		ring_used; /* bytes of the ring; what is behind them is zero, and never looked at */
+	uint64_t ring_used; /* bytes of the ring; the bytes after them are zero, and never read */
 };
 
 /* ---- the network ---- */
@@ -89,29 +88,29 @@ struct msg {
 	enum primary_refusal refusal;
 	struct mirror_epoch epoch;
 	uint64_t seq, acked;
-	uint32_t mask;  /* of words */
-	uint32_t cover; /* a flush operation follows, of these */
+	uint32_t mask;  /* mask of words */
+	uint32_t cover; /* a flush operation for these words follows */
 	uint64_t words[WORDS];
 	uint32_t count;
 	struct mirror_range ranges[MSG_RANGES_MAX];
 	struct primary_report report;
-	uint64_t size; /* of the copy that reports */
+	uint64_t size; /* size of the reporting copy */
 	bool unknown;
-	struct mirror_epoch copy_epoch; /* of the report */
+	struct mirror_epoch copy_epoch; /* epoch in the report */
 	struct mirror_view view;
 	struct resync_piece piece;
 	uint64_t differing;
-	uint32_t sync; /* which resync it belongs to */
+	uint32_t sync; /* the resync that it belongs to */
 };
 
 struct conn {
 	uint32_t lib_uid, daemon_uid;
 	uint8_t from, to;
-	uint64_t member_id; /* of the copy that it is meant for */
+	uint64_t member_id; /* id of the copy that it is meant for */
 	enum member_kind kind;
 	struct mirror_epoch epoch;
 	bool src_open, dst_open, granted;
-	uint64_t fwd_at, back_at; /* of the last message: they keep their order */
+	uint64_t fwd_at, back_at; /* times of the last messages, which keep their order */
 	uint64_t cut_fwd, cut_back;
 };
 
@@ -122,13 +121,13 @@ struct sim_register {
 	uint64_t revision, alive_revision, alive_counter;
 	struct mirror_epoch alive_epoch;
 	bool alive_set;
-	uint64_t version; /* of rec: counts its changes */
+	uint64_t version; /* counts the changes of rec */
 	uint64_t down_until;
 	struct mirror_record old; /* a snapshot */
 	uint64_t old_revision;
 };
 
-/* What a read of the register saw. */
+/* The result of a read of the register. */
 struct register_seen {
 	uint64_t at;                /* when */
 	uint64_t version, revision; /* of the record */
@@ -142,23 +141,23 @@ struct register_seen {
 enum sync_kind { SYNC_NONE, SYNC_EQUALISE, SYNC_REPAIR, SYNC_CATCH_UP };
 
 struct peer {
-	uint32_t conn[3]; /* index + 1, by kind */
+	uint32_t conn[3]; /* index + 1, for each kind */
 	uint32_t range_count;
-	struct mirror_range ranges[MSG_RANGES_MAX]; /* that it reported */
+	struct mirror_range ranges[MSG_RANGES_MAX]; /* ranges that it reported */
 	struct mirror_epoch copy_epoch;
-	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that it lacks, perhaps */
+	uint64_t missed[BITMAP_WORDS]; /* blocks of flushes that it may lack */
 	enum sync_kind sync;
 	uint32_t sync_id;
 	bool whole, lane_asked, ending, running;
-	bool retires;     /* its records are to go, once `settled` is acknowledged */
-	uint64_t settled; /* the last flush that a resync has carried, perhaps */
+	bool retires;     /* its records are dropped after `settled` is acknowledged */
+	uint64_t settled; /* the last flush that a resync may have carried */
 	struct resync rs;
 	uint64_t bits[BITMAP_WORDS], unsure[BITMAP_WORDS];
 };
 
 struct flight {
 	uint64_t seq;   /* 0: free */
-	uint64_t round; /* the first part's that is written back with it */
+	uint64_t round; /* the first part that is written back together with this one */
 	uint64_t began;
 	uint32_t mask, count;
 	struct mirror_range ranges[BLOCKS];
@@ -168,10 +167,10 @@ struct flight {
 
 struct lib {
 	uint32_t uid, host;
-	uint64_t size;  /* of the mapping */
+	uint64_t size;  /* size of the mapping */
 	unsigned words; /* in it */
 	struct primary p;
-	struct mirror_epoch epoch; /* that it has begun; number 0: none */
+	struct mirror_epoch epoch; /* epoch that it has begun; number 0: none */
 	struct meta meta;          /* its own view of the metadata */
 	struct lease lease;
 	struct flush_core flush;
@@ -180,35 +179,35 @@ struct lib {
 	struct mirror_range all[128]; /* union of all reports */
 	uint32_t all_count;
 	uint32_t next_sync;
-	uint64_t app[WORDS]; /* what the application sees */
+	uint64_t app[WORDS]; /* the application's view */
 	uint64_t app_seq;
 	bool app_runs, served, ended, quiescing, wants_flush;
-	uint32_t wanted; /* words of the flush that waits, or of its next part */
+	uint32_t wanted; /* words of the waiting flush, or of its next part */
 	struct parts {
-		uint32_t later; /* words of the parts behind it */
-		uint64_t round; /* the first part's number, of those not written back; or 0 */
+		uint32_t later; /* words of the parts after it */
+		uint64_t round; /* number of the first part that is not written back; or 0 */
 		uint64_t not_before;
 		bool is_between; /* the next one is another thread's flush */
-		uint32_t aside;  /* then: what is `wanted` behind that */
+		uint32_t aside;  /* then: the words of `wanted` after that */
 	} parts;
-	/* direct mapping: words of the extent that turns cold, and of those to be flushed */
+	/* direct mapping: words of the cooling extent, and of those to be flushed */
 	uint32_t cooling, cooling_extent, mirroring;
 	uint64_t cooling_seq;
 	bool is_ending;
-	uint64_t failed_seq; /* local write-backs have failed from this flush on, perhaps */
-	bool says_failed;    /* to its daemon, as soon as that runs */
+	uint64_t failed_seq; /* local write-backs may have failed from this flush on */
+	bool says_failed;    /* to be reported to its daemon as soon as that runs */
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 	struct mirror_range held_ranges[BLOCKS];
 	uint32_t held_count;
-	struct register_seen seen; /* as the candidate saw the alive key */
+	struct register_seen seen; /* the alive key as the candidate read it */
 };
 
-/* What an operator whose tool waits at a daemon has looked at, and wants. */
+/* The view and the intention of an operator whose tool waits at a daemon. */
 struct operator
 {
 	bool waits, is_forcing;
 	uint64_t number, since;
-	uint64_t cut_until; /* in vain, also in peace: its host has no register */
+	uint64_t cut_until; /* without effect, even in peace: its host has no register */
 	struct mirror_view view;
 };
 
@@ -217,7 +216,7 @@ struct host {
 	uint32_t id;
 	bool powered;
 	uint32_t daemon_uid; /* 0: it does not run */
-	uint64_t shown_at;   /* when the copy's rules saw a record or view last */
+	uint64_t shown_at;   /* time of the last record or view that the copy's rules saw */
 	int64_t clock_offset;
 	double clock_rate;
 	struct disk disk;
@@ -226,18 +225,18 @@ struct host {
 	struct mirror_uuid boot;
 	struct candidate candidate;
 	struct lib *lib;
-	uint64_t holder;    /* uid of the lib that the daemon knows */
-	long persists_left; /* until a crash in the middle of one; < 0: none */
-	int stopping;       /* 1: its processes end, 2: its power */
+	uint64_t holder;    /* uid of the lib that the daemon has recorded */
+	long persists_left; /* until a crash in the middle of one; negative: none */
+	int stopping;       /* 1: its processes end, 2: its power does */
 	struct growth growth;
-	struct sim_order *order; /* to grow, that its daemon carries out */
+	struct sim_order *order; /* an order to grow, which its daemon carries out */
 	uint64_t capacity;       /* of its disk */
-	bool split;              /* its daemon has said so */
+	bool split;              /* its daemon has reported it */
 	bool has_polled;
-	struct mirror_view polled;        /* as its daemon has read it last */
-	struct promotion_order promotion; /* that the daemon knows */
+	struct mirror_view polled;        /* as its daemon read it last */
+	struct promotion_order promotion; /* the order in the daemon's memory */
 	struct operator operator;
-	uint32_t medium_uid; /* of its medium's present condition */
+	uint32_t medium_uid; /* identifies the present condition of its medium */
 };
 
 struct counters {
@@ -252,7 +251,7 @@ enum plan_kind { PLAN_NONE, PLAN_CHAIN, PLAN_LEASE, PLAN_JOIN, PLAN_FENCE };
 struct world {
 	uint64_t seed, now, order, steps;
 	enum sim_mode mode;
-	bool direct;  /* the mapping is, else isolated */
+	bool direct;  /* the mapping is direct; otherwise isolated */
 	bool restore; /* this run restores the register from an old snapshot */
 	struct prng rng;
 	struct event *heap;
@@ -262,32 +261,33 @@ struct world {
 	uint32_t uids;
 	uint64_t nonces;
 	unsigned hosts;
-	unsigned words; /* that a copy may ever have */
-	bool grows;     /* the set does, up to so many used blocks; by chances of its own */
+	unsigned words; /* the most that a copy may ever have */
+	/* the set grows, up to this number of used blocks; with random numbers of its own */
+	bool grows;
 	unsigned most_blocks;
 	struct prng growth_rng;
-	bool media_fail; /* those of primaries do; likewise */
+	bool media_fail; /* media of primaries fail; as above */
 	struct prng medium_rng;
-	bool in_parts; /* some flushes are; likewise */
+	bool in_parts; /* some flushes are in parts; as above */
 	struct prng parts_rng;
-	bool may_order; /* operators order promotions; likewise */
+	bool may_order; /* operators order promotions; as above */
 	bool is_manual; /* and the set has `auto = no` */
 	struct prng orders_rng;
 	enum plan_kind plan;
 	unsigned plan_step, plan_host;
 	bool healing, restored;
-	bool resolving; /* an operator does so on each host that is split */
+	bool resolving; /* an operator resolves on each host that is split */
 	bool may_force;
-	bool forced;                   /* an epoch was begun by force */
-	bool gave_up;                  /* likewise, or copies of S were discarded; and nobody has
-					  served since */
-	uint64_t trouble_until, until; /* of the present part of the run */
+	bool forced; /* an epoch was begun by force */
+	/* by force, or copies of S were discarded; and no process has served since */
+	bool gave_up;
+	uint64_t trouble_until, until; /* ends of the present part of the run */
 	struct host host[HOSTS];
 	uint64_t cut_until[HOSTS][HOSTS];
 	uint64_t register_cut_until[HOSTS];
 	struct sim_register reg;
 	struct mirror_record records[RECORDS]; /* by version */
-	/* what must hold */
+	/* the values that must hold */
 	uint64_t acked[WORDS], floor[WORDS]; /* values */
 	bool violated;
 	char violation[300];
@@ -303,7 +303,7 @@ void sched_clear(struct world *w);
 uint64_t sim_random(void *world);
 bool sim_chance(struct world *w, unsigned permille);
 uint64_t sim_between(struct world *w, uint64_t lo, uint64_t hi);
-uint64_t sim_delay(struct world *w); /* of a message */
+uint64_t sim_delay(struct world *w); /* delay of a message */
 uint64_t host_ms(const struct world *w, const struct host *h);
 uint64_t host_us(const struct world *w, const struct host *h);
 void sim_trace(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -314,10 +314,14 @@ unsigned words_below(uint64_t size);
 uint32_t words_mask(unsigned words);
 uint64_t word_offset(unsigned word);
 uint32_t words_in(const struct mirror_range *range); /* mask */
-uint32_t words_of_block(uint32_t words);             /* all words of the blocks that these are in */
+/* all words of the blocks that contain these */
+uint32_t words_of_block(uint32_t words);
 uint32_t ranges_of_words(uint32_t words, struct mirror_range *ranges);
 void disk_format(struct disk *d, uint64_t size);
-/* Both files for a set of that size, what is behind `keep` is zeros; then the same durably. */
+/*
+ * Extend both files to a set of that size; bytes past `keep` are zero. The second function does it
+ * durably.
+ */
 void disk_extend(struct disk *d, uint64_t keep, uint64_t size);
 void disk_settle(struct disk *d, uint64_t keep);
 void disk_place_intent(struct disk *d, uint64_t seq, const uint8_t *bytes, size_t len);
@@ -333,7 +337,7 @@ void disk_evict(struct world *w, struct disk *d);
 uint32_t conn_open(struct world *w, struct lib *lib, uint8_t to, enum member_kind kind);
 void conn_send(struct world *w, uint32_t conn, const struct msg *m);
 void conn_answer(struct world *w, uint32_t conn, const struct msg *m);
-void conn_close(struct world *w, uint32_t conn); /* by its source, in order */
+void conn_close(struct world *w, uint32_t conn); /* called by its source, in order */
 void conn_cut(struct world *w, uint32_t conn);
 void conn_silence(struct world *w, uint32_t conn);
 void net_cut(struct world *w, uint8_t a, uint8_t b, uint64_t until);
@@ -342,7 +346,7 @@ void conn_stall(struct world *w, uint32_t conn, uint64_t delay);
 void net_daemon_gone(struct world *w, uint32_t daemon_uid);
 
 /* register.c */
-/* rec was changed: keeps it for those who read it now. */
+/* rec was changed: keep it for reads under way. */
 void register_changed(struct world *w);
 const struct mirror_record *register_record(const struct world *w, uint64_t version); /* or NULL */
 bool register_is_away(const struct world *w, uint32_t host);
@@ -362,7 +366,7 @@ void daemon_force(struct world *w, struct host *h, const struct register_seen *s
 void daemon_poll(struct world *w, struct event *e);
 void host_power_cut(struct world *w, struct host *h);
 void host_power_on(struct world *w, struct host *h);
-void host_settle(struct world *w, struct host *h); /* carries out what `stopping` says */
+void host_settle(struct world *w, struct host *h); /* carries out `stopping` */
 
 /* lib.c, lib_sync.c, lib_flush.c */
 void lib_start(struct world *w, struct host *h, const struct register_seen *seen, bool force);
@@ -383,7 +387,7 @@ void sync_retire(struct world *w, struct lib *lib, unsigned slot);
 void sync_on_acked(struct world *w, struct lib *lib);
 void bits_add(uint64_t *bits, const struct mirror_range *ranges, uint32_t n);
 void app_step(struct world *w, struct event *e);
-void app_hurry(struct world *w, struct lib *lib); /* it flushes now */
+void app_hurry(struct world *w, struct lib *lib); /* make it flush now */
 void flush_try(struct world *w, struct lib *lib);
 void flush_settle(struct world *w, struct lib *lib);
 void flush_on_answer(struct world *w, struct lib *lib, unsigned slot, uint64_t seq);
@@ -394,19 +398,22 @@ void flush_written_back(struct world *w, struct event *e);
 
 /* parts.c */
 void parts_choose(struct world *w);
-/* A flush of these words is wanted: perhaps in parts. */
+/* Flush these words, perhaps in parts. */
 void parts_want(struct world *w, struct lib *lib, uint32_t words);
-/* Not yet: the thread is not so far. */
+/* True: the thread has not come that far. */
 bool parts_are_early(const struct world *w, const struct lib *lib);
 /* The next part would have to wait. */
 void parts_on_wait(struct world *w, struct lib *lib);
-/* It has got its number, */
+/* The part has its number, */
 void parts_on_begin(struct lib *lib, struct flight *f);
-/* is being placed at the member: what a flush operation behind it covers, or 0: none follows; */
+/*
+ * is being placed at the member: returns the words that a following flush operation covers, or 0:
+ * none follows;
+ */
 uint32_t parts_cover(const struct world *w, struct lib *lib, unsigned slot, const struct flight *f);
-/* and is posted: false, if it was the last one. */
+/* and is posted: returns false if it was the last one. */
 bool parts_go_on(struct world *w, struct lib *lib);
-/* What the write-back for this part, the last one of the round, is of. */
+/* The words of the write-back for this part, the last one of the round. */
 uint32_t parts_own(const struct world *w, const struct lib *lib, const struct flight *f);
 
 /* lib_direct.c */
@@ -419,18 +426,18 @@ uint32_t direct_carried(const struct world *w, const struct lib *lib, struct mir
 bool direct_end(struct lib *lib);
 
 /* growth.c */
-/* Whether the set grows in this run; its size at first. */
+/* Does the set grow in this run? Its first size. */
 uint64_t growth_choose(struct world *w);
 void growth_orders(struct world *w, struct event *e);
 void growth_make_disk(struct world *w, struct host *h);
 bool growth_give_order(struct world *w, struct host *h, uint64_t size);
 void growth_forget(struct host *h); /* with its daemon */
-/* The copy takes the register's size, or its files are made longer for that. */
+/* The copy takes the register's size, or its files are extended for that. */
 void growth_look(struct world *w, struct host *h, const struct mirror_record *rec);
 bool growth_is_in_the_way(const struct world *w, const struct host *h,
 			  const struct mirror_record *rec);
 void growth_before_restore(struct world *w, struct host *h);
-/* In peace: what an operator does so that everybody has the set's size. */
+/* In peace: an operator's steps so that every copy has the set's size. */
 void growth_operate(struct world *w);
 bool growth_is_well(const struct world *w);
 
@@ -446,8 +453,10 @@ bool orders_may_follow(const struct world *w, const struct host *h, const struct
 		       enum promotion_kind order);
 /* and refuses its swap. */
 bool orders_lack(const struct world *w, const struct host *h, const struct primary_action *a);
-/* What must hold for each swap of a promotion that is carried out: when it was sent, an operator
- * waited for it, or it needed none. */
+/*
+ * For each swap of a promotion that is carried out: when it was sent, an operator waited for it, or
+ * it needed none.
+ */
 bool orders_want(const struct world *w, const struct host *h, const struct primary_action *a);
 
 /* medium.c */
@@ -460,9 +469,9 @@ void medium_on_end(struct host *h, const struct lib *lib);
 uint64_t medium_acked(const struct world *w, const struct lib *lib, uint64_t acked);
 bool medium_is_durable(const struct world *w, const struct lib *lib, uint64_t seq);
 bool medium_has_failed(const struct host *h);
-/* Copies of S have failed, nobody serves, and what others have is nothing. */
+/* Copies of S have failed, no process serves, and the other copies are useless. */
 bool medium_is_all_lost(struct world *w);
-/* In peace: what an operator does about copies that have failed. */
+/* In peace: an operator's steps for failed copies. */
 void medium_operate(struct world *w);
 
 /* oracle.c */
@@ -497,15 +506,15 @@ void world_format(struct world *w, struct host *h, const struct mirror_config *c
 		  uint32_t flags);
 
 /* world.c */
-/* At moments that matter, trouble comes on purpose. */
-/* The primary's process ends, within so many microseconds. */
+/* Trouble on purpose, at moments that matter. */
+/* The primary's process ends within that many microseconds. */
 void world_ambush_process(struct world *w, uint32_t host, unsigned permille, uint64_t within);
-/* Its host loses power in the middle of a flush; perhaps all do. */
+/* Its host loses power in the middle of a flush; perhaps all hosts do. */
 void world_ambush_flush(struct world *w, uint32_t host, unsigned permille);
 void world_ambush_member(struct world *w, uint32_t host, mirror_mask members, unsigned permille);
-/* Its host loses power within so many microseconds, for a while. */
+/* Its host loses power within that many microseconds, for a while. */
 void world_ambush_power(struct world *w, uint32_t host, uint64_t within, uint64_t for_us);
-/* `rpmirror member replace`: an empty copy takes its place. `rpmirror promote --force`. */
+/* `rpmirror member replace`: an empty copy replaces it. `rpmirror promote --force`. */
 void world_replace(struct world *w, struct host *h);
 void world_force_now(struct world *w, struct host *h);
 bool world_may_be_forced(const struct host *h);

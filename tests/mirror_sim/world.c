@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* world.c -- one run: a set, a time of trouble, and then peace, in which all must become well. */
+/*
+ * world.c -- one run: a set, a time of trouble, and then peace, in which the set must recover
+ * completely.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,14 +36,14 @@ static void world_end_process(struct world *w, struct event *e)
 
 	if (h->lib && h->lib->uid == e->uid && !w->healing)
 		lib_crash(w, h);
-	/* Now and then together with the power of another host. */
+	/* Sometimes together with the power of another host. */
 	if (!w->healing && e->arg < w->hosts) {
 		host_power_cut(w, &w->host[e->arg]);
 		sched_add(w, world_while(w), world_restart, (uint32_t)e->arg, 0, 0, NULL);
 	}
 }
 
-/* Of trouble that would come now. */
+/* Is the world spared from a trouble that would come now? */
 static bool world_is_spared(const struct world *w)
 {
 	return w->healing || plan_is_alone(w);
@@ -129,7 +132,7 @@ static void world_set_config(struct world *w)
 	world_configure(w, &next);
 }
 
-/* The set can do without this copy. */
+/* Can the set do without this copy? */
 static bool world_is_spare(const struct world *w, const struct host *h)
 {
 	const struct mirror_record *rec = &w->reg.rec;
@@ -138,8 +141,10 @@ static bool world_is_spare(const struct world *w, const struct host *h)
 	       view_may_shrink(rec, rec->view.insync & MIRROR_BIT(h->id), NULL);
 }
 
-/* Its daemon does not run for a while, and finds its metadata damaged. A copy that does not know
- * what it has promised is not promoted, so others are needed then. */
+/*
+ * Its daemon does not run for a while, and then finds its metadata damaged. A copy with a lost
+ * promise is not promoted, so others are needed then.
+ */
 static void world_rot(struct world *w, struct host *h)
 {
 	bool is_spare = world_is_spare(w, h);
@@ -154,7 +159,7 @@ static void world_rot(struct world *w, struct host *h)
 	sched_add(w, world_while(w), world_restart, h->id, 0, 0, NULL);
 }
 
-/* Its copy is lost for good; an empty one takes its place: `rpmirror member replace`. */
+/* Its copy is lost for good, and an empty one replaces it: `rpmirror member replace`. */
 void world_replace(struct world *w, struct host *h)
 {
 	struct mirror_config next = w->reg.rec.config;
@@ -261,7 +266,7 @@ static void world_trouble(struct world *w, struct event *e)
 	if (w->now > w->trouble_until || w->healing)
 		return;
 	for (unsigned i = 0; i < most && !plan_is_alone(w); i++) {
-		/* The primary is where most happens. */
+		/* Most trouble comes at the primary. */
 		unsigned id = (unsigned)prng_below(&w->rng, w->hosts);
 
 		if (sim_chance(w, 400) && w->reg.rec.view.primary < w->hosts)
@@ -274,7 +279,7 @@ static void world_trouble(struct world *w, struct event *e)
 
 /* ---- peace ---- */
 
-/* Each copy of S was discarded, and nobody may be promoted but by force. */
+/* Each copy of S was discarded, and only a promotion by force is possible. */
 static bool world_is_all_discarded(const struct world *w)
 {
 	for (unsigned i = 0; i < w->hosts; i++) {
@@ -288,8 +293,9 @@ static bool world_is_all_discarded(const struct world *w)
 	return w->resolving;
 }
 
-/* What `rpmirror explain` tells the operator: copies of S cannot be used any more, and min_copies
- * does not let them go; or the register was restored, and does not know that a copy was replaced.
+/*
+ * The advice of `rpmirror explain`: copies of S cannot be used any more, and min_copies does not
+ * permit their exclusion; or the register was restored, and lacks the replacement of a copy.
  */
 static void world_operate(struct world *w, struct event *e)
 {
@@ -401,7 +407,7 @@ static void world_run_peace(struct world *w)
 	world_become_well(w);
 }
 
-/* `rpmirror member remove`: S is less than it was, and no primary has changed that. */
+/* `rpmirror member remove`: S becomes smaller without a change by a primary. */
 static void world_remove(struct world *w, struct host *h)
 {
 	struct mirror_config next = w->reg.rec.config;
@@ -412,10 +418,10 @@ static void world_remove(struct world *w, struct host *h)
 }
 
 /*
- * Once all is well a member loses its power, the primary goes on without it, and ends; then the
- * register is restored to what it said before. Everybody can be reached, so nobody may be served
- * less than was acknowledged: the set is split, and says so. Then the operator resolves it, and all
- * becomes well again without what was given up.
+ * Once all is well a member loses its power, and the primary goes on without it, and ends. Then the
+ * register is restored to its former content. All members can be reached, so acknowledged data must
+ * not silently go missing: the set is split, and reports it. Then the operator resolves it, and the
+ * set recovers, without the discarded data.
  */
 static void world_run_restore(struct world *w)
 {
@@ -425,7 +431,8 @@ static void world_run_restore(struct world *w)
 	w->reg.old = w->reg.rec;
 	w->reg.old_revision = w->reg.revision;
 	growth_before_restore(w, &w->host[primary]);
-	if (!w->grows || sim_chance(w, 500)) /* else the set grows before, or the order fails */
+	/* otherwise the set grows before that, or the order fails */
+	if (!w->grows || sim_chance(w, 500))
 		host_power_cut(w, lost);
 	if (!lost->powered && sim_chance(w, 300))
 		world_remove(w, lost);
@@ -436,7 +443,10 @@ static void world_run_restore(struct world *w)
 	if (w->host[primary].lib)
 		lib_crash(w, &w->host[primary]);
 	register_restore(w);
-	/* An operator, by a daemon that has seen nothing newer, changes what does not matter. */
+	/*
+	 * An operator, through a daemon that has seen nothing newer, changes settings without an
+	 * effect.
+	 */
 	for (uint64_t changes = sim_chance(w, 500) ? sim_between(w, 1, 4) : 0; changes; changes--)
 		world_set_config(w);
 	host_power_on(w, lost);

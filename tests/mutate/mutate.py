@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measure the tests: change one operator of the product at a time, and see whether the room's own tests notice.
+"""
+Measure the tests: change one operator of the product at a time, and check whether the room's own tests notice.
 
-mutate.py TREE [ROOM] [COUNT] [SEED]: in a copy of the tree, so that the tree itself stays as it is. One line a
-change. The exit status is 1 if a change lived that explained.txt does not explain.
+mutate.py TREE [ROOM] [COUNT] [SEED]: in a copy of the tree, so that the tree itself stays as it is. Prints one
+line for each change. The exit status is 1 if a change lived that explained.txt does not explain.
 """
 
 import os
@@ -19,12 +20,12 @@ from pathlib import Path
 from rooms import ROOMS, DEFAULT
 from sites import sites_of
 
-TIMEOUT_LEAST_S = 60  # of all tests of a room: a change may make one of them hang
+TIMEOUT_LEAST_S = 60  # over all tests of a room, as a change may make one of them hang
 EXPLAINED = Path(__file__).with_name("explained.txt")
 
 
 class Failed(Exception):
-    """What the user has to know when nothing can be measured."""
+    """A message for the user if nothing can be measured."""
 
 
 def run(command, cwd, timeout=None):
@@ -40,7 +41,7 @@ def run(command, cwd, timeout=None):
 
 
 def copy_tree(source, target):
-    """The files that git knows, and new ones; times stay, so that only what has changed is built again."""
+    """The files in git, and new ones. Times stay, so that only changed files are built again."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=source,
                             check=True, capture_output=True).stdout.decode().split("\0")
     names = {name for name in listed if name and (source / name).is_file()}
@@ -56,7 +57,7 @@ def copy_tree(source, target):
 
 
 def explanations():
-    """{(file, line before, line after): why nothing can notice it}"""
+    """{(file, line before, line after): why no test can notice it}"""
     found = {}
     for number, line in enumerate(EXPLAINED.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -69,7 +70,7 @@ def explanations():
 
 
 class Bench:
-    """The copy, and the tests of one room in it."""
+    """The copy of the tree, and the tests of one room in it."""
 
     def __init__(self, tree, room):
         self.tree, self.build, self.room = tree, tree / "build", ROOMS[room]
@@ -87,7 +88,7 @@ class Bench:
         return run(["ninja", "-C", str(self.build), *self.room.targets], self.tree)
 
     def test(self):
-        """None: all passed. Else what noticed: the name of a test, or the time limit."""
+        """None: all passed. Otherwise what noticed the change: the name of a test, or the time limit."""
         end = time.monotonic() + (self.limit_s or 1800)
         for tests in self.room.tests:
             status, output = run(["ctest", "--test-dir", str(self.build), "-R", tests, "-j", str(os.cpu_count()),
@@ -130,7 +131,7 @@ def drawn_sites(tree, rooms, count, seed):
 
 
 def measure_one(bench, file, site):
-    """Who noticed; the file is as before afterwards."""
+    """The test that noticed the change; after that the file is restored."""
     source = file.read_text()
     try:
         file.write_text(site.applied_to(source))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rooms whose tests are measured: their files, what is built for their tests, and these tests.
+"""
+The rooms whose tests are measured: their files, the targets of their tests, and these tests.
 
 The tests are in groups, fast ones first, since the first failure ends the measurement of a change.
 """
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 class Room(NamedTuple):
     files: list    # patterns below the tree
-    targets: list  # of ninja
+    targets: list  # targets of ninja
     tests: list    # regular expressions for ctest
 
 
@@ -49,5 +50,5 @@ ROOMS = {
                      r"^system\.mirror_(requests|operators|map|holder)$", r"^system\.mirror_tool\."]),
 }
 
-# What decodes bytes from outside, or decides.
+# The rooms that decode bytes from outside, or decide.
 DEFAULT = ["proto", "rnic", "stream", "mirror_core", "poolset", "rpmem_wire", "regions", "mirrord"]

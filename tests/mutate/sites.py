@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where one operator of a C file can be changed, and into what. Comments, texts and directives are left alone."""
+"""
+The places in a C file where one operator can be changed, and the changes. Comments, texts and directives stay as
+they are.
+"""
 
 import re
 from typing import NamedTuple
@@ -13,7 +16,7 @@ NOT_CODE = re.compile(
 OPERATOR = re.compile(r"->|<<=?|>>=?|[<>=!]=|&&|\|\||[<>!]")
 PLUS_OR_MINUS_ONE = re.compile(r"(?<=[ \w)\]])([+-]) 1(?=u?(?:ull)?\b)")
 CONDITION = re.compile(r"\b(?:if|while) \(")
-# The smaller or larger of two: where both are equal, either is right.
+# The smaller or larger of two values: if both are equal, either is right.
 EITHER = re.compile(r"([\w.>\-\[\]]+) ([<>]=?) ([\w.>\-\[\]]+)\s*\?\s*(?:\(\w+\))?(?:\1\s*:\s*\3|\3\s*:\s*\1)(?![\w(])")
 
 
@@ -39,7 +42,7 @@ class Site(NamedTuple):
 
 
 def code_only(source):
-    """The same length, with blanks for what the compiler does not see as an operator."""
+    """The same length, with blanks for everything that is not code."""
     return NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), source)
 
 
@@ -57,7 +60,7 @@ def operators(code):
 
 
 def ones(code):
-    """A bound that is one off."""
+    """A bound that is off by one."""
     for found in PLUS_OR_MINUS_ONE.finditer(code):
         yield Site(found.start(), found.end(), found.group(1) + " 0")
 
@@ -72,7 +75,7 @@ def closing_parenthesis(code, opening):
 
 
 def conditions(code):
-    """A whole condition that is not negated yet; one that is loses its `!` in operators()."""
+    """A whole condition that is not negated yet; a negated one loses its `!` in operators()."""
     for found in CONDITION.finditer(code):
         begin = found.end()
         end = closing_parenthesis(code, begin - 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The container file names packages that contrib/debian builds, and all of ours that these depend on; its base
-# image is the system that they are built for; what it starts is in one of them.
+# The container file must name packages that contrib/debian builds, with all packages of this project that
+# these depend on. Its base image is the system that they are built for, and its program is in one of them.
 # usage: container.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"
@@ -31,7 +31,7 @@ for name in "${named[@]}"; do
 	done
 done
 
-# Its example serves an address that is reached from outside of the container.
+# Its example serves an address that is reached from outside the container.
 grep -q '^#   podman run .*-p .* rpma serve --addr 0\.0\.0\.0 ' $file || fail "the example serves the container only"
 
 codename=$(sed -nE '1s/^rpma \([^)]*\) ([a-z]+);.*/\1/p' contrib/debian/changelog)

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What ./dev package would find out later: each installed file belongs to one package, each line of a package has
-# files, and the .symbols files name the functions of tests/abi.
-# usage: files.sh SOURCE_DIR BUILD_DIR
+# Errors that ./dev package would find only later: each installed file belongs to one package, each line of a
+# package has files, and the .symbols files have the functions of tests/abi. usage: files.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source_dir=$1 build=$2
 root=$(mktemp -d)
@@ -14,18 +13,18 @@ complain() {
 	bad=1
 }
 
-# A build that can be ordered to kill itself is not installed, and no file of it is left.
+# A build with kill points is not installed, and has no files left.
 if grep -q '^RPMA_KILLPOINTS:.*=ON$' "$build/CMakeCache.txt"; then
 	! said=$(DESTDIR=$root cmake --install "$build" --prefix /usr 2>&1) || complain "a build for tests is installed"
 	grep -q "^ *cmake --install build-release$" <<<"$said" || complain "the refusal names no release build: $said"
 	[ -z "$(find "$root" -type f)" ] || complain "a refused installation leaves files"
 fi
 RPMA_INSTALL_OF_A_TEST=1 DESTDIR=$root cmake --install "$build" --prefix /usr >/dev/null
-# Packages have libraries in a folder of the architecture; modules of Python are the same on all.
+# Packages have libraries in a folder of the architecture; Python's modules are the same on all.
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:.*=//p' "$build/CMakeCache.txt")
 mapfile -t files < <(cd "$root" && find usr ! -type d | sed -E "s#^usr/${libdir:-lib}/(systemd/)?#usr/lib/\1#; t lib; b; :lib; /^usr.lib.(systemd|python3)/b; s#^usr/lib/#usr/lib/ARCH/#" | sort)
 
-# FILE is named by PATTERN, or is in a folder that it names.
+# Does PATTERN name FILE, or a folder that contains it?
 # shellcheck disable=SC2053
 named() { [[ $1 == $2 || $1 == $2/* ]]; }
 

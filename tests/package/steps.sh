@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What is tried in the clean system, in this order; "net:" needs the mirror. system.sh runs each as
+# The steps in the clean system, in this order; "net:" needs the mirror. system.sh runs each as
 # `steps.sh NAME` in the system, where /packages has the packages and /smoke is this folder.
 steps=(
 	net:debians_librpma
@@ -22,14 +22,14 @@ steps=(
 set -euo pipefail
 ours=(librpma0 librpma-dev libsoftrnic0 softrnic rpma rpma-doc librpmafile0 librpmafile-dev librpmem1 librpmem-dev rpmemd
 	librpmirror0 librpmirror-dev rpmirror rpmirrord python3-rpma)
-others=("${ours[@]:2}") # than those that Debian has, too
+others=("${ours[@]:2}") # packages beside those that Debian has, too
 
 fail() {
 	echo "FAILED: $*" >&2
 	exit 1
 }
 
-# wait_for COMMAND...: until it succeeds
+# wait_for COMMAND...: repeats it until it succeeds
 wait_for() {
 	for _ in $(seq 300); do
 		! "$@" >/dev/null 2>&1 || return 0
@@ -41,13 +41,13 @@ wait_for() {
 install() { apt-get -q -y --no-install-recommends install "$@"; }
 version() { dpkg-query -W -f='${Version}' "$1"; }
 
-# All files but those of dpkg and apt themselves, and what our steps keep in /root.
+# All files, except those of dpkg and apt themselves, and those that the steps keep in /root.
 files() {
 	find / -xdev \( -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/cache -o -path /var/log -o -path /root \
 		-o -path /tmp -o -path /proc -o -path /packages -o -path /smoke \) -prune -o -print | sort
 }
 
-# as_before LIST: the files are those of then.
+# as_before LIST: the files must be those in LIST.
 as_before() {
 	files | diff "$1" - >/root/difference || fail "files came or went: $(cat /root/difference)"
 }
@@ -103,8 +103,8 @@ no_service_is_enabled() {
 	[ -z "$found" ] || fail "$found"
 }
 
-# stand_in DIR: a systemctl that has no systemd behind it. DIR/running and DIR/enabled have a file for each unit that
-# is; `calls` has what it was called with.
+# stand_in DIR: a replacement for systemctl. DIR/running and DIR/enabled have a file for each such unit; `calls` has
+# its calls.
 stand_in() {
 	mkdir -p "$1/bin" "$1/running" "$1/enabled"
 	cat >"$1/bin/systemctl" <<-END
@@ -131,7 +131,7 @@ stand_in() {
 	chmod 755 "$1/bin/systemctl"
 }
 
-# A service that runs does so after an upgrade, on the new program, and not after a removal; one that is off stays off.
+# A running service runs after an upgrade, with the new program, and not after a removal; a stopped one stays stopped.
 services_follow_an_upgrade_and_a_removal() {
 	local name there=/root/systemd policy=/usr/sbin/policy-rc.d
 	stand_in $there
@@ -139,7 +139,7 @@ services_follow_an_upgrade_and_a_removal() {
 	mv $policy /root/
 	mkdir -p /run/systemd/system
 	for name in rpmemd rpmirrord; do
-		dpkg --install /packages/"$name"_*.deb # the same version: an upgrade like others
+		dpkg --install /packages/"$name"_*.deb # the same version, which is an upgrade, too
 		[ ! -e $there/running/$name.service ] || fail "an upgrade starts $name, which is off"
 		touch $there/enabled/$name.service $there/running/$name.service
 		: >$there/calls
@@ -200,7 +200,7 @@ the_examples_are_built_where_they_are() {
 	wait $! || fail "the server ends with $?: $(cat server.out)"
 }
 
-# There is no daemon for the second: the library says so.
+# The second has no daemon, and the library reports that.
 python_finds_the_libraries() {
 	cd "$(mktemp -d)"
 	cat >both.py <<-'END'

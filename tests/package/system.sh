@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The packages in a clean system: installed beside what Debian has, used as their pages say, removed again.
-# The system is made of the mirrors that this machine uses, and lives in a folder of its own; what runs in it is in
-# a mount, a process and, but for installations, a network namespace, which end with it.
-# usage: system.sh PACKAGES_DIR
+# The packages in a clean system: installed beside Debian's packages, used as their pages describe, and removed
+# again. The system comes from the mirrors that this machine uses, and is in a folder of its own. Its processes are
+# in a mount, a process and, except for installations, a network namespace, which end with it. usage: system.sh
+# PACKAGES_DIR
 set -euo pipefail
 packages=$(realpath "${1:?usage: system.sh PACKAGES_DIR}")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -17,7 +17,7 @@ die() {
 codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 ls "$packages"/librpma0_*.deb >/dev/null || die "there are no packages in $packages"
 
-# Nothing of ours is in it, so it may serve for a day.
+# It contains nothing of this project, so it may be used for a day.
 if [ -z "$(find "$clean" -mtime 0 2>/dev/null)" ]; then
 	mirrors=$(apt-get indextargets --format '$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
 		sed -n 's/^Debian //p')
@@ -34,14 +34,15 @@ new_system() {
 	[ -z "$root" ] || rm -rf --one-file-system "$root"
 	root=$(mktemp -d "$packages/system.XXXXXX")
 	tar -x -C "$root" -f "$clean"
-	# No service is started when its package is installed.
+	# No service starts when its package is installed.
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 	chmod 755 "$root/usr/sbin/policy-rc.d"
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
 	mkdir -p "$root/packages" "$root/smoke"
 }
 
-# enter SECONDS [--net] COMMAND...: in the system. With --net it has no network but its loopback.
+# enter SECONDS [--net] COMMAND...: runs it in the system. With --net it has only a loopback
+# network.
 enter() {
 	local limit=$1
 	shift
@@ -52,7 +53,7 @@ enter() {
 	}
 	ROOT=$root PACKAGES=$packages HERE=$here timeout --kill-after=10 "$limit" unshare "${namespaces[@]}" sh -c '
 		set -e
-		mount --bind "$ROOT" "$ROOT" # for ip netns: its root is a mount
+		mount --bind "$ROOT" "$ROOT" # ip netns needs a root that is a mount
 		mount -t proc proc "$ROOT/proc"
 		mount -t sysfs sysfs "$ROOT/sys"
 		mount -t tmpfs tmpfs "$ROOT/dev/shm" 2>/dev/null || { mkdir -p "$ROOT/dev/shm"; mount -t tmpfs tmpfs "$ROOT/dev/shm"; }
@@ -88,7 +89,7 @@ tutorial() {
 		cd /root && bash /tutorial-rest'
 }
 
-# What the container file does: its COPY, its RUN, and the start of its program as its user.
+# The steps of the container file: its COPY, its RUN, and the start of its program as its user.
 container() {
 	local file=$here/../../contrib/container/Containerfile name
 	new_system

@@ -10,7 +10,7 @@ import subprocess
 
 
 class FileServer:
-    """It ends with `close()`. Its file is a new one, or the one that a former server has left."""
+    """`close()` ends it. Its file is new, or a former server's."""
 
     def __init__(self, path: str, *options: str, port: int = 0) -> None:
         self.path = path

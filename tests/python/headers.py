@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a public header of C declares, and in what the declarations of Python differ from it."""
+"""The declarations in a public header of C, and their differences from the declarations of Python."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class Header(NamedTuple):
 
 
 def read(path: str, constants: str = "") -> Header:
-    """The names by regular expressions, their values by the compiler. constants: only those whose names begin so."""
+    """
+    The names by regular expressions, their values by the compiler. constants: only those whose names begin with
+    it.
+    """
     with open(path) as file:
         text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", file.read(), flags=re.S).replace("\\\n", " ")
     names = re.findall(r"^#define[ \t]+(RPM\w+)[ \t]+[^\s\"]", text, re.M)
@@ -50,7 +53,7 @@ def read(path: str, constants: str = "") -> Header:
 
 
 def fields(body: str) -> Dict[str, str]:
-    """Their types by their names; an array has `[]` behind it."""
+    """Types of the members by name; an array's name has `[]` appended."""
     found = {}
     for line in (line.strip() for line in body.split(";")):
         pointer = re.search(r"\(\*(\w+)\)", line)
@@ -64,7 +67,7 @@ def fields(body: str) -> Dict[str, str]:
 
 
 def type_of(declaration: str) -> str:
-    """Without const and the name of what is declared."""
+    """The type without const and without the declared name."""
     if declaration.strip() == "...":
         return "..."
     words = re.sub(r"\b(const|extern|enum \w+)\b", lambda m: "int" * m[0].startswith("enum"), declaration)
@@ -103,7 +106,7 @@ def measured(path: str, names: List[str], structures: Dict[str, Dict[str, str]],
 
 
 def python_type(kind: str, structures: Structures) -> Any:
-    """As ctypes has it. An object that only the library looks into is an address."""
+    """The type for ctypes. An object that only the library accesses is an address."""
     if not kind.endswith("*"):
         return SCALARS.get(kind) or structures.get(kind.replace("struct ", "")) or (None if kind == "void" else kind)
     inner = kind[:-1].strip()
@@ -115,14 +118,14 @@ def python_type(kind: str, structures: Structures) -> Any:
 
 
 def differences(header: Header, prototypes: Any, structures: Structures, left_out: Dict[str, str]) -> List[str]:
-    """Of functions and structures, in both directions."""
+    """Differences of functions and structures, in both directions."""
     found = []
     for name in sorted({*prototypes, *left_out} ^ {*header.functions}):
         found.append(f"{name} is declared only {'in C' if name in header.functions else 'in Python'}")
     for name in sorted({*prototypes} & {*header.functions}):
         want = [python_type(kind, structures) for kind in header.functions[name]]
         got = list(prototypes[name])
-        # An address that Python computes is one without a type.
+        # In Python an address is a pointer without a type.
         same = [w is g or (g is ctypes.c_void_p and w is not None and hasattr(w, "contents")) for w, g in zip(want, got)]
         if len(want) != len(got) or not all(same):
             found.append(f"{name} is {want} in C and {got} in Python")

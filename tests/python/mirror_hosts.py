@@ -18,7 +18,7 @@ class Host(NamedTuple):
 
 
 class Hosts:
-    """The set is named as SET; the daemons end with `close()`, or with this process."""
+    """The set's name is SET; the daemons end with `close()`, or with this process."""
 
     SET = "orders"
 
@@ -46,11 +46,11 @@ class Hosts:
         raise RuntimeError("the hosts do not start: " + self._log.read())
 
     def send(self, host: int, number: signal.Signals) -> None:
-        """To the daemon of a host."""
+        """Send a signal to a host's daemon."""
         os.kill(self.hosts[host].pid, number)
 
     def kill(self, host: int) -> None:
-        """The daemon of a host, for ever."""
+        """Kill a host's daemon for good."""
         self._in.write(f"kill {host}\n")
         self._in.flush()
         if self._out.readline() != "done\n":

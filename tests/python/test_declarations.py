@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The declarations for ctypes are those of the public headers."""
+"""The declarations for ctypes must match the public headers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def results_of(base: Any) -> Dict[int, str]:
 
 
 class Declarations(unittest.TestCase):
-    """Of one library: what its header and the package have."""
+    """One library: its header and its package."""
 
     name: str
     library: Any
@@ -40,7 +40,10 @@ class Declarations(unittest.TestCase):
         return headers.differences(header, c.PROTOTYPES, c.STRUCTURES, c.LEFT_OUT)
 
     def compare_changed(self, *changes: Tuple[str, str, str]) -> None:
-        """Each replaces a text of the header by another one, and has the words that the comparison then finds."""
+        """
+        Each entry replaces a text of the header by another one, and has the words that the comparison
+        must report.
+        """
         with open(os.path.join(os.environ["RPMA_INCLUDE"], self.name)) as file:
             text = file.read()
         for old, new, seen in changes:

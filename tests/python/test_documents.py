@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The programs in the documents run as they stand there."""
+"""Runs the programs in the documents unchanged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Documents(unittest.TestCase):
     def run_all(self, document: str, environment: Dict[str, str]) -> List[str]:
         output = []
         for program in programs(document):
-            # Servers have free ports here, and the usual one in the documents.
+            # Servers have free ports here, and the default port in the documents.
             for name, server in self.servers.items():
                 program = program.replace(f'"localhost:{name}"', f'"{server.address}:{name}"')
             run = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The package rpma, with a real server in a process of its own: what is promised is looked for in its file."""
+"""The package rpma, with a real server in a process of its own. The promises are checked in its file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FileTest(unittest.TestCase):
         return server
 
     def open(self, server: FileServer, **more: Any) -> rpma.File:
-        """Closed with the test, in whatever state it is."""
+        """The file is closed with the test, in whatever state it is."""
         file = rpma.open(f"{server.address}:pool", **more)
 
         def close() -> None:
@@ -133,7 +133,8 @@ class Waiting(FileTest):
             server.send(signal.SIGCONT)
 
         for call in calls:
-            # The call ends when the server goes on, for which a thread of this process has counted; else it is lost.
+            # The call ends when the server goes on, which another thread of this process makes it do;
+            # otherwise the connection is lost.
             server.send(signal.SIGSTOP)
             thread = threading.Thread(target=count)
             thread.start()
@@ -181,7 +182,7 @@ class Waiting(FileTest):
             os.kill(os.getpid(), signal.SIGINT)
             while not f.closed:
                 time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)  # in close(), which waits, too
+            os.kill(os.getpid(), signal.SIGINT)  # also in close(), which waits, too
 
         with self.assertRaises(KeyboardInterrupt), rpma.open(server.address) as f:
             f.pwrite(b"never mind", 0)
@@ -323,7 +324,7 @@ class Failing(FileTest):
             try:
                 f.pread(1, 0)
             except ValueError:
-                f.close()  # nothing happens
+                f.close()  # does nothing
                 os._exit(0)
             os._exit(1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)

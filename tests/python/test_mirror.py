@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The package rpmirror with real daemons of two hosts: what is promised is looked for in the files of both."""
+"""The package rpmirror with real daemons of two hosts. The promises are checked in the files of both."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class MirrorTest(unittest.TestCase):
 
     def map(self, **more: Any) -> rpmirror.Mapping:
         """
-        Closed with the test. A wait that an earlier test has abandoned may have the role for a moment, and a slow machine may
-        have cost the other host its place.
+        The mapping is closed with the test. An abandoned wait of an earlier test may have the role for a moment, and
+        on a slow machine the other host may have been excluded.
         """
         m = rpmirror.map(Hosts.SET, wait=True, **more)
         self.addCleanup(m.close, flush=False)
@@ -50,13 +50,13 @@ class MirrorTest(unittest.TestCase):
         return m
 
     def both(self, offset: int, length: int) -> bytes:
-        """What the files of both hosts have there."""
+        """The content of both hosts' files there."""
         first, second = (self.hosts.content(host, offset, length) for host in (0, 1))
         self.assertEqual(first, second)
         return first
 
     def stop(self, host: int) -> None:
-        """The daemon of a host; it would be excluded after 5 s."""
+        """Stop a host's daemon; after 5 s it would be excluded."""
         self.hosts.send(host, signal.SIGSTOP)
         self.addCleanup(self.go_on, host)
 
@@ -151,7 +151,7 @@ class Bytes(MirrorTest):
         m.confirm()
 
     def test_an_assignment_to_a_direct_mapping_asks_for_the_extent_before_it_stores(self) -> None:
-        """The call waits without the interpreter's lock; a store that waits would stop all threads of Python."""
+        """The call waits without the interpreter's lock; a waiting store would stop all threads of Python."""
         seen: List[Any] = []
         with rpmirror.map(Hosts.SET, direct=True) as m:
             library = mirror_library.lib
@@ -202,8 +202,8 @@ class Waiting(MirrorTest):
         ranges = [(0, 8)]
         calls: List[Callable[[], Any]] = [lambda: m.store8(0, 1), lambda: m.sync(0, 8), lambda: m.flush_verify(ranges)]
         for call in calls:
-            # The call ends when the other host's daemon goes on, for which a thread of this process has counted; else the
-            # other host is excluded.
+            # The call ends when the other host's daemon goes on, which another thread of this process makes
+            # it do; otherwise the other host is excluded.
             self.stop(1)
             thread = threading.Thread(target=count)
             thread.start()

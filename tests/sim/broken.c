@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * broken.c -- targets that are broken on purpose: an atomic write takes effect when it arrives, not
- * when the Flush before it is done; or a Read is no flush. Only this file looks inside of the queue
- * pair.
+ * when the Flush before it is complete; or a Read is not a flush. Only this file looks inside the
+ * queue pair.
  */
 #include <string.h>
 

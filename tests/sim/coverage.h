@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coverage.h -- counts what all runs together have exercised: a simulation that never reaches a
- * case proves nothing about it. */
+/*
+ * coverage.h -- counts the cases that all runs together have reached. A simulation that never
+ * reaches a case proves nothing about it.
+ */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
 
@@ -9,7 +11,7 @@
 
 #include "sim.h"
 
-/* Each must be more than 0 after some thousand runs with faults. */
+/* Each must be positive after some thousand runs with faults. */
 #define COVERAGE(X)                                                                                \
 	X(established)                                                                             \
 	X(rejected)                                                                                \
@@ -71,7 +73,7 @@ struct coverage {
 #undef X
 };
 
-/* After a run, before its ends are stopped. */
+/* Call this after a run, before its ends are stopped. */
 void coverage_add(struct coverage *c, const struct world *w);
 void coverage_print(const struct coverage *c, FILE *to);
 /* Has every case happened at least once? Prints those that have not. */

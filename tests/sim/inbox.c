@@ -65,7 +65,7 @@ void inbox_plan(struct inbox *b)
 		inbox_plan_slot(b, &b->slot[i], at);
 }
 
-/* The buffer looks like new, so that a later write to it is noticed. */
+/* Make the buffer look new, so that a later write to it is noticed. */
 static void inbox_clear_slot(struct inbox *b, struct inbox_slot *slot)
 {
 	struct memory *m = b->home->mem;
@@ -78,7 +78,7 @@ static void inbox_clear_slot(struct inbox *b, struct inbox_slot *slot)
 
 /* --- posting ------------------------------------------------------------------------------ */
 
-/* Without a SRQ the buffers are used in a ring; with one they come back in any order. */
+/* Without an SRQ the buffers are used in a ring; with one they come back in any order. */
 static struct inbox_slot *inbox_next_slot(struct inbox *b)
 {
 	struct inbox_slot *slot = &b->slot[b->posted % INBOX_SLOTS];
@@ -129,7 +129,7 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	struct batch t = {.count = 0};
 	struct ibv_recv_wr *bad = NULL;
 	struct inbox_slot *slot;
-	struct stream_update u; /* the visit performs */
+	struct stream_update u; /* the visit performs it */
 	int err;
 
 	while (t.count < count && t.count < INBOX_BATCH && (slot = inbox_next_slot(b)))

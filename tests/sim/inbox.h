@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inbox.h -- the user's receives: buffers of one end, or of all ends of a host that share a SRQ.
+ * inbox.h -- the user's receives: buffers of one end, or of all ends of a host that share an SRQ.
  * They are posted in turn, and each must come back once.
  */
 #ifndef SIM_INBOX_H
@@ -13,7 +13,7 @@
 #include "softrnic/rnic/srq.h"
 
 #define INBOX_SLOTS  16 /* receives that may be posted at a time */
-#define INBOX_PIECES 4  /* of one receive */
+#define INBOX_PIECES 4  /* pieces of one receive */
 #define INBOX_BATCH  4
 #define RECV_ID      (1u << 20) /* wr_id of the first buffer; operations have smaller ones */
 
@@ -33,7 +33,7 @@ struct inbox {
 	struct inbox_slot slot[INBOX_SLOTS];
 	uint32_t slot_len, depth;
 	unsigned posted, completed;
-	unsigned lost; /* taken by a queue pair that cannot give them back, at most */
+	unsigned lost; /* at most that many were taken by a queue pair that cannot return them */
 	bool has_srq, shared;
 	struct srq srq;
 };
@@ -43,7 +43,7 @@ void inbox_fini(struct inbox *b);
 /* Lay out the buffers in the area for receives, which has room for inbox_room(). */
 void inbox_plan(struct inbox *b);
 uint64_t inbox_room(const struct inbox *b);
-/* Post n receives by one call, as far as there are free buffers. False: not all of them. */
+/* Post n receives by one call, while there are free buffers. False: not all were posted. */
 bool inbox_post(struct inbox *b, struct node *n, unsigned count);
 /* Some of the posted receives will not complete. */
 void inbox_lose(struct inbox *b);
@@ -53,7 +53,7 @@ bool inbox_is_used_up(const struct inbox *b);
 void inbox_on_completion(struct inbox *b, struct node *n, const struct ibv_wc *wc);
 /* At the end: every receive has completed or is still in the SRQ. */
 void inbox_check(const struct inbox *b);
-/* `want`, an arena's expected bytes, takes over what buffers hold that are still posted. */
+/* Copy the content of posted buffers to `want`, an arena's expected bytes. */
 void inbox_allow(const struct inbox *b, uint8_t *want);
 
 #endif

@@ -8,7 +8,7 @@
 #include "reconnect.h"
 
 #define ARRIVAL_OF_END   UINT64_MAX
-#define RESET_NOTICED_NS (20 * NSEC_PER_MS) /* by a thread that gets no processor before */
+#define RESET_NOTICED_NS (20 * NSEC_PER_MS) /* noticed by a thread that gets no processor before */
 
 static void pipe_open(struct pipe *p, size_t window)
 {
@@ -174,7 +174,7 @@ static void link_flip(struct sim *sim, struct pipe *p, uint64_t from)
 	sim->fault_hit = true;
 }
 
-/* The bytes behind the cut are lost; a RST reports it to the writer later. */
+/* The bytes after the cut are lost; a RST reports it to the writer later. */
 static void link_cut(struct sim *sim, int node)
 {
 	struct pipe *p = link_out(&sim->link, node);
@@ -241,7 +241,7 @@ static void link_give_up(struct sim *sim, int node)
 	atomic_store(&sim->link.given_up[node], 1);
 }
 
-/* The RST below rings is noticed by another thread than the one that reads them. */
+/* Another thread than the reader of the rings notices the RST below them. */
 static void link_send_reset(struct sim *sim, int node)
 {
 	struct reconnect *r = sim->world->reconnect;
@@ -255,8 +255,8 @@ static void link_send_reset(struct sim *sim, int node)
 }
 
 /*
- * What the kernel has not sent is dropped, and what is on its way may still come, before the RST or
- * after it was lost. The ring keeps what was written.
+ * The kernel's unsent bytes are dropped. Bytes on their way may still come, before the RST or after
+ * it was lost. The ring keeps what was written.
  */
 void link_abort(struct sim *sim, int node)
 {

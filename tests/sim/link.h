@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.h -- two byte streams between two ends, as TCP gives them: in order, delayed, in
- * pieces of any size, with a bounded window; until a FIN, a RST or a flipped bit. And two more as
- * rings in shared memory give them, to which each direction may go over: what is written is there
- * at once. The end stays TCP's, behind what is in the ring.
+ * link.h -- two byte streams between two ends, as TCP gives them: in order, delayed, in pieces of
+ * any size, with a bounded window; until a FIN, a RST or a flipped bit. And two more like rings in
+ * shared memory, to which each direction may move; there written bytes arrive at once. The end is
+ * still TCP's, after the bytes in the ring.
  */
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
@@ -33,7 +33,7 @@ struct pipe { /* from one end to the other; positions count bytes since the star
 
 struct link {
 	struct pipe pipe[2]; /* [i]: written by node i */
-	struct pipe ring[2]; /* their positions go on where those of TCP ended */
+	struct pipe ring[2]; /* their positions continue those of TCP */
 	bool sends_ring[2], reads_ring[2];
 	bool up;
 	bool silent;             /* nothing crosses any more */
@@ -45,24 +45,24 @@ struct link {
 
 void link_open(struct link *l, size_t window);
 void link_fini(struct link *l);
-/* Bytes that node may read now, or may write now. */
+/* Bytes that the node may read now, or may write now. */
 size_t link_readable(const struct link *l, int node);
 size_t link_writable(const struct link *l, int node);
 bool link_at_end(const struct link *l, int node);
 void link_read(struct link *l, int node, const struct iovec *iov, int n, size_t len);
-/* Without taking them; and take bytes without looking at them. */
+/* Read bytes without taking them; and take bytes without reading them. */
 void link_peek(const struct link *l, int node, uint8_t *to, size_t len);
 void link_drop(struct link *l, int node, size_t len);
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len);
 void link_shutdown(struct sim *sim, int node);
 void link_close(struct sim *sim, int node);
-void link_reset(struct sim *sim); /* a RST to both */
-/* Node closes its socket, and nothing more leaves it than what is on its way. */
+void link_reset(struct sim *sim); /* a RST to both ends */
+/* The node closes its socket, and only bytes on their way still leave it. */
 void link_abort(struct sim *sim, int node);
-/* What this end sends, or receives, from now on goes through the ring. */
+/* From now on this end sends, or receives, through the ring. */
 void link_switch_tx(struct link *l, int node);
 void link_switch_rx(struct link *l, int node);
-/* Bytes up to `pos`, or the FIN, have crossed to `node`. */
+/* Bytes up to `pos`, or the FIN, have reached `node`. */
 void link_on_arrival(struct link *l, int node, uint64_t pos);
 
 #endif

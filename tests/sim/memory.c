@@ -48,7 +48,7 @@ static void memory_resize(struct memory *m, uint64_t size)
 	m->size = size;
 }
 
-/* Rights as an application grants them; some do not ask for the rights to flush. */
+/* Rights as an application grants them; some do not include those to flush. */
 static int area_access(enum area_kind kind, struct prng *rng)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE;
@@ -68,7 +68,7 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	return access;
 }
 
-/* A write that an invalidation loses would end the stream of a user that flushes by reading. */
+/* A write lost by an invalidation would end the stream of a user that flushes by reading. */
 static bool area_is_lasting(enum area_kind kind, struct prng *rng)
 {
 	return kind == AREA_LEASE || prng_chance(rng, 70);
@@ -87,7 +87,7 @@ static void area_register(struct memory *m, struct prng *rng, enum area_kind kin
 	uint8_t *addr = m->cache + a->off;
 
 	a->iova = prng_chance(rng, 30) ? prng_below(rng, 1u << 20) & ~7ull : (uintptr_t)addr;
-	/* An aligned TO names an aligned address, as every registration by page does. */
+	/* An aligned TO means an aligned address, as in every registration by page. */
 	a->iova = (a->iova & ~7ull) | (a->off & 7);
 	if (mr_new(mrs, pd, addr, a->len, a->iova, access, &backing, &a->mr))
 		abort();
@@ -129,7 +129,7 @@ uint32_t memory_durability(const struct memory *m, enum area_kind kind)
 	return m->is_dax ? VEXT_DURABILITY_DAX : VEXT_DURABILITY_FILE;
 }
 
-/* To the RNIC a digest is any 4 or 32 bytes. */
+/* For the RNIC a digest is any 4 or 32 bytes. */
 static void memory_make_digest(const uint8_t *bytes, uint64_t len, uint32_t alg, uint8_t sum[32])
 {
 	struct prng r = {.state = len};

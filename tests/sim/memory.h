@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.h -- the memory of one end in two layers: the cache, which is what the RNIC
- * sees, and the medium, which survives a power cut and gets bytes only by write-backs.
+ * memory.h -- the memory of one end in two layers: the cache, which the RNIC accesses, and the
+ * medium, which survives a power cut and gets bytes only by write-backs.
  *
- * Registered areas lie between guard zones that nothing may ever change.
+ * Registered areas are between guard zones, which must never change.
  */
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
@@ -16,34 +16,34 @@
 #include "softrnic/rnic/mr.h"
 #include "verbs_ext/verbs_ext.h"
 
-#define POOL_LEN   (4u << 20) /* random bytes that operations take their data from */
+#define POOL_LEN   (4u << 20) /* random bytes, from which operations take their data */
 #define OP_LEN_MAX (256u << 10)
 
 enum area_kind {
 	AREA_TARGET0, /* the peer writes and reads here */
 	AREA_TARGET1,
 	AREA_LEASE,   /* the peer writes here until it invalidates the STag */
-	AREA_WORDS,   /* the peer's atomics; its reads and flushes, too */
-	AREA_SINK,    /* where reads of this end go */
+	AREA_WORDS,   /* for the peer's atomics; its reads and flushes, too */
+	AREA_SINK,    /* destination of this end's reads */
 	AREA_RECV,    /* receives of this end */
-	AREA_SCRATCH, /* the peer writes here too; its contents are not checked */
+	AREA_SCRATCH, /* the peer writes here, too; its contents are not checked */
 	AREA_SOURCE,  /* changes even while it is being sent */
-	AREA_STAGE,   /* sources that get other contents once they are sent */
+	AREA_STAGE,   /* sources that change after they are sent */
 	AREA_COUNT
 };
 
 struct area {
 	uint64_t off, len; /* in the arena */
 	uint64_t iova;
-	uint32_t stag; /* what stays of the host's memory after the deregistration */
+	uint32_t stag; /* what remains of the host's memory after the deregistration */
 	struct mr *mr;
 	bool gone;        /* deregistered: from then on nothing may change */
-	bool is_volatile; /* there is no medium behind it */
+	bool is_volatile; /* it has no medium */
 	bool lasting;     /* its write-backs need no registration */
-	uint8_t *pages;   /* of a detachable one that is deregistered: the host's page cache */
+	uint8_t *pages;   /* for a detachable one that is deregistered: the host's page cache */
 };
 
-/* What a digest was made of. */
+/* The bytes of a digest. */
 struct digested {
 	struct list link;
 	uint8_t sum[32];
@@ -54,7 +54,7 @@ struct digested {
 struct memory {
 	uint8_t *cache, *medium;
 	uint64_t room, size;
-	const uint8_t *initial; /* what both layers held at first */
+	const uint8_t *initial; /* the initial content of both layers */
 	struct area area[AREA_COUNT];
 	bool is_dax;
 	struct list digested; /* struct digested, until the next run */
@@ -68,25 +68,25 @@ const uint8_t *memory_pool(void);
 /* Lay out areas of these lengths, register them, fill both layers. */
 void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COUNT],
 		 struct mr_table *mrs, struct ibv_pd *pd);
-/* Deregister what is left; returns false if a region is still held. */
+/* Deregister what is left. Returns false if a region is still held. */
 bool memory_fini(struct memory *m);
 void memory_free(struct memory *m);
 /* VEXT_DURABILITY_* of an area. */
 uint32_t memory_durability(const struct memory *m, enum area_kind kind);
-/* Fill in a digest of these bytes, which are kept. */
+/* Fill in a digest of these bytes, which are stored. */
 void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_t len,
 		   struct vext_digest *digest);
-/* What a digest was made of, or NULL. */
+/* The bytes of a digest, or NULL. */
 struct digested *memory_digested(const struct memory *m, uint64_t off, uint64_t len,
 				 const uint8_t *sum);
-/* What is written back of the arena's bytes from off on, which are of one area. */
+/* The memory to write back for the arena's bytes from off on, which belong to one area. */
 const uint8_t *memory_pages(struct memory *m, uint64_t off);
-/* The area that the arena offset belongs to, or NULL. */
+/* The area that contains the arena offset, or NULL. */
 struct area *memory_area_at(struct memory *m, uint64_t off);
 uint64_t memory_to(const struct memory *m, enum area_kind kind, uint64_t off); /* TO on the wire */
-/* The region is deregistered: from here on its bytes are used for something else. */
+/* The region is deregistered: from now on its memory has another use. */
 void memory_retire(struct memory *m, enum area_kind kind);
-/* The offset of a changed byte outside of all live areas, or -1. */
+/* The offset of a changed byte outside all live areas, or -1. */
 int64_t memory_find_damage(const struct memory *m);
 
 #endif

@@ -99,7 +99,7 @@ void model_free(struct model *m)
 	m->room = 0;
 }
 
-/* What was placed and is not on the medium now never will be. */
+/* Placed bytes that are not on the medium now will never be. */
 static bool model_loses(struct model *m, const struct memory *peer, const struct area *a)
 {
 	if (a->is_volatile)
@@ -196,7 +196,7 @@ static const char *model_on_flush(struct model *m, const struct op *op, unsigned
 	return model_on_durable(m, id, op->off, op->len, peer, a);
 }
 
-/* Everything that was placed before is included. */
+/* Everything placed before is included. */
 static const char *model_all_durable(struct model *m, unsigned id, const struct memory *peer)
 {
 	const char *bad = NULL;
@@ -233,7 +233,7 @@ const char *model_flushed(struct model *m, unsigned id, const struct memory *pee
 	return model_on_durable(m, id, op->off, op->len, peer, &peer->area[op->area]);
 }
 
-/* The digest is of the medium when everything before it was there. */
+/* The digest covers the medium at a time when everything before it was there. */
 static const char *model_on_verify(struct model *m, const struct op *op, unsigned id,
 				   const struct memory *peer)
 {
@@ -262,7 +262,7 @@ static const char *model_on_query(const struct op *op, unsigned id, const struct
 	return model_text("operation %u: durability %u, not %u", id, op->durability, want);
 }
 
-/* What the peer returned is the value that was there. */
+/* The peer must have returned the previous value. */
 static const char *model_on_atomic(const struct op *op, unsigned id, const struct memory *own)
 {
 	uint64_t got;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model.h -- what one end requested from the other, and what the other's memory may therefore hold.
+ * model.h -- the requests of one end to the other, and the contents that the other's memory may
+ * therefore have.
  *
  * The stream is in order, so the peer's targets are always the state after some prefix of the
  * operations, plus a part of the next one. A completed Read, a completed Flush or a received Send
@@ -37,41 +38,42 @@ enum op_kind {
 	OP_KINDS
 };
 
-/* What an operation is, from one table. */
+/* The properties of an operation, from one table. */
 struct op_traits {
 	int wc;         /* opcode of its completion */
 	uint32_t caps;  /* VEXT_CAP_* that the peer must have */
-	bool request;   /* the peer answers it, in its turn */
-	bool message;   /* it takes a receive of the peer's */
+	bool request;   /* the peer answers it in order */
+	bool message;   /* it takes a receive of the peer */
 	bool writes;    /* it changes the peer's memory */
 	bool flushes;   /* it covers a range, or everything, that was written before */
-	bool is_atomic; /* of one word, and in its turn */
+	bool is_atomic; /* on one word, and in order */
 	bool has_data;  /* it sends bytes of this end */
 };
 extern const struct op_traits op_traits[OP_KINDS];
 
 struct op {
 	enum op_kind kind;
-	enum area_kind area; /* the peer's */
-	uint64_t off;        /* in the peer's arena */
+	enum area_kind area; /* the peer's area */
+	uint64_t off;        /* offset in the peer's arena */
 	uint32_t len;
-	const uint8_t *data; /* what it sends or writes; for an atomic `after`, once it is posted */
-	uint64_t sink;       /* READ, atomics: in our own arena */
-	unsigned phase;      /* an operation waits until all of earlier phases are complete */
+	/* the bytes that it sends or writes; for an atomic `after`, once it is posted */
+	const uint8_t *data;
+	uint64_t sink;  /* READ, atomics: offset in this end's arena */
+	unsigned phase; /* an operation waits until all of earlier phases are complete */
 	bool signalled, fence, is_inline, persistent, strict, solicited;
 	bool forbidden;   /* the peer must refuse it */
 	bool changing;    /* WRITE from the changing source, to a target that is not checked */
 	bool reads_flush; /* READ: the peer makes earlier writes durable before it answers */
 	bool done;
-	bool staged;    /* it sends from our AREA_STAGE... */
-	uint64_t stage; /* ...from here on, until it is complete */
+	bool staged;    /* it sends from this end's AREA_STAGE... */
+	uint64_t stage; /* ...from this offset on, until it is complete */
 	uint32_t imm;
 	uint32_t alg;              /* VERIFY */
-	bool matches;              /* CMP_SWAP: it compares with what is there... */
-	uint64_t mismatch;         /* ...or with something that differs in this bit */
-	uint64_t operand;          /* added, swapped in, written */
-	uint8_t after[8];          /* the word when it is executed */
-	uint64_t original;         /* and what was there */
+	bool matches;              /* CMP_SWAP: it compares with the present value... */
+	uint64_t mismatch;         /* ...or with a value that differs in this bit */
+	uint64_t operand;          /* value to be added, swapped in, or written */
+	uint8_t after[8];          /* the word after the execution */
+	uint64_t original;         /* and before it */
 	struct vext_digest digest; /* VERIFY: the answer */
 	uint32_t durability;       /* QUERY: the answer */
 };
@@ -105,58 +107,65 @@ struct model {
 	unsigned completed;         /* every operation before this one is complete */
 	unsigned applied;           /* every write before this one is in the peer's cache */
 	unsigned executed;          /* and every request before this one is executed */
-	uint64_t word[MODEL_WORDS]; /* the peer's, when all that is posted is executed */
+	uint64_t word[MODEL_WORDS]; /* the peer's words, after everything posted is executed */
 	unsigned lost_at;           /* bytes were lost with their region before this operation */
 	unsigned observed;          /* atomics seen in memory before their answer arrived */
 	unsigned received;          /* the peer has received the Sends before this one */
 	bool failed;                /* a completion had an error */
 	unsigned first_failed;
 	unsigned culprits; /* completions with an error other than WR_FLUSH_ERR */
-	uint16_t *durable; /* per byte of the peer's arena: 1 + the operation whose bytes, or later
-			      ones, must be on the medium; 0: none */
-	uint16_t *floor;   /* scratch */
-	uint8_t *state;    /* scratch */
+	/*
+	 * for each byte of the peer's arena: 1 + the operation whose bytes, or later ones, must be
+	 * on the medium; 0: none
+	 */
+	uint16_t *durable;
+	uint16_t *floor; /* scratch */
+	uint8_t *state;  /* scratch */
 	uint64_t room;
 };
 
-/* A new run, with nothing planned. */
+/* A new run, without a plan. */
 void model_init(struct model *m);
 /* The peer's memory has this size. */
 void model_set_peer(struct model *m, uint64_t size);
 void model_free(struct model *m);
-/* The peer is about to deregister the area: its contents are not checked from now on. */
+/* The peer is about to deregister the area: from now on its content is not checked. */
 void model_drop_area(struct model *m, const struct memory *peer, const struct area *a);
 
 /*
  * The checks return NULL, or a text that states the violation.
  *
- * One completion of the send queue: its order, the count, and what it proves about the peer's
+ * Check one completion of the send queue: its order, the count, and what it proves about the peer's
  * memory, unless contents cannot be trusted.
  */
 const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
 				const struct memory *peer, bool trusted);
-/* The peer's receive `wc` must be the next message; `bytes` (NULL: they are lost) its contents. */
+/* The peer's receive `wc` must be the next message, with the content `bytes` (NULL: it is lost). */
 const char *model_on_received(struct model *m, const struct ibv_wc *wc, const uint8_t *bytes,
 			      const struct memory *peer);
 /* The message that was received last. */
 const struct op *model_last_received(const struct model *m);
 /* The initial words of the peer's memory. */
 void model_set_words(struct model *m, const struct memory *peer);
-/* What the word will be once the operation is executed, when *word is what it was before. */
+/* *word: the word before the execution; it becomes the word after it. */
 void model_execute(struct op *op, uint64_t *word);
 uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
-/* Atomics seen in the peer's memory prove as much as their answers: what was to be flushed before
- * them is on the medium. */
+/*
+ * Atomics that are seen in the peer's memory prove as much as their answers: data to be flushed
+ * before them are on the medium.
+ */
 const char *model_on_observed(struct model *m, const struct memory *peer);
-/* The peer's cache is the state after a prefix of the writes, and one of the atomics; whole_words:
- * parts end at word boundaries. */
+/*
+ * The peer's cache must be the state after a prefix of the writes, and a prefix of the atomics;
+ * whole_words: parts end at word boundaries.
+ */
 const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words);
-/* What was acknowledged as persistent is on the peer's medium. */
+/* Data acknowledged as persistent must be on the peer's medium. */
 const char *model_check_medium(const struct model *m, const struct memory *peer);
 /* The same for one area, before it goes away. */
 const char *model_check_medium_area(const struct model *m, const struct memory *peer,
 				    const struct area *a);
-/* The queue pair is gone: every signalled operation has completed. */
+/* The queue pair is gone: every signalled operation must have completed. */
 const char *model_check_complete(const struct model *m);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_atomic.c -- what atomics write, return, and prove about the operations before them. */
+/*
+ * model_atomic.c -- what atomics write and return, and what they prove about the operations before
+ * them.
+ */
 #include <string.h>
 
 #include "model_impl.h"
@@ -29,7 +32,7 @@ void model_execute(struct op *op, uint64_t *word)
 	memcpy(op->after, word, sizeof(op->after));
 }
 
-/* The last atomic that changed a word which still shows it; MODEL_OPS: none. */
+/* The last atomic whose change a word still shows; MODEL_OPS: none. */
 static unsigned model_last_visible(const struct model *m, const struct memory *peer)
 {
 	unsigned last = MODEL_OPS;

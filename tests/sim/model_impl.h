@@ -5,20 +5,20 @@
 
 #include "model.h"
 
-/* Bytes that stand for the peer's [off, off+len), and how old and how new each may be. */
+/* Bytes of the peer's [off, off+len), and how old and how new each may be. */
 struct model_view {
 	const char *name;
 	const uint8_t *bytes;
 	uint64_t off, len;
 	const uint16_t *floor; /* by arena offset */
-	unsigned end;          /* not from this operation on */
+	unsigned end;          /* only operations before this one */
 };
 
 const char *model_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool model_writes(const struct op *op);
 /* m->floor: for each byte of [off, off+len) 1 + the last write to it before operation `end`. */
 void model_floor(struct model *m, unsigned end, uint64_t off, uint64_t len);
-/* From now on everything that was written here before operation `id` must survive a power cut. */
+/* From now on everything written here before operation `id` must survive a power cut. */
 const char *model_on_durable(struct model *m, unsigned id, uint64_t off, uint64_t len,
 			     const struct memory *peer, const struct area *a);
 /* The flush `id` has had its effect. */

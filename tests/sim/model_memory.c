@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_memory.c -- is this content of memory allowed? */
+/* model_memory.c -- is this content of memory permitted? */
 #include <string.h>
 
 #include "model_impl.h"
@@ -46,7 +46,7 @@ static bool model_is_valid(const struct model *m, const struct memory *peer, uin
 	return false;
 }
 
-/* Most bytes still have their initial value, which is allowed. */
+/* Most bytes still have their initial value, which is permitted. */
 static bool model_is_untouched(const struct memory *peer, const struct model_view *v, uint64_t i,
 			       uint64_t len)
 {
@@ -139,10 +139,10 @@ static bool model_is_part(const struct model *m, const struct op *op, const uint
 	return memcmp(have + part, before + part, op->len - part) == 0;
 }
 
-/* Writes and atomics overtake each other, so each have a history and areas of their own. */
+/* Writes and atomics may overtake each other, so each kind has a history and areas of its own. */
 struct history {
 	enum area_kind first, last;
-	unsigned least; /* operations that must be a part of it */
+	unsigned least; /* operations that must be in it */
 	bool whole_words;
 };
 

@@ -28,7 +28,7 @@ static const char *model_check_message_at(const struct op *op, const struct ibv_
 	return NULL;
 }
 
-/* What was written before a message is placed when the message is delivered (RFC 5040 s5.5). */
+/* Writes before a message are placed when the message is delivered (RFC 5040 s5.5). */
 static const char *model_check_before(struct model *m, unsigned id, const struct memory *peer)
 {
 	struct model_view v = {.name = "data before a message", .floor = m->floor};

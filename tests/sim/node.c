@@ -10,7 +10,7 @@
 #include "sim.h"
 #include "workload.h"
 
-/* The SRQ has receives again; any thread may report that, without the QP's lock. */
+/* The SRQ has receives again. Any thread may report that, without the QP's lock. */
 static void on_qp_notify(void *owner)
 {
 	struct node *n = owner;
@@ -101,9 +101,8 @@ static void make_qp(struct node *n, const struct scenario *sc)
 }
 
 /*
- * Made by the function that the engine uses, so that the ends are ends that the product can be.
- * Only the requests that the engine sends second and third, after a peer has hung up, are
- * configured directly.
+ * Uses the engine's own function, so that the ends have only settings that the product can produce.
+ * Only the engine's second and third requests, after a peer has hung up, are configured directly.
  */
 static struct stream_config make_config(struct node *n, const struct scenario *sc)
 {
@@ -139,7 +138,7 @@ void node_open_stream(struct node *n)
 	n->deadline = CLOCK_NEVER;
 }
 
-/* Resets everything but the memory, which the plan lays out, and what outlives a run. */
+/* Resets everything except the memory, which the plan lays out, and members that outlive a run. */
 void node_start(struct node *n, struct sim *sim, int index)
 {
 	struct node old = *n;
@@ -170,7 +169,7 @@ void node_open(struct node *n)
 	node_open_stream(n);
 }
 
-/* The memory may be used for something else as soon as the queue pair is destroyed. */
+/* The memory may be reused as soon as the queue pair is destroyed. */
 static void check_let_go(struct node *n)
 {
 	for (int i = 0; i < AREA_COUNT; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * node.h -- one end: a stream with its queue pair, performed as the product performs it, but in
- * virtual time and with chance.
+ * virtual time and with random choices.
  */
 #ifndef SIM_NODE_H
 #define SIM_NODE_H
@@ -20,27 +20,27 @@
 
 struct sim;
 
-/* What the ends on one host share. */
+/* State shared by the ends on one host. */
 struct host {
 	struct ibv_pd pd;
 	struct mr_table *mrs;
-	/* Jobs that come while a write-back is under way share the next one, of all ends. */
+	/* Jobs that come during a write-back share the next one, over all ends. */
 	bool shares;
 	unsigned writing;    /* jobs of the write-back under way */
 	struct list waiting; /* struct node, by job.waits */
-	uint64_t ends_at;    /* that of the job that began last */
+	uint64_t ends_at;    /* end time of the job that began last */
 };
 
 /* The write-back under way. */
 struct node_writeback {
 	struct qp_job wb;
 	bool running;
-	uint64_t busy_until; /* the pool takes none before */
+	uint64_t busy_until; /* the pool takes no job before */
 	bool late;           /* broken on purpose: acknowledged, and not made yet */
-	bool joined;         /* broken on purpose: ends with one that began before it */
+	bool joined;         /* broken on purpose: ends with a write-back that began before it */
 	bool snapshot;
-	struct list waits; /* for the next write-back of the host */
-	uint64_t salt;     /* which pieces come first */
+	struct list waits; /* in the list for the host's next write-back */
+	uint64_t salt;     /* chooses which pieces come first */
 	uint8_t *bytes;
 	uint64_t room;
 	unsigned count;
@@ -55,23 +55,24 @@ struct node {
 	struct qp *qp; /* NULL: destroyed; the stream owns it, tests may look at it */
 	struct cq send_cq, recv_cq;
 	struct inbox own_box, *box;
-	struct memory own_mem, *mem; /* of connections in a row: that of the first one */
-	struct model model;          /* of what this end requests from its peer */
+	struct memory own_mem, *mem; /* with connections in a row: that of the first one */
+	struct model model;          /* the requests of this end to its peer */
 	void *buf[2];                /* of each kind: for the stream */
 	bool lent[2];
-	atomic_uint alarm; /* the peer's end may be here: a reset came, whatever the process does */
+	/* a reset came, so the peer's end may be here, whatever the process does */
+	atomic_uint alarm;
 	bool resumed, pump_due, eof_seen, stopping;
-	unsigned budget;   /* of reads and writes in this visit */
+	unsigned budget;   /* reads and writes left in this visit */
 	uint64_t deadline; /* the one that is scheduled */
 	/* Events that the user got. */
 	bool requested, answered, established, disconnected;
-	bool ended;   /* no connection, and none comes */
+	bool ended;   /* there is no connection, and none will come */
 	bool killed;  /* the process is gone */
-	bool lost;    /* it got the event that its peer is lost */
-	bool refused; /* there is no connection, and none comes */
+	bool lost;    /* it was told that its peer is lost */
+	bool refused; /* there is no connection, and none will come */
 	uint64_t paused_until;
 	uint64_t stuck_until; /* a store of its visit is stuck: stall.h */
-	uint64_t busy_until;  /* connections in a row: its application looks often */
+	uint64_t busy_until;  /* connections in a row: its application polls often */
 	uint64_t resumed_at;
 	bool destroyed;     /* the user destroyed the queue pair */
 	bool overrun;       /* a completion was lost */
@@ -81,8 +82,8 @@ struct node {
 	struct node_writeback job;
 	unsigned recv_completed;
 	bool recv_failed;
-	unsigned reused;               /* operations whose sources have other contents by now */
-	unsigned phase;                /* of the operations that may be posted */
+	unsigned reused;               /* operations whose sources have changed by now */
+	unsigned phase;                /* phase of the operations that may be posted */
 	unsigned posted_at_disconnect; /* operations that were posted when the user disconnected */
 	bool lease_ended;              /* the peer invalidated it */
 	/* The deregistration under way. */
@@ -98,14 +99,14 @@ struct node {
 	struct fence_member fenced;
 	unsigned process;
 	bool owner_is_named, cut_due, fence_ends;
-	bool leaves; /* its user is to disconnect */
-	/* On the way to rings in shared memory. */
+	bool leaves; /* its user has to disconnect */
+	/* On the move to rings in shared memory. */
 	bool meets, has_memory;
 	struct { /* bytes of a ring that are being parsed */
 		uint8_t *bytes;
 		size_t len, next; /* where the next FPDU begins */
 	} shown;
-	unsigned long long scrambled; /* headers that changed behind the reader */
+	unsigned long long scrambled; /* headers that changed after they were read */
 };
 
 void node_start(struct node *n, struct sim *sim, int index);
@@ -116,16 +117,16 @@ void node_stop(struct node *n);
 void node_free(struct node *n);
 /* A new stream for the (next) connection. */
 void node_open_stream(struct node *n);
-/* The user destroys the queue pair in full flight; later, while a write-back is under way. */
+/* The user destroys the queue pair in full flight, or later during a write-back. */
 void node_destroy_qp(struct node *n);
 struct cq *node_recv_cq(struct node *n); /* where its receives complete */
-/* node_io.c: what it does for its stream. */
+/* node_io.c: the functions for its stream. */
 extern const struct stream_host node_host;
-/* Do what is to be done: what the last call on the stream said, or what there is anyway. */
+/* Carry out pending work: that of the last call on the stream, or what is pending anyway. */
 void node_perform(struct node *n, struct stream_update *u);
 void node_pump(struct node *n);
 void node_kill(struct node *n);
-/* Take what has arrived before the stream gets the time. */
+/* Take arrived bytes before the stream gets the time. */
 void node_read(struct node *n, struct stream_update *u);
 void node_pump_soon(struct node *n);
 /* writeback.c */
@@ -135,16 +136,16 @@ void node_on_writeback(struct node *n);
 void node_on_copy(struct node *n);
 /* Bytes reach the medium without a request: a cache evicts, a kernel writes back. */
 void node_evict(struct node *n);
-/* The power fails now: does the medium hold what it must? */
+/* The power fails now: does the medium have what it must? */
 void node_check_power(struct node *n);
 /* node_events.c */
 void node_on_reset(struct node *n, int err);
-/* Has the peer given up, so that what came before does not count any more? */
+/* Has the peer given up, so that earlier bytes do not count any more? */
 bool node_is_over(void *owner);
 void node_on_time(struct node *n);
 void node_on_dereg(struct node *n);
-struct mr **node_dereg_mr(struct node *n); /* the region that goes; NULL when it is gone */
-/* The user deregisters what the peer invalidated. */
+struct mr **node_dereg_mr(struct node *n); /* the region that goes; NULL after it is gone */
+/* The user deregisters the region that the peer invalidated. */
 void node_end_lease(struct node *n);
 /* broken.c: an atomic write that does not wait for the Flush before it. */
 void node_run_atomics_early(struct node *n);

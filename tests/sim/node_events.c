@@ -43,7 +43,7 @@ struct mr **node_dereg_mr(struct node *n)
 	return n->dereg_pool ? &n->mem->pool_mr : &n->mem->area[n->dereg_area].mr;
 }
 
-/* The engine asks every connection of the host. */
+/* The engine does this for every connection of the host. */
 static void node_detach_all(struct node *n, struct mr *mr)
 {
 	struct world *w = n->sim->world;
@@ -60,8 +60,7 @@ static void node_detach_all(struct node *n, struct mr *mr)
 	}
 }
 
-/* Receive buffers are shared with the other connections of the host: the fault affects them,
- * too. */
+/* Receive buffers are shared with the host's other connections, so the fault affects them, too. */
 static void node_spread_fault(struct node *n)
 {
 	struct world *w = n->sim->world;
@@ -76,7 +75,7 @@ static void node_dereg_begin(struct node *n)
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 2 * AREA_COUNT), running;
 
 	n->dereg_pool = dice > AREA_COUNT + 2;
-	n->dereg_area = (enum area_kind)(dice % AREA_COUNT); /* mostly a target */
+	n->dereg_area = (enum area_kind)(dice % AREA_COUNT); /* usually a target */
 	if (prng_chance(&sim->world->rng, 30))
 		n->dereg_area = AREA_LEASE;
 	if (n->mem->area[n->dereg_area].gone)
@@ -94,7 +93,7 @@ static void node_dereg_begin(struct node *n)
 			    n->index);
 }
 
-/* The region is idle: its memory is free for other uses, and gets other contents. */
+/* The region is idle: its memory may be reused, and its content changes. */
 static void node_reuse_memory(struct node *n, enum area_kind kind)
 {
 	struct area *a = &n->mem->area[kind];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_io.c -- what an end does for its stream: read, send, shut, close, dial again. */
+/* node_io.c -- the functions of an end for its stream: read, send, shut, close, dial again. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static size_t node_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* As much as the link happens to take. */
+/* As much as the link takes at the moment. */
 static size_t node_part_of(struct sim *sim, size_t max)
 {
 	return (size_t)prng_between(&sim->world->rng, 1, node_min(max, sim->sc.chunk_max));
@@ -39,7 +39,7 @@ static bool node_is_within(const void *p, const void *start, size_t len)
 	return (uintptr_t)p - (uintptr_t)start < len;
 }
 
-/* Is the memory behind a region gone? recvmsg() and sendmsg() return EFAULT then. */
+/* Is the memory of a region gone? recvmsg() and sendmsg() then return EFAULT. */
 static bool node_is_unmapped(struct node *n, const struct iovec *iov, int count)
 {
 	struct sim *sim = n->sim;
@@ -72,7 +72,7 @@ static void node_put_buf(void *owner, enum stream_buf kind, void *buf)
 	((struct node *)owner)->lent[kind] = false;
 }
 
-/* A kernel acknowledges what its process does not read. */
+/* A kernel acknowledges bytes that its process has not read. */
 static uint64_t node_unacknowledged_ns(void *owner)
 {
 	const struct node *n = owner;
@@ -106,7 +106,7 @@ static void node_on_event(void *owner, enum stream_event event, int status)
 		workload_on_event(n, event, status);
 }
 
-/* What a receive brings: bytes, the end, or that there is nothing. */
+/* The result of a receive: bytes, the end, or nothing. */
 static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 {
 	struct sim *sim = n->sim;
@@ -134,8 +134,8 @@ static ssize_t read_some(struct node *n, const struct stream_rx *rx)
 }
 
 /*
- * A link in shared memory: what has come is parsed where it lies. Returns what was taken. Behind
- * the bytes that are given nothing may be read.
+ * A link in shared memory: arrived bytes are parsed in place. Returns the number taken. Nothing may
+ * be read past the given bytes.
  */
 static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 {
@@ -162,7 +162,7 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	return taken;
 }
 
-/* A reset behind the peer's FIN is EPIPE, and what came before it counts. */
+/* A reset after the peer's FIN is EPIPE, and bytes before it count. */
 bool node_is_over(void *owner)
 {
 	const struct node *n = owner;
@@ -177,7 +177,7 @@ static bool node_sees_end(struct node *n)
 	return atomic_load(&n->alarm) && node_is_over(n);
 }
 
-/* One recvmsg(). Returns false when there is nothing more to do now. */
+/* One recvmsg(). Returns false if there is nothing more to do now. */
 static bool node_receive(void *owner, struct stream_update *u)
 {
 	struct node *n = owner;
@@ -219,7 +219,10 @@ static void check_first_word(struct node *n)
 		sim_violate(n->sim, "node 1 spoke first, to a peer that did not consent");
 }
 
-/* A link in shared memory: short messages go into its memory at once. Returns what was sent. */
+/*
+ * A link in shared memory: short messages go into its memory at once. Returns the number of bytes
+ * sent.
+ */
 static size_t node_send_in_place(struct node *n, size_t room, struct stream_update *u)
 {
 	struct sim *sim = n->sim;
@@ -230,7 +233,7 @@ static size_t node_send_in_place(struct node *n, size_t room, struct stream_upda
 	    prng_chance(&sim->world->rng, 40))
 		return 0;
 	room = node_part_of(sim, room);
-	to = malloc(room); /* the end of what may be written */
+	to = malloc(room); /* ends where the room for writing ends */
 	iov = (struct iovec){.iov_base = to, .iov_len = stream_tx_put(n->stream, to, room)};
 	if (iov.iov_len > 0)
 		link_write(sim, n->index, &iov, 1, iov.iov_len);
@@ -293,7 +296,7 @@ static void node_close(void *owner)
 	n->ended = true;
 }
 
-/* A stricter peer (D3): a plainer request on a new connection, and a new responder. */
+/* The peer is stricter (D3): dial again with a plainer request, and make a new responder. */
 static void node_redial(void *owner)
 {
 	struct sim *sim = ((struct node *)owner)->sim;
@@ -337,7 +340,7 @@ const struct stream_host node_host = {
 
 /* --- a visit -------------------------------------------------------------------------------- */
 
-/* A stream that receives nothing now gets the reset all the same. */
+/* A stream that receives nothing now still gets the reset. */
 static void node_find_reset(struct node *n, struct stream_update *u)
 {
 	struct link *l = &n->sim->link;
@@ -389,7 +392,7 @@ void node_read(struct node *n, struct stream_update *u)
 		;
 }
 
-/* kill -9: the kernel closes the socket, the memory of files stays as it is. */
+/* kill -9: the kernel closes the socket; the memory of files stays. */
 void node_kill(struct node *n)
 {
 	n->killed = n->ended = true;

@@ -6,7 +6,7 @@
 #include "base/rand.h"
 #include "reconnect.h"
 
-#define PROCESSES WORLD_CONNS /* of initiators: one more for each that dies */
+#define PROCESSES WORLD_CONNS /* processes of initiators: one more for each that dies */
 
 static struct formers formers[PROCESSES];
 static unsigned process;
@@ -19,7 +19,7 @@ static struct node *origin_node(struct fence_member *m)
 	return container_of(m, struct node, fenced);
 }
 
-/* One that its initiator has, or a process that lives has, must not be cut. */
+/* A connection that its initiator still has, or that a living process has, must not be cut. */
 static void origin_check_cut(const struct node *n)
 {
 	const struct node *initiator = n->peer;
@@ -127,8 +127,10 @@ void origin_arrive(struct node *n)
 		fence_arrive(&fences, &n->fenced);
 }
 
-/* Broken on purpose: the question is answered before the former ones are cut, or one of them that
- * names itself late is let in. */
+/*
+ * Broken on purpose: the question is answered before the former connections are cut, or one of them
+ * that names itself late is accepted.
+ */
 enum stream_fence origin_identify(void *owner, const struct ext_origin *origin)
 {
 	struct node *n = owner;
@@ -171,7 +173,7 @@ void origin_on_closed(struct node *n)
 		fence_leave(&fences, &n->fenced);
 }
 
-/* Broken on purpose: a target that ends first does not say so. */
+/* Broken on purpose: a target that ends first does not report it. */
 bool __real_qp_peer_leaves(const struct qp *qp);
 bool __wrap_qp_peer_leaves(const struct qp *qp);
 bool __wrap_qp_peer_leaves(const struct qp *qp)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * origin.h -- the barrier between former connections and later ones, as the product's owner takes
- * part in it (io/conn_origin.c). The initiator's registry and the target's table are the product's;
- * a process that dies takes its registry with it, and the next one begins with an empty one.
+ * part in it (io/conn_origin.c). The initiator's registry and the target's table are the product's.
+ * If a process dies, its registry is lost, and the next process begins with an empty one.
  */
 #ifndef SIM_ORIGIN_H
 #define SIM_ORIGIN_H
@@ -12,21 +12,21 @@
 #include "softrnic/stream/fence.h"
 #include "softrnic/stream/former.h"
 
-/* Of a run: one process of targets. */
+/* For a run: one process of targets. */
 void origin_start(enum sim_mode mode);
 void origin_stop(void);
 /* The initiator's process has died. */
 void origin_next_process(void);
-/* Whether this end takes part; before its stream is made. */
+/* Does this end take part? Called before its stream is made. */
 void origin_prepare(struct node *n, struct stream_config *cfg);
 /* The user is told that the connection has ended, or releases it. */
 void origin_give_up(struct node *n);
 /* A request has come. */
 void origin_arrive(struct node *n);
 void origin_on_established(struct node *n);
-/* Its link is closed, and nothing of it can be placed any more. */
+/* Its link is closed, and no byte of it can be placed any more. */
 void origin_on_closed(struct node *n);
-/* What another connection asked of this one, by the thread that has its lock. */
+/* A request of another connection to this one, by the thread that has its lock. */
 void origin_do(struct node *n, struct stream_update *u);
 /* Functions of struct stream_host. */
 bool origin_fill(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);

@@ -9,9 +9,9 @@
 #include "stall.h"
 #include "workload.h"
 
-#define BUSY_NS     (20 * 1000ull) /* behind the last that happened to an end */
+#define BUSY_NS     (20 * 1000ull) /* delay after the last event of an end */
 #define IDLE_MAX_NS (100 * NSEC_PER_MS)
-#define SETTLE_NS   (4 * NSEC_PER_SEC) /* for former ones, behind the end of the last one */
+#define SETTLE_NS   (4 * NSEC_PER_SEC) /* for former connections, after the end of the last one */
 
 static struct reconnect reconnect;
 
@@ -34,7 +34,7 @@ uint64_t reconnect_unacknowledged_ns(const struct node *n)
 	return r->stopped && p->written > p->arrived ? n->sim->world->now - r->stopped_at : 0;
 }
 
-/* What the network keeps while it stands still. In order, where it keeps order. */
+/* Bytes that the network keeps while it stands still, in order if it keeps order. */
 static void network_delay(struct sim *sim, const struct event *e)
 {
 	struct reconnect *r = sim->world->reconnect;
@@ -50,7 +50,7 @@ static bool network_is_crossed(const struct event *e)
 	return e->kind == EV_ARRIVE || e->kind == EV_RESET || e->kind == EV_DIALED;
 }
 
-/* The kernel takes it, whatever the process does. Behind a reset nothing is taken. */
+/* The kernel takes the bytes, whatever the process does. After a reset nothing is taken. */
 static void network_deliver(struct sim *sim, const struct event *e)
 {
 	int index = e->node % 2;
@@ -78,7 +78,7 @@ static void node_do(struct node *n, const struct event *e)
 		sim_do_event(n->sim, e);
 }
 
-/* The application's next turn; where only a time limit is awaited, less often. */
+/* The application's next turn; less often if only a time limit is awaited. */
 static void app_again(struct node *n)
 {
 	struct world *w = n->sim->world;
@@ -124,7 +124,7 @@ void reconnect_on_event(struct sim *sim, const struct event *e)
 		sim_do_event(sim, e);
 	else
 		node_visit(n, e);
-	if (e->node % 2 == 1) /* whose memory it is */
+	if (e->node % 2 == 1) /* the target's memory */
 		reconnect_check(sim->world);
 }
 
@@ -172,7 +172,7 @@ static void conn_dial(struct sim *sim)
 	sim_at(sim, at, EV_DIALED, 0, 0);
 }
 
-/* One that stays may begin together with the next one: both name the same former ones. */
+/* A staying connection may begin together with the next one: both name the same former ones. */
 void reconnect_begin(struct world *w)
 {
 	struct reconnect *r = w->reconnect;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reconnect.h -- connections in a row between the same two nodes, of which each writes the same
+ * reconnect.h -- connections in a row between the same two nodes, each of which writes to the same
  * place of the target's memory.
  *
  * The initiator ends a connection in any way that an application or its death can, while bytes are
- * under way, and connects again. They may be in the network, in the queue of the target's kernel or
- * in the ring, in the target's receive buffer, or in the middle of a store that is stuck. One thing
- * must hold: once a flush of a later connection is acknowledged, no byte of an earlier one comes to
- * that place, neither in the cache nor on the medium.
+ * under way, and connects again. These bytes may be in the network, in the queue of the target's
+ * kernel or in the ring, in the target's receive buffer, or in the middle of a stuck store. One
+ * rule must hold: after a flush of a later connection is acknowledged, no byte of an earlier one
+ * reaches that place, neither in the cache nor on the medium.
  *
  * Every Write fills its range with its version, a number that grows over all connections. So the
- * check needs no history: at each place there is at least the version that was acknowledged.
+ * check needs no history: each place must have at least the acknowledged version.
  *
- * What protects it, each of which a mode switches off:
+ * The protections, each of which a mode switches off:
  *
  *   reset    an end that is not orderly is a reset, and nothing more leaves it
  *   mark     rings: a word "given up"
@@ -20,27 +20,28 @@
  *   barrier  the new connection names the former ones; the target answers when they are cut
  *
  * A run with a barrier has a network that loses resets and delivers late, and stores to the place
- * itself may be stuck. One without (an old peer, or a process that died without a name) has
- * neither: there the other three suffice.
+ * itself may be stuck. A run without a barrier (an old peer, or a process that died without a name)
+ * has neither; there the other three are enough.
  */
 #ifndef SIM_RECONNECT_H
 #define SIM_RECONNECT_H
 
 #include "sim.h"
 
-#define RECONNECT_OPS      40  /* that a connection posts at most */
-#define RECONNECT_STALLS   3   /* of a run */
-#define RECONNECT_VERSIONS 255 /* of all Writes: one byte */
+#define RECONNECT_OPS      40  /* most operations that a connection posts */
+#define RECONNECT_STALLS   3   /* stalls of a run */
+#define RECONNECT_VERSIONS 255 /* versions of all Writes: one byte */
 
 #define RECONNECT_ENDS(X)                                                                          \
 	X(ORDERLY) /* disconnects, and waits for the end */                                        \
 	X(DELETE)  /* deletes it in full operation, perhaps after a while without an answer */     \
 	X(HURRIED) /* disconnects, and deletes it before the end */                                \
-	X(LIMIT)  /* disconnects, and goes on when the end is reported: perhaps by a time limit */ \
-	X(LOST)   /* is told that the peer is lost */                                              \
-	X(TARGET) /* the target disconnects first, while Writes are under way */                   \
-	X(STAY)   /* does not end: it writes elsewhere, and must not be cut */                     \
-	X(KILL)   /* the process dies; the next one is another incarnation */
+	X(LIMIT) /* disconnects, and goes on when the end is reported: perhaps by a time limit */  \
+/* gets the event that the peer is lost */
+X(LOST)
+X(TARGET) /* the target disconnects first, while Writes are under way */
+X(STAY)   /* does not end: it writes elsewhere, and must not be cut */
+X(KILL)   /* the process dies; the next one is another incarnation */
 enum reconnect_end {
 #define X(name) END_##name,
 	RECONNECT_ENDS(X)
@@ -60,13 +61,13 @@ struct reconnect_op {
 struct reconnect_conn {
 	enum reconnect_end end;
 	unsigned ends_after;  /* operations: then the end begins */
-	unsigned stops_after; /* and then the network stops; RECONNECT_OPS: it does not */
+	unsigned stops_after; /* after these the network stops; RECONNECT_OPS: it does not */
 	uint64_t stop_ns;
-	uint64_t delete_ns;    /* delay of the end behind the last operation */
+	uint64_t delete_ns;    /* delay of the end after the last operation */
 	uint64_t pause_ns;     /* as soon as it is established, the target gets no processor */
 	unsigned recv_percent; /* how readily the target posts receives */
 	struct reconnect_op op[RECONNECT_OPS];
-	uint64_t staged; /* bytes of the stage that are used */
+	uint64_t staged; /* bytes of the stage in use */
 	unsigned posted, completed;
 	bool failed, ending, over;
 	bool beside; /* the next one began together with it */
@@ -74,46 +75,47 @@ struct reconnect_conn {
 };
 
 struct reconnect {
-	unsigned planned; /* connections that are to succeed */
+	unsigned planned; /* connections that have to succeed */
 	bool barrier;     /* the network may lose and delay, and stores to the place may be stuck */
 	bool takes_part[2];             /* each end in the barrier */
 	bool named;                     /* the initiator's processes have an owner's name */
 	bool stopped;                   /* nothing crosses the network... */
-	uint64_t stopped_at, resume_at; /* ...from then and until then */
-	/* in a network that keeps order: nothing of the former ones comes later */
+	uint64_t stopped_at, resume_at; /* ...from the first to the second time */
+	/* in a network that keeps order: no byte of the former connections comes later */
 	uint64_t quiet_at;
-	uint64_t done_at; /* the initiator has ended; 0: not yet */
+	uint64_t done_at; /* time of the initiator's end; 0: not yet */
 	uint8_t version;
-	uint8_t *floor[2]; /* of the cache, of the medium: per byte of the arena the version that
-			      was acknowledged */
+	/* of the cache, of the medium: the acknowledged version of each byte of the arena */
+	uint8_t *floor[2];
 	uint64_t room;
 	unsigned stalls;
 	struct reconnect_conn conn[WORLD_CONNS];
 };
 
-/* What the runs together have reached; each must be more than 0. */
+/* Cases that the runs together have reached; each must be positive. */
 #define RECONNECT_COVERAGE(X)                                                                      \
 	X(connections)                                                                             \
-	X(later) /* connections behind another one */                                              \
+	X(later) /* connections after another one */                                               \
 	X(rings)                                                                                   \
-	X(acknowledged)    /* flushes of later connections */                                      \
-	X(in_network)      /* when a later one began: bytes of a former one in the network, */     \
-	X(in_queue)        /* in the queue of the target's kernel, */                              \
-	X(in_ring)         /* in the ring, */                                                      \
-	X(in_buffer)       /* in the target's receive buffer, */                                   \
-	X(in_placement)    /* and in the middle of a store */                                      \
-	X(atomics_waiting) /* and an atomic Write that waits for a flush */                        \
-	X(questions)       /* a connection names former ones, or its owner */                      \
-	X(waits)           /* and the target has to cut some */                                    \
-	X(cut)                                                                                     \
-	X(cut_late) /* named before it had named itself */                                         \
-	X(refused)  /* they could not be cut in time */                                            \
-	X(stayed)   /* lived until the others were done */                                         \
-	X(network_stops)                                                                           \
-	X(resets_lost)                                                                             \
-	X(lost)                                                                                    \
-	X(stuck)                                                                                   \
-	X(finished)
+	X(acknowledged) /* flushes of later connections */                                         \
+/* when a later one began, bytes of a former one were in the network, */
+X(in_network)
+X(in_queue)        /* in the queue of the target's kernel, */
+X(in_ring)         /* in the ring, */
+X(in_buffer)       /* in the target's receive buffer, */
+X(in_placement)    /* and in the middle of a store */
+X(atomics_waiting) /* and an atomic Write that waits for a flush */
+X(questions)       /* a connection names former ones, or its owner */
+X(waits)           /* and the target has to cut some */
+X(cut)
+X(cut_late)                                    /* named before it had named itself */
+X(refused) /* they could not be cut in time */ /* stayed until the others were done */
+X(stayed)
+X(network_stops)
+X(resets_lost)
+X(lost)
+X(stuck)
+X(finished)
 struct reconnect_coverage {
 	unsigned long long runs, events;
 	unsigned long long ends[END_COUNT];
@@ -122,13 +124,13 @@ struct reconnect_coverage {
 #undef X
 };
 
-/* Returns true when no invariant was violated. */
+/* Returns true if no rule was violated. */
 bool reconnect_run(struct world *w, uint64_t seed, const struct sim_options *opt);
 void reconnect_fini(void);
 void reconnect_print(FILE *to);
-/* How the run went in which something was violated; before it is stopped. */
+/* Report a run with a violation, before it is stopped. */
 void reconnect_report(const struct world *w, FILE *to);
-/* Has every case happened at least once? Prints those that have not. */
+/* Did every case happen at least once? Prints those that did not. */
 bool reconnect_is_complete(FILE *to);
 extern struct reconnect_coverage reconnect_seen;
 /* A connection begins; a run has ended. */
@@ -141,11 +143,11 @@ void reconnect_on_event(struct sim *sim, const struct event *e);
 void reconnect_on_stream_event(struct node *n, enum stream_event event, int status);
 /* A store or a receive to memory of this node: it may be stuck here. */
 void reconnect_may_stall(struct node *n, const void *dst);
-/* For how long the target's kernel has not acknowledged what was sent. */
+/* The time for which the target's kernel has not acknowledged sent bytes. */
 uint64_t reconnect_unacknowledged_ns(const struct node *n);
-/* A reset gets lost. */
+/* Is a reset lost? */
 bool reconnect_loses_reset(struct sim *sim);
-/* reconnect_oracle.c: at any time: what was acknowledged is there. */
+/* reconnect_oracle.c: at any time, acknowledged data are there. */
 void reconnect_check(struct world *w);
 void reconnect_oracle_init(struct world *w);
 /* The flush `op` of connection c is acknowledged. */
@@ -156,7 +158,7 @@ static inline struct reconnect_conn *reconnect_conn_of(const struct node *n)
 	return &n->sim->world->reconnect->conn[n->sim->index];
 }
 
-/* reconnect_post.c: one operation at random; and the flush of the place, which is the last. */
+/* reconnect_post.c: post one operation at random; and the flush of the place, which is the last. */
 void reconnect_post_one(struct node *n);
 void reconnect_post_last(struct node *n);
 /* reconnect_plan.c */

@@ -8,7 +8,7 @@
 #include "reconnect.h"
 #include "workload.h"
 
-#define STOP_WAITING_NS (3 * NSEC_PER_SEC) /* for the end that was planned */
+#define STOP_WAITING_NS (3 * NSEC_PER_SEC) /* for the planned end */
 
 /* --- completions -------------------------------------------------------------------------- */
 
@@ -48,7 +48,7 @@ static void app_poll(struct node *n)
 
 static void app_delete(struct node *n);
 
-/* Now and then the application gives up the one that stays, too: before the next one begins. */
+/* Sometimes the application gives up the staying connection, too, before the next one begins. */
 static void app_leave_stay(struct world *w)
 {
 	for (unsigned c = 0; c < w->conns; c++) {
@@ -82,8 +82,8 @@ static void app_over(struct node *n)
 }
 
 /*
- * As rpma_conn_delete() does. In full operation it is a reset. Behind a disconnect it waits as long
- * as no answer proves that all Writes are placed, and the rest of the end goes on by itself.
+ * As rpma_conn_delete() does. In full operation it is a reset. After a disconnect it waits until an
+ * answer proves that all Writes are placed; the rest of the end goes on without the application.
  */
 static void app_delete(struct node *n)
 {
@@ -117,7 +117,7 @@ static void app_die(struct node *n)
 	app_over(n);
 }
 
-/* The network stops, in the middle of what is posted. */
+/* The network stops in the middle of posted operations. */
 static void app_maybe_stop(struct node *n)
 {
 	struct world *w = n->sim->world;
@@ -127,7 +127,7 @@ static void app_maybe_stop(struct node *n)
 	if (r->stopped || c->posted < c->stops_after)
 		return;
 	c->stops_after = RECONNECT_OPS + 1;
-	if (n->sim->sc.rings) { /* on one host: the target's process does */
+	if (n->sim->sc.rings) { /* on one host the target's process stops instead */
 		n->peer->paused_until = w->now + c->stop_ns;
 		return;
 	}
@@ -197,7 +197,7 @@ static void app_write(struct node *n)
 		app_begin_end(n);
 }
 
-/* Until the others are done. */
+/* Stay until the others are done. */
 static void app_stay(struct node *n)
 {
 	bool done = n->sim->world->reconnect->done_at > 0;
@@ -222,7 +222,7 @@ static void app_initiator(struct node *n)
 		app_write(n);
 	if (n->disconnected && !n->disconnecting)
 		workload_disconnect(n);
-	/* Without a connection, or told that it has ended. */
+	/* Without a connection, or after its end was reported. */
 	if (n->disconnected || n->refused) {
 		app_over(n);
 		return;

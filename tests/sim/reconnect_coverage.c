@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_coverage.c -- what runs of connections in a row have reached, and how one went. */
+/*
+ * reconnect_coverage.c -- cases that runs of connections in a row have reached, and a report on one
+ * run.
+ */
 #include "reconnect.h"
 #include "softrnic/rnic/qp_impl.h"
 #include "stall.h"
@@ -20,7 +23,7 @@ static bool former_has_atomics(const struct node *t)
 	return false;
 }
 
-/* Where bytes of a former connection are that could still be placed. */
+/* The places of bytes of a former connection that could still be written. */
 static void former_look(const struct sim *sim)
 {
 	struct reconnect_coverage *seen = &reconnect_seen;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_oracle.c -- what was acknowledged, and whether it is there. */
+/* reconnect_oracle.c -- the acknowledged data, and whether they are there. */
 #include <stdlib.h>
 #include <string.h>
 

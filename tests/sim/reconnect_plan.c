@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_plan.c -- how each of the connections in a row ends, and what the two hosts are. */
+/* reconnect_plan.c -- the ends of the connections in a row, and the properties of the two hosts. */
 #include "reconnect.h"
 
 #define INITIATOR_LIMIT_NS (300 * NSEC_PER_MS)
 #define DRAIN_NS           (200 * NSEC_PER_MS)
 
-/* Small and busy: what matters is what is under way when a connection ends. */
+/* Small and busy: the bytes under way at a connection's end matter. */
 static void plan_scenario(struct world *w, struct scenario *sc)
 {
 	struct prng *rng = &w->rng;
@@ -48,7 +48,7 @@ static void plan_stop(struct world *w, struct reconnect_conn *c)
 			     : prng_between(rng, 100 * NSEC_PER_MS, 1500 * NSEC_PER_MS);
 }
 
-/* A mode that one way to end is about takes it often. */
+/* A mode about one kind of end chooses that end often. */
 static enum reconnect_end plan_end(struct world *w)
 {
 	enum sim_mode mode = w->conn[0].sc.mode;
@@ -73,7 +73,10 @@ static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 	c->delete_ns = prng_chance(rng, 50)   ? 0
 		       : prng_chance(rng, 70) ? prng_below(rng, NSEC_PER_MS)
 					      : prng_below(rng, 1300 * NSEC_PER_MS);
-	/* The end that a time limit reports, or nobody waits for, is no end of what was sent. */
+	/*
+	 * An end that a time limit reports, or that is not awaited, does not prove that sent bytes
+	 * have arrived.
+	 */
 	if (!w->reconnect->barrier &&
 	    (c->end == END_HURRIED || c->end == END_LIMIT || c->end == END_TARGET))
 		c->end = END_ORDERLY;
@@ -86,8 +89,8 @@ static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 }
 
 /*
- * Without a barrier: one end knows none; or both do, and no process that dies has a name. A mode
- * that lacks one of the other layers is about what these must do by themselves.
+ * Without a barrier: one end does not support it; or both do, and a process that dies has no name.
+ * A mode without one of the other layers tests that layer alone.
  */
 static void plan_barrier(struct world *w, struct reconnect *r, enum sim_mode mode)
 {
@@ -122,7 +125,7 @@ void reconnect_plan(struct world *w, const struct sim_options *opt)
 	}
 }
 
-/* The target's memory is that of its first connection. Only the initiator's stage is large. */
+/* The target uses the memory of its first connection. Only the initiator's stage is large. */
 void reconnect_plan_memory(struct sim *sim)
 {
 	const struct scenario *sc = &sim->sc;

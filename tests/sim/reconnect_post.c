@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_post.c -- what the initiator of connections in a row posts: chosen at random. */
+/* reconnect_post.c -- the posts of the initiator of connections in a row, chosen at random. */
 #include <string.h>
 
 #include "reconnect.h"
 
-/* Of commit flags: data, flush, flag. */
+/* With commit flags: data, flush, flag. */
 static enum reconnect_kind post_kind(struct prng *rng, bool commit_flags)
 {
 	static const unsigned most[][RC_FLUSH] = {{55, 65, 73, 80}, {20, 25, 60, 62}};
@@ -37,7 +37,7 @@ static void post_place(struct prng *rng, const struct area *a, struct reconnect_
 	}
 }
 
-/* Of large ones several FPDUs, of which the rest may go straight to memory. */
+/* Large ones have several FPDUs, the rest of which may go straight to memory. */
 static uint32_t post_len(struct prng *rng, uint32_t max)
 {
 	if (prng_chance(rng, 20))
@@ -67,7 +67,7 @@ static const struct area *post_choose(struct node *n, struct reconnect_op *op)
 	return a;
 }
 
-/* The bytes of a version, which stay as they are until the run ends. False: there is no room. */
+/* The bytes of a version, which do not change until the run ends. False: there is no room. */
 static bool post_stage(struct node *n, struct reconnect_op *op, struct ibv_sge *sge)
 {
 	const struct area *a = &n->mem->area[AREA_STAGE];
@@ -105,12 +105,12 @@ static void post_fill(struct vext_wr *w, const struct reconnect_op *op)
 	}
 }
 
-/* False: the queue is full, or the queue pair does not take it any more. */
+/* False: the queue is full, or the queue pair refuses it. */
 static bool post_post(struct node *n, struct reconnect_op *op, const struct area *a)
 {
 	struct reconnect_conn *c = reconnect_conn_of(n);
 	struct vext_wr w = {.wr = {.wr_id = c->posted, .send_flags = IBV_SEND_SIGNALED}};
-	struct stream_update u; /* the visit performs */
+	struct stream_update u; /* the visit performs it */
 	struct ibv_sge sge;
 	int posted = 0;
 

@@ -5,9 +5,12 @@
 #include "stall.h"
 
 #define STALL_PERCENT       4
-#define STALL_PERCENT_OTHER 25 /* where only stores to another place may be stuck */
+#define STALL_PERCENT_OTHER 25 /* if only stores to another place may be stuck */
 
-/* Without a barrier only stores to another place may be stuck: what is stuck is placed. */
+/*
+ * Without a barrier only stores to another place may be stuck, because a stuck store is still
+ * carried out.
+ */
 static bool stall_is_due(struct node *n, const void *dst)
 {
 	struct reconnect *r = n->sim->world->reconnect;
@@ -39,7 +42,7 @@ void reconnect_may_stall(struct node *n, const void *dst)
 	stall_here(n);
 }
 
-/* Half of the bytes are there when the store is stuck. */
+/* Half of the bytes are stored when the store is stuck. */
 int __real_place(void *dst, const void *src, size_t len);
 int __wrap_place(void *dst, const void *src, size_t len);
 int __wrap_place(void *dst, const void *src, size_t len)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rings.h -- two ends of one host go over from TCP to rings in shared memory (doc/wire.md s6,
- * "Link"): the same steps as the engine's, with chance in the place of the Unix socket and its
- * memory. What is in a ring is the other end's memory: it changes as soon as it was read.
+ * rings.h -- two ends on one host move from TCP to rings in shared memory (doc/wire.md s6, "Link").
+ * The steps are the engine's, with random choices instead of the Unix socket and its memory. A ring
+ * is the other end's memory: it changes as soon as it was read.
  */
 #ifndef SIM_RINGS_H
 #define SIM_RINGS_H
@@ -14,9 +14,9 @@
 /* The responder may begin at any time in full operation. */
 void rings_begin(struct node *n, struct stream_update *u);
 void rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
-/* By the Unix socket: to the responder whoever connects to it, to the initiator the memory. */
+/* Through the Unix socket the responder gets a caller, and the initiator gets the memory. */
 void rings_on_packet(struct node *n);
-/* What is parsed in place from now on; NULL: nothing. */
+/* Bytes that are parsed in place from now on; NULL: none. */
 void rings_show(struct node *n, uint8_t *bytes, size_t len);
 
 #endif

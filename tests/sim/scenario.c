@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-#define MEDIUM 80 /* size of the work, in percent of all works */
+#define MEDIUM 80 /* size of the work, in percent of the largest */
 
 const char *scenario_fault_str(enum sim_fault fault)
 {
@@ -75,7 +75,7 @@ static void scenario_make_work(struct scenario *sc, struct prng *rng, unsigned d
 	sc->inline_max = prng_chance(rng, 50) ? 0 : (uint32_t)prng_between(rng, 8, 512);
 }
 
-/* A large message is partly sent, and the rest of it still in the user's memory. */
+/* A large message is partly sent, and the rest of it is still in the user's memory. */
 static void scenario_make_half_sent(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 40))
@@ -87,7 +87,7 @@ static void scenario_make_half_sent(struct scenario *sc, struct prng *rng)
 	sc->window = sc->op_max / 2 + 64;
 }
 
-/* Messages of several FPDUs, in the middle of which something ends. */
+/* Messages of several FPDUs, in the middle of which an end comes. */
 static void scenario_make_many_fpdus(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 60))
@@ -99,7 +99,7 @@ static void scenario_make_many_fpdus(struct scenario *sc, struct prng *rng)
 	sc->fault_pos = prng_below(rng, (sc->ops[sc->fault_node] + 1) * (sc->op_max / 3 + 60ull));
 }
 
-/* Positions lie inside what the run will probably send, from the first byte on. */
+/* Positions are inside what the run will probably send, from the first byte on. */
 static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 {
 	uint64_t volume;
@@ -136,14 +136,14 @@ static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 	case FAULT_OVERRUN:
 		scenario_make_half_sent(sc, rng);
 		break;
-	case FAULT_DEREG: /* while something is half sent; some before the connection is up */
+	case FAULT_DEREG: /* while a message is half sent; some before the connection is up */
 		sc->window = prng_chance(rng, 50) ? sc->window : sc->op_max / 2 + 64;
 		if (prng_chance(rng, 85))
 			sc->fault_pos += scenario_frame_len(sc, sc->fault_node);
 		else
 			sc->fault_pos = prng_below(rng, 24);
 		/* fall through */
-	case FAULT_UNMAP: /* with CRC hardly any memory is referenced for long */
+	case FAULT_UNMAP: /* with CRC memory is hardly ever referenced for long */
 		sc->want_crc[0] = sc->want_crc[1] = sc->want_crc[0] && prng_chance(rng, 30);
 		break;
 	case FAULT_KILL:
@@ -165,7 +165,7 @@ static void scenario_make_medium(struct scenario *sc, struct prng *rng)
 {
 	bool all_persist = prng_chance(rng, 70);
 
-	/* A strict end makes the other's memory count, too. */
+	/* A strict end makes the other's memory matter, too. */
 	for (int i = 0; i < 2; i++) {
 		sc->half_volatile[i] = !all_persist && prng_chance(rng, 50);
 		sc->strict[i] = all_persist && prng_chance(rng, 25);
@@ -229,7 +229,10 @@ void scenario_make_shared(struct scenario *sc, struct prng *rng)
 {
 	sc->use_srq[0] = prng_chance(rng, 60);
 	sc->use_srq[1] = prng_chance(rng, 60);
-	/* A receive that a silent connection has taken never completes; the others would wait. */
+	/*
+	 * A receive taken by a silent connection never completes, and the other connections would
+	 * wait.
+	 */
 	sc->bulk_receives = prng_chance(rng, 60) && sc->fault != FAULT_BLACKHOLE;
 }
 

@@ -16,19 +16,19 @@ enum event_kind {
 	EV_APP,       /* the application of `node` gets the CPU */
 	EV_WRITEBACK, /* the write-back of `node` ends */
 	EV_COPY,      /* the medium takes some of what is written back */
-	EV_DEREG,     /* `node` deregisters a region, or looks whether it is idle */
-	EV_MEET,      /* something comes to `node` by the Unix socket of both ends */
+	EV_DEREG,     /* `node` deregisters a region, or checks whether it is idle */
+	EV_MEET,      /* a packet comes to `node` through the Unix socket of both ends */
 	EV_RESUME,    /* connections in a row: the network goes on */
-	EV_GO_ON,     /* and a store that was stuck in `node` */
-	EV_CUT,       /* the scenario's fault at a time */
-	EV_IMPATIENT, /* too long: disconnect */
-	EV_GIVE_UP,   /* far too long: this is a hang */
+	EV_GO_ON,     /* and a stuck store in `node` goes on */
+	EV_CUT,       /* the fault of the scenario, if it has a time */
+	EV_IMPATIENT, /* it takes too long: disconnect */
+	EV_GIVE_UP,   /* it takes far too long: this is a hang */
 };
 
 struct event {
 	uint64_t at, order;
 	enum event_kind kind;
-	int node; /* twice the connection's number, and which end of it */
+	int node; /* twice the connection's number, plus which end of it */
 	uint64_t arg;
 };
 
@@ -41,7 +41,7 @@ struct sched {
 void sched_fini(struct sched *s);
 void sched_clear(struct sched *s);
 void sched_add(struct sched *s, uint64_t at, enum event_kind kind, int node, uint64_t arg);
-/* Forget all events of a kind at both ends of a connection. */
+/* Drop all events of a kind at both ends of a connection. */
 void sched_drop(struct sched *s, enum event_kind kind, unsigned conn);
 bool sched_pop(struct sched *s, struct event *out);
 

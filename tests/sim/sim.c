@@ -125,7 +125,7 @@ static void sim_on_cut(struct sim *sim)
 	}
 }
 
-/* Between consenting ends a silent peer is reported lost, within the limit. */
+/* Between consenting ends a silent peer must be reported lost within the limit. */
 static void sim_check_lost(struct node *n)
 {
 	const struct sim *sim = n->sim;
@@ -155,7 +155,7 @@ static void sim_on_timeout(struct sim *sim)
 	}
 }
 
-/* A paused process handles its events later; bytes cross the link all the same. */
+/* A paused process handles its events later, while bytes still cross the link. */
 static bool sim_is_paused(struct sim *sim, const struct event *e)
 {
 	struct node *n = &sim->node[e->node % 2], *first = &sim->node[0];
@@ -234,7 +234,7 @@ void sim_on_event(struct sim *sim, const struct event *e)
 		sim_do_event(sim, e);
 }
 
-/* A responder that nobody dialled has nothing to end. */
+/* A responder that was not dialled has nothing to end. */
 bool sim_is_over(struct sim *sim)
 {
 	for (int i = 0; i < 2; i++) {

@@ -12,7 +12,8 @@
  * writeback.c), the time, and the application (workload*.c). model*.c computes what each end's
  * memory, medium and completions may be; verdict.c compares.
  *
- * Fault model: what the design must survive, layer by layer, and what must hold all the same.
+ * Fault model: the faults that the design must survive, layer by layer, and the rules that must
+ * still hold.
  *
  *   layer        fault                              scenario    what must hold
  *   link         any split, delay, window, MSS      every run   everything succeeds
@@ -45,7 +46,8 @@
  *                                                               is on the medium
  *
  * Runs of another kind (-r, reconnect.h) have one connection after the other between the same two
- * nodes, with the same memory: bytes of an ended one must not come over those of a later one.
+ * nodes, with the same memory. Bytes of an ended connection must not overwrite those of a later
+ * one.
  *
  * Not simulated: sockets, wake-ups, threads and locks (tests/system, TSan), and several faults in
  * one run.
@@ -63,13 +65,14 @@
 #include "scenario.h"
 #include "sched.h"
 
-#define SIM_IMPATIENT_NS (3 * NSEC_PER_SEC)  /* by then every run without a fault has ended */
-#define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* and every other one */
+#define SIM_IMPATIENT_NS (3 * NSEC_PER_SEC)  /* by this time every run without a fault has ended */
+#define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* and by this time every other one */
 #define SIM_CONNECT_NS   (2 * NSEC_PER_SEC)
 #define SIM_DRAIN_NS     (2 * NSEC_PER_SEC)
-#define SIM_LIVENESS_NS  (600 * NSEC_PER_MS) /* much more than the link and the medium delay */
-#define SIM_CONNS        4
-#define WORLD_CONNS      8 /* room: connections in a row are more */
+/* much more than the delays of the link and the medium */
+#define SIM_LIVENESS_NS (600 * NSEC_PER_MS)
+#define SIM_CONNS       4
+#define WORLD_CONNS     8 /* room for connections in a row, which are more */
 
 struct world;
 struct reconnect;
@@ -95,8 +98,8 @@ struct world {
 	struct host host[2];
 	bool cut_often; /* check the medium at every boundary of every write-back */
 	unsigned long long cuts;
-	bool powered_off;            /* the power is off */
-	struct reconnect *reconnect; /* of connections in a row; NULL: all begin together */
+	bool powered_off;            /* connections in a row; NULL: all begin together */
+	struct reconnect *reconnect; /* The differences of a run from the default. */
 	bool violated;
 	char violation[256];
 };
@@ -110,11 +113,13 @@ struct sim_options {
 	bool reconnects; /* connections in a row: reconnect.h */
 };
 
-/* Returns true when no invariant was violated. */
+/* Returns true if no rule was violated. */
 bool world_run(struct world *w, uint64_t seed, const struct sim_options *opt,
 	       struct coverage *coverage);
 void world_fini(struct world *w);
-/* For connections in a row: what they share, and the end of those that w->conns counts. */
+/*
+ * For connections in a row: start the shared hosts, and run to the end those that w->conns counts.
+ */
 void world_start_hosts(struct world *w);
 void world_stop(struct world *w);
 
@@ -122,13 +127,13 @@ void sim_violate(struct sim *sim, const char *fmt, ...) __attribute__((format(pr
 /* Schedule an event at an end of this connection. */
 void sim_at(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64_t arg);
 void sim_on_event(struct sim *sim, const struct event *e);
-/* What the event is for, without looking whether its end runs. */
+/* Handle the event, even if its end does not run. */
 void sim_do_event(struct sim *sim, const struct event *e);
 /* Has everything ended? */
 bool sim_is_over(struct sim *sim);
-/* verdict.c: what must hold at any time: the memory of n is a state that its peer made. */
+/* verdict.c: a rule for any time: the memory of n is a state that its peer made. */
 void sim_check_memory(struct node *n);
-/* What must hold at the end. */
+/* The rules for the end. */
 void sim_verdict(struct sim *sim);
 /* Must all operations have succeeded so far? */
 bool sim_is_clean(const struct sim *sim);

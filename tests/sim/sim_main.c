@@ -8,7 +8,7 @@
  *   -p   the power may fail at every boundary of every write-back
  *   -r   connections in a row, which write the same place
  *
- * The broken modes succeed when a violation is found.
+ * A broken mode succeeds when a violation is found.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,13 @@
 #include "reconnect.h"
 #include "sim.h"
 
-#define COVERED_RUNS    2000 /* after so many runs every case must have happened */
-#define COVERED_IN_ROWS 600  /* of connections in a row */
+#define COVERED_RUNS    2000 /* after this number of runs every case must have happened */
+#define COVERED_IN_ROWS 600  /* for connections in a row */
 
 static struct world world;
 static struct coverage coverage;
 
-/* Random numbers, of STags for instance, come from the seed: --wrap=rand_bytes. */
+/* Random numbers, for STags for instance, come from the seed: --wrap=rand_bytes. */
 void __wrap_rand_bytes(void *buf, size_t len);
 void __wrap_rand_bytes(void *buf, size_t len)
 {
@@ -98,7 +98,7 @@ static bool run_one(uint64_t seed, const struct sim_options *opt)
 			       : world_run(&world, seed, opt, &coverage);
 }
 
-/* Until the first violation, or until time is up. */
+/* Run until the first violation, or until the time is over. */
 static void run_seeds(uint64_t first, uint64_t count, const struct sim_options *opt, uint64_t until)
 {
 	for (uint64_t i = 0; i < count; i++) {

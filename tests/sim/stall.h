@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stall.h -- threads of the simulated target that are stuck in the middle of the product's code: a
- * store to memory waits for a page of a file system, and meanwhile everything else goes on.
+ * stall.h -- threads of the simulated target that are stuck in the middle of the product's code. A
+ * store to memory waits for a page of a file system, while everything else goes on.
  *
- * A node's visits run on a stack of their own. From inside a store the visit is left, and gone on
- * with later in virtual time; until then the node does nothing else, as a thread holds the lock of
- * the connection.
+ * A node's visits run on a stack of their own. A visit can be left inside a store, and continued
+ * later in virtual time. Until then the node does nothing else, as a thread holds the lock of the
+ * connection.
  */
 #ifndef SIM_STALL_H
 #define SIM_STALL_H
@@ -21,7 +21,7 @@ typedef void stall_fn(struct node *n, const struct event *e);
 
 /* Call fn on the stack of the node. Returns false if the visit is stuck. */
 bool stall_visit(struct node *n, stall_fn *fn, const struct event *e);
-/* Go on with the visit that is stuck. Returns false if it is stuck again. */
+/* Continue the stuck visit. Returns false if it is stuck again. */
 bool stall_go_on(struct node *n);
 /* Called from a visit: leave it here. */
 void stall_here(struct node *n);

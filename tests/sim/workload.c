@@ -5,11 +5,11 @@
 #include <string.h>
 
 #define LONG_NS (100 * NSEC_PER_MS)
-#define LOOKS   6 /* at the whole memory, in the middle of a run */
+#define LOOKS   6 /* checks of the whole memory in the middle of a run */
 
 /* --- events ------------------------------------------------------------------------------- */
 
-/* Private data of an end: bytes that the other can check. */
+/* Private data of an end: bytes that the other end can check. */
 static const uint8_t *workload_pdata(const struct node *n)
 {
 	return memory_pool() + 1000 * (unsigned)(n->index + 1);
@@ -57,8 +57,8 @@ static void workload_on_disconnected(struct node *n)
 }
 
 /*
- * The length of its first FPDU was changed. The peer waits for the rest of it, perhaps for ever: it
- * never reads the HELLO in it, and neither answers a ping nor knows how soon to send one.
+ * The length of its first FPDU was changed. The peer waits for the rest of it, perhaps for ever. It
+ * never reads the HELLO, so it neither answers a ping nor has the limit by which to send one.
  */
 static bool workload_is_not_understood(const struct node *n)
 {
@@ -130,7 +130,7 @@ void workload_on_message(struct node *n, const struct ibv_wc *wc)
 		node_end_lease(n);
 }
 
-/* A request is executed when all Sends before it are delivered (RFC 5040 s5.5). */
+/* A request is executed after all Sends before it are delivered (RFC 5040 s5.5). */
 static void workload_check_order(struct node *n, unsigned id)
 {
 	const struct model *m = &n->model;
@@ -171,7 +171,7 @@ static void workload_on_completion(struct node *n, const struct ibv_wc *wc)
 		workload_check_order(n, (unsigned)wc->wr_id);
 }
 
-/* A complete operation needs its source no more, nor does a failed one. */
+/* A complete operation does not need its source any more, nor does a failed one. */
 static void workload_reuse_sources(struct node *n)
 {
 	for (; n->reused < n->model.completed; n->reused++) {
@@ -182,7 +182,9 @@ static void workload_reuse_sources(struct node *n)
 	}
 }
 
-/* Armed for solicited completions, the CQ raises an event for those and for errors only. */
+/*
+ * If it is armed for solicited completions, the CQ raises an event only for those and for errors.
+ */
 static void workload_check_events(struct node *n)
 {
 	struct cq *cq = node_recv_cq(n);
@@ -221,7 +223,7 @@ static void workload_answer(struct node *n)
 {
 	struct sim *sim = n->sim;
 	struct stream_params params = workload_params(n);
-	struct stream_update u; /* the visit performs */
+	struct stream_update u; /* the visit performs it */
 	int err;
 
 	n->answered = true;
@@ -298,14 +300,15 @@ static void workload_maybe_disconnect(struct node *n)
 	workload_disconnect(n);
 }
 
-/* A parked Send may still take a receive from a shared receive queue, so its user goes on
- * polling. */
+/*
+ * A parked Send may still take a receive from a shared receive queue, so its user goes on polling.
+ */
 static bool workload_is_finished(struct node *n)
 {
 	return n->ended && !n->box->has_srq && cq_is_empty(&n->send_cq) && cq_is_empty(&n->recv_cq);
 }
 
-/* While only a timeout is awaited, less frequent polling suffices. */
+/* If only a timeout is awaited, less frequent polling is enough. */
 static uint64_t workload_tick_ns(const struct node *n)
 {
 	uint64_t tick = n->sim->sc.tick_ns;
@@ -313,7 +316,7 @@ static uint64_t workload_tick_ns(const struct node *n)
 	return n->sim->world->now > LONG_NS ? 50 * tick : tick;
 }
 
-/* As the doorbell does: Writes that nobody awaits may wait for what is posted next. */
+/* As the doorbell does: Writes without a completion may wait for the next post. */
 static void workload_send(struct node *n)
 {
 	struct stream_update u;
@@ -360,7 +363,7 @@ static void workload_allow(struct node *n, uint8_t *want, uint64_t off, uint64_t
 	memcpy(want + off, n->mem->cache + off, len);
 }
 
-/* Reads and receives of this end changed exactly what they named. */
+/* Reads and receives of this end changed exactly the memory that they named. */
 void workload_check_areas(struct node *n)
 {
 	const struct area *sink = &n->mem->area[AREA_SINK], *recv = &n->mem->area[AREA_RECV];

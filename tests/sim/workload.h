@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload.h -- the applications: what they plan, post, poll and check. */
+/* workload.h -- the applications: their plans, posts, polls and checks. */
 #ifndef SIM_WORKLOAD_H
 #define SIM_WORKLOAD_H
 
@@ -13,12 +13,12 @@ bool workload_is_done(const struct node *n); /* all posted and complete, all rec
 void workload_poll(struct node *n, int max);
 void workload_post_ops(struct node *n);
 void workload_post_recvs(struct node *n);
-/* A message was received, and its contents are right. */
+/* A message was received with the right content. */
 void workload_on_message(struct node *n, const struct ibv_wc *wc);
 /* The user disconnects. */
 void workload_disconnect(struct node *n);
 struct stream_params workload_params(const struct node *n);
-/* At the end: nothing but sinks and receives changed in the areas of this end. */
+/* At the end: only sinks and receives changed in the areas of this end. */
 void workload_check_areas(struct node *n);
 /* An event of the stream. */
 void workload_on_event(struct node *n, enum stream_event event, int status);

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload_plan.c -- the operations that both applications are going to request, and memory for
- * them. */
+/* workload_plan.c -- the operations that both applications will request, and their memory. */
 #include <string.h>
 
 #include "workload.h"
 
 #define STAGE_MAX     (512u << 10)
 #define FORBIDDEN_MAX 400u
-#define GAP           8 /* between pieces of memory that belong to different operations */
+#define GAP           8 /* between pieces of memory of different operations */
 #define LATE_SEND                                                                                  \
 	(96u << 10) /* bytes of Sends that may wait for late receives (the RNIC bounds them) \ */
 
-struct sizes { /* what one end's plan needs */
+struct sizes { /* memory that one end's plan needs */
 	uint64_t sink, stage, send_bytes;
 	uint32_t send_max;
 	bool invalidated, flushes_all, by_reading;
-	bool may_lose; /* the peer is going to deregister what was not flushed */
+	bool may_lose; /* the peer will deregister memory that may not be flushed */
 };
 
 static uint32_t plan_len(struct sim *sim, uint32_t max)
@@ -57,8 +56,10 @@ static enum op_kind plan_atomic_kind(struct sim *sim)
 	return dice < 70 ? OP_FETCH_ADD : OP_CMP_SWAP;
 }
 
-/* A peer that announced native flushes never flushes by reading. Bytes that are lost with the lease
- * would make a Flush of everything fail. */
+/*
+ * A peer that announced native flushes never flushes by reading. Bytes lost with the lease would
+ * make a Flush of everything fail.
+ */
 static enum op_kind plan_flush_kind(struct sim *sim, const struct sizes *need)
 {
 	unsigned dice = (unsigned)prng_below(&sim->world->rng, 100);
@@ -114,7 +115,7 @@ static uint32_t plan_len_in(const struct node *n, const struct op *op, uint32_t 
 	if (op_is_atomic(op))
 		return sizeof(uint64_t);
 	if (op->kind == OP_READ && op->area == AREA_WORDS && len > 64)
-		return words; /* all of it: too much to be copied at once */
+		return words; /* all words: too many to be copied at once */
 	if ((op->kind == OP_VERIFY || op->kind == OP_QUERY) && len == 0)
 		return 1;
 	return op->area == AREA_WORDS && len > words ? words : len;
@@ -146,7 +147,7 @@ static void plan_flags(struct sim *sim, struct op *op)
 	op->data = memory_pool() + prng_below(&sim->world->rng, POOL_LEN - OP_LEN_MAX);
 }
 
-/* Enough room for what comes back and for what waits for a receive. */
+/* Enough room for answers, and for messages that wait for a receive. */
 static void plan_note_needs(struct op *op, struct sizes *need)
 {
 	if (op_is_message(op) && op->kind != OP_WRITE_IMM) {
@@ -195,8 +196,10 @@ static void plan_op(struct node *n, struct op *op, struct sizes *need)
 	plan_note_needs(op, need);
 }
 
-/* In a phase requests come before Sends: a Flush behind a Send that waits for a receive, which
- * waits for a Flush behind a Send, would be a deadlock of the applications' own making. */
+/*
+ * In a phase requests come before Sends. Otherwise the applications could make a deadlock
+ * themselves: a Flush after a Send that waits for a receive, which waits for a Flush after a Send.
+ */
 static void plan_phases(struct node *n)
 {
 	struct model *m = &n->model;
@@ -221,8 +224,10 @@ static void plan_phases(struct node *n)
 	}
 }
 
-/* Enough signalled operations that the send queue can always be emptied and the end of a phase is
- * seen. */
+/*
+ * Enough signalled operations that the send queue can always be emptied, and the end of a phase is
+ * seen.
+ */
 static void plan_signals(struct node *n)
 {
 	struct model *m = &n->model;
@@ -273,7 +278,7 @@ static void plan_memory(struct node *n, const struct sizes *own)
 	inbox_plan(&n->own_box);
 }
 
-/* Where in the peer's target, now that it has a place. Words are mostly aligned. */
+/* The place in the peer's target, which is laid out now. Words are usually aligned. */
 static void plan_place_op(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
@@ -291,7 +296,10 @@ static void plan_place_op(struct node *n, struct op *op)
 		op->off = (a->off + 7 + prng_below(&sim->world->rng, slack - 7)) & ~7ull;
 }
 
-/* A message that the peer has no room for, or one that invalidates what must stay. */
+/*
+ * A message that does not fit into the peer's receive, or one that invalidates a region that must
+ * stay.
+ */
 static void plan_forbid_message(struct node *n, struct op *op)
 {
 	struct prng *rng = &n->sim->world->rng;
@@ -299,14 +307,14 @@ static void plan_forbid_message(struct node *n, struct op *op)
 	if (prng_chance(rng, 50)) {
 		op->kind = OP_SEND_INV;
 		op->len = op->len ? op->len : 1;
-		/* Without any right of the peer, or with rights to read and write only. */
+		/* Without any right for the peer, or with the rights to read and write only. */
 		op->area = prng_chance(rng, 50) ? AREA_RECV : AREA_TARGET0;
 	} else {
 		op->len = n->peer->box->slot_len + 1 + (uint32_t)prng_below(rng, 100);
 	}
 }
 
-/* Without rights, or (where that can be asked for) not aligned. */
+/* Without rights, or (if such a request is possible) not aligned. */
 static void plan_forbid_atomic(struct node *n, struct op *op)
 {
 	if (op->kind != OP_ATOMIC_WRITE && prng_chance(&n->sim->world->rng, 50)) {
@@ -317,7 +325,7 @@ static void plan_forbid_atomic(struct node *n, struct op *op)
 	op->off = (n->peer->mem->area[AREA_RECV].off + 7) & ~7ull;
 }
 
-/* One FPDU: of several the peer may place those before the one that it refuses. */
+/* One FPDU: with several the peer may place those before the one that it refuses. */
 static void plan_forbid_access(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
@@ -351,7 +359,7 @@ static void plan_forbidden_op(struct node *n)
 		plan_forbid_access(n, op);
 }
 
-/* One strict flush of memory that has no medium. */
+/* One strict flush of memory without a medium. */
 static void plan_strict_flush(struct node *n)
 {
 	struct op *op = &n->model.op[n->sim->sc.fault_pos];

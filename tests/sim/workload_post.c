@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload_post.c -- from planned operations and buffers to work requests. */
+/* workload_post.c -- turns planned operations and buffers into work requests. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct post { /* work requests under construction */
 	struct vext_wr wr[CHAIN];
 	struct ibv_sge sge[CHAIN][SGES];
 	uint8_t inline_bytes[CHAIN][512];
-	uint64_t word[MODEL_WORDS]; /* when all of them are executed */
+	uint64_t word[MODEL_WORDS]; /* after all of them are executed */
 	unsigned count;
 	bool overfull; /* more than the promised depth of the queue */
 };
@@ -29,7 +29,7 @@ static unsigned post_flags(const struct op *op)
 	       (op->is_inline ? IBV_SEND_INLINE : 0u) | (op->solicited ? IBV_SEND_SOLICITED : 0u);
 }
 
-/* Cut the data into segments anywhere, empty ones included. */
+/* Cut the data into segments at any place, empty ones included. */
 static int post_cut_sges(struct sim *sim, struct ibv_sge *sge, uint64_t addr, uint32_t len,
 			 uint32_t lkey)
 {
@@ -65,7 +65,7 @@ static void post_set_source(struct node *n, struct post *p, struct ibv_send_wr *
 		addr = memory_to(n->mem, AREA_STAGE, op->stage);
 		lkey = a->stag;
 	}
-	if (op->is_inline) { /* from memory that is not registered and gone after the call */
+	if (op->is_inline) { /* from memory that is not registered, and gone after the call */
 		memcpy(p->inline_bytes[p->count], op->data, op->len);
 		addr = (uintptr_t)p->inline_bytes[p->count];
 		lkey = 0;
@@ -192,12 +192,14 @@ static bool post_is_possible(const struct node *n, const struct op *op)
 	return qp_state(n->qp) != IBV_QPS_RTS || (qp_caps(n->qp) & caps) == caps;
 }
 
-/* It must be refused at once. An operation planned for a peer that consented (before the connection
- * was made anew) is replaced by one of RFC 5040. */
+/*
+ * The post must be refused at once. An operation planned for a consenting peer (before the
+ * connection was made anew) is replaced by one of RFC 5040.
+ */
 static void post_replace_op(struct node *n, struct op *op)
 {
 	struct post p = {.count = 0};
-	struct stream_update u; /* the visit performs */
+	struct stream_update u; /* the visit performs it */
 	int posted;
 
 	post_add_op(n, &p, op, n->model.posted);
@@ -259,7 +261,7 @@ static bool post_are_verbs(const struct post *p)
 	return true;
 }
 
-/* ibv_post_send() takes what fits, the extended call takes all or nothing. */
+/* ibv_post_send() posts what fits, the extended call posts all or nothing. */
 static int post_chain(struct node *n, struct post *p, unsigned *count)
 {
 	struct ibv_send_wr wr[CHAIN], *bad = NULL;
@@ -306,7 +308,7 @@ static void post_all(struct node *n, struct post *p)
 		post_check_refusal(n, p, err);
 }
 
-/* The operations of one phase go out when all of the phases before are complete. */
+/* The operations of a phase are posted after all phases before it are complete. */
 static bool post_may_go(struct node *n, struct post *p)
 {
 	struct model *m = &n->model;
@@ -345,7 +347,7 @@ void workload_post_ops(struct node *n)
 
 /* --- receives ----------------------------------------------------------------------------- */
 
-/* How many receives the application has planned to post by now. */
+/* The number of receives that the application has planned to post by now. */
 static unsigned post_recvs_wanted(const struct node *n)
 {
 	const struct model *m = &n->peer->model;
@@ -359,7 +361,7 @@ static unsigned post_recvs_wanted(const struct node *n)
 	return wanted;
 }
 
-/* Nothing more until all are used up: waiting Sends must have been resumed by then. */
+/* Post nothing more until all are used up: waiting Sends must have been resumed by then. */
 static void post_bulk(struct node *n)
 {
 	if (inbox_is_used_up(n->box))

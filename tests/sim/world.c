@@ -96,7 +96,7 @@ static void world_prepare(struct world *w, uint64_t seed, const struct sim_optio
 	sched_clear(&w->sched);
 	for (unsigned i = 0; i < w->conns; i++)
 		world_make_conn(w, i, opt);
-	/* Shared receives would be taken by another connection than the one that waits for them. */
+	/* Another connection than the waiting one would take shared receives. */
 	for (unsigned i = 0; i < w->conns && w->conns > 1; i++)
 		w->conn[i].sc.late_receives = false;
 	if (opt->mode != SIM_HONEST && opt->mode != SIM_BLIND && first->fault != FAULT_POWER)

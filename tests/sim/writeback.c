@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * writeback.c -- from the cache to the medium. The medium takes pieces (a sector of a file, a cache
- * line of DAX), in any order, at any moment between the beginning of a write-back and its end; so a
+ * line of DAX) in any order, at any moment between the beginning of a write-back and its end. So a
  * power cut may leave any of them there.
  */
 #include <errno.h>
@@ -12,8 +12,7 @@
 
 #define CUTS_IN_COPY 6
 
-/* What a power cut leaves is what lies on the medium, and whatever was reported to the peer until
- * now. */
+/* After a power cut there is the medium, and everything reported to the peer so far. */
 void node_check_power(struct node *n)
 {
 	const struct scenario *sc = &n->sim->sc;
@@ -58,7 +57,7 @@ static bool writeback_is_first_half(const struct node *n, uint64_t piece)
 	return prng_next(&r) & 1;
 }
 
-/* Copies the pieces of one half; the medium is checked now and then. */
+/* Copy the pieces of one half; the medium is checked now and then. */
 static void writeback_copy_half(struct node *n, bool first)
 {
 	uint64_t off = writeback_off(n), end = off + n->job.wb.len, unit = writeback_piece_len(n);
@@ -112,7 +111,7 @@ static bool writeback_is_query(const struct node *n)
 	return n->job.wb.kind == QP_JOB_CLASS;
 }
 
-/* Digests the medium, or where there is none memory. */
+/* Digests the medium or, without one, the memory. */
 static void writeback_answer(struct node *n)
 {
 	struct vext_digest *d = n->job.wb.answer;
@@ -154,7 +153,7 @@ static void writeback_delay(struct node *n)
 	sim_at(sim, n->job.busy_until, EV_PUMP, n->index, 0);
 }
 
-/* A digest that nobody waits for may as well be made. */
+/* A digest that is no longer awaited may still be made. */
 void node_stop_job(void *owner)
 {
 }
@@ -167,7 +166,7 @@ static void writeback_begin(struct node *n, uint64_t delay)
 
 	n->host->writing++;
 	n->host->ends_at = now + delay;
-	/* Of what several connections write, the kernel writes back no older state than it has. */
+	/* If several connections write, the kernel never writes back an older state than it has. */
 	job->snapshot = job->late || (!sim->world->reconnect && prng_chance(&sim->world->rng, 50));
 	job->salt = prng_next(&sim->world->rng);
 	writeback_keep_bytes(n);
@@ -176,7 +175,7 @@ static void writeback_begin(struct node *n, uint64_t delay)
 	sim_at(sim, now + (job->late ? 0 : delay), EV_WRITEBACK, n->index, 0);
 }
 
-/* As if what is under way already had the bytes that were placed since. */
+/* As if the write-back under way already had the bytes that were placed since. */
 static void writeback_join(struct node *n)
 {
 	n->job.joined = true;
@@ -202,7 +201,9 @@ static void writeback_submit(struct node *n)
 		writeback_begin(n, writeback_duration(n->sim));
 }
 
-/* One of the write-back under way has ended; after the last one all that wait begin together. */
+/*
+ * One job of the write-back under way has ended; after the last one all that wait begin together.
+ */
 static void writeback_leave(struct node *n)
 {
 	struct host *h = n->host;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# One guest at a time: started, awaited, and killed by its process id if it does not end itself.
 # shellcheck shell=bash
-# One guest at a time: started, waited for, and ended by its process id if it does not end itself.
 
 vm_qemu_pid=
 vm_log=
@@ -21,9 +21,9 @@ while len(bound) < 2:
 print(*(s.getsockname()[1] for s in bound))')
 }
 
-# vm_boot JOB [ARGS]: starts a guest in the background. Two disks outlive it: $vm_disks/nvdimm, which the guest
-# sees as persistent memory, and $vm_disks/disk. vm_forward and vm_forward2 are ports of this machine that lead
-# to the guest's 7000 and 7001. vm_net_is_open: to the guest, this machine's 127.0.0.1 is 10.0.2.2.
+# vm_boot JOB [ARGS]: starts a guest in the background. Two disks stay after its end: $vm_disks/nvdimm, which
+# is persistent memory in the guest, and $vm_disks/disk. vm_forward and vm_forward2 are ports of this machine
+# that lead to the guest's 7000 and 7001. vm_net_is_open: to the guest, this machine's 127.0.0.1 is 10.0.2.2.
 vm_boot() {
 	local job=$1 args=${2:-} net=user,id=net0
 	[ "${vm_net_is_open:-}" ] || net+=,restrict=on
@@ -53,7 +53,7 @@ vm_boot() {
 
 vm_is_running() { [ "$vm_qemu_pid" ] && kill -0 "$vm_qemu_pid" 2>/dev/null; }
 
-# The power cut, too.
+# Also used as the power cut.
 vm_kill() {
 	[ "$vm_qemu_pid" ] || return 0
 	kill -KILL "$vm_qemu_pid" 2>/dev/null || :
@@ -61,7 +61,7 @@ vm_kill() {
 	vm_qemu_pid=
 }
 
-# No process of the test is left in any case. A recorder ends with its connection.
+# No process of the test may be left. A recorder ends with its connection.
 vm_end() {
 	vm_kill
 	both_end
@@ -70,7 +70,7 @@ vm_end() {
 	[ -z "${stop_client:-}" ] || kill "$stop_client" 2>/dev/null || :
 }
 
-# vm_wait SECONDS: until the guest has powered off.
+# vm_wait SECONDS: wait until the guest has powered off.
 vm_wait() {
 	local end=$((SECONDS + $1))
 	while vm_is_running; do
@@ -86,7 +86,7 @@ vm_wait() {
 	vm_qemu_pid=
 }
 
-# vm_wait_line FILE TEXT SECONDS: until the guest has printed TEXT.
+# vm_wait_line FILE TEXT SECONDS: wait until the guest has printed TEXT.
 vm_wait_line() {
 	local end=$((SECONDS + $3))
 	until grep -qsF "$2" "$1"; do
@@ -96,7 +96,7 @@ vm_wait_line() {
 	done
 }
 
-# vm_job JOB SECONDS [ARGS]: a guest for one job. What it prints is in $vm_out/JOB.log.
+# vm_job JOB SECONDS [ARGS]: a guest for one job, whose output goes to $vm_out/JOB.log.
 vm_job() {
 	vm_boot "$1" "${3:-}"
 	vm_wait "$2" || return 1

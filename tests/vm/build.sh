@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The parts of the guest: Debian's kernel, siw built for it, and an initramfs of this machine's
-# own programs. Everything is kept in $vm_cache and made again only when its source changed.
+# The parts of the guest: Debian's kernel, siw built for it, and an initramfs of this machine's own
+# programs. Everything is kept in $vm_cache, and made again only if its source changed.
 
 vm_packages=(qemu-system-x86 busybox-static ndctl cpio bc xz-utils bzip2 gcc make
 	iproute2 rdma-core rdmacm-utils ibverbs-providers ibverbs-utils perftest librpma0

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Power cut: the guest is killed at random moments while a client writes; what was acknowledged must be there after it
-# has booted again. The client is outside, or in the guest beside the server, so that they are connected by rings in
-# shared memory. QEMU models no CPU cache: this detects missing write-backs of the page cache.
+# Power cut: the guest is killed at random moments while a client writes; acknowledged records must be there after it
+# has booted again. The client is outside, or in the guest beside the server, where rings in shared memory connect
+# them. QEMU models no CPU cache: this detects missing write-backs of the page cache.
 
 recorder_pids=()
 
-# record_start NAME PORT HOW: the journal is outside, so it has what the clients knew when the power was cut.
-# How: call by call, in batches, or by reading, as a client without native flush does.
+# record_start NAME PORT HOW: the journal is outside, so it has the clients' acknowledgements at the power
+# cut. HOW: call by call, in batches, or by reading, as a client without native flush does.
 record_start() {
 	SOFTRNIC_EXTENSIONS=$([ "$3" = read ] && echo 0 || echo 1) \
 		"$vm_programs_dir/tests/system/crash/system_recorder" "$2" 0 "$3" >"$vm_out/$1.journal" 2>"$vm_out/$1.recorder" &
@@ -20,7 +20,7 @@ journal_count() {
 	echo "${n:-0}"
 }
 
-# Cuts the power somewhere in the three seconds after the first acknowledgement.
+# Cuts the power at a random moment in the three seconds after the first acknowledgement.
 cut_when_busy() {
 	local end=$((SECONDS + 120)) name pid
 	for name in dax disk; do
@@ -37,8 +37,8 @@ cut_when_busy() {
 	recorder_pids=()
 }
 
-# cut_boot CHECK SERVE [HOW]: checks the previous cut, and serves for the next one. rings-HOW: with clients in the guest,
-# whose journals are outside, too.
+# cut_boot CHECK SERVE [HOW]: checks the previous cut, and serves until the next one. rings-HOW: with clients in the
+# guest, whose journals are outside, too.
 cut_boot() {
 	choose_forwards
 	rm -f "$vm_out/cut.ready"
@@ -46,7 +46,7 @@ cut_boot() {
 		vm_job cut 300 "$1,$acked_dax,$acked_disk,$2"
 		return
 	fi
-	# Before anything writes to them: the round before has left its own.
+	# Before anything writes to them, as the round before has left its own.
 	: >"$vm_out/dax.journal"
 	: >"$vm_out/disk.journal"
 	vm_boot cut "$1,$acked_dax,$acked_disk,$2,$3"
@@ -67,7 +67,7 @@ cut_round() {
 	say "power cut: $acked_dax records acknowledged on DAX, $acked_disk on the disk ($1)"
 }
 
-# expect_after_cut kept|lost: on the disk.
+# expect_after_cut kept|lost: the expected state of the disk.
 expect_after_cut() {
 	grep -qx "dax kept" "$vm_out/cut.log" || die "DAX lost acknowledged records: $(cat "$vm_out/cut.log")"
 	grep -qx "disk $1" "$vm_out/cut.log" || die "after the cut the disk has not $1 them: $(cat "$vm_out/cut.log")"

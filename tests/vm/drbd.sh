@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# DRBD 8.4 of Debian's kernel under the same cuts as the mirror: two guests, each with a node of one device that has an
-# ext4 with the file that the writer changes. What is judged are the disks of guests without power, from outside, and
-# the file in the guest that goes on.
+# DRBD 8.4 of Debian's kernel under the same cuts as the mirror: two guests, each with a node of one device, whose ext4
+# has the file that the writer changes. The disks of guests without power are checked from outside, and the file in the
+# guest that goes on.
 
 declare -A drbd_pid=() drbd_orders=()
 drbd_dir=
@@ -27,7 +27,7 @@ vm_fetch_drbd() {
 	rm -rf "$tmp"
 }
 
-# vm_with_drbd WORD...: runs them with guests that have it.
+# vm_with_drbd WORD...: runs them with guests that have DRBD.
 vm_with_drbd() {
 	local vm_initramfs=initramfs-drbd vm_modules=("${vm_modules[@]}" drbd) vm_trees=("$vm_cache/drbd-utils")
 	vm_locked vm_fetch_drbd
@@ -49,7 +49,7 @@ drbd_cut() {
 	vm_kill
 }
 
-# drbd_boot NODE: datagrams are the cable between them, so that one notices nothing of the other's end.
+# drbd_boot NODE: datagrams are the cable between the guests, so that neither notices the other's end.
 drbd_boot() {
 	local node=$1 vm_qemu_pid='' vm_log='' vm_forward='' vm_out=$drbd_dir/$1 vm_disks=$drbd_dir/$1/disks here there
 	read -r here there <<<"$drbd_pair_ports"
@@ -66,7 +66,7 @@ drbd_boot() {
 	drbd_pid[$node]=$vm_qemu_pid
 }
 
-# drbd_try NODE COMMAND: in its guest; what it prints is printed.
+# drbd_try NODE COMMAND: runs it in the guest, and prints its output.
 drbd_try() {
 	local node=$1 n end=$((SECONDS + 600))
 	n=$((drbd_orders[$node] + 1))
@@ -98,7 +98,7 @@ drbd_wait_equal() {
 
 drbd_journal() { echo "$drbd_dir/$1/journal"; }
 
-# The other goes on with the number behind the last acknowledged one.
+# The other node goes on with the number after the last acknowledged one.
 drbd_write() { # NODE
 	drbd_do "$1" "write $(drbd_journal "$1")"
 }
@@ -106,20 +106,20 @@ drbd_write() { # NODE
 drbd_acknowledged() { echo $(($(stat -c %s "$(drbd_journal "$1")" 2>/dev/null || echo 0) / 16)); }
 drbd_has() { [ "$(drbd_acknowledged "$1")" -ge "$2" ]; }
 
-# So many more than there are.
+# NODE COUNT: wait for that many more records.
 drbd_wait_records() { # NODE COUNT
 	local wanted=$(($(drbd_acknowledged "$1") + $2))
 	mirror_until 600 drbd_has "$1" "$wanted" || die "$1 acknowledges nothing: $(cat "$drbd_dir/$1/writer.log")"
 }
 
-# drbd_judge WHAT: by what mirror_check has printed
+# drbd_judge WHAT: by the output of mirror_check
 drbd_judge() {
 	drbd_missing=$(sed -n 's/.* \([0-9]*\) missing$/\1/p' <<<"$drbd_output")
 	[ "$drbd_missing" ] || die "$1 cannot be checked: $drbd_output"
 	say "$1: ${drbd_output#*: }"
 }
 
-# The disk of a guest without power: its ext4 is made clean in a copy.
+# NODE JOURNAL: the disk of a guest without power; a copy's ext4 is made clean.
 drbd_look_at_disk() { # NODE JOURNAL
 	local copy=$drbd_dir/copy result=0
 	cp --sparse=always "$drbd_dir/$1/disks/disk" "$copy"
@@ -138,7 +138,7 @@ drbd_look_in_guest() { # NODE WHAT [JOURNAL]
 	drbd_judge "$2"
 }
 
-# What both disks have once nobody uses the device: all of it.
+# The content of both disks once the device is unused must be equal.
 drbd_expect_equal() { # PRIMARY
 	local size
 	drbd_do "$1" 'umount /data'
@@ -154,7 +154,8 @@ drbd_resynced() { # NODE: KiB
 	drbd_kib=$drbd_output
 }
 
-# The former primary is gone, the other one is told so. DRBD refuses as long as it believes the former one alive.
+# The former primary is gone, and the other node is told that. DRBD refuses as long as the former one counts as
+# alive.
 drbd_promote() { # NODE
 	mirror_until 600 drbd_try "$1" 'drbdadm primary r0' || die "$1 does not become the primary: $drbd_output"
 	drbd_do "$1" 'mount /dev/drbd0 /data'
@@ -180,14 +181,14 @@ drbd_setup() {
 		drbd_do "$node" 'drbdadm -- --force create-md r0 && drbdadm up r0'
 	done
 	drbd_wait_state a cstate Connected
-	# Both disks are empty, and so equal.
+	# Both disks are empty, and so they are equal.
 	drbd_do a 'drbdadm -- --clear-bitmap new-current-uuid r0'
 	drbd_wait_equal a
 	drbd_do a 'drbdadm primary r0 && mkfs.ext4 -q -b 4096 /dev/drbd0 && mount /dev/drbd0 /data'
 	drbd_do a 'dd if=/dev/zero of=/data/records bs=4160 count=3000 conv=fsync 2>&1'
 }
 
-# Somewhere in the three seconds after that.
+# At a random moment in the three seconds after that.
 drbd_write_until_busy() { # NODE
 	drbd_write "$1"
 	drbd_wait_records "$1" 20

@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # The cuts under DRBD, what it lost, and what its operator had to do.
 
-# drbd_end_round CUT PRIMARY LOST NEEDED: both copies are UpToDate under load, and then the same.
+# drbd_end_round CUT PRIMARY LOST NEEDED: both copies become UpToDate under load, and are equal
+# then.
 drbd_end_round() {
 	drbd_wait_equal "$2"
 	drbd_do "$2" stop_writing
@@ -51,8 +52,8 @@ drbd_round_primary() { # PRIMARY REPLICA
 
 drbd_is_split() { drbd_has_state "$1" cstate StandAlone || drbd_has_state "$2" cstate StandAlone; }
 
-# drbd_resolve KEEPER LOSER COUNT: both were primaries, and do not talk any more. The operator chooses the loser, and
-# what it acknowledged behind the first COUNT records is lost: drbd_missing.
+# drbd_resolve KEEPER LOSER COUNT: both were primaries, and are not connected any more. The operator chooses the
+# loser, and its acknowledged records after the first COUNT are lost: drbd_missing.
 drbd_resolve() {
 	mirror_until 600 drbd_is_split "$1" "$2" || die "nobody notices the split: $drbd_output"
 	drbd_do "$1" stop_writing
@@ -71,7 +72,7 @@ drbd_end_split() {
 	vm_report DRBD "$1" "$3" "$drbd_kib" "primary, mount; then split brain: whose records are to be lost"
 }
 
-# The copy that lacks what was acknowledged without it is alone when it is made the primary, which DRBD permits.
+# The copy that lacks later acknowledged records is alone when it is made the primary, which DRBD permits.
 drbd_round_stale() { # PRIMARY REPLICA
 	local count lost
 	drbd_cut_replica "$1" "$2"
@@ -105,7 +106,7 @@ drbd_round_stopped() { # PRIMARY REPLICA
 	cp "$(drbd_journal "$1")" "$(drbd_journal "$2")"
 	drbd_look_in_guest "$2" "$2 as the primary"
 	drbd_expect_missing 0
-	# Numbers that the former one does not use; nothing was acknowledged with this one.
+	# Numbers that the former primary does not use; nothing was acknowledged with this one.
 	python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<QQ", 3000000, 0))' >>"$(drbd_journal "$2")"
 	drbd_write "$2"
 	drbd_wait_records "$2" 20

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Interop with kernel siw: the guest runs the pairs; their logs and captures are checked here.
 # shellcheck shell=bash
-# Interop with kernel siw: the guest runs the pairs, here their logs and captures are checked.
 # shellcheck source=tests/lib/tshark.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/tshark.sh"
 
@@ -20,7 +20,8 @@ check_decodes() {
 	[ -z "$bad" ] || die "$1: tshark objects to frames $(echo "$bad" | tr '\n' ' ')"
 }
 
-# check_opcodes CAPTURE OPCODE...: all of these, and nothing but RFC 5040: Write to Terminate.
+# check_opcodes CAPTURE OPCODE...: all of these occur, and otherwise only those of RFC 5040: Write
+# to Terminate.
 check_opcodes() {
 	local seen op
 	seen=$(capture_fields "$1" iwarp_rdma.opcode -e iwarp_rdma.opcode | tr ',' '\n' | sort -u | tr '\n' ' ')
@@ -32,7 +33,7 @@ check_opcodes() {
 	done
 }
 
-# RFC 6581's B, C and D while A is 0: softrnic's request may have them, no reply.
+# RFC 6581's B, C and D with A = 0: softrnic's request may have them, no reply may.
 check_consent() {
 	local payload word
 	capture_fields "$1" iwarp_mpa.rep -e tcp.payload >"$vm_out/replies"
@@ -44,8 +45,8 @@ check_consent() {
 	done <"$vm_out/replies"
 }
 
-# Four mistakes each: what siw refused came as Terminate (0x04......), what softrnic refused left
-# here (0x05......), or was a receive too small (0x07......).
+# Four mistakes each: siw's refusals came as Terminate (0x04......), softrnic's refusals were sent
+# from here (0x05......), or a receive was too small (0x07......).
 check_terminates() {
 	local pair=$1 log
 	log=$vm_out/$pair.server

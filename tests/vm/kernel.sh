@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Debian's kernel, and siw built for it; both are kept until either changes.
 # shellcheck shell=bash
-# Debian's kernel, and siw built for it; kept until either changes.
 
 # The versions of a package that apt can fetch, the newest first.
 vm_versions() { apt-cache madison "$1" 2>/dev/null | awk -F'|' '{ gsub(/ /, "", $2); print $2 }' | sort -urV; }
 
 vm_has() { vm_versions "$1" | grep -qxF "$2"; }
 
-# vm_take_release RELEASE VERSION: false if apt lacks one of the packages in this version. The signed image comes
-# hours after the others, and differs from the unsigned one in its signature only.
+# vm_take_release RELEASE VERSION: false if apt lacks one of the packages in this version. The signed image is
+# published hours after the other packages, and differs from the unsigned one only in its signature.
 vm_take_release() {
 	local release=$1 version=$2 image
 	vm_has "linux-headers-$release" "$version" || return 1
@@ -46,7 +46,7 @@ vm_kernel_packages() {
 
 vm_download() { (cd "$1/debs" && apt-get -q download "${vm_debs[@]}") >"$1/apt.log" 2>&1; }
 
-# The stream lies somewhere in the image; xz ignores what follows it.
+# The stream begins somewhere in the image; xz ignores what follows it.
 vm_decompress() {
 	local at
 	at=$(LC_ALL=C grep -abo -m 1 -P '\xFD7zXZ\x00' "$1" | head -n 1 | cut -d: -f1)
@@ -54,7 +54,7 @@ vm_decompress() {
 	tail -c +$((at + 1)) "$1" | xz -dc 2>/dev/null || :
 }
 
-# Unpacked, never installed: this machine keeps the kernel it has.
+# Unpacked, never installed: this machine keeps its kernel.
 vm_fetch_kernel() {
 	local tmp=$vm_cache/new deb
 	say "fetching the kernel $vm_release"
@@ -68,12 +68,12 @@ vm_fetch_kernel() {
 	tar -xf "$tmp/root/usr/src/linux-source-6.1.tar.xz" -C "$tmp" --strip-components=1 \
 		linux-source-6.1/drivers/infiniband/sw/siw
 	rm -rf "$tmp/debs" "$tmp/root/usr/src/linux-source-6.1.tar.xz"
-	# Without decompressing itself the kernel is up four seconds earlier.
+	# A kernel that does not have to decompress itself is up four seconds earlier.
 	vm_decompress "$tmp/root/boot/vmlinuz-$vm_release" >"$tmp/vmlinux" ||
 		die "the kernel is not compressed by xz any more"
 }
 
-# Its compile-time switches become parameters, so that one build does for every test.
+# Its compile-time switches become parameters, so that one build is enough for every test.
 vm_siw_parameters() {
 	local dir=$1 name
 	sed -i -E 's/^extern const bool /extern bool /' "$dir/siw.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# A second kernel, Debian 12's newer one: its rxe has Flush and Atomic Write. Without siw. A file of its own, so
-# that a change here does not rebuild the first kernel.
+# A second kernel, Debian 12's newer one: its rxe has Flush and Atomic Write. It has no siw. This is a file of
+# its own, so that a change here does not rebuild the first kernel.
 
 # In $vm_cache/kernel-new: vmlinuz, the modules, and the release's name.
 vm_fetch_new_kernel() {
@@ -14,7 +14,7 @@ vm_fetch_new_kernel() {
 		dpkg -x "$deb" "$tmp/root"
 	done
 	rm -rf "$tmp/debs"
-	# Compressed by zstd, which boots fast enough: used as it is.
+	# It is compressed with zstd, which boots fast enough, so it is used as it is.
 	mv "$tmp/root/boot/vmlinuz-${image#linux-image-}" "$tmp/vmlinux"
 	depmod -b "$tmp/root" "${image#linux-image-}"
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Mirrored files of which one copy is in the guest, on the NVDIMM (sets `dax*`) and on the disk (sets `disk*`), the other
-# and etcd outside. Sets `*-direct` are mapped directly, the others isolated.
+# Mirrored files with one copy in the guest, on the NVDIMM (sets `dax*`) or on the disk (sets `disk*`); the other copy
+# and etcd are outside. Sets `*-direct` are mapped directly, the others isolated.
 
 mirror_sets=(dax disk dax-direct disk-direct)
 mirror_pids=()
@@ -18,7 +18,7 @@ mirror_start() {
 	mirror_pids+=($!)
 }
 
-# A writer whose flush waits does not end otherwise. Numbers of those that have ended may be of others now.
+# A writer whose flush waits does not end otherwise. Process numbers of ended ones may be reused by now.
 mirror_end() {
 	local pid
 	for pid in $(jobs -p); do
@@ -98,7 +98,7 @@ mirror_setup() {
 	mirror_start_daemon
 }
 
-# mirror_boot_begin MEMBER CHECK BROKEN: CHECK yes: what was acknowledged is looked for first.
+# mirror_boot_begin MEMBER CHECK BROKEN: CHECK yes: first look for acknowledged records.
 mirror_boot_begin() {
 	rm -f "$mirror_dir"/{ready,reply.*,output.*,guest.sums}
 	: >"$mirror_dir/orders"
@@ -121,7 +121,7 @@ mirror_boot() {
 	mirror_boot_wait "$2"
 }
 
-# mirror_do WORD: in the guest; it must succeed.
+# mirror_do WORD: carried out in the guest; it must succeed.
 mirror_do() {
 	mirror_orders=$((mirror_orders + 1))
 	echo "$1" >>"$mirror_dir/orders"
@@ -158,14 +158,15 @@ mirror_kill_writers() {
 	writer_pids=()
 }
 
-# The end of the host outside: of its writers, if there are any, and of the daemon.
+# Kill the host outside: its writers, if there are any, and its daemon.
 mirror_kill_here() {
 	mirror_kill_writers
 	kill -KILL "$mirror_daemon"
 	wait "$mirror_daemon" 2>/dev/null || :
 }
 
-# has_entries SET MASK COUNT: acknowledged with these copies, behind what the journal had before
+# has_entries SET MASK COUNT: COUNT entries acknowledged with these copies, after those that the
+# journal had before
 has_entries() {
 	local n
 	n=$(tail -c +$((journal_before[$1] + 1)) "$mirror_dir/$1.journal" 2>/dev/null | od -An -v -t u8 -w16 | awk -v m="$2" '$2 == m { n++ } END { print n + 0 }')
@@ -180,7 +181,7 @@ mirror_note_journals() {
 	done
 }
 
-# mirror_wait_entries MASK: 20 more in each set
+# mirror_wait_entries MASK: wait for 20 more in each set
 mirror_wait_entries() {
 	local set
 	for set in "${mirror_sets[@]}"; do
@@ -189,7 +190,7 @@ mirror_wait_entries() {
 	done
 }
 
-# The copies outside have what was acknowledged with them.
+# The copies outside have the records acknowledged with them.
 mirror_check_here() {
 	local set
 	for set in "${mirror_sets[@]}"; do
@@ -213,7 +214,7 @@ mirror_sums() {
 	mirror_check_here
 }
 
-# What was looked for and found, by combination of medium and mapping.
+# The number of records found, for each combination of medium and mapping.
 mirror_say_acknowledged() {
 	local set
 	for set in "${mirror_sets[@]}"; do

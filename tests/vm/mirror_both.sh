@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Both copies are in guests, g and h, which lose their power at the same time; only etcd is outside. Each copy lacks nothing
-# that was acknowledged with it, whoever serves has all that was acknowledged and all that was ever read, and the copies
-# become the same again.
+# Both copies are in guests, g and h, which lose their power at the same time; only etcd is outside. Each copy has every
+# record that was acknowledged with it, the serving one has everything that was acknowledged or ever read, and the copies
+# become equal again.
 
 both_guests=(g h)
 both_dir=
@@ -27,7 +27,7 @@ both_end() {
 	done
 }
 
-# The power of both guests.
+# Cut the power of both guests.
 both_cut() {
 	sleep "$((RANDOM % 3)).$((RANDOM % 10))$((RANDOM % 10))"
 	kill -KILL "${both_pid[@]}"
@@ -36,7 +36,7 @@ both_cut() {
 	mirror_note_journals
 }
 
-# both_boot CHECK BROKEN [GUEST...]: at the same time
+# both_boot CHECK BROKEN [GUEST...]: boot them at the same time
 both_boot() {
 	local guest check=$1 broken=$2 guests=("${@:3}")
 	[ ${#guests[@]} != 0 ] || guests=("${both_guests[@]}")
@@ -56,8 +56,8 @@ both_expect_kept() { # GUEST...
 	done
 }
 
-# both_serve GUEST: its programs become primaries. What they read when they begin is compared with the journal, and with
-# all that was read before.
+# both_serve GUEST: its programs become primaries. Their first reads are compared with the journal, and with everything
+# that was read before.
 both_serve() {
 	both_in "$1" mirror_do write
 	mirror_wait_entries 3
@@ -98,7 +98,7 @@ both_setup() {
 		both_port[$guest]="$vm_forward $vm_forward2"
 	done
 	both_share_files
-	# Both are behind the same address, as each guest sees it.
+	# Each guest reaches the other at the same address.
 	for guest in "${both_guests[@]}"; do
 		echo "$guest=10.0.2.2:${both_port[$guest]% *}"
 	done >"$both_dir/g/mirror/new_set"
@@ -110,7 +110,7 @@ both_setup() {
 	both_sums g
 }
 
-# Who was the primary is it again.
+# The former primary becomes the primary again.
 both_round_former() {
 	both_in g mirror_do write
 	mirror_wait_entries 3
@@ -120,7 +120,8 @@ both_round_former() {
 	both_serve g
 }
 
-# It is cut off soon after it has read what only its own copy may have had, and the other one serves.
+# It is cut off soon after it has read data that only its own copy may have had, and the other one
+# serves.
 both_round_other() {
 	both_cut
 	both_boot yes none
@@ -144,7 +145,7 @@ both_round_first() {
 	both_sums g
 }
 
-# Programs wait on both: one in each set is the primary.
+# Programs wait on both: one in each set becomes the primary.
 both_round_race() {
 	both_in g mirror_do write
 	mirror_wait_entries 3
@@ -161,8 +162,8 @@ both_says() { # GUEST SET TEXT: its program
 	grep -q "$3" "$both_dir/$1/mirror/guest.$2.log"
 }
 
-# The test would notice: nobody writes back, and what was acknowledged is on no disk, which is seen in each copy and by
-# the program that serves.
+# Proves that the test notices: no program writes back, so acknowledged records are on no disk. Each copy shows that,
+# and so does the serving program.
 both_round_broken() {
 	local set guest
 	both_cut

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Power cuts and stops under mirrored files. What was acknowledged is on the guest's media when it has booted, the other
-# side goes on meanwhile, and both copies become the same again. Who maps a file reads all of it: nothing goes back.
+# Power cuts and stops under mirrored files. Acknowledged records are on the guest's media after it has booted, the
+# other side goes on meanwhile, and both copies become equal again. A program that maps a file reads all of it: no
+# record becomes older.
 
 declare -A mirror_cuts=()
 
-# mirror_cut WHO: the power of the guest, which is WHO
+# mirror_cut WHO: cuts the power of the guest, which has the role WHO
 mirror_cut() {
 	sleep "$((RANDOM % 3)).$((RANDOM % 10))$((RANDOM % 10))"
 	vm_kill
@@ -13,7 +14,7 @@ mirror_cut() {
 	mirror_note_journals
 }
 
-# The guest's copies are looked at, and become the same under load.
+# The guest's copies are checked, and become equal under load.
 mirror_return() {
 	mirror_boot yes none
 	mirror_expect_kept
@@ -44,7 +45,8 @@ mirror_round_primary() {
 	mirror_return
 }
 
-# Nobody follows it: it becomes the primary again, with what it has, and loses its power again.
+# No member takes over: the guest becomes the primary again, with its own data, and loses its power
+# again.
 mirror_round_again() {
 	local i
 	mirror_note_journals
@@ -79,7 +81,7 @@ mirror_round_twice() {
 	mirror_return
 }
 
-# The copies of the guest lack what was acknowledged without them, and are alone.
+# The guest's copies lack later acknowledged records, and are alone.
 mirror_round_stale_guest() {
 	mirror_note_journals
 	mirror_write_here
@@ -119,7 +121,7 @@ mirror_promote_in_vain() {
 	done
 }
 
-# The copies outside do, and the guest that has everything loses its power.
+# The copies outside lack them, and the guest, which has everything, loses its power.
 mirror_round_stale_here() {
 	mirror_note_journals
 	mirror_do write
@@ -141,7 +143,7 @@ mirror_round_stale_here() {
 	mirror_sums
 }
 
-# What the next primary writes is told apart from what a former one could still write.
+# Makes the next primary's records distinguishable from those that a former one could still write.
 mirror_skip_numbers() {
 	local set
 	for set in "${mirror_sets[@]}"; do
@@ -155,14 +157,14 @@ mirror_skip_numbers() {
 	done
 }
 
-# mirror_is_followed: the other side becomes primary, as the lease of the one that stands still is over.
+# mirror_is_followed: the other side becomes primary, as the lease of the stopped one is over.
 mirror_is_followed() {
 	mirror_skip_numbers
 	mirror_write_here
 	mirror_wait_entries 2
 }
 
-# Of the former primary one flush may have been acknowledged before it stood still, and be noted afterwards.
+# One flush of the former primary may have been acknowledged before the stop, and be recorded after it.
 mirror_expect_late() { # SET
 	local late
 	late=$(tail -c +$((journal_before[$1] + 1)) "$mirror_dir/$1.journal" | od -An -v -t u8 -w16 |
@@ -184,7 +186,7 @@ mirror_expect_fenced() {
 	mirror_sums
 }
 
-# The whole guest stands still.
+# The whole guest is stopped.
 mirror_round_stopped() {
 	mirror_note_journals
 	mirror_do write
@@ -196,7 +198,7 @@ mirror_round_stopped() {
 	mirror_expect_fenced
 }
 
-# The programs alone do; the guest's daemon goes on.
+# Only the programs are stopped; the guest's daemon goes on.
 mirror_round_paused() {
 	mirror_note_journals
 	mirror_do write
@@ -208,7 +210,8 @@ mirror_round_paused() {
 	mirror_expect_fenced
 }
 
-# The test would notice: WHO does not write back, and what was acknowledged is not on the disk.
+# Proves that the test notices: WHO does not write back, so acknowledged records are not on the
+# disk.
 mirror_round_broken() { # daemon|writers
 	local set
 	echo end >>"$mirror_dir/orders"
@@ -235,7 +238,7 @@ mirror_round_broken_writers() { mirror_round_broken writers; }
 
 mirror_kinds=(replica primary stale_guest stale_here stopped paused twice again)
 
-# mirror_rounds COUNT KIND...: in turn
+# mirror_rounds COUNT KIND...: rounds of these kinds in turn
 mirror_rounds() {
 	local round who count=$1 kinds=("${@:2}")
 	mirror_setup
@@ -271,8 +274,8 @@ mirror_chosen() {
 	[ ! "$with_both" ] || vm_mirror_both
 }
 
-# vm_mirror ROUNDS [SEED [KINDS]]: with kinds of rounds, separated by commas, or `both`, all power cuts of both copies; else
-# everything: all kinds in turn, both without write-back, and `both`.
+# vm_mirror ROUNDS [SEED [KINDS]]: KINDS are kinds of rounds, separated by commas, or `both`: all power cuts of both copies.
+# Without KINDS everything runs: all kinds in turn, those two without write-back, and `both`.
 vm_mirror() {
 	local kinds=() seed=${2:-$(($(date +%s) % 30000))}
 	RANDOM=$seed

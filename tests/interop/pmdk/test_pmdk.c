@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pool files exchanged with the distribution's PMDK, both ways: what its pmempool and libpmemobj
- * made is opened, and what this project made they read. Exit code 77: they are not installed.
+ * Pool files exchanged with the distribution's PMDK, in both directions: pools that pmempool and
+ * libpmemobj made are opened, and they read pools that this project made. Exit code 77: they are
+ * not installed.
  */
 #include "unit/poolset/disk.h"
 
@@ -15,7 +16,7 @@
 
 #define HEAD "PMEMPOOLSET\n"
 
-/* libpmemobj, as a program would have it; not linked, so that the build does not need it. */
+/* libpmemobj as a program would use it. It is not linked, so that the build does not need it. */
 static struct {
 	void *(*create)(const char *path, const char *layout, size_t size, mode_t mode);
 	void *(*open)(const char *path, const char *layout);
@@ -51,7 +52,7 @@ static void expect_run(const char *command)
 	}
 }
 
-/* A line of the last output has both. */
+/* A line of the last output must contain both. */
 static void expect_out(const char *name, const char *value)
 {
 	FILE *f = fopen("out", "r");
@@ -104,7 +105,7 @@ static void pools_of_pmdk_are_opened(void **state)
 	}
 }
 
-/* A replica: the same content, and the attributes that librpmem would be given. */
+/* A replica: the same content, and the attributes that librpmem would pass. */
 static void replicate(const char *from, const char *to, const struct poolset_attr *attr)
 {
 	struct poolset_pool *source = disk_open(from, NULL), *target = disk_create(to, attr);
@@ -213,7 +214,7 @@ static void pools_of_other_kinds_and_single_files_are_opened(void **state)
 	}
 }
 
-/* As libpmemobj leaves a pool that was killed: nothing was lost. */
+/* A pool as libpmemobj leaves it when it is killed: nothing was lost. */
 static void a_killed_pool_of_pmdk_is_opened(void **state)
 {
 	disk_write_set("a.set", HEAD "8M @/p0\n");

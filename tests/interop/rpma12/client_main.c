@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_main.c -- ADDRESS PORT: every operation, see rpma12.h. */
+/* client_main.c -- ADDRESS PORT: makes every operation, see rpma12.h. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +162,7 @@ static void write_with_immediate(struct end *e, size_t at, size_t len, uint32_t 
 	server_has(e, ASK_CHECK, at, len, imm);
 }
 
-/* A message of one byte is the last. */
+/* The last message has one byte. */
 static void leave(struct end *e)
 {
 	must(rpma_send(e->conn, e->slots_mr, (SLOTS - 1) * SLOT, 1, RPMA_F_COMPLETION_ALWAYS, NULL),

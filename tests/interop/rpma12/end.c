@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.c -- what server and client share. */
+/* end.c -- code shared by server and client. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>

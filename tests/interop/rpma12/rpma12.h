@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rpma12.h -- a server and a client that use every operation of librpma 1.2 and nothing newer, so
- * that either may run on the distribution's library. The server declares direct write to persistent
- * memory: without that the distribution's client does not flush to persistence.
+ * that both run on the distribution's library. The server declares direct write to persistent
+ * memory; otherwise the distribution's client does not flush to persistence.
  */
 #ifndef INTEROP_RPMA12_H
 #define INTEROP_RPMA12_H
@@ -21,8 +21,8 @@ struct offer {
 };
 
 /*
- * Is [at, +len) of the server's file filled with seed, and, if it must be durable, none of its
- * pages dirty? Other messages are filled with their immediate.
+ * Questions: is [at, +len) of the server's file filled with seed? If it must be durable, is none of
+ * its pages dirty? Other messages are filled with their immediate data.
  */
 enum { ASK_CHECK = 0x43484b21, ASK_DURABLE = 0x44555221 };
 struct ask {
@@ -30,7 +30,7 @@ struct ask {
 	uint64_t at, len;
 };
 
-/* The server's answer: what it received, and whether it was right. */
+/* The server's answer: what it received, and whether that was right. */
 struct answer {
 	uint32_t opcode, imm, len, right;
 };
@@ -40,11 +40,11 @@ struct end {
 	struct rpma_conn_cfg *cfg;
 	struct rpma_conn *conn;
 	struct rpma_cq *cq, *rcq;
-	uint8_t *region, *slots; /* of the slots the last is for sending */
+	uint8_t *region, *slots; /* the last slot is for sending */
 	struct rpma_mr_local *mr, *slots_mr;
 };
 
-/* All of these end the program with a message when a check fails. */
+/* Each of these ends the program with a message if a check fails. */
 void must(int ret, const char *what);
 void end_open(struct end *e, const char *addr, bool is_server, uint8_t *region, int usage);
 void end_close(struct end *e);

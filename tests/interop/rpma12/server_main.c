@@ -98,7 +98,7 @@ static bool is_durable(const struct ask *ask)
 	return dirty == 0;
 }
 
-/* In memory, and in the file as other processes see it. */
+/* In memory, and in the file as other processes read it. */
 static bool check(const struct end *e, const struct ask *ask)
 {
 	static uint8_t copy[REGION];
@@ -135,7 +135,7 @@ static void answer_one(struct end *e, const struct ibv_wc *wc)
 		errx(1, "the answer: %s", ibv_wc_status_str(sent.status));
 }
 
-/* Until the client disconnects. The receives of a shared queue are not flushed. */
+/* Serve until the client disconnects. The receives of a shared queue are not flushed. */
 static void serve(struct end *e)
 {
 	struct ibv_wc wc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_main.c -- FILE ACKNOWLEDGED: the last word of the file is not below that number, and no
- * record below the word is missing.
+ * check_main.c -- FILE ACKNOWLEDGED: the last word of the file must be at least that number, and no
+ * record below the word may be missing.
  */
 #include <err.h>
 #include <fcntl.h>

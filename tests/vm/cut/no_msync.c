@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* no_msync.c -- preloaded into a target, it acknowledges before anything was written back. */
+/*
+ * no_msync.c -- preloaded into a target, it makes the target acknowledge before anything was
+ * written back.
+ */
 #include <stdio.h>
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server_main.c -- ADDRESS PORT FILE: the whole file as a region, for one client, whose descriptor
- * is the reply's private data. It never writes anything back itself.
+ * server_main.c -- ADDRESS PORT FILE: serves the whole file as a region to one client; the reply's
+ * private data has the descriptor. It never writes anything back itself.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static void must(int ret, const char *what)
 		errx(1, "%s: %s", what, rpma_err_2str(ret));
 }
 
-/* With MAP_SYNC when the file system supports it: then no page cache is in between. */
+/* With MAP_SYNC if the file system supports it: then there is no page cache in between. */
 static void *map(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC), flags = MAP_SHARED_VALIDATE | MAP_SYNC;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * edges_main.c -- FROM ADDRESS PORT [FIRST]: sends FPDUs at the edges of their headers to the
- * program that accepts there, each twice: as the first one of a connection, and behind an empty
- * Write. Prints which comes next before it is sent, in case the other end crashes, then the answer.
+ * edges_main.c -- FROM ADDRESS PORT [FIRST]: sends FPDUs at the limits of their headers to the
+ * program that accepts there, each twice: as the first one of a connection, and after an empty
+ * Write. Prints the next one before it is sent, in case the other end crashes, and then the answer.
  * FIRST: the number to begin with.
  */
 #include <err.h>
@@ -21,7 +21,7 @@
 
 static struct raw peer;
 
-/* The end of one connection may take the other end a moment, during which it accepts no other. */
+/* After the end of one connection the other end may accept no other for a moment. */
 static void connect_to(const char *from, const char *addr, const char *port)
 {
 	int ret = -1;
@@ -41,7 +41,7 @@ static void connect_to(const char *from, const char *addr, const char *port)
 		errx(1, "%s does not accept: %s", addr, strerror(-ret));
 }
 
-/* Many bytes behind it, as for a length that became negative. */
+/* Many bytes follow it, as for a length that became negative. */
 static int send_edge(const struct header_edge *edge, bool behind_another)
 {
 	static const uint8_t zeros[8192];

@@ -14,7 +14,7 @@ end() {
 	esac
 }
 
-# both NAME SERVER_COMMAND -- CLIENT_COMMAND: a @ in them is the port.
+# both NAME SERVER_COMMAND -- CLIENT_COMMAND: a @ in them becomes the port.
 both() {
 	local name=$1 serving=() result=0 pid word
 	shift
@@ -42,11 +42,11 @@ rping_pair() {
 		rping -c -a "$(address "$server")" -p @ -V -C 5 -S 5000
 }
 
-# perftest's server tells its client to connect before it listens; softrnic would try again, siw does not. So
-# what siw sends comes late.
+# perftest's server makes its client connect before it listens; softrnic would try again, siw does not. So
+# siw's packets are delayed.
 slow_siw() { tc qdisc add dev near root netem delay 100ms || fail "no netem"; }
 
-# Without rdma_cm's connection iWARP has none: -R.
+# iWARP needs rdma_cm's connection: -R.
 perftest_pair() {
 	local how=("$1" -R -F -n 10 -s "$2" -p @)
 	both "$1" "${how[@]}" -- "${how[@]}" "$(address "$server")"
@@ -57,8 +57,8 @@ invalidate_pair() {
 	both invalidate "$program" server "$(address "$server")" @ -- "$program" client "$(address "$server")" @
 }
 
-# In ib_write_lat the server writes first, which iWARP allows it only after the client's first message: from
-# siw that comes with peer-to-peer start-up alone, and softrnic waits for it.
+# In ib_write_lat the server writes first, which iWARP permits only after the client's first message. siw
+# sends one only with peer-to-peer start-up, and softrnic waits for it.
 perftests() {
 	slow_siw
 	if [ "$server" != soft ] || [[ $pair = *-p2p ]]; then

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=CHECK,DAX,DISK,SERVE,HOW: whether to check what was acknowledged before the power cut, how many
-# records on each medium, and whether to serve again until the next cut (yes, no, or broken: without write-back), and
-# whom: clients outside, or rings-calls, rings-batch: here.
+# VM_ARGS=CHECK,DAX,DISK,SERVE,HOW: whether to check the records acknowledged before the power cut; their number on
+# each medium; whether to serve again until the next cut (yes, no, or broken: without write-back); and which clients:
+# those outside or, with rings-calls and rings-batch, those in this guest.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 IFS=, read -r check dax disk serve how <<<"$VM_ARGS"
 programs=$VM_BUILD/tests/vm/cut
@@ -29,7 +29,7 @@ serve_file() {
 	unset LD_PRELOAD
 }
 
-# record_here NAME PORT: the journal is outside: each write to it has ended there when it returns.
+# record_here NAME PORT: the journal is outside; each write to it is complete there when it returns.
 record_here() {
 	"$VM_BUILD/tests/system/crash/system_recorder" "$2" 0 "${how#rings-}" >>"$VM_OUT/$1.journal" 2>"$VM_OUT/$1.recorder" &
 	wait_line "$VM_OUT/cut.$1" "receives through shared memory" 60 || fail "the client of $1 has no rings"

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# This librpma on the kernel's devices, through rdma-core, each with both ends: siw where this kernel has it,
-# and rxe. VM_ARGS: programs of the contract suite, separated by commas; the default is all for which a device
-# can stand in for softrnic. The programs skip what it does not support.
+# This librpma on the kernel's devices, through rdma-core, with both ends on each: siw if this kernel has it,
+# and rxe. VM_ARGS: programs of the contract suite, separated by commas; the default is all in which a device
+# can replace softrnic. The programs skip unsupported features.
 . "$VM_TREE/tests/vm/guest/lib.sh"
-# The kernel pins what is registered.
+# The kernel pins registered memory.
 ulimit -l unlimited
 export RPMA_PROVIDER=verbs ENDS_ADDR=10.9.1.1 RPMA_EXAMPLES_ADDR=10.9.1.1 RPMA_TEST_DIR=/tmp
-# A peer that answers no SYN is given up after 3 s instead of 127.
+# A peer that answers no SYN is given up after 3 s instead of 127 s.
 sysctl -q -w net.ipv4.tcp_syn_retries=1
 export RPMA_EXAMPLES=$VM_BUILD/examples CMOCKA_MESSAGE_OUTPUT=TAP
 pair=$VM_BUILD/tests/vm/pair
-# Not: dial, strict, wire, liveness, large, processes; abandoned, silence, strict_batch. These are about
+# Without dial, strict, wire, liveness, large, processes; abandoned, silence, strict_batch. These test
 # softrnic's settings and promises.
 contract=(basics connect close onesided message imm atomic waiting queues errors srq flush bounds dereg
 	threads many device)
 contract_ext=(atomics batch gather caps verify flush_all shared_cq timeouts connecting changing providers)
-# On rxe private data are padded, and receives outlive the peer, which the others do not expect.
+# On rxe private data are padded, and receives outlive the peer, which the other examples do not
+# expect.
 examples_siw=(connect_introduces_both read_shows_the_servers_text message_answers_every_word)
 examples_rxe=(read_shows_the_servers_text)
 
@@ -40,7 +41,7 @@ speak_to_itself() {
 	head -n 1 client
 }
 
-# one_program DEVICE PROGRAM: of the contract suite.
+# one_program DEVICE PROGRAM: runs a program of the contract suite.
 one_program() {
 	local name=${2##*/} out result=0
 	name=${name#contract_test_} out=$VM_OUT/$1.$name
@@ -83,7 +84,7 @@ suite() {
 }
 
 failures=0
-# Mistakes are made against softrnic (interop.sh): how siw treats its own is not under test.
+# Mistakes are made against softrnic (interop.sh): siw's reaction to its own is not tested.
 if modprobe -n siw 2>/dev/null; then
 	device_up siw siw1 siw
 	speak_to_itself ib

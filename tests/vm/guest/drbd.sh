@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=NODE: a DRBD node on a disk; the other one is another guest. It runs what $VM_OUT/orders says, a command a
-# line; reply.N has the status of line N, and its output before that.
+# VM_ARGS=NODE: a DRBD node on a disk; the other node is in another guest. It runs the commands in $VM_OUT/orders,
+# one on each line; reply.N has the status of line N, and its output comes before that.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 node=$VM_ARGS
 declare -A address=([a]=10.8.0.1 [b]=10.8.0.2)
 
-# What an administrator has in /etc, with defaults but for limits of time and rate: these guests are slow.
+# An administrator's settings in /etc, with defaults except for limits of time and rate, as these guests
+# are slow.
 configure() {
 	local name
 	sysctl -q "kernel.hostname=$node"
@@ -34,7 +35,7 @@ write() {
 	echo $! >/run/writer
 }
 
-# Its status is that of a child of another shell, so a failure is what it says.
+# Its status belongs to a child of another shell, so a failure shows only in its output.
 stop_writing() {
 	local pid
 	pid=$(cat /run/writer 2>/dev/null) || return 0
@@ -46,7 +47,7 @@ stop_writing() {
 	[ ! -s "$VM_OUT/writer.log" ]
 }
 
-# The kernel says what a resync has to transfer.
+# The kernel logs the amount that a resync has to transfer.
 last_resync() { dmesg | grep -oE 'will sync [0-9]+ KB' | tail -n 1 | tr -dc 0-9; }
 
 modprobe -a virtio_net virtio_blk ext4

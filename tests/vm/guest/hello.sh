@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Checks that the guest has everything. Connects siw to itself.
 # shellcheck shell=bash
-# Does the guest have everything? Connects siw to itself.
 set -e
 . "$VM_TREE/tests/vm/guest/lib.sh"
 siw_up

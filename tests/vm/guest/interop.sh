@@ -11,7 +11,7 @@
 programs=$VM_BUILD/tests/vm/pair
 port=7300
 
-# end END PROGRAM ARG...: in the environment of that end.
+# end END PROGRAM ARG...: runs it in the environment of that end.
 end() {
 	local kind=$1
 	shift

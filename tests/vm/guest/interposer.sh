@@ -11,8 +11,8 @@ expect_devices() {
 	echo "devices: $seen"
 }
 
-# rping_over ADDRESS PORT: a server and a client on the interposer, and in $siw_ids, $siw_qps and $sockets their
-# objects in the kernel meanwhile: ids and queue pairs of siw, and sockets of the server's own.
+# rping_over ADDRESS PORT: runs a server and a client on the interposer. $siw_ids, $siw_qps and $sockets get the
+# numbers of their objects in the kernel: ids and queue pairs of siw, and sockets of the server itself.
 rping_over() {
 	"$softrnic" run -- rping -s -a "$1" -p "$2" -V -C 300 >server 2>&1 &
 	local server=$! client

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Functions shared by the jobs in the guest.
 # shellcheck shell=bash
-# What the jobs in the guest share.
 
 fail() {
 	echo "FAILED: $*"
@@ -30,11 +30,11 @@ user_net_up() {
 	ip link set eth0 up
 }
 
-# siw_set NAME VALUE: one of its switches.
+# siw_set NAME VALUE: sets one of its switches.
 siw_set() { echo "$2" >"/sys/module/siw/parameters/$1"; }
 
 # pair_setup SERVER-CLIENT[-crc|-p2p]: sets $server and $client, and siw's parameters for them. An end
-# is `soft`, at the far end of the wire, or on siw, whatever it is called.
+# is `soft`, at the far end of the wire, or has any other name and is on siw.
 pair_setup() {
 	local rest=${1#*-} how
 	server=${1%%-*} client=${rest%%-*}
@@ -54,8 +54,8 @@ address() { [ "$1" = soft ] && echo 10.9.0.2 || echo 10.9.0.1; }
 # The interposer's launcher.
 softrnic=$VM_BUILD/src/interposer/softrnic
 
-# wait_listening PORT [soft]: until a program listens there, at the far end of the wire if it is softrnic.
-# siw's listeners are sockets of the kernel, and in its table as well.
+# wait_listening PORT [soft]: wait until a program listens there, at the far end of the wire if it is
+# softrnic. siw's listeners are sockets of the kernel, so they are in its table, too.
 wait_listening() {
 	local where=()
 	[ "${2:-}" != soft ] || where=(in_far)
@@ -66,7 +66,7 @@ wait_listening() {
 	return 1
 }
 
-# Mounted at /pmem. Formatted when it is new.
+# Mounts it at /pmem. A new one is formatted.
 nvdimm_up() {
 	modprobe -a nfit nd_pmem ext4
 	for _ in $(seq 50); do
@@ -115,7 +115,7 @@ capture_start() {
 }
 
 capture_stop() {
-	sleep 2 # it has what it gets in blocks, after a second at the latest
+	sleep 2 # it writes captured packets in blocks, after a second at the latest
 	kill -INT "$capture_pid"
 	wait "$capture_pid"
 	grep -q '^0 packets dropped by kernel' /tmp/tcpdump.log || fail "packets are missing: $(cat /tmp/tcpdump.log)"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# VM_ARGS=MEMBER,REGISTER_PORT,CHECK,BROKEN: the sets of tests/vm/mirror.sh, of which member g, or h, is here. CHECK:
-# whether to look for what was acknowledged before the power cut. BROKEN: who does not write back (none, daemon, writers,
-# or both).
-# Then it does what $VM_OUT/mirror/orders says, a word a line; reply.N has the status of line N, and output.N what it says.
+# VM_ARGS=MEMBER,REGISTER_PORT,CHECK,BROKEN: the sets of tests/vm/mirror.sh, whose member g, or h, is in this guest. CHECK:
+# whether to look for the records acknowledged before the power cut. BROKEN: the programs that do not write back (none,
+# daemon, writers, or both). Then it carries out the words in $VM_OUT/mirror/orders, one on each line; reply.N has the
+# status of line N, and output.N its output.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 IFS=, read -r member register_port check broken <<<"$VM_ARGS"
 programs=$VM_BUILD/tests/vm/mirror
@@ -13,7 +13,7 @@ export RPMA_PROVIDER=softrnic RPMIRROR_SOCKET=/run/rpmirrord.socket RPMIRROR_ON_
 sets=(dax disk dax-direct disk-direct)
 declare -A writers=()
 
-# On which medium a set is, and how it is mapped.
+# The medium of a set. Its name also has the kind of mapping.
 medium() { case $1 in dax*) echo pmem ;; *) echo disk ;; esac }
 mapping() { case $1 in *-direct) echo direct ;; *) echo isolated ;; esac }
 file() { echo "/$(medium "$1")/$1"; }
@@ -37,7 +37,7 @@ run() {
 	unset LD_PRELOAD
 }
 
-# make_copy SET: of a new set, or of one that another host has made
+# make_copy SET: for a new set, or for one that another host has made
 make_copy() {
 	local how=(--join "$member") address
 	if [ -e "$shared/new_set" ]; then
@@ -73,7 +73,7 @@ start_writers() {
 	done
 }
 
-# expect_end STATUS: of all writers
+# expect_end STATUS: the expected status of all writers
 expect_end() {
 	local set status result=0
 	for set in "${!writers[@]}"; do
@@ -88,7 +88,7 @@ expect_end() {
 	return $result
 }
 
-# refused: no set can be promoted here, as the copy lacks what was acknowledged.
+# refused: no set can be promoted here, as the copy lacks acknowledged records.
 promote_in_vain() {
 	local set status result=0
 	for set in "${sets[@]}"; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Two softrnics, and softrnic with siw, over a bad network.
 # shellcheck shell=bash
-# Two softrnics, and softrnic and siw, over a bad network.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 rpma=$VM_BUILD/tools/rpma
 pair=$VM_BUILD/tests/vm/pair
@@ -8,7 +8,7 @@ limit_ms=3000
 export SOFTRNIC_LIVENESS_MS=$limit_ms
 
 far_serve() {
-	# A function in the background would be a shell of its own, and not the server.
+	# A function in the background would be a shell of its own, not the server.
 	RPMA_PROVIDER=softrnic ip netns exec far "$rpma" serve --addr 10.9.0.2 --port 7204 --verbose /disk/region >serve 2>&1 &
 	wait_line serve region 20 || fail "no server: $(cat serve)"
 	server=$!
@@ -45,8 +45,8 @@ with_siw() {
 	wait $pid || fail "siw: $(tail -n 3 server.siw)"
 }
 
-# interrupted COMMAND...: while a client is at work that happens; it must end with an error within the limit
-# (three times that for a slow guest), and not before it happened.
+# interrupted COMMAND...: runs COMMAND while a client is at work. The client must end with an error within
+# the limit (three times that for a slow guest), and not before the command.
 interrupted() {
 	echo "--- $*"
 	near ping -c 1000000 10.9.0.2 >ping 2>&1 &

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The reported durability of a file on DAX, on a disk and on tmpfs is right. The power cut tests that data also
+# The reported durability of a file on DAX, on a disk and on tmpfs is right. The power cut also tests that data
 # survive.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 rpma=$VM_BUILD/tools/rpma
@@ -14,7 +14,7 @@ expect_class() {
 	grep -q "\"durability\":\"$2\"" info || fail "$1 is not called $2"
 }
 
-# expect_served FILE CLASS: what a server announces, and what its client reports.
+# expect_served FILE CLASS: the class that a server announces, and that its client reports.
 expect_served() {
 	"$rpma" serve --json --port 7204 "$1" >serve 2>&1 &
 	local pid=$!

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# A server for clients outside the guest, until they are done.
 # shellcheck shell=bash
-# A server for clients outside of the guest, until they say that they are done.
 . "$VM_TREE/tests/vm/guest/lib.sh"
 
 disk_up

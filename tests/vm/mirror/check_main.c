@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_main.c -- FILE JOURNAL SLOT [isolated]: the file has, at the place of each record that was
- * durable in the copy of that slot, this record or one that was written there later, and nothing of
- * a program that was fenced. With isolated it has no store either that was not about to be flushed.
+ * check_main.c -- FILE JOURNAL SLOT [isolated]: at the place of each record that was durable in the
+ * copy of that slot, the file must have this record, or one that was written there later, and
+ * nothing from a fenced program. With isolated, it also must not have a store that no flush was
+ * about to cover.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 static uint64_t newest[RECORD_COUNT];
 static uint64_t words[RECORD_COUNT][RECORD_WORDS];
 
-/* How many the copy has; *last: of any copy. */
+/* The number of records that the copy has; *last: the last one in any copy. */
 static unsigned long long read_journal(const char *path, unsigned slot, uint64_t *last)
 {
 	FILE *file = fopen(path, "re");
@@ -55,7 +56,7 @@ static void read_file(const char *path)
 	close(fd);
 }
 
-/* Any word of a record may be of a later one that was never acknowledged, and of no other. */
+/* Any word of a record may come from a later one that was never acknowledged, and from no other. */
 static bool is_missing(uint64_t n)
 {
 	const uint64_t *at = words[n % RECORD_COUNT];
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
 	if (fenced)
 		warnx("%u words of a fenced program", fenced);
 	if (argc > 4 && !strcmp(argv[4], "isolated")) {
-		/* The one behind the last was on its way. */
+		/* The record after the last one was on its way. */
 		read_journal(argv[2], (unsigned)atoi(argv[3]), &last);
 		unflushed = count_beyond(last + 1);
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* no_write_back.c -- preloaded, a daemon or a program takes for durable what the page cache has. */
+/*
+ * no_write_back.c -- preloaded, it makes a daemon or a program treat the content of the page cache
+ * as durable.
+ */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,11 +2,11 @@
 /*
  * writer_main.c -- SET JOURNAL [isolated|direct [SEEN]]: waits for the role of the primary, and
  * writes records from the journal's end on, each flushed by itself, until SIGTERM. A SET with a
- * slash is an ordinary file, written back by msync: below it something else makes copies.
+ * slash is an ordinary file, written back by msync; another layer below it makes copies.
  *
- * SEEN is a file of what was read from the mapping before: nothing of that may go back, and all of
- * the journal has to be there. When the program is fenced it does not believe it, and goes on for a
- * while; then its status is 3.
+ * SEEN is a file with what was read from the mapping before: no record may become older, and
+ * everything in the journal must be there. A fenced program ignores that for a while, and goes on;
+ * then its status is 3.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -20,12 +20,13 @@
 
 #include "record.h"
 
-#define PAGE           4096u
-#define BOTH_COPIES    3u /* a file's msync does not say which ones have it, and stands for all */
+#define PAGE 4096u
+/* a file's msync does not report which copies have it, so it stands for all */
+#define BOTH_COPIES    3u
 #define JOURNAL_BUFFER (256u << 10)
 #define DEFIANCES      200u
 #define FENCED         3    /* exit status */
-#define ALONE_US       2000 /* after a record of one copy: nobody else makes it slow */
+#define ALONE_US       2000 /* pause after a record with one copy, as no other copy slows it down */
 
 struct target {
 	struct rpmirror *mirror; /* NULL: a file */
@@ -104,7 +105,7 @@ static uint64_t *target_words(const struct target *target, uint64_t n)
 	return (uint64_t *)(void *)(target->base + record_offset(n));
 }
 
-/* The copies that have it, or 0: fenced. */
+/* Returns the copies that have it, or 0: fenced. */
 static uint64_t target_flush(const struct target *target, uint64_t n)
 {
 	uint64_t *words = target_words(target, n);
@@ -144,7 +145,7 @@ static void look_at_record(const struct target *target, unsigned i)
 	}
 }
 
-/* Only what is confirmed was read. */
+/* Only confirmed reads count. */
 static void look_back(const struct target *target, const char *journal, const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -217,7 +218,7 @@ int main(int argc, char **argv)
 		flags = RPMIRROR_MAP_DIRECT;
 	sigaction(SIGTERM, &action, NULL);
 	target_map(&target, argv[1], flags);
-	/* Another host may have written it meanwhile. */
+	/* Another host may have written to it meanwhile. */
 	journal = open(argv[2], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (journal < 0)
 		err(1, "%s", argv[2]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client_main.c -- ADDRESS PORT [ib]: one connection for all that succeeds, one for each error that
- * ends it: 13 connections. With "ib", only what InfiniBand shares with iWARP: 3 connections.
+ * client_main.c -- ADDRESS PORT [ib]: one connection for all successful operations, one for each
+ * error that ends it: 13 connections. With "ib", only the features that InfiniBand shares with
+ * iWARP: 3 connections.
  */
 #include <err.h>
 #include <stdio.h>
@@ -14,12 +15,12 @@
 /* The last two are too long for InfiniBand. */
 static const uint8_t pdata_lens[] = {2, 56, 196, 251};
 static const uint64_t lens[] = {1, 8, 1427, 1460, 4096, 65537, 1u << 20};
-/* Over the end of a page only in the middle: siw sends other short ones wrong (doc/wire.md). */
+/* Only in the middle over the end of a page, as siw sends other short ones wrong (doc/wire.md). */
 static const uint64_t begins[] = {0, 3, 4092};
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
-static struct ask_msg server; /* its descriptors */
+static struct ask_msg server; /* descriptors of the server */
 
 static void check_answer(struct end *e, uint8_t asked)
 {
@@ -102,7 +103,7 @@ static void try_message(struct end *e, size_t len, uint32_t seed)
 	end_receive(e);
 }
 
-/* Read credits of both ends are far exceeded; everything comes in order. */
+/* Far more than the read credits of both ends; everything comes in order. */
 static void try_many(struct end *e)
 {
 	struct rpma_mr_remote *r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.c -- what both programs of a pair share. */
+/* end.c -- code shared by both programs of a pair. */
 #include <err.h>
 #include <poll.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ void end_expect_wc(struct end *e, enum ibv_wc_opcode opcode, size_t len)
 {
 	struct ibv_wc wc = {0};
 
-	do /* that of an answer may come late: it is not awaited */
+	do /* the completion of an answer may come late, so it is not awaited */
 		end_next_wc(e, &wc);
 	while (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND && opcode != IBV_WC_SEND);
 	if (wc.status != IBV_WC_SUCCESS)
@@ -155,7 +155,7 @@ static struct rpma_mr_remote *end_remote(struct end *e, const uint8_t *desc)
 	return r;
 }
 
-/* A flush to visibility: whatever this implementation makes of it for this peer. */
+/* A flush to visibility, in whatever form this implementation sends it to this peer. */
 static void end_flush(struct end *e, struct rpma_mr_remote *r, uint64_t at, uint64_t len)
 {
 	struct ibv_wc wc = {0};
@@ -191,7 +191,7 @@ void do_read(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint
 	must(rpma_mr_remote_delete(&r), "forget");
 }
 
-/* The descriptor of librpma: address (8 bytes), size (8), key (4), usage (1), little-endian. */
+/* librpma's descriptor: address (8 bytes), size (8), key (4), usage (1), little-endian. */
 static void end_post_mistake(struct end *e, const struct ask_msg *other, enum mistake m)
 {
 	struct rpma_mr_remote *r;
@@ -199,12 +199,12 @@ static void end_post_mistake(struct end *e, const struct ask_msg *other, enum mi
 
 	memcpy(desc, other->region, sizeof(desc));
 	if (m == MISTAKE_BOUNDS)
-		desc[8 + 4] = 1; /* 4 GiB more than it has */
+		desc[8 + 4] = 1; /* 4 GiB more than the region has */
 	if (m == MISTAKE_KEY)
 		desc[16 + 2] ^= 0x55;
 	if (m == MISTAKE_RIGHT) {
 		memcpy(desc, other->read_only, sizeof(desc));
-		desc[20] |= RPMA_MR_USAGE_WRITE_DST; /* librpma itself would refuse */
+		desc[20] |= RPMA_MR_USAGE_WRITE_DST; /* otherwise librpma itself would refuse */
 	}
 	r = end_remote(e, desc);
 	if (m == MISTAKE_LENGTH)
@@ -219,8 +219,8 @@ static void end_post_mistake(struct end *e, const struct ask_msg *other, enum mi
 }
 
 /*
- * Only until the connection's end is known: a receive that is posted at the very moment siw's queue
- * pair ends never completes (doc/wire.md).
+ * Only until the connection's end is reported: a receive that is posted at the moment when siw's
+ * queue pair ends never completes (doc/wire.md).
  */
 static void end_show_failures(struct end *e)
 {

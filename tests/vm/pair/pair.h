@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pair.h -- two programs that try everything two different implementations can do with each other.
- * Neither knows the implementation of the other. Only what librpma 1.2 had, so that they run on
+ * pair.h -- two programs that try every operation between two different implementations. Neither
+ * depends on the other's implementation. They use only features of librpma 1.2, so that they run on
  * Debian's librpma, too.
  *
  * The client requests each step by a message; the server carries it out and answers.
@@ -22,11 +22,11 @@ enum ask {
 	ASK_FILL,        /* fill it */
 	ASK_WRITE,       /* write len bytes into the client's region, and flush */
 	ASK_READ,        /* read them from the client's region and check them */
-	ASK_ECHO,        /* send this message back; what follows the header is filled */
+	ASK_ECHO,        /* send this message back, filled after the header */
 	ASK_ERROR,       /* make the mistake `at` */
-	ASK_EXPECT_LOSS, /* the client is going to make one */
+	ASK_EXPECT_LOSS, /* the client will make a mistake */
 	ASK_LEAVE,       /* disconnect */
-	ASK_STAY,        /* the client disconnects: wait for that and not for messages */
+	ASK_STAY,        /* the client disconnects: wait for that, not for messages */
 	ASK_DONE,        /* the answer to all others: it was right */
 };
 
@@ -58,12 +58,12 @@ struct end {
 	const char *addr, *port;
 };
 
-/* All of these end the program with a message when a check fails. */
+/* Each of these ends the program with a message if a check fails. */
 void must(int ret, const char *what);
 void end_open(struct end *e, const char *addr, const char *port, int is_server);
 void end_close(struct end *e);
 void end_connected(struct end *e);
-/* ESTABLISHED, or the end of the program. */
+/* ESTABLISHED; otherwise the program ends. */
 void end_expect(struct end *e, enum rpma_conn_event event);
 /* The next completion must be this one. */
 void end_expect_wc(struct end *e, enum ibv_wc_opcode opcode, size_t len);
@@ -74,7 +74,7 @@ void end_send(struct end *e, const struct ask_msg *m, size_t len);
 void fill(uint8_t *p, size_t len, uint32_t seed);
 int is_filled(const uint8_t *p, size_t len, uint32_t seed);
 
-/* Towards the region of the other end. */
+/* For the region of the other end. */
 void do_write(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed);
 void do_read(struct end *e, const uint8_t *desc, uint64_t at, uint64_t len, uint32_t seed);
 void make_mistake(struct end *e, const struct ask_msg *other, enum mistake m);

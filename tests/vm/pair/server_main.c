@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_main.c -- ADDRESS PORT [CONNECTIONS]: carries out the requests of clients, and exits after
- * the last one. */
+/*
+ * server_main.c -- ADDRESS PORT [CONNECTIONS]: carries out the requests of clients, and exits after
+ * the last client.
+ */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +13,10 @@
 
 #define PDATA_MAX 251
 
-/* Private data: byte 0 its length, the rest filled
- * with that. Ours: the same and two descriptors. */
+/*
+ * Private data: byte 0 is the length, the rest is filled with that. This end's: the same, and two
+ * descriptors.
+ */
 static void check_private_data(const struct rpma_conn_private_data *pdata)
 {
 	const uint8_t *p = pdata->ptr;
@@ -97,7 +101,7 @@ static int serve_one(struct end *e)
 	if (m->what == ASK_ERROR || m->what == ASK_EXPECT_LOSS) {
 		struct ask_msg asked = *m;
 
-		/* A receive for the mistake that is announced. */
+		/* A receive for the announced mistake. */
 		end_receive(e);
 		end_send(e, &done, sizeof(done));
 		if (asked.what == ASK_ERROR)

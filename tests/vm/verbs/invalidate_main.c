@@ -2,8 +2,8 @@
 /*
  * invalidate_main.c -- server|client ADDRESS PORT: the server sends the keys of two regions, which
  * the client writes to and invalidates: one by Send with Invalidate, one by Send with Solicited
- * Event and Invalidate. Then the first region is written to again, which must fail and leave it
- * alone.
+ * Event and Invalidate. Then the first region is written to again, which must fail without changing
+ * it.
  */
 #include <err.h>
 #include <rdma/rdma_cma.h>
@@ -16,11 +16,11 @@
 #define REGIONS 2
 #define SIZE    4096
 
-/* softrnic(7): its regions have to be registered for that, siw's need not. */
+/* softrnic(7): its regions have to be registered for that; siw's need not. */
 #define SOFTRNIC_VENDOR_ID            0x50524d41u
 #define VEXT_ACCESS_REMOTE_INVALIDATE (1 << 30)
 
-/* The server's private data. Little-endian hosts only, as this one is. */
+/* The server's private data. Only for little-endian hosts, as this one is. */
 struct keys {
 	uint64_t addr[REGIONS];
 	uint32_t rkey[REGIONS];
@@ -71,7 +71,7 @@ static void open_memory(struct side *s)
 	receive(s);
 }
 
-/* Either way, by its completion. */
+/* Wait in either way, by the completion. */
 static void await(struct side *s, enum ibv_wc_opcode opcode, struct ibv_wc *wc)
 {
 	int ret = opcode == IBV_WC_RECV ? rdma_get_recv_comp(s->id, wc)
@@ -102,7 +102,7 @@ static void hear(struct side *s, char what)
 	receive(s);
 }
 
-/* Whatever was under way ends with an error. */
+/* Operations under way end with an error. */
 static void expect_loss(struct side *s)
 {
 	struct ibv_wc wc;
@@ -191,8 +191,8 @@ static void write_region(struct side *s, const struct keys *keys, unsigned i, ui
 }
 
 /*
- * The plain one of a region, or with solicited event: opcodes 4 and 6 of RFC 5040. libsiw reads the
- * key from the field of Writes (doc/wire.md).
+ * A Send with Invalidate of a region, plain or with solicited event: opcodes 4 and 6 of RFC 5040.
+ * libsiw reads the key from the field of Writes (doc/wire.md).
  */
 static void invalidate(struct side *s, uint32_t rkey, int solicited)
 {
