@@ -41,7 +41,7 @@ static bool conn_has_unsent(const struct conn *c)
  * the end is a reset, as it is while bytes of the peer are unread. */
 static bool conn_has_left(const struct conn *c)
 {
-	return !conn_is_open(c) || !c->link->ops->has_left || c->link->ops->has_left(c->link);
+	return !conn_is_open(c) || c->link->ops->has_left(c->link);
 }
 
 /* Send the FIN after all bytes: a peer that gets a reset alone drops what it has not read. Returns

@@ -91,7 +91,7 @@ static bool conn_rx_is_empty(const struct conn *c, size_t got)
 	const struct link_ops *ops = c->link->ops;
 
 	return got < c->receive.room && got >= c->receive.direct && !c->hangup &&
-	       (!ops->pending || !ops->pending(c->link, 1));
+	       (!ops->in_place || !ops->in_place->pending(c->link, 1));
 }
 
 /* What a receive has got. Returns bytes taken; 0: nothing more to do now. */
@@ -117,17 +117,17 @@ static size_t conn_rx_in_place(struct conn *c, struct stream_update *u)
 	size_t taken;
 	ssize_t len;
 
-	if (!ops->look || !stream_rx_is_in_place(c->stream))
+	if (!ops->in_place || !stream_rx_is_in_place(c->stream))
 		return 0;
-	len = ops->look(c->link, &bytes);
+	len = ops->in_place->look(c->link, &bytes);
 	if (len <= 0)
 		return 0;
 	len = len < CONN_BUDGET ? len : CONN_BUDGET;
 	taken = stream_rx_in_place(c->stream, bytes, (size_t)len, u);
 	if (taken == 0)
 		return 0;
-	ops->consume(c->link, taken);
-	c->readable = !ops->pending || c->hangup || ops->pending(c->link, 1);
+	ops->in_place->consume(c->link, taken);
+	c->readable = c->hangup || ops->in_place->pending(c->link, 1);
 	return taken;
 }
 
@@ -148,7 +148,7 @@ static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 		return 0;
 	now = clock_now_ns();
 	c->receive.direct = rx.direct;
-	got = link_recv(c->link, rx.iov, rx.n);
+	got = c->link->ops->recv(c->link, rx.iov, rx.n);
 	c->receive.room = link_iov_len(rx.iov, rx.n);
 	return conn_rx_end(c, got, now, u);
 }

@@ -29,7 +29,7 @@ uint32_t conn_segment(const struct conn *c)
 
 unsigned conn_ready_bits(struct conn *c, unsigned polled)
 {
-	if (!c->link || !polled || !c->link->ops->ready)
+	if (!c->link || !polled)
 		return polled;
 	return c->link->ops->ready(c->link, polled);
 }
@@ -55,7 +55,7 @@ void conn_dial_done(struct conn *c, struct stream_update *u)
 
 	if (c->redial_at != CLOCK_NEVER)
 		return;
-	ret = c->link->ops->dialed(c->link);
+	ret = c->link->ops->connecting->dialed(c->link);
 	if (ret == -EINPROGRESS || conn_redials_later(c, ret))
 		return;
 	c->dialing = false;
@@ -67,7 +67,7 @@ void conn_dial_done(struct conn *c, struct stream_update *u)
 
 static int conn_watch(struct conn *c, bool write)
 {
-	int ret = c->link->ops->watch(c->link, &c->source, write);
+	int ret = c->link->ops->connecting->watch(c->link, &c->source, write);
 
 	if (ret)
 		return ret;
@@ -112,10 +112,10 @@ void conn_close(struct conn *c)
 /* 0: it is done, as a rule on the same host; or dialing: it is under way, or will be repeated. */
 static int conn_dial_link(struct conn *c)
 {
-	int ret = c->link->ops->dial(c->link, &c->dst);
+	int ret = c->link->ops->connecting->dial(c->link, &c->dst);
 
 	if (!ret)
-		ret = c->link->ops->dialed(c->link);
+		ret = c->link->ops->connecting->dialed(c->link);
 	c->dialing = ret != 0;
 	if (ret && ret != -EINPROGRESS && !conn_redials_later(c, ret))
 		return ret;
@@ -126,7 +126,7 @@ static int conn_create_link(struct conn *c)
 {
 	const struct link_ops *ops = link_of(&c->dst);
 
-	return ops ? ops->create(&c->src, &c->dst, &c->link) : -EAFNOSUPPORT;
+	return ops ? ops->connecting->create(&c->src, &c->dst, &c->link) : -EAFNOSUPPORT;
 }
 
 int conn_dial(struct conn *c, struct link *bound)

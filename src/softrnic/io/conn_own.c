@@ -23,7 +23,7 @@
 
 static bool conn_can_be_owned(const struct conn *c)
 {
-	return c->registered && c->link->ops->report_read && !c->hangup &&
+	return c->registered && c->link->ops->polling && !c->hangup &&
 	       stream_state(c->stream) == STREAM_LIVE;
 }
 
@@ -58,7 +58,7 @@ static void conn_own_settle(struct conn *c)
 	if (owned == c->own.silent || !c->registered)
 		return;
 	c->own.silent = owned;
-	if (c->link->ops->report_read(c->link, !owned))
+	if (c->link->ops->polling->report_read(c->link, !owned))
 		atomic_fetch_or(&c->want, READY_READ);
 }
 
@@ -68,8 +68,7 @@ static void conn_own_end_wait(struct conn *c)
 	if (!c->registered || !c->own.awaited || conn_is_awaited(c))
 		return;
 	c->own.awaited = false;
-	if (c->link->ops->wait_end)
-		c->link->ops->wait_end(c->link);
+	c->link->ops->polling->wait_end(c->link);
 }
 
 bool conn_is_polled(const struct conn *c)
@@ -143,10 +142,10 @@ void conn_own_forget(struct conn *c)
 /* What was said to the link does not hold for the one that takes its place. */
 void conn_own_move(struct conn *c)
 {
-	if (c->own.awaited && c->link->ops->wait_end)
-		c->link->ops->wait_end(c->link);
+	if (c->own.awaited)
+		c->link->ops->polling->wait_end(c->link);
 	if (c->own.silent)
-		c->link->ops->report_read(c->link, true);
+		c->link->ops->polling->report_read(c->link, true);
 	if (c->own.leased)
 		conn_lease_end(c);
 	conn_own_forget(c);
@@ -189,7 +188,7 @@ void conn_spin_end(struct conn *c)
  * once. */
 static bool conn_can_be_awaited(const struct conn *c)
 {
-	return conn_can_be_owned(c) && c->link->ops->wait_begin && !c->readable;
+	return conn_can_be_owned(c) && !c->readable;
 }
 
 static int conn_own_await(struct conn *c)
@@ -199,7 +198,7 @@ static int conn_own_await(struct conn *c)
 	conn_is_awaited(c); /* strays that have gone do not count for this one */
 	atomic_fetch_add(&c->own.waiters, 1);
 	conn_own_settle(c);
-	fd = c->link->ops->wait_begin(c->link);
+	fd = c->link->ops->polling->wait_begin(c->link);
 	if (fd >= 0) {
 		c->own.awaited = true;
 		return fd;

@@ -49,15 +49,9 @@ void conn_rings_forked(struct conn *c)
 
 /* --- begin ---------------------------------------------------------------------------------- */
 
-/* Rings call the link below for its receive. */
-static bool conn_rings_fit(const struct conn *c)
-{
-	return c->link && c->link->ops->recv;
-}
-
 void conn_rings_allow(struct conn *c)
 {
-	bool fit = stream_offers_rings(c->stream) && conn_rings_fit(c);
+	bool fit = stream_offers_rings(c->stream) && c->link;
 
 	stream_link_note(c->stream, fit ? SHM_OFFERED : SHM_NONE);
 	c->may_meet = fit && !conn_is_initiator(c);
@@ -236,7 +230,7 @@ static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 	else if (msg->step == EXT_LINK_STOP && !c->has_met)
 		conn_rings_refused(c, u);
 	else if (msg->step != EXT_LINK_MEET || !conn_is_initiator(c) || c->has_met ||
-		 link_is_shm(c->link) || !conn_rings_fit(c) || !stream_offers_rings(c->stream))
+		 link_is_shm(c->link) || !c->link || !stream_offers_rings(c->stream))
 		stream_look(c->stream, u);
 	else if (conn_rings_new(c))
 		conn_rings_go_on(c, meet_on_step(c->meet, msg->step, msg->token), u);

@@ -173,13 +173,13 @@ void conn_perform_and_read(struct conn *c, struct stream_update *u)
 
 static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned looks)
 {
-	return !ops->pending || c->readable || ops->pending(c->link, looks);
+	return !ops->in_place || c->readable || ops->in_place->pending(c->link, looks);
 }
 
 /* A link that reports no bytes does not report room for bytes either, if it can be asked for it. */
 static bool conn_finds_room(struct conn *c, const struct link_ops *ops)
 {
-	if (c->writable || !ops->has_room || !ops->has_room(c->link))
+	if (c->writable || !ops->in_place || !ops->in_place->has_room(c->link))
 		return false;
 	c->writable = true;
 	return true;
@@ -213,8 +213,8 @@ bool conn_poll(struct conn *c, unsigned looks)
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
 	c->readable |= c->own.silent;
-	if (c->registered && c->link->ops->look_for_end) {
-		c->link->ops->look_for_end(c->link);
+	if (c->registered && c->link->ops->in_place) {
+		c->link->ops->in_place->look_for_end(c->link);
 		c->readable = true;
 	}
 	conn_perform_and_read(c, u);

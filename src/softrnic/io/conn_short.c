@@ -12,7 +12,7 @@
 /* Nothing of the connection, its link or its stream asks for more than that. */
 static bool conn_is_short(struct conn *c)
 {
-	return c->link->ops->lend && c->writable &&
+	return c->link->ops->in_place && c->writable &&
 	       !(c->may_meet | c->unfinished | c->hangup | c->abandoned) && !c->meet && !c->reset &&
 	       !conn_can_stall(c) && !atomic_load_explicit(&c->waiters, memory_order_seq_cst) &&
 	       stream_is_short(c->stream);
@@ -21,13 +21,13 @@ static bool conn_is_short(struct conn *c)
 static void conn_put_short(struct conn *c, const struct link_ops *ops)
 {
 	void *to;
-	size_t room = ops->lend(c->link, &to), len;
+	size_t room = ops->in_place->lend(c->link, &to), len;
 
 	if (room == 0)
 		return;
 	len = stream_tx_put(c->stream, to, room);
 	if (len > 0)
-		ops->commit(c->link, len);
+		ops->in_place->commit(c->link, len);
 	stream_tx_put_end(c->stream, len);
 	c->tx_turn.moved += len;
 }
@@ -52,7 +52,7 @@ bool conn_poll_short(struct conn *c)
 
 	if (!conn_is_short(c))
 		return false;
-	len = ops->look(c->link, &bytes);
+	len = ops->in_place->look(c->link, &bytes);
 	if (len <= 0)
 		return false;
 	taken = stream_rx_short(c->stream, bytes, (size_t)len);
@@ -62,8 +62,8 @@ bool conn_poll_short(struct conn *c)
 	c->tx_turn = (struct conn_turn){0};
 	conn_rung(c);
 	conn_put_short(c, ops);
-	ops->consume(c->link, taken);
-	c->readable = ops->pending(c->link, 1);
+	ops->in_place->consume(c->link, taken);
+	c->readable = ops->in_place->pending(c->link, 1);
 	if (c->readable || !stream_is_calm(c->stream)) {
 		stream_rx_settle(c->stream, &u);
 		conn_perform_and_read(c, &u);

@@ -118,7 +118,7 @@ static struct handshake *handshake_new(struct listener *l, struct link *link)
 
 	link->ops->local(link, &local);
 	link->ops->remote(link, &peer);
-	same = link->ops->same_host(&local, &peer);
+	same = link->ops->connecting->same_host(&local, &peer);
 	if (!h || conn_new(STREAM_RESPONDER, same, handshake_event, h, &h->conn)) {
 		free(h);
 		return NULL;

@@ -161,7 +161,7 @@ static bool link_shm_has_left(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
 
-	return !s->below->ops->has_left || s->below->ops->has_left(s->below);
+	return s->below->ops->has_left(s->below);
 }
 
 static void link_shm_end_sending(struct link *l)
@@ -218,23 +218,31 @@ static uint32_t link_shm_segment(struct link *l)
 }
 
 /* No address leads to it, so it has no row in the table of links. */
-static const struct link_ops link_shm = {
-	.name = "shm",
-	.gathers_sends = true,
-	.watch_write = link_shm_watch_write,
-	.ready = link_shm_ready,
-	.pending = link_shm_pending,
+static const struct link_polling link_shm_polling = {
 	.report_read = link_shm_report_read,
-	.has_room = link_shm_has_room,
 	.wait_begin = link_shm_wait_begin,
 	.wait_end = link_shm_wait_end,
-	.recv = link_shm_recv,
+};
+
+static const struct link_in_place link_shm_in_place = {
+	.pending = link_shm_pending,
 	.look = link_shm_look,
 	.consume = link_shm_consume,
 	.look_for_end = link_shm_look_for_end,
-	.send = link_shm_send,
+	.has_room = link_shm_has_room,
 	.lend = link_shm_lend,
 	.commit = link_shm_commit,
+};
+
+static const struct link_ops link_shm = {
+	.name = "shm",
+	.gathers_sends = true,
+	.polling = &link_shm_polling,
+	.in_place = &link_shm_in_place,
+	.watch_write = link_shm_watch_write,
+	.ready = link_shm_ready,
+	.recv = link_shm_recv,
+	.send = link_shm_send,
 	.has_left = link_shm_has_left,
 	.end_sending = link_shm_end_sending,
 	.error = link_shm_error,

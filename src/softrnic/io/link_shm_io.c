@@ -110,11 +110,11 @@ static int shm_report_room(struct link_shm *s)
 bool link_shm_report_read(struct link *l, bool report)
 {
 	struct link_shm *s = link_shm_of(l);
+	const struct link_polling *below = s->below->ops->polling;
 	bool room;
 
 	if (!s->rx_on)
-		return s->below->ops->report_read ? s->below->ops->report_read(s->below, report)
-						  : report;
+		return below ? below->report_read(s->below, report) : report;
 	s->silent = !report;
 	link_shm_watch_socket(s);
 	if (!report) {
@@ -148,9 +148,10 @@ static int shm_drain(struct link_shm *s)
 int link_shm_wait_begin(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
+	const struct link_polling *below = s->below->ops->polling;
 
 	if (!s->rx_on)
-		return s->below->ops->wait_begin ? s->below->ops->wait_begin(s->below) : -EAGAIN;
+		return below ? below->wait_begin(s->below) : -EAGAIN;
 	if (s->waits_room) { /* what says that there is room is for the source */
 		shm_report_room(s);
 		return -EAGAIN;
@@ -166,10 +167,11 @@ int link_shm_wait_begin(struct link *l)
 void link_shm_wait_end(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
+	const struct link_polling *below = s->below->ops->polling;
 
 	if (!s->rx_on) {
-		if (s->below->ops->wait_end)
-			s->below->ops->wait_end(s->below);
+		if (below)
+			below->wait_end(s->below);
 		return;
 	}
 	s->awaited = false;

@@ -339,9 +339,19 @@ static bool link_tcp_report_read(struct link *l, bool report)
 	return false;
 }
 
+static unsigned link_tcp_ready(struct link *l, unsigned polled)
+{
+	return polled;
+}
+
+/* The socket is what is waited for; it stays as it is. */
 static int link_tcp_wait_begin(struct link *l)
 {
 	return link_tcp_of(l)->fd;
+}
+
+static void link_tcp_wait_end(struct link *l)
+{
 }
 
 struct trace *link_tcp_trace_of(struct link *l)
@@ -349,9 +359,7 @@ struct trace *link_tcp_trace_of(struct link *l)
 	return l->ops == &link_tcp ? link_tcp_of(l)->trace : NULL;
 }
 
-const struct link_ops link_tcp = {
-	.name = "tcp",
-	.gathers_sends = true,
+static const struct link_connecting link_tcp_connecting = {
 	.serves = link_tcp_serves,
 	.route = link_tcp_route,
 	.same_host = link_addr_same_host,
@@ -363,9 +371,21 @@ const struct link_ops link_tcp = {
 	.dial = link_tcp_dial,
 	.dialed = link_tcp_dialed,
 	.watch = link_tcp_watch,
-	.watch_write = link_tcp_watch_write,
+};
+
+static const struct link_polling link_tcp_polling = {
 	.report_read = link_tcp_report_read,
 	.wait_begin = link_tcp_wait_begin,
+	.wait_end = link_tcp_wait_end,
+};
+
+const struct link_ops link_tcp = {
+	.name = "tcp",
+	.gathers_sends = true,
+	.connecting = &link_tcp_connecting,
+	.polling = &link_tcp_polling,
+	.watch_write = link_tcp_watch_write,
+	.ready = link_tcp_ready,
 	.recv = link_tcp_recv,
 	.send = link_tcp_send,
 	.has_left = link_tcp_has_left,

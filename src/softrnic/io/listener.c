@@ -53,7 +53,7 @@ static void listener_accept(struct listener *l)
 {
 	for (int n = 0; n < ACCEPTS_MAX; n++) {
 		struct link *link;
-		int ret = l->link->ops->accept(l->link, &link);
+		int ret = l->link->ops->connecting->accept(l->link, &link);
 
 		if (!ret) {
 			listener_take(l, link);
@@ -76,9 +76,7 @@ static void listener_ready(struct eng_source *src, unsigned ready)
 {
 	struct listener *l = container_of(src, struct listener, source);
 
-	if (l->link->ops->ready)
-		ready = l->link->ops->ready(l->link, ready);
-	if (ready)
+	if (l->link->ops->ready(l->link, ready))
 		listener_accept(l);
 }
 
@@ -166,9 +164,9 @@ int listener_open(struct link *link, listener_request_fn *request, void *owner,
 	if (!l)
 		return -ENOMEM;
 	*out = l;
-	ret = link->ops->listen(link);
+	ret = link->ops->connecting->listen(link);
 	if (!ret)
-		ret = link->ops->watch(link, &l->source, false);
+		ret = link->ops->connecting->watch(link, &l->source, false);
 	if (!ret)
 		return 0;
 	*out = NULL;
@@ -185,7 +183,7 @@ void listener_close(struct listener *l)
 	pthread_mutex_unlock(&l->lock);
 	engine_set_timer(&l->retry, CLOCK_NEVER);
 	engine_set_timer(&l->admit, CLOCK_NEVER);
-	l->link->ops->stop_listening(l->link);
+	l->link->ops->connecting->stop_listening(l->link);
 	handshakes_end(l);
 	engine_free_later(&l->source);
 }

@@ -115,8 +115,8 @@ int id_need_conn(struct cmid *id)
 		return 0;
 	if (id_reserve_events(id))
 		return -ENOMEM;
-	ret = conn_new(STREAM_INITIATOR, ops && ops->same_host(&src, &dst), id_on_stream_event, id,
-		       &id->conn);
+	ret = conn_new(STREAM_INITIATOR, ops && ops->connecting->same_host(&src, &dst),
+		       id_on_stream_event, id, &id->conn);
 	return ret ? ret : id_apply_settings(id);
 }
 

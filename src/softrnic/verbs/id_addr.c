@@ -161,7 +161,7 @@ int softrnic_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 		return id_errno(EAFNOSUPPORT);
 	if (id->bound || id->conn || id->listener)
 		return id_errno(EINVAL);
-	ret = ops->bind(&at, id->families, &id->bound);
+	ret = ops->connecting->bind(&at, id->families, &id->bound);
 	if (ret)
 		return id_errno(-ret);
 	if (!id->bound->ops->local(id->bound, &at))
@@ -191,7 +191,7 @@ int softrnic_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src, struct s
 		return -1;
 	id_set_addr(&addr->dst_storage, &to);
 	if (!id->bound) {
-		ret = ops->route(&to, &from);
+		ret = ops->connecting->route(&to, &from);
 		id_set_addr(&addr->src_storage, &from);
 	}
 	if (!ret)

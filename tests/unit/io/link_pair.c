@@ -372,6 +372,12 @@ static bool pair_has_room(const struct pair_link *p)
 	return !p->peer || (p->peer->len < RING && pair.allowed);
 }
 
+/* Room is reported while bytes are not, too. */
+static bool pair_finds_room(struct link *l)
+{
+	return false;
+}
+
 static unsigned pair_ready(struct link *l, unsigned polled)
 {
 	struct pair_link *p = pair_of(l);
@@ -525,10 +531,27 @@ static ssize_t pair_recv(struct link *l, struct iovec *iov, int n)
 
 	if (len <= 0)
 		return len;
+	link_iov_shorten(iov, n, (size_t)len);
 	len = link_iov_put(iov, n, bytes, (size_t)len);
 	if (len > 0)
 		pair_consume(l, (size_t)len);
 	return len;
+}
+
+/* The peer may be closed, and its ring with it, while the memory is lent: it lends none. */
+static size_t pair_lend(struct link *l, void **to)
+{
+	return 0;
+}
+
+static void pair_commit(struct link *l, size_t len)
+{
+	abort();
+}
+
+static bool pair_has_left(struct link *l)
+{
+	return true;
 }
 
 static void pair_end_sending(struct link *l)
@@ -589,11 +612,44 @@ static int in_place_create(const struct link_addr *from, const struct link_addr 
 static int plain_create(const struct link_addr *from, const struct link_addr *to,
 			struct link **out);
 
-#define PAIR_OPS                                                                                   \
+#define PAIR_CONNECTING                                                                            \
 	.route = pair_route, .same_host = link_addr_same_host, .listen = pair_listen,              \
 	.accept = pair_accept, .stop_listening = pair_stop_listening, .dial = pair_dial,           \
-	.dialed = pair_dialed, .watch = pair_watch, .watch_write = pair_watch_write,               \
-	.ready = pair_ready, .send = pair_send, .end_sending = pair_end_sending,                   \
+	.dialed = pair_dialed, .watch = pair_watch
+
+static const struct link_connecting in_place_connecting = {
+	PAIR_CONNECTING,
+	.serves = in_place_serves,
+	.bind = in_place_bind,
+	.create = in_place_create,
+};
+
+static const struct link_connecting plain_connecting = {
+	PAIR_CONNECTING,
+	.serves = plain_serves,
+	.bind = plain_bind,
+	.create = plain_create,
+};
+
+static const struct link_polling pair_polling = {
+	.report_read = pair_report_read,
+	.wait_begin = pair_wait_begin,
+	.wait_end = pair_wait_end,
+};
+
+static const struct link_in_place pair_in_place = {
+	.pending = pair_pending,
+	.look = pair_look,
+	.consume = pair_consume,
+	.look_for_end = pair_look_for_end,
+	.has_room = pair_finds_room,
+	.lend = pair_lend,
+	.commit = pair_commit,
+};
+
+#define PAIR_OPS                                                                                   \
+	.watch_write = pair_watch_write, .ready = pair_ready, .recv = pair_recv,                   \
+	.send = pair_send, .has_left = pair_has_left, .end_sending = pair_end_sending,             \
 	.error = pair_error, .has_ended = pair_has_ended,                                          \
 	.unacknowledged_ns = pair_unacknowledged_ns, .local = pair_local, .remote = pair_remote,   \
 	.segment = pair_segment, .close = pair_close, .reset = pair_close, .forked = pair_forked
@@ -601,21 +657,15 @@ static int plain_create(const struct link_addr *from, const struct link_addr *to
 static const struct link_ops in_place = {
 	PAIR_OPS,
 	.name = "pair, in place",
-	.serves = in_place_serves,
-	.bind = in_place_bind,
-	.create = in_place_create,
-	.look = pair_look,
-	.consume = pair_consume,
-	.look_for_end = pair_look_for_end,
-	.pending = pair_pending,
-	.report_read = pair_report_read,
-	.wait_begin = pair_wait_begin,
-	.wait_end = pair_wait_end,
+	.connecting = &in_place_connecting,
+	.polling = &pair_polling,
+	.in_place = &pair_in_place,
 };
 
 static const struct link_ops plain = {
-	PAIR_OPS,           .name = "pair, plain",  .serves = plain_serves,
-	.bind = plain_bind, .create = plain_create, .recv = pair_recv,
+	PAIR_OPS,
+	.name = "pair, plain",
+	.connecting = &plain_connecting,
 };
 
 const struct link_ops *__real_link_of(const struct link_addr *addr);
@@ -623,9 +673,9 @@ const struct link_ops *__wrap_link_of(const struct link_addr *addr);
 
 const struct link_ops *__wrap_link_of(const struct link_addr *addr)
 {
-	if (in_place.serves(addr))
+	if (in_place_serves(addr))
 		return &in_place;
-	return plain.serves(addr) ? &plain : __real_link_of(addr);
+	return plain_serves(addr) ? &plain : __real_link_of(addr);
 }
 
 static int pair_make(const struct link_ops *ops, const struct link_addr *us, struct link **out)

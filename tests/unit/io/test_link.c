@@ -3,6 +3,7 @@
  * Connections over a link that is not TCP, and that is reached only through its row in the table:
  * one whose bytes are read in place, and one that writes to memory without a call.
  */
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,6 +12,8 @@
 #include "base/clock.h"
 #include "ends.h"
 #include "link_pair.h"
+#include "softrnic/io/link_shm.h"
+#include "softrnic/io/link_sockaddr.h"
 
 enum { CONNECTIONS = 2, REGION = 200000 };
 
@@ -257,6 +260,62 @@ static void a_forked_child_releases_an_id_amid_a_message(void **state)
 	target_close(t);
 }
 
+/* --- the tables of operations --------------------------------------------------------------- */
+
+static const struct link_ops *link_at(const char *ip)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(1)};
+	struct link_addr addr;
+
+	assert_int_equal(inet_pton(AF_INET, ip, &sin.sin_addr), 1);
+	addr = link_addr_from((const struct sockaddr *)&sin);
+	return link_of(&addr);
+}
+
+static void the_table_of_each_link_is_complete(void **state)
+{
+	static const char *const ips[] = {"127.0.0.1", "203.0.113.1", "203.0.113.2"};
+	struct link *shm = link_shm_alloc();
+
+	for (size_t i = 0; i < sizeof(ips) / sizeof(ips[0]); i++) {
+		assert_non_null(link_at(ips[i])->connecting);
+		assert_null(link_lacks(link_at(ips[i])));
+	}
+	assert_non_null(shm);
+	assert_null(link_lacks(shm->ops));
+	link_shm_free(shm);
+}
+
+static void a_missing_operation_is_named(void **state)
+{
+	struct link_ops ops = *link_at("203.0.113.1");
+	struct link_connecting connecting = *ops.connecting;
+	struct link_polling polling = *ops.polling;
+	struct link_in_place in_place = *ops.in_place;
+
+	in_place.commit = NULL;
+	ops.in_place = &in_place;
+	assert_string_equal(link_lacks(&ops), "commit");
+	polling.wait_end = NULL;
+	ops.polling = &polling;
+	assert_string_equal(link_lacks(&ops), "wait_end");
+	connecting.serves = NULL;
+	ops.connecting = &connecting;
+	assert_string_equal(link_lacks(&ops), "serves");
+	ops.has_left = NULL;
+	assert_string_equal(link_lacks(&ops), "has_left");
+}
+
+static void a_link_may_lack_a_whole_group(void **state)
+{
+	struct link_ops ops = *link_at("203.0.113.1");
+
+	ops.connecting = NULL;
+	ops.polling = NULL;
+	ops.in_place = NULL;
+	assert_null(link_lacks(&ops));
+}
+
 #define ON(link, test)                                                                             \
 	{                                                                                          \
 #link ": " #test, test, link, all_closed, NULL                                     \
@@ -276,6 +335,9 @@ int main(void)
 		ON(plain, the_end_of_a_peer_is_an_event),
 		ON(plain, deregistration_ends_a_write_into_the_region),
 		ON(plain, a_forked_child_releases_an_id_amid_a_message),
+		cmocka_unit_test(the_table_of_each_link_is_complete),
+		cmocka_unit_test(a_missing_operation_is_named),
+		cmocka_unit_test(a_link_may_lack_a_whole_group),
 	};
 
 	return cmocka_run_group_tests_name("link", tests, NULL, NULL);

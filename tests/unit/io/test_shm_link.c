@@ -158,8 +158,8 @@ static void take_some(size_t len)
 
 static void a_wait_goes_on_after_others_took_bytes_and_wake_up(void **state)
 {
-	assert_false(reader->ops->report_read(reader, false));
-	assert_int_equal(reader->ops->wait_begin(reader), reader_fd);
+	assert_false(reader->ops->polling->report_read(reader, false));
+	assert_int_equal(reader->ops->polling->wait_begin(reader), reader_fd);
 	put("first");
 	assert_true(is_woken());
 	assert_int_equal(take(), 5);
@@ -167,15 +167,15 @@ static void a_wait_goes_on_after_others_took_bytes_and_wake_up(void **state)
 	assert_false(is_woken());
 	put("second");
 	assert_true(is_woken());
-	reader->ops->wait_end(reader);
+	reader->ops->polling->wait_end(reader);
 }
 
 static void who_looks_by_himself_is_not_woken(void **state)
 {
-	assert_false(reader->ops->report_read(reader, false));
-	assert_int_equal(reader->ops->wait_begin(reader), reader_fd);
+	assert_false(reader->ops->polling->report_read(reader, false));
+	assert_int_equal(reader->ops->polling->wait_begin(reader), reader_fd);
 	put("first");
-	reader->ops->wait_end(reader);
+	reader->ops->polling->wait_end(reader);
 	assert_int_equal(take(), 5);
 	put("second");
 	assert_false(is_woken());
@@ -226,9 +226,9 @@ static void a_unix_socket_that_is_shut_down_is_closed(void **state)
 	assert_false(is_open(reader_fd));
 	assert_int_equal(take(), 5);
 	assert_int_equal(take(), -EAGAIN);
-	assert_int_equal(reader->ops->wait_begin(reader), -EAGAIN);
-	reader->ops->report_read(reader, false);
-	reader->ops->report_read(reader, true);
+	assert_int_equal(reader->ops->polling->wait_begin(reader), -EAGAIN);
+	reader->ops->polling->report_read(reader, false);
+	reader->ops->polling->report_read(reader, true);
 	put("still");
 	assert_int_equal(take(), 5);
 	writer->ops->ready(writer, READY_READ | READY_HANGUP);
@@ -240,15 +240,15 @@ static void a_unix_socket_that_is_shut_down_is_closed(void **state)
 /* The descriptor's number must not be reused before the wait is over. */
 static void a_unix_socket_that_is_shut_down_stays_open_while_it_is_awaited(void **state)
 {
-	reader->ops->report_read(reader, false);
-	assert_int_equal(reader->ops->wait_begin(reader), reader_fd);
+	reader->ops->polling->report_read(reader, false);
+	assert_int_equal(reader->ops->polling->wait_begin(reader), reader_fd);
 	shutdown(writer_fd, SHUT_RDWR);
 	reader->ops->ready(reader, READY_READ | READY_HANGUP);
 	assert_true(is_woken());
-	reader->ops->wait_end(reader);
+	reader->ops->polling->wait_end(reader);
 	assert_false(is_open(reader_fd));
 	assert_int_equal(take(), -EAGAIN);
-	assert_int_equal(reader->ops->wait_begin(reader), -EAGAIN);
+	assert_int_equal(reader->ops->polling->wait_begin(reader), -EAGAIN);
 }
 
 static void an_end_that_was_not_reported_is_found_when_it_is_looked_for(void **state)
@@ -256,19 +256,19 @@ static void an_end_that_was_not_reported_is_found_when_it_is_looked_for(void **s
 	below_ended = true;
 	assert_int_equal(take(), -EAGAIN);
 	put("last");
-	reader->ops->look_for_end(reader);
+	reader->ops->in_place->look_for_end(reader);
 	assert_int_equal(take(), 4);
 	assert_int_equal(take(), 0);
 }
 
 static void who_looks_by_himself_finds_room_and_is_not_woken(void **state)
 {
-	assert_false(writer->ops->report_read(writer, false));
-	assert_false(writer->ops->has_room(writer)); /* nothing was refused so far */
+	assert_false(writer->ops->polling->report_read(writer, false));
+	assert_false(writer->ops->in_place->has_room(writer)); /* nothing was refused so far */
 	fill_ring();
-	assert_false(writer->ops->has_room(writer));
+	assert_false(writer->ops->in_place->has_room(writer));
 	take_some(RING / 2);
-	assert_true(writer->ops->has_room(writer));
+	assert_true(writer->ops->in_place->has_room(writer));
 	assert_false(is_woken_on(writer_fd));
 	assert_int_equal(send_some(RING), RING / 2);
 }
@@ -278,9 +278,9 @@ static void who_looks_by_himself_finds_room_and_is_not_woken(void **state)
  */
 static void room_is_reported_once_nobody_looks(void **state)
 {
-	assert_false(writer->ops->report_read(writer, false));
+	assert_false(writer->ops->polling->report_read(writer, false));
 	fill_ring();
-	assert_false(writer->ops->report_read(writer, true));
+	assert_false(writer->ops->polling->report_read(writer, true));
 	assert_int_equal(writer->ops->ready(writer, 0) & READY_WRITE, 0);
 	take_some(RING / 2);
 	assert_true(is_woken_on(writer_fd));
@@ -291,18 +291,18 @@ static void room_is_reported_once_nobody_looks(void **state)
 /* However little room there is: when a thread stops looking, the room must be reported. */
 static void room_that_is_there_is_looked_at_when_nobody_looks_any_more(void **state)
 {
-	assert_false(writer->ops->report_read(writer, false));
+	assert_false(writer->ops->polling->report_read(writer, false));
 	fill_ring();
 	take_some(1);
-	assert_true(writer->ops->report_read(writer, true));
+	assert_true(writer->ops->polling->report_read(writer, true));
 	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
 }
 
 static void who_waits_leaves_room_to_the_source(void **state)
 {
-	assert_false(writer->ops->report_read(writer, false));
+	assert_false(writer->ops->polling->report_read(writer, false));
 	fill_ring();
-	assert_int_equal(writer->ops->wait_begin(writer), -EAGAIN);
+	assert_int_equal(writer->ops->polling->wait_begin(writer), -EAGAIN);
 	take_some(RING / 2);
 	assert_true(is_woken_on(writer_fd));
 	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
@@ -312,17 +312,17 @@ static void who_waits_leaves_room_to_the_source(void **state)
 static void a_wake_up_for_room_that_was_found_does_no_harm(void **state)
 {
 	fill_ring();
-	assert_false(writer->ops->report_read(writer, false));
+	assert_false(writer->ops->polling->report_read(writer, false));
 	take_some(RING / 2);
 	assert_true(is_woken_on(writer_fd));
-	assert_true(writer->ops->has_room(writer));
-	assert_false(writer->ops->has_room(writer));
+	assert_true(writer->ops->in_place->has_room(writer));
+	assert_false(writer->ops->in_place->has_room(writer));
 	assert_int_equal(send_some(RING / 2), RING / 2);
 	writer->ops->ready(writer, READY_READ);
 	assert_false(is_woken_on(writer_fd));
 	assert_int_equal(send_some(1), -EAGAIN);
 	take_some(RING);
-	assert_true(writer->ops->has_room(writer));
+	assert_true(writer->ops->in_place->has_room(writer));
 }
 
 /* Each event stands for many wake-ups, and there are bytes in the ring. */
@@ -347,10 +347,10 @@ static void wake_ups_do_not_fill_the_socket(void **state)
 
 static void expect_broken_reader(void)
 {
-	assert_true(reader->ops->pending(reader, 1));
+	assert_true(reader->ops->in_place->pending(reader, 1));
 	assert_int_equal(take(), -EPROTO);
 	atomic_store(&writers.shared->tail, 0); /* the ring stays broken */
-	assert_true(reader->ops->pending(reader, 1));
+	assert_true(reader->ops->in_place->pending(reader, 1));
 }
 
 static void an_impossible_position_is_an_error_and_no_bytes(void **state)
@@ -358,8 +358,8 @@ static void an_impossible_position_is_an_error_and_no_bytes(void **state)
 	const void *bytes;
 
 	atomic_store(&writers.shared->tail, RING + 1);
-	assert_int_equal(reader->ops->look(reader, &bytes), -EPROTO);
-	assert_int_equal(reader->ops->wait_begin(reader), -EAGAIN);
+	assert_int_equal(reader->ops->in_place->look(reader, &bytes), -EPROTO);
+	assert_int_equal(reader->ops->polling->wait_begin(reader), -EAGAIN);
 	expect_broken_reader();
 }
 
@@ -368,9 +368,9 @@ static void a_position_that_becomes_impossible_behind_bytes_is_an_error(void **s
 	const void *bytes;
 
 	put("bytes");
-	assert_int_equal(reader->ops->look(reader, &bytes), 5);
+	assert_int_equal(reader->ops->in_place->look(reader, &bytes), 5);
 	atomic_store(&writers.shared->tail, UINT64_MAX / 2);
-	reader->ops->consume(reader, 5);
+	reader->ops->in_place->consume(reader, 5);
 	expect_broken_reader();
 }
 
@@ -390,7 +390,7 @@ static void an_impossible_position_of_the_reader_is_an_error_for_who_writes(void
 	fill_ring();
 	atomic_store(&writers.shared->head, RING + 1);
 	assert_int_equal(writer->ops->send(writer, &iov, 1), -EPROTO);
-	assert_true(writer->ops->pending(writer, 1));
+	assert_true(writer->ops->in_place->pending(writer, 1));
 }
 
 static int open_source(void **state)
