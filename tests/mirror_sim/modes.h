@@ -20,9 +20,9 @@
 	X(NO_OWN_PROMISE, "no-own-promise") \
 	X(SHRINK_WITHOUT_SWAP, "shrink-without-swap") \
 	/* swaps without an answer */ \
-	/* read back unchanged counts as "did not happen" */
+	/* read back unchanged counts as "did not happen" */ \
 	X(LATE_SWAPS_NAIVE, "late-swaps-naive") \
-	/* a member that may have been added is not awaited */
+	/* a member that may have been added is not awaited */ \
 	X(UNKNOWN_IGNORED, "unknown-ignored") \
 	/* records */ \
 	X(RANGES_NOT_RECORDED, "ranges-not-recorded") /* W9 */ \
@@ -31,9 +31,9 @@
 	X(HOT_LATE, "hot-late") /* W2: durable only before the acknowledgement */ \
 	X(NO_INTENT, "no-intent") \
 	X(DAMAGE_TRUSTED, "damage-trusted") /* W8: bad blocks count as clean */ \
-	/* with -d: an extent becomes cold with unflushed stores */
+	/* with -d: an extent becomes cold with unflushed stores */ \
 	X(COOL_UNFLUSHED, "cool-unflushed") \
-	/* with -d: a resync carries unflushed stores */
+	/* with -d: a resync carries unflushed stores */ \
 	X(DIRECT_JOIN_UNNAMED, "direct-join-unnamed") \
 	/* W2 writes are not durable, or not in order */ \
 	X(HOT_NOT_DURABLE, "hot-not-durable") /* W2 */ \
@@ -44,32 +44,32 @@
 	X(BITS_CLEARED_EARLY, "bits-cleared-early") /* W5: cleared when a block is sent */ \
 	X(CLEAN_TOO_EARLY, "clean-too-early") /* W7: clean before everything is flushed */ \
 	X(OWN_COPY_NOT_DURABLE, "own-copy-not-durable") \
-	/* a member confirms data that it has only placed */
+	/* a member confirms data that it has only placed */ \
 	X(FLUSH_NOT_DURABLE, "flush-not-durable") \
 	/* an operator's promotion */ \
-	/* an order that failed, or was interrupted */
+	/* an order that failed, or was interrupted */ \
 	X(ORDER_OUTLIVES_REQUEST, "order-outlives-request") \
 	X(ORDER_OF_ANY_VIEW, "order-of-any-view") /* not only for the view that was checked */ \
 	X(ORDER_ASKED_ONCE, "order-asked-once") /* not checked again when the swap is sent */ \
 	/* the rest */ \
 	X(RESTORED_TRUSTED, "restored-trusted") /* with -r */ \
-	/* with -r: a configuration raises seq, which hides the restore */
+	/* with -r: a configuration raises seq, which hides the restore */ \
 	X(CONFIG_COUNTS, "config-counts") \
 	X(SEEN_INSYNC_IGNORED, "seen-insync-ignored") /* with -r: a configuration may enlarge S */ \
 	X(LEASE_FROM_ANSWER, "lease-from-answer") \
 	X(NO_LEASE, "no-lease") \
-	/* answered while data of former epochs may still be placed */
+	/* answered while data of former epochs may still be placed */ \
 	X(FENCE_EARLY, "fence-early") \
 	X(NO_LIVENESS, "no-liveness") /* an end with a silent peer does not notice */ \
 	X(JOIN_UNSETTLED, "join-unsettled") \
 	X(OLD_BITS, "old-bits") /* no bits for flushes under way when a member is lost */ \
 	/* a flush in parts */ \
-	/* a flush operation covers only the part before it */
+	/* a flush operation covers only the part before it */ \
 	X(PART_NOT_COVERED, "part-not-covered") \
 	X(PART_NOT_WRITTEN_BACK, "part-not-written-back") /* the same in this host's file */ \
 	X(PARTS_WAIT, "parts-wait") /* a part waits until earlier ones are written back */ \
 	/* a set that grows */ \
-	/* the register is changed before copies have room */
+	/* the register is changed before copies have room */ \
 	X(GROW_UNRESERVED, "grow-unreserved") \
 	X(GROW_NOT_DURABLE, "grow-not-durable") /* copies report room before the files have it */ \
 	X(GROW_NOT_ZERO, "grow-not-zero") /* other data past the end become the set's */ \
@@ -78,11 +78,11 @@
 	X(GROW_SMALLER, "grow-smaller") /* a primary uses copies that are smaller */ \
 	X(GROW_TAIL_TRUSTED, "grow-tail-trusted") /* and larger ones whose content is in doubt */ \
 	/* the primary's medium fails */ \
-	/* a failed write-back counts as a success */
+	/* a failed write-back counts as a success */ \
 	X(LOCAL_FAILURE_IGNORED, "local-failure-ignored") \
 	X(FAILED_COUNTS, "failed-counts") /* flushes are acknowledged with the failed copy in S */ \
 	X(FAILED_SOURCE, "failed-source") /* the failed copy makes others equal */ \
-	/* with -d: others have the stores, so the flush succeeds */
+	/* with -d: others have the stores, so the flush succeeds */ \
 	X(FAILED_DIRECT, "failed-direct")
 /* clang-format on */
 

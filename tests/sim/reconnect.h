@@ -36,12 +36,11 @@
 	X(ORDERLY) /* disconnects, and waits for the end */                                        \
 	X(DELETE)  /* deletes it in full operation, perhaps after a while without an answer */     \
 	X(HURRIED) /* disconnects, and deletes it before the end */                                \
-	X(LIMIT) /* disconnects, and goes on when the end is reported: perhaps by a time limit */  \
-/* gets the event that the peer is lost */
-X(LOST)
-X(TARGET) /* the target disconnects first, while Writes are under way */
-X(STAY)   /* does not end: it writes elsewhere, and must not be cut */
-X(KILL)   /* the process dies; the next one is another incarnation */
+	X(LIMIT)  /* disconnects, and goes on when the end is reported: perhaps by a time limit */ \
+	X(LOST)   /* gets the event that the peer is lost */                                       \
+	X(TARGET) /* the target disconnects first, while Writes are under way */                   \
+	X(STAY)   /* does not end: it writes elsewhere, and must not be cut */                     \
+	X(KILL)   /* the process dies; the next one is another incarnation */
 enum reconnect_end {
 #define X(name) END_##name,
 	RECONNECT_ENDS(X)
@@ -97,25 +96,24 @@ struct reconnect {
 	X(connections)                                                                             \
 	X(later) /* connections after another one */                                               \
 	X(rings)                                                                                   \
-	X(acknowledged) /* flushes of later connections */                                         \
-/* when a later one began, bytes of a former one were in the network, */
-X(in_network)
-X(in_queue)        /* in the queue of the target's kernel, */
-X(in_ring)         /* in the ring, */
-X(in_buffer)       /* in the target's receive buffer, */
-X(in_placement)    /* and in the middle of a store */
-X(atomics_waiting) /* and an atomic Write that waits for a flush */
-X(questions)       /* a connection names former ones, or its owner */
-X(waits)           /* and the target has to cut some */
-X(cut)
-X(cut_late)                                    /* named before it had named itself */
-X(refused) /* they could not be cut in time */ /* stayed until the others were done */
-X(stayed)
-X(network_stops)
-X(resets_lost)
-X(lost)
-X(stuck)
-X(finished)
+	X(acknowledged)    /* flushes of later connections */                                      \
+	X(in_network)      /* when a later one began: bytes of a former one in the network, */     \
+	X(in_queue)        /* in the queue of the target's kernel, */                              \
+	X(in_ring)         /* in the ring, */                                                      \
+	X(in_buffer)       /* in the target's receive buffer, */                                   \
+	X(in_placement)    /* and in the middle of a store */                                      \
+	X(atomics_waiting) /* and an atomic Write that waits for a flush */                        \
+	X(questions)       /* a connection names former ones, or its owner */                      \
+	X(waits)           /* and the target has to cut some */                                    \
+	X(cut)                                                                                     \
+	X(cut_late) /* named before it had named itself */                                         \
+	X(refused)  /* they could not be cut in time */                                            \
+	X(stayed)   /* stayed until the others were done */                                        \
+	X(network_stops)                                                                           \
+	X(resets_lost)                                                                             \
+	X(lost)                                                                                    \
+	X(stuck)                                                                                   \
+	X(finished)
 struct reconnect_coverage {
 	unsigned long long runs, events;
 	unsigned long long ends[END_COUNT];

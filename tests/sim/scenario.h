@@ -10,25 +10,24 @@
 #include "prng.h"
 
 #define SIM_FAULTS(X)                                                                              \
-	X(NONE)  /* everything must succeed */                                                     \
-	X(RST)   /* the connection is reset at a byte */                                           \
-	X(FIN)   /* one direction ends at a byte */                                                \
-	X(FLIP)  /* one bit changes on the way */                                                  \
-	X(POWER) /* both ends lose power: only the medium survives */                              \
-/* one end requests an access without the right */
-X(DEREG)
-X(ACCESS)     /* one end requests what it has no right to */
-X(WRITEBACK)  /* the medium fails */
-X(UNMAP)      /* memory behind a region is gone (EFAULT) */
-X(KILL)       /* one end is killed; its memory stays */
-X(OVERRUN)    /* one end's completion queue is too small */
-X(REJECT)     /* the responder rejects the connection */
-X(DISCONNECT) /* one end disconnects in the middle */
-X(STRICT)     /* a strict flush of memory that cannot persist */
-X(DESTROY)    /* one end destroys its queue pair in full flight */
-X(PAUSE)      /* one end does not run for a while, and everything goes on after that */
-X(STOP)       /* one end never runs again; its kernel still takes bytes */
-X(BLACKHOLE)  /* nothing crosses the link any more, without a FIN or RST */
+	X(NONE)       /* everything must succeed */                                                \
+	X(RST)        /* the connection is reset at a byte */                                      \
+	X(FIN)        /* one direction ends at a byte */                                           \
+	X(FLIP)       /* one bit changes on the way */                                             \
+	X(POWER)      /* both ends lose power: only the medium survives */                         \
+	X(DEREG)      /* one end deregisters a region in full flight */                            \
+	X(ACCESS)     /* one end requests an access without the right */                           \
+	X(WRITEBACK)  /* the medium fails */                                                       \
+	X(UNMAP)      /* a region's memory is gone (EFAULT) */                                     \
+	X(KILL)       /* one end is killed; its memory stays */                                    \
+	X(OVERRUN)    /* one end's completion queue is too small */                                \
+	X(REJECT)     /* the responder rejects the connection */                                   \
+	X(DISCONNECT) /* one end disconnects in the middle */                                      \
+	X(STRICT)     /* a strict flush of memory that cannot persist */                           \
+	X(DESTROY)    /* one end destroys its queue pair in full flight */                         \
+	X(PAUSE)      /* one end does not run for a while, and everything goes on after that */    \
+	X(STOP)       /* one end never runs again; its kernel still takes bytes */                 \
+	X(BLACKHOLE)  /* nothing crosses the link any more, without a FIN or RST */
 enum sim_fault {
 #define X(name) FAULT_##name,
 	SIM_FAULTS(X)
