@@ -142,30 +142,23 @@ static void put_set_tail(const struct put *p, uint64_t flushed)
 			     p->c.opts->offset + flushed, how);
 }
 
-/* The oldest flush; false: it is still under way. *rc: the library's result. */
-static bool put_end_flush(struct put *p, int timeout_ms, int *rc)
-{
-	struct put_flush *flush = &p->flushes[p->ended % PUT_FLUSHES];
-
-	*rc = rpma_file_sync_wait(p->c.file, flush->ticket, timeout_ms);
-	if (*rc)
-		return false;
-	p->ended++;
-	put_set_tail(p, flush->at);
-	if (p->c.opts->remote.verbose)
-		put_note_flushed(p->c.opts, p->c.opts->offset + flush->at);
-	return true;
-}
-
-/* Until so many are under way at most; those that have ended by then, too. */
+/* Until so many flushes are under way at most; those that have ended by then, too. */
 static int put_end_flushes(struct put *p, unsigned most)
 {
 	int rc = 0;
 
-	while (!rc && p->started - p->ended > most)
-		put_end_flush(p, -1, &rc);
-	while (!rc && p->started > p->ended && put_end_flush(p, 0, &rc))
-		;
+	while (p->ended < p->started) {
+		const struct put_flush *flush = &p->flushes[p->ended % PUT_FLUSHES];
+
+		rc = rpma_file_sync_wait(p->c.file, flush->ticket,
+					 p->started - p->ended > most ? -1 : 0);
+		if (rc)
+			break;
+		p->ended++;
+		put_set_tail(p, flush->at);
+		if (p->c.opts->remote.verbose)
+			put_note_flushed(p->c.opts, p->c.opts->offset + flush->at);
+	}
 	return rc == RPMA_E_AGAIN ? 0 : rc;
 }
 
@@ -185,15 +178,12 @@ static int put_flush(struct put *p)
 	return 0;
 }
 
-/* A failed call; what was flushed by then belongs to its line. */
+/* A failed call; what was flushed by then belongs to its line, whose text stays: a flush that has
+ * failed has the same, as the first failure of a file is that of all calls. */
 static int put_check(struct put *p, int rc)
 {
-	int flushed;
-
-	while (rc && p->started > p->ended && put_end_flush(p, 0, &flushed))
-		;
-	/* The text is still that of rc: a flush that has failed has the same, and the first failure
-	 * of a file stays. */
+	if (rc)
+		put_end_flushes(p, PUT_FLUSHES);
 	return copy_check(&p->c, rc);
 }
 
