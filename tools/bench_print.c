@@ -11,14 +11,12 @@ static void print_head_json(const struct bench *b)
 {
 	const struct session_transport *via = &b->transport;
 
-	printf("{\"server\":");
-	cli_json_string(b->s.server);
-	printf(",\"region\":");
-	cli_json_string(b->s.region.region);
+	cli_json_string("{\"server\":", b->s.server);
+	cli_json_string(",\"region\":", b->s.region.region);
 	printf(",\"scratch\":%s,\"durability\":\"%s\",\"device\":",
 	       b->opts->overwrite ? "false" : "true",
 	       rpma_utils_durability_2str(b->s.region.durability));
-	cli_json_string(via->device);
+	cli_json_string("", via->device);
 	printf(",\"first_link\":\"%s\",\"crc\":%s,\"wait\":%s,\"rows\":[", via->link,
 	       via->crc ? "true" : "false", b->opts->spin_us ? "false" : "true");
 }

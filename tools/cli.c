@@ -199,11 +199,11 @@ static size_t cli_utf8_len(const char *text)
 }
 
 /* Names of files are bytes, JSON is UTF-8: what is none becomes U+FFFD. */
-void cli_json_string(const char *text)
+void cli_json_string(const char *before, const char *text)
 {
 	size_t len;
 
-	putchar('"');
+	printf("%s\"", before);
 	for (; *text; text += len ? len : 1) {
 		unsigned char c = (unsigned char)*text;
 

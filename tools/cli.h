@@ -50,7 +50,7 @@ int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_options(int argc, char **argv, const struct option *options, const char *help,
 		int (*take)(int opt, void *arg), void *arg);
 
-/* A JSON string with its quotes, to stdout. */
-void cli_json_string(const char *text);
+/* To stdout: what stands before it, such as a member's name, and a JSON string with its quotes. */
+void cli_json_string(const char *before, const char *text);
 
 #endif

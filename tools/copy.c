@@ -53,11 +53,9 @@ int copy_check_offset(const struct copy *c)
 static void summary_json(const struct copy *c, const char *verb, double seconds, const char *more)
 {
 	printf("{\"operation\":\"%s\",\"file\":", verb);
-	cli_json_string(c->opts->file);
-	printf(",\"server\":");
-	cli_json_string(c->info.server);
-	printf(",\"region\":");
-	cli_json_string(c->info.region);
+	cli_json_string("", c->opts->file);
+	cli_json_string(",\"server\":", c->info.server);
+	cli_json_string(",\"region\":", c->info.region);
 	printf(",\"durability\":\"%s\",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
 	       ",\"transfer_seconds\":%.6f,\"transfer_mib_per_s\":%.1f%s}\n",
 	       rpma_utils_durability_2str(c->info.durability), c->opts->offset, c->total, seconds,

@@ -81,15 +81,14 @@ static void info_print_row(const struct rpma_provider_info *row)
 
 static void info_print_row_json(const struct rpma_provider_info *row)
 {
-	printf("{\"provider\":");
-	cli_json_string(row->provider);
+	cli_json_string("{\"provider\":", row->provider);
 	printf(",\"device\":");
 	if (row->device)
-		cli_json_string(row->device);
+		cli_json_string("", row->device);
 	else
 		printf("null");
 	printf(",\"usable\":%s,\"why\":", row->usable ? "true" : "false");
-	cli_json_string(row->why);
+	cli_json_string("", row->why);
 	putchar('}');
 }
 

@@ -23,12 +23,11 @@ static void info_print_path(const char *path, const struct stat *st,
 		printf("%s: durability %s\n%s\n", path, class, why);
 		return;
 	}
-	printf("{\"path\":");
-	cli_json_string(path);
+	cli_json_string("{\"path\":", path);
 	if (S_ISREG(st->st_mode))
 		printf(",\"size\":%" PRIu64, (uint64_t)st->st_size);
 	printf(",\"durability\":\"%s\",\"why\":", class);
-	cli_json_string(why);
+	cli_json_string("", why);
 	puts("}");
 }
 

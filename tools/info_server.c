@@ -57,10 +57,9 @@ static void info_print_server_json(const struct session *s, bool proved, uint32_
 	struct session_transport via;
 
 	session_get_transport(s, &via);
-	printf("{\"server\":");
-	cli_json_string(s->server);
+	cli_json_string("{\"server\":", s->server);
 	printf(",\"link\":\"%s\",\"shared_memory\":", via.link);
-	cli_json_string(via.shm ? via.shm : "");
+	cli_json_string("", via.shm ? via.shm : "");
 	printf(",\"secret\":%s,\"capabilities\":[", proved ? "true" : "false");
 	info_print_capabilities(caps, true);
 	printf("],\"regions\":[");
@@ -68,7 +67,7 @@ static void info_print_server_json(const struct session *s, bool proved, uint32_
 		const struct hello_entry *e = &list->entries[i];
 
 		printf("%s{\"region\":", i ? "," : "");
-		cli_json_string(e->region);
+		cli_json_string("", e->region);
 		printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\"}", e->size,
 		       rpma_utils_durability_2str(e->durability));
 	}

@@ -78,8 +78,7 @@ static void ls_print_file_json(const struct rpma_file_region *r)
 
 static void ls_print_json(const struct rpma_file_region *r)
 {
-	printf("{\"region\":");
-	cli_json_string(r->name);
+	cli_json_string("{\"region\":", r->name);
 	printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\",\"file\":", r->length,
 	       rpma_utils_durability_2str(r->durability));
 	ls_print_file_json(r);

@@ -46,10 +46,8 @@ static void ping_print_head(const struct bench *b)
 	const struct hello_reply *region = &b->s.region;
 
 	if (b->opts->remote.json) {
-		printf("{\"server\":");
-		cli_json_string(b->s.server);
-		printf(",\"region\":");
-		cli_json_string(region->region);
+		cli_json_string("{\"server\":", b->s.server);
+		cli_json_string(",\"region\":", region->region);
 		printf(",\"durability\":\"%s\",\"size\":%" PRIu64,
 		       rpma_utils_durability_2str(region->durability), b->room);
 		return;

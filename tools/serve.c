@@ -31,10 +31,8 @@ static void serve_announce_text(const struct server *server)
 
 static void serve_announce_region_json(const struct server_region_info *r)
 {
-	printf("{\"region\":");
-	cli_json_string(r->name);
-	printf(",\"file\":");
-	cli_json_string(r->path);
+	cli_json_string("{\"region\":", r->name);
+	cli_json_string(",\"file\":", r->path);
 	printf(",\"size\":%" PRIu64 ",\"durability\":\"%s\"}", r->size,
 	       rpma_utils_durability_2str(r->durability));
 }
@@ -44,8 +42,7 @@ static void serve_announce_json(const struct server *server, bool has_secret)
 	const struct address *at = server_get_address(server);
 	struct server_region_info r;
 
-	printf("{\"addr\":");
-	cli_json_string(at->host);
+	cli_json_string("{\"addr\":", at->host);
 	printf(",\"port\":%s,\"secret\":%s,\"regions\":[", at->port, has_secret ? "true" : "false");
 	for (unsigned i = 0; server_get_region(server, i, &r); i++) {
 		fputs(i ? "," : "", stdout);

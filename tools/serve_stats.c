@@ -46,9 +46,8 @@ static void stats_print_client(const struct server_client_info *client)
 static void stats_print_client_json(const struct server_client_info *client)
 {
 	printf("{\"id\":%" PRIu64 ",\"addr\":", client->id);
-	cli_json_string(client->addr);
-	printf(",\"region\":");
-	cli_json_string(client->region);
+	cli_json_string("", client->addr);
+	cli_json_string(",\"region\":", client->region);
 	printf(",\"access\":\"%s\",\"counters\":", stats_access_name(client->access));
 	stats_print_counters(client->counters, true);
 	putchar('}');
