@@ -2,6 +2,7 @@
 #include "mirror/copy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libpmem.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -105,6 +106,14 @@ static int copy_persist_span(const struct copy *copy, const struct mirror_range 
 	uint64_t to = n ? v[n - 1].offset + v[n - 1].len : 0;
 
 	return msync(copy->shared + from, to - from, MS_SYNC) ? -errno : 0;
+}
+
+void copy_write_out(const struct copy *copy, const struct mirror_range *v, uint32_t n)
+{
+	uint64_t from = v[0].offset, to = v[n - 1].offset + v[n - 1].len;
+
+	if (copy_has_cache(copy) && !copy->is_direct && !ownfd_is_lost(&copy->own))
+		sync_file_range(copy->fd, (off_t)from, (off_t)(to - from), SYNC_FILE_RANGE_WRITE);
 }
 
 static int copy_sync(void *arg)

@@ -45,6 +45,12 @@ bool copy_put_by_write(const struct copy *copy, uint64_t offset, const uint8_t *
 /* The same by stores to the mapping, as copy_words(). They may fault. */
 void copy_put(struct copy *copy, uint64_t offset, const uint8_t *src, uint64_t len);
 
+/*
+ * Have the kernel begin to write what these ranges span, so that copy_persist() has less to wait for.
+ * No promise comes from it, and no error: the kernel's own threads may begin at any time as well.
+ */
+void copy_write_out(const struct copy *copy, const struct mirror_range *v, uint32_t n);
+
 /* Make a normal list of ranges durable. 0 or -errno: then the copy has failed for good, as the
  * kernel may have dropped the pages. */
 int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n);

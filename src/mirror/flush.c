@@ -146,6 +146,9 @@ static int flush_next_part(struct rpmirror *m, struct flush_round *round,
 		return rc;
 	round->at = at;
 	round->count++;
+	if (at.range < n &&
+	    round->count < FLUSH_ROUND_PARTS) /* the disk works beside the next part */
+		copy_write_out(&m->copy, part.v, part.n);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "lib/medium.h"
 #include "mirror/copy.h"
 
 #define SIZE         (256u << 10)
@@ -24,6 +25,8 @@
 #define OBSERVATIONS 2000000ul
 #define CHANGES_MIN  500ul
 #define LOOK_MAX_S   400
+
+#define WRITE_OUT_MAX_MS 1000
 
 static struct copy copy;
 
@@ -191,6 +194,48 @@ static void an_aligned_word_is_never_torn(void **state)
 	}
 }
 
+/* Waits a while for the bytes to be on their way to the medium. */
+static bool leaves(int fd, off_t at, size_t len)
+{
+	for (int ms = 0; medium_dirty(fd, at, len) != 0 && ms < WRITE_OUT_MAX_MS; ms++)
+		usleep(1000);
+	return medium_dirty(fd, at, len) == 0;
+}
+
+/* And nothing else: what another thread writes meanwhile is not the flush's. */
+static void what_is_written_out_leaves_at_once(void **state)
+{
+	const struct mirror_range v[] = {{0, BLOCK}, {2 * BLOCK, BLOCK}};
+	_Alignas(8) uint8_t bytes[4 * BLOCK] = {7};
+
+	need_file();
+	if (!medium_is_behind(copy.fd))
+		skip();
+	assert_true(copy_put_by_write(&copy, 0, bytes, 4 * BLOCK));
+	assert_true(copy_put_by_write(&copy, SIZE / 2, bytes, BLOCK));
+	assert_true(medium_dirty(copy.fd, 0, 3 * BLOCK) > 0);
+	copy_write_out(&copy, v, 2);
+	assert_true(leaves(copy.fd, 0, 3 * BLOCK));
+	assert_true(medium_dirty(copy.fd, SIZE / 2, BLOCK) > 0);
+	assert_int_equal(copy_persist(&copy, v, 2), 0);
+	assert_int_equal(medium_dirty(copy.fd, SIZE / 2, BLOCK), 0);
+}
+
+static void a_direct_mapping_is_not_written_out(void **state)
+{
+	const struct mirror_range v = {0, BLOCK};
+	_Alignas(8) uint8_t bytes[BLOCK] = {7};
+
+	need_file();
+	if (!medium_is_behind(copy.fd))
+		skip();
+	copy.is_direct = true;
+	assert_true(copy_put_by_write(&copy, 0, bytes, BLOCK));
+	copy_write_out(&copy, &v, 1);
+	assert_true(medium_dirty(copy.fd, 0, BLOCK) > 0);
+	assert_int_equal(copy_persist(&copy, &v, 1), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -201,6 +246,8 @@ int main(void)
 		TEST(a_limit_on_the_size_of_files_leaves_stores),
 		TEST(another_file_is_not_written_to),
 		TEST(a_write_that_fails_leaves_stores),
+		TEST(what_is_written_out_leaves_at_once),
+		TEST(a_direct_mapping_is_not_written_out),
 		TEST(an_aligned_word_is_never_torn),
 	};
 
