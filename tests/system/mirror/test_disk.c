@@ -186,6 +186,22 @@ static void a_local_write_back_is_short_in_a_direct_mapping(void **state)
 	a_local_write_back_is_short("map-direct");
 }
 
+/*
+ * The kernel begins to write the first part while the second one is sent, and fails. That is
+ * reported by the write-back of both, although the second part can be written.
+ */
+static void the_first_part_of_a_large_flush_is_short(void **state)
+{
+	go_on(0, "map-wait");
+	put_until_whole();
+	bad_disk_break_blocks(&disks[0], hosts.hosts[0].data, 0, SIZE / 2 / BAD_DISK_BLOCK);
+	last++;
+	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)last);
+	app_expect(&app, "ok", "store %u %llu", NEXT, (unsigned long long)last);
+	app_expect(&app, "The local copy has failed", "flush 0 %u", SIZE);
+	check_media(ALL & ~1u, last, last);
+}
+
 static void a_primarys_disk_fails_under(unsigned bytes)
 {
 	flushed = bytes;
@@ -540,6 +556,7 @@ int main(void)
 		TEST(a_local_write_back_is_short_in_a_direct_mapping),
 		cmocka_unit_test_setup_teardown(what_stood_still_at_a_replica_changes_nothing_later,
 						setup_still, teardown),
+		TEST(the_first_part_of_a_large_flush_is_short),
 		TEST(a_primarys_disk_fails),
 		TEST(a_primarys_disk_fails_under_blocks),
 		TEST(a_primarys_copy_has_no_room),
