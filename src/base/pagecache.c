@@ -142,13 +142,6 @@ static int pagecache_open(struct pagecache *p, const char *path)
 	return 0;
 }
 
-static void pagecache_close(struct pagecache *p)
-{
-	if (p->direct != p->fd)
-		close(p->direct);
-	close(p->fd);
-}
-
 /* Drop the clean pages that no process has mapped. */
 static int pagecache_clean_and_leave(int fd)
 {
@@ -210,7 +203,9 @@ static int pagecache_do(const char *path, bool drop)
 				LOG_WARNING("%s: %s", path, strerror(-rc));
 			rc = pagecache_rewrite_file(p);
 		}
-		pagecache_close(p);
+		if (p->direct != p->fd)
+			close(p->direct);
+		close(p->fd);
 	}
 	free(p);
 	return rc;

@@ -35,13 +35,6 @@ static atomic_uint
 TLS_FOR_HANDLER unsigned mask_seen;
 TLS_FOR_HANDLER unsigned mask_open; /* equal to mask_seen if the mask lets faults through */
 
-static void safecopy_fault_signals(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGBUS);
-	sigaddset(set, SIGSEGV);
-}
-
 /* The usual case: this thread's mask is known, and lets faults through. */
 static inline bool safecopy_mask_is_open(void)
 {
@@ -64,7 +57,9 @@ static __attribute__((noinline)) bool safecopy_open_mask(sigset_t *before)
 	}
 	if (mask_open == now)
 		return false;
-	safecopy_fault_signals(&set);
+	sigemptyset(&set);
+	sigaddset(&set, SIGBUS);
+	sigaddset(&set, SIGSEGV);
 	pthread_sigmask(SIG_UNBLOCK, &set, before);
 	return true;
 }

@@ -131,14 +131,6 @@ static int channel_take(struct shim_channel *ch, const struct ops **ops, struct 
 	}
 }
 
-/* The thread can still be cancelled, as in the kernel. */
-static int channel_is_gone(bool blocking)
-{
-	while (blocking)
-		pause();
-	return REFUSE_NEG(EBADF);
-}
-
 static void channel_leave(void *arg)
 {
 	struct shim_channel *ch = arg;
@@ -159,8 +151,11 @@ int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rd
 	destroyed = atomic_load(&ch->state) & CHANNEL_DESTROYED;
 	blocking = destroyed && ch->blocking;
 	pthread_cleanup_pop(1);
-	if (ret && destroyed)
-		return channel_is_gone(blocking);
+	if (ret && destroyed) {
+		while (blocking) /* the thread can still be cancelled, as in the kernel */
+			pause();
+		return REFUSE_NEG(EBADF);
+	}
 	errno = err;
 	return ret;
 }

@@ -39,19 +39,14 @@ __attribute__((constructor)) static void exec_find(void)
 	*(void **)&next.execveat = dlsym(RTLD_NEXT, "execveat");
 }
 
-static void exec_prepare(void)
-{
-	if (!next.execve) /* a constructor of another library runs first */
-		exec_find();
-}
-
 /*
  * The connections end before the call, and cannot be restored if it fails. So keep them if the call
  * is known to fail, because there is no such program.
  */
 static void exec_leave(bool is_there)
 {
-	exec_prepare();
+	if (!next.execve) /* a constructor of another library runs first */
+		exec_find();
 	if (is_there)
 		softrnic_send_posted();
 }

@@ -26,14 +26,6 @@ __attribute__((constructor)) static void id_follow_forks(void)
 	pthread_atfork(id_lock_all, id_unlock_all, id_unlock_all);
 }
 
-static void id_enlist(struct shim_id *s)
-{
-	pthread_mutex_lock(&id_lock);
-	s->next = id_all;
-	id_all = s;
-	pthread_mutex_unlock(&id_lock);
-}
-
 static void id_delist(struct shim_id *s)
 {
 	struct shim_id **at = &id_all;
@@ -82,7 +74,10 @@ struct shim_id *shim_id_new(struct shim_channel *ch, void *context, enum rdma_po
 	s->pub.context = context;
 	s->pub.ps = ps;
 	s->pub.qp_type = ps == RDMA_PS_TCP ? IBV_QPT_RC : IBV_QPT_UD;
-	id_enlist(s);
+	pthread_mutex_lock(&id_lock);
+	s->next = id_all;
+	id_all = s;
+	pthread_mutex_unlock(&id_lock);
 	return s;
 }
 

@@ -203,12 +203,6 @@ static void ask_on_ranges(struct rpmirror *m, unsigned slot, const struct messag
 		primary_on_ranges(&m->primary, (uint8_t)slot);
 }
 
-static void ask_on_done(struct rpmirror *m, unsigned slot, const struct message_done *done)
-{
-	if (done->status != GREETING_OK)
-		ask_refused(m, slot, done->status, done->known);
-}
-
 static void ask_on_answer(struct rpmirror *m, unsigned slot, const struct message *answer)
 {
 	struct set_member *member = &m->members[slot];
@@ -219,14 +213,16 @@ static void ask_on_answer(struct rpmirror *m, unsigned slot, const struct messag
 		return;
 	}
 	member->asking = 0;
-	if (answer->type == MESSAGE_DONE)
-		ask_on_done(m, slot, &answer->done);
-	else if (answer->type == MESSAGE_PROMISED && asked == ASK_PROMISE)
+	if (answer->type == MESSAGE_DONE) {
+		if (answer->done.status != GREETING_OK)
+			ask_refused(m, slot, answer->done.status, answer->done.known);
+	} else if (answer->type == MESSAGE_PROMISED && asked == ASK_PROMISE) {
 		ask_on_promised(m, slot, &answer->promised);
-	else if (answer->type == MESSAGE_RANGES && asked == ASK_RANGES)
+	} else if (answer->type == MESSAGE_RANGES && asked == ASK_RANGES) {
 		ask_on_ranges(m, slot, &answer->ranges);
-	else
+	} else {
 		act_lost(m, slot, "its daemon breaks the protocol");
+	}
 }
 
 void ask_on_own(struct rpmirror *m, const struct message *answer)

@@ -12,13 +12,6 @@
 
 /* ---- one member ---- */
 
-static bool compare_make_bits(const struct rpmirror *m, struct repair_member *rm)
-{
-	if (!rm->compare_bits)
-		rm->compare_bits = calloc(resync_words(m->size), sizeof(uint64_t));
-	return rm->compare_bits;
-}
-
 /* False: there is no memory for it. */
 static bool compare_begin(struct rpmirror *m, unsigned slot)
 {
@@ -26,7 +19,9 @@ static bool compare_begin(struct rpmirror *m, unsigned slot)
 	struct repair_member *rm = repair_make_ready(m, slot);
 	struct resync_config config = {.size = m->size, .piece = REPAIR_PIECE};
 
-	if (!rm || !compare_make_bits(m, rm))
+	if (rm && !rm->compare_bits)
+		rm->compare_bits = calloc(resync_words(m->size), sizeof(uint64_t));
+	if (!rm || !rm->compare_bits)
 		return false;
 	repair_note_equal(m, slot);
 	config.bits = rm->compare_bits;
@@ -231,27 +226,23 @@ static void compare_text(const struct rpmirror *m, char *text, size_t size)
 		snprintf(text + n, size - n, "; %s", m->compare.why);
 }
 
-/* The result only has members that were compared as a whole. If the order's time was over
- * before, the result is sent without a question. */
-static void compare_answer(struct rpmirror *m)
-{
-	struct compare *c = &m->compare;
-
-	c->result.members = c->is_judged ? c->whole : 0;
-	order_answer(m, c->is_answered ? 0 : c->id, c->why[0] ? PACKET_IO : PACKET_OK, c->why,
-		     &c->result);
-}
-
 static void compare_end(struct rpmirror *m)
 {
+	struct compare *c = &m->compare;
 	char text[2 * PACKET_TEXT];
 
 	compare_text(m, text, sizeof(text));
 	events_add(&m->events, RPMIRROR_EVENT_VERIFIED,
-		   m->compare.differ ? (uint32_t)__builtin_ctz(m->compare.differ) : UINT32_MAX,
-		   m->compare.result.different, "%.255s", text);
-	compare_answer(m);
-	m->compare.is_open = false;
+		   c->differ ? (uint32_t)__builtin_ctz(c->differ) : UINT32_MAX, c->result.different,
+		   "%.255s", text);
+	/*
+	 * The result only has members that were compared as a whole. If the order's time was over
+	 * before, the result is sent without a question.
+	 */
+	c->result.members = c->is_judged ? c->whole : 0;
+	order_answer(m, c->is_answered ? 0 : c->id, c->why[0] ? PACKET_IO : PACKET_OK, c->why,
+		     &c->result);
+	c->is_open = false;
 }
 
 void compare_step(struct rpmirror *m, uint64_t now_ms)

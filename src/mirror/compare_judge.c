@@ -101,7 +101,7 @@ static unsigned judge_agree(struct rpmirror *m, mirror_mask differ, uint64_t blo
 	return most;
 }
 
-static mirror_mask judge_who_differs(const struct rpmirror *m, uint64_t block)
+static mirror_mask judge_find_differing(const struct rpmirror *m, uint64_t block)
 {
 	mirror_mask differ = 0;
 
@@ -180,7 +180,7 @@ static void judge_end_run(struct rpmirror *m, struct judge_runs *runs, unsigned 
 
 static void judge_block(struct rpmirror *m, struct judge_runs *runs, uint64_t block)
 {
-	mirror_mask differ = judge_who_differs(m, block);
+	mirror_mask differ = judge_find_differing(m, block);
 	enum finding_wrong wrong =
 		finding_judge(judge_count(m->compare.whole) + 1, judge_count(differ),
 			      judge_agree(m, differ, block));

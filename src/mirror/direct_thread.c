@@ -146,22 +146,20 @@ static bool direct_flush_carried(struct direct *d)
 
 /* ---- the end ---- */
 
-/* After that no handler writes to the table of hot extents, which may be the daemon's soon. */
-static void direct_await_handlers(struct direct *d)
-{
-	siglock_take(&d->lock);
-	while (d->extents.opening)
-		siglock_wait(&d->lock, &d->change, siglock_seen(&d->change), DIRECT_SLEEP_MS);
-	siglock_release(&d->lock);
-}
-
 /* Flush all that may be unflushed; no further store reaches the file. */
 static void direct_flush_all(struct direct *d)
 {
 	struct mirror_range *v;
 	uint32_t n;
 
-	direct_await_handlers(d);
+	/*
+	 * Wait for the handlers. After that none of them writes to the table of hot extents, which
+	 * may be the daemon's soon.
+	 */
+	siglock_take(&d->lock);
+	while (d->extents.opening)
+		siglock_wait(&d->lock, &d->change, siglock_seen(&d->change), DIRECT_SLEEP_MS);
+	siglock_release(&d->lock);
 	direct_refill(d); /* the table has all of them */
 	v = direct_list(d, &n);
 

@@ -48,16 +48,6 @@ static void events_offer(struct events *e, const struct rpmirror_event *event)
 		ownfd_wake(e->fd);
 }
 
-/* The latest ones are kept. */
-static void events_report(struct events *e, const struct rpmirror_event *event)
-{
-	e->unreported[(e->unreported_first + e->unreported_count) % EVENTS_UNREPORTED] = *event;
-	if (e->unreported_count < EVENTS_UNREPORTED)
-		e->unreported_count++;
-	else
-		e->unreported_first = (e->unreported_first + 1) % EVENTS_UNREPORTED;
-}
-
 void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member, uint64_t value,
 		const char *fmt, ...)
 {
@@ -72,7 +62,12 @@ void events_add(struct events *e, enum rpmirror_event_type type, uint32_t member
 	vsnprintf(event.text, sizeof(event.text), fmt, ap);
 	va_end(ap);
 	events_offer(e, &event);
-	events_report(e, &event);
+	/* Keep the latest ones for the next report. */
+	e->unreported[(e->unreported_first + e->unreported_count) % EVENTS_UNREPORTED] = event;
+	if (e->unreported_count < EVENTS_UNREPORTED)
+		e->unreported_count++;
+	else
+		e->unreported_first = (e->unreported_first + 1) % EVENTS_UNREPORTED;
 }
 
 bool events_take_unreported(struct events *e, struct rpmirror_event *event)

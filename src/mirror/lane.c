@@ -65,11 +65,6 @@ void lane_end(struct rpmirror *m, unsigned slot)
 	link_close(&member->lane);
 }
 
-static bool lane_is_file(const struct set_member *member)
-{
-	return member->lane.grant.durability == RPMA_DURABILITY_FILE;
-}
-
 /*
  * A file's write-back costs the same for all its pages, and the intent is in another file and need
  * not be on the medium: so only the range of the data is flushed. Persistent memory is written back
@@ -85,7 +80,8 @@ static int lane_add_flush_of(struct set_member *member, struct mirror_range span
 					RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS,
 					context);
 	rpma_conn_get_remote_caps(member->lane.conn, &caps);
-	if (caps & RPMA_CAP_FLUSH_ALL && (!lane_is_file(member) || span.len > LANE_SPAN_MAX))
+	if (caps & RPMA_CAP_FLUSH_ALL &&
+	    (member->lane.grant.durability != RPMA_DURABILITY_FILE || span.len > LANE_SPAN_MAX))
 		return rpma_batch_flush_all(member->batch, RPMA_FLUSH_TYPE_PERSISTENT,
 					    RPMA_F_COMPLETION_ALWAYS, context);
 	return rpma_batch_flush(member->batch, member->lane.data, span.offset, span.len,

@@ -68,12 +68,6 @@ int map_ask(struct rpmirror *m, unsigned flags)
 	return map_status(m, m->daemon.packet->mapped.status, m->daemon.packet->mapped.text);
 }
 
-/* Take the grant. Until the daemon gets this packet, the end of the connection ends the grant. */
-static void map_confirm(struct rpmirror *m)
-{
-	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
-}
-
 int map_take_answer(struct rpmirror *m, bool readonly)
 {
 	const struct packet_mapped *mapped = &m->daemon.packet->mapped;
@@ -99,8 +93,9 @@ int map_take_answer(struct rpmirror *m, bool readonly)
 		rc = hot_open(&m->hot, fd);
 	if (!rc)
 		absent_open(m);
+	/* Until the daemon gets this packet, the end of the connection ends the grant. */
 	if (!rc)
-		map_confirm(m);
+		daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_HEARTBEAT, 0));
 	return rc;
 }
 

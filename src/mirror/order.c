@@ -28,11 +28,6 @@ static void order_end(struct rpmirror *m, enum packet_status status, const char 
 	m->order.is_open = false;
 }
 
-static const char *order_name(const struct rpmirror *m)
-{
-	return m->primary.rec.config.members[m->order.what.member].name;
-}
-
 static bool order_is_insync(const struct rpmirror *m)
 {
 	return m->primary.rec.view.insync & MIRROR_BIT(m->order.what.member);
@@ -42,7 +37,8 @@ static void order_refuse(struct rpmirror *m, enum packet_status status, const ch
 {
 	char text[PACKET_TEXT];
 
-	snprintf(text, sizeof(text), "member %s %s", order_name(m), why);
+	snprintf(text, sizeof(text), "member %s %s",
+		 m->primary.rec.config.members[m->order.what.member].name, why);
 	order_end(m, status, text);
 }
 

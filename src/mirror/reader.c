@@ -10,14 +10,6 @@
 
 #define READER_ANSWER_MS 1000
 
-static void reader_take(struct rpmirror *m, const struct packet_age *age)
-{
-	m->reader = (struct reader){.fresh_ns = age->fresh_ns,
-				    .epoch = age->epoch,
-				    .view_seq = age->view_seq,
-				    .flush_seq = age->flush_seq};
-}
-
 static bool reader_send(struct rpmirror *m, enum packet_type type)
 {
 	struct packet *p = packet_begin(&m->packet_out, type, 0);
@@ -71,9 +63,15 @@ static bool reader_connect(struct rpmirror *m)
 
 static bool reader_ask(struct rpmirror *m)
 {
+	const struct packet_age *age;
+
 	if (m->daemon.fd < 0 || !reader_send(m, PACKET_GET_AGE) || !reader_await(m, PACKET_AGE))
 		return false;
-	reader_take(m, &m->daemon.packet->age);
+	age = &m->daemon.packet->age;
+	m->reader = (struct reader){.fresh_ns = age->fresh_ns,
+				    .epoch = age->epoch,
+				    .view_seq = age->view_seq,
+				    .flush_seq = age->flush_seq};
 	return true;
 }
 

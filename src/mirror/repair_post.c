@@ -262,13 +262,6 @@ static void post_conclude(struct repair *r, const struct posts *posts)
 		set_wake(r->m);
 }
 
-static void post_close_left(struct repair *r)
-{
-	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		if (r->members[slot] && r->members[slot]->left.state != LINK_DOWN)
-			link_close(&r->members[slot]->left);
-}
-
 void repair_leave_link(struct repair *r, struct repair_member *rm)
 {
 	/* If an older connection was left already, nothing is being posted on this newer one. */
@@ -295,7 +288,9 @@ void repair_post(struct repair *r, bool flush_all)
 			post_carry_out(r, &posts.list[i]);
 		set_lock_in_turn(r->m);
 		r->is_posting = false;
-		post_close_left(r);
+		for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
+			if (r->members[slot] && r->members[slot]->left.state != LINK_DOWN)
+				link_close(&r->members[slot]->left);
 		post_conclude(r, &posts);
 	}
 }

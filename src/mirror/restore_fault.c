@@ -114,15 +114,6 @@ static sigjmp_buf *restore_find_point(uint64_t serial)
 	return NULL;
 }
 
-/* Bytes are lost: continue at the thread's backtrack point, or repeat the access, or raise the
- * signal. */
-static bool restore_on_loss(struct restore *r, struct fault *fault)
-{
-	fault->leave = restore_find_point(r->serial);
-	fault->raises = !fault->leave && r->signals;
-	return !fault->raises;
-}
-
 static bool restore_resolve(struct restore *r, struct fault *fault, uint64_t offset)
 {
 	unsigned flags = 0;
@@ -135,7 +126,13 @@ static bool restore_resolve(struct restore *r, struct fault *fault, uint64_t off
 	case RESTORE_WHOLE:
 		return true;
 	case RESTORE_LOST:
-		return restore_on_loss(r, fault);
+		/*
+		 * Continue at the thread's backtrack point, or repeat the access, or raise the
+		 * signal.
+		 */
+		fault->leave = restore_find_point(r->serial);
+		fault->raises = !fault->leave && r->signals;
+		return !fault->raises;
 	default:
 		return false;
 	}

@@ -83,13 +83,6 @@ static void state_fill(const struct rpmirror *m, struct rpmirror_state *st)
 		state_fill_member(m, slot, &st->members[slot]);
 }
 
-static void state_fill_reader(struct rpmirror *m, struct rpmirror_state *st)
-{
-	st->role = RPMIRROR_ROLE_READER;
-	st->self = m->self;
-	reader_fill(m, st);
-}
-
 void set_answer(void *out, const void *in, size_t size)
 {
 	size_t wanted, known;
@@ -109,10 +102,13 @@ int rpmirror_get_state(struct rpmirror *m, struct rpmirror_state *st)
 		return errmsg_fail(RPMIRROR_E_INVAL, "rpmirror_get_state: not this process's set, "
 						     "or no output with its size");
 	pthread_mutex_lock(&m->lock);
-	if (m->has_thread)
+	if (m->has_thread) {
 		state_fill(m, &state);
-	else
-		state_fill_reader(m, &state);
+	} else {
+		state.role = RPMIRROR_ROLE_READER;
+		state.self = m->self;
+		reader_fill(m, &state);
+	}
 	pthread_mutex_unlock(&m->lock);
 	set_answer(st, &state, sizeof(state));
 	return 0;

@@ -169,13 +169,6 @@ static int verify_range(struct rpmirror *m, struct verify_chunk *c, mirror_mask 
 	return rc;
 }
 
-/* The copy may differ elsewhere, too: it is compared as a whole when it returns. */
-static void verify_exclude(struct rpmirror *m, unsigned slot)
-{
-	act_lost(m, slot, "its copy differs from what was flushed");
-	repair_forget(m, slot);
-}
-
 /* Members that differ leave the set, unless too few copies would be left. */
 static int verify_judge(struct rpmirror *m, mirror_mask differ)
 {
@@ -189,10 +182,16 @@ static int verify_judge(struct rpmirror *m, mirror_mask differ)
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++) {
 		if (!(differ & MIRROR_BIT(slot)))
 			continue;
-		if (slot == m->self)
+		if (slot == m->self) {
 			set_local_failed(m, m->flush.begun, -EIO);
-		else
-			verify_exclude(m, slot);
+		} else {
+			/*
+			 * The copy may differ elsewhere, too: it is compared as a whole when it
+			 * returns.
+			 */
+			act_lost(m, slot, "its copy differs from what was flushed");
+			repair_forget(m, slot);
+		}
 		if (len < sizeof(names))
 			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
 						len ? ", " : "", set_member_name(m, slot).text);

@@ -40,17 +40,12 @@ static uint64_t wait_common(const struct rpmirror *m)
 	return common;
 }
 
-static uint64_t wait_acked(const struct rpmirror *m)
-{
-	return primary_may_ack(&m->primary) ? wait_common(m) : m->flush.retired;
-}
-
 void wait_settle(struct rpmirror *m)
 {
 	mirror_mask members = flush_members(&m->flush);
 	uint64_t before = m->flush.retired, sent = m->flush.begun;
 
-	flush_retire(&m->flush, wait_acked(m));
+	flush_retire(&m->flush, primary_may_ack(&m->primary) ? wait_common(m) : m->flush.retired);
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (members & MIRROR_BIT(slot) && m->flush.members[slot].done < sent)
 			sent = m->flush.members[slot].done;

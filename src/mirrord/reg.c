@@ -223,21 +223,9 @@ static void reg_judge(struct set *s, const struct register_alive *alive, struct 
 	fence_agent_on_alive(s);
 }
 
-/*
- * Begin the lease of the key even if the register has no leader, for instance if the leader died
- * together with the primary. The end of a lease is never judged by this read.
- */
-static void reg_on_sight(struct set *s, const struct agent_job *job)
-{
-	const struct register_alive *sight = &job->sight;
-
-	if (sight->is_set && s->has_entry && job->sent_ns >= s->epoch_ns)
-		candidate_on_sight(&s->candidate, sight->epoch, sight->counter, sight->revision,
-				   job->sight_ns / NSEC_PER_MS);
-}
-
 static void reg_on_alive(struct agent_job *job)
 {
+	const struct register_alive *sight = &job->sight;
 	struct set *s = job->owner;
 
 	s->is_reading_alive = false;
@@ -246,7 +234,13 @@ static void reg_on_alive(struct agent_job *job)
 		reg_ask_alive(s);
 		return;
 	}
-	reg_on_sight(s, job);
+	/*
+	 * Begin the lease of the key even if the register has no leader, for instance if the leader
+	 * died together with the primary. The end of a lease is never judged by this read.
+	 */
+	if (sight->is_set && s->has_entry && job->sent_ns >= s->epoch_ns)
+		candidate_on_sight(&s->candidate, sight->epoch, sight->counter, sight->revision,
+				   job->sight_ns / NSEC_PER_MS);
 	s->alive_answered = job->id;
 	if (!job->rc && s->has_entry)
 		reg_judge(s, &job->alive,

@@ -324,15 +324,6 @@ static void request_on_swapped(struct agent_job *job)
 	free(job);
 }
 
-/* The changed record is in job->next. */
-static void request_swap(struct client *client, struct set *s, struct agent_job *job)
-{
-	job->client = client->serial;
-	job->expected = s->entry;
-	request_wait(client, s, CLIENT_WAITS_SWAP);
-	agent_post(s->asks, job);
-}
-
 /* The code for a result of view_set_config(). */
 static enum code request_code_of_change(int rc)
 {
@@ -358,7 +349,10 @@ void request_change(struct client *client, struct set *s, const struct mirror_co
 		job->next = s->entry.record;
 		rc = view_set_config(&job->next, config, request_random(), &why);
 		if (!rc) {
-			request_swap(client, s, job);
+			job->client = client->serial;
+			job->expected = s->entry;
+			request_wait(client, s, CLIENT_WAITS_SWAP);
+			agent_post(s->asks, job);
 			return;
 		}
 	}

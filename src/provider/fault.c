@@ -130,16 +130,6 @@ out:
 	pthread_mutex_unlock(&patched.lock);
 }
 
-static void fault_restore_ops(void)
-{
-	pthread_mutex_lock(&patched.lock);
-	while (patched.count) {
-		patched.count--;
-		patched.of[patched.count].ctx->ops = patched.of[patched.count].ops;
-	}
-	pthread_mutex_unlock(&patched.lock);
-}
-
 /* How a call fails, by the failure column of calls.h. */
 #define FAULT_RESULT_NUL(err) (errno = (err), NULL)
 #define FAULT_RESULT_NEG(err) (errno = (err), -1)
@@ -264,7 +254,12 @@ void fault_disarm(void)
 {
 	fault_arm("", 0, 0);
 	fault_delay_completions(0);
-	fault_restore_ops();
+	pthread_mutex_lock(&patched.lock);
+	while (patched.count) {
+		patched.count--;
+		patched.of[patched.count].ctx->ops = patched.of[patched.count].ops;
+	}
+	pthread_mutex_unlock(&patched.lock);
 }
 
 unsigned int fault_seen(void)

@@ -35,11 +35,6 @@ static struct channel *cm_channel_of(struct rdma_event_channel *pub)
 	return (struct channel *)pub;
 }
 
-static struct rdma_event_channel *cm_kernel_channel(struct rdma_event_channel *pub)
-{
-	return pub ? cm_channel_of(pub)->kernel : NULL;
-}
-
 static struct id_state *cm_state_of(struct rdma_cm_id *id)
 {
 	if (!id->context)
@@ -126,23 +121,17 @@ static int cm_timer_set(struct channel *c, int ms)
 	return timerfd_settime(c->timer, 0, &at, NULL);
 }
 
-static void cm_timer_stop(struct channel *c)
-{
-	const struct itimerspec never = {0};
-
-	if (c->timer >= 0)
-		timerfd_settime(c->timer, 0, &never, NULL);
-}
-
 /* The kernel's first event decides the outcome, unless the connect was given up before. */
 static bool cm_event_counts(struct channel *c)
 {
+	const struct itimerspec never = {0};
 	bool counts;
 
 	pthread_mutex_lock(&c->lock);
 	if (c->outcome == CM_PENDING) {
 		c->outcome = CM_DECIDED;
-		cm_timer_stop(c);
+		if (c->timer >= 0)
+			timerfd_settime(c->timer, 0, &never, NULL);
 	}
 	counts = c->outcome == CM_DECIDED;
 	pthread_mutex_unlock(&c->lock);
@@ -240,7 +229,7 @@ int verbs_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void 
 		    enum rdma_port_space ps)
 {
 	assert(!context);
-	return rdma_create_id(cm_kernel_channel(ch), id, NULL, ps);
+	return rdma_create_id(ch ? cm_channel_of(ch)->kernel : NULL, id, NULL, ps);
 }
 
 int verbs_destroy_id(struct rdma_cm_id *id)

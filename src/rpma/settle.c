@@ -63,11 +63,6 @@ static int settle_check(const struct vext_wr *wr, const struct rpma_conn *conn, 
 	return 0;
 }
 
-static bool settle_is_inside(const struct rpma_mr_remote *region, uint64_t offset, uint64_t len)
-{
-	return offset <= region->size && len <= region->size - offset;
-}
-
 /*
  * Choose the bytes to read for the range: those at its start, but none past the region's end, which
  * the peer would refuse. If the range is not inside the region, read at the range's end, so that
@@ -78,7 +73,7 @@ static void settle_choose_read(const struct rpma_mr_remote *region, uint64_t off
 {
 	*read_offset = offset;
 	*read_len = FLUSH_READ_LEN;
-	if (!settle_is_inside(region, offset, len)) {
+	if (offset > region->size || len > region->size - offset) {
 		if (len > FLUSH_READ_LEN)
 			*read_offset += len - FLUSH_READ_LEN;
 		return;

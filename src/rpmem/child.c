@@ -167,15 +167,6 @@ int child_wait_readable(struct child *c, uint64_t deadline)
 	return child_poll(c, c->out, deadline);
 }
 
-static void child_set_status(struct child *c, pid_t got, int status)
-{
-	c->ended = true;
-	if (got != c->pid)
-		c->status = -1;
-	else
-		c->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 int child_wait(struct child *c, uint64_t deadline)
 {
 	int status = 0, rc = 0;
@@ -190,7 +181,11 @@ int child_wait(struct child *c, uint64_t deadline)
 	do {
 		got = waitpid(c->pid, &status, 0);
 	} while (got < 0 && errno == EINTR);
-	child_set_status(c, got, status);
+	c->ended = true;
+	if (got != c->pid)
+		c->status = -1;
+	else
+		c->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	child_take_said(c);
 	return 0;
 }

@@ -14,12 +14,6 @@
 #include "rpmem/errmsg.h"
 #include "rpmem/pool.h"
 
-/* Is this exit status ssh's own failure, or a shell's that found no rpmemd? */
-static bool remove_is_of_ssh(int status)
-{
-	return status >= 126;
-}
-
 static int remove_status(struct child *ssh, const char *host)
 {
 	char words[CHILD_SAID + 64];
@@ -32,7 +26,8 @@ static int remove_status(struct child *ssh, const char *host)
 				   "removing a pool on %s: the application took the exit "
 				   "status of ssh: %s",
 				   host, words);
-	return errmsg_fail(remove_is_of_ssh(ssh->status) ? ECONNRESET : ssh->status,
+	/* From 126 on it is ssh's own failure, or a shell's that found no rpmemd. */
+	return errmsg_fail(ssh->status >= 126 ? ECONNRESET : ssh->status,
 			   "removing a pool on %s: exit status %d: %s", host, ssh->status, words);
 }
 

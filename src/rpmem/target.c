@@ -79,14 +79,6 @@ static const char *target_judge_word(const char *word)
 	return NULL;
 }
 
-/* To be called after the parse, with the host as ssh gets it: without brackets and user. */
-static const char *target_judge(const struct target *t)
-{
-	const char *why = target_judge_word(t->user);
-
-	return why ? why : target_judge_word(t->host);
-}
-
 /* Returns NULL, or what is wrong. The host begins after the last '@', as ssh parses it. */
 static const char *target_parse_ssh(const char *text, struct target *t)
 {
@@ -100,7 +92,10 @@ static const char *target_parse_ssh(const char *text, struct target *t)
 		text = at + 1;
 	}
 	why = target_parse_host(text, t);
-	return why ? why : target_judge(t);
+	/* Only now the host is as ssh gets it: without brackets and user. */
+	if (!why)
+		why = target_judge_word(t->user);
+	return why ? why : target_judge_word(t->host);
 }
 
 static int target_parse_direct(const char *text, struct target *t)

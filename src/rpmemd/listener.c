@@ -147,17 +147,12 @@ static void listener_reload(struct listener *l)
 	free(fresh);
 }
 
-static void listener_close_sockets(struct listener *l)
-{
-	for (unsigned i = 0; i < l->fd_count; i++)
-		close(l->fds[i]);
-	l->fd_count = 0;
-}
-
 static void listener_begin_end(struct listener *l)
 {
 	LOG_NOTICE("ending");
-	listener_close_sockets(l);
+	for (unsigned i = 0; i < l->fd_count; i++)
+		close(l->fds[i]);
+	l->fd_count = 0;
 	pendings_remove_all(&l->pendings);
 	l->is_ending = true;
 	l->deadline = poll_deadline(LISTENER_END_MS);
@@ -234,16 +229,6 @@ static void listener_step(struct listener *l)
 	free(fds);
 }
 
-static void listener_loop(struct listener *l)
-{
-	while (!l->is_ending || (l->children.first && poll_ms_left(l->deadline)))
-		listener_step(l);
-	for (struct child *child = l->children.first; child; child = child->next) {
-		LOG_ERROR("process %d does not end, and is killed", (int)child->pid);
-		child_kill(child, SIGKILL);
-	}
-}
-
 /* Only a check at the start: the secret is read again for each proof. */
 static int listener_check_secret(const struct settings *s, struct error *err)
 {
@@ -294,7 +279,12 @@ int listener_run(const struct options *opts, struct settings *s)
 			fprintf(stderr, "rpmemd: %s\n", err.text);
 		return RUN_ENDED;
 	}
-	listener_loop(&l);
+	while (!l.is_ending || (l.children.first && poll_ms_left(l.deadline)))
+		listener_step(&l);
+	for (struct child *child = l.children.first; child; child = child->next) {
+		LOG_ERROR("process %d does not end, and is killed", (int)child->pid);
+		child_kill(child, SIGKILL);
+	}
 	close(l.signal_fd);
 	return 0;
 }

@@ -74,12 +74,6 @@ static void *watch_run(void *arg)
 	return NULL;
 }
 
-static void watch_init_locks(struct watch *w)
-{
-	pthread_mutex_init(&w->lock, NULL);
-	thread_cond_init(&w->changed);
-}
-
 struct watch *watch_start(const struct poolset_pool *pool)
 {
 	struct watch *w = calloc(1, sizeof(*w));
@@ -88,7 +82,8 @@ struct watch *watch_start(const struct poolset_pool *pool)
 		return NULL;
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	w->names = poolset_names_new(pool);
-	watch_init_locks(w);
+	pthread_mutex_init(&w->lock, NULL);
+	thread_cond_init(&w->changed);
 	w->users = 2;
 	if (w->fd >= 0 && w->names && !thread_start(NULL, 0, watch_run, w))
 		return w;

@@ -42,14 +42,6 @@ static int completions_look(struct completions *c, struct ibv_wc *wc, unsigned s
 	return rc;
 }
 
-static void completions_take_event(struct completions *c)
-{
-	enum rpma_conn_event event;
-
-	if (!rpma_conn_next_event(c->conn, &event) && event != RPMA_CONN_ESTABLISHED)
-		c->closed = true;
-}
-
 /* Sleep until there is a completion or an event. False: the time is over. */
 static bool completions_sleep(struct completions *c, uint64_t deadline)
 {
@@ -57,6 +49,7 @@ static bool completions_sleep(struct completions *c, uint64_t deadline)
 		{.fd = c->cq_fd, .events = POLLIN},
 		{.fd = c->event_fd, .events = POLLIN},
 	};
+	enum rpma_conn_event event;
 	int ms, n;
 
 	do {
@@ -67,8 +60,9 @@ static bool completions_sleep(struct completions *c, uint64_t deadline)
 		return false;
 	if (fds[0].revents)
 		rpma_cq_wait(c->cq); /* re-arms; a wake-up without a completion is harmless */
-	if (fds[1].revents)
-		completions_take_event(c);
+	if (fds[1].revents && !rpma_conn_next_event(c->conn, &event) &&
+	    event != RPMA_CONN_ESTABLISHED)
+		c->closed = true;
 	return true;
 }
 

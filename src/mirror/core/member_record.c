@@ -96,7 +96,7 @@ static bool member_is_ahead(const struct member *m, const struct mirror_record *
 
 /* A member of the in-sync set that serves, or ended well, has promised its epoch. If this copy's
  * metadata lack that promise, they are an old, restored state, and so may its data be. */
-static bool member_is_behind_itself(const struct member *m, const struct mirror_record *rec)
+static bool member_has_older_metadata(const struct member *m, const struct mirror_record *rec)
 {
 	const struct mirror_view *view = &rec->view;
 	bool has_served = view->phase == MIRROR_PHASE_SERVING ||
@@ -136,7 +136,7 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 	bool is_held = super.holder.pid != 0;
 	int rc = 0;
 
-	if (member_is_behind_itself(m, rec)) {
+	if (member_has_older_metadata(m, rec)) {
 		member_distrust(&super);
 		rc = member_set_super(m, &super);
 	}

@@ -230,13 +230,6 @@ static void meta_load_pair(struct meta *m, enum meta_pair_name pair)
 		m->members = (struct meta_members){0};
 }
 
-static int meta_load_all(struct meta *m)
-{
-	meta_load_pair(m, META_PAIR_PROMISE);
-	meta_load_pair(m, META_PAIR_HISTORY);
-	return meta_reload(m);
-}
-
 int meta_reload(struct meta *m)
 {
 	meta_hot_fini(m);
@@ -267,7 +260,9 @@ int meta_load(struct meta *m, const struct meta_store *store, struct error *err)
 	if (rc)
 		return rc;
 	meta_measure(m);
-	if (meta_load_all(m)) {
+	meta_load_pair(m, META_PAIR_PROMISE);
+	meta_load_pair(m, META_PAIR_HISTORY);
+	if (meta_reload(m)) {
 		meta_fini(m);
 		return error_set(err, ERROR_LOCAL, ENOMEM, "no memory for the metadata of a copy");
 	}

@@ -55,11 +55,6 @@ static uint32_t slot_sum(const uint8_t *bytes, uint32_t size)
 	return crc32c_final(crc32c_update(crc, bytes + META_SLOT_HEAD, size - META_SLOT_HEAD));
 }
 
-static bool slot_is_zero(const uint8_t *bytes, uint32_t size)
-{
-	return !bytes[0] && !memcmp(bytes, bytes + 1, size - 1);
-}
-
 static struct slot slot_read(const struct meta_store *store, enum meta_pair_name pair, unsigned i)
 {
 	uint32_t size = slot_pairs[pair].bytes;
@@ -75,7 +70,8 @@ static struct slot slot_read(const struct meta_store *store, enum meta_pair_name
 	 * just there. */
 	if (s.done + 1 == s.counter)
 		s.done = 0;
-	s.is_zero = slot_is_zero(s.bytes, size);
+	/* The first byte is zero, and every other byte equals the one before it. */
+	s.is_zero = !s.bytes[0] && !memcmp(s.bytes, s.bytes + 1, size - 1);
 	return s;
 }
 

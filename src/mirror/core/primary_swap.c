@@ -226,14 +226,6 @@ static void primary_swap_failed(struct primary *p)
 	p->swap_retry_ms = p->now + p->swap_backoff_ms;
 }
 
-static void primary_swap_unknown(struct primary *p)
-{
-	p->unknown |= p->offer.view.insync;
-	p->unknown_nonces[p->unknown_count++ % PRIMARY_UNKNOWN_MAX] = p->offer.nonce;
-	primary_read(p);
-	primary_swap_failed(p);
-}
-
 void primary_on_swap(struct primary *p, enum primary_swap result, const struct mirror_record *now,
 		     uint64_t revision)
 {
@@ -245,7 +237,10 @@ void primary_on_swap(struct primary *p, enum primary_swap result, const struct m
 		primary_learn(p, now, revision, result == PRIMARY_SWAP_CHANGED);
 		break;
 	case PRIMARY_SWAP_UNKNOWN:
-		primary_swap_unknown(p);
+		p->unknown |= p->offer.view.insync;
+		p->unknown_nonces[p->unknown_count++ % PRIMARY_UNKNOWN_MAX] = p->offer.nonce;
+		primary_read(p);
+		primary_swap_failed(p);
 		break;
 	case PRIMARY_SWAP_FAILED:
 		primary_swap_failed(p);

@@ -108,11 +108,6 @@ static void resync_rate_grow(struct resync_rate *rate)
 	resync_rate_set_window(rate, rate->window + (rate->was_full ? by : 0));
 }
 
-static void resync_rate_shrink(struct resync_rate *rate, bool to_half)
-{
-	resync_rate_set_window(rate, to_half ? rate->window / 2 : rate->window / 4 * 3);
-}
-
 /* More bytes in flight than that would only queue, and make flushes wait. */
 static void resync_rate_limit_queue(struct resync_rate *rate, uint64_t now_us)
 {
@@ -193,7 +188,8 @@ static void resync_rate_judge(struct resync_rate *rate)
 	if (is_other)
 		return;
 	rate->is_probing = false;
-	resync_rate_shrink(rate, rate->suspect > PERMIL_HALF);
+	resync_rate_set_window(rate, rate->suspect > PERMIL_HALF ? rate->window / 2
+								 : rate->window / 4 * 3);
 }
 
 static void resync_rate_begin_interval(struct resync_rate *rate, uint64_t now_us)

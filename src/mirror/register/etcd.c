@@ -23,16 +23,11 @@ static json_t *etcd_text64(const char *text, size_t len)
 	return string;
 }
 
-static int etcd_number_text(uint64_t number, char text[24])
-{
-	return snprintf(text, 24, "%llu", (unsigned long long)number);
-}
-
 static int etcd_add_compare(json_t *list, const char *key64, const struct backend_value *expect)
 {
 	char revision[24];
 
-	etcd_number_text(expect->revision, revision);
+	snprintf(revision, sizeof(revision), "%llu", (unsigned long long)expect->revision);
 	if (!expect->revision)
 		return json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", key64,
 							     "target", "CREATE", "result", "EQUAL",

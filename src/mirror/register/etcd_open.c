@@ -59,12 +59,6 @@ int etcd_read_password(struct etcd_register *e, struct error *err)
 	return 0;
 }
 
-static int etcd_open_password(struct etcd_register *e, const char *path, struct error *err)
-{
-	snprintf(e->password_file, sizeof(e->password_file), "%s", path);
-	return etcd_read_password(e, err);
-}
-
 static int etcd_open_option(struct etcd_register *e, const char *key, const char *value,
 			    struct error *err)
 {
@@ -80,8 +74,10 @@ static int etcd_open_option(struct etcd_register *e, const char *key, const char
 		{"user", e->user, sizeof(e->user), false},
 	};
 
-	if (!strcmp(key, "password-file"))
-		return etcd_open_password(e, value, err);
+	if (!strcmp(key, "password-file")) {
+		snprintf(e->password_file, sizeof(e->password_file), "%s", value);
+		return etcd_read_password(e, err);
+	}
 	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		if (strcmp(key, options[i].key) != 0)
 			continue;

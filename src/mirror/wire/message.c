@@ -313,19 +313,6 @@ static const struct message_codec message_codecs[MESSAGE_TYPE_END] = {
 	[MESSAGE_ERRORS_CLEARED] = {"ERRORS_CLEARED", message_put_cleared, message_get_cleared},
 };
 
-/* Fields added after version 1, which refuses unknown flags. */
-static void message_put_added(struct wcursor *c, const struct message *m, unsigned version)
-{
-	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
-		wcursor_u8(c, m->status.flags & MESSAGE_STATUS_FINDINGS);
-}
-
-static void message_get_added(struct rcursor *c, struct message *m, unsigned version)
-{
-	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
-		m->status.flags |= fields_get_flags(c, MESSAGE_STATUS_FINDINGS);
-}
-
 void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 {
 	struct wcursor c = wcursor_init(buf, MESSAGE_SIZE);
@@ -340,7 +327,9 @@ void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 	epoch_put(&c, m->epoch);
 	if (message_codecs[m->type].put)
 		message_codecs[m->type].put(&c, m);
-	message_put_added(&c, m, version);
+	/* Version 1 has no such field, and refuses unknown flags. */
+	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
+		wcursor_u8(&c, m->status.flags & MESSAGE_STATUS_FINDINGS);
 	version_put_tail(&c, version);
 	assert(!c.bad);
 	buf[MESSAGE_LENGTH_AT] = (uint8_t)wcursor_len(&c);
@@ -383,7 +372,8 @@ int message_decode(const void *buf, size_t len, unsigned version, struct message
 	m->epoch = epoch_get(&c);
 	if (message_codecs[type].get)
 		message_codecs[type].get(&c, m);
-	message_get_added(&c, m, version);
+	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
+		m->status.flags |= fields_get_flags(&c, MESSAGE_STATUS_FINDINGS);
 	version_get_tail(&c, version);
 	return c.bad || rcursor_left(&c) ? -EPROTO : 0;
 }

@@ -307,20 +307,16 @@ size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf)
 	return wcursor_len(&c);
 }
 
-/* This packet has the same form in all versions; fields of a newer one after it are unknown. */
-static int packet_decode_refusal(struct rcursor *c, struct packet *p)
-{
-	packet_get_done(c, p);
-	return c->bad || p->done.status != PACKET_VERSION ? -EPROTO : 0;
-}
-
 static int packet_decode_body(struct rcursor *c, struct packet *p)
 {
 	unsigned version = p->versions.newest;
 	bool is_newer = version > version_newest();
 
-	if (p->type == PACKET_DONE && !version_is_known(version))
-		return packet_decode_refusal(c, p);
+	/* A refusal has the same form in all versions; a newer one may have fields after it. */
+	if (p->type == PACKET_DONE && !version_is_known(version)) {
+		packet_get_done(c, p);
+		return c->bad || p->done.status != PACKET_VERSION ? -EPROTO : 0;
+	}
 	if (p->type == PACKET_MAP ? !version_agree(p->versions, version_ours())
 				  : !version_is_known(version))
 		return -EPROTONOSUPPORT;
