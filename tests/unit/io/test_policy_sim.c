@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the policy does for six kinds of programs, on a machine whose clock and costs are the test's:
+ * how many sends leave, how often the alarm is set, how often the engine is woken, and how late a
+ * Write leaves. The machine keeps the alarm and the leases as conn_watch.c does.
+ */
+#include "lib/unit.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "softrnic/io/policy.h"
+
+#define US NSEC_PER_US
+
+enum { CONNS = 64, ROUNDS = 2000 };
+
+#define POST_NS   300u
+#define POLL_NS   200u
+#define SEND_NS   (3 * US)
+#define ANSWER_NS (15 * US) /* from the send of a flush to its answer */
+
+struct sim_conn {
+	struct policy_send send;
+	uint64_t since; /* a Write waits; 0: none does */
+	struct policy_lookers l;
+	unsigned polls, seen; /* as in struct conn_own */
+	uint64_t answer_at;   /* 0: none is on its way */
+	uint64_t waited_at;
+};
+
+struct machine {
+	uint64_t now, cost_ns; /* what setting the alarm takes */
+	uint64_t due, look_at, average_ns;
+	struct sim_conn conn[CONNS];
+	unsigned conns, cq_polls;
+	uint64_t polls_at;
+	/* counted: */
+	unsigned posts, sends, sets, expiries, reports;
+	uint64_t latest_ns; /* the longest time that a Write has waited */
+};
+
+static void machine_init(struct machine *m, unsigned conns, uint64_t cost_ns)
+{
+	memset(m, 0, sizeof(*m));
+	m->now = 1000 * US;
+	m->cost_ns = cost_ns;
+	m->conns = conns;
+	for (unsigned i = 0; i < conns; i++)
+		policy_send_init(&m->conn[i].send);
+}
+
+/* --- the engine ----------------------------------------------------------------------------- */
+
+static uint64_t write_pace(const struct machine *m)
+{
+	return policy_pace(POLICY_WRITE_NS, m->average_ns);
+}
+
+static uint64_t lease_pace(const struct machine *m)
+{
+	return policy_pace(POLICY_LEASE_NS, m->average_ns);
+}
+
+static void set_alarm(struct machine *m, uint64_t at)
+{
+	uint64_t ahead = at - m->now;
+
+	if (m->due == at)
+		return;
+	m->sets++;
+	m->now += m->cost_ns;
+	m->average_ns = policy_cost(m->average_ns, m->cost_ns, ahead);
+	m->due = at;
+}
+
+static void leave(struct machine *m, struct sim_conn *c)
+{
+	uint64_t late = c->since ? m->now - c->since : 0;
+
+	if (late > m->latest_ns)
+		m->latest_ns = late;
+	c->since = 0;
+	m->sends++;
+}
+
+static void look_at_leases(struct machine *m)
+{
+	unsigned leases = 0;
+
+	for (unsigned i = 0; i < m->conns; i++) {
+		struct sim_conn *c = &m->conn[i];
+
+		c->l.leased = c->l.leased && c->polls != c->seen;
+		c->l.waits = c->l.waits && c->l.leased;
+		c->seen = c->polls;
+		leases += c->l.leased;
+	}
+	m->look_at = leases ? m->now + 2 * lease_pace(m) : 0;
+}
+
+static void expire(struct machine *m)
+{
+	uint64_t next = 0;
+
+	m->due = 0;
+	m->expiries++;
+	if (policy_is_look_due(m->look_at, m->now, lease_pace(m)))
+		look_at_leases(m);
+	for (unsigned i = 0; i < m->conns; i++) {
+		struct sim_conn *c = &m->conn[i];
+
+		if (!c->since)
+			continue;
+		if (policy_is_overdue(c->since, m->now, write_pace(m))) {
+			policy_sent_by_alarm(&c->send);
+			leave(m, c);
+		} else {
+			next = m->now + 2 * write_pace(m);
+		}
+	}
+	if (m->look_at && (!next || m->look_at < next))
+		next = m->look_at;
+	if (next)
+		set_alarm(m, next);
+}
+
+/* The time passes; what is due then happens in the engine. */
+static void pass(struct machine *m, uint64_t ns)
+{
+	uint64_t end = m->now + ns;
+
+	while (m->due && m->due <= end) {
+		m->now = m->due;
+		expire(m);
+	}
+	if (m->now < end)
+		m->now = end;
+	for (unsigned i = 0; i < m->conns; i++) {
+		struct sim_conn *c = &m->conn[i];
+
+		if (c->answer_at && c->answer_at <= m->now && policy_link_reports(&c->l)) {
+			m->reports++; /* a leader is woken, and takes it */
+			c->answer_at = 0;
+		}
+	}
+}
+
+/* --- what programs do ----------------------------------------------------------------------- */
+
+static void wait_for_more(struct machine *m, struct sim_conn *c)
+{
+	bool others = false;
+
+	for (unsigned i = 0; i < m->conns; i++)
+		others |= m->conn[i].since != 0;
+	c->since = m->now;
+	if (!policy_alarm_fits(m->due, m->now, write_pace(m), others)) {
+		uint64_t at = m->now + 2 * write_pace(m);
+
+		set_alarm(m, m->look_at && m->look_at < at ? m->look_at : at);
+	}
+}
+
+static void post(struct machine *m, struct sim_conn *c, bool may_wait)
+{
+	enum policy_write todo = policy_on_post(&c->send, may_wait, c->since, m->now);
+
+	m->posts++;
+	if (todo == POLICY_WAIT)
+		wait_for_more(m, c);
+	if (todo == POLICY_SEND) {
+		pass(m, SEND_NS);
+		leave(m, c);
+		if (may_wait)
+			policy_sent(&c->send, m->now);
+	}
+	pass(m, POST_NS);
+}
+
+static void post_write(struct machine *m, struct sim_conn *c)
+{
+	post(m, c, true);
+}
+
+static void post_flush(struct machine *m, struct sim_conn *c)
+{
+	post(m, c, false);
+	c->answer_at = m->now + ANSWER_NS;
+}
+
+static void begin_lease(struct machine *m, struct sim_conn *c)
+{
+	if (c->l.leased)
+		return;
+	c->l.leased = true;
+	c->seen = c->polls - 1;
+	if (!m->look_at) {
+		m->look_at = m->now + 2 * lease_pace(m);
+		if (!m->due || m->due > m->look_at)
+			set_alarm(m, m->look_at);
+	}
+}
+
+static void renew_leases(struct machine *m)
+{
+	uint64_t before = m->look_at;
+
+	if (!policy_is_look_due(m->look_at, m->now, lease_pace(m)))
+		return;
+	look_at_leases(m);
+	if (m->look_at && m->due == before)
+		set_alarm(m, m->look_at);
+}
+
+/* One poll of the CQ of all connections. */
+static void poll(struct machine *m)
+{
+	bool loop = false;
+
+	pass(m, POLL_NS);
+	m->cq_polls++;
+	if (m->cq_polls % POLICY_POLLS == 0 && m->conns <= POLICY_CONNS) {
+		loop = policy_is_loop(m->cq_polls, m->polls_at, m->now);
+		m->polls_at = m->now;
+	}
+	for (unsigned i = 0; i < m->conns && i < POLICY_CONNS; i++) {
+		struct sim_conn *c = &m->conn[i];
+
+		c->polls++;
+		if (c->since)
+			leave(m, c);
+		if (loop)
+			begin_lease(m, c);
+		if (c->answer_at && c->answer_at <= m->now)
+			c->answer_at = 0;
+	}
+	if (m->cq_polls % POLICY_POLLS == 0)
+		renew_leases(m);
+}
+
+static void poll_until_answered(struct machine *m, struct sim_conn *c)
+{
+	while (c->answer_at)
+		poll(m);
+}
+
+/* poll(2) for the link's descriptor: no report, and the thread itself takes what comes. */
+static void wait_until_answered(struct machine *m, struct sim_conn *c)
+{
+	if (policy_waits_again(c->waited_at, m->now)) {
+		begin_lease(m, c);
+		c->l.waits = true;
+	}
+	c->waited_at = m->now;
+	c->polls++;
+	c->l.waiting++;
+	renew_leases(m);
+	pass(m, c->answer_at - m->now);
+	c->answer_at = 0;
+	c->l.waiting--;
+}
+
+/* --- six kinds of programs ------------------------------------------------------------------ */
+
+/* At most one part in 32 of the time is for setting the alarm, and a little more until the average is
+ * known. */
+static void expect_cheap_alarms(const struct machine *m)
+{
+	assert_true(m->sets * m->cost_ns <= (m->now - 1000 * US) / 30 + 20 * m->cost_ns);
+}
+
+static void run_waits(uint64_t cost_ns)
+{
+	struct machine m;
+
+	machine_init(&m, 1, cost_ns);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		post_write(&m, m.conn);
+		post_flush(&m, m.conn);
+		wait_until_answered(&m, m.conn);
+	}
+	assert_int_equal(m.sends, ROUNDS + 2); /* the first two Writes left alone */
+	assert_int_equal(m.reports, 0);
+	assert_in_range(m.expiries, 0, ROUNDS / 100);
+	expect_cheap_alarms(&m);
+}
+
+static void a_program_that_waits_wakes_itself_only(void **state)
+{
+	run_waits(1 * US);
+	run_waits(16 * US);
+}
+
+static void run_polls(uint64_t cost_ns)
+{
+	struct machine m;
+
+	machine_init(&m, 1, cost_ns);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		post_write(&m, m.conn);
+		post_flush(&m, m.conn);
+		poll_until_answered(&m, m.conn);
+	}
+	assert_int_equal(m.sends, ROUNDS + 2);
+	assert_in_range(m.reports, 0, 2); /* before its polls were a loop */
+	assert_in_range(m.expiries, 0, ROUNDS / 100);
+	assert_true(m.conn->l.leased);
+	expect_cheap_alarms(&m);
+	/* It stops: the link reports again after two looks of the engine's. */
+	pass(&m, 4 * lease_pace(&m));
+	assert_true(policy_link_reports(&m.conn->l));
+	assert_int_equal(m.due, 0);
+}
+
+static void a_program_that_polls_is_the_only_one_that_looks(void **state)
+{
+	run_polls(1 * US);
+	run_polls(16 * US);
+}
+
+static void a_program_that_polls_rarely_leaves_arrivals_to_the_engine(void **state)
+{
+	struct machine m;
+
+	machine_init(&m, 1, 1 * US);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		post_flush(&m, m.conn);
+		pass(&m, 2000 * US);
+		poll(&m);
+	}
+	assert_int_equal(m.reports, ROUNDS);
+	assert_int_equal(m.sets, 0);
+	assert_int_equal(m.expiries, 0);
+}
+
+static void a_program_of_batches_needs_no_alarm_for_writes(void **state)
+{
+	struct machine m;
+
+	machine_init(&m, 1, 16 * US);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		post_flush(&m, m.conn); /* 16 Writes and a flush are one post */
+		wait_until_answered(&m, m.conn);
+	}
+	assert_int_equal(m.sends, ROUNDS);
+	assert_int_equal(m.reports, 0);
+	expect_cheap_alarms(&m);
+}
+
+static void run_stream(uint64_t cost_ns)
+{
+	struct machine m;
+
+	machine_init(&m, 1, cost_ns);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		for (unsigned k = 0; k < 63; k++)
+			post_write(&m, m.conn);
+		post_flush(&m, m.conn);
+		poll_until_answered(&m, m.conn);
+	}
+	assert_in_range(m.sends, ROUNDS, ROUNDS + ROUNDS / 20);
+	expect_cheap_alarms(&m);
+	/* A last Write that nothing follows. */
+	post_write(&m, m.conn);
+	pass(&m, 5000 * US);
+	assert_int_equal(m.conn->since, 0);
+	assert_true(m.latest_ns <= 2 * write_pace(&m) + cost_ns);
+}
+
+static void a_stream_of_writes_leaves_by_one_send_a_flush(void **state)
+{
+	run_stream(1 * US);
+	run_stream(16 * US);
+}
+
+static void run_many(uint64_t cost_ns)
+{
+	struct machine m;
+
+	machine_init(&m, CONNS, cost_ns);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		for (unsigned k = 0; k < CONNS; k++) {
+			post_write(&m, &m.conn[k]);
+			post_flush(&m, &m.conn[k]);
+		}
+		poll(&m);
+	}
+	assert_in_range(m.sends, CONNS * ROUNDS, CONNS * (ROUNDS + 3));
+	assert_true(m.reports >= (CONNS - POLICY_CONNS) * (ROUNDS - 1));
+	assert_true(m.latest_ns <= 2 * write_pace(&m) + cost_ns);
+	expect_cheap_alarms(&m);
+}
+
+static void many_connections_share_one_alarm(void **state)
+{
+	run_many(1 * US);
+	run_many(16 * US);
+}
+
+/* Pairs, and now and then a Write at which the peer looks. */
+static void a_lone_write_now_and_then_is_late_a_few_times(void **state)
+{
+	struct machine m;
+	unsigned late = 0;
+
+	machine_init(&m, 1, 16 * US);
+	for (unsigned i = 0; i < ROUNDS / 50; i++) {
+		for (unsigned k = 0; k < 600; k++) {
+			post_write(&m, m.conn);
+			post_flush(&m, m.conn);
+			poll_until_answered(&m, m.conn);
+		}
+		post_write(&m, m.conn);
+		late += m.conn->since != 0;
+		pass(&m, 2000 * US);
+	}
+	assert_in_range(late, 1, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_that_waits_wakes_itself_only),
+		cmocka_unit_test(a_program_that_polls_is_the_only_one_that_looks),
+		cmocka_unit_test(a_program_that_polls_rarely_leaves_arrivals_to_the_engine),
+		cmocka_unit_test(a_program_of_batches_needs_no_alarm_for_writes),
+		cmocka_unit_test(a_stream_of_writes_leaves_by_one_send_a_flush),
+		cmocka_unit_test(many_connections_share_one_alarm),
+		cmocka_unit_test(a_lone_write_now_and_then_is_late_a_few_times),
+	};
+
+	return cmocka_run_group_tests_name("policy_sim", tests, NULL, NULL);
+}
