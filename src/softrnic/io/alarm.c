@@ -10,9 +10,9 @@
 #include "base/ownfd.h"
 #include "softrnic/io/policy.h"
 
-uint64_t alarm_pace(const struct alarm *a, uint64_t ns)
+uint64_t alarm_pace(const struct alarm *a, enum policy_use use)
 {
-	return policy_pace(ns, atomic_load_explicit(&a->cost_ns, memory_order_relaxed));
+	return policy_pace(use, atomic_load_explicit(&a->cost_ns, memory_order_relaxed));
 }
 
 bool alarm_open(struct alarm *a)

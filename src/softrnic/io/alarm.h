@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "softrnic/io/engine.h"
+#include "softrnic/io/policy.h"
 
 struct alarm {
 	struct eng_source source; /* ready(): it has expired, or had before it was put off */
@@ -35,7 +36,7 @@ static inline uint64_t alarm_due(const struct alarm *a)
 }
 
 /* policy_pace(), at what it takes to set this alarm. */
-uint64_t alarm_pace(const struct alarm *a, uint64_t ns);
+uint64_t alarm_pace(const struct alarm *a, enum policy_use use);
 
 bool alarm_open(struct alarm *a);
 /* It expires so long after now, and not when it was to; false: that could not be set. */

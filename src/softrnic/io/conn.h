@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "softrnic/io/link_addr.h"
+#include "softrnic/io/policy.h"
 #include "softrnic/stream/stream.h"
 
 struct conn;
@@ -143,8 +144,9 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker);
 /* Without the lock: the thread that polls waits for it soon, by conn_wait_begin(), and need not
  * look before. */
 bool conn_is_left_to_waits(const struct conn *c);
-void conn_own_arm(struct conn *c);    /* a CQ of it is armed */
-void conn_leases_renew(uint64_t now); /* now and then, by threads that poll or wait */
+void conn_own_arm(struct conn *c); /* a CQ of it is armed */
+/* Now and then, by threads that poll (POLICY_POLLS) or wait (POLICY_WAITS). */
+void conn_leases_renew(uint64_t now, enum policy_use use);
 /*
  * A thread is about to wait for the link by itself. A descriptor for poll(2), and then
  * conn_wait_end() follows; or -1: the engine goes on looking. look: the descriptor is readable.

@@ -2,139 +2,9 @@
 #include "softrnic/io/conn_doorbell.h"
 
 #include "base/clock.h"
-#include "softrnic/io/alarm.h"
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/conn_watch.h"
 #include "softrnic/io/policy.h"
-
-static void doorbells_on_alarm(struct eng_source *src, unsigned ready);
-static void doorbells_forked(struct eng_source *src);
-
-/*
- * One alarm for all connections. It is set to twice doorbell_ns(), and put off when a Write is
- * about to wait and less than doorbell_ns() is left. So a loop that posts all the time costs one
- * call in that time at most, and wakes nobody. A leaf lock, but that the engine's is taken inside.
- */
-static struct {
-	pthread_mutex_t lock;
-	struct list conns;
-	struct alarm alarm;
-} bells = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.conns = LIST_INIT(bells.conns),
-	.alarm = ALARM_INIT(bells.alarm, doorbells_on_alarm, doorbells_forked),
-};
-
-/* So long may a Write wait, and at most twice as long. */
-static uint64_t doorbell_ns(void)
-{
-	return alarm_pace(&bells.alarm, POLICY_WRITE_NS);
-}
-
-void conn_doorbell_init(struct conn *c)
-{
-	list_init(&c->bell.link);
-	policy_send_init(&c->bell.send);
-}
-
-/* --- the alarm ---------------------------------------------------------------------------- */
-
-void doorbells_prepare(void)
-{
-	pthread_mutex_lock(&bells.lock);
-	alarm_open(&bells.alarm);
-	pthread_mutex_unlock(&bells.lock);
-}
-
-#define DOORBELLS_FEW 8
-
-/* With bells.lock: does one of those that are listed wait? Of many, one is taken to. */
-static bool doorbells_wait(void)
-{
-	struct list *it;
-	int n = 0;
-
-	list_for_each (it, &bells.conns)
-		if (n++ == DOORBELLS_FEW ||
-		    conn_doorbell_since(container_of(it, struct conn_doorbell, link)))
-			return true;
-	return false;
-}
-
-/*
- * With the connection's lock: the alarm is to ask conn_bell_is_due(), `ns` to 2 * `ns` from now. If
- * it is about to do so, the connection is still listed, and what has happened until then counts.
- */
-static bool doorbell_watch(struct conn *c, uint64_t now, uint64_t ns)
-{
-	bool watched;
-
-	if (atomic_load(&c->bell.listed) &&
-	    policy_alarm_fits(alarm_due(&bells.alarm), now, ns, false))
-		return true;
-	pthread_mutex_lock(&bells.lock);
-	watched = policy_alarm_fits(alarm_due(&bells.alarm), now, ns, doorbells_wait()) ||
-		  alarm_set(&bells.alarm, now, 2 * ns);
-	if (watched && !atomic_load(&c->bell.listed)) {
-		conn_get(c);
-		list_add_tail(&bells.conns, &c->bell.link);
-		atomic_store(&c->bell.listed, true);
-	}
-	pthread_mutex_unlock(&bells.lock);
-	return watched;
-}
-
-/* The list's reference goes over to the caller. NULL: there is none. */
-static struct conn *doorbells_pop(void)
-{
-	struct list *it;
-	struct conn *c = NULL;
-
-	pthread_mutex_lock(&bells.lock);
-	it = list_pop(&bells.conns);
-	if (it) {
-		c = container_of(it, struct conn, bell.link);
-		atomic_store(&c->bell.listed, false);
-	}
-	pthread_mutex_unlock(&bells.lock);
-	return c;
-}
-
-static unsigned doorbells_expired(void)
-{
-	struct list *it;
-	unsigned n = 0;
-
-	pthread_mutex_lock(&bells.lock);
-	alarm_has_expired(&bells.alarm);
-	list_for_each (it, &bells.conns)
-		n++;
-	pthread_mutex_unlock(&bells.lock);
-	return n;
-}
-
-/* Those that are listed again meanwhile have a time of their own. */
-static void doorbells_on_alarm(struct eng_source *src, unsigned ready)
-{
-	unsigned n = doorbells_expired();
-	struct conn *c;
-
-	while (n-- > 0 && (c = doorbells_pop())) {
-		conn_want(c, CONN_BELL);
-		conn_put(c);
-	}
-}
-
-/* The alarm is the parent's. */
-static void doorbells_forked(struct eng_source *src)
-{
-	struct conn *c;
-
-	alarm_forked(&bells.alarm);
-	while ((c = doorbells_pop()))
-		conn_put(c);
-}
-
-/* --- one connection ----------------------------------------------------------------------- */
 
 static void doorbell_count(struct conn *c, int by)
 {
@@ -149,7 +19,7 @@ static bool doorbell_wait(struct conn *c)
 {
 	uint64_t now = clock_now_ns();
 
-	if (!doorbell_watch(c, now, doorbell_ns()))
+	if (!watch_write(c, now, watch_write_ns()))
 		return false;
 	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
@@ -210,12 +80,12 @@ void conn_ring_soon(struct conn *c)
 
 bool conn_bell_is_due(struct conn *c)
 {
-	uint64_t since = conn_doorbell_since(&c->bell), pace = doorbell_ns(), now;
+	uint64_t since = conn_doorbell_since(&c->bell), pace = watch_write_ns(), now;
 
 	if (!since)
 		return false;
 	now = clock_now_ns();
-	if (!policy_is_overdue(since, now, pace) && doorbell_watch(c, now, since + pace - now))
+	if (!policy_is_overdue(since, now, pace) && watch_write(c, now, since + pace - now))
 		return false;
 	policy_sent_by_alarm(&c->bell.send);
 	return true;
@@ -225,9 +95,10 @@ bool conn_bell_is_due(struct conn *c)
 
 void doorbells_ring(unsigned ms)
 {
+	unsigned left = watch_count();
 	struct conn *c;
 
-	while ((c = doorbells_pop())) {
+	while ((c = watch_next_write(&left))) {
 		if (conn_is_removed(c)) {
 			/* a parent's, in its child */
 		} else if (conn_enter_until(c, ms)) {
@@ -238,14 +109,4 @@ void doorbells_ring(unsigned ms)
 		}
 		conn_put(c);
 	}
-}
-
-void doorbells_atfork_prepare(void)
-{
-	pthread_mutex_lock(&bells.lock);
-}
-
-void doorbells_atfork_release(void)
-{
-	pthread_mutex_unlock(&bells.lock);
 }

@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
 #include "softrnic/io/policy.h"
 
 struct conn;
@@ -27,11 +26,7 @@ struct conn;
 struct conn_doorbell {
 	_Atomic uint64_t since;  /* conn_doorbell_since() */
 	struct policy_send send; /* does the next Write wait? */
-	struct list link;        /* of those that the alarm looks at, which are referred to */
-	atomic_bool listed;
 };
-
-void conn_doorbell_init(struct conn *c);
 
 /* With the lock, behind a post to the send queue: conn_settle(), at once or a little later. */
 void conn_perform_posted(struct conn *c);
@@ -46,11 +41,5 @@ void conn_ring(struct conn *c);
 void conn_rung(struct conn *c);
 /* With the lock, when the alarm has expired: is what waits to be sent? */
 bool conn_bell_is_due(struct conn *c);
-
-/* A connection has a link: open the alarm, so that the descriptors of a process do not depend on
- * how its Writes follow one another. Failure does no harm: it is tried again, or nothing waits. */
-void doorbells_prepare(void);
-void doorbells_atfork_prepare(void);
-void doorbells_atfork_release(void);
 
 #endif

@@ -95,7 +95,7 @@ struct conn {
 	} receive;
 
 	struct conn_own {            /* conn_own.c; flags first, which keeps it small */
-		atomic_bool leased;  /* threads poll, or wait again and again (conn_lease.c) */
+		atomic_bool leased;  /* threads poll, or wait again and again (conn_watch.c) */
 		atomic_bool waits;   /* they wait: arming the CQ belongs to that */
 		atomic_bool armed;   /* a CQ was armed since the last wait */
 		atomic_bool spun;    /* a leader of the engine looks for them, too */
@@ -107,8 +107,12 @@ struct conn {
 		unsigned strays;     /* of these, those that wait for the link before this one */
 		atomic_uint polls;   /* and waits; written by one thread of a CQ at a time */
 		unsigned seen;       /* of these, at the last look at leases */
-		struct list link;    /* of all that are leased */
 	} own;
+
+	struct {                  /* conn_watch.c; with its lock */
+		struct list link; /* of all that are watched, which are referred to */
+		atomic_bool listed;
+	} watch;
 
 	/* conn_origin.c; the tables' lock. One of them, by the stream's role. */
 	union {
@@ -233,9 +237,6 @@ void conn_end_quiet(struct conn *c);
 /* fork.c: around fork() */
 void conns_atfork_prepare(void);
 void conns_atfork_release(void);
-void conn_leases_atfork_prepare(void);
-void conn_leases_atfork_parent(void);
-void conn_leases_atfork_child(void);
 void conn_origin_atfork_prepare(void);
 void conn_origin_atfork_parent(void);
 void conn_origin_atfork_child(void);

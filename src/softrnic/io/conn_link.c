@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/conn_watch.h"
 
 #define REDIAL_NS (20 * NSEC_PER_MS)
 
@@ -75,8 +76,7 @@ static int conn_watch(struct conn *c, bool write)
 	c->watching = write;
 	c->writable = !write;
 	conn_get(c);
-	doorbells_prepare();
-	conn_leases_prepare();
+	watch_prepare();
 	return 0;
 }
 

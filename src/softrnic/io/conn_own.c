@@ -4,7 +4,7 @@
  *
  * As a rule the link reports them, and a thread of the engine is woken. A thread that polls looks
  * for them anyway: so after some polls in quick succession the link reports bytes no more, and each
- * arrival wakes nobody, until polls cease (conn_lease.c). Arming the completion queue takes back at
+ * arrival wakes nobody, until polls cease (conn_watch.c). Arming the completion queue takes back at
  * once: after that the application waits.
  *
  * A thread that waits for a completion by poll(2) waits for the link's descriptor as well, and owns
@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/conn_watch.h"
 #include "softrnic/io/policy.h"
 
 /* --- of one connection, with its lock ------------------------------------------------------- */
@@ -98,15 +99,22 @@ void conn_own_changed(struct conn *c)
 
 void conn_own(struct conn *c, uint64_t now)
 {
-	if (!c->own.leased && conn_can_be_owned(c) && conn_lease_begin(c, now))
+	if (!c->own.leased && conn_can_be_owned(c) && watch_lease(c, now))
 		conn_own_settle(c);
+}
+
+static void conn_end_lease(struct conn *c)
+{
+	watch_lease_end(c);
+	c->own.armed = false;
+	atomic_store(&c->own.waits, false);
 }
 
 void conn_disown(struct conn *c)
 {
 	if (!c->own.leased)
 		return;
-	conn_lease_end(c);
+	conn_end_lease(c);
 	conn_own_changed(c);
 }
 
@@ -133,7 +141,7 @@ void conn_untouchable(struct conn *c)
 void conn_own_forget(struct conn *c)
 {
 	if (c->own.leased)
-		conn_lease_end(c);
+		conn_end_lease(c);
 	c->own.silent = c->own.awaited = false;
 	c->own.strays = atomic_load(&c->own.waiters);
 	atomic_store(&c->own.spun, false);
@@ -147,7 +155,7 @@ void conn_own_move(struct conn *c)
 	if (c->own.silent)
 		c->link->ops->polling->report_read(c->link, true);
 	if (c->own.leased)
-		conn_lease_end(c);
+		conn_end_lease(c);
 	conn_own_forget(c);
 	conn_own_finish(c);
 	atomic_fetch_or(&c->want, READY_READ);

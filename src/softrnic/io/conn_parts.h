@@ -42,11 +42,6 @@ enum eng_look conn_spin(struct conn *c);   /* these two without the lock */
 void conn_spin_end(struct conn *c);
 void conn_own_changed(struct conn *c); /* CONN_OWN */
 
-/* conn_lease.c */
-bool conn_lease_begin(struct conn *c, uint64_t now); /* false: nobody would end it */
-void conn_lease_end(struct conn *c);
-void conn_leases_prepare(void); /* as doorbells_prepare() */
-
 /* conn_origin.c: of conn_host, and what becomes of a connection */
 bool conn_origin(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);
 void conn_origin_fenced(void *owner, const struct ext_origin *origin);

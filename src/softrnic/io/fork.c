@@ -2,6 +2,7 @@
 /* fork.c -- what fork() does to the room. */
 #include "softrnic/io/admission.h"
 #include "softrnic/io/conn_impl.h"
+#include "softrnic/io/conn_watch.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link_shm_close.h"
 #include "softrnic/io/trace.h"
@@ -9,8 +10,7 @@
 void io_atfork_prepare(void)
 {
 	conns_atfork_prepare();
-	doorbells_atfork_prepare();
-	conn_leases_atfork_prepare();
+	watch_atfork_prepare();
 	conn_origin_atfork_prepare();
 	engine_atfork_prepare();
 	admission_atfork_prepare();
@@ -23,8 +23,7 @@ void io_atfork_parent(void)
 	admission_atfork_release();
 	engine_atfork_parent();
 	conn_origin_atfork_parent();
-	conn_leases_atfork_parent();
-	doorbells_atfork_release();
+	watch_atfork_parent();
 	conns_atfork_release();
 }
 
@@ -34,8 +33,7 @@ void io_atfork_child(void)
 	trace_atfork_child();
 	admission_atfork_release();
 	conn_origin_atfork_child();
-	conn_leases_atfork_child();
-	doorbells_atfork_release();
+	watch_atfork_child();
 	conns_atfork_release();
 	shm_close_atfork_child();
 	engine_atfork_child();

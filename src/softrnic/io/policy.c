@@ -79,14 +79,23 @@ void policy_sent_by_alarm(struct policy_send *s)
 
 /* --- the alarm ------------------------------------------------------------------------------ */
 
-#define COST_SHARE   32u                /* one part of the time is for setting the alarm */
 #define COST_MAX_NS  (16 * NSEC_PER_US) /* what takes longer is the scheduler's */
 #define COST_NEAR_NS (1 * NSEC_PER_MS)  /* one further away takes no programming: it is cheap */
 #define EARLY_NS     5000u              /* not so much less that another alarm is worth it */
 
-uint64_t policy_pace(uint64_t ns, uint64_t cost_ns)
+static const struct {
+	uint64_t ns;
+	unsigned share; /* one part of the time is for setting the alarm */
+} policy_uses[] = {
+	[POLICY_WRITE] = {40 * NSEC_PER_US, 32},
+	[POLICY_POLLS] = {150 * NSEC_PER_US, 32},
+	/* An alarm that is near also keeps a virtual CPU from halting while the thread waits. */
+	[POLICY_WAITS] = {150 * NSEC_PER_US, 10},
+};
+
+uint64_t policy_pace(enum policy_use use, uint64_t cost_ns)
 {
-	uint64_t least = COST_SHARE * cost_ns;
+	uint64_t least = policy_uses[use].share * cost_ns, ns = policy_uses[use].ns;
 
 	return ns > least ? ns : least;
 }
@@ -108,6 +117,11 @@ bool policy_alarm_fits(uint64_t due, uint64_t now, uint64_t pace, bool others_wa
 	return due && due <= now + 2 * pace && (others_wait || due >= now + pace);
 }
 
+bool policy_keeps_alarm(uint64_t due, uint64_t before, uint64_t at, bool write_waits)
+{
+	return due && due <= at && (due != before || write_waits);
+}
+
 bool policy_is_overdue(uint64_t since, uint64_t now, uint64_t pace)
 {
 	return now - since + EARLY_NS >= pace;
@@ -125,7 +139,7 @@ bool policy_is_look_due(uint64_t due, uint64_t now, uint64_t pace)
 
 bool policy_is_loop(unsigned polls, uint64_t before, uint64_t now)
 {
-	return polls > POLICY_POLLS && now - before < POLLS_NS;
+	return polls > POLICY_LOOP && now - before < POLLS_NS;
 }
 
 bool policy_waits_again(uint64_t last, uint64_t now)

@@ -45,15 +45,18 @@ void policy_sent_by_alarm(struct policy_send *s);
 
 /* --- the alarm ------------------------------------------------------------------------------ */
 
-#define POLICY_WRITE_NS 40000u  /* a Write waits for this time at least, for twice this at most */
-#define POLICY_LEASE_NS 150000u /* from look to look at leases, by threads that poll or wait */
-
+/* What the alarm is put off for. */
+enum policy_use {
+	POLICY_WRITE, /* a Write that waits: for this time at least, for twice this at most */
+	POLICY_POLLS, /* from look to look at leases, by threads that poll, */
+	POLICY_WAITS, /* and by threads that wait, and have time while they do */
+};
 /*
- * The pace of what happens every `ns`: that, or as much more as keeps the alarm's part of the time
- * at 1 in 32. To set an alarm takes less than 1 us on most machines, and 20 us on virtual ones whose
- * host does it.
+ * How often that is done: each 40 us, or each 150 us for leases, or more rarely where the alarm would
+ * take too large a part of the time. To set it takes less than 1 us on most machines, and 20 us on
+ * virtual ones whose host does it.
  */
-uint64_t policy_pace(uint64_t ns, uint64_t cost_ns);
+uint64_t policy_pace(enum policy_use use, uint64_t cost_ns);
 /* The average of what it takes to set the alarm, after it took `ns` for one that is `ahead_ns`
  * away. */
 uint64_t policy_cost(uint64_t average_ns, uint64_t ns, uint64_t ahead_ns);
@@ -63,6 +66,9 @@ uint64_t policy_cost(uint64_t average_ns, uint64_t ns, uint64_t ahead_ns);
  * waits for it.
  */
 bool policy_alarm_fits(uint64_t due, uint64_t now, uint64_t pace, bool others_wait);
+/* The look at leases is put off from `before` to `at`. Does the alarm, which is due then, stay? It
+ * is put off, too, if it was set for that look and no Write waits for it. */
+bool policy_keeps_alarm(uint64_t due, uint64_t before, uint64_t at, bool write_waits);
 /* Has a Write that waits since then waited for long enough? */
 bool policy_is_overdue(uint64_t since, uint64_t now, uint64_t pace);
 /* Should a thread that polls or waits look at the leases now, so that the engine need not at `due`
@@ -71,10 +77,10 @@ bool policy_is_look_due(uint64_t due, uint64_t now, uint64_t pace);
 
 /* --- which thread receives ------------------------------------------------------------------ */
 
-#define POLICY_POLLS 16u /* of an empty CQ are judged together; no other poll needs the time */
-#define POLICY_CONNS 8  /* with more connections on a CQ, reports show which of them has bytes */
-/* After a number of polls that POLICY_POLLS divides, since the CQ was armed; `before` is the time
- * after POLICY_POLLS fewer. Do they follow each other so quickly that the thread had better be the
+#define POLICY_LOOP  16u /* polls of an empty CQ are judged together; no other one needs the time */
+#define POLICY_CONNS 8   /* with more connections on a CQ, reports show which of them has bytes */
+/* After a number of polls that POLICY_LOOP divides, since the CQ was armed; `before` is the time
+ * after POLICY_LOOP fewer. Do they follow each other so quickly that the thread had better be the
  * only one that looks for bytes? */
 bool policy_is_loop(unsigned polls, uint64_t before, uint64_t now);
 

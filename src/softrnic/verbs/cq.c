@@ -206,7 +206,7 @@ void vcq_detach(struct vcq *cq, struct vcq_conn *place)
 /*
  * Do polls follow each other so quickly that this thread had better be the only one who looks? With
  * many connections it is not: then reports say which of them has bytes. Returns the time, at each
- * POLICY_POLLS-th poll, or 0.
+ * POLICY_LOOP-th poll, or 0.
  */
 static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 {
@@ -215,7 +215,7 @@ static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 
 	*quick = false;
 	atomic_store_explicit(&cq->polls, polls, memory_order_relaxed);
-	if (polls % POLICY_POLLS || cq->num_conns > VCQ_CONNS)
+	if (polls % POLICY_LOOP || cq->num_conns > VCQ_CONNS)
 		return 0;
 	now = clock_now_ns();
 	*quick = policy_is_loop(polls, before, now);
@@ -272,7 +272,7 @@ static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 	}
 	lock_leave(&cq->conns_lock);
 	if (now)
-		conn_leases_renew(now);
+		conn_leases_renew(now, POLICY_POLLS);
 	return all;
 }
 

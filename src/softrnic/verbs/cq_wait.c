@@ -69,7 +69,7 @@ static void channel_wait_begin(struct channel_wait *w, struct vchannel *ch, bool
 	list_for_each (it, &ch->cqs)
 		channel_wait_add_cq(w, container_of(it, struct vcq, on_channel), now);
 	pthread_mutex_unlock(&ch->cqs_lock);
-	conn_leases_renew(now);
+	conn_leases_renew(now, POLICY_WAITS);
 }
 
 static void channel_wait_end(struct channel_wait *w)

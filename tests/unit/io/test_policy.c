@@ -134,18 +134,20 @@ static void a_long_row_makes_two_enough_again(void **state)
 
 /* --- the alarm ------------------------------------------------------------------------------ */
 
-static void the_alarm_takes_one_part_in_32_of_the_time(void **state)
+static void the_alarm_takes_a_bounded_part_of_the_time(void **state)
 {
 	static const struct {
-		uint64_t ns, cost, pace;
+		enum policy_use use;
+		uint64_t cost, pace;
 	} table[] = {
-		{40 * US, 0, 40 * US},        {40 * US, 1 * US, 40 * US},
-		{40 * US, 2 * US, 64 * US},   {40 * US, 16 * US, 512 * US},
-		{150 * US, 2 * US, 150 * US}, {150 * US, 16 * US, 512 * US},
+		{POLICY_WRITE, 0, 40 * US},       {POLICY_WRITE, 1 * US, 40 * US},
+		{POLICY_WRITE, 2 * US, 64 * US},  {POLICY_WRITE, 16 * US, 512 * US},
+		{POLICY_POLLS, 2 * US, 150 * US}, {POLICY_POLLS, 16 * US, 512 * US},
+		{POLICY_WAITS, 2 * US, 150 * US}, {POLICY_WAITS, 16 * US, 160 * US},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		assert_int_equal(policy_pace(table[i].ns, table[i].cost), table[i].pace);
+		assert_int_equal(policy_pace(table[i].use, table[i].cost), table[i].pace);
 }
 
 static uint64_t cost_after(uint64_t average, unsigned times, uint64_t ns, uint64_t ahead)
@@ -183,6 +185,23 @@ static void an_alarm_fits_a_write_between_once_and_twice_the_pace(void **state)
 		assert_int_equal(policy_alarm_fits(table[i].due_in ? now + table[i].due_in : 0, now,
 						   40 * US, table[i].others),
 				 table[i].fits);
+}
+
+static void the_alarm_is_put_off_with_the_look_that_it_was_set_for(void **state)
+{
+	static const struct {
+		uint64_t due, before, at;
+		bool write_waits, keeps;
+	} table[] = {
+		{0, 0, 300, false, false},     {100, 100, 300, false, false},
+		{100, 100, 300, true, true},   {80, 100, 300, false, true},
+		{400, 100, 300, false, false}, {400, 100, 300, true, false},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_int_equal(policy_keeps_alarm(table[i].due, table[i].before, table[i].at,
+						    table[i].write_waits),
+				 table[i].keeps);
 }
 
 static void a_write_is_overdue_after_its_pace(void **state)
@@ -288,9 +307,10 @@ int main(void)
 		cmocka_unit_test(a_write_leaves_as_the_story_says),
 		cmocka_unit_test(each_lone_write_that_waited_makes_more_pairs_necessary),
 		cmocka_unit_test(a_long_row_makes_two_enough_again),
-		cmocka_unit_test(the_alarm_takes_one_part_in_32_of_the_time),
+		cmocka_unit_test(the_alarm_takes_a_bounded_part_of_the_time),
 		cmocka_unit_test(what_an_alarm_takes_is_an_average),
 		cmocka_unit_test(an_alarm_fits_a_write_between_once_and_twice_the_pace),
+		cmocka_unit_test(the_alarm_is_put_off_with_the_look_that_it_was_set_for),
 		cmocka_unit_test(a_write_is_overdue_after_its_pace),
 		cmocka_unit_test(threads_look_at_leases_before_the_engine_does),
 		cmocka_unit_test(sixteen_quick_polls_make_a_loop),

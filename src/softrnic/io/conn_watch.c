@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/io/conn_watch.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/io/alarm.h"
+#include "softrnic/io/conn_parts.h"
+#include "softrnic/io/policy.h"
+
+#define WATCH_FEW   8  /* so many are asked whether a Write of theirs waits */
+#define WATCH_BATCH 64 /* leases that end at one look of a thread that polls */
+
+static void watch_on_alarm(struct eng_source *src, unsigned ready);
+static void watch_forked(struct eng_source *src);
+
+/* A leaf lock, but that the engine's is taken inside. While a connection is listed the alarm is
+ * set, or watch_on_alarm() is about to run. */
+static struct {
+	pthread_mutex_t lock;
+	struct list conns; /* each referred to */
+	unsigned leases;
+	struct alarm alarm;
+	atomic_bool for_write;    /* the alarm is for a Write, too: leases do not put it off */
+	_Atomic uint64_t look_at; /* the engine looks at leases then; 0: there are none */
+} watch = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.conns = LIST_INIT(watch.conns),
+	.alarm = ALARM_INIT(watch.alarm, watch_on_alarm, watch_forked),
+};
+
+void watch_prepare(void)
+{
+	pthread_mutex_lock(&watch.lock);
+	alarm_open(&watch.alarm);
+	pthread_mutex_unlock(&watch.lock);
+}
+
+uint64_t watch_write_ns(void)
+{
+	return alarm_pace(&watch.alarm, POLICY_WRITE);
+}
+
+/* --- with watch.lock ------------------------------------------------------------------------ */
+
+static void watch_add(struct conn *c)
+{
+	if (atomic_load(&c->watch.listed))
+		return;
+	conn_get(c);
+	list_add_tail(&watch.conns, &c->watch.link);
+	atomic_store(&c->watch.listed, true);
+}
+
+/* NULL: there is none. The list's reference goes over to the caller. */
+static struct conn *watch_pop(void)
+{
+	struct list *it = list_pop(&watch.conns);
+	struct conn *c;
+
+	if (!it)
+		return NULL;
+	c = container_of(it, struct conn, watch.link);
+	atomic_store(&c->watch.listed, false);
+	return c;
+}
+
+/* Does a Write wait? With more than a few connections, one is assumed to: to ask all of them costs
+ * more than an alarm that is not needed. */
+static bool watch_has_write(void)
+{
+	struct list *it;
+	int n = 0;
+
+	list_for_each (it, &watch.conns)
+		if (n++ == WATCH_FEW ||
+		    conn_doorbell_since(&container_of(it, struct conn, watch.link)->bell))
+			return true;
+	return false;
+}
+
+/* At that time, or when leases are looked at before. */
+static bool watch_set(uint64_t now, uint64_t at)
+{
+	uint64_t look_at = atomic_load_explicit(&watch.look_at, memory_order_relaxed);
+
+	if (look_at && look_at < at)
+		at = look_at;
+	if (alarm_due(&watch.alarm) == at)
+		return true;
+	return alarm_set(&watch.alarm, now, at > now ? at - now : 1);
+}
+
+/* The engine's next look at leases comes in twice the time in which threads look. */
+static bool watch_set_look(uint64_t now, enum policy_use use)
+{
+	uint64_t at = watch.leases ? now + 2 * alarm_pace(&watch.alarm, use) : 0;
+	bool waits = atomic_load(&watch.for_write) && watch_has_write();
+	bool keeps = !at || policy_keeps_alarm(alarm_due(&watch.alarm), watch.look_at, at, waits);
+
+	atomic_store_explicit(&watch.look_at, at, memory_order_relaxed);
+	if (keeps)
+		return true;
+	atomic_store(&watch.for_write, false);
+	return watch_set(now, at);
+}
+
+/* --- Writes that wait ----------------------------------------------------------------------- */
+
+/*
+ * Mostly the alarm fits, and the connection is listed. If the alarm expires before the Write is
+ * marked as one that waits, the connection is asked for it when it is taken off the list, or it
+ * stays listed for its lease until the next look.
+ */
+bool watch_write(struct conn *c, uint64_t now, uint64_t ns)
+{
+	uint64_t due = alarm_due(&watch.alarm);
+	bool watched;
+
+	if (atomic_load(&c->watch.listed) && atomic_load(&watch.for_write) &&
+	    policy_alarm_fits(due, now, ns, false))
+		return true;
+	pthread_mutex_lock(&watch.lock);
+	watched = policy_alarm_fits(alarm_due(&watch.alarm), now, ns, watch_has_write()) ||
+		  watch_set(now, now + 2 * ns);
+	if (watched) {
+		atomic_store(&watch.for_write, true);
+		watch_add(c);
+	}
+	pthread_mutex_unlock(&watch.lock);
+	return watched;
+}
+
+unsigned watch_count(void)
+{
+	struct list *it;
+	unsigned n = 0;
+
+	pthread_mutex_lock(&watch.lock);
+	list_for_each (it, &watch.conns)
+		n++;
+	pthread_mutex_unlock(&watch.lock);
+	return n;
+}
+
+struct conn *watch_next_write(unsigned *left)
+{
+	struct conn *found = NULL;
+	struct list *it;
+
+	pthread_mutex_lock(&watch.lock);
+	for (; !found && *left > 0 && (it = list_pop(&watch.conns)); --*left) {
+		struct conn *c = container_of(it, struct conn, watch.link);
+
+		list_add_tail(&watch.conns, it);
+		if (conn_doorbell_since(&c->bell))
+			found = c;
+	}
+	if (found)
+		conn_get(found);
+	pthread_mutex_unlock(&watch.lock);
+	return found;
+}
+
+/* --- leases --------------------------------------------------------------------------------- */
+
+bool watch_lease(struct conn *c, uint64_t now)
+{
+	pthread_mutex_lock(&watch.lock);
+	watch.leases++;
+	c->own.leased = watch.look_at || watch_set_look(now, POLICY_WAITS);
+	if (c->own.leased) {
+		c->own.seen = atomic_load_explicit(&c->own.polls, memory_order_relaxed) - 1;
+		watch_add(c);
+	} else {
+		watch.leases--;
+		watch.look_at = 0;
+	}
+	pthread_mutex_unlock(&watch.lock);
+	return c->own.leased;
+}
+
+/* The alarm takes it off the list. */
+void watch_lease_end(struct conn *c)
+{
+	pthread_mutex_lock(&watch.lock);
+	watch.leases--;
+	c->own.leased = false;
+	pthread_mutex_unlock(&watch.lock);
+}
+
+/* To send a large Write takes longer than a look. */
+static bool watch_is_used(struct conn *c)
+{
+	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
+	bool is = polls != c->own.seen || atomic_load_explicit(&c->own.sends, memory_order_relaxed);
+
+	c->own.seen = polls;
+	return is;
+}
+
+/* With watch.lock: those whose lease was not used, with a reference each. */
+static int watch_find_unused(struct conn *unused[WATCH_BATCH])
+{
+	struct list *it;
+	int n = 0;
+
+	list_for_each (it, &watch.conns) {
+		struct conn *c = container_of(it, struct conn, watch.link);
+
+		if (n == WATCH_BATCH)
+			break;
+		if (!c->own.leased || watch_is_used(c))
+			continue;
+		conn_get(c);
+		unused[n++] = c;
+	}
+	return n;
+}
+
+void conn_leases_renew(uint64_t now, enum policy_use use)
+{
+	uint64_t pace = alarm_pace(&watch.alarm, use);
+	struct conn *unused[WATCH_BATCH];
+	int n = 0;
+
+	if (!policy_is_look_due(atomic_load_explicit(&watch.look_at, memory_order_relaxed), now,
+				pace))
+		return;
+	pthread_mutex_lock(&watch.lock);
+	if (policy_is_look_due(watch.look_at, now, pace)) {
+		n = watch_find_unused(unused);
+		watch_set_look(now, use);
+	}
+	pthread_mutex_unlock(&watch.lock);
+	for (int i = 0; i < n; i++) {
+		conn_want(unused[i], CONN_DISOWN);
+		conn_put(unused[i]);
+	}
+}
+
+/* --- the alarm ------------------------------------------------------------------------------ */
+
+/*
+ * The next one of *left: what is to be done with it. It stays listed while it is leased. One that
+ * is taken off is asked for a Write in any case, which may have begun to wait in this moment.
+ */
+static struct conn *watch_next(unsigned *left, bool look, unsigned *wants)
+{
+	struct conn *c;
+
+	pthread_mutex_lock(&watch.lock);
+	c = *left > 0 ? watch_pop() : NULL;
+	if (c) {
+		--*left;
+		*wants = !c->own.leased || conn_doorbell_since(&c->bell) ? CONN_BELL : 0;
+	}
+	if (c && c->own.leased) {
+		*wants |= look && !watch_is_used(c) ? CONN_DISOWN : 0;
+		watch_add(c);
+	}
+	pthread_mutex_unlock(&watch.lock);
+	return c;
+}
+
+static void watch_begin_expiry(uint64_t now, unsigned *n, bool *look)
+{
+	struct list *it;
+
+	*n = 0;
+	pthread_mutex_lock(&watch.lock);
+	alarm_has_expired(&watch.alarm);
+	atomic_store(&watch.for_write, false);
+	*look = watch.look_at && watch.look_at <= now; /* not sooner, for a Write */
+	list_for_each (it, &watch.conns)
+		++*n;
+	pthread_mutex_unlock(&watch.lock);
+}
+
+/* For what stays listed. */
+static void watch_end_expiry(uint64_t now, bool look)
+{
+	bool is_set = true;
+
+	pthread_mutex_lock(&watch.lock);
+	if (look)
+		is_set = watch_set_look(now, POLICY_WAITS);
+	else if (watch.look_at && !alarm_due(&watch.alarm))
+		is_set = watch_set(now, watch.look_at);
+	pthread_mutex_unlock(&watch.lock);
+	if (!is_set)
+		LOG_ERROR("no timer: a connection that is polled no more may stall");
+}
+
+static void watch_on_alarm(struct eng_source *src, unsigned ready)
+{
+	uint64_t now = clock_now_ns();
+	unsigned n, wants;
+	struct conn *c;
+	bool look;
+
+	watch_begin_expiry(now, &n, &look);
+	while ((c = watch_next(&n, look, &wants))) {
+		if (wants)
+			conn_want(c, wants);
+		conn_put(c);
+	}
+	watch_end_expiry(now, look);
+}
+
+/* --- fork() --------------------------------------------------------------------------------- */
+
+/* The alarm is the parent's, and the child's connections have no link. */
+static void watch_forked(struct eng_source *src)
+{
+	struct conn *c;
+
+	alarm_forked(&watch.alarm);
+	while ((c = watch_pop()))
+		conn_put(c);
+}
+
+void watch_atfork_prepare(void)
+{
+	pthread_mutex_lock(&watch.lock);
+}
+
+void watch_atfork_parent(void)
+{
+	pthread_mutex_unlock(&watch.lock);
+}
+
+void watch_atfork_child(void)
+{
+	struct list *it;
+
+	list_for_each (it, &watch.conns)
+		container_of(it, struct conn, watch.link)->own.leased = false;
+	watch.leases = 0;
+	watch.look_at = 0;
+	atomic_store(&watch.for_write, false);
+	pthread_mutex_unlock(&watch.lock);
+}
