@@ -53,7 +53,6 @@ int softrnic_getaddrinfo(const char *node, const char *service, const struct rdm
 			 struct rdma_addrinfo **res);
 void softrnic_freeaddrinfo(struct rdma_addrinfo *res);
 
-int softrnic_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 /*
  * Before connect or accept: the time limit of all of the connecting, and the time after which a
  * peer is lost from which nothing came. 0: SOFTRNIC_CONNECT_MS, SOFTRNIC_LIVENESS_MS; liveness_ms

@@ -117,18 +117,3 @@ void resync_get_progress(const struct resync *rs, struct resync_progress *p)
 		.calm_us = rs->rate.calm_us,
 	};
 }
-
-const char *resync_mode_name(enum resync_mode mode)
-{
-	switch (mode) {
-	case RESYNC_EQUALISE:
-		return "equalising";
-	case RESYNC_CATCH_UP:
-		return "catching-up";
-	case RESYNC_JOINING:
-		return "joining";
-	case RESYNC_VERIFY:
-		return "verifying";
-	}
-	return "unknown";
-}

@@ -168,6 +168,5 @@ struct resync_progress {
 	uint64_t p99_us, calm_us;
 };
 void resync_get_progress(const struct resync *rs, struct resync_progress *p);
-const char *resync_mode_name(enum resync_mode mode);
 
 #endif

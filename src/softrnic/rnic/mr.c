@@ -314,14 +314,6 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 	return mr_look_up(table, stag, w, out, ptr);
 }
 
-enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
-			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr)
-{
-	struct mr_need w = {.pd = pd, .to = to, .len = len, .any = any_access};
-
-	return mr_look_up(table, stag, w, out, ptr);
-}
-
 /* Is what was found last still that region? Then it is held; else it may be any other by now. */
 static bool mr_is_near(struct mr_near *near, uint32_t stag)
 {

@@ -91,9 +91,6 @@ bool mr_is_killed(struct mr *mr);
  */
 enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
 			uint64_t len, int access, struct mr **out, void **ptr);
-/* Like mr_hold, but grants when at least one bit of `any_access` is there. */
-enum mr_verdict mr_hold_any(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag,
-			    uint64_t to, uint64_t len, int any_access, struct mr **out, void **ptr);
 /*
  * The region that a caller found last, which most look-ups ask for again: held while it looks up
  * many, once for all of them, and then only remembered. Zeroed: none.
@@ -133,8 +130,8 @@ static inline enum mr_verdict mr_check(const struct mr *mr, struct mr_need need,
 enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint32_t stag,
 			      struct mr_need need, void **ptr);
 /*
- * The same as mr_hold() and, with a right of `any` unless that is 0, mr_hold_any(). On MR_OK the
- * region is near->mr, and held until mr_release_near() or the next look-up here.
+ * The same as mr_hold(), and with at least one right of `any` unless that is 0. On MR_OK the region
+ * is near->mr, and held until mr_release_near() or the next look-up here.
  */
 static inline enum mr_verdict mr_hold_near(struct mr_table *table, struct mr_near *near,
 					   const struct ibv_pd *pd, uint32_t stag, uint64_t to,

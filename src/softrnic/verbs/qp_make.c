@@ -150,15 +150,6 @@ static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_a
 	return 0;
 }
 
-int softrnic_create_qp(struct rdma_cm_id *pub, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	struct cmid *id = cmid_of(pub);
-
-	if (id_is_removed(id))
-		return id_errno(ENODEV);
-	return id_create_qp(id, pd ? pd : pub->pd, attr);
-}
-
 /*
  * Members behind the protection domain are for optional features, which this device lacks;
  * create_flags of 0 request none.

@@ -78,11 +78,28 @@ struct ibv_qp_init_attr end_qp_attr(struct end *e)
 	};
 }
 
+int end_create_qp(struct end *e, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = e->pd,
+	};
+	int ret = softrnic_create_qp_ex(e->id, &ex);
+
+	attr->cap = ex.cap;
+	return ret;
+}
+
 static void end_make_qp(struct end *e)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr(e);
 
-	assert_int_equal(softrnic_create_qp(e->id, e->pd, &attr), 0);
+	assert_int_equal(end_create_qp(e, &attr), 0);
 }
 
 void end_aim(struct end *e, uint16_t port)

@@ -33,6 +33,8 @@ struct sockaddr_in end_loopback(uint16_t port);
 uint16_t end_bind(struct end *e);
 /* Attributes for a queue pair on this end's queue. */
 struct ibv_qp_init_attr end_qp_attr(struct end *e);
+/* As softrnic_create_qp_ex(); attr->cap gets what is granted. */
+int end_create_qp(struct end *e, struct ibv_qp_init_attr *attr);
 /* Resolve the address and make a queue pair. */
 void end_aim(struct end *e, uint16_t port);
 /* Wait for an event, which must have this type. Returns its status. */

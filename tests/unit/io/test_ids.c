@@ -150,7 +150,7 @@ static void a_little_inline_data_is_granted_and_told(void **state)
 	struct ibv_qp_init_attr attr = end_qp_attr(e), init;
 	struct ibv_qp_attr now;
 
-	assert_int_equal(softrnic_create_qp(e->id, e->pd, &attr), 0);
+	assert_int_equal(end_create_qp(e, &attr), 0);
 	assert_true(attr.cap.max_inline_data >= 64);
 	assert_true(attr.cap.max_send_wr >= END_DEPTH);
 	assert_int_equal(softrnic_query_qp(e->id->qp, &now, IBV_QP_CAP, &init), 0);
@@ -165,7 +165,7 @@ static void whoever_asks_for_more_inline_data_gets_it(void **state)
 	struct ibv_qp_init_attr attr = end_qp_attr(e);
 
 	attr.cap.max_inline_data = 200;
-	assert_int_equal(softrnic_create_qp(e->id, e->pd, &attr), 0);
+	assert_int_equal(end_create_qp(e, &attr), 0);
 	assert_int_equal(attr.cap.max_inline_data, 200);
 	release(e);
 }
@@ -200,7 +200,7 @@ static void what_is_refused_is_not_granted(void **state)
 
 	attr.cap.max_send_wr = UINT32_MAX;
 	errno = 0;
-	assert_int_equal(softrnic_create_qp(e->id, e->pd, &attr), -1);
+	assert_int_equal(end_create_qp(e, &attr), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(attr.cap.max_inline_data, 0);
 	ex.qp_type = IBV_QPT_UD;
@@ -331,7 +331,7 @@ static void moving_to_error_flushes_an_unconnected_one(void **state)
 	struct end *e = resolved();
 	struct ibv_qp_init_attr attr = end_qp_attr(e);
 
-	assert_int_equal(softrnic_create_qp(e->id, e->pd, &attr), 0);
+	assert_int_equal(end_create_qp(e, &attr), 0);
 	assert_int_equal(end_post_recv(e, 7), 0);
 	assert_int_equal(move(e, IBV_QPS_ERR), 0);
 	assert_int_equal(end_wait_wc(e).status, IBV_WC_WR_FLUSH_ERR);

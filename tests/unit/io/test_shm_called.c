@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,21 +23,37 @@ static void (*call)(int fd); /* the behaviour of such a caller */
 static int called, callers[64];
 static int n_callers; /* number of callers at a time */
 
-int __real_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
-int __wrap_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
-
-int __wrap_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls)
+/* A call of the Unix socket, or -1: that socket is another one. */
+static int call_socket(int listener)
 {
-	int listener = __real_shm_socket_listen(name, calls);
+	struct sockaddr_un name;
+	socklen_t len = sizeof(name);
+	int fd;
 
-	for (int i = 0; listener >= 0 && i < n_callers; i++) {
-		int fd = shm_socket_connect(name);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &len), 0);
+	if (name.sun_family != AF_UNIX)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&name, len), 0);
+	return fd;
+}
 
-		assert_true(fd >= 0);
+int __real_listen(int fd, int calls);
+int __wrap_listen(int fd, int calls);
+
+int __wrap_listen(int listener, int calls)
+{
+	int ret = __real_listen(listener, calls), fd;
+
+	for (int i = 0; !ret && i < n_callers; i++) {
+		fd = call_socket(listener);
+		if (fd < 0)
+			break;
 		call(fd);
 		callers[called++] = fd;
 	}
-	return listener;
+	return ret;
 }
 
 static void say_nothing(int fd)

@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +27,9 @@
 static pid_t self;
 static atomic_bool forks;
 static atomic_int children, bad_children;
-static bool memory_fails; /* for the initiator */
-static bool is_guessed;   /* a stranger calls before the peer does */
+static bool memory_fails; /* for the initiator: */
+static atomic_int file_mappings;
+static bool is_guessed; /* a stranger calls before the peer does */
 static int stranger = -1;
 
 static bool is_open(int fd)
@@ -54,10 +57,10 @@ void __real_meet_delete(struct meet *m);
 void __wrap_meet_delete(struct meet *m);
 void __real_link_shm_undo(struct link **l);
 void __wrap_link_shm_undo(struct link **l);
-int __real_shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
-int __wrap_shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
-int __real_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
-int __wrap_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls);
+void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
+int __real_listen(int fd, int calls);
+int __wrap_listen(int fd, int calls);
 
 /* Another thread opens a file at once, and gets the number. */
 int __wrap_close(int fd)
@@ -88,21 +91,42 @@ void __wrap_link_shm_undo(struct link **l)
 		fork_here(-1);
 }
 
-int __wrap_shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m)
+/* The responder maps the memory file first, then the initiator. */
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
-	return memory_fails ? -ENOMEM : __real_shm_memory_take(fd, ring_size, m);
+	if (memory_fails && fd >= 0 && atomic_fetch_add(&file_mappings, 1) == 1) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return __real_mmap(addr, len, prot, flags, fd, offset);
 }
 
-int __wrap_shm_socket_listen(const uint8_t name[EXT_LINK_TOKEN], int calls)
+/* A call of the Unix socket, or -1: that socket is another one. */
+static int call_socket(int listener)
+{
+	struct sockaddr_un name;
+	socklen_t len = sizeof(name);
+	int fd;
+
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&name, &len), 0);
+	if (name.sun_family != AF_UNIX)
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&name, len), 0);
+	return fd;
+}
+
+int __wrap_listen(int listener, int calls)
 {
 	struct shm_packet guess = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[EXT_LINK_TOKEN]){6});
-	int listener = __real_shm_socket_listen(name, calls);
+	int ret = __real_listen(listener, calls), fd = is_guessed ? call_socket(listener) : -1;
 
-	if (is_guessed) {
-		stranger = shm_socket_connect(name);
+	if (fd >= 0) {
+		stranger = fd;
 		shm_socket_send(stranger, &guess, -1);
 	}
-	return listener;
+	return ret;
 }
 
 /* --- a connection --------------------------------------------------------------------------- */
@@ -182,6 +206,7 @@ static void while_rings_are_given_up(void **state)
 {
 	struct ends e;
 
+	file_mappings = 0;
 	memory_fails = true;
 	connect_and_fork(&e, SHM_WHY_PEER);
 	memory_fails = false;

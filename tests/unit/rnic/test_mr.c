@@ -128,18 +128,22 @@ static void lookup_checks_stag_pd_and_rights(void **state)
 	drop(mr);
 }
 
-static void any_of_several_rights_is_enough_for_hold_any(void **state)
+static void one_of_several_rights_is_enough_where_any_is(void **state)
 {
-	struct mr *mr = whole(IBV_ACCESS_LOCAL_WRITE), *held;
+	struct mr *mr = whole(IBV_ACCESS_LOCAL_WRITE);
+	struct mr_near near = {0};
 	int wanted = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	uint64_t to = (uintptr_t)memory;
 	void *ptr;
 
-	assert_int_equal(mr_hold_any(table, &pd, mr->ibv.rkey, to, 8, wanted, &held, &ptr), MR_OK);
-	mr_release(held);
-	assert_int_equal(
-		mr_hold_any(table, &pd, mr->ibv.rkey, to, 8, IBV_ACCESS_REMOTE_READ, &held, &ptr),
-		MR_BAD_ACCESS);
+	assert_int_equal(mr_hold_near(table, &near, &pd, mr->ibv.rkey, to, 8, 0, wanted, &ptr),
+			 MR_OK);
+	assert_ptr_equal(near.mr, mr);
+	mr_release_near(&near);
+	assert_int_equal(mr_hold_near(table, &near, &pd, mr->ibv.rkey, to, 8, 0,
+				      IBV_ACCESS_REMOTE_READ, &ptr),
+			 MR_BAD_ACCESS);
+	mr_release_near(&near);
 	drop(mr);
 }
 
@@ -403,7 +407,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stags_are_unique_while_the_table_grows, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(lookup_checks_stag_pd_and_rights, setup, teardown),
-		cmocka_unit_test_setup_teardown(any_of_several_rights_is_enough_for_hold_any, setup,
+		cmocka_unit_test_setup_teardown(one_of_several_rights_is_enough_where_any_is, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(bounds_hold_at_both_ends_and_do_not_overflow, setup,
 						teardown),
