@@ -154,10 +154,10 @@ static size_t end_put(struct qp_end *e)
 	size_t len;
 
 	assert_non_null(to);
-	len = qp_tx_put(e->qp, to, e->put_room);
+	len = qp_tx_in_place(e->qp, to, e->put_room);
 	pair_wire_add(e, to, len);
 	free(to);
-	qp_tx_put_done(e->qp, len);
+	qp_tx_sent(e->qp, len);
 	return len;
 }
 

@@ -146,16 +146,17 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 							 : 100;
 	uint8_t *bytes;
 
-	if (avail == 0 || !stream_rx_is_in_place(n->stream) ||
-	    prng_chance(&sim->world->rng, copied))
+	if (avail == 0 || prng_chance(&sim->world->rng, copied))
 		return 0;
 	len = node_part_of(sim, avail);
 	bytes = malloc(len);
 	link_peek(&sim->link, n->index, bytes, len);
 	if (!sim->world->reconnect) /* whose visits may be left in the middle */
 		rings_show(n, bytes, len);
-	taken = stream_rx_in_place(n->stream, bytes, len, u);
+	taken = stream_rx_in_place(n->stream, bytes, len);
 	rings_show(n, NULL, 0);
+	if (taken > 0)
+		stream_in_place_end(n->stream, u);
 	free(bytes);
 	link_drop(&sim->link, n->index, taken);
 	n->in_place_bytes += taken;
@@ -229,16 +230,16 @@ static size_t node_send_in_place(struct node *n, size_t room, struct stream_upda
 	struct iovec iov;
 	uint8_t *to;
 
-	if (sim->sc.fault == FAULT_UNMAP || !stream_is_short(n->stream) ||
-	    prng_chance(&sim->world->rng, 40))
+	if (sim->sc.fault == FAULT_UNMAP || prng_chance(&sim->world->rng, 40))
 		return 0;
 	room = node_part_of(sim, room);
 	to = malloc(room); /* ends where the room for writing ends */
-	iov = (struct iovec){.iov_base = to, .iov_len = stream_tx_put(n->stream, to, room)};
-	if (iov.iov_len > 0)
+	iov = (struct iovec){.iov_base = to, .iov_len = stream_tx_in_place(n->stream, to, room)};
+	if (iov.iov_len > 0) {
 		link_write(sim, n->index, &iov, 1, iov.iov_len);
+		stream_tx_in_place_end(n->stream, iov.iov_len);
+	}
 	free(to);
-	stream_tx_put_end(n->stream, iov.iov_len);
 	stream_look(n->stream, u);
 	n->put_bytes += iov.iov_len;
 	return iov.iov_len;

@@ -42,8 +42,8 @@ void conn_perform_posted(struct conn *c)
 
 	if (todo == POLICY_JOINS || (todo == POLICY_WAIT && doorbell_wait(c)))
 		return;
-	if (!conn_send_short(c)) {
-		stream_look_at_posts(c->stream, &u);
+	if (!conn_send_directly(c)) {
+		stream_expect(c->stream, STREAM_DO_SEND, &u);
 		conn_perform(c, &u);
 	}
 	if (may_wait)

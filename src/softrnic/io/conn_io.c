@@ -109,27 +109,89 @@ static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stre
 	return got > 0 ? (size_t)got : c->readable; /* as if it were one byte */
 }
 
-/* Parse the link's bytes where they lie. Returns how many were taken; 0: none can be now. */
-static size_t conn_rx_in_place(struct conn *c, struct stream_update *u)
+/* --- over a link in memory ------------------------------------------------------------------ */
+
+/* Send short messages from the link's own memory. Returns how many bytes; 0: send() is to follow. */
+static size_t conn_tx_in_place(struct conn *c)
 {
-	const struct link_ops *ops = c->link->ops;
+	const struct link_in_place *ops = c->link->ops->in_place;
+	size_t room, len;
+	void *to;
+
+	if (!ops || !c->writable)
+		return 0;
+	room = ops->lend(c->link, &to);
+	len = room > 0 ? stream_tx_in_place(c->stream, to, room) : 0;
+	if (len > 0) {
+		ops->commit(c->link, len);
+		stream_tx_in_place_end(c->stream, len);
+	}
+	return len;
+}
+
+/*
+ * Parse the link's bytes where they lie. Returns how many were taken; 0: none can be now. *calm: see
+ * stream_is_calm(). The bytes are given up after the answer has left, which the peer waits for.
+ */
+static size_t conn_rx_in_place(struct conn *c, bool *calm)
+{
+	const struct link_in_place *ops = c->link->ops->in_place;
 	const void *bytes;
 	size_t taken;
 	ssize_t len;
 
-	if (!ops->in_place || !stream_rx_is_in_place(c->stream))
+	if (!ops)
 		return 0;
-	len = ops->in_place->look(c->link, &bytes);
+	len = ops->look(c->link, &bytes);
 	if (len <= 0)
 		return 0;
 	len = len < CONN_BUDGET ? len : CONN_BUDGET;
-	taken = stream_rx_in_place(c->stream, bytes, (size_t)len, u);
+	taken = stream_rx_in_place(c->stream, bytes, (size_t)len);
 	if (taken == 0)
 		return 0;
-	ops->in_place->consume(c->link, taken);
-	c->readable = c->hangup || ops->in_place->pending(c->link, 1);
+	*calm = stream_is_calm(c->stream) || (conn_tx_in_place(c) > 0 && stream_is_calm(c->stream));
+	ops->consume(c->link, taken);
+	c->readable = c->hangup || ops->pending(c->link, 1);
 	return taken;
 }
+
+/* Neither the connection nor its link asks for more than bytes. */
+static bool conn_is_plain(struct conn *c)
+{
+	return c->link && c->link->ops->in_place && c->writable &&
+	       !(c->may_meet | c->unfinished | c->hangup | c->abandoned) && !c->meet && !c->reset &&
+	       !conn_can_stall(c) && !atomic_load_explicit(&c->waiters, memory_order_seq_cst);
+}
+
+bool conn_send_directly(struct conn *c)
+{
+	if (!conn_is_plain(c))
+		return false;
+	conn_rung(c);
+	conn_tx_in_place(c);
+	return stream_is_calm(c->stream);
+}
+
+bool conn_receive_directly(struct conn *c)
+{
+	struct stream_update u;
+	bool calm;
+
+	if (!conn_is_plain(c))
+		return false;
+	c->rx_turn = c->tx_turn = (struct conn_turn){0};
+	conn_rung(c);
+	c->rx_turn.moved = conn_rx_in_place(c, &calm);
+	if (c->rx_turn.moved == 0)
+		return false;
+	if (c->readable || !calm) {
+		stream_in_place_end(c->stream, &u);
+		conn_perform_and_read(c, &u);
+	}
+	return true;
+}
+
+/* --- turns ---------------------------------------------------------------------------------- */
 
 /* One receive. Returns as conn_rx_end(). */
 static size_t conn_rx_once(struct conn *c, struct stream_update *u)
@@ -138,12 +200,15 @@ static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 	size_t taken;
 	uint64_t now;
 	ssize_t got;
+	bool calm;
 
 	if (conn_finds_end(c, u))
 		return 0;
-	taken = conn_rx_in_place(c, u);
-	if (taken > 0)
+	taken = conn_rx_in_place(c, &calm);
+	if (taken > 0) {
+		stream_in_place_end(c->stream, u);
 		return taken;
+	}
 	if (!stream_rx_begin(c->stream, &rx, u))
 		return 0;
 	now = clock_now_ns();
@@ -209,9 +274,15 @@ static bool conn_is_reset(ssize_t sent)
 static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 {
 	struct iovec iov[QP_TX_IOV];
-	int n = stream_tx_begin(c->stream, iov, u);
+	size_t in_place = conn_tx_in_place(c);
 	ssize_t sent;
+	int n;
 
+	if (in_place > 0) {
+		stream_look(c->stream, u);
+		return in_place;
+	}
+	n = stream_tx_begin(c->stream, iov, u);
 	if (n == 0)
 		return 0;
 	atomic_store_explicit(&c->own.sends, true, memory_order_relaxed);

@@ -19,16 +19,16 @@ bool conn_serve(struct conn *c);
 
 extern const struct stream_host conn_host; /* what a connection does for its stream */
 
-/* conn_short.c: the same for short messages, where nothing else is due. */
-/* What was posted. False: conn_perform() is to follow. */
-bool conn_send_short(struct conn *c);
-/* What the link has, which has some. False: nothing was taken, and it is to be received. */
-bool conn_poll_short(struct conn *c);
-
 /* conn_io.c */
 bool conn_receive(void *owner, struct stream_update *u);
 /* A receive that went on by itself has a result. */
 bool conn_send(void *owner, struct stream_update *u);
+/*
+ * Where nothing but bytes is due, over a link in memory: send what was posted; or receive what the link
+ * has, and send the answers. False: there is more to be done, and conn_perform() is to follow.
+ */
+bool conn_send_directly(struct conn *c);
+bool conn_receive_directly(struct conn *c);
 /* While nothing can be received: a reset is reported to the stream, as nothing reads up to it. */
 bool conn_find_reset(struct conn *c, struct stream_update *u);
 /* Go on in a thread of the engine that may touch memory. */

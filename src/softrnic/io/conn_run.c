@@ -198,12 +198,12 @@ bool conn_poll(struct conn *c, unsigned looks)
 		c->readable = true;
 	else if (!more)
 		return false;
-	if (!more && conn_poll_short(c))
+	if (!more && conn_receive_directly(c))
 		return true;
 	if (more)
 		stream_look(c->stream, &u);
 	else
-		stream_look_at_link(c->stream, &u);
+		stream_expect(c->stream, STREAM_DO_RECEIVE, &u);
 	conn_perform_and_read(c, &u);
 	return c->rx_turn.moved > 0 || c->tx_turn.moved > 0;
 }
@@ -298,7 +298,7 @@ bool conn_serve(struct conn *c)
 		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
 	want = (want & ~(unsigned)CONN_READY) | conn_ready_bits(c, want & CONN_READY);
 	if (want == READY_READ && !c->meet)
-		stream_look_at_link(c->stream, &u);
+		stream_expect(c->stream, STREAM_DO_RECEIVE, &u);
 	else
 		stream_look(c->stream, &u);
 	conn_on_wants(c, want, &u);

@@ -81,34 +81,43 @@ static unsigned rdmap_check_length(const struct rdmap_op *op, const struct ddp_h
 	return hdr->last && len >= op->min ? 0 : TERM_RDMAP_STREAM_CATASTROPHIC;
 }
 
-static bool rdmap_is_control(const struct rdmap_op *op, const struct ddp_hdr *hdr)
+/* What a message of this kind, of which there is a row, may be as long as. */
+static unsigned rdmap_check_kind(const struct ext_row *row, bool request, struct ext_word word,
+				 size_t len)
 {
-	return op->extension && hdr->qn == DDP_QN_CONTROL;
+	size_t known = request ? row->request : row->response;
+
+	if (!request && word.arg == EXT_OK)
+		known += row->result;
+	if (len > known && !row->control)
+		return TERM_DDP_TOO_LONG;
+	return len < known ? TERM_RDMAP_STREAM_CATASTROPHIC : 0;
 }
 
 /*
  * Checks a message against its kind's row. On the control queue unknown kinds are accepted, for
  * later versions.
  */
-static unsigned rdmap_check_kind(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len)
+static __attribute__((noinline)) unsigned rdmap_check_extension(const struct rdmap_op *op,
+								const struct ddp_hdr *hdr,
+								const uint8_t *bytes, size_t len)
 {
-	struct ext_word word = ext_word_of(bytes);
-	const struct ext_row *row = ext_row(word.kind);
-	bool control = hdr->qn == DDP_QN_CONTROL;
-	bool request = rdmap_ctrl_opcode(hdr->ulp) == RDMAP_EXT_REQ;
-	size_t known;
+	bool control = hdr->qn == DDP_QN_CONTROL, request = !op->is_answer;
+	unsigned error = rdmap_check_length(op, hdr, len);
+	const struct ext_row *row;
+	struct ext_word word;
 
-	if (!row || row->control != control) {
-		if (control)
-			return 0;
-		return request ? TERM_RDMAP_UNEXPECTED_OPCODE : TERM_RDMAP_STREAM_CATASTROPHIC;
-	}
-	known = request ? row->request : row->response;
-	if (!request && word.arg == EXT_OK)
-		known += row->result;
-	if (len > known && !control)
-		return TERM_DDP_TOO_LONG;
-	return len < known ? TERM_RDMAP_STREAM_CATASTROPHIC : 0;
+	if (!control && op->qn != hdr->qn)
+		return TERM_RDMAP_UNEXPECTED_OPCODE;
+	if (error)
+		return error;
+	word = ext_word_of(bytes);
+	row = ext_row(word.kind);
+	if (row && row->control == control)
+		return rdmap_check_kind(row, request, word, len);
+	if (control)
+		return 0;
+	return request ? TERM_RDMAP_UNEXPECTED_OPCODE : TERM_RDMAP_STREAM_CATASTROPHIC;
 }
 
 unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
@@ -123,10 +132,11 @@ unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len
 		return TERM_RDMAP_BAD_VERSION;
 	if (!op->name || op->level > level || op->tagged != hdr->tagged)
 		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	if (!op->tagged && op->qn != hdr->qn && !rdmap_is_control(op, hdr))
+	if (op->extension)
+		return rdmap_check_extension(op, hdr, bytes, len);
+	if (!op->tagged && op->qn != hdr->qn)
 		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	error = rdmap_check_length(op, hdr, len);
-	return error || !op->extension ? error : rdmap_check_kind(hdr, bytes, len);
+	return rdmap_check_length(op, hdr, len);
 }
 
 void rdmap_read_req_put(struct wcursor *c, const struct rdmap_read_req *msg)

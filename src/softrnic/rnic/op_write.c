@@ -15,7 +15,7 @@ static void write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv
 }
 
 /* *last: it was the last segment. */
-static bool write_build_segment(struct qp *qp, struct sq_wr *wr, bool *last)
+static inline bool write_build_segment(struct qp *qp, struct sq_wr *wr, bool *last)
 {
 	uint64_t at = wr->raddr + qp->tx.off;
 	struct ddp_hdr hdr = tx_tagged(RDMAP_WRITE, wr->rkey ? wr->rkey : TX_DUMMY_STAG, at);

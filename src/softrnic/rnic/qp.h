@@ -167,7 +167,7 @@ enum {
 	QP_DUE_LINK = 16,   /* qp_link_take() */
 };
 unsigned qp_due(const struct qp *qp);
-/* Nothing is due but QP_DUE_RECEIVE. Now and then false though it is so: then qp_due() says it. */
+/* QP_DUE_RECEIVE, and nothing else is due: so it is after most messages. */
 bool qp_is_calm(const struct qp *qp);
 /* Nothing posted is unsent and no request of ours is unanswered. */
 bool qp_is_idle(const struct qp *qp);
@@ -233,7 +233,7 @@ void qp_rx_fault(struct qp *qp);
 /*
  * Instead: parse bytes where they lie, in memory that the peer may write to. Returns how many were
  * taken; none of an FPDU that is incomplete, unless it is large: that one, and the end of a large
- * one, goes through qp_rx_want(). Only if qp_rx_is_in_place(): without CRC, and nothing buffered.
+ * one, goes through qp_rx_want(). None unless qp_rx_is_in_place(): no CRC, nothing buffered.
  */
 bool qp_rx_is_in_place(const struct qp *qp);
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len);
@@ -260,12 +260,11 @@ bool qp_tx_may_wait(const struct qp *qp);
 int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
 void qp_tx_sent(struct qp *qp, size_t len);
 /*
- * Instead: what is short and can be sent now, straight into memory of the link's, which the peer
- * may write to. How many bytes are to be sent, all of which the link takes; then qp_tx_put_done(),
- * also for none. What is left goes through qp_tx_gather().
+ * Instead: build what is short and can be sent now in memory of the link's, which the peer may write
+ * to. Returns how many bytes; the link takes all of them, and then qp_tx_sent() is to follow. What is
+ * left goes through qp_tx_gather().
  */
-size_t qp_tx_put(struct qp *qp, void *to, size_t room);
-void qp_tx_put_done(struct qp *qp, size_t len);
+size_t qp_tx_in_place(struct qp *qp, void *to, size_t room);
 void qp_tx_fault(struct qp *qp); /* the memory of a source vanished (EFAULT) */
 /*
  * What a failed QP still has to send: the FPDUs begun and the Terminate. *bytes is the caller's to

@@ -197,7 +197,7 @@ static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, s
 								const uint8_t *src, uint32_t len,
 								const struct op_rx *rx)
 {
-	while (len > 0 && !qp->fault.due) {
+	while (len > 0) {
 		void *ptr;
 		uint32_t n = rx->target(qp, seg, len, &ptr);
 		struct mr *mr = qp->rx.near.mr;
@@ -218,8 +218,10 @@ static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, s
 		seg->done += n;
 		src += n;
 		len -= n;
+		if (qp->fault.due)
+			return -ECONNABORTED;
 	}
-	return qp->fault.due ? -ECONNABORTED : 0;
+	return 0;
 }
 
 /* The op_rx.whole of such a row. */

@@ -40,8 +40,8 @@ static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 	       (op->is_request && qp->orq.ord == 0);
 }
 
-static int post_check(const struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
-		      unsigned flags)
+static inline int post_check(const struct qp *qp, const struct qp_op *op,
+			     const struct ibv_send_wr *wr, unsigned flags)
 {
 	bool good = op && !(wr->send_flags & ~flags) && !post_is_beyond_peer(qp, op) &&
 		    (!op->check || op->check(wr));
@@ -49,8 +49,8 @@ static int post_check(const struct qp *qp, const struct qp_op *op, const struct 
 	return good ? 0 : EINVAL;
 }
 
-static int post_check_payload(const struct qp *qp, const struct qp_op *op,
-			      const struct ibv_send_wr *wr, uint64_t *length)
+static inline int post_check_payload(const struct qp *qp, const struct qp_op *op,
+				     const struct ibv_send_wr *wr, uint64_t *length)
 {
 	const struct ibv_qp_cap *cap = &qp->cfg.cap;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
@@ -73,8 +73,8 @@ static int post_check_wr(const struct qp *qp, const struct qp_op *op, const stru
 }
 
 /* Field by field, as it is done for each request: most fields are of few operations. */
-static void post_fill(struct qp *qp, const struct qp_op *op, struct sq_wr *slot,
-		      const struct ibv_send_wr *wr, uint64_t length)
+static inline void post_fill(struct qp *qp, const struct qp_op *op, struct sq_wr *slot,
+			     const struct ibv_send_wr *wr, uint64_t length)
 {
 	unsigned flags = wr->send_flags;
 
@@ -94,7 +94,7 @@ static void post_fill(struct qp *qp, const struct qp_op *op, struct sq_wr *slot,
 		op->fill(qp, slot, wr);
 }
 
-static void post_copy_payload(struct sq_wr *slot, const struct ibv_send_wr *wr)
+static inline void post_copy_payload(struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
 	uint8_t *to = sq_inline(slot);
 

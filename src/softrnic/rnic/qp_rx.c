@@ -106,10 +106,10 @@ static void rx_view_more(struct rx_view *v, uint32_t len)
 	v->copied = n;
 }
 
-/* Are the `len` bytes that follow the first `at` out of the peer's reach? */
-static bool rx_view_has(const struct rx_view *v, uint32_t at, uint32_t len)
+/* Are the first `len` bytes out of the peer's reach? */
+static bool rx_view_has(const struct rx_view *v, uint32_t len)
 {
-	return !v->copy || at + len <= v->copied;
+	return !v->copy || len <= v->copied;
 }
 
 /* --- from bytes to segments --------------------------------------------------------------- */
@@ -172,24 +172,26 @@ static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 }
 
 /* The operation that the segment belongs to; bytes: those behind its DDP header. */
-static bool rx_find_op(struct rx_seg *seg, const uint8_t *bytes)
+static bool rx_find_op(struct rx_seg *seg, const struct rdmap_op *kind, const uint8_t *bytes)
 {
-	bool is_answer = rdmap_ops[rdmap_ctrl_opcode(seg->hdr.ulp)].is_answer;
+	const struct qp_op *op = op_of_segment(&seg->hdr, kind, bytes);
 
-	seg->op = op_of_segment(&seg->hdr, bytes);
-	if (seg->op)
-		seg->rx = is_answer ? seg->op->answer : seg->op->message;
+	if (!op)
+		return false;
+	seg->op = op;
+	seg->rx = kind->is_answer ? op->answer : op->message;
 	return seg->rx != NULL;
 }
 
 /* May the peer send such a message, and now? */
-static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct rdmap_op *kind,
+				const uint8_t *bytes)
 {
 	unsigned error = rdmap_check(&seg->hdr, bytes, seg->payload, qp_level(qp));
 
 	if (error)
 		return rx_refuse(qp, error, seg);
-	if (!rx_find_op(seg, bytes) || (qp->hello.awaited && !hello_permits(qp, seg)))
+	if (!rx_find_op(seg, kind, bytes) || (qp->hello.awaited && !hello_permits(qp, seg)))
 		return rx_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
 	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
 		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);
@@ -244,27 +246,35 @@ static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx
 	if (verdict != RX_DONE)
 		return verdict;
 	rx_view_take(v, frame);
+	seg->trailer = mpa_pad(seg->ulpdu) + MPA_CRC_LEN;
 	seg->active = true;
 	qp->rx.seg = *seg;
 	return RX_DONE;
 }
 
-/* frame: the bytes in front of the payload. */
+/*
+ * frame: the bytes in front of the payload. A payload that is placed is read once, from where it
+ * lies. A row that decodes it gets a copy, where the peer may write to it.
+ */
 static enum rx_verdict rx_take(struct qp *qp, struct rx_view *v, struct rx_seg *seg, uint32_t frame)
 {
-	bool is_safe = rx_view_has(v, frame, seg->payload);
+	const uint8_t *bytes = v->p;
 
-	if (!seg->rx->target && !(seg->whole && is_safe))
-		return RX_MORE;
+	if (!seg->rx->target) {
+		if (!seg->whole || !rx_view_has(v, frame + seg->payload))
+			return RX_MORE;
+		bytes = v->copy ? v->copy : bytes;
+	}
 	if (!rx_is_next(qp, seg))
 		return RX_FAULT;
 	if (__builtin_expect(!seg->whole, 0))
 		return rx_take_begun(qp, v, seg, frame);
-	return rx_take_whole(qp, v, seg, (v->copy && is_safe ? v->copy : v->p) + frame);
+	return rx_take_whole(qp, v, seg, bytes + frame);
 }
 
 static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 {
+	const struct rdmap_op *kind;
 	enum rx_verdict verdict;
 	struct rx_seg seg;
 	const uint8_t *p;
@@ -287,10 +297,10 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	if (hdr_len < 0)
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
-	seg.trailer = mpa_pad(seg.ulpdu) + MPA_CRC_LEN;
-	if (rdmap_ops[rdmap_ctrl_opcode(seg.hdr.ulp)].hdr_len > 0)
+	kind = &rdmap_ops[rdmap_ctrl_opcode(seg.hdr.ulp)];
+	if (kind->hdr_len > 0)
 		rx_view_more(v, MPA_LENGTH_LEN + seg.ulpdu);
-	verdict = rx_check(qp, &seg, p + MPA_LENGTH_LEN + hdr_len);
+	verdict = rx_check(qp, &seg, kind, p + MPA_LENGTH_LEN + hdr_len);
 	if (verdict != RX_DONE)
 		return verdict;
 	return rx_take(qp, v, &seg, MPA_LENGTH_LEN + (uint32_t)hdr_len);
@@ -354,8 +364,8 @@ bool qp_rx_is_in_place(const struct qp *qp)
 {
 	const struct qp_rx *rx = &qp->rx;
 
-	return !qp->stream.crc && !rx->stalled && !rx->eof && qp_rx_buffered(rx) == 0 &&
-	       qp->ibv.state != IBV_QPS_INIT && !qp_is_failed(qp);
+	return !(qp->stream.crc | rx->stalled | rx->eof) && qp_rx_buffered(rx) == 0 &&
+	       qp->ibv.state != IBV_QPS_INIT && qp->ibv.state != IBV_QPS_ERR;
 }
 
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len)
@@ -364,6 +374,8 @@ size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len)
 	struct rx_view v = {.p = bytes, .n = (uint32_t)len, .copy = copy};
 	size_t taken;
 
+	if (!qp_rx_is_in_place(qp))
+		return 0;
 	rx_parse(qp, &v);
 	taken = qp->fault.due ? len : len - v.n; /* after a fault the rest is drained */
 	qp->rx.exact = true;

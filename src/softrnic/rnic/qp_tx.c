@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sending: gathers bytes for the LLP, and retires what it took. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +45,17 @@ int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV])
 	return tx_batch_emit(b, iov);
 }
 
-/* The link has them. */
-static void qp_tx_took(struct qp *qp, size_t len)
+void qp_tx_sent(struct qp *qp, size_t len)
 {
-	qp->tx.sent += len;
+	struct qp_tx *tx = &qp->tx;
+
+	if (len == 0)
+		return;
+	assert(tx->in_place == 0 || tx->in_place == len);
+	if (tx->in_place == 0)
+		tx_batch_sent(tx->batch, len);
+	tx->in_place = 0;
+	tx->sent += len;
 	qp->counters.tx_bytes += len;
 	if (qp->link.tx_switched)
 		qp->counters.shm_tx_bytes += len;
@@ -55,18 +63,23 @@ static void qp_tx_took(struct qp *qp, size_t len)
 	qp_settle(qp);
 }
 
-void qp_tx_sent(struct qp *qp, size_t len)
+/* Nothing is read again of what the peer may write to, so no CRC is made of it. */
+size_t qp_tx_in_place(struct qp *qp, void *to, size_t room)
 {
-	if (len == 0)
-		return;
-	tx_batch_sent(qp->tx.batch, len);
-	qp_tx_took(qp, len);
-}
+	struct qp_tx *tx = &qp->tx;
 
-void qp_tx_put_done(struct qp *qp, size_t len)
-{
-	qp->counters.tx_gathers += len > 0;
-	qp_tx_took(qp, len);
+	if (qp->stream.crc | qp->stream.markers || (tx->batch && !tx_batch_is_sent(tx->batch)))
+		return 0;
+	tx->at = to;
+	tx->end = tx->at + room;
+	qp_tx_build_all(qp);
+	tx->in_place = (size_t)(tx->at - (uint8_t *)to);
+	tx->at = tx->end = NULL;
+	if (tx->in_place > 0) /* what was built completes before an error that was found after it */
+		qp->counters.tx_gathers++;
+	else
+		qp_settle(qp);
+	return tx->in_place;
 }
 
 void qp_tx_stop(struct qp *qp)

@@ -12,7 +12,8 @@ enum tx_source { TX_NONE, TX_FROM_SQ, TX_FROM_IRQ };
 
 struct qp_tx {
 	struct tx_batch *batch; /* in the lent buffer */
-	uint8_t *at, *end;      /* instead, in qp_tx_put(): memory of the link; NULL */
+	uint8_t *at, *end;      /* instead, in qp_tx_in_place(): memory of the link; NULL */
+	size_t in_place;        /* bytes built there, until qp_tx_sent() */
 	uint64_t built, sent;   /* bytes of the stream */
 	uint32_t mulpdu;
 	uint32_t msn[DDP_QN_COUNT]; /* next */

@@ -2,7 +2,27 @@
 /* Chooses the next message to send. */
 #include "softrnic/rnic/qp_impl.h"
 
-bool qp_tx_has_work(const struct qp *qp)
+/*
+ * Something is due that is rare in the life of a connection, or nothing may be sent. All these
+ * conditions are looked at together.
+ */
+static inline bool turn_is_rare(const struct qp *qp)
+{
+	const struct qp_tx *tx = &qp->tx;
+	unsigned rare = tx->shut | tx->held | tx->rtr_due | tx->term_due | qp->link.tx_switching |
+			qp->link.out_due | qp->hello.due | qp->hello.awaited |
+			qp->heartbeat.ping_due | qp->heartbeat.pong_due;
+
+	return rare || qp->ibv.state != IBV_QPS_RTS;
+}
+
+/* A message is begun, or can be. */
+static inline bool turn_has_message(const struct qp *qp)
+{
+	return qp->tx.source != TX_NONE || qp_request_is_ready(qp) || qp_sq_is_ready(qp);
+}
+
+static bool turn_has_rare_work(const struct qp *qp)
 {
 	const struct qp_tx *tx = &qp->tx;
 
@@ -12,29 +32,21 @@ bool qp_tx_has_work(const struct qp *qp)
 		return tx->term_due;
 	if (qp->hello.due || qp->hello.awaited) /* nothing before both HELLOs */
 		return qp->hello.due;
-	return tx->rtr_due || tx->source != TX_NONE || qp_request_is_ready(qp) ||
-	       heartbeat_is_due(qp) || qp->link.out_due ||
-	       (qp->sq.next != qp->sq.tail && qp_sq_is_ready(qp));
+	return tx->rtr_due || heartbeat_is_due(qp) || qp->link.out_due || turn_has_message(qp);
 }
 
-/* Full operation, and nothing is due but what was posted and answers. Most of these are false for
- * the life of a connection: they are looked at together. */
-static bool turn_is_plain(const struct qp *qp)
+bool qp_tx_has_work(const struct qp *qp)
 {
-	const struct qp_tx *tx = &qp->tx;
-	unsigned rare = tx->shut | tx->held | tx->rtr_due | tx->term_due | qp->link.tx_switching |
-			qp->link.out_due | qp->hello.due | qp->hello.awaited |
-			qp->heartbeat.ping_due | qp->heartbeat.pong_due;
-
-	return !rare && qp->ibv.state == IBV_QPS_RTS && (!tx->batch || tx_batch_is_sent(tx->batch));
+	return turn_is_rare(qp) ? turn_has_rare_work(qp) : turn_has_message(qp);
 }
 
 bool qp_is_calm(const struct qp *qp)
 {
-	return turn_is_plain(qp) && qp->tx.source == TX_NONE &&
-	       qp->requests.state != REQUEST_READY && qp->requests.state != REQUEST_JOB &&
-	       !(qp->rx.eof | qp->rx.stalled | (qp->rx.stop != 0) | qp->link.in_due) &&
-	       !qp_sq_is_ready(qp);
+	const struct tx_batch *b = qp->tx.batch;
+
+	return !turn_is_rare(qp) && !turn_has_message(qp) && (!b || tx_batch_is_sent(b)) &&
+	       qp->requests.state != REQUEST_JOB && !qp->link.in_due &&
+	       !(qp->rx.eof | qp->rx.stalled | qp->rx.stop);
 }
 
 unsigned qp_due(const struct qp *qp)
@@ -42,6 +54,8 @@ unsigned qp_due(const struct qp *qp)
 	const struct tx_batch *b = qp->tx.batch;
 	unsigned due = 0;
 
+	if (qp_is_calm(qp))
+		return QP_DUE_RECEIVE;
 	if (qp->ibv.state == IBV_QPS_ERR)
 		due |= QP_DUE_FAILED;
 	if (!qp->rx.eof && !qp->rx.stalled && !qp->rx.stop)
@@ -50,7 +64,7 @@ unsigned qp_due(const struct qp *qp)
 		due |= QP_DUE_SEND;
 	if (qp->requests.state == REQUEST_JOB)
 		due |= QP_DUE_JOB;
-	if (__builtin_expect(link_is_due(qp), 0))
+	if (link_is_due(qp))
 		due |= QP_DUE_LINK;
 	return due;
 }
@@ -134,6 +148,13 @@ static bool turn_build_next(struct qp *qp)
 	return false;
 }
 
+static bool turn_build_message(struct qp *qp)
+{
+	if (qp->tx.source == TX_NONE)
+		turn_pick_source(qp);
+	return turn_build_next(qp);
+}
+
 bool qp_tx_build(struct qp *qp)
 {
 	if (__builtin_expect(qp->tx.term_due, 0))
@@ -142,52 +163,25 @@ bool qp_tx_build(struct qp *qp)
 		return hello_build(qp);
 	if (__builtin_expect(qp->tx.rtr_due, 0))
 		return turn_build_rtr(qp);
-	if (qp->tx.source == TX_NONE) {
-		if (__builtin_expect(heartbeat_is_due(qp), 0))
-			return heartbeat_build(qp);
-		if (qp->link.out_due)
-			return link_build(qp);
-		turn_pick_source(qp);
-	}
-	return turn_build_next(qp);
+	if (qp->tx.source == TX_NONE && heartbeat_is_due(qp))
+		return heartbeat_build(qp);
+	if (qp->tx.source == TX_NONE && qp->link.out_due)
+		return link_build(qp);
+	return turn_build_message(qp);
 }
 
-static void turn_is_over(struct qp *qp)
+/* No message of a work request or an answer makes anything rare due. */
+void qp_tx_build_all(struct qp *qp)
 {
+	if (turn_is_rare(qp))
+		while (qp_tx_has_work(qp) && qp_tx_build(qp) && !qp->fault.due)
+			;
+	else
+		while (turn_has_message(qp) && turn_build_message(qp) && !qp->fault.due)
+			;
 	mr_release_near(&qp->tx.near);
 	if (qp->sq.next == qp->sq.tail)
 		qp->sq.patient = 0;
-}
-
-void qp_tx_build_all(struct qp *qp)
-{
-	while (qp_tx_has_work(qp) && qp_tx_build(qp) && !qp->fault.due)
-		;
-	turn_is_over(qp);
-}
-
-static bool turn_build_plain(struct qp *qp)
-{
-	if (qp->tx.source == TX_NONE)
-		turn_pick_source(qp);
-	return turn_build_next(qp);
-}
-
-size_t qp_tx_put(struct qp *qp, void *to, size_t room)
-{
-	struct qp_tx *tx = &qp->tx;
-	size_t len;
-
-	if (qp->stream.crc | qp->stream.markers || !turn_is_plain(qp))
-		return 0;
-	tx->at = to;
-	tx->end = tx->at + room;
-	while (turn_build_plain(qp) && !qp->fault.due)
-		;
-	turn_is_over(qp);
-	len = (size_t)(tx->at - (uint8_t *)to);
-	tx->at = tx->end = NULL;
-	return len;
 }
 
 /*

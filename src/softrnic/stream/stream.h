@@ -148,11 +148,9 @@ struct stream; /* in stream_impl.h for this room; allocated by stream_new() */
 void stream_perform(struct stream *s, struct stream_update *u);
 /* Fill the update without changing anything. */
 void stream_look(const struct stream *s, struct stream_update *u);
-/* Likewise, where the last update was performed, and since then nothing has changed but that the
- * link has bytes. It costs less. */
-void stream_look_at_link(const struct stream *s, struct stream_update *u);
-/* Likewise, where nothing has changed but what was posted to the send queue. */
-void stream_look_at_posts(const struct stream *s, struct stream_update *u);
+/* Likewise, where the last update was performed and the caller knows what has changed since: the link
+ * has bytes (STREAM_DO_RECEIVE), or requests were posted (STREAM_DO_SEND). It costs less. */
+void stream_expect(const struct stream *s, unsigned todo, struct stream_update *u);
 /* The next event; false: there is none. */
 bool stream_take_event(struct stream *s, enum stream_event *event, int *status);
 
@@ -309,23 +307,19 @@ bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_updat
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
 /*
- * Instead of a begin and an end: bytes that lie in memory which the peer may write to. Returns how
- * many were taken. 0, and the update is as it was: they are to be received into memory.
+ * Instead of a begin and an end, over a link in memory. stream_rx_in_place() takes bytes that lie in
+ * memory which the peer may write to; returns how many. 0: they are to be received into memory.
+ * stream_tx_in_place() builds short messages in such memory; returns how many bytes. The link takes
+ * all of them, and then stream_tx_in_place_end() is to follow. 0: stream_tx_begin() is to follow.
+ *
+ * None of them fills an update. If stream_is_calm() afterwards, nothing is to be done, as after most
+ * messages. Else stream_in_place_end() is to follow, or stream_look() if nothing was received.
  */
-size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, struct stream_update *u);
-bool stream_rx_is_in_place(const struct stream *s); /* could it take any? */
-/*
- * The short way, in full operation: what has come is parsed in place, and what there is to send is
- * put into memory of the link's, as qp_tx_put() does. No update is made, as nothing follows if the
- * stream is calm behind it; else stream_rx_settle() is to follow, or stream_look() where nothing
- * was received.
- */
-bool stream_is_short(const struct stream *s); /* is it a way to go? */
-size_t stream_rx_short(struct stream *s, const void *bytes, size_t len);
-size_t stream_tx_put(struct stream *s, void *to, size_t room);
-void stream_tx_put_end(struct stream *s, size_t len);
+size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len);
+size_t stream_tx_in_place(struct stream *s, void *to, size_t room);
+void stream_tx_in_place_end(struct stream *s, size_t len);
 bool stream_is_calm(const struct stream *s);
-void stream_rx_settle(struct stream *s, struct stream_update *u);
+void stream_in_place_end(struct stream *s, struct stream_update *u);
 /* Bytes to send: returns how many entries; 0: nothing. */
 int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u);
 /* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. Where the time

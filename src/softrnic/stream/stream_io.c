@@ -123,13 +123,44 @@ void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_up
 	stream_report_at(s, now, u);
 }
 
-bool stream_rx_is_in_place(const struct stream *s)
+/* --- in place ------------------------------------------------------------------------------- */
+
+bool stream_needs_nothing(const struct stream *s)
 {
-	return stream_rx_target(s) == STREAM_RX_QP && qp_rx_is_in_place(s->qp);
+	return !s->resume_due && !stream_settles_at(s);
+}
+
+/* Full operation, where all bytes are the queue pair's and the time decides nothing. */
+static inline bool stream_is_plain(const struct stream *s)
+{
+	return s->state == STREAM_LIVE && stream_runs_qp(s) && !(s->fin_in | s->agreed.hold_tx);
+}
+
+size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len)
+{
+	if (!stream_is_plain(s) && stream_rx_target(s) != STREAM_RX_QP)
+		return 0;
+	return qp_rx_in_place(s->qp, bytes, len);
+}
+
+size_t stream_tx_in_place(struct stream *s, void *to, size_t room)
+{
+	return stream_is_plain(s) ? qp_tx_in_place(s->qp, to, room) : 0;
+}
+
+void stream_tx_in_place_end(struct stream *s, size_t len)
+{
+	qp_tx_sent(s->qp, len);
+}
+
+bool stream_is_calm(const struct stream *s)
+{
+	return stream_is_plain(s) && qp_is_calm(s->qp) && !(s->n_events | s->resume_due) &&
+	       liveness_knows_peer_limit(&s->liveness, qp_peer_limit_ms(s->qp));
 }
 
 /* As a rule the time decides nothing, and is not asked for: that would cost more than to parse. */
-void stream_rx_settle(struct stream *s, struct stream_update *u)
+void stream_in_place_end(struct stream *s, struct stream_update *u)
 {
 	uint64_t now;
 
@@ -141,51 +172,6 @@ void stream_rx_settle(struct stream *s, struct stream_update *u)
 	now = s->cfg.host->now(s->cfg.owner);
 	stream_liveness_on_bytes(s, now);
 	stream_report_at(s, now, u);
-}
-
-size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len, struct stream_update *u)
-{
-	size_t taken;
-
-	assert(stream_rx_is_in_place(s));
-	taken = qp_rx_in_place(s->qp, bytes, len);
-	if (taken > 0)
-		stream_rx_settle(s, u);
-	return taken;
-}
-
-/* --- the short way -------------------------------------------------------------------------- */
-
-bool stream_is_short(const struct stream *s)
-{
-	return s->state == STREAM_LIVE && stream_runs_qp(s) && !s->agreed.hold_tx && !s->fin_in &&
-	       stream_frame_is_sent(s) && s->rest_sent == s->rest_len;
-}
-
-bool stream_needs_nothing(const struct stream *s)
-{
-	return !s->resume_due && !stream_settles_at(s);
-}
-
-size_t stream_rx_short(struct stream *s, const void *bytes, size_t len)
-{
-	return qp_rx_is_in_place(s->qp) ? qp_rx_in_place(s->qp, bytes, len) : 0;
-}
-
-size_t stream_tx_put(struct stream *s, void *to, size_t room)
-{
-	return qp_tx_put(s->qp, to, room);
-}
-
-void stream_tx_put_end(struct stream *s, size_t len)
-{
-	qp_tx_put_done(s->qp, len);
-}
-
-bool stream_is_calm(const struct stream *s)
-{
-	return qp_is_calm(s->qp) && s->n_events == 0 && !s->resume_due &&
-	       liveness_knows_peer_limit(&s->liveness, qp_peer_limit_ms(s->qp));
 }
 
 /* --- send ----------------------------------------------------------------------------------- */

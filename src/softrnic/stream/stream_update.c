@@ -175,20 +175,14 @@ void stream_look(const struct stream *s, struct stream_update *u)
 		u->deadline = 0;
 }
 
-void stream_look_at_link(const struct stream *s, struct stream_update *u)
-{
-	u->todo = STREAM_DO_RECEIVE;
-	u->deadline = stream_deadline(s);
-}
-
-/* What is to be sent is found by sending, and all that follows is reported then. */
-void stream_look_at_posts(const struct stream *s, struct stream_update *u)
+/* What follows is found by doing that, and reported then. */
+void stream_expect(const struct stream *s, unsigned todo, struct stream_update *u)
 {
 	if (__builtin_expect(stream_settles_at(s), 0)) {
 		stream_look(s, u);
 		return;
 	}
-	u->todo = STREAM_DO_SEND;
+	u->todo = todo;
 	u->deadline = stream_deadline(s);
 }
 
