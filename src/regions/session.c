@@ -38,16 +38,15 @@ static int session_refused(const struct session *s, const struct session_opts *o
 		[HELLO_SECRET_UNUSED] = "serves without a secret and proves none: give no "
 					"secret file, or start it with one",
 	};
-	unsigned status = s->region.status;
+	unsigned status = s->region.version == HELLO_VERSION ? s->region.status : HELLO_BAD_VERSION;
 
-	if (s->region.version == HELLO_VERSION && status == HELLO_NO_REGION)
+	if (status == HELLO_NO_REGION)
 		return session_has_no_region(s, opts, err);
-	if (s->region.version == HELLO_VERSION && status == HELLO_CHOOSE)
+	if (status == HELLO_CHOOSE)
 		return session_must_choose(s, err);
-	if (s->region.version == HELLO_VERSION && status >= HELLO_BEING_WRITTEN &&
-	    status < HELLO_TAKEN)
+	if (status >= HELLO_BEING_WRITTEN && status < HELLO_TAKEN)
 		return session_file_is_lost(s, (enum hello_status)status, err);
-	if (s->region.version == HELLO_VERSION && status < HELLO_STATUS_COUNT && texts[status])
+	if (status < HELLO_STATUS_COUNT && texts[status])
 		return error_set(err, ERROR_REFUSED, (int)status, "%s %s", s->server,
 				 texts[status]);
 	return error_set(err, ERROR_REFUSED, HELLO_BAD_VERSION,
