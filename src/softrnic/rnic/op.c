@@ -59,14 +59,11 @@ const struct qp_op *const op_messages[RDMAP_OPCODES * OP_KINDS] = {
 #undef X
 };
 
-const struct qp_op *op_of_extension(uint32_t qn, const uint8_t *bytes)
+const struct qp_op *op_of_control(const uint8_t *bytes)
 {
 	uint8_t kind = ext_word_of(bytes).kind;
-	const struct ext_row *row;
+	const struct ext_row *row = ext_row(kind);
 
-	if (qn != DDP_QN_CONTROL)
-		return op_of_request(RDMAP_EXT_REQ, kind);
-	row = ext_row(kind);
 	return row && row->control ? op_of_request(RDMAP_EXT_REQ, kind) : &op_unknown;
 }
 

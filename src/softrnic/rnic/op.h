@@ -120,14 +120,17 @@ static inline const struct qp_op *op_of_request(enum rdmap_opcode code, unsigned
 {
 	return kind < OP_KINDS ? op_messages[OP_MESSAGE(code, kind)] : NULL;
 }
+/* Of a message on the control queue. */
+const struct qp_op *op_of_control(const uint8_t *bytes);
 /* The operation that a segment belongs to, once rdmap_check() has let it pass; bytes: those that
  * follow the DDP header; kind: the row of its opcode. NULL: it is not accepted. */
-const struct qp_op *op_of_extension(uint32_t qn, const uint8_t *bytes);
 static inline const struct qp_op *op_of_segment(const struct ddp_hdr *hdr,
 						const struct rdmap_op *kind, const uint8_t *bytes)
 {
-	return kind->extension ? op_of_extension(hdr->qn, bytes)
-			       : op_messages[OP_MESSAGE(rdmap_ctrl_opcode(hdr->ulp), 0)];
+	if (!kind->extension)
+		return op_messages[OP_MESSAGE(rdmap_ctrl_opcode(hdr->ulp), 0)];
+	return hdr->qn == DDP_QN_CONTROL ? op_of_control(bytes)
+					 : op_of_request(RDMAP_EXT_REQ, ext_word_of(bytes).kind);
 }
 /* The requests of the extensions that this end executes, for its HELLO: EXT_BIT() each. */
 uint64_t op_kinds(void);

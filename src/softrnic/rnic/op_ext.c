@@ -48,22 +48,33 @@ static uint32_t ext_reason(const struct ext_answer *answer)
 	}
 }
 
-/* Answers come in the order of the requests, so it is of the kind of the first of them. */
-static enum rx_verdict ext_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+/* It says more than that the request was successful. */
+static void ext_take_answer(struct qp *qp, struct sq_wr *wr, const struct rx_seg *seg,
+			    const uint8_t *bytes)
 {
 	struct rcursor c = rcursor_init(bytes, seg->payload);
-	struct sq_wr *wr = qp_answered_wr(qp, seg->rx);
 	union rdmap_answer answer;
 
 	ext_answer_get(&c, &answer.ext);
+	if (answer.ext.word.arg != EXT_OK)
+		qp_answer_failed(qp, wr, ext_reason(&answer.ext), "a request failed at the peer");
+	else if (wr->op->take_answer(qp, wr, &answer, &c))
+		qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
+	else
+		qp_answer_done(qp, wr);
+}
+
+/* Answers come in the order of the requests, so it is of the kind of the first of them. */
+static enum rx_verdict ext_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct sq_wr *wr = qp_answered_wr(qp, seg->rx);
+
 	if (!wr)
 		qp_refuse_seg(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
 	else if (wr->op != seg->op)
 		qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
-	else if (answer.ext.word.arg != EXT_OK)
-		qp_answer_failed(qp, wr, ext_reason(&answer.ext), "a request failed at the peer");
-	else if (wr->op->take_answer && wr->op->take_answer(qp, wr, &answer, &c))
-		qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
+	else if (wr->op->take_answer || ext_word_of(bytes).arg != EXT_OK)
+		ext_take_answer(qp, wr, seg, bytes);
 	else
 		qp_answer_done(qp, wr);
 	return RX_DONE;
