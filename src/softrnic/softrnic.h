@@ -122,7 +122,7 @@ int softrnic_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *post
 uint32_t softrnic_qp_caps(struct ibv_qp *qp);
 
 /*
- * What is behind [addr, +len) of this process, registered or not: *cls is the weakest class in it
+ * The durability of [addr, +len) of this process, registered or not: cls is the weakest class in it
  * (1 volatile, 2 file, 3 dax), `why` one line that explains it. 0 or an errno value.
  */
 int softrnic_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);

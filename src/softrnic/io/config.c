@@ -90,8 +90,8 @@ static void config_read_trace(void)
 	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
 }
 
-/* Users by number, between commas. One that is no
- * number is logged, and then nobody is permitted. */
+/* Users by number, between commas. If one of them is no number, that is logged, and no user is
+ * permitted. */
 static void config_read_shm_uids(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_SHM_UIDS");

@@ -204,7 +204,7 @@ void conn_own(struct conn *c, uint64_t now);
 void conn_disown(struct conn *c);
 /* Without the lock: threads of the application may not touch its memory, or no more. */
 void conn_untouchable(struct conn *c);
-/* With the lock, likewise, behind a posted receive. */
+/* With the lock, the same after a receive was posted: bytes of the link are taken as well. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
 /* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
 void conn_wait_change(struct conn *c, uint64_t deadline);
@@ -220,8 +220,9 @@ int conn_dial(struct conn *c, struct link *bound); /* bound: NULL, or one that i
 int conn_adopt(struct conn *c, struct link *link); /* an accepted one */
 void conn_close(struct conn *c);                   /* the link, at once */
 /*
- * Its owner is destroyed: no event is reported any more. conn_settle() behind it, or the event that
- * it is called from, ends the connection in good order, and rejects a request without an answer.
+ * Its owner is destroyed, so no event is reported any more. After this call conn_settle(), or the
+ * event that the call comes from, ends the connection in good order, and rejects a request that has
+ * no answer.
  */
 void conn_abandon(struct conn *c);
 /* With the lock, before it is dialed: the owner, which may be another process later. */

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "softrnic/io/conn_parts.h"
 
-/* Whose job this thread runs; NULL: none. */
+/* The connection that this thread runs a job for; NULL: none. */
 static __thread struct conn *conn_here;
 
 /* Without the lock, from a thread of the pool or one that ran a job by itself. The latter goes on

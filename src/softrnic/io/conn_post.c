@@ -58,7 +58,7 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 	return ret;
 }
 
-/* A connection whose lock is held is skipped, as the holder takes what has come. */
+/* If another thread holds the lock, the connection is skipped: that thread takes what has come. */
 bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 {
 	conn_count_poll(c);

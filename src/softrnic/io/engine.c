@@ -218,7 +218,8 @@ void engine_remove_more(struct eng_source *src, int fd)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* A connection is freed soon, with others; a listener, whose descriptor goes as well, at once. */
+/* A connection is freed soon, together with others. A listener is freed at once, because its
+ * descriptor goes with it. */
 void engine_free_later(struct eng_source *src)
 {
 	uint64_t at = src->loop ? clock_now_ns() + ENGINE_SOON_NS : 0;

@@ -25,7 +25,7 @@ struct eng_loop;
 enum eng_look {
 	ENG_LOOK_NOTHING,
 	ENG_LOOK_FOUND,
-	ENG_LOOK_OVER, /* others look, or nobody may: as after look_end() */
+	ENG_LOOK_OVER, /* other threads look, or no thread may: as after look_end() */
 };
 
 /* Something with a descriptor that the engine waits for. Its callbacks, and those of its timers and
@@ -62,7 +62,7 @@ struct eng_timer {
 struct eng_task {
 	struct list link;
 	void (*run)(struct eng_task *task);
-	struct eng_source *source; /* in whose loop; NULL: in the first one */
+	struct eng_source *source; /* it runs in this one's loop; NULL: in the first */
 	bool queued;               /* the engine's */
 };
 

@@ -30,7 +30,7 @@ struct eng_runner {
 	unsigned turn;             /* odd while a callback runs */
 	unsigned slept;            /* its turn when it slept last */
 	unsigned seen;             /* the guard's: the turn at its last look */
-	struct eng_source *source; /* whose callback it is; NULL: a task's */
+	struct eng_source *source; /* the callback is this one's; NULL: it is a task's */
 	bool has_worker;           /* its own: one is reserved for its loop */
 	bool aside;                /* it leads, but any worker may take its loop */
 	atomic_bool writes_back;   /* in its callback, without anything that others need */

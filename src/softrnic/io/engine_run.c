@@ -66,7 +66,8 @@ static struct eng_source *engine_slot_find(const struct eng_loop *l, uint64_t da
 	return l->slots[fd].src;
 }
 
-/* The next event's source, whose callback begins; NULL: no more, or another thread leads. */
+/* The source of the next event; its callback begins. NULL: there are no more events, or another
+ * thread leads. */
 static struct eng_source *leader_next_event(struct eng_runner *me, unsigned *ready)
 {
 	struct eng_source *src = NULL;

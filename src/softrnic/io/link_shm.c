@@ -188,7 +188,8 @@ static bool link_shm_has_ended(const struct link *l)
 	return below->ops->has_ended(below);
 }
 
-/* Its host is this one, which is there; whether the process is, its heartbeat says. */
+/* The peer's host is this one, so it is reachable. The heartbeat shows whether the peer's
+ * process is alive. */
 static uint64_t link_shm_unacknowledged_ns(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);

@@ -104,7 +104,7 @@ static enum shm_state callers_add(struct shm_callers *c, int fd)
 	return SHM_NONE;
 }
 
-/* With so many calls it may be somebody who wants to keep this process busy. */
+/* So many calls may be an attempt to keep this process busy. */
 static enum shm_state callers_judge(struct shm_callers *c, int fd)
 {
 	enum shm_state why = c->calls++ == SHM_CALLS_MAX ? SHM_WHY_STRANGERS : SHM_NONE;
@@ -127,8 +127,8 @@ static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 	return fd >= 0 && !*why;
 }
 
-/* The first one, from that place on, whose nonce has come; n_silent: none. What sends something
- * else goes. */
+/* The first caller from that place on that has sent its nonce; n_silent: none. A caller that
+ * sends something else is closed. */
 static unsigned callers_find(struct shm_callers *c, unsigned from, struct shm_packet *call)
 {
 	unsigned i = from;
@@ -146,7 +146,7 @@ static unsigned callers_find(struct shm_callers *c, unsigned from, struct shm_pa
 	return i;
 }
 
-/* Accepted are only as many as are needed: nobody goes whose nonce may be here. */
+/* Accept only as many callers as are needed: a caller whose nonce may be here is not closed. */
 enum shm_state shm_callers_next(struct shm_callers *c, int *fd, uint8_t nonce[EXT_LINK_TOKEN],
 				struct shm_packet *call)
 {

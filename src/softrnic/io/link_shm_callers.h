@@ -31,8 +31,8 @@ void shm_callers_fini(struct shm_callers *c); /* may be repeated */
 void shm_callers_forked(struct shm_callers *c);
 /* SHM_NONE, or why not; that of the next two as well. */
 enum shm_state shm_callers_listen(struct shm_callers *c, const uint8_t name[EXT_LINK_TOKEN]);
-/* The next one whose NONCE packet has come is the caller's to close, and the nonce that it was
- * sent; fd -1: there is none yet. */
+/* The descriptor of the next caller whose NONCE packet has come, and the nonce that it was sent.
+ * The descriptor is then the caller's to close. fd -1: there is none yet. */
 enum shm_state shm_callers_next(struct shm_callers *c, int *fd, uint8_t nonce[EXT_LINK_TOKEN],
 				struct shm_packet *call);
 

@@ -26,7 +26,7 @@ struct link_shm {
 	bool looks_below;                 /* the link below may have the end */
 	bool has_end;                     /* it had: */
 	ssize_t end;                      /* what it returned */
-	bool is_left;       /* the Unix socket was shut down: nobody wakes or is woken any more */
+	bool is_left;       /* the Unix socket was shut down: there are no more wake-ups */
 	bool undrained;     /* wake-ups may be left on the socket: */
 	unsigned flags_set; /* at most so many, and two of before */
 	bool broken;        /* the peer's positions are impossible */

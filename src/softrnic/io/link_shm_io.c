@@ -15,7 +15,7 @@
 #include "softrnic/io/link_shm_socket.h"
 #include "softrnic/io/trace.h"
 
-#define SHM_LOOKS_EACH    8 /* behind each fetch of the lines that come next */
+#define SHM_LOOKS_EACH    8 /* looks after each fetch of the cache lines that follow */
 #define SHM_LOOK_MAX      (64u << 10)
 #define SHM_UNDRAINED_MAX 64 /* wake-ups that are left on the socket: far fewer than fill it */
 
@@ -91,7 +91,7 @@ bool link_shm_pending(const struct link *l, unsigned looks)
 	return false;
 }
 
-/* Nobody looks by himself: the source is reported bytes, or a thread waits on the socket. */
+/* No thread looks by itself: the source is reported bytes, or a thread waits on the socket. */
 static bool shm_is_to_be_woken(const struct link_shm *s)
 {
 	return !s->silent || s->awaited;
@@ -125,8 +125,8 @@ bool link_shm_report_read(struct link *l, bool report)
 	return shm_reader_sleeps(s) != 0 || s->looks_below || room;
 }
 
-/* Wake-ups come no more: nobody waits on the socket any longer. A thread that does has been woken,
- * and it is closed behind its wait. */
+/* No wake-ups come any more, so no new thread waits on the socket. A thread that still waits has
+ * been woken; the socket is closed after its wait. */
 static void shm_leave_socket(struct link_shm *s)
 {
 	if (s->is_left && !s->awaited)
@@ -152,7 +152,7 @@ int link_shm_wait_begin(struct link *l)
 
 	if (!s->rx_on)
 		return below ? below->wait_begin(s->below) : -EAGAIN;
-	if (s->waits_room) { /* what says that there is room is for the source */
+	if (s->waits_room) { /* a wake-up for room belongs to the source */
 		shm_report_room(s);
 		return -EAGAIN;
 	}
@@ -204,7 +204,8 @@ static void shm_found_room(struct link_shm *s)
 	link_shm_watch_socket(s);
 }
 
-/* Who is reported room waits on; who looks for it by himself finds it later. */
+/* If room is to be reported, ask for the report again. A thread that looks for room by itself finds
+ * it at a later look. */
 static bool shm_has_room(struct link_shm *s)
 {
 	if (s->waits_room && (s->room_reported || shm_is_to_be_woken(s))) {
@@ -234,7 +235,8 @@ bool link_shm_has_room(struct link *l)
  */
 static int shm_woken(struct link_shm *s, unsigned polled)
 {
-	if (polled & READY_HANGUP) { /* of the socket, behind what has come, or of the link below */
+	if (polled & READY_HANGUP) { /* of the socket, after its last bytes, or of the link
+				        below */
 		int woken = shm_drain(s);
 
 		return woken > 0 ? shm_drain(s) : woken;
@@ -334,9 +336,9 @@ static bool shm_has_end(struct link_shm *s)
 }
 
 /*
- * Nothing was in the ring. 1: there is now; else as recv(). The peer may have written its last
- * bytes after the look at the ring, and then ended: so the end counts if nothing is there behind
- * it.
+ * Nothing was in the ring. 1: something is there now; otherwise as recv(). The peer may have
+ * written its last bytes after the look at the ring, and then ended. So the end counts only if a
+ * second look at the ring finds nothing.
  */
 static ssize_t shm_recv_none(struct link_shm *s)
 {
@@ -427,7 +429,7 @@ static ssize_t shm_write(struct link_shm *s, const struct iovec *iov, int n)
 						     : ring_write(&s->tx, iov, n);
 }
 
-/* Who looks for bytes by himself looks for room, too. */
+/* A thread that looks for bytes by itself looks for room, too. */
 static ssize_t shm_wait_for_room(struct link_shm *s)
 {
 	int there = shm_is_to_be_woken(s) ? shm_report_room(s) : 0;

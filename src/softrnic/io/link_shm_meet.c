@@ -155,7 +155,7 @@ enum meet_next meet_begin(struct meet *m)
 	return meet_say(m, EXT_LINK_MEET, m->name, MEET_LISTENS);
 }
 
-/* The peer says whether that is its own nonce; meanwhile no other caller is looked at. */
+/* The peer answers whether that is its own nonce. Until then no other caller is looked at. */
 static enum meet_next meet_look_for_call(struct meet *m)
 {
 	struct shm_packet call;
@@ -170,7 +170,7 @@ static enum meet_next meet_look_for_call(struct meet *m)
 	return meet_say(m, EXT_LINK_MET, m->theirs, MEET_ANSWERED);
 }
 
-/* The peer is who it should be. */
+/* The caller is the peer. */
 static enum meet_next meet_pass_memory(struct meet *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
@@ -241,7 +241,7 @@ static enum meet_next meet_prove(struct meet *m)
 	return meet_say(m, EXT_LINK_PROOF, m->theirs, MEET_PROVED);
 }
 
-/* The responder asks about somebody else's call. */
+/* The responder asks about the call of another process. */
 static enum meet_next meet_deny(struct meet *m)
 {
 	static const uint8_t nobody[EXT_LINK_TOKEN];

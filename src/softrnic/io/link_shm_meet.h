@@ -28,7 +28,7 @@ enum meet_next {
 	MEET_WAIT,   /* for a step of the peer's, or for its socket */
 	MEET_SAY,    /* send meet_said() to the peer */
 	MEET_DONE,   /* the memory is shared: link_shm_init() */
-	MEET_FAILED, /* meet_why() says why */
+	MEET_FAILED, /* meet_why() has the reason */
 };
 
 /* The source is reported what the socket becomes ready for; then meet_look() is to follow. */

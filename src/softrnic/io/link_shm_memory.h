@@ -28,7 +28,8 @@ struct shm_memory {
 uint64_t shm_memory_ring_size(uint64_t peers);
 /* New memory; *fd is the caller's to pass and close. 0 or -errno. */
 int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd);
-/* The peer's, whose rings are said to be of this size. -EPERM: it is not as it must be. */
+/* Map the memory of the peer, which gives this size for its rings. -EPERM: the file lacks a
+ * property that it must have. */
 int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
 enum shm_state shm_memory_why(int err);     /* why one of these failed */
 void shm_memory_free(struct shm_memory *m); /* accepts a zeroed one */

@@ -35,9 +35,10 @@ struct ring {
 	struct ring_shared *shared;
 	uint8_t *bytes;
 	uint64_t size;   /* a power of two */
-	uint64_t at;     /* this end's position; only this end knows it for sure */
+	uint64_t at;     /* this end's position; the peer may overwrite the copy in the shared
+			    memory */
 	uint64_t seen;   /* the other end's, as it was read last */
-	uint64_t fenced; /* the reader's: its position, when a fence was behind it last */
+	uint64_t fenced; /* the reader's: its position at the last fence */
 };
 
 void ring_init(struct ring *r, struct ring_shared *shared, void *bytes, uint64_t size);
@@ -91,8 +92,8 @@ bool ring_wakes_writer(struct ring *r);
 int ring_reader_sleeps(struct ring *r);
 /* It looks by itself from now on. */
 void ring_reader_wakes(struct ring *r);
-/* Fetch what comes next, while nothing is there: it comes over together with the position then, and
- * not behind it. */
+/* Fetch the next bytes' cache lines while nothing is there yet: the bytes then come together
+ * with the position, and not after it. */
 static inline void ring_expect(const struct ring *r)
 {
 	const uint8_t *next = r->bytes + (r->at & (r->size - 1));

@@ -24,7 +24,7 @@ static socklen_t socket_name(struct sockaddr_un *un, const uint8_t name[EXT_LINK
 {
 	static const char prefix[] = "softrnic-";
 	static const char hex[] = "0123456789abcdef";
-	char *at = un->sun_path + 1; /* behind the 0 of an abstract name */
+	char *at = un->sun_path + 1; /* after the 0 of an abstract name */
 
 	*un = (struct sockaddr_un){.sun_family = AF_UNIX};
 	memcpy(at, prefix, sizeof(prefix) - 1);

@@ -39,7 +39,7 @@ int shm_socket_send(int fd, const struct shm_packet *packet, int pass);
  */
 int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed);
 
-/* Once the memory is shared: a byte says "look at the rings", and nothing else. */
+/* After the memory is shared: a byte means "look at the rings", and nothing else. */
 void shm_socket_wake(int fd);
 /* Take what has come. 0: nothing; 1: something; -ECONNRESET: the other end is gone. */
 int shm_socket_drain(int fd);

@@ -22,7 +22,7 @@ enum {
 
 struct poller {
 	int epfd, wakefd; /* -1: closed */
-	bool watched;     /* another poller knows it */
+	bool watched;     /* it was added to another poller */
 };
 
 struct poller_event {

@@ -66,7 +66,7 @@ static uint32_t trace_captured(size_t original)
 	return (uint32_t)(snaplen && original > snaplen ? snaplen : original);
 }
 
-/* The bytes are in place. What is behind them may be overwritten by the block's end. */
+/* The bytes are in place. The end of the block may overwrite what follows them. */
 static void trace_emit(void *arg, const struct tcpip_segment *seg, enum flow_side from, size_t len)
 {
 	struct trace *t = arg;

@@ -130,7 +130,8 @@ static ssize_t trace_file_write(const uint8_t *bytes, size_t len)
 	return n;
 }
 
-/* A block cut short would hide what others append behind it. If they have already, it stays. */
+/* A block that is cut short would hide blocks that other processes append after it. If they have
+ * appended already, it stays. */
 static void trace_file_take_back(size_t written)
 {
 	off_t end = lseek(file.fd, 0, SEEK_CUR);
@@ -214,7 +215,7 @@ bool trace_file_is_open(void)
 	return file.state == OPEN;
 }
 
-/* A byte far behind the file's end stands for the key. */
+/* The key is a lock on a byte far beyond the file's end. */
 static int trace_file_lock(uint64_t key, short type)
 {
 	struct flock lock = {

@@ -38,7 +38,7 @@ struct group {
 void group_make(struct group *g, struct file *f, struct persist_job *job);
 /* Of a job that is read back, alone. */
 void group_make_reading(struct group *g, struct persist_job *job);
-/* Is there more of the job's range behind its slice? */
+/* Does the job's range go on after its slice? */
 bool group_has_more(const struct persist_job *job);
 
 /*

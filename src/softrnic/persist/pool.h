@@ -11,7 +11,8 @@
 #include "softrnic/persist/persist.h"
 #include "softrnic/persist/region.h"
 
-/* The lock of the queues and of the jobs. Who gives it up has others do what can be done now. */
+/* The lock of the queues and of the jobs. A thread that gives it up first wakes threads for the jobs
+ * that can run now. */
 void pool_lock(void);
 void pool_unlock(void);
 

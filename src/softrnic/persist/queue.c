@@ -45,7 +45,7 @@ static struct file_slot *queue_busy_slot(struct file *f)
 	return NULL;
 }
 
-/* A file queues behind all that wait already. */
+/* A file queues after all that wait already. */
 static void queue_settle_one(struct file_queue *q, bool has_room, bool reading)
 {
 	if (list_empty(&q->jobs) || !has_room)

@@ -47,7 +47,7 @@ struct ext_row {
 	const char *name; /* NULL: no such kind */
 	bool control;
 	uint16_t request, response; /* 0: there is none */
-	uint16_t result;            /* bytes behind a response that says success */
+	uint16_t result;            /* bytes after a response of success */
 };
 #define EXT_MAX 1024 /* bytes of any extension message behind the DDP header */
 
@@ -122,7 +122,7 @@ static inline bool ext_is_durability(uint32_t value)
 	return value >= VEXT_DURABILITY_VOLATILE && value <= VEXT_DURABILITY_DAX;
 }
 
-/* Behind the answer to a VERIFY that succeeded: a struct vext_digest. */
+/* Follows the answer to a VERIFY that succeeded: a struct vext_digest. */
 #define EXT_DIGEST_LEN 48
 
 /* ORIGIN, between the devices: ext_origin.h. Its response is a struct ext_answer. */

@@ -115,8 +115,8 @@ static void terminate_decode_echo(struct rcursor *c, uint8_t flags, const struct
 		ddp_get(c, &t->ddp);
 		t->has_ddp = !c->bad;
 	}
-	/* The RDMAP header of another message, an atomic's for instance (RFC 7306 s8), says nothing
-	 * that the DDP header does not. */
+	/* The RDMAP header of another message, an atomic's for instance (RFC 7306 s8), has
+	 * nothing that the DDP header does not have. */
 	if (flags & bits->r && rdmap_ctrl_opcode(t->ddp.ulp) == RDMAP_READ_REQ) {
 		rdmap_read_req_get(c, &t->read_req);
 		t->has_read_req = t->has_ddp && !c->bad;

@@ -59,11 +59,11 @@ static inline bool cq_is_empty(struct cq *cq) /* a hint: lock-free */
 	return atomic_load_explicit(&cq->count, memory_order_acquire) == 0;
 }
 /*
- * In place of cq_push(), and of cq_poll() behind it; false: it is to be pushed. The completions of
- * one QP are made under its connection's lock, which the taker's thread has: so those that were
- * pushed before are seen in the queue, or were polled. A thread that arms the queue at the same
- * time comes too late for this one; what is posted after the queue was armed completes under the
- * same lock, and so behind it.
+ * Does what cq_push() and a later cq_poll() do; false: the completion is to be pushed. The
+ * completions of one QP are made under its connection's lock, which the taker's thread holds. So
+ * those that were pushed before are seen in the queue, or were polled. A thread that arms the queue
+ * at the same time comes too late for this one. What is posted after the queue was armed completes
+ * under the same lock, so later than this.
  */
 static inline bool cq_take(struct cq_taker *t, struct cq *cq, const struct ibv_wc *wc)
 {
@@ -75,7 +75,7 @@ static inline bool cq_take(struct cq_taker *t, struct cq *cq, const struct ibv_w
 	return true;
 }
 void cq_arm(struct cq *cq, bool solicited_only);
-/* Drop what a destroyed QP left behind. */
+/* Drop the completions of a QP that is destroyed. */
 void cq_purge(struct cq *cq, uint32_t qp_num);
 
 #endif

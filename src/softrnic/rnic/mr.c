@@ -356,9 +356,9 @@ static void mr_release_forked(struct mr *mr)
 }
 
 /*
- * With the last hold the region may be freed, so from there on only the table is looked at. A
- * thread that begins to wait says so before it looks at the holds: either it sees this one gone, or
- * it is seen here.
+ * After the last hold is gone the region may be freed, so from then on only the table is looked at.
+ * A thread that begins to wait counts itself before it looks at the holds: either it finds this one
+ * gone, or this function finds the thread.
  */
 void mr_release(struct mr *mr)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rnic.h -- what this software RNIC can do: the numbers behind ibv_query_device and every bound
- * check. */
+/* rnic.h -- what this software RNIC can do: the numbers that ibv_query_device reports and every
+ * check of bounds uses. */
 #ifndef RNIC_RNIC_H
 #define RNIC_RNIC_H
 

@@ -243,7 +243,7 @@ static inline bool batch_has_room(const struct tx_batch *b, unsigned parts, size
 	       bytes <= DATA_ROOM - b->used;
 }
 
-/* Behind ULPDU_Length; returns what is behind the header. */
+/* Put the DDP header after ULPDU_Length; returns the end of the header. */
 static inline uint8_t *batch_put_hdr(uint8_t *fpdu, const struct ddp_hdr *hdr)
 {
 	struct wcursor c = wcursor_init(fpdu + MPA_LENGTH_LEN, DDP_HDR_MAX);
@@ -252,7 +252,7 @@ static inline uint8_t *batch_put_hdr(uint8_t *fpdu, const struct ddp_hdr *hdr)
 	return c.p;
 }
 
-/* ULPDU_Length, and pad and CRC, which are zero; `at`: behind the payload. */
+/* Store ULPDU_Length, and pad and CRC, which are zero; `at`: the end of the payload. */
 static inline void batch_put_frame(uint8_t *fpdu, uint8_t *at, size_t ulpdu)
 {
 	uint64_t zero = 0;

@@ -15,7 +15,7 @@
 
 struct mpa_scan {
 	bool markers;       /* in this direction: the other one's scan has seen wants_markers */
-	bool wants_markers; /* the start-up frame says so */
+	bool wants_markers; /* as the start-up frame gives it */
 	bool operational;   /* it is over: FPDUs follow */
 	bool foreign;       /* it was none */
 	uint64_t pos;       /* of the next FPDU in full operation, for markers */

@@ -204,8 +204,8 @@ void vcq_detach(struct vcq *cq, struct vcq_conn *place)
 }
 
 /*
- * Do polls follow each other so quickly that this thread had better be the only one who looks? With
- * many connections it is not: then reports say which of them has bytes. Returns the time, at each
+ * Do polls follow each other so quickly that only this thread needs to look? With many connections
+ * reports are better: they show which of the connections has bytes. Returns the time, at each
  * POLICY_LOOP-th poll, or 0.
  */
 static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
@@ -236,8 +236,8 @@ static void vcq_disown(struct vcq *cq)
 	lock_leave(&cq->conns_lock);
 }
 
-/* Between two waits the first poll that finds nothing says that the application is about to wait,
- * as a rule. */
+/* Between two waits, the first poll that finds nothing usually means that the application is
+ * about to wait. */
 static bool vcq_leaves_to_wait(const struct vcq *cq, const struct conn *c)
 {
 	return atomic_load_explicit(&cq->polls, memory_order_relaxed) == 1 &&

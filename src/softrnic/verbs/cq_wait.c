@@ -15,7 +15,7 @@
 #include "softrnic/io/engine.h"
 #include "softrnic/verbs/device.h"
 
-/* Who is waited for: fds[0] is the channel's. Each connection is referred to. */
+/* What a thread waits for: fds[0] is the channel's. Each connection is referred to. */
 struct channel_wait {
 	struct vchannel *ch;
 	struct pollfd fds[1 + VCQ_CONNS];

@@ -16,7 +16,7 @@
 
 struct conn;
 
-/* A place in a CQ's list of the connections behind it. */
+/* A place in the list of connections that a CQ drives. */
 struct vcq_conn {
 	struct list link;
 	struct conn *conn;

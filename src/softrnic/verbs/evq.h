@@ -69,7 +69,7 @@ void evq_move(struct evq *from, struct evq *to, bool (*match)(struct evq_node *n
 /* Take the first node for which match() holds, or NULL. */
 struct evq_node *evq_steal(struct evq *q, bool (*match)(struct evq_node *n, void *arg), void *arg);
 
-/* Around fork(): in the child every descriptor number gets a fresh, empty queue behind it. */
+/* Around fork(): in the child each descriptor number gets a fresh, empty queue. */
 void evq_atfork_prepare(void);
 void evq_atfork_parent(void);
 void evq_atfork_child(void);

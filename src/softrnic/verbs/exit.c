@@ -6,7 +6,7 @@
 #include "softrnic/io/conn.h"
 #include "softrnic/softrnic.h"
 
-static pid_t exit_pid; /* of the process whose memory this is */
+static pid_t exit_pid; /* of the process that this memory belongs to */
 
 static void exit_set_pid(void)
 {

@@ -61,7 +61,7 @@ struct cmid {
 struct cmev {
 	struct rdma_cm_event pub;
 	struct evq_node node;
-	struct cmid *counted; /* whose delivered/acked it counts in */
+	struct cmid *counted; /* the id whose delivered and acked count it */
 	uint8_t pdata[STREAM_PDATA_MAX];
 };
 

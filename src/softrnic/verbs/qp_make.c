@@ -131,7 +131,7 @@ static void qp_cap_grant(struct ibv_qp_cap *cap)
 		cap->max_inline_data = MIN_INLINE;
 }
 
-/* What is granted may be more than what was asked for; asked->cap says so afterwards. */
+/* More may be granted than was asked for; asked->cap has it afterwards. */
 static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked)
 {
 	struct ibv_qp_init_attr attr = *asked;
@@ -151,7 +151,7 @@ static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_a
 }
 
 /*
- * Members behind the protection domain are for optional features, which this device lacks;
+ * The members that follow the protection domain are for optional features, which this device lacks.
  * create_flags of 0 request none.
  */
 static bool qp_attr_is_unsupported(const struct ibv_qp_init_attr_ex *ex)
