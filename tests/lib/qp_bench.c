@@ -47,6 +47,25 @@ void bench_close(struct bench *t)
 	free(t->mb);
 }
 
+int bench_setup(void **state)
+{
+	const struct pair_options o = pair_defaults();
+	const size_t *len = *state;
+	struct bench *t = calloc(1, sizeof(*t));
+
+	assert_non_null(t);
+	bench_open(t, &o, *len);
+	*state = t;
+	return 0;
+}
+
+int bench_teardown(void **state)
+{
+	bench_close(*state);
+	free(*state);
+	return 0;
+}
+
 void bench_write(struct bench *t, uint64_t id, struct mr *remote, size_t at)
 {
 	assert_int_equal(end_write(t->a, id, t->mra, 0, BENCH_REST, remote, at), 0);

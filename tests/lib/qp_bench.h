@@ -18,6 +18,12 @@ struct bench {
 
 void bench_open(struct bench *t, const struct pair_options *o, size_t len);
 void bench_close(struct bench *t);
+
+/* A case with two ends of the default options and memories of that size: *state is the bench. */
+#define BENCH_TEST(name, len)                                                                      \
+	cmocka_unit_test_prestate_setup_teardown(name, bench_setup, bench_teardown, &(size_t){len})
+int bench_setup(void **state);
+int bench_teardown(void **state);
 /* Deregister like the engine: dead, detached from the QP, idle, gone. */
 void bench_dereg(struct qp_end *e, struct mr **mr);
 

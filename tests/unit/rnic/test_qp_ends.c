@@ -203,18 +203,15 @@ static void a_received_terminate_names_the_cause(void **state)
 
 static void terminate_is_taken_behind_a_parked_send(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct ddp_hdr hdr = hdr_untagged(RDMAP_TERMINATE, 2, 1, 0, true);
 	static const uint8_t bytes[4] = {0x20, 2};
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_send(t.a, 1, t.mra, 0, 8), 0);
-	end_send_all(t.a);
-	take_all(t.b);
-	end_inject_fpdu(t.b, &hdr, bytes, sizeof(bytes));
-	expect_terminated(t.b, false, TERM_MPA_CRC);
-	bench_close(&t);
+	assert_int_equal(end_send(t->a, 1, t->mra, 0, 8), 0);
+	end_send_all(t->a);
+	take_all(t->b);
+	end_inject_fpdu(t->b, &hdr, bytes, sizeof(bytes));
+	expect_terminated(t->b, false, TERM_MPA_CRC);
 }
 
 /* The receive is too short, and then its completion finds the queue full. */
@@ -242,75 +239,66 @@ static void of_two_errors_in_one_message_the_first_counts(void **state)
 /* All three are in one buffer, so that the parser gets the second and third in one call. */
 static void nothing_happens_behind_an_error_in_the_same_bytes(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct ddp_hdr bad = hdr_untagged(RDMAP_SEND, 0, 7, 0, true);
 	struct ddp_hdr send = hdr_untagged(RDMAP_SEND, 0, 1, 0, true);
 	uint8_t bytes[512], untouched[16];
 	struct ddp_hdr write;
-	struct bench t;
 	size_t len;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 8), 0);
-	memcpy(untouched, t.mb + 16, sizeof(untouched));
-	write = hdr_tagged(RDMAP_WRITE, t.mrb->ibv.rkey, t.mrb->iova + 16, true);
+	assert_int_equal(end_recv(t->b, 1, t->mrb, 0, 8), 0);
+	memcpy(untouched, t->mb + 16, sizeof(untouched));
+	write = hdr_tagged(RDMAP_WRITE, t->mrb->ibv.rkey, t->mrb->iova + 16, true);
 	len = fpdu_make(bytes, &bad, NULL, 0, true);
 	len += fpdu_make(bytes + len, &write, "sixteen bytes...", 16, true);
 	len += fpdu_make(bytes + len, &send, "message.", 8, true);
-	end_inject(t.b, bytes, len);
-	expect_terminated(t.b, true, TERM_DDP_BAD_MSN);
-	assert_memory_equal(t.mb + 16, untouched, sizeof(untouched));
-	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR);
-	expect_no_wc(&t.b->rcq);
-	assert_int_equal(qp_counters(t.b->qp)->writes_in, 0);
-	assert_int_equal(t.b->asyncs, 1);
-	bench_close(&t);
+	end_inject(t->b, bytes, len);
+	expect_terminated(t->b, true, TERM_DDP_BAD_MSN);
+	assert_memory_equal(t->mb + 16, untouched, sizeof(untouched));
+	expect_wc(&t->b->rcq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_no_wc(&t->b->rcq);
+	assert_int_equal(qp_counters(t->b->qp)->writes_in, 0);
+	assert_int_equal(t->b->asyncs, 1);
 }
 
 static void failing_flushes_everything_once(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_recv(t.a, 10, t.mra, 0, 8), 0);
-	assert_int_equal(end_recv(t.a, 11, t.mra, 0, 8), 0);
-	assert_int_equal(end_read(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0);
-	assert_int_equal(end_post(t.a, IBV_WR_RDMA_WRITE, 2, t.mra, 0, 8, t.mrb, 0, NOSIG), 0);
-	assert_int_equal(end_flush(t.a, 3, t.mrb, 0, 8, true), 0);
-	qp_fail(t.a->qp, IBV_WC_RETRY_EXC_ERR);
-	qp_fail(t.a->qp, IBV_WC_GENERAL_ERR);
-	expect_wc(&t.a->scq, 1, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(end_recv(t->a, 10, t->mra, 0, 8), 0);
+	assert_int_equal(end_recv(t->a, 11, t->mra, 0, 8), 0);
+	assert_int_equal(end_read(t->a, 1, t->mra, 0, 8, t->mrb, 0), 0);
+	assert_int_equal(end_post(t->a, IBV_WR_RDMA_WRITE, 2, t->mra, 0, 8, t->mrb, 0, NOSIG), 0);
+	assert_int_equal(end_flush(t->a, 3, t->mrb, 0, 8, true), 0);
+	qp_fail(t->a->qp, IBV_WC_RETRY_EXC_ERR);
+	qp_fail(t->a->qp, IBV_WC_GENERAL_ERR);
+	expect_wc(&t->a->scq, 1, IBV_WC_RETRY_EXC_ERR);
 	/* in an error even an unsignalled request completes */
-	expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
-	expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
-	expect_no_wc(&t.a->scq);
-	expect_wc(&t.a->rcq, 10, IBV_WC_WR_FLUSH_ERR);
-	expect_wc(&t.a->rcq, 11, IBV_WC_WR_FLUSH_ERR);
-	expect_no_wc(&t.a->rcq);
-	assert_true(qp_tx_is_done(t.a->qp));
-	assert_int_equal(end_gather(t.a, SIZE_MAX, NULL), 0);
-	bench_close(&t);
+	expect_wc(&t->a->scq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(&t->a->scq, 3, IBV_WC_WR_FLUSH_ERR);
+	expect_no_wc(&t->a->scq);
+	expect_wc(&t->a->rcq, 10, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(&t->a->rcq, 11, IBV_WC_WR_FLUSH_ERR);
+	expect_no_wc(&t->a->rcq);
+	assert_true(qp_tx_is_done(t->a->qp));
+	assert_int_equal(end_gather(t->a, SIZE_MAX, NULL), 0);
 }
 
 static void deleting_drops_completions_and_lets_go_of_regions(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0);
-	assert_int_equal(end_write(t.a, 2, t.mra, 0, 60000, t.mrb, 0), 0);
-	end_gather(t.a, 100, NULL);
-	assert_false(cq_is_empty(&t.a->scq));
-	qp_delete(t.a->qp);
-	t.a->qp = NULL;
-	assert_true(cq_is_empty(&t.a->scq));
-	mr_kill(t.mra);
-	mr_wait_idle(t.mra); /* would hang if the QP still held the region */
-	mr_delete(t.mra);
-	t.mra = NULL;
-	bench_close(&t);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 8, t->mrb, 0), 0);
+	assert_int_equal(end_write(t->a, 2, t->mra, 0, 60000, t->mrb, 0), 0);
+	end_gather(t->a, 100, NULL);
+	assert_false(cq_is_empty(&t->a->scq));
+	qp_delete(t->a->qp);
+	t->a->qp = NULL;
+	assert_true(cq_is_empty(&t->a->scq));
+	mr_kill(t->mra);
+	mr_wait_idle(t->mra); /* would hang if the QP still held the region */
+	mr_delete(t->mra);
+	t->mra = NULL;
 }
 
 static void an_unused_qp_can_be_deleted_at_any_time(void **state)
@@ -350,11 +338,11 @@ int main(void)
 		cmocka_unit_test(a_held_responder_may_say_why_it_refuses),
 		cmocka_unit_test(terminate_is_the_last_fpdu_and_the_only_one),
 		cmocka_unit_test(a_received_terminate_names_the_cause),
-		cmocka_unit_test(terminate_is_taken_behind_a_parked_send),
+		BENCH_TEST(terminate_is_taken_behind_a_parked_send, LEN),
 		cmocka_unit_test(of_two_errors_in_one_message_the_first_counts),
-		cmocka_unit_test(nothing_happens_behind_an_error_in_the_same_bytes),
-		cmocka_unit_test(failing_flushes_everything_once),
-		cmocka_unit_test(deleting_drops_completions_and_lets_go_of_regions),
+		BENCH_TEST(nothing_happens_behind_an_error_in_the_same_bytes, LEN),
+		BENCH_TEST(failing_flushes_everything_once, LEN),
+		BENCH_TEST(deleting_drops_completions_and_lets_go_of_regions, LEN),
 		cmocka_unit_test(an_unused_qp_can_be_deleted_at_any_time),
 	};
 

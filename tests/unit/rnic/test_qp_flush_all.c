@@ -14,123 +14,108 @@
 
 static void everything_is_written_back_one_region_after_the_other(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 	struct mr *other;
 
-	bench_open(&t, &o, LEN);
-	other = end_reg(t.b, t.mb + 8192, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	bench_write(&t, 1, t.mrb, 0);
-	bench_write(&t, 2, other, 50);
-	bench_write(&t, 3, t.mrb, FAR);
-	bench_flush_all(&t, 4);
-	t.b->wb_hold = true;
-	pair_run(&t.p);
+	other = end_reg(t->b, t->mb + 8192, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	bench_write(t, 1, t->mrb, 0);
+	bench_write(t, 2, other, 50);
+	bench_write(t, 3, t->mrb, FAR);
+	bench_flush_all(t, 4);
+	t->b->wb_hold = true;
+	pair_run(&t->p);
 	for (uint64_t id = 1; id <= 3; id++)
-		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(t.b->wb_count, i + 1);
-		expect_no_wc(&t.a->scq);
-		end_finish_writeback(t.b, 0);
-		pair_run(&t.p);
+		assert_int_equal(t->b->wb_count, i + 1);
+		expect_no_wc(&t->a->scq);
+		end_finish_writeback(t->b, 0);
+		pair_run(&t->p);
 	}
-	expect_wc(&t.a->scq, 4, IBV_WC_SUCCESS);
-	assert_int_equal(t.b->wb_count, 3);
-	bench_expect_wb(t.b, 0, t.mb + 8192 + 50, BENCH_REST);
-	bench_expect_wb(t.b, 1, t.mb + FAR, BENCH_REST);
-	bench_expect_wb(t.b, 2, t.mb, BENCH_REST);
-	bench_flush_all(&t, 5); /* nothing is left to write back */
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
-	assert_int_equal(t.b->wb_count, 3);
-	bench_dereg(t.b, &other);
-	bench_close(&t);
+	expect_wc(&t->a->scq, 4, IBV_WC_SUCCESS);
+	assert_int_equal(t->b->wb_count, 3);
+	bench_expect_wb(t->b, 0, t->mb + 8192 + 50, BENCH_REST);
+	bench_expect_wb(t->b, 1, t->mb + FAR, BENCH_REST);
+	bench_expect_wb(t->b, 2, t->mb, BENCH_REST);
+	bench_flush_all(t, 5); /* nothing is left to write back */
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 5, IBV_WC_SUCCESS);
+	assert_int_equal(t->b->wb_count, 3);
+	bench_dereg(t->b, &other);
 }
 
 static void its_completion_is_that_of_a_flush(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct ibv_wc wc;
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	bench_write(&t, 1, t.mrb, 0);
-	assert_int_equal(qp_flush_all(t.a->qp, 2, VEXT_FLUSH_VISIBLE), 0);
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	wc = next_wc(&t.a->scq);
+	bench_write(t, 1, t->mrb, 0);
+	assert_int_equal(qp_flush_all(t->a->qp, 2, VEXT_FLUSH_VISIBLE), 0);
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	wc = next_wc(&t->a->scq);
 	assert_int_equal(wc.opcode, VEXT_WC_FLUSH);
 	assert_int_equal(wc.byte_len, 0);
-	assert_int_equal(t.b->wb_count, 0); /* placed bytes are visible */
-	bench_flush_all(&t, 3);             /* but are not forgotten */
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 3, IBV_WC_SUCCESS);
-	assert_int_equal(t.b->wb_count, 1);
-	bench_close(&t);
+	assert_int_equal(t->b->wb_count, 0); /* placed bytes are visible */
+	bench_flush_all(t, 3);               /* but are not forgotten */
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 3, IBV_WC_SUCCESS);
+	assert_int_equal(t->b->wb_count, 1);
 }
 
 static void what_comes_later_is_for_the_next_one(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	t.b->wb_hold = true;
-	bench_write(&t, 1, t.mrb, 0);
-	bench_flush_all(&t, 2);
-	bench_write(&t, 3, t.mrb, FAR);
-	pair_run(&t.p);
-	end_finish_writeback(t.b, 0);
-	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 1);
-	bench_flush_all(&t, 4);
-	pair_run(&t.p);
-	bench_expect_wb(t.b, 1, t.mb + FAR, BENCH_REST);
-	end_finish_writeback(t.b, 0);
-	pair_run(&t.p);
+	t->b->wb_hold = true;
+	bench_write(t, 1, t->mrb, 0);
+	bench_flush_all(t, 2);
+	bench_write(t, 3, t->mrb, FAR);
+	pair_run(&t->p);
+	end_finish_writeback(t->b, 0);
+	pair_run(&t->p);
+	assert_int_equal(t->b->wb_count, 1);
+	bench_flush_all(t, 4);
+	pair_run(&t->p);
+	bench_expect_wb(t->b, 1, t->mb + FAR, BENCH_REST);
+	end_finish_writeback(t->b, 0);
+	pair_run(&t->p);
 	for (uint64_t id = 1; id <= 4; id++)
-		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	bench_close(&t);
+		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
 }
 
 static void a_flush_of_the_range_takes_it_off_the_list(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	bench_write(&t, 1, t.mrb, 0);
-	bench_write(&t, 2, t.mrb, FAR);
-	assert_int_equal(end_flush(t.a, 3, t.mrb, 0, 4096, true), 0);
-	assert_int_equal(end_flush(t.a, 4, t.mrb, FAR, 40, true), 0);       /* the beginning */
-	assert_int_equal(end_flush(t.a, 5, t.mrb, FAR + 60, 100, true), 0); /* the end */
-	assert_int_equal(end_flush(t.a, 6, t.mrb, FAR, 100, false), 0);
-	pair_run(&t.p);
-	bench_flush_all(&t, 7);
-	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 3); /* the second write-back was for both Flushes there */
-	bench_expect_wb(t.b, 2, t.mb + FAR + 40, 20);
+	bench_write(t, 1, t->mrb, 0);
+	bench_write(t, 2, t->mrb, FAR);
+	assert_int_equal(end_flush(t->a, 3, t->mrb, 0, 4096, true), 0);
+	assert_int_equal(end_flush(t->a, 4, t->mrb, FAR, 40, true), 0);       /* the beginning */
+	assert_int_equal(end_flush(t->a, 5, t->mrb, FAR + 60, 100, true), 0); /* the end */
+	assert_int_equal(end_flush(t->a, 6, t->mrb, FAR, 100, false), 0);
+	pair_run(&t->p);
+	bench_flush_all(t, 7);
+	pair_run(&t->p);
+	assert_int_equal(t->b->wb_count, 3); /* the second write-back was for both Flushes there */
+	bench_expect_wb(t->b, 2, t->mb + FAR + 40, 20);
 	for (uint64_t id = 1; id <= 7; id++)
-		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	bench_close(&t);
+		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
 }
 
 static void what_is_placed_while_it_is_flushed_stays_on_the_list(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	t.b->wb_hold = true;
-	bench_write(&t, 1, t.mrb, 0);
-	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 4096, true), 0);
-	bench_write(&t, 3, t.mrb, 8);
-	bench_flush_all(&t, 4);
-	pair_run(&t.p);
-	end_finish_writeback(t.b, 0);
-	pair_run(&t.p);
-	bench_expect_wb(t.b, 1, t.mb + 8, BENCH_REST);
-	bench_close(&t);
+	t->b->wb_hold = true;
+	bench_write(t, 1, t->mrb, 0);
+	assert_int_equal(end_flush(t->a, 2, t->mrb, 0, 4096, true), 0);
+	bench_write(t, 3, t->mrb, 8);
+	bench_flush_all(t, 4);
+	pair_run(&t->p);
+	end_finish_writeback(t->b, 0);
+	pair_run(&t->p);
+	bench_expect_wb(t->b, 1, t->mb + 8, BENCH_REST);
 }
 
 /* However scattered the bytes are, all of them are in the write-backs. */
@@ -198,40 +183,34 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 
 static void a_region_may_go_before_its_write_back_is_fetched(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	bench_write(&t, 1, t.mrb, 0);
-	bench_flush_all(&t, 2);
-	end_send_all(t.a);
-	while (end_take(t.b, SIZE_MAX) > 0)
+	bench_write(t, 1, t->mrb, 0);
+	bench_flush_all(t, 2);
+	end_send_all(t->a);
+	while (end_take(t->b, SIZE_MAX) > 0)
 		;
-	bench_dereg(t.b, &t.mrb); /* would hang if the request held it */
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	bench_expect_failed(&t, 2, VEXT_REASON_GONE, EFAULT);
-	assert_int_equal(t.b->wb_count, 0);
-	bench_close(&t);
+	bench_dereg(t->b, &t->mrb); /* would hang if the request held it */
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	bench_expect_failed(t, 2, VEXT_REASON_GONE, EFAULT);
+	assert_int_equal(t->b->wb_count, 0);
 }
 
 static void a_clean_region_may_go(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 	struct mr *other;
 
-	bench_open(&t, &o, LEN);
-	other = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
-	bench_write(&t, 1, other, 0);
-	assert_int_equal(end_flush(t.a, 2, other, 0, BENCH_REST, true), 0);
-	pair_run(&t.p);
-	bench_dereg(t.b, &other);
-	bench_flush_all(&t, 3);
-	pair_run(&t.p);
+	other = end_reg(t->b, t->mb, 4096, REMOTE_ALL);
+	bench_write(t, 1, other, 0);
+	assert_int_equal(end_flush(t->a, 2, other, 0, BENCH_REST, true), 0);
+	pair_run(&t->p);
+	bench_dereg(t->b, &other);
+	bench_flush_all(t, 3);
+	pair_run(&t->p);
 	for (uint64_t id = 1; id <= 3; id++)
-		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	bench_close(&t);
+		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
 }
 
 /* A buffer for messages that peers cannot reach otherwise, and that cannot persist. */
@@ -262,66 +241,57 @@ static void messages_count_only_where_they_can_persist(void **state)
 
 static void what_this_end_read_itself_is_not_the_peers(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_read(t.b, 1, t.mrb, 0, 50000, t.mra, 0), 0);
-	pair_run(&t.p);
-	bench_flush_all(&t, 2);
-	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 0);
-	bench_close(&t);
+	assert_int_equal(end_read(t->b, 1, t->mrb, 0, 50000, t->mra, 0), 0);
+	pair_run(&t->p);
+	bench_flush_all(t, 2);
+	pair_run(&t->p);
+	assert_int_equal(t->b->wb_count, 0);
 }
 
 static void its_failure_ends_it_and_whatever_is_behind(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	*(uint64_t *)(void *)(t.mb + 4096) = 0;
-	bench_write(&t, 1, t.mrb, 0);
-	bench_write(&t, 2, t.mrb, FAR);
-	t.b->wb_status = -EIO;
-	bench_flush_all(&t, 3);
-	assert_int_equal(qp_atomic_write(t.a->qp, 4, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
-					 t.mrb->iova + 4096, "commit!!"),
+	*(uint64_t *)(void *)(t->mb + 4096) = 0;
+	bench_write(t, 1, t->mrb, 0);
+	bench_write(t, 2, t->mrb, FAR);
+	t->b->wb_status = -EIO;
+	bench_flush_all(t, 3);
+	assert_int_equal(qp_atomic_write(t->a->qp, 4, IBV_SEND_SIGNALED, t->mrb->ibv.rkey,
+					 t->mrb->iova + 4096, "commit!!"),
 			 0);
-	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 1);
-	assert_int_equal(*(uint64_t *)(void *)(t.mb + 4096), 0);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
-	bench_expect_failed(&t, 3, VEXT_REASON_WRITE_BACK, EIO);
-	bench_close(&t);
+	pair_run(&t->p);
+	assert_int_equal(t->b->wb_count, 1);
+	assert_int_equal(*(uint64_t *)(void *)(t->mb + 4096), 0);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
+	bench_expect_failed(t, 3, VEXT_REASON_WRITE_BACK, EIO);
 }
 
 /* The bytes of the first flush are lost, whatever its file does with later ones. */
 static void behind_a_flush_that_failed_it_fails_too(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct ext_answer answer;
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	bench_write(&t, 1, t.mrb, 0);
-	t.b->wb_hold = true;
-	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 4096, true), 0);
-	bench_flush_all(&t, 3);
-	pair_run(&t.p);
-	end_finish_writeback(t.b, -ENOSPC);
-	t.b->wb_hold = false;
-	end_run_writebacks(t.b);
-	end_send_all(t.b);
+	bench_write(t, 1, t->mrb, 0);
+	t->b->wb_hold = true;
+	assert_int_equal(end_flush(t->a, 2, t->mrb, 0, 4096, true), 0);
+	bench_flush_all(t, 3);
+	pair_run(&t->p);
+	end_finish_writeback(t->b, -ENOSPC);
+	t->b->wb_hold = false;
+	end_run_writebacks(t->b);
+	end_send_all(t->b);
 	/* length, DDP header, 8 bytes, CRC: the second response is as long as the first */
-	assert_int_equal(t.b->wire_len, 2 * 32);
-	assert_true(ext_answer_decode(t.b->wire + 32 + 20, 8, &answer) > 0);
+	assert_int_equal(t->b->wire_len, 2 * 32);
+	assert_true(ext_answer_decode(t->b->wire + 32 + 20, 8, &answer) > 0);
 	assert_int_equal(answer.word.kind, EXT_FLUSH_ALL);
 	assert_int_equal(answer.word.arg, EXT_FAILED);
 	assert_int_equal(answer.detail, ENOSPC);
-	assert_int_equal(t.b->wb_count, 1);
-	bench_close(&t);
+	assert_int_equal(t->b->wb_count, 1);
 }
 
 /*
@@ -330,56 +300,50 @@ static void behind_a_flush_that_failed_it_fails_too(void **state)
  */
 static void a_flush_of_a_range_reports_bytes_lost_with_another_registration(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct mr *before, *anew;
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	before = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
-	bench_write(&t, 1, before, 0);
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	bench_dereg(t.b, &before);
-	anew = end_reg(t.b, t.mb, 4096, REMOTE_ALL);
-	assert_int_equal(end_flush(t.a, 2, anew, 0, 4096, true), 0);
-	pair_run(&t.p);
-	bench_expect_failed(&t, 2, VEXT_REASON_WRITE_BACK, EIO);
-	assert_int_equal(t.b->wb_count, 0);
-	bench_dereg(t.b, &anew);
-	bench_close(&t);
+	before = end_reg(t->b, t->mb, 4096, REMOTE_ALL);
+	bench_write(t, 1, before, 0);
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	bench_dereg(t->b, &before);
+	anew = end_reg(t->b, t->mb, 4096, REMOTE_ALL);
+	assert_int_equal(end_flush(t->a, 2, anew, 0, 4096, true), 0);
+	pair_run(&t->p);
+	bench_expect_failed(t, 2, VEXT_REASON_WRITE_BACK, EIO);
+	assert_int_equal(t->b->wb_count, 0);
+	bench_dereg(t->b, &anew);
 }
 
 static void strictness_is_for_what_the_peer_chose(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	bench_write(&t, 1, t.mrb, 0);
-	assert_int_equal(qp_flush_all(t.a->qp, 2, VEXT_FLUSH_STRICT), 0);
-	pair_run(&t.p);
-	assert_true(t.b->wb.strict);
-	bench_close(&t);
+	bench_write(t, 1, t->mrb, 0);
+	assert_int_equal(qp_flush_all(t->a->qp, 2, VEXT_FLUSH_STRICT), 0);
+	pair_run(&t->p);
+	assert_true(t->b->wb.strict);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything_is_written_back_one_region_after_the_other),
-		cmocka_unit_test(its_completion_is_that_of_a_flush),
-		cmocka_unit_test(what_comes_later_is_for_the_next_one),
-		cmocka_unit_test(a_flush_of_the_range_takes_it_off_the_list),
-		cmocka_unit_test(what_is_placed_while_it_is_flushed_stays_on_the_list),
+		BENCH_TEST(everything_is_written_back_one_region_after_the_other, LEN),
+		BENCH_TEST(its_completion_is_that_of_a_flush, LEN),
+		BENCH_TEST(what_comes_later_is_for_the_next_one, LEN),
+		BENCH_TEST(a_flush_of_the_range_takes_it_off_the_list, LEN),
+		BENCH_TEST(what_is_placed_while_it_is_flushed_stays_on_the_list, LEN),
 		cmocka_unit_test(many_places_become_a_few_intervals),
 		cmocka_unit_test(a_region_that_went_with_bytes_in_it_makes_it_fail),
-		cmocka_unit_test(a_region_may_go_before_its_write_back_is_fetched),
-		cmocka_unit_test(a_clean_region_may_go),
+		BENCH_TEST(a_region_may_go_before_its_write_back_is_fetched, LEN),
+		BENCH_TEST(a_clean_region_may_go, LEN),
 		cmocka_unit_test(messages_count_only_where_they_can_persist),
-		cmocka_unit_test(what_this_end_read_itself_is_not_the_peers),
-		cmocka_unit_test(its_failure_ends_it_and_whatever_is_behind),
-		cmocka_unit_test(behind_a_flush_that_failed_it_fails_too),
-		cmocka_unit_test(a_flush_of_a_range_reports_bytes_lost_with_another_registration),
-		cmocka_unit_test(strictness_is_for_what_the_peer_chose),
+		BENCH_TEST(what_this_end_read_itself_is_not_the_peers, LEN),
+		BENCH_TEST(its_failure_ends_it_and_whatever_is_behind, LEN),
+		BENCH_TEST(behind_a_flush_that_failed_it_fails_too, LEN),
+		BENCH_TEST(a_flush_of_a_range_reports_bytes_lost_with_another_registration, LEN),
+		BENCH_TEST(strictness_is_for_what_the_peer_chose, LEN),
 	};
 
 	return cmocka_run_group_tests_name("flush all", tests, NULL, NULL);

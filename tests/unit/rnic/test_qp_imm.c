@@ -133,80 +133,68 @@ static void a_solicited_one_wakes_and_others_do_not(void **state)
 
 static void the_32_bits_are_the_first_of_the_8_bytes(void **state)
 {
+	struct bench *t = *state;
 	static const uint8_t want[] = {0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0};
-	struct pair_options o = pair_defaults();
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(post_imm(&t, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 0x11223344, 0), 0);
-	end_send_all(t.a);
-	assert_int_equal(t.a->wire_len, 20 + 32);
-	assert_memory_equal(t.a->wire + 20 + 2 + 18, want, sizeof(want));
-	bench_close(&t);
+	assert_int_equal(post_imm(t, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 0x11223344, 0), 0);
+	end_send_all(t->a);
+	assert_int_equal(t->a->wire_len, 20 + 32);
+	assert_memory_equal(t->a->wire + 20 + 2 + 18, want, sizeof(want));
 }
 
 static void parked_ones_keep_their_order_and_length(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(post_imm(&t, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 100, 1, 0), 0);
-	assert_int_equal(post_imm(&t, IBV_WR_SEND_WITH_IMM, 2, 20, 2, 0), 0);
-	assert_int_equal(post_imm(&t, IBV_WR_RDMA_WRITE_WITH_IMM, 3, 300, 3, 0), 0);
-	assert_int_equal(end_read(t.a, 4, t.mra, 0, 8, t.mrb, 0), 0);
-	pair_run(&t.p);
+	assert_int_equal(post_imm(t, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 100, 1, 0), 0);
+	assert_int_equal(post_imm(t, IBV_WR_SEND_WITH_IMM, 2, 20, 2, 0), 0);
+	assert_int_equal(post_imm(t, IBV_WR_RDMA_WRITE_WITH_IMM, 3, 300, 3, 0), 0);
+	assert_int_equal(end_read(t->a, 4, t->mra, 0, 8, t->mrb, 0), 0);
+	pair_run(&t->p);
 	for (uint64_t id = 1; id <= 3; id++)
-		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	expect_no_wc(&t.a->scq); /* a Read waits for what is before it */
+		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
+	expect_no_wc(&t->a->scq); /* a Read waits for what is before it */
 	for (uint64_t id = 1; id <= 3; id++)
-		assert_int_equal(end_recv(t.b, id, t.mrb, 32768, 64), 0);
-	expect_imm(&t, 1, IBV_WC_RECV_RDMA_WITH_IMM, 100, 1);
-	expect_imm(&t, 2, IBV_WC_RECV, 20, 2);
-	expect_imm(&t, 3, IBV_WC_RECV_RDMA_WITH_IMM, 300, 3);
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 4, IBV_WC_SUCCESS);
-	bench_close(&t);
+		assert_int_equal(end_recv(t->b, id, t->mrb, 32768, 64), 0);
+	expect_imm(t, 1, IBV_WC_RECV_RDMA_WITH_IMM, 100, 1);
+	expect_imm(t, 2, IBV_WC_RECV, 20, 2);
+	expect_imm(t, 3, IBV_WC_RECV_RDMA_WITH_IMM, 300, 3);
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 4, IBV_WC_SUCCESS);
 }
 
 static void an_immediate_alone_says_no_length(void **state)
 {
+	struct bench *t = *state;
 	static const uint8_t imm[8] = {0, 0, 0, 9};
-	struct pair_options o = pair_defaults();
 	struct ddp_hdr hdr;
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
 	for (uint64_t id = 1; id <= 3; id++)
-		assert_int_equal(end_recv(t.b, id, t.mrb, 0, 64), 0);
-	hdr = hdr_tagged(RDMAP_WRITE, t.mrb->ibv.rkey, t.mrb->iova, true);
-	end_inject_fpdu(t.b, &hdr, "AAAAAAAA", 8);
+		assert_int_equal(end_recv(t->b, id, t->mrb, 0, 64), 0);
+	hdr = hdr_tagged(RDMAP_WRITE, t->mrb->ibv.rkey, t->mrb->iova, true);
+	end_inject_fpdu(t->b, &hdr, "AAAAAAAA", 8);
 	hdr = hdr_untagged(RDMAP_SEND, 0, 1, 0, true);
-	end_inject_fpdu(t.b, &hdr, "BBBB", 4);
-	expect_wc(&t.b->rcq, 1, IBV_WC_SUCCESS);
+	end_inject_fpdu(t->b, &hdr, "BBBB", 4);
+	expect_wc(&t->b->rcq, 1, IBV_WC_SUCCESS);
 	for (uint32_t msn = 2; msn <= 3; msn++) {
 		hdr = hdr_untagged(RDMAP_IMM, 0, msn, 0, true);
-		end_inject_fpdu(t.b, &hdr, imm, sizeof(imm));
-		expect_imm(&t, msn, IBV_WC_RECV_RDMA_WITH_IMM, 0, 9);
+		end_inject_fpdu(t->b, &hdr, imm, sizeof(imm));
+		expect_imm(t, msn, IBV_WC_RECV_RDMA_WITH_IMM, 0, 9);
 	}
-	bench_close(&t);
 }
 
 static void an_immediate_inside_a_send_is_refused(void **state)
 {
+	struct bench *t = *state;
 	static const uint8_t imm[8];
-	struct pair_options o = pair_defaults();
 	struct ddp_hdr hdr = hdr_untagged(RDMAP_SEND, 0, 1, 0, false);
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 64), 0);
-	end_inject_fpdu(t.b, &hdr, "BBBBBBBB", 8);
+	assert_int_equal(end_recv(t->b, 1, t->mrb, 0, 64), 0);
+	end_inject_fpdu(t->b, &hdr, "BBBBBBBB", 8);
 	hdr = hdr_untagged(RDMAP_IMM, 0, 1, 0, true);
-	end_inject_fpdu(t.b, &hdr, imm, sizeof(imm));
-	expect_terminated(t.b, true, TERM_DDP_BAD_MO);
-	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR);
-	bench_close(&t);
+	end_inject_fpdu(t->b, &hdr, imm, sizeof(imm));
+	expect_terminated(t->b, true, TERM_DDP_BAD_MO);
+	expect_wc(&t->b->rcq, 1, IBV_WC_WR_FLUSH_ERR);
 }
 
 int main(void)
@@ -216,10 +204,10 @@ int main(void)
 		cmocka_unit_test(a_declared_peer_gets_what_the_rfc_has),
 		cmocka_unit_test(an_undeclared_peer_gets_nothing),
 		cmocka_unit_test(a_solicited_one_wakes_and_others_do_not),
-		cmocka_unit_test(the_32_bits_are_the_first_of_the_8_bytes),
-		cmocka_unit_test(parked_ones_keep_their_order_and_length),
-		cmocka_unit_test(an_immediate_alone_says_no_length),
-		cmocka_unit_test(an_immediate_inside_a_send_is_refused),
+		BENCH_TEST(the_32_bits_are_the_first_of_the_8_bytes, LEN),
+		BENCH_TEST(parked_ones_keep_their_order_and_length, LEN),
+		BENCH_TEST(an_immediate_alone_says_no_length, LEN),
+		BENCH_TEST(an_immediate_inside_a_send_is_refused, LEN),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,112 +67,94 @@ static void a_read_is_checked(void **state)
 
 static void a_bad_read_does_not_spoil_the_one_before_it(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_read(t.a, 1, t.mra, 0, 60000, t.mrb, 0), 0);
-	assert_int_equal(end_read(t.a, 2, t.mra, 0, 8, t.mrb, LEN), 0);
-	assert_int_equal(end_read(t.a, 3, t.mra, 0, 8, t.mrb, 0), 0);
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	expect_wc(&t.a->scq, 2, IBV_WC_REM_ACCESS_ERR);
-	expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
-	assert_memory_equal(t.ma, t.mb, 60000);
-	bench_close(&t);
+	assert_int_equal(end_read(t->a, 1, t->mra, 0, 60000, t->mrb, 0), 0);
+	assert_int_equal(end_read(t->a, 2, t->mra, 0, 8, t->mrb, LEN), 0);
+	assert_int_equal(end_read(t->a, 3, t->mra, 0, 8, t->mrb, 0), 0);
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t->a->scq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(&t->a->scq, 3, IBV_WC_WR_FLUSH_ERR);
+	assert_memory_equal(t->ma, t->mb, 60000);
 }
 
 static void a_read_sees_what_was_written_before_it(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 50000, t.mrb, 0), 0);
-	assert_int_equal(end_read(t.a, 2, t.mra, 100000, 50000, t.mrb, 0), 0);
-	pair_run_chunked(&t.p, 3333);
-	assert_memory_equal(t.ma + 100000, t.ma, 50000);
-	bench_close(&t);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 50000, t->mrb, 0), 0);
+	assert_int_equal(end_read(t->a, 2, t->mra, 100000, 50000, t->mrb, 0), 0);
+	pair_run_chunked(&t->p, 3333);
+	assert_memory_equal(t->ma + 100000, t->ma, 50000);
 }
 
 static void more_requests_than_ird_are_refused(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	t.b->wb_hold = true; /* the first one stays, and the others wait for it */
+	t->b->wb_hold = true; /* the first one stays, and the others wait for it */
 	for (uint32_t msn = 1; msn <= 5; msn++) {
 		struct ext_range req = {.word = {EXT_FLUSH, EXT_FLUSH_PERSIST},
-					.stag = t.mrb->ibv.rkey,
-					.to = t.mrb->iova,
+					.stag = t->mrb->ibv.rkey,
+					.to = t->mrb->iova,
 					.len = 8};
 		struct ddp_hdr hdr = hdr_untagged(RDMAP_EXT_REQ, 1, msn, 0, true);
 		uint8_t bytes[EXT_RANGE_LEN];
 
-		assert_false(qp_is_failed(t.b->qp));
+		assert_false(qp_is_failed(t->b->qp));
 		ext_range_encode(bytes, sizeof(bytes), &req);
-		end_inject_fpdu(t.b, &hdr, bytes, sizeof(bytes));
-		end_run_writebacks(t.b);
+		end_inject_fpdu(t->b, &hdr, bytes, sizeof(bytes));
+		end_run_writebacks(t->b);
 	}
-	expect_terminated(t.b, true, TERM_DDP_NO_BUFFER);
-	end_finish_writeback(t.b, 0); /* late, but harmless */
-	bench_close(&t);
+	expect_terminated(t->b, true, TERM_DDP_NO_BUFFER);
+	end_finish_writeback(t->b, 0); /* late, but harmless */
 }
 
 /* --- Flushes ------------------------------------------------------------------------------ */
 
 static void a_flush_asks_for_exactly_its_range(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_flush(t.a, 1, t.mrb, 4000, 5000, true), 0);
-	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 1);
-	assert_ptr_equal(t.b->wb.mr, t.mrb);
-	assert_ptr_equal(t.b->wb.addr, t.mb + 4000);
-	assert_int_equal(t.b->wb.len, 5000);
-	assert_false(t.b->wb.strict);
-	assert_int_equal(qp_counters(t.b->qp)->writebacks, 1);
-	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 5000, false), 0);
-	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 1); /* visibility needs no write-back */
-	bench_close(&t);
+	assert_int_equal(end_flush(t->a, 1, t->mrb, 4000, 5000, true), 0);
+	pair_run(&t->p);
+	assert_int_equal(t->b->wb_count, 1);
+	assert_ptr_equal(t->b->wb.mr, t->mrb);
+	assert_ptr_equal(t->b->wb.addr, t->mb + 4000);
+	assert_int_equal(t->b->wb.len, 5000);
+	assert_false(t->b->wb.strict);
+	assert_int_equal(qp_counters(t->b->qp)->writebacks, 1);
+	assert_int_equal(end_flush(t->a, 2, t->mrb, 0, 5000, false), 0);
+	pair_run(&t->p);
+	assert_int_equal(t->b->wb_count, 1); /* visibility needs no write-back */
 }
 
 static void strictness_travels_with_the_request(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
 	assert_int_equal(
-		qp_flush(t.a->qp, 1, 0, t.mrb->ibv.rkey, t.mrb->iova, 8, VEXT_FLUSH_STRICT), 0);
-	pair_run(&t.p);
-	assert_true(t.b->wb.strict);
-	bench_close(&t);
+		qp_flush(t->a->qp, 1, 0, t->mrb->ibv.rkey, t->mrb->iova, 8, VEXT_FLUSH_STRICT), 0);
+	pair_run(&t->p);
+	assert_true(t->b->wb.strict);
 }
 
 static void while_a_write_back_runs_writes_go_on_and_requests_wait(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	t.b->wb_hold = true;
-	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 100, true), 0);
-	assert_int_equal(end_read(t.a, 2, t.mra, 500, 8, t.mrb, 0), 0);
-	assert_int_equal(end_write(t.a, 3, t.mra, 200, 100, t.mrb, 200), 0);
-	pair_run(&t.p);
-	expect_no_wc(&t.a->scq);
-	assert_memory_equal(t.mb + 200, t.ma + 200, 100);
-	end_finish_writeback(t.b, 0);
-	pair_run(&t.p);
+	t->b->wb_hold = true;
+	assert_int_equal(end_flush(t->a, 1, t->mrb, 0, 100, true), 0);
+	assert_int_equal(end_read(t->a, 2, t->mra, 500, 8, t->mrb, 0), 0);
+	assert_int_equal(end_write(t->a, 3, t->mra, 200, 100, t->mrb, 200), 0);
+	pair_run(&t->p);
+	expect_no_wc(&t->a->scq);
+	assert_memory_equal(t->mb + 200, t->ma + 200, 100);
+	end_finish_writeback(t->b, 0);
+	pair_run(&t->p);
 	for (uint64_t id = 1; id <= 3; id++)
-		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	bench_close(&t);
+		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
 }
 
 static void a_failed_flush_tells_why(void **state)
@@ -241,48 +223,39 @@ static void a_flush_needs_a_right(void **state)
 
 static void a_flush_is_bounded(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_flush(t.a, 1, t.mrb, 1, LEN, true), 0);
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
-	expect_terminated(t.b, true, TERM_RDMAP_BASE_BOUNDS);
-	assert_int_equal(t.b->wb_count, 0);
-	bench_close(&t);
+	assert_int_equal(end_flush(t->a, 1, t->mrb, 1, LEN, true), 0);
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_terminated(t->b, true, TERM_RDMAP_BASE_BOUNDS);
+	assert_int_equal(t->b->wb_count, 0);
 }
 
 static void a_region_may_go_before_its_write_back_is_fetched(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 8, true), 0);
-	end_send_all(t.a);
-	while (end_take(t.b, SIZE_MAX) > 0)
+	assert_int_equal(end_flush(t->a, 1, t->mrb, 0, 8, true), 0);
+	end_send_all(t->a);
+	while (end_take(t->b, SIZE_MAX) > 0)
 		;
-	bench_dereg(t.b, &t.mrb);
-	pair_run(&t.p);
-	expect_terminated(t.b, true, TERM_RDMAP_INVALID_STAG);
-	bench_close(&t);
+	bench_dereg(t->b, &t->mrb);
+	pair_run(&t->p);
+	expect_terminated(t->b, true, TERM_RDMAP_INVALID_STAG);
 }
 
 static void a_write_back_may_end_after_the_qp_has(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	t.b->wb_hold = true;
-	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 8, true), 0);
-	pair_run(&t.p);
-	assert_true(t.b->wb_running);
-	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR);
-	end_finish_writeback(t.b, -EIO);
-	assert_int_equal(end_gather(t.b, SIZE_MAX, NULL), 0);
-	bench_close(&t);
+	t->b->wb_hold = true;
+	assert_int_equal(end_flush(t->a, 1, t->mrb, 0, 8, true), 0);
+	pair_run(&t->p);
+	assert_true(t->b->wb_running);
+	qp_fail(t->b->qp, IBV_WC_GENERAL_ERR);
+	end_finish_writeback(t->b, -EIO);
+	assert_int_equal(end_gather(t->b, SIZE_MAX, NULL), 0);
 }
 
 /* --- Reads that flush --------------------------------------------------------------------- */
@@ -524,17 +497,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_read_is_checked),
-		cmocka_unit_test(a_bad_read_does_not_spoil_the_one_before_it),
-		cmocka_unit_test(a_read_sees_what_was_written_before_it),
-		cmocka_unit_test(more_requests_than_ird_are_refused),
-		cmocka_unit_test(a_flush_asks_for_exactly_its_range),
-		cmocka_unit_test(strictness_travels_with_the_request),
-		cmocka_unit_test(while_a_write_back_runs_writes_go_on_and_requests_wait),
+		BENCH_TEST(a_bad_read_does_not_spoil_the_one_before_it, LEN),
+		BENCH_TEST(a_read_sees_what_was_written_before_it, LEN),
+		BENCH_TEST(more_requests_than_ird_are_refused, LEN),
+		BENCH_TEST(a_flush_asks_for_exactly_its_range, LEN),
+		BENCH_TEST(strictness_travels_with_the_request, LEN),
+		BENCH_TEST(while_a_write_back_runs_writes_go_on_and_requests_wait, LEN),
 		cmocka_unit_test(a_failed_flush_tells_why),
 		cmocka_unit_test(a_flush_needs_a_right),
-		cmocka_unit_test(a_flush_is_bounded),
-		cmocka_unit_test(a_region_may_go_before_its_write_back_is_fetched),
-		cmocka_unit_test(a_write_back_may_end_after_the_qp_has),
+		BENCH_TEST(a_flush_is_bounded, LEN),
+		BENCH_TEST(a_region_may_go_before_its_write_back_is_fetched, LEN),
+		BENCH_TEST(a_write_back_may_end_after_the_qp_has, LEN),
 		cmocka_unit_test(a_read_first_writes_back_what_was_placed),
 		cmocka_unit_test(what_comes_while_a_write_back_runs_is_for_the_next_read),
 		cmocka_unit_test(a_read_whose_write_back_fails_is_never_answered_by_data),

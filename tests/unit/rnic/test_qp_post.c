@@ -15,47 +15,42 @@
 
 static void a_list_is_taken_as_a_whole_or_not_at_all(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct vext_wr list[17];
-	struct bench t;
 	int posted = 99;
 
-	bench_open(&t, &o, LEN);
 	for (int i = 0; i < 17; i++)
-		list[i] =
-			own_wr(VEXT_OP_ATOMIC_WRITE, (uint64_t)i, 0, t.mrb->ibv.rkey, t.mrb->iova);
-	assert_int_equal(qp_post_list(t.a->qp, list, 17, &posted), ENOMEM);
+		list[i] = own_wr(VEXT_OP_ATOMIC_WRITE, (uint64_t)i, 0, t->mrb->ibv.rkey,
+				 t->mrb->iova);
+	assert_int_equal(qp_post_list(t->a->qp, list, 17, &posted), ENOMEM);
 	assert_int_equal(posted, 0);
 	list[15].wr.wr.rdma.remote_addr++;
-	assert_int_equal(qp_post_list(t.a->qp, list, 16, &posted), EINVAL);
+	assert_int_equal(qp_post_list(t->a->qp, list, 16, &posted), EINVAL);
 	assert_int_equal(posted, 0);
 	list[15] = (struct vext_wr){.op = VEXT_OP_VERBS,
 				    .wr = {.opcode = IBV_WR_RDMA_WRITE, .num_sge = 99}};
-	assert_int_equal(qp_post_list(t.a->qp, list, 16, &posted), EINVAL);
-	assert_true(qp_is_idle(t.a->qp));
-	assert_int_equal(qp_post_list(t.a->qp, list, -1, &posted), EINVAL);
-	assert_int_equal(qp_post_list(t.a->qp, list, 0, &posted), 0);
-	assert_int_equal(qp_post_list(t.a->qp, list, 15, &posted), 0);
+	assert_int_equal(qp_post_list(t->a->qp, list, 16, &posted), EINVAL);
+	assert_true(qp_is_idle(t->a->qp));
+	assert_int_equal(qp_post_list(t->a->qp, list, -1, &posted), EINVAL);
+	assert_int_equal(qp_post_list(t->a->qp, list, 0, &posted), 0);
+	assert_int_equal(qp_post_list(t->a->qp, list, 15, &posted), 0);
 	assert_int_equal(posted, 15);
-	assert_int_equal(qp_post_list(t.a->qp, list, 2, &posted), ENOMEM);
-	assert_int_equal(qp_post_list(t.a->qp, list, 1, &posted), 0);
-	bench_close(&t);
+	assert_int_equal(qp_post_list(t->a->qp, list, 2, &posted), ENOMEM);
+	assert_int_equal(qp_post_list(t->a->qp, list, 1, &posted), 0);
 }
 
 static void a_list_mixes_verbs_and_others_in_order(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct ibv_sge sge = {.length = REST};
 	struct vext_wr list[3];
-	struct bench t;
 	int posted;
 
-	bench_open(&t, &o, LEN);
-	sge.addr = t.mra->iova;
-	sge.lkey = t.mra->ibv.lkey;
+	sge.addr = t->mra->iova;
+	sge.lkey = t->mra->ibv.lkey;
 	for (int i = 0; i < 3; i++)
-		list[i] = own_wr(VEXT_OP_VERBS, (uint64_t)i, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
-				 t.mrb->iova);
+		list[i] = own_wr(VEXT_OP_VERBS, (uint64_t)i, IBV_SEND_SIGNALED, t->mrb->ibv.rkey,
+				 t->mrb->iova);
 	list[0].wr.opcode = IBV_WR_RDMA_WRITE;
 	list[0].wr.sg_list = &sge;
 	list[0].wr.num_sge = 1;
@@ -65,15 +60,14 @@ static void a_list_mixes_verbs_and_others_in_order(void **state)
 	list[2].op = VEXT_OP_ATOMIC_WRITE;
 	list[2].wr.wr.rdma.remote_addr += 4096;
 	memcpy(list[2].bytes, "commit!!", 8);
-	assert_int_equal(qp_post_list(t.a->qp, list, 3, &posted), 0);
+	assert_int_equal(qp_post_list(t->a->qp, list, 3, &posted), 0);
 	assert_int_equal(posted, 3);
-	pair_run(&t.p);
-	assert_int_equal(qp_counters(t.a->qp)->tx_gathers, PAIR_HELLO + 1);
+	pair_run(&t->p);
+	assert_int_equal(qp_counters(t->a->qp)->tx_gathers, PAIR_HELLO + 1);
 	for (uint64_t id = 0; id < 3; id++)
-		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
-	assert_memory_equal(t.mb, t.ma, REST);
-	assert_memory_equal(t.mb + 4096, "commit!!", 8);
-	bench_close(&t);
+		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
+	assert_memory_equal(t->mb, t->ma, REST);
+	assert_memory_equal(t->mb + 4096, "commit!!", 8);
 }
 
 static void incomplete_questions_are_refused_at_once(void **state)
@@ -110,8 +104,8 @@ static void incomplete_questions_are_refused_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_is_taken_as_a_whole_or_not_at_all),
-		cmocka_unit_test(a_list_mixes_verbs_and_others_in_order),
+		BENCH_TEST(a_list_is_taken_as_a_whole_or_not_at_all, LEN),
+		BENCH_TEST(a_list_mixes_verbs_and_others_in_order, LEN),
 		cmocka_unit_test(incomplete_questions_are_refused_at_once),
 	};
 

@@ -52,29 +52,23 @@ static void expect_all(struct bench *t, enum ibv_wc_status first, uint32_t why)
 
 static void the_peers_terminate_is_the_reason(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct ddp_hdr hdr = hdr_untagged(RDMAP_TERMINATE, 2, 1, 0, true);
 	static const uint8_t crc[4] = {0x20, 2};
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	post_some(&t);
-	end_inject_fpdu(t.a, &hdr, crc, sizeof(crc));
-	expect_all(&t, IBV_WC_REM_OP_ERR, WHY(TERMINATE_IN, TERM_MPA_CRC));
-	bench_close(&t);
+	post_some(t);
+	end_inject_fpdu(t->a, &hdr, crc, sizeof(crc));
+	expect_all(t, IBV_WC_REM_OP_ERR, WHY(TERMINATE_IN, TERM_MPA_CRC));
 }
 
 static void our_terminate_is_the_reason(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct ddp_hdr hdr = hdr_tagged(RDMAP_WRITE, 0xbad, 0, true);
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	post_some(&t);
-	end_inject_fpdu(t.a, &hdr, "12345678", 8);
-	expect_all(&t, IBV_WC_WR_FLUSH_ERR, WHY(TERMINATE_OUT, TERM_DDP_INVALID_STAG));
-	bench_close(&t);
+	post_some(t);
+	end_inject_fpdu(t->a, &hdr, "12345678", 8);
+	expect_all(t, IBV_WC_WR_FLUSH_ERR, WHY(TERMINATE_OUT, TERM_DDP_INVALID_STAG));
 }
 
 static void the_first_reason_why_the_link_ended_counts(void **state)
@@ -115,19 +109,16 @@ static void the_end_of_the_stream_is_an_error_only_inside_an_fpdu(void **state)
 
 static void a_failed_write_back_is_the_reason_of_all_behind_it(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	t.b->wb_status = -ENOSPC;
-	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 8, true), 0);
-	assert_int_equal(end_read(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
-	assert_int_equal(end_recv(t.a, 9, t.mra, 0, 8), 0);
-	pair_run(&t.p);
-	expect_why(&t.a->scq, 1, IBV_WC_REM_OP_ERR, WHY(WRITE_BACK, ENOSPC));
-	expect_why(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR, WHY(WRITE_BACK, ENOSPC));
-	expect_why(&t.a->rcq, 9, IBV_WC_WR_FLUSH_ERR, WHY(WRITE_BACK, ENOSPC));
-	bench_close(&t);
+	t->b->wb_status = -ENOSPC;
+	assert_int_equal(end_flush(t->a, 1, t->mrb, 0, 8, true), 0);
+	assert_int_equal(end_read(t->a, 2, t->mra, 0, 8, t->mrb, 0), 0);
+	assert_int_equal(end_recv(t->a, 9, t->mra, 0, 8), 0);
+	pair_run(&t->p);
+	expect_why(&t->a->scq, 1, IBV_WC_REM_OP_ERR, WHY(WRITE_BACK, ENOSPC));
+	expect_why(&t->a->scq, 2, IBV_WC_WR_FLUSH_ERR, WHY(WRITE_BACK, ENOSPC));
+	expect_why(&t->a->rcq, 9, IBV_WC_WR_FLUSH_ERR, WHY(WRITE_BACK, ENOSPC));
 }
 
 static void our_own_memory_is_the_reason(void **state)
@@ -179,20 +170,17 @@ static void a_sink_that_went_is_this_ends_cause(void **state)
 
 static void a_receive_that_is_too_short_says_so(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 8), 0);
-	assert_int_equal(end_recv(t.b, 2, t.mrb, 0, 8), 0);
-	assert_int_equal(end_send(t.a, 3, t.mra, 0, 9), 0);
-	assert_int_equal(end_read(t.a, 4, t.mra, 0, 8, t.mrb, 0), 0);
-	pair_run(&t.p);
-	expect_why(&t.b->rcq, 1, IBV_WC_LOC_LEN_ERR, WHY(LOCAL, EMSGSIZE));
-	expect_why(&t.b->rcq, 2, IBV_WC_WR_FLUSH_ERR, WHY(LOCAL, EMSGSIZE));
-	expect_why(&t.a->scq, 3, IBV_WC_SUCCESS, 0);
-	expect_why(&t.a->scq, 4, IBV_WC_REM_INV_REQ_ERR, WHY(TERMINATE_IN, TERM_DDP_TOO_LONG));
-	bench_close(&t);
+	assert_int_equal(end_recv(t->b, 1, t->mrb, 0, 8), 0);
+	assert_int_equal(end_recv(t->b, 2, t->mrb, 0, 8), 0);
+	assert_int_equal(end_send(t->a, 3, t->mra, 0, 9), 0);
+	assert_int_equal(end_read(t->a, 4, t->mra, 0, 8, t->mrb, 0), 0);
+	pair_run(&t->p);
+	expect_why(&t->b->rcq, 1, IBV_WC_LOC_LEN_ERR, WHY(LOCAL, EMSGSIZE));
+	expect_why(&t->b->rcq, 2, IBV_WC_WR_FLUSH_ERR, WHY(LOCAL, EMSGSIZE));
+	expect_why(&t->a->scq, 3, IBV_WC_SUCCESS, 0);
+	expect_why(&t->a->scq, 4, IBV_WC_REM_INV_REQ_ERR, WHY(TERMINATE_IN, TERM_DDP_TOO_LONG));
 }
 
 static void a_full_completion_queue_is_the_reason(void **state)
@@ -275,14 +263,14 @@ static void a_response_whose_memory_vanished_in_the_llp_is_a_protection_error(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_peers_terminate_is_the_reason),
-		cmocka_unit_test(our_terminate_is_the_reason),
+		BENCH_TEST(the_peers_terminate_is_the_reason, LEN),
+		BENCH_TEST(our_terminate_is_the_reason, LEN),
 		cmocka_unit_test(the_first_reason_why_the_link_ended_counts),
 		cmocka_unit_test(the_end_of_the_stream_is_an_error_only_inside_an_fpdu),
-		cmocka_unit_test(a_failed_write_back_is_the_reason_of_all_behind_it),
+		BENCH_TEST(a_failed_write_back_is_the_reason_of_all_behind_it, LEN),
 		cmocka_unit_test(our_own_memory_is_the_reason),
 		cmocka_unit_test(a_sink_that_went_is_this_ends_cause),
-		cmocka_unit_test(a_receive_that_is_too_short_says_so),
+		BENCH_TEST(a_receive_that_is_too_short_says_so, LEN),
 		cmocka_unit_test(a_full_completion_queue_is_the_reason),
 		cmocka_unit_test(of_several_sources_the_one_that_vanished_is_the_cause),
 		cmocka_unit_test(a_response_whose_memory_vanished_in_the_llp_is_a_protection_error),

@@ -133,94 +133,82 @@ static void an_overrun_ends_what_is_left_of_a_closed_peer(void **state)
 
 static void what_was_cut_off_is_not_delivered(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_send(t.a, 1, t.mra, 0, 100), 0);
-	pair_run(&t.p);
-	assert_int_equal(end_send(t.a, 2, t.mra, 0, 100), 0);
-	end_send_all(t.a);
-	end_take(t.b, 30);
-	qp_on_eof(t.b->qp);
-	assert_int_equal(end_recv(t.b, 10, t.mrb, 0, 5000), 0);
-	qp_rx_resume(t.b->qp);
-	expect_wc(&t.b->rcq, 10, IBV_WC_SUCCESS); /* the one before it */
-	assert_int_equal(end_recv(t.b, 11, t.mrb, 0, 5000), 0);
-	expect_wc(&t.b->rcq, 11, IBV_WC_WR_FLUSH_ERR);
-	bench_close(&t);
+	assert_int_equal(end_send(t->a, 1, t->mra, 0, 100), 0);
+	pair_run(&t->p);
+	assert_int_equal(end_send(t->a, 2, t->mra, 0, 100), 0);
+	end_send_all(t->a);
+	end_take(t->b, 30);
+	qp_on_eof(t->b->qp);
+	assert_int_equal(end_recv(t->b, 10, t->mrb, 0, 5000), 0);
+	qp_rx_resume(t->b->qp);
+	expect_wc(&t->b->rcq, 10, IBV_WC_SUCCESS); /* the one before it */
+	assert_int_equal(end_recv(t->b, 11, t->mrb, 0, 5000), 0);
+	expect_wc(&t->b->rcq, 11, IBV_WC_WR_FLUSH_ERR);
 }
 
 static void writes_and_answers_pass_a_parked_send(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_read(t.b, 1, t.mrb, 500, 100, t.mra, 500), 0);
-	assert_int_equal(end_flush(t.b, 2, t.mra, 0, 100, true), 0);
-	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0);
-	assert_int_equal(end_write(t.a, 4, t.mra, 200, 100, t.mrb, 200), 0);
-	pair_run(&t.p);
-	expect_wc(&t.b->scq, 1, IBV_WC_SUCCESS);
-	expect_wc(&t.b->scq, 2, IBV_WC_SUCCESS);
-	assert_memory_equal(t.mb + 200, t.ma + 200, 100);
-	assert_memory_equal(t.mb + 500, t.ma + 500, 100);
-	expect_no_wc(&t.b->rcq);
-	bench_close(&t);
+	assert_int_equal(end_read(t->b, 1, t->mrb, 500, 100, t->mra, 500), 0);
+	assert_int_equal(end_flush(t->b, 2, t->mra, 0, 100, true), 0);
+	assert_int_equal(end_send(t->a, 3, t->mra, 0, 100), 0);
+	assert_int_equal(end_write(t->a, 4, t->mra, 200, 100, t->mrb, 200), 0);
+	pair_run(&t->p);
+	expect_wc(&t->b->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t->b->scq, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(t->mb + 200, t->ma + 200, 100);
+	assert_memory_equal(t->mb + 500, t->ma + 500, 100);
+	expect_no_wc(&t->b->rcq);
 }
 
 static void a_flush_behind_a_parked_send_waits_for_it(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_send(t.a, 1, t.mra, 0, 100), 0);
-	assert_int_equal(end_flush(t.a, 2, t.mrb, 0, 100, true), 0);
-	assert_int_equal(end_read(t.a, 3, t.mra, 200, 8, t.mrb, 0), 0);
-	assert_int_equal(end_write(t.a, 4, t.mra, 400, 100, t.mrb, 400), 0);
-	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 0);
-	assert_memory_equal(t.mb + 400, t.ma + 400, 100);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	expect_no_wc(&t.a->scq);
-	assert_int_equal(end_recv(t.b, 9, t.mrb, 0, 100), 0);
-	pair_run(&t.p);
-	assert_int_equal(t.b->wb_count, 1);
+	assert_int_equal(end_send(t->a, 1, t->mra, 0, 100), 0);
+	assert_int_equal(end_flush(t->a, 2, t->mrb, 0, 100, true), 0);
+	assert_int_equal(end_read(t->a, 3, t->mra, 200, 8, t->mrb, 0), 0);
+	assert_int_equal(end_write(t->a, 4, t->mra, 400, 100, t->mrb, 400), 0);
+	pair_run(&t->p);
+	assert_int_equal(t->b->wb_count, 0);
+	assert_memory_equal(t->mb + 400, t->ma + 400, 100);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	expect_no_wc(&t->a->scq);
+	assert_int_equal(end_recv(t->b, 9, t->mrb, 0, 100), 0);
+	pair_run(&t->p);
+	assert_int_equal(t->b->wb_count, 1);
 	for (uint64_t id = 2; id <= 4; id++)
-		expect_wc(&t.a->scq, id, IBV_WC_SUCCESS);
+		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
 	/* the Read saw the bytes that the Send had brought */
-	assert_memory_equal(t.ma + 200, t.ma, 8);
-	bench_close(&t);
+	assert_memory_equal(t->ma + 200, t->ma, 8);
 }
 
 static void both_sides_may_park_with_flushes_outstanding(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
 	for (uint64_t i = 1; i <= 3; i++) {
-		assert_int_equal(end_send(t.a, 2 * i, t.mra, 0, 100), 0);
-		assert_int_equal(end_send(t.b, 2 * i, t.mrb, 0, 100), 0);
-		assert_int_equal(end_flush(t.a, 2 * i + 1, t.mrb, 0, 100, true), 0);
-		assert_int_equal(end_flush(t.b, 2 * i + 1, t.mra, 0, 100, true), 0);
+		assert_int_equal(end_send(t->a, 2 * i, t->mra, 0, 100), 0);
+		assert_int_equal(end_send(t->b, 2 * i, t->mrb, 0, 100), 0);
+		assert_int_equal(end_flush(t->a, 2 * i + 1, t->mrb, 0, 100, true), 0);
+		assert_int_equal(end_flush(t->b, 2 * i + 1, t->mra, 0, 100, true), 0);
 	}
-	pair_run(&t.p);
+	pair_run(&t->p);
 	for (uint64_t i = 1; i <= 3; i++) {
-		assert_int_equal(end_recv(t.a, i, t.mra, 1000, 100), 0);
-		pair_run(&t.p);
+		assert_int_equal(end_recv(t->a, i, t->mra, 1000, 100), 0);
+		pair_run(&t->p);
 	}
 	for (uint64_t id = 2; id <= 7; id++) /* B is done although its own receives are missing */
-		expect_wc(&t.b->scq, id, IBV_WC_SUCCESS);
-	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
-	expect_no_wc(&t.a->scq);
+		expect_wc(&t->b->scq, id, IBV_WC_SUCCESS);
+	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
+	expect_no_wc(&t->a->scq);
 	for (uint64_t i = 1; i <= 3; i++)
-		assert_int_equal(end_recv(t.b, i, t.mrb, 1000, 100), 0);
-	pair_run(&t.p);
-	assert_true(qp_is_idle(t.a->qp) && qp_is_idle(t.b->qp));
-	bench_close(&t);
+		assert_int_equal(end_recv(t->b, i, t->mrb, 1000, 100), 0);
+	pair_run(&t->p);
+	assert_true(qp_is_idle(t->a->qp) && qp_is_idle(t->b->qp));
 }
 
 static void a_full_parking_space_stalls_the_stream_until_a_receive(bool crc)
@@ -308,38 +296,32 @@ static void a_widened_parking_space_is_bounded(void **state)
 
 static void a_message_larger_than_the_parking_space_gets_through(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_send(t.a, 1, t.mra, 0, LEN), 0);
-	pair_run(&t.p);
-	expect_no_wc(&t.b->rcq);
-	assert_int_equal(end_recv(t.b, 2, t.mrb, 0, LEN), 0);
-	pair_run(&t.p);
-	expect_wc(&t.b->rcq, 2, IBV_WC_SUCCESS);
-	assert_memory_equal(t.mb, t.ma, LEN);
-	bench_close(&t);
+	assert_int_equal(end_send(t->a, 1, t->mra, 0, LEN), 0);
+	pair_run(&t->p);
+	expect_no_wc(&t->b->rcq);
+	assert_int_equal(end_recv(t->b, 2, t->mrb, 0, LEN), 0);
+	pair_run(&t->p);
+	expect_wc(&t->b->rcq, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(t->mb, t->ma, LEN);
 }
 
 static void requests_above_ird_are_refused_even_behind_a_parked_send(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_send(t.a, 1, t.mra, 0, 8), 0);
-	end_send_all(t.a);
-	take_all(t.b);
+	assert_int_equal(end_send(t->a, 1, t->mra, 0, 8), 0);
+	end_send_all(t->a);
+	take_all(t->b);
 	for (uint32_t msn = 1; msn <= 5; msn++) {
 		struct ddp_hdr hdr = hdr_untagged(RDMAP_READ_REQ, 1, msn, 0, true);
 		static const uint8_t req[28];
 
-		assert_false(qp_is_failed(t.b->qp));
-		end_inject_fpdu(t.b, &hdr, req, sizeof(req));
+		assert_false(qp_is_failed(t->b->qp));
+		end_inject_fpdu(t->b, &hdr, req, sizeof(req));
 	}
-	expect_terminated(t.b, true, TERM_DDP_NO_BUFFER);
-	bench_close(&t);
+	expect_terminated(t->b, true, TERM_DDP_NO_BUFFER);
 }
 
 /* --- shared receive queue ----------------------------------------------------------------- */
@@ -449,19 +431,16 @@ static void a_send_must_fit_its_receive(void **state)
 
 static void a_receive_into_nowhere_ends_with_a_protection_error(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 100), 0);
-	assert_int_equal(end_recv(t.b, 2, t.mrb, 0, 100), 0);
-	bench_dereg(t.b, &t.mrb);
-	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0);
-	pair_run(&t.p);
-	expect_wc(&t.b->rcq, 1, IBV_WC_LOC_PROT_ERR);
-	expect_wc(&t.b->rcq, 2, IBV_WC_WR_FLUSH_ERR);
-	expect_terminated(t.b, true, TERM_DDP_LOCAL_CATASTROPHIC);
-	bench_close(&t);
+	assert_int_equal(end_recv(t->b, 1, t->mrb, 0, 100), 0);
+	assert_int_equal(end_recv(t->b, 2, t->mrb, 0, 100), 0);
+	bench_dereg(t->b, &t->mrb);
+	assert_int_equal(end_send(t->a, 3, t->mra, 0, 100), 0);
+	pair_run(&t->p);
+	expect_wc(&t->b->rcq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_wc(&t->b->rcq, 2, IBV_WC_WR_FLUSH_ERR);
+	expect_terminated(t->b, true, TERM_DDP_LOCAL_CATASTROPHIC);
 }
 
 static int send_inv(struct qp_end *e, uint32_t rkey)
@@ -473,28 +452,25 @@ static int send_inv(struct qp_end *e, uint32_t rkey)
 
 static void a_send_can_invalidate_a_region(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 	struct mr *mr;
 	struct ibv_wc wc;
 	uint32_t rkey;
 
-	bench_open(&t, &o, LEN);
-	mr = end_reg(t.b, t.mb, 4096, REMOTE_ALL | VEXT_ACCESS_REMOTE_INVALIDATE);
+	mr = end_reg(t->b, t->mb, 4096, REMOTE_ALL | VEXT_ACCESS_REMOTE_INVALIDATE);
 	rkey = mr->ibv.rkey;
 	for (uint64_t i = 1; i <= 2; i++)
-		assert_int_equal(end_recv(t.b, i, t.mrb, 0, 0), 0);
-	assert_int_equal(send_inv(t.a, rkey), 0);
-	pair_run(&t.p);
-	wc = next_wc(&t.b->rcq);
+		assert_int_equal(end_recv(t->b, i, t->mrb, 0, 0), 0);
+	assert_int_equal(send_inv(t->a, rkey), 0);
+	pair_run(&t->p);
+	wc = next_wc(&t->b->rcq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
 	assert_int_equal(wc.invalidated_rkey, rkey);
-	assert_int_equal(send_inv(t.a, rkey), 0); /* the STag is invalid now */
-	pair_run(&t.p);
-	expect_terminated(t.b, true, TERM_RDMAP_STAG_NOT_INVALIDATED);
-	bench_dereg(t.b, &mr);
-	bench_close(&t);
+	assert_int_equal(send_inv(t->a, rkey), 0); /* the STag is invalid now */
+	pair_run(&t->p);
+	expect_terminated(t->b, true, TERM_RDMAP_STAG_NOT_INVALIDATED);
+	bench_dereg(t->b, &mr);
 }
 
 /* Other connections use the region, too (RFC 5042 s6.4.5). */
@@ -534,22 +510,20 @@ static void on_notify(struct cq *cq)
 
 static void only_a_solicited_send_wakes_who_waits_for_one(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
 	notified = 0;
-	t.b->rcq.notify = on_notify;
-	cq_arm(&t.b->rcq, true);
+	t->b->rcq.notify = on_notify;
+	cq_arm(&t->b->rcq, true);
 	for (uint64_t i = 1; i <= 3; i++)
-		assert_int_equal(end_recv(t.b, i, NULL, 0, 0), 0);
-	assert_int_equal(end_send(t.a, 1, NULL, 0, 0), 0);
-	pair_run(&t.p);
+		assert_int_equal(end_recv(t->b, i, NULL, 0, 0), 0);
+	assert_int_equal(end_send(t->a, 1, NULL, 0, 0), 0);
+	pair_run(&t->p);
 	assert_int_equal(notified, 0);
-	assert_int_equal(end_post(t.a, IBV_WR_SEND, 2, NULL, 0, 0, NULL, 0, IBV_SEND_SOLICITED), 0);
-	pair_run(&t.p);
+	assert_int_equal(end_post(t->a, IBV_WR_SEND, 2, NULL, 0, 0, NULL, 0, IBV_SEND_SOLICITED),
+			 0);
+	pair_run(&t->p);
 	assert_int_equal(notified, 1);
-	bench_close(&t);
 }
 
 int main(void)
@@ -560,23 +534,23 @@ int main(void)
 		cmocka_unit_test(a_short_receive_ends_what_is_left_of_a_closed_peer),
 		cmocka_unit_test(whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer),
 		cmocka_unit_test(an_overrun_ends_what_is_left_of_a_closed_peer),
-		cmocka_unit_test(what_was_cut_off_is_not_delivered),
-		cmocka_unit_test(writes_and_answers_pass_a_parked_send),
-		cmocka_unit_test(a_flush_behind_a_parked_send_waits_for_it),
-		cmocka_unit_test(both_sides_may_park_with_flushes_outstanding),
+		BENCH_TEST(what_was_cut_off_is_not_delivered, LEN),
+		BENCH_TEST(writes_and_answers_pass_a_parked_send, LEN),
+		BENCH_TEST(a_flush_behind_a_parked_send_waits_for_it, LEN),
+		BENCH_TEST(both_sides_may_park_with_flushes_outstanding, LEN),
 		cmocka_unit_test(a_full_parking_space_stalls_the_stream),
 		cmocka_unit_test(empty_sends_cannot_be_parked_without_end),
 		cmocka_unit_test(a_widened_parking_space_is_bounded),
-		cmocka_unit_test(a_message_larger_than_the_parking_space_gets_through),
-		cmocka_unit_test(requests_above_ird_are_refused_even_behind_a_parked_send),
+		BENCH_TEST(a_message_larger_than_the_parking_space_gets_through, LEN),
+		BENCH_TEST(requests_above_ird_are_refused_even_behind_a_parked_send, LEN),
 		cmocka_unit_test(a_post_to_the_srq_notifies_who_waits),
 		cmocka_unit_test(sends_of_a_peer_that_closed_wait_for_the_srq),
 		cmocka_unit_test(a_failed_qp_leaves_the_srq_to_others),
 		cmocka_unit_test(a_send_must_fit_its_receive),
-		cmocka_unit_test(a_receive_into_nowhere_ends_with_a_protection_error),
-		cmocka_unit_test(a_send_can_invalidate_a_region),
+		BENCH_TEST(a_receive_into_nowhere_ends_with_a_protection_error, LEN),
+		BENCH_TEST(a_send_can_invalidate_a_region, LEN),
 		cmocka_unit_test(a_send_cannot_invalidate_what_was_not_registered_for_that),
-		cmocka_unit_test(only_a_solicited_send_wakes_who_waits_for_one),
+		BENCH_TEST(only_a_solicited_send_wakes_who_waits_for_one, LEN),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

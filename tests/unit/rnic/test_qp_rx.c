@@ -13,95 +13,80 @@
 
 static void without_crc_large_payloads_go_straight_to_memory(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	const struct qp_counters *c;
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 1u << 20, t.mrb, 0), 0);
-	assert_int_equal(end_recv(t.b, 2, t.mrb, 1u << 20, 1u << 20), 0);
-	assert_int_equal(end_send(t.a, 3, t.mra, 1u << 20, 1u << 20), 0);
-	pair_run(&t.p);
-	c = qp_counters(t.b->qp);
-	assert_memory_equal(t.mb, t.ma, LEN);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 1u << 20, t->mrb, 0), 0);
+	assert_int_equal(end_recv(t->b, 2, t->mrb, 1u << 20, 1u << 20), 0);
+	assert_int_equal(end_send(t->a, 3, t->mra, 1u << 20, 1u << 20), 0);
+	pair_run(&t->p);
+	c = qp_counters(t->b->qp);
+	assert_memory_equal(t->mb, t->ma, LEN);
 	assert_int_equal(c->rx_direct_bytes + c->rx_copied_bytes, LEN);
 	assert_true(c->rx_copied_bytes <= QP_RXBUF);
-	bench_close(&t);
 }
 
 /* Between two large payloads is a small message, and the begin of the second is read with it. */
 static void behind_a_large_payload_little_is_read_ahead(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	const struct qp_counters *c;
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_recv(t.b, 1, t.mrb, LEN - 8, 8), 0);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 1u << 20, t.mrb, 0), 0);
-	assert_int_equal(end_send(t.a, 2, t.mra, LEN - 8, 8), 0);
-	assert_int_equal(end_write(t.a, 3, t.mra, 1u << 20, (1u << 20) - 8, t.mrb, 1u << 20), 0);
-	pair_run(&t.p);
-	c = qp_counters(t.b->qp);
-	assert_memory_equal(t.mb, t.ma, LEN);
+	assert_int_equal(end_recv(t->b, 1, t->mrb, LEN - 8, 8), 0);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 1u << 20, t->mrb, 0), 0);
+	assert_int_equal(end_send(t->a, 2, t->mra, LEN - 8, 8), 0);
+	assert_int_equal(end_write(t->a, 3, t->mra, 1u << 20, (1u << 20) - 8, t->mrb, 1u << 20), 0);
+	pair_run(&t->p);
+	c = qp_counters(t->b->qp);
+	assert_memory_equal(t->mb, t->ma, LEN);
 	assert_int_equal(c->rx_direct_bytes + c->rx_copied_bytes, LEN);
 	assert_true(c->rx_copied_bytes <= QP_RXBUF + 4096);
-	bench_close(&t);
 }
 
 static void a_read_response_goes_straight_to_memory(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_read(t.a, 1, t.mra, 0, LEN, t.mrb, 0), 0);
-	pair_run(&t.p);
-	assert_memory_equal(t.mb, t.ma, LEN);
-	assert_true(qp_counters(t.a->qp)->rx_copied_bytes <= QP_RXBUF);
-	bench_close(&t);
+	assert_int_equal(end_read(t->a, 1, t->mra, 0, LEN, t->mrb, 0), 0);
+	pair_run(&t->p);
+	assert_memory_equal(t->mb, t->ma, LEN);
+	assert_true(qp_counters(t->a->qp)->rx_copied_bytes <= QP_RXBUF);
 }
 
 static void a_send_goes_straight_into_several_segments(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct ibv_sge sge[3];
 	struct ibv_recv_wr *bad, wr = {.sg_list = sge, .num_sge = 3};
 	static const uint32_t lens[3] = {100000, 7, 300000};
-	struct bench t;
 	size_t at = 0;
 
-	bench_open(&t, &o, LEN);
 	for (unsigned i = 0; i < 3; i++)
-		sge[i] = (struct ibv_sge){.addr = t.mrb->iova + 400000u * i,
+		sge[i] = (struct ibv_sge){.addr = t->mrb->iova + 400000u * i,
 					  .length = lens[i],
-					  .lkey = t.mrb->ibv.lkey};
-	assert_int_equal(qp_post_recv(t.b->qp, &wr, &bad), 0);
-	assert_int_equal(end_send(t.a, 1, t.mra, 0, 350000), 0);
-	pair_run_chunked(&t.p, 150000);
+					  .lkey = t->mrb->ibv.lkey};
+	assert_int_equal(qp_post_recv(t->b->qp, &wr, &bad), 0);
+	assert_int_equal(end_send(t->a, 1, t->mra, 0, 350000), 0);
+	pair_run_chunked(&t->p, 150000);
 	for (unsigned i = 0; i < 3; at += lens[i], i++)
-		assert_memory_equal(t.mb + 400000u * i, t.ma + at, i < 2 ? lens[i] : 350000 - at);
-	assert_int_equal(next_wc(&t.b->rcq).byte_len, 350000);
-	bench_close(&t);
+		assert_memory_equal(t->mb + 400000u * i, t->ma + at, i < 2 ? lens[i] : 350000 - at);
+	assert_int_equal(next_wc(&t->b->rcq).byte_len, 350000);
 }
 
 static void a_region_dies_while_its_write_is_half_received(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 1u << 20, t.mrb, 0), 0);
-	end_send_all(t.a);
-	end_take(t.b, 200000);
-	bench_dereg(t.b, &t.mrb);
-	memset(t.mb, 0, LEN);
-	pair_run(&t.p);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 1u << 20, t->mrb, 0), 0);
+	end_send_all(t->a);
+	end_take(t->b, 200000);
+	bench_dereg(t->b, &t->mrb);
+	memset(t->mb, 0, LEN);
+	pair_run(&t->p);
 	for (size_t i = 0; i < LEN; i++)
-		assert_int_equal(t.mb[i], 0);
-	expect_terminated(t.b, true, TERM_DDP_INVALID_STAG);
-	expect_terminated(t.a, false, TERM_DDP_INVALID_STAG);
-	bench_close(&t);
+		assert_int_equal(t->mb[i], 0);
+	expect_terminated(t->b, true, TERM_DDP_INVALID_STAG);
+	expect_terminated(t->a, false, TERM_DDP_INVALID_STAG);
 }
 
 static uint8_t *vanished_page(void)
@@ -137,24 +122,21 @@ static void a_write_to_vanished_memory_is_terminated(void **state)
 
 static void a_fault_of_the_llp_ends_the_receive_it_was_for(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct iovec iov[QP_RX_IOV];
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, LEN), 0);
-	assert_int_equal(end_send(t.a, 2, t.mra, 0, 60000), 0);
-	end_send_all(t.a);
-	end_take(t.b, 1000);
-	qp_rx_lend(t.b->qp, t.b->rxbuf); /* the buffer held only the header */
-	t.b->rxbuf = NULL;
-	assert_true(qp_rx_want(t.b->qp, iov) > 0);
-	assert_ptr_equal(iov[0].iov_base, t.mb + 980);
-	qp_rx_fault(t.b->qp);
-	expect_wc(&t.b->rcq, 1, IBV_WC_LOC_PROT_ERR);
-	expect_terminated(t.b, true, TERM_RDMAP_BASE_BOUNDS);
-	t.b->rxbuf = qp_rx_reclaim(t.b->qp);
-	bench_close(&t);
+	assert_int_equal(end_recv(t->b, 1, t->mrb, 0, LEN), 0);
+	assert_int_equal(end_send(t->a, 2, t->mra, 0, 60000), 0);
+	end_send_all(t->a);
+	end_take(t->b, 1000);
+	qp_rx_lend(t->b->qp, t->b->rxbuf); /* the buffer held only the header */
+	t->b->rxbuf = NULL;
+	assert_true(qp_rx_want(t->b->qp, iov) > 0);
+	assert_ptr_equal(iov[0].iov_base, t->mb + 980);
+	qp_rx_fault(t->b->qp);
+	expect_wc(&t->b->rcq, 1, IBV_WC_LOC_PROT_ERR);
+	expect_terminated(t->b, true, TERM_RDMAP_BASE_BOUNDS);
+	t->b->rxbuf = qp_rx_reclaim(t->b->qp);
 }
 
 static void an_aligned_word_is_written_whole(void **state)
@@ -266,13 +248,13 @@ static void bytes_may_come_before_the_start_and_the_buffer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_crc_large_payloads_go_straight_to_memory),
-		cmocka_unit_test(behind_a_large_payload_little_is_read_ahead),
-		cmocka_unit_test(a_read_response_goes_straight_to_memory),
-		cmocka_unit_test(a_send_goes_straight_into_several_segments),
-		cmocka_unit_test(a_region_dies_while_its_write_is_half_received),
+		BENCH_TEST(without_crc_large_payloads_go_straight_to_memory, LEN),
+		BENCH_TEST(behind_a_large_payload_little_is_read_ahead, LEN),
+		BENCH_TEST(a_read_response_goes_straight_to_memory, LEN),
+		BENCH_TEST(a_send_goes_straight_into_several_segments, LEN),
+		BENCH_TEST(a_region_dies_while_its_write_is_half_received, LEN),
 		cmocka_unit_test(a_write_to_vanished_memory_is_terminated),
-		cmocka_unit_test(a_fault_of_the_llp_ends_the_receive_it_was_for),
+		BENCH_TEST(a_fault_of_the_llp_ends_the_receive_it_was_for, LEN),
 		cmocka_unit_test(an_aligned_word_is_written_whole),
 		cmocka_unit_test(with_crc_a_flipped_bit_changes_no_memory),
 		cmocka_unit_test(the_end_of_the_stream_inside_an_fpdu_is_an_error),

@@ -56,16 +56,13 @@ static void larger_batches_leave_in_one_gather(void **state)
 
 static void without_crc_large_payloads_are_not_copied(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 1u << 20, t.mrb, 0), 0);
-	pair_run(&t.p);
-	assert_memory_equal(t.mb, t.ma, 1u << 20);
-	assert_int_equal(qp_counters(t.a->qp)->tx_copied_bytes, EXT_HELLO_LEN);
-	assert_true(qp_counters(t.a->qp)->tx_gathers <= PAIR_HELLO + 2);
-	bench_close(&t);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 1u << 20, t->mrb, 0), 0);
+	pair_run(&t->p);
+	assert_memory_equal(t->mb, t->ma, 1u << 20);
+	assert_int_equal(qp_counters(t->a->qp)->tx_copied_bytes, EXT_HELLO_LEN);
+	assert_true(qp_counters(t->a->qp)->tx_gathers <= PAIR_HELLO + 2);
 }
 
 static void with_crc_the_payload_may_change_while_it_is_sent(void **state)
@@ -87,69 +84,60 @@ static void with_crc_the_payload_may_change_while_it_is_sent(void **state)
 
 static void answers_and_requests_take_turns(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 	uint8_t ops[4];
 	size_t at = 0;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_read(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0);
-	assert_int_equal(end_read(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
-	end_send_all(t.a);
-	take_all(t.b);
-	assert_int_equal(end_write(t.b, 3, t.mrb, 0, 8, t.mra, 64), 0);
-	assert_int_equal(end_write(t.b, 4, t.mrb, 0, 8, t.mra, 64), 0);
-	end_send_all(t.b);
+	assert_int_equal(end_read(t->a, 1, t->mra, 0, 8, t->mrb, 0), 0);
+	assert_int_equal(end_read(t->a, 2, t->mra, 0, 8, t->mrb, 0), 0);
+	end_send_all(t->a);
+	take_all(t->b);
+	assert_int_equal(end_write(t->b, 3, t->mrb, 0, 8, t->mra, 64), 0);
+	assert_int_equal(end_write(t->b, 4, t->mrb, 0, 8, t->mra, 64), 0);
+	end_send_all(t->b);
 	for (unsigned i = 0; i < ARRAY_LEN(ops); i++) {
-		ops[i] = t.b->wire[at + 3] & 0xf;
-		at += mpa_fpdu_len((size_t)t.b->wire[at] << 8 | t.b->wire[at + 1]);
+		ops[i] = t->b->wire[at + 3] & 0xf;
+		at += mpa_fpdu_len((size_t)t->b->wire[at] << 8 | t->b->wire[at + 1]);
 		if (i > 0)
 			assert_int_not_equal(ops[i], ops[i - 1]);
 	}
-	bench_close(&t);
 }
 
 static void a_region_goes_away_while_its_bytes_are_half_sent(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 	uint8_t expected[100000];
 
-	bench_open(&t, &o, LEN);
-	memcpy(expected, t.mb, sizeof(expected));
-	assert_int_equal(end_read(t.a, 1, t.mra, 0, sizeof(expected), t.mrb, 0), 0);
-	end_send_all(t.a);
-	take_all(t.b);
-	assert_int_equal(end_gather(t.b, 70000, NULL), 70000); /* ends inside the second FPDU */
-	bench_dereg(t.b, &t.mrb);
-	memset(t.mb, 0xee, sizeof(expected));
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	assert_memory_equal(t.ma, expected, sizeof(expected));
-	bench_close(&t);
+	memcpy(expected, t->mb, sizeof(expected));
+	assert_int_equal(end_read(t->a, 1, t->mra, 0, sizeof(expected), t->mrb, 0), 0);
+	end_send_all(t->a);
+	take_all(t->b);
+	assert_int_equal(end_gather(t->b, 70000, NULL), 70000); /* ends inside the second FPDU */
+	bench_dereg(t->b, &t->mrb);
+	memset(t->mb, 0xee, sizeof(expected));
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(t->ma, expected, sizeof(expected));
 }
 
 static void a_region_that_goes_away_ends_the_read_behind_it(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 	const struct terminate *term;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_read(t.a, 1, t.mra, 0, LEN, t.mrb, 0), 0);
-	end_send_all(t.a);
-	take_all(t.b);
-	end_gather(t.b, 1000, NULL);
-	bench_dereg(t.b, &t.mrb); /* after more than half of it was gathered, but not all */
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
-	expect_terminated(t.b, true, TERM_RDMAP_INVALID_STAG);
-	expect_terminated(t.a, false, TERM_RDMAP_INVALID_STAG);
-	term = qp_terminate(t.a->qp, NULL);
+	assert_int_equal(end_read(t->a, 1, t->mra, 0, LEN, t->mrb, 0), 0);
+	end_send_all(t->a);
+	take_all(t->b);
+	end_gather(t->b, 1000, NULL);
+	bench_dereg(t->b, &t->mrb); /* after more than half of it was gathered, but not all */
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_REM_ACCESS_ERR);
+	expect_terminated(t->b, true, TERM_RDMAP_INVALID_STAG);
+	expect_terminated(t->a, false, TERM_RDMAP_INVALID_STAG);
+	term = qp_terminate(t->a->qp, NULL);
 	assert_true(term->has_read_req && term->has_ddp);
 	assert_true(term->read_req.size > 0 && term->read_req.size < LEN);
-	assert_int_equal(term->read_req.sink_to + term->read_req.size, t.mra->iova + LEN);
-	bench_close(&t);
+	assert_int_equal(term->read_req.sink_to + term->read_req.size, t->mra->iova + LEN);
 }
 
 /* A page of memory whose file was truncated: an access raises SIGBUS. */
@@ -209,87 +197,75 @@ static void a_vanished_read_source_is_answered_by_terminate(void **state)
 
 static void a_fault_of_the_llp_between_fpdus_is_terminated(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 8, t.mrb, 0), 0);
-	assert_int_equal(end_write(t.a, 2, t.mra, 0, 5000, t.mrb, 0), 0);
-	assert_int_equal(end_gather(t.a, 28, NULL), 28);
-	qp_tx_fault(t.a->qp);
-	assert_false(qp_tx_is_done(t.a->qp));
-	pair_run(&t.p);
-	assert_true(qp_tx_is_done(t.a->qp));
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	expect_wc(&t.a->scq, 2, IBV_WC_LOC_PROT_ERR);
-	expect_terminated(t.b, false, TERM_RDMAP_LOCAL_CATASTROPHIC);
-	bench_close(&t);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 8, t->mrb, 0), 0);
+	assert_int_equal(end_write(t->a, 2, t->mra, 0, 5000, t->mrb, 0), 0);
+	assert_int_equal(end_gather(t->a, 28, NULL), 28);
+	qp_tx_fault(t->a->qp);
+	assert_false(qp_tx_is_done(t->a->qp));
+	pair_run(&t->p);
+	assert_true(qp_tx_is_done(t->a->qp));
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t->a->scq, 2, IBV_WC_LOC_PROT_ERR);
+	expect_terminated(t->b, false, TERM_RDMAP_LOCAL_CATASTROPHIC);
 }
 
 static void a_fault_of_the_llp_inside_an_fpdu_ends_the_stream(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 5000, t.mrb, 0), 0);
-	assert_int_equal(end_gather(t.a, 1000, NULL), 1000);
-	qp_tx_fault(t.a->qp);
-	assert_true(qp_is_failed(t.a->qp) && qp_tx_is_done(t.a->qp));
-	assert_int_equal(end_gather(t.a, SIZE_MAX, NULL), 0);
-	expect_wc(&t.a->scq, 1, IBV_WC_LOC_PROT_ERR);
-	bench_close(&t);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 5000, t->mrb, 0), 0);
+	assert_int_equal(end_gather(t->a, 1000, NULL), 1000);
+	qp_tx_fault(t->a->qp);
+	assert_true(qp_is_failed(t->a->qp) && qp_tx_is_done(t->a->qp));
+	assert_int_equal(end_gather(t->a, SIZE_MAX, NULL), 0);
+	expect_wc(&t->a->scq, 1, IBV_WC_LOC_PROT_ERR);
 }
 
 static void a_failed_qp_needs_the_buffers_of_flushed_requests_no_more(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 	struct ddp_hdr bad;
 
-	bench_open(&t, &o, LEN);
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 300000, t.mrb, 0), 0);
-	assert_int_equal(end_gather(t.a, 1000, NULL), 1000);
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 300000, t->mrb, 0), 0);
+	assert_int_equal(end_gather(t->a, 1000, NULL), 1000);
 	bad = hdr_untagged(RDMAP_READ_REQ, DDP_QN_SEND, 1, 0, true);
-	end_inject_fpdu(t.a, &bad, "", 0);
-	expect_wc(&t.a->scq, 1, IBV_WC_WR_FLUSH_ERR);
-	mr_kill(t.mra);
-	mr_wait_idle(t.mra); /* would hang if the QP still held the region */
-	mr_delete(t.mra);
-	t.mra = NULL;
-	memset(t.ma, 0xee, 300000);
-	end_send_all(t.a);
-	assert_true(qp_tx_is_done(t.a->qp));
-	take_all(t.b);
-	expect_terminated(t.b, false, TERM_RDMAP_UNEXPECTED_OPCODE);
-	assert_int_equal(t.mb[299999], (uint8_t)(299999 * 7 + 299999 / 251 + 1));
-	bench_close(&t);
+	end_inject_fpdu(t->a, &bad, "", 0);
+	expect_wc(&t->a->scq, 1, IBV_WC_WR_FLUSH_ERR);
+	mr_kill(t->mra);
+	mr_wait_idle(t->mra); /* would hang if the QP still held the region */
+	mr_delete(t->mra);
+	t->mra = NULL;
+	memset(t->ma, 0xee, 300000);
+	end_send_all(t->a);
+	assert_true(qp_tx_is_done(t->a->qp));
+	take_all(t->b);
+	expect_terminated(t->b, false, TERM_RDMAP_UNEXPECTED_OPCODE);
+	assert_int_equal(t->mb[299999], (uint8_t)(299999 * 7 + 299999 / 251 + 1));
 }
 
 static void a_qp_given_up_leaves_only_the_fpdu_that_was_begun(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	t.b->wb_status = -EIO;
-	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 8, true), 0);
-	end_send_all(t.a);
-	take_all(t.b);
-	assert_int_equal(end_write(t.a, 2, t.mra, 0, 300000, t.mrb, 0), 0);
-	assert_int_equal(end_gather(t.a, 1000, NULL), 1000);
-	end_run_writebacks(t.b);
-	end_send_all(t.b);
-	take_all(t.a);
-	expect_wc(&t.a->scq, 1, IBV_WC_REM_OP_ERR);
-	expect_wc(&t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
-	assert_false(qp_tx_is_done(t.a->qp));
-	end_send_all(t.a);
-	assert_true(qp_tx_is_done(t.a->qp));
-	take_all(t.b);
-	assert_int_equal(qp_counters(t.b->qp)->rx_fpdus,
+	t->b->wb_status = -EIO;
+	assert_int_equal(end_flush(t->a, 1, t->mrb, 0, 8, true), 0);
+	end_send_all(t->a);
+	take_all(t->b);
+	assert_int_equal(end_write(t->a, 2, t->mra, 0, 300000, t->mrb, 0), 0);
+	assert_int_equal(end_gather(t->a, 1000, NULL), 1000);
+	end_run_writebacks(t->b);
+	end_send_all(t->b);
+	take_all(t->a);
+	expect_wc(&t->a->scq, 1, IBV_WC_REM_OP_ERR);
+	expect_wc(&t->a->scq, 2, IBV_WC_WR_FLUSH_ERR);
+	assert_false(qp_tx_is_done(t->a->qp));
+	end_send_all(t->a);
+	assert_true(qp_tx_is_done(t->a->qp));
+	take_all(t->b);
+	assert_int_equal(qp_counters(t->b->qp)->rx_fpdus,
 			 PAIR_HELLO + 2); /* no FPDU is cut in two */
-	bench_close(&t);
 }
 
 static void markers_stand_where_the_peer_wants_them(void **state)
@@ -341,19 +317,16 @@ static void the_first_fpdu_with_marker_is_that_of_rfc_5044(void **state)
 
 static void an_idle_end_needs_no_buffers(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	assert_false(qp_tx_needs_buf(t.a->qp));
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, 5000, t.mrb, 0), 0);
-	assert_true(qp_tx_needs_buf(t.a->qp));
-	end_gather(t.a, 4999, NULL);
-	assert_null(t.a->txbuf); /* lent */
-	pair_run(&t.p);
-	assert_non_null(t.a->txbuf);
-	assert_non_null(t.b->rxbuf);
-	bench_close(&t);
+	assert_false(qp_tx_needs_buf(t->a->qp));
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, 5000, t->mrb, 0), 0);
+	assert_true(qp_tx_needs_buf(t->a->qp));
+	end_gather(t->a, 4999, NULL);
+	assert_null(t->a->txbuf); /* lent */
+	pair_run(&t->p);
+	assert_non_null(t->a->txbuf);
+	assert_non_null(t->b->rxbuf);
 }
 
 int main(void)
@@ -361,20 +334,20 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(small_batches_leave_in_one_piece),
 		cmocka_unit_test(larger_batches_leave_in_one_gather),
-		cmocka_unit_test(without_crc_large_payloads_are_not_copied),
+		BENCH_TEST(without_crc_large_payloads_are_not_copied, LEN),
 		cmocka_unit_test(with_crc_the_payload_may_change_while_it_is_sent),
-		cmocka_unit_test(answers_and_requests_take_turns),
-		cmocka_unit_test(a_region_goes_away_while_its_bytes_are_half_sent),
-		cmocka_unit_test(a_region_that_goes_away_ends_the_read_behind_it),
+		BENCH_TEST(answers_and_requests_take_turns, LEN),
+		BENCH_TEST(a_region_goes_away_while_its_bytes_are_half_sent, LEN),
+		BENCH_TEST(a_region_that_goes_away_ends_the_read_behind_it, LEN),
 		cmocka_unit_test(a_vanished_source_fails_the_request_and_not_the_process),
 		cmocka_unit_test(a_vanished_read_source_is_answered_by_terminate),
-		cmocka_unit_test(a_fault_of_the_llp_between_fpdus_is_terminated),
-		cmocka_unit_test(a_fault_of_the_llp_inside_an_fpdu_ends_the_stream),
-		cmocka_unit_test(a_failed_qp_needs_the_buffers_of_flushed_requests_no_more),
-		cmocka_unit_test(a_qp_given_up_leaves_only_the_fpdu_that_was_begun),
+		BENCH_TEST(a_fault_of_the_llp_between_fpdus_is_terminated, LEN),
+		BENCH_TEST(a_fault_of_the_llp_inside_an_fpdu_ends_the_stream, LEN),
+		BENCH_TEST(a_failed_qp_needs_the_buffers_of_flushed_requests_no_more, LEN),
+		BENCH_TEST(a_qp_given_up_leaves_only_the_fpdu_that_was_begun, LEN),
 		cmocka_unit_test(markers_stand_where_the_peer_wants_them),
 		cmocka_unit_test(the_first_fpdu_with_marker_is_that_of_rfc_5044),
-		cmocka_unit_test(an_idle_end_needs_no_buffers),
+		BENCH_TEST(an_idle_end_needs_no_buffers, LEN),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,75 +55,67 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 
 static void a_digest_needs_the_right_to_read(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct vext_digest got = {.alg = 77};
-	struct bench t;
 	struct mr *mr;
 
-	bench_open(&t, &o, LEN);
-	mr = end_reg(t.b, t.mb, 4096,
+	mr = end_reg(t->b, t->mb, 4096,
 		     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			     VEXT_ACCESS_FLUSH_PERSISTENT);
-	assert_int_equal(end_flush(t.a, 1, mr, 0, 4096, true), 0);
+	assert_int_equal(end_flush(t->a, 1, mr, 0, 4096, true), 0);
 	assert_int_equal(
-		qp_verify(t.a->qp, 2, mr->ibv.rkey, mr->iova, 4096, VEXT_DIGEST_CRC32C, &got), 0);
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	expect_wc(&t.a->scq, 2, IBV_WC_REM_ACCESS_ERR);
-	expect_terminated(t.b, true, TERM_RDMAP_ACCESS);
+		qp_verify(t->a->qp, 2, mr->ibv.rkey, mr->iova, 4096, VEXT_DIGEST_CRC32C, &got), 0);
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t->a->scq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_terminated(t->b, true, TERM_RDMAP_ACCESS);
 	assert_int_equal(got.alg, 77);
-	bench_dereg(t.b, &mr);
-	bench_close(&t);
+	bench_dereg(t->b, &mr);
 }
 
 static void a_failed_verify_tells_why_and_leaves_the_result_alone(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct vext_digest got = {.alg = 77};
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	*(uint64_t *)(void *)(t.mb + 8192) = 0;
-	t.b->wb_status = -EIO;
-	assert_int_equal(
-		qp_verify(t.a->qp, 1, t.mrb->ibv.rkey, t.mrb->iova, 4096, VEXT_DIGEST_CRC32C, &got),
-		0);
-	assert_int_equal(qp_atomic_write(t.a->qp, 2, IBV_SEND_SIGNALED, t.mrb->ibv.rkey,
-					 t.mrb->iova + 8192, "commit!!"),
+	*(uint64_t *)(void *)(t->mb + 8192) = 0;
+	t->b->wb_status = -EIO;
+	assert_int_equal(qp_verify(t->a->qp, 1, t->mrb->ibv.rkey, t->mrb->iova, 4096,
+				   VEXT_DIGEST_CRC32C, &got),
 			 0);
-	pair_run(&t.p);
-	bench_expect_failed(&t, 1, VEXT_REASON_WRITE_BACK, EIO);
+	assert_int_equal(qp_atomic_write(t->a->qp, 2, IBV_SEND_SIGNALED, t->mrb->ibv.rkey,
+					 t->mrb->iova + 8192, "commit!!"),
+			 0);
+	pair_run(&t->p);
+	bench_expect_failed(t, 1, VEXT_REASON_WRITE_BACK, EIO);
 	assert_int_equal(got.alg, 77);
-	assert_int_equal(*(uint64_t *)(void *)(t.mb + 8192), 0);
-	bench_close(&t);
+	assert_int_equal(*(uint64_t *)(void *)(t->mb + 8192), 0);
 }
 
 /* --- query -------------------------------------------------------------------------------- */
 
 static void the_class_is_asked_for_and_nothing_is_flushed(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	uint32_t durability = 77;
 	struct ibv_wc wc;
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	t.b->wb_answer.durability = VEXT_DURABILITY_DAX;
-	bench_write(&t, 1, t.mrb, 0);
+	t->b->wb_answer.durability = VEXT_DURABILITY_DAX;
+	bench_write(t, 1, t->mrb, 0);
 	assert_int_equal(
-		qp_query_class(t.a->qp, 2, t.mrb->ibv.rkey, t.mrb->iova + 8, 100, &durability), 0);
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	wc = next_wc(&t.a->scq);
+		qp_query_class(t->a->qp, 2, t->mrb->ibv.rkey, t->mrb->iova + 8, 100, &durability),
+		0);
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	wc = next_wc(&t->a->scq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, VEXT_WC_QUERY);
 	assert_int_equal(durability, VEXT_DURABILITY_DAX);
-	assert_int_equal(t.b->wb.kind, QP_JOB_CLASS);
-	assert_int_equal(qp_counters(t.b->qp)->writebacks, 0);
-	bench_flush_all(&t, 3);
-	pair_run(&t.p);
-	assert_int_equal(qp_counters(t.b->qp)->writebacks, 1);
-	bench_close(&t);
+	assert_int_equal(t->b->wb.kind, QP_JOB_CLASS);
+	assert_int_equal(qp_counters(t->b->qp)->writebacks, 0);
+	bench_flush_all(t, 3);
+	pair_run(&t->p);
+	assert_int_equal(qp_counters(t->b->qp)->writebacks, 1);
 }
 
 /* --- hostile peers ------------------------------------------------------------------------ */
@@ -295,9 +287,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_digest_comes_back_after_the_write_back),
-		cmocka_unit_test(a_digest_needs_the_right_to_read),
-		cmocka_unit_test(a_failed_verify_tells_why_and_leaves_the_result_alone),
-		cmocka_unit_test(the_class_is_asked_for_and_nothing_is_flushed),
+		BENCH_TEST(a_digest_needs_the_right_to_read, LEN),
+		BENCH_TEST(a_failed_verify_tells_why_and_leaves_the_result_alone, LEN),
+		BENCH_TEST(the_class_is_asked_for_and_nothing_is_flushed, LEN),
 		cmocka_unit_test(a_malformed_request_is_refused),
 		cmocka_unit_test(a_reply_that_is_none_to_the_question_is_refused),
 	};

@@ -33,53 +33,44 @@ static void writes_wait_until_the_queue_is_full(void **state)
 
 static void writes_wait_up_to_a_number_of_bytes(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	post_unsignalled(&t, 1, QP_PATIENT_MAX);
-	assert_true(qp_tx_may_wait(t.a->qp));
-	post_unsignalled(&t, 2, 1);
-	assert_false(qp_tx_may_wait(t.a->qp));
-	bench_close(&t);
+	post_unsignalled(t, 1, QP_PATIENT_MAX);
+	assert_true(qp_tx_may_wait(t->a->qp));
+	post_unsignalled(t, 2, 1);
+	assert_false(qp_tx_may_wait(t->a->qp));
 }
 
 static void nothing_waits_once_a_completion_is_asked_for(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	post_unsignalled(&t, 1, 8);
-	assert_int_equal(end_write(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
-	assert_false(qp_tx_may_wait(t.a->qp));
-	pair_run(&t.p); /* the queue was sent, so later Writes may wait again */
-	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
-	post_unsignalled(&t, 3, 8);
-	assert_true(qp_tx_may_wait(t.a->qp));
-	bench_close(&t);
+	post_unsignalled(t, 1, 8);
+	assert_int_equal(end_write(t->a, 2, t->mra, 0, 8, t->mrb, 0), 0);
+	assert_false(qp_tx_may_wait(t->a->qp));
+	pair_run(&t->p); /* the queue was sent, so later Writes may wait again */
+	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
+	post_unsignalled(t, 3, 8);
+	assert_true(qp_tx_may_wait(t->a->qp));
 }
 
 /* A slot that had memory of a file, and is free again, has no effect on later requests. */
 static void only_what_is_to_be_sent_can_stall(void **state)
 {
-	struct pair_options o = pair_defaults();
+	struct bench *t = *state;
 	struct mr *stalls;
-	struct bench t;
 
-	bench_open(&t, &o, LEN);
-	stalls = end_reg(t.a, t.ma, LEN, REMOTE_ALL);
+	stalls = end_reg(t->a, t->ma, LEN, REMOTE_ALL);
 	stalls->backing.can_stall = true;
-	assert_int_equal(end_write(t.a, 1, stalls, 0, 8, t.mrb, 0), 0);
-	assert_true(qp_tx_can_stall(t.a->qp));
-	pair_run(&t.p);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	assert_false(qp_tx_can_stall(t.a->qp));
-	assert_int_equal(end_write(t.a, 2, t.mra, 0, 8, t.mrb, 0), 0);
-	assert_false(qp_tx_can_stall(t.a->qp));
-	pair_run(&t.p);
+	assert_int_equal(end_write(t->a, 1, stalls, 0, 8, t->mrb, 0), 0);
+	assert_true(qp_tx_can_stall(t->a->qp));
+	pair_run(&t->p);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	assert_false(qp_tx_can_stall(t->a->qp));
+	assert_int_equal(end_write(t->a, 2, t->mra, 0, 8, t->mrb, 0), 0);
+	assert_false(qp_tx_can_stall(t->a->qp));
+	pair_run(&t->p);
 	end_dereg(stalls);
-	bench_close(&t);
 }
 
 /*
@@ -87,31 +78,28 @@ static void only_what_is_to_be_sent_can_stall(void **state)
  */
 static void payload_for_memory_that_can_stall_is_received_into_a_buffer(void **state)
 {
-	struct pair_options o = pair_defaults();
-	struct bench t;
+	struct bench *t = *state;
 
-	bench_open(&t, &o, LEN);
-	t.mrb->backing.can_stall = true;
-	assert_int_equal(end_write(t.a, 1, t.mra, 0, LEN, t.mrb, 0), 0);
-	pair_run_chunked(&t.p, 1000);
-	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
-	assert_memory_equal(t.mb, t.ma, LEN);
-	assert_int_equal(qp_counters(t.b->qp)->rx_direct_bytes, 0);
-	t.mrb->backing.can_stall = false;
-	assert_int_equal(end_write(t.a, 2, t.mra, 0, LEN, t.mrb, 0), 0);
-	pair_run_chunked(&t.p, 1000);
-	assert_true(qp_counters(t.b->qp)->rx_direct_bytes > 0);
-	bench_close(&t);
+	t->mrb->backing.can_stall = true;
+	assert_int_equal(end_write(t->a, 1, t->mra, 0, LEN, t->mrb, 0), 0);
+	pair_run_chunked(&t->p, 1000);
+	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(t->mb, t->ma, LEN);
+	assert_int_equal(qp_counters(t->b->qp)->rx_direct_bytes, 0);
+	t->mrb->backing.can_stall = false;
+	assert_int_equal(end_write(t->a, 2, t->mra, 0, LEN, t->mrb, 0), 0);
+	pair_run_chunked(&t->p, 1000);
+	assert_true(qp_counters(t->b->qp)->rx_direct_bytes > 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_wait_until_the_queue_is_full),
-		cmocka_unit_test(writes_wait_up_to_a_number_of_bytes),
-		cmocka_unit_test(nothing_waits_once_a_completion_is_asked_for),
-		cmocka_unit_test(only_what_is_to_be_sent_can_stall),
-		cmocka_unit_test(payload_for_memory_that_can_stall_is_received_into_a_buffer),
+		BENCH_TEST(writes_wait_up_to_a_number_of_bytes, LEN),
+		BENCH_TEST(nothing_waits_once_a_completion_is_asked_for, LEN),
+		BENCH_TEST(only_what_is_to_be_sent_can_stall, LEN),
+		BENCH_TEST(payload_for_memory_that_can_stall_is_received_into_a_buffer, LEN),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
