@@ -156,14 +156,13 @@ static void etcd_new_session(struct etcd *e)
 
 static void etcd_open(struct load_conn *lc)
 {
-	struct etcd *e = calloc(1, sizeof(*e));
+	struct etcd *e = lc->own;
 
-	if (!e || !(e->puts = calloc(lc->load->c->depth, sizeof(*e->puts))))
+	e->puts = calloc(lc->load->c->depth, sizeof(*e->puts));
+	if (!e->puts)
 		die_errno("memory");
-	e->w = wire_open(lc->load->c->addr, lc->load->port);
+	e->w = lc->wire;
 	etcd_new_session(e);
-	lc->own = e;
-	lc->fd = e->w->fd;
 }
 
 static void etcd_post(struct load_conn *lc, unsigned slot, uint64_t at)
@@ -202,30 +201,22 @@ static void etcd_service(struct load_conn *lc, unsigned events)
 	wire_flush(e->w);
 }
 
-static unsigned etcd_wants(const struct load_conn *lc)
-{
-	const struct etcd *e = lc->own;
-
-	return wire_wants(e->w);
-}
-
 static void etcd_close(struct load_conn *lc)
 {
 	struct etcd *e = lc->own;
 
 	nghttp2_session_del(e->session);
-	wire_close(e->w);
 	free(e->puts);
-	free(e);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct load_client client = {.who = "etcd",
+						  .own = sizeof(struct etcd),
+						  .has_wire = true,
 						  .open = etcd_open,
 						  .post = etcd_post,
 						  .service = etcd_service,
-						  .wants = etcd_wants,
 						  .close = etcd_close};
 
 	return load_main(&client, argc, argv);

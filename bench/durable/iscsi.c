@@ -27,11 +27,9 @@ struct iscsi {
 
 static void iscsi_open(struct load_conn *lc)
 {
-	struct iscsi *s = calloc(1, sizeof(*s));
+	struct iscsi *s = lc->own;
 	char name[64], portal[64];
 
-	if (!s)
-		die_errno("memory");
 	snprintf(name, sizeof(name), "iqn.2026-11.bench:client%u", lc->number);
 	snprintf(portal, sizeof(portal), "%s:%u", lc->load->c->addr, lc->load->port);
 	s->ctx = iscsi_create_context(name);
@@ -39,7 +37,6 @@ static void iscsi_open(struct load_conn *lc)
 	    iscsi_set_session_type(s->ctx, ISCSI_SESSION_NORMAL) ||
 	    iscsi_full_connect_sync(s->ctx, portal, ISCSI_LUN))
 		die("%s: %s", portal, s->ctx ? iscsi_get_error(s->ctx) : "no memory");
-	lc->own = s;
 	lc->fd = iscsi_get_fd(s->ctx);
 }
 
@@ -89,12 +86,12 @@ static void iscsi_close(struct load_conn *lc)
 	struct iscsi *s = lc->own;
 
 	iscsi_destroy_context(s->ctx);
-	free(s);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct load_client client = {.who = "iscsi",
+						  .own = sizeof(struct iscsi),
 						  .block = ISCSI_BLOCK,
 						  .open = iscsi_open,
 						  .post = iscsi_post,

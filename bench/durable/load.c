@@ -50,7 +50,8 @@ static void load_post(struct load_conn *lc, unsigned slot)
 
 static void load_watch(struct load_conn *lc)
 {
-	unsigned wants = lc->load->client->wants(lc);
+	unsigned wants =
+		lc->load->client->wants ? lc->load->client->wants(lc) : wire_wants(lc->wire);
 	struct epoll_event ev = {.events = wants, .data.ptr = lc};
 	int how = lc->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
@@ -129,6 +130,33 @@ static void *load_memory(size_t count, size_t size)
 	return mem;
 }
 
+static void load_open_conn(struct load_conn *lc)
+{
+	const struct load_client *client = lc->load->client;
+
+	if (client->own)
+		lc->own = load_memory(1, client->own);
+	if (client->has_wire) {
+		lc->wire = wire_open(lc->load->c->addr, lc->load->port);
+		lc->fd = lc->wire->fd;
+	}
+	if (client->open)
+		client->open(lc);
+}
+
+static void load_close_conn(struct load_conn *lc)
+{
+	const struct load_client *client = lc->load->client;
+
+	if (client->close)
+		client->close(lc);
+	if (client->has_wire)
+		wire_close(lc->wire);
+	if (client->own)
+		free(lc->own);
+	free(lc->begun);
+}
+
 static void load_open(struct load *l)
 {
 	const struct bench_case *c = l->c;
@@ -144,15 +172,14 @@ static void load_open(struct load *l)
 
 		*lc = (struct load_conn){.load = l, .number = i, .span = span_of_conn(c, i)};
 		lc->begun = load_memory(c->depth, sizeof(*lc->begun));
-		l->client->open(lc);
+		load_open_conn(lc);
 	}
 }
 
 static void load_close(struct load *l)
 {
 	for (unsigned i = 0; i < l->c->conns; i++) {
-		l->client->close(&l->conns[i]);
-		free(l->conns[i].begun);
+		load_close_conn(&l->conns[i]);
 	}
 	close(l->epoll);
 	free(l->conns);

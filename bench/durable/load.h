@@ -6,21 +6,24 @@
 #ifndef BENCH_DURABLE_LOAD_H
 #define BENCH_DURABLE_LOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/case.h"
 #include "lib/samples.h"
 #include "lib/span.h"
+#include "wire.h"
 
 struct load_conn {
 	struct load *load;
 	unsigned number;
-	struct span span; /* in the server's file; each connection has a part of its own */
-	void *own;        /* for the client's use */
-	int fd;           /* set by open() */
-	unsigned watched; /* events */
-	uint64_t *begun;  /* time at which the write of each slot was posted */
-	unsigned oldest;  /* the slot that was posted first, if the server answers in order */
+	struct span span;  /* in the server's file; each connection has a part of its own */
+	void *own;         /* for the client's use */
+	struct wire *wire; /* of a client that has_wire */
+	int fd;            /* set by open(), unless the client has_wire */
+	unsigned watched;  /* events */
+	uint64_t *begun;   /* time at which the write of each slot was posted */
+	unsigned oldest;   /* the slot that was posted first, if the server answers in order */
 };
 
 struct load_client {
@@ -29,7 +32,9 @@ struct load_client {
 	/* Called before the first open() and after the last close(); may be NULL. */
 	void (*start)(struct load *l);
 	void (*stop)(struct load *l);
-	void (*open)(struct load_conn *lc);
+	size_t own;    /* bytes of lc->own, which are zero at first; 0: open() sets it */
+	bool has_wire; /* lc->wire is the connection; wants() is not used */
+	void (*open)(struct load_conn *lc); /* may be NULL */
 	/* Begin the write of that slot. */
 	void (*post)(struct load_conn *lc, unsigned slot, uint64_t at);
 	/*
@@ -39,7 +44,7 @@ struct load_client {
 	void (*service)(struct load_conn *lc, unsigned events);
 	/* The events to wait for. */
 	unsigned (*wants)(const struct load_conn *lc);
-	void (*close)(struct load_conn *lc);
+	void (*close)(struct load_conn *lc); /* may be NULL */
 };
 
 struct load {

@@ -103,41 +103,23 @@ static void naive_stop(struct load *l)
 	ends_finish(l->own);
 }
 
-static void naive_open(struct load_conn *lc)
-{
-	struct wire *w = wire_open(lc->load->c->addr, lc->load->port);
-
-	lc->own = w;
-	lc->fd = w->fd;
-}
-
 static void naive_post(struct load_conn *lc, unsigned slot, uint64_t at)
 {
 	struct naive_request req = {at, lc->load->c->size};
 	const struct iovec parts[] = {{&req, sizeof(req)}, {lc->load->payload, req.len}};
 
 	(void)slot;
-	wire_put(lc->own, parts, 2);
+	wire_put(lc->wire, parts, 2);
 }
 
 static void naive_service(struct load_conn *lc, unsigned events)
 {
 	char answers[64];
-	size_t n = events & EPOLLIN ? wire_get(lc->own, answers, sizeof(answers)) : 0;
+	size_t n = events & EPOLLIN ? wire_get(lc->wire, answers, sizeof(answers)) : 0;
 
-	wire_flush(lc->own);
+	wire_flush(lc->wire);
 	while (n--)
 		load_done_oldest(lc);
-}
-
-static unsigned naive_wants(const struct load_conn *lc)
-{
-	return wire_wants(lc->own);
-}
-
-static void naive_close(struct load_conn *lc)
-{
-	wire_close(lc->own);
 }
 
 int main(int argc, char **argv)
@@ -145,11 +127,9 @@ int main(int argc, char **argv)
 	static const struct load_client client = {.who = "naive",
 						  .start = naive_start,
 						  .stop = naive_stop,
-						  .open = naive_open,
+						  .has_wire = true,
 						  .post = naive_post,
-						  .service = naive_service,
-						  .wants = naive_wants,
-						  .close = naive_close};
+						  .service = naive_service};
 
 	return load_main(&client, argc, argv);
 }

@@ -2,7 +2,6 @@
 /* nbd -- NBD_CMD_WRITE with FUA to an NBD server, by libnbd. See ../README.md. */
 #include <libnbd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -27,11 +26,9 @@ static void nbd_must(int ret, const char *what)
 
 static void nbd_open(struct load_conn *lc)
 {
-	struct nbd *n = calloc(1, sizeof(*n));
+	struct nbd *n = lc->own;
 	char port[8];
 
-	if (!n)
-		die_errno("memory");
 	n->h = nbd_create();
 	if (!n->h)
 		die("libnbd: %s", nbd_get_error());
@@ -39,7 +36,6 @@ static void nbd_open(struct load_conn *lc)
 	nbd_must(nbd_connect_tcp(n->h, lc->load->c->addr, port), "connect");
 	if (nbd_can_fua(n->h) != 1)
 		die("the server does not offer FUA");
-	lc->own = n;
 	lc->fd = nbd_aio_get_fd(n->h);
 }
 
@@ -93,12 +89,12 @@ static void nbd_end(struct load_conn *lc)
 
 	nbd_shutdown(n->h, 0);
 	nbd_close(n->h);
-	free(n);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct load_client client = {.who = "nbd",
+						  .own = sizeof(struct nbd),
 						  .open = nbd_open,
 						  .post = nbd_post,
 						  .service = nbd_service,

@@ -12,32 +12,19 @@
 #define REDIS_OK "+OK\r\n"
 
 struct redis {
-	struct wire *w;
 	char answer[256]; /* the first bytes of an answer */
 	size_t have;
 };
 
-static void redis_open(struct load_conn *lc)
-{
-	struct redis *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		die_errno("memory");
-	r->w = wire_open(lc->load->c->addr, lc->load->port);
-	lc->own = r;
-	lc->fd = r->w->fd;
-}
-
 static void redis_post(struct load_conn *lc, unsigned slot, uint64_t at)
 {
-	struct redis *r = lc->own;
 	size_t len = lc->load->c->size;
 	char head[96];
 
 	(void)slot;
 	snprintf(head, sizeof(head), "*3\r\n$3\r\nSET\r\n$17\r\nk%016llx\r\n$%zu\r\n",
 		 (unsigned long long)at, len);
-	wire_put(r->w,
+	wire_put(lc->wire,
 		 (const struct iovec[]){
 			 {head, strlen(head)}, {lc->load->payload, len}, {(char[]){"\r\n"}, 2}},
 		 3);
@@ -49,9 +36,9 @@ static void redis_service(struct load_conn *lc, unsigned events)
 	struct redis *r = lc->own;
 	size_t at = 0;
 
-	wire_flush(r->w);
+	wire_flush(lc->wire);
 	if (events & EPOLLIN)
-		r->have += wire_get(r->w, r->answer + r->have, sizeof(r->answer) - r->have);
+		r->have += wire_get(lc->wire, r->answer + r->have, sizeof(r->answer) - r->have);
 	for (; r->have - at >= len; at += len) {
 		if (memcmp(r->answer + at, REDIS_OK, len) != 0)
 			die("the server answers %.*s", (int)(r->have - at), r->answer + at);
@@ -61,29 +48,13 @@ static void redis_service(struct load_conn *lc, unsigned events)
 	r->have -= at;
 }
 
-static unsigned redis_wants(const struct load_conn *lc)
-{
-	const struct redis *r = lc->own;
-
-	return wire_wants(r->w);
-}
-
-static void redis_close(struct load_conn *lc)
-{
-	struct redis *r = lc->own;
-
-	wire_close(r->w);
-	free(r);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct load_client client = {.who = "redis",
-						  .open = redis_open,
+						  .own = sizeof(struct redis),
+						  .has_wire = true,
 						  .post = redis_post,
-						  .service = redis_service,
-						  .wants = redis_wants,
-						  .close = redis_close};
+						  .service = redis_service};
 
 	return load_main(&client, argc, argv);
 }
