@@ -12,6 +12,8 @@
 #define APP_ENVS    5
 #define APP_STOP_MS 60000
 
+struct proc apps[APPS_MAX];
+
 void app_start(struct proc *app, const struct hosts *h, unsigned host, const char *const envs[])
 {
 	const char *argv[] = {SYSTEM_MIRROR_APP, NULL};
@@ -35,12 +37,12 @@ void app_check(const char *wanted, const char *line)
 		fail_msg("%s instead of %s", line ? line : "nothing", wanted);
 }
 
-void apps_end(struct hosts *h, struct proc *apps, unsigned count)
+int apps_teardown(void **state)
 {
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < APPS_MAX; i++)
 		if (apps[i].pid)
 			proc_kill(&apps[i]);
-	hosts_stop(h);
+	return hosts_teardown(state);
 }
 
 uint64_t host_read_word(const struct hosts *h, unsigned host, uint64_t offset)

@@ -17,8 +17,15 @@ void app_check(const char *wanted, const char *line);
 
 #define app_expect(app, wanted, ...) app_check(wanted, proc_ask(app, __VA_ARGS__))
 
-/* The end of a case: kill the living ones of `count` applications, and end the hosts. */
-void apps_end(struct hosts *h, struct proc *apps, unsigned count);
+/* The applications of a program's cases. */
+#define APPS_MAX 3
+extern struct proc apps[APPS_MAX];
+#define ask(i, wanted, ...) app_expect(&apps[i], wanted, __VA_ARGS__)
+/* The end of a case: kill the living applications, and end the hosts. */
+int apps_teardown(void **state);
+#define APPS_TEST(name, ...)                                                                       \
+	cmocka_unit_test_prestate_setup_teardown(name, hosts_setup, apps_teardown,                 \
+						 HOSTS_OPTS(__VA_ARGS__))
 
 /* Wait until all its threads are stopped (MIRROR_STOP_AT of core/killpoint.h, or SIGSTOP). */
 void process_wait_stopped(pid_t pid);

@@ -30,7 +30,6 @@
 /* long enough that no member is excluded because the machine is slow */
 #define SILENCE_MS 20000
 
-static struct hosts hosts;
 static struct proc caller, next;
 static struct calls_log *now_log;
 

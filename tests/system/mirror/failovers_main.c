@@ -24,7 +24,6 @@
 #define WARM_UP(times) ((times) / 10 + 6)
 #define SILENCE_MS     20000 /* long enough that no member is excluded because it is slow */
 
-static struct hosts hosts;
 static struct proc lasting[HOSTS]; /* programs that map and unmap again and again */
 static struct proc victim;
 static struct uses uses = {.hosts = &hosts};

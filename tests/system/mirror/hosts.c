@@ -20,6 +20,8 @@
 
 #define HOSTS_WAIT_MS 20000
 
+struct hosts hosts;
+
 static uint64_t hosts_random(void)
 {
 	uint64_t v;
@@ -364,6 +366,18 @@ void hosts_stop(struct hosts *h)
 	snprintf(command, sizeof(command), "rm -rf '%s'", h->folder);
 	if (system(command))
 		fail_msg("cannot remove %s", h->folder);
+}
+
+int hosts_setup(void **state)
+{
+	hosts_start(&hosts, *state);
+	return 0;
+}
+
+int hosts_teardown(void **state)
+{
+	hosts_stop(&hosts);
+	return 0;
 }
 
 void hosts_read(const struct hosts *h, struct register_entry *now)

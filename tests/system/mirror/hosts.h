@@ -59,6 +59,19 @@ struct hosts {
 /* Start all daemons, and register the set with every copy in-sync. */
 void hosts_start(struct hosts *h, const struct hosts_opts *opts);
 void hosts_stop(struct hosts *h);
+/*
+ * The hosts of a program's cases: each case begins with the hosts that its initial state describes
+ * (struct hosts_opts). The second may be a part of a case's own teardown.
+ */
+extern struct hosts hosts;
+int hosts_setup(void **state);
+int hosts_teardown(void **state);
+#define HOSTS_OPTS(...) (&(struct hosts_opts){__VA_ARGS__})
+/* A case with these hosts, and the program's teardown(). */
+#define HOSTS_TEST(name, ...)                                                                      \
+	cmocka_unit_test_prestate_setup_teardown(name, hosts_setup, teardown,                      \
+						 HOSTS_OPTS(__VA_ARGS__))
+
 /* Start one daemon again, at its port. envs as for proc_start(). */
 void host_start(struct hosts *h, unsigned i, const char *const envs[]);
 /* False: it ended before it listened. */

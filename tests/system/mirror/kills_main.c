@@ -210,7 +210,7 @@ static void report(void)
 	       kills, counts.acknowledged, counts.reads);
 }
 
-static void who_dies_anywhere_loses_nothing(void **state)
+static void a_kill_at_any_point_loses_nothing(void **state)
 {
 	while (next_target())
 		live();
@@ -226,7 +226,7 @@ static int stop(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(who_dies_anywhere_loses_nothing, stop)};
+		cmocka_unit_test_teardown(a_kill_at_any_point_loses_nothing, stop)};
 
 	if (argc > 1)
 		times = (unsigned)atoi(argv[1]);

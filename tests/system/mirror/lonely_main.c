@@ -23,7 +23,6 @@
 #define HEALTHY_MS 60000
 #define LOAD_MS    300 /* at most, before and after the kill */
 
-static struct hosts hosts;
 static struct clients all;
 static struct client primary;
 static struct prng chance;

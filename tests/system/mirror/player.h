@@ -22,7 +22,14 @@ struct player {
 	struct packet in;     /* the last packet received */
 };
 
+/* A player that is not open yet. */
+#define PLAYER_NONE                                                                                \
+	{                                                                                          \
+		.fd = -1, .data_fd = -1, .meta_fd = -1                                             \
+	}
+
 void player_open(struct player *p, const struct hosts *h, unsigned i);
+/* Also for PLAYER_NONE, and for a player that is closed already. */
 void player_close(struct player *p);
 void player_send(struct player *p, struct packet *out);
 /* Send an answer with the id that it has. False: the daemon is gone. */

@@ -43,7 +43,6 @@ struct conns {
 	ino_t inodes[CONNS_MAX];
 };
 
-static struct hosts hosts;
 static struct proc app;
 static struct uses uses = {.hosts = &hosts};
 static unsigned times = 100, number;

@@ -16,7 +16,6 @@
 #define GROWN       (16u << 20)
 #define WORD        0x1122334455667788ull
 
-static struct hosts hosts;
 static char hang[300], hang_env[320];
 
 static int set_up(void **state)
@@ -122,7 +121,7 @@ static void await_cleared(struct talk *t)
 	assert_int_equal(t->in.cleared.error, 0);
 }
 
-static void a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out(void **state)
+static void a_long_read_of_a_block_delays_no_call_and_keeps_writers_out(void **state)
 {
 	struct mirror_epoch epoch = hosts_promote(&hosts, 0);
 	struct talk t, next, lane;
@@ -324,7 +323,7 @@ static void it_is_killed_before_zeros_are_durable(void **state)
 	is_killed_at("MIRROR_KILL_AT=placed_before");
 }
 
-static void it_is_killed_before_it_says_that_zeros_are_durable(void **state)
+static void it_is_killed_before_it_reports_durable_zeros(void **state)
 {
 	is_killed_at("MIRROR_KILL_AT=placed_after");
 }
@@ -334,13 +333,13 @@ static void it_is_killed_before_it_says_that_zeros_are_durable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_block_that_is_read_for_long_stops_nobody_and_keeps_writers_out),
+		TEST(a_long_read_of_a_block_delays_no_call_and_keeps_writers_out),
 		TEST(a_daemon_that_is_stopped_waits_for_it),
 		TEST(an_answer_that_was_not_fetched_is_forgotten),
 		TEST(a_copy_does_not_grow_meanwhile),
 		TEST(it_is_killed_before_it_overwrites_a_block),
 		TEST(it_is_killed_before_zeros_are_durable),
-		TEST(it_is_killed_before_it_says_that_zeros_are_durable),
+		TEST(it_is_killed_before_it_reports_durable_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

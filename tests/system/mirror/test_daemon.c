@@ -12,9 +12,15 @@
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
 
-static struct hosts hosts;
-static struct player a, b;
+static struct player a = PLAYER_NONE, b = PLAYER_NONE;
 static struct register_entry now;
+
+static int teardown(void **state)
+{
+	player_close(&b);
+	player_close(&a);
+	return hosts_teardown(state);
+}
 
 static uint64_t file_word(unsigned host, uint64_t offset)
 {
@@ -65,10 +71,8 @@ static uint64_t wait_for_lease(struct player *p, uint64_t since)
 
 static void a_primary_flushes_to_the_members_that_promised(void **state)
 {
-	struct hosts_opts opts = {.count = 3};
 	struct talk control, lane;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	assert_true(a.data_fd >= 0 && a.meta_fd >= 0);
@@ -93,16 +97,13 @@ static void a_primary_flushes_to_the_members_that_promised(void **state)
 		talk_close(&control);
 	}
 	unmap(&a, true);
-	hosts_stop(&hosts);
 }
 
 static void a_lane_needs_the_promise_first(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
 	struct mirror_epoch epoch;
 	struct talk control, lane;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0); /* the copies are open when this is answered */
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_open(&b, &hosts, 1);
@@ -115,19 +116,14 @@ static void a_lane_needs_the_promise_first(void **state)
 	assert_int_equal(talk_open(&lane, &hosts, 1, 0, GREETING_LANE, epoch), GREETING_OK);
 	talk_close(&lane);
 	talk_close(&control);
-	player_close(&a);
-	player_close(&b);
-	hosts_stop(&hosts);
 }
 
 static void a_connection_for_restoring_can_only_read(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
 	struct mirror_epoch epoch;
 	struct talk control, restore;
 	enum rpma_conn_event event;
 
-	hosts_start(&hosts, &opts);
 	player_open(&b, &hosts, 1);
 	assert_int_equal(player_map(&b, PACKET_MAP_READONLY), PACKET_OK);
 	epoch = hosts_promote(&hosts, 0);
@@ -146,15 +142,10 @@ static void a_connection_for_restoring_can_only_read(void **state)
 	assert_int_equal(file_word(1, 0), 0);
 	talk_close(&restore);
 	talk_close(&control);
-	player_close(&b);
-	hosts_stop(&hosts);
 }
 
 static void a_second_process_may_not_map(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
-
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_open(&b, &hosts, 0);
@@ -166,8 +157,6 @@ static void a_second_process_may_not_map(void **state)
 	unmap(&a, true);
 	player_open(&b, &hosts, 0);
 	assert_int_equal(player_map(&b, 0), PACKET_OK);
-	player_close(&b);
-	hosts_stop(&hosts);
 }
 
 /* ---- fences ---- */
@@ -209,10 +198,8 @@ static pid_t start_writer(unsigned i, struct mirror_epoch epoch, int *ready)
 
 static void nothing_is_placed_any_more_when_a_promise_is_answered(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
 	int status, ready;
 
-	hosts_start(&hosts, &opts);
 	for (unsigned round = 1; round <= 10; round++) {
 		pid_t writer = start_writer(1, hosts_promote(&hosts, 0), &ready);
 		struct talk control;
@@ -231,16 +218,13 @@ static void nothing_is_placed_any_more_when_a_promise_is_answered(void **state)
 		assert_int_equal(file_word(1, 0), word);
 		talk_close(&control);
 	}
-	hosts_stop(&hosts);
 }
 
 static void a_lower_epoch_is_refused_with_the_one_that_is_known(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
 	struct mirror_epoch older, newer, twin;
 	struct talk control, lane, old;
 
-	hosts_start(&hosts, &opts);
 	older = hosts_promote(&hosts, 0);
 	twin = newer = hosts_promote(&hosts, 0);
 	open_lane(&control, &lane, 1, 0, newer);
@@ -255,16 +239,13 @@ static void a_lower_epoch_is_refused_with_the_one_that_is_known(void **state)
 	assert_int_equal(talk_flush(&lane, 0, 1), IBV_WC_SUCCESS);
 	talk_close(&lane);
 	talk_close(&control);
-	hosts_stop(&hosts);
 }
 
 static void a_promise_outlives_the_daemon(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
 	struct mirror_epoch older, newer;
 	struct talk control, lane;
 
-	hosts_start(&hosts, &opts);
 	older = hosts_promote(&hosts, 0);
 	newer = hosts_promote(&hosts, 0);
 	open_lane(&control, &lane, 1, 0, newer);
@@ -276,15 +257,12 @@ static void a_promise_outlives_the_daemon(void **state)
 			 GREETING_EPOCH);
 	assert_int_equal(control.reply.known.number, newer.number);
 	talk_close(&control);
-	hosts_stop(&hosts);
 }
 
 static void a_primary_on_this_host_learns_of_a_higher_epoch(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
 	struct talk control;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
@@ -295,8 +273,6 @@ static void a_primary_on_this_host_learns_of_a_higher_epoch(void **state)
 	assert_int_equal(control.in.promised.flags & MESSAGE_REPORT_HELD, MESSAGE_REPORT_HELD);
 	assert_int_equal(player_expect(&a, PACKET_FENCED)->fenced.known.number, 9);
 	talk_close(&control);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 /* ---- processes ---- */
@@ -347,11 +323,9 @@ static void kill_process(pid_t pid)
 
 static void another_host_waits_until_the_primary_has_died(void **state)
 {
-	struct hosts_opts opts = {.count = 2, .lease_ms = 600000, .automatic = true};
 	int ready_a, ready_b;
 	pid_t first, second;
 
-	hosts_start(&hosts, &opts);
 	first = start_primary(0, &ready_a);
 	wait_ready(ready_a);
 	player_open(&b, &hosts, 1);
@@ -368,16 +342,13 @@ static void another_host_waits_until_the_primary_has_died(void **state)
 	assert_int_equal(now.record.view.primary, 1);
 	assert_int_equal(now.record.view.epoch.number, 2);
 	kill_process(second);
-	hosts_stop(&hosts);
 }
 
 static void another_host_waits_for_the_lease_of_a_host_that_died(void **state)
 {
-	struct hosts_opts opts = {.count = 2, .lease_ms = 1000, .automatic = true};
 	int ready_a, ready_b;
 	pid_t first, second;
 
-	hosts_start(&hosts, &opts);
 	first = start_primary(0, &ready_a);
 	wait_ready(ready_a);
 	host_kill(&hosts, 0); /* the key is neither cleared nor renewed */
@@ -387,17 +358,14 @@ static void another_host_waits_for_the_lease_of_a_host_that_died(void **state)
 	assert_int_equal(now.record.view.primary, 1);
 	kill_process(first);
 	kill_process(second);
-	hosts_stop(&hosts);
 }
 
-static void without_auto_nobody_takes_over_by_waiting(void **state)
+static void without_auto_no_process_takes_over_by_waiting(void **state)
 {
-	struct hosts_opts opts = {.count = 2, .lease_ms = 1000};
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
 	int ready;
 	pid_t first;
 
-	hosts_start(&hosts, &opts);
 	first = start_primary(0, &ready);
 	wait_ready(ready);
 	player_open(&b, &hosts, 1);
@@ -410,18 +378,13 @@ static void without_auto_nobody_takes_over_by_waiting(void **state)
 		usleep(10000);
 	hosts_read(&hosts, &now);
 	assert_int_equal(now.record.view.epoch.number, 1);
-	player_close(&a);
-	player_close(&b);
-	hosts_stop(&hosts);
 }
 
 static void a_restarted_daemon_finds_its_primary_again(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
 	static struct packet out;
 	struct mirror_epoch epoch;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
@@ -443,16 +406,13 @@ static void a_restarted_daemon_finds_its_primary_again(void **state)
 	assert_int_equal(player_ask(&a, &out, PACKET_MAPPED)->mapped.status, PACKET_OK);
 	wait_for_lease(&a, wait_for_lease(&a, 0));
 	unmap(&a, true);
-	hosts_stop(&hosts);
 }
 
 static void a_restarted_daemon_releases_a_process_that_died(void **state)
 {
-	struct hosts_opts opts = {.count = 2, .lease_ms = 600000, .automatic = true};
 	int ready;
 	pid_t first;
 
-	hosts_start(&hosts, &opts);
 	first = start_primary(0, &ready);
 	wait_ready(ready);
 	host_kill(&hosts, 0);
@@ -460,17 +420,13 @@ static void a_restarted_daemon_releases_a_process_that_died(void **state)
 	host_start(&hosts, 0, NULL);
 	player_open(&b, &hosts, 1);
 	assert_int_equal(player_map(&b, PACKET_MAP_WAIT), PACKET_OK);
-	player_close(&b);
-	hosts_stop(&hosts);
 }
 
 static void without_heartbeats_the_lease_ends(void **state)
 {
-	struct hosts_opts opts = {.count = 2, .lease_ms = 1000, .automatic = true};
 	int ready, status;
 	pid_t first;
 
-	hosts_start(&hosts, &opts);
 	first = start_primary(0, &ready);
 	wait_ready(ready);
 	kill(first, SIGSTOP);
@@ -480,27 +436,30 @@ static void without_heartbeats_the_lease_ends(void **state)
 	assert_int_equal(now.record.view.primary, 1);
 	kill(first, SIGKILL);
 	assert_int_equal(waitpid(first, &status, 0), first);
-	player_close(&b);
-	hosts_stop(&hosts);
 }
+
+#define TEST(name, ...) HOSTS_TEST(name, .count = 2, __VA_ARGS__)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_primary_flushes_to_the_members_that_promised),
-		cmocka_unit_test(a_lane_needs_the_promise_first),
-		cmocka_unit_test(a_connection_for_restoring_can_only_read),
-		cmocka_unit_test(a_second_process_may_not_map),
-		cmocka_unit_test(nothing_is_placed_any_more_when_a_promise_is_answered),
-		cmocka_unit_test(a_lower_epoch_is_refused_with_the_one_that_is_known),
-		cmocka_unit_test(a_promise_outlives_the_daemon),
-		cmocka_unit_test(a_primary_on_this_host_learns_of_a_higher_epoch),
-		cmocka_unit_test(another_host_waits_until_the_primary_has_died),
-		cmocka_unit_test(another_host_waits_for_the_lease_of_a_host_that_died),
-		cmocka_unit_test(without_auto_nobody_takes_over_by_waiting),
-		cmocka_unit_test(a_restarted_daemon_finds_its_primary_again),
-		cmocka_unit_test(a_restarted_daemon_releases_a_process_that_died),
-		cmocka_unit_test(without_heartbeats_the_lease_ends),
+		HOSTS_TEST(a_primary_flushes_to_the_members_that_promised, .count = 3),
+		TEST(a_lane_needs_the_promise_first),
+		TEST(a_connection_for_restoring_can_only_read),
+		TEST(a_second_process_may_not_map),
+		TEST(nothing_is_placed_any_more_when_a_promise_is_answered),
+		TEST(a_lower_epoch_is_refused_with_the_one_that_is_known),
+		TEST(a_promise_outlives_the_daemon),
+		TEST(a_primary_on_this_host_learns_of_a_higher_epoch),
+		TEST(another_host_waits_until_the_primary_has_died, .lease_ms = 600000,
+		     .automatic = true),
+		TEST(another_host_waits_for_the_lease_of_a_host_that_died, .lease_ms = 1000,
+		     .automatic = true),
+		TEST(without_auto_no_process_takes_over_by_waiting, .lease_ms = 1000),
+		TEST(a_restarted_daemon_finds_its_primary_again),
+		TEST(a_restarted_daemon_releases_a_process_that_died, .lease_ms = 600000,
+		     .automatic = true),
+		TEST(without_heartbeats_the_lease_ends, .lease_ms = 1000, .automatic = true),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);

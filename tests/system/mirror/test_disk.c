@@ -26,8 +26,6 @@
 #define FROZEN      2   /* times */
 #define STILL_MS    100 /* time for late bytes */
 
-static struct hosts hosts;
-static struct proc app;
 static uint64_t last;    /* value last flushed to OFFSET */
 static unsigned flushed; /* bytes in each of two ranges: a word is stored, a block is written */
 static char folder[200]; /* folder of the disks */
@@ -77,11 +75,11 @@ static void check_media(unsigned members, uint64_t first, uint64_t second)
 
 static void go_on(unsigned host, const char *how)
 {
-	if (app.pid)
-		proc_kill(&app);
-	app_start(&app, &hosts, host, NULL);
-	app_expect(&app, "ok", "%s", how);
-	assert_int_equal(atoll(proc_ask(&app, "get %u", OFFSET)), last);
+	if (apps[0].pid)
+		proc_kill(&apps[0]);
+	app_start(&apps[0], &hosts, host, NULL);
+	ask(0, "ok", "%s", how);
+	assert_int_equal(atoll(proc_ask(&apps[0], "get %u", OFFSET)), last);
 }
 
 /* On a busy machine a member may be lost for a moment; it returns. */
@@ -91,7 +89,7 @@ static void put_until_whole(void)
 
 	for (unsigned i = 0; i < TRIES && strcmp(line, "durable 7 flags 0") != 0; i++) {
 		hosts_wait_insync(&hosts, ALL);
-		line = proc_ask(&app, "put %u %llu", OFFSET, (unsigned long long)++last);
+		line = proc_ask(&apps[0], "put %u %llu", OFFSET, (unsigned long long)++last);
 		if (!line)
 			fail_msg("no answer");
 	}
@@ -105,14 +103,14 @@ static void put_until_whole(void)
 static void put_both(const char *wanted)
 {
 	last++;
-	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)last);
-	app_expect(&app, "ok", "store %u %llu", NEXT, (unsigned long long)last);
-	app_expect(&app, wanted, "pair %u %u %u", OFFSET, NEXT, flushed);
+	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)last);
+	ask(0, "ok", "store %u %llu", NEXT, (unsigned long long)last);
+	ask(0, wanted, "pair %u %u %u", OFFSET, NEXT, flushed);
 }
 
 static void check_lost(void)
 {
-	const char *line = proc_ask(&app, "lost");
+	const char *line = proc_ask(&apps[0], "lost");
 
 	if (!line || line[0] != 'c' || !(strstr(line, "errno 5") || strstr(line, "errno 28")))
 		fail_msg("%s", line ? line : "no answer");
@@ -137,7 +135,7 @@ static void what_stood_still_at_a_replica_changes_nothing_later(void **state)
 {
 	go_on(0, "map-wait");
 	put_until_whole();
-	app_expect(&app, "durable 7 flags 0", "put %u %llu", NEXT, (unsigned long long)last);
+	ask(0, "durable 7 flags 0", "put %u %llu", NEXT, (unsigned long long)last);
 	for (unsigned i = 0; i < FROZEN; i++) {
 		freeze(2, FIFREEZE);
 		put_both("durable 3 flags 1");
@@ -162,7 +160,7 @@ static void a_local_write_back_is_short(const char *how)
 	check_media(1, last, 0);
 	check_media(ALL & ~1u, last, last);
 	bad_disk_repair(&disks[0]); /* a later success means nothing */
-	app_expect(&app, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
+	ask(0, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	go_on(1, how);
 	put_both("durable 6 flags 1");
@@ -196,9 +194,9 @@ static void the_first_part_of_a_large_flush_is_short(void **state)
 	put_until_whole();
 	bad_disk_break_blocks(&disks[0], hosts.hosts[0].data, 0, SIZE / 2 / BAD_DISK_BLOCK);
 	last++;
-	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)last);
-	app_expect(&app, "ok", "store %u %llu", NEXT, (unsigned long long)last);
-	app_expect(&app, "The local copy has failed", "flush 0 %u", SIZE);
+	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)last);
+	ask(0, "ok", "store %u %llu", NEXT, (unsigned long long)last);
+	ask(0, "The local copy has failed", "flush 0 %u", SIZE);
 	check_media(ALL & ~1u, last, last);
 }
 
@@ -354,15 +352,15 @@ static void a_failure_while_no_daemon_runs_is_recorded_by_the_next(void **state)
 	put_until_whole();
 	host_kill(&hosts, 0);
 	bad_disk_break_block(&disks[0], hosts.hosts[0].data, NEXT);
-	app_expect(&app, "ok", "store %u %u", NEXT, 1);
+	ask(0, "ok", "store %u %u", NEXT, 1);
 	write_back_unasked(0);
 	bad_disk_repair(&disks[0]);
 	assert_int_equal(host_read_word(&hosts, 0, NEXT), 1);
 	check_media(1, last, 0);
 	host_start(&hosts, 0, NULL);
 	assert_true(host_wait_log(&hosts, 0, "goes on", PATIENCE_MS));
-	proc_kill(&app);
-	app.pid = 0;
+	proc_kill(&apps[0]);
+	apps[0].pid = 0;
 	app_start(&other, &hosts, 0, NULL);
 	app_expect(&other, "The local copy has failed", "map");
 	proc_kill(&other);
@@ -381,15 +379,15 @@ static void lose_a_store_without_a_daemon(void)
 {
 	int fd;
 
-	app_start(&app, &hosts, 0, NULL);
+	app_start(&apps[0], &hosts, 0, NULL);
 	/* the daemon passes the descriptors that are needed */
 	assert_int_equal(chmod(hosts.hosts[0].data, 0), 0);
-	app_expect(&app, "ok", "drop-rights");
-	app_expect(&app, "ok", "map-direct");
+	ask(0, "ok", "drop-rights");
+	ask(0, "ok", "map-direct");
 	put_until_whole();
 	host_kill(&hosts, 0);
 	bad_disk_break_block(&disks[0], hosts.hosts[0].data, NEXT);
-	app_expect(&app, "ok", "store %u %u", NEXT, 1);
+	ask(0, "ok", "store %u %u", NEXT, 1);
 	fd = open(hosts.hosts[0].data, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(fdatasync(fd), -1);
@@ -398,12 +396,12 @@ static void lose_a_store_without_a_daemon(void)
 	check_media(1, last, 0);
 }
 
-static void a_failure_that_others_have_heard_of_is_reported_by_the_process(void **state)
+static void a_failure_that_other_members_know_is_reported_by_the_process(void **state)
 {
 	lose_a_store_without_a_daemon();
 	host_start(&hosts, 0, NULL);
 	assert_true(host_wait_log(&hosts, 0, "the copy has failed", PATIENCE_MS));
-	app_expect(&app, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
+	ask(0, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	host_kill(&hosts, 0);
 	go_on(1, "map-direct");
@@ -416,14 +414,14 @@ static void a_failure_that_others_have_heard_of_is_reported_by_the_process(void 
  * The process cannot report the failure any more, so the copy's cached content is written to its
  * medium.
  */
-static void a_failure_that_nobody_can_report_any_more_is_made_good(void **state)
+static void a_failure_that_no_process_can_report_any_more_is_repaired(void **state)
 {
 	lose_a_store_without_a_daemon();
-	kill(app.pid, SIGSTOP);
+	kill(apps[0].pid, SIGSTOP);
 	host_start(&hosts, 0, NULL);
 	assert_true(host_wait_log(&hosts, 0, "still maps it", PATIENCE_MS));
-	proc_kill(&app);
-	app.pid = 0;
+	proc_kill(&apps[0]);
+	apps[0].pid = 0;
 	assert_true(host_wait_log(&hosts, 0, "what is cached is written again", PATIENCE_MS));
 	go_on(0, "map-direct");
 	hosts_wait_insync(&hosts, ALL);
@@ -455,7 +453,7 @@ static void stop_and_spoil(void)
 	go_on(0, "map-wait");
 	last = PATTERN;
 	hosts_wait_insync(&hosts, ALL);
-	app_expect(&app, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	ask(0, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
 	host_stop(&hosts, 2);
 	bad_disk_spoil(&disks[2], hosts.hosts[2].data, &last, sizeof(last));
 }
@@ -466,7 +464,7 @@ static void return_with_a_bad_block(void)
 	assert_true(host_wait_log(&hosts, 2, "1 of the blocks at", PATIENCE_MS));
 	hosts_wait_insync(&hosts, ALL);
 	assert_int_equal(host_read_word(&hosts, 2, OFFSET), last);
-	app_expect(&app, "durable 7 flags 0", "put %u %llu", NEXT, (unsigned long long)last);
+	ask(0, "durable 7 flags 0", "put %u %llu", NEXT, (unsigned long long)last);
 	assert_int_equal(host_run_tool(&hosts, 0, "verify " HOSTS_SET), 0);
 }
 
@@ -474,7 +472,7 @@ static void return_with_a_bad_block(void)
 static void a_block_that_a_replica_can_neither_read_nor_store_into_is_cured(void **state)
 {
 	stop_and_spoil();
-	app_expect(&app, "durable 3 flags 1", "put %u %llu", OFFSET, (unsigned long long)++last);
+	ask(0, "durable 3 flags 1", "put %u %llu", OFFSET, (unsigned long long)++last);
 	return_with_a_bad_block();
 }
 
@@ -536,8 +534,8 @@ static int teardown(void **state)
 		(void)ioctl(fd, FITHAW, 0); /* a case may have ended before its thaw */
 		close(fd);
 	}
-	if (app.pid)
-		proc_kill(&app);
+	if (apps[0].pid)
+		proc_kill(&apps[0]);
 	hosts_stop(&hosts);
 	for (unsigned i = 0; i < HOSTS; i++)
 		bad_disk_unmount(&disks[i]);
@@ -565,8 +563,8 @@ int main(void)
 		TEST(a_replicas_disk_fails),
 		TEST(a_replicas_metadata_cannot_be_written),
 		TEST(a_failure_while_no_daemon_runs_is_recorded_by_the_next),
-		TEST(a_failure_that_others_have_heard_of_is_reported_by_the_process),
-		TEST(a_failure_that_nobody_can_report_any_more_is_made_good),
+		TEST(a_failure_that_other_members_know_is_reported_by_the_process),
+		TEST(a_failure_that_no_process_can_report_any_more_is_repaired),
 		TEST_SUMS(a_block_that_a_replica_can_neither_read_nor_store_into_is_cured),
 		TEST_SUMS(a_block_that_a_replica_cannot_compare_is_cured),
 	};

@@ -22,36 +22,13 @@
 	"descriptors of the library"
 #define FENCED "This mapping is the primary no more: set orders: "
 
-static struct hosts hosts;
-static struct proc apps[2], tool;
-
-#define ask(host, wanted, ...) app_expect(&apps[host], wanted, __VA_ARGS__)
-
-static int setup(void **state)
-{
-	/* A member that is stopped for a moment is not excluded. */
-	struct hosts_opts opts = {
-		.count = 2, .automatic = true, .lease_ms = 20000, .replica_timeout_ms = 20000};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-/* Connections send messages of their own every second. */
-static int setup_lively(void **state)
-{
-	struct hosts_opts opts = {.count = 2, .lease_ms = 20000, .replica_timeout_ms = 2000};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
+static struct proc tool;
 
 static int teardown(void **state)
 {
 	if (tool.pid)
 		proc_kill(&tool);
-	apps_end(&hosts, apps, ARRAY_LEN(apps));
-	return 0;
+	return apps_teardown(state);
 }
 
 /* From now on stores of that process to the set's file are private to it. */
@@ -270,8 +247,10 @@ static void a_process_that_the_daemon_does_not_see_is_refused_with_the_reason(vo
 	    "map");
 }
 
-#define LIVELY(name) cmocka_unit_test_setup_teardown(name, setup_lively, teardown)
-#define TEST(name)   cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define LIVELY(name) HOSTS_TEST(name, .count = 2, .lease_ms = 20000, .replica_timeout_ms = 2000)
+#define TEST(name)                                                                                 \
+	HOSTS_TEST(name, .count = 2, .automatic = true, .lease_ms = 20000,                         \
+		   .replica_timeout_ms = 20000)
 
 int main(void)
 {

@@ -13,23 +13,12 @@
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
 
-static struct hosts hosts;
-static struct proc app;
-
 static void begin(unsigned primary)
 {
-	const struct hosts_opts opts = {.count = 2, .lease_ms = 600000};
-
-	hosts_start(&hosts, &opts);
-	app_start(&app, &hosts, primary, NULL);
-	app_expect(&app, "ok", "map");
+	app_start(&apps[0], &hosts, primary, NULL);
+	ask(0, "ok", "map");
 	assert_int_equal(host_run_tool(&hosts, primary, "wait orders --until health=healthy"), 0);
-	app_expect(&app, "durable 3", "put 64 1");
-}
-
-static void end(void)
-{
-	apps_end(&hosts, &app, 1);
+	ask(0, "durable 3", "put 64 1");
 }
 
 /* As by `cp` to another name and `mv` over the first one. */
@@ -64,7 +53,7 @@ static void expect_said(unsigned host, const char *words, const char *command)
 static void expect_primary_without_copy(void)
 {
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until insync.a=no"), 0);
-	app_expect(&app, "The local copy has failed", "put 64 2");
+	ask(0, "The local copy has failed", "put 64 2");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_read_word(&hosts, 1, 64), 2); /* the other copy has the value */
@@ -77,7 +66,6 @@ static void a_data_file_that_is_replaced_while_the_daemon_is_away_is_noticed(voi
 	replace_file(hosts.hosts[0].data);
 	host_start(&hosts, 0, NULL);
 	expect_primary_without_copy();
-	end();
 }
 
 static void a_data_file_that_is_replaced_below_the_primary_is_noticed(void **state)
@@ -86,19 +74,17 @@ static void a_data_file_that_is_replaced_below_the_primary_is_noticed(void **sta
 	replace_file(hosts.hosts[0].data);
 	expect_primary_without_copy();
 	expect_said(0, "copy.*failed", "status orders --json");
-	end();
 }
 
 static void a_replicas_data_file_that_is_removed_is_noticed(void **state)
 {
 	begin(0);
 	assert_int_equal(unlink(hosts.hosts[1].data), 0);
-	app_expect(&app, "durable", "put 64 2");
+	ask(0, "durable", "put 64 2");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until insync.b=no,copy.b=failed"),
 			 0);
-	app_expect(&app, "durable 1", "put 64 3");
+	ask(0, "durable 1", "put 64 3");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
-	end();
 }
 
 /* The daemon goes on with the other sets of its host. */
@@ -107,14 +93,13 @@ static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
 	begin(0);
 	assert_int_equal(truncate(hosts.hosts[1].meta, 4096), 0);
 	/* The next primary makes the daemon write there. */
-	proc_kill(&app);
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map-wait");
+	proc_kill(&apps[0]);
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map-wait");
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until copy.b=failed"), 0);
 	expect_said(1, "was cut off while it was in use|could not be read", "status orders --json");
-	app_expect(&app, "durable 1", "put 64 2");
+	ask(0, "durable 1", "put 64 2");
 	assert_int_equal(kill(hosts.hosts[1].daemon.pid, 0), 0);
-	end();
 }
 
 /*
@@ -123,26 +108,23 @@ static void metadata_that_are_cut_off_do_not_end_the_daemon(void **state)
  */
 static void a_file_system_that_does_not_answer_holds_nothing_else_up(void **state)
 {
-	const struct hosts_opts opts = {.count = 2, .lease_ms = 1000};
 	char away[300], away_env[320];
 	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM, away_env, NULL};
 
-	hosts_start(&hosts, &opts);
 	snprintf(away, sizeof(away), "%.250s/away", hosts.folder);
 	snprintf(away_env, sizeof(away_env), "MEDIUM_AWAY=%s", away);
 	host_kill(&hosts, 0);
 	host_start(&hosts, 0, envs);
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map");
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 	close(open(away, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	assert_true(host_wait_log(&hosts, 0, "has not answered for", 20000));
 	expect_said(0, "healthy", "status orders");
-	app_expect(&app, "ok", "confirm");
-	app_expect(&app, "durable 3", "put 64 2");
+	ask(0, "ok", "confirm");
+	ask(0, "durable 3", "put 64 2");
 	assert_int_equal(host_stop(&hosts, 0), 0);
 	assert_int_equal(unlink(away), 0);
-	end();
 }
 
 /* An operator cannot resolve an error of the medium by a choice between copies. */
@@ -169,7 +151,6 @@ static void an_error_of_the_own_metadata_is_not_shown_as_split(void **state)
 	assert_false(has_said("split"));
 	app_check("The local copy has failed", proc_line(&waiting, 30000));
 	proc_kill(&waiting);
-	end();
 }
 
 /*
@@ -189,22 +170,19 @@ static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 		host_kill(&hosts, 0);
 		host_start(&hosts, 0, NULL);
 		assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
-		app_expect(&app, "durable 3", "put 64 %u", i + 2);
+		ask(0, "durable 3", "put 64 %u", i + 2);
 	}
-	end();
 }
 
 /* With this setting flushes go on, and every confirm is refused. */
 static void a_set_without_its_register_is_not_healthy(void **state)
 {
-	const struct hosts_opts opts = {.count = 2, .lease_ms = 1000};
 	const char *const envs[] = {"RPMIRROR_ON_FENCED=error", NULL};
 	const char *path;
 	char away[320];
 
-	hosts_start(&hosts, &opts);
-	app_start(&app, &hosts, 0, envs);
-	app_expect(&app, "ok", "map");
+	app_start(&apps[0], &hosts, 0, envs);
+	ask(0, "ok", "map");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 	path = strchr(hosts.register_uri, ':') + 1;
 	snprintf(away, sizeof(away), "%s.away", path);
@@ -212,10 +190,9 @@ static void a_set_without_its_register_is_not_healthy(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=degraded"), 0);
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
 	expect_said(0, "the lease is over, as the register was not reached", "status orders");
-	app_expect(&app, "durable 3", "put 64 2");
+	ask(0, "durable 3", "put 64 2");
 	assert_int_equal(rename(away, path), 0);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
-	end();
 }
 
 /* The register is slow to exclude the member, because its lock is taken. */
@@ -232,30 +209,27 @@ static void a_set_that_has_lost_a_member_is_not_healthy_at_once(void **state)
 		/* Otherwise the flush might end before the daemon does. */
 		proc_signal(&hosts.hosts[1].daemon, SIGSTOP);
 		if (is_busy)
-			app_expect(&app, "ok", "begin 64 2");
+			ask(0, "ok", "begin 64 2");
 		host_kill(&hosts, 1);
 		assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until link.b=down"), 0);
 		host_run_tool(&hosts, 0, "status orders --json");
 		assert_true(has_said("\"health\": ?\"(degraded|blocked)\""));
 		close(lock);
 		if (is_busy)
-			app_expect(&app, "durable 1", "end");
+			ask(0, "durable 1", "end");
 		host_start(&hosts, 1, NULL);
 		assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 	}
-	end();
 }
 
 /* A pipe without a writer replaces a register on a file system that does not answer. */
 static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **state)
 {
-	const struct hosts_opts opts = {.count = 2, .lease_ms = 2500, .register_timeout_ms = 600};
 	const char *path;
 	char away[320], still[320];
 
-	hosts_start(&hosts, &opts);
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map");
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 	path = strchr(hosts.register_uri, ':') + 1;
 	snprintf(away, sizeof(away), "%s.away", path);
@@ -267,9 +241,8 @@ static void a_register_that_never_answers_is_noticed_and_not_waited_for(void **s
 	assert_int_equal(host_run_tool(&hosts, 1, "wait orders --until health=degraded"), 0);
 	/* The other host's call, which never ends, may hold its lock. */
 	expect_said(1, "The register: .*(not answer|cannot lock)", "explain orders");
-	app_expect(&app, "durable 3", "put 64 2");
+	ask(0, "durable 3", "put 64 2");
 	assert_int_equal(host_stop(&hosts, 1), 0);
-	end();
 }
 
 /* `explain` has the text of the refusal, not that of a register that is away. */
@@ -290,7 +263,6 @@ static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(rename(away, path), 0);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
-	end();
 }
 
 /*
@@ -299,12 +271,10 @@ static void a_register_that_refuses_is_named_with_its_refusal(void **state)
  */
 static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 {
-	const struct hosts_opts opts = {.count = 2, .lease_ms = 10000};
 	char blocked[320];
 
-	hosts_start(&hosts, &opts);
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map");
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map");
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 	snprintf(blocked, sizeof(blocked), "%s.new", strchr(hosts.register_uri, ':') + 1);
 	assert_int_equal(mkdir(blocked, 0700), 0);
@@ -313,10 +283,9 @@ static void a_lost_right_to_write_shows_before_it_is_needed(void **state)
 	assert_true(has_said("Why: the register refuses to be written by this host"));
 	assert_true(has_said("The register: cannot write .*Is a directory"));
 	assert_true(has_said("Next: give the daemon of this host its rights"));
-	app_expect(&app, "durable 3", "put 64 2");
+	ask(0, "durable 3", "put 64 2");
 	assert_int_equal(rmdir(blocked), 0);
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
-	end();
 }
 
 /* Before a failover it is a statement about the primary, after it an order about another member. */
@@ -337,7 +306,6 @@ static void a_fence_says_what_it_means(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 	assert_int_equal(host_run_tool(&hosts, 0, "fence orders b"), 0);
 	assert_true(has_said("member b is not the primary: it is excluded until"));
-	end();
 }
 
 static void a_removed_copy_is_not_called_split(void **state)
@@ -349,27 +317,31 @@ static void a_removed_copy_is_not_called_split(void **state)
 	expect_said(1, "Why: copy .* of this host was removed from the set", "explain orders");
 	assert_true(has_said("Next: take the set out of rpmirrord.s configuration on this host"));
 	assert_false(has_said("split"));
-	app_expect(&app, "durable 1", "put 64 2");
-	end();
+	ask(0, "durable 1", "put 64 2");
 }
+
+#define TEST(name) APPS_TEST(name, .count = 2, .lease_ms = 600000)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_data_file_that_is_replaced_while_the_daemon_is_away_is_noticed),
-		cmocka_unit_test(a_data_file_that_is_replaced_below_the_primary_is_noticed),
-		cmocka_unit_test(a_replicas_data_file_that_is_removed_is_noticed),
-		cmocka_unit_test(metadata_that_are_cut_off_do_not_end_the_daemon),
-		cmocka_unit_test(a_file_system_that_does_not_answer_holds_nothing_else_up),
-		cmocka_unit_test(a_set_without_its_register_is_not_healthy),
-		cmocka_unit_test(a_set_that_has_lost_a_member_is_not_healthy_at_once),
-		cmocka_unit_test(a_register_that_never_answers_is_noticed_and_not_waited_for),
-		cmocka_unit_test(a_register_that_refuses_is_named_with_its_refusal),
-		cmocka_unit_test(a_lost_right_to_write_shows_before_it_is_needed),
-		cmocka_unit_test(a_fence_says_what_it_means),
-		cmocka_unit_test(a_removed_copy_is_not_called_split),
-		cmocka_unit_test(a_live_set_gets_its_first_secret_and_loses_it),
-		cmocka_unit_test(an_error_of_the_own_metadata_is_not_shown_as_split),
+		TEST(a_data_file_that_is_replaced_while_the_daemon_is_away_is_noticed),
+		TEST(a_data_file_that_is_replaced_below_the_primary_is_noticed),
+		TEST(a_replicas_data_file_that_is_removed_is_noticed),
+		TEST(metadata_that_are_cut_off_do_not_end_the_daemon),
+		APPS_TEST(a_file_system_that_does_not_answer_holds_nothing_else_up, .count = 2,
+			  .lease_ms = 1000),
+		APPS_TEST(a_set_without_its_register_is_not_healthy, .count = 2, .lease_ms = 1000),
+		TEST(a_set_that_has_lost_a_member_is_not_healthy_at_once),
+		APPS_TEST(a_register_that_never_answers_is_noticed_and_not_waited_for, .count = 2,
+			  .lease_ms = 2500, .register_timeout_ms = 600),
+		TEST(a_register_that_refuses_is_named_with_its_refusal),
+		APPS_TEST(a_lost_right_to_write_shows_before_it_is_needed, .count = 2,
+			  .lease_ms = 10000),
+		TEST(a_fence_says_what_it_means),
+		TEST(a_removed_copy_is_not_called_split),
+		TEST(a_live_set_gets_its_first_secret_and_loses_it),
+		TEST(an_error_of_the_own_metadata_is_not_shown_as_split),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);

@@ -27,8 +27,6 @@
 #define DISK    (24u << 20)
 #define WAIT_MS 30000
 
-static struct hosts hosts;
-static struct proc app;
 static unsigned last; /* value flushed last */
 
 /* ---- file systems ---- */
@@ -102,16 +100,16 @@ static void expect_explained(unsigned host, const char *words)
 
 static void go_on(unsigned host)
 {
-	if (app.pid)
-		proc_kill(&app);
-	app_start(&app, &hosts, host, NULL);
-	app_expect(&app, "ok", "map-wait");
-	assert_int_equal(atoi(proc_ask(&app, "get %u", OFFSET)), last);
+	if (apps[0].pid)
+		proc_kill(&apps[0]);
+	app_start(&apps[0], &hosts, host, NULL);
+	ask(0, "ok", "map-wait");
+	assert_int_equal(atoi(proc_ask(&apps[0], "get %u", OFFSET)), last);
 }
 
 static void put(const char *wanted)
 {
-	app_expect(&app, wanted, "put %u %u", OFFSET, ++last);
+	ask(0, wanted, "put %u %u", OFFSET, ++last);
 }
 
 /* On a busy machine a member may be lost for a moment; it returns. */
@@ -122,7 +120,7 @@ static void put_until_whole(void)
 
 	do {
 		hosts_wait_insync(&hosts, ALL);
-		line = proc_ask(&app, "put %u %u", OFFSET, ++last);
+		line = proc_ask(&apps[0], "put %u %u", OFFSET, ++last);
 		if (!line || clock_now_ns() > end)
 			fail_msg("%s", line ? line : "no answer");
 	} while (strcmp(line, "durable 7 flags 0") != 0);
@@ -182,7 +180,7 @@ static void a_replica_that_loses_its_room_is_excluded(void **state)
 	go_on(0);
 	put_until_whole();
 	take_blocks(host);
-	app_expect(&app, "durable 3 flags 1", "put %u %u", SIZE - 4096, 1);
+	ask(0, "durable 3 flags 1", "put %u %u", SIZE - 4096, 1);
 	put("durable 3 flags 1");
 	hosts_wait_insync(&hosts, 3);
 	assert_int_equal(host_read_word(&hosts, 1, SIZE - 4096), 1);
@@ -196,10 +194,10 @@ static void a_primary_that_loses_its_room_says_so_and_another_goes_on(void **sta
 {
 	go_on(0);
 	hosts_wait_insync(&hosts, ALL);
-	app_expect(&app, "durable", "put %u %u", SIZE - 4096, 1);
+	ask(0, "durable", "put %u %u", SIZE - 4096, 1);
 	put_until_whole();
 	take_blocks(&hosts.hosts[0]);
-	app_expect(&app, "The local copy has failed", "put %u %u", SIZE - 4096, 2);
+	ask(0, "The local copy has failed", "put %u %u", SIZE - 4096, 2);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	for (unsigned i = 1; i < HOSTS; i++)
 		assert_int_equal(host_read_word(&hosts, i, SIZE - 4096), 2);
@@ -216,8 +214,8 @@ static void a_program_that_touches_what_has_no_room_ends_and_another_goes_on(voi
 	go_on(0);
 	put_until_whole();
 	take_blocks(&hosts.hosts[0]);
-	app_tell(&app, "get 8384512\n");
-	assert_int_equal(WTERMSIG(proc_wait(&app, WAIT_MS)), SIGBUS);
+	app_tell(&apps[0], "get 8384512\n");
+	assert_int_equal(WTERMSIG(proc_wait(&apps[0], WAIT_MS)), SIGBUS);
 	go_on(1);
 	put("durable ");
 }
@@ -232,11 +230,11 @@ static void a_full_register_holds_flushes_up_until_there_is_room(void **state)
 	fill(register_folder);
 	put_until_whole();
 	host_kill(&hosts, 2);
-	app_tell(&app, "put 4096 100\n");
-	assert_null(proc_line(&app, 1000));
+	app_tell(&apps[0], "put 4096 100\n");
+	assert_null(proc_line(&apps[0], 1000));
 	expect_explained(0, "egister");
 	make_room(register_folder);
-	app_check("durable 3 flags 1", proc_line(&app, WAIT_MS));
+	app_check("durable 3 flags 1", proc_line(&apps[0], WAIT_MS));
 	last = 100;
 	host_start(&hosts, 2, NULL);
 	check_copies(ALL);
@@ -261,7 +259,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	apps_end(&hosts, &app, 1);
+	apps_teardown(state);
 	umount2(register_folder, MNT_DETACH);
 	rmdir(register_folder);
 	return 0;

@@ -24,8 +24,6 @@
 #define PATIENCE_MS 30000
 #define ARRIVE_MS   100
 
-static struct hosts hosts;
-static struct proc app;
 static struct held *held;
 static unsigned last;
 
@@ -38,14 +36,14 @@ static unsigned rounds(void)
 
 static void begin(void)
 {
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map-wait");
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map-wait");
 	hosts_wait_insync(&hosts, ALL);
 }
 
 static void put(const char *wanted, unsigned offset)
 {
-	app_expect(&app, wanted, "put %u %u", offset, ++last);
+	ask(0, wanted, "put %u %u", offset, ++last);
 }
 
 static void wait_held(void)
@@ -90,9 +88,9 @@ static void a_primary_is_killed_and_another_one_follows(void **state)
 		put("durable 7 flags 0", OFFSET);
 		held_hold(held);
 		snprintf(command, sizeof(command), "put %u %u\n", OFFSET, ++last);
-		app_tell(&app, command);
+		app_tell(&apps[0], command);
 		wait_held();
-		proc_kill(&app);
+		proc_kill(&apps[0]);
 		begin();
 		put("durable 7 flags 0", OFFSET);
 		check_arrival(OFFSET);
@@ -106,7 +104,7 @@ static void write_all_over(void)
 	unsigned value = ++last;
 
 	for (unsigned i = 0; i < WORDS; i++)
-		app_expect(&app, "durable 7 flags 0", "put %u %u", i * (SIZE / WORDS), value);
+		ask(0, "durable 7 flags 0", "put %u %u", i * (SIZE / WORDS), value);
 }
 
 static void check_all_over(void)
@@ -126,7 +124,7 @@ static void a_resync_is_lost_and_the_next_one_ends(void **state)
 	for (unsigned i = 0; i < rounds(); i++) {
 		write_all_over();
 		host_kill(&hosts, 2);
-		app_expect(&app, "durable 3 flags 1", "flush 0 %u", SIZE);
+		ask(0, "durable 3 flags 1", "flush 0 %u", SIZE);
 		held_hold_after(held, PART);
 		host_start(&hosts, 2, NULL);
 		wait_held();
@@ -156,7 +154,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	apps_end(&hosts, &app, 1);
+	apps_teardown(state);
 	held_delete(held);
 	return 0;
 }

@@ -20,8 +20,6 @@
 #define PATIENCE_MS 20000
 #define FAILURES    5
 
-static struct hosts hosts;
-static struct proc app;
 static struct player other, tool;
 static char failing[300];
 
@@ -55,9 +53,9 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 	char fail[320];
 	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_PIDFD, fail, NULL};
 
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map");
-	app_expect(&app, "durable 3", "put 64 1");
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map");
+	ask(0, "durable 3", "put 64 1");
 	host_kill(&hosts, 0);
 	snprintf(failing, sizeof(failing), "%s/failing", hosts.folder);
 	snprintf(fail, sizeof(fail), "PIDFD_FAIL=%s", failing);
@@ -66,10 +64,10 @@ static void a_process_that_cannot_be_watched_counts_as_living(void **state)
 	wait_failures();
 	assert_int_equal(map_at(0, 0), PACKET_BUSY);
 	assert_int_equal(map_at(1, 0), PACKET_BUSY);
-	app_expect(&app, "durable 3", "put 64 2");
+	ask(0, "durable 3", "put 64 2");
 	unlink(failing);
-	app_expect(&app, "durable 3", "put 64 3");
-	proc_kill(&app);
+	ask(0, "durable 3", "put 64 3");
+	proc_kill(&apps[0]);
 	assert_int_equal(map_at(1, PACKET_MAP_WAIT), PACKET_OK);
 }
 
@@ -81,15 +79,15 @@ static void a_process_that_ends_while_it_is_looked_for_is_noticed(void **state)
 {
 	const char *const envs[] = {"LD_PRELOAD=" SYSTEM_MIRROR_PIDFD, "PIDFD_KILL=1", NULL};
 
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map");
-	app_expect(&app, "durable 3", "put 64 1");
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map");
+	ask(0, "durable 3", "put 64 1");
 	host_kill(&hosts, 0);
 	signal(SIGCHLD, SIG_IGN);
 	host_start(&hosts, 0, envs);
 	assert_true(host_wait_log(&hosts, 0, "what is cached is written again", PATIENCE_MS));
 	signal(SIGCHLD, SIG_DFL);
-	app.pid = 0;
+	apps[0].pid = 0;
 	assert_int_equal(map_at(0, PACKET_MAP_WAIT), PACKET_OK);
 }
 
@@ -116,10 +114,10 @@ static void the_end_of_the_primary_is_an_event(void **state)
 	player_open(&tool, &hosts, 0);
 	assert_int_equal(send(tool.fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
 	wait_event("dumped");
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map");
-	snprintf(wanted, sizeof(wanted), "process %d, the primary, has ended", (int)app.pid);
-	proc_kill(&app);
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map");
+	snprintf(wanted, sizeof(wanted), "process %d, the primary, has ended", (int)apps[0].pid);
+	proc_kill(&apps[0]);
 	wait_event(wanted);
 	player_close(&tool);
 }
@@ -131,23 +129,7 @@ static void a_grant_counts_when_the_process_has_it(void **state)
 	assert_int_equal(map_at(0, PACKET_MAP_WAIT), PACKET_OK);
 }
 
-static int setup(void **state)
-{
-	const struct hosts_opts opts = {.count = 2, .lease_ms = LEASE_MS, .automatic = true};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	if (app.pid)
-		proc_kill(&app);
-	hosts_stop(&hosts);
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) APPS_TEST(name, .count = 2, .lease_ms = LEASE_MS, .automatic = true)
 
 int main(void)
 {

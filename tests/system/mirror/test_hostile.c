@@ -13,7 +13,6 @@
 #include "service/secret.h"
 #include "system/lib/check.h"
 
-static struct hosts hosts;
 static struct mirror_epoch epoch;
 
 static int set_up(void **state)
@@ -336,7 +335,7 @@ static void nothing_that_can_be_read_is_cleared(void **state)
 	still_serves();
 }
 
-static void many_that_prove_nothing_keep_nobody_out(void **state)
+static void many_connections_without_a_proof_keep_no_other_out(void **state)
 {
 	enum { MANY = 150 };
 	static struct talk many[MANY];
@@ -428,7 +427,7 @@ int main(void)
 		cmocka_unit_test(messages_that_may_not_come_end_the_connection),
 		cmocka_unit_test(messages_of_another_shape_end_the_connection),
 		cmocka_unit_test(nothing_that_can_be_read_is_cleared),
-		cmocka_unit_test(many_that_prove_nothing_keep_nobody_out),
+		cmocka_unit_test(many_connections_without_a_proof_keep_no_other_out),
 		cmocka_unit_test(packets_that_make_no_sense_end_the_connection),
 		cmocka_unit_test(one_user_may_not_take_all_places),
 	};

@@ -11,8 +11,6 @@
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
 
-static struct hosts hosts;
-
 /* The answers so far, and the question without an answer. */
 struct answered {
 	uint64_t promised;

@@ -15,51 +15,6 @@
 #define PATIENCE_MS 30000
 #define FENCED      "This mapping is the primary no more: set orders: "
 
-static struct hosts hosts;
-static struct proc apps[3];
-
-#define ask(host, wanted, ...) app_expect(&apps[host], wanted, __VA_ARGS__)
-
-static int setup(void **state)
-{
-	struct hosts_opts opts = {.count = 3};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-/* A waiting process gets the role as soon as it is free. */
-static int setup_automatic(void **state)
-{
-	struct hosts_opts opts = {.count = 3, .automatic = true};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-/* The set has more extents than a copy has slots for. */
-static int setup_direct(void **state)
-{
-	struct hosts_opts opts = {.count = 3, .automatic = true, .hot_slots = 3, .lease_ms = 3000};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-static int setup_secret(void **state)
-{
-	struct hosts_opts opts = {.count = 3, .has_secret = true};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	apps_end(&hosts, apps, ARRAY_LEN(apps));
-	return 0;
-}
-
 static void test_the_role_moves_from_host_to_host(void **state)
 {
 	for (unsigned host = 0; host < 3; host++) {
@@ -228,7 +183,7 @@ static void app_expect_fault(unsigned host, const char *access)
 }
 
 /* It answers commands until it reads data that may be stale. */
-static void test_who_is_fenced_is_told_by_each_call_and_cannot_read(void **state)
+static void test_a_fenced_process_gets_an_error_from_each_call_and_cannot_read(void **state)
 {
 	static const char *const protect[] = {"RPMIRROR_ON_FENCED=", NULL};
 
@@ -466,8 +421,9 @@ static void test_a_process_that_is_killed_at_each_step(void **state)
 }
 #endif
 
-#define TEST(name)   cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define DIRECT(name) cmocka_unit_test_setup_teardown(name, setup_direct, teardown)
+#define TEST(name) APPS_TEST(name, .count = 3)
+#define DIRECT(name)                                                                               \
+	APPS_TEST(name, .count = 3, .automatic = true, .hot_slots = 3, .lease_ms = 3000)
 
 int main(void)
 {
@@ -478,11 +434,10 @@ int main(void)
 		TEST(test_a_member_whose_daemon_is_killed_is_excluded),
 		TEST(test_the_lease_is_renewed),
 		TEST(test_a_restart_of_the_own_daemon_does_not_hurt),
-		cmocka_unit_test_setup_teardown(test_after_a_crash_another_process_goes_on,
-						setup_automatic, teardown),
-		cmocka_unit_test_setup_teardown(
-			test_who_is_fenced_is_told_by_each_call_and_cannot_read, setup_automatic,
-			teardown),
+		APPS_TEST(test_after_a_crash_another_process_goes_on, .count = 3,
+			  .automatic = true),
+		APPS_TEST(test_a_fenced_process_gets_an_error_from_each_call_and_cannot_read,
+			  .count = 3, .automatic = true),
 		TEST(test_a_reader_goes_on_when_its_daemon_was_restarted),
 		TEST(test_a_member_that_comes_back_is_made_equal),
 		TEST(test_stores_that_were_not_flushed_reach_no_file),
@@ -496,8 +451,7 @@ int main(void)
 #ifdef RPMA_KILLPOINTS
 		DIRECT(test_a_process_that_is_killed_at_each_step),
 #endif
-		cmocka_unit_test_setup_teardown(test_hosts_with_a_secret_prove_it, setup_secret,
-						teardown),
+		APPS_TEST(test_hosts_with_a_secret_prove_it, .count = 3, .has_secret = true),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);

@@ -29,9 +29,6 @@
  */
 enum phase { F0, F1, F2, F3, PHASES };
 
-static struct hosts hosts;
-static struct proc app;
-
 static void stop_daemon(unsigned host)
 {
 	proc_signal(&hosts.hosts[host].daemon, SIGSTOP);
@@ -46,26 +43,26 @@ static void get_to(enum phase phase)
 						   [F3] = "MIRROR_STOP_AT=flush_settled:2"};
 	const char *const envs[] = {points[phase], NULL};
 
-	app_start(&app, &hosts, 0, phase == F0 ? NULL : envs);
-	app_expect(&app, "ok", "map-wait");
+	app_start(&apps[0], &hosts, 0, phase == F0 ? NULL : envs);
+	ask(0, "ok", "map-wait");
 	hosts_wait_insync(&hosts, ALL);
-	app_expect(&app, "durable 7 flags 0", "put %u %u", OFFSET, OLD);
+	ask(0, "durable 7 flags 0", "put %u %u", OFFSET, OLD);
 	if (phase == F0) {
-		app_expect(&app, "ok", "store %u %u", OFFSET, NEW);
+		ask(0, "ok", "store %u %u", OFFSET, NEW);
 		return;
 	}
 	for (unsigned i = 1; phase == F2 && i < HOSTS; i++)
 		stop_daemon(i);
-	app_tell(&app, "put 4096 2\n");
-	process_wait_stopped(app.pid);
+	app_tell(&apps[0], "put 4096 2\n");
+	process_wait_stopped(apps[0].pid);
 }
 
 /* Another process becomes primary, on that host. */
 static uint64_t go_on(unsigned host)
 {
-	app_start(&app, &hosts, host, NULL);
-	app_expect(&app, "ok", "map-wait");
-	return strtoull(proc_ask(&app, "get %u", OFFSET), NULL, 10);
+	app_start(&apps[0], &hosts, host, NULL);
+	ask(0, "ok", "map-wait");
+	return strtoull(proc_ask(&apps[0], "get %u", OFFSET), NULL, 10);
 }
 
 /* The program's store has reached the file of its host. */
@@ -83,13 +80,13 @@ static void check_settled(uint64_t value)
 	hosts_wait_insync(&hosts, ALL);
 	for (unsigned i = 0; i < HOSTS; i++)
 		assert_int_equal(host_read_word(&hosts, i, OFFSET), value);
-	app_expect(&app, "ok", "unmap");
-	proc_kill(&app);
+	ask(0, "ok", "unmap");
+	proc_kill(&apps[0]);
 	assert_int_equal(go_on(2), value);
 	hosts_wait_insync(&hosts, ALL);
-	app_expect(&app, "durable 7 flags 0", "put %u %u", OFFSET, OLD + 100);
-	app_expect(&app, "ok", "unmap");
-	proc_kill(&app);
+	ask(0, "durable 7 flags 0", "put %u %u", OFFSET, OLD + 100);
+	ask(0, "ok", "unmap");
+	proc_kill(&apps[0]);
 }
 
 /* What replicas had received and not placed ends with them. */
@@ -118,7 +115,7 @@ static void crash_primary(unsigned next)
 		uint64_t value;
 
 		get_to(phase);
-		proc_kill(&app);
+		proc_kill(&apps[0]);
 		if (phase == F2)
 			restart_daemons(1, 2);
 		value = go_on(next);
@@ -139,14 +136,14 @@ static void a_primary_that_crashes_is_followed_and_its_copy_returns(void **state
 
 /* ---- everybody crashes ---- */
 
-static void all_crash_and_whoever_is_first_serves(void **state)
+static void all_crash_and_the_first_to_return_serves(void **state)
 {
 	for (enum phase phase = F0; phase < PHASES; phase++) {
 		unsigned first = phase % 2;
 		uint64_t value;
 
 		get_to(phase);
-		proc_kill(&app);
+		proc_kill(&apps[0]);
 		restart_daemons(0, 2);
 		value = go_on(first);
 		check_value(phase, first, value);
@@ -164,12 +161,12 @@ static void a_replica_that_crashes_is_excluded_and_returns(void **state)
 		if (phase == F2)
 			proc_signal(&hosts.hosts[1].daemon, SIGCONT);
 		if (phase == F0)
-			app_tell(&app, "put 4096 2\n");
+			app_tell(&apps[0], "put 4096 2\n");
 		else
-			proc_signal(&app, SIGCONT);
+			proc_signal(&apps[0], SIGCONT);
 		/* In F3 the value had reached all copies before. */
 		app_check(phase == F3 ? "durable " : "durable 3 flags 1",
-			  proc_line(&app, PATIENCE_MS));
+			  proc_line(&apps[0], PATIENCE_MS));
 		/* It may still count as in-sync, until the primary has seen its end. */
 		hosts_wait_insync(&hosts, 3);
 		host_start(&hosts, 2, NULL);
@@ -183,42 +180,27 @@ static void a_flush_is_as_slow_as_the_slowest_copy_and_says_so(void **state)
 {
 	get_to(F0);
 	/* Drop events about flushes that were slow before, on a busy machine. */
-	assert_non_null(proc_ask(&app, "slow"));
+	assert_non_null(proc_ask(&apps[0], "slow"));
 	stop_daemon(2);
-	app_tell(&app, "put 4096 2\n");
+	app_tell(&apps[0], "put 4096 2\n");
 	wait_stored(NEW);
-	assert_null(proc_line(&app, 1100)); /* slow_ms is 1000 */
+	assert_null(proc_line(&apps[0], 1100)); /* slow_ms is 1000 */
 	proc_signal(&hosts.hosts[2].daemon, SIGCONT);
-	app_check("durable 7 flags 0", proc_line(&app, PATIENCE_MS));
-	app_expect(&app, "1", "slow");
+	app_check("durable 7 flags 0", proc_line(&apps[0], PATIENCE_MS));
+	ask(0, "1", "slow");
 	check_settled(NEW);
 }
 
-static int setup(void **state)
-{
-	const struct hosts_opts opts = {.count = HOSTS,
-					.peer_timeout_ms = SILENCE_MS,
-					.replica_timeout_ms = SILENCE_MS,
-					.automatic = true};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	apps_end(&hosts, &app, 1);
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)                                                                                 \
+	APPS_TEST(name, .count = HOSTS, .peer_timeout_ms = SILENCE_MS,                             \
+		  .replica_timeout_ms = SILENCE_MS, .automatic = true)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_primary_that_crashes_goes_on_in_its_place),
 		TEST(a_primary_that_crashes_is_followed_and_its_copy_returns),
-		TEST(all_crash_and_whoever_is_first_serves),
+		TEST(all_crash_and_the_first_to_return_serves),
 		TEST(a_replica_that_crashes_is_excluded_and_returns),
 		TEST(a_flush_is_as_slow_as_the_slowest_copy_and_says_so),
 	};

@@ -27,8 +27,6 @@
 #define SLOW_MS     "2500"
 #define PRELOAD     "LD_PRELOAD=" SYSTEM_MIRROR_MEDIUM
 
-static struct hosts hosts;
-static struct proc app;
 static uint64_t last; /* value flushed last */
 
 /* Flush until the answer begins with this; answers before come from a whole set. */
@@ -36,7 +34,7 @@ static void put_until(const char *wanted)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
 		const char *line =
-			proc_ask(&app, "put %u %llu", OFFSET, (unsigned long long)++last);
+			proc_ask(&apps[0], "put %u %llu", OFFSET, (unsigned long long)++last);
 
 		if (line && !strncmp(line, wanted, strlen(wanted)))
 			return;
@@ -47,15 +45,15 @@ static void put_until(const char *wanted)
 
 static void go_on(unsigned host, const char *const envs[])
 {
-	if (app.pid)
-		proc_kill(&app);
-	app_start(&app, &hosts, host, envs);
-	app_expect(&app, "ok", "map-wait");
+	if (apps[0].pid)
+		proc_kill(&apps[0]);
+	app_start(&apps[0], &hosts, host, envs);
+	ask(0, "ok", "map-wait");
 }
 
 static unsigned long long read_value(void)
 {
-	return strtoull(proc_ask(&app, "get %u", OFFSET), NULL, 10);
+	return strtoull(proc_ask(&apps[0], "get %u", OFFSET), NULL, 10);
 }
 
 static void a_primary_whose_medium_fails_says_so_and_another_goes_on(const char *fault)
@@ -65,11 +63,11 @@ static void a_primary_whose_medium_fails_says_so_and_another_goes_on(const char 
 	go_on(0, envs);
 	put_until("The local copy has failed");
 	/* The next write-back would succeed, which means nothing. */
-	app_expect(&app, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
+	ask(0, "The local copy has failed", "put %u %u", OFFSET + 8, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	go_on(1, NULL);
 	assert_int_equal(read_value(), last);
-	app_expect(&app, "durable 6 flags 1", "put %u %u", OFFSET, 1);
+	ask(0, "durable 6 flags 1", "put %u %u", OFFSET, 1);
 	hosts_wait_insync(&hosts, ALL & ~1u);
 }
 
@@ -119,7 +117,7 @@ static bool was_met(void)
 /* For a data file: the event names the member, the file and the reason. */
 static void check_lost(const char *why)
 {
-	const char *line = proc_ask(&app, "lost");
+	const char *line = proc_ask(&apps[0], "lost");
 
 	if (!line || !strstr(line, why) || !strstr(line, "bytes 4096 to 4103") ||
 	    !strstr(line, hosts.hosts[2].data) || line[0] != 'c')
@@ -138,7 +136,7 @@ static void a_replica_whose_medium_fails_is_excluded(const char *fault, const ch
 		arm();
 	}
 	put_until("durable 3 flags 1");
-	app_expect(&app, "durable 3 flags 1", "put %u %llu", OFFSET, (unsigned long long)++last);
+	ask(0, "durable 3 flags 1", "put %u %llu", OFFSET, (unsigned long long)++last);
 	hosts_wait_insync(&hosts, 3);
 	if (why)
 		check_lost(why);
@@ -183,8 +181,8 @@ static void a_host_whose_metadata_fail_does_not_become_primary(void **state)
 
 	host_kill(&hosts, 0);
 	host_start(&hosts, 0, envs);
-	app_start(&app, &hosts, 0, NULL);
-	line = proc_ask(&app, "map");
+	app_start(&apps[0], &hosts, 0, NULL);
+	line = proc_ask(&apps[0], "map");
 	if (!line || !strcmp(line, "ok"))
 		fail_msg("%s", line ? line : "no answer");
 	go_on(1, NULL);
@@ -209,11 +207,11 @@ static void a_promotion_whose_metadata_fail(const char *fault)
 	app_tell(&first, "map-wait\n");
 	for (unsigned waited = 0; !was_met(); waited++, usleep(1000))
 		assert_in_range(waited, 0, PATIENCE_MS);
-	app_start(&app, &hosts, 1, NULL);
-	app_tell(&app, "map-wait\n");
+	app_start(&apps[0], &hosts, 1, NULL);
+	app_tell(&apps[0], "map-wait\n");
 	/* The first one serves if the promotion was over before the fault came. */
 	for (unsigned tries = 0; tries < TRIES && !served; tries++) {
-		served = proc_line(&app, 200);
+		served = proc_line(&apps[0], 200);
 		if (!served)
 			served = proc_line(&first, 200);
 		if (served && strcmp(served, "ok") != 0)
@@ -241,9 +239,9 @@ static void a_promotion_ends_when_it_cannot_be_recorded_as_served(void **state)
 /* Both words in one flush; the pages in between stay as they are. */
 static void put_two(const char *wanted)
 {
-	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
-	app_expect(&app, "ok", "store %u %llu", NEXT, (unsigned long long)last);
-	app_expect(&app, wanted, "flush %u %u", OFFSET, NEXT + 8 - OFFSET);
+	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	ask(0, "ok", "store %u %llu", NEXT, (unsigned long long)last);
+	ask(0, wanted, "flush %u %u", OFFSET, NEXT + 8 - OFFSET);
 }
 
 static void check_two(unsigned host)
@@ -255,7 +253,7 @@ static void check_two(unsigned host)
 /* The daemons were restarted without faults. A copy that lost written data has failed. */
 static void check_return(unsigned primary, unsigned insync)
 {
-	proc_kill(&app);
+	proc_kill(&apps[0]);
 	for (unsigned i = 0; i < HOSTS; i++) {
 		host_kill(&hosts, i);
 		host_start(&hosts, i, NULL);
@@ -439,11 +437,11 @@ static void end_with_a_difference(const char *const envs[])
 		proc_signal(&hosts.hosts[i].daemon, SIGSTOP);
 		process_wait_stopped(hosts.hosts[i].daemon.pid);
 	}
-	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
-	app_expect(&app, "ok", "store %u %llu", NEXT, (unsigned long long)last);
-	app_tell(&app, "flush 4096 8200\n");
-	process_wait_stopped(app.pid);
-	proc_kill(&app);
+	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	ask(0, "ok", "store %u %llu", NEXT, (unsigned long long)last);
+	app_tell(&apps[0], "flush 4096 8200\n");
+	process_wait_stopped(apps[0].pid);
+	proc_kill(&apps[0]);
 	for (unsigned i = 1; i < HOSTS; i++) {
 		host_kill(&hosts, i);
 		host_start(&hosts, i, i == 2 ? envs : NULL);
@@ -457,12 +455,12 @@ static void a_replica_fails_in_a_promotion(const char *fault)
 				    armed(), NULL};
 
 	end_with_a_difference(envs);
-	app_start(&app, &hosts, 0, NULL);
-	app_tell(&app, "map-wait\n");
+	app_start(&apps[0], &hosts, 0, NULL);
+	app_tell(&apps[0], "map-wait\n");
 	process_wait_stopped(hosts.hosts[2].daemon.pid);
 	arm();
 	proc_signal(&hosts.hosts[2].daemon, SIGCONT);
-	app_check("ok", proc_line(&app, PATIENCE_MS));
+	app_check("ok", proc_line(&apps[0], PATIENCE_MS));
 	assert_true(was_met());
 	check_two(0);
 	check_two(1);
@@ -485,9 +483,9 @@ static void the_next_primarys_data_fail_in_its_promotion(void **state)
 	const char *const envs[] = {PRELOAD, "MEDIUM_FAIL=data:5:1:1", NULL};
 
 	end_with_a_difference(NULL);
-	app_start(&app, &hosts, 0, envs);
-	app_expect(&app, "The local copy has failed", "map-wait");
-	proc_kill(&app);
+	app_start(&apps[0], &hosts, 0, envs);
+	ask(0, "The local copy has failed", "map-wait");
+	proc_kill(&apps[0]);
 	last--; /* it was not acknowledged */
 	go_on(1, NULL);
 	hosts_wait_insync(&hosts, ALL & ~1u);
@@ -521,11 +519,11 @@ static void a_failed_replica_is_not_promoted_after_a_restart(void **state)
 	put_two("durable 7 flags 0");
 	host_kill(&hosts, 0); /* the register is asked through this daemon */
 	arm();
-	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
-	app_tell(&app, "flush 4096 8\n");
+	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	app_tell(&apps[0], "flush 4096 8\n");
 	wait_met();
 	give_time_to_record(2);
-	proc_kill(&app);
+	proc_kill(&apps[0]);
 	host_kill(&hosts, 2);
 	host_start(&hosts, 2, NULL);
 	check_in_doubt(2);
@@ -546,7 +544,7 @@ static void what_is_lost_at_the_daemons_end_is_recorded(void **state)
 	arm();
 	assert_int_equal(host_stop(&hosts, 2), 0);
 	assert_true(was_met());
-	proc_kill(&app);
+	proc_kill(&apps[0]);
 	host_start(&hosts, 2, NULL);
 	check_in_doubt(2);
 }
@@ -564,9 +562,9 @@ static void what_a_killed_primary_has_lost_is_recorded(void **state)
 	hosts_wait_insync(&hosts, ALL);
 	put_two("durable 7 flags 0");
 	arm();
-	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
-	app_tell(&app, "flush 4096 8\n");
-	proc_wait(&app, PATIENCE_MS);
+	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	app_tell(&apps[0], "flush 4096 8\n");
+	proc_wait(&apps[0], PATIENCE_MS);
 	give_time_to_record(0);
 	host_kill(&hosts, 0);
 	host_start(&hosts, 0, NULL);
@@ -592,15 +590,15 @@ static void a_failure_that_a_daemon_did_not_record_is_reported_to_the_next(void 
 	proc_signal(&hosts.hosts[0].daemon, SIGSTOP);
 	process_wait_stopped(hosts.hosts[0].daemon.pid);
 	arm();
-	app_expect(&app, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
-	app_tell(&app, "flush 4096 8\n");
+	ask(0, "ok", "store %u %llu", OFFSET, (unsigned long long)++last);
+	app_tell(&apps[0], "flush 4096 8\n");
 	wait_met();
 	usleep(SEND_MS * 1000);
 	host_kill(&hosts, 0);
 	host_start(&hosts, 0, NULL);
 	assert_true(
 		host_wait_log(&hosts, 0, "reports that the copy's medium has failed", PATIENCE_MS));
-	app_check("The local copy has failed", proc_line(&app, PATIENCE_MS));
+	app_check("The local copy has failed", proc_line(&apps[0], PATIENCE_MS));
 	hosts_wait_insync(&hosts, ALL & ~1u);
 	go_on(1, NULL);
 	assert_int_equal(read_value(), last);
@@ -677,24 +675,24 @@ static void a_slow_medium_of_the_primary_is_waited_for(void **state)
 
 	go_on(0, envs);
 	hosts_wait_insync(&hosts, ALL);
-	app_expect(&app, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	ask(0, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
 	app_start(&next, &hosts, 1, NULL);
 	app_tell(&next, "map-wait\n");
 	arm();
 	begin = clock_now_ns();
-	app_expect(&app, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	ask(0, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
 	assert_true(clock_now_ns() - begin >= atoi(SLOW_MS) * NSEC_PER_MS);
-	app_expect(&app, "ok", "confirm");
+	ask(0, "ok", "confirm");
 	unlink(arm_file);
-	app_expect(&app, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
+	ask(0, "durable 7 flags 0", "put %u %llu", OFFSET, (unsigned long long)++last);
 	assert_null(proc_line(&next, 0));
 	hosts_read(&hosts, &now);
 	assert_int_equal(now.record.view.insync, ALL);
 	assert_int_equal(now.record.view.epoch.number, 1);
-	app_expect(&app, "ok", "unmap");
+	ask(0, "ok", "unmap");
 	app_check("ok", proc_line(&next, PATIENCE_MS));
-	proc_kill(&app);
-	app = next;
+	proc_kill(&apps[0]);
+	apps[0] = next;
 	assert_int_equal(read_value(), last);
 }
 
@@ -731,33 +729,7 @@ static void a_primary_without_its_medium_continues_where_that_is_configured(void
 	check_return(1, ALL & ~1u);
 }
 
-static int setup_with(bool local_error_continues)
-{
-	const struct hosts_opts opts = {
-		.count = HOSTS, .automatic = true, .local_error_continues = local_error_continues};
-
-	last = 0;
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-static int setup(void **state)
-{
-	return setup_with(false);
-}
-
-static int setup_continue(void **state)
-{
-	return setup_with(true);
-}
-
-static int teardown(void **state)
-{
-	apps_end(&hosts, &app, 1);
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name, ...) APPS_TEST(name, .count = HOSTS, .automatic = true, __VA_ARGS__)
 
 int main(void)
 {
@@ -784,9 +756,8 @@ int main(void)
 		TEST(what_a_killed_primary_has_lost_is_recorded),
 		TEST(a_failure_that_a_daemon_did_not_record_is_reported_to_the_next),
 		TEST(a_slow_medium_of_the_primary_is_waited_for),
-		cmocka_unit_test_setup_teardown(
-			a_primary_without_its_medium_continues_where_that_is_configured,
-			setup_continue, teardown),
+		TEST(a_primary_without_its_medium_continues_where_that_is_configured,
+		     .local_error_continues = true),
 		TEST(a_host_whose_metadata_fail_does_not_become_primary),
 		TEST(a_promotion_ends_when_the_own_promise_fails),
 		TEST(a_promotion_ends_when_it_cannot_be_recorded_as_served),

@@ -66,7 +66,7 @@ wait_on_b() {
 
 # The number of applications on b and c that have become primary.
 winners() { cat b_out c_out | grep -cx ok || :; }
-somebody_serves() { [ "$(winners)" -gt 0 ]; }
+some_host_serves() { [ "$(winners)" -gt 0 ]; }
 both_run() { grep -qx b agents && grep -qx c agents; }
 
 # Both prove at the same moment: the register lets one of them in.
@@ -87,7 +87,7 @@ test_two_hosts_run_their_agents_at_once() {
 	echo map-wait >&7
 	wait_until 60 both_run || fail "not both agents are run: $(cat agents)"
 	touch go
-	wait_until 60 somebody_serves || fail "nobody serves: $("$tool" explain orders --socket "${sockets[1]}")"
+	wait_until 60 some_host_serves || fail "nobody serves: $("$tool" explain orders --socket "${sockets[1]}")"
 	winner=1
 	! grep -qx ok c_out || { winner=2 && loser=1; }
 	on "$winner" 0 '' wait orders --until "primary=$([ $winner = 1 ] && echo b || echo c),phase=serving"

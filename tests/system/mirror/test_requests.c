@@ -16,9 +16,16 @@
 #include "system/lib/cases.h"
 #include "system/lib/check.h"
 
-static struct hosts hosts;
-static struct player a, b, tool;
+static struct player a = PLAYER_NONE, b = PLAYER_NONE, tool = PLAYER_NONE;
 static struct register_entry now;
+
+static int teardown(void **state)
+{
+	player_close(&tool);
+	player_close(&b);
+	player_close(&a);
+	return hosts_teardown(state);
+}
 
 static json_t *tool_receive(struct player *p)
 {
@@ -117,12 +124,10 @@ static void wait_until_it_serves(struct player *p)
 	}
 }
 
-static void every_host_knows_the_status_of_all(void **state)
+static void every_host_reports_the_status_of_all(void **state)
 {
-	struct hosts_opts opts = {.count = 3, .has_secret = true};
 	json_t *in, *set, *member;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
@@ -143,8 +148,6 @@ static void every_host_knows_the_status_of_all(void **state)
 		json_decref(in);
 		player_close(&tool);
 	}
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 #define SETTINGS(text) "{\"op\":\"settings\",\"set\":\"orders\",\"settings\":{" text "}}"
@@ -166,10 +169,8 @@ static json_t *wait_until_a_time_is_shown(void)
 static void a_report_is_shown_of_the_primary_alone(void **state)
 {
 	static struct packet out;
-	struct hosts_opts opts = {.count = 2};
 	json_t *in, *members, *primary;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
@@ -186,9 +187,6 @@ static void a_report_is_shown_of_the_primary_alone(void **state)
 	assert_string_equal(text_of(primary, "role"), "primary");
 	assert_string_equal(text_of(json_array_get(members, 1), "role"), "secondary");
 	json_decref(in);
-	player_close(&tool);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 static void what_cannot_be_is_refused_with_its_code(void **state)
@@ -229,9 +227,7 @@ static void what_cannot_be_is_refused_with_its_code(void **state)
 		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":4194304}", 1},
 		{"{\"op\":\"grow\",\"set\":\"orders\",\"size\":8388609}", 1},
 	};
-	struct hosts_opts opts = {.count = 2};
 
-	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until_copies_are_known(&tool, 2);
 	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
@@ -240,18 +236,14 @@ static void what_cannot_be_is_refused_with_its_code(void **state)
 		if (code != cases[i].code)
 			fail_msg("%s: %d and not %d", cases[i].text, code, cases[i].code);
 	}
-	player_close(&tool);
-	hosts_stop(&hosts);
 }
 
 static void a_demotion_is_asked_of_the_primary(void **state)
 {
 	static const char ask[] = "{\"op\":\"demote\",\"set\":\"orders\"}";
-	struct hosts_opts opts = {.count = 2};
 	static struct packet out;
 	json_t *in;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
@@ -279,19 +271,14 @@ static void a_demotion_is_asked_of_the_primary(void **state)
 	assert_int_equal(tool_code(&tool, "{\"op\":\"demote\",\"set\":\"orders\","
 					  "\"timeout_ms\":200}"),
 			 8);
-	player_close(&tool);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 static void an_order_names_its_member(void **state)
 {
 	static const char ask[] = "{\"op\":\"pause\",\"set\":\"orders\",\"member\":\"b\"}";
-	struct hosts_opts opts = {.count = 2};
 	static struct packet out;
 	json_t *in;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
@@ -306,31 +293,21 @@ static void an_order_names_its_member(void **state)
 	in = tool_receive(&tool);
 	assert_true(json_is_true(json_object_get(in, "ok")));
 	json_decref(in);
-	player_close(&tool);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 /* Asked on the last member's host, whose daemon asks its neighbour's daemon, too. */
 static void a_format_that_a_member_lacks_is_refused(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
-
-	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 1);
 	wait_until_copies_are_known(&tool, 2);
 	assert_int_equal(refused_as(&tool, SETTINGS("\"format\":3"), "of member a understands"), 2);
-	player_close(&tool);
-	hosts_stop(&hosts);
 }
 
 static void a_set_grows_when_each_copy_has_room(void **state)
 {
 	static const char ask[] = "{\"op\":\"grow\",\"set\":\"orders\",\"size\":16777216}";
-	struct hosts_opts opts = {.count = 2};
 	struct stat st;
 
-	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until_copies_are_known(&tool, 2);
 	assert_int_equal(tool_code(&tool, ask), 0);
@@ -340,18 +317,14 @@ static void a_set_grows_when_each_copy_has_room(void **state)
 		assert_int_equal(stat(hosts.hosts[i].data, &st), 0);
 		assert_int_equal(st.st_size, 16777216);
 	}
-	player_close(&tool);
-	hosts_stop(&hosts);
 }
 
-static void an_operator_promotes_who_waits(void **state)
+static void an_operator_promotes_a_waiting_process(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}";
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
-	struct hosts_opts opts = {.count = 2, .lease_ms = 600000};
 	json_t *in;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_recover(&a, &now);
@@ -373,9 +346,6 @@ static void an_operator_promotes_who_waits(void **state)
 	in = tool_receive(&tool);
 	assert_true(json_is_true(json_object_get(in, "ok")));
 	json_decref(in);
-	player_close(&tool);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 static void a_promotion_that_cannot_be_says_why(void **state)
@@ -383,9 +353,7 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
 				  "\"timeout_ms\":300}";
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
-	struct hosts_opts opts = {.count = 2, .lease_ms = 600000};
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_recover(&a, &now);
@@ -399,23 +367,15 @@ static void a_promotion_that_cannot_be_says_why(void **state)
 	hosts_exclude(&hosts, 1);
 	/* Only that primary can make a stale copy newer; no other wait helps. */
 	assert_int_equal(refused_as(&tool, ask, "lacks acknowledged data"), 5);
-	player_close(&tool);
-	player_close(&b);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 static void a_promotion_runs_the_program_that_makes_a_process_wait(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}";
-	struct hosts_opts opts = {.count = 2, .more = "on-promote = /bin/false\n"};
 
-	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 1);
 	wait_until_copies_are_known(&tool, 2);
 	assert_int_equal(refused_as(&tool, ask, "on-promote /bin/false has failed"), 2);
-	player_close(&tool);
-	hosts_stop(&hosts);
 }
 
 static void wait_until_excluded(struct player *p, unsigned slot)
@@ -452,12 +412,10 @@ static void assert_not_mapped(const struct player *p)
 }
 
 /* Host 0's process is primary, alive, and has excluded host 1, where a process waits. */
-static void begin_stale(struct hosts_opts *opts)
+static void begin_stale(void)
 {
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
 
-	opts->count = 2;
-	hosts_start(&hosts, opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_recover(&a, &now);
@@ -468,14 +426,6 @@ static void begin_stale(struct hosts_opts *opts)
 	player_open(&tool, &hosts, 1);
 	wait_until_primary_is(&tool, "a");
 	wait_until_excluded(&tool, 1);
-}
-
-static void end_stale(void)
-{
-	player_close(&tool);
-	player_close(&b);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 /* The link is restored. An order that is refused shows that the daemon has noticed that. */
@@ -495,13 +445,11 @@ static void a_forced_promotion_that_failed_is_not_carried_out_later(void **state
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
 				  "\"force\":true,\"timeout_ms\":500}";
-	struct hosts_opts opts = {.lease_ms = 600000};
 
-	begin_stale(&opts);
+	begin_stale();
 	set_register_away(true);
 	assert_int_equal(tool_code(&tool, ask), 8);
 	assert_nothing_follows();
-	end_stale();
 }
 
 static void wait_until_order_is_shown(struct player *p, const char *what)
@@ -523,10 +471,9 @@ static void a_promotion_that_was_interrupted_is_not_carried_out_later(void **sta
 		"{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\"}"};
 	static const char *const shown[] = {"order to promote member b by force",
 					    "order to promote member b"};
-	struct hosts_opts opts = {.lease_ms = 600000};
 	struct player killed;
 
-	begin_stale(&opts);
+	begin_stale();
 	for (unsigned i = 0; i < ARRAY_LEN(asks); i++) {
 		set_register_away(true);
 		player_open(&killed, &hosts, 1);
@@ -535,19 +482,17 @@ static void a_promotion_that_was_interrupted_is_not_carried_out_later(void **sta
 		player_close(&killed);
 		assert_nothing_follows();
 	}
-	end_stale();
 }
 
 static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
 				  "\"force\":true}";
-	struct hosts_opts opts = {.lease_ms = 600000};
 	char here[sizeof(hosts.register_uri)];
 	struct mirror_epoch epoch;
 	json_t *in;
 
-	begin_stale(&opts);
+	begin_stale();
 	set_register_away(true);
 	assert_int_equal(send(tool.fd, ask, strlen(ask), 0), strlen(ask));
 	usleep(100000);
@@ -564,7 +509,6 @@ static void an_order_is_for_the_view_that_the_operator_saw(void **state)
 	assert_not_mapped(&b);
 	hosts_read(&hosts, &now);
 	assert_int_equal(now.record.view.epoch.number, epoch.number);
-	end_stale();
 }
 
 /* The order let the process in; the process swaps after the order has ended. */
@@ -573,11 +517,10 @@ static void a_process_is_not_promoted_after_its_order(void **state)
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
 				  "\"force\":true}";
 	static struct packet out = {.type = PACKET_SWAP};
-	struct hosts_opts opts = {.lease_ms = 600000};
 	struct player killed;
 	const struct packet *in;
 
-	begin_stale(&opts);
+	begin_stale();
 	player_open(&killed, &hosts, 1);
 	assert_int_equal(send(killed.fd, ask, strlen(ask), 0), strlen(ask));
 	in = player_expect(&b, PACKET_MAPPED);
@@ -594,15 +537,13 @@ static void a_process_is_not_promoted_after_its_order(void **state)
 	assert_int_equal(in->swapped.record.view.primary, 0);
 	hosts_read(&hosts, &now);
 	assert_int_equal(now.record.view.epoch.number, 1);
-	end_stale();
 }
 
 /* Host 0's process is primary, and host 1's waits; the tool asks there. */
-static void begin_fenced(const struct hosts_opts *opts)
+static void begin_fenced(void)
 {
 	static struct packet out = {.type = PACKET_MAP, .map = {.flags = PACKET_MAP_WAIT}};
 
-	hosts_start(&hosts, opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_recover(&a, &now);
@@ -618,10 +559,6 @@ static void end_fenced(void)
 	assert_int_equal(player_expect(&b, PACKET_MAPPED)->mapped.status, PACKET_OK);
 	player_promote(&b, &now);
 	assert_int_equal(now.record.view.primary, 1);
-	player_close(&tool);
-	player_close(&b);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 /* Wait until the reason, and the set's health, are these. */
@@ -641,9 +578,8 @@ static void a_promotion_that_failed_makes_no_failover_automatic(void **state)
 {
 	static const char ask[] = "{\"op\":\"promote\",\"set\":\"orders\",\"member\":\"b\","
 				  "\"timeout_ms\":300}";
-	struct hosts_opts opts = {.count = 2, .lease_ms = 1500};
 
-	begin_fenced(&opts);
+	begin_fenced();
 	assert_int_equal(tool_code(&tool, ask), 8);
 	host_kill(&hosts, 0);
 	wait_until_reason_is("the lease of member a is over", "down");
@@ -657,21 +593,14 @@ static void a_promotion_that_failed_makes_no_failover_automatic(void **state)
 static void the_end_of_a_process_needs_no_fence_agent(void **state)
 {
 	static struct packet out = {.type = PACKET_UNMAP};
-	struct hosts_opts opts = {.count = 2,
-				  .lease_ms = 600000,
-				  .automatic = true,
-				  .more = "fence-agent = /bin/false\n"};
 
-	begin_fenced(&opts);
+	begin_fenced();
 	assert_int_equal(player_ask(&a, &out, PACKET_DONE)->done.status, PACKET_OK);
 	end_fenced();
 }
 
 static void a_primary_that_is_silent_is_not_called_healthy(void **state)
 {
-	struct hosts_opts opts = {.count = 2, .lease_ms = 2000};
-
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
@@ -680,19 +609,11 @@ static void a_primary_that_is_silent_is_not_called_healthy(void **state)
 	host_kill(&hosts, 0);
 	wait_until_reason_is("not heard of for 1.", "blocked");
 	wait_until_reason_is("the lease of member a is over: it was not heard of for 2.", "down");
-	player_close(&tool);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 static void a_proof_is_enough_where_no_lease_is(void **state)
 {
-	struct hosts_opts opts = {.count = 2,
-				  .automatic = true,
-				  .lonely = MIRROR_LONELY_MANUAL,
-				  .more = "fence-agent = /bin/false\n"};
-
-	begin_fenced(&opts);
+	begin_fenced();
 	host_kill(&hosts, 0);
 	wait_until_reason_is("it ended with 1", "down");
 	/* A working agent, while the daemon runs. */
@@ -737,26 +658,26 @@ static void an_agent_whose_file_system_hangs_stops_nothing(void **state)
 	opts.more = more;
 	snprintf(more, sizeof(more), "fence-agent = %s/%s/agent\nfence-timeout = 500\n", here,
 		 folder);
-	begin_fenced(&opts);
+	hosts_start(&hosts, &opts);
+	begin_fenced();
 	host_kill(&hosts, 0);
 	wait_until_reason_is("it did not end within 500 ms", "down");
 	reload_with(1, more, sizeof(more), "fence-agent = %s\n", "/nowhere/agent");
 	wait_until_reason_is("it cannot be run: No such file", "down");
 	reload_with(1, more, sizeof(more), "fence-agent = %s\n", "/bin/true");
 	end_fenced();
+	teardown(state);
 	umount2(folder, MNT_DETACH);
 	close(fd);
 	rmdir(folder);
 }
 
-static void a_discard_that_is_refused_cuts_nobody_off(void **state)
+static void a_refused_discard_cuts_no_connection(void **state)
 {
 	static const char ask[] = "{\"op\":\"resolve\",\"set\":\"orders\",\"discard\":\"a\"}";
-	struct hosts_opts opts = {.count = 2};
 	struct mirror_epoch epoch;
 	struct talk control;
 
-	hosts_start(&hosts, &opts);
 	player_open(&a, &hosts, 0);
 	assert_int_equal(player_map(&a, 0), PACKET_OK);
 	player_promote(&a, &now);
@@ -770,20 +691,15 @@ static void a_discard_that_is_refused_cuts_nobody_off(void **state)
 	assert_int_equal(refused_as(&tool, ask, "maps the copy"), 10);
 	assert_int_equal(talk_ask(&control, MESSAGE_PING)->type, MESSAGE_PONG);
 	talk_close(&control);
-	player_close(&tool);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 static void a_member_is_replaced_in_the_register(void **state)
 {
 	static const char ask[] = "{\"op\":\"member-replace\",\"set\":\"orders\",\"member\":"
 				  "{\"name\":\"b\",\"host\":\"127.0.0.2\"}}";
-	struct hosts_opts opts = {.count = 2};
 	json_t *answer;
 	uint64_t id;
 
-	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until_copies_are_known(&tool, 2);
 	id = hosts.first.config.members[1].id;
@@ -800,18 +716,14 @@ static void a_member_is_replaced_in_the_register(void **state)
 			 0);
 	hosts_read(&hosts, &now);
 	assert_int_equal(now.record.config.members[1].id, 0);
-	player_close(&tool);
-	hosts_stop(&hosts);
 }
 
 static void the_answer_warns_when_the_replaced_copy_is_needed(void **state)
 {
 	static const char ask[] =
 		"{\"op\":\"member-replace\",\"set\":\"orders\",\"member\":{\"name\":\"b\"}}";
-	struct hosts_opts opts = {.count = 2, .min_copies = 2};
 	json_t *answer;
 
-	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until_copies_are_known(&tool, 2);
 	answer = tool_ask(&tool, ask);
@@ -822,8 +734,6 @@ static void the_answer_warns_when_the_replaced_copy_is_needed(void **state)
 	assert_true(json_is_true(json_object_get(answer, "ok")));
 	assert_string_equal(text_of(answer, "text"), "");
 	json_decref(answer);
-	player_close(&tool);
-	hosts_stop(&hosts);
 }
 
 /* It has the slot of a member that was in-sync. */
@@ -834,10 +744,8 @@ static void a_member_that_does_not_exist_has_no_copy(void **state)
 	static const char add[] =
 		"{\"op\":\"member-add\",\"set\":\"orders\",\"member\":"
 		"{\"name\":\"e\",\"host\":\"127.0.0.1\",\"port\":1,\"path\":\"/nowhere\"}}";
-	struct hosts_opts opts = {.count = 2};
 	json_t *in, *member;
 
-	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 0);
 	wait_until_copies_are_known(&tool, 2);
 	assert_int_equal(tool_code(&tool, remove), 0);
@@ -850,18 +758,14 @@ static void a_member_that_does_not_exist_has_no_copy(void **state)
 		assert_true(json_is_false(json_object_get(member, "insync")));
 		json_decref(in);
 	}
-	player_close(&tool);
-	hosts_stop(&hosts);
 }
 
 static void events_begin_with_what_there_is(void **state)
 {
-	struct hosts_opts opts = {.count = 2};
 	const char *kind = "";
 	json_t *in, *event;
 	unsigned existing = 0;
 
-	hosts_start(&hosts, &opts);
 	player_open(&tool, &hosts, 1);
 	wait_until_copies_are_known(&tool, 2);
 	in = tool_ask(&tool, "{\"op\":\"events\",\"set\":\"orders\"}");
@@ -883,9 +787,6 @@ static void events_begin_with_what_there_is(void **state)
 	assert_string_equal(text_of(event, "what"), "epoch");
 	assert_non_null(strstr(text_of(event, "text"), "primary a"));
 	json_decref(in);
-	player_close(&tool);
-	player_close(&a);
-	hosts_stop(&hosts);
 }
 
 static void others_may_look_but_not_change(void **state)
@@ -920,33 +821,38 @@ static void others_may_look_but_not_change(void **state)
 	hosts_stop(&hosts);
 }
 
+#define TEST(name, ...) HOSTS_TEST(name, .count = 2, __VA_ARGS__)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_host_knows_the_status_of_all),
-		cmocka_unit_test(a_report_is_shown_of_the_primary_alone),
-		cmocka_unit_test(what_cannot_be_is_refused_with_its_code),
-		cmocka_unit_test(a_demotion_is_asked_of_the_primary),
-		cmocka_unit_test(an_order_names_its_member),
-		cmocka_unit_test(a_format_that_a_member_lacks_is_refused),
-		cmocka_unit_test(a_set_grows_when_each_copy_has_room),
-		cmocka_unit_test(an_operator_promotes_who_waits),
-		cmocka_unit_test(a_promotion_that_cannot_be_says_why),
-		cmocka_unit_test(a_promotion_runs_the_program_that_makes_a_process_wait),
-		cmocka_unit_test(a_forced_promotion_that_failed_is_not_carried_out_later),
-		cmocka_unit_test(a_promotion_that_was_interrupted_is_not_carried_out_later),
-		cmocka_unit_test(an_order_is_for_the_view_that_the_operator_saw),
-		cmocka_unit_test(a_process_is_not_promoted_after_its_order),
-		cmocka_unit_test(a_promotion_that_failed_makes_no_failover_automatic),
-		cmocka_unit_test(the_end_of_a_process_needs_no_fence_agent),
-		cmocka_unit_test(a_primary_that_is_silent_is_not_called_healthy),
-		cmocka_unit_test(a_proof_is_enough_where_no_lease_is),
+		HOSTS_TEST(every_host_reports_the_status_of_all, .count = 3, .has_secret = true),
+		TEST(a_report_is_shown_of_the_primary_alone),
+		TEST(what_cannot_be_is_refused_with_its_code),
+		TEST(a_demotion_is_asked_of_the_primary),
+		TEST(an_order_names_its_member),
+		TEST(a_format_that_a_member_lacks_is_refused),
+		TEST(a_set_grows_when_each_copy_has_room),
+		TEST(an_operator_promotes_a_waiting_process, .lease_ms = 600000),
+		TEST(a_promotion_that_cannot_be_says_why, .lease_ms = 600000),
+		TEST(a_promotion_runs_the_program_that_makes_a_process_wait,
+		     .more = "on-promote = /bin/false\n"),
+		TEST(a_forced_promotion_that_failed_is_not_carried_out_later, .lease_ms = 600000),
+		TEST(a_promotion_that_was_interrupted_is_not_carried_out_later, .lease_ms = 600000),
+		TEST(an_order_is_for_the_view_that_the_operator_saw, .lease_ms = 600000),
+		TEST(a_process_is_not_promoted_after_its_order, .lease_ms = 600000),
+		TEST(a_promotion_that_failed_makes_no_failover_automatic, .lease_ms = 1500),
+		TEST(the_end_of_a_process_needs_no_fence_agent, .lease_ms = 600000,
+		     .automatic = true, .more = "fence-agent = /bin/false\n"),
+		TEST(a_primary_that_is_silent_is_not_called_healthy, .lease_ms = 2000),
+		TEST(a_proof_is_enough_where_no_lease_is, .automatic = true,
+		     .lonely = MIRROR_LONELY_MANUAL, .more = "fence-agent = /bin/false\n"),
 		cmocka_unit_test(an_agent_whose_file_system_hangs_stops_nothing),
-		cmocka_unit_test(a_discard_that_is_refused_cuts_nobody_off),
-		cmocka_unit_test(a_member_is_replaced_in_the_register),
-		cmocka_unit_test(the_answer_warns_when_the_replaced_copy_is_needed),
-		cmocka_unit_test(a_member_that_does_not_exist_has_no_copy),
-		cmocka_unit_test(events_begin_with_what_there_is),
+		TEST(a_refused_discard_cuts_no_connection),
+		TEST(a_member_is_replaced_in_the_register),
+		TEST(the_answer_warns_when_the_replaced_copy_is_needed, .min_copies = 2),
+		TEST(a_member_that_does_not_exist_has_no_copy),
+		TEST(events_begin_with_what_there_is),
 		cmocka_unit_test(others_may_look_but_not_change),
 	};
 

@@ -34,8 +34,6 @@
 static const char *const mappings[] = {"map-wait", "map-direct"};
 enum { ISOLATED, DIRECT };
 
-static struct hosts hosts;
-static struct proc app;
 static unsigned flushed;   /* value in OTHER */
 static bool has_bad_pages; /* the files are where pages can be made bad */
 
@@ -54,7 +52,7 @@ static void lose(unsigned host, uint64_t offset, uint64_t len)
 static void lose_store(unsigned mapping)
 {
 	if (mapping == ISOLATED)
-		app_expect(&app, "ok", "poison %u", STORED);
+		ask(0, "ok", "poison %u", STORED);
 	else
 		lose(0, STORED, PAGE);
 }
@@ -76,12 +74,12 @@ static void begin_on(unsigned host, const char *mapping, const char *env, bool h
 {
 	const char *const envs[] = {env, NULL};
 
-	app_start(&app, &hosts, host, envs);
+	app_start(&apps[0], &hosts, host, envs);
 	if (has_handler)
-		app_expect(&app, "ok", "handler");
-	app_expect(&app, "ok", "%s", mapping);
+		ask(0, "ok", "handler");
+	ask(0, "ok", "%s", mapping);
 	if (has_bad_pages)
-		app_expect(&app, "ok", "watch %s", hosts.hosts[host].data);
+		ask(0, "ok", "watch %s", hosts.hosts[host].data);
 }
 
 /* The register has a member in S a moment before the primary learns of it and counts it. */
@@ -92,7 +90,7 @@ static void wait_whole(void)
 	hosts_wait_insync(&hosts, ALL);
 	for (unsigned waited = 0; line && !strstr(line, "insync 7 ") && waited < WAIT_MS;
 	     waited++) {
-		line = proc_ask(&app, "state");
+		line = proc_ask(&apps[0], "state");
 		usleep(1000);
 	}
 	if (!line || !strstr(line, "insync 7 "))
@@ -107,7 +105,7 @@ static void begin(unsigned mapping, const char *env, bool has_handler)
 
 static void put(const char *wanted)
 {
-	app_expect(&app, wanted, "put %u %u", OTHER, ++flushed);
+	ask(0, wanted, "put %u %u", OTHER, ++flushed);
 }
 
 /* End in good order; all copies must be equal. */
@@ -115,9 +113,9 @@ static void end(void)
 {
 	wait_whole();
 	put("durable 7 flags 0");
-	app_expect(&app, "ok", "sync");
-	app_expect(&app, "ok", "unmap");
-	assert_int_equal(proc_finish(&app), 0);
+	ask(0, "ok", "sync");
+	ask(0, "ok", "unmap");
+	assert_int_equal(proc_finish(&apps[0]), 0);
 	assert_copies_are_equal();
 }
 
@@ -129,7 +127,7 @@ struct errors {
 
 static void add_errors(struct errors *sum)
 {
-	const char *line = proc_ask(&app, "errors");
+	const char *line = proc_ask(&apps[0], "errors");
 	struct errors e = {0};
 
 	if (!line || sscanf(line, "%u dirty %u repaired %u: %llu from %llu: %299[^\n]", &e.count,
@@ -161,7 +159,7 @@ static void expect_loss(void)
 {
 	struct errors e;
 
-	app_expect(&app, "value 1", "read %u", STORED);
+	ask(0, "value 1", "read %u", STORED);
 	/* Nothing that relies on the store may be committed. */
 	put("The local copy has failed: set orders: what was stored and not flushed is lost");
 	put("The local copy has failed");
@@ -171,15 +169,15 @@ static void expect_loss(void)
 	assert_int_equal(e.repaired, 1);
 	assert_int_equal(e.offset, STORED);
 	put("durable 7 flags 0");
-	app_expect(&app, "durable 7 flags 0", "put %u %u", STORED, NEW + 1);
+	ask(0, "durable 7 flags 0", "put %u %u", STORED, NEW + 1);
 	for (unsigned i = 0; i < HOSTS; i++)
 		assert_int_equal(host_read_word(&hosts, i, STORED), NEW + 1);
 }
 
 static void store(void)
 {
-	app_expect(&app, "durable 7 flags 0", "put %u %u", STORED, OLD);
-	app_expect(&app, "ok", "store %u %u", STORED, NEW);
+	ask(0, "durable 7 flags 0", "put %u %u", STORED, OLD);
+	ask(0, "ok", "store %u %u", STORED, NEW);
 }
 
 /* ---- nothing is lost ---- */
@@ -194,7 +192,7 @@ static void expect_restored(uint64_t len, const char *members)
 	struct errors e;
 
 	lose(0, 0, len);
-	app_expect(&app, len == FILLED ? "1024" : "16", "right 0 %llu", (unsigned long long)len);
+	ask(0, len == FILLED ? "1024" : "16", "right 0 %llu", (unsigned long long)len);
 	put("durable ");
 	e = take_errors(len);
 	assert_int_equal(e.offset, 0);
@@ -251,9 +249,9 @@ static void by_a_jump(unsigned mapping)
 {
 	begin(mapping, NULL, false);
 	store();
-	app_expect(&app, "value 2", "back %u", STORED);
+	ask(0, "value 2", "back %u", STORED);
 	lose_store(mapping);
-	app_expect(&app, "back", "back %u", STORED);
+	ask(0, "back", "back %u", STORED);
 	expect_loss();
 	end();
 }
@@ -278,8 +276,8 @@ static void by_the_signal(unsigned mapping)
 	expect_restored(16 * PAGE, "bc");
 	store();
 	lose_store(mapping);
-	app_expect(&app, "signal", "elsewhere");
-	app_expect(&app, "signal", "read %u", STORED);
+	ask(0, "signal", "elsewhere");
+	ask(0, "signal", "read %u", STORED);
 	expect_loss();
 	end();
 }
@@ -296,7 +294,7 @@ static void direct_a_lost_store_raises_the_signal(void **state)
 
 static void expect_killed(void)
 {
-	int status = proc_wait(&app, WAIT_MS);
+	int status = proc_wait(&apps[0], WAIT_MS);
 
 	/* A sanitizer has a handler of its own, which ends the process. */
 	if (SYSTEM_SANITIZED)
@@ -311,11 +309,11 @@ static void by_the_end(unsigned mapping)
 	begin(mapping, "RPMIRROR_ON_MEDIUM=signal", false);
 	store();
 	lose_store(mapping);
-	app_tell(&app, "read 4194304\n");
+	app_tell(&apps[0], "read 4194304\n");
 	expect_killed();
 	begin_on(1, mappings[mapping], NULL, false);
-	app_expect(&app, "value 1", "read %u", STORED);
-	app_expect(&app, "1024", "right 0 %u", FILLED);
+	ask(0, "value 1", "read %u", STORED);
+	ask(0, "1024", "right 0 %u", FILLED);
 	end();
 }
 
@@ -339,10 +337,10 @@ static void a_truncated_file_gets_all_back(unsigned mapping)
 	begin(mapping, NULL, false);
 	store();
 	assert_int_equal(truncate(hosts.hosts[0].data, left), 0);
-	app_expect(&app, "1", "right %u %u", 5 * PAGE, PAGE);
+	ask(0, "1", "right %u %u", 5 * PAGE, PAGE);
 	put("The local copy has failed");
-	app_expect(&app, "1024", "right 0 %u", FILLED);
-	app_expect(&app, "value 1", "read %u", STORED);
+	ask(0, "1024", "right 0 %u", FILLED);
+	ask(0, "value 1", "read %u", STORED);
 	e = take_errors(SIZE - 3 * PAGE);
 	assert_int_equal(e.dirty, e.count);
 	assert_int_equal(e.repaired, e.count);
@@ -368,7 +366,7 @@ static void expect_raised(unsigned host)
 	struct errors e;
 
 	lose(host, PAGE, PAGE);
-	app_expect(&app, "signal", "read %u", PAGE + 8);
+	ask(0, "signal", "read %u", PAGE + 8);
 	e = take_errors(PAGE);
 	assert_int_equal(e.repaired, 0);
 	assert_int_equal(e.offset, PAGE);
@@ -385,15 +383,15 @@ static void without_members_the_signal_is_raised(void **state)
 		for (unsigned i = 0; i < HOSTS; i++)
 			if (i != host)
 				host_kill(&hosts, i);
-		app_expect(&app, host ? "durable 2 flags 3" : "durable 1 flags 3", "put %u %u",
-			   OTHER, ++flushed);
+		ask(0, host ? "durable 2 flags 3" : "durable 1 flags 3", "put %u %u", OTHER,
+		    ++flushed);
 		expect_raised(host);
 		for (unsigned i = 0; i < HOSTS; i++)
 			if (i != host)
 				host_start(&hosts, i, NULL);
 		hosts_wait_insync(&hosts, ALL);
-		app_expect(&app, "ok", "unmap");
-		assert_int_equal(proc_finish(&app), 0);
+		ask(0, "ok", "unmap");
+		assert_int_equal(proc_finish(&apps[0]), 0);
 	}
 }
 
@@ -416,11 +414,11 @@ static int start(unsigned replica_timeout_ms)
 					.automatic = true};
 
 	hosts_start(&hosts, &opts);
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "map-wait");
-	app_expect(&app, "ok", "fill 0 %u", FILLED);
-	app_expect(&app, "ok", "unmap");
-	return proc_finish(&app);
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "map-wait");
+	ask(0, "ok", "fill 0 %u", FILLED);
+	ask(0, "ok", "unmap");
+	return proc_finish(&apps[0]);
 }
 
 static int setup_all(void **state)
@@ -436,8 +434,8 @@ static int setup_impatient(void **state)
 
 static int teardown(void **state)
 {
-	if (app.pid)
-		proc_kill(&app);
+	if (apps[0].pid)
+		proc_kill(&apps[0]);
 	return 0;
 }
 

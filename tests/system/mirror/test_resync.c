@@ -22,11 +22,6 @@
 #define SIZE        (8u << 20)
 #define BLOCK       4096
 
-static struct hosts hosts;
-static struct proc apps[3];
-
-#define ask(host, wanted, ...) app_expect(&apps[host], wanted, __VA_ARGS__)
-
 static uint8_t *read_copy(unsigned host)
 {
 	uint8_t *bytes = malloc(SIZE);
@@ -66,28 +61,6 @@ static void await_insync(unsigned host, unsigned mask)
 		usleep(10000);
 	}
 	fail_msg("%s, and never%s", answer, wanted);
-}
-
-static int setup(void **state)
-{
-	struct hosts_opts opts = {.count = 3, .size = SIZE};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-static int setup_automatic(void **state)
-{
-	struct hosts_opts opts = {.count = 3, .size = SIZE, .automatic = true};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	apps_end(&hosts, apps, ARRAY_LEN(apps));
-	return 0;
 }
 
 static void test_a_replica_that_returns_gets_what_differs(void **state)
@@ -303,14 +276,6 @@ static void test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared(void 
 	assert_copies_are_equal();
 }
 
-static int setup_two_copies(void **state)
-{
-	struct hosts_opts opts = {.count = 3, .size = SIZE, .min_copies = 2};
-
-	hosts_start(&hosts, &opts);
-	return 0;
-}
-
 /*
  * A flush is under way when the only other copy is lost. It cannot be swapped out, as there would
  * be too few copies. The third copy returns first, and replaces it.
@@ -337,7 +302,7 @@ static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state
 	assert_copies_are_equal();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) APPS_TEST(name, .count = 3, .size = SIZE)
 
 int main(void)
 {
@@ -347,12 +312,10 @@ int main(void)
 		TEST(test_a_source_that_is_killed_is_followed_by_another),
 		TEST(test_what_a_replica_lacks_outlasts_restarts),
 		TEST(test_after_a_clean_end_and_a_reboot_of_all_nothing_is_compared),
-		cmocka_unit_test_setup_teardown(
-			test_a_former_primary_returns_with_what_was_not_flushed, setup_automatic,
-			teardown),
-		cmocka_unit_test_setup_teardown(
-			test_a_third_copy_takes_the_place_of_the_only_other_one, setup_two_copies,
-			teardown),
+		APPS_TEST(test_a_former_primary_returns_with_what_was_not_flushed, .count = 3,
+			  .size = SIZE, .automatic = true),
+		APPS_TEST(test_a_third_copy_takes_the_place_of_the_only_other_one, .count = 3,
+			  .size = SIZE, .min_copies = 2),
 	};
 
 	return cases_run(tests, CASES_OF_HOSTS);

@@ -13,7 +13,6 @@
 #define PATIENCE 3000 /* times 20 ms */
 
 static struct cluster etcd;
-static struct hosts hosts;
 static struct player tool;
 
 static json_t *ask_status(void)

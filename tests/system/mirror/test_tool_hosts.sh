@@ -327,7 +327,7 @@ test_it_names_a_host_whose_only_copy_is_lost() {
 }
 
 # The register still has a as the serving primary.
-test_a_set_that_nobody_serves_is_not_healthy() {
+test_a_set_without_a_primary_is_not_healthy() {
 	hosts_begin 2 4194304 600000 # a long lease, so that no other member takes over
 	"$tool" events orders --socket "${sockets[1]}" >events 2>err &
 	started+=("$!")

@@ -19,8 +19,6 @@
 #define BATCH   64
 #define BATCHES 4
 
-static struct hosts hosts;
-static struct proc app;
 static struct loop_disk disks[HOSTS];
 static char folder[200]; /* folder of the disks */
 
@@ -38,8 +36,8 @@ static void begin(const char *map)
 		    &(struct hosts_opts){.count = HOSTS, .size = SIZE, .mount = mount_disk});
 	for (unsigned i = 0; i < HOSTS; i++)
 		loop_disk_rewrite(hosts.hosts[i].data, SIZE);
-	app_start(&app, &hosts, 0, NULL);
-	app_expect(&app, "ok", "%s", map);
+	app_start(&apps[0], &hosts, 0, NULL);
+	ask(0, "ok", "%s", map);
 	hosts_wait_insync(&hosts, ALL);
 }
 
@@ -51,7 +49,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	apps_end(&hosts, &app, 1);
+	apps_teardown(state);
 	for (unsigned i = 0; i < HOSTS; i++)
 		loop_disk_unmount(&disks[i]);
 	return rmdir(folder);
@@ -66,7 +64,7 @@ static void judge(const char *what, unsigned blocks, const char *command)
 
 	for (unsigned i = 0; i < HOSTS; i++)
 		before[i] = loop_disk_settle(&disks[i]);
-	app_expect(&app, "ok", "%s", command);
+	ask(0, "ok", "%s", command);
 	for (unsigned i = 0; i < HOSTS; i++) {
 		snprintf(name, sizeof(name), "%s, %s", what, names[i]);
 		each = loop_disk_report(&disks[i], name, before[i], blocks);
@@ -111,7 +109,7 @@ static void blocks_that_a_resync_copies(void **state)
 
 	begin("map");
 	host_kill(&hosts, 1);
-	app_expect(&app, "ok", "scatter 64 4");
+	ask(0, "ok", "scatter 64 4");
 	loop_disk_rewrite(hosts.hosts[1].data, SIZE);
 	before = loop_disk_settle(&disks[1]);
 	host_start(&hosts, 1, NULL);
