@@ -81,8 +81,7 @@ static void start_target(struct remote *target)
 	char region[64];
 
 	snprintf(region, sizeof(region), "file:%lu:0xff:%s", FILE_SIZE, path);
-	assert_int_equal(remote_start(target, SYSTEM_TARGET, (const char *[]){region, NULL}, NULL),
-			 0);
+	remote_must_start(target, NULL, region);
 }
 
 static uint64_t some_us(void)

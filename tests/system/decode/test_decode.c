@@ -26,8 +26,7 @@ static void exchange(void)
 	struct client c;
 	struct ibv_wc wc;
 
-	OK(client_open(&c, SIZE));
-	OK(client_connect(&c, relay.port, NULL));
+	OK(client_begin(&c, SIZE, relay.port));
 	memset(c.buf, 0x3c, SIZE);
 	OK(client_write(&c, 0, 8, 100, NULL));
 	OK(client_write(&c, 0, 4096, BIG, NULL));
@@ -46,8 +45,7 @@ static void exchange_refused(void)
 {
 	struct client c;
 
-	OK(client_open(&c, SIZE));
-	OK(client_connect(&c, relay.port, NULL));
+	OK(client_begin(&c, SIZE, relay.port));
 	assert_int_equal(client_read(&c, 0, SIZE - 4, 100, NULL), RPMA_E_UNKNOWN);
 	client_drop(&c);
 	client_close(&c);

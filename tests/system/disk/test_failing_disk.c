@@ -35,12 +35,6 @@ static void make_file(const char *name, bool allocate)
 	close(fd);
 }
 
-static void connect_to(struct client *c, const struct remote *target)
-{
-	OK(client_open(c, SIZE));
-	OK(client_connect(c, target->port, NULL));
-}
-
 static void expect_write_back_error(const struct ibv_wc *wc)
 {
 	uint32_t code = wc->vendor_err & 0xffffff;
@@ -55,7 +49,7 @@ static void expect_flush_to_fail(const struct remote *target, int region, size_t
 	struct client c;
 	struct ibv_wc wc = {0};
 
-	connect_to(&c, target);
+	OK(client_begin(&c, SIZE, target->port));
 	assert_int_equal(client_put(&c, region, at, 4096, &wc), RPMA_E_UNKNOWN);
 	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 	expect_write_back_error(&wc);
@@ -66,7 +60,7 @@ static void expect_flush_to_succeed(const struct remote *target, int region)
 {
 	struct client c;
 
-	connect_to(&c, target);
+	OK(client_begin(&c, SIZE, target->port));
 	memset(c.buf, 0x77, 4096);
 	OK(client_put(&c, region, 0, 4096, NULL));
 	client_close(&c);
@@ -84,14 +78,10 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	make_file("small/file", true);
 	make_file("good", true);
 	fill_disk("full/filler");
-	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
-				      (const char *[]){"file:1048576:0xff:small/file",
-						       "file:1048576:0xff:small/file",
-						       "file:1048576:0xff:good", NULL},
-				      NULL),
-			 0);
+	remote_must_start(&target, NULL, "file:1048576:0xff:small/file",
+			  "file:1048576:0xff:small/file", "file:1048576:0xff:good");
 	/* Many pages at once, because one or two may still find room. */
-	connect_to(&c, &target);
+	OK(client_begin(&c, SIZE, target.port));
 	memset(c.buf, 0x33, SIZE);
 	assert_int_equal(client_put(&c, 0, 0, SIZE, &wc), RPMA_E_UNKNOWN);
 	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
@@ -107,9 +97,7 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 
 	/* After the file is opened and mapped anew, with room on the disk, it works again. */
 	assert_int_equal(unlink("full/filler"), 0);
-	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
-				      (const char *[]){"file:1048576:0xff:small/file", NULL}, NULL),
-			 0);
+	remote_must_start(&target, NULL, "file:1048576:0xff:small/file");
 	expect_flush_to_succeed(&target, 0);
 	assert_int_equal(proc_finish(&target.proc), 0);
 	unlink("good");
@@ -148,11 +136,8 @@ static void a_loss_reported_to_the_application_still_fails_the_flush(void **stat
 	disk_mount_image("ext2", "full-too/image", 64 * MIB, "small-too");
 	make_file("small-too/file", true);
 	fill_disk("full-too/filler");
-	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
-				      (const char *[]){"file:1048576:0xff:small-too/file", NULL},
-				      NULL),
-			 0);
-	connect_to(&c, &target);
+	remote_must_start(&target, NULL, "file:1048576:0xff:small-too/file");
+	OK(client_begin(&c, SIZE, target.port));
 	put_visibly(&c, SIZE);
 	assert_false(target_syncs(&target));
 	/* Data and metadata may be reported separately. */
@@ -170,7 +155,7 @@ static void expect_write_to_break(const struct remote *target, size_t at, size_t
 	struct client c;
 	struct ibv_wc wc = {0};
 
-	connect_to(&c, target);
+	OK(client_begin(&c, SIZE, target->port));
 	OK(client_post_write_and_flush(&c, c.at[0], at, len));
 	OK(client_wait_wc(c.cq, &wc, CLIENT_WAIT_MS));
 	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
@@ -191,11 +176,8 @@ static void holes_without_room_break_the_connection_and_not_the_target(void **st
 	for (size_t i = 0; i < ARRAY_LEN(crc); i++) {
 		struct remote target;
 
-		assert_int_equal(remote_start(&target, SYSTEM_TARGET,
-					      (const char *[]){"file:1048576:0xff:tiny/file",
-							       "anon:1048576:0xff", NULL},
-					      (const char *[]){crc[i], NULL}),
-				 0);
+		remote_must_start(&target, ((const char *[]){crc[i], NULL}),
+				  "file:1048576:0xff:tiny/file", "anon:1048576:0xff");
 		for (size_t k = 0; k < ARRAY_LEN(lengths); k++) {
 			expect_write_to_break(&target, k * 8192, lengths[k]);
 			expect_flush_to_succeed(&target, 1);

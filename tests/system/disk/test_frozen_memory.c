@@ -34,12 +34,6 @@ static void post_put(struct client *c, int region, size_t at, size_t len)
 		      RPMA_F_COMPLETION_ALWAYS, NULL));
 }
 
-static void open_connected(struct client *c)
-{
-	OK(client_open(c, SIZE));
-	OK(client_connect(c, target.port, NULL));
-}
-
 /* The CPU stores small payloads, the kernel large ones. */
 static size_t stuck_len(int i)
 {
@@ -49,7 +43,7 @@ static size_t stuck_len(int i)
 static void freeze_with_writes(struct client stuck[STUCK])
 {
 	for (int i = 0; i < STUCK; i++)
-		open_connected(&stuck[i]);
+		OK(client_begin(&stuck[i], SIZE, target.port));
 	disk_freeze("frozen");
 	for (int i = 0; i < STUCK; i++)
 		post_put(&stuck[i], FROZEN, (size_t)i * 4 * PAGE, stuck_len(i));
@@ -91,12 +85,12 @@ static void writes_that_wait_delay_no_other_connection(void **state)
 	struct client quick, newcomer, stuck[STUCK];
 	uint64_t longest;
 
-	open_connected(&quick);
+	OK(client_begin(&quick, SIZE, target.port));
 	freeze_with_writes(stuck);
 	longest = longest_round(&quick, WATCH_NS);
 	printf("longest round beside %d writes that wait: %.1f ms\n", STUCK, (double)longest / 1e6);
 	assert_true(longest < LATE_NS);
-	open_connected(&newcomer);
+	OK(client_begin(&newcomer, SIZE, target.port));
 	OK(client_put(&newcomer, QUICK, PAGE, PAGE, NULL));
 	client_close(&newcomer);
 	thaw_and_expect(stuck);
@@ -110,7 +104,7 @@ static void another_region_can_go_meanwhile(void **state)
 	uint64_t start;
 	const char *line;
 
-	open_connected(&user);
+	OK(client_begin(&user, SIZE, target.port));
 	OK(client_put(&user, SPARE, 0, PAGE, NULL));
 	freeze_with_writes(stuck);
 	usleep(200000);

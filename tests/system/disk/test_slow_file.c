@@ -104,11 +104,9 @@ static void a_slow_file_delays_no_other(void **state)
 	struct client quick, slow[SLOW_ONES];
 	double best = ROUNDS;
 
-	OK(client_open(&quick, SIZE));
-	OK(client_connect(&quick, target.port, NULL));
+	OK(client_begin(&quick, SIZE, target.port));
 	for (int i = 0; i < SLOW_ONES; i++) {
-		OK(client_open(&slow[i], SIZE));
-		OK(client_connect(&slow[i], target.port, NULL));
+		OK(client_begin(&slow[i], SIZE, target.port));
 	}
 	for (int i = 0; i < TRIES && best > RATIO_MAX; i++) {
 		double ratio = ratio_of(&quick, slow);
@@ -129,8 +127,7 @@ static void a_region_whose_flush_waits_for_the_file_can_go(void **state)
 	const char *line;
 
 	for (int i = 0; i < 3; i++) {
-		OK(client_open(&slow[i], SIZE));
-		OK(client_connect(&slow[i], target.port, NULL));
+		OK(client_begin(&slow[i], SIZE, target.port));
 	}
 	disk_freeze("outer");
 	for (size_t i = 0; i < 3; i++) {
@@ -156,10 +153,8 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 	uint64_t start, took;
 	unsigned conns;
 
-	OK(client_open(&quick, SIZE));
-	OK(client_connect(&quick, target.port, NULL));
-	OK(client_open(&slow, SIZE));
-	OK(client_connect(&slow, target.port, NULL));
+	OK(client_begin(&quick, SIZE, target.port));
+	OK(client_begin(&slow, SIZE, target.port));
 	conns = (unsigned)remote_conns(&target);
 	disk_freeze("outer");
 	post_slow(&slow, SLOW, 0);
@@ -182,16 +177,14 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
  * The target's thread that received the flush may make the write-back itself, as the file was quick
  * until then; another thread takes over. A wait for the thaw takes 30 s.
  */
-static void a_flush_that_hangs_behind_quick_ones_delays_no_other(void **state)
+static void a_flush_that_hangs_after_quick_ones_delays_no_other(void **state)
 {
 	struct client slow, quick;
 	uint64_t longest = 0, end;
 	struct ibv_wc wc;
 
-	OK(client_open(&quick, SIZE));
-	OK(client_connect(&quick, target.port, NULL));
-	OK(client_open(&slow, SIZE));
-	OK(client_connect(&slow, target.port, NULL));
+	OK(client_begin(&quick, SIZE, target.port));
+	OK(client_begin(&slow, SIZE, target.port));
 	for (size_t i = 0; i < 100; i++)
 		OK(client_put(&slow, SLOW, i * 4096, 4096, NULL));
 	disk_freeze("outer");
@@ -224,7 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_slow_file_delays_no_other, thaw),
 		cmocka_unit_test_teardown(a_connection_whose_flush_hangs_can_be_destroyed, thaw),
-		cmocka_unit_test_teardown(a_flush_that_hangs_behind_quick_ones_delays_no_other,
+		cmocka_unit_test_teardown(a_flush_that_hangs_after_quick_ones_delays_no_other,
 					  thaw),
 		cmocka_unit_test_teardown(a_region_whose_flush_waits_for_the_file_can_go, thaw),
 	};

@@ -67,9 +67,7 @@ static void begin(struct scene *s, const char *crc)
 
 	new_file();
 	snprintf(region, sizeof(region), "file:%lu:0xff:%s", SIZE, path);
-	assert_int_equal(remote_start(&s->target, SYSTEM_TARGET,
-				      (const char *[]){region, "anon:1048576:0xff", NULL}, envs),
-			 0);
+	remote_must_start(&s->target, envs, region, "anon:1048576:0xff");
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++)
 		assert_int_equal(
 			writer_start(&s->writer[i], SYSTEM_WRITER, s->target.port, shares[i], envs),
@@ -82,8 +80,7 @@ static void end(struct scene *s)
 {
 	struct client c;
 
-	OK(client_open(&c, 65536));
-	OK(client_connect(&c, s->target.port, NULL));
+	OK(client_begin(&c, 65536, s->target.port));
 	memset(c.buf, 0x11, 65536);
 	OK(client_write(&c, 1, 0, 65536, NULL));
 	memset(c.buf, 0, 65536);

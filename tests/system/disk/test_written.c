@@ -94,8 +94,7 @@ static int setup(void **state)
 	snprintf(region, sizeof(region), "file:%lu:0xff:written/data", SIZE);
 	if (remote_start(&target, SYSTEM_TARGET, (const char *[]){region, NULL}, NULL))
 		return -1;
-	OK(client_open(&client, MIB));
-	OK(client_connect(&client, target.port, NULL));
+	OK(client_begin(&client, MIB, target.port));
 	return 0;
 }
 

@@ -45,10 +45,7 @@ static void start(const char *rate)
 	char env[64];
 
 	snprintf(env, sizeof(env), "SOFTRNIC_VIOLATIONS_PER_S=%s", rate);
-	assert_int_equal(remote_start(&target, SYSTEM_TARGET,
-				      (const char *[]){"anon:65536:0xff", NULL},
-				      (const char *[]){env, NULL}),
-			 0);
+	remote_must_start(&target, ((const char *[]){env, NULL}), "anon:65536:0xff");
 	OK(client_open(&honest, 4096));
 	guesses = answers = 0;
 }

@@ -68,7 +68,7 @@ static void expect_refused(const char *what, unsigned error)
 	bystander_goes_on();
 }
 
-static void who_never_says_hello_is_dropped_in_time(void **state)
+static void a_peer_that_never_sends_hello_is_dropped_in_time(void **state)
 {
 	uint64_t begin = clock_now_ns(), ms;
 
@@ -86,7 +86,7 @@ static void who_never_says_hello_is_dropped_in_time(void **state)
 	bystander_goes_on();
 }
 
-static void who_hangs_up_instead_is_forgotten(void **state)
+static void a_peer_that_hangs_up_instead_is_forgotten(void **state)
 {
 	for (int i = 0; i < SILENT; i++) {
 		connect_mute(&peer);
@@ -248,8 +248,8 @@ static void unknown_control_messages_are_ignored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_never_says_hello_is_dropped_in_time),
-		cmocka_unit_test(who_hangs_up_instead_is_forgotten),
+		cmocka_unit_test(a_peer_that_never_sends_hello_is_dropped_in_time),
+		cmocka_unit_test(a_peer_that_hangs_up_instead_is_forgotten),
 		cmocka_unit_test(data_before_it_are_refused_and_not_placed),
 		cmocka_unit_test(a_second_one_is_refused),
 		cmocka_unit_test(nonsense_is_refused),

@@ -152,7 +152,7 @@ static void expect_end(void)
 
 /* --- tests ---------------------------------------------------------------------------------- */
 
-static void who_keeps_to_the_rules_is_served(void **state)
+static void a_peer_that_keeps_to_the_rules_is_served(void **state)
 {
 	const uint8_t *payload;
 	struct ddp_hdr hdr;
@@ -346,7 +346,7 @@ static void memory_that_changes_all_the_time_ends_its_own_connection(void **stat
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_keeps_to_the_rules_is_served),
+		cmocka_unit_test(a_peer_that_keeps_to_the_rules_is_served),
 		cmocka_unit_test(an_impossible_position_of_the_writer_ends_its_connection),
 		cmocka_unit_test(an_impossible_position_of_the_reader_ends_its_connection),
 		cmocka_unit_test(garbage_ends_its_own_connection),

@@ -108,6 +108,13 @@ int client_connect(struct client *c, const char *port, enum rpma_conn_event *eve
 	return ret ? ret : client_connect_as(c, port, &req, event ? event : &ignored);
 }
 
+int client_begin(struct client *c, size_t size, const char *port)
+{
+	int ret = client_open(c, size);
+
+	return ret ? ret : client_connect(c, port, NULL);
+}
+
 void client_drop(struct client *c)
 {
 	rpma_conn_delete(&c->conn);

@@ -37,6 +37,8 @@ void client_close(struct client *c);
 
 /* RPMA_E_PROVIDER: the outcome, in *event, is not ESTABLISHED. */
 int client_connect(struct client *c, const char *port, enum rpma_conn_event *event);
+/* Open and connect. */
+int client_begin(struct client *c, size_t size, const char *port);
 void client_disconnect(struct client *c); /* close in good order, even after a loss */
 void client_drop(struct client *c);       /* without a disconnect */
 

@@ -13,6 +13,10 @@ struct remote {
 /* Start the target with these regions (see target_main.c), and wait until it listens. */
 int remote_start(struct remote *r, const char *program, const char *const regions[],
 		 const char *const envs[]);
+/* The same with SYSTEM_TARGET and regions as arguments; the test fails if it cannot start. */
+#define remote_must_start(r, envs, ...)                                                            \
+	assert_int_equal(                                                                          \
+		remote_start(r, SYSTEM_TARGET, ((const char *[]){__VA_ARGS__, NULL}), envs), 0)
 /* The number of its connections; -1: it does not answer. */
 int remote_conns(struct remote *r);
 /* Wait until it has that many connections; 0, or -ETIMEDOUT. */

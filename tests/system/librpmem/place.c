@@ -10,6 +10,7 @@
 
 char place_dir[512];
 unsigned char *place_local;
+RPMEMpool *place_pool;
 
 const struct rpmem_pool_attr place_attr = {.signature = "TESTPOOL",
 					   .major = 1,
@@ -144,6 +145,34 @@ const unsigned char *place_map(const char *name, size_t *size)
 	return p;
 }
 
+void place_expect_log(const char *words)
+{
+	char path[600], text[600];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/log", place_dir);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (!found && fgets(text, sizeof(text), f))
+		found = strstr(text, words);
+	fclose(f);
+	if (!found)
+		fail_msg("the log lacks '%s'", words);
+}
+
+void place_use_ssh(const char *lines)
+{
+	char path[600], text[600];
+
+	snprintf(path, sizeof(path), "%s/%s", place_dir, lines ? "other-ssh" : "ssh");
+	if (lines) {
+		snprintf(text, sizeof(text), "#!/bin/sh\n%s", lines);
+		place_write(path, text, 0755);
+	}
+	setenv("RPMEM_SSH", path, 1);
+}
+
 static pid_t place_read_number(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -212,4 +241,18 @@ RPMEMpool *place_open(const char *target)
 	unsigned lanes = 8;
 
 	return place_must(rpmem_open(target, "pool.set", place_local, PLACE_POOL, &lanes, NULL));
+}
+
+int place_setup_pool(void **state)
+{
+	int rc = place_setup(state);
+
+	place_pool = rc ? NULL : place_create("localhost");
+	return rc;
+}
+
+int place_teardown_pool(void **state)
+{
+	RPMEM_OK(rpmem_close(place_pool));
+	return place_teardown(state);
 }

@@ -26,6 +26,10 @@ void place_main(char **argv);
 /* For each test. Makes "pool.set" with one part of PLACE_POOL, and the local pool. */
 int place_setup(void **state);
 int place_teardown(void **state);
+/* The same with a pool: created on this machine before the test, and closed after it. */
+extern RPMEMpool *place_pool;
+int place_setup_pool(void **state);
+int place_teardown_pool(void **state);
 
 extern char place_dir[512]; /* absolute; its folder "pools" has the pool sets */
 extern unsigned char *place_local;
@@ -36,6 +40,11 @@ void place_add_set(const char *name, const char *options, size_t size);
 const char *place_path(const char *name);
 /* The content of such a file, mapped for reading. */
 const unsigned char *place_map(const char *name, size_t *size);
+
+/* The log must have a line with this text. */
+void place_expect_log(const char *words);
+/* Run a shell script with these lines instead of ssh; NULL: the replacement for ssh again. */
+void place_use_ssh(const char *lines);
 
 /* The process number of the daemon that was started last, once it exists. */
 pid_t place_daemon(void);

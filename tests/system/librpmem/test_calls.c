@@ -19,14 +19,11 @@ static void compare_with_replica(size_t from)
 
 static void what_is_persisted_is_in_the_replica(void **state)
 {
-	RPMEMpool *rpp = place_create("localhost");
-
-	RPMEM_OK(rpmem_persist(rpp, 4096, PLACE_POOL - 4096, 0, 0));
+	RPMEM_OK(rpmem_persist(place_pool, 4096, PLACE_POOL - 4096, 0, 0));
 	compare_with_replica(4096);
 	memset(place_local + 5000, 0xee, 77);
-	RPMEM_OK(rpmem_persist(rpp, 5000, 77, 7, RPMEM_PERSIST_RELAXED));
+	RPMEM_OK(rpmem_persist(place_pool, 5000, 77, 7, RPMEM_PERSIST_RELAXED));
 	compare_with_replica(4096);
-	RPMEM_OK(rpmem_close(rpp));
 }
 
 static void what_is_read_is_what_the_replica_holds(void **state)
@@ -100,24 +97,22 @@ static void set_attr_changes_the_header(void **state)
 static void wrong_arguments_change_nothing(void **state)
 {
 	unsigned char byte;
-	RPMEMpool *rpp = place_create("localhost");
 	size_t end = PLACE_POOL;
 
-	RPMEM_FAILS(rpmem_persist(rpp, 4095, 8, 0, 0), EINVAL);
-	RPMEM_FAILS(rpmem_persist(rpp, 8192, 8, 0, 2), EINVAL);
-	RPMEM_FAILS(rpmem_persist(rpp, 8192, 8, 8, 0), EINVAL);
-	RPMEM_FAILS(rpmem_persist(rpp, end - 7, 8, 0, 0), EINVAL);
-	RPMEM_FAILS(rpmem_persist(rpp, SIZE_MAX - 3, 8, 0, 0), EINVAL);
-	RPMEM_FAILS(rpmem_persist(rpp, 8192, SIZE_MAX, 0, 0), EINVAL);
-	RPMEM_FAILS(rpmem_deep_persist(rpp, 0, 8, 0), EINVAL);
-	RPMEM_FAILS(rpmem_flush(rpp, 0, 8, 0, 0), EINVAL);
-	RPMEM_FAILS(rpmem_drain(rpp, 8, 0), EINVAL);
-	RPMEM_FAILS(rpmem_drain(rpp, 0, 1), EINVAL);
-	RPMEM_FAILS(rpmem_read(rpp, &byte, end, 1, 0), EINVAL);
-	RPMEM_FAILS(rpmem_read(rpp, NULL, 0, 1, 0), EINVAL);
-	RPMEM_OK(rpmem_persist(rpp, 8192, 8, 0, 0));
-	RPMEM_OK(rpmem_persist(rpp, end - 8, 8, 0, 0));
-	RPMEM_OK(rpmem_close(rpp));
+	RPMEM_FAILS(rpmem_persist(place_pool, 4095, 8, 0, 0), EINVAL);
+	RPMEM_FAILS(rpmem_persist(place_pool, 8192, 8, 0, 2), EINVAL);
+	RPMEM_FAILS(rpmem_persist(place_pool, 8192, 8, 8, 0), EINVAL);
+	RPMEM_FAILS(rpmem_persist(place_pool, end - 7, 8, 0, 0), EINVAL);
+	RPMEM_FAILS(rpmem_persist(place_pool, SIZE_MAX - 3, 8, 0, 0), EINVAL);
+	RPMEM_FAILS(rpmem_persist(place_pool, 8192, SIZE_MAX, 0, 0), EINVAL);
+	RPMEM_FAILS(rpmem_deep_persist(place_pool, 0, 8, 0), EINVAL);
+	RPMEM_FAILS(rpmem_flush(place_pool, 0, 8, 0, 0), EINVAL);
+	RPMEM_FAILS(rpmem_drain(place_pool, 8, 0), EINVAL);
+	RPMEM_FAILS(rpmem_drain(place_pool, 0, 1), EINVAL);
+	RPMEM_FAILS(rpmem_read(place_pool, &byte, end, 1, 0), EINVAL);
+	RPMEM_FAILS(rpmem_read(place_pool, NULL, 0, 1, 0), EINVAL);
+	RPMEM_OK(rpmem_persist(place_pool, 8192, 8, 0, 0));
+	RPMEM_OK(rpmem_persist(place_pool, end - 8, 8, 0, 0));
 }
 
 static void the_header_is_protected_without_attributes_too(void **state)
@@ -133,13 +128,10 @@ static void the_header_is_protected_without_attributes_too(void **state)
 
 static void nothing_is_a_range(void **state)
 {
-	RPMEMpool *rpp = place_create("localhost");
-
-	RPMEM_OK(rpmem_persist(rpp, 0, 0, 0, 0));
-	RPMEM_OK(rpmem_flush(rpp, 0, 0, 0, 0));
-	RPMEM_OK(rpmem_drain(rpp, 5, 0));
-	RPMEM_OK(rpmem_read(rpp, NULL, 0, 0, 0));
-	RPMEM_OK(rpmem_close(rpp));
+	RPMEM_OK(rpmem_persist(place_pool, 0, 0, 0, 0));
+	RPMEM_OK(rpmem_flush(place_pool, 0, 0, 0, 0));
+	RPMEM_OK(rpmem_drain(place_pool, 5, 0));
+	RPMEM_OK(rpmem_read(place_pool, NULL, 0, 0, 0));
 }
 
 /*
@@ -148,31 +140,25 @@ static void nothing_is_a_range(void **state)
  */
 static void flushes_are_durable_after_the_drain(void **state)
 {
-	RPMEMpool *rpp = place_create("localhost");
-
 	for (size_t i = 0; i < 200; i++)
-		RPMEM_OK(rpmem_flush(rpp, 4096 + i * 100, 100, 2, RPMEM_FLUSH_RELAXED));
-	RPMEM_OK(rpmem_drain(rpp, 2, 0));
+		RPMEM_OK(rpmem_flush(place_pool, 4096 + i * 100, 100, 2, RPMEM_FLUSH_RELAXED));
+	RPMEM_OK(rpmem_drain(place_pool, 2, 0));
 	for (size_t i = 0; i < 200; i++) {
 		unsigned char was[100];
 
 		memcpy(was, place_local + 40960 + i * 100, 100);
-		RPMEM_OK(rpmem_flush(rpp, 40960 + i * 100, 100, 2, 0));
+		RPMEM_OK(rpmem_flush(place_pool, 40960 + i * 100, 100, 2, 0));
 		memset(place_local + 40960 + i * 100, 0, 100);
 		memcpy(place_local + 40960 + i * 100, was, 100);
 	}
-	RPMEM_OK(rpmem_persist(rpp, 4096 + 20000, PLACE_POOL - 24096, 2, 0));
+	RPMEM_OK(rpmem_persist(place_pool, 4096 + 20000, PLACE_POOL - 24096, 2, 0));
 	compare_with_replica(4096);
-	RPMEM_OK(rpmem_close(rpp));
 }
 
 static void deep_persist_reaches_the_replica(void **state)
 {
-	RPMEMpool *rpp = place_create("localhost");
-
-	RPMEM_OK(rpmem_deep_persist(rpp, 4096, PLACE_POOL - 4096, 1));
+	RPMEM_OK(rpmem_deep_persist(place_pool, 4096, PLACE_POOL - 4096, 1));
 	compare_with_replica(4096);
-	RPMEM_OK(rpmem_close(rpp));
 }
 
 static void a_pool_without_headers_is_written_from_its_beginning(void **state)
@@ -219,13 +205,12 @@ static void *work(void *arg)
 
 static void lanes_are_independent(void **state)
 {
-	RPMEMpool *rpp = place_create("localhost");
 	struct worker workers[8];
 	pthread_t threads[8];
 
-	RPMEM_OK(rpmem_persist(rpp, 4096, PLACE_POOL - 4096, 0, 0));
+	RPMEM_OK(rpmem_persist(place_pool, 4096, PLACE_POOL - 4096, 0, 0));
 	for (unsigned i = 0; i < 8; i++) {
-		workers[i] = (struct worker){.rpp = rpp, .lane = i};
+		workers[i] = (struct worker){.rpp = place_pool, .lane = i};
 		assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
 	}
 	for (unsigned i = 0; i < 8; i++) {
@@ -233,7 +218,6 @@ static void lanes_are_independent(void **state)
 		assert_int_equal(workers[i].rc, 0);
 	}
 	compare_with_replica(4096);
-	RPMEM_OK(rpmem_close(rpp));
 }
 
 /* libpmemobj unmaps the pool before. */
@@ -300,29 +284,13 @@ static void the_copy_is_its_users_alone(void **state)
 	assert_int_equal(st.st_mode & 07777, 0600);
 }
 
-static void expect_log(const char *line)
-{
-	char path[600], text[400];
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/log", place_dir);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	while (!found && fgets(text, sizeof(text), f))
-		found = strstr(text, line);
-	fclose(f);
-	if (!found)
-		fail_msg("the log lacks '%s'", line);
-}
-
 static void the_log_has_the_lines_that_programs_look_for(void **state)
 {
 	RPMEM_OK(rpmem_close(place_create("localhost")));
-	expect_log("rpmemd version ");
-	expect_log("persistency policy:");
-	expect_log("  persist method: ");
-	expect_log("  persist flush: ");
+	place_expect_log("rpmemd version ");
+	place_expect_log("persistency policy:");
+	place_expect_log("  persist method: ");
+	place_expect_log("  persist flush: ");
 }
 
 static void removing_takes_the_parts(void **state)
@@ -363,19 +331,20 @@ static void names_with_blanks_are_quoted(void **state)
 int main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
+#define POOL(f) cmocka_unit_test_setup_teardown(f, place_setup_pool, place_teardown_pool)
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_persisted_is_in_the_replica),
+		POOL(what_is_persisted_is_in_the_replica),
 		TEST(what_is_read_is_what_the_replica_holds),
 		TEST(a_pool_that_is_opened_again_has_its_attributes),
 		TEST(two_pages_are_enough_to_open),
 		TEST(set_attr_changes_the_header),
-		TEST(wrong_arguments_change_nothing),
+		POOL(wrong_arguments_change_nothing),
 		TEST(the_header_is_protected_without_attributes_too),
-		TEST(nothing_is_a_range),
-		TEST(flushes_are_durable_after_the_drain),
-		TEST(deep_persist_reaches_the_replica),
+		POOL(nothing_is_a_range),
+		POOL(flushes_are_durable_after_the_drain),
+		POOL(deep_persist_reaches_the_replica),
 		TEST(a_pool_without_headers_is_written_from_its_beginning),
-		TEST(lanes_are_independent),
+		POOL(lanes_are_independent),
 		TEST(close_does_not_touch_the_local_pool),
 		TEST(refusals_have_their_errno),
 		TEST(the_copy_is_its_users_alone),

@@ -94,7 +94,7 @@ static void a_pool_is_replicated(void **state)
 	RPMEM_OK(rpmem_close(place_open(target)));
 }
 
-static void who_does_not_know_the_secret_gets_nothing(void **state)
+static void a_client_without_the_secret_gets_nothing(void **state)
 {
 	unsigned n = 1;
 
@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(a_pool_is_replicated),        TEST(who_does_not_know_the_secret_gets_nothing),
+		TEST(a_pool_is_replicated),        TEST(a_client_without_the_secret_gets_nothing),
 		TEST(removing_needs_no_ssh),       TEST(rpmem_ssh_removes_for_pmempool),
 		TEST(rpmem_ssh_is_ssh_for_others), TEST(a_daemon_that_is_not_there_is_named),
 	};

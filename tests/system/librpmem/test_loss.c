@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "system/librpmem/kills.h"
@@ -51,7 +50,6 @@ static void a_daemon_that_was_killed_is_noticed_by_a_close(void **state)
 /* The call's time limit ends it, not the limit of liveness. */
 static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 {
-	unsigned char *big = malloc(PLACE_POOL);
 	RPMEMpool *rpp;
 	pid_t daemon;
 
@@ -67,15 +65,13 @@ static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 	expect_lost(rpp, ETIMEDOUT);
 	kill(daemon, SIGCONT);
 	place_wait_gone(daemon);
-	free(big);
 }
 
 static void a_daemon_that_stands_still_for_less_is_waited_for(void **state)
 {
-	RPMEMpool *rpp = place_create("localhost");
 	pid_t daemon = place_daemon(), waker;
 
-	RPMEM_OK(rpmem_persist(rpp, 8192, 8, 0, 0));
+	RPMEM_OK(rpmem_persist(place_pool, 8192, 8, 0, 0));
 	kill(daemon, SIGSTOP);
 	waker = fork();
 	if (!waker) {
@@ -83,9 +79,8 @@ static void a_daemon_that_stands_still_for_less_is_waited_for(void **state)
 		kill(daemon, SIGCONT);
 		_exit(0);
 	}
-	RPMEM_OK(rpmem_persist(rpp, 8192, 8, 0, 0));
+	RPMEM_OK(rpmem_persist(place_pool, 8192, 8, 0, 0));
 	waitpid(waker, NULL, 0);
-	RPMEM_OK(rpmem_close(rpp));
 }
 
 static void a_control_call_is_bounded_too(void **state)
@@ -104,44 +99,26 @@ static void a_control_call_is_bounded_too(void **state)
 	place_wait_gone(daemon);
 }
 
-static void an_ssh_that_says_nothing_is_bounded(void **state)
+static void an_ssh_that_prints_nothing_is_bounded(void **state)
 {
 	unsigned n = 1;
-	char path[600];
-	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/silent", place_dir);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs("#!/bin/sh\necho 'I am waiting' >&2\nexec sleep 1000\n", f);
-	fclose(f);
-	assert_int_equal(chmod(path, 0755), 0);
-	setenv("RPMEM_SSH", path, 1);
+	place_use_ssh("echo 'I am waiting' >&2\nexec sleep 1000\n");
 	setenv("RPMEM_TIMEOUT_MS", "300", 1);
 	assert_null(
 		rpmem_create("localhost", "pool.set", place_local, PLACE_POOL, &n, &place_attr));
 	assert_int_equal(errno, ETIMEDOUT);
 	assert_non_null(strstr(rpmem_errormsg(), "I am waiting"));
 	assert_int_equal(place_child(), 0);
-	snprintf(path, sizeof(path), "%s/ssh", place_dir);
-	setenv("RPMEM_SSH", path, 1);
+	place_use_ssh(NULL);
 	setenv("RPMEM_TIMEOUT_MS", "30000", 1);
 }
 
 static void sshs_own_words_reach_the_message(void **state)
 {
 	unsigned n = 1;
-	char path[600], ssh[600];
-	FILE *f;
 
-	snprintf(ssh, sizeof(ssh), "%s/ssh", place_dir);
-	snprintf(path, sizeof(path), "%s/denied", place_dir);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs("#!/bin/sh\necho 'me@there: Permission denied (publickey).' >&2\nexit 255\n", f);
-	fclose(f);
-	assert_int_equal(chmod(path, 0755), 0);
-	setenv("RPMEM_SSH", path, 1);
+	place_use_ssh("echo 'me@there: Permission denied (publickey).' >&2\nexit 255\n");
 	assert_null(rpmem_open("localhost", "pool.set", place_local, PLACE_POOL, &n, NULL));
 	assert_int_equal(errno, ECONNRESET);
 	assert_non_null(strstr(rpmem_errormsg(), "Permission denied (publickey)."));
@@ -151,7 +128,7 @@ static void sshs_own_words_reach_the_message(void **state)
 	assert_null(
 		rpmem_open("no-such-host.invalid", "pool.set", place_local, PLACE_POOL, &n, NULL));
 	assert_int_equal(errno, ENOMEDIUM);
-	setenv("RPMEM_SSH", ssh, 1);
+	place_use_ssh(NULL);
 }
 
 /*
@@ -256,22 +233,6 @@ static void a_failed_create_leaves_no_part(void **state)
 	assert_int_equal(place_child(), 0);
 }
 
-static void expect_in_log(const char *words)
-{
-	char path[600], text[600];
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/log", place_dir);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	while (!found && fgets(text, sizeof(text), f))
-		found = strstr(text, words);
-	fclose(f);
-	if (!found)
-		fail_msg("the log lacks '%s'", words);
-}
-
 /*
  * The daemon checks once a second. Flushes fail soon, because their bytes could not be found again.
  */
@@ -292,7 +253,7 @@ static void a_part_that_is_removed_fails_the_pool(void **state)
 	RPMEM_OK(rpmem_persist(rpp, 8192, 8, 0, 0));
 	assert_int_equal(unlink(place_path("pool.set.part")), 0);
 	expect_flushes_to_fail(rpp);
-	expect_in_log("pool.set.part was removed or renamed");
+	place_expect_log("pool.set.part was removed or renamed");
 }
 
 static void a_part_that_is_replaced_fails_the_pool(void **state)
@@ -307,7 +268,7 @@ static void a_part_that_is_replaced_fails_the_pool(void **state)
 	close(fd);
 	assert_int_equal(rename(copy, place_path("pool.set.part")), 0);
 	expect_flushes_to_fail(rpp);
-	expect_in_log("pool.set.part was replaced by another file");
+	place_expect_log("pool.set.part was replaced by another file");
 }
 
 /* Before the next check. */
@@ -323,13 +284,14 @@ static void a_close_reports_a_part_that_is_gone(void **state)
 int main(int argc, char **argv)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
+#define POOL(f) cmocka_unit_test_setup_teardown(f, place_setup_pool, place_teardown_pool)
 	const struct CMUnitTest tests[] = {
 		TEST(a_daemon_that_is_killed_is_lost),
 		TEST(a_daemon_that_was_killed_is_noticed_by_a_close),
 		TEST(a_daemon_that_stands_still_costs_the_time_limit),
-		TEST(a_daemon_that_stands_still_for_less_is_waited_for),
+		POOL(a_daemon_that_stands_still_for_less_is_waited_for),
 		TEST(a_control_call_is_bounded_too),
-		TEST(an_ssh_that_says_nothing_is_bounded),
+		TEST(an_ssh_that_prints_nothing_is_bounded),
 		TEST(sshs_own_words_reach_the_message),
 		TEST(a_killed_initiator_ends_its_daemon),
 		TEST(a_forked_child_leaves_its_parents_pool_alone),

@@ -77,8 +77,7 @@ static int start(void **state)
 {
 	set_way(true);
 	assert_int_equal(remote_start(&target, SYSTEM_TARGET, regions, NULL), 0);
-	OK(client_open(&client, 65536));
-	OK(client_connect(&client, target.port, NULL));
+	OK(client_begin(&client, 65536, target.port));
 	return 0;
 }
 

@@ -24,9 +24,7 @@ struct scene {
 
 static void begin(struct scene *s)
 {
-	assert_int_equal(remote_start(&s->target, SYSTEM_TARGET,
-				      (const char *[]){"anon:1048576:0xff", NULL}, NULL),
-			 0);
+	remote_must_start(&s->target, NULL, "anon:1048576:0xff");
 	assert_int_equal(remote_start(&s->forker, SYSTEM_FORKER,
 				      (const char *[]){s->target.port, NULL}, NULL),
 			 0);
@@ -105,8 +103,7 @@ static void a_killed_parent_is_gone_although_its_child_lives(void **state)
 	pid_t child;
 
 	begin(&s);
-	OK(client_open(&c, 4096));
-	OK(client_connect(&c, s.forker.port, NULL));
+	OK(client_begin(&c, 4096, s.forker.port));
 	expect_traffic(&s);
 	line = proc_ask(&s.forker.proc, "fork keep");
 	assert_non_null(line);

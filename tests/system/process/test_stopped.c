@@ -32,9 +32,7 @@ static void new_file(void)
 
 static void begin(struct scene *s)
 {
-	assert_int_equal(remote_start(&s->target, SYSTEM_TARGET,
-				      (const char *[]){"anon:4194304:0xff", NULL}, NULL),
-			 0);
+	remote_must_start(&s->target, NULL, "anon:4194304:0xff");
 	for (unsigned i = 0; i < CONNS; i++)
 		OK(traffic_open(&s->traffic[i], s->target.port, i, CONNS));
 }
@@ -119,8 +117,7 @@ static void no_record_is_lost_in_a_stop(void **state)
 
 	new_file();
 	snprintf(region, sizeof(region), "file:%lu:0xff:%s", FILE_SIZE, path);
-	assert_int_equal(remote_start(&target, SYSTEM_TARGET, (const char *[]){region, NULL}, NULL),
-			 0);
+	remote_must_start(&target, NULL, region);
 	OK(recorder_open(&r, 0));
 	OK(client_connect(&r.client, target.port, NULL));
 	for (int i = 0; i < 20; i++) {

@@ -119,8 +119,7 @@ static void a_gibibyte_needs_no_memory_of_its_own(void **state)
 	char region[32];
 
 	snprintf(region, sizeof(region), "anon:%zu:0xff", size);
-	assert_int_equal(remote_start(&target, SYSTEM_TARGET, (const char *[]){region, NULL}, NULL),
-			 0);
+	remote_must_start(&target, NULL, region);
 	assert_string_equal(proc_ask(&target.proc, "fill 0 1"), "ok");
 	OK(client_open(&c, size));
 	memset(c.buf, 0x5a, size);

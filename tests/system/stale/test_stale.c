@@ -152,41 +152,6 @@ static unsigned lanes_of(unsigned rounds, unsigned max)
 	return lanes < rounds ? lanes : rounds;
 }
 
-static void in_silence(bool is_lost)
-{
-	unsigned rounds = env_or("STALE_ROUNDS", 8), n = lanes_of(rounds, LANES_MAX), done;
-	struct lane lanes[LANES_MAX];
-
-	start_target("stale.file");
-	for (unsigned i = 0; i < n; i++)
-		lane_open(&lanes[i], i, SMALL, is_lost ? LIVENESS : 0);
-	for (done = 0; done < rounds; done += n) {
-		for (unsigned i = 0; i < n; i++)
-			lane_connect(&lanes[i], &place);
-		end_in_silence(lanes, n, is_lost);
-		put_again(lanes, n);
-		usleep(LATER_MS * 1000);
-		for (unsigned i = 0; i < n; i++) {
-			judge(&lanes[i]);
-			client_disconnect(&lanes[i].client);
-		}
-	}
-	for (unsigned i = 0; i < n; i++)
-		lane_close(&lanes[i]);
-	stop_target();
-	expect_none_stale(done);
-}
-
-static void lost_in_silence(void **state)
-{
-	in_silence(true);
-}
-
-static void given_up_in_silence(void **state)
-{
-	in_silence(false);
-}
-
 /* --- a target that is busy ------------------------------------------------------------------ */
 
 struct worker {
@@ -248,7 +213,7 @@ static void deleted_while_busy(void **state)
 	work_at_once(workers, work, lane_give_up);
 }
 
-static void deleted_behind_a_disconnect(void **state)
+static void deleted_after_a_disconnect(void **state)
 {
 	struct worker workers[THREADS];
 
@@ -351,29 +316,56 @@ static void put_until_thaw(struct lane lanes[], unsigned n)
 		lane_expect_put(&lanes[i]);
 }
 
-static void frozen(void **state)
-{
-	unsigned rounds = env_or("STALE_ROUNDS", 4), n = lanes_of(rounds, FROZEN_MAX), done;
-	struct lane lanes[FROZEN_MAX];
+/* --- the ways that wait ------------------------------------------------------------------------ */
 
-	start_target("frozen/file");
+static void end_and_put_again(struct lane lanes[], unsigned n, bool freezes, bool is_lost)
+{
 	for (unsigned i = 0; i < n; i++)
-		lane_open(&lanes[i], i, LANE_BYTES, LIVENESS);
-	for (done = 0; done < rounds; done += n) {
-		for (unsigned i = 0; i < n; i++)
-			lane_connect(&lanes[i], &place);
+		lane_connect(&lanes[i], &place);
+	if (freezes) {
 		end_while_frozen(lanes, n);
 		put_until_thaw(lanes, n);
-		usleep(200000);
-		for (unsigned i = 0; i < n; i++) {
-			judge(&lanes[i]);
-			client_disconnect(&lanes[i].client);
-		}
+	} else {
+		end_in_silence(lanes, n, is_lost);
+		put_again(lanes, n);
 	}
+	usleep(LATER_MS * 1000);
+	for (unsigned i = 0; i < n; i++) {
+		judge(&lanes[i]);
+		client_disconnect(&lanes[i].client);
+	}
+}
+
+static void wait_and_judge(bool freezes, bool is_lost)
+{
+	unsigned rounds = env_or("STALE_ROUNDS", freezes ? 4 : 8), done;
+	unsigned n = lanes_of(rounds, freezes ? FROZEN_MAX : LANES_MAX);
+	struct lane lanes[LANES_MAX];
+
+	start_target(freezes ? "frozen/file" : "stale.file");
+	for (unsigned i = 0; i < n; i++)
+		lane_open(&lanes[i], i, freezes ? LANE_BYTES : SMALL, is_lost ? LIVENESS : 0);
+	for (done = 0; done < rounds; done += n)
+		end_and_put_again(lanes, n, freezes, is_lost);
 	for (unsigned i = 0; i < n; i++)
 		lane_close(&lanes[i]);
 	stop_target();
 	expect_none_stale(done);
+}
+
+static void lost_in_silence(void **state)
+{
+	wait_and_judge(false, true);
+}
+
+static void given_up_in_silence(void **state)
+{
+	wait_and_judge(false, false);
+}
+
+static void frozen(void **state)
+{
+	wait_and_judge(true, true);
 }
 
 /* --- the program ------------------------------------------------------------------------------ */
@@ -389,8 +381,8 @@ static int begin(void **state)
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
-		WAY(deleted_while_busy), WAY(deleted_behind_a_disconnect), WAY(killed),
-		WAY(lost_in_silence),    WAY(given_up_in_silence),         WAY(frozen),
+		WAY(deleted_while_busy), WAY(deleted_after_a_disconnect), WAY(killed),
+		WAY(lost_in_silence),    WAY(given_up_in_silence),        WAY(frozen),
 	};
 	int failed;
 

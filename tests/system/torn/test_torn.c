@@ -130,11 +130,8 @@ static void watch(const char *what, write_fn *write, const char *crc)
 	w = (struct writer){.write = write};
 	snprintf(region, sizeof(region), "file:%d:0xff:%s", SIZE, path);
 	snprintf(env, sizeof(env), "SOFTRNIC_CRC=%s", crc);
-	assert_int_equal(remote_start(&target, SYSTEM_TARGET, (const char *[]){region, NULL},
-				      (const char *[]){env, NULL}),
-			 0);
-	OK(client_open(&w.client, SIZE));
-	OK(client_connect(&w.client, target.port, NULL));
+	remote_must_start(&target, ((const char *[]){env, NULL}), region);
+	OK(client_begin(&w.client, SIZE, target.port));
 	assert_int_equal(pthread_create(&thread, NULL, write_on_and_on, &w), 0);
 	changes =
 		look(p + AT / sizeof(*p), &w, env_or("SYSTEM_OBSERVATIONS", OBSERVATIONS), &looked);

@@ -49,8 +49,7 @@ static void exchange(void)
 	static const char word[8] = "12345678";
 	struct client c;
 
-	OK(client_open(&c, SIZE));
-	OK(client_connect(&c, target.port, NULL));
+	OK(client_begin(&c, SIZE, target.port));
 	for (size_t i = 0; i < SIZE; i++)
 		c.buf[i] = (uint8_t)(i * 2654435761u >> 13);
 	OK(client_write(&c, 0, 8, 100, NULL));
@@ -71,8 +70,7 @@ static void exchange_refused(void)
 {
 	struct client c;
 
-	OK(client_open(&c, SIZE));
-	OK(client_connect(&c, target.port, NULL));
+	OK(client_begin(&c, SIZE, target.port));
 	assert_int_equal(client_read(&c, 0, SIZE - 4, 100, NULL), RPMA_E_UNKNOWN);
 	client_drop(&c);
 	client_close(&c);

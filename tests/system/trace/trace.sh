@@ -159,7 +159,7 @@ test_a_full_disk_ends_the_trace_and_not_the_program() {
 	[ "$(wc -l <packets)" -gt 4 ] || fail "the trace is empty"
 }
 
-test_a_bad_path_is_told_and_the_program_goes_on() {
+test_a_bad_path_is_reported_and_the_program_goes_on() {
 	serve pool --create --size 1M
 	random_file in 5000
 	SOFTRNIC_TRACE=no/where.pcapng expect_ok "$rpma" put in "$where"
