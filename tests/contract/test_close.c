@@ -40,7 +40,7 @@ static void expect_fds(int n)
 	assert_int_equal(open_fds(), n);
 }
 
-static void cycles_leave_no_descriptor_behind(void **state)
+static void cycles_leave_no_descriptor_open(void **state)
 {
 	struct ends d = {0};
 	int before;
@@ -56,7 +56,7 @@ static void cycles_leave_no_descriptor_behind(void **state)
 	ends_close(&d);
 }
 
-static void rejects_leave_no_descriptor_behind(void **state)
+static void rejects_leave_no_descriptor_open(void **state)
 {
 	struct rpma_conn_req *req;
 	struct rpma_conn *cli;
@@ -77,7 +77,7 @@ static void rejects_leave_no_descriptor_behind(void **state)
 	ends_close(&d);
 }
 
-static void everything_closed_leaves_no_descriptor_behind(void **state)
+static void closing_everything_leaves_no_descriptor_open(void **state)
 {
 	struct ends d;
 	int before;
@@ -184,7 +184,7 @@ static void last_message_arrives_before_closed(void **state)
 }
 
 /* ... even if it deletes the connection right after that. */
-static void last_write_arrives_before_deletion_behind_a_disconnect(void **state)
+static void last_write_arrives_before_deletion_after_a_disconnect(void **state)
 {
 	struct ends d;
 
@@ -256,7 +256,7 @@ static void end_with_more_work_than_completions_is_harmless(void **state)
 	ends_close(&d);
 }
 
-static void requests_left_behind_by_an_endpoint_are_rejected(void **state)
+static void requests_left_by_a_deleted_endpoint_are_rejected(void **state)
 {
 	struct rpma_conn_req *req;
 	struct ends d = {0};
@@ -276,19 +276,19 @@ static void requests_left_behind_by_an_endpoint_are_rejected(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cycles_leave_no_descriptor_behind),
-		cmocka_unit_test(rejects_leave_no_descriptor_behind),
-		cmocka_unit_test(everything_closed_leaves_no_descriptor_behind),
+		cmocka_unit_test(cycles_leave_no_descriptor_open),
+		cmocka_unit_test(rejects_leave_no_descriptor_open),
+		cmocka_unit_test(closing_everything_leaves_no_descriptor_open),
 		cmocka_unit_test(deletion_without_disconnect_closes_the_peer),
 		cmocka_unit_test(deletion_works_in_both_orders),
 		cmocka_unit_test(disconnect_after_the_peer_closed_succeeds),
 		cmocka_unit_test(both_ends_may_disconnect_at_once),
 		cmocka_unit_test(closed_is_reported_once),
 		cmocka_unit_test(last_message_arrives_before_closed),
-		cmocka_unit_test(last_write_arrives_before_deletion_behind_a_disconnect),
+		cmocka_unit_test(last_write_arrives_before_deletion_after_a_disconnect),
 		cmocka_unit_test(receives_are_flushed_when_the_peer_closes),
 		cmocka_unit_test(end_with_more_work_than_completions_is_harmless),
-		cmocka_unit_test(requests_left_behind_by_an_endpoint_are_rejected),
+		cmocka_unit_test(requests_left_by_a_deleted_endpoint_are_rejected),
 		cmocka_unit_test(posting_after_closed_fails_at_once_or_completes_with_an_error),
 	};
 

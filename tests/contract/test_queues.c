@@ -104,7 +104,7 @@ static void receives_complete_in_their_own_queue(void **state)
 	ends_close(&plain);
 }
 
-static void shared_channel_tells_which_queue(void **state)
+static void shared_channel_reports_which_queue(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(0, 10, 0, 0);
 	struct ends_opts opts = {.srv_cfg = cfg};
@@ -142,7 +142,7 @@ static void shared_channel_tells_which_queue(void **state)
 	OK(rpma_conn_cfg_delete(&cfg));
 }
 
-static void connection_without_shared_channel_says_so(void **state)
+static void connection_without_shared_channel_is_refused_with_the_reason(void **state)
 {
 	struct rpma_cq *cq;
 	struct ends d;
@@ -254,8 +254,8 @@ int main(void)
 		cmocka_unit_test(announced_completion_is_not_announced_again),
 		cmocka_unit_test(several_completions_are_taken_at_once),
 		cmocka_unit_test(receives_complete_in_their_own_queue),
-		cmocka_unit_test(shared_channel_tells_which_queue),
-		cmocka_unit_test(connection_without_shared_channel_says_so),
+		cmocka_unit_test(shared_channel_reports_which_queue),
+		cmocka_unit_test(connection_without_shared_channel_is_refused_with_the_reason),
 		cmocka_unit_test(overrun_is_an_error_not_a_hang),
 		cmocka_unit_test(full_send_queue_is_an_error_that_passes),
 		cmocka_unit_test(idle_connections_use_no_cpu),

@@ -78,7 +78,7 @@ static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 }
 
 /* RFC 5040 s5.5: a request is not executed before the messages sent before it are delivered. */
-static void flush_behind_a_waiting_send_waits_with_it(void **state)
+static void flush_after_a_waiting_send_waits_with_it(void **state)
 {
 	struct rpma_cq *cq;
 	struct ibv_wc wc;
@@ -204,7 +204,7 @@ int main(void)
 		cmocka_unit_test(send_waits_for_its_receive),
 		cmocka_unit_test(waiting_sends_keep_their_order),
 		cmocka_unit_test(flushes_complete_while_sends_wait_on_both_sides),
-		cmocka_unit_test(flush_behind_a_waiting_send_waits_with_it),
+		cmocka_unit_test(flush_after_a_waiting_send_waits_with_it),
 		cmocka_unit_test(flood_without_receives_is_held_back),
 		cmocka_unit_test(large_message_waits_for_its_receive),
 		cmocka_unit_test(message_waits_even_if_its_sender_is_gone),

@@ -133,7 +133,7 @@ static void every_operation_that_asks_for_a_completion_has_its_own(void **state)
 /*
  * Data, flush, commit word: the word is never there before the data, and one round trip is enough.
  */
-static void an_atomic_write_behind_a_flush_commits(void **state)
+static void an_atomic_write_after_a_flush_commits(void **state)
 {
 	const uint64_t *word;
 	struct rpma_batch *b;
@@ -164,7 +164,7 @@ static void an_atomic_write_behind_a_flush_commits(void **state)
 	ends_close(&d);
 }
 
-static void a_message_of_a_batch_arrives_behind_its_writes(void **state)
+static void a_message_of_a_batch_arrives_after_its_writes(void **state)
 {
 	struct rpma_segment parts[2];
 	struct rpma_batch *b;
@@ -334,8 +334,8 @@ int main(void)
 		cmocka_unit_test(sixteen_writes_and_a_flush_leave_in_one_sendmsg),
 		cmocka_unit_test(later_writes_of_a_batch_win),
 		cmocka_unit_test(every_operation_that_asks_for_a_completion_has_its_own),
-		cmocka_unit_test(an_atomic_write_behind_a_flush_commits),
-		cmocka_unit_test(a_message_of_a_batch_arrives_behind_its_writes),
+		cmocka_unit_test(an_atomic_write_after_a_flush_commits),
+		cmocka_unit_test(a_message_of_a_batch_arrives_after_its_writes),
 		cmocka_unit_test(a_batch_that_does_not_fit_now_is_posted_later),
 		cmocka_unit_test(batches_beyond_the_queue_arrive_in_their_order),
 		cmocka_unit_test(one_refused_operation_refuses_all),

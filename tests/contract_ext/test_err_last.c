@@ -160,7 +160,7 @@ static void expect_rejection(struct ends *d, enum rpma_rejection want, const cha
 	OK(rpma_conn_delete(&d->cli));
 }
 
-static void it_is_known_that_nobody_listens(void **state)
+static void a_port_without_a_listener_is_reported(void **state)
 {
 	struct ends d = {0};
 	char port[8];
@@ -239,7 +239,7 @@ static void it_is_known_that_what_listens_hung_up(void **state)
 	close(fd);
 }
 
-static void a_port_that_accepts_and_says_nothing_is_called_so(void **state)
+static void a_port_that_accepts_and_sends_nothing_is_reported(void **state)
 {
 	char port[8];
 	int fd;
@@ -312,10 +312,10 @@ int main(void)
 		cmocka_unit_test(what_is_no_failure_leaves_the_text),
 		cmocka_unit_test(a_wait_that_ends_at_its_limit_is_explained),
 		cmocka_unit_test(an_operation_says_what_is_wrong_with_it),
-		cmocka_unit_test(it_is_known_that_nobody_listens),
+		cmocka_unit_test(a_port_without_a_listener_is_reported),
 		cmocka_unit_test(it_is_known_that_the_application_refused),
 		cmocka_unit_test(it_is_known_that_what_listens_hung_up),
-		cmocka_unit_test(a_port_that_accepts_and_says_nothing_is_called_so),
+		cmocka_unit_test(a_port_that_accepts_and_sends_nothing_is_reported),
 		cmocka_unit_test(a_port_of_another_protocol_is_called_so),
 		cmocka_unit_test(no_answer_in_time_is_explained),
 		cmocka_unit_test(the_version_at_run_time_is_the_headers),

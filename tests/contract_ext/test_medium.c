@@ -117,7 +117,7 @@ static void a_flush_of_everything_in_a_batch(void **state)
 	flush_in_a_batch(true);
 }
 
-static void a_flush_behind_an_atomic_write(void **state)
+static void a_flush_after_an_atomic_write(void **state)
 {
 	OK(rpma_atomic_write(d.cli, file.remote, WORD_AT, "written", RPMA_F_COMPLETION_ON_ERROR,
 			     NULL));
@@ -127,7 +127,7 @@ static void a_flush_behind_an_atomic_write(void **state)
 	expect_clean(WORD_AT, 8);
 }
 
-static void a_flush_behind_a_message(void **state)
+static void a_flush_after_a_message(void **state)
 {
 	OK(rpma_recv(d.srv, file.mr, AT, PART, &file));
 	OK(rpma_send(d.cli, d.cli_mr, 0, PART, RPMA_F_COMPLETION_ON_ERROR, NULL));
@@ -176,8 +176,8 @@ int main(void)
 		T(a_flush),
 		T(a_flush_of_the_passive_side),
 		T(flushes_of_a_batch),
-		T(a_flush_behind_an_atomic_write),
-		T(a_flush_behind_a_message),
+		T(a_flush_after_an_atomic_write),
+		T(a_flush_after_a_message),
 		T(a_visible_flush_is_none),
 		T(a_read_is_none_for_librpma),
 	};

@@ -120,7 +120,7 @@ static void a_server_that_starts_later_is_waited_for(void **state)
 	opening_end(&o);
 }
 
-static void nobody_is_waited_for_until_the_deadline(void **state)
+static void no_call_waits_until_the_deadline(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
 	struct rpma_peer *peer = active_peer();
@@ -280,7 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_returns_the_connection_when_it_is_established),
 		cmocka_unit_test(a_server_that_starts_later_is_waited_for),
-		cmocka_unit_test(nobody_is_waited_for_until_the_deadline),
+		cmocka_unit_test(no_call_waits_until_the_deadline),
 		cmocka_unit_test(no_answer_is_something_else_and_ends_at_the_deadline),
 		cmocka_unit_test(a_refusal_of_the_application_is_final),
 		cmocka_unit_test(each_attempt_is_prepared),

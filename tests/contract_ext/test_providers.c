@@ -172,7 +172,7 @@ static void a_hole_in_the_range_is_an_error(void **state)
 	munmap(p + 8192, 4096);
 }
 
-static void a_mapped_file_tells_its_path(void **state)
+static void a_mapped_file_has_its_path(void **state)
 {
 	enum rpma_durability cls = RPMA_DURABILITY_UNKNOWN;
 	char path[] = "durability-XXXXXX", why[512] = "";
@@ -218,7 +218,7 @@ int main(void)
 		cmocka_unit_test_setup(a_known_provider_that_cannot_serve_says_why, setup),
 		cmocka_unit_test_setup(anonymous_memory_is_volatile_and_says_so, setup),
 		cmocka_unit_test_setup(a_hole_in_the_range_is_an_error, setup),
-		cmocka_unit_test_setup(a_mapped_file_tells_its_path, setup),
+		cmocka_unit_test_setup(a_mapped_file_has_its_path, setup),
 		cmocka_unit_test_setup(a_kernel_that_does_not_tell_is_no_class, setup),
 	};
 

@@ -297,7 +297,7 @@ static struct rpma_conn *accept_impatiently(struct ends *d)
 }
 
 /* Its process exists, and so do its sockets and its memory. */
-static void a_peer_that_stops_behind_its_rings_is_lost(void **state)
+static void a_peer_that_stops_after_moving_to_rings_is_lost(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
 	struct rpma_conn *conn;
@@ -336,7 +336,7 @@ int main(void)
 		cmocka_unit_test(a_connection_that_carries_little_has_no_rings),
 		cmocka_unit_test(a_forked_child_does_not_disturb_the_connection),
 		cmocka_unit_test(a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing),
-		cmocka_unit_test(a_peer_that_stops_behind_its_rings_is_lost),
+		cmocka_unit_test(a_peer_that_stops_after_moving_to_rings_is_lost),
 	};
 	const struct CMUnitTest full[] = {
 		cmocka_unit_test(without_memory_for_rings_a_connection_stays_on_tcp),

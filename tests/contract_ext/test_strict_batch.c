@@ -6,7 +6,7 @@
  */
 #include "ends_ext.h"
 
-static void a_commit_behind_a_failed_flush_never_happens(void **state)
+static void a_commit_after_a_failed_flush_never_happens(void **state)
 {
 	char tokens[2], text[256];
 	struct rpma_batch *b;
@@ -74,7 +74,7 @@ static void a_flush_of_everything_fails_for_volatile_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_commit_behind_a_failed_flush_never_happens),
+		cmocka_unit_test(a_commit_after_a_failed_flush_never_happens),
 		cmocka_unit_test(volatile_memory_is_not_verified_but_can_be_asked_about),
 		cmocka_unit_test(a_flush_of_everything_fails_for_volatile_bytes),
 	};

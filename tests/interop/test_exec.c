@@ -161,7 +161,7 @@ static void from_a_signal_handler(void)
 }
 
 /* Its child has no part in the connection. */
-static void behind_a_fork(void)
+static void after_a_fork(void)
 {
 	pid_t pid = fork();
 
@@ -173,7 +173,7 @@ static void behind_a_fork(void)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-static void behind_a_vfork(void)
+static void after_a_vfork(void)
 {
 	pid_t pid = vfork();
 
@@ -269,8 +269,8 @@ static void a_write_arrives_although_the_process_ends_at_once(void **state)
 		{"_exit", by_exit_at_once},
 		{"_Exit", by_exit_at_once_of_c99},
 		{"execve in a signal handler", from_a_signal_handler},
-		{"execve behind a fork", behind_a_fork},
-		{"execve behind a vfork", behind_a_vfork},
+		{"execve after a fork", after_a_fork},
+		{"execve after a vfork", after_a_vfork},
 	};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)

@@ -144,7 +144,7 @@ static void expect_written_back(const struct ends *d, uint64_t times)
 	assert_int_equal(writebacks(d), times);
 }
 
-static void a_read_behind_a_write_is_a_flush(void **state)
+static void a_read_after_a_write_is_a_flush(void **state)
 {
 	struct ends *d = *state;
 
@@ -319,7 +319,7 @@ static bool is_on_a_medium(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_read_behind_a_write_is_a_flush, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_read_after_a_write_is_a_flush, setup, teardown),
 		cmocka_unit_test_setup_teardown(it_covers_all_of_the_region, setup, teardown),
 		cmocka_unit_test_setup_teardown(it_covers_atomics, setup, teardown),
 		cmocka_unit_test_setup_teardown(it_covers_messages_received_into_the_file, setup,

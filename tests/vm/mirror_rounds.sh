@@ -95,7 +95,7 @@ mirror_round_stale_guest() {
 	mirror_do write
 	mirror_do promote
 	mirror_do kill
-	mirror_nobody_wrote
+	mirror_no_host_wrote
 	mirror_start_daemon
 	mirror_write_here
 	mirror_wait_healthy
@@ -104,7 +104,7 @@ mirror_round_stale_guest() {
 	mirror_sums
 }
 
-mirror_nobody_wrote() {
+mirror_no_host_wrote() {
 	local set
 	for set in "${mirror_sets[@]}"; do
 		[ "$(stat -c %s "$mirror_dir/$set.journal")" = "${journal_before[$set]}" ] ||
@@ -133,7 +133,7 @@ mirror_round_stale_here() {
 	mirror_write_here
 	mirror_promote_in_vain
 	mirror_kill_writers
-	mirror_nobody_wrote
+	mirror_no_host_wrote
 	mirror_boot yes none
 	mirror_expect_kept
 	mirror_do write

@@ -57,7 +57,7 @@ __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uin
 }
 
 /* Other memory at the same address, which no peer may access. */
-static void expect_nobody_writes(uint8_t *p)
+static void expect_no_write(uint8_t *p)
 {
 	void *other = mmap(p, SIZE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0);
@@ -83,7 +83,7 @@ static void round_of(int fd, unsigned serve_us, bool reuse)
 	assert_true(hit);
 	OK(target_dereg(&target, 0));
 	if (reuse)
-		expect_nobody_writes(p);
+		expect_no_write(p);
 	assert_int_equal(munmap(p, SIZE), 0);
 }
 

@@ -198,7 +198,7 @@ test_gpspm_server_flushes_on_demand() {
 	[ "$(tail -c +4091 file | head -c 16)" = "across two pages" ] || fail "it is not in the file"
 }
 
-test_everyone_says_why_nobody_answers() {
+test_each_program_reports_why_no_peer_answers() {
 	local name words
 	port=9 # the discard port: no program listens there
 	while read -ra words; do

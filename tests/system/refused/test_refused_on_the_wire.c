@@ -164,7 +164,7 @@ static void wrong_accesses_are_refused_with_crc(void **state)
 }
 
 /* Bytes before the refused segment were placed, later ones are not. */
-static void a_write_behind_a_refused_one_is_not_placed(void **state)
+static void a_write_after_a_refused_one_is_not_placed(void **state)
 {
 	static const uint8_t bytes[16] = {1, 2, 3, 4, 5, 6, 7, 8};
 	const struct raw_region *all = &peer.region[ALL];
@@ -340,7 +340,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_accesses_are_refused),
 		cmocka_unit_test(wrong_accesses_are_refused_with_crc),
-		cmocka_unit_test(a_write_behind_a_refused_one_is_not_placed),
+		cmocka_unit_test(a_write_after_a_refused_one_is_not_placed),
 		cmocka_unit_test(malformed_segments_are_refused),
 		cmocka_unit_test(a_wrong_crc_is_refused_and_nothing_is_placed),
 		cmocka_unit_test(a_first_fpdu_with_wrong_crc_ends_in_silence),

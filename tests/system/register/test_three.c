@@ -271,7 +271,7 @@ static void the_alive_key_is_renewed_through_a_change_of_leader(void **state)
 	register_close(r);
 }
 
-static void its_health_counts_who_answers(void **state)
+static void its_health_counts_the_endpoints_that_answer(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);
 	struct register_health health;
@@ -302,7 +302,7 @@ int main(void)
 		TEST(without_a_majority_a_swap_is_unknown),
 		TEST(a_late_swap_does_not_undo_a_newer_one),
 		TEST(the_alive_key_is_renewed_through_a_change_of_leader),
-		TEST(its_health_counts_who_answers),
+		TEST(its_health_counts_the_endpoints_that_answer),
 	};
 
 	common_need_etcd();

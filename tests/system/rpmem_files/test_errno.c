@@ -225,7 +225,7 @@ static void other_ends_that_are_no_rpmemd(void **state)
 	far_no_open("pool.set", PLACE_POOL, EPROTO, "broke the protocol");
 }
 
-static void a_target_that_says_nothing(void **state)
+static void a_target_that_sends_nothing(void **state)
 {
 	setenv("RPMEM_TIMEOUT_MS", "300", 1);
 	far_ssh("exec cat 3>&1 >&2"); /* its output stays open */
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
 		TEST(start_ups_that_fail),
 		TEST(ssh_that_fails),
 		TEST(other_ends_that_are_no_rpmemd),
-		TEST(a_target_that_says_nothing),
+		TEST(a_target_that_sends_nothing),
 		TEST(devices_that_are_not_allowed),
 		TEST(removals),
 	};

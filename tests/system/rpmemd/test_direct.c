@@ -93,7 +93,7 @@ static void use_a_pool(struct peer *p, const char *name)
 	assert_int_equal(peer_persist(p, 3, 8192, 64), 0);
 }
 
-static void who_knows_the_secret_uses_a_pool(void **state)
+static void a_client_with_the_secret_uses_a_pool(void **state)
 {
 	struct wire_remove remove = {.flags = 0, .name = "a.set"};
 	uint8_t buf[WIRE_BODY_MAX], zeros[WIRE_KEY] = {0};
@@ -141,7 +141,7 @@ static void without_a_proof_no_request_is_answered(void **state)
 	assert_int_not_equal(access(peer_path("a.set.part"), F_OK), 0);
 }
 
-static void who_says_nothing_is_closed(void **state)
+static void a_silent_connection_is_closed(void **state)
 {
 	listen_with(NULL);
 	assert_int_equal(peer_connect(&peer, port, NULL), 0);
@@ -161,7 +161,7 @@ static void frames_without_end_are_closed(void **state)
 	assert_int_equal(peer_connect(&peer, port, &secret), 0);
 }
 
-static void slow_connections_keep_out_nobody(void **state)
+static void slow_connections_keep_no_other_out(void **state)
 {
 	static const char *const options[] = {"--max-pending", "4", NULL};
 
@@ -422,12 +422,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
-		TEST(who_knows_the_secret_uses_a_pool),
+		TEST(a_client_with_the_secret_uses_a_pool),
 		TEST(another_secret_reaches_no_pool),
 		TEST(without_a_proof_no_request_is_answered),
-		TEST(who_says_nothing_is_closed),
+		TEST(a_silent_connection_is_closed),
 		TEST(frames_without_end_are_closed),
-		TEST(slow_connections_keep_out_nobody),
+		TEST(slow_connections_keep_no_other_out),
 		TEST(strangers_start_no_process_and_fill_no_log),
 		TEST(limits_hold),
 		TEST(the_number_of_pools_is_limited),

@@ -238,7 +238,7 @@ static void the_native_method_on_many_lanes(void **state)
 	persist_and_compare(&peer, 8);
 }
 
-static void a_request_outside_the_pool_is_refused_and_harms_nobody(void **state)
+static void a_request_outside_the_pool_is_refused_and_harms_no_other(void **state)
 {
 	const char *const options[] = {"--persist-native=no", NULL};
 	struct peer_lane *lane = &peer.lanes[0];
@@ -309,7 +309,7 @@ int main(void)
 		TEST(a_range_that_is_taken_is_an_error_with_words),
 		TEST(the_native_method_on_many_lanes),
 		TEST(the_general_method_works_with_any_number_of_threads),
-		TEST(a_request_outside_the_pool_is_refused_and_harms_nobody),
+		TEST(a_request_outside_the_pool_is_refused_and_harms_no_other),
 		TEST(a_message_that_is_no_request_ends_its_lane_only),
 		TEST(closing_ends_the_lanes),
 	};

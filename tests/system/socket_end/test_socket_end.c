@@ -178,7 +178,7 @@ static void write_and_end(const struct raw_region *region, enum how how)
 	usleep(50000);
 }
 
-static void expect_behind(enum how how, const char *bytes)
+static void expect_after(enum how how, const char *bytes)
 {
 	static const char *const regions[] = {"anon:65536:0xff", NULL};
 	struct remote target;
@@ -198,13 +198,13 @@ static void expect_behind(enum how how, const char *bytes)
 /* Its sender has given up, or died, and may have written anew over another connection. */
 static void what_came_before_a_reset_is_dropped(void **state)
 {
-	expect_behind(RESET, "0000000000000000");
+	expect_after(RESET, "0000000000000000");
 }
 
 /* A process that ends in good order while bytes for it are unread. */
 static void what_came_before_an_end_counts_though_a_reset_follows(void **state)
 {
-	expect_behind(END_AND_RESET, "7772697474656e21");
+	expect_after(END_AND_RESET, "7772697474656e21");
 }
 
 int main(void)

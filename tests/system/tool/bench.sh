@@ -68,14 +68,14 @@ test_waiting_takes_no_processor_while_the_server_is_silent() {
 	[ $(($(processor_ticks "$bench") - before)) -lt 10 ] || fail "it uses the processor while it waits"
 }
 
-test_crc_is_told() {
+test_crc_is_reported() {
 	SOFTRNIC_CRC=on serve region --create --size 1M
 	expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"
 	grep -q 'CRC on' out || fail "says: $(cat out)"
 }
 
 # The link is the one that carried the rows, even if the connection left TCP between them.
-test_the_link_is_told_that_carried_it() {
+test_the_link_that_carried_it_is_reported() {
 	serve region --create --size 1M
 	SOFTRNIC_SHM=0 expect_ok "$rpma" bench --count 5 --work read --size 8 --depth 1 "$where"
 	[ "$(tail -n 1 out)" = "link tcp" ] || fail "says: $(cat out)"

@@ -142,7 +142,7 @@ test_the_target_must_be_a_file_that_can_be_written() {
 	expect 3 'cannot create nowhere/back: No such file' "$rpma" get "$where" nowhere/back
 }
 
-test_nobody_there_is_told_apart() {
+test_an_absent_server_has_its_own_error() {
 	local port
 	serve region --create --size 1M
 	port=${where##*:}
@@ -237,7 +237,7 @@ end_get() { # sets $rc to its status
 	wait "$getter" || rc=$?
 }
 
-test_a_failed_get_is_not_told_to_write() {
+test_a_failed_get_does_not_advise_to_write() {
 	local getter rc
 	random_file region 64M
 	serve region

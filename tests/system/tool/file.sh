@@ -296,7 +296,7 @@ test_a_claim_without_a_record_was_none() {
 
 # A lost or damaged record has no claims: a writer that comes back may not write, whatever its number
 # is.
-test_a_lost_record_lets_nobody_go_on() {
+test_a_lost_record_lets_no_client_go_on() {
 	serve pool --create --size 1M
 	start_filer a
 	for damage in 'rm pool.rpma' 'truncate -s 100 pool.rpma' 'printf x | dd of=pool.rpma bs=1 seek=100 conv=notrunc'; do

@@ -70,7 +70,7 @@ test_ls_in_json_and_of_one_region() {
 	expect 5 "$where does not serve a region 'c'" "$rpma" ls "$where:c"
 }
 
-test_names_stand_behind_the_host_and_its_port() {
+test_names_follow_the_host_and_its_port() {
 	local port
 	serve pool --create --size 1M 7 a:b
 	port=${where##*:}
@@ -123,7 +123,7 @@ test_bytes_at_an_offset_make_no_file_and_spoil_only_what_they_overwrite() {
 	holds_bytes pool
 }
 
-test_a_file_that_somebody_changed_is_not_returned() {
+test_a_file_that_was_changed_elsewhere_is_not_returned() {
 	serve pool --create --size 1M
 	random_file sent 500000
 	expect_ok "$rpma" put sent "$where:pool"

@@ -4,7 +4,7 @@
 # shellcheck source=tests/system/tool/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-test_nobody_takes_a_region_away_from_the_others() {
+test_no_client_takes_a_region_away_from_the_others() {
 	random_file data 100000
 	serve file --create --size 1M
 	expect_ok "$rpma" put data "$where"

@@ -18,7 +18,7 @@ test_providers_are_listed_with_reasons() {
 		fail "unexpected JSON: $(cat out)"
 }
 
-test_what_backs_a_path_is_told_with_the_reason() {
+test_the_backing_of_a_path_is_reported_with_the_reason() {
 	random_file file 5000
 	expect_ok "$rpma" info ./file
 	grep -qE '^./file: durability (file|dax)$' out || fail "says: $(cat out)"
@@ -44,7 +44,7 @@ test_paths_that_back_nothing_are_refused() {
 	expect 3 'is empty; ask about its folder' "$rpma" info empty
 }
 
-test_what_a_server_can_do_is_told() {
+test_the_capabilities_of_a_server_are_reported() {
 	serve region --create --size 1M
 	expect_ok "$rpma" info "$where"
 	grep -qx "server $where, without a secret" out || fail "says: $(cat out)"

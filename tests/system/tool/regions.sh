@@ -48,7 +48,7 @@ test_files_that_cannot_be_served_together_are_refused() {
 	expect 3 'a is being served already' "$rpma" serve --port 0 -r 1 a a
 }
 
-test_when_one_file_fails_none_is_left_behind() {
+test_when_one_file_fails_none_is_left() {
 	expect 3 'nowhere/b: No such file' "$rpma" serve --port 0 --create --size 1M a nowhere/b
 	[ ! -e a ] || fail "the first file is left"
 }
@@ -61,7 +61,7 @@ test_the_most_that_can_be_served_are_listed() {
 		fail "unexpected list: $(cat out)"
 }
 
-test_clients_beyond_the_limit_of_an_address_are_told_so() {
+test_clients_beyond_the_limit_of_an_address_get_the_reason() {
 	serve file --create --size 1M --addr :: --max-per-address 1 --verbose
 	local port=${where##*:}
 	"$rpma" ping --count 1000000 "127.0.0.1:$port" >/dev/null 2>&1 &

@@ -25,7 +25,7 @@ test_with_the_same_secret_everything_works() {
 	grep -q 'has proved to know the secret' out || fail "info says: $(cat out)"
 }
 
-test_an_end_without_the_secret_is_told() {
+test_an_end_without_the_secret_gets_the_reason() {
 	make_secrets
 	cp data before
 	serve region --create --size 1M --secret-file secret
@@ -42,7 +42,7 @@ test_an_end_without_the_secret_is_told() {
 		fail "the server does not log the refusal"
 }
 
-test_different_secrets_are_told_and_nothing_is_written() {
+test_different_secrets_are_reported_and_nothing_is_written() {
 	make_secrets
 	random_file region 1M
 	cp region before
@@ -118,7 +118,7 @@ request() { # ACCESS REGION: a hello with an offer to prove, in hex
 	printf '%s' "$2" | od -An -v -tx1 | tr -d ' \n'
 }
 
-test_names_of_regions_are_not_told_without_a_proof() {
+test_names_of_regions_are_not_listed_without_a_proof() {
 	local prove=5 answer
 	make_secrets
 	serve region --create --size 1M --secret-file secret
@@ -140,7 +140,7 @@ test_a_client_that_proves_nothing_is_dropped_after_a_while() {
 	[ $((SECONDS - begun)) -le 60 ] || fail "it was dropped after $((SECONDS - begun)) s"
 }
 
-test_clients_that_prove_nothing_keep_nobody_out() {
+test_clients_without_a_proof_keep_no_other_out() {
 	local i port strangers=()
 	make_secrets
 	serve region --create --size 1M --secret-file secret --verbose

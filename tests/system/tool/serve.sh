@@ -134,7 +134,7 @@ test_signals_end_the_server_with_success_though_clients_are_connected() {
 	done
 }
 
-test_more_clients_than_allowed_are_told_so() {
+test_more_clients_than_allowed_get_the_reason() {
 	serve file --create --size 1M --max-clients 1 --verbose
 	"$rpma" ping --count 1000000 "$where" >/dev/null 2>&1 &
 	started+=("$!")
@@ -175,7 +175,7 @@ request_waits() {
 	ss -Htn "sport = :${where##*:}" | awk '$1 == "ESTAB" && $2 > 0 { found = 1 } END { exit !found }'
 }
 
-test_a_server_that_everybody_reaches_warns_unless_it_has_a_secret() {
+test_a_server_that_any_host_reaches_warns_unless_it_has_a_secret() {
 	local addr
 	head -c 4096 /dev/zero >file
 	echo 'a secret of enough bytes' >secret
@@ -241,7 +241,7 @@ expect_status() { # STATUS GREETING-IN-HEX: the server's answer before it hangs 
 	[ "$got" = "$1" ] || fail "the answer to '$2' is $got instead of $1"
 }
 
-test_strange_greetings_are_answered_and_hurt_nobody() {
+test_strange_greetings_are_answered_and_hurt_no_other() {
 	local magic=52504d41 version=1 region=2 bad=4 unused=7
 	serve file --create --size 1M
 	expect_status $bad ''

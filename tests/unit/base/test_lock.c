@@ -58,7 +58,7 @@ static void *lock_and_leave(void *arg)
 	return (void *)(intptr_t)errno;
 }
 
-static void who_waits_is_woken_and_keeps_errno(void **state)
+static void a_waiting_thread_is_woken_and_keeps_errno(void **state)
 {
 	const struct timespec pause = {.tv_nsec = 20 * NSEC_PER_MS};
 	pthread_t thread;
@@ -118,7 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_thread_at_a_time_has_it),
-		cmocka_unit_test(who_waits_is_woken_and_keeps_errno),
+		cmocka_unit_test(a_waiting_thread_is_woken_and_keeps_errno),
 		cmocka_unit_test(a_lock_is_waited_for_until_a_monotonic_time),
 	};
 

@@ -68,7 +68,7 @@ static void white_space_is_cut_off_at_both_ends(void **state)
 	assert_string_equal(text_trim(empty), "");
 }
 
-static void what_is_too_long_is_cut_behind_a_word(void **state)
+static void a_long_text_is_cut_after_a_word(void **state)
 {
 	static const struct {
 		size_t size;
@@ -121,7 +121,7 @@ int main(void)
 		cmocka_unit_test(control_characters_become_question_marks),
 		cmocka_unit_test(what_is_no_valid_utf8_is_made_visible),
 		cmocka_unit_test(white_space_is_cut_off_at_both_ends),
-		cmocka_unit_test(what_is_too_long_is_cut_behind_a_word),
+		cmocka_unit_test(a_long_text_is_cut_after_a_word),
 		cmocka_unit_test(an_error_has_a_kind_a_cause_and_a_text),
 		cmocka_unit_test(a_long_text_is_cut),
 	};

@@ -75,7 +75,7 @@ static void the_innocent_need_not_wait(void **state)
 }
 
 /* The listener wakes at the earliest of these times, without a look at all connections. */
-static void each_is_told_when_his_time_has_come(void **state)
+static void each_gets_the_time_of_its_turn(void **state)
 {
 	struct link_addr peer = violator(1), worse = violator(2);
 	uint64_t until, until_worse, next;
@@ -118,8 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_innocent_need_not_wait, setup, teardown),
-		cmocka_unit_test_setup_teardown(each_is_told_when_his_time_has_come, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(each_gets_the_time_of_its_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_longest_wait_ends_for_the_newest, setup,
 						teardown),
 	};

@@ -67,7 +67,7 @@ static void some_that_were_cheap_change_little(void **state)
 }
 
 /* It needs no programming, so it is cheap where a near one is not. */
-static void a_timer_that_is_far_away_says_nothing_about_the_cost(void **state)
+static void a_distant_timer_is_no_measure_of_the_cost(void **state)
 {
 	struct alarm a = {.fd = 0};
 	uint64_t pace = pace_after(&a, 50, 15 * US);
@@ -91,7 +91,7 @@ int main(void)
 		cmocka_unit_test(a_cheap_timer_is_set_as_often_as_wanted),
 		cmocka_unit_test(an_expensive_timer_is_set_for_its_share_of_the_time),
 		cmocka_unit_test(some_that_were_cheap_change_little),
-		cmocka_unit_test(a_timer_that_is_far_away_says_nothing_about_the_cost),
+		cmocka_unit_test(a_distant_timer_is_no_measure_of_the_cost),
 		cmocka_unit_test(what_the_scheduler_takes_is_bounded),
 	};
 

@@ -75,7 +75,7 @@ static void expect_reads_flush(struct end *from, struct end *to, bool flush)
 	end_file_close(&file);
 }
 
-static void a_read_is_a_flush_for_who_has_not_announced_flushes(void **state)
+static void a_read_is_a_flush_for_a_peer_without_announced_flushes(void **state)
 {
 	for (unsigned announce = 0; announce < 4; announce++) {
 		bool client = announce & 1, server = announce & 2;
@@ -117,7 +117,7 @@ static void announcing_comes_before_the_connection(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_read_is_a_flush_for_who_has_not_announced_flushes),
+		cmocka_unit_test(a_read_is_a_flush_for_a_peer_without_announced_flushes),
 		cmocka_unit_test(announcing_comes_before_the_connection),
 	};
 

@@ -144,7 +144,7 @@ static void release(struct end *e)
 	end_close(e);
 }
 
-static void a_little_inline_data_is_granted_and_told(void **state)
+static void a_little_inline_data_is_granted_and_reported(void **state)
 {
 	struct end *e = resolved();
 	struct ibv_qp_init_attr attr = end_qp_attr(e), init;
@@ -159,7 +159,7 @@ static void a_little_inline_data_is_granted_and_told(void **state)
 	release(e);
 }
 
-static void whoever_asks_for_more_inline_data_gets_it(void **state)
+static void a_request_for_more_inline_data_is_granted(void **state)
 {
 	struct end *e = resolved();
 	struct ibv_qp_init_attr attr = end_qp_attr(e);
@@ -182,7 +182,7 @@ static struct ibv_qp_init_attr_ex extended(struct end *e)
 					    .pd = e->pd};
 }
 
-static void the_extended_call_tells_it_too(void **state)
+static void the_extended_call_reports_it_too(void **state)
 {
 	struct end *e = resolved();
 	struct ibv_qp_init_attr_ex ex = extended(e);
@@ -228,7 +228,7 @@ static void extended_attributes_that_the_device_lacks_are_refused(void **state)
 	end_close(e);
 }
 
-static void inline_data_that_nobody_asked_for_can_be_sent(void **state)
+static void inline_data_can_be_sent_without_a_request_for_it(void **state)
 {
 	struct ends *e = *state;
 	char out[64];
@@ -254,7 +254,7 @@ static void inline_data_that_nobody_asked_for_can_be_sent(void **state)
 
 /* --- the end and what came before it --------------------------------------------------------- */
 
-static void client_says_one_thing_and_leaves(struct ends *e)
+static void client_sends_one_message_and_leaves(struct ends *e)
 {
 	assert_int_equal(end_post_recv(&e->server, 1), 0);
 	assert_int_equal(end_post_recv(&e->server, 2), 0);
@@ -269,7 +269,7 @@ static void what_came_before_the_end_is_there_with_its_event(void **state)
 	struct ends *e = *state;
 	struct ibv_wc wc[3];
 
-	client_says_one_thing_and_leaves(e);
+	client_sends_one_message_and_leaves(e);
 	assert_int_equal(ibv_poll_cq(e->server.cq, 3, wc), 2);
 	assert_int_equal(wc[0].wr_id, 1);
 	assert_int_equal(wc[0].status, IBV_WC_SUCCESS);
@@ -283,7 +283,7 @@ static void a_destroyed_queue_pair_takes_its_completions_along(void **state)
 	struct ends *e = *state;
 	struct ibv_wc wc;
 
-	client_says_one_thing_and_leaves(e);
+	client_sends_one_message_and_leaves(e);
 	softrnic_destroy_qp(e->server.id);
 	assert_int_equal(ibv_poll_cq(e->server.cq, 1, &wc), 0);
 }
@@ -450,12 +450,12 @@ int main(void)
 		cmocka_unit_test(hints_alone_may_have_the_addresses),
 		cmocka_unit_test(a_source_in_the_hints_is_enough_for_a_listener),
 		cmocka_unit_test(without_any_address_nothing_is_found),
-		cmocka_unit_test(a_little_inline_data_is_granted_and_told),
-		cmocka_unit_test(whoever_asks_for_more_inline_data_gets_it),
-		cmocka_unit_test(the_extended_call_tells_it_too),
+		cmocka_unit_test(a_little_inline_data_is_granted_and_reported),
+		cmocka_unit_test(a_request_for_more_inline_data_is_granted),
+		cmocka_unit_test(the_extended_call_reports_it_too),
 		cmocka_unit_test(what_is_refused_is_not_granted),
 		cmocka_unit_test(extended_attributes_that_the_device_lacks_are_refused),
-		cmocka_unit_test_setup_teardown(inline_data_that_nobody_asked_for_can_be_sent,
+		cmocka_unit_test_setup_teardown(inline_data_can_be_sent_without_a_request_for_it,
 						connected, disconnected),
 		cmocka_unit_test_setup_teardown(what_came_before_the_end_is_there_with_its_event,
 						connected, disconnected),

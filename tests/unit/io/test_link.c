@@ -155,7 +155,7 @@ static void sends_go_both_ways(void **state)
 	ends_close(&e);
 }
 
-static void a_dial_that_nobody_awaits_is_refused(void **state)
+static void a_dial_without_a_listener_is_refused(void **state)
 {
 	struct ends e;
 
@@ -326,12 +326,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON(in_place, writes_and_flushes_of_two_connections_arrive),
 		ON(in_place, sends_go_both_ways),
-		ON(in_place, a_dial_that_nobody_awaits_is_refused),
+		ON(in_place, a_dial_without_a_listener_is_refused),
 		ON(in_place, the_end_of_a_peer_is_an_event),
 		ON(in_place, an_end_that_was_not_reported_is_no_loss),
 		ON(plain, writes_and_flushes_of_two_connections_arrive),
 		ON(plain, sends_go_both_ways),
-		ON(plain, a_dial_that_nobody_awaits_is_refused),
+		ON(plain, a_dial_without_a_listener_is_refused),
 		ON(plain, the_end_of_a_peer_is_an_event),
 		ON(plain, deregistration_ends_a_write_into_the_region),
 		ON(plain, a_forked_child_releases_an_id_amid_a_message),

@@ -251,7 +251,7 @@ static void *hold_connection(void *arg)
 }
 
 /* Its polls make no system call otherwise, so one CPU would be the poller's alone. */
-static void who_polls_gives_way_to_who_has_the_connection(void **state)
+static void a_polling_thread_gives_way_to_the_owner_of_the_connection(void **state)
 {
 	struct holder h = {0};
 	pthread_t thread;
@@ -640,7 +640,7 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
-static void reads_are_served_whoever_looks(void **state)
+static void reads_are_served_by_any_thread(void **state)
 {
 	struct visitor v = {0};
 	struct ends e;
@@ -680,7 +680,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_the_peer_is_noticed_after_polling_stopped),
 		cmocka_unit_test(a_child_forked_while_polling_leaves_the_parent_alone),
 		cmocka_unit_test(a_file_registered_while_it_is_polled_gives_the_connection_back),
-		cmocka_unit_test(who_polls_gives_way_to_who_has_the_connection),
+		cmocka_unit_test(a_polling_thread_gives_way_to_the_owner_of_the_connection),
 		cmocka_unit_test(
 			what_completes_is_returned_before_the_next_connection_has_its_turn),
 		cmocka_unit_test(the_thread_that_waits_receives),
@@ -693,8 +693,8 @@ int main(void)
 		cmocka_unit_test(arming_between_waits_keeps_the_connection),
 		cmocka_unit_test(arming_twice_gives_back_at_once),
 		cmocka_unit_test(the_end_of_the_peer_is_noticed_after_the_last_of_many_waits),
-		cmocka_unit_test_setup(reads_are_served_whoever_looks, on_a_pair),
-		cmocka_unit_test_setup(reads_are_served_whoever_looks, on_tcp),
+		cmocka_unit_test_setup(reads_are_served_by_any_thread, on_a_pair),
+		cmocka_unit_test_setup(reads_are_served_by_any_thread, on_tcp),
 	};
 
 	return cmocka_run_group_tests_name("own", tests, on_a_pair, NULL);

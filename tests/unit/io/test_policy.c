@@ -62,7 +62,7 @@ static char happen(struct policy_send *s, char what, bool *waiting, uint64_t *no
 	return 'a';
 }
 
-static void a_write_leaves_as_the_story_says(void **state)
+static void a_write_leaves_as_the_story_requires(void **state)
 {
 	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
 		uint64_t now = 1000 * US;
@@ -304,7 +304,7 @@ static void the_gap_is_an_average_that_a_long_one_changes_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_write_leaves_as_the_story_says),
+		cmocka_unit_test(a_write_leaves_as_the_story_requires),
 		cmocka_unit_test(each_lone_write_that_waited_makes_more_pairs_necessary),
 		cmocka_unit_test(a_long_row_makes_two_enough_again),
 		cmocka_unit_test(the_alarm_takes_a_bounded_part_of_the_time),

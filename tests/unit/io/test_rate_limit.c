@@ -49,7 +49,7 @@ static uint64_t wait_of(const char *who, uint64_t now)
 	return rate_limit_until(&limit, address(who), now) - now;
 }
 
-static void who_did_nothing_does_not_wait(void **state)
+static void an_idle_user_does_not_wait(void **state)
 {
 	assert_int_equal(wait_of("192.0.2.1", START), 0);
 	assert_int_equal(wait_of("2001:db8::1", START), 0);
@@ -63,7 +63,7 @@ static void mistakes_up_to_the_burst_are_free(void **state)
 	assert_int_not_equal(wait_of("192.0.2.1", START), 0);
 }
 
-static void the_wait_is_as_long_as_it_says(void **state)
+static void the_wait_is_as_long_as_announced(void **state)
 {
 	uint64_t wait;
 
@@ -168,9 +168,9 @@ static void an_unknown_family_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(who_did_nothing_does_not_wait, setup),
+		cmocka_unit_test_setup(an_idle_user_does_not_wait, setup),
 		cmocka_unit_test_setup(mistakes_up_to_the_burst_are_free, setup),
-		cmocka_unit_test_setup(the_wait_is_as_long_as_it_says, setup),
+		cmocka_unit_test_setup(the_wait_is_as_long_as_announced, setup),
 		cmocka_unit_test_setup(the_rate_holds_in_the_long_run, setup),
 		cmocka_unit_test_setup(a_crowd_at_once_pays_afterwards, setup),
 		cmocka_unit_test_setup(a_quiet_address_is_forgiven, setup),

@@ -57,7 +57,7 @@ static void the_port_that_the_user_chose_is_kept(void **state)
 }
 
 /* TCP would connect, at a port without a listener that is the dialer's own. */
-static void nobody_reaches_itself(void **state)
+static void no_address_reaches_itself(void **state)
 {
 	struct end e;
 	uint16_t port;
@@ -105,7 +105,7 @@ static void the_time_to_connect_ends_with_the_refusal_too(void **state)
 	ends_close(&e);
 }
 
-static void nobody_dials_after_a_cancel(void **state)
+static void no_dial_follows_a_cancel(void **state)
 {
 	struct ends e;
 
@@ -118,7 +118,7 @@ static void nobody_dials_after_a_cancel(void **state)
 	ends_close(&e);
 }
 
-static void nobody_dials_for_an_id_that_is_gone(void **state)
+static void no_dial_follows_the_end_of_its_id(void **state)
 {
 	struct ends e;
 
@@ -161,11 +161,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_listener_that_comes_a_little_late_is_reached),
 		cmocka_unit_test(the_port_that_the_user_chose_is_kept),
-		cmocka_unit_test(nobody_reaches_itself),
+		cmocka_unit_test(no_address_reaches_itself),
 		cmocka_unit_test(in_the_end_it_is_refused_and_the_waiting_costs_next_to_nothing),
 		cmocka_unit_test(the_time_to_connect_ends_with_the_refusal_too),
-		cmocka_unit_test(nobody_dials_after_a_cancel),
-		cmocka_unit_test(nobody_dials_for_an_id_that_is_gone),
+		cmocka_unit_test(no_dial_follows_a_cancel),
+		cmocka_unit_test(no_dial_follows_the_end_of_its_id),
 		cmocka_unit_test(a_child_neither_dials_nor_disturbs),
 	};
 

@@ -69,7 +69,7 @@ static void it_is_sent_when_there_is_room_while_a_thread_polls(void **state)
 	ends_close(&e);
 }
 
-static void it_is_sent_although_nobody_polls_any_more(void **state)
+static void it_is_sent_although_no_thread_polls_any_more(void **state)
 {
 	struct ends e;
 
@@ -112,7 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_sent_when_there_is_room_while_a_thread_polls),
-		cmocka_unit_test(it_is_sent_although_nobody_polls_any_more),
+		cmocka_unit_test(it_is_sent_although_no_thread_polls_any_more),
 		cmocka_unit_test(it_is_sent_after_the_queue_was_armed),
 		cmocka_unit_test(a_full_link_is_closed),
 	};

@@ -155,7 +155,7 @@ static void nonsense_first(void **state)
 	expect(SHM_USED, say_nonsense, 10);
 }
 
-static void a_caller_that_knows_no_nonce_first(void **state)
+static void a_caller_without_a_nonce_first(void **state)
 {
 	expect(SHM_USED, guess, 1);
 	expect(SHM_USED, guess, 40);
@@ -176,7 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_silent_caller_first),
 		cmocka_unit_test(nonsense_first),
-		cmocka_unit_test(a_caller_that_knows_no_nonce_first),
+		cmocka_unit_test(a_caller_without_a_nonce_first),
 		cmocka_unit_test(callers_that_leave_first),
 		cmocka_unit_test(too_many_callers),
 	};

@@ -170,7 +170,7 @@ static void a_wait_goes_on_after_others_took_bytes_and_wake_up(void **state)
 	reader->ops->polling->wait_end(reader);
 }
 
-static void who_looks_by_himself_is_not_woken(void **state)
+static void a_polling_end_is_not_woken(void **state)
 {
 	assert_false(reader->ops->polling->report_read(reader, false));
 	assert_int_equal(reader->ops->polling->wait_begin(reader), reader_fd);
@@ -261,7 +261,7 @@ static void an_end_that_was_not_reported_is_found_when_it_is_looked_for(void **s
 	assert_int_equal(take(), 0);
 }
 
-static void who_looks_by_himself_finds_room_and_is_not_woken(void **state)
+static void a_polling_end_finds_room_and_is_not_woken(void **state)
 {
 	assert_false(writer->ops->polling->report_read(writer, false));
 	assert_false(writer->ops->in_place->has_room(writer)); /* nothing was refused so far */
@@ -276,7 +276,7 @@ static void who_looks_by_himself_finds_room_and_is_not_woken(void **state)
 /*
  * The ring is full when the last thread stops looking. From then on room is reported to the source.
  */
-static void room_is_reported_once_nobody_looks(void **state)
+static void room_is_reported_once_no_thread_polls(void **state)
 {
 	assert_false(writer->ops->polling->report_read(writer, false));
 	fill_ring();
@@ -289,7 +289,7 @@ static void room_is_reported_once_nobody_looks(void **state)
 }
 
 /* However little room there is: when a thread stops looking, the room must be reported. */
-static void room_that_is_there_is_looked_at_when_nobody_looks_any_more(void **state)
+static void room_is_checked_when_the_last_thread_stops_polling(void **state)
 {
 	assert_false(writer->ops->polling->report_read(writer, false));
 	fill_ring();
@@ -298,7 +298,7 @@ static void room_that_is_there_is_looked_at_when_nobody_looks_any_more(void **st
 	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
 }
 
-static void who_waits_leaves_room_to_the_source(void **state)
+static void a_waiting_end_leaves_room_to_the_source(void **state)
 {
 	assert_false(writer->ops->polling->report_read(writer, false));
 	fill_ring();
@@ -363,7 +363,7 @@ static void an_impossible_position_is_an_error_and_no_bytes(void **state)
 	expect_broken_reader();
 }
 
-static void a_position_that_becomes_impossible_behind_bytes_is_an_error(void **state)
+static void a_position_that_becomes_impossible_after_bytes_is_an_error(void **state)
 {
 	const void *bytes;
 
@@ -383,7 +383,7 @@ static void a_position_that_goes_back_is_an_error(void **state)
 	expect_broken_reader();
 }
 
-static void an_impossible_position_of_the_reader_is_an_error_for_who_writes(void **state)
+static void an_impossible_position_of_the_reader_is_an_error_for_the_writer(void **state)
 {
 	struct iovec iov = {.iov_base = (char *)"x", .iov_len = 1};
 
@@ -403,7 +403,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_wait_goes_on_after_others_took_bytes_and_wake_up,
 						start, stop),
-		cmocka_unit_test_setup_teardown(who_looks_by_himself_is_not_woken, start, stop),
+		cmocka_unit_test_setup_teardown(a_polling_end_is_not_woken, start, stop),
 		cmocka_unit_test_setup_teardown(
 			bytes_between_the_last_look_and_the_end_are_received, start, stop),
 		cmocka_unit_test_setup_teardown(a_closed_unix_socket_is_no_end, start, stop),
@@ -414,22 +414,23 @@ int main(void)
 			stop),
 		cmocka_unit_test_setup_teardown(
 			an_end_that_was_not_reported_is_found_when_it_is_looked_for, start, stop),
-		cmocka_unit_test_setup_teardown(who_looks_by_himself_finds_room_and_is_not_woken,
+		cmocka_unit_test_setup_teardown(a_polling_end_finds_room_and_is_not_woken, start,
+						stop),
+		cmocka_unit_test_setup_teardown(room_is_reported_once_no_thread_polls, start, stop),
+		cmocka_unit_test_setup_teardown(room_is_checked_when_the_last_thread_stops_polling,
 						start, stop),
-		cmocka_unit_test_setup_teardown(room_is_reported_once_nobody_looks, start, stop),
-		cmocka_unit_test_setup_teardown(
-			room_that_is_there_is_looked_at_when_nobody_looks_any_more, start, stop),
-		cmocka_unit_test_setup_teardown(who_waits_leaves_room_to_the_source, start, stop),
+		cmocka_unit_test_setup_teardown(a_waiting_end_leaves_room_to_the_source, start,
+						stop),
 		cmocka_unit_test_setup_teardown(a_wake_up_for_room_that_was_found_does_no_harm,
 						start, stop),
 		cmocka_unit_test_setup_teardown(wake_ups_do_not_fill_the_socket, start, stop),
 		cmocka_unit_test_setup_teardown(an_impossible_position_is_an_error_and_no_bytes,
 						start, stop),
 		cmocka_unit_test_setup_teardown(
-			a_position_that_becomes_impossible_behind_bytes_is_an_error, start, stop),
+			a_position_that_becomes_impossible_after_bytes_is_an_error, start, stop),
 		cmocka_unit_test_setup_teardown(a_position_that_goes_back_is_an_error, start, stop),
 		cmocka_unit_test_setup_teardown(
-			an_impossible_position_of_the_reader_is_an_error_for_who_writes, start,
+			an_impossible_position_of_the_reader_is_an_error_for_the_writer, start,
 			stop),
 	};
 

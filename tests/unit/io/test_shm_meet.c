@@ -174,7 +174,7 @@ static void an_initiator_denies_calls_that_are_not_its_own(void **state)
 	meeting_close(&m);
 }
 
-static void an_initiator_leaves_whoever_never_knows_its_nonce(void **state)
+static void an_initiator_leaves_a_peer_that_never_knows_its_nonce(void **state)
 {
 	uint8_t wrong[EXT_LINK_TOKEN] = {1};
 	struct meeting m;
@@ -188,7 +188,7 @@ static void an_initiator_leaves_whoever_never_knows_its_nonce(void **state)
 	meeting_close(&m);
 }
 
-static void a_responder_passes_no_memory_to_whoever_does_not_know_its_nonce(void **state)
+static void a_responder_passes_no_memory_to_a_peer_without_its_nonce(void **state)
 {
 	uint8_t wrong[EXT_LINK_TOKEN] = {1};
 	struct meeting m;
@@ -224,7 +224,7 @@ static int call_with_a_nonce(const struct meeting *m)
 }
 
 /* The peer denies calls about which the responder asks, until the peer's own call is due. */
-static void meet_behind_others(struct meeting *m, unsigned asked)
+static void meet_after_others(struct meeting *m, unsigned asked)
 {
 	assert_int_equal(meet_on_step(m->i, EXT_LINK_MEET, m->token), MEET_WAIT);
 	assert_int_equal(meet_look(m->r), MEET_SAY);
@@ -249,7 +249,7 @@ static void a_call_that_is_nonsense_does_not_keep_the_peer_away(void **state)
 		fd = call(&m, nonsense, len);
 		if (len % 2 == 0)
 			assert_int_equal(meet_look(m.r), MEET_WAIT);
-		meet_behind_others(&m, 0);
+		meet_after_others(&m, 0);
 		close(fd);
 		meeting_close(&m);
 	}
@@ -263,7 +263,7 @@ static void a_caller_that_is_not_the_peer_does_not_keep_it_away(void **state)
 	meeting_open(&m);
 	for (int i = 0; i < 3; i++)
 		fd[i] = call_with_a_nonce(&m);
-	meet_behind_others(&m, 3);
+	meet_after_others(&m, 3);
 	for (int i = 0; i < 3; i++)
 		close(fd[i]);
 	meeting_close(&m);
@@ -290,7 +290,7 @@ static void each_caller_gets_a_nonce_of_its_own(void **state)
 	meeting_close(&m);
 }
 
-static void silent_callers_take_few_descriptors_and_keep_nobody_away(void **state)
+static void silent_callers_take_few_descriptors_and_keep_no_other_away(void **state)
 {
 	enum { SILENT = 20 };
 	struct meeting m;
@@ -304,7 +304,7 @@ static void silent_callers_take_few_descriptors_and_keep_nobody_away(void **stat
 	 * the listener, and both ends of the connections that are kept or that one end has closed
 	 */
 	assert_int_equal(count_fds(), m.fds + 1 + SILENT + SHM_CALLERS_MAX);
-	meet_behind_others(&m, 0);
+	meet_after_others(&m, 0);
 	assert_int_equal(count_fds(), m.fds + SILENT + 2);
 	for (int i = 0; i < SILENT; i++)
 		close(fd[i]);
@@ -347,7 +347,7 @@ static void steps_out_of_turn_end_it(void **state)
 	}
 }
 
-static void a_name_that_nobody_has_leaves_the_connection_as_it_is(void **state)
+static void an_unknown_name_leaves_the_connection_as_it_is(void **state)
 {
 	uint8_t name[EXT_LINK_TOKEN] = {9};
 	struct meeting m;
@@ -374,7 +374,7 @@ static void a_peer_that_closes_at_any_step_is_left(void **state)
 	meeting_open(&m);
 	close(shm_socket_connect(m.token)); /* before its nonce comes */
 	assert_int_equal(meet_look(m.r), MEET_WAIT);
-	meet_behind_others(&m, 0);
+	meet_after_others(&m, 0);
 	meeting_close(&m);
 
 	meeting_open(&m);
@@ -674,15 +674,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_have_the_same_memory),
 		cmocka_unit_test(an_initiator_denies_calls_that_are_not_its_own),
-		cmocka_unit_test(an_initiator_leaves_whoever_never_knows_its_nonce),
-		cmocka_unit_test(a_responder_passes_no_memory_to_whoever_does_not_know_its_nonce),
+		cmocka_unit_test(an_initiator_leaves_a_peer_that_never_knows_its_nonce),
+		cmocka_unit_test(a_responder_passes_no_memory_to_a_peer_without_its_nonce),
 		cmocka_unit_test(a_call_that_is_nonsense_does_not_keep_the_peer_away),
 		cmocka_unit_test(a_caller_that_is_not_the_peer_does_not_keep_it_away),
 		cmocka_unit_test(each_caller_gets_a_nonce_of_its_own),
-		cmocka_unit_test(silent_callers_take_few_descriptors_and_keep_nobody_away),
+		cmocka_unit_test(silent_callers_take_few_descriptors_and_keep_no_other_away),
 		cmocka_unit_test(a_responder_that_many_call_stays_on_tcp),
 		cmocka_unit_test(steps_out_of_turn_end_it),
-		cmocka_unit_test(a_name_that_nobody_has_leaves_the_connection_as_it_is),
+		cmocka_unit_test(an_unknown_name_leaves_the_connection_as_it_is),
 		cmocka_unit_test(a_silent_peer_has_its_time),
 		cmocka_unit_test(a_peer_that_closes_at_any_step_is_left),
 		cmocka_unit_test(only_a_sealed_file_of_the_agreed_size_is_mapped),

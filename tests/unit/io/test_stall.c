@@ -100,7 +100,7 @@ static void sink(enum log_level level, const char *file, int line, const char *f
 	atomic_store(&logged, true);
 }
 
-static void who_logs_that_a_thread_was_replaced_may_use_the_engine(void **state)
+static void the_log_function_may_use_the_engine_after_a_replacement(void **state)
 {
 	log_set(sink, LOG_LVL_INFO);
 	slow_add();
@@ -118,7 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_source_whose_timer_is_set_late_is_released_once),
-		cmocka_unit_test(who_logs_that_a_thread_was_replaced_may_use_the_engine),
+		cmocka_unit_test(the_log_function_may_use_the_engine_after_a_replacement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

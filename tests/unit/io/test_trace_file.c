@@ -224,7 +224,7 @@ static void into_nowhere(void)
 	expect_refusal("no/where: No such file or directory");
 }
 
-static void over_somebody_elses(void)
+static void over_a_file_of_another_user(void)
 {
 	if (geteuid() != 0) /* only root can give a file away */
 		return;
@@ -240,7 +240,7 @@ static void a_file_that_will_not_do_is_complained_about_once(void **state)
 	in_child(over_a_link, FILE_NAME);
 	in_child(over_a_fifo, FILE_NAME);
 	in_child(into_nowhere, "no/where");
-	in_child(over_somebody_elses, FILE_NAME);
+	in_child(over_a_file_of_another_user, FILE_NAME);
 }
 
 static void expect_whole_blocks(long limit)

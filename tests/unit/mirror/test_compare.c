@@ -251,7 +251,7 @@ static void test_flushes_are_no_differences(void **state)
 	assert_flushed(7, 0, STANDIN_SIZE);
 }
 
-static void test_what_cannot_be_compared_is_said(void **state)
+static void test_a_copy_that_cannot_be_compared_is_reported(void **state)
 {
 	struct packet_ordered o = verify(0, false); /* the primary */
 
@@ -277,7 +277,7 @@ int main(void)
 						setup_two, teardown),
 		MAPPED(test_a_scrub_of_copies_that_all_differ_decides_nothing),
 		MAPPED(test_flushes_are_no_differences),
-		MAPPED(test_what_cannot_be_compared_is_said),
+		MAPPED(test_a_copy_that_cannot_be_compared_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

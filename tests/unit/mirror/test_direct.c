@@ -469,7 +469,7 @@ static void test_a_mapping_is_direct_or_something_else(void **state)
  * The resync copies stores that were not flushed, and that other members lack. They stay recorded
  * at the member that joined until every member has them.
  */
-static void test_what_a_resync_carried_is_flushed_to_everybody(void **state)
+static void test_data_of_a_resync_are_flushed_to_all_members(void **state)
 {
 	unsigned retired;
 
@@ -530,7 +530,7 @@ int main(void)
 #ifdef __x86_64__
 		DIRECT(test_a_jump_into_the_mapping_is_no_store),
 #endif
-		DIRECT(test_what_a_resync_carried_is_flushed_to_everybody),
+		DIRECT(test_data_of_a_resync_are_flushed_to_all_members),
 		cmocka_unit_test_setup_teardown(test_no_flush_succeeds_when_the_own_copy_has_failed,
 						setup_going_on, teardown),
 		DIRECT(test_a_fenced_primary_faults),

@@ -323,7 +323,7 @@ static void *observe_copies(void *arg)
 }
 
 /* A reader of a copy sees at any time what a crash at that time would leave. */
-static void test_store8_is_whole_and_behind_the_flushes_in_front_of_it(void **state)
+static void test_store8_is_whole_and_follows_the_earlier_flushes(void **state)
 {
 	uint64_t *word = (uint64_t *)(void *)(addr + WORD_AT), *beside = (void *)(addr + BESIDE_AT),
 		 ticket;
@@ -556,7 +556,7 @@ int main(void)
 		MAPPED(test_overlapping_flushes_never_take_a_word_back),
 		MAPPED(test_threads_share_write_backs),
 		MAPPED(test_store8_is_everywhere),
-		MAPPED(test_store8_is_whole_and_behind_the_flushes_in_front_of_it),
+		MAPPED(test_store8_is_whole_and_follows_the_earlier_flushes),
 		cmocka_unit_test_setup_teardown(
 			test_members_are_not_late_while_the_rest_of_a_flush_is_not_posted,
 			setup_impatient, teardown),

@@ -212,7 +212,7 @@ static void test_threads_at_once_beside_flushes(void **state)
 	assert_memory_equal(standin_copy(s, 0), standin_copy(s, 1), STANDIN_SIZE);
 }
 
-static void test_whoever_holds_the_lock_of_malloc(void **state)
+static void test_with_the_lock_of_malloc_held(void **state)
 {
 	unsigned right = 0;
 	pthread_t flusher;
@@ -456,7 +456,7 @@ int main(void)
 		FILLED(test_pages_come_back_with_every_byte),
 		FILLED(test_what_was_stored_and_not_flushed_stays),
 		FILLED(test_threads_at_once_beside_flushes),
-		FILLED(test_whoever_holds_the_lock_of_malloc),
+		FILLED(test_with_the_lock_of_malloc_held),
 		FILLED(test_another_member_has_it_when_one_is_lost),
 		FILLED(test_a_flush_of_what_cannot_be_read),
 		FILLED(test_a_flush_into_what_cannot_be_written),

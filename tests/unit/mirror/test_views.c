@@ -284,7 +284,7 @@ static void test_a_mapping_that_is_demoted_fails(void **state)
 }
 
 /* Even for a daemon that was not started yet. */
-static void test_who_waits_does_so_for_the_daemon_too(void **state)
+static void test_a_waiting_map_also_waits_for_the_daemon(void **state)
 {
 	struct timespec pause = {0, 300000000};
 	pthread_t thread;
@@ -545,7 +545,7 @@ int main(void)
 						setup_short_wait, teardown),
 		cmocka_unit_test_setup_teardown(test_a_mapping_that_is_demoted_fails, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_who_waits_does_so_for_the_daemon_too, setup,
+		cmocka_unit_test_setup_teardown(test_a_waiting_map_also_waits_for_the_daemon, setup,
 						teardown),
 		MAPPED(test_a_fenced_primary_is_so_for_good),
 		cmocka_unit_test_setup_teardown(test_a_fenced_primary_cannot_even_read,

@@ -22,7 +22,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void test_settled_when_everybody_has_it(void **state)
+static void test_settled_when_all_members_have_it(void **state)
 {
 	uint64_t seq = flush_begin(&f);
 
@@ -174,7 +174,7 @@ static void test_numbers_are_used_again_only_when_retired(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_settled_when_everybody_has_it, setup),
+		cmocka_unit_test_setup(test_settled_when_all_members_have_it, setup),
 		cmocka_unit_test_setup(test_completion_of_one_includes_the_earlier, setup),
 		cmocka_unit_test_setup(test_local_write_backs_end_in_any_order, setup),
 		cmocka_unit_test_setup(

@@ -75,7 +75,7 @@ static void a_copy_that_fails_or_is_closed_has_no_room(void **state)
 	assert_false(growth_is_due(&member, &rec));
 }
 
-static void nobody_maps_a_copy_that_has_still_to_grow(void **state)
+static void no_process_maps_a_copy_that_has_still_to_grow(void **state)
 {
 	struct growth g = {0};
 
@@ -134,7 +134,7 @@ static void the_register_is_asked_when_all_in_sync_have_room(void **state)
 	expect_step(1000, GROWTH_WAITS, 1);
 }
 
-static void who_is_silent_or_has_no_room_ends_it(void **state)
+static void a_member_that_is_silent_or_has_no_room_ends_it(void **state)
 {
 	memset(answers, 0, sizeof(answers));
 	rec.view.insync = 3;
@@ -156,9 +156,9 @@ int main(void)
 		TEST(longer_files_alone_are_no_room),
 		TEST(a_disk_that_is_too_small_is_tried_again_later),
 		TEST(a_copy_that_fails_or_is_closed_has_no_room),
-		TEST(nobody_maps_a_copy_that_has_still_to_grow),
+		TEST(no_process_maps_a_copy_that_has_still_to_grow),
 		TEST(the_register_is_asked_when_all_in_sync_have_room),
-		TEST(who_is_silent_or_has_no_room_ends_it),
+		TEST(a_member_that_is_silent_or_has_no_room_ends_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,7 +186,7 @@ static bool is_elsewhere(const char *name)
 	return false;
 }
 
-static void who_is_killed_at_a_point_leaves_what_the_rules_ask_for(void **state)
+static void a_kill_at_any_point_leaves_a_state_that_the_rules_permit(void **state)
 {
 	uint64_t reached = 0;
 
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_is_one_point),
 		cmocka_unit_test_setup_teardown(
-			who_is_killed_at_a_point_leaves_what_the_rules_ask_for, setup, teardown),
+			a_kill_at_any_point_leaves_a_state_that_the_rules_permit, setup, teardown),
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "--elsewhere")) {

@@ -65,7 +65,7 @@ static void connections_of_lower_epochs_are_cut_before_the_promise(void **state)
 	assert_int_equal(meta.promise.epoch.number, 6);
 }
 
-static void who_promises_again_is_rid_of_former_connections(void **state)
+static void a_new_promise_ends_former_connections(void **state)
 {
 	promise(5);
 	connect_with(MEMBER_LANE, 5);
@@ -176,7 +176,7 @@ static void be_used(void)
 	put_intent(5, 2, 4096);
 }
 
-static void end_as_the_register_says(bool clean, mirror_mask insync)
+static void end_as_in_the_register(bool clean, mirror_mask insync)
 {
 	static uint64_t seq = 9;
 
@@ -188,14 +188,14 @@ static void end_as_the_register_says(bool clean, mirror_mask insync)
 	ask();
 }
 
-static void a_clean_end_in_the_register_voids_records_when_nobody_is_connected(void **state)
+static void a_clean_end_in_the_register_voids_records_without_a_connection(void **state)
 {
 	be_used();
-	end_as_the_register_says(true, 7);
+	end_as_in_the_register(true, 7);
 	assert_int_equal(report.intents, 1);
 	assert_false(report.flags & META_CLEAN);
 	member_on_closed(&member, MEMBER_LANE);
-	end_as_the_register_says(true, 7);
+	end_as_in_the_register(true, 7);
 	assert_int_equal(report.range_count, 0);
 	assert_true(report.flags & META_CLEAN);
 	boot = copy_uuid(0x71);
@@ -213,38 +213,38 @@ static void a_clean_end_is_learned_after_a_restart_of_the_host(void **state)
 	restart();
 	ask();
 	assert_true(report.is_uncertain);
-	end_as_the_register_says(true, 7);
+	end_as_in_the_register(true, 7);
 	assert_false(report.is_uncertain);
 	assert_int_equal(report.range_count, 0);
 }
 
-static void what_the_register_says_of_an_end_is_not_believed_of_a_copy_in_doubt(void **state)
+static void an_end_in_the_register_does_not_count_for_a_copy_in_doubt(void **state)
 {
 	static const uint32_t doubts[] = {META_SYNCING, META_FAILED, META_UNKNOWN, META_EMPTY};
 	const struct meta_holder holder = {.pid = 10, .start_time = 1, .boot = boot};
 
 	be_used();
 	member_on_closed(&member, MEMBER_LANE);
-	end_as_the_register_says(false, 7); /* not clean */
+	end_as_in_the_register(false, 7); /* not clean */
 	assert_int_equal(report.intents, 1);
-	end_as_the_register_says(true, 5); /* this copy is not in-sync */
+	end_as_in_the_register(true, 5); /* this copy is not in-sync */
 	assert_int_equal(report.intents, 1);
 	for (unsigned i = 0; i < ARRAY_LEN(doubts); i++) {
 		struct meta_super was = meta.super, super = meta.super;
 
 		super.flags |= doubts[i];
 		assert_int_equal(meta_set_super(&meta, &super), 0);
-		end_as_the_register_says(true, 7);
+		end_as_in_the_register(true, 7);
 		assert_int_equal(report.intents, 1);
 		assert_int_equal(meta_set_super(&meta, &was), 0);
 	}
 	member_hold(&member, &holder, &v);
-	end_as_the_register_says(true, 7);
+	end_as_in_the_register(true, 7);
 	assert_int_equal(report.intents, 1);
 	member_release(&member, false, &v);
 	/* A newer epoch was promised: its data do not belong to the epoch that ended. */
 	promise(6);
-	end_as_the_register_says(true, 7);
+	end_as_in_the_register(true, 7);
 	assert_int_equal(report.intents, 1);
 }
 
@@ -252,7 +252,7 @@ static void what_the_register_says_of_an_end_is_not_believed_of_a_copy_in_doubt(
  * A restore changes nothing here: a copy that is only read stays clean, and no promise waits for
  * it.
  */
-static void who_restores_needs_the_promised_epoch_and_counts_as_nobody(void **state)
+static void a_restoring_reader_needs_the_promised_epoch_and_is_no_user(void **state)
 {
 	promise(5);
 	member_retire(&member, copy_epoch(5), MEMBER_CLEAN_END, &v);
@@ -590,15 +590,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_promise_outlives_a_power_cut_and_refuses_lower_ones),
 		TEST(connections_of_lower_epochs_are_cut_before_the_promise),
-		TEST(who_promises_again_is_rid_of_former_connections),
+		TEST(a_new_promise_ends_former_connections),
 		TEST(a_report_names_hot_extents_and_unretired_intents),
 		TEST(the_last_extent_ends_with_the_file),
 		TEST(a_host_that_went_down_under_a_primary_is_uncertain),
 		TEST(after_a_clean_end_a_restart_of_the_host_is_nothing),
-		TEST(a_clean_end_in_the_register_voids_records_when_nobody_is_connected),
+		TEST(a_clean_end_in_the_register_voids_records_without_a_connection),
 		TEST(a_clean_end_is_learned_after_a_restart_of_the_host),
-		TEST(what_the_register_says_of_an_end_is_not_believed_of_a_copy_in_doubt),
-		TEST(who_restores_needs_the_promised_epoch_and_counts_as_nobody),
+		TEST(an_end_in_the_register_does_not_count_for_a_copy_in_doubt),
+		TEST(a_restoring_reader_needs_the_promised_epoch_and_is_no_user),
 		TEST(one_process_holds_the_copy_and_nothing_is_copied_into_it),
 		TEST(a_primary_whose_host_went_down_is_not_uncertain),
 		TEST(a_holder_of_another_boot_is_gone),

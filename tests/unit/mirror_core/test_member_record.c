@@ -142,7 +142,7 @@ static void flushes_of_an_epoch_that_history_lacks_are_split(void **state)
 	assert_int_equal(meta.history.count, 2);
 }
 
-static void who_gives_its_past_up_is_compared_as_a_whole(void **state)
+static void a_copy_without_its_past_is_compared_as_a_whole(void **state)
 {
 	promise(9);
 	connect_with(MEMBER_LANE, 9);
@@ -264,7 +264,7 @@ static void a_larger_set_is_no_other_one_and_a_smaller_one_is(void **state)
 	expect(MEMBER_OK);
 }
 
-static void a_copy_grows_when_its_files_have_and_nobody_uses_it(void **state)
+static void a_copy_grows_when_its_files_have_and_no_process_uses_it(void **state)
 {
 	const struct meta_holder holder = {.pid = 10, .start_time = 1, .boot = boot};
 	const uint64_t size = 2 * COPY_SIZE;
@@ -316,12 +316,12 @@ int main(void)
 		TEST(a_restored_register_that_was_configured_is_split),
 		TEST(a_register_that_lacks_a_configuration_is_split),
 		TEST(flushes_of_an_epoch_that_history_lacks_are_split),
-		TEST(who_gives_its_past_up_is_compared_as_a_whole),
+		TEST(a_copy_without_its_past_is_compared_as_a_whole),
 		TEST(a_copy_restored_from_a_backup_is_not_promoted),
 		TEST(another_sets_or_members_copy_is_refused),
 		TEST(a_replaced_peer_takes_its_bitmap_with_it),
 		TEST(a_larger_set_is_no_other_one_and_a_smaller_one_is),
-		TEST(a_copy_grows_when_its_files_have_and_nobody_uses_it),
+		TEST(a_copy_grows_when_its_files_have_and_no_process_uses_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,7 +206,7 @@ static void what_cannot_vouch_for_itself_is_not_taken_for_clean(void **state)
 	assert_int_equal(equalised, 4);
 }
 
-static void who_does_not_answer_is_swapped_out_in_time(void **state)
+static void a_member_that_does_not_answer_is_swapped_out_in_time(void **state)
 {
 	(void)state;
 	begin(2, 1, 0);
@@ -238,7 +238,7 @@ static void assert_trouble(unsigned slot, const char *text)
 }
 
 /* For people: silence is not a refusal, and a refusal is shown until the member is silent. */
-static void silence_and_a_refusal_are_told_apart(void **state)
+static void silence_and_a_refusal_are_distinguished(void **state)
 {
 	(void)state;
 	begin(3, 1, 0);
@@ -360,7 +360,7 @@ static void below_min_copies_it_waits(void **state)
 }
 
 /* Its only other copy is lost for good, and gets replaced. */
-static void one_copy_is_said_in_the_singular(void **state)
+static void one_copy_is_reported_in_the_singular(void **state)
 {
 	struct mirror_config next;
 
@@ -603,7 +603,7 @@ static void a_promotion_without_an_answer_is_found_by_its_nonce(void **state)
 	assert_next(PRIMARY_DO_PROMISE, 0);
 }
 
-static void a_promotion_ends_when_somebody_else_was_faster(void **state)
+static void a_promotion_ends_when_another_member_was_faster(void **state)
 {
 	struct mirror_record other;
 
@@ -759,7 +759,7 @@ static void a_member_that_has_joined_unnoticed_is_used(void **state)
 }
 
 /* A member has seen the next primary, and this one has not yet. */
-static void who_is_overtaken_in_its_recovery_is_fenced(void **state)
+static void a_primary_overtaken_in_its_recovery_is_fenced(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
 
@@ -778,7 +778,7 @@ static void who_is_overtaken_in_its_recovery_is_fenced(void **state)
 }
 
 /* Its own daemon has newer information. */
-static void who_is_overtaken_before_its_own_promise_is_fenced(void **state)
+static void a_primary_overtaken_before_its_own_promise_is_fenced(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
 
@@ -1313,7 +1313,7 @@ static void an_end_is_not_clean_while_a_member_lacks_something(void **state)
 	assert_false(reg.view.clean);
 }
 
-static void force_leaves_nobody_else_in_s(void **state)
+static void force_leaves_no_other_member_in_s(void **state)
 {
 	(void)state;
 	begin(2, 1, 0);
@@ -1343,14 +1343,14 @@ int main(void)
 		cmocka_unit_test(fence_all_then_look_then_serve),
 		cmocka_unit_test(records_that_may_lack_something_name_nothing),
 		cmocka_unit_test(what_cannot_vouch_for_itself_is_not_taken_for_clean),
-		cmocka_unit_test(who_does_not_answer_is_swapped_out_in_time),
-		cmocka_unit_test(silence_and_a_refusal_are_told_apart),
+		cmocka_unit_test(a_member_that_does_not_answer_is_swapped_out_in_time),
+		cmocka_unit_test(silence_and_a_refusal_are_distinguished),
 		cmocka_unit_test(a_refusal_is_reported_once),
 		cmocka_unit_test(a_member_that_is_lost_after_it_answered_is_not_called_silent),
 		cmocka_unit_test(a_suspect_has_little_time),
 		cmocka_unit_test(a_suspect_that_answers_is_none),
 		cmocka_unit_test(below_min_copies_it_waits),
-		cmocka_unit_test(one_copy_is_said_in_the_singular),
+		cmocka_unit_test(one_copy_is_reported_in_the_singular),
 		cmocka_unit_test(a_process_that_maps_the_copy_is_waited_for),
 		cmocka_unit_test(a_process_that_unmaps_is_asked_again_soon),
 		cmocka_unit_test(nothing_is_acknowledged_before_the_shrink_is_known),
@@ -1360,15 +1360,15 @@ int main(void)
 		cmocka_unit_test(a_member_whose_expansion_is_unknown_is_waited_for),
 		cmocka_unit_test(an_expansion_that_lands_late_is_undone),
 		cmocka_unit_test(a_promotion_without_an_answer_is_found_by_its_nonce),
-		cmocka_unit_test(a_promotion_ends_when_somebody_else_was_faster),
+		cmocka_unit_test(a_promotion_ends_when_another_member_was_faster),
 		cmocka_unit_test(a_higher_epoch_fences_for_good),
 		cmocka_unit_test(an_overtaken_candidate_never_serves),
 		cmocka_unit_test(a_register_older_than_its_primary_is_split),
 		cmocka_unit_test(a_register_older_than_a_member_is_split),
 		cmocka_unit_test(what_a_member_has_read_earlier_is_no_split),
 		cmocka_unit_test(a_member_that_has_joined_unnoticed_is_used),
-		cmocka_unit_test(who_is_overtaken_in_its_recovery_is_fenced),
-		cmocka_unit_test(who_is_overtaken_before_its_own_promise_is_fenced),
+		cmocka_unit_test(a_primary_overtaken_in_its_recovery_is_fenced),
+		cmocka_unit_test(a_primary_overtaken_before_its_own_promise_is_fenced),
 		cmocka_unit_test(a_swap_that_a_configuration_has_overtaken_is_made_again),
 		cmocka_unit_test(a_promise_that_the_register_lacks_is_split),
 		cmocka_unit_test(a_member_that_says_split_is_not_swapped_out),
@@ -1391,7 +1391,7 @@ int main(void)
 		cmocka_unit_test(an_end_waits_for_the_swap_of_the_promotion),
 		cmocka_unit_test(an_end_before_serving_takes_a_swap),
 		cmocka_unit_test(an_end_is_not_clean_while_a_member_lacks_something),
-		cmocka_unit_test(force_leaves_nobody_else_in_s),
+		cmocka_unit_test(force_leaves_no_other_member_in_s),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -248,7 +248,7 @@ static void test_verify_leaves_the_bits_of_what_differs_three_times(void **state
 	assert_int_equal(bits[0], 0);
 }
 
-static void test_the_one_behind_leads_several_members(void **state)
+static void test_the_slowest_of_several_members_leads(void **state)
 {
 	static struct resync other;
 	static uint64_t other_bits[WORDS];
@@ -295,7 +295,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_resync_goes_on_from_its_bitmap, setup),
 		cmocka_unit_test_setup(test_verify_leaves_the_bits_of_what_differs_three_times,
 				       setup),
-		cmocka_unit_test_setup(test_the_one_behind_leads_several_members, setup),
+		cmocka_unit_test_setup(test_the_slowest_of_several_members_leads, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,7 +158,7 @@ static void test_a_slow_link_is_used_in_small_turns(void **state)
 }
 
 /* The first second is most of a short resync. */
-static void test_it_begins_with_little_where_somebody_flushes(void **state)
+static void test_it_begins_with_little_while_an_application_flushes(void **state)
 {
 	uint64_t speed = 125000000;
 
@@ -289,7 +289,7 @@ int main(void)
 		cmocka_unit_test(test_without_flushes_that_suffer_it_fills_the_link),
 		cmocka_unit_test(test_flushes_stay_below_twice_their_calm_latency),
 		cmocka_unit_test(test_a_slow_link_is_used_in_small_turns),
-		cmocka_unit_test(test_it_begins_with_little_where_somebody_flushes),
+		cmocka_unit_test(test_it_begins_with_little_while_an_application_flushes),
 		cmocka_unit_test(test_single_slow_flushes_do_not_stop_it),
 		cmocka_unit_test(test_the_rate_falls_when_flushes_suffer_and_recovers),
 		cmocka_unit_test(test_it_is_never_below_the_lowest_rate),

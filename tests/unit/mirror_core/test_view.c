@@ -46,7 +46,7 @@ static void a_life(void **state)
 	assert_int_equal(rec.history[0].seq, 5);
 }
 
-static void who_is_not_insync_is_not_promoted(void **state)
+static void a_member_that_is_not_insync_is_not_promoted(void **state)
 {
 	struct mirror_record rec = test_record(2, 1);
 	const char *why;
@@ -308,7 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_life),
-		cmocka_unit_test(who_is_not_insync_is_not_promoted),
+		cmocka_unit_test(a_member_that_is_not_insync_is_not_promoted),
 		cmocka_unit_test(only_the_primary_changes_its_epoch),
 		cmocka_unit_test(enough_copies_stay),
 		cmocka_unit_test(configurations_change),

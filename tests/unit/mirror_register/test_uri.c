@@ -29,7 +29,7 @@ static void accepted(const char *uri)
 	register_close(r);
 }
 
-static void what_is_wrong_is_said(void **state)
+static void errors_name_what_is_wrong(void **state)
 {
 	char many[256] = "etcd://", longest[REGISTER_URI_MAX + 32];
 
@@ -139,7 +139,7 @@ static void any_text_is_survived(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_wrong_is_said),
+		cmocka_unit_test(errors_name_what_is_wrong),
 		cmocka_unit_test(what_is_right_is_accepted),
 		cmocka_unit_test(a_uri_has_the_addresses_of_its_members),
 		cmocka_unit_test(files_of_tls_must_be_there),

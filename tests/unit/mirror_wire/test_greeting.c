@@ -173,7 +173,7 @@ static void every_status_has_a_text_of_its_own(void **state)
 			assert_string_not_equal(greeting_status_2str(i), greeting_status_2str(j));
 }
 
-static void a_proof_depends_on_all_that_was_said(void **state)
+static void a_proof_depends_on_the_whole_exchange(void **state)
 {
 	struct proof_exchange exchange = {
 		.version = 1, .greeting = sample(), .reply = {.has_secret = true}};
@@ -258,7 +258,7 @@ int main(void)
 		cmocka_unit_test(a_tool_observes_without_an_epoch),
 		cmocka_unit_test(a_reply_comes_back_as_it_went),
 		cmocka_unit_test(every_status_has_a_text_of_its_own),
-		cmocka_unit_test(a_proof_depends_on_all_that_was_said),
+		cmocka_unit_test(a_proof_depends_on_the_whole_exchange),
 		cmocka_unit_test(a_proof_of_a_grant_covers_its_descriptors_but_not_itself),
 		cmocka_unit_test(the_proofs_stay_the_same),
 	};

@@ -106,7 +106,7 @@ static void a_cleared_key_permits_nothing_in_the_next_epoch(void **state)
 	assert_true(mirror_epoch_is_equal(s.seen.epoch, now.record.view.epoch));
 }
 
-static void a_read_that_was_sent_before_the_epoch_was_heard_of_is_repeated(void **state)
+static void a_read_that_was_sent_before_the_epoch_was_known_is_repeated(void **state)
 {
 	uint32_t first;
 
@@ -168,7 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cleared_key_permits_nothing_in_the_next_epoch),
-		cmocka_unit_test(a_read_that_was_sent_before_the_epoch_was_heard_of_is_repeated),
+		cmocka_unit_test(a_read_that_was_sent_before_the_epoch_was_known_is_repeated),
 		cmocka_unit_test(a_cleared_key_counts_as_long_as_the_epoch_is_the_same),
 	};
 

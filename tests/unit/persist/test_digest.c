@@ -243,7 +243,7 @@ static void the_weakest_source_and_class_are_reported(void **state)
 	close(fd);
 }
 
-static void be_nobody(bool nobody)
+static void be_unprivileged(bool nobody)
 {
 	if (geteuid() == 0 || !nobody)
 		assert_int_equal(seteuid(nobody ? 65534 : getuid()), 0);
@@ -259,9 +259,9 @@ static void a_file_that_may_not_be_read_is_read_through_its_mapping(void **state
 		skip();
 	backed_init(&m, "secret", 2 * MIB);
 	assert_int_equal(fchmod(m.fd, 0), 0);
-	be_nobody(true);
+	be_unprivileged(true);
 	status = digest(m.region, m.p + 1, MIB + PAGE, VEXT_DIGEST_CRC32C, &d);
-	be_nobody(false);
+	be_unprivileged(false);
 	assert_int_equal(status, 0);
 	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p + 1, MIB + PAGE);
 	backed_fini(&m);
@@ -279,10 +279,10 @@ static void an_unreachable_file_is_read_through_its_mapping(void **state)
 	backed_init(&m, NULL, 2 * PAGE);
 	persist_region_put(m.region);
 	close(m.fd);
-	be_nobody(true);
+	be_unprivileged(true);
 	m.region = region_of(m.p, m.size);
 	status = digest(m.region, m.p, m.size, VEXT_DIGEST_CRC32C, &d);
-	be_nobody(false);
+	be_unprivileged(false);
 	assert_int_equal(status, 0);
 	assert_digest(&d, VEXT_DIGEST_CRC32C, VEXT_DIGEST_FROM_CACHE, m.p, m.size);
 	persist_region_put(m.region);

@@ -131,7 +131,7 @@ static void an_atomic_write_is_eight_inline_bytes_behind_a_fence(void **state)
 }
 
 static void
-towards_a_capable_peer_an_atomic_write_is_native_and_fenced_behind_reads_only(void **state)
+towards_a_capable_peer_an_atomic_write_is_native_and_fenced_after_reads_only(void **state)
 {
 	static const char word[8] = "commit!";
 
@@ -344,7 +344,7 @@ int main(void)
 		ON_CONN(any_flags_but_0_are_taken_and_bit_1_asks_for_a_completion),
 		ON_CONN(messages_carry_their_segment_and_immediate),
 		ON_CONN(an_atomic_write_is_eight_inline_bytes_behind_a_fence),
-		ON_CONN(towards_a_capable_peer_an_atomic_write_is_native_and_fenced_behind_reads_only),
+		ON_CONN(towards_a_capable_peer_an_atomic_write_is_native_and_fenced_after_reads_only),
 		ON_CONN(a_failed_post_is_a_provider_error),
 		ON_CONN(an_old_peer_is_flushed_by_a_read_of_eight_bytes),
 		ON_CONN(persistence_of_an_old_peer_needs_its_declaration),

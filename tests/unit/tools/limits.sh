@@ -66,7 +66,7 @@ test_refused_clients_take_no_place_away() {
 	expect_ok "$rpma" put data "$where"
 }
 
-test_refused_clients_are_told_why_up_to_a_limit() {
+test_refused_clients_get_the_reason_up_to_a_limit() {
 	local guests=() flags=()
 	# No peer gets its reason so late that the first ones have been dropped.
 	SOFTRNIC_DRAIN_MS=20000 serve pool --create --size 1M
