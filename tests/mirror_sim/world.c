@@ -277,7 +277,7 @@ static void world_trouble(struct world *w, struct event *e)
 	sched_add(w, sim_between(w, 5 * MS, 700 * MS), world_trouble, 0, 0, 0, NULL);
 }
 
-/* ---- peace ---- */
+/* ---- the end of a run: no more faults ---- */
 
 /* Each copy of S was discarded, and only a promotion by force is possible. */
 static bool world_is_all_discarded(const struct world *w)

@@ -182,7 +182,7 @@ own_of() {
 	done | sort -n | tail -1
 }
 
-# own LIBRARIES PRELOAD: for each operation, in hundredths
+# own LIBRARIES PRELOAD: prints the instructions for each operation, in hundredths
 own() {
 	local few=300 many=1300 n
 	for n in $few $many; do

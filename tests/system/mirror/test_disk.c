@@ -324,7 +324,7 @@ static void a_replicas_metadata_cannot_be_written(void **state)
 	return_with_a_good_disk();
 }
 
-/* ---- what nobody was told ---- */
+/* ---- failures that no process got from the kernel ---- */
 
 /*
  * The kernel writes back, and records the result; syncfs() waits, and asks only about the file

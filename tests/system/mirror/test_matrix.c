@@ -19,8 +19,8 @@
 #define SILENCE_MS  20000 /* long enough that no member is excluded because this machine is slow */
 #define HOSTS       3
 #define ALL         7
-#define OLD         1 /* the acknowledged value, */
-#define NEW         2 /* and the one that was not acknowledged */
+#define OLD         1 /* the acknowledged value */
+#define NEW         2 /* the value that was not acknowledged */
 #define OFFSET      4096
 
 /*
@@ -134,7 +134,7 @@ static void a_primary_that_crashes_is_followed_and_its_copy_returns(void **state
 	crash_primary(1);
 }
 
-/* ---- everybody crashes ---- */
+/* ---- all hosts crash ---- */
 
 static void all_crash_and_the_first_to_return_serves(void **state)
 {

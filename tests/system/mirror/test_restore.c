@@ -359,7 +359,7 @@ static void direct_a_truncated_file_gets_all_back(void **state)
 	a_truncated_file_gets_all_back(DIRECT);
 }
 
-/* ---- nobody has it ---- */
+/* ---- no copy has the bytes ---- */
 
 static void expect_raised(unsigned host)
 {

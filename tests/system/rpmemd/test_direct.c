@@ -166,7 +166,7 @@ static void slow_connections_keep_no_other_out(void **state)
 	static const char *const options[] = {"--max-pending", "4", NULL};
 
 	listen_with(options);
-	/* One address gets a quarter of them: each new one displaces the oldest. */
+	/* One address gets a quarter of the places: each new connection displaces the oldest. */
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
 		assert_int_equal(peer_connect(&others[i], port, NULL), 0);
 	for (unsigned i = 0; i + 1 < ARRAY_LEN(others); i++)

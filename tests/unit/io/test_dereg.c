@@ -21,7 +21,7 @@
 #define POISON   0x6b6b6b6b6b6b6b6bull
 #define RACES    4000u
 #define DURING   100u /* at least one race in this many must come during the placement */
-#define EARLY    32u  /* one race in this many deregisters without a look at the memory */
+#define EARLY    32u  /* one race in this many deregisters before the placement is seen */
 #define HALT     256u /* after one race in this many there is a pause without posts */
 #define PATIENCE 20000u
 

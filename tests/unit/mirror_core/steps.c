@@ -115,7 +115,7 @@ static bool retire_hot_holds(bool done)
 	return (!done || !steps_meta.hot_count) && cool_holds(false);
 }
 
-/* ---- W4, W5: `syncing` from before the first byte to behind the last ---- */
+/* ---- W4, W5: `syncing` from before the first byte until after the last ---- */
 
 static void before_resync(void)
 {

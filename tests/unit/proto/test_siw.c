@@ -187,7 +187,7 @@ static void two_rounds_with_every_crc_right(void **state)
 	assert_int_equal(carried[SERVER].crc_right, carried[SERVER].fpdus);
 }
 
-static void two_rounds_behind_a_write_as_rtr(void **state)
+static void two_rounds_after_a_write_as_rtr(void **state)
 {
 	read_capture("siw-rping-p2p.pcap");
 	assert_start(2, false, true);
@@ -238,7 +238,7 @@ int main(void)
 		cmocka_unit_test_teardown(three_rounds_of_rping, drop_capture),
 		cmocka_unit_test_teardown(two_rounds_with_messages_of_several_fpdus, drop_capture),
 		cmocka_unit_test_teardown(two_rounds_with_every_crc_right, drop_capture),
-		cmocka_unit_test_teardown(two_rounds_behind_a_write_as_rtr, drop_capture),
+		cmocka_unit_test_teardown(two_rounds_after_a_write_as_rtr, drop_capture),
 		cmocka_unit_test_teardown(revision_1_gets_as_far_as_the_first_send, drop_capture),
 		cmocka_unit_test_teardown(fpdus_of_an_ethernet_mtu, drop_capture),
 	};

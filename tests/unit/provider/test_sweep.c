@@ -215,7 +215,7 @@ static bool fail_call(unsigned int nth)
 	return fired;
 }
 
-static void whatever_call_fails_nothing_hangs_or_stays_behind(void **state)
+static void whatever_call_fails_nothing_hangs_or_is_left(void **state)
 {
 	unsigned int nth = 0;
 
@@ -276,7 +276,7 @@ static void a_cut_link_fails_what_is_under_way(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whatever_call_fails_nothing_hangs_or_stays_behind),
+		cmocka_unit_test(whatever_call_fails_nothing_hangs_or_is_left),
 		cmocka_unit_test(a_failed_accept_reaches_the_other_end),
 		cmocka_unit_test(a_cut_link_fails_what_is_under_way),
 	};

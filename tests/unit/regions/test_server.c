@@ -196,7 +196,7 @@ static void expect_no_server(const struct running *r, enum error_kind kind, int 
 	assert_int_equal(access("two", F_OK), -1);
 }
 
-static void a_server_that_cannot_be_leaves_nothing_behind(void **state)
+static void a_server_that_fails_to_start_leaves_nothing(void **state)
 {
 	struct running r;
 
@@ -255,7 +255,7 @@ int main(void)
 		cmocka_unit_test(clients_are_limited_in_all_and_from_one_address),
 		cmocka_unit_test(a_registration_ends_with_its_connection),
 		cmocka_unit_test(a_file_that_lost_its_name_refuses_writers),
-		cmocka_unit_test(a_server_that_cannot_be_leaves_nothing_behind),
+		cmocka_unit_test(a_server_that_fails_to_start_leaves_nothing),
 		cmocka_unit_test(two_servers_serve_in_one_process),
 	};
 	char folder[] = "regions-server-XXXXXX";

@@ -185,7 +185,7 @@ static void a_taker_gets_nothing_of_another_queue(void **state)
 	cq_fini(&cq);
 }
 
-static void a_taker_gets_nothing_behind_what_is_queued(void **state)
+static void a_taker_gets_nothing_after_what_is_queued(void **state)
 {
 	struct ibv_wc wc;
 	struct cq_taker t = {.cq = &cq, .wc = &wc, .room = 1};
@@ -218,7 +218,7 @@ static void a_taker_gets_nothing_while_the_queue_is_armed(void **state)
 	}
 }
 
-static void a_taker_gets_nothing_behind_a_loss(void **state)
+static void a_taker_gets_nothing_after_a_loss(void **state)
 {
 	struct ibv_wc wc;
 	struct cq_taker t = {.cq = &cq, .wc = &wc, .room = 1};
@@ -319,9 +319,9 @@ int main(void)
 		cmocka_unit_test(overrun_is_reported_once_and_stays),
 		cmocka_unit_test(a_taker_gets_as_much_as_it_has_room_for),
 		cmocka_unit_test(a_taker_gets_nothing_of_another_queue),
-		cmocka_unit_test(a_taker_gets_nothing_behind_what_is_queued),
+		cmocka_unit_test(a_taker_gets_nothing_after_what_is_queued),
 		cmocka_unit_test(a_taker_gets_nothing_while_the_queue_is_armed),
-		cmocka_unit_test(a_taker_gets_nothing_behind_a_loss),
+		cmocka_unit_test(a_taker_gets_nothing_after_a_loss),
 		cmocka_unit_test(purge_drops_one_qp_and_keeps_the_order_of_the_rest),
 		cmocka_unit_test(no_size_and_no_queue_are_handled),
 		cmocka_unit_test(many_producers_keep_their_own_order),

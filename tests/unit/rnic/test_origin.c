@@ -64,7 +64,7 @@ static void answer(void)
 	qp_rx_resume(t.b->qp);
 }
 
-static void a_question_behind_the_answer_is_taken(void **state)
+static void a_question_after_the_answer_is_taken(void **state)
 {
 	open_bench();
 	send_origin(t.b, 2, true);
@@ -135,7 +135,7 @@ static void a_responder_may_leave_before_the_origin(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_question_behind_the_answer_is_taken),
+		cmocka_unit_test(a_question_after_the_answer_is_taken),
 		cmocka_unit_test(a_question_before_the_answer_is_sent_is_refused),
 		cmocka_unit_test(an_answer_before_the_question_is_sent_is_refused),
 		cmocka_unit_test(an_initiator_does_not_leave),

@@ -342,7 +342,7 @@ static void an_atomic_write_waits_for_the_flush_before_it(void **state)
 	close_all(&a);
 }
 
-static void nothing_is_published_behind_a_flush_that_failed(void **state)
+static void nothing_is_published_after_a_failed_flush(void **state)
 {
 	struct pair_options o = pair_defaults();
 
@@ -421,7 +421,7 @@ int main(void)
 		cmocka_unit_test(a_sink_that_is_gone_is_the_users_error),
 		cmocka_unit_test(an_atomic_write_places_its_bytes_in_their_order),
 		cmocka_unit_test(an_atomic_write_waits_for_the_flush_before_it),
-		cmocka_unit_test(nothing_is_published_behind_a_flush_that_failed),
+		cmocka_unit_test(nothing_is_published_after_a_failed_flush),
 		cmocka_unit_test(an_earlier_read_does_not_see_a_later_atomic),
 		cmocka_unit_test(an_atomic_is_written_back_before_a_read_that_flushes),
 	};

@@ -201,7 +201,7 @@ static void a_received_terminate_names_the_cause(void **state)
 	}
 }
 
-static void terminate_is_taken_behind_a_parked_send(void **state)
+static void terminate_is_taken_after_a_parked_send(void **state)
 {
 	struct bench *t = *state;
 	struct ddp_hdr hdr = hdr_untagged(RDMAP_TERMINATE, 2, 1, 0, true);
@@ -237,7 +237,7 @@ static void of_two_errors_in_one_message_the_first_counts(void **state)
 }
 
 /* All three are in one buffer, so that the parser gets the second and third in one call. */
-static void nothing_happens_behind_an_error_in_the_same_bytes(void **state)
+static void nothing_happens_after_an_error_in_the_same_bytes(void **state)
 {
 	struct bench *t = *state;
 	struct ddp_hdr bad = hdr_untagged(RDMAP_SEND, 0, 7, 0, true);
@@ -338,9 +338,9 @@ int main(void)
 		cmocka_unit_test(a_held_responder_may_say_why_it_refuses),
 		cmocka_unit_test(terminate_is_the_last_fpdu_and_the_only_one),
 		cmocka_unit_test(a_received_terminate_names_the_cause),
-		BENCH_TEST(terminate_is_taken_behind_a_parked_send, LEN),
+		BENCH_TEST(terminate_is_taken_after_a_parked_send, LEN),
 		cmocka_unit_test(of_two_errors_in_one_message_the_first_counts),
-		BENCH_TEST(nothing_happens_behind_an_error_in_the_same_bytes, LEN),
+		BENCH_TEST(nothing_happens_after_an_error_in_the_same_bytes, LEN),
 		BENCH_TEST(failing_flushes_everything_once, LEN),
 		BENCH_TEST(deleting_drops_completions_and_lets_go_of_regions, LEN),
 		cmocka_unit_test(an_unused_qp_can_be_deleted_at_any_time),

@@ -250,7 +250,7 @@ static void what_this_end_read_itself_is_not_the_peers(void **state)
 	assert_int_equal(t->b->wb_count, 0);
 }
 
-static void its_failure_ends_it_and_whatever_is_behind(void **state)
+static void its_failure_ends_it_and_all_later_requests(void **state)
 {
 	struct bench *t = *state;
 
@@ -271,7 +271,7 @@ static void its_failure_ends_it_and_whatever_is_behind(void **state)
 }
 
 /* The bytes of the first flush are lost, whatever its file does with later ones. */
-static void behind_a_flush_that_failed_it_fails_too(void **state)
+static void after_a_failed_flush_it_fails_too(void **state)
 {
 	struct bench *t = *state;
 	struct ext_answer answer;
@@ -340,8 +340,8 @@ int main(void)
 		BENCH_TEST(a_clean_region_may_go, LEN),
 		cmocka_unit_test(messages_count_only_where_they_can_persist),
 		BENCH_TEST(what_this_end_read_itself_is_not_the_peers, LEN),
-		BENCH_TEST(its_failure_ends_it_and_whatever_is_behind, LEN),
-		BENCH_TEST(behind_a_flush_that_failed_it_fails_too, LEN),
+		BENCH_TEST(its_failure_ends_it_and_all_later_requests, LEN),
+		BENCH_TEST(after_a_failed_flush_it_fails_too, LEN),
 		BENCH_TEST(a_flush_of_a_range_reports_bytes_lost_with_another_registration, LEN),
 		BENCH_TEST(strictness_is_for_what_the_peer_chose, LEN),
 	};

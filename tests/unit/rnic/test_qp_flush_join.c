@@ -197,7 +197,7 @@ static void another_request_ends_the_row(void **state)
 }
 
 /* Its bytes are not in memory yet. */
-static void one_behind_a_send_that_waits_does_not_join(void **state)
+static void one_after_a_waiting_send_does_not_join(void **state)
 {
 	struct bench t;
 
@@ -267,7 +267,7 @@ int main(void)
 		cmocka_unit_test(a_failure_is_looked_for_one_by_one),
 		cmocka_unit_test(a_cancelled_one_answers_for_none_that_joined),
 		cmocka_unit_test(another_request_ends_the_row),
-		cmocka_unit_test(one_behind_a_send_that_waits_does_not_join),
+		cmocka_unit_test(one_after_a_waiting_send_does_not_join),
 		cmocka_unit_test(one_that_is_out_of_bounds_is_refused_at_its_turn),
 		cmocka_unit_test(a_region_that_goes_takes_its_flushes_along),
 	};

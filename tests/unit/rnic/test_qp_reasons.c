@@ -107,7 +107,7 @@ static void the_end_of_the_stream_is_an_error_only_inside_an_fpdu(void **state)
 	}
 }
 
-static void a_failed_write_back_is_the_reason_of_all_behind_it(void **state)
+static void a_failed_write_back_is_the_reason_of_all_later_ones(void **state)
 {
 	struct bench *t = *state;
 
@@ -267,7 +267,7 @@ int main(void)
 		BENCH_TEST(our_terminate_is_the_reason, LEN),
 		cmocka_unit_test(the_first_reason_why_the_link_ended_counts),
 		cmocka_unit_test(the_end_of_the_stream_is_an_error_only_inside_an_fpdu),
-		BENCH_TEST(a_failed_write_back_is_the_reason_of_all_behind_it, LEN),
+		BENCH_TEST(a_failed_write_back_is_the_reason_of_all_later_ones, LEN),
 		cmocka_unit_test(our_own_memory_is_the_reason),
 		cmocka_unit_test(a_sink_that_went_is_this_ends_cause),
 		BENCH_TEST(a_receive_that_is_too_short_says_so, LEN),

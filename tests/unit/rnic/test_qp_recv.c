@@ -164,7 +164,7 @@ static void writes_and_answers_pass_a_parked_send(void **state)
 	expect_no_wc(&t->b->rcq);
 }
 
-static void a_flush_behind_a_parked_send_waits_for_it(void **state)
+static void a_flush_after_a_parked_send_waits_for_it(void **state)
 {
 	struct bench *t = *state;
 
@@ -307,7 +307,7 @@ static void a_message_larger_than_the_parking_space_gets_through(void **state)
 	assert_memory_equal(t->mb, t->ma, LEN);
 }
 
-static void requests_above_ird_are_refused_even_behind_a_parked_send(void **state)
+static void requests_above_ird_are_refused_even_after_a_parked_send(void **state)
 {
 	struct bench *t = *state;
 
@@ -536,13 +536,13 @@ int main(void)
 		cmocka_unit_test(an_overrun_ends_what_is_left_of_a_closed_peer),
 		BENCH_TEST(what_was_cut_off_is_not_delivered, LEN),
 		BENCH_TEST(writes_and_answers_pass_a_parked_send, LEN),
-		BENCH_TEST(a_flush_behind_a_parked_send_waits_for_it, LEN),
+		BENCH_TEST(a_flush_after_a_parked_send_waits_for_it, LEN),
 		BENCH_TEST(both_sides_may_park_with_flushes_outstanding, LEN),
 		cmocka_unit_test(a_full_parking_space_stalls_the_stream),
 		cmocka_unit_test(empty_sends_cannot_be_parked_without_end),
 		cmocka_unit_test(a_widened_parking_space_is_bounded),
 		BENCH_TEST(a_message_larger_than_the_parking_space_gets_through, LEN),
-		BENCH_TEST(requests_above_ird_are_refused_even_behind_a_parked_send, LEN),
+		BENCH_TEST(requests_above_ird_are_refused_even_after_a_parked_send, LEN),
 		cmocka_unit_test(a_post_to_the_srq_notifies_who_waits),
 		cmocka_unit_test(sends_of_a_peer_that_closed_wait_for_the_srq),
 		cmocka_unit_test(a_failed_qp_leaves_the_srq_to_others),

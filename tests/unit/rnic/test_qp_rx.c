@@ -27,7 +27,7 @@ static void without_crc_large_payloads_go_straight_to_memory(void **state)
 }
 
 /* Between two large payloads is a small message, and the begin of the second is read with it. */
-static void behind_a_large_payload_little_is_read_ahead(void **state)
+static void after_a_large_payload_little_is_read_ahead(void **state)
 {
 	struct bench *t = *state;
 	const struct qp_counters *c;
@@ -249,7 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(without_crc_large_payloads_go_straight_to_memory, LEN),
-		BENCH_TEST(behind_a_large_payload_little_is_read_ahead, LEN),
+		BENCH_TEST(after_a_large_payload_little_is_read_ahead, LEN),
 		BENCH_TEST(a_read_response_goes_straight_to_memory, LEN),
 		BENCH_TEST(a_send_goes_straight_into_several_segments, LEN),
 		BENCH_TEST(a_region_dies_while_its_write_is_half_received, LEN),

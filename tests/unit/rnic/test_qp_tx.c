@@ -120,7 +120,7 @@ static void a_region_goes_away_while_its_bytes_are_half_sent(void **state)
 	assert_memory_equal(t->ma, expected, sizeof(expected));
 }
 
-static void a_region_that_goes_away_ends_the_read_behind_it(void **state)
+static void a_removed_region_ends_the_later_read(void **state)
 {
 	struct bench *t = *state;
 	const struct terminate *term;
@@ -338,7 +338,7 @@ int main(void)
 		cmocka_unit_test(with_crc_the_payload_may_change_while_it_is_sent),
 		BENCH_TEST(answers_and_requests_take_turns, LEN),
 		BENCH_TEST(a_region_goes_away_while_its_bytes_are_half_sent, LEN),
-		BENCH_TEST(a_region_that_goes_away_ends_the_read_behind_it, LEN),
+		BENCH_TEST(a_removed_region_ends_the_later_read, LEN),
 		cmocka_unit_test(a_vanished_source_fails_the_request_and_not_the_process),
 		cmocka_unit_test(a_vanished_read_source_is_answered_by_terminate),
 		BENCH_TEST(a_fault_of_the_llp_between_fpdus_is_terminated, LEN),

@@ -106,7 +106,7 @@ static int live_once(const struct rpma_conn_cfg *cfg)
 	return ret;
 }
 
-static void whatever_call_fails_nothing_stays_behind(void **state)
+static void whatever_call_fails_nothing_is_left(void **state)
 {
 	struct rpma_conn_cfg *cfg = rich_config();
 	unsigned int nth;
@@ -135,7 +135,7 @@ static void whatever_call_fails_nothing_stays_behind(void **state)
 	assert_int_equal(rpma_conn_cfg_delete(&cfg), 0);
 }
 
-static void whatever_allocation_fails_nothing_stays_behind(void **state)
+static void whatever_allocation_fails_nothing_is_left(void **state)
 {
 	struct rpma_conn_cfg *cfg = rich_config();
 	int nth, ret;
@@ -209,8 +209,8 @@ static void a_request_that_cannot_be_served_is_rejected(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whatever_call_fails_nothing_stays_behind),
-		cmocka_unit_test(whatever_allocation_fails_nothing_stays_behind),
+		cmocka_unit_test(whatever_call_fails_nothing_is_left),
+		cmocka_unit_test(whatever_allocation_fails_nothing_is_left),
 		cmocka_unit_test(configurations_and_descriptors_tell_of_missing_memory),
 		cmocka_unit_test(a_request_that_cannot_be_served_is_rejected),
 	};

@@ -117,7 +117,7 @@ static void messages_carry_their_segment_and_immediate(void **state)
 	assert_int_equal(script.sge.length, 16);
 }
 
-static void an_atomic_write_is_eight_inline_bytes_behind_a_fence(void **state)
+static void an_atomic_write_is_eight_inline_bytes_after_a_fence(void **state)
 {
 	static const char word[8] = "commit!";
 
@@ -343,7 +343,7 @@ int main(void)
 		ON_CONN(an_operation_of_no_bytes_names_no_memory),
 		ON_CONN(any_flags_but_0_are_taken_and_bit_1_asks_for_a_completion),
 		ON_CONN(messages_carry_their_segment_and_immediate),
-		ON_CONN(an_atomic_write_is_eight_inline_bytes_behind_a_fence),
+		ON_CONN(an_atomic_write_is_eight_inline_bytes_after_a_fence),
 		ON_CONN(towards_a_capable_peer_an_atomic_write_is_native_and_fenced_after_reads_only),
 		ON_CONN(a_failed_post_is_a_provider_error),
 		ON_CONN(an_old_peer_is_flushed_by_a_read_of_eight_bytes),

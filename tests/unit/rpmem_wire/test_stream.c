@@ -85,7 +85,7 @@ static void an_end_that_reads_nothing_costs_the_time_limit(void **state)
 	assert_int_equal(wire_stream_send(&a, WIRE_CLOSE, NULL, 0, CLOCK_NEVER), -ETIMEDOUT);
 }
 
-static void a_closed_end_is_seen_behind_its_last_frame(void **state)
+static void a_closed_end_is_seen_after_its_last_frame(void **state)
 {
 	struct wire_frame frame;
 
@@ -153,7 +153,7 @@ int main(void)
 		TEST(a_frame_may_come_byte_by_byte),
 		TEST(a_silent_end_costs_the_time_limit_and_no_more),
 		TEST(an_end_that_reads_nothing_costs_the_time_limit),
-		TEST(a_closed_end_is_seen_behind_its_last_frame),
+		TEST(a_closed_end_is_seen_after_its_last_frame),
 		TEST(a_send_to_a_closed_end_raises_no_signal),
 		TEST(both_directions_are_sealed_from_the_next_frame_on),
 		TEST(pmdks_daemon_is_called_by_its_name),

@@ -122,7 +122,7 @@ static void messages_cross_when_both_disconnect(void **state)
 }
 
 /* The peer's FIN has come before this end has sent everything. The peer still reads. */
-static void draining_goes_on_behind_the_peers_fin(void **state)
+static void draining_goes_on_after_the_peers_fin(void **state)
 {
 	live();
 	assert_int_equal(side_post_recv(&l.b, 1), 0);
@@ -466,7 +466,7 @@ int main(void)
 		cmocka_unit_test_setup(a_message_right_before_the_disconnect_arrives, reset),
 		cmocka_unit_test_setup(parked_messages_wait_until_this_end_disconnects_too, reset),
 		cmocka_unit_test_setup(messages_cross_when_both_disconnect, reset),
-		cmocka_unit_test_setup(draining_goes_on_behind_the_peers_fin, reset),
+		cmocka_unit_test_setup(draining_goes_on_after_the_peers_fin, reset),
 		cmocka_unit_test_setup(receives_are_flushed_before_the_event, reset),
 		cmocka_unit_test_setup(a_peer_that_never_closes_is_not_waited_for, reset),
 		cmocka_unit_test_setup(a_peer_that_takes_nothing_does_not_hold_up_the_drain, reset),

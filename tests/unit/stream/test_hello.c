@@ -129,7 +129,7 @@ static void who_did_not_consent_is_not_waited_for(void **state)
 	link_fini(&l);
 }
 
-static void what_is_posted_before_goes_behind_it(void **state)
+static void requests_posted_before_it_follow_it(void **state)
 {
 	enum ibv_wc_status status;
 
@@ -265,7 +265,7 @@ static void a_peer_that_objects_to_ours_is_an_error(void **state)
 }
 
 /* A Terminate that comes in the same bytes is not lost. */
-static void a_terminate_behind_it_ends_an_established_connection(void **state)
+static void a_terminate_after_it_ends_an_established_connection(void **state)
 {
 	struct ext_hello hello = {.major = EXT_HELLO_MAJOR, .max_ulpdu = MPA_ULPDU_MAX};
 	struct ddp_hdr first = hdr_untagged(RDMAP_EXT_REQ, DDP_QN_CONTROL, 1, 0, true);
@@ -312,7 +312,7 @@ int main(void)
 		cmocka_unit_test_setup(the_initiator_waits_for_it_and_no_longer, reset),
 		cmocka_unit_test_setup(a_reply_alone_establishes_nothing, reset),
 		cmocka_unit_test_setup(who_did_not_consent_is_not_waited_for, reset),
-		cmocka_unit_test_setup(what_is_posted_before_goes_behind_it, reset),
+		cmocka_unit_test_setup(requests_posted_before_it_follow_it, reset),
 		cmocka_unit_test_setup(an_initiator_waits_within_its_time_limit, reset),
 		cmocka_unit_test_setup(a_responder_waits_no_longer_than_for_a_request, reset),
 		cmocka_unit_test_setup(a_peer_that_hangs_up_instead_is_an_error, reset),
@@ -320,7 +320,7 @@ int main(void)
 		cmocka_unit_test_setup(one_that_is_not_understood_ends_the_start_up, reset),
 		cmocka_unit_test_setup(anything_else_first_ends_the_start_up, reset),
 		cmocka_unit_test_setup(a_peer_that_objects_to_ours_is_an_error, reset),
-		cmocka_unit_test_setup(a_terminate_behind_it_ends_an_established_connection, reset),
+		cmocka_unit_test_setup(a_terminate_after_it_ends_an_established_connection, reset),
 		cmocka_unit_test_setup(a_responder_may_leave_at_once, reset),
 		cmocka_unit_test_setup(each_looks_as_often_as_the_others_limit_wants, reset),
 	};

@@ -55,7 +55,7 @@ static void without_former_ones_nobody_waits(void **state)
 	link_fini(&l);
 }
 
-static void it_is_established_behind_the_answer(void **state)
+static void it_is_established_after_the_answer(void **state)
 {
 	enum ibv_wc_status status;
 
@@ -261,7 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(without_former_ones_nobody_waits),
-		TEST(it_is_established_behind_the_answer),
+		TEST(it_is_established_after_the_answer),
 		TEST(those_that_were_over_cost_one_answer),
 		TEST(what_cannot_be_ended_makes_the_connect_fail),
 		TEST(a_target_that_is_busy_makes_it_fail_at_once),
