@@ -68,7 +68,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->generation = engine_generation();
 	c->event = event;
 	c->owner = owner;
-	policy_send_init(&c->bell.send);
+	policy_send_init(&c->policy.send);
 	list_init(&c->source.all);
 	c->source.ready = conn_ready;
 	c->source.look = conn_look;
@@ -80,7 +80,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->timer.fire = conn_fire;
 	c->timer.source = &c->source;
 	list_init(&c->task.link);
-	list_init(&c->watch.link);
+	list_init(&c->policy.link);
 	c->task.run = conn_run_task;
 	c->task.source = &c->source;
 	pthread_mutex_lock(&registry_lock);

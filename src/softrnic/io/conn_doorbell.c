@@ -21,7 +21,7 @@ static bool doorbell_wait(struct conn *c)
 
 	if (!watch_write(c, now, watch_write_ns()))
 		return false;
-	atomic_store_explicit(&c->bell.since, now, memory_order_relaxed);
+	atomic_store_explicit(&c->policy.since, now, memory_order_relaxed);
 	doorbell_count(c, 1);
 	return true;
 }
@@ -34,9 +34,9 @@ static bool doorbell_may_wait(const struct conn *c)
 
 void conn_perform_posted(struct conn *c)
 {
-	struct policy_send *s = &c->bell.send;
+	struct policy_send *s = &c->policy.send;
 	bool may_wait = doorbell_may_wait(c);
-	enum policy_write todo = policy_on_post(s, may_wait, conn_doorbell_since(&c->bell),
+	enum policy_write todo = policy_on_post(s, may_wait, conn_doorbell_since(c),
 						policy_post_needs_time(s) ? clock_now_ns() : 0);
 	struct stream_update u;
 
@@ -52,15 +52,15 @@ void conn_perform_posted(struct conn *c)
 
 void conn_rung(struct conn *c)
 {
-	if (!conn_doorbell_since(&c->bell))
+	if (!conn_doorbell_since(c))
 		return;
-	atomic_store_explicit(&c->bell.since, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->policy.since, 0, memory_order_relaxed);
 	doorbell_count(c, -1);
 }
 
 void conn_ring(struct conn *c)
 {
-	if (!conn_doorbell_since(&c->bell))
+	if (!conn_doorbell_since(c))
 		return;
 	conn_rung(c);
 	conn_settle(c);
@@ -68,7 +68,7 @@ void conn_ring(struct conn *c)
 
 void conn_ring_soon(struct conn *c)
 {
-	if (!conn_doorbell_since(&c->bell))
+	if (!conn_doorbell_since(c))
 		return;
 	if (!conn_try_enter(c)) {
 		conn_want(c, CONN_RING);
@@ -80,14 +80,14 @@ void conn_ring_soon(struct conn *c)
 
 bool conn_bell_is_due(struct conn *c)
 {
-	uint64_t since = conn_doorbell_since(&c->bell), pace = watch_write_ns(), now;
+	uint64_t since = conn_doorbell_since(c), pace = watch_write_ns(), now;
 
 	if (!since)
 		return false;
 	now = clock_now_ns();
 	if (!policy_is_overdue(since, now, pace) && watch_write(c, now, since + pace - now))
 		return false;
-	policy_sent_by_alarm(&c->bell.send);
+	policy_sent_by_alarm(&c->policy.send);
 	return true;
 }
 

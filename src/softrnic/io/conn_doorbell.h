@@ -15,26 +15,12 @@
 #ifndef IO_CONN_DOORBELL_H
 #define IO_CONN_DOORBELL_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
-
-#include "softrnic/io/policy.h"
 
 struct conn;
 
-struct conn_doorbell {
-	_Atomic uint64_t since;  /* conn_doorbell_since() */
-	struct policy_send send; /* does the next Write wait? */
-};
-
 /* With the lock, behind a post to the send queue: conn_settle(), at once or a little later. */
 void conn_perform_posted(struct conn *c);
-/* When the first Write that waits was posted; 0: none waits. */
-static inline uint64_t conn_doorbell_since(const struct conn_doorbell *bell)
-{
-	return atomic_load_explicit(&bell->since, memory_order_relaxed);
-}
 /* With the lock: what waits is sent now. */
 void conn_ring(struct conn *c);
 /* With the lock: what waits is about to be sent, together with all else. */

@@ -47,6 +47,32 @@ enum {
 	CONN_FENCED = 32768, /* those that it named are cut */
 };
 
+/* What a connection has of policy.h, and what was done about it. Flags first, which keeps it small. */
+struct conn_policy {
+	/* conn_own.c: which thread receives */
+	atomic_bool leased;  /* threads poll, or wait again and again (conn_watch.c) */
+	atomic_bool waits;   /* they wait: arming the CQ belongs to that */
+	atomic_bool armed;   /* a CQ was armed since the last wait */
+	atomic_bool spun;    /* a leader of the engine looks for them, too */
+	bool awaited;        /* the link knows of them: wait_end() is to follow */
+	bool silent;         /* the link reports no bytes */
+	bool unfinished;     /* a turn was over, and the rest is left to the thread that polls */
+	atomic_bool sends;   /* bytes are being sent */
+	atomic_uint waiters; /* threads that wait for its link themselves */
+	unsigned strays;     /* of these, those that wait for the link before this one */
+	atomic_uint polls;   /* and waits; written by one thread of a CQ at a time */
+	unsigned seen;       /* of these, at the last look at leases */
+	uint64_t waited_at;  /* when the wait began */
+
+	/* conn_doorbell.c: when a Write leaves */
+	_Atomic uint64_t since;  /* conn_doorbell_since() */
+	struct policy_send send; /* does the next Write wait? */
+
+	/* conn_watch.c, with its lock: of all that are watched, which are referred to */
+	struct list link;
+	atomic_bool listed;
+};
+
 struct conn {
 	struct lock lock;
 	atomic_uint want;
@@ -57,13 +83,12 @@ struct conn {
 	struct link *link; /* NULL: none */
 	bool registered;   /* the link reports what it is ready for */
 	bool dialing, readable, writable, hangup;
-	bool reading;    /* this visit of the connection takes bytes from the link */
-	bool unfinished; /* a turn was over, and the rest is left to the thread that polls */
-	bool watching;   /* the link reports when it takes bytes again */
-	bool outlives;   /* the process ends, and what was sent is to arrive (conn_exit.c) */
-	bool quiet;      /* the process is in exit(), and the link's events are not reported
+	bool reading;   /* this visit of the connection takes bytes from the link */
+	bool watching;  /* the link reports when it takes bytes again */
+	bool outlives;  /* the process ends, and what was sent is to arrive (conn_exit.c) */
+	bool quiet;     /* the process is in exit(), and the link's events are not reported
 			    (conn_exit.c) */
-	bool abandoned;  /* by its id: conn_perform() ends it in good order */
+	bool abandoned; /* by its id: conn_perform() ends it in good order */
 	bool same_host;
 	bool may_meet; /* with its peer, in shared memory, once it has carried enough */
 	bool has_met;  /* one attempt was made; there is no second one */
@@ -76,8 +101,7 @@ struct conn {
 		size_t moved;
 		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
 	} rx_turn, tx_turn;
-	struct meet *meet; /* on the way there; NULL: not */
-	struct conn_doorbell bell;
+	struct meet *meet;               /* on the way there; NULL: not */
 	struct ibv_qp_init_attr qp_init; /* as granted */
 	/* Of its send and receive CQ; counts the CQ's connections with something that waits to be
 	 * sent; written with this connection's lock. NULL: it counts in none. */
@@ -94,25 +118,7 @@ struct conn {
 		size_t room, direct; /* bytes offered; of these in registered memory */
 	} receive;
 
-	struct conn_own {            /* conn_own.c; flags first, which keeps it small */
-		atomic_bool leased;  /* threads poll, or wait again and again (conn_watch.c) */
-		atomic_bool waits;   /* they wait: arming the CQ belongs to that */
-		atomic_bool armed;   /* a CQ was armed since the last wait */
-		atomic_bool spun;    /* a leader of the engine looks for them, too */
-		bool awaited;        /* the link knows of them: wait_end() is to follow */
-		bool silent;         /* the link reports no bytes */
-		atomic_bool sends;   /* bytes are being sent */
-		uint64_t waited_at;  /* when the wait began */
-		atomic_uint waiters; /* threads that wait for its link themselves */
-		unsigned strays;     /* of these, those that wait for the link before this one */
-		atomic_uint polls;   /* and waits; written by one thread of a CQ at a time */
-		unsigned seen;       /* of these, at the last look at leases */
-	} own;
-
-	struct {                  /* conn_watch.c; with its lock */
-		struct list link; /* of all that are watched, which are referred to */
-		atomic_bool listed;
-	} watch;
+	struct conn_policy policy;
 
 	/* conn_origin.c; the tables' lock. One of them, by the stream's role. */
 	union {
@@ -142,6 +148,12 @@ struct conn {
 	unsigned changes;
 	atomic_uint waiters;
 };
+
+/* When the first Write that waits was posted; 0: none waits. */
+static inline uint64_t conn_doorbell_since(const struct conn *c)
+{
+	return atomic_load_explicit(&c->policy.since, memory_order_relaxed);
+}
 
 /* Take the lock; leaving does what others asked for meanwhile. */
 void conn_enter(struct conn *c);
@@ -183,8 +195,8 @@ bool conn_poll(struct conn *c, unsigned looks);
 #define CONN_LOOKS 256                                  /* of a thread that does nothing else */
 static inline unsigned conn_looks(const struct conn *c) /* of one that polls */
 {
-	return atomic_load_explicit(&c->own.leased, memory_order_relaxed) &&
-			       !atomic_load_explicit(&c->own.waits, memory_order_relaxed)
+	return atomic_load_explicit(&c->policy.leased, memory_order_relaxed) &&
+			       !atomic_load_explicit(&c->policy.waits, memory_order_relaxed)
 		       ? CONN_LOOKS
 		       : 1;
 }
@@ -196,9 +208,9 @@ static inline unsigned conn_looks(const struct conn *c) /* of one that polls */
  */
 static inline void conn_count_poll(struct conn *c)
 {
-	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
+	unsigned polls = atomic_load_explicit(&c->policy.polls, memory_order_relaxed);
 
-	atomic_store_explicit(&c->own.polls, polls + 1, memory_order_relaxed);
+	atomic_store_explicit(&c->policy.polls, polls + 1, memory_order_relaxed);
 }
 void conn_own(struct conn *c, uint64_t now);
 void conn_disown(struct conn *c);

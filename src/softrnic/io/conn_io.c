@@ -27,8 +27,8 @@ static bool conn_turn_is_over(struct conn_turn *t)
 /* A thread that polls comes back; else the engine does. */
 static void conn_end_turn(struct conn *c)
 {
-	c->unfinished = conn_is_polled(c);
-	if (!c->unfinished)
+	c->policy.unfinished = conn_is_polled(c);
+	if (!c->policy.unfinished)
 		conn_again(c);
 }
 
@@ -159,8 +159,9 @@ static size_t conn_rx_in_place(struct conn *c, bool *calm)
 static bool conn_is_plain(struct conn *c)
 {
 	return c->link && c->link->ops->in_place && c->writable &&
-	       !(c->may_meet | c->unfinished | c->hangup | c->abandoned) && !c->meet && !c->reset &&
-	       !conn_can_stall(c) && !atomic_load_explicit(&c->waiters, memory_order_seq_cst);
+	       !(c->may_meet | c->policy.unfinished | c->hangup | c->abandoned) && !c->meet &&
+	       !c->reset && !conn_can_stall(c) &&
+	       !atomic_load_explicit(&c->waiters, memory_order_seq_cst);
 }
 
 bool conn_send_directly(struct conn *c)
@@ -285,9 +286,9 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 	n = stream_tx_begin(c->stream, iov, u);
 	if (n == 0)
 		return 0;
-	atomic_store_explicit(&c->own.sends, true, memory_order_relaxed);
+	atomic_store_explicit(&c->policy.sends, true, memory_order_relaxed);
 	sent = c->link->ops->send(c->link, iov, n);
-	atomic_store_explicit(&c->own.sends, false, memory_order_relaxed);
+	atomic_store_explicit(&c->policy.sends, false, memory_order_relaxed);
 	if (sent == -EAGAIN)
 		conn_wait_writable(c);
 	else if (__builtin_expect(conn_is_reset(sent), 0))

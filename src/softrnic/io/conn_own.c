@@ -31,20 +31,20 @@ static bool conn_can_be_owned(const struct conn *c)
 /* Does a thread wait for this link? One that waits for the link before it does not look here. */
 static bool conn_is_awaited(struct conn *c)
 {
-	unsigned waiters = atomic_load(&c->own.waiters);
+	unsigned waiters = atomic_load(&c->policy.waiters);
 
-	if (c->own.strays > waiters)
-		c->own.strays = waiters;
-	return waiters > c->own.strays;
+	if (c->policy.strays > waiters)
+		c->policy.strays = waiters;
+	return waiters > c->policy.strays;
 }
 
 /* With or without the lock; which threads wait is conn_is_awaited()'s to say. */
 static struct policy_lookers conn_lookers(const struct conn *c)
 {
 	return (struct policy_lookers){
-		.leased = atomic_load_explicit(&c->own.leased, memory_order_relaxed),
-		.waits = atomic_load_explicit(&c->own.waits, memory_order_relaxed),
-		.spun = atomic_load_explicit(&c->own.spun, memory_order_relaxed),
+		.leased = atomic_load_explicit(&c->policy.leased, memory_order_relaxed),
+		.waits = atomic_load_explicit(&c->policy.waits, memory_order_relaxed),
+		.spun = atomic_load_explicit(&c->policy.spun, memory_order_relaxed),
 	};
 }
 
@@ -56,9 +56,9 @@ static void conn_own_settle(struct conn *c)
 
 	l.waiting = conn_is_awaited(c);
 	owned = !policy_link_reports(&l);
-	if (owned == c->own.silent || !c->registered)
+	if (owned == c->policy.silent || !c->registered)
 		return;
-	c->own.silent = owned;
+	c->policy.silent = owned;
 	if (c->link->ops->polling->report_read(c->link, !owned))
 		atomic_fetch_or(&c->want, READY_READ);
 }
@@ -66,9 +66,9 @@ static void conn_own_settle(struct conn *c)
 /* Before bytes are taken: those that follow wake nobody then. */
 static void conn_own_end_wait(struct conn *c)
 {
-	if (!c->registered || !c->own.awaited || conn_is_awaited(c))
+	if (!c->registered || !c->policy.awaited || conn_is_awaited(c))
 		return;
-	c->own.awaited = false;
+	c->policy.awaited = false;
 	c->link->ops->polling->wait_end(c->link);
 }
 
@@ -84,7 +84,7 @@ bool conn_is_polled(const struct conn *c)
 /* What a thread that polled has left. */
 static void conn_own_finish(struct conn *c)
 {
-	if (c->unfinished && !conn_is_polled(c))
+	if (c->policy.unfinished && !conn_is_polled(c))
 		conn_again(c);
 }
 
@@ -99,20 +99,20 @@ void conn_own_changed(struct conn *c)
 
 void conn_own(struct conn *c, uint64_t now)
 {
-	if (!c->own.leased && conn_can_be_owned(c) && watch_lease(c, now))
+	if (!c->policy.leased && conn_can_be_owned(c) && watch_lease(c, now))
 		conn_own_settle(c);
 }
 
 static void conn_end_lease(struct conn *c)
 {
 	watch_lease_end(c);
-	c->own.armed = false;
-	atomic_store(&c->own.waits, false);
+	c->policy.armed = false;
+	atomic_store(&c->policy.waits, false);
 }
 
 void conn_disown(struct conn *c)
 {
-	if (!c->own.leased)
+	if (!c->policy.leased)
 		return;
 	conn_end_lease(c);
 	conn_own_changed(c);
@@ -120,41 +120,41 @@ void conn_disown(struct conn *c)
 
 bool conn_is_left_to_waits(const struct conn *c)
 {
-	return atomic_load_explicit(&c->own.waits, memory_order_relaxed);
+	return atomic_load_explicit(&c->policy.waits, memory_order_relaxed);
 }
 
 void conn_own_arm(struct conn *c)
 {
 	struct policy_lookers l = conn_lookers(c);
 
-	if (policy_arm_ends_lease(&l, l.waits && atomic_exchange_explicit(&c->own.armed, true,
+	if (policy_arm_ends_lease(&l, l.waits && atomic_exchange_explicit(&c->policy.armed, true,
 									  memory_order_relaxed)))
 		conn_want(c, CONN_DISOWN);
 }
 
 void conn_untouchable(struct conn *c)
 {
-	if (atomic_load_explicit(&c->own.leased, memory_order_relaxed))
+	if (atomic_load_explicit(&c->policy.leased, memory_order_relaxed))
 		conn_want(c, CONN_DISOWN);
 }
 
 void conn_own_forget(struct conn *c)
 {
-	if (c->own.leased)
+	if (c->policy.leased)
 		conn_end_lease(c);
-	c->own.silent = c->own.awaited = false;
-	c->own.strays = atomic_load(&c->own.waiters);
-	atomic_store(&c->own.spun, false);
+	c->policy.silent = c->policy.awaited = false;
+	c->policy.strays = atomic_load(&c->policy.waiters);
+	atomic_store(&c->policy.spun, false);
 }
 
 /* What was said to the link does not hold for the one that takes its place. */
 void conn_own_move(struct conn *c)
 {
-	if (c->own.awaited)
+	if (c->policy.awaited)
 		c->link->ops->polling->wait_end(c->link);
-	if (c->own.silent)
+	if (c->policy.silent)
 		c->link->ops->polling->report_read(c->link, true);
-	if (c->own.leased)
+	if (c->policy.leased)
 		conn_end_lease(c);
 	conn_own_forget(c);
 	conn_own_finish(c);
@@ -166,8 +166,8 @@ void conn_own_move(struct conn *c)
 /* Threads of the application come first. */
 static bool conn_can_be_spun(struct conn *c)
 {
-	return conn_can_be_owned(c) && conn_may_touch(c) && !c->own.leased &&
-	       atomic_load(&c->own.waiters) == 0;
+	return conn_can_be_owned(c) && conn_may_touch(c) && !c->policy.leased &&
+	       atomic_load(&c->policy.waiters) == 0;
 }
 
 enum eng_look conn_spin(struct conn *c)
@@ -176,9 +176,9 @@ enum eng_look conn_spin(struct conn *c)
 
 	if (!conn_try_enter(c))
 		return ENG_LOOK_NOTHING; /* who has the lock looks */
-	c->own.spun = conn_can_be_spun(c);
+	c->policy.spun = conn_can_be_spun(c);
 	conn_own_changed(c);
-	if (c->own.spun)
+	if (c->policy.spun)
 		look = conn_poll(c, CONN_LOOKS) ? ENG_LOOK_FOUND : ENG_LOOK_NOTHING;
 	conn_leave(c);
 	return look;
@@ -186,7 +186,7 @@ enum eng_look conn_spin(struct conn *c)
 
 void conn_spin_end(struct conn *c)
 {
-	c->own.spun = false;
+	c->policy.spun = false;
 	conn_want(c, CONN_OWN);
 }
 
@@ -204,14 +204,14 @@ static int conn_own_await(struct conn *c)
 	int fd;
 
 	conn_is_awaited(c); /* strays that have gone do not count for this one */
-	atomic_fetch_add(&c->own.waiters, 1);
+	atomic_fetch_add(&c->policy.waiters, 1);
 	conn_own_settle(c);
 	fd = c->link->ops->polling->wait_begin(c->link);
 	if (fd >= 0) {
-		c->own.awaited = true;
+		c->policy.awaited = true;
 		return fd;
 	}
-	atomic_fetch_sub(&c->own.waiters, 1);
+	atomic_fetch_sub(&c->policy.waiters, 1);
 	conn_own_changed(c);
 	atomic_fetch_or(&c->want, READY_READ);
 	return -1;
@@ -220,15 +220,15 @@ static int conn_own_await(struct conn *c)
 /* It waits again soon after the last time: then as a rule it goes on doing so. */
 static void conn_own_between_waits(struct conn *c, uint64_t now)
 {
-	bool again = policy_waits_again(c->own.waited_at, now);
+	bool again = policy_waits_again(c->policy.waited_at, now);
 
-	c->own.waited_at = now;
+	c->policy.waited_at = now;
 	conn_count_poll(c);
 	if (!again)
 		return;
 	conn_own(c, now);
-	atomic_store_explicit(&c->own.armed, false, memory_order_relaxed);
-	atomic_store_explicit(&c->own.waits, c->own.leased, memory_order_relaxed);
+	atomic_store_explicit(&c->policy.armed, false, memory_order_relaxed);
+	atomic_store_explicit(&c->policy.waits, c->policy.leased, memory_order_relaxed);
 	conn_own_finish(c);
 }
 
@@ -252,7 +252,7 @@ int conn_wait_begin(struct conn *c, uint64_t now)
 
 void conn_wait_end(struct conn *c, bool look)
 {
-	atomic_fetch_sub(&c->own.waiters, 1);
+	atomic_fetch_sub(&c->policy.waiters, 1);
 	if (!conn_may_touch(c) || !conn_try_enter(c)) {
 		conn_want(c, CONN_OWN | (look ? READY_READ : 0));
 		return;

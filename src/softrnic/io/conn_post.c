@@ -37,7 +37,7 @@ int conn_post_recv(struct conn *c, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 		return ret;
 	}
 	ret = stream_post_recv(c->stream, wr, bad, NULL);
-	if (c->readable || conn_doorbell_since(&c->bell) || !stream_needs_nothing(c->stream)) {
+	if (c->readable || conn_doorbell_since(c) || !stream_needs_nothing(c->stream)) {
 		stream_look(c->stream, &u);
 		conn_perform_and_read(c, &u);
 	}

@@ -143,7 +143,7 @@ static void conn_give_up(struct conn *c, struct stream_update *u)
 void conn_perform(struct conn *c, struct stream_update *u)
 {
 	c->rx_turn = c->tx_turn = (struct conn_turn){0};
-	c->unfinished = false;
+	c->policy.unfinished = false;
 	do {
 		if (c->abandoned)
 			conn_give_up(c, u);
@@ -193,7 +193,7 @@ bool conn_poll(struct conn *c, unsigned looks)
 
 	if (!ops)
 		return false;
-	more = conn_finds_room(c, ops) || c->unfinished;
+	more = conn_finds_room(c, ops) || c->policy.unfinished;
 	if (conn_is_pending(c, ops, more ? 1 : looks))
 		c->readable = true;
 	else if (!more)
@@ -212,7 +212,7 @@ bool conn_poll(struct conn *c, unsigned looks)
  * reported. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
-	c->readable |= c->own.silent;
+	c->readable |= c->policy.silent;
 	if (c->registered && c->link->ops->in_place) {
 		c->link->ops->in_place->look_for_end(c->link);
 		c->readable = true;

@@ -44,11 +44,11 @@ uint64_t watch_write_ns(void)
 
 static void watch_add(struct conn *c)
 {
-	if (atomic_load(&c->watch.listed))
+	if (atomic_load(&c->policy.listed))
 		return;
 	conn_get(c);
-	list_add_tail(&watch.conns, &c->watch.link);
-	atomic_store(&c->watch.listed, true);
+	list_add_tail(&watch.conns, &c->policy.link);
+	atomic_store(&c->policy.listed, true);
 }
 
 /* NULL: there is none. The list's reference goes over to the caller. */
@@ -59,8 +59,8 @@ static struct conn *watch_pop(void)
 
 	if (!it)
 		return NULL;
-	c = container_of(it, struct conn, watch.link);
-	atomic_store(&c->watch.listed, false);
+	c = container_of(it, struct conn, policy.link);
+	atomic_store(&c->policy.listed, false);
 	return c;
 }
 
@@ -73,7 +73,7 @@ static bool watch_has_write(void)
 
 	list_for_each (it, &watch.conns)
 		if (n++ == WATCH_FEW ||
-		    conn_doorbell_since(&container_of(it, struct conn, watch.link)->bell))
+		    conn_doorbell_since(container_of(it, struct conn, policy.link)))
 			return true;
 	return false;
 }
@@ -116,7 +116,7 @@ bool watch_write(struct conn *c, uint64_t now, uint64_t ns)
 	uint64_t due = alarm_due(&watch.alarm);
 	bool watched;
 
-	if (atomic_load(&c->watch.listed) && atomic_load(&watch.for_write) &&
+	if (atomic_load(&c->policy.listed) && atomic_load(&watch.for_write) &&
 	    policy_alarm_fits(due, now, ns, false))
 		return true;
 	pthread_mutex_lock(&watch.lock);
@@ -149,10 +149,10 @@ struct conn *watch_next_write(unsigned *left)
 
 	pthread_mutex_lock(&watch.lock);
 	for (; !found && *left > 0 && (it = list_pop(&watch.conns)); --*left) {
-		struct conn *c = container_of(it, struct conn, watch.link);
+		struct conn *c = container_of(it, struct conn, policy.link);
 
 		list_add_tail(&watch.conns, it);
-		if (conn_doorbell_since(&c->bell))
+		if (conn_doorbell_since(c))
 			found = c;
 	}
 	if (found)
@@ -167,16 +167,16 @@ bool watch_lease(struct conn *c, uint64_t now)
 {
 	pthread_mutex_lock(&watch.lock);
 	watch.leases++;
-	c->own.leased = watch.look_at || watch_set_look(now, POLICY_WAITS);
-	if (c->own.leased) {
-		c->own.seen = atomic_load_explicit(&c->own.polls, memory_order_relaxed) - 1;
+	c->policy.leased = watch.look_at || watch_set_look(now, POLICY_WAITS);
+	if (c->policy.leased) {
+		c->policy.seen = atomic_load_explicit(&c->policy.polls, memory_order_relaxed) - 1;
 		watch_add(c);
 	} else {
 		watch.leases--;
 		watch.look_at = 0;
 	}
 	pthread_mutex_unlock(&watch.lock);
-	return c->own.leased;
+	return c->policy.leased;
 }
 
 /* The alarm takes it off the list. */
@@ -184,17 +184,18 @@ void watch_lease_end(struct conn *c)
 {
 	pthread_mutex_lock(&watch.lock);
 	watch.leases--;
-	c->own.leased = false;
+	c->policy.leased = false;
 	pthread_mutex_unlock(&watch.lock);
 }
 
 /* To send a large Write takes longer than a look. */
 static bool watch_is_used(struct conn *c)
 {
-	unsigned polls = atomic_load_explicit(&c->own.polls, memory_order_relaxed);
-	bool is = polls != c->own.seen || atomic_load_explicit(&c->own.sends, memory_order_relaxed);
+	unsigned polls = atomic_load_explicit(&c->policy.polls, memory_order_relaxed);
+	bool is = polls != c->policy.seen ||
+		  atomic_load_explicit(&c->policy.sends, memory_order_relaxed);
 
-	c->own.seen = polls;
+	c->policy.seen = polls;
 	return is;
 }
 
@@ -205,11 +206,11 @@ static int watch_find_unused(struct conn *unused[WATCH_BATCH])
 	int n = 0;
 
 	list_for_each (it, &watch.conns) {
-		struct conn *c = container_of(it, struct conn, watch.link);
+		struct conn *c = container_of(it, struct conn, policy.link);
 
 		if (n == WATCH_BATCH)
 			break;
-		if (!c->own.leased || watch_is_used(c))
+		if (!c->policy.leased || watch_is_used(c))
 			continue;
 		conn_get(c);
 		unused[n++] = c;
@@ -252,9 +253,9 @@ static struct conn *watch_next(unsigned *left, bool look, unsigned *wants)
 	c = *left > 0 ? watch_pop() : NULL;
 	if (c) {
 		--*left;
-		*wants = !c->own.leased || conn_doorbell_since(&c->bell) ? CONN_BELL : 0;
+		*wants = !c->policy.leased || conn_doorbell_since(c) ? CONN_BELL : 0;
 	}
-	if (c && c->own.leased) {
+	if (c && c->policy.leased) {
 		*wants |= look && !watch_is_used(c) ? CONN_DISOWN : 0;
 		watch_add(c);
 	}
@@ -334,7 +335,7 @@ void watch_atfork_child(void)
 	struct list *it;
 
 	list_for_each (it, &watch.conns)
-		container_of(it, struct conn, watch.link)->own.leased = false;
+		container_of(it, struct conn, policy.link)->policy.leased = false;
 	watch.leases = 0;
 	watch.look_at = 0;
 	atomic_store(&watch.for_write, false);

@@ -24,7 +24,7 @@ struct sim_conn {
 	struct policy_send send;
 	uint64_t since; /* a Write waits; 0: none does */
 	struct policy_lookers l;
-	unsigned polls, seen; /* as in struct conn_own */
+	unsigned polls, seen; /* as in struct conn_policy */
 	uint64_t answer_at;   /* 0: none is on its way */
 	uint64_t waited_at;
 };
