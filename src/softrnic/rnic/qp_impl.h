@@ -278,6 +278,16 @@ static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const s
 	return tx_fpdu_open(f, hdr, payload, parts);
 }
 
+/* All of the work request is built. */
+static inline void tx_wr_built(struct qp *qp, struct sq_wr *wr)
+{
+	wr->end_pos = qp->tx.built;
+	qp->sq.next++;
+	qp->tx.source = TX_NONE;
+	qp->tx.imm_due = false;
+	qp->tx.off = 0;
+}
+
 /* --- hello.c, origin.c, heartbeat.c, link.c,
  * op_terminate.c: messages without a work request --- */
 

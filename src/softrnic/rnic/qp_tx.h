@@ -43,7 +43,17 @@ void qp_tx_build_all(struct qp *qp); /* what there is, as long as there is room 
 #define TX_DUMMY_STAG 1
 
 struct ddp_hdr tx_untagged(const struct qp *qp, enum rdmap_opcode code);
-struct ddp_hdr tx_tagged(enum rdmap_opcode code, uint32_t stag, uint64_t to);
+static inline struct ddp_hdr tx_tagged(enum rdmap_opcode code, uint32_t stag, uint64_t to)
+{
+	return (struct ddp_hdr){
+		.tagged = true,
+		.version = DDP_VERSION,
+		.last = true,
+		.ulp = rdmap_ctrl(code),
+		.stag = stag,
+		.to = to,
+	};
+}
 /* Length of the next segment of a message that continues at `at`; sets hdr->last. */
 uint32_t tx_segment(const struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint32_t left);
 void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f);
@@ -62,7 +72,6 @@ bool tx_build_request(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode code, c
 /* The answer to the request at the head of the IRQ, in one FPDU. */
 bool tx_build_answer(struct qp *qp, enum rdmap_opcode code, const void *bytes, int len);
 
-void tx_wr_built(struct qp *qp, struct sq_wr *wr); /* all of it */
 void tx_answer_built(struct qp *qp);
 /*
  * Local memory cannot be used. FPDUs that were built before are sent first, so that they complete.

@@ -17,18 +17,6 @@ struct ddp_hdr tx_untagged(const struct qp *qp, enum rdmap_opcode code)
 	};
 }
 
-struct ddp_hdr tx_tagged(enum rdmap_opcode code, uint32_t stag, uint64_t to)
-{
-	return (struct ddp_hdr){
-		.tagged = true,
-		.version = DDP_VERSION,
-		.last = true,
-		.ulp = rdmap_ctrl(code),
-		.stag = stag,
-		.to = to,
-	};
-}
-
 uint32_t tx_segment(const struct qp *qp, struct ddp_hdr *hdr, uint64_t at, uint32_t left)
 {
 	uint32_t len = ddp_segment(ddp_payload_max(qp->tx.mulpdu, hdr->tagged), at, left);
@@ -101,15 +89,6 @@ bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, 
 }
 
 /* --- of work requests --------------------------------------------------------------------- */
-
-void tx_wr_built(struct qp *qp, struct sq_wr *wr)
-{
-	wr->end_pos = qp->tx.built;
-	qp->sq.next++;
-	qp->tx.source = TX_NONE;
-	qp->tx.imm_due = false;
-	qp->tx.off = 0;
-}
 
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err)
 {

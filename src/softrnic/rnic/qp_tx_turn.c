@@ -109,22 +109,25 @@ static void turn_pick_source(struct qp *qp)
 	qp->tx.last = qp->tx.source;
 }
 
-/* Has what is posted next its turn, too? No other source has anything. */
-static bool turn_stays_with_sq(const struct qp *qp)
+/* Is it the turn of the next posted request, too? No other source has anything. What is rare was
+ * not due before, and no message of a work request makes it due. */
+static bool turn_stays_with_sq(const struct qp *qp, bool is_rare)
 {
-	return qp->tx.source == TX_NONE && !qp_request_is_ready(qp) && !heartbeat_is_due(qp) &&
-	       !qp->link.out_due && !qp->fault.due && qp_sq_is_ready(qp);
+	return qp->tx.source == TX_NONE && !is_rare && !qp_request_is_ready(qp) && !qp->fault.due &&
+	       qp_sq_is_ready(qp);
 }
 
 static bool turn_build_wrs(struct qp *qp)
 {
+	bool is_rare = turn_is_rare(qp);
+
 	do {
 		struct sq_wr *wr = sq_at(&qp->sq, qp->sq.next);
 
 		qp->tx.source = TX_FROM_SQ;
 		if (!wr->op->build(qp, wr))
 			return false;
-	} while (turn_stays_with_sq(qp));
+	} while (turn_stays_with_sq(qp, is_rare));
 	return true;
 }
 
