@@ -75,12 +75,6 @@ void conn_stop_job(void *owner)
 		persist_cancel(&c->job);
 }
 
-static void conn_classify(struct conn *c, const struct qp_job *wb, struct stream_update *u)
-{
-	wb->answer->durability = persist_region_class(wb->mr->backing.persist, wb->addr, wb->len);
-	stream_job_end(c->stream, 0, clock_now_ns(), u);
-}
-
 static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 {
 	c->job_lasting = wb->lasting;
@@ -131,8 +125,10 @@ bool conn_start_job(void *owner, struct stream_update *u)
 
 	if (!stream_job_begin(c->stream, &wb, u))
 		return false;
-	if (wb.kind == QP_JOB_CLASS) {
-		conn_classify(c, &wb, u);
+	if (wb.kind == QP_JOB_CLASS) { /* the region knows it: no thread of the pool is needed */
+		wb.answer->durability =
+			persist_region_class(wb.mr->backing.persist, wb.addr, wb.len);
+		stream_job_end(c->stream, 0, clock_now_ns(), u);
 		return true;
 	}
 	conn_fill_job(c, &wb);

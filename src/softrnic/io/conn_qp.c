@@ -55,17 +55,13 @@ struct ibv_qp *conn_qp(const struct conn *c)
 
 /* --- attached ------------------------------------------------------------------------------- */
 
-/* Another thread may be looking at the count before this one, which is kept for so long. */
-static void conn_set_stall(struct conn *c, struct stall_count *count)
-{
-	stall_count_put(c->stall_before);
-	c->stall_before = atomic_exchange(&c->stall, stall_count_get(count));
-}
-
 void conn_attach_qp(struct conn *c, const struct conn_attachment *with)
 {
 	conn_enter(c);
-	conn_set_stall(c, with->stall);
+	/* Another thread may still look at the count of the QP before this one, as it does so
+	 * without the lock. So that count is kept until the next QP is attached. */
+	stall_count_put(c->stall_before);
+	c->stall_before = atomic_exchange(&c->stall, stall_count_get(with->stall));
 	c->qp_init = *with->granted;
 	stream_attach_qp(c->stream, with->qp);
 	c->cq_waiting[0] = with->waiting[0];

@@ -18,17 +18,6 @@ static void listener_admit_at(struct listener *l, uint64_t at)
 	engine_set_timer(&l->admit, at);
 }
 
-/* Serve those that the rate limit admits now, and come back for the others. */
-static void listener_admit(struct listener *l)
-{
-	struct link *link;
-	uint64_t next;
-
-	while ((link = admission_next(&l->admission, clock_now_ns(), &next)))
-		handshake_begin(l, link);
-	listener_admit_at(l, next);
-}
-
 /* Holding one more connection does not scan the others that are held. */
 static void listener_take(struct listener *l, struct link *link)
 {
@@ -98,12 +87,18 @@ static void listener_retry(struct eng_timer *timer)
 		listener_accept(l);
 }
 
+/* Serve the connections that the rate limit admits now, and come back for the others. */
 static void listener_admit_due(struct eng_timer *timer)
 {
 	struct listener *l = container_of(timer, struct listener, admit);
+	struct link *link;
+	uint64_t next;
 
-	if (!listener_is_closed(l))
-		listener_admit(l);
+	if (listener_is_closed(l))
+		return;
+	while ((link = admission_next(&l->admission, clock_now_ns(), &next)))
+		handshake_begin(l, link);
+	listener_admit_at(l, next);
 }
 
 static void listener_free(struct eng_source *src)

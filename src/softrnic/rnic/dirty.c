@@ -236,13 +236,6 @@ void dirty_move(struct dirty *to, struct dirty *from)
 	*from = empty;
 }
 
-/* All intervals of a region as one: a Read writes back the whole of it. */
-static void dirty_unite(struct dirty_region *r)
-{
-	while (r->count > 1)
-		dirty_merge(r, 0, r->count - 1);
-}
-
 bool dirty_move_durable(struct dirty *to, struct dirty *from)
 {
 	dirty_clear(to);
@@ -255,7 +248,9 @@ bool dirty_move_durable(struct dirty *to, struct dirty *from)
 		if (!moved)
 			return false;
 		*moved = *r;
-		dirty_unite(moved);
+		/* All of its intervals as one: a Read writes back the whole region. */
+		while (moved->count > 1)
+			dirty_merge(moved, 0, moved->count - 1);
 		*r = from->region[--from->count];
 	}
 	return true;

@@ -123,21 +123,20 @@ void mr_table_atfork_parent(struct mr_table *table)
 	pthread_mutex_unlock(&table->lock);
 }
 
-/* The files' own mappings exist in the parent only. */
-static void mr_forget_parent(struct mr *mr)
-{
-	atomic_store(&mr->holds, 0);
-	mr->backing.lasting = false;
-}
-
 void mr_table_atfork_child(struct mr_table *table)
 {
 	struct list *it;
 
 	table->forked = true;
 	for (size_t i = 0; i < table->num_buckets; i++) {
-		list_for_each (it, &table->buckets[i])
-			mr_forget_parent(container_of(it, struct mr, link));
+		list_for_each (it, &table->buckets[i]) {
+			struct mr *mr = container_of(it, struct mr, link);
+
+			/* The threads that held it, and the files' own mappings through which it
+			 * could be written back after its end, exist in the parent only. */
+			atomic_store(&mr->holds, 0);
+			mr->backing.lasting = false;
+		}
 	}
 	/* Threads that waited on it do not exist here. */
 	atomic_store(&table->waiters, 0);

@@ -40,17 +40,6 @@ void id_request_done(struct cmid *child)
 	pthread_mutex_unlock(&requests_lock);
 }
 
-/* The listener is closed; the user may still answer the requests that it has reported. */
-static void id_requests_release(struct cmid *listener)
-{
-	struct list *it;
-
-	pthread_mutex_lock(&requests_lock);
-	while ((it = list_pop(&listener->requests.list)))
-		container_of(it, struct cmid, request)->parent = NULL;
-	pthread_mutex_unlock(&requests_lock);
-}
-
 static bool id_request_report(struct cmid *listener, struct cmid *child, struct conn *c)
 {
 	struct link_addr local, peer;
@@ -101,10 +90,16 @@ int softrnic_listen(struct rdma_cm_id *pub, int backlog)
 /* In a forked child the listener's own lock may be held by a thread that is not there. */
 void id_stop_listening(struct cmid *id)
 {
+	struct list *it;
+
 	if (id->listener && !id_is_removed(id))
 		listener_close(id->listener);
 	id->listener = NULL;
-	id_requests_release(id);
+	/* The user may still answer the requests that it has reported. */
+	pthread_mutex_lock(&requests_lock);
+	while ((it = list_pop(&id->requests.list)))
+		container_of(it, struct cmid, request)->parent = NULL;
+	pthread_mutex_unlock(&requests_lock);
 }
 
 void id_requests_atfork_prepare(void)

@@ -124,13 +124,6 @@ static void qp_attach(struct cmid *id, struct qp *qp, const struct ibv_qp_init_a
 	id->pub.srq = ibv->srq;
 }
 
-/* Devices grant some inline data where none is asked for, and programs rely on it. */
-static void qp_cap_grant(struct ibv_qp_cap *cap)
-{
-	if (cap->max_inline_data < MIN_INLINE)
-		cap->max_inline_data = MIN_INLINE;
-}
-
 /* More may be granted than was asked for; asked->cap has it afterwards. */
 static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked)
 {
@@ -138,7 +131,9 @@ static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_a
 	struct qp *qp;
 	int err = qp_attr_check(id, &attr, pd);
 
-	qp_cap_grant(&attr.cap);
+	/* Devices grant some inline data where none is asked for, and programs rely on it. */
+	if (attr.cap.max_inline_data < MIN_INLINE)
+		attr.cap.max_inline_data = MIN_INLINE;
 	if (!err)
 		err = -id_need_conn(id);
 	if (!err)
