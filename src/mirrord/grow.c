@@ -190,7 +190,7 @@ void grow_request(struct client *client, struct set *s, uint64_t size)
 	next = s->entry.record;
 	next.config.size = size;
 	if (size == s->entry.record.config.size)
-		request_done(client);
+		request_done(client, NULL);
 	else if (view_set_config(&next, &next.config, request_random(), &why))
 		request_refuse(client, CODE_USAGE, NULL, "%s", why);
 	else if (size < s->entry.record.config.size)

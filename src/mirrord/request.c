@@ -25,10 +25,14 @@ void request_send(struct client *client, json_t *answer)
 	json_decref(answer);
 }
 
-void request_done(struct client *client)
+void request_done(struct client *client, const char *text)
 {
+	json_t *answer = json_pack("{s:b}", "ok", 1);
+
 	client->wait = CLIENT_IDLE;
-	request_send(client, json_pack("{s:b}", "ok", 1));
+	if (text)
+		json_object_set_new(answer, "text", json_string(text));
+	request_send(client, answer);
 }
 
 void request_refuse(struct client *client, enum code code, const char *hint, const char *fmt, ...)

@@ -210,7 +210,7 @@ static void request_take_word(struct client *client, struct set *s)
 	s->word = rec->view.epoch;
 	s->alive_ms = 0; /* look at once */
 	reg_ask_alive(s);
-	request_send(client, json_pack("{s:b, s:s}", "ok", 1, "text", text));
+	request_done(client, text);
 }
 
 static void request_on_fence_read(struct agent_job *job)
@@ -288,15 +288,14 @@ static void request_done_swap(struct client *client, const struct mirror_record 
 	char text[160];
 
 	if (left >= needed || view_count(before->view.insync) < before->config.min_copies) {
-		request_done(client);
+		request_done(client, NULL);
 		return;
 	}
 	snprintf(text, sizeof(text),
 		 "WARNING: flushes wait from now on until another copy is in-sync: %u cop%s left, "
 		 "min_copies is %u",
 		 left, left == 1 ? "y is" : "ies are", needed);
-	client->wait = CLIENT_IDLE;
-	request_send(client, json_pack("{s:b, s:s}", "ok", 1, "text", text));
+	request_done(client, text);
 }
 
 static void request_on_swapped(struct agent_job *job)
@@ -407,5 +406,5 @@ void request_resolve(struct client *client, struct set *s, const char *member)
 	if (slot != s->meta.super.slot)
 		request_elsewhere(client, s, slot, "that copy");
 	else if (request_discard_own(client, s))
-		request_done(client);
+		request_done(client, NULL);
 }

@@ -82,7 +82,7 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 		return;
 	}
 	if (s->holder.epoch.number) {
-		request_done(client); /* the process is primary now */
+		request_done(client, NULL); /* the process is primary now */
 		return;
 	}
 	if (!request_find_waiting(s) && !s->conf->on_promote[0]) {
@@ -165,7 +165,7 @@ void request_on_promoted(struct set *s)
 {
 	for (struct client *c = s->daemon->clients; c; c = c->next)
 		if (request_promotes(c, s))
-			request_done(c);
+			request_done(c, NULL);
 }
 
 void request_give_promotion_up(struct client *client)

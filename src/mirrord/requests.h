@@ -12,7 +12,8 @@ void request_on_packet(struct client *client, const char *text, size_t len);
 void request_refuse(struct client *client, enum code code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void request_send(struct client *client, struct json_t *answer); /* takes over `answer` */
-void request_done(struct client *client);                        /* {"ok": true} */
+/* {"ok": true}, with the text unless that is NULL. */
+void request_done(struct client *client, const char *text);
 /*
  * Answer the requests whose time is over. Returns the milliseconds until the next deadline, or -1.
  */
