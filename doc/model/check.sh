@@ -1,13 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Search mirror.pml: the rules as they are must hold, and every mutation must be caught.
-# usage: check.sh [CONFIGURATION...]    (views records members config lease orders; all of them)
-#        check.sh large [CONFIGURATION...]  the rules as they are, with more of everything: minutes
-#        check.sh trace MUTATION        print the shortest way into what a mutation breaks
+# Search the models: the rules as they are must hold, and every mutation must be caught.
+# usage: check.sh [MODEL|CONFIGURATION...]        all; or those of a model (mirror lookers); or these
+#        check.sh large [MODEL|CONFIGURATION...]  the rules as they are, with more of everything: minutes
+#        check.sh trace MUTATION                  print the shortest way into what a mutation breaks
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+# The configurations of MODEL.pml, whose mutations are in MODEL_mutations.h.
+mirror="views records members config lease orders"
+lookers="tcp threads spins rings stalls destroy"
+
+model_of() {
+	case " $lookers " in
+	*" $1 "*) echo lookers ;;
+	*) echo mirror ;;
+	esac
+}
 
 options_of() {
 	case "$1" in
@@ -17,10 +28,12 @@ options_of() {
 	config) echo "-DMEMBERS=3 -DSPARES=1 -DPROMOTIONS=2 -DWRITES=1 -DCRASHES=1 -DSTARTED=1 -DCONFIGS=1" ;;
 	lease) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=1 -DCRASHES=1 -DLATE=0 -DTICKS=6" ;;
 	orders) echo "-DMEMBERS=2 -DPROMOTIONS=2 -DWRITES=2 -DCRASHES=1 -DSTARTED=1 -DLATE=0 -DORDERS=1" ;;
-	*)
-		echo "check.sh: unknown configuration '$1' (there are: views records members config lease orders)" >&2
-		exit 2
-		;;
+	tcp) echo "-DMESSAGES=2 -DEARLY=1" ;;
+	threads) echo "-DMESSAGES=1 -DWAITER=1" ;;
+	spins) echo "-DMESSAGES=2 -DQUIET=1 -DSPINS=1" ;;
+	rings) echo "-DMESSAGES=2 -DQUIET=1 -DRINGS=1" ;;
+	stalls) echo "-DMESSAGES=2 -DQUIET=1 -DSPINS=1 -DSTALLS=1" ;;
+	destroy) echo "-DMESSAGES=1 -DSPINS=1 -DDESTROY=1" ;;
 	esac
 }
 
@@ -33,27 +46,32 @@ large_options_of() {
 	config) echo "-DMEMBERS=3 -DSPARES=1 -DPROMOTIONS=2 -DWRITES=2 -DCRASHES=1 -DSTARTED=1 -DCONFIGS=2" ;;
 	lease) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=1 -DCRASHES=1 -DLATE=1 -DTICKS=7" ;;
 	orders) echo "-DMEMBERS=2 -DPROMOTIONS=3 -DWRITES=2 -DCRASHES=1 -DSTARTED=1 -DLATE=1 -DORDERS=1" ;;
-	*) options_of "$1" ;;
+	tcp) echo "-DMESSAGES=3 -DQUIET=1 -DEARLY=1" ;;
+	threads) echo "-DMESSAGES=1 -DWAITER=1 -DRINGS=1" ;;
+	spins) echo "-DMESSAGES=2 -DSPINS=1" ;;
+	rings) echo "-DMESSAGES=2 -DQUIET=1 -DRINGS=1 -DSPINS=1" ;;
+	stalls) echo "-DMESSAGES=2 -DSPINS=1 -DSTALLS=1" ;;
+	destroy) echo "-DMESSAGES=2 -DSPINS=1 -DDESTROY=1" ;;
 	esac
 }
 
-# build OPTIONS [CFLAGS...]: the search program, in $work
+# build MODEL OPTIONS [CFLAGS...]: the search program, in $work
 build() {
-	local options=$1
-	shift
-	cp "$here/mirror.pml" "$here/mutations.h" "$work"
+	local model=$1 options=$2
+	shift 2
+	cp "$here/$model.pml" "$here/${model}_mutations.h" "$work"
 	# shellcheck disable=SC2086
-	(cd "$work" && spin $options -a mirror.pml >&2 && cc -O1 -w -DSAFETY "$@" -o pan pan.c)
+	(cd "$work" && spin $options -a "$model.pml" >&2 && cc -O1 -w -DSAFETY "$@" -o pan pan.c)
 }
 
-# lines "NUMBER CONFIGURATION TEXT"
+# lines "NUMBER CONFIGURATION NAME TEXT" of both models
 mutations() {
-	sed -nE 's|^#define [A-Z_]+ +([0-9]+) +/\* ([a-z]+): (.*) \*/$|\1 \2 \3|p' "$here/mutations.h"
+	sed -nE 's|^#define ([A-Z_]+) +([0-9]+) +/\* ([a-z]+): (.*) \*/$|\2 \3 \1 \4|p' "$here"/*_mutations.h
 }
 
 # A line that the list above does not match would be a mutation that nobody searches.
-[ "$(mutations | wc -l)" -eq "$(grep -c '^#define' "$here/mutations.h")" ] || {
-	echo "check.sh: a line of mutations.h is not of the form NAME NUMBER /* CONFIGURATION: TEXT */" >&2
+[ "$(mutations | wc -l)" -eq "$(cat "$here"/*_mutations.h | grep -c '^#define')" ] || {
+	echo "check.sh: a line of the mutations is not of the form NAME NUMBER /* CONFIGURATION: TEXT */" >&2
 	exit 2
 }
 
@@ -70,11 +88,11 @@ search() {
 		fi
 		return 0
 	fi
-	grep -q 'assertion violated' <<<"$report" || {
+	# An invalid end state: no thread can go on, and one of them has not reached its end.
+	found=$(grep -E '^pan.*: (assertion violated|invalid end state) ' <<<"$report") || {
 		printf '%s\n' "$report" >&2
 		exit 3
 	}
-	found=$(grep -oE 'assertion violated.*' <<<"$report")
 	return 1
 }
 
@@ -89,22 +107,22 @@ check_rules() {
 }
 
 check_large() {
-	build "$(large_options_of "$1")" -DCOLLAPSE
+	build "$(model_of "$1")" "$(large_options_of "$1")" -DCOLLAPSE
 	limit_s=3600 depth=6000000 hash_bits=26 check_rules "$1"
 }
 
 check() {
-	local configuration=$1 number where text failed=0 count=0
-	build "$(options_of "$configuration")"
+	local configuration=$1 number where name text failed=0 count=0
+	build "$(model_of "$configuration")" "$(options_of "$configuration")"
 	check_rules "$configuration" || failed=1
-	while read -r number where text; do
+	while read -r number where name text; do
 		[ "$where" = "$configuration" ] || continue
 		count=$((count + 1))
 		if search "$number"; then
-			echo "$configuration: NOT NOTICED: $text"
+			echo "$configuration: NOT NOTICED: $name: $text"
 			failed=1
 		else
-			echo "$configuration: noticed: $text"
+			echo "$configuration: noticed: $name: $text"
 		fi
 	done < <(mutations)
 	[ "$count" -gt 0 ] || failed=1
@@ -113,15 +131,32 @@ check() {
 
 trace() {
 	local line
-	line=$(mutations | awk -v n="$1" '$1 == n') || :
+	line=$(mutations | awk -v name="$1" '$3 == name') || :
 	[ -n "$line" ] || {
-		echo "check.sh: there is no mutation '$1' in mutations.h" >&2
+		echo "check.sh: there is no mutation '$1' in $here/*_mutations.h" >&2
 		exit 2
 	}
 	# shellcheck disable=SC2086
 	set -- $line
-	build "$(options_of "$2")" -DBFS
+	build "$(model_of "$2")" "$(options_of "$2")" -DBFS
 	(cd "$work" && MUTATION=$1 ./pan -w26 >/dev/null && MUTATION=$1 ./pan -r -S | sed "/^spin: trail ends/,\$d")
+}
+
+configurations_of() {
+	local word
+	for word in "$@"; do
+		case " $mirror $lookers mirror lookers " in
+		*" $word "*) ;;
+		*)
+			echo "check.sh: unknown configuration '$word' (there are: $mirror $lookers)" >&2
+			return 2
+			;;
+		esac
+		case "$word" in
+		mirror | lookers) echo "${!word}" ;;
+		*) echo "$word" ;;
+		esac
+	done
 }
 
 if [ "${1:-}" = trace ]; then
@@ -133,9 +168,10 @@ if [ "${1:-}" = large ]; then
 	large=true
 	shift
 fi
-[ $# -gt 0 ] || set -- views records members config lease orders
+[ $# -gt 0 ] || set -- mirror lookers
+configurations=$(configurations_of "$@")
 bad=0
-for configuration in "$@"; do
+for configuration in $configurations; do
 	if "$large"; then
 		check_large "$configuration" || bad=1
 	else

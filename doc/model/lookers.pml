@@ -1,305 +1,692 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lookers.pml -- which thread receives the bytes of one connection, and when a Write that waits
- * leaves (doc/policy.md; src/softrnic/io/conn_own.c, conn_watch.c). When no thread can go on, all
- * that has come is received, no Write waits, no lease is left, and the link reports bytes.
+ * lookers.pml -- which thread looks for the bytes of a connection, for spin(1).
  *
- * Threads: one polls and may have a lease; one waits for the link by itself; one posts Writes; the
- * engine's leader serves events of the link, the alarm and what others leave to it, and may spin;
- * one registers a region that can stall, so that threads of the application must not touch memory;
- * one closes the connection. What a thread does with a lock is atomic; each other statement is one
- * access to what is shared.
+ * The rules are those of src/softrnic/io: conn.c (lock and `want`), conn_own.c, conn_watch.c, policy.c,
+ * engine_spin.c, engine_stall.c, link_shm_io.c; and of verbs/cq_wait.c.
+ * A peer sends MESSAGES. Each takes two turns of the connection: one takes it off the link, the next one sends the
+ * answer and completes. Threads of the application poll, or arm the completion queue and wait, until all are complete.
+ * If no thread looks for bytes that are here, or ends a turn that is left, the application waits for ever: spin
+ * reports that as an invalid end state. README.md tells how to read it.
  *
- * lookers.sh searches it in two configurations, and with BROKEN=n, which changes one rule. The word
- * before the colon is the configuration in which the search must find what goes wrong.
+ * One `atomic` block is one step of one thread. In a trace, thread 2 is the application's, and thread 3 with WAITER;
+ * those of the engine follow. `mutation` is a number of the list in lookers_mutations.h; 0 is the rules as they are.
  */
-#ifndef BROKEN
-#define BROKEN 0
+#ifndef MESSAGES
+#define MESSAGES 2
 #endif
-#define REPORT_WITHOUT_LOOK 1 /* threads: the link reports again, and no thread looks for what has come before */
-#define WAIT_END_WANTS_NOTHING 2 /* threads: a wait that ends while the lock is taken leaves nothing to its holder */
-#define LEAVE_WITHOUT_LOOK 3 /* threads: the thread that gives up the lock does not look at what others left to it */
-#define TAKEN_OFF_NOT_ASKED 4 /* writes: a connection that the alarm takes off the list is not asked for a Write */
-#define LEASE_WITHOUT_ALARM 5 /* threads: a lease begins, and no alarm is set */
-#define ALARM_NOT_SET_AGAIN 6 /* threads: a connection stays listed, and no alarm is set */
-#define SPIN_END_KEEPS 7 /* threads: a leader ends its spin, and the link does not report again */
-#define POST_BEFORE_LISTED 8 /* writes: a Write waits although its connection is not listed */
-#define LIST_WITHOUT_REF 9 /* writes: the list holds no reference to its connections */
-
-#ifndef SENDS
-#define SENDS 1 /* arrivals */
+#ifndef QUIET /* the first ones of these, which complete nothing for the application */
+#define QUIET 0
 #endif
-#ifndef POSTS
-#define POSTS 1 /* Writes */
+#ifndef WAITER /* a second thread of the application; the first one may then stop after any poll */
+#define WAITER 0
 #endif
-#ifndef POLLS
-#define POLLS 1 /* polls */
+#ifndef RINGS /* 0: TCP, whose descriptor is readable while bytes are there. 1: rings in shared memory */
+#define RINGS 0
 #endif
-#ifndef WAITS
-#define WAITS 1
+#ifndef SPINS /* a leader may spin */
+#define SPINS 0
+#endif
+#ifndef STALLS /* the leader may be held up for ever, in the callback of another connection */
+#define STALLS 0
+#endif
+#ifndef EARLY /* the alarm may expire early, for a Write of another connection */
+#define EARLY 0
+#endif
+#ifndef DESTROY /* the connection is destroyed after all messages are complete */
+#define DESTROY 0
 #endif
 
-/* The link. */
-byte bytes;          /* arrivals that were not received */
-bool reports = true; /* it reports them */
-bool event;          /* READY_READ is in the poller */
-bool closed;
+#include "lookers_mutations.h"
+#define MUTATED(m) (mutation == (m))
 
-/* The connection. */
-bool lock, want_read, want_own, want_disown, want_bell;
-bool leased, used, spun, touch = true;
-byte waiting;
-byte refs = 1;       /* of the link */
-bool freed;
+c_decl {
+	\#include <stdlib.h>
+}
+byte mutation;
 
-/* Writes that wait, and the watch. */
-bool since, listed, due, for_write;
-bool expiring;       /* the engine is between the expiry and setting the alarm again */
+/* --- the link --------------------------------------------------------------------------------- */
+byte bytes;            /* messages that have arrived and are not taken */
+bool event;            /* of the poller, edge-triggered: the leader has not taken it yet */
+bool sleeps = RINGS, wakeup; /* rings: the reader asks for a wake-up; one lies in the socket */
+bool undrained;        /* rings: the wake-up was served, and left in the socket */
 
-inline put() {
-	assert(refs > 0);
-	refs--;
-	if :: refs == 0 -> freed = true :: else fi
+/* --- the connection. Its lock guards all but `want`, `waiters` and `used` ---------------------- */
+#define WANT_READ  1
+#define WANT_OWN   2 /* the threads that look have changed */
+#define WANT_END   4 /* the lease is over */
+#define WANT_AGAIN 8
+#define WANT_BELL  16 /* does a Write wait to be sent? */
+bool lock;
+byte want;
+byte refs = 2;         /* the link's, and the application's */
+bool registered = true;
+bool readable, unsent, unfinished, to_sleep;
+bool leased, waits, armed_before, spun, silent, awaited;
+byte waiters;
+bool used;             /* by a poll or a wait since the last look at leases */
+
+/* --- the completion queue and its channel ------------------------------------------------------ */
+byte completions, taken, quiet = QUIET;
+bool armed, notice;
+
+/* --- the engine -------------------------------------------------------------------------------- */
+byte leader = 1;
+bool in_hand;          /* the leader has taken the event, and has not begun its callback */
+bool held_up;          /* the leader waits in the callback of another connection */
+bool task;             /* queued */
+bool due, look_at;     /* the alarm is set; a look at leases is to come, by the alarm or a thread that polls */
+bool watched;          /* the connection is in the alarm's list, which has a reference */
+bool listed;           /* the leader spins on this connection */
+
+#define FINISHED     (taken == MESSAGES - QUIET)
+#define LINK_REPORTS (!leased && !spun && waiters == 0)
+#define POLLED       (spun || (leased && !waits))
+#define FREED        (refs == 0)
+
+/* --- with the lock ------------------------------------------------------------------------------ */
+
+inline queue_task() {
+	if
+	:: !task -> task = true; refs = refs + !MUTATED(TASK_WITHOUT_REFERENCE)
+	:: else
+	fi
 }
 
-/* --- with the connection's lock --- */
-
-inline receive() {
-	bytes = 0
+/* The link reports bytes again, and looks for those that came meanwhile. */
+inline report_reads() {
+	if
+	:: RINGS ->
+		event = event || wakeup;
+		sleeps = true;
+		if
+		:: bytes > 0 && !MUTATED(REPORT_UNSEEN) -> sleeps = false; want = want | WANT_READ
+		:: else
+		fi
+	:: else -> event = event || bytes > 0
+	fi
 }
 
 inline settle() {
 	if
-	:: !closed && reports && (leased || spun || waiting > 0) -> reports = false; event = false
-	:: !closed && !reports && !leased && !spun && waiting == 0 ->
-		reports = true;
+	:: registered && silent == LINK_REPORTS ->
+		silent = !silent;
 		if
-		:: bytes > 0 && BROKEN != REPORT_WITHOUT_LOOK -> want_read = true
+		:: silent -> printf("  the link reports no bytes any more\n"); event = false; sleeps = false
+		:: else -> printf("  the link reports bytes again\n"); report_reads()
+		fi
+	:: else
+	fi
+}
+
+inline end_link_wait() {
+	if
+	:: registered && awaited && waiters == 0 ->
+		awaited = false;
+		if
+		:: RINGS && silent -> sleeps = false; wakeup = false; undrained = false
 		:: else
 		fi
 	:: else
 	fi
 }
 
-inline begin_lease() {
+/* What is left of a turn by a thread that polled becomes a task. */
+inline finish() {
 	if
-	:: !leased && !closed && touch ->
-		leased = true; used = true;
-		if
-		:: BROKEN != LEASE_WITHOUT_ALARM -> due = true
-		:: else
-		fi;
-		if
-		:: !listed -> listed = true; if :: BROKEN != LIST_WITHOUT_REF -> refs++ :: else fi
-		:: else
-		fi;
-		settle()
+	:: unfinished && !POLLED && !MUTATED(FORGET_UNFINISHED) -> queue_task()
 	:: else
 	fi
 }
 
-/* Do what others left to the holder. may: this thread may touch the memory. */
-inline serve(may) {
+inline own_changed() {
 	if
-	:: may ->
-		if :: want_disown -> leased = false; want_disown = false :: else fi;
-		if :: want_own -> want_own = false :: else fi;
+	:: registered ->
+		end_link_wait();
 		settle();
-		if :: want_read && !closed -> receive() :: else fi;
-		want_read = false;
-		if :: want_bell -> want_bell = false; since = false :: else fi
+		finish()
 	:: else
 	fi
 }
 
-#define WANTED (want_read || want_own || want_disown || want_bell)
-
-/* Serve, release, and leave to the engine what others wanted in between. */
-inline leave(may) {
-	atomic { serve(may) };
-	lock = false;
+inline complete() {
+	printf("  the answer of a message is sent\n");
+	unsent = false;
 	if
-	:: BROKEN != LEAVE_WITHOUT_LOOK && WANTED -> task = true
+	:: quiet > 0 -> quiet--
+	:: quiet == 0 && armed -> completions++; armed = false; notice = true
+	:: quiet == 0 && !armed -> completions++
+	fi
+}
+
+/* One turn: it sends an answer that is left, and takes one message. */
+inline turn() {
+	unfinished = false;
+	if
+	:: unsent && registered -> complete()
+	:: else
+	fi;
+	if
+	:: readable && registered ->
+		if
+		:: bytes > 0 -> printf("  a message is taken\n"); bytes--; unsent = true
+		:: else
+		fi;
+		readable = bytes > 0;
+		to_sleep = RINGS && !readable
+	:: else
+	fi;
+	if
+	:: unsent && POLLED -> unfinished = true
+	:: unsent && !POLLED -> queue_task()
 	:: else
 	fi
 }
-bool task; /* work that is left to the engine */
 
-/* After a want was set: serve it, or leave it to the holder of the lock. */
-inline ask(may) {
+/* A ring's reader that found no more bytes asks for a wake-up, and looks once more. */
+inline go_to_sleep() {
+	to_sleep = false;
 	if
-	:: atomic { !lock && may -> lock = true }; leave(may)
-	:: atomic { !lock && !may -> task = true }
-	:: lock -> skip
+	:: registered && (!silent || awaited) ->
+		sleeps = true;
+		if
+		:: bytes > 0 && !MUTATED(SLEEP_UNSEEN) -> sleeps = false; readable = true; turn()
+		:: else
+		fi
+	:: else
 	fi
 }
 
-/* --- threads --- */
-
-#if SENDS
-active proctype peer() {
-	byte n = 0;
-	do
-	:: atomic {
-		n < SENDS && !closed -> n++; bytes++;
-		if :: reports -> event = true :: else fi
-	   }
-	:: n == SENDS || closed -> break
-	od
+/* The next look comes if there is a lease. */
+inline set_look() {
+	look_at = leased;
+	due = due || leased
 }
 
-#endif
-
-active proctype poller() {
-	byte n = 0;
-	do
-	:: n < POLLS ->
-		n++;
+inline lease_begin() {
+	if
+	:: !leased && registered ->
+		printf("  a lease begins\n");
+		leased = true;
 		used = true;
 		if
-		:: !touch -> if :: leased -> want_disown = true; ask(false) :: else fi
-		:: touch ->
-			if
-			:: atomic { !lock -> lock = true };
-				if :: atomic { true -> begin_lease() } :: true fi;
-				atomic { if :: !closed -> receive() :: else fi; since = false };
-				leave(true)
-			:: lock -> skip
-			fi
-		fi
-	:: true -> break
-	od
-}
-
-#if WAITS
-active proctype waiter() {
-	byte n = 0;
-	bool look;
-	do
-	:: atomic { n < WAITS && !lock && !closed && touch -> lock = true; waiting++; n++; settle() };
-		leave(true);
-		/* poll(2): bytes are here, or the wait is over for another reason */
-		if :: bytes > 0 -> look = true :: true -> look = false fi;
-		waiting--;
-		if
-		:: atomic { !lock && touch -> lock = true };
-			atomic { if :: look && !closed -> receive() :: else fi; settle() };
-			leave(true)
-		:: lock || !touch ->
-			if
-			:: BROKEN != WAIT_END_WANTS_NOTHING ->
-				want_own = true;
-				if :: look -> want_read = true :: else fi;
-				ask(touch)
-			:: else
-			fi
-		fi
-	:: true -> break
-	od
-}
-
-#endif
-
-#if POSTS
-active proctype poster() {
-	byte n = 0;
-	bool quick;
-	do
-	:: n < POSTS ->
-		atomic { !lock -> lock = true };
-		n++;
-		if
-		:: closed -> skip
-		:: !closed && since -> since = false /* the second one takes both */
-		:: !closed && !since ->
-			/* watch_write(): without its lock where all is as it should be */
-			quick = listed && for_write && due;
-			if
-			:: quick || BROKEN == POST_BEFORE_LISTED -> skip
-			:: else -> atomic {
-				due = true; for_write = true;
-				if
-				:: !listed -> listed = true; refs++
-				:: else
-				fi
-			   }
-			fi;
-			since = true
+		:: !look_at && !MUTATED(LEASE_WITHOUT_ALARM) -> set_look()
+		:: else
 		fi;
-		leave(true)
-	:: true -> break
-	od
-}
-
-#endif
-
-#ifdef CLOSES
-active proctype closer() {
-	if
-	:: true ->
-		atomic { !lock -> lock = true };
-		atomic { closed = true; leased = false; since = false; bytes = 0; event = false; put() };
-		leave(true)
-	:: true
+		if
+		:: !watched -> watched = true; refs = refs + !MUTATED(LIST_WITHOUT_REFERENCE)
+		:: else
+		fi
+	:: else
 	fi
 }
 
-#endif
-
-#ifdef STALLS
-/* A region that can stall is registered. */
-active proctype staller() {
-	if :: true -> touch = false :: true fi
+inline lease_end() {
+	printf("  the lease ends\n");
+	leased = false; waits = false; armed_before = false; used = false
 }
 
-#endif
-
-active proctype engine() {
-	bool look, bell, disown, awake;
-end:	do
-	/* the link */
-	:: atomic { event -> event = false; want_read = true; awake = true }; ask(true)
-	/* work that was left to it */
-	:: atomic { task -> task = false }; ask(true)
-	/* after an event it may spin for a while */
-	:: atomic { awake && !lock && !closed -> awake = false; lock = true; spun = true; settle(); receive() };
-		leave(true);
+inline serve() {
+	printf("thread %d has the lock, and serves %d\n", _pid, want);
+	wanted = want;
+	want = 0;
+	if
+	:: wanted & WANT_READ ->
+		readable = registered;
 		if
-		:: BROKEN != SPIN_END_KEEPS -> spun = false; want_own = true; ask(true)
-		:: else -> spun = false
+		:: RINGS && bytes == 0 -> wakeup = false; undrained = false
+		:: RINGS && bytes > 0 -> undrained = wakeup
+		:: else
 		fi
-	/* the alarm */
-	:: atomic { due && !expiring -> due = false; for_write = false; expiring = true;
-		    if :: true -> look = true :: true -> look = false fi };
-		bell = false; disown = false;
-		atomic {
-			if
-			:: listed ->
-				assert(!freed);
-				bell = since || !leased;
-				disown = leased && look && !used;
-				if :: look -> used = false :: else fi;
-				if
-				:: leased -> skip /* it stays */
-				:: else -> listed = false; if :: BROKEN == TAKEN_OFF_NOT_ASKED -> bell = false :: else fi
-				fi
-			:: else
-			fi
-		};
-		if :: bell -> want_bell = true :: else fi;
-		if :: disown -> want_disown = true :: else fi;
-		if :: bell || disown -> ask(true) :: else fi;
-		atomic {
-			if
-			:: listed && BROKEN != ALARM_NOT_SET_AGAIN -> due = true
-			:: else
-			fi;
-			expiring = false
-		}
+	:: else
+	fi;
+	if
+	:: wanted & WANT_OWN -> own_changed()
+	:: else
+	fi;
+	if
+	:: (wanted & WANT_END) && leased ->
+		lease_end();
+		if
+		:: MUTATED(LEASE_ENDS_UNSEEN)
+		:: else -> own_changed()
+		fi
+	:: else
+	fi;
+	turn();
+	wanted = 0
+}
+
+/* --- the lock ------------------------------------------------------------------------------------ */
+
+/*
+ * A thread that sets a bit of `want` does so before it tries the lock, by a jump to `enter`. A thread that has the
+ * lock and is done jumps to `leave`, and looks at `want` once more after it has released the lock.
+ */
+inline try_lock() {
+	atomic {
+		assert(!FREED);
+		if
+		:: want != 0 && !lock -> d_step { lock = true; serve() }
+		:: else -> goto out
+		fi
+	}
+}
+
+inline release() {
+	do
+	:: atomic { to_sleep -> d_step { go_to_sleep() } }
+	:: atomic { !to_sleep ->
+		lock = false;
+		if
+		:: MUTATED(LEAVE_WITHOUT_LOOK) -> goto out
+		:: else -> goto enter
+		fi }
 	od
 }
 
-/* timeout: no other process can go on. */
-active proctype judge() {
-	timeout -> assert(closed || (bytes == 0 && !since && !leased && reports))
+/* A thread that polls looks, and puts off the alarm. With WAITER only the alarm looks, for the search to be short. */
+inline thread_looks() {
+	printf("thread %d looks at the leases\n", _pid);
+	unused = leased && !used;
+	used = false;
+	refs = refs + unused;
+	set_look()
+}
+
+/* --- the peer ------------------------------------------------------------------------------------ */
+
+proctype peer() {
+	byte left = MESSAGES;
+
+	do
+	:: atomic { left > 0 ->
+		printf("the peer sends\n");
+		left--;
+		bytes++;
+		if
+		:: !RINGS && !silent -> event = true
+		:: else
+		fi };
+#if RINGS
+		atomic {
+			if
+			:: sleeps ->
+				printf("the peer sends a wake-up\n");
+				sleeps = false;
+				wakeup = true;
+				event = event || !silent
+			:: else
+			fi
+		}
+#endif
+	:: left == 0 -> break
+	od
+}
+
+/* --- the application ------------------------------------------------------------------------------ */
+
+#define AT_POLL 1
+#define AT_ARM  2
+#define AT_LAST 3 /* the poll between arming and waiting */
+#define AT_WAIT 4
+#define AT_LOOK 5
+#define AT_RENEWED 6
+#define AT_END 7
+
+inline look_for_bytes() {
+	if
+	:: readable || unfinished || !RINGS || bytes > 0 ->
+		readable = registered && (readable || !RINGS || bytes > 0);
+		turn()
+	:: else
+	fi
+}
+
+/*
+ * A poll of an empty queue drives the connection, unless another thread has its lock. A thread whose polls follow each
+ * other quickly begins a lease. Between two waits, the first poll after the arming leaves the connection to the wait.
+ */
+inline drive(place) {
+	printf("thread %d polls\n", _pid);
+	used = leased;
+	back = place;
+	if
+	:: registered && !lock && !(place == AT_LAST && waits) ->
+		lock = true;
+		if
+		:: place == AT_POLL && !only_waits -> d_step { lease_begin(); settle() }
+		:: true
+		fi;
+		d_step { look_for_bytes() };
+		back = place;
+		goto leave
+	:: else -> goto out
+	fi
+}
+
+/* Arming ends the lease, except of a thread that waits again and again, and arms once before each wait. */
+inline arm() {
+	printf("thread %d arms the queue\n", _pid);
+	armed = true;
+	if
+	:: leased && waits && !armed_before -> armed_before = true
+	:: leased && (!waits || armed_before) -> want = want | WANT_END
+	:: else
+	fi
+}
+
+/* With the lock: the thread waits for the link as well. Not so if bytes are in the ring. */
+inline wait_begin() {
+	printf("thread %d waits for the link\n", _pid);
+	waiters++;
+	settle();
+	waiting = true;
+	awaited = RINGS;
+	if
+	:: RINGS ->
+		if
+		:: undrained -> undrained = false; wakeup = false
+		:: else
+		fi;
+		sleeps = true;
+		if
+		:: bytes > 0 && !MUTATED(WAIT_UNSEEN) ->
+			sleeps = false;
+			waiting = false;
+			waiters--;
+			own_changed();
+			want = want | WANT_READ
+		:: else
+		fi
+	:: else
+	fi
+}
+
+/* With the lock: it waited not long ago, so it holds a lease between its waits. */
+inline wait_again() {
+	lease_begin();
+	armed_before = false;
+	waits = leased;
+	finish()
+}
+
+inline forget() {
+	printf("thread %d destroys the connection\n", _pid);
+	registered = false;
+	refs--;
+	silent = false; spun = false; awaited = false; unfinished = false; readable = false; unsent = false;
+	event = false; sleeps = false; wakeup = false; undrained = false; to_sleep = false;
+	lease_end()
+}
+
+proctype application(bool only_waits) {
+	byte back, wanted;
+	bool look, waiting, unused;
+
+next:
+	do
+	:: atomic { completions > 0 -> taken = taken + completions; completions = 0 }
+	:: atomic { completions == 0 && FINISHED -> goto stops }
+	:: atomic { completions == 0 && !FINISHED -> drive(AT_POLL) }
+	:: atomic { completions == 0 && !FINISHED && look_at && !WAITER -> d_step { thread_looks() } };
+		if
+		:: atomic { unused -> unused = false; back = AT_RENEWED; want = want | WANT_END; goto enter }
+		:: else
+		fi
+	:: atomic { completions == 0 && !FINISHED && (only_waits || !WAITER) -> arm(); back = AT_ARM; goto enter }
+	:: atomic { WAITER && !only_waits -> goto stops }
+	od;
+wait:
+	atomic {
+		if
+		:: notice -> notice = false; goto next
+		:: else
+		fi
+	};
+	atomic {
+		back = AT_WAIT;
+		if
+		:: registered && !lock && !readable ->
+			lock = true;
+			used = leased;
+			if
+			:: d_step { wait_again() }
+			:: true
+			fi;
+			d_step { wait_begin() };
+			back = AT_WAIT;
+			goto leave
+		:: registered && !lock && readable -> lock = true; goto leave
+		:: else -> goto out
+		fi
+	};
+sleep:
+	if
+	:: notice || FINISHED
+	:: atomic { waiting && (RINGS -> wakeup : bytes > 0) -> look = true }
+	fi;
+	back = AT_LOOK;
+	if
+	:: atomic { waiting -> printf("thread %d ends its wait\n", _pid); waiters--; waiting = false }
+	:: else -> goto out
+	fi;
+	atomic {
+		if
+		:: !lock ->
+			d_step {
+				lock = true;
+				end_link_wait();
+				if
+				:: look -> look_for_bytes()
+				:: else
+				fi;
+				own_changed()
+			};
+			look = false;
+			goto leave
+		:: else
+		fi
+	};
+	atomic {
+		want = want | (MUTATED(WAIT_ENDS_UNSEEN) -> 0 : WANT_OWN) | (look -> WANT_READ : 0);
+		look = false;
+		goto enter
+	};
+
+enter:
+	try_lock();
+leave:
+	release();
+out:
+	if
+	:: back == AT_POLL -> back = 0; goto next
+	:: back == AT_RENEWED -> back = 0; atomic { refs--; goto next }
+	:: back == AT_ARM -> atomic {
+		if
+		:: completions > 0 -> back = 0; goto next
+		:: else -> drive(AT_LAST)
+		fi }
+	:: back == AT_LAST -> back = 0;
+		if
+		:: completions > 0 -> goto next
+		:: else -> goto wait
+		fi
+	:: back == AT_WAIT -> back = 0; goto sleep
+	:: back == AT_LOOK -> back = 0; atomic {
+		if
+		:: notice -> notice = false; goto next
+		:: FINISHED && !notice -> goto next
+		:: else -> goto wait
+		fi }
+	:: back == AT_END -> back = 0; goto ends
+	fi;
+
+stops:
+#if DESTROY
+	atomic { !lock -> lock = true; d_step { forget() }; back = AT_END; goto leave };
+ends:
+	atomic { refs-- }
+#else
+ends:
+	skip
+#endif
+}
+
+/* --- the engine ------------------------------------------------------------------------------------ */
+
+#define LEADS (leader == me && !held_up)
+
+/* One look of a leader that spins. It goes on for as long as no thread of the application looks. */
+inline spin_look() {
+	printf("thread %d spins\n", _pid);
+	lock = true;
+	refs++;
+	spun = registered && !leased && waiters == 0;
+	listed = spun;
+	own_changed();
+	if
+	:: spun -> look_for_bytes()
+	:: else
+	fi
+}
+
+/* The alarm takes the connection off its list, with the list's reference. It is listed again while it is leased. */
+inline alarm_takes() {
+	assert(!FREED);
+	if
+	:: leased && looks && !used -> bits = WANT_END
+	:: leased && !(looks && !used) -> bits = 0
+	:: !leased -> bits = WANT_BELL
+	fi;
+	used = used && !looks;
+	watched = leased;
+	refs = refs + (leased && !MUTATED(LIST_WITHOUT_REFERENCE) && !MUTATED(ALARM_WITHOUT_REFERENCE))
+}
+
+inline alarm_ends() {
+	if
+	:: looks && !MUTATED(ALARM_ONCE) -> set_look()
+	:: !looks && look_at && !MUTATED(EARLY_ALARM_ONCE) -> due = true
+	:: else
+	fi;
+	looks = false
+}
+
+/* Each callback has a reference until it is back from the lock. */
+proctype engine(byte me) {
+	byte wanted, bits;
+	bool looks, asked, without;
+
+end:
+	do
+	:: atomic { LEADS && event && !in_hand ->
+		printf("thread %d is reported bytes\n", _pid);
+		event = false;
+		in_hand = true }
+	:: atomic { LEADS && in_hand && !registered -> in_hand = false }
+	:: atomic { LEADS && in_hand && registered ->
+		in_hand = false;
+		if
+		:: SPINS -> listed = true
+		:: true
+		fi;
+		refs++;
+		if
+		:: MUTATED(WANT_LATE) && lock -> goto late
+		:: else -> want = want | WANT_READ; goto enter
+		fi }
+	:: atomic { LEADS && due ->
+		printf("the alarm expires\n");
+		due = false;
+		looks = look_at;
+		if
+		:: EARLY -> looks = false
+		:: true
+		fi;
+		if
+		:: watched -> d_step { alarm_takes() }; asked = true; goto asks
+		:: else -> d_step { alarm_ends() }; asked = false
+		fi }
+	:: atomic { LEADS && task ->
+		task = false;
+		without = MUTATED(TASK_WITHOUT_REFERENCE);
+		want = want | WANT_AGAIN;
+		goto enter }
+#if SPINS
+	:: atomic { LEADS && listed && FREED -> listed = false }
+	:: atomic { LEADS && listed && !FREED && !lock -> d_step { spin_look() }; without = false; goto leave }
+	:: atomic { LEADS && listed && !FREED ->
+		printf("thread %d stops spinning\n", _pid);
+		listed = false;
+		spun = false;
+		if
+		:: MUTATED(SPIN_ENDS_UNSEEN)
+		:: else -> refs++; want = want | WANT_OWN; goto enter
+		fi }
+#endif
+#if STALLS
+	:: atomic { LEADS && me == 1 -> printf("the leader is held up\n"); held_up = true; goto end_held }
+#endif
+	od;
+
+late:
+	atomic { want = want | WANT_READ; goto out };
+asks:
+	atomic {
+		without = MUTATED(LIST_WITHOUT_REFERENCE);
+		want = want | bits;
+		if
+		:: bits -> bits = 0; goto enter
+		:: else -> goto out
+		fi
+	};
+enter:
+	try_lock();
+leave:
+	release();
+out:
+	atomic {
+		if
+		:: !without -> refs--
+		:: else -> without = false
+		fi;
+		if
+		:: !asked -> goto end
+		:: else -> asked = false
+		fi
+	};
+	atomic { d_step { alarm_ends() }; goto end };
+end_held:
+	false
+}
+
+/* Replaces a leader that is held up. Its events, and what it spins on, are its successor's. */
+proctype guard() {
+end:
+	do
+	:: atomic { held_up && !MUTATED(NO_GUARD) ->
+		printf("the guard replaces the leader\n");
+		held_up = false;
+		leader = 2;
+		in_hand = in_hand && !MUTATED(GUARD_DROPS_EVENTS);
+		listed = listed && !MUTATED(GUARD_FORGETS_SPIN) }
+	od
+}
+
+init {
+	atomic {
+		c_code { const char *m = getenv("MUTATION"); now.mutation = m ? atoi(m) : 0; };
+		run peer();
+		run application(false);
+		if
+		:: WAITER -> run application(true)
+		:: else
+		fi;
+		run engine(1);
+		if
+		:: STALLS -> run engine(2); run guard()
+		:: else
+		fi
+	}
 }

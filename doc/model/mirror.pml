@@ -5,7 +5,7 @@
  * README.md beside this file says what is modelled, what is not, and how to read a counterexample.
  * One step of one member is one transition. Members crash and restart at any step, requests are
  * delayed or lost, and nobody detects a failure correctly: any member may try to be promoted at any
- * time. `mutation` is a number of the list in mutations.h; 0 is the rules as they are.
+ * time. `mutation` is a number of the list in mirror_mutations.h; 0 is the rules as they are.
  */
 #ifndef MEMBERS
 #define MEMBERS 2
@@ -53,7 +53,7 @@
 #define IN(set, i)  (((set) >> (i)) & 1)
 #define MUTATED(m)  (mutation == (m))
 
-#include "mutations.h"
+#include "mirror_mutations.h"
 
 /* What member i has. Durable: data (one bit a write), promise, named, blank, unclean.
  * The rest is the memory of its primary process; epoch 0: there is none. */

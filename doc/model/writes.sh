@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Search lookers.pml: its rules hold, and each change of a rule is noticed in the configuration that its line names.
-# usage: lookers.sh [CONFIGURATION...]    (threads writes; both)
+# Search writes.pml: its rules hold, and each change of a rule is noticed in the configuration that its line names.
+# usage: writes.sh [CONFIGURATION...]    (threads writes; both)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
@@ -12,7 +12,7 @@ options_of() {
 	threads) echo "-DPOSTS=0 -DSTALLS" ;;
 	writes) echo "-DWAITS=0 -DSENDS=0 -DCLOSES -DPOSTS=2" ;;
 	*)
-		echo "lookers.sh: unknown configuration '$1' (there are: threads writes)" >&2
+		echo "writes.sh: unknown configuration '$1' (there are: threads writes)" >&2
 		exit 2
 		;;
 	esac
@@ -20,14 +20,14 @@ options_of() {
 
 # lines "NUMBER CONFIGURATION TEXT"
 mutations() {
-	sed -nE 's|^#define [A-Z_]+ ([0-9]+) /\* ([a-z]+): (.*) \*/$|\1 \2 \3|p' "$here/lookers.pml"
+	sed -nE 's|^#define [A-Z_]+ ([0-9]+) /\* ([a-z]+): (.*) \*/$|\1 \2 \3|p' "$here/writes.pml"
 }
 
 # search CONFIGURATION NUMBER: 0 if nothing is violated in any state, 1 if something is
 search() {
 	local report
 	# shellcheck disable=SC2046
-	(cd "$work" && cp "$here/lookers.pml" . && spin $(options_of "$1") -DBROKEN="$2" -a lookers.pml >&2 &&
+	(cd "$work" && cp "$here/writes.pml" . && spin $(options_of "$1") -DBROKEN="$2" -a writes.pml >&2 &&
 		cc -O1 -w -DSAFETY -o pan pan.c)
 	report=$(cd "$work" && timeout 600 ./pan -m1000000 -w22)
 	if grep -q 'errors: 0$' <<<"$report" && ! grep -qE 'max search depth|not completed' <<<"$report"; then
