@@ -161,7 +161,7 @@ struct rpma_file_info {
 	/* Of a file that is open for writing, else 0. */
 	int persists; /* 1: a sync makes durable; 0: it only makes visible to the server */
 	int verifies; /* 1: rpma_file_verify() and rpma_file_digest() are possible */
-	/* What the region held when the file was opened; where BYTES, the rest is zero. */
+	/* What the region held when the file was opened. If BYTES, the members that follow are 0. */
 	enum rpma_file_holds holds;
 	uint64_t file_length;    /* UINT64_MAX: of a partial one not known yet */
 	uint64_t file_time_ns;   /* its modification, since 1970 */
@@ -177,7 +177,7 @@ struct rpma_file_region {
 	char name[48];
 	uint64_t length;
 	enum rpma_durability durability;
-	enum rpma_file_holds holds; /* where BYTES, the rest is zero */
+	enum rpma_file_holds holds; /* if BYTES, the members that follow are 0 */
 	uint64_t file_length;       /* UINT64_MAX: of a partial one not known yet */
 	uint64_t file_time_ns;      /* its modification, since 1970 */
 	uint8_t file_digest[32];    /* of a whole one: BLAKE2b-256 */

@@ -27,7 +27,7 @@ static int file_digest_post(struct rpma_file *f, size_t len, uint64_t offset, ui
 static int file_verify_piece(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
 	struct rpma_digest here;
-	uint64_t number;
+	uint64_t number = 0;
 	int rc = file_digest_post(f, len, offset, &number);
 
 	if (rc)
@@ -107,7 +107,7 @@ int rpma_file_verify(struct rpma_file *file, const void *buf, size_t len, uint64
 
 static int file_digest(struct rpma_file *f, struct rpma_digest *digest, size_t len, uint64_t offset)
 {
-	uint64_t number;
+	uint64_t number = 0;
 	int rc = file_digest_post(f, len, offset, &number);
 
 	if (!rc)

@@ -21,8 +21,8 @@ static int session_must_choose(const struct session *s, struct error *err)
 {
 	return error_set(err, ERROR_REFUSED, HELLO_CHOOSE,
 			 "%s serves several regions, and none was named: choose one, as in "
-			 "HOST:NAME; 'rpma info %s' lists them",
-			 s->server, s->server);
+			 "%s:NAME; 'rpma info %s' lists them",
+			 s->server, s->server, s->server);
 }
 
 static int session_refused(const struct session *s, const struct session_opts *opts,

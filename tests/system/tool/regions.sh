@@ -24,7 +24,7 @@ test_each_file_is_a_region_under_its_own_name() {
 test_a_client_has_to_choose_among_several() {
 	serve a --create --size 1M b
 	random_file data 100
-	expect 5 "serves several regions, and none was named: choose one, as in HOST:NAME; 'rpma info $where' lists them" \
+	expect 5 "serves several regions, and none was named: choose one, as in $where:NAME; 'rpma info $where' lists them" \
 		"$rpma" put data "$where"
 	expect 5 "does not serve a region 'c'; 'rpma info $where' lists" "$rpma" put -r c data "$where"
 }
