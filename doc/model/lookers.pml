@@ -526,7 +526,8 @@ stops:
 #if DESTROY
 	atomic { !lock -> lock = true; d_step { forget() }; back = AT_END; goto leave };
 ends:
-	atomic { refs-- }
+	atomic { refs-- };
+	FREED
 #else
 ends:
 	skip
@@ -570,6 +571,7 @@ inline alarm_ends() {
 	:: !looks && look_at && !MUTATED(EARLY_ALARM_ONCE) -> due = true
 	:: else
 	fi;
+	due = due || (watched && !MUTATED(ALARM_ONCE) && !MUTATED(EARLY_ALARM_ONCE));
 	looks = false
 }
 

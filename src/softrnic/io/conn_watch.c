@@ -277,7 +277,8 @@ static void watch_begin_expiry(uint64_t now, unsigned *n, bool *look)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* For what stays listed. */
+/* For what stays listed. Its lease may have ended since, by this alarm as well: then the next one
+ * takes it off. */
 static void watch_end_expiry(uint64_t now, bool look)
 {
 	bool is_set = true;
@@ -285,8 +286,8 @@ static void watch_end_expiry(uint64_t now, bool look)
 	pthread_mutex_lock(&watch.lock);
 	if (look)
 		is_set = watch_set_look(now, POLICY_WAITS);
-	else if (watch.look_at && !alarm_due(&watch.alarm))
-		is_set = watch_set(now, watch.look_at);
+	if (!list_empty(&watch.conns) && !alarm_due(&watch.alarm))
+		is_set = watch_set(now, now + 2 * alarm_pace(&watch.alarm, POLICY_WAITS));
 	pthread_mutex_unlock(&watch.lock);
 	if (!is_set)
 		LOG_ERROR("no timer: a connection that is polled no more may stall");

@@ -16,6 +16,7 @@
 #include "ends.h"
 #include "link_pair.h"
 #include "softrnic/io/conn_impl.h"
+#include "softrnic/io/conn_watch.h"
 #include "softrnic/verbs/id.h"
 
 #define LIMIT_NS (10 * NSEC_PER_SEC)
@@ -100,6 +101,21 @@ static void a_read_is_served_after_polling_stopped(void **state)
 	connect_ends(&e);
 	poll_until_owned(&e.server);
 	read_of_the_server(&e);
+	ends_close(&e);
+}
+
+/* The list has a reference, so a connection that stayed there would never be freed. */
+static void the_alarm_forgets_a_connection_that_is_polled_no_more(void **state)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+	struct ends e;
+
+	connect_ends(&e);
+	poll_until_owned(&e.server);
+	expect_given_back();
+	while (watch_count() > 0 && clock_now_ns() < until)
+		usleep(100);
+	assert_int_equal(watch_count(), 0);
 	ends_close(&e);
 }
 
@@ -673,6 +689,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_read_is_served_after_polling_stopped),
+		cmocka_unit_test(the_alarm_forgets_a_connection_that_is_polled_no_more),
 		cmocka_unit_test(a_few_polls_take_nothing_over),
 		cmocka_unit_test(arming_gives_back_at_once),
 		cmocka_unit_test(what_comes_while_it_polls_arrives),
