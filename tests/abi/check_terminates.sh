@@ -28,7 +28,7 @@ check_tests() {
 	[ -n "$tests" ] || complain "$name: the table names no test"
 	while read -r file function; do
 		[ -n "$file" ] || continue
-		grep -qE "cmocka_unit_test[a-z_]*\($function\b" "$top/tests/$file" ||
+		grep -qE "(cmocka_unit_test[a-z_]*|[A-Z_]*TEST)\($function\b" "$top/tests/$file" ||
 			complain "$name: there is no test $function in tests/$file"
 	done <<<"$tests"
 }

@@ -54,19 +54,16 @@ ssize_t link_iov_get(const struct iovec *iov, int n, void *buf, size_t size)
 }
 
 /* By their lists, so that a further operation is one word here: it does not compile without. */
+/* clang-format off */
 #define LINK_OPS(X)                                                                                \
-	X(watch_write)                                                                             \
-	X(ready)                                                                                   \
-	X(recv)                                                                                    \
-	X(send) X(has_left) X(end_sending) X(error) X(has_ended) X(unacknowledged_ns) X(local)     \
-		X(remote) X(segment) X(close) X(reset) X(forked)
+	X(watch_write) X(ready) X(recv) X(send) X(has_left) X(end_sending) X(error) X(has_ended)   \
+	X(unacknowledged_ns) X(local) X(remote) X(segment) X(close) X(reset) X(forked)
 #define LINK_CONNECTING(X)                                                                         \
-	X(serves)                                                                                  \
-	X(route)                                                                                   \
-	X(same_host)                                                                               \
-	X(bind) X(create) X(listen) X(accept) X(stop_listening) X(dial) X(dialed) X(watch)
+	X(serves) X(route) X(same_host) X(bind) X(create) X(listen) X(accept) X(stop_listening)    \
+	X(dial) X(dialed) X(watch)
 #define LINK_POLLING(X)  X(report_read) X(wait_begin) X(wait_end)
 #define LINK_IN_PLACE(X) X(pending) X(look) X(consume) X(look_for_end) X(has_room) X(lend) X(commit)
+/* clang-format on */
 
 #define LINK_COUNT(op)  +1
 #define LINK_SIZE(LIST) ((0 LIST(LINK_COUNT)) * sizeof(void (*)(void)))
