@@ -270,44 +270,61 @@ int safecopy(void *dst, const void *src, size_t len)
 	return 0;
 }
 
-/* The store is not torn: the kernel copies an aligned word by one load and one store. */
+/*
+ * A word is accessed by the CPU itself and not by the kernel, whose copy may tear it: on processors
+ * with a fast `rep movsb` it is that instruction. These are what the functions below are called
+ * with and return, because safecopy_guard() passes only the address.
+ */
+TLS_FOR_HANDLER struct {
+	uint64_t value, expected;
+} word;
+
+/*
+ * A fault jumps out of these functions. In code instrumented by ThreadSanitizer the jump would
+ * leave a lock taken.
+ */
+__attribute__((no_sanitize("thread"))) static void safecopy_store64_guarded(const void *addr,
+									    size_t len)
+{
+	__atomic_store_n((uint64_t *)addr, word.value, __ATOMIC_RELAXED);
+}
+
+__attribute__((no_sanitize("thread"))) static void safecopy_load64_guarded(const void *addr,
+									   size_t len)
+{
+	word.value = __atomic_load_n((const uint64_t *)addr, __ATOMIC_RELAXED);
+}
+
+__attribute__((no_sanitize("thread"))) static void safecopy_cmpxchg64_guarded(const void *addr,
+									      size_t len)
+{
+	__atomic_compare_exchange_n((uint64_t *)addr, &word.expected, word.value, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
 int safecopy_store64(uint64_t *dst, uint64_t value)
 {
-	return safecopy(dst, &value, sizeof(value));
+	word.value = value;
+	return safecopy_guard(dst, sizeof(*dst), safecopy_store64_guarded);
 }
 
 int safecopy_load64(uint64_t *value, const uint64_t *src)
 {
-	struct iovec to = {value, sizeof(*value)}, from = {(void *)src, sizeof(*src)};
-	ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	int r = safecopy_guard(src, sizeof(*src), safecopy_load64_guarded);
 
-	return n == sizeof(*value) ? 0 : n < 0 ? -errno : -EFAULT;
-}
-
-/* The arguments of safecopy_cmpxchg_guarded(), because safecopy_guard() passes only the address. */
-TLS_FOR_HANDLER struct {
-	uint64_t expected, desired;
-} cmpxchg;
-
-/*
- * A fault jumps out of this function. In code instrumented by ThreadSanitizer the jump would leave
- * a lock taken.
- */
-__attribute__((no_sanitize("thread"))) static void safecopy_cmpxchg_guarded(const void *addr,
-									    size_t len)
-{
-	__atomic_compare_exchange_n((uint64_t *)addr, &cmpxchg.expected, cmpxchg.desired, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (!r)
+		*value = word.value;
+	return r;
 }
 
 int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired)
 {
 	int r;
 
-	cmpxchg.expected = *expected;
-	cmpxchg.desired = desired;
-	r = safecopy_guard(p, sizeof(*p), safecopy_cmpxchg_guarded);
-	*expected = cmpxchg.expected;
+	word.expected = *expected;
+	word.value = desired;
+	r = safecopy_guard(p, sizeof(*p), safecopy_cmpxchg64_guarded);
+	*expected = word.expected;
 	return r;
 }
 
