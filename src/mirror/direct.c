@@ -183,7 +183,8 @@ static bool direct_is_unwritable(void *at)
 	       !madvise(page, 0, MADV_POPULATE_WRITE);
 }
 
-/* The library permits stores there, so the application has taken the right away by mprotect(2). */
+/* Is the page not writable although the library permits stores to it? Then the application has
+ * taken the right away by mprotect(2). */
 static bool direct_is_forbidden(struct direct *d, void *at)
 {
 	uint32_t extent = meta_extent_of((uint64_t)((uint8_t *)at - d->m->app));

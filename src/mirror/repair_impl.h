@@ -89,7 +89,7 @@ struct repair {
 	struct link_place place;
 	uint8_t *buffers; /* registered, one for each work of a pass over the file */
 	struct rpma_mr_local *mr;
-	uint8_t used[REPAIR_WORKS]; /* by so many works */
+	uint8_t used[REPAIR_WORKS]; /* number of works that use each buffer */
 	bool filled[REPAIR_WORKS];  /* the thread's own: whether a buffer has its piece's bytes */
 	struct repair_member *members[MIRROR_MEMBERS_MAX];
 	struct repair_sent sent[FLUSH_MAX]; /* by number % FLUSH_MAX */

@@ -149,7 +149,8 @@ void clients_forget_all(struct server *s);
 /* Forget the oldest pending ones, so that there is room for one from addr. */
 void clients_make_room(struct server *s, const char *addr);
 uint64_t clients_count_from(const struct server *s, const char *addr);
-/* Forget those whose time is over. Milliseconds until the next one's is, -1: there is none. */
+/* Forget the clients whose time limit has passed. Returns the milliseconds until the next limit, or
+ * -1 if there is none. */
 int clients_forget_overdue(struct server *s);
 
 /* message.c: a client's messages. Librpma's results. */

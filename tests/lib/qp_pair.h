@@ -68,8 +68,8 @@ void pair_run(struct qp_pair *p);
 void pair_run_chunked(struct qp_pair *p, size_t chunk);
 
 /*
- * Gather once, and take at most max bytes of it. Returns their number; *n_iov is the number of
- * pieces.
+ * Gather once, and take at most max bytes of the result. Returns the number of bytes; *n_iov is the
+ * number of pieces.
  */
 size_t end_gather(struct qp_end *e, size_t max, int *n_iov);
 /* Put everything that e has to send onto its wire. */

@@ -233,7 +233,7 @@ const char *model_flushed(struct model *m, unsigned id, const struct memory *pee
 	return model_on_durable(m, id, op->off, op->len, peer, &peer->area[op->area]);
 }
 
-/* The digest covers the medium at a time when everything before it was there. */
+/* The digest is of the medium when all that was posted before it had arrived there. */
 static const char *model_on_verify(struct model *m, const struct op *op, unsigned id,
 				   const struct memory *peer)
 {

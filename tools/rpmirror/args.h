@@ -40,7 +40,7 @@ struct args {
 /* One value, as of an option of that kind; not of FLAG and LIST. */
 bool args_parse_value(enum args_kind kind, const char *text, void *to);
 
-/* What --help prints of the command that runs. */
+/* A command: what --help prints of it, and its function. args_command is the one that runs. */
 struct args_command {
 	const char *name, *synopsis, *text;
 	int (*run)(int argc, char **argv);

@@ -203,7 +203,7 @@ static void primary_member_is_ahead(struct primary *p, unsigned slot,
 	struct primary_member *m = &p->members[slot];
 
 	m->ahead = *seen;
-	m->ahead_reads = p->reads + 2; /* one may be under way */
+	m->ahead_reads = p->reads + 2; /* a read that is under way does not count */
 	primary_read(p);
 	m->lost = false;
 	primary_member_away(p, slot, PRIMARY_RETRY_MS);

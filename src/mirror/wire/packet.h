@@ -250,7 +250,8 @@ struct packet_ordered {
 	struct packet_verified verified; /* VERIFY */
 };
 
-#define PACKET_WHY 128 /* of a member, with the NUL */
+/* Size of a text that explains the state of a member or of the set, with the NUL. */
+#define PACKET_WHY 128
 
 /* The primary's report, at least every PACKET_STATUS_MS. */
 struct packet_report {

@@ -66,8 +66,8 @@ struct eng_task {
 	bool queued;               /* the engine's */
 };
 
-/* Once, before anything else is done with it: which loop serves the source. Others than those that
- * are assigned belong to the first one. */
+/* Choose the loop that serves the source. Called at most once, before any other call with this
+ * source. A source that is not assigned belongs to the first loop. */
 void engine_assign(struct eng_source *src);
 
 /* Report what it becomes ready for, READY_WRITE only

@@ -69,7 +69,7 @@ void slices_end(struct slice *slice);
 bool slices_below(unsigned max, bool reading);
 /* When the next slice will count as stalled; 0, which is past: all do already. */
 uint64_t slices_next_stall(void);
-/* In the child of a fork(), where none is running. */
+/* In the child after a fork(): no slice runs there. */
 void slices_forget(void);
 
 #endif

@@ -133,7 +133,7 @@ static inline bool ext_is_durability(uint32_t value)
 /* Between the devices: the request is a ping, the response a pong. */
 #define EXT_HEARTBEAT_LEN 16
 struct ext_heartbeat {
-	struct ext_word word; /* arg 0 */
+	struct ext_word word; /* its arg is 0 */
 	uint32_t limit_ms; /* of a ping: a silence that long ends the connection; 0: not stated */
 	uint64_t token;    /* a pong returns its ping's; 0: there was no ping */
 };

@@ -48,7 +48,7 @@ struct vcq {
 	atomic_uint delivered;  /* events handed out; guarded by ibv.mutex for waiting */
 	struct lock conns_lock; /* never waited for while a connection's lock is held by a poller */
 	struct list conns;      /* vcq_conn: what polling an empty queue drives */
-	atomic_uint waiting;    /* so many of them have something that waits to be sent */
+	atomic_uint waiting;    /* connections in `conns` with something that waits to be sent */
 	unsigned num_conns;     /* in the list */
 	atomic_uint polls;      /* of the empty queue, since it was armed */
 	uint64_t polls_at;      /* when they were counted last; with conns_lock */

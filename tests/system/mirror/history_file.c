@@ -12,7 +12,8 @@ struct load {
 	uint64_t epoch; /* epoch of the following lines */
 };
 
-/* The next free operation. Until the log is settled, an unsure write has its epoch as its end. */
+/* The next free operation. Until the log is settled, the end of a write whose outcome is unknown
+ * holds the number of its epoch. */
 static struct history_op *load_op(struct history_log *log)
 {
 	if (!(log->count & (log->count - 1))) {

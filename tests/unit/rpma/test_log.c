@@ -121,7 +121,7 @@ static void what_is_above_the_threshold_is_not_heard(void **state)
 	assert_int_equal(heard.calls, 1);
 }
 
-/* What the library writes to stderr meanwhile. */
+/* A thread. */
 static void *set_level(void *level)
 {
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, (enum rpma_log_level)(intptr_t)level);
@@ -147,6 +147,7 @@ static void of_two_threads_that_set_it_one_wins_completely(void **state)
 	}
 }
 
+/* What the library writes to stderr while provoke() runs goes into buf. */
 static void capture_stderr(void (*provoke)(void), char *buf, size_t len)
 {
 	FILE *file = tmpfile();
