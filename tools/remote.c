@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "regions/advice.h"
 #include "regions/target.h"
 
 #define REMOTE_OPTIONS_MAX 24
@@ -130,8 +131,7 @@ static enum cli_exit remote_exit_code(int rc)
  * what its user can do. */
 static size_t remote_text_len(const char *text)
 {
-	static const char *const advice[] = {"; what was written since the last sync is undecided",
-					     "; see rpma_file_reopen(3)"};
+	static const char *const advice[] = {ADVICE_WRITER, ADVICE_READER};
 	const char *end = NULL;
 
 	for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]) && !end; i++)

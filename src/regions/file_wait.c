@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/poll.h"
+#include "regions/advice.h"
 #include "regions/file_impl.h"
 #include "regions/session_impl.h"
 
@@ -69,10 +70,7 @@ static const char *file_advice(const struct rpma_file *f)
 {
 	if (f->failed != RPMA_FILE_E_LOST)
 		return "";
-	return f->flags & RPMA_FILE_READONLY
-		       ? "; see rpma_file_reopen(3)"
-		       : "; what was written since the last sync is undecided: see "
-			 "rpma_file_reopen(3)";
+	return f->flags & RPMA_FILE_READONLY ? ADVICE_READER : ADVICE_WRITER;
 }
 
 void file_drop_reads(struct rpma_file *f)
