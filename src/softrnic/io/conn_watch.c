@@ -64,6 +64,16 @@ static struct conn *watch_pop(void)
 	return c;
 }
 
+static unsigned watch_count_listed(void)
+{
+	struct list *it;
+	unsigned n = 0;
+
+	list_for_each (it, &watch.conns)
+		n++;
+	return n;
+}
+
 /* Does a Write wait? With more than a few connections, one is assumed to: to ask all of them costs
  * more than an alarm that is not needed. */
 static bool watch_has_write(void)
@@ -132,12 +142,10 @@ bool watch_write(struct conn *c, uint64_t now, uint64_t ns)
 
 unsigned watch_count(void)
 {
-	struct list *it;
-	unsigned n = 0;
+	unsigned n;
 
 	pthread_mutex_lock(&watch.lock);
-	list_for_each (it, &watch.conns)
-		n++;
+	n = watch_count_listed();
 	pthread_mutex_unlock(&watch.lock);
 	return n;
 }
@@ -265,15 +273,11 @@ static struct conn *watch_next(unsigned *left, bool look, unsigned *wants)
 
 static void watch_begin_expiry(uint64_t now, unsigned *n, bool *look)
 {
-	struct list *it;
-
-	*n = 0;
 	pthread_mutex_lock(&watch.lock);
 	alarm_has_expired(&watch.alarm);
 	atomic_store(&watch.for_write, false);
 	*look = watch.look_at && watch.look_at <= now; /* not sooner, for a Write */
-	list_for_each (it, &watch.conns)
-		++*n;
+	*n = watch_count_listed();
 	pthread_mutex_unlock(&watch.lock);
 }
 
