@@ -8,7 +8,7 @@ import time
 from typing import Callable, Optional
 
 from .errors import ResultError
-from .library import milliseconds
+from .native import milliseconds
 
 # A handler of a signal, for instance for Ctrl-C, runs between two waits of this length.
 _SLICE_MS = 500

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Tuple
 from _rpma.buffers import Memory, new_bytes, writable
 from _rpma.handle import Handle
 from _rpma.interruptible import interruptible
-from _rpma.library import milliseconds, text, word
+from _rpma.native import milliseconds, text, word
 from _rpma.pending import Pending
 from _rpma.ranges import Pair
 

@@ -7,7 +7,7 @@ import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Dict, Type
 
-from _rpma.library import Prototypes, load
+from _rpma.native import Prototypes, load
 
 FILE_READONLY = 1 << 0
 FILE_VOLATILE_OK = 1 << 1

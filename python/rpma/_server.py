@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Union
 
 from _rpma.buffers import Memory, writable
 from _rpma.handle import Handle
-from _rpma.library import milliseconds, text, word
+from _rpma.native import milliseconds, text, word
 
 from . import _library as c
 from ._errors import check

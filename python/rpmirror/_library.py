@@ -7,7 +7,7 @@ import ctypes
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from typing import Dict, Type
 
-from _rpma.library import Prototypes, load
+from _rpma.native import Prototypes, load
 
 MAP_WAIT = 1 << 0
 MAP_READONLY = 1 << 1

@@ -7,7 +7,7 @@ from ctypes import byref, c_size_t, c_void_p
 from typing import Optional
 
 from _rpma.interruptible import interruptible
-from _rpma.library import text, word
+from _rpma.native import text, word
 
 from . import _library as c
 from ._errors import check

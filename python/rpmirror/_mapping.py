@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Optional, Seque
 
 from _rpma.handle import Handle
 from _rpma.interruptible import interruptible
-from _rpma.library import milliseconds, word
+from _rpma.native import milliseconds, word
 from _rpma.ranges import Pair, Ranges
 
 from . import _library as c

@@ -11,7 +11,7 @@ import unittest
 from ctypes import c_void_p, string_at
 from typing import Any, List, Set, Tuple
 
-from _rpma import library
+from _rpma import native
 from _rpma.buffers import Memory, writable
 from _rpma.handle import Handle
 from _rpma.ranges import Ranges
@@ -89,19 +89,19 @@ class Handles(unittest.TestCase):
 class Arguments(unittest.TestCase):
     def test_time_limits(self) -> None:
         for seconds, ms in ((None, -1), (0, 0), (1, 1000), (0.0001, 1), (2.5, 2500), (1e12, 2**31 - 1)):
-            self.assertEqual(library.milliseconds(seconds), ms)
+            self.assertEqual(native.milliseconds(seconds), ms)
         for bad in (-1, float("nan")):
-            self.assertRaises(ValueError, library.milliseconds, bad)
+            self.assertRaises(ValueError, native.milliseconds, bad)
 
     def test_what_c_would_cut_off(self) -> None:
-        self.assertEqual(library.word(2**64 - 1, "x"), 2**64 - 1)
+        self.assertEqual(native.word(2**64 - 1, "x"), 2**64 - 1)
         for bad in (-1, 2**64):
-            self.assertRaises(ValueError, library.word, bad, "x")
-        self.assertRaises(ValueError, library.text, "a\0b")
+            self.assertRaises(ValueError, native.word, bad, "x")
+        self.assertRaises(ValueError, native.text, "a\0b")
 
     def test_a_library_that_is_missing_is_named(self) -> None:
         with self.assertRaisesRegex(ImportError, "libnowhere.so.0.*LD_LIBRARY_PATH"):
-            library.load("libnowhere.so.0", {})
+            native.load("libnowhere.so.0", {})
 
 
 if __name__ == "__main__":
