@@ -71,7 +71,7 @@ const char *rpmirror_errormsg(void);
 struct rpmirror; /* one mapped set */
 
 #define RPMIRROR_MAP_WAIT (1u << 0) /* wait until this host may be the primary */
-/* With STALE_OK: the host's copy, whoever is the primary */
+/* With STALE_OK: this host's copy, also while another host is the primary */
 #define RPMIRROR_MAP_READONLY (1u << 1)
 #define RPMIRROR_MAP_STALE_OK (1u << 2) /* what is read may lack acknowledged data */
 #define RPMIRROR_MAP_ISOLATED (1u << 3) /* the default: stores reach the file by flushes only */
@@ -252,8 +252,8 @@ enum rpmirror_event_type {
 	RPMIRROR_EVENT_LEASE_OVER,
 	RPMIRROR_EVENT_FENCED,
 	RPMIRROR_EVENT_LOCAL_FAILED,
-	RPMIRROR_EVENT_ERROR,    /* rpmirror_get_error() has more */
-	RPMIRROR_EVENT_MISSED,   /* value: so many events were dropped, as nobody took them */
+	RPMIRROR_EVENT_ERROR,  /* rpmirror_get_error() has more */
+	RPMIRROR_EVENT_MISSED, /* value: number of dropped events, which the program did not take */
 	RPMIRROR_EVENT_VERIFIED, /* copies were compared; value: bytes that differ */
 	RPMIRROR_EVENT_STUCK     /* no progress with a member, or while flushes wait; value: ms */
 };

@@ -69,7 +69,7 @@ mutations() {
 	sed -nE 's|^#define ([A-Z_]+) +([0-9]+) +/\* ([a-z]+): (.*) \*/$|\2 \3 \1 \4|p' "$here"/*_mutations.h
 }
 
-# A line that the list above does not match would be a mutation that nobody searches.
+# A line that the list above does not match would be a mutation without a search.
 [ "$(mutations | wc -l)" -eq "$(cat "$here"/*_mutations.h | grep -c '^#define')" ] || {
 	echo "check.sh: a line of the mutations is not of the form NAME NUMBER /* CONFIGURATION: TEXT */" >&2
 	exit 2

@@ -4,7 +4,7 @@
  *
  * README.md beside this file says what is modelled, what is not, and how to read a counterexample.
  * One step of one member is one transition. Members crash and restart at any step, requests are
- * delayed or lost, and nobody detects a failure correctly: any member may try to be promoted at any
+ * delayed or lost, and no failure is detected reliably: any member may try to be promoted at any
  * time. `mutation` is a number of the list in mirror_mutations.h; 0 is the rules as they are.
  */
 #ifndef MEMBERS
@@ -156,7 +156,7 @@ inline forget(i)
 #endif
 }
 
-/* The register was changed by member i: nobody else knows what it is now. */
+/* The register was changed by member i: no other member knows its value now. */
 inline changed(i)
 {
 	config_current = 0;
@@ -300,7 +300,7 @@ inline promote_steps()
 	fi
 }
 
-/* The primary n makes r equal to itself, while nobody is served yet. */
+/* The primary n makes r equal to itself, before it serves. */
 inline equalise_steps()
 {
 	if
@@ -539,7 +539,7 @@ inline config_steps()
 		fi;
 		reg_epoch = config_epoch; reg_insync = config_insync;
 		printf("the operator's tool writes the configuration: epoch %d, S %d\n", reg_epoch, reg_insync);
-		assert(reg_insync != 0); /* nobody is left that could be promoted */
+		assert(reg_insync != 0); /* a member is left that can be promoted */
 		if
 		:: MUTATED(LATE_IGNORES_CONFIG) -> changed(MEMBERS)
 		:: else -> swapped(MEMBERS)

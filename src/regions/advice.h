@@ -7,7 +7,6 @@
 #define REGIONS_ADVICE_H
 
 #define ADVICE_READER "; see rpma_file_reopen(3)"
-#define ADVICE_WRITER                                                                              \
-	"; what was written since the last sync is undecided: see rpma_file_reopen(3)"
+#define ADVICE_WRITER "; what was written since the last sync is undecided: see rpma_file_reopen(3)"
 
 #endif

@@ -9,7 +9,7 @@
  *
  * A claim that a newer one covers is forgotten, and so does not hold. When there are too many, the
  * two oldest become one with the range of both and the newer one's number: then the older one does
- * not hold any more, although nobody may have written there. Never the reverse.
+ * not hold any more, although perhaps no other client has written there. Never the reverse.
  */
 #ifndef REGIONS_CLAIMS_H
 #define REGIONS_CLAIMS_H

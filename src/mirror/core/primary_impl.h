@@ -23,7 +23,7 @@ static inline bool primary_is_over(const struct primary *p)
 	return p->state == PRIMARY_IDLE || p->state >= PRIMARY_DEMOTED;
 }
 
-/* From the swap to `serving` until the last flush is out. */
+/* True from the swap to `serving` until the last flush has ended. */
 static inline bool primary_is_serving(const struct primary *p)
 {
 	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;

@@ -2,7 +2,7 @@
 /*
  * conn_doorbell.h -- when what was posted is sent.
  *
- * A Write whose completion nobody asked for may wait for what is posted next, and leaves with it by
+ * A Write without a completion of its own may wait for what is posted next, and leaves with it by
  * one send of the link. It leaves at the latest when something else is posted, when a CQ of the
  * connection is polled or armed, when enough is collected (qp_tx_may_wait()), after some
  * tens of microseconds by the engine, and before fork(), exit() (conn_exit.c) and the end of its

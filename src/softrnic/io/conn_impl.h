@@ -201,10 +201,10 @@ static inline unsigned conn_looks(const struct conn *c) /* of one that polls */
 		       : 1;
 }
 /*
- * Who looks for bytes (conn_own.c). A thread that polls counts each of its looks; conn_own(), with
- * the lock, says that looks follow each other quickly: from then on arrivals wake nobody, until
- * looks cease or conn_disown(), with the lock as well. Such threads call conn_leases_renew() now
- * and then.
+ * Which thread looks for bytes (conn_own.c). A thread that polls counts each of its looks.
+ * conn_own(), with the lock, is called when looks follow each other quickly. From then on an
+ * arrival wakes no thread, until looks cease or conn_disown() is called, with the lock as well.
+ * Such threads call conn_leases_renew() now and then.
  */
 static inline void conn_count_poll(struct conn *c)
 {

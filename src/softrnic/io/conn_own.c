@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_own.c -- who looks for a connection's bytes.
+ * conn_own.c -- which thread looks for a connection's bytes (doc/policy.md, R1 to R6).
  *
  * As a rule the link reports them, and a thread of the engine is woken. A thread that polls looks
- * for them anyway: so after some polls in quick succession the link reports bytes no more, and each
- * arrival wakes nobody, until polls cease (conn_watch.c). Arming the completion queue takes back at
- * once: after that the application waits.
+ * for them anyway. So after some polls in quick succession the link reports no bytes, and an
+ * arrival wakes no thread, until polls cease (conn_watch.c). When the completion queue is armed,
+ * the link reports again at once, as the application waits after that.
  *
  * A thread that waits for a completion by poll(2) waits for the link's descriptor as well, and owns
- * the connection for so long: an arrival wakes that thread and not the engine's, which would only
- * wake it in turn. If it soon waits again, it is the owner in between, too: it arms the queue,
- * looks at what it got, posts, and none of that costs a call for the link. So what it arms between
- * two waits takes nothing back; only arming twice does.
+ * the connection meanwhile: an arrival wakes that thread and not the engine's, which would only
+ * wake it in turn. If the thread soon waits again, it owns the connection between the waits, too:
+ * it arms the queue, looks at its completions, posts, and none of that costs a call for the link.
+ * So to arm the queue between two waits changes nothing; only to arm it twice does.
  */
 #include <errno.h>
 
@@ -63,7 +63,7 @@ static void conn_own_settle(struct conn *c)
 		atomic_fetch_or(&c->want, READY_READ);
 }
 
-/* Before bytes are taken: those that follow wake nobody then. */
+/* Called before bytes are taken: later ones then wake no thread. */
 static void conn_own_end_wait(struct conn *c)
 {
 	if (!c->registered || !c->policy.awaited || conn_is_awaited(c))

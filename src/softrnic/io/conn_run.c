@@ -208,8 +208,8 @@ bool conn_poll(struct conn *c, unsigned looks)
 	return c->rx_turn.moved > 0 || c->tx_turn.moved > 0;
 }
 
-/* Process received bytes, and the end behind them, before liveness is judged, also what nobody has
- * reported. */
+/* Before liveness is judged: process received bytes and the end after them, also those that the
+ * link has not reported. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
 	c->readable |= c->policy.silent;

@@ -55,7 +55,7 @@ struct op_rx {
 	 * peer chose the memory.
 	 */
 	void (*on_fault)(struct qp *qp);
-	/* All of it is here. bytes: the payload of one that rx_seg.keep keeps from being placed. */
+	/* The segment is complete. bytes: its payload, if rx_seg.keep prevented that it was placed. */
 	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 	/* It was parked, and finds a receive now. False: an error is recorded. */
 	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
