@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""run.py FOLDER SKIPS RUNNER... [-- NAME...]: run rdma-core's Python tests (fetch.sh has put them in FOLDER) by RUNNER, e.g.
+`softrnic run`, each file in a process of its own, and compare the outcome with the list SKIPS. With NAMEs only the tests
+whose name contains one. Succeeds if no test failed, and exactly the tests of the list were skipped.
+
+The files for devices of two vendors (mlx5, efa) are left out: they skip all of their tests on any other device."""
+
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+PYTHON = "/usr/bin/python3"  # the bindings are built for Debian's
+TEST_S = 30  # one test; the longest takes 2 s
+FILE_S = 300  # all tests of a file, and a process that does not end
+
+
+def read_skips(path):
+    """The list: a line that begins with '# ' is the reason of the tests that follow it."""
+    skips, reason = {}, None
+    for line in path.read_text().splitlines():
+        if line.startswith("# "):
+            reason = line[2:]
+        elif line.strip():
+            skips[line.strip()] = reason
+    return skips
+
+
+def run_file(folder, module, runner, names):
+    """The outcome of each test: {test: (outcome, detail)}."""
+    here = pathlib.Path(__file__).resolve().parent
+    command = [*runner, PYTHON, str(here / "one_file.py"), str(folder), module, str(TEST_S), *names]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               cwd=folder, start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=FILE_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        out, err = process.communicate()
+    outcomes = {}
+    for line in out.splitlines():
+        if line.startswith('{"test"'):
+            row = json.loads(line)
+            if row["outcome"] != "listed" or row["test"] not in outcomes:
+                outcomes[row["test"]] = (row["outcome"], row.get("detail", ""))
+    ended = f"the process ended before (status {process.returncode})\n{err[-3000:]}"
+    lost = {test: ("failed", ended) for test, (outcome, _) in outcomes.items() if outcome == "listed"}
+    if not outcomes and process.returncode:
+        lost[module] = ("failed", ended)
+    return {**outcomes, **lost}
+
+
+def compare(outcomes, skips, all_of_them):
+    """Print what differs from the list. Returns how much does."""
+    differs = 0
+    for test, (outcome, detail) in sorted(outcomes.items()):
+        if outcome == "failed":
+            print(f"FAILED   {test}\n    " + "\n    ".join(detail.strip().splitlines()[-12:]))
+            differs += 1
+        elif outcome == "skipped" and test not in skips:
+            print(f"SKIPPED  {test}: {detail}")
+            differs += 1
+        elif outcome == "ok" and test in skips:
+            print(f"OK NOW   {test}: take it out of the list ({skips[test]})")
+            differs += 1
+    for test in sorted(set(skips) - set(outcomes)) if all_of_them else ():
+        print(f"UNKNOWN  {test}: in the list, and no test")
+        differs += 1
+    return differs
+
+
+def main():
+    arguments, names = sys.argv[1:], []
+    if "--" in arguments:
+        at = arguments.index("--")
+        arguments, names = arguments[:at], arguments[at + 1:]
+    folder, skips, runner = pathlib.Path(arguments[0]).resolve(), read_skips(pathlib.Path(arguments[1])), arguments[2:]
+    program = shutil.which(runner[0]) or sys.exit(f"{runner[0]} is no program")
+    runner[0] = str(pathlib.Path(program).resolve())
+    outcomes = {}
+    for path in sorted((folder / "tests").glob("test_*.py")):
+        if not path.name.startswith(("test_mlx5", "test_efa")):
+            outcomes.update(run_file(folder, path.stem, runner, names))
+    differs = compare(outcomes, skips, not names)
+    count = {kind: sum(1 for outcome, _ in outcomes.values() if outcome == kind) for kind in ("ok", "failed", "skipped")}
+    print(f"rdma-core's Python tests: {len(outcomes)} run, {count['ok']} ok, {count['failed']} failed, "
+          f"{count['skipped']} skipped; {differs} differ from the list")
+    return 1 if differs or not outcomes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
