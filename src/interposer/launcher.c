@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* launcher.c -- softrnic run PROGRAM: a verbs program on the software RNIC. */
 #include <errno.h>
+#include <getopt.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +14,19 @@
 
 enum { EXIT_USAGE = 2, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
+struct launcher_options {
+	bool preload, dropin, iwarp;
+};
+
 static void launcher_usage(FILE *to)
 {
-	fputs("usage: softrnic run [-p | -d] [--] PROGRAM [ARGUMENT ...]\n"
+	fputs("usage: softrnic run [-p | -d] [--iwarp] [--] PROGRAM [ARGUMENT ...]\n"
 	      "       softrnic --help | --version\n"
 	      "\n"
 	      "Run a program that uses libibverbs and librdmacm on a software RNIC.\n"
 	      "  -p  only preload the library, for programs linked with them\n"
 	      "  -d  only put it in their place, for programs that load them by name\n"
+	      "  --iwarp  show an iWARP device; without it the device looks like RoCE v2\n"
 	      "See softrnic(1) and softrnic-verbs(7).\n",
 	      to);
 }
@@ -66,6 +73,19 @@ static char *launcher_lib_dir(void)
 	return dir;
 }
 
+/* Unless the variable is set. */
+static int launcher_set_path(const char *variable, const char *dir, const char *name)
+{
+	char *path;
+	int ret;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return -1;
+	ret = setenv(variable, path, 0);
+	free(path);
+	return ret;
+}
+
 /* Put `value` in front of the variable's present value. */
 static int launcher_prepend(const char *variable, const char *value)
 {
@@ -82,7 +102,29 @@ static int launcher_prepend(const char *variable, const char *value)
 	return ret;
 }
 
-static int launcher_set_environment(int preload, int dropin)
+/*
+ * Programs expect the timing of hardware, and the device's face in places of their own; see
+ * softrnic-verbs(7). What the user has set stays.
+ */
+static int launcher_set_defaults(const char *names)
+{
+	static const char *const defaults[][2] = {
+		{"SOFTRNIC_IDENTITY", "roce"},
+		{"SOFTRNIC_REFUSED_MS", "1000"},
+		{"SOFTRNIC_CONNECT_MS", "60000"},
+		{"NCCL_IB_GID_INDEX", "0"},           /* NCCL: read no list of GIDs in /sys */
+		{"NCCL_NET_GDR_LEVEL", "LOC"},        /* NCCL: do not register memory of GPUs */
+		{"UCX_SOCKADDR_TLS_PRIORITY", "tcp"}, /* UCX: its rdma_cm needs datagrams */
+	};
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		ret = setenv(defaults[i][0], defaults[i][1], 0);
+	/* NCCL loads verbs by a name, and so never finds a preloaded library. */
+	return ret ? ret : launcher_set_path("NCCL_IBVERBS_LIB", names, "libibverbs.so.1");
+}
+
+static int launcher_set_environment(const struct launcher_options *how)
 {
 	char *dir = launcher_lib_dir();
 	char *lib = dir ? launcher_path_in(dir, INTERPOSER) : NULL;
@@ -95,14 +137,13 @@ static int launcher_set_environment(int preload, int dropin)
 		errno = ENOENT;
 		ret = -1;
 	}
-	/* Defaults for programs that expect the timing of hardware; see softrnic-verbs(7). */
+	if (!ret && how->iwarp)
+		ret = setenv("SOFTRNIC_IDENTITY", "iwarp", 1);
 	if (!ret)
-		ret = setenv("SOFTRNIC_REFUSED_MS", "1000", 0);
-	if (!ret)
-		ret = setenv("SOFTRNIC_CONNECT_MS", "60000", 0);
-	if (!ret && preload)
+		ret = launcher_set_defaults(names);
+	if (!ret && how->preload)
 		ret = launcher_prepend("LD_PRELOAD", lib);
-	if (!ret && dropin)
+	if (!ret && how->dropin)
 		ret = launcher_prepend("LD_LIBRARY_PATH", names);
 	free(names);
 	free(lib);
@@ -110,28 +151,44 @@ static int launcher_set_environment(int preload, int dropin)
 	return ret;
 }
 
+/* Returns false after a wrong option, which getopt has reported. */
+static bool launcher_parse(int argc, char **argv, struct launcher_options *how)
+{
+	static const struct option options[] = {{"iwarp", no_argument, NULL, 'w'}, {0}};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "+pd", options, NULL)) != -1) {
+		switch (opt) {
+		case 'p':
+		case 'd':
+			how->preload = opt == 'p';
+			how->dropin = opt == 'd';
+			break;
+		case 'w':
+			how->iwarp = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	return optind < argc;
+}
+
 static int launcher_run(int argc, char **argv)
 {
-	int preload = 1, dropin = 1, opt;
+	struct launcher_options how = {.preload = true, .dropin = true};
+	int status;
 
-	while ((opt = getopt(argc, argv, "+pd")) != -1) {
-		if (opt == '?') {
-			launcher_usage(stderr);
-			return EXIT_USAGE;
-		}
-		preload = opt == 'p';
-		dropin = opt == 'd';
-	}
-	if (optind == argc) {
+	if (!launcher_parse(argc, argv, &how)) {
 		launcher_usage(stderr);
 		return EXIT_USAGE;
 	}
-	if (launcher_set_environment(preload, dropin))
+	if (launcher_set_environment(&how))
 		return launcher_fail("cannot find or set up", INTERPOSER);
 	execvp(argv[optind], argv + optind);
-	opt = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	launcher_fail("cannot run", argv[optind]);
-	return opt;
+	return status;
 }
 
 int main(int argc, char **argv)
