@@ -7,7 +7,7 @@ set_target_properties(rpma_tool rpmemd rpmirrord PROPERTIES INSTALL_RPATH "$ORIG
 
 install(TARGETS rpma_tool rpmemd rpmirrord RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS dropin_ibverbs dropin_rdmacm
-	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin NAMELINK_SKIP)
+	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin)
 install(TARGETS softrnic_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 foreach(section 1 3 5 7)

@@ -59,7 +59,7 @@ endfunction()
 function(rpma_library name)
 	cmake_parse_arguments(L "" "MAP;SOVERSION;OUTPUT_NAME;HEADER;DESCRIPTION"
 		"OBJECTS;LINK;NEEDS;NEEDS_PRIVATE;SYMBOLS" ${ARGN})
-	set(map ${CMAKE_CURRENT_SOURCE_DIR}/${L_MAP})
+	get_filename_component(map ${L_MAP} ABSOLUTE)
 	set(output ${name})
 	if(L_OUTPUT_NAME)
 		set(output ${L_OUTPUT_NAME})

@@ -3,7 +3,7 @@
 # Every symbol of the interposer exists in rdma-core under the same version, and each family of symbols is
 # replaced completely, because half a family would mix objects of two kinds.
 set -euo pipefail
-interposer=$1 libdir=$2
+interposer=$1 libdir=$2 dropin=$3
 
 symbols() {
 	nm -D --defined-only --with-symbol-versions "$@" |
@@ -36,3 +36,16 @@ missing=$(comm -13 <(sed 's/@.*//' <<<"$ours" | sort -u) \
 	echo "not replaced: $missing" >&2
 	exit 1
 }
+
+# A library that stands for another one by its name has the other one's version nodes.
+nodes() { objdump -p "$1" | sed -n '/^Version definitions:/,/^$/s/^[0-9]\+ 0x0[02] 0x[0-9a-f]* //p'; }
+for name in libibverbs.so.1 librdmacm.so.1; do
+	[ -n "$(nodes "$libdir/$name")" ] || {
+		echo "$libdir/$name has no version nodes" >&2
+		exit 1
+	}
+	diff <(nodes "$libdir/$name") <(nodes "$dropin/$name") >&2 || {
+		echo "$dropin/$name has other version nodes than rdma-core's" >&2
+		exit 1
+	}
+done

@@ -44,7 +44,7 @@ copy_software() {
 	cp "$SOFTRNIC" "$to/softrnic"
 	cp "$from/libsoftrnic-verbs.so" "$(ldd "$from/libsoftrnic-verbs.so" |
 		awk '/libsoftrnic\.so/ { print $3 }')" "$to/lib"
-	cp -L "$from"/dropin/*.so.1 "$to/lib/softrnic-dropin"
+	cp -P "$from"/dropin/*.so* "$to/lib/softrnic-dropin"
 	ln -s softrnic-dropin/../libsoftrnic-verbs.so lib/softrnic-dropin "$to"
 	export LD_LIBRARY_PATH=$to/lib
 	SOFTRNIC=$to/softrnic

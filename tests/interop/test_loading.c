@@ -45,11 +45,43 @@ static void the_rest_of_the_libraries_is_there(void **state)
 	assert_non_null(dlvsym(cm, "rdma_create_id", "RDMACM_1.0"));
 }
 
+/* The name that the development package has: NCCL looks for it first. */
+static void the_name_without_a_number_is_the_same_library(void **state)
+{
+	assert_ptr_equal(must_load("libibverbs.so"), must_load("libibverbs.so.1"));
+	assert_ptr_equal(must_load("librdmacm.so"), must_load("librdmacm.so.1"));
+}
+
+/*
+ * Drivers of rdma-core are linked with the interface between its own libraries, whose version node
+ * differs from release to release. A library that lacks the node cannot stand for the true one.
+ */
+static void drivers_load_with_all_their_symbols(void **state)
+{
+	static const char *const drivers[] = {"libmlx5.so.1", "libefa.so.1"};
+	int found = 0;
+
+	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		void *lib = dlopen(drivers[i], RTLD_NOW | RTLD_LOCAL);
+		const char *why = lib ? "" : dlerror();
+
+		if (strstr(why, "cannot open shared object file"))
+			continue;
+		if (!lib)
+			fail_msg("%s", why);
+		found++;
+	}
+	if (!found)
+		skip();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loaded_libraries_show_the_software_rnic),
 		cmocka_unit_test(the_rest_of_the_libraries_is_there),
+		cmocka_unit_test(the_name_without_a_number_is_the_same_library),
+		cmocka_unit_test(drivers_load_with_all_their_symbols),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
