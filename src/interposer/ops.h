@@ -73,6 +73,7 @@
 	X(int, rereg_mr,                                                                           \
 	  (struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len, int access),   \
 	  (mr, flags, pd, addr, len, access), ERR, CALL)                                           \
+	X(int, resize_cq, (struct ibv_cq *cq, int cqe), (cq, cqe), ERR, CALL)                      \
 	X(void, unimport_mr, (struct ibv_mr *mr), (mr), VOID, RELEASE)                             \
 	X(void, unimport_pd, (struct ibv_pd *pd), (pd), VOID, RELEASE)                             \
 	X(void, unimport_dm, (struct ibv_dm *dm), (dm), VOID, RELEASE)                             \
@@ -100,7 +101,6 @@
 	  NUL, CALL)                                                                               \
 	X(struct ibv_dm *, import_dm, (struct ibv_context *ctx, uint32_t handle), (ctx, handle),   \
 	  NUL, CALL)                                                                               \
-	X(int, resize_cq, (struct ibv_cq *cq, int cqe), (cq, cqe), ERR, CALL)                      \
 	X(int, query_ece, (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece), ERR, CALL)          \
 	X(int, set_ece, (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece), ERR, CALL)            \
 	X(int, attach_mcast, (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid),          \

@@ -102,6 +102,16 @@ struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, 
 				     unsigned int access);
 int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		       struct ibv_sge *sges, uint32_t num_sge);
+int softrnic_resize_cq(struct ibv_cq *cq, int cqe);
+int softrnic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+/*
+ * A queue whose completions are read member by member. IBV_WC_EX_WITH_COMPLETION_TIMESTAMP gives
+ * each the time (CLOCK_MONOTONIC, in ns) at which it was queued.
+ */
+struct ibv_cq_ex *softrnic_create_cq_ex(struct ibv_context *context,
+					struct ibv_cq_init_attr_ex *attr);
+/* The clock of those times, in raw_clock.tv_nsec alone: tv_sec is 0. */
+int softrnic_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values);
 int softrnic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int softrnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 /*

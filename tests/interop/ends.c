@@ -30,17 +30,64 @@ static struct rdma_addrinfo *ends_address(int flags, __be16 port)
 	return res;
 }
 
-struct rdma_cm_id *end_make_with(int flags, __be16 port, struct ibv_qp_init_attr attr)
+static struct rdma_cm_id *ends_make(int flags, __be16 port, struct ibv_qp_init_attr *attr)
 {
 	struct rdma_addrinfo *res = ends_address(flags, port);
 	struct rdma_cm_id *id;
 
-	assert_int_equal(rdma_create_ep(&id, res, NULL, &attr), 0);
+	assert_int_equal(rdma_create_ep(&id, res, NULL, attr), 0);
 	rdma_freeaddrinfo(res);
 	return id;
+}
+
+struct rdma_cm_id *end_make_with(int flags, __be16 port, struct ibv_qp_init_attr attr)
+{
+	return ends_make(flags, port, &attr);
 }
 
 struct rdma_cm_id *end_make(int flags, __be16 port)
 {
 	return end_make_with(flags, port, end_qp_attr());
+}
+
+/* --- both ------------------------------------------------------------------------------- */
+
+void *ends_connect(void *arg)
+{
+	struct ends *d = arg;
+
+	assert_int_equal(rdma_connect(d->client, NULL), 0);
+	return NULL;
+}
+
+static void ends_make_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = end_qp_attr();
+
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+}
+
+void ends_open_with(struct ends *d, void (*make_qp)(struct rdma_cm_id *id))
+{
+	d->listener = ends_make(RAI_PASSIVE, 0, NULL);
+	assert_int_equal(rdma_listen(d->listener, 1), 0);
+	d->client = ends_make(0, rdma_get_src_port(d->listener), NULL);
+	make_qp(d->client);
+	assert_int_equal(pthread_create(&d->thread, NULL, ends_connect, d), 0);
+	assert_int_equal(rdma_get_request(d->listener, &d->server), 0);
+	make_qp(d->server);
+	assert_int_equal(rdma_accept(d->server, NULL), 0);
+	pthread_join(d->thread, NULL);
+}
+
+void ends_open(struct ends *d)
+{
+	ends_open_with(d, ends_make_qp);
+}
+
+void ends_close(struct ends *d)
+{
+	rdma_destroy_ep(d->client);
+	rdma_destroy_ep(d->server);
+	rdma_destroy_ep(d->listener);
 }

@@ -3,6 +3,7 @@
 #ifndef INTEROP_ENDS_H
 #define INTEROP_ENDS_H
 
+#include <pthread.h>
 #include <rdma/rdma_cma.h>
 
 struct ibv_qp_init_attr end_qp_attr(void);
@@ -12,5 +13,17 @@ struct ibv_qp_init_attr end_qp_attr(void);
  */
 struct rdma_cm_id *end_make(int flags, __be16 port);
 struct rdma_cm_id *end_make_with(int flags, __be16 port, struct ibv_qp_init_attr attr);
+
+/* A client and a server that are connected. */
+struct ends {
+	struct rdma_cm_id *listener, *server, *client;
+	pthread_t thread;
+};
+/* A thread that connects the client of these ends. */
+void *ends_connect(void *ends);
+void ends_open(struct ends *d);
+/* make_qp makes the queue pair of each of the two, which have none. */
+void ends_open_with(struct ends *d, void (*make_qp)(struct rdma_cm_id *id));
+void ends_close(struct ends *d);
 
 #endif

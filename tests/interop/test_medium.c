@@ -24,7 +24,7 @@
 
 enum { FILE_SIZE = 1 << 16, BUF = 1 << 16 };
 
-struct ends {
+struct medium {
 	struct rdma_cm_id *listener, *server, *client;
 	struct ibv_mr *mr; /* the client's region, of buf */
 	uint8_t *buf;
@@ -36,13 +36,13 @@ struct ends {
 
 static void *connect_client(void *arg)
 {
-	struct ends *d = arg;
+	struct medium *d = arg;
 
 	assert_int_equal(rdma_connect(d->client, NULL), 0);
 	return NULL;
 }
 
-static void make_file(struct ends *d)
+static void make_file(struct medium *d)
 {
 	snprintf(d->name, sizeof(d->name), "interop_medium.%ld", (long)getpid());
 	d->fd = open(d->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -59,7 +59,7 @@ static void make_file(struct ends *d)
 
 static int setup(void **state)
 {
-	static struct ends d;
+	static struct medium d;
 	pthread_t thread;
 
 	d.listener = end_make(RAI_PASSIVE, 0);
@@ -79,7 +79,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 
 	rdma_dereg_mr(d->mr);
 	rdma_dereg_mr(d->file);
@@ -93,7 +93,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static uint64_t writebacks(const struct ends *d)
+static uint64_t writebacks(const struct medium *d)
 {
 	typedef int counters_fn(struct ibv_qp *, const char *const **, uint64_t *, int);
 	counters_fn *counters = (counters_fn *)dlsym(RTLD_DEFAULT, "softrnic_qp_counters");
@@ -110,7 +110,7 @@ static uint64_t writebacks(const struct ends *d)
 	return 0;
 }
 
-static void do_one(struct ends *d, struct ibv_send_wr wr, uint32_t len)
+static void do_one(struct medium *d, struct ibv_send_wr wr, uint32_t len)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)d->buf, .length = len, .lkey = d->mr->lkey};
 	struct ibv_send_wr *bad;
@@ -124,7 +124,7 @@ static void do_one(struct ends *d, struct ibv_send_wr wr, uint32_t len)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 }
 
-static void do_rdma(struct ends *d, enum ibv_wr_opcode opcode, size_t at, uint32_t len)
+static void do_rdma(struct medium *d, enum ibv_wr_opcode opcode, size_t at, uint32_t len)
 {
 	do_one(d,
 	       (struct ibv_send_wr){
@@ -133,12 +133,12 @@ static void do_rdma(struct ends *d, enum ibv_wr_opcode opcode, size_t at, uint32
 	       len);
 }
 
-static void read_as_flush(struct ends *d, size_t at)
+static void read_as_flush(struct medium *d, size_t at)
 {
 	do_rdma(d, IBV_WR_RDMA_READ, at, 8);
 }
 
-static void expect_written_back(const struct ends *d, uint64_t times)
+static void expect_written_back(const struct medium *d, uint64_t times)
 {
 	assert_int_equal(medium_dirty(d->fd, 0, FILE_SIZE), 0);
 	assert_int_equal(writebacks(d), times);
@@ -146,7 +146,7 @@ static void expect_written_back(const struct ends *d, uint64_t times)
 
 static void a_read_after_a_write_is_a_flush(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 
 	do_rdma(d, IBV_WR_RDMA_WRITE, 5000, 20000);
 	read_as_flush(d, 5000);
@@ -157,7 +157,7 @@ static void a_read_after_a_write_is_a_flush(void **state)
 
 static void it_covers_all_of_the_region(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 
 	do_rdma(d, IBV_WR_RDMA_WRITE, 0, 100);
 	do_rdma(d, IBV_WR_RDMA_WRITE, FILE_SIZE - 100, 100);
@@ -167,7 +167,7 @@ static void it_covers_all_of_the_region(void **state)
 
 static void it_covers_atomics(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 
 	do_one(d,
 	       (struct ibv_send_wr){.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
@@ -179,12 +179,12 @@ static void it_covers_atomics(void **state)
 	expect_written_back(d, 1);
 }
 
-static void post_receive(struct ends *d)
+static void post_receive(struct medium *d)
 {
 	assert_int_equal(rdma_post_recv(d->server, d, d->map, 4096, d->file), 0);
 }
 
-static void take_receive(struct ends *d)
+static void take_receive(struct medium *d)
 {
 	struct ibv_wc wc;
 
@@ -194,7 +194,7 @@ static void take_receive(struct ends *d)
 
 static void it_covers_messages_received_into_the_file(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 
 	post_receive(d);
 	do_one(d, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 4000);
@@ -205,7 +205,7 @@ static void it_covers_messages_received_into_the_file(void **state)
 
 static void it_covers_a_write_with_immediate(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 
 	post_receive(d);
 	do_rdma(d, IBV_WR_RDMA_WRITE_WITH_IMM, 12288, 4096);
@@ -215,7 +215,7 @@ static void it_covers_a_write_with_immediate(void **state)
 }
 
 /* Another registration at the server: the same file again, or other memory. */
-static struct ibv_mr *register_at_server(struct ends *d, void *addr, size_t len, int access)
+static struct ibv_mr *register_at_server(struct medium *d, void *addr, size_t len, int access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(d->server->pd, addr, len, access);
 
@@ -223,7 +223,7 @@ static struct ibv_mr *register_at_server(struct ends *d, void *addr, size_t len,
 	return mr;
 }
 
-static void do_rdma_at(struct ends *d, enum ibv_wr_opcode opcode, const struct ibv_mr *mr,
+static void do_rdma_at(struct medium *d, enum ibv_wr_opcode opcode, const struct ibv_mr *mr,
 		       uint32_t len)
 {
 	do_one(d,
@@ -235,7 +235,7 @@ static void do_rdma_at(struct ends *d, enum ibv_wr_opcode opcode, const struct i
 
 static void it_covers_what_was_written_by_another_key(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 	struct ibv_mr *write_only = register_at_server(
 		d, d->map, FILE_SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 
@@ -248,7 +248,7 @@ static void it_covers_what_was_written_by_another_key(void **state)
 static void it_may_be_of_memory_that_is_no_file(void **state)
 {
 	static uint8_t word[8];
-	struct ends *d = *state;
+	struct medium *d = *state;
 	struct ibv_mr *mr = register_at_server(d, word, sizeof(word), IBV_ACCESS_REMOTE_READ);
 
 	do_rdma(d, IBV_WR_RDMA_WRITE, 5000, 20000);
@@ -259,7 +259,7 @@ static void it_may_be_of_memory_that_is_no_file(void **state)
 
 static void it_may_be_of_no_bytes(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 
 	do_rdma(d, IBV_WR_RDMA_WRITE, 5000, 20000);
 	do_rdma(d, IBV_WR_RDMA_READ, 0, 0);
@@ -268,7 +268,7 @@ static void it_may_be_of_no_bytes(void **state)
 
 static void it_covers_messages_received_where_the_peer_has_no_right(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 	struct ibv_mr *mr = register_at_server(d, d->map, FILE_SIZE, IBV_ACCESS_LOCAL_WRITE);
 
 	assert_int_equal(rdma_post_recv(d->server, d, d->map, 4096, mr), 0);
@@ -281,7 +281,7 @@ static void it_covers_messages_received_where_the_peer_has_no_right(void **state
 
 static void it_covers_what_was_written_before_the_region_was_registered_anew(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 	struct ibv_mr *first = register_at_server(d, d->map, FILE_SIZE,
 						  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 
@@ -296,7 +296,7 @@ static void it_covers_what_was_written_before_the_region_was_registered_anew(voi
 /* Shows that the measured value changes with a write-back, and only with one. */
 static void a_write_alone_leaves_dirty_pages(void **state)
 {
-	struct ends *d = *state;
+	struct medium *d = *state;
 
 	do_rdma(d, IBV_WR_RDMA_WRITE, 4096, 4096);
 	while (medium_dirty(d->fd, 0, FILE_SIZE) == 0)

@@ -85,7 +85,11 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 {
 	uint32_t count = cq_count_locked(cq);
 
-	*cq_slot(cq, count) = (struct cqe){.wc = *wc, .uncollected = uncollected};
+	*cq_slot(cq, count) = (struct cqe){
+		.wc = *wc,
+		.uncollected = uncollected,
+		.at_ns = cq->now ? cq->now() : 0,
+	};
 	if (uncollected)
 		cq_count_uncollected_locked(uncollected, 1);
 	cq_set_count_locked(cq, count + 1);
@@ -140,6 +144,60 @@ int cq_poll(struct cq *cq, int max, struct ibv_wc *wc)
 	cq_set_count_locked(cq, count - n);
 	lock_leave(&cq->lock);
 	return (int)n;
+}
+
+bool cq_poll_stamped(struct cq *cq, struct ibv_wc *wc, uint64_t *at_ns)
+{
+	uint32_t count;
+
+	if (cq_is_empty(cq))
+		return false;
+	lock_enter(&cq->lock);
+	count = cq_count_locked(cq);
+	if (count > 0) {
+		*at_ns = cq_slot(cq, 0)->at_ns;
+		cq_collect_locked(cq_slot(cq, 0), wc);
+		cq->head = (uint32_t)(cq_slot(cq, 1) - cq->ring);
+		cq_set_count_locked(cq, count - 1);
+	}
+	lock_leave(&cq->lock);
+	return count > 0;
+}
+
+/* The one that is not needed any more is left in *ring. */
+static bool cq_exchange_ring(struct cq *cq, struct cqe **ring, uint32_t size)
+{
+	struct cqe *old, *to = *ring;
+	uint32_t count;
+
+	lock_enter(&cq->lock);
+	old = cq->ring;
+	count = cq_count_locked(cq);
+	if (count <= size) {
+		for (uint32_t i = 0; i < count; i++)
+			to[i] = *cq_slot(cq, i);
+		cq->ring = to;
+		cq->size = size;
+		cq->head = 0;
+		*ring = old;
+	}
+	lock_leave(&cq->lock);
+	return count <= size;
+}
+
+int cq_resize(struct cq *cq, uint32_t size)
+{
+	struct cqe *ring;
+	bool fits;
+
+	if (size == 0)
+		return -EINVAL;
+	ring = calloc(size, sizeof(*ring));
+	if (!ring)
+		return -ENOMEM;
+	fits = cq_exchange_ring(cq, &ring, size);
+	free(ring);
+	return fits ? 0 : -EINVAL;
 }
 
 void cq_arm(struct cq *cq, bool solicited_only)

@@ -18,12 +18,18 @@
 struct cqe {
 	struct ibv_wc wc;
 	atomic_uint *uncollected; /* counts it until it is polled; NULL: it is not counted */
+	uint64_t at_ns;           /* when it was added, in a queue with `now` */
 };
 
 enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
 
 struct cq {
-	struct ibv_cq ibv;
+	union { /* both begin with the same members (ibv_cq_ex_to_cq()) */
+		struct ibv_cq ibv;
+		struct ibv_cq_ex ex;
+	};
+	/* Set by the owner of a queue whose completions have a time; or NULL. */
+	uint64_t (*now)(void);
 	/* The owner's: called with the queue's mutex held; must not call back into the queue. */
 	void (*notify)(struct cq *cq);  /* armed, and a completion was added */
 	void (*overrun)(struct cq *cq); /* full: a completion was lost; called once */
@@ -54,6 +60,13 @@ void cq_fini(struct cq *cq);
  */
 int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint *uncollected);
 int cq_poll(struct cq *cq, int max, struct ibv_wc *wc);
+/* One completion, and when it was added. */
+bool cq_poll_stamped(struct cq *cq, struct ibv_wc *wc, uint64_t *at_ns);
+/*
+ * A ring of another size, which takes over what is queued. 0, -EINVAL (size 0, or more completions
+ * are queued), or -ENOMEM; then the ring is what it was.
+ */
+int cq_resize(struct cq *cq, uint32_t size);
 static inline bool cq_is_empty(struct cq *cq) /* a hint: lock-free */
 {
 	return atomic_load_explicit(&cq->count, memory_order_acquire) == 0;

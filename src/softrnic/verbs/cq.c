@@ -75,6 +75,7 @@ static void vcq_fill(struct vcq *cq, struct ibv_context *context, int cqe, void 
 	cq->cq.ibv.cqe = cqe;
 	pthread_mutex_init(&cq->cq.ibv.mutex, NULL);
 	pthread_cond_init(&cq->cq.ibv.cond, NULL);
+	pthread_mutex_init(&cq->polling, NULL);
 	cq->cq.notify = vcq_notify;
 	cq->cq.overrun = vcq_overrun;
 	evq_node_init(&cq->node);
@@ -100,8 +101,8 @@ static void vcq_quit(struct vcq *cq, struct vchannel *ch)
 	atomic_fetch_sub(&ch->users, 1);
 }
 
-struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
-				  struct ibv_comp_channel *channel, int comp_vector)
+struct vcq *vcq_new(struct ibv_context *context, uint32_t cqe, void *cq_context,
+		    struct ibv_comp_channel *channel, uint32_t comp_vector)
 {
 	struct vcq *cq;
 	int ret;
@@ -113,16 +114,48 @@ struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return NULL;
-	ret = cq_init(&cq->cq, (uint32_t)cqe);
+	ret = cq_init(&cq->cq, cqe);
 	if (ret) {
 		free(cq);
 		errno = -ret;
 		return NULL;
 	}
-	vcq_fill(cq, context, cqe, cq_context, channel);
+	vcq_fill(cq, context, (int)cqe, cq_context, channel);
 	if (channel)
 		vcq_join(cq, vcq_channel(cq));
-	return &cq->cq.ibv;
+	return cq;
+}
+
+struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+				  struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct vcq *cq = vcq_new(context, cqe < 0 ? 0 : (uint32_t)cqe, cq_context, channel,
+				 (uint32_t)comp_vector);
+
+	return cq ? &cq->cq.ibv : NULL;
+}
+
+/* Completions that are queued stay; a size below their count is refused. */
+int softrnic_resize_cq(struct ibv_cq *ibv, int cqe)
+{
+	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
+	int ret;
+
+	if (cq->generation != engine_generation())
+		return ENODEV;
+	if (cqe < 1 || cqe > RNIC_MAX_CQE)
+		return EINVAL;
+	ret = cq_resize(&cq->cq, (uint32_t)cqe);
+	if (!ret)
+		ibv->cqe = cqe;
+	return -ret;
+}
+
+/* Moderation delays events to save interrupts, of which there are none: each event is raised at
+ * once, which any moderation permits. */
+int softrnic_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
+{
+	return attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
 }
 
 static void vcq_wait_acks(struct vcq *cq)
@@ -326,6 +359,20 @@ int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 		return got;
 	vcq_drive(cq, &taker);
 	return taker.got ? taker.got : cq_poll(&cq->cq, n, wc);
+}
+
+/* A taker without room: what completes goes through the queue, which gives it its time. */
+int vcq_poll_stamped(struct vcq *cq, struct ibv_wc *wc, uint64_t *at_ns)
+{
+	struct cq_taker taker = {.cq = &cq->cq};
+
+	if (cq->generation != engine_generation())
+		return -ENODEV;
+	vcq_ring(cq);
+	if (cq_poll_stamped(&cq->cq, wc, at_ns))
+		return 1;
+	vcq_drive(cq, &taker);
+	return cq_poll_stamped(&cq->cq, wc, at_ns);
 }
 
 int verbs_req_notify_cq(struct ibv_cq *ibv, int solicited_only)

@@ -57,8 +57,8 @@ static void device_fill(void)
 	strcpy(dev.device.name, "softrnic0");
 	strcpy(dev.device.dev_name, "softrnic0");
 	dev.vctx.query_port = vctx_query_port;
-	dev.vctx.advise_mr = softrnic_advise_mr;
 	dev.vctx.query_device_ex = vctx_query_device_ex;
+	vctx_fill(&dev.vctx);
 	dev.vctx.sz = sizeof(dev.vctx);
 	ctx->device = &dev.device;
 	ctx->ops.poll_cq = verbs_poll_cq;
@@ -161,6 +161,9 @@ int softrnic_query_device_ex(struct ibv_context *context,
 	if (in && in->comp_mask)
 		return EINVAL;
 	memset(attr, 0, sizeof(*attr));
+	attr->completion_timestamp_mask = UINT64_MAX;
+	attr->hca_core_clock = 1000000; /* in kHz: the unit of timestamps is 1 ns */
+	attr->phys_port_cnt_ex = 1;
 	return softrnic_query_device(context, &attr->orig_attr);
 }
 

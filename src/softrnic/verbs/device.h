@@ -53,6 +53,11 @@ struct vcq {
 	atomic_uint polls;      /* of the empty queue, since it was armed */
 	uint64_t polls_at;      /* when they were counted last; with conns_lock */
 	atomic_uint left;       /* polls that left a connection to another thread */
+	/* An extended queue's (cq_ex.c). */
+	pthread_mutex_t polling; /* from a start_poll that succeeds to its end_poll */
+	bool one_thread;         /* the program promises it: `polling` is not taken */
+	struct ibv_wc current;   /* what the program reads; with `polling` */
+	uint64_t current_at_ns;
 };
 
 struct vsrq {
@@ -80,6 +85,15 @@ int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* As ibv_create_cq(): NULL and errno. */
+struct vcq *vcq_new(struct ibv_context *context, uint32_t cqe, void *cq_context,
+		    struct ibv_comp_channel *channel, uint32_t comp_vector);
+/* As verbs_poll_cq() for one completion of a queue with `now`, and when it was added. */
+int vcq_poll_stamped(struct vcq *cq, struct ibv_wc *wc, uint64_t *at_ns);
+/* The calls that the header's inline functions make through a context, besides those that device.c
+ * sets. */
+void vctx_fill(struct verbs_context *vctx);
 
 /* A connection's QP uses the queue: polling it empty drives the connection. */
 void vcq_attach(struct vcq *cq, struct vcq_conn *place, struct conn *conn);

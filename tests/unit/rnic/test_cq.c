@@ -251,6 +251,74 @@ static void purge_drops_one_qp_and_keeps_the_order_of_the_rest(void **state)
 	cq_fini(&cq);
 }
 
+/* Across the wrap, so that the parts of the old ring come in their order. */
+static void a_resized_queue_keeps_what_is_queued_in_order(void **state)
+{
+	atomic_uint uncollected = 0;
+	struct ibv_wc wc[8];
+
+	start(4);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(push(i), 0);
+	assert_int_equal(cq_poll(&cq, 2, wc), 2);
+	for (uint64_t i = 3; i < 6; i++) {
+		wc[0] = wc_of(i, 1, IBV_WC_SUCCESS);
+		assert_int_equal(cq_push(&cq, wc, false, &uncollected), 0);
+	}
+	assert_int_equal(cq_resize(&cq, 8), 0);
+	assert_int_equal(push(6), 0);
+	assert_int_equal(cq_resize(&cq, 5), 0);
+	assert_int_equal(cq_poll(&cq, 8, wc), 5);
+	for (uint64_t i = 0; i < 5; i++)
+		assert_int_equal(wc[i].wr_id, i + 2);
+	assert_int_equal(uncollected, 0);
+	cq_fini(&cq);
+}
+
+static void a_queue_is_not_resized_below_what_it_holds(void **state)
+{
+	struct ibv_wc wc[3];
+
+	start(4);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(push(i), 0);
+	assert_int_equal(cq_resize(&cq, 2), -EINVAL);
+	assert_int_equal(cq_resize(&cq, 0), -EINVAL);
+	assert_int_equal(push(3), 0); /* its room is what it was */
+	assert_int_equal(cq_resize(&cq, 4), 0);
+	assert_int_equal(push(4), -EOVERFLOW);
+	assert_int_equal(cq_poll(&cq, 3, wc), 3);
+	assert_int_equal(wc[2].wr_id, 2);
+	cq_fini(&cq);
+}
+
+static uint64_t fake_ns;
+
+static uint64_t fake_now(void)
+{
+	return fake_ns;
+}
+
+static void a_completion_has_the_time_of_its_push(void **state)
+{
+	struct ibv_wc wc;
+	uint64_t at;
+
+	start(2);
+	cq.now = fake_now;
+	assert_false(cq_poll_stamped(&cq, &wc, &at));
+	for (uint64_t i = 0; i < 5; i++) {
+		fake_ns = 100 + i;
+		assert_int_equal(push(i), 0);
+		fake_ns = 1000;
+		assert_true(cq_poll_stamped(&cq, &wc, &at));
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(at, 100 + i);
+	}
+	assert_true(cq_is_empty(&cq));
+	cq_fini(&cq);
+}
+
 static void no_size_and_no_queue_are_handled(void **state)
 {
 	struct cq zero = {0};
@@ -323,6 +391,9 @@ int main(void)
 		cmocka_unit_test(a_taker_gets_nothing_while_the_queue_is_armed),
 		cmocka_unit_test(a_taker_gets_nothing_after_a_loss),
 		cmocka_unit_test(purge_drops_one_qp_and_keeps_the_order_of_the_rest),
+		cmocka_unit_test(a_resized_queue_keeps_what_is_queued_in_order),
+		cmocka_unit_test(a_queue_is_not_resized_below_what_it_holds),
+		cmocka_unit_test(a_completion_has_the_time_of_its_push),
 		cmocka_unit_test(no_size_and_no_queue_are_handled),
 		cmocka_unit_test(many_producers_keep_their_own_order),
 	};

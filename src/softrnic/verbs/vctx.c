@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vctx.c -- calls that programs make through a context without a symbol: verbs.h has inline functions
+ * for them. A call that is NULL here fails with EOPNOTSUPP in these functions.
+ */
+#include "softrnic/verbs/device.h"
+#include "softrnic/softrnic.h"
+
+void vctx_fill(struct verbs_context *vctx)
+{
+	vctx->advise_mr = softrnic_advise_mr;
+	vctx->create_cq_ex = softrnic_create_cq_ex;
+	vctx->modify_cq = softrnic_modify_cq;
+	vctx->query_rt_values = softrnic_query_rt_values_ex;
+}
