@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "interposer/paths.h"
 #include "softrnic/softrnic.h"
 
 static struct {
@@ -47,8 +48,10 @@ static void exec_leave(bool is_there)
 {
 	if (!next.execve) /* a constructor of another library runs first */
 		exec_find();
-	if (is_there)
-		softrnic_send_posted();
+	if (!is_there)
+		return;
+	softrnic_send_posted();
+	paths_leave();
 }
 
 static bool exec_has(const char *path)
@@ -178,6 +181,7 @@ int execle(const char *path, const char *arg, ...)
 void _exit(int status)
 {
 	softrnic_send_posted();
+	paths_leave();
 	for (;;)
 		syscall(SYS_exit_group, status);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "interposer/ops.h"
+#include "interposer/paths.h"
 #include "softrnic/softrnic.h"
 
 static struct ops rdma_core_table = {.is_rdma_core = true};
@@ -25,7 +26,7 @@ static pthread_once_t rdma_core_once = PTHREAD_ONCE_INIT;
 
 static bool rdma_core_kernel_has_device(void)
 {
-	DIR *dir = opendir("/sys/class/infiniband");
+	DIR *dir = opendir(PATHS_TRUE "infiniband");
 	const struct dirent *entry;
 	bool any = false;
 

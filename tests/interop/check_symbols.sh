@@ -10,9 +10,14 @@ symbols() {
 		awk '$2 == "T" || $2 == "W" || $2 == "i" { print $3 }' | sed 's/@@*/@/' | sort -u
 }
 
-# libc's calls that replace the process. They have no version, so that they replace those of any
-# version.
-libc='execve execv execvpe execvp fexecve execveat execl execlp execle _exit _Exit'
+# libc's calls that replace the process, and that take the name of a file. They have no version, so that
+# they replace those of any version.
+libc='execve execv execvpe execvp fexecve execveat execl execlp execle _exit _Exit
+access canonicalize_file_name chdir eaccess euidaccess faccessat fopen fopen64 getxattr lgetxattr
+open open64 openat openat64 __open_2 __open64_2 __openat_2 __openat64_2 opendir scandir scandir64
+readlink readlinkat __readlink_chk __readlinkat_chk realpath __realpath_chk
+stat stat64 lstat lstat64 fstatat fstatat64 statx
+__xstat __xstat64 __lxstat __lxstat64 __fxstatat __fxstatat64'
 all=$(symbols "$interposer")
 of_libc=$(grep -v @ <<<"$all")
 [ "$of_libc" = "$(tr ' ' '\n' <<<"$libc" | sort -u)" ] || {

@@ -55,7 +55,10 @@ static void device_fill(void)
 	dev.device.node_type = IBV_NODE_RNIC;
 	dev.device.transport_type = IBV_TRANSPORT_IWARP;
 	strcpy(dev.device.name, "softrnic0");
-	strcpy(dev.device.dev_name, "softrnic0");
+	/* The interposer shows files of these names (paths.h). */
+	strcpy(dev.device.dev_name, "uverbs-softrnic0");
+	strcpy(dev.device.dev_path, "/sys/class/infiniband_verbs/uverbs-softrnic0");
+	strcpy(dev.device.ibdev_path, "/sys/class/infiniband/softrnic0");
 	dev.vctx.query_port = vctx_query_port;
 	dev.vctx.query_device_ex = vctx_query_device_ex;
 	vctx_fill(&dev.vctx);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* paths.c -- which names are the device's, and the one tree of this process. */
+#include "interposer/paths.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* --- names -------------------------------------------------------------------------------- */
+
+/* The folders in which the kernel shows devices, and the name of ours there. */
+static const struct paths_folder {
+	const char *path, *device;
+} folders[] = {
+	{"/sys/class/infiniband", "softrnic0"},
+	{"/sys/class/infiniband_verbs", PATHS_UVERBS},
+	{"/dev/infiniband", PATHS_UVERBS},
+};
+
+/* What follows the folder in the path: "" if it is the folder itself. NULL: it is another path. */
+static const char *paths_below(const struct paths_folder *f, const char *path)
+{
+	size_t len = strlen(f->path);
+
+	if (strncmp(path, f->path, len) || (path[len] && path[len] != '/'))
+		return NULL;
+	return path + len + strspn(path + len, "/");
+}
+
+/* The device's name and what is below it, and the folder, so that a list of it has the device. */
+static bool paths_is_in(const struct paths_folder *f, const char *path)
+{
+	const char *rest = paths_below(f, path);
+	size_t len = strlen(f->device);
+
+	if (!rest || !*rest)
+		return rest;
+	return !strncmp(rest, f->device, len) && (!rest[len] || rest[len] == '/');
+}
+
+/* Costs two comparisons for any other name. */
+static bool paths_is_ours(const char *path)
+{
+	if (strncmp(path, "/sys/class/infiniband", 21) && strncmp(path, "/dev/infiniband", 15))
+		return false;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (paths_is_in(&folders[i], path))
+			return true;
+	return false;
+}
+
+/* --- the tree ----------------------------------------------------------------------------- */
+
+enum { TREE_NONE, TREE_MAKING, TREE_MADE, TREE_FAILED };
+
+/* The process that `root` belongs to, and what has become of it. A forked child makes its own. */
+static _Atomic uint64_t tree_state;
+static _Atomic pid_t tree_maker; /* the thread, whose own look-ups see no tree */
+static char tree_root[PATHS_ROOT_MAX];
+
+static uint64_t tree_state_of(pid_t process, unsigned phase)
+{
+	return (uint64_t)process << 2 | phase;
+}
+
+static bool paths_are_off(void)
+{
+	const char *how = getenv("SOFTRNIC_SYSFS");
+
+	return how && !strcmp(how, "0");
+}
+
+static bool paths_have_device(void)
+{
+	const char *how = getenv("SOFTRNIC_SYSFS");
+
+	return how && !strcmp(how, "device");
+}
+
+static bool paths_make_tree(void)
+{
+	bool made = sysfs_tree_make(tree_root, paths_have_device());
+
+	if (!made)
+		fprintf(stderr,
+			"softrnic: cannot make the files of softrnic0 in TMPDIR, /tmp or /dev/shm: %s; "
+			"programs that read /sys/class/infiniband will not find it\n",
+			strerror(errno));
+	return made;
+}
+
+/* A handler of a signal that looked up a name here would wait for the thread that it interrupts. */
+static void paths_make(pid_t process)
+{
+	sigset_t all, before;
+	bool made;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	tree_maker = (pid_t)syscall(SYS_gettid);
+	made = !paths_are_off() && paths_make_tree();
+	tree_maker = 0;
+	tree_state = tree_state_of(process, made ? TREE_MADE : TREE_FAILED);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The folder of the tree, or NULL if there is none. */
+static const char *paths_root(void)
+{
+	pid_t process = getpid();
+
+	for (;;) {
+		uint64_t state = tree_state;
+
+		if (state == tree_state_of(process, TREE_MADE))
+			return tree_root;
+		if (state == tree_state_of(process, TREE_FAILED))
+			return NULL;
+		if (state == tree_state_of(process, TREE_MAKING)) {
+			if (tree_maker == (pid_t)syscall(SYS_gettid))
+				return NULL;
+			sched_yield();
+		} else if (atomic_compare_exchange_strong(&tree_state, &state,
+							  tree_state_of(process, TREE_MAKING))) {
+			paths_make(process);
+		}
+	}
+}
+
+void paths_leave(void)
+{
+	uint64_t mine = tree_state_of(getpid(), TREE_MADE);
+
+	if (atomic_compare_exchange_strong(&tree_state, &mine, TREE_NONE))
+		private_folder_remove(tree_root);
+}
+
+/* From now on no tree would be removed, so none is made. */
+__attribute__((destructor)) static void paths_end(void)
+{
+	paths_leave();
+	tree_state = tree_state_of(getpid(), TREE_FAILED);
+}
+
+/* /dev/null is what programs check for: a character device that can be read and written. */
+static bool paths_is_node(const char *path)
+{
+	return !strcmp(path, "/dev/infiniband/" PATHS_UVERBS) && !paths_are_off();
+}
+
+const char *paths_lead(const char *path, struct paths_room *room)
+{
+	int err = errno;
+	const char *root;
+
+	if (!path || !paths_is_ours(path) || strlen(path) >= PATHS_NAME_MAX)
+		return path;
+	if (paths_is_node(path))
+		return "/dev/null";
+	root = paths_root();
+	errno = err;
+	if (!root)
+		return path;
+	snprintf(room->name, sizeof(room->name), "%s%s", root, path);
+	return room->name;
+}

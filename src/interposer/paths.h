@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * paths.h -- the files of the device, for programs that look at it past verbs.
+ *
+ * The kernel shows an RDMA device below /sys/class/infiniband, /sys/class/infiniband_verbs and
+ * /dev/infiniband. The software RNIC has no kernel part. So a preloaded program that uses such a
+ * name gets a file of a private tree instead: the calls of libc that take a name are replaced
+ * (libc_paths.c), the tree is made when one of them needs it (paths.c, sysfs_tree.c), and removed
+ * when the process ends or becomes another program.
+ */
+#ifndef INTERPOSER_PATHS_H
+#define INTERPOSER_PATHS_H
+
+#include <stdbool.h>
+
+enum { PATHS_ROOT_MAX = 128, PATHS_NAME_MAX = 256 };
+
+/* A class folder under a name that is not led elsewhere. */
+#define PATHS_TRUE   "/sys/./class/"
+#define PATHS_UVERBS "uverbs-softrnic0" /* as in ibv_device.dev_name */
+
+/* The name that a call uses instead of the caller's. */
+struct paths_room {
+	char name[PATHS_ROOT_MAX + PATHS_NAME_MAX];
+};
+
+/*
+ * The name to use for `path`: itself, or one in the tree, which is then in `room`. Accepts NULL.
+ * Keeps errno. Until the tree is there it allocates memory, and so is not for handlers of signals.
+ */
+const char *paths_lead(const char *path, struct paths_room *room);
+/* Remove this process's tree. A later use of its names makes another one. Allocates nothing. */
+void paths_leave(void);
+
+/* sysfs_tree.c: make the tree in a new private folder, whose name is stored in `root`. */
+bool sysfs_tree_make(char root[PATHS_ROOT_MAX], bool with_device);
+
+/*
+ * private_folder.c: make a temporary folder with the rights of this user alone. Also removes those
+ * of processes that were killed.
+ */
+bool private_folder_make(char root[PATHS_ROOT_MAX]);
+/* With all that is in it. Allocates nothing. */
+void private_folder_remove(const char *root);
+
+#endif
