@@ -22,7 +22,8 @@ static int id_check_ps(enum rdma_port_space ps)
 	}
 }
 
-struct shim_id *shim_id_create(struct shim_channel *channel, void *context, enum rdma_port_space ps)
+static struct shim_id *id_create(struct shim_channel *channel, void *context,
+				 enum rdma_port_space ps)
 {
 	struct shim_channel *ch = channel ? channel : shim_channel_new();
 	struct shim_id *s = NULL;
@@ -46,7 +47,7 @@ int shim_id_destroy(struct shim_id *s)
 	struct ibv_qp *qp = ops->is_rdma_core ? NULL : s->pub.qp;
 	int ret;
 
-	if (qp && !s->hidden && shim_id_remember_qp(qp))
+	if (qp && shim_id_remember_qp(qp))
 		return -1;
 	shim_id_ack_event(s);
 	if (qp)
@@ -60,7 +61,7 @@ int shim_id_destroy(struct shim_id *s)
 int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 		   enum rdma_port_space ps)
 {
-	struct shim_id *s = shim_id_create(channel ? shim_channel_of(channel) : NULL, context, ps);
+	struct shim_id *s = id_create(channel ? shim_channel_of(channel) : NULL, context, ps);
 
 	if (!s)
 		return -1;

@@ -1,68 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plain_qp.c -- queue pairs made by verbs alone.
- *
- * iWARP queue pairs are connected by rdma_cm alone. In the software RNIC each belongs to an id, so
- * one that is made by verbs alone has an id that no program sees. As on any iWARP device, it can be
- * made and queried, but never leaves its first state.
+ * plain_qp.c -- queue pairs made by verbs alone, and the end of those that rdma_cm made: a program
+ * may destroy either by verbs.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* An id has a device once it is bound, whatever the address. */
-static int plain_qp_open(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	struct sockaddr_in any = {.sin_family = AF_INET};
-
-	s->hidden = true;
-	if (softrnic_bind_addr(s->inner, (struct sockaddr *)&any))
-		return -1;
-	shim_id_sync(s);
-	return shim_qp_create_plain(s, pd, attr);
-}
-
-static struct ibv_qp *plain_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	struct shim_id *s;
-	int err;
-
-	if (!attr->send_cq || !attr->recv_cq)
-		return REFUSE_NUL(EINVAL);
-	s = shim_id_create(NULL, NULL, RDMA_PS_TCP);
-	if (!s)
-		return NULL;
-	if (!plain_qp_open(s, pd, attr))
-		return s->pub.qp;
-	err = errno;
-	shim_id_destroy(s);
-	return REFUSE_NUL(err);
-}
-
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	OPS_SCOPE ops = ops_of(pd->context);
+	struct ibv_qp *qp;
 
-	return ops->is_rdma_core ? ops->verbs.create_qp(pd, attr) : plain_qp_new(pd, attr);
+	if (ops->is_rdma_core)
+		return ops->verbs.create_qp(pd, attr);
+	qp = softrnic_create_plain_qp(pd, attr);
+	if (qp)
+		shim_id_forget_qp(qp); /* an older one that had its address */
+	return qp;
 }
 
-/*
- * The one message that is printed unasked: programs report only "Failed to modify QP", without the
- * reason.
- */
-void plain_qp_explain(const struct ibv_qp *qp)
+static void plain_qp_explain_once(atomic_bool *explained, const char *text)
 {
-	static atomic_bool explained;
-	const struct shim_id *s = shim_id_with_qp(qp);
+	if (!atomic_exchange(explained, true))
+		fprintf(stderr, "softrnic: %s; see softrnic-verbs(7)\n", text);
+}
 
-	if (s && s->hidden && !atomic_exchange(&explained, true))
-		fputs("softrnic: queue pairs without rdma_cm are not supported here: use the program's "
-		      "option for it (perftest -R, qperf -cm1); see softrnic-verbs(7)\n",
-		      stderr);
+void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask)
+{
+	static atomic_bool no_gid, no_meeting;
+
+	if (err == EOPNOTSUPP)
+		plain_qp_explain_once(&no_meeting,
+				      "queue pairs without rdma_cm are not supported here: use the "
+				      "program's option for it (perftest -R, qperf -cm1)");
+	else if (err == EINVAL && mask & IBV_QP_AV && !attr->ah_attr.is_global)
+		plain_qp_explain_once(&no_gid, "the peer is named by its LID alone, which Ethernet "
+					       "does not have: use the program's option for a GID "
+					       "index (ibv_rc_pingpong -g 0)");
 }
 
 /* A queue pair that ended with its id must not be accessed. */
@@ -76,10 +54,10 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	ops = ops_of(qp->context);
 	if (ops->is_rdma_core)
 		return ops->verbs.destroy_qp(qp);
+	if (softrnic_is_plain_qp(qp))
+		return softrnic_destroy_plain_qp(qp);
 	s = shim_id_with_qp(qp);
-	if (s && s->hidden)
-		shim_id_destroy(s);
-	else if (s)
+	if (s)
 		shim_qp_destroy(s);
 	return 0;
 }

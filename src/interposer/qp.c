@@ -101,7 +101,7 @@ static int qp_create(struct shim_id *s, struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-int shim_qp_create_plain(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+int shim_qp_create(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp_init_attr_ex ex = {
 		.qp_context = attr->qp_context,
@@ -142,7 +142,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 
 int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return shim_qp_create_plain(shim_id_of(id), pd, attr);
+	return shim_qp_create(shim_id_of(id), pd, attr);
 }
 
 void rdma_destroy_qp(struct rdma_cm_id *id)

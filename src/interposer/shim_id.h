@@ -26,7 +26,6 @@ struct shim_id {
 	struct shim_channel *own_channel;
 	atomic_bool ended; /* DISCONNECTED was delivered */
 	bool own_send_cq, own_recv_cq;
-	bool hidden;                /* the id exists only for its queue pair */
 	struct ibv_qp *softrnic_qp; /* `pub.qp` of the software RNIC; guarded by the list's lock */
 	struct ibv_qp_init_attr *ep_attr; /* of a listening endpoint: for the QPs of its requests */
 	struct shim_id *next;             /* in the list of all ids */
@@ -58,8 +57,12 @@ void shim_id_sync(struct shim_id *s);
 void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp);
 /* The shim id of this queue pair of the software RNIC, or NULL. */
 struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
-/* If it is a queue pair made by verbs alone: print once why it cannot be connected. */
-void plain_qp_explain(const struct ibv_qp *qp);
+/*
+ * plain_qp.c: a queue pair made by verbs alone cannot be modified. If the reason is one that users
+ * can do something about, print it, once. Nothing else is printed unasked: programs
+ * report no more than "Failed to modify QP".
+ */
+void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask);
 /* The queue pair is about to end with its id: store its address. 0, or -1 and errno. */
 int shim_id_remember_qp(const struct ibv_qp *qp);
 /* Did the queue pair end with its id? Then it must not be accessed. Returns true once for each. */
@@ -81,13 +84,10 @@ void shim_id_ack_event(struct shim_id *s);
 int shim_id_complete(struct shim_id *s, int ret);
 
 /* qp.c: 0, or -1 and errno. */
-int shim_qp_create_plain(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+int shim_qp_create(struct shim_id *s, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 void shim_qp_destroy(struct shim_id *s);
 
-/* id.c: make an id. channel NULL: a synchronous one. NULL and errno on failure. */
-struct shim_id *shim_id_create(struct shim_channel *channel, void *context,
-			       enum rdma_port_space ps);
-/* 0, or -1 and errno. */
+/* id.c: 0, or -1 and errno. */
 int shim_id_destroy(struct shim_id *s);
 
 #endif

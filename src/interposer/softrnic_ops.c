@@ -45,8 +45,8 @@ static int ops_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int ret = softrnic_modify_qp(qp, attr, mask);
 
-	if (ret == EINVAL && attr->qp_state == IBV_QPS_RTR)
-		plain_qp_explain(qp);
+	if (ret && softrnic_is_plain_qp(qp))
+		plain_qp_explain(ret, attr, mask);
 	return ret;
 }
 

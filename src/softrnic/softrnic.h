@@ -115,8 +115,15 @@ int softrnic_query_rt_values_ex(struct ibv_context *context, struct ibv_values_e
 int softrnic_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int softrnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 /*
- * rdma_cm moves a queue pair through its states; what is left to the user is IBV_QPS_ERR, which
- * ends the connection at once, and naming the state it is in.
+ * Plain queue pairs: ibv_create_qp() and ibv_destroy_qp(), of queue pairs without an id. (The names
+ * without `plain` are those of rdma_cm's calls.)
+ */
+struct ibv_qp *softrnic_create_plain_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+int softrnic_destroy_plain_qp(struct ibv_qp *qp);
+bool softrnic_is_plain_qp(const struct ibv_qp *qp);
+/*
+ * The user moves a plain one. rdma_cm moves that of an id through its states; what is left to the
+ * user is IBV_QPS_ERR, which ends the connection at once, and naming the state it is in.
  */
 int softrnic_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int softrnic_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,

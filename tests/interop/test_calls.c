@@ -228,12 +228,16 @@ static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **sta
 	struct ibv_cq *cq = ibv_create_cq(d->client->verbs, 8, NULL, NULL, 0);
 	struct ibv_qp_init_attr attr = end_qp_attr();
 	struct ibv_qp_attr to = {.qp_state = IBV_QPS_RTR};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr now;
 	struct ibv_qp *qp;
 
 	attr.send_cq = attr.recv_cq = cq;
 	qp = ibv_create_qp(d->client->pd, &attr);
 	assert_non_null(qp);
 	assert_true(attr.cap.max_inline_data > 0);
+	assert_int_equal(ibv_query_qp(qp, &now, IBV_QP_STATE, &init), 0);
+	assert_int_equal(now.qp_state, IBV_QPS_RESET);
 	assert_int_equal(ibv_modify_qp(qp, &to, IBV_QP_STATE), EINVAL);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);

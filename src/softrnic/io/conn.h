@@ -119,6 +119,16 @@ struct qp *conn_detach_qp(struct conn *c);
 /* Verbs' modify and query, 0 or an errno value: to IBV_QPS_ERR, or to the state that it has; */
 int conn_modify_qp(struct conn *c, enum ibv_qp_state state);
 int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
+/*
+ * A plain queue pair: its user moves it from one state to another, neither of which is ERR or
+ * RESET. EINVAL: it is not in `from` any more.
+ */
+int conn_move_qp(struct conn *c, enum ibv_qp_state from, enum ibv_qp_state to);
+/*
+ * Its user moves it to RESET: what is posted is dropped without completions, and the connection
+ * ends by a reset. conn_leave_cqs() and conn_detach_qp() follow.
+ */
+int conn_discard_qp(struct conn *c);
 /* the first `size` bytes of the counters; */
 int conn_counters(struct conn *c, void *counters, size_t size);
 /* and VEXT_CAP_*, 0 until it is established. Without the lock. */

@@ -22,8 +22,18 @@ static const char *qp_state_str(enum ibv_qp_state state)
 
 void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why)
 {
-	LOG_DEBUG("qp %u: %s -> %s (%s)", qp->cfg.qp_num, qp_state_str(qp->ibv.state),
+	LOG_DEBUG("qp %u: %s -> %s (%s)", qp->cfg.qp_num, qp_state_str(qp->state),
 		  qp_state_str(state), why);
+	qp->state = state;
+	if (!qp->cfg.plain || state == IBV_QPS_ERR)
+		qp->ibv.state = state;
+}
+
+void qp_move(struct qp *qp, enum ibv_qp_state state)
+{
+	assert(qp->cfg.plain && !qp_is_failed(qp));
+	LOG_DEBUG("qp %u: moved from %s to %s", qp->cfg.qp_num, qp_state_str(qp->ibv.state),
+		  qp_state_str(state));
 	qp->ibv.state = state;
 }
 
@@ -34,12 +44,12 @@ enum ibv_qp_state qp_state(const struct qp *qp)
 
 bool qp_is_failed(const struct qp *qp)
 {
-	return qp->ibv.state == IBV_QPS_ERR;
+	return qp->state == IBV_QPS_ERR;
 }
 
 void qp_drain(struct qp *qp)
 {
-	if (qp->ibv.state == IBV_QPS_RTS)
+	if (qp->state == IBV_QPS_RTS)
 		qp_set_state(qp, IBV_QPS_SQD, "drain");
 }
 
@@ -47,7 +57,7 @@ int qp_start(struct qp *qp, const struct qp_stream *stream)
 {
 	uint32_t depth = stream->ird < RNIC_MAX_RD_ATOM ? stream->ird : RNIC_MAX_RD_ATOM;
 
-	if (qp->ibv.state != IBV_QPS_INIT)
+	if (qp->state != IBV_QPS_INIT)
 		return -EINVAL;
 	irq_init(&qp->irq, depth);
 	qp->stream = *stream;
@@ -75,7 +85,7 @@ static void qp_init_ibv(struct qp *qp)
 		.srq = qp->cfg.srq ? &qp->cfg.srq->ibv : NULL,
 		.handle = qp->cfg.qp_num,
 		.qp_num = qp->cfg.qp_num,
-		.state = IBV_QPS_INIT,
+		.state = qp->cfg.plain ? IBV_QPS_RESET : IBV_QPS_INIT,
 		.qp_type = IBV_QPT_RC,
 	};
 }
@@ -98,6 +108,7 @@ int qp_new(const struct qp_config *cfg, struct qp **out)
 	if (!qp->cfg.alarm)
 		qp->cfg.alarm = &qp_no_alarm;
 	qp_watch_given_up(qp, NULL);
+	qp->state = IBV_QPS_INIT;
 	qp_init_ibv(qp);
 	for (int q = 0; q < DDP_QN_COUNT; q++)
 		qp->tx.msn[q] = qp->rx.msn[q] = DDP_FIRST_MSN;
@@ -113,10 +124,9 @@ int qp_new(const struct qp_config *cfg, struct qp **out)
 	return 0;
 }
 
-void qp_delete(struct qp *qp)
+/* Everything but the memory of the QP itself. */
+static void qp_release(struct qp *qp)
 {
-	if (!qp)
-		return;
 	assert(qp->requests.state != REQUEST_RUNNING);
 	qp_rx_fini(qp);
 	qp_tx_shut(qp);
@@ -129,7 +139,32 @@ void qp_delete(struct qp *qp)
 	origin_fini(qp);
 	cq_purge(qp->cfg.send_cq, qp->cfg.qp_num);
 	cq_purge(qp->cfg.recv_cq, qp->cfg.qp_num);
+}
+
+void qp_delete(struct qp *qp)
+{
+	if (!qp)
+		return;
+	qp_release(qp);
 	free(qp);
+}
+
+void qp_discard(struct qp *qp)
+{
+	qp_sq_discard(qp);
+	qp_recv_discard(qp);
+}
+
+void qp_replace(struct qp *qp, struct qp *fresh)
+{
+	struct ibv_qp ibv = qp->ibv;
+
+	qp_release(qp);
+	*qp = *fresh;
+	free(fresh);
+	park_init(&qp->recv.park); /* an empty list refers to itself */
+	qp->ibv = ibv;
+	qp->ibv.state = IBV_QPS_RESET;
 }
 
 /* --- small answers ------------------------------------------------------------------------ */
@@ -152,6 +187,11 @@ struct qp *qp_of(struct ibv_qp *ibv)
 void *qp_owner(const struct qp *qp)
 {
 	return qp->cfg.owner;
+}
+
+const struct qp_config *qp_config(const struct qp *qp)
+{
+	return &qp->cfg;
 }
 
 const struct qp_counters *qp_counters(const struct qp *qp)

@@ -107,6 +107,9 @@ struct qp_config {
 	uint32_t qp_num;
 	struct ibv_qp_cap cap; /* already checked against the device's limits */
 	bool sq_sig_all;
+	/* What verbs has of a plain queue pair, which its user moves through the states of verbs,
+	 * and posts to before it is started. NULL: it has the state of its stream. */
+	void *plain;
 	bool peer_rfc7306;   /* the peer knows RFC 7306 though it does not consent */
 	bool strict_persist; /* persistent Flushes of volatile memory fail, for both ends */
 	/* The owner's. notify: called from any thread, without the QP's lock: the QP may proceed
@@ -140,6 +143,7 @@ void qp_set_taker(struct qp *qp, struct cq_taker *taker);
 struct ibv_qp *qp_ibv(struct qp *qp);
 struct qp *qp_of(struct ibv_qp *ibv);
 void *qp_owner(const struct qp *qp);
+const struct qp_config *qp_config(const struct qp *qp);
 const struct qp_counters *qp_counters(const struct qp *qp);
 
 /* INIT -> RTS: the stream is in full operation. */
@@ -156,8 +160,17 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status);
  * disconnect.
  */
 void qp_on_eof(struct qp *qp);
-enum ibv_qp_state qp_state(const struct qp *qp);
+enum ibv_qp_state qp_state(const struct qp *qp); /* as the user sees it */
 bool qp_is_failed(const struct qp *qp);
+/* A plain one: the user has moved it, but neither to ERR (qp_fail()) nor to RESET. */
+void qp_move(struct qp *qp, enum ibv_qp_state state);
+/*
+ * A plain one, to RESET: drop what is posted, without completions. The stream ends next, and the QP
+ * is detached. Then `fresh`, which is used up, takes its place at the same address; its completions
+ * that nothing has polled are dropped, as other devices do.
+ */
+void qp_discard(struct qp *qp);
+void qp_replace(struct qp *qp, struct qp *fresh);
 /* What there is for the owner to do, of QP_DUE_*. */
 enum {
 	QP_DUE_FAILED = 1,  /* the stream has to end */

@@ -113,7 +113,7 @@ static void fault_stop(struct qp *qp, const struct qp_fault *f)
 {
 	if (f->event_due && qp->cfg.async)
 		qp->cfg.async(qp->cfg.owner, f->event);
-	if (qp->ibv.state == IBV_QPS_INIT || qp->tx.held)
+	if (qp->state == IBV_QPS_INIT || qp->tx.held)
 		qp->tx.term_due = false; /* no FPDU may go, not even this one */
 	if (f->keep)
 		qp_recv_keep(qp);

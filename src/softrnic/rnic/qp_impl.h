@@ -94,6 +94,9 @@ struct qp_fault {
 struct qp {
 	struct ibv_qp ibv;
 	struct qp_config cfg;
+	/* Of the work on the stream. ibv.state is what the user sees: the same, or, of a plain
+	 * one, where the user has moved it. */
+	enum ibv_qp_state state;
 	struct qp_stream stream;
 	struct cq_taker *taker; /* the thread that polls and has the QP now; NULL: none */
 	struct qp_counters counters;
@@ -183,6 +186,7 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 		    uint32_t vendor_err);
 void qp_sq_retire(struct qp *qp);
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first);
+void qp_sq_discard(struct qp *qp); /* all of them, without completions */
 bool qp_answer_is_for_rtr(const struct qp *qp);
 /* The work request that the next answer belongs to, if it is answered by such a message. */
 struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);

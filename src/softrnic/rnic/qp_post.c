@@ -14,6 +14,9 @@ static int post_check_state(const struct qp *qp)
 	case IBV_QPS_RTS:
 	case IBV_QPS_ERR:
 		return 0;
+	case IBV_QPS_SQD: /* by the user, or because it disconnects */
+	case IBV_QPS_SQE:
+		return qp->cfg.plain ? 0 : EINVAL;
 	default:
 		return EINVAL;
 	}
@@ -34,7 +37,7 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 /* Operations that the peer does not support; known while the connection exists. */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
-	if (qp->ibv.state != IBV_QPS_RTS)
+	if (qp->state != IBV_QPS_RTS)
 		return false;
 	return op->level > qp_level(qp) || op->cap & ~qp->hello.caps ||
 	       (op->is_request && qp->orq.ord == 0);

@@ -150,6 +150,14 @@ void qp_recv_flush(struct qp *qp)
 	}
 }
 
+void qp_recv_discard(struct qp *qp)
+{
+	recv_stop_waiting(qp);
+	park_clear(&qp->recv.park);
+	qp->recv.after_close = qp->recv.msg.has_wr = false;
+	qp->recv.rq.head = qp->recv.rq.count = 0;
+}
+
 /*
  * Parked Sends completed at the peer before it closed, so they are delivered after the close. No
  * receives are posted, or the Sends would not be parked.
@@ -174,7 +182,7 @@ static int recv_post_one(struct qp *qp, const struct ibv_recv_wr *wr)
 			    .opcode = IBV_WC_RECV,
 			    .vendor_err = qp->cause};
 
-	if (qp->cfg.srq)
+	if (qp->cfg.srq || qp->ibv.state == IBV_QPS_RESET)
 		return EINVAL;
 	if (qp_recv_is_open(qp))
 		return rq_post(&qp->recv.rq, wr);

@@ -346,7 +346,7 @@ void qp_rx_parse(struct qp *qp)
 	struct qp_rx *rx = &qp->rx;
 	struct rx_view v;
 
-	if (qp->ibv.state == IBV_QPS_INIT)
+	if (qp->state == IBV_QPS_INIT)
 		return;
 	if (!rx->buf) {
 		rx->stalled = false; /* what it stalled at lies in the link */
@@ -365,7 +365,7 @@ bool qp_rx_is_in_place(const struct qp *qp)
 	const struct qp_rx *rx = &qp->rx;
 
 	return !(qp->stream.crc | rx->stalled | rx->eof) && qp_rx_buffered(rx) == 0 &&
-	       qp->ibv.state != IBV_QPS_INIT && qp->ibv.state != IBV_QPS_ERR;
+	       qp->state != IBV_QPS_INIT && qp->state != IBV_QPS_ERR;
 }
 
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len)

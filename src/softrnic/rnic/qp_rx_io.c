@@ -123,7 +123,7 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	struct qp_rx *rx = &qp->rx;
 	int n;
 
-	if (!rx->buf || rx->eof || rx->stalled || rx->stop || qp->ibv.state == IBV_QPS_INIT)
+	if (!rx->buf || rx->eof || rx->stalled || rx->stop || qp->state == IBV_QPS_INIT)
 		return 0;
 	rx_make_room(rx);
 	if (!qp_is_failed(qp) && rx->seg.active && rx->seg.done < rx->seg.payload) {
@@ -185,7 +185,7 @@ void qp_rx_fault(struct qp *qp)
 
 bool qp_rx_needs_buf(const struct qp *qp)
 {
-	return !qp->rx.buf && !qp->rx.eof && qp->ibv.state != IBV_QPS_INIT;
+	return !qp->rx.buf && !qp->rx.eof && qp->state != IBV_QPS_INIT;
 }
 
 void qp_rx_lend(struct qp *qp, void *buf)

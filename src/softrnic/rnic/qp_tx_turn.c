@@ -13,7 +13,7 @@ static inline bool turn_is_rare(const struct qp *qp)
 			qp->link.out_due | qp->hello.due | qp->hello.awaited |
 			qp->heartbeat.ping_due | qp->heartbeat.pong_due;
 
-	return rare || qp->ibv.state != IBV_QPS_RTS;
+	return rare || qp->state != IBV_QPS_RTS;
 }
 
 /* A message is begun, or can be. */
@@ -26,7 +26,7 @@ static bool turn_has_rare_work(const struct qp *qp)
 {
 	const struct qp_tx *tx = &qp->tx;
 
-	if (tx->shut || tx->held || qp->link.tx_switching || qp->ibv.state == IBV_QPS_INIT)
+	if (tx->shut || tx->held || qp->link.tx_switching || qp->state == IBV_QPS_INIT)
 		return false;
 	if (qp_is_failed(qp))
 		return tx->term_due;
@@ -56,7 +56,7 @@ unsigned qp_due(const struct qp *qp)
 
 	if (qp_is_calm(qp))
 		return QP_DUE_RECEIVE;
-	if (qp->ibv.state == IBV_QPS_ERR)
+	if (qp->state == IBV_QPS_ERR)
 		due |= QP_DUE_FAILED;
 	if (!qp->rx.eof && !qp->rx.stalled && !qp->rx.stop)
 		due |= QP_DUE_RECEIVE;
@@ -200,7 +200,7 @@ bool qp_tx_may_wait(const struct qp *qp)
 {
 	const struct qp_tx *tx = &qp->tx;
 
-	return turn_sq_is_patient(&qp->sq) && qp->ibv.state == IBV_QPS_RTS &&
+	return turn_sq_is_patient(&qp->sq) && qp->state == IBV_QPS_RTS &&
 	       (!tx->batch || tx_batch_is_sent(tx->batch)) && tx->source == TX_NONE &&
 	       !qp_request_is_ready(qp) && !heartbeat_is_due(qp);
 }

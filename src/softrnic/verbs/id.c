@@ -36,8 +36,7 @@ static struct cmid *id_alloc(struct ibv_context *verbs, void *context, enum rdma
 	pthread_cond_init(&id->acked_cv, NULL);
 	list_init(&id->requests.list);
 	list_init(&id->request);
-	list_init(&id->on_send_cq.link);
-	list_init(&id->on_recv_cq.link);
+	qp_places_init(&id->places);
 	id->generation = engine_generation();
 	id->pub.context = context;
 	id->pub.ps = ps;

@@ -16,6 +16,7 @@
 #include "softrnic/io/link.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/evq.h"
+#include "softrnic/verbs/qp_make.h"
 
 struct listener;
 
@@ -40,9 +41,9 @@ struct cmid {
 	unsigned acked;
 	/* RDMA_OPTION_ID_AFONLY; until it is set, what the system does with IPv6 sockets */
 	enum link_families families;
-	struct link *bound;                     /* not yet listening or connecting; NULL: none */
-	struct conn *conn;                      /* NULL until a QP or a connection is asked for */
-	struct vcq_conn on_send_cq, on_recv_cq; /* its places in the lists of its QP's CQs */
+	struct link *bound;      /* not yet listening or connecting; NULL: none */
+	struct conn *conn;       /* NULL until a QP or a connection is asked for */
+	struct qp_places places; /* of the connection, in its QP's CQs */
 	struct listener *listener;
 	struct id_requests { /* inbound ones that the user has not accepted or rejected yet */
 		struct list list;
@@ -119,7 +120,7 @@ void id_request_done(struct cmid *child);
 void id_requests_atfork_prepare(void);
 void id_requests_atfork_release(void);
 
-/* qp_make.c */
+/* id_qp.c */
 void id_destroy_qp(struct cmid *id);
 
 void ids_atfork_prepare(void);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp.c -- work requests: the data path's entry. qp_make.c makes and ends queue pairs. */
+/* qp.c -- work requests: the data path's entry; and what is asked of a queue pair of either kind. */
 #include <errno.h>
 #include <string.h>
 
 #include "softrnic/io/conn.h"
 #include "softrnic/verbs/device.h"
+#include "softrnic/verbs/plain_qp.h"
 #include "softrnic/softrnic.h"
 
 static struct conn *qp_conn_of(struct ibv_qp *ibv)
@@ -12,35 +13,88 @@ static struct conn *qp_conn_of(struct ibv_qp *ibv)
 	return qp_owner(qp_of(ibv));
 }
 
+/* --- the data path -------------------------------------------------------------------------- */
+
+static int qp_post_plain_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct plain_qp *p = plain_qp_of(ibv);
+	struct conn *c = plain_qp_enter(p);
+	int ret;
+
+	if (!c) {
+		*bad = wr;
+		return ENODEV;
+	}
+	ret = conn_post_send(c, wr, bad);
+	plain_qp_leave(p);
+	return ret;
+}
+
 int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+	if (plain_qp_is(ibv))
+		return qp_post_plain_send(ibv, wr, bad);
 	return conn_post_send(qp_conn_of(ibv), wr, bad);
+}
+
+static int qp_post_plain_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct plain_qp *p = plain_qp_of(ibv);
+	struct conn *c = plain_qp_enter(p);
+	int ret;
+
+	if (!c) {
+		*bad = wr;
+		return ENODEV;
+	}
+	ret = conn_post_recv(c, wr, bad);
+	plain_qp_leave(p);
+	return ret;
 }
 
 int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+	if (plain_qp_is(ibv))
+		return qp_post_plain_recv(ibv, wr, bad);
 	return conn_post_recv(qp_conn_of(ibv), wr, bad);
+}
+
+static int qp_post_plain(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
+{
+	struct plain_qp *p = plain_qp_of(ibv);
+	struct conn *c = plain_qp_enter(p);
+	int ret;
+
+	*posted = 0;
+	if (!c)
+		return ENODEV;
+	ret = conn_post_list(c, wrs, n, posted);
+	plain_qp_leave(p);
+	return ret;
 }
 
 int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
 {
+	if (plain_qp_is(ibv))
+		return qp_post_plain(ibv, wrs, n, posted);
 	return conn_post_list(qp_conn_of(ibv), wrs, n, posted);
 }
 
-uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
-{
-	struct conn *c = qp_conn_of(ibv);
+/* --- modify and query ----------------------------------------------------------------------- */
 
-	return conn_is_removed(c) ? 0 : conn_caps(c);
-}
-
-int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+static int qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
 {
 	struct conn *c = qp_conn_of(ibv);
 
 	if (conn_is_removed(c))
 		return ENODEV;
 	return mask & IBV_QP_STATE ? conn_modify_qp(c, attr->qp_state) : 0;
+}
+
+int softrnic_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	return plain_qp_is(ibv) ? plain_qp_modify(plain_qp_of(ibv), attr, mask)
+				: qp_modify(ibv, attr, mask);
 }
 
 int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
@@ -50,7 +104,39 @@ int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 
 	memset(attr, 0, sizeof(*attr));
 	memset(init_attr, 0, sizeof(*init_attr));
+	if (plain_qp_is(ibv))
+		return plain_qp_query(plain_qp_of(ibv), attr, init_attr);
 	return conn_is_removed(c) ? ENODEV : conn_query_qp(c, attr, init_attr);
+}
+
+/* --- beyond verbs --------------------------------------------------------------------------- */
+
+/* The connection, held with the lock of a plain one until qp_conn_leave(). NULL: removed. */
+static struct conn *qp_conn_enter(struct ibv_qp *ibv)
+{
+	struct conn *c = qp_conn_of(ibv);
+
+	if (plain_qp_is(ibv))
+		return plain_qp_enter(plain_qp_of(ibv));
+	return conn_is_removed(c) ? NULL : c;
+}
+
+static void qp_conn_leave(struct ibv_qp *ibv)
+{
+	if (plain_qp_is(ibv))
+		plain_qp_leave(plain_qp_of(ibv));
+}
+
+uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
+{
+	struct conn *c = qp_conn_enter(ibv);
+	uint32_t caps;
+
+	if (!c)
+		return 0;
+	caps = conn_caps(c);
+	qp_conn_leave(ibv);
+	return caps;
 }
 
 int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t *values, int max)
@@ -60,16 +146,19 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 		QP_COUNTERS(X)
 #undef X
 	};
-	struct conn *c = qp_conn_of(ibv);
 	int n = (int)(sizeof(counter_names) / sizeof(counter_names[0]));
-
 	size_t room = (size_t)(max < 0 ? 0 : max < n ? max : n) * sizeof(*values);
+	struct conn *c;
+	int ret;
 
 	*names = counter_names;
 	if (room == 0)
 		return n;
 	memset(values, 0, room);
-	if (conn_is_removed(c))
+	c = qp_conn_enter(ibv);
+	if (!c)
 		return n;
-	return conn_counters(c, values, room) ? -ETIMEDOUT : n;
+	ret = conn_counters(c, values, room);
+	qp_conn_leave(ibv);
+	return ret ? -ETIMEDOUT : n;
 }

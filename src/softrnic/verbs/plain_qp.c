@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plain_qp.c -- plain queue pairs: made and destroyed. */
+#include "softrnic/verbs/plain_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "softrnic/io/engine.h"
+#include "softrnic/softrnic.h"
+
+struct plain_qp *plain_qp_of(struct ibv_qp *ibv)
+{
+	return qp_config(qp_of(ibv))->plain;
+}
+
+bool plain_qp_is_removed(const struct plain_qp *p)
+{
+	return p->generation != engine_generation();
+}
+
+struct conn *plain_qp_enter(struct plain_qp *p)
+{
+	if (plain_qp_is_removed(p))
+		return NULL;
+	lock_enter(&p->lock);
+	return p->home;
+}
+
+void plain_qp_leave(struct plain_qp *p)
+{
+	lock_leave(&p->lock);
+}
+
+/* --- made ----------------------------------------------------------------------------------- */
+
+static int plain_qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	return pd ? qp_attr_check(attr) : EINVAL;
+}
+
+static struct plain_qp *plain_qp_alloc(const struct ibv_qp_init_attr *granted)
+{
+	struct plain_qp *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	lock_init(&p->lock);
+	qp_places_init(&p->places);
+	p->generation = engine_generation();
+	p->granted = *granted;
+	return p;
+}
+
+/* The queue pair and its home, which know each other. 0 or -errno. */
+static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd)
+{
+	struct qp *qp;
+	int ret = plain_qp_number(&p->num);
+
+	if (!ret)
+		ret = conn_new(STREAM_INITIATOR, false, plain_qp_on_stream_event, p, &p->home);
+	if (ret)
+		return ret;
+	ret = qp_build(p->home, pd, &p->granted, p->num, p, &qp);
+	if (ret) {
+		conn_release(p->home);
+		return ret;
+	}
+	p->ibv = qp_ibv(qp);
+	qp_count_users(p->ibv, 1);
+	qp_attach(p->home, p->ibv, &p->granted, &p->places);
+	return 0;
+}
+
+struct ibv_qp *softrnic_create_plain_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *asked)
+{
+	struct ibv_qp_init_attr attr = *asked;
+	struct plain_qp *p;
+	int err = plain_qp_check(pd, &attr);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	qp_attr_grant(&attr);
+	p = plain_qp_alloc(&attr);
+	if (!p)
+		return NULL;
+	err = -plain_qp_make(p, pd);
+	if (err) {
+		free(p);
+		errno = err;
+		return NULL;
+	}
+	asked->cap = attr.cap;
+	return p->ibv;
+}
+
+bool softrnic_is_plain_qp(const struct ibv_qp *ibv)
+{
+	return plain_qp_is(ibv);
+}
+
+/* --- destroyed ------------------------------------------------------------------------------ */
+
+/* Posted work still leaves, within the time of a disconnect, as with the queue pair of an id. */
+int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
+{
+	struct plain_qp *p = plain_qp_of(ibv);
+	struct ibv_qp used = *ibv; /* outlives it */
+
+	if (!plain_qp_is_removed(p)) { /* else locks inside may be held by threads not here */
+		qp_delete(qp_detach(p->home, ibv, &p->places));
+		conn_release(p->home);
+	}
+	qp_count_users(&used, -1); /* its queues may be destroyed now */
+	free(p);
+	return 0;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plain_qp_modify.c -- plain queue pairs: moved from state to state, and asked for what was set. */
+#include <errno.h>
+#include <string.h>
+
+#include "softrnic/verbs/plain_qp.h"
+#include "softrnic/verbs/qp_attr.h"
+#include "softrnic/verbs/qp_states.h"
+
+/* A new queue pair takes the place of the old one, on a new connection. The rest is undone first,
+ * where it can fail. 0 or an errno value. */
+static int plain_qp_reset(struct plain_qp *p)
+{
+	struct qp_config cfg = *qp_config(qp_of(p->ibv));
+	struct conn *home;
+	struct qp *fresh;
+	int ret = conn_new(STREAM_INITIATOR, false, plain_qp_on_stream_event, p, &home);
+
+	if (ret)
+		return -ret;
+	conn_serve_qp(home, &cfg);
+	ret = -qp_new(&cfg, &fresh);
+	if (!ret) {
+		ret = conn_discard_qp(p->home);
+		if (ret)
+			qp_delete(fresh);
+	}
+	if (ret) {
+		conn_release(home);
+		return ret;
+	}
+	qp_replace(qp_detach(p->home, p->ibv, &p->places), fresh);
+	conn_release(p->home);
+	p->home = home;
+	memset(&p->attr, 0, sizeof(p->attr));
+	qp_attach(home, p->ibv, &p->granted, &p->places);
+	return 0;
+}
+
+static int plain_qp_move(struct plain_qp *p, enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	int ret = 0;
+
+	if (to == IBV_QPS_RTR)
+		ret = plain_qp_meet(p);
+	return ret ? ret : conn_move_qp(p->home, from, to);
+}
+
+static int plain_qp_apply(struct plain_qp *p, enum ibv_qp_state from, enum ibv_qp_state to,
+			  const struct ibv_qp_attr *attr, int mask)
+{
+	struct ibv_qp_attr before = p->attr;
+	int ret;
+
+	if (to == IBV_QPS_RESET)
+		return plain_qp_reset(p);
+	if (to == IBV_QPS_ERR)
+		return conn_modify_qp(p->home, IBV_QPS_ERR);
+	qp_attr_store(&p->attr, attr, mask);
+	ret = plain_qp_move(p, from, to);
+	if (ret)
+		p->attr = before;
+	return ret;
+}
+
+static int plain_qp_modify_locked(struct plain_qp *p, const struct ibv_qp_attr *attr, int mask)
+{
+	struct ibv_qp_attr now = {0};
+	struct ibv_qp_init_attr init;
+	enum ibv_qp_state from, to;
+	int ret = conn_query_qp(p->home, &now, &init);
+
+	if (ret)
+		return ret;
+	from = now.qp_state;
+	to = mask & IBV_QP_STATE ? attr->qp_state : from;
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
+		return EINVAL;
+	if (!qp_states_permit(p->ibv->qp_type, from, to, mask) || !qp_attr_is_valid(attr, mask))
+		return EINVAL;
+	return plain_qp_apply(p, from, to, attr, mask);
+}
+
+int plain_qp_modify(struct plain_qp *p, const struct ibv_qp_attr *attr, int mask)
+{
+	int ret;
+
+	if (!plain_qp_enter(p))
+		return ENODEV;
+	ret = plain_qp_modify_locked(p, attr, mask);
+	plain_qp_leave(p);
+	return ret;
+}
+
+int plain_qp_query(struct plain_qp *p, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_attr now = {0};
+	int ret;
+
+	if (!plain_qp_enter(p))
+		return ENODEV;
+	ret = conn_query_qp(p->home, &now, init);
+	*attr = p->attr;
+	attr->qp_state = now.qp_state;
+	attr->cur_qp_state = now.cur_qp_state;
+	attr->cap = now.cap;
+	plain_qp_leave(p);
+	return ret;
+}
