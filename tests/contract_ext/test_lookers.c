@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_lookers.c -- bytes are received, whichever threads look for them. Each worker has a
- * connection and waits for each of its operations in another way; a visitor polls, arms and waits
- * for the queues of the other ends, where nothing completes. So who looks at either end changes all
- * the time, and each operation needs both ends. RPMA_LOOKERS_OPS: operations of a worker.
+ * test_lookers.c -- bytes are received, whichever threads look for them. Each worker waits for each
+ * of its operations in another way, and two of them share a connection and its queue; a visitor
+ * polls, arms and waits for the queues of the other ends, where nothing completes. So the threads
+ * that look at either end change all the time, and each operation needs both ends.
+ * RPMA_LOOKERS_OPS: rounds of a worker, of five operations each on average.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
@@ -13,15 +15,24 @@
 
 #include "ends.h"
 
-enum { WORKERS = 3, LEN = 256, PART = 4096, STALL_MS = 20000, POLLS_MAX = 200 };
+enum { QUEUES = 3, WORKERS = 4, LEN = 256, PART = 4096, STALL_MS = 20000, POLLS_MAX = 200 };
+
+struct queue {
+	struct rpma_conn *conn, *srv;
+	struct rpma_cq *cq, *srv_cq;
+	/* Any number of threads may poll, or one may wait: polls would take what it waits for. */
+	pthread_rwlock_t turn;
+};
+
+enum { UNDER_WAY, SUCCEEDED, FAILED };
 
 struct worker {
 	struct ends *d;
-	struct rpma_conn *conn, *srv;
-	struct rpma_cq *cq, *srv_cq;
+	struct queue *queue;
 	pthread_t thread;
 	size_t at; /* its part of both buffers */
 	unsigned ops, random;
+	atomic_int state;   /* of its operation; set by the thread that finds the completion */
 	const char *failed; /* NULL: nothing has; a failed assertion jumps, so threads make none */
 };
 
@@ -42,60 +53,65 @@ static int64_t looker_ms(void)
 
 /* --- how a worker waits --------------------------------------------------------------------- */
 
-/* RPMA_E_NO_COMPLETION: after that many polls there is none. */
-static int poll_for(struct worker *w, struct ibv_wc *wc, unsigned polls)
+static bool worker_is_done(struct worker *w)
 {
-	int ret = RPMA_E_NO_COMPLETION;
-
-	while (ret == RPMA_E_NO_COMPLETION && polls-- > 0)
-		ret = rpma_cq_get_wc(w->cq, 1, wc, NULL);
-	return ret;
+	return atomic_load(&w->state) != UNDER_WAY;
 }
 
-static int only_poll(struct worker *w, struct ibv_wc *wc)
+/* Of any worker of this queue. */
+static void take_completion(struct worker *w)
 {
-	int64_t until = looker_ms() + STALL_MS;
-	int ret;
+	struct ibv_wc wc = {0};
+	int ret = rpma_cq_get_wc(w->queue->cq, 1, &wc, NULL);
 
-	do
-		ret = poll_for(w, wc, POLLS_MAX);
-	while (ret == RPMA_E_NO_COMPLETION && looker_ms() < until);
-	return ret;
+	if (!ret)
+		w = (struct worker *)(uintptr_t)wc.wr_id;
+	if (ret != RPMA_E_NO_COMPLETION)
+		atomic_store(&w->state, !ret && wc.status == IBV_WC_SUCCESS ? SUCCEEDED : FAILED);
 }
 
-/* After some polls: an event may be of a completion that these have found. */
-static int poll_and_wait(struct worker *w, struct ibv_wc *wc, unsigned polls)
+static void worker_polls(struct worker *w, unsigned polls)
 {
-	int ret = poll_for(w, wc, polls);
+	if (pthread_rwlock_tryrdlock(&w->queue->turn))
+		return;
+	while (!worker_is_done(w) && polls-- > 0)
+		take_completion(w);
+	pthread_rwlock_unlock(&w->queue->turn);
+}
 
-	while (ret == RPMA_E_NO_COMPLETION) {
-		ret = rpma_cq_wait_timeout(w->cq, STALL_MS);
-		if (!ret)
-			ret = poll_for(w, wc, 1);
+/* An event may be of a completion that polls have found. */
+static void worker_waits(struct worker *w)
+{
+	if (pthread_rwlock_trywrlock(&w->queue->turn))
+		return;
+	if (!worker_is_done(w))
+		take_completion(w);
+	if (!worker_is_done(w)) {
+		if (rpma_cq_wait_timeout(w->queue->cq, STALL_MS))
+			atomic_store(&w->state, FAILED);
+		else
+			take_completion(w);
 	}
-	return ret;
+	pthread_rwlock_unlock(&w->queue->turn);
 }
 
 static bool worker_completes(struct worker *w)
 {
-	struct ibv_wc wc = {0};
-	int ret;
+	enum { ONLY_POLL, ONLY_WAIT, POLL_AND_WAIT, PAUSE } how = looker_random(&w->random, 4);
+	unsigned polls = how == ONLY_POLL ? POLLS_MAX : looker_random(&w->random, POLLS_MAX);
+	int64_t until = looker_ms() + STALL_MS;
 
-	switch (looker_random(&w->random, 4)) {
-	case 0:
-		ret = only_poll(w, &wc);
-		break;
-	case 1:
-		ret = poll_and_wait(w, &wc, 1);
-		break;
-	case 2:
-		ret = poll_and_wait(w, &wc, looker_random(&w->random, POLLS_MAX));
-		break;
-	default:
+	if (how == PAUSE)
 		usleep(looker_random(&w->random, 500));
-		ret = poll_and_wait(w, &wc, 1);
+	while (!worker_is_done(w) && looker_ms() < until) {
+		if (how == ONLY_POLL || how == POLL_AND_WAIT)
+			worker_polls(w, polls);
+		if (how != ONLY_POLL)
+			worker_waits(w);
+		if (!worker_is_done(w)) /* another thread may have the queue */
+			sched_yield();
 	}
-	return !ret && wc.status == IBV_WC_SUCCESS;
+	return atomic_load(&w->state) == SUCCEEDED;
 }
 
 /* --- what it does --------------------------------------------------------------------------- */
@@ -103,22 +119,24 @@ static bool worker_completes(struct worker *w)
 static bool worker_reads(struct worker *w)
 {
 	memset(w->d->cli_buf + w->at, 0, LEN);
-	return !rpma_read(w->conn, w->d->cli_mr, w->at, w->d->at_srv, w->at, LEN,
-			  RPMA_F_COMPLETION_ALWAYS, NULL) &&
+	atomic_store(&w->state, UNDER_WAY);
+	return !rpma_read(w->queue->conn, w->d->cli_mr, w->at, w->d->at_srv, w->at, LEN,
+			  RPMA_F_COMPLETION_ALWAYS, w) &&
 	       worker_completes(w);
 }
 
 /* The Writes may wait for the flush, or be sent before it. */
 static bool worker_writes(struct worker *w, unsigned writes, bool pause)
 {
+	atomic_store(&w->state, UNDER_WAY);
 	for (unsigned i = 0; i < writes; i++)
-		if (rpma_write(w->conn, w->d->at_srv, w->at, w->d->cli_mr, w->at, LEN,
-			       RPMA_F_COMPLETION_ON_ERROR, NULL))
+		if (rpma_write(w->queue->conn, w->d->at_srv, w->at, w->d->cli_mr, w->at, LEN,
+			       RPMA_F_COMPLETION_ON_ERROR, w))
 			return false;
 	if (pause)
 		usleep(looker_random(&w->random, 300));
-	return !rpma_flush(w->conn, w->d->at_srv, w->at, LEN, RPMA_FLUSH_TYPE_VISIBILITY,
-			   RPMA_F_COMPLETION_ALWAYS, NULL) &&
+	return !rpma_flush(w->queue->conn, w->d->at_srv, w->at, LEN, RPMA_FLUSH_TYPE_VISIBILITY,
+			   RPMA_F_COMPLETION_ALWAYS, w) &&
 	       worker_completes(w);
 }
 
@@ -148,25 +166,25 @@ static void *worker_run(void *arg)
 
 /* --- the other ends ------------------------------------------------------------------------- */
 
-static void visit(struct worker *w, unsigned *seed)
+static void visit(struct queue *q, unsigned *seed)
 {
 	struct ibv_wc wc;
 
 	for (unsigned n = looker_random(seed, POLLS_MAX); n > 0; n--)
-		(void)rpma_cq_get_wc(w->srv_cq, 1, &wc, NULL);
+		(void)rpma_cq_get_wc(q->srv_cq, 1, &wc, NULL);
 	for (unsigned n = looker_random(seed, 4); n > 0; n--)
-		(void)rpma_cq_wait_timeout(w->srv_cq, 1);
+		(void)rpma_cq_wait_timeout(q->srv_cq, 1);
 	if (looker_random(seed, 4) == 0)
 		usleep(looker_random(seed, 1000));
 }
 
 static void *visitor_run(void *arg)
 {
-	struct worker *w = arg;
+	struct queue *queues = arg;
 	unsigned seed = 1;
 
 	while (!atomic_load(&over))
-		visit(&w[looker_random(&seed, WORKERS)], &seed);
+		visit(&queues[looker_random(&seed, QUEUES)], &seed);
 	return NULL;
 }
 
@@ -179,36 +197,58 @@ static unsigned ops_wanted(void)
 	return ops ? (unsigned)strtoul(ops, NULL, 10) : 500;
 }
 
-static void worker_open(struct worker *w, struct ends *d, unsigned i)
+static void queue_open(struct queue *q, struct ends *d)
 {
-	*w = (struct worker){.d = d, .at = i * PART, .ops = ops_wanted(), .random = i + 1};
-	ends_connect(d, NULL, &w->conn, &w->srv);
-	OK(rpma_conn_get_cq(w->conn, &w->cq));
-	OK(rpma_conn_get_cq(w->srv, &w->srv_cq));
+	ends_connect(d, NULL, &q->conn, &q->srv);
+	OK(rpma_conn_get_cq(q->conn, &q->cq));
+	OK(rpma_conn_get_cq(q->srv, &q->srv_cq));
+	assert_int_equal(pthread_rwlock_init(&q->turn, NULL), 0);
 }
 
-static void operations_complete_whichever_threads_look(void **state)
+static void queue_close(struct queue *q)
 {
-	struct worker w[WORKERS];
-	pthread_t visitor;
-	struct ends d;
+	OK(rpma_conn_delete(&q->conn));
+	OK(rpma_conn_delete(&q->srv));
+	pthread_rwlock_destroy(&q->turn);
+}
 
-	ends_open(&d, NULL);
-	for (unsigned i = 0; i < WORKERS; i++)
-		worker_open(&w[i], &d, i);
-	assert_int_equal(pthread_create(&visitor, NULL, visitor_run, w), 0);
+/* The last workers share the last queue. */
+static void worker_open(struct worker *w, struct ends *d, struct queue *queues, unsigned i)
+{
+	*w = (struct worker){.d = d, .at = i * PART, .ops = ops_wanted(), .random = i + 1};
+	w->queue = &queues[i < QUEUES ? i : QUEUES - 1];
+}
+
+static void workers_work(struct worker *w, struct queue *queues)
+{
+	pthread_t visitor;
+
+	assert_int_equal(pthread_create(&visitor, NULL, visitor_run, queues), 0);
 	for (unsigned i = 0; i < WORKERS; i++)
 		assert_int_equal(pthread_create(&w[i].thread, NULL, worker_run, &w[i]), 0);
 	for (unsigned i = 0; i < WORKERS; i++)
 		pthread_join(w[i].thread, NULL);
 	atomic_store(&over, true);
 	pthread_join(visitor, NULL);
-	for (unsigned i = 0; i < WORKERS; i++) {
+}
+
+static void operations_complete_whichever_threads_look(void **state)
+{
+	struct queue queues[QUEUES];
+	struct worker w[WORKERS];
+	struct ends d;
+
+	ends_open(&d, NULL);
+	for (unsigned i = 0; i < QUEUES; i++)
+		queue_open(&queues[i], &d);
+	for (unsigned i = 0; i < WORKERS; i++)
+		worker_open(&w[i], &d, queues, i);
+	workers_work(w, queues);
+	for (unsigned i = 0; i < WORKERS; i++)
 		if (w[i].failed)
 			fail_msg("worker %u: %s", i, w[i].failed);
-		OK(rpma_conn_delete(&w[i].conn));
-		OK(rpma_conn_delete(&w[i].srv));
-	}
+	for (unsigned i = 0; i < QUEUES; i++)
+		queue_close(&queues[i]);
 	ends_close(&d);
 }
 
