@@ -13,12 +13,19 @@ int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr)
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
 
-int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
+static inline int ddp_decode_from(const void *buf, size_t len, struct ddp_hdr *hdr)
 {
 	struct rcursor c = rcursor_init(buf, len);
 
 	ddp_get(&c, hdr);
 	return c.bad ? -EBADMSG : (int)ddp_hdr_len(hdr->tagged);
+}
+
+/* With a length that the compiler knows there is one check of it, not one a field. */
+int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
+{
+	return __builtin_expect(len >= DDP_HDR_MAX, 1) ? ddp_decode_from(buf, DDP_HDR_MAX, hdr)
+						       : ddp_decode_from(buf, len, hdr);
 }
 
 uint32_t ddp_segment(uint32_t max, uint64_t at, uint32_t left)

@@ -20,7 +20,8 @@
 enum ddp_qn { DDP_QN_SEND, DDP_QN_REQUEST, DDP_QN_TERMINATE, DDP_QN_RESPONSE, DDP_QN_CONTROL };
 #define DDP_QN_COUNT 5
 
-/* stag and to are a tagged segment's; ulp_word, qn, msn and mo an untagged one's. */
+/* stag and to are a tagged segment's; ulp_word, qn, msn and mo an untagged one's. ddp_get() sets those of the
+ * other kind to 0. */
 struct ddp_hdr {
 	bool tagged;
 	bool last;

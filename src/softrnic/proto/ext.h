@@ -158,17 +158,17 @@ struct ext_link {
 
 /*
  * ext_<x>_encode(buf, size, msg): length written or -ENOSPC; ext_<x>_decode(buf, len, msg): length
- * read or -EBADMSG. _put and _get do the same in the middle of a message.
+ * read or -EBADMSG. _put and _get do the same in the middle of a message. Each has a fixed length.
  */
 #define EXT_HEADERS(X)                                                                             \
-	X(word, ext_word)                                                                          \
-	X(range, ext_range)                                                                        \
-	X(atomic_write, ext_atomic_write)                                                          \
-	X(answer, ext_answer)                                                                      \
-	X(digest, vext_digest)                                                                     \
-	X(heartbeat, ext_heartbeat)                                                                \
-	X(link, ext_link)
-#define X(name, type)                                                                              \
+	X(word, ext_word, EXT_WORD_LEN)                                                            \
+	X(range, ext_range, EXT_RANGE_LEN)                                                         \
+	X(atomic_write, ext_atomic_write, EXT_ATOMIC_WRITE_LEN)                                    \
+	X(answer, ext_answer, EXT_ANSWER_LEN)                                                      \
+	X(digest, vext_digest, EXT_DIGEST_LEN)                                                     \
+	X(heartbeat, ext_heartbeat, EXT_HEARTBEAT_LEN)                                             \
+	X(link, ext_link, EXT_LINK_LEN)
+#define X(name, type, length)                                                                      \
 	void ext_##name##_put(struct wcursor *c, const struct type *msg);                          \
 	void ext_##name##_get(struct rcursor *c, struct type *msg);                                \
 	int ext_##name##_encode(void *buf, size_t size, const struct type *msg);                   \

@@ -51,6 +51,7 @@ const struct rdmap_op rdmap_ops[RDMAP_OPCODES] = {
 			    .hdr_len = EXT_WORD_LEN, .min = EXT_WORD_LEN, .max = EXT_MAX},
 	[RDMAP_SEND_IMM] = {.name = "Send with Immediate", .level = RDMAP_LEVEL_OURS,
 			    .qn = DDP_QN_SEND, .immediate = true, .max = RDMAP_ANY_LEN},
+	[RDMAP_UNASSIGNED] = {.level = RDMAP_LEVEL_NEVER},
 };
 /* clang-format on */
 
@@ -60,11 +61,29 @@ static const uint8_t rdmap_queues[] = {
 	[RDMAP_LEVEL_OURS] = DDP_QN_COUNT,
 };
 
-static unsigned rdmap_check_ddp(const struct ddp_hdr *hdr, enum rdmap_level level)
+/* Does the header have the versions, the T bit and the queue of its opcode? */
+static inline bool rdmap_fits_row(const struct rdmap_op *op, const struct ddp_hdr *hdr)
+{
+	return !((hdr->version ^ DDP_VERSION) | (rdmap_ctrl_version(hdr->ulp) ^ RDMAP_VERSION) |
+		 (hdr->tagged ^ op->tagged) | (hdr->qn ^ op->qn));
+}
+
+/*
+ * The rule that a header breaks which does not fit its opcode's row, from the lower layer up. Only
+ * extension messages have a second queue, so 0 if it is on that one.
+ */
+static __attribute__((noinline)) unsigned
+rdmap_header_error(const struct rdmap_op *op, const struct ddp_hdr *hdr, enum rdmap_level level)
 {
 	if (hdr->version != DDP_VERSION)
 		return hdr->tagged ? TERM_DDP_TAGGED_BAD_VERSION : TERM_DDP_UNTAGGED_BAD_VERSION;
-	return hdr->tagged || hdr->qn < rdmap_queues[level] ? 0 : TERM_DDP_BAD_QN;
+	if (!hdr->tagged && hdr->qn >= rdmap_queues[level])
+		return TERM_DDP_BAD_QN;
+	if (rdmap_ctrl_version(hdr->ulp) != RDMAP_VERSION)
+		return TERM_RDMAP_BAD_VERSION;
+	if (op->level <= level && op->extension && !hdr->tagged && hdr->qn == DDP_QN_CONTROL)
+		return 0;
+	return TERM_RDMAP_UNEXPECTED_OPCODE;
 }
 
 /* A message of one segment must have its exact size there; of a longer one, what a first or
@@ -89,9 +108,11 @@ static unsigned rdmap_check_kind(const struct ext_row *row, bool request, struct
 
 	if (!request && word.arg == EXT_OK)
 		known += row->result;
-	if (len > known && !row->control)
-		return TERM_DDP_TOO_LONG;
-	return len < known ? TERM_RDMAP_STREAM_CATASTROPHIC : 0;
+	if (len == known)
+		return 0;
+	if (len < known)
+		return TERM_RDMAP_STREAM_CATASTROPHIC;
+	return row->control ? 0 : TERM_DDP_TOO_LONG;
 }
 
 /*
@@ -103,16 +124,9 @@ static __attribute__((noinline)) unsigned rdmap_check_extension(const struct rdm
 								const uint8_t *bytes, size_t len)
 {
 	bool control = hdr->qn == DDP_QN_CONTROL, request = !op->is_answer;
-	unsigned error = rdmap_check_length(op, hdr, len);
-	const struct ext_row *row;
-	struct ext_word word;
+	struct ext_word word = ext_word_of(bytes);
+	const struct ext_row *row = ext_row(word.kind);
 
-	if (!control && op->qn != hdr->qn)
-		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	if (error)
-		return error;
-	word = ext_word_of(bytes);
-	row = ext_row(word.kind);
 	if (row && row->control == control)
 		return rdmap_check_kind(row, request, word, len);
 	if (control)
@@ -124,19 +138,14 @@ unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len
 		     enum rdmap_level level)
 {
 	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(hdr->ulp)];
-	unsigned error = rdmap_check_ddp(hdr, level);
+	bool fits = rdmap_fits_row(op, hdr) && op->level <= level;
+	unsigned error = fits ? 0 : rdmap_header_error(op, hdr, level);
 
-	if (error)
+	if (!error)
+		error = rdmap_check_length(op, hdr, len);
+	if (error || !op->extension)
 		return error;
-	if (rdmap_ctrl_version(hdr->ulp) != RDMAP_VERSION)
-		return TERM_RDMAP_BAD_VERSION;
-	if (!op->name || op->level > level || op->tagged != hdr->tagged)
-		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	if (op->extension)
-		return rdmap_check_extension(op, hdr, bytes, len);
-	if (!op->tagged && op->qn != hdr->qn)
-		return TERM_RDMAP_UNEXPECTED_OPCODE;
-	return rdmap_check_length(op, hdr, len);
+	return rdmap_check_extension(op, hdr, bytes, len);
 }
 
 void rdmap_read_req_put(struct wcursor *c, const struct rdmap_read_req *msg)
@@ -203,21 +212,28 @@ void rdmap_atomic_resp_get(struct rcursor *c, struct rdmap_atomic_resp *msg)
 	msg->original = rcursor_be64(c);
 }
 
-#define X(name)                                                                                    \
-	int rdmap_##name##_encode(void *buf, size_t size, const struct rdmap_##name *msg)          \
+/* Flat, with a cursor whose length the compiler knows: one check of it, not one a field. */
+#define X(name, length)                                                                            \
+	__attribute__((flatten)) int rdmap_##name##_encode(void *buf, size_t size,                 \
+							   const struct rdmap_##name *msg)         \
 	{                                                                                          \
-		struct wcursor c = wcursor_init(buf, size);                                        \
+		struct wcursor c = wcursor_init(buf, length);                                      \
                                                                                                    \
+		if (size < (length))                                                               \
+			return -ENOSPC;                                                            \
 		rdmap_##name##_put(&c, msg);                                                       \
-		return c.bad ? -ENOSPC : (int)wcursor_len(&c);                                     \
+		return length;                                                                     \
 	}                                                                                          \
                                                                                                    \
-	int rdmap_##name##_decode(const void *buf, size_t len, struct rdmap_##name *msg)           \
+	__attribute__((flatten)) int rdmap_##name##_decode(const void *buf, size_t len,            \
+							   struct rdmap_##name *msg)               \
 	{                                                                                          \
-		struct rcursor c = rcursor_init(buf, len);                                         \
+		struct rcursor c = rcursor_init(buf, length);                                      \
                                                                                                    \
+		if (len < (length))                                                                \
+			return -EBADMSG;                                                           \
 		rdmap_##name##_get(&c, msg);                                                       \
-		return c.bad ? -EBADMSG : (int)(len - rcursor_left(&c));                           \
+		return length;                                                                     \
 	}
 RDMAP_HEADERS(X)
 #undef X

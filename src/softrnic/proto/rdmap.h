@@ -34,14 +34,16 @@ enum rdmap_opcode {
 	RDMAP_EXT_REQ = 0xc,
 	RDMAP_EXT_RESP = 0xd,
 	RDMAP_SEND_IMM = 0xe,
+	RDMAP_UNASSIGNED = 0xf,
 };
 #define RDMAP_OPCODES 16
 
 /* Which peers may be sent an opcode, and from which it is expected. */
 enum rdmap_level {
-	RDMAP_LEVEL_BASE, /* RFC 5040: every peer */
-	RDMAP_LEVEL_7306, /* immediate data and atomics: consenting or declared capable */
-	RDMAP_LEVEL_OURS, /* consenting only */
+	RDMAP_LEVEL_BASE,  /* RFC 5040: every peer */
+	RDMAP_LEVEL_7306,  /* immediate data and atomics: consenting or declared capable */
+	RDMAP_LEVEL_OURS,  /* consenting only */
+	RDMAP_LEVEL_NEVER, /* from none: no standard assigns the opcode */
 };
 
 /* One row an opcode. hdr_len: the RDMAP header behind the DDP header. min, max: bytes of the whole
@@ -154,8 +156,12 @@ union rdmap_answer {
  * rdmap_<x>_encode(buf, size, msg): length written or -ENOSPC; rdmap_<x>_decode(buf, len, msg):
  * length read or -EBADMSG. _put and _get do the same in the middle of a message.
  */
-#define RDMAP_HEADERS(X) X(read_req) X(imm) X(atomic_req) X(atomic_resp)
-#define X(name)                                                                                    \
+#define RDMAP_HEADERS(X)                                                                           \
+	X(read_req, RDMAP_READ_REQ_LEN)                                                            \
+	X(imm, RDMAP_IMM_LEN)                                                                      \
+	X(atomic_req, RDMAP_ATOMIC_REQ_LEN)                                                        \
+	X(atomic_resp, RDMAP_ATOMIC_RESP_LEN)
+#define X(name, length)                                                                            \
 	void rdmap_##name##_put(struct wcursor *c, const struct rdmap_##name *msg);                \
 	void rdmap_##name##_get(struct rcursor *c, struct rdmap_##name *msg);                      \
 	int rdmap_##name##_encode(void *buf, size_t size, const struct rdmap_##name *msg);         \

@@ -60,13 +60,14 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 
 /*
  * The bytes of the buffer; or those of the link, in memory that the peer may write to meanwhile.
- * There a header is copied out before it is checked, and every byte of it is read once. A payload
- * that is neither placed nor fits into the copy goes through the buffer.
+ * There a header is copied out before it is checked, and only its copy is looked at. A payload that
+ * is neither placed nor fits into the copy goes through the buffer.
  */
 #define RX_COPY_MAX 96u
-#define RX_HEAD     24u /* of an FPDU: length and the longest DDP header, in whole words */
+#define RX_HEAD     48u /* of an FPDU: all of a Flush or of its answer, with the frame */
+#define RX_HEAD_MIN 24u /* length and the longest DDP header, in whole words */
 
-_Static_assert(RX_HEAD >= RX_UNTAGGED_FRAME, "the head is there");
+_Static_assert(RX_HEAD_MIN >= RX_UNTAGGED_FRAME && RX_HEAD <= 2 * RX_HEAD_MIN, "the head is there");
 
 struct rx_view {
 	const uint8_t *p;
@@ -81,27 +82,36 @@ static void rx_view_take(struct rx_view *v, uint32_t n)
 	v->n -= n;
 }
 
-/* The first bytes of an FPDU. */
+/* The first bytes of an FPDU. Copies of known length, as a rule: GCC makes a few moves of these. */
 static const uint8_t *rx_view_head(struct rx_view *v)
 {
-	if (!v->copy)
-		return v->p;
-	v->copied = RX_HEAD;
-	if (__builtin_expect(v->n >= RX_HEAD, 1)) /* as a rule: a copy of known length */
-		memcpy(v->copy, v->p, RX_HEAD);
-	else
-		memcpy(v->copy, v->p, v->copied = v->n);
-	return v->copy;
+	const uint8_t *p = v->p;
+	uint8_t *to = v->copy;
+	uint32_t n = v->n;
+
+	if (!to)
+		return p;
+	if (n >= RX_HEAD) {
+		n = RX_HEAD;
+		memcpy(to, p, RX_HEAD);
+	} else if (n >= RX_HEAD_MIN) { /* the second part begins within the first one */
+		memcpy(to, p, RX_HEAD_MIN);
+		memcpy(to + n - RX_HEAD_MIN, p + n - RX_HEAD_MIN, RX_HEAD_MIN);
+	} else {
+		memcpy(to, p, n);
+	}
+	v->copied = n;
+	return to;
 }
 
-/* Copy more of them, up to `len`, as far as they are here. */
+/* Copy more of them, up to `len`, as far as they are here and the copy has room. */
 static void rx_view_more(struct rx_view *v, uint32_t len)
 {
 	uint32_t n = v->n < RX_COPY_MAX ? v->n : RX_COPY_MAX;
 
-	n = len < n ? len : n;
-	if (!v->copy || n <= v->copied)
+	if (!v->copy || len <= v->copied)
 		return;
+	n = len < n ? len : n;
 	memcpy(v->copy + v->copied, v->p + v->copied, n - v->copied);
 	v->copied = n;
 }
@@ -183,6 +193,17 @@ static bool rx_find_op(struct rx_seg *seg, const struct rdmap_op *kind, const ui
 	return seg->rx != NULL;
 }
 
+/* May it come before the stream is in full operation? */
+static __attribute__((noinline)) enum rx_verdict rx_check_start(struct qp *qp, struct rx_seg *seg)
+{
+	if (qp->hello.awaited && !hello_permits(qp, seg))
+		return rx_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
+	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
+		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);
+	seg->rtr_send = qp->rtr_in == QP_RTR_SEND;
+	return RX_DONE;
+}
+
 /* May the peer send such a message, and now? */
 static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct rdmap_op *kind,
 				const uint8_t *bytes)
@@ -191,11 +212,10 @@ static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct 
 
 	if (error)
 		return rx_refuse(qp, error, seg);
-	if (!rx_find_op(seg, kind, bytes) || (qp->hello.awaited && !hello_permits(qp, seg)))
+	if (!rx_find_op(seg, kind, bytes))
 		return rx_refuse(qp, TERM_RDMAP_UNEXPECTED_OPCODE, seg);
-	if (qp->rtr_in != QP_RTR_NONE && !rx_is_agreed_rtr(qp, seg))
-		return rx_refuse(qp, TERM_MPA_NO_RTR, seg);
-	seg->rtr_send = qp->rtr_in == QP_RTR_SEND;
+	if (__builtin_expect(qp->hello.awaited | (qp->rtr_in != QP_RTR_NONE), 0))
+		return rx_check_start(qp, seg);
 	return RX_DONE;
 }
 

@@ -117,10 +117,8 @@ static bool turn_stays_with_sq(const struct qp *qp, bool is_rare)
 	       qp_sq_is_ready(qp);
 }
 
-static bool turn_build_wrs(struct qp *qp)
+static bool turn_build_wrs(struct qp *qp, bool is_rare)
 {
-	bool is_rare = turn_is_rare(qp);
-
 	do {
 		struct sq_wr *wr = sq_at(&qp->sq, qp->sq.next);
 
@@ -138,11 +136,11 @@ static bool turn_build_answer(struct qp *qp)
 	return e->op->build_answer(qp, e);
 }
 
-static bool turn_build_next(struct qp *qp)
+static bool turn_build_next(struct qp *qp, bool is_rare)
 {
 	switch (qp->tx.source) {
 	case TX_FROM_SQ:
-		return turn_build_wrs(qp);
+		return turn_build_wrs(qp, is_rare);
 	case TX_FROM_IRQ:
 		return turn_build_answer(qp);
 	case TX_NONE:
@@ -151,11 +149,12 @@ static bool turn_build_next(struct qp *qp)
 	return false;
 }
 
-static bool turn_build_message(struct qp *qp)
+/* is_rare: turn_is_rare(), which the caller has found. */
+static bool turn_build_message(struct qp *qp, bool is_rare)
 {
 	if (qp->tx.source == TX_NONE)
 		turn_pick_source(qp);
-	return turn_build_next(qp);
+	return turn_build_next(qp, is_rare);
 }
 
 bool qp_tx_build(struct qp *qp)
@@ -170,7 +169,7 @@ bool qp_tx_build(struct qp *qp)
 		return heartbeat_build(qp);
 	if (qp->tx.source == TX_NONE && qp->link.out_due)
 		return link_build(qp);
-	return turn_build_message(qp);
+	return turn_build_message(qp, turn_is_rare(qp));
 }
 
 /* No message of a work request or an answer makes anything rare due. */
@@ -180,7 +179,7 @@ void qp_tx_build_all(struct qp *qp)
 		while (qp_tx_has_work(qp) && qp_tx_build(qp) && !qp->fault.due)
 			;
 	else
-		while (turn_has_message(qp) && turn_build_message(qp) && !qp->fault.due)
+		while (turn_has_message(qp) && turn_build_message(qp, false) && !qp->fault.due)
 			;
 	mr_release_near(&qp->tx.near);
 	if (qp->sq.next == qp->sq.tail)
@@ -188,8 +187,8 @@ void qp_tx_build_all(struct qp *qp)
 }
 
 /*
- * What was posted and not begun are Writes that nobody awaits, few enough that they are
- * worth collecting, and one more can be posted: a full queue becomes empty by sending only.
+ * The requests that are posted and not begun are Writes without a completion. They are few enough
+ * to be worth collecting, and one more can be posted: a full queue becomes empty by sending only.
  */
 static bool turn_sq_is_patient(const struct sq *sq)
 {

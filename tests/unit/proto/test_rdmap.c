@@ -18,8 +18,6 @@ static struct ddp_hdr segment(enum rdmap_opcode op)
 				.msn = DDP_FIRST_MSN};
 }
 
-#define UNASSIGNED 0xf
-
 /* The bytes after a DDP header: the kind of an extension message, and zeros. */
 static uint8_t bytes[EXT_MAX + 1];
 
@@ -44,7 +42,7 @@ static void the_table_has_the_queues_of_the_rfcs(void **state)
 {
 	static const int qn[RDMAP_OPCODES] = {-1, 1, -1, 0, 0, 0, 0, 2, 0, 0, 1, 3, 1, 3, 0};
 
-	for (int op = 0; op < UNASSIGNED; op++) {
+	for (int op = 0; op < RDMAP_UNASSIGNED; op++) {
 		const struct rdmap_op *row = &rdmap_ops[op];
 
 		assert_int_equal(row->tagged, qn[op] == -1);
@@ -58,7 +56,7 @@ static void the_table_has_the_queues_of_the_rfcs(void **state)
 		assert_int_equal(row->immediate, op == RDMAP_SEND_IMM);
 		assert_int_equal(row->extension, op == RDMAP_EXT_REQ || op == RDMAP_EXT_RESP);
 	}
-	assert_null(rdmap_ops[UNASSIGNED].name);
+	assert_null(rdmap_ops[RDMAP_UNASSIGNED].name);
 }
 
 /* Least length of a Flush of everything, and of its response. */
@@ -70,7 +68,7 @@ static size_t least(int op)
 static void each_level_allows_its_opcodes(void **state)
 {
 	bytes[0] = EXT_FLUSH_ALL;
-	for (int op = 0; op < UNASSIGNED; op++)
+	for (int op = 0; op < RDMAP_UNASSIGNED; op++)
 		for (int level = RDMAP_LEVEL_BASE; level <= RDMAP_LEVEL_OURS; level++) {
 			struct ddp_hdr hdr = segment((enum rdmap_opcode)op);
 			int needs = op < 0x8   ? RDMAP_LEVEL_BASE
@@ -105,7 +103,7 @@ static void a_queue_that_the_peer_cannot_know_is_a_bad_qn(void **state)
 static void the_t_bit_must_be_the_opcodes(void **state)
 {
 	bytes[0] = EXT_FLUSH_ALL;
-	for (int op = 0; op < UNASSIGNED; op++) {
+	for (int op = 0; op < RDMAP_UNASSIGNED; op++) {
 		struct ddp_hdr hdr = segment((enum rdmap_opcode)op);
 
 		hdr.tagged = !hdr.tagged;
