@@ -21,7 +21,7 @@
 	X(WHY_STRANGERS, "others connect to its Unix socket")                                      \
 	X(WHY_NAME_SPACE, "the peer's Unix socket is not of this network name space")              \
 	X(WHY_USER, "the peer is of another user")                                                 \
-	X(WHY_UNPROVEN, "whoever is at the Unix socket is not the peer")                           \
+	X(WHY_UNPROVEN, "the process at the Unix socket is not the peer")                           \
 	X(WHY_SEND, "the peer's Unix socket takes nothing")                                        \
 	X(WHY_CLOSED, "the peer closed its Unix socket")                                           \
 	X(WHY_PACKET, "a packet is malformed")                                                     \

@@ -75,7 +75,7 @@ static int absent_mark_records(struct rpmirror *m)
 
 	/* Records of this copy are lost, so no bitmap covers what other copies lack. */
 	if (m->counted && m->primary.members[m->self].uncertain)
-		return meta_bitmap_drop(&m->hot.meta, MIRROR_NOBODY);
+		return meta_bitmap_drop(&m->hot.meta, MIRROR_NO_SLOT);
 	for (uint32_t i = 0; i < m->records.count; i++)
 		meta_bitmap_set_all(&m->hot.meta, m->records.v[i]);
 	for (unsigned slot = 0; !rc && slot < MIRROR_MEMBERS_MAX; slot++)

@@ -114,7 +114,7 @@ static mirror_mask compare_members(const struct rpmirror *m, uint8_t wanted)
 	mirror_mask mask = 0;
 
 	for (unsigned slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
-		if (slot != m->self && (wanted == MIRROR_NOBODY || wanted == slot) &&
+		if (slot != m->self && (wanted == MIRROR_NO_SLOT || wanted == slot) &&
 		    m->primary.members[slot].state == PRIMARY_MEMBER_EQUAL &&
 		    m->primary.rec.view.insync & MIRROR_BIT(slot))
 			mask |= MIRROR_BIT(slot);
@@ -143,7 +143,7 @@ void compare_order(struct rpmirror *m, const struct packet *p)
 			       "the primary's copy has failed: others are not compared with it");
 	} else if (!members) {
 		compare_refuse(m, p->id, PACKET_NOT_INSYNC,
-			       p->order.member == MIRROR_NOBODY
+			       p->order.member == MIRROR_NO_SLOT
 				       ? "no copy but the primary's is in-sync"
 				       : "it is not another in-sync copy");
 	} else {

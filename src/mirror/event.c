@@ -87,7 +87,7 @@ bool events_take(struct events *e, struct rpmirror_event *event)
 
 		e->missed = 0;
 		events_add(e, RPMIRROR_EVENT_MISSED, UINT32_MAX, missed,
-			   "%llu events were dropped, as nobody took them",
+			   "%llu events were dropped, as the program took none",
 			   (unsigned long long)missed);
 	}
 	if (!e->count)

@@ -219,7 +219,7 @@ static void report_send_events(struct rpmirror *m)
 		if (!report_event_what(event.type, &p->event.what))
 			continue;
 		p->event.member =
-			event.member < MIRROR_MEMBERS_MAX ? (uint8_t)event.member : MIRROR_NOBODY;
+			event.member < MIRROR_MEMBERS_MAX ? (uint8_t)event.member : MIRROR_NO_SLOT;
 		snprintf(p->event.text, sizeof(p->event.text), "%s", event.text);
 		daemon_send(&m->daemon, p);
 	}

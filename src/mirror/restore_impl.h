@@ -55,7 +55,7 @@ struct restore_past {
 struct restore_news {
 	uint64_t offset, len;
 	enum restore_verdict verdict;
-	unsigned slot; /* the member that had its bytes; MIRROR_NOBODY: none */
+	unsigned slot; /* the member that had its bytes; MIRROR_NO_SLOT: none */
 };
 
 enum restore_use { RESTORE_NO_LANE, RESTORE_IDLE, RESTORE_READING };

@@ -75,7 +75,7 @@ static void restore_add_error(struct rpmirror *m, const struct restore_news *new
 				.stops = news->verdict == RESTORE_LOST};
 	char text[200], from[sizeof(struct set_name) + 16] = "its file";
 
-	if (news->slot != MIRROR_NOBODY && news->slot != m->self)
+	if (news->slot != MIRROR_NO_SLOT && news->slot != m->self)
 		snprintf(from, sizeof(from), "%s", set_member_name(m, news->slot).text);
 	if (news->verdict == RESTORE_FAILED)
 		snprintf(text, sizeof(text),

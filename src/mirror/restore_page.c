@@ -181,7 +181,7 @@ static enum restore_verdict restore_copy_page(struct restore *r, uint64_t offset
 
 	if (bytes && restore_write(r, bytes, offset, MIRROR_BLOCK))
 		return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_WHOLE, slot);
-	return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NOBODY);
+	return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NO_SLOT);
 }
 
 /*
@@ -203,7 +203,7 @@ static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
 	}
 	if (at == size)
 		return restore_settle(r, from, size - from, RESTORE_LOST, slot);
-	return restore_settle(r, at, size - at, RESTORE_FAILED, MIRROR_NOBODY);
+	return restore_settle(r, at, size - at, RESTORE_FAILED, MIRROR_NO_SLOT);
 }
 
 /* ---- the mappings ---- */
@@ -234,7 +234,7 @@ static uint64_t restore_look(const struct restore *r, const uint8_t *page)
 static enum restore_verdict restore_drop_page(struct restore *r, uint64_t offset)
 {
 	if (madvise(r->m->app + offset, MIRROR_BLOCK, MADV_DONTNEED))
-		return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NOBODY);
+		return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NO_SLOT);
 	return restore_settle(r, offset, MIRROR_BLOCK, RESTORE_LOST, r->m->self);
 }
 
@@ -281,7 +281,8 @@ enum restore_verdict restore_page(struct restore *r, const struct restore_reques
 	if (!is_short && !(q->flags & RESTORE_LIBRARY))
 		return restore_page_of_app(r, q);
 	if (!restore_calm_begin(r))
-		verdict = restore_settle(r, q->offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NOBODY);
+		verdict =
+			restore_settle(r, q->offset, MIRROR_BLOCK, RESTORE_FAILED, MIRROR_NO_SLOT);
 	else
 		verdict = is_short ? restore_copy_tail(r, end) : restore_copy_page(r, q->offset);
 	restore_calm_end(r);

@@ -22,7 +22,7 @@ static bool alive_is_known(const struct set *s)
 	const struct mirror_view *view = &s->entry.record.view;
 
 	return s->is_open && s->has_entry && s->register_answers && !s->is_split &&
-	       !s->holder.epoch.number && view->primary != MIRROR_NOBODY && s->seen_ms &&
+	       !s->holder.epoch.number && view->primary != MIRROR_NO_SLOT && s->seen_ms &&
 	       (!s->seen.is_set || mirror_epoch_is_equal(s->seen.epoch, view->epoch));
 }
 

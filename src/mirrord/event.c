@@ -97,8 +97,7 @@ static void event_look_view(struct set *s, const struct mirror_view *was,
 	if (!mirror_epoch_is_equal(was->epoch, is->epoch)) {
 		snprintf(text, sizeof(text), "epoch %llu has begun, primary %s%s",
 			 (unsigned long long)is->epoch.number,
-			 is->primary == MIRROR_NOBODY ? "nobody"
-						      : config->members[is->primary].name,
+			 is->primary == MIRROR_NO_SLOT ? "none" : config->members[is->primary].name,
 			 is->forced ? ": FORCED, acknowledged data may be lost" : "");
 		event_emit(s, NULL, "epoch", NULL, NULL, text);
 	}

@@ -67,7 +67,7 @@ static bool fence_agent_is_needed(const struct set *s)
 
 	return fence_agent_is_configured(s) && s->lease_is_over && !s->may_promote && s->is_open &&
 	       s->has_entry && s->register_answers && !s->is_split && !s->holder.pid &&
-	       view->primary != MIRROR_NOBODY && view->primary != slot &&
+	       view->primary != MIRROR_NO_SLOT && view->primary != slot &&
 	       view->insync & MIRROR_BIT(slot) &&
 	       mirror_epoch_is_equal(s->seen.epoch, view->epoch) &&
 	       !mirror_epoch_is_equal(s->fence.proof, view->epoch) &&
@@ -235,7 +235,7 @@ bool fence_agent_obstacle(const struct set *s, struct fence_words *words)
 		words->deadline_ms = (int64_t)fence->program.deadline_ms - (int64_t)now;
 	} else if (!fence_agent_is_wanted(s)) {
 		snprintf(words->why, sizeof(words->why), "%s",
-			 s->conf->automatic ? "nobody here waits to be primary"
+			 s->conf->automatic ? "no process on this host waits to be primary"
 					    : "it is run when 'rpmirror promote' asks for it");
 	} else if (is_new || !fence->failures) {
 		snprintf(words->why, sizeof(words->why), "it is about to be run");

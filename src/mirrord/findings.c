@@ -24,7 +24,7 @@ bool findings_has_own(const struct set *s)
 	return s->is_open && findings_has_any(findings_own(s));
 }
 
-/* A member whose daemon reports findings. MIRROR_NOBODY: no daemon does. */
+/* A member whose daemon reports findings. MIRROR_NO_SLOT: no daemon does. */
 static uint8_t findings_of_neighbour(const struct set *s)
 {
 	const struct mirror_config *config = &s->entry.record.config;
@@ -37,12 +37,12 @@ static uint8_t findings_of_neighbour(const struct set *s)
 		if (answer.answers && answer.status.flags & MESSAGE_STATUS_DIFFERS)
 			return slot;
 	}
-	return MIRROR_NOBODY;
+	return MIRROR_NO_SLOT;
 }
 
 bool findings_spoil(const struct set *s)
 {
-	return findings_has_own(s) || findings_of_neighbour(s) != MIRROR_NOBODY;
+	return findings_has_own(s) || findings_of_neighbour(s) != MIRROR_NO_SLOT;
 }
 
 static bool findings_are_none(const struct set *s)
@@ -101,7 +101,7 @@ static bool findings_were_compared(const struct set *s)
 	const struct mirror_view *view = &s->entry.record.view;
 	struct neighbour_answer answer;
 
-	if (view->primary == MIRROR_NOBODY || view->primary == s->meta.super.slot ||
+	if (view->primary == MIRROR_NO_SLOT || view->primary == s->meta.super.slot ||
 	    findings_own(s)->epoch.number >= view->epoch.number)
 		return false;
 	neighbours_get(s->neighbours, view->primary, &answer);

@@ -42,7 +42,7 @@ void health_ask_primary(const struct set *s, struct primary_words *words)
 	uint8_t primary = s->entry.record.view.primary;
 
 	memset(words, 0, sizeof(*words));
-	if (!s->has_entry || !s->is_open || primary == MIRROR_NOBODY)
+	if (!s->has_entry || !s->is_open || primary == MIRROR_NO_SLOT)
 		return;
 	if (primary == s->meta.super.slot)
 		health_ask_own(s, words);
@@ -69,7 +69,7 @@ const char *health_doubt(const struct set *s, const struct primary_words *words)
 		return "the primary's process is there, and has not reported for some seconds: what "
 		       "follows is the register's word alone";
 	if (words->has_ended)
-		return "the primary's process has ended, and nobody has followed it yet";
+		return "the primary's process has ended, and no member has taken over yet";
 	if (words->is_unreachable)
 		return "the primary's daemon does not answer, so that it is not known here whether "
 		       "it serves: what follows is the register's word alone";

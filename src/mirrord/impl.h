@@ -295,7 +295,7 @@ void set_fini(struct set *s);
 int set_new_agent(struct set *s, struct agent **agent, struct error *err);
 struct set *set_find(struct daemon *d, const char *name);
 /*
- * Slot of this host's member; without the metadata, by the configured name. MIRROR_NOBODY: it is
+ * Slot of this host's member; without the metadata, by the configured name. MIRROR_NO_SLOT: it is
  * not a member.
  */
 uint8_t set_own_slot(const struct set *s);

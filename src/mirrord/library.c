@@ -122,7 +122,7 @@ static bool library_is_free(const struct set *s)
 {
 	uint8_t primary = s->entry.record.view.primary;
 
-	return primary == MIRROR_NOBODY || primary == s->meta.super.slot;
+	return primary == MIRROR_NO_SLOT || primary == s->meta.super.slot;
 }
 
 /* The order that let the process in has ended since, or was for another view. */

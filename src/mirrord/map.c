@@ -40,7 +40,7 @@ static void map_refuse(struct client *client, enum packet_status status, const c
 	struct packet *p = packet_begin(&map_packet, PACKET_MAPPED, client->map_id);
 
 	p->mapped.status = (uint8_t)status;
-	p->mapped.slot = MIRROR_NOBODY;
+	p->mapped.slot = MIRROR_NO_SLOT;
 	snprintf(p->mapped.text, sizeof(p->mapped.text), "%s", text);
 	client->is_waiting = false;
 	client->set = NULL;
@@ -211,7 +211,7 @@ static void map_judge_view(const struct set *s, const struct client *client,
 			"agrees: 'rpmirror status' says where; promote another member, or this "
 			"one by 'rpmirror promote'",
 			s->conf->data);
-	else if (view->primary == MIRROR_NOBODY || view->primary == slot)
+	else if (view->primary == MIRROR_NO_SLOT || view->primary == slot)
 		v->status = PACKET_OK;
 	else if (s->may_promote && map_may_follow(s, client, order))
 		v->status = PACKET_OK;

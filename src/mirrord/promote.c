@@ -65,7 +65,7 @@ static bool promote_is_due(const struct set *s, uint64_t now_ms)
 	return s->conf->automatic && s->conf->on_promote[0] && s->is_open && s->has_entry &&
 	       copy_state(s) == MIRROR_COPY_INSYNC && s->register_answers && s->may_promote &&
 	       !s->is_split && !findings_forbid_promotion(s) && !s->holder.pid &&
-	       view->primary != MIRROR_NOBODY && view->primary != s->meta.super.slot &&
+	       view->primary != MIRROR_NO_SLOT && view->primary != s->meta.super.slot &&
 	       view->insync & MIRROR_BIT(s->meta.super.slot) && now_ms >= s->promotion.next_ms &&
 	       !set_has_waiting(s);
 }

@@ -216,7 +216,8 @@ static void reg_judge(struct set *s, const struct register_alive *alive, struct 
 	if (alive->is_set && mirror_epoch_is_equal(s->word, alive->epoch))
 		may = true;
 	if (may && !s->may_promote)
-		LOG_INFO("set %s: nobody keeps the alive key", s->conf->name);
+		LOG_INFO("set %s: the alive key is not renewed, so a promotion is allowed",
+			 s->conf->name);
 	s->may_promote = may;
 	s->seen = *alive;
 	s->seen_ms = read.sent_ms;

@@ -121,7 +121,7 @@ static void request_on_resync(struct request *r)
 {
 	const struct mirror_record *rec = &r->set->entry.record;
 
-	if (r->from && (rec->view.primary == MIRROR_NOBODY ||
+	if (r->from && (rec->view.primary == MIRROR_NO_SLOT ||
 			mirror_config_find(&rec->config, r->from) != rec->view.primary))
 		request_refuse(r->client, CODE_USAGE, "leave 'from' out, or promote it first",
 			       "the primary is the source of every resync, and '%s' is not it",
@@ -160,7 +160,7 @@ static uint8_t request_free_slot(const struct mirror_config *config)
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (!config->members[slot].id)
 			return slot;
-	return MIRROR_NOBODY;
+	return MIRROR_NO_SLOT;
 }
 
 /* Returns false if the request was refused. */
@@ -195,7 +195,7 @@ static void request_on_member_add(struct request *r)
 
 	config = r->set->entry.record.config;
 	slot = request_free_slot(&config);
-	if (slot == MIRROR_NOBODY) {
+	if (slot == MIRROR_NO_SLOT) {
 		request_refuse(r->client, CODE_CONFIG, NULL, "a set has at most %d members",
 			       MIRROR_MEMBERS_MAX);
 		return;
@@ -209,10 +209,10 @@ static void request_on_member_replace(struct request *r)
 	static struct mirror_config config;
 	const char *name = json_string_value(json_object_get(r->new_member, "name"));
 	uint8_t slot =
-		name ? mirror_config_find(&r->set->entry.record.config, name) : MIRROR_NOBODY;
+		name ? mirror_config_find(&r->set->entry.record.config, name) : MIRROR_NO_SLOT;
 
 	config = r->set->entry.record.config;
-	if (slot == MIRROR_NOBODY)
+	if (slot == MIRROR_NO_SLOT)
 		request_refuse(r->client, CODE_CONFIG, NULL, "there is no such member");
 	else if (request_read_member(r, &config.members[slot]))
 		request_change(r->client, r->set, &config);
@@ -222,10 +222,10 @@ static void request_on_member_remove(struct request *r)
 {
 	static struct mirror_config config;
 	uint8_t slot = r->member ? mirror_config_find(&r->set->entry.record.config, r->member)
-				 : MIRROR_NOBODY;
+				 : MIRROR_NO_SLOT;
 
 	config = r->set->entry.record.config;
-	if (slot == MIRROR_NOBODY) {
+	if (slot == MIRROR_NO_SLOT) {
 		request_refuse(r->client, CODE_CONFIG, NULL, "there is no such member");
 		return;
 	}

@@ -30,12 +30,13 @@ void request_wait(struct client *client, struct set *s, enum client_wait wait)
 	client->wait_set = s;
 }
 
-/* Returns the member's slot, or MIRROR_NOBODY after a refusal. */
+/* Returns the member's slot, or MIRROR_NO_SLOT after a refusal. */
 uint8_t request_slot(struct client *client, const struct set *s, const char *member)
 {
-	uint8_t slot = member ? mirror_config_find(&s->entry.record.config, member) : MIRROR_NOBODY;
+	uint8_t slot =
+		member ? mirror_config_find(&s->entry.record.config, member) : MIRROR_NO_SLOT;
 
-	if (slot == MIRROR_NOBODY)
+	if (slot == MIRROR_NO_SLOT)
 		request_refuse(client, CODE_CONFIG, NULL, "set %s has no member '%s'",
 			       s->conf->name, member ? member : "");
 	return slot;
@@ -58,14 +59,14 @@ void request_order(struct client *client, struct set *s, const char *member,
 		   const struct packet_order_request *order)
 {
 	static struct packet p; /* large */
-	uint8_t primary = s->entry.record.view.primary, slot = MIRROR_NOBODY;
+	uint8_t primary = s->entry.record.view.primary, slot = MIRROR_NO_SLOT;
 
 	if (member) {
 		slot = request_slot(client, s, member);
-		if (slot == MIRROR_NOBODY)
+		if (slot == MIRROR_NO_SLOT)
 			return;
 	}
-	if (primary == MIRROR_NOBODY) {
+	if (primary == MIRROR_NO_SLOT) {
 		request_refuse(client, CODE_CONFIG, NULL, "set %s has no primary", s->conf->name);
 		return;
 	}
@@ -230,7 +231,7 @@ static void request_on_fence_read(struct agent_job *job)
 		request_refuse(client, CODE_UNREACHABLE, "run it again once the register answers",
 			       "nothing was done, as the register cannot be read: %s",
 			       job->err.text);
-	else if (!mirror_epoch_is_equal(job->epoch, view->epoch) || view->primary == MIRROR_NOBODY)
+	else if (!mirror_epoch_is_equal(job->epoch, view->epoch) || view->primary == MIRROR_NO_SLOT)
 		request_refuse(client, CODE_EPOCH, "look at the status",
 			       "nothing was done: epoch %llu has ended meanwhile",
 			       (unsigned long long)job->epoch.number);
@@ -263,7 +264,7 @@ void request_fence(struct client *client, struct set *s, const char *member, int
 					     .timeout_ms = (uint32_t)timeout_ms};
 	uint8_t slot = request_slot(client, s, member);
 
-	if (slot == MIRROR_NOBODY)
+	if (slot == MIRROR_NO_SLOT)
 		return;
 	if (slot == s->entry.record.view.primary)
 		request_fence_primary(client, s);
@@ -401,7 +402,7 @@ void request_resolve(struct client *client, struct set *s, const char *member)
 {
 	uint8_t slot = request_slot(client, s, member);
 
-	if (slot == MIRROR_NOBODY)
+	if (slot == MIRROR_NO_SLOT)
 		return;
 	if (slot != s->meta.super.slot)
 		request_elsewhere(client, s, slot, "that copy");

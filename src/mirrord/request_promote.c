@@ -75,7 +75,7 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 {
 	uint8_t slot = request_slot(client, s, member);
 
-	if (slot == MIRROR_NOBODY)
+	if (slot == MIRROR_NO_SLOT)
 		return;
 	if (slot != s->meta.super.slot) {
 		request_elsewhere(client, s, slot, "that copy");

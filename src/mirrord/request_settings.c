@@ -57,7 +57,7 @@ static bool settings_host(struct mirror_config *config, const char *name, const 
 	json_int_t port = json_integer_value(json_object_get(value, "port"));
 	struct mirror_member *member = &config->members[slot % MIRROR_MEMBERS_MAX];
 
-	if (slot == MIRROR_NOBODY || !host || !*host || strlen(host) > MIRROR_HOST_MAX ||
+	if (slot == MIRROR_NO_SLOT || !host || !*host || strlen(host) > MIRROR_HOST_MAX ||
 	    port < 1 || port > UINT16_MAX)
 		return false;
 	memset(member->host, 0, sizeof(member->host));

@@ -189,7 +189,7 @@ static void status_put_record(const struct set *s, const struct primary_words *w
 	json_object_set_new(out, "clean", json_boolean(view->clean));
 	json_object_set_new(out, "forced", json_boolean(view->forced));
 	json_object_set_new(out, "primary",
-			    view->primary == MIRROR_NOBODY
+			    view->primary == MIRROR_NO_SLOT
 				    ? json_null()
 				    : json_string(rec->config.members[view->primary].name));
 	json_object_set_new(out, "min_copies", json_integer(rec->config.min_copies));
@@ -233,7 +233,7 @@ static void status_put_promotion(const struct set *s, json_t *waiting)
 	json_t *out;
 
 	if (!s->promotion.why[0] || !s->conf->on_promote[0] || s->holder.pid || !s->may_promote ||
-	    s->entry.record.view.primary == MIRROR_NOBODY)
+	    s->entry.record.view.primary == MIRROR_NO_SLOT)
 		return;
 	out = json_pack("{s:s, s:s+}", "what", "on-promote is to start the application", "why",
 			"the last time it failed: ", s->promotion.why);

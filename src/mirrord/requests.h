@@ -36,7 +36,7 @@ void request_on_ordered(struct set *s, const struct packet *p);
 void request_settings(struct client *client, struct set *s, struct json_t *settings);
 /* The request will be answered later. */
 void request_wait(struct client *client, struct set *s, enum client_wait wait);
-/* Returns the member's slot, or MIRROR_NOBODY after a refusal. */
+/* Returns the member's slot, or MIRROR_NO_SLOT after a refusal. */
 uint8_t request_slot(struct client *client, const struct set *s, const char *member);
 /* Refuse what this host cannot do for another host. */
 void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what);

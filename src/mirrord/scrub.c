@@ -36,7 +36,7 @@ static void scrub_begin(struct set *s)
 
 	packet_begin(&p, PACKET_ORDER, SCRUB_ID);
 	p.order = (struct packet_order_request){.order = PACKET_ORDER_VERIFY,
-						.member = MIRROR_NOBODY,
+						.member = MIRROR_NO_SLOT,
 						.is_automatic = true,
 						.rate = s->conf->scrub_rate};
 	s->is_scrubbing = true;

@@ -138,7 +138,7 @@ uint8_t set_own_slot(const struct set *s)
 	for (uint8_t slot = 0; s->has_entry && slot < MIRROR_MEMBERS_MAX; slot++)
 		if (members[slot].id && !strcmp(members[slot].name, s->conf->member))
 			return slot;
-	return MIRROR_NOBODY;
+	return MIRROR_NO_SLOT;
 }
 
 void set_plan_neighbours(struct set *s)

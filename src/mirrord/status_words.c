@@ -146,7 +146,7 @@ static const char *status_next_of_closed(const struct set *s)
 {
 	uint8_t own = set_own_slot(s);
 
-	if (own != MIRROR_NOBODY && status_insync(s) == MIRROR_BIT(own))
+	if (own != MIRROR_NO_SLOT && status_insync(s) == MIRROR_BIT(own))
 		return "only this host's copy has all that was acknowledged: put both of its files "
 		       "back; if they are lost, 'rpmirror promote --force' on another host goes on "
 		       "with what its copy has";

@@ -22,8 +22,8 @@ int session_file_is_lost(const struct session *s, enum hello_status status, stru
 	if (status == HELLO_FILE_UNRECORDED)
 		return error_set(
 			err, ERROR_REFUSED, (int)status,
-			"%s cannot keep beside the file of region '%s' what it holds and who "
-			"writes it; its log says more",
+			"%s cannot keep beside the file of region '%s' what it holds and which "
+			"client writes it; its log says more",
 			s->server, s->region.region);
 	if (status == HELLO_FILE_UNKNOWN)
 		return error_set(

@@ -136,7 +136,9 @@ static int control_receive_greeting(struct control *c, uint64_t deadline)
 		return errmsg_fail((int)greeting.error, "%s does not start: %s", c->who,
 				   greeting.text);
 	if (c->direct && !(greeting.flags & WIRE_GREETING_PROVE))
-		return errmsg_fail(EACCES, "%s wants no proof, so it may be anybody", c->who);
+		return errmsg_fail(
+			EACCES, "%s asks for no proof of the secret, so it may be another program",
+			c->who);
 	return c->direct ? direct_prove(&c->stream, &greeting, c->who, deadline, &c->lane_key) : 0;
 }
 

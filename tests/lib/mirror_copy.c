@@ -43,7 +43,7 @@ void copy_record(struct mirror_record *rec)
 		snprintf(member->host, sizeof(member->host), "192.0.2.%u", slot + 1);
 		snprintf(member->path, sizeof(member->path), "/pm/orders");
 	}
-	rec->view = (struct mirror_view){.primary = MIRROR_NOBODY, .insync = 7};
+	rec->view = (struct mirror_view){.primary = MIRROR_NO_SLOT, .insync = 7};
 }
 
 void copy_super(struct meta_super *super)

@@ -159,7 +159,7 @@ static void lib_retire(struct world *w, struct lib *lib, unsigned slot, bool kee
 		/* Keep the record of what may differ at members outside S. */
 		/* If that is not known, everything may differ. */
 		if (lib->p.members[slot].uncertain)
-			meta_bitmap_drop(&lib->meta, MIRROR_NOBODY);
+			meta_bitmap_drop(&lib->meta, MIRROR_NO_SLOT);
 		for (uint32_t i = 0; i < lib->all_count; i++)
 			meta_bitmap_set_all(&lib->meta, lib->all[i]);
 		for (uint8_t s = 0; s < MIRROR_MEMBERS_MAX; s++)

@@ -81,7 +81,7 @@ enum promotion_kind orders_on_read(struct world *w, struct host *h, const struct
 bool orders_may_follow(const struct world *w, const struct host *h, const struct mirror_view *now,
 		       enum promotion_kind order)
 {
-	return !w->is_manual || order != PROMOTION_NO_ORDER || now->primary == MIRROR_NOBODY ||
+	return !w->is_manual || order != PROMOTION_NO_ORDER || now->primary == MIRROR_NO_SLOT ||
 	       now->primary == h->id;
 }
 

@@ -72,7 +72,7 @@ static int init_plan(const struct init_opts *opts, const struct mirror_config *c
 	if (!opts->from)
 		return CODE_DONE;
 	from = mirror_config_find(config, opts->from);
-	if (from == MIRROR_NOBODY || !(local & MIRROR_BIT(from)))
+	if (from == MIRROR_NO_SLOT || !(local & MIRROR_BIT(from)))
 		return out_usage("--from: '%s' is no member of this host", opts->from);
 	*insync = MIRROR_BIT(from);
 	return CODE_DONE;
@@ -133,7 +133,7 @@ static int init_put(struct mirror_register *r, const struct mirror_record *recor
 		return CODE_DONE;
 	if (result == REGISTER_CHANGED)
 		return out_fail(CODE_CONFIG, NULL,
-				"set '%s' was put into the register by somebody else",
+				"set '%s' was put into the register by another program",
 				record->config.set);
 	return out_fail(
 		*maybe ? CODE_QUORUM : CODE_UNREACHABLE,
@@ -228,7 +228,7 @@ static int init_join(const struct args *args, const struct init_opts *opts,
 	if (rc)
 		return out_fail((enum code)init_code_of(rc), NULL, "%s", err.text);
 	copy.slot = mirror_config_find(&record->config, opts->join);
-	if (copy.slot == MIRROR_NOBODY)
+	if (copy.slot == MIRROR_NO_SLOT)
 		return out_fail(CODE_CONFIG, "rpmirror member add", "set '%s' has no member '%s'",
 				opts->set, opts->join);
 	if (record->view.insync & MIRROR_BIT(copy.slot))

@@ -26,7 +26,7 @@ static int init_members(const struct init_opts *opts, struct mirror_config *conf
 
 		if (!place_parse(text, m, &why))
 			return out_usage("--member %s: %s", text, why);
-		if (mirror_config_find(config, m->name) != MIRROR_NOBODY)
+		if (mirror_config_find(config, m->name) != MIRROR_NO_SLOT)
 			return out_usage("there are two members '%s'", m->name);
 		do {
 			rand_bytes(&m->id, sizeof(m->id));
@@ -138,7 +138,7 @@ int init_local(const struct init_opts *opts, const struct mirror_config *config,
 	for (unsigned i = 0; i < opts->here.count; i++) {
 		uint8_t slot = mirror_config_find(config, opts->here.items[i]);
 
-		if (slot == MIRROR_NOBODY)
+		if (slot == MIRROR_NO_SLOT)
 			return out_usage("--here: there is no member '%s'", opts->here.items[i]);
 		*local |= MIRROR_BIT(slot);
 	}

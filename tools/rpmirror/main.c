@@ -73,8 +73,8 @@ static const struct args_command commands[] = {
 	{"resolve", "[SET] --discard MEMBER",
 	 "After a split: give up what differs in a member's copy.\n", cmd_resolve},
 	{"member", "add|remove|replace [SET] NAME[=HOST:PATH]",
-	 "Change who has a copy. A replaced copy gets a new identity, and the former one is\n"
-	 "refused when it returns.\n",
+	 "Change the members that have a copy. A replaced copy gets a new identity, and the\n"
+	 "former one is refused when it returns.\n",
 	 cmd_member},
 	{"grow", "[SET] SIZE", "Make the file larger.\n", cmd_grow},
 	{"set", "[SET] NAME=VALUE...",

@@ -256,7 +256,7 @@ static void show_explain_view(const json_t *set)
 		       serves ? " and serves" : " by the register, and is not known to serve");
 	else if (!strcmp(phase, "recovering"))
 		printf("Member %s is primary of epoch %.0f and makes the other in-sync copies equal; "
-		       "until they are, or are excluded, nobody reads.\n",
+		       "until they are, or are excluded, no program can read.\n",
 		       primary.text, json_figure(set, "epoch", 0));
 	else
 		printf("There is no primary; the last epoch, %.0f, ended %s.\n",

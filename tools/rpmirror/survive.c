@@ -50,7 +50,7 @@ static void survive_text_etcd(const struct survive_facts *f, char *text, size_t 
 
 	if (spare < 0)
 		snprintf(text, size,
-			 "the register cannot be asked: nobody can take over or be excluded");
+			 "the register cannot be asked: no member can take over or be excluded");
 	else if (!copies)
 		snprintf(
 			text, size,
@@ -104,10 +104,10 @@ void survive_text(const struct survive_facts *f, char *text, size_t size)
 		survive_text_etcd(f, text, size);
 }
 
-/* MIRROR_NOBODY: it says none that can be. */
+/* MIRROR_NO_SLOT: it says none that can be. */
 static uint8_t survive_slot_of(const json_t *member)
 {
-	return (uint8_t)json_count(member, "slot", MIRROR_MEMBERS_MAX - 1, MIRROR_NOBODY);
+	return (uint8_t)json_count(member, "slot", MIRROR_MEMBERS_MAX - 1, MIRROR_NO_SLOT);
 }
 
 static uint8_t survive_slot(const json_t *set, const char *name)
@@ -120,7 +120,7 @@ static uint8_t survive_slot(const json_t *set, const char *name)
 		if (!strcmp(json_text(member, "name", ""), name))
 			return survive_slot_of(member);
 	}
-	return MIRROR_NOBODY;
+	return MIRROR_NO_SLOT;
 }
 
 /* ---- what is where ---- */
@@ -164,7 +164,7 @@ static mirror_mask survive_members(const json_t *set, const char *at, uint8_t of
 	{
 		uint8_t slot = survive_slot_of(member);
 
-		if (slot == MIRROR_NOBODY)
+		if (slot == MIRROR_NO_SLOT)
 			continue;
 		if (at && !strcmp(json_text(member, "host", ""), at))
 			found |= MIRROR_BIT(slot);
@@ -186,7 +186,7 @@ bool survive_add_lost(const json_t *set, const char *name, struct survive_lost *
 		if (*host && survive_members(set, host, slot, NULL) == MIRROR_BIT(slot))
 			found.stores = survive_stores(set, host);
 	} else {
-		found.members = survive_members(set, name, MIRROR_NOBODY, NULL);
+		found.members = survive_members(set, name, MIRROR_NO_SLOT, NULL);
 		found.stores = survive_stores(set, name);
 	}
 	lost->members |= found.members;
@@ -225,7 +225,7 @@ static unsigned survive_left(const json_t *set, mirror_mask lost, const char **f
 	{
 		uint8_t slot = survive_slot_of(member);
 
-		if (slot == MIRROR_NOBODY || !json_flag(member, "insync") ||
+		if (slot == MIRROR_NO_SLOT || !json_flag(member, "insync") ||
 		    (lost & MIRROR_BIT(slot)))
 			continue;
 		if (!left++)
@@ -279,7 +279,7 @@ static enum survive_outcome survive_no_majority(const json_t *set, const struct 
 	else
 		snprintf(
 			text, size,
-			"the primary stops when its lease of %.1f s is over, and nobody can take over: "
+			"the primary stops when its lease of %.1f s is over, and no member can take over: "
 			"%u of the register's %u members are no majority",
 			json_figure(set, "lease_ms", 0) / 1000, f->register_healthy,
 			f->register_members);

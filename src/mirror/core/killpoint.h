@@ -79,13 +79,13 @@ enum {
 	X(grow_room_data, KILLPOINT_DAEMON,                                                        \
 	  "the data file is longer, durably, the metadata file is not")                            \
 	X(grow_room_long, KILLPOINT_DAEMON, "both are, and the copy does not say so")              \
-	X(grow_room_after, KILLPOINT_DAEMON, "it says so durably, and not to who gave the order")  \
+	X(grow_room_after, KILLPOINT_DAEMON, "it says so durably, and the order is not answered")  \
 	X(grow_all_have_room, KILLPOINT_DAEMON,                                                    \
 	  "all in-sync copies have room, the register is not asked")                               \
 	X(grow_ordered, KILLPOINT_DAEMON,                                                          \
 	  "the register has the new size, the tool is not answered")                               \
 	X(grow_take_before, KILLPOINT_DAEMON, "the register has the new size, the copy has not")   \
-	X(grow_take_after, KILLPOINT_DAEMON, "it has, durably, and nobody uses it yet")            \
+	X(grow_take_after, KILLPOINT_DAEMON, "it has, durably, and the new room is not used yet")  \
 	X(placed_before, KILLPOINT_REPLICA,                                                        \
 	  "a flush is placed in the replica's file, and not written back")                         \
 	X(placed_after, KILLPOINT_REPLICA, "it is written back, and not answered")                 \

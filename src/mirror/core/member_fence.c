@@ -232,7 +232,7 @@ static int member_open_lane(struct member *m, struct mirror_epoch epoch)
 
 	/* They count this copy's own changes only. */
 	if (member_has_bitmaps(m))
-		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
+		rc = meta_bitmap_drop(m->meta, MIRROR_NO_SLOT);
 	super.used_boot = m->boot;
 	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
 	/* A target whose resync was interrupted still lacks what it lacked, and an empty one

@@ -218,9 +218,9 @@ void member_discard(struct member *m, const struct mirror_record *rec, uint64_t 
 	super.epoch = (struct mirror_epoch){0};
 	rc = member_set_super(m, &super);
 	if (!rc)
-		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
+		rc = meta_bitmap_drop(m->meta, MIRROR_NO_SLOT);
 	promise.epoch = rec->view.epoch;
-	promise.seen = (struct meta_seen){.view = {.primary = MIRROR_NOBODY}};
+	promise.seen = (struct meta_seen){.view = {.primary = MIRROR_NO_SLOT}};
 	promise.is_lost = false;
 	if (!rc)
 		rc = meta_set_promise(m->meta, &promise);

@@ -86,7 +86,7 @@ void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t s
 	super.source_epoch = epoch;
 	killpoint(KILLPOINT_w4_before);
 	if (member_has_bitmaps(m))
-		rc = meta_bitmap_drop(m->meta, MIRROR_NOBODY);
+		rc = meta_bitmap_drop(m->meta, MIRROR_NO_SLOT);
 	member_done(v, rc ? rc : member_set_super(m, &super)); /* W4 */
 	killpoint(KILLPOINT_w4_after);
 }

@@ -149,7 +149,7 @@ int meta_create(const struct meta_store *store, const struct meta_super *super,
 		m.super.format = version_ours().lowest;
 	if (!m.super.hot_slots)
 		m.super.hot_slots = META_HOT_DEFAULT;
-	m.promise.seen.view.primary = MIRROR_NOBODY;
+	m.promise.seen.view.primary = MIRROR_NO_SLOT;
 	rc = meta_persist(&m, META_HOT_AT, store->len - META_HOT_AT);
 	if (!rc)
 		rc = meta_write(&m, META_PAIR_MEMBERS, members);
@@ -223,7 +223,7 @@ static void meta_load_pair(struct meta *m, enum meta_pair_name pair)
 	if (is_good)
 		return;
 	if (pair == META_PAIR_PROMISE)
-		m->promise = (struct meta_promise){.seen.view.primary = MIRROR_NOBODY};
+		m->promise = (struct meta_promise){.seen.view.primary = MIRROR_NO_SLOT};
 	else if (pair == META_PAIR_HISTORY)
 		m->history = (struct meta_history){0};
 	else
@@ -303,7 +303,7 @@ int meta_repair(struct meta *m)
 		rc = meta_set_history(m, &m->history);
 	/* Stored bits and hot extents together cover what an absent member lacks (W3). */
 	if (!rc && m->damage & (META_DAMAGED_MEMBERS | META_DAMAGED_HOT))
-		rc = meta_bitmap_drop(m, MIRROR_NOBODY);
+		rc = meta_bitmap_drop(m, MIRROR_NO_SLOT);
 	if (!rc && m->damage & META_DAMAGED_HOT)
 		rc = meta_hot_repair(m);
 	if (!rc)
@@ -321,7 +321,7 @@ int meta_set_size(struct meta *m, uint64_t size)
 	if (m->store.len < meta_size_for(size))
 		return -EMSGSIZE;
 	if (meta_plane_bytes(size) != m->plane_bytes)
-		rc = meta_bitmap_drop(m, MIRROR_NOBODY);
+		rc = meta_bitmap_drop(m, MIRROR_NO_SLOT);
 	super.size = size;
 	if (!rc)
 		rc = meta_set_super(m, &super);

@@ -290,7 +290,7 @@ int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch bas
  * If it does not, the whole file is to be compared. Passes of other primaries have dropped it
  * (meta_bitmap_drop). */
 bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch);
-/* The bitmap of a member that is back in the in-sync set, or all bitmaps (MIRROR_NOBODY), counts
+/* The bitmap of a member that is back in the in-sync set, or all bitmaps (MIRROR_NO_SLOT), counts
  * no longer. Durable. */
 int meta_bitmap_drop(struct meta *m, uint8_t slot);
 /* W5: the member holds everything up to now: no bit is set, the base is the current epoch,

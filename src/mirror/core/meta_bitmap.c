@@ -93,7 +93,7 @@ int meta_bitmap_drop(struct meta *m, uint8_t slot)
 	int rc;
 
 	for (uint8_t i = 0; i < MIRROR_MEMBERS_MAX; i++) {
-		if (i != slot && slot != MIRROR_NOBODY)
+		if (i != slot && slot != MIRROR_NO_SLOT)
 			continue;
 		members.members[i].has_bitmap = false;
 		members.members[i].base = members.members[i].started = (struct mirror_epoch){0};

@@ -233,7 +233,7 @@ bool meta_promise_decode(struct rcursor *c, struct meta_promise *promise)
 	view->forced = codec_get_bool(c, 1);
 	view->insync = rcursor_u8(c);
 	return !c->bad && phase <= MIRROR_PHASE_SERVING &&
-	       (view->primary < MIRROR_MEMBERS_MAX || view->primary == MIRROR_NOBODY);
+	       (view->primary < MIRROR_MEMBERS_MAX || view->primary == MIRROR_NO_SLOT);
 }
 
 void meta_history_encode(const struct meta_history *history, struct wcursor *c)

@@ -112,7 +112,7 @@ static void dump_promise(struct meta_printer *p, const struct meta_promise *prom
 	dump_epoch(p, "epoch", view->epoch);
 	meta_print_number(p, "seq", view->seq);
 	meta_print_text(p, "phase", words_phase[view->phase]);
-	if (view->primary != MIRROR_NOBODY)
+	if (view->primary != MIRROR_NO_SLOT)
 		meta_print_number(p, "primary", view->primary);
 	meta_print_bool(p, "clean", view->clean);
 	meta_print_bool(p, "forced", view->forced);

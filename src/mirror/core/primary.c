@@ -89,7 +89,7 @@ void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t 
 	p->rec = *rec;
 	p->revision = revision;
 	p->slot = slot;
-	p->suspect = MIRROR_NOBODY;
+	p->suspect = MIRROR_NO_SLOT;
 	p->force = force;
 	p->was_clean = rec->view.clean && !force;
 	p->now = now_ms;

@@ -112,7 +112,7 @@ enum primary_action_type {
 
 struct primary_action {
 	enum primary_action_type type;
-	uint8_t slot; /* of the member; MIRROR_NOBODY for an action without a member */
+	uint8_t slot; /* of the member; MIRROR_NO_SLOT for an action without a member */
 	bool whole;   /* EQUALISE, RESYNC, SWAP: records do not name every range that may differ */
 	bool nothing; /* EQUALISE: no range differs, as the last primary ended well */
 	/* RETIRE: keep the member's records, as they name a part that is not mapped here, or
@@ -181,7 +181,7 @@ struct primary_member {
 struct primary {
 	enum primary_state state;
 	uint8_t slot;
-	/* this member gets less time, as its host is probably gone; or MIRROR_NOBODY */
+	/* this member gets less time, as its host is probably gone; or MIRROR_NO_SLOT */
 	uint8_t suspect;
 	bool force, was_clean, local_failed, demoting, clean;
 	uint64_t now;

@@ -57,7 +57,7 @@ static bool primary_next_member(struct primary *p, struct primary_action *action
 
 bool primary_next(struct primary *p, struct primary_action *action)
 {
-	*action = (struct primary_action){.slot = MIRROR_NOBODY};
+	*action = (struct primary_action){.slot = MIRROR_NO_SLOT};
 	if (primary_next_member(p, action))
 		return true;
 	if (PRIMARY_TAKE(p->pending, primary_self_order, &action->type)) {

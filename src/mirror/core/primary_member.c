@@ -309,7 +309,7 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 	}
 	m->trouble = NULL;
 	if (slot == p->suspect)
-		p->suspect = MIRROR_NOBODY;
+		p->suspect = MIRROR_NO_SLOT;
 	m->promised = (struct mirror_epoch){0, 0};
 	m->ahead = (struct mirror_view){0};
 	m->splits = 0;

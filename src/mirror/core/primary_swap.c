@@ -172,7 +172,7 @@ static void primary_learn_promoting(struct primary *p, const struct mirror_recor
 	else if (rec->nonce == p->rec.nonce && refused)
 		primary_fail(p, -EBUSY, "the primary is alive");
 	else if (rec->nonce != p->rec.nonce)
-		primary_fail(p, -EAGAIN, "the register was changed by somebody else");
+		primary_fail(p, -EAGAIN, "the register was changed by another program");
 }
 
 /* The register had this record when the swap under way was refused. If it is neither the record

@@ -68,9 +68,9 @@ const char *record_check(const struct mirror_record *rec)
 
 	if (view->phase > MIRROR_PHASE_SERVING)
 		return "the phase has no known value";
-	if ((view->primary == MIRROR_NOBODY) != (view->phase == MIRROR_PHASE_NONE))
+	if ((view->primary == MIRROR_NO_SLOT) != (view->phase == MIRROR_PHASE_NONE))
 		return "a phase without a primary, or a primary without a phase";
-	if (view->primary != MIRROR_NOBODY &&
+	if (view->primary != MIRROR_NO_SLOT &&
 	    (view->primary >= MIRROR_MEMBERS_MAX || !(members & MIRROR_BIT(view->primary))))
 		return "the primary is no member";
 	if (view->insync & ~members)

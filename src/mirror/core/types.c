@@ -23,7 +23,7 @@ uint8_t mirror_config_find(const struct mirror_config *config, const char *name)
 	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX; slot++)
 		if (config->members[slot].id && !strcmp(config->members[slot].name, name))
 			return slot;
-	return MIRROR_NOBODY;
+	return MIRROR_NO_SLOT;
 }
 
 mirror_mask mirror_config_members(const struct mirror_config *config)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define MIRROR_MEMBERS_MAX 8
-#define MIRROR_NOBODY      0xff       /* no slot */
+#define MIRROR_NO_SLOT     0xff
 #define MIRROR_BLOCK       4096u      /* bytes that one bit of a bitmap stands for */
 #define MIRROR_EXTENT      (2u << 20) /* bytes that one hot slot stands for */
 #define MIRROR_HISTORY     64
@@ -81,7 +81,7 @@ struct mirror_view {
 	struct mirror_epoch epoch;
 	uint64_t seq; /* grows with each change by the epoch's primary */
 	enum mirror_phase phase;
-	uint8_t primary; /* slot, or MIRROR_NOBODY */
+	uint8_t primary; /* slot, or MIRROR_NO_SLOT */
 	bool clean;  /* the last primary ended with everything flushed and all of insync equal */
 	bool forced; /* the epoch was begun without proof that nothing is lost */
 	mirror_mask insync; /* S: the members that hold every acknowledged flush */
@@ -111,7 +111,7 @@ struct mirror_uuid_text {
 /* 32 hexadecimal digits. */
 struct mirror_uuid_text mirror_uuid_text(const struct mirror_uuid *uuid);
 bool mirror_epoch_is_equal(struct mirror_epoch a, struct mirror_epoch b);
-/* The slot of the member with that name, or MIRROR_NOBODY. */
+/* The slot of the member with that name, or MIRROR_NO_SLOT. */
 uint8_t mirror_config_find(const struct mirror_config *config, const char *name);
 /* All slots that are in use. */
 mirror_mask mirror_config_members(const struct mirror_config *config);

@@ -62,7 +62,7 @@ int view_create(struct mirror_record *rec, const struct mirror_config *config, m
 	rec->config.number = 1;
 	rec->nonce = nonce;
 	rec->view.seq = 1;
-	rec->view.primary = MIRROR_NOBODY;
+	rec->view.primary = MIRROR_NO_SLOT;
 	rec->view.clean = true;
 	rec->view.insync = insync;
 	return 0;
@@ -135,7 +135,7 @@ int view_shrink(struct mirror_record *rec, uint8_t slot, mirror_mask lost, uint6
 	if (error)
 		return error;
 	if (!lost || (lost & ~rec->view.insync))
-		return view_refuse(-EINVAL, "only who is in-sync can leave", why);
+		return view_refuse(-EINVAL, "only an in-sync member can leave", why);
 	if (!view_may_shrink(rec, lost, why))
 		return -EBUSY;
 	rec->view.insync &= (mirror_mask)~lost;
@@ -174,7 +174,7 @@ int view_demote(struct mirror_record *rec, uint8_t slot, bool clean, uint64_t no
 		return error;
 	rec->view.clean = clean && rec->view.phase == MIRROR_PHASE_SERVING;
 	rec->view.phase = MIRROR_PHASE_NONE;
-	rec->view.primary = MIRROR_NOBODY;
+	rec->view.primary = MIRROR_NO_SLOT;
 	return view_change(rec, nonce);
 }
 
@@ -196,7 +196,7 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 	if ((config->lonely == MIRROR_LONELY_NONE) != (old->lonely == MIRROR_LONELY_NONE))
 		return view_refuse(-EINVAL, "what a lonely primary does is known by the register",
 				   why);
-	if (config->lease_ms != old->lease_ms && rec->view.primary != MIRROR_NOBODY)
+	if (config->lease_ms != old->lease_ms && rec->view.primary != MIRROR_NO_SLOT)
 		return view_refuse(
 			-EBUSY, "the lease changes only while there is no primary: demote it first",
 			why);
@@ -206,7 +206,7 @@ int view_set_config(struct mirror_record *rec, const struct mirror_config *confi
 		if (!config->members[slot].id)
 			removed |= MIRROR_BIT(slot);
 	}
-	if (rec->view.primary != MIRROR_NOBODY && (left & MIRROR_BIT(rec->view.primary)))
+	if (rec->view.primary != MIRROR_NO_SLOT && (left & MIRROR_BIT(rec->view.primary)))
 		return view_refuse(-EBUSY, "the primary must be demoted first", why);
 	if (!(rec->view.insync & ~left))
 		return view_refuse(-EAGAIN, "no in-sync member would be left", why);

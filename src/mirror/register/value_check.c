@@ -80,7 +80,7 @@ int value_check(const struct mirror_record *record, struct error *err)
 	if (!wrong)
 		wrong = value_check_config(&record->config);
 	if (!wrong && !record->view.insync)
-		wrong = "nobody is in-sync";
+		wrong = "no member is in-sync";
 	if (!wrong)
 		wrong = value_check_numbers(record);
 	if (!wrong)

@@ -169,7 +169,7 @@ static void value_view(struct value_reader *r, const json_t *object, struct mirr
 	view->epoch.nonce = value_hex(r, object, "nonce");
 	view->seq = value_number(r, object, "seq", INT64_MAX);
 	view->phase = (enum mirror_phase)value_word(r, object, "phase", words_phase);
-	view->primary = MIRROR_NOBODY;
+	view->primary = MIRROR_NO_SLOT;
 	if (!json_is_null(json_object_get(object, "primary")))
 		view->primary = (uint8_t)value_number(r, object, "primary", MIRROR_MEMBERS_MAX - 1);
 	view->clean = value_bool(r, object, "clean");

@@ -123,7 +123,7 @@ static void value_add_view(struct value_text *t, const struct mirror_view *view)
 	value_add_epoch(t, view->epoch, view->seq);
 	value_add(t, ",");
 	value_add_string(t, "phase", words_phase[view->phase]);
-	if (view->primary == MIRROR_NOBODY)
+	if (view->primary == MIRROR_NO_SLOT)
 		value_add(t, ",\"primary\":null");
 	else
 		value_add_number(t, "primary", view->primary);

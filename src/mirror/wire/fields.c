@@ -62,7 +62,7 @@ uint8_t fields_get_slot(struct rcursor *c)
 {
 	uint8_t slot = rcursor_u8(c);
 
-	if (slot >= MIRROR_MEMBERS_MAX && slot != MIRROR_NOBODY)
+	if (slot >= MIRROR_MEMBERS_MAX && slot != MIRROR_NO_SLOT)
 		c->bad = true;
 	return slot;
 }

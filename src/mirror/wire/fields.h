@@ -20,7 +20,7 @@ void fields_get_uuid(struct rcursor *c, struct mirror_uuid *uuid);
 void fields_get_view(struct rcursor *c, struct mirror_view *view);
 /* One byte below end; 0 and bad otherwise. */
 uint8_t fields_get_below(struct rcursor *c, unsigned end);
-/* A member's slot, or MIRROR_NOBODY. */
+/* A member's slot, or MIRROR_NO_SLOT. */
 uint8_t fields_get_slot(struct rcursor *c);
 bool fields_get_bool(struct rcursor *c);
 /* One byte of which no bit but these is set. */

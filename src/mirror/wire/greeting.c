@@ -101,7 +101,7 @@ int greeting_decode(const void *buf, size_t len, struct greeting *g)
 	if (!g->kind || g->kind >= GREETING_KIND_END ||
 	    (g->kind == GREETING_OBSERVE) != !g->epoch.number)
 		c.bad = true;
-	if (g->kind != GREETING_OBSERVE && g->from == MIRROR_NOBODY)
+	if (g->kind != GREETING_OBSERVE && g->from == MIRROR_NO_SLOT)
 		c.bad = true;
 	return greeting_close(&c, g->versions);
 }

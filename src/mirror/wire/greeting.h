@@ -66,7 +66,7 @@ struct greeting {
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch; /* of the end that connects */
 	uint64_t copy_id;          /* id of the copy that is meant; 0: any in that slot */
-	uint8_t from, to;          /* slots; from: MIRROR_NOBODY for a tool */
+	uint8_t from, to;          /* slots; from: MIRROR_NO_SLOT for a tool */
 	uint8_t kind;              /* enum greeting_kind */
 };
 

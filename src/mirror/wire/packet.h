@@ -187,14 +187,14 @@ enum packet_order {
 	PACKET_ORDER_RESYNC, /* member; flag: everything */
 	PACKET_ORDER_PAUSE,  /* member: its resync */
 	PACKET_ORDER_RESUME,
-	PACKET_ORDER_VERIFY, /* member, or MIRROR_NOBODY: all; flag: repair */
+	PACKET_ORDER_VERIFY, /* member, or MIRROR_NO_SLOT: all; flag: repair */
 	PACKET_ORDER_FENCE,  /* member: exclude it */
 	PACKET_ORDER_END
 };
 
 struct packet_order_request {
 	uint8_t order;       /* enum packet_order */
-	uint8_t member;      /* slot, or MIRROR_NOBODY */
+	uint8_t member;      /* slot, or MIRROR_NO_SLOT */
 	bool flag;           /* by order */
 	bool is_automatic;   /* VERIFY: no operator asks. Only what a majority of copies decides is
 				repaired */
@@ -279,7 +279,7 @@ enum packet_event_what {
 
 struct packet_event {
 	uint8_t what;   /* enum packet_event_what */
-	uint8_t member; /* slot, or MIRROR_NOBODY */
+	uint8_t member; /* slot, or MIRROR_NO_SLOT */
 	char text[PACKET_TEXT];
 };
 

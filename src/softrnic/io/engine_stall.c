@@ -72,7 +72,7 @@ static void worker_sleep(struct eng_runner *me, uint64_t until)
 	n = poller_wait(&eng.work, me->evs, until, clock_now_ns());
 	pthread_mutex_lock(&eng.lock);
 	for (int i = 0; i < n; i++)
-		if (me->evs[i].data != POLLER_NOBODY)
+		if (me->evs[i].data != POLLER_WAKEUP)
 			aside_take(me->evs[i].data);
 }
 

@@ -21,7 +21,7 @@ void poller_close(struct poller *p)
 
 int poller_open(struct poller *p)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = POLLER_NOBODY};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = POLLER_WAKEUP};
 
 	p->epfd = ownfd_mark(epoll_create1(EPOLL_CLOEXEC));
 	p->wakefd = ownfd_event(EFD_NONBLOCK);
@@ -130,7 +130,7 @@ int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint
 	for (int i = 0; i < n; i++) {
 		evs[i].data = got[i].data.u64;
 		evs[i].ready = poller_ready(got[i].events);
-		if (evs[i].data == POLLER_NOBODY && !ownfd_clear(p->wakefd))
+		if (evs[i].data == POLLER_WAKEUP && !ownfd_clear(p->wakefd))
 			LOG_DEBUG("woken by another's wake-up");
 	}
 	return n > 0 ? n : 0;

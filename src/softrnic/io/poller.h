@@ -18,7 +18,7 @@ enum {
 
 #define POLLER_BATCH 64
 
-#define POLLER_NOBODY UINT64_MAX /* the number of a wake-up */
+#define POLLER_WAKEUP UINT64_MAX /* the number of a wake-up */
 
 struct poller {
 	int epfd, wakefd; /* -1: closed */

@@ -139,7 +139,7 @@ struct standin *standin_new(unsigned members)
 			   .slow_ms = 20,
 			   .holdoff_ms = 200,
 			   .blocked_ms = 30000},
-		.view = {.primary = MIRROR_NOBODY, .clean = true},
+		.view = {.primary = MIRROR_NO_SLOT, .clean = true},
 	};
 	for (unsigned slot = 0; slot < members; slot++) {
 		standin_open_member(s, slot);

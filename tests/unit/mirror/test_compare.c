@@ -23,7 +23,7 @@ static struct packet_ordered verify(uint8_t member, bool repair)
 static struct packet_ordered scrub(void)
 {
 	struct packet_order_request order = {.order = PACKET_ORDER_VERIFY,
-					     .member = MIRROR_NOBODY,
+					     .member = MIRROR_NO_SLOT,
 					     .is_automatic = true,
 					     .timeout_ms = PATIENCE_MS};
 
@@ -55,7 +55,7 @@ static bool take_event(enum rpmirror_event_type type, struct rpmirror_event *ev)
 static void test_what_differs_is_named_and_repaired_on_request(void **state)
 {
 	struct rpmirror_state st = {.size = sizeof(st)};
-	struct packet_ordered o = verify(MIRROR_NOBODY, false);
+	struct packet_ordered o = verify(MIRROR_NO_SLOT, false);
 	struct rpmirror_event ev;
 
 	assert_verified(&o, 2, 0);
@@ -99,7 +99,7 @@ static void test_a_member_that_is_wrong_is_excluded_until_it_is_resumed(void **s
 	struct packet_ordered o;
 
 	standin_spoil(s, 2);
-	o = verify(MIRROR_NOBODY, false);
+	o = verify(MIRROR_NO_SLOT, false);
 	assert_verified(&o, 2, 4096);
 	assert_difference(&o, 2, FINDING_MEMBER, PACKET_IS_DUE);
 	assert_int_equal(o.verified.members, 6);
@@ -118,7 +118,7 @@ static void test_the_set_is_not_taken_below_its_copies(void **state)
 	struct packet_ordered o;
 
 	standin_spoil(s, 2);
-	o = verify(MIRROR_NOBODY, false);
+	o = verify(MIRROR_NO_SLOT, false);
 	assert_verified(&o, 2, 4096);
 	assert_difference(&o, 2, FINDING_MEMBER, PACKET_DIFFERS_STILL);
 	assert_int_equal(standin_record(s).view.insync, 7);
@@ -171,7 +171,7 @@ static void test_a_scrub_does_not_spread_what_the_primary_alone_has(void **state
 	assert_int_equal(standin_record(s).view.insync, 7);
 	assert_true(take_event(RPMIRROR_EVENT_VERIFIED, &ev));
 	assert_non_null(strstr(ev.text, "the primary's copy is the one that differs"));
-	o = verify(MIRROR_NOBODY, true); /* now an operator decides */
+	o = verify(MIRROR_NO_SLOT, true); /* now an operator decides */
 	assert_int_equal(o.verified.left, 0);
 	assert_memory_equal(standin_copy(s, 1), standin_copy(s, 0), STANDIN_SIZE);
 }
@@ -239,7 +239,7 @@ static void test_flushes_are_no_differences(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, flush_until_stopped, (void *)i),
 				 0);
 	for (unsigned round = 0; round < 3; round++) {
-		o = verify(MIRROR_NOBODY, false);
+		o = verify(MIRROR_NO_SLOT, false);
 		assert_verified(&o, 2, 0);
 	}
 	__atomic_store_n(&stop_flushing, true, __ATOMIC_RELAXED);
@@ -259,7 +259,7 @@ static void test_a_copy_that_cannot_be_compared_is_reported(void **state)
 	standin_cut(s, 1);
 	standin_cut(s, 2);
 	assert_int_equal(rpmirror_flush(m, &(struct rpmirror_range){addr, 8}, 1, 0, NULL), 0);
-	o = verify(MIRROR_NOBODY, false);
+	o = verify(MIRROR_NO_SLOT, false);
 	assert_int_equal(o.status, PACKET_NOT_INSYNC);
 	assert_non_null(strstr(o.text, "no copy"));
 }

@@ -70,7 +70,7 @@ void see(uint64_t epoch, enum mirror_phase phase, mirror_mask insync, uint64_t s
 	rec.view = (struct mirror_view){.epoch = copy_epoch(epoch),
 					.seq = seq,
 					.phase = phase,
-					.primary = phase ? 0 : MIRROR_NOBODY,
+					.primary = phase ? 0 : MIRROR_NO_SLOT,
 					.clean = !phase,
 					.insync = insync};
 	member_on_record(&member, &rec, 100 + seq, &v);

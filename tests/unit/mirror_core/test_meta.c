@@ -49,7 +49,7 @@ static void a_fresh_one_holds_what_it_was_made_of(void **state)
 	assert_string_equal(meta.super.set, "orders");
 	assert_string_equal(meta.members.members[2].host, "192.0.2.3");
 	assert_int_equal(meta.promise.epoch.number, 0);
-	assert_int_equal(meta.promise.seen.view.primary, MIRROR_NOBODY);
+	assert_int_equal(meta.promise.seen.view.primary, MIRROR_NO_SLOT);
 	assert_int_equal(meta.hot_count, 0);
 }
 

@@ -105,7 +105,7 @@ static void fence_all_then_look_then_serve(void **state)
 
 	(void)state;
 	begin(3, 1, 1);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_true(last.promotion);
 	assert_int_equal(last.record->view.insync, 7);
 	assert_nothing(); /* one swap at a time */
@@ -134,7 +134,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_nothing();
 	assert_int_equal(primary_sends_to(&p), 0);
 	primary_on_equal(&p, 2);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_false(last.promotion);
 	assert_int_equal(last.record->view.phase, MIRROR_PHASE_SERVING);
 	assert_nothing(); /* no reads before the action is carried out, and no record is retired */
@@ -146,7 +146,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_next(PRIMARY_DO_RETIRE, 1);
 	assert_next(PRIMARY_DO_VIEW, 2);
 	assert_next(PRIMARY_DO_RETIRE, 2);
-	assert_next(PRIMARY_DO_SERVE, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SERVE, MIRROR_NO_SLOT);
 	assert_nothing();
 	assert_int_equal(primary_must_have(&p), 7);
 	assert_int_equal(primary_sends_to(&p), 5);
@@ -349,14 +349,14 @@ static void below_min_copies_it_waits(void **state)
 	primary_on_ranges(&p, 0);
 	primary_tick(&p, 3000);
 	assert_next(PRIMARY_DO_DROP, 1);
-	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NO_SLOT);
 	assert_non_null(strstr(last.why, "'b'"));
 	assert_non_null(strstr(last.why, "min_copies"));
 	assert_nothing();
 	primary_tick(&p, primary_next_deadline(&p));
 	promised(1);
 	assert_next(PRIMARY_DO_RANGES, 1);
-	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NO_SLOT);
 }
 
 /* Its only other copy is lost for good, and gets replaced. */
@@ -433,7 +433,7 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	assert_int_equal(primary_must_have(&p), 7);
 	assert_int_equal(primary_sends_to(&p), 2);
 	assert_next(PRIMARY_DO_DROP, 2);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_int_equal(last.record->view.insync, 3);
 	primary_on_lost(&p, 1); /* it shares the next swap */
 	assert_int_equal(primary_must_have(&p), 7);
@@ -444,8 +444,8 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	skip_all();
 	primary_on_swap(&p, PRIMARY_SWAP_UNKNOWN, NULL, 0);
 	assert_int_equal(primary_must_have(&p), 3);
-	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NOBODY);
-	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NO_SLOT);
+	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision); /* without a trace of it */
 	assert_int_equal(primary_must_have(&p), 3);
 	uint64_t nonce = p.offer.nonce;
@@ -480,7 +480,7 @@ static void join(void)
 	assert_int_equal(primary_sends_to(&p), 6);
 	assert_nothing();
 	primary_on_joined(&p, 2);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_int_equal(last.record->view.insync, 7);
 }
 
@@ -537,7 +537,7 @@ static void a_member_whose_exclusion_is_not_answered_is_used_again(void **state)
 	serve(3, 1);
 	assert_int_equal(primary_exclude(&p, 2, &why), 0);
 	assert_next(PRIMARY_DO_DROP, 2);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0);
 	assert_next(PRIMARY_DO_PROMISE, 2);
 	primary_on_promised(&p, 2, &report);
@@ -555,7 +555,7 @@ static void a_member_whose_expansion_is_unknown_is_waited_for(void **state)
 	assert_int_equal(primary_must_have(&p), 7);
 	assert_int_equal(primary_sends_to(&p), 2);
 	assert_next(PRIMARY_DO_DROP, 2);
-	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision);
 	assert_int_equal(primary_must_have(&p), 7);
 	swap_done(); /* only ends the question */
@@ -574,7 +574,7 @@ static void an_expansion_that_lands_late_is_undone(void **state)
 	primary_on_lost(&p, 2);
 	skip_all();
 	primary_tick(&p, p.now + 5000);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &late, ++revision);
 	assert_int_equal(primary_must_have(&p), 7);
 	skip_all();
@@ -590,12 +590,12 @@ static void a_promotion_without_an_answer_is_found_by_its_nonce(void **state)
 
 	(void)state;
 	begin(2, 1, 0);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	late = *last.record;
 	primary_on_swap(&p, PRIMARY_SWAP_UNKNOWN, NULL, 0);
-	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_int_not_equal(last.record->nonce, late.nonce);
 	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &late, ++revision);
 	assert_int_equal(p.state, PRIMARY_RECOVERING);
@@ -613,12 +613,12 @@ static void a_promotion_ends_when_another_member_was_faster(void **state)
 	assert_int_equal(view_promote(&other, 1, 5, NULL), 0);
 	skip_all();
 	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &other, 2);
-	assert_next(PRIMARY_DO_FAILED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_FAILED, MIRROR_NO_SLOT);
 	assert_int_equal(last.error, -EAGAIN);
 	begin(2, 1, 0);
 	skip_all();
 	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &reg, 1); /* then comes the alive key */
-	assert_next(PRIMARY_DO_FAILED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_FAILED, MIRROR_NO_SLOT);
 	assert_int_equal(last.error, -EBUSY);
 }
 
@@ -632,7 +632,7 @@ static void a_higher_epoch_fences_for_good(void **state)
 	assert_int_equal(view_promote(&other, 1, 5, NULL), 0);
 	primary_on_record(&p, &other, ++revision);
 	assert_next(PRIMARY_DO_DROP, 1);
-	assert_next(PRIMARY_DO_FENCED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_FENCED, MIRROR_NO_SLOT);
 	assert_false(primary_may_ack(&p));
 	primary_on_record(&p, &reg, ++revision);
 	primary_tick(&p, 1000000);
@@ -650,11 +650,11 @@ static void an_overtaken_candidate_never_serves(void **state)
 	promised(0);
 	skip_all();
 	primary_on_ranges(&p, 0);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	other = reg;
 	assert_int_equal(view_promote(&other, 0, 5, NULL), 0);
 	primary_on_swap(&p, PRIMARY_SWAP_CHANGED, &other, ++revision);
-	assert_next(PRIMARY_DO_FENCED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_FENCED, MIRROR_NO_SLOT);
 }
 
 static void a_register_older_than_its_primary_is_split(void **state)
@@ -694,7 +694,7 @@ static void a_register_older_than_a_member_is_split(void **state)
 	report.seen = seen;
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_DROP, 1);
-	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_tick(&p, 1000000); /* meanwhile it is not swapped out, which would hide it */
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
@@ -702,7 +702,7 @@ static void a_register_older_than_a_member_is_split(void **state)
 		primary_on_changed(&p, &reg, revision); /* it may have been read before */
 	primary_on_record(&p, &reg, revision);          /* the same here */
 	assert_int_equal(p.state, PRIMARY_RECOVERING);
-	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision);
 	assert_int_equal(p.state, PRIMARY_FAILED);
 	assert_int_equal(p.error, -ENOTUNIQ);
@@ -825,12 +825,12 @@ static void a_promise_that_the_register_lacks_is_split(void **state)
 	primary_on_ranges(&p, 0);
 	primary_on_refused(&p, 1, PRIMARY_REFUSED_EPOCH, higher);
 	assert_next(PRIMARY_DO_DROP, 1);
-	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_tick(&p, 1000000); /* meanwhile it is not swapped out, which would hide it */
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	primary_on_record(&p, &reg, revision);
-	assert_next(PRIMARY_DO_READ, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
 	primary_on_record(&p, &reg, revision);
 	assert_int_equal(p.state, PRIMARY_FAILED);
 	assert_int_equal(p.error, -ENOTUNIQ);
@@ -918,7 +918,7 @@ static void the_last_copies_are_repaired_in_their_places(void **state)
 	serve(2, 2);
 	primary_on_lost(&p, 1);
 	assert_next(PRIMARY_DO_DROP, 1);
-	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NO_SLOT);
 	assert_nothing();
 	primary_tick(&p, 2000);
 	assert_next(PRIMARY_DO_PROMISE, 1);
@@ -929,7 +929,7 @@ static void the_last_copies_are_repaired_in_their_places(void **state)
 	assert_int_equal(primary_sends_to(&p), 2);
 	primary_on_equal(&p, 1);
 	assert_next(PRIMARY_DO_RETIRE, 1);
-	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NO_SLOT);
 	assert_nothing();
 }
 
@@ -955,7 +955,7 @@ static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **stat
 	primary_on_equal(&p, 1);
 	assert_next(PRIMARY_DO_RETIRE, 1);
 	assert_true(last.keeps);
-	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NO_SLOT);
 	assert_true(primary_may_ack(&p));
 }
 
@@ -1245,14 +1245,14 @@ static void it_ends_in_order(void **state)
 	(void)state;
 	serve(2, 1);
 	primary_demote(&p);
-	assert_next(PRIMARY_DO_QUIESCE, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_QUIESCE, MIRROR_NO_SLOT);
 	assert_nothing();
 	assert_true(primary_may_ack(&p));
 	primary_on_quiesced(&p, true);
 	swap_done();
 	assert_true(reg.view.clean);
 	assert_next(PRIMARY_DO_DROP, 1);
-	assert_next(PRIMARY_DO_DEMOTED, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_DEMOTED, MIRROR_NO_SLOT);
 	/* The next primary has nothing to make equal, but still fences. */
 	primary_start(&p, &reg, revision, 1, NULL, false, 0, next_nonce, NULL);
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -1277,7 +1277,7 @@ static void an_end_waits_for_the_swap_of_the_promotion(void **state)
 {
 	(void)state;
 	begin(2, 1, 0);
-	assert_next(PRIMARY_DO_SWAP, MIRROR_NOBODY);
+	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	primary_demote(&p);
 	assert_int_equal(p.state, PRIMARY_PROMOTING);
 	assert_nothing();

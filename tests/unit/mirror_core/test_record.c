@@ -202,7 +202,7 @@ static void what_is_impossible_is_refused(void **state)
 	refused();
 	rec.view.primary = 3;
 	refused();
-	rec.view.primary = MIRROR_NOBODY;
+	rec.view.primary = MIRROR_NO_SLOT;
 	refused();
 	rec.view.insync = 0x80;
 	refused();

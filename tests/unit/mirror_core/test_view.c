@@ -39,7 +39,7 @@ static void a_life(void **state)
 	assert_int_equal(rec.view.seq, 4);
 	assert_int_equal(view_demote(&rec, 1, true, 14, NULL), 0);
 	assert_true(rec.view.clean);
-	assert_int_equal(rec.view.primary, MIRROR_NOBODY);
+	assert_int_equal(rec.view.primary, MIRROR_NO_SLOT);
 	assert_int_equal(view_promote(&rec, 0, 15, NULL), 0);
 	assert_int_equal(rec.history_count, 1);
 	assert_int_equal(rec.history[0].epoch.nonce, 10);

@@ -38,7 +38,7 @@ void record_init(struct mirror_record *record, const char *set)
 		snprintf(m->host, sizeof(m->host), "127.0.0.%u", slot + 1);
 		snprintf(m->path, sizeof(m->path), "/pm/%c/file", 'a' + slot);
 	}
-	record->view.primary = MIRROR_NOBODY;
+	record->view.primary = MIRROR_NO_SLOT;
 	record->view.insync = 3;
 	record->nonce = record_random();
 }

@@ -80,9 +80,9 @@ static void values_that_cannot_be_are_refused(void **state)
 		     {7, GREETING_KIND_END, -EPROTO},
 		     {7, GREETING_OBSERVE, -EPROTO},
 		     {8, 8, -EPROTO}, /* from, to */
-		     {8, MIRROR_NOBODY, -EPROTO},
+		     {8, MIRROR_NO_SLOT, -EPROTO},
 		     {9, 8, -EPROTO},
-		     {9, MIRROR_NOBODY, -EPROTO},
+		     {9, MIRROR_NO_SLOT, -EPROTO},
 		     {10, 1, -EPROTO},
 		     {28, 0, -EPROTO}, /* epoch */
 		     {55, 1, -EPROTO}};
@@ -139,12 +139,12 @@ static void of_programs_without_a_version_in_common_only_the_versions_are_known(
 
 static void a_tool_observes_without_an_epoch(void **state)
 {
-	struct greeting g = {.from = MIRROR_NOBODY, .kind = GREETING_OBSERVE}, got;
+	struct greeting g = {.from = MIRROR_NO_SLOT, .kind = GREETING_OBSERVE}, got;
 	uint8_t buf[GREETING_SIZE];
 
 	greeting_encode(&g, version_newest(), buf);
 	assert_int_equal(greeting_decode(buf, sizeof(buf), &got), 0);
-	assert_int_equal(got.from, MIRROR_NOBODY);
+	assert_int_equal(got.from, MIRROR_NO_SLOT);
 }
 
 static void a_reply_comes_back_as_it_went(void **state)

@@ -94,7 +94,7 @@ static void sample_fill_some(struct packet *p)
 		break;
 	case PACKET_EVENT:
 		p->event.what = PACKET_EVENT_STUCK;
-		p->event.member = MIRROR_NOBODY;
+		p->event.member = MIRROR_NO_SLOT;
 		snprintf(p->event.text, sizeof(p->event.text), "b has left");
 		break;
 	case PACKET_AGE:
