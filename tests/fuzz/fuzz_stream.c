@@ -59,6 +59,7 @@ static void on_event(void *owner, enum stream_event event, int status)
 
 	switch (event) {
 	case STREAM_EV_CONNECT_REQUEST:
+	case STREAM_EV_REPLIED:
 		break;
 	case STREAM_EV_ESTABLISHED:
 		EXPECT(!f->established);

@@ -276,6 +276,8 @@ void reconnect_on_stream_event(struct node *n, enum stream_event event, int stat
 	case STREAM_EV_CONNECT_REQUEST:
 		n->requested = true;
 		break;
+	case STREAM_EV_REPLIED: /* of a meeting only */
+		break;
 	case STREAM_EV_ESTABLISHED:
 		n->established = true;
 		if (n->index == 0 && reconnect_conn_of(n)->pause_ns)

@@ -99,6 +99,8 @@ void workload_on_event(struct node *n, enum stream_event event, int status)
 		n->requested = true;
 		workload_check_pdata(n);
 		break;
+	case STREAM_EV_REPLIED: /* of a meeting only */
+		break;
 	case STREAM_EV_ESTABLISHED:
 		workload_on_established(n);
 		break;

@@ -123,6 +123,8 @@ static struct handshake *handshake_new(struct listener *l, struct link *link)
 		free(h);
 		return NULL;
 	}
+	if (l->meets)
+		stream_set_meets(h->conn->stream);
 	h->listener = l;
 	list_init(&h->link);
 	h->conn->src = local;

@@ -116,8 +116,8 @@ struct link_connecting {
 	/* 0: connected; -EINPROGRESS: not yet, READY_WRITE follows. A link that was connected to
 	 * itself gives -ECONNREFUSED. */
 	int (*dialed)(struct link *l);
-	/* Report to this source from now on what the link becomes ready for; READY_WRITE only if
-	 * `write`. For a link that was accepted, listens or dials. */
+	/* Report to this source from now on, and to none before it, what the link becomes ready
+	 * for; READY_WRITE only if `write`. For a link that was accepted, listens or dials. */
 	int (*watch)(struct link *l, struct eng_source *src, bool write);
 };
 

@@ -309,6 +309,9 @@ static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 	struct link_tcp *t = link_tcp_of(l);
 	int ret = t->dialed ? link_tcp_set_options(t->fd) : 0;
 
+	if (t->src) /* another connection takes it over */
+		engine_remove(t->src, t->fd);
+	t->src = NULL;
 	if (!ret)
 		ret = engine_add(src, t->fd, write);
 	if (ret)
@@ -316,7 +319,7 @@ static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 	t->src = src;
 	t->unread = false;
 	t->write = write;
-	if (t->accepted)
+	if (t->accepted && !t->trace)
 		t->trace = link_tcp_trace_new(t->fd, false);
 	return 0;
 }

@@ -150,10 +150,8 @@ static struct listener *listener_new(struct link *link, listener_request_fn *req
 }
 
 /* *out comes first: a request may come as soon as the link is watched. */
-int listener_open(struct link *link, listener_request_fn *request, void *owner,
-		  struct listener **out)
+static int listener_begin(struct link *link, struct listener *l, struct listener **out)
 {
-	struct listener *l = listener_new(link, request, owner);
 	int ret;
 
 	if (!l)
@@ -168,6 +166,22 @@ int listener_open(struct link *link, listener_request_fn *request, void *owner,
 	l->link = NULL;
 	listener_free(&l->source);
 	return ret;
+}
+
+int listener_open(struct link *link, listener_request_fn *request, void *owner,
+		  struct listener **out)
+{
+	return listener_begin(link, listener_new(link, request, owner), out);
+}
+
+int listener_open_meeting(struct link *link, listener_request_fn *request, void *owner,
+			  struct listener **out)
+{
+	struct listener *l = listener_new(link, request, owner);
+
+	if (l)
+		l->meets = true;
+	return listener_begin(link, l, out);
 }
 
 /* The address is free at once; the link only when no thread uses it. */

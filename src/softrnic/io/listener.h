@@ -21,6 +21,9 @@ typedef bool listener_request_fn(void *owner, struct conn *c);
 /* Listen on the bound link, which is the listener's if all goes well. 0 or -errno. */
 int listener_open(struct link *link, listener_request_fn *request, void *owner,
 		  struct listener **out);
+/* The same for queue pairs that meet their peers by themselves (conn_plain.h). */
+int listener_open_meeting(struct link *link, listener_request_fn *request, void *owner,
+			  struct listener **out);
 /* No call of the owner's function is under way afterwards, and none follows. */
 void listener_close(struct listener *l);
 

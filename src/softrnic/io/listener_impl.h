@@ -21,6 +21,7 @@ struct listener {
 	uint64_t admit_at; /* what it was set to */
 	listener_request_fn *request;
 	void *owner;
+	bool meets; /* listener_open_meeting() */
 	struct link *link;
 	pthread_mutex_t lock; /* of these: */
 	bool closed;

@@ -97,6 +97,12 @@ void qp_watch_given_up(struct qp *qp, const atomic_uint *word)
 	qp->rx.given_up = word ? word : &qp_no_alarm;
 }
 
+void qp_msn_init(struct qp *qp)
+{
+	for (int q = 0; q < DDP_QN_COUNT; q++)
+		qp->tx.msn[q] = qp->rx.msn[q] = DDP_FIRST_MSN;
+}
+
 int qp_new(const struct qp_config *cfg, struct qp **out)
 {
 	struct qp *qp = calloc(1, sizeof(*qp));
@@ -110,8 +116,7 @@ int qp_new(const struct qp_config *cfg, struct qp **out)
 	qp_watch_given_up(qp, NULL);
 	qp->state = IBV_QPS_INIT;
 	qp_init_ibv(qp);
-	for (int q = 0; q < DDP_QN_COUNT; q++)
-		qp->tx.msn[q] = qp->rx.msn[q] = DDP_FIRST_MSN;
+	qp_msn_init(qp);
 	park_init(&qp->recv.park);
 	err = sq_init(&qp->sq, &qp->cfg.cap);
 	if (!err)

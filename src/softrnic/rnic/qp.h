@@ -160,6 +160,17 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status);
  * disconnect.
  */
 void qp_on_eof(struct qp *qp);
+/*
+ * Of a queue pair that meets its peer by itself: leave a stream for another one, with what is
+ * posted. First qp_quiet(): nothing refers to memory any more, and the owner takes its buffers
+ * back. Then qp_rewind(): it is in INIT again. It must not have failed.
+ */
+void qp_quiet(struct qp *qp);
+void qp_rewind(struct qp *qp);
+/* In full operation: how many Reads, atomics and the like may be outstanding. */
+void qp_limit_requests(struct qp *qp, uint32_t ord);
+uint64_t qp_traffic(const struct qp *qp);        /* grows with the messages of both users */
+bool qp_has_posted(const struct qp *qp);         /* sends without a completion */
 enum ibv_qp_state qp_state(const struct qp *qp); /* as the user sees it */
 bool qp_is_failed(const struct qp *qp);
 /* A plain one: the user has moved it, but neither to ERR (qp_fail()) nor to RESET. */

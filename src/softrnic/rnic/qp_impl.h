@@ -123,6 +123,7 @@ struct qp {
 /* --- qp.c --------------------------------------------------------------------------------- */
 
 void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why);
+void qp_msn_init(struct qp *qp);
 /* What may be sent to this peer, and is taken from it. */
 static inline enum rdmap_level qp_level(const struct qp *qp)
 {

@@ -175,6 +175,19 @@ void qp_recv_keep_no_more(struct qp *qp)
 	qp_recv_flush(qp);
 }
 
+/* Receives stay, also one that a Send had begun to fill. */
+void qp_recv_rewind(struct qp *qp)
+{
+	struct qp_recv *r = &qp->recv;
+
+	recv_stop_waiting(qp);
+	park_clear(&r->park);
+	r->open = r->after_close = false;
+	r->ulp = 0;
+	r->mo = r->seen_sends = r->delivered_sends = 0;
+	r->msg.received = 0;
+}
+
 static int recv_post_one(struct qp *qp, const struct ibv_recv_wr *wr)
 {
 	struct ibv_wc wc = {.wr_id = wr->wr_id,

@@ -99,6 +99,7 @@ int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
 void qp_recv_discard(struct qp *qp); /* all receives, without completions, and what is parked */
+void qp_recv_rewind(struct qp *qp);  /* for another stream: drop what is parked */
 /* The peer has ended the stream: keep what is parked for receives to come when the QP fails. */
 void qp_recv_keep(struct qp *qp);
 void qp_recv_keep_no_more(struct qp *qp);

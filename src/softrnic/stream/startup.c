@@ -152,6 +152,8 @@ int stream_start_qp(struct stream *s)
 
 	if (!ret)
 		s->started = true;
+	if (stream_runs_qp(s))
+		s->traffic = qp_traffic(s->qp);
 	return ret;
 }
 
@@ -191,14 +193,29 @@ void stream_on_frames_done(struct stream *s, const char *why, uint64_t now)
 	stream_settle_hello(s, now);
 }
 
+int stream_join_self(struct stream *s, const struct stream_params *params, uint64_t now,
+		     struct stream_update *u)
+{
+	int ret;
+
+	assert(s->state == STREAM_IDLE && s->cfg.meets);
+	s->agreed = (struct qp_stream){
+		.consent = true, .ird = params->ird, .ord = params->ord, .mss = MPA_ULPDU_MAX};
+	s->deadline = stream_after(now, s->cfg.connect_ns);
+	ret = stream_start_qp(s);
+	if (!ret)
+		stream_set_state(s, STREAM_HELLO, "its own peer");
+	stream_report(s, u);
+	return ret;
+}
+
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why)
 {
 	enum stream_state from = s->state;
 
 	LOG_INFO("stream %p: start-up failed: %s: %s", (void *)s, why, strerror(err));
 	stream_set_cause(s, err);
-	if (stream_runs_qp(s))
-		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
+	stream_end_qp(s);
 	stream_set_state(s, STREAM_CLOSED, why);
 	switch (from) {
 	case STREAM_DIALING:

@@ -63,6 +63,8 @@ static void stream_send_request(struct stream *s, uint32_t mss)
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, -ret, "no request");
 	else
 		stream_set_state(s, STREAM_REQ_SENT, "TCP is up");
+	if (s->cfg.meets)
+		s->deadline = CLOCK_NEVER;
 }
 
 /* In any other state the stream was ended meanwhile. */
@@ -86,7 +88,7 @@ void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct strea
  */
 void stream_initiator_on_hangup(struct stream *s)
 {
-	if (s->frames->in_len > 0 || s->attempt == STREAM_ATTEMPT_REV1) {
+	if (s->frames->in_len > 0 || s->attempt == STREAM_ATTEMPT_REV1 || s->cfg.meets) {
 		stream_startup_failed(s, STREAM_EV_REJECTED, ECONNRESET,
 				      "the peer closed the connection");
 		return;
@@ -163,6 +165,10 @@ static void stream_start(struct stream *s, uint64_t now)
 
 	s->remote.ird = s->agreed.ird;
 	s->remote.ord = s->agreed.ord;
+	if (s->cfg.meets) {
+		s->deadline = stream_after(now, s->cfg.connect_ns);
+		stream_push_event(s, STREAM_EV_REPLIED, 0);
+	}
 	ret = stream_start_qp(s);
 	if (ret) {
 		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, -ret, "QP cannot start");
@@ -191,7 +197,9 @@ void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, co
 		return;
 	}
 	error = stream_agree(s, rep);
-	if (error)
+	if (s->cfg.meets && !s->agreed.consent)
+		stream_startup_failed(s, STREAM_EV_CONNECT_ERROR, EPROTO, "no consent");
+	else if (error)
 		stream_refuse_reply(s, error, rep->markers, now);
 	else
 		stream_start(s, now);

@@ -8,12 +8,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "softrnic/stream/consent.h"
 #include "softrnic/stream/stream_impl.h"
 
 #define BIT(name) (1u << STREAM_##name)
 
 static const unsigned stream_successors[] = {
-	[STREAM_IDLE] = BIT(DIALING) | BIT(REQ_WAIT) | BIT(CLOSED),
+	[STREAM_IDLE] = BIT(DIALING) | BIT(REQ_WAIT) | BIT(HELLO) | BIT(CLOSED),
 	[STREAM_DIALING] = BIT(REQ_SENT) | BIT(CLOSED),
 	[STREAM_REQ_SENT] = BIT(HELLO) | BIT(LIVE) | BIT(DIALING) | BIT(CLOSING) | BIT(CLOSED),
 	[STREAM_REQ_WAIT] = BIT(REQ_RCVD) | BIT(CLOSING) | BIT(CLOSED),
@@ -123,6 +124,27 @@ void stream_delete(struct stream *s)
 	assert(s->rx_into == STREAM_RX_NOTHING);
 	stream_free_buffers(s);
 	free(s);
+}
+
+void stream_set_meets(struct stream *s)
+{
+	assert(s->state == STREAM_IDLE);
+	s->cfg.meets = s->cfg.offer_consent = true;
+}
+
+void stream_move(struct stream *s, void *owner)
+{
+	s->cfg.owner = owner;
+}
+
+bool stream_peer_consents(const struct stream *s)
+{
+	return stream_consent_get(&s->request) != STREAM_CONSENT_NONE;
+}
+
+bool stream_was_used(const struct stream *s)
+{
+	return stream_runs_qp(s) && qp_traffic(s->qp) != s->traffic;
 }
 
 enum stream_state stream_state(const struct stream *s)

@@ -51,6 +51,7 @@ enum stream_state {
 
 enum stream_event {
 	STREAM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
+	STREAM_EV_REPLIED, /* initiator that meets: the request was accepted, and the HELLO follows */
 	STREAM_EV_ESTABLISHED,
 	STREAM_EV_REJECTED, /* by the application there: -EACCES; by its host, without a listener:
 			       -ECONNREFUSED; by closing: -ECONNRESET */
@@ -174,6 +175,7 @@ struct stream_config {
 	bool takes_part;
 	uint8_t instance[EXT_ID_LEN];
 	uint64_t liveness_ns; /* a consenting peer that is silent for so long is lost; 0: never */
+	bool meets;           /* stream_set_meets() */
 	const struct stream_host *host;
 	void *owner;
 };
@@ -186,6 +188,27 @@ struct stream_config {
 struct stream_config stream_config_of(enum stream_role role, bool crc, bool extensions);
 
 int stream_new(const struct stream_config *cfg, struct stream **out);
+/*
+ * Before connect, or before its link is there: of a queue pair without an id, which meets its peer
+ * by itself (meeting.h). The peer has to consent. An initiator waits for the reply without a time
+ * limit, as the peer's queue pair may not be ready. What ends the stream before full operation, or
+ * while nothing is posted, leaves the queue pair as it is.
+ */
+void stream_set_meets(struct stream *s);
+bool stream_peer_consents(const struct stream *s); /* in REQ_RCVD */
+/* It gets another owner, which has its link from now on. No call on it is under way. */
+void stream_move(struct stream *s, void *owner);
+/*
+ * The stream of a meeting that is used no more: hand its queue pair back as it was before its
+ * start, with what is posted, and let the link be closed. No receive and no job may be under way.
+ */
+struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u);
+/* Of a meeting, in IDLE, instead of connect: the queue pair is its own peer, so its link has no
+ * start-up frames, and its HELLO comes back to it. 0 or -errno. */
+int stream_join_self(struct stream *s, const struct stream_params *params, uint64_t now,
+		     struct stream_update *u);
+/* Was a message of a user's begun or received on it? */
+bool stream_was_used(const struct stream *s);
 void stream_delete(struct stream *s); /* its QP must be detached */
 enum stream_state stream_state(const struct stream *s);
 enum stream_role stream_role(const struct stream *s);
@@ -255,6 +278,10 @@ bool stream_needs_nothing(const struct stream *s);
 void stream_resume(struct stream *s, struct stream_update *u);
 /* The user fails the queue pair. */
 void stream_fail_qp(struct stream *s, struct stream_update *u);
+/* As qp_limit_requests(). */
+void stream_limit_requests(struct stream *s, uint32_t ord, struct stream_update *u);
+/* Its peer does not come: the oldest request ends with RETRY_EXC_ERR. */
+void stream_give_up_qp(struct stream *s, struct stream_update *u);
 /* A region goes away: see qp_detach_mr(). */
 void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u);
 

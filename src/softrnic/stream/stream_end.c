@@ -15,10 +15,26 @@
 #define LINGER_NS      (60 * NSEC_PER_SEC) /* as TCP reports for a closed socket */
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
-static void stream_end_qp(struct stream *s)
+/* A queue pair that meets its peer by itself survives a stream on which nothing of it is lost: one
+ * that was not in full operation, or on which it has nothing to do. */
+static bool stream_spares_qp(const struct stream *s)
 {
-	if (stream_runs_qp(s) && !qp_is_failed(s->qp))
-		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
+	return s->cfg.meets && (s->state < STREAM_LIVE || !qp_has_posted(s->qp));
+}
+
+void stream_end_qp(struct stream *s)
+{
+	if (stream_runs_qp(s) && !qp_is_failed(s->qp) && !stream_spares_qp(s))
+		qp_fail(s->qp, s->cfg.meets ? IBV_WC_RETRY_EXC_ERR : IBV_WC_WR_FLUSH_ERR);
+}
+
+/* The peer has ended its sending. */
+static void stream_eof_qp(struct stream *s)
+{
+	if (s->cfg.meets)
+		stream_end_qp(s);
+	else if (stream_runs_qp(s))
+		qp_on_eof(s->qp);
 }
 
 static int stream_begin_drain(struct stream *s, uint64_t now)
@@ -108,8 +124,7 @@ int stream_cancel(struct stream *s, struct stream_update *u)
 static void stream_on_drained(struct stream *s)
 {
 	if (s->fin_in) {
-		if (stream_runs_qp(s))
-			qp_on_eof(s->qp);
+		stream_eof_qp(s);
 		stream_set_state(s, STREAM_CLOSING, "peer's FIN");
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 	} else if ((!stream_runs_qp(s) || qp_is_idle(s->qp)) && !stream_leaves_first(s)) {
@@ -250,8 +265,7 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 				      "the peer closed the connection before its HELLO");
 		break;
 	case STREAM_LIVE:
-		if (stream_runs_qp(s))
-			qp_on_eof(s->qp);
+		stream_eof_qp(s);
 		s->deadline = stream_after(now, s->cfg.drain_ns);
 		stream_set_state(s, STREAM_CLOSING, "peer's FIN");
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);

@@ -71,6 +71,7 @@ struct stream {
 		int status;
 	} events[STREAM_EVENTS_MAX];
 	uint32_t mss;
+	uint64_t traffic;         /* of the QP, when it was started */
 	uint64_t deadline;        /* of the state; LIVE: stream_stall.c */
 	uint64_t stall_since;     /* since then no Send was delivered; 0: no stall */
 	uint64_t stall_delivered; /* Sends, at the last look */
@@ -166,6 +167,8 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 void stream_responder_settle(struct stream *s, uint64_t now);
 
 /* stream_end.c */
+/* Its queue pair fails, unless it is to be spared. */
+void stream_end_qp(struct stream *s);
 /* May the next state be entered? With the time: REP_SENT, HELLO, LIVE and DRAINING. */
 void stream_settle(struct stream *s, uint64_t now);
 /* Without it: DRAINING, CLOSING and LINGERING. */

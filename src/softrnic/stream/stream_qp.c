@@ -121,6 +121,26 @@ struct qp *stream_detach_qp(struct stream *s, struct stream_update *u)
 	return qp;
 }
 
+/* Nothing that the queue pair could lose is left on the stream: see stream_end_qp(). */
+struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u)
+{
+	struct qp *qp = s->qp;
+
+	if (!qp || !stream_runs_qp(s) || qp_is_failed(qp))
+		return stream_detach_qp(s, u);
+	assert(s->rx_into != STREAM_RX_QP && s->job != STREAM_JOB_RUNNING);
+	stream_note_over(s);
+	qp_quiet(qp);
+	stream_put_bufs(s);
+	qp_set_taker(qp, NULL);
+	qp_rewind(qp);
+	s->qp = NULL;
+	s->tx_of_qp = s->resume_due = false;
+	stream_on_detached(s);
+	stream_report(s, u);
+	return qp;
+}
+
 /* --- the user's calls ----------------------------------------------------------------------- */
 
 int stream_post_send(struct stream *s, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
@@ -171,6 +191,20 @@ void stream_resume(struct stream *s, struct stream_update *u)
 void stream_fail_qp(struct stream *s, struct stream_update *u)
 {
 	qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
+	stream_report(s, u);
+}
+
+void stream_limit_requests(struct stream *s, uint32_t ord, struct stream_update *u)
+{
+	if (s->qp)
+		qp_limit_requests(s->qp, ord);
+	stream_report(s, u);
+}
+
+void stream_give_up_qp(struct stream *s, struct stream_update *u)
+{
+	if (!qp_is_failed(s->qp))
+		qp_fail(s->qp, IBV_WC_RETRY_EXC_ERR);
 	stream_report(s, u);
 }
 
