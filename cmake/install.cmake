@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The installation of everything but the libraries (library.cmake).
-if(NOT TARGET rpma OR NOT TARGET softrnic OR NOT TARGET rpma_tool OR NOT TARGET softrnic_run)
+# The installation of everything but the libraries (library.cmake) and the launcher (install-softrnic.cmake).
+if(NOT TARGET rpma OR NOT TARGET rpma_tool)
 	return()
 endif()
 set_target_properties(rpma_tool rpmemd rpmirrord PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
 install(TARGETS rpma_tool rpmemd rpmirrord RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS dropin_ibverbs dropin_rdmacm
-	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin)
-install(TARGETS softrnic_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 foreach(section 1 3 5 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}

@@ -45,7 +45,7 @@ SUBJECTS = (
      ("doc/mirror.md", "doc/mirror-format.md", "doc/model/README.md")),
     ("Python", "librpmafile and librpmirror for Python.", (), ("doc/python.md",)),
     ("softrnic", "The software RDMA card, also below programs that know only libibverbs.",
-     (r"softrnic(-verbs)?\.[17]",), ("doc/wire.md", "doc/vm.md")),
+     (r"softrnic(-verbs)?\.[17]",), ("doc/ci.md", "doc/wire.md", "doc/vm.md")),
     ("Files", "Configurations and formats.", (r".*\.5",), ()),
     ("Architecture", "How it is built: rooms, threads, rules.", (),
      tuple(f"doc/{page}.md" for page in ("architecture/overview", "architecture/softrnic", "architecture/io", "policy",
