@@ -69,13 +69,6 @@ static struct ibv_mr *ops_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t len,
 	return softrnic_reg_mr_iova2(pd, addr, len, iova, (unsigned)access);
 }
 
-static int ops_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len,
-			int access)
-{
-	errno = EOPNOTSUPP;
-	return IBV_REREG_MR_ERR_CMD;
-}
-
 /* There is nothing to release: no region was ever imported. */
 static void ops_unimport_mr(struct ibv_mr *mr)
 {
@@ -152,6 +145,6 @@ const struct ops softrnic_ops = {
 		  ITS(reg_mr_iova2), ITS(resize_cq), ITS(modify_srq), ITS(query_srq),
 		  HERE(modify_qp), ITS(query_qp), HERE(close_device), HERE(query_port),
 		  HERE(query_gid), HERE(query_pkey), HERE(get_pkey_index), HERE(reg_mr_iova),
-		  HERE(rereg_mr), HERE(unimport_mr), HERE(unimport_pd), HERE(unimport_dm),
+		  ITS(rereg_mr), HERE(unimport_mr), HERE(unimport_pd), HERE(unimport_dm),
 		  HERE(qp_to_qp_ex), HERE(query_qp_data_in_order)},
 };

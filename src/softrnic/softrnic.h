@@ -102,6 +102,14 @@ struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, 
 				     unsigned int access);
 int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		       struct ibv_sge *sges, uint32_t num_sge);
+/* IBV_REREG_MR_ERR_INPUT and errno: the region is what it was. */
+int softrnic_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len,
+		      int access);
+/* Domains around a protection domain; softrnic_dealloc_pd() ends a parent domain, too. */
+struct ibv_pd *softrnic_alloc_parent_domain(struct ibv_context *context,
+					    struct ibv_parent_domain_init_attr *attr);
+struct ibv_td *softrnic_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int softrnic_dealloc_td(struct ibv_td *td);
 int softrnic_resize_cq(struct ibv_cq *cq, int cqe);
 int softrnic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /*

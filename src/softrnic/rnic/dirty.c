@@ -179,7 +179,7 @@ static void dirty_unmark(struct dirty_region *r, const struct dirty_range *what)
 
 static struct dirty_range dirty_range_of(const struct mr *mr, const void *at, uint64_t len)
 {
-	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->ibv.addr;
+	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->start;
 
 	return (struct dirty_range){.lo = lo, .hi = lo + len};
 }

@@ -34,7 +34,7 @@ int dirty_note_elsewhere(struct dirty *d, struct mr *mr, uint64_t lo, uint64_t h
 /* 0 or -ENOMEM. A stream mostly writes where it wrote last: in or behind the first interval. */
 static inline int dirty_note(struct dirty *d, struct mr *mr, const void *at, uint64_t len)
 {
-	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->ibv.addr, hi = lo + len;
+	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->start, hi = lo + len;
 	struct dirty_range *first;
 
 	if (d->count == 0 || d->region[0].mr != mr)

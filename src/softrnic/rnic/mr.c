@@ -45,17 +45,22 @@ static struct list *mr_bucket_of(const struct mr_table *table, uint32_t stag)
 	return &table->buckets[stag & (table->num_buckets - 1)];
 }
 
+/* Of several, which are former ones and at most one in force, that one. */
 static struct mr *mr_find_locked(const struct mr_table *table, uint32_t stag)
 {
 	struct list *head = mr_bucket_of(table, stag), *it;
+	struct mr *found = NULL;
 
 	list_for_each (it, head) {
 		struct mr *mr = container_of(it, struct mr, link);
 
-		if (mr->ibv.rkey == stag)
-			return mr;
+		if (mr->ibv.rkey != stag)
+			continue;
+		found = mr;
+		if (!atomic_load_explicit(&mr->killed, memory_order_relaxed))
+			break;
 	}
-	return NULL;
+	return found;
 }
 
 /* Longer chains are only slower: a failed allocation is not an error. */
@@ -157,13 +162,18 @@ static bool mr_access_is_valid(int access)
 	return !writes || (access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-static void mr_publish_locked(struct mr_table *table, struct mr *mr)
+static uint32_t mr_new_stag_locked(struct mr_table *table)
 {
 	uint32_t stag;
 
 	do {
 		stag = rand_u32();
 	} while (stag == 0 || mr_find_locked(table, stag));
+	return stag;
+}
+
+static void mr_publish_locked(struct mr_table *table, struct mr *mr, uint32_t stag)
+{
 	mr->ibv.lkey = mr->ibv.rkey = mr->ibv.handle = stag;
 	if (++table->count > table->num_buckets)
 		mr_grow_locked(table);
@@ -189,8 +199,8 @@ static struct mr *mr_alloc(struct mr_table *table)
 	return mr;
 }
 
-int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
-	   int access, const struct mr_backing *backing, struct mr **out)
+int mr_make(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+	    int access, const struct mr_backing *backing, struct mr **out)
 {
 	struct mr *mr;
 
@@ -206,15 +216,44 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 		.addr = addr,
 		.length = len,
 	};
+	mr->start = addr;
+	mr->now = mr;
 	mr->iova = iova;
 	mr->access = access;
 	mr->backing = backing ? *backing : (struct mr_backing){0};
 	atomic_store(&mr->refs, 1);
-	pthread_mutex_lock(&table->lock);
-	mr_publish_locked(table, mr);
-	pthread_mutex_unlock(&table->lock);
 	*out = mr;
 	return 0;
+}
+
+int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+	   int access, const struct mr_backing *backing, struct mr **out)
+{
+	int ret = mr_make(table, pd, addr, len, iova, access, backing, out);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&table->lock);
+	mr_publish_locked(table, *out, mr_new_stag_locked(table));
+	pthread_mutex_unlock(&table->lock);
+	return 0;
+}
+
+void mr_succeed(struct mr *handle, struct mr *next)
+{
+	struct mr_table *table = handle->table;
+	struct mr *former = handle->now;
+
+	pthread_mutex_lock(&table->lock);
+	assert(former->killed);
+	mr_publish_locked(table, next, handle->ibv.rkey);
+	handle->now = next;
+	handle->ibv.pd = next->ibv.pd;
+	handle->ibv.addr = next->ibv.addr;
+	handle->ibv.length = next->ibv.length;
+	pthread_mutex_unlock(&table->lock);
+	if (former != handle)
+		mr_delete(former);
 }
 
 void mr_kill(struct mr *mr)

@@ -40,6 +40,8 @@ struct mr_backing {
 
 struct mr {
 	struct ibv_mr ibv; /* addr, length, lkey == rkey == STag */
+	void *start;       /* `addr`, also after mr_succeed() */
+	struct mr *now;    /* itself, or what mr_succeed() put in its place */
 	uint64_t iova;     /* TO of the first byte; the address unless zero-based */
 	int access;        /* IBV_ACCESS_* */
 	struct mr_backing backing;
@@ -73,6 +75,16 @@ void mr_table_atfork_child(struct mr_table *table); /* also drops the holds of t
  */
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 	   int access, const struct mr_backing *backing, struct mr **out);
+/*
+ * A region is registered anew under its STag. mr_make() makes a description that no lookup finds, so
+ * that all that may fail is done while the former one is in force. When that one is killed and idle,
+ * mr_succeed() puts the new one in its place. The program keeps `handle`, which mr_new() made, and
+ * sees the new values there; handle->now is the one in force. The handle's own reference stays until
+ * the program deregisters it.
+ */
+int mr_make(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
+	    int access, const struct mr_backing *backing, struct mr **out);
+void mr_succeed(struct mr *handle, struct mr *next);
 /* From here on no lookup finds it. */
 void mr_kill(struct mr *mr);
 /* Wait until the last hold is gone. Only after mr_kill(). */

@@ -135,7 +135,7 @@ int qp_request_next_of_all(struct qp *qp, bool strict)
 	job.mr = dirty_next(&qp->requests.all, &range);
 	if (!job.mr)
 		return 0;
-	job.addr = (uint8_t *)job.mr->ibv.addr + range.lo;
+	job.addr = (uint8_t *)job.mr->start + range.lo;
 	job.len = range.hi - range.lo;
 	job.strict = request_is_strict_about(job.mr, strict);
 	job.lasting = request_is_lasting(&job);

@@ -33,7 +33,7 @@ static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
  */
 void conns_detach_mr(struct mr *mr)
 {
-	bool forget = persist_region_has_failed(mr->backing.persist);
+	bool forget = mr->backing.persist && persist_region_has_failed(mr->backing.persist);
 	unsigned wait_ms = 0;
 
 	while (!detach_from_all(mr, forget, wait_ms) &&

@@ -25,6 +25,18 @@ static struct {
 	atomic_bool made;
 } dev = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/*
+ * Nothing is pinned, and each copy reports memory that is not there. Only programs of libibverbs are
+ * shown it: librpma registers any mapping without, and reports no paging on demand.
+ */
+static void device_fill_odp(struct ibv_device_attr_ex *attr)
+{
+	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	attr->odp_caps.per_transport_caps.rc_odp_caps =
+		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+		IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+}
+
 static int vctx_query_device_ex(struct ibv_context *context,
 				const struct ibv_query_device_ex_input *in,
 				struct ibv_device_attr_ex *attr, size_t size)
@@ -32,9 +44,11 @@ static int vctx_query_device_ex(struct ibv_context *context,
 	struct ibv_device_attr_ex full;
 	int ret = softrnic_query_device_ex(context, in, &full);
 
-	if (!ret)
-		memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
-	return ret;
+	if (ret)
+		return ret;
+	device_fill_odp(&full);
+	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
+	return 0;
 }
 
 static int vctx_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,

@@ -24,9 +24,23 @@ struct vcq_conn {
 
 struct vpd {
 	struct ibv_pd ibv;
-	atomic_uint users;         /* MRs, SRQs and QPs on it */
+	struct vpd *base;          /* itself; of a parent domain the one that it refers to */
+	struct vtd *td;            /* a parent domain's; or NULL */
+	atomic_uint users;         /* MRs, SRQs, QPs and parent domains on it */
 	struct stall_count *stall; /* of the memory on it that can stall */
 };
+
+/* A thread domain: a promise of the program that this device has no use for. */
+struct vtd {
+	struct ibv_td ibv;
+	atomic_uint users; /* parent domains */
+};
+
+/* The domain itself: what is made on a parent domain is made on the one that it refers to. */
+static inline struct vpd *vpd_of(struct ibv_pd *ibv)
+{
+	return container_of(ibv, struct vpd, ibv)->base;
+}
 
 struct vchannel {
 	struct ibv_comp_channel ibv;

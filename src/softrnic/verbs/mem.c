@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mem.c -- protection domains and memory regions. */
+/* mem.c -- memory regions. */
 #include <errno.h>
-#include <stdlib.h>
+#include <stdint.h>
 
 #include "base/log.h"
 #include "base/safecopy.h"
@@ -9,33 +9,8 @@
 #include "softrnic/io/engine.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/persist/persist.h"
+#include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
-
-struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context)
-{
-	struct vpd *pd = calloc(1, sizeof(*pd));
-	struct stall_count *stall = stall_count_new();
-
-	if (!pd || !stall) {
-		stall_count_put(stall);
-		free(pd);
-		return NULL;
-	}
-	pd->stall = stall;
-	pd->ibv.context = context;
-	return &pd->ibv;
-}
-
-int softrnic_dealloc_pd(struct ibv_pd *ibv)
-{
-	struct vpd *pd = container_of(ibv, struct vpd, ibv);
-
-	if (atomic_load(&pd->users))
-		return EBUSY;
-	stall_count_put(pd->stall);
-	free(pd);
-	return 0;
-}
 
 static void mem_put_region(void *region)
 {
@@ -59,33 +34,62 @@ static struct mr_backing mem_backing_of(struct persist_region *region, void *add
 	};
 }
 
-static struct ibv_mr *mem_reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t iova, int access)
+/*
+ * On-demand paging of all memory (ibv_reg_mr(3)): what is mapped may change at any time, so nothing is
+ * looked up now, and copies report what is not there. What lies behind the memory is not known, so a
+ * peer may not address it: its flushes would promise what cannot be kept.
+ */
+static bool mem_is_implicit(const void *addr, size_t len, int access)
 {
-	struct persist_region *region = NULL;
-	struct mr_backing backing;
-	struct mr *mr = NULL;
+	return access & IBV_ACCESS_ON_DEMAND && !addr && len == SIZE_MAX;
+}
+
+/* What is behind the memory. 0 or -errno. */
+static int mem_survey(void *addr, size_t len, int access, struct mr_backing *backing)
+{
+	struct persist_region *region;
 	int ret = safecopy_setup();
 
+	*backing = (struct mr_backing){0};
+	if (!ret && mem_is_implicit(addr, len, access))
+		return access & RNIC_REMOTE_ACCESS ? -EOPNOTSUPP : 0;
 	if (!ret)
 		ret = persist_region_new(addr, len, &region);
-	if (!ret) {
-		/* Counted before a peer can reach the region. */
-		if (persist_region_can_stall(region)) {
-			atomic_fetch_add(&pd->stall->regions, 1);
-			engine_expect_stalls();
-		}
-		backing = mem_backing_of(region, addr, len);
-		ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
-	}
+	if (!ret)
+		*backing = mem_backing_of(region, addr, len);
+	return ret;
+}
+
+/* A region that is in force, or will be next, is one of the domain: counted before a peer can reach
+ * it. by: 1 or -1. */
+static void mem_count(struct vpd *pd, const struct mr_backing *backing, int by)
+{
+	atomic_fetch_add(&pd->users, (unsigned)by);
+	if (!backing->can_stall)
+		return;
+	atomic_fetch_add(&pd->stall->regions, (unsigned)by);
+	if (by > 0)
+		engine_expect_stalls();
+}
+
+static struct ibv_mr *mem_reg_mr(struct vpd *pd, void *addr, size_t len, uint64_t iova, int access)
+{
+	struct mr_backing backing;
+	struct mr *mr = NULL;
+	int ret = mem_survey(addr, len, access, &backing);
+
 	if (ret) {
-		if (region)
-			atomic_fetch_sub(&pd->stall->regions, persist_region_can_stall(region));
-		persist_region_put(region);
 		errno = -ret;
 		return NULL;
 	}
-	atomic_fetch_add(&pd->users, 1);
-	return &mr->ibv;
+	mem_count(pd, &backing, 1);
+	ret = mr_new(device_mrs(), &pd->ibv, addr, len, iova, access, &backing, &mr);
+	if (!ret)
+		return &mr->ibv;
+	mem_count(pd, &backing, -1);
+	persist_region_put(backing.persist);
+	errno = -ret;
+	return NULL;
 }
 
 struct ibv_mr *softrnic_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
@@ -99,24 +103,88 @@ struct ibv_mr *softrnic_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int ac
 struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t len, uint64_t iova,
 				     unsigned int access)
 {
-	struct vpd *pd = container_of(ibv, struct vpd, ibv);
-
 	/* rdma-core's fork protection applies to pinned pages; ours are not pinned. */
-	return mem_reg_mr(pd, addr, len, iova, (int)access);
+	return mem_reg_mr(vpd_of(ibv), addr, len, iova, (int)access);
 }
 
 /* When this returns no thread accesses the memory: "Deregistration" in doc/architecture/softrnic.md. */
-int softrnic_dereg_mr(struct ibv_mr *ibv)
+static void mem_end(struct mr *mr)
 {
-	struct mr *mr = container_of(ibv, struct mr, ibv);
-	struct vpd *pd = container_of(ibv->pd, struct vpd, ibv);
-
 	doorbells_ring(0); /* Writes out of it that wait to be sent */
 	mr_kill(mr);
 	conns_detach_mr(mr);
-	atomic_fetch_sub(&pd->stall->regions, persist_region_can_stall(mr->backing.persist));
+	mem_count(vpd_of(mr->ibv.pd), &mr->backing, -1);
+}
+
+int softrnic_dereg_mr(struct ibv_mr *ibv)
+{
+	struct mr *handle = container_of(ibv, struct mr, ibv), *mr = handle->now;
+
+	mem_end(mr);
 	mr_delete(mr);
-	atomic_fetch_sub(&pd->users, 1);
+	if (mr != handle)
+		mr_delete(handle);
+	return 0;
+}
+
+/* --- registered anew ------------------------------------------------------------------------ */
+
+#define MEM_REREG_FLAGS                                                                            \
+	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
+
+static int mem_rereg_check(int flags, const struct ibv_pd *pd, const void *addr, size_t len)
+{
+	if (!flags || flags & ~MEM_REREG_FLAGS)
+		return -EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!addr || !len))
+		return -EINVAL;
+	return flags & IBV_REREG_MR_CHANGE_PD && !pd ? -EINVAL : 0;
+}
+
+/* The description with what `flags` change. 0 or -errno. */
+static int mem_make_next(const struct mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len,
+			 int access, struct mr **next)
+{
+	struct mr_backing backing = mr->backing;
+	uint64_t iova = mr->iova;
+	int ret = 0;
+
+	pd = flags & IBV_REREG_MR_CHANGE_PD ? &vpd_of(pd)->ibv : mr->ibv.pd;
+	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		access = mr->access;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		iova = access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+		ret = mem_survey(addr, len, access, &backing);
+	} else {
+		addr = mr->start;
+		len = mr->ibv.length;
+		if (mem_is_implicit(addr, len, access) && access & RNIC_REMOTE_ACCESS)
+			ret = -EOPNOTSUPP;
+		persist_region_get(backing.persist);
+	}
+	if (!ret)
+		ret = mr_make(device_mrs(), pd, addr, len, iova, access, &backing, next);
+	if (ret)
+		persist_region_put(backing.persist);
+	return ret;
+}
+
+/* All that may fail is done before the region is killed. So after a failure it is what it was. */
+int softrnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t len,
+		      int access)
+{
+	struct mr *handle = container_of(ibv, struct mr, ibv), *next;
+	int ret = mem_rereg_check(flags, pd, addr, len);
+
+	if (!ret)
+		ret = mem_make_next(handle->now, flags, pd, addr, len, access, &next);
+	if (ret) {
+		errno = -ret;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	mem_count(vpd_of(next->ibv.pd), &next->backing, 1);
+	mem_end(handle->now);
+	mr_succeed(handle, next);
 	return 0;
 }
 
@@ -132,8 +200,8 @@ int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint
 		struct mr *mr;
 		void *ptr;
 
-		if (mr_hold(device_mrs(), pd, sges[i].lkey, sges[i].addr, sges[i].length, 0, &mr,
-			    &ptr))
+		if (mr_hold(device_mrs(), &vpd_of(pd)->ibv, sges[i].lkey, sges[i].addr,
+			    sges[i].length, 0, &mr, &ptr))
 			return EFAULT;
 		mr_release(mr);
 	}

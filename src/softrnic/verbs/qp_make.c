@@ -59,7 +59,7 @@ int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *g
 {
 	struct qp_config cfg = {
 		.mrs = device_mrs(),
-		.pd = pd,
+		.pd = &vpd_of(pd)->ibv,
 		.send_cq = &vcq_of(granted->send_cq)->cq,
 		.recv_cq = &vcq_of(granted->recv_cq)->cq,
 		.srq = granted->srq ? &vsrq_of(granted->srq)->srq : NULL,
@@ -90,7 +90,7 @@ void qp_places_init(struct qp_places *places)
 
 void qp_count_users(const struct ibv_qp *ibv, int by)
 {
-	atomic_fetch_add(&container_of(ibv->pd, struct vpd, ibv)->users, (unsigned)by);
+	atomic_fetch_add(&vpd_of(ibv->pd)->users, (unsigned)by);
 	atomic_fetch_add(&vcq_of(ibv->send_cq)->users, (unsigned)by);
 	atomic_fetch_add(&vcq_of(ibv->recv_cq)->users, (unsigned)by);
 	if (ibv->srq)
@@ -104,7 +104,7 @@ void qp_attach(struct conn *c, struct ibv_qp *ibv, const struct ibv_qp_init_attr
 	struct conn_attachment with = {
 		.qp = qp_of(ibv),
 		.granted = granted,
-		.stall = container_of(ibv->pd, struct vpd, ibv)->stall,
+		.stall = vpd_of(ibv->pd)->stall,
 		.waiting = {&send_cq->waiting, recv_cq != send_cq ? &recv_cq->waiting : NULL},
 	};
 

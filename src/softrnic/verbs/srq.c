@@ -38,11 +38,11 @@ struct ibv_srq *softrnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr 
 		return NULL;
 	}
 	v->srq.ibv.context = pd->context;
-	v->srq.ibv.pd = pd;
+	v->srq.ibv.pd = &vpd_of(pd)->ibv;
 	v->srq.ibv.srq_context = init->srq_context;
 	v->srq.limit_reached = vsrq_limit;
 	v->generation = engine_generation();
-	atomic_fetch_add(&container_of(pd, struct vpd, ibv)->users, 1);
+	atomic_fetch_add(&vpd_of(pd)->users, 1);
 	return &v->srq.ibv;
 }
 
@@ -79,7 +79,7 @@ int softrnic_destroy_srq(struct ibv_srq *ibv)
 	if (atomic_load(&v->users))
 		return EBUSY;
 	device_async_cancel(ibv);
-	atomic_fetch_sub(&container_of(ibv->pd, struct vpd, ibv)->users, 1);
+	atomic_fetch_sub(&vpd_of(ibv->pd)->users, 1);
 	srq_fini(&v->srq);
 	free(v);
 	return 0;

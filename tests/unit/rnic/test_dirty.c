@@ -23,7 +23,7 @@ static int setup(void **state)
 	d = (struct dirty){.region = NULL};
 	memset(dirty_units, 0, sizeof(dirty_units));
 	for (int r = 0; r < REGIONS; r++) {
-		mrs[r] = (struct mr){.ibv.addr = memory[r]};
+		mrs[r] = (struct mr){.start = memory[r]};
 		atomic_init(&mrs[r].refs, 1); /* a reference that is never dropped here */
 	}
 	return 0;

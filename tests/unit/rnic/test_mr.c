@@ -398,10 +398,89 @@ static void deregistration_waits_for_every_user(void **state)
 		pthread_join(users[i], NULL);
 }
 
+/* --- registered anew ---------------------------------------------------------------------- */
+
+static struct mr *next_of(struct mr *handle, void *addr, size_t len)
+{
+	struct mr *next = NULL;
+
+	assert_int_equal(mr_make(table, &other_pd, addr, len, (uintptr_t)addr, RW, NULL, &next), 0);
+	mr_kill(handle->now);
+	mr_wait_idle(handle->now);
+	mr_succeed(handle, next);
+	return next;
+}
+
+static void a_successor_is_found_under_the_same_stag(void **state)
+{
+	struct mr *mr = whole(RW), *next;
+	uint32_t stag = mr->ibv.rkey;
+	char *other = memory + 100;
+
+	next = next_of(mr, other, 8);
+	assert_ptr_equal(mr->now, next);
+	assert_int_equal(next->ibv.rkey, stag);
+	assert_int_equal(mr->ibv.rkey, stag);
+	assert_ptr_equal(mr->ibv.addr, other);
+	assert_int_equal(mr->ibv.length, 8);
+	assert_ptr_equal(mr->ibv.pd, &other_pd);
+	assert_int_equal(look(&other_pd, stag, (uintptr_t)other, 8, RW), MR_OK);
+	assert_int_equal(look(&other_pd, stag, (uintptr_t)other, 9, RW), MR_BAD_BOUNDS);
+	assert_int_equal(look(&pd, stag, (uintptr_t)other, 8, RW), MR_BAD_PD);
+	drop(next);
+	assert_int_equal(look(&other_pd, stag, (uintptr_t)other, 8, RW), MR_BAD_STAG);
+	mr_delete(mr);
+}
+
+/* A stream counts what it has placed from the first byte of the region that was in force then. */
+static void a_reference_keeps_the_description_that_it_was_taken_of(void **state)
+{
+	struct mr *mr = whole(RW), *next;
+
+	mr_ref(mr);
+	next = next_of(mr, memory + 100, 8);
+	assert_ptr_equal(mr->start, memory);
+	assert_true(mr_is_killed(mr));
+	mr_ref(next);
+	(void)next_of(mr, memory + 200, 8);
+	assert_ptr_equal(next->start, memory + 100);
+	mr_unref(next);
+	drop(mr->now);
+	mr_delete(mr);
+	assert_ptr_equal(mr->start, memory);
+	mr_unref(mr);
+}
+
+static void what_was_remembered_of_the_former_one_is_looked_up_anew(void **state)
+{
+	struct mr *mr = whole(RW), *next;
+	uint32_t stag = mr->ibv.rkey;
+	struct mr_near near = {0};
+	void *ptr;
+
+	assert_int_equal(mr_hold_near(table, &near, &pd, stag, (uintptr_t)memory, 8, RW, 0, &ptr),
+			 MR_OK);
+	mr_release_near(&near);
+	next = next_of(mr, memory + 100, 8);
+	assert_int_equal(mr_hold_near(table, &near, &other_pd, stag, (uintptr_t)memory + 100, 8, RW,
+				      0, &ptr),
+			 MR_OK);
+	assert_ptr_equal(near.mr, next);
+	mr_release_near(&near);
+	drop(next);
+	mr_delete(mr);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(registration_describes_the_region, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_successor_is_found_under_the_same_stag, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_reference_keeps_the_description_that_it_was_taken_of, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			what_was_remembered_of_the_former_one_is_looked_up_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(registration_refuses_what_verbs_refuses, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(stags_are_unique_while_the_table_grows, setup,
