@@ -31,7 +31,7 @@ enum link_families { LINK_FAMILIES_DEFAULT, LINK_FAMILIES_BOTH, LINK_FAMILIES_ON
 
 /*
  * Every operation of link_ops is required. A group below it is there as a whole, or not at all
- * (NULL): link_lacks() names what is missing.
+ * (NULL). unit.io.link checks the tables of all links.
  */
 struct link_ops {
 	const char *name;
@@ -159,9 +159,6 @@ struct link_in_place {
 	size_t (*lend)(struct link *l, void **to);
 	void (*commit)(struct link *l, size_t len);
 };
-
-/* The first operation that it should have and has not, by name; NULL: it is complete. */
-const char *link_lacks(const struct link_ops *ops);
 
 /* The link that carries connections to, or from, this address; NULL: none does. */
 const struct link_ops *link_of(const struct link_addr *addr);

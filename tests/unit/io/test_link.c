@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "ends.h"
+#include "link_lacks.h"
 #include "link_pair.h"
 #include "softrnic/io/link_shm.h"
 #include "softrnic/io/link_sockaddr.h"
