@@ -59,6 +59,8 @@ struct op_rx {
 	void (*finish)(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);
 	/* It was parked, and finds a receive now. False: an error is recorded. */
 	bool (*deliver)(struct qp *qp, struct rx_seg *seg, struct park_seg *parked);
+	/* A request, whose whole() is qp_request_whole(): decode it into its place, and count it. */
+	void (*decode)(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len);
 	bool is_answer; /* placed for a request of this end: no Flush of the peer covers it */
 };
 

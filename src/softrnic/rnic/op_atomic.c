@@ -113,20 +113,15 @@ static int atomic_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-static enum rx_verdict atomic_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+static void atomic_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len)
 {
-	struct irq_entry *e = qp_request_push(qp, seg);
 	const struct qp_op *op;
 
-	if (!e)
-		return RX_FAULT;
-	rdmap_atomic_req_decode(bytes, seg->payload, &e->msg.atomic);
+	rdmap_atomic_req_decode(bytes, len, &e->msg.atomic);
 	op = op_of_request(RDMAP_ATOMIC_REQ, e->msg.atomic.op);
 	if (op) /* another kind is refused when it is its turn */
 		e->op = op;
 	qp->counters.atomics_in++;
-	qp_requests_run(qp);
-	return RX_DONE;
 }
 
 /* Answers to earlier Reads may still refer to the word; they must not show what follows. */
@@ -241,7 +236,8 @@ static bool atomic_build_answer(struct qp *qp, const struct irq_entry *e)
 /* ------------------------------------------------------------------------------------------ */
 
 static const struct op_rx atomic_rx = {
-	.whole = atomic_whole,
+	.whole = qp_request_whole,
+	.decode = atomic_decode,
 };
 
 static const struct op_rx atomic_answer_rx = {

@@ -36,16 +36,11 @@ static bool atomic_write_build(struct qp *qp, struct sq_wr *wr)
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-static enum rx_verdict atomic_write_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+static void atomic_write_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes,
+				uint32_t len)
 {
-	struct irq_entry *e = qp_request_push(qp, seg);
-
-	if (!e)
-		return RX_FAULT;
-	ext_atomic_write_decode(bytes, seg->payload, &e->msg.atomic_write);
+	ext_atomic_write_decode(bytes, len, &e->msg.atomic_write);
 	qp->counters.atomics_in++;
-	qp_requests_run(qp);
-	return RX_DONE;
 }
 
 static int atomic_write_execute(uint64_t *word, struct irq_entry *e)
@@ -66,7 +61,8 @@ static void atomic_write_begin(struct qp *qp, struct irq_entry *e)
 }
 
 static const struct op_rx atomic_write_rx = {
-	.whole = atomic_write_whole,
+	.whole = qp_request_whole,
+	.decode = atomic_write_decode,
 };
 
 const struct qp_op op_atomic_write = {

@@ -86,20 +86,15 @@ const struct op_rx ext_answer_rx = {
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-static enum rx_verdict ext_whole_range(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+static void ext_decode_range(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len)
 {
-	struct irq_entry *e = qp_request_push(qp, seg);
-
-	if (!e)
-		return RX_FAULT;
-	ext_range_decode(bytes, seg->payload, &e->msg.range);
+	ext_range_decode(bytes, len, &e->msg.range);
 	qp->counters.flushes_in++;
-	qp_requests_run(qp);
-	return RX_DONE;
 }
 
 const struct op_rx ext_range_rx = {
-	.whole = ext_whole_range,
+	.whole = qp_request_whole,
+	.decode = ext_decode_range,
 };
 
 void ext_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, uint32_t detail)

@@ -219,20 +219,15 @@ static bool flush_all_build(struct qp *qp, struct sq_wr *wr)
 	return ext_build_request(qp, wr, bytes, ext_word_encode(bytes, sizeof(bytes), &req));
 }
 
-static enum rx_verdict flush_all_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+static void flush_all_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len)
 {
-	struct irq_entry *e = qp_request_push(qp, seg);
-
-	if (!e)
-		return RX_FAULT;
-	ext_word_decode(bytes, seg->payload, &e->msg.word);
+	ext_word_decode(bytes, len, &e->msg.word);
 	qp->counters.flushes_in++;
-	qp_requests_run(qp);
-	return RX_DONE;
 }
 
 static const struct op_rx flush_all_rx = {
-	.whole = flush_all_whole,
+	.whole = qp_request_whole,
+	.decode = flush_all_decode,
 };
 
 /*

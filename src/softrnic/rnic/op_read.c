@@ -108,16 +108,10 @@ static void read_finish_answer(struct qp *qp, const struct rx_seg *seg, const ui
 
 /* --- the peer's --------------------------------------------------------------------------- */
 
-static enum rx_verdict read_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+static void read_decode(struct qp *qp, struct irq_entry *e, const uint8_t *bytes, uint32_t len)
 {
-	struct irq_entry *e = qp_request_push(qp, seg);
-
-	if (!e)
-		return RX_FAULT;
-	rdmap_read_req_decode(bytes, seg->payload, &e->msg.read);
+	rdmap_read_req_decode(bytes, len, &e->msg.read);
 	qp->counters.reads_in++;
-	qp_requests_run(qp);
-	return RX_DONE;
 }
 
 /* Terminate with the request advanced to where it failed (RFC 5040 s4.8). */
@@ -245,7 +239,8 @@ static enum rx_verdict read_whole_answer(struct qp *qp, struct rx_seg *seg, cons
 }
 
 static const struct op_rx read_rx = {
-	.whole = read_whole,
+	.whole = qp_request_whole,
+	.decode = read_decode,
 };
 
 static const struct op_rx read_answer_rx = {

@@ -249,9 +249,8 @@ static inline bool qp_request_is_ready(const struct qp *qp)
 {
 	return qp->requests.state == REQUEST_READY;
 }
-/* A request is here: its place in the IRQ, all but its message. qp_requests_run() is to follow.
- * NULL: an error is recorded. */
-struct irq_entry *qp_request_push(struct qp *qp, const struct rx_seg *seg);
+/* op_rx.whole of the peer's requests: add the request to the IRQ, and begin it if it is the head. */
+enum rx_verdict qp_request_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes);
 void qp_requests_run(struct qp *qp); /* begin the head, if it may be begun */
 bool qp_request_is_due(const struct qp *qp, const struct irq_entry *e);
 void qp_request_ready(struct qp *qp);

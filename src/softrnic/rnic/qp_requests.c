@@ -14,7 +14,8 @@ uint32_t qp_requests(const struct qp *qp)
 
 /* --- arrival ------------------------------------------------------------------------------ */
 
-struct irq_entry *qp_request_push(struct qp *qp, const struct rx_seg *seg)
+/* Its place in the IRQ, filled in but for its message. NULL: an error is recorded. */
+static struct irq_entry *request_push(struct qp *qp, const struct rx_seg *seg)
 {
 	struct irq_entry *e;
 
@@ -33,6 +34,17 @@ struct irq_entry *qp_request_push(struct qp *qp, const struct rx_seg *seg)
 	e->op = seg->op;
 	e->after_sends = qp->recv.seen_sends;
 	return e;
+}
+
+enum rx_verdict qp_request_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct irq_entry *e = request_push(qp, seg);
+
+	if (!e)
+		return RX_FAULT;
+	seg->rx->decode(qp, e, bytes, seg->payload);
+	qp_requests_run(qp);
+	return RX_DONE;
 }
 
 /* --- execution ---------------------------------------------------------------------------- */
