@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mirror/core/lease.h"
 #include "mirrord/clients.h"
 #include "mirrord/copies.h"
 #include "mirrord/programs.h"
@@ -336,7 +337,7 @@ static void reg_renew(struct set *s, uint64_t now_ms)
 	job->epoch = s->holder.epoch;
 	job->alive = s->renewed;
 	s->is_renewing = true;
-	s->renew_ms = now_ms + reg_lease_ms(s) / 5;
+	s->renew_ms = now_ms + reg_lease_ms(s) / LEASE_RENEWALS;
 	agent_post(s->alive, job);
 }
 

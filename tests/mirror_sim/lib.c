@@ -36,7 +36,7 @@ static void lib_tick(struct world *w, struct event *e)
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		if (lib->peers[i].running)
 			sync_pump(w, lib, i);
-	if (lib->served && lease_due(&lib->lease) <= host_ms(w, &w->host[e->host]))
+	if (lib->served && !lib->lease.ended && lib->renew_ms <= host_ms(w, &w->host[e->host]))
 		register_renew(w, lib);
 	oracle_on_read(w, lib);
 	lib_run(w, lib);

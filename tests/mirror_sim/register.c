@@ -315,7 +315,7 @@ void register_renew(struct world *w, struct lib *lib)
 	uint64_t sent = host_ms(w, &w->host[lib->host]);
 
 	*epoch = lib->p.rec.view.epoch;
-	lease_on_sent(&lib->lease, sent);
+	lib->renew_ms = sent + lib->lease.lease_ms / LEASE_RENEWALS;
 	sched_add(w, sim_delay(w), register_renew_now, lib->host, lib->uid, sent, epoch);
 }
 

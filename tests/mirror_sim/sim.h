@@ -173,6 +173,7 @@ struct lib {
 	struct mirror_epoch epoch; /* epoch that it has begun; number 0: none */
 	struct meta meta;          /* its own view of the metadata */
 	struct lease lease;
+	uint64_t renew_ms; /* when its daemon renews the lease next */
 	struct flush_core flush;
 	struct flight flights[FLIGHTS];
 	struct peer peers[MIRROR_MEMBERS_MAX];

@@ -9,11 +9,6 @@ void lease_init(struct lease *l, uint32_t lease_ms)
 	l->lease_ms = lease_ms;
 }
 
-void lease_on_sent(struct lease *l, uint64_t now_ms)
-{
-	l->sent = now_ms;
-}
-
 void lease_on_confirmed(struct lease *l, uint64_t sent_ms)
 {
 	/* A tenth less: the clocks of two hosts differ in speed. */
@@ -31,11 +26,4 @@ void lease_end(struct lease *l)
 bool lease_holds(const struct lease *l, uint64_t now_ms)
 {
 	return !l->ended && now_ms < l->valid_until;
-}
-
-uint64_t lease_due(const struct lease *l)
-{
-	if (l->ended)
-		return UINT64_MAX;
-	return l->sent ? l->sent + l->lease_ms / 5 : 0;
 }
