@@ -168,7 +168,8 @@ void meeting_on_live(struct meeting *m, uint32_t attempt, struct meeting_todo *t
 
 enum meeting_use {
 	MEETING_UNUSED, /* no message of either user was begun or received on the stream. So are our
-			   dial that was refused, rejected or reset, and a stream that was not LIVE */
+			   dial that was refused, rejected or reset, and a stream that was not LIVE.
+			   If requests wait in the queue, call meeting_on_post() afterwards */
 	MEETING_IDLE,   /* there were some, and nothing of this end is outstanding */
 	MEETING_BUSY,   /* work requests were sent that are not acknowledged: FAIL follows */
 };

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * meeting.c -- the rules of doc/architecture/meeting.md. doc/model/meeting.pml has the same ones, and
+ * names what goes wrong without each.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "softrnic/stream/meeting_impl.h"
+
+const char *meeting_state_str(enum meeting_state state)
+{
+	static const char *const names[] = {
+#define X(name) #name,
+		MEETING_STATES(X)
+#undef X
+	};
+
+	return state < sizeof(names) / sizeof(*names) ? names[state] : "?";
+}
+
+static void meeting_set_state(struct meeting *m, enum meeting_state to, const char *why)
+{
+	if (m->state == to)
+		return;
+	LOG_INFO("meeting of queue pair 0x%06x: %s -> %s (%s)", m->ends.own.qpn,
+		 meeting_state_str(m->state), meeting_state_str(to), why);
+	m->state = to;
+}
+
+static bool meeting_has_attempt(const struct meeting *m)
+{
+	return meeting_looks(m) ? m->dial != MEETING_DIAL_NONE
+				: m->state == MEETING_GREETING || m->state == MEETING_MET;
+}
+
+static bool meeting_is_present(const struct meeting *m, uint32_t attempt)
+{
+	return attempt == m->attempt && meeting_has_attempt(m);
+}
+
+void meeting_finish(const struct meeting *m, struct meeting_todo *todo)
+{
+	todo->deadline = m->retry_at;
+	if (meeting_looks(m))
+		todo->deadline =
+			meeting_earlier(todo->deadline, meeting_earlier(m->dial_at, m->yield_at));
+}
+
+/* No dial is under way, and none is due. */
+static void meeting_stop_dialing(struct meeting *m)
+{
+	m->dial = MEETING_DIAL_NONE;
+	m->dial_at = CLOCK_NEVER;
+	m->yield_at = CLOCK_NEVER;
+}
+
+void meeting_init(struct meeting *m)
+{
+	*m = (struct meeting){.state = MEETING_NONE, .retry_ns = CLOCK_NEVER};
+	meeting_stop_dialing(m);
+	meeting_stop_retry_clock(m);
+}
+
+/* --- attempts ---------------------------------------------------------------------------------- */
+
+static void meeting_close(struct meeting *m, struct meeting_todo *todo)
+{
+	if (meeting_has_attempt(m))
+		todo->todo |= MEETING_DO_CLOSE;
+	meeting_stop_dialing(m);
+}
+
+static void meeting_start_attempt(struct meeting *m, unsigned how, struct meeting_todo *todo)
+{
+	todo->todo |= how;
+	todo->attempt = ++m->attempt;
+}
+
+static void meeting_dial(struct meeting *m, uint64_t now, struct meeting_todo *todo)
+{
+	m->dial = MEETING_DIAL_CONNECTING;
+	m->dial_at = meeting_after(now, MEETING_CONNECT_NS);
+	meeting_start_attempt(m, MEETING_DO_DIAL, todo);
+}
+
+static void meeting_accept(struct meeting *m, struct meeting_inbound *in, const char *why,
+			   struct meeting_todo *todo)
+{
+	if (m->dial != MEETING_DIAL_NONE)
+		todo->todo |= MEETING_DO_CLOSE;
+	meeting_stop_dialing(m);
+	meeting_unpark(m, in);
+	todo->accept = in;
+	meeting_start_attempt(m, MEETING_DO_ACCEPT, todo);
+	meeting_set_state(m, MEETING_GREETING, why);
+}
+
+/* As an InfiniBand CM has it: numbers first. */
+static bool meeting_dials(const struct meeting_ends *ends)
+{
+	return ends->own.qpn != ends->peer.qpn
+		       ? ends->own.qpn > ends->peer.qpn
+		       : memcmp(ends->own.gid, ends->peer.gid, MEET_GID_LEN) > 0;
+}
+
+/*
+ * Look for the peer, without an attempt. A parked dial of the peer is taken first: the peer waits for
+ * its answer, and dials no second time. Returns whether there was one. The other parked ones are
+ * rejected, so that their senders learn of a wrong name.
+ */
+static bool meeting_look(struct meeting *m, const char *why, struct meeting_todo *todo)
+{
+	struct meeting_inbound *in = meeting_parked_peer(m);
+
+	if (in) {
+		meeting_accept(m, in, why, todo);
+		return true;
+	}
+	meeting_reject_parked(m, MEET_NOT_PEER, todo);
+	meeting_set_state(m, meeting_dials(&m->ends) ? MEETING_DIALING : MEETING_AWAITING, why);
+	return false;
+}
+
+/* Before the next dial. An end that is in no hurry dials seldom after a while, but never stops: the
+ * peer may need minutes, and only this end's dials may get through. */
+static uint64_t meeting_pause(struct meeting *m, uint64_t now)
+{
+	uint64_t pause = m->pause_ns;
+
+	m->pause_ns = meeting_earlier(2 * pause, MEETING_RETRY_MAX_NS);
+	return m->posted || now - m->since < MEETING_PATIENCE_NS ? pause : MEETING_SELDOM_NS;
+}
+
+/* Our dial has ended without a stream. */
+static void meeting_redial_later(struct meeting *m, uint64_t now, struct meeting_todo *todo)
+{
+	meeting_stop_dialing(m);
+	if (!meeting_look(m, "its dial ended", todo))
+		m->dial_at = meeting_after(now, meeting_pause(m, now));
+}
+
+/*
+ * A stream has ended that no message used. The peer may have been reset and may look for us again,
+ * or the dial was a former one of it.
+ */
+static void meeting_look_again(struct meeting *m, uint64_t now, struct meeting_todo *todo)
+{
+	if (m->state == MEETING_MET) {
+		m->since = now;
+		m->pause_ns = MEETING_RETRY_MIN_NS;
+	}
+	if (meeting_look(m, "an unused stream ended", todo))
+		return;
+	m->dial_at = meeting_after(now, m->state == MEETING_DIALING ? meeting_pause(m, now)
+								    : MEETING_AWAIT_NS);
+}
+
+static void meeting_fail(struct meeting *m, const char *why, struct meeting_todo *todo)
+{
+	meeting_stop_dialing(m);
+	meeting_stop_retry_clock(m);
+	todo->todo |= MEETING_DO_FAIL;
+	meeting_set_state(m, MEETING_NONE, why);
+}
+
+/* --- what the user does ------------------------------------------------------------------------ */
+
+static void meeting_start_looking(struct meeting *m, uint64_t now, struct meeting_todo *todo)
+{
+	if (meeting_look(m, "RTR", todo))
+		return;
+	if (m->state == MEETING_DIALING)
+		meeting_dial(m, now, todo);
+	else
+		m->dial_at = meeting_after(now, MEETING_AWAIT_NS);
+}
+
+void meeting_on_rtr(struct meeting *m, const struct meeting_ends *ends, uint64_t now,
+		    struct meeting_todo *todo)
+{
+	assert(m->state == MEETING_NONE);
+	meeting_begin(todo);
+	m->ends = *ends;
+	m->since = now;
+	m->pause_ns = MEETING_RETRY_MIN_NS;
+	meeting_stop_retry_clock(m);
+	if (meet_end_equals(&ends->own, &ends->peer)) {
+		meeting_start_attempt(m, MEETING_DO_SELF, todo);
+		meeting_set_state(m, MEETING_GREETING, "its own peer");
+	} else {
+		meeting_start_looking(m, now, todo);
+	}
+	meeting_finish(m, todo);
+}
+
+void meeting_on_leave(struct meeting *m, enum meeting_leave how, struct meeting_todo *todo)
+{
+	static const char *const why[] = {"RESET", "ERR", "destroyed"};
+
+	meeting_begin(todo);
+	meeting_close(m, todo);
+	meeting_stop_retry_clock(m);
+	if (how == MEETING_LEAVE_DESTROY)
+		meeting_reject_parked(m, MEET_NO_QP, todo);
+	if (m->state != MEETING_NONE)
+		meeting_set_state(m, MEETING_NONE, why[how]);
+	meeting_finish(m, todo);
+}
+
+/* --- inbound dials ----------------------------------------------------------------------------- */
+
+/*
+ * A peer that dials beside our dial has not read our request yet: it will, then accept it, and end
+ * its own. So ours stays. A dial without its request sent cannot be accepted, and gives way at once.
+ */
+static void meeting_choose(struct meeting *m, struct meeting_inbound *in, uint64_t now,
+			   struct meeting_todo *todo)
+{
+	if (m->state == MEETING_DIALING && m->dial == MEETING_DIAL_SENT) {
+		meeting_park(m, in, todo);
+		m->yield_at = meeting_earlier(m->yield_at, meeting_after(now, MEETING_YIELD_NS));
+	} else {
+		meeting_accept(m, in, "the peer dialed", todo);
+	}
+}
+
+void meeting_on_inbound(struct meeting *m, struct meeting_inbound *in, uint64_t now,
+			struct meeting_todo *todo)
+{
+	meeting_begin(todo);
+	if (!meeting_looks(m))
+		meeting_park(m, in, todo);
+	else if (meeting_is_peer(m, in))
+		meeting_choose(m, in, now, todo);
+	else
+		meeting_reject(in, MEET_NOT_PEER, todo);
+	meeting_finish(m, todo);
+}
+
+void meeting_on_parked_end(struct meeting *m, const struct meeting_inbound *in,
+			   struct meeting_todo *todo)
+{
+	meeting_begin(todo);
+	meeting_unpark(m, in);
+	if (meeting_looks(m) && !meeting_parked_peer(m))
+		m->yield_at = CLOCK_NEVER;
+	meeting_finish(m, todo);
+}
+
+/* --- the attempt ------------------------------------------------------------------------------- */
+
+void meeting_on_established(struct meeting *m, uint32_t attempt, struct meeting_todo *todo)
+{
+	meeting_begin(todo);
+	if (meeting_is_present(m, attempt) && m->dial == MEETING_DIAL_CONNECTING) {
+		m->dial = MEETING_DIAL_SENT;
+		m->dial_at = CLOCK_NEVER; /* the peer may need minutes to move to RTR */
+	}
+	meeting_finish(m, todo);
+}
+
+void meeting_on_reply(struct meeting *m, uint32_t attempt, struct meeting_todo *todo)
+{
+	meeting_begin(todo);
+	if (meeting_is_present(m, attempt) && m->dial == MEETING_DIAL_SENT) {
+		meeting_stop_dialing(m);
+		meeting_set_state(m, MEETING_GREETING, "the peer accepted");
+	}
+	meeting_finish(m, todo);
+}
+
+void meeting_on_live(struct meeting *m, uint32_t attempt, struct meeting_todo *todo)
+{
+	meeting_begin(todo);
+	if (meeting_is_present(m, attempt) && m->state == MEETING_GREETING) {
+		meeting_stop_retry_clock(m);
+		meeting_set_state(m, MEETING_MET, "both HELLOs");
+	}
+	meeting_finish(m, todo);
+}
+
+void meeting_on_end(struct meeting *m, uint32_t attempt, enum meeting_use use, uint64_t now,
+		    struct meeting_todo *todo)
+{
+	meeting_begin(todo);
+	if (!meeting_is_present(m, attempt))
+		;
+	else if (meeting_looks(m))
+		meeting_redial_later(m, now, todo);
+	else if (m->state == MEETING_GREETING || use == MEETING_UNUSED)
+		meeting_look_again(m, now, todo);
+	else if (use == MEETING_BUSY)
+		meeting_fail(m, "its stream ended with work outstanding", todo);
+	else
+		meeting_set_state(m, MEETING_LOST, "its stream ended");
+	meeting_finish(m, todo);
+}
+
+/* --- time -------------------------------------------------------------------------------------- */
+
+static void meeting_on_dial_time(struct meeting *m, uint64_t now, struct meeting_todo *todo)
+{
+	if (m->dial == MEETING_DIAL_NONE) {
+		meeting_dial(m, now, todo);
+		return;
+	}
+	todo->todo |= MEETING_DO_CLOSE; /* nothing answered its connect */
+	meeting_redial_later(m, now, todo);
+}
+
+void meeting_on_time(struct meeting *m, uint64_t now, struct meeting_todo *todo)
+{
+	meeting_begin(todo);
+	if (m->retry_at <= now) {
+		meeting_close(m, todo);
+		meeting_fail(m, "the peer was not met in time", todo);
+	} else if (meeting_looks(m) && m->yield_at <= now) {
+		meeting_accept(m, meeting_parked_peer(m), "its own dial has no reply", todo);
+	} else if (meeting_looks(m) && m->dial_at <= now) {
+		meeting_on_dial_time(m, now, todo);
+	}
+	meeting_finish(m, todo);
+}
