@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Search the models: the rules as they are must hold, and every mutation must be caught.
-# usage: check.sh [MODEL|CONFIGURATION...]        all; or those of a model (mirror lookers); or these
+# usage: check.sh [MODEL|CONFIGURATION...]        all; or those of a model (mirror lookers meeting); or these
 #        check.sh large [MODEL|CONFIGURATION...]  the rules as they are, with more of everything: minutes
 #        check.sh trace MUTATION                  print the shortest way into what a mutation breaks
 set -euo pipefail
@@ -12,12 +12,15 @@ trap 'rm -rf "$work"' EXIT
 # The configurations of MODEL.pml, whose mutations are in MODEL_mutations.h.
 mirror="views records members config lease orders"
 lookers="tcp threads spins rings stalls destroy"
+meeting="meets names blocked used self"
 
 model_of() {
-	case " $lookers " in
-	*" $1 "*) echo lookers ;;
-	*) echo mirror ;;
-	esac
+	local model
+	for model in mirror lookers meeting; do
+		case " ${!model} " in
+		*" $1 "*) echo "$model" ;;
+		esac
+	done
 }
 
 options_of() {
@@ -34,6 +37,11 @@ options_of() {
 	rings) echo "-DMESSAGES=2 -DQUIET=1 -DRINGS=1" ;;
 	stalls) echo "-DMESSAGES=2 -DQUIET=1 -DSPINS=1 -DSTALLS=1" ;;
 	destroy) echo "-DMESSAGES=1 -DSPINS=1 -DDESTROY=1" ;;
+	meets) echo "-DRESETS=2 -DEARLY=1 -DCUTS=1 -DEVICTIONS=1" ;;
+	names) echo "-DRESETS=1 -DKILLS=2 -DNAMES=1 -DEARLY=1" ;;
+	blocked) echo "-DRESETS=1 -DBLOCKED=2 -DEARLY=1 -DCUTS=2 -DEVICTIONS=1" ;;
+	used) echo "-DRESETS=2 -DPOSTS=2 -DEARLY=1" ;;
+	self) echo "-DRESETS=2 -DSELF=1 -DEARLY=1" ;;
 	esac
 }
 
@@ -52,6 +60,11 @@ large_options_of() {
 	rings) echo "-DMESSAGES=2 -DQUIET=1 -DRINGS=1 -DSPINS=1" ;;
 	stalls) echo "-DMESSAGES=2 -DSPINS=1 -DSTALLS=1" ;;
 	destroy) echo "-DMESSAGES=2 -DSPINS=1 -DDESTROY=1" ;;
+	meets) echo "-DRESETS=3 -DEARLY=2 -DCUTS=1 -DEVICTIONS=1" ;;
+	names) echo "-DRESETS=2 -DKILLS=2 -DNAMES=1 -DEARLY=2" ;;
+	blocked) echo "-DRESETS=3 -DBLOCKED=2 -DEARLY=2 -DCUTS=2 -DEVICTIONS=1" ;;
+	used) echo "-DRESETS=3 -DPOSTS=3 -DEARLY=1 -DCUTS=1 -DKILLS=1" ;;
+	self) echo "-DRESETS=3 -DSELF=1 -DEARLY=2 -DKILLS=1" ;;
 	esac
 }
 
@@ -64,7 +77,7 @@ build() {
 	(cd "$work" && spin $options -a "$model.pml" >&2 && cc -O1 -w -DSAFETY "$@" -o pan pan.c)
 }
 
-# lines "NUMBER CONFIGURATION NAME TEXT" of both models
+# lines "NUMBER CONFIGURATION NAME TEXT" of all models
 mutations() {
 	sed -nE 's|^#define ([A-Z_]+) +([0-9]+) +/\* ([a-z]+): (.*) \*/$|\2 \3 \1 \4|p' "$here"/*_mutations.h
 }
@@ -145,15 +158,15 @@ trace() {
 configurations_of() {
 	local word
 	for word in "$@"; do
-		case " $mirror $lookers mirror lookers " in
+		case " $mirror $lookers $meeting mirror lookers meeting " in
 		*" $word "*) ;;
 		*)
-			echo "check.sh: unknown configuration '$word' (there are: $mirror $lookers)" >&2
+			echo "check.sh: unknown configuration '$word' (there are: $mirror $lookers $meeting)" >&2
 			return 2
 			;;
 		esac
 		case "$word" in
-		mirror | lookers) echo "${!word}" ;;
+		mirror | lookers | meeting) echo "${!word}" ;;
 		*) echo "$word" ;;
 		esac
 	done
@@ -168,7 +181,7 @@ if [ "${1:-}" = large ]; then
 	large=true
 	shift
 fi
-[ $# -gt 0 ] || set -- mirror lookers
+[ $# -gt 0 ] || set -- mirror lookers meeting
 configurations=$(configurations_of "$@")
 bad=0
 for configuration in $configurations; do
