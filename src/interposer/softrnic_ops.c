@@ -28,19 +28,6 @@ static int ops_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_
 	return ret;
 }
 
-/* An iWARP port has one GID, made of a hardware address; ours is the device's GUID. */
-static int ops_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
-{
-	struct ibv_device_attr attr;
-
-	if (port != 1 || index != 0)
-		return REFUSE_NEG(EINVAL);
-	softrnic_query_device(ctx, &attr);
-	memset(gid, 0, sizeof(*gid));
-	memcpy(gid->raw, &attr.node_guid, sizeof(attr.node_guid));
-	return 0;
-}
-
 static int ops_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int ret = softrnic_modify_qp(qp, attr, mask);
@@ -48,19 +35,6 @@ static int ops_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (ret && softrnic_is_plain_qp(qp))
 		plain_qp_explain(ret, attr, mask);
 	return ret;
-}
-
-static int ops_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
-{
-	if (port != 1 || index != 0)
-		return REFUSE_NEG(EINVAL);
-	*pkey = htobe16(0xffff);
-	return 0;
-}
-
-static int ops_get_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
-{
-	return port == 1 && pkey == htobe16(0xffff) ? 0 : REFUSE_NEG(EINVAL);
 }
 
 static struct ibv_mr *ops_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
@@ -144,7 +118,7 @@ const struct ops softrnic_ops = {
 	.verbs = {VEXT_VERBS_CALLS(ITS_ROW) OPS_VERBS_LACKED_CALLS(HERE_ROW) ITS(query_device),
 		  ITS(reg_mr_iova2), ITS(resize_cq), ITS(modify_srq), ITS(query_srq),
 		  HERE(modify_qp), ITS(query_qp), HERE(close_device), HERE(query_port),
-		  HERE(query_gid), HERE(query_pkey), HERE(get_pkey_index), HERE(reg_mr_iova),
+		  ITS(query_gid), ITS(query_pkey), ITS(get_pkey_index), HERE(reg_mr_iova),
 		  ITS(rereg_mr), HERE(unimport_mr), HERE(unimport_pd), HERE(unimport_dm),
 		  HERE(qp_to_qp_ex), HERE(query_qp_data_in_order)},
 };

@@ -98,6 +98,19 @@ int softrnic_query_device_ex(struct ibv_context *context,
 			     const struct ibv_query_device_ex_input *in,
 			     struct ibv_device_attr_ex *attr);
 int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
+/*
+ * The port's GIDs. The rows are filled from the first on, and never change: the first four have the
+ * primary address. softrnic_query_gid() returns zeros for an empty one, softrnic_query_gid_ex()
+ * ENODATA. _table() returns how many are filled, or -EINVAL: there are more than `max`.
+ */
+#define SOFTRNIC_GIDS_MAX 16
+int softrnic_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
+int softrnic_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+			  struct ibv_gid_entry *entry, uint32_t flags);
+ssize_t softrnic_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+				 size_t max, uint32_t flags);
+int softrnic_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
+int softrnic_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey);
 struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 				     unsigned int access);
 int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,

@@ -46,7 +46,7 @@ static struct ibv_context *device(void)
 
 bool ends_is_tcp(void)
 {
-	return device()->device->transport_type == IBV_TRANSPORT_IWARP;
+	return !ends_is_kernels() || device()->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
 bool ends_sends_wait(void)

@@ -9,7 +9,12 @@ test_devices() {
 	client devices ibv_devices
 	said devices 'softrnic0'
 	client devinfo ibv_devinfo -v -d softrnic0
-	said devinfo 'transport:.*iWARP'
+	if [ "${SOFTRNIC_IDENTITY:-roce}" = iwarp ]; then
+		said devinfo 'transport:.*iWARP'
+	else
+		said devinfo 'transport:.*InfiniBand'
+		said devinfo 'GID\[ *3\]:.*, RoCE v2'
+	fi
 	said devinfo 'state:.*PORT_ACTIVE'
 	said devinfo 'link_layer:.*Ethernet'
 }

@@ -24,18 +24,24 @@ test_pingpong_without_a_gid() {
 	said server 'the peer is named by its LID alone, .* softrnic-verbs\(7\)'
 }
 
+# Their queue pairs are made, and cannot be connected without rdma_cm.
+test_pingpong_without_rdma_cm() {
+	pingpong ibv_rc_pingpong -g 0
+	said server 'queue pairs without rdma_cm are not supported here: .* softrnic-verbs\(7\)'
+}
+
 # Its client does not end when the server is gone.
-test_srq_pingpong_without_a_gid() {
+test_srq_pingpong_without_rdma_cm() {
 	need ibv_srq_pingpong
 	local port status=0
 	port=$(free_port)
-	serve server $port ibv_srq_pingpong -p $port
-	behind client ibv_srq_pingpong -p $port 127.0.0.1
+	serve server $port ibv_srq_pingpong -g 0 -p $port
+	behind client ibv_srq_pingpong -g 0 -p $port 127.0.0.1
 	wait "$server" || status=$?
 	[ $status -eq 1 ] || fail "server: status $status"
 	said server 'Failed to modify QP(\[0\])? to RTR'
 	# Its sixteen queue pairs get one explanation.
-	[ "$(grep -c 'the peer is named by its LID' "$scratch/server.log")" = 1 ] || fail "not explained once"
+	[ "$(grep -c 'queue pairs without rdma_cm' "$scratch/server.log")" = 1 ] || fail "not explained once"
 }
 
 test_datagrams() {

@@ -142,6 +142,25 @@ static void config_read_shm(void)
 	config_read_shm_uids();
 }
 
+/* Librpma's own device, and that of programs that know iWARP, unless asked for the other. */
+static bool config_is_roce(void)
+{
+	const char *s = getenv("SOFTRNIC_IDENTITY");
+
+	if (!s || !*s || !strcmp(s, "iwarp"))
+		return false;
+	if (strcmp(s, "roce") != 0)
+		LOG_WARNING("SOFTRNIC_IDENTITY=%s ignored: expected roce or iwarp", s);
+	return !strcmp(s, "roce");
+}
+
+static const char *config_gids(void)
+{
+	const char *s = getenv("SOFTRNIC_GIDS");
+
+	return s && *s ? strdup(s) : NULL; /* the program may change its environment */
+}
+
 /* CPUs that this process may use. */
 static int config_cpus(void)
 {
@@ -184,6 +203,8 @@ static void config_read(void)
 	conf.violations_per_s = config_number("SOFTRNIC_VIOLATIONS_PER_S", 1000000, 10);
 	conf.extensions = config_number("SOFTRNIC_EXTENSIONS", 1, 1);
 	conf.peer_rfc7306 = config_number("SOFTRNIC_PEER_RFC7306", 1, 0);
+	conf.roce = config_is_roce();
+	conf.gids = config_gids();
 	conf.strict_persist = config_number("RPMA_STRICT_PERSIST", 1, 0);
 }
 

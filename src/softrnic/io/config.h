@@ -33,6 +33,8 @@ struct config {
 	uid_t overflow_uid;     /* what the kernel shows instead of a user without a number here */
 	const char *trace;      /* SOFTRNIC_TRACE, an absolute path; NULL: nothing is traced */
 	uint64_t trace_snaplen; /* SOFTRNIC_TRACE_SNAPLEN: of each packet; 0: all of it */
+	bool roce;              /* SOFTRNIC_IDENTITY: the device looks like RoCE v2, not iWARP */
+	const char *gids;       /* SOFTRNIC_GIDS: its addresses; NULL: those of the interfaces */
 	uint64_t trace_bytes;   /* SOFTRNIC_TRACE_BYTES: of all packets; 0: any number */
 };
 

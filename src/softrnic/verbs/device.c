@@ -13,6 +13,7 @@
 #include "softrnic/io/config.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
+#include "softrnic/verbs/gid.h"
 
 /* A locally administered EUI-64; its bytes after the first spell "PRMA". */
 #define DEVICE_GUID 0x0250524d41000001ull
@@ -65,9 +66,10 @@ static int vctx_query_port(struct ibv_context *context, uint8_t port, struct ibv
 static void device_fill(void)
 {
 	struct ibv_context *ctx = &dev.vctx.context;
+	bool roce = config_get()->roce;
 
-	dev.device.node_type = IBV_NODE_RNIC;
-	dev.device.transport_type = IBV_TRANSPORT_IWARP;
+	dev.device.node_type = roce ? IBV_NODE_CA : IBV_NODE_RNIC;
+	dev.device.transport_type = roce ? IBV_TRANSPORT_IB : IBV_TRANSPORT_IWARP;
 	strcpy(dev.device.name, "softrnic0");
 	/* The interposer shows files of these names (paths.h). */
 	strcpy(dev.device.dev_name, "uverbs-softrnic0");
@@ -186,14 +188,17 @@ int softrnic_query_device_ex(struct ibv_context *context,
 
 int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
 {
+	bool roce = config_get()->roce;
+
 	if (port != 1)
 		return EINVAL;
 	*attr = (struct ibv_port_attr){
 		.state = IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = IBV_MTU_4096,
-		.gid_tbl_len = 1,
-		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_REINIT_SUP,
+		.gid_tbl_len = roce ? GID_ROWS : 1,
+		.port_cap_flags =
+			IBV_PORT_CM_SUP | (roce ? IBV_PORT_IP_BASED_GIDS : IBV_PORT_REINIT_SUP),
 		.max_msg_sz = UINT32_MAX,
 		.pkey_tbl_len = 1,
 		.active_width = 2,
@@ -207,6 +212,7 @@ int softrnic_query_port(struct ibv_context *context, uint8_t port, struct ibv_po
 void device_atfork_prepare(void)
 {
 	pthread_mutex_lock(&dev.lock);
+	gids_atfork_prepare();
 	if (dev.mrs)
 		mr_table_atfork_prepare(dev.mrs);
 }
@@ -215,6 +221,7 @@ void device_atfork_parent(void)
 {
 	if (dev.mrs)
 		mr_table_atfork_parent(dev.mrs);
+	gids_atfork_release();
 	pthread_mutex_unlock(&dev.lock);
 }
 
@@ -222,5 +229,6 @@ void device_atfork_child(void)
 {
 	if (dev.mrs)
 		mr_table_atfork_child(dev.mrs);
+	gids_atfork_release();
 	pthread_mutex_unlock(&dev.lock);
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/lock.h"
+#include "softrnic/verbs/gid.h"
 #include "softrnic/verbs/qp_make.h"
 
 struct plain_qp {
@@ -26,6 +27,11 @@ struct plain_qp {
 	struct ibv_qp_init_attr granted; /* as it was made */
 	struct ibv_qp_attr attr;         /* all that its user has set since RESET */
 	uint32_t num;
+	/* From RTR on: the addresses of both ends, without ports, and this end's GID. */
+	struct plain_qp_path {
+		struct link_addr own, peer;
+		union ibv_gid own_gid;
+	} path;
 };
 
 static inline bool plain_qp_is(const struct ibv_qp *ibv)
@@ -47,7 +53,8 @@ int plain_qp_query(struct plain_qp *p, struct ibv_qp_attr *attr, struct ibv_qp_i
 
 /* A number that no other queue pair has. 0 or -errno. */
 int plain_qp_number(uint32_t *num);
-/* The state becomes RTR: p->attr names the peer. 0, or an errno value: it stays in INIT. */
+/* The state becomes RTR: p->attr and p->path name the peer, and there is a route to it. It does not
+ * wait. 0, or an errno value: the state stays INIT. */
 int plain_qp_meet(struct plain_qp *p);
 /* What the home's stream reports; called with the connection's lock instead. */
 void plain_qp_on_stream_event(void *owner, enum stream_event event, int status);

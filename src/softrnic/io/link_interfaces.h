@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* link_interfaces.h -- the addresses of this host's network interfaces, and routes from them. */
+#ifndef IO_LINK_INTERFACES_H
+#define IO_LINK_INTERFACES_H
+
+#include "softrnic/io/link_addr.h"
+
+struct link_interface {
+	struct link_addr addr; /* without a port */
+	uint32_t index;        /* of the interface; 0: unknown */
+};
+
+/* Of all interfaces that are up, in the kernel's order: at most `max`. Returns how many. 0 as well
+ * if the kernel lists none, which is logged. */
+unsigned link_interfaces(struct link_interface *list, unsigned max);
+/*
+ * Addresses between commas, as numbers; that of one link with its interface (fe80::1%eth0). Returns
+ * how many there are, `max` at most; 0 if one is no address.
+ */
+unsigned link_interfaces_parse(const char *text, struct link_interface *list, unsigned max);
+/*
+ * Is there a route from the one address (LINK_NONE: any) to the other? 0, or -errno: ENETUNREACH,
+ * EADDRNOTAVAIL. *source (may be NULL): where packets to it come from. No packet is sent.
+ */
+int link_route(const struct link_addr *from, const struct link_addr *to, struct link_addr *source);
+
+#endif

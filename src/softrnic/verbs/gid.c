@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gid.c -- addresses as GIDs, and the rows of the table. Pure. */
+#include "softrnic/verbs/gid.h"
+
+#include <string.h>
+
+/* The order of the rows. */
+enum gid_kind { GID_IPV4, GID_IPV6, GID_IPV6_LINK, GID_LOOPBACK4, GID_LOOPBACK6, GID_KINDS };
+
+static const uint8_t gid_mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+union ibv_gid gid_of_addr(const struct link_addr *addr)
+{
+	union ibv_gid gid = {{0}};
+
+	if (addr->family == LINK_IPV4) {
+		memcpy(gid.raw, gid_mapped, sizeof(gid_mapped));
+		memcpy(gid.raw + sizeof(gid_mapped), addr->bytes, 4);
+	} else if (addr->family == LINK_IPV6) {
+		memcpy(gid.raw, addr->bytes, sizeof(gid.raw));
+	}
+	return gid;
+}
+
+static bool gid_is_of_link(const uint8_t *ipv6)
+{
+	return ipv6[0] == 0xfe && (ipv6[1] & 0xc0) == 0x80;
+}
+
+struct link_addr gid_to_addr(const union ibv_gid *gid, uint32_t scope)
+{
+	struct link_addr addr = {.family = LINK_IPV6};
+
+	if (!memcmp(gid->raw, gid_mapped, sizeof(gid_mapped))) {
+		addr.family = LINK_IPV4;
+		memcpy(addr.bytes, gid->raw + sizeof(gid_mapped), 4);
+		return addr;
+	}
+	memcpy(addr.bytes, gid->raw, sizeof(gid->raw));
+	addr.scope = gid_is_of_link(gid->raw) ? scope : 0;
+	return addr;
+}
+
+static bool gid_is_zero(const uint8_t *bytes, size_t len)
+{
+	while (len > 0 && !bytes[len - 1])
+		len--;
+	return len == 0;
+}
+
+/* GID_KINDS: it names no host, or several. */
+static enum gid_kind gid_kind_of(const struct link_addr *addr)
+{
+	const uint8_t *b = addr->bytes;
+
+	if (addr->family == LINK_IPV4) {
+		if (b[0] == 127)
+			return GID_LOOPBACK4;
+		return b[0] == 0 || b[0] >= 224 ? GID_KINDS : GID_IPV4;
+	}
+	if (addr->family != LINK_IPV6 || b[0] == 0xff || link_addr_is_mapped(addr))
+		return GID_KINDS;
+	if (gid_is_zero(b, 15))
+		return b[15] == 1 ? GID_LOOPBACK6 : GID_KINDS;
+	return gid_is_of_link(b) ? GID_IPV6_LINK : GID_IPV6;
+}
+
+bool gid_is_possible(const struct link_addr *addr)
+{
+	return gid_kind_of(addr) != GID_KINDS;
+}
+
+static void gid_add(struct gid_table *t, const struct link_interface *from)
+{
+	struct gid_row *row = &t->rows[t->n];
+
+	if (t->n == GID_ROWS - 1)
+		return;
+	row->gid = gid_of_addr(&from->addr);
+	row->addr = from->addr;
+	row->addr.port = 0;
+	row->ifindex = from->index;
+	t->n++;
+}
+
+/* The same address of one link may exist on several interfaces. */
+static bool gid_is_there(const struct gid_table *t, const struct link_interface *from)
+{
+	union ibv_gid gid = gid_of_addr(&from->addr);
+
+	for (unsigned i = 0; i < t->n; i++) {
+		if (!memcmp(&t->rows[i].gid, &gid, sizeof(gid)) &&
+		    t->rows[i].addr.scope == from->addr.scope)
+			return true;
+	}
+	return false;
+}
+
+static void gid_add_kind(struct gid_table *t, const struct link_interface *list, unsigned n,
+			 int kind)
+{
+	for (unsigned i = 0; i < n; i++) {
+		int its = (int)gid_kind_of(&list[i].addr);
+
+		if (gid_is_possible(&list[i].addr) && (kind == GID_KINDS || its == kind) &&
+		    !gid_is_there(t, &list[i]))
+			gid_add(t, &list[i]);
+	}
+}
+
+void gid_table_fill(struct gid_table *t, const struct link_interface *primary,
+		    const struct link_interface *list, unsigned n, bool in_order)
+{
+	if (t->n == 0) {
+		for (int i = 0; i < GID_PRIMARIES; i++)
+			gid_add(t, primary);
+	}
+	if (in_order)
+		gid_add_kind(t, list, n, GID_KINDS);
+	else
+		for (int kind = 0; kind < GID_KINDS; kind++)
+			gid_add_kind(t, list, n, kind);
+}
