@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sim.h -- two queue pairs without rdma_cm that look for each other, thousands of times, each time
+ * from a seed. Real: the meeting (src/softrnic/stream/meeting.c). Not real: its owner, the network,
+ * the users and the clock.
+ *
+ * First the users move their queue pairs to RTR and back, post, fail, die and come again, strangers
+ * dial, and the network delays, breaks and misleads connections. Then peace comes: each user that
+ * was left alone brings its queue pair to RTR with the right name. They must meet in time, and a
+ * message must go each way.
+ *
+ * What holds at every step is in oracle.c.
+ */
+#ifndef MEETING_SIM_H
+#define MEETING_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/prng.h"
+#include "softrnic/stream/meeting.h"
+
+#define CONNS_MAX  8192
+#define EVENTS_MAX 32768
+
+/* Changed rules that a run must notice. */
+/* clang-format off */
+#define SIM_MODES(X)                                                                               \
+	X(HONEST, "honest")                                                                        \
+	X(NO_LOOK, "no-look")             /* RTR forgets what is parked */                         \
+	X(UNUSED_LOST, "unused-lost")     /* a stream that was not used counts as used */          \
+	X(USED_AGAIN, "used-again")       /* and the other way round */                            \
+	X(NO_FALLBACK, "no-fallback")     /* the end that awaits never dials */                    \
+	X(CROSSWISE, "crosswise")         /* a dial whose request is sent gives way at once */     \
+	X(NO_YIELD, "no-yield")           /* or never */                                           \
+	X(GIVES_UP, "gives-up")           /* after five minutes it dials no more */                \
+	X(KEEPS_DIAL, "keeps-dial")       /* a reset does not end the attempt */                   \
+	X(LATE_EVENTS, "late-events")     /* events of a former attempt count for the present one */ \
+	X(ANY_NAME, "any-name")           /* the sender's name is not compared */                  \
+	X(REPLACED_STAYS, "replaced-stays") /* a parked dial that is replaced is not ended */      \
+	X(NO_FLOOR, "no-floor")           /* the retry clock of a peer that was never met has no least */ \
+	X(STOPPED_CLOCK, "stopped-clock") /* a dial that is accepted stops the retry clock */
+/* clang-format on */
+enum sim_mode {
+#define X(name, text) SIM_##name,
+	SIM_MODES(X)
+#undef X
+};
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+struct side {
+	bool is_open;
+	bool said_hello, live;
+	uint64_t last; /* bytes arrive in order */
+	uint32_t incarnation;
+	uint32_t attempt; /* of the meeting at this end, once it has chosen the connection */
+};
+
+enum stage { CONNECTING, SENT, READ, ACCEPTED, AGREED };
+
+struct conn {
+	int id, dialer; /* end */
+	bool nowhere;   /* it has reached something else than the peer */
+	bool stranger;  /* dialed by neither end */
+	enum stage stage;
+	struct side side[2];
+	struct meeting_inbound in; /* what the request says */
+};
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+enum route { ROUTE_OPEN, ROUTE_SILENT, ROUTE_ELSEWHERE }; /* where an end's dials lead */
+
+struct end {
+	struct sim *sim;
+	int i;
+	struct meeting m;
+	struct meet_end name, peer;
+	struct conn *conn; /* the attempt */
+	bool up, self;
+	enum route route;
+	uint32_t incarnation, timer, life; /* life: of the process */
+	unsigned sent, acked, received;    /* messages on the present stream */
+	uint32_t heard;                    /* the peer's incarnation that sent the first message */
+	bool waits_for_work;               /* posted, and not met since */
+	uint64_t fails_at;                 /* when the retry clock has to end that */
+	uint64_t retry_ns, floor_ns;
+	unsigned troubles_left;
+};
+
+/* --- the world ---------------------------------------------------------------------------------- */
+
+enum event_kind {
+	EV_CONNECT, /* of a dial: it arrives at the other host */
+	EV_REQUEST,
+	EV_REPLY,
+	EV_HELLO,
+	EV_MESSAGE,
+	EV_ACK,
+	EV_RESET, /* of the other side's connection */
+	EV_LATE,  /* the owner hears of a former attempt */
+	EV_TIMER,
+	EV_TROUBLE, /* the user does something, or the network */
+	EV_COME_AGAIN,
+	EV_STRANGER,
+	EV_PEACE,
+};
+
+struct sim_event {
+	uint64_t at, order;
+	enum event_kind kind;
+	int end;
+	struct conn *conn;
+	uint32_t arg;
+};
+
+struct sim {
+	uint64_t seed, now, order;
+	struct prng prng;
+	enum sim_mode mode;
+	struct end end[2];
+	struct conn *conns;
+	int n_conns;
+	struct sim_event *heap;
+	int n_events;
+	uint64_t delay_ns, scale_ns; /* of the network at most; of what the users do */
+	bool peace, verbose;
+	bool calm; /* the users move to RTR once, and all dials get through */
+	uint64_t
+		peace_since; /* or since the last time that a user had to reset because of the past */
+	unsigned resets_in_peace;
+	const char *violation;
+};
+
+/* Coverage: how often something happened, over all runs; a run that shows nothing proves nothing. */
+extern uint64_t sim_dials, sim_accepts, sim_parked, sim_rejects, sim_yields, sim_fails, sim_losses,
+	sim_unused, sim_selves;
+
+bool sim_run(struct sim *sim, uint64_t seed, enum sim_mode mode, bool verbose);
+void sim_note(const struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sim_violates(struct sim *sim, const char *what);
+void sim_add(struct sim *sim, uint64_t delay, enum event_kind kind, int end, struct conn *conn,
+	     uint32_t arg);
+uint64_t sim_delay(struct sim *sim);
+
+void conn_dial(struct end *e);
+struct conn *conn_new(struct sim *sim, int dialer, const struct meet_end *from,
+		      const struct meet_end *to);
+void conn_accept(struct end *e, struct conn *c);
+void conn_close(struct conn *c, struct end *e);
+void conn_send(struct conn *c, struct end *from, enum event_kind kind);
+void conn_on(struct sim *sim, const struct sim_event *ev);
+
+void end_come_up(struct end *e);
+void end_rtr(struct end *e, const struct meet_end *peer);
+void end_leave(struct end *e, enum meeting_leave how);
+void end_die(struct end *e);
+void end_post(struct end *e);
+void end_on_timer(struct end *e, uint32_t timer);
+void end_perform(struct end *e, struct meeting_todo *todo);
+void end_on_inbound(struct end *e, struct conn *c);
+void end_on_established(struct end *e, struct conn *c);
+void end_on_reply(struct end *e, struct conn *c);
+void end_on_live(struct end *e, struct conn *c);
+void end_on_message(struct end *e, struct conn *c, uint32_t sender);
+void end_on_reset(struct end *e, struct conn *c);
+void end_on_late(struct end *e, uint32_t arg, uint64_t which); /* arg: life and attempt */
+
+void user_plan(struct sim *sim);
+void user_trouble(struct end *e);
+void user_stranger(struct sim *sim, struct end *e);
+void user_makes_peace(struct sim *sim);
+/* In peace: bring the queue pair to RTR with the right name, if the past has spoilt it. */
+void user_repairs(struct end *e);
+
+void oracle_check(struct sim *sim);
+bool oracle_is_done(struct sim *sim);
+
+static inline struct end *end_other(struct end *e)
+{
+	return &e->sim->end[1 - e->i];
+}
+
+static inline bool end_looks(const struct end *e)
+{
+	return e->m.state == MEETING_DIALING || e->m.state == MEETING_AWAITING;
+}
+
+#endif
