@@ -37,13 +37,13 @@ static size_t recode_hello(const uint8_t *data, size_t len)
 		return 0;
 	}
 	n = ext_hello_encode(again, sizeof(again), &first);
-	EXPECT(n ==
-	       EXT_HELLO_LEN + (first.rings ? 8 : 0) + (first.has_instance ? 4 + EXT_ID_LEN : 0));
+	EXPECT(n == EXT_HELLO_LEN + (first.rings ? 8 : 0) + (first.acks ? 8 : 0) +
+			    (first.has_instance ? 4 + EXT_ID_LEN : 0));
 	EXPECT(ext_hello_decode(again, (size_t)n, &second, &why) == 0);
 	EXPECT(first.major == second.major && first.minor == second.minor);
 	EXPECT(first.kinds == second.kinds && first.limit_ms == second.limit_ms);
 	EXPECT(first.max_ulpdu == second.max_ulpdu && first.rings == second.rings);
-	EXPECT(first.has_instance == second.has_instance);
+	EXPECT(first.acks == second.acks && first.has_instance == second.has_instance);
 	EXPECT(!memcmp(first.instance, second.instance, EXT_ID_LEN));
 	return 0;
 }
@@ -95,6 +95,7 @@ static size_t recode_request(const uint8_t *data, size_t len, uint8_t *out)
 		CASE_OF(ext, EXT_QUERY, range, len)
 		CASE_OF(ext, EXT_ATOMIC_WRITE, atomic_write, len)
 		CASE_OF(ext, EXT_LINK, link, EXT_LINK_LEN)
+		CASE_OF(ext, EXT_ACK, ack, EXT_ACK_LEN)
 	case EXT_HELLO:
 		return recode_hello(data, len);
 	case EXT_ORIGIN:
@@ -119,6 +120,7 @@ static size_t recode_response(const uint8_t *data, size_t len, uint8_t *out)
 	case EXT_HELLO:
 	case EXT_LINK:
 	case EXT_LEAVE:
+	case EXT_ACK:
 		return 0;
 	}
 	return 0;

@@ -22,6 +22,7 @@ const struct ext_row ext_rows[EXT_KINDS] = {
 	[EXT_ORIGIN] = {.name = "Origin", .control = true, .request = EXT_ORIGIN_LEN,
 			.response = EXT_ANSWER_LEN},
 	[EXT_LEAVE] = {.name = "Leave", .control = true, .request = EXT_LEAVE_LEN},
+	[EXT_ACK] = {.name = "Ack", .control = true, .request = EXT_ACK_LEN},
 };
 /* clang-format on */
 
@@ -134,6 +135,18 @@ void ext_link_get(struct rcursor *c, struct ext_link *msg)
 {
 	ext_word_get(c, &msg->word);
 	ext_get_bytes(c, msg->token, sizeof(msg->token));
+}
+
+void ext_ack_put(struct wcursor *c, const struct ext_ack *msg)
+{
+	ext_word_put(c, &msg->word);
+	wcursor_be64(c, msg->count);
+}
+
+void ext_ack_get(struct rcursor *c, struct ext_ack *msg)
+{
+	ext_word_get(c, &msg->word);
+	msg->count = rcursor_be64(c);
 }
 
 /* Visible, persistent or both; strict only if persistent. */

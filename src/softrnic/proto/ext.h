@@ -26,8 +26,9 @@ enum ext_kind {
 	EXT_LINK = 8,
 	EXT_ORIGIN = 9,
 	EXT_LEAVE = 10,
+	EXT_ACK = 11,
 };
-#define EXT_KINDS     11
+#define EXT_KINDS     12
 #define EXT_BIT(kind) (1ull << (kind))
 
 /* What every extension message begins with: the kind and 24 bits that have the kind's meaning. */
@@ -130,6 +131,16 @@ static inline bool ext_is_durability(uint32_t value)
 /* LEAVE: the sender ends its direction although the peer has not ended the other one. */
 #define EXT_LEAVE_LEN EXT_WORD_LEN
 
+/*
+ * ACK, between the devices: how many messages of its receiver the sender has placed or delivered, in
+ * order, without a gap. Writes that have ended and messages of QN 0 count.
+ */
+#define EXT_ACK_LEN 12
+struct ext_ack {
+	struct ext_word word; /* its arg is 0 */
+	uint64_t count;
+};
+
 /* Between the devices: the request is a ping, the response a pong. */
 #define EXT_HEARTBEAT_LEN 16
 struct ext_heartbeat {
@@ -167,7 +178,8 @@ struct ext_link {
 	X(answer, ext_answer, EXT_ANSWER_LEN)                                                      \
 	X(digest, vext_digest, EXT_DIGEST_LEN)                                                     \
 	X(heartbeat, ext_heartbeat, EXT_HEARTBEAT_LEN)                                             \
-	X(link, ext_link, EXT_LINK_LEN)
+	X(link, ext_link, EXT_LINK_LEN)                                                            \
+	X(ack, ext_ack, EXT_ACK_LEN)
 #define X(name, type, length)                                                                      \
 	void ext_##name##_put(struct wcursor *c, const struct type *msg);                          \
 	void ext_##name##_get(struct rcursor *c, struct type *msg);                                \

@@ -10,7 +10,7 @@
 #define ITEM_ALIGN  4u
 #define KINDS_WORD  8u /* bytes; further words are for kinds that this version does not know */
 #define SCALAR_LEN  4u
-#define ITEM_BIT(t) (1u << (t))
+#define ITEM_BIT(t) (1ull << (t))
 
 struct hello_value {
 	uint16_t type, len;
@@ -45,6 +45,10 @@ int ext_hello_encode(void *buf, size_t size, const struct ext_hello *hello)
 	if (hello->rings) {
 		hello_put_head(&c, EXT_HELLO_RINGS, SCALAR_LEN);
 		wcursor_be32(&c, hello->rings);
+	}
+	if (hello->acks) {
+		hello_put_head(&c, EXT_HELLO_ACKS, SCALAR_LEN);
+		wcursor_be32(&c, hello->acks);
 	}
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
@@ -108,20 +112,24 @@ static const char *hello_take(const struct hello_value *item, struct ext_hello *
 	case EXT_HELLO_RINGS:
 		hello->rings = rcursor_be32(&v);
 		break;
+	case EXT_HELLO_ACKS:
+		hello->acks = rcursor_be32(&v);
+		break;
 	}
 	return NULL;
 }
 
 static bool hello_is_known(uint16_t type)
 {
-	return (type >= EXT_HELLO_VERSION && type <= EXT_HELLO_INSTANCE) || type == EXT_HELLO_RINGS;
+	return (type >= EXT_HELLO_VERSION && type <= EXT_HELLO_INSTANCE) ||
+	       type == EXT_HELLO_RINGS || type == EXT_HELLO_ACKS;
 }
 
 static const char *hello_get(struct rcursor *c, struct ext_hello *hello)
 {
 	struct hello_value item;
 	const char *why = NULL;
-	uint32_t seen = 0;
+	uint64_t seen = 0;
 
 	while (rcursor_left(c) > 0 && !why) {
 		why = hello_get_item(c, &item);

@@ -13,11 +13,13 @@
 #include "softrnic/proto/ext_origin.h"
 
 #define EXT_HELLO_MAJOR 2 /* of the extensions; the consent patterns name it, too */
-#define EXT_HELLO_MINOR 1
+#define EXT_HELLO_MINOR 2
 #define EXT_HELLO_LEN   40 /* of one with the items that are always there */
-#define EXT_HELLO_MAX   68 /* of one that has an instance and offers rings */
+#define EXT_HELLO_MAX   76 /* of one that has an instance, offers rings and acknowledges */
 /* the least that a HELLO may state; any extension message fits */
 #define EXT_HELLO_ULPDU_MIN 2048
+
+#define EXT_ACKS_VERSION 1
 
 /* Types of the items. Unknown ones are skipped. 0x11 to 0x1f are reserved for another link. */
 enum ext_hello_item {
@@ -27,6 +29,8 @@ enum ext_hello_item {
 	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the most there is */
 	EXT_HELLO_INSTANCE = 5,  /* 16 bytes; absent: no ORIGIN is sent and none is expected */
 	EXT_HELLO_RINGS = 0x10, /* version (32) of the rings that it can go over to; absent: none */
+	EXT_HELLO_ACKS =
+		0x20, /* version (32) of the Acks that it sends and asks for; absent: none */
 };
 
 struct ext_hello {
@@ -35,6 +39,7 @@ struct ext_hello {
 	uint32_t limit_ms;  /* a silence that long ends the connection; 0: not stated */
 	uint32_t max_ulpdu; /* the largest that the sender takes */
 	uint32_t rings;     /* version of the rings in shared memory that it offers; 0: none */
+	uint32_t acks;      /* EXT_ACKS_VERSION: it acknowledges, and asks for it; 0: neither */
 	/* The sender takes part in the barrier of ext_origin.h. A responder names its process; an
 	 * initiator sends zeros here, as its ORIGIN names it. */
 	bool has_instance;

@@ -18,6 +18,7 @@ static void the_table_says_what_each_kind_is(void **state)
 		{EXT_VERIFY, false, 24, 8, 48},      {EXT_QUERY, false, 24, 8, 0},
 		{EXT_ATOMIC_WRITE, false, 24, 8, 0}, {EXT_LINK, true, 20, 0, 0},
 		{EXT_ORIGIN, true, 48, 8, 0},        {EXT_LEAVE, true, 4, 0, 0},
+		{EXT_ACK, true, 12, 0, 0},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -164,6 +165,7 @@ static void every_header_survives_a_round_trip(void **state)
 		ROUND_TRIP(answer, ext_answer, EXT_ANSWER_LEN);
 		ROUND_TRIP(digest, vext_digest, EXT_DIGEST_LEN);
 		ROUND_TRIP(heartbeat, ext_heartbeat, EXT_HEARTBEAT_LEN);
+		ROUND_TRIP(ack, ext_ack, EXT_ACK_LEN);
 	}
 }
 

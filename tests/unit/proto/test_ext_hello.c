@@ -24,6 +24,7 @@ static void assert_hello(const struct ext_hello *a, const struct ext_hello *b)
 {
 	assert_int_equal(a->major, b->major);
 	assert_int_equal(a->minor, b->minor);
+	assert_int_equal(a->acks, b->acks);
 	assert_true(a->kinds == b->kinds);
 	assert_int_equal(a->limit_ms, b->limit_ms);
 	assert_int_equal(a->max_ulpdu, b->max_ulpdu);
@@ -89,6 +90,23 @@ static void an_end_that_has_rings_says_so(void **state)
 	REFUSES(WORD VERSION "\x00\x10\x00\x08\x00\x00\x00\x01\x00\x00\x00\x01", "length");
 }
 
+static void an_end_that_acknowledges_says_so(void **state)
+{
+	static const char wire[] =
+		WORD VERSION KINDS LIMIT ULPDU "\x00\x20\x00\x04\x00\x00\x00\x01";
+	struct ext_hello acks = full;
+	uint8_t buf[EXT_HELLO_MAX];
+
+	acks.acks = 1;
+	assert_int_equal(ext_hello_encode(buf, sizeof(buf), &acks), sizeof(wire) - 1);
+	assert_memory_equal(buf, wire, sizeof(wire) - 1);
+	READS(WORD VERSION KINDS LIMIT ULPDU "\x00\x20\x00\x04\x00\x00\x00\x01", &acks);
+	REFUSES(WORD VERSION "\x00\x20\x00\x02\x00\x01\x00\x00", "length");
+	REFUSES(WORD VERSION "\x00\x20\x00\x04\x00\x00\x00\x01"
+			     "\x00\x20\x00\x04\x00\x00\x00\x01",
+		"twice");
+}
+
 static void an_end_that_takes_part_names_its_process(void **state)
 {
 	static const char wire[] = WORD VERSION KINDS LIMIT ULPDU INSTANCE;
@@ -102,7 +120,7 @@ static void an_end_that_takes_part_names_its_process(void **state)
 	READS(WORD VERSION KINDS LIMIT ULPDU INSTANCE, &named);
 	REFUSES(WORD VERSION "\x00\x05\x00\x04\x00\x00\x00\x01", "length");
 	REFUSES(WORD VERSION INSTANCE INSTANCE, "twice");
-	named.rings = 1;
+	named.rings = named.acks = 1;
 	assert_int_equal(ext_hello_encode(buf, sizeof(buf), &named), EXT_HELLO_MAX);
 }
 
@@ -130,8 +148,8 @@ static void unknown_items_and_later_minor_versions_are_skipped(void **state)
 	      &full);
 	READS(WORD "\x00\x01\x00\x04\x00\x02\x00\x07" KINDS, &later);
 	/* Padding is ignored, and an unknown item may come twice. */
-	READS(WORD VERSION "\x00\x20\x00\x01X???"
-			   "\x00\x20\x00\x01X???" KINDS LIMIT ULPDU,
+	READS(WORD VERSION "\x00\x21\x00\x01X???"
+			   "\x00\x21\x00\x01X???" KINDS LIMIT ULPDU,
 	      &full);
 	/* The 24 bits of the word are ignored, too. */
 	READS("\x01\xaa\xbb\xcc" VERSION KINDS LIMIT ULPDU, &full);
@@ -226,6 +244,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_hello_is_laid_out_as_documented),
 		cmocka_unit_test(an_end_that_has_rings_says_so),
+		cmocka_unit_test(an_end_that_acknowledges_says_so),
 		cmocka_unit_test(an_end_that_takes_part_names_its_process),
 		cmocka_unit_test(what_is_left_out_has_a_default),
 		cmocka_unit_test(the_order_of_items_does_not_matter),

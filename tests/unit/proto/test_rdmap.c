@@ -245,8 +245,8 @@ static void a_response_has_the_length_of_its_kind_and_status(void **state)
 
 static void unknown_kinds_are_refused_but_on_the_control_queue(void **state)
 {
-	static const uint8_t foreign[] = {0,  EXT_HELLO, EXT_HEARTBEAT, EXT_LINK, EXT_KINDS,
-					  63, 255};
+	static const uint8_t foreign[] = {
+		0, EXT_HELLO, EXT_HEARTBEAT, EXT_LINK, EXT_ACK, EXT_KINDS, 63, 255};
 	static const uint8_t elsewhere[] = {0, EXT_FLUSH, EXT_ATOMIC_WRITE, EXT_KINDS, 63, 255};
 	struct ddp_hdr hdr;
 

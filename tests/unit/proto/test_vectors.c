@@ -148,6 +148,18 @@ static void origins(void **state)
 		    "00 00 00 00 4d e0 fe cc");
 }
 
+static void acks(void **state)
+{
+	struct ext_ack ack = {{EXT_ACK, 0}, 0x0102030405060708};
+	struct ddp_hdr hdr = untagged(0xc, 4, 2);
+	uint8_t bytes[EXT_ACK_LEN];
+
+	assert_int_equal(ext_ack_encode(bytes, sizeof(bytes), &ack), sizeof(bytes));
+	assert_fpdu(&hdr, bytes, sizeof(bytes),
+		    "00 1e 41 4c 00 00 00 00 00 00 00 04 00 00 00 02 "
+		    "00 00 00 00 0b 00 00 00 01 02 03 04 05 06 07 08 e0 ff 50 6f");
+}
+
 static void heartbeats(void **state)
 {
 	struct ext_heartbeat ping = {{EXT_HEARTBEAT, 0}, 0, 0x0102030405060708};
@@ -300,6 +312,7 @@ int main(void)
 		cmocka_unit_test(a_write),
 		cmocka_unit_test(a_hello),
 		cmocka_unit_test(origins),
+		cmocka_unit_test(acks),
 		cmocka_unit_test(heartbeats),
 		cmocka_unit_test(a_flush_and_its_answers),
 		cmocka_unit_test(a_flush_of_everything),

@@ -283,7 +283,7 @@ static void a_longest_one_is_read_and_a_longer_one_refused(void **state)
 {
 	for (size_t more = 0; more < 2; more++) {
 		struct ddp_hdr hdr = hdr_untagged(RDMAP_EXT_REQ, DDP_QN_CONTROL, 1, 0, true);
-		uint8_t bytes[EXT_MAX + 1] = VERSION "\0\x20\x03\xf0"; /* an item of 1008 bytes */
+		uint8_t bytes[EXT_MAX + 1] = VERSION "\0\x21\x03\xf0"; /* an item of 1008 bytes */
 
 		open_strangers();
 		end_inject_fpdu(t.b, &hdr, bytes, EXT_MAX + more);
