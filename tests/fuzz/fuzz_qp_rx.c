@@ -24,7 +24,8 @@
 #define GUARD  4096u
 #define FILL   0xa5
 
-/* F_RTR with consent, where no RTR exists: no HELLO yet. */
+/* F_RTR with consent, where no RTR exists: no HELLO yet. F_HOLD with consent, where nothing is held:
+ * both ends ask for Acks. */
 enum { F_CRC = 1, F_CONSENT = 2, F_PEER_FLUSHES = 4, F_RAW = 8, F_HOLD = 16, F_RTR = 32 };
 
 struct input {
@@ -93,14 +94,15 @@ static void open_side(struct side *s, uint8_t flags)
 		.crc = flags & F_CRC,
 		.consent = flags & F_CONSENT,
 		.peer_flushes = flags & F_PEER_FLUSHES,
-		.hold_tx = flags & F_HOLD,
+		.hold_tx = flags & F_HOLD && !(flags & F_CONSENT),
 		.rtr_in = flags & F_RTR && !(flags & F_CONSENT) ? (enum qp_rtr)(flags >> 6)
 								: QP_RTR_NONE,
 		.ird = 4,
 		.ord = 4,
 		.mss = 1448,
 	};
-	struct qp_config cfg = {.qp_num = 1, .async = ignore_event, .pd = &s->pd};
+	struct qp_config cfg = {
+		.qp_num = 1, .async = ignore_event, .pd = &s->pd, .acks = flags & F_HOLD};
 	/* Without F_RTR the upper bits are free. */
 	struct mr_backing backing = {.persist = s, .durable = true, .lasting = flags & 0x80};
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -389,17 +391,19 @@ static size_t fpdu_finish(const struct side *s, uint8_t *buf, size_t ulpdu)
 static void say_hello(struct side *s)
 {
 	struct ext_hello hello = {
-		.major = EXT_HELLO_MAJOR, .kinds = ~0ull, .max_ulpdu = MPA_ULPDU_MAX};
+		.major = EXT_HELLO_MAJOR, .kinds = ~0ull, .max_ulpdu = MPA_ULPDU_MAX, .acks = 1};
 	struct ddp_hdr hdr = {.last = true,
 			      .version = DDP_VERSION,
 			      .ulp = rdmap_ctrl(RDMAP_EXT_REQ),
 			      .qn = DDP_QN_CONTROL,
 			      .msn = s->msn[DDP_QN_CONTROL]++};
-	uint8_t buf[EXT_HELLO_LEN + 64];
+	uint8_t buf[EXT_HELLO_MAX + 64];
+	int len;
 
 	ddp_encode(buf + MPA_LENGTH_LEN, DDP_HDR_MAX, &hdr);
-	ext_hello_encode(buf + MPA_LENGTH_LEN + DDP_UNTAGGED_HDR, EXT_HELLO_LEN, &hello);
-	feed(s, buf, fpdu_finish(s, buf, DDP_UNTAGGED_HDR + EXT_HELLO_LEN));
+	len = ext_hello_encode(buf + MPA_LENGTH_LEN + DDP_UNTAGGED_HDR, EXT_HELLO_MAX, &hello);
+	EXPECT(len > 0);
+	feed(s, buf, fpdu_finish(s, buf, DDP_UNTAGGED_HDR + (size_t)len));
 	EXPECT(qp_peer_hello(s->qp));
 }
 

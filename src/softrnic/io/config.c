@@ -61,6 +61,13 @@ static enum config_crc config_crc(void)
 	return CONFIG_CRC_AUTO;
 }
 
+static enum config_ack config_ack(void)
+{
+	static const enum config_ack asked[] = {CONFIG_ACK_OFF, CONFIG_ACK_ON, CONFIG_ACK_AUTO};
+
+	return asked[config_number("SOFTRNIC_ACK", 1, 2)];
+}
+
 /* The caller of a set-user-ID program must not be able to read its connections. */
 static const char *config_trace(void)
 {
@@ -188,6 +195,7 @@ static void config_read(void)
 	config_read_trace();
 	config_read_shm();
 	conf.crc = config_crc();
+	conf.ack = config_ack();
 	conf.spin_ns = config_number("SOFTRNIC_SPIN_US", 1000000, spin_us) * 1000;
 	conf.threads =
 		(unsigned)config_number("SOFTRNIC_THREADS", ENGINE_THREADS_MAX, config_threads());

@@ -10,9 +10,11 @@
 #define CONFIG_UIDS_MAX 16
 
 enum config_crc { CONFIG_CRC_AUTO, CONFIG_CRC_ON, CONFIG_CRC_OFF };
+enum config_ack { CONFIG_ACK_AUTO, CONFIG_ACK_ON, CONFIG_ACK_OFF };
 
 struct config {
 	enum config_crc crc;       /* SOFTRNIC_CRC */
+	enum config_ack ack;       /* SOFTRNIC_ACK: completions mean "at the peer" */
 	uint64_t spin_ns;          /* SOFTRNIC_SPIN_US */
 	unsigned threads;          /* SOFTRNIC_THREADS: progress threads at most */
 	uint64_t refused_ns;       /* SOFTRNIC_REFUSED_MS: a refused dial is repeated for so long */

@@ -36,6 +36,7 @@ static bool hello_build_own(struct qp *qp)
 		.max_ulpdu = MPA_ULPDU_MAX,
 		.rings = qp->stream.rings,
 		.has_instance = qp->stream.takes_part,
+		.acks = qp->cfg.acks ? EXT_ACKS_VERSION : 0,
 	};
 	uint8_t bytes[EXT_HELLO_MAX];
 
@@ -75,6 +76,7 @@ static void hello_agree(struct qp *qp, const struct ext_hello *peer)
 	qp->origin.agreed = qp->stream.takes_part && peer->has_instance;
 	qp->hello.awaited = qp->origin.agreed;
 	qp->hello.peer = *peer;
+	qp->acks.on = qp->cfg.acks && peer->acks;
 	qp->hello.caps = op_caps(peer->kinds);
 	qp->heartbeat.peer_limit_ms = peer->limit_ms;
 	if (peer->max_ulpdu < qp->tx.mulpdu)

@@ -33,6 +33,7 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 	X(op_link,      OP_EXT(EXT_LINK))                                                          \
 	X(op_origin,    OP_EXT(EXT_ORIGIN))                                                        \
 	X(op_leave,     OP_EXT(EXT_LEAVE))                                                         \
+	X(op_ack,       OP_EXT(EXT_ACK))                                                           \
 	X(op_send,      OP_MESSAGE(RDMAP_SEND_SE, 0))                                              \
 	X(op_send_inv,  OP_MESSAGE(RDMAP_SEND_SE_INV, 0))                                          \
 	X(op_write_imm, OP_MESSAGE(RDMAP_IMM_SE, 0))                                               \

@@ -69,10 +69,12 @@ struct qp_op {
 	/* Our work request. */
 	int wc; /* enum ibv_wc_opcode */
 	enum rdmap_level level;
-	uint32_t cap;    /* VEXT_CAP_*: the peer's HELLO must have named its kind; 0: no need */
-	bool is_request; /* the peer answers it */
-	bool places;     /* the peer's registered memory changes */
-	bool is_patient; /* it may wait for what is posted next, unless it is signalled */
+	uint32_t cap;     /* VEXT_CAP_*: the peer's HELLO must have named its kind; 0: no need */
+	bool is_request;  /* the peer answers it */
+	bool places;      /* the peer's registered memory changes */
+	bool is_atomic;   /* an 8-byte word at an aligned address */
+	bool is_patient;  /* it may wait for what is posted next, unless it is signalled */
+	uint8_t messages; /* that an Ack counts; a request has an answer instead: 0 */
 	bool (*check)(const struct ibv_send_wr *wr);
 	/* The fields of its own; all others are filled in. */
 	void (*fill)(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr);
@@ -140,7 +142,8 @@ uint64_t op_kinds(void);
 uint32_t op_caps(uint64_t kinds);
 
 /* op_unknown: of the control queue, from a later version. */
-extern const struct qp_op op_hello, op_origin, op_leave, op_terminate, op_heartbeat, op_link;
+extern const struct qp_op op_hello, op_origin, op_leave, op_ack, op_terminate, op_heartbeat,
+	op_link;
 extern const struct qp_op op_unknown;
 extern const struct op_rx op_ignored_rx;
 

@@ -71,6 +71,7 @@ const struct qp_op op_atomic_write = {
 	.cap = VEXT_CAP_ATOMIC_WRITE,
 	.is_request = true,
 	.places = true,
+	.is_atomic = true,
 	.check = atomic_write_check,
 	.fill = atomic_write_fill,
 	.build = atomic_write_build,

@@ -27,6 +27,90 @@ static enum ibv_wc_status terminate_status(const struct terminate *t)
 	return IBV_WC_REM_OP_ERR;
 }
 
+/* --- with Acks: which work request it is about ---------------------------------------------- */
+
+static bool terminate_is_about_write(const struct sq_wr *wr, const struct ddp_hdr *echo)
+{
+	return wr->op->messages && wr->op->places && wr->rkey == echo->stag &&
+	       echo->to - wr->raddr <= wr->length;
+}
+
+/* A Send, or the Immediate of a Write: they are taken in order. */
+static bool terminate_is_about_send(const struct sq_wr *wr)
+{
+	return wr->op->messages && (wr->op->messages > 1 || !wr->op->places);
+}
+
+/* Of those that no Ack covers; NULL: none. */
+static struct sq_wr *terminate_find_message(const struct qp *qp, const struct ddp_hdr *echo)
+{
+	for (uint64_t i = qp->acks.next; i < qp->sq.tail; i++) {
+		struct sq_wr *wr = sq_at(&qp->sq, i);
+
+		if (echo->tagged ? terminate_is_about_write(wr, echo) : terminate_is_about_send(wr))
+			return wr;
+	}
+	return NULL;
+}
+
+/* Requests are executed in order, so it is about the first that has no answer. */
+static struct sq_wr *terminate_find_request(const struct qp *qp)
+{
+	if (qp->orq.count == 0 || orq_head(&qp->orq) == ORQ_RTR)
+		return NULL;
+	return sq_at(&qp->sq, orq_head(&qp->orq));
+}
+
+/* The peer returns the header that it refused. NULL: about none, or it is not known. */
+static struct sq_wr *terminate_find_wr(const struct qp *qp, const struct terminate *t)
+{
+	const struct ddp_hdr *echo = &t->ddp;
+
+	if (!qp->acks.on || !t->has_ddp)
+		return NULL;
+	if (!echo->tagged && echo->qn == DDP_QN_REQUEST)
+		return terminate_find_request(qp);
+	if (echo->tagged || echo->qn == DDP_QN_SEND)
+		return terminate_find_message(qp, echo);
+	return NULL;
+}
+
+/* The operation tells what the codes leave open. */
+static enum ibv_wc_status terminate_status_of(const struct sq_wr *wr, const struct terminate *t)
+{
+	unsigned error = terminate_error(t);
+
+	if (error == TERM_RDMAP_STREAM_CATASTROPHIC && wr->op->is_atomic) /* not aligned */
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (error == TERM_RDMAP_BASE_BOUNDS &&
+	    wr->op->messages) /* a page is gone: DDP checks bounds */
+		return IBV_WC_REM_OP_ERR;
+	return terminate_status(t);
+}
+
+/* The status of the first work request without one of its own. */
+static enum ibv_wc_status terminate_first(const struct qp *qp, const struct terminate *t)
+{
+	if (qp->acks.on && terminate_error(t) == TERM_RDMAP_LOCAL_CATASTROPHIC)
+		return IBV_WC_RETRY_EXC_ERR; /* the peer has failed by itself */
+	return terminate_status(t);
+}
+
+static void terminate_fail(struct qp *qp, const struct terminate *t)
+{
+	uint32_t cause = vext_vendor_err(VEXT_REASON_TERMINATE_IN, terminate_error(t));
+	struct sq_wr *wr = terminate_find_wr(qp, t);
+
+	if (wr) {
+		wr->status = terminate_status_of(wr, t);
+		wr->vendor_err = cause;
+	}
+	qp_fault(qp, wr ? IBV_WC_WR_FLUSH_ERR : terminate_first(qp, t), cause,
+		 "Terminate received");
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
 static enum rx_verdict terminate_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct terminate t;
@@ -38,9 +122,7 @@ static enum rx_verdict terminate_whole(struct qp *qp, struct rx_seg *seg, const 
 	qp->has_term = true;
 	LOG_INFO("qp %u: the peer terminated the stream: %s", qp->cfg.qp_num,
 		 term_str(terminate_error(&t)));
-	qp_fault(qp, terminate_status(&t),
-		 vext_vendor_err(VEXT_REASON_TERMINATE_IN, terminate_error(&t)),
-		 "Terminate received");
+	terminate_fail(qp, &t);
 	qp->fault.shut = true; /* the peer takes nothing more */
 	return RX_DONE;
 }

@@ -13,7 +13,7 @@
  *   life:        qp_due(), and qp_is_idle(), after any of these
  *
  * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each), hello.c,
- * origin.c, heartbeat.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c
+ * origin.c, heartbeat.c, ack.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c
  * (what is done with them); qp_rx_io.c and qp_rx.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c,
  * qp_tx_msg.c and tx_batch.c (which message is next, messages as FPDUs, FPDUs in the lent buffer);
  * dirty.c (what was placed and not written back), place.c (the CPU's writes to memory).
@@ -91,7 +91,7 @@ struct qp_job {
 	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(atomics_in)                           \
 	X(parked_sends) X(stalls) X(crc)                                                           \
 	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)       \
-	X(pings_in) X(pings_out) X(pongs_in) X(pongs_out)
+	X(pings_in) X(pings_out) X(pongs_in) X(pongs_out) X(acks_in) X(acks_out)
 /* clang-format on */
 struct qp_counters {
 #define X(name) uint64_t name;
@@ -112,6 +112,12 @@ struct qp_config {
 	void *plain;
 	bool peer_rfc7306;   /* the peer knows RFC 7306 though it does not consent */
 	bool strict_persist; /* persistent Flushes of volatile memory fail, for both ends */
+	/*
+	 * This user takes the completion of a Write or Send for "it is at the peer", as with RoCE. So
+	 * it does not complete before the peer has placed or delivered it and says so in an Ack.
+	 * Effective if the peer's HELLO has the same; else it completes when the LLP has all of it.
+	 */
+	bool acks;
 	/* The owner's. notify: called from any thread, without the QP's lock: the QP may proceed
 	 * (its SRQ has receives again). get: keeps the owner alive until that call is done; the QP
 	 * itself may be deleted meanwhile. */
@@ -155,6 +161,8 @@ void qp_drain(struct qp *qp);
 void qp_set_link_cause(struct qp *qp, int err);
 /* -> ERR, without a Terminate: every work request ends with `status` first, then WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
+/* Likewise, as the peer is gone. */
+void qp_fail_lost(struct qp *qp);
 /*
  * The stream ended. Inside an FPDU that is an error; on an FPDU boundary it is the peer's
  * disconnect.

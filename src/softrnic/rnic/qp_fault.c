@@ -36,9 +36,9 @@ void qp_fault(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, cons
 
 /* The same, and the owner is notified of it. */
 static struct qp_fault *fault_record_event(struct qp *qp, enum ibv_event_type event,
-					   const char *why)
+					   enum ibv_wc_status first, const char *why)
 {
-	struct qp_fault *f = fault_record(qp, IBV_WC_WR_FLUSH_ERR, why);
+	struct qp_fault *f = fault_record(qp, first, why);
 
 	if (!f)
 		return NULL;
@@ -64,7 +64,7 @@ static enum ibv_event_type fault_event_of(unsigned error)
 void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_t segment_len,
 	       const struct rdmap_read_req *read)
 {
-	if (!fault_record_event(qp, fault_event_of(error), term_str(error)))
+	if (!fault_record_event(qp, fault_event_of(error), IBV_WC_WR_FLUSH_ERR, term_str(error)))
 		return;
 	fault_set_cause(qp, vext_vendor_err(VEXT_REASON_TERMINATE_OUT, error));
 	LOG_INFO("qp %u: terminates the stream: %s", qp->cfg.qp_num, term_str(error));
@@ -93,7 +93,7 @@ void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status stat
 
 void qp_fault_local(struct qp *qp, int err, const char *why)
 {
-	if (fault_record_event(qp, IBV_EVENT_QP_FATAL, why))
+	if (fault_record_event(qp, IBV_EVENT_QP_FATAL, IBV_WC_WR_FLUSH_ERR, why))
 		qp_set_local_cause(qp, NULL, IBV_WC_SUCCESS, err);
 }
 
@@ -168,6 +168,17 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status)
 	qp_settle(qp);
 }
 
+/* Of the first work request that is not acknowledged; as RoCE, after its retries. */
+static enum ibv_wc_status fault_of_lost_peer(const struct qp *qp)
+{
+	return qp->acks.on ? IBV_WC_RETRY_EXC_ERR : IBV_WC_WR_FLUSH_ERR;
+}
+
+void qp_fail_lost(struct qp *qp)
+{
+	qp_fail(qp, fault_of_lost_peer(qp));
+}
+
 bool qp_find_end(struct qp *qp)
 {
 	bool over = atomic_load(qp->rx.given_up) == QP_GIVEN_UP;
@@ -177,7 +188,7 @@ bool qp_find_end(struct qp *qp)
 	if (!over && (!qp->cfg.is_over || !qp->cfg.is_over(qp->cfg.owner)))
 		return false;
 	qp_set_link_cause(qp, ECONNRESET);
-	qp_fault(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "given up by the peer");
+	qp_fault(qp, fault_of_lost_peer(qp), qp->cause, "given up by the peer");
 	qp->fault.shut = true;
 	return true;
 }
@@ -189,9 +200,10 @@ void qp_on_eof(struct qp *qp)
 	qp->rx.eof = true;
 	qp_set_link_cause(qp, inside ? ECONNRESET : ENOTCONN);
 	if (inside)
-		(void)fault_record_event(qp, IBV_EVENT_QP_FATAL, "end of stream inside an FPDU");
+		(void)fault_record_event(qp, IBV_EVENT_QP_FATAL, fault_of_lost_peer(qp),
+					 "end of stream inside an FPDU");
 	else
-		qp_fault(qp, IBV_WC_WR_FLUSH_ERR, qp->cause, "end of stream");
+		qp_fault(qp, fault_of_lost_peer(qp), qp->cause, "end of stream");
 	qp->fault.keep = true;
 	qp->fault.shut = true;
 	qp_settle(qp);

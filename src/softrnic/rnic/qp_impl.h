@@ -60,6 +60,17 @@ struct qp_origin {
 	int out_len;
 };
 
+/* The ends count messages alike: struct qp_op has how many a work request is. */
+struct qp_acks {
+	bool on;          /* agreed: both HELLOs ask for Acks */
+	bool due;         /* there is one to send */
+	uint64_t before;  /* of the peer's messages: those of former streams */
+	uint64_t sent;    /* ... and the count of the last Ack */
+	uint64_t came;    /* of ours: the count of the peer's last Ack */
+	uint64_t next;    /* the first work request that neither an Ack nor an answer covers ... */
+	uint64_t covered; /* ... and the messages of those before it */
+};
+
 struct qp_heartbeat {
 	bool ping_due, pong_due;
 	uint32_t limit_ms, peer_limit_ms;
@@ -117,6 +128,7 @@ struct qp {
 	struct qp_hello hello;
 	struct qp_origin origin;
 	struct qp_heartbeat heartbeat;
+	struct qp_acks acks;
 	struct qp_link link;
 };
 
@@ -171,6 +183,11 @@ int qp_local_errno(enum mr_verdict verdict); /* for a protection error at this e
 
 /* --- qp_sq.c: our work requests once they are posted -------------------------------------- */
 
+/* Is what this one waits for done? */
+static inline bool qp_sq_may_pass(const struct qp *qp, const struct sq_wr *wr)
+{
+	return wr->fence == SQ_FENCE_ALL ? qp->sq.head == qp->sq.next : qp->orq.count == 0;
+}
 /* May the next one be begun (ORD, fence)? */
 static inline bool qp_sq_is_ready(const struct qp *qp)
 {
@@ -179,7 +196,7 @@ static inline bool qp_sq_is_ready(const struct qp *qp)
 	if (qp->sq.next == qp->sq.tail)
 		return false;
 	wr = sq_at(&qp->sq, qp->sq.next);
-	if (wr->fence && qp->orq.count > 0)
+	if (wr->fence && !qp_sq_may_pass(qp, wr))
 		return false;
 	return !wr->op->is_request || qp->orq.count < qp->orq.ord;
 }
@@ -292,7 +309,7 @@ static inline void tx_wr_built(struct qp *qp, struct sq_wr *wr)
 	qp->tx.off = 0;
 }
 
-/* --- hello.c, origin.c, heartbeat.c, link.c,
+/* --- hello.c, origin.c, heartbeat.c, ack.c, link.c,
  * op_terminate.c: messages without a work request --- */
 
 void hello_begin(struct qp *qp); /* the stream is in full operation */
@@ -309,6 +326,17 @@ static inline bool heartbeat_is_due(const struct qp *qp)
 	return (qp->heartbeat.ping_due || qp->heartbeat.pong_due) && qp->stream.consent;
 }
 bool heartbeat_build(struct qp *qp);
+void ack_update_count(struct qp *qp);
+/* Messages of the peer may have been placed or delivered: is an Ack due? */
+static inline void ack_update(struct qp *qp)
+{
+	if (__builtin_expect(qp->acks.on, 0))
+		ack_update_count(qp);
+}
+bool ack_build(struct qp *qp);
+void ack_rewind(struct qp *qp); /* for another stream, once the queues are ready for it */
+/* The work request with this index is answered, and with it all before it. */
+void ack_on_answer(struct qp *qp, uint64_t index);
 bool link_build(struct qp *qp);
 static inline bool link_switch_is_sent(const struct qp *qp)
 {

@@ -89,7 +89,7 @@ static inline void post_fill(struct qp *qp, const struct qp_op *op, struct sq_wr
 	slot->received = 0;
 	slot->status = IBV_WC_SUCCESS;
 	slot->signaled = qp->cfg.sq_sig_all || flags & IBV_SEND_SIGNALED;
-	slot->fence = flags & IBV_SEND_FENCE;
+	slot->fence = flags & IBV_SEND_FENCE ? SQ_FENCE_ANSWERS : SQ_FENCE_NONE;
 	slot->solicited = flags & IBV_SEND_SOLICITED;
 	slot->is_inline = flags & IBV_SEND_INLINE;
 	slot->answered = false;

@@ -260,6 +260,7 @@ void qp_recv_park(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 		return;
 	}
 	p->written = seg->written;
+	p->writes_before = qp->counters.writes_in;
 	qp->counters.parked_sends += p->hdr.last;
 }
 
@@ -285,6 +286,7 @@ void qp_recv_deliver(struct qp *qp)
 			break;
 	}
 	mr_release_near(&qp->rx.near);
+	ack_update(qp);
 	if (!p)
 		qp_recv_keep_no_more(qp);
 }

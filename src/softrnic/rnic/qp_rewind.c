@@ -77,5 +77,6 @@ void qp_rewind(struct qp *qp)
 	qp->cause = 0;
 	qp->rtr_in = QP_RTR_NONE;
 	qp->sq.next = qp->sq.head;
+	ack_rewind(qp);
 	qp_set_state(qp, IBV_QPS_INIT, "rewound");
 }

@@ -359,6 +359,7 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 		qp->counters.stalls++;
 	rx->stalled = verdict == RX_STALL;
 	mr_release_near(&rx->near);
+	ack_update(qp);
 }
 
 void qp_rx_parse(struct qp *qp)

@@ -18,10 +18,11 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 	qp_complete(qp, qp->cfg.send_cq, &wc, false, &qp->sq.uncollected);
 }
 
-/* Write and Send: the LLP has all of it (RFC 5041 s5.3). Requests: the answer is here. */
+/* Write and Send: the LLP has all of it (RFC 5041 s5.3), or the peer has. Requests: the answer is
+ * here. */
 static bool qp_sq_is_finished(const struct qp *qp, const struct sq_wr *wr)
 {
-	return wr->op->is_request ? wr->answered : wr->end_pos <= qp->tx.sent;
+	return wr->op->is_request ? wr->answered : wr->end_pos <= qp->tx.done;
 }
 
 void qp_sq_retire(struct qp *qp)
@@ -89,12 +90,18 @@ void qp_answer_done(struct qp *qp, struct sq_wr *wr)
 {
 	if (wr)
 		wr->answered = true;
+	if (qp->acks.on)
+		ack_on_answer(qp, orq_head(&qp->orq));
 	orq_pop(&qp->orq);
 	qp_sq_retire(qp);
 }
 
 void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, const char *why)
 {
+	if (qp->acks.on) {
+		ack_on_answer(qp, orq_head(&qp->orq));
+		qp_sq_retire(qp);
+	}
 	orq_pop(&qp->orq);
 	wr->status = IBV_WC_REM_OP_ERR;
 	wr->vendor_err = vendor_err;

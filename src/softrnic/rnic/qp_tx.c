@@ -59,6 +59,8 @@ void qp_tx_sent(struct qp *qp, size_t len)
 	qp->counters.tx_bytes += len;
 	if (qp->link.tx_switched)
 		qp->counters.shm_tx_bytes += len;
+	if (__builtin_expect(!qp->acks.on, 1))
+		tx->done = tx->sent;
 	qp_sq_retire(qp);
 	qp_settle(qp);
 }
@@ -121,8 +123,9 @@ bool qp_is_idle(const struct qp *qp)
 	const struct qp_tx *tx = &qp->tx;
 
 	return qp->sq.head == qp->sq.tail && qp->orq.count == 0 && tx->source == TX_NONE &&
-	       !tx->rtr_due && !tx->term_due && !qp->hello.due && !qp->link.out_due &&
-	       !qp_request_is_ready(qp) && (!tx->batch || tx_batch_is_sent(tx->batch));
+	       !tx->rtr_due && !tx->term_due && !qp->hello.due && !qp->acks.due &&
+	       !qp->link.out_due && !qp_request_is_ready(qp) &&
+	       (!tx->batch || tx_batch_is_sent(tx->batch));
 }
 
 void qp_tx_fault(struct qp *qp)

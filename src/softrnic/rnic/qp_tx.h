@@ -15,6 +15,7 @@ struct qp_tx {
 	uint8_t *at, *end;      /* instead, in qp_tx_in_place(): memory of the link; NULL */
 	size_t in_place;        /* bytes built there, until qp_tx_sent() */
 	uint64_t built, sent;   /* bytes of the stream */
+	uint64_t done;          /* up to here messages complete: sent, or acknowledged */
 	uint32_t mulpdu;
 	uint32_t msn[DDP_QN_COUNT]; /* next */
 	enum tx_source source;      /* message begun and not all built; never interleaved */

@@ -90,10 +90,22 @@ bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, 
 
 /* --- of work requests --------------------------------------------------------------------- */
 
+/* Those before it complete first, which takes the peer's Acks. Not if it is half sent: nothing may
+ * come between. */
+static bool tx_failure_waits(const struct qp *qp)
+{
+	return qp->sq.head != qp->sq.next && qp->tx.off == 0 && !qp->tx.imm_due;
+}
+
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err)
 {
 	if (qp->tx.at || qp->tx.batch->len > 0)
 		return false;
+	if (qp->acks.on && tx_failure_waits(qp)) {
+		wr->fence = SQ_FENCE_ALL;
+		qp->tx.source = TX_NONE;
+		return false;
+	}
 	qp_set_local_cause(qp, wr, IBV_WC_LOC_PROT_ERR, err);
 	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 	return false;

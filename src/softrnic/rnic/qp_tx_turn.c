@@ -11,7 +11,7 @@ static inline bool turn_is_rare(const struct qp *qp)
 	const struct qp_tx *tx = &qp->tx;
 	unsigned rare = tx->shut | tx->held | tx->rtr_due | tx->term_due | qp->link.tx_switching |
 			qp->link.out_due | qp->hello.due | qp->hello.awaited |
-			qp->heartbeat.ping_due | qp->heartbeat.pong_due;
+			qp->heartbeat.ping_due | qp->heartbeat.pong_due | qp->acks.due;
 
 	return rare || qp->state != IBV_QPS_RTS;
 }
@@ -32,7 +32,8 @@ static bool turn_has_rare_work(const struct qp *qp)
 		return tx->term_due;
 	if (qp->hello.due || qp->hello.awaited) /* nothing before both HELLOs */
 		return qp->hello.due;
-	return tx->rtr_due || heartbeat_is_due(qp) || qp->link.out_due || turn_has_message(qp);
+	return tx->rtr_due || heartbeat_is_due(qp) || qp->acks.due || qp->link.out_due ||
+	       turn_has_message(qp);
 }
 
 bool qp_tx_has_work(const struct qp *qp)
@@ -159,14 +160,16 @@ static bool turn_build_message(struct qp *qp, bool is_rare)
 
 bool qp_tx_build(struct qp *qp)
 {
-	if (__builtin_expect(qp->tx.term_due, 0))
-		return terminate_build(qp);
+	if (__builtin_expect(qp->tx.term_due, 0)) /* the last Ack shows which message it is about */
+		return qp->acks.due ? ack_build(qp) : terminate_build(qp);
 	if (__builtin_expect(qp->hello.due, 0))
 		return hello_build(qp);
 	if (__builtin_expect(qp->tx.rtr_due, 0))
 		return turn_build_rtr(qp);
 	if (qp->tx.source == TX_NONE && heartbeat_is_due(qp))
 		return heartbeat_build(qp);
+	if (qp->tx.source == TX_NONE && qp->acks.due)
+		return ack_build(qp);
 	if (qp->tx.source == TX_NONE && qp->link.out_due)
 		return link_build(qp);
 	return turn_build_message(qp, turn_is_rare(qp));
@@ -201,5 +204,5 @@ bool qp_tx_may_wait(const struct qp *qp)
 
 	return turn_sq_is_patient(&qp->sq) && qp->state == IBV_QPS_RTS &&
 	       (!tx->batch || tx_batch_is_sent(tx->batch)) && tx->source == TX_NONE &&
-	       !qp_request_is_ready(qp) && !heartbeat_is_due(qp);
+	       !qp_request_is_ready(qp) && !heartbeat_is_due(qp) && !qp->acks.due;
 }

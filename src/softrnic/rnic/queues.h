@@ -21,6 +21,13 @@ struct qp_op;
 
 /* --- send queue --------------------------------------------------------------------------- */
 
+/* What a work request waits for before it is begun. */
+enum sq_fence {
+	SQ_FENCE_NONE,
+	SQ_FENCE_ANSWERS, /* IBV_SEND_FENCE: the answers to all requests before it */
+	SQ_FENCE_ALL,     /* the completion of all before it: it is going to fail */
+};
+
 struct sq_wr {
 	/* Of every one; all others are of some operations. */
 	const struct qp_op *op;
@@ -31,7 +38,8 @@ struct sq_wr {
 	uint32_t rkey;    /* or the STag that a Send invalidates at the peer */
 	uint32_t num_sge;
 	enum ibv_wc_status status;
-	bool signaled, fence, solicited, is_inline;
+	bool signaled, solicited, is_inline;
+	uint8_t fence; /* enum sq_fence */
 	bool answered; /* requests: the response is complete */
 
 	uint32_t flags; /* the operation's own */
@@ -175,8 +183,9 @@ static inline void irq_pop(struct irq *irq)
 struct park_seg {
 	struct list link;
 	struct ddp_hdr hdr;
-	uint32_t len, written; /* written: see struct rx_seg */
-	bool more;             /* counts against RNIC_PARK_ALL */
+	uint32_t len, written;  /* written: see struct rx_seg */
+	uint64_t writes_before; /* of the peer, that had ended when it came */
+	bool more;              /* counts against RNIC_PARK_ALL */
 	uint8_t bytes[];
 };
 

@@ -283,11 +283,20 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	}
 }
 
+/* The peer is gone, or the way to it. */
+static void stream_lose_qp(struct stream *s)
+{
+	if (s->cfg.meets)
+		stream_end_qp(s);
+	else if (stream_runs_qp(s) && !qp_is_failed(s->qp))
+		qp_fail_lost(s->qp);
+}
+
 static void stream_cut(struct stream *s, int err, enum stream_event event, int status)
 {
 	LOG_INFO("stream %p: link broke: error %d", (void *)s, err);
 	stream_set_cause(s, err);
-	stream_end_qp(s);
+	stream_lose_qp(s);
 	stream_set_state(s, STREAM_CLOSED, "link broke");
 	stream_end(s, event, status);
 }

@@ -54,6 +54,16 @@ static void qp_owner_async(void *owner, enum ibv_event_type event)
 	device_async(event, conn_qp(owner));
 }
 
+/* On RoCE programs take a completion for "it is at the peer", and plain queue pairs are RoCE's. On
+ * iWARP it means that the source may be reused. */
+static bool qp_acknowledges(const struct ibv_qp_init_attr *granted, bool plain)
+{
+	enum config_ack ack = config_get()->ack;
+
+	return granted->qp_type == IBV_QPT_RC &&
+	       (ack == CONFIG_ACK_ON || (ack == CONFIG_ACK_AUTO && (plain || config_get()->roce)));
+}
+
 int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *granted,
 	     uint32_t num, void *plain, struct qp **out)
 {
@@ -69,6 +79,7 @@ int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *g
 		.plain = plain,
 		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
+		.acks = qp_acknowledges(granted, plain),
 		.async = qp_owner_async,
 	};
 	int ret;

@@ -151,7 +151,7 @@ static void nonsense_is_refused(void **state)
 static void a_long_one_is_read_to_its_limit(void **state)
 {
 	for (size_t more = 0; more < 2; more++) {
-		uint8_t bytes[EXT_MAX + 1] = VERSION "\0\x20\x03\xf0"; /* an item of 1008 bytes */
+		uint8_t bytes[EXT_MAX + 1] = VERSION "\0\x21\x03\xf0"; /* an item of 1008 bytes */
 		const uint8_t *payload;
 		struct ddp_hdr hdr;
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ack.c -- the Ack (doc/wire.md s6): how many of the peer's messages this end has placed or
+ * delivered, and with it the completion of work requests that have no answer. A Send that waits for
+ * a receive holds up the count of all that follow it, also of Writes that were placed meanwhile.
+ */
+#include "softrnic/rnic/qp_impl.h"
+
+/* --- the peer's messages ------------------------------------------------------------------ */
+
+/* Sends are delivered in order, so those before the first parked one are exactly the delivered. */
+static uint64_t ack_count(const struct qp *qp)
+{
+	const struct park_seg *waits = park_first(&qp->recv.park);
+	uint64_t writes = waits ? waits->writes_before : qp->counters.writes_in;
+
+	return qp->counters.sends_in + writes - qp->acks.before;
+}
+
+void ack_rewind(struct qp *qp)
+{
+	qp->acks = (struct qp_acks){
+		.before = qp->counters.sends_in + qp->counters.writes_in,
+		.next = qp->sq.head,
+	};
+}
+
+void ack_update_count(struct qp *qp)
+{
+	qp->acks.due = ack_count(qp) > qp->acks.sent;
+}
+
+bool ack_build(struct qp *qp)
+{
+	struct ext_ack msg = {.word = {.kind = EXT_ACK}, .count = ack_count(qp)};
+	uint8_t bytes[EXT_ACK_LEN];
+
+	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes, ext_ack_encode(bytes, sizeof(bytes), &msg)))
+		return false;
+	qp->acks.sent = msg.count;
+	qp->acks.due = false;
+	qp->counters.acks_out++;
+	return true;
+}
+
+/* --- ours --------------------------------------------------------------------------------- */
+
+static void ack_cover_next(struct qp *qp, const struct sq_wr *wr)
+{
+	qp->acks.covered += wr->op->messages;
+	qp->acks.next++;
+	qp->tx.done = wr->end_pos;
+}
+
+/* The Write of a Write with Immediate counts before all of the work request is sent. */
+static bool ack_is_of_half(const struct qp *qp, const struct sq_wr *wr, uint64_t more)
+{
+	return more < wr->op->messages && (qp->acks.next < qp->sq.next || qp->tx.imm_due);
+}
+
+/* Move behind the work requests that so many messages cover. False: so many were not sent. */
+static bool ack_cover(struct qp *qp, uint64_t count)
+{
+	struct qp_acks *a = &qp->acks;
+
+	while (a->covered < count) {
+		const struct sq_wr *wr;
+
+		if (a->next == qp->sq.tail)
+			return false;
+		wr = sq_at(&qp->sq, a->next);
+		if (ack_is_of_half(qp, wr, count - a->covered))
+			return true;
+		if (a->next == qp->sq.next || wr->end_pos > qp->tx.sent)
+			return false;
+		ack_cover_next(qp, wr);
+	}
+	return true;
+}
+
+/* The peer executes a request after it has placed and delivered all that came before it. */
+void ack_on_answer(struct qp *qp, uint64_t index)
+{
+	while (qp->acks.next <= index)
+		ack_cover_next(qp, sq_at(&qp->sq, qp->acks.next));
+}
+
+static void ack_refuse(struct qp *qp, const struct rx_seg *seg, const char *why, uint64_t count)
+{
+	LOG_WARNING_LIMITED("qp %u: the peer's Ack of %llu messages is refused: %s", qp->cfg.qp_num,
+			    (unsigned long long)count, why);
+	qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
+}
+
+static void ack_take(struct qp *qp, const struct rx_seg *seg, uint64_t count)
+{
+	struct qp_acks *a = &qp->acks;
+
+	if (!a->on) {
+		ack_refuse(qp, seg, "this end did not ask for it", count);
+	} else if (count < a->came) {
+		ack_refuse(qp, seg, "there was one of more", count);
+	} else if (!ack_cover(qp, count)) {
+		ack_refuse(qp, seg, "so many were not sent", count);
+	} else {
+		a->came = count;
+		qp->sq.proven = a->next > qp->sq.proven ? a->next : qp->sq.proven;
+		qp_sq_retire(qp);
+	}
+}
+
+static enum rx_verdict ack_whole(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
+{
+	struct ext_ack msg;
+
+	ext_ack_decode(bytes, seg->payload, &msg);
+	qp->counters.acks_in++;
+	ack_take(qp, seg, msg.count);
+	return RX_DONE;
+}
+
+static const struct op_rx ack_rx = {
+	.whole = ack_whole,
+};
+
+const struct qp_op op_ack = {
+	.level = RDMAP_LEVEL_OURS, .message = &ack_rx, .answer = &op_ignored_rx, /* there is none */
+};
