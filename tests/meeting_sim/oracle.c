@@ -71,6 +71,7 @@ static bool oracle_exchanged(struct end *e)
 bool oracle_is_done(struct sim *sim)
 {
 	struct end *a = &sim->end[0], *b = &sim->end[1];
+	bool done;
 
 	user_repairs(a);
 	user_repairs(b);
@@ -80,5 +81,7 @@ bool oracle_is_done(struct sim *sim)
 		sim_violates(sim, "they do not meet");
 	if (a->m.state != MEETING_MET || b->m.state != MEETING_MET || a->conn != b->conn)
 		return false;
-	return oracle_exchanged(a) & oracle_exchanged(b);
+	/* Both ends post, whichever of them is done first. */
+	done = oracle_exchanged(a);
+	return oracle_exchanged(b) && done;
 }
