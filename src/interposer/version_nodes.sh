@@ -14,6 +14,6 @@ LC_ALL=C objdump -p "$1" | awk '
 	/^[^0-9]/ { $1 = $1; parents[n - 1] = parents[n - 1] " " $0 }
 	END {
 		for (i = 0; i < n; i++)
-			print node[i] " {" (i ? "" : "\n\tlocal:\n\t\t*;") "\n}" parents[i] ";"
+			print node[i] " {\n}" parents[i] ";"
 		exit !n
 	}'

@@ -19,12 +19,14 @@ readlink readlinkat __readlink_chk __readlinkat_chk realpath __realpath_chk
 stat stat64 lstat lstat64 fstatat fstatat64 statx
 __xstat __xstat64 __lxstat __lxstat64 __fxstatat __fxstatat64'
 all=$(symbols "$interposer")
-of_libc=$(grep -v @ <<<"$all")
-[ "$of_libc" = "$(tr ' ' '\n' <<<"$libc" | sort -u)" ] || {
-	echo "of no version, or of libc and not replaced: $of_libc" >&2
-	exit 1
-}
-ours=$(grep @ <<<"$all")
+for library in "$interposer" "$dropin/libibverbs.so.1"; do
+	of_libc=$(symbols "$library" | grep -v @)
+	[ "$of_libc" = "$(tr ' ' '\n' <<<"$libc" | sort -u)" ] || {
+		echo "$library: of no version, or of libc and not replaced: $of_libc" >&2
+		exit 1
+	}
+done
+ours=$(grep @ <<<"$all" | grep -v @SOFTRNIC_PRIVATE)
 theirs=$(symbols "$libdir/libibverbs.so.1" "$libdir/librdmacm.so.1")
 
 strange=$(comm -23 <(echo "$ours") <(echo "$theirs"))
