@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "interposer/ops.h"
+#include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
 /* Programs get a pointer to the first element after `rdma_core`. */
@@ -105,7 +106,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	OPS_SCOPE ops =
 		device_is_softrnic(device) || !rdma_core_ops() ? &softrnic_ops : rdma_core_ops();
 
-	return ops->is_rdma_core ? RDMA_CORE(ibv_open_device)(device) : softrnic_context();
+	return ops->is_rdma_core ? RDMA_CORE(ibv_open_device)(device)
+				 : plain_qp_adopt(softrnic_context());
 }
 
 struct ibv_context *ibv_import_device(int fd)
@@ -117,7 +119,7 @@ struct ibv_context *ibv_import_device(int fd)
 
 struct ibv_context **rdma_get_devices(int *num)
 {
-	struct ibv_context *ctx = softrnic_context(), **theirs = NULL;
+	struct ibv_context *ctx = plain_qp_adopt(softrnic_context()), **theirs = NULL;
 	void *list;
 	int n = 0;
 

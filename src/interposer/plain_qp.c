@@ -23,6 +23,23 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
+/* Called through a context: plain_qp_adopt(). */
+static struct ibv_qp *plain_qp_create_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *qp = softrnic_create_plain_qp_ex(ctx, attr);
+
+	if (qp)
+		shim_id_forget_qp(qp); /* as above */
+	return qp;
+}
+
+struct ibv_context *plain_qp_adopt(struct ibv_context *ctx)
+{
+	if (ctx)
+		verbs_get_ctx(ctx)->create_qp_ex = plain_qp_create_ex;
+	return ctx;
+}
+
 static void plain_qp_explain_once(atomic_bool *explained, const char *text)
 {
 	if (!atomic_exchange(explained, true))

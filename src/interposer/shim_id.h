@@ -57,6 +57,8 @@ void shim_id_sync(struct shim_id *s);
 void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp);
 /* The shim id of this queue pair of the software RNIC, or NULL. */
 struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
+/* plain_qp.c: queue pairs that are made through this context are the interposer's, too. NULL: none. */
+struct ibv_context *plain_qp_adopt(struct ibv_context *ctx);
 /*
  * plain_qp.c: a queue pair made by verbs alone cannot be modified. If the reason is one that users
  * can do something about, print it, once. Nothing else is printed unasked: programs

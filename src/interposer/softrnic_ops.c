@@ -56,11 +56,6 @@ static void ops_unimport_dm(struct ibv_dm *dm)
 {
 }
 
-static struct ibv_qp_ex *ops_qp_to_qp_ex(struct ibv_qp *qp)
-{
-	return NULL;
-}
-
 static int ops_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	return 0;
@@ -120,5 +115,5 @@ const struct ops softrnic_ops = {
 		  HERE(modify_qp), ITS(query_qp), HERE(close_device), HERE(query_port),
 		  ITS(query_gid), ITS(query_pkey), ITS(get_pkey_index), HERE(reg_mr_iova),
 		  ITS(rereg_mr), HERE(unimport_mr), HERE(unimport_pd), HERE(unimport_dm),
-		  HERE(qp_to_qp_ex), HERE(query_qp_data_in_order)},
+		  ITS(qp_to_qp_ex), HERE(query_qp_data_in_order)},
 };

@@ -140,8 +140,12 @@ int softrnic_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
  * without `plain` are those of rdma_cm's calls.)
  */
 struct ibv_qp *softrnic_create_plain_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *softrnic_create_plain_qp_ex(struct ibv_context *context,
+					   struct ibv_qp_init_attr_ex *attr);
 int softrnic_destroy_plain_qp(struct ibv_qp *qp);
 bool softrnic_is_plain_qp(const struct ibv_qp *qp);
+/* Of either kind, if it was made with operations that calls build (ibv_wr_...()); else NULL. */
+struct ibv_qp_ex *softrnic_qp_to_qp_ex(struct ibv_qp *qp);
 /*
  * The user moves a plain one. rdma_cm moves that of an id through its states; what is left to the
  * user is IBV_QPS_ERR, which ends the connection at once, and naming the state it is in.

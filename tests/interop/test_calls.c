@@ -295,7 +295,7 @@ static void queue_pairs_with_more_than_there_is_are_refused(void **state)
 
 	addr.sin_port = 0;
 	assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
-	ex.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	ex.comp_mask = IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 	assert_int_equal(rdma_create_qp_ex(id, &ex), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
 	ex.comp_mask = IBV_QP_INIT_ATTR_CREATE_FLAGS; /* and none of them is set */

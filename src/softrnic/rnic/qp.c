@@ -162,13 +162,13 @@ void qp_discard(struct qp *qp)
 
 void qp_replace(struct qp *qp, struct qp *fresh)
 {
-	struct ibv_qp ibv = qp->ibv;
+	struct qp_face face = qp->face;
 
 	qp_release(qp);
 	*qp = *fresh;
 	free(fresh);
 	park_init(&qp->recv.park); /* an empty list refers to itself */
-	qp->ibv = ibv;
+	qp->face = face;
 	qp->ibv.state = IBV_QPS_RESET;
 }
 
@@ -177,6 +177,11 @@ void qp_replace(struct qp *qp, struct qp *fresh)
 void qp_set_taker(struct qp *qp, struct cq_taker *taker)
 {
 	qp->taker = taker;
+}
+
+struct qp_face *qp_face(struct qp *qp)
+{
+	return &qp->face;
 }
 
 struct ibv_qp *qp_ibv(struct qp *qp)

@@ -138,6 +138,12 @@ struct qp_config {
 	void *owner;
 };
 
+/* What a program sees of a queue pair. Both begin with the same members. */
+struct qp_face {
+	struct ibv_qp_ex ex; /* its functions are set if it has a builder */
+	void *builder;       /* the owner's, of work requests that are built by calls; or NULL */
+};
+
 struct qp; /* defined in qp_impl.h, for this room only; begins with struct ibv_qp */
 
 int qp_new(const struct qp_config *cfg, struct qp **out);
@@ -147,6 +153,7 @@ void qp_delete(struct qp *qp);
  * meanwhile. */
 void qp_set_taker(struct qp *qp, struct cq_taker *taker);
 struct ibv_qp *qp_ibv(struct qp *qp);
+struct qp_face *qp_face(struct qp *qp);
 struct qp *qp_of(struct ibv_qp *ibv);
 void *qp_owner(const struct qp *qp);
 const struct qp_config *qp_config(const struct qp *qp);

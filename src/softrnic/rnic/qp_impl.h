@@ -103,7 +103,10 @@ struct qp_fault {
 };
 
 struct qp {
-	struct ibv_qp ibv;
+	union {
+		struct ibv_qp ibv;
+		struct qp_face face;
+	};
 	struct qp_config cfg;
 	/* Of the work on the stream. ibv.state is what the user sees: the same, or, of a plain
 	 * one, where the user has moved it. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "softrnic/verbs/id.h"
+#include "softrnic/verbs/qp_ex.h"
 #include "softrnic/softrnic.h"
 
 static uint32_t id_next_qp_num(void)
@@ -31,8 +32,23 @@ static void id_publish_qp(struct cmid *id, struct ibv_qp *ibv)
 	id->pub.srq = ibv->srq;
 }
 
+/* The queue pair with its builder. 0 or -errno. */
+static int id_build_qp(struct cmid *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+		       uint64_t ops, struct qp **qp)
+{
+	int ret = qp_build(id->conn, pd, attr, id_next_qp_num(), NULL, qp);
+
+	if (ret)
+		return ret;
+	ret = qp_ex_begin(qp_ibv(*qp), ops, &attr->cap);
+	if (ret)
+		qp_delete(*qp);
+	return ret;
+}
+
 /* asked->cap has what is granted afterwards. */
-static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked)
+static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked,
+			uint64_t ops)
 {
 	struct ibv_qp_init_attr attr = *asked;
 	struct qp *qp;
@@ -42,7 +58,7 @@ static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_a
 	if (!err)
 		err = -id_need_conn(id);
 	if (!err)
-		err = -qp_build(id->conn, pd, &attr, id_next_qp_num(), NULL, &qp);
+		err = -id_build_qp(id, pd, &attr, ops, &qp);
 	if (err)
 		return id_errno(err);
 	qp_count_users(qp_ibv(qp), 1);
@@ -52,39 +68,19 @@ static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_a
 	return 0;
 }
 
-/*
- * The members that follow the protection domain are for optional features, which this device lacks.
- * create_flags of 0 request none.
- */
-static bool qp_attr_is_unsupported(const struct ibv_qp_init_attr_ex *ex)
-{
-	uint32_t known = IBV_QP_INIT_ATTR_PD;
-
-	if (ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && !ex->create_flags)
-		known |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
-	return ex->comp_mask & ~known;
-}
-
-/* Only members that comp_mask names are set; the others may be uninitialized. */
 int softrnic_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex *ex)
 {
 	struct cmid *id = cmid_of(pub);
-	struct ibv_qp_init_attr attr = {
-		.qp_context = ex->qp_context,
-		.send_cq = ex->send_cq,
-		.recv_cq = ex->recv_cq,
-		.srq = ex->srq,
-		.cap = ex->cap,
-		.qp_type = ex->qp_type,
-		.sq_sig_all = ex->sq_sig_all,
-	};
+	struct ibv_qp_init_attr attr;
+	uint64_t ops;
 	int ret;
 
 	if (id_is_removed(id))
 		return id_errno(ENODEV);
-	if (qp_attr_is_unsupported(ex))
-		return id_errno(EOPNOTSUPP);
-	ret = id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr);
+	ret = qp_ex_attr(ex, &attr, &ops);
+	if (ret)
+		return id_errno(ret);
+	ret = id_create_qp(id, ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : pub->pd, &attr, ops);
 	ex->cap = attr.cap;
 	return ret;
 }
@@ -97,6 +93,7 @@ void id_destroy_qp(struct cmid *id)
 			      .recv_cq = ibv->recv_cq,
 			      .srq = ibv->srq}; /* outlives it */
 
+	qp_ex_end(ibv);
 	if (!id_is_removed(id)) /* else locks inside may be held by threads that are not here */
 		qp_delete(qp_detach(id->conn, ibv, &id->places));
 	qp_count_users(&used, -1); /* its queues may be destroyed now */

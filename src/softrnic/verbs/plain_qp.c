@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "softrnic/io/engine.h"
+#include "softrnic/verbs/qp_ex.h"
 #include "softrnic/softrnic.h"
 
 struct plain_qp *plain_qp_of(struct ibv_qp *ibv)
@@ -51,30 +52,44 @@ static struct plain_qp *plain_qp_alloc(const struct ibv_qp_init_attr *granted)
 	return p;
 }
 
-/* The queue pair and its home, which know each other. 0 or -errno. */
-static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd)
+/* The queue pair with its builder. 0 or -errno. */
+static int plain_qp_build(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 {
 	struct qp *qp;
+	int ret = qp_build(p->home, pd, &p->granted, p->num, p, &qp);
+
+	if (ret)
+		return ret;
+	p->ibv = qp_ibv(qp);
+	ret = qp_ex_begin(p->ibv, ops, &p->granted.cap);
+	if (ret)
+		qp_delete(qp);
+	return ret;
+}
+
+/* The queue pair and its home, which know each other. 0 or -errno. */
+static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
+{
 	int ret = plain_qp_number(&p->num);
 
 	if (!ret)
 		ret = conn_new(STREAM_INITIATOR, false, plain_qp_on_stream_event, p, &p->home);
 	if (ret)
 		return ret;
-	ret = qp_build(p->home, pd, &p->granted, p->num, p, &qp);
+	ret = plain_qp_build(p, pd, ops);
 	if (ret) {
 		conn_release(p->home);
 		return ret;
 	}
-	p->ibv = qp_ibv(qp);
 	qp_count_users(p->ibv, 1);
 	qp_attach(p->home, p->ibv, &p->granted, &p->places);
 	return 0;
 }
 
-struct ibv_qp *softrnic_create_plain_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *asked)
+/* cap has what is granted afterwards. NULL and errno. */
+static struct ibv_qp *plain_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr attr, uint64_t ops,
+				   struct ibv_qp_cap *cap)
 {
-	struct ibv_qp_init_attr attr = *asked;
 	struct plain_qp *p;
 	int err = plain_qp_check(pd, &attr);
 
@@ -86,14 +101,34 @@ struct ibv_qp *softrnic_create_plain_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 	p = plain_qp_alloc(&attr);
 	if (!p)
 		return NULL;
-	err = -plain_qp_make(p, pd);
+	err = -plain_qp_make(p, pd, ops);
 	if (err) {
 		free(p);
 		errno = err;
 		return NULL;
 	}
-	asked->cap = attr.cap;
+	*cap = attr.cap;
 	return p->ibv;
+}
+
+struct ibv_qp *softrnic_create_plain_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *asked)
+{
+	return plain_qp_new(pd, *asked, 0, &asked->cap);
+}
+
+struct ibv_qp *softrnic_create_plain_qp_ex(struct ibv_context *context,
+					   struct ibv_qp_init_attr_ex *ex)
+{
+	struct ibv_qp_init_attr attr;
+	uint64_t ops;
+	int err = qp_ex_attr(ex, &attr, &ops);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return plain_qp_new(ex->comp_mask & IBV_QP_INIT_ATTR_PD ? ex->pd : NULL, attr, ops,
+			    &ex->cap);
 }
 
 bool softrnic_is_plain_qp(const struct ibv_qp *ibv)
@@ -109,6 +144,7 @@ int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
 	struct plain_qp *p = plain_qp_of(ibv);
 	struct ibv_qp used = *ibv; /* outlives it */
 
+	qp_ex_end(ibv);
 	if (!plain_qp_is_removed(p)) { /* else locks inside may be held by threads not here */
 		qp_delete(qp_detach(p->home, ibv, &p->places));
 		conn_release(p->home);
