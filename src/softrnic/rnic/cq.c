@@ -164,7 +164,7 @@ bool cq_poll_stamped(struct cq *cq, struct ibv_wc *wc, uint64_t *at_ns)
 	return count > 0;
 }
 
-/* The one that is not needed any more is left in *ring. */
+/* After the exchange *ring is the old ring, which the caller frees. */
 static bool cq_exchange_ring(struct cq *cq, struct cqe **ring, uint32_t size)
 {
 	struct cqe *old, *to = *ring;

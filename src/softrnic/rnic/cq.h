@@ -17,8 +17,9 @@
 
 struct cqe {
 	struct ibv_wc wc;
-	atomic_uint *uncollected; /* counts it until it is polled; NULL: it is not counted */
-	uint64_t at_ns;           /* when it was added, in a queue with `now` */
+	/* counts the completion until it is polled; NULL: it is not counted */
+	atomic_uint *uncollected;
+	uint64_t at_ns; /* time at which it was added, if the queue has `now` */
 };
 
 enum cq_armed { CQ_UNARMED, CQ_ARMED_SOLICITED, CQ_ARMED };
@@ -28,23 +29,25 @@ struct cq {
 		struct ibv_cq ibv;
 		struct ibv_cq_ex ex;
 	};
-	/* Set by the owner of a queue whose completions have a time; or NULL. */
+	/* The clock of a queue whose completions have a time, set by the owner; else NULL. */
 	uint64_t (*now)(void);
-	/* The owner's: called with the queue's mutex held; must not call back into the queue. */
+	/*
+	 * Calls to the owner, with the queue's mutex held. They must not call back into the queue.
+	 */
 	void (*notify)(struct cq *cq);  /* armed, and a completion was added */
 	void (*overrun)(struct cq *cq); /* full: a completion was lost; called once */
 	struct lock lock;
 	struct cqe *ring;
 	uint32_t size, head;
-	atomic_uint count; /* written under the mutex; cq_is_empty() reads it without */
-	/* Written under the mutex; cq_take() reads them and `count` without. */
+	atomic_uint count; /* written under the mutex; cq_is_empty() reads it without the mutex */
+	/* Written under the mutex. cq_take() reads them and `count` without it. */
 	_Atomic(enum cq_armed) armed;
 	atomic_bool overrun_seen;
 };
 
 /*
- * A thread that polls, and makes what it polls for: completions go to it directly, as far as it has
- * room, while the queue is empty and raises no event.
+ * The array of a thread that polls and, by polling, makes the completions that it polls for. These
+ * go to the array directly while it has room, the queue is empty and no event is due.
  */
 struct cq_taker {
 	struct cq *cq;
@@ -55,28 +58,31 @@ struct cq_taker {
 int cq_init(struct cq *cq, uint32_t size);
 void cq_fini(struct cq *cq);
 /*
- * Returns 0, or -EOVERFLOW when the queue is or was full: the QP must go into error. *uncollected
- * (may be NULL) is one more until the completion is polled, and must live until cq_purge().
+ * Returns 0, or -EOVERFLOW if the queue is full or has lost a completion: the QP must fail then.
+ * *uncollected (may be NULL) counts the completion until it is polled, and must live until
+ * cq_purge().
  */
 int cq_push(struct cq *cq, const struct ibv_wc *wc, bool solicited, atomic_uint *uncollected);
 int cq_poll(struct cq *cq, int max, struct ibv_wc *wc);
-/* One completion, and when it was added. */
+/* Take one completion, and the time at which it was added. */
 bool cq_poll_stamped(struct cq *cq, struct ibv_wc *wc, uint64_t *at_ns);
 /*
- * A ring of another size, which takes over what is queued. 0, -EINVAL (size 0, or more completions
- * are queued), or -ENOMEM; then the ring is what it was.
+ * Move the queued completions to a ring of another size. Returns 0, -EINVAL (size 0, or more
+ * completions are queued) or -ENOMEM; after an error the ring is the same as before.
  */
 int cq_resize(struct cq *cq, uint32_t size);
-static inline bool cq_is_empty(struct cq *cq) /* a hint: lock-free */
+static inline bool cq_is_empty(struct cq *cq) /* a hint, without the mutex */
 {
 	return atomic_load_explicit(&cq->count, memory_order_acquire) == 0;
 }
 /*
- * Does what cq_push() and a later cq_poll() do; false: the completion is to be pushed. The
- * completions of one QP are made under its connection's lock, which the taker's thread holds. So
- * those that were pushed before are seen in the queue, or were polled. A thread that arms the queue
- * at the same time comes too late for this one. What is posted after the queue was armed completes
- * under the same lock, so later than this.
+ * Hand the completion to the taker at once, as cq_push() and a later cq_poll() would. Returns false
+ * if the caller has to push it.
+ *
+ * The completions of one QP are made under its connection's lock, which the taker's thread holds.
+ * So completions that were pushed before are visible in the queue or were polled. A thread that
+ * arms the queue at the same time is too late for this completion. Requests that are posted after
+ * the arming complete under the same lock, so after this one.
  */
 static inline bool cq_take(struct cq_taker *t, struct cq *cq, const struct ibv_wc *wc)
 {

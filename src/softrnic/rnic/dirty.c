@@ -16,7 +16,7 @@
 
 #define DIRTY_MANY 1024u
 
-/* The entry moves to the front: a stream mostly writes where it wrote last. */
+/* Move the entry to the front: a stream mostly writes where it wrote last. */
 static struct dirty_region *dirty_find(struct dirty *d, const struct mr *mr)
 {
 	for (uint32_t i = 0; i < d->count; i++) {
@@ -112,7 +112,7 @@ static void dirty_merge(struct dirty_region *r, uint32_t a, uint32_t b)
 	r->range[b] = r->range[--r->count];
 }
 
-/* What is already there and near, moved to the front; NULL: nothing is. */
+/* The interval near these bytes, moved to the front; NULL: there is none. */
 static struct dirty_range *dirty_near(struct dirty_region *r, const struct dirty_range *what)
 {
 	for (uint32_t i = 0; i < r->count; i++) {
@@ -127,7 +127,7 @@ static struct dirty_range *dirty_near(struct dirty_region *r, const struct dirty
 	return NULL;
 }
 
-/* All places are taken: the two that are nearest to each other become one. */
+/* All places are taken: the two intervals that are nearest to each other become one. */
 static void dirty_make_room(struct dirty_region *r)
 {
 	uint64_t least = UINT64_MAX;
@@ -220,7 +220,7 @@ struct mr *dirty_next(struct dirty *d, struct dirty_range *range)
 	mr = r->mr;
 	*range = r->range[--r->count];
 	if (r->count == 0)
-		d->count--; /* its reference is the caller's now */
+		d->count--; /* the reference is the caller's now */
 	else
 		mr_ref(mr);
 	return mr;
@@ -248,7 +248,7 @@ bool dirty_move_durable(struct dirty *to, struct dirty *from)
 		if (!moved)
 			return false;
 		*moved = *r;
-		/* All of its intervals as one: a Read writes back the whole region. */
+		/* All intervals of the region become one: a Read writes back the whole region. */
 		while (moved->count > 1)
 			dirty_merge(moved, 0, moved->count - 1);
 		*r = from->region[--from->count];

@@ -13,7 +13,7 @@ struct dirty_range {
 	uint64_t lo, hi; /* counted from the region's first byte */
 };
 struct dirty_region {
-	struct mr *mr; /* referred to */
+	struct mr *mr; /* the list holds a reference */
 	uint32_t count;
 	struct dirty_range range[DIRTY_RANGES];
 };
@@ -21,17 +21,23 @@ struct dirty {
 	struct dirty_region *region;
 	uint32_t count, room;
 	bool lost;         /* some of it cannot be written back: its region was deregistered */
-	bool lost_durable; /* and should have been on a medium */
-	bool failed;       /* and its file failed: the stream has not been answered so yet */
+	bool lost_durable; /* some of the lost bytes should have been on a medium */
+	/* the file of lost bytes has failed, and no answer has reported that to the stream yet */
+	bool failed;
 };
 
-/* What is nearer than this to an interval becomes a part of it: writing back a gap of this size,
- * even a dirty one, takes no longer than one write-back more. */
+/*
+ * Bytes nearer than this to an interval become a part of it: to write back a gap of this size, even
+ * a dirty one, takes no longer than one more write-back.
+ */
 #define DIRTY_NEAR 65536u
 
 int dirty_note_elsewhere(struct dirty *d, struct mr *mr, uint64_t lo, uint64_t hi);
 
-/* 0 or -ENOMEM. A stream mostly writes where it wrote last: in or behind the first interval. */
+/*
+ * Note bytes. 0 or -ENOMEM. A stream mostly writes where it wrote last, which is in or after the
+ * first interval.
+ */
 static inline int dirty_note(struct dirty *d, struct mr *mr, const void *at, uint64_t len)
 {
 	uint64_t lo = (uintptr_t)at - (uintptr_t)mr->start, hi = lo + len;
@@ -47,17 +53,18 @@ static inline int dirty_note(struct dirty *d, struct mr *mr, const void *at, uin
 	return 0;
 }
 
-/* It is about to be written back; a failure of that is the caller's to remember. */
+/* Forget a range that is about to be written back. The caller remembers a failure of that. */
 void dirty_clean(struct dirty *d, const struct mr *mr, const void *at, uint64_t len);
 /* Take one interval out; NULL: there is none. The reference on its region is the caller's. */
 struct mr *dirty_next(struct dirty *d, struct dirty_range *range);
 void dirty_move(struct dirty *to, struct dirty *from);
-/* The same of what can persist, one interval a region. False: no memory. */
+/* Copy the list of what can persist, with one interval for each region. False: no memory. */
 bool dirty_move_durable(struct dirty *to, struct dirty *from);
-/* It was deregistered, and cannot be written back any more. */
+/* The region was deregistered, and cannot be written back any more. */
 void dirty_forget(struct dirty *d, const struct mr *mr);
-/* Bytes that are lost with a failed file: reported
- * once. The file may have had a fresh start since. */
+/*
+ * Were bytes lost with a failed file? True only once, as the file may be in order again afterwards.
+ */
 bool dirty_has_failed(struct dirty *d);
 void dirty_fini(struct dirty *d);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hello.c -- the HELLO (doc/wire.md s3, s6): the first message each way between consenting peers.
- * Until the peer's has come, and the last ORIGIN if both ends take part, nothing of the user is
- * sent, and nothing but messages of the start-up and a Terminate is taken.
+ * Before the peer's HELLO has come (and its last ORIGIN, if both ends take part) no message of the
+ * user is sent, and none is accepted except those of the start-up and a Terminate.
  */
 #include <string.h>
 
@@ -112,5 +112,5 @@ static const struct op_rx hello_rx = {
 const struct qp_op op_hello = {
 	.level = RDMAP_LEVEL_OURS,
 	.message = &hello_rx,
-	.answer = &op_ignored_rx, /* there is none */
+	.answer = &op_ignored_rx, /* a HELLO has no answer */
 };

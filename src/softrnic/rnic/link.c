@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.c -- messages about another link for the same stream (doc/wire.md s6, "Link"). A SWITCH ends
- * a direction on the link that it has: nothing is built behind it until the owner sends over the
- * other one, and behind the peer's nothing is received until the owner takes bytes from there.
+ * link.c -- messages about another link for the same stream (doc/wire.md s6, "Link"). A SWITCH is
+ * the last message of a direction on the present link. After ours nothing is built until the owner
+ * sends over the other link; after the peer's nothing is received until the owner receives from
+ * there.
  */
 #include <string.h>
 
@@ -118,5 +119,5 @@ static const struct op_rx link_rx = {
 const struct qp_op op_link = {
 	.level = RDMAP_LEVEL_OURS,
 	.message = &link_rx,
-	.answer = &op_ignored_rx, /* there is none */
+	.answer = &op_ignored_rx, /* these have no answer */
 };

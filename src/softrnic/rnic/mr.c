@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A hash table with chains, keyed by STag. A killed region stays in its chain until its last
- * reference is dropped, so that its STag is not given to another region meanwhile, and so that the
- * child of a fork() finds every region.
+ * reference is dropped. So its STag is not given to another region meanwhile, and the child of a
+ * fork() finds every region.
  *
- * The memory of a region is used again for another one only, as long as the table lives. So a
- * pointer to a region that is remembered without a hold can be looked at: who has counted a hold
- * and then sees that it is not killed has a registered region, which does not go away, and learns
- * from its STag which one that is (mr_hold_near()).
+ * While the table lives, the memory of a region's description is used again for descriptions only.
+ * So a thread may look at the description of a region that it remembers without a hold. It counts a
+ * hold first. If the region is not killed then, it is registered and does not go away, and its STag
+ * shows which region it is (mr_hold_near()).
  */
 #include "softrnic/rnic/mr.h"
 
@@ -18,14 +18,14 @@
 #include "base/rand.h"
 #include "verbs_ext/verbs_ext.h"
 
-#define INITIAL_BUCKETS 64 /* a power of two, as every later size */
+#define INITIAL_BUCKETS 64 /* a power of two; so are all later sizes */
 
 struct mr_table {
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* the last hold of a killed region was released */
 	struct list *buckets;
 	size_t num_buckets, count;
-	struct list spare;   /* regions that are gone; killed */
+	struct list spare;   /* descriptions of freed regions, to be used again; killed regions */
 	atomic_uint waiters; /* threads that wait for `idle` */
 	bool forked;         /* holds taken before the fork() are ignored */
 };
@@ -45,7 +45,7 @@ static struct list *mr_bucket_of(const struct mr_table *table, uint32_t stag)
 	return &table->buckets[stag & (table->num_buckets - 1)];
 }
 
-/* Of several, which are former ones and at most one in force, that one. */
+/* Of several descriptions with this STag, at most one is in force: return that one. */
 static struct mr *mr_find_locked(const struct mr_table *table, uint32_t stag)
 {
 	struct list *head = mr_bucket_of(table, stag), *it;
@@ -63,7 +63,7 @@ static struct mr *mr_find_locked(const struct mr_table *table, uint32_t stag)
 	return found;
 }
 
-/* Longer chains are only slower: a failed allocation is not an error. */
+/* A failed allocation is no error: longer chains are only slower. */
 static void mr_grow_locked(struct mr_table *table)
 {
 	struct list *old = table->buckets, *n;
@@ -137,8 +137,10 @@ void mr_table_atfork_child(struct mr_table *table)
 		list_for_each (it, &table->buckets[i]) {
 			struct mr *mr = container_of(it, struct mr, link);
 
-			/* The threads that held it, and the files' own mappings through which it
-			 * could be written back after its end, exist in the parent only. */
+			/*
+			 * The threads that held the region exist only in the parent. So do the
+			 * files' own mappings through which it could be written back after its end.
+			 */
 			atomic_store(&mr->holds, 0);
 			mr->backing.lasting = false;
 		}
@@ -269,7 +271,7 @@ void mr_wait_idle(struct mr *mr)
 
 	pthread_mutex_lock(&table->lock);
 	assert(mr->killed);
-	atomic_fetch_add(&table->waiters, 1); /* before the look at holds: mr_release() */
+	atomic_fetch_add(&table->waiters, 1); /* before the holds are read: see mr_release() */
 	while (atomic_load(&mr->holds) > 0)
 		pthread_cond_wait(&table->idle, &table->lock);
 	atomic_fetch_sub(&table->waiters, 1);
@@ -352,7 +354,10 @@ enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_
 	return mr_look_up(table, stag, w, out, ptr);
 }
 
-/* Is what was found last still that region? Then it is held; else it may be any other by now. */
+/*
+ * Is the remembered description still that region? Then it is held now. Otherwise it may be any
+ * other region.
+ */
 static bool mr_is_near(struct mr_near *near, uint32_t stag)
 {
 	struct mr *mr = near->mr;
@@ -367,7 +372,7 @@ static bool mr_is_near(struct mr_near *near, uint32_t stag)
 	return false;
 }
 
-/* It is not the one that is held. */
+/* Look up a region that is not the one that is held. */
 enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint32_t stag,
 			      struct mr_need need, void **ptr)
 {
@@ -384,7 +389,7 @@ enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint
 	return MR_OK;
 }
 
-/* Of a hold that the parent took before the fork() nothing is left. */
+/* A hold that the parent took before the fork() does not count in the child. */
 static void mr_release_forked(struct mr *mr)
 {
 	unsigned holds = atomic_load(&mr->holds);
@@ -394,9 +399,9 @@ static void mr_release_forked(struct mr *mr)
 }
 
 /*
- * After the last hold is gone the region may be freed, so from then on only the table is looked at.
- * A thread that begins to wait counts itself before it looks at the holds: either it finds this one
- * gone, or this function finds the thread.
+ * Once the last hold is released the region may be freed, so afterwards this function reads only
+ * the table. A waiting thread counts itself before it reads the holds. So either that thread finds
+ * no hold, or this function finds the thread.
  */
 void mr_release(struct mr *mr)
 {

@@ -25,31 +25,34 @@ struct mr_table; /* one per device: STag -> mr */
 
 /* The medium of the memory: owned by the caller, not interpreted here. */
 struct mr_backing {
-	void *persist; /* NULL: nothing that a Flush could concern */
+	void *persist; /* NULL: a Flush need not care about this memory */
 	bool durable;  /* some of it can be made persistent */
-	bool lasting;  /* its write-backs need no hold, not even a registration */
+	bool lasting;  /* write-backs need no hold, and not even a registration */
 	/*
 	 * A load or store may wait for a file system; the kernel is not given this memory to store
 	 * to.
 	 */
 	bool can_stall;
-	/* Memory that can stall is about to be stored to, and its pages were loaded; or NULL. */
+	/* Called before a store to memory that can stall, after its pages were loaded; or NULL. */
 	void (*expect_store)(const void *persist, const void *addr, size_t len);
-	void (*drop)(void *persist); /* the last reference is gone; or NULL */
+	void (*drop)(void *persist); /* called when the last reference is gone; or NULL */
 };
 
 struct mr {
 	struct ibv_mr ibv; /* addr, length, lkey == rkey == STag */
 	void *start;       /* `addr`, also after mr_succeed() */
-	struct mr *now;    /* itself, or what mr_succeed() put in its place */
-	uint64_t iova;     /* TO of the first byte; the address unless zero-based */
-	int access;        /* IBV_ACCESS_* */
+	/* the description in force: itself, or the one that mr_succeed() put in its place */
+	struct mr *now;
+	uint64_t iova; /* TO of the first byte; the address unless zero-based */
+	int access;    /* IBV_ACCESS_* */
 	struct mr_backing backing;
 	struct mr_table *table;
-	struct list link;   /* hash chain; or of what may be used again */
-	atomic_uint holds;  /* never set: mr_hold_near() may count in one that is used again */
-	atomic_bool killed; /* written with the mutex; false: all above is of a registration */
-	atomic_uint refs;   /* the registration's, and mr_ref() */
+	struct list link; /* in a hash chain, or in the list of descriptions to be used again */
+	/* never reset: mr_hold_near() may count a hold in a description that is used again */
+	atomic_uint holds;
+	/* written under the mutex; false: all fields above are those of a registration */
+	atomic_bool killed;
+	atomic_uint refs; /* one of the registration, and one for each mr_ref() */
 };
 
 enum mr_verdict {
@@ -71,7 +74,7 @@ void mr_table_atfork_child(struct mr_table *table); /* also drops the holds of t
 
 /*
  * Register [addr, addr+len) under an unpredictable STag. backing may be NULL: the memory has no
- * medium. Nothing of what a lookup may find is changed afterwards.
+ * medium. No field that a look-up may read is changed afterwards.
  */
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 	   int access, const struct mr_backing *backing, struct mr **out);
@@ -85,14 +88,14 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 int mr_make(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 	    int access, const struct mr_backing *backing, struct mr **out);
 void mr_succeed(struct mr *handle, struct mr *next);
-/* From here on no lookup finds it. */
+/* Make the STag unknown: no look-up finds the region any more. */
 void mr_kill(struct mr *mr);
 /* Wait until the last hold is gone. Only after mr_kill(). */
 void mr_wait_idle(struct mr *mr);
 bool mr_is_idle(struct mr *mr);
 /* Give up the registration of a killed, idle region. It is freed with the last reference. */
 void mr_delete(struct mr *mr);
-void mr_ref(struct mr *mr); /* of a region that is held or referred to */
+void mr_ref(struct mr *mr); /* counts a reference on a region that is held or referred to */
 void mr_unref(struct mr *mr);
 bool mr_is_killed(struct mr *mr);
 
@@ -104,8 +107,9 @@ bool mr_is_killed(struct mr *mr);
 enum mr_verdict mr_hold(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag, uint64_t to,
 			uint64_t len, int access, struct mr **out, void **ptr);
 /*
- * The region that a caller found last, which most look-ups ask for again: held while it looks up
- * many, once for all of them, and then only remembered. Zeroed: none.
+ * The region that a caller found last, as most look-ups ask for the same one again. While the
+ * caller looks up many, it holds the region once for all of them; between such turns it only
+ * remembers the region. Zeroed: none.
  */
 struct mr_near {
 	struct mr *mr;
@@ -118,7 +122,7 @@ struct mr_need {
 	uint64_t to, len;
 	int all, any;
 };
-/* Why are these bytes not to be had of a region that is held? */
+/* Does the held region refuse these bytes, and why? */
 enum mr_verdict mr_refusal(const struct mr *mr, struct mr_need need);
 static inline bool mr_permits(const struct mr *mr, struct mr_need need)
 {
@@ -131,7 +135,7 @@ static inline bool mr_covers(const struct mr *mr, struct mr_need need)
 	return need.len == 0 || (need.to >= mr->iova && need.len <= mr->ibv.length &&
 				 need.to - mr->iova <= mr->ibv.length - need.len);
 }
-/* With the table's mutex, or of a region that the caller holds. */
+/* Call it with the table's mutex, or for a region that the caller holds. */
 static inline enum mr_verdict mr_check(const struct mr *mr, struct mr_need need, void **ptr)
 {
 	if (__builtin_expect(!mr_permits(mr, need) || !mr_covers(mr, need), 0))
@@ -142,8 +146,8 @@ static inline enum mr_verdict mr_check(const struct mr *mr, struct mr_need need,
 enum mr_verdict mr_hold_other(struct mr_table *table, struct mr_near *near, uint32_t stag,
 			      struct mr_need need, void **ptr);
 /*
- * The same as mr_hold(), and with at least one right of `any` unless that is 0. On MR_OK the region
- * is near->mr, and held until mr_release_near() or the next look-up here.
+ * As mr_hold(), but the region must also grant one right of `any`, unless that is 0. On MR_OK the
+ * region is near->mr, and is held until mr_release_near() or the next look-up with this `near`.
  */
 static inline enum mr_verdict mr_hold_near(struct mr_table *table, struct mr_near *near,
 					   const struct ibv_pd *pd, uint32_t stag, uint64_t to,
@@ -155,7 +159,7 @@ static inline enum mr_verdict mr_hold_near(struct mr_table *table, struct mr_nea
 		return mr_check(near->mr, need, ptr);
 	return mr_hold_other(table, near, stag, need, ptr);
 }
-static inline void mr_hold_again(struct mr *mr) /* one that is held */
+static inline void mr_hold_again(struct mr *mr) /* adds a hold to a region that is held */
 {
 	atomic_fetch_add(&mr->holds, 1);
 }

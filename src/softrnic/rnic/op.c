@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/rnic/op.h"
 
-#define OP_EXT(kind) OP_MESSAGE(RDMAP_EXT_REQ, kind) /* its response belongs to it, too */
+/* the kind's response belongs to the same row */
+#define OP_EXT(kind) OP_MESSAGE(RDMAP_EXT_REQ, kind)
 #define OP_VEXT(op)  (OP_POSTED_VEXT + (op))
 
 _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
@@ -25,7 +26,10 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 	X(op_query,        OP_VEXT(VEXT_OP_QUERY),        OP_EXT(EXT_QUERY))                       \
 	X(op_atomic_write, OP_VEXT(VEXT_OP_ATOMIC_WRITE), OP_EXT(EXT_ATOMIC_WRITE))
 
-/* Messages that no work request asks for, and further ones of those above: variants, answers. */
+/*
+ * Messages that no work request asks for; and further messages of the rows above: variants,
+ * answers.
+ */
 #define OP_MESSAGES(X)                                                                             \
 	X(op_terminate, OP_MESSAGE(RDMAP_TERMINATE, 0))                                            \
 	X(op_hello,     OP_EXT(EXT_HELLO))                                                         \

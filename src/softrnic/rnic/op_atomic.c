@@ -119,12 +119,12 @@ static void atomic_decode(struct qp *qp, struct irq_entry *e, const uint8_t *byt
 
 	rdmap_atomic_req_decode(bytes, len, &e->msg.atomic);
 	op = op_of_request(RDMAP_ATOMIC_REQ, e->msg.atomic.op);
-	if (op) /* another kind is refused when it is its turn */
+	if (op) /* a request of another kind is refused at its turn */
 		e->op = op;
 	qp->counters.atomics_in++;
 }
 
-/* Answers to earlier Reads may still refer to the word; they must not show what follows. */
+/* Answers to earlier Reads may still refer to the word, and must not contain its new value. */
 static unsigned atomic_apply(struct qp *qp, struct irq_entry *e, atomic_execute_fn *execute,
 			     struct mr *mr, void *word)
 {

@@ -9,12 +9,15 @@
 typedef int atomic_execute_fn(uint64_t *word, struct irq_entry *e);
 
 /*
- * The peer may have sent it behind a Flush without waiting: an atomic that announces durable data
- * must not be visible if they are not durable. The failure of the Flush is reported first. False:
- * refused.
+ * The peer may have sent the atomic after a Flush without waiting for that. An atomic that
+ * announces durable data must not be visible if the data are not durable, so a failed Flush is
+ * reported first. False: refused.
  */
 bool atomic_may_run(struct qp *qp);
-/* Execute on the word at `to` of this STag, for which the peer needs the right; or refuse. */
+/*
+ * Execute the operation on the word at `to` of this STag, for which the peer needs the right; or
+ * refuse the request.
+ */
 void atomic_run(struct qp *qp, struct irq_entry *e, uint32_t stag, uint64_t to, int access,
 		atomic_execute_fn *execute);
 

@@ -11,7 +11,7 @@ static bool atomic_write_check(const struct ibv_send_wr *wr)
 	return wr->wr.rdma.remote_addr % sizeof(uint64_t) == 0;
 }
 
-/* The operand has the bytes in their order; it is no number. */
+/* The operand's bytes stay in their order: it is not a number. */
 static void atomic_write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
 {
 	slot->raddr = wr->wr.rdma.remote_addr;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of the extensions, as far as they are alike: messages, answers, and why one failed. */
+/*
+ * What the requests of the extensions have in common: messages, answers, and the reason of a
+ * failure.
+ */
 #include "softrnic/rnic/op_ext.h"
 
 #include <errno.h>
@@ -33,7 +36,7 @@ bool ext_build_range(struct qp *qp, struct sq_wr *wr, enum ext_kind kind)
 
 /* --- ours: the answer --------------------------------------------------------------------- */
 
-/* What vendor_err says of a request that failed at the target; the code is never 0. */
+/* The vendor_err of a request that failed at the target. Its code is never 0. */
 static uint32_t ext_reason(const struct ext_answer *answer)
 {
 	uint32_t detail = answer->detail;
@@ -48,7 +51,7 @@ static uint32_t ext_reason(const struct ext_answer *answer)
 	}
 }
 
-/* It says more than that the request was successful. */
+/* The answer contains more than success. */
 static void ext_take_answer(struct qp *qp, struct sq_wr *wr, const struct rx_seg *seg,
 			    const uint8_t *bytes)
 {
@@ -64,7 +67,9 @@ static void ext_take_answer(struct qp *qp, struct sq_wr *wr, const struct rx_seg
 		qp_answer_done(qp, wr);
 }
 
-/* Answers come in the order of the requests, so it is of the kind of the first of them. */
+/*
+ * Answers come in the order of the requests, so this one must be of the kind of the oldest request.
+ */
 static enum rx_verdict ext_whole_answer(struct qp *qp, struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct sq_wr *wr = qp_answered_wr(qp, seg->rx);

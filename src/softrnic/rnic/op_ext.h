@@ -5,19 +5,19 @@
 
 #include "softrnic/rnic/qp_impl.h"
 
-/* op_rx of a request that names a range, and of the answer to any of them. */
+/* op_rx of a request that names a range, and op_rx of the answer to any request. */
 extern const struct op_rx ext_range_rx, ext_answer_rx;
 
 /* The fields of a work request that names a range, and its message. */
 void ext_fill_range(struct sq_wr *slot, const struct ibv_send_wr *wr);
 bool ext_build_range(struct qp *qp, struct sq_wr *wr, enum ext_kind kind);
-/* A message that is made already. */
+/* Build a request whose message is encoded already. */
 bool ext_build_request(struct qp *qp, struct sq_wr *wr, const void *bytes, int len);
 
-/* The request can be answered, by this. */
+/* This is the answer to the request; it may be sent. */
 void ext_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, uint32_t detail);
 bool ext_build_answer(struct qp *qp, const struct irq_entry *e);
-/* The peer's request is invalid or impossible: Terminate. */
+/* End the stream by a Terminate: the peer's request is invalid or impossible. */
 void ext_refuse(struct qp *qp);
 
 #endif

@@ -54,7 +54,7 @@ void flush_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, int
 	}
 }
 
-/* Is the range there, with one of these rights? Its region is qp->rx.near then. */
+/* Does the range exist, with one of these rights? Then its region is qp->rx.near. */
 static bool flush_find(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job)
 {
 	const struct ext_range *req = &e->msg.range;
@@ -84,7 +84,7 @@ bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *j
 	return found;
 }
 
-/* The range may hold them, under another registration. */
+/* The lost bytes may lie in the range, under another registration. */
 bool flush_has_lost(struct qp *qp, struct irq_entry *e, struct qp_job *job)
 {
 	if (!dirty_has_failed(&qp->dirty))
@@ -102,7 +102,7 @@ void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job)
 	qp_request_job(qp, job);
 }
 
-/* joins: others may join it. */
+/* joins: other Flushes may join this write-back. */
 static void flush_write_back(struct qp *qp, struct irq_entry *e, struct qp_job *job, bool joins)
 {
 	flush_keep(qp, job);
@@ -114,7 +114,7 @@ static void flush_write_back(struct qp *qp, struct irq_entry *e, struct qp_job *
 	flush_ask(qp, e, job);
 }
 
-/* Placed is visible: only persistence takes more. */
+/* Placed bytes are visible, so only persistence needs a job. */
 static void flush_start(struct qp *qp, struct irq_entry *e, bool joins)
 {
 	bool is_joined = flush_take_joined(qp);
@@ -126,7 +126,7 @@ static void flush_start(struct qp *qp, struct irq_entry *e, bool joins)
 		ext_refuse(qp);
 		return;
 	}
-	if (e->msg.range.len == 0) { /* an order mark */
+	if (e->msg.range.len == 0) { /* an empty Flush only marks an order */
 		flush_ready(qp, e, EXT_OK, 0);
 		return;
 	}
@@ -150,7 +150,7 @@ void flush_failed(struct qp *qp, struct irq_entry *e, int status)
 		flush_ready(qp, e, EXT_VOLATILE, ENOTSUP);
 		break;
 	case -EFAULT:
-	case -ECANCELED: /* given up, because the region goes away */
+	case -ECANCELED: /* cancelled, because the region goes away */
 		flush_ready(qp, e, EXT_GONE, EFAULT);
 		break;
 	default:
@@ -167,7 +167,7 @@ void flush_on_job(struct qp *qp, struct irq_entry *e, int status)
 		flush_ready(qp, e, EXT_OK, 0);
 }
 
-/* The failure may be that of one that joined: each is written back by itself then. */
+/* One of the joined ranges may have failed, so each is written back by itself now. */
 static void flush_range_on_job(struct qp *qp, struct irq_entry *e, int status)
 {
 	bool was_shared = qp->requests.joined > 0;
@@ -182,7 +182,7 @@ static void flush_range_on_job(struct qp *qp, struct irq_entry *e, int status)
 	mr_release_near(&qp->rx.near);
 }
 
-/* Begun again, the request finds the STag invalid. */
+/* The request begins again, and finds the STag invalid. */
 void flush_on_detach(struct qp *qp, struct irq_entry *e)
 {
 	qp_requests_run(qp);
@@ -231,8 +231,8 @@ static const struct op_rx flush_all_rx = {
 };
 
 /*
- * One write-back after the other; a deregistered region may have had bytes that were not written
- * back.
+ * The write-backs follow one after the other. A deregistered region may have had bytes that cannot
+ * be written back any more.
  */
 static void flush_all_next(struct qp *qp, struct irq_entry *e)
 {
@@ -258,7 +258,7 @@ static void flush_all_begin(struct qp *qp, struct irq_entry *e)
 		ext_ready(qp, e, qp->requests.failed, qp->requests.failed_detail);
 		return;
 	}
-	/* What is placed from now on came behind it. */
+	/* Bytes that are placed from now on came after this request. */
 	dirty_move(&qp->requests.all, &qp->dirty);
 	flush_all_next(qp, e);
 }

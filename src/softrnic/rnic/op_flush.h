@@ -8,17 +8,20 @@
 /* What a work request of this type asks the peer for: EXT_FLUSH_*. */
 uint32_t flush_flags(const struct qp *qp, enum vext_flush_type type);
 
-/* The answer is this. The first that failed is kept: see struct qp_requests. */
+/* Set the answer. The first failure is kept: see struct qp_requests. */
 void flush_ready(struct qp *qp, struct irq_entry *e, enum ext_status status, int err);
 /* Hold the range with any of these rights, for the job. False: the QP failed. */
 bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job);
-/* Bytes of the range may be lost with their file: then the Flush is answered so. */
+/*
+ * If bytes of the range may be lost with their file, answer the Flush with that failure. True: it
+ * is answered.
+ */
 bool flush_has_lost(struct qp *qp, struct irq_entry *e, struct qp_job *job);
-/* A job that fills in requests.digest. */
+/* Ask for a job that fills in requests.digest. */
 void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job);
-/* op_flush_join.c. Before the head's job is asked for: later Flushes join it. */
+/* op_flush_join.c. Let later Flushes join the head's job; called before the job is asked for. */
 void flush_join(struct qp *qp, struct qp_job *job);
-/* The head's bytes were written back with those of one before it. */
+/* Were the head's bytes written back with an earlier Flush that it had joined? */
 bool flush_take_joined(struct qp *qp);
 void flush_failed(struct qp *qp, struct irq_entry *e, int status);
 void flush_on_job(struct qp *qp, struct irq_entry *e, int status);

@@ -14,7 +14,7 @@
 
 struct join {
 	uintptr_t from, to;
-	uint64_t bytes; /* that were asked for */
+	uint64_t bytes; /* bytes of the ranges that were asked for */
 };
 
 /* The region of the head is qp->rx.near. */
@@ -57,7 +57,8 @@ static uint32_t join_count(struct qp *qp, struct qp_job *job)
 
 	for (uint32_t i = 1; i < qp->irq.count; i++) {
 		if (!join_add(qp, head, irq_at(&qp->irq, i), &j) ||
-		    !join_pays(&j, qp->irq.count)) /* nor with all later ones */
+		    /* then the range with all later ones is too large as well */
+		    !join_pays(&j, qp->irq.count))
 			break;
 		if (!join_pays(&j, i))
 			continue;

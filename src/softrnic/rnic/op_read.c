@@ -41,7 +41,7 @@ static bool read_build(struct qp *qp, struct sq_wr *wr)
 
 static const struct op_rx read_answer_rx;
 
-/* NULL: it is the answer to the RTR. */
+/* NULL: the answer belongs to the RTR. */
 static struct sq_wr *read_wr(const struct qp *qp)
 {
 	return qp_answered_wr(qp, &read_answer_rx);
@@ -142,9 +142,9 @@ static void read_next_of_all(struct qp *qp)
 }
 
 /*
- * A peer whose user has no native flush uses a Read as one: what this stream placed and did not
- * write back yet is written back first. All of it, since the region that is read may show the same
- * bytes as another, or may have been registered anew since.
+ * A peer whose user has no native flush uses a Read as one, so bytes that this stream placed are
+ * written back first. These are all its bytes: the region that is read may map the same memory as
+ * another region, or may have been registered again since.
  */
 static void read_flush(struct qp *qp, bool durable)
 {
@@ -194,7 +194,7 @@ static void read_on_detach(struct qp *qp, struct irq_entry *e)
 	read_refuse_unsafe(qp);
 }
 
-/* What was built before it goes out first. */
+/* FPDUs that were built before this one are sent first. */
 static bool read_source_failed(struct qp *qp, unsigned error)
 {
 	if (!qp->tx.at && qp->tx.batch->len == 0)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Send, with Invalidate (RFC 5040 s4.5, s5.3), and with Immediate Data, which is ours. */
+/*
+ * Send (RFC 5040 s4.5), Send with Invalidate (s5.3), and Send with Immediate Data, which is an
+ * extension of ours.
+ */
 #include <endian.h>
 #include <errno.h>
 
@@ -78,7 +81,7 @@ static inline enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg)
 	return seg->whole ? RX_DONE : RX_MORE;
 }
 
-/* Where in the receive's SGEs the next byte goes. */
+/* The place of the next byte in the receive's SGEs. */
 static inline uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,
 				   void **ptr)
 {
@@ -124,7 +127,7 @@ static void send_complete(struct qp *qp, const struct rx_seg *seg)
 	qp_recv_complete(qp, seg, &wc);
 }
 
-/* The segment is in its receive. */
+/* All bytes of the segment are in its receive. */
 static inline void send_received(struct qp *qp, const struct rx_seg *seg)
 {
 	qp->recv.msg.received += seg->payload;

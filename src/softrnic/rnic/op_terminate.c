@@ -14,7 +14,7 @@ bool terminate_build(struct qp *qp)
 	return true;
 }
 
-/* How the first unfinished work request ends when the peer sends this. */
+/* The status of the first unfinished work request when the peer sends this Terminate. */
 static enum ibv_wc_status terminate_status(const struct terminate *t)
 {
 	unsigned error = terminate_error(t);

@@ -5,7 +5,7 @@
 
 #include "softrnic/rnic/op_flush.h"
 
-/* The answer has 32 bits for the length of what was digested. */
+/* The length of the digested range has 32 bits in the answer. */
 static bool verify_check(const struct ibv_send_wr *wr)
 {
 	const struct vext_wr *w = op_vext(wr);
@@ -34,7 +34,7 @@ static int verify_take_answer(struct qp *qp, struct sq_wr *wr, const union rdmap
 	ext_digest_get(rest, &msg);
 	if (rest->bad || msg.alg != wr->flags >> 8 || msg.len != wr->length ||
 	    !ext_is_durability(msg.durability) || msg.source > VEXT_DIGEST_FROM_DAX)
-		return -EBADMSG; /* not the digest that was asked for */
+		return -EBADMSG; /* the answer has another digest than the one asked for */
 	*(struct vext_digest *)wr->result = msg;
 	return 0;
 }

@@ -14,7 +14,7 @@ static void write_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv
 	slot->rkey = wr->wr.rdma.rkey;
 }
 
-/* *last: it was the last segment. */
+/* *last: this was the last segment. */
 static inline bool write_build_segment(struct qp *qp, struct sq_wr *wr, bool *last)
 {
 	uint64_t at = wr->raddr + qp->tx.off;
@@ -73,8 +73,10 @@ static inline enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg)
 	}
 	if (seg->payload == 0) /* STag and TO must not be checked (RFC 5041 s5.2) */
 		return RX_DONE;
-	/* All of the segment is in bounds, or none of it is placed. If it is whole, that is checked
-	 * where it is placed at once. */
+	/*
+	 * A segment is placed as a whole or not at all, so all of it must be in bounds. For a whole
+	 * segment write_target() checks that when it is placed, at once.
+	 */
 	if (seg->whole)
 		return RX_DONE;
 	return write_target(qp, seg, seg->payload, &ptr) ? RX_DONE : RX_FAULT;
@@ -145,7 +147,10 @@ static bool imm_build(struct qp *qp, struct sq_wr *wr)
 	return true;
 }
 
-/* Its receive's memory stays as it is; behind a Write the completion has that one's length. */
+/*
+ * The memory of the receive stays as it is. After a Write, the completion has the length of that
+ * Write.
+ */
 static void imm_complete(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct ibv_wc wc = {

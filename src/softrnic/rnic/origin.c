@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * origin.c -- which connection this is, and which former ones must place nothing any more
- * (doc/wire.md s6, "Origin"). This file sends and receives them; the owner decides what follows.
- * After an ORIGIN has come, nothing is parsed until the owner has judged it.
+ * origin.c -- the message that names this connection, and the former ones whose bytes must not be
+ * placed any more (doc/wire.md s6, "Origin"). This file sends and receives it; the owner decides
+ * what follows. After an ORIGIN has come, nothing is parsed until the owner has judged it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -117,8 +117,10 @@ static void origin_refuse(struct qp *qp, const struct rx_seg *seg, const char *w
 	qp_refuse_seg(qp, TERM_RDMAP_STREAM_CATASTROPHIC, seg);
 }
 
-/* In its turn: an initiator sends it, before its user's first message, and has the answer to the
- * one before it. */
+/*
+ * Is an ORIGIN in its turn? The initiator sends it before its user's first message, and after the
+ * answer to the previous ORIGIN has come.
+ */
 static bool origin_is_in_turn(const struct qp *qp)
 {
 	const struct qp_origin *o = &qp->origin;
@@ -222,5 +224,5 @@ const struct qp_op op_origin = {
 const struct qp_op op_leave = {
 	.level = RDMAP_LEVEL_OURS,
 	.message = &leave_rx,
-	.answer = &op_ignored_rx, /* there is none */
+	.answer = &op_ignored_rx, /* there is no answer */
 };

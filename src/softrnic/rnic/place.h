@@ -15,15 +15,16 @@
 int place(void *dst, const void *src, size_t len);
 
 /*
- * Before a store to memory that can stall: load from each page of it. A store that waits for a file
- * system then finds the page there, and waits with the lock of that one mapping (since Linux 6.7);
- * for a page that has to be read first the kernel takes the lock of all of the process's mappings,
- * and every thread that calls mmap() waits as well. 0 or -EFAULT.
+ * Call it before a store to memory that can stall: it loads from each page. A store that waits for
+ * a file system then finds the page present, and waits with the lock of that one mapping (since
+ * Linux 6.7). For a page that has to be read first the kernel takes the lock of all mappings of the
+ * process, so that every thread that calls mmap() waits, too. 0 or -EFAULT.
  */
 int place_prepare(const void *dst, size_t len);
 
 /*
- * What an atomic operation leaves where `old` was; false: it changes nothing.
+ * The new value of a word whose value is `old`. Returns false if the operation does not change the
+ * word.
  */
 typedef bool place_modify_fn(const void *arg, uint64_t old, uint64_t *new_value);
 /*

@@ -129,7 +129,7 @@ int qp_new(const struct qp_config *cfg, struct qp **out)
 	return 0;
 }
 
-/* Everything but the memory of the QP itself. */
+/* Frees everything except the memory of the QP itself. */
 static void qp_release(struct qp *qp)
 {
 	assert(qp->requests.state != REQUEST_RUNNING);

@@ -40,7 +40,7 @@
 #define QP_TX_IOV      128          /* entries qp_tx_gather may return */
 #define QP_RXBUF       (128u << 10) /* receive buffers the owner lends */
 #define QP_TXBUF       (256u << 10) /* send buffers the owner lends */
-#define QP_PATIENT_MAX (32u << 10)  /* so many bytes may wait to be sent: qp_tx_may_wait() */
+#define QP_PATIENT_MAX (32u << 10)  /* bytes of Writes that may wait to be sent: qp_tx_may_wait() */
 
 /* The kinds of ready-to-receive FPDU (RFC 6581 s9). */
 enum qp_rtr { QP_RTR_NONE, QP_RTR_SEND, QP_RTR_WRITE, QP_RTR_READ };
@@ -54,32 +54,34 @@ struct qp_stream {
 	uint32_t limit_ms; /* stated in this end's HELLO: a peer that is silent for so long is lost;
 			      0: never */
 	uint32_t rings;  /* stated in this end's HELLO: version of the rings it can use; 0: none */
-	bool takes_part; /* in the barrier of ORIGINs, if the peer does, too */
-	bool initiates;  /* and it is this end that sends them */
+	bool takes_part; /* this end takes part in the barrier of ORIGINs, if the peer does */
+	bool initiates;  /* this end is the initiator, which sends the ORIGINs */
 	uint8_t instance[EXT_ID_LEN]; /* stated in this end's HELLO if it takes part */
 	bool hold_tx;        /* responder without consent: no FPDU before the initiator's first */
 	enum qp_rtr rtr_out; /* initiator: send this as the very first FPDU */
 	enum qp_rtr rtr_in;  /* responder: the first FPDU is this, and is not for the user */
 	uint16_t ird, ord;
-	uint32_t mss; /* EMSS of the LLP, for the FPDU size towards others */
+	uint32_t mss; /* EMSS of the LLP, for the size of FPDUs to peers without consent */
 };
 
-/* What the owner does for a request of the peer's. */
+/* The kind of job that the owner does for a request of the peer. */
 enum qp_job_kind {
 	QP_JOB_WRITE_BACK,
 	QP_JOB_DIGEST, /* a write-back, then a digest of what is read back */
-	QP_JOB_CLASS,  /* nothing is written: which durability class has the range? */
+	QP_JOB_CLASS,  /* find the durability class of the range; nothing is written */
 };
 struct qp_job {
 	enum qp_job_kind kind;
-	struct mr *mr; /* until qp_on_job() held, or, if lasting, referred to */
+	struct mr *mr; /* until qp_on_job() it is held; if `lasting`, only referred to */
 	bool lasting;  /* deregistration does not wait for it */
 	void *addr;
 	uint64_t len;
 	bool strict;
 	uint32_t alg; /* of a digest: enum vext_digest_alg */
-	/* A digest: all of it. A class: `durability`. The owner fills it in just before
-	 * qp_on_job(qp, 0). */
+	/*
+	 * The result: a whole digest, or a class, which is only `durability`. The owner fills it in
+	 * just before qp_on_job(qp, 0).
+	 */
 	struct vext_digest *answer;
 };
 
@@ -124,14 +126,16 @@ struct qp_config {
 	void (*notify)(void *owner);
 	void (*get)(void *owner);
 	void (*async)(void *owner, enum ibv_event_type event);
-	/* The QP is about to fail, and no event, completion or state has shown that yet. NULL: the
-	 * owner need not know. */
+	/*
+	 * Called when the QP is about to fail, before any event, completion or state shows that.
+	 * NULL: the owner need not know.
+	 */
 	void (*failing)(void *owner);
 	/*
-	 * Bytes that were received before the peer gave its connection up must not be placed after
-	 * it. So before each FPDU is executed `alarm` is looked at, which the owner sets, from any
-	 * thread, when an end may be here; then is_over() says whether it is one after which
-	 * nothing counts any more. NULL, both: the owner has no such end.
+	 * Bytes that were received before the peer gave its connection up must not be placed
+	 * afterwards. The owner sets `alarm`, from any thread, when the end may have come. The QP
+	 * reads it before it executes an FPDU; if it is set, is_over() returns whether nothing
+	 * counts any more. NULL, both: the owner has no such end.
 	 */
 	const atomic_uint *alarm;
 	bool (*is_over)(void *owner);
@@ -149,8 +153,10 @@ struct qp; /* defined in qp_impl.h, for this room only; begins with struct ibv_q
 int qp_new(const struct qp_config *cfg, struct qp **out);
 /* Stops all operations, releases all holds, drops the QP's completions. No job may be under way. */
 void qp_delete(struct qp *qp);
-/* Until it is NULL again, completions may go to the taker directly. Its thread has the QP
- * meanwhile. */
+/*
+ * Completions may go to this taker directly until the taker is NULL again. Meanwhile its thread
+ * holds the QP's lock.
+ */
 void qp_set_taker(struct qp *qp, struct cq_taker *taker);
 struct ibv_qp *qp_ibv(struct qp *qp);
 struct qp_face *qp_face(struct qp *qp);
@@ -163,8 +169,10 @@ const struct qp_counters *qp_counters(const struct qp *qp);
 int qp_start(struct qp *qp, const struct qp_stream *stream);
 /* -> SQD: accept no new work requests; what was posted still goes out. */
 void qp_drain(struct qp *qp);
-/* Why the owner will end the stream: vendor_err of all that is unfinished then. A later
- * reason changes nothing. */
+/*
+ * The reason for which the owner will end the stream: the vendor_err of all requests that are
+ * unfinished then. A later reason changes nothing.
+ */
 void qp_set_link_cause(struct qp *qp, int err);
 /* -> ERR, without a Terminate: every work request ends with `status` first, then WR_FLUSH_ERR. */
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
@@ -182,11 +190,14 @@ void qp_on_eof(struct qp *qp);
  */
 void qp_quiet(struct qp *qp);
 void qp_rewind(struct qp *qp);
-/* In full operation: how many Reads, atomics and the like may be outstanding. */
+/*
+ * The number of Reads, atomics and other requests that may be outstanding, once the stream is in
+ * full operation.
+ */
 void qp_limit_requests(struct qp *qp, uint32_t ord);
 uint64_t qp_traffic(const struct qp *qp);        /* grows with the messages of both users */
 bool qp_has_posted(const struct qp *qp);         /* sends without a completion */
-enum ibv_qp_state qp_state(const struct qp *qp); /* as the user sees it */
+enum ibv_qp_state qp_state(const struct qp *qp); /* the state that the user sees */
 bool qp_is_failed(const struct qp *qp);
 /* A plain one: the user has moved it, but neither to ERR (qp_fail()) nor to RESET. */
 void qp_move(struct qp *qp, enum ibv_qp_state state);
@@ -197,7 +208,7 @@ void qp_move(struct qp *qp, enum ibv_qp_state state);
  */
 void qp_discard(struct qp *qp);
 void qp_replace(struct qp *qp, struct qp *fresh);
-/* What there is for the owner to do, of QP_DUE_*. */
+/* The work that the owner has to do: a set of QP_DUE_*. */
 enum {
 	QP_DUE_FAILED = 1,  /* the stream has to end */
 	QP_DUE_RECEIVE = 2, /* it takes bytes */
@@ -206,22 +217,23 @@ enum {
 	QP_DUE_LINK = 16,   /* qp_link_take() */
 };
 unsigned qp_due(const struct qp *qp);
-/* QP_DUE_RECEIVE, and nothing else is due: so it is after most messages. */
+/* Nothing is due but QP_DUE_RECEIVE, as after most messages. */
 bool qp_is_calm(const struct qp *qp);
 /* Nothing posted is unsent and no request of ours is unanswered. */
 bool qp_is_idle(const struct qp *qp);
-/* Some of what was posted may change the peer's memory, or may not have done so yet: no answer
- * proves that it has. */
+/*
+ * Posted requests may still change the peer's memory, as no answer proves that they have done so.
+ */
 bool qp_leaves_writes(const struct qp *qp);
 /* Failed, and the Terminate (if any) is sent: the LLP can be closed. */
 bool qp_tx_is_done(const struct qp *qp);
-/* The first error was local: this end's memory or queues. */
+/* The first error was one of this end's memory or queues. */
 bool qp_cause_is_local(const struct qp *qp);
 /* The peer's first FPDU has arrived. */
 bool qp_has_received(const struct qp *qp);
 /* The first Terminate sent or received, or NULL. */
 const struct terminate *qp_terminate(const struct qp *qp, bool *sent);
-/* The peer's HELLO. NULL: it has not come, or none will, as the peer did not consent. */
+/* The peer's HELLO. NULL: it has not come; or none comes, as the peer did not consent. */
 const struct ext_hello *qp_peer_hello(const struct qp *qp);
 /*
  * The ORIGIN (doc/wire.md s6). Both ends take part: known with the peer's HELLO. The initiator
@@ -230,95 +242,115 @@ const struct ext_hello *qp_peer_hello(const struct qp *qp);
  */
 bool qp_takes_part(const struct qp *qp);
 int qp_origin_post(struct qp *qp, const struct ext_origin *origin); /* 0 or -ENOMEM */
-bool qp_origin_answered(struct qp *qp, struct ext_answer *answer);  /* once for each answer */
-/* Responder: the one that has come, once; the caller frees it. Nothing more is received until
- * then, and nothing of the user's until qp_origin_accept(). NULL: there is none. */
+bool qp_origin_answered(struct qp *qp, struct ext_answer *answer);  /* returns each answer once */
+/*
+ * Responder: returns an ORIGIN that has come, once; the caller frees it. Until then nothing more is
+ * received; messages of the user are not received until qp_origin_accept(). NULL: there is none.
+ */
 bool qp_origin_is_here(const struct qp *qp);
 struct ext_origin *qp_origin_take(struct qp *qp);
 void qp_origin_accept(struct qp *qp);
 void qp_origin_answer(struct qp *qp, enum ext_origin_status status, uint32_t detail);
-/* The orderly end begins here: what the peer sends until its own end is still taken. */
+/* This end begins an orderly end. What the peer sends until its own end is still accepted. */
 void qp_leave(struct qp *qp);
 bool qp_peer_leaves(const struct qp *qp);
-/* VEXT_CAP_*: what the peer can be asked for; known once started, and its HELLO has come. */
+/*
+ * VEXT_CAP_*: the operations that the peer can execute. Known once the QP is started and the peer's
+ * HELLO has come.
+ */
 uint32_t qp_caps(const struct qp *qp);
 
 /* Posting: 0 or a positive errno, like the verbs calls. *bad is the first refused request. */
 int qp_post_send(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
-/* If qp_rx_waits_for_receive(), qp_rx_resume() is to follow. */
+/* If qp_rx_waits_for_receive() is true, the caller calls qp_rx_resume() next. */
 int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-/* Several, verbs' and others: all of them (*posted n), or none (0). */
+/* Post several work requests, of verbs and beyond: all of them (*posted is n), or none (0). */
 int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted);
 
-/* Buffers are lent: give one before rx/tx when *_needs
- * says so, take it back when it returns one. */
+/*
+ * The owner lends the buffers: it gives one before rx or tx when *_needs returns true, and takes it
+ * back when *_return returns one.
+ */
 bool qp_rx_needs_buf(const struct qp *qp);
 void qp_rx_lend(struct qp *qp, void *buf); /* QP_RXBUF bytes */
 void *qp_rx_reclaim(struct qp *qp);        /* NULL while in use */
-bool qp_tx_needs_buf(const struct qp *qp); /* something could be sent, and there is no buffer */
+bool qp_tx_needs_buf(const struct qp *qp); /* there is something to send, and no buffer */
 void qp_tx_lend(struct qp *qp, void *buf); /* QP_TXBUF bytes */
 void *qp_tx_reclaim(struct qp *qp);        /* NULL while unsent bytes are in it */
 
-/* Bytes that came before the buffer was lent (behind a start-up frame); at most QP_RXBUF. */
+/* Bytes that came before a buffer was lent (after a start-up frame); at most QP_RXBUF. */
 void qp_rx_push(struct qp *qp, const void *bytes, size_t len);
 /* The memory in the list is the owner's until qp_rx_got() (0 if nothing came) or qp_rx_fault(), one
  * of which follows; registered memory is held until then. After a failure it is a place to drain
  * the stream into. */
 int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
-/* How much of what it returned is registered memory, which may vanish: the first entry, or 0. */
+/*
+ * The number of entries returned by qp_rx_want() that are registered memory, which may vanish: the
+ * first one (1), or 0.
+ */
 size_t qp_rx_direct(const struct qp *qp);
 void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
 /*
- * Instead: parse bytes where they lie, in memory that the peer may write to. Returns how many were
- * taken; none of an FPDU that is incomplete, unless it is large: that one, and the end of a large
- * one, goes through qp_rx_want(). None unless qp_rx_is_in_place(): no CRC, nothing buffered.
+ * Instead of qp_rx_want(): parse bytes where they lie, in memory that the peer may write to.
+ * Returns the number of bytes that were taken. An incomplete FPDU is not taken, unless it is large;
+ * the rest of a large one goes through qp_rx_want(). Nothing is taken unless qp_rx_is_in_place():
+ * no CRC, nothing buffered.
  */
 bool qp_rx_is_in_place(const struct qp *qp);
 size_t qp_rx_in_place(struct qp *qp, const void *bytes, size_t len);
-/* It takes no more bytes until a receive is posted. */
+/* No more bytes are taken until a receive is posted. */
 bool qp_rx_is_stalled(const struct qp *qp);
-/* After a stall that lasts: take more Sends without a
- * receive, as the peer's end may follow them. */
+/*
+ * Take more Sends without a receive. Called after a long stall, because the peer's end may follow
+ * these Sends.
+ */
 void qp_rx_widen(struct qp *qp);
-/* Bytes that are here already go to receives as soon as there are some. */
+/* Are there bytes that wait for a receive to be posted? */
 bool qp_rx_waits_for_receive(const struct qp *qp);
-/* How many of the peer's requests are here and not answered. */
+/* The number of the peer's requests that have come and are not answered. */
 uint32_t qp_requests(const struct qp *qp);
-/* None came for a while: give back the memory for them. */
+/* Free the memory for requests of the peer, after none has come for a while. */
 void qp_requests_trim(struct qp *qp);
-/* Would the next qp_tx_gather(), or the send of what it returns, load from memory whose `can_stall`
- * is set, or qp_tx_sent() have a request executed that does? When in doubt, true. */
+/*
+ * May the next qp_tx_gather(), or the send of the bytes that it returns, load from memory whose
+ * `can_stall` is set? Or may qp_tx_sent() execute a request that does? True if in doubt.
+ */
 bool qp_tx_can_stall(struct qp *qp);
-/* Go on with bytes already buffered: a receive was posted, a stall may be over. */
+/* Go on with bytes that are buffered: a receive was posted, or a stall may be over. */
 void qp_rx_resume(struct qp *qp);
 
-/* All that there is to send are a few Writes whose completions nobody asked for: they may wait for
- * what is posted next. Not for long, since a peer may look at its memory. */
+/*
+ * Is there nothing to send but a few Writes without a completion? They may wait for the next post.
+ * They must not wait for long, since the peer may look at its memory.
+ */
 bool qp_tx_may_wait(const struct qp *qp);
 int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
 void qp_tx_sent(struct qp *qp, size_t len);
 /*
- * Instead: build what is short and can be sent now in memory of the link's, which the peer may write
- * to. Returns how many bytes; the link takes all of them, and then qp_tx_sent() is to follow. What is
- * left goes through qp_tx_gather().
+ * Instead of qp_tx_gather(): build short messages that can be sent now in memory of the link, which
+ * the peer may write to. Returns the number of bytes. The link takes all of them, and then the
+ * caller calls qp_tx_sent(). Other messages go through qp_tx_gather().
  */
 size_t qp_tx_in_place(struct qp *qp, void *to, size_t room);
 void qp_tx_fault(struct qp *qp); /* the memory of a source vanished (EFAULT) */
 /*
- * What a failed QP still has to send: the FPDUs begun and the Terminate. *bytes is the caller's to
- * free; NULL and 0 when there is nothing, or no memory. The QP has nothing left to send then.
+ * The bytes that a failed QP still has to send: FPDUs that are begun, and the Terminate. The caller
+ * frees *bytes, which is NULL with length 0 if there is nothing, or no memory. Afterwards the QP
+ * has nothing to send.
  */
 size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes);
-/* The heartbeat, of a peer that consents: ask it to answer, and announce our limit; or answer
- * unasked. What the peer asks for is answered by itself. */
+/*
+ * The heartbeat of a peer that consents. qp_ping() asks it to answer, and announces our limit;
+ * qp_pong() answers without being asked. A ping of the peer is answered without a call.
+ */
 void qp_ping(struct qp *qp, uint32_t limit_ms);
 void qp_pong(struct qp *qp);
 uint32_t qp_peer_limit_ms(const struct qp *qp); /* 0: unknown */
 /*
- * The way to another link for the same stream (doc/wire.md s6, "Link"). What the steps mean is the
- * owner's; here they are sent and received, in order. Of more than two that were not sent, or not
- * taken, a further one replaces the last.
+ * The way to another link for the same stream (doc/wire.md s6, "Link"). The owner decides what the
+ * steps mean; the QP sends and receives them in order. If too many wait to be sent, or to be taken,
+ * a further one replaces the last.
  */
 struct qp_link_msg {
 	unsigned step; /* EXT_LINK_*; of a later version, too */
@@ -327,24 +359,36 @@ struct qp_link_msg {
 #define QP_LINK_SENT 0                                     /* step: this end's SWITCH is sent */
 bool qp_link_take(struct qp *qp, struct qp_link_msg *msg); /* false: there is none */
 void qp_link_post(struct qp *qp, const struct qp_link_msg *msg);
-/* After SENT: nothing is sent until then, and all that follows goes over the other link. */
+/*
+ * After the step SENT nothing is sent until this call; everything after it goes over the other
+ * link.
+ */
 void qp_link_tx_switched(struct qp *qp);
-/* After the peer's SWITCH: nothing is received until
- * then, and all that follows comes from there. */
+/*
+ * After the peer's SWITCH nothing is received until this call; everything after it comes from the
+ * other link.
+ */
 void qp_link_rx_switched(struct qp *qp);
-/* Instead: there is no such link. Terminate. */
+/* Instead of that: there is no other link, so end the stream by a Terminate. */
 void qp_link_refuse(struct qp *qp);
-/* Looked at like cfg.alarm; QP_GIVEN_UP: the peer has given up. NULL: there is no such word. */
+/*
+ * A word that the QP reads when it reads cfg.alarm. QP_GIVEN_UP in it: the peer has given up. NULL:
+ * there is no such word.
+ */
 #define QP_GIVEN_UP 1
 void qp_watch_given_up(struct qp *qp, const atomic_uint *word);
 void qp_link_note(struct qp *qp, unsigned state); /* enum shm_state: for the counters */
 /*
- * A region is going away: copy what half-sent FPDUs still need of it, and let go. forget: what was
- * placed there cannot be written back any more, lasting or not.
+ * A region is going away: copy the bytes that half-sent FPDUs still need of it, and let it go.
+ * forget: bytes that were placed there cannot be written back any more, even if the region is
+ * `lasting`.
  */
 void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget);
 
-/* At most one at a time: a stream's requests are executed in order. False: there is none. */
+/*
+ * Take a job. There is at most one at a time, as the requests of a stream are executed in order.
+ * False: there is none.
+ */
 bool qp_next_job(struct qp *qp, struct qp_job *job);
 void qp_on_job(struct qp *qp, int status); /* 0 or -errno */
 

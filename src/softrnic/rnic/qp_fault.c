@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Errors are recorded where they are found, deep inside of a parser or a builder, and settled where
- * the owner's call ends: no queue is flushed while a caller further up the stack still uses it.
+ * An error is recorded where it is found, deep inside of a parser or a builder. It is settled where
+ * the owner's call ends, so no queue is flushed while a caller further up the stack still uses it.
  */
 #include <errno.h>
 
@@ -15,7 +15,10 @@ static void fault_set_cause(struct qp *qp, uint32_t vendor_err)
 		qp->cause = vendor_err;
 }
 
-/* NULL: there was one before. A failed QP may find more, as long as it delivers what is parked. */
+/*
+ * NULL: an error was recorded before. A failed QP may find more errors while it delivers parked
+ * Sends.
+ */
 static struct qp_fault *fault_record(struct qp *qp, enum ibv_wc_status first, const char *why)
 {
 	struct qp_fault *f = &qp->fault;
@@ -128,7 +131,7 @@ static void fault_stop(struct qp *qp, const struct qp_fault *f)
 	qp_recv_flush(qp);
 }
 
-/* Completions of what is flushed may find their queue full: that is the next round's. */
+/* If the completions of flushed requests overrun their queue, the next iteration settles that. */
 void qp_settle_fault(struct qp *qp)
 {
 	while (qp->fault.due) {

@@ -18,9 +18,9 @@
 
 /* The request at the head of the IRQ; all others wait. */
 enum request_state {
-	REQUEST_WAITING, /* for Sends before it to be delivered, or for its turn */
+	REQUEST_WAITING, /* waits for its turn, or until the Sends before it are delivered */
 	REQUEST_JOB,     /* the owner has to fetch the job */
-	REQUEST_RUNNING, /* the owner is at it */
+	REQUEST_RUNNING, /* the owner works on the job */
 	REQUEST_READY,   /* may be answered */
 };
 
@@ -33,30 +33,31 @@ struct qp_requests {
 	enum ext_status failed;
 	uint32_t failed_detail;
 	struct qp_job job;
-	uint32_t joined;           /* Flushes after the head that the last job serves as well */
-	struct vext_digest digest; /* the head's, or `durability`: its class */
-	/* what the Flush of everything, or the Read, at the head has still to do */
+	uint32_t joined; /* Flushes after the head that the last job serves as well */
+	/* result of the head's job: a digest, or its class in `durability` */
+	struct vext_digest digest;
+	/* ranges that the Flush of everything, or the Read, at the head still has to write back */
 	struct dirty all;
 };
 
 struct qp_hello {
 	bool due;     /* a message of the start-up, or a LEAVE, is to be sent */
-	bool awaited; /* the start-up goes on: nothing of the user is sent, or taken */
+	bool awaited; /* the start-up goes on: no message of the user is sent or accepted */
 	bool unsent;  /* this end's */
 	bool missing; /* the peer's */
 	struct ext_hello peer;
-	uint32_t caps; /* VEXT_CAP_* by what it names */
+	uint32_t caps; /* VEXT_CAP_*, from the kinds in `peer` */
 };
 
 struct qp_origin {
 	bool agreed;     /* both ends take part */
 	bool asked;      /* this end's ORIGIN waits for its answer */
-	bool answered;   /* which is here, in `answer` */
-	bool answer_due; /* to the peer's, likewise */
+	bool answered;   /* the answer has come, and is in `answer` */
+	bool answer_due; /* an answer to the peer's ORIGIN is to be sent */
 	bool leave_due, peer_leaves;
 	struct ext_answer answer;
-	struct ext_origin *came; /* the peer's, until the owner takes it */
-	uint8_t *out;            /* this end's, encoded; NULL: none is to be sent */
+	struct ext_origin *came; /* the peer's ORIGIN, until the owner takes it */
+	uint8_t *out;            /* this end's ORIGIN, encoded; NULL: none is to be sent */
 	int out_len;
 };
 
@@ -77,19 +78,19 @@ struct qp_heartbeat {
 	uint64_t pong_token;
 };
 
-#define QP_LINK_STEPS 3 /* that an end may send without an answer: MEET, MET, STOP */
+#define QP_LINK_STEPS 3 /* steps that an end may send without an answer: MEET, MET, STOP */
 
 struct qp_link {
-	unsigned out_due, in_due; /* how many, the oldest first */
+	unsigned out_due, in_due; /* their numbers; the oldest is first */
 	struct qp_link_msg out[QP_LINK_STEPS], in[QP_LINK_STEPS];
-	bool tx_switching;             /* a SWITCH is built: nothing is built behind it */
-	uint64_t tx_end;               /* of the SWITCH, in the stream */
-	bool tx_switched, rx_switched; /* it goes, or comes, over the other link */
+	bool tx_switching;             /* a SWITCH is built, and nothing may follow it */
+	uint64_t tx_end;               /* position of its end in the stream */
+	bool tx_switched, rx_switched; /* the direction uses the other link */
 };
 
 /*
- * The first error, from where it is found until qp_settle(). It is recorded and the
- * function returns; nothing is placed, begun or completed behind it.
+ * The first error, from the place where it is found until qp_settle(). The function records it and
+ * returns; nothing is placed, begun or completed after it.
  */
 struct qp_fault {
 	bool due;
@@ -97,8 +98,10 @@ struct qp_fault {
 	bool shut; /* nothing more is sent, no Terminate either */
 	bool event_due;
 	enum ibv_event_type event;
-	enum ibv_wc_status first; /* of the first unfinished work request without one of its own */
-	enum ibv_wc_status recv;  /* of the receive that is being filled; SUCCESS: as all others */
+	/* status of the first unfinished work request that has none of its own */
+	enum ibv_wc_status first;
+	/* status of the receive that is being filled; SUCCESS: that of all others */
+	enum ibv_wc_status recv;
 	const char *why;
 };
 
@@ -112,19 +115,19 @@ struct qp {
 	 * one, where the user has moved it. */
 	enum ibv_qp_state state;
 	struct qp_stream stream;
-	struct cq_taker *taker; /* the thread that polls and has the QP now; NULL: none */
+	struct cq_taker *taker; /* of the thread that polls and has the QP now; NULL: none */
 	struct qp_counters counters;
 	struct terminate term;
 	bool has_term, term_sent_by_us;
 	struct qp_fault fault;
 	uint32_t cause;     /* vendor_err of the first failure, and of all requests that are flushed
 			       because of it */
-	enum qp_rtr rtr_in; /* expected as first FPDU; NONE once it came */
+	enum qp_rtr rtr_in; /* kind of the FPDU that must come first; NONE once it has come */
 	struct sq sq;
 	struct orq orq;
 	struct irq irq;
 	struct qp_requests requests;
-	struct dirty dirty; /* what the peer placed */
+	struct dirty dirty; /* ranges that the peer placed and that are not written back */
 	struct qp_rx rx;
 	struct qp_recv recv;
 	struct qp_tx tx;
@@ -139,7 +142,7 @@ struct qp {
 
 void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why);
 void qp_msn_init(struct qp *qp);
-/* What may be sent to this peer, and is taken from it. */
+/* The level of messages that may be sent to this peer, and that are accepted from it. */
 static inline enum rdmap_level qp_level(const struct qp *qp)
 {
 	if (qp->stream.consent)
@@ -149,26 +152,37 @@ static inline enum rdmap_level qp_level(const struct qp *qp)
 
 /* --- qp_fault.c --------------------------------------------------------------------------- */
 
-/* Record an error; one that is recorded already stands. vendor_err is the cause unless there was
- * one before. The first unfinished work request without a status of its own gets `first`. */
+/*
+ * Record an error, unless one is recorded already. vendor_err becomes the cause unless there is
+ * one. The first unfinished work request without a status of its own ends with `first`.
+ */
 void qp_fault(struct qp *qp, enum ibv_wc_status first, uint32_t vendor_err, const char *why);
-/* The peer broke a rule, or our own memory failed: with a Terminate and an async event. */
+/*
+ * Record that the peer broke a rule, or that our own memory failed: with a Terminate and an async
+ * event.
+ */
 void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_t segment_len,
 	       const struct rdmap_read_req *read);
 void qp_refuse_seg(struct qp *qp, unsigned error, const struct rx_seg *seg);
-/* It is this end's, without a Terminate, but with an async event. */
+/* Record an error of this end: without a Terminate, but with an async event. */
 void qp_fault_local(struct qp *qp, int err, const char *why);
-/* The cause is at this end; wr (or NULL) ends with the status. The fault is to be recorded next. */
+/*
+ * The cause is at this end; wr (or NULL) ends with the status. The caller records the fault next.
+ */
 void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
-/* Do what follows from the recorded error, if there is one: -> ERR, FPDUs begun are finished, all
- * work requests are flushed. The last step of every function of qp.h that may find an error. */
+/*
+ * Draw the consequences of a recorded error: set the state ERR, finish FPDUs that are begun, flush
+ * all work requests. Every function of qp.h that may find an error ends with it.
+ */
 void qp_settle_fault(struct qp *qp);
 static inline void qp_settle(struct qp *qp)
 {
 	if (qp->fault.due)
 		qp_settle_fault(qp);
 }
-/* The peer has given its connection up: a fault is recorded, and nothing more is executed. */
+/*
+ * Has the peer given its connection up? If so, a fault is recorded, and nothing more is executed.
+ */
 bool qp_find_end(struct qp *qp);
 static inline bool qp_is_over(struct qp *qp)
 {
@@ -191,7 +205,7 @@ static inline bool qp_sq_may_pass(const struct qp *qp, const struct sq_wr *wr)
 {
 	return wr->fence == SQ_FENCE_ALL ? qp->sq.head == qp->sq.next : qp->orq.count == 0;
 }
-/* May the next one be begun (ORD, fence)? */
+/* May the next work request be begun (ORD, fence)? */
 static inline bool qp_sq_is_ready(const struct qp *qp)
 {
 	const struct sq_wr *wr;
@@ -209,15 +223,18 @@ void qp_sq_retire(struct qp *qp);
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first);
 void qp_sq_discard(struct qp *qp); /* all of them, without completions */
 bool qp_answer_is_for_rtr(const struct qp *qp);
-/* The work request that the next answer belongs to, if it is answered by such a message. */
+/* The work request to which the next answer belongs, if a message of this kind answers it. */
 struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);
-void qp_answer_done(struct qp *qp, struct sq_wr *wr); /* wr NULL: the RTR's */
+void qp_answer_done(struct qp *qp, struct sq_wr *wr); /* wr NULL: the answer to the RTR */
 /* The request failed at the peer, and the QP with it. */
 void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, const char *why);
 
 /* --- placing: op_rx of messages that are placed as they come -------------------------------- */
 
-/* seg->rx, which a row's own functions know: then its handlers are inlined. 0 or -errno. */
+/*
+ * rx is seg->rx. The functions of a row pass it as a constant, so that the handlers are inlined. 0
+ * or -errno.
+ */
 static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, struct rx_seg *seg,
 								const uint8_t *src, uint32_t len,
 								const struct op_rx *rx)
@@ -275,19 +292,24 @@ void qp_requests_run(struct qp *qp); /* begin the head, if it may be begun */
 bool qp_request_is_due(const struct qp *qp, const struct irq_entry *e);
 void qp_request_ready(struct qp *qp);
 void qp_request_answered(struct qp *qp);
-/* Terminate. read: what is left of it (RFC 5040 s4.8), or NULL. */
+/* Refuse the head by a Terminate. read: the rest of a Read (RFC 5040 s4.8), or NULL. */
 void qp_request_refuse(struct qp *qp, unsigned error, const struct rdmap_read_req *read);
-/* Ask the owner, for the head; the hold on job->mr goes over. */
+/* Ask the owner to do this job for the head. The owner gets the hold on job->mr. */
 void qp_request_job(struct qp *qp, struct qp_job *job);
-/* Ask it to write back the next range of requests.all. 0: there is none; -EFAULT: it cannot be. */
+/*
+ * Ask the owner to write back the next range of requests.all. 0: there is none; -EFAULT: it cannot
+ * be written back.
+ */
 int qp_request_next_of_all(struct qp *qp, bool strict);
 void qp_requests_detach(struct qp *qp, const struct mr *mr);
-void qp_requests_stop(struct qp *qp); /* drop them; one job may still be under way */
+void qp_requests_stop(struct qp *qp); /* drop all requests; one job may still be under way */
 
 /* --- the next FPDU of a batch ------------------------------------------------------------- */
 
-/* Room for `parts` parts of `payload` bytes in all? False: send the batch first. There is none in
- * memory of the link's, where only short ones go. */
+/*
+ * Is there room for `parts` parts of `payload` bytes in all? False: send the batch first. Memory of
+ * the link has no room, as only short messages go there.
+ */
 static inline bool tx_fpdu_begin(struct tx_fpdu *f, const struct qp *qp, const struct ddp_hdr *hdr,
 				 uint32_t payload, unsigned parts)
 {
@@ -319,7 +341,8 @@ void hello_begin(struct qp *qp); /* the stream is in full operation */
 bool hello_build(struct qp *qp);
 /* Is this segment permitted while the HELLO is awaited? */
 bool hello_permits(const struct qp *qp, const struct rx_seg *seg);
-void hello_update(struct qp *qp); /* after what is to be sent, or is awaited, has changed */
+/* called when other messages of the start-up are to be sent or awaited */
+void hello_update(struct qp *qp);
 bool origin_is_due(const struct qp *qp);
 bool origin_build(struct qp *qp);
 void origin_fini(struct qp *qp);
@@ -345,7 +368,7 @@ static inline bool link_switch_is_sent(const struct qp *qp)
 {
 	return qp->link.tx_switching && qp->tx.sent >= qp->link.tx_end;
 }
-static inline bool link_is_due(const struct qp *qp) /* qp_link_take() has one */
+static inline bool link_is_due(const struct qp *qp) /* is there a step for qp_link_take()? */
 {
 	return qp->link.in_due || link_switch_is_sent(qp);
 }

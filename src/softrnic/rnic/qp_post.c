@@ -14,7 +14,7 @@ static int post_check_state(const struct qp *qp)
 	case IBV_QPS_RTS:
 	case IBV_QPS_ERR:
 		return 0;
-	case IBV_QPS_SQD: /* by the user, or because it disconnects */
+	case IBV_QPS_SQD: /* set by the user, or because the connection disconnects */
 	case IBV_QPS_SQE:
 		return qp->cfg.plain ? 0 : EINVAL;
 	default:
@@ -34,7 +34,9 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 	return sum;
 }
 
-/* Operations that the peer does not support; known while the connection exists. */
+/*
+ * Is this an operation that the peer does not support? That is known while the connection exists.
+ */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
 	if (qp->state != IBV_QPS_RTS)
@@ -75,7 +77,10 @@ static int post_check_wr(const struct qp *qp, const struct qp_op *op, const stru
 	return err ? err : post_check(qp, op, wr, POST_FLAGS);
 }
 
-/* Field by field, as it is done for each request: most fields are of few operations. */
+/*
+ * Field by field, because this is done for each request, and most fields are those of few
+ * operations.
+ */
 static inline void post_fill(struct qp *qp, const struct qp_op *op, struct sq_wr *slot,
 			     const struct ibv_send_wr *wr, uint64_t length)
 {
@@ -117,7 +122,7 @@ static inline void post_copy_payload(struct sq_wr *slot, const struct ibv_send_w
 
 /* --- taking them in ----------------------------------------------------------------------- */
 
-/* Into its slot; NULL: the QP has failed, and the request with it. */
+/* Copy the request into its slot. NULL: the QP has failed, and the request with it. */
 static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
 				      const struct ibv_send_wr *wr, uint64_t length)
 {
@@ -183,7 +188,7 @@ static int post_check_vext(const struct qp *qp, const struct vext_wr *w)
 	return post_check(qp, op_of_vext(w->op), &w->wr, POST_VEXT_FLAGS);
 }
 
-/* Those beyond verbs name no memory of ours. */
+/* Requests beyond verbs name no memory of this end. */
 static void post_take_vext(struct qp *qp, const struct vext_wr *w)
 {
 	if (w->op == VEXT_OP_VERBS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receives that the peer's Sends go to. A Send that finds none is parked, and every Send after
- * it queues behind it; Writes, responses and Terminate pass by, requests wait in the IRQ. Only when
- * the room for parking is used up does the stream stall.
+ * The receives for the peer's Sends. A Send that finds no receive is parked, and every later Send
+ * queues after it. Writes, responses and Terminate do not wait for it; requests wait in the IRQ.
+ * The stream stalls only when the room for parked Sends is used up.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -175,7 +175,7 @@ void qp_recv_keep_no_more(struct qp *qp)
 	qp_recv_flush(qp);
 }
 
-/* Receives stay, also one that a Send had begun to fill. */
+/* Receives stay in the queue, even one that a Send had begun to fill. */
 void qp_recv_rewind(struct qp *qp)
 {
 	struct qp_recv *r = &qp->recv;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The peer's requests, executed strictly in order. Only the head of the IRQ is ever looked at: it
- * waits, is done by the owner (a job), or may be answered.
+ * The peer's requests, which are executed strictly in order. So only the head of the IRQ is looked
+ * at: it waits, or the owner works on its job, or its answer may be sent.
  */
 #include <errno.h>
 
@@ -14,13 +14,15 @@ uint32_t qp_requests(const struct qp *qp)
 
 /* --- arrival ------------------------------------------------------------------------------ */
 
-/* Its place in the IRQ, filled in but for its message. NULL: an error is recorded. */
+/*
+ * Give the request a place in the IRQ, and fill in all but its message. NULL: an error is recorded.
+ */
 static struct irq_entry *request_push(struct qp *qp, const struct rx_seg *seg)
 {
 	struct irq_entry *e;
 
-	if (irq_is_full(&qp->irq)) { /* more than the agreed IRD: to DDP a queue without a buffer
-					(RFC 5041 s7.1) */
+	/* more requests than the agreed IRD: for DDP a queue without a buffer (RFC 5041 s7.1) */
+	if (irq_is_full(&qp->irq)) {
 		qp_refuse_seg(qp, TERM_DDP_NO_BUFFER, seg);
 		return NULL;
 	}
@@ -120,13 +122,16 @@ void qp_request_job(struct qp *qp, struct qp_job *job)
 	request_ask(qp, job);
 }
 
-/* The peer did not choose memory that it cannot address, such as a receive's. */
+/* `strict` does not hold for memory that the peer cannot address, such as a receive's. */
 static bool request_is_strict_about(const struct mr *mr, bool strict)
 {
 	return strict && mr->access & RNIC_REMOTE_ACCESS;
 }
 
-/* Of a region in a list the reference was taken over; where that is not enough, hold it. */
+/*
+ * The list gave up its reference on the region. A reference is not enough for this job, so hold the
+ * region.
+ */
 static bool request_hold_again(struct qp *qp, struct mr *mr)
 {
 	struct mr *held;
@@ -178,7 +183,7 @@ void qp_on_job(struct qp *qp, int status)
 	if (qp_is_failed(qp))
 		return;
 	e = irq_head(&qp->irq);
-	if (!qp_is_over(qp)) /* what waited for a long write-back may change memory */
+	if (!qp_is_over(qp)) /* the requests after a long write-back may change memory */
 		e->op->on_job(qp, e, status);
 	qp_settle(qp);
 }
@@ -189,7 +194,8 @@ void qp_requests_detach(struct qp *qp, const struct mr *mr)
 	struct qp_requests *r = &qp->requests;
 	struct irq_entry *e;
 
-	r->joined = 0; /* those are looked up anew, as they may find another region or none */
+	/* joined Flushes look their regions up again, as they may find another one or none */
+	r->joined = 0;
 	if (r->state != REQUEST_JOB || r->job.mr != mr || r->job.lasting)
 		return;
 	request_let_go(&r->job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The byte stream to FPDUs, and their payload to memory. With CRC an FPDU is complete in
+ * From the byte stream to FPDUs, and from their payload to memory. With CRC an FPDU is complete in
  * the buffer and checked before any byte of it is placed.
  */
 #include <errno.h>
@@ -12,9 +12,9 @@
 /* --- placement ---------------------------------------------------------------------------- */
 
 /*
- * A receive buffer that no peer can reach and that cannot persist is no concern of a
- * Flush; everything else is, also memory that cannot persist, which a strict Flush refuses. To a
- * Read only what can persist matters.
+ * Has a Flush, or a Read as one, to find these bytes later? A Flush: all but a receive buffer that
+ * no peer can reach and that cannot persist. It finds other memory that cannot persist, too, as a
+ * strict Flush refuses that. A Read: only what can persist.
  */
 static bool rx_is_dirt(const struct qp *qp, const struct mr *mr)
 {
@@ -31,13 +31,14 @@ void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len)
 		return;
 	if (qp->stream.peer_flushes)
 		qp->dirty.lost = true;
-	else /* its Reads would have to flush everything */
+	else /* else its Reads would have to flush everything */
 		qp_refuse(qp, TERM_DDP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 }
 
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg)
 {
-	if (seg->rx && seg->rx->on_fault) /* none: the fault was of no payload */
+	/* none: the segment has no payload that could be at fault */
+	if (seg->rx && seg->rx->on_fault)
 		seg->rx->on_fault(qp);
 	qp_refuse_seg(qp, TERM_RDMAP_BASE_BOUNDS, seg);
 }
@@ -59,12 +60,12 @@ int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t 
 /* --- bytes that are parsed ------------------------------------------------------------------ */
 
 /*
- * The bytes of the buffer; or those of the link, in memory that the peer may write to meanwhile.
- * There a header is copied out before it is checked, and only its copy is looked at. A payload that
- * is neither placed nor fits into the copy goes through the buffer.
+ * The bytes to be parsed. They lie in the buffer, or in the link's memory, which the peer may write
+ * to at any time. There a header is copied out before it is checked, and only its copy is looked
+ * at. A payload that is neither placed nor fits into the copy goes through the buffer.
  */
 #define RX_COPY_MAX 96u
-#define RX_HEAD     48u /* of an FPDU: all of a Flush or of its answer, with the frame */
+#define RX_HEAD     48u /* first bytes of an FPDU: a whole Flush or its answer, with the frame */
 #define RX_HEAD_MIN 24u /* length and the longest DDP header, in whole words */
 
 _Static_assert(RX_HEAD_MIN >= RX_UNTAGGED_FRAME && RX_HEAD <= 2 * RX_HEAD_MIN, "the head is there");
@@ -104,7 +105,7 @@ static const uint8_t *rx_view_head(struct rx_view *v)
 	return to;
 }
 
-/* Copy more of them, up to `len`, as far as they are here and the copy has room. */
+/* Extend the copy to the first `len` bytes, as far as they are here and the copy has room. */
 static void rx_view_more(struct rx_view *v, uint32_t len)
 {
 	uint32_t n = v->n < RX_COPY_MAX ? v->n : RX_COPY_MAX;
@@ -181,7 +182,7 @@ static bool rx_is_agreed_rtr(const struct qp *qp, const struct rx_seg *seg)
 	       seg->payload == rdmap_ops[code].hdr_len;
 }
 
-/* The operation that the segment belongs to; bytes: those behind its DDP header. */
+/* Find the operation that the segment belongs to. bytes: those after its DDP header. */
 static bool rx_find_op(struct rx_seg *seg, const struct rdmap_op *kind, const uint8_t *bytes)
 {
 	const struct qp_op *op = op_of_segment(&seg->hdr, kind, bytes);
@@ -193,7 +194,7 @@ static bool rx_find_op(struct rx_seg *seg, const struct rdmap_op *kind, const ui
 	return seg->rx != NULL;
 }
 
-/* May it come before the stream is in full operation? */
+/* May the message come before the stream is in full operation? */
 static __attribute__((noinline)) enum rx_verdict rx_check_start(struct qp *qp, struct rx_seg *seg)
 {
 	if (qp->hello.awaited && !hello_permits(qp, seg))
@@ -222,8 +223,8 @@ static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct 
 /* --- from segments to operations ------------------------------------------------------------ */
 
 /*
- * Every message on these queues is one segment, so its MSN is all that there is to its order. On the
- * queue of Sends a message may wait, so its row counts it (qp_recv_is_in_order()).
+ * Is the segment the next one of its queue? On these queues a message is one segment, so its MSN
+ * shows the order. A Send may wait, so its row counts it (qp_recv_is_in_order()).
  */
 static bool rx_is_next(struct qp *qp, const struct rx_seg *seg)
 {
@@ -257,7 +258,7 @@ static enum rx_verdict rx_take_whole(struct qp *qp, struct rx_view *v, struct rx
 	return rx_taken(qp);
 }
 
-/* The end of a large one has not arrived: it is the one that is being received from here on. */
+/* The end of a large segment has not arrived. From now on it is the one that is being received. */
 static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx_seg *seg,
 				     uint32_t frame)
 {
@@ -273,8 +274,8 @@ static enum rx_verdict rx_take_begun(struct qp *qp, struct rx_view *v, struct rx
 }
 
 /*
- * frame: the bytes in front of the payload. A payload that is placed is read once, from where it
- * lies. A row that decodes it gets a copy, where the peer may write to it.
+ * frame: the number of bytes before the payload. A payload that is placed is read once, from where
+ * it lies. A row that decodes its payload gets the copy, if the peer may write to the bytes.
  */
 static enum rx_verdict rx_take(struct qp *qp, struct rx_view *v, struct rx_seg *seg, uint32_t frame)
 {
@@ -370,7 +371,7 @@ void qp_rx_parse(struct qp *qp)
 	if (qp->state == IBV_QPS_INIT)
 		return;
 	if (!rx->buf) {
-		rx->stalled = false; /* what it stalled at lies in the link */
+		rx->stalled = false; /* the bytes at which it stalled are in the link */
 		return;
 	}
 	v = (struct rx_view){.p = rx->buf + rx->head, .n = qp_rx_buffered(rx)};

@@ -12,7 +12,8 @@
 #include "softrnic/rnic/queues.h"
 #include "softrnic/rnic/srq.h"
 
-#define QP_RX_DIRECT_MIN 4096u /* a payload's rest from which on it is not worth a copy */
+/* a rest of a payload of this length or more is received directly, not copied */
+#define QP_RX_DIRECT_MIN 4096u
 
 #define RX_STOP_SWITCH 1 /* until the owner receives over the other link */
 #define RX_STOP_ORIGIN 2 /* until the owner has judged the ORIGIN */
@@ -20,7 +21,7 @@
 /* The FPDU being received; active once its header was accepted. */
 struct rx_seg {
 	bool active;
-	bool whole;    /* all of it is in the buffer, or where it lies */
+	bool whole;    /* all bytes of the FPDU have arrived */
 	bool keep;     /* do not place: the whole payload is for finish() */
 	bool rtr_send; /* the agreed RTR Send, which is not for the user */
 	struct ddp_hdr hdr;
@@ -35,20 +36,22 @@ struct rx_seg {
 struct qp_rx {
 	uint8_t *buf;
 	uint32_t head, tail;
-	bool own_buf; /* not lent: holds bytes that came before a buffer did */
+	bool own_buf; /* the buffer is not lent: it holds bytes that came before one was lent */
 	bool eof, stalled, any;
-	uint8_t stop; /* RX_STOP_*: nothing is parsed or received behind the last FPDU */
+	uint8_t stop; /* RX_STOP_*: nothing is parsed or received after the last FPDU */
 	/* only the rest of an FPDU goes to the buffer: the next may be parsed in place */
 	bool exact;
-	bool bulk; /* payload went straight to memory lately: what follows may be more of that */
+	bool bulk; /* payload went straight to memory lately, and more of it may follow */
 	struct rx_seg seg;
 	const atomic_uint *given_up; /* qp_watch_given_up() */
 	struct mr_near near;         /* held while FPDUs are parsed */
-	struct mr *lent_mr; /* held between want and got or fault: the owner writes to part of it */
+	/* held from qp_rx_want() until qp_rx_got() or qp_rx_fault(): the owner writes to it */
+	struct mr *lent_mr;
 	void *lent_ptr;
 	uint32_t lent_len;
-	uint32_t msn[DDP_QN_COUNT]; /* expected next */
-	bool write_open;            /* an unfinished tagged Write, and where it goes on */
+	uint32_t msn[DDP_QN_COUNT]; /* MSN that comes next on each queue */
+	/* a tagged Write is not finished; its next segment must be there */
+	bool write_open;
 	uint32_t write_stag;
 	uint64_t write_to;
 	uint32_t written; /* bytes of the last Write, until a message of QN 0 follows it */
@@ -58,7 +61,7 @@ struct qp_rx {
 struct recv_msg {
 	bool has_wr;
 	struct rq_wr wr;
-	uint64_t room;     /* of the receive's SGEs */
+	uint64_t room;     /* sum of the lengths of the receive's SGEs */
 	uint32_t received; /* bytes placed */
 };
 
@@ -69,8 +72,8 @@ struct qp_recv {
 	struct qp_waiter *waiter;
 	struct recv_msg msg;
 	bool open;   /* segments of an unfinished Send have arrived */
-	uint8_t ulp; /* its control byte */
-	uint32_t mo; /* where it goes on */
+	uint8_t ulp; /* control byte of that Send */
+	uint32_t mo; /* MO of its next segment */
 	uint32_t seen_sends, delivered_sends;
 	struct park park;
 	bool after_close; /* parked Sends are delivered although the QP failed: qp_recv_keep() */
@@ -91,7 +94,7 @@ void qp_rx_fini(struct qp *qp);
 int qp_rx_prepare(const struct mr *mr, const void *ptr, uint32_t len);
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len);
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
-/* Bytes of the peer's are in registered memory: a later Flush has to find them. */
+/* Note bytes that the peer has placed in registered memory: a later Flush has to find them. */
 void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
 
 /* qp_recv.c */
@@ -100,7 +103,10 @@ void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
 void qp_recv_discard(struct qp *qp); /* all receives, without completions, and what is parked */
 void qp_recv_rewind(struct qp *qp);  /* for another stream: drop what is parked */
-/* The peer has ended the stream: keep what is parked for receives to come when the QP fails. */
+/*
+ * The peer has ended the stream. When the QP fails, keep parked Sends for receives that are posted
+ * later.
+ */
 void qp_recv_keep(struct qp *qp);
 void qp_recv_keep_no_more(struct qp *qp);
 /* May a Send still go to a receive? Also of a failed QP: see qp_recv_keep(). */
@@ -110,7 +116,7 @@ void qp_recv_fail(struct qp *qp, enum ibv_wc_status status, int err);
 void qp_recv_end(struct qp *qp, enum ibv_wc_status status); /* SUCCESS: not yet */
 /* Is there a receive for the arriving message? If so it is qp->recv.msg. */
 bool qp_recv_take(struct qp *qp);
-/* Is it what has to come next on the queue of Sends? Terminates if not. */
+/* Is the segment the next one on the queue of Sends? If not, the stream ends by a Terminate. */
 bool qp_recv_is_in_order(struct qp *qp, const struct rx_seg *seg);
 /* The message is in its receive: the user may see it. */
 void qp_recv_complete(struct qp *qp, const struct rx_seg *seg, struct ibv_wc *wc);

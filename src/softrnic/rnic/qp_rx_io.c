@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the owner puts the bytes it reads. Without CRC the rest of a large payload goes straight to
- * the registered memory, and then no more is read than the trailer and the next header, so that the
- * payload behind that can go the same way.
+ * The places for the bytes that the owner receives. Without CRC the rest of a large payload goes
+ * straight to the registered memory. After that payload only its trailer and the next header are
+ * read, so that the next payload can go the same way.
  *
- * Not to memory that can stall: a system call that faults there keeps the kernel's lock of all
- * mappings of the process while it waits, and mmap() waits for it in every thread. The CPU's own
- * store takes no such lock.
+ * Memory that can stall is excepted: a system call that faults there keeps the kernel's lock of all
+ * mappings of the process while it waits, and mmap() waits for it in every thread. A store by the
+ * CPU itself takes no such lock.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #include "softrnic/rnic/qp_impl.h"
 
 #define RX_MOVE_CHEAP 2048u /* leftovers up to this size move to the front of the buffer */
-#define RX_AFTER_BULK 4096u /* read behind a large message: what is read is copied once more */
+/* bytes to read after a large message; what is read there is copied once more */
+#define RX_AFTER_BULK 4096u
 
 /* --- what to read next -------------------------------------------------------------------- */
 
@@ -59,14 +60,16 @@ static void rx_make_room(struct qp_rx *rx)
 	rx->tail = have;
 }
 
-/* What is read with the end of an FPDU, so that the
- * payload of the next can go straight to memory. */
+/*
+ * The number of bytes to read with the end of an FPDU, so that the payload of the next can go
+ * straight to memory.
+ */
 static uint32_t rx_next_head(const struct qp_rx *rx)
 {
 	return rx->exact ? 0 : RX_TAGGED_FRAME;
 }
 
-/* Of the FPDU that is begun in the buffer. */
+/* Length of the FPDU that is begun in the buffer. */
 static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 {
 	if (have < MPA_LENGTH_LEN)
@@ -74,7 +77,10 @@ static uint32_t rx_missing(const uint8_t *p, uint32_t have)
 	return (uint32_t)mpa_fpdu_len((size_t)p[0] << 8 | p[1]) - have;
 }
 
-/* The rest of a payload goes where it belongs, and behind it only as much as no payload follows. */
+/*
+ * The rest of a payload goes to its place. After it only so many bytes are read that they contain
+ * no further payload.
+ */
 static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 {
 	struct qp_rx *rx = &qp->rx;
@@ -97,7 +103,7 @@ static int rx_want_direct(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	return 1 + rx_want_buf(rx, seg->trailer + rx_next_head(rx), &iov[1]);
 }
 
-/* How much to read into the buffer. */
+/* The number of bytes to read into the buffer. */
 static uint32_t rx_buf_share(const struct qp *qp)
 {
 	const struct qp_rx *rx = &qp->rx;
@@ -106,13 +112,15 @@ static uint32_t rx_buf_share(const struct qp *qp)
 
 	if (rx->seg.active)
 		return rx->seg.trailer - have + rx_next_head(rx);
-	/* The header of a large Send is 4 bytes longer than what comes with a trailer. */
+	/*
+	 * The header of a large Send is 4 bytes longer than the bytes that are read with a trailer.
+	 */
 	if (!qp->stream.crc && have >= MPA_LENGTH_LEN && have < RX_UNTAGGED_FRAME &&
 	    ((uint32_t)p[0] << 8 | p[1]) >= QP_RX_DIRECT_MIN + RX_UNTAGGED_FRAME)
 		return RX_UNTAGGED_FRAME - have;
 	if (rx->exact)
 		return rx_missing(p, have);
-	/* With CRC, what comes behind a large FPDU would have to move before it is complete. */
+	/* With CRC, bytes after a large FPDU would have to move before that FPDU is complete. */
 	if (qp->stream.crc && have >= MPA_LENGTH_LEN && rx_missing(p, have) >= QP_RX_DIRECT_MIN)
 		return rx_missing(p, have) + RX_TAGGED_FRAME;
 	return rx->bulk ? RX_AFTER_BULK : QP_RXBUF;
@@ -133,7 +141,7 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 		qp_settle(qp);
 		rx_make_room(rx);
 	}
-	/* After a failure: what still comes is drained, so that the LLP can close cleanly. */
+	/* After a failure, bytes that still come are drained, so that the LLP can close cleanly. */
 	return rx_want_buf(rx, qp_is_failed(qp) ? QP_RXBUF : rx_buf_share(qp), iov);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Our work requests from their turn to their completion, and the answers that some wait for. */
+/*
+ * Our work requests from the time when they are begun to their completion, and the answers that
+ * some of them wait for.
+ */
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- completing --------------------------------------------------------------------------- */
@@ -18,8 +21,10 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 	qp_complete(qp, qp->cfg.send_cq, &wc, false, &qp->sq.uncollected);
 }
 
-/* Write and Send: the LLP has all of it (RFC 5041 s5.3), or the peer has. Requests: the answer is
- * here. */
+/*
+ * A Write or Send is finished when the LLP has all of its bytes (RFC 5041 s5.3), a request when its
+ * answer has come.
+ */
 static bool qp_sq_is_finished(const struct qp *qp, const struct sq_wr *wr)
 {
 	return wr->op->is_request ? wr->answered : wr->end_pos <= qp->tx.done;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending: gathers bytes for the LLP, and retires what it took. */
+/* Sending: gathers bytes for the LLP, and retires the bytes that the LLP has taken. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +65,10 @@ void qp_tx_sent(struct qp *qp, size_t len)
 	qp_settle(qp);
 }
 
-/* Nothing is read again of what the peer may write to, so no CRC is made of it. */
+/*
+ * The peer may write to this memory, so nothing is read from it again, and no CRC can be made of
+ * it.
+ */
 size_t qp_tx_in_place(struct qp *qp, void *to, size_t room)
 {
 	struct qp_tx *tx = &qp->tx;
@@ -90,9 +93,11 @@ void qp_tx_stop(struct qp *qp)
 	qp->tx.rtr_due = false;
 	if (!qp->tx.batch)
 		return;
-	/* The application may reuse its buffers as soon as it sees the flushed completions, so
-	 * nothing may refer to them any more. What was gathered goes before a Terminate, or the
-	 * peer would take the error for that of a request whose answer was ready. */
+	/*
+	 * The application may reuse its buffers as soon as it sees the flushed completions, so
+	 * nothing may refer to them any more. FPDUs that were gathered go before a Terminate.
+	 * Otherwise the peer would attribute the error to a request whose answer was ready.
+	 */
 	if (qp->tx.term_due && tx_batch_own(qp->tx.batch, NULL) == 0)
 		return;
 	tx_batch_cut(qp->tx.batch);

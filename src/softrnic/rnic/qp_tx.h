@@ -12,20 +12,20 @@ enum tx_source { TX_NONE, TX_FROM_SQ, TX_FROM_IRQ };
 
 struct qp_tx {
 	struct tx_batch *batch; /* in the lent buffer */
-	uint8_t *at, *end;      /* instead, in qp_tx_in_place(): memory of the link; NULL */
+	uint8_t *at, *end;      /* memory of the link in which qp_tx_in_place() builds; else NULL */
 	size_t in_place;        /* bytes built there, until qp_tx_sent() */
 	uint64_t built, sent;   /* bytes of the stream */
 	uint64_t done;          /* up to here messages complete: sent, or acknowledged */
 	uint32_t mulpdu;
 	uint32_t msn[DDP_QN_COUNT]; /* next */
 	enum tx_source source;      /* message begun and not all built; never interleaved */
-	enum tx_source last;        /* the source of the message before */
+	enum tx_source last;        /* the source of the previous message */
 	uint32_t off;               /* bytes of its payload that are built */
 	struct mr_near near;        /* held while FPDUs are built */
-	bool imm_due;               /* its Write is built, its Immediate is not */
+	bool imm_due;               /* the Write is built, and its Immediate Data is not */
 	bool rtr_due;               /* the RTR FPDU has to go first */
 	bool term_due;              /* a Terminate has to go, and then nothing */
-	bool held;                  /* nothing before the peer's first FPDU */
+	bool held;                  /* nothing is sent before the peer's first FPDU */
 	bool shut;                  /* the rest of the stream is given up */
 };
 
@@ -36,11 +36,11 @@ void qp_tx_shut(struct qp *qp); /* drop everything */
 /* qp_tx_turn.c */
 bool qp_tx_has_work(const struct qp *qp);
 bool qp_tx_build(struct qp *qp);     /* more FPDUs into the batch; false: nothing, or no room */
-void qp_tx_build_all(struct qp *qp); /* what there is, as long as there is room */
+void qp_tx_build_all(struct qp *qp); /* build all messages for which there is room */
 
 /* --- qp_tx_msg.c: what the operations build their messages with --------------------------- */
 
-/* RFC 5041 s5.2 has the STag of an empty message unchecked; some hardware refuses zero. */
+/* The STag of an empty message is not checked (RFC 5041 s5.2), but some hardware refuses zero. */
 #define TX_DUMMY_STAG 1
 
 struct ddp_hdr tx_untagged(const struct qp *qp, enum rdmap_opcode code);
@@ -65,7 +65,7 @@ void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f);
 bool tx_build_small(struct qp *qp, const struct ddp_hdr *hdr, const void *bytes, int len);
 /* The same on the control queue. */
 bool tx_build_control(struct qp *qp, enum rdmap_opcode code, const void *bytes, int len);
-/* The next segment of a work request's payload; hdr->last says whether it is the last. */
+/* Build the next segment of a work request's payload. hdr->last: it is the last one. */
 bool tx_build_data(struct qp *qp, struct sq_wr *wr, struct ddp_hdr *hdr, uint64_t at);
 /* A work request that the peer has to answer. */
 bool tx_build_request(struct qp *qp, struct sq_wr *wr, enum rdmap_opcode code, const void *bytes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages as FPDUs: what the operations have in common. */
+/* Builds messages as FPDUs: the parts that the operations have in common. */
 #include <errno.h>
 
 #include "softrnic/rnic/qp_impl.h"
@@ -32,7 +32,7 @@ void tx_fpdu_done(struct qp *qp, struct tx_fpdu *f)
 	qp->counters.tx_fpdus++;
 }
 
-/* Most FPDUs: of one piece that is copied, and nothing else is to be done with it. */
+/* Is the payload to be copied, and nothing else to be done with it? That holds for most FPDUs. */
 static inline bool tx_is_short(const struct qp *qp, uint32_t len)
 {
 	return len < TX_REFER_MIN && !qp->stream.crc && !qp->stream.markers;
@@ -153,7 +153,7 @@ static int tx_add_sges(struct qp *qp, struct tx_fpdu *f, const struct sq_wr *wr,
 	return 0;
 }
 
-/* Of one piece of memory: 0 or -errno. */
+/* Build an FPDU whose payload is one piece of memory. 0 or -errno. */
 static inline int tx_put_sge(struct qp *qp, const struct sq_wr *wr, const struct ddp_hdr *hdr,
 			     uint32_t len)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_tx_stall.c -- may what is to be sent now take loads from memory that can stall? */
+/* qp_tx_stall.c -- may messages that are to be sent now need loads from memory that can stall? */
 #include "softrnic/rnic/qp_impl.h"
 
-#define STALL_LOOK_MAX 64u /* work requests; behind more of them the answer is yes */
+/* work requests that are looked at; if there are more, the answer is yes */
+#define STALL_LOOK_MAX 64u
 
 static bool stall_sge(const struct qp *qp, const struct ibv_sge *sge)
 {
@@ -28,7 +29,7 @@ static bool stall_wr(const struct qp *qp, const struct sq_wr *wr)
 	return false;
 }
 
-/* Also the one before `next`, which may be half built. */
+/* Look also at the request before `next`, which may be half built. */
 static bool stall_sq(const struct qp *qp)
 {
 	uint64_t from = qp->sq.next > qp->sq.head ? qp->sq.next - 1 : qp->sq.head;
@@ -41,7 +42,7 @@ static bool stall_sq(const struct qp *qp)
 	return false;
 }
 
-/* Behind an answer that is sent the next request is executed. */
+/* After an answer is sent, the next request is executed. */
 static bool stall_irq(struct qp *qp)
 {
 	if (!qp_request_is_ready(qp))

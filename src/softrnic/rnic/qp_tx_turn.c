@@ -3,8 +3,8 @@
 #include "softrnic/rnic/qp_impl.h"
 
 /*
- * Something is due that is rare in the life of a connection, or nothing may be sent. All these
- * conditions are looked at together.
+ * Is something due that is rare in the life of a connection, or may nothing be sent? One test
+ * covers all these conditions.
  */
 static inline bool turn_is_rare(const struct qp *qp)
 {
@@ -70,7 +70,7 @@ unsigned qp_due(const struct qp *qp)
 	return due;
 }
 
-/* The agreed ready-to-receive FPDU goes before anything of the user's (RFC 6581 s9). */
+/* The agreed ready-to-receive FPDU goes before any message of the user (RFC 6581 s9). */
 static bool turn_build_rtr(struct qp *qp)
 {
 	struct rdmap_read_req req = {.sink_stag = TX_DUMMY_STAG, .src_stag = TX_DUMMY_STAG};
@@ -110,8 +110,10 @@ static void turn_pick_source(struct qp *qp)
 	qp->tx.last = qp->tx.source;
 }
 
-/* Is it the turn of the next posted request, too? No other source has anything. What is rare was
- * not due before, and no message of a work request makes it due. */
+/*
+ * May the next posted request follow at once? It may if no other source has a message. Rare work
+ * was not due before, and no message of a work request makes it due.
+ */
 static bool turn_stays_with_sq(const struct qp *qp, bool is_rare)
 {
 	return qp->tx.source == TX_NONE && !is_rare && !qp_request_is_ready(qp) && !qp->fault.due &&
@@ -175,7 +177,7 @@ bool qp_tx_build(struct qp *qp)
 	return turn_build_message(qp, turn_is_rare(qp));
 }
 
-/* No message of a work request or an answer makes anything rare due. */
+/* No message of a work request, and no answer, makes rare work due. */
 void qp_tx_build_all(struct qp *qp)
 {
 	if (turn_is_rare(qp))

@@ -82,7 +82,10 @@ void irq_trim(struct irq *irq)
 
 /* --- Send segments without a receive ------------------------------------------------------ */
 
-/* What a segment costs; empty ones are not free, or a peer could send any number of them. */
+/*
+ * The room that a segment takes. Empty segments are not free, or a peer could send any number of
+ * them.
+ */
 static uint32_t park_cost(uint32_t len)
 {
 	return (uint32_t)sizeof(struct park_seg) + len;

@@ -29,13 +29,13 @@ enum sq_fence {
 };
 
 struct sq_wr {
-	/* Of every one; all others are of some operations. */
+	/* Every work request has these fields; each of the others belongs to some operations. */
 	const struct qp_op *op;
 	uint64_t wr_id;
 	uint64_t raddr;
 	uint64_t length;
-	uint64_t end_pos; /* transmit position behind its last byte, once all of it is built */
-	uint32_t rkey;    /* or the STag that a Send invalidates at the peer */
+	uint64_t end_pos; /* transmit position after its last byte, once all of it is built */
+	uint32_t rkey;    /* of a Send with Invalidate: the STag to be invalidated at the peer */
 	uint32_t num_sge;
 	enum ibv_wc_status status;
 	bool signaled, solicited, is_inline;
@@ -44,11 +44,13 @@ struct sq_wr {
 
 	uint32_t flags; /* the operation's own */
 	uint32_t imm;
-	uint32_t received;         /* of the answer, if it has several segments */
-	uint32_t vendor_err;       /* with a status */
-	void *result;              /* of a VERIFY or QUERY: the user's */
-	uint64_t operand, compare; /* of an atomic: added, swapped in or written; compared */
-	struct ibv_sge sge[];      /* or the inline bytes */
+	/* bytes of the answer that have come, if it has several segments */
+	uint32_t received;
+	uint32_t vendor_err; /* with a status */
+	void *result;        /* of a VERIFY or QUERY: the user's place for the result */
+	/* operands of an atomic: the first is added, swapped in or written, the second compared */
+	uint64_t operand, compare;
+	struct ibv_sge sge[]; /* or the inline bytes */
 };
 
 /* head..next were begun, next..tail wait; the counters only grow. */
@@ -60,17 +62,20 @@ struct sq {
 	uint32_t depth;
 	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
 	uint64_t head, next, tail;
-	uint64_t awaited; /* just after the last one that is not patient: see qp_tx_may_wait() */
-	uint64_t patient; /* bytes of patient ones that may wait */
-	uint64_t placing; /* just after the last one that changes the peer's memory */
-	uint64_t proven; /* just after the last one that is answered: up to there all is done at the
-			    peer */
+	/* index after the last request that is not patient: see qp_tx_may_wait() */
+	uint64_t awaited;
+	uint64_t patient; /* bytes of patient requests that may wait */
+	uint64_t placing; /* index after the last request that changes the peer's memory */
+	/* index after the last request that is answered; all before it is done at the peer */
+	uint64_t proven;
 };
 
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);
 void sq_fini(struct sq *sq);
-/* As with a card, a slot is free again when its completion was collected, not when it came: posting
- * until there is no room cannot make the completion queue overrun. */
+/*
+ * As with a hardware adapter, a slot is free again when its completion was polled, not when it was
+ * added. So a user that posts until there is no room cannot overrun the completion queue.
+ */
 static inline uint32_t sq_room(const struct sq *sq)
 {
 	uint64_t taken =
@@ -78,14 +83,17 @@ static inline uint32_t sq_room(const struct sq *sq)
 
 	return taken < sq->depth ? (uint32_t)(sq->depth - taken) : 0;
 }
-/* Of head to tail; no division, as this is asked several times for each of them. */
+/*
+ * The slot of a request from head to tail. There is no division, as this is called several times
+ * for each request.
+ */
 static inline struct sq_wr *sq_at(const struct sq *sq, uint64_t index)
 {
 	size_t at = sq->head_at + (index - sq->head) * sq->stride;
 
 	return (struct sq_wr *)(sq->slots + (at < sq->size ? at : at - sq->size));
 }
-/* The first one leaves the queue; it is valid until the next is posted. */
+/* The first request leaves the queue. It is valid until the next one is posted. */
 static inline struct sq_wr *sq_pop(struct sq *sq)
 {
 	struct sq_wr *wr = (struct sq_wr *)(sq->slots + sq->head_at);
@@ -100,13 +108,15 @@ static inline uint8_t *sq_inline(struct sq_wr *wr)
 {
 	return (uint8_t *)wr->sge;
 }
-/* The one whose byte is at this position of the stream; NULL: none. */
+/* The request whose byte is at this position of the stream; NULL: none. */
 struct sq_wr *sq_find(const struct sq *sq, uint64_t pos);
 
 /* --- our unanswered requests -------------------------------------------------------------- */
 
-/* In order: responses come in request order (RFC 5040 s5.5). */
-#define ORQ_RTR UINT64_MAX /* the RTR Read: no work request behind it */
+/*
+ * The requests that are not answered, in order: responses come in that order, too (RFC 5040 s5.5).
+ */
+#define ORQ_RTR UINT64_MAX /* the RTR Read, which has no work request */
 struct orq {
 	uint64_t wr[RNIC_MAX_RD_ATOM]; /* indices into the send queue */
 	uint32_t head, count, ord;
@@ -133,12 +143,14 @@ struct irq_entry {
 	uint32_t len;
 	const struct qp_op *op;
 	union rdmap_request msg;
-	union rdmap_answer answer; /* once it may be sent */
-	uint32_t after_sends;      /* Sends that were complete when it came: they go first */
+	union rdmap_answer answer; /* set when it may be sent */
+	uint32_t after_sends;      /* number of Sends that had come before it and go first */
 };
 
-/* The ring grows up to its depth as requests wait at the same time, and is given back when none
- * came for a while: most connections need a few entries of it, and most of the time none. */
+/*
+ * The ring grows up to its depth if many requests wait at the same time. It is freed when none has
+ * come for a while, as most connections need few entries, and most of the time none.
+ */
 struct irq {
 	struct irq_entry *ring;
 	uint32_t depth, size, head, count;
@@ -146,7 +158,7 @@ struct irq {
 
 void irq_init(struct irq *irq, uint32_t depth);
 void irq_fini(struct irq *irq);
-/* For one more, of a queue that is not full. 0 or -ENOMEM. */
+/* Make room for one more request, in a queue that is not full. 0 or -ENOMEM. */
 int irq_grow(struct irq *irq);
 static inline int irq_make_room(struct irq *irq)
 {
@@ -161,7 +173,7 @@ static inline struct irq_entry *irq_head(const struct irq *irq)
 {
 	return &irq->ring[irq->head];
 }
-/* The one that so many others stand before. No division: the ring may be of any size. */
+/* The entry after the first `i` ones. There is no division, as the ring may have any size. */
 static inline struct irq_entry *irq_at(const struct irq *irq, uint32_t i)
 {
 	uint32_t at = irq->head + i;
@@ -185,7 +197,7 @@ struct park_seg {
 	struct ddp_hdr hdr;
 	uint32_t len, written;  /* written: see struct rx_seg */
 	uint64_t writes_before; /* of the peer, that had ended when it came */
-	bool more;              /* counts against RNIC_PARK_ALL */
+	bool more;              /* its bytes count against RNIC_PARK_ALL */
 	uint8_t bytes[];
 };
 

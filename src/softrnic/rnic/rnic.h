@@ -15,10 +15,11 @@
 #define RNIC_MAX_SRQ_WR  32768
 #define RNIC_MAX_RD_ATOM 128           /* IRD and ORD; the siw limit too */
 #define RNIC_MAX_MSG     0xffffffffull /* RFC 5041 s5: a message is shorter than 2^32 bytes */
-#define RNIC_PARK_BYTES  (256u << 10)  /* per QP: Sends that arrived before their receive */
-#define RNIC_PARK_MSGS   256
-#define RNIC_PARK_MORE   (8u << 20)    /* per QP, once nothing has taken them: qp_rx_widen() */
-#define RNIC_PARK_ALL    (64ull << 20) /* of all QPs, what is above RNIC_PARK_BYTES */
+/* bytes of Sends for a QP that arrived before their receive */
+#define RNIC_PARK_BYTES (256u << 10)
+#define RNIC_PARK_MSGS  256
+#define RNIC_PARK_MORE  (8u << 20)    /* the same, if no receive came for a while: qp_rx_widen() */
+#define RNIC_PARK_ALL   (64ull << 20) /* bytes above RNIC_PARK_BYTES, of all QPs together */
 
 /* A region with any of these can be reached by a peer. */
 #define RNIC_REMOTE_ACCESS                                                                         \

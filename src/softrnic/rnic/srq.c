@@ -91,9 +91,9 @@ void srq_fini(struct srq *srq)
 }
 
 /*
- * One waiter a round while there is something to take. A waiter queues itself again only when it
- * found nothing, so this ends; a waiter that was notified and has no use for a receive (its QP
- * failed) does not prevent the next one's notification.
+ * Notify one waiter in each iteration while there are receives. A waiter queues itself again only
+ * if it found none, so the loop ends. If a notified waiter has no use for a receive (its QP
+ * failed), the next one is notified all the same.
  */
 static void srq_notify_waiters(struct srq *srq)
 {

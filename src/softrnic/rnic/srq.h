@@ -33,11 +33,15 @@ void rq_fini(struct rq *rq);
 int rq_post(struct rq *rq,
 	    const struct ibv_recv_wr *wr); /* 0, EINVAL (too many SGEs), ENOMEM (full) */
 bool rq_take(struct rq *rq, struct rq_wr *out);
-/* A QP's place in the list of those that wait for a receive; `link` is list_init()ed by the QP. */
+/*
+ * The entry of a QP in the list of QPs that wait for a receive. The QP calls list_init() for
+ * `link`.
+ */
 struct srq_waiter {
 	struct list link;
-	void (*notify)(struct srq_waiter *waiter); /* called without the SRQ's mutex... */
-	void (*get)(struct srq_waiter *waiter); /* ...after get() (with it) kept the owner alive */
+	void (*notify)(struct srq_waiter *waiter); /* called without the SRQ's mutex, after get() */
+	/* called with the SRQ's mutex; keeps the owner alive */
+	void (*get)(struct srq_waiter *waiter);
 };
 
 struct srq {
@@ -53,11 +57,14 @@ int srq_init(struct srq *srq, uint32_t depth, uint32_t max_sge);
 void srq_fini(struct srq *srq);
 /* Like the verbs call: 0 or a positive errno, *bad is the first refused request. */
 int srq_post(struct srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-/* Take a receive, or else (false) queue the waiter; both under one lock, so no post is missed. */
+/*
+ * Take a receive. If there is none, queue the waiter and return false. Both happen under one lock,
+ * so no post is missed.
+ */
 bool srq_take(struct srq *srq, struct rq_wr *out, struct srq_waiter *waiter);
 /* No notification will follow, except one whose get() was called already. */
 void srq_cancel(struct srq *srq, struct srq_waiter *waiter);
-/* One event when a take leaves fewer than `limit` receives; 0 disarms. */
+/* Arm one event for the time when fewer than `limit` receives are left. 0 disarms it. */
 void srq_arm_limit(struct srq *srq, uint32_t limit);
 
 #endif

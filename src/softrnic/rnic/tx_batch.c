@@ -81,7 +81,7 @@ void tx_batch_sent(struct tx_batch *b, size_t len)
 	}
 }
 
-/* End of the FPDU that is half sent; b->sent when none is. */
+/* The end of the FPDU that is half sent; b->sent if there is none. */
 static size_t batch_half_sent_end(const struct tx_batch *b)
 {
 	for (unsigned i = 0; i < b->n_fpdu && b->sent > 0; i++) {
@@ -96,7 +96,7 @@ bool tx_batch_is_at_boundary(const struct tx_batch *b)
 	return batch_half_sent_end(b) == b->sent;
 }
 
-/* Take the last bytes away again, down to `len`; never below what is sent. */
+/* Remove the last bytes of the batch, down to the length `len`. Bytes that are sent stay. */
 static void batch_shrink(struct tx_batch *b, size_t len)
 {
 	while (b->len > len) {
@@ -161,7 +161,7 @@ size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response)
 		}
 		before += p->iov.iov_len;
 	}
-	*is_response = b->piece[b->first].is_response; /* readable again */
+	*is_response = b->piece[b->first].is_response; /* all of it is readable again */
 	return 0;
 }
 
@@ -202,7 +202,7 @@ int tx_batch_own(struct tx_batch *b, const struct mr *mr)
 
 /* --- building ----------------------------------------------------------------------------- */
 
-/* Bytes that go through b->data at most. */
+/* The greatest number of bytes that go through b->data. */
 static size_t fpdu_copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigned parts)
 {
 	size_t small = (size_t)parts * TX_REFER_MIN;
@@ -214,7 +214,7 @@ static size_t fpdu_copy_bound(const struct tx_fpdu *f, uint32_t payload, unsigne
 	return f->crc || f->short_link || payload < small ? whole : frame + small;
 }
 
-/* Bytes of b->data become part of the gather list. */
+/* Add bytes of b->data to the gather list. */
 static inline void batch_list(struct tx_batch *b, uint8_t *bytes, size_t len, bool is_response)
 {
 	struct tx_piece *last = b->n ? &b->piece[b->n - 1] : NULL;
@@ -229,14 +229,14 @@ static inline void batch_list(struct tx_batch *b, uint8_t *bytes, size_t len, bo
 	b->len += len;
 }
 
-/* What was copied. */
+/* Add the bytes that were copied to the gather list. */
 static void fpdu_list(struct tx_fpdu *f)
 {
 	batch_list(f->b, f->piece, (size_t)(f->at - f->piece), f->is_response);
 	f->piece = f->at;
 }
 
-/* For an FPDU of so many parts, of which so many bytes at most are copied. */
+/* Is there room for an FPDU of so many parts, of which at most `bytes` bytes are copied? */
 static inline bool batch_has_room(const struct tx_batch *b, unsigned parts, size_t bytes)
 {
 	return b->n + 2 * parts + 2 <= QP_TX_IOV && b->n_fpdu < TX_FPDUS && b->len < TX_BATCH_MAX &&
@@ -338,7 +338,10 @@ void tx_fpdu_abort(struct tx_fpdu *f)
 	batch_shrink(f->b, f->before);
 }
 
-/* Spread the finished FPDU apart, from its end on, and put the markers in (RFC 5044 s4.3). */
+/*
+ * Insert the markers into the finished FPDU (RFC 5044 s4.3): its pieces move apart, from the end
+ * on.
+ */
 static void fpdu_insert_markers(struct tx_fpdu *f)
 {
 	size_t len = (size_t)(f->at - f->start), count = mpa_marker_count(f->pos, len);
@@ -364,7 +367,7 @@ static void fpdu_insert_markers(struct tx_fpdu *f)
 	}
 }
 
-/* ULPDU_Length, pad and CRC. */
+/* Fill in ULPDU_Length, pad and CRC. */
 static void fpdu_frame(struct tx_fpdu *f, size_t ulpdu)
 {
 	batch_put_frame(f->start, f->at, ulpdu);

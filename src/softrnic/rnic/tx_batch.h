@@ -24,13 +24,13 @@
 #include "softrnic/rnic/qp.h"
 
 #define TX_REFER_MIN 513        /* a shorter payload is cheaper to copy than to list */
-#define TX_BATCH_MAX (1u << 20) /* so that responses and requests take turns */
+#define TX_BATCH_MAX (1u << 20) /* a batch ends there, so that responses and requests take turns */
 #define TX_FPDUS     1024
 
 struct tx_piece {
 	struct iovec iov;
-	struct mr *mr;    /* held, if it is referenced memory */
-	bool is_response; /* to a peer's request, not of our SQ */
+	struct mr *mr;    /* the region, which is held, if the piece refers to its memory */
+	bool is_response; /* the piece answers a request of the peer */
 };
 
 struct tx_side; /* copies of memory that is going away */
@@ -56,24 +56,32 @@ int tx_batch_emit(const struct tx_batch *b, struct iovec iov[QP_TX_IOV]);
 void tx_batch_sent(struct tx_batch *b, size_t len);
 bool tx_batch_is_at_boundary(const struct tx_batch *b); /* no FPDU is half sent */
 void tx_batch_cut(struct tx_batch *b); /* drop all FPDUs of which nothing is sent */
-/* Is any byte of [p, +len), of registered memory, among what is unsent? */
+/* Does an unsent piece refer to a byte of [p, p+len) in registered memory? */
 bool tx_batch_refers_to(const struct tx_batch *b, const void *p, size_t len);
-/* How many unsent bytes come before the memory that vanished, and its region's owner. */
+/*
+ * The number of unsent bytes before the memory that vanished. *is_response: an answer refers to
+ * that memory.
+ */
 size_t tx_batch_find_fault(const struct tx_batch *b, bool *is_response);
-/* Copy what is unsent of mr's memory (NULL: of any) and let go of it. 0, -ENOMEM, -EFAULT. */
+/*
+ * Copy the unsent bytes of mr's memory (NULL: of any region), and release it. 0, -ENOMEM, -EFAULT.
+ */
 int tx_batch_own(struct tx_batch *b, const struct mr *mr);
 
 /*
- * A short FPDU at once, without CRC and markers: its payload, which may vanish, is copied. Its
- * length, -ENOBUFS or -EFAULT; or so into other memory, of which nothing is read.
+ * Add a short FPDU without CRC and markers; its payload is copied, and may vanish meanwhile.
+ * Returns its length, -ENOBUFS or -EFAULT. tx_put_at() does the same in other memory, and reads
+ * nothing of that.
  */
 ssize_t tx_put_at(uint8_t *to, size_t room, const struct ddp_hdr *hdr, const void *payload,
 		  uint32_t len);
 ssize_t tx_batch_put(struct tx_batch *b, const struct ddp_hdr *hdr, const void *payload,
 		     uint32_t len, bool is_response);
 
-/* One FPDU being built at the end of a batch. What is copied enters the gather list in one piece,
- * when it is whole or memory is referenced behind it. */
+/*
+ * One FPDU that is being built at the end of a batch. Copied bytes enter the gather list as one
+ * piece, when the FPDU is complete or before a piece that is referenced.
+ */
 struct tx_fpdu {
 	struct tx_batch *b;
 	uint8_t *start; /* of its bytes in b->data */
@@ -83,7 +91,7 @@ struct tx_fpdu {
 	size_t copied;  /* payload bytes */
 	uint64_t pos;   /* in the stream */
 	bool crc, markers, is_response;
-	/* it takes half an FPDU as a rule: memory that may vanish is copied first */
+	/* the link may take half an FPDU, so memory that may vanish is copied first */
 	bool short_link;
 };
 
@@ -96,7 +104,7 @@ static inline void tx_fpdu_put(struct tx_fpdu *f, const void *src, size_t len)
 	f->at += len;
 	f->copied += len;
 }
-/* Held memory, copied, or referenced and held once more. 0 or -EFAULT. */
+/* Add held memory: copy it, or refer to it and hold it once more. 0 or -EFAULT. */
 int tx_fpdu_add(struct tx_fpdu *f, void *src, size_t len, struct mr *mr);
 size_t tx_fpdu_close(struct tx_fpdu *f); /* its length in the stream */
 void tx_fpdu_abort(struct tx_fpdu *f);
