@@ -280,6 +280,45 @@ static void test_an_unused_stream_gives_way_to_the_next_dial(void **state)
 	assert_ptr_equal(todo.accept, &next);
 }
 
+/* A dial that is accepted and ends at once is not repeated without a pause. */
+static void test_pauses_grow_while_greetings_fail(void **state)
+{
+	uint64_t pause = MS;
+
+	to_rtr(high, low);
+	for (int i = 0; i < 5; i++, pause *= 2) {
+		connect_to_peer();
+		meeting_on_reply(&m, m.attempt, &todo);
+		meeting_on_end(&m, m.attempt, MEETING_UNUSED, now, &todo);
+		assert_int_equal(todo.deadline - now, pause);
+		wait_for_deadline();
+	}
+}
+
+static void test_pauses_begin_anew_once_it_has_met(void **state)
+{
+	to_rtr(high, low);
+	for (int i = 0; i < 5; i++) {
+		refuse();
+		wait_for_deadline();
+	}
+	meet();
+	now += 301 * SEC;
+	meeting_on_end(&m, m.attempt, MEETING_UNUSED, now, &todo);
+	assert_int_equal(todo.deadline - now, MS);
+}
+
+static void test_the_lesser_name_awaits_another_second(void **state)
+{
+	struct meeting_inbound in = rig_inbound(high, low);
+
+	to_rtr(low, high);
+	meeting_on_inbound(&m, &in, now, &todo);
+	meeting_on_end(&m, m.attempt, MEETING_UNUSED, now, &todo);
+	assert_int_equal(m.state, MEETING_AWAITING);
+	assert_int_equal(todo.deadline - now, SEC);
+}
+
 /* --- the retry clock --------------------------------------------------------------------------- */
 
 static void test_retry_times_of_verbs(void **state)
@@ -388,6 +427,9 @@ int main(void)
 		cmocka_unit_test_setup(test_four_are_parked_and_the_oldest_goes, begin),
 		cmocka_unit_test_setup(test_a_newer_dial_replaces_that_of_the_same_sender, begin),
 		cmocka_unit_test_setup(test_an_unused_stream_gives_way_to_the_next_dial, begin),
+		cmocka_unit_test_setup(test_pauses_grow_while_greetings_fail, begin),
+		cmocka_unit_test_setup(test_pauses_begin_anew_once_it_has_met, begin),
+		cmocka_unit_test_setup(test_the_lesser_name_awaits_another_second, begin),
 		cmocka_unit_test_setup(test_retry_times_of_verbs, begin),
 		cmocka_unit_test_setup(test_posted_work_fails_in_time, begin),
 		cmocka_unit_test_setup(test_a_peer_that_was_never_met_gets_the_least_time, begin),
