@@ -107,7 +107,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 		device_is_softrnic(device) || !rdma_core_ops() ? &softrnic_ops : rdma_core_ops();
 
 	return ops->is_rdma_core ? RDMA_CORE(ibv_open_device)(device)
-				 : plain_qp_adopt(softrnic_context());
+				 : plain_qp_adopt(softrnic_open_device());
 }
 
 struct ibv_context *ibv_import_device(int fd)

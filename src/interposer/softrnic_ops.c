@@ -12,11 +12,6 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-static int ops_close_device(struct ibv_context *ctx)
-{
-	return 0; /* there is one context, and it lives as long as the process */
-}
-
 /* Programs built before 2018 have a shorter structure; the header's inline code clears the rest. */
 static int ops_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
@@ -112,7 +107,7 @@ const struct ops softrnic_ops = {
 	       HERE(join_multicast_ex), HERE(leave_multicast)},
 	.verbs = {VEXT_VERBS_CALLS(ITS_ROW) OPS_VERBS_LACKED_CALLS(HERE_ROW) ITS(query_device),
 		  ITS(reg_mr_iova2), ITS(resize_cq), ITS(modify_srq), ITS(query_srq),
-		  HERE(modify_qp), ITS(query_qp), HERE(close_device), HERE(query_port),
+		  HERE(modify_qp), ITS(query_qp), ITS(close_device), HERE(query_port),
 		  ITS(query_gid), ITS(query_pkey), ITS(get_pkey_index), HERE(reg_mr_iova),
 		  ITS(rereg_mr), HERE(unimport_mr), HERE(unimport_pd), HERE(unimport_dm),
 		  ITS(qp_to_qp_ex), HERE(query_qp_data_in_order)},

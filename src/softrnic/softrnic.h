@@ -25,7 +25,14 @@ extern "C" {
 
 /* The device. There is one per process, and it owns every address. */
 #define SOFTRNIC_VENDOR_ID 0x50524d41u      /* identifies softrnic's devices */
-struct ibv_context *softrnic_context(void); /* NULL + errno */
+struct ibv_context *softrnic_context(void); /* that of ids; NULL + errno */
+/*
+ * Contexts of their own: each has its asynchronous events. softrnic_close_device() succeeds while
+ * something made on the context is there, and then frees it when that is destroyed; it leaves alone
+ * the context of ids.
+ */
+struct ibv_context *softrnic_open_device(void);
+int softrnic_close_device(struct ibv_context *context);
 bool softrnic_owns_context(const struct ibv_context *context);
 const char *softrnic_why(void); /* one line: what it is and that it needs no hardware */
 

@@ -9,6 +9,7 @@
 #include "softrnic/io/conn.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/policy.h"
+#include "softrnic/verbs/context.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
@@ -31,6 +32,7 @@ struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *contex
 	pthread_mutex_init(&ch->cqs_lock, NULL);
 	list_init(&ch->cqs);
 	ch->ibv.context = context;
+	context_get(context);
 	ch->ibv.fd = ch->q.fd;
 	return &ch->ibv;
 }
@@ -43,6 +45,7 @@ int softrnic_destroy_comp_channel(struct ibv_comp_channel *ibv)
 		return EBUSY;
 	evq_fini(&ch->q);
 	pthread_mutex_destroy(&ch->cqs_lock);
+	context_put(ibv->context);
 	free(ch);
 	return 0;
 }
@@ -63,13 +66,14 @@ static void vcq_notify(struct cq *base)
 
 static void vcq_overrun(struct cq *base)
 {
-	device_async(IBV_EVENT_CQ_ERR, &base->ibv);
+	context_async(base->ibv.context, IBV_EVENT_CQ_ERR, &base->ibv);
 }
 
 static void vcq_fill(struct vcq *cq, struct ibv_context *context, int cqe, void *cq_context,
 		     struct ibv_comp_channel *channel)
 {
 	cq->cq.ibv.context = context;
+	context_get(context);
 	cq->cq.ibv.channel = channel;
 	cq->cq.ibv.cq_context = cq_context;
 	cq->cq.ibv.cqe = cqe;
@@ -179,9 +183,10 @@ int softrnic_destroy_cq(struct ibv_cq *ibv)
 		evq_cancel(&ch->q, &cq->node);
 	if (cq->generation == engine_generation())
 		vcq_wait_acks(cq);
-	device_async_cancel(ibv);
+	context_async_cancel(ibv->context, ibv);
 	if (ch)
 		vcq_quit(cq, ch);
+	context_put(ibv->context);
 	cq_fini(&cq->cq);
 	free(cq);
 	return 0;

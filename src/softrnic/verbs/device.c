@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.c -- the device, its context and its attributes. */
+/* device.c -- the device and its attributes. */
 #include "softrnic/verbs/device.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "softrnic/io/config.h"
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
+#include "softrnic/verbs/context.h"
 #include "softrnic/verbs/gid.h"
 
 /* A locally administered EUI-64; its bytes after the first spell "PRMA". */
@@ -20,52 +21,13 @@
 
 static struct {
 	struct ibv_device device;
-	struct verbs_context vctx;
+	_Atomic(struct ibv_context *) context; /* of ids; NULL: the device is not made yet */
 	struct mr_table *mrs;
 	pthread_mutex_t lock; /* serializes making the device */
-	atomic_bool made;
 } dev = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/*
- * Nothing is pinned, and each copy reports memory that is not there. Only programs of libibverbs are
- * shown it: librpma registers any mapping without, and reports no paging on demand.
- */
-static void device_fill_odp(struct ibv_device_attr_ex *attr)
-{
-	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
-	attr->odp_caps.per_transport_caps.rc_odp_caps =
-		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
-		IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
-}
-
-static int vctx_query_device_ex(struct ibv_context *context,
-				const struct ibv_query_device_ex_input *in,
-				struct ibv_device_attr_ex *attr, size_t size)
-{
-	struct ibv_device_attr_ex full;
-	int ret = softrnic_query_device_ex(context, in, &full);
-
-	if (ret)
-		return ret;
-	device_fill_odp(&full);
-	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
-	return 0;
-}
-
-static int vctx_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
-			   size_t size)
-{
-	struct ibv_port_attr full;
-	int ret = softrnic_query_port(context, port, &full);
-
-	if (!ret)
-		memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
-	return ret;
-}
 
 static void device_fill(void)
 {
-	struct ibv_context *ctx = &dev.vctx.context;
 	bool roce = config_get()->roce;
 
 	dev.device.node_type = roce ? IBV_NODE_CA : IBV_NODE_RNIC;
@@ -75,60 +37,64 @@ static void device_fill(void)
 	strcpy(dev.device.dev_name, "uverbs-softrnic0");
 	strcpy(dev.device.dev_path, "/sys/class/infiniband_verbs/uverbs-softrnic0");
 	strcpy(dev.device.ibdev_path, "/sys/class/infiniband/softrnic0");
-	dev.vctx.query_port = vctx_query_port;
-	dev.vctx.query_device_ex = vctx_query_device_ex;
-	vctx_fill(&dev.vctx);
-	dev.vctx.sz = sizeof(dev.vctx);
-	ctx->device = &dev.device;
-	ctx->ops.poll_cq = verbs_poll_cq;
-	ctx->ops.req_notify_cq = verbs_req_notify_cq;
-	ctx->ops.post_send = verbs_post_send;
-	ctx->ops.post_recv = verbs_post_recv;
-	ctx->ops.post_srq_recv = verbs_post_srq_recv;
-	ctx->cmd_fd = -1;
-	ctx->num_comp_vectors = 1;
-	ctx->abi_compat = (void *)(uintptr_t)UINTPTR_MAX; /* this is a verbs_context */
-	pthread_mutex_init(&ctx->mutex, NULL);
 }
 
 /* With the lock. If a later step fails, the next attempt uses what was made already. */
 static int device_make(void)
 {
+	struct ibv_context *ctx = NULL;
 	int ret;
 
 	config_get();
 	ret = fork_hook();
 	if (!ret && !dev.mrs)
 		ret = mr_table_new(&dev.mrs);
-	if (!ret)
-		ret = device_async_init(&dev.vctx.context.async_fd);
-	if (!ret)
+	if (!ret) {
 		device_fill();
+		ret = context_new(&dev.device, &ctx);
+	}
+	if (!ret)
+		atomic_store_explicit(&dev.context, ctx, memory_order_release);
 	return ret;
 }
 
 struct ibv_context *softrnic_context(void)
 {
+	struct ibv_context *ctx = atomic_load_explicit(&dev.context, memory_order_acquire);
 	int ret = 0;
 
-	if (atomic_load_explicit(&dev.made, memory_order_acquire))
-		return &dev.vctx.context;
+	if (ctx)
+		return ctx;
 	pthread_mutex_lock(&dev.lock);
-	if (!atomic_load(&dev.made)) {
+	if (!atomic_load(&dev.context))
 		ret = device_make();
-		atomic_store(&dev.made, !ret);
-	}
 	pthread_mutex_unlock(&dev.lock);
-	if (ret) {
+	if (ret)
 		errno = -ret;
-		return NULL;
-	}
-	return &dev.vctx.context;
+	return atomic_load(&dev.context);
 }
 
 bool softrnic_owns_context(const struct ibv_context *context)
 {
-	return context == &dev.vctx.context;
+	return context && context->device == &dev.device;
+}
+
+struct ibv_context *softrnic_open_device(void)
+{
+	struct ibv_context *ctx = NULL;
+	int ret = softrnic_context() ? context_new(&dev.device, &ctx) : -errno;
+
+	if (ret)
+		errno = -ret;
+	return ctx;
+}
+
+/* That of ids lives as long as the process. */
+int softrnic_close_device(struct ibv_context *context)
+{
+	if (context != atomic_load(&dev.context))
+		context_put(context);
+	return 0;
 }
 
 const char *softrnic_why(void)

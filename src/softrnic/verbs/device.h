@@ -82,11 +82,6 @@ struct vsrq {
 
 /* NULL and errno when it cannot be made. */
 struct mr_table *device_mrs(void);
-/* Open the queue of asynchronous events; *fd is what users poll. 0 or -errno. */
-int device_async_init(int *fd);
-/* Queue an asynchronous event; `element` must outlive it or be cancelled. */
-void device_async(enum ibv_event_type type, void *element);
-void device_async_cancel(void *element);
 /* Before the first descriptor or lock that a forked child must not share. 0 or -errno. */
 int fork_hook(void);
 void device_atfork_prepare(void);

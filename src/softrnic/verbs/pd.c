@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "softrnic/verbs/context.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/softrnic.h"
 
@@ -25,6 +26,7 @@ struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context)
 	pd->base = pd;
 	pd->stall = stall;
 	pd->ibv.context = context;
+	context_get(context);
 	return &pd->ibv;
 }
 
@@ -40,6 +42,7 @@ int softrnic_dealloc_pd(struct ibv_pd *ibv)
 	if (pd->td)
 		atomic_fetch_sub(&pd->td->users, 1);
 	stall_count_put(pd->stall);
+	context_put(ibv->context);
 	free(pd);
 	return 0;
 }
@@ -65,6 +68,7 @@ struct ibv_pd *softrnic_alloc_parent_domain(struct ibv_context *context,
 	if (!pd)
 		return NULL;
 	pd->ibv.context = context;
+	context_get(context);
 	pd->base = vpd_of(attr->pd);
 	pd->td = attr->td ? container_of(attr->td, struct vtd, ibv) : NULL;
 	atomic_fetch_add(&pd->base->users, 1);
@@ -85,6 +89,7 @@ struct ibv_td *softrnic_alloc_td(struct ibv_context *context, struct ibv_td_init
 	if (!td)
 		return NULL;
 	td->ibv.context = context;
+	context_get(context);
 	return &td->ibv;
 }
 
@@ -94,6 +99,7 @@ int softrnic_dealloc_td(struct ibv_td *ibv)
 
 	if (atomic_load(&td->users))
 		return EBUSY;
+	context_put(ibv->context);
 	free(td);
 	return 0;
 }

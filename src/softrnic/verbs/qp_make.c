@@ -6,6 +6,7 @@
 
 #include "softrnic/io/config.h"
 #include "softrnic/rnic/rnic.h"
+#include "softrnic/verbs/context.h"
 
 enum { MIN_INLINE = 64 };
 
@@ -49,9 +50,11 @@ void qp_attr_grant(struct ibv_qp_init_attr *attr)
 /* Called by the connection, with its lock. */
 static void qp_owner_async(void *owner, enum ibv_event_type event)
 {
+	struct ibv_qp *ibv = conn_qp(owner);
+
 	if (event == IBV_EVENT_QP_ACCESS_ERR)
 		conn_on_access_error(owner);
-	device_async(event, conn_qp(owner));
+	context_async(ibv->context, event, ibv);
 }
 
 /* On RoCE programs take a completion for "it is at the peer", and plain queue pairs are RoCE's. On
@@ -133,6 +136,6 @@ struct qp *qp_detach(struct conn *c, struct ibv_qp *ibv, struct qp_places *place
 	vcq_detach(vcq_of(ibv->send_cq), &places->send);
 	vcq_detach(vcq_of(ibv->recv_cq), &places->recv);
 	qp = conn_detach_qp(c);
-	device_async_cancel(ibv);
+	context_async_cancel(ibv->context, ibv);
 	return qp;
 }

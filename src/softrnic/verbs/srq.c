@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "softrnic/verbs/context.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/rnic/rnic.h"
@@ -15,7 +16,7 @@ static struct vsrq *vsrq_of(struct ibv_srq *ibv)
 
 static void vsrq_limit(struct srq *srq)
 {
-	device_async(IBV_EVENT_SRQ_LIMIT_REACHED, &srq->ibv);
+	context_async(srq->ibv.context, IBV_EVENT_SRQ_LIMIT_REACHED, &srq->ibv);
 }
 
 struct ibv_srq *softrnic_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
@@ -78,7 +79,7 @@ int softrnic_destroy_srq(struct ibv_srq *ibv)
 
 	if (atomic_load(&v->users))
 		return EBUSY;
-	device_async_cancel(ibv);
+	context_async_cancel(ibv->context, ibv);
 	atomic_fetch_sub(&vpd_of(ibv->pd)->users, 1);
 	srq_fini(&v->srq);
 	free(v);
