@@ -32,9 +32,9 @@ void absent_drop(struct rpmirror *m, unsigned slot)
 }
 
 /*
- * While the set serves, this copy has recorded all that the member may lack since it was equal. In
- * a promotion the records name it, and are marked when they go; the member has flushes of the
- * former epoch.
+ * Begin the bitmap of a member that leaves the in-sync set. While the set serves, repair->bits has
+ * all blocks that the member may lack. In a promotion there are no such bits: the flush records
+ * name the member, and their blocks are added to the bitmap when the records go.
  */
 static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_record *next)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * files.h -- descriptors of a mapped set, which the application may have closed (closefrom(3)).
+ * files.h -- the descriptors of a mapped set, which the application may have closed (closefrom(3)).
  *
- * The set ends then: each call returns an error, no thread waits for them, and files that have got
- * their numbers since are left alone. Sockets of librpma's connections go with them, so none of its
- * objects is used or deleted any more. Under the set's lock.
+ * If it has, the set ends: each call returns an error, and no thread waits for these descriptors.
+ * Their numbers may belong to other files by then, which are left alone. The sockets of librpma's
+ * connections are closed as well, so none of its objects is used or deleted any more. Called with
+ * the set's lock.
  */
 #ifndef MIRROR_FILES_H
 #define MIRROR_FILES_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * program.c -- programs that the configuration names: each in a process group of its own, with a
- * clean environment and no descriptor of the daemon except its log. A program is killed when its
- * time has passed.
+ * program.c -- runs the programs that the configuration names. Each runs in a process group of its
+ * own, with a clean environment, and with no descriptor of the daemon except its log. At its time
+ * limit it is killed.
  *
  * The daemon waits neither for a program nor for the file system of its file: it forks, and the
  * child looks the file up. posix_spawn() would stop the daemon's loop during the look-up, and with
- * it the renewal of the alive key. If a child cannot execute its program, the reason comes through
- * a pipe. The pipe is closed if it can.
+ * it the renewal of the alive key. If the child cannot execute the program, it writes the reason to
+ * a pipe; otherwise the pipe closes without a message.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -318,7 +318,7 @@ static void a_batch_of_a_connection_that_does_not_stand_is_refused(void **state)
 	SOFTRNIC_ONLY(); /* a device may accept it and drop it */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* no program accepts it */
 	OK(rpma_batch_new(conn, 1, &b));
 	add_write(b, &d, 0, 8);
 	assert_int_equal(rpma_batch_post(b), RPMA_E_PROVIDER);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * threads.c -- part of the library under test. libgcc has a __wrap_pthread_create of its own, for
- * split stacks, which the linker would use; an object takes precedence over an archive.
+ * threads.c -- has pthread_create() fail where the test asks for it. This wrap is an object of the
+ * library under test, as objects take precedence over archives: the linker would otherwise use the
+ * __wrap_pthread_create of libgcc, which is for split stacks.
  */
 #include <pthread.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A set's record as bytes: a decoded record is possible, and has one encoding. Magic, length and
- * sum are corrected if the first byte of the input requests it.
+ * A set's record as bytes. If it can be decoded, its values are permitted, and its encoding is the
+ * same bytes again. If the first byte of the input is odd, magic, format, length and sum are
+ * corrected first.
  */
 #include "fuzz/fuzz.h"
 

@@ -76,7 +76,7 @@
 	X(GROW_EARLY, "grow-early") /* a copy takes the size before the register has it */ \
 	X(GROW_IGNORED, "grow-ignored") /* a copy is mapped with less than the register's size */ \
 	X(GROW_SMALLER, "grow-smaller") /* a primary uses copies that are smaller */ \
-	X(GROW_TAIL_TRUSTED, "grow-tail-trusted") /* and larger ones whose content is in doubt */ \
+	X(GROW_TAIL_TRUSTED, "grow-tail-trusted") /* a primary trusts the tail of a larger copy, whose content is in doubt */ \
 	/* the primary's medium fails */ \
 	/* a failed write-back counts as a success */ \
 	X(LOCAL_FAILURE_IGNORED, "local-failure-ignored") \

@@ -183,20 +183,20 @@ struct lib {
 	uint64_t app[WORDS]; /* the application's view */
 	uint64_t app_seq;
 	bool app_runs, served, ended, quiescing, wants_flush;
-	uint32_t wanted; /* words of the waiting flush, or of its next part */
+	uint32_t wanted; /* words of the flush that waits, or of its next part */
 	struct parts {
-		uint32_t later; /* words of the parts after it */
-		uint64_t round; /* number of the first part that is not written back; or 0 */
+		uint32_t later; /* words of the parts after the next one */
+		uint64_t round; /* number of the first part that is not written back; 0: all are */
 		uint64_t not_before;
-		bool is_between; /* the next one is another thread's flush */
-		uint32_t aside;  /* then: the words of `wanted` after that */
+		bool is_between; /* the next flush is one of another thread, between two parts */
+		uint32_t aside;  /* if is_between: the words that `wanted` gets after that flush */
 	} parts;
 	/* direct mapping: words of the cooling extent, and of those to be flushed */
 	uint32_t cooling, cooling_extent, mirroring;
 	uint64_t cooling_seq;
 	bool is_ending;
 	uint64_t failed_seq; /* local write-backs may have failed from this flush on */
-	bool says_failed;    /* to be reported to its daemon as soon as that runs */
+	bool says_failed;    /* the failure is to be reported to the daemon as soon as that runs */
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 	struct mirror_range held_ranges[BLOCKS];
 	uint32_t held_count;

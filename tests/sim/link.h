@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * link.h -- two byte streams between two ends, as TCP gives them: in order, delayed, in pieces of
- * any size, with a bounded window; until a FIN, a RST or a flipped bit. And two more like rings in
- * shared memory, to which each direction may move; there written bytes arrive at once. The end is
- * still TCP's, after the bytes in the ring.
+ * any size, and with a bounded window. A stream ends by a FIN, a RST or a flipped bit.
+ *
+ * There are two more streams, like rings in shared memory, to which each direction may move. Bytes
+ * that are written there arrive at once. The end still comes over TCP, and counts after the bytes
+ * in the ring.
  */
 #ifndef SIM_LINK_H
 #define SIM_LINK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reconnect.h -- connections in a row between the same two nodes, each of which writes to the same
- * place of the target's memory.
+ * reconnect.h -- several connections, one after the other, between the same two nodes. Each of them
+ * writes to the same place of the target's memory.
  *
  * The initiator ends a connection in any way that an application or its death can, while bytes are
  * under way, and connects again. These bytes may be in the network, in the queue of the target's
@@ -12,16 +12,19 @@
  * Every Write fills its range with its version, a number that grows over all connections. So the
  * check needs no history: each place must have at least the acknowledged version.
  *
- * The protections, each of which a mode switches off:
+ * There are four protections, and for each a mode that switches it off:
  *
- *   reset    an end that is not orderly is a reset, and nothing more leaves it
- *   mark     rings: a word "given up"
- *   look     the target looks for the end before it places what came earlier
- *   barrier  the new connection names the former ones; the target answers when they are cut
+ * reset: an end that is not orderly is a reset, and nothing more leaves this end.
  *
- * A run with a barrier has a network that loses resets and delivers late, and stores to the place
+ * mark: in rings, the word "given up" is set.
+ *
+ * look: the target looks for the end before it places bytes that came earlier.
+ *
+ * barrier: the new connection names the former ones; the target answers when they are cut.
+ *
+ * In a run with a barrier the network loses resets and delivers late, and stores to the place
  * itself may be stuck. A run without a barrier (an old peer, or a process that died without a name)
- * has neither; there the other three are enough.
+ * has neither, and there the other three protections are enough.
  */
 #ifndef SIM_RECONNECT_H
 #define SIM_RECONNECT_H

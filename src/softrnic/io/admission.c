@@ -15,7 +15,7 @@ struct held {
 	struct link *conn;
 };
 
-/* A leaf: guards the record and the lists of all listeners. */
+/* A leaf lock. It guards the record of violations and the lists of all listeners. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rate_limit record;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -70,7 +70,7 @@ static struct link *admission_held_take(struct admission *a, struct held *h)
 	return conn;
 }
 
-/* With the lock. NULL: none is held. */
+/* With the lock. The link that was held longest; NULL: none is held. */
 static struct link *admission_held_take_first(struct admission *a)
 {
 	struct list *first = list_first(&a->held);
@@ -104,7 +104,10 @@ void admission_forked(struct admission *a)
 		conn->ops->forked(conn);
 }
 
-/* With the lock. The one that is to be closed: one that made room, or the new one; or NULL. */
+/*
+ * With the lock. Returns the link to be closed: an older one that makes room, or the new one; NULL:
+ * none.
+ */
 static struct link *admission_held_add(struct admission *a, struct link *conn,
 				       const struct link_addr *peer)
 {

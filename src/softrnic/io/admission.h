@@ -13,7 +13,10 @@
 #include "base/list.h"
 #include "softrnic/io/link.h"
 
-/* Held at one listener; above it the one that was held longest is closed. */
+/*
+ * The number of links that are held at one listener. Beyond it the one that was held longest is
+ * closed.
+ */
 #define ADMISSION_MAX 256
 
 struct admission {
@@ -22,7 +25,7 @@ struct admission {
 };
 
 void admission_init(struct admission *a);
-/* Close whatever is held. */
+/* Close all links that are held. */
 void admission_fini(struct admission *a);
 /* In a forked child: without any effect on parent and peers. */
 void admission_forked(struct admission *a);
@@ -30,11 +33,13 @@ void admission_forked(struct admission *a);
 /* True: it is held until then, and the link belongs to the admission now. */
 bool admission_hold(struct admission *a, struct link *link, const struct link_addr *peer,
 		    uint64_t now, uint64_t *until);
-/* One that may be served now, or NULL; then *next is
- * when to ask again (CLOCK_NEVER: none is held). */
+/*
+ * Returns a link that may be served now, or NULL. *next is the time to ask again (CLOCK_NEVER: none
+ * is held).
+ */
 struct link *admission_next(struct admission *a, uint64_t now, uint64_t *next);
 
-/* The peer accessed memory that it has no right to. From any thread. */
+/* Count a violation: the peer accessed memory that it has no right to. Called from any thread. */
 void admission_count_violation(const struct link_addr *peer, uint64_t now);
 
 void admission_atfork_prepare(void);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alarm.c -- by timerfd(2): what the engine waits for
- * itself cannot be put off without waking it. */
+/*
+ * alarm.c -- an alarm is a timerfd(2), because a deadline of the engine itself cannot be put off
+ * without waking the engine.
+ */
 #include "softrnic/io/alarm.h"
 
 #include <sys/timerfd.h>

@@ -15,10 +15,12 @@
 #include "softrnic/io/policy.h"
 
 struct alarm {
-	struct eng_source source; /* ready(): it has expired, or had before it was put off */
-	int fd;                   /* -1: not opened yet */
-	_Atomic uint64_t due;     /* 0: it is not running; read without the lock as well */
-	_Atomic uint64_t cost_ns; /* of setting it, on average */
+	/* Called by ready(): the alarm has expired, or had before it was put off. */
+	struct eng_source source;
+	int fd; /* -1: not opened yet */
+	/* time at which it expires; 0: it is not running; read without the lock as well */
+	_Atomic uint64_t due;
+	_Atomic uint64_t cost_ns; /* average time that it takes to set the alarm */
 };
 
 #define ALARM_INIT(name, on_expiry, on_fork)                                                       \
@@ -35,14 +37,14 @@ static inline uint64_t alarm_due(const struct alarm *a)
 	return atomic_load_explicit(&a->due, memory_order_relaxed);
 }
 
-/* policy_pace(), at what it takes to set this alarm. */
+/* policy_pace() with the time that it takes to set this alarm. */
 uint64_t alarm_pace(const struct alarm *a, enum policy_use use);
 
 bool alarm_open(struct alarm *a);
-/* It expires so long after now, and not when it was to; false: that could not be set. */
+/* Set the alarm, or put it off: it expires at now + ns. Returns false if that failed. */
 bool alarm_set(struct alarm *a, uint64_t now, uint64_t ns);
 void alarm_has_expired(struct alarm *a);
-/* In a child: the parent's is closed. It is opened anew when it is set. */
+/* In a child: close the parent's alarm. A new one is opened when it is set. */
 void alarm_forked(struct alarm *a);
 void alarm_freed(struct eng_source *src);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bufs.h -- a pool of receive and send buffers, shared
- * by all connections that need one just now. */
+/* bufs.h -- a pool of receive and send buffers, which connections borrow while they need one. */
 #ifndef IO_BUFS_H
 #define IO_BUFS_H
 

@@ -80,7 +80,7 @@ static const char *config_trace(void)
 		return NULL;
 	if (*s == '/')
 		return strdup(s);
-	cwd = get_current_dir_name(); /* now: a daemon may change its folder later */
+	cwd = get_current_dir_name(); /* resolved now, as a daemon may change its folder later */
 	if (!cwd || asprintf(&path, "%s/%s", cwd, s) < 0)
 		path = NULL;
 	free(cwd);
@@ -97,8 +97,10 @@ static void config_read_trace(void)
 	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
 }
 
-/* Users by number, between commas. If one of them is no number, that is logged, and no user is
- * permitted. */
+/*
+ * User numbers between commas. If one of them is no number, that is logged, and no other user is
+ * permitted.
+ */
 static void config_read_shm_uids(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_SHM_UIDS");
@@ -149,7 +151,10 @@ static void config_read_shm(void)
 	config_read_shm_uids();
 }
 
-/* Librpma's own device, and that of programs that know iWARP, unless asked for the other. */
+/*
+ * The device looks like iWARP, as librpma and programs that know iWARP expect, unless RoCE is asked
+ * for.
+ */
 static bool config_is_roce(void)
 {
 	const char *s = getenv("SOFTRNIC_IDENTITY");

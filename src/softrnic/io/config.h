@@ -27,12 +27,13 @@ struct config {
 	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
 	bool strict_persist; /* RPMA_STRICT_PERSIST */
 	bool shm;            /* SOFTRNIC_SHM */
-	uint64_t shm_after;  /* SOFTRNIC_SHM_AFTER: messages of a connection before it */
+	uint64_t shm_after;  /* SOFTRNIC_SHM_AFTER: messages after which a connection gets rings */
 	uint64_t shm_ring;   /* SOFTRNIC_SHM_KIB: bytes of one ring at most; a power of two */
 	uint64_t shm_max;    /* SOFTRNIC_SHM_MAX_MIB: bytes of all rings of the process */
 	uid_t shm_uids[CONFIG_UIDS_MAX]; /* SOFTRNIC_SHM_UIDS: permitted beside our own */
 	unsigned n_shm_uids;
-	uid_t overflow_uid;     /* what the kernel shows instead of a user without a number here */
+	/* number that the kernel shows for a user without a number in this name space */
+	uid_t overflow_uid;
 	const char *trace;      /* SOFTRNIC_TRACE, an absolute path; NULL: nothing is traced */
 	uint64_t trace_snaplen; /* SOFTRNIC_TRACE_SNAPLEN: of each packet; 0: all of it */
 	bool roce;              /* SOFTRNIC_IDENTITY: the device looks like RoCE v2, not iWARP */

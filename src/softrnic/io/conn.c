@@ -20,7 +20,7 @@ static void conn_forked(struct eng_source *src);
 static void conn_fire(struct eng_timer *timer);
 static void conn_run_task(struct eng_task *task);
 
-/* All connections, for code that visits each. Outer to the connections' locks. */
+/* The list of all connections. Its lock is outer to the connections' locks. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list registry = LIST_INIT(registry);
 
@@ -91,8 +91,8 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 }
 
 /*
- * In a forked child the stream may be in the middle of a call, of a thread that is not there. Then
- * it is left as it is.
+ * In a forked child, a thread that does not exist there may have been in the middle of a call of
+ * the stream. Then the stream is left as it is.
  */
 static void conn_delete_stream(struct conn *c)
 {
@@ -125,7 +125,7 @@ void conn_get(struct conn *c)
 }
 
 /*
- * For callbacks of a connection without references since then: it is not freed while a callback
+ * For callbacks: the connection may have no reference any more. It is not freed while a callback
  * runs, but must not be freed twice.
  */
 static bool conn_get_unless_dead(struct conn *c)
@@ -164,7 +164,7 @@ bool conn_try_enter(struct conn *c)
 
 bool conn_enter_until(struct conn *c, unsigned ms)
 {
-	/* The lock is free as a rule, and then no clock is read. */
+	/* As a rule the lock is free, and no clock is read. */
 	return conn_try_enter(c) ||
 	       (ms > 0 && lock_enter_until(&c->lock, clock_now_ns() + ms * NSEC_PER_MS));
 }
@@ -198,7 +198,7 @@ static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 		if (here)
 			conn_run_job_here(c);
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
-	if (!served) /* not before the lock is free: the other thread only tries it */
+	if (!served) /* only after the unlock, as the other thread only tries the lock */
 		conn_again(c);
 }
 
@@ -270,7 +270,9 @@ static void conn_run_task(struct eng_task *task)
 {
 	struct conn *c = container_of(task, struct conn, task);
 
-	/* False may mean that it was queued once more meanwhile, with a reference of its own. */
+	/*
+	 * False may mean that the task was queued once more meanwhile, with a reference of its own.
+	 */
 	if (!conn_may_touch(c) && engine_hand_over(task))
 		return;
 	conn_want(c, CONN_AGAIN);

@@ -33,24 +33,27 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	     struct conn **out);
 void conn_get(struct conn *c);
 void conn_put(struct conn *c);
-/* It was inherited through fork(): nothing else may be asked of it, but conn_put(). No lock. */
+/*
+ * The connection was inherited through fork(): conn_put() is the only other call that it permits.
+ * No lock.
+ */
 bool conn_is_removed(const struct conn *c);
 /* The connection that was made after `before` (NULL: the first), or NULL. The caller's reference
  * passes from the one to the other. */
 struct conn *conns_next(struct conn *before);
 /*
- * Its id is destroyed, and gives its reference back. No event is reported any more; the connection
- * ends in good order by itself, and rejects a request without an answer.
+ * The id is destroyed, and gives its reference back. No event is reported any more. The connection
+ * ends in good order by itself, and rejects a request that has no answer.
  */
 void conn_release(struct conn *c);
 
 /* --- an id's calls -------------------------------------------------------------------------- */
 
-struct conn_owner { /* of a connection, also in another process: conn_owner_of() */
+struct conn_owner { /* name of a connection's owner, the same in another process: conn_owner_of() */
 	bool given;
 	uint8_t hash[EXT_ID_LEN];
 };
-/* The owner of that name; a name of no bytes: none. */
+/* The owner of that name. An empty name is no owner. */
 void conn_owner_of(struct conn_owner *owner, const void *name, size_t len);
 
 struct conn_settings {
@@ -62,8 +65,8 @@ struct conn_settings {
 int conn_configure(struct conn *c, const struct conn_settings *settings);
 
 /*
- * Dial. from: any address, if LINK_NONE. *bound: NULL, or the link to use; it is the connection's
- * if the result is 0. From then on a failure comes as an event.
+ * Dial. from: the own address; LINK_NONE: any. *bound: the link to use, which is the connection's
+ * if the result is 0; or NULL. From then on a failure is reported by an event.
  */
 int conn_connect(struct conn *c, const struct link_addr *from, const struct link_addr *to,
 		 struct link **bound, const struct stream_params *params);
@@ -77,23 +80,25 @@ int conn_reject(struct conn *c, const void *pdata, uint8_t len);
  */
 int conn_disconnect(struct conn *c, bool *reports);
 /*
- * End it by a reset, without an event. One that is ending in good order already gets the time of a
- * disconnect for it, if Writes may be on their way.
+ * End the connection by a reset, without an event. If it is ending in good order already, and
+ * Writes may be on their way, it first gets the time of a disconnect.
  */
 void conn_abort(struct conn *c);
 
-/* From inside an event, so with the lock already: what the peer sent (stream_remote()), */
+/* For use in an event, so with the lock: what the peer sent (stream_remote()), */
 const struct stream_params *conn_remote(const struct conn *c);
 /* the address of its link at this end (0, or -errno: it is unknown), */
 int conn_local(const struct conn *c, struct link_addr *local);
 /* both ends of an inbound connection, */
 void conn_ends(const struct conn *c, struct link_addr *local, struct link_addr *peer);
-/* and: from now on events are reported there. */
+/* and the receiver of all further events. */
 void conn_report_to(struct conn *c, conn_event_fn *event, void *owner);
 
 /* --- its queue pair ------------------------------------------------------------------------- */
 
-/* Fill in what the connection does for a QP of its own: all calls of the owner's but async(). */
+/*
+ * Fill in the calls that the connection serves for its QP: all calls of the owner except async().
+ */
 void conn_serve_qp(struct conn *c, struct qp_config *cfg);
 /* In async(), with the lock: its QP refused an access. If the peer is to blame, that counts against
  * the peer's address (admission.h). */
@@ -104,19 +109,27 @@ struct conn_attachment {
 	struct qp *qp;
 	const struct ibv_qp_init_attr *granted;
 	struct stall_count *stall; /* of its protection domain */
-	/* Of its send and receive CQ; each counts the CQ's connections with something that waits to
-	 * be sent. NULL: the other one counts for both. */
+	/*
+	 * Of the send CQ and the receive CQ. Each counts the connections of the CQ that have
+	 * something waiting to be sent. NULL: the other one counts for both.
+	 */
 	atomic_uint *waiting[2];
 };
 /* The connection drives the QP until it is detached. */
 void conn_attach_qp(struct conn *c, const struct conn_attachment *with);
-/* What waits to be sent is sent, and the CQs count it no more. Then they stop to drive it, */
+/*
+ * Send what waits to be sent, so that the CQs do not count it any more. Then the CQs stop driving
+ * the connection,
+ */
 void conn_leave_cqs(struct conn *c);
 /* and its QP is the caller's again. Posted work still leaves, and a write-back may end, within the
  * time of a disconnect. Afterwards no thread uses the QP. */
 struct qp *conn_detach_qp(struct conn *c);
 
-/* Verbs' modify and query, 0 or an errno value: to IBV_QPS_ERR, or to the state that it has; */
+/*
+ * The calls modify and query of verbs, which return 0 or an errno value. Modify leads to
+ * IBV_QPS_ERR, or to the present state.
+ */
 int conn_modify_qp(struct conn *c, enum ibv_qp_state state);
 int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
 /*
@@ -134,7 +147,10 @@ int conn_counters(struct conn *c, void *counters, size_t size);
 /* and VEXT_CAP_*, 0 until it is established. Without the lock. */
 uint32_t conn_caps(const struct conn *c);
 
-/* A region goes away. forget: see qp_detach_mr(). False: the lock was held for so long. */
+/*
+ * A region goes away. forget: see qp_detach_mr(). Returns false if the lock was not free for
+ * wait_ms.
+ */
 bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms);
 
 /* --- the data path -------------------------------------------------------------------------- */
@@ -145,33 +161,35 @@ int conn_post_recv(struct conn *c, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted);
 
 /*
- * A CQ is polled and empty: take what has come. now: the time, if polls follow each other so
- * quickly that no other thread need look for bytes, else 0. What completes goes to the taker.
- * False: the connection is left to another thread, which has its lock, or may wait for a file
+ * A CQ was polled and is empty: take what has come. now: the time, if polls follow each other so
+ * quickly that no other thread need look for bytes; else 0. Completions go to the taker. Returns
+ * false if the connection is left to another thread, which has its lock, or may wait for a file
  * system where this thread may not.
  */
 bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker);
-/* Without the lock: the thread that polls waits for it soon, by conn_wait_begin(), and need not
- * look before. */
+/*
+ * Without the lock: returns whether the polling thread need not look, because it soon waits by
+ * conn_wait_begin().
+ */
 bool conn_is_left_to_waits(const struct conn *c);
-void conn_own_arm(struct conn *c); /* a CQ of it is armed */
-/* Now and then, by threads that poll (POLICY_POLLS) or wait (POLICY_WAITS). */
+void conn_own_arm(struct conn *c); /* a CQ of the connection is armed */
+/* Called now and then by threads that poll (POLICY_POLLS) or wait (POLICY_WAITS). */
 void conn_leases_renew(uint64_t now, enum policy_use use);
 /*
- * A thread is about to wait for the link by itself. A descriptor for poll(2), and then
+ * A thread is about to wait for the link by itself. Returns a descriptor for poll(2), and
  * conn_wait_end() follows; or -1: the engine goes on looking. look: the descriptor is readable.
  */
 int conn_wait_begin(struct conn *c, uint64_t now);
 void conn_wait_end(struct conn *c, bool look);
 
-/* What waits to be sent is sent now; if another thread has the lock, by that one. */
+/* Send now what waits to be sent. If another thread has the lock, that thread sends it. */
 void conn_ring_soon(struct conn *c);
-/* Of all connections; for each at most so long is waited for its lock. */
+/* The same for all connections. It waits at most so long for the lock of each. */
 void doorbells_ring(unsigned ms);
 /*
- * Before the process ends: wait, for a moment at most, until links have taken what was posted, and
- * end them in good order: otherwise the end of the process is a reset. here: this thread sends as
- * well. If not here, it allocates no memory, as it may be in the handler of a signal.
+ * Called before the process ends: wait, for a moment at most, until links have taken what was
+ * posted, and end them in good order. Otherwise the end of the process is a reset. here: this
+ * thread sends as well. If not `here`, it allocates no memory, as it may run in a signal handler.
  */
 void conns_send_posted(bool here);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_calls.c -- what an id asks of its connection: to connect, answer, disconnect and end. */
+/* conn_calls.c -- the calls of an id on its connection: connect, answer, disconnect and end. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -104,7 +104,10 @@ int conn_disconnect(struct conn *c, bool *reports)
 	return ret;
 }
 
-/* After the peer's FIN nothing is on its way. The time limit of a disconnect ends by a reset. */
+/*
+ * After the peer's FIN no byte is on its way. If the time limit of a disconnect passes, the end is
+ * a reset.
+ */
 static void conn_await_orderly_end(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;

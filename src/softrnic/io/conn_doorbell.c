@@ -14,7 +14,7 @@ static void doorbell_count(struct conn *c, int by)
 						  memory_order_relaxed);
 }
 
-/* False: it cannot wait, as nothing would end that. */
+/* False: the Write cannot wait, as no alarm would end the wait. */
 static bool doorbell_wait(struct conn *c)
 {
 	uint64_t now = clock_now_ns();
@@ -26,7 +26,7 @@ static bool doorbell_wait(struct conn *c)
 	return true;
 }
 
-/* A send could be saved, and could be made at any time. */
+/* Would waiting save a send, and could the Write be sent at any time? */
 static bool doorbell_may_wait(const struct conn *c)
 {
 	return c->writable && c->link && c->link->ops->gathers_sends && stream_may_wait(c->stream);
@@ -100,7 +100,7 @@ void doorbells_ring(unsigned ms)
 
 	while ((c = watch_next_write(&left))) {
 		if (conn_is_removed(c)) {
-			/* a parent's, in its child */
+			/* a child does not send what its parent posted */
 		} else if (conn_enter_until(c, ms)) {
 			conn_ring(c);
 			conn_leave(c);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_doorbell.h -- when what was posted is sent.
+ * conn_doorbell.h -- when posted requests are sent.
  *
- * A Write without a completion of its own may wait for what is posted next, and leaves with it by
- * one send of the link. It leaves at the latest when something else is posted, when a CQ of the
- * connection is polled or armed, when enough is collected (qp_tx_may_wait()), after some
- * tens of microseconds by the engine, and before fork(), exit() (conn_exit.c) and the end of its
- * connection or region. Nothing is copied: the source is the library's until the Write is complete,
- * and it is complete when it was sent.
+ * A Write without a completion of its own may wait for the next post, and leaves with it by one
+ * send of the link. It leaves at the latest in one of these cases: another operation is posted; a
+ * CQ of the connection is polled or armed; enough Writes are collected (qp_tx_may_wait()); the
+ * engine's alarm expires, after some tens of microseconds; before fork(), exit() (conn_exit.c) and
+ * the end of its connection or region. Nothing is copied. The source is the library's until the
+ * Write is complete, and the Write is complete when it was sent.
  *
- * A peer may look at its memory for the Write, and no further call may come here. So it waits only
- * where that was worth it on this connection lately.
+ * A peer may look at its memory for the Write while the application makes no further call. So a
+ * Write waits only where that was worth it on this connection lately.
  */
 #ifndef IO_CONN_DOORBELL_H
 #define IO_CONN_DOORBELL_H
@@ -19,13 +19,13 @@
 
 struct conn;
 
-/* With the lock, behind a post to the send queue: conn_settle(), at once or a little later. */
+/* With the lock, after a post to the send queue: conn_settle(), at once or a little later. */
 void conn_perform_posted(struct conn *c);
-/* With the lock: what waits is sent now. */
+/* With the lock: send now what waits to be sent. */
 void conn_ring(struct conn *c);
-/* With the lock: what waits is about to be sent, together with all else. */
+/* With the lock: all that waits is about to be sent. */
 void conn_rung(struct conn *c);
-/* With the lock, when the alarm has expired: is what waits to be sent? */
+/* With the lock, after the alarm has expired: is what waits to be sent now? */
 bool conn_bell_is_due(struct conn *c);
 
 #endif

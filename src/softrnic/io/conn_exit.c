@@ -26,7 +26,7 @@ static bool conn_is_open(const struct conn *c)
 		stream_state(c->stream) == STREAM_DRAINING);
 }
 
-/* Also before the first send: the link takes bytes, and the stream has some. */
+/* Does the link take bytes, and has the stream some to send? True before the first send, too. */
 static bool conn_has_unsent(const struct conn *c)
 {
 	struct stream_update u;
@@ -125,7 +125,7 @@ void conn_end_quiet(struct conn *c)
 	if (!c->quiet)
 		return;
 	c->quiet = false;
-	c->readable = c->hangup = true; /* what came meanwhile was not looked at */
+	c->readable = c->hangup = true; /* nothing that came meanwhile was handled */
 	conn_again(c);
 }
 

@@ -94,38 +94,48 @@ struct conn {
 	bool has_met;  /* one attempt was made; there is no second one */
 	/* what the link has ended with, while bytes may be there still: -errno; 0: none */
 	int reset;
-	uint64_t patient_until; /* until then a refused dial is repeated; 0: not dialed yet */
-	uint64_t redial_at;     /* CLOCK_NEVER: no refused dial waits for its repetition */
+	uint64_t patient_until; /* time until which a refused dial is repeated; 0: not dialed yet */
+	/* time of the next dial after a refusal; CLOCK_NEVER: none is to follow */
+	uint64_t redial_at;
 	struct stream *stream;
 	struct conn_turn {
 		size_t moved;
-		uint64_t begun; /* of its second piece: most turns have one, and need no clock */
+		/*
+		 * time at which the second piece began: most turns have one piece, and read no
+		 * clock
+		 */
+		uint64_t begun;
 	} rx_turn, tx_turn;
-	struct meet *meet;               /* on the way there; NULL: not */
-	struct ibv_qp_init_attr qp_init; /* as granted */
+	struct meet *meet;               /* the meeting that leads to rings; NULL: there is none */
+	struct ibv_qp_init_attr qp_init; /* the limits that were granted */
 	/* Of its send and receive CQ; counts the CQ's connections with something that waits to be
 	 * sent; written with this connection's lock. NULL: it counts in none. */
 	atomic_uint *cq_waiting[2];
 	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
-	struct stall_count *stall_before;    /* of the QP before this one */
+	struct stall_count *stall_before;    /* count of the previous QP */
 
 	conn_event_fn *event;
 	void *owner; /* NULL once the id has released it */
 
-	struct link_addr src, dst; /* src LINK_NONE: any */
+	struct link_addr src, dst; /* addresses to dial; src LINK_NONE: any */
 
-	struct conn_receive {        /* the last one */
-		size_t room, direct; /* bytes offered; of these in registered memory */
+	struct conn_receive { /* the last one */
+		/* bytes offered to the link; part of them that is in registered memory */
+		size_t room, direct;
 	} receive;
 
 	struct conn_policy policy;
 
-	/* conn_origin.c; the tables' lock. One of them, by the stream's role. */
+	/*
+	 * Guarded by the tables' lock of conn_origin.c. The stream's role decides which one is
+	 * used.
+	 */
 	union {
 		struct conn_initiator {
 			struct former former;
 			struct conn_owner owner;
-			bool owner_is_named; /* the target has ended those of its other processes */
+			/* the target has ended the connections of the owner's other processes */
+			bool owner_is_named;
 		} initiator;
 		struct fence_member fenced; /* a responder */
 	};
@@ -133,14 +143,15 @@ struct conn {
 	struct list everyone; /* in the list of all connections */
 	struct eng_source source;
 	struct eng_timer timer;
-	uint64_t timer_at; /* what it was set to; its own fields are the engine's */
+	/* the time to which the timer was set; the timer's own fields are the engine's */
+	uint64_t timer_at;
 	struct eng_task task;
 
 	struct persist_job job;
 	struct vext_digest job_digest;
-	struct vext_digest *job_answer; /* where the queue pair wants it; NULL: none */
-	bool job_lasting;               /* it needs no registration of its region */
-	bool job_due;                   /* it begins when the lock is released */
+	struct vext_digest *job_answer; /* place for the result; NULL: none */
+	bool job_lasting;               /* the job needs no registration of its region */
+	bool job_due;                   /* the job begins when the lock is released */
 	atomic_int job_status;
 
 	pthread_mutex_t wait_lock; /* signalled when the connection changes */
@@ -149,19 +160,20 @@ struct conn {
 	atomic_uint waiters;
 };
 
-/* When the first Write that waits was posted; 0: none waits. */
+/* Time at which the first waiting Write was posted; 0: none waits. */
 static inline uint64_t conn_doorbell_since(const struct conn *c)
 {
 	return atomic_load_explicit(&c->policy.since, memory_order_relaxed);
 }
 
-/* Take the lock; leaving does what others asked for meanwhile. */
+/* Take the lock. conn_leave() does what other threads asked for meanwhile. */
 void conn_enter(struct conn *c);
 void conn_leave(struct conn *c);
 bool conn_try_enter(struct conn *c);
 /*
- * From a thread of the application: like conn_enter(), but where memory may have to wait for a file
- * system, and another thread does so with the lock, only for so long. 0 or ETIMEDOUT.
+ * From a thread of the application: like conn_enter(), but with a time limit if memory of this
+ * connection may wait for a file system, as another thread may then hold the lock for long. 0 or
+ * ETIMEDOUT.
  */
 #define CONN_CALLER_MS 1000u
 #define CONN_LOOK_MS   100u /* longer than a scheduler's pause of the holder on a busy machine */
@@ -176,20 +188,19 @@ bool conn_may_touch(struct conn *c);
 /* With the lock: has the peer given up, so that bytes in front of its end do not count any more?
  * They count if its FIN came first (conn_io.c). */
 bool conn_is_over(struct conn *c);
-/* Ask for work from any thread without the lock. */
+/* Ask for work. Called from any thread, without the lock. */
 void conn_want(struct conn *c, unsigned bits);
 /*
- * With the lock: do what a call on the stream said is to be done, as far as it can be done now.
- * What cannot stays to be done, and an event of the link, a timer, the end of a job or another
- * thread comes back to it.
+ * With the lock: do what the stream's update asks for, as far as that is possible now. The rest
+ * stays due. An event of the link, a timer, the end of a job or another thread comes back to it.
  */
 void conn_perform(struct conn *c, struct stream_update *u);
-/* The same where no call on the stream was made. */
+/* The same without a call on the stream before. */
 void conn_settle(struct conn *c);
 /*
- * With the lock: take what the link has; returns whether it had any. A link in memory is looked at
- * so often, which costs less than to leave the connection and to take it again, and finds what
- * comes as soon as it is there.
+ * With the lock: take the bytes that the link has. Returns whether there were any. A link in memory
+ * is looked at `looks` times: that costs less than to leave the connection and to enter it again,
+ * and finds bytes as soon as they come.
  */
 bool conn_poll(struct conn *c, unsigned looks);
 #define CONN_LOOKS 256                                  /* of a thread that does nothing else */
@@ -214,21 +225,22 @@ static inline void conn_count_poll(struct conn *c)
 }
 void conn_own(struct conn *c, uint64_t now);
 void conn_disown(struct conn *c);
-/* Without the lock: threads of the application may not touch its memory, or no more. */
+/* Without the lock: threads of the application may not touch its memory, or may again. */
 void conn_untouchable(struct conn *c);
-/* With the lock, the same after a receive was posted: bytes of the link are taken as well. */
+/* With the lock, after a receive was posted: the same, and bytes of the link are taken as well. */
 void conn_perform_and_read(struct conn *c, struct stream_update *u);
-/* With the lock, which is given up meanwhile: wait for any change, at most until the deadline. */
+/* With the lock, which is released meanwhile: wait for any change, at most until the deadline. */
 void conn_wait_change(struct conn *c, uint64_t deadline);
 /*
- * With the lock: the queue pair waits for its write-back or digest no more, nor do others for the
- * region's memory; its outcome is remembered for the file. False: it uses the memory, its end must
- * be awaited.
+ * With the lock: the queue pair does not wait any more for its write-back or digest, and other
+ * threads do not wait for the region's memory. The outcome is remembered for the file. Returns
+ * false if the job uses the memory, so that its end must be awaited.
  */
 bool conn_abandon_job(struct conn *c, struct stream_update *u);
 
 /* With the lock. */
-int conn_dial(struct conn *c, struct link *bound); /* bound: NULL, or one that is taken over */
+/* bound: a link that becomes the connection's, or NULL */
+int conn_dial(struct conn *c, struct link *bound);
 int conn_adopt(struct conn *c, struct link *link); /* an accepted one */
 void conn_close(struct conn *c);                   /* the link, at once */
 /*
@@ -237,14 +249,17 @@ void conn_close(struct conn *c);                   /* the link, at once */
  * no answer.
  */
 void conn_abandon(struct conn *c);
-/* With the lock, before it is dialed: the owner, which may be another process later. */
+/* With the lock, before the dial: set the owner, which may be another process later. */
 void conn_set_owner(struct conn *c, const struct conn_owner *owner);
 /* With the lock, before stream_accept(). */
 void conn_origin_arrives(struct conn *c);
 /* With the lock: the user is about to see that the connection has ended. */
 void conn_origin_give_up(struct conn *c);
-uint32_t conn_segment(const struct conn *c); /* 0: it has no link */
-/* With the lock, at a call that ends the connection: it is not quiet any more, if it was. */
+uint32_t conn_segment(const struct conn *c); /* 0: the connection has no link */
+/*
+ * With the lock, in a call that ends the connection: end the quiet state of conn_end_quiet(), if
+ * there is one.
+ */
 void conn_end_quiet(struct conn *c);
 
 /* fork.c: around fork() */

@@ -6,8 +6,8 @@
 #include "softrnic/io/conn_parts.h"
 
 /*
- * One turn moves at most so much, or takes so long where small messages or a slow machine make
- * bytes expensive; then other connections, and the timers, have their turn.
+ * The limits of one turn: bytes, and time, in case that small messages or a slow machine make bytes
+ * expensive. After it other connections, and the timers, have their turn.
  */
 #define CONN_BUDGET  (1u << 20)
 #define CONN_TURN_NS (10 * NSEC_PER_MS)
@@ -24,7 +24,7 @@ static bool conn_turn_is_over(struct conn_turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
-/* A thread that polls comes back; else the engine does. */
+/* A thread that polls comes back by itself; otherwise the engine does. */
 static void conn_end_turn(struct conn *c)
 {
 	c->policy.unfinished = conn_is_polled(c);
@@ -32,7 +32,7 @@ static void conn_end_turn(struct conn *c)
 		conn_again(c);
 }
 
-/* The link has its error only once. */
+/* The link returns its error only once. */
 static int conn_error(struct conn *c)
 {
 	if (!c->reset)
@@ -64,7 +64,7 @@ bool conn_is_over(struct conn *c)
 
 	if (!c->link || c->dialing)
 		return false;
-	atomic_store_explicit(&c->alarm, 0, memory_order_relaxed); /* before the look */
+	atomic_store_explicit(&c->alarm, 0, memory_order_relaxed); /* read before the look */
 	err = conn_error(c);
 	if (err != -ECONNRESET && err != -ETIMEDOUT)
 		return false;
@@ -72,7 +72,7 @@ bool conn_is_over(struct conn *c)
 	return true;
 }
 
-/* Before bytes are taken. */
+/* Called before bytes are taken. */
 static bool conn_finds_end(struct conn *c, struct stream_update *u)
 {
 	if (!atomic_load_explicit(&c->alarm, memory_order_relaxed) || !conn_is_over(c))
@@ -82,9 +82,9 @@ static bool conn_finds_end(struct conn *c, struct stream_update *u)
 }
 
 /*
- * Fewer bytes than there was room for: the link is empty, and the next byte is reported. But not if
- * they end in registered memory: the kernel stops there as well when the memory has vanished, and
- * reports that only to the next call.
+ * If fewer bytes came than there was room for, the link is empty, and it reports the next byte.
+ * That does not hold if they end in registered memory: the kernel stops there as well when the
+ * memory has vanished, and only the next call returns that error.
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
@@ -94,24 +94,29 @@ static bool conn_rx_is_empty(const struct conn *c, size_t got)
 	       (!ops->in_place || !ops->in_place->pending(c->link, 1));
 }
 
-/* What a receive has got. Returns bytes taken; 0: nothing more to do now. */
+/* Handle the result of a receive. Returns the bytes taken; 0: nothing more to do now. */
 static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stream_update *u)
 {
 	if (got == 0 && c->reset)
 		got = c->reset;
 	if (got > 0 && conn_rx_is_empty(c, (size_t)got))
 		c->readable = false;
-	/* After a fault the rest is read all the same: a close with bytes unread is a reset, which
-	 * may overtake our Terminate. */
+	/*
+	 * After a fault the rest is still read: to close with unread bytes is a reset, which may
+	 * overtake our Terminate.
+	 */
 	if (got <= 0)
 		c->readable = got == -EINTR || got == -EFAULT;
 	stream_rx_end(c->stream, got, now, u);
-	return got > 0 ? (size_t)got : c->readable; /* as if it were one byte */
+	return got > 0 ? (size_t)got : c->readable; /* the end counts as one byte taken */
 }
 
 /* --- over a link in memory ------------------------------------------------------------------ */
 
-/* Send short messages from the link's own memory. Returns how many bytes; 0: send() is to follow. */
+/*
+ * Send short messages from the link's own memory. Returns the number of bytes; 0: the caller uses
+ * send().
+ */
 static size_t conn_tx_in_place(struct conn *c)
 {
 	const struct link_in_place *ops = c->link->ops->in_place;
@@ -130,8 +135,9 @@ static size_t conn_tx_in_place(struct conn *c)
 }
 
 /*
- * Parse the link's bytes where they lie. Returns how many were taken; 0: none can be now. *calm: see
- * stream_is_calm(). The bytes are given up after the answer has left, which the peer waits for.
+ * Parse the link's bytes where they lie. Returns the number that was taken; 0: none can be now.
+ * *calm: see stream_is_calm(). The answer leaves before the bytes are given up, as the peer waits
+ * for it.
  */
 static size_t conn_rx_in_place(struct conn *c, bool *calm)
 {
@@ -155,7 +161,7 @@ static size_t conn_rx_in_place(struct conn *c, bool *calm)
 	return taken;
 }
 
-/* Neither the connection nor its link asks for more than bytes. */
+/* Neither the connection nor its link has anything to do but to move bytes. */
 static bool conn_is_plain(struct conn *c)
 {
 	return c->link && c->link->ops->in_place && c->writable &&
@@ -297,7 +303,7 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 	return sent > 0 ? (size_t)sent : sent == -EINTR;
 }
 
-/* To build and send what is due may take loads from memory that waits for a file system. */
+/* May the send of what is due load from memory that waits for a file system? */
 static bool conn_tx_must_wait(struct conn *c)
 {
 	return !conn_may_touch(c) && stream_send_can_stall(c->stream);

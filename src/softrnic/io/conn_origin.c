@@ -20,7 +20,7 @@ static pthread_mutex_t origin_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t origin_once = PTHREAD_ONCE_INIT;
 static struct formers formers;
 static struct fences fences;
-static uint8_t origin_instance[EXT_ID_LEN]; /* of this process, as a target */
+static uint8_t origin_instance[EXT_ID_LEN]; /* the name of this process as a target */
 
 static void origin_ask(struct fence_member *m, unsigned bit)
 {
@@ -70,7 +70,7 @@ void conn_owner_of(struct conn_owner *owner, const void *name, size_t len)
 	crypto_generichash(owner->hash, sizeof(owner->hash), name, len, NULL, 0);
 }
 
-/* Each target gets another name of the owner, so that no target can use it at another one. */
+/* Each target gets a different name of the owner, so that no target can use it at another one. */
 static void origin_put_owner(const struct conn *c, const uint8_t *instance,
 			     struct ext_origin *origin)
 {

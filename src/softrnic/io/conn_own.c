@@ -28,7 +28,7 @@ static bool conn_can_be_owned(const struct conn *c)
 	       stream_state(c->stream) == STREAM_LIVE;
 }
 
-/* Does a thread wait for this link? One that waits for the link before it does not look here. */
+/* Does a thread wait for this link? A thread that waits for the link below does not count. */
 static bool conn_is_awaited(struct conn *c)
 {
 	unsigned waiters = atomic_load(&c->policy.waiters);
@@ -38,7 +38,7 @@ static bool conn_is_awaited(struct conn *c)
 	return waiters > c->policy.strays;
 }
 
-/* With or without the lock; which threads wait is conn_is_awaited()'s to say. */
+/* Called with or without the lock. conn_is_awaited() decides which threads wait. */
 static struct policy_lookers conn_lookers(const struct conn *c)
 {
 	return (struct policy_lookers){
@@ -81,7 +81,7 @@ bool conn_is_polled(const struct conn *c)
 
 /* --- changes -------------------------------------------------------------------------------- */
 
-/* What a thread that polled has left. */
+/* Do what a thread that polled has left undone. */
 static void conn_own_finish(struct conn *c)
 {
 	if (c->policy.unfinished && !conn_is_polled(c))
@@ -147,7 +147,7 @@ void conn_own_forget(struct conn *c)
 	atomic_store(&c->policy.spun, false);
 }
 
-/* What was said to the link does not hold for the one that takes its place. */
+/* The new link has none of the settings of the link that it replaces. */
 void conn_own_move(struct conn *c)
 {
 	if (c->policy.awaited)
@@ -175,7 +175,7 @@ enum eng_look conn_spin(struct conn *c)
 	enum eng_look look = ENG_LOOK_OVER;
 
 	if (!conn_try_enter(c))
-		return ENG_LOOK_NOTHING; /* who has the lock looks */
+		return ENG_LOOK_NOTHING; /* the thread that has the lock looks */
 	c->policy.spun = conn_can_be_spun(c);
 	conn_own_changed(c);
 	if (c->policy.spun)
@@ -203,7 +203,7 @@ static int conn_own_await(struct conn *c)
 {
 	int fd;
 
-	conn_is_awaited(c); /* strays that have gone do not count for this one */
+	conn_is_awaited(c); /* stray wake-ups of the former link do not count for this one */
 	atomic_fetch_add(&c->policy.waiters, 1);
 	conn_own_settle(c);
 	fd = c->link->ops->polling->wait_begin(c->link);
@@ -217,7 +217,7 @@ static int conn_own_await(struct conn *c)
 	return -1;
 }
 
-/* It waits again soon after the last time: then as a rule it goes on doing so. */
+/* The thread waits again soon after its last wait, so it probably goes on like that. */
 static void conn_own_between_waits(struct conn *c, uint64_t now)
 {
 	bool again = policy_waits_again(c->policy.waited_at, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_parts.h -- what the conn*.c files share and no other file uses. All with the lock. */
+/* conn_parts.h -- functions that only the conn*.c files use. All are called with the lock. */
 #ifndef IO_CONN_PARTS_H
 #define IO_CONN_PARTS_H
 
@@ -14,31 +14,33 @@ static inline bool conn_can_stall(struct conn *c)
 }
 
 /* conn_run.c */
-/* Take conn.want and do what it asks for; false: another thread has to. */
+/* Do the work in conn.want; false: another thread has to. */
 bool conn_serve(struct conn *c);
 
 extern const struct stream_host conn_host; /* what a connection does for its stream */
 
 /* conn_io.c */
 bool conn_receive(void *owner, struct stream_update *u);
-/* A receive that went on by itself has a result. */
+/* A receive that the link made by itself has a result. */
 bool conn_send(void *owner, struct stream_update *u);
 /*
- * Where nothing but bytes is due, over a link in memory: send what was posted; or receive what the link
- * has, and send the answers. False: there is more to be done, and conn_perform() is to follow.
+ * For a link in memory with nothing due but bytes: send what was posted; or receive what the link
+ * has, and send the answers. Returns false if more is to be done, and the caller calls
+ * conn_perform().
  */
 bool conn_send_directly(struct conn *c);
 bool conn_receive_directly(struct conn *c);
-/* While nothing can be received: a reset is reported to the stream, as nothing reads up to it. */
+/* While nothing can be received: report a reset to the stream, as no receive would find it. */
 bool conn_find_reset(struct conn *c, struct stream_update *u);
-/* Go on in a thread of the engine that may touch memory. */
+/* Continue in a thread of the engine that may touch memory. */
 void conn_again(struct conn *c);
 
 /* conn_own.c */
-bool conn_is_polled(const struct conn *c); /* some thread looks again and again, and soon */
-void conn_own_move(struct conn *c);        /* another link is about to take the place of its link */
-void conn_own_forget(struct conn *c);      /* its link is about to be closed */
-enum eng_look conn_spin(struct conn *c);   /* these two without the lock */
+/* a thread looks for bytes repeatedly, and will look again soon */
+bool conn_is_polled(const struct conn *c);
+void conn_own_move(struct conn *c);      /* another link is about to take the place of its link */
+void conn_own_forget(struct conn *c);    /* its link is about to be closed */
+enum eng_look conn_spin(struct conn *c); /* these two without the lock */
 void conn_spin_end(struct conn *c);
 void conn_own_changed(struct conn *c); /* CONN_OWN */
 
@@ -53,7 +55,7 @@ void conn_origin_closed(struct conn *c); /* nothing of it is placed any more */
 /* conn_persist.c */
 bool conn_start_job(void *owner, struct stream_update *u);
 /*
- * Nothing waits for it any more. A write-back goes on, as the bytes may still be wanted on the
+ * Nothing waits for the job any more. A write-back goes on, as its bytes may still be wanted on the
  * medium.
  */
 void conn_stop_job(void *owner);
@@ -64,8 +66,8 @@ bool conn_begin_due_job(struct conn *c);
 void conn_run_job_here(struct conn *c);
 
 /* conn_rings.c: from TCP to rings in shared memory */
-void conn_rings_allow(struct conn *c); /* it is established */
-/* Begin, if it has carried enough. */
+void conn_rings_allow(struct conn *c); /* the connection is established */
+/* Begin to go over to rings, if the connection has carried enough messages. */
 void conn_rings_consider(struct conn *c, struct stream_update *u);
 /* The socket on which both ends meet may be ready for something. */
 void conn_rings_look(struct conn *c, struct stream_update *u);
@@ -75,10 +77,13 @@ void conn_rings_forked(struct conn *c);
 void conn_rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 
 /* conn_link.c */
-/* What the link is ready for, if these bits were reported to its source. */
+/* What is the link ready for, if these bits were reported to its source? */
 unsigned conn_ready_bits(struct conn *c, unsigned polled);
 void conn_dial_done(struct conn *c, struct stream_update *u);
-/* An answer counts, although its time may have run out before a thread looked; or dial again. */
+/*
+ * A dial has an answer, which counts even if the time limit has passed before a thread looked; or
+ * dial again.
+ */
 void conn_dial_on_time(struct conn *c, struct stream_update *u);
 void conn_set_deadline(void *owner, uint64_t at);
 

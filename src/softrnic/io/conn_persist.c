@@ -10,8 +10,10 @@
 /* The connection that this thread runs a job for; NULL: none. */
 static __thread struct conn *conn_here;
 
-/* Without the lock, from a thread of the pool or one that ran a job by itself. The latter goes on
- * with its connection when it has returned: the next request may be a flush as well. */
+/*
+ * Called without the lock, by a thread of the pool, or by one that ran a job of its own. The latter
+ * continues with its connection afterwards: the next request may be a flush as well.
+ */
 static void conn_on_job_end(struct persist_job *job, int status)
 {
 	struct conn *c = container_of(job, struct conn, job);
@@ -58,7 +60,7 @@ bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms
 
 	if (!conn_enter_until(c, wait_ms))
 		return false;
-	/* A job that asks for no hold of its region goes on without it. */
+	/* A job that needs no hold of its region goes on without it. */
 	if (stream_awaits_job(c->stream) && c->job.region == mr->backing.persist && !c->job_lasting)
 		conn_abandon_job(c, &u);
 	stream_detach_mr(c->stream, mr, forget, &u);
@@ -94,7 +96,7 @@ static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 	c->job.digest = &c->job_digest;
 }
 
-/* here: set if this thread is to run it; NULL: another one is. */
+/* here: set if this thread is to run the job; NULL: another thread is. */
 static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 {
 	int status = 0;
@@ -106,7 +108,7 @@ static void conn_submit_job(struct conn *c, bool *here, struct stream_update *u)
 	conn_job_done(c, status, u);
 }
 
-/* Returns whether conn_run_job_here() is to follow; then it has all that it needs. */
+/* Returns whether the caller calls conn_run_job_here() next, which has all that it needs. */
 static bool conn_submit_due_job(struct conn *c, struct stream_update *u)
 {
 	bool may = engine_may_step_aside(), here = false;
@@ -159,6 +161,6 @@ void conn_run_job_here(struct conn *c)
 	conn_here = c;
 	engine_step_aside();
 	persist_run_here();
-	engine_step_back(); /* the job's end may be another thread's to report */
+	engine_step_back(); /* another thread may have to report the job's end */
 	conn_here = NULL;
 }

@@ -31,7 +31,7 @@ static bool conn_rings_new(struct conn *c)
 	return c->meet;
 }
 
-/* A forked child must not find what is deleted. */
+/* A forked child must not find the objects that are deleted here. */
 void conn_rings_stop(struct conn *c)
 {
 	struct meet *meet = c->meet;
@@ -57,7 +57,7 @@ void conn_rings_allow(struct conn *c)
 	c->may_meet = fit && !conn_is_initiator(c);
 }
 
-/* Heartbeats are no use of a connection. */
+/* Heartbeats do not count as use of a connection. */
 static uint64_t conn_messages(const struct conn *c)
 {
 	const struct qp_counters *n = stream_counters(c->stream);
@@ -83,8 +83,10 @@ void conn_rings_consider(struct conn *c, struct stream_update *u)
 
 /* --- the way there -------------------------------------------------------------------------- */
 
-/* One source has the link and the Unix sockets, so the end of one of these looks like the link's.
- * That one is reported anew. */
+/*
+ * The link and the Unix sockets have one source, so the end of a Unix socket looks like the link's.
+ * The link's own end is reported again.
+ */
 static void conn_rings_forget_hangups(struct conn *c)
 {
 	if (!c->hangup || c->reset || !c->registered)
@@ -205,7 +207,7 @@ static void conn_rings_undo(struct conn *c, struct stream_update *u)
 	stream_look(c->stream, u);
 }
 
-/* The peer could not even begin. */
+/* The peer could not begin the meeting. */
 static void conn_rings_refused(struct conn *c, struct stream_update *u)
 {
 	stream_link_note(c->stream, SHM_WHY_PEER);

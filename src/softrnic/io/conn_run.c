@@ -29,7 +29,7 @@ static void conn_put_buf(void *owner, enum stream_buf kind, void *buf)
 	buf_put(kind == STREAM_BUF_RX ? BUF_RX : BUF_TX, buf);
 }
 
-/* A thread that polls is about to borrow them again. When it stops, this is asked anew. */
+/* A thread that polls will borrow the buffers again soon. When it stops, this is called again. */
 static bool conn_keeps_bufs(void *owner)
 {
 	return conn_is_polled(owner);
@@ -97,7 +97,7 @@ static void conn_redial(void *owner)
 
 	conn_close(c);
 	conn_dial(c, NULL);
-	if (c->link && !c->dialing) /* nothing else comes back to send the request */
+	if (c->link && !c->dialing) /* no other event leads to the send of the request */
 		conn_again(c);
 }
 
@@ -220,15 +220,16 @@ static void conn_on_time(struct conn *c, struct stream_update *u)
 	conn_perform_and_read(c, u);
 	if (c->meet)
 		conn_rings_on_time(c, clock_now_ns(), u);
-	c->timer_at = CLOCK_NEVER; /* it has fired */
+	c->timer_at = CLOCK_NEVER; /* the timer has fired */
 	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
 		conn_dial_on_time(c, u);
 	stream_on_time(c->stream, clock_now_ns(), u);
 }
 
 /*
- * What is wanted and may be done by this thread; 0: it is for others. An answer to a flush with
- * nothing behind it takes no look at memory, nor does a cut. What is wanted from now on stays.
+ * The wanted work that this thread may do; 0: the rest is for other threads. An answer to a flush,
+ * with no request after it, touches no memory, and neither does a cut. Work that is wanted from now
+ * on stays.
  */
 static unsigned conn_take_wants(struct conn *c)
 {
@@ -304,7 +305,7 @@ bool conn_serve(struct conn *c)
 	conn_on_wants(c, want, &u);
 	idle_output = (want & READY_WRITE) && c->watching;
 	conn_perform_and_read(c, &u);
-	/* Nothing was sent since, so the link still takes bytes. */
+	/* No byte was sent since, so the link still takes bytes. */
 	if (idle_output && c->writable && c->link) {
 		c->watching = false;
 		c->link->ops->watch_write(c->link, false);

@@ -7,21 +7,24 @@
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/policy.h"
 
-#define WATCH_FEW   8  /* so many are asked whether a Write of theirs waits */
+/* up to this number of listed connections, each is asked whether a Write waits */
+#define WATCH_FEW   8
 #define WATCH_BATCH 64 /* leases that end at one look of a thread that polls */
 
 static void watch_on_alarm(struct eng_source *src, unsigned ready);
 static void watch_forked(struct eng_source *src);
 
-/* A leaf lock, but that the engine's is taken inside. While a connection is listed the alarm is
- * set, or watch_on_alarm() is about to run. */
+/*
+ * A leaf lock, except that the engine's lock is taken inside it. While a connection is listed the
+ * alarm is set, or watch_on_alarm() is about to run.
+ */
 static struct {
 	pthread_mutex_t lock;
-	struct list conns; /* each referred to */
+	struct list conns; /* the list has a reference of each */
 	unsigned leases;
 	struct alarm alarm;
 	atomic_bool for_write;    /* the alarm is for a Write, too: leases do not put it off */
-	_Atomic uint64_t look_at; /* the engine looks at leases then; 0: there are none */
+	_Atomic uint64_t look_at; /* time at which the engine looks at leases; 0: there are none */
 } watch = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.conns = LIST_INIT(watch.conns),
@@ -74,8 +77,10 @@ static unsigned watch_count_listed(void)
 	return n;
 }
 
-/* Does a Write wait? With more than a few connections, one is assumed to: to ask all of them costs
- * more than an alarm that is not needed. */
+/*
+ * Does a Write wait? With more than a few connections listed, assume that one does: to ask all of
+ * them costs more than a needless alarm.
+ */
 static bool watch_has_write(void)
 {
 	struct list *it;
@@ -88,7 +93,7 @@ static bool watch_has_write(void)
 	return false;
 }
 
-/* At that time, or when leases are looked at before. */
+/* Set the alarm for that time, or for the earlier time at which leases are looked at. */
 static bool watch_set(uint64_t now, uint64_t at)
 {
 	uint64_t look_at = atomic_load_explicit(&watch.look_at, memory_order_relaxed);
@@ -117,8 +122,8 @@ static bool watch_set_look(uint64_t now, enum policy_use use)
 /* --- Writes that wait ----------------------------------------------------------------------- */
 
 /*
- * Mostly the alarm fits, and the connection is listed. If the alarm expires before the Write is
- * marked as one that waits, the connection is asked for it when it is taken off the list, or it
+ * As a rule the alarm is early enough, and the connection is listed. If the alarm expires before
+ * the Write is marked as waiting, the connection is asked for it when it leaves the list, or it
  * stays listed for its lease until the next look.
  */
 bool watch_write(struct conn *c, uint64_t now, uint64_t ns)
@@ -187,7 +192,7 @@ bool watch_lease(struct conn *c, uint64_t now)
 	return c->policy.leased;
 }
 
-/* The alarm takes it off the list. */
+/* The connection stays listed until the alarm. */
 void watch_lease_end(struct conn *c)
 {
 	pthread_mutex_lock(&watch.lock);
@@ -207,7 +212,7 @@ static bool watch_is_used(struct conn *c)
 	return is;
 }
 
-/* With watch.lock: those whose lease was not used, with a reference each. */
+/* With watch.lock: take the connections whose lease was not used, each with a reference. */
 static int watch_find_unused(struct conn *unused[WATCH_BATCH])
 {
 	struct list *it;
@@ -276,13 +281,16 @@ static void watch_begin_expiry(uint64_t now, unsigned *n, bool *look)
 	pthread_mutex_lock(&watch.lock);
 	alarm_has_expired(&watch.alarm);
 	atomic_store(&watch.for_write, false);
-	*look = watch.look_at && watch.look_at <= now; /* not sooner, for a Write */
+	/* the alarm is not earlier than a waiting Write needs */
+	*look = watch.look_at && watch.look_at <= now;
 	*n = watch_count_listed();
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* For what stays listed. Its lease may have ended since, by this alarm as well: then the next one
- * takes it off. */
+/*
+ * Set the alarm for connections that stay listed. A lease among them may have ended, perhaps by
+ * this very alarm: then the next alarm takes that connection off the list.
+ */
 static void watch_end_expiry(uint64_t now, bool look)
 {
 	bool is_set = true;

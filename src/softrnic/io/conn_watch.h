@@ -16,11 +16,13 @@
 
 struct conn;
 
-/* A connection has a link: open the alarm, so that the descriptors of a process do not depend on
- * what its threads do. Failure does no harm: it is tried again, or nothing waits. */
+/*
+ * Called when a connection has a link: open the alarm, so that the number of descriptors does not
+ * depend on what threads do later. A failure does no harm: it is tried again, or no Write waits.
+ */
 void watch_prepare(void);
 
-/* For how long a Write waits at least; at most, twice that. */
+/* The time that a Write waits: at least this, at most twice this. */
 uint64_t watch_write_ns(void);
 /* With the connection's lock: conn_bell_is_due() is to be asked between `ns` and 2 * `ns` from now.
  * False: there is no alarm. */

@@ -16,8 +16,10 @@ unsigned engine_generation(void)
 
 /* --- what descriptors stand for ----------------------------------------------------------- */
 
-/* Both with the lock. An event may be taken out of the kernel long before it is looked at,
- * and mean a descriptor that has been closed since: hence the generation. */
+/*
+ * Both are guarded by the lock. An event may be taken from the kernel long before it is handled,
+ * and its descriptor may be closed since. The generation shows that.
+ */
 static int engine_slot_take(struct eng_loop *l, struct eng_source *src, int fd)
 {
 	size_t n = l->num_slots ? l->num_slots : 64;
@@ -71,7 +73,7 @@ static void engine_forget_runners(struct list *runners)
 		free(container_of(it, struct eng_runner, link));
 }
 
-/* Neither the peers nor the parent, which goes on using its poller, are affected. */
+/* This affects neither the peers nor the parent, which goes on using its poller. */
 static void engine_loop_in_child(struct eng_loop *l)
 {
 	struct list *it, *tmp;
@@ -187,7 +189,10 @@ void engine_free(struct eng_source *src)
 	src->free(src);
 }
 
-/* With the lock: the leader sleeps beyond that time. Awake, it looks before it sleeps. */
+/*
+ * With the lock: does the leader sleep longer than until that time? If it is awake, it looks before
+ * it sleeps.
+ */
 static bool engine_sleeps_beyond(struct eng_loop *l, uint64_t at)
 {
 	return at < atomic_load(&l->sleeping_until);

@@ -21,19 +21,21 @@
 
 struct eng_loop;
 
-/* What a look for bytes has shown. */
+/* The result of a look for bytes. */
 enum eng_look {
 	ENG_LOOK_NOTHING,
 	ENG_LOOK_FOUND,
-	ENG_LOOK_OVER, /* other threads look, or no thread may: as after look_end() */
+	ENG_LOOK_OVER, /* other threads look, or no thread may look: the same as after look_end() */
 };
 
 /* Something with a descriptor that the engine waits for. Its callbacks, and those of its timers and
  * tasks, run in the threads of its loop. */
 struct eng_source {
 	void (*ready)(struct eng_source *src, unsigned ready); /* READY_* */
-	/* See by itself whether READY_READ holds, which is not reported from then on until
-	 * look_end(). NULL, both: it cannot. */
+	/*
+	 * look() checks by itself whether READY_READ holds, which the poller does not report until
+	 * look_end(). NULL, both: the source cannot do that.
+	 */
 	enum eng_look (*look)(struct eng_source *src);
 	void (*look_end)(struct eng_source *src);
 	/* Called when nothing refers to the source any more and none of its callbacks runs. */
@@ -42,10 +44,10 @@ struct eng_source {
 	struct list all;                        /* every registered source, for fork() */
 	void (*forked)(struct eng_source *src); /* in the child: close what was inherited */
 	bool alone; /* no callback of it, or of its timers, may begin while another one runs */
-	/* The engine's. */
+	/* The engine's own fields. */
 	struct eng_loop *loop; /* NULL: the first one */
 	unsigned running;      /* callbacks */
-	unsigned missed;       /* READY_* that came while no callback was to begin */
+	unsigned missed;       /* READY_* that came while no callback could begin */
 	bool closed;           /* no callback begins any more; freed when the last one has ended */
 };
 
@@ -54,16 +56,20 @@ struct eng_timer {
 	uint64_t at; /* CLOCK_NEVER: not set */
 	void (*fire)(struct eng_timer *timer);
 	struct eng_source *source; /* NULL: none */
-	/* Of timers.c; ref is what points to it, NULL: it is not set. */
+	/* Fields of timers.c. ref is the entry that points to the timer; NULL: it is not set. */
 	struct eng_timer *child, *next, **ref;
 };
 
-/* Work that goes on in a thread of the engine, because a turn was over or the thread must not. */
+/*
+ * Work that continues in a thread of the engine, because a turn was over, or because the present
+ * thread must not do it.
+ */
 struct eng_task {
 	struct list link;
 	void (*run)(struct eng_task *task);
-	struct eng_source *source; /* it runs in this one's loop; NULL: in the first */
-	bool queued;               /* the engine's */
+	/* the task runs in this source's loop; NULL: in the first loop */
+	struct eng_source *source;
+	bool queued; /* the engine's */
 };
 
 /* Choose the loop that serves the source. Called at most once, before any other call with this

@@ -24,7 +24,7 @@ bool engine_may_wait(void)
 	if (!me || !me->loop || !engine_may_stall())
 		return false;
 	pthread_mutex_lock(&me->loop->lock);
-	may = me->next == me->n; /* what it did not get to is its successor's */
+	may = me->next == me->n; /* its successor handles the remaining events */
 	pthread_mutex_unlock(&me->loop->lock);
 	return may;
 }

@@ -28,10 +28,10 @@ struct eng_runner {
 	bool overdue; /* the guard replaced it */
 	bool works;
 	unsigned turn;             /* odd while a callback runs */
-	unsigned slept;            /* its turn when it slept last */
-	unsigned seen;             /* the guard's: the turn at its last look */
+	unsigned slept;            /* value of `turn` when it slept last */
+	unsigned seen;             /* value of `turn` at the guard's last look */
 	struct eng_source *source; /* the callback is this one's; NULL: it is a task's */
-	bool has_worker;           /* its own: one is reserved for its loop */
+	bool has_worker;           /* a worker is reserved for its loop */
 	bool aside;                /* it leads, but any worker may take its loop */
 	atomic_bool writes_back;   /* in its callback, without anything that others need */
 	struct poller_event evs[POLLER_BATCH];
@@ -39,8 +39,8 @@ struct eng_runner {
 };
 
 /*
- * A leader whose callbacks ran lately sleeps no longer than this before it looks again. So what is
- * not due before then, such as most time limits, needs no wake-up.
+ * After callbacks ran lately, a leader sleeps no longer than this before it looks again. So a later
+ * deadline, as most time limits are, needs no wake-up.
  */
 #define ENGINE_SOON_NS NSEC_PER_SEC
 
@@ -63,14 +63,14 @@ struct eng_spin {
 	atomic_uint n;
 	_Atomic uint64_t came_at; /* when the poller reported something last */
 	_Atomic uint64_t done_at; /* when the last callback for something that came had ended */
-	_Atomic uint64_t gap_ns;  /* from there until something came again, mostly */
+	_Atomic uint64_t gap_ns;  /* usual time from there until the next event */
 	_Atomic uint64_t polled_at, crowded_until;
 };
 
 /* Sources, and the threads that run their callbacks. */
 struct eng_loop {
 	atomic_uint load;     /* sources that were assigned to it and are not freed */
-	pthread_mutex_t lock; /* of all the rest; inner to eng.lock */
+	pthread_mutex_t lock; /* guards all fields below; inner to eng.lock */
 	struct poller poller;
 	bool running;
 	struct eng_slot *slots;
@@ -79,10 +79,10 @@ struct eng_loop {
 	struct list sources, to_free, tasks, runners;
 	unsigned num_tasks;
 	struct eng_runner *leader;
-	unsigned index; /* in eng.loop */
+	unsigned index; /* its place in eng.loop */
 	struct timers timers;
 	struct eng_spin spin;
-	_Atomic uint64_t sleeping_until; /* until then the leader waits; 0: awake */
+	_Atomic uint64_t sleeping_until; /* time until which the leader waits; 0: it is awake */
 
 	/* engine_stall.c */
 	bool vacant; /* a worker is to lead, and handle these events first; with eng.lock, too */
@@ -91,32 +91,33 @@ struct eng_loop {
 };
 
 struct eng {
-	pthread_mutex_t lock;                      /* of the loops' number and of workers */
+	pthread_mutex_t lock;                      /* guards the number of loops, and the workers */
 	struct eng_loop *loop[ENGINE_THREADS_MAX]; /* allocated ones, which are never freed */
-	unsigned loops;                            /* so many may be assigned to */
-	bool opening;                              /* some thread starts one more */
-	bool full;                                 /* no further loop could be started */
+	/* number of loops to which sources may be assigned */
+	unsigned loops;
+	bool opening; /* a thread starts one more loop */
+	bool full;    /* no further loop could be started */
 	atomic_uint generation;
 
 	/* engine_stall.c */
 	bool guarded;               /* the guard's thread is there */
-	pthread_mutex_t guard_lock; /* inner to the loops' */
+	pthread_mutex_t guard_lock; /* inner to the loops' locks */
 	pthread_cond_t guard_wake;
 	bool guard_called;
 	atomic_bool guard_sleeps;
-	atomic_bool stalled; /* some runner waits in its callback */
-	struct poller work;  /* idle workers wait for it */
+	atomic_bool stalled; /* a runner waits in its callback */
+	struct poller work;  /* idle workers wait for this poller */
 	struct list runners; /* workers */
 	struct list handed;  /* tasks for workers */
 	unsigned workers, idle_workers;
-	unsigned spares; /* so many workers stay although they have nothing to do */
+	unsigned spares; /* number of workers that stay although they are idle */
 	unsigned vacant; /* loops */
 	unsigned aside;  /* runners that stepped aside, or are about to */
 };
 extern struct eng eng;
 
 /* engine.c */
-void engine_free(struct eng_source *src); /* nothing refers to it any more */
+void engine_free(struct eng_source *src); /* no pointer to the source exists any more */
 
 /* engine_loops.c */
 struct eng_loop *engine_loop_of(const struct eng_source *src); /* accepts NULL */
@@ -138,15 +139,17 @@ bool leader_leads(struct eng_runner *me);  /* false: it was replaced in a callba
 void spin_note(struct eng_runner *me, struct eng_source *src); /* bytes of it were reported */
 void spin_came(struct eng_spin *s, uint64_t now);              /* the poller reported something */
 void spin_forget(struct eng_spin *s, const struct eng_source *src); /* with the lock */
-/* Look for a while for what comes; *now is the time. The number of events; 0: it is time to ask the
- * poller, and to sleep. */
+/*
+ * Look for events for a while. *now is the time. Returns the number of events; 0: it is time to ask
+ * the poller, and to sleep.
+ */
 int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until, uint64_t *now);
 
 /* engine_stall.c */
 void *leader_main(void *runner);      /* a thread that leads, later works, and frees its runner */
 void loop_vacate(struct eng_loop *l); /* with both locks; poller_wake(&eng.work) is to follow */
 int guard_start(void);                /* with eng.lock: 0 or -errno */
-void guard_call(void);                /* it looks now; a leaf */
+void guard_call(void);                /* the guard looks now; its lock is a leaf */
 void guard_notify(void);              /* with a loop's lock or eng.lock: a callback begins */
 void stall_expect_in(unsigned loops); /* with eng.lock: so many leaders may wait at once */
 void stall_atfork_child(void);

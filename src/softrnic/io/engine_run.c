@@ -35,7 +35,10 @@ static bool engine_source_is_closing(const struct eng_source *src)
 	return src && src->closed;
 }
 
-/* After a callback, without the lock: what came meanwhile, if only one of the source may run. */
+/*
+ * After a callback, without the lock: handle what came meanwhile, if the source permits only one
+ * callback at a time.
+ */
 void runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
@@ -237,7 +240,7 @@ static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 
 	if (spins) {
 		n = leader_spin(me, me->evs, until, &now);
-		if (n == 0 && !leader_leads(me)) /* the events and the sleep are its successor's */
+		if (n == 0 && !leader_leads(me)) /* its successor handles the events, and sleeps */
 			return 0;
 	}
 	if (n == 0) {

@@ -14,8 +14,10 @@
 #include "softrnic/io/engine_impl.h"
 #include "softrnic/io/policy.h"
 
-#define SPIN_POLL_NS  (20 * NSEC_PER_US) /* for so long the poller, timers and tasks wait */
-#define SPIN_CROWD_NS (5 * NSEC_PER_MS)  /* for so long after too many sources were active */
+/* longest time for which the poller, timers and tasks wait */
+#define SPIN_POLL_NS (20 * NSEC_PER_US)
+/* time without spinning after too many sources were active */
+#define SPIN_CROWD_NS (5 * NSEC_PER_MS)
 
 /* --- what to look at: with the loop's lock --------------------------------------------------- */
 
@@ -43,7 +45,7 @@ static void spin_forget_closed(struct eng_spin *s)
 			s->sources[i] = s->sources[--s->n];
 }
 
-/* The last of them, whose callback begins; NULL: there is none, or another thread leads. */
+/* The last source, whose callback begins; NULL: there is none, or another thread leads. */
 static struct eng_source *spin_drop(struct eng_runner *me)
 {
 	struct eng_spin *s = &me->loop->spin;
@@ -159,7 +161,7 @@ static bool spin_look(struct eng_runner *me)
 		enum eng_look look = src->look(src);
 
 		found |= look == ENG_LOOK_FOUND;
-		i -= look == ENG_LOOK_OVER; /* another one has its place now */
+		i -= look == ENG_LOOK_OVER; /* another source has its place now */
 		spin_end_look(me, src, look != ENG_LOOK_OVER);
 	}
 	return found;

@@ -19,7 +19,7 @@
 #include "softrnic/io/engine_impl.h"
 
 #define LOOK_NS        (20 * NSEC_PER_MS)
-#define QUIET_LOOKS    2 /* after so many that saw no callback the guard sleeps */
+#define QUIET_LOOKS    2 /* number of looks without a callback after which the guard sleeps */
 #define WORKERS_MAX    256u
 #define WORKER_IDLE_NS (5 * NSEC_PER_SEC)
 
@@ -76,7 +76,7 @@ static void worker_sleep(struct eng_runner *me, uint64_t until)
 			aside_take(me->evs[i].data);
 }
 
-/* False: there was nothing to do for a long time, and others are left to do what comes. */
+/* False: there was nothing to do for a long time, and other workers handle what comes. */
 static bool worker_wait(struct eng_runner *me)
 {
 	uint64_t end = clock_now_ns() + WORKER_IDLE_NS;
@@ -156,7 +156,7 @@ static void worker_add(struct eng_runner *me)
 	eng.workers++;
 }
 
-/* Until it is replaced in turn. */
+/* It leads until it is replaced in turn. */
 static void worker_lead(struct eng_runner *me)
 {
 	worker_become_leader(me, worker_find_vacant());
@@ -310,7 +310,7 @@ void loop_vacate(struct eng_loop *l)
 
 struct guard_sight {
 	bool active;  /* a callback runs, or has run since the last look */
-	bool stalled; /* one has run all the time since then, and may wait for memory */
+	bool stalled; /* the same callback has run since the last look, and may wait for memory */
 };
 
 /* Returns whether the leader, if there is one among them, is still in the same callback. */
@@ -355,7 +355,7 @@ static bool guard_look(void)
 	return g.active;
 }
 
-/* What begins after this look notifies the guard. */
+/* A callback that begins after this look notifies the guard. */
 static bool guard_may_sleep(void)
 {
 	atomic_store(&eng.guard_sleeps, true);
@@ -431,7 +431,7 @@ int guard_start(void)
 	return 0;
 }
 
-/* Its threads are not here. */
+/* The parent's threads do not exist here. */
 void stall_atfork_child(void)
 {
 	eng.guarded = eng.guard_called = false;

@@ -65,7 +65,7 @@ static void handshake_evict(struct listener *l)
 	}
 }
 
-/* False: the listener is being closed, and ends its handshakes itself. */
+/* False: the listener is closing, and ends its handshakes itself. */
 static bool handshake_take_back(struct handshake *h)
 {
 	struct listener *l = h->listener;
@@ -81,7 +81,7 @@ static bool handshake_take_back(struct handshake *h)
 	return !closed;
 }
 
-/* 0: it is the listener's, or its end is; else the caller keeps all of it. */
+/* 0: the listener owns the handshake, or it has ended; otherwise the caller keeps everything. */
 static int handshake_start(struct handshake *h, struct link *link)
 {
 	struct listener *l = h->listener;
@@ -109,7 +109,7 @@ static int handshake_start(struct handshake *h, struct link *link)
 	return ret;
 }
 
-/* With what is known of the link's ends; NULL: no memory. */
+/* Make a handshake with the addresses of the link's ends; NULL: no memory. */
 static struct handshake *handshake_new(struct listener *l, struct link *link)
 {
 	struct handshake *h = calloc(1, sizeof(*h));

@@ -42,8 +42,10 @@ struct link_ops {
 	const struct link_in_place *in_place;     /* NULL: bytes come and go by recv() and send() */
 
 	/* --- what it is ready for --- */
-	/* Report to its source from now on whether it takes bytes, too; what it is ready for is
-	 * reported at once. */
+	/*
+	 * From now on report to the source whether the link takes bytes, too. If it does already,
+	 * that is reported at once.
+	 */
 	void (*watch_write)(struct link *l, bool write);
 	/* What the link is ready for, when its source was reported these bits. */
 	unsigned (*ready)(struct link *l, unsigned polled);
@@ -70,15 +72,20 @@ struct link_ops {
 	void (*end_sending)(struct link *l);
 
 	/* --- its state --- */
-	int (*error)(struct link *l); /* what ended it, though nothing was received since; or 0 */
+	/* the error that ended the link, even if nothing was received since; or 0 */
+	int (*error)(struct link *l);
 	/* The peer has ended its sending, though bytes before the end may not be received. */
 	bool (*has_ended)(const struct link *l);
-	/* For how long the peer's host has acknowledged nothing of what it was sent; 0: it has, or
-	 * there was nothing. */
+	/*
+	 * The time for which the peer's host has acknowledged nothing of what was sent; 0: it has,
+	 * or nothing was sent.
+	 */
 	uint64_t (*unacknowledged_ns)(struct link *l);
 	int (*local)(struct link *l, struct link_addr *addr);
 	int (*remote)(struct link *l, struct link_addr *addr);
-	/* How many bytes go in one piece on the way; FPDUs are as long, unless agreed otherwise. */
+	/*
+	 * The number of bytes that one packet carries. FPDUs are as long, unless agreed otherwise.
+	 */
 	uint32_t (*segment)(struct link *l);
 
 	/* --- the end --- */
@@ -96,7 +103,7 @@ struct link_connecting {
 	/* 0: it does not carry connections to or from this address. Of several links that do, the
 	 * one with the highest number is taken. */
 	int (*serves)(const struct link_addr *addr);
-	/* From where a connection to that address would come; nothing is sent. */
+	/* The address from which a connection to that address would come. No packet is sent. */
 	int (*route)(const struct link_addr *to, struct link_addr *from);
 	/* Are both ends on one host, so that no byte is changed on its way? */
 	bool (*same_host)(const struct link_addr *us, const struct link_addr *peer);
@@ -142,14 +149,18 @@ struct link_polling {
 
 /* Both ends see the memory in which the bytes lie. Looks at it take no system call. */
 struct link_in_place {
-	/* May bytes or their end be here, or within so many looks? It may be asked at any rate. */
+	/*
+	 * May bytes or their end be here, or come within so many looks? It may be called at any
+	 * rate.
+	 */
 	bool (*pending)(const struct link *l, unsigned looks);
 	/* The next bytes where they lie, as many as lie in one piece; 0 and errors as with recv().
 	 * They stay until consume() gives them up, or the link is closed. */
 	ssize_t (*look)(struct link *l, const void **bytes);
 	void (*consume)(struct link *l, size_t len);
-	/* The end may be here though it was not reported: the next receive that finds no bytes
-	 * looks for it. */
+	/*
+	 * The end may be here without a report: the next receive that finds no bytes checks for it.
+	 */
 	void (*look_for_end)(struct link *l);
 	/* While bytes are not reported: does the link take bytes again, which it did not at the
 	 * last send, and which it does not report then? */
@@ -163,9 +174,12 @@ struct link_in_place {
 /* The link that carries connections to, or from, this address; NULL: none does. */
 const struct link_ops *link_of(const struct link_addr *addr);
 
-/* Into the list's memory, which may vanish: how many bytes, or -EFAULT if not one. */
+/*
+ * Copy into the list's memory, which may vanish. Returns the number of bytes, or -EFAULT if there
+ * is none.
+ */
 ssize_t link_iov_put(const struct iovec *iov, int n, const void *bytes, size_t len);
-/* Likewise out of it: at most `size` bytes. */
+/* Copy out of it in the same way, at most `size` bytes. */
 ssize_t link_iov_get(const struct iovec *iov, int n, void *buf, size_t size);
 size_t link_iov_len(const struct iovec *iov, int n);
 void link_iov_shorten(struct iovec *iov, int n, size_t len);

@@ -10,12 +10,14 @@ struct link_interface {
 	uint32_t index;        /* of the interface; 0: unknown */
 };
 
-/* Of all interfaces that are up, in the kernel's order: at most `max`. Returns how many. 0 as well
- * if the kernel lists none, which is logged. */
+/*
+ * The addresses of all interfaces that are up, in the kernel's order, `max` at most. Returns their
+ * number; also 0, which is logged, if the kernel lists none.
+ */
 unsigned link_interfaces(struct link_interface *list, unsigned max);
 /*
- * Addresses between commas, as numbers; that of one link with its interface (fe80::1%eth0). Returns
- * how many there are, `max` at most; 0 if one is no address.
+ * Parse numeric addresses between commas; a link-local one has its interface (fe80::1%eth0).
+ * Returns their number, `max` at most; 0 if one is no address.
  */
 unsigned link_interfaces_parse(const char *text, struct link_interface *list, unsigned max);
 /*

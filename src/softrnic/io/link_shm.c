@@ -54,7 +54,10 @@ bool link_is_shm(const struct link *l)
 	return l && l->ops == &link_shm;
 }
 
-/* A forked child closes what is named here (link_shm_forked()): nothing that is closed already. */
+/*
+ * A forked child closes the descriptors that are set here (link_shm_forked()), so none of them may
+ * be closed already.
+ */
 void link_shm_close_socket(struct link_shm *s)
 {
 	int fd = s->fd;
@@ -76,7 +79,7 @@ void link_shm_undo(struct link **l)
 	free(s);
 }
 
-/* The end of the link below goes first: it is what the peer takes for the end. */
+/* The link below ends first, as the peer takes that for the end. */
 static void link_shm_close_as(struct link_shm *s, void (*below)(struct link *l))
 {
 	if (s->fd >= 0)
@@ -99,7 +102,7 @@ static void link_shm_reset(struct link *l)
 	struct link_shm *s = link_shm_of(l);
 
 	atomic_store(s->given_up,
-		     SHM_GIVEN_UP); /* the peer sees it sooner than what happens below */
+		     SHM_GIVEN_UP); /* the peer sees this earlier than the end of the link below */
 	link_shm_close_as(s, s->below->ops->reset);
 }
 
@@ -153,10 +156,10 @@ static void link_shm_watch_write(struct link *l, bool write)
 
 	if (!s->tx_on)
 		s->below->ops->watch_write(s->below, write);
-	/* else: a send that took nothing has asked for it */
+	/* otherwise a send that took nothing has asked for it */
 }
 
-/* What is in the ring stays there; the SWITCH before it goes the other way. */
+/* Bytes in the ring stay there; the SWITCH before them goes over the other link. */
 static bool link_shm_has_left(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);

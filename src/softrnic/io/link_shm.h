@@ -11,9 +11,12 @@
 #include "softrnic/io/link.h"
 #include "softrnic/io/link_shm_memory.h"
 
-/* Before the peer gets memory, as it may use it at once. NULL: there is none for the link. */
+/*
+ * Called before the peer gets the memory, as the peer may use it at once. NULL: no memory for the
+ * link.
+ */
 struct link *link_shm_alloc(void);
-void link_shm_free(struct link *l); /* that was not initialised; accepts NULL */
+void link_shm_free(struct link *l); /* frees a link that is not initialised; accepts NULL */
 /* The memory and the socket, which the source watches, are the link's, and so is `below`. */
 void link_shm_init(struct link *l, struct link *below, struct eng_source *src, bool initiator,
 		   const struct shm_memory *memory, int fd);

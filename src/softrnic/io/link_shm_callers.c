@@ -84,8 +84,8 @@ static void callers_dismiss(struct shm_callers *c, unsigned i)
 }
 
 /*
- * The peer sends its nonce when it has called. So of those that are silent the oldest goes if there
- * are many. A caller that takes nothing has gone, which its nonce's absence will show.
+ * The peer sends its nonce right after its call. So of many silent callers the oldest is closed. A
+ * caller that takes nothing has gone; it never sends its nonce.
  */
 static enum shm_state callers_add(struct shm_callers *c, int fd)
 {
@@ -115,7 +115,7 @@ static enum shm_state callers_judge(struct shm_callers *c, int fd)
 	return why;
 }
 
-/* One more; false: there is none, or why not. */
+/* Accept one more caller; false: there is none, or an error. */
 static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 {
 	int fd = ownfd_mark(accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_shm_callers.h -- who calls the Unix socket of a responder, one of whom is its peer. Others
- * are closed and leave the way free for it. Nothing waits; a source is reported what is ready.
+ * link_shm_callers.h -- the callers at the Unix socket of a responder, one of which is its peer.
+ * The others are closed, so that the peer gets its turn. No call waits; the source reports when to
+ * go on.
  */
 #ifndef IO_LINK_SHM_CALLERS_H
 #define IO_LINK_SHM_CALLERS_H

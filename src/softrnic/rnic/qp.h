@@ -268,8 +268,8 @@ int qp_post_recv(struct qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad
 int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted);
 
 /*
- * The owner lends the buffers: it gives one before rx or tx when *_needs returns true, and takes it
- * back when *_return returns one.
+ * The owner lends the buffers: it gives one before rx or tx if *_needs_buf() is true, and takes
+ * back what *_reclaim() returns.
  */
 bool qp_rx_needs_buf(const struct qp *qp);
 void qp_rx_lend(struct qp *qp, void *buf); /* QP_RXBUF bytes */
@@ -285,8 +285,8 @@ void qp_rx_push(struct qp *qp, const void *bytes, size_t len);
  * the stream into. */
 int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 /*
- * The number of entries returned by qp_rx_want() that are registered memory, which may vanish: the
- * first one (1), or 0.
+ * The number of bytes that qp_rx_want() returned in registered memory, which may vanish: the length
+ * of the first entry, or 0.
  */
 size_t qp_rx_direct(const struct qp *qp);
 void qp_rx_got(struct qp *qp, size_t len);

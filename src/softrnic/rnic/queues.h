@@ -35,7 +35,7 @@ struct sq_wr {
 	uint64_t raddr;
 	uint64_t length;
 	uint64_t end_pos; /* transmit position after its last byte, once all of it is built */
-	uint32_t rkey;    /* of a Send with Invalidate: the STag to be invalidated at the peer */
+	uint32_t rkey;    /* of the peer's memory; of a Send with Invalidate: the STag that ends */
 	uint32_t num_sge;
 	enum ibv_wc_status status;
 	bool signaled, solicited, is_inline;

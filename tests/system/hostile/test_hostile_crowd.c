@@ -100,7 +100,9 @@ static void expect_every_role_was_played(void)
 	}
 }
 
-/* A second thread serves the crowd as well, and its poller stays. */
+/*
+ * The engine starts a second loop for the crowd. Its poller stays open, with so many descriptors.
+ */
 #define LOOP_FDS 2
 
 static void expect_descriptors_to_return(int before)

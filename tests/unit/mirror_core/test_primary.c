@@ -1123,7 +1123,10 @@ static void join_the_failed_copy(void)
 	swap_done();
 }
 
-/* Its last flushes wait for a copy that has not failed. */
+/*
+ * A demoted primary whose own copy has failed first makes the other copy equal, as its last flushes
+ * wait for a copy that has not failed.
+ */
 static void the_last_copy_that_failed_makes_others_equal_also_at_the_end(void **state)
 {
 	(void)state;

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rpma put and get are made of, by the public calls of librpmafile: reads under way, digests, a
- * late claim, and a file that is put as a whole. */
+/*
+ * The calls of librpmafile that rpma put and get use: reads under way, digests, a late claim, and a
+ * file that is put as a whole.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "served.h"
 
-/* Several under way, large and small, around writes and syncs that have tickets, too. */
+/*
+ * Several reads are under way at a time, large and small, between writes, and between syncs that
+ * have tickets.
+ */
 static void reads_are_under_way_at_a_time(void **state)
 {
 	static const size_t lengths[] = {1,      65535, 65536,   4096, (1u << 20) + 7,
