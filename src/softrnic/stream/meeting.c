@@ -244,7 +244,7 @@ void meeting_on_parked_end(struct meeting *m, const struct meeting_inbound *in,
 {
 	meeting_begin(todo);
 	meeting_unpark(m, in);
-	if (meeting_looks(m) && !meeting_parked_peer(m))
+	if (!meeting_parked_peer(m))
 		m->yield_at = CLOCK_NEVER;
 	meeting_finish(m, todo);
 }

@@ -23,11 +23,9 @@ void meeting_stop_retry_clock(struct meeting *m)
 /* A peer that was met, and is lost, gets no more time than the user gave it. */
 static void meeting_start_retry_clock(struct meeting *m, uint64_t now)
 {
-	uint64_t ns = m->retry_ns;
+	uint64_t least = m->state == MEETING_LOST ? 0 : m->retry_floor_ns;
 
-	if (m->state != MEETING_LOST && ns < m->retry_floor_ns)
-		ns = m->retry_floor_ns;
-	m->retry_at = meeting_after(now, ns);
+	m->retry_at = meeting_after(now, m->retry_ns > least ? m->retry_ns : least);
 }
 
 void meeting_on_retry_limits(struct meeting *m, uint64_t retry_ns, uint64_t floor_ns, uint64_t now,

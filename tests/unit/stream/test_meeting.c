@@ -78,7 +78,7 @@ static void test_it_dials_seldom_after_five_minutes_and_never_stops(void **state
 	uint64_t before;
 
 	to_rtr(high, low);
-	now += 301 * SEC;
+	now += 300 * SEC;
 	for (int i = 0; i < 5; i++) {
 		refuse();
 		before = now;
@@ -151,6 +151,12 @@ static void test_it_meets_itself(void **state)
 	meeting_on_live(&m, todo.attempt, &todo);
 	assert_int_equal(m.state, MEETING_MET);
 	assert_true(todo.deadline == CLOCK_NEVER);
+}
+
+static void test_states_have_names(void **state)
+{
+	assert_string_equal(meeting_state_str(MEETING_LOST), "LOST");
+	assert_string_equal(meeting_state_str(MEETING_LOST + 1), "?");
 }
 
 /* --- the peer's dial --------------------------------------------------------------------------- */
@@ -418,6 +424,7 @@ int main(void)
 		cmocka_unit_test_setup(test_the_lesser_name_awaits_a_second, begin),
 		cmocka_unit_test_setup(test_numbers_are_compared_before_gids, begin),
 		cmocka_unit_test_setup(test_it_meets_itself, begin),
+		cmocka_unit_test(test_states_have_names),
 		cmocka_unit_test_setup(test_a_dial_without_reply_gives_way_after_five_seconds,
 				       begin),
 		cmocka_unit_test_setup(test_it_keeps_its_dial_when_the_peers_ends, begin),
