@@ -51,9 +51,11 @@ void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask)
 	static atomic_bool no_gid, no_meeting;
 
 	if (err == EOPNOTSUPP)
-		plain_qp_explain_once(&no_meeting,
-				      "queue pairs without rdma_cm are not supported here: use the "
-				      "program's option for it (perftest -R, qperf -cm1)");
+		plain_qp_explain_once(
+			&no_meeting,
+			"queue pairs without rdma_cm need the device that looks like "
+			"RoCE: run it without --iwarp (SOFTRNIC_IDENTITY=roce), or use "
+			"the program's option for rdma_cm (perftest -R, qperf -cm1)");
 	else if (err == EINVAL && mask & IBV_QP_AV && !attr->ah_attr.is_global)
 		plain_qp_explain_once(&no_gid, "the peer is named by its LID alone, which Ethernet "
 					       "does not have: use the program's option for a GID "

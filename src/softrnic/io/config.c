@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/io/config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -173,6 +174,45 @@ static const char *config_gids(void)
 	return s && *s ? strdup(s) : NULL; /* the program may change its environment */
 }
 
+static bool config_is_port(unsigned long port)
+{
+	return port >= 1024 && port <= UINT16_MAX;
+}
+
+static void config_read_qp_ports(void)
+{
+	const char *s = getenv("SOFTRNIC_QP_PORTS");
+	unsigned long lo, hi;
+	char *end;
+
+	if (!s || !*s)
+		return;
+	lo = hi = strtoul(s, &end, 10);
+	if (*end == '-')
+		hi = strtoul(end + 1, &end, 10);
+	if (*end || !config_is_port(lo) || !config_is_port(hi) || hi < lo) {
+		LOG_WARNING(
+			"SOFTRNIC_QP_PORTS=%s ignored: expected lo-hi, ports from 1024 to 65535",
+			s);
+		return;
+	}
+	conf.qp_ports[0] = (unsigned)lo;
+	conf.qp_ports[1] = (unsigned)hi;
+}
+
+/* Names that are no address are the device's to report. */
+static void config_read_qp_address(void)
+{
+	const char *s = getenv("SOFTRNIC_GIDS");
+	struct link_addr addr = {.family = LINK_NONE};
+
+	if (s && inet_pton(AF_INET, s, addr.bytes) == 1)
+		addr.family = LINK_IPV4;
+	else if (s && inet_pton(AF_INET6, s, addr.bytes) == 1)
+		addr.family = LINK_IPV6;
+	conf.qp_address = addr;
+}
+
 /* CPUs that this process may use. */
 static int config_cpus(void)
 {
@@ -214,6 +254,10 @@ static void config_read(void)
 	if (!conf.liveness_ns)
 		conf.liveness_ns = CLOCK_NEVER;
 	conf.violations_per_s = config_number("SOFTRNIC_VIOLATIONS_PER_S", 1000000, 10);
+	conf.retry_ns = config_number("SOFTRNIC_RETRY_MS", 3600000, 2000) * NSEC_PER_MS;
+	conf.qp_any_source = config_number("SOFTRNIC_QP_ANY_SOURCE", 1, 0);
+	config_read_qp_ports();
+	config_read_qp_address();
 	conf.extensions = config_number("SOFTRNIC_EXTENSIONS", 1, 1);
 	conf.peer_rfc7306 = config_number("SOFTRNIC_PEER_RFC7306", 1, 0);
 	conf.roce = config_is_roce();

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "softrnic/io/link_addr.h"
+
 #define CONFIG_UIDS_MAX 16
 
 enum config_crc { CONFIG_CRC_AUTO, CONFIG_CRC_ON, CONFIG_CRC_OFF };
@@ -23,7 +25,11 @@ struct config {
 	uint64_t drain_ns;         /* SOFTRNIC_DRAIN_MS: disconnect and destroy */
 	uint64_t liveness_ns;      /* SOFTRNIC_LIVENESS_MS: a silent peer is lost; CLOCK_NEVER */
 	uint64_t violations_per_s; /* SOFTRNIC_VIOLATIONS_PER_S: of one address; 0: any number */
-	bool extensions;           /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
+	uint64_t retry_ns;    /* SOFTRNIC_RETRY_MS: least time of a plain queue pair's retries */
+	unsigned qp_ports[2]; /* SOFTRNIC_QP_PORTS=lo-hi; 0: the kernel chooses */
+	bool qp_any_source;   /* SOFTRNIC_QP_ANY_SOURCE */
+	struct link_addr qp_address; /* SOFTRNIC_GIDS, if it is one address; else LINK_NONE */
+	bool extensions;             /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
 	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
 	bool strict_persist; /* RPMA_STRICT_PERSIST */
 	bool shm;            /* SOFTRNIC_SHM */

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/conn_plain_impl.h"
 #include "softrnic/io/link_shm_meet.h"
 
 static void conn_ready(struct eng_source *src, unsigned ready);
@@ -45,6 +46,18 @@ static int conn_new_stream(struct conn *c, enum stream_role role)
 	cfg.host = &conn_host;
 	cfg.owner = c;
 	return stream_new(&cfg, &c->stream);
+}
+
+int conn_renew_stream(struct conn *c, enum stream_role role)
+{
+	struct stream *old = c->stream;
+	int ret = conn_new_stream(c, role);
+
+	if (ret)
+		c->stream = old;
+	else
+		stream_delete(old);
+	return ret;
 }
 
 int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *owner,
@@ -112,6 +125,7 @@ static void conn_free(struct eng_source *src)
 	list_del(&c->everyone);
 	pthread_mutex_unlock(&registry_lock);
 	conn_delete_stream(c);
+	conn_plain_free(c);
 	stall_count_put(atomic_load(&c->stall));
 	stall_count_put(c->stall_before);
 	pthread_cond_destroy(&c->changed);

@@ -137,11 +137,6 @@ int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_a
  * RESET. EINVAL: it is not in `from` any more.
  */
 int conn_move_qp(struct conn *c, enum ibv_qp_state from, enum ibv_qp_state to);
-/*
- * Its user moves it to RESET: what is posted is dropped without completions, and the connection
- * ends by a reset. conn_leave_cqs() and conn_detach_qp() follow.
- */
-int conn_discard_qp(struct conn *c);
 /* the first `size` bytes of the counters; */
 int conn_counters(struct conn *c, void *counters, size_t size);
 /* and VEXT_CAP_*, 0 until it is established. Without the lock. */

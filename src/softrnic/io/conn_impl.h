@@ -45,6 +45,7 @@ enum {
 	CONN_RING = 8192,    /* what waits is to be sent */
 	CONN_CUT = 16384,    /* a later connection has named it: end it */
 	CONN_FENCED = 32768, /* those that it named are cut */
+	CONN_PLAIN = 65536,  /* conn_plain_run() */
 };
 
 /* What a connection has of policy.h, and what was done about it. Flags first, which keeps it small. */
@@ -98,6 +99,7 @@ struct conn {
 	/* time of the next dial after a refusal; CLOCK_NEVER: none is to follow */
 	uint64_t redial_at;
 	struct stream *stream;
+	struct conn_plain *plain; /* of a home (conn_plain.h); NULL: an id's, or a carrier */
 	struct conn_turn {
 		size_t moved;
 		/*

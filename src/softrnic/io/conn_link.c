@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/conn_plain_impl.h"
 #include "softrnic/io/conn_watch.h"
 
 #define REDIAL_NS (20 * NSEC_PER_MS)
@@ -17,6 +18,8 @@ void conn_set_deadline(void *owner, uint64_t at)
 		at = CLOCK_NEVER;
 	if (c->redial_at < at)
 		at = c->redial_at;
+	if (c->plain && c->plain->deadline < at)
+		at = c->plain->deadline;
 	if (at == c->timer_at)
 		return;
 	c->timer_at = at;
@@ -50,6 +53,14 @@ static bool conn_redials_later(struct conn *c, int ret)
 	return true;
 }
 
+/* TCP is established. */
+static void conn_on_dialed(struct conn *c, struct stream_update *u)
+{
+	if (c->plain)
+		conn_plain_on_dialed(c);
+	stream_on_dialed(c->stream, conn_segment(c), clock_now_ns(), u);
+}
+
 void conn_dial_done(struct conn *c, struct stream_update *u)
 {
 	int ret;
@@ -63,7 +74,7 @@ void conn_dial_done(struct conn *c, struct stream_update *u)
 	if (ret)
 		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), u);
 	else
-		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns(), u);
+		conn_on_dialed(c, u);
 }
 
 static int conn_watch(struct conn *c, bool write)
@@ -147,7 +158,7 @@ int conn_dial(struct conn *c, struct link *bound)
 		conn_close(c);
 		stream_on_dial_failed(c->stream, -ret, clock_now_ns(), &u);
 	} else if (!c->dialing) {
-		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns(), &u);
+		conn_on_dialed(c, &u);
 	}
 	return ret;
 }
@@ -165,7 +176,7 @@ static void conn_dial_again(struct conn *c, struct stream_update *u)
 	}
 	if (!c->dialing) {
 		c->writable = true;
-		stream_on_dialed(c->stream, conn_segment(c), clock_now_ns(), u);
+		conn_on_dialed(c, u);
 		return;
 	}
 	c->watching = true;

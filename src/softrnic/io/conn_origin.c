@@ -51,6 +51,7 @@ void conn_origin_prepare(struct conn *c, struct stream_config *cfg)
 {
 	pthread_once(&origin_once, origin_init);
 	cfg->takes_part = cfg->offer_consent;
+	memset(&c->initiator, 0, sizeof(c->initiator));
 	if (cfg->role == STREAM_INITIATOR)
 		return;
 	fence_member_init(&c->fenced);

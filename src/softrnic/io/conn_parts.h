@@ -76,6 +76,10 @@ void conn_rings_stop(struct conn *c); /* its link is about to be closed */
 void conn_rings_forked(struct conn *c);
 void conn_rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 
+/* conn.c */
+/* Another stream takes the place of one that has no link and no queue pair. 0 or -errno. */
+int conn_renew_stream(struct conn *c, enum stream_role role);
+
 /* conn_link.c */
 /* What is the link ready for, if these bits were reported to its source? */
 unsigned conn_ready_bits(struct conn *c, unsigned polled);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/conn_plain_impl.h"
 
 /* 0 or an errno value. */
 static int conn_enter_to_post(struct conn *c)
@@ -23,6 +24,8 @@ int conn_post_send(struct conn *c, struct ibv_send_wr *wr, struct ibv_send_wr **
 	}
 	ret = stream_post_send(c->stream, wr, bad, NULL);
 	conn_perform_posted(c);
+	if (__builtin_expect(c->plain != NULL, 0))
+		conn_plain_on_post(c);
 	conn_leave(c);
 	return ret;
 }
@@ -54,6 +57,8 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 		return ret;
 	ret = stream_post_list(c->stream, wrs, n, posted, NULL);
 	conn_perform_posted(c);
+	if (__builtin_expect(c->plain != NULL, 0))
+		conn_plain_on_post(c);
 	conn_leave(c);
 	return ret;
 }

@@ -102,21 +102,6 @@ int conn_move_qp(struct conn *c, enum ibv_qp_state from, enum ibv_qp_state to)
 	return ret;
 }
 
-int conn_discard_qp(struct conn *c)
-{
-	struct stream_update u;
-	int ret = conn_enter_caller(c, CONN_CALLER_MS);
-
-	if (ret)
-		return ret;
-	conn_end_quiet(c);
-	qp_discard(stream_qp(c->stream));
-	stream_abort(c->stream, &u);
-	conn_perform(c, &u);
-	conn_leave(c);
-	return 0;
-}
-
 int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
 {
 	int ret = conn_enter_caller(c, CONN_CALLER_MS);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "softrnic/io/bufs.h"
 #include "softrnic/io/conn_parts.h"
+#include "softrnic/io/conn_plain_impl.h"
 
 static void conn_changed(struct conn *c)
 {
@@ -71,9 +72,11 @@ static void conn_on_event(void *owner, enum stream_event event, int status)
 	if (event == STREAM_EV_ESTABLISHED) {
 		conn_rings_allow(c);
 		conn_origin_established(c);
-	} else {
+	} else if (event != STREAM_EV_REPLIED) {
 		conn_origin_give_up(c);
 	}
+	if (c->plain)
+		conn_plain_on_event(c, event, status);
 	if (c->owner)
 		c->event(c->owner, event, status);
 }
@@ -223,6 +226,8 @@ static void conn_on_time(struct conn *c, struct stream_update *u)
 	c->timer_at = CLOCK_NEVER; /* the timer has fired */
 	if (stream_state(c->stream) == STREAM_DIALING && c->dialing)
 		conn_dial_on_time(c, u);
+	if (c->plain)
+		conn_plain_on_time(c);
 	stream_on_time(c->stream, clock_now_ns(), u);
 }
 
@@ -310,5 +315,7 @@ bool conn_serve(struct conn *c)
 		c->watching = false;
 		c->link->ops->watch_write(c->link, false);
 	}
+	if (__builtin_expect(want & CONN_PLAIN, 0))
+		conn_plain_run(c);
 	return true;
 }

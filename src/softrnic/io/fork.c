@@ -5,12 +5,14 @@
 #include "softrnic/io/conn_watch.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link_shm_close.h"
+#include "softrnic/io/qp_port.h"
 #include "softrnic/io/trace.h"
 
 void io_atfork_prepare(void)
 {
 	conns_atfork_prepare();
 	watch_atfork_prepare();
+	qp_port_atfork_prepare();
 	conn_origin_atfork_prepare();
 	engine_atfork_prepare();
 	admission_atfork_prepare();
@@ -23,6 +25,7 @@ void io_atfork_parent(void)
 	admission_atfork_release();
 	engine_atfork_parent();
 	conn_origin_atfork_parent();
+	qp_port_atfork_parent();
 	watch_atfork_parent();
 	conns_atfork_release();
 }
@@ -33,6 +36,7 @@ void io_atfork_child(void)
 	trace_atfork_child();
 	admission_atfork_release();
 	conn_origin_atfork_child();
+	qp_port_atfork_child();
 	watch_atfork_child();
 	conns_atfork_release();
 	shm_close_atfork_child();

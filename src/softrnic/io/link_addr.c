@@ -21,18 +21,6 @@ void link_addr_to_gid(const struct link_addr *addr, uint8_t gid[16])
 	memcpy(gid + sizeof(link_addr_prefix), addr->bytes, 4);
 }
 
-struct link_addr link_addr_from_gid(const uint8_t gid[16], uint32_t scope)
-{
-	struct link_addr addr = {.family = LINK_IPV6, .scope = scope};
-
-	memcpy(addr.bytes, gid, 16);
-	if (!link_addr_is_mapped(&addr))
-		return addr;
-	addr = (struct link_addr){.family = LINK_IPV4};
-	memcpy(addr.bytes, gid + sizeof(link_addr_prefix), 4);
-	return addr;
-}
-
 static bool link_addr_is_loopback(const struct link_addr *addr)
 {
 	static const uint8_t v6[16] = {[15] = 1};

@@ -22,6 +22,5 @@ bool link_addr_same_host(const struct link_addr *a, const struct link_addr *b);
 
 /* The address as RoCE writes it, in 16 bytes: an IPv4 address in IPv6's form. */
 void link_addr_to_gid(const struct link_addr *addr, uint8_t gid[16]);
-struct link_addr link_addr_from_gid(const uint8_t gid[16], uint32_t scope);
 
 #endif

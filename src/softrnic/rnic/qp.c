@@ -154,12 +154,6 @@ void qp_delete(struct qp *qp)
 	free(qp);
 }
 
-void qp_discard(struct qp *qp)
-{
-	qp_sq_discard(qp);
-	qp_recv_discard(qp);
-}
-
 void qp_replace(struct qp *qp, struct qp *fresh)
 {
 	struct qp_face face = qp->face;

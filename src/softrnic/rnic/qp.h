@@ -202,11 +202,10 @@ bool qp_is_failed(const struct qp *qp);
 /* A plain one: the user has moved it, but neither to ERR (qp_fail()) nor to RESET. */
 void qp_move(struct qp *qp, enum ibv_qp_state state);
 /*
- * A plain one, to RESET: drop what is posted, without completions. The stream ends next, and the QP
- * is detached. Then `fresh`, which is used up, takes its place at the same address; its completions
- * that nothing has polled are dropped, as other devices do.
+ * A plain one, to RESET, without a stream: `fresh`, which is used up, takes its place at the same
+ * address. What is posted is dropped without completions, and so are completions that nothing has
+ * polled, as other devices do.
  */
-void qp_discard(struct qp *qp);
 void qp_replace(struct qp *qp, struct qp *fresh);
 /* The work that the owner has to do: a set of QP_DUE_*. */
 enum {

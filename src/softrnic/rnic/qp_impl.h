@@ -221,7 +221,6 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 		    uint32_t vendor_err);
 void qp_sq_retire(struct qp *qp);
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first);
-void qp_sq_discard(struct qp *qp); /* all of them, without completions */
 bool qp_answer_is_for_rtr(const struct qp *qp);
 /* The work request to which the next answer belongs, if a message of this kind answers it. */
 struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);

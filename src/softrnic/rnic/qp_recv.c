@@ -150,14 +150,6 @@ void qp_recv_flush(struct qp *qp)
 	}
 }
 
-void qp_recv_discard(struct qp *qp)
-{
-	recv_stop_waiting(qp);
-	park_clear(&qp->recv.park);
-	qp->recv.after_close = qp->recv.msg.has_wr = false;
-	qp->recv.rq.head = qp->recv.rq.count = 0;
-}
-
 /*
  * Parked Sends completed at the peer before it closed, so they are delivered after the close. No
  * receives are posted, or the Sends would not be parked.

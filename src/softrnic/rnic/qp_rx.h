@@ -101,7 +101,6 @@ void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
 int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
-void qp_recv_discard(struct qp *qp); /* all receives, without completions, and what is parked */
 void qp_recv_rewind(struct qp *qp);  /* for another stream: drop what is parked */
 /*
  * The peer has ended the stream. When the QP fails, keep parked Sends for receives that are posted

@@ -67,13 +67,6 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 	sq->next = sq->tail;
 }
 
-void qp_sq_discard(struct qp *qp)
-{
-	while (qp->sq.head != qp->sq.tail)
-		(void)sq_pop(&qp->sq);
-	qp->sq.next = qp->sq.tail;
-}
-
 /* --- answers ------------------------------------------------------------------------------ */
 
 bool qp_answer_is_for_rtr(const struct qp *qp)

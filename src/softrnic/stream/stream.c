@@ -142,6 +142,11 @@ bool stream_peer_consents(const struct stream *s)
 	return stream_consent_get(&s->request) != STREAM_CONSENT_NONE;
 }
 
+bool stream_has_posted(const struct stream *s)
+{
+	return s->qp && qp_has_posted(s->qp);
+}
+
 bool stream_was_used(const struct stream *s)
 {
 	return stream_runs_qp(s) && qp_traffic(s->qp) != s->traffic;

@@ -207,6 +207,7 @@ struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u);
  * start-up frames, and its HELLO comes back to it. 0 or -errno. */
 int stream_join_self(struct stream *s, const struct stream_params *params, uint64_t now,
 		     struct stream_update *u);
+bool stream_has_posted(const struct stream *s); /* sends without a completion */
 /* Was a message of a user's begun or received on it? */
 bool stream_was_used(const struct stream *s);
 void stream_delete(struct stream *s); /* its QP must be detached */

@@ -70,14 +70,13 @@ static int plain_qp_build(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 /* The queue pair and its home, which know each other. 0 or -errno. */
 static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 {
-	int ret = plain_qp_number(&p->num);
+	int ret = conn_plain_new(plain_qp_on_stream_event, p, &p->home, &p->num);
 
-	if (!ret)
-		ret = conn_new(STREAM_INITIATOR, false, plain_qp_on_stream_event, p, &p->home);
 	if (ret)
 		return ret;
 	ret = plain_qp_build(p, pd, ops);
 	if (ret) {
+		conn_plain_leave(p->home);
 		conn_release(p->home);
 		return ret;
 	}
@@ -146,6 +145,7 @@ int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
 
 	qp_ex_end(ibv);
 	if (!plain_qp_is_removed(p)) { /* else locks inside may be held by threads not here */
+		conn_plain_leave(p->home);
 		qp_delete(qp_detach(p->home, ibv, &p->places));
 		conn_release(p->home);
 	}

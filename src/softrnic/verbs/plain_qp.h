@@ -3,9 +3,9 @@
  * plain_qp.h -- plain queue pairs: made by verbs alone, without an id, and moved by their user
  * through the states of verbs.
  *
- * One has a connection, its home, from its creation on. plain_qp_meet.c is what leads from the
- * state RTR, in which it has the name of its peer, to a stream on that connection. RESET ends the
- * connection and makes a new one; the queue pair keeps its address and its number.
+ * One has a connection, its home, from its creation on (io/conn_plain.h). From the state RTR on,
+ * in which it has the name of its peer, the home looks for the peer. RESET ends the stream and not
+ * the home; the queue pair keeps its address and its number.
  */
 #ifndef VERBS_PLAIN_QP_H
 #define VERBS_PLAIN_QP_H
@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "base/lock.h"
+#include "softrnic/io/conn_plain.h"
 #include "softrnic/verbs/gid.h"
 #include "softrnic/verbs/qp_make.h"
 
@@ -51,11 +52,11 @@ int plain_qp_query(struct plain_qp *p, struct ibv_qp_attr *attr, struct ibv_qp_i
 
 /* --- plain_qp_meet.c, with the queue pair's lock -------------------------------------------- */
 
-/* A number that no other queue pair has. 0 or -errno. */
-int plain_qp_number(uint32_t *num);
 /* The state becomes RTR: p->attr and p->path name the peer, and there is a route to it. It does not
  * wait. 0, or an errno value: the state stays INIT. */
 int plain_qp_meet(struct plain_qp *p);
+/* It is in RTS, or stays there: p->attr has its limits. 0 or an errno value. */
+int plain_qp_limit(struct plain_qp *p);
 /* What the home's stream reports; called with the connection's lock instead. */
 void plain_qp_on_stream_event(void *owner, enum stream_event event, int status);
 

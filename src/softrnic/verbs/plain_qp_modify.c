@@ -8,33 +8,18 @@
 #include "softrnic/verbs/qp_attr.h"
 #include "softrnic/verbs/qp_states.h"
 
-/* A new queue pair takes the place of the old one, on a new connection. The rest is undone first,
- * where it can fail. 0 or an errno value. */
+/* A new queue pair takes the place of the old one, on the same connection. 0 or an errno value. */
 static int plain_qp_reset(struct plain_qp *p)
 {
 	struct qp_config cfg = *qp_config(qp_of(p->ibv));
-	struct conn *home;
 	struct qp *fresh;
-	int ret = conn_new(STREAM_INITIATOR, false, plain_qp_on_stream_event, p, &home);
+	int ret = -qp_new(&cfg, &fresh);
 
+	if (!ret)
+		ret = conn_plain_reset(p->home, fresh);
 	if (ret)
-		return -ret;
-	conn_serve_qp(home, &cfg);
-	ret = -qp_new(&cfg, &fresh);
-	if (!ret) {
-		ret = conn_discard_qp(p->home);
-		if (ret)
-			qp_delete(fresh);
-	}
-	if (ret) {
-		conn_release(home);
 		return ret;
-	}
-	qp_replace(qp_detach(p->home, p->ibv, &p->places), fresh);
-	conn_release(p->home);
-	p->home = home;
 	memset(&p->attr, 0, sizeof(p->attr));
-	qp_attach(home, p->ibv, &p->granted, &p->places);
 	return 0;
 }
 
@@ -56,6 +41,7 @@ static int plain_qp_find_path(struct plain_qp *p)
 	return -link_route(&path.own, &path.peer, NULL);
 }
 
+/* The meeting begins before the state shows it: no call of the user comes in between. */
 static int plain_qp_move(struct plain_qp *p, enum ibv_qp_state from, enum ibv_qp_state to)
 {
 	int ret = 0;
@@ -64,7 +50,18 @@ static int plain_qp_move(struct plain_qp *p, enum ibv_qp_state from, enum ibv_qp
 		ret = plain_qp_find_path(p);
 	if (!ret && to == IBV_QPS_RTR)
 		ret = plain_qp_meet(p);
-	return ret ? ret : conn_move_qp(p->home, from, to);
+	if (!ret)
+		ret = conn_move_qp(p->home, from, to);
+	return ret || to != IBV_QPS_RTS ? ret : plain_qp_limit(p);
+}
+
+static int plain_qp_end(struct plain_qp *p)
+{
+	int ret = conn_modify_qp(p->home, IBV_QPS_ERR);
+
+	if (!ret)
+		conn_plain_failed(p->home);
+	return ret;
 }
 
 static int plain_qp_apply(struct plain_qp *p, enum ibv_qp_state from, enum ibv_qp_state to,
@@ -76,7 +73,7 @@ static int plain_qp_apply(struct plain_qp *p, enum ibv_qp_state from, enum ibv_q
 	if (to == IBV_QPS_RESET)
 		return plain_qp_reset(p);
 	if (to == IBV_QPS_ERR)
-		return conn_modify_qp(p->home, IBV_QPS_ERR);
+		return plain_qp_end(p);
 	qp_attr_store(&p->attr, attr, mask);
 	ret = plain_qp_move(p, from, to);
 	if (ret)

@@ -15,68 +15,18 @@ static struct conn *qp_conn_of(struct ibv_qp *ibv)
 
 /* --- the data path -------------------------------------------------------------------------- */
 
-static int qp_post_plain_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-	struct plain_qp *p = plain_qp_of(ibv);
-	struct conn *c = plain_qp_enter(p);
-	int ret;
-
-	if (!c) {
-		*bad = wr;
-		return ENODEV;
-	}
-	ret = conn_post_send(c, wr, bad);
-	plain_qp_leave(p);
-	return ret;
-}
-
 int verbs_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	if (plain_qp_is(ibv))
-		return qp_post_plain_send(ibv, wr, bad);
 	return conn_post_send(qp_conn_of(ibv), wr, bad);
-}
-
-static int qp_post_plain_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	struct plain_qp *p = plain_qp_of(ibv);
-	struct conn *c = plain_qp_enter(p);
-	int ret;
-
-	if (!c) {
-		*bad = wr;
-		return ENODEV;
-	}
-	ret = conn_post_recv(c, wr, bad);
-	plain_qp_leave(p);
-	return ret;
 }
 
 int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	if (plain_qp_is(ibv))
-		return qp_post_plain_recv(ibv, wr, bad);
 	return conn_post_recv(qp_conn_of(ibv), wr, bad);
-}
-
-static int qp_post_plain(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
-{
-	struct plain_qp *p = plain_qp_of(ibv);
-	struct conn *c = plain_qp_enter(p);
-	int ret;
-
-	*posted = 0;
-	if (!c)
-		return ENODEV;
-	ret = conn_post_list(c, wrs, n, posted);
-	plain_qp_leave(p);
-	return ret;
 }
 
 int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
 {
-	if (plain_qp_is(ibv))
-		return qp_post_plain(ibv, wrs, n, posted);
 	return conn_post_list(qp_conn_of(ibv), wrs, n, posted);
 }
 
@@ -111,32 +61,11 @@ int softrnic_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 
 /* --- beyond verbs --------------------------------------------------------------------------- */
 
-/* The connection, held with the lock of a plain one until qp_conn_leave(). NULL: removed. */
-static struct conn *qp_conn_enter(struct ibv_qp *ibv)
+uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
 {
 	struct conn *c = qp_conn_of(ibv);
 
-	if (plain_qp_is(ibv))
-		return plain_qp_enter(plain_qp_of(ibv));
-	return conn_is_removed(c) ? NULL : c;
-}
-
-static void qp_conn_leave(struct ibv_qp *ibv)
-{
-	if (plain_qp_is(ibv))
-		plain_qp_leave(plain_qp_of(ibv));
-}
-
-uint32_t softrnic_qp_caps(struct ibv_qp *ibv)
-{
-	struct conn *c = qp_conn_enter(ibv);
-	uint32_t caps;
-
-	if (!c)
-		return 0;
-	caps = conn_caps(c);
-	qp_conn_leave(ibv);
-	return caps;
+	return conn_is_removed(c) ? 0 : conn_caps(c);
 }
 
 int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t *values, int max)
@@ -148,17 +77,13 @@ int softrnic_qp_counters(struct ibv_qp *ibv, const char *const **names, uint64_t
 	};
 	int n = (int)(sizeof(counter_names) / sizeof(counter_names[0]));
 	size_t room = (size_t)(max < 0 ? 0 : max < n ? max : n) * sizeof(*values);
-	struct conn *c;
-	int ret;
+	struct conn *c = qp_conn_of(ibv);
 
 	*names = counter_names;
 	if (room == 0)
 		return n;
 	memset(values, 0, room);
-	c = qp_conn_enter(ibv);
-	if (!c)
+	if (conn_is_removed(c))
 		return n;
-	ret = conn_counters(c, values, room);
-	qp_conn_leave(ibv);
-	return ret ? -ETIMEDOUT : n;
+	return conn_counters(c, values, room) ? -ETIMEDOUT : n;
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plain.h -- plain queue pairs of this process, by softrnic.h alone. SOFTRNIC_GIDS is 127.0.0.1. */
+#ifndef UNIT_IO_PLAIN_H
+#define UNIT_IO_PLAIN_H
+
+#include "lib/unit.h"
+
+#include "softrnic/softrnic.h"
+
+#define PLAIN_BUF   4096
+#define PLAIN_DEPTH 16
+
+struct plain {
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr; /* of buf */
+	struct ibv_qp *qp;
+	uint8_t timeout, retry_cnt; /* for RTS */
+	uint8_t rd_atomic;          /* outstanding each way */
+	_Alignas(8) char buf[PLAIN_BUF];
+};
+
+void plain_open(struct plain *p); /* in RESET; timeout 0: its retry clock does not run */
+void plain_close(struct plain *p);
+void plain_destroy_qp(struct plain *p);
+
+void plain_reset(struct plain *p);
+void plain_init(struct plain *p);
+void plain_rtr(struct plain *p, uint32_t peer);
+void plain_rts(struct plain *p);
+/* From RESET to RTS. */
+void plain_ready(struct plain *p, uint32_t peer);
+enum ibv_qp_state plain_state(struct plain *p);
+/* Has the first a greater number than the second, so that it dials? */
+bool plain_dials(const struct plain *p, const struct plain *peer);
+/* Two, of which the first dials. */
+void plain_pair_open(struct plain *dials, struct plain *awaits);
+
+void plain_recv(struct plain *p, uint64_t wr_id);
+void plain_send(struct plain *p, uint64_t wr_id, const char *text);
+/* Wait for the next completion, for 10 s at most. */
+struct ibv_wc plain_wait(struct plain *p);
+/* None comes within the time. */
+void plain_expect_none(struct plain *p, int ms);
+/* A message of each reaches the other one. */
+void plain_talk(struct plain *a, struct plain *b);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plain queue pairs of one process meet, in every order, and again after a reset. */
+#include "plain.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct plain dials, awaits;
+
+static int open_pair(void **state)
+{
+	plain_pair_open(&dials, &awaits);
+	return 0;
+}
+
+static int close_pair(void **state)
+{
+	plain_close(&dials);
+	plain_close(&awaits);
+	return 0;
+}
+
+static void numbers_are_those_of_ports(void **state)
+{
+	assert_true(dials.qp->qp_num >> 8 >= 1024);
+	assert_int_equal(dials.qp->qp_num >> 8, awaits.qp->qp_num >> 8);
+	assert_int_not_equal(dials.qp->qp_num, awaits.qp->qp_num);
+}
+
+static void the_end_that_dials_may_be_ready_first(void **state)
+{
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+}
+
+static void the_end_that_awaits_may_be_ready_first(void **state)
+{
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_talk(&dials, &awaits);
+}
+
+/* As the server of perftest's bandwidth tests is. */
+static void an_end_in_rtr_receives_and_answers(void **state)
+{
+	plain_init(&awaits);
+	plain_recv(&awaits, 1);
+	plain_rtr(&awaits, dials.qp->qp_num);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_send(&dials, 2, "to an end in RTR");
+	assert_int_equal(plain_wait(&awaits).status, IBV_WC_SUCCESS);
+	assert_string_equal(awaits.buf, "to an end in RTR");
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+}
+
+/* The dial comes for a queue pair in INIT, and what is posted waits. */
+static void a_dial_waits_until_its_queue_pair_is_ready(void **state)
+{
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_send(&dials, 1, "early");
+	plain_expect_none(&dials, 50);
+	plain_init(&awaits);
+	plain_recv(&awaits, 2);
+	plain_expect_none(&awaits, 50);
+	plain_rtr(&awaits, dials.qp->qp_num);
+	assert_int_equal(plain_wait(&awaits).status, IBV_WC_SUCCESS);
+	assert_string_equal(awaits.buf, "early");
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+	plain_rts(&awaits);
+	plain_talk(&awaits, &dials);
+}
+
+static void after_a_reset_both_meet_again(void **state)
+{
+	for (int i = 0; i < 100; i++) {
+		struct plain *first = i & 1 ? &dials : &awaits, *other = i & 1 ? &awaits : &dials;
+
+		plain_ready(first, other->qp->qp_num);
+		plain_ready(other, first->qp->qp_num);
+		plain_talk(&dials, &awaits);
+		plain_reset(i & 2 ? first : other);
+		plain_reset(i & 2 ? other : first);
+	}
+}
+
+/* The other end's next dial may come while this end has its former stream. */
+static void one_end_may_be_a_reset_ahead(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		struct plain *ahead = i & 1 ? &dials : &awaits, *late = i & 1 ? &awaits : &dials;
+
+		plain_ready(&dials, awaits.qp->qp_num);
+		plain_ready(&awaits, dials.qp->qp_num);
+		plain_talk(&dials, &awaits);
+		plain_reset(ahead);
+		plain_ready(ahead, late->qp->qp_num);
+		usleep(2000);
+		plain_reset(late);
+		plain_ready(late, ahead->qp->qp_num);
+		plain_talk(&dials, &awaits);
+		plain_reset(&dials);
+		plain_reset(&awaits);
+	}
+}
+
+static void receives_survive_the_end_of_an_idle_peer(void **state)
+{
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+	plain_recv(&dials, 1);
+	plain_destroy_qp(&awaits);
+	plain_expect_none(&dials, 100);
+	assert_int_equal(plain_state(&dials), IBV_QPS_RTS);
+}
+
+static void requests_that_are_outstanding_fail_with_the_peer(void **state)
+{
+	dials.timeout = 1;
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+	plain_destroy_qp(&awaits);
+	usleep(50000);
+	plain_send(&dials, 1, "to nobody");
+	plain_send(&dials, 2, "likewise");
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(plain_state(&dials), IBV_QPS_ERR);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* SOFTRNIC_RETRY_MS is 300. */
+static void a_peer_that_never_comes_costs_the_time_of_the_retries(void **state)
+{
+	uint64_t begun;
+
+	dials.timeout = 1;
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_recv(&dials, 1);
+	begun = now_ms();
+	plain_send(&dials, 2, "to nobody");
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_RETRY_EXC_ERR);
+	assert_in_range(now_ms() - begun, 240, 700);
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(plain_state(&dials), IBV_QPS_ERR);
+}
+
+/* After an error a program resets both ends, and their numbers stay. */
+static void after_an_error_a_reset_helps(void **state)
+{
+	uint32_t num = dials.qp->qp_num;
+
+	a_peer_that_never_comes_costs_the_time_of_the_retries(state);
+	plain_reset(&dials);
+	assert_int_equal(dials.qp->qp_num, num);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+}
+
+static void a_read_and_an_atomic_go_to_a_peer(void **state)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)dials.buf, .length = 8, .lkey = dials.mr->lkey};
+	struct ibv_send_wr add = {.sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				  .wr.atomic = {.remote_addr = (uintptr_t)awaits.buf,
+						.compare_add = 5,
+						.rkey = awaits.mr->rkey}};
+	struct ibv_send_wr read = {.sg_list = &sge,
+				   .num_sge = 1,
+				   .next = &add,
+				   .opcode = IBV_WR_RDMA_READ,
+				   .wr.rdma = {.remote_addr = (uintptr_t)awaits.buf,
+					       .rkey = awaits.mr->rkey}},
+			   *bad;
+	uint64_t value = 40;
+
+	memcpy(awaits.buf, &value, sizeof(value));
+	plain_ready(&dials, awaits.qp->qp_num);
+	assert_int_equal(ibv_post_send(dials.qp, &read, &bad), 0); /* before they have met */
+	plain_init(&awaits);
+	plain_rtr(&awaits, dials.qp->qp_num);
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+	memcpy(&value, dials.buf, sizeof(value));
+	assert_int_equal(value, 40);
+	memcpy(&value, awaits.buf, sizeof(value));
+	assert_int_equal(value, 45);
+}
+
+static void a_peer_that_permits_no_reads_ends_them_at_once(void **state)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)dials.buf, .length = 8, .lkey = dials.mr->lkey};
+	struct ibv_send_wr read = {.sg_list = &sge,
+				   .num_sge = 1,
+				   .opcode = IBV_WR_RDMA_READ,
+				   .wr.rdma = {.remote_addr = (uintptr_t)awaits.buf,
+					       .rkey = awaits.mr->rkey}},
+			   *bad;
+
+	awaits.rd_atomic = 0;
+	plain_ready(&dials, awaits.qp->qp_num);
+	assert_int_equal(ibv_post_send(dials.qp, &read, &bad), 0);
+	plain_ready(&awaits, dials.qp->qp_num);
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_REM_INV_REQ_ERR);
+}
+
+static void a_queue_pair_may_be_its_own_peer(void **state)
+{
+	static char big[1 << 20];
+	struct ibv_mr *mr = softrnic_reg_mr(dials.pd, big, sizeof(big),
+					    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_sge sge = {.addr = (uintptr_t)big, .length = sizeof(big) / 2, .lkey = mr->lkey};
+	struct ibv_send_wr write = {.sg_list = &sge,
+				    .num_sge = 1,
+				    .opcode = IBV_WR_RDMA_WRITE,
+				    .wr.rdma = {.remote_addr = (uintptr_t)big + sizeof(big) / 2,
+						.rkey = mr->rkey}},
+			   *bad;
+
+	memset(big, 0x5a, sizeof(big) / 2);
+	for (int i = 0; i < 3; i++) {
+		plain_ready(&dials, dials.qp->qp_num);
+		plain_recv(&dials, 1);
+		plain_send(&dials, 2, "to myself");
+		for (int n = 0; n < 2; n++)
+			assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+		assert_string_equal(dials.buf, "to myself");
+		memset(big + sizeof(big) / 2, 0, sizeof(big) / 2);
+		assert_int_equal(ibv_post_send(dials.qp, &write, &bad), 0);
+		assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+		assert_memory_equal(big, big + sizeof(big) / 2, sizeof(big) / 2);
+		plain_reset(&dials);
+	}
+	assert_int_equal(softrnic_dereg_mr(mr), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(numbers_are_those_of_ports),
+		TEST(the_end_that_dials_may_be_ready_first),
+		TEST(the_end_that_awaits_may_be_ready_first),
+		TEST(an_end_in_rtr_receives_and_answers),
+		TEST(a_dial_waits_until_its_queue_pair_is_ready),
+		TEST(after_a_reset_both_meet_again),
+		TEST(one_end_may_be_a_reset_ahead),
+		TEST(receives_survive_the_end_of_an_idle_peer),
+		TEST(requests_that_are_outstanding_fail_with_the_peer),
+		TEST(a_peer_that_never_comes_costs_the_time_of_the_retries),
+		TEST(after_an_error_a_reset_helps),
+		TEST(a_read_and_an_atomic_go_to_a_peer),
+		TEST(a_peer_that_permits_no_reads_ends_them_at_once),
+		TEST(a_queue_pair_may_be_its_own_peer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What strangers send to the port of a plain queue pair has no effect but an answer. */
+#include "plain.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "softrnic/proto/meet.h"
+#include "softrnic/proto/mpa.h"
+#include "softrnic/stream/consent.h"
+
+static struct plain dials, awaits;
+static char notices[8192];
+
+static void keep_notice(enum log_level level, const char *file, int line, const char *func,
+			const char *text)
+{
+	if (level <= LOG_LVL_NOTICE)
+		strncat(notices, text, sizeof(notices) - strlen(notices) - 1);
+}
+
+static int open_pair(void **state)
+{
+	notices[0] = '\0';
+	softrnic_log_set(keep_notice, LOG_LVL_NOTICE);
+	plain_pair_open(&dials, &awaits);
+	return 0;
+}
+
+static int close_pair(void **state)
+{
+	plain_close(&dials);
+	plain_close(&awaits);
+	softrnic_log_set(NULL, LOG_LVL_NOTICE);
+	return 0;
+}
+
+/* --- a stranger ----------------------------------------------------------------------------- */
+
+/* What a queue pair of `from` at this host's address would send to one of `to`. */
+static struct meet_data words(uint32_t from, uint32_t to)
+{
+	struct meet_data data = {.from.qpn = from,
+				 .to.qpn = to,
+				 .sq_psn = MEET_NO_PSN,
+				 .path_mtu = 3,
+				 .max_dest_rd_atomic = 1,
+				 .max_rd_atomic = MEET_NO_RD};
+	static const uint8_t gid[MEET_GID_LEN] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+
+	memcpy(data.from.gid, gid, sizeof(gid));
+	memcpy(data.to.gid, gid, sizeof(gid));
+	return data;
+}
+
+static int dial(uint32_t qpn)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)(qpn >> 8)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static void request_raw(int fd, const void *pdata, uint8_t len, bool consents)
+{
+	struct mpa_start req = {
+		.revision = MPA_REVISION_2, .enhanced = true, .pd_len = len, .ird = 8, .ord = 8};
+	uint8_t frame[MPA_START_MAX];
+	int n;
+
+	if (consents)
+		stream_consent_put(&req, stream_consent_of_user(false));
+	n = mpa_start_encode(frame, sizeof(frame), &req, pdata);
+	assert_true(n > 0);
+	assert_int_equal(send(fd, frame, (size_t)n, MSG_NOSIGNAL), n);
+}
+
+static void request(int fd, const struct meet_data *data)
+{
+	uint8_t bytes[MEET_LEN];
+
+	assert_int_equal(meet_data_encode(bytes, sizeof(bytes), data), MEET_LEN);
+	request_raw(fd, bytes, MEET_LEN, true);
+}
+
+static bool answers_within(int fd, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, ms) > 0;
+}
+
+/* The reason of the reject, which must come; its names are those of the request. */
+static enum meet_reason refusal(int fd)
+{
+	uint8_t frame[MPA_START_MAX];
+	struct mpa_start rep;
+	struct meet_data data;
+	const uint8_t *pdata;
+	const char *why;
+	ssize_t n;
+
+	assert_true(answers_within(fd, 5000));
+	n = recv(fd, frame, sizeof(frame), 0);
+	assert_true(n > 0);
+	assert_true(mpa_start_decode(frame, (size_t)n, &rep, &pdata) > 0);
+	assert_true(rep.reply && rep.reject);
+	/* Revision 2 has 4 bytes of IRD and ORD before the user's. */
+	assert_int_equal(meet_data_decode(frame + n - MEET_LEN, MEET_LEN, &data, &why), 0);
+	assert_int_equal(close(fd), 0);
+	return (enum meet_reason)data.reason;
+}
+
+/* Both still meet, whatever strangers did. */
+static void both_meet(void)
+{
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_talk(&dials, &awaits);
+}
+
+/* --- cases ---------------------------------------------------------------------------------- */
+
+static void bytes_that_are_no_request_end_their_connection(void **state)
+{
+	int fd = dial(awaits.qp->qp_num);
+	char byte;
+
+	assert_int_equal(send(fd, "GET / HTTP/1.0\r\n\r\n     ", 23, MSG_NOSIGNAL), 23);
+	assert_true(answers_within(fd, 5000));
+	assert_true(recv(fd, &byte, 1, 0) <= 0);
+	close(fd);
+	both_meet();
+}
+
+static void other_words_than_64_bytes_are_malformed(void **state)
+{
+	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
+	uint8_t bytes[MEET_LEN];
+	int fd;
+
+	(void)meet_data_encode(bytes, sizeof(bytes), &data);
+	bytes[4] = 2; /* another version */
+	fd = dial(awaits.qp->qp_num);
+	request_raw(fd, bytes, MEET_LEN, true);
+	assert_int_equal(refusal(fd), MEET_MALFORMED);
+	bytes[4] = 1;
+	fd = dial(awaits.qp->qp_num);
+	request_raw(fd, bytes, MEET_LEN - 1, true);
+	assert_int_equal(refusal(fd), MEET_MALFORMED);
+	fd = dial(awaits.qp->qp_num);
+	request_raw(fd, bytes, MEET_LEN, false); /* without consent */
+	assert_int_equal(refusal(fd), MEET_MALFORMED);
+	both_meet();
+}
+
+static void a_number_without_a_queue_pair_is_refused(void **state)
+{
+	uint32_t free_number = awaits.qp->qp_num ^ 0x80;
+	struct meet_data data = words(dials.qp->qp_num, free_number);
+	int fd = dial(awaits.qp->qp_num);
+
+	request(fd, &data);
+	assert_int_equal(refusal(fd), MEET_NO_QP);
+	data.to.qpn = (awaits.qp->qp_num + 0x100) & MEET_QPN_MAX; /* another port */
+	fd = dial(awaits.qp->qp_num);
+	request(fd, &data);
+	assert_int_equal(refusal(fd), MEET_NO_QP);
+}
+
+static void a_number_is_free_of_dials_once_it_is_destroyed(void **state)
+{
+	uint32_t num = awaits.qp->qp_num;
+	struct meet_data data = words(dials.qp->qp_num, num);
+	int early = dial(num), late;
+
+	request(early, &data);
+	assert_false(answers_within(early, 50));
+	plain_destroy_qp(&awaits);
+	assert_int_equal(refusal(early), MEET_NO_QP);
+	late = dial(num);
+	request(late, &data);
+	assert_int_equal(refusal(late), MEET_NO_QP);
+}
+
+static void a_forged_address_is_refused(void **state)
+{
+	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
+	int fd = dial(awaits.qp->qp_num);
+
+	data.from.gid[15] = 9; /* it comes from 127.0.0.1 */
+	request(fd, &data);
+	assert_int_equal(refusal(fd), MEET_NOT_PEER);
+	assert_non_null(strstr(notices, "another address"));
+}
+
+/* The error that users make most often. */
+static void swapped_numbers_are_explained(void **state)
+{
+	struct meet_data data = words(0x123456, awaits.qp->qp_num);
+	int fd;
+
+	plain_ready(&awaits, dials.qp->qp_num);
+	fd = dial(awaits.qp->qp_num);
+	request(fd, &data);
+	assert_int_equal(refusal(fd), MEET_NOT_PEER);
+	assert_non_null(strstr(notices, "exchanged correctly"));
+	assert_non_null(strstr(notices, "0x123456"));
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_talk(&dials, &awaits);
+}
+
+static void dials_that_wait_do_not_keep_the_peer_out(void **state)
+{
+	int fds[6];
+
+	plain_init(&awaits);
+	for (unsigned i = 0; i < 6; i++) {
+		struct meet_data data = words(0x500000 + i, awaits.qp->qp_num);
+
+		fds[i] = dial(awaits.qp->qp_num);
+		request(fds[i], &data);
+		usleep(2000); /* they come in this order */
+	}
+	assert_int_equal(refusal(fds[0]), MEET_BUSY); /* four are kept */
+	assert_int_equal(refusal(fds[1]), MEET_BUSY);
+	assert_false(answers_within(fds[2], 20));
+	plain_rtr(&awaits, dials.qp->qp_num);
+	for (unsigned i = 2; i < 6; i++)
+		assert_int_equal(refusal(fds[i]), MEET_NOT_PEER);
+	plain_rts(&awaits);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_talk(&dials, &awaits);
+}
+
+static void bytes_after_a_request_end_its_connection(void **state)
+{
+	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
+	int fd = dial(awaits.qp->qp_num);
+	char byte;
+
+	plain_init(&awaits);
+	request(fd, &data);
+	assert_int_equal(send(fd, "x", 1, MSG_NOSIGNAL), 1);
+	assert_true(answers_within(fd, 5000));
+	assert_true(recv(fd, &byte, 1, 0) <= 0);
+	close(fd);
+	plain_reset(&awaits);
+	both_meet();
+}
+
+/* The peer's name is forged on the same host, and nothing follows: the true one still gets through. */
+static void a_forger_that_is_accepted_and_leaves_changes_nothing(void **state)
+{
+	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
+	int fd;
+
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_recv(&awaits, 1);
+	fd = dial(awaits.qp->qp_num);
+	request(fd, &data);
+	assert_true(answers_within(fd, 5000)); /* an accepting reply */
+	close(fd);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_send(&dials, 2, "the true peer");
+	assert_int_equal(plain_wait(&awaits).status, IBV_WC_SUCCESS);
+	assert_string_equal(awaits.buf, "the true peer");
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(bytes_that_are_no_request_end_their_connection),
+		TEST(other_words_than_64_bytes_are_malformed),
+		TEST(a_number_without_a_queue_pair_is_refused),
+		TEST(a_number_is_free_of_dials_once_it_is_destroyed),
+		TEST(a_forged_address_is_refused),
+		TEST(swapped_numbers_are_explained),
+		TEST(dials_that_wait_do_not_keep_the_peer_out),
+		TEST(bytes_after_a_request_end_its_connection),
+		TEST(a_forger_that_is_accepted_and_leaves_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
