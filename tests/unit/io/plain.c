@@ -145,21 +145,21 @@ bool plain_dials(const struct plain *p, const struct plain *peer)
 	return p->qp->qp_num > peer->qp->qp_num;
 }
 
+static void plain_renew_qp(struct plain *p)
+{
+	plain_destroy_qp(p);
+	plain_create_qp(p);
+}
+
+/* Numbers are given out in turn, so only after the last one of a port this takes a second try. */
 void plain_pair_open(struct plain *dials, struct plain *awaits)
 {
-	struct ibv_qp *qp;
-
-	plain_open(dials);
 	plain_open(awaits);
-	if (plain_dials(dials, awaits))
-		return;
-	/* Two of one process differ by number alone. Numbers are given out in turn, until the last
-	 * of its port. */
-	do {
-		qp = dials->qp;
-		plain_create_qp(dials);
-		assert_int_equal(softrnic_destroy_plain_qp(qp), 0);
-	} while (!plain_dials(dials, awaits));
+	plain_open(dials);
+	while (!plain_dials(dials, awaits)) {
+		plain_renew_qp(awaits);
+		plain_renew_qp(dials);
+	}
 }
 
 /* --- messages ------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ static int close_pair(void **state)
 static void numbers_are_those_of_ports(void **state)
 {
 	assert_true(dials.qp->qp_num >> 8 >= 1024);
-	assert_int_equal(dials.qp->qp_num >> 8, awaits.qp->qp_num >> 8);
+	assert_true(awaits.qp->qp_num >> 8 >= 1024);
 	assert_int_not_equal(dials.qp->qp_num, awaits.qp->qp_num);
 }
 

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs that exchange the numbers of their queue pairs and GIDs themselves, and use no rdma_cm: rdma-core's
+# examples and perftest. Which end dials is chance, as the kernel chooses the ports that the numbers contain.
+# Each pair runs over rings, which are the default, and over TCP.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+export SOFTRNIC_IDENTITY=roce
+
+# pair PROGRAM ARGUMENT ...: the client has the same arguments, and the server's address last.
+pair() {
+	local port status=0
+	need "$1"
+	port=$(free_port)
+	serve server "$port" "$@" -p "$port"
+	soft "$@" -p "$port" 127.0.0.1 >"$scratch/client.log" 2>&1 || status=$?
+	wait "$server" || fail "$*: the server ended with status $?"
+	[ "$status" = 0 ] || fail "$*: the client ended with status $status"
+}
+over_both() {
+	SOFTRNIC_SHM_AFTER=0 pair "$@"
+	SOFTRNIC_SHM=0 pair "$@"
+}
+
+test_rc_pingpong() {
+	for _ in 1 2 3; do
+		over_both ibv_rc_pingpong -g 0 -n 100
+		said client '[0-9]+ bytes in .* seconds'
+	done
+	over_both ibv_rc_pingpong -g 0 -n 20 -e -s 1
+	over_both ibv_rc_pingpong -g 0 -n 20 -e -c -s 1048576
+}
+test_srq_pingpong() {
+	over_both ibv_srq_pingpong -g 0 -n 100 -q 16
+	over_both ibv_srq_pingpong -g 0 -n 20 -e -s 100000 -q 3
+}
+
+# perftest PROGRAM ARGUMENT ...: on a busy machine it may fail to measure the rate of the processor's
+# counter; then it runs again.
+perftest() {
+	local port status_server status_client
+	need "$1"
+	for _ in {1..8}; do
+		port=$(free_port) status_client=0 status_server=0
+		serve server "$port" "$@" -F -p "$port"
+		soft "$@" -F -p "$port" 127.0.0.1 >"$scratch/client.log" 2>&1 || status_client=$?
+		wait "$server" || status_server=$?
+		[ "$status_client$status_server" != 00 ] || return 0
+		grep -q "Can't produce a report" "$scratch"/{server,client}.log ||
+			fail "$*: server $status_server, client $status_client"
+	done
+	fail "$*: it cannot measure the processor's speed"
+}
+perftest_both() {
+	SOFTRNIC_SHM_AFTER=0 perftest "$@"
+	SOFTRNIC_SHM=0 perftest "$@"
+}
+test_perftest_write() {
+	perftest_both ib_write_lat -n 20
+	perftest_both ib_write_bw -n 20 -q 4
+	said client 'Link type *: Ethernet'
+}
+test_perftest_read() {
+	perftest_both ib_read_lat -n 20
+	perftest_both ib_read_bw -n 20 -q 2
+}
+test_perftest_send() {
+	perftest_both ib_send_lat -n 20
+	perftest_both ib_send_bw -n 20 -q 2
+	perftest_both ib_send_bw -n 20 -b
+	perftest_both ib_send_bw -n 20 --use-srq -q 2
+}
+test_perftest_atomic() {
+	perftest_both ib_atomic_lat -n 20
+	perftest_both ib_atomic_bw -n 20 -A CMP_AND_SWAP
+}
+test_perftest_events_and_time() {
+	perftest ib_send_lat -n 20 -e
+	perftest ib_write_bw -D 1
+}
+
+# The server's network has its own loopback, and the address that its GIDs are made of.
+test_two_hosts() {
+	local port=19515 there
+	need ibv_rc_pingpong ib_write_lat ip nsenter
+	own_network
+	unshare -n sleep 60 &
+	there=$!
+	started+=("$there")
+	for _ in {1..100}; do
+		[ "$(readlink /proc/$there/ns/net)" = "$(readlink /proc/self/ns/net)" ] || break
+		sleep 0.02
+	done
+	ip link set own1 netns "$there" || exit 77
+	nsenter -t "$there" -n ip link set lo up
+	nsenter -t "$there" -n ip address add 10.77.0.2/24 dev own1
+	nsenter -t "$there" -n ip link set own1 up
+	for program in "ibv_rc_pingpong -g 0 -n 50" "ib_write_lat -F -n 20" "ib_send_bw -F -n 20"; do
+		# shellcheck disable=SC2086 # words
+		nsenter -t "$there" -n timeout 30 "$SOFTRNIC" run -- $program -p $port >"$scratch/server.log" 2>&1 &
+		server=$!
+		started+=("$server")
+		sleep 1
+		# shellcheck disable=SC2086 # words
+		client client $program -p $port 10.77.0.2
+		served
+		said client '10.77.0.1|10:77:00:01'
+		port=$((port + 1))
+	done
+}
+
+run_test "$1"
