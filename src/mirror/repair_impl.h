@@ -9,12 +9,15 @@
 #define REPAIR_WORKS  64 /* pieces of a member under way; as many buffers */
 #define REPAIR_QUEUE  (REPAIR_WORKS * (REPAIR_BLOCKS + 1))
 /* bytes written before a flush, while no flush of the set waits for them */
-#define REPAIR_FLUSH       (4u << 20)
-#define REPAIR_SENT_RANGES 64    /* of a flush that are noted; more are made coarser */
-#define REPAIR_ANSWER_MS   30000 /* for a daemon to answer; it may have to write a lot */
-#define REPAIR_AGAIN_MS    100   /* then it is asked again whether it has cleared a part */
+#define REPAIR_FLUSH (4u << 20)
+/* ranges of a flush that are noted; if there are more, they are made coarser */
+#define REPAIR_SENT_RANGES 64
+/* time limit for an answer of a daemon, which may have to write a lot */
+#define REPAIR_ANSWER_MS 30000
+/* pause before the daemon is asked again whether it has cleared a part */
+#define REPAIR_AGAIN_MS 100
 
-/* wr_id; 0 is the connection's proof. */
+/* Values of wr_id; 0 is the connection's proof. */
 #define REPAIR_OF_FLUSH(n)  ((const void *)(uintptr_t)((n) << 1 | 1))
 #define REPAIR_OF_WORK(i)   ((const void *)(uintptr_t)(((uint64_t)(i) + 1) << 1))
 #define REPAIR_IS_FLUSH(id) ((id)&1)
@@ -24,7 +27,7 @@
 /* The stages from the primary's action to its end. */
 enum repair_stage {
 	REPAIR_IDLE,
-	REPAIR_OPENING,   /* the bulk connection */
+	REPAIR_OPENING,   /* the bulk connection is made */
 	REPAIR_LEARNING,  /* RESYNC by bitmap: ask for the ranges of the member's own records */
 	REPAIR_RECORDING, /* EQUALISE: the ranges become records of the member (W9) */
 	REPAIR_NOTING,    /* EQUALISE: they do not fit here, and the daemon records that */
@@ -42,33 +45,38 @@ struct repair_work {
 	unsigned buffer;
 	unsigned pending;   /* operations without completion */
 	uint64_t flush;     /* COPY: the flush after its writes; 0: not posted yet */
-	uint64_t differing; /* blocks, of the digests so far */
+	uint64_t differing; /* blocks that differ, by the digests so far */
 	struct rpma_digest ours[REPAIR_BLOCKS], theirs[REPAIR_BLOCKS];
 };
 
 struct repair_member {
 	enum repair_stage stage;
 	bool is_equalise;
-	bool by_bitmap;  /* RESYNC: else everything, by digests or because the member is empty */
-	bool is_whole;   /* EQUALISE: of everything */
-	bool is_compare; /* compare.h has it */
+	/*
+	 * RESYNC: by bitmap. If false, everything is sent: by digests, or because the member is
+	 * empty
+	 */
+	bool by_bitmap;
+	bool is_whole;   /* EQUALISE: compare everything */
+	bool is_compare; /* it belongs to a comparison (compare.h) */
 	bool covers;     /* the bitmap has everything that the member lacks */
 	struct link bulk;
 	struct link left;    /* an older connection, given up while it was being posted to */
-	unsigned generation; /* of the connection */
+	unsigned generation; /* number of the connection */
 	uint64_t *bits, *unsure;
-	uint64_t *compare_bits; /* still to be compared; NULL: never was */
+	/* blocks that are still to be compared; NULL: there never were any */
+	uint64_t *compare_bits;
 	struct resync rs;
-	struct ranges_union ranges; /* to be recorded */
+	struct ranges_union ranges; /* ranges to be recorded */
 	uint32_t range_sent;
 	/* ranges that its medium may not give back, until they were cleared; */
 	struct ranges_union bad;
 	uint64_t clear_from;            /* before it, it is */
-	uint64_t again_ms;              /* CLEARING: when to ask again, or 0 */
+	uint64_t again_ms;              /* CLEARING: time to ask again, or 0 */
 	uint32_t question;              /* id of the question under way, or 0 */
-	uint64_t deadline_ms;           /* for its answer */
+	uint64_t deadline_ms;           /* time limit for its answer */
 	uint64_t flush, flush_done;     /* numbers of flushes, by time of post */
-	uint64_t unflushed, first, end; /* written after the last one */
+	uint64_t unflushed, first, end; /* bytes written after the last flush */
 	struct repair_work works[REPAIR_WORKS];
 };
 
@@ -83,7 +91,7 @@ struct repair {
 	struct rpmirror *m;
 	pthread_t thread;
 	bool has_thread, stopping;
-	bool is_posting; /* it posts, without the set's lock */
+	bool is_posting; /* the thread posts, without the set's lock */
 	int wake_fd;
 	unsigned active; /* members that are not idle */
 	struct link_place place;
@@ -93,7 +101,7 @@ struct repair {
 	bool filled[REPAIR_WORKS];  /* the thread's own: whether a buffer has its piece's bytes */
 	struct repair_member *members[MIRROR_MEMBERS_MAX];
 	struct repair_sent sent[FLUSH_MAX]; /* by number % FLUSH_MAX */
-	struct resync_latencies latencies;  /* of flushes while nothing is under way */
+	struct resync_latencies latencies;  /* times of flushes while no resync is under way */
 	uint64_t calm_us;
 };
 

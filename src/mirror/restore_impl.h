@@ -8,35 +8,35 @@
 #include "mirror/fault.h"
 #include "mirror/restore.h"
 
-#define RESTORE_REQUESTS 64 /* threads that wait at the same time; more take turns */
+#define RESTORE_REQUESTS 64 /* greatest number of waiting threads; further ones take turns */
 #define RESTORE_PAST     (2 * RESTORE_REQUESTS)
-#define RESTORE_PIECE    (64u << 10) /* read at once */
+#define RESTORE_PIECE    (64u << 10) /* bytes that are read at once */
 #define RESTORE_NEWS     64
 
 /* The result for a page. */
 enum restore_verdict {
-	RESTORE_FAILED, /* it cannot be read still */
+	RESTORE_FAILED, /* the page still cannot be read */
 	RESTORE_WHOLE,  /* nothing is lost: repeat the access */
 	RESTORE_LOST    /* it has the last flushed bytes; later stores are lost, or may be */
 };
 
-enum restore_state { /* of a request, changed by both sides */
+enum restore_state { /* state of a request; both sides change it */
 		     RESTORE_FREE,
-		     RESTORE_TAKEN, /* by the thread that asks */
+		     RESTORE_TAKEN, /* taken by the thread that asks */
 		     RESTORE_ASKED,
-		     RESTORE_SERVED, /* by the thread, now */
+		     RESTORE_SERVED, /* the restore thread works on it */
 		     RESTORE_DONE,
 		     RESTORE_ABANDONED /* no thread waits for it any more */
 };
 
 enum restore_flags {
 	RESTORE_POISON = 1,  /* the memory is bad, not only missing */
-	RESTORE_LIBRARY = 2, /* not an access of the application */
+	RESTORE_LIBRARY = 2, /* the request is not caused by an access of the application */
 };
 
 struct restore_request {
 	_Atomic unsigned state; /* enum restore_state; a futex */
-	uint64_t offset;        /* of the page */
+	uint64_t offset;        /* offset of the page */
 	uint64_t ticket;        /* the time of the fault, by restore.clock */
 	unsigned flags;
 	enum restore_verdict verdict;
@@ -47,7 +47,7 @@ struct restore_past {
 	uint64_t offset, len;
 	uint64_t stamp; /* by restore.clock */
 	uint64_t at_ns;
-	unsigned times; /* in short succession */
+	unsigned times; /* number of restores in short succession */
 	enum restore_verdict verdict;
 };
 
@@ -61,7 +61,7 @@ struct restore_news {
 enum restore_use { RESTORE_NO_LANE, RESTORE_IDLE, RESTORE_READING };
 
 struct restore_lane {
-	struct link link;     /* the background thread's; a reader uses its connection */
+	struct link link;     /* used by the background thread; a reader uses its connection */
 	_Atomic unsigned use; /* enum restore_use */
 	atomic_bool has_failed;
 	uint64_t retry_ms;
@@ -69,7 +69,7 @@ struct restore_lane {
 
 struct restore {
 	struct rpmirror *m;
-	uint64_t serial; /* of the mapping */
+	uint64_t serial; /* serial number of the mapping */
 	pthread_t thread;
 	bool has_thread;
 	atomic_bool stopping;
@@ -96,7 +96,7 @@ struct restore {
 	atomic_bool is_frozen, is_writing;
 	atomic_int failed; /* the file cannot be written: errno */
 
-	/* From the restore thread to the thread that has the set's lock. */
+	/* Passed from the restore thread to the thread that has the set's lock. */
 	struct restore_news news[RESTORE_NEWS];
 	_Atomic unsigned news_in, news_out;
 	struct restore_news held; /* the thread's: not in the ring yet; len 0: none */

@@ -35,9 +35,9 @@
 #include "mirror/report.h"
 #include "mirror/staging.h"
 
-#define SET_PART_RANGES 256u         /* of one flush number */
-#define SET_PART_BYTES  (512u << 10) /* likewise */
-#define SET_CHUNK       (256u << 10) /* of one write */
+#define SET_PART_RANGES 256u         /* most ranges of a flush with one number */
+#define SET_PART_BYTES  (512u << 10) /* most bytes of it */
+#define SET_CHUNK       (256u << 10) /* bytes of one write */
 #define SET_STAGING     (13u << 20)
 #define SET_QUEUE       2048u /* operations on a lane */
 #define SET_ERRORS      16u
@@ -46,61 +46,65 @@
 /* the same for a swap; the daemon waits register-timeout for the register */
 #define SET_SWAP_MS 5000
 
-/* Questions to a member's daemon, one after the other. */
+/* Questions to a member's daemon, which are asked one after the other. */
 enum ask { ASK_PROMISE = 1 << 0, ASK_RANGES = 1 << 1, ASK_RETIRE = 1 << 2, ASK_VIEW = 1 << 3 };
 
 struct set_member {
 	struct link control, lane;
 	struct rpma_batch *batch; /* of the lane */
-	unsigned generation;      /* of the lane: completions of a former one do not count */
+	unsigned generation;      /* number of the lane: completions of a former one do not count */
 	bool lane_failed;
-	unsigned asks;   /* enum ask, still to be asked */
-	unsigned asking; /* the one under way, or 0 */
+	unsigned asks;   /* set of enum ask: questions that are still to be asked */
+	unsigned asking; /* the question under way, or 0 */
 	uint32_t ask_id;
 	uint32_t ranges_seen;
 	uint64_t ask_deadline_ms;
 	bool verifying;    /* a digest is under way */
 	unsigned flushing; /* flush operations under way on the lane */
-	uint64_t placed;   /* bytes that no flush operation follows yet */
+	uint64_t placed;   /* bytes after which no flush operation was posted yet */
 	bool awaits_flush; /* a flush operation is due for them, when the lane has room */
 	struct rpma_digest digest;
-	bool reported;                  /* promised, and reported to the primary */
-	struct primary_report report;   /* kept until the lane is there */
-	struct mirror_epoch copy_epoch; /* reported, as is: */
+	bool reported;                  /* the member has promised, and the primary knows it */
+	struct primary_report report;   /* kept until the lane is made */
+	struct mirror_epoch copy_epoch; /* the member has reported this: */
 	uint64_t source_id;             /* source of a resync that has not ended, or 0 */
 	uint64_t copy_size;
-	struct latency latency; /* of flushes to it */
-	bool retires;           /* its records are to go, once `settled` is acknowledged */
-	uint64_t settled;       /* the last flush that may be recorded there */
-	char why[256];          /* it was lost */
+	struct latency latency; /* times of flushes to the member */
+	/* the member's records are to be removed, once `settled` is acknowledged */
+	bool retires;
+	uint64_t settled; /* the last flush that may be recorded there */
+	char why[256];    /* why the member was lost */
 };
 
 struct rpmirror {
 	pthread_mutex_t lock;
-	pthread_mutex_t turn; /* held while waiting for the lock in turn: set_lock_in_turn() */
-	pthread_cond_t cond;  /* signalled when something has changed that threads wait for */
+	/* held by the thread that waits for the lock in turn: set_lock_in_turn() */
+	pthread_mutex_t turn;
+	pthread_cond_t cond; /* signalled when a change may concern waiting threads */
 	unsigned waiters;
-	unsigned forks; /* of the process, when it was mapped */
+	unsigned forks; /* fork generation of the process, when the set was mapped */
 	char set[MIRROR_SET_MAX + 1];
 	uint8_t self;
 	struct mirror_uuid uuid;
-	uint8_t key[PROOF_KEY]; /* of the secret, */
+	uint8_t key[PROOF_KEY]; /* key that is made from the secret, */
 	const uint8_t *secret;  /* or NULL: the set has none */
 
 	struct daemon daemon;
-	struct packet packet_out;            /* room to make one in */
-	uint32_t swap_id, read_id, serve_id; /* requests under way, or 0 */
-	uint64_t swap_sent_ms;               /* of the first one of those that failed */
-	uint64_t swap_deadline_ms;           /* of the answer; or 0: none is under way */
-	uint32_t resume_id;                  /* likewise */
-	uint64_t resume_ms;                  /* time to look for a daemon that was lost */
-	bool serve_again;                    /* the daemon has not answered SERVE */
-	bool is_refused;                     /* the daemon does not accept this process (yet) */
+	struct packet packet_out;            /* room in which a packet is made */
+	uint32_t swap_id, read_id, serve_id; /* ids of requests under way, or 0 */
+	/* time of the first of the swaps that failed in succession */
+	uint64_t swap_sent_ms;
+	uint64_t swap_deadline_ms; /* of the answer; or 0: none is under way */
+	uint32_t resume_id;        /* id of the RESUME under way, or 0 */
+	/* time of the next attempt to reach a daemon that was lost */
+	uint64_t resume_ms;
+	bool serve_again; /* the daemon has not answered SERVE */
+	bool is_refused;  /* the daemon does not accept this process (yet) */
 	uint32_t last_question;
-	uint64_t heartbeat_ms; /* the next one */
+	uint64_t heartbeat_ms; /* time of the next heartbeat */
 	struct copy copy;
-	struct hot hot;        /* its metadata */
-	struct ownfd own_meta; /* the file of these */
+	struct hot hot;        /* metadata of the copy */
+	struct ownfd own_meta; /* identity of the metadata's file */
 	bool has_lost_files;   /* files.h */
 	mirror_mask counted;   /* members for which the metadata have a bitmap: absent.h */
 	struct direct *direct; /* or NULL: the mapping is isolated */
@@ -108,7 +112,7 @@ struct rpmirror {
 	uint64_t size;
 
 	struct rpma_peer *peer;
-	struct rpma_cq *cq; /* of all lanes */
+	struct rpma_cq *cq; /* completion queue of all lanes */
 	bool polling;       /* a thread takes completions */
 	struct staging staging;
 	struct link_place control_place, lane_place;
@@ -121,12 +125,13 @@ struct rpmirror {
 	uint64_t read_again_ms;    /* time to read the register again; 0: no read is under way */
 	struct flush_core flush;
 	uint64_t slow_noted_ms;
-	uint64_t begun_ms[FLUSH_MAX]; /* by number % FLUSH_MAX; once covered, the time of that */
+	/* times of flushes, by number % FLUSH_MAX; once a flush is covered, the time of that */
+	uint64_t begun_ms[FLUSH_MAX];
 	/* a flush operation was posted after the flushes up to here */
 	uint64_t covered;
 	mirror_mask durable[FLUSH_MAX]; /* members that had it when it was acknowledged */
 	uint64_t staged_to[FLUSH_MAX];
-	uint64_t queued_to[FLUSH_MAX]; /* operations that a lane was given, all together */
+	uint64_t queued_to[FLUSH_MAX]; /* number of all operations that lanes were given */
 	uint64_t queued;
 	mirror_mask unverified; /* members that could not be asked for a digest */
 	bool verify_busy;       /* a thread compares digests */
@@ -139,7 +144,7 @@ struct rpmirror {
 	struct rpmirror_error errors[SET_ERRORS];
 	bool error_stops[SET_ERRORS]; /* no flush may begin before the application has taken it */
 	unsigned error_first, error_count, errors_stop;
-	uint64_t failed_seq; /* the first whose local write-back failed, or 0 */
+	uint64_t failed_seq; /* the first flush whose local write-back failed, or 0 */
 	struct lease lease;
 	uint64_t lease_until_ms; /* end of the lease; atomic, 0 once it has ended */
 	/* ranges that may differ, of all members (PRIMARY_DO_RANGES) */
@@ -159,14 +164,14 @@ struct rpmirror {
 	bool released;       /* the daemon has taken it, and gets no further packet */
 
 	struct events events;
-	struct reader reader; /* of a read-only mapping */
+	struct reader reader; /* for a read-only mapping */
 	struct order order;
 	struct compare compare;
 	struct report report;
 	struct latency latency; /* of flushes */
 	pthread_t thread;
 	bool has_thread, stopping;
-	int wake_fd; /* eventfd: the thread has something to do */
+	int wake_fd; /* eventfd: wakes the set's thread */
 };
 
 /* False (with the text): m is NULL, or this process is a child of the one that mapped it. */
@@ -212,7 +217,7 @@ void act_end(struct rpmirror *m, int code, const char *why);
 void act_serve(struct rpmirror *m);
 /* Flushes were acknowledged: their records at members may go. */
 void act_retire(struct rpmirror *m);
-/* Read the register. */
+/* Ask the daemon to read the register. */
 void act_read(struct rpmirror *m);
 /* The lane or the control connection to a member is lost. */
 void act_lost(struct rpmirror *m, unsigned slot, const char *why);
@@ -226,7 +231,7 @@ void flush_lose_joined(struct rpmirror *m, uint64_t seq);
 
 /* flush_result.c: locked; the flushes after `from` were acknowledged now. */
 void flush_note_durable(struct rpmirror *m, uint64_t from);
-/* Locked. seq 0: of no flush. */
+/* Locked. seq 0: the event belongs to no flush. */
 void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_result *res);
 /* Locked. 0, or RPMIRROR_E_MEDIUM: this host's copy lacks acknowledged bytes. */
 int flush_verdict(const struct rpmirror *m, uint64_t seq);
@@ -261,21 +266,21 @@ bool ask_send(struct rpmirror *m, unsigned slot, struct message *question);
 
 /* lane.c: flushes to one member; locked. */
 struct lane_piece {
-	uint64_t offset, len; /* of the file */
-	uint64_t at;          /* in the staging memory */
+	uint64_t offset, len; /* offset in the file */
+	uint64_t at;          /* offset in the staging memory */
 };
 struct lane_flush {
 	uint64_t seq;
-	uint64_t bytes; /* of the staging memory */
+	uint64_t bytes; /* bytes that the flush takes in the staging memory */
 	uint64_t intent_at;
 	uint32_t intent_len;
 	uint32_t count;
 	bool is_last; /* a flush operation follows; else lane_cover() is called later */
 	struct lane_piece pieces[SET_PART_RANGES + SET_PART_BYTES / SET_CHUNK];
 };
-void lane_begin(struct rpmirror *m, unsigned slot); /* its link is READY */
+void lane_begin(struct rpmirror *m, unsigned slot); /* the lane's link is READY */
 void lane_end(struct rpmirror *m, unsigned slot);
-/* A failure is a failure of the lane. */
+/* If a post fails, the lane fails. */
 void lane_post(struct rpmirror *m, unsigned slot, const struct lane_flush *f);
 /* The same for a flush operation for posts without one, if there are any. */
 void lane_cover(struct rpmirror *m, unsigned slot);
@@ -283,14 +288,16 @@ void lane_cover(struct rpmirror *m, unsigned slot);
 bool lane_is_flushing(const struct rpmirror *m);
 /* Ask for a digest of a range, into member->digest. False: the member cannot. */
 bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len);
-/* The reason why it has ENDED; if the medium there has failed, in which file, and which bytes. */
+/*
+ * The reason why the lane has ENDED. If the medium there has failed: which file, and which bytes.
+ */
 void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size);
 void lane_on_completion(struct rpmirror *m, const struct ibv_wc *wc);
 
 /* wait.c: locked. Wait for a completion or a change, until the deadline (CLOCK_NEVER: none).
  * False: it has passed. */
 bool wait_step(struct rpmirror *m, uint64_t deadline_ns);
-/* Take the completions that are there. */
+/* Take all completions that have come. */
 void wait_poll(struct rpmirror *m);
 /* Acknowledge the flushes that all required copies have. */
 void wait_settle(struct rpmirror *m);

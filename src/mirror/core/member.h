@@ -20,12 +20,12 @@
 
 enum member_answer {
 	MEMBER_YES,
-	/* data connections of epochs up to verdict.known, which is the epoch that asks (again) */
+	/* end data connections of epochs up to verdict.known, then ask again */
 	MEMBER_CUT_FIRST,
 	MEMBER_NO
 };
 
-/* Why not. In messages as a number. */
+/* Why a question has the answer NO. Messages have it as a number. */
 enum member_reason {
 	MEMBER_OK,
 	MEMBER_OTHER_SET,  /* the UUIDs differ */
@@ -47,8 +47,8 @@ enum member_reason {
 struct member_verdict {
 	enum member_answer answer;
 	enum member_reason reason;
-	struct mirror_epoch known; /* the epoch that stands against the question */
-	char text[256];            /* with the values */
+	struct mirror_epoch known; /* the epoch that is the reason */
+	char text[256];            /* the reason in words, with its values */
 };
 
 /* A short word for each reason, for logs and JSON. */
@@ -58,30 +58,34 @@ enum member_kind { MEMBER_CONTROL, MEMBER_LANE, MEMBER_BULK, MEMBER_RESTORE };
 
 struct member {
 	struct meta *meta;
-	struct mirror_uuid boot;     /* of this host, now */
-	struct mirror_epoch fencing; /* asked for, not yet promised */
+	struct mirror_uuid boot;     /* identifier of this host's boot */
+	struct mirror_epoch fencing; /* the epoch that was asked for and is not promised yet */
 	uint32_t lanes, bulks;       /* open connections, all of the promised epoch */
-	bool is_split;               /* by the newest record that was read */
-	bool has_failed;             /* also if the metadata could not record it */
-	struct mirror_range *ranges; /* the ranges that may differ, of the last report */
+	bool is_split;               /* according to the newest record that was read */
+	bool has_failed;             /* remembered even if the metadata could not record it */
+	struct mirror_range *ranges; /* the ranges that may differ, from the last report */
 	uint32_t range_count, range_room;
 };
 
 /* A copy's state, in the answer to a promise. */
 struct member_report {
-	enum mirror_copy copy; /* by the newest view that this member has seen */
+	enum mirror_copy copy; /* according to the newest view that this member has seen */
 	uint32_t flags;        /* enum meta_flag */
 	uint32_t damage;       /* enum meta_damage */
 	bool is_held;          /* a living process maps it: it must not be written to yet */
 	bool is_uncertain;     /* anything may differ: compare all */
-	/* also uncertain beyond the set's former end, where no primary of that size wrote */
+	/*
+	 * the copy is uncertain also beyond the set's former end, where no primary of that size
+	 * wrote
+	 */
 	bool is_unknown;
 	struct mirror_epoch promised;
 	struct mirror_epoch epoch; /* the last epoch whose flushes the copy may hold */
 	uint64_t source_id;        /* the source of a resync that has not ended, or 0 */
 	struct meta_seen seen;
-	uint32_t hot, intents; /* extents, unacknowledged flushes */
-	uint32_t range_count;  /* for member_ranges() */
+	/* numbers of hot extents, and of flushes that are not acknowledged */
+	uint32_t hot, intents;
+	uint32_t range_count; /* number of ranges for member_ranges() */
 };
 
 /* After meta_load(). Takes note of a restart of the host: a holder of another boot is gone, and
@@ -91,7 +95,10 @@ int member_init(struct member *m, struct meta *meta, const struct mirror_uuid *b
  * left. If they differ, they were copied, restored, edited or swapped: then the copy is
  * `syncing` until it was compared as a whole. MEMBER_YES also then. */
 void member_set_files(struct member *m, const struct meta_files *files, struct member_verdict *v);
-/* Record the state of the files at the daemon's orderly end, after the last write into the data. */
+/*
+ * Record the state of the files when the daemon ends in good order, after the last write into the
+ * data.
+ */
 void member_leave_files(struct member *m, const struct meta_files *files, struct member_verdict *v);
 void member_fini(struct member *m);
 
@@ -111,7 +118,7 @@ enum mirror_copy member_copy(const struct member *m, bool asked);
  */
 void member_on_record(struct member *m, const struct mirror_record *rec, uint64_t revision,
 		      struct member_verdict *v);
-/* The primary of the promised epoch sends the present view: kept as the newest seen. */
+/* The primary of the promised epoch sends its view, which is kept as the newest one. */
 void member_on_view(struct member *m, const struct mirror_view *view, struct member_verdict *v);
 /* An operator gives up this copy's differing past: the record counts although it is older. The
  * copy is then `syncing`, outside of every epoch, until it was compared as a whole. */
@@ -136,7 +143,7 @@ uint32_t member_ranges(const struct member *m, uint32_t first, struct mirror_ran
 
 struct member_hello {
 	struct mirror_uuid uuid;
-	uint64_t member_id; /* the copy that the primary expects here; 0: not given */
+	uint64_t member_id; /* the copy that the primary expects here; 0: not stated */
 	uint64_t size;      /* 0: not given */
 	struct mirror_epoch epoch;
 	enum member_kind kind;
@@ -150,14 +157,18 @@ void member_on_closed(struct member *m, enum member_kind kind);
 
 /* ---- equalisation and resync ---- */
 
-/* W9: these ranges may differ from now on, durably. They are rounded to extents; more than fit
- * make the copy uncertain. */
+/*
+ * W9: record durably that these ranges may differ. They are rounded to extents. If there are too
+ * many, the copy becomes uncertain.
+ */
 void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 			  const struct mirror_range *ranges, uint32_t n, struct member_verdict *v);
 /* Records of ranges that may differ are lost or do not fit (the source's side of W9): everything
  * is compared, until the next retirement. */
 void member_set_uncertain(struct member *m, struct member_verdict *v);
-/* W4: syncing from this copy, durably. Bitmaps of this copy are dropped. */
+/*
+ * W4: record durably that this copy is `syncing` from that one. Bitmaps of this copy are dropped.
+ */
 void member_resync_begin(struct member *m, struct mirror_epoch epoch, uint64_t source_id,
 			 struct member_verdict *v);
 /* May unreadable blocks of that range be overwritten? Only in a resync that was begun in this
@@ -170,7 +181,7 @@ void member_resync_end(struct member *m, struct mirror_epoch epoch, struct membe
 
 enum member_retire {
 	MEMBER_SERVING,  /* `serving` of this epoch is committed */
-	MEMBER_CLEAN_END /* it has ended with everything flushed everywhere */
+	MEMBER_CLEAN_END /* the epoch has ended with everything flushed everywhere */
 };
 
 /* Intents and hot slots of former epochs (at a clean end: of this one, too) are void. The hot
@@ -199,7 +210,7 @@ void member_end_clean(struct member *m, const struct mirror_record *rec, struct 
 
 /* Both files are durable with room for this size, and zeros beyond the present one. */
 void member_reserve(struct member *m, uint64_t size, struct member_verdict *v);
-/* Would member_grow() give MEMBER_YES? */
+/* Would member_grow() return MEMBER_YES? */
 bool member_may_grow(const struct member *m, uint64_t size);
 /* The copy has this size from now on; its store is long enough. The same or a smaller size:
  * MEMBER_YES, nothing changes. */

@@ -27,7 +27,7 @@
 #include "mirror/core/intent.h"
 #include "mirror/core/types.h"
 
-/* Where things are. */
+/* Offsets in the file. */
 #define META_SUPER_AT   0x0000u /* two slots */
 #define META_PROMISE_AT 0x2000u /* two */
 #define META_HISTORY_AT 0x4000u /* two of 2 KiB */
@@ -52,7 +52,7 @@ enum meta_flag {
 	META_FAILED = 1 << 2,  /* the medium failed, or a write-back */
 	META_WAS_PRIMARY = 1 << 3,
 	META_FORCED = 1 << 4,    /* promoted without proof that nothing is lost */
-	META_UNCERTAIN = 1 << 5, /* may differ anywhere: records of what differs are lost */
+	META_UNCERTAIN = 1 << 5, /* any byte may differ: records of the differences are lost */
 	META_EMPTY = 1 << 6,     /* created, no data yet */
 	META_UNKNOWN =
 		1 << 7, /* metadata were damaged or not of this copy (W8): promoted by force only */
@@ -61,7 +61,7 @@ enum meta_flag {
 /* Which process maps the copy. */
 struct meta_holder {
 	uint64_t pid;        /* 0: none */
-	uint64_t start_time; /* of the process, as /proc/PID/stat has it */
+	uint64_t start_time; /* start time of the process, as in /proc/PID/stat */
 	struct mirror_uuid boot;
 	uint64_t image; /* version of the program that it runs (wire/packet.h); 0: unknown */
 };
@@ -76,7 +76,8 @@ struct meta_files {
 /* The last comparison of the set's copies that a primary of this host made. */
 struct meta_scrub {
 	uint64_t time_s; /* CLOCK_REALTIME of its end; before the first one: start of the count */
-	uint64_t compared, different; /* bytes of all copies; compared 0: no comparison yet */
+	/* bytes of all copies together; compared 0: there was no comparison yet */
+	uint64_t compared, different;
 };
 
 struct meta_super {
@@ -85,15 +86,16 @@ struct meta_super {
 	uint32_t compat, incompat;
 	struct mirror_uuid uuid; /* of the set */
 	char set[MIRROR_SET_MAX + 1];
-	uint64_t member_id;        /* of this copy */
-	uint8_t slot;              /* its member's */
-	uint64_t size;             /* of the data file */
-	uint64_t room;             /* both files suffice for that size; zeros behind `size` */
+	uint64_t member_id; /* of this copy */
+	uint8_t slot;       /* slot of its member */
+	uint64_t size;      /* size of the data file */
+	/* both files have room for this size; the bytes beyond `size` are zeros */
+	uint64_t room;
 	uint64_t address;          /* address to map it at; 0: anywhere */
-	uint32_t hot_slots;        /* how many of them are used */
+	uint32_t hot_slots;        /* number of hot slots that are used */
 	uint32_t flags;            /* enum meta_flag */
-	struct mirror_epoch epoch; /* the last epoch whose flushes it holds, or may hold */
-	uint64_t source_id;        /* with META_SYNCING: the copy that it is made equal to */
+	struct mirror_epoch epoch; /* the last epoch whose flushes the copy holds, or may hold */
+	uint64_t source_id;        /* with META_SYNCING: the copy to which this one is made equal */
 	struct mirror_epoch source_epoch;
 	uint64_t acked;         /* the last flush in the ring when the ring's records became void */
 	uint64_t retired_below; /* records of epochs with smaller numbers are void */
@@ -102,7 +104,7 @@ struct meta_super {
 	/* the host's boot when lanes were granted; zero: none since the last clean end */
 	struct mirror_uuid used_boot;
 	struct meta_scrub scrub;
-	struct findings findings; /* of comparisons that a primary of this host made */
+	struct findings findings; /* result of comparisons that a primary of this host made */
 };
 
 /* The newest record of the register that was seen. */
@@ -113,8 +115,9 @@ struct meta_seen {
 };
 
 struct meta_promise {
-	struct mirror_epoch epoch; /* lower ones are refused */
-	bool is_lost; /* the record was damaged: read the register before the next promise */
+	struct mirror_epoch epoch; /* lower epochs are refused */
+	/* the promise was damaged: the register must be read before the next promise */
+	bool is_lost;
 	struct meta_seen seen; /* the newest */
 };
 
@@ -128,8 +131,10 @@ struct meta_member {
 	char name[MIRROR_NAME_MAX + 1];
 	char host[MIRROR_HOST_MAX + 1];
 	uint16_t port;
-	/* This member has a bitmap: the changes since it left. It has flushes of `base` at most,
-	 * or none of the epoch in which the bitmap was started. */
+	/*
+	 * This member has a bitmap of the changes since it left. It has flushes of `base` at most,
+	 * or none of the epoch in which the bitmap was started.
+	 */
 	bool has_bitmap;
 	struct mirror_epoch base, started;
 };
@@ -158,17 +163,17 @@ enum meta_damage {
 /* The volatile part of a bitmap. */
 struct meta_bitmap {
 	uint64_t count;            /* bits set */
-	uint64_t *picture, *fresh; /* of a pass, or NULL */
+	uint64_t *picture, *fresh; /* both of a pass; NULL: no pass is under way */
 	uint64_t left;             /* bits set in the picture */
 };
 
-/* Where the valid slot of a pair is. */
+/* The valid slot of a pair. */
 struct meta_place {
-	uint64_t counter; /* of writes; 0: no slot is valid */
+	uint64_t counter; /* number of its last write; 0: no slot is valid */
 	uint8_t slot;     /* 0 or 1 */
 };
 
-/* Read its members freely, change them through the functions. */
+/* Any code may read the members; only the functions below change them. */
 struct meta {
 	struct meta_store store;
 	int broken;      /* 0, or the -errno that a persist call failed with */
@@ -179,8 +184,8 @@ struct meta {
 	struct meta_members members;
 	struct meta_place places[META_PAIRS];
 	/* hot slots */
-	uint16_t *hot_index; /* per extent: 1 + its slot, or 0 */
-	uint8_t *hot_recent; /* per slot: marked since the hand passed */
+	uint16_t *hot_index; /* for each extent: 1 + its slot, or 0 */
+	uint8_t *hot_recent; /* for each slot: marked since the hand passed it */
 	uint16_t *hot_free;  /* free slots, the next one last */
 	uint32_t extents, hot_count, hot_free_count, hot_hand;
 	uint32_t hot_top; /* no slot from here on is used */
@@ -192,7 +197,7 @@ struct meta {
 
 /* ---- the whole ---- */
 
-/* How long a metadata file is for a data file of that size. */
+/* Length of the metadata file for a data file of that size. */
 uint64_t meta_size_for(uint64_t size);
 /* Writes new metadata into a store of zeros, of at least meta_size_for(super->size); all is
  * durable on return, the superblock last. super->flags as given, hot_slots 0: the default. */
@@ -234,7 +239,7 @@ static inline uint32_t meta_extent_of(uint64_t offset)
 	return (uint32_t)(offset / MIRROR_EXTENT);
 }
 
-/* One load: for the path of a flush. */
+/* Is the extent hot? It takes one load, as a flush asks this. */
 static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
 {
 	return m->hot_index[extent];
@@ -274,11 +279,9 @@ int meta_hot_retire(struct meta *m);
 /* ---- bitmaps: what changed while a member was away ---- */
 
 /*
- * Begin to count for an absent member, with no bit set, durably. base: the epoch in this copy's own
- * superblock, as the member was in-sync until now; now: the current one. To be called before the
- * swap that excludes the member, so that no restart finds it excluded without a count; the caller
- * sets the bits of flushes that it may lack. An existing bitmap continues if it counts from base on
- * (meta_bitmap_is_usable), else it begins anew. 0, -EINVAL (own slot) or the store's error.
+ * Begin the bitmap of an absent member, with no bit set, durably. base: the epoch in this copy's
+ * own superblock, as the member was in-sync until now; now: the current one. Called before the swap
+ * that excludes the member, so that no restart can lose the changes after it.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now);
@@ -290,8 +293,10 @@ int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch bas
  * If it does not, the whole file is to be compared. Passes of other primaries have dropped it
  * (meta_bitmap_drop). */
 bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch);
-/* The bitmap of a member that is back in the in-sync set, or all bitmaps (MIRROR_NO_SLOT), counts
- * no longer. Durable. */
+/*
+ * End the bitmap of a member that is back in the in-sync set, or all bitmaps (MIRROR_NO_SLOT).
+ * Durable.
+ */
 int meta_bitmap_drop(struct meta *m, uint8_t slot);
 /* W5: the member holds everything up to now: no bit is set, the base is the current epoch,
  * durably. */
@@ -301,14 +306,14 @@ int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now);
 void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range);
 /* The same in the bitmap of every member that has one. */
 void meta_bitmap_set_all(struct meta *m, struct mirror_range range);
-/* Clear only blocks that lie in the range as a whole. */
+/* Clear the blocks that lie in the range as a whole. */
 void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range);
-/* Blocks set. */
+/* The number of blocks that are set. */
 uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot);
 /* The first run of set blocks at or after `from` (bytes), at most max_len long. False: none. */
 bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
 		      struct mirror_range *run);
-/* All of it is durable (clean end). */
+/* Make all of the bitmap durable (clean end). */
 int meta_bitmap_persist(struct meta *m, uint8_t slot);
 
 /*

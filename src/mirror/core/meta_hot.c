@@ -58,7 +58,7 @@ static uint64_t hot_offset(unsigned slot)
 	return META_HOT_AT + 8ull * slot;
 }
 
-/* A word whose zero never reached the medium may leave an extent in two slots. */
+/* If the zero of a freed slot never reached the medium, an extent may have two slots. */
 static void hot_load_slot(struct meta *m, unsigned slot)
 {
 	uint64_t word = hot_load(m, slot);
@@ -88,7 +88,7 @@ int meta_hot_load(struct meta *m)
 	m->damage &= ~(unsigned)META_DAMAGED_HOT;
 	m->hot_count = m->hot_free_count = 0;
 	m->hot_top = m->super.hot_slots;
-	/* Downwards, so that neighbours are taken upwards. */
+	/* From the last slot to the first, so that neighbours are taken in ascending order. */
 	for (unsigned slot = META_HOT_SLOTS; slot-- > 0;)
 		hot_load_slot(m, slot);
 	return 0;
@@ -116,7 +116,7 @@ static void hot_free(struct meta *m, uint32_t extent)
 		m->hot_free[m->hot_free_count++] = (uint16_t)slot;
 }
 
-/* Returns its slot. One is free. */
+/* Give the extent a slot, and return it. The caller has checked that one is free. */
 static unsigned hot_take(struct meta *m, uint32_t extent)
 {
 	unsigned slot = m->hot_free[--m->hot_free_count];
@@ -236,7 +236,7 @@ uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 {
 	uint32_t found = 0, extent;
 
-	/* Two rounds: the first may take away every second chance. */
+	/* Two rounds: the first one may only clear the second chances. */
 	for (uint32_t i = 0; found < n && i < 2 * m->hot_top; i++) {
 		unsigned slot = m->hot_hand++ % m->hot_top;
 

@@ -38,17 +38,18 @@ enum primary_state {
 	PRIMARY_STATE_COUNT
 };
 
-/* State of a member, as this primary has it. */
+/* State of a member, as this primary sees it. */
 enum primary_member_state {
-	PRIMARY_MEMBER_NONE,     /* the slot is free */
-	PRIMARY_MEMBER_AWAY,     /* not reached; it is fenced at `retry_ms` */
-	PRIMARY_MEMBER_FENCING,  /* PROMISE */
-	PRIMARY_MEMBER_RANGES,   /* recovering: RANGES */
+	PRIMARY_MEMBER_NONE, /* the slot is free */
+	/* not reached; the primary tries again to fence it at `retry_ms` */
+	PRIMARY_MEMBER_AWAY,
+	PRIMARY_MEMBER_FENCING,  /* it is asked for a PROMISE */
+	PRIMARY_MEMBER_RANGES,   /* recovering: its ranges are read */
 	PRIMARY_MEMBER_WAITING,  /* recovering: until the ranges of all members are read */
-	PRIMARY_MEMBER_EQUALISE, /* in S: is made equal over the ranges that may differ */
-	PRIMARY_MEMBER_RESYNC,   /* not of S: catch-up passes */
-	PRIMARY_MEMBER_JOINING,  /* not in S: gets all flushes, which wait for it */
-	PRIMARY_MEMBER_JOINED,   /* the same, and equal: to be swapped in */
+	PRIMARY_MEMBER_EQUALISE, /* in S: it is made equal over the ranges that may differ */
+	PRIMARY_MEMBER_RESYNC,   /* not in S: catch-up passes send it what it lacks */
+	PRIMARY_MEMBER_JOINING,  /* not in S: it gets all flushes, which wait for it */
+	PRIMARY_MEMBER_JOINED,   /* the same, and its copy is equal: a swap is to take it into S */
 	PRIMARY_MEMBER_EQUAL,    /* of S */
 	PRIMARY_MEMBER_STATE_COUNT
 };
@@ -84,7 +85,7 @@ enum primary_action_type {
 	 * primary_on_joining() before the first flush is sent to it, primary_on_joined() after W5.
 	 */
 	PRIMARY_DO_RESYNC,
-	/* End all work with the member, and its connections; do not answer. */
+	/* End all work with the member, and its connections. No call reports the end. */
 	PRIMARY_DO_DROP,
 	/*
 	 * Remove the records of former epochs and of equalisations. For the own slot, first mark
@@ -99,7 +100,7 @@ enum primary_action_type {
 	PRIMARY_DO_SERVE,
 	/* End all flushes, write bitmaps and slots, unmap; primary_on_quiesced(). */
 	PRIMARY_DO_QUIESCE,
-	/* Acknowledge nothing until UNBLOCKED; `why`. */
+	/* Acknowledge nothing until UNBLOCKED. `why` has the reason. */
 	PRIMARY_DO_BLOCKED,
 	PRIMARY_DO_UNBLOCKED,
 	/* Three ends: this primary was demoted; another primary exists; or it failed, with `why`
@@ -112,7 +113,7 @@ enum primary_action_type {
 
 struct primary_action {
 	enum primary_action_type type;
-	uint8_t slot; /* of the member; MIRROR_NO_SLOT for an action without a member */
+	uint8_t slot; /* slot of the member; MIRROR_NO_SLOT for an action without a member */
 	bool whole;   /* EQUALISE, RESYNC, SWAP: records do not name every range that may differ */
 	bool nothing; /* EQUALISE: no range differs, as the last primary ended well */
 	/* RETIRE: keep the member's records, as they name a part that is not mapped here, or
@@ -121,15 +122,15 @@ struct primary_action {
 	bool promotion; /* SWAP: compare the alive key as well, and take it over */
 	const struct mirror_record *record; /* SWAP: valid until the next call */
 	const struct mirror_record *expected;
-	uint64_t revision; /* of expected */
-	const char *why;   /* for people; static or of the object */
+	uint64_t revision; /* revision of `expected` */
+	const char *why;   /* text for people; static, or a part of the object */
 	int error;
 };
 
-/* As enum register_result. */
+/* The same values as enum register_result. */
 enum primary_swap {
 	PRIMARY_SWAP_DONE,
-	PRIMARY_SWAP_CHANGED, /* it never happens; `now` is there instead */
+	PRIMARY_SWAP_CHANGED, /* the swap never happens; `now` is the present record */
 	PRIMARY_SWAP_UNKNOWN,
 	PRIMARY_SWAP_FAILED /* it never happens */
 };
@@ -138,43 +139,46 @@ enum primary_swap {
 struct primary_report {
 	enum mirror_copy copy;
 	bool held;
-	bool uncertain; /* its records may lack something */
-	/* it is larger than this primary's, and uncertain beyond its end, too */
+	bool uncertain; /* the member's records may lack a range */
+	/* the member's copy is larger than this primary's, and uncertain beyond its end, too */
 	bool tail_unknown;
 	struct mirror_view seen; /* the newest view that the member had seen before this promise */
 };
 
 enum primary_refusal {
-	PRIMARY_REFUSED_EPOCH, /* it has promised a higher one */
-	PRIMARY_REFUSED_BUSY,  /* not now */
-	PRIMARY_REFUSED_SPLIT, /* it has seen an epoch that the register lacks */
-	PRIMARY_REFUSED_COPY   /* not the copy that the configuration names, or another size */
+	PRIMARY_REFUSED_EPOCH, /* the member has promised a higher epoch */
+	PRIMARY_REFUSED_BUSY,  /* the member cannot promise now */
+	PRIMARY_REFUSED_SPLIT, /* the member has seen an epoch that the register lacks */
+	/* it is not the copy that the configuration names, or it has another size */
+	PRIMARY_REFUSED_COPY
 };
 
-#define PRIMARY_SILENT_MS   300 /* time for a promise of a host that was silent for a lease */
-#define PRIMARY_UNKNOWN_MAX 8   /* at most so many swaps without an answer are kept */
+#define PRIMARY_SILENT_MS   300 /* time limit for a promise of a host that was silent for a lease */
+#define PRIMARY_UNKNOWN_MAX 8   /* greatest number of unanswered swaps that are kept */
 
 struct primary_member {
 	enum primary_member_state state;
-	uint64_t id;                  /* of the copy, as configured; 0: the slot is free */
-	bool lost;                    /* in S: to be swapped out, if that is permitted */
-	bool uncertain, tail_unknown; /* it reported so */
+	uint64_t id;                  /* id of the copy, as configured; 0: the slot is free */
+	bool lost;                    /* in S: a swap is to exclude it, if that is permitted */
+	bool uncertain, tail_unknown; /* as the member reported */
 	bool kept_out;                /* an operator's order: it must not return */
 	/* why it is not used, as a text for people; NULL: no reason found */
 	const char *trouble;
-	uint64_t retry_ms;            /* AWAY: when to fence it again */
-	uint64_t backoff_ms;          /* the last one between two attempts to reach it */
-	uint64_t held_ms;             /* likewise, as its copy is held */
-	uint64_t holdoff_ms;          /* the last one after it left S */
-	uint64_t deadline_ms;         /* recovering: when it counts as lost; 0: it does not */
-	uint64_t insync_ms;           /* since when it is of S */
-	struct mirror_epoch promised; /* the epoch of its refusal, higher than ours */
-	uint64_t refused_reads;       /* `reads` after which the register must show that epoch */
+	uint64_t retry_ms;   /* AWAY: when to fence it again */
+	uint64_t backoff_ms; /* the last pause between two attempts to reach it */
+	uint64_t held_ms;    /* the last pause for a copy that a process holds */
+	uint64_t holdoff_ms; /* the last pause after it left S */
+	/* recovering: time at which it counts as lost; 0: it does not */
+	uint64_t deadline_ms;
+	uint64_t insync_ms; /* time since which it is in S */
+	/* the epoch that it named when it refused; higher than ours */
+	struct mirror_epoch promised;
+	uint64_t refused_reads; /* `reads` after which the register must show that epoch */
 	/* the view that it has seen, newer than ours; epoch 0: none */
 	struct mirror_view ahead;
-	uint64_t ahead_reads; /* likewise, for that view */
-	unsigned splits;      /* refusals of that kind in a row */
-	unsigned breaks;      /* recovering: times it was lost while it was made equal */
+	uint64_t ahead_reads; /* value of `reads` after which the register must show that view */
+	unsigned splits;      /* number of refusals of that kind in a row */
+	unsigned breaks;      /* recovering: number of times it was lost while it was made equal */
 	uint32_t pending;     /* actions to be returned, bits by type */
 };
 
@@ -194,17 +198,18 @@ struct primary {
 	struct mirror_record offer; /* the swap under way */
 	uint64_t offer_against;     /* nonce of the record that the swap compares with */
 	bool swapping;
-	uint64_t reads;      /* answers to READ */
-	mirror_mask unknown; /* S of all swaps without an answer */
+	uint64_t reads;      /* number of answers to READ */
+	mirror_mask unknown; /* union of S of all swaps without an answer */
 	uint64_t unknown_nonces[PRIMARY_UNKNOWN_MAX];
-	unsigned unknown_count; /* ever; modulo the ring's size its index */
+	/* number of all entries so far; modulo the ring's size, the index */
+	unsigned unknown_count;
 	uint64_t swap_retry_ms, swap_backoff_ms;
-	unsigned swap_failures; /* in succession */
+	unsigned swap_failures; /* number of failures in succession */
 
 	struct primary_member members[MIRROR_MEMBERS_MAX];
 	uint32_t pending; /* actions that concern no member */
 	bool blocked;
-	char text[200]; /* why it is blocked, or has failed */
+	char text[200]; /* why the set is blocked, or the primary has failed */
 	int error;      /* FAILED: -ENOTUNIQ: split */
 };
 
@@ -219,7 +224,7 @@ void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t 
  * It gets PRIMARY_SILENT_MS and no more. */
 void primary_suspect(struct primary *p, uint8_t slot);
 void primary_tick(struct primary *p, uint64_t now_ms);
-/* When to call primary_tick() at the latest; UINT64_MAX: it need not be. */
+/* The latest time at which to call primary_tick(); UINT64_MAX: no call is needed. */
 uint64_t primary_next_deadline(const struct primary *p);
 
 /* The next action; false: none. Each action is returned once. */
@@ -228,7 +233,7 @@ bool primary_next(struct primary *p, struct primary_action *action);
 /* `now`, `revision`: see enum primary_swap; ignored with UNKNOWN and FAILED. */
 void primary_on_swap(struct primary *p, enum primary_swap result, const struct mirror_record *now,
 		     uint64_t revision);
-/* The register was read, for READ. May come late. */
+/* The register was read, for READ. The answer may come late. */
 void primary_on_record(struct primary *p, const struct mirror_record *rec, uint64_t revision);
 /* The same, because the register has changed: the start of that read is unknown. */
 void primary_on_changed(struct primary *p, const struct mirror_record *rec, uint64_t revision);
@@ -238,7 +243,8 @@ void primary_on_promised(struct primary *p, uint8_t slot, const struct primary_r
 void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal why,
 			struct mirror_epoch promised);
 void primary_on_ranges(struct primary *p, uint8_t slot);
-void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its deadline moves */
+/* EQUALISE makes progress, so its deadline moves */
+void primary_on_progress(struct primary *p, uint8_t slot);
 /*
  * A resync may have carried bytes of flushes that are not acknowledged, without an intent at the
  * member, which may be promoted soon. So the caller records the ranges of all such flushes there
@@ -249,7 +255,7 @@ void primary_on_progress(struct primary *p, uint8_t slot); /* of EQUALISE: its d
 void primary_on_equal(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);
 void primary_on_joining(struct primary *p, uint8_t slot);
-/* The member was reached, and cannot be used now: `trouble` is its own word. */
+/* The member was reached, and cannot be used now. `trouble` is the reason in its own words. */
 bool primary_is_refused(const struct primary *p, uint8_t slot);
 /* Its connection has ended, or a flush to it took
  * longer than replica_timeout, or its copy failed. */
@@ -262,7 +268,7 @@ void primary_on_lost(struct primary *p, uint8_t slot);
  * and cannot leave any more when kept_out is false again.
  */
 int primary_exclude(struct primary *p, uint8_t slot, const char **why);
-/* It may return, and is tried at once, without the rest of its pause. */
+/* The member may return, and is tried at once, without the rest of its pause. */
 void primary_readmit(struct primary *p, uint8_t slot);
 
 /* A write-back of the own copy has failed. */
@@ -292,10 +298,11 @@ mirror_mask primary_absent(const struct primary *p);
 /* Members that count for min_copies: S as committed, and S of swaps without an answer, which may
  * have happened. All of them are in primary_must_have(). */
 mirror_mask primary_counts(const struct primary *p);
-/* Each member is in S, is reached and is equal. A lost member stays in S until a swap has
- * excluded it. */
+/*
+ * Is each member in S, reached, and equal? A lost member stays in S until a swap has excluded it.
+ */
 bool primary_is_whole(const struct primary *p);
-/* It serves, and enough copies count. */
+/* Does the primary serve, and do enough copies count? */
 bool primary_may_ack(const struct primary *p);
 
 const char *primary_state_2str(enum primary_state state);

@@ -18,10 +18,10 @@
 #define MIRROR_EXTENT      (2u << 20) /* bytes that one hot slot stands for */
 #define MIRROR_HISTORY     64
 #define MIRROR_SET_MAX     63 /* characters of a set's name, without the NUL */
-#define MIRROR_NAME_MAX    31 /* of a member's */
+#define MIRROR_NAME_MAX    31 /* characters of a member's name */
 #define MIRROR_HOST_MAX    255
 #define MIRROR_PATH_MAX    1023
-#define MIRROR_SIZE_MAX    (1ull << 46) /* of a set's file */
+#define MIRROR_SIZE_MAX    (1ull << 46) /* largest size of a set's file */
 
 typedef uint8_t mirror_mask; /* bit i: the member in slot i */
 
@@ -43,7 +43,7 @@ struct mirror_member {
 	char name[MIRROR_NAME_MAX + 1];
 	char host[MIRROR_HOST_MAX + 1]; /* where its daemon listens */
 	uint16_t port;
-	char path[MIRROR_PATH_MAX + 1]; /* of the file on that host */
+	char path[MIRROR_PATH_MAX + 1]; /* path of the file on that host */
 };
 
 /* What a primary does after it has lost every other copy, in a set without automatic failover. */
@@ -55,19 +55,21 @@ enum mirror_lonely {
 
 struct mirror_config {
 	uint64_t number; /* grows with each change */
-	uint32_t format; /* of the record: a version that every reader understands; never less */
+	/* format of the record: a version that every reader understands; it never decreases */
+	uint32_t format;
 	struct mirror_uuid uuid;
 	char set[MIRROR_SET_MAX + 1];
-	uint64_t size;       /* of the file; a multiple of MIRROR_BLOCK */
+	uint64_t size;       /* size of the file; a multiple of MIRROR_BLOCK */
 	uint64_t address;    /* address to map it at on each host; 0: anywhere */
 	uint32_t min_copies; /* with fewer durable copies nothing is acknowledged */
 	enum mirror_lonely lonely;
 	uint32_t lease_ms;
-	uint32_t replica_timeout_ms; /* without an answer a member is excluded */
-	uint32_t slow_ms;            /* a slower flush is an event */
-	uint32_t holdoff_ms;         /* before an excluded member may join again, doubling */
-	uint32_t blocked_ms;         /* how long a flush waits for copies; UINT32_MAX: for ever */
-	bool local_error_continues;  /* continue if only the primary's own copy has failed */
+	uint32_t replica_timeout_ms; /* a member without an answer for so long is excluded */
+	uint32_t slow_ms;            /* a flush that takes longer is reported by an event */
+	/* pause before an excluded member may join again; it doubles */
+	uint32_t holdoff_ms;
+	uint32_t blocked_ms;        /* how long a flush waits for copies; UINT32_MAX: for ever */
+	bool local_error_continues; /* continue if only the primary's own copy has failed */
 	struct mirror_member members[MIRROR_MEMBERS_MAX];
 };
 
@@ -81,7 +83,7 @@ struct mirror_view {
 	struct mirror_epoch epoch;
 	uint64_t seq; /* grows with each change by the epoch's primary */
 	enum mirror_phase phase;
-	uint8_t primary; /* slot, or MIRROR_NO_SLOT */
+	uint8_t primary; /* slot of the primary, or MIRROR_NO_SLOT */
 	bool clean;  /* the last primary ended with everything flushed and all of insync equal */
 	bool forced; /* the epoch was begun without proof that nothing is lost */
 	mirror_mask insync; /* S: the members that hold every acknowledged flush */
@@ -90,13 +92,14 @@ struct mirror_view {
 struct mirror_record {
 	struct mirror_config config;
 	struct mirror_view view;
-	uint64_t nonce; /* of the swap that wrote it */
+	uint64_t nonce; /* nonce of the swap that wrote the record */
 	uint32_t history_count;
 	struct mirror_ended {
 		struct mirror_epoch epoch;
-		uint64_t seq;       /* the last one */
-		mirror_mask insync; /* at its end; 0: an earlier version did not record it */
-	} history[MIRROR_HISTORY];  /* former epochs, newest first */
+		uint64_t seq; /* its last seq */
+		/* S at the epoch's end; 0: an earlier version did not record it */
+		mirror_mask insync;
+	} history[MIRROR_HISTORY]; /* former epochs, newest first */
 };
 
 /* A range that may differ between copies, in bytes of the file. */
@@ -108,12 +111,12 @@ struct mirror_uuid_text {
 	char text[33];
 };
 
-/* 32 hexadecimal digits. */
+/* Writes 32 hexadecimal digits. */
 struct mirror_uuid_text mirror_uuid_text(const struct mirror_uuid *uuid);
 bool mirror_epoch_is_equal(struct mirror_epoch a, struct mirror_epoch b);
 /* The slot of the member with that name, or MIRROR_NO_SLOT. */
 uint8_t mirror_config_find(const struct mirror_config *config, const char *name);
-/* All slots that are in use. */
+/* The mask of all slots that are in use. */
 mirror_mask mirror_config_members(const struct mirror_config *config);
 
 #endif

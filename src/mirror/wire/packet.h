@@ -48,7 +48,7 @@
 #include "mirror/wire/message.h"
 
 #define PACKET_MAX          65536
-#define PACKET_FILES        3   /* descriptors that come with one, at most */
+#define PACKET_FILES        3   /* greatest number of descriptors that come with a packet */
 #define PACKET_TEXT         512 /* with the NUL */
 #define PACKET_HEARTBEAT_MS 100
 #define PACKET_STATUS_MS    1000
@@ -79,7 +79,7 @@ enum packet_type {
 	PACKET_TYPE_END
 };
 
-/* How a request ended. */
+/* The outcome of a request. */
 enum packet_status {
 	PACKET_OK,
 	PACKET_BAD,         /* an invalid request */
@@ -88,11 +88,11 @@ enum packet_status {
 	PACKET_BUSY,        /* another process maps it, or another host's primary lives */
 	PACKET_NOT_INSYNC,  /* the copy here is not in S */
 	PACKET_SPLIT,       /* copies or the register contradict each other: an operator decides */
-	PACKET_COPY_FAILED, /* the copy here, or its metadata */
+	PACKET_COPY_FAILED, /* the copy here, or its metadata, has failed */
 	PACKET_REGISTER,    /* the register does not answer */
-	PACKET_IO,          /* a file of this host */
+	PACKET_IO,          /* a file of this host cannot be used */
 	PACKET_COPIES,      /* too few copies would be left */
-	PACKET_TIMEOUT,     /* not done in time */
+	PACKET_TIMEOUT,     /* the request was not carried out in time */
 	PACKET_EPOCH,       /* a newer primary exists */
 	PACKET_VERSION,     /* library, daemon and the set's record have no version in common */
 	PACKET_STATUS_END
@@ -120,17 +120,18 @@ struct packet_unmap {
 
 struct packet_mapped {
 	uint8_t status; /* enum packet_status */
-	uint8_t slot;   /* of this host's member */
+	uint8_t slot;   /* slot of this host's member */
 	bool has_secret;
-	bool is_forced; /* an operator promotes it, also if it lacks bytes or a primary lives */
+	/* an operator promotes this member, even if it lacks bytes or a primary lives */
+	bool is_forced;
 	bool is_silent; /* the former primary's host was silent for a lease */
 	struct mirror_uuid uuid;
 	uint64_t copy_id, size;
 	uint8_t key[32]; /* derived from the secret, to prove with at other daemons */
 	char data_path[MIRROR_PATH_MAX + 1], meta_path[MIRROR_PATH_MAX + 1];
-	uint64_t revision;           /* of record */
-	struct mirror_record record; /* the register's, just read */
-	char text[PACKET_TEXT];      /* unless OK: what the user can do */
+	uint64_t revision;           /* revision of `record` */
+	struct mirror_record record; /* the register's record, which was just read */
+	char text[PACKET_TEXT];      /* unless the status is OK: what the user can do */
 };
 
 struct packet_record {
@@ -140,10 +141,11 @@ struct packet_record {
 	char text[PACKET_TEXT];
 };
 
-/* Of a swap, as of register/register.h. */
+/* The result of a swap, as in register/register.h. */
 enum packet_swap {
 	PACKET_SWAP_DONE,
-	PACKET_SWAP_CHANGED, /* by another program: revision and record are the present ones */
+	/* another program has changed the record: revision and record are the present ones */
+	PACKET_SWAP_CHANGED,
 	PACKET_SWAP_UNKNOWN, /* it may have happened, or may happen later */
 	PACKET_SWAP_FAILED,  /* it has not happened and will not */
 	PACKET_SWAP_END
@@ -153,7 +155,7 @@ struct packet_swap_request {
 	/* A promotion: the alive key must be the one that the daemon has found abandoned.
 	 * Without that proof it answers CHANGED, or FAILED with a text. */
 	bool promotes;
-	uint64_t revision; /* of the record that is to be replaced */
+	uint64_t revision; /* revision of the record that is to be replaced */
 	struct mirror_record before, after;
 };
 
@@ -195,10 +197,10 @@ enum packet_order {
 struct packet_order_request {
 	uint8_t order;       /* enum packet_order */
 	uint8_t member;      /* slot, or MIRROR_NO_SLOT */
-	bool flag;           /* by order */
+	bool flag;           /* its meaning depends on the order */
 	bool is_automatic;   /* VERIFY: no operator asks. Only what a majority of copies decides is
 				repaired */
-	uint32_t timeout_ms; /* for the answer */
+	uint32_t timeout_ms; /* time limit for the answer */
 	uint64_t rate;       /* VERIFY: bytes a second and member; 0: no limit */
 };
 
@@ -236,7 +238,7 @@ struct packet_difference {
 
 /* The progress of a comparison of copies, or its result. */
 struct packet_verified {
-	uint64_t compared, different; /* bytes, of all members together */
+	uint64_t compared, different; /* bytes of all members together */
 	mirror_mask members;          /* members whose copies were compared as a whole */
 	uint64_t left;                /* bytes that were not repaired, */
 	mirror_mask left_members;     /* and their members */
@@ -256,12 +258,12 @@ struct packet_ordered {
 /* The primary's report, at least every PACKET_STATUS_MS. */
 struct packet_report {
 	struct message_status status;
-	char why[PACKET_WHY];                         /* it is blocked, or stuck; "" */
+	char why[PACKET_WHY];                         /* why the set is blocked, or stuck; "" */
 	char reasons[MIRROR_MEMBERS_MAX][PACKET_WHY]; /* why a member is not in-sync */
 	/* CLOCK_BOOTTIME in ms: the next attempt to reach an absent member, and the time at
 	 * which a member that flushes wait for counts as lost; 0: none. */
 	uint64_t retry_ms[MIRROR_MEMBERS_MAX], deadline_ms[MIRROR_MEMBERS_MAX];
-	uint64_t verify_total, verify_compared; /* of a comparison; total 0: none runs */
+	uint64_t verify_total, verify_compared; /* progress of a comparison; total 0: none runs */
 	uint64_t verify_different;
 };
 
@@ -285,8 +287,9 @@ struct packet_event {
 
 struct packet {
 	enum packet_type type;
-	uint32_t id;                     /* of the request; 0 in a packet that is no answer */
-	struct mirror_versions versions; /* the packet's, and its sender's lowest one */
+	uint32_t id; /* id of the request; 0 in a packet that is no answer */
+	/* version of the packet, and the lowest one of its sender */
+	struct mirror_versions versions;
 	/* By type; GET_RECORD, GET_AGE, FAIL and HEARTBEAT
 	 * have none, RECORD and CHANGED share one. */
 	union {
