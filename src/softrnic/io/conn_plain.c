@@ -34,20 +34,24 @@ static void plain_note(struct conn *c, unsigned news)
 
 /* --- the stream of an attempt --------------------------------------------------------------- */
 
-/* The stream and its link end by a reset; the queue pair is on a stream that was not used yet. */
-static int plain_fresh_stream(struct conn *c, enum stream_role role)
+/*
+ * The stream and its link end by a reset; the queue pair is on a stream that was not used yet. Both
+ * ends on one host: what a stream offers, checksums and rings, depends on it.
+ */
+static int plain_fresh_stream(struct conn *c, bool same_host)
 {
 	struct stream *old = c->stream;
 	struct stream_update u;
 	struct qp *qp;
 	int ret;
 
-	if (stream_state(old) == STREAM_IDLE && stream_role(old) == role)
+	if (stream_state(old) == STREAM_IDLE && c->same_host == same_host)
 		return 0;
+	c->same_host = same_host;
 	qp = stream_take_back_qp(old, &u);
 	stream_abort(old, &u);
 	conn_perform(c, &u);
-	ret = conn_renew_stream(c, role);
+	ret = conn_renew_stream(c, STREAM_INITIATOR);
 	if (!ret)
 		stream_set_meets(c->stream);
 	stream_attach_qp(c->stream, qp);
@@ -67,7 +71,7 @@ static void plain_close(struct conn *c)
 		stream_abort(c->stream, &u);
 		conn_perform(c, &u);
 	} else {
-		(void)plain_fresh_stream(c, STREAM_INITIATOR);
+		(void)plain_fresh_stream(c, c->same_host);
 	}
 }
 
@@ -151,7 +155,7 @@ static void plain_join_self(struct conn *c, uint32_t attempt)
 
 	p->attempt = attempt;
 	plain_params(p, &params);
-	if (!plain_fresh_stream(c, STREAM_INITIATOR))
+	if (!plain_fresh_stream(c, c->same_host))
 		c->link = link_self_new(&c->source);
 	if (!c->link || stream_join_self(c->stream, &params, clock_now_ns(), &u)) {
 		plain_came_to_nothing(c);
@@ -161,6 +165,11 @@ static void plain_join_self(struct conn *c, uint32_t attempt)
 	c->registered = c->readable = c->writable = true;
 	conn_get(c);
 	conn_settle(c);
+}
+
+static bool plain_is_same_host(const struct conn *c)
+{
+	return link_of(&c->dst)->connecting->same_host(&c->src, &c->dst);
 }
 
 static void plain_dial(struct conn *c, uint32_t attempt)
@@ -178,10 +187,9 @@ static void plain_dial(struct conn *c, uint32_t attempt)
 	c->src = p->rtr.from;
 	c->dst = p->rtr.to;
 	c->dst.port = (uint16_t)QP_PORT_OF(p->rtr.ends.peer.qpn);
-	c->same_host = link_of(&c->dst)->connecting->same_host(&c->src, &c->dst);
 	c->patient_until = 1; /* the meeting repeats what is refused */
 	plain_params(p, &params);
-	if (plain_fresh_stream(c, STREAM_INITIATOR) ||
+	if (plain_fresh_stream(c, plain_is_same_host(c)) ||
 	    stream_connect(c->stream, &params, clock_now_ns(), &u)) {
 		plain_came_to_nothing(c);
 		return;
@@ -199,7 +207,7 @@ static void plain_accept(struct conn *c, uint32_t attempt, struct meeting_inboun
 	int ret;
 
 	p->attempt = attempt;
-	ret = plain_fresh_stream(c, STREAM_INITIATOR);
+	ret = plain_fresh_stream(c, c->same_host);
 	if (!ret)
 		ret = conn_plain_take_over(c, qp_port_remove(&p->place, qp_dial_of(in)));
 	else
@@ -443,7 +451,7 @@ int conn_plain_reset(struct conn *c, struct qp *fresh)
 	qp = stream_take_back_qp(c->stream, &u);
 	qp_replace(qp, fresh);
 	stream_attach_qp(c->stream, qp);
-	(void)plain_fresh_stream(c, STREAM_INITIATOR);
+	(void)plain_fresh_stream(c, c->same_host);
 	conn_settle(c);
 	conn_leave(c);
 	return 0;

@@ -16,10 +16,11 @@
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
 /* A queue pair that meets its peer by itself survives a stream on which nothing of it is lost: one
- * that was not in full operation, or on which it has nothing to do. */
+ * that was not in full operation or not used, or on which it has nothing to do. */
 static bool stream_spares_qp(const struct stream *s)
 {
-	return s->cfg.meets && (s->state < STREAM_LIVE || !qp_has_posted(s->qp));
+	return s->cfg.meets &&
+	       (s->state < STREAM_LIVE || !stream_was_used(s) || !qp_has_posted(s->qp));
 }
 
 void stream_end_qp(struct stream *s)

@@ -2,6 +2,7 @@
 /* Plain queue pairs of one process meet, in every order, and again after a reset. */
 #include "plain.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -168,6 +169,39 @@ static void after_an_error_a_reset_helps(void **state)
 	plain_talk(&dials, &awaits);
 }
 
+static uint64_t counter(struct plain *p, const char *name)
+{
+	const char *const *names;
+	uint64_t values[64];
+	int n = softrnic_qp_counters(p->qp, &names, values, 64);
+
+	for (int i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return values[i];
+	fail_msg("no counter %s", name);
+	return 0;
+}
+
+/* SOFTRNIC_SHM_AFTER is 0. */
+static void both_use_rings_if_these_are_permitted(void **state)
+{
+	const char *shm = getenv("SOFTRNIC_SHM");
+	bool rings = shm && shm[0] == '1';
+
+	for (int i = 0; i < 2; i++) {
+		plain_ready(i ? &awaits : &dials, i ? dials.qp->qp_num : awaits.qp->qp_num);
+		plain_ready(i ? &dials : &awaits, i ? awaits.qp->qp_num : dials.qp->qp_num);
+		for (int n = 0; n < 200 && counter(&dials, "shm_rx_bytes") == 0; n++) {
+			plain_talk(&dials, &awaits);
+			usleep(500); /* threads of the engine agree on the rings */
+		}
+		assert_int_equal(counter(&dials, "shm_rx_bytes") > 0, rings);
+		assert_int_equal(counter(&dials, "crc"), 0);
+		plain_reset(&dials);
+		plain_reset(&awaits);
+	}
+}
+
 static void a_read_and_an_atomic_go_to_a_peer(void **state)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)dials.buf, .length = 8, .lkey = dials.mr->lkey};
@@ -262,6 +296,7 @@ int main(void)
 		TEST(requests_that_are_outstanding_fail_with_the_peer),
 		TEST(a_peer_that_never_comes_costs_the_time_of_the_retries),
 		TEST(after_an_error_a_reset_helps),
+		TEST(both_use_rings_if_these_are_permitted),
 		TEST(a_read_and_an_atomic_go_to_a_peer),
 		TEST(a_peer_that_permits_no_reads_ends_them_at_once),
 		TEST(a_queue_pair_may_be_its_own_peer),

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The peer's process is killed in each state of its queue pair, and another peer takes its place. */
+#include "plain.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum stage { IN_RESET, IN_INIT, IN_RTR, IN_RTS, STAGES };
+
+struct child {
+	pid_t pid;
+	int to, from; /* pipes */
+	uint32_t qpn;
+};
+
+static void pass(int fd, const void *bytes, size_t len)
+{
+	assert_int_equal(write(fd, bytes, len), len);
+}
+
+static void get(int fd, void *bytes, size_t len)
+{
+	assert_int_equal(read(fd, bytes, len), len);
+}
+
+/* Posts receives as soon as it may, so that it takes what comes. */
+static void child_reach(struct plain *p, uint32_t peer, enum stage stage)
+{
+	if (stage >= IN_INIT) {
+		plain_init(p);
+		for (int i = 0; i < 4; i++)
+			plain_recv(p, 1);
+	}
+	if (stage >= IN_RTR)
+		plain_rtr(p, peer);
+	if (stage >= IN_RTS)
+		plain_rts(p);
+}
+
+static void child_run(int in, int out, enum stage stage)
+{
+	struct plain p;
+	uint32_t peer;
+
+	plain_open(&p);
+	pass(out, &p.qp->qp_num, sizeof(p.qp->qp_num));
+	get(in, &peer, sizeof(peer));
+	child_reach(&p, peer, stage);
+	pass(out, "x", 1);
+	for (;;)
+		pause();
+}
+
+static void child_start(struct child *c, uint32_t our_number, enum stage stage)
+{
+	int to[2], from[2];
+	char byte;
+
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	c->pid = fork();
+	assert_true(c->pid >= 0);
+	if (c->pid == 0) {
+		alarm(30); /* the parent may fail */
+		child_run(to[0], from[1], stage);
+	}
+	close(to[0]);
+	close(from[1]);
+	c->to = to[1];
+	c->from = from[0];
+	get(c->from, &c->qpn, sizeof(c->qpn));
+	pass(c->to, &our_number, sizeof(our_number));
+	get(c->from, &byte, 1);
+}
+
+static void child_kill(struct child *c)
+{
+	kill(c->pid, SIGKILL);
+	assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
+	close(c->to);
+	close(c->from);
+}
+
+static void expect_success(struct plain *p)
+{
+	assert_int_equal(plain_wait(p).status, IBV_WC_SUCCESS);
+}
+
+/* Queue pairs whose number is greater dial, the others await: both kinds come by chance, and by the
+ * direction of the numbers over several rounds. */
+static void kill_in(enum stage stage)
+{
+	struct plain p;
+	struct child c, next;
+	bool meets = stage >= IN_RTR;
+
+	plain_open(&p);
+	p.timeout = 1;
+	child_start(&c, p.qp->qp_num, stage);
+	plain_ready(&p, c.qpn);
+	if (meets) {
+		plain_send(&p, 1, "before");
+		expect_success(&p);
+	}
+	child_kill(&c);
+	usleep(20000);
+	assert_int_equal(plain_state(&p), IBV_QPS_RTS);
+	plain_send(&p, 2, "to a dead one");
+	assert_int_equal(plain_wait(&p).status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(plain_state(&p), IBV_QPS_ERR);
+
+	plain_reset(&p);
+	child_start(&next, p.qp->qp_num, IN_RTS);
+	plain_ready(&p, next.qpn);
+	plain_send(&p, 3, "to the next one");
+	expect_success(&p);
+	child_kill(&next);
+	plain_close(&p);
+}
+
+static void a_peer_may_be_killed_in_reset(void **state)
+{
+	kill_in(IN_RESET);
+}
+
+static void a_peer_may_be_killed_in_init(void **state)
+{
+	kill_in(IN_INIT);
+}
+
+static void a_peer_may_be_killed_in_rtr(void **state)
+{
+	kill_in(IN_RTR);
+}
+
+static void a_peer_may_be_killed_in_rts(void **state)
+{
+	for (int i = 0; i < 3; i++)
+		kill_in(IN_RTS);
+}
+
+/* Its host answers for it, so the request that is outstanding fails at once. */
+static void a_peer_may_be_killed_with_work_outstanding(void **state)
+{
+	struct plain p;
+	struct child c;
+
+	plain_open(&p);
+	child_start(&c, p.qp->qp_num, IN_RTS);
+	plain_ready(&p, c.qpn);
+	for (int i = 0; i < 4; i++) {
+		plain_send(&p, 1, "as many as there are receives");
+		expect_success(&p);
+	}
+	kill(c.pid, SIGSTOP);
+	usleep(10000);
+	plain_send(&p, 2, "to a stopped one");
+	plain_send(&p, 3, "likewise");
+	child_kill(&c);
+	for (int i = 0; i < 2; i++) {
+		struct ibv_wc wc = plain_wait(&p);
+
+		/* Without the peer's acknowledgement a Send may complete when it has left. */
+		assert_true(wc.status == IBV_WC_RETRY_EXC_ERR || wc.status == IBV_WC_WR_FLUSH_ERR ||
+			    wc.status == IBV_WC_SUCCESS);
+	}
+	plain_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_peer_may_be_killed_in_reset),
+		cmocka_unit_test(a_peer_may_be_killed_in_init),
+		cmocka_unit_test(a_peer_may_be_killed_in_rtr),
+		cmocka_unit_test(a_peer_may_be_killed_in_rts),
+		cmocka_unit_test(a_peer_may_be_killed_with_work_outstanding),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
