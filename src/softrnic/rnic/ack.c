@@ -25,14 +25,16 @@ void ack_rewind(struct qp *qp)
 	};
 }
 
+/* Not when the Ack is built: a failed queue pair has dropped the Sends that waited. */
 void ack_update_count(struct qp *qp)
 {
-	qp->acks.due = ack_count(qp) > qp->acks.sent;
+	qp->acks.taken = ack_count(qp);
+	qp->acks.due = qp->acks.taken > qp->acks.sent;
 }
 
 bool ack_build(struct qp *qp)
 {
-	struct ext_ack msg = {.word = {.kind = EXT_ACK}, .count = ack_count(qp)};
+	struct ext_ack msg = {.word = {.kind = EXT_ACK}, .count = qp->acks.taken};
 	uint8_t bytes[EXT_ACK_LEN];
 
 	if (!tx_build_control(qp, RDMAP_EXT_REQ, bytes, ext_ack_encode(bytes, sizeof(bytes), &msg)))

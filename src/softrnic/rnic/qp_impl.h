@@ -66,6 +66,7 @@ struct qp_acks {
 	bool on;          /* agreed: both HELLOs ask for Acks */
 	bool due;         /* there is one to send */
 	uint64_t before;  /* of the peer's messages: those of former streams */
+	uint64_t taken;   /* ... those placed or delivered without a gap ... */
 	uint64_t sent;    /* ... and the count of the last Ack */
 	uint64_t came;    /* of ours: the count of the peer's last Ack */
 	uint64_t next;    /* the first work request that neither an Ack nor an answer covers ... */

@@ -223,6 +223,24 @@ static void what_was_placed_before_an_error_is_acknowledged_before_it(void **sta
 	}
 }
 
+/* The Send waits for its receive, which is too short, while a Write after it is placed. */
+static void a_send_that_finds_a_short_receive_late_is_to_blame(void **state)
+{
+	open_bench();
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, 50), 0);
+	assert_int_equal(end_send(t.a, 2, t.mra, 0, 51), 0);
+	assert_int_equal(end_write(t.a, 3, t.mra, 0, 100, t.mrb, 0), 0);
+	pair_run(&t.p);
+	expect_no_wc(&t.a->scq);
+	assert_int_equal(end_recv(t.b, 8, t.mrb, 1024, 50), 0); /* its Ack is not built yet */
+	assert_int_equal(end_recv(t.b, 9, t.mrb, 1024, 50), 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 2, IBV_WC_REM_INV_REQ_ERR);
+	expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
+	bench_close(&t);
+}
+
 /* The refusal ends the stream, and with it the Read; but it is not the culprit. */
 static void a_read_that_is_not_answered_yet_is_not_to_blame(void **state)
 {
@@ -250,6 +268,7 @@ int main(void)
 		cmocka_unit_test(own_memory_that_is_not_registered),
 		cmocka_unit_test(the_peer_fails_by_itself),
 		cmocka_unit_test(the_peer_is_gone),
+		cmocka_unit_test(a_send_that_finds_a_short_receive_late_is_to_blame),
 		cmocka_unit_test(a_read_that_is_not_answered_yet_is_not_to_blame),
 		cmocka_unit_test(what_was_placed_before_an_error_is_acknowledged_before_it),
 	};
