@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * broken.c -- targets that are broken on purpose: an atomic write takes effect when it arrives, not
- * when the Flush before it is complete; or a Read is not a flush. Only this file looks inside the
- * queue pair.
+ * when the Flush before it is complete; a Read is not a flush; or a message is acknowledged when it
+ * arrives, not when it is placed or delivered. Only this file looks inside the queue pair.
  */
 #include <string.h>
 
 #include "sim.h"
+#include "softrnic/rnic/op.h"
 #include "softrnic/rnic/qp_impl.h"
+
+extern const struct qp_op op_write;
 
 static void execute(struct node *n, const struct ext_atomic_write *w)
 {
@@ -42,4 +45,32 @@ void node_ignore_read_flushes(struct node *n)
 {
 	if (n->sim->sc.mode == SIM_PLAIN_READS && n->qp && n->qp->stream.consent)
 		n->qp->stream.peer_flushes = true;
+}
+
+/* The peer is not in the middle of a message, so an Ack of all that it began is no more than it sent. */
+static bool has_sent_all(const struct qp *qp)
+{
+	return qp && qp->tx.source == TX_NONE && qp->tx.built == qp->tx.sent;
+}
+
+/* Messages that are here and not in the product's count: Sends that wait, Writes after them, and a
+ * Write whose end has not come. */
+static uint64_t unplaced(const struct qp *qp, const struct qp *peer)
+{
+	const struct park_seg *waits = park_first(&qp->recv.park);
+	uint64_t n =
+		(qp->rx.write_open || (qp->rx.seg.active && qp->rx.seg.rx == op_write.message)) &&
+		has_sent_all(peer);
+
+	if (waits)
+		n += qp->recv.park.msgs + qp->counters.writes_in - waits->writes_before;
+	return n;
+}
+
+void node_acknowledge_early(struct node *n)
+{
+	if (n->sim->sc.mode != SIM_HASTY_ACK || !n->qp || !n->qp->acks.on || qp_is_failed(n->qp))
+		return;
+	n->qp->acks.before = -unplaced(n->qp, n->peer->qp);
+	ack_update(n->qp);
 }

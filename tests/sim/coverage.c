@@ -25,6 +25,7 @@ static void add_queue(struct coverage *c, const struct qp_counters *q)
 {
 	c->sends += q->sends_in;
 	c->parked_sends += q->parked_sends;
+	c->acks += q->acks_in;
 	c->stalls += q->stalls;
 	c->direct_bytes += q->rx_direct_bytes;
 	c->crc_errors += q->crc_errors;

@@ -30,6 +30,7 @@
 	X(changing)                                                                                \
 	X(sends)                                                                                   \
 	X(parked_sends)                                                                            \
+	X(acks)                                                                                    \
 	X(stalls)                                                                                  \
 	X(direct_bytes)                                                                            \
 	X(in_place_bytes)                                                                          \

@@ -341,6 +341,28 @@ const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const 
 	return model_on_success(m, &m->op[id], id, wc, own, peer);
 }
 
+const char *model_on_acknowledged(struct model *m, unsigned id, const struct memory *peer)
+{
+	const struct op *op = &m->op[id];
+	struct model_view v = {
+		.name = "acknowledged data",
+		.bytes = peer->cache + op->off,
+		.off = op->off,
+		.len = op->len,
+		.floor = m->floor,
+		.end = m->posted,
+	};
+
+	if (op->forbidden)
+		return model_text("operation %u was acknowledged, and must not be", id);
+	if (id >= m->applied)
+		m->applied = id + 1;
+	if (!model_writes(op) || op_is_atomic(op) || peer->area[op->area].gone)
+		return NULL;
+	model_floor(m, id + 1, op->off, op->len);
+	return model_check_view(m, peer, &v);
+}
+
 const char *model_check_complete(const struct model *m)
 {
 	for (unsigned i = m->completed; i < m->posted; i++) {

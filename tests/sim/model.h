@@ -140,6 +140,8 @@ void model_drop_area(struct model *m, const struct memory *peer, const struct ar
  */
 const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
 				const struct memory *peer, bool trusted);
+/* A success of which this is known, too: it is acknowledged, so that the peer has all up to it. */
+const char *model_on_acknowledged(struct model *m, unsigned id, const struct memory *peer);
 /* The peer's receive `wc` must be the next message, with the content `bytes` (NULL: it is lost). */
 const char *model_on_received(struct model *m, const struct ibv_wc *wc, const uint8_t *bytes,
 			      const struct memory *peer);

@@ -87,6 +87,7 @@ static void make_qp(struct node *n, const struct scenario *sc)
 			.max_inline_data = sc->inline_max},
 		.peer_rfc7306 = sc->assumes_7306,
 		.strict_persist = sc->strict[n->index],
+		.acks = sc->acks[n->index],
 		.notify = on_qp_notify,
 		.get = on_get,
 		.async = on_async,
@@ -167,6 +168,13 @@ void node_open(struct node *n)
 	make_queues(n, &n->sim->sc);
 	make_qp(n, &n->sim->sc);
 	node_open_stream(n);
+}
+
+bool node_is_acknowledged(const struct node *n)
+{
+	const struct ext_hello *peer = n->qp ? qp_peer_hello(n->qp) : NULL;
+
+	return n->sim->sc.acks[n->index] && peer && peer->acks;
 }
 
 /* The memory may be reused as soon as the queue pair is destroyed. */

@@ -147,8 +147,11 @@ void node_on_dereg(struct node *n);
 struct mr **node_dereg_mr(struct node *n); /* the region that goes; NULL after it is gone */
 /* The user deregisters the region that the peer invalidated. */
 void node_end_lease(struct node *n);
+/* Does a completion of its sends mean that they are at the peer? */
+bool node_is_acknowledged(const struct node *n);
 /* broken.c: an atomic write that does not wait for the Flush before it. */
 void node_run_atomics_early(struct node *n);
 void node_ignore_read_flushes(struct node *n);
+void node_acknowledge_early(struct node *n);
 
 #endif

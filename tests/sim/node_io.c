@@ -203,6 +203,7 @@ static bool node_receive(void *owner, struct stream_update *u)
 	n->budget--;
 	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
+	node_acknowledge_early(n);
 	return true;
 }
 
@@ -366,6 +367,7 @@ void node_perform(struct node *n, struct stream_update *u)
 	}
 	node_run_atomics_early(n);
 	node_ignore_read_flushes(n);
+	node_acknowledge_early(n);
 	origin_do(n, u);
 	rings_begin(n, u);
 	n->budget = (unsigned)prng_between(&sim->world->rng, 1, 40);

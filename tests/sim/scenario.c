@@ -204,6 +204,15 @@ static void scenario_make_all(struct scenario *sc, struct prng *rng)
 	scenario_make_medium(sc, rng);
 }
 
+/* Both ends as a rule: one alone changes nothing. Two users that await their Sends before they post
+ * a receive wait for each other then, as they would on RoCE. */
+static void scenario_make_acks(struct scenario *sc, struct prng *rng)
+{
+	sc->acks[0] = prng_chance(rng, 50);
+	sc->acks[1] = sc->acks[0] != prng_chance(rng, 10);
+	sc->late_receives &= !(sc->acks[0] && sc->acks[1]);
+}
+
 void scenario_make(struct scenario *sc, struct prng *rng)
 {
 	scenario_make_all(sc, rng);
@@ -211,6 +220,7 @@ void scenario_make(struct scenario *sc, struct prng *rng)
 	scenario_make_habits(sc, rng);
 	/* On one host nothing is lost on the way. */
 	sc->rings = prng_chance(rng, 50) && sc->fault != FAULT_BLACKHOLE;
+	scenario_make_acks(sc, rng);
 }
 
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first)
@@ -218,6 +228,7 @@ void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct sc
 	scenario_make_all(sc, rng);
 	scenario_make_habits(sc, rng);
 	sc->rings = prng_chance(rng, 50);
+	scenario_make_acks(sc, rng);
 	sc->mode = first->mode;
 	for (int i = 0; i < 2; i++) {
 		sc->dax[i] = first->dax[i];
@@ -252,11 +263,12 @@ void scenario_print(const struct scenario *sc, FILE *to)
 {
 	fprintf(to,
 		"crc %d/%d consent %d/%d announces %d/%d p2p %d rev %u ird %u/%u ord %u/%u srq %d/%d "
-		"sq %u/%u rq %u/%u rings %d\n",
+		"sq %u/%u rq %u/%u rings %d acks %d/%d\n",
 		sc->want_crc[0], sc->want_crc[1], sc->offer_consent[0], sc->offer_consent[1],
 		sc->announces[0], sc->announces[1], sc->p2p, sc->revision, sc->ird[0], sc->ird[1],
 		sc->ord[0], sc->ord[1], sc->use_srq[0], sc->use_srq[1], sc->send_depth[0],
-		sc->send_depth[1], sc->recv_depth[0], sc->recv_depth[1], sc->rings);
+		sc->send_depth[1], sc->recv_depth[0], sc->recv_depth[1], sc->rings, sc->acks[0],
+		sc->acks[1]);
 	fprintf(to,
 		"ops %u/%u of at most %u bytes, mss %u, chunks of at most %u, window %u, late "
 		"receives %d\n",

@@ -46,6 +46,7 @@ enum sim_mode {
 	SIM_IGNORED_SWITCH, /* the peer's SWITCH to the ring is ignored */
 	SIM_OLD_LINK,       /* what follows its own SWITCH still goes over TCP */
 	SIM_READ_TWICE,     /* the header in a ring is read again after it was checked */
+	SIM_HASTY_ACK,      /* what has come is acknowledged before it is placed or delivered */
 	/* Connections in a row: one layer, or all of them, is missing. */
 	SIM_GRACEFUL_CLOSE, /* an end that is given up goes on sending */
 	SIM_NO_MARK,        /* rings have no word "given up" */
@@ -66,6 +67,7 @@ struct scenario {
 	/* The ends; [0] is the initiator. */
 	bool want_crc[2], offer_consent[2];
 	bool rings;        /* both ends offer to move to rings in shared memory */
+	bool acks[2];      /* the end asks for Acks */
 	bool announces[2]; /* native flushes, as in librpma; otherwise it also flushes by reading */
 	bool p2p;
 	uint8_t revision;

@@ -36,6 +36,7 @@
  *                                                               silently
  *                changes a source while sending     every run   the stream stays intact
  *                posts receives late                every run   no deadlock
+ *                takes a completion for "placed"    half        with Acks it is
  *   memory       a page is gone (EFAULT)            UNMAP       only its connection fails
  *   medium       a write-back fails                 WRITEBACK   the flush fails
  *                takes pieces early, in any order   every run   a successful flush is on it

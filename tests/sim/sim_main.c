@@ -47,6 +47,7 @@ static const char *const modes[] = {
 	[SIM_IGNORED_SWITCH] = "ignored-switch",
 	[SIM_OLD_LINK] = "old-link",
 	[SIM_READ_TWICE] = "read-twice",
+	[SIM_HASTY_ACK] = "hasty-ack",
 	[SIM_GRACEFUL_CLOSE] = "graceful-close",
 	[SIM_NO_MARK] = "no-mark",
 	[SIM_NO_LOOK] = "no-look",

@@ -132,20 +132,30 @@ void workload_on_message(struct node *n, const struct ibv_wc *wc)
 		node_end_lease(n);
 }
 
-/* A request is executed after all Sends before it are delivered (RFC 5040 s5.5). */
+/* A request is executed after all Sends before it are delivered (RFC 5040 s5.5). What is
+ * acknowledged is delivered, too. */
 static void workload_check_order(struct node *n, unsigned id)
 {
 	const struct model *m = &n->model;
 	const struct node *peer = n->peer;
 	unsigned sent = 0;
 
-	if (!op_is_request(&m->op[id]))
+	if (!op_is_request(&m->op[id]) && !node_is_acknowledged(n))
 		return;
-	for (unsigned i = 0; i < id; i++)
+	for (unsigned i = 0; i <= id; i++)
 		sent += op_is_message(&m->op[i]);
 	if (!n->sim->sc.one_cq[peer->index] && !peer->destroyed &&
 	    sent > peer->recv_completed + atomic_load(&peer->recv_cq.count))
 		sim_violate(n->sim, "node %d: operation %u overtook a message", n->index, id);
+}
+
+/* With Acks the error reaches the operation that caused it. */
+static void workload_check_blame(struct node *n, const struct ibv_wc *wc)
+{
+	if (wc->status == IBV_WC_REM_ACCESS_ERR && n->sim->sc.fault == FAULT_ACCESS &&
+	    node_is_acknowledged(n) && !n->model.op[wc->wr_id].forbidden)
+		sim_violate(n->sim, "node %d: operation %llu was blamed for another", n->index,
+			    (unsigned long long)wc->wr_id);
 }
 
 static void workload_on_completion(struct node *n, const struct ibv_wc *wc)
@@ -167,10 +177,15 @@ static void workload_on_completion(struct node *n, const struct ibv_wc *wc)
 			    (unsigned long long)wc->wr_id, wc->status);
 	bad = model_on_completion(&n->model, wc, n->mem, n->peer->mem,
 				  scenario_is_trusted(&n->sim->sc));
+	if (!bad && wc->status == IBV_WC_SUCCESS && node_is_acknowledged(n) &&
+	    scenario_is_trusted(&n->sim->sc))
+		bad = model_on_acknowledged(&n->model, (unsigned)wc->wr_id, n->peer->mem);
 	if (bad)
 		sim_violate(n->sim, "node %d: %s", n->index, bad);
 	else if (wc->status == IBV_WC_SUCCESS && scenario_is_trusted(&n->sim->sc))
 		workload_check_order(n, (unsigned)wc->wr_id);
+	else
+		workload_check_blame(n, wc);
 }
 
 /* A complete operation does not need its source any more, nor does a failed one. */
