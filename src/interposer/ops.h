@@ -73,6 +73,16 @@
 	X(int, rereg_mr,                                                                           \
 	  (struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len, int access),   \
 	  (mr, flags, pd, addr, len, access), ERR, CALL)                                           \
+	X(struct ibv_ah *, create_ah, (struct ibv_pd *pd, struct ibv_ah_attr *attr), (pd, attr),   \
+	  NUL, CALL)                                                                               \
+	X(int, destroy_ah, (struct ibv_ah *ah), (ah), ERR, RELEASE)                                \
+	X(int, init_ah_from_wc,                                                                    \
+	  (struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,          \
+	   struct ibv_ah_attr *attr),                                                              \
+	  (ctx, port, wc, grh, attr), NEG, CALL)                                                   \
+	X(struct ibv_ah *, create_ah_from_wc,                                                      \
+	  (struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port),               \
+	  (pd, wc, grh, port), NUL, CALL)                                                          \
 	X(int, resize_cq, (struct ibv_cq *cq, int cqe), (cq, cqe), ERR, CALL)                      \
 	X(void, unimport_mr, (struct ibv_mr *mr), (mr), VOID, RELEASE)                             \
 	X(void, unimport_pd, (struct ibv_pd *pd), (pd), VOID, RELEASE)                             \
@@ -107,16 +117,6 @@
 	  (qp, gid, lid), ERR, CALL)                                                               \
 	X(int, detach_mcast, (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid),          \
 	  (qp, gid, lid), ERR, CALL)                                                               \
-	X(struct ibv_ah *, create_ah, (struct ibv_pd *pd, struct ibv_ah_attr *attr), (pd, attr),   \
-	  NUL, CALL)                                                                               \
-	X(int, destroy_ah, (struct ibv_ah *ah), (ah), ERR, RELEASE)                                \
-	X(int, init_ah_from_wc,                                                                    \
-	  (struct ibv_context *ctx, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,          \
-	   struct ibv_ah_attr *attr),                                                              \
-	  (ctx, port, wc, grh, attr), NEG, CALL)                                                   \
-	X(struct ibv_ah *, create_ah_from_wc,                                                      \
-	  (struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port),               \
-	  (pd, wc, grh, port), NUL, CALL)                                                          \
 	X(int, resolve_eth_l2_from_gid,                                                            \
 	  (struct ibv_context *ctx, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid),      \
 	  (ctx, attr, mac, vid), ERR, CALL)

@@ -62,3 +62,19 @@ static const struct ibv_context *verbs_own_context(const struct ibv_context *ctx
 VEXT_VERBS_CALLS(DISPATCH)
 OPS_VERBS_CALLS(DISPATCH)
 OPS_VERBS_LACKED_CALLS(DISPATCH)
+
+/* Fork protection is for pinned pages, of which softrnic has none. */
+int ibv_fork_init(void)
+{
+	__typeof__(ibv_fork_init) *found = (__typeof__(found))rdma_core_symbol("ibv_fork_init");
+
+	return found ? found() : 0;
+}
+
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	__typeof__(ibv_is_fork_initialized) *found =
+		(__typeof__(found))rdma_core_symbol("ibv_is_fork_initialized");
+
+	return found ? found() : IBV_FORK_UNNEEDED;
+}

@@ -130,6 +130,13 @@ struct ibv_pd *softrnic_alloc_parent_domain(struct ibv_context *context,
 					    struct ibv_parent_domain_init_attr *attr);
 struct ibv_td *softrnic_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int softrnic_dealloc_td(struct ibv_td *td);
+/* An iWARP device has no address handles: EOPNOTSUPP. */
+struct ibv_ah *softrnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int softrnic_destroy_ah(struct ibv_ah *ah);
+int softrnic_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+			     struct ibv_grh *grh, struct ibv_ah_attr *attr);
+struct ibv_ah *softrnic_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+					  uint8_t port);
 int softrnic_resize_cq(struct ibv_cq *cq, int cqe);
 int softrnic_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 /*

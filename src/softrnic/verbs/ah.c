@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ah.c -- address handles: an address of this host, and one that can be reached from it.
+ *
+ * An iWARP device has none. On Ethernet a peer is named by a GID; a LID alone names nobody there.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softrnic/io/config.h"
+#include "softrnic/softrnic.h"
+#include "softrnic/verbs/device.h"
+#include "softrnic/verbs/gid.h"
+
+/* 0 or an errno value. */
+static int ah_check(const struct ibv_ah_attr *attr)
+{
+	struct link_addr peer;
+	struct gid_row row;
+
+	if (!config_get()->roce)
+		return EOPNOTSUPP;
+	if (!attr->is_global || attr->port_num != 1 || gids_get(attr->grh.sgid_index, &row))
+		return EINVAL;
+	peer = gid_to_addr(&attr->grh.dgid, row.ifindex);
+	return -link_route(&row.addr, &peer, NULL);
+}
+
+struct ibv_ah *softrnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ibv_ah *ah;
+	int err = ah_check(attr);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+	ah->context = pd->context;
+	ah->pd = &vpd_of(pd)->ibv;
+	atomic_fetch_add(&vpd_of(pd)->users, 1);
+	return ah;
+}
+
+int softrnic_destroy_ah(struct ibv_ah *ah)
+{
+	atomic_fetch_sub(&vpd_of(ah->pd)->users, 1);
+	free(ah);
+	return 0;
+}
+
+/* --- the sender of a message ---------------------------------------------------------------- */
+
+/* The second half of the 40 bytes may be an IPv4 header. Then the first half is unused. */
+enum { IPV4_AT = 20, IPV4_TOS = IPV4_AT + 1, IPV4_FROM = IPV4_AT + 12, IPV4_TO = IPV4_AT + 16 };
+
+static union ibv_gid gid_of_ipv4(const uint8_t *addr)
+{
+	union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
+
+	memcpy(gid.raw + 12, addr, 4);
+	return gid;
+}
+
+/* What is before a datagram: an IPv6 header, or an IPv4 one. False: neither. */
+static bool ah_parse_grh(const struct ibv_grh *grh, union ibv_gid *from, union ibv_gid *to,
+			 struct ibv_global_route *back)
+{
+	const uint8_t *bytes = (const uint8_t *)grh;
+	uint32_t word = be32toh(grh->version_tclass_flow);
+
+	if (word >> 28 == 6) {
+		*from = grh->sgid;
+		*to = grh->dgid;
+		back->flow_label = word & 0xfffff;
+		back->traffic_class = (uint8_t)(word >> 20);
+		return true;
+	}
+	if (bytes[IPV4_AT] >> 4 != 4)
+		return false;
+	*from = gid_of_ipv4(bytes + IPV4_FROM);
+	*to = gid_of_ipv4(bytes + IPV4_TO);
+	back->traffic_class = bytes[IPV4_TOS];
+	return true;
+}
+
+/* The row that has it, or -1. */
+static int ah_find_gid(const union ibv_gid *gid)
+{
+	struct gid_row row;
+
+	for (unsigned i = 0; i < GID_ROWS; i++)
+		if (!gids_get(i, &row) && !memcmp(&row.gid, gid, sizeof(*gid)))
+			return (int)i;
+	return -1;
+}
+
+static int ah_fail(int err)
+{
+	errno = err;
+	return -1;
+}
+
+int softrnic_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+			     struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	union ibv_gid to;
+	int index;
+
+	if (!config_get()->roce)
+		return ah_fail(EOPNOTSUPP);
+	*attr = (struct ibv_ah_attr){.sl = wc->sl, .port_num = port, .is_global = 1};
+	if (!(wc->wc_flags & IBV_WC_GRH) || !ah_parse_grh(grh, &attr->grh.dgid, &to, &attr->grh))
+		return ah_fail(EINVAL);
+	index = ah_find_gid(&to);
+	if (index < 0)
+		return ah_fail(EINVAL);
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.hop_limit = 0xff;
+	return 0;
+}
+
+struct ibv_ah *softrnic_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+					  uint8_t port)
+{
+	struct ibv_ah_attr attr;
+
+	if (softrnic_init_ah_from_wc(pd->context, port, wc, grh, &attr))
+		return NULL;
+	return softrnic_create_ah(pd, &attr);
+}
