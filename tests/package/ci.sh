@@ -43,7 +43,12 @@ as_user 60 "rping runs in the image" "
 	$entry rping -s -a 127.0.0.1 -C 10 & server=\$!
 	sleep 1; $entry rping -c -a 127.0.0.1 -C 10
 	wait \$server || [ \$? = 1 ]"
+# Both find each other's queue pairs without rdma_cm.
+as_user 60 "rdma-core's example runs in the image" "
+	$entry ibv_rc_pingpong -g 0 & server=\$!
+	sleep 1; $entry ibv_rc_pingpong -g 0 127.0.0.1
+	wait \$server"
 as_user 60 "perftest runs in the image" "
-	$entry ib_write_bw -R -d softrnic0 -n 500 & server=\$!
-	sleep 1; $entry ib_write_bw -R -d softrnic0 -n 500 127.0.0.1
+	$entry ib_write_bw -d softrnic0 -n 500 & server=\$!
+	sleep 1; $entry ib_write_bw -d softrnic0 -n 500 127.0.0.1
 	wait \$server"

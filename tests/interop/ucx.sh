@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# UCX's transport over RC queue pairs of verbs, by its own benchmark.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+test_the_device_is_listed() {
+	need ucx_info
+	soft ucx_info -d >"$scratch/info.log" 2>/dev/null || fail "ucx_info: status $?"
+	said info 'Transport: rc_verbs'
+	said info 'Device: softrnic0:1'
+}
+
+# operation NAME OPTION...: between two processes. A Write is flushed, so its completion at the peer is awaited.
+operation() {
+	local port
+	port=$(free_port)
+	serve server "$port" ucx_perftest -d softrnic0:1 -x rc_verbs -p "$port"
+	client client ucx_perftest -d softrnic0:1 -x rc_verbs -p "$port" -t "$@" -n 300 -w 20 127.0.0.1
+	served
+	said client '^Final: +300 '
+	silent_about client ERROR
+	silent_about server ERROR
+}
+
+test_messages() {
+	need ucx_perftest
+	operation am_lat -s 8
+	operation am_bw -s 4000 -D bcopy
+	operation am_bw -s 4000 -D zcopy
+}
+
+test_writes_and_reads() {
+	need ucx_perftest
+	operation put_lat -s 8
+	operation put_bw -s 65536 -D zcopy
+	operation get -s 4096 -D bcopy
+	operation get -s 1048576 -D zcopy
+}
+
+test_atomics() {
+	need ucx_perftest
+	operation add_lat
+	operation fadd
+	operation cswap
+}
+
+run_test "$1"
