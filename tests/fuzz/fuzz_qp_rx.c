@@ -459,9 +459,24 @@ static void records(struct side *s, struct input *in)
 	}
 }
 
+/* The peer gives up. The same input, read as nothing but FPDUs or bytes, changes no memory then. */
+static void give_up(struct side *s, struct input *in, bool is_raw)
+{
+	uint8_t *before = malloc(REGION);
+
+	memcpy(before, region(s, 0), REGION);
+	qp_rx_give_up(s->qp);
+	if (is_raw)
+		feed(s, in->p, in->left);
+	while (!is_raw && in->left > 0)
+		fpdu(s, in);
+	EXPECT(memcmp(before, region(s, 0), REGION) == 0);
+	free(before);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct input in = {data, len};
+	struct input in = {data, len}, again = in;
 	struct side s = {0};
 	uint8_t flags = next_u8(&in);
 
@@ -473,6 +488,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	else
 		records(&s, &in);
 	drain(&s, SIZE_MAX);
+	give_up(&s, &again, flags & F_RAW);
 	qp_on_eof(s.qp);
 	check_guards(&s);
 	EXPECT(s.durability <= VEXT_DURABILITY_DAX);

@@ -178,6 +178,21 @@ static bool node_sees_end(struct node *n)
 	return atomic_load(&n->alarm) && node_is_over(n);
 }
 
+/* As conn_find_terminate() does, and as little on a link in shared memory. */
+static void node_find_terminate(struct node *n, struct stream_update *u)
+{
+	struct sim *sim = n->sim;
+	struct stream_rx rx;
+	size_t len;
+
+	while (!sim->link.reads_ring[n->index] && (len = link_readable(&sim->link, n->index)) > 0 &&
+	       stream_rx_give_up(n->stream) && stream_rx_begin(n->stream, &rx, u)) {
+		len = node_min(node_part_of(sim, len), iov_total(rx.iov, rx.n));
+		link_read(&sim->link, n->index, rx.iov, rx.n, len);
+		stream_rx_end(n->stream, (ssize_t)len, sim->world->now, u);
+	}
+}
+
 /* One recvmsg(). Returns false if there is nothing more to do now. */
 static bool node_receive(void *owner, struct stream_update *u)
 {
@@ -189,6 +204,7 @@ static bool node_receive(void *owner, struct stream_update *u)
 	if (!sim->link.up || sim->link.closed[n->index] || n->budget == 0)
 		return false;
 	if (node_sees_end(n)) {
+		node_find_terminate(n, u);
 		stream_rx_end(n->stream, -ECONNRESET, sim->world->now, u);
 		return true;
 	}

@@ -54,8 +54,8 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 
 /*
  * A reset is the end of a peer that has given up, or died, and may connect again at once. Its
- * unread bytes must not be placed after those of its next connection, so they are dropped. A reset
- * after the peer's FIN is EPIPE in Linux: the peer has ended in good order, and all its bytes
+ * unread bytes must not be placed after those of its next connection, so they are dropped, but for
+ * a Terminate. A reset after the peer's FIN is EPIPE in Linux: the peer has ended in good order, and all its bytes
  * count.
  */
 bool conn_is_over(struct conn *c)
@@ -72,11 +72,29 @@ bool conn_is_over(struct conn *c)
 	return true;
 }
 
+/*
+ * After a reset: a peer that closes its socket with bytes unread, as siw does, sends it right after
+ * its Terminate, which is in the socket still. No byte follows the reset, so this ends.
+ */
+static void conn_find_terminate(struct conn *c, struct stream_update *u)
+{
+	struct stream_rx rx;
+	ssize_t got = 1;
+
+	if (c->link->ops->in_place) /* a peer on this link reads all before it closes */
+		return;
+	while (got > 0 && stream_rx_give_up(c->stream) && stream_rx_begin(c->stream, &rx, u)) {
+		got = c->link->ops->recv(c->link, rx.iov, rx.n);
+		stream_rx_end(c->stream, got > 0 ? got : -EAGAIN, clock_now_ns(), u);
+	}
+}
+
 /* Called before bytes are taken. */
 static bool conn_finds_end(struct conn *c, struct stream_update *u)
 {
 	if (!atomic_load_explicit(&c->alarm, memory_order_relaxed) || !conn_is_over(c))
 		return false;
+	conn_find_terminate(c, u);
 	stream_rx_end(c->stream, c->reset, clock_now_ns(), u);
 	return true;
 }

@@ -29,6 +29,7 @@ enum rx_verdict {
 	RX_MORE,  /* bytes are missing */
 	RX_STALL, /* no room for it: do not read on */
 	RX_FAULT, /* an error is recorded */
+	RX_OVER,  /* the peer has given its connection up: nothing more is executed */
 };
 
 /* How a message is received. rdmap_check() has made the formal checks before. */

@@ -14,7 +14,7 @@
  *
  * Files: qp.c (state, create, destroy); op.c and op_*.c (the operations, one row each), hello.c,
  * origin.c, heartbeat.c, ack.c; queues.c (plain queues), qp_post.c, qp_sq.c, qp_requests.c, qp_recv.c
- * (what is done with them); qp_rx_io.c and qp_rx.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c,
+ * (what is done with them); qp_rx_io.c, qp_rx.c and qp_rx_over.c (bytes to FPDUs); qp_tx.c, qp_tx_turn.c,
  * qp_tx_msg.c and tx_batch.c (which message is next, messages as FPDUs, FPDUs in the lent buffer);
  * dirty.c (what was placed and not written back), place.c (the CPU's writes to memory).
  */
@@ -290,6 +290,12 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV]);
 size_t qp_rx_direct(const struct qp *qp);
 void qp_rx_got(struct qp *qp, size_t len);
 void qp_rx_fault(struct qp *qp);
+/*
+ * The peer has given its connection up. Of the bytes that it has sent before, and that
+ * qp_rx_got() brings from now on, only a Terminate counts. The owner reads what the link still has
+ * and then ends the stream.
+ */
+void qp_rx_give_up(struct qp *qp);
 /*
  * Instead of qp_rx_want(): parse bytes where they lie, in memory that the peer may write to.
  * Returns the number of bytes that were taken. An incomplete FPDU is not taken, unless it is large;

@@ -184,16 +184,15 @@ void qp_fail_lost(struct qp *qp)
 
 bool qp_find_end(struct qp *qp)
 {
-	bool over = atomic_load(qp->rx.given_up) == QP_GIVEN_UP;
+	return atomic_load(qp->rx.given_up) == QP_GIVEN_UP ||
+	       (qp->cfg.is_over && qp->cfg.is_over(qp->cfg.owner));
+}
 
-	if (qp->fault.due)
-		return true;
-	if (!over && (!qp->cfg.is_over || !qp->cfg.is_over(qp->cfg.owner)))
-		return false;
+void qp_given_up(struct qp *qp)
+{
 	qp_set_link_cause(qp, ECONNRESET);
 	qp_fault(qp, fault_of_lost_peer(qp), qp->cause, "given up by the peer");
 	qp->fault.shut = true;
-	return true;
 }
 
 void qp_on_eof(struct qp *qp)

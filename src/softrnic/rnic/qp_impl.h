@@ -182,9 +182,11 @@ static inline void qp_settle(struct qp *qp)
 		qp_settle_fault(qp);
 }
 /*
- * Has the peer given its connection up? If so, a fault is recorded, and nothing more is executed.
+ * Has the peer given its connection up? If so, the caller records the fault by qp_given_up(), and
+ * nothing more is executed.
  */
 bool qp_find_end(struct qp *qp);
+void qp_given_up(struct qp *qp);
 static inline bool qp_is_over(struct qp *qp)
 {
 	unsigned words = atomic_load_explicit(qp->cfg.alarm, memory_order_relaxed) |

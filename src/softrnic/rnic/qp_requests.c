@@ -183,7 +183,9 @@ void qp_on_job(struct qp *qp, int status)
 	if (qp_is_failed(qp))
 		return;
 	e = irq_head(&qp->irq);
-	if (!qp_is_over(qp)) /* the requests after a long write-back may change memory */
+	if (qp_is_over(qp)) /* the requests after a long write-back may change memory */
+		qp_given_up(qp);
+	else
 		e->op->on_job(qp, e, status);
 	qp_settle(qp);
 }

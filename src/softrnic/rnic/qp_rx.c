@@ -304,7 +304,7 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	if (v->n < MPA_LENGTH_LEN)
 		return RX_MORE;
 	if (qp_is_over(qp))
-		return RX_FAULT;
+		return RX_OVER;
 	p = rx_view_head(v);
 	verdict = rx_open_fpdu(qp, p, v->n, &seg);
 	if (verdict != RX_DONE)
@@ -334,7 +334,7 @@ static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 	uint32_t n = seg->payload - seg->done;
 
 	if (qp_is_over(qp))
-		return RX_FAULT;
+		return RX_OVER;
 	n = n < v->n ? n : v->n;
 	if (qp_rx_place(qp, seg, v->p, n))
 		return RX_FAULT;
@@ -347,6 +347,14 @@ static enum rx_verdict rx_continue(struct qp *qp, struct rx_view *v)
 	return rx_taken(qp);
 }
 
+/* What is still unparsed may end with a Terminate; not where the peer may write to it. */
+static void rx_on_over(struct qp *qp, struct rx_view *v)
+{
+	if (!v->copy)
+		rx_view_take(v, qp_rx_seek_terminate(qp, v->p, v->n));
+	qp_given_up(qp);
+}
+
 static void rx_parse(struct qp *qp, struct rx_view *v)
 {
 	struct qp_rx *rx = &qp->rx;
@@ -356,6 +364,8 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 		verdict = rx->seg.active ? rx_continue(qp, v) : rx_begin_fpdu(qp, v);
 	if (__builtin_expect(rx->stop & RX_STOP_SWITCH, 0) && v->n > 0)
 		link_refuse(qp); /* bytes behind the switch */
+	if (__builtin_expect(verdict == RX_OVER, 0))
+		rx_on_over(qp, v);
 	if (verdict == RX_STALL && !rx->stalled)
 		qp->counters.stalls++;
 	rx->stalled = verdict == RX_STALL;
@@ -375,7 +385,10 @@ void qp_rx_parse(struct qp *qp)
 		return;
 	}
 	v = (struct rx_view){.p = rx->buf + rx->head, .n = qp_rx_buffered(rx)};
-	rx_parse(qp, &v);
+	if (__builtin_expect(rx->over, 0))
+		rx_view_take(&v, qp_rx_seek_terminate(qp, v.p, v.n));
+	else
+		rx_parse(qp, &v);
 	rx->head = rx->tail - v.n;
 	qp_rx_free_own_buf(rx);
 }
@@ -386,7 +399,7 @@ bool qp_rx_is_in_place(const struct qp *qp)
 {
 	const struct qp_rx *rx = &qp->rx;
 
-	return !(qp->stream.crc | rx->stalled | rx->eof) && qp_rx_buffered(rx) == 0 &&
+	return !(qp->stream.crc | rx->stalled | rx->eof | rx->over) && qp_rx_buffered(rx) == 0 &&
 	       qp->state != IBV_QPS_INIT && qp->state != IBV_QPS_ERR;
 }
 

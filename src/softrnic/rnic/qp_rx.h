@@ -38,6 +38,7 @@ struct qp_rx {
 	uint32_t head, tail;
 	bool own_buf; /* the buffer is not lent: it holds bytes that came before one was lent */
 	bool eof, stalled, any;
+	bool over;    /* qp_rx_give_up(): only a Terminate counts */
 	uint8_t stop; /* RX_STOP_*: nothing is parsed or received after the last FPDU */
 	/* only the rest of an FPDU goes to the buffer: the next may be parsed in place */
 	bool exact;
@@ -87,6 +88,8 @@ static inline uint32_t qp_rx_buffered(const struct qp_rx *rx)
 	return rx->tail - rx->head;
 }
 void qp_rx_parse(struct qp *qp);
+/* qp_rx_over.c: pass over the FPDUs, and execute a Terminate. Returns how many bytes were taken. */
+uint32_t qp_rx_seek_terminate(struct qp *qp, const uint8_t *bytes, uint32_t n);
 void qp_rx_free_own_buf(struct qp_rx *rx);
 void qp_rx_stop(struct qp *qp);
 void qp_rx_fini(struct qp *qp);

@@ -134,7 +134,7 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	if (!rx->buf || rx->eof || rx->stalled || rx->stop || qp->state == IBV_QPS_INIT)
 		return 0;
 	rx_make_room(rx);
-	if (!qp_is_failed(qp) && rx->seg.active && rx->seg.done < rx->seg.payload) {
+	if (!qp_is_failed(qp) && !rx->over && rx->seg.active && rx->seg.done < rx->seg.payload) {
 		n = rx_want_direct(qp, iov);
 		if (n > 0)
 			return n;
@@ -142,7 +142,7 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 		rx_make_room(rx);
 	}
 	/* After a failure, bytes that still come are drained, so that the LLP can close cleanly. */
-	return rx_want_buf(rx, qp_is_failed(qp) ? QP_RXBUF : rx_buf_share(qp), iov);
+	return rx_want_buf(rx, qp_is_failed(qp) || rx->over ? QP_RXBUF : rx_buf_share(qp), iov);
 }
 
 size_t qp_rx_direct(const struct qp *qp)
@@ -245,6 +245,7 @@ void qp_rx_resume(struct qp *qp)
 	if (!qp_recv_is_open(qp))
 		return;
 	if (!qp_is_failed(qp) && qp_is_over(qp)) {
+		qp_given_up(qp);
 		qp_settle(qp);
 		return;
 	}

@@ -335,6 +335,11 @@ bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_updat
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
 /*
+ * The peer has given the connection up. Of the bytes that are received from now on only a Terminate
+ * counts (qp_rx_give_up()). False: they are not the queue pair's, and need not be received.
+ */
+bool stream_rx_give_up(struct stream *s);
+/*
  * Instead of a begin and an end, over a link in memory. stream_rx_in_place() takes bytes that lie in
  * memory which the peer may write to; returns how many. 0: they are to be received into memory.
  * stream_tx_in_place() builds short messages in such memory; returns how many bytes. The link takes

@@ -123,6 +123,13 @@ void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_up
 	stream_report_at(s, now, u);
 }
 
+bool stream_rx_give_up(struct stream *s)
+{
+	if (stream_rx_target(s) == STREAM_RX_QP)
+		qp_rx_give_up(s->qp);
+	return stream_rx_target(s) == STREAM_RX_QP;
+}
+
 /* --- in place ------------------------------------------------------------------------------- */
 
 bool stream_needs_nothing(const struct stream *s)

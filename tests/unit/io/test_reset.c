@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_reset.c -- a peer writes and is gone; what this end sends then is answered by a reset. The
- * bytes that came before it are in the socket still, and count, although a send is the first to
- * fail.
+ * test_reset.c -- bytes that are in the socket when the peer's end is found. A peer writes, ends in
+ * good order and is gone: what this end sends then is answered by a reset. The bytes count, although
+ * a send is the first to fail. After a reset without such an end only a Terminate counts.
  */
 #include "writes.h"
 
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "softrnic/io/conn_impl.h"
+#include "softrnic/proto/rdmap.h"
 #include "softrnic/rnic/qp.h"
 
 struct where {
@@ -22,7 +23,50 @@ struct where {
 
 /* --- the peer, in a process of its own ---------------------------------------------------- */
 
-static void write_and_go(int from_parent)
+static void write_in_good_order(struct pair *p)
+{
+	write_quietly(p);
+	softrnic_send_posted();
+}
+
+static size_t put_fpdu(uint8_t *to, const struct ddp_hdr *hdr, const void *payload, size_t len)
+{
+	size_t ulpdu = ddp_hdr_len(hdr->tagged) + len;
+
+	to[0] = (uint8_t)(ulpdu >> 8);
+	to[1] = (uint8_t)ulpdu;
+	ddp_encode(to + MPA_LENGTH_LEN, DDP_HDR_MAX, hdr);
+	memcpy(to + MPA_LENGTH_LEN + ddp_hdr_len(hdr->tagged), payload, len);
+	return mpa_fpdu_len(ulpdu);
+}
+
+/* As siw does, which closes with bytes unread. Here it is the process's end that sends the reset. */
+static void write_and_terminate(struct pair *p)
+{
+	struct ddp_hdr write = {.tagged = true,
+				.last = true,
+				.version = DDP_VERSION,
+				.ulp = rdmap_ctrl(RDMAP_WRITE),
+				.stag = p->rkey,
+				.to = p->addr};
+	struct ddp_hdr terminate = {.last = true,
+				    .version = DDP_VERSION,
+				    .ulp = rdmap_ctrl(RDMAP_TERMINATE),
+				    .qn = DDP_QN_TERMINATE,
+				    .msn = 1};
+	struct conn *c = qp_owner(qp_of(p->ends.client.id->qp));
+	static const uint8_t word[8] = {1}, error[4] = {0x11, 0}; /* 1/1/00 */
+	uint8_t bytes[128] = {0};
+	struct iovec iov = {.iov_base = bytes};
+
+	iov.iov_len = put_fpdu(bytes, &write, word, sizeof(word));
+	iov.iov_len += put_fpdu(bytes + iov.iov_len, &terminate, error, sizeof(error));
+	conn_enter(c);
+	if (c->link->ops->send(c->link, &iov, 1) != (ssize_t)iov.iov_len)
+		_exit(5);
+}
+
+static void write_and_go(int from_parent, void (*write_last)(struct pair *p))
 {
 	struct rdma_conn_param param = {.initiator_depth = 16};
 	static struct pair p;
@@ -41,8 +85,7 @@ static void write_and_go(int from_parent)
 		_exit(4);
 	p.addr = w.addr;
 	p.rkey = w.rkey;
-	write_quietly(&p);
-	softrnic_send_posted();
+	write_last(&p);
 	_exit(0);
 }
 
@@ -51,7 +94,7 @@ static void to_peer(int fd, const struct where *w)
 	assert_int_equal(write(fd, w, sizeof(*w)), sizeof(*w));
 }
 
-static pid_t start(struct pair *p, int to_child[2])
+static pid_t start(struct pair *p, int to_child[2], void (*write_last)(struct pair *p))
 {
 	struct rdma_conn_param param = {.responder_resources = 16};
 	struct where w = {0};
@@ -60,7 +103,7 @@ static pid_t start(struct pair *p, int to_child[2])
 	assert_int_equal(pipe(to_child), 0);
 	child = fork();
 	if (child == 0)
-		write_and_go(to_child[0]);
+		write_and_go(to_child[0], write_last);
 	end_open(&p->ends.listener);
 	w.port = end_bind(&p->ends.listener);
 	assert_int_equal(softrnic_listen(p->ends.listener.id, 4), 0);
@@ -101,25 +144,62 @@ static void post_send(struct pair *p, struct conn *c)
 	conn_settle(c);
 }
 
-static void bytes_before_a_reset_count_when_a_send_notices_it(void **state)
+/* With the connection's lock: nothing is read before the peer has ended. */
+static void let_peer_go(struct pair *p, int to_child[2], pid_t child)
 {
-	struct pair p = {0};
-	int to_child[2], status;
-	pid_t child = start(&p, to_child);
-	struct conn *c = qp_owner(qp_of(p.ends.server.id->qp));
-	struct where w = {.addr = p.addr, .rkey = p.rkey};
+	struct where w = {.addr = p->addr, .rkey = p->rkey};
+	int status;
 
-	conn_enter(c);
 	to_peer(to_child[1], &w);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+	close(to_child[0]);
+	close(to_child[1]);
+}
+
+static void bytes_before_a_reset_count_when_a_send_notices_it(void **state)
+{
+	struct pair p = {0};
+	int to_child[2];
+	pid_t child = start(&p, to_child, write_in_good_order);
+	struct conn *c = qp_owner(qp_of(p.ends.server.id->qp));
+
+	conn_enter(c);
+	let_peer_go(&p, to_child, child);
 	provoke_reset(c->link);
 	post_send(&p, c);
 	conn_leave(c);
 	end_expect(&p.ends.server, RDMA_CM_EVENT_DISCONNECTED);
 	assert_int_equal(p.words[0], 1);
-	close(to_child[0]);
-	close(to_child[1]);
+	pair_close(&p);
+}
+
+static void wait_for_alarm(struct conn *c)
+{
+	for (int ms = 0; ms < 20000 && !atomic_load(&c->alarm); ms++)
+		usleep(1000);
+	assert_int_equal(atomic_load(&c->alarm), 1);
+}
+
+static void a_terminate_before_a_reset_counts_and_a_write_does_not(void **state)
+{
+	struct pair p = {0};
+	int to_child[2];
+	pid_t child = start(&p, to_child, write_and_terminate);
+	struct conn *c = qp_owner(qp_of(p.ends.server.id->qp));
+	struct ibv_wc wc;
+
+	assert_int_equal(end_post_recv(&p.ends.server, 1), 0);
+	conn_enter(c);
+	let_peer_go(&p, to_child, child);
+	wait_for_alarm(c);
+	conn_leave(c);
+	end_expect(&p.ends.server, RDMA_CM_EVENT_DISCONNECTED);
+	wc = end_wait_wc(&p.ends.server);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.vendor_err,
+			 vext_vendor_err(VEXT_REASON_TERMINATE_IN, TERM_DDP_INVALID_STAG));
+	assert_int_equal(p.words[0], 0);
 	pair_close(&p);
 }
 
@@ -127,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_before_a_reset_count_when_a_send_notices_it),
+		cmocka_unit_test(a_terminate_before_a_reset_counts_and_a_write_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * qp_rx_over.c -- the peer has given its connection up, and its bytes must not change memory any
+ * more. A Terminate among them changes none, and it states why the peer has ended the connection: a
+ * peer that closes its socket with bytes unread sends a reset right after its Terminate. So FPDUs
+ * are passed over up to it.
+ */
+#include "softrnic/rnic/qp_impl.h"
+
+/* The FPDU whose payload is being received. Returns how many bytes of it are here. */
+static uint32_t over_skip_begun(struct rx_seg *seg, uint32_t n)
+{
+	uint32_t payload = seg->payload - seg->done, all = payload + seg->trailer;
+
+	n = n < all ? n : all;
+	payload = n < payload ? n : payload;
+	seg->done += payload;
+	seg->trailer -= n - payload;
+	seg->active = n < all;
+	return n;
+}
+
+/* All of the FPDU is here. What is wrong with it needs no answer: the peer reads nothing more. */
+static bool over_is_terminate(const struct qp *qp, const uint8_t *fpdu, struct rx_seg *seg)
+{
+	const uint8_t *ddp = fpdu + MPA_LENGTH_LEN;
+	int hdr_len;
+
+	if (qp->stream.crc && !mpa_fpdu_is_intact(fpdu, mpa_fpdu_len(seg->ulpdu)))
+		return false;
+	hdr_len = ddp_decode(ddp, seg->ulpdu, &seg->hdr);
+	if (hdr_len < 0 || rdmap_ctrl_opcode(seg->hdr.ulp) != RDMAP_TERMINATE)
+		return false;
+	seg->payload = seg->ulpdu - (uint32_t)hdr_len;
+	return !rdmap_check(&seg->hdr, ddp + hdr_len, seg->payload, qp_level(qp)) &&
+	       seg->hdr.msn == qp->rx.msn[seg->hdr.qn];
+}
+
+/* Returns the length of the FPDU. 0: not all of it is here. */
+static uint32_t over_take_fpdu(struct qp *qp, const uint8_t *fpdu, uint32_t n)
+{
+	struct rx_seg seg = {.active = false};
+	size_t len;
+
+	if (n < MPA_LENGTH_LEN)
+		return 0;
+	seg.ulpdu = (uint32_t)fpdu[0] << 8 | fpdu[1];
+	len = mpa_fpdu_len(seg.ulpdu);
+	if (n < len)
+		return 0;
+	if (over_is_terminate(qp, fpdu, &seg))
+		op_terminate.message->whole(qp, &seg,
+					    fpdu + MPA_LENGTH_LEN + seg.ulpdu - seg.payload);
+	return (uint32_t)len;
+}
+
+uint32_t qp_rx_seek_terminate(struct qp *qp, const uint8_t *bytes, uint32_t n)
+{
+	uint32_t taken = 0, len = 0;
+
+	do {
+		taken += len;
+		len = qp->rx.seg.active ? over_skip_begun(&qp->rx.seg, n - taken)
+					: over_take_fpdu(qp, bytes + taken, n - taken);
+	} while (len > 0 && !qp->fault.due);
+	return taken + len;
+}
+
+void qp_rx_give_up(struct qp *qp)
+{
+	if (qp->rx.over)
+		return;
+	qp->rx.over = true;
+	qp->rx.stalled = false;
+	qp_rx_parse(qp);
+	qp_settle(qp);
+}
