@@ -16,6 +16,8 @@
 #define PAIR_REGION  (2u << 20)
 #define PAIR_MSG_MAX 40000
 #define PAIR_DESC    32 /* at least a descriptor's size */
+/* Longer than any answer takes in a guest that gets enough of its host's time. */
+#define PAIR_QUIET_MS 2000
 
 enum ask {
 	ASK_CHECK = 1,   /* check that [at, at + len) of the server's region is filled with seed */
@@ -56,6 +58,7 @@ struct end {
 	struct ask_msg self; /* the descriptors of this end */
 	size_t desc_size;
 	const char *addr, *port;
+	int is_server;
 };
 
 /* Each of these ends the program with a message if a check fails. */
