@@ -63,7 +63,7 @@ large_options_of() {
 	meets) echo "-DRESETS=3 -DEARLY=2 -DCUTS=1 -DEVICTIONS=1" ;;
 	names) echo "-DRESETS=2 -DKILLS=2 -DNAMES=1 -DEARLY=2" ;;
 	blocked) echo "-DRESETS=3 -DBLOCKED=2 -DEARLY=2 -DCUTS=2 -DEVICTIONS=1" ;;
-	used) echo "-DRESETS=3 -DPOSTS=3 -DEARLY=1 -DCUTS=1 -DKILLS=1" ;;
+	used) echo "-DRESETS=2 -DPOSTS=3 -DEARLY=1 -DCUTS=1" ;;
 	self) echo "-DRESETS=3 -DSELF=1 -DEARLY=2 -DKILLS=1" ;;
 	esac
 }
