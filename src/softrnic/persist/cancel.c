@@ -6,7 +6,7 @@
 #include "softrnic/persist/queue.h"
 #include "softrnic/persist/writeback.h"
 
-/* For a job that was queued until now; done() may free it. */
+/* End a job that was queued until now. done() may free it. */
 static void cancel_queued(struct persist_job *job)
 {
 	readback_end(job, -ECANCELED);

@@ -26,7 +26,7 @@ static bool file_has_numbers_of(const struct file *f, const struct vma *vma)
 	return f->dev == vma->dev && f->ino == vma->ino;
 }
 
-/* m: the medium of the mapping's file; NULL: not looked at yet. */
+/* m: the medium of the mapping's file; NULL: it is not determined yet. */
 static bool file_is_entry_of(const struct file *f, const struct vma *vma, const struct medium *m)
 {
 	if (!file_has_numbers_of(f, vma))
@@ -53,13 +53,13 @@ static struct file *files_find(const struct vma *vma, const struct medium *m)
 	return NULL;
 }
 
-/* One of them has no descriptor to compare, so they may be the same file. */
+/* One of the two has no descriptor to compare, so they may be the same file. */
 static bool file_may_be(const struct file *a, const struct file *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && (a->medium.fd < 0 || b->medium.fd < 0);
 }
 
-/* Under files_lock: a failure of what may be the same file counts. */
+/* Under files_lock: take over the failure of any entry that may be the same file. */
 static void file_inherit_error(struct file *f)
 {
 	struct list *it;

@@ -46,11 +46,13 @@ struct medium {
  */
 int medium_find(const struct vma *vma, struct medium *m);
 
-/* How many slices of one file are written back at
- * once: a slow file must leave threads to others. */
+/*
+ * The number of slices of one file that are written back at once: a slow file must leave threads to
+ * others.
+ */
 #define FILE_SLOTS 2
 
-/* How many are read back at once, besides. */
+/* The number of slices that are read back at once, besides. */
 #define FILE_READERS 2
 
 /* A running slice of a write-back, and the jobs whose success is unknown until it has ended
@@ -67,25 +69,29 @@ struct file_queue {
 };
 
 struct file {
-	struct list node; /* the table's */
-	dev_t dev;        /* as mappings show them */
+	struct list node; /* link in the table */
+	dev_t dev;        /* device and inode, as mappings show them */
 	ino_t ino;
 	unsigned refs;
 	struct medium medium; /* constant; the entry owns its descriptor */
 
-	/* The newest, which covers what the older ones do; NULL: none. Set under own_lock. */
+	/*
+	 * The newest own mapping, which covers all ranges of the older ones; NULL: none. Set under
+	 * own_lock.
+	 */
 	_Atomic(struct ownmap *) own;
-	unsigned own_epoch;       /* never 0; the next one begins in the child of a fork() */
-	pthread_mutex_t own_lock; /* innermost; held while the file is opened */
+	/* number of the own mapping's life, never 0; the child of a fork() begins the next one */
+	unsigned own_epoch;
+	pthread_mutex_t own_lock; /* the innermost lock; held while the file is opened */
 
 	atomic_int error; /* -errno of the first write-back that failed */
 
 	/* Under the pool's lock. */
 	struct file_queue writes, reads;
 	struct file_slot slot[FILE_SLOTS];
-	unsigned readers;   /* slices being read */
-	uint64_t reach;     /* over which gaps jobs share a write-back (group.h); 0: any */
-	uint64_t single_ns; /* what a short one of one job takes; 0: unknown */
+	unsigned readers;   /* number of slices that are being read */
+	uint64_t reach;     /* the gaps over which jobs share a write-back (group.h); 0: any */
+	uint64_t single_ns; /* time that a short write-back of one job takes; 0: unknown */
 };
 
 /*
@@ -100,7 +106,7 @@ void file_put(struct file *file); /* accepts NULL */
  * mapping is. 0; -ENOMEM; another -errno: there is none.
  */
 int file_own(struct file *file, uint64_t end, bool writable);
-/* Where [offset, end) of the file is in the own mapping; NULL: nowhere. */
+/* Address of [offset, end) of the file in the own mapping; NULL: it is not there. */
 void *file_own_at(const struct file *file, uint64_t offset, uint64_t end);
 
 /* Remember that a write-back has failed. Not under the pool's lock. */
@@ -108,10 +114,10 @@ void file_fail(struct file *file, int error);
 
 /* Every queue empty, every slot free. */
 void file_reset_queues(struct file *file);
-/* Where volatile memory is queued for a digest. */
+/* The entry at which volatile memory is queued for a digest. */
 struct file *file_of_memory(void);
 
-/* Where a file ends now. */
+/* The present end of a file. */
 struct file_end {
 	int error;     /* 0, -errno of the file system, or FILE_END_UNKNOWN: see below */
 	uint64_t size; /* UINT64_MAX: it has no end */

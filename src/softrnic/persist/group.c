@@ -8,14 +8,14 @@
 #include "softrnic/persist/reader.h"
 #include "softrnic/persist/writeback.h"
 
-#define GROUP_LOOKS 256 /* at jobs that wait, for one group */
+#define GROUP_LOOKS 256 /* greatest number of waiting jobs that are looked at for one group */
 
 /* The next slice of a job: a part of one range. */
 struct group_piece {
 	const struct range *r;
 	uintptr_t start, end;
 	uintptr_t range_end; /* of the job */
-	uint64_t from, to;   /* in the file */
+	uint64_t from, to;   /* range in the file */
 };
 
 static struct group_piece group_piece_of(const struct persist_job *job, size_t slice)
@@ -137,7 +137,9 @@ static void group_write_back_shared(struct group *g, struct file *f)
 	struct file_end end;
 	struct list *it;
 
-	/* Afterwards, because what was cut off meanwhile has not been written back. */
+	/*
+	 * Checked afterwards, because bytes that were cut off meanwhile have not been written back.
+	 */
 	file_find_end(f, &end);
 	list_for_each (it, &g->jobs) {
 		struct persist_job *job = container_of(it, struct persist_job, node);
@@ -180,7 +182,7 @@ void group_measure(const struct group *g, struct file *f, uint64_t took_ns)
 	uint64_t reach = group_reach(f);
 
 	if (!g->shared || g->bytes > g->count * GROUP_NEAR)
-		return; /* the bytes themselves take their time */
+		return; /* the time depends on the number of bytes then */
 	if (g->count == 1)
 		f->single_ns = f->single_ns ? (3 * f->single_ns + took_ns) / 4 : took_ns;
 	else if (f->single_ns && took_ns > g->count * f->single_ns)

@@ -24,10 +24,10 @@
 struct reader;
 
 struct group {
-	struct list jobs; /* the first one's turn it was */
+	struct list jobs; /* the job whose turn it was is the first one */
 	unsigned count;
 	size_t bytes;      /* that they asked for */
-	uint64_t from, to; /* in the file, if it is shared */
+	uint64_t from, to; /* range in the file, if the write-back is shared */
 	bool shared;
 };
 
@@ -36,20 +36,22 @@ struct group {
  * the length of each one's slice. Under the pool's lock.
  */
 void group_make(struct group *g, struct file *f, struct persist_job *job);
-/* Of a job that is read back, alone. */
+/* Make a group of one job that is read back. */
 void group_make_reading(struct group *g, struct persist_job *job);
 /* Does the job's range go on after its slice? */
 bool group_has_more(const struct persist_job *job);
 
 /*
- * What a slice does, without the lock: it sets the status of each job. Blocks as long as the file
+ * Run the slice, without the lock. It sets the status of each job, and blocks as long as the file
  * system does. *reader: as in writeback.h.
  */
 void group_write_back(struct group *g, struct file *f, struct reader **reader);
 void group_read_back(struct group *g, struct reader **reader);
 void group_fail(struct group *g, int error);
 
-/* A group of the file took so long; the file's reach follows. Under the pool's lock. */
+/*
+ * Note the time that a group of the file took, and adapt the file's reach. Under the pool's lock.
+ */
 void group_measure(const struct group *g, struct file *f, uint64_t took_ns);
 
 #endif

@@ -35,7 +35,10 @@ bool here_start(struct persist_job *job, struct file *f)
 	return here.begun;
 }
 
-/* Returns whether it is to run once more: jobs that waited for this slice have no other thread. */
+/*
+ * Returns whether the thread is to run another slice: jobs that waited for this slice have no other
+ * thread.
+ */
 static bool here_run_turn(struct reader **reader)
 {
 	struct list finished = LIST_INIT(finished);

@@ -189,7 +189,7 @@ static int medium_by_file(const struct vma *vma, struct medium *m)
 	return ret;
 }
 
-/* For a mapping whose file cannot be opened: only its device is known. */
+/* The medium of a mapping whose file cannot be opened: only its device is known. */
 static int medium_by_device(const struct vma *vma, struct medium *m)
 {
 	char name[32];

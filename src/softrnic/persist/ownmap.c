@@ -50,7 +50,10 @@ static int ownmap_map(struct ownmap *map, int fd, size_t len)
 	return ownmap_set(map, mmap(NULL, len, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0), len);
 }
 
-/* All of the file at once, so that most files are mapped once; where that fails, what is needed. */
+/*
+ * Map all of the file at once, so that most files are mapped only once; if that fails, map the
+ * range that is needed.
+ */
 static int ownmap_map_enough(struct ownmap *map, int fd, uint64_t size, uint64_t end)
 {
 	size_t need = ownmap_page_up(end), all = ownmap_page_up(size > end ? size : end);
@@ -117,7 +120,7 @@ int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **
 	return ret;
 }
 
-/* Twice as much, if possible: a file that grows is registered often. */
+/* Map twice as much, if possible, as a file that grows is registered often. */
 int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out)
 {
 	struct ownmap *map = calloc(1, sizeof(*map));

@@ -22,7 +22,7 @@
 #include "base/folio.h"
 
 struct ownmap {
-	struct ownmap *older; /* shorter, and still there because it may be in use */
+	struct ownmap *older; /* a shorter mapping, which stays because it may be in use */
 	unsigned char *base;
 	size_t len;
 	/* Pages whose folios were split before a store, and after a write-back: a folio that was
@@ -44,9 +44,9 @@ struct ownmap_source {
  * another file.
  */
 int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **out);
-/* The same description, mapped up to `end` at least. The new one counts as the owner of `older`. */
+/* Map the same description up to `end` at least. The new mapping owns `older`. */
 int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out);
-/* With all that are older. Accepts NULL. */
+/* Frees the mapping and all older ones. Accepts NULL. */
 void ownmap_delete(struct ownmap *map);
 /* In the child of a fork(), which has no such mappings: only forget them. */
 void ownmap_forget(struct ownmap *map);

@@ -69,7 +69,7 @@ void persist_region_put(struct persist_region *region);
 /* The weakest class found in [addr, addr+len). */
 enum vext_durability persist_region_class(const struct persist_region *region, const void *addr,
 					  size_t len);
-/* Nothing in all of the region can be made persistent. */
+/* Is all of the region volatile? */
 bool persist_region_is_volatile(const struct persist_region *region);
 /*
  * May a load or a store to some of the memory have to wait for a file system? True of every shared
@@ -88,7 +88,7 @@ bool persist_region_is_detachable(const struct persist_region *region, const voi
  * of a file dirty than these pages (base/folio.h). Waits for no file system.
  */
 void persist_region_expect_store(const struct persist_region *region, const void *addr, size_t len);
-/* A write-back to one of its files has failed. */
+/* Has a write-back to one of its files failed? */
 bool persist_region_has_failed(const struct persist_region *region);
 /*
  * The class of memory that is no region, and one line that explains it: path, file system, kind of
@@ -108,7 +108,7 @@ enum persist_want {
  */
 struct persist_job {
 	struct persist_region *region;
-	void *addr; /* inside the region; alignment is the pool's business */
+	void *addr; /* a range inside the region; it need not be aligned */
 	size_t len;
 	bool strict; /* volatile memory fails with -ENOTSUP instead of passing */
 	enum persist_want want;
@@ -116,11 +116,11 @@ struct persist_job {
 	struct vext_digest *digest; /* DIGEST: set when the job has succeeded */
 	void (*done)(struct persist_job *job, int status); /* called once, from a pool thread */
 
-	/* The pool's, under its lock. */
+	/* Fields of the pool, under its lock. */
 	struct list node;
 	struct file *waits_for; /* queued or unconfirmed there; NULL: a slice is under way */
 	struct readback *readback;
-	bool reading; /* all is written back, and is now read back */
+	bool reading; /* all bytes are written back, and are now read back */
 	bool cancelled;
 	bool abandoned;
 	bool touching; /* the slice under way uses the memory by its address */

@@ -55,15 +55,15 @@
 #include "softrnic/persist/turn.h"
 #include "softrnic/persist/writeback.h"
 
-#define THREADS_CAP  256 /* in all, stalled ones too */
+#define THREADS_CAP  256 /* greatest number of threads, with stalled ones */
 #define THREAD_STACK ((size_t)512 << 10)
 #define IDLE_SEC     5
 
 struct worker {
-	struct list node; /* of those that are idle, or are to be woken */
+	struct list node; /* in the list of idle workers, or of workers that are to be woken */
 	bool idle;
 	bool watches;
-	bool has_turn; /* given by the thread that calls it */
+	bool has_turn; /* the thread that calls the worker has given it a turn */
 	struct turn turn;
 	atomic_bool called; /* and all that belongs to it is done; then comes the semaphore */
 	sem_t wake;
@@ -72,11 +72,11 @@ struct worker {
 
 static struct {
 	pthread_mutex_t lock;
-	struct list idle; /* workers, that which became idle last at the end */
+	struct list idle; /* idle workers; the one that became idle last is at the end */
 	unsigned threads;
-	unsigned started; /* of them, but not running yet */
+	unsigned started; /* number of workers that are started and do not run yet */
 	bool watching;    /* an idle one looks again when a running slice stalls */
-	bool called;      /* one is called to do that */
+	bool called;      /* a worker is called to do that */
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.idle = LIST_INIT(pool.idle),
@@ -175,7 +175,7 @@ void pool_unlock(void)
 	pool_wake(&calls);
 }
 
-/* False: it was not called before that time. */
+/* False: the worker was not called before that time. */
 static bool worker_wait(struct worker *w, uint64_t until_ns)
 {
 	struct timespec until = {.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
@@ -210,7 +210,7 @@ static enum worker_news worker_sleep(struct worker *w)
 			worker_end_idle(w);
 			return watches ? WORKER_LOOKS : WORKER_ENDS;
 		}
-		pthread_mutex_unlock(&pool.lock); /* it has just been called */
+		pthread_mutex_unlock(&pool.lock); /* the worker has just been called */
 		worker_wait(w, CLOCK_NEVER);
 	}
 	if (w->has_turn)

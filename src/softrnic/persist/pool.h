@@ -67,7 +67,7 @@ void slices_end(struct slice *slice);
 /* Do fewer than max slices run that are not stalled?
  * reading: of those that read back, or of all. */
 bool slices_below(unsigned max, bool reading);
-/* When the next slice will count as stalled; 0, which is past: all do already. */
+/* The time at which the next slice will count as stalled; 0, which is past: all do already. */
 uint64_t slices_next_stall(void);
 /* In the child after a fork(): no slice runs there. */
 void slices_forget(void);

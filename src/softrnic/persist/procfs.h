@@ -15,7 +15,7 @@
 struct vma {
 	uintptr_t start, end;
 	bool shared;
-	bool writable; /* by stores, now */
+	bool writable; /* may be written to by stores now */
 	dev_t dev;     /* of the superblock; on btrfs stat() shows another one */
 	ino_t ino;
 	uint64_t offset;

@@ -3,7 +3,7 @@
 
 _Static_assert(FILE_SLOTS == 2, "there is at most one slice beside a slice");
 
-/* Files, by their queues' `ready`. */
+/* List of files with work, by their queues' `ready`. */
 static struct {
 	struct list writes, reads;
 } queue = {
@@ -45,7 +45,7 @@ static struct file_slot *queue_busy_slot(struct file *f)
 	return NULL;
 }
 
-/* A file queues after all that wait already. */
+/* A file is queued after all files that wait already. */
 static void queue_settle_one(struct file_queue *q, bool has_room, bool reading)
 {
 	if (list_empty(&q->jobs) || !has_room)

@@ -18,7 +18,7 @@
 
 /* Is there a file with both a job and room? */
 bool queue_has_turn(bool reading);
-/* The file whose turn it is, taken out. There is one. */
+/* Take out the file whose turn it is. The caller has checked that there is one. */
 struct file *queue_take_turn(bool reading);
 /* The file has a turn again, if it has both a job and room; after any change of these. */
 void queue_settle(struct file *f);
@@ -27,10 +27,10 @@ void queue_settle(struct file *f);
 bool queue_begin(struct persist_job *job);
 /* Take a job out that is queued or unconfirmed. */
 void queue_drop(struct persist_job *job);
-/* The first job of the file, taken out. There is one. */
+/* Take out the first job of the file. The caller has checked that there is one. */
 struct persist_job *queue_pop(struct file *f, bool reading);
 
-/* One that is free; NULL: none is. */
+/* A free slot; NULL: there is none. */
 struct file_slot *queue_free_slot(struct file *f);
 /*
  * The slice in a slot has ended: first the slot's end, then that of each of its jobs. Jobs that are
@@ -41,7 +41,7 @@ void queue_end_slot(struct file *f, struct file_slot *slot, struct list *finishe
 void queue_end_slice(struct file *f, bool reading, struct persist_job *job, bool more,
 		     struct list *finished);
 
-/* Where the job's next slice begins. */
+/* The place at which the job's next slice begins. */
 static inline uintptr_t queue_job_pos(const struct persist_job *job)
 {
 	return (uintptr_t)job->addr + job->progress;

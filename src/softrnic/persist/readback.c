@@ -11,7 +11,7 @@
 
 struct readback {
 	struct digest sum;
-	enum vext_digest_source source; /* the weakest so far */
+	enum vext_digest_source source; /* the weakest source so far */
 };
 
 int readback_begin(struct persist_job *job)

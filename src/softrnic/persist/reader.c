@@ -49,7 +49,7 @@ static size_t reader_direct_align(int fd, bool *known)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* How many bytes were read, fewer at the end of the file; or -errno. */
+/* Returns the number of bytes that were read, fewer at the end of the file; or -errno. */
 static ssize_t reader_pread(int fd, unsigned char *buf, size_t len, uint64_t offset, size_t align)
 {
 	size_t got = 0;

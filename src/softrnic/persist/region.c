@@ -14,7 +14,7 @@
 
 struct region_survey {
 	struct persist_region *region;
-	uintptr_t next;   /* how far the mappings seen so far reach */
+	uintptr_t next;   /* end of the mappings that were found so far */
 	unsigned weakest; /* range_rank() */
 	unsigned kinds;   /* bit set of classes found */
 };

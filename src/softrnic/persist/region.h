@@ -15,8 +15,8 @@ struct range {
 	uintptr_t start, end;
 	enum vext_durability cls;
 	struct file *file; /* NULL: volatile */
-	uint64_t offset;   /* in the file, of start */
-	bool syncs;        /* msync() of the application's mapping does something */
+	uint64_t offset;   /* offset of `start` in the file */
+	bool syncs;        /* msync() of the application's mapping has an effect */
 	unsigned own;      /* the file's own_epoch if it had an own mapping (ownmap.h); else 0 */
 };
 

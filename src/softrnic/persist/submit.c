@@ -12,12 +12,12 @@
 /* a peer may request up to its IRD of them at once */
 #define DIGEST_INLINE_BYTES ((size_t)4 << 10)
 
-/* What a job consists of, found before anything is started. */
+/* The parts of a job, which are determined before anything is started. */
 struct submit_plan {
 	bool has_volatile;
 	bool has_file;
 	size_t dax_bytes;
-	int error; /* sticky, of one of the files */
+	int error; /* remembered failure of one of the files */
 };
 
 static void submit_make_plan(const struct persist_job *job, struct submit_plan *plan)

@@ -17,7 +17,7 @@
 struct turn {
 	struct file *file;
 	struct file_slot *slot; /* NULL: reading */
-	bool reading;           /* of the turn before, until it begins */
+	bool reading;           /* the previous turn's, until this one begins */
 	struct slice running;
 	struct group group;
 };
@@ -29,7 +29,10 @@ bool turn_is_possible(void);
 bool turn_is_left(void);
 /* Under the pool's lock. False: none may begin. */
 bool turn_begin(struct turn *t);
-/* The same for the first job of that file, which has one and a free slot. */
+/*
+ * The same for the first job of that file. The caller has checked that it has a job and a free
+ * slot.
+ */
 void turn_begin_at(struct turn *t, struct file *f);
 /* Without the lock. *reader: as in writeback.h. */
 void turn_run(struct turn *t, struct reader **reader);

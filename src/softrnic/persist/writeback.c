@@ -14,7 +14,7 @@
 
 #define CACHE_LINE ((uintptr_t)64)
 
-/* Where the file was truncated, the write-back of a cache line faults like a load. */
+/* If the file was truncated, the write-back of a cache line faults like a load. */
 static int writeback_dax(uintptr_t start, uintptr_t end, struct persist_job *job)
 {
 	uintptr_t from = start & ~(CACHE_LINE - 1);
@@ -36,7 +36,9 @@ static int writeback_msync(uintptr_t start, size_t len)
 	return msync((void *)from, start + len - from, MS_SYNC) ? -errno : 0;
 }
 
-/* Nothing written to the file before can be trusted any more. Returns the status. */
+/*
+ * Remember the failure: no earlier write to the file can be trusted any more. Returns the status.
+ */
 static int writeback_failed(struct file *f, uint64_t from, uint64_t to, int status)
 {
 	LOG_ERROR(
@@ -141,6 +143,8 @@ int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct pers
 		if (!status)
 			status = writeback_file(r, start, end, job, reader);
 	}
-	/* Afterwards, because what was cut off meanwhile has not been written back. */
+	/*
+	 * Checked afterwards, because bytes that were cut off meanwhile have not been written back.
+	 */
 	return status ? status : writeback_check_end(r, end, job);
 }

@@ -149,7 +149,7 @@ void ext_ack_get(struct rcursor *c, struct ext_ack *msg)
 	msg->count = rcursor_be64(c);
 }
 
-/* Visible, persistent or both; strict only if persistent. */
+/* The flags are visible, persistent or both; strict only with persistent. */
 bool ext_flush_is_valid(uint32_t flags)
 {
 	bool persist = flags & EXT_FLUSH_PERSIST;

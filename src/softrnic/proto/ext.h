@@ -156,9 +156,11 @@ struct ext_heartbeat {
 #define EXT_LINK_TOKEN 16
 #define EXT_LINK_LEN   (EXT_WORD_LEN + EXT_LINK_TOKEN)
 enum ext_link_step {
-	EXT_LINK_MEET = 1,   /* of the responder: the name of a socket of its host */
-	EXT_LINK_MET = 2,    /* of the responder: the initiator's nonce, as it came there */
-	EXT_LINK_PROOF = 3,  /* of the initiator: the responder's nonce, likewise */
+	EXT_LINK_MEET = 1, /* the responder sends the name of a socket of its host */
+	/* the responder returns the initiator's nonce, as it came to that socket */
+	EXT_LINK_MET = 2,
+	/* the initiator returns the responder's nonce, as it came over that socket */
+	EXT_LINK_PROOF = 3,
 	EXT_LINK_SWITCH = 4, /* what follows in this direction goes over the other link */
 	EXT_LINK_STOP = 5,   /* the stream stays on the link that it has */
 };

@@ -12,10 +12,10 @@
 
 #include "softrnic/proto/ext_origin.h"
 
-#define EXT_HELLO_MAJOR 2 /* of the extensions; the consent patterns name it, too */
+#define EXT_HELLO_MAJOR 2 /* version of the extensions; the consent patterns name it, too */
 #define EXT_HELLO_MINOR 2
-#define EXT_HELLO_LEN   40 /* of one with the items that are always there */
-#define EXT_HELLO_MAX   76 /* of one that has an instance, offers rings and acknowledges */
+#define EXT_HELLO_LEN   40 /* length of a HELLO with the items that it always has */
+#define EXT_HELLO_MAX   76 /* length of a HELLO with an instance, rings and acknowledgements */
 /* the least that a HELLO may state; any extension message fits */
 #define EXT_HELLO_ULPDU_MIN 2048
 
@@ -36,8 +36,8 @@ enum ext_hello_item {
 struct ext_hello {
 	uint16_t major, minor;
 	uint64_t kinds;     /* EXT_BIT() of each kind that the sender executes */
-	uint32_t limit_ms;  /* a silence that long ends the connection; 0: not stated */
-	uint32_t max_ulpdu; /* the largest that the sender takes */
+	uint32_t limit_ms;  /* a silence of this length ends the connection; 0: not stated */
+	uint32_t max_ulpdu; /* the largest ULPDU that the sender accepts */
 	uint32_t rings;     /* version of the rings in shared memory that it offers; 0: none */
 	uint32_t acks;      /* EXT_ACKS_VERSION: it acknowledges, and asks for it; 0: neither */
 	/* The sender takes part in the barrier of ext_origin.h. A responder names its process; an

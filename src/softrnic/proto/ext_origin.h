@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define EXT_ID_LEN            16
-#define EXT_ORIGIN_RANGES     61 /* that one message has room for */
+#define EXT_ORIGIN_RANGES     61 /* ranges for which one message has room */
 #define EXT_ORIGIN_RANGE_LEN  16
 #define EXT_ORIGIN_ASKS       0x1u /* the sender waits for the answer, and sends another ORIGIN */
 #define EXT_ORIGIN_COUNT(arg) ((arg) >> 8 & 0xffu)
@@ -28,13 +28,13 @@ enum ext_origin_status {
 };
 
 struct ext_range_of_serials {
-	uint64_t first, last; /* both belong to it */
+	uint64_t first, last; /* range of serial numbers; both ends belong to it */
 };
 
 struct ext_origin {
-	bool asks;         /* without it there are neither owner nor ranges */
+	bool asks;         /* without this flag there are neither owner nor ranges */
 	uint32_t limit_ms; /* the answer is due by then */
-	uint64_t serial;   /* of this connection, from 1 on */
+	uint64_t serial;   /* serial number of this connection, from 1 on */
 	uint8_t id[EXT_ID_LEN];
 	bool has_owner;
 	uint8_t owner[EXT_ID_LEN]; /* zeros: none */
@@ -46,7 +46,7 @@ struct ext_origin {
 int ext_origin_encode(void *buf, size_t size, const struct ext_origin *origin);
 /* A whole message. 0, or -EBADMSG with a text in *why. */
 int ext_origin_decode(const void *buf, size_t len, struct ext_origin *origin, const char **why);
-/* Is a connection with this serial number, of the same id, one of those that it names? */
+/* Does the message name the connection of the same id with this serial number? */
 bool ext_origin_names(const struct ext_origin *origin, uint64_t serial);
 
 #endif

@@ -26,7 +26,7 @@
 #define MPA_LENGTH_LEN 2 /* the ULPDU_Length field */
 #define MPA_CRC_LEN    4
 #define MPA_ULPDU_MAX  64768 /* the largest MULPDU there is (RFC 5044 s5) */
-#define MPA_MULPDU_MIN 128   /* and the smallest */
+#define MPA_MULPDU_MIN 128   /* the smallest MULPDU */
 
 /*
  * One start-up frame. The RFC 6581 fields count only if `enhanced`. With p2p (A) clear

@@ -69,8 +69,8 @@ static inline bool rdmap_fits_row(const struct rdmap_op *op, const struct ddp_hd
 }
 
 /*
- * The rule that a header breaks which does not fit its opcode's row, from the lower layer up. Only
- * extension messages have a second queue, so 0 if it is on that one.
+ * The header does not fit its opcode's row: find the rule that it breaks, from the lower layer up.
+ * Only extension messages have a second queue: returns 0 for that one.
  */
 static __attribute__((noinline)) unsigned
 rdmap_header_error(const struct rdmap_op *op, const struct ddp_hdr *hdr, enum rdmap_level level)
@@ -100,7 +100,7 @@ static unsigned rdmap_check_length(const struct rdmap_op *op, const struct ddp_h
 	return hdr->last && len >= op->min ? 0 : TERM_RDMAP_STREAM_CATASTROPHIC;
 }
 
-/* What a message of this kind, of which there is a row, may be as long as. */
+/* Has the message the length that the row of its kind states? */
 static unsigned rdmap_check_kind(const struct ext_row *row, bool request, struct ext_word word,
 				 size_t len)
 {

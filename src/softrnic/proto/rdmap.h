@@ -38,7 +38,7 @@ enum rdmap_opcode {
 };
 #define RDMAP_OPCODES 16
 
-/* Which peers may be sent an opcode, and from which it is expected. */
+/* The peers to which an opcode may be sent, and from which it is expected. */
 enum rdmap_level {
 	RDMAP_LEVEL_BASE,  /* RFC 5040: every peer */
 	RDMAP_LEVEL_7306,  /* immediate data and atomics: consenting or declared capable */
@@ -143,7 +143,8 @@ struct rdmap_atomic_resp {
 union rdmap_request {
 	struct rdmap_read_req read;
 	struct rdmap_atomic_req atomic;
-	struct ext_word word; /* of those of the extensions, with what follows it: */
+	/* first word of every request of the extensions; two of them have more: */
+	struct ext_word word;
 	struct ext_range range;
 	struct ext_atomic_write atomic_write;
 };

@@ -81,7 +81,7 @@ int terminate_encode(void *buf, size_t size, const struct terminate *t)
 	wcursor_u8(&c, (uint8_t)((t->has_segment_len ? bits->m : 0) | (t->has_ddp ? bits->d : 0) |
 				 (t->has_ddp && t->has_read_req ? bits->r : 0)));
 	wcursor_u8(&c, 0);
-	/* The length field is there with either: a DDP header always follows one. */
+	/* The length field is present with either bit, as a DDP header always follows a length. */
 	if (t->has_segment_len || t->has_ddp)
 		wcursor_be16(&c, t->segment_len);
 	if (t->has_ddp)

@@ -25,7 +25,7 @@ struct terminate {
 	bool has_segment_len;
 	uint16_t segment_len; /* length of the offending DDP segment */
 	bool has_ddp;
-	struct ddp_hdr ddp; /* its header */
+	struct ddp_hdr ddp; /* header of that segment */
 	bool has_read_req;  /* only with has_ddp */
 	struct rdmap_read_req read_req;
 };

@@ -14,7 +14,7 @@
 
 /* Clip the user's depths to the device's. */
 uint16_t stream_depth_clip(uint16_t asked);
-/* Initiator, before the request. An IRD of 0 irritates some peers, so at least 1. */
+/* Initiator, before the request. The IRD is at least 1, as some peers cannot handle 0. */
 void stream_depth_ask(struct mpa_start *req, const struct stream_params *user);
 /* Initiator, after the reply. -ENOSPC: the responder needs more IRD than we have. */
 int stream_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
@@ -22,7 +22,7 @@ int stream_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
 /* Responder: fills the reply and what is agreed. */
 void stream_depth_answer(struct qp_stream *agreed, struct mpa_start *rep,
 			 const struct mpa_start *req, const struct stream_params *user);
-/* Responder: what the request allows its user to ask for. */
+/* Responder: the depths that the request allows its user to ask for. */
 void stream_depth_offered(struct stream_params *remote, const struct mpa_start *req);
 
 #endif

@@ -7,8 +7,8 @@
 struct fence_question {
 	struct list link;
 	uint64_t at;
-	unsigned left;              /* named connections that are not closed yet */
-	struct fence_member *asker; /* waits for them; NULL: none does any more */
+	unsigned left;              /* number of named connections that are not closed yet */
+	struct fence_member *asker; /* the connection that waits for them; NULL: it has gone */
 	struct ext_origin origin;
 };
 
@@ -58,8 +58,10 @@ static void fence_no_longer_unknown(struct fences *all, struct fence_member *m)
 
 /* --- questions ------------------------------------------------------------------------------ */
 
-/* It names the connections of its own process by serial number, and those of other processes by
- * their owner. */
+/*
+ * An ORIGIN names the connections of its own process by serial number, and those of other processes
+ * by their owner.
+ */
 static bool fence_names(const struct ext_origin *o, const struct fence_member *m)
 {
 	if (!memcmp(o->id, m->id, EXT_ID_LEN))

@@ -21,24 +21,25 @@
 #include "softrnic/stream/stream.h"
 
 #define FENCE_QUESTIONS_MAX 1024u /* about 1 KiB each */
-#define FENCE_ASKS_MAX      64u   /* of one connection: about 4,000 ranges */
+#define FENCE_ASKS_MAX      64u   /* questions of one connection: about 4,000 ranges */
 
 /* A connection, from the reply to its request until it is closed. */
 struct fence_member {
 	struct list link;           /* empty: it is not in the table */
-	uint64_t arrived, known_at; /* known_at 0: not named yet */
+	uint64_t arrived, known_at; /* known_at 0: the connection has not named itself yet */
 	uint64_t serial;
 	unsigned n_asked;
-	bool is_cut; /* before it has named itself */
+	bool is_cut; /* it was cut before it had named itself */
 	uint8_t id[EXT_ID_LEN];
 	bool has_owner;
 	uint8_t owner[EXT_ID_LEN];
 };
 
 struct fences {
-	struct list unknown;   /* not named yet, in the order of arrival */
-	struct list members;   /* all others */
-	struct list questions; /* ascending by time */
+	/* connections that have not named themselves, in the order of arrival */
+	struct list unknown;
+	struct list members;   /* all other connections */
+	struct list questions; /* questions, the oldest first */
 	unsigned n_questions;
 	uint64_t clock;
 	/* Functions of the owner, called with its lock, so they only ask for work. cut: end this

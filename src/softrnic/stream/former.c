@@ -11,7 +11,7 @@ struct former_target {
 	uint8_t id[EXT_ID_LEN];       /* names this process to that target alone */
 	uint64_t last;                /* serial number of the newest connection */
 	struct list living;           /* ascending */
-	struct former_gap tail;       /* given up after the last living one */
+	struct former_gap tail;       /* a connection was given up after the last living one */
 };
 
 _Static_assert(sizeof(struct former_target) <= FORMER_TARGET_BYTES,
@@ -68,7 +68,7 @@ static bool former_make_room(struct formers *all)
 		former_target_free(all, t);
 		return true;
 	}
-	return false; /* each has a connection, so there are not many more */
+	return false; /* each target has a connection, so there are not many more */
 }
 
 static struct former_target *former_target_new(struct formers *all, const uint8_t *instance,
@@ -120,7 +120,7 @@ void former_give_up(struct former *f)
 	f->given_up = true;
 }
 
-/* The gaps on both sides become one; nothing living is in it. */
+/* The gaps on both sides become one gap, which contains no living connection. */
 void former_leave(struct formers *all, struct former *f, bool over)
 {
 	struct former_target *t = f->target;

@@ -19,7 +19,7 @@
 #include "softrnic/proto/ext_origin.h"
 
 #define FORMER_TARGETS_MAX  4096u /* processes of targets */
-#define FORMER_TARGET_BYTES 88u   /* on the heap, for each */
+#define FORMER_TARGET_BYTES 88u   /* bytes on the heap for each target */
 
 struct former_gap {
 	uint64_t first, last; /* 0: none */
@@ -32,13 +32,14 @@ struct former {
 	struct list link;
 	struct former_target *target; /* NULL: it is not in the registry */
 	uint64_t serial;
-	bool given_up;         /* the user may see that it has ended, or has released it */
-	bool fenced;           /* the target has answered that it is over */
-	struct former_gap gap; /* given up between the living one before it and this one */
+	bool given_up; /* the user may see that it has ended, or has released it */
+	bool fenced;   /* the target has answered that it is over */
+	/* a connection was given up between the previous living one and this one */
+	struct former_gap gap;
 };
 
 struct formers {
-	struct list targets; /* in the order of their last use */
+	struct list targets; /* targets, in the order of their last use */
 	unsigned n;
 };
 

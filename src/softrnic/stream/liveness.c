@@ -9,8 +9,11 @@
 
 #include "softrnic/stream/stream_impl.h"
 
-/* Looks a limit: a peer has the rest of it to answer. Each costs the process of an idle connection,
- * and in a short limit the scheduler of a busy machine may take what would be the peer's. */
+/*
+ * Looks in one limit: after a look the peer has the rest of the limit to answer. Each look costs
+ * the process of an idle connection some time. In a short limit the scheduler of a busy machine may
+ * take the time that the peer would need.
+ */
 #define LOOKS       2
 #define LOOKS_SHORT 3
 #define SHORT_NS    (10 * NSEC_PER_SEC)

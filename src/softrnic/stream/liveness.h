@@ -13,18 +13,22 @@
 
 #include "base/clock.h"
 
-/* The least that either end's limit counts for; and a peer's, until it announces one. */
+/*
+ * The smallest effective limit of either end; also the peer's limit until the peer announces one.
+ */
 #define LIVENESS_MIN_NS     (300 * NSEC_PER_MS)
 #define LIVENESS_ASSUMED_NS (15 * NSEC_PER_SEC)
 
 struct liveness {
 	uint64_t limit_ns; /* CLOCK_NEVER: the peer is never lost, but still gets heartbeats */
 	uint64_t peer_ns;  /* the peer's limit */
-	uint64_t at;       /* when to look; CLOCK_NEVER: off */
-	uint64_t due;      /* the same, as the owner is to be woken: see liveness_gather() */
-	bool second;       /* of the two ends, the one that looks a little later */
-	uint64_t heard;    /* not silent at that time, or this end did not read */
-	uint64_t rx, tx;   /* bytes, at the last look */
+	uint64_t at;       /* time of the next look; CLOCK_NEVER: off */
+	/* time at which the owner is to be woken for it: see liveness_gather() */
+	uint64_t due;
+	bool second; /* this end is the one that looks a little later than the other */
+	/* last time at which the peer was not silent, or this end did not read */
+	uint64_t heard;
+	uint64_t rx, tx; /* bytes, at the last look */
 };
 
 /* The counters at a look. */
@@ -36,8 +40,8 @@ struct liveness_view {
 enum liveness_act {
 	LIVENESS_NOTHING,
 	LIVENESS_PING, /* the peer has been silent */
-	LIVENESS_PONG, /* the peer was not, but has received nothing from us */
-	LIVENESS_LOST, /* it was silent for the limit; no further look */
+	LIVENESS_PONG, /* the peer was not silent, but has received nothing from us */
+	LIVENESS_LOST, /* the peer was silent for the limit; no further look follows */
 };
 
 void liveness_off(struct liveness *l);
