@@ -108,7 +108,10 @@ static int copy_persist_span(const struct copy *copy, const struct mirror_range 
 	return msync(copy->shared + from, to - from, MS_SYNC) ? -errno : 0;
 }
 
-/* Without a flag that waits: the wait would take the one report of a failure from fdatasync(). */
+/*
+ * No flag of sync_file_range() that waits is used: such a wait would take the one report of a
+ * failure from fdatasync().
+ */
 void copy_write_out(const struct copy *copy, const struct mirror_range *v, uint32_t n)
 {
 	uint64_t from = v[0].offset, to = v[n - 1].offset + v[n - 1].len;

@@ -93,7 +93,7 @@ struct hello_request {
 	uint8_t version;
 	uint8_t access;
 	bool has_secret;
-	char region[HELLO_NAME_MAX + 1]; /* "" means: the one that you serve */
+	char region[HELLO_NAME_MAX + 1]; /* "": the only region that the server has */
 };
 
 struct hello_reply {

@@ -96,7 +96,7 @@ struct server_client_info {
 void server_for_each_client(const struct server *server,
 			    void (*fn)(void *arg, const struct server_client_info *info),
 			    void *arg);
-/* How many clients have been served and are gone; *sum is what they counted. */
+/* The number of clients that were served and have gone. *sum is the sum of their counters. */
 uint64_t server_get_gone(const struct server *server, struct counters *sum);
 
 #endif

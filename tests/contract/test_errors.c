@@ -189,7 +189,7 @@ static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 	ends_open(&d, &opts);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
-	/* Its place is free again some time after it is sent. */
+	/* A slot of the send queue is free again only some time after its Write is sent. */
 	OK(rpma_write(d.cli, f.remote, 0, d.cli_mr, 0, 64, ALWAYS, NULL));
 	ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
 	for (int i = 0; i < 2; i++)

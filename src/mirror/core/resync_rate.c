@@ -150,7 +150,7 @@ static void resync_rate_decide(struct resync_rate *rate, uint64_t now_us)
 		return;
 	}
 	rate->p99_us = resync_latencies_p99(&rate->latencies);
-	if (!rate->calm_us) { /* with the first window it is near enough */
+	if (!rate->calm_us) { /* the p99 of the first window is near enough to the calm one */
 		rate->calm_us = rate->p99_us;
 		return;
 	}

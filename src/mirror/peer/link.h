@@ -29,7 +29,7 @@ struct link_place {
 	struct rpma_peer *peer;
 	struct rpma_cq *cq; /* for operations; NULL: one of its own */
 	uint32_t sq_size;
-	int timeout_ms; /* to connect, and without any sign of life */
+	int timeout_ms; /* time limit for a connect, and for silence of the peer */
 	/* PROOF_KEY; *key is NULL: the set has no secret. Both may change when a set gets its
 	 * first secret. */
 	const uint8_t *const *key;

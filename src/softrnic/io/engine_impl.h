@@ -91,8 +91,9 @@ struct eng_loop {
 };
 
 struct eng {
-	pthread_mutex_t lock;                      /* guards the number of loops, and the workers */
-	struct eng_loop *loop[ENGINE_THREADS_MAX]; /* allocated ones, which are never freed */
+	pthread_mutex_t lock; /* guards the number of loops, and the workers */
+	/* the loops that are allocated; they are never freed */
+	struct eng_loop *loop[ENGINE_THREADS_MAX];
 	/* number of loops to which sources may be assigned */
 	unsigned loops;
 	bool opening; /* a thread starts one more loop */

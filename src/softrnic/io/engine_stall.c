@@ -171,7 +171,10 @@ static void worker_lead(struct eng_runner *me)
 	worker_add(me);
 }
 
-/* The allocator makes room for a thread at its first call, by mmap(): now, not when it waits. */
+/*
+ * The allocator reserves memory for a thread at its first call, by mmap(). Make that call now, as
+ * mmap() may wait later.
+ */
 static void worker_prepare_allocator(void)
 {
 	void *volatile p = malloc(64);

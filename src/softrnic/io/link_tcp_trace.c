@@ -63,7 +63,7 @@ ssize_t link_tcp_trace_sendmsg(struct trace *t, int fd, struct msghdr *msg)
 
 	if (!buf)
 		return sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* what comes before memory that has vanished goes first */
+	/* if memory has vanished, the bytes before it are sent first */
 	n = link_iov_get(msg->msg_iov, (int)msg->msg_iovlen, buf, size);
 	if (n < 0) {
 		errno = (int)-n;

@@ -90,7 +90,7 @@ static bool is_round_there(uint64_t round)
 	return true;
 }
 
-/* Memory first: a poll of the queue could receive what is late. */
+/* The memory is looked at before the queue, as a poll of the queue could receive late bytes. */
 static char look(struct end *e, const struct ibv_mr *mr, uint64_t round)
 {
 	char answer = is_round_there(round) ? 'y' : 'n';

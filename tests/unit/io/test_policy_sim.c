@@ -266,8 +266,10 @@ static void wait_until_answered(struct machine *m, struct sim_conn *c)
 
 /* --- six kinds of programs ------------------------------------------------------------------ */
 
-/* At most so large a part of the time is for setting the alarm, and a little more until the average
- * is known. */
+/*
+ * To set the alarm takes at most 1 / share of the time, and a little more until the average time of
+ * a set is known.
+ */
 static void expect_cheap_alarms(const struct machine *m, unsigned share)
 {
 	assert_true(m->sets * m->cost_ns <= (m->now - 1000 * US) / share + 20 * m->cost_ns);

@@ -290,7 +290,7 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(view_compare(&rec, &shrunk), VIEW_BRANCH);
 	shrunk.seq++;
 	assert_int_equal(view_compare(&backup, &shrunk), VIEW_NEWER);
-	/* Whichever member is promoted then. */
+	/* This holds for each member that is promoted then. */
 	assert_int_equal(view_promote(&backup, 2, 14, NULL), 0);
 	assert_int_equal(backup.history[0].insync, 7);
 	assert_int_equal(view_compare(&backup, &two), VIEW_BRANCH);
