@@ -36,7 +36,8 @@ foreach(name one two)
 	add_executable(${name} ${name}.c)
 endforeach()
 add_executable(broken broken.c)
-add_library(small SHARED small.c)
+file(GLOB sources CONFIGURE_DEPENDS small*.c)
+add_library(small SHARED ${sources})
 set_target_properties(small PROPERTIES VERSION 0 SOVERSION 0)
 CMAKE
 echo 'int small;' >"$tree/small.c"
@@ -66,7 +67,8 @@ for name in first second; do
 	timeout 50 "$tree/dev" run sh -c 'ls "$LD_LIBRARY_PATH/libsmall.so.0"' >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null ||
 		fail "a program of the system does not run with the libraries"
 done
-[ ! -s "$scratch/second.err" ] || fail "what is built already is built again"
+[ ! -s "$scratch/second.err" ] || fail "what is built already is built again, or the second run states that it builds"
+grep -q 'building libsmall.so.0' "$scratch/first.err" || fail "the first run does not state that it builds"
 
 # A name that is neither kind of program is reported, and nothing is built for it.
 rm "$tree/build/one"
