@@ -152,14 +152,22 @@ static int get_file(struct get *g)
 	return rc ? rc : output_commit(&g->out);
 }
 
+/* Why nothing was compared, for a reader; a program gets only that it was not. */
+static const char *get_verdict(const struct get *g)
+{
+	if (g->c.opts->remote.json)
+		return g->verifies ? ",\"verified\":true,\"digest\":\"blake2b\""
+				   : ",\"verified\":false";
+	if (g->verifies)
+		return ", verified: blake2b";
+	return g->c.opts->is_raw ? ", verified: no (--offset and --length read bytes as they are)"
+				 : ", verified: no (the region does not hold a file as rpma put "
+				   "left it, so there is no digest to compare with)";
+}
+
 static void get_summarise(const struct get *g)
 {
-	static const char *const texts[2][2] = {
-		{", verified: no (bytes, no file)", ", verified: blake2b"},
-		{",\"verified\":false", ",\"verified\":true,\"digest\":\"blake2b\""},
-	};
-
-	copy_summary(&g->c, "get", texts[g->c.opts->remote.json][g->verifies]);
+	copy_summary(&g->c, "get", get_verdict(g));
 }
 
 static int get_from_server(struct get *g, const struct copy_opts *opts)
