@@ -3,6 +3,7 @@
 #include "nccl_end.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,21 +51,59 @@ static struct ibv_context *open_by_name(const char *name)
 	return ctx;
 }
 
-void device_open(struct device *d)
+static struct ibv_context *context_open(void)
 {
+	struct ibv_context *ctx;
+
 	assert_non_null(verbs.lib);
 	assert_int_equal(verbs.ibv_fork_init(), 0);
-	d->ctx = open_by_name("softrnic0");
-	assert_non_null(d->ctx);
+	ctx = open_by_name("softrnic0");
+	assert_non_null(ctx);
+	return ctx;
+}
+
+static void device_use(struct device *d, struct ibv_context *ctx)
+{
+	d->ctx = ctx;
 	assert_int_equal(verbs.ibv_query_port(d->ctx, 1, (void *)&d->port), 0);
 	d->pd = verbs.ibv_alloc_pd(d->ctx);
 	assert_non_null(d->pd);
+}
+
+void device_open(struct device *d)
+{
+	device_use(d, context_open());
 }
 
 void device_close(struct device *d)
 {
 	assert_int_equal(verbs.ibv_dealloc_pd(d->pd), 0);
 	assert_int_equal(verbs.ibv_close_device(d->ctx), 0);
+}
+
+static void *wait_for_events(void *arg)
+{
+	struct ibv_context *ctx = arg;
+	struct ibv_async_event event;
+
+	while (!verbs.ibv_get_async_event(ctx, &event))
+		verbs.ibv_ack_async_event(&event);
+	return NULL;
+}
+
+/* Like the module, each process opens the device once, with a thread, and never closes it. */
+static struct ibv_context *context_of_process(int which)
+{
+	static struct ibv_context *contexts[2];
+	pthread_t thread;
+
+	if (!contexts[which]) {
+		contexts[which] = context_open();
+		assert_int_equal(pthread_create(&thread, NULL, wait_for_events, contexts[which]),
+				 0);
+		pthread_detach(thread);
+	}
+	return contexts[which];
 }
 
 static struct ibv_qp *qp_new(struct end *e)
@@ -139,11 +178,11 @@ static struct ibv_mr *end_register(struct end *e, void *addr, size_t len)
 	return mr;
 }
 
-static void end_open(struct end *e)
+static void end_open(struct end *e, struct ibv_context *ctx)
 {
 	*e = (struct end){.data = calloc(1, MESSAGE)};
 	assert_non_null(e->data);
-	device_open(&e->device);
+	device_use(&e->device, ctx);
 	assert_int_equal(verbs.ibv_query_gid(e->device.ctx, 1, 0, &e->gid), 0);
 	e->cq = verbs.ibv_create_cq(e->device.ctx, 2 * REQUESTS, e, NULL, 0);
 	assert_non_null(e->cq);
@@ -162,30 +201,16 @@ static void end_close(struct end *e)
 	assert_int_equal(verbs.ibv_destroy_cq(e->cq), 0);
 	assert_int_equal(verbs.ibv_dereg_mr(e->slots_mr), 0);
 	assert_int_equal(verbs.ibv_dereg_mr(e->data_mr), 0);
-	device_close(&e->device);
+	assert_int_equal(verbs.ibv_dealloc_pd(e->device.pd), 0);
 	free(e->data);
-}
-
-static void *wait_for_events(void *arg)
-{
-	struct ibv_context *ctx = arg;
-	struct ibv_async_event event;
-
-	while (!verbs.ibv_get_async_event(ctx, &event))
-		verbs.ibv_ack_async_event(&event);
-	return NULL;
 }
 
 void pair_connect(struct pair *p)
 {
 	struct end *ends[] = {&p->sender, &p->receiver};
 
-	for (int i = 0; i < 2; i++) {
-		end_open(ends[i]);
-		assert_int_equal(
-			pthread_create(&p->threads[i], NULL, wait_for_events, ends[i]->device.ctx),
-			0);
-	}
+	for (int i = 0; i < 2; i++)
+		end_open(ends[i], context_of_process(i));
 	/* The receiver has both states at once, and the sender comes later. */
 	for (int i = 1; i >= 0; i--) {
 		qp_receive_from(ends[i]->qp, ends[!i]->qp->qp_num, &ends[!i]->gid);
@@ -201,10 +226,6 @@ void pair_connect(struct pair *p)
 
 void pair_close(struct pair *p)
 {
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(pthread_cancel(p->threads[i]), 0);
-		assert_int_equal(pthread_join(p->threads[i], NULL), 0);
-	}
 	end_close(&p->sender);
 	end_close(&p->receiver);
 }

@@ -9,7 +9,6 @@
 #define INTEROP_NCCL_END_H
 
 #include <infiniband/verbs.h>
-#include <pthread.h>
 
 /* verbs.h has macros of these names; here they are members. */
 #undef ibv_query_port
@@ -97,11 +96,10 @@ struct end {
 
 struct pair {
 	struct end sender, receiver;
-	pthread_t threads[2];
 	uint64_t number; /* of the last message */
 };
 
-/* Make and connect both ends. Each has a thread that waits for asynchronous events. */
+/* Make and connect both ends, each with a context of its own, as if in two processes. */
 void pair_connect(struct pair *p);
 void pair_close(struct pair *p);
 
