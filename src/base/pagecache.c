@@ -18,6 +18,9 @@
 #define PAGECACHE_PAGE   4096u
 #define PAGECACHE_WINDOW (256u << 20) /* bytes that are looked at together */
 #define PAGECACHE_COPY   (64u << 10)
+/* 100 ms in all: far longer than a page is held without a mapping */
+#define PAGECACHE_TRIES    20
+#define PAGECACHE_PAUSE_US 5000u
 /* an offset after which no file has pages that a call would wait for */
 #define PAGECACHE_BEHIND ((off_t)1 << 62)
 
@@ -143,11 +146,16 @@ static int pagecache_open(struct pagecache *p, const char *path)
 }
 
 /* Drop the clean pages that no process has mapped. */
+static void pagecache_leave(int fd)
+{
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 static int pagecache_clean_and_leave(int fd)
 {
 	int rc = fdatasync(fd) ? -errno : 0;
 
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	pagecache_leave(fd);
 	return rc;
 }
 
@@ -168,13 +176,29 @@ static int pagecache_count(int fd, unsigned char *cached, uint64_t *bytes)
 	return rc;
 }
 
+/*
+ * A thread of the kernel that reclaims or moves memory, and a process that reads the file, hold a
+ * page for a moment, and it is not dropped then. A mapping lasts longer than all tries.
+ */
+static int pagecache_leave_again(int fd, unsigned char *cached, uint64_t *stay)
+{
+	int rc = pagecache_count(fd, cached, stay);
+
+	for (int i = 0; !rc && *stay && i < PAGECACHE_TRIES; i++) {
+		usleep(PAGECACHE_PAUSE_US);
+		pagecache_leave(fd);
+		rc = pagecache_count(fd, cached, stay);
+	}
+	return rc;
+}
+
 static int pagecache_evict_clean(int fd, uint64_t *stay)
 {
 	unsigned char *cached = malloc(PAGECACHE_WINDOW / PAGECACHE_PAGE);
 	int rc = cached ? pagecache_clean_and_leave(fd) : -ENOMEM;
 
 	if (!rc)
-		rc = pagecache_count(fd, cached, stay);
+		rc = pagecache_leave_again(fd, cached, stay);
 	free(cached);
 	return rc;
 }

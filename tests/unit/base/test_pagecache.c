@@ -107,6 +107,41 @@ static void what_is_mapped_stays_and_is_counted(void **state)
 	close(fd);
 }
 
+/* Unmapped at the second pause of a call. */
+static struct {
+	void *addr;
+	int pauses;
+} held;
+
+int __wrap_usleep(useconds_t us);
+int __wrap_usleep(useconds_t us)
+{
+	if (++held.pauses == 2 && held.addr)
+		munmap(held.addr, PAGES * PAGE);
+	return 0;
+}
+
+static void a_page_that_is_held_for_a_moment_goes(void **state)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t *addr = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint64_t stay;
+
+	assert_ptr_not_equal(addr, MAP_FAILED);
+	addr[PAGE * 3] = wanted[PAGE * 3] = 3;
+	held.pauses = 0;
+	held.addr = addr;
+	assert_int_equal(pagecache_evict(fd, path, &stay, NULL), 0);
+	assert_int_equal(stay, 0);
+	if (has_disk())
+		assert_int_equal(held.pauses, 2);
+	else
+		munmap(addr, PAGES * PAGE);
+	held.addr = NULL;
+	check_bytes();
+	close(fd);
+}
+
 /* A pipe has no medium, so it cannot be synchronised. */
 static void what_cannot_be_written_is_an_error_with_the_path(void **state)
 {
@@ -145,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(pages_that_are_dirty_or_mapped_go),
 		TEST(what_is_mapped_stays_and_is_counted),
+		TEST(a_page_that_is_held_for_a_moment_goes),
 		TEST(what_cannot_be_written_is_an_error_with_the_path),
 		TEST(bytes_stay_when_they_are_written_again),
 		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
