@@ -136,7 +136,13 @@ int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_a
  * A plain queue pair: its user moves it from one state to another, neither of which is ERR or
  * RESET. EINVAL: it is not in `from` any more.
  */
-int conn_move_qp(struct conn *c, enum ibv_qp_state from, enum ibv_qp_state to);
+struct conn_qp_move {
+	enum ibv_qp_state from, to;
+	bool notify_drained; /* to SQD: as qp_move() */
+};
+int conn_move_qp(struct conn *c, const struct conn_qp_move *move);
+/* Which requests of the peer are executed: as qp_permit(). */
+int conn_permit_qp(struct conn *c, unsigned access);
 /* the first `size` bytes of the counters; */
 int conn_counters(struct conn *c, void *counters, size_t size);
 /* and VEXT_CAP_*, 0 until it is established. Without the lock. */

@@ -88,18 +88,33 @@ int conn_modify_qp(struct conn *c, enum ibv_qp_state state)
 	return ret;
 }
 
-int conn_move_qp(struct conn *c, enum ibv_qp_state from, enum ibv_qp_state to)
+int conn_move_qp(struct conn *c, const struct conn_qp_move *move)
+{
+	struct stream_update u;
+	int ret = conn_enter_caller(c, CONN_CALLER_MS);
+
+	if (ret)
+		return ret;
+	if (stream_qp_state(c->stream) == move->from) {
+		qp_move(stream_qp(c->stream), move->to, move->notify_drained);
+		stream_look(c->stream, &u); /* what SQD has held back may be sent */
+		conn_perform(c, &u);
+	} else {
+		ret = EINVAL;
+	}
+	conn_leave(c);
+	return ret;
+}
+
+int conn_permit_qp(struct conn *c, unsigned access)
 {
 	int ret = conn_enter_caller(c, CONN_CALLER_MS);
 
 	if (ret)
 		return ret;
-	if (stream_qp_state(c->stream) == from)
-		qp_move(stream_qp(c->stream), to);
-	else
-		ret = EINVAL;
+	qp_permit(stream_qp(c->stream), access);
 	conn_leave(c);
-	return ret;
+	return 0;
 }
 
 int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
@@ -111,6 +126,7 @@ int conn_query_qp(struct conn *c, struct ibv_qp_attr *attr, struct ibv_qp_init_a
 	*init = c->qp_init;
 	attr->qp_state = attr->cur_qp_state = stream_qp_state(c->stream);
 	attr->cap = c->qp_init.cap;
+	attr->sq_draining = qp_is_draining(stream_qp(c->stream));
 	if (stream_state(c->stream) >= STREAM_LIVE) {
 		attr->max_rd_atomic = (uint8_t)stream_agreed(c->stream)->ord;
 		attr->max_dest_rd_atomic = (uint8_t)stream_agreed(c->stream)->ird;

@@ -173,7 +173,7 @@ static void atomic_begin(struct qp *qp, struct irq_entry *e, atomic_execute_fn *
 	const struct rdmap_atomic_req *r = &e->msg.atomic;
 
 	if (atomic_may_run(qp))
-		atomic_run(qp, e, r->stag, r->to, IBV_ACCESS_REMOTE_ATOMIC, execute);
+		atomic_run(qp, e, r->stag, r->to, qp->rights.atomic, execute);
 }
 
 /* The original value is returned in the answer. */

@@ -56,8 +56,7 @@ static void atomic_write_begin(struct qp *qp, struct irq_entry *e)
 	if (req->word.arg)
 		ext_refuse(qp);
 	else if (atomic_may_run(qp))
-		atomic_run(qp, e, req->stag, req->to, IBV_ACCESS_REMOTE_WRITE,
-			   atomic_write_execute);
+		atomic_run(qp, e, req->stag, req->to, qp->rights.write, atomic_write_execute);
 }
 
 static const struct op_rx atomic_write_rx = {

@@ -171,7 +171,7 @@ static void read_begin(struct qp *qp, struct irq_entry *e)
 		return;
 	}
 	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, req->src_stag, req->src_to, req->size,
-			  IBV_ACCESS_REMOTE_READ, &mr, &ptr);
+			  qp->rights.read, &mr, &ptr);
 	if (verdict != MR_OK) {
 		read_refuse(qp, qp_rdmap_error(verdict), 0);
 		return;
@@ -216,8 +216,7 @@ static bool read_build_answer(struct qp *qp, const struct irq_entry *e)
 		return false;
 	if (len > 0) {
 		verdict = mr_hold_near(qp->cfg.mrs, &qp->tx.near, qp->cfg.pd, req->src_stag,
-				       req->src_to + qp->tx.off, len, IBV_ACCESS_REMOTE_READ, 0,
-				       &ptr);
+				       req->src_to + qp->tx.off, len, qp->rights.read, 0, &ptr);
 		if (verdict != MR_OK || tx_fpdu_add(&f, ptr, len, qp->tx.near.mr)) {
 			tx_fpdu_abort(&f);
 			return read_source_failed(qp, verdict != MR_OK ? qp_rdmap_error(verdict)

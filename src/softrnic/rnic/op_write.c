@@ -44,7 +44,7 @@ static inline uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uin
 {
 	enum mr_verdict verdict =
 		mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, seg->hdr.stag,
-			     seg->hdr.to + seg->done, max, IBV_ACCESS_REMOTE_WRITE, 0, ptr);
+			     seg->hdr.to + seg->done, max, qp->rights.write, 0, ptr);
 
 	if (verdict == MR_OK)
 		return max;

@@ -29,12 +29,37 @@ void qp_set_state(struct qp *qp, enum ibv_qp_state state, const char *why)
 		qp->ibv.state = state;
 }
 
-void qp_move(struct qp *qp, enum ibv_qp_state state)
+void qp_move(struct qp *qp, enum ibv_qp_state state, bool notify_drained)
 {
 	assert(qp->cfg.plain && !qp_is_failed(qp));
 	LOG_DEBUG("qp %u: moved from %s to %s", qp->cfg.qp_num, qp_state_str(qp->ibv.state),
 		  qp_state_str(state));
+	if (state != IBV_QPS_SQD) {
+		qp->sq.stop = SQ_NO_STOP;
+		qp->notify_drained = false;
+	} else if (qp->ibv.state != IBV_QPS_SQD) {
+		qp_sq_pause(qp, notify_drained);
+	}
 	qp->ibv.state = state;
+}
+
+bool qp_is_draining(const struct qp *qp)
+{
+	return qp->ibv.state == IBV_QPS_SQD && !sq_is_drained(&qp->sq);
+}
+
+static int qp_right(unsigned access, int right)
+{
+	return access & (unsigned)right ? right : right | QP_DENIED;
+}
+
+void qp_permit(struct qp *qp, unsigned access)
+{
+	qp->rights = (struct qp_rights){
+		.write = qp_right(access, IBV_ACCESS_REMOTE_WRITE),
+		.read = qp_right(access, IBV_ACCESS_REMOTE_READ),
+		.atomic = qp_right(access, IBV_ACCESS_REMOTE_ATOMIC),
+	};
 }
 
 enum ibv_qp_state qp_state(const struct qp *qp)
@@ -115,6 +140,7 @@ int qp_new(const struct qp_config *cfg, struct qp **out)
 		qp->cfg.alarm = &qp_no_alarm;
 	qp_watch_given_up(qp, NULL);
 	qp->state = IBV_QPS_INIT;
+	qp_permit(qp, qp->cfg.plain ? 0 : RNIC_REMOTE_ACCESS);
 	qp_init_ibv(qp);
 	qp_msn_init(qp);
 	park_init(&qp->recv.park);

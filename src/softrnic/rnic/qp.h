@@ -199,8 +199,12 @@ uint64_t qp_traffic(const struct qp *qp);        /* grows with the messages of b
 bool qp_has_posted(const struct qp *qp);         /* sends without a completion */
 enum ibv_qp_state qp_state(const struct qp *qp); /* the state that the user sees */
 bool qp_is_failed(const struct qp *qp);
-/* A plain one: the user has moved it, but neither to ERR (qp_fail()) nor to RESET. */
-void qp_move(struct qp *qp, enum ibv_qp_state state);
+/* A plain one: the user has moved it, but neither to ERR (qp_fail()) nor to RESET. In SQD no posted
+ * request is begun. notify_drained: an event reports when those that were begun are finished. */
+void qp_move(struct qp *qp, enum ibv_qp_state state, bool notify_drained);
+bool qp_is_draining(const struct qp *qp); /* in SQD, and they are not */
+/* Which requests of the peer it executes: IBV_ACCESS_REMOTE_*. A new plain one: none; others: all. */
+void qp_permit(struct qp *qp, unsigned access);
 /*
  * A plain one, to RESET, without a stream: `fresh`, which is used up, takes its place at the same
  * address. What is posted is dropped without completions, and so are completions that nothing has

@@ -110,12 +110,18 @@ void qp_complete(struct qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited
 		qp_fault_local(qp, EOVERFLOW, "completion queue overrun");
 }
 
+void qp_event(struct qp *qp, enum ibv_event_type event)
+{
+	if (qp->cfg.async)
+		qp->cfg.async(qp->cfg.owner, event);
+}
+
 /* --- settle ------------------------------------------------------------------------------- */
 
 static void fault_stop(struct qp *qp, const struct qp_fault *f)
 {
-	if (f->event_due && qp->cfg.async)
-		qp->cfg.async(qp->cfg.owner, f->event);
+	if (f->event_due)
+		qp_event(qp, f->event);
 	if (qp->state == IBV_QPS_INIT || qp->tx.held)
 		qp->tx.term_due = false; /* no FPDU may go, not even this one */
 	if (f->keep)

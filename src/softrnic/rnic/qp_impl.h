@@ -106,6 +106,10 @@ struct qp_fault {
 	const char *why;
 };
 
+/* A right that no region grants: a look-up for a request that the QP does not permit asks for it,
+ * so that it costs nothing where the QP permits all. */
+#define QP_DENIED (1 << 16)
+
 struct qp {
 	union {
 		struct ibv_qp ibv;
@@ -115,6 +119,9 @@ struct qp {
 	/* Of the work on the stream. ibv.state is what the user sees: the same, or, of a plain
 	 * one, where the user has moved it. */
 	enum ibv_qp_state state;
+	struct qp_rights {
+		int write, read, atomic; /* of a region, for such a request of the peer */
+	} rights;
 	struct qp_stream stream;
 	struct cq_taker *taker; /* of the thread that polls and has the QP now; NULL: none */
 	struct qp_counters counters;
@@ -125,6 +132,8 @@ struct qp {
 			       because of it */
 	enum qp_rtr rtr_in; /* kind of the FPDU that must come first; NONE once it has come */
 	struct sq sq;
+	bool notify_drained; /* SQ_DRAINED is due once the send queue is drained */
+	bool comm_reported;  /* COMM_EST was reported */
 	struct orq orq;
 	struct irq irq;
 	struct qp_requests requests;
@@ -171,6 +180,8 @@ void qp_fault_local(struct qp *qp, int err, const char *why);
  * The cause is at this end; wr (or NULL) ends with the status. The caller records the fault next.
  */
 void qp_set_local_cause(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
+/* Notify the user of something that is no error. */
+void qp_event(struct qp *qp, enum ibv_event_type event);
 /*
  * Draw the consequences of a recorded error: set the state ERR, finish FPDUs that are begun, flush
  * all work requests. Every function of qp.h that may find an error ends with it.
@@ -213,7 +224,7 @@ static inline bool qp_sq_is_ready(const struct qp *qp)
 {
 	const struct sq_wr *wr;
 
-	if (qp->sq.next == qp->sq.tail)
+	if (qp->sq.next == qp->sq.tail || __builtin_expect(qp->sq.next >= qp->sq.stop, 0))
 		return false;
 	wr = sq_at(&qp->sq, qp->sq.next);
 	if (wr->fence && !qp_sq_may_pass(qp, wr))
@@ -224,6 +235,7 @@ void qp_sq_complete(struct qp *qp, const struct sq_wr *wr, enum ibv_wc_status st
 		    uint32_t vendor_err);
 void qp_sq_retire(struct qp *qp);
 void qp_sq_flush(struct qp *qp, enum ibv_wc_status first);
+void qp_sq_pause(struct qp *qp, bool notify_drained); /* -> SQD: begin no further one */
 bool qp_answer_is_for_rtr(const struct qp *qp);
 /* The work request to which the next answer belongs, if a message of this kind answers it. */
 struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);

@@ -148,6 +148,11 @@ void qp_recv_flush(struct qp *qp)
 		qp->recv.msg.has_wr = true;
 		recv_flush_one(qp, IBV_WC_WR_FLUSH_ERR);
 	}
+	if (qp->cfg.srq && !qp->recv.last_reported) {
+		qp->recv.last_reported = true;
+		qp_event(qp,
+			 IBV_EVENT_QP_LAST_WQE_REACHED); /* it takes none from the SRQ any more */
+	}
 }
 
 /*

@@ -355,6 +355,15 @@ static void rx_on_over(struct qp *qp, struct rx_view *v)
 	qp_given_up(qp);
 }
 
+/* The user has not moved the QP to RTS yet, and a message of the peer's user is here. */
+static void rx_report_comm(struct qp *qp)
+{
+	if (qp->comm_reported || !qp_traffic(qp))
+		return;
+	qp->comm_reported = true;
+	qp_event(qp, IBV_EVENT_COMM_EST);
+}
+
 static void rx_parse(struct qp *qp, struct rx_view *v)
 {
 	struct qp_rx *rx = &qp->rx;
@@ -371,6 +380,8 @@ static void rx_parse(struct qp *qp, struct rx_view *v)
 	rx->stalled = verdict == RX_STALL;
 	mr_release_near(&rx->near);
 	ack_update(qp);
+	if (__builtin_expect(qp->ibv.state == IBV_QPS_RTR, 0))
+		rx_report_comm(qp);
 }
 
 void qp_rx_parse(struct qp *qp)

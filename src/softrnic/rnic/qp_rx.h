@@ -77,7 +77,8 @@ struct qp_recv {
 	uint32_t mo; /* MO of its next segment */
 	uint32_t seen_sends, delivered_sends;
 	struct park park;
-	bool after_close; /* parked Sends are delivered although the QP failed: qp_recv_keep() */
+	bool last_reported; /* LAST_WQE_REACHED was reported */
+	bool after_close;   /* parked Sends are delivered although the QP failed: qp_recv_keep() */
 };
 
 /* qp_rx.c, qp_rx_io.c */
@@ -104,7 +105,7 @@ void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
 int qp_recv_init(struct qp *qp);
 void qp_recv_fini(struct qp *qp);
 void qp_recv_flush(struct qp *qp);
-void qp_recv_rewind(struct qp *qp);  /* for another stream: drop what is parked */
+void qp_recv_rewind(struct qp *qp); /* for another stream: drop what is parked */
 /*
  * The peer has ended the stream. When the QP fails, keep parked Sends for receives that are posted
  * later.

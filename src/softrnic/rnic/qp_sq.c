@@ -30,6 +30,14 @@ static bool qp_sq_is_finished(const struct qp *qp, const struct sq_wr *wr)
 	return wr->op->is_request ? wr->answered : wr->end_pos <= qp->tx.done;
 }
 
+static void sq_report_drained(struct qp *qp)
+{
+	if (!sq_is_drained(&qp->sq))
+		return;
+	qp->notify_drained = false;
+	qp_event(qp, IBV_EVENT_SQ_DRAINED);
+}
+
 void qp_sq_retire(struct qp *qp)
 {
 	struct sq *sq = &qp->sq;
@@ -43,6 +51,16 @@ void qp_sq_retire(struct qp *qp)
 		if (wr->signaled)
 			qp_sq_complete(qp, wr, IBV_WC_SUCCESS, 0);
 	}
+	if (__builtin_expect(qp->notify_drained, 0))
+		sq_report_drained(qp);
+}
+
+void qp_sq_pause(struct qp *qp, bool notify_drained)
+{
+	qp->sq.stop = qp->sq.next + (qp->tx.source == TX_FROM_SQ);
+	qp->notify_drained = notify_drained;
+	if (notify_drained)
+		sq_report_drained(qp);
 }
 
 bool qp_leaves_writes(const struct qp *qp)

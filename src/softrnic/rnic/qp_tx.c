@@ -127,7 +127,7 @@ bool qp_is_idle(const struct qp *qp)
 {
 	const struct qp_tx *tx = &qp->tx;
 
-	return qp->sq.head == qp->sq.tail && qp->orq.count == 0 && tx->source == TX_NONE &&
+	return sq_is_drained(&qp->sq) && qp->orq.count == 0 && tx->source == TX_NONE &&
 	       !tx->rtr_due && !tx->term_due && !qp->hello.due && !qp->acks.due &&
 	       !qp->link.out_due && !qp_request_is_ready(qp) &&
 	       (!tx->batch || tx_batch_is_sent(tx->batch));

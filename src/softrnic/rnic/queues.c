@@ -14,6 +14,7 @@ int sq_init(struct sq *sq, const struct ibv_qp_cap *cap)
 	size_t tail = sges > cap->max_inline_data ? sges : cap->max_inline_data;
 
 	sq->depth = cap->max_send_wr;
+	sq->stop = SQ_NO_STOP;
 	sq->stride = (sizeof(struct sq_wr) + tail + 15) & ~(size_t)15;
 	sq->size = sq->depth * sq->stride;
 	if (sq->depth == 0)

@@ -62,6 +62,7 @@ struct sq {
 	uint32_t depth;
 	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
 	uint64_t head, next, tail;
+	uint64_t stop; /* index of the first request that is not begun in SQD; else SQ_NO_STOP */
 	/* index after the last request that is not patient: see qp_tx_may_wait() */
 	uint64_t awaited;
 	uint64_t patient; /* bytes of patient requests that may wait */
@@ -70,6 +71,7 @@ struct sq {
 	uint64_t proven;
 };
 
+#define SQ_NO_STOP UINT64_MAX
 int sq_init(struct sq *sq, const struct ibv_qp_cap *cap);
 void sq_fini(struct sq *sq);
 /*
@@ -82,6 +84,11 @@ static inline uint32_t sq_room(const struct sq *sq)
 		sq->tail - sq->head + atomic_load_explicit(&sq->uncollected, memory_order_relaxed);
 
 	return taken < sq->depth ? (uint32_t)(sq->depth - taken) : 0;
+}
+/* All requests that may be begun are finished. */
+static inline bool sq_is_drained(const struct sq *sq)
+{
+	return sq->head == sq->tail || sq->head == sq->stop;
 }
 /*
  * The slot of a request from head to tail. There is no division, as this is called several times

@@ -42,17 +42,17 @@ static int plain_qp_find_path(struct plain_qp *p)
 }
 
 /* The meeting begins before the state shows it: no call of the user comes in between. */
-static int plain_qp_move(struct plain_qp *p, enum ibv_qp_state from, enum ibv_qp_state to)
+static int plain_qp_move(struct plain_qp *p, const struct conn_qp_move *move)
 {
-	int ret = 0;
+	int ret = conn_permit_qp(p->home, p->attr.qp_access_flags);
 
-	if (to == IBV_QPS_RTR)
+	if (!ret && move->to == IBV_QPS_RTR)
 		ret = plain_qp_find_path(p);
-	if (!ret && to == IBV_QPS_RTR)
+	if (!ret && move->to == IBV_QPS_RTR)
 		ret = plain_qp_meet(p);
 	if (!ret)
-		ret = conn_move_qp(p->home, from, to);
-	return ret || to != IBV_QPS_RTS ? ret : plain_qp_limit(p);
+		ret = conn_move_qp(p->home, move);
+	return ret || move->to != IBV_QPS_RTS ? ret : plain_qp_limit(p);
 }
 
 static int plain_qp_end(struct plain_qp *p)
@@ -67,6 +67,7 @@ static int plain_qp_end(struct plain_qp *p)
 static int plain_qp_apply(struct plain_qp *p, enum ibv_qp_state from, enum ibv_qp_state to,
 			  const struct ibv_qp_attr *attr, int mask)
 {
+	struct conn_qp_move move = {.from = from, .to = to};
 	struct ibv_qp_attr before = p->attr;
 	int ret;
 
@@ -75,9 +76,12 @@ static int plain_qp_apply(struct plain_qp *p, enum ibv_qp_state from, enum ibv_q
 	if (to == IBV_QPS_ERR)
 		return plain_qp_end(p);
 	qp_attr_store(&p->attr, attr, mask);
-	ret = plain_qp_move(p, from, to);
-	if (ret)
+	move.notify_drained = mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify;
+	ret = plain_qp_move(p, &move);
+	if (ret) {
 		p->attr = before;
+		(void)conn_permit_qp(p->home, before.qp_access_flags);
+	}
 	return ret;
 }
 
@@ -122,6 +126,7 @@ int plain_qp_query(struct plain_qp *p, struct ibv_qp_attr *attr, struct ibv_qp_i
 	attr->qp_state = now.qp_state;
 	attr->cur_qp_state = now.cur_qp_state;
 	attr->cap = now.cap;
+	attr->sq_draining = now.sq_draining;
 	plain_qp_leave(p);
 	return ret;
 }

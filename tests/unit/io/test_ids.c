@@ -211,16 +211,13 @@ static void what_is_refused_is_not_granted(void **state)
 	end_close(e);
 }
 
-/*
- * These attributes are refused, because a caller would use what the device lacks: the calls of
- * ibv_qp_ex, a group of receive queues.
- */
+/* Attributes of what the device lacks are refused, because a caller would use it. */
 static void extended_attributes_that_the_device_lacks_are_refused(void **state)
 {
 	struct end *e = resolved();
 	struct ibv_qp_init_attr_ex ex = extended(e);
 
-	ex.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	ex.comp_mask |= IBV_QP_INIT_ATTR_IND_TABLE;
 	errno = 0;
 	assert_int_equal(softrnic_create_qp_ex(e->id, &ex), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
