@@ -33,16 +33,6 @@ bool turn_is_possible(void)
 	return turn_may_write() || turn_may_read();
 }
 
-/* A thread that may do both alternates between writing and reading, so that neither waits for ever
- * if only one thread can be started. */
-static bool turn_choose(struct turn *t)
-{
-	bool may_write = turn_may_write(), may_read = turn_may_read();
-
-	t->reading = may_read && (!t->reading || !may_write);
-	return may_write || may_read;
-}
-
 static void turn_take(struct turn *t)
 {
 	struct persist_job *job = queue_pop(t->file, t->reading);
@@ -60,9 +50,16 @@ static void turn_take(struct turn *t)
 	queue_settle(t->file);
 }
 
+/*
+ * A thread that may do both alternates between writing and reading, so that neither waits for ever
+ * if only one thread can be started.
+ */
 bool turn_begin(struct turn *t)
 {
-	if (!turn_choose(t))
+	bool may_write = turn_may_write(), may_read = turn_may_read();
+
+	t->reading = may_read && (!t->reading || !may_write);
+	if (!may_write && !may_read)
 		return false;
 	t->file = queue_take_turn(t->reading);
 	turn_take(t);

@@ -188,15 +188,6 @@ static int post_check_vext(const struct qp *qp, const struct vext_wr *w)
 	return post_check(qp, op_of_vext(w->op), &w->wr, POST_VEXT_FLAGS);
 }
 
-/* Requests beyond verbs name no memory of this end. */
-static void post_take_vext(struct qp *qp, const struct vext_wr *w)
-{
-	if (w->op == VEXT_OP_VERBS)
-		post_take_wr(qp, op_of_wr(w->wr.opcode), &w->wr, post_length(&w->wr));
-	else
-		(void)post_take(qp, op_of_vext(w->op), &w->wr, 0);
-}
-
 static int post_check_list(const struct qp *qp, const struct vext_wr *wrs, int n)
 {
 	int err = n < 0 ? EINVAL : post_check_state(qp);
@@ -208,14 +199,21 @@ static int post_check_list(const struct qp *qp, const struct vext_wr *wrs, int n
 	return err;
 }
 
-/* After the check nothing can be refused any more. */
+/*
+ * After the check nothing can be refused any more. Requests beyond verbs name no memory of this
+ * end.
+ */
 int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	int err = post_check_list(qp, wrs, n);
 
 	*posted = err ? 0 : n;
-	for (int i = 0; i < *posted; i++)
-		post_take_vext(qp, &wrs[i]);
+	for (const struct vext_wr *w = wrs; w < wrs + *posted; w++) {
+		if (w->op == VEXT_OP_VERBS)
+			post_take_wr(qp, op_of_wr(w->wr.opcode), &w->wr, post_length(&w->wr));
+		else
+			(void)post_take(qp, op_of_vext(w->op), &w->wr, 0);
+	}
 	qp_settle(qp);
 	return err;
 }

@@ -167,13 +167,6 @@ static enum stream_fence fence_ask(struct fences *all, struct fence_member *m,
 
 /* --- connections ---------------------------------------------------------------------------- */
 
-static void fence_know(struct fences *all, struct fence_member *m)
-{
-	fence_no_longer_unknown(all, m);
-	m->known_at = ++all->clock;
-	fence_prune(all);
-}
-
 enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 				 const struct ext_origin *origin)
 {
@@ -186,7 +179,9 @@ enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 		memcpy(m->owner, origin->owner, EXT_ID_LEN);
 		if (fence_was_named(all, m))
 			return STREAM_FENCE_CUT;
-		fence_know(all, m);
+		fence_no_longer_unknown(all, m);
+		m->known_at = ++all->clock;
+		fence_prune(all);
 	}
 	return origin->asks ? fence_ask(all, m, origin) : STREAM_FENCE_DONE;
 }

@@ -171,19 +171,12 @@ void former_name(const struct former *f, struct ext_origin *origin)
 	former_put(origin, &gap);
 }
 
-static bool former_was_named(const struct ext_origin *origin, const struct former_gap *gap)
-{
-	for (unsigned i = 0; i < origin->n; i++)
-		if (gap->first >= origin->ranges[i].first && gap->last <= origin->ranges[i].last)
-			return true;
-	return false;
-}
-
 /* A gap that has grown since the message was made is named again as a whole. */
 static void former_forget(struct former_gap *gap, const struct ext_origin *origin)
 {
-	if (gap->first && former_was_named(origin, gap))
-		*gap = (struct former_gap){0, 0};
+	for (unsigned i = 0; gap->first && i < origin->n; i++)
+		if (gap->first >= origin->ranges[i].first && gap->last <= origin->ranges[i].last)
+			*gap = (struct former_gap){0, 0};
 }
 
 void former_fenced(struct former *f, const struct ext_origin *origin)

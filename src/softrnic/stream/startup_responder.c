@@ -9,18 +9,14 @@
 #include "softrnic/stream/depth.h"
 #include "softrnic/stream/stream_impl.h"
 
-static void stream_await_request(struct stream *s, uint64_t now)
-{
-	s->deadline = stream_after(now, s->cfg.request_ns);
-	stream_set_state(s, STREAM_REQ_WAIT, "incoming");
-	if (stream_frames_new(s))
-		stream_startup_failed(s, STREAM_EV_DEAD, ENOMEM, "no memory for a request");
-}
-
 void stream_on_incoming(struct stream *s, uint64_t now, struct stream_update *u)
 {
-	if (s->state == STREAM_IDLE && s->cfg.role == STREAM_RESPONDER)
-		stream_await_request(s, now);
+	if (s->state == STREAM_IDLE && s->cfg.role == STREAM_RESPONDER) {
+		s->deadline = stream_after(now, s->cfg.request_ns);
+		stream_set_state(s, STREAM_REQ_WAIT, "incoming");
+		if (stream_frames_new(s))
+			stream_startup_failed(s, STREAM_EV_DEAD, ENOMEM, "no memory for a request");
+	}
 	stream_report(s, u);
 }
 

@@ -169,12 +169,6 @@ bool stream_is_orderly(const struct stream *s)
 	return s->fin_in && s->fin_out;
 }
 
-static void stream_settle_lingering(struct stream *s)
-{
-	if (stream_is_orderly(s))
-		stream_set_state(s, STREAM_CLOSED, "both FINs");
-}
-
 static void stream_settle_closing(struct stream *s)
 {
 	if (stream_qp_is_failed(s))
@@ -243,8 +237,8 @@ void stream_settle_end(struct stream *s)
 		stream_on_drained(s);
 	if (s->state == STREAM_CLOSING)
 		stream_settle_closing(s);
-	else if (s->state == STREAM_LINGERING)
-		stream_settle_lingering(s);
+	else if (s->state == STREAM_LINGERING && stream_is_orderly(s))
+		stream_set_state(s, STREAM_CLOSED, "both FINs");
 }
 
 void stream_on_peer_fin(struct stream *s, uint64_t now)

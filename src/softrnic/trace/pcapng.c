@@ -36,17 +36,12 @@ static uint32_t pcapng_option_len(size_t len)
 	return (uint32_t)(4 + len + pcapng_pad(len));
 }
 
-static void pcapng_put_padded(struct wcursor *c, const void *bytes, size_t len)
-{
-	wcursor_bytes(c, bytes, len);
-	wcursor_bytes(c, "\0\0\0", pcapng_pad(len));
-}
-
 static void pcapng_put_option(struct wcursor *c, uint16_t code, const void *value, size_t len)
 {
 	pcapng_put16(c, code);
 	pcapng_put16(c, (uint16_t)len);
-	pcapng_put_padded(c, value, len);
+	wcursor_bytes(c, value, len);
+	wcursor_bytes(c, "\0\0\0", pcapng_pad(len));
 }
 
 bool pcapng_is_section(const uint8_t first[PCAPNG_MAGIC_LEN])
