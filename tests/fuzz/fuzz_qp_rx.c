@@ -476,10 +476,11 @@ static void give_up(struct side *s, struct input *in, bool is_raw)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct input in = {data, len}, again = in;
+	struct input in = {data, len}, again;
 	struct side s = {0};
 	uint8_t flags = next_u8(&in);
 
+	again = in;
 	open_side(&s, flags);
 	if ((flags & (F_CONSENT | F_RTR)) == F_CONSENT)
 		say_hello(&s);
