@@ -187,8 +187,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (at < 0)
 		return 0;
 	len -= (size_t)at;
-	strict = rdmap_check(&hdr, data + at, len, RDMAP_LEVEL_BASE);
-	lax = rdmap_check(&hdr, data + at, len, RDMAP_LEVEL_OURS);
+	strict = rdmap_check(rdmap_op_of(&hdr), &hdr, data + at, len, RDMAP_LEVEL_BASE);
+	lax = rdmap_check(rdmap_op_of(&hdr), &hdr, data + at, len, RDMAP_LEVEL_OURS);
 	EXPECT(strict || !lax);
 	EXPECT(!strict || strcmp(term_str(strict), "unknown error"));
 	if (lax)

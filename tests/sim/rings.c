@@ -199,14 +199,14 @@ static void rings_scramble_rest(size_t len)
  * A request's own header changes once it was checked. What is placed is read after that, and once:
  * so messages are left as they are, and whatever is still to come.
  */
-unsigned __real_rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
-			    enum rdmap_level level);
-unsigned __wrap_rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
-			    enum rdmap_level level);
-unsigned __wrap_rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
-			    enum rdmap_level level)
+unsigned __real_rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr,
+			    const uint8_t *bytes, size_t len, enum rdmap_level level);
+unsigned __wrap_rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr,
+			    const uint8_t *bytes, size_t len, enum rdmap_level level);
+unsigned __wrap_rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr,
+			    const uint8_t *bytes, size_t len, enum rdmap_level level)
 {
-	unsigned error = __real_rdmap_check(hdr, bytes, len, level);
+	unsigned error = __real_rdmap_check(op, hdr, bytes, len, level);
 	bool leave = error || hdr->tagged || hdr->qn == DDP_QN_SEND;
 
 	rings_scramble_rest(leave ? SIZE_MAX : len);

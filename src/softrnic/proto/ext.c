@@ -149,15 +149,6 @@ void ext_ack_get(struct rcursor *c, struct ext_ack *msg)
 	msg->count = rcursor_be64(c);
 }
 
-/* The flags are visible, persistent or both; strict only with persistent. */
-bool ext_flush_is_valid(uint32_t flags)
-{
-	bool persist = flags & EXT_FLUSH_PERSIST;
-
-	return (persist || flags & EXT_FLUSH_VISIBLE) && (persist || !(flags & EXT_FLUSH_STRICT)) &&
-	       !(flags & ~(EXT_FLUSH_PERSIST | EXT_FLUSH_VISIBLE | EXT_FLUSH_STRICT));
-}
-
 /* The answer has 32 bits for the length, and no bytes have no digest. */
 bool ext_verify_is_valid(const struct ext_range *req)
 {

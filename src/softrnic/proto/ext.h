@@ -91,8 +91,18 @@ static inline uint32_t ext_verify_alg(const struct ext_range *req)
 	return req->word.arg >> 8 & 0xff;
 }
 
-/* Has this combination of flags a meaning, for a FLUSH or FLUSH_ALL? */
-bool ext_flush_is_valid(uint32_t flags);
+/*
+ * Has this combination of flags a meaning, for a FLUSH or FLUSH_ALL? It has if they are visible,
+ * persistent or both; strict only with persistent.
+ */
+static inline bool ext_flush_is_valid(uint32_t flags)
+{
+	bool persist = flags & EXT_FLUSH_PERSIST;
+
+	return (persist || flags & EXT_FLUSH_VISIBLE) && (persist || !(flags & EXT_FLUSH_STRICT)) &&
+	       !(flags & ~(EXT_FLUSH_PERSIST | EXT_FLUSH_VISIBLE | EXT_FLUSH_STRICT));
+}
+
 /* The same of a VERIFY or QUERY, with its length. */
 bool ext_verify_is_valid(const struct ext_range *req);
 bool ext_query_is_valid(const struct ext_range *req);

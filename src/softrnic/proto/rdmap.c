@@ -134,10 +134,9 @@ static __attribute__((noinline)) unsigned rdmap_check_extension(const struct rdm
 	return request ? TERM_RDMAP_UNEXPECTED_OPCODE : TERM_RDMAP_STREAM_CATASTROPHIC;
 }
 
-unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
-		     enum rdmap_level level)
+unsigned rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr, const uint8_t *bytes,
+		     size_t len, enum rdmap_level level)
 {
-	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(hdr->ulp)];
 	bool fits = rdmap_fits_row(op, hdr) && op->level <= level;
 	unsigned error = fits ? 0 : rdmap_header_error(op, hdr, level);
 

@@ -81,6 +81,11 @@ static inline enum rdmap_opcode rdmap_ctrl_opcode(uint8_t ctrl)
 	return (enum rdmap_opcode)(ctrl & 0xf);
 }
 
+static inline const struct rdmap_op *rdmap_op_of(const struct ddp_hdr *hdr)
+{
+	return &rdmap_ops[rdmap_ctrl_opcode(hdr->ulp)];
+}
+
 static inline uint8_t rdmap_ctrl_version(uint8_t ctrl)
 {
 	return ctrl >> 6;
@@ -96,12 +101,13 @@ static inline bool rdmap_ctrl_is_solicited(uint8_t ctrl)
 /*
  * Is this segment, with len bytes behind its DDP header, one that a peer of this level may send?
  * Checks versions, the opcode, its T bit, its QN, an extension's kind, and the length as far as one
- * segment shows it. bytes: those behind the DDP header; looked at only where the length is that of
- * a message with a header of its own. 0, or the Terminate to answer with (enum term_error; never 0,
- * as no check here yields TERM_RDMAP_LOCAL_CATASTROPHIC). State (MSN, MO, STag) is the caller's.
+ * segment shows it. op: the row of its opcode, rdmap_op_of(). bytes: those behind the DDP header;
+ * looked at only where the length is that of a message with a header of its own. 0, or the
+ * Terminate to answer with (enum term_error; never 0, as no check here yields
+ * TERM_RDMAP_LOCAL_CATASTROPHIC). State (MSN, MO, STag) is the caller's.
  */
-unsigned rdmap_check(const struct ddp_hdr *hdr, const uint8_t *bytes, size_t len,
-		     enum rdmap_level level);
+unsigned rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr, const uint8_t *bytes,
+		     size_t len, enum rdmap_level level);
 
 /* RDMA Read Request header (RFC 5040 s4.4). */
 #define RDMAP_READ_REQ_LEN 28

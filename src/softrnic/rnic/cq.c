@@ -84,12 +84,11 @@ static void cq_add_locked(struct cq *cq, const struct ibv_wc *wc, bool solicited
 			  atomic_uint *uncollected)
 {
 	uint32_t count = cq_count_locked(cq);
+	struct cqe *e = cq_slot(cq, count);
 
-	*cq_slot(cq, count) = (struct cqe){
-		.wc = *wc,
-		.uncollected = uncollected,
-		.at_ns = cq->now ? cq->now() : 0,
-	};
+	e->wc = *wc;
+	e->uncollected = uncollected;
+	e->at_ns = cq->now ? cq->now() : 0;
 	if (uncollected)
 		cq_count_uncollected_locked(uncollected, 1);
 	cq_set_count_locked(cq, count + 1);

@@ -22,7 +22,13 @@ void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job);
 /* op_flush_join.c. Let later Flushes join the head's job; called before the job is asked for. */
 void flush_join(struct qp *qp, struct qp_job *job);
 /* Were the head's bytes written back with an earlier Flush that it had joined? */
-bool flush_take_joined(struct qp *qp);
+static inline bool flush_take_joined(struct qp *qp)
+{
+	bool joined = qp->requests.joined > 0;
+
+	qp->requests.joined -= joined;
+	return joined;
+}
 void flush_failed(struct qp *qp, struct irq_entry *e, int status);
 void flush_on_job(struct qp *qp, struct irq_entry *e, int status);
 void flush_on_detach(struct qp *qp, struct irq_entry *e);

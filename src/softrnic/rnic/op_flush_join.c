@@ -81,11 +81,3 @@ void flush_join(struct qp *qp, struct qp_job *job)
 			dirty_clean(&qp->dirty, job->mr, addr, e->msg.range.len);
 	}
 }
-
-bool flush_take_joined(struct qp *qp)
-{
-	if (!qp->requests.joined)
-		return false;
-	qp->requests.joined--;
-	return true;
-}

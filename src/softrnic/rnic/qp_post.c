@@ -208,7 +208,9 @@ int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted)
 	int err = post_check_list(qp, wrs, n);
 
 	*posted = err ? 0 : n;
-	for (const struct vext_wr *w = wrs; w < wrs + *posted; w++) {
+	for (int i = 0; i < *posted; i++) {
+		const struct vext_wr *w = &wrs[i];
+
 		if (w->op == VEXT_OP_VERBS)
 			post_take_wr(qp, op_of_wr(w->wr.opcode), &w->wr, post_length(&w->wr));
 		else

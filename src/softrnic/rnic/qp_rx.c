@@ -209,7 +209,7 @@ static __attribute__((noinline)) enum rx_verdict rx_check_start(struct qp *qp, s
 static enum rx_verdict rx_check(struct qp *qp, struct rx_seg *seg, const struct rdmap_op *kind,
 				const uint8_t *bytes)
 {
-	unsigned error = rdmap_check(&seg->hdr, bytes, seg->payload, qp_level(qp));
+	unsigned error = rdmap_check(kind, &seg->hdr, bytes, seg->payload, qp_level(qp));
 
 	if (error)
 		return rx_refuse(qp, error, seg);
@@ -318,7 +318,7 @@ static enum rx_verdict rx_begin_fpdu(struct qp *qp, struct rx_view *v)
 	if (hdr_len < 0)
 		return rx_refuse(qp, TERM_MPA_MARKER, &seg); /* no segment is that short */
 	seg.payload = seg.ulpdu - (uint32_t)hdr_len;
-	kind = &rdmap_ops[rdmap_ctrl_opcode(seg.hdr.ulp)];
+	kind = rdmap_op_of(&seg.hdr);
 	if (kind->hdr_len > 0)
 		rx_view_more(v, MPA_LENGTH_LEN + seg.ulpdu);
 	verdict = rx_check(qp, &seg, kind, p + MPA_LENGTH_LEN + hdr_len);

@@ -32,7 +32,8 @@ static bool over_is_terminate(const struct qp *qp, const uint8_t *fpdu, struct r
 	if (hdr_len < 0 || rdmap_ctrl_opcode(seg->hdr.ulp) != RDMAP_TERMINATE)
 		return false;
 	seg->payload = seg->ulpdu - (uint32_t)hdr_len;
-	return !rdmap_check(&seg->hdr, ddp + hdr_len, seg->payload, qp_level(qp)) &&
+	return !rdmap_check(rdmap_op_of(&seg->hdr), &seg->hdr, ddp + hdr_len, seg->payload,
+			    qp_level(qp)) &&
 	       seg->hdr.msn == qp->rx.msn[seg->hdr.qn];
 }
 

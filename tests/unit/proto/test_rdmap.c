@@ -23,7 +23,7 @@ static uint8_t bytes[EXT_MAX + 1];
 
 static unsigned check(const struct ddp_hdr *hdr, size_t len, enum rdmap_level level)
 {
-	return rdmap_check(hdr, bytes, len, level);
+	return rdmap_check(rdmap_op_of(hdr), hdr, bytes, len, level);
 }
 
 static void control_bytes_are_those_of_the_rfc(void **state)
@@ -296,9 +296,11 @@ static void a_message_above_the_limit_is_refused_by_its_length_alone(void **stat
 {
 	struct ddp_hdr hdr = segment(RDMAP_EXT_REQ);
 
-	assert_int_equal(rdmap_check(&hdr, NULL, EXT_MAX + 1, RDMAP_LEVEL_OURS), TERM_DDP_TOO_LONG);
-	assert_int_equal(rdmap_check(&hdr, NULL, EXT_WORD_LEN - 1, RDMAP_LEVEL_OURS),
-			 TERM_RDMAP_STREAM_CATASTROPHIC);
+	assert_int_equal(rdmap_check(rdmap_op_of(&hdr), &hdr, NULL, EXT_MAX + 1, RDMAP_LEVEL_OURS),
+			 TERM_DDP_TOO_LONG);
+	assert_int_equal(
+		rdmap_check(rdmap_op_of(&hdr), &hdr, NULL, EXT_WORD_LEN - 1, RDMAP_LEVEL_OURS),
+		TERM_RDMAP_STREAM_CATASTROPHIC);
 }
 
 static uint8_t noise[64];

@@ -68,7 +68,8 @@ static void on_fpdu(const uint8_t *fpdu, size_t ulpdu_len, struct carried *t, st
 
 	assert_true(hdr_len > 0);
 	len = ulpdu_len - (size_t)hdr_len;
-	assert_int_equal(rdmap_check(&hdr, fpdu + MPA_LENGTH_LEN + hdr_len, len, RDMAP_LEVEL_BASE),
+	assert_int_equal(rdmap_check(rdmap_op_of(&hdr), &hdr, fpdu + MPA_LENGTH_LEN + hdr_len, len,
+				     RDMAP_LEVEL_BASE),
 			 0);
 	check_order(&hdr, len, t, now);
 	t->fpdus++;
