@@ -3,15 +3,9 @@
 #include <errno.h>
 
 #include "softrnic/verbs/id.h"
+#include "softrnic/verbs/id_qp_num.h"
 #include "softrnic/verbs/qp_ex.h"
 #include "softrnic/softrnic.h"
-
-static uint32_t id_next_qp_num(void)
-{
-	static atomic_uint last;
-
-	return atomic_fetch_add(&last, 1) % (QP_NUM_PLAIN - 2) + 2; /* verbs reserves 0 and 1 */
-}
 
 static int id_check_qp(const struct cmid *id, const struct ibv_pd *pd,
 		       const struct ibv_qp_init_attr *attr)
@@ -36,13 +30,22 @@ static void id_publish_qp(struct cmid *id, struct ibv_qp *ibv)
 static int id_build_qp(struct cmid *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
 		       uint64_t ops, struct qp **qp)
 {
-	int ret = qp_build(id->conn, pd, attr, id_next_qp_num(), NULL, qp);
+	uint32_t num;
+	int ret = id_qp_num_take(&num);
 
 	if (ret)
 		return ret;
+	ret = qp_build(id->conn, pd, attr, num, NULL, qp);
+	if (ret)
+		goto give_num;
 	ret = qp_ex_begin(qp_ibv(*qp), ops, &attr->cap);
 	if (ret)
-		qp_delete(*qp);
+		goto delete_qp;
+	return 0;
+delete_qp:
+	qp_delete(*qp);
+give_num:
+	id_qp_num_give(num);
 	return ret;
 }
 
@@ -91,12 +94,14 @@ void id_destroy_qp(struct cmid *id)
 	struct ibv_qp used = {.pd = ibv->pd,
 			      .send_cq = ibv->send_cq,
 			      .recv_cq = ibv->recv_cq,
-			      .srq = ibv->srq}; /* outlives it */
+			      .srq = ibv->srq,
+			      .qp_num = ibv->qp_num}; /* outlives it */
 
 	qp_ex_end(ibv);
 	if (!id_is_removed(id)) /* else locks inside may be held by threads that are not here */
 		qp_delete(qp_detach(id->conn, ibv, &id->places));
 	qp_count_users(&used, -1); /* its queues may be destroyed now */
+	id_qp_num_give(used.qp_num);
 	id->pub.qp = NULL;
 }
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/verbs/id_qp_num.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "softrnic/verbs/qp_make.h"
+
+#define NUM_FIRST 2u /* verbs reserves 0 and 1 */
+#define NUM_COUNT (QP_NUM_PLAIN - NUM_FIRST)
+
+static _Atomic(uint64_t) taken[QP_NUM_PLAIN / 64]; /* one bit a number */
+static atomic_uint next;
+
+/* Was it free? */
+static bool num_claim(uint32_t num)
+{
+	uint64_t bit = 1ull << num % 64;
+
+	return !(atomic_fetch_or(&taken[num / 64], bit) & bit);
+}
+
+int id_qp_num_take(uint32_t *num)
+{
+	for (uint32_t i = 0; i < NUM_COUNT; i++) {
+		*num = NUM_FIRST + atomic_fetch_add(&next, 1) % NUM_COUNT;
+		if (num_claim(*num))
+			return 0;
+	}
+	return -ENOMEM;
+}
+
+void id_qp_num_give(uint32_t num)
+{
+	atomic_fetch_and(&taken[num / 64], ~(1ull << num % 64));
+}
