@@ -50,7 +50,7 @@ void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask)
 {
 	static atomic_bool no_gid, no_meeting;
 
-	if (err == EOPNOTSUPP)
+	if (err == EOPNOTSUPP && mask & IBV_QP_STATE)
 		plain_qp_explain_once(
 			&no_meeting,
 			"queue pairs without rdma_cm need the device that looks like "

@@ -64,6 +64,15 @@ static int plain_qp_end(struct plain_qp *p)
 	return ret;
 }
 
+/* In SQD verbs lets a user change the path. The connection stays where it leads. */
+static bool plain_qp_leads_elsewhere(const struct plain_qp *p, const struct ibv_qp_attr *attr)
+{
+	const struct ibv_global_route *now = &p->attr.ah_attr.grh, *then = &attr->ah_attr.grh;
+
+	return now->sgid_index != then->sgid_index ||
+	       memcmp(&now->dgid, &then->dgid, sizeof(now->dgid)) != 0;
+}
+
 static int plain_qp_apply(struct plain_qp *p, enum ibv_qp_state from, enum ibv_qp_state to,
 			  const struct ibv_qp_attr *attr, int mask)
 {
@@ -75,6 +84,8 @@ static int plain_qp_apply(struct plain_qp *p, enum ibv_qp_state from, enum ibv_q
 		return plain_qp_reset(p);
 	if (to == IBV_QPS_ERR)
 		return plain_qp_end(p);
+	if (from == IBV_QPS_SQD && mask & IBV_QP_AV && plain_qp_leads_elsewhere(p, attr))
+		return EOPNOTSUPP;
 	qp_attr_store(&p->attr, attr, mask);
 	move.notify_drained = mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify;
 	ret = plain_qp_move(p, &move);

@@ -165,6 +165,23 @@ static void without_the_wish_no_event_comes(void **state)
 	plain_send(&dials, 1, "never"); /* destroyed with the queue pair, without a wait */
 }
 
+static void in_sqd_the_path_stays(void **state)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_ready(&dials, awaits.qp->qp_num);
+	move(&dials, IBV_QPS_SQD, 0);
+	assert_int_equal(softrnic_query_qp(dials.qp, &attr, IBV_QP_AV, &init), 0);
+	attr.ah_attr.grh.hop_limit++;
+	assert_int_equal(softrnic_modify_qp(dials.qp, &attr, IBV_QP_AV), 0);
+	attr.ah_attr.grh.dgid.raw[15]++;
+	assert_int_equal(softrnic_modify_qp(dials.qp, &attr, IBV_QP_AV), EOPNOTSUPP);
+	move(&dials, IBV_QPS_RTS, 0);
+	plain_talk(&dials, &awaits);
+}
+
 /* --- rights ---------------------------------------------------------------------------------- */
 
 static int request(enum ibv_wr_opcode opcode)
@@ -220,6 +237,7 @@ int main(void)
 		TEST(in_sqd_posted_requests_wait),
 		TEST(what_was_begun_is_finished_first),
 		TEST(without_the_wish_no_event_comes),
+		TEST(in_sqd_the_path_stays),
 		TEST(what_the_queue_pair_does_not_permit_is_refused),
 	};
 
