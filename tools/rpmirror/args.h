@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* args.h -- options and arguments of a command; --json, --timeout, --socket and --help are
- * everybody's. */
+ * those of every command. */
 #ifndef RPMIRROR_ARGS_H
 #define RPMIRROR_ARGS_H
 

@@ -32,7 +32,7 @@ static void events_print(const json_t *event)
 	fflush(stdout);
 }
 
-/* Until `now` has had all that is, the connection ends, or nobody reads any more. */
+/* Until `now` has had all that is, the connection ends, or no program reads any more. */
 static int events_follow(struct ask *a, const struct args *args, bool now, struct failure *f)
 {
 	for (;;) {

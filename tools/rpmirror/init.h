@@ -16,8 +16,8 @@ struct init_opts {
 	uint64_t hot_extents; /* of the copies that are made here; 0: the default */
 };
 
-/* The record as wanted: configuration, nobody in-sync
- * yet. 0, or the exit code of what was printed. */
+/* The record as wanted: configuration, no member
+ * in-sync yet. 0, or the exit code of what was printed. */
 int init_config(const struct init_opts *opts, struct mirror_config *config);
 /* Whose copies are to be made by this command, on this host. */
 int init_local(const struct init_opts *opts, const struct mirror_config *config,

@@ -35,7 +35,7 @@ static int init_members(const struct init_opts *opts, struct mirror_config *conf
 	return CODE_DONE;
 }
 
-/* Sets in a file have no automatic failover, and what a lonely primary does is nobody's guess. */
+/* A set in a file has no automatic failover, so the operator states what a lonely primary does. */
 static int init_lonely(const struct init_opts *opts, struct mirror_config *config)
 {
 	bool is_file = !strncmp(opts->uri, "file:", 5);

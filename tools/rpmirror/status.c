@@ -24,7 +24,7 @@ static int status_check_set(const json_t *set)
 	return json_flag(set, "progressing") ? CHECK_PROGRESSING : CHECK_STUCK;
 }
 
-/* The worst one counts; a set that nobody knows is down. */
+/* The worst one counts; a set that no daemon knows is down. */
 static int status_check(const json_t *sets)
 {
 	int worst = json_array_size(sets) ? CHECK_HEALTHY : CHECK_DOWN;

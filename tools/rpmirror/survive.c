@@ -194,7 +194,7 @@ bool survive_add_lost(const json_t *set, const char *name, struct survive_lost *
 	return found.members || found.stores;
 }
 
-/* The register without them; where nobody knows who answers, all others do. */
+/* The register without them; if it is unknown which ones answer, count all others. */
 static void survive_lose_stores(const json_t *set, uint32_t stores, struct survive_facts *f)
 {
 	unsigned lost = (unsigned)__builtin_popcount(stores);

@@ -4,7 +4,7 @@
  *
  * The leader steps aside first: its loop's poller is watched in the one that idle workers wait for.
  * So the next event of the loop, if one comes before the disk has answered, wakes a worker, which
- * takes the loop; if none comes, nobody is woken, and the leader goes on with its loop. Where
+ * takes the loop; if none comes, no thread is woken, and the leader goes on with its loop. Where
  * something is to be done already, or soon, the loop is given up at once.
  *
  * The leader holds no lock while it waits. One worker is reserved for each leader that may step

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_shm_io.c -- bytes through the rings, and who is woken.
+ * link_shm_io.c -- bytes through the rings, and the wake-ups.
  *
  * As long as bytes are reported, a receive that leaves the ring empty sets the reader's flag, and
- * the peer's next bytes are followed by a wake-up on the Unix socket. While somebody looks by
- * himself the flag is clear, and nothing makes a system call. The writer's flag is set likewise by
- * a send that finds the ring full.
+ * the peer follows its next bytes by a wake-up on the Unix socket. While a thread looks by itself
+ * the flag is clear, and no end makes a system call. The writer's flag is set likewise by a send
+ * that finds the ring full.
  */
 #include <errno.h>
 

@@ -5,7 +5,7 @@
  *
  * The responder listens on a Unix socket of an abstract, random name and sends the name to its peer
  * over the link that they have. The initiator connects. Each sends a nonce over the Unix socket and
- * gets it back over the link: so whoever is at the other end of the Unix socket is the peer. Then
+ * gets it back over the link: so the process at the other end of the Unix socket is the peer. Then
  * the responder passes the memory. It goes on listening while those that call are not its peer.
  *
  * Nothing here waits. Whatever goes wrong, the connection stays on the link that it has.

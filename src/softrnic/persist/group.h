@@ -4,8 +4,8 @@
  *
  * Jobs that wait at a file when a slice of it begins may share its write-back (group commit): a
  * write-back that begins now covers what all of them placed. One msync() of the whole of two ranges
- * costs as much as one of each, as clean pages between them cost nothing; dirty ones that nobody
- * asked for do. So the gap that is bridged has a reach of its own for each file: a group that took
+ * costs as much as one of each, as clean pages between them cost nothing; dirty ones that no
+ * job covers do. So the gap that is bridged has a reach of its own for each file: a group that took
  * longer than its members one after the other shortens it, down to GROUP_NEAR, where even a dirty
  * gap costs no more than the msync() that it saves; any other group lengthens it again.
  */

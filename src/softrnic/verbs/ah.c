@@ -2,7 +2,7 @@
 /*
  * ah.c -- address handles: an address of this host, and one that can be reached from it.
  *
- * An iWARP device has none. On Ethernet a peer is named by a GID; a LID alone names nobody there.
+ * An iWARP device has none. On Ethernet a peer is named by a GID; a LID alone names no peer there.
  */
 #include <endian.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_doorbell.c -- Writes that nobody awaits leave with what is posted behind them, and at the
- * latest when something says so. The clock stands still in most tests: then whatever follows comes
- * at once, and the timer, which looks at the clock, never sends anything; so each rule is seen to
- * do it alone.
+ * test_doorbell.c -- a Write without a completion leaves with the request that is posted after it,
+ * and at the latest when a rule demands it. The clock stands still in most tests. So whatever
+ * follows comes at once, and the timer, which looks at the clock, never sends anything: each rule
+ * is shown to work alone.
  */
 #include "writes.h"
 

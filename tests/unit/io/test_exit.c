@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exit.c -- what a process posted last arrives although the process ends at once, whoever has
- * it in hand just then.
+ * test_exit.c -- the last posted requests of a process arrive although the process ends at once,
+ * whichever thread is about to send them.
  */
 #include "writes.h"
 

@@ -70,7 +70,7 @@ static void expect_given_back(void)
 	assert_int_equal(pair_silent(), 0);
 }
 
-/* The server's buffer is read; nobody there calls anything. */
+/* The server's buffer is read; no thread there makes a call. */
 static void read_of_the_server(struct ends *e)
 {
 	struct ibv_mr *source = softrnic_reg_mr(e->server.pd, e->server.buf, END_BUF,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An event of a socket, or of a dial, that is no more: it was under way to the connection while
- * somebody else dialed again. The room's inside, on a dial that stays under way.
+ * another thread dialed again. The room's inside, on a dial that stays under way.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static int tcp_state(int fd)
 	return info.tcpi_state;
 }
 
-/* A listener whose queue is full: whoever dials now gets no answer. */
+/* A listener whose queue is full: a dial gets no answer now. */
 static int full_listener(struct sockaddr_in *sin, int crowd[CROWD])
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
