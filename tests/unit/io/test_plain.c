@@ -73,9 +73,17 @@ static void a_dial_waits_until_its_queue_pair_is_ready(void **state)
 	plain_talk(&awaits, &dials);
 }
 
+/* PLAIN_ROUNDS: more of them. */
+static int rounds(int usual)
+{
+	const char *s = getenv("PLAIN_ROUNDS");
+
+	return s ? atoi(s) : usual;
+}
+
 static void after_a_reset_both_meet_again(void **state)
 {
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0, n = rounds(100); i < n; i++) {
 		struct plain *first = i & 1 ? &dials : &awaits, *other = i & 1 ? &awaits : &dials;
 
 		plain_ready(first, other->qp->qp_num);
@@ -89,7 +97,7 @@ static void after_a_reset_both_meet_again(void **state)
 /* The other end's next dial may come while this end has its former stream. */
 static void one_end_may_be_a_reset_ahead(void **state)
 {
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0, n = rounds(20); i < n; i++) {
 		struct plain *ahead = i & 1 ? &dials : &awaits, *late = i & 1 ? &awaits : &dials;
 
 		plain_ready(&dials, awaits.qp->qp_num);
