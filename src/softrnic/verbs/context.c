@@ -84,7 +84,7 @@ static void context_fill(struct verbs_context *vctx, struct ibv_device *device, 
 	ctx->ops.post_send = verbs_post_send;
 	ctx->ops.post_recv = verbs_post_recv;
 	ctx->ops.post_srq_recv = verbs_post_srq_recv;
-	ctx->cmd_fd = -1;
+	ctx->cmd_fd = async_fd; /* programs duplicate it to share the device, which is refused */
 	ctx->async_fd = async_fd;
 	ctx->num_comp_vectors = 1;
 	ctx->abi_compat = (void *)(uintptr_t)UINTPTR_MAX; /* this is a verbs_context */
