@@ -108,6 +108,23 @@ static bool plain_reply_fits(struct conn *c)
 	       meet_end_equals(&peer->to, &ends->own) && peer->uc == ends->uc;
 }
 
+/*
+ * A card drops all packets of a peer whose sequence numbers do not fit. TCP orders the bytes here, so
+ * the program works; but it would not there. An end before RTS has no number of its own yet.
+ */
+static void plain_compare_psns(const struct conn_plain *p)
+{
+	bool sends_fit = !p->has_rts || p->rts.sq_psn == p->peer.rq_psn;
+	bool receives_fit = p->peer.sq_psn == MEET_NO_PSN || p->peer.sq_psn == p->rtr.rq_psn;
+
+	if (!sends_fit || !receives_fit)
+		LOG_NOTICE_LIMITED(
+			"queue pair 0x%06x: the packet sequence numbers of the two ends "
+			"differ (sq_psn of one and rq_psn of the other): cards would not "
+			"connect",
+			p->place.qpn);
+}
+
 static void plain_log_reject(const struct conn *c)
 {
 	const struct stream_params *remote = stream_remote(c->stream);
@@ -214,6 +231,7 @@ static void plain_accept(struct conn *c, uint32_t attempt, struct meeting_inboun
 		conn_plain_drop(qp_port_remove(&p->place, qp_dial_of(in)), MEET_BUSY);
 	if (!ret) {
 		p->peer = peer;
+		plain_compare_psns(p);
 		plain_params(p, &params);
 		conn_origin_arrives(c);
 		ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns(), &u);
@@ -360,6 +378,7 @@ void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
 	struct stream_update u; /* the event's caller looks anew */
 
 	if (event == STREAM_EV_REPLIED && plain_reply_fits(c)) {
+		plain_compare_psns(p);
 		plain_note(c, PLAIN_REPLIED);
 	} else if (event == STREAM_EV_ESTABLISHED) {
 		plain_limit_requests(c, &u);

@@ -41,6 +41,7 @@ void plain_open(struct plain *p)
 
 	memset(p, 0, sizeof(*p));
 	p->rd_atomic = 4;
+	p->sq_psn = 1;
 	p->pd = softrnic_alloc_pd(ctx);
 	assert_non_null(p->pd);
 	p->cq = softrnic_create_cq(ctx, 4 * PLAIN_DEPTH, NULL, NULL, 0);
@@ -114,7 +115,7 @@ void plain_rts(struct plain *p)
 				   .timeout = p->timeout,
 				   .retry_cnt = p->retry_cnt,
 				   .rnr_retry = 7,
-				   .sq_psn = 1,
+				   .sq_psn = p->sq_psn,
 				   .max_rd_atomic = p->rd_atomic};
 
 	assert_int_equal(softrnic_modify_qp(p->qp, &attr,

@@ -17,6 +17,7 @@ struct plain {
 	struct ibv_qp *qp;
 	uint8_t timeout, retry_cnt; /* for RTS */
 	uint8_t rd_atomic;          /* outstanding each way */
+	uint32_t sq_psn;            /* 1; the peer expects 1 */
 	_Alignas(8) char buf[PLAIN_BUF];
 };
 

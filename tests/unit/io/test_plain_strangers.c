@@ -217,6 +217,21 @@ static void swapped_numbers_are_explained(void **state)
 	plain_talk(&dials, &awaits);
 }
 
+static void sequence_numbers_that_differ_are_explained(void **state)
+{
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+	assert_null(strstr(notices, "sequence numbers"));
+	plain_reset(&dials);
+	plain_reset(&awaits);
+	dials.sq_psn = 2;
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+	assert_non_null(strstr(notices, "sequence numbers"));
+}
+
 static void dials_that_wait_do_not_keep_the_peer_out(void **state)
 {
 	int fds[6];
@@ -286,6 +301,7 @@ int main(void)
 		TEST(a_number_is_free_of_dials_once_it_is_destroyed),
 		TEST(a_forged_address_is_refused),
 		TEST(swapped_numbers_are_explained),
+		TEST(sequence_numbers_that_differ_are_explained),
 		TEST(dials_that_wait_do_not_keep_the_peer_out),
 		TEST(bytes_after_a_request_end_its_connection),
 		TEST(a_forger_that_is_accepted_and_leaves_changes_nothing),
