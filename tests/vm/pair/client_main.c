@@ -154,7 +154,7 @@ static void be_left(struct end *e)
 	struct ask_msg m = {.what = ASK_LEAVE};
 
 	end_send(e, &m, sizeof(m));
-	end_expect(e, RPMA_CONN_CLOSED);
+	end_expect_left(e);
 	must(rpma_conn_disconnect(e->conn), "disconnect");
 	must(rpma_conn_delete(&e->conn), "delete the connection");
 }

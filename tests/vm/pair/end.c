@@ -121,13 +121,21 @@ static void end_wake_peer(struct end *e)
 	     "an empty write");
 }
 
+/* For a client, whose message may be the first one of its connection. */
+static void end_wait_for_peer(struct end *e, int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (!e->is_server && poll(&p, 1, PAIR_QUIET_MS) == 0)
+		end_wake_peer(e);
+}
+
 static void end_wait_wc(struct end *e)
 {
-	struct pollfd fd = {.events = POLLIN};
+	int fd;
 
-	must(rpma_cq_get_fd(e->cq, &fd.fd), "descriptor of the completion queue");
-	if (!e->is_server && poll(&fd, 1, PAIR_QUIET_MS) == 0)
-		end_wake_peer(e);
+	must(rpma_cq_get_fd(e->cq, &fd), "descriptor of the completion queue");
+	end_wait_for_peer(e, fd);
 }
 
 void end_next_wc(struct end *e, struct ibv_wc *wc)
@@ -167,6 +175,15 @@ void end_send(struct end *e, const struct ask_msg *m, size_t len)
 {
 	memcpy(e->msg_out, m, sizeof(*m));
 	must(rpma_send(e->conn, e->out_mr, 0, len, RPMA_F_COMPLETION_ALWAYS, e), "send");
+}
+
+void end_expect_left(struct end *e)
+{
+	int fd;
+
+	must(rpma_conn_get_event_fd(e->conn, &fd), "descriptor of the events");
+	end_wait_for_peer(e, fd);
+	end_expect(e, RPMA_CONN_CLOSED);
 }
 
 static struct rpma_mr_remote *end_remote(struct end *e, const uint8_t *desc)

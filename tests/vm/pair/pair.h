@@ -68,6 +68,7 @@ void end_close(struct end *e);
 void end_connected(struct end *e);
 /* ESTABLISHED; otherwise the program ends. */
 void end_expect(struct end *e, enum rpma_conn_event event);
+void end_expect_left(struct end *e); /* the peer was asked to disconnect: CLOSED */
 /* The next completion must be this one. */
 void end_expect_wc(struct end *e, enum ibv_wc_opcode opcode, size_t len);
 void end_next_wc(struct end *e, struct ibv_wc *wc);
