@@ -194,8 +194,17 @@ bool qp_find_end(struct qp *qp)
 	       (qp->cfg.is_over && qp->cfg.is_over(qp->cfg.owner));
 }
 
+/*
+ * A plain queue pair may go on to another stream. The link reports its end as well, and the stream
+ * then decides what has been lost with it.
+ */
 void qp_given_up(struct qp *qp)
 {
+	if (qp->cfg.plain) {
+		qp->rx.over = true;
+		qp->rx.stalled = false;
+		return;
+	}
 	qp_set_link_cause(qp, ECONNRESET);
 	qp_fault(qp, fault_of_lost_peer(qp), qp->cause, "given up by the peer");
 	qp->fault.shut = true;
