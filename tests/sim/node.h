@@ -107,6 +107,7 @@ struct node {
 		size_t len, next; /* where the next FPDU begins */
 	} shown;
 	unsigned long long scrambled; /* headers that changed after they were read */
+	uint64_t looked_at; /* where the bytes end that it has parsed in place, taken or not */
 };
 
 void node_start(struct node *n, struct sim *sim, int index);

@@ -150,6 +150,7 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 		return 0;
 	len = node_part_of(sim, avail);
 	bytes = malloc(len);
+	n->looked_at = sim->link.pipe[1 - n->index].taken + len;
 	link_peek(&sim->link, n->index, bytes, len);
 	if (!sim->world->reconnect) /* whose visits may be left in the middle */
 		rings_show(n, bytes, len);
@@ -227,7 +228,8 @@ static bool node_receive(void *owner, struct stream_update *u)
 static void check_first_word(struct node *n)
 {
 	const struct sim *sim = n->sim;
-	uint64_t seen = sim->link.pipe[0].taken, said = sim->link.pipe[1].written;
+	uint64_t taken = sim->link.pipe[0].taken, said = sim->link.pipe[1].written;
+	uint64_t seen = taken > n->looked_at ? taken : n->looked_at;
 
 	if (n->index == 0 || sim->redials > 0 || !scenario_is_trusted(&sim->sc) ||
 	    stream_agreed(n->stream)->consent)

@@ -279,11 +279,13 @@ void qp_recv_deliver(struct qp *qp)
 	struct park_seg *p;
 
 	while ((p = park_first(&qp->recv.park)) && (qp->recv.msg.has_wr || qp_recv_take(qp))) {
+		ack_update(qp); /* a Send that is refused holds up the count of what follows it */
 		if (!recv_deliver_one(qp, p))
 			break;
 	}
 	mr_release_near(&qp->rx.near);
-	ack_update(qp);
+	if (!qp->fault.due)
+		ack_update(qp);
 	if (!p)
 		qp_recv_keep_no_more(qp);
 }

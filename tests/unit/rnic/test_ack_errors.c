@@ -241,6 +241,34 @@ static void a_send_that_finds_a_short_receive_late_is_to_blame(void **state)
 	bench_close(&t);
 }
 
+static int post_send_inv(uint64_t id, uint32_t rkey)
+{
+	struct ibv_send_wr *bad, wr = {.wr_id = id,
+				       .opcode = IBV_WR_SEND_WITH_INV,
+				       .invalidate_rkey = rkey,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	return qp_post_send(t.a->qp, &wr, &bad);
+}
+
+/* No Ack counts the Write after it in its place. */
+static void a_late_send_that_cannot_invalidate_is_to_blame(void **state)
+{
+	open_bench();
+	assert_int_equal(end_send(t.a, 1, t.mra, 0, 50), 0);
+	assert_int_equal(post_send_inv(2, t.mrb->ibv.rkey + 256), 0);
+	assert_int_equal(end_write(t.a, 3, t.mra, 0, 100, t.mrb, 0), 0);
+	pair_run(&t.p);
+	expect_no_wc(&t.a->scq);
+	assert_int_equal(end_recv(t.b, 8, t.mrb, 1024, 50), 0);
+	assert_int_equal(end_recv(t.b, 9, t.mrb, 1024, 50), 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(&t.a->scq, 3, IBV_WC_WR_FLUSH_ERR);
+	bench_close(&t);
+}
+
 /* The refusal ends the stream, and with it the Read; but it is not the culprit. */
 static void a_read_that_is_not_answered_yet_is_not_to_blame(void **state)
 {
@@ -269,6 +297,7 @@ int main(void)
 		cmocka_unit_test(the_peer_fails_by_itself),
 		cmocka_unit_test(the_peer_is_gone),
 		cmocka_unit_test(a_send_that_finds_a_short_receive_late_is_to_blame),
+		cmocka_unit_test(a_late_send_that_cannot_invalidate_is_to_blame),
 		cmocka_unit_test(a_read_that_is_not_answered_yet_is_not_to_blame),
 		cmocka_unit_test(what_was_placed_before_an_error_is_acknowledged_before_it),
 	};
