@@ -68,12 +68,24 @@ static bool workload_is_not_understood(const struct node *n)
 	       sc->fault_pos - scenario_frame_len(sc, n->index) < MPA_LENGTH_LEN;
 }
 
+/*
+ * The length of one of the peer's FPDUs was changed, and the peer has moved to the ring since. The
+ * rest of that FPDU never comes, so this end does not find the move.
+ */
+static bool workload_misses_the_ring(const struct node *n)
+{
+	const struct scenario *sc = &n->sim->sc;
+
+	return sc->fault == FAULT_FLIP && n->sim->fault_hit && sc->fault_node != n->index &&
+	       n->sim->link.sends_ring[n->peer->index] && !n->sim->link.reads_ring[n->index];
+}
+
 /* A live peer must not be reported lost. */
 static void workload_on_lost(struct node *n)
 {
 	const struct sim *sim = n->sim;
 	bool dead = sim->link.silent || n->peer->killed || !scenario_is_trusted(&sim->sc) ||
-		    workload_is_not_understood(n);
+		    workload_is_not_understood(n) || workload_misses_the_ring(n);
 
 	n->lost = true;
 	if (!dead)
