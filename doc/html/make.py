@@ -48,7 +48,8 @@ SUBJECTS = (
      (r"softrnic(-verbs)?\.[17]",), ("doc/ci.md", "doc/wire.md", "doc/vm.md")),
     ("Files", "Configurations and formats.", (r".*\.5",), ()),
     ("Architecture", "How it is built: rooms, threads, rules.", (),
-     tuple(f"doc/{page}.md" for page in ("architecture/overview", "architecture/softrnic", "architecture/io", "policy",
+     tuple(f"doc/{page}.md" for page in ("architecture/overview", "architecture/softrnic", "architecture/meeting",
+                                         "architecture/persist", "architecture/io", "policy",
                                          "architecture/rpmem", "architecture/mirror"))),
 )
 

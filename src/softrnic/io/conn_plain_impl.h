@@ -31,6 +31,9 @@ struct conn_plain {
 };
 
 /* conn_plain.c */
+void conn_plain_free(struct conn *c);
+
+/* conn_plain_do.c; all but the first with the lock */
 /* Ask the home to look at what is new. From any thread, without the lock. */
 void conn_plain_ask(struct conn *c);
 /* With the lock, out of all calls on the stream: CONN_PLAIN. */
@@ -40,7 +43,12 @@ void conn_plain_on_event(struct conn *c, enum stream_event event, int status);
 void conn_plain_on_dialed(struct conn *c); /* TCP is established, and the request is sent next */
 void conn_plain_on_time(struct conn *c);
 void conn_plain_on_post(struct conn *c);
-void conn_plain_free(struct conn *c);
+/* Out of all calls on the stream. */
+void conn_plain_do(struct conn *c, const struct meeting_todo *todo);
+/* End the present stream, if it was used, and put the queue pair on a fresh one. 0 or -errno. */
+int conn_plain_renew_stream(struct conn *c, bool same_host);
+/* Not more requests than both users permit. */
+void conn_plain_limit_requests(struct conn *c, struct stream_update *u);
 
 /* conn_plain_carrier.c: the connection that an inbound dial comes with */
 /* With its lock: the 64 bytes of its request. False: they are malformed; *data has what they name. */

@@ -107,7 +107,7 @@ struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t len,
 	return mem_reg_mr(vpd_of(ibv), addr, len, iova, (int)access);
 }
 
-/* When this returns no thread accesses the memory: "Deregistration" in doc/architecture/softrnic.md. */
+/* When this returns no thread accesses the memory: "Deregistration" in doc/architecture/persist.md. */
 static void mem_end(struct mr *mr)
 {
 	doorbells_ring(0); /* Writes out of it that wait to be sent */

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn_plain_do.c -- the home connection of a plain queue pair does what its meeting decides.
+ *
+ * What happens to the present stream is noted, as the stream is in the middle of a call then, and
+ * CONN_PLAIN asks the thread that holds the lock to report it to the meeting afterwards. A stream
+ * is used once. For each attempt the home gets a new one, and the queue pair goes from the former
+ * one to it with what is posted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "softrnic/io/config.h"
+#include "softrnic/io/conn_parts.h"
+#include "softrnic/io/conn_plain_impl.h"
+#include "softrnic/io/link_self.h"
+
+void conn_plain_ask(struct conn *c)
+{
+	atomic_fetch_or(&c->want, CONN_PLAIN);
+	conn_again(c);
+}
+
+static void plain_note(struct conn *c, unsigned news)
+{
+	c->plain->news |= news;
+	atomic_fetch_or(&c->want, CONN_PLAIN);
+}
+
+/* --- the stream of an attempt --------------------------------------------------------------- */
+
+/*
+ * The stream and its link end by a reset; the queue pair is on a stream that was not used yet. Both
+ * ends on one host: what a stream offers, checksums and rings, depends on it.
+ */
+int conn_plain_renew_stream(struct conn *c, bool same_host)
+{
+	struct stream *old = c->stream;
+	struct stream_update u;
+	struct qp *qp;
+	int ret;
+
+	if (stream_state(old) == STREAM_IDLE && c->same_host == same_host)
+		return 0;
+	c->same_host = same_host;
+	qp = stream_take_back_qp(old, &u);
+	stream_abort(old, &u);
+	conn_perform(c, &u);
+	ret = conn_renew_stream(c, STREAM_INITIATOR);
+	if (!ret)
+		stream_set_meets(c->stream);
+	stream_attach_qp(c->stream, qp);
+	/* What was asked for, or has happened, on the former one. */
+	atomic_fetch_and(&c->want, ~(unsigned)(CONN_READY | CONN_CUT | CONN_FENCED));
+	c->plain->news &= PLAIN_TIME;
+	atomic_store(&c->caps, 0);
+	c->may_meet = c->has_met = false;
+	return ret;
+}
+
+static void plain_close(struct conn *c)
+{
+	struct stream_update u;
+
+	if (stream_qp_is_failed(c->stream)) { /* it has no further stream */
+		stream_abort(c->stream, &u);
+		conn_perform(c, &u);
+	} else {
+		(void)conn_plain_renew_stream(c, c->same_host);
+	}
+}
+
+/* --- words to the peer ---------------------------------------------------------------------- */
+
+static void plain_params(const struct conn_plain *p, struct stream_params *params)
+{
+	struct meet_data data = {
+		.uc = p->rtr.ends.uc,
+		.from = p->rtr.ends.own,
+		.to = p->rtr.ends.peer,
+		.rq_psn = p->rtr.rq_psn,
+		.sq_psn = p->has_rts ? p->rts.sq_psn : MEET_NO_PSN,
+		.path_mtu = p->rtr.path_mtu,
+		.max_dest_rd_atomic = p->rtr.max_dest_rd_atomic,
+		.max_rd_atomic = p->has_rts ? p->rts.max_rd_atomic : MEET_NO_RD,
+	};
+
+	*params = (struct stream_params){
+		.ird = RNIC_MAX_RD_ATOM, .ord = RNIC_MAX_RD_ATOM, .pdata_len = MEET_LEN};
+	(void)meet_data_encode(params->pdata, sizeof(params->pdata), &data);
+}
+
+/* The reply of the queue pair that was dialed? */
+static bool plain_reply_fits(struct conn *c)
+{
+	const struct stream_params *remote = stream_remote(c->stream);
+	const struct meeting_ends *ends = &c->plain->rtr.ends;
+	struct meet_data *peer = &c->plain->peer;
+	const char *why;
+
+	return !meet_data_decode(remote->pdata, remote->pdata_len, peer, &why) &&
+	       meet_end_equals(&peer->from, &ends->peer) &&
+	       meet_end_equals(&peer->to, &ends->own) && peer->uc == ends->uc;
+}
+
+/*
+ * A card drops all packets of a peer whose sequence numbers do not fit. TCP orders the bytes here, so
+ * the program works; but it would not there. An end before RTS has no number of its own yet.
+ */
+static void plain_compare_psns(const struct conn_plain *p)
+{
+	bool sends_fit = !p->has_rts || p->rts.sq_psn == p->peer.rq_psn;
+	bool receives_fit = p->peer.sq_psn == MEET_NO_PSN || p->peer.sq_psn == p->rtr.rq_psn;
+
+	if (!sends_fit || !receives_fit)
+		LOG_NOTICE_LIMITED(
+			"queue pair 0x%06x: the packet sequence numbers of the two ends "
+			"differ (sq_psn of one and rq_psn of the other): cards would not "
+			"connect",
+			p->place.qpn);
+}
+
+static void plain_log_reject(const struct conn *c)
+{
+	const struct stream_params *remote = stream_remote(c->stream);
+	const struct meeting_ends *ends = &c->plain->rtr.ends;
+	struct meet_data data;
+	const char *why;
+
+	if (meet_data_decode(remote->pdata, remote->pdata_len, &data, &why))
+		return;
+	if (data.reason == MEET_NOT_PEER)
+		LOG_NOTICE_LIMITED("queue pair 0x%06x: its peer 0x%06x expects another queue pair: "
+				   "are the numbers or the GIDs exchanged correctly?",
+				   ends->own.qpn, ends->peer.qpn);
+	else
+		LOG_INFO("queue pair 0x%06x: its peer 0x%06x rejects the dial: %s", ends->own.qpn,
+			 ends->peer.qpn, meet_reason_str(data.reason));
+}
+
+/* --- what the meeting decides --------------------------------------------------------------- */
+
+static void plain_ended(struct conn *c, uint32_t attempt, enum meeting_use use)
+{
+	struct meeting_todo todo;
+
+	meeting_on_end(&c->plain->meeting, attempt, use, clock_now_ns(), &todo);
+	conn_plain_do(c, &todo);
+	if (use == MEETING_UNUSED && stream_has_posted(c->stream))
+		conn_plain_on_post(c);
+}
+
+/* No attempt came of it; the meeting learns of that outside of its own call. */
+static void plain_came_to_nothing(struct conn *c)
+{
+	c->plain->use = MEETING_UNUSED;
+	plain_note(c, PLAIN_ENDED);
+}
+
+/* The only link without a descriptor: it calls the source by itself. */
+static void plain_join_self(struct conn *c, uint32_t attempt)
+{
+	struct conn_plain *p = c->plain;
+	struct stream_params params;
+	struct stream_update u;
+	const char *why;
+
+	p->attempt = attempt;
+	plain_params(p, &params);
+	if (!conn_plain_renew_stream(c, c->same_host))
+		c->link = link_self_new(&c->source);
+	if (!c->link || stream_join_self(c->stream, &params, clock_now_ns(), &u)) {
+		plain_came_to_nothing(c);
+		return;
+	}
+	(void)meet_data_decode(params.pdata, params.pdata_len, &p->peer, &why);
+	c->registered = c->readable = c->writable = true;
+	conn_get(c);
+	conn_settle(c);
+}
+
+static bool plain_is_same_host(const struct conn *c)
+{
+	return link_of(&c->dst)->connecting->same_host(&c->src, &c->dst);
+}
+
+static void plain_dial(struct conn *c, uint32_t attempt)
+{
+	struct conn_plain *p = c->plain;
+	struct stream_params params;
+	struct stream_update u;
+
+	p->attempt = attempt;
+	/* The number of a card, or of an id: nothing listens for it. */
+	if (QP_PORT_OF(p->rtr.ends.peer.qpn) < QP_PORT_MIN) {
+		plain_came_to_nothing(c);
+		return;
+	}
+	c->src = p->rtr.from;
+	c->dst = p->rtr.to;
+	c->dst.port = (uint16_t)QP_PORT_OF(p->rtr.ends.peer.qpn);
+	c->patient_until = 1; /* the meeting repeats what is refused */
+	plain_params(p, &params);
+	if (conn_plain_renew_stream(c, plain_is_same_host(c)) ||
+	    stream_connect(c->stream, &params, clock_now_ns(), &u)) {
+		plain_came_to_nothing(c);
+		return;
+	}
+	conn_dial(c, NULL);
+	conn_settle(c);
+}
+
+static void plain_accept(struct conn *c, uint32_t attempt, struct meeting_inbound *in)
+{
+	struct conn_plain *p = c->plain;
+	struct stream_params params;
+	struct stream_update u;
+	struct meet_data peer = in->data;
+	int ret;
+
+	p->attempt = attempt;
+	ret = conn_plain_renew_stream(c, c->same_host);
+	if (!ret)
+		ret = conn_plain_take_over(c, qp_port_remove(&p->place, qp_dial_of(in)));
+	else
+		conn_plain_drop(qp_port_remove(&p->place, qp_dial_of(in)), MEET_BUSY);
+	if (!ret) {
+		p->peer = peer;
+		plain_compare_psns(p);
+		plain_params(p, &params);
+		conn_origin_arrives(c);
+		ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns(), &u);
+		conn_perform(c, &u);
+	}
+	if (ret)
+		plain_came_to_nothing(c);
+}
+
+static void plain_reject(struct conn *c, const struct meeting_reject *r)
+{
+	const struct meeting *m = &c->plain->meeting;
+	const struct meet_data *data = &r->inbound->data;
+
+	if (r->reason == MEET_NOT_PEER)
+		LOG_NOTICE_LIMITED(
+			"queue pair 0x%06x expects queue pair 0x%06x as its peer, but is "
+			"dialed by 0x%06x, which expects 0x%06x: are the numbers or the "
+			"GIDs exchanged correctly?",
+			c->plain->place.qpn, m->ends.peer.qpn, data->from.qpn, data->to.qpn);
+	conn_plain_drop(qp_port_remove(&c->plain->place, qp_dial_of(r->inbound)), r->reason);
+}
+
+static void plain_fail(struct conn *c)
+{
+	struct stream_update u;
+
+	stream_give_up_qp(c->stream, &u);
+	conn_perform(c, &u);
+}
+
+void conn_plain_do(struct conn *c, const struct meeting_todo *todo)
+{
+	struct conn_plain *p = c->plain;
+
+	p->deadline = todo->deadline;
+	if (todo->todo & MEETING_DO_CLOSE && !p->shut)
+		plain_close(c);
+	for (unsigned i = 0; todo->todo & MEETING_DO_REJECT && i < todo->n_rejects; i++)
+		plain_reject(c, &todo->rejects[i]);
+	if (todo->todo & MEETING_DO_FAIL)
+		plain_fail(c);
+	if (todo->todo & MEETING_DO_SELF)
+		plain_join_self(c, todo->attempt);
+	if (todo->todo & MEETING_DO_ACCEPT)
+		plain_accept(c, todo->attempt, todo->accept);
+	if (todo->todo & MEETING_DO_DIAL)
+		plain_dial(c, todo->attempt);
+}
+
+/* The user of each end states how many requests it takes, and how many it makes. */
+void conn_plain_limit_requests(struct conn *c, struct stream_update *u)
+{
+	const struct conn_plain *p = c->plain;
+	uint8_t own = p->rts.max_rd_atomic, peer = p->peer.max_dest_rd_atomic;
+
+	if (p->has_rts && stream_state(c->stream) == STREAM_LIVE)
+		stream_limit_requests(c->stream, own < peer ? own : peer, u);
+}
+
+/* --- what is reported to the meeting -------------------------------------------------------- */
+
+static void plain_run_stream(struct conn *c, unsigned news)
+{
+	struct conn_plain *p = c->plain;
+	struct meeting_todo todo;
+
+	if (news & PLAIN_ESTABLISHED) {
+		meeting_on_established(&p->meeting, p->attempt, &todo);
+		conn_plain_do(c, &todo);
+	}
+	if (news & PLAIN_REPLIED) {
+		meeting_on_reply(&p->meeting, p->attempt, &todo);
+		conn_plain_do(c, &todo);
+	}
+	if (news & PLAIN_LIVE) {
+		meeting_on_live(&p->meeting, p->attempt, &todo);
+		conn_plain_do(c, &todo);
+	}
+	if (news & PLAIN_ENDED)
+		plain_ended(c, p->attempt, p->use);
+}
+
+static void plain_run_dials(struct conn *c)
+{
+	struct conn_plain *p = c->plain;
+	struct meeting_todo todo;
+	struct qp_dial *dial;
+
+	while ((dial = qp_port_news(&p->place))) {
+		if (!dial->gone) {
+			meeting_on_inbound(&p->meeting, &dial->in, clock_now_ns(), &todo);
+			conn_plain_do(c, &todo);
+			continue;
+		}
+		if (dial->known) {
+			meeting_on_parked_end(&p->meeting, &dial->in, &todo);
+			conn_plain_do(c, &todo);
+		}
+		qp_port_remove(&p->place, dial);
+		conn_plain_drop(dial, MEET_BUSY);
+	}
+}
+
+void conn_plain_run(struct conn *c)
+{
+	struct conn_plain *p = c->plain;
+	unsigned news = p->news;
+	struct meeting_todo todo;
+
+	p->news = 0;
+	plain_run_stream(c, news);
+	if (p->shut)
+		return;
+	plain_run_dials(c);
+	if (clock_now_ns() >= p->deadline) {
+		meeting_on_time(&p->meeting, clock_now_ns(), &todo);
+		conn_plain_do(c, &todo);
+	}
+	conn_settle(c); /* sets the timer */
+}
+
+void conn_plain_on_dialed(struct conn *c)
+{
+	plain_note(c, PLAIN_ESTABLISHED);
+}
+
+void conn_plain_on_time(struct conn *c)
+{
+	if (clock_now_ns() >= c->plain->deadline)
+		plain_note(c, PLAIN_TIME);
+}
+
+static enum meeting_use plain_use(const struct conn *c)
+{
+	if (stream_qp(c->stream) && stream_qp_is_failed(c->stream))
+		return MEETING_BUSY;
+	return stream_was_used(c->stream) ? MEETING_IDLE : MEETING_UNUSED;
+}
+
+void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
+{
+	struct conn_plain *p = c->plain;
+	struct stream_update u; /* the event's caller looks anew */
+
+	if (event == STREAM_EV_REPLIED && plain_reply_fits(c)) {
+		plain_compare_psns(p);
+		plain_note(c, PLAIN_REPLIED);
+	} else if (event == STREAM_EV_ESTABLISHED) {
+		conn_plain_limit_requests(c, &u);
+		plain_note(c, PLAIN_LIVE);
+	} else {
+		if (event == STREAM_EV_REJECTED)
+			plain_log_reject(c);
+		p->use = plain_use(c);
+		if (event == STREAM_EV_REPLIED)
+			stream_abort(c->stream, &u);
+		plain_note(c, PLAIN_ENDED);
+	}
+}
+
+void conn_plain_on_post(struct conn *c)
+{
+	struct meeting_todo todo;
+
+	if (c->plain->meeting.state == MEETING_MET)
+		return;
+	meeting_on_post(&c->plain->meeting, clock_now_ns(), &todo);
+	conn_plain_do(c, &todo);
+	conn_settle(c);
+}
