@@ -28,6 +28,8 @@ one_pair() {
 	pair_setup "$pair"
 	port=$((port + 1))
 	echo "--- $pair"
+	# A former run's "listening" must not be taken for this one's.
+	rm -f "$VM_OUT/$pair.server" "$VM_OUT/$pair.client"
 	capture_start "$pair" "tcp port $port"
 	end "$server" "$programs/pair_server" "$(address "$server")" $port 13 >"$VM_OUT/$pair.server" 2>&1 &
 	local pid=$!
