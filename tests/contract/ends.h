@@ -97,6 +97,8 @@ bool ends_is_kernels(void);
  * RoCE.
  */
 bool ends_is_tcp(void);
+/* A Write or Send completes when the peer has acknowledged it, as programs written for RoCE expect. */
+bool ends_acknowledges(void);
 /* Does a Send wait for its receive? By RFC 5040 s5.3 it ends the connection. */
 bool ends_sends_wait(void);
 /* Does an error end the connection, with an event? InfiniBand's queue pairs fail without that. */

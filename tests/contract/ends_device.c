@@ -49,6 +49,11 @@ bool ends_is_tcp(void)
 	return !ends_is_kernels() || device()->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
+bool ends_acknowledges(void)
+{
+	return !ends_is_plain() && device()->device->transport_type == IBV_TRANSPORT_IB;
+}
+
 bool ends_sends_wait(void)
 {
 	return !ends_is_kernels() || !ends_is_tcp();

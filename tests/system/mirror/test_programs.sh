@@ -118,7 +118,7 @@ test_a_fence_agent_stands_for_the_lease() {
 	primary_on_a
 	# An expired lease has no effect as long as no process waits for the role.
 	kill -STOP "$APP_PID"
-	wait_until 60 says 1 'why: the fence agent .*member a .*nobody here waits' status || fail "the lease does not end"
+	wait_until 60 says 1 'why: the fence agent .*member a .*no process on this host waits' status || fail "the lease does not end"
 	has_run 0 && fail "the agent runs for nobody"
 	# The program fails: no member is promoted, and all answers name the reason and what to do.
 	wait_on_b
