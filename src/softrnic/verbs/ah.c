@@ -60,10 +60,10 @@ enum { IPV4_AT = 20, IPV4_TOS = IPV4_AT + 1, IPV4_FROM = IPV4_AT + 12, IPV4_TO =
 
 static union ibv_gid gid_of_ipv4(const uint8_t *addr)
 {
-	union ibv_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
+	struct link_addr ipv4 = {.family = LINK_IPV4};
 
-	memcpy(gid.raw + 12, addr, 4);
-	return gid;
+	memcpy(ipv4.bytes, addr, 4);
+	return gid_of_addr(&ipv4);
 }
 
 /* What is before a datagram: an IPv6 header, or an IPv4 one. False: neither. */

@@ -7,18 +7,11 @@
 /* The order of the rows. */
 enum gid_kind { GID_IPV4, GID_IPV6, GID_IPV6_LINK, GID_LOOPBACK4, GID_LOOPBACK6, GID_KINDS };
 
-static const uint8_t gid_mapped[12] = {[10] = 0xff, [11] = 0xff};
-
 union ibv_gid gid_of_addr(const struct link_addr *addr)
 {
-	union ibv_gid gid = {{0}};
+	union ibv_gid gid;
 
-	if (addr->family == LINK_IPV4) {
-		memcpy(gid.raw, gid_mapped, sizeof(gid_mapped));
-		memcpy(gid.raw + sizeof(gid_mapped), addr->bytes, 4);
-	} else if (addr->family == LINK_IPV6) {
-		memcpy(gid.raw, addr->bytes, sizeof(gid.raw));
-	}
+	link_addr_to_gid(addr, gid.raw);
 	return gid;
 }
 
@@ -29,14 +22,13 @@ static bool gid_is_of_link(const uint8_t *ipv6)
 
 struct link_addr gid_to_addr(const union ibv_gid *gid, uint32_t scope)
 {
-	struct link_addr addr = {.family = LINK_IPV6};
+	struct link_addr addr = {.family = LINK_IPV6}, ipv4 = {.family = LINK_IPV4};
 
-	if (!memcmp(gid->raw, gid_mapped, sizeof(gid_mapped))) {
-		addr.family = LINK_IPV4;
-		memcpy(addr.bytes, gid->raw + sizeof(gid_mapped), 4);
-		return addr;
-	}
 	memcpy(addr.bytes, gid->raw, sizeof(gid->raw));
+	if (link_addr_is_mapped(&addr)) {
+		memcpy(ipv4.bytes, gid->raw + 12, 4);
+		return ipv4;
+	}
 	addr.scope = gid_is_of_link(gid->raw) ? scope : 0;
 	return addr;
 }
