@@ -29,6 +29,7 @@ struct stall_count;
 /* Reports to the id that the connection belongs to. Called with the connection's lock. */
 typedef void conn_event_fn(void *owner, enum stream_event event, int status);
 
+/* event and owner may both be NULL: then nothing is reported. */
 int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *owner,
 	     struct conn **out);
 void conn_get(struct conn *c);

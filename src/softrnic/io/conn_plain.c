@@ -108,11 +108,11 @@ void conn_plain_leave(struct conn *c)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-int conn_plain_new(conn_event_fn *event, void *owner, struct conn **out, uint32_t *qpn)
+int conn_plain_new(struct conn **out, uint32_t *qpn)
 {
 	struct conn_plain *p = calloc(1, sizeof(*p));
 	struct conn *c = NULL;
-	int ret = p ? conn_new(STREAM_INITIATOR, false, event, owner, &c) : -ENOMEM;
+	int ret = p ? conn_new(STREAM_INITIATOR, false, NULL, NULL, &c) : -ENOMEM;
 
 	if (!ret)
 		ret = qp_port_take(&p->place, c);

@@ -32,9 +32,9 @@ struct conn_plain_rts {
 
 /*
  * A home, and the number of its queue pair, which is attached to it next (conn_attach_qp()). 0 or
- * -errno. Events are as those of conn_new(), but ESTABLISHED may come several times.
+ * -errno. It reports no events: its meeting takes them all.
  */
-int conn_plain_new(conn_event_fn *event, void *owner, struct conn **out, uint32_t *qpn);
+int conn_plain_new(struct conn **out, uint32_t *qpn);
 /* Never waits, and does not fail once the attributes are checked. */
 int conn_plain_rtr(struct conn *c, const struct conn_plain_rtr *with);
 int conn_plain_rts(struct conn *c, const struct conn_plain_rts *with);

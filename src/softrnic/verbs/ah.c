@@ -22,10 +22,9 @@ static int ah_check(const struct ibv_ah_attr *attr)
 
 	if (!config_get()->roce)
 		return EOPNOTSUPP;
-	if (!attr->is_global || attr->port_num != 1 || gids_get(attr->grh.sgid_index, &row))
+	if (!attr->is_global || attr->port_num != 1)
 		return EINVAL;
-	peer = gid_to_addr(&attr->grh.dgid, row.ifindex);
-	return -link_route(&row.addr, &peer, NULL);
+	return gids_route(&attr->grh, &row, &peer);
 }
 
 struct ibv_ah *softrnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)

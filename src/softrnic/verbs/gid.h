@@ -46,6 +46,9 @@ void gid_table_fill(struct gid_table *t, const struct link_interface *primary,
 
 /* The device's table, as it is now. 0, -ENODATA: an empty row, or -EINVAL: there is no such row. */
 int gids_get(unsigned index, struct gid_row *row);
+/* From the address of the row sgid_index to the one that is dgid. 0; EINVAL: there is no such row;
+ * or why there is no route, as an errno value. */
+int gids_route(const struct ibv_global_route *grh, struct gid_row *own, struct link_addr *peer);
 void gids_atfork_prepare(void);
 void gids_atfork_release(void);
 

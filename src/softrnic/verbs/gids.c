@@ -121,6 +121,14 @@ int gids_get(unsigned index, struct gid_row *row)
 	return ret;
 }
 
+int gids_route(const struct ibv_global_route *grh, struct gid_row *own, struct link_addr *peer)
+{
+	if (gids_get(grh->sgid_index, own))
+		return EINVAL;
+	*peer = gid_to_addr(&grh->dgid, own->ifindex);
+	return -link_route(&own->addr, peer, NULL);
+}
+
 void gids_atfork_prepare(void)
 {
 	pthread_mutex_lock(&gids.lock);

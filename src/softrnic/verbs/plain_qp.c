@@ -70,7 +70,7 @@ static int plain_qp_build(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 /* The queue pair and its home, which know each other. 0 or -errno. */
 static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 {
-	int ret = conn_plain_new(plain_qp_on_stream_event, p, &p->home, &p->num);
+	int ret = conn_plain_new(&p->home, &p->num);
 
 	if (ret)
 		return ret;

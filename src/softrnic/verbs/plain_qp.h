@@ -15,7 +15,6 @@
 
 #include "base/lock.h"
 #include "softrnic/io/conn_plain.h"
-#include "softrnic/verbs/gid.h"
 #include "softrnic/verbs/qp_make.h"
 
 struct plain_qp {
@@ -28,11 +27,6 @@ struct plain_qp {
 	struct ibv_qp_init_attr granted; /* as it was made */
 	struct ibv_qp_attr attr;         /* all that its user has set since RESET */
 	uint32_t num;
-	/* From RTR on: the addresses of both ends, without ports, and this end's GID. */
-	struct plain_qp_path {
-		struct link_addr own, peer;
-		union ibv_gid own_gid;
-	} path;
 };
 
 static inline bool plain_qp_is(const struct ibv_qp *ibv)
@@ -52,12 +46,10 @@ int plain_qp_query(struct plain_qp *p, struct ibv_qp_attr *attr, struct ibv_qp_i
 
 /* --- plain_qp_meet.c, with the queue pair's lock -------------------------------------------- */
 
-/* The state becomes RTR: p->attr and p->path name the peer, and there is a route to it. It does not
- * wait. 0, or an errno value: the state stays INIT. */
+/* The state becomes RTR: p->attr names the peer. It does not wait. 0, or an errno value (there is no
+ * route, for example): the state stays INIT. */
 int plain_qp_meet(struct plain_qp *p);
 /* It is in RTS, or stays there: p->attr has its limits. 0 or an errno value. */
 int plain_qp_limit(struct plain_qp *p);
-/* What the home's stream reports; called with the connection's lock instead. */
-void plain_qp_on_stream_event(void *owner, enum stream_event event, int status);
 
 #endif

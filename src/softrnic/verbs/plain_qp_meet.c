@@ -3,25 +3,39 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "softrnic/io/config.h"
+#include "softrnic/verbs/gid.h"
 #include "softrnic/verbs/plain_qp.h"
 
-int plain_qp_meet(struct plain_qp *p)
+static int plain_qp_look(struct plain_qp *p, const struct gid_row *own,
+			 const struct link_addr *peer)
 {
 	struct conn_plain_rtr with = {
 		.ends.own.qpn = p->num,
 		.ends.peer.qpn = p->attr.dest_qp_num,
 		.ends.uc = p->ibv->qp_type == IBV_QPT_UC,
-		.from = p->path.own,
-		.to = p->path.peer,
+		.from = own->addr,
+		.to = *peer,
 		.rq_psn = p->attr.rq_psn,
 		.path_mtu = (uint8_t)p->attr.path_mtu,
 		.max_dest_rd_atomic = p->attr.max_dest_rd_atomic,
 	};
 
-	memcpy(with.ends.own.gid, p->path.own_gid.raw, MEET_GID_LEN);
+	memcpy(with.ends.own.gid, own->gid.raw, MEET_GID_LEN);
 	memcpy(with.ends.peer.gid, p->attr.ah_attr.grh.dgid.raw, MEET_GID_LEN);
 	return conn_plain_rtr(p->home, &with);
+}
+
+int plain_qp_meet(struct plain_qp *p)
+{
+	struct link_addr peer;
+	struct gid_row own;
+	int ret;
+
+	if (!config_get()->roce)
+		return EOPNOTSUPP; /* iWARP's are connected by rdma_cm alone */
+	ret = gids_route(&p->attr.ah_attr.grh, &own, &peer);
+	return ret ? ret : plain_qp_look(p, &own, &peer);
 }
 
 int plain_qp_limit(struct plain_qp *p)
@@ -34,11 +48,4 @@ int plain_qp_limit(struct plain_qp *p)
 	};
 
 	return conn_plain_rts(p->home, &with);
-}
-
-void plain_qp_on_stream_event(void *owner, enum stream_event event, int status)
-{
-	struct plain_qp *p = owner;
-
-	LOG_DEBUG("qp %u: event %d of its stream, status %d", p->num, event, status);
 }

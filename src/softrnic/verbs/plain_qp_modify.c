@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "softrnic/io/config.h"
 #include "softrnic/verbs/plain_qp.h"
 #include "softrnic/verbs/qp_attr.h"
 #include "softrnic/verbs/qp_states.h"
@@ -23,31 +22,11 @@ static int plain_qp_reset(struct plain_qp *p)
 	return 0;
 }
 
-/* The GIDs at both ends, as addresses between which there is a route. 0 or an errno value. */
-static int plain_qp_find_path(struct plain_qp *p)
-{
-	const struct ibv_global_route *grh = &p->attr.ah_attr.grh;
-	struct plain_qp_path path;
-	struct gid_row row;
-
-	if (!config_get()->roce)
-		return EOPNOTSUPP; /* iWARP's are connected by rdma_cm alone */
-	if (gids_get(grh->sgid_index, &row))
-		return EINVAL;
-	path.own_gid = row.gid;
-	path.own = row.addr;
-	path.peer = gid_to_addr(&grh->dgid, row.ifindex);
-	p->path = path;
-	return -link_route(&path.own, &path.peer, NULL);
-}
-
 /* The meeting begins before the state shows it: no call of the user comes in between. */
 static int plain_qp_move(struct plain_qp *p, const struct conn_qp_move *move)
 {
 	int ret = conn_permit_qp(p->home, p->attr.qp_access_flags);
 
-	if (!ret && move->to == IBV_QPS_RTR)
-		ret = plain_qp_find_path(p);
 	if (!ret && move->to == IBV_QPS_RTR)
 		ret = plain_qp_meet(p);
 	if (!ret)
