@@ -4,22 +4,8 @@
 # values do not matter here. Programs that can verify the data do so.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it. On a busy machine it may fail to
-# measure the rate of the processor's counter; then it runs again.
-perftest() {
-	local port status_server status_client
-	need "$1"
-	for _ in {1..8}; do
-		port=$(free_port) status_client=0 status_server=0
-		serve server "$port" "$@" -R -p "$port"
-		soft "$@" -R -p "$port" 127.0.0.1 >"$scratch/client.log" 2>&1 || status_client=$?
-		wait "$server" || status_server=$?
-		[ "$status_client$status_server" != 00 ] || return 0
-		grep -q "Can't produce a report" "$scratch"/{server,client}.log ||
-			fail "$*: server $status_server, client $status_client"
-	done
-	fail "$*: it cannot measure the processor's speed"
-}
+# perftest PROGRAM ARGUMENT ...: with rdma_cm, as iWARP needs it.
+perftest() { repeat_pair has_no_rate "$@" -R; }
 
 # latency PROGRAM: a tiny message, and one of many segments.
 latency() {

@@ -132,6 +132,33 @@ client() {
 	soft "$@" >"$scratch/$name.log" 2>&1 || fail "$name: status $?"
 }
 
+# run_pair PROGRAM ARGUMENT ...: a server, and its client with the same arguments and the server's address last.
+# Must both succeed; status_server and status_client are how they ended.
+run_pair() {
+	local port
+	need "$1"
+	port=$(free_port) status_server=0 status_client=0
+	serve server "$port" "$@" -p "$port"
+	soft "$@" -p "$port" 127.0.0.1 >"$scratch/client.log" 2>&1 || status_client=$?
+	wait "$server" || status_server=$?
+	[ "$status_server$status_client" = 00 ]
+}
+
+# repeat_pair IS_CHANCE PROGRAM ARGUMENT ...: a pair that failed runs again if the function finds that it was
+# by chance.
+repeat_pair() {
+	local is_chance=$1
+	shift
+	for _ in {1..8}; do
+		! run_pair "$@" || return 0
+		"$is_chance" || fail "$*: server $status_server, client $status_client"
+	done
+	fail "$*: failed eight times: server $status_server, client $status_client"
+}
+
+# On a busy machine perftest may fail to measure the rate of the processor's counter.
+has_no_rate() { grep -q "Can't produce a report" "$scratch"/{server,client}.log; }
+
 served() { wait "$server" || fail "the server ended with status $?"; }
 
 # A server that runs for ever: it must still run, and must end by a signal.

@@ -7,16 +7,8 @@
 
 export SOFTRNIC_IDENTITY=roce
 
-# pair PROGRAM ARGUMENT ...: the client has the same arguments, and the server's address last.
-pair() {
-	local port status=0
-	need "$1"
-	port=$(free_port)
-	serve server "$port" "$@" -p "$port"
-	soft "$@" -p "$port" 127.0.0.1 >"$scratch/client.log" 2>&1 || status=$?
-	wait "$server" || fail "$*: the server ended with status $?"
-	[ "$status" = 0 ] || fail "$*: the client ended with status $status"
-}
+# pair PROGRAM ARGUMENT ...
+pair() { run_pair "$@" || fail "$*: server $status_server, client $status_client"; }
 over_both() {
 	SOFTRNIC_SHM_AFTER=0 pair "$@"
 	SOFTRNIC_SHM=0 pair "$@"
@@ -35,22 +27,8 @@ test_srq_pingpong() {
 	over_both ibv_srq_pingpong -g 0 -n 20 -e -s 100000 -q 3
 }
 
-# perftest PROGRAM ARGUMENT ...: on a busy machine it may fail to measure the rate of the processor's
-# counter; then it runs again.
-perftest() {
-	local port status_server status_client
-	need "$1"
-	for _ in {1..8}; do
-		port=$(free_port) status_client=0 status_server=0
-		serve server "$port" "$@" -F -p "$port"
-		soft "$@" -F -p "$port" 127.0.0.1 >"$scratch/client.log" 2>&1 || status_client=$?
-		wait "$server" || status_server=$?
-		[ "$status_client$status_server" != 00 ] || return 0
-		grep -q "Can't produce a report" "$scratch"/{server,client}.log ||
-			fail "$*: server $status_server, client $status_client"
-	done
-	fail "$*: it cannot measure the processor's speed"
-}
+# perftest PROGRAM ARGUMENT ...
+perftest() { repeat_pair has_no_rate "$@" -F; }
 perftest_both() {
 	SOFTRNIC_SHM_AFTER=0 perftest "$@"
 	SOFTRNIC_SHM=0 perftest "$@"
