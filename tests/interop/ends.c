@@ -6,7 +6,22 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
+
+struct ibv_context *end_open_device(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx = NULL;
+
+	assert_non_null(list);
+	for (int i = 0; list[i] && !ctx; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), "softrnic0"))
+			ctx = ibv_open_device(list[i]);
+	ibv_free_device_list(list);
+	assert_non_null(ctx);
+	return ctx;
+}
 
 struct ibv_qp_init_attr end_qp_attr(void)
 {

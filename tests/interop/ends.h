@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 
+/* A context of the software RNIC, as programs without rdma_cm open one. The caller closes it. */
+struct ibv_context *end_open_device(void);
 struct ibv_qp_init_attr end_qp_attr(void);
 /*
  * flags: RAI_PASSIVE listens (port 0: any port); without it, connects to the port. On failure the

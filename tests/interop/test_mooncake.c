@@ -22,6 +22,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "ends.h"
+
 enum { PATIENCE_S = 30, SLICE = 16384, SLICES = 16, ENTRIES = 64 };
 
 /* One context of the device, with queue pairs of its own. */
@@ -37,24 +39,10 @@ struct node {
 	struct ibv_mr *mr;
 };
 
-static struct ibv_context *open_device(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *ctx = NULL;
-
-	assert_non_null(list);
-	for (int i = 0; list[i] && !ctx; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), "softrnic0"))
-			ctx = ibv_open_device(list[i]);
-	ibv_free_device_list(list);
-	assert_non_null(ctx);
-	return ctx;
-}
-
 /* The transport drops a device without these. A preloaded library shows them. */
 static void the_device_has_a_node_and_a_path(void **state)
 {
-	struct ibv_context *ctx = open_device();
+	struct ibv_context *ctx = end_open_device();
 	char name[512];
 	struct stat st;
 	char *real;
@@ -120,7 +108,7 @@ static void qp_new(struct node *n)
 
 static void node_open(struct node *n)
 {
-	*n = (struct node){.ctx = open_device(), .data = calloc(SLICES, SLICE)};
+	*n = (struct node){.ctx = end_open_device(), .data = calloc(SLICES, SLICE)};
 	assert_non_null(n->data);
 	choose_gid(n);
 	node_watch_events(n);

@@ -16,9 +16,11 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "ends.h"
+
 enum { PATIENCE_S = 30, GID_INDEX = 1, SIZE = 4096, ENTRIES = 16 };
 
-struct ends {
+struct itself {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq_ex *cq;
@@ -31,17 +33,9 @@ struct ends {
 
 static struct ibv_context *open_device(void)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *ctx = NULL;
+	struct ibv_context *ctx = end_open_device();
 
-	assert_non_null(list);
-	for (int i = 0; list[i] && !ctx; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), "softrnic0")) {
-			assert_int_equal(list[i]->transport_type, IBV_TRANSPORT_IB);
-			ctx = ibv_open_device(list[i]);
-		}
-	ibv_free_device_list(list);
-	assert_non_null(ctx);
+	assert_int_equal(ctx->device->transport_type, IBV_TRANSPORT_IB);
 	return ctx;
 }
 
@@ -58,7 +52,7 @@ static struct ibv_cq_ex *cq_new(struct ibv_context *ctx)
 	return cq;
 }
 
-static struct ibv_qp *qp_new(struct ends *e, enum ibv_qp_type type)
+static struct ibv_qp *qp_new(struct itself *e, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = ibv_cq_ex_to_cq(e->cq),
@@ -126,9 +120,9 @@ static int qp_to_rts(struct ibv_qp *qp)
 
 static int setup(void **state)
 {
-	static struct ends e;
+	static struct itself e;
 
-	e = (struct ends){.ctx = open_device(), .data = calloc(2, SIZE)};
+	e = (struct itself){.ctx = open_device(), .data = calloc(2, SIZE)};
 	e.pd = ibv_alloc_pd(e.ctx);
 	assert_non_null(e.pd);
 	e.cq = cq_new(e.ctx);
@@ -147,7 +141,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct ends *e = *state;
+	struct itself *e = *state;
 
 	assert_int_equal(ibv_destroy_qp(e->qp), 0);
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(e->cq)), 0);
@@ -160,7 +154,7 @@ static int teardown(void **state)
 
 static int setup_connected(void **state)
 {
-	struct ends *e;
+	struct itself *e;
 
 	setup(state);
 	e = *state;
@@ -178,7 +172,7 @@ struct completion {
 	uint32_t byte_len, qp_num, imm;
 };
 
-static struct completion poll_one(struct ends *e)
+static struct completion poll_one(struct itself *e)
 {
 	struct ibv_poll_cq_attr attr = {0};
 	time_t end = time(NULL) + PATIENCE_S;
@@ -202,7 +196,7 @@ static struct completion poll_one(struct ends *e)
 	return c;
 }
 
-static void expect(struct ends *e, uint64_t wr_id, enum ibv_wc_opcode opcode)
+static void expect(struct itself *e, uint64_t wr_id, enum ibv_wc_opcode opcode)
 {
 	struct completion c = poll_one(e);
 
@@ -210,13 +204,13 @@ static void expect(struct ends *e, uint64_t wr_id, enum ibv_wc_opcode opcode)
 	assert_int_equal(c.opcode, opcode);
 }
 
-static void fill(struct ends *e, int seed)
+static void fill(struct itself *e, int seed)
 {
 	memset(e->data, seed, SIZE);
 	memset(e->data + SIZE, 0, SIZE);
 }
 
-static uintptr_t half(const struct ends *e, int which)
+static uintptr_t half(const struct itself *e, int which)
 {
 	return (uintptr_t)e->data + (unsigned)which * SIZE;
 }
@@ -225,7 +219,7 @@ static uintptr_t half(const struct ends *e, int which)
 
 static void a_queue_pair_returns_to_no_earlier_state(void **state)
 {
-	struct ends *e = *state;
+	struct itself *e = *state;
 
 	assert_int_equal(qp_to_init(e->qp), EINVAL);
 }
@@ -233,7 +227,7 @@ static void a_queue_pair_returns_to_no_earlier_state(void **state)
 /* The address belongs to no interface, and has another family than the GID at the index. */
 static void an_address_without_a_route_is_refused(void **state)
 {
-	struct ends *e = *state;
+	struct itself *e = *state;
 	union ibv_gid nowhere = {.raw = {0xfe, 0x80, [12] = 0xde, 0xad, 0xbe, 0xef}};
 	int ret;
 
@@ -246,7 +240,7 @@ static void an_address_without_a_route_is_refused(void **state)
 
 static void a_message_arrives_with_immediate_data(void **state)
 {
-	struct ends *e = *state;
+	struct itself *e = *state;
 	struct ibv_sge sge = {.addr = half(e, 1), .length = SIZE, .lkey = e->mr->lkey};
 	struct ibv_recv_wr *bad, recv = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
 	bool received = false;
@@ -276,7 +270,7 @@ static void a_message_arrives_with_immediate_data(void **state)
 /* The completion of a write means that the data are there. */
 static void writes_and_reads_are_done_when_they_complete(void **state)
 {
-	struct ends *e = *state;
+	struct itself *e = *state;
 
 	for (int i = 1; i <= 100; i++) {
 		fill(e, i);
@@ -296,7 +290,7 @@ static void writes_and_reads_are_done_when_they_complete(void **state)
 
 static void inline_data_may_change_at_once(void **state)
 {
-	struct ends *e = *state;
+	struct itself *e = *state;
 	char text[] = "inline";
 
 	fill(e, 0);
@@ -313,7 +307,7 @@ static void inline_data_may_change_at_once(void **state)
 
 static void atomics_return_the_former_value(void **state)
 {
-	struct ends *e = *state;
+	struct itself *e = *state;
 	uint64_t *target = (uint64_t *)(e->data + SIZE), *former = (uint64_t *)e->data;
 
 	fill(e, 0);
@@ -340,7 +334,7 @@ static void atomics_return_the_former_value(void **state)
 
 static void work_that_is_given_up_is_not_posted(void **state)
 {
-	struct ends *e = *state;
+	struct itself *e = *state;
 	struct ibv_poll_cq_attr attr = {0};
 
 	fill(e, 9);

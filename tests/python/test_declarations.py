@@ -28,7 +28,7 @@ class Declarations(unittest.TestCase):
     """One library: its header and its package."""
 
     name: str
-    library: Any
+    declared: Any
     header: headers.Header
 
     @classmethod
@@ -36,7 +36,7 @@ class Declarations(unittest.TestCase):
         cls.header = headers.read(os.path.join(os.environ["RPMA_INCLUDE"], cls.name))
 
     def compare(self, header: headers.Header) -> List[str]:
-        c = self.library
+        c = self.declared
         return headers.differences(header, c.PROTOTYPES, c.STRUCTURES, c.LEFT_OUT)
 
     def compare_changed(self, *changes: Tuple[str, str, str]) -> None:
@@ -55,7 +55,7 @@ class Declarations(unittest.TestCase):
 
 
 class Mirror(Declarations):
-    name, library = "librpmirror.h", mirror_library
+    name, declared = "librpmirror.h", mirror_library
 
     def test_functions_and_structures(self) -> None:
         self.assertEqual(self.compare(self.header), [])
@@ -93,7 +93,7 @@ class Mirror(Declarations):
 
 
 class File(Declarations):
-    name, library = "librpmafile.h", file_library
+    name, declared = "librpmafile.h", file_library
 
     def of_librpma(self, prefix: str) -> Dict[str, int]:
         path = os.path.join(os.environ["RPMA_INCLUDE"], "librpma.h")

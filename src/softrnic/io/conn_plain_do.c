@@ -33,8 +33,9 @@ static void plain_note(struct conn *c, unsigned news)
 /* --- the stream of an attempt --------------------------------------------------------------- */
 
 /*
- * The stream and its link end by a reset; the queue pair is on a stream that was not used yet. Both
- * ends on one host: what a stream offers, checksums and rings, depends on it.
+ * End the stream and its link by a reset, and put the queue pair on a fresh stream. A stream that was
+ * not used yet stays. same_host: both ends are on one host, on which it depends whether the stream
+ * offers checksums and rings.
  */
 int conn_plain_renew_stream(struct conn *c, bool same_host)
 {

@@ -60,7 +60,7 @@ static bool ack_is_of_half(const struct qp *qp, const struct sq_wr *wr, uint64_t
 	return more < wr->op->messages && (qp->acks.next < qp->sq.next || qp->tx.imm_due);
 }
 
-/* Move behind the work requests that so many messages cover. False: so many were not sent. */
+/* Advance past the work requests that so many messages cover. False: so many were not sent. */
 static bool ack_cover(struct qp *qp, uint64_t count)
 {
 	struct qp_acks *a = &qp->acks;

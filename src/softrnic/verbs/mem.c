@@ -36,7 +36,7 @@ static struct mr_backing mem_backing_of(struct persist_region *region, void *add
 
 /*
  * On-demand paging of all memory (ibv_reg_mr(3)): what is mapped may change at any time, so nothing is
- * looked up now, and copies report what is not there. What lies behind the memory is not known, so a
+ * looked up now, and copies report what is not there. What backs the memory is not known, so a
  * peer may not address it: its flushes would promise what cannot be kept.
  */
 static bool mem_is_implicit(const void *addr, size_t len, int access)
@@ -44,7 +44,7 @@ static bool mem_is_implicit(const void *addr, size_t len, int access)
 	return access & IBV_ACCESS_ON_DEMAND && !addr && len == SIZE_MAX;
 }
 
-/* What is behind the memory. 0 or -errno. */
+/* Find what backs the memory. 0 or -errno. */
 static int mem_survey(void *addr, size_t len, int access, struct mr_backing *backing)
 {
 	struct persist_region *region;

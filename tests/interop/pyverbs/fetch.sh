@@ -4,25 +4,7 @@
 # in FOLDER. Nothing is installed, and the system's package sources stay as they are.
 set -euo pipefail
 
-[ $# = 1 ] || {
-	echo "usage: ${0##*/} FOLDER" >&2
-	exit 2
-}
-mkdir -p "$1/apt/lists/partial" "$1/apt/cache/archives/partial"
-cd "$1"
-folder=$PWD
-
-fetch() {
-	local release options
-	# shellcheck source=/dev/null
-	release=$(. /etc/os-release && echo "${VERSION_CODENAME:?}")
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $release main" \
-		>apt/sources.list
-	options=(-q -o "Dir::Etc::sourcelist=$PWD/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
-		-o "Dir::State::lists=$PWD/apt/lists" -o "Dir::Cache=$PWD/apt/cache" -o "APT::Sandbox::User=$(id -un)")
-	apt-get "${options[@]}" update
-	apt-get "${options[@]}" download python3-pyverbs
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../../../cmake/debian-fetch.sh"
 
 # The tests are documentation in that package, so the longer files are compressed.
 unpack() {
@@ -33,7 +15,7 @@ unpack() {
 }
 
 {
-	fetch
+	debian_fetch deb download python3-pyverbs
 	unpack
 } >fetch.log 2>&1 || {
 	tail -n 5 fetch.log >&2
