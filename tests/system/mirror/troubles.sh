@@ -86,18 +86,20 @@ etcd_signal() { # SIGNAL HOST...
 
 # ---- kinds of connections ----
 
-# Cuts one direction: messages to that member, or its answers. Either end may notice first.
+# Cuts one direction: messages to that member, or its answers. Three clocks may notice first: that of a request of
+# the primary, that of its connection, which gets no byte, and the other end's, which resets the connection.
+lost_lane='(does not answer|no byte came|reset the connection)'
 lanes_are_cut() { # HOST
 	network kind "$primary" "$1" lane
 	expect_excluded "${names[$1]}"
-	expect_explained "$primary" "copy of ${names[$1]} .*(does not answer|reset the connection)"
+	expect_explained "$primary" "copy of ${names[$1]} .*$lost_lane"
 	expect_more W 100
 	return_at_once
 }
 answers_of_lanes_are_cut() { # HOST
 	network kind "$1" "$primary" lane
 	expect_excluded "${names[$1]}"
-	expect_explained "$primary" "copy of ${names[$1]} .*(does not answer|reset the connection)"
+	expect_explained "$primary" "copy of ${names[$1]} .*$lost_lane"
 	expect_more W 100
 	return_at_once
 }
