@@ -11,20 +11,20 @@ import signal
 import sys
 
 from runner import case, disk_goals, durable, durable_table, goal_run, goals, loop_disks, machine, mirror_goals, peer_goals, \
-    place, plot, points, readme, rounds, scale, sweep, table
+    place, plot, points, readme, rounds, scale, sweep, table, verbs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SUITES = ("goals", "disk", "rpmem", "mirror", "peers", "net", "size", "depth", "dist", "conns", "scale")
 # Goals need enough rounds for a meaningful spread. Rows that are only drawn need fewer.
-ROUNDS = {"quick": {"goals": 5, "disk": 5, "rpmem": 5, "mirror": 5, "peers": 5}, "full": {}}
+ROUNDS = {"quick": {"goals": 5, "disk": 5, "rpmem": 5, "mirror": 5, "peers": 5, "verbs": 3}, "full": {}}
 ROUNDS_ELSE = {"quick": 2, "full": 5}
 # Suites that run only if they are named: they need other packages, and take long.
-NAMED = ("durable",)
+NAMED = ("durable", "verbs")
 DURABLE_ROUNDS = {"quick": 3, "full": 5}
 DURABLE_MS = {"quick": 250, "full": 400}
 FULL_MS = 400
 FULL_MINUTES = 60
-QUICK_MS = {"goals": 100, "disk": 100, "rpmem": 100, "mirror": 100, "peers": 60}
+QUICK_MS = {"goals": 100, "disk": 100, "rpmem": 100, "mirror": 100, "peers": 60, "verbs": 100}
 GOALS = {"goals": goals.all_goals, "rpmem": goals.replica_goals}
 QUICK_MS_ELSE = 40
 SCALE_MS = {"quick": 1000, "full": 3000}
@@ -103,6 +103,8 @@ def measure(suite, opts, program):
         return disk_goals.measure(program, places, opts.dir, opts.dir2, count, ms)
     if suite == "mirror":
         return mirror_goals.measure(program, places, opts.dir, count, ms)
+    if suite == "verbs":
+        return verbs.measure(program, places, opts.dir, opts.peers, count, ms)
     if suite == "peers":
         return _peers(opts, program, places, count, ms)
     if suite == "net":

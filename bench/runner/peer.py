@@ -31,9 +31,10 @@ class Peer:
         return [cases.parse(line) for line in done.stdout.splitlines() if "=" in line]
 
     def run(self, case, place, ms):
-        words = [f"{name}={value}" for name, value in case.items() if name != "suites"]
-        return cases.run_program([self.script, "run", *words, f"ms={ms}"],
-                                 _environment(self.folder, place), ms)[0]
+        words = {**case, "ms": case.get("ms", ms)}
+        words.pop("suites", None)
+        return cases.run_program([self.script, "run", *(f"{name}={value}" for name, value in words.items())],
+                                 _environment(self.folder, place), int(words["ms"]))[0]
 
 
 def find(scripts, build_folder):

@@ -7,7 +7,7 @@ durable writes into README.md, the goals and the table of durable writes into be
 import json
 import os
 
-from . import durable_table, points, table
+from . import durable_table, points, table, verbs
 from .case import key
 from .guards import GUARDS
 
@@ -63,6 +63,11 @@ def _goals(records, drawn):
         yield f"| {row['work'].strip()} | {row['goal']} | {table.number(row['measured'])} | `{GUARDS[row['work'].strip()]}` |\n"
 
 
+def _verbs(record):
+    yield f"{_where(record)}; medians.\n\n"
+    yield from (line + "\n" for line in verbs.markdown(record["goals"]))
+
+
 def _time(record, goal, name):
     """The median of one case of a goal, in microseconds. Cases are recorded once, and goals name them."""
     case = next(row for row in record["goals"] if row["work"] == goal)["cases"][name]
@@ -104,5 +109,8 @@ def write(top, results):
     if durable:
         _replace(os.path.join(top, "bench/README.md"), "durable", durable_table.markdown(durable, _where(durable)))
         _replace(os.path.join(top, "README.md"), "durable", durable_table.sentence(durable, _where(durable)))
+    perftest = read(results, "verbs")
+    if perftest:
+        _replace(os.path.join(top, "bench/README.md"), "verbs", _verbs(perftest))
     if all(suite in records for _, suite, *_ in TIMES):
         _replace(os.path.join(top, "README.md"), "times", _times(records))

@@ -13,7 +13,7 @@ import unittest
 BENCH = os.path.join(os.environ["RPMA_SOURCE"], "bench")
 sys.path.insert(0, BENCH)
 from runner import case, disk_goals, goal_run, goals, guards, loop_disks, machine, mirror_goals, peer_goals, place, plot, \
-    points, readme, rounds, table  # noqa: E402
+    points, readme, rounds, table, verbs  # noqa: E402
 
 # Prints a line with the times from its environment for this work, and records that it ran.
 PROGRAM = """#!/bin/sh
@@ -35,6 +35,14 @@ if [ "$1" = list ]; then
 fi
 case $2 in who=ours) n=90;; *) n=100;; esac
 echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":30,\\"instructions\\":$n}"
+"""
+# perftest.sh: with Acks a message takes twice the time, over rings a fifth.
+PERFTEST = """#!/bin/sh
+us=10
+case "$*" in *ack=on*) us=20;; esac
+[ "$BENCH_LINK" != shm ] || us=$((us / 5))
+rate=$((100 / us))
+echo "{\\"count\\":1,\\"seconds\\":1,\\"p50_us\\":$us,\\"ops_s\\":$rate,\\"bytes_s\\":$rate}"
 """
 # scale: prints both ends of idle connections, and one line for every other work.
 SCALE = """#!/bin/sh
@@ -314,6 +322,21 @@ class Runner(unittest.TestCase):
         with open(self.log, encoding="ascii") as log:
             lines = log.read().split("\n")
         self.assertEqual((lines.count("rate 1 1 64 4"), lines.count("rate 16 1 64 1"), lines.count("connect 1 4")), (2, 2, 2))
+
+    def test_perftest_is_compared_with_raw_tcp_and_acks_have_a_cost(self):
+        self.write("peers/perftest.sh", PERFTEST)
+        os.environ.update(FAKE_pingpong="10", FAKE_stream="10")
+        places = {"loopback": place.Loopback(), "shm": place.Loopback("shm")}
+        rows = verbs.measure(case.Program(self.folder.name), places, "/var/tmp",
+                             os.path.join(self.folder.name, "peers"), 2, 1)["goals"]
+        found = {row["work"]: row for row in rows}
+        self.assertEqual((found["ib_send_lat, 64 B, TCP"]["measured"], found["ib_send_lat, 64 B, TCP"]["met"]), (2, False))
+        self.assertEqual((found["ib_send_lat, 64 B, rings"]["measured"], found["ib_send_lat, 64 B, rings"]["met"]), (0.4, True))
+        self.assertEqual((found["ib_read_bw, 64 KiB, TCP"]["measured"], found["ib_read_bw, 64 KiB, TCP"]["met"]), (0.5, False))
+        shown = list(verbs.markdown(rows))
+        self.assertEqual(len(shown), 2 + 16)
+        self.assertRegex(shown[3], r"^\| ib_send_lat, 64 B, TCP \| .* \| NOT met \| 1.000 \| 1.000 \| 2.000 \|$")
+        self.assertRegex(shown[5], r"^\| ib_write_bw, 64 KiB, TCP \| .* \| NOT met \| 1.000 \| 1.000 \| 2.000 \|$")
 
     def test_every_plot_is_drawn(self):
         if not shutil.which("gnuplot"):
