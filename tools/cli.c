@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log_prefix.h"
 #include "base/text.h"
 #include "cli.h"
 #include "progress.h"
@@ -23,10 +24,11 @@ void cli_begin(const char *name)
 }
 
 /* One write, so that lines of several processes do not mix. */
-static void cli_print(const char *when, const char *who, const char *text, const char *tail)
+static void cli_print(enum log_level level, const char *when, const char *who, const char *text,
+		      const char *tail)
 {
 	progress_pause();
-	fprintf(stderr, "%s%s: %s%s\n", when, who, text, tail);
+	fprintf(stderr, "%s%s%s: %s%s\n", log_prefix(level), when, who, text, tail);
 	progress_resume();
 }
 
@@ -36,11 +38,11 @@ static void cli_line(const char *fmt, va_list ap, const char *tail)
 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	text_make_printable(text);
-	cli_print("", cli_name, text, tail);
+	cli_print(LOG_LVL_ERROR, "", cli_name, text, tail);
 }
 
 /* A line of the log: with --verbose it has the time. */
-static void cli_print_log(const char *who, const char *text)
+static void cli_print_log(enum log_level level, const char *who, const char *text)
 {
 	char when[64] = "", printable[1024];
 	struct timespec ts;
@@ -54,7 +56,7 @@ static void cli_print_log(const char *who, const char *text)
 	}
 	snprintf(printable, sizeof(printable), "%s", text);
 	text_make_printable(printable);
-	cli_print(when, who, printable, "");
+	cli_print(level, when, who, printable, "");
 }
 
 void cli_set_tail(const char *fmt, ...)
@@ -97,7 +99,7 @@ static void cli_on_log(enum rpma_log_level level, const char *file, const int li
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	text[strcspn(text, "\n")] = '\0';
-	cli_print_log("librpma", text);
+	cli_print_log((enum log_level)level, "librpma", text);
 }
 
 void cli_log_init(bool verbose)
@@ -121,7 +123,7 @@ int cli_report(const struct error *err, const char *hint)
 			hint);
 }
 
-void cli_note(const char *fmt, ...)
+void cli_note(enum log_level level, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -129,7 +131,7 @@ void cli_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	cli_print_log(cli_name, text);
+	cli_print_log(level, cli_name, text);
 }
 
 int cli_usage(const char *fmt, ...)

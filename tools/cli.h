@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "numbers.h"
 
 /* Documented in rpma(1); scripts rely on them. */
@@ -37,8 +38,8 @@ int cli_report(const struct error *err, const char *hint);
  * those of calls are in rpma_err_last().
  */
 void cli_log_init(bool verbose);
-/* The same line for something that is no failure; a line of the log. */
-void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A line of the log. The level counts where the journal reads it (base/log_prefix.h). */
+void cli_note(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* CLI_USAGE with a pointer to --help; for getopt's '?' and ':' too. */
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

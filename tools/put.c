@@ -119,7 +119,7 @@ static void put_note_flushed(const struct copy_opts *opts, uint64_t offset)
 
 	snprintf(text, sizeof(text), "flushed up to offset %" PRIu64, offset);
 	if (opts->remote.json) {
-		cli_note("%s", text);
+		cli_note(LOG_LVL_NOTICE, "%s", text);
 		return;
 	}
 	progress_pause();

@@ -16,6 +16,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "progress.h"
+#include "service/manager.h"
 #include "service/process.h"
 
 static void serve_announce_text(const struct server *server)
@@ -60,7 +61,17 @@ static void serve_announce(const struct server *server, const struct serve_opts 
 	fflush(stdout);
 }
 
-/* True: it is time to end. */
+static void serve_report_ready(const struct server *server)
+{
+	struct server_region_info r;
+	char text[ADDRESS_TEXT];
+	unsigned count = 0;
+
+	while (server_get_region(server, count, &r))
+		count++;
+	manager_ready("at %s, regions: %u", address_show(server_get_address(server), text), count);
+}
+
 /* A client that is connected stays so; one that comes from now on has to know the new secret. */
 static void serve_reload_secret(struct serve_opts *opts)
 {
@@ -68,12 +79,13 @@ static void serve_reload_secret(struct serve_opts *opts)
 	struct error err;
 
 	if (!opts->secret_file) {
-		cli_note("SIGHUP: there is no secret file to read again");
+		cli_note(LOG_LVL_NOTICE, "SIGHUP: there is no secret file to read again");
 	} else if (secret_load(&secret, opts->secret_file, &err)) {
-		cli_note("SIGHUP: the secret stays as it was: %s", err.text);
+		cli_note(LOG_LVL_ERROR, "SIGHUP: the secret stays as it was: %s", err.text);
 	} else {
 		opts->secret = secret;
-		cli_note("SIGHUP: secret file %s was read again", opts->secret_file);
+		cli_note(LOG_LVL_NOTICE, "SIGHUP: secret file %s was read again",
+			 opts->secret_file);
 	}
 	secret_forget(&secret);
 }
@@ -90,7 +102,9 @@ static bool serve_on_signal(const struct server *server, struct serve_opts *opts
 		serve_print_counters(server, opts->json);
 		return false;
 	case SIGHUP:
+		manager_reloading();
 		serve_reload_secret(opts);
+		manager_reloaded();
 		return false;
 	default:
 		return true;
@@ -191,7 +205,8 @@ static void serve_warn_if_open_to_all(const struct server *server, const struct 
 
 	if (opts->server.secret || address_is_loopback(at))
 		return;
-	cli_note("warning: %s asks for no secret, so every client that reaches this port may read "
+	cli_note(LOG_LVL_WARNING,
+		 "warning: %s asks for no secret, so every client that reaches this port may read "
 		 "and overwrite what is served; --secret-file admits only clients that know a "
 		 "secret, --addr 127.0.0.1 only this machine",
 		 address_show(at, text));
@@ -209,7 +224,9 @@ static int serve_files(struct serve_opts *opts, int signal_fd)
 		return cli_report(&err, serve_hint_for(&opts->server, &err));
 	serve_warn_if_open_to_all(server, opts);
 	serve_announce(server, opts);
+	serve_report_ready(server);
 	rc = serve_loop(server, opts, signal_fd);
+	manager_stopping();
 	server_delete(&server, true); /* files that were offered stay */
 	return rc;
 }
@@ -230,9 +247,9 @@ static int serve_with_secret(struct serve_opts *opts, int signal_fd)
 	return rc;
 }
 
-static void serve_print_note(void *arg, const char *text)
+static void serve_print_note(void *arg, enum log_level level, const char *text)
 {
-	cli_note("%s", text);
+	cli_note(level, "%s", text);
 }
 
 int cmd_serve(int argc, char **argv)
@@ -247,6 +264,7 @@ int cmd_serve(int argc, char **argv)
 	if (signal_fd < 0)
 		return cli_fail(CLI_FILE, "signalfd: %s", strerror(errno));
 	cli_log_init(opts.server.verbose);
+	manager_begin();
 	/* A flush to persistence that cannot be one must fail and not pass. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	opts.server.note = serve_print_note;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log_prefix.h"
 
 #define LOG_TEXT_MAX 1024
 
@@ -57,8 +58,8 @@ static void log_stderr_write(enum log_level level, const char *file, int line, c
 {
 	char out[LOG_TEXT_MAX + 128];
 	const char *slash = strrchr(file, '/');
-	int n = snprintf(out, sizeof(out), "%s %s:%d %s: %s\n", level_names[level],
-			 slash ? slash + 1 : file, line, func, text);
+	int n = snprintf(out, sizeof(out), "%s%s %s:%d %s: %s\n", log_prefix(level),
+			 level_names[level], slash ? slash + 1 : file, line, func, text);
 
 	if (n >= (int)sizeof(out)) {
 		n = sizeof(out) - 1;

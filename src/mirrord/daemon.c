@@ -13,8 +13,16 @@
 #include "mirrord/clients.h"
 #include "mirrord/connections.h"
 #include "mirrord/copies.h"
+#include "service/manager.h"
 #include "service/peer.h"
 #include "service/process.h"
+
+static void daemon_reload(struct daemon *d)
+{
+	manager_reloading();
+	reload(d);
+	manager_reloaded();
+}
 
 static void daemon_on_signal(struct watch *w)
 {
@@ -24,7 +32,7 @@ static void daemon_on_signal(struct watch *w)
 	if (read(w->fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP)
-		reload(d);
+		daemon_reload(d);
 	else
 		d->is_ending = true;
 }
@@ -155,6 +163,7 @@ int daemon_run(struct conf *conf, const char *path, void (*set_log)(enum log_lev
 		rc = daemon_listen(&d, err);
 	if (!rc)
 		loop_run(&d);
+	manager_stopping();
 	daemon_close(&d);
 	return rc;
 }

@@ -278,6 +278,8 @@ struct daemon {
 	struct client *clients;
 	unsigned client_count;
 	uint64_t next_serial;
+	unsigned reported_open; /* what the service manager has: number of sets that are open, */
+	bool is_ready;          /* and that requests are served */
 	bool is_ending;
 };
 

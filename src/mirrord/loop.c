@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "mirrord/connections.h"
 #include "mirrord/requests.h"
+#include "service/manager.h"
 #include "service/peer.h"
 
 #define LOOP_TICK_MS 1000 /* longest wait */
@@ -47,16 +48,44 @@ static int loop_wait_ms(struct daemon *d)
 	return wait;
 }
 
+static unsigned loop_count_open(const struct daemon *d)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < d->conf->set_count; i++)
+		count += d->sets[i].is_open;
+	return count;
+}
+
+/*
+ * The service manager gets READY after the first attempt to open each set. A set whose medium is
+ * absent keeps no other set from being served; the status text shows it.
+ */
+static void loop_report(struct daemon *d)
+{
+	static const char fmt[] = "at %s, %u of %u sets have their copies open";
+	unsigned open = loop_count_open(d);
+	char at[ADDRESS_TEXT];
+
+	if (d->is_ready && open == d->reported_open)
+		return;
+	address_show(&d->listen, at);
+	(d->is_ready ? manager_status : manager_ready)(fmt, at, open, d->conf->set_count);
+	d->is_ready = true;
+	d->reported_open = open;
+}
+
 void loop_run(struct daemon *d)
 {
 	while (!d->is_ending) {
 		struct epoll_event ev;
-		/* Take one event at a time, as its handler may end the object of another event. */
-		int n = epoll_wait(d->epoll_fd, &ev, 1, loop_wait_ms(d));
-		struct watch *w = ev.data.ptr;
+		int n, wait_ms = loop_wait_ms(d);
 
+		loop_report(d);
+		/* Take one event at a time, as its handler may end the object of another event. */
+		n = epoll_wait(d->epoll_fd, &ev, 1, wait_ms);
 		if (n > 0)
-			w->on_ready(w);
+			((struct watch *)ev.data.ptr)->on_ready(ev.data.ptr);
 		else if (n < 0 && errno != EINTR)
 			LOG_ERROR_LIMITED("epoll: %s", strerror(errno));
 	}

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log_prefix.h"
 #include "base/text.h"
 #include "mirrord/daemon.h"
 #include "service/forward_log.h"
+#include "service/manager.h"
 
 static const char main_usage[] = "usage: rpmirrord [--config FILE] [--check]\n";
 static const char main_help[] = "\n"
@@ -37,8 +39,8 @@ static void main_log(enum log_level level, const char *file, int line, const cha
 
 	snprintf(printable, sizeof(printable), "%s", text);
 	text_make_printable(printable);
-	n = snprintf(out, sizeof(out), "rpmirrord[%d]: %s: %s\n", (int)getpid(), names[level],
-		     printable);
+	n = snprintf(out, sizeof(out), "%srpmirrord[%d]: %s: %s\n", log_prefix(level),
+		     (int)getpid(), names[level], printable);
 	if (write(STDERR_FILENO, out, (size_t)n) < 0)
 		return; /* a failure here cannot be reported anywhere */
 }
@@ -106,6 +108,7 @@ int main(int argc, char **argv)
 	struct main_opts opts;
 
 	main_set_log(LOG_LVL_WARNING);
+	manager_begin();
 	/* A persistent flush of memory that cannot be persistent must fail, not succeed. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (!main_parse(&opts, argc, argv)) {

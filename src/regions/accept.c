@@ -83,7 +83,7 @@ static int accept_request(struct server *s, struct client *client, struct rpma_c
 	if (!rc)
 		rc = accept_answer(client, req, status);
 	if (rc && (s->opts->verbose || !accept_was_left()))
-		server_note_limited(s, &s->not_accepted,
+		server_note_limited(s, LOG_LVL_ERROR, &s->not_accepted,
 				    "client %" PRIu64 " from %s could not be accepted: %s",
 				    client->id, client->addr, rpma_err_last());
 	return rc;
@@ -97,7 +97,8 @@ void accept_on_request(struct server *s)
 
 	if (rc) {
 		if (rc != RPMA_E_NO_EVENT && s->opts->verbose)
-			server_note(s, "a connection request was lost: %s", rpma_err_last());
+			server_note(s, LOG_LVL_ERROR, "a connection request was lost: %s",
+				    rpma_err_last());
 		return;
 	}
 	client = calloc(1, sizeof(*client));

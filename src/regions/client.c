@@ -32,8 +32,8 @@ void client_enter(struct server *s, struct client *client, enum client_state sta
 void client_note_served(const struct server *s, const struct client *client)
 {
 	if (s->opts->verbose)
-		server_note(s, "client %" PRIu64 " from %s connected to '%s'", client->id,
-			    client->addr, client->region->name);
+		server_note(s, LOG_LVL_NOTICE, "client %" PRIu64 " from %s connected to '%s'",
+			    client->id, client->addr, client->region->name);
 }
 
 /* Behind it nothing of the client is placed any more, and its range may go to another writer: its
@@ -118,7 +118,7 @@ void clients_make_room(struct server *s, const char *addr)
 		struct client *client = container_of(one, struct client, arrival);
 
 		if (s->opts->verbose)
-			server_note(s,
+			server_note(s, LOG_LVL_NOTICE,
 				    "client %" PRIu64 " from %s has proved nothing and makes way",
 				    client->id, client->addr);
 		client_forget(s, client);

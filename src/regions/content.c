@@ -28,7 +28,8 @@ static void content_load(const struct server *s, struct region *r)
 	if (!rc)
 		rc = file_record_load(&r->place, r->data.size, &record);
 	if (rc)
-		server_note(s, "region '%s': nothing is known of what it holds: %s: %s", r->name,
+		server_note(s, LOG_LVL_WARNING,
+			    "region '%s': nothing is known of what it holds: %s: %s", r->name,
 			    r->place.path, rc == -EILSEQ ? "it is damaged" : strerror(-rc));
 	/* A file system that does not say when a file was made may have used its number before. */
 	if (s->opts->create &&
@@ -163,7 +164,7 @@ static int content_answer_taken(struct server *s, struct client *client)
 		begun.claim.generation = last->id.generation;
 		begun.made_ns = last->made_ns;
 	}
-	server_note_limited(s, &s->refusals[HELLO_TAKEN],
+	server_note_limited(s, LOG_LVL_WARNING, &s->refusals[HELLO_TAKEN],
 			    "refused client %" PRIu64 " from %s: its claim %" PRIu64
 			    " of region '%s' does not hold any more",
 			    client->id, client->addr, client->begin.former.generation,
@@ -297,7 +298,7 @@ bool content_confirm(struct client *client)
 
 static void content_note_failure(struct server *s, const struct region *r, int error)
 {
-	server_note_limited(s, &s->not_recorded,
+	server_note_limited(s, LOG_LVL_ERROR, &s->not_recorded,
 			    "region '%s': what it holds cannot be kept in %s: %s", r->name,
 			    r->place.path, strerror(error));
 }

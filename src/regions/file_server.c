@@ -19,6 +19,8 @@ struct rpma_file_server {
 	char *texts[2 * SERVER_REGIONS_MAX]; /* copies */
 	unsigned text_count;
 	struct secret secret;
+	void (*note)(void *arg, const char *text); /* of the program */
+	void *note_arg;
 };
 
 static void file_server_free(struct rpma_file_server *s)
@@ -69,6 +71,13 @@ static int file_server_take_exports(struct rpma_file_server *s,
 	return 0;
 }
 
+static void file_server_note(void *arg, enum log_level level, const char *text)
+{
+	const struct rpma_file_server *s = arg;
+
+	s->note(s->note_arg, text);
+}
+
 static int file_server_take_options(struct rpma_file_server *s,
 				    const struct rpma_file_server_options *o, struct error *err)
 {
@@ -83,8 +92,10 @@ static int file_server_take_options(struct rpma_file_server *s,
 	s->opts.size = o->create_size;
 	s->opts.max_clients = o->max_clients ? o->max_clients : SERVER_CLIENTS;
 	s->opts.max_per_address = s->opts.max_clients;
-	s->opts.note = o->note;
-	s->opts.note_arg = o->note_arg;
+	s->note = o->note;
+	s->note_arg = o->note_arg;
+	s->opts.note = o->note ? file_server_note : NULL;
+	s->opts.note_arg = s;
 	if (!o->secret_file)
 		return 0;
 	s->opts.secret = &s->secret;

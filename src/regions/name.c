@@ -49,7 +49,7 @@ void names_close(struct server *s)
 static void name_note_lost(const struct server *s, const struct region *r, const char *what)
 {
 	server_note(
-		s,
+		s, LOG_LVL_ERROR,
 		"region '%s': %s %s; what is written to it from now on would be lost, so writers "
 		"are refused until this server is started anew; a copy of the region saves what it "
 		"holds",
@@ -70,11 +70,11 @@ static void name_note_change(const struct server *s, const struct region *r,
 		name_note_lost(s, r, "was truncated");
 		break;
 	case HELLO_OK:
-		server_note(s, "region '%s': %s is seen again, writers are served", r->name,
-			    lookup_path(r->lookup));
+		server_note(s, LOG_LVL_NOTICE, "region '%s': %s is seen again, writers are served",
+			    r->name, lookup_path(r->lookup));
 		break;
 	default:
-		server_note(s,
+		server_note(s, LOG_LVL_ERROR,
 			    "region '%s': cannot look at %s: %s; writers are refused until this is "
 			    "over",
 			    r->name, lookup_path(r->lookup), strerror(error));

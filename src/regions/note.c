@@ -8,13 +8,13 @@
 
 #define NOTE_TEXT 1024
 
-static void note_write(const struct server *s, const char *text)
+static void note_write(const struct server *s, enum log_level level, const char *text)
 {
 	if (s->opts->note)
-		s->opts->note(s->opts->note_arg, text);
+		s->opts->note(s->opts->note_arg, level, text);
 }
 
-void server_note(const struct server *s, const char *fmt, ...)
+void server_note(const struct server *s, enum log_level level, const char *fmt, ...)
 {
 	char text[NOTE_TEXT];
 	va_list ap;
@@ -22,10 +22,11 @@ void server_note(const struct server *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	note_write(s, text);
+	note_write(s, level, text);
 }
 
-void server_note_limited(const struct server *s, struct log_limit *limit, const char *fmt, ...)
+void server_note_limited(const struct server *s, enum log_level level, struct log_limit *limit,
+			 const char *fmt, ...)
 {
 	char text[NOTE_TEXT], all[NOTE_TEXT + 64];
 	uint32_t left_out;
@@ -37,5 +38,5 @@ void server_note_limited(const struct server *s, struct log_limit *limit, const 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	snprintf(all, sizeof(all), "%s (and %" PRIu32 " more like this before)", text, left_out);
-	note_write(s, left_out ? all : text);
+	note_write(s, level, left_out ? all : text);
 }

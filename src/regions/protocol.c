@@ -17,7 +17,7 @@ static int protocol_prepare(struct server *s, struct client *client)
 	if (!rc && access != HELLO_LIST)
 		rc = region_export_new(s, client->region, access, &client->own);
 	if (rc)
-		server_note_limited(s, &s->not_served,
+		server_note_limited(s, LOG_LVL_WARNING, &s->not_served,
 				    "client %" PRIu64 " from %s could not be served: %s",
 				    client->id, client->addr, rpma_err_last());
 	return rc;

@@ -17,7 +17,7 @@ static int region_open(const struct server *s, struct region *r, const struct ma
 		return rc;
 	if (r->data.cached)
 		server_note(
-			s,
+			s, LOG_LVL_WARNING,
 			"region '%s': %s of %s stay in the page cache, as another program has "
 			"them mapped: if a write to the disk failed before, they are not there; "
 			"end that program and serve the file again to be sure",

@@ -141,7 +141,7 @@ static void server_on_client_event(struct server *s, struct client *client)
 		return;
 	}
 	if (s->opts->verbose && client->state == CLIENT_SERVED)
-		server_note(s, "client %" PRIu64 ": %s", client->id,
+		server_note(s, LOG_LVL_NOTICE, "client %" PRIu64 ": %s", client->id,
 			    rpma_utils_conn_event_2str(event));
 	client_forget(s, client);
 }

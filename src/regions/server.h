@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "service/counters.h"
 #include "base/newfile.h"
 #include "service/address.h"
@@ -51,7 +52,7 @@ struct server_opts {
 	 * each client that comes or goes. What a client can bring about as often as it likes is
 	 * reported a few times in a period. Called by server_new() and server_step(). NULL: none.
 	 */
-	void (*note)(void *arg, const char *text);
+	void (*note)(void *arg, enum log_level level, const char *text);
 	void *note_arg;
 	const struct newfile_watch *watch; /* asked by server_new() while files are made; or NULL */
 	bool verbose;

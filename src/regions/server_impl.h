@@ -119,10 +119,10 @@ struct client {
 };
 
 /* note.c: lines for the server's creator. */
-void server_note(const struct server *s, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-void server_note_limited(const struct server *s, struct log_limit *limit, const char *fmt, ...)
+void server_note(const struct server *s, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+void server_note_limited(const struct server *s, enum log_level level, struct log_limit *limit,
+			 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* region.c: files, opened and registered. */
 int regions_open(struct server *s, struct error *err);

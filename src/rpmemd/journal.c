@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log_prefix.h"
 #include "base/text.h"
 #include "service/forward_log.h"
 
@@ -31,7 +32,8 @@ static void journal_write(enum log_level level, const char *text)
 	if (!localtime_r(&ts.tv_sec, &tm) || fd == STDERR_FILENO ||
 	    !strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S ", &tm))
 		when[0] = '\0';
-	n = snprintf(out, sizeof(out), "%srpmemd[%d]: %s: %s%s\n", when, (int)getpid(),
+	n = snprintf(out, sizeof(out), "%s%srpmemd[%d]: %s: %s%s\n",
+		     fd == STDERR_FILENO ? log_prefix(level) : "", when, (int)getpid(),
 		     journal_names[level], journal_subject, text);
 	if (n >= (int)sizeof(out)) {
 		n = sizeof(out) - 1;

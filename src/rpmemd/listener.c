@@ -20,6 +20,7 @@
 #include "rpmemd/sockets.h"
 #include "rpmemd/startup.h"
 #include "service/secret.h"
+#include "service/manager.h"
 #include "service/process.h"
 
 #define LISTENER_END_MS 10000 /* time for pools to be closed in good order */
@@ -135,6 +136,7 @@ static void listener_reload(struct listener *l)
 	struct settings *fresh = malloc(sizeof(*fresh));
 	struct error err;
 
+	manager_reloading();
 	if (journal_reopen(&err))
 		LOG_ERROR("%s", err.text);
 	if (!fresh || startup_load(l->opts, fresh, &err)) {
@@ -145,11 +147,13 @@ static void listener_reload(struct listener *l)
 		LOG_NOTICE("SIGHUP: the configuration was read again");
 	}
 	free(fresh);
+	manager_reloaded();
 }
 
 static void listener_begin_end(struct listener *l)
 {
 	LOG_NOTICE("ending");
+	manager_stopping();
 	for (unsigned i = 0; i < l->fd_count; i++)
 		close(l->fds[i]);
 	l->fd_count = 0;
@@ -265,6 +269,7 @@ static int listener_begin(struct listener *l, struct error *err)
 	printf("listening at %s\n", address_show(&l->settings->listen, text));
 	fflush(stdout);
 	LOG_NOTICE("listening at %s", text);
+	manager_ready("at %s", text);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "rpmemd/remove.h"
 #include "rpmemd/run.h"
 #include "rpmemd/startup.h"
+#include "service/manager.h"
 #include "service/process.h"
 
 static int main_control(const struct options *opts, struct settings *s)
@@ -65,6 +66,7 @@ int main(int argc, char **argv)
 	struct error err;
 
 	journal_begin();
+	manager_begin();
 	/* A persistent flush of memory that cannot be persistent must fail, not succeed. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (options_parse(&opts, argc, argv, &err)) {

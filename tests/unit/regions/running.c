@@ -9,7 +9,7 @@
 
 const struct secret running_secret = {.key = {1, 2, 3}};
 
-static void running_keep_note(void *arg, const char *text)
+static void running_keep_note(void *arg, enum log_level level, const char *text)
 {
 	struct running *r = arg;
 	size_t len;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* log_prefix.h -- the level in front of a line that systemd's journal reads. */
+#ifndef BASE_LOG_PREFIX_H
+#define BASE_LOG_PREFIX_H
+
+#include "base/log.h"
+
+/*
+ * "<3>" for an error (sd-daemon(3)) if standard error is connected to the journal; else "". Compares
+ * JOURNAL_STREAM with the descriptor, as a child may have inherited the variable without the
+ * descriptor. May be called by any thread.
+ */
+const char *log_prefix(enum log_level level);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * manager.h -- reports to the service manager that started this daemon (sd_notify(3)). Without one,
+ * which is without NOTIFY_SOCKET, nothing happens.
+ *
+ * It is one datagram to a socket, so that no daemon links with libsystemd and the libraries for
+ * compression and encryption that it needs.
+ */
+#ifndef SERVICE_MANAGER_H
+#define SERVICE_MANAGER_H
+
+/*
+ * Take NOTIFY_SOCKET from the environment, so that programs that this process starts do not report
+ * for it. Call it before there are threads.
+ */
+void manager_begin(void);
+
+/* From now on requests are served; the text is what `systemctl status` shows. */
+void manager_ready(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Replace that text. */
+void manager_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The configuration is read again, until the next manager_reloaded(). */
+void manager_reloading(void);
+void manager_reloaded(void);
+/* The end has begun. */
+void manager_stopping(void);
+
+#endif
