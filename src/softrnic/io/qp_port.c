@@ -13,13 +13,16 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_plain_impl.h"
 #include "softrnic/io/listener.h"
+#include "softrnic/io/ud_port.h"
 
 #define QP_PORT_QPS   256u
-#define QP_PORT_TRIES 16 /* of ports that the kernel chooses */
+#define QP_PORT_TRIES 16 /* of ports that the kernel chooses, or that UDP has to have, too */
 
 struct qp_port {
 	struct list link;
 	struct listener *listener;
+	struct ud_port *udp; /* NULL: no queue pair of datagrams has asked for it, or: */
+	bool no_udp;         /* the number is taken for UDP */
 	uint16_t port;
 	unsigned n, next; /* taken; where the search for a free index begins */
 	struct qp_place *place[QP_PORT_QPS];
@@ -280,7 +283,18 @@ static void port_use(struct qp_port *p, struct qp_place *place)
 	p->n++;
 }
 
-static bool port_take_one(struct qp_place *place)
+/* With open_lock. */
+static bool port_has_udp(struct qp_port *p)
+{
+	struct link_addr at = config_get()->qp_address;
+
+	at.port = p->port;
+	if (!p->udp && !p->no_udp)
+		p->no_udp = ud_port_open(&at, &p->udp) != 0;
+	return p->udp;
+}
+
+static bool port_take_one(struct qp_place *place, bool udp)
 {
 	struct list *it;
 
@@ -288,7 +302,7 @@ static bool port_take_one(struct qp_place *place)
 	list_for_each (it, &ports) {
 		struct qp_port *p = container_of(it, struct qp_port, link);
 
-		if (port_has_room(p)) {
+		if (port_has_room(p) && (!udp || port_has_udp(p))) {
 			port_use(p, place);
 			break;
 		}
@@ -305,9 +319,25 @@ int qp_port_take(struct qp_place *place, struct conn *home)
 	place->port = NULL;
 	list_init(&place->dials);
 	pthread_mutex_lock(&open_lock);
-	while (!ret && !port_take_one(place))
+	while (!ret && !port_take_one(place, false))
 		ret = port_new();
 	pthread_mutex_unlock(&open_lock);
+	return ret;
+}
+
+int qp_port_take_ud(struct qp_place *place, struct ud_port **udp)
+{
+	int ret = 0;
+
+	place->home = NULL;
+	place->port = NULL;
+	list_init(&place->dials);
+	pthread_mutex_lock(&open_lock);
+	for (int i = 0; !ret && !port_take_one(place, true); i++)
+		ret = i < QP_PORT_TRIES ? port_new() : -EADDRINUSE;
+	pthread_mutex_unlock(&open_lock);
+	if (!ret)
+		*udp = place->port->udp;
 	return ret;
 }
 

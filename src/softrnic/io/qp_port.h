@@ -21,6 +21,7 @@
 
 struct conn;
 struct qp_port;
+struct ud_port;
 
 #define QP_PORT_MIN     1024u /* ports below belong to other services, and are never dialed */
 #define QP_DIALS_MAX    1024  /* that one process keeps; above it the oldest is rejected */
@@ -50,6 +51,9 @@ static inline struct qp_dial *qp_dial_of(struct meeting_inbound *in)
 
 /* Take a number. 0, or -errno: -EMFILE and the like if a further listener cannot be made. */
 int qp_port_take(struct qp_place *place, struct conn *home);
+/* The same for a queue pair of datagrams: dials for its number are rejected. *udp: where its
+ * datagrams come and go. */
+int qp_port_take_ud(struct qp_place *place, struct ud_port **udp);
 /* Its queue pair is being destroyed: a dial for it is rejected from now on. */
 void qp_port_shut(struct qp_place *place);
 /* The number is free again. No dials are left. */

@@ -199,11 +199,6 @@ void qp_set_taker(struct qp *qp, struct cq_taker *taker)
 	qp->taker = taker;
 }
 
-struct qp_face *qp_face(struct qp *qp)
-{
-	return &qp->face;
-}
-
 struct ibv_qp *qp_ibv(struct qp *qp)
 {
 	return &qp->ibv;

@@ -27,6 +27,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/list.h"
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
@@ -159,7 +160,11 @@ void qp_delete(struct qp *qp);
  */
 void qp_set_taker(struct qp *qp, struct cq_taker *taker);
 struct ibv_qp *qp_ibv(struct qp *qp);
-struct qp_face *qp_face(struct qp *qp);
+/* Of a queue pair of any type. */
+static inline struct qp_face *qp_face(struct ibv_qp *ibv)
+{
+	return container_of(ibv, struct qp_face, ex.qp_base);
+}
 struct qp *qp_of(struct ibv_qp *ibv);
 void *qp_owner(const struct qp *qp);
 const struct qp_config *qp_config(const struct qp *qp);

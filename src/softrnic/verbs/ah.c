@@ -10,27 +10,40 @@
 #include <string.h>
 
 #include "softrnic/io/config.h"
+#include "softrnic/rnic/ud_qp.h"
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/gid.h"
 
+#define AH_HOP_LIMIT 64 /* where the program leaves it open */
+
 /* 0 or an errno value. */
-static int ah_check(const struct ibv_ah_attr *attr)
+static int ah_resolve(const struct ibv_ah_attr *attr, struct ud_path *path)
 {
 	struct link_addr peer;
 	struct gid_row row;
+	int err;
 
 	if (!config_get()->roce)
 		return EOPNOTSUPP;
 	if (!attr->is_global || attr->port_num != 1)
 		return EINVAL;
-	return gids_route(&attr->grh, &row, &peer);
+	err = gids_route(&attr->grh, &row, &peer);
+	if (err)
+		return err;
+	memcpy(path->from, row.gid.raw, sizeof(path->from));
+	memcpy(path->to, attr->grh.dgid.raw, sizeof(path->to));
+	path->scope = peer.scope;
+	path->traffic_class = attr->grh.traffic_class;
+	path->hop_limit = attr->grh.hop_limit ? attr->grh.hop_limit : AH_HOP_LIMIT;
+	return 0;
 }
 
 struct ibv_ah *softrnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct ibv_ah *ah;
-	int err = ah_check(attr);
+	struct ud_ah *ah;
+	struct ud_path path;
+	int err = ah_resolve(attr, &path);
 
 	if (err) {
 		errno = err;
@@ -39,16 +52,17 @@ struct ibv_ah *softrnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
-	ah->context = pd->context;
-	ah->pd = &vpd_of(pd)->ibv;
+	ah->path = path;
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = &vpd_of(pd)->ibv;
 	atomic_fetch_add(&vpd_of(pd)->users, 1);
-	return ah;
+	return &ah->ibv;
 }
 
 int softrnic_destroy_ah(struct ibv_ah *ah)
 {
 	atomic_fetch_sub(&vpd_of(ah->pd)->users, 1);
-	free(ah);
+	free(container_of(ah, struct ud_ah, ibv));
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "softrnic/io/conn.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/policy.h"
+#include "softrnic/io/ud_port.h"
 #include "softrnic/verbs/context.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/rnic/rnic.h"
@@ -86,6 +87,7 @@ static void vcq_fill(struct vcq *cq, struct ibv_context *context, int cqe, void 
 	cq->generation = engine_generation();
 	lock_init(&cq->conns_lock);
 	list_init(&cq->conns);
+	list_init(&cq->ports);
 	list_init(&cq->on_channel);
 }
 
@@ -241,6 +243,20 @@ void vcq_detach(struct vcq *cq, struct vcq_conn *place)
 	lock_leave(&cq->conns_lock);
 }
 
+void vcq_attach_port(struct vcq *cq, struct vcq_port *place)
+{
+	lock_enter(&cq->conns_lock);
+	list_add_tail(&cq->ports, &place->link);
+	lock_leave(&cq->conns_lock);
+}
+
+void vcq_detach_port(struct vcq *cq, struct vcq_port *place)
+{
+	lock_enter(&cq->conns_lock);
+	list_del(&place->link);
+	lock_leave(&cq->conns_lock);
+}
+
 /*
  * Do polls follow each other so quickly that only this thread needs to look? With many connections
  * reports are better: they show which of the connections has bytes. Returns the time, at each
@@ -282,6 +298,17 @@ static bool vcq_leaves_to_wait(const struct vcq *cq, const struct conn *c)
 	       conn_is_left_to_waits(c);
 }
 
+/* Receive from one port; the list rotates. Datagrams complete through the queue. With the lock. */
+static void vcq_drive_ports(struct vcq *cq)
+{
+	struct list *l = list_pop(&cq->ports);
+
+	if (!l)
+		return;
+	list_add_tail(&cq->ports, l);
+	ud_port_poll(container_of(l, struct vcq_port, link)->port);
+}
+
 /*
  * Process what has arrived on the queue's connections, until something has completed, as a turn of
  * another one may take long. The list rotates, so that all connections get a turn. False: one of
@@ -308,6 +335,7 @@ static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 		if (l == first)
 			break;
 	}
+	vcq_drive_ports(cq);
 	lock_leave(&cq->conns_lock);
 	if (now)
 		conn_leases_renew(now, POLICY_POLLS);

@@ -15,11 +15,18 @@
 #include "softrnic/io/policy.h"
 
 struct conn;
+struct ud_port;
 
 /* A place in the list of connections that a CQ drives. */
 struct vcq_conn {
 	struct list link;
 	struct conn *conn;
+};
+
+/* Likewise of ports whose datagrams it receives. */
+struct vcq_port {
+	struct list link;
+	struct ud_port *port;
 };
 
 struct vpd {
@@ -62,6 +69,7 @@ struct vcq {
 	atomic_uint delivered;  /* events handed out; guarded by ibv.mutex for waiting */
 	struct lock conns_lock; /* never waited for while a connection's lock is held by a poller */
 	struct list conns;      /* vcq_conn: what polling an empty queue drives */
+	struct list ports;      /* vcq_port: likewise */
 	atomic_uint waiting;    /* connections in `conns` with something that waits to be sent */
 	unsigned num_conns;     /* in the list */
 	atomic_uint polls;      /* of the empty queue, since it was armed */
@@ -107,6 +115,9 @@ void vctx_fill(struct verbs_context *vctx);
 /* A connection's QP uses the queue: polling it empty drives the connection. */
 void vcq_attach(struct vcq *cq, struct vcq_conn *place, struct conn *conn);
 void vcq_detach(struct vcq *cq, struct vcq_conn *place);
+/* A queue pair of datagrams uses the queue. */
+void vcq_attach_port(struct vcq *cq, struct vcq_port *place);
+void vcq_detach_port(struct vcq *cq, struct vcq_port *place);
 /* The next event of the channel, waited for; its connections are driven meanwhile. 0, or -1 and
  * errno: as evq_pop() and evq_pop_until(). */
 int channel_wait(struct vchannel *ch, struct vcq **cq);

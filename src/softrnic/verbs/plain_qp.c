@@ -7,6 +7,7 @@
 
 #include "softrnic/io/engine.h"
 #include "softrnic/verbs/qp_ex.h"
+#include "softrnic/verbs/ud_qp.h"
 #include "softrnic/softrnic.h"
 
 struct plain_qp *plain_qp_of(struct ibv_qp *ibv)
@@ -92,6 +93,8 @@ static struct ibv_qp *plain_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr at
 	struct plain_qp *p;
 	int err = plain_qp_check(pd, &attr);
 
+	if (pd && attr.qp_type == IBV_QPT_UD)
+		return vud_new(pd, &attr, ops, cap);
 	if (err) {
 		errno = err;
 		return NULL;
@@ -140,10 +143,15 @@ bool softrnic_is_plain_qp(const struct ibv_qp *ibv)
 /* Posted work still leaves, within the time of a disconnect, as with the queue pair of an id. */
 int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
 {
-	struct plain_qp *p = plain_qp_of(ibv);
+	struct plain_qp *p;
 	struct ibv_qp used = *ibv; /* outlives it */
 
 	qp_ex_end(ibv);
+	if (vud_is(ibv)) {
+		vud_delete(ibv);
+		return 0;
+	}
+	p = plain_qp_of(ibv);
 	if (!plain_qp_is_removed(p)) { /* else locks inside may be held by threads not here */
 		conn_plain_leave(p->home);
 		qp_delete(qp_detach(p->home, ibv, &p->places));

@@ -143,6 +143,19 @@ void qp_builder_inline(struct qp_builder *b, size_t n, const struct ibv_data_buf
 			memcpy(to, bufs[i].addr, bufs[i].length);
 }
 
+void qp_builder_address(struct qp_builder *b, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct vext_wr *w = builder_last(b);
+
+	if (!w || w->op != VEXT_OP_VERBS) {
+		qp_builder_fail(b, EINVAL);
+		return;
+	}
+	w->wr.wr.ud.ah = ah;
+	w->wr.wr.ud.remote_qpn = qpn;
+	w->wr.wr.ud.remote_qkey = qkey;
+}
+
 /* The arrays do not move any more: each request gets its entries, and inline data their address. */
 static void builder_point(struct qp_builder *b)
 {

@@ -39,6 +39,8 @@ struct vext_wr *qp_builder_next(struct qp_builder *b, uint64_t op, uint64_t wr_i
 /* The payload of the last request, which has none yet. Inline data are copied. */
 void qp_builder_entries(struct qp_builder *b, size_t n, const struct ibv_sge *list);
 void qp_builder_inline(struct qp_builder *b, size_t n, const struct ibv_data_buf *bufs);
+/* Where the last request goes. */
+void qp_builder_address(struct qp_builder *b, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
 /* Post what was built. 0 or an errno value. The list is empty afterwards. */
 int qp_builder_post(struct qp_builder *b, struct ibv_qp *qp);
 void qp_builder_forget(struct qp_builder *b);

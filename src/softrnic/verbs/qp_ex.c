@@ -19,6 +19,7 @@
 		    IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_READ |                      \
 		    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |      \
 		    IBV_QP_EX_WITH_ATOMIC_WRITE))
+#define QPX_UD_OPS ((uint64_t)(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM))
 
 /* --- builders ----------------------------------------------------------------------------- */
 
@@ -146,7 +147,10 @@ static void qpx_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_len, uint
 
 static void qpx_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
-	qp_builder_fail(qpx_builder(ex), EINVAL);
+	if (ex->qp_base.qp_type == IBV_QPT_UD)
+		qp_builder_address(qpx_builder(ex), ah, qpn, qkey);
+	else
+		qp_builder_fail(qpx_builder(ex), EINVAL);
 }
 
 static void qpx_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
@@ -234,11 +238,12 @@ static void qpx_fill(struct ibv_qp_ex *ex)
 static bool qpx_is_unsupported(const struct ibv_qp_init_attr_ex *ex)
 {
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	uint64_t ops = ex->qp_type == IBV_QPT_UD ? QPX_UD_OPS : QPX_OPS;
 
 	if (ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && !ex->create_flags)
 		known |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	return ex->comp_mask & ~known ||
-	       (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && ex->send_ops_flags & ~QPX_OPS);
+	       (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && ex->send_ops_flags & ~ops);
 }
 
 int qp_ex_attr(const struct ibv_qp_init_attr_ex *ex, struct ibv_qp_init_attr *attr, uint64_t *ops)
@@ -260,7 +265,7 @@ int qp_ex_attr(const struct ibv_qp_init_attr_ex *ex, struct ibv_qp_init_attr *at
 
 int qp_ex_begin(struct ibv_qp *ibv, uint64_t ops, const struct ibv_qp_cap *cap)
 {
-	struct qp_face *face = qp_face(qp_of(ibv));
+	struct qp_face *face = qp_face(ibv);
 
 	if (!ops)
 		return 0;
@@ -273,7 +278,7 @@ int qp_ex_begin(struct ibv_qp *ibv, uint64_t ops, const struct ibv_qp_cap *cap)
 
 void qp_ex_end(struct ibv_qp *ibv)
 {
-	struct qp_face *face = qp_face(qp_of(ibv));
+	struct qp_face *face = qp_face(ibv);
 
 	qp_builder_delete(face->builder);
 	face->builder = NULL;
@@ -281,7 +286,7 @@ void qp_ex_end(struct ibv_qp *ibv)
 
 struct ibv_qp_ex *softrnic_qp_to_qp_ex(struct ibv_qp *ibv)
 {
-	struct qp_face *face = qp_face(qp_of(ibv));
+	struct qp_face *face = qp_face(ibv);
 
 	return face->builder ? &face->ex : NULL;
 }

@@ -10,16 +10,6 @@
 
 enum { MIN_INLINE = 64 };
 
-static struct vcq *vcq_of(struct ibv_cq *ibv)
-{
-	return ibv ? container_of(ibv, struct vcq, cq.ibv) : NULL;
-}
-
-static struct vsrq *vsrq_of(struct ibv_srq *ibv)
-{
-	return ibv ? container_of(ibv, struct vsrq, srq.ibv) : NULL;
-}
-
 /* --- what is asked for ---------------------------------------------------------------------- */
 
 static bool qp_cap_is_valid(const struct ibv_qp_cap *cap, bool srq)
@@ -31,8 +21,11 @@ static bool qp_cap_is_valid(const struct ibv_qp_cap *cap, bool srq)
 
 int qp_attr_check(const struct ibv_qp_init_attr *attr)
 {
-	if (attr->qp_type != IBV_QPT_RC)
-		return EOPNOTSUPP;
+	return attr->qp_type == IBV_QPT_RC ? qp_attr_check_queues(attr) : EOPNOTSUPP;
+}
+
+int qp_attr_check_queues(const struct ibv_qp_init_attr *attr)
+{
 	if (!attr->send_cq || !attr->recv_cq)
 		return EINVAL;
 	return qp_cap_is_valid(&attr->cap, attr->srq) ? 0 : EINVAL;
@@ -73,9 +66,9 @@ int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *g
 	struct qp_config cfg = {
 		.mrs = device_mrs(),
 		.pd = &vpd_of(pd)->ibv,
-		.send_cq = &vcq_of(granted->send_cq)->cq,
-		.recv_cq = &vcq_of(granted->recv_cq)->cq,
-		.srq = granted->srq ? &vsrq_of(granted->srq)->srq : NULL,
+		.send_cq = &qp_vcq(granted->send_cq)->cq,
+		.recv_cq = &qp_vcq(granted->recv_cq)->cq,
+		.srq = granted->srq ? &qp_vsrq(granted->srq)->srq : NULL,
 		.qp_num = num,
 		.cap = granted->cap,
 		.sq_sig_all = granted->sq_sig_all,
@@ -105,16 +98,16 @@ void qp_places_init(struct qp_places *places)
 void qp_count_users(const struct ibv_qp *ibv, int by)
 {
 	atomic_fetch_add(&vpd_of(ibv->pd)->users, (unsigned)by);
-	atomic_fetch_add(&vcq_of(ibv->send_cq)->users, (unsigned)by);
-	atomic_fetch_add(&vcq_of(ibv->recv_cq)->users, (unsigned)by);
+	atomic_fetch_add(&qp_vcq(ibv->send_cq)->users, (unsigned)by);
+	atomic_fetch_add(&qp_vcq(ibv->recv_cq)->users, (unsigned)by);
 	if (ibv->srq)
-		atomic_fetch_add(&vsrq_of(ibv->srq)->users, (unsigned)by);
+		atomic_fetch_add(&qp_vsrq(ibv->srq)->users, (unsigned)by);
 }
 
 void qp_attach(struct conn *c, struct ibv_qp *ibv, const struct ibv_qp_init_attr *granted,
 	       struct qp_places *places)
 {
-	struct vcq *send_cq = vcq_of(ibv->send_cq), *recv_cq = vcq_of(ibv->recv_cq);
+	struct vcq *send_cq = qp_vcq(ibv->send_cq), *recv_cq = qp_vcq(ibv->recv_cq);
 	struct conn_attachment with = {
 		.qp = qp_of(ibv),
 		.granted = granted,
@@ -133,8 +126,8 @@ struct qp *qp_detach(struct conn *c, struct ibv_qp *ibv, struct qp_places *place
 	struct qp *qp;
 
 	conn_leave_cqs(c);
-	vcq_detach(vcq_of(ibv->send_cq), &places->send);
-	vcq_detach(vcq_of(ibv->recv_cq), &places->recv);
+	vcq_detach(qp_vcq(ibv->send_cq), &places->send);
+	vcq_detach(qp_vcq(ibv->recv_cq), &places->recv);
 	qp = conn_detach_qp(c);
 	context_async_cancel(ibv->context, ibv);
 	return qp;

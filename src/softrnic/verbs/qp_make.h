@@ -15,6 +15,16 @@
 /* Numbers of queue pairs: below are those of ids, from here on plain ones. */
 #define QP_NUM_PLAIN 0x040000u
 
+static inline struct vcq *qp_vcq(struct ibv_cq *ibv)
+{
+	return ibv ? container_of(ibv, struct vcq, cq.ibv) : NULL;
+}
+
+static inline struct vsrq *qp_vsrq(struct ibv_srq *ibv)
+{
+	return ibv ? container_of(ibv, struct vsrq, srq.ibv) : NULL;
+}
+
 /* The places of a connection in the lists of its queue pair's CQs. */
 struct qp_places {
 	struct vcq_conn send, recv;
@@ -23,6 +33,7 @@ void qp_places_init(struct qp_places *places);
 
 /* Of a type that there is, with its CQs, and within the device's limits? 0 or an errno value. */
 int qp_attr_check(const struct ibv_qp_init_attr *attr);
+int qp_attr_check_queues(const struct ibv_qp_init_attr *attr); /* without the type */
 /* More may be granted than was asked for. */
 void qp_attr_grant(struct ibv_qp_init_attr *attr);
 

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* sendmmsg(), recvmmsg(), in6_pktinfo */
+#include "softrnic/io/link_udp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "softrnic/io/link_sockaddr.h"
+
+#define UDP_RCVBUF    (4 << 20)
+#define UDP_HOP_LIMIT 64
+#define UDP_IPV4_AT   12 /* in a GID that has an IPv4 address */
+
+/* --- open ----------------------------------------------------------------------------------- */
+
+static void udp_set(int fd, int level, int name, int value)
+{
+	if (setsockopt(fd, level, name, &value, sizeof(value)))
+		LOG_DEBUG("socket option %d/%d of datagrams: %s", level, name, strerror(errno));
+}
+
+/* Each packet has its own source address, tells its destination, and may be fragmented. The kernel
+ * bounds the receive buffer by net.core.rmem_max. */
+static void udp_set_options(const struct link_udp *u)
+{
+	udp_set(u->fd, SOL_SOCKET, SO_RCVBUF, UDP_RCVBUF);
+	udp_set(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
+	if (u->ipv4) {
+		udp_set(u->fd, IPPROTO_IP, IP_PKTINFO, 1);
+		return;
+	}
+	udp_set(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT);
+	udp_set(u->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+}
+
+static int udp_open(const struct link_addr *at, struct link_udp *u)
+{
+	int type = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	struct sockaddr_storage ss;
+	socklen_t len = link_addr_to(at, &ss);
+
+	u->ipv4 = at->family == LINK_IPV4;
+	u->fd = socket(ss.ss_family, type, 0);
+	if (u->fd < 0)
+		return -errno;
+	if (!u->ipv4)
+		udp_set(u->fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	if (bind(u->fd, (struct sockaddr *)&ss, len)) {
+		int ret = -errno;
+
+		link_udp_close(u);
+		return ret;
+	}
+	udp_set_options(u);
+	return 0;
+}
+
+int link_udp_open(const struct link_addr *at, struct link_udp *u)
+{
+	struct link_addr any = *at;
+	int ret;
+
+	if (at->family != LINK_NONE)
+		return udp_open(at, u);
+	any.family = LINK_IPV6;
+	ret = udp_open(&any, u);
+	if (ret != -EAFNOSUPPORT && ret != -EADDRNOTAVAIL)
+		return ret;
+	any.family = LINK_IPV4; /* the host has no IPv6 */
+	return udp_open(&any, u);
+}
+
+void link_udp_close(struct link_udp *u)
+{
+	if (u->fd >= 0)
+		close(u->fd);
+	u->fd = -1;
+}
+
+/* --- packets -------------------------------------------------------------------------------- */
+
+/* One packet for the kernel: its peer, this host's address beside it, and its bytes. */
+struct udp_msg {
+	struct sockaddr_storage peer;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	} control;
+	struct iovec iov;
+};
+
+static void udp_frame(struct mmsghdr *m, struct udp_msg *msg, const struct ud_packet *p)
+{
+	msg->iov = (struct iovec){.iov_base = p->bytes, .iov_len = p->len};
+	*m = (struct mmsghdr){
+		.msg_hdr.msg_name = &msg->peer,
+		.msg_hdr.msg_namelen = sizeof(msg->peer),
+		.msg_hdr.msg_iov = &msg->iov,
+		.msg_hdr.msg_iovlen = 1,
+		.msg_hdr.msg_control = msg->control.bytes,
+		.msg_hdr.msg_controllen = sizeof(msg->control.bytes),
+	};
+}
+
+static void udp_put_control(struct msghdr *m, int level, int type, const void *data, size_t len)
+{
+	struct cmsghdr *c = m->msg_control;
+
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), data, len);
+	m->msg_controllen = CMSG_SPACE(len);
+}
+
+static void udp_put_ipv4(struct msghdr *m, const struct ud_packet *p)
+{
+	struct sockaddr_in *sin = m->msg_name;
+	struct in_pktinfo info = {.ipi_ifindex = 0};
+
+	*sin = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(p->port)};
+	memcpy(&sin->sin_addr, p->path.to + UDP_IPV4_AT, sizeof(sin->sin_addr));
+	memcpy(&info.ipi_spec_dst, p->path.from + UDP_IPV4_AT, sizeof(info.ipi_spec_dst));
+	m->msg_namelen = sizeof(*sin);
+	udp_put_control(m, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
+}
+
+/* IPv4 addresses, too, in IPv6's form. */
+static void udp_put_ipv6(struct msghdr *m, const struct ud_packet *p)
+{
+	struct sockaddr_in6 *sin6 = m->msg_name;
+	struct in6_pktinfo info = {.ipi6_ifindex = p->path.scope};
+
+	*sin6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+				      .sin6_port = htons(p->port),
+				      .sin6_scope_id = p->path.scope};
+	memcpy(&sin6->sin6_addr, p->path.to, sizeof(sin6->sin6_addr));
+	memcpy(&info.ipi6_addr, p->path.from, sizeof(info.ipi6_addr));
+	m->msg_namelen = sizeof(*sin6);
+	udp_put_control(m, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
+}
+
+int link_udp_send(struct link_udp *u, const struct ud_packet *packets, int n)
+{
+	struct mmsghdr m[LINK_UDP_BATCH];
+	struct udp_msg msgs[LINK_UDP_BATCH];
+	int sent;
+
+	for (int i = 0; i < n; i++) {
+		udp_frame(&m[i], &msgs[i], &packets[i]);
+		memset(&msgs[i].control, 0, sizeof(msgs[i].control));
+		if (u->ipv4)
+			udp_put_ipv4(&m[i].msg_hdr, &packets[i]);
+		else
+			udp_put_ipv6(&m[i].msg_hdr, &packets[i]);
+	}
+	do
+		sent = sendmmsg(u->fd, m, (unsigned)n, 0);
+	while (sent < 0 && errno == EINTR);
+	if (sent > 0)
+		return sent;
+	if (errno == EAGAIN)
+		return -EAGAIN;
+	LOG_NOTICE_LIMITED("a datagram is lost, as this host cannot send it: %s", strerror(errno));
+	return 1;
+}
+
+static void udp_get_ipv4(const uint8_t *addr, uint8_t gid[UD_GID_LEN])
+{
+	memset(gid, 0, UD_GID_LEN);
+	memset(gid + UDP_IPV4_AT - 2, 0xff, 2);
+	memcpy(gid + UDP_IPV4_AT, addr, sizeof(struct in_addr));
+}
+
+static void udp_get_peer(const struct msghdr *m, struct ud_packet *p)
+{
+	const struct sockaddr_in *sin = m->msg_name;
+	const struct sockaddr_in6 *sin6 = m->msg_name;
+
+	if (sin->sin_family == AF_INET) {
+		udp_get_ipv4((const uint8_t *)&sin->sin_addr, p->path.from);
+		p->port = ntohs(sin->sin_port);
+		return;
+	}
+	memcpy(p->path.from, &sin6->sin6_addr, UD_GID_LEN);
+	p->path.scope = sin6->sin6_scope_id;
+	p->port = ntohs(sin6->sin6_port);
+}
+
+static void udp_get_own(struct msghdr *m, struct ud_packet *p)
+{
+	struct in6_pktinfo info6;
+	struct in_pktinfo info;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			memcpy(&info6, CMSG_DATA(c), sizeof(info6));
+			memcpy(p->path.to, &info6.ipi6_addr, UD_GID_LEN);
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
+			udp_get_ipv4((const uint8_t *)&info.ipi_addr, p->path.to);
+		}
+	}
+}
+
+static void udp_get(struct mmsghdr *m, struct ud_packet *p)
+{
+	p->path = (struct ud_path){.hop_limit = UDP_HOP_LIMIT};
+	p->len = m->msg_len;
+	udp_get_peer(&m->msg_hdr, p);
+	udp_get_own(&m->msg_hdr, p);
+}
+
+int link_udp_recv(struct link_udp *u, struct ud_packet *packets, int n)
+{
+	struct mmsghdr m[LINK_UDP_BATCH];
+	struct udp_msg msgs[LINK_UDP_BATCH];
+	int got;
+
+	for (int i = 0; i < n; i++)
+		udp_frame(&m[i], &msgs[i], &packets[i]);
+	do
+		got = recvmmsg(u->fd, m, (unsigned)n, 0, NULL);
+	while (got < 0 && errno == EINTR);
+	for (int i = 0; i < got; i++)
+		udp_get(&m[i], &packets[i]);
+	return got < 0 ? -EAGAIN : got;
+}

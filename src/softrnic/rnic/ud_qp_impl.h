@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ud_qp_impl.h -- what the files ud_qp*.c share and no other file uses. */
+#ifndef RNIC_UD_QP_IMPL_H
+#define RNIC_UD_QP_IMPL_H
+
+#include <stdatomic.h>
+
+#include "softrnic/rnic/qp.h"
+#include "softrnic/rnic/ud_qp.h"
+
+/* A posted Send. */
+struct ud_wr {
+	uint64_t wr_id;
+	struct ud_path path;
+	uint32_t qpn, qkey;
+	uint32_t imm;
+	uint32_t length, num_sge;
+	bool signaled, solicited, is_inline, has_imm;
+	struct ibv_sge sge[]; /* or the inline bytes */
+};
+
+struct ud_sq {
+	uint8_t *slots;
+	size_t stride;
+	uint32_t depth;
+	uint64_t head, tail;     /* they only grow */
+	atomic_uint uncollected; /* completions that still take a slot, until they are polled */
+};
+
+struct ud_qp {
+	union {
+		struct ibv_qp ibv;
+		struct qp_face face;
+	};
+	struct ud_qp_config cfg;
+	uint32_t qkey;
+	struct ud_sq sq;
+	struct rq rq;
+	/* A receive that was taken and is not filled: the next message gets it. */
+	struct rq_wr taken;
+	bool has_taken;
+	struct srq_waiter no_waiter; /* a message that finds no receive is dropped */
+	struct ud_counters counters;
+};
+
+static inline struct ud_wr *ud_sq_at(const struct ud_sq *sq, uint64_t index)
+{
+	return (struct ud_wr *)(sq->slots + index % sq->depth * sq->stride);
+}
+
+int ud_send_init(struct ud_qp *qp); /* 0 or -ENOMEM */
+void ud_send_fini(struct ud_qp *qp);
+void ud_send_flush(struct ud_qp *qp); /* every posted one ends with WR_FLUSH_ERR */
+int ud_recv_init(struct ud_qp *qp);
+void ud_recv_fini(struct ud_qp *qp);
+void ud_recv_flush(struct ud_qp *qp);
+void ud_recv_drop(struct ud_qp *qp); /* without completions */
+
+/* uncollected: as with cq_push(). A completion that finds no room fails the queue pair. */
+void ud_complete(struct ud_qp *qp, struct cq *cq, struct ibv_wc *wc, bool solicited,
+		 atomic_uint *uncollected);
+void ud_event(struct ud_qp *qp, enum ibv_event_type event);
+
+#endif

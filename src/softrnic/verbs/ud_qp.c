@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/verbs/ud_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softrnic/io/config.h"
+#include "softrnic/io/engine.h"
+#include "softrnic/io/qp_port.h"
+#include "softrnic/io/ud_port.h"
+#include "softrnic/rnic/ud_qp.h"
+#include "softrnic/verbs/context.h"
+#include "softrnic/verbs/qp_attr.h"
+#include "softrnic/verbs/qp_ex.h"
+#include "softrnic/verbs/qp_make.h"
+#include "softrnic/verbs/qp_states.h"
+
+struct vud {
+	struct ud_end end;
+	struct lock lock; /* the queue pair's */
+	unsigned generation;
+	struct ud_qp *qp;
+	struct ud_port *port;
+	struct qp_place place;
+	struct vcq_port polled;          /* in the list of its receive CQ */
+	struct ibv_qp_init_attr granted; /* as it was made */
+	struct ibv_qp_attr attr;         /* all that its user has set since RESET */
+};
+
+static struct vud *vud_of(struct ibv_qp *ibv)
+{
+	return ud_qp_owner(ud_qp_of(ibv));
+}
+
+/* False: it was inherited through fork(). Else with its lock until vud_leave(). */
+static bool vud_enter(struct vud *v)
+{
+	if (v->generation != engine_generation())
+		return false;
+	lock_enter(&v->lock);
+	return true;
+}
+
+static void vud_leave(struct vud *v)
+{
+	lock_leave(&v->lock);
+}
+
+/* --- packets ---------------------------------------------------------------------------------- */
+
+static int vud_gather(void *owner, struct ud_packet *packets, int max)
+{
+	struct vud *v = owner;
+
+	return ud_qp_gather(v->qp, packets, max);
+}
+
+/* With the lock: what is posted leaves as far as the socket takes it. */
+static void vud_send(struct vud *v)
+{
+	int n;
+
+	while ((n = ud_port_send(v->port, &v->end, vud_gather, v)) > 0)
+		ud_qp_sent(v->qp, n);
+}
+
+static void vud_on_writable(struct ud_end *end)
+{
+	struct vud *v = container_of(end, struct vud, end);
+
+	lock_enter(&v->lock);
+	vud_send(v);
+	lock_leave(&v->lock);
+}
+
+static void vud_on_received(struct ud_end *end, const struct ud_header *h,
+			    const struct ud_path *path, const uint8_t *payload, size_t len)
+{
+	struct vud *v = container_of(end, struct vud, end);
+
+	lock_enter(&v->lock);
+	ud_qp_receive(v->qp, h, path, payload, len);
+	lock_leave(&v->lock);
+}
+
+/* With the lock. */
+static void vud_on_async(void *owner, enum ibv_event_type event)
+{
+	struct ibv_qp *ibv = ud_qp_ibv(((struct vud *)owner)->qp);
+
+	context_async(ibv->context, event, ibv);
+}
+
+/* --- made and deleted ------------------------------------------------------------------------- */
+
+static int vud_make_qp(struct vud *v, struct ibv_pd *pd)
+{
+	const struct ibv_qp_init_attr *granted = &v->granted;
+	struct ud_qp_config cfg = {
+		.mrs = device_mrs(),
+		.pd = &vpd_of(pd)->ibv,
+		.send_cq = &qp_vcq(granted->send_cq)->cq,
+		.recv_cq = &qp_vcq(granted->recv_cq)->cq,
+		.srq = granted->srq ? &qp_vsrq(granted->srq)->srq : NULL,
+		.qp_num = v->place.qpn,
+		.cap = granted->cap,
+		.sq_sig_all = granted->sq_sig_all,
+		.owner = v,
+		.async = vud_on_async,
+	};
+	int ret = ud_qp_new(&cfg, &v->qp);
+
+	if (!ret)
+		ud_qp_ibv(v->qp)->qp_context = granted->qp_context;
+	return ret;
+}
+
+static int vud_make(struct vud *v, struct ibv_pd *pd, uint64_t ops)
+{
+	int ret = qp_port_take_ud(&v->place, &v->port);
+
+	if (ret)
+		return ret;
+	ret = vud_make_qp(v, pd);
+	if (!ret) {
+		ret = qp_ex_begin(ud_qp_ibv(v->qp), ops, &v->granted.cap);
+		if (ret)
+			ud_qp_delete(v->qp);
+	}
+	if (ret)
+		qp_port_give(&v->place);
+	return ret;
+}
+
+/* Packets may come from here on. */
+static void vud_begin(struct vud *v)
+{
+	v->end.qpn = v->place.qpn;
+	v->end.received = vud_on_received;
+	v->end.writable = vud_on_writable;
+	v->polled.port = v->port;
+	qp_count_users(ud_qp_ibv(v->qp), 1);
+	ud_port_join(v->port, &v->end);
+	vcq_attach_port(qp_vcq(v->granted.recv_cq), &v->polled);
+}
+
+static int vud_check(const struct ibv_qp_init_attr *attr)
+{
+	return config_get()->roce ? qp_attr_check_queues(attr) : EOPNOTSUPP;
+}
+
+struct ibv_qp *vud_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_t ops,
+		       struct ibv_qp_cap *cap)
+{
+	struct vud *v = NULL;
+	int err = vud_check(attr);
+
+	if (!err) {
+		v = calloc(1, sizeof(*v));
+		err = v ? 0 : ENOMEM;
+	}
+	if (!err) {
+		qp_attr_grant(attr);
+		lock_init(&v->lock);
+		v->generation = engine_generation();
+		v->granted = *attr;
+		err = -vud_make(v, pd, ops);
+	}
+	if (err) {
+		free(v);
+		errno = err;
+		return NULL;
+	}
+	vud_begin(v);
+	*cap = attr->cap;
+	return ud_qp_ibv(v->qp);
+}
+
+void vud_delete(struct ibv_qp *ibv)
+{
+	struct vud *v = vud_of(ibv);
+	struct ibv_qp used = *ibv; /* outlives it */
+
+	if (v->generation == engine_generation()) { /* else locks may be held by threads not here */
+		vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled);
+		ud_port_leave(v->port, &v->end);
+		context_async_cancel(ibv->context, ibv);
+		ud_qp_delete(v->qp);
+		qp_port_give(&v->place);
+	}
+	qp_count_users(&used, -1);
+	free(v);
+}
+
+/* --- modified and queried --------------------------------------------------------------------- */
+
+static int vud_modify_locked(struct vud *v, const struct ibv_qp_attr *attr, int mask)
+{
+	enum ibv_qp_state from = ud_qp_ibv(v->qp)->state;
+	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
+
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
+		return EINVAL;
+	if (!qp_states_permit(IBV_QPT_UD, from, to, mask) || !qp_attr_is_valid(attr, mask))
+		return EINVAL;
+	qp_attr_store(&v->attr, attr, mask);
+	if (mask & IBV_QP_QKEY)
+		ud_qp_set_qkey(v->qp, attr->qkey);
+	if (to == IBV_QPS_RESET)
+		memset(&v->attr, 0, sizeof(v->attr));
+	if (mask & IBV_QP_STATE)
+		ud_qp_move(v->qp, to,
+			   mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify);
+	vud_send(v); /* what was posted in SQD */
+	return 0;
+}
+
+int vud_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask)
+{
+	struct vud *v = vud_of(ibv);
+	int ret;
+
+	if (!vud_enter(v))
+		return ENODEV;
+	ret = vud_modify_locked(v, attr, mask);
+	vud_leave(v);
+	return ret;
+}
+
+int vud_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init)
+{
+	struct vud *v = vud_of(ibv);
+
+	if (!vud_enter(v))
+		return ENODEV;
+	*attr = v->attr;
+	*init = v->granted;
+	attr->qp_state = attr->cur_qp_state = ibv->state;
+	attr->cap = v->granted.cap;
+	vud_leave(v);
+	return 0;
+}
+
+/* --- posted ----------------------------------------------------------------------------------- */
+
+int vud_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct vud *v = vud_of(ibv);
+	int err;
+
+	if (!vud_enter(v)) {
+		*bad = wr;
+		return ENODEV;
+	}
+	err = ud_qp_post_send(v->qp, wr, bad);
+	vud_send(v);
+	vud_leave(v);
+	return err;
+}
+
+int vud_post_list(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
+{
+	struct vud *v = vud_of(ibv);
+	int err;
+
+	*posted = 0;
+	if (!vud_enter(v))
+		return ENODEV;
+	err = ud_qp_post_list(v->qp, wrs, n);
+	if (!err)
+		*posted = n;
+	vud_send(v);
+	vud_leave(v);
+	return err;
+}
+
+int vud_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct vud *v = vud_of(ibv);
+	int err;
+
+	if (!vud_enter(v)) {
+		*bad = wr;
+		return ENODEV;
+	}
+	err = ud_qp_post_recv(v->qp, wr, bad);
+	vud_leave(v);
+	return err;
+}
+
+int vud_counters(struct ibv_qp *ibv, const char *const **names, uint64_t *values, int max)
+{
+	static const char *const counter_names[] = {
+#define X(name) #name,
+		UD_COUNTERS(X)
+#undef X
+	};
+	int n = (int)(sizeof(counter_names) / sizeof(counter_names[0]));
+	size_t room = (size_t)(max < 0 ? 0 : max < n ? max : n) * sizeof(*values);
+	struct vud *v = vud_of(ibv);
+
+	*names = counter_names;
+	memset(values, 0, room);
+	if (!vud_enter(v))
+		return n;
+	memcpy(values, ud_qp_counters(v->qp), room);
+	vud_leave(v);
+	return n;
+}

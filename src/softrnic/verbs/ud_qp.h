@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ud_qp.h -- queue pairs of datagrams, which are made by verbs alone. Each has a place in a port
+ * (io/ud_port.h), where its packets come and go.
+ */
+#ifndef VERBS_UD_QP_H
+#define VERBS_UD_QP_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "verbs_ext/verbs_ext.h"
+
+static inline bool vud_is(const struct ibv_qp *ibv)
+{
+	return ibv->qp_type == IBV_QPT_UD;
+}
+
+/* As plain_qp.c makes its queue pairs: cap has what is granted afterwards. NULL and errno. */
+struct ibv_qp *vud_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_t ops,
+		       struct ibv_qp_cap *cap);
+void vud_delete(struct ibv_qp *ibv);
+
+/* As the calls of verbs, and of softrnic.h. */
+int vud_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask);
+int vud_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *init);
+int vud_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int vud_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int vud_post_list(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted);
+int vud_counters(struct ibv_qp *ibv, const char *const **names, uint64_t *values, int max);
+
+#endif
