@@ -180,7 +180,14 @@ static int ud_place_message(struct ud_qp *qp, const struct ud_path *path, const 
 	return err ? err : ud_place(qp, &p, payload, len);
 }
 
-static void ud_recv_complete(struct ud_qp *qp, const struct ud_header *h, size_t len)
+/*
+ * RoCE has no service levels on the receiving side. Some cards report there which header is in the
+ * 40 bytes, and UCX 1.13 drops each message whose completion does not.
+ */
+enum { SL_IPV6 = 1, SL_IPV4 = 2 };
+
+static void ud_recv_complete(struct ud_qp *qp, const struct ud_header *h,
+			     const struct ud_path *path, size_t len)
 {
 	struct ibv_wc wc = {
 		.wr_id = qp->taken.wr_id,
@@ -188,6 +195,7 @@ static void ud_recv_complete(struct ud_qp *qp, const struct ud_header *h, size_t
 		.byte_len = (uint32_t)(UD_GRH_LEN + len),
 		.src_qp = h->from_qpn,
 		.wc_flags = IBV_WC_GRH,
+		.sl = ud_gid_is_ipv4(path->from) ? SL_IPV4 : SL_IPV6,
 	};
 
 	if (h->opcode == UD_SEND_IMM) {
@@ -226,5 +234,5 @@ void ud_qp_receive(struct ud_qp *qp, const struct ud_header *h, const struct ud_
 	else if (ud_place_message(qp, path, payload, len))
 		ud_recv_fail(qp);
 	else
-		ud_recv_complete(qp, h, len);
+		ud_recv_complete(qp, h, path, len);
 }
