@@ -40,6 +40,14 @@ test_srq_pingpong() {
 	srq_pingpong_over_both -n 20 -e -s 100000 -q 3
 }
 
+# A datagram may be lost; these programs send none for which there is no receive.
+test_ud_pingpong() {
+	pair ibv_ud_pingpong -g 0 -n 100
+	said client '[0-9]+ bytes in .* seconds'
+	pair ibv_ud_pingpong -g 0 -n 100 -e -s 1
+	SOFTRNIC_GIDS=::1 pair ibv_ud_pingpong -g 0 -n 20
+}
+
 # perftest PROGRAM ARGUMENT ...
 perftest() { repeat_pair has_no_rate "$@" -F; }
 perftest_both() {
@@ -61,6 +69,11 @@ test_perftest_send() {
 	perftest_both ib_send_bw -n 20 -b
 	perftest_both ib_send_bw -n 20 --use-srq -q 2
 }
+test_perftest_datagrams() {
+	perftest ib_send_lat -c UD -n 20
+	perftest ib_send_lat -c UD -n 20 -e
+	perftest ib_send_bw -c UD -n 20 -s 4096
+}
 test_perftest_atomic() {
 	perftest_both ib_atomic_lat -n 20
 	perftest_both ib_atomic_bw -n 20 -A CMP_AND_SWAP
@@ -73,7 +86,7 @@ test_perftest_events_and_time() {
 # The server's network has its own loopback, and the address that its GIDs are made of.
 test_two_hosts() {
 	local port=19515 there
-	need ibv_rc_pingpong ib_write_lat ip nsenter
+	need ibv_rc_pingpong ibv_ud_pingpong ib_write_lat ip nsenter
 	own_network
 	unshare -n sleep 60 &
 	there=$!
@@ -86,7 +99,7 @@ test_two_hosts() {
 	nsenter -t "$there" -n ip link set lo up
 	nsenter -t "$there" -n ip address add 10.77.0.2/24 dev own1
 	nsenter -t "$there" -n ip link set own1 up
-	for program in "ibv_rc_pingpong -g 0 -n 50" "ib_write_lat -F -n 20" "ib_send_bw -F -n 20"; do
+	for program in "ibv_rc_pingpong -g 0 -n 50" "ibv_ud_pingpong -g 0 -n 50 -s 4000" "ib_write_lat -F -n 20" "ib_send_bw -F -n 20"; do
 		# shellcheck disable=SC2086 # words
 		nsenter -t "$there" -n timeout 30 "$SOFTRNIC" run -- $program -p $port >"$scratch/server.log" 2>&1 &
 		server=$!

@@ -59,7 +59,7 @@ test_srq_pingpong_on_iwarp() {
 
 test_datagrams() {
 	need ibv_ud_pingpong ibv_uc_pingpong udaddy mckey
-	refused ud "Couldn't create QP" ibv_ud_pingpong
+	SOFTRNIC_IDENTITY=iwarp refused ud "Couldn't create QP" ibv_ud_pingpong
 	refused uc "Couldn't create QP" ibv_uc_pingpong
 	refused mckey 'unable to create QP: Operation not supported' mckey -m 239.1.1.1 -b 127.0.0.1 -s
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# UCX's transport over RC queue pairs of verbs, by its own benchmark.
+# UCX's transports over RC and UD queue pairs of verbs, and its protocols over them, by its own benchmark.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 test_the_device_is_listed() {
 	need ucx_info
 	soft ucx_info -d >"$scratch/info.log" 2>/dev/null || fail "ucx_info: status $?"
 	said info 'Transport: rc_verbs'
+	said info 'Transport: ud_verbs'
 	said info 'Device: softrnic0:1'
 }
 
@@ -20,6 +21,28 @@ operation() {
 	said client '^Final: +300 '
 	silent_about client ERROR
 	silent_about server ERROR
+}
+
+# protocol TRANSPORTS OPTION...: UCX's protocols choose among the transports, and connect RC queue pairs by datagrams.
+protocol() {
+	local port
+	port=$(free_port)
+	export UCX_TLS=$1 UCX_NET_DEVICES=softrnic0:1
+	shift
+	serve server "$port" ucx_perftest -p "$port"
+	client client ucx_perftest -p "$port" -t "$@" -n 300 -w 20 127.0.0.1
+	served
+	said client '^Final: +300 '
+	silent_about client ERROR
+	silent_about server ERROR
+}
+
+test_protocols() {
+	need ucx_perftest
+	protocol rc_v,self tag_lat -s 8
+	protocol rc_v,self tag_bw -s 65536
+	protocol ud_v,self tag_lat -s 8
+	protocol ud_v,self tag_bw -s 65536
 }
 
 test_messages() {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "softrnic/io/config.h"
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/evq.h"
@@ -43,6 +44,9 @@ static void device_fill_odp(struct ibv_device_attr_ex *attr)
 	attr->odp_caps.per_transport_caps.rc_odp_caps =
 		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
 		IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+	if (config_get()->roce)
+		attr->odp_caps.per_transport_caps.ud_odp_caps =
+			IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
 }
 
 static int vctx_query_device_ex(struct ibv_context *context,

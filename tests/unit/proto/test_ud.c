@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "softrnic/proto/ud.h"
+
+/* The bytes of doc/wire.md, section 16. */
+static const uint8_t golden[UD_HEADER_LEN] = {
+	's',  'R',  'U',  'D',  0x01, 0x01, 0x01, 0x00, 0x00, 0x9c, 0x41, 0x07,
+	0x00, 0xc3, 0x50, 0xff, 0x11, 0x11, 0x11, 0x11, 0xde, 0xad, 0xbe, 0xef,
+};
+
+static struct ud_header solicited_with_imm(void)
+{
+	struct ud_header h = {
+		.opcode = UD_SEND_IMM,
+		.solicited = true,
+		.from_qpn = 0x9c4107,
+		.to_qpn = 0xc350ff,
+		.qkey = 0x11111111,
+	};
+
+	memcpy(&h.imm, "\xde\xad\xbe\xef", 4);
+	return h;
+}
+
+static void a_header_is_laid_out_as_documented(void **state)
+{
+	struct ud_header h = solicited_with_imm(), got;
+	uint8_t buf[UD_HEADER_LEN];
+
+	assert_int_equal(ud_header_encode(buf, sizeof(buf), &h), UD_HEADER_LEN);
+	assert_memory_equal(buf, golden, sizeof(golden));
+	assert_int_equal(ud_header_encode(buf, sizeof(buf) - 1, &h), -ENOSPC);
+	assert_int_equal(ud_header_decode(golden, sizeof(golden), &got), 0);
+	assert_int_equal(got.opcode, UD_SEND_IMM);
+	assert_true(got.solicited);
+	assert_int_equal(got.from_qpn, h.from_qpn);
+	assert_int_equal(got.to_qpn, h.to_qpn);
+	assert_int_equal(got.qkey, h.qkey);
+	assert_int_equal(got.imm, h.imm);
+	assert_int_equal(ud_port_of(got.from_qpn), 40001);
+}
+
+/* One byte of the golden vector is another one. */
+static int decode_with(size_t at, uint8_t byte)
+{
+	uint8_t bytes[UD_HEADER_LEN];
+	struct ud_header got;
+
+	memcpy(bytes, golden, sizeof(bytes));
+	bytes[at] = byte;
+	return ud_header_decode(bytes, sizeof(bytes), &got);
+}
+
+static void what_no_end_sends_is_refused(void **state)
+{
+	static const struct {
+		size_t at;
+		uint8_t byte;
+	} wrong[] = {
+		{0, 'S'}, /* magic */
+		{4, 2},   /* version */
+		{5, 2},   /* opcode */
+		{5, 0},   /* a Send without immediate data has none */
+		{6, 3},   /* flags */
+		{7, 1},   /* zero */
+		{8, 1},   /* a number of more than 24 bits */
+		{12, 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		assert_int_equal(decode_with(wrong[i].at, wrong[i].byte), -EBADMSG);
+}
+
+static void a_datagram_has_a_header_and_at_most_4096_bytes(void **state)
+{
+	static uint8_t bytes[UD_DATAGRAM_MAX + 1];
+	struct ud_header got;
+
+	memcpy(bytes, golden, sizeof(golden));
+	for (size_t len = 0; len < UD_HEADER_LEN; len++)
+		assert_int_equal(ud_header_decode(bytes, len, &got), -EBADMSG);
+	assert_int_equal(ud_header_decode(bytes, UD_DATAGRAM_MAX, &got), 0);
+	assert_int_equal(ud_header_decode(bytes, UD_DATAGRAM_MAX + 1, &got), -EBADMSG);
+}
+
+/* RFC 1071: the sum of a header with its checksum is 0xffff. */
+static uint32_t sum_of(const uint8_t *bytes, size_t len)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < len; i += 2)
+		sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+static void an_ipv4_header_is_in_the_second_half_of_the_grh(void **state)
+{
+	static const uint8_t zeros[20];
+	static const uint8_t begin[10] = {0x45, 0x68, 0, 20 + 8 + 24 + 100, 0, 0, 0, 0, 64, 17};
+	static const uint8_t ends[8] = {192, 0, 2, 1, 192, 0, 2, 2};
+	struct ud_path path = {
+		.from = {[10] = 0xff, 0xff, 192, 0, 2, 1},
+		.to = {[10] = 0xff, 0xff, 192, 0, 2, 2},
+		.traffic_class = 0x68,
+		.hop_limit = 64,
+	};
+	uint8_t grh[UD_GRH_LEN];
+
+	memset(grh, 0xaa, sizeof(grh));
+	ud_grh_encode(grh, &path, 100);
+	assert_memory_equal(grh, zeros, sizeof(zeros));
+	assert_memory_equal(grh + 20, begin, sizeof(begin));
+	assert_memory_equal(grh + 32, ends, sizeof(ends));
+	assert_int_equal(sum_of(grh + 20, 20), 0xffff);
+}
+
+static void an_ipv6_header_is_all_of_the_grh(void **state)
+{
+	static const uint8_t begin[8] = {0x66, 0x80, 0, 0, 0, 8 + 24, 17, 255};
+	struct ud_path path = {
+		.from = {0xfd, [15] = 1},
+		.to = {0xfd, [15] = 2},
+		.traffic_class = 0x68,
+		.hop_limit = 255,
+	};
+	uint8_t grh[UD_GRH_LEN];
+
+	ud_grh_encode(grh, &path, 0);
+	assert_memory_equal(grh, begin, sizeof(begin));
+	assert_memory_equal(grh + 8, path.from, 16);
+	assert_memory_equal(grh + 24, path.to, 16);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_header_is_laid_out_as_documented),
+		cmocka_unit_test(what_no_end_sends_is_refused),
+		cmocka_unit_test(a_datagram_has_a_header_and_at_most_4096_bytes),
+		cmocka_unit_test(an_ipv4_header_is_in_the_second_half_of_the_grh),
+		cmocka_unit_test(an_ipv6_header_is_all_of_the_grh),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
