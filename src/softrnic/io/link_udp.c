@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE /* sendmmsg(), recvmmsg(), in6_pktinfo */
 #include "softrnic/io/link_udp.h"
 
 #include <errno.h>

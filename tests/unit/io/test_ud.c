@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs of datagrams of this process, and what strangers send to their port. */
+#include "lib/unit.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "softrnic/proto/ud.h"
+#include "softrnic/softrnic.h"
+
+#define QKEY  0x11111111u
+#define DEPTH 64
+#define SLOT  256u
+
+struct end {
+	struct ibv_comp_channel *channel;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_ah *ah; /* of this host */
+	struct ibv_qp *qp;
+	uint8_t buf[DEPTH * SLOT];
+};
+
+static struct end a, b;
+
+/* The socket takes nothing for so many calls. */
+static atomic_int busy_calls;
+
+int __real_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	if (atomic_load(&busy_calls) > 0) {
+		atomic_fetch_sub(&busy_calls, 1);
+		errno = EAGAIN;
+		return -1;
+	}
+	return __real_sendmmsg(fd, m, n, flags);
+}
+
+/* --- ends ----------------------------------------------------------------------------------- */
+
+static void move(struct end *e, enum ibv_qp_state to, int mask)
+{
+	struct ibv_qp_attr attr = {.qp_state = to, .port_num = 1, .qkey = QKEY};
+
+	assert_int_equal(softrnic_modify_qp(e->qp, &attr, IBV_QP_STATE | mask), 0);
+}
+
+static void make_qp(struct end *e)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.cap = {.max_send_wr = DEPTH,
+			.max_recv_wr = DEPTH,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.qp_type = IBV_QPT_UD,
+		.sq_sig_all = 1,
+	};
+
+	e->qp = softrnic_create_plain_qp(e->pd, &attr);
+	assert_non_null(e->qp);
+	move(e, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	move(e, IBV_QPS_RTR, 0);
+	move(e, IBV_QPS_RTS, IBV_QP_SQ_PSN);
+}
+
+static void open_end(struct end *e)
+{
+	struct ibv_ah_attr attr = {.is_global = 1, .port_num = 1};
+	struct ibv_context *ctx = softrnic_context();
+
+	e->channel = softrnic_create_comp_channel(ctx);
+	e->pd = softrnic_alloc_pd(ctx);
+	e->cq = softrnic_create_cq(ctx, 4 * DEPTH, NULL, e->channel, 0);
+	assert_true(e->channel && e->pd && e->cq);
+	e->mr = softrnic_reg_mr(e->pd, e->buf, sizeof(e->buf), IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(e->mr);
+	assert_int_equal(softrnic_query_gid(ctx, 1, 0, &attr.grh.dgid), 0);
+	e->ah = softrnic_create_ah(e->pd, &attr);
+	assert_non_null(e->ah);
+	make_qp(e);
+}
+
+static void close_end(struct end *e)
+{
+	assert_int_equal(softrnic_destroy_plain_qp(e->qp), 0);
+	assert_int_equal(softrnic_destroy_ah(e->ah), 0);
+	assert_int_equal(softrnic_dereg_mr(e->mr), 0);
+	assert_int_equal(softrnic_destroy_cq(e->cq), 0);
+	assert_int_equal(softrnic_dealloc_pd(e->pd), 0);
+	assert_int_equal(softrnic_destroy_comp_channel(e->channel), 0);
+}
+
+static int setup(void **state)
+{
+	open_end(&a);
+	open_end(&b);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	close_end(&a);
+	close_end(&b);
+	return 0;
+}
+
+static void post_recv(struct end *e, unsigned slot)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->buf + slot * SLOT, .length = SLOT, .lkey = e->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	assert_int_equal(ibv_post_recv(e->qp, &wr, &bad), 0);
+}
+
+static int send_to(struct end *e, uint32_t qpn, const char *text)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)text, .length = (uint32_t)strlen(text)};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.send_flags = IBV_SEND_INLINE | IBV_SEND_SOLICITED,
+		.imm_data = htonl(7),
+		.wr.ud = {.ah = e->ah, .remote_qpn = qpn, .remote_qkey = QKEY},
+	};
+	struct ibv_send_wr *bad;
+
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+/* The next completion, within 10 s. */
+static struct ibv_wc wait_for(struct end *e)
+{
+	const struct timespec pause = {.tv_nsec = 100000};
+	struct ibv_wc wc = {0};
+	int n = 0;
+
+	for (int i = 0; i < 100000 && !n; i++) {
+		n = ibv_poll_cq(e->cq, 1, &wc);
+		if (!n)
+			nanosleep(&pause, NULL);
+	}
+	assert_int_equal(n, 1);
+	return wc;
+}
+
+static void expect_none(struct end *e, int ms)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct ibv_wc wc;
+
+	for (int i = 0; i < ms; i++) {
+		assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void expect_message(struct end *e, uint32_t from, const char *text)
+{
+	struct ibv_wc wc = wait_for(e);
+	const uint8_t *at = e->buf + wc.wr_id * SLOT;
+
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_RECV);
+	assert_int_equal(wc.src_qp, from);
+	assert_int_equal(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
+	assert_int_equal(wc.imm_data, htonl(7));
+	assert_int_equal(wc.byte_len, UD_GRH_LEN + strlen(text));
+	assert_memory_equal(at + 32, "\x7f\0\0\1\x7f\0\0\1", 8); /* IPv4: from, to */
+	assert_memory_equal(at + UD_GRH_LEN, text, strlen(text));
+}
+
+static void talk(struct end *from, struct end *to)
+{
+	post_recv(to, 0);
+	assert_int_equal(send_to(from, to->qp->qp_num, "hello"), 0);
+	assert_int_equal(wait_for(from).opcode, IBV_WC_SEND);
+	expect_message(to, from->qp->qp_num, "hello");
+}
+
+/* --- messages ------------------------------------------------------------------------------- */
+
+static void two_exchange_messages(void **state)
+{
+	talk(&a, &b);
+	talk(&b, &a);
+}
+
+static void one_sends_to_itself(void **state)
+{
+	post_recv(&a, 0);
+	assert_int_equal(send_to(&a, a.qp->qp_num, "hello"), 0);
+	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	expect_message(&a, a.qp->qp_num, "hello");
+}
+
+static void a_message_wakes_a_thread_that_waits(void **state)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	post_recv(&b, 0);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
+	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
+	assert_int_equal(softrnic_wait_cq_event(b.channel, 10000, &cq, &context), 0);
+	softrnic_ack_cq_events(cq, 1);
+	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	expect_message(&b, a.qp->qp_num, "hello");
+}
+
+static void what_the_socket_does_not_take_leaves_later_in_order(void **state)
+{
+	static const char *const texts[] = {"1", "22", "333", "4444"};
+
+	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+		post_recv(&b, i);
+	atomic_store(&busy_calls, 7);
+	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+		assert_int_equal(send_to(&a, b.qp->qp_num, texts[i]), 0);
+	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+		expect_message(&b, a.qp->qp_num, texts[i]);
+	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+		assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	assert_int_equal(atomic_load(&busy_calls), 0);
+}
+
+/* No host has such a queue pair: the message is lost on its way. */
+static void a_message_to_no_queue_pair_completes(void **state)
+{
+	static const uint32_t nowhere[] = {0, 0x00ffff, 0xffffff, 0x0400ff};
+
+	for (unsigned i = 0; i < ARRAY_LEN(nowhere); i++) {
+		assert_int_equal(send_to(&a, nowhere[i], "hello"), 0);
+		assert_int_equal(wait_for(&a).status, IBV_WC_SUCCESS);
+	}
+	assert_int_equal(send_to(&a, 0x1000000, "hello"), EINVAL);
+	talk(&a, &b);
+}
+
+/* --- strangers ------------------------------------------------------------------------------ */
+
+static int stranger(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				 .sin_port = htons(ud_port_of(b.qp->qp_num))};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+static uint32_t number_of(int fd)
+{
+	struct sockaddr_in own;
+	socklen_t len = sizeof(own);
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &len), 0);
+	return (uint32_t)ntohs(own.sin_port) << 8;
+}
+
+static void tell(int fd, const struct ud_header *h, size_t payload)
+{
+	static uint8_t bytes[UD_DATAGRAM_MAX + 1000];
+
+	assert_int_equal(ud_header_encode(bytes, sizeof(bytes), h), UD_HEADER_LEN);
+	assert_int_equal(send(fd, bytes, UD_HEADER_LEN + payload, 0), UD_HEADER_LEN + payload);
+}
+
+static void what_strangers_send_has_no_effect(void **state)
+{
+	int fd = stranger();
+	struct ud_header good = {.to_qpn = b.qp->qp_num, .from_qpn = number_of(fd), .qkey = QKEY};
+	struct ud_header bad;
+
+	post_recv(&b, 0);
+	memset(b.buf, 0xaa, SLOT);
+	assert_int_equal(send(fd, "", 0, 0), 0);
+	assert_int_equal(send(fd, "sRUD", 4, 0), 4);
+	assert_int_equal(send(fd, "what is this? 24 bytes..", 24, 0), 24);
+	tell(fd, &good, UD_PAYLOAD_MAX + 1);
+	tell(fd, &good, UD_PAYLOAD_MAX); /* longer than the receive */
+	bad = good;
+	bad.to_qpn ^= 0xff; /* an index that no queue pair has */
+	tell(fd, &bad, 1);
+	bad = good;
+	bad.to_qpn ^= 0x100; /* another port's */
+	tell(fd, &bad, 1);
+	bad = good;
+	bad.from_qpn ^= 0x100; /* of a queue pair that is not at the sender's port */
+	tell(fd, &bad, 1);
+	bad = good;
+	bad.qkey++;
+	tell(fd, &bad, 1);
+	expect_none(&b, 50);
+	for (unsigned i = 0; i < SLOT; i++)
+		assert_int_equal(b.buf[i], 0xaa);
+	tell(fd, &good, 3);
+	assert_int_equal(wait_for(&b).byte_len, UD_GRH_LEN + 3);
+	close(fd);
+	talk(&a, &b);
+}
+
+/* --- ends of queue pairs -------------------------------------------------------------------- */
+
+static atomic_bool over;
+static atomic_uint target;
+
+static void *fire(void *unused)
+{
+	struct ibv_wc wc[16];
+
+	while (!atomic_load(&over)) {
+		(void)send_to(&a, atomic_load(&target), "hello");
+		(void)ibv_poll_cq(a.cq, 16, wc);
+	}
+	return NULL;
+}
+
+static void one_is_destroyed_while_messages_come(void **state)
+{
+	pthread_t thread;
+	struct ibv_wc wc;
+
+	atomic_store(&over, false);
+	atomic_store(&target, b.qp->qp_num);
+	assert_int_equal(pthread_create(&thread, NULL, fire, NULL), 0);
+	for (int i = 0; i < 200; i++) {
+		post_recv(&b, 0);
+		post_recv(&b, 1);
+		assert_int_equal(wait_for(&b).status, IBV_WC_SUCCESS);
+		assert_int_equal(softrnic_destroy_plain_qp(b.qp), 0);
+		make_qp(&b);
+		atomic_store(&target, b.qp->qp_num);
+		assert_int_equal(ibv_poll_cq(b.cq, 1, &wc), 0);
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+	while (ibv_poll_cq(a.cq, 1, &wc) > 0)
+		;
+	talk(&b, &a);
+}
+
+/* Its queue pairs stay the parent's; those that it makes have a port of their own. */
+static int in_child(void)
+{
+	uint32_t parents = b.qp->qp_num;
+	int err = send_to(&a, parents, "child");
+
+	if (err != ENODEV || softrnic_destroy_plain_qp(b.qp) || softrnic_destroy_plain_qp(a.qp))
+		return 1;
+	open_end(&a);
+	open_end(&b);
+	if (ud_port_of(b.qp->qp_num) == ud_port_of(parents))
+		return 2;
+	talk(&a, &b);
+	return 0;
+}
+
+static void after_a_fork_both_processes_have_their_own(void **state)
+{
+	int status;
+	pid_t pid;
+
+	talk(&a, &b);
+	pid = fork();
+	if (pid == 0)
+		_exit(in_child());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	talk(&a, &b);
+}
+
+static void more_than_a_port_has_numbers_for(void **state)
+{
+	static struct ibv_qp *qps[600];
+	struct ibv_qp_init_attr attr = {
+		.send_cq = a.cq, .recv_cq = a.cq, .qp_type = IBV_QPT_UD, .cap.max_recv_wr = 1};
+
+	for (unsigned i = 0; i < ARRAY_LEN(qps); i++) {
+		qps[i] = softrnic_create_plain_qp(a.pd, &attr);
+		assert_non_null(qps[i]);
+	}
+	assert_int_not_equal(ud_port_of(qps[0]->qp_num), ud_port_of(qps[599]->qp_num));
+	talk(&b, &a);
+	for (unsigned i = 0; i < ARRAY_LEN(qps); i++)
+		assert_int_equal(softrnic_destroy_plain_qp(qps[i]), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(two_exchange_messages),
+		CASE(one_sends_to_itself),
+		CASE(a_message_wakes_a_thread_that_waits),
+		CASE(what_the_socket_does_not_take_leaves_later_in_order),
+		CASE(a_message_to_no_queue_pair_completes),
+		CASE(what_strangers_send_has_no_effect),
+		CASE(one_is_destroyed_while_messages_come),
+		CASE(after_a_fork_both_processes_have_their_own),
+		CASE(more_than_a_port_has_numbers_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
