@@ -49,7 +49,7 @@ SUBJECTS = (
     ("Files", "Configurations and formats.", (r".*\.5",), ()),
     ("Architecture", "How it is built: rooms, threads, rules.", (),
      tuple(f"doc/{page}.md" for page in ("architecture/overview", "architecture/softrnic", "architecture/meeting",
-                                         "architecture/persist", "architecture/io", "policy",
+                                         "architecture/datagrams", "architecture/persist", "architecture/io", "policy",
                                          "architecture/rpmem", "architecture/mirror"))),
 )
 
