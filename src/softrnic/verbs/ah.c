@@ -31,6 +31,8 @@ static int ah_resolve(const struct ibv_ah_attr *attr, struct ud_path *path)
 	err = gids_route(&attr->grh, &row, &peer);
 	if (err)
 		return err;
+	if (!gid_is_possible(&peer))
+		return EINVAL; /* multicast, too */
 	memcpy(path->from, row.gid.raw, sizeof(path->from));
 	memcpy(path->to, attr->grh.dgid.raw, sizeof(path->to));
 	path->scope = peer.scope;

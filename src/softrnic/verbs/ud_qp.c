@@ -2,9 +2,11 @@
 #include "softrnic/verbs/ud_qp.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/io/qp_port.h"
@@ -177,6 +179,17 @@ struct ibv_qp *vud_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, uint64_
 	return ud_qp_ibv(v->qp);
 }
 
+static void vud_log_counters(const struct vud *v)
+{
+	const struct ud_counters *n = ud_qp_counters(v->qp);
+
+	LOG_INFO("queue pair 0x%06x: %" PRIu64 " datagrams sent, %" PRIu64
+		 " received; dropped: %" PRIu64 " without a receive, %" PRIu64
+		 " longer than it, %" PRIu64 " with another Q_Key, %" PRIu64 " before RTR",
+		 v->place.qpn, n->sends_out, n->sends_in, n->no_receive, n->too_long, n->bad_qkey,
+		 n->not_ready);
+}
+
 void vud_delete(struct ibv_qp *ibv)
 {
 	struct vud *v = vud_of(ibv);
@@ -186,6 +199,7 @@ void vud_delete(struct ibv_qp *ibv)
 		vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled);
 		ud_port_leave(v->port, &v->end);
 		context_async_cancel(ibv->context, ibv);
+		vud_log_counters(v);
 		ud_qp_delete(v->qp);
 		qp_port_give(&v->place);
 	}
