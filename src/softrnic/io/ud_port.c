@@ -2,8 +2,10 @@
 #include "softrnic/io/ud_port.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "softrnic/io/config.h"
@@ -13,6 +15,16 @@
 #define UD_ENDS     256u
 #define UD_ROOM     (UD_DATAGRAM_MAX + 1) /* so that a longer one is seen to be longer */
 #define UD_TURN_MAX 16                    /* batches in one turn of the engine */
+
+/* Polls that follow each other within 20 us on average are a loop. The time is read once in so many. */
+#define UD_POLLS   64u
+#define UD_LOOP_NS (UD_POLLS * 20000ull)
+/* The engine begins to read again when no loop of polls was seen for so long: a time slice of
+ * another thread, 4 ms as a rule. */
+#define UD_LEASE_NS (5 * NSEC_PER_MS)
+/* So many packets of one poll are a burst, during which threads of the engine read, too: with the
+ * kernel's default the socket's buffer holds about 50 packets of 4 KiB. */
+#define UD_BURST 4
 
 /* Packets and their memory. */
 struct ud_batch {
@@ -27,8 +39,12 @@ struct ud_port {
 	struct lock rx_lock; /* of these: */
 	struct ud_end *ends[UD_ENDS];
 	struct ud_batch rx;
-	uint64_t dropped;    /* datagrams that are none of ours, or for no queue pair */
-	struct lock tx_lock; /* of these: */
+	uint64_t dropped;          /* datagrams that are none of ours, or for no queue pair */
+	unsigned polls;            /* without a burst */
+	uint64_t polled_at;        /* time of the last poll of UD_POLLS */
+	struct eng_timer again;    /* the engine looks whether polls have stopped */
+	atomic_bool left_to_polls; /* the engine does not read; written with the receive lock */
+	struct lock tx_lock;       /* of these: */
 	struct ud_batch tx;
 	struct list waiting; /* ends that wait until the socket takes packets */
 };
@@ -59,8 +75,8 @@ static void ud_deliver(struct ud_port *p, const struct ud_packet *packet)
 		      packet->len - UD_HEADER_LEN);
 }
 
-/* With the receive lock: one batch. Returns whether there may be more. */
-static bool ud_receive(struct ud_port *p)
+/* With the receive lock: one batch. Returns how many have come; LINK_UDP_BATCH: there may be more. */
+static int ud_receive(struct ud_port *p)
 {
 	int n;
 
@@ -71,14 +87,80 @@ static bool ud_receive(struct ud_port *p)
 	n = link_udp_recv(&p->link, p->rx.packets, LINK_UDP_BATCH);
 	for (int i = 0; i < n; i++)
 		ud_deliver(p, &p->rx.packets[i]);
-	return n == LINK_UDP_BATCH;
+	return n;
+}
+
+/* With the send lock. What the socket is ready for is reported anew. */
+static void ud_watch(struct ud_port *p)
+{
+	engine_watch(&p->source, p->link.fd, !atomic_load(&p->left_to_polls),
+		     !list_empty(&p->waiting));
+}
+
+/* With the receive lock. */
+static void ud_leave_to_polls(struct ud_port *p, bool leave)
+{
+	atomic_store(&p->left_to_polls, leave);
+	lock_enter(&p->tx_lock);
+	ud_watch(p);
+	lock_leave(&p->tx_lock);
+}
+
+/* With the receive lock. A thread of the engine that is woken for each packet takes CPU time from a
+ * thread that polls for it. */
+static void ud_note_polls(struct ud_port *p)
+{
+	uint64_t now = clock_now_ns();
+	bool loop = now - p->polled_at < UD_LOOP_NS;
+
+	p->polled_at = now;
+	if (!loop || atomic_load(&p->left_to_polls))
+		return;
+	ud_leave_to_polls(p, true);
+	engine_set_timer(&p->again, now + UD_LEASE_NS);
+}
+
+/* A thread of the engine reads again when no loop of polls does. */
+static void ud_again(struct eng_timer *timer)
+{
+	struct ud_port *p = container_of(timer, struct ud_port, again);
+
+	lock_enter(&p->rx_lock);
+	if (atomic_load(&p->left_to_polls)) {
+		if (clock_now_ns() - p->polled_at >= UD_LEASE_NS)
+			ud_leave_to_polls(p, false);
+		else
+			engine_set_timer(&p->again, p->polled_at + UD_LEASE_NS);
+	}
+	lock_leave(&p->rx_lock);
+}
+
+/* With the receive lock. The next polls are no loop yet. */
+static void ud_end_loop(struct ud_port *p)
+{
+	p->polls = 0;
+	p->polled_at = 0;
+	if (atomic_load(&p->left_to_polls))
+		ud_leave_to_polls(p, false);
 }
 
 void ud_port_poll(struct ud_port *p)
 {
 	if (!lock_try(&p->rx_lock))
 		return;
-	(void)ud_receive(p);
+	if (ud_receive(p) >= UD_BURST)
+		ud_end_loop(p);
+	else if (++p->polls % UD_POLLS == 0)
+		ud_note_polls(p);
+	lock_leave(&p->rx_lock);
+}
+
+void ud_port_report(struct ud_port *p)
+{
+	if (!atomic_load(&p->left_to_polls))
+		return;
+	lock_enter(&p->rx_lock);
+	ud_end_loop(p);
 	lock_leave(&p->rx_lock);
 }
 
@@ -107,7 +189,7 @@ int ud_port_send(struct ud_port *p, struct ud_end *end, ud_gather_fn *gather, vo
 	if (n == -EAGAIN) {
 		if (list_empty(&end->waiting))
 			list_add_tail(&p->waiting, &end->waiting);
-		engine_watch(&p->source, p->link.fd, true, true);
+		ud_watch(p);
 	}
 	lock_leave(&p->tx_lock);
 	return n;
@@ -130,9 +212,11 @@ static void ud_resume(struct ud_port *p)
 	struct ud_end *end;
 	int turns = UD_ENDS;
 
-	engine_watch(&p->source, p->link.fd, true, false);
 	while (turns-- > 0 && (end = ud_next_waiting(p)))
 		end->writable(end);
+	lock_enter(&p->tx_lock);
+	ud_watch(p);
+	lock_leave(&p->tx_lock);
 }
 
 /* --- the engine ------------------------------------------------------------------------------ */
@@ -140,11 +224,11 @@ static void ud_resume(struct ud_port *p)
 static void ud_ready(struct eng_source *src, unsigned ready)
 {
 	struct ud_port *p = container_of(src, struct ud_port, source);
-	bool more = true;
+	bool more = ready & READY_READ;
 
 	lock_enter(&p->rx_lock);
 	for (int i = 0; more && i < UD_TURN_MAX; i++)
-		more = ud_receive(p);
+		more = ud_receive(p) == LINK_UDP_BATCH;
 	if (more || ready & READY_WRITE)
 		ud_resume(p); /* and what can be read is reported anew */
 	lock_leave(&p->rx_lock);
@@ -173,6 +257,9 @@ int ud_port_open(const struct link_addr *at, struct ud_port **out)
 	p->source.alone = true;
 	p->source.ready = ud_ready;
 	p->source.forked = ud_forked;
+	p->again.at = CLOCK_NEVER;
+	p->again.fire = ud_again;
+	p->again.source = &p->source;
 	ret = engine_add(&p->source, p->link.fd, false);
 	if (ret) {
 		link_udp_close(&p->link);

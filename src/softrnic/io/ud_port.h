@@ -37,7 +37,10 @@ void ud_port_leave(struct ud_port *p, struct ud_end *end);
  * follows. 0: the function gave none. With the queue pair's lock.
  */
 int ud_port_send(struct ud_port *p, struct ud_end *end, ud_gather_fn *gather, void *owner);
-/* Receive what has come, if no other thread does. */
+/* Receive what has come, if no other thread does. While these calls come in a loop, only they
+ * receive. */
 void ud_port_poll(struct ud_port *p);
+/* The caller is about to wait: threads of the engine receive again. */
+void ud_port_report(struct ud_port *p);
 
 #endif

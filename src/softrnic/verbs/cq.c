@@ -287,6 +287,8 @@ static void vcq_disown(struct vcq *cq)
 		return;
 	list_for_each (it, &cq->conns)
 		conn_own_arm(container_of(it, struct vcq_conn, link)->conn);
+	list_for_each (it, &cq->ports)
+		ud_port_report(container_of(it, struct vcq_port, link)->port);
 	lock_leave(&cq->conns_lock);
 }
 
