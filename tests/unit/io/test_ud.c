@@ -207,16 +207,54 @@ static void one_sends_to_itself(void **state)
 	expect_message(&a, a.qp->qp_num, "hello");
 }
 
-static void a_message_wakes_a_thread_that_waits(void **state)
+static void expect_event(struct end *e)
 {
 	struct ibv_cq *cq;
 	void *context;
 
+	assert_int_equal(softrnic_wait_cq_event(e->channel, 10000, &cq, &context), 0);
+	softrnic_ack_cq_events(cq, 1);
+}
+
+static void a_message_wakes_a_thread_that_waits(void **state)
+{
 	post_recv(&b, 0);
 	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
 	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
-	assert_int_equal(softrnic_wait_cq_event(b.channel, 10000, &cq, &context), 0);
-	softrnic_ack_cq_events(cq, 1);
+	expect_event(&b);
+	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	expect_message(&b, a.qp->qp_num, "hello");
+}
+
+/* So many polls in a loop that only they receive. */
+static void poll_in_a_loop(struct end *e)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+}
+
+static void a_message_wakes_a_thread_that_polled_before_it_waited(void **state)
+{
+	post_recv(&b, 0);
+	poll_in_a_loop(&b);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
+	expect_event(&b);
+	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	expect_message(&b, a.qp->qp_num, "hello");
+}
+
+/* Both have the same port, and what polls one of them received for the other. */
+static void a_message_wakes_a_thread_after_another_has_stopped_to_poll(void **state)
+{
+	assert_int_equal(ud_port_of(a.qp->qp_num), ud_port_of(b.qp->qp_num));
+	post_recv(&b, 0);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	poll_in_a_loop(&a);
+	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
+	expect_event(&b);
 	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
 	expect_message(&b, a.qp->qp_num, "hello");
 }
@@ -409,6 +447,8 @@ int main(void)
 		CASE(two_exchange_messages),
 		CASE(one_sends_to_itself),
 		CASE(a_message_wakes_a_thread_that_waits),
+		CASE(a_message_wakes_a_thread_that_polled_before_it_waited),
+		CASE(a_message_wakes_a_thread_after_another_has_stopped_to_poll),
 		CASE(what_the_socket_does_not_take_leaves_later_in_order),
 		CASE(a_message_to_no_queue_pair_completes),
 		CASE(what_strangers_send_has_no_effect),
