@@ -85,10 +85,7 @@ void link_udp_close(struct link_udp *u)
 /* One packet for the kernel: its peer, this host's address beside it, and its bytes. */
 struct udp_msg {
 	struct sockaddr_storage peer;
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-	} control;
+	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	struct iovec iov;
 };
 
@@ -100,8 +97,8 @@ static void udp_frame(struct mmsghdr *m, struct udp_msg *msg, const struct ud_pa
 		.msg_hdr.msg_namelen = sizeof(msg->peer),
 		.msg_hdr.msg_iov = &msg->iov,
 		.msg_hdr.msg_iovlen = 1,
-		.msg_hdr.msg_control = msg->control.bytes,
-		.msg_hdr.msg_controllen = sizeof(msg->control.bytes),
+		.msg_hdr.msg_control = msg->control,
+		.msg_hdr.msg_controllen = sizeof(msg->control),
 	};
 }
 
