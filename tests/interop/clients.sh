@@ -165,5 +165,10 @@ fi_server_reports() {
 
 test_libfabric_messages() { fi_server_ends=served fi_pair verbs msg 1 200000; }
 test_libfabric_datagrams() { fi_server_ends=fi_server_reports fi_pair 'verbs;ofi_rxm' rdm 1 200000; }
+# Endpoints that are datagram queue pairs, which only a RoCE device has.
+test_libfabric_unreliable() {
+	export SOFTRNIC_IDENTITY=roce
+	fi_server_ends=served fi_pair verbs dgram 1 1000
+}
 
 run_test "$1"

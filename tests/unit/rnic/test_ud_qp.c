@@ -28,9 +28,13 @@ static void on_async(void *owner, enum ibv_event_type event)
 	events[event]++;
 }
 
-static int setup(void **state)
+static struct srq srq;
+
+static void make_qp(struct srq *shared)
 {
 	struct ud_qp_config cfg = {
+		.mrs = table,
+		.srq = shared,
 		.pd = &pd,
 		.send_cq = &send_cq,
 		.recv_cq = &recv_cq,
@@ -43,6 +47,11 @@ static int setup(void **state)
 		.async = on_async,
 	};
 
+	assert_int_equal(ud_qp_new(&cfg, &qp), 0);
+}
+
+static int setup(void **state)
+{
 	memset(events, 0, sizeof(events));
 	memset(memory, 0, sizeof(memory));
 	memset(&send_cq, 0, sizeof(send_cq));
@@ -53,8 +62,7 @@ static int setup(void **state)
 	assert_int_equal(mr_new(table, &pd, memory, sizeof(memory), (uintptr_t)memory,
 				IBV_ACCESS_LOCAL_WRITE, NULL, &region),
 			 0);
-	cfg.mrs = table;
-	assert_int_equal(ud_qp_new(&cfg, &qp), 0);
+	make_qp(NULL);
 	for (int i = 0; i < DEPTH; i++)
 		packets[i].bytes = wire[i];
 	return 0;
@@ -337,7 +345,59 @@ static void a_receive_into_other_memory_fails_the_queue_pair(void **state)
 	assert_int_equal(ud_qp_ibv(qp)->state, IBV_QPS_ERR);
 }
 
+static int post_shared(uint64_t wr_id)
+{
+	struct ibv_sge sge = entry(0, 64);
+	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	return srq_post(&srq, &wr, &bad);
+}
+
+static void receives_are_taken_from_a_shared_queue(void **state)
+{
+	static const uint8_t bytes[25] = {1};
+	struct ibv_sge sge = entry(0, 64);
+
+	ud_qp_delete(qp);
+	memset(&srq, 0, sizeof(srq));
+	assert_int_equal(srq_init(&srq, 4, 1), 0);
+	make_qp(&srq);
+	to_rts();
+	assert_int_equal(post_recv(1, &sge, 1), EINVAL);
+	receive(QKEY, "y", 1); /* there is none: later posts owe it nothing */
+	assert_int_equal(post_shared(1), 0);
+	nothing_polled(&recv_cq);
+	receive(QKEY, bytes, sizeof(bytes)); /* too long: the receive waits in the queue pair */
+	assert_int_equal(post_shared(2), 0);
+	receive(QKEY, "x", 1);
+	assert_int_equal(polled(&recv_cq).wr_id, 1);
+	receive(QKEY, bytes, sizeof(bytes));
+	ud_qp_move(qp, IBV_QPS_ERR, false);
+	assert_int_equal(polled(&recv_cq).wr_id, 2);
+	assert_int_equal(events[IBV_EVENT_QP_LAST_WQE_REACHED], 1);
+	ud_qp_delete(qp);
+	srq_fini(&srq);
+	make_qp(NULL);
+}
+
 /* --- ends ----------------------------------------------------------------------------------- */
+
+static void a_full_completion_queue_fails_the_queue_pair(void **state)
+{
+	struct ibv_sge sge = entry(0, 64);
+
+	assert_int_equal(cq_resize(&recv_cq, 1), 0);
+	to_rts();
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(post_recv(i, &sge, 1), 0);
+	receive(QKEY, "y", 1);
+	assert_int_equal(events[IBV_EVENT_QP_FATAL], 0);
+	receive(QKEY, "y", 1);
+	assert_int_equal(events[IBV_EVENT_QP_FATAL], 1);
+	assert_int_equal(ud_qp_ibv(qp)->state, IBV_QPS_ERR);
+	receive(QKEY, "y", 1);
+	assert_int_equal(ud_qp_counters(qp)->not_ready, 1);
+}
 
 static void in_err_all_of_it_is_flushed(void **state)
 {
@@ -397,6 +457,8 @@ int main(void)
 		CASE(a_message_before_rtr_is_dropped),
 		CASE(a_message_without_a_receive_is_dropped),
 		CASE(a_receive_into_other_memory_fails_the_queue_pair),
+		CASE(receives_are_taken_from_a_shared_queue),
+		CASE(a_full_completion_queue_fails_the_queue_pair),
 		CASE(in_err_all_of_it_is_flushed),
 		CASE(reset_drops_all_of_it),
 	};
