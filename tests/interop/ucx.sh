@@ -45,6 +45,19 @@ test_protocols() {
 	protocol ud_v,self tag_bw -s 65536
 }
 
+# Open MPI takes UCX only for devices that it knows, or where it is told to take any.
+test_open_mpi() {
+	need mpicc mpirun
+	local tls
+	mpicc -O1 -o "$scratch/messages" "$(dirname "${BASH_SOURCE[0]}")/mpi_messages.c" || exit 77
+	for tls in rc_v,self ud_v,self; do
+		UCX_TLS=$tls UCX_NET_DEVICES=softrnic0:1 timeout 60 mpirun --allow-run-as-root --oversubscribe -np 3 \
+			--mca pml ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \
+			"$SOFTRNIC" run "$scratch/messages" >"$scratch/mpi.log" 2>&1 || fail "$tls: mpirun: status $?"
+		said mpi '^0 numbers are wrong'
+	done
+}
+
 test_messages() {
 	need ucx_perftest
 	operation am_lat -s 8
