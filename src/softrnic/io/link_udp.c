@@ -11,6 +11,7 @@
 #include "softrnic/io/link_sockaddr.h"
 
 #define UDP_RCVBUF    (4 << 20)
+#define UDP_RCVBUF_OK (1 << 20) /* below it bursts of a few dozen packets are lost */
 #define UDP_HOP_LIMIT 64
 #define UDP_IPV4_AT   12 /* in a GID that has an IPv4 address */
 
@@ -22,11 +23,25 @@ static void udp_set(int fd, int level, int name, int value)
 		LOG_DEBUG("socket option %d/%d of datagrams: %s", level, name, strerror(errno));
 }
 
-/* Each packet has its own source address, tells its destination, and may be fragmented. The kernel
- * bounds the receive buffer by net.core.rmem_max. */
+/* The kernel bounds the buffer by net.core.rmem_max, unless the process may administer the network. */
+static void udp_set_buffer(int fd)
+{
+	int size = UDP_RCVBUF;
+	socklen_t len = sizeof(size);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		udp_set(fd, SOL_SOCKET, SO_RCVBUF, size);
+	if (!getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len) && size < UDP_RCVBUF_OK)
+		LOG_NOTICE_LIMITED(
+			"the socket of datagrams has a buffer of %d KiB only: bursts may be "
+			"lost (sysctl net.core.rmem_max=%d)",
+			size / 1024, UDP_RCVBUF);
+}
+
+/* Each packet has its own source address, tells its destination, and may be fragmented. */
 static void udp_set_options(const struct link_udp *u)
 {
-	udp_set(u->fd, SOL_SOCKET, SO_RCVBUF, UDP_RCVBUF);
+	udp_set_buffer(u->fd);
 	udp_set(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
 	if (u->ipv4) {
 		udp_set(u->fd, IPPROTO_IP, IP_PKTINFO, 1);
