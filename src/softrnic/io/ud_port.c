@@ -39,7 +39,7 @@ struct ud_port {
 	struct lock rx_lock; /* of these: */
 	struct ud_end *ends[UD_ENDS];
 	struct ud_batch rx;
-	uint64_t dropped;          /* datagrams that are none of ours, or for no queue pair */
+	uint64_t dropped;          /* ud_port_dropped() */
 	unsigned polls;            /* without a burst */
 	uint64_t polled_at;        /* time of the last poll of UD_POLLS */
 	struct eng_timer again;    /* the engine looks whether polls have stopped */
@@ -162,6 +162,16 @@ void ud_port_report(struct ud_port *p)
 	lock_enter(&p->rx_lock);
 	ud_end_loop(p);
 	lock_leave(&p->rx_lock);
+}
+
+uint64_t ud_port_dropped(struct ud_port *p)
+{
+	uint64_t dropped;
+
+	lock_enter(&p->rx_lock);
+	dropped = p->dropped;
+	lock_leave(&p->rx_lock);
+	return dropped;
 }
 
 /* --- sent ----------------------------------------------------------------------------------- */

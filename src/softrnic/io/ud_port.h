@@ -37,6 +37,8 @@ void ud_port_leave(struct ud_port *p, struct ud_end *end);
  * follows. 0: the function gave none. With the queue pair's lock.
  */
 int ud_port_send(struct ud_port *p, struct ud_end *end, ud_gather_fn *gather, void *owner);
+/* Datagrams so far that were malformed, forged, or for no queue pair. */
+uint64_t ud_port_dropped(struct ud_port *p);
 /* Receive what has come, if no other thread does. While these calls come in a loop, only they
  * receive. */
 void ud_port_poll(struct ud_port *p);

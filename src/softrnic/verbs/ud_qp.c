@@ -185,9 +185,10 @@ static void vud_log_counters(const struct vud *v)
 
 	LOG_INFO("queue pair 0x%06x: %" PRIu64 " datagrams sent, %" PRIu64
 		 " received; dropped: %" PRIu64 " without a receive, %" PRIu64
-		 " longer than it, %" PRIu64 " with another Q_Key, %" PRIu64 " before RTR",
+		 " longer than it, %" PRIu64 " with another Q_Key, %" PRIu64 " before RTR; %" PRIu64
+		 " of its port were malformed or for no queue pair",
 		 v->place.qpn, n->sends_out, n->sends_in, n->no_receive, n->too_long, n->bad_qkey,
-		 n->not_ready);
+		 n->not_ready, ud_port_dropped(v->port));
 }
 
 void vud_delete(struct ibv_qp *ibv)

@@ -319,6 +319,19 @@ static void tell(int fd, const struct ud_header *h, size_t payload)
 	assert_int_equal(send(fd, bytes, UD_HEADER_LEN + payload, 0), UD_HEADER_LEN + payload);
 }
 
+static uint64_t counter(struct end *e, const char *name)
+{
+	const char *const *names;
+	uint64_t values[16];
+	int n = softrnic_qp_counters(e->qp, &names, values, 16);
+
+	for (int i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return values[i];
+	fail_msg("there is no counter %s", name);
+	return 0;
+}
+
 static void what_strangers_send_has_no_effect(void **state)
 {
 	int fd = stranger();
@@ -345,6 +358,8 @@ static void what_strangers_send_has_no_effect(void **state)
 	bad.qkey++;
 	tell(fd, &bad, 1);
 	expect_none(&b, 50);
+	assert_int_equal(counter(&b, "too_long"), 1);
+	assert_int_equal(counter(&b, "bad_qkey"), 1);
 	for (unsigned i = 0; i < SLOT; i++)
 		assert_int_equal(b.buf[i], 0xaa);
 	tell(fd, &good, 3);
