@@ -5,9 +5,52 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "mirrord/copies.h"
 #include "mirrord/health.h"
 #include "mirrord/requests.h"
+
+static const char *const event_words[EVENT_WHAT_END] = {
+	"copy",  "ended", "epoch",  "error",      "fence",   "fenced", "health", "insync",
+	"lease", "lost",  "medium", "on-promote", "primary", "slow",   "stuck",  "verify",
+};
+
+static void event_count(struct set *s, const char *what)
+{
+	for (unsigned i = 0; i < EVENT_WHAT_END; i++)
+		s->event_counts[i] += !strcmp(event_words[i], what);
+}
+
+json_t *event_counts(const struct set *s)
+{
+	json_t *out = json_object();
+
+	for (unsigned i = 0; i < EVENT_WHAT_END; i++)
+		json_object_set_new(out, event_words[i],
+				    json_integer((json_int_t)s->event_counts[i]));
+	return out;
+}
+
+double event_blocked_s(const struct set *s)
+{
+	uint64_t since = s->blocked.since_ms;
+	uint64_t now = since ? clock_boot_ms() - since : 0;
+
+	return (double)(s->blocked.total_ms + now) / 1000;
+}
+
+static void event_time_blocked(struct set *s, enum mirror_health health)
+{
+	struct set_blocked *blocked = &s->blocked;
+	uint64_t now = clock_boot_ms();
+
+	if (health == MIRROR_HEALTH_BLOCKED && !blocked->since_ms) {
+		blocked->since_ms = now;
+	} else if (health != MIRROR_HEALTH_BLOCKED && blocked->since_ms) {
+		blocked->total_ms += now - blocked->since_ms;
+		blocked->since_ms = 0;
+	}
+}
 
 static json_t *event_new(const char *kind, const struct set *s, const char *member)
 {
@@ -42,6 +85,7 @@ void event_emit(struct set *s, const char *member, const char *what, const char 
 {
 	json_t *event = event_new("change", s, member);
 
+	event_count(s, what);
 	LOG_NOTICE("set %s: %s", s->conf->name, text);
 	json_object_set_new(event, "what", json_string(what));
 	if (from)
@@ -140,6 +184,7 @@ void event_look(struct set *s)
 	event_look_silent(s);
 	health_ask_primary(s, &words);
 	is.health = health_of(s, &words);
+	event_time_blocked(s, is.health);
 	s->reported = is;
 	if (!was.is_set)
 		return;

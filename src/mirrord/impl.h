@@ -35,6 +35,8 @@
 #define DAEMON_HEARTBEAT_MS 1000
 #define DAEMON_SILENT_MS    3000 /* an older status of the primary does not describe the present */
 
+#define EVENT_WHAT_END 16 /* kinds of events (event.c) */
+
 struct daemon;
 struct set;
 struct json_t; /* a type of jansson */
@@ -259,6 +261,12 @@ struct set {
 		enum mirror_health health;
 		enum mirror_copy copy;
 	} reported;
+	/* Since this daemon started: the time for which the set was blocked (event.c). */
+	struct set_blocked {
+		uint64_t since_ms; /* 0: it is not blocked */
+		uint64_t total_ms; /* of the former times */
+	} blocked;
+	uint64_t event_counts[EVENT_WHAT_END];
 };
 
 struct daemon {

@@ -105,6 +105,13 @@ static bool neighbour_means_no_copy(unsigned status)
 	       status == GREETING_WRONG_COPY;
 }
 
+static const char *neighbour_refusal(const struct link *l)
+{
+	if (l->lacks_secret || l->status == GREETING_SECRET_WRONG)
+		return "secret";
+	return l->status == GREETING_BAD_VERSION ? "version" : NULL;
+}
+
 static bool neighbour_connect(struct neighbour_link *n, const struct neighbour_plan *plan,
 			      uint8_t slot, struct neighbour_answer *answer)
 {
@@ -115,6 +122,7 @@ static bool neighbour_connect(struct neighbour_link *n, const struct neighbour_p
 	if (neighbour_wait(&n->link, NULL))
 		return true;
 	answer->lacks_copy = neighbour_means_no_copy(n->link.status);
+	answer->refusal = neighbour_refusal(&n->link);
 	text_cut(answer->why_not, sizeof(answer->why_not),
 		 n->link.state == LINK_ENDED ? n->link.why : "it does not answer");
 	return false;

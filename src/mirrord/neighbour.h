@@ -22,7 +22,9 @@ struct neighbour_answer {
 	bool answers;     /* it answered in the last seconds, */
 	uint64_t copy_id; /* id of this copy */
 	struct message_status status;
-	bool lacks_copy;   /* its daemon refuses, as it has no copy of this member */
+	bool lacks_copy; /* its daemon refuses, as it has no copy of this member */
+	/* Why it refuses the connection for good: "secret" or "version"; NULL: it does not. */
+	const char *refusal;
 	char why_not[256]; /* reason if it does not answer; "": not tried yet */
 	/* its answer about the requested size; 0 if it does not answer */
 	struct message_reserve reserved;

@@ -89,6 +89,8 @@ static void status_put_other(const struct set *s, uint8_t slot, const struct pri
 		json_object_set_new(out, "reason", json_string(words->report->reasons[slot]));
 	else if (!answer.answers && answer.why_not[0])
 		json_object_set_new(out, "reason", json_string(answer.why_not));
+	if (answer.refusal)
+		json_object_set_new(out, "refusal", json_string(answer.refusal));
 }
 
 /* A former primary whose process still maps the copy gets a role of its own. */
@@ -130,6 +132,11 @@ static json_t *status_member(const struct set *s, uint8_t slot, const struct pri
 		status_put_own(s, words, out);
 	else
 		status_put_other(s, slot, words, out);
+	if (is_primary && words->status) {
+		json_object_set_new(out, "flushes",
+				    json_integer((json_int_t)words->status->flushes));
+		json_object_set_new(out, "acked", json_integer((json_int_t)words->status->acked));
+	}
 	if (is_primary && words->status && words->status->p50_us) {
 		json_object_set_new(out, "flush_p50_us", json_real(words->status->p50_us));
 		json_object_set_new(out, "flush_p99_us", json_real(words->status->p99_us));
@@ -326,6 +333,10 @@ json_t *request_status(const struct set *s)
 	if (text.next[0])
 		json_object_set_new(out, "next", json_string(text.next));
 	json_object_set_new(out, "progressing", json_boolean(text.progresses));
+	json_object_set_new(out, "blocked_s", json_real(event_blocked_s(s)));
+	json_object_set_new(out, "events", event_counts(s));
+	if (health_is_removed(s))
+		json_object_set_new(out, "removed", json_true());
 	if (s->holder.pid)
 		json_object_set_new(out, "pid", json_integer(s->holder.pid));
 	json_object_set_new(out, "register", status_register(s));

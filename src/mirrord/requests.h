@@ -77,5 +77,9 @@ void event_emit(struct set *s, const char *member, const char *what, const char 
 void event_begin(struct client *client, const struct set *only, bool now_only);
 /* Compare the state with the last report. */
 void event_look(struct set *s);
+/* How many events of each kind there were since the daemon started. */
+struct json_t *event_counts(const struct set *s);
+/* For how long the set was blocked since then. */
+double event_blocked_s(const struct set *s);
 
 #endif

@@ -31,11 +31,14 @@ static const struct args_command commands[] = {
 	 "  --join MEMBER         make this member's copy of a set that exists\n"
 	 "  --secret FILE         what the daemons of the set share\n",
 	 cmd_init},
-	{"status", "[SET] [--check | --what-if lost=MEMBER|HOST,...]",
+	{"status",
+	 "[SET] [--check | --openmetrics | --textfile FILE | --what-if lost=MEMBER|HOST,...]",
 	 "Show the sets of this host.\n"
 	 "\n"
-	 "  --check               for monitoring: 0 healthy, 1 degraded and progressing,\n"
-	 "                        2 degraded and stuck, 3 blocked, split or down\n"
+	 "  --check               one line for monitoring plugins; 0 healthy, 1 degraded,\n"
+	 "                        2 blocked, split or down, 3 unknown\n"
+	 "  --openmetrics         print metrics for Prometheus\n"
+	 "  --textfile FILE       write them to a file for node_exporter's textfile collector\n"
 	 "  --what-if lost=A,B    what the loss of these hosts would do\n",
 	 cmd_status},
 	{"events", "[SET] [--now]",

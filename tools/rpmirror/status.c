@@ -1,44 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror status: a short tree, JSON, a check for monitoring, and what a loss would do. */
+/* rpmirror status: a short tree, JSON, metrics, a check for monitoring, what a loss would do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ask.h"
+#include "base/openmetrics_file.h"
 #include "base/text.h"
 #include "commands.h"
+#include "metrics.h"
+#include "monitor.h"
 #include "show.h"
 #include "survive.h"
-
-/* Of --check. */
-enum { CHECK_HEALTHY, CHECK_PROGRESSING, CHECK_STUCK, CHECK_DOWN };
-
-static int status_check_set(const json_t *set)
-{
-	const char *health = json_text(set, "health", "down");
-
-	if (!strcmp(health, "healthy"))
-		return CHECK_HEALTHY;
-	if (strcmp(health, "degraded") != 0)
-		return CHECK_DOWN;
-	return json_flag(set, "progressing") ? CHECK_PROGRESSING : CHECK_STUCK;
-}
-
-/* The worst one counts; a set that no daemon knows is down. */
-static int status_check(const json_t *sets)
-{
-	int worst = json_array_size(sets) ? CHECK_HEALTHY : CHECK_DOWN;
-	const json_t *set;
-	size_t i;
-
-	json_array_foreach(sets, i, set)
-	{
-		int one = status_check_set(set);
-
-		worst = one > worst ? one : worst;
-	}
-	return worst;
-}
 
 /* "a,b" */
 static int status_parse_lost(const json_t *set, const char *names, struct survive_lost *lost)
@@ -86,44 +59,96 @@ static int status_what_if(const struct args *args, const json_t *sets, const cha
 	return CODE_DONE;
 }
 
-static int status_print(const struct args *args, json_t *answer, const char *what_if)
+/* What the command line asks for. */
+struct status_wanted {
+	bool check, openmetrics;
+	const char *what_if, *textfile;
+};
+
+static int status_print(const struct args *args, const struct status_wanted *wanted, json_t *answer)
 {
 	const json_t *sets = json_object_get(answer, "sets"), *set;
 	size_t i;
 
-	if (what_if)
-		return status_what_if(args, sets, what_if);
-	if (args->json) {
+	if (wanted->what_if)
+		return status_what_if(args, sets, wanted->what_if);
+	if (args->json)
 		out_json(json_incref(answer));
-		return CODE_DONE;
-	}
+	else if (wanted->check)
+		monitor_print(sets);
+	if (args->json || wanted->check)
+		return wanted->check ? (int)monitor_of(sets) : CODE_DONE;
 	json_array_foreach(sets, i, set) show_set(set);
 	if (!json_array_size(sets))
 		printf("this host has no set\n");
 	return CODE_DONE;
 }
 
+/* answer: NULL, the daemon has not answered, which is a metric as well. */
+static int status_measure(const struct status_wanted *wanted, const json_t *answer)
+{
+	struct openmetrics om;
+	struct error err;
+	int code = CODE_DONE;
+
+	openmetrics_init(&om, wanted->textfile ? OPENMETRICS_TEXT_0_0_4 : OPENMETRICS_1_0);
+	metrics_write(&om, json_object_get(answer, "sets"));
+	if (openmetrics_end(&om))
+		code = out_fail(CODE_IO, NULL, "out of memory");
+	else if (!wanted->textfile)
+		fwrite(om.text, 1, om.len, stdout);
+	else if (openmetrics_save(&om, wanted->textfile, &err))
+		code = out_fail(CODE_IO, NULL, "%s", err.text);
+	openmetrics_fini(&om);
+	return code;
+}
+
+static int status_fail(const struct args *args, const struct status_wanted *wanted,
+		       const struct failure *f)
+{
+	out_failure(f);
+	if (wanted->check) {
+		if (!args->json)
+			monitor_print_failure(f);
+		return MONITOR_UNKNOWN;
+	}
+	/* A set that this host does not have is a wrong question, and no state of the daemon. */
+	if ((wanted->openmetrics || wanted->textfile) && f->code != CODE_CONFIG)
+		status_measure(wanted, NULL);
+	return f->code;
+}
+
+static int status_check_wanted(const struct status_wanted *wanted)
+{
+	int forms = wanted->check + wanted->openmetrics + !!wanted->what_if + !!wanted->textfile;
+
+	return forms > 1 ? out_usage("--check, --what-if, --openmetrics and --textfile do not go "
+				     "together")
+			 : CODE_DONE;
+}
+
 int cmd_status(int argc, char **argv)
 {
-	bool check = false;
-	const char *what_if = NULL;
-	const struct args_option options[] = {
-		{"check", ARGS_FLAG, &check}, {"what-if", ARGS_TEXT, &what_if}, {0}};
+	struct status_wanted wanted = {0};
+	const struct args_option options[] = {{"check", ARGS_FLAG, &wanted.check},
+					      {"what-if", ARGS_TEXT, &wanted.what_if},
+					      {"openmetrics", ARGS_FLAG, &wanted.openmetrics},
+					      {"textfile", ARGS_TEXT, &wanted.textfile},
+					      {0}};
 	struct failure f;
 	struct args args;
 	json_t *answer;
-	int code;
+	int code, rc = args_parse(argc, argv, options, 0, 1, &args, &code);
 
-	if (args_parse(argc, argv, options, 0, 1, &args, &code))
-		return code;
+	if (!rc)
+		rc = code = status_check_wanted(&wanted);
+	if (rc)
+		return code && monitor_is_asked(argv) ? (int)MONITOR_UNKNOWN : code;
 	code = ask_status(&args, args.rest.items[0], &answer, &f);
-	if (code) {
-		out_failure(&f);
-		return check ? CHECK_DOWN : code;
-	}
-	code = status_print(&args, answer, what_if);
-	if (check && !code)
-		code = status_check(json_object_get(answer, "sets"));
+	if (code)
+		return status_fail(&args, &wanted, &f);
+	code = wanted.openmetrics || wanted.textfile ? status_measure(&wanted, answer)
+						     : status_print(&args, &wanted, answer);
 	json_decref(answer);
 	return code;
 }

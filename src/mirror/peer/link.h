@@ -53,6 +53,7 @@ struct link {
 	struct rpma_mr_remote *data; /* LANE, BULK */
 	struct rpma_mr_remote *ring; /* LANE */
 	enum greeting_status status; /* ENDED by a refusal */
+	bool lacks_secret;           /* ENDED, as only one end has a secret */
 	struct mirror_epoch known;   /* and the epoch that was promised there */
 	uint64_t deadline_ms;        /* until READY */
 	struct message inbox[LINK_MESSAGES];

@@ -28,6 +28,14 @@ static void link_prove(struct link *l)
 	link_send(l, &m);
 }
 
+/* Only one end has a secret. */
+static void link_lacks_secret(struct link *l, bool there)
+{
+	l->lacks_secret = true;
+	link_fail(l, there ? "it wants a secret, and this host's set has none"
+			   : "it does not know the set's secret");
+}
+
 void link_on_established(struct link *l)
 {
 	struct rpma_conn_private_data pdata = {NULL, 0};
@@ -53,8 +61,7 @@ void link_on_established(struct link *l)
 	if (reply->status != GREETING_OK)
 		link_refused(l, reply->status);
 	else if (reply->has_secret != (*l->place->key != NULL))
-		link_fail(l, reply->has_secret ? "it wants a secret, and this host's set has none"
-					       : "it does not know the set's secret");
+		link_lacks_secret(l, reply->has_secret);
 	else
 		link_prove(l);
 }

@@ -205,7 +205,7 @@ exchanged_copies() {
 	exchange_copies both
 	refused 0 "a/data are of member 'b', and this host is 'a': move both files"
 	refused 1 "b/data are of member 'a', and this host is 'b'"
-	on 0 3 "are of member 'b'" status --check
+	on 0 2 "are of member 'b'" status --check
 	exchange_copies both
 	copy_is 0 in-sync
 	copy_is 1 in-sync

@@ -75,7 +75,9 @@ test_wrong_command_lines_end_with_1() {
 test_without_a_daemon_it_is_unreachable() {
 	expect 3 'is rpmirrord running' status
 	expect 3 '"code":3,"name":"unreachable"' promote s b --json
-	expect 3 '' status --check
+	expect 3 '^RPMIRROR UNKNOWN - cannot connect to .*; is rpmirrord running on this host\?$' status --check
+	expect 3 '"name":"unreachable"' status --check --json
+	! grep -q RPMIRROR out || fail "JSON and a line for people on standard output"
 }
 
 test_a_silent_daemon_is_waited_for_so_long() {
@@ -128,21 +130,95 @@ test_what_came_from_elsewhere_cannot_control_a_terminal() {
 	expect 0 '\?x, because \?y' explain
 }
 
-test_check_is_for_monitoring() {
+test_check_is_a_monitoring_plugin() {
 	start_daemon
-	status healthy in-sync
-	expect 0 '' status --check
-	status degraded syncing ',"progressing":true'
-	expect 1 '' status --check
+	status healthy in-sync ',"slow_ms":20,"blocked_s":1.5'
+	expect 0 "^RPMIRROR OK - orders healthy, 2 of 2 copies in-sync \\| 'orders.insync'=2;2:;1:;0;2 'orders.behind'=4096B;;;0 'orders.flush_p99'=0.000060s;0.020;;0 'orders.blocked'=1.5s;;;0$" status --check
+	[ "$(wc -l <out)" = 1 ] && [ ! -s err ] || fail "not one line"
+	status degraded syncing ',"progressing":true,"reason":"b is | away"'
+	expect 1 '^RPMIRROR WARNING - orders degraded, 1 of 2 copies in-sync: b is / away \|' status --check
 	status degraded stale ',"progressing":false'
-	expect 2 '' status --check
+	expect 1 '^RPMIRROR WARNING - orders degraded, 1 of 2 copies in-sync, no progress \|' status --check
 	local health
 	for health in blocked split down; do
-		status $health stale
-		expect 3 '' status --check
+		status $health stale ',"reason":"it is so"'
+		expect 2 "^RPMIRROR CRITICAL - orders $health, 1 of 2 copies in-sync: it is so \\|" status --check
 	done
+	expect 2 '"health":"down"' status --check --json
 	echo '{"schema":1,"sets":[]}' >status.answer
-	expect 3 '' status --check
+	expect 3 '^RPMIRROR UNKNOWN - this host has no set$' status --check
+	echo '{"schema":1,"sets":[{"set":"x","health":"degraded"},{"set":"y","health":"healthy"}]}' >status.answer
+	expect 1 '^RPMIRROR WARNING - x degraded, .*; y healthy, ' status --check
+	echo '{"ok":false,"error":{"code":2,"name":"config","message":"no such set"}}' >status.answer
+	expect 3 '^RPMIRROR UNKNOWN - no such set$' status others --check
+	expect 3 "no option '--nonsense'" status --check --nonsense
+	expect 3 'do not go together' status --check --openmetrics
+	rm status.answer
+	touch status.silent
+	expect 3 '^RPMIRROR UNKNOWN - rpmirrord has not answered in time' status --check --timeout 0.2
+}
+
+test_metrics_are_those_of_the_status() {
+	start_daemon
+	status degraded syncing ',"size":4194304,"slow_ms":20,"blocked_s":1.5,"events":{"lost":3},"removed":true,"findings":{"more":1,"ranges":[{"length":4096}]}'
+	sed -i 's/"etcd",/"etcd","answers":true,/; s/"flow":"none"/"flow":"none","flushes":12,"acked":11/; s/"behind":4096/"behind":4096,"rate":7,"refusal":"secret"/' status.answer
+	expect 0 '^# EOF$' status orders --openmetrics
+	asked '"set":"orders"'
+	local line
+	while read -r line; do
+		grep -qxF -e "$line" out || fail "no line $line"
+	done <<-'END'
+		rpmirror_up 1
+		rpmirror_sets 1
+		# TYPE rpmirror_set_health gauge
+		rpmirror_set_health{set="orders",health="degraded"} 1
+		rpmirror_set_health{set="orders",health="healthy"} 0
+		rpmirror_set_removed{set="orders"} 1
+		rpmirror_set_epoch{set="orders"} 7
+		# UNIT rpmirror_set_size_bytes bytes
+		rpmirror_set_size_bytes{set="orders"} 4194304
+		rpmirror_set_members{set="orders"} 2
+		rpmirror_set_insync_members{set="orders"} 1
+		rpmirror_set_slow_threshold_seconds{set="orders"} 0.02
+		# TYPE rpmirror_set_blocked_seconds counter
+		rpmirror_set_blocked_seconds_total{set="orders"} 1.5
+		rpmirror_events_total{set="orders",what="lost"} 3
+		rpmirror_set_findings_bytes{set="orders"} 4097
+		rpmirror_register_reachable{set="orders"} 1
+		rpmirror_register_healthy_members{set="orders"} 3
+		rpmirror_copy_state{set="orders",member="b",state="syncing"} 1
+		rpmirror_copy_state{set="orders",member="b",state="in-sync"} 0
+		rpmirror_copy_refused{set="orders",member="b",reason="secret"} 1
+		rpmirror_copy_refused{set="orders",member="a",reason="secret"} 0
+		rpmirror_copy_primary{set="orders",member="a"} 1
+		rpmirror_copy_behind_bytes{set="orders",member="b"} 4096
+		rpmirror_copy_resync_bytes_per_second{set="orders",member="b"} 7
+		rpmirror_flushes_total{set="orders",member="a"} 12
+		rpmirror_flush_latency_seconds{set="orders",member="a",quantile="0.99"} 6e-05
+	END
+	! grep -q 'flush_latency_seconds{set="orders",member="b"' out || fail "a time of flushes that b does not make"
+	sed -i "s|/pm/orders|$work|" status.answer
+	expect 0 '' status --textfile metrics.prom
+	[ ! -s out ] && [ "$(stat -c %a metrics.prom)" = 644 ] || fail "not a file for every reader"
+	grep -qx '# TYPE rpmirror_flushes_total counter' metrics.prom || fail "no classic name"
+	grep -q '^rpmirror_copy_filesystem_avail_bytes{set="orders",member="a"} [1-9]' metrics.prom || fail "no room"
+	! grep -q EOF metrics.prom || fail "the collector knows no EOF"
+	! grep -q '^rpmirror_copy_filesystem_avail_bytes{set="orders",member="b"}' metrics.prom || fail "the room of another host"
+	if command -v promtool >/dev/null; then
+		promtool check metrics <metrics.prom >lint 2>&1 || fail "promtool: $(cat lint)"
+	fi
+	touch status.close
+	expect 3 'closed by rpmirrord' status --textfile metrics.prom
+	grep -qx 'rpmirror_up 0' metrics.prom && ! grep -q rpmirror_sets metrics.prom || fail "not known as down"
+	[ "$(ls metrics*)" = metrics.prom ] || fail "something is left: $(ls)"
+	rm status.close
+	expect 9 'cannot create /nowhere/x' status --textfile /nowhere/x
+}
+
+test_names_in_metrics_are_escaped() {
+	start_daemon
+	status 'healthy' in-sync ',"events":{"a\"b\\\u000ac":1}'
+	expect 0 '^rpmirror_events_total\{set="orders",what="a\\"b\\\\\\nc"\} 1$' status --openmetrics
 }
 
 test_what_if_tells_the_outcome() {

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * openmetrics.h -- metrics as text for Prometheus.
+ *
+ * Two forms. OpenMetrics 1.0 is what a scrape reads. The older text format 0.0.4 is what the textfile
+ * collector of node_exporter and `promtool check metrics` read: there the name of a counter's family
+ * ends with _total, and there is neither UNIT nor EOF.
+ *
+ * No I/O. The writer owns its text. A lack of memory is remembered, and openmetrics_end() reports it.
+ */
+#ifndef BASE_OPENMETRICS_H
+#define BASE_OPENMETRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum openmetrics_form { OPENMETRICS_1_0, OPENMETRICS_TEXT_0_0_4 };
+
+enum openmetrics_type { OPENMETRICS_GAUGE, OPENMETRICS_COUNTER, OPENMETRICS_SUMMARY };
+
+/* All samples of a family stand together. name: [a-zA-Z_][a-zA-Z0-9_]*, without _total; it ends with
+ * the unit, unless that is NULL. help: one line. */
+struct openmetrics_family {
+	const char *name, *help, *unit;
+	enum openmetrics_type type;
+};
+
+struct openmetrics_label {
+	const char *name,
+		*value; /* value: any bytes; invalid UTF-8 and control characters become '?' */
+};
+
+struct openmetrics {
+	enum openmetrics_form form;
+	char *text; /* ends with a NUL */
+	size_t len, size;
+	const struct openmetrics_family *family; /* the samples that follow belong to it */
+	bool has_head;                           /* its HELP and TYPE are written */
+	bool has_failed;                         /* no memory */
+};
+
+void openmetrics_init(struct openmetrics *om, enum openmetrics_form form);
+void openmetrics_fini(struct openmetrics *om);
+/* The family of the samples that follow. A family without a sample leaves no line. */
+void openmetrics_family(struct openmetrics *om, const struct openmetrics_family *family);
+/* labels: ended by one whose name is NULL; one whose value is NULL is left out. */
+void openmetrics_sample(struct openmetrics *om, const struct openmetrics_label *labels,
+			double value);
+/* 0; -ENOMEM: the text is not complete. */
+int openmetrics_end(struct openmetrics *om);
+
+#endif

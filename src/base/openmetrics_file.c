@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/openmetrics_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/newfile.h"
+
+static int openmetrics_write(const struct openmetrics *om, int fd)
+{
+	for (size_t at = 0; at < om->len;) {
+		ssize_t n = write(fd, om->text + at, om->len - at);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	/* node_exporter runs as another user, whatever the umask is. */
+	return fchmod(fd, 0644) ? -errno : 0;
+}
+
+int openmetrics_save(const struct openmetrics *om, const char *path, struct error *err)
+{
+	struct newfile_opts opts = {.path = path};
+	struct newfile nf;
+	int rc = newfile_open(&nf, &opts, err);
+
+	if (rc)
+		return rc;
+	rc = openmetrics_write(om, nf.fd);
+	if (rc)
+		rc = error_set(err, ERROR_LOCAL, -rc, "cannot write %s: %s", path, strerror(-rc));
+	else
+		rc = newfile_commit(&nf, true, err);
+	if (rc)
+		newfile_abort(&nf);
+	else
+		close(nf.fd);
+	return rc;
+}
+
+bool openmetrics_room(const char *path, double *avail, double *size)
+{
+	struct statvfs fs;
+
+	if (statvfs(path, &fs) || !fs.f_blocks)
+		return false;
+	*avail = (double)fs.f_bavail * (double)fs.f_frsize;
+	*size = (double)fs.f_blocks * (double)fs.f_frsize;
+	return true;
+}

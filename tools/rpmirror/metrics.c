@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "metrics.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/openmetrics_file.h"
+#include "out.h"
+
+/* The object of a sample: `whole` is the set, `part` the set, its register or one of its members. */
+struct metrics_at {
+	const json_t *set, *part;
+	struct openmetrics_label labels[4]; /* set, member, one of the metric, end */
+};
+
+enum metrics_scope { METRICS_SET, METRICS_REGISTER, METRICS_MEMBER, METRICS_LOCAL_MEMBER };
+
+/* What is written from the key. */
+enum metrics_kind {
+	METRICS_NUMBER, /* times scale */
+	METRICS_FLAG,   /* 1, or 0 also if it is absent */
+	METRICS_STATE,  /* for each word of `words`: 1 if it is the key's text, else 0 */
+	METRICS_OTHER   /* write() does it */
+};
+
+struct metrics_row {
+	struct openmetrics_family family;
+	enum metrics_scope scope;
+	enum metrics_kind kind;
+	const char *key;
+	double scale;
+	const char *label, *const *words; /* STATE */
+	void (*write)(struct openmetrics *om, struct metrics_at *at);
+};
+
+static const char *const metrics_healths[] = {"healthy", "degraded", "blocked",
+					      "split",   "down",     NULL};
+static const char *const metrics_copies[] = {"empty",   "syncing", "stale", "unknown",
+					     "in-sync", "failed",  NULL};
+static const char *const metrics_links[] = {"local",     "down",    "connecting",
+					    "connected", "refused", NULL};
+static const char *const metrics_flows[] = {"none",      "replicating", "catching-up", "joining",
+					    "verifying", "paused",      NULL};
+static const char *const metrics_refusals[] = {"secret", "version", NULL};
+
+static void metrics_put(struct openmetrics *om, struct metrics_at *at, const char *label,
+			const char *word, double value)
+{
+	at->labels[2] = (struct openmetrics_label){label, word};
+	openmetrics_sample(om, at->labels, value);
+	at->labels[2] = (struct openmetrics_label){0};
+}
+
+static void metrics_put_members(struct openmetrics *om, struct metrics_at *at)
+{
+	const json_t *members = json_object_get(at->set, "members");
+
+	if (members)
+		openmetrics_sample(om, at->labels, (double)json_array_size(members));
+}
+
+static void metrics_put_insync(struct openmetrics *om, struct metrics_at *at)
+{
+	const json_t *members = json_object_get(at->set, "members"), *member;
+	double count = 0;
+	size_t i;
+
+	json_array_foreach(members, i, member) count += json_flag(member, "insync");
+	if (members)
+		openmetrics_sample(om, at->labels, count);
+}
+
+/* What the kernel would refuse an operation on the register for counts as not reached. */
+static void metrics_put_register(struct openmetrics *om, struct metrics_at *at)
+{
+	openmetrics_sample(om, at->labels,
+			   json_flag(at->part, "answers") && !json_object_get(at->part, "error"));
+}
+
+static void metrics_put_findings(struct openmetrics *om, struct metrics_at *at)
+{
+	const json_t *findings = json_object_get(at->set, "findings"), *range;
+	double bytes = json_figure(findings, "more", 0);
+	size_t i;
+
+	json_array_foreach(json_object_get(findings, "ranges"), i, range) bytes +=
+		json_figure(range, "length", 0);
+	openmetrics_sample(om, at->labels, bytes);
+}
+
+static void metrics_put_events(struct openmetrics *om, struct metrics_at *at)
+{
+	json_t *events = json_object_get(at->set, "events"), *count;
+	const char *what;
+
+	json_object_foreach(events, what, count)
+		metrics_put(om, at, "what", what, json_number_value(count));
+}
+
+static void metrics_put_quantile(struct openmetrics *om, struct metrics_at *at, const char *key,
+				 const char *quantile)
+{
+	double us = json_figure(at->part, key, NAN);
+
+	if (!isnan(us))
+		metrics_put(om, at, "quantile", quantile, us / 1e6);
+}
+
+static void metrics_put_latency(struct openmetrics *om, struct metrics_at *at)
+{
+	if (strcmp(json_text(at->part, "role", ""), "primary") != 0)
+		return;
+	metrics_put_quantile(om, at, "flush_p50_us", "0.5");
+	metrics_put_quantile(om, at, "flush_p99_us", "0.99");
+}
+
+static void metrics_put_copy_latency(struct openmetrics *om, struct metrics_at *at)
+{
+	if (strcmp(json_text(at->part, "role", ""), "primary") != 0)
+		metrics_put_quantile(om, at, "flush_p99_us", "0.99");
+}
+
+static void metrics_put_primary(struct openmetrics *om, struct metrics_at *at)
+{
+	const char *primary = json_text(at->set, "primary", NULL);
+
+	openmetrics_sample(om, at->labels,
+			   primary && !strcmp(primary, json_text(at->part, "name", "")));
+}
+
+static void metrics_put_room(struct openmetrics *om, struct metrics_at *at, bool is_size)
+{
+	double avail, size;
+
+	if (openmetrics_room(json_text(at->part, "path", ""), &avail, &size))
+		openmetrics_sample(om, at->labels, is_size ? size : avail);
+}
+
+static void metrics_put_avail(struct openmetrics *om, struct metrics_at *at)
+{
+	metrics_put_room(om, at, false);
+}
+
+static void metrics_put_capacity(struct openmetrics *om, struct metrics_at *at)
+{
+	metrics_put_room(om, at, true);
+}
+
+#define GAUGE(name, help, unit)                                                                    \
+	{                                                                                          \
+		name, help, unit, OPENMETRICS_GAUGE                                                \
+	}
+#define COUNTER(name, help, unit)                                                                  \
+	{                                                                                          \
+		name, help, unit, OPENMETRICS_COUNTER                                              \
+	}
+#define SUMMARY(name, help, unit)                                                                  \
+	{                                                                                          \
+		name, help, unit, OPENMETRICS_SUMMARY                                              \
+	}
+
+static const struct openmetrics_family metrics_up =
+	GAUGE("rpmirror_up", "1 if rpmirrord of this host answers.", NULL);
+static const struct openmetrics_family metrics_sets =
+	GAUGE("rpmirror_sets", "Sets of this host's configuration.", NULL);
+
+/* The table of rpmirror(1) has the same order. */
+static const struct metrics_row metrics_rows[] = {
+	{GAUGE("rpmirror_set_health", "1 for the health that the set has, as this host sees it.",
+	       NULL),
+	 METRICS_SET, METRICS_STATE, "health", 0, "health", metrics_healths, NULL},
+	{GAUGE("rpmirror_set_progressing", "1 if a degraded set repairs itself.", NULL),
+	 METRICS_SET, METRICS_FLAG, "progressing", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_set_removed",
+	       "1 if this host's copy belongs to a member that the set has removed.", NULL),
+	 METRICS_SET, METRICS_FLAG, "removed", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_set_epoch", "Number of the epoch.", NULL), METRICS_SET, METRICS_NUMBER,
+	 "epoch", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_set_size_bytes", "Size of the file.", "bytes"), METRICS_SET,
+	 METRICS_NUMBER, "size", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_set_members", "Members of the set.", NULL), METRICS_SET, METRICS_OTHER,
+	 NULL, 0, NULL, NULL, metrics_put_members},
+	{GAUGE("rpmirror_set_insync_members", "Members in-sync, by the register.", NULL),
+	 METRICS_SET, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_insync},
+	{GAUGE("rpmirror_set_min_copies", "In-sync copies without which flushes wait.", NULL),
+	 METRICS_SET, METRICS_NUMBER, "min_copies", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_set_slow_threshold_seconds", "The set's limit for a slow flush.",
+	       "seconds"),
+	 METRICS_SET, METRICS_NUMBER, "slow_ms", 1e-3, NULL, NULL, NULL},
+	{COUNTER("rpmirror_set_blocked_seconds",
+		 "For how long this host has found the set blocked, since its daemon started.",
+		 "seconds"),
+	 METRICS_SET, METRICS_NUMBER, "blocked_s", 1, NULL, NULL, NULL},
+	{COUNTER("rpmirror_events", "Events since the daemon started, by kind.", NULL), METRICS_SET,
+	 METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_events},
+	{GAUGE("rpmirror_set_findings_bytes",
+	       "Bytes in which copies differ, found by comparisons of this host and not repaired.",
+	       "bytes"),
+	 METRICS_SET, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_findings},
+	{GAUGE("rpmirror_register_reachable",
+	       "1 if the register answers this host and does not refuse it.", NULL),
+	 METRICS_REGISTER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_register},
+	{GAUGE("rpmirror_register_members", "Members of the etcd.", NULL), METRICS_REGISTER,
+	 METRICS_NUMBER, "members", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_register_healthy_members", "Members of the etcd that answer.", NULL),
+	 METRICS_REGISTER, METRICS_NUMBER, "healthy", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_copy_state", "1 for the state that the copy has, by its own daemon.",
+	       NULL),
+	 METRICS_MEMBER, METRICS_STATE, "copy", 0, "state", metrics_copies, NULL},
+	{GAUGE("rpmirror_copy_link", "1 for the state of the link to the copy's host.", NULL),
+	 METRICS_MEMBER, METRICS_STATE, "link", 0, "link", metrics_links, NULL},
+	{GAUGE("rpmirror_copy_flow", "1 for what goes on with the copy.", NULL), METRICS_MEMBER,
+	 METRICS_STATE, "flow", 0, "flow", metrics_flows, NULL},
+	{GAUGE("rpmirror_copy_refused",
+	       "1 for the reason for which the copy's daemon refuses this host.", NULL),
+	 METRICS_MEMBER, METRICS_STATE, "refusal", 0, "reason", metrics_refusals, NULL},
+	{GAUGE("rpmirror_copy_insync", "1 if the register counts the copy.", NULL), METRICS_MEMBER,
+	 METRICS_FLAG, "insync", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_copy_primary", "1 if the member is the primary.", NULL), METRICS_MEMBER,
+	 METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_primary},
+	{GAUGE("rpmirror_copy_local", "1 if the copy is on this host.", NULL), METRICS_MEMBER,
+	 METRICS_FLAG, "local", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_copy_size_bytes", "Size of the copy's file.", "bytes"), METRICS_MEMBER,
+	 METRICS_NUMBER, "size", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_copy_behind_bytes", "Bytes that the copy certainly lacks.", "bytes"),
+	 METRICS_MEMBER, METRICS_NUMBER, "behind", 1, NULL, NULL, NULL},
+	{GAUGE("rpmirror_copy_resync_bytes_per_second", "Speed of the copy's resync.", NULL),
+	 METRICS_MEMBER, METRICS_NUMBER, "rate", 1, NULL, NULL, NULL},
+	{COUNTER("rpmirror_flushes", "Flushes that the primary's process has begun.", NULL),
+	 METRICS_MEMBER, METRICS_NUMBER, "flushes", 1, NULL, NULL, NULL},
+	{COUNTER("rpmirror_flushes_acknowledged", "Flushes of it that are durable.", NULL),
+	 METRICS_MEMBER, METRICS_NUMBER, "acked", 1, NULL, NULL, NULL},
+	{SUMMARY("rpmirror_flush_latency_seconds",
+		 "Time of the last flushes, without those that waited while the set was blocked.",
+		 "seconds"),
+	 METRICS_MEMBER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_latency},
+	{SUMMARY("rpmirror_copy_flush_latency_seconds",
+		 "Time of the last flushes until this copy had them.", "seconds"),
+	 METRICS_MEMBER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_copy_latency},
+	{GAUGE("rpmirror_copy_filesystem_avail_bytes",
+	       "Room that is left in the file system of this host's copy.", "bytes"),
+	 METRICS_LOCAL_MEMBER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_avail},
+	{GAUGE("rpmirror_copy_filesystem_size_bytes", "Size of that file system.", "bytes"),
+	 METRICS_LOCAL_MEMBER, METRICS_OTHER, NULL, 0, NULL, NULL, metrics_put_capacity},
+};
+#define METRICS_ROWS (sizeof(metrics_rows) / sizeof(metrics_rows[0]))
+
+const struct openmetrics_family *metrics_family(unsigned index)
+{
+	if (index < 2)
+		return index ? &metrics_sets : &metrics_up;
+	return index - 2 < METRICS_ROWS ? &metrics_rows[index - 2].family : NULL;
+}
+
+/* A daemon that does not know the state leaves the key out: then there is no sample, except of what is
+ * absent because nothing is refused. */
+static void metrics_write_states(struct openmetrics *om, const struct metrics_row *row,
+				 struct metrics_at *at)
+{
+	const char *text = json_text(at->part, row->key, "");
+
+	if (!*text && row->words != metrics_refusals)
+		return;
+	for (const char *const *word = row->words; *word; word++)
+		metrics_put(om, at, row->label, *word, !strcmp(text, *word));
+}
+
+static void metrics_write_one(struct openmetrics *om, const struct metrics_row *row,
+			      struct metrics_at *at)
+{
+	double value;
+
+	switch (row->kind) {
+	case METRICS_NUMBER:
+		value = json_figure(at->part, row->key, NAN) * row->scale;
+		if (!isnan(value))
+			openmetrics_sample(om, at->labels, value);
+		break;
+	case METRICS_FLAG:
+		openmetrics_sample(om, at->labels, json_flag(at->part, row->key));
+		break;
+	case METRICS_STATE:
+		metrics_write_states(om, row, at);
+		break;
+	case METRICS_OTHER:
+		row->write(om, at);
+		break;
+	}
+}
+
+static void metrics_write_members(struct openmetrics *om, const struct metrics_row *row,
+				  struct metrics_at *at)
+{
+	const json_t *member;
+	size_t i;
+
+	json_array_foreach(json_object_get(at->set, "members"), i, member)
+	{
+		if (row->scope == METRICS_LOCAL_MEMBER && !json_flag(member, "local"))
+			continue;
+		at->part = member;
+		at->labels[1] = (struct openmetrics_label){"member", json_text(member, "name", "")};
+		metrics_write_one(om, row, at);
+	}
+}
+
+static void metrics_write_set(struct openmetrics *om, const struct metrics_row *row,
+			      const json_t *set)
+{
+	/* The NULL value is the place of the member. */
+	struct metrics_at at = {.set = set,
+				.part = set,
+				.labels = {{"set", json_text(set, "set", "")}, {"member", NULL}}};
+
+	if (row->scope >= METRICS_MEMBER) {
+		metrics_write_members(om, row, &at);
+		return;
+	}
+	if (row->scope == METRICS_REGISTER)
+		at.part = json_object_get(set, "register");
+	metrics_write_one(om, row, &at);
+}
+
+void metrics_write(struct openmetrics *om, const json_t *sets)
+{
+	const json_t *set;
+	size_t i;
+
+	openmetrics_family(om, &metrics_up);
+	openmetrics_sample(om, NULL, sets != NULL);
+	if (!sets)
+		return;
+	openmetrics_family(om, &metrics_sets);
+	openmetrics_sample(om, NULL, (double)json_array_size(sets));
+	for (unsigned n = 0; n < METRICS_ROWS; n++) {
+		openmetrics_family(om, &metrics_rows[n].family);
+		json_array_foreach(sets, i, set) metrics_write_set(om, &metrics_rows[n], set);
+	}
+}
