@@ -1,34 +1,54 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the Debian packages of a copy of this tree and judges them: no error of lintian, and no warning that
-# is not explained in contrib/debian.
-# usage: package.sh BUILD_DIR       the packages are then in BUILD_DIR
+# Builds the Debian packages of a copy of this tree, or of a source archive, and judges them: no error of lintian, and no
+# warning that is not explained in contrib/debian. Beside the packages is the list of what they are linked with (SPDX).
+# usage: package.sh BUILD_DIR [ARCHIVE]       the packages are then in BUILD_DIR
 set -euo pipefail
-out=$(mkdir -p "${1:?usage: package.sh BUILD_DIR}" && realpath "$1")
+out=$(mkdir -p "${1:?usage: package.sh BUILD_DIR [ARCHIVE]}" && realpath "$1")
+archive=${2:+$(realpath "$2")}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-version=$(dpkg-parsechangelog -l contrib/debian/changelog -S Version)
-cmake_version=$(sed -nE 's/^project\(rpma VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
-[ "${version%-*}" = "$cmake_version" ] || {
-	echo "package: contrib/debian/changelog has version $version, CMakeLists.txt $cmake_version" >&2
-	exit 1
+# The checksums of a release are beside its archive.
+checked() {
+	local folder name
+	folder=$(dirname "$archive") name=$(basename "$archive")
+	[ ! -e "$folder/SHA256SUMS" ] || (cd "$folder" && grep " $name\$" SHA256SUMS | sha256sum --quiet --check -) || {
+		echo "package: $archive is not what $folder/SHA256SUMS describes" >&2
+		exit 1
+	}
 }
 
-# What is in git or would be, as it is now; debian/ is where its tools look for it.
-rm -rf "$out/rpma" "$out"/*.{deb,changes,buildinfo}
+rm -rf "$out/rpma" "$out"/*.{deb,changes,buildinfo,spdx.json}
 mkdir "$out/rpma"
-git ls-files -z --cached --others --exclude-standard ':!contrib/debian' |
-	xargs -0 sh -c 'for file; do [ ! -e "$file" ] || printf "%s\0" "$file"; done' sh |
-	tar -c --null -T - | tar -x -C "$out/rpma"
-cp -r contrib/debian "$out/rpma/debian"
-
-# Nobody signs, and debug symbols stay where they are of use.
+if [ -n "$archive" ]; then
+	checked
+	tar -x -f "$archive" -C "$out/rpma" --strip-components=1
+else
+	cmake/tree-files.sh | tar -c --null -T - | tar -x -C "$out/rpma"
+fi
 cd "$out/rpma"
+contrib/release/version.sh . check || {
+	echo "package: the versions have to agree" >&2
+	exit 1
+}
+mv contrib/debian debian # where its tools look for it
+
+# A package is not signed here, and debug symbols stay where they are of use.
 DEB_BUILD_OPTIONS="parallel=$(nproc) ${DEB_BUILD_OPTIONS:-}" dpkg-buildpackage --build=binary --no-sign >"$out/build.log" 2>&1 || {
 	tail -n 40 "$out/build.log" >&2
 	echo "package: the build failed; see $out/build.log" >&2
 	exit 1
 }
+SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -S Timestamp)
+export SOURCE_DATE_EPOCH
 cd "$out"
 lintian --allow-root --fail-on error,warning ./*.changes
-ls -- *.deb
+
+# Folders that debhelper filled, one a package.
+parts=()
+for deb in *.deb; do
+	name=${deb%%_*}
+	[[ $name == *-dbgsym ]] || parts+=("$name=rpma/debian/$name")
+done
+python3 -B rpma/contrib/release/sbom.py linked "${parts[@]}" >"$(basename ./*.changes .changes).spdx.json"
+ls -- *.deb *.spdx.json

@@ -42,8 +42,8 @@ def run(command, cwd, timeout=None):
 
 def copy_tree(source, target):
     """The files in git, and new ones. Times stay, so that only changed files are built again."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=source,
-                            check=True, capture_output=True).stdout.decode().split("\0")
+    listed = subprocess.run([source / "cmake/tree-files.sh"], check=True,
+                            capture_output=True).stdout.decode().split("\0")
     names = {name for name in listed if name and (source / name).is_file()}
     for name in sorted(names):
         old, new = source / name, target / name

@@ -14,7 +14,7 @@
 #include "softrnic/trace/pcapng.h"
 
 #define INTERFACE_NAME "softrnic0"
-#define WRITER         "softrnic 1.4.0"
+#define WRITER         "softrnic " SOFTRNIC_VERSION
 #define FIRST_FD       3 /* descriptors below it may be written to as standard streams */
 
 static struct {

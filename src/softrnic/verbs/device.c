@@ -135,7 +135,7 @@ int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *a
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
 	};
-	strcpy(attr->fw_ver, "1.4.0");
+	strcpy(attr->fw_ver, SOFTRNIC_VERSION);
 	return 0;
 }
 

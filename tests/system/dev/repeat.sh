@@ -27,7 +27,7 @@ script "$scratch/bin/ninja" 'case "$*" in *targets*) echo "tests/fuzz/fuzz_a: ph
 for program in apt-get cmake git mandoc clang-format; do
 	script "$scratch/bin/$program" 'exit 0'
 done
-for program in cmake/check-rooms.sh cmake/check-install.sh build-fuzz/tests/fuzz/fuzz_a build/tests/sim/sim; do
+for program in cmake/check-rooms.sh cmake/check-install.sh cmake/tree-files.sh build-fuzz/tests/fuzz/fuzz_a build/tests/sim/sim; do
 	script "$tree/$program" 'exit 0'
 done
 cp "$source_dir/dev" "$tree/"

@@ -29,7 +29,7 @@ dev() {
 	[ ! -e "$scratch/called" ] || fail "dev $*: it called $(cat "$scratch/called")"
 }
 
-for word in setup build demo test check fuzz run fmt docs vm package mutate soak; do
+for word in setup build demo test check fuzz run fmt docs vm package release mutate soak; do
 	dev 0 "^./dev $word " "$word" --help
 	[ "$(grep -c '^./dev' "$scratch/said")" = 1 ] || fail "dev $word --help: also about other words"
 	dev 0 "^./dev $word " "$word" -h
@@ -46,6 +46,11 @@ for word in setup check fmt; do
 done
 dev 1 "there is no argument 'b'" demo rpmem b
 dev 1 "package: unknown word 'x'" package x
+dev 1 "package: unknown word 'x'" package --from "$0" x
+dev 1 "package: --from needs a source archive" package --from
+dev 1 "package: there is no archive nothing.tar.gz" package --from nothing.tar.gz test
+dev 1 "release: unknown word 'x'" release x
+dev 1 "there is no argument 'x'" release draft x
 dev 1 "docs: unknown word 'x'" docs x
 dev 1 "there is no argument 'x'" docs check x
 

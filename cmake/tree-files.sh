@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Prints the files of this tree that exist, with a NUL after each: in a repository those in git and new ones that git does
+# not ignore, in an unpacked archive all but what is built there. With endings, only files whose names end so.
+# usage: tree-files.sh [ENDING...]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+list() {
+	# Not "inside of any repository": an archive that is unpacked in another project's repository is none of its files.
+	if [ -e .git ]; then
+		git ls-files -z --cached --others --exclude-standard
+	else
+		find . \( -path './build*' -o -name __pycache__ \) -prune -o ! -type d -printf '%P\0' | LC_ALL=C sort -z
+	fi
+}
+
+list | while IFS= read -r -d '' file; do
+	[ -e "$file" ] || [ -L "$file" ] || continue
+	[ $# -gt 0 ] || printf '%s\0' "$file"
+	for ending; do
+		[[ $file != *"$ending" ]] || printf '%s\0' "$file"
+	done
+done
