@@ -17,6 +17,14 @@ int info_path(const char *path, bool json);
 /* What a server can do, and its regions. */
 int info_server(const struct remote_opts *opts);
 
+/* The server as metrics: on standard output (textfile NULL), or in a file for node_exporter. A server
+ * that does not answer is a metric as well, and the exit code is that of the failure. */
+int info_metrics(const struct remote_opts *opts, const char *textfile);
+/* The numbers that monitoring systems know; of a warning there is none. */
+enum info_state { INFO_OK = 0, INFO_CRITICAL = 2, INFO_UNKNOWN = 3 };
+/* One line as of a monitoring plugin, and its exit code. */
+int info_check(const struct remote_opts *opts);
+
 /* Names of RPMA_CAP_* bits: a line, or the members of a JSON list. */
 void info_print_capabilities(uint32_t caps, bool json);
 

@@ -75,6 +75,7 @@ void admission_note_refusal(struct server *s, enum hello_status status, const st
 		[HELLO_FILE_UNRECORDED] = "wants to write what cannot be recorded",
 	};
 
+	s->refused++;
 	server_note_limited(s, LOG_LVL_WARNING, &s->refusals[status],
 			    "refused client %" PRIu64 " from %s: it %s%s%s", client->id,
 			    client->addr, reasons[status], status == HELLO_NO_REGION ? ": " : "",

@@ -244,6 +244,16 @@ bool hello_ask_decode(const uint8_t *buf, size_t len)
 	return hello_question_decode(buf, len, HELLO_TYPE_ASK);
 }
 
+size_t hello_ask_counts_encode(uint8_t *buf)
+{
+	return hello_question_encode(HELLO_TYPE_ASK_COUNTS, buf);
+}
+
+bool hello_ask_counts_decode(const uint8_t *buf, size_t len)
+{
+	return hello_question_decode(buf, len, HELLO_TYPE_ASK_COUNTS);
+}
+
 size_t hello_confirm_encode(uint8_t *buf)
 {
 	return hello_question_encode(HELLO_TYPE_CONFIRM, buf);
@@ -371,5 +381,85 @@ bool hello_list_decode(const uint8_t *buf, size_t len, struct hello_list *list)
 		list->entries[i].durability = (uint8_t)rcursor_le(&c, 1);
 		hello_get_content(&c, &list->entries[i].content);
 	}
+	return hello_message_is_whole(&c);
+}
+
+const char *hello_value_name(unsigned index)
+{
+	static const char *const names[HELLO_VALUES] = {
+		"rx_bytes",   "tx_bytes",      "writes_in",      "sends_in",
+		"reads_in",   "flushes_in",    "atomics_in",     "writebacks",
+		"crc_errors", "terminates_in", "terminates_out", "writeback_failures",
+	};
+
+	return index < HELLO_VALUES ? names[index] : NULL;
+}
+
+static void hello_put_region_counts(struct wcursor *c, const struct hello_region_counts *r)
+{
+	hello_put_name(c, r->region);
+	wcursor_le(c, r->size, 8);
+	wcursor_le(c, r->durability, 1);
+	wcursor_le(c, r->status, 1);
+	wcursor_le(c, r->avail, 8);
+	wcursor_le(c, r->room, 8);
+}
+
+static void hello_get_region_counts(struct rcursor *c, struct hello_region_counts *r)
+{
+	hello_get_name(c, r->region);
+	r->size = rcursor_le(c, 8);
+	r->durability = (uint8_t)rcursor_le(c, 1);
+	r->status = (uint8_t)rcursor_le(c, 1);
+	c->bad |= r->status >= HELLO_STATUS_COUNT;
+	r->avail = rcursor_le(c, 8);
+	r->room = rcursor_le(c, 8);
+}
+
+size_t hello_counts_encode(const struct hello_counts *counts, uint8_t *buf)
+{
+	struct wcursor c = hello_message_begin(buf, HELLO_FROM_MAX, HELLO_TYPE_COUNTS);
+
+	wcursor_le(&c, counts->clients, 8);
+	wcursor_le(&c, counts->served, 8);
+	wcursor_le(&c, counts->refused, 8);
+	wcursor_le(&c, HELLO_VALUES, 1);
+	for (unsigned i = 0; i < HELLO_VALUES; i++)
+		wcursor_le(&c, counts->values[i], 8);
+	wcursor_le(&c, counts->count, 1);
+	for (unsigned i = 0; i < counts->count; i++)
+		hello_put_region_counts(&c, &counts->regions[i]);
+	return wcursor_len(&c);
+}
+
+/* An older server has fewer of them, and the others stay 0. */
+static void hello_get_values(struct rcursor *c, uint64_t values[HELLO_VALUES])
+{
+	unsigned count = (unsigned)rcursor_le(c, 1);
+
+	c->bad |= count > HELLO_VALUES_MAX;
+	for (unsigned i = 0; i < count && !c->bad; i++) {
+		uint64_t value = rcursor_le(c, 8);
+
+		if (i < HELLO_VALUES)
+			values[i] = value;
+	}
+}
+
+bool hello_counts_decode(const uint8_t *buf, size_t len, struct hello_counts *counts)
+{
+	struct rcursor c = hello_message_open(buf, len, HELLO_TYPE_COUNTS);
+
+	memset(counts, 0, sizeof(*counts));
+	counts->clients = rcursor_le(&c, 8);
+	counts->served = rcursor_le(&c, 8);
+	counts->refused = rcursor_le(&c, 8);
+	hello_get_values(&c, counts->values);
+	counts->count = (uint8_t)rcursor_le(&c, 1);
+	c.bad |= counts->count > HELLO_ENTRY_MAX;
+	for (unsigned i = 0; i < counts->count && !c.bad; i++)
+		hello_get_region_counts(&c, &counts->regions[i]);
+	if (!hello_message_is_whole(&c))
+		counts->count = 0;
 	return hello_message_is_whole(&c);
 }

@@ -158,7 +158,30 @@ enum hello_type {
 	HELLO_TYPE_BEGIN,
 	HELLO_TYPE_BEGUN,
 	HELLO_TYPE_END,
+	HELLO_TYPE_ASK_COUNTS,
+	HELLO_TYPE_COUNTS,
 };
+
+/* Counters of connections that a server adds up for COUNTS: hello_value_name() has their names. */
+#define HELLO_VALUES     12
+#define HELLO_VALUES_MAX 64 /* a newer server may send more */
+
+/* What a server has counted since it started. */
+struct hello_counts {
+	uint64_t clients, served, refused; /* clients now, ever, and refused ones */
+	uint64_t values[HELLO_VALUES];
+	uint8_t count; /* of regions */
+	struct hello_region_counts {
+		char region[HELLO_NAME_MAX + 1];
+		uint64_t size;
+		uint8_t durability;
+		uint8_t status;       /* enum hello_status: why its file is not found */
+		uint64_t avail, room; /* of its file system; room 0: unknown */
+	} regions[HELLO_ENTRY_MAX];
+};
+
+/* As rpma_conn_get_counters(3) names it; NULL: there are no more. */
+const char *hello_value_name(unsigned index);
 
 #define HELLO_MAX      192                                    /* a request or reply */
 #define HELLO_TO_MAX   (5 + HELLO_NONCE + HELLO_MAC)          /* a message to the server */
@@ -178,6 +201,8 @@ size_t hello_proof_encode(const struct hello_proof *proof, uint8_t *buf);
 size_t hello_grant_encode(const struct hello_grant *grant, uint8_t *buf);
 size_t hello_ask_encode(uint8_t *buf);
 size_t hello_list_encode(const struct hello_list *list, uint8_t *buf);
+size_t hello_ask_counts_encode(uint8_t *buf);
+size_t hello_counts_encode(const struct hello_counts *counts, uint8_t *buf);
 size_t hello_confirm_encode(uint8_t *buf);
 size_t hello_begin_encode(const struct hello_begin *begin, uint8_t *buf);
 /* Of a WHOLE one. */
@@ -189,6 +214,8 @@ size_t hello_begun_encode(const struct hello_begun *begun, uint8_t *buf);
 bool hello_proof_decode(const uint8_t *buf, size_t len, struct hello_proof *proof);
 bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *grant);
 bool hello_ask_decode(const uint8_t *buf, size_t len);
+bool hello_ask_counts_decode(const uint8_t *buf, size_t len);
+bool hello_counts_decode(const uint8_t *buf, size_t len, struct hello_counts *counts);
 bool hello_list_decode(const uint8_t *buf, size_t len, struct hello_list *list);
 bool hello_confirm_decode(const uint8_t *buf, size_t len);
 bool hello_verdict_decode(const uint8_t *buf, size_t len, enum hello_status *status);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,6 +64,16 @@ static struct lookup_answer lookup_make_answer(const struct lookup *l, bool dura
 	return rc ? (struct lookup_answer){.result = LOOKUP_FAILED, .error = -rc} : answer;
 }
 
+static void lookup_measure(const struct lookup *l, struct lookup_answer *answer)
+{
+	struct statvfs fs;
+
+	if (l->fd < 0 || fstatvfs(l->fd, &fs))
+		return;
+	answer->avail = (uint64_t)fs.f_bavail * fs.f_frsize;
+	answer->room = (uint64_t)fs.f_blocks * fs.f_frsize;
+}
+
 static bool lookup_is_final(enum lookup_result result)
 {
 	return result != LOOKUP_FOUND && result != LOOKUP_FAILED;
@@ -81,6 +92,8 @@ static void lookup_publish(struct lookup *l, struct lookup_answer answer)
 	if (lookup_is_final(l->latest.result)) {
 		l->latest.ticket = answer.ticket;
 		l->latest.store_error = answer.store_error;
+		l->latest.avail = answer.avail;
+		l->latest.room = answer.room;
 	} else {
 		l->latest = answer;
 	}
@@ -120,6 +133,7 @@ static void *lookup_run(void *arg)
 		if (stores)
 			store_error = lookup_store_record(l, &record);
 		answer = lookup_make_answer(l, durable);
+		lookup_measure(l, &answer);
 		answer.ticket = ticket;
 		answer.store_error = store_error;
 		pthread_mutex_lock(&l->lock);

@@ -28,6 +28,7 @@ struct lookup_answer {
 	enum lookup_result result;
 	int error;       /* errno of LOOKUP_FAILED */
 	int store_error; /* errno of the latest lookup_store() up to the ticket, 0: it is stored */
+	uint64_t avail, room; /* bytes of the file's file system; room 0: unknown, or memory */
 };
 
 struct lookup;

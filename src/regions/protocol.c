@@ -83,10 +83,20 @@ static int protocol_on_proof(struct server *s, struct client *client, size_t len
 	return message_send(client, hello_grant_encode(&answer, client->messages.out));
 }
 
+static int protocol_on_ask_counts(struct server *s, struct client *client)
+{
+	struct hello_counts counts;
+
+	counts_make(s, &counts);
+	return message_send(client, hello_counts_encode(&counts, client->messages.out));
+}
+
 static int protocol_on_ask(struct server *s, struct client *client, size_t len)
 {
 	struct hello_list list = {.count = (uint8_t)s->region_count};
 
+	if (hello_ask_counts_decode(client->messages.in, len))
+		return protocol_on_ask_counts(s, client);
 	if (!hello_ask_decode(client->messages.in, len))
 		return RPMA_E_INVAL;
 	for (unsigned i = 0; i < s->region_count; i++) {

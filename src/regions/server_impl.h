@@ -66,6 +66,7 @@ struct server {
 	struct client *first; /* the latest one */
 	struct counters gone; /* what clients counted that are no more */
 	uint64_t gone_count;
+	uint64_t refused;
 	struct log_limit refusals[HELLO_STATUS_COUNT], not_accepted, not_served, not_recorded;
 };
 
@@ -188,6 +189,10 @@ void name_send_verdict(struct server *s, struct client *client, uint64_t answere
 void names_on_answer(struct server *s);
 /* Look now and then as long as there are clients. Milliseconds until the next time, -1: none. */
 int names_tick(struct server *s);
+
+/* counts.c: what a client that watches the server asks for. Has each file looked at for the next
+ * time; what it reports of them is of the last look. */
+void counts_make(struct server *s, struct hello_counts *counts);
 
 /* admission.c: whether a client is admitted. */
 enum hello_status admission_check_request(const struct server *s,

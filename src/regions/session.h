@@ -88,6 +88,9 @@ void session_get_transport(const struct session *s, struct session_transport *tr
 
 /* With HELLO_LIST, once: which regions there are; their names can be printed. */
 int session_list(struct session *s, struct hello_list *list, struct error *err);
+/* With HELLO_LIST, instead of session_list(): what the server has counted. A server before version
+ * 1.4 ends the connection. */
+int session_counts(struct session *s, struct hello_counts *counts, struct error *err);
 /* With HELLO_WRITE, once, before the first byte: what will be written. Without it a crash may leave
  * bytes that the server still takes for an earlier file. ERROR_REFUSED, with HELLO_BEING_WRITTEN,
  * HELLO_TAKEN or a HELLO_FILE_* as cause. */

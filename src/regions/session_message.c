@@ -58,3 +58,19 @@ int session_list(struct session *s, struct hello_list *list, struct error *err)
 		text_make_printable(list->entries[i].region);
 	return 0;
 }
+
+int session_counts(struct session *s, struct hello_counts *counts, struct error *err)
+{
+	const uint8_t *in = NULL;
+	size_t len = 0;
+	int rc = session_ask(s, hello_ask_counts_encode(s->messages.out), &in, &len, err);
+
+	if (rc)
+		return rc;
+	if (!hello_counts_decode(in, len, counts))
+		return error_set(err, ERROR_REFUSED, HELLO_BAD_REQUEST, "%s sends no counters",
+				 s->server);
+	for (unsigned i = 0; i < counts->count; i++)
+		text_make_printable(counts->regions[i].region);
+	return 0;
+}

@@ -77,6 +77,20 @@ static void try_list(const uint8_t *data, size_t len)
 	EXPECT(list.count == again.count);
 }
 
+static void try_counts(const uint8_t *data, size_t len)
+{
+	struct hello_counts counts, again;
+	uint8_t buf[HELLO_FROM_MAX];
+
+	if (!hello_counts_decode(data, len, &counts)) {
+		EXPECT(!counts.count);
+		return;
+	}
+	EXPECT(counts.count <= HELLO_ENTRY_MAX);
+	EXPECT(hello_counts_decode(buf, hello_counts_encode(&counts, buf), &again));
+	EXPECT(!memcmp(&counts, &again, sizeof(counts)));
+}
+
 static void try_verdict(const uint8_t *data, size_t len)
 {
 	enum hello_status status;
@@ -128,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static void (*const tries[])(const uint8_t *, size_t) = {
 		try_request, try_reply, try_proof, try_grant, try_list,
-		try_verdict, try_begin, try_begun, try_end};
+		try_verdict, try_begin, try_begun, try_end,   try_counts};
 	uint8_t which;
 
 	if (len < 1 || len > 4096)
@@ -138,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	tries[which](data + 1, len - 1);
 	hello_ask_decode(data + 1, len - 1);
+	hello_ask_counts_decode(data + 1, len - 1);
 	hello_confirm_decode(data + 1, len - 1);
 	return 0;
 }

@@ -56,6 +56,8 @@ alone_test_a_failed_write_back_is_remembered_across_connections() {
 	grep -q 'librpma: write-back of .* failed' serve.err || fail "the server does not say so"
 	rm disk/filler
 	expect 1 'write' "$rpma" put -S secret --no-verify --offset 0 data "$where"
+	expect_ok "$rpma" info -S secret --openmetrics "$where"
+	grep -qE '^rpma_serve_writeback_failures_total.* [1-9][0-9]*$' out || fail "no metric of the failure: $(cat out)"
 	stop_server
 	serve fs/region --secret-file secret
 	expect_ok "$rpma" put -S secret data "$where"

@@ -97,6 +97,68 @@ static void the_longest_list_fits_and_a_longer_one_is_refused(void **state)
 	assert_int_equal(back.count, 0);
 }
 
+static struct hello_counts make_counts(void)
+{
+	struct hello_counts counts = {
+		.clients = 1, .served = 2, .refused = UINT64_MAX, .count = HELLO_ENTRY_MAX};
+
+	for (unsigned i = 0; i < HELLO_VALUES; i++)
+		counts.values[i] = i + 1;
+	for (unsigned i = 0; i < counts.count; i++) {
+		struct hello_region_counts *r = &counts.regions[i];
+
+		snprintf(r->region, sizeof(r->region), "%044u", i);
+		r->size = r->avail = r->room = i;
+		r->durability = RPMA_DURABILITY_FILE;
+		r->status = HELLO_FILE_REMOVED;
+	}
+	return counts;
+}
+
+static void the_most_counts_fit_and_come_back_as_they_went(void **state)
+{
+	static uint8_t buf[HELLO_FROM_MAX];
+	struct hello_counts counts = make_counts(), back;
+	size_t len = hello_counts_encode(&counts, buf), cut = len;
+
+	assert_true(len < HELLO_FROM_MAX);
+	assert_true(hello_counts_decode(buf, len, &back));
+	assert_memory_equal(&back, &counts, sizeof(back));
+	assert_false(hello_counts_decode(buf, len + 1, &back));
+	while (cut--) {
+		assert_false(hello_counts_decode(buf, cut, &back));
+		assert_int_equal(back.count, 0);
+	}
+	buf[len - 17] = HELLO_STATUS_COUNT; /* of the last region */
+	assert_false(hello_counts_decode(buf, len, &back));
+	assert_int_equal(hello_ask_counts_encode(buf), 5);
+	assert_true(hello_ask_counts_decode(buf, 5));
+	assert_false(hello_ask_decode(buf, 5));
+	assert_false(hello_ask_counts_decode(buf, 6));
+}
+
+/* Of a server that counts more, and of one that counts less. */
+static void counts_of_another_release_are_understood(void **state)
+{
+	static uint8_t buf[HELLO_FROM_MAX];
+	struct hello_counts counts = {.clients = 7, .values = {1, 2}}, back;
+	size_t at = 5 + 3 * 8, len = hello_counts_encode(&counts, buf);
+
+	memmove(buf + at + 1 + 8 * (HELLO_VALUES + 2), buf + at + 1 + 8 * HELLO_VALUES, 1);
+	buf[at] = HELLO_VALUES + 2;
+	assert_true(hello_counts_decode(buf, len + 16, &back));
+	assert_int_equal(back.values[1], 2);
+	buf[at] = 1;
+	buf[at + 9] = 0;
+	assert_true(hello_counts_decode(buf, at + 10, &back));
+	assert_int_equal(back.values[0], 1);
+	assert_int_equal(back.values[1], 0);
+	buf[at] = HELLO_VALUES_MAX + 1;
+	assert_false(hello_counts_decode(buf, len, &back));
+	assert_string_equal(hello_value_name(HELLO_VALUES - 1), "writeback_failures");
+	assert_null(hello_value_name(HELLO_VALUES));
+}
+
 static void a_question_and_its_verdict_come_back_as_they_went(void **state)
 {
 	uint8_t buf[HELLO_TO_MAX + 1] = {0};
@@ -283,6 +345,8 @@ int main(void)
 		cmocka_unit_test(a_demand_for_a_proof_carries_the_nonce),
 		cmocka_unit_test(a_message_comes_back_as_it_went),
 		cmocka_unit_test(the_longest_list_fits_and_a_longer_one_is_refused),
+		cmocka_unit_test(the_most_counts_fit_and_come_back_as_they_went),
+		cmocka_unit_test(counts_of_another_release_are_understood),
 		cmocka_unit_test(a_question_and_its_verdict_come_back_as_they_went),
 		cmocka_unit_test(an_announcement_and_its_answer_come_back_as_they_went),
 		cmocka_unit_test(an_answer_to_it_comes_back_as_it_went),

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpma info HOST: a server as metrics for Prometheus, and as a monitoring plugin. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/openmetrics_file.h"
+#include "cli.h"
+#include "info.h"
+#include "regions/session.h"
+#include "regions/target.h"
+
+/* What is known of the server after one question. */
+struct probe {
+	const char *server;
+	int rc; /* of the question: enum error_kind */
+	struct error err;
+	double seconds; /* the connection and the answer */
+	struct hello_counts counts;
+};
+
+static int probe_ask(struct probe *p, struct session *s, const struct remote_opts *opts)
+{
+	struct session_opts with = {
+		.access = HELLO_LIST, .depth = 2, .timeout_ms = opts->timeout_ms};
+	struct target target;
+	int rc = target_parse(opts->target, &target, &p->err);
+
+	with.server = target.server;
+	with.region = "";
+	if (!rc)
+		rc = session_open_with_file(s, &with, opts->secret_file, &p->err);
+	if (rc)
+		return rc;
+	rc = session_counts(s, &p->counts, &p->err);
+	session_close(s);
+	return rc;
+}
+
+static void probe_run(struct probe *p, const struct remote_opts *opts)
+{
+	uint64_t begin = clock_now_ns();
+	struct session s;
+
+	*p = (struct probe){.server = opts->target};
+	p->rc = probe_ask(p, &s, opts);
+	p->seconds = (double)(clock_now_ns() - begin) / (double)NSEC_PER_SEC;
+}
+
+static bool probe_lacks_secret(const struct probe *p)
+{
+	return p->rc == ERROR_REFUSED &&
+	       (p->err.cause == HELLO_SECRET_NEEDED || p->err.cause == HELLO_SECRET_UNUSED ||
+		p->err.cause == HELLO_SECRET_WRONG);
+}
+
+/* A server that refuses this client answers, too. */
+static bool probe_is_up(const struct probe *p)
+{
+	return !p->rc || p->rc == ERROR_REFUSED;
+}
+
+/* ---- metrics ---- */
+
+#define GAUGE(name, help, unit)                                                                    \
+	{                                                                                          \
+		name, help, unit, OPENMETRICS_GAUGE                                                \
+	}
+#define COUNTER(name, help, unit)                                                                  \
+	{                                                                                          \
+		name, help, unit, OPENMETRICS_COUNTER                                              \
+	}
+
+static const struct openmetrics_family probe_up =
+	GAUGE("rpma_up", "1 if the server answers, also by a refusal.", NULL);
+static const struct openmetrics_family probe_refused =
+	GAUGE("rpma_secret_refused", "1 if the secrets of both ends differ.", NULL);
+static const struct openmetrics_family probe_seconds =
+	GAUGE("rpma_answer_seconds", "Time of the connection and the answer.", "seconds");
+static const struct openmetrics_family probe_clients =
+	GAUGE("rpma_serve_clients", "Clients that are served.", NULL);
+static const struct openmetrics_family probe_served =
+	COUNTER("rpma_serve_served_clients", "Clients that were served.", NULL);
+static const struct openmetrics_family probe_refusals =
+	COUNTER("rpma_serve_refusals", "Clients that were refused.", NULL);
+
+/* The order of hello_value_name(). */
+static const struct openmetrics_family probe_values[HELLO_VALUES] = {
+	COUNTER("rpma_serve_received_bytes", "Bytes from clients.", "bytes"),
+	COUNTER("rpma_serve_sent_bytes", "Bytes to clients.", "bytes"),
+	COUNTER("rpma_serve_writes", "Writes of clients.", NULL),
+	COUNTER("rpma_serve_sends", "Sends of clients.", NULL),
+	COUNTER("rpma_serve_reads", "Reads of clients.", NULL),
+	COUNTER("rpma_serve_flushes", "Flushes of clients.", NULL),
+	COUNTER("rpma_serve_atomics", "Atomic operations of clients.", NULL),
+	COUNTER("rpma_serve_writebacks", "Write-backs to the medium.", NULL),
+	COUNTER("rpma_serve_crc_errors", "Frames with a wrong checksum.", NULL),
+	COUNTER("rpma_serve_terminates_received", "Errors that clients reported.", NULL),
+	COUNTER("rpma_serve_terminates_sent", "Errors that were reported to clients.", NULL),
+	COUNTER("rpma_serve_writeback_failures",
+		"Write-backs that failed: their file's region refuses every flush until a restart.",
+		NULL),
+};
+
+/* One value of each region. room: the value is unknown without the file system's size. */
+struct probe_region_row {
+	struct openmetrics_family family;
+	bool room;
+	double (*get)(const struct hello_region_counts *r);
+};
+
+static double probe_get_size(const struct hello_region_counts *r)
+{
+	return (double)r->size;
+}
+
+static double probe_get_usable(const struct hello_region_counts *r)
+{
+	return r->status == HELLO_OK;
+}
+
+static double probe_get_persistent(const struct hello_region_counts *r)
+{
+	return r->durability != RPMA_DURABILITY_VOLATILE;
+}
+
+static double probe_get_avail(const struct hello_region_counts *r)
+{
+	return (double)r->avail;
+}
+
+static double probe_get_room(const struct hello_region_counts *r)
+{
+	return (double)r->room;
+}
+
+static const struct probe_region_row probe_region_rows[] = {
+	{GAUGE("rpma_serve_region_size_bytes", "Size of the region.", "bytes"), false,
+	 probe_get_size},
+	{GAUGE("rpma_serve_region_usable",
+	       "0 if the region's file was removed, replaced or truncated, or cannot be looked at.",
+	       NULL),
+	 false, probe_get_usable},
+	{GAUGE("rpma_serve_region_persistent", "0 if nothing can persist the region.", NULL), false,
+	 probe_get_persistent},
+	{GAUGE("rpma_serve_filesystem_avail_bytes",
+	       "Room that is left in the file system of the region's file.", "bytes"),
+	 true, probe_get_avail},
+	{GAUGE("rpma_serve_filesystem_size_bytes", "Size of that file system.", "bytes"), true,
+	 probe_get_room},
+};
+
+static void probe_put(struct openmetrics *om, const struct openmetrics_family *family,
+		      const struct probe *p, double value)
+{
+	struct openmetrics_label labels[] = {{"server", p->server}, {0}};
+
+	openmetrics_family(om, family);
+	openmetrics_sample(om, labels, value);
+}
+
+static void probe_put_regions(struct openmetrics *om, const struct probe_region_row *row,
+			      const struct probe *p)
+{
+	openmetrics_family(om, &row->family);
+	for (unsigned i = 0; i < p->counts.count; i++) {
+		const struct hello_region_counts *r = &p->counts.regions[i];
+		struct openmetrics_label labels[] = {
+			{"server", p->server}, {"region", r->region}, {0}};
+
+		if (r->room || !row->room)
+			openmetrics_sample(om, labels, row->get(r));
+	}
+}
+
+static void probe_write(struct openmetrics *om, const struct probe *p)
+{
+	probe_put(om, &probe_up, p, probe_is_up(p));
+	probe_put(om, &probe_refused, p, probe_lacks_secret(p));
+	if (p->rc)
+		return;
+	probe_put(om, &probe_seconds, p, p->seconds);
+	probe_put(om, &probe_clients, p, (double)p->counts.clients);
+	probe_put(om, &probe_served, p, (double)p->counts.served);
+	probe_put(om, &probe_refusals, p, (double)p->counts.refused);
+	for (unsigned i = 0; i < HELLO_VALUES; i++)
+		probe_put(om, &probe_values[i], p, (double)p->counts.values[i]);
+	for (size_t i = 0; i < sizeof(probe_region_rows) / sizeof(probe_region_rows[0]); i++)
+		probe_put_regions(om, &probe_region_rows[i], p);
+}
+
+int info_metrics(const struct remote_opts *opts, const char *textfile)
+{
+	struct openmetrics om;
+	struct error err;
+	struct probe p;
+	int rc = CLI_OK;
+
+	probe_run(&p, opts);
+	if (p.rc)
+		rc = cli_report(&p.err, "");
+	openmetrics_init(&om, textfile ? OPENMETRICS_TEXT_0_0_4 : OPENMETRICS_1_0);
+	probe_write(&om, &p);
+	if (openmetrics_end(&om))
+		rc = cli_fail(CLI_FILE, "out of memory");
+	else if (!textfile)
+		fwrite(om.text, 1, om.len, stdout);
+	else if (openmetrics_save(&om, textfile, &err))
+		rc = cli_report(&err, "");
+	openmetrics_fini(&om);
+	return rc;
+}
+
+/* ---- a monitoring plugin ---- */
+
+static unsigned info_count_lost(const struct hello_counts *counts)
+{
+	unsigned lost = 0;
+
+	for (unsigned i = 0; i < counts->count; i++)
+		lost += counts->regions[i].status != HELLO_OK;
+	return lost;
+}
+
+static int info_check_failed(const struct probe *p)
+{
+	printf("RPMA CRITICAL - %s\n", p->err.text);
+	return INFO_CRITICAL;
+}
+
+int info_check(const struct remote_opts *opts)
+{
+	struct probe p;
+	uint64_t failures;
+	unsigned lost;
+	bool bad;
+
+	probe_run(&p, opts);
+	if (p.rc == ERROR_UNREACHED || p.rc == ERROR_REFUSED || p.rc == ERROR_FAILED)
+		return info_check_failed(&p);
+	if (p.rc) {
+		printf("RPMA UNKNOWN - %s\n", p.err.text);
+		return INFO_UNKNOWN;
+	}
+	failures = p.counts.values[HELLO_VALUES - 1];
+	lost = info_count_lost(&p.counts);
+	bad = failures || lost;
+	printf("RPMA %s - server %s, %u regions, %u of them without their file, %" PRIu64
+	       " write-backs have failed | 'answer'=%.6fs;;;0 'clients'=%" PRIu64
+	       ";;;0 'lost_regions'=%u;;1;0 'writeback_failures'=%" PRIu64 ";;1;0\n",
+	       bad ? "CRITICAL" : "OK", p.server, p.counts.count, lost, failures, p.seconds,
+	       p.counts.clients, lost, failures);
+	return bad ? INFO_CRITICAL : INFO_OK;
+}
