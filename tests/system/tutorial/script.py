@@ -140,4 +140,5 @@ def main():
     print(f"echo {count} blocks of commands did what they say")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# Hosts for the pages of doc/operations: each is a set of namespaces (processes, mounts, network, name) with folders of
+# its own for /etc, /run, /srv, /var/lib and /var/log, at one switch, and a systemctl that starts what the installed
+# units name. To be included in a network, a process and a mount namespace of the test's own.
+: "${scratch:?a folder on a disk}" "${here:?the folder of this file}" "${build:?the build tree}"
+declare -A address=([a]=192.0.2.1 [b]=192.0.2.2 [c]=192.0.2.3 [d]=192.0.2.4 [client]=192.0.2.9)
+declare -A init=()
+
+fail() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+wait_until() { # SECONDS COMMAND...
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.05
+	done
+}
+
+switch_on() {
+	ip link set lo up
+	ip link add switch type bridge
+	ip link set switch up
+}
+
+# Runs as the first process of a host; what the host starts and leaves behind is its child.
+host_init() { # HOST
+	local top=$scratch/$1 folder
+	hostname "$1"
+	mount -t overlay overlay -o "lowerdir=/etc,upperdir=$top/etc,workdir=$top/work" /etc
+	for folder in srv root var/lib var/log; do
+		mount --bind "$top/$folder" "/$folder"
+	done
+	mount --bind "$scratch/etcd/$1" /var/lib/etcd
+	mount -t tmpfs tmpfs /run
+	mkdir /run/sshd
+	/usr/sbin/sshd -o PidFile=none
+	ip link set lo up
+	touch /run/booted
+	trap : CHLD
+	while :; do
+		sleep infinity &
+		wait $! || :
+	done
+}
+
+has_booted() { [ -e "/proc/$(init_of "$1")/root/run/booted" ] && [ "$(on "$1" hostname)" = "$1" ]; }
+init_of() { tr -d ' ' <"/proc/${init[$1]}/task/${init[$1]}/children"; }
+
+# The folders of a host; its root may log in at all others. Those of etcd are in memory, which outlives the hosts of the
+# test: a disk that builds and other tests share delays its fdatasync by seconds, and its timeouts are shorter.
+make_disks() { # HOST
+	mkdir -p "$scratch/$1"/{etc/systemd/system/etcd.service.d,work,srv,root/.ssh,var/lib/etcd,var/log} "$scratch/etcd/$1"
+	printf '[Service]\nEnvironment=ETCD_HEARTBEAT_INTERVAL=300\nEnvironment=ETCD_ELECTION_TIMEOUT=1500\n' \
+		>"$scratch/$1/etc/systemd/system/etcd.service.d/slow-machine.conf"
+	chmod 700 "$scratch/$1/root" "$scratch/$1/root/.ssh"
+	cp "$scratch/ssh/"* "$scratch/$1/root/.ssh"
+}
+
+# power_on HOST...: with the folders that it had, and its enabled units
+power_on() {
+	local host
+	for host; do
+		make_disks "$host"
+		unshare --net --mount --uts --pid --fork --kill-child --mount-proc bash "$here/run.sh" host "$host" "$scratch" \
+			"$build" </dev/null >>"$scratch/$host.init" 2>&1 &
+		init[$host]=$!
+	done
+	for host; do
+		wait_until 10 has_booted "$host" 2>/dev/null || fail "host $host does not start: $(cat "$scratch/$host.init")"
+		ip link delete "to-$host" 2>/dev/null || :
+		ip link add "to-$host" master switch type veth peer name eth0 netns "$(init_of "$host")"
+		ip link set "to-$host" up
+		on "$host" ip link set eth0 up
+		on "$host" ip address add "${address[$host]}/24" dev eth0
+		on "$host" systemctl boot
+	done
+}
+
+# power_off HOST...: at once, with all that runs there
+power_off() {
+	local host
+	for host; do
+		kill -9 "$(init_of "$host")"
+		wait "${init[$host]}" 2>/dev/null || :
+		init[$host]=
+		ip link delete "to-$host" 2>/dev/null || :
+	done
+}
+
+# new_machine HOST...: another one with the same name and address, and empty disks
+new_machine() {
+	local host
+	for host; do
+		rm -rf "${scratch:?}/$host" "$scratch/etcd/$host"
+	done
+	power_on "$@"
+}
+
+# on HOST COMMAND...
+on() {
+	local host=$1
+	shift
+	nsenter -t "$(init_of "$host")" -n -m -u -p -- "$@"
+}
+
+pull_cable() { ip link set "to-$1" down; }
+plug_in() { ip link set "to-$1" up; }
+
+# ---- what the sections of a page do with it ----
+
+# on_each HOSTS... reads a block of commands, and has each host execute it in a shell of its own
+on_each() {
+	local host commands status=0
+	commands=$(cat)
+	: >"$scratch/now"
+	for host; do
+		[ "$host" != primary ] || host=$(primary_of_orders)
+		on "$host" bash -c "set -euo pipefail; cd /root; $commands" </dev/null >>"$scratch/now" 2>&1 || status=$?
+	done
+	[ -z "${OPERATIONS_SHOW:-}" ] || sed "s/^/    /" "$scratch/now"
+	return $status
+}
+
+# shows PATTERN: a line of the output of the last block is like it
+shows() {
+	local line
+	while IFS= read -r line; do
+		# shellcheck disable=SC2053
+		[[ $line != $1 ]] || return 0
+	done <"$scratch/now"
+	fail "${block:-}: no line is '$1' in:
+$(cat "$scratch/now")"
+}
+
+# ---- the application "shop", which is mirror-kv with its commands from a pipe ----
+
+shop_unit() { # HOST...
+	local host
+	for host; do
+		mkdir -p "$scratch/$host/etc/systemd/system"
+		cat >"$scratch/$host/etc/systemd/system/shop.service" <<-UNIT
+			[Service]
+			Type=simple
+			Environment=RPMIRROR_ON_FENCED=error
+			ExecStartPre=/bin/sh -c 'rm -f /run/shop; mkfifo /run/shop'
+			ExecStart=/bin/sh -c 'exec $build/examples/mirror-kv orders <>/run/shop'
+			Restart=always
+		UNIT
+	done
+}
+
+primary_of_orders() {
+	local host
+	for host in a b c d; do
+		[ -z "${init[$host]:-}" ] || on "$host" rpmirror status orders 2>/dev/null |
+			sed -n 's/.*primary \([a-d]\).*/\1/p' | head -n 1
+	done | head -n 1
+}
+
+# lead HOST: it becomes the primary in good order, and the set is healthy
+lead() {
+	local host now
+	now=$(primary_of_orders)
+	[ "$now" != "$1" ] || return 0
+	for host in a b c; do
+		[ "$host" = "$1" ] || [ "$host" = "$now" ] || on "$host" systemctl stop shop
+	done
+	on "$now" rpmirror demote orders >/dev/null
+	on "$1" rpmirror wait orders --until "primary=$1,phase=serving" --timeout 60 >/dev/null
+	for host in a b c; do
+		[ "$host" = "$1" ] || on "$host" systemctl restart shop
+	done
+	healthy
+}
+# healthy: each copy is in-sync
+healthy() {
+	on a rpmirror wait orders --until health=healthy,copy.a=in-sync,copy.b=in-sync,copy.c=in-sync --timeout 90 >/dev/null ||
+		fail "the set is not healthy: $(on a rpmirror explain orders)"
+}
+
+stored=0
+# store [COUNT]: so many orders, each acknowledged; repeated where no application serves yet
+store() {
+	local goal=$((stored + ${1:-1}))
+	while [ "$stored" -lt "$goal" ]; do
+		wait_until 60 ask_shop "set order$((stored + 1)) item$((stored + 1))" || fail "order $((stored + 1)) is not stored"
+		[ "$answer" = ok ] || fail "order $((stored + 1)): $answer"
+		stored=$((stored + 1))
+	done
+}
+
+# ask_shop COMMAND: its answer is in $answer; fails where no application serves now
+ask_shop() {
+	local host lines log
+	host=$(primary_of_orders)
+	[ -n "$host" ] || return 1
+	log=$scratch/$host/var/log/shop.journal
+	lines=$(wc -l <"$log")
+	on "$host" timeout 5 sh -c "echo '$1' >/run/shop" || return 1
+	wait_until 3 has_line "$log" $((lines + 1)) || return 1
+	answer=$(sed -n $((lines + 1))p "$log")
+	[[ $answer != mirror-kv:* ]] # it has lost its role
+}
+has_line() { [ "$(wc -l <"$1")" -ge "$2" ]; }
+
+# all_is_there: what was acknowledged is what the application reads
+all_is_there() {
+	local i
+	for ((i = 1; i <= stored; i++)); do
+		wait_until 60 ask_shop "get order$i" || fail "no application serves"
+		[ "$answer" = "item$i" ] || fail "order $i, which was acknowledged, is lost: $answer"
+	done
+}
+
+# equal_copies HOST HOST...: the files are the same
+equal_copies() {
+	local host
+	for host in "${@:2}"; do
+		cmp "$scratch/$1/srv/rpmirror/orders" "$scratch/$host/srv/rpmirror/orders" || fail "the copies of $1 and $host differ"
+	done
+}
+
+# ---- troubles ----
+
+# sees HOST REGEX: 'rpmirror explain' there has such a line, within a minute
+sees() {
+	wait_until 60 explains "$1" "$2" || fail "$1 never says '$2': $(on "$1" rpmirror explain orders 2>&1)"
+}
+explains() { on "$1" rpmirror explain orders 2>&1 | grep -qE "$2"; }
+
+# stored_without HOST: the set goes on without that host's copy
+stored_without() {
+	on "$(primary_of_orders)" rpmirror wait orders --until "insync.$1=no" --timeout 60 >/dev/null || fail "$1 is not excluded"
+	store 2
+}
+
+keep_backup() { cp --sparse=always "$scratch/$1/var/lib/backup/orders" "$scratch/backup"; } # HOST
+give_backup() {                                                                            # HOST
+	mkdir -p "$scratch/$1/var/lib/backup"
+	cp --sparse=always "$scratch/backup" "$scratch/$1/var/lib/backup/orders"
+}
+
+# small_disk HOST: its copy is on a disk of 160 MiB
+small_disk() {
+	truncate -s 160M "$scratch/$1.img"
+	mkfs.ext4 -q -m 0 "$scratch/$1.img"
+	on "$1" systemctl stop shop rpmirrord
+	on "$1" sh -c "mv /srv/rpmirror /srv/moved && mkdir /srv/rpmirror && mount -o loop '$scratch/$1.img' /srv/rpmirror &&
+		cp -p /srv/moved/* /srv/rpmirror && rm -r /srv/moved"
+	on "$1" systemctl start rpmirrord shop
+	healthy
+}
+# large_disk HOST: the copy is where it was before
+large_disk() {
+	on "$1" systemctl stop shop rpmirrord
+	on "$1" sh -c "mkdir /srv/moved && cp -p /srv/rpmirror/orders* /srv/moved && umount /srv/rpmirror && rmdir /srv/rpmirror &&
+		mv /srv/moved /srv/rpmirror"
+	on "$1" systemctl start rpmirrord shop
+	healthy
+}
+fill_disk() { ! on "$1" dd if=/dev/zero of=/srv/rpmirror/ballast bs=64k 2>"$scratch/dd" || fail "the disk is not full"; }
+
+# measure_sizes: what the table "Sizing" states
+measure_sizes() {
+	local host pid before sent flushes=200 value
+	host=$(primary_of_orders)
+	pid=$(on "$host" pidof mirror-kv)
+	[ "$(stat -c %s "$scratch/$host/srv/rpmirror/orders.rpmirror")" = $((0x118000 + 7 * 4096)) ] || fail "the metadata's size"
+	value=$(printf '%02000d' 0)
+	before=$(touched "$host" "$pid") sent=$(sent_by "$host")
+	for ((i = 0; i < flushes; i++)); do echo "set size$i $value"; done | on "$host" sh -c 'cat >/run/shop'
+	wait_until 30 has_stored "get size$((flushes - 1))" "$value" || fail "the values are not stored"
+	measured "bytes of touched pages for each flushed byte" $((($(touched "$host" "$pid") - before) * 100 / (flushes * 2024))) 90 130
+	measured "bytes sent beside the data, each flush and copy" $((($(sent_by "$host") - sent) / flushes / 2 - 2024)) 0 1000
+	measured "KiB of rpmirrord" "$(rss "$host" rpmirrord)" 1000 40000
+	measured "KiB of the application" "$(rss "$host" mirror-kv)" 1000 120000
+}
+has_stored() { ask_shop "$1" && [ "$answer" = "$2" ]; }
+measured() { # WHAT VALUE FROM TO
+	echo "    measured: $1: $2"
+	[ "$2" -ge "$3" ] && [ "$2" -le "$4" ] || fail "$1: $2 is not from $3 to $4"
+}
+touched() { # HOST PID: bytes of private pages of the mapped copy
+	on "$1" awk '/^[0-9a-f]+-/ { mine = /rpmirror\/orders$/ } mine && /^Anonymous:/ { sum += $2 } END { print sum * 1024 }' "/proc/$2/smaps"
+}
+sent_by() { on "$1" awk '$1 == "eth0:" { print $10 }' /proc/net/dev; }
+rss() { on "$1" sh -c "awk '/^RssAnon/ { print \$2 }' /proc/\$(pidof $2)/status"; }
