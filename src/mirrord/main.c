@@ -24,6 +24,9 @@ static const char main_help[] = "\n"
 				"\n"
 				"See rpmirrord(1) and rpmirrord.conf(5).\n";
 
+/* MAIN_USAGE: the command line or the configuration is wrong. */
+enum main_exit { MAIN_FAILED = 1, MAIN_USAGE = 2 };
+
 struct main_opts {
 	const char *config;
 	bool checks, helps, shows_version;
@@ -89,7 +92,7 @@ static int main_serve(const struct main_opts *opts)
 
 	if (conf_load(&conf, opts->config, &err)) {
 		LOG_ERROR("%s", err.text);
-		return 2;
+		return MAIN_USAGE;
 	}
 	main_set_log(conf.log_level);
 	if (opts->checks) {
@@ -98,7 +101,7 @@ static int main_serve(const struct main_opts *opts)
 	}
 	if (daemon_run(&conf, opts->config, main_set_log, &err)) {
 		LOG_ERROR("%s", err.text);
-		return 1;
+		return MAIN_FAILED;
 	}
 	return 0;
 }
@@ -113,7 +116,7 @@ int main(int argc, char **argv)
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (!main_parse(&opts, argc, argv)) {
 		fputs(main_usage, stderr);
-		return 1;
+		return MAIN_USAGE;
 	}
 	if (opts.helps)
 		printf("%s%s", main_usage, main_help);

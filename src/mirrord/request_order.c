@@ -97,7 +97,7 @@ enum code request_code_of(enum packet_status status)
 {
 	static const enum code codes[PACKET_STATUS_END] = {[PACKET_BAD] = CODE_USAGE,
 							   [PACKET_NO_SET] = CODE_CONFIG,
-							   [PACKET_PERMISSION] = CODE_USAGE,
+							   [PACKET_PERMISSION] = CODE_CONFIG,
 							   [PACKET_BUSY] = CODE_BUSY,
 							   [PACKET_NOT_INSYNC] = CODE_NOT_INSYNC,
 							   [PACKET_SPLIT] = CODE_SPLIT,

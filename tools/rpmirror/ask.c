@@ -63,12 +63,15 @@ int ask_send(struct ask *a, json_t *request, struct failure *f)
 
 static int ask_read_error(const json_t *error, struct failure *f)
 {
-	double code = json_figure(error, "code", CODE_UNREACHABLE);
+	enum code code = code_of_name(json_text(error, "name", ""));
 
-	/* What is no code of ours came from a newer daemon. */
-	if (code < CODE_USAGE || code >= CODE_END)
+	/* By its name first: the daemon of an earlier build has other numbers for two of them. */
+	if (code == CODE_DONE || code == CODE_END)
+		code = (enum code)json_count(error, "code", CODE_END, CODE_END);
+	/* An unknown code is a newer daemon's. */
+	if (code == CODE_DONE || code == CODE_END)
 		code = CODE_UNREACHABLE;
-	return failure_set(f, (enum code)code, json_text(error, "hint", ""), "%s",
+	return failure_set(f, code, json_text(error, "hint", ""), "%s",
 			   json_text(error, "message", "the daemon refuses without saying why"));
 }
 

@@ -288,7 +288,7 @@ other_sets() {
 	await 1 "another set 'orders' \([0-9a-f]{32}\) than this copy is of, 'orders' \([0-9a-f]{32}\): look at 'register'" explain orders
 	await 1 "correct the daemon's configuration" explain orders
 	refused 1 "another set 'orders'"
-	on 1 2 "another set 'orders'" resolve orders --discard b
+	on 1 1 "another set 'orders'" resolve orders --discard b
 	registers[1]=${registers[0]}
 	stopped 1 :
 	copy_is 1 in-sync
@@ -316,8 +316,8 @@ restore_register() {
 }
 
 resolve_on_the_wrong_side() {
-	on 1 2 'nothing is to be resolved: the copy of b is in-sync' resolve orders --discard b
-	on 0 2 'another host' resolve orders --discard b
+	on 1 1 'nothing is to be resolved: the copy of b is in-sync' resolve orders --discard b
+	on 0 1 'another host' resolve orders --discard b
 	cp register register.old
 	write 0
 	write 0
@@ -359,7 +359,7 @@ force_beside_a_primary() {
 	await 1 'it was restored, or a promotion was forced' explain orders
 	await 1 'rpmirror resolve --discard MEMBER' explain orders
 	tell '^durable 1 ' 'put 4096 1002'
-	on 0 2 'nothing is to be resolved: the copy of a' resolve orders --discard a
+	on 0 1 'nothing is to be resolved: the copy of a' resolve orders --discard a
 	on 1 0 '' resolve orders --discard b
 	wait_until 60 resync 0 || fail "b does not return"
 	tell '^durable 3 ' 'put 4096 1003'

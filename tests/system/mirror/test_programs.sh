@@ -194,10 +194,10 @@ test_on_promote_is_limited_and_explained() {
 	wait_until 60 says 1 'on-promote is to start the application, because the last time it failed: it ended with 4; the next attempt' explain ||
 		fail "its failure is not explained"
 	wait_until 60 grep -q 'orders/b on-promote .*failed.*it ended with 4' events || fail "no event of the failure"
-	on 1 2 'on-promote .*/program has failed: it ended with 4' promote orders b
+	on 1 1 'on-promote .*/program has failed: it ended with 4' promote orders b
 	# The program hangs, and is killed with its children.
 	program "$hangs"
-	on 1 2 'it did not end within 5000 ms, and was killed' promote orders b
+	on 1 1 'it did not end within 5000 ms, and was killed' promote orders b
 	read -r child <child
 	wait_until 60 is_gone "$child" || fail "its child lives on"
 	grep -vE '^/dev/null$|/log$|/program' fds && fail "it has a descriptor of the daemon"

@@ -52,24 +52,24 @@ test_help_names_every_command() {
 	expect 0 '^rpmirror [0-9]' --version
 }
 
-test_wrong_command_lines_end_with_1() {
-	expect 1 'a command is missing'
-	expect 1 "no command 'fly'" fly
-	expect 1 "no option '--nonsense'" status --nonsense
-	expect 1 "'--timeout' needs a value" status --timeout
-	expect 1 "'soon' is no value for --timeout" status --timeout soon
-	expect 1 "'0' is no value for --timeout" status --timeout 0
-	expect 1 'one argument too many' status a b
-	expect 1 'an argument is missing' promote
-	expect 1 '--discard' resolve s
-	expect 1 'no size' grow s 5
-	expect 1 'none of add' member paint s b
-	expect 1 'no member' member add s b
-	expect 1 '--until' wait s
-	expect 1 "health is never 'helthy'" wait s --until health=helthy
-	expect 1 'is no key' wait s --until copy=in-sync
-	expect 1 'neither dump nor check' meta show /x
-	expect 1 '"name":"usage"' status --json --nonsense
+test_wrong_command_lines_end_with_2() {
+	expect 2 'a command is missing'
+	expect 2 "no command 'fly'" fly
+	expect 2 "no option '--nonsense'" status --nonsense
+	expect 2 "'--timeout' needs a value" status --timeout
+	expect 2 "'soon' is no value for --timeout" status --timeout soon
+	expect 2 "'0' is no value for --timeout" status --timeout 0
+	expect 2 'one argument too many' status a b
+	expect 2 'an argument is missing' promote
+	expect 2 '--discard' resolve s
+	expect 2 'no size' grow s 5
+	expect 2 'none of add' member paint s b
+	expect 2 'no member' member add s b
+	expect 2 '--until' wait s
+	expect 2 "health is never 'helthy'" wait s --until health=helthy
+	expect 2 'is no key' wait s --until copy=in-sync
+	expect 2 'neither dump nor check' meta show /x
+	expect 2 '"name":"usage"' status --json --nonsense
 }
 
 test_without_a_daemon_it_is_unreachable() {
@@ -228,8 +228,8 @@ test_what_if_tells_the_outcome() {
 	expect 0 'b can take over after the lease of 5.0 s, with 1 in-sync copy' status --what-if lost=a
 	expect 0 'no in-sync copy is left' status --what-if lost=a,b
 	expect 0 '"outcome":"fails-over"' status --what-if lost=a --json
-	expect 2 "no member 'z'" status --what-if lost=z
-	expect 1 'lost=MEMBER' status --what-if gone=a
+	expect 1 "no member 'z'" status --what-if lost=z
+	expect 2 'lost=MEMBER' status --what-if gone=a
 	status degraded stale
 	expect 0 'nothing changes' status --what-if lost=b
 	status healthy in-sync
@@ -245,11 +245,14 @@ test_what_if_tells_the_outcome() {
 test_errors_of_the_daemon_are_exit_codes() {
 	local code
 	start_daemon
-	for code in 2 3 4 5 6 7 8 9 10; do
+	for code in 1 2 3 4 5 6 7 8 9 10; do
 		echo "{\"ok\":false,\"error\":{\"code\":$code,\"name\":\"x\",\"message\":\"it is so\",\"hint\":\"do that\"}}" >promote.answer
 		expect $code 'rpmirror promote: it is so; do that' promote orders b
 		expect $code "\"code\":$code,.*\"message\":\"it is so\",\"hint\":\"do that\"" promote orders b --json
 	done
+	# The name counts, as an earlier build has other numbers.
+	echo '{"ok":false,"error":{"code":2,"name":"config","message":"no such set"}}' >promote.answer
+	expect 1 'no such set' promote orders b
 	echo 'not JSON' >promote.answer
 	expect 3 'does not answer as rpmirrord' promote orders b
 	echo '{"ok":false,"error":{"code":99}}' >promote.answer
@@ -364,7 +367,7 @@ test_init_makes_what_is_here() {
 	grep -q '"insync":\[0,1\]' register || fail "the register"
 	expect 0 'are whole' meta check a
 	expect 0 'slot 1' meta check b.rpmirror
-	expect 2 'in the register already' init orders --size 4M --member "a=127.0.0.1:$work/c" \
+	expect 1 'in the register already' init orders --size 4M --member "a=127.0.0.1:$work/c" \
 		--register "file:$work/register" --lonely block
 	[ ! -e c ] || fail "a copy without a record"
 }
@@ -379,23 +382,23 @@ test_init_takes_the_settings_of_a_set() {
 	expect 0 'hot_slots: 17' meta dump a
 	expect 0 '' init s --size 4M --member "a=127.0.0.1:$work/b" --register "file:$work/r2" --lonely manual --blocked-for-ever
 	grep -q '"blocked_ms":4294967295' r2 && grep -q '"local_error_continues":false' r2 || fail "not for ever"
-	expect 1 "stop or continue, and not 'ignore'" init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" \
+	expect 2 "stop or continue, and not 'ignore'" init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" \
 		--lonely manual --local-error ignore
-	expect 1 "multiple of 0x1000, and not '0x10f'" init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" \
+	expect 2 "multiple of 0x1000, and not '0x10f'" init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" \
 		--lonely manual --address 0x10f
-	expect 1 'at most 8192' init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" --lonely manual --hot-extents 8193
+	expect 2 'at most 8192' init s --size 4M --member "a=127.0.0.1:$work/c" --register "file:$work/r3" --lonely manual --hot-extents 8193
 }
 
 test_init_does_not_guess() {
-	expect 1 'choose --lonely=block' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r"
-	expect 1 'choose --lonely=block' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely none
-	expect 1 'the register decides' init s --size 4M --member "a=127.0.0.1:$work/a" --register etcd://127.0.0.1:1 --lonely block
-	expect 1 'no member.s host is this machine' init s --size 4M --member "a=192.0.2.7:$work/a" --register "file:$work/r" --lonely block
-	expect 1 '1 to 8 members' init s --size 4M --register "file:$work/r" --lonely block
-	expect 1 'how large' init s --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely block
-	expect 1 "two members 'a'" init s --size 4M --member "a=h:/x" --member "a=h:/y" --register "file:$work/r" --lonely block
-	expect 1 'min_copies' init s --size 4M --member "a=127.0.0.1:/x" --min-copies 2 --register "file:$work/r" --lonely block
-	expect 1 'multiple of 4 KiB' init s --size 5000 --member "a=127.0.0.1:/x" --register "file:$work/r" --lonely block
+	expect 2 'choose --lonely=block' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r"
+	expect 2 'choose --lonely=block' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely none
+	expect 2 'the register decides' init s --size 4M --member "a=127.0.0.1:$work/a" --register etcd://127.0.0.1:1 --lonely block
+	expect 2 'no member.s host is this machine' init s --size 4M --member "a=192.0.2.7:$work/a" --register "file:$work/r" --lonely block
+	expect 2 '1 to 8 members' init s --size 4M --register "file:$work/r" --lonely block
+	expect 2 'how large' init s --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely block
+	expect 2 "two members 'a'" init s --size 4M --member "a=h:/x" --member "a=h:/y" --register "file:$work/r" --lonely block
+	expect 2 'min_copies' init s --size 4M --member "a=127.0.0.1:/x" --min-copies 2 --register "file:$work/r" --lonely block
+	expect 2 'multiple of 4 KiB' init s --size 5000 --member "a=127.0.0.1:/x" --register "file:$work/r" --lonely block
 	expect 9 'cannot read the secret' init s --size 4M --member "a=127.0.0.1:$work/a" --register "file:$work/r" --lonely block --secret /nowhere
 	expect 3 'no answer' init s --size 4M --member "a=127.0.0.1:$work/a" --register etcd://127.0.0.1:1 --timeout 0.2
 	[ ! -e a ] && [ ! -e r ] || fail "something was made"
@@ -428,11 +431,11 @@ test_a_copy_joins_later() {
 	expect 0 '1 in-sync copy.*once all 2' init s --size 1M --member "a=127.0.0.1:$work/a" --member "b=192.0.2.7:$work/b" \
 		--register "file:$work/r" --lonely manual
 	[ ! -e b ] || fail "b's host is another one"
-	expect 2 "no member 'z'" init s --join z --register "file:$work/r"
-	expect 2 'counts as in-sync' init s --join a --register "file:$work/r"
+	expect 1 "no member 'z'" init s --join z --register "file:$work/r"
+	expect 1 'counts as in-sync' init s --join a --register "file:$work/r"
 	expect 0 'the copy of b is made' init s --join b --register "file:$work/r"
 	"$tool" meta dump b --json | grep -q '"flags":\["empty"\]' || fail "b is not empty"
-	expect 2 "that of set 's'" init other --join b --register "file:$work/r"
+	expect 1 "that of set 's'" init other --join b --register "file:$work/r"
 }
 
 test_damaged_metadata_are_named() {
@@ -443,7 +446,7 @@ test_damaged_metadata_are_named() {
 	expect 9 'damaged: members' meta check a
 	expect 0 'damage: members' meta dump a
 	truncate -s 0 a.rpmirror
-	expect 2 'no metadata file' meta check a
+	expect 1 'no metadata file' meta check a
 	head -c 64K /dev/urandom >a.rpmirror
 	expect 9 '' meta check a
 	expect 9 'No such file' meta check nowhere
@@ -474,8 +477,8 @@ test_init_in_etcd() {
 	expect 0 'but not of a host of the register' init orders --size 4M --member "a=127.0.0.1:$work/a" --member "b=127.0.0.2:$work/b" \
 		--register "$uri" --timeout 60
 	[ "$(grep -cx 'auto = yes' out)" = 2 ] || fail "what init prints does not survive by itself"
-	expect 2 'in the register already' init orders --size 4M --member "a=127.0.0.1:$work/c" --register "$uri" --timeout 60
-	expect 2 'counts as in-sync' init orders --join a --register "$uri" --timeout 60
+	expect 1 'in the register already' init orders --size 4M --member "a=127.0.0.1:$work/c" --register "$uri" --timeout 60
+	expect 1 'counts as in-sync' init orders --join a --register "$uri" --timeout 60
 	exec 5>&-
 	wait $pid || fail "etcd does not end"
 }

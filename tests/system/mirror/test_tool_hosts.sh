@@ -103,7 +103,7 @@ test_it_shows_what_the_daemons_know() {
 	on 0 0 'exists orders/b' events --now
 	on 0 0 'Member a is primary of epoch 1 and serves' explain
 	on 1 0 '' status --what-if lost=a
-	on 0 2 "no copy of set 'others'" status others
+	on 0 1 "no copy of set 'others'" status others
 	# A reader on the other host gets the greatest age of its copy, and its last flush.
 	tell put 64 1
 	printf 'map-readonly\nget 64\nstate\nstate\n' | RPMIRROR_SOCKET=${sockets[1]} "$app" >reader 2>err
@@ -136,10 +136,10 @@ test_it_refuses_what_the_set_does_not_permit() {
 	hosts_begin 2
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy
-	on 1 2 'no process on this host waits' promote orders b
-	on 0 2 'another host' promote orders b
-	on 0 2 "no member 'z'" promote orders z
-	on 0 2 'no such member' member remove orders z
+	on 1 1 'no process on this host waits' promote orders b
+	on 0 1 'another host' promote orders b
+	on 0 1 "no member 'z'" promote orders z
+	on 0 1 'no such member' member remove orders z
 	on 0 10 'the primary must be demoted first' member remove orders a
 	on 0 0 'epoch 1' status
 	hosts_end
@@ -150,17 +150,17 @@ test_orders_are_carried_out() {
 	"$tool" events orders --socket "${sockets[0]}" >events 2>err &
 	started+=("$!")
 	await_register
-	on 0 2 'has no primary' pause orders c
+	on 0 1 'has no primary' pause orders c
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,flow.b=replicating,flow.c=replicating,link.c=connected
 	tell put 8 1
 	on 0 0 'b +in-sync +replicating +0 B behind' status orders
-	on 1 2 'on another host' resync orders c
-	on 0 1 "is the primary, which is the source" resync orders a
+	on 1 1 'on another host' resync orders c
+	on 0 2 "is the primary, which is the source" resync orders a
 	# An in-sync copy lacks nothing.
 	on 0 0 'lacks nothing' resync orders c
-	on 0 1 "is in-sync: there is no resync" pause orders c
-	on 0 1 "source of every resync, and 'b' is not it" resync orders c --from b
+	on 0 2 "is in-sync: there is no resync" pause orders c
+	on 0 2 "source of every resync, and 'b' is not it" resync orders c --from b
 	# Excluded, and it stays excluded.
 	on 0 0 'excluded until' fence orders c
 	on 0 0 '' wait orders --until health=degraded,insync.c=no,flow.c=paused
@@ -385,7 +385,7 @@ test_a_set_grows() {
 	# With a primary: its mapping stays as it is, and the next mapping has the new size.
 	map_on_first
 	on 0 0 '' wait orders --until health=healthy,copy.b=in-sync,copy.c=in-sync
-	on 0 1 'cannot be made smaller' grow orders 2M
+	on 0 2 'cannot be made smaller' grow orders 2M
 	on 0 0 '' grow orders 4M
 	on 1 0 'has its new size' grow orders 12M
 	wait_until 30 is_shown 'a .* 4.*MiB of 12.*MiB' || fail "the mapping's size is not shown"
@@ -432,17 +432,17 @@ test_settings_change() {
 	hosts_begin 3 4194304
 	await_register
 	# All settings or none; names that are not settings, or are changed in another way.
-	on 0 1 "there is no setting 'speed'" set orders lease=9 speed=9
-	on 0 1 'rpmirror grow' set orders size=8M
-	on 0 1 'member replace' set orders hot-extents=9
-	on 0 1 "is no value for lease" set orders lease=0
-	on 0 1 'is said twice' set orders slow=1 slow=2
-	on 0 1 'is not NAME=VALUE' set orders slow
-	on 0 1 'NAME=VALUE' set orders
-	on 0 1 'host.b=/x' set orders host.b=/x
-	on 0 1 "'local_error' is no setting, or has no such value" set orders local-error=panic
-	on 0 1 "'hosts' is no setting, or has no such value" set orders host.nobody=h:1
-	on 0 2 'min_copies must be between 1 and' set orders min-copies=4 slow=9
+	on 0 2 "there is no setting 'speed'" set orders lease=9 speed=9
+	on 0 2 'rpmirror grow' set orders size=8M
+	on 0 2 'member replace' set orders hot-extents=9
+	on 0 2 "is no value for lease" set orders lease=0
+	on 0 2 'is said twice' set orders slow=1 slow=2
+	on 0 2 'is not NAME=VALUE' set orders slow
+	on 0 2 'NAME=VALUE' set orders
+	on 0 2 'host.b=/x' set orders host.b=/x
+	on 0 2 "'local_error' is no setting, or has no such value" set orders local-error=panic
+	on 0 2 "'hosts' is no setting, or has no such value" set orders host.nobody=h:1
+	on 0 1 'min_copies must be between 1 and' set orders min-copies=4 slow=9
 	on 0 0 '"slow_ms":1000,' status orders --json
 	# With a primary everything except the lease; any daemon can do it.
 	map_on_first

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Exit codes of all programs.
+# shellcheck source=tests/system/lib/processes.sh
+. "$(dirname "$0")/../lib/processes.sh"
+
+# shellcheck disable=SC2153 # set by CMakeLists.txt
+rpma=$RPMA_TOOL rpmirror=$RPMIRROR softrnic=$SOFTRNIC rpmirrord=$RPMIRRORD rpmemd=$RPMEMD
+logs=(out err)
+export RPMIRROR_SOCKET=$work/none HOME=$work
+
+# expect CODE PATTERN COMMAND...: the exit code, and a text on standard error
+expect() {
+	local want=$1 pattern=$2 got=0
+	shift 2
+	"$@" >out 2>err </dev/null || got=$?
+	[ "$got" = "$want" ] || fail "'$*' exits with $got instead of $want"
+	[ -z "$pattern" ] || grep -qE -e "$pattern" err || fail "'$*' does not say '$pattern'"
+}
+
+# Scripts rely on these: 0 done, 1 failed, 2 wrong usage. rpmemd's and rpmem-ssh's are those of PMDK and of ssh, which
+# librpmem reads.
+test_exit_codes_have_one_convention() {
+	local program
+	for program in "$rpma" "$rpmirror" "$softrnic" "$rpmirrord" "$rpmemd"; do
+		expect 0 '' "$program" --help
+		expect 0 '' "$program" --version
+	done
+	for program in "$rpma" "$rpmirror" "$softrnic" "$rpmirrord"; do
+		expect 2 '' "$program" --nonsense
+		expect 2 '' "$program" nonsense
+	done
+	for program in "$rpma" "$rpmirror" "$softrnic"; do
+		expect 2 '' "$program"
+	done
+	for program in rpma:put rpmirror:wait; do
+		name=${program%:*}
+		expect 2 '' "${!name}" "${program#*:}"
+	done
+	expect 2 '' "$softrnic" run
+	expect 2 'nothing.conf' "$rpmirrord" --config nothing.conf
+	printf 'listen = 127.0.0.1:0\nsocket = %s/no/folder/socket\n' "$work" >failing.conf
+	expect 1 '' "$rpmirrord" --config failing.conf
+	expect 255 'usage' "$rpmemd" --nonsense
+	expect 1 'secret-file' "$rpmemd" --listen --log-file -
+	expect 127 'no-such-program' "$softrnic" run no-such-program
+	RPMEM_SSH_PROGRAM=$work/no-ssh expect 255 'cannot run' "$RPMEM_SSH" host rpmemd
+}
+
+# Each page leads to the list, which has each program.
+test_every_manual_leads_to_the_convention() {
+	local page man=$RPMA_SOURCE/doc/man/1
+	sed -n '/^.Ss EXIT CODES OF ALL PROGRAMS/,/^.Sh /p' "$man/rpma.1" >list
+	for page in rpma rpmirror rpmirrord rpmemd rpmem-ssh softrnic; do
+		grep -qxE "\.It (Xr $page 1|Nm $page)" list || fail "rpma(1) lacks the codes of $page"
+		sed -n '/^.Sh EXIT STATUS/,/^.Sh [^E]/p' "$man/$page.1" | grep -q 'EXIT CODES OF ALL PROGRAMS' ||
+			fail "$page(1) does not lead to the list"
+	done
+}
+
+"test_$1"
