@@ -34,7 +34,7 @@ src/mirror/register    | (base|mirror/(core|register))/.*                     | 
 src/mirror             | (base|service|mirror)/.*|librpm(a|irror)\.h          | rdma/.*
 src/mirrord            | (base|service|mirror/(core|wire|peer|file|register)|mirrord)/.*|librpma\.h | rdma/.*
 src/poolset            | (base|poolset)/.*                                    | $rdma
-src/interposer         | (interposer|verbs_ext)/.*|softrnic/softrnic\.h                   | $none
+src/interposer         | (interposer|verbs_ext)/.*|base/nearest\.h|softrnic/softrnic\.h                | $none
 tools                  | (base|service|regions)/.*|librpm(a|afile|em|irror)\.h | rdma/.*
 tools/rpmirror         | (base|mirror/(core|file|register))/.*|librpma\.h      | rdma/.*|$threads
 examples               | librpm(a|afile|em|irror)\.h                          | $none

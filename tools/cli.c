@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log_prefix.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli.h"
 #include "progress.h"
@@ -161,11 +162,16 @@ static void cli_short_options(const struct option *options, char *text)
 int cli_options(int argc, char **argv, const struct option *options, const char *help,
 		int (*take)(int opt, void *arg), void *arg)
 {
-	char letters[2 * ('z' + 1)];
+	char letters[2 * ('z' + 1)], unknown[256];
 	int opt, rc;
 
 	cli_short_options(options, letters);
-	while ((opt = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+	for (;;) {
+		if (nearest_option_is_unknown(argc, argv, options, unknown, sizeof(unknown)))
+			return cli_usage("%s", unknown);
+		opt = getopt_long(argc, argv, letters, options, NULL);
+		if (opt == -1)
+			return CLI_OK;
 		if (opt == 'h') {
 			fputs(help, stdout);
 			return -1;
@@ -174,7 +180,6 @@ int cli_options(int argc, char **argv, const struct option *options, const char 
 		if (rc)
 			return rc;
 	}
-	return CLI_OK;
 }
 
 static bool cli_continues(unsigned char c)

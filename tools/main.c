@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "cli.h"
 #include "commands.h"
 
@@ -33,6 +34,15 @@ static const struct {
 	{"info", "rpma info", cmd_info},
 };
 
+static int main_refuse_command(const char *name)
+{
+	struct nearest n = {.word = name, .prefix = ""};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		nearest_offer(&n, commands[i].name);
+	return cli_usage("there is no command '%s'%s", name, nearest_hint(&n));
+}
+
 static int main_run_command(int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -43,7 +53,7 @@ static int main_run_command(int argc, char **argv)
 		argv[0] = (char *)commands[i].full_name;
 		return commands[i].run(argc, argv);
 	}
-	return cli_usage("there is no command '%s'", argv[0]);
+	return main_refuse_command(argv[0]);
 }
 
 static int main_run(int argc, char **argv)

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
+
 #define INTERPOSER "libsoftrnic-verbs.so"
 
 enum { EXIT_USAGE = 2, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
@@ -151,14 +153,31 @@ static int launcher_set_environment(const struct launcher_options *how)
 	return ret;
 }
 
-/* Returns false after a wrong option, which getopt has reported. */
+/* Only options in front of the program are ours. */
+static bool launcher_has_unknown_option(int argc, char **argv, const struct option *options)
+{
+	char text[256];
+
+	if (optind >= argc || argv[optind][0] != '-' ||
+	    !nearest_option_is_unknown(argc, argv, options, text, sizeof(text)))
+		return false;
+	fprintf(stderr, "softrnic run: %s\n", text);
+	return true;
+}
+
+/* Returns false after a wrong option, which is reported. */
 static bool launcher_parse(int argc, char **argv, struct launcher_options *how)
 {
 	static const struct option options[] = {{"iwarp", no_argument, NULL, 'w'}, {0}};
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+pd", options, NULL)) != -1) {
+	for (;;) {
+		if (launcher_has_unknown_option(argc, argv, options))
+			return false;
+		opt = getopt_long(argc, argv, "+pd", options, NULL);
 		switch (opt) {
+		case -1:
+			return optind < argc;
 		case 'p':
 		case 'd':
 			how->preload = opt == 'p';
@@ -171,7 +190,6 @@ static bool launcher_parse(int argc, char **argv, struct launcher_options *how)
 			return false;
 		}
 	}
-	return optind < argc;
 }
 
 static int launcher_run(int argc, char **argv)
@@ -191,6 +209,16 @@ static int launcher_run(int argc, char **argv)
 	return status;
 }
 
+static void launcher_refuse(const char *word)
+{
+	static const char *const words[] = {"run", "--help", "--version"};
+	struct nearest n = {.word = word, .prefix = ""};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		nearest_offer(&n, words[i]);
+	fprintf(stderr, "softrnic: there is no command '%s'%s\n", word, nearest_hint(&n));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "run"))
@@ -203,6 +231,8 @@ int main(int argc, char **argv)
 		launcher_usage(stdout);
 		return 0;
 	}
+	if (argc > 1)
+		launcher_refuse(argv[1]);
 	launcher_usage(stderr);
 	return EXIT_USAGE;
 }

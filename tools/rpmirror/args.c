@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../numbers.h"
+#include "base/nearest.h"
 #include "out.h"
 
 #define ARGS_TIMEOUT_MS  10000
@@ -67,6 +68,20 @@ static const struct args_option *args_find(const struct args_option *options, co
 	return NULL;
 }
 
+static void args_refuse(const char *arg, size_t len, const struct args_option *own,
+			const struct args_option *common)
+{
+	char name[64];
+	struct nearest n = {.word = name, .prefix = "--"};
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, arg + 2);
+	for (; own->name; own++)
+		nearest_offer(&n, own->name);
+	for (; common->name; common++)
+		nearest_offer(&n, common->name);
+	out_usage("there is no option '%s'%s", arg, nearest_hint(&n));
+}
+
 /* --name, --name=value, --name value. How many arguments it is, or -1. */
 static int args_parse_option(char **argv, const struct args_option *own,
 			     const struct args_option *common)
@@ -78,8 +93,12 @@ static int args_parse_option(char **argv, const struct args_option *own,
 	int used = 1;
 
 	option = option ? option : args_find(common, name, len);
-	if (!option || (option->kind == ARGS_FLAG && value)) {
-		out_usage("there is no option '%s'", argv[0]);
+	if (!option) {
+		args_refuse(argv[0], len, own, common);
+		return -1;
+	}
+	if (option->kind == ARGS_FLAG && value) {
+		out_usage("'--%s' takes no value", option->name);
 		return -1;
 	}
 	if (value) {

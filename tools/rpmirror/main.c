@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "base/nearest.h"
 #include "commands.h"
 #include "out.h"
 
@@ -108,6 +109,15 @@ static void main_help(void)
 	printf("\n'rpmirror COMMAND --help' shows more, and so does rpmirror(1).\n");
 }
 
+static int main_refuse(const char *name)
+{
+	struct nearest n = {.word = name, .prefix = ""};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		nearest_offer(&n, commands[i].name);
+	return out_usage("there is no command '%s'%s", name, nearest_hint(&n));
+}
+
 static int main_command(int argc, char **argv)
 {
 	static char name[64];
@@ -120,7 +130,7 @@ static int main_command(int argc, char **argv)
 		args_command = &commands[i];
 		return commands[i].run(argc, argv);
 	}
-	return out_usage("there is no command '%s'", argv[0]);
+	return main_refuse(argv[0]);
 }
 
 int main(int argc, char **argv)

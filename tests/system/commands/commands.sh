@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Exit codes of all programs.
+# Exit codes of all programs, and the hint to what was probably meant.
 # shellcheck source=tests/system/lib/processes.sh
 . "$(dirname "$0")/../lib/processes.sh"
 
@@ -56,6 +56,28 @@ test_every_manual_leads_to_the_convention() {
 		sed -n '/^.Sh EXIT STATUS/,/^.Sh [^E]/p' "$man/$page.1" | grep -q 'EXIT CODES OF ALL PROGRAMS' ||
 			fail "$page(1) does not lead to the list"
 	done
+}
+
+test_a_wrong_command_names_the_nearest() {
+	expect 2 "^rpma: there is no command 'sevre' \(did you mean 'serve'\?\); see 'rpma --help'$" "$rpma" sevre
+	expect 2 "^rpma: there is no command 'fetch'; see" "$rpma" fetch
+	expect 2 "^rpmirror: there is no command 'stauts' \(did you mean 'status'\?\); see" "$rpmirror" stauts
+	expect 2 "^rpmirror: there is no command 'fly'; see" "$rpmirror" fly
+	expect 2 "^softrnic: there is no command 'rnu' \(did you mean 'run'\?\)$" "$softrnic" rnu ls
+}
+
+test_a_wrong_option_names_the_nearest() {
+	expect 2 "^rpma serve: unrecognized option '--sise=1M' \(did you mean '--size'\?\); see 'rpma serve --help'$" \
+		"$rpma" serve --create --sise=1M pool
+	expect 2 "^rpma put: unrecognized option '--sceret-file' \(did you mean '--secret-file'\?\)" "$rpma" put a host:b --sceret-file x
+	[ "$(wc -l <err)" = 1 ] || fail "more than one line"
+	expect 2 "^rpmirror status: there is no option '--chekc' \(did you mean '--check'\?\)" "$rpmirror" status --chekc
+	expect 2 "^rpmirror status: there is no option '--tiemout=3' \(did you mean '--timeout'\?\)" "$rpmirror" status --tiemout=3
+	expect 2 "'--check' takes no value" "$rpmirror" status --check=yes
+	expect 2 "^softrnic run: unrecognized option '--iwrap' \(did you mean '--iwarp'\?\)$" "$softrnic" run --iwrap true
+	# Those of the program are its own, and unambiguous beginnings are options.
+	expect 1 '' "$softrnic" run sh -c 'exit 1' --iwrap
+	expect 3 'nope does not exist' "$rpma" serve --por 0 nope
 }
 
 "test_$1"

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* nearest.h -- the name that was probably meant, for a word of a command line that is none. */
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Number of characters that have to be inserted, removed, replaced, or exchanged with the next one,
+ * to make a into b. Of longer texts only the first 31 characters count.
+ */
+unsigned nearest_distance(const char *a, const char *b);
+
+/* Set .word and .prefix, offer all names, then ask for the text. */
+struct nearest {
+	const char *word;   /* what was given */
+	const char *prefix; /* what is in front of each name in the text, such as "--" */
+	const char *best;   /* the nearest name so far; NULL: none is near enough */
+	unsigned distance;
+	char text[80];
+};
+void nearest_offer(struct nearest *n, const char *name);
+/* " (did you mean '--size'?)", or "" if no name is near. */
+const char *nearest_hint(struct nearest *n);
+
+/*
+ * Is the option that getopt_long(3) reads next a long one that the table lacks? Then text is
+ * "unrecognized option '--sise' (did you mean '--size'?)". An unambiguous beginning is an option.
+ */
+bool nearest_option_is_unknown(int argc, char **argv, const struct option *options, char *text,
+			       size_t size);
+
+#endif
