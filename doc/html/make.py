@@ -49,6 +49,7 @@ SUBJECTS = (
     ("softrnic", "The software RDMA card, also below programs that know only libibverbs.",
      (r"softrnic(-verbs)?\.[17]",), ("doc/ci.md", "doc/wire.md", "doc/vm.md")),
     ("Files", "Configurations and formats.", (r".*\.5",), ()),
+    ("Compatibility", "What stays as it is, and for how long.", (), ("doc/stability.md",)),
     ("Architecture", "How it is built: rooms, threads, rules.", (),
      tuple(f"doc/{page}.md" for page in ("architecture/overview", "architecture/softrnic", "architecture/meeting",
                                          "architecture/datagrams", "architecture/persist", "architecture/io", "policy",
