@@ -9,6 +9,7 @@
 #include "rpmemd/connection.h"
 #include "rpmemd/journal.h"
 #include "rpmemd/listener.h"
+#include "rpmemd/metrics.h"
 #include "rpmemd/remove.h"
 #include "rpmemd/run.h"
 #include "rpmemd/startup.h"
@@ -47,6 +48,18 @@ static int main_remove(const struct options *opts, struct settings *s)
 	return remove_pool(opts, s);
 }
 
+static int main_metrics(const struct options *opts, struct settings *s)
+{
+	struct error err;
+
+	/* The log stays on standard error: the daemons' file may be another user's. */
+	if (startup_load(opts, s, &err)) {
+		LOG_ERROR("%s", err.text);
+		return RUN_ENDED;
+	}
+	return metrics_run(opts, s);
+}
+
 static int main_print_help(void)
 {
 	fprintf(stderr, "%srpmemd version " RPMEMD_VERSION "\n%s", options_usage, options_help);
@@ -81,6 +94,8 @@ int main(int argc, char **argv)
 		return main_print_version();
 	case OPTIONS_REMOVE:
 		return main_remove(&opts, &settings);
+	case OPTIONS_METRICS:
+		return main_metrics(&opts, &settings);
 	case OPTIONS_LISTEN:
 		return listener_run(&opts, &settings);
 	case OPTIONS_WORKER:

@@ -18,6 +18,8 @@ const char options_help[] =
 	"  -s, --pool-set                remove the pool set file, too\n"
 	"  -t, --nthreads <num>          number of processing threads, 0: one for each lane\n"
 	"  -l, --listen[=<addr>[:port]]  serve initiators that come without ssh\n"
+	"      --openmetrics             print metrics of the pools, and with --listen of that service\n"
+	"      --textfile <path>         write them to a file for node_exporter's textfile collector\n"
 	"  -h, --help                    display help message and exit\n"
 	"  -V, --version                 display target daemon version and exit\n"
 	"      --log-file <path>         log file location, - for standard error\n"
@@ -43,7 +45,7 @@ const char options_help[] =
 	"All keys of rpmemd.conf(5) are options; those of them that are yes or no can be\n"
 	"given as --key=no. For complete documentation see rpmemd(1) manual page.\n";
 
-enum { OPTION_WORKER = 0x100, OPTION_KEY };
+enum { OPTION_WORKER = 0x100, OPTION_METRICS, OPTION_TEXTFILE, OPTION_KEY };
 
 static const struct option options_own[] = {
 	{"config", required_argument, NULL, 'c'},
@@ -55,6 +57,8 @@ static const struct option options_own[] = {
 	/* A key has the same name: the option both sets the key and chooses the task. */
 	{"listen", optional_argument, NULL, 'l'},
 	{OPTIONS_WORKER_WORD, no_argument, NULL, OPTION_WORKER},
+	{"openmetrics", no_argument, NULL, OPTION_METRICS},
+	{"textfile", required_argument, NULL, OPTION_TEXTFILE},
 };
 #define OPTIONS_OWN (sizeof(options_own) / sizeof(options_own[0]))
 
@@ -95,10 +99,15 @@ static int options_set_task(struct options *opts, enum options_task task, struct
 	/* A later --help or --version has no effect, as the first one ends the program. */
 	if (opts->task == OPTIONS_HELP || opts->task == OPTIONS_VERSION)
 		return 0;
-	if (opts->task != OPTIONS_CONTROL && opts->task != task && task != OPTIONS_HELP &&
-	    task != OPTIONS_VERSION)
+	opts->listens |= task == OPTIONS_LISTEN;
+	/* Of --listen and --openmetrics in any order the latter is the task. */
+	if ((opts->task == OPTIONS_METRICS && task == OPTIONS_LISTEN) ||
+	    (opts->task == OPTIONS_LISTEN && task == OPTIONS_METRICS))
+		task = OPTIONS_METRICS;
+	else if (opts->task != OPTIONS_CONTROL && opts->task != task && task != OPTIONS_HELP &&
+		 task != OPTIONS_VERSION)
 		return error_set(err, ERROR_ARGUMENT, EINVAL,
-				 "--remove and --listen do not go together");
+				 "--remove and --listen or --openmetrics do not go together");
 	opts->task = task;
 	return 0;
 }
@@ -124,6 +133,11 @@ static int options_take_own(struct options *opts, int option, struct error *err)
 		if (optarg && options_add(opts, "listen", optarg, err))
 			return ERROR_ARGUMENT;
 		return options_set_task(opts, OPTIONS_LISTEN, err);
+	case OPTION_TEXTFILE:
+		opts->textfile = optarg;
+		/* fall through */
+	case OPTION_METRICS:
+		return options_set_task(opts, OPTIONS_METRICS, err);
 	case OPTION_WORKER:
 		return options_set_task(opts, OPTIONS_WORKER, err);
 	case 'h':
@@ -157,7 +171,7 @@ int options_parse(struct options *opts, int argc, char *const *argv, struct erro
 	while (!rc && (option = getopt_long(argc, argv, "c:hVr:fst:l::", table, NULL)) != -1)
 		rc = options_take(opts, option, err);
 	/* "--listen ADDR": getopt_long() takes an optional argument only after '='. */
-	if (!rc && opts->task == OPTIONS_LISTEN && optind == argc - 1)
+	if (!rc && opts->listens && optind == argc - 1)
 		rc = options_add(opts, "listen", argv[optind++], err);
 	if (!rc && optind < argc)
 		rc = error_set(err, ERROR_ARGUMENT, EINVAL, "'%s' is not an option", argv[optind]);

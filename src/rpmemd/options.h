@@ -15,6 +15,7 @@ enum options_task {
 	OPTIONS_CONTROL, /* serve one pool over standard input and output */
 	OPTIONS_REMOVE,
 	OPTIONS_LISTEN,
+	OPTIONS_METRICS, /* with --listen as well: of that service, too */
 	/* internal: like CONTROL, for a connection that a listening daemon accepted */
 	OPTIONS_WORKER,
 	OPTIONS_HELP,
@@ -26,6 +27,8 @@ struct options {
 	const char *config;     /* NULL: the usual files */
 	const char *remove_set; /* name of the pool set */
 	bool force, pool_set;   /* for REMOVE */
+	bool listens;           /* --listen was given */
+	const char *textfile;   /* for METRICS; NULL: standard output */
 	/* Texts of argv, in their order. */
 	struct {
 		const char *key, *value;

@@ -42,6 +42,71 @@ test_bad_options_end_with_255() {
 	expect 255 'go together' --remove x --listen
 }
 
+metrics() { # OPTIONS...: into `out`
+	"$rpmemd" --poolset-dir "$work" "$@" >out 2>err </dev/null || fail "'$*' exits with $?"
+}
+
+has_line() { grep -qxF -e "$1" out || fail "no line $1: $(cat out)"; }
+
+test_pools_are_watched_by_their_metrics() {
+	make_pool a
+	printf 'PMEMPOOLSET\n2M %s/c1\n2M %s/c2\nOPTION NOHDRS\n' "$work" "$work" >c.set
+	printf 'PMEMPOOLSET\n2M %s/new\n' "$work" >new.set
+	printf 'PMEMPOOLSET\nnonsense\n' >bad.set
+	mkfifo fifo
+	metrics --openmetrics
+	[ "$(tail -n 1 out)" = '# EOF' ] || fail "no end"
+	has_line 'rpmemd_pools 4'
+	has_line 'rpmemd_pool_size_bytes{pool="a.set"} 2097152'
+	has_line 'rpmemd_pool_usable{pool="a.set"} 1'
+	has_line 'rpmemd_pool_in_use{pool="a.set"} 0'
+	has_line 'rpmemd_pool_usable{pool="bad.set"} 0'
+	has_line 'rpmemd_pool_usable{pool="c.set"} 1'
+	has_line 'rpmemd_pool_missing_parts{pool="new.set"} 1'
+	has_line 'rpmemd_pool_usable{pool="new.set"} 1'
+	grep -q '^rpmemd_filesystem_avail_bytes [1-9]' out || fail "no room"
+	! grep -q rpmemd_up out || fail "a service that was not named"
+	grep -q 'bad.set:2' err || fail "no reason"
+	truncate -s 2M c1 new
+	exec 8<a.part
+	flock 8
+	metrics --openmetrics
+	has_line 'rpmemd_pool_in_use{pool="a.set"} 1'
+	exec 8<&-
+	has_line 'rpmemd_pool_usable{pool="c.set"} 0'
+	has_line 'rpmemd_pool_usable{pool="new.set"} 0'
+	grep -q 'c.set: 1 of its 2 parts are missing' err || fail "no reason"
+	grep -q 'new has no header' err || fail "no reason"
+	truncate -s 1M c1
+	truncate -s 2M c2
+	head -c 4096 /dev/urandom | dd of=new conv=notrunc status=none
+	metrics --textfile rpmemd.prom
+	[ ! -s out ] && grep -qx '# TYPE rpmemd_pool_usable gauge' rpmemd.prom || fail "no file"
+	grep -q 'c1 has 1048576 bytes instead of 2097152' err || fail "no reason"
+	grep -q 'the header of .*/new is damaged' err || fail "no reason"
+	if command -v promtool >/dev/null; then
+		promtool check metrics <rpmemd.prom >lint 2>&1 || fail "promtool: $(cat lint)"
+	fi
+	expect 1 'cannot read /nowhere' --poolset-dir /nowhere --openmetrics
+	expect 1 'cannot create /nowhere/x' --poolset-dir "$work" --textfile /nowhere/x
+}
+
+test_a_service_is_watched_by_its_metrics() {
+	(umask 077; echo 'a secret of enough bytes' >secret)
+	"$rpmemd" --listen=127.0.0.1:0 --poolset-dir "$work" --secret-file secret --log-file log >listening &
+	started+=("$!")
+	wait_until 20 test -s listening || fail "it does not listen"
+	local at
+	at=$(sed 's/listening at //' listening)
+	metrics "--listen=$at" --openmetrics
+	has_line 'rpmemd_up 1'
+	kill -9 "${started[-1]}"
+	wait "${started[-1]}" || :
+	metrics --openmetrics "--listen=$at"
+	has_line 'rpmemd_up 0'
+	[ ! -s log ] || fail "a look is in the log: $(cat log)"
+}
+
 test_remove_ends_with_the_errno() {
 	expect 2 'none.set' --remove none.set
 	expect 9 '' --remove /etc/passwd
@@ -101,7 +166,7 @@ test_the_manual_has_every_key() {
 	local key page=$source/doc/man/5/rpmemd.conf.5
 	for key in $("$rpmemd" --help 2>&1 | sed -nE 's/^ .* --([a-z-]+).*/\1/p'); do
 		grep -q -e "-$key" "$source/doc/man/1/rpmemd.1" || fail "rpmemd(1) lacks --$key"
-		case $key in config | remove | force | pool-set | help | version) continue ;; esac
+		case $key in config | remove | force | pool-set | openmetrics | textfile | help | version) continue ;; esac
 		grep -q "^.It Cm $key" "$page" || fail "rpmemd.conf(5) lacks $key"
 	done
 }
