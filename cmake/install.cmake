@@ -25,6 +25,8 @@ install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/doc FILES_MATCHING PA
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY bench DESTINATION ${CMAKE_INSTALL_DOCDIR}
 	FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "*.svg" PATTERN "*.png")
+install(FILES contrib/prometheus/rules.yml DESTINATION ${CMAKE_INSTALL_DOCDIR}/contrib/prometheus)
+install(FILES contrib/grafana/rpmirror.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/contrib/grafana)
 
 configure_file(cmake/install-unit.cmake.in install-unit.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/install-unit.cmake)
