@@ -77,12 +77,29 @@ need() {
 	done
 }
 
-# Does a program listen on the TCP port?
+# After own_network: a network with a loopback of its own, at the other end of the wire, 10.77.0.2. $there is a process in
+# it.
+second_host() {
+	need nsenter
+	unshare -n sleep 300 &
+	there=$!
+	started+=("$there")
+	for _ in {1..100}; do
+		[ "$(readlink /proc/$there/ns/net)" = "$(readlink /proc/self/ns/net)" ] || break
+		sleep 0.02
+	done
+	ip link set own1 netns "$there" || exit 77
+	nsenter -t "$there" -n ip link set lo up
+	nsenter -t "$there" -n ip address add 10.77.0.2/24 dev own1
+	nsenter -t "$there" -n ip link set own1 up
+}
+
+# Does a program listen on the TCP port? At the second host if at_second_host is set.
 is_listening() {
-	local hex
+	local hex proc=/proc/${at_second_host:-self}/net
 	hex=$(printf ':%04X' "$1")
 	awk -v port="$hex" '$4 == "0A" && index($2, port) == length($2) - 4 { found = 1 }
-		END { exit !found }' /proc/net/tcp /proc/net/tcp6
+		END { exit !found }' "$proc/tcp" "$proc/tcp6"
 }
 
 # A port that is free together with the next two. Each test has a range of its own.
@@ -99,14 +116,16 @@ free_port() {
 }
 
 # shellcheck disable=SC2086 # any number of flags
-soft() { timeout 40 "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
+soft() { timeout "${PAIR_LIMIT_S:-40}" "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@"; }
 
-# behind NAME PROGRAM ...: runs it in the background; its process is $!.
+# behind NAME PROGRAM ...: runs it in the background, at the second host if at_second_host is its process; its own
+# process is $!.
 behind() {
-	local name=$1
+	local name=$1 at=()
 	shift
+	[ -z "${at_second_host:-}" ] || at=(nsenter -t "$at_second_host" -n)
 	# shellcheck disable=SC2086 # any number of flags
-	timeout -k 1 40 "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@" >"$scratch/$name.log" 2>&1 &
+	"${at[@]}" timeout -k 1 "${PAIR_LIMIT_S:-40}" "${as_user[@]}" "$SOFTRNIC" run $SOFTRNIC_RUN_FLAGS -- "$@" >"$scratch/$name.log" 2>&1 &
 	started+=($!)
 }
 

@@ -86,25 +86,12 @@ test_perftest_events_and_time() {
 # The server's network has its own loopback, and the address that its GIDs are made of.
 test_two_hosts() {
 	local port=19515 there
-	need ibv_rc_pingpong ibv_ud_pingpong ib_write_lat ip nsenter
+	need ibv_rc_pingpong ibv_ud_pingpong ib_write_lat ip
 	own_network
-	unshare -n sleep 60 &
-	there=$!
-	started+=("$there")
-	for _ in {1..100}; do
-		[ "$(readlink /proc/$there/ns/net)" = "$(readlink /proc/self/ns/net)" ] || break
-		sleep 0.02
-	done
-	ip link set own1 netns "$there" || exit 77
-	nsenter -t "$there" -n ip link set lo up
-	nsenter -t "$there" -n ip address add 10.77.0.2/24 dev own1
-	nsenter -t "$there" -n ip link set own1 up
+	second_host
 	for program in "ibv_rc_pingpong -g 0 -n 50" "ibv_ud_pingpong -g 0 -n 50 -s 4000" "ib_write_lat -F -n 20" "ib_send_bw -F -n 20"; do
 		# shellcheck disable=SC2086 # words
-		nsenter -t "$there" -n timeout 30 "$SOFTRNIC" run -- $program -p $port >"$scratch/server.log" 2>&1 &
-		server=$!
-		started+=("$server")
-		sleep 1
+		at_second_host=$there serve server $port $program -p $port
 		# shellcheck disable=SC2086 # words
 		client client $program -p $port 10.77.0.2
 		served
