@@ -6,6 +6,16 @@ endif()
 install(TARGETS dropin_ibverbs dropin_rdmacm
 	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/softrnic-dropin)
 install(TARGETS softrnic_run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# completion(NAME...): one text completes all three programs, and each package has it under its own names.
+set(RPMA_ZSH_DIR share/zsh/site-functions CACHE STRING "where functions for completion in zsh are installed")
+function(completion)
+	foreach(name ${ARGN})
+		install(FILES contrib/completion/rpma.bash DESTINATION share/bash-completion/completions RENAME ${name})
+		install(FILES contrib/completion/_rpma DESTINATION ${RPMA_ZSH_DIR} RENAME _${name})
+	endforeach()
+endfunction()
+completion(softrnic)
 if(NOT RPMA_ONLY_SOFTRNIC) # install.cmake installs all manual pages
 	return()
 endif()

@@ -7,6 +7,8 @@ set_target_properties(rpma_tool rpmemd rpmirrord PROPERTIES INSTALL_RPATH "$ORIG
 
 install(TARGETS rpma_tool rpmemd rpmirrord RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
+completion(rpma rpmirror)
+
 foreach(section 1 3 5 7)
 	install(DIRECTORY doc/man/${section}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
 		FILES_MATCHING PATTERN "*.${section}")
