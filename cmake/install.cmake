@@ -30,6 +30,13 @@ install(DIRECTORY bench DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(FILES contrib/prometheus/rules.yml DESTINATION ${CMAKE_INSTALL_DOCDIR}/contrib/prometheus)
 install(FILES contrib/grafana/rpmirror.json DESTINATION ${CMAKE_INSTALL_DOCDIR}/contrib/grafana)
 
+# Configurations to begin with, each in the folder of its daemon.
+foreach(daemon rpma-serve rpmemd rpmirrord)
+	file(GLOB configurations ${CMAKE_SOURCE_DIR}/contrib/examples/${daemon}*.conf)
+	string(REPLACE rpma-serve rpma package ${daemon})
+	install(FILES ${configurations} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}/examples)
+endforeach()
+
 configure_file(cmake/install-unit.cmake.in install-unit.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/install-unit.cmake)
 

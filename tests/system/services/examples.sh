@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Each configuration in contrib/examples is one that its daemon starts with, with addresses and paths of this machine.
+# shellcheck source=tests/system/lib/processes.sh
+. "$(dirname "$0")/../lib/processes.sh"
+logs=(out err)
+folder=$RPMA_SOURCE/contrib/examples
+echo 'a secret of enough bytes' >secret
+chmod 600 secret
+export HOME=$work
+
+# here FILE: the example with this machine's addresses and folders
+here() {
+	sed -E "s#192\\.0\\.2\\.[0-9]+#127.0.0.1#g; s#/etc/rpmirror/orders.secret#$work/secret#; s#/pm/orders#$work/orders#
+		s#:7650#:0#; s#:7205#:0#; s#--port 7204#--port 0#" "$folder/$1"
+}
+
+# start COMMAND...: it must print a line on standard output and end after SIGTERM without an error.
+start() {
+	: >out
+	"$@" >out 2>err </dev/null &
+	started+=("$!")
+	wait_until 20 test -s out || fail "'$*' does not start"
+	kill "$!"
+	wait "$!" || fail "'$*' ends with $?"
+}
+
+test_rpmirrord_starts_with_each_of_three() {
+	local member
+	for member in a b c; do
+		"$RPMIRRORD" --config "$folder/rpmirrord-$member.conf" --check >out 2>err || fail "host $member"
+		grep -q ': 1 sets$' out || fail "there is no set"
+		{
+			echo "socket = $work/socket"
+			here "rpmirrord-$member.conf" | sed "s#^register = .*#register = file:$work/register#"
+		} >conf
+		start "$RPMIRRORD" --config conf
+	done
+	# Only the member and the address differ.
+	sed -E 's/192\.0\.2\.[123]:7650//; s/^member = .//; s/^# .*//' "$folder"/rpmirrord-[abc].conf | sort | uniq -c |
+		awk '$1 % 3 { print; bad = 1 } END { exit bad }' || fail "the three hosts' files differ"
+}
+
+# The comment is what makes the set.
+test_the_set_of_rpmirrords_example_can_be_made() {
+	sed -n '/^#   rpmirror init orders --size/,/[^\\]$/p' "$folder/rpmirrord-a.conf" | sed 's/^# *//' >line
+	grep -q 'member c=' line || fail "the line is not whole: $(cat line)"
+	sed -E "s#^rpmirror#$RPMIRROR#; s#/etc/rpmirror/orders.secret#$work/secret#; s#=192.0.2.1:/pm#=127.0.0.1:$work#; s#8G#2M#
+		s#--register .*#--register file:$work/register --lonely manual#" line >run.sh
+	sh -e run.sh >out 2>err || fail "rpmirror init"
+	[ "$(stat -c %s orders)" = 2097152 ] || fail "there is no copy"
+}
+
+test_rpmemd_starts() {
+	here rpmemd.conf >conf
+	start "$RPMEMD" -c conf --listen --log-file - --secret-file "$work/secret" --poolset-dir "$work"
+	grep -q '^listening at 127.0.0.1:' out || fail "listens elsewhere"
+	grep -q 'notice: ' err || fail "the log level is not taken"
+}
+
+# As systemd reads an environment file, and starts the unit with it.
+test_rpma_serve_starts() {
+	local line
+	here rpma-serve.conf | sed -E '/^#/d; s/^([A-Z_]+)=(.*)/\1="\2"/' >environment
+	. ./environment
+	[ "$RPMA_SIZE" = 1G ] || fail "there is no size"
+	export CREDENTIALS_DIRECTORY=$work
+	truncate -s 1M pool
+	line=$(sed -n 's/^ExecStart=[^ ]* //p' "$RPMA_UNIT" | sed 's/%i/pool/g; s/[$]{\([A-Z_]*\)}/$\1/g')
+	# shellcheck disable=SC2086 # options are words
+	start "$RPMA_TOOL" $(eval "echo $line")
+	grep -q "^serving region 'pool' at 127.0.0.1:" out || fail "$(cat out)"
+}
+
+"test_$1"
