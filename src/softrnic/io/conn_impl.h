@@ -39,13 +39,14 @@ enum {
 	CONN_AGAIN = 128,    /* a budget ran out; there is more to do */
 	CONN_EVICT = 256,    /* end it: too many handshakes */
 	CONN_DISCONNECT = 512,
-	CONN_DISOWN = 1024,  /* no thread polls it any more */
-	CONN_OWN = 2048,     /* other threads look for bytes now, or none does */
-	CONN_BELL = 4096,    /* conn_bell_is_due() is to be asked */
-	CONN_RING = 8192,    /* what waits is to be sent */
-	CONN_CUT = 16384,    /* a later connection has named it: end it */
-	CONN_FENCED = 32768, /* those that it named are cut */
-	CONN_PLAIN = 65536,  /* conn_plain_run() */
+	CONN_DISOWN = 1024,   /* its threads are about to do something else than to poll or wait */
+	CONN_OWN = 2048,      /* other threads look for bytes now, or none does */
+	CONN_BELL = 4096,     /* conn_bell_is_due() is to be asked */
+	CONN_RING = 8192,     /* what waits is to be sent */
+	CONN_CUT = 16384,     /* a later connection has named it: end it */
+	CONN_FENCED = 32768,  /* those that it named are cut */
+	CONN_PLAIN = 65536,   /* conn_plain_run() */
+	CONN_UNUSED = 131072, /* no thread has polled or waited since the last look at its lease */
 };
 
 /* What a connection has of policy.h, and what was done about it. Flags first, which keeps it small. */
@@ -72,6 +73,8 @@ struct conn_policy {
 	/* conn_watch.c, with its lock: of all that are watched, which are referred to */
 	struct list link;
 	atomic_bool listed;
+
+	struct policy_lease lease; /* conn_own.c: may the next one begin? */
 };
 
 struct conn {

@@ -97,15 +97,38 @@ void conn_own_changed(struct conn *c)
 	conn_own_finish(c);
 }
 
+static struct policy_news conn_news(const struct conn *c)
+{
+	struct qp_news news = stream_news(c->stream);
+
+	return (struct policy_news){.written = news.written, .completed = news.completed};
+}
+
+void conn_look_begins(struct conn *c)
+{
+	struct policy_news now = conn_news(c);
+
+	policy_look_begins(&c->policy.lease, &now);
+}
+
+void conn_look_ends(struct conn *c)
+{
+	struct policy_news now = conn_news(c);
+
+	policy_look_ends(&c->policy.lease, &now);
+}
+
 void conn_own(struct conn *c, uint64_t now)
 {
-	if (!c->policy.leased && conn_can_be_owned(c) && watch_lease(c, now))
+	if (!c->policy.leased && conn_can_be_owned(c) && policy_may_lease(&c->policy.lease) &&
+	    watch_lease(c, now))
 		conn_own_settle(c);
 }
 
 static void conn_end_lease(struct conn *c)
 {
 	watch_lease_end(c);
+	conn_look_ends(c);
 	c->policy.armed = false;
 	atomic_store(&c->policy.waits, false);
 }
@@ -116,6 +139,23 @@ void conn_disown(struct conn *c)
 		return;
 	conn_end_lease(c);
 	conn_own_changed(c);
+}
+
+bool conn_own_unused(struct conn *c, struct policy_news *before)
+{
+	if (!c->policy.leased)
+		return false;
+	*before = conn_news(c);
+	conn_disown(c);
+	c->readable = true;
+	return true;
+}
+
+void conn_own_judge(struct conn *c, const struct policy_news *before)
+{
+	struct policy_news now = conn_news(c);
+
+	policy_lease_unused(&c->policy.lease, before, &now);
 }
 
 bool conn_is_left_to_waits(const struct conn *c)
@@ -242,6 +282,8 @@ int conn_wait_begin(struct conn *c, uint64_t now)
 	}
 	if (!conn_try_enter(c))
 		return -1;
+	if (!c->policy.leased)
+		conn_look_begins(c);
 	if (conn_can_be_awaited(c)) {
 		conn_own_between_waits(c, now);
 		fd = conn_own_await(c);
@@ -260,6 +302,8 @@ void conn_wait_end(struct conn *c, bool look)
 	conn_own_end_wait(c);
 	if (look)
 		conn_poll(c, 1);
+	if (!c->policy.leased)
+		conn_look_ends(c);
 	conn_own_changed(c);
 	conn_leave(c);
 }

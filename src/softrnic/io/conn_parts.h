@@ -38,6 +38,16 @@ void conn_again(struct conn *c);
 /* conn_own.c */
 /* a thread looks for bytes repeatedly, and will look again soon */
 bool conn_is_polled(const struct conn *c);
+/*
+ * CONN_UNUSED: end the lease; what has come meanwhile is to be taken next, and then judged. Returns
+ * false if there is no lease any more.
+ */
+bool conn_own_unused(struct conn *c, struct policy_news *before);
+void conn_own_judge(struct conn *c, const struct policy_news *before);
+/* Around the receive of a thread that polls or waits, unless the connection is leased: then there
+ * is nothing to learn. */
+void conn_look_begins(struct conn *c);
+void conn_look_ends(struct conn *c);
 void conn_own_move(struct conn *c);      /* another link is about to take the place of its link */
 void conn_own_forget(struct conn *c);    /* its link is about to be closed */
 enum eng_look conn_spin(struct conn *c); /* these two without the lock */

@@ -66,6 +66,8 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 /* If another thread holds the lock, the connection is skipped: that thread takes what has come. */
 bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 {
+	bool learns;
+
 	conn_count_poll(c);
 	if (!conn_may_touch(c)) {
 		conn_untouchable(c);
@@ -73,11 +75,16 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 	}
 	if (!conn_try_enter(c))
 		return false;
+	learns = !atomic_load_explicit(&c->policy.leased, memory_order_relaxed);
+	if (learns)
+		conn_look_begins(c);
 	if (now)
 		conn_own(c, now);
 	stream_set_taker(c->stream, taker);
 	conn_poll(c, conn_looks(c));
 	stream_set_taker(c->stream, NULL);
+	if (learns)
+		conn_look_ends(c);
 	conn_leave(c);
 	return true;
 }

@@ -287,7 +287,8 @@ bool conn_serve(struct conn *c)
 {
 	unsigned want = conn_take_wants(c);
 	struct stream_update u;
-	bool idle_output;
+	bool idle_output, unused;
+	struct policy_news before;
 
 	if (!want)
 		return false;
@@ -307,9 +308,12 @@ bool conn_serve(struct conn *c)
 		stream_expect(c->stream, STREAM_DO_RECEIVE, &u);
 	else
 		stream_look(c->stream, &u);
+	unused = want & CONN_UNUSED && conn_own_unused(c, &before);
 	conn_on_wants(c, want, &u);
 	idle_output = (want & READY_WRITE) && c->watching;
 	conn_perform_and_read(c, &u);
+	if (__builtin_expect(unused, 0))
+		conn_own_judge(c, &before);
 	/* No byte was sent since, so the link still takes bytes. */
 	if (idle_output && c->writable && c->link) {
 		c->watching = false;

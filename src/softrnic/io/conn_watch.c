@@ -247,7 +247,7 @@ void conn_leases_renew(uint64_t now, enum policy_use use)
 	}
 	pthread_mutex_unlock(&watch.lock);
 	for (int i = 0; i < n; i++) {
-		conn_want(unused[i], CONN_DISOWN);
+		conn_want(unused[i], CONN_UNUSED);
 		conn_put(unused[i]);
 	}
 }
@@ -269,7 +269,7 @@ static struct conn *watch_next(unsigned *left, bool look, unsigned *wants)
 		*wants = !c->policy.leased || conn_doorbell_since(c) ? CONN_BELL : 0;
 	}
 	if (c && c->policy.leased) {
-		*wants |= look && !watch_is_used(c) ? CONN_DISOWN : 0;
+		*wants |= look && !watch_is_used(c) ? CONN_UNUSED : 0;
 		watch_add(c);
 	}
 	pthread_mutex_unlock(&watch.lock);

@@ -147,6 +147,55 @@ bool policy_waits_again(uint64_t last, uint64_t now)
 	return now - last < WAITS_NS;
 }
 
+/*
+ * Of the times in which a thread did not look after something had completed: in more than one of
+ * three, Writes came. So the thread looks at its memory meanwhile. While the connection is leased
+ * no Write can come in such a time, so a thread that only polls keeps its lease.
+ */
+#define MEMORY_MORE 2u
+#define MEMORY_SEEN 4u
+#define MEMORY_MAX  8u
+
+static void policy_count_memory(struct policy_lease *l, bool written)
+{
+	if (!written)
+		l->memory -= l->memory > 0;
+	else
+		l->memory =
+			l->memory + MEMORY_MORE < MEMORY_MAX ? l->memory + MEMORY_MORE : MEMORY_MAX;
+}
+
+void policy_look_begins(struct policy_lease *l, const struct policy_news *now)
+{
+	bool written = now->written != l->seen.written;
+
+	if (!l->got && !(written && now->completed != l->seen.completed))
+		return; /* the time after a completion is not over, or there was none */
+	policy_count_memory(l, written);
+	l->seen.completed = now->completed;
+}
+
+void policy_look_ends(struct policy_lease *l, const struct policy_news *now)
+{
+	l->got = now->completed != l->seen.completed;
+	l->seen = *now;
+}
+
+bool policy_may_lease(const struct policy_lease *l)
+{
+	return l->memory < MEMORY_SEEN;
+}
+
+/* If something completed as well, the thread would have polled for it, and was only held up. */
+void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
+			 const struct policy_news *now)
+{
+	if (now->written != before->written && now->completed == before->completed)
+		l->memory = MEMORY_MAX;
+	l->seen = *now;
+	l->got = false;
+}
+
 bool policy_link_reports(const struct policy_lookers *l)
 {
 	return !l->leased && !l->spun && l->waiting == 0;

@@ -87,6 +87,27 @@ bool policy_is_loop(unsigned polls, uint64_t before, uint64_t now);
 /* A wait begins: will there soon be another one, as after the last one? */
 bool policy_waits_again(uint64_t last, uint64_t now);
 
+/*
+ * What one connection has learned about leases. A thread may poll until its requests are complete,
+ * and then look at its memory until the peer has written there: a lease would delay that Write.
+ */
+struct policy_lease {
+	struct policy_news {
+		uint64_t written;   /* Writes of the peer that were placed */
+		uint64_t completed; /* requests and receives */
+	} seen;                     /* at the thread's last look at the connection */
+	bool got;                   /* something completed in that look */
+	unsigned memory; /* does the thread look at its memory between its polls? 0: it never did */
+};
+/* A thread polls or waits, and has not received yet. */
+void policy_look_begins(struct policy_lease *l, const struct policy_news *now);
+void policy_look_ends(struct policy_lease *l, const struct policy_news *now);
+/* Threads poll in a loop, or wait again and again: may a lease begin? */
+bool policy_may_lease(const struct policy_lease *l);
+/* A lease ended, as no thread had polled or waited for some time. What had come since? */
+void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
+			 const struct policy_news *now);
+
 /* Threads that look for a connection's bytes beside the engine's leaders that wait. */
 struct policy_lookers {
 	bool leased;      /* threads poll, or wait again and again */

@@ -227,6 +227,11 @@ enum {
 unsigned qp_due(const struct qp *qp);
 /* Nothing is due but QP_DUE_RECEIVE, as after most messages. */
 bool qp_is_calm(const struct qp *qp);
+/* What the user can have seen so far: Writes of the peer in its memory, and completions. */
+struct qp_news {
+	uint64_t written, completed;
+};
+struct qp_news qp_news(const struct qp *qp);
 /* Nothing posted is unsent and no request of ours is unanswered. */
 bool qp_is_idle(const struct qp *qp);
 /*

@@ -63,6 +63,15 @@ void qp_sq_pause(struct qp *qp, bool notify_drained)
 		sq_report_drained(qp);
 }
 
+/* A Write with Immediate counts as a Write and, for its Immediate, as a Send. */
+struct qp_news qp_news(const struct qp *qp)
+{
+	return (struct qp_news){
+		.written = qp->counters.writes_in,
+		.completed = qp->sq.head + qp->counters.sends_in,
+	};
+}
+
 bool qp_leaves_writes(const struct qp *qp)
 {
 	return qp->sq.placing > qp->sq.proven;

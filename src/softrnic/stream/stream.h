@@ -292,6 +292,7 @@ void stream_set_taker(struct stream *s, struct cq_taker *taker);
 bool stream_qp_is_failed(const struct stream *s);
 enum ibv_qp_state stream_qp_state(const struct stream *s);
 const struct qp_counters *stream_counters(const struct stream *s);
+struct qp_news stream_news(const struct stream *s); /* zeros: there is no queue pair */
 uint32_t stream_caps(const struct stream *s);       /* VEXT_CAP_*; once started */
 uint32_t stream_requests(const struct stream *s);   /* of the peer, not answered yet */
 bool stream_is_local_fault(const struct stream *s); /* the first error was local */

@@ -238,6 +238,11 @@ const struct qp_counters *stream_counters(const struct stream *s)
 	return qp_counters(s->qp);
 }
 
+struct qp_news stream_news(const struct stream *s)
+{
+	return s->qp ? qp_news(s->qp) : (struct qp_news){0};
+}
+
 uint32_t stream_caps(const struct stream *s)
 {
 	return qp_caps(s->qp);

@@ -363,6 +363,50 @@ static void what_completes_is_returned_before_the_next_connection_has_its_turn(v
 	ends_close(&e[0]);
 }
 
+/* Its link reported nothing when the Write came: the engine takes it at the end of the lease. */
+static void a_lease_in_vain(struct ends *e, const struct ibv_mr *target)
+{
+	uint64_t until = clock_now_ns() + LIMIT_NS;
+
+	poll_until_owned(&e->client);
+	write_to_the_client(e, target);
+	while (!((volatile char *)e->client.buf)[4] && clock_now_ns() < until)
+		usleep(100);
+	assert_string_equal(e->client.buf, "there");
+	expect_given_back();
+}
+
+/* After one poll that found a completion. */
+static void complete_one(struct ends *e, uint64_t id)
+{
+	assert_int_equal(end_post_recv(&e->client, id), 0);
+	assert_int_equal(end_post_send(&e->server, 100 + id, 6), 0);
+	assert_int_equal(end_wait_wc(&e->server).status, IBV_WC_SUCCESS);
+	assert_int_equal(end_wait_wc(&e->client).wr_id, id);
+	poll_empty(&e->client);
+}
+
+static void a_program_that_looks_at_its_memory_is_not_taken_for_one_that_polls(void **state)
+{
+	struct ibv_mr *target;
+	struct ends e;
+
+	connect_ends(&e);
+	target = softrnic_reg_mr(e.client.pd, e.client.buf, END_BUF,
+				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	assert_non_null(target);
+	a_lease_in_vain(&e, target);
+	for (int i = 0; i < 640; i++)
+		poll_empty(&e.client);
+	assert_int_equal(pair_silent(), 0);
+	/* It polls for completions from now on, and no Write comes before its next poll. */
+	for (uint64_t i = 1; i <= 8; i++)
+		complete_one(&e, i);
+	poll_until_owned(&e.client);
+	assert_int_equal(softrnic_dereg_mr(target), 0);
+	ends_close(&e);
+}
+
 /* --- threads that wait -------------------------------------------------------------------- */
 
 struct waiter {
@@ -700,6 +744,8 @@ int main(void)
 		cmocka_unit_test(a_polling_thread_gives_way_to_the_owner_of_the_connection),
 		cmocka_unit_test(
 			what_completes_is_returned_before_the_next_connection_has_its_turn),
+		cmocka_unit_test(
+			a_program_that_looks_at_its_memory_is_not_taken_for_one_that_polls),
 		cmocka_unit_test(the_thread_that_waits_receives),
 		cmocka_unit_test(a_read_is_served_while_a_thread_waits_and_after),
 		cmocka_unit_test(a_cancelled_wait_gives_back),

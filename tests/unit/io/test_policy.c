@@ -268,6 +268,88 @@ static void arming_ends_a_lease_unless_it_comes_once_between_waits(void **state)
 	assert_true(policy_arm_ends_lease(&waits, true));
 }
 
+/*
+ * What a thread that polls sees, one letter each: e: a look finds nothing; c: a look finds a
+ * completion; C: the engine makes one between two looks; w: the engine places a Write between two
+ * looks; v: a lease that was not used ends, and a Write had come; V: the same, and a completion.
+ */
+struct looks {
+	const char *happens;
+	bool may_lease;
+};
+
+static void look(struct policy_lease *l, struct policy_news *news, bool completes)
+{
+	policy_look_begins(l, news);
+	news->completed += completes;
+	policy_look_ends(l, news);
+}
+
+static void end_unused(struct policy_lease *l, struct policy_news *news, bool completes)
+{
+	struct policy_news before = *news;
+
+	news->written++;
+	news->completed += completes;
+	policy_lease_unused(l, &before, news);
+}
+
+static void happen_to_lease(struct policy_lease *l, struct policy_news *news, char what)
+{
+	switch (what) {
+	case 'e':
+	case 'c':
+		look(l, news, what == 'c');
+		break;
+	case 'C':
+		news->completed++;
+		break;
+	case 'w':
+		news->written++;
+		break;
+	default:
+		end_unused(l, news, what == 'V');
+	}
+}
+
+static void a_thread_that_looks_at_its_memory_gets_no_lease(void **state)
+{
+	static const struct looks table[] = {
+		{"", true},
+		{"eeecec", true},
+		/* Writes come while it polls for something else. */
+		{"wewewewewewe", true},
+		/* They come between a completion and the next poll: it looks for them. */
+		{"cwe", true},
+		{"cwecwe", false},
+		{"CweCwe", false},
+		/* The engine made the completion just before a poll, which returned it. */
+		{"CeweCewe", false},
+		{"cwcwe", false},
+		/* That happens in more than one of three such times. */
+		{"cwececwecece", true},
+		{"cwecececwecececwe", true},
+		{"cwececwecwe", false},
+		/* It only polls from then on. */
+		{"cwecwece", true},
+		{"cwecwecwecwecwecwecececece", false},
+		{"cwecwecwecwecwecwecececececece", true},
+		/* A lease was in vain, or the thread was only held up. */
+		{"v", false},
+		{"vcecececece", true},
+		{"V", true},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct policy_news news = {.written = 7, .completed = 9};
+		struct policy_lease l = {.seen = news};
+
+		for (const char *s = table[i].happens; *s; s++)
+			happen_to_lease(&l, &news, *s);
+		assert_int_equal(policy_may_lease(&l), table[i].may_lease);
+	}
+}
+
 /* --- for how long a leader spins ------------------------------------------------------------ */
 
 static void a_leader_spins_where_arrivals_are_near(void **state)
@@ -317,6 +399,7 @@ int main(void)
 		cmocka_unit_test(waits_within_150_us_follow_each_other),
 		cmocka_unit_test(the_link_reports_bytes_while_no_other_thread_looks),
 		cmocka_unit_test(arming_ends_a_lease_unless_it_comes_once_between_waits),
+		cmocka_unit_test(a_thread_that_looks_at_its_memory_gets_no_lease),
 		cmocka_unit_test(a_leader_spins_where_arrivals_are_near),
 		cmocka_unit_test(the_gap_is_an_average_that_a_long_one_changes_little),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the policy does for six kinds of programs, on a machine whose clock and costs are the test's:
+ * What the policy does for eight kinds of programs, on a machine whose clock and costs are the test's:
  * how many sends leave, how often the alarm is set, how often the engine is woken, and how late a
  * Write leaves. The machine keeps the alarm and the leases as conn_watch.c does.
  */
@@ -26,7 +26,10 @@ struct sim_conn {
 	struct policy_lookers l;
 	unsigned polls, seen; /* as in struct conn_policy */
 	uint64_t answer_at;   /* 0: none is on its way */
+	uint64_t write_at;    /* a Write of the peer; 0: none is on its way */
 	uint64_t waited_at;
+	struct policy_news news;
+	struct policy_lease lease;
 };
 
 struct machine {
@@ -38,6 +41,7 @@ struct machine {
 	/* counted: */
 	unsigned posts, sends, sets, expiries, reports;
 	uint64_t latest_ns; /* the longest time that a Write has waited */
+	uint64_t missed_ns; /* the time in which Writes of the peer were here, and not placed */
 };
 
 static void machine_init(struct machine *m, unsigned conns, uint64_t cost_ns)
@@ -84,6 +88,30 @@ static void leave(struct machine *m, struct sim_conn *c)
 	m->sends++;
 }
 
+/* Take what has come. */
+static void receive(struct machine *m, struct sim_conn *c)
+{
+	if (c->answer_at && c->answer_at <= m->now) {
+		c->answer_at = 0;
+		c->news.completed++;
+	}
+	if (c->write_at && c->write_at <= m->now) {
+		m->missed_ns += m->now - c->write_at;
+		c->write_at = 0;
+		c->news.written++;
+	}
+}
+
+static void end_lease(struct machine *m, struct sim_conn *c)
+{
+	struct policy_news before = c->news;
+
+	c->l.leased = c->l.waits = false;
+	policy_look_ends(&c->lease, &c->news);
+	receive(m, c);
+	policy_lease_unused(&c->lease, &before, &c->news);
+}
+
 static void look_at_leases(struct machine *m, enum policy_use use)
 {
 	unsigned leases = 0;
@@ -91,8 +119,8 @@ static void look_at_leases(struct machine *m, enum policy_use use)
 	for (unsigned i = 0; i < m->conns; i++) {
 		struct sim_conn *c = &m->conn[i];
 
-		c->l.leased = c->l.leased && c->polls != c->seen;
-		c->l.waits = c->l.waits && c->l.leased;
+		if (c->l.leased && c->polls == c->seen)
+			end_lease(m, c);
 		c->seen = c->polls;
 		leases += c->l.leased;
 	}
@@ -139,10 +167,12 @@ static void pass(struct machine *m, uint64_t ns)
 	for (unsigned i = 0; i < m->conns; i++) {
 		struct sim_conn *c = &m->conn[i];
 
-		if (c->answer_at && c->answer_at <= m->now && policy_link_reports(&c->l)) {
-			m->reports++; /* a leader is woken, and takes it */
-			c->answer_at = 0;
-		}
+		if (!policy_link_reports(&c->l))
+			continue;
+		/* a leader is woken, and takes it */
+		m->reports += (c->answer_at && c->answer_at <= m->now) ||
+			      (c->write_at && c->write_at <= m->now);
+		receive(m, c);
 	}
 }
 
@@ -191,7 +221,7 @@ static void post_flush(struct machine *m, struct sim_conn *c)
 
 static void begin_lease(struct machine *m, struct sim_conn *c)
 {
-	if (c->l.leased)
+	if (c->l.leased || !policy_may_lease(&c->lease))
 		return;
 	c->l.leased = true;
 	c->seen = c->polls - 1;
@@ -216,6 +246,19 @@ static void renew_leases(struct machine *m, enum policy_use use)
 		set_alarm(m, m->look_at);
 }
 
+static void look(struct machine *m, struct sim_conn *c, bool loop)
+{
+	bool learns = !c->l.leased;
+
+	if (learns)
+		policy_look_begins(&c->lease, &c->news);
+	if (loop)
+		begin_lease(m, c);
+	receive(m, c);
+	if (learns)
+		policy_look_ends(&c->lease, &c->news);
+}
+
 /* One poll of the CQ of all connections. */
 static void poll(struct machine *m)
 {
@@ -233,10 +276,7 @@ static void poll(struct machine *m)
 		c->polls++;
 		if (c->since)
 			leave(m, c);
-		if (loop)
-			begin_lease(m, c);
-		if (c->answer_at && c->answer_at <= m->now)
-			c->answer_at = 0;
+		look(m, c, loop);
 	}
 	if (m->cq_polls % POLICY_LOOP == 0)
 		renew_leases(m, POLICY_POLLS);
@@ -251,20 +291,32 @@ static void poll_until_answered(struct machine *m, struct sim_conn *c)
 /* poll(2) for the link's descriptor: no report, and the thread itself takes what comes. */
 static void wait_until_answered(struct machine *m, struct sim_conn *c)
 {
+	if (!c->l.leased)
+		policy_look_begins(&c->lease, &c->news);
 	if (policy_waits_again(c->waited_at, m->now)) {
 		begin_lease(m, c);
-		c->l.waits = true;
+		c->l.waits = c->l.leased;
 	}
 	c->waited_at = m->now;
 	c->polls++;
 	c->l.waiting++;
 	renew_leases(m, POLICY_WAITS);
 	pass(m, c->answer_at - m->now);
-	c->answer_at = 0;
+	receive(m, c);
+	if (!c->l.leased)
+		policy_look_ends(&c->lease, &c->news);
 	c->l.waiting--;
 }
 
-/* --- six kinds of programs ------------------------------------------------------------------ */
+/* It looks at its memory, where the peer writes after some time. */
+static void await_write(struct machine *m, struct sim_conn *c, uint64_t after)
+{
+	c->write_at = m->now + after;
+	while (c->write_at)
+		pass(m, POLL_NS);
+}
+
+/* --- eight kinds of programs ------------------------------------------------------------------ */
 
 /*
  * To set the alarm takes at most 1 / share of the time, and a little more until the average time of
@@ -423,6 +475,47 @@ static void a_lone_write_now_and_then_is_late_a_few_times(void **state)
 	assert_in_range(late, 1, 3);
 }
 
+/* Its Writes have Acks, for which it polls or waits; then it looks for the peer's Write. */
+static void run_looks_at_memory(uint64_t cost_ns,
+				void (*until_answered)(struct machine *, struct sim_conn *))
+{
+	struct machine m;
+
+	machine_init(&m, 1, cost_ns);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		post_flush(&m, m.conn);
+		until_answered(&m, m.conn);
+		await_write(&m, m.conn, 5 * US);
+	}
+	/* One lease was in vain. */
+	assert_in_range(m.missed_ns, 0, 4 * lease_pace(&m, POLICY_POLLS) + ROUNDS * POLL_NS);
+	assert_in_range(m.sets, 0, 10);
+}
+
+static void a_program_that_looks_at_its_memory_is_served_at_once(void **state)
+{
+	run_looks_at_memory(1 * US, poll_until_answered);
+	run_looks_at_memory(16 * US, poll_until_answered);
+	run_looks_at_memory(1 * US, wait_until_answered);
+	run_looks_at_memory(16 * US, wait_until_answered);
+}
+
+/* The peer writes to its memory as well, at any time. */
+static void a_program_that_only_polls_keeps_its_lease_when_writes_come(void **state)
+{
+	struct machine m;
+
+	machine_init(&m, 1, 1 * US);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		post_flush(&m, m.conn);
+		if (!m.conn->write_at)
+			m.conn->write_at = m.now + i % 31 * US;
+		poll_until_answered(&m, m.conn);
+	}
+	assert_in_range(m.reports, 0, 4); /* before its polls were a loop */
+	assert_true(m.conn->l.leased);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +526,8 @@ int main(void)
 		cmocka_unit_test(a_stream_of_writes_leaves_by_one_send_a_flush),
 		cmocka_unit_test(many_connections_share_one_alarm),
 		cmocka_unit_test(a_lone_write_now_and_then_is_late_a_few_times),
+		cmocka_unit_test(a_program_that_looks_at_its_memory_is_served_at_once),
+		cmocka_unit_test(a_program_that_only_polls_keeps_its_lease_when_writes_come),
 	};
 
 	return cmocka_run_group_tests_name("policy_sim", tests, NULL, NULL);
