@@ -25,8 +25,9 @@
 #define FILL   0xa5
 
 /* F_RTR with consent, where no RTR exists: no HELLO yet. F_HOLD with consent, where nothing is held:
- * both ends ask for Acks. */
+ * both ends ask for Acks; both with consent: an unreliable one, without a HELLO yet. */
 enum { F_CRC = 1, F_CONSENT = 2, F_PEER_FLUSHES = 4, F_RAW = 8, F_HOLD = 16, F_RTR = 32 };
+enum { F_UNRELIABLE = F_CONSENT | F_HOLD | F_RTR };
 
 struct input {
 	const uint8_t *p;
@@ -102,7 +103,12 @@ static void open_side(struct side *s, uint8_t flags)
 		.mss = 1448,
 	};
 	struct qp_config cfg = {
-		.qp_num = 1, .async = ignore_event, .pd = &s->pd, .acks = flags & F_HOLD};
+		.qp_num = 1,
+		.async = ignore_event,
+		.pd = &s->pd,
+		.acks = flags & F_HOLD,
+		.unreliable = (flags & F_UNRELIABLE) == F_UNRELIABLE,
+	};
 	/* Without F_RTR the upper bits are free. */
 	struct mr_backing backing = {.persist = s, .durable = true, .lasting = flags & 0x80};
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |

@@ -23,6 +23,12 @@ test_rc_pingpong() {
 	over_both ibv_rc_pingpong -g 0 -n 20 -e -c -s 1048576
 }
 
+test_uc_pingpong() {
+	over_both ibv_uc_pingpong -g 0 -n 100
+	over_both ibv_uc_pingpong -g 0 -n 20 -e -s 1048576
+	said client '[0-9]+ bytes in .* seconds'
+}
+
 # ibv_srq_pingpong sends up to one message for each further queue pair after the last one that it counts. The end
 # that has counted enough destroys its queue pairs while these are on the way. A card reports that to the other end
 # after its retries, when that end has ended, too; here it is reported at once, and may come before the end.
@@ -77,6 +83,12 @@ test_perftest_datagrams() {
 test_perftest_atomic() {
 	perftest_both ib_atomic_lat -n 20
 	perftest_both ib_atomic_bw -n 20 -A CMP_AND_SWAP
+}
+test_perftest_unreliable() {
+	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw; do
+		perftest_both $program -c UC -n 20
+	done
+	perftest ib_send_bw -c UC -n 20 -q 2 -e
 }
 test_perftest_events_and_time() {
 	perftest ib_send_lat -n 20 -e

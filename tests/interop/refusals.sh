@@ -42,6 +42,13 @@ test_perftest_on_iwarp() {
 	said server 'queue pairs without rdma_cm need the device that looks like RoCE: .* softrnic-verbs\(7\)'
 }
 
+# Unreliable ones are not even made.
+test_unreliable_on_iwarp() {
+	need ibv_uc_pingpong
+	export SOFTRNIC_IDENTITY=iwarp
+	refused uc "Couldn't create QP" ibv_uc_pingpong
+}
+
 # Its client does not end when the server is gone.
 test_srq_pingpong_on_iwarp() {
 	need ibv_srq_pingpong
@@ -58,9 +65,8 @@ test_srq_pingpong_on_iwarp() {
 }
 
 test_datagrams() {
-	need ibv_ud_pingpong ibv_uc_pingpong udaddy mckey
+	need ibv_ud_pingpong udaddy mckey
 	SOFTRNIC_IDENTITY=iwarp refused ud "Couldn't create QP" ibv_ud_pingpong
-	refused uc "Couldn't create QP" ibv_uc_pingpong
 	refused mckey 'unable to create QP: Operation not supported' mckey -m 239.1.1.1 -b 127.0.0.1 -s
 }
 

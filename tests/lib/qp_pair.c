@@ -71,6 +71,7 @@ static void pair_end_open(struct qp_end *e, struct qp_end *peer, const struct pa
 			.max_inline_data = o->max_inline},
 		.sq_sig_all = o->sq_sig_all,
 		.peer_rfc7306 = o->peer_rfc7306,
+		.unreliable = o->unreliable,
 		.acks = o->acks || (o->only_a_acks && num == 1),
 		.async = pair_on_async,
 		.failing = pair_on_failing,

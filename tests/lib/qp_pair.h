@@ -48,7 +48,7 @@ struct qp_pair {
 struct pair_options {
 	struct qp_stream stream; /* for both ends; A is the initiator */
 	uint32_t depth, max_sge, max_inline, cq_size;
-	bool sq_sig_all, srq, peer_rfc7306;
+	bool sq_sig_all, srq, peer_rfc7306, unreliable;
 	bool acks, only_a_acks; /* both ends, or A alone, ask for Acks */
 	enum qp_rtr rtr;
 	bool hold_b;       /* B may not send before A, as with an RTR if there is no consent */

@@ -135,7 +135,8 @@ static void plain_log_reject(const struct conn *c)
 		return;
 	if (data.reason == MEET_NOT_PEER)
 		LOG_NOTICE_LIMITED("queue pair 0x%06x: its peer 0x%06x expects another queue pair: "
-				   "are the numbers or the GIDs exchanged correctly?",
+				   "are the numbers or the GIDs exchanged correctly, and are both "
+				   "of the same type (RC, UC)?",
 				   ends->own.qpn, ends->peer.qpn);
 	else
 		LOG_INFO("queue pair 0x%06x: its peer 0x%06x rejects the dial: %s", ends->own.qpn,
@@ -150,7 +151,7 @@ static void plain_ended(struct conn *c, uint32_t attempt, enum meeting_use use)
 
 	meeting_on_end(&c->plain->meeting, attempt, use, clock_now_ns(), &todo);
 	conn_plain_do(c, &todo);
-	if (use == MEETING_UNUSED && stream_has_posted(c->stream))
+	if ((use == MEETING_UNUSED || c->plain->rtr.ends.uc) && stream_has_posted(c->stream))
 		conn_plain_on_post(c);
 }
 
@@ -240,12 +241,22 @@ static void plain_accept(struct conn *c, uint32_t attempt, struct meeting_inboun
 		plain_came_to_nothing(c);
 }
 
+static const char *plain_type_str(bool uc)
+{
+	return uc ? "unreliable (UC)" : "reliable (RC)";
+}
+
 static void plain_reject(struct conn *c, const struct meeting_reject *r)
 {
 	const struct meeting *m = &c->plain->meeting;
 	const struct meet_data *data = &r->inbound->data;
 
-	if (r->reason == MEET_NOT_PEER)
+	if (r->reason == MEET_NOT_PEER && data->uc != m->ends.uc)
+		LOG_NOTICE_LIMITED("queue pair 0x%06x is %s, but is dialed by 0x%06x, which is %s: "
+				   "make both of the same type",
+				   c->plain->place.qpn, plain_type_str(m->ends.uc), data->from.qpn,
+				   plain_type_str(data->uc));
+	else if (r->reason == MEET_NOT_PEER)
 		LOG_NOTICE_LIMITED(
 			"queue pair 0x%06x expects queue pair 0x%06x as its peer, but is "
 			"dialed by 0x%06x, which expects 0x%06x: are the numbers or the "
@@ -392,12 +403,25 @@ void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
 	}
 }
 
+/* The peer of an unreliable queue pair is gone, and nothing reports that. */
+static void plain_give_away(struct conn *c)
+{
+	struct stream_update u;
+
+	stream_give_away(c->stream, &u);
+	conn_perform(c, &u);
+}
+
 void conn_plain_on_post(struct conn *c)
 {
 	struct meeting_todo todo;
 
 	if (c->plain->meeting.state == MEETING_MET)
 		return;
+	if (c->plain->meeting.state == MEETING_LOST && c->plain->meeting.ends.uc) {
+		plain_give_away(c);
+		return;
+	}
 	meeting_on_post(&c->plain->meeting, clock_now_ns(), &todo);
 	conn_plain_do(c, &todo);
 	conn_settle(c);

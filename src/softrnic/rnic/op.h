@@ -50,8 +50,9 @@ struct op_rx {
 	 */
 	enum rx_verdict (*accept)(struct qp *qp, struct rx_seg *seg);
 	/* Memory for payload bytes from seg->done on: at most max bytes at *ptr, of the region that
-	 * is now qp->rx.near. 0: an error is recorded. NULL: the payload is a header. */
-	uint32_t (*target)(struct qp *qp, const struct rx_seg *seg, uint32_t max, void **ptr);
+	 * is now qp->rx.near. 0: an error is recorded, or the message is lost. NULL: the payload is a
+	 * header. */
+	uint32_t (*target)(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr);
 	/*
 	 * The memory vanished, and this end had chosen it: set the status of its work request.
 	 * NULL: the peer chose the memory.

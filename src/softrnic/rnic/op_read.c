@@ -75,8 +75,7 @@ static enum rx_verdict read_accept_answer(struct qp *qp, struct rx_seg *seg)
 	return RX_FAULT;
 }
 
-static uint32_t read_answer_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,
-				   void **ptr)
+static uint32_t read_answer_target(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr)
 {
 	struct sq_wr *wr = read_wr(qp);
 	const struct ibv_sge *sink = read_sink(wr);

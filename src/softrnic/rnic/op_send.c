@@ -54,12 +54,15 @@ static bool send_build_imm(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-static inline bool send_fits(struct qp *qp, const struct rx_seg *seg)
+/* False: an error is recorded, or the message is lost. */
+static inline bool send_fits(struct qp *qp, struct rx_seg *seg)
 {
 	const struct recv_msg *msg = &qp->recv.msg;
 
 	if (msg->received + (uint64_t)seg->payload <= msg->room)
 		return true;
+	if (qp_rx_lose(qp, seg))
+		return false;
 	qp_recv_fail(qp, IBV_WC_LOC_LEN_ERR, EMSGSIZE);
 	qp_refuse_seg(qp, TERM_DDP_TOO_LONG, seg);
 	return false;
@@ -71,10 +74,12 @@ static inline enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg)
 
 	if (!qp_recv_is_in_order(qp, seg))
 		return RX_FAULT;
-	if (seg->rtr_send)
+	if (seg->rtr_send || (r->lost && qp_rx_lose(qp, seg)))
 		return RX_DONE;
 	if (park_is_empty(&r->park) && (r->msg.has_wr || qp_recv_take(qp)))
-		return send_fits(qp, seg) ? RX_DONE : RX_FAULT;
+		return send_fits(qp, seg) || seg->lost ? RX_DONE : RX_FAULT;
+	if (qp_rx_lose(qp, seg))
+		return RX_DONE;
 	if (!park_has_room(&r->park, seg->payload))
 		return RX_STALL;
 	seg->keep = true;
@@ -82,8 +87,7 @@ static inline enum rx_verdict send_accept(struct qp *qp, struct rx_seg *seg)
 }
 
 /* The place of the next byte in the receive's SGEs. */
-static inline uint32_t send_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,
-				   void **ptr)
+static inline uint32_t send_target(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr)
 {
 	const struct rq_wr *wr = &qp->recv.msg.wr;
 	uint64_t off = qp->recv.msg.received + (uint64_t)seg->done;
@@ -108,6 +112,14 @@ static void send_on_fault(struct qp *qp)
 	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
 }
 
+static void send_on_bad_stag(struct qp *qp, const struct rx_seg *seg)
+{
+	if (qp->cfg.unreliable)
+		qp_recv_lose(qp, true);
+	else
+		qp_refuse_seg(qp, TERM_RDMAP_STAG_NOT_INVALIDATED, seg);
+}
+
 static void send_complete(struct qp *qp, const struct rx_seg *seg)
 {
 	const struct rdmap_op *op = &rdmap_ops[rdmap_ctrl_opcode(seg->hdr.ulp)];
@@ -115,7 +127,7 @@ static void send_complete(struct qp *qp, const struct rx_seg *seg)
 
 	if (op->invalidate) {
 		if (mr_invalidate(qp->cfg.mrs, qp->cfg.pd, seg->hdr.ulp_word) != MR_OK) {
-			qp_refuse_seg(qp, TERM_RDMAP_STAG_NOT_INVALIDATED, seg);
+			send_on_bad_stag(qp, seg);
 			return;
 		}
 		wc.wc_flags = IBV_WC_WITH_INV;
@@ -148,7 +160,9 @@ static inline void send_finish(struct qp *qp, const struct rx_seg *seg, const ui
 		return;
 	qp->rx.written = 0;
 	r->seen_sends += seg->hdr.last;
-	if (seg->keep)
+	if (seg->lost)
+		qp_recv_lose(qp, seg->hdr.last);
+	else if (seg->keep)
 		qp_recv_park(qp, seg, bytes);
 	else
 		send_received(qp, seg);

@@ -39,8 +39,7 @@ static bool write_build(struct qp *qp, struct sq_wr *wr)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-static inline uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uint32_t max,
-				    void **ptr)
+static inline uint32_t write_target(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr)
 {
 	enum mr_verdict verdict =
 		mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, seg->hdr.stag,
@@ -48,7 +47,8 @@ static inline uint32_t write_target(struct qp *qp, const struct rx_seg *seg, uin
 
 	if (verdict == MR_OK)
 		return max;
-	qp_refuse_seg(qp, qp_ddp_error(verdict), seg);
+	if (!qp_rx_lose(qp, seg))
+		qp_refuse_seg(qp, qp_ddp_error(verdict), seg);
 	return 0;
 }
 
@@ -71,6 +71,8 @@ static inline enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg)
 		qp_refuse_seg(qp, error, seg);
 		return RX_FAULT;
 	}
+	if (__builtin_expect(qp->rx.write_lost, 0) && qp->rx.write_open && qp_rx_lose(qp, seg))
+		return RX_DONE;
 	if (seg->payload == 0) /* STag and TO must not be checked (RFC 5041 s5.2) */
 		return RX_DONE;
 	/*
@@ -79,19 +81,23 @@ static inline enum rx_verdict write_accept(struct qp *qp, struct rx_seg *seg)
 	 */
 	if (seg->whole)
 		return RX_DONE;
-	return write_target(qp, seg, seg->payload, &ptr) ? RX_DONE : RX_FAULT;
+	return write_target(qp, seg, seg->payload, &ptr) || seg->lost ? RX_DONE : RX_FAULT;
 }
 
 static inline void write_finish(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes)
 {
 	struct qp_rx *rx = &qp->rx;
 
-	if (!rx->write_open)
+	if (!rx->write_open) {
 		rx->written = 0;
+		rx->write_lost = false;
+	}
 	rx->written += seg->payload;
+	rx->write_lost |= seg->lost;
 	if (seg->hdr.last) {
 		rx->write_open = false;
-		qp->counters.writes_in++;
+		qp->counters.writes_in += !rx->write_lost;
+		qp->counters.lost_in += rx->write_lost;
 	} else if (seg->payload > 0) {
 		rx->write_open = true;
 		rx->write_stag = seg->hdr.stag;
@@ -169,14 +175,18 @@ static enum rx_verdict imm_whole(struct qp *qp, struct rx_seg *seg, const uint8_
 {
 	if (!qp_recv_is_in_order(qp, seg))
 		return RX_FAULT;
-	seg->keep = !park_is_empty(&qp->recv.park) || !qp_recv_take(qp);
-	if (seg->keep && !park_has_room(&qp->recv.park, seg->payload))
+	seg->keep = !park_is_empty(&qp->recv.park) || !(qp->recv.msg.has_wr || qp_recv_take(qp));
+	if (seg->keep | qp->rx.write_lost)
+		(void)qp_rx_lose(qp, seg);
+	if (seg->keep && !seg->lost && !park_has_room(&qp->recv.park, seg->payload))
 		return RX_STALL;
 	seg->written = qp->rx.written;
 	qp->rx.written = 0;
 	qp->rx.msn[DDP_QN_SEND]++;
 	qp->recv.seen_sends++;
-	if (seg->keep)
+	if (seg->lost)
+		qp_recv_lose(qp, true);
+	else if (seg->keep)
 		qp_recv_park(qp, seg, bytes);
 	else
 		imm_complete(qp, seg, bytes);

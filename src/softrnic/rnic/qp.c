@@ -80,14 +80,14 @@ void qp_drain(struct qp *qp)
 
 int qp_start(struct qp *qp, const struct qp_stream *stream)
 {
-	uint32_t depth = stream->ird < RNIC_MAX_RD_ATOM ? stream->ird : RNIC_MAX_RD_ATOM;
+	uint32_t most = qp->cfg.unreliable ? 0 : RNIC_MAX_RD_ATOM;
 
 	if (qp->state != IBV_QPS_INIT)
 		return -EINVAL;
-	irq_init(&qp->irq, depth);
+	irq_init(&qp->irq, stream->ird < most ? stream->ird : most);
 	qp->stream = *stream;
 	qp->counters.crc = stream->crc;
-	qp->orq.ord = stream->ord < RNIC_MAX_RD_ATOM ? stream->ord : RNIC_MAX_RD_ATOM;
+	qp->orq.ord = stream->ord < most ? stream->ord : most;
 	qp->tx.mulpdu = stream->consent ? MPA_ULPDU_MAX : mpa_mulpdu(stream->mss, stream->markers);
 	qp->tx.held = stream->hold_tx;
 	qp->tx.rtr_due = stream->rtr_out != QP_RTR_NONE;
@@ -111,7 +111,7 @@ static void qp_init_ibv(struct qp *qp)
 		.handle = qp->cfg.qp_num,
 		.qp_num = qp->cfg.qp_num,
 		.state = qp->cfg.plain ? IBV_QPS_RESET : IBV_QPS_INIT,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = qp->cfg.unreliable ? IBV_QPT_UC : IBV_QPT_RC,
 	};
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * qp.h -- a reliable connected queue pair on one byte stream.
+ * qp.h -- a connected queue pair on one byte stream, reliable (RC) or unreliable (UC).
  *
  * No I/O, no clock, no lock inside: every function below is called with the lock of
  * the stream that owns the QP. The owner moves bytes and work:
@@ -92,7 +92,7 @@ struct qp_job {
 	X(tx_bytes) X(rx_bytes) X(shm_tx_bytes) X(shm_rx_bytes) X(shm_state) X(tx_fpdus) X(rx_fpdus) X(tx_gathers) X(rx_reads)                  \
 	X(tx_copied_bytes) X(rx_copied_bytes) X(rx_direct_bytes)                                   \
 	X(writes_in) X(sends_in) X(reads_in) X(flushes_in) X(atomics_in)                           \
-	X(parked_sends) X(stalls) X(crc)                                                           \
+	X(parked_sends) X(lost_in) X(stalls) X(crc)                                                           \
 	X(writebacks) X(writeback_failures) X(crc_errors) X(terminates_in) X(terminates_out)       \
 	X(pings_in) X(pings_out) X(pongs_in) X(pongs_out) X(acks_in) X(acks_out)
 /* clang-format on */
@@ -113,6 +113,11 @@ struct qp_config {
 	/* What verbs has of a plain queue pair, which its user moves through the states of verbs,
 	 * and posts to before it is started. NULL: it has the state of its stream. */
 	void *plain;
+	/*
+	 * UC: without requests, and without a word to the peer about an error. A message that this
+	 * end cannot take is lost: qp_rx_lose().
+	 */
+	bool unreliable;
 	bool peer_rfc7306;   /* the peer knows RFC 7306 though it does not consent */
 	bool strict_persist; /* persistent Flushes of volatile memory fail, for both ends */
 	/*
@@ -183,6 +188,11 @@ void qp_set_link_cause(struct qp *qp, int err);
 void qp_fail(struct qp *qp, enum ibv_wc_status status);
 /* Likewise, as the peer is gone. */
 void qp_fail_lost(struct qp *qp);
+/*
+ * Of an unreliable one whose stream has ended: what is posted completes and is lost, as it is on a
+ * network without the peer. Others: nothing happens.
+ */
+void qp_give_away(struct qp *qp);
 /*
  * The stream ended. Inside an FPDU that is an error; on an FPDU boundary it is the peer's
  * disconnect.

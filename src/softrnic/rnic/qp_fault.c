@@ -71,7 +71,7 @@ void qp_refuse(struct qp *qp, unsigned error, const struct ddp_hdr *ddp, uint32_
 		return;
 	fault_set_cause(qp, vext_vendor_err(VEXT_REASON_TERMINATE_OUT, error));
 	LOG_INFO("qp %u: terminates the stream: %s", qp->cfg.qp_num, term_str(error));
-	if (qp->has_term)
+	if (qp->has_term || qp->cfg.unreliable)
 		return;
 	qp->term = terminate_of(error);
 	terminate_echo(&qp->term, ddp, (uint16_t)segment_len, read);

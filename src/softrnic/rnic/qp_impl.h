@@ -259,8 +259,10 @@ static inline __attribute__((always_inline)) int qp_rx_place_as(struct qp *qp, s
 		struct mr *mr = qp->rx.near.mr;
 		int err;
 
+		if (n == 0 && seg->lost)
+			seg->done += len;
 		if (n == 0)
-			return -EFAULT;
+			return seg->lost ? 0 : -EFAULT;
 		err = mr->backing.can_stall ? qp_rx_prepare(mr, ptr, n) : 0;
 		if (!err)
 			err = place(ptr, src, n);

@@ -36,9 +36,12 @@ static uint64_t post_length(const struct ibv_send_wr *wr)
 
 /*
  * Is this an operation that the peer does not support? That is known while the connection exists.
+ * An unreliable one answers nothing.
  */
 static bool post_is_beyond_peer(const struct qp *qp, const struct qp_op *op)
 {
+	if (op->is_request && qp->cfg.unreliable)
+		return true;
 	if (qp->state != IBV_QPS_RTS)
 		return false;
 	return op->level > qp_level(qp) || op->cap & ~qp->hello.caps ||

@@ -179,7 +179,7 @@ void qp_recv_rewind(struct qp *qp)
 
 	recv_stop_waiting(qp);
 	park_clear(&r->park);
-	r->open = r->after_close = false;
+	r->open = r->lost = r->after_close = false;
 	r->ulp = 0;
 	r->mo = r->seen_sends = r->delivered_sends = 0;
 	r->msg.received = 0;
@@ -238,6 +238,13 @@ bool qp_recv_is_in_order(struct qp *qp, const struct rx_seg *seg)
 	if (error)
 		qp_refuse_seg(qp, error, seg);
 	return !error;
+}
+
+void qp_recv_lose(struct qp *qp, bool last)
+{
+	qp->recv.lost = !last;
+	qp->recv.msg.received = 0;
+	qp->counters.lost_in += last;
 }
 
 void qp_recv_complete(struct qp *qp, const struct rx_seg *seg, struct ibv_wc *wc)

@@ -13,8 +13,8 @@ uint64_t qp_traffic(const struct qp *qp)
 	const struct qp_counters *n = &qp->counters;
 	uint64_t begun = (qp->tx.source == TX_FROM_SQ) + qp->rx.write_open + qp->recv.open;
 
-	return qp->sq.next + qp->recv.seen_sends + n->writes_in + n->reads_in + n->flushes_in +
-	       n->atomics_in + begun;
+	return qp->sq.next + qp->recv.seen_sends + n->writes_in + n->lost_in + n->reads_in +
+	       n->flushes_in + n->atomics_in + begun;
 }
 
 bool qp_has_posted(const struct qp *qp)

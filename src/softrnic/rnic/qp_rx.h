@@ -23,6 +23,7 @@ struct rx_seg {
 	bool active;
 	bool whole;    /* all bytes of the FPDU have arrived */
 	bool keep;     /* do not place: the whole payload is for finish() */
+	bool lost;     /* qp_rx_lose(): pass over the rest of the payload */
 	bool rtr_send; /* the agreed RTR Send, which is not for the user */
 	struct ddp_hdr hdr;
 	const struct qp_op *op;
@@ -53,6 +54,7 @@ struct qp_rx {
 	uint32_t msn[DDP_QN_COUNT]; /* MSN that comes next on each queue */
 	/* a tagged Write is not finished; its next segment must be there */
 	bool write_open;
+	bool write_lost; /* the last Write, or the one that is not finished, is lost */
 	uint32_t write_stag;
 	uint64_t write_to;
 	uint32_t written; /* bytes of the last Write, until a message of QN 0 follows it */
@@ -73,6 +75,7 @@ struct qp_recv {
 	struct qp_waiter *waiter;
 	struct recv_msg msg;
 	bool open;   /* segments of an unfinished Send have arrived */
+	bool lost;   /* that Send is lost */
 	uint8_t ulp; /* control byte of that Send */
 	uint32_t mo; /* MO of its next segment */
 	uint32_t seen_sends, delivered_sends;
@@ -98,6 +101,12 @@ void qp_rx_fini(struct qp *qp);
 int qp_rx_prepare(const struct mr *mr, const void *ptr, uint32_t len);
 int qp_rx_place(struct qp *qp, struct rx_seg *seg, const uint8_t *src, uint32_t len);
 void qp_rx_fault_at(struct qp *qp, const struct rx_seg *seg);
+/*
+ * This end cannot take the message: there is no receive, or the peer names memory that it may not
+ * write to. Of an unreliable queue pair the message is lost, without a word to the peer. False: the
+ * queue pair is reliable, and the caller refuses the message.
+ */
+bool qp_rx_lose(struct qp *qp, struct rx_seg *seg);
 /* Note bytes that the peer has placed in registered memory: a later Flush has to find them. */
 void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len);
 
@@ -121,6 +130,8 @@ void qp_recv_end(struct qp *qp, enum ibv_wc_status status); /* SUCCESS: not yet 
 bool qp_recv_take(struct qp *qp);
 /* Is the segment the next one on the queue of Sends? If not, the stream ends by a Terminate. */
 bool qp_recv_is_in_order(struct qp *qp, const struct rx_seg *seg);
+/* The message is lost, at its last segment or before: its receive is for the next one. */
+void qp_recv_lose(struct qp *qp, bool last);
 /* The message is in its receive: the user may see it. */
 void qp_recv_complete(struct qp *qp, const struct rx_seg *seg, struct ibv_wc *wc);
 void qp_recv_park(struct qp *qp, const struct rx_seg *seg, const uint8_t *bytes);

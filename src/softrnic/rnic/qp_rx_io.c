@@ -110,6 +110,8 @@ static uint32_t rx_buf_share(const struct qp *qp)
 	const uint8_t *p = rx->buf + rx->head;
 	uint32_t have = qp_rx_buffered(rx);
 
+	if (rx->seg.active && rx->seg.done < rx->seg.payload) /* a lost one passes through */
+		return QP_RXBUF;
 	if (rx->seg.active)
 		return rx->seg.trailer - have + rx_next_head(rx);
 	/*
@@ -134,7 +136,8 @@ int qp_rx_want(struct qp *qp, struct iovec iov[QP_RX_IOV])
 	if (!rx->buf || rx->eof || rx->stalled || rx->stop || qp->state == IBV_QPS_INIT)
 		return 0;
 	rx_make_room(rx);
-	if (!qp_is_failed(qp) && !rx->over && rx->seg.active && rx->seg.done < rx->seg.payload) {
+	if (!qp_is_failed(qp) && !rx->over && rx->seg.active && !rx->seg.lost &&
+	    rx->seg.done < rx->seg.payload) {
 		n = rx_want_direct(qp, iov);
 		if (n > 0)
 			return n;

@@ -94,6 +94,26 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 	sq->next = sq->tail;
 }
 
+void qp_give_away(struct qp *qp)
+{
+	struct sq *sq = &qp->sq;
+
+	if (!qp->cfg.unreliable || qp_is_failed(qp))
+		return;
+	qp_tx_shut(qp);
+	while (!qp->fault.due && sq->head != sq->tail) {
+		const struct sq_wr *wr = sq_pop(sq);
+
+		if (wr->signaled)
+			qp_sq_complete(qp, wr, IBV_WC_SUCCESS, 0);
+		if (sq->next < sq->head)
+			sq->next = sq->head;
+	}
+	if (qp->notify_drained)
+		sq_report_drained(qp);
+	qp_settle(qp);
+}
+
 /* --- answers ------------------------------------------------------------------------------ */
 
 bool qp_answer_is_for_rtr(const struct qp *qp)

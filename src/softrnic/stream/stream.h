@@ -283,6 +283,8 @@ void stream_fail_qp(struct stream *s, struct stream_update *u);
 void stream_limit_requests(struct stream *s, uint32_t ord, struct stream_update *u);
 /* Its peer does not come: the oldest request ends with RETRY_EXC_ERR. */
 void stream_give_up_qp(struct stream *s, struct stream_update *u);
+/* As qp_give_away(). */
+void stream_give_away(struct stream *s, struct stream_update *u);
 /* A region goes away: see qp_detach_mr(). */
 void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u);
 

@@ -16,17 +16,22 @@
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
 /* A queue pair that meets its peer by itself survives a stream on which nothing of it is lost: one
- * that was not in full operation or not used, or on which it has nothing to do. */
+ * that was not in full operation or not used, or on which it has nothing to do; and an unreliable
+ * one survives each. */
 static bool stream_spares_qp(const struct stream *s)
 {
-	return s->cfg.meets &&
-	       (s->state < STREAM_LIVE || !stream_was_used(s) || !qp_has_posted(s->qp));
+	return s->cfg.meets && (s->state < STREAM_LIVE || !stream_was_used(s) ||
+				!qp_has_posted(s->qp) || qp_config(s->qp)->unreliable);
 }
 
 void stream_end_qp(struct stream *s)
 {
-	if (stream_runs_qp(s) && !qp_is_failed(s->qp) && !stream_spares_qp(s))
+	if (!stream_runs_qp(s) || qp_is_failed(s->qp))
+		return;
+	if (!stream_spares_qp(s))
 		qp_fail(s->qp, s->cfg.meets ? IBV_WC_RETRY_EXC_ERR : IBV_WC_WR_FLUSH_ERR);
+	else if (s->state >= STREAM_LIVE && stream_was_used(s))
+		qp_give_away(s->qp);
 }
 
 /* The peer has ended its sending. */

@@ -208,6 +208,13 @@ void stream_give_up_qp(struct stream *s, struct stream_update *u)
 	stream_report(s, u);
 }
 
+void stream_give_away(struct stream *s, struct stream_update *u)
+{
+	if (s->qp)
+		qp_give_away(s->qp);
+	stream_report(s, u);
+}
+
 void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u)
 {
 	if (s->qp)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "softrnic/io/config.h"
 #include "softrnic/io/engine.h"
 #include "softrnic/verbs/qp_ex.h"
 #include "softrnic/verbs/ud_qp.h"
@@ -35,9 +36,14 @@ void plain_qp_leave(struct plain_qp *p)
 
 /* --- made ----------------------------------------------------------------------------------- */
 
+/* An unreliable one needs the meeting of a device that looks like RoCE. */
 static int plain_qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
-	return pd ? qp_attr_check(attr) : EINVAL;
+	if (!pd)
+		return EINVAL;
+	if (attr->qp_type == IBV_QPT_UC && config_get()->roce)
+		return qp_attr_check_queues(attr);
+	return qp_attr_check(attr);
 }
 
 static struct plain_qp *plain_qp_alloc(const struct ibv_qp_init_attr *granted)

@@ -73,6 +73,7 @@ int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *g
 		.cap = granted->cap,
 		.sq_sig_all = granted->sq_sig_all,
 		.plain = plain,
+		.unreliable = granted->qp_type == IBV_QPT_UC,
 		.peer_rfc7306 = config_get()->peer_rfc7306,
 		.strict_persist = config_get()->strict_persist,
 		.acks = qp_acknowledges(granted, plain),

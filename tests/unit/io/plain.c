@@ -25,7 +25,7 @@ static void plain_create_qp(struct plain *p)
 			.max_recv_wr = PLAIN_DEPTH,
 			.max_send_sge = 1,
 			.max_recv_sge = 1},
-		.qp_type = IBV_QPT_RC,
+		.qp_type = p->type,
 		.sq_sig_all = 1,
 	};
 
@@ -33,13 +33,14 @@ static void plain_create_qp(struct plain *p)
 	assert_non_null(p->qp);
 }
 
-void plain_open(struct plain *p)
+void plain_open_as(struct plain *p, enum ibv_qp_type type)
 {
 	struct ibv_context *ctx = softrnic_context();
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		     IBV_ACCESS_REMOTE_ATOMIC;
 
 	memset(p, 0, sizeof(*p));
+	p->type = type;
 	p->rd_atomic = 4;
 	p->sq_psn = 1;
 	p->pd = softrnic_alloc_pd(ctx);
@@ -49,6 +50,11 @@ void plain_open(struct plain *p)
 	p->mr = softrnic_reg_mr(p->pd, p->buf, sizeof(p->buf), access);
 	assert_non_null(p->mr);
 	plain_create_qp(p);
+}
+
+void plain_open(struct plain *p)
+{
+	plain_open_as(p, IBV_QPT_RC);
 }
 
 void plain_destroy_qp(struct plain *p)
@@ -98,15 +104,13 @@ void plain_rtr(struct plain *p, uint32_t peer)
 				   .max_dest_rd_atomic = p->rd_atomic,
 				   .min_rnr_timer = 12,
 				   .ah_attr = {.is_global = 1, .port_num = 1}};
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
 	memcpy(attr.ah_attr.grh.dgid.raw, plain_gid, sizeof(plain_gid));
 	attr.ah_attr.grh.hop_limit = 1;
-	assert_int_equal(softrnic_modify_qp(p->qp, &attr,
-					    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-						    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						    IBV_QP_MAX_DEST_RD_ATOMIC |
-						    IBV_QP_MIN_RNR_TIMER),
-			 0);
+	if (p->type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	assert_int_equal(softrnic_modify_qp(p->qp, &attr, mask), 0);
 }
 
 void plain_rts(struct plain *p)
@@ -117,12 +121,12 @@ void plain_rts(struct plain *p)
 				   .rnr_retry = 7,
 				   .sq_psn = p->sq_psn,
 				   .max_rd_atomic = p->rd_atomic};
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	assert_int_equal(softrnic_modify_qp(p->qp, &attr,
-					    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-						    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-						    IBV_QP_MAX_QP_RD_ATOMIC),
-			 0);
+	if (p->type == IBV_QPT_RC)
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	assert_int_equal(softrnic_modify_qp(p->qp, &attr, mask), 0);
 }
 
 void plain_ready(struct plain *p, uint32_t peer)

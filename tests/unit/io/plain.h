@@ -15,6 +15,7 @@ struct plain {
 	struct ibv_cq *cq;
 	struct ibv_mr *mr; /* of buf */
 	struct ibv_qp *qp;
+	enum ibv_qp_type type;
 	uint8_t timeout, retry_cnt; /* for RTS */
 	uint8_t rd_atomic;          /* outstanding each way */
 	uint32_t sq_psn;            /* 1; the peer expects 1 */
@@ -22,6 +23,7 @@ struct plain {
 };
 
 void plain_open(struct plain *p); /* in RESET; timeout 0: its retry clock does not run */
+void plain_open_as(struct plain *p, enum ibv_qp_type type); /* others than RC */
 void plain_close(struct plain *p);
 void plain_destroy_qp(struct plain *p);
 
