@@ -13,6 +13,7 @@
 
 #define OPENMETRICS_EXACT 9007199254740992.0 /* 2^53: larger integers have no exact double */
 
+#ifndef NDEBUG /* asserted only */
 static bool openmetrics_is_name(const char *name)
 {
 	static const char letters[] =
@@ -28,6 +29,7 @@ static bool openmetrics_ends_with(const char *name, const char *end)
 	return len > end_len && name[len - end_len - 1] == '_' &&
 	       !strcmp(name + len - end_len, end);
 }
+#endif
 
 void openmetrics_init(struct openmetrics *om, enum openmetrics_form form)
 {
