@@ -4,6 +4,7 @@
 : "${RPMIRRORD:?}" "${RPMIRROR:?}" "${MIRROR_REGISTERS:?}" "${MIRROR_JUDGE:?}"
 command -v etcd >/dev/null || { echo "SKIPPED: there is no etcd" && exit 77; }
 names=([1]=a [2]=b [3]=c)
+copies=([1]=$PWD/copy1 [2]=$PWD/copy2 [3]=$PWD/copy3)
 register=etcd://10.77.0.1:2379,10.77.0.2:2379,10.77.0.3:2379
 daemon_pids=() etcd_pids=() client_pids=() feeds=()
 clients=0
@@ -25,7 +26,7 @@ daemon_start() { # HOST
 		peer-timeout = 1000
 		[set orders]
 		member = ${names[$1]}
-		data = $PWD/copy$1
+		data = ${copies[$1]}
 		register = $register
 		auto = yes
 	CONF
@@ -45,8 +46,8 @@ cluster_start() { # [OPTION OF INIT...]
 	hosts_start 3
 	for i in 1 2 3; do etcd_start "$i"; done
 	make_set() {
-		on 1 "$RPMIRROR" init orders --size 8M --register "$register" --lease 3 --min-copies 1 "$@" --member "a=10.77.0.1:$PWD/copy1" \
-			--member "b=10.77.0.2:$PWD/copy2" --member "c=10.77.0.3:$PWD/copy3" >init.log 2>&1
+		on 1 "$RPMIRROR" init orders --size 8M --register "$register" --lease 3 --min-copies 1 "$@" --member "a=10.77.0.1:${copies[1]}" \
+			--member "b=10.77.0.2:${copies[2]}" --member "c=10.77.0.3:${copies[3]}" >init.log 2>&1
 	}
 	logs+=(init.log)
 	wait_until 60 make_set "$@" || fail "the set cannot be made"
@@ -101,6 +102,6 @@ is_whole() { # HOST OF THE PRIMARY
 # All copies are equal, and every acknowledged value was there at each read.
 judge() {
 	"$MIRROR_JUDGE" history* || fail "the history is wrong"
-	cmp copy1 copy2 || fail "copies 1 and 2 differ"
-	cmp copy2 copy3 || fail "copies 2 and 3 differ"
+	cmp "${copies[1]}" "${copies[2]}" || fail "copies 1 and 2 differ"
+	cmp "${copies[2]}" "${copies[3]}" || fail "copies 2 and 3 differ"
 }

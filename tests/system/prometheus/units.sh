@@ -48,7 +48,7 @@ test_their_commands_write_a_file() {
 
 # Of a server, of a set and of pools: everything that the manual pages name.
 test_alarms_dashboard_pages_and_programs_agree() {
-	printf 'PMEMPOOLSET\n2M %s/part\n' "$work" >set
+	printf 'PMEMPOOLSET\n2M %s/part\n' "$work" >pool.set
 	cp "$RPMA_SOURCE/tests/system/prometheus/status.json" status.answer
 	sed -i "s#/pm/orders#$work#" status.answer
 	mkfifo ready
