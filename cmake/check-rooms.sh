@@ -18,7 +18,7 @@ src/softrnic/rnic      | (base|verbs_ext|softrnic/(proto|rnic))/.*            | 
 src/softrnic/stream    | (base|verbs_ext|softrnic/(proto|rnic|stream))/.*     | $net|$threads
 src/softrnic/persist   | (base|verbs_ext|softrnic/persist)/.*                 | $net|$rdma
 src/softrnic/trace     | (base|softrnic/(proto|trace))/.*                     | $net|$threads|$rdma|(sys/)?time\.h
-src/softrnic/io        | (base|verbs_ext|softrnic/(stream|persist|trace|io))/.*|softrnic/proto/ud\.h | $none
+src/softrnic/io        | (base|verbs_ext|softrnic/(stream|persist|trace|io))/.*|softrnic/(proto/ud|rnic/ud_flow)\.h | $none
 src/softrnic/verbs     | (base|verbs_ext|softrnic/(rnic|stream|persist|io|verbs))/.*|softrnic/softrnic\.h | $none
 src/provider           | (base|verbs_ext|provider)/.*|softrnic/softrnic\.h       | $none
 src/rpma               | (base|verbs_ext|rpma)/.*|provider/provider\.h|librpma\.h       | $none

@@ -78,7 +78,7 @@ test_perftest_send() {
 test_perftest_datagrams() {
 	perftest ib_send_lat -c UD -n 20
 	perftest ib_send_lat -c UD -n 20 -e
-	perftest ib_send_bw -c UD -n 20 -s 4096
+	perftest ib_send_bw -c UD -n 1000 -s 4096
 }
 test_perftest_atomic() {
 	perftest_both ib_atomic_lat -n 20

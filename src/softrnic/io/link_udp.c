@@ -11,7 +11,8 @@
 #include "softrnic/io/link_sockaddr.h"
 
 #define UDP_RCVBUF    (4 << 20)
-#define UDP_RCVBUF_OK (1 << 20) /* below it bursts of a few dozen packets are lost */
+#define UDP_RCVBUF_OK (1 << 20) /* below it bursts of a few senders are lost */
+#define UDP_PACKET    9216      /* what a packet of 4 KiB takes of the buffer: 8.9 KiB */
 #define UDP_HOP_LIMIT 64
 #define UDP_IPV4_AT   12 /* in a GID that has an IPv4 address */
 
@@ -24,24 +25,27 @@ static void udp_set(int fd, int level, int name, int value)
 }
 
 /* The kernel bounds the buffer by net.core.rmem_max, unless the process may administer the network. */
-static void udp_set_buffer(int fd)
+static void udp_set_buffer(struct link_udp *u)
 {
 	int size = UDP_RCVBUF;
 	socklen_t len = sizeof(size);
 
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
-		udp_set(fd, SOL_SOCKET, SO_RCVBUF, size);
-	if (!getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len) && size < UDP_RCVBUF_OK)
+	if (setsockopt(u->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		udp_set(u->fd, SOL_SOCKET, SO_RCVBUF, size);
+	if (getsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
+		size = 0;
+	u->window = (uint32_t)size / 2 / UDP_PACKET;
+	if (size < UDP_RCVBUF_OK)
 		LOG_NOTICE_LIMITED(
-			"the socket of datagrams has a buffer of %d KiB only: bursts may be "
-			"lost (sysctl net.core.rmem_max=%d)",
+			"the socket of datagrams has a buffer of %d KiB only: bursts of several "
+			"senders may be lost (sysctl net.core.rmem_max=%d)",
 			size / 1024, UDP_RCVBUF);
 }
 
 /* Each packet has its own source address, tells its destination, and may be fragmented. */
-static void udp_set_options(const struct link_udp *u)
+static void udp_set_options(struct link_udp *u)
 {
-	udp_set_buffer(u->fd);
+	udp_set_buffer(u);
 	udp_set(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
 	if (u->ipv4) {
 		udp_set(u->fd, IPPROTO_IP, IP_PKTINFO, 1);

@@ -16,7 +16,8 @@
 
 struct link_udp {
 	int fd;
-	bool ipv4; /* the socket has no IPv6 addresses */
+	bool ipv4;       /* the socket has no IPv6 addresses */
+	uint32_t window; /* packets of one sender for which there is room besides others */
 };
 
 /* At this address and port, or, with LINK_NONE, at that port of all addresses. 0 or -errno. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -16,20 +17,25 @@
 #define UD_ROOM     (UD_DATAGRAM_MAX + 1) /* so that a longer one is seen to be longer */
 #define UD_TURN_MAX 16                    /* batches in one turn of the engine */
 
-/* Polls that follow each other within 20 us on average are a loop. The time is read once in so many. */
+/* Polls that follow each other within 20 us on average are a loop; each packet that they find may
+ * take as long. The time is read once in so many polls. */
 #define UD_POLLS   64u
-#define UD_LOOP_NS (UD_POLLS * 20000ull)
-/* The engine begins to read again when no loop of polls was seen for so long: a time slice of
- * another thread, 4 ms as a rule. */
-#define UD_LEASE_NS (5 * NSEC_PER_MS)
-/* So many packets of one poll are a burst, during which threads of the engine read, too: with the
- * kernel's default the socket's buffer holds about 50 packets of 4 KiB. */
-#define UD_BURST 4
+#define UD_POLL_NS 20000ull
+/* The engine begins to read again when no loop of polls was seen for so long: a few time slices of
+ * other threads, 4 ms each as a rule. If it read while such a thread has the CPU, messages would
+ * find no receive, as the program that posts receives does not run. */
+#define UD_LEASE_NS (20 * NSEC_PER_MS)
 
 /* Packets and their memory. */
 struct ud_batch {
 	struct ud_packet packets[LINK_UDP_BATCH];
 	uint8_t bytes[LINK_UDP_BATCH][UD_ROOM];
+};
+
+struct ud_credits {
+	struct ud_packet packets[LINK_UDP_BATCH];
+	uint8_t bytes[LINK_UDP_BATCH][UD_HEADER_LEN];
+	int n;
 };
 
 struct ud_port {
@@ -39,14 +45,21 @@ struct ud_port {
 	struct lock rx_lock; /* of these: */
 	struct ud_end *ends[UD_ENDS];
 	struct ud_batch rx;
+	struct ud_credits credits; /* that the present batch asks for */
+	bool made_room;            /* a credit of the present batch */
 	uint64_t dropped;          /* ud_port_dropped() */
-	unsigned polls;            /* without a burst */
-	uint64_t polled_at;        /* time of the last poll of UD_POLLS */
+	unsigned polls;
+	unsigned polled;           /* packets since the last poll of UD_POLLS */
+	uint64_t polled_at;        /* its time */
 	struct eng_timer again;    /* the engine looks whether polls have stopped */
 	atomic_bool left_to_polls; /* the engine does not read; written with the receive lock */
 	struct lock tx_lock;       /* of these: */
 	struct ud_batch tx;
-	struct list waiting; /* ends that wait until the socket takes packets */
+	struct ud_flows flows;
+	struct list waiting;       /* ends that wait until the socket takes packets */
+	struct list held;          /* ends that wait for a credit */
+	struct eng_timer patience; /* until when they wait */
+	uint64_t patience_at;      /* its time; 0: it is not set */
 };
 
 /* --- received ------------------------------------------------------------------------------- */
@@ -58,27 +71,86 @@ static bool ud_is_from(const struct ud_packet *p, const struct ud_header *h)
 	return config_get()->qp_any_source || p->port == ud_port_of(h->from_qpn);
 }
 
-/* With the receive lock. */
-static void ud_deliver(struct ud_port *p, const struct ud_packet *packet)
+/* With the receive lock, as what follows. The credit leaves after the batch. */
+static void ud_add_credit(struct ud_port *p, const struct ud_packet *asking,
+			  const struct ud_header *h)
 {
-	struct ud_end *end = NULL;
-	struct ud_header h;
+	struct ud_header credit = {.opcode = UD_CREDIT,
+				   .serial = h->serial,
+				   .qkey = p->link.window,
+				   .from_qpn = h->to_qpn,
+				   .to_qpn = h->from_qpn};
+	struct ud_packet *c = &p->credits.packets[p->credits.n];
 
-	if (!ud_header_decode(packet->bytes, packet->len, &h) &&
-	    ud_port_of(h.to_qpn) == p->number && ud_is_from(packet, &h))
-		end = p->ends[h.to_qpn % UD_ENDS];
-	if (!end) {
-		p->dropped++;
-		return;
-	}
-	end->received(end, &h, &packet->path, packet->bytes + UD_HEADER_LEN,
-		      packet->len - UD_HEADER_LEN);
+	*c = (struct ud_packet){
+		.path = asking->path,
+		.port = asking->port,
+		.bytes = p->credits.bytes[p->credits.n],
+		.len = UD_HEADER_LEN,
+	};
+	memcpy(c->path.from, asking->path.to, sizeof(c->path.from));
+	memcpy(c->path.to, asking->path.from, sizeof(c->path.to));
+	(void)ud_header_encode(c->bytes, c->len, &credit);
+	p->credits.n++;
 }
 
-/* With the receive lock: one batch. Returns how many have come; LINK_UDP_BATCH: there may be more. */
+/* What the socket does not take is lost: a later credit has its news. */
+static void ud_send_credits(struct ud_port *p)
+{
+	int sent = 0;
+
+	if (!p->credits.n)
+		return;
+	lock_enter(&p->tx_lock);
+	for (int i = 0; i < p->credits.n && sent >= 0; i += sent)
+		sent = link_udp_send(&p->link, p->credits.packets + i, p->credits.n - i);
+	lock_leave(&p->tx_lock);
+	p->credits.n = 0;
+}
+
+static void ud_take_credit(struct ud_port *p, const struct ud_packet *packet,
+			   const struct ud_header *h)
+{
+	lock_enter(&p->tx_lock);
+	p->made_room |= ud_flows_on_credit(&p->flows, packet, h->serial, h->qkey);
+	lock_leave(&p->tx_lock);
+}
+
+static void ud_take_message(struct ud_port *p, const struct ud_packet *packet,
+			    const struct ud_header *h)
+{
+	struct ud_end *end = p->ends[h->to_qpn % UD_ENDS];
+
+	if (h->asks)
+		ud_add_credit(p, packet, h);
+	if (end)
+		end->received(end, h, &packet->path, packet->bytes + UD_HEADER_LEN,
+			      packet->len - UD_HEADER_LEN);
+	else
+		p->dropped++;
+}
+
+static void ud_deliver(struct ud_port *p, const struct ud_packet *packet)
+{
+	struct ud_header h;
+
+	if (ud_header_decode(packet->bytes, packet->len, &h) || ud_port_of(h.to_qpn) != p->number ||
+	    !ud_is_from(packet, &h))
+		p->dropped++;
+	else if (h.opcode == UD_CREDIT)
+		ud_take_credit(p, packet, &h);
+	else
+		ud_take_message(p, packet, &h);
+}
+
+static void ud_resume(struct ud_port *p, struct list *waiting);
+
+/* One batch. Returns how many have come; LINK_UDP_BATCH: there may be more. */
 static int ud_receive(struct ud_port *p)
 {
 	int n;
+
+	p->made_room = false;
 
 	for (int i = 0; i < LINK_UDP_BATCH; i++) {
 		p->rx.packets[i].bytes = p->rx.bytes[i];
@@ -87,6 +159,9 @@ static int ud_receive(struct ud_port *p)
 	n = link_udp_recv(&p->link, p->rx.packets, LINK_UDP_BATCH);
 	for (int i = 0; i < n; i++)
 		ud_deliver(p, &p->rx.packets[i]);
+	ud_send_credits(p);
+	if (p->made_room)
+		ud_resume(p, &p->held);
 	return n;
 }
 
@@ -97,13 +172,18 @@ static void ud_watch(struct ud_port *p)
 		     !list_empty(&p->waiting));
 }
 
+static void ud_rewatch(struct ud_port *p)
+{
+	lock_enter(&p->tx_lock);
+	ud_watch(p);
+	lock_leave(&p->tx_lock);
+}
+
 /* With the receive lock. */
 static void ud_leave_to_polls(struct ud_port *p, bool leave)
 {
 	atomic_store(&p->left_to_polls, leave);
-	lock_enter(&p->tx_lock);
-	ud_watch(p);
-	lock_leave(&p->tx_lock);
+	ud_rewatch(p);
 }
 
 /* With the receive lock. A thread of the engine that is woken for each packet takes CPU time from a
@@ -111,9 +191,10 @@ static void ud_leave_to_polls(struct ud_port *p, bool leave)
 static void ud_note_polls(struct ud_port *p)
 {
 	uint64_t now = clock_now_ns();
-	bool loop = now - p->polled_at < UD_LOOP_NS;
+	bool loop = now - p->polled_at < (UD_POLLS + p->polled) * UD_POLL_NS;
 
 	p->polled_at = now;
+	p->polled = 0;
 	if (!loop || atomic_load(&p->left_to_polls))
 		return;
 	ud_leave_to_polls(p, true);
@@ -139,6 +220,7 @@ static void ud_again(struct eng_timer *timer)
 static void ud_end_loop(struct ud_port *p)
 {
 	p->polls = 0;
+	p->polled = 0;
 	p->polled_at = 0;
 	if (atomic_load(&p->left_to_polls))
 		ud_leave_to_polls(p, false);
@@ -146,11 +228,13 @@ static void ud_end_loop(struct ud_port *p)
 
 void ud_port_poll(struct ud_port *p)
 {
+	int n;
+
 	if (!lock_try(&p->rx_lock))
 		return;
-	if (ud_receive(p) >= UD_BURST)
-		ud_end_loop(p);
-	else if (++p->polls % UD_POLLS == 0)
+	n = ud_receive(p);
+	p->polled += n > 0 ? (unsigned)n : 0;
+	if (++p->polls % UD_POLLS == 0)
 		ud_note_polls(p);
 	lock_leave(&p->rx_lock);
 }
@@ -174,16 +258,69 @@ uint64_t ud_port_dropped(struct ud_port *p)
 	return dropped;
 }
 
+unsigned ud_port_silences(struct ud_port *p)
+{
+	unsigned silences;
+
+	lock_enter(&p->tx_lock);
+	silences = p->flows.silences;
+	lock_leave(&p->tx_lock);
+	return silences;
+}
+
 /* --- sent ----------------------------------------------------------------------------------- */
 
-/* With the send lock. Numbers of other services' ports are no queue pairs'. */
+/* With the send lock, as what follows. Numbers of other services' ports are no queue pairs'. */
 static int ud_transmit(struct ud_port *p, int n)
 {
-	int good = 0;
+	struct ud_packet *packets = p->tx.packets;
+	int good = 0, sent = 0;
 
-	while (good < n && p->tx.packets[good].port >= QP_PORT_MIN)
+	while (good < n && packets[good].port >= QP_PORT_MIN)
 		good++;
-	return good ? link_udp_send(&p->link, p->tx.packets, good) : 1;
+	if (good)
+		sent = link_udp_send(&p->link, packets, good);
+	for (int i = n; i-- > 0 && i >= sent;)
+		ud_flows_give_back(&p->flows, &packets[i]);
+	return good ? sent : 1;
+}
+
+/* For the socket. */
+static void ud_wait(struct ud_port *p, struct ud_end *end)
+{
+	if (list_empty(&end->waiting))
+		list_add_tail(&p->waiting, &end->waiting);
+	ud_watch(p);
+}
+
+/* For a credit. */
+static void ud_hold(struct ud_port *p, struct ud_end *end)
+{
+	uint64_t until = p->flows.wait_until;
+
+	if (list_empty(&end->waiting))
+		list_add_tail(&p->held, &end->waiting);
+	if (p->patience_at && p->patience_at <= until)
+		return;
+	p->patience_at = until;
+	engine_set_timer(&p->patience, until);
+}
+
+static int ud_send_locked(struct ud_port *p, struct ud_end *end, ud_gather_fn *gather, void *owner)
+{
+	int n;
+
+	for (int i = 0; i < LINK_UDP_BATCH; i++)
+		p->tx.packets[i].bytes = p->tx.bytes[i];
+	n = gather(owner, &p->flows, clock_now_ns(), p->tx.packets, LINK_UDP_BATCH);
+	if (n == -EAGAIN)
+		ud_hold(p, end);
+	if (n <= 0)
+		return n;
+	n = ud_transmit(p, n);
+	if (n == -EAGAIN)
+		ud_wait(p, end);
+	return n;
 }
 
 int ud_port_send(struct ud_port *p, struct ud_end *end, ud_gather_fn *gather, void *owner)
@@ -191,42 +328,50 @@ int ud_port_send(struct ud_port *p, struct ud_end *end, ud_gather_fn *gather, vo
 	int n;
 
 	lock_enter(&p->tx_lock);
-	for (int i = 0; i < LINK_UDP_BATCH; i++)
-		p->tx.packets[i].bytes = p->tx.bytes[i];
-	n = gather(owner, p->tx.packets, LINK_UDP_BATCH);
-	if (n > 0)
-		n = ud_transmit(p, n);
-	if (n == -EAGAIN) {
-		if (list_empty(&end->waiting))
-			list_add_tail(&p->waiting, &end->waiting);
-		ud_watch(p);
-	}
+	n = ud_send_locked(p, end, gather, owner);
 	lock_leave(&p->tx_lock);
 	return n;
 }
 
-static struct ud_end *ud_next_waiting(struct ud_port *p)
+/* --- sent later ------------------------------------------------------------------------------ */
+
+static struct ud_end *ud_next(struct ud_port *p, struct list *ends)
 {
 	struct list *l;
 
 	lock_enter(&p->tx_lock);
-	l = list_pop(&p->waiting);
+	l = list_pop(ends);
 	lock_leave(&p->tx_lock);
 	return l ? container_of(l, struct ud_end, waiting) : NULL;
 }
 
-/* With the receive lock, so that no end leaves. One that has to wait again is the last in the list
- * then, and asks for another report. */
-static void ud_resume(struct ud_port *p)
+/* With the receive lock, so that no end leaves. Each end of the list gets one turn; afterwards those
+ * that have to wait again are in the list. */
+static void ud_resume(struct ud_port *p, struct list *waiting)
 {
+	struct list turn, *l;
 	struct ud_end *end;
-	int turns = UD_ENDS;
 
-	while (turns-- > 0 && (end = ud_next_waiting(p)))
-		end->writable(end);
+	list_init(&turn);
 	lock_enter(&p->tx_lock);
-	ud_watch(p);
+	while ((l = list_pop(waiting)))
+		list_add_tail(&turn, l);
 	lock_leave(&p->tx_lock);
+	while ((end = ud_next(p, &turn)))
+		end->writable(end);
+}
+
+/* No credit has come in time. */
+static void ud_on_patience(struct eng_timer *timer)
+{
+	struct ud_port *p = container_of(timer, struct ud_port, patience);
+
+	lock_enter(&p->rx_lock);
+	lock_enter(&p->tx_lock);
+	p->patience_at = 0;
+	lock_leave(&p->tx_lock);
+	ud_resume(p, &p->held);
+	lock_leave(&p->rx_lock);
 }
 
 /* --- the engine ------------------------------------------------------------------------------ */
@@ -239,8 +384,10 @@ static void ud_ready(struct eng_source *src, unsigned ready)
 	lock_enter(&p->rx_lock);
 	for (int i = 0; more && i < UD_TURN_MAX; i++)
 		more = ud_receive(p) == LINK_UDP_BATCH;
+	if (ready & READY_WRITE)
+		ud_resume(p, &p->waiting);
 	if (more || ready & READY_WRITE)
-		ud_resume(p); /* and what can be read is reported anew */
+		ud_rewatch(p);
 	lock_leave(&p->rx_lock);
 }
 
@@ -263,6 +410,10 @@ int ud_port_open(const struct link_addr *at, struct ud_port **out)
 	lock_init(&p->rx_lock);
 	lock_init(&p->tx_lock);
 	list_init(&p->waiting);
+	list_init(&p->held);
+	p->patience.at = CLOCK_NEVER;
+	p->patience.fire = ud_on_patience;
+	p->patience.source = &p->source;
 	list_init(&p->source.all);
 	p->source.alone = true;
 	p->source.ready = ud_ready;

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "softrnic/io/link_addr.h"
 #include "softrnic/io/link_udp.h"
+#include "softrnic/rnic/ud_flow.h"
 
 struct ud_port;
 
@@ -21,11 +22,13 @@ struct ud_end {
 	void (*received)(struct ud_end *end, const struct ud_header *h, const struct ud_path *path,
 			 const uint8_t *payload, size_t len);
 	void (*writable)(struct ud_end *end); /* after ud_port_send() returned -EAGAIN */
-	struct list waiting;                  /* the port's */
+	struct list waiting;                  /* the port's: for the socket, or for a credit */
 };
 
-/* Fills at most `max` packets; how many. */
-typedef int ud_gather_fn(void *owner, struct ud_packet *packets, int max);
+/* Fills at most `max` packets that `flows` has let through; how many, or -EAGAIN: none of those that
+ * are there. */
+typedef int ud_gather_fn(void *owner, struct ud_flows *flows, uint64_t now,
+			 struct ud_packet *packets, int max);
 
 /* 0, or -EADDRINUSE and the like. */
 int ud_port_open(const struct link_addr *at, struct ud_port **out);
@@ -39,6 +42,8 @@ void ud_port_leave(struct ud_port *p, struct ud_end *end);
 int ud_port_send(struct ud_port *p, struct ud_end *end, ud_gather_fn *gather, void *owner);
 /* Datagrams so far that were malformed, forged, or for no queue pair. */
 uint64_t ud_port_dropped(struct ud_port *p);
+/* How often a peer has sent no credit in time. */
+unsigned ud_port_silences(struct ud_port *p);
 /* Receive what has come, if no other thread does. While these calls come in a loop, only they
  * receive. */
 void ud_port_poll(struct ud_port *p);

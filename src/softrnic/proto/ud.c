@@ -9,6 +9,7 @@
 #define UD_MAGIC          0x73525544u /* "sRUD" */
 #define UD_VERSION        1u
 #define UD_FLAG_SOLICITED 1u
+#define UD_FLAG_ASKS      2u
 
 int ud_header_encode(void *buf, size_t size, const struct ud_header *h)
 {
@@ -17,8 +18,9 @@ int ud_header_encode(void *buf, size_t size, const struct ud_header *h)
 	wcursor_be32(&c, UD_MAGIC);
 	wcursor_u8(&c, UD_VERSION);
 	wcursor_u8(&c, (uint8_t)h->opcode);
-	wcursor_u8(&c, h->solicited ? UD_FLAG_SOLICITED : 0);
-	wcursor_u8(&c, 0);
+	wcursor_u8(&c, (uint8_t)((h->solicited ? UD_FLAG_SOLICITED : 0) |
+				 (h->asks ? UD_FLAG_ASKS : 0)));
+	wcursor_u8(&c, h->serial);
 	wcursor_be32(&c, h->from_qpn);
 	wcursor_be32(&c, h->to_qpn);
 	wcursor_be32(&c, h->qkey);
@@ -31,12 +33,28 @@ static bool ud_get_head(struct rcursor *c, struct ud_header *h)
 {
 	uint32_t magic = rcursor_be32(c);
 	uint8_t version = rcursor_u8(c), opcode = rcursor_u8(c);
-	uint8_t flags = rcursor_u8(c), zero = rcursor_u8(c);
+	uint8_t flags = rcursor_u8(c);
 
 	h->opcode = (enum ud_opcode)opcode;
 	h->solicited = flags & UD_FLAG_SOLICITED;
-	return magic == UD_MAGIC && version == UD_VERSION && opcode <= UD_SEND_IMM &&
-	       !(flags & ~UD_FLAG_SOLICITED) && !zero;
+	h->asks = flags & UD_FLAG_ASKS;
+	h->serial = rcursor_u8(c);
+	return magic == UD_MAGIC && version == UD_VERSION && opcode <= UD_CREDIT &&
+	       !(flags & ~(UD_FLAG_SOLICITED | UD_FLAG_ASKS));
+}
+
+/* Fields that an opcode does not use are 0. */
+static bool ud_is_consistent(const struct ud_header *h, size_t len)
+{
+	switch (h->opcode) {
+	case UD_SEND:
+		return !h->imm;
+	case UD_SEND_IMM:
+		return true;
+	case UD_CREDIT:
+		return !h->imm && !h->solicited && !h->asks && len == UD_HEADER_LEN;
+	}
+	return false;
 }
 
 int ud_header_decode(const void *buf, size_t len, struct ud_header *h)
@@ -54,7 +72,7 @@ int ud_header_decode(const void *buf, size_t len, struct ud_header *h)
 	if (!imm || h->from_qpn > UD_QPN_MAX || h->to_qpn > UD_QPN_MAX)
 		return -EBADMSG;
 	memcpy(&h->imm, imm, sizeof(h->imm));
-	return h->opcode == UD_SEND && h->imm ? -EBADMSG : 0;
+	return ud_is_consistent(h, len) ? 0 : -EBADMSG;
 }
 
 /* --- GRH ------------------------------------------------------------------------------------ */

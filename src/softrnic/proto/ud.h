@@ -19,13 +19,16 @@
 #define UD_DATAGRAM_MAX (UD_HEADER_LEN + UD_PAYLOAD_MAX)
 #define UD_QPN_MAX      0xffffffu
 
-enum ud_opcode { UD_SEND = 0, UD_SEND_IMM = 1 };
+/* UD_CREDIT: the port has read the packets of the other port up to a serial number. */
+enum ud_opcode { UD_SEND = 0, UD_SEND_IMM = 1, UD_CREDIT = 2 };
 
 struct ud_header {
 	enum ud_opcode opcode;
 	bool solicited;
+	bool asks;      /* for a credit that has this packet's serial number */
+	uint8_t serial; /* of the packets between two ports, in the order that they are sent */
 	uint32_t from_qpn, to_qpn; /* 24 bits */
-	uint32_t qkey;
+	uint32_t qkey;             /* of UD_CREDIT: how many packets may be under way */
 	uint32_t imm; /* of UD_SEND_IMM, else 0; its bytes in the order of the packet */
 };
 
@@ -40,6 +43,8 @@ struct ud_path {
 struct ud_packet {
 	struct ud_path path;
 	uint16_t port; /* UDP's, of the other end */
+	bool asks;
+	uint8_t serial; /* both: as in the header */
 	uint8_t *bytes;
 	size_t len;
 };

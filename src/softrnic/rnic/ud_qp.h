@@ -18,6 +18,7 @@
 #include "softrnic/rnic/cq.h"
 #include "softrnic/rnic/mr.h"
 #include "softrnic/rnic/srq.h"
+#include "softrnic/rnic/ud_flow.h"
 #include "verbs_ext/verbs_ext.h"
 
 /* An address handle: its path is checked and complete. */
@@ -66,9 +67,12 @@ int ud_qp_post_recv(struct ud_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 /* All or nothing. 0 or an errno value. */
 int ud_qp_post_list(struct ud_qp *qp, const struct vext_wr *wrs, int n);
 
-/* The packets of the next requests, at most `max`: how many. A request whose memory is not there
- * ends with an error. */
-int ud_qp_gather(struct ud_qp *qp, struct ud_packet *packets, int max);
+/*
+ * The packets of the next requests, at most `max`, as far as their peers have room: how many, or
+ * -EAGAIN if the first one's has none. A request whose memory is not there ends with an error.
+ */
+int ud_qp_gather(struct ud_qp *qp, struct ud_flows *flows, uint64_t now, struct ud_packet *packets,
+		 int max);
 /* The first n requests have left: they complete. */
 void ud_qp_sent(struct ud_qp *qp, int n);
 /* `payload` has so many bytes, which came with this header. */

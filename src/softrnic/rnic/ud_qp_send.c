@@ -211,11 +211,13 @@ static bool ud_copy(struct ud_qp *qp, const struct ud_wr *w, uint8_t *to)
 	return true;
 }
 
-static bool ud_build(struct ud_qp *qp, const struct ud_wr *w, struct ud_packet *p)
+static void ud_put_header(const struct ud_qp *qp, const struct ud_wr *w, struct ud_packet *p)
 {
 	struct ud_header h = {
 		.opcode = w->has_imm ? UD_SEND_IMM : UD_SEND,
 		.solicited = w->solicited,
+		.asks = p->asks,
+		.serial = p->serial,
 		.from_qpn = qp->cfg.qp_num,
 		.to_qpn = w->qpn,
 		.qkey = w->qkey,
@@ -223,28 +225,44 @@ static bool ud_build(struct ud_qp *qp, const struct ud_wr *w, struct ud_packet *
 	};
 
 	(void)ud_header_encode(p->bytes, UD_HEADER_LEN, &h);
+}
+
+/* 0, -EAGAIN: its peer has no room, or -EFAULT: the request's memory is not there. */
+static int ud_build(struct ud_qp *qp, const struct ud_wr *w, struct ud_flows *flows, uint64_t now,
+		    struct ud_packet *p)
+{
 	p->path = w->path;
 	p->port = ud_port_of(w->qpn);
 	p->len = UD_HEADER_LEN + w->length;
-	return ud_copy(qp, w, p->bytes + UD_HEADER_LEN);
+	if (!ud_flows_take(flows, p, now))
+		return -EAGAIN;
+	ud_put_header(qp, w, p);
+	if (ud_copy(qp, w, p->bytes + UD_HEADER_LEN))
+		return 0;
+	ud_flows_give_back(flows, p);
+	return -EFAULT;
 }
 
 /* A request that fails does so when all before it have left. */
-int ud_qp_gather(struct ud_qp *qp, struct ud_packet *packets, int max)
+int ud_qp_gather(struct ud_qp *qp, struct ud_flows *flows, uint64_t now, struct ud_packet *packets,
+		 int max)
 {
 	struct ud_sq *sq = &qp->sq;
-	int n = 0;
+	int n = 0, err = 0;
 
 	if (qp->ibv.state != IBV_QPS_RTS)
 		return 0;
 	while (n < max && sq->head + (unsigned)n != sq->tail) {
-		if (!ud_build(qp, ud_sq_at(sq, sq->head + (unsigned)n), &packets[n]))
+		err = ud_build(qp, ud_sq_at(sq, sq->head + (unsigned)n), flows, now, &packets[n]);
+		if (err)
 			break;
 		n++;
 	}
-	if (!n && sq->head != sq->tail)
+	if (n || !err)
+		return n;
+	if (err == -EFAULT)
 		ud_send_fail(qp);
-	return n;
+	return err == -EFAULT ? 0 : err;
 }
 
 void ud_qp_sent(struct ud_qp *qp, int n)

@@ -25,7 +25,7 @@ struct vud {
 	struct ud_qp *qp;
 	struct ud_port *port;
 	struct qp_place place;
-	struct vcq_port polled;          /* in the list of its receive CQ */
+	struct vcq_port polled[2]; /* in the lists of its receive CQ and, if another, its send CQ */
 	struct ibv_qp_init_attr granted; /* as it was made */
 	struct ibv_qp_attr attr;         /* all that its user has set since RESET */
 };
@@ -51,11 +51,12 @@ static void vud_leave(struct vud *v)
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-static int vud_gather(void *owner, struct ud_packet *packets, int max)
+static int vud_gather(void *owner, struct ud_flows *flows, uint64_t now, struct ud_packet *packets,
+		      int max)
 {
 	struct vud *v = owner;
 
-	return ud_qp_gather(v->qp, packets, max);
+	return ud_qp_gather(v->qp, flows, now, packets, max);
 }
 
 /* With the lock: what is posted leaves as far as the socket takes it. */
@@ -141,10 +142,15 @@ static void vud_begin(struct vud *v)
 	v->end.qpn = v->place.qpn;
 	v->end.received = vud_on_received;
 	v->end.writable = vud_on_writable;
-	v->polled.port = v->port;
+	for (int i = 0; i < 2; i++) {
+		v->polled[i].port = v->port;
+		list_init(&v->polled[i].link);
+	}
 	qp_count_users(ud_qp_ibv(v->qp), 1);
 	ud_port_join(v->port, &v->end);
-	vcq_attach_port(qp_vcq(v->granted.recv_cq), &v->polled);
+	vcq_attach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
+	if (v->granted.send_cq != v->granted.recv_cq) /* credits come there */
+		vcq_attach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
 }
 
 static int vud_check(const struct ibv_qp_init_attr *attr)
@@ -186,9 +192,10 @@ static void vud_log_counters(const struct vud *v)
 	LOG_INFO("queue pair 0x%06x: %" PRIu64 " datagrams sent, %" PRIu64
 		 " received; dropped: %" PRIu64 " without a receive, %" PRIu64
 		 " longer than it, %" PRIu64 " with another Q_Key, %" PRIu64 " before RTR; %" PRIu64
-		 " of its port were malformed or for no queue pair",
+		 " of its port were malformed or for no queue pair; %u times a peer of its port "
+		 "did not report what it had read",
 		 v->place.qpn, n->sends_out, n->sends_in, n->no_receive, n->too_long, n->bad_qkey,
-		 n->not_ready, ud_port_dropped(v->port));
+		 n->not_ready, ud_port_dropped(v->port), ud_port_silences(v->port));
 }
 
 void vud_delete(struct ibv_qp *ibv)
@@ -197,7 +204,8 @@ void vud_delete(struct ibv_qp *ibv)
 	struct ibv_qp used = *ibv; /* outlives it */
 
 	if (v->generation == engine_generation()) { /* else locks may be held by threads not here */
-		vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled);
+		vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
+		vcq_detach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
 		ud_port_leave(v->port, &v->end);
 		context_async_cancel(ibv->context, ibv);
 		vud_log_counters(v);

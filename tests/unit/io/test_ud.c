@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "softrnic/proto/ud.h"
+#include "softrnic/rnic/ud_flow.h"
 #include "softrnic/softrnic.h"
 
 #define QKEY  0x11111111u
@@ -44,6 +45,35 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
 		return -1;
 	}
 	return __real_sendmmsg(fd, m, n, flags);
+}
+
+/* The socket of datagrams: the one that asks for a buffer. */
+static int udp_fd = -1;
+
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	if (level == SOL_SOCKET && name == SO_RCVBUFFORCE)
+		udp_fd = fd;
+	return __real_setsockopt(fd, level, name, value, len);
+}
+
+/* It seems to have the kernel's default, so that the window stays at 23. */
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int ret = __real_getsockopt(fd, level, name, value, len);
+
+	if (level == SOL_SOCKET && name == SO_RCVBUF)
+		*(int *)value = 2 * 212992;
+	return ret;
+}
+
+static void set_buffer(int size)
+{
+	assert_int_equal(__real_setsockopt(udp_fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
 }
 
 /* --- ends ----------------------------------------------------------------------------------- */
@@ -275,6 +305,25 @@ static void what_the_socket_does_not_take_leaves_later_in_order(void **state)
 	assert_int_equal(atomic_load(&busy_calls), 0);
 }
 
+/* Only the program's polls read, so nothing is read while it posts. The kernel doubles the size; each of
+ * these messages takes 768 bytes of it. */
+static void a_burst_waits_for_room_in_the_receivers_socket(void **state)
+{
+	static const char *const texts[] = {"1", "22", "333", "4444"};
+
+	for (unsigned i = 0; i < DEPTH; i++)
+		post_recv(&b, i);
+	set_buffer(16000);
+	poll_in_a_loop(&b);
+	for (unsigned i = 0; i < DEPTH; i++)
+		assert_int_equal(send_to(&a, b.qp->qp_num, texts[i % ARRAY_LEN(texts)]), 0);
+	for (unsigned i = 0; i < DEPTH; i++)
+		expect_message(&b, a.qp->qp_num, texts[i % ARRAY_LEN(texts)]);
+	for (unsigned i = 0; i < DEPTH; i++)
+		assert_int_equal(wait_for(&a).status, IBV_WC_SUCCESS);
+	set_buffer(1 << 20);
+}
+
 /* No host has such a queue pair: the message is lost on its way. */
 static void a_message_to_no_queue_pair_completes(void **state)
 {
@@ -364,6 +413,77 @@ static void what_strangers_send_has_no_effect(void **state)
 		assert_int_equal(b.buf[i], 0xaa);
 	tell(fd, &good, 3);
 	assert_int_equal(wait_for(&b).byte_len, UD_GRH_LEN + 3);
+	close(fd);
+	talk(&a, &b);
+}
+
+/* The next message from a, which the stranger's socket holds. */
+static struct ud_header hear(int fd)
+{
+	uint8_t bytes[UD_DATAGRAM_MAX];
+	ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
+	struct ud_header h;
+
+	assert_true(n > 0);
+	assert_int_equal(ud_header_decode(bytes, (size_t)n, &h), 0);
+	return h;
+}
+
+static void grant(int fd, uint8_t serial)
+{
+	struct ud_header credit = {.opcode = UD_CREDIT,
+				   .serial = serial,
+				   .from_qpn = number_of(fd),
+				   .to_qpn = a.qp->qp_num,
+				   .qkey = UD_WINDOW};
+
+	tell(fd, &credit, 0);
+}
+
+/* How many sends complete within 50 ms. */
+static unsigned completed(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct ibv_wc wc;
+	unsigned n = 0;
+
+	for (int i = 0; i < 50; i++) {
+		while (ibv_poll_cq(a.cq, 1, &wc) == 1)
+			n++;
+		nanosleep(&pause, NULL);
+	}
+	return n;
+}
+
+static void messages_to_a_peer_that_grants_no_credit_leave_after_a_while(void **state)
+{
+	int fd = stranger();
+	uint8_t serial = 0;
+
+	for (unsigned i = 0; i < DEPTH; i++)
+		assert_int_equal(send_to(&a, number_of(fd), "hello"), 0);
+	assert_int_equal(completed(), UD_WINDOW);
+	grant(fd, 200); /* of nothing that was sent */
+	assert_int_equal(completed(), 0);
+	for (int i = 0; i < UD_WINDOW; i++)
+		serial = hear(fd).serial;
+	grant(fd, serial);
+	assert_int_equal(completed(), UD_WINDOW);
+	for (unsigned i = 2 * UD_WINDOW; i < DEPTH; i++)
+		assert_int_equal(wait_for(&a).status, IBV_WC_SUCCESS);
+	close(fd);
+	talk(&a, &b);
+}
+
+static void a_queue_pair_that_waits_for_a_credit_is_destroyed(void **state)
+{
+	int fd = stranger();
+
+	for (unsigned i = 0; i < DEPTH; i++)
+		assert_int_equal(send_to(&a, number_of(fd), "hello"), 0);
+	assert_int_equal(softrnic_destroy_plain_qp(a.qp), 0);
+	make_qp(&a);
+	grant(fd, UD_ASK_EACH);
 	close(fd);
 	talk(&a, &b);
 }
@@ -465,8 +585,11 @@ int main(void)
 		CASE(a_message_wakes_a_thread_that_polled_before_it_waited),
 		CASE(a_message_wakes_a_thread_after_another_has_stopped_to_poll),
 		CASE(what_the_socket_does_not_take_leaves_later_in_order),
+		CASE(a_burst_waits_for_room_in_the_receivers_socket),
 		CASE(a_message_to_no_queue_pair_completes),
 		CASE(what_strangers_send_has_no_effect),
+		CASE(messages_to_a_peer_that_grants_no_credit_leave_after_a_while),
+		CASE(a_queue_pair_that_waits_for_a_credit_is_destroyed),
 		CASE(one_is_destroyed_while_messages_come),
 		CASE(after_a_fork_both_processes_have_their_own),
 		CASE(more_than_a_port_has_numbers_for),

@@ -63,16 +63,60 @@ static void what_no_end_sends_is_refused(void **state)
 	} wrong[] = {
 		{0, 'S'}, /* magic */
 		{4, 2},   /* version */
-		{5, 2},   /* opcode */
+		{5, 2},   /* a credit has no immediate data */
+		{5, 3},   /* opcode */
 		{5, 0},   /* a Send without immediate data has none */
-		{6, 3},   /* flags */
-		{7, 1},   /* zero */
+		{6, 4},   /* flags */
 		{8, 1},   /* a number of more than 24 bits */
 		{12, 1},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
 		assert_int_equal(decode_with(wrong[i].at, wrong[i].byte), -EBADMSG);
+}
+
+/* The bytes of doc/wire.md, section 16. */
+static const uint8_t golden_credit[UD_HEADER_LEN] = {
+	's',  'R',  'U',  'D',  0x01, 0x02, 0x00, 0x98, 0x00, 0xc3, 0x50, 0xff,
+	0x00, 0x9c, 0x41, 0x07, 0x00, 0x00, 0x00, 0x17, 0x00, 0x00, 0x00, 0x00,
+};
+
+static void a_credit_is_laid_out_as_documented(void **state)
+{
+	struct ud_header h = {.opcode = UD_CREDIT,
+			      .serial = 152,
+			      .from_qpn = 0xc350ff,
+			      .to_qpn = 0x9c4107,
+			      .qkey = 23};
+	uint8_t buf[UD_HEADER_LEN + 1] = {0};
+	struct ud_header got;
+
+	assert_int_equal(ud_header_encode(buf, UD_HEADER_LEN, &h), UD_HEADER_LEN);
+	assert_memory_equal(buf, golden_credit, sizeof(golden_credit));
+	assert_int_equal(ud_header_decode(buf, UD_HEADER_LEN, &got), 0);
+	assert_int_equal(got.opcode, UD_CREDIT);
+	assert_int_equal(got.serial, 152);
+	assert_int_equal(got.qkey, 23);
+	assert_int_equal(ud_header_decode(buf, UD_HEADER_LEN + 1, &got), -EBADMSG);
+	for (uint8_t flag = 1; flag; flag = (uint8_t)(flag << 1)) {
+		buf[6] = flag;
+		assert_int_equal(ud_header_decode(buf, UD_HEADER_LEN, &got), -EBADMSG);
+	}
+}
+
+static void a_message_may_ask_for_a_credit(void **state)
+{
+	struct ud_header h = solicited_with_imm(), got;
+	uint8_t buf[UD_HEADER_LEN];
+
+	h.asks = true;
+	h.serial = 152;
+	assert_int_equal(ud_header_encode(buf, sizeof(buf), &h), UD_HEADER_LEN);
+	assert_int_equal(buf[6], 3);
+	assert_int_equal(buf[7], 152);
+	assert_int_equal(ud_header_decode(buf, sizeof(buf), &got), 0);
+	assert_true(got.asks && got.solicited);
+	assert_int_equal(got.serial, 152);
 }
 
 static void a_datagram_has_a_header_and_at_most_4096_bytes(void **state)
@@ -140,6 +184,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_header_is_laid_out_as_documented),
 		cmocka_unit_test(what_no_end_sends_is_refused),
+		cmocka_unit_test(a_credit_is_laid_out_as_documented),
+		cmocka_unit_test(a_message_may_ask_for_a_credit),
 		cmocka_unit_test(a_datagram_has_a_header_and_at_most_4096_bytes),
 		cmocka_unit_test(an_ipv4_header_is_in_the_second_half_of_the_grh),
 		cmocka_unit_test(an_ipv6_header_is_all_of_the_grh),

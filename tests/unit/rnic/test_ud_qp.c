@@ -22,6 +22,7 @@ static struct ud_ah ah = {.path = {.from = {[10] = 0xff, 0xff, 192, 0, 2, 1},
 static unsigned events[32];
 static uint8_t wire[DEPTH][UD_DATAGRAM_MAX];
 static struct ud_packet packets[DEPTH];
+static struct ud_flows flows;
 
 static void on_async(void *owner, enum ibv_event_type event)
 {
@@ -159,7 +160,7 @@ static void a_send_is_one_packet_and_completes_when_it_left(void **state)
 	to_rts();
 	memcpy(memory, "hello", 5);
 	assert_int_equal(post_good(5), 0);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 1);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 1);
 	assert_int_equal(packets[0].len, UD_HEADER_LEN + 5);
 	assert_int_equal(packets[0].port, 0xc350);
 	assert_memory_equal(packets[0].path.to, ah.path.to, UD_GID_LEN);
@@ -175,7 +176,7 @@ static void a_send_is_one_packet_and_completes_when_it_left(void **state)
 	assert_int_equal(wc.opcode, IBV_WC_SEND);
 	assert_int_equal(wc.wr_id, 5);
 	assert_int_equal(wc.qp_num, 0x9c4107);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 0);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 0);
 }
 
 static void inline_bytes_are_taken_when_posted(void **state)
@@ -184,7 +185,7 @@ static void inline_bytes_are_taken_when_posted(void **state)
 	memcpy(memory, "first", 5);
 	assert_int_equal(post(0, 5, IBV_SEND_INLINE, QKEY), 0);
 	memcpy(memory, "later", 5);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 1);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 1);
 	assert_memory_equal(wire[0] + UD_HEADER_LEN, "first", 5);
 	assert_int_equal(post(0, 65, IBV_SEND_INLINE, QKEY), EINVAL);
 }
@@ -195,7 +196,7 @@ static void a_key_with_the_highest_bit_is_the_queue_pairs_own(void **state)
 
 	to_rts();
 	assert_int_equal(post(region->ibv.lkey, 1, 0, 0x80000001), 0);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 1);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 1);
 	assert_int_equal(ud_header_decode(wire[0], packets[0].len, &h), 0);
 	assert_int_equal(h.qkey, QKEY);
 }
@@ -213,7 +214,7 @@ static void a_slot_is_free_when_its_completion_is_polled(void **state)
 	for (uint32_t i = 0; i < DEPTH; i++)
 		assert_int_equal(post_good(i), 0);
 	assert_int_equal(post_good(9), ENOMEM);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), DEPTH);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), DEPTH);
 	ud_qp_sent(qp, DEPTH);
 	assert_int_equal(post_good(9), ENOMEM);
 	assert_int_equal(polled(&send_cq).wr_id, 0);
@@ -227,9 +228,9 @@ static void nothing_is_posted_before_rts_and_nothing_leaves_in_sqd(void **state)
 	ud_qp_move(qp, IBV_QPS_SQD, true);
 	assert_int_equal(events[IBV_EVENT_SQ_DRAINED], 1);
 	assert_int_equal(post_good(1), 0);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 0);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 0);
 	ud_qp_move(qp, IBV_QPS_RTS, false);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 1);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 1);
 }
 
 static void a_send_of_other_memory_fails_after_those_before_it(void **state)
@@ -238,16 +239,16 @@ static void a_send_of_other_memory_fails_after_those_before_it(void **state)
 	assert_int_equal(post_good(1), 0);
 	assert_int_equal(post(region->ibv.lkey + 1, 2, 0, QKEY), 0);
 	assert_int_equal(post_good(3), 0);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 1);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 1);
 	ud_qp_sent(qp, 1);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 0);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 0);
 	assert_int_equal(polled(&send_cq).status, IBV_WC_SUCCESS);
 	assert_int_equal(polled(&send_cq).status, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(polled(&send_cq).status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(ud_qp_ibv(qp)->state, IBV_QPS_SQE);
 	ud_qp_move(qp, IBV_QPS_RTS, false);
 	assert_int_equal(post_good(4), 0);
-	assert_int_equal(ud_qp_gather(qp, packets, DEPTH), 1);
+	assert_int_equal(ud_qp_gather(qp, &flows, 0, packets, DEPTH), 1);
 }
 
 /* --- received ------------------------------------------------------------------------------- */

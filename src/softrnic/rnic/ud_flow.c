@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "softrnic/rnic/ud_flow.h"
+
+#include <string.h>
+
+static uint8_t flow_under_way(const struct ud_peer *peer)
+{
+	return (uint8_t)(peer->sent - peer->read);
+}
+
+static struct ud_peer *flow_place(struct ud_flows *f, const uint8_t gid[UD_GID_LEN], uint16_t port)
+{
+	uint32_t hash = port;
+
+	for (int i = 0; i < UD_GID_LEN; i++)
+		hash = hash * 31 + gid[i];
+	return &f->peers[(hash ^ hash >> 16) % UD_PEERS];
+}
+
+static bool flow_is(const struct ud_peer *peer, const uint8_t gid[UD_GID_LEN], uint16_t port)
+{
+	return peer->port == port && !memcmp(peer->gid, gid, sizeof(peer->gid));
+}
+
+/* The last packets of a burst ask for no credit, so a few are always under way. */
+static bool flow_is_used(const struct ud_peer *peer)
+{
+	return !peer->silent && flow_under_way(peer) >= UD_ASK_EACH;
+}
+
+/* NULL: another peer uses its place. */
+static struct ud_peer *flow_to(struct ud_flows *f, const struct ud_packet *p)
+{
+	struct ud_peer *peer = flow_place(f, p->path.to, p->port);
+
+	if (flow_is(peer, p->path.to, p->port))
+		return peer;
+	if (flow_is_used(peer))
+		return NULL;
+	memcpy(peer->gid, p->path.to, sizeof(peer->gid));
+	peer->port = p->port;
+	peer->read = peer->sent;
+	peer->window = UD_WINDOW;
+	peer->silent = false;
+	return peer;
+}
+
+static bool flow_has_room(struct ud_flows *f, struct ud_peer *peer, uint64_t now)
+{
+	if (flow_under_way(peer) < peer->window)
+		return true;
+	if (!peer->silent && now - peer->full_since < UD_PATIENCE_NS)
+		return false;
+	f->silences += !peer->silent;
+	peer->silent = true;
+	peer->read = peer->sent; /* they count as lost */
+	return true;
+}
+
+bool ud_flows_take(struct ud_flows *f, struct ud_packet *p, uint64_t now)
+{
+	struct ud_peer *peer = flow_to(f, p);
+	bool is_full;
+
+	p->asks = false;
+	p->serial = 0;
+	if (!peer)
+		return true;
+	if (!flow_has_room(f, peer, now)) {
+		f->wait_until = peer->full_since + UD_PATIENCE_NS;
+		return false;
+	}
+	p->serial = ++peer->sent;
+	is_full = flow_under_way(peer) >= peer->window;
+	p->asks = is_full || p->serial % UD_ASK_EACH == 0;
+	if (is_full)
+		peer->full_since = now;
+	return true;
+}
+
+void ud_flows_give_back(struct ud_flows *f, const struct ud_packet *p)
+{
+	struct ud_peer *peer = flow_place(f, p->path.to, p->port);
+
+	if (flow_is(peer, p->path.to, p->port) && flow_under_way(peer) && peer->sent == p->serial)
+		peer->sent--;
+}
+
+static uint8_t flow_window(uint32_t window)
+{
+	if (!window)
+		return 1;
+	return window > UD_WINDOW_MAX ? UD_WINDOW_MAX : (uint8_t)window;
+}
+
+bool ud_flows_on_credit(struct ud_flows *f, const struct ud_packet *p, uint8_t serial,
+			uint32_t window)
+{
+	struct ud_peer *peer = flow_place(f, p->path.from, p->port);
+	uint8_t news = (uint8_t)(serial - peer->read);
+
+	if (!flow_is(peer, p->path.from, p->port))
+		return false;
+	peer->silent = false;
+	if (!news || news > flow_under_way(peer))
+		return false; /* old or forged */
+	peer->read = serial;
+	peer->window = flow_window(window);
+	return true;
+}
