@@ -166,12 +166,20 @@ whole() { # the set is well again
 	fail "the set does not become healthy: $(mirror 1 explain orders 2>&1)"
 }
 
+plugin_says() { # HOST CODE PATTERN: rpmirror status --check
+	local got=0
+	mirror "$1" status --check >check.log 2>/dev/null || got=$?
+	[ "$got" = "$2" ] && grep -qE -e "$3" check.log || fail "status --check on host $1 exits with $got and says $(cat check.log)"
+}
+
 # ---- the alarms of a set, each with its end ----
 
 one_copy_is_away() {
 	daemon_stop 3
 	fires RpmirrorUnreachable instance=c
 	fires RpmirrorSetDegraded set=orders
+	plugin_says 3 3 '^RPMIRROR UNKNOWN - cannot connect'
+	plugin_says 1 1 '^RPMIRROR WARNING - orders degraded, 2 of 3 copies'
 	fires RpmirrorCopyNotCatchingUp member=c
 	daemon_start_plain 3
 	whole
@@ -182,6 +190,7 @@ too_few_copies() {
 	daemon_stop 2
 	daemon_stop 3
 	fires RpmirrorSetBlocked set=orders
+	plugin_says 1 2 '^RPMIRROR CRITICAL - orders blocked'
 	daemon_start_plain 2
 	daemon_start_plain 3
 	whole
@@ -191,6 +200,8 @@ too_few_copies() {
 no_process_serves() {
 	kill -9 "${client_pids[clients]}"
 	fires RpmirrorSetDown set=orders
+	plugin_says 1 2 '^RPMIRROR CRITICAL - orders down'
+	plugin_says 2 2 '^RPMIRROR CRITICAL - orders down'
 	client_start 1
 	client_wait "$clients" 60 1
 	ends RpmirrorSetDown
@@ -269,8 +280,13 @@ the_register_is_restored() {
 	daemon_start_with 3 "[set one]"$'\n'"member = d"$'\n'"data = $work/one.copy"$'\n'"register = file:$work/one"
 	timeout 30 nsenter -t "${host_pids[3]}" -n env "RPMIRROR_SOCKET=$PWD/socket3" \
 		"$MIRROR_REGISTERS" one one.history 99 1 16 2 </dev/null >one.log 2>&1 || fail "the set is not mapped: $(cat one.log)"
+	daemon_stop 3
 	cp one.saved one
+	rm -f socket3
+	start_on 3 daemon3.log "$RPMIRRORD" --config conf3
+	daemon_pids[3]=$!
 	fires RpmirrorSetSplit set=one instance=c
+	plugin_says 3 2 '^RPMIRROR CRITICAL - .*one split'
 	mirror 3 resolve one --discard d >one.log 2>&1 || fail "$(cat one.log)"
 	ends RpmirrorSetSplit
 	daemon_stop 3
@@ -358,6 +374,7 @@ whole
 sleep 3
 alerts >quiet
 ! grep -q firing quiet || fail "an alarm in peace: $(cat quiet)"
+plugin_says 1 0 '^RPMIRROR OK - orders healthy, 3 of 3 copies in-sync '
 for part in "${parts[@]}"; do "$part"; done
 [ $# = 0 ] || exit 0
 for alarm in $(sed -n 's/^ *- alert: //p' "$source_dir/contrib/prometheus/rules.yml"); do

@@ -15,7 +15,7 @@ while read -r alarm severity runbook summary; do
 	alarms=$((alarms + 1))
 	case $severity in critical | warning) ;; *) complain "$alarm: severity '$severity'" ;; esac
 	case $runbook in
-	doc/operations*.md#"${alarm,,}") ;;
+	doc/operations/alarms.md#"${alarm,,}") ;;
 	*) complain "$alarm: the runbook is '$runbook'" ;;
 	esac
 	[ "$summary" = summary ] || complain "$alarm has no summary"
