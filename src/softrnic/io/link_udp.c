@@ -13,8 +13,7 @@
 #define UDP_RCVBUF    (4 << 20)
 #define UDP_RCVBUF_OK (1 << 20) /* below it bursts of a few senders are lost */
 #define UDP_PACKET    9216      /* what a packet of 4 KiB takes of the buffer: 8.9 KiB */
-#define UDP_HOP_LIMIT 64
-#define UDP_IPV4_AT   12 /* in a GID that has an IPv4 address */
+#define UDP_IPV4_AT   12        /* in a GID that has an IPv4 address */
 
 /* --- open ----------------------------------------------------------------------------------- */
 
@@ -42,17 +41,22 @@ static void udp_set_buffer(struct link_udp *u)
 			size / 1024, UDP_RCVBUF);
 }
 
-/* Each packet has its own source address, tells its destination, and may be fragmented. */
+/* Each packet has its own source address, may be fragmented, and comes with its destination, traffic
+ * class and hop limit. IPv4 packets of an IPv6 socket have IPv4's options. */
 static void udp_set_options(struct link_udp *u)
 {
 	udp_set_buffer(u);
 	udp_set(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
+	udp_set(u->fd, IPPROTO_IP, IP_RECVTOS, 1);
+	udp_set(u->fd, IPPROTO_IP, IP_RECVTTL, 1);
 	if (u->ipv4) {
 		udp_set(u->fd, IPPROTO_IP, IP_PKTINFO, 1);
 		return;
 	}
 	udp_set(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DONT);
 	udp_set(u->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	udp_set(u->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	udp_set(u->fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
 }
 
 static int udp_open(const struct link_addr *at, struct link_udp *u)
@@ -101,10 +105,13 @@ void link_udp_close(struct link_udp *u)
 
 /* --- packets -------------------------------------------------------------------------------- */
 
-/* One packet for the kernel: its peer, this host's address beside it, and its bytes. */
+#define UDP_CONTROL (CMSG_SPACE(sizeof(struct in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)))
+
+/* One packet for the kernel: its peer, this host's address and the fields of its IP header beside it,
+ * and its bytes. */
 struct udp_msg {
 	struct sockaddr_storage peer;
-	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	_Alignas(struct cmsghdr) uint8_t control[UDP_CONTROL];
 	struct iovec iov;
 };
 
@@ -123,13 +130,27 @@ static void udp_frame(struct mmsghdr *m, struct udp_msg *msg, const struct ud_pa
 
 static void udp_put_control(struct msghdr *m, int level, int type, const void *data, size_t len)
 {
-	struct cmsghdr *c = m->msg_control;
+	struct cmsghdr *c = (struct cmsghdr *)((uint8_t *)m->msg_control + m->msg_controllen);
 
 	c->cmsg_level = level;
 	c->cmsg_type = type;
 	c->cmsg_len = CMSG_LEN(len);
 	memcpy(CMSG_DATA(c), data, len);
-	m->msg_controllen = CMSG_SPACE(len);
+	m->msg_controllen += CMSG_SPACE(len);
+}
+
+static void udp_put_fields(struct msghdr *m, const struct ud_path *path)
+{
+	int traffic_class = path->traffic_class, hop_limit = path->hop_limit;
+	size_t len = sizeof(int);
+
+	if (ud_gid_is_ipv4(path->to)) {
+		udp_put_control(m, IPPROTO_IP, IP_TOS, &traffic_class, len);
+		udp_put_control(m, IPPROTO_IP, IP_TTL, &hop_limit, len);
+	} else {
+		udp_put_control(m, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class, len);
+		udp_put_control(m, IPPROTO_IPV6, IPV6_HOPLIMIT, &hop_limit, len);
+	}
 }
 
 static void udp_put_ipv4(struct msghdr *m, const struct ud_packet *p)
@@ -168,10 +189,12 @@ int link_udp_send(struct link_udp *u, const struct ud_packet *packets, int n)
 	for (int i = 0; i < n; i++) {
 		udp_frame(&m[i], &msgs[i], &packets[i]);
 		memset(&msgs[i].control, 0, sizeof(msgs[i].control));
+		m[i].msg_hdr.msg_controllen = 0;
 		if (u->ipv4)
 			udp_put_ipv4(&m[i].msg_hdr, &packets[i]);
 		else
 			udp_put_ipv6(&m[i].msg_hdr, &packets[i]);
+		udp_put_fields(&m[i].msg_hdr, &packets[i].path);
 	}
 	do
 		sent = sendmmsg(u->fd, m, (unsigned)n, 0);
@@ -206,28 +229,80 @@ static void udp_get_peer(const struct msghdr *m, struct ud_packet *p)
 	p->port = ntohs(sin6->sin6_port);
 }
 
-static void udp_get_own(struct msghdr *m, struct ud_packet *p)
+static void udp_get_own_ipv6(const struct cmsghdr *c, struct ud_path *path)
 {
-	struct in6_pktinfo info6;
+	struct in6_pktinfo info;
+
+	memcpy(&info, CMSG_DATA(c), sizeof(info));
+	memcpy(path->to, &info.ipi6_addr, UD_GID_LEN);
+}
+
+static void udp_get_own_ipv4(const struct cmsghdr *c, struct ud_path *path)
+{
 	struct in_pktinfo info;
 
+	memcpy(&info, CMSG_DATA(c), sizeof(info));
+	udp_get_ipv4((const uint8_t *)&info.ipi_addr, path->to);
+}
+
+static uint8_t udp_get_int(const struct cmsghdr *c)
+{
+	int value;
+
+	memcpy(&value, CMSG_DATA(c), sizeof(value));
+	return (uint8_t)value;
+}
+
+static void udp_get_control_ipv6(const struct cmsghdr *c, struct ud_path *path)
+{
+	switch (c->cmsg_type) {
+	case IPV6_PKTINFO:
+		udp_get_own_ipv6(c, path);
+		break;
+	case IPV6_TCLASS:
+		path->traffic_class = udp_get_int(c);
+		break;
+	case IPV6_HOPLIMIT:
+		path->hop_limit = udp_get_int(c);
+		break;
+	default: /* none was asked for */
+		break;
+	}
+}
+
+static void udp_get_control_ipv4(const struct cmsghdr *c, struct ud_path *path)
+{
+	switch (c->cmsg_type) {
+	case IP_PKTINFO:
+		udp_get_own_ipv4(c, path);
+		break;
+	case IP_TOS: /* one byte, unlike what is sent */
+		path->traffic_class = *CMSG_DATA(c);
+		break;
+	case IP_TTL:
+		path->hop_limit = udp_get_int(c);
+		break;
+	default: /* none was asked for */
+		break;
+	}
+}
+
+static void udp_get_control(struct msghdr *m, struct ud_path *path)
+{
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
-			memcpy(&info6, CMSG_DATA(c), sizeof(info6));
-			memcpy(p->path.to, &info6.ipi6_addr, UD_GID_LEN);
-		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-			memcpy(&info, CMSG_DATA(c), sizeof(info));
-			udp_get_ipv4((const uint8_t *)&info.ipi_addr, p->path.to);
-		}
+		if (c->cmsg_level == IPPROTO_IPV6)
+			udp_get_control_ipv6(c, path);
+		else if (c->cmsg_level == IPPROTO_IP)
+			udp_get_control_ipv4(c, path);
 	}
 }
 
 static void udp_get(struct mmsghdr *m, struct ud_packet *p)
 {
-	p->path = (struct ud_path){.hop_limit = UDP_HOP_LIMIT};
+	p->path = (struct ud_path){.hop_limit = LINK_UDP_HOP_LIMIT};
 	p->len = m->msg_len;
 	udp_get_peer(&m->msg_hdr, p);
-	udp_get_own(&m->msg_hdr, p);
+	udp_get_control(&m->msg_hdr, &p->path);
 }
 
 int link_udp_recv(struct link_udp *u, struct ud_packet *packets, int n)

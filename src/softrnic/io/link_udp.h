@@ -12,7 +12,8 @@
 #include "softrnic/io/link_addr.h"
 #include "softrnic/proto/ud.h"
 
-#define LINK_UDP_BATCH 32 /* packets of one system call */
+#define LINK_UDP_BATCH     32 /* packets of one system call */
+#define LINK_UDP_HOP_LIMIT 64 /* where none is given */
 
 struct link_udp {
 	int fd;

@@ -88,6 +88,7 @@ static void ud_add_credit(struct ud_port *p, const struct ud_packet *asking,
 		.bytes = p->credits.bytes[p->credits.n],
 		.len = UD_HEADER_LEN,
 	};
+	c->path.hop_limit = LINK_UDP_HOP_LIMIT;
 	memcpy(c->path.from, asking->path.to, sizeof(c->path.from));
 	memcpy(c->path.to, asking->path.from, sizeof(c->path.to));
 	(void)ud_header_encode(c->bytes, c->len, &credit);

@@ -17,7 +17,8 @@
 #include "softrnic/verbs/gid.h"
 
 /* A locally administered EUI-64; its bytes after the first spell "PRMA". */
-#define DEVICE_GUID 0x0250524d41000001ull
+#define DEVICE_GUID   0x0250524d41000001ull
+#define DEVICE_MAX_AH (1 << 24) /* memory alone bounds address handles */
 
 static struct {
 	struct ibv_device device;
@@ -129,6 +130,7 @@ int softrnic_query_device(struct ibv_context *context, struct ibv_device_attr *a
 		.max_res_rd_atom = RNIC_MAX_RD_ATOM * RNIC_MAX_QP,
 		.max_qp_init_rd_atom = RNIC_MAX_RD_ATOM,
 		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_ah = config_get()->roce ? DEVICE_MAX_AH : 0,
 		.max_srq = RNIC_MAX_QP,
 		.max_srq_wr = RNIC_MAX_SRQ_WR,
 		.max_srq_sge = RNIC_MAX_SGE,

@@ -229,12 +229,40 @@ static void two_exchange_messages(void **state)
 	talk(&b, &a);
 }
 
+static void the_device_reports_that_it_has_address_handles(void **state)
+{
+	struct ibv_device_attr attr;
+
+	assert_int_equal(softrnic_query_device(softrnic_context(), &attr), 0);
+	assert_true(attr.max_ah > 0);
+}
+
 static void one_sends_to_itself(void **state)
 {
 	post_recv(&a, 0);
 	assert_int_equal(send_to(&a, a.qp->qp_num, "hello"), 0);
 	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
 	expect_message(&a, a.qp->qp_num, "hello");
+}
+
+/* The header before the payload shows what the address handle asked for. */
+static void a_message_has_the_handles_traffic_class_and_hop_limit(void **state)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1, .port_num = 1, .grh = {.traffic_class = 0x68, .hop_limit = 7}};
+	struct ibv_ah *plain = a.ah;
+
+	assert_int_equal(softrnic_query_gid(softrnic_context(), 1, 0, &attr.grh.dgid), 0);
+	a.ah = softrnic_create_ah(a.pd, &attr);
+	assert_non_null(a.ah);
+	talk(&a, &b);
+	assert_int_equal(b.buf[21], 0x68); /* IPv4 begins at 20 */
+	assert_int_equal(b.buf[28], 7);
+	assert_int_equal(softrnic_destroy_ah(a.ah), 0);
+	a.ah = plain;
+	talk(&a, &b);
+	assert_int_equal(b.buf[21], 0);
+	assert_int_equal(b.buf[28], 64);
 }
 
 static void expect_event(struct end *e)
@@ -579,8 +607,10 @@ static void more_than_a_port_has_numbers_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(the_device_reports_that_it_has_address_handles),
 		CASE(two_exchange_messages),
 		CASE(one_sends_to_itself),
+		CASE(a_message_has_the_handles_traffic_class_and_hop_limit),
 		CASE(a_message_wakes_a_thread_that_waits),
 		CASE(a_message_wakes_a_thread_that_polled_before_it_waited),
 		CASE(a_message_wakes_a_thread_after_another_has_stopped_to_poll),
