@@ -37,6 +37,9 @@ foreach(daemon rpma-serve rpmemd rpmirrord)
 	install(FILES ${configurations} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package}/examples)
 endforeach()
 
+# Pacemaker looks for agents below this folder only, whatever the prefix of the libraries is.
+install(PROGRAMS contrib/ocf/rpmirror DESTINATION lib/ocf/resource.d/rpma)
+
 configure_file(cmake/install-unit.cmake.in install-unit.cmake @ONLY)
 install(SCRIPT ${CMAKE_BINARY_DIR}/install-unit.cmake)
 

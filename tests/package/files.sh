@@ -22,7 +22,7 @@ fi
 RPMA_INSTALL_OF_A_TEST=1 DESTDIR=$root cmake --install "$build" --prefix /usr >/dev/null
 # Packages have libraries in a folder of the architecture; Python's modules are the same on all.
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:.*=//p' "$build/CMakeCache.txt")
-mapfile -t files < <(cd "$root" && find usr ! -type d | sed -E "s#^usr/${libdir:-lib}/(systemd/)?#usr/lib/\1#; t lib; b; :lib; /^usr.lib.(systemd|python3)/b; s#^usr/lib/#usr/lib/ARCH/#" | sort)
+mapfile -t files < <(cd "$root" && find usr ! -type d | sed -E "s#^usr/${libdir:-lib}/(systemd/)?#usr/lib/\1#; t lib; b; :lib; /^usr.lib.(systemd|python3|ocf)/b; s#^usr/lib/#usr/lib/ARCH/#" | sort)
 
 # Does PATTERN name FILE, or a folder that contains it?
 # shellcheck disable=SC2053
