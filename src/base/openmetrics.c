@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,14 +128,15 @@ static void openmetrics_put_labels(struct openmetrics *om, const struct openmetr
 		openmetrics_put(om, "}");
 }
 
-/* Integers as such: a counter of bytes must not lose its last digits. */
+/* Integers as such: a counter of bytes must not lose its last digits. The comparison needs no libm, which
+ * libraries that contain this room would have to link. */
 static void openmetrics_put_number(struct openmetrics *om, double value)
 {
 	if (isnan(value))
 		openmetrics_put(om, " NaN\n");
 	else if (isinf(value))
 		openmetrics_put(om, value > 0 ? " +Inf\n" : " -Inf\n");
-	else if (fabs(value) <= OPENMETRICS_EXACT && value == trunc(value))
+	else if (fabs(value) <= OPENMETRICS_EXACT && value == (double)(int64_t)value)
 		openmetrics_print(om, " %.0f\n", value);
 	else
 		openmetrics_print(om, " %.9g\n", value);
