@@ -82,6 +82,7 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	c->event = event;
 	c->owner = owner;
 	policy_send_init(&c->policy.send);
+	policy_send_init(&c->policy.ack);
 	list_init(&c->source.all);
 	c->source.ready = conn_ready;
 	c->source.look = conn_look;

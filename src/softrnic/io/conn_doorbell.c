@@ -14,14 +14,19 @@ static void doorbell_count(struct conn *c, int by)
 						  memory_order_relaxed);
 }
 
-/* False: the Write cannot wait, as no alarm would end the wait. */
-static bool doorbell_wait(struct conn *c)
+/* False: nothing can wait, as no alarm would end the wait. */
+static bool doorbell_wait_since(struct conn *c, uint64_t now)
 {
-	uint64_t now = clock_now_ns();
-
 	if (!watch_write(c, now, watch_write_ns()))
 		return false;
 	atomic_store_explicit(&c->policy.since, now, memory_order_relaxed);
+	return true;
+}
+
+static bool doorbell_wait(struct conn *c)
+{
+	if (!doorbell_wait_since(c, clock_now_ns()))
+		return false;
 	doorbell_count(c, 1);
 	return true;
 }
@@ -32,17 +37,70 @@ static bool doorbell_may_wait(const struct conn *c)
 	return c->writable && c->link && c->link->ops->gathers_sends && stream_may_wait(c->stream);
 }
 
+/* --- Acks ------------------------------------------------------------------------------------ */
+
+/* Something is posted: does it follow an Ack? The rules are those of a Write that a post follows. */
+static void doorbell_ack_followed(struct conn *c)
+{
+	struct policy_send *s = &c->policy.ack;
+
+	if (policy_post_needs_time(s) || conn_ack_waits(c) || s->late)
+		policy_on_post(s, false, conn_ack_waits(c),
+			       policy_post_needs_time(s) ? clock_now_ns() : 0);
+}
+
+/* The look is over, and nothing is due but an Ack. */
+static void doorbell_ack(struct conn *c, bool completes)
+{
+	struct policy_send *s = &c->policy.ack;
+	uint64_t now = clock_now_ns();
+
+	if (completes && !conn_doorbell_since(c) &&
+	    policy_on_post(s, true, false, now) == POLICY_WAIT && doorbell_wait_since(c, now)) {
+		atomic_store_explicit(&c->policy.ack_waits, true, memory_order_relaxed);
+		return;
+	}
+	conn_settle(c);
+	if (completes)
+		policy_sent(s, now);
+}
+
+/* The poll before this one returned a completion, and nothing was posted since. */
+static void doorbell_ack_in_vain(struct conn *c)
+{
+	policy_sent_by_alarm(&c->policy.ack);
+	conn_ring(c);
+}
+
+void conn_poll_for_user(struct conn *c, unsigned looks)
+{
+	uint64_t before;
+
+	if (conn_ack_waits(c))
+		doorbell_ack_in_vain(c);
+	before = stream_news(c->stream).completed;
+	c->policy.holds_ack = true;
+	conn_poll(c, looks);
+	c->policy.holds_ack = false;
+	if (__builtin_expect(stream_owes_ack_only(c->stream), 0))
+		doorbell_ack(c, stream_news(c->stream).completed != before);
+}
+
+/* --- what is posted -------------------------------------------------------------------------- */
+
 void conn_perform_posted(struct conn *c)
 {
 	struct policy_send *s = &c->policy.send;
 	bool may_wait = doorbell_may_wait(c);
-	enum policy_write todo = policy_on_post(s, may_wait, conn_doorbell_since(c),
-						policy_post_needs_time(s) ? clock_now_ns() : 0);
+	enum policy_write todo =
+		policy_on_post(s, may_wait, conn_doorbell_since(c) && !conn_ack_waits(c),
+			       policy_post_needs_time(s) ? clock_now_ns() : 0);
 	struct stream_update u;
 
 	if (todo == POLICY_JOINS || (todo == POLICY_WAIT && doorbell_wait(c)))
 		return;
 	if (!conn_send_directly(c)) {
+		doorbell_ack_followed(c);
 		stream_expect(c->stream, STREAM_DO_SEND, &u);
 		conn_perform(c, &u);
 	}
@@ -55,7 +113,10 @@ void conn_rung(struct conn *c)
 	if (!conn_doorbell_since(c))
 		return;
 	atomic_store_explicit(&c->policy.since, 0, memory_order_relaxed);
-	doorbell_count(c, -1);
+	if (conn_ack_waits(c))
+		atomic_store_explicit(&c->policy.ack_waits, false, memory_order_relaxed);
+	else
+		doorbell_count(c, -1);
 }
 
 void conn_ring(struct conn *c)
@@ -87,7 +148,7 @@ bool conn_bell_is_due(struct conn *c)
 	now = clock_now_ns();
 	if (!policy_is_overdue(since, now, pace) && watch_write(c, now, since + pace - now))
 		return false;
-	policy_sent_by_alarm(&c->policy.send);
+	policy_sent_by_alarm(conn_ack_waits(c) ? &c->policy.ack : &c->policy.send);
 	return true;
 }
 

@@ -11,6 +11,10 @@
  *
  * A peer may look at its memory for the Write while the application makes no further call. So a
  * Write waits only where that was worth it on this connection lately.
+ *
+ * An Ack of what a thread has received in its poll may wait likewise, if the poll returns a
+ * completion: the thread may answer now, and the Ack leaves with the answer. It leaves alone when a
+ * poll finds nothing, when the CQ is armed, and in the cases above.
  */
 #ifndef IO_CONN_DOORBELL_H
 #define IO_CONN_DOORBELL_H
@@ -21,6 +25,11 @@ struct conn;
 
 /* With the lock, after a post to the send queue: conn_settle(), at once or a little later. */
 void conn_perform_posted(struct conn *c);
+/*
+ * With the lock: conn_poll() of a link that gathers sends, for a thread that polls. Its Ack may wait
+ * for what it posts next.
+ */
+void conn_poll_for_user(struct conn *c, unsigned looks);
 /* With the lock: send now what waits to be sent. */
 void conn_ring(struct conn *c);
 /* With the lock: all that waits is about to be sent. */

@@ -69,6 +69,9 @@ struct conn_policy {
 	/* conn_doorbell.c: when a Write leaves */
 	_Atomic uint64_t since;  /* conn_doorbell_since() */
 	struct policy_send send; /* does the next Write wait? */
+	struct policy_send ack;  /* does the next Ack? */
+	bool holds_ack;          /* an Ack alone is not sent: conn_poll_for_user() decides */
+	atomic_bool ack_waits;   /* `since` is that of an Ack */
 
 	/* conn_watch.c, with its lock: of all that are watched, which are referred to */
 	struct list link;
@@ -165,10 +168,16 @@ struct conn {
 	atomic_uint waiters;
 };
 
-/* Time at which the first waiting Write was posted; 0: none waits. */
+/* Time at which the first waiting Write was posted, or an Ack began to wait; 0: none waits. */
 static inline uint64_t conn_doorbell_since(const struct conn *c)
 {
 	return atomic_load_explicit(&c->policy.since, memory_order_relaxed);
+}
+
+/* Is it an Ack that waits since then, and not a Write? */
+static inline bool conn_ack_waits(const struct conn *c)
+{
+	return atomic_load_explicit(&c->policy.ack_waits, memory_order_relaxed);
 }
 
 /* Take the lock. conn_leave() does what other threads asked for meanwhile. */

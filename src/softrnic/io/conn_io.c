@@ -332,6 +332,8 @@ bool conn_send(void *owner, struct stream_update *u)
 	struct conn *c = owner;
 	size_t n;
 
+	if (__builtin_expect(c->policy.holds_ack, 0) && stream_owes_ack_only(c->stream))
+		return false;
 	conn_rung(c);
 	if (!c->writable || !c->link || c->dialing)
 		return false;

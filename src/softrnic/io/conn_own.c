@@ -167,6 +167,8 @@ void conn_own_arm(struct conn *c)
 {
 	struct policy_lookers l = conn_lookers(c);
 
+	if (conn_ack_waits(c))
+		conn_ring_soon(c);
 	if (policy_arm_ends_lease(&l, l.waits && atomic_exchange_explicit(&c->policy.armed, true,
 									  memory_order_relaxed)))
 		conn_want(c, CONN_DISOWN);

@@ -40,7 +40,8 @@ int conn_post_recv(struct conn *c, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 		return ret;
 	}
 	ret = stream_post_recv(c->stream, wr, bad, NULL);
-	if (c->readable || conn_doorbell_since(c) || !stream_needs_nothing(c->stream)) {
+	if (c->readable || (conn_doorbell_since(c) && !conn_ack_waits(c)) ||
+	    !stream_needs_nothing(c->stream)) {
 		stream_look(c->stream, &u);
 		conn_perform_and_read(c, &u);
 	}
@@ -81,7 +82,10 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 	if (now)
 		conn_own(c, now);
 	stream_set_taker(c->stream, taker);
-	conn_poll(c, conn_looks(c));
+	if (c->link && c->link->ops->gathers_sends)
+		conn_poll_for_user(c, conn_looks(c));
+	else
+		conn_poll(c, conn_looks(c));
 	stream_set_taker(c->stream, NULL);
 	if (learns)
 		conn_look_ends(c);

@@ -235,6 +235,8 @@ enum {
 	QP_DUE_LINK = 16,   /* qp_link_take() */
 };
 unsigned qp_due(const struct qp *qp);
+/* Of all that is due to be sent there is only an Ack: it may wait a moment for a message to join. */
+bool qp_owes_ack_only(const struct qp *qp);
 /* Nothing is due but QP_DUE_RECEIVE, as after most messages. */
 bool qp_is_calm(const struct qp *qp);
 /* What the user can have seen so far: Writes of the peer in its memory, and completions. */

@@ -6,14 +6,19 @@
  * Is something due that is rare in the life of a connection, or may nothing be sent? One test
  * covers all these conditions.
  */
-static inline bool turn_is_rare(const struct qp *qp)
+static inline bool turn_is_rare_but_for(const struct qp *qp, bool acks)
 {
 	const struct qp_tx *tx = &qp->tx;
 	unsigned rare = tx->shut | tx->held | tx->rtr_due | tx->term_due | qp->link.tx_switching |
 			qp->link.out_due | qp->hello.due | qp->hello.awaited |
-			qp->heartbeat.ping_due | qp->heartbeat.pong_due | qp->acks.due;
+			qp->heartbeat.ping_due | qp->heartbeat.pong_due | (qp->acks.due & !acks);
 
 	return rare || qp->state != IBV_QPS_RTS;
+}
+
+static inline bool turn_is_rare(const struct qp *qp)
+{
+	return turn_is_rare_but_for(qp, false);
 }
 
 /* A message is begun, or can be. */
@@ -48,6 +53,14 @@ bool qp_is_calm(const struct qp *qp)
 	return !turn_is_rare(qp) && !turn_has_message(qp) && (!b || tx_batch_is_sent(b)) &&
 	       qp->requests.state != REQUEST_JOB && !qp->link.in_due &&
 	       !(qp->rx.eof | qp->rx.stalled | qp->rx.stop);
+}
+
+bool qp_owes_ack_only(const struct qp *qp)
+{
+	const struct tx_batch *b = qp->tx.batch;
+
+	return qp->acks.due && !turn_is_rare_but_for(qp, true) && !turn_has_message(qp) &&
+	       (!b || tx_batch_is_sent(b));
 }
 
 unsigned qp_due(const struct qp *qp)

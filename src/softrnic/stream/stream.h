@@ -273,6 +273,8 @@ int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *po
 		     struct stream_update *u);
 /* All that there is to send may wait for what is posted next: see qp_tx_may_wait(). */
 bool stream_may_wait(const struct stream *s);
+/* In full operation, and as qp_owes_ack_only(). */
+bool stream_owes_ack_only(const struct stream *s);
 /* Behind a posted receive: nothing waited for it, and nothing went wrong. */
 bool stream_needs_nothing(const struct stream *s);
 /* What is here already goes to receives, of the queue pair or of its SRQ. */

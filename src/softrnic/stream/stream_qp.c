@@ -180,6 +180,11 @@ bool stream_may_wait(const struct stream *s)
 	return s->state == STREAM_LIVE && !s->agreed.hold_tx && qp_tx_may_wait(s->qp);
 }
 
+bool stream_owes_ack_only(const struct stream *s)
+{
+	return s->state == STREAM_LIVE && s->qp && !s->agreed.hold_tx && qp_owes_ack_only(s->qp);
+}
+
 void stream_resume(struct stream *s, struct stream_update *u)
 {
 	s->resume_due = false;

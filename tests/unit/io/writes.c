@@ -92,9 +92,14 @@ static uint64_t counter(struct end *e, const char *name)
 	return 0;
 }
 
+uint64_t sends_of(struct end *e)
+{
+	return counter(e, "tx_gathers");
+}
+
 uint64_t sends(struct pair *p)
 {
-	return counter(&p->ends.client, "tx_gathers");
+	return sends_of(&p->ends.client);
 }
 
 int post_write(struct pair *p, uint32_t len, unsigned flags)

@@ -31,7 +31,8 @@ void pair_close(struct pair *p);
 /* The words become a region of the server's. */
 void pair_register(struct pair *p);
 
-uint64_t sends(struct pair *p);
+uint64_t sends_of(struct end *e);
+uint64_t sends(struct pair *p); /* of the client */
 /* The next value to the first word, or `len` bytes. */
 int post_write(struct pair *p, uint32_t len, unsigned flags);
 void write_quietly(struct pair *p);

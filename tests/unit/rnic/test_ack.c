@@ -66,6 +66,29 @@ static void a_batch_of_messages_is_acknowledged_once(void **state)
 	bench_close(&t);
 }
 
+/* Then the owner may leave it to join the next message. */
+static void an_ack_that_is_all_there_is_to_send_is_known(void **state)
+{
+	open_bench();
+	assert_int_equal(end_recv(t.b, 1, t.mrb, 0, 100), 0);
+	assert_int_equal(end_send(t.a, 2, t.mra, 0, 100), 0);
+	assert_false(qp_owes_ack_only(t.b->qp));
+	end_send_all(t.a);
+	take_all(t.b);
+	assert_true(qp_owes_ack_only(t.b->qp));
+	assert_int_equal(end_recv(t.a, 3, t.mra, 0, 100), 0);
+	assert_int_equal(end_send(t.b, 4, t.mrb, 0, 100), 0);
+	assert_false(qp_owes_ack_only(t.b->qp));
+	end_send_all(t.b);
+	take_all(t.a);
+	assert_int_equal(acks_sent(t.b), 1);
+	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
+	expect_wc(&t.a->rcq, 3, IBV_WC_SUCCESS);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 4, IBV_WC_SUCCESS);
+	bench_close(&t);
+}
+
 static void no_part_of_a_message_is_acknowledged(void **state)
 {
 	open_bench();
@@ -346,6 +369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_completes_once_it_is_placed_and_acknowledged),
 		cmocka_unit_test(a_batch_of_messages_is_acknowledged_once),
+		cmocka_unit_test(an_ack_that_is_all_there_is_to_send_is_known),
 		cmocka_unit_test(no_part_of_a_message_is_acknowledged),
 		cmocka_unit_test(a_send_completes_once_a_receive_has_it),
 		cmocka_unit_test(a_send_without_a_receive_holds_up_the_acks_behind_it),

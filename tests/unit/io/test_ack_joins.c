@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_ack_joins.c -- the Ack of a message that a poll returns leaves with the answer, and at the
+ * latest when a rule demands it. The clock stands still: whatever follows comes at once, the
+ * alarm sends nothing, and a lease stays, so that only the test's thread receives.
+ */
+#include "writes.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+enum { POLLS = 64, ROUNDS = 4 };
+
+static void poll_empty(struct end *e)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+}
+
+static void open_polled(struct pair *p)
+{
+	end_signals_all = 1;
+	ends_open(&p->ends);
+	assert_int_equal(softrnic_listen(p->ends.listener.id, 4), 0);
+	assert_int_equal(softrnic_connect(p->ends.client.id, NULL), 0);
+	ends_establish(&p->ends);
+	stop_clock();
+	for (int i = 0; i < POLLS; i++) {
+		poll_empty(&p->ends.client);
+		poll_empty(&p->ends.server);
+	}
+}
+
+static void close_polled(struct pair *p)
+{
+	start_clock();
+	ends_close(&p->ends);
+}
+
+static void expect(struct end *e, uint64_t wr_id)
+{
+	struct ibv_wc wc = end_wait_wc(e);
+
+	assert_int_equal(wc.wr_id, wr_id);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+}
+
+/* The client sends a message, and a poll of the server's returns it. */
+static void receive(struct pair *p)
+{
+	assert_int_equal(end_post_recv(&p->ends.server, 1), 0);
+	assert_int_equal(end_post_send(&p->ends.client, 2, 6), 0);
+	expect(&p->ends.server, 1);
+}
+
+/* The server's answer, until all is complete. */
+static void answer(struct pair *p)
+{
+	assert_int_equal(end_post_recv(&p->ends.client, 3), 0);
+	assert_int_equal(end_post_send(&p->ends.server, 4, 6), 0);
+	expect(&p->ends.client, 2);
+	expect(&p->ends.client, 3);
+	poll_empty(&p->ends.client); /* its Ack leaves */
+	expect(&p->ends.server, 4);
+}
+
+/* By how many sends of the server's? */
+static uint64_t sends_of_round(struct pair *p)
+{
+	uint64_t before = sends_of(&p->ends.server);
+
+	receive(p);
+	answer(p);
+	return sends_of(&p->ends.server) - before;
+}
+
+static void teach_answers(struct pair *p)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		sends_of_round(p);
+}
+
+static void an_ack_leaves_with_the_answer(void **state)
+{
+	struct pair p;
+
+	open_polled(&p);
+	assert_int_equal(sends_of_round(&p), 2); /* what will follow is not known yet */
+	assert_int_equal(sends_of_round(&p), 2);
+	for (int i = 0; i < ROUNDS; i++)
+		assert_int_equal(sends_of_round(&p), 1);
+	close_polled(&p);
+}
+
+/* A message is received, and its Ack waits. Returns how many sends there were. */
+static uint64_t open_waiting(struct pair *p)
+{
+	uint64_t before;
+
+	open_polled(p);
+	teach_answers(p);
+	before = sends_of(&p->ends.server);
+	receive(p);
+	assert_int_equal(sends_of(&p->ends.server), before);
+	return before;
+}
+
+static void expect_sent(struct pair *p, uint64_t before)
+{
+	assert_int_equal(sends_of(&p->ends.server), before + 1);
+	expect(&p->ends.client, 2);
+	close_polled(p);
+}
+
+static void it_leaves_when_a_poll_finds_nothing(void **state)
+{
+	struct pair p;
+	uint64_t before = open_waiting(&p);
+
+	poll_empty(&p.ends.server);
+	expect_sent(&p, before);
+}
+
+static void it_leaves_when_the_queue_is_armed(void **state)
+{
+	struct pair p;
+	uint64_t before = open_waiting(&p);
+
+	assert_int_equal(ibv_req_notify_cq(p.ends.server.cq, 0), 0);
+	expect_sent(&p, before);
+}
+
+static void a_posted_receive_does_not_send_it(void **state)
+{
+	struct pair p;
+	uint64_t before = open_waiting(&p);
+
+	assert_int_equal(end_post_recv(&p.ends.server, 5), 0);
+	assert_int_equal(sends_of(&p.ends.server), before);
+	answer(&p);
+	assert_int_equal(sends_of(&p.ends.server), before + 1);
+	close_polled(&p);
+}
+
+static void the_timer_sends_it(void **state)
+{
+	struct pair p;
+
+	open_waiting(&p);
+	start_clock();
+	expect(&p.ends.client, 2);
+	close_polled(&p);
+}
+
+static void a_disconnect_sends_it_before(void **state)
+{
+	struct pair p;
+
+	open_waiting(&p);
+	assert_int_equal(softrnic_disconnect(p.ends.server.id), 0);
+	expect(&p.ends.client, 2);
+	close_polled(&p);
+}
+
+static void a_failed_queue_pair_sends_it_before(void **state)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct pair p;
+
+	open_waiting(&p);
+	assert_int_equal(softrnic_modify_qp(p.ends.server.id->qp, &attr, IBV_QP_STATE), 0);
+	expect(&p.ends.client, 2);
+	close_polled(&p);
+}
+
+/* A program that answers nothing: no Ack of it waits. */
+static void where_nothing_is_answered_acks_leave_at_once(void **state)
+{
+	struct pair p;
+
+	open_polled(&p);
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t before = sends_of(&p.ends.server);
+
+		receive(&p);
+		assert_int_equal(sends_of(&p.ends.server), before + 1);
+		expect(&p.ends.client, 2);
+		advance_clock(50 * NSEC_PER_US);
+	}
+	close_polled(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_ack_leaves_with_the_answer),
+		cmocka_unit_test(it_leaves_when_a_poll_finds_nothing),
+		cmocka_unit_test(it_leaves_when_the_queue_is_armed),
+		cmocka_unit_test(a_posted_receive_does_not_send_it),
+		cmocka_unit_test(the_timer_sends_it),
+		cmocka_unit_test(a_disconnect_sends_it_before),
+		cmocka_unit_test(a_failed_queue_pair_sends_it_before),
+		cmocka_unit_test(where_nothing_is_answered_acks_leave_at_once),
+	};
+
+	setenv("SOFTRNIC_SHM", "0", 1); /* rings cost sends of their own */
+	setenv("SOFTRNIC_ACK", "1", 1);
+	return cmocka_run_group_tests_name("ack_joins", tests, NULL, NULL);
+}
