@@ -72,7 +72,8 @@ power_on() {
 	for host; do
 		wait_until 10 has_booted "$host" 2>/dev/null || fail "host $host does not start: $(cat "$scratch/$host.init")"
 		ip link delete "to-$host" 2>/dev/null || :
-		ip link add "to-$host" master switch type veth peer name eth0 netns "$(init_of "$host")"
+		ip link add "to-$host" master switch type veth peer name eth0 \
+			address "02:00:00:00:00:0${address[$host]##*.}" netns "$(init_of "$host")"
 		ip link set "to-$host" up
 		on "$host" ip link set eth0 up
 		on "$host" ip address add "${address[$host]}/24" dev eth0
@@ -289,3 +290,38 @@ touched() { # HOST PID: bytes of private pages of the mapped copy
 }
 sent_by() { on "$1" awk '$1 == "eth0:" { print $10 }' /proc/net/dev; }
 rss() { on "$1" sh -c "awk '/^RssAnon/ { print \$2 }' /proc/\$(pidof $2)/status"; }
+
+# ---- rpma serve ----
+
+# names HOST...: each knows the names of all
+names() {
+	local host other
+	for host; do
+		for other in "${!address[@]}"; do
+			echo "${address[$other]} $other" >>"$scratch/$host/etc/hosts.new"
+		done
+		on "$host" sh -c 'grep -q "^192.0.2" /etc/hosts || cat /etc/hosts.new >>/etc/hosts'
+	done
+}
+serves() { on client rpma info --check --timeout 2 --secret-file /root/pool.secret "$1" >"$scratch/serves" 2>&1; } # HOST
+# small_folder HOST FOLDER: a disk of 100 MiB is mounted there
+small_folder() {
+	truncate -s 100M "$scratch/$1.small"
+	mkfs.ext4 -q -m 0 "$scratch/$1.small"
+	on "$1" sh -c "mkdir -p '$2' && mount -o loop '$scratch/$1.small' '$2'"
+}
+has_clients() { on client rpma info --check --secret-file /root/pool.secret a | grep -q "'clients'=[$1-9]"; }
+# measure_serve: what the table "Sizing" of serve.md states
+measure_serve() {
+	local before i pings=()
+	before=$(rss a rpma)
+	measured "KiB of rpma serve" "$before" 500 20000
+	for i in {1..8}; do
+		on client rpma ping --count 20000 --secret-file /root/pool.secret a >/dev/null 2>&1 &
+		pings+=($!)
+	done
+	wait_until 10 has_clients 8 || fail "no clients to measure"
+	measured "KiB of rpma serve for each client" $((($(rss a rpma) - before) / 8)) 10 1024
+	kill "${pings[@]}"
+	[ "$(stat -c %s "$scratch/a/var/lib/rpma/pool/pool.rpma")" -le 16384 ] || fail "the record's size"
+}

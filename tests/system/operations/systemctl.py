@@ -162,11 +162,11 @@ def supervise(unit, ready):
         if unit.number("main"):
             os.kill(unit.number("main"), signal.SIGTERM)
 
-    def tell_ready():
+    def tell(what):
         if not told:
             told.append(True)
             with contextlib.suppress(BrokenPipeError):  # of --no-block
-                os.write(ready, b"ready")
+                os.write(ready, what)
 
     told = []
     signal.signal(signal.SIGTERM, stop)
@@ -174,10 +174,11 @@ def supervise(unit, ready):
     status = 1
     while not stopped:
         try:
-            status = run_once(unit, tell_ready)
+            status = run_once(unit, lambda: tell(b"ready"))
         except (OSError, subprocess.CalledProcessError) as error:
             with open(unit.log(), "a", encoding="utf-8") as log:
                 print(f"{unit.name}: {error}", file=log)
+        tell(b"failed")
         again = {"always": True, "on-failure": status != 0, "on-abnormal": status < 0}.get(unit.get("Restart"), False)
         if not again:
             break
