@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sentences of a set's status: what is wrong, and what an operator can do. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -177,6 +178,10 @@ static const char *status_next(const struct set *s, const struct primary_words *
 		       "here: rpmirror member add, and rpmirror init --join";
 	if (!s->is_open)
 		return status_next_of_closed(s);
+	if (!s->register_answers && s->read_why.cause == ENOENT)
+		return "look whether 'register' in rpmirrord's configuration is the right one; if "
+		       "the register has lost its data, make the record again from the newest "
+		       "copy: rpmirror init --from MEMBER";
 	if (health != MIRROR_HEALTH_SPLIT && reg_refusal(s))
 		return "give the daemon of this host its rights at the register again, or correct "
 		       "'register' in its configuration (password, authority, path)";

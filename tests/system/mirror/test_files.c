@@ -265,6 +265,22 @@ static void a_register_that_refuses_is_named_with_its_refusal(void **state)
 	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
 }
 
+/* An etcd that was made anew answers, and has no such set: the copies have what is needed. */
+static void a_register_without_the_set_names_the_way_back(void **state)
+{
+	const char *path;
+	char away[320];
+
+	begin(0);
+	path = strchr(hosts.register_uri, ':') + 1;
+	snprintf(away, sizeof(away), "%s.away", path);
+	assert_int_equal(rename(path, away), 0);
+	expect_said(0, "The register: there is no set", "explain orders");
+	assert_true(has_said("Next: look whether .register. .* rpmirror init --from MEMBER"));
+	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);
+}
+
 /*
  * Renewing the alive key needs the same right as a swap, so the loss shows seconds before the lease
  * ends.
@@ -336,6 +352,7 @@ int main(void)
 		APPS_TEST(a_register_that_never_answers_is_noticed_and_not_waited_for, .count = 2,
 			  .lease_ms = 2500, .register_timeout_ms = 600),
 		TEST(a_register_that_refuses_is_named_with_its_refusal),
+		TEST(a_register_without_the_set_names_the_way_back),
 		APPS_TEST(a_lost_right_to_write_shows_before_it_is_needed, .count = 2,
 			  .lease_ms = 10000),
 		TEST(a_fence_says_what_it_means),
