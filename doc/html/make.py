@@ -44,7 +44,7 @@ SUBJECTS = (
      (r"librpmirror\.7", r"rpmirrord?\.1", r"rpmirror_\w+\.3"),
      ("doc/mirror.md", "doc/mirror-format.md", "doc/model/README.md")),
     ("Operations", "For the operator: first use, backup, losses, alarms, command by command.", (r"ocf_\w+\.7",),
-     ("doc/operations/index.md", "doc/operations/mirror.md", "doc/operations/pacemaker.md")),
+     tuple(f"doc/operations/{page}.md" for page in ("index", "mirror", "pacemaker", "rpmem", "serve", "alarms"))),
     ("Python", "librpmafile and librpmirror for Python.", (), ("doc/python.md",)),
     ("softrnic", "The software RDMA card, also below programs that know only libibverbs.",
      (r"softrnic(-verbs)?\.[17]",), ("doc/ci.md", "doc/wire.md", "doc/vm.md")),

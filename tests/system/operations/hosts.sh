@@ -60,9 +60,13 @@ make_disks() { # HOST
 	cp "$scratch/ssh/"* "$scratch/$1/root/.ssh"
 }
 
-# power_on HOST...: with the folders that it had, and its enabled units
+# power_on HOST...: with the folders that it had, and its enabled units; nothing if it is on
 power_on() {
-	local host
+	local host off=()
+	for host; do
+		[ -n "${init[$host]:-}" ] || off+=("$host")
+	done
+	set -- "${off[@]}"
 	for host; do
 		make_disks "$host"
 		unshare --net --mount --uts --pid --fork --kill-child --mount-proc bash "$here/run.sh" host "$host" "$scratch" \
@@ -245,6 +249,21 @@ give_backup() {                                                                 
 	cp --sparse=always "$scratch/backup" "$scratch/$1/var/lib/backup/orders"
 }
 
+# etcd_save, etcd_restore: as from a backup of all its members
+etcd_save() {
+	local host
+	for host in a b c; do on "$host" systemctl stop etcd; done
+	for host in a b c; do cp -a "$scratch/etcd/$host/default" "$scratch/etcd/$host/saved"; done
+	for host in a b c; do on "$host" systemctl start --no-block etcd; done
+	healthy
+}
+etcd_restore() {
+	local host
+	for host in a b c; do on "$host" systemctl stop etcd; done
+	for host in a b c; do rm -r "$scratch/etcd/$host/default" && mv "$scratch/etcd/$host/saved" "$scratch/etcd/$host/default"; done
+	for host in a b c; do on "$host" systemctl start --no-block etcd; done
+}
+
 # small_disk HOST: its copy is on a disk of 160 MiB
 small_disk() {
 	truncate -s 160M "$scratch/$1.img"
@@ -298,11 +317,38 @@ names() {
 	local host other
 	for host; do
 		for other in "${!address[@]}"; do
-			echo "${address[$other]} $other" >>"$scratch/$host/etc/hosts.new"
+			on "$host" sh -c "grep -qx '${address[$other]} $other' /etc/hosts || echo '${address[$other]} $other' >>/etc/hosts"
 		done
-		on "$host" sh -c 'grep -q "^192.0.2" /etc/hosts || cat /etc/hosts.new >>/etc/hosts'
 	done
 }
+# first_of PAGE: its first section, once
+declare -A begun=()
+first_of() {
+	[ -z "${begun[$1]:-}" ] || return 0
+	begun[$1]=yes
+	python3 -B "$here/page.py" --first "$(dirname "$page")/$1" >"$scratch/first.$1"
+	# shellcheck source=/dev/null
+	. "$scratch/first.$1"
+}
+serve_begins() { first_of serve.md; }
+rpmemd_begins() { first_of rpmem.md; }
+# fail_a_write_back: of the region 'bad' of host a, whose disk has lost its room
+fail_a_write_back() {
+	on a sh -c 'mkdir -p /srv/thin /var/lib/rpma/bad && mount -t tmpfs -o size=4M tmpfs /srv/thin && cd /srv/thin &&
+		truncate -s 16M image && mkfs.ext2 -q -b 4096 -m 0 image && mount -o loop image /var/lib/rpma/bad && cd /var/lib/rpma/bad &&
+		head -c 1M /dev/zero >spacer && head -c 1M /dev/zero >bad && sync
+		cp /etc/rpma/pool.secret /etc/rpma/bad.secret && echo "RPMA_OPTIONS=--addr 192.0.2.1 --port 7206" >/etc/rpma/bad.conf
+		systemctl start rpma-serve@bad'
+	{
+		head -c 4096 /dev/urandom
+		sleep 1 # the claim is recorded, which needs room, too
+		on a sh -c 'sync -f /var/lib/rpma/bad; cd /srv/thin; fallocate --punch-hole --offset 1M --length 15M image
+			dd if=/dev/zero of=filler bs=4096 2>/dev/null' || :
+		head -c $(((1 << 20) - 4096)) /dev/urandom
+	} | on client rpma put --secret-file /root/pool.secret --no-verify --offset 0 - a:7206:bad >"$scratch/put" 2>&1 &&
+		fail "a put into a full disk succeeds" || :
+}
+is_critical() { ! serves a; }
 serves() { on client rpma info --check --timeout 2 --secret-file /root/pool.secret "$1" >"$scratch/serves" 2>&1; } # HOST
 # small_folder HOST FOLDER: a disk of 100 MiB is mounted there
 small_folder() {

@@ -3,6 +3,8 @@
 """Makes a script of the commands of a page of doc/operations.
 
 usage: page.py PAGE [SECTION...]    the page's first section of commands, then those whose title contains a SECTION
+       page.py --first PAGE         the first section alone
+A page with "<!-- first: OTHER -->" begins with the first section of that other page.
 
 A block "```sh on HOST..." is executed on each of these hosts in turn; with "fails" it must fail. Each line of a
 "```text" after it must be in the output of that block; "..." in it stands for anything. A comment "<!-- test: COMMANDS
@@ -61,20 +63,39 @@ def part(name, line, match):
     return []
 
 
+def load(name):
+    with open(name, encoding="utf-8") as file:
+        return file.read()
+
+
+def emit(name, title, parts):
+    print(f"section {shlex.quote(title)}")
+    for line, match in parts:
+        print("\n".join(part(os.path.basename(name), line, match)))
+
+
+def emit_first(name):
+    emit(name, *next(sections(load(name))))
+
+
 def main():
     name, wanted = sys.argv[1], sys.argv[2:]
-    with open(name, encoding="utf-8") as file:
-        found = list(sections(file.read()))
-    chosen = [section for number, section in enumerate(found)
-              if number == 0 or not wanted or any(word in section[0] for word in wanted)]
+    if name == "--first":
+        emit_first(wanted[0])
+        return
+    text = load(name)
+    found = list(sections(text))
     missing = [word for word in wanted if not any(word in title for title, _ in found)]
     if missing or not found:
         sys.exit(f"{name} has no section with commands: {', '.join(missing)}")
-    for title, parts in chosen:
-        print(f"section {shlex.quote(title)}")
-        for line, match in parts:
-            print("\n".join(part(os.path.basename(name), line, match)))
+    other = re.search(r"^<!-- first: (\S+) -->$", text, re.MULTILINE)
+    if other:
+        emit_first(os.path.join(os.path.dirname(name), other[1]))
+    for number, (title, parts) in enumerate(found):
+        if (number == 0 and not other) or not wanted or any(word in title for word in wanted):
+            emit(name, title, parts)
     print("section_end")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -27,7 +27,8 @@ READY_S = 30
 
 class Unit:
     def __init__(self, name):
-        self.name = name.removesuffix(".service")
+        """A timer is its service: it runs once when it is started."""
+        self.name = name.removesuffix(".service").removesuffix(".timer")
         prefix, at, self.instance = self.name.partition("@")
         self.prefix = prefix
         file = prefix + at + ".service"
@@ -188,6 +189,9 @@ def supervise(unit, ready):
 
 
 def start(unit, block=True):
+    if unit.get("Type") == "oneshot":
+        run_oneshot(unit)
+        return
     if unit.number("pid"):
         return
     os.makedirs(STATE, exist_ok=True)
@@ -201,6 +205,15 @@ def start(unit, block=True):
         supervise(unit, writer)
     os.close(writer)
     if block and os.read(ready, 16) != b"ready":
+        sys.exit(f"Job for {unit.name}.service failed. See \"journalctl -u {unit.name}\" for details.")
+
+
+def run_oneshot(unit):
+    env = environment(unit)
+    good = [0] + [int(status) for status in unit.get("SuccessExitStatus").split()]
+    with open(unit.log(), "a", encoding="utf-8") as log:
+        status = subprocess.run(command(unit, unit.get("ExecStart"), env), env=env, stdout=log, stderr=log, check=False)
+    if status.returncode not in good:
         sys.exit(f"Job for {unit.name}.service failed. See \"journalctl -u {unit.name}\" for details.")
 
 

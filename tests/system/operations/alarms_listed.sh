@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Each alarm of contrib/prometheus/rules.yml has its section in doc/operations/alarms.md, in the same order, and the
+# reverse; the label runbook leads there; each section has commands, and says when the alarm is over.
+# usage: alarms_listed.sh SOURCE_DIR
+set -euo pipefail
+rules=$1/contrib/prometheus/rules.yml page=$1/doc/operations/alarms.md
+alarms=$(sed -n 's/^ *- alert: //p' "$rules")
+diff <(echo "$alarms") <(sed -n 's/^## //p' "$page") || {
+	echo "the alarms of rules.yml (<) are not the sections of alarms.md (>)" >&2
+	exit 1
+}
+for alarm in $alarms; do
+	grep -qx " *runbook: doc/operations/alarms.md#${alarm,,}" "$rules" || { echo "$alarm: the runbook leads elsewhere" >&2 && exit 1; }
+	section=$(sed -n "/^## $alarm\$/,/^## /p" "$page")
+	for part in '^\*\*Means:\*\*' '^```sh on ' 'Over when'; do
+		grep -q -e "$part" <<<"$section" || { echo "the section of $alarm has no '$part'" >&2 && exit 1; }
+	done
+done
+echo "$(wc -w <<<"$alarms") alarms have their sections"
