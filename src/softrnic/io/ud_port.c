@@ -49,10 +49,13 @@ struct ud_port {
 	bool made_room;            /* a credit of the present batch */
 	uint64_t dropped;          /* ud_port_dropped() */
 	unsigned polls;
-	unsigned polled;           /* packets since the last poll of UD_POLLS */
-	uint64_t polled_at;        /* its time */
-	struct eng_timer again;    /* the engine looks whether polls have stopped */
-	atomic_bool left_to_polls; /* the engine does not read; written with the receive lock */
+	unsigned polled;        /* packets since the last poll of UD_POLLS */
+	uint64_t polled_at;     /* its time */
+	unsigned waiters;       /* threads that wait for the descriptor */
+	uint64_t leased_at;     /* when a thread last polled in a loop, or ended a wait */
+	struct eng_timer again; /* the engine looks whether other threads still read */
+	bool again_is_set;
+	atomic_bool left_to_users; /* the engine does not read; written with the receive lock */
 	struct lock tx_lock;       /* of these: */
 	struct ud_batch tx;
 	struct ud_flows flows;
@@ -169,7 +172,7 @@ static int ud_receive(struct ud_port *p)
 /* With the send lock. What the socket is ready for is reported anew. */
 static void ud_watch(struct ud_port *p)
 {
-	engine_watch(&p->source, p->link.fd, !atomic_load(&p->left_to_polls),
+	engine_watch(&p->source, p->link.fd, !atomic_load(&p->left_to_users),
 		     !list_empty(&p->waiting));
 }
 
@@ -181,38 +184,48 @@ static void ud_rewatch(struct ud_port *p)
 }
 
 /* With the receive lock. */
-static void ud_leave_to_polls(struct ud_port *p, bool leave)
+static void ud_leave_to_users(struct ud_port *p, bool leave)
 {
-	atomic_store(&p->left_to_polls, leave);
+	atomic_store(&p->left_to_users, leave);
 	ud_rewatch(p);
 }
 
 /* With the receive lock. A thread of the engine that is woken for each packet takes CPU time from a
- * thread that polls for it. */
-static void ud_note_polls(struct ud_port *p)
+ * thread that polls or waits for it. */
+static void ud_lease(struct ud_port *p, uint64_t now)
 {
-	uint64_t now = clock_now_ns();
-	bool loop = now - p->polled_at < (UD_POLLS + p->polled) * UD_POLL_NS;
-
-	p->polled_at = now;
-	p->polled = 0;
-	if (!loop || atomic_load(&p->left_to_polls))
+	p->leased_at = now;
+	if (!atomic_load(&p->left_to_users))
+		ud_leave_to_users(p, true);
+	if (p->again_is_set)
 		return;
-	ud_leave_to_polls(p, true);
+	p->again_is_set = true;
 	engine_set_timer(&p->again, now + UD_LEASE_NS);
 }
 
-/* A thread of the engine reads again when no loop of polls does. */
+/* With the receive lock. */
+static void ud_note_polls(struct ud_port *p)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now - p->polled_at < (UD_POLLS + p->polled) * UD_POLL_NS)
+		ud_lease(p, now);
+	p->polled_at = now;
+	p->polled = 0;
+}
+
+/* A thread of the engine reads again when no other thread does. What ends a wait sets the timer again. */
 static void ud_again(struct eng_timer *timer)
 {
 	struct ud_port *p = container_of(timer, struct ud_port, again);
 
 	lock_enter(&p->rx_lock);
-	if (atomic_load(&p->left_to_polls)) {
-		if (clock_now_ns() - p->polled_at >= UD_LEASE_NS)
-			ud_leave_to_polls(p, false);
+	p->again_is_set = false;
+	if (atomic_load(&p->left_to_users) && !p->waiters) {
+		if (clock_now_ns() - p->leased_at >= UD_LEASE_NS)
+			ud_leave_to_users(p, false);
 		else
-			engine_set_timer(&p->again, p->polled_at + UD_LEASE_NS);
+			ud_lease(p, p->leased_at);
 	}
 	lock_leave(&p->rx_lock);
 }
@@ -223,8 +236,8 @@ static void ud_end_loop(struct ud_port *p)
 	p->polls = 0;
 	p->polled = 0;
 	p->polled_at = 0;
-	if (atomic_load(&p->left_to_polls))
-		ud_leave_to_polls(p, false);
+	if (atomic_load(&p->left_to_users))
+		ud_leave_to_users(p, false);
 }
 
 void ud_port_poll(struct ud_port *p)
@@ -240,9 +253,42 @@ void ud_port_poll(struct ud_port *p)
 	lock_leave(&p->rx_lock);
 }
 
+/* As many batches as one turn may take. True: there may be more. */
+static bool ud_receive_all(struct ud_port *p)
+{
+	bool more = true;
+
+	for (int i = 0; more && i < UD_TURN_MAX; i++)
+		more = ud_receive(p) == LINK_UDP_BATCH;
+	return more;
+}
+
+int ud_port_wait_begin(struct ud_port *p)
+{
+	if (!lock_try(&p->rx_lock))
+		return -1;
+	p->waiters++;
+	ud_lease(p, clock_now_ns());
+	lock_leave(&p->rx_lock);
+	return p->link.fd;
+}
+
+void ud_port_wait_end(struct ud_port *p, bool readable)
+{
+	lock_enter(&p->rx_lock);
+	p->waiters--;
+	if (readable)
+		(void)ud_receive_all(p);
+	if (readable && atomic_load(&p->left_to_users))
+		ud_lease(p, clock_now_ns()); /* it probably waits again */
+	else if (!p->waiters)
+		ud_end_loop(p);
+	lock_leave(&p->rx_lock);
+}
+
 void ud_port_report(struct ud_port *p)
 {
-	if (!atomic_load(&p->left_to_polls))
+	if (!atomic_load(&p->left_to_users))
 		return;
 	lock_enter(&p->rx_lock);
 	ud_end_loop(p);
@@ -383,8 +429,8 @@ static void ud_ready(struct eng_source *src, unsigned ready)
 	bool more = ready & READY_READ;
 
 	lock_enter(&p->rx_lock);
-	for (int i = 0; more && i < UD_TURN_MAX; i++)
-		more = ud_receive(p) == LINK_UDP_BATCH;
+	if (more)
+		more = ud_receive_all(p);
 	if (ready & READY_WRITE)
 		ud_resume(p, &p->waiting);
 	if (more || ready & READY_WRITE)

@@ -47,6 +47,13 @@ unsigned ud_port_silences(struct ud_port *p);
 /* Receive what has come, if no other thread does. While these calls come in a loop, only they
  * receive. */
 void ud_port_poll(struct ud_port *p);
+/*
+ * A thread is about to wait until the port's descriptor is readable, instead of a thread of the engine.
+ * The descriptor, or -1: another thread is receiving at the moment. Each that was given is followed by
+ * ud_port_wait_end(), which receives if it is readable.
+ */
+int ud_port_wait_begin(struct ud_port *p);
+void ud_port_wait_end(struct ud_port *p, bool readable);
 /* The caller is about to wait: threads of the engine receive again. */
 void ud_port_report(struct ud_port *p);
 

@@ -2,7 +2,7 @@
 /*
  * cq_wait.c -- a thread waits for an event of a completion channel.
  *
- * With few connections behind the channel it waits for their links' descriptors beside the
+ * With few connections and ports of datagrams behind the channel it waits for their descriptors beside the
  * channel's, and drives what becomes readable. So what completes a request wakes one thread, and no
  * system call leads from the completion to the thread, which finds it in the queue.
  */
@@ -13,13 +13,16 @@
 #include "base/clock.h"
 #include "softrnic/io/conn.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/ud_port.h"
 #include "softrnic/verbs/device.h"
 
-/* What a thread waits for: fds[0] is the channel's. Each connection is referred to. */
+/* What a thread waits for: fds[0] is the channel's, each other one a connection's, which is referred to,
+ * or a port's. */
 struct channel_wait {
 	struct vchannel *ch;
 	struct pollfd fds[1 + VCQ_CONNS];
 	struct conn *conns[1 + VCQ_CONNS];
+	struct ud_port *ports[1 + VCQ_CONNS];
 	nfds_t n;
 };
 
@@ -41,6 +44,29 @@ static void channel_wait_add(struct channel_wait *w, struct conn *c, uint64_t no
 	w->fds[w->n++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
+static bool channel_wait_has_port(const struct channel_wait *w, const struct ud_port *port)
+{
+	for (nfds_t i = 1; i < w->n; i++)
+		if (!w->conns[i] && w->ports[i] == port)
+			return true;
+	return false;
+}
+
+/* Many queue pairs may have the same port. */
+static void channel_wait_add_port(struct channel_wait *w, struct ud_port *port)
+{
+	int fd;
+
+	if (w->n > VCQ_CONNS || channel_wait_has_port(w, port))
+		return;
+	fd = ud_port_wait_begin(port);
+	if (fd < 0)
+		return;
+	w->conns[w->n] = NULL;
+	w->ports[w->n] = port;
+	w->fds[w->n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
 /* The engine goes on looking for those that are in use by others at the moment. */
 static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq, uint64_t now)
 {
@@ -51,6 +77,8 @@ static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq, uint64_t
 	if (w->n + cq->num_conns <= 1 + VCQ_CONNS)
 		list_for_each (it, &cq->conns)
 			channel_wait_add(w, container_of(it, struct vcq_conn, link)->conn, now);
+	list_for_each (it, &cq->ports)
+		channel_wait_add_port(w, container_of(it, struct vcq_port, link)->port);
 	lock_leave(&cq->conns_lock);
 }
 
@@ -75,6 +103,10 @@ static void channel_wait_begin(struct channel_wait *w, struct vchannel *ch, bool
 static void channel_wait_end(struct channel_wait *w)
 {
 	for (nfds_t i = 1; i < w->n; i++) {
+		if (!w->conns[i]) {
+			ud_port_wait_end(w->ports[i], w->fds[i].revents != 0);
+			continue;
+		}
 		conn_wait_end(w->conns[i], w->fds[i].revents != 0);
 		conn_put(w->conns[i]);
 	}

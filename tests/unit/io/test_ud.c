@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -317,6 +318,51 @@ static void a_message_wakes_a_thread_after_another_has_stopped_to_poll(void **st
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
+static void *wait_in_a_thread(void *end)
+{
+	expect_event(end);
+	return NULL;
+}
+
+/* Both ends have the same port: each thread may read what is for the other one. */
+static void two_threads_wait_at_one_port(void **state)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 100; i++) {
+		post_recv(&a, 0);
+		post_recv(&b, 0);
+		assert_int_equal(ibv_req_notify_cq(a.cq, 1), 0);
+		assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
+		assert_int_equal(pthread_create(&thread, NULL, wait_in_a_thread, &a), 0);
+		assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
+		expect_event(&b);
+		assert_int_equal(send_to(&b, a.qp->qp_num, "hello"), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		for (int n = 0; n < 2; n++) {
+			assert_int_equal(wait_for(&a).status, IBV_WC_SUCCESS);
+			assert_int_equal(wait_for(&b).status, IBV_WC_SUCCESS);
+		}
+	}
+}
+
+/* A wait that has ended leaves the port to a thread of the engine. */
+static void a_message_wakes_a_thread_after_another_has_stopped_to_wait(void **state)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	post_recv(&b, 0);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
+	assert_int_equal(softrnic_wait_cq_event(a.channel, 10, &cq, &context), -1);
+	assert_int_equal(send_to(&a, b.qp->qp_num, "hello"), 0);
+	assert_int_equal(poll(&(struct pollfd){.fd = b.channel->fd, .events = POLLIN}, 1, 10000),
+			 1);
+	expect_event(&b);
+	assert_int_equal(wait_for(&a).opcode, IBV_WC_SEND);
+	expect_message(&b, a.qp->qp_num, "hello");
+}
+
 static void what_the_socket_does_not_take_leaves_later_in_order(void **state)
 {
 	static const char *const texts[] = {"1", "22", "333", "4444"};
@@ -614,6 +660,8 @@ int main(void)
 		CASE(a_message_wakes_a_thread_that_waits),
 		CASE(a_message_wakes_a_thread_that_polled_before_it_waited),
 		CASE(a_message_wakes_a_thread_after_another_has_stopped_to_poll),
+		CASE(two_threads_wait_at_one_port),
+		CASE(a_message_wakes_a_thread_after_another_has_stopped_to_wait),
 		CASE(what_the_socket_does_not_take_leaves_later_in_order),
 		CASE(a_burst_waits_for_room_in_the_receivers_socket),
 		CASE(a_message_to_no_queue_pair_completes),
