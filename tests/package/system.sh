@@ -21,23 +21,6 @@ tutorial() {
 		cd /root && bash /tutorial-rest'
 }
 
-# The steps of the container file: its COPY, its RUN, and the start of its program as its user.
-container() {
-	local file=$here/../../contrib/container/Containerfile name
-	new_system
-	for name in $(sed -nE 's#^COPY (.*) /packages/$#\1#p' "$file"); do
-		mkdir -p "$root/copied"
-		# shellcheck disable=SC2086
-		cp "$packages"/$name "$root/copied/"
-	done
-	sed -n '/^RUN /,/[^\\]$/p' "$file" | sed '1s/^RUN //; s#/packages#/copied#g' >"$root/container.sh"
-	step 300 "the container file installs" sh -e /container.sh
-	step 60 "the container file starts its program" --net setpriv --reuid rpma --regid rpma --init-groups \
-		"$(sed -nE 's/^ENTRYPOINT \["(.*)"\]$/\1/p' "$file")" --help
-	[ ! -e "$root/copied" ] || die "the image keeps the packages"
-}
-
-container
 tutorial rpmem
 tutorial mirror
 new_system
