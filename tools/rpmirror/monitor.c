@@ -18,8 +18,17 @@ static struct monitor_text monitor_get(const json_t *object, const char *key, co
 	snprintf(t.text, sizeof(t.text), "%s", json_text(object, key, dflt));
 	text_make_printable(t.text);
 	for (char *c = t.text; *c; c++)
-		if (*c == '|' || *c == '\'')
-			*c = '/';
+		*c = *c == '|' ? '/' : *c;
+	return t;
+}
+
+/* As a part of a label, which ends with an apostrophe and has no equals sign. */
+static struct monitor_text monitor_get_label(const json_t *object, const char *key)
+{
+	struct monitor_text t = monitor_get(object, key, "?");
+
+	for (char *c = t.text; *c; c++)
+		*c = strchr("'=", *c) ? '_' : *c;
 	return t;
 }
 
@@ -102,7 +111,7 @@ static void monitor_print_set(const json_t *set)
 static void monitor_print_figures(const json_t *set)
 {
 	struct monitor_figures sum = monitor_count(set);
-	struct monitor_text name = monitor_get(set, "set", "?");
+	struct monitor_text name = monitor_get_label(set, "set");
 
 	printf(" '%s.insync'=%zu;%zu:;%.0f:;0;%zu", name.text, sum.insync, sum.members,
 	       json_figure(set, "min_copies", 1), sum.members);

@@ -337,6 +337,21 @@ resolve_on_the_wrong_side() {
 	whole
 }
 
+# Each daemon asks the other, so both know.
+a_secret_on_one_host() {
+	(umask 077 && echo 'a secret of enough bytes' >secret)
+	daemon_stop 1
+	daemon_start 1 "secret-file = $work/secret"
+	await 0 '"refusal": *"secret"' status orders --json
+	await 1 '"refusal": *"secret"' status orders --json
+	on 0 0 'rpmirror_copy_refused.*member="b",reason="secret".* 1$' status orders --openmetrics
+	stopped 1 :
+	copy_is 1 in-sync
+	wait_until 30 is_welcome || fail "b is refused without a secret"
+	whole
+}
+is_welcome() { ! says 0 refusal status orders --json; }
+
 force_beside_a_primary() {
 	hold 0
 	tell '^durable 3 ' 'put 4096 1000'
@@ -377,6 +392,7 @@ test_the_set_survives_them() {
 	two_sets_on_one_path
 	other_sets
 	resolve_on_the_wrong_side
+	a_secret_on_one_host
 	force_beside_a_primary
 }
 

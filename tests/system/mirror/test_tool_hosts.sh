@@ -196,6 +196,7 @@ test_orders_are_carried_out() {
 	wait_until 30 is_down_or_blocked 1 || fail "b takes it for healthy"
 	kill -CONT "$APP_PID"
 	on 0 0 '' wait orders --until health=healthy
+	on 0 0 '^rpmirror_set_blocked_seconds_total.* [0-9.]*[1-9]' status --openmetrics
 	grep -q 'change orders/a stuck.*has not reported' events || fail "no event of the stopped process"
 	# This set may have no fewer than two copies.
 	on 0 0 '' fence orders c
