@@ -96,7 +96,7 @@ the_loader_knows_the_libraries() {
 
 no_service_is_enabled() {
 	local found
-	for found in rpma-serve@ rpmemd rpmirrord; do
+	for found in rpma-serve@ rpmemd rpmirrord rpma-metrics@ rpmemd-metrics rpmirror-metrics; do
 		[ -e "/lib/systemd/system/$found.service" ] || fail "there is no unit $found"
 	done
 	found=$(find /etc/systemd /etc/rc?.d /etc/init.d -name '*rpm*' 2>/dev/null) || :
@@ -117,7 +117,7 @@ stand_in() {
 			start | restart) action=start ;;
 			try-restart) action=try ;;
 			stop | is-enabled | is-active) action=\$word ;;
-			*.service)
+			*.service | *.timer)
 				case \$action in
 				start) touch "\$dir/running/\$word" ;;
 				stop) rm -f "\$dir/running/\$word" ;;
@@ -161,7 +161,7 @@ documents_and_manual_pages_are_there() {
 	for page in 1/rpma.1 1/rpma-serve.1 1/softrnic.1 3/rpma_write.3 3/rpmem_persist.3 7/librpma.7 7/librpmem.7 5/rpmem-poolset.5 1/rpmemd.1 3/rpmirror_flush.3 7/librpmirror.7 1/rpmirror.1 1/rpmirrord.1 5/rpmemd.conf.5 5/rpmirrord.conf.5 7/softrnic.7 7/softrnic-verbs.7; do
 		[ -s "/usr/share/man/man$page.gz" ] || fail "there is no $page"
 	done
-	for page in README.md doc/tutorial.md examples/connect.c; do
+	for page in README.md doc/tutorial.md examples/connect.c contrib/prometheus/rules.yml contrib/grafana/rpmirror.json; do
 		[ -s "/usr/share/doc/rpma/$page" ] || fail "there is no $page"
 	done
 }
