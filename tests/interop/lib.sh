@@ -81,7 +81,7 @@ need() {
 # it.
 second_host() {
 	need nsenter
-	unshare -n sleep 300 &
+	unshare -n sleep 700 &
 	there=$!
 	started+=("$there")
 	for _ in {1..100}; do

@@ -25,7 +25,8 @@ rows() {
 		printf "ib_${test}_%s\n" lat 'lat -D 2' bw 'bw -q 8' 'bw -b' 'bw -D 2'
 	done
 	printf 'ib_%s -e\n' {send,read,atomic}_{lat,bw}
-	printf 'ib_%s -a\n' {send,write,read}_{lat,bw}
+	printf 'ib_%s -a\n' {send,write,read}_bw
+	printf 'ib_%s -a -n 100\n' {send,write,read}_lat
 	printf 'ib_%s -I 64 -s 64\n' {send,write}_{lat,bw}
 	printf 'ib_send_%s --use-srq\n' lat 'bw -q 8'
 	printf 'ib_atomic_bw -A CMP_AND_SWAP\n'
@@ -194,7 +195,7 @@ run_all() {
 	[ ${#passed[@]} -gt 0 ] || exit 77
 }
 
-export SOFTRNIC_IDENTITY=roce PAIR_LIMIT_S=${PAIR_LIMIT_S:-240}
+export SOFTRNIC_IDENTITY=roce PAIR_LIMIT_S=${PAIR_LIMIT_S:-600}
 : "${SOFTRNIC_RUN_FLAGS:=}" "${SOFTRNIC_REFUSED_MS:=5000}"
 export SOFTRNIC_RUN_FLAGS SOFTRNIC_REFUSED_MS
 if [ "${1:-}" = one ]; then

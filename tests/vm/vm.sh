@@ -35,6 +35,7 @@ vm_word() {
 	network) vm_job network 400 ;;
 	stopped) vm_stop ;;
 	device) vm_job device 1200 "${RPMA_VM_ARGS:-}" ;;
+	verbs-speed) vm_job verbs-speed 3000 "${RPMA_VM_ARGS:-}" && "$vm_dir/speed.py" "$vm_out/verbs-speed.jsonl" ;;
 	device-6.12) vm_on_new_kernel vm_job device 1200 "${RPMA_VM_ARGS:-}" ;;
 	interop) vm_interop "$pairs_all" ;;
 	clients) vm_clients "$pairs_clients" ;;
@@ -45,13 +46,13 @@ vm_word() {
 	mirror) vm_mirror "${RPMA_VM_CUTS:-8}" "${RPMA_VM_SEED:-}" "${RPMA_VM_ARGS:-}" ;;
 	drbd) vm_with_drbd vm_drbd "${RPMA_VM_SEED:-}" ;;
 	powercut-short) vm_cut 2 "${RPMA_VM_SEED:-}" ;;
-	*) die "unknown scenario '$1' (there are: hello interop interop-short clients interposer edges persistence powercut powercut-short mirror drbd network stopped device device-6.12)" ;;
+	*) die "unknown scenario '$1' (there are: hello interop interop-short clients interposer edges persistence powercut powercut-short mirror drbd network stopped device device-6.12 verbs-speed)" ;;
 	esac
 }
 
 words=("$@")
 case "${1:-}" in
-'') die "which scenario? build, short, all, or some of: hello interop clients interposer edges persistence powercut mirror drbd network stopped device device-6.12" ;;
+'') die "which scenario? build, short, all, or some of: hello interop clients interposer edges persistence powercut mirror drbd network stopped device device-6.12 verbs-speed" ;;
 short) words=(interop-short powercut-short) ;;
 all) words=(hello interop clients interposer edges persistence powercut mirror drbd network stopped device device-6.12) ;;
 esac

@@ -31,10 +31,16 @@ static bool doorbell_wait(struct conn *c)
 	return true;
 }
 
-/* Would waiting save a send, and could the Write be sent at any time? */
-static bool doorbell_may_wait(const struct conn *c)
+/* Would waiting save a send, and could what is posted be sent at any time? */
+static enum policy_posted doorbell_posted(const struct conn *c)
 {
-	return c->writable && c->link && c->link->ops->gathers_sends && stream_may_wait(c->stream);
+	static const enum policy_posted posted[] = {[QP_AWAITED] = POLICY_OTHER,
+						    [QP_WRITES_WAIT] = POLICY_A_WRITE,
+						    [QP_SENDS_WAIT] = POLICY_A_SEND};
+
+	if (!c->writable || !c->link || !c->link->ops->gathers_sends)
+		return POLICY_OTHER;
+	return posted[stream_may_wait(c->stream)];
 }
 
 /* --- Acks ------------------------------------------------------------------------------------ */
@@ -45,7 +51,7 @@ static void doorbell_ack_followed(struct conn *c)
 	struct policy_send *s = &c->policy.ack;
 
 	if (policy_post_needs_time(s) || conn_ack_waits(c) || s->late)
-		policy_on_post(s, false, conn_ack_waits(c),
+		policy_on_post(s, POLICY_OTHER, conn_ack_waits(c),
 			       policy_post_needs_time(s) ? clock_now_ns() : 0);
 }
 
@@ -56,7 +62,8 @@ static void doorbell_ack(struct conn *c, bool completes)
 	uint64_t now = clock_now_ns();
 
 	if (completes && !conn_doorbell_since(c) &&
-	    policy_on_post(s, true, false, now) == POLICY_WAIT && doorbell_wait_since(c, now)) {
+	    policy_on_post(s, POLICY_A_WRITE, false, now) == POLICY_WAIT &&
+	    doorbell_wait_since(c, now)) {
 		atomic_store_explicit(&c->policy.ack_waits, true, memory_order_relaxed);
 		return;
 	}
@@ -91,9 +98,9 @@ void conn_poll_for_user(struct conn *c, unsigned looks)
 void conn_perform_posted(struct conn *c)
 {
 	struct policy_send *s = &c->policy.send;
-	bool may_wait = doorbell_may_wait(c);
+	enum policy_posted posted = doorbell_posted(c);
 	enum policy_write todo =
-		policy_on_post(s, may_wait, conn_doorbell_since(c) && !conn_ack_waits(c),
+		policy_on_post(s, posted, conn_doorbell_since(c) && !conn_ack_waits(c),
 			       policy_post_needs_time(s) ? clock_now_ns() : 0);
 	struct stream_update u;
 
@@ -104,7 +111,7 @@ void conn_perform_posted(struct conn *c)
 		stream_expect(c->stream, STREAM_DO_SEND, &u);
 		conn_perform(c, &u);
 	}
-	if (may_wait)
+	if (posted == POLICY_A_WRITE)
 		policy_sent(s, clock_now_ns());
 }
 
@@ -135,6 +142,7 @@ void conn_ring_soon(struct conn *c)
 		conn_want(c, CONN_RING);
 		return;
 	}
+	policy_looked(&c->policy.send);
 	conn_ring(c);
 	conn_leave(c);
 }

@@ -76,6 +76,7 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 	}
 	if (!conn_try_enter(c))
 		return false;
+	policy_looked(&c->policy.send);
 	learns = !atomic_load_explicit(&c->policy.leased, memory_order_relaxed);
 	if (learns)
 		conn_look_begins(c);

@@ -16,9 +16,16 @@
 #define FOLLOWED_MAX   4096u
 #define FOLLOWED_GROWS 16u
 
+/*
+ * As a rule a program of the peer awaits a Send. So one waits only in a stream of them, during which
+ * no thread looks at the CQ. The number doubles when a Send has waited alone.
+ */
+#define SENDS_MIN 8u
+#define SENDS_MAX 4096u
+
 void policy_send_init(struct policy_send *s)
 {
-	*s = (struct policy_send){.needed = FOLLOWED_MIN};
+	*s = (struct policy_send){.needed = FOLLOWED_MIN, .sends_needed = SENDS_MIN};
 }
 
 static void policy_count_followed(struct policy_send *s)
@@ -52,8 +59,30 @@ static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now
 	}
 }
 
-enum policy_write policy_on_post(struct policy_send *s, bool may_wait, bool waiting, uint64_t now)
+static enum policy_write policy_on_send(struct policy_send *s, bool waiting, uint64_t now)
 {
+	if (waiting) {
+		s->alone = false;
+		s->sends_needed = SENDS_MIN;
+		return POLICY_JOINS;
+	}
+	policy_judge_last(s, false, now);
+	if (s->sends < s->sends_needed) {
+		s->sends++;
+		return POLICY_SEND;
+	}
+	s->alone = true;
+	return POLICY_WAIT;
+}
+
+enum policy_write policy_on_post(struct policy_send *s, enum policy_posted posted, bool waiting,
+				 uint64_t now)
+{
+	bool may_wait = posted != POLICY_OTHER;
+
+	if (posted == POLICY_A_SEND)
+		return policy_on_send(s, waiting, now);
+	s->sends = 0;
 	if (waiting) {
 		s->alone = false;
 		policy_count_followed(s);
@@ -71,8 +100,19 @@ void policy_sent(struct policy_send *s, uint64_t now)
 	s->sent_at = now;
 }
 
+void policy_looked(struct policy_send *s)
+{
+	if (!s->sends)
+		return;
+	if (s->alone && s->sends_needed < SENDS_MAX)
+		s->sends_needed *= 2;
+	s->alone = false;
+	s->sends = 0;
+}
+
 void policy_sent_by_alarm(struct policy_send *s)
 {
+	policy_looked(s);
 	s->followed = 0;
 	s->late = s->alone;
 }

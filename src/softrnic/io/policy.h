@@ -14,19 +14,29 @@
 
 /* --- when a Write leaves -------------------------------------------------------------------- */
 
-/* What one connection has learned about its Writes that need no completion. */
+/* What one connection has learned about its Writes, and its Sends, that need no completion. */
 struct policy_send {
-	uint64_t sent_at;  /* of a Write that did not wait; 0: none since the last post */
-	unsigned followed; /* Writes in a row that the next post followed soon */
-	unsigned needed;   /* of these, until a Write waits */
-	bool alone;        /* nothing was posted after the Write that waits */
-	bool late;         /* the alarm sent such a one, and nothing was posted since */
+	uint64_t sent_at;      /* of a Write that did not wait; 0: none since the last post */
+	unsigned followed;     /* Writes in a row that the next post followed soon */
+	unsigned needed;       /* of these, until a Write waits */
+	unsigned sends;        /* Sends in a row, without a look at the CQ between them */
+	unsigned sends_needed; /* of these, until a Send waits */
+	bool alone;            /* nothing was posted after what waits */
+	bool late;             /* the alarm sent such a one, and nothing was posted since */
 };
 
 enum policy_write {
 	POLICY_SEND,  /* now, with all that waits; policy_sent() follows for a Write */
 	POLICY_WAIT,  /* for the next post; the caller sees to an alarm */
-	POLICY_JOINS, /* it leaves with the Write that waits */
+	POLICY_JOINS, /* it leaves with what waits */
+};
+
+/* What is posted. Writes and Sends are those that no completion was asked for, on a link for which a
+ * send costs more than an alarm. */
+enum policy_posted {
+	POLICY_OTHER,
+	POLICY_A_WRITE,
+	POLICY_A_SEND, /* only Sends are to be sent */
 };
 
 void policy_send_init(struct policy_send *s);
@@ -35,11 +45,13 @@ static inline bool policy_post_needs_time(const struct policy_send *s)
 {
 	return s->sent_at != 0;
 }
-/* Something is posted. may_wait: a Write that no completion was asked for, on a link for which a
- * send costs more than an alarm. waiting: another one waits already. */
-enum policy_write policy_on_post(struct policy_send *s, bool may_wait, bool waiting, uint64_t now);
+/* Something is posted. waiting: a Write or a Send waits already. */
+enum policy_write policy_on_post(struct policy_send *s, enum policy_posted posted, bool waiting,
+				 uint64_t now);
 /* A Write that may wait was sent at once. */
 void policy_sent(struct policy_send *s, uint64_t now);
+/* A thread has found the CQ empty, or armed it; what waits is sent. */
+void policy_looked(struct policy_send *s);
 /* The alarm sends what waits. */
 void policy_sent_by_alarm(struct policy_send *s);
 

@@ -77,12 +77,13 @@ struct qp_op {
 	/* Our work request. */
 	int wc; /* enum ibv_wc_opcode */
 	enum rdmap_level level;
-	uint32_t cap;     /* VEXT_CAP_*: the peer's HELLO must name this kind; 0: it need not */
-	bool is_request;  /* the peer answers it */
-	bool places;      /* the peer's registered memory changes */
-	bool is_atomic;   /* an 8-byte word at an aligned address */
-	bool is_patient;  /* it may wait for what is posted next, unless it is signalled */
-	uint8_t messages; /* that an Ack counts; a request has an answer instead: 0 */
+	uint32_t cap;    /* VEXT_CAP_*: the peer's HELLO must name this kind; 0: it need not */
+	bool is_request; /* the peer answers it */
+	bool places;     /* the peer's registered memory changes */
+	bool is_atomic;  /* an 8-byte word at an aligned address */
+	bool is_patient; /* it may wait for what is posted next, unless it is signalled */
+	bool is_patient_alone; /* likewise, unless it is solicited or a Write waits before it */
+	uint8_t messages;      /* that an Ack counts; a request has an answer instead: 0 */
 	bool (*check)(const struct ibv_send_wr *wr);
 	/* Fill in the fields that only this operation has. */
 	void (*fill)(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr);

@@ -196,6 +196,7 @@ static const struct op_rx send_rx = {
 const struct qp_op op_send = {
 	.wc = IBV_WC_SEND,
 	.level = RDMAP_LEVEL_BASE,
+	.is_patient_alone = true,
 	.messages = 1,
 	.build = send_build,
 	.message = &send_rx,

@@ -41,7 +41,7 @@
 #define QP_TX_IOV      128          /* entries qp_tx_gather may return */
 #define QP_RXBUF       (128u << 10) /* receive buffers the owner lends */
 #define QP_TXBUF       (256u << 10) /* send buffers the owner lends */
-#define QP_PATIENT_MAX (32u << 10)  /* bytes of Writes that may wait to be sent: qp_tx_may_wait() */
+#define QP_PATIENT_MAX (32u << 10)  /* bytes of requests that may wait: qp_tx_may_wait() */
 
 /* The kinds of ready-to-receive FPDU (RFC 6581 s9). */
 enum qp_rtr { QP_RTR_NONE, QP_RTR_SEND, QP_RTR_WRITE, QP_RTR_READ };
@@ -351,11 +351,14 @@ bool qp_tx_can_stall(struct qp *qp);
 /* Go on with bytes that are buffered: a receive was posted, or a stall may be over. */
 void qp_rx_resume(struct qp *qp);
 
-/*
- * Is there nothing to send but a few Writes without a completion? They may wait for the next post.
- * They must not wait for long, since the peer may look at its memory.
- */
-bool qp_tx_may_wait(const struct qp *qp);
+/* What there is to send. */
+enum qp_patience {
+	QP_AWAITED,     /* must not wait for the next post */
+	QP_WRITES_WAIT, /* a few Writes without a completion may, and Sends before them */
+	QP_SENDS_WAIT,  /* a few Sends without a completion may */
+};
+/* What may wait must not wait for long, since the peer may look at its memory. */
+enum qp_patience qp_tx_may_wait(const struct qp *qp);
 int qp_tx_gather(struct qp *qp, struct iovec iov[QP_TX_IOV]);
 void qp_tx_sent(struct qp *qp, size_t len);
 /*

@@ -125,6 +125,17 @@ static inline void post_copy_payload(struct sq_wr *slot, const struct ibv_send_w
 
 /* --- taking them in ----------------------------------------------------------------------- */
 
+/*
+ * The last request, and with it all before it, is to be sent at once, unless it is a Send that may
+ * wait. One after a Write that is not begun may not: it tells the peer of what was written.
+ */
+static inline void post_awaited(struct qp *qp, const struct qp_op *op, const struct sq_wr *slot)
+{
+	if (!op->is_patient_alone || slot->signaled || slot->solicited ||
+	    qp->sq.placing > qp->sq.next)
+		qp->sq.awaited = qp->sq.tail;
+}
+
 /* Copy the request into its slot. NULL: the QP has failed, and the request with it. */
 static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
 				      const struct ibv_send_wr *wr, uint64_t length)
@@ -139,7 +150,7 @@ static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
 	slot = sq_at(&qp->sq, qp->sq.tail++);
 	post_fill(qp, op, slot, wr, length);
 	if (!op->is_patient || slot->signaled)
-		qp->sq.awaited = qp->sq.tail;
+		post_awaited(qp, op, slot);
 	if (op->places)
 		qp->sq.placing = qp->sq.tail;
 	qp->sq.patient += length;

@@ -205,19 +205,27 @@ void qp_tx_build_all(struct qp *qp)
 }
 
 /*
- * The requests that are posted and not begun are Writes without a completion. They are few enough
- * to be worth collecting, and one more can be posted: a full queue becomes empty by sending only.
+ * The requests that are posted and not begun are Writes or Sends without a completion. They are few
+ * enough to be worth collecting, and one more can be posted: a full queue becomes empty by sending
+ * only.
  */
 static bool turn_sq_is_patient(const struct sq *sq)
 {
 	return sq->awaited <= sq->next && sq->patient <= QP_PATIENT_MAX && sq_room(sq) > 0;
 }
 
-bool qp_tx_may_wait(const struct qp *qp)
+static bool turn_may_wait(const struct qp *qp)
 {
 	const struct qp_tx *tx = &qp->tx;
 
 	return turn_sq_is_patient(&qp->sq) && qp->state == IBV_QPS_RTS &&
 	       (!tx->batch || tx_batch_is_sent(tx->batch)) && tx->source == TX_NONE &&
 	       !qp_request_is_ready(qp) && !heartbeat_is_due(qp) && !qp->acks.due;
+}
+
+enum qp_patience qp_tx_may_wait(const struct qp *qp)
+{
+	if (!turn_may_wait(qp))
+		return QP_AWAITED;
+	return qp->sq.placing > qp->sq.next ? QP_WRITES_WAIT : QP_SENDS_WAIT;
 }

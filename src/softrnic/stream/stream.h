@@ -272,7 +272,7 @@ int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_w
 int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *posted,
 		     struct stream_update *u);
 /* All that there is to send may wait for what is posted next: see qp_tx_may_wait(). */
-bool stream_may_wait(const struct stream *s);
+enum qp_patience stream_may_wait(const struct stream *s);
 /* In full operation, and as qp_owes_ack_only(). */
 bool stream_owes_ack_only(const struct stream *s);
 /* Behind a posted receive: nothing waited for it, and nothing went wrong. */

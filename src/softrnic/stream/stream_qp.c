@@ -175,9 +175,9 @@ int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *po
 	return ret;
 }
 
-bool stream_may_wait(const struct stream *s)
+enum qp_patience stream_may_wait(const struct stream *s)
 {
-	return s->state == STREAM_LIVE && !s->agreed.hold_tx && qp_tx_may_wait(s->qp);
+	return s->state == STREAM_LIVE && !s->agreed.hold_tx ? qp_tx_may_wait(s->qp) : QP_AWAITED;
 }
 
 bool stream_owes_ack_only(const struct stream *s)

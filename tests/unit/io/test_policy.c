@@ -11,8 +11,8 @@
 
 /*
  * What a connection sees, one letter each: w: a Write is posted; f: another request, at once; F: the
- * same 50 us later; W: a Write 50 us later; a: the alarm. The answer to each post is s (it is sent),
- * w (it waits) or j (it joins a Write that waits); to an alarm: a.
+ * same 50 us later; W: a Write 50 us later; m: a Send without a completion; l: a look at the CQ; a: the alarm. The answer to each post is s (it is sent),
+ * w (it waits) or j (it joins what waits); to a look: l, to an alarm: a.
  */
 struct story {
 	const char *happens, *answers;
@@ -36,18 +36,37 @@ static const struct story stories[] = {
 	/* The alarm came for several Writes: likewise. */
 	{"wfwfwwaw", "sssswjas"},
 	{"wfwfwwawfwfw", "sssswjassssw"},
+	/* Sends wait after eight in a row, and leave with the first that asks for a completion. */
+	{"mmmmmmmmmmmf", "sssssssswjjs"},
+	{"mmmmmmmmmmmfmm", "sssssssswjjsss"},
+	/* Messages to and fro do not wait, as the thread looks for the answer. */
+	{"mlmlmlmlmlmlmlmlmlml", "slslslslslslslslslsl"},
+	/* One that waited alone: eight are not enough any more. */
+	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssssssssssswj"},
+	{"mmmmmmmmmammmmmmmmmmmmmmmmmm", "sssssssswasssssssssssssssswj"},
+	/* Nothing waited before the second look. */
+	{"mmmmmmmmmlmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssslsssssssssssssssswj"},
+	/* Others joined one that waited: eight are enough again. */
+	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmmlmmmmmmmmmm", "sssssssswlsssssssssssssssswjlsssssssswj"},
 	/* A lone Write waited: two are not enough any more. */
 	{"wfwfwawfwfwfwf", "sssswassssssss"},
 };
 
-static char post(struct policy_send *s, bool write, bool *waiting, uint64_t now)
+static enum policy_posted posted(char what)
+{
+	return what == 'w' || what == 'W' ? POLICY_A_WRITE
+	       : what == 'm'              ? POLICY_A_SEND
+					  : POLICY_OTHER;
+}
+
+static char post(struct policy_send *s, enum policy_posted what, bool *waiting, uint64_t now)
 {
 	static const char names[] = {
 		[POLICY_SEND] = 's', [POLICY_WAIT] = 'w', [POLICY_JOINS] = 'j'};
-	enum policy_write todo = policy_on_post(s, write, *waiting, now);
+	enum policy_write todo = policy_on_post(s, what, *waiting, now);
 
 	*waiting = todo != POLICY_SEND;
-	if (todo == POLICY_SEND && write)
+	if (todo == POLICY_SEND && what != POLICY_OTHER)
 		policy_sent(s, now);
 	return names[todo];
 }
@@ -55,11 +74,14 @@ static char post(struct policy_send *s, bool write, bool *waiting, uint64_t now)
 static char happen(struct policy_send *s, char what, bool *waiting, uint64_t *now)
 {
 	*now += what == 'F' || what == 'W' ? 50 * US : US;
-	if (what != 'a')
-		return post(s, what == 'w' || what == 'W', waiting, *now);
-	policy_sent_by_alarm(s);
+	if (what != 'a' && what != 'l')
+		return post(s, posted(what), waiting, *now);
+	if (what == 'a')
+		policy_sent_by_alarm(s);
+	else
+		policy_looked(s);
 	*waiting = false;
-	return 'a';
+	return what;
 }
 
 static void a_write_leaves_as_the_story_requires(void **state)
@@ -68,7 +90,7 @@ static void a_write_leaves_as_the_story_requires(void **state)
 		uint64_t now = 1000 * US;
 		struct policy_send s;
 		bool waiting = false;
-		char answers[32] = "";
+		char answers[64] = "";
 
 		policy_send_init(&s);
 		for (size_t k = 0; stories[i].happens[k]; k++)

@@ -194,7 +194,8 @@ static void wait_for_more(struct machine *m, struct sim_conn *c)
 
 static void post(struct machine *m, struct sim_conn *c, bool may_wait)
 {
-	enum policy_write todo = policy_on_post(&c->send, may_wait, c->since, m->now);
+	enum policy_write todo = policy_on_post(&c->send, may_wait ? POLICY_A_WRITE : POLICY_OTHER,
+						c->since, m->now);
 
 	m->posts++;
 	if (todo == POLICY_WAIT)

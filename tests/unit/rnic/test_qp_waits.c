@@ -54,6 +54,42 @@ static void nothing_waits_once_a_completion_is_asked_for(void **state)
 	assert_true(qp_tx_may_wait(t->a->qp));
 }
 
+static void post_message(struct bench *t, uint64_t id, unsigned flags)
+{
+	assert_int_equal(end_post(t->a, IBV_WR_SEND, id, t->mra, 0, 8, NULL, 0, flags), 0);
+}
+
+static void sends_wait_by_themselves_and_before_a_write(void **state)
+{
+	struct bench *t = *state;
+
+	post_message(t, 1, NOSIG);
+	post_message(t, 2, NOSIG);
+	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_SENDS_WAIT);
+	post_unsignalled(t, 3, 8);
+	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_WRITES_WAIT);
+}
+
+/* The Send tells the peer that the Write before it is there. */
+static void a_send_after_a_write_does_not_wait(void **state)
+{
+	struct bench *t = *state;
+
+	post_unsignalled(t, 1, 8);
+	post_message(t, 2, NOSIG);
+	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_AWAITED);
+}
+
+static void a_solicited_send_does_not_wait(void **state)
+{
+	struct bench *t = *state;
+
+	post_message(t, 1, NOSIG);
+	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_SENDS_WAIT);
+	post_message(t, 2, NOSIG | IBV_SEND_SOLICITED);
+	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_AWAITED);
+}
+
 /* A slot that had memory of a file, and is free again, has no effect on later requests. */
 static void only_what_is_to_be_sent_can_stall(void **state)
 {
@@ -98,6 +134,9 @@ int main(void)
 		cmocka_unit_test(writes_wait_until_the_queue_is_full),
 		BENCH_TEST(writes_wait_up_to_a_number_of_bytes, LEN),
 		BENCH_TEST(nothing_waits_once_a_completion_is_asked_for, LEN),
+		BENCH_TEST(sends_wait_by_themselves_and_before_a_write, LEN),
+		BENCH_TEST(a_send_after_a_write_does_not_wait, LEN),
+		BENCH_TEST(a_solicited_send_does_not_wait, LEN),
 		BENCH_TEST(only_what_is_to_be_sent_can_stall, LEN),
 		BENCH_TEST(payload_for_memory_that_can_stall_is_received_into_a_buffer, LEN),
 	};
