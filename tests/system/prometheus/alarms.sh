@@ -3,7 +3,7 @@
 # Each alarm of contrib/prometheus/rules.yml happens on real programs, fires in Debian's Prometheus, which scrapes
 # node_exporter's textfile collector, and ends. The waits and windows of the rules are shortened to seconds.
 # usage: alarms.sh BUILD_DIR [PART...]: all parts, in this order, or these; ./dev ops prometheus calls it. As root.
-parts=(a_server_is_gone a_region_is_lost pools_are_lost disk_fills a_write_back_fails one_copy_is_away too_few_copies
+parts=(openmetrics_is_scraped a_server_is_gone a_region_is_lost pools_are_lost disk_fills a_write_back_fails one_copy_is_away too_few_copies
 	no_process_serves etcd_loses_members secrets_differ flushes_are_slow copies_differ copy_fails
 	the_register_is_restored a_removed_member_runs)
 self=$(realpath "$0")
@@ -354,6 +354,33 @@ pools_are_lost() {
 	mv disk/pools/away disk/pools/p2
 	rpmemd_start
 	ends RpmemdDown RpmemdPoolDamaged
+}
+
+# ---- the other form of the metrics, which Prometheus reads itself ----
+
+# By a Prometheus of its own, without rules: these texts stay as they are.
+openmetrics_is_scraped() {
+	local exporter i
+	exporter=127.0.0.1:$(free_port) scraper=http://127.0.0.1:$(free_port)
+	mirror 1 status --openmetrics >om0
+	"$rpma" info --secret-file key "$serve_at" --openmetrics >om1
+	"$rpmemd" --listen="$rpmemd_at" --poolset-dir "$work/disk/pools" --openmetrics >om2
+	python3 "$here/serve_text.py" "${exporter##*:}" om0 om1 om2 &
+	started+=($!)
+	printf 'global: {scrape_interval: 500ms, scrape_timeout: 400ms}\nscrape_configs:\n' >scraper.yml
+	for i in 0 1 2; do
+		printf '  - {job_name: om%s, metrics_path: /%s, static_configs: [{targets: ["%s"]}]}\n' $i $i "$exporter" >>scraper.yml
+	done
+	prometheus --config.file=scraper.yml --storage.tsdb.path=tsdb2 --log.level=error \
+		--web.listen-address="${scraper#http://}" >scraper.log 2>&1 &
+	started+=($!)
+	wait_until 30 has_series 'up == 1' 3 || fail "a text is refused: $(curl -s "$scraper/api/v1/targets" | grep -oE '"lastError":"[^"]*"')"
+	has_series rpmirror_flushes_total 1 && has_series rpma_serve_received_bytes_total 1 && has_series rpmemd_pools 1 ||
+		fail "Prometheus lacks a metric"
+	echo "three texts of OpenMetrics were scraped"
+}
+has_series() { # EXPRESSION COUNT
+	curl -sf "$scraper/api/v1/query" --data-urlencode "query=count($1)" | grep -q "\"$2\"\]"
 }
 
 # ---- all of it ----

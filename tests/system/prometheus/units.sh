@@ -60,11 +60,11 @@ test_alarms_dashboard_pages_and_programs_agree() {
 	wait_until 20 test -s serve.out || fail "nothing is served"
 	local at
 	at=$(sed -nE '1s/.* at ([^ ]*:[0-9]+): .*/\1/p' serve.out)
-	"$RPMIRROR" status --openmetrics --socket "$work/socket" >1
-	"$RPMA_TOOL" info --openmetrics "$at" >2
-	"$RPMA_TOOL" info --openmetrics "$at" >2 # with the room, which the first one has asked for
-	"$RPMEMD" --poolset-dir "$work" --openmetrics --listen=127.0.0.1:1 >3
-	python3 "$RPMA_SOURCE/tests/system/prometheus/names.py" "$RPMA_SOURCE" 1 2 3 >out 2>err || fail "names"
+	"$RPMIRROR" status --openmetrics --socket "$work/socket" >om0
+	"$RPMA_TOOL" info --openmetrics "$at" >om1
+	"$RPMA_TOOL" info --openmetrics "$at" >om1 # with the room, which the first one has asked for
+	"$RPMEMD" --poolset-dir "$work" --openmetrics --listen=127.0.0.1:1 >om2
+	python3 "$RPMA_SOURCE/tests/system/prometheus/names.py" "$RPMA_SOURCE" om0 om1 om2 >out 2>err || fail "names"
 }
 
 "test_$1"
