@@ -199,6 +199,7 @@ too_few_copies() {
 }
 no_process_serves() {
 	kill -9 "${client_pids[clients]}"
+	wait "${client_pids[clients]}" 2>/dev/null || :
 	fires RpmirrorSetDown set=orders
 	plugin_says 1 2 '^RPMIRROR CRITICAL - orders down'
 	plugin_says 2 2 '^RPMIRROR CRITICAL - orders down'
@@ -377,6 +378,8 @@ openmetrics_is_scraped() {
 	wait_until 30 has_series 'up == 1' 3 || fail "a text is refused: $(curl -s "$scraper/api/v1/targets" | grep -oE '"lastError":"[^"]*"')"
 	has_series rpmirror_flushes_total 1 && has_series rpma_serve_received_bytes_total 1 && has_series rpmemd_pools 1 ||
 		fail "Prometheus lacks a metric"
+	kill "${started[@]: -2}"
+	wait "${started[@]: -2}" 2>/dev/null || :
 	echo "three texts of OpenMetrics were scraped"
 }
 has_series() { # EXPRESSION COUNT
