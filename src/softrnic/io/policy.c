@@ -192,9 +192,10 @@ bool policy_waits_again(uint64_t last, uint64_t now)
  * three, Writes came. So the thread looks at its memory meanwhile. While the connection is leased
  * no Write can come in such a time, so a thread that only polls keeps its lease.
  */
-#define MEMORY_MORE 2u
-#define MEMORY_SEEN 4u
-#define MEMORY_MAX  8u
+#define MEMORY_MORE  2u
+#define MEMORY_SEEN  4u
+#define MEMORY_MAX   8u
+#define MEMORY_LOOPS 64u /* that many loops of polls in a row count as such a time without Writes */
 
 static void policy_count_memory(struct policy_lease *l, bool written)
 {
@@ -212,6 +213,7 @@ void policy_look_begins(struct policy_lease *l, const struct policy_news *now)
 	if (!l->got && !(written && now->completed != l->seen.completed))
 		return; /* the time after a completion is not over, or there was none */
 	policy_count_memory(l, written);
+	l->loops = 0;
 	l->seen.completed = now->completed;
 }
 
@@ -221,8 +223,12 @@ void policy_look_ends(struct policy_lease *l, const struct policy_news *now)
 	l->seen = *now;
 }
 
-bool policy_may_lease(const struct policy_lease *l)
+bool policy_may_lease(struct policy_lease *l)
 {
+	if (l->memory >= MEMORY_SEEN && ++l->loops == MEMORY_LOOPS) {
+		l->loops = 0;
+		policy_count_memory(l, false);
+	}
 	return l->memory < MEMORY_SEEN;
 }
 

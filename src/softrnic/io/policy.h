@@ -109,13 +109,14 @@ struct policy_lease {
 		uint64_t completed; /* requests and receives */
 	} seen;                     /* at the thread's last look at the connection */
 	bool got;                   /* something completed in that look */
+	unsigned loops;             /* of polls that found nothing, since the count changed */
 	unsigned memory; /* does the thread look at its memory between its polls? 0: it never did */
 };
 /* A thread polls or waits, and has not received yet. */
 void policy_look_begins(struct policy_lease *l, const struct policy_news *now);
 void policy_look_ends(struct policy_lease *l, const struct policy_news *now);
 /* Threads poll in a loop, or wait again and again: may a lease begin? */
-bool policy_may_lease(const struct policy_lease *l);
+bool policy_may_lease(struct policy_lease *l);
 /* A lease ended, as no thread had polled or waited for some time. What had come since? */
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now);

