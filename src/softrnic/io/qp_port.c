@@ -102,8 +102,6 @@ static void port_on_event(void *owner, enum stream_event event, int status)
 static void port_refuse(struct conn *carrier, struct meet_data *data, enum meet_reason reason)
 {
 	conn_plain_reject(carrier, data, reason);
-	if (reason == MEET_NO_QP)
-		admission_count_violation(&carrier->dst, clock_now_ns());
 	LOG_INFO("connection %p: a dial for queue pair 0x%06x is rejected: %s", (void *)carrier,
 		 data->to.qpn, meet_reason_str((uint8_t)reason));
 }

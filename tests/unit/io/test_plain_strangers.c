@@ -5,10 +5,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "softrnic/io/admission.h"
 #include "softrnic/proto/meet.h"
 #include "softrnic/proto/mpa.h"
 #include "softrnic/stream/consent.h"
@@ -21,6 +24,18 @@ static void keep_notice(enum log_level level, const char *file, int line, const 
 {
 	if (level <= LOG_LVL_NOTICE)
 		strncat(notices, text, sizeof(notices) - strlen(notices) - 1);
+}
+
+/* --- violations that this host has counted ---------------------------------------------------- */
+
+static atomic_uint violations;
+
+void __real_admission_count_violation(const struct link_addr *peer, uint64_t now);
+void __wrap_admission_count_violation(const struct link_addr *peer, uint64_t now);
+void __wrap_admission_count_violation(const struct link_addr *peer, uint64_t now)
+{
+	atomic_fetch_add(&violations, 1);
+	__real_admission_count_violation(peer, now);
 }
 
 static int open_pair(void **state)
@@ -167,8 +182,10 @@ static void a_number_without_a_queue_pair_is_refused(void **state)
 	struct meet_data data = words(dials.qp->qp_num, free_number);
 	int fd = dial(awaits.qp->qp_num);
 
+	atomic_store(&violations, 0);
 	request(fd, &data);
 	assert_int_equal(refusal(fd), MEET_NO_QP);
+	assert_int_equal(atomic_load(&violations), 1);
 	data.to.qpn = (awaits.qp->qp_num + 0x100) & MEET_QPN_MAX; /* another port */
 	fd = dial(awaits.qp->qp_num);
 	request(fd, &data);
@@ -199,6 +216,21 @@ static void a_forged_address_is_refused(void **state)
 	request(fd, &data);
 	assert_int_equal(refusal(fd), MEET_NOT_PEER);
 	assert_non_null(strstr(notices, "another address"));
+}
+
+/* SOFTRNIC_QP_ANY_SOURCE is set. */
+static void a_peer_may_come_from_another_address(void **state)
+{
+	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
+	int fd = dial(awaits.qp->qp_num);
+
+	data.from.gid[15] = 9;
+	request(fd, &data);
+	assert_false(answers_within(fd, 50)); /* it is kept until its peer is known */
+	plain_ready(&awaits, dials.qp->qp_num);
+	assert_int_equal(refusal(fd), MEET_NOT_PEER); /* the peer has another GID */
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_talk(&dials, &awaits);
 }
 
 /* The error that users make most often. */
@@ -307,5 +339,12 @@ int main(void)
 		TEST(a_forger_that_is_accepted_and_leaves_changes_nothing),
 	};
 
+	const struct CMUnitTest any_source[] = {
+		TEST(a_peer_may_come_from_another_address),
+		TEST(swapped_numbers_are_explained),
+	};
+
+	if (getenv("SOFTRNIC_QP_ANY_SOURCE"))
+		return cmocka_run_group_tests(any_source, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
