@@ -125,7 +125,7 @@ test_hosts_are_upgraded_one_after_the_other() {
 	# A new set has the older format, so that hosts of the release before may join; the next one does not
 	# support it.
 	await 0 now 'new settings' set orders format=2
-	on 0 now 2 'understands formats up to 2 only' set orders format=3
+	on 0 now 1 'understands formats up to 2 only' set orders format=3
 	replace 1 later # the replica first
 	both_in_sync 0 now
 	write
@@ -143,7 +143,7 @@ test_hosts_are_upgraded_one_after_the_other() {
 	grep -q '"format":3.*"next":true' register || fail "the register has another format"
 	write
 	on 0 later 0 '"format": *3' status orders --json
-	on 0 later 2 'cannot be lowered' set orders format=2
+	on 0 later 1 'cannot be lowered' set orders format=2
 	end
 	"$RPMIRROR_LATER" meta dump "$work/a/data" >out
 	grep -qE 'format *:? *3' out || fail "the metadata have another format"
