@@ -256,6 +256,7 @@ static void config_read(void)
 	conf.violations_per_s = config_number("SOFTRNIC_VIOLATIONS_PER_S", 1000000, 10);
 	conf.retry_ns = config_number("SOFTRNIC_RETRY_MS", 3600000, 2000) * NSEC_PER_MS;
 	conf.qp_any_source = config_number("SOFTRNIC_QP_ANY_SOURCE", 1, 0);
+	conf.strict_psn = config_number("SOFTRNIC_STRICT_PSN", 1, 0);
 	config_read_qp_ports();
 	config_read_qp_address();
 	conf.extensions = config_number("SOFTRNIC_EXTENSIONS", 1, 1);

@@ -28,6 +28,7 @@ struct config {
 	uint64_t retry_ns;    /* SOFTRNIC_RETRY_MS: least time of a plain queue pair's retries */
 	unsigned qp_ports[2]; /* SOFTRNIC_QP_PORTS=lo-hi; 0: the kernel chooses */
 	bool qp_any_source;   /* SOFTRNIC_QP_ANY_SOURCE */
+	bool strict_psn;      /* SOFTRNIC_STRICT_PSN */
 	struct link_addr qp_address; /* SOFTRNIC_GIDS, if it is one address; else LINK_NONE */
 	bool extensions;             /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
 	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */

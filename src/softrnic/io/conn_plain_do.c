@@ -109,19 +109,21 @@ static bool plain_reply_fits(struct conn *c)
 
 /*
  * A card drops all packets of a peer whose sequence numbers do not fit. TCP orders the bytes here, so
- * the program works; but it would not there. An end before RTS has no number of its own yet.
+ * the program works; but it would not there. An end before RTS has no number of its own yet. Returns
+ * false if the peer is refused for it.
  */
-static void plain_compare_psns(const struct conn_plain *p)
+static bool plain_psns_permit(const struct conn_plain *p, const struct meet_data *peer)
 {
-	bool sends_fit = !p->has_rts || p->rts.sq_psn == p->peer.rq_psn;
-	bool receives_fit = p->peer.sq_psn == MEET_NO_PSN || p->peer.sq_psn == p->rtr.rq_psn;
+	bool sends_fit = !p->has_rts || p->rts.sq_psn == peer->rq_psn;
+	bool receives_fit = peer->sq_psn == MEET_NO_PSN || peer->sq_psn == p->rtr.rq_psn;
+	bool strict = config_get()->strict_psn;
 
-	if (!sends_fit || !receives_fit)
-		LOG_NOTICE_LIMITED(
-			"queue pair 0x%06x: the packet sequence numbers of the two ends "
-			"differ (sq_psn of one and rq_psn of the other): cards would not "
-			"connect",
-			p->place.qpn);
+	if (sends_fit && receives_fit)
+		return true;
+	LOG_NOTICE_LIMITED("queue pair 0x%06x: the packet sequence numbers of the two ends differ "
+			   "(sq_psn of one and rq_psn of the other): cards would not connect%s",
+			   p->place.qpn, strict ? ", nor do these (SOFTRNIC_STRICT_PSN)" : "");
+	return !strict;
 }
 
 static void plain_log_reject(const struct conn *c)
@@ -224,14 +226,14 @@ static void plain_accept(struct conn *c, uint32_t attempt, struct meeting_inboun
 	int ret;
 
 	p->attempt = attempt;
-	ret = conn_plain_renew_stream(c, c->same_host);
+	ret = plain_psns_permit(p, &peer) ? conn_plain_renew_stream(c, c->same_host) : -EPROTO;
 	if (!ret)
 		ret = conn_plain_take_over(c, qp_port_remove(&p->place, qp_dial_of(in)));
 	else
-		conn_plain_drop(qp_port_remove(&p->place, qp_dial_of(in)), MEET_BUSY);
+		conn_plain_drop(qp_port_remove(&p->place, qp_dial_of(in)),
+				ret == -EPROTO ? MEET_NOT_PEER : MEET_BUSY);
 	if (!ret) {
 		p->peer = peer;
-		plain_compare_psns(p);
 		plain_params(p, &params);
 		conn_origin_arrives(c);
 		ret = stream_accept(c->stream, &params, conn_segment(c), clock_now_ns(), &u);
@@ -387,8 +389,7 @@ void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
 	struct conn_plain *p = c->plain;
 	struct stream_update u; /* the event's caller looks anew */
 
-	if (event == STREAM_EV_REPLIED && plain_reply_fits(c)) {
-		plain_compare_psns(p);
+	if (event == STREAM_EV_REPLIED && plain_reply_fits(c) && plain_psns_permit(p, &p->peer)) {
 		plain_note(c, PLAIN_REPLIED);
 	} else if (event == STREAM_EV_ESTABLISHED) {
 		conn_plain_limit_requests(c, &u);

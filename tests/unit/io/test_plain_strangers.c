@@ -264,6 +264,25 @@ static void sequence_numbers_that_differ_are_explained(void **state)
 	assert_non_null(strstr(notices, "sequence numbers"));
 }
 
+/* SOFTRNIC_STRICT_PSN is set: the end of a card's, which drops all that comes. */
+static void sequence_numbers_that_differ_keep_strict_ends_apart(void **state)
+{
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_talk(&dials, &awaits);
+	plain_reset(&dials);
+	plain_reset(&awaits);
+	dials.sq_psn = 2;
+	dials.timeout = awaits.timeout = dials.retry_cnt = awaits.retry_cnt = 1;
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_ready(&awaits, dials.qp->qp_num);
+	plain_send(&dials, 1, "dropped");
+	plain_send(&awaits, 2, "dropped as well");
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(plain_wait(&awaits).status, IBV_WC_RETRY_EXC_ERR);
+	assert_non_null(strstr(notices, "SOFTRNIC_STRICT_PSN"));
+}
+
 static void dials_that_wait_do_not_keep_the_peer_out(void **state)
 {
 	int fds[6];
@@ -344,6 +363,12 @@ int main(void)
 		TEST(swapped_numbers_are_explained),
 	};
 
+	const struct CMUnitTest strict[] = {
+		TEST(sequence_numbers_that_differ_keep_strict_ends_apart),
+	};
+
+	if (getenv("SOFTRNIC_STRICT_PSN"))
+		return cmocka_run_group_tests(strict, NULL, NULL);
 	if (getenv("SOFTRNIC_QP_ANY_SOURCE"))
 		return cmocka_run_group_tests(any_source, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
