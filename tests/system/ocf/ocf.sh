@@ -23,6 +23,7 @@ end_applications() {
 	cleanup
 }
 trap end_applications EXIT
+trap 'exit 1' INT TERM
 
 # application HOST: the program that on-promote names
 application() {
