@@ -23,4 +23,18 @@ test_a_foreign_program_is_traced() {
 	silent_about tshark '[Mm]alformed|retransmission|out-of-order|not captured'
 }
 
+# Both ends write to one file, so each datagram is in it twice: sent, and received. The program sends with
+# a hop limit of 1.
+test_datagrams_are_traced() {
+	need ibv_ud_pingpong tshark
+	export SOFTRNIC_TRACE=$scratch/trace.pcapng SOFTRNIC_IDENTITY=roce
+	run_pair ibv_ud_pingpong -g 0 -n 10 -s 100 || fail "ibv_ud_pingpong: $status_server, $status_client"
+	dissector -r "$SOFTRNIC_TRACE" -o udp.check_checksum:TRUE -Y 'udp && data.data[0:4] == 73:52:55:44' -T fields \
+		-e frame.packet_flags_direction -e udp.length -e udp.checksum.status -e ip.ttl >"$scratch/tshark.log" ||
+		fail "tshark cannot read the trace"
+	for way in 0x00000001 0x00000002; do # received, sent
+		[ "$(grep -c "^$way"$'\t132\t1\t1$' "$scratch/tshark.log")" = 20 ] || fail "not 20 of direction $way"
+	done
+}
+
 run_test "$1"

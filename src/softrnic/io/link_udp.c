@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "softrnic/io/link_sockaddr.h"
+#include "softrnic/io/trace.h"
 
 #define UDP_RCVBUF    (4 << 20)
 #define UDP_RCVBUF_OK (1 << 20) /* below it bursts of a few senders are lost */
@@ -65,6 +66,7 @@ static int udp_open(const struct link_addr *at, struct link_udp *u)
 	struct sockaddr_storage ss;
 	socklen_t len = link_addr_to(at, &ss);
 
+	u->port = at->port;
 	u->ipv4 = at->family == LINK_IPV4;
 	u->fd = socket(ss.ss_family, type, 0);
 	if (u->fd < 0)
@@ -199,8 +201,10 @@ int link_udp_send(struct link_udp *u, const struct ud_packet *packets, int n)
 	do
 		sent = sendmmsg(u->fd, m, (unsigned)n, 0);
 	while (sent < 0 && errno == EINTR);
-	if (sent > 0)
+	if (sent > 0) {
+		trace_datagrams(packets, sent, u->port, true);
 		return sent;
+	}
 	if (errno == EAGAIN)
 		return -EAGAIN;
 	LOG_NOTICE_LIMITED("a datagram is lost, as this host cannot send it: %s", strerror(errno));
@@ -318,5 +322,6 @@ int link_udp_recv(struct link_udp *u, struct ud_packet *packets, int n)
 	while (got < 0 && errno == EINTR);
 	for (int i = 0; i < got; i++)
 		udp_get(&m[i], &packets[i]);
+	trace_datagrams(packets, got, u->port, false);
 	return got < 0 ? -EAGAIN : got;
 }

@@ -17,6 +17,7 @@
 
 struct link_udp {
 	int fd;
+	uint16_t port;
 	bool ipv4;       /* the socket has no IPv6 addresses */
 	uint32_t window; /* packets of one sender for which there is room besides others */
 };

@@ -66,30 +66,39 @@ static uint32_t trace_captured(size_t original)
 	return (uint32_t)(snaplen && original > snaplen ? snaplen : original);
 }
 
-/* The bytes are in place. The end of the block may overwrite what follows them. */
-static void trace_emit(void *arg, const struct tcpip_segment *seg, enum flow_side from, size_t len)
+/* The packet is in place. The end of the block may overwrite what follows it. */
+static void trace_append(uint8_t *ip, size_t len, bool outbound, const char *comment)
 {
-	struct trace *t = arg;
-	size_t headers = tcpip_headers_len(seg), tail;
-	uint8_t *ip = t->bytes - headers, *block = ip - PCAPNG_HEAD;
-	char comment[PCAPNG_COMMENT_MAX];
+	uint8_t *block = ip - PCAPNG_HEAD;
 	struct pcapng_packet packet = {
 		.time_ns = trace_realtime_ns(),
-		.captured = trace_captured(headers + len),
-		.original = (uint32_t)(headers + len),
-		.outbound = from == FLOW_US,
+		.captured = trace_captured(len),
+		.original = (uint32_t)len,
+		.outbound = outbound,
+		.comment = comment,
 	};
+	size_t tail;
 
-	if (seg->flags & TCP_SYN && from == FLOW_US) {
-		snprintf(comment, sizeof(comment), "%s, traced by process %d (%s)",
-			 t->initiator ? "initiator" : "responder", (int)getpid(),
-			 program_invocation_short_name);
-		packet.comment = comment;
-	}
-	tcpip_encode(ip, seg, t->bytes, len);
 	pcapng_encode_head(block, &packet);
 	tail = pcapng_encode_tail(ip + packet.captured, &packet);
 	trace_file_append(block, PCAPNG_HEAD + packet.captured + tail, config_get()->trace_bytes);
+}
+
+/* The bytes are in place. */
+static void trace_emit(void *arg, const struct tcpip_segment *seg, enum flow_side from, size_t len)
+{
+	struct trace *t = arg;
+	size_t headers = tcpip_headers_len(seg);
+	uint8_t *ip = t->bytes - headers;
+	bool is_first = seg->flags & TCP_SYN && from == FLOW_US;
+	char comment[PCAPNG_COMMENT_MAX];
+
+	if (is_first)
+		snprintf(comment, sizeof(comment), "%s, traced by process %d (%s)",
+			 t->initiator ? "initiator" : "responder", (int)getpid(),
+			 program_invocation_short_name);
+	tcpip_encode(ip, seg, t->bytes, len);
+	trace_append(ip, headers + len, from == FLOW_US, is_first ? comment : NULL);
 }
 
 static void trace_say(struct trace *t, enum flow_side from, uint8_t *bytes, size_t len)
@@ -284,6 +293,43 @@ void trace_error(struct trace *t, int err)
 		return;
 	pthread_mutex_lock(&tracer.lock);
 	trace_note_error(t, err);
+	pthread_mutex_unlock(&tracer.lock);
+}
+
+/* --- datagrams ---------------------------------------------------------------------------- */
+
+static void trace_fill_gid(struct tcpip_end *end, bool v6, const uint8_t gid[UD_GID_LEN],
+			   uint16_t port)
+{
+	*end = (struct tcpip_end){.port = port};
+	memcpy(end->addr, gid + (v6 ? 0 : UD_GID_LEN - 4), v6 ? UD_GID_LEN : 4);
+}
+
+/* With the lock. */
+static void trace_datagram_locked(const struct ud_packet *p, uint16_t own_port, bool outbound)
+{
+	struct udpip_packet packet = {
+		.v6 = !ud_gid_is_ipv4(p->path.from),
+		.traffic_class = p->path.traffic_class,
+		.hop_limit = p->path.hop_limit,
+	};
+	uint8_t *ip = payload - udpip_headers_len(&packet);
+
+	trace_fill_gid(&packet.from, packet.v6, p->path.from, outbound ? own_port : p->port);
+	trace_fill_gid(&packet.to, packet.v6, p->path.to, outbound ? p->port : own_port);
+	memcpy(payload, p->bytes, p->len);
+	udpip_encode(ip, &packet, payload, p->len);
+	trace_append(ip, udpip_headers_len(&packet) + p->len, outbound, NULL);
+}
+
+void trace_datagrams(const struct ud_packet *packets, int n, uint16_t own_port, bool outbound)
+{
+	if (!trace_is_wanted())
+		return;
+	pthread_mutex_lock(&tracer.lock);
+	if (trace_file_open(config_get()->trace))
+		for (int i = 0; i < n; i++)
+			trace_datagram_locked(&packets[i], own_port, outbound);
 	pthread_mutex_unlock(&tracer.lock);
 }
 

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "softrnic/io/link_addr.h"
+#include "softrnic/proto/ud.h"
 
 struct trace; /* of one connection, whose lock guards it */
 
@@ -36,6 +37,12 @@ void trace_leave_received(struct trace *t, ssize_t n); /* 0: the peer has ended 
 
 void trace_shutdown(struct trace *t);       /* our FIN; accepts NULL */
 void trace_error(struct trace *t, int err); /* the link failed; accepts NULL */
+
+/*
+ * Packets that a socket with that port has sent or received; `len` of each is at most UD_DATAGRAM_MAX + 1.
+ * Where both ends write to the same file, it has a packet twice: sent, and received unless it was lost.
+ */
+void trace_datagrams(const struct ud_packet *packets, int n, uint16_t own_port, bool outbound);
 
 void trace_atfork_prepare(void);
 void trace_atfork_parent(void);

@@ -45,6 +45,19 @@ size_t tcpip_headers_len(const struct tcpip_segment *seg);
 void tcpip_encode(uint8_t *headers, const struct tcpip_segment *seg, const void *payload,
 		  size_t len);
 
+/* A datagram (RFC 768), as it was: nothing of it is made up. */
+struct udpip_packet {
+	bool v6;
+	struct tcpip_end from, to;
+	uint8_t traffic_class, hop_limit;
+};
+
+#define UDPIP_HEADERS_MAX (40 + 8)
+
+size_t udpip_headers_len(const struct udpip_packet *p);
+/* Writes udpip_headers_len() bytes; len, the payload's, is at most TCPIP_PAYLOAD_MAX. */
+void udpip_encode(uint8_t *headers, const struct udpip_packet *p, const void *payload, size_t len);
+
 enum flow_side { FLOW_US, FLOW_PEER };
 
 struct flow {

@@ -8,7 +8,7 @@
  *   Section Header Block       byte order, version 1.0, length unknown; shb_userappl: the writer
  *   Interface Description      link type RAW (101), no snap length; if_name; if_tsresol: 1e-9 s
  *   Enhanced Packet Block ...  interface 0, time, captured and original length;
- *                              IP header, TCP header, payload (flow.h); padding to 4 bytes;
+ *                              IP header, TCP or UDP header, payload (flow.h); padding;
  *                              opt_comment on some; epb_flags: inbound or outbound
  *
  * A packet's block is encoded in two parts around its bytes: the head (PCAPNG_HEAD bytes) and the

@@ -8,8 +8,10 @@
 #define IPV4_LEN     20
 #define IPV6_LEN     40
 #define TCP_LEN      20
+#define UDP_LEN      8
 #define SYN_OPTIONS  8
 #define PROTOCOL_TCP 6
+#define PROTOCOL_UDP 17
 #define HOPS         64
 #define WINDOW       0xffff /* a GiB after scaling, so that it never looks full */
 
@@ -36,9 +38,15 @@ static void tcpip_store_be16(uint8_t *p, uint16_t v)
 	p[1] = (uint8_t)v;
 }
 
-static size_t tcpip_ip_len(const struct tcpip_segment *seg)
+/* What is in the IP header besides addresses. */
+struct ip_fields {
+	uint8_t protocol, traffic_class, hop_limit;
+	size_t below; /* bytes that follow the header */
+};
+
+static size_t tcpip_ip_len(bool v6)
 {
-	return seg->v6 ? IPV6_LEN : IPV4_LEN;
+	return v6 ? IPV6_LEN : IPV4_LEN;
 }
 
 static size_t tcpip_tcp_len(const struct tcpip_segment *seg)
@@ -48,44 +56,56 @@ static size_t tcpip_tcp_len(const struct tcpip_segment *seg)
 
 size_t tcpip_headers_len(const struct tcpip_segment *seg)
 {
-	return tcpip_ip_len(seg) + tcpip_tcp_len(seg);
+	return tcpip_ip_len(seg->v6) + tcpip_tcp_len(seg);
 }
 
-static void tcpip_encode_ipv4(uint8_t *ip, const struct tcpip_segment *seg, size_t below)
+static void tcpip_encode_ipv4(uint8_t *ip, const struct tcpip_end *from, const struct tcpip_end *to,
+			      const struct ip_fields *f)
 {
 	struct wcursor c = wcursor_init(ip, IPV4_LEN);
 
-	wcursor_be16(&c, 0x4500);
-	wcursor_be16(&c, (uint16_t)(IPV4_LEN + below));
+	wcursor_u8(&c, 0x45);
+	wcursor_u8(&c, f->traffic_class);
+	wcursor_be16(&c, (uint16_t)(IPV4_LEN + f->below));
 	wcursor_be16(&c, 0);
-	wcursor_be16(&c, 0x4000); /* don't fragment */
-	wcursor_u8(&c, HOPS);
-	wcursor_u8(&c, PROTOCOL_TCP);
+	wcursor_be16(&c, f->protocol == PROTOCOL_TCP ? 0x4000 : 0); /* don't fragment */
+	wcursor_u8(&c, f->hop_limit);
+	wcursor_u8(&c, f->protocol);
 	wcursor_be16(&c, 0);
-	wcursor_bytes(&c, seg->from->addr, 4);
-	wcursor_bytes(&c, seg->to->addr, 4);
+	wcursor_bytes(&c, from->addr, 4);
+	wcursor_bytes(&c, to->addr, 4);
 	tcpip_store_be16(ip + 10, tcpip_fold(tcpip_sum(ip, IPV4_LEN)));
 }
 
-static void tcpip_encode_ipv6(uint8_t *ip, const struct tcpip_segment *seg, size_t below)
+static void tcpip_encode_ipv6(uint8_t *ip, const struct tcpip_end *from, const struct tcpip_end *to,
+			      const struct ip_fields *f)
 {
 	struct wcursor c = wcursor_init(ip, IPV6_LEN);
 
-	wcursor_be32(&c, 0x60000000);
-	wcursor_be16(&c, (uint16_t)below);
-	wcursor_u8(&c, PROTOCOL_TCP);
-	wcursor_u8(&c, HOPS);
-	wcursor_bytes(&c, seg->from->addr, 16);
-	wcursor_bytes(&c, seg->to->addr, 16);
+	wcursor_be32(&c, 0x60000000 | (uint32_t)f->traffic_class << 20);
+	wcursor_be16(&c, (uint16_t)f->below);
+	wcursor_u8(&c, f->protocol);
+	wcursor_u8(&c, f->hop_limit);
+	wcursor_bytes(&c, from->addr, 16);
+	wcursor_bytes(&c, to->addr, 16);
 }
 
-/* TCP's checksum covers addresses, protocol and length, too (RFC 9293 s3.1). */
-static uint64_t tcpip_sum_pseudo_header(const struct tcpip_segment *seg, size_t below)
+static void tcpip_encode_ip(uint8_t *ip, bool v6, const struct tcpip_end *from,
+			    const struct tcpip_end *to, const struct ip_fields *f)
 {
-	size_t addr = seg->v6 ? 16 : 4;
+	if (v6)
+		tcpip_encode_ipv6(ip, from, to, f);
+	else
+		tcpip_encode_ipv4(ip, from, to, f);
+}
 
-	return tcpip_sum(seg->from->addr, addr) + tcpip_sum(seg->to->addr, addr) + PROTOCOL_TCP +
-	       below;
+/* The checksums of TCP and UDP cover addresses, protocol and length, too (RFC 9293 s3.1, RFC 768). */
+static uint64_t tcpip_sum_pseudo_header(bool v6, const struct tcpip_end *from,
+					const struct tcpip_end *to, const struct ip_fields *f)
+{
+	size_t addr = v6 ? 16 : 4;
+
+	return tcpip_sum(from->addr, addr) + tcpip_sum(to->addr, addr) + f->protocol + f->below;
 }
 
 static void tcpip_encode_tcp(uint8_t *tcp, const struct tcpip_segment *seg)
@@ -111,16 +131,42 @@ static void tcpip_encode_tcp(uint8_t *tcp, const struct tcpip_segment *seg)
 void tcpip_encode(uint8_t *headers, const struct tcpip_segment *seg, const void *payload,
 		  size_t len)
 {
-	uint8_t *tcp = headers + tcpip_ip_len(seg);
-	size_t below = tcpip_tcp_len(seg) + len;
+	uint8_t *tcp = headers + tcpip_ip_len(seg->v6);
+	struct ip_fields f = {
+		.protocol = PROTOCOL_TCP, .hop_limit = HOPS, .below = tcpip_tcp_len(seg) + len};
 
 	assert(len <= TCPIP_PAYLOAD_MAX);
-	if (seg->v6)
-		tcpip_encode_ipv6(headers, seg, below);
-	else
-		tcpip_encode_ipv4(headers, seg, below);
+	tcpip_encode_ip(headers, seg->v6, seg->from, seg->to, &f);
 	tcpip_encode_tcp(tcp, seg);
 	tcpip_store_be16(tcp + 16,
-			 tcpip_fold(tcpip_sum_pseudo_header(seg, below) +
+			 tcpip_fold(tcpip_sum_pseudo_header(seg->v6, seg->from, seg->to, &f) +
 				    tcpip_sum(tcp, tcpip_tcp_len(seg)) + tcpip_sum(payload, len)));
+}
+
+/* --- datagrams ------------------------------------------------------------------------------- */
+
+size_t udpip_headers_len(const struct udpip_packet *p)
+{
+	return tcpip_ip_len(p->v6) + UDP_LEN;
+}
+
+void udpip_encode(uint8_t *headers, const struct udpip_packet *p, const void *payload, size_t len)
+{
+	uint8_t *udp = headers + tcpip_ip_len(p->v6);
+	struct wcursor c = wcursor_init(udp, UDP_LEN);
+	struct ip_fields f = {.protocol = PROTOCOL_UDP,
+			      .traffic_class = p->traffic_class,
+			      .hop_limit = p->hop_limit,
+			      .below = UDP_LEN + len};
+	uint16_t sum;
+
+	assert(len <= TCPIP_PAYLOAD_MAX);
+	tcpip_encode_ip(headers, p->v6, &p->from, &p->to, &f);
+	wcursor_be16(&c, p->from.port);
+	wcursor_be16(&c, p->to.port);
+	wcursor_be16(&c, (uint16_t)f.below);
+	wcursor_be16(&c, 0);
+	sum = tcpip_fold(tcpip_sum_pseudo_header(p->v6, &p->from, &p->to, &f) +
+			 tcpip_sum(udp, UDP_LEN) + tcpip_sum(payload, len));
+	tcpip_store_be16(udp + 6, sum ? sum : 0xffff); /* 0 would mean that there is none */
 }

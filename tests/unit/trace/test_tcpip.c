@@ -83,12 +83,76 @@ static void checksums_of_all_lengths_are_right(void **state)
 		}
 }
 
+/* --- datagrams ------------------------------------------------------------------------------- */
+
+static void an_ipv4_datagram_matches_a_known_packet(void **state)
+{
+	/* clang-format off */
+	static const uint8_t golden[] = {
+		0x45, 0x68, 0, 31, 0, 0, 0, 0, 7, 17, 0xc7, 0x2f, 192, 0, 2, 1, 198, 51, 100, 2,
+		0x12, 0x34, 0x1c, 0x24, 0, 11, 0x20, 0xe6,
+		'a', 'b', 'c',
+	};
+	/* clang-format on */
+	struct udpip_packet p = {.from = near4, .to = far4, .traffic_class = 0x68, .hop_limit = 7};
+	uint8_t buf[sizeof(golden)];
+
+	memcpy(buf + 28, "abc", 3);
+	assert_int_equal(udpip_headers_len(&p), 28);
+	udpip_encode(buf, &p, buf + 28, 3);
+	assert_memory_equal(buf, golden, sizeof(golden));
+}
+
+static void checksums_of_datagrams_are_right(void **state)
+{
+	uint8_t buf[UDPIP_HEADERS_MAX + 64];
+
+	for (int v6 = 0; v6 <= 1; v6++) {
+		struct udpip_packet p = {.v6 = v6,
+					 .from = v6 ? near6 : near4,
+					 .to = v6 ? far6 : far4,
+					 .traffic_class = 0xff,
+					 .hop_limit = 255};
+		size_t headers = udpip_headers_len(&p), ip = headers - 8;
+
+		for (size_t len = 0; len <= 64; len++) {
+			uint32_t pseudo;
+
+			memset(buf + headers, 0xa5, len);
+			udpip_encode(buf, &p, buf + headers, len);
+			pseudo = sum(17 + 8 + (uint32_t)len, buf + (v6 ? 8 : 12), v6 ? 32 : 8);
+			assert_int_equal(sum(pseudo, buf + ip, 8 + len), 0xffff);
+			if (!v6)
+				assert_int_equal(sum(0, buf, ip), 0xffff);
+		}
+	}
+}
+
+/* A sum of 0 stands for "no checksum". */
+static void a_checksum_of_0_is_written_as_all_ones(void **state)
+{
+	struct udpip_packet p = {.from = near4, .to = far4};
+	uint8_t buf[28 + 2] = {0}, sum_at = 26;
+	uint16_t plain;
+
+	udpip_encode(buf, &p, buf + 28, 2);
+	plain = (uint16_t)(buf[sum_at] << 8 | buf[sum_at + 1]);
+	buf[28] = (uint8_t)(plain >> 8);
+	buf[29] = (uint8_t)plain;
+	udpip_encode(buf, &p, buf + 28, 2);
+	assert_int_equal(buf[sum_at], 0xff);
+	assert_int_equal(buf[sum_at + 1], 0xff);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ipv4_and_tcp_match_a_known_packet),
 		cmocka_unit_test(a_syn_carries_mss_and_scale_and_acknowledges_nothing),
 		cmocka_unit_test(checksums_of_all_lengths_are_right),
+		cmocka_unit_test(an_ipv4_datagram_matches_a_known_packet),
+		cmocka_unit_test(checksums_of_datagrams_are_right),
+		cmocka_unit_test(a_checksum_of_0_is_written_as_all_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
