@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_own.c -- which thread looks for a connection's bytes (doc/policy.md, R1 to R6).
+ * conn_own.c -- which thread looks for a connection's bytes (doc/policy.md, R1 to R7).
  *
  * As a rule the link reports them, and a thread of the engine is woken. A thread that polls looks
  * for them anyway. So after some polls in quick succession the link reports no bytes, and an
