@@ -8,6 +8,7 @@ the container of the tests permits no more of it. Enabled units are started by `
 """
 import collections
 import contextlib
+import fnmatch
 import glob
 import os
 import re
@@ -269,6 +270,15 @@ def act(word, unit, options):
             disable(unit)
         if word == "stop" or now:
             stop(unit)
+    elif word == "try-restart":
+        if unit.number("pid"):
+            stop(unit)
+            start(unit)
+    elif word == "is-enabled":
+        enabled = os.path.exists(f"{ENABLED}/{unit.name}")
+        print("enabled" if enabled else "disabled")
+        if not enabled:
+            sys.exit(1)
     elif word == "reload":
         reload(unit)
     elif word == "kill":
@@ -280,6 +290,16 @@ def act(word, unit, options):
             sys.exit(3)
     else:
         sys.exit(f"this systemctl does not know '{word}'")
+
+
+def named(words):
+    """A pattern, as packages' scripts have for units with instances, names those that run."""
+    for word in words:
+        if "*" not in word:
+            yield word
+        elif os.path.isdir(STATE):
+            running = [name.removesuffix(".pid") + ".service" for name in sorted(os.listdir(STATE)) if name.endswith(".pid")]
+            yield from fnmatch.filter(running, word)
 
 
 def main():
@@ -298,7 +318,7 @@ def main():
         options["--no-block"] = True
     if words[0] == "daemon-reload":
         return
-    for name in words[1:]:
+    for name in named(words[1:]):
         act(words[0], Unit(name), options)
 
 
