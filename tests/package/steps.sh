@@ -152,6 +152,13 @@ services_follow_an_upgrade_and_a_removal() {
 		dpkg --install /packages/"$name"_*.deb
 		[ ! -e $there/running/$name.service ] || fail "an installation starts $name"
 	done
+	# Servers with instances, too: which run, only systemd knows.
+	: >$there/calls
+	dpkg --install /packages/rpma_*.deb
+	grep -q "try-restart rpma-serve@\*.service" $there/calls || fail "after an upgrade the old rpma serve runs: $(cat $there/calls)"
+	dpkg --remove rpma
+	grep -q "stop rpma-serve@\*.service" $there/calls || fail "rpma serve runs after its removal: $(cat $there/calls)"
+	dpkg --install /packages/rpma_*.deb
 	rm -r /run/systemd
 	mv /root/policy-rc.d $policy
 }
