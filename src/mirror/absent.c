@@ -22,7 +22,7 @@ void absent_open(struct rpmirror *m)
 	absent_note_counted(m);
 }
 
-/* ---- the members that are counted for ---- */
+/* ---- members with a bitmap ---- */
 
 void absent_drop(struct rpmirror *m, unsigned slot)
 {
@@ -44,7 +44,7 @@ static void absent_begin(struct rpmirror *m, unsigned slot, const struct mirror_
 
 	if (!serving)
 		base = next->history_count ? next->history[0].epoch : (struct mirror_epoch){0};
-	/* After a forced promotion this copy is the primary's, whatever it lacks. The other copy
+	/* A forced promotion makes this copy the primary's even if it lacks flushes. The other copy
 	 * may have the same epoch and other bytes, so no bitmap can count for it. */
 	if (serving ? !covers : next->view.forced) {
 		absent_drop(m, slot);
@@ -111,7 +111,7 @@ void absent_configure(struct rpmirror *m)
 	absent_note_counted(m);
 }
 
-/* ---- the bitmap of one ---- */
+/* ---- the bitmap of one member ---- */
 
 bool absent_is_known(const struct rpmirror *m, unsigned slot)
 {
@@ -131,8 +131,8 @@ static void absent_mark(struct resync *rs, uint64_t from, uint64_t to, bool is_u
 		resync_mark(rs, &range, 1, is_unsure);
 }
 
-/* An extent that is set as a whole was hot at an unclean end, or is to be compared as a whole.
- * Its blocks were perhaps not changed one by one, so they are compared first. */
+/* An extent with all bits set was hot at an unclean end, or has to be compared as a whole. Perhaps
+ * only some of its blocks have changed, so they are compared before they are copied. */
 void absent_load(const struct rpmirror *m, unsigned slot, struct resync *rs)
 {
 	struct mirror_range run;

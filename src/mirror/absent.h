@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * absent.h -- what members lack that get no flushes, counted in the metadata of this host's copy,
- * so that it survives a restart.
+ * absent.h -- bitmaps of the blocks that members without flushes lack. The metadata of this host's
+ * copy hold them, so that they survive a restart.
  *
  * A bitmap begins before the swap that excludes its member, or with a resync of everything; from
- * then on it has all that the resync's own bitmap has. It ends when the member is in-sync again.
- * All calls are made under the set's lock; if the metadata cannot be written, this host's copy has
- * failed.
+ * then on it contains each block of the resync's own bitmap. It ends when the member is in-sync
+ * again. All calls are made under the set's lock. If the metadata cannot be written, this host's
+ * copy has failed.
  */
 #ifndef MIRROR_ABSENT_H
 #define MIRROR_ABSENT_H
@@ -18,13 +18,13 @@
 void absent_open(struct rpmirror *m);
 /* PRIMARY_DO_SWAP: begin bitmaps for the members that leave the in-sync set. */
 void absent_exclude(struct rpmirror *m, const struct primary_action *swap);
-/* PRIMARY_DO_RETIRE. Own slot: the ranges in the records are marked for absent members, then the
- * hot extents of former epochs go. Another slot: that member is in-sync. */
+/* PRIMARY_DO_RETIRE. Own slot: mark the ranges of the records for absent members, then drop the hot
+ * extents of former epochs. Another slot: that member is in-sync, so end its bitmap. */
 void absent_retire(struct rpmirror *m, unsigned slot);
 /* The configuration has changed: bitmaps of copies that were replaced are void. */
 void absent_configure(struct rpmirror *m);
 
-/* What the member lacks is no longer known: end its bitmap. */
+/* It is no longer known which blocks the member lacks: end its bitmap. */
 void absent_drop(struct rpmirror *m, unsigned slot);
 /* The number of blocks that the member lacks. */
 uint64_t absent_count(const struct rpmirror *m, unsigned slot);

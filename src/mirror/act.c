@@ -73,7 +73,7 @@ static void act_fenced(struct rpmirror *m)
 		"another primary exists: this process is fenced for good; unmap");
 }
 
-/* Demoted by rpmirror_unmap(), after which no further call can be made, or by an operator. */
+/* The demotion comes from rpmirror_unmap(), the set's last call, or from an operator. */
 static void act_demoted(struct rpmirror *m)
 {
 	events_add(&m->events, RPMIRROR_EVENT_FENCED, UINT32_MAX, m->primary.rec.view.epoch.number,
@@ -141,8 +141,8 @@ void act_say_failed(struct rpmirror *m)
 		m->says_failed = false;
 }
 
-/* A former primary may have placed bytes here without a flush. They will be read, and their
- * records go, so they must be on the medium first. */
+/* A former primary may have placed bytes here without a flush. This process reads the bytes and
+ * removes their records, so the bytes must be on the medium first. */
 static void act_ranges(struct rpmirror *m, unsigned slot)
 {
 	struct mirror_range all = {0, m->size};

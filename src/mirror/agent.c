@@ -59,8 +59,8 @@ static void agent_on_done(struct rpmirror *m, const struct packet *p)
 	}
 }
 
-/* The file under the copy's name, as the daemon has opened it, is not this process's: it was
- * replaced, and no other process will find there what is flushed here. */
+/* The daemon has opened another file under the copy's name than this process: the file was
+ * replaced. No other process will find the flushes of this one there. */
 static bool agent_has_other_file(const struct rpmirror *m)
 {
 	struct stat ours, found;
@@ -90,7 +90,7 @@ static void agent_say_losses(struct rpmirror *m)
 	daemon_send(&m->daemon, packet_begin(&m->packet_out, PACKET_LOST, 0));
 }
 
-/* The daemon was restarted. It accepts this process as the holder again, or not yet. */
+/* The daemon was restarted. It accepts this process as the holder now, or only later. */
 static void agent_on_resumed(struct rpmirror *m, const struct packet *p)
 {
 	if (p->id != m->resume_id)
@@ -157,7 +157,7 @@ static void agent_on_packet(struct rpmirror *m, const struct packet *p)
 	}
 }
 
-/* Requests to the daemon may have been carried out or not. */
+/* It is unknown which of the pending requests the daemon has carried out. */
 static void agent_lost_daemon(struct rpmirror *m)
 {
 	daemon_close(&m->daemon);
@@ -177,7 +177,7 @@ static void agent_lost_daemon(struct rpmirror *m)
 	m->resume_ms = clock_boot_ms() + AGENT_RESUME_MS;
 }
 
-/* The process continues without the daemon; but its lease does not. */
+/* The process can continue without the daemon, but only the daemon renews its lease. */
 static void agent_resume(struct rpmirror *m)
 {
 	struct packet *p = &m->packet_out;
@@ -339,7 +339,7 @@ static int agent_timeout(struct rpmirror *m, uint64_t now_ms)
 	return next > now_ms ? (int)(next - now_ms) : 0;
 }
 
-/* Unlocked meanwhile. */
+/* Locked, except while the thread sleeps. */
 static void agent_sleep(struct rpmirror *m)
 {
 	struct pollfd fds[AGENT_FDS];

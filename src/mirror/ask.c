@@ -102,8 +102,8 @@ void ask_drop(struct rpmirror *m, unsigned slot)
 	member->reported = member->retires = false;
 }
 
-/* Metadata that cannot be written stay so until the daemon is restarted. If this process waited
- * for that, it would keep the role from hosts whose copies are good. */
+/* A daemon that cannot write its metadata cannot do so before it is restarted. If this process
+ * waited for the restart, it would keep the role from hosts with good copies. */
 static bool ask_own_has_failed(const struct rpmirror *m, unsigned slot, enum greeting_status status)
 {
 	return slot == m->self && !m->serving &&
@@ -156,7 +156,7 @@ static bool ask_is_of_no_use(const struct rpmirror *m, unsigned slot)
 	       (report->tail_unknown && !(m->primary.rec.view.insync & MIRROR_BIT(slot)));
 }
 
-/* The primary gets the promise together with a lane; at once for a member without one. */
+/* The primary gets the promise together with the lane, or at once if the member gets no lane. */
 static void ask_on_promised(struct rpmirror *m, unsigned slot, const struct message_promised *p)
 {
 	struct set_member *member = &m->members[slot];

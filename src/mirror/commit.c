@@ -16,7 +16,8 @@ void commit_fini(struct commit *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-/* Locked, except during the write-back. One thread of the next turn is enough to begin it. */
+/* Locked, except during the write-back. At the end wake all threads of this turn, and one of the
+ * next turn, which runs it. */
 static void commit_run(struct commit *c, int (*write_back)(void *arg), void *arg)
 {
 	uint64_t turn = ++c->begun;

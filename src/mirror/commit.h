@@ -2,10 +2,11 @@
 /*
  * commit.h -- one write-back of a file for all threads that wait for one (group commit).
  *
- * Write-backs follow each other in turns. A turn covers what was put into the file before it began:
- * a thread that comes while one runs belongs to the next. The first thread of a turn makes the
- * write-back, the others sleep. A turn that fails fails for all of its threads, and so do all later
- * turns: the kernel reports a lost page once, perhaps to another turn than the page's.
+ * Write-backs follow each other in turns. A turn covers the bytes that were put into the file
+ * before its begin: a thread that arrives during a turn belongs to the next one. The first thread
+ * of a turn makes the write-back, the others sleep. After a failure all threads of that turn and of
+ * all later ones get the error, because the kernel reports a lost page only once, perhaps to a
+ * later turn than the page's.
  */
 #ifndef MIRROR_COMMIT_H
 #define MIRROR_COMMIT_H
@@ -23,7 +24,8 @@ struct commit {
 
 void commit_init(struct commit *c);
 void commit_fini(struct commit *c);
-/* Blocks. write_back(arg), of any caller, returns 0 or -errno; commit_join() returns the same. */
+/* Blocks until the turn has ended. The write_back(arg) of any of its threads is called. It returns
+ * 0 or -errno, and so does commit_join(). */
 int commit_join(struct commit *c, int (*write_back)(void *arg), void *arg);
 
 #endif

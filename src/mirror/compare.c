@@ -40,7 +40,7 @@ static bool compare_begin(struct rpmirror *m, unsigned slot)
 	return true;
 }
 
-/* The member is as it was before. */
+/* End the comparison with the member, and continue with the bitmap that it had before. */
 static void compare_leave(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -236,8 +236,8 @@ static void compare_end(struct rpmirror *m)
 		   c->differ ? (uint32_t)__builtin_ctz(c->differ) : UINT32_MAX, c->result.different,
 		   "%.255s", text);
 	/*
-	 * The result only has members that were compared as a whole. If the order's time was over
-	 * before, the result is sent without a question.
+	 * The result contains only members that were compared as a whole. If the order was answered
+	 * at the end of its time, the result goes out as an answer without an id.
 	 */
 	c->result.members = c->is_judged ? c->whole : 0;
 	order_answer(m, c->is_answered ? 0 : c->id, c->why[0] ? PACKET_IO : PACKET_OK, c->why,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compare.h -- the copies of in-sync members are compared with this one while flushes go on: the
- * order VERIFY, which scrubs, too.
+ * compare.h -- a comparison of the in-sync members' copies with this one, while flushes go on. An
+ * operator's order VERIFY begins it, or the daemon's scrubbing, which gives the same order.
  *
- * Digests of blocks are compared that no flush touches meanwhile, over a bulk connection to each
- * member. A block counts as different after three such comparisons (core/resync.h, RESYNC_VERIFY).
- * Then the copies vote on each block that differs (core/finding.h):
+ * The primary asks each member over a bulk connection for digests of blocks that no flush touches
+ * meanwhile. A block counts as different after three such comparisons (core/resync.h,
+ * RESYNC_VERIFY). Then the copies vote on each block that differs (core/finding.h):
  *
  *	an operator's repair   makes all other copies equal to the primary's,
  *	the automatic one      does that only for copies against which a majority stands,
@@ -23,8 +23,8 @@ struct rpma_digest;
 struct rpmirror;
 struct resync_piece;
 
-/* At most so many digests of blocks that differ are kept. For further blocks it is undecided
- * which copy is wrong, unless a majority agrees with the primary. */
+/* Limit of the kept digests of blocks that differ. A further block stays undecided, unless a
+ * majority agrees with the primary. */
 #define COMPARE_NOTES 256
 
 struct compare_note {
@@ -67,8 +67,8 @@ void compare_note(struct rpmirror *m, unsigned slot, const struct resync_piece *
 void compare_on_done(struct rpmirror *m, unsigned slot);
 /* The connection, or the member, is lost. */
 void compare_on_lost(struct rpmirror *m, unsigned slot, const char *why);
-/* The member's medium cannot give that range back. The member counts as different, is excluded
- * for that, and gets the range. The rest after the range is not compared this time. */
+/* The member's medium cannot return that range. The member counts as different, is excluded for
+ * that reason, and gets the range. Blocks after the range are not compared this time. */
 void compare_on_unreadable(struct rpmirror *m, unsigned slot, const struct mirror_range *range,
 			   const char *why);
 

@@ -113,7 +113,7 @@ static mirror_mask judge_find_differing(const struct rpmirror *m, uint64_t block
 
 /* ---- consequences ---- */
 
-/* May it leave the in-sync set, together with those that leave already? */
+/* May the member leave the in-sync set, together with the members that leave already? */
 static bool judge_may_leave(struct rpmirror *m, unsigned slot)
 {
 	struct compare *c = &m->compare;
@@ -200,7 +200,7 @@ static void judge_block(struct rpmirror *m, struct judge_runs *runs, uint64_t bl
 	}
 }
 
-/* ---- of all ---- */
+/* ---- all members ---- */
 
 static uint64_t judge_word(const struct rpmirror *m, uint64_t i)
 {
@@ -219,7 +219,7 @@ static void judge_keep_out(struct rpmirror *m, unsigned slot)
 	const char *why;
 
 	if (primary_exclude(&m->primary, (uint8_t)slot, &why))
-		return; /* it was asked whether it may */
+		return; /* judge_may_leave() has asked before */
 	snprintf(m->members[slot].why, sizeof(m->members[slot].why),
 		 "its copy differs from that of the others: 'rpmirror resume' lets it return, and "
 		 "it gets what it lacks");

@@ -17,7 +17,8 @@
 #define COPY_WORD 8u
 #define COPY_PAGE 4096u
 
-/* Fewer bytes are stored: that takes no longer, and single words change at once for a reader. */
+/* Shorter ranges use stores instead of pwrite(2): a store is as fast there, and a reader sees each
+ * word change at once. */
 #define COPY_WRITE_MIN 512u
 
 static int copy_check_size(const struct copy *copy)
@@ -109,8 +110,8 @@ static int copy_persist_span(const struct copy *copy, const struct mirror_range 
 }
 
 /*
- * No flag of sync_file_range() that waits is used: such a wait would take the one report of a
- * failure from fdatasync().
+ * Use no flag of sync_file_range() that waits: such a wait would consume the kernel's only report
+ * of a failure, and fdatasync() would succeed.
  */
 void copy_write_out(const struct copy *copy, const struct mirror_range *v, uint32_t n)
 {
@@ -126,7 +127,7 @@ static int copy_sync(void *arg)
 
 	if (fdatasync(copy->fd))
 		return -errno;
-	return ownfd_is_lost(&copy->own) ? -EBADF : 0; /* it was another file's */
+	return ownfd_is_lost(&copy->own) ? -EBADF : 0; /* another file was synced */
 }
 
 int copy_persist(struct copy *copy, const struct mirror_range *v, uint32_t n)

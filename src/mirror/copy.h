@@ -22,10 +22,11 @@ struct copy {
 	struct commit commit;
 };
 
-/* Takes over the descriptors. The sentinel is used for nothing else, as the kernel reports a
- * failure once to each description; -1: none. 0 or an RPMIRROR_E_*; *copy is closed then. */
+/* Takes over the descriptors. The sentinel (-1: none) serves copy_knows_losses() alone, because the
+ * kernel reports a failure once to each description. Returns 0, or an RPMIRROR_E_* with *copy
+ * closed. */
 int copy_open(struct copy *copy, int fd, int sentinel, uint64_t size);
-/* Only the descriptor, which may be read only. */
+/* Takes over only the descriptor, which may be read-only. */
 int copy_open_readonly(struct copy *copy, int fd, uint64_t size);
 void copy_close(struct copy *copy);
 

@@ -21,8 +21,8 @@ struct daemon {
 	struct packet *packet;   /* the last one received */
 	int files[PACKET_FILES]; /* descriptors that came with it, for the receiver; -1: none */
 	bool lacks_files;        /* more descriptors came than this process has room for */
-	bool is_absent;          /* there was none, or it has ended; */
-	bool is_closed;          /* at once (map.c) */
+	bool is_absent;          /* there is no daemon, or its connection has ended */
+	bool is_closed;          /* the connection ended at once (map.c) */
 };
 
 /* Connect to the socket that RPMIRROR_SOCKET names, or to the usual one. 0 or an RPMIRROR_E_*. */
@@ -38,7 +38,7 @@ bool daemon_send_unsent(struct daemon *d);
 enum daemon_got { DAEMON_GOT_PACKET, DAEMON_GOT_NONE, DAEMON_GOT_END };
 /* The next packet, in d->packet. END: the daemon is gone, or uses another protocol. */
 enum daemon_got daemon_receive(struct daemon *d);
-/* The same, but wait for so long; -1: without a limit. NONE: the time is over. */
+/* The same after a wait of at most timeout_ms; -1: without a limit. NONE: the time is over. */
 enum daemon_got daemon_wait(struct daemon *d, int timeout_ms);
 
 #endif

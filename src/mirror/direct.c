@@ -34,7 +34,7 @@ bool direct_protect(struct direct *d, uint32_t extent, int protection)
 	return !mprotect(d->m->app + range.offset, range.len, protection);
 }
 
-/* All as their extents are. */
+/* Protect each extent according to its state. */
 static bool direct_unbar(struct direct *d)
 {
 	bool ok =
@@ -96,7 +96,7 @@ static void direct_fill(struct direct *d, uint32_t extent, uint16_t slot)
 	siglock_notify(&d->change);
 }
 
-/* The lock is paused meanwhile, as other threads do not wait for this extent. */
+/* Release the lock during the split, so that stores to other extents need not wait. */
 static void direct_split(struct direct *d, uint32_t extent)
 {
 	struct mirror_range range = direct_range(d, extent);
@@ -222,7 +222,8 @@ static bool direct_on_fault(void *arg, struct fault *fault)
 		return true;
 	if (direct_is_store(fault) && direct_permit_store(d, fault))
 		return true;
-	return restore_end_try(d->m, fault); /* it is barred, or the application's matter */
+	/* stores are barred, or the application has to handle the fault */
+	return restore_end_try(d->m, fault);
 }
 
 int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len)
@@ -365,7 +366,7 @@ int direct_open(struct rpmirror *m)
 	if (rc)
 		return errmsg_fail(rc == -ENOMEM ? RPMIRROR_E_NOMEM : RPMIRROR_E_PROVIDER,
 				   "set %s cannot be mapped directly: %s", m->set, strerror(-rc));
-	if (m->ended || m->quiescing) /* since it began to serve */
+	if (m->ended || m->quiescing) /* the end came before m->direct was set */
 		direct_begin_close(d);
 	return 0;
 }

@@ -3,9 +3,9 @@
  * direct.h -- a direct mapping: the application's stores reach the file at once.
  *
  * The file is mapped shared, and each extent (core/extents.h) is read-only until the first store to
- * it faults: then a slot names it durably (W2) and it is opened. A thread keeps slots in reserve,
- * by making extents cold that were not flushed for long. All else works as in an isolated mapping,
- * but a flush needs no slots, and takes its snapshot from the file's other mapping.
+ * it faults: then a slot names it durably (W2) and it is opened. A thread keeps slots in reserve:
+ * it makes extents cold that were not flushed for long. Everything else works as in an isolated
+ * mapping, but a flush needs no slots, and takes its snapshot from the file's other mapping.
  *
  * Locks: the set's lock is outer to `lock`, which handlers take. A handler that waits for a slot
  * waits for the thread, which needs the set's lock: so no code stores to the mapping under the
@@ -36,8 +36,8 @@ struct direct {
 	pthread_t thread;
 	bool has_thread;
 	bool stopping, closing; /* of the thread; from here on under the set's lock */
-	mirror_mask carried;    /* members that got stores by a resync which others lack */
-	bool is_closed;         /* it is done: nothing unflushed is left, */
+	mirror_mask carried;    /* members that a resync gave stores that others lack */
+	bool is_closed;         /* the close has ended: nothing unflushed is left, */
 	bool is_cold;           /* unless making it cold failed */
 };
 
@@ -55,7 +55,7 @@ void direct_delete(struct rpmirror *m);
 bool direct_bar(struct direct *d, bool bar);
 /* From now on stores of the application reach no file. */
 void direct_freeze(struct direct *d);
-/* Freeze, and have the thread make all extents cold; is_closed when it has. */
+/* Freeze the mapping, and have the thread make all extents cold. Then it sets is_closed. */
 void direct_begin_close(struct direct *d);
 /* The application has flushed these. */
 void direct_on_flush(struct direct *d, const struct mirror_range *v, uint32_t n);
@@ -64,8 +64,8 @@ bool direct_may_differ(struct direct *d, uint32_t extent);
 /* The ranges that may be unflushed, ascending; for free(). NULL: no memory. */
 struct mirror_range *direct_list(struct direct *d, uint32_t *n);
 /*
- * A resync has copied stores that may be unflushed to a member, where they are recorded. They are
- * flushed to all members, and then the member's `settled` is set. m->direct may be NULL. False:
+ * A resync has copied stores that may be unflushed to a member, which has recorded them. The thread
+ * flushes them to all members, and then sets that member's `settled`. m->direct may be NULL. False:
  * there is nothing to flush.
  */
 bool direct_on_carried(struct rpmirror *m, unsigned slot);

@@ -154,13 +154,13 @@ static void direct_flush_all(struct direct *d)
 
 	/*
 	 * Wait for the handlers. After that none of them writes to the table of hot extents, which
-	 * may be the daemon's soon.
+	 * may soon belong to the daemon.
 	 */
 	siglock_take(&d->lock);
 	while (d->extents.opening)
 		siglock_wait(&d->lock, &d->change, siglock_seen(&d->change), DIRECT_SLEEP_MS);
 	siglock_release(&d->lock);
-	direct_refill(d); /* the table has all of them */
+	direct_refill(d); /* the filled slots join the table */
 	v = direct_list(d, &n);
 
 	if (v && !d->m->ended)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signal handlers read the list of watches, so no watch is ever taken out of it: one that has ended
- * is used again for another. Neither handlers nor the calls here take a lock.
+ * Signal handlers read the list of watches, so no watch ever leaves the list. A watch that has
+ * ended is reused. Neither handlers nor the calls here take a lock.
  */
 #include "mirror/fault.h"
 

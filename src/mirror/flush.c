@@ -67,14 +67,14 @@ static int flush_check_arguments(const struct rpmirror *m, const struct rpmirror
 #define FLUSH_GROUP_OPS   (SET_QUEUE / 4) /* with small ranges */
 
 struct flush_cursor {
-	uint32_t range;      /* place of the next part: so many ranges, */
-	uint64_t skip;       /* and bytes of the next one, are in parts already */
-	uint32_t parts, ops; /* without a flush operation after them */
+	uint32_t range;      /* the parts so far contain this number of ranges, */
+	uint64_t skip;       /* and this number of bytes of the next range */
+	uint32_t parts, ops; /* posted since the last flush operation */
 };
 
 struct flush_round {
 	struct flush_cursor at;
-	uint32_t count; /* of its parts, and their numbers */
+	uint32_t count; /* number of parts; seqs: the number of each */
 	uint64_t seqs[FLUSH_ROUND_PARTS];
 };
 
@@ -216,10 +216,10 @@ static int flush_round(struct rpmirror *m, struct mirror_range *v, uint32_t n, b
 	return rc < 0 ? rc : 0;
 }
 
-/* Normal ranges, which are used up; seq 0: there were none. is_own: a flush of the library's
- * own, made also while the set is given up; ranges that it posted count even then. The
- * application's stores since the set was given up are not in the file, so its own flushes wait
- * for the end, and fail. */
+/* The ranges are normal, and are used up. *seq is the number of the last part; 0: there were no
+ * ranges. is_own: the library's own flush, which is also made, and counts, while the set is given
+ * up. A flush of the application waits for the end then, and fails, because the file lacks stores
+ * made since. */
 static int flush_begin_all(struct rpmirror *m, struct mirror_range *v, uint32_t n, bool is_own,
 			   uint64_t *seq)
 {
@@ -281,7 +281,8 @@ static void flush_note_slow(struct rpmirror *m, uint64_t seq)
 		   (unsigned long long)took);
 }
 
-/* Locked. 0, also when the deadline has passed, or the error why it is not acknowledged. */
+/* Locked. Returns 0 if the flush is acknowledged or the deadline has passed, else the reason why it
+ * is not acknowledged. */
 static int flush_await_number(struct rpmirror *m, uint64_t seq, uint64_t deadline)
 {
 	uint64_t since = clock_boot_ms();

@@ -48,7 +48,7 @@ static bool flush_mark_hot(struct rpmirror *m, const struct flush_part *part)
 	uint64_t seq = m->flush.begun + 1;
 	int rc;
 
-	if (m->failed_seq || m->direct) /* direct: the store's fault has done it */
+	if (m->failed_seq || m->direct) /* direct: the fault of the store has recorded it */
 		return true;
 	rc = hot_mark(&m->hot, part->v, part->n, seq, m->flush.retired);
 	if (rc && rc != -EBUSY)

@@ -46,7 +46,7 @@ void flush_fill_result(const struct rpmirror *m, uint64_t seq, struct rpmirror_r
 	if (m->failed_seq && seq >= m->failed_seq)
 		res->flags |= RPMIRROR_LOCAL_FAILED;
 	res->durable_mask = durable;
-	res->failed_mask &= ~(uint32_t)durable; /* it joins, or has joined */
+	res->failed_mask &= ~(uint32_t)durable; /* a joining member may have it, too */
 	if (durable != all)
 		res->flags |= RPMIRROR_DEGRADED;
 	if (__builtin_popcount(durable) < 2)

@@ -22,9 +22,9 @@ int hot_open(struct hot *hot, int fd);
 void hot_close(struct hot *hot);
 
 /*
- * Record the extents of ranges that the flush with number seq is to write. retired: all flushes up
- * to that number are acknowledged, so extents that none since has touched may give up their slots.
- * -EBUSY: none may yet; -errno: the metadata cannot be written.
+ * Record the extents of ranges that the flush with number seq is to write. retired: the number of
+ * the last acknowledged flush. An extent that no later flush has touched may give up its slot.
+ * -EBUSY: no slot is free yet; another -errno: the metadata cannot be written.
  */
 int hot_mark(struct hot *hot, const struct mirror_range *v, uint32_t n, uint64_t seq,
 	     uint64_t retired);

@@ -12,14 +12,15 @@
 #define LANE_SLOT_BITS 3
 #define LANE_GEN_BITS  8
 #define LANE_GENS      (1u << LANE_GEN_BITS)
-/* Beyond this span everything placed is flushed region by region: the target has notes of it. */
+/* If the placed bytes span more than this, everything placed is flushed, because the target has
+ * noted the regions. */
 #define LANE_SPAN_MAX (64ull << 20)
 /* Flush operations under way: data placed meanwhile shares the next one (group commit). A target
  * executes one after the other, so a second one would only wait there. */
 #define LANE_FLUSHES 1u
-/* With more than this placed, a flush operation does not wait for others. It is a part of a
- * large flush: the member is to write it back while the next part travels, and this process may
- * write back its own file meanwhile. */
+/* With more placed bytes than this, a flush operation does not wait for others. The bytes are a
+ * part of a large flush: the member writes them back while the next part travels and this process
+ * writes back its own file. */
 #define LANE_SHARED_MAX (1ull << 20)
 
 static const void *lane_context(const struct set_member *member, unsigned slot, uint64_t seq)
@@ -66,9 +67,9 @@ void lane_end(struct rpmirror *m, unsigned slot)
 }
 
 /*
- * A file's write-back costs the same for all its pages, and the intent is in another file and need
- * not be on the medium: so only the range of the data is flushed. Persistent memory is written back
- * line by line: so everything that was placed is flushed, and no more.
+ * A file is flushed by the range of the data alone: its write-back costs the same for all its
+ * pages, and the intent, in another file, need not be on the medium. Persistent memory is written
+ * back line by line, so exactly the placed bytes are flushed.
  */
 static int lane_add_flush_of(struct set_member *member, struct mirror_range span,
 			     const void *context)
@@ -173,7 +174,7 @@ bool lane_verify(struct rpmirror *m, unsigned slot, uint64_t offset, size_t len)
 void lane_explain(const struct rpmirror *m, unsigned slot, char *why, size_t size)
 {
 	const struct set_member *member = &m->members[slot];
-	/* they end in order: the first one that has not */
+	/* flushes end in order: this is the first that has not ended */
 	uint64_t seq = m->flush.members[slot].done + 1;
 	struct mirror_range span;
 

@@ -18,7 +18,7 @@
 #include "mirror/restore.h"
 #include "mirror/set.h"
 
-#define MAP_TRIES 10 /* without waiting, if others are faster */
+#define MAP_TRIES 10 /* without a pause, if another host is faster each time */
 
 /* Descriptors: the set's own, and those of a member: three connections, and one for a resync. */
 #define MAP_FILES_OWN  16u
@@ -133,8 +133,8 @@ static int map_start(struct rpmirror *m)
 	return 0;
 }
 
-/* Wait for the lease, so that the first reads can be confirmed. The mapping also exists if no
- * register answers. */
+/* Wait for the lease, so that the first reads can be confirmed. If no register answers, the mapping
+ * is made without it. */
 static void map_await_lease(struct rpmirror *m)
 {
 	uint64_t deadline = clock_now_ns() + m->primary.rec.config.lease_ms * NSEC_PER_MS;
@@ -298,7 +298,7 @@ static bool map_lacks_descriptors(void)
 	return strstr(rpmirror_errormsg(), strerror(EMFILE));
 }
 
-/* Many calls need a descriptor; the explanation is the same for all of them. */
+/* Many calls fail for want of a descriptor. Explain all of them here. */
 static void map_explain(int rc)
 {
 	struct rlimit limit;

@@ -10,8 +10,8 @@ struct map_failure {
 	/* The register changed after the daemon's permission, for example by the end of the
 	 * former primary, or by another host that was faster. */
 	bool is_overtaken;
-	bool is_absent; /* there was no daemon, or it has ended; */
-	bool is_closed; /* at once, after the question */
+	bool is_absent; /* no daemon, or its connection has ended */
+	bool is_closed; /* the connection ended right after the question */
 };
 
 /* Ask the daemon for the set; 0 or an RPMIRROR_E_*. The answer is in m->daemon. */

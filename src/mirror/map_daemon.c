@@ -10,7 +10,8 @@
 #include "mirror/map.h"
 
 #define MAP_AGAIN_MS 200 /* between attempts to reach a daemon that is not there */
-#define MAP_CLOSED   50  /* attempts that the daemon ends at once: it has another version */
+/* after so many connections closed at once the daemon counts as one of another version */
+#define MAP_CLOSED 50
 
 int map_status(const struct rpmirror *m, unsigned status, const char *text)
 {

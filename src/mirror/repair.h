@@ -4,10 +4,10 @@
  * core/primary.h, carried out with core/resync.h over a bulk connection to each member.
  *
  * Each member that gets no flushes has a bitmap of the blocks that it lacks, as long as they are
- * known; absent.h keeps it for the time after a restart. A thread of its own moves pieces; it
- * begins with the first member that is made equal. m->records is the union of the ranges that may
- * differ; the data is read from m->copy.shared. All calls are made under the set's lock. act_lost()
- * gets a member's failure.
+ * known; absent.h keeps it for the time after a restart. The pieces are moved by a thread, which
+ * starts when the first member is made equal. m->records is the union of the ranges that may
+ * differ; the data is read from m->copy.shared. All calls are made under the set's lock. A member's
+ * failure is passed to act_lost().
  */
 #ifndef MIRROR_REPAIR_H
 #define MIRROR_REPAIR_H
@@ -36,8 +36,9 @@ void repair_on_answer(struct rpmirror *m, unsigned slot, const struct message *a
 struct repair_hold {
 	struct resync_hold holds[MIRROR_MEMBERS_MAX];
 };
-/* Do resyncs permit the flush, which is posted before the lock is released? Its ranges are held
- * until repair_flush_leave(). False: a piece is in its way; repair_wait(), and ask again. */
+/* Returns whether resyncs permit a flush of these ranges, which are held until
+ * repair_flush_leave(). The caller posts the flush before it releases the lock. False: a piece is
+ * in the way; call repair_wait(), then try again. */
 bool repair_flush_enter(struct rpmirror *m, struct repair_hold *hold, const struct mirror_range *v,
 			uint32_t n);
 void repair_flush_leave(struct rpmirror *m, struct repair_hold *hold);
@@ -46,16 +47,16 @@ void repair_wait(struct rpmirror *m);
 void repair_on_begin(struct rpmirror *m);
 /* It was posted. */
 void repair_on_flush(struct rpmirror *m, const struct mirror_range *v, uint32_t n);
-/* All up to `retired` are acknowledged now; all up to `before` were already. */
+/* All flushes up to `retired` are acknowledged now; those up to `before` were so already. */
 void repair_on_acked(struct rpmirror *m, uint64_t before, uint64_t retired);
 
-/* The member has everything: from now on its bitmap has all that it lacks. */
+/* The member has everything. From now on its bitmap counts each block that it lacks. */
 void repair_note_equal(struct rpmirror *m, unsigned slot);
 /* Bytes that the member certainly lacks. */
 uint64_t repair_get_remaining(const struct rpmirror *m, unsigned slot);
 /* The range from the flush's first byte to its last. */
 struct mirror_range repair_flush_span(const struct rpmirror *m, uint64_t seq);
-/* Time in us since a flush began that was not acknowledged when FLUSH_MAX later ones began. */
+/* Time in us since the flush began; valid while fewer than FLUSH_MAX later flushes have begun. */
 uint64_t repair_flush_age(const struct rpmirror *m, uint64_t seq);
 /* False: there is no work with the member. */
 bool repair_get_progress(const struct rpmirror *m, unsigned slot, struct resync_progress *p);

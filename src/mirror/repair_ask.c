@@ -44,8 +44,8 @@ static void repair_note(struct rpmirror *m, unsigned slot)
 	}
 }
 
-/* A resync: from now on this host has recorded all that is to be sent, whatever ends. Blocks
- * that are cleared at the member are sent, too. */
+/* Begin a resync. This host first records all blocks that it will send, so that they survive an end
+ * of the member or of this process. Blocks that are cleared at the member are among them. */
 static void repair_begin(struct rpmirror *m, unsigned slot)
 {
 	struct repair_member *rm = m->repair->members[slot];
@@ -232,7 +232,7 @@ static void repair_on_done(struct rpmirror *m, unsigned slot)
 	}
 }
 
-/* The text has the room that the status has for it. */
+/* The text is as long as the room for it in the status. */
 static void repair_on_not_cleared(struct rpmirror *m, unsigned slot,
 				  const struct message_cleared *cleared)
 {

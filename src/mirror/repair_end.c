@@ -21,7 +21,8 @@ static bool repair_list_stored(const struct rpmirror *m, struct repair_member *r
 	return done;
 }
 
-/* List what the member has by the resync alone: flushes that are not acknowledged, and stores. */
+/* List the ranges that only the resync has given to the member: flushes that are not acknowledged,
+ * and stores of a direct mapping. */
 static bool repair_list_carried(const struct rpmirror *m, struct repair_member *rm)
 {
 	ranges_union_clear(&rm->ranges);
@@ -87,7 +88,7 @@ void repair_failed(struct rpmirror *m, unsigned slot, const char *why)
 		act_lost(m, slot, why);
 }
 
-/* Without memory the piece is noted the next time. */
+/* If there is no memory, the piece is noted after its next failure. */
 void repair_note_bad(struct rpmirror *m, unsigned slot, const struct resync_piece *piece)
 {
 	struct mirror_range range = {piece->offset, piece->len};

@@ -6,7 +6,7 @@
 
 #define REPAIR_PIECE  (64u << 10)
 #define REPAIR_BLOCKS (REPAIR_PIECE / MIRROR_BLOCK)
-#define REPAIR_WORKS  64 /* pieces of a member under way; as many buffers */
+#define REPAIR_WORKS  64 /* most pieces of a member under way; also the number of buffers */
 #define REPAIR_QUEUE  (REPAIR_WORKS * (REPAIR_BLOCKS + 1))
 /* bytes written before a flush, while no flush of the set waits for them */
 #define REPAIR_FLUSH (4u << 20)
@@ -58,7 +58,7 @@ struct repair_member {
 	 */
 	bool by_bitmap;
 	bool is_whole;   /* EQUALISE: compare everything */
-	bool is_compare; /* it belongs to a comparison (compare.h) */
+	bool is_compare; /* the work belongs to a comparison (compare.h) */
 	bool covers;     /* the bitmap has everything that the member lacks */
 	struct link bulk;
 	struct link left;    /* an older connection, given up while it was being posted to */
@@ -69,9 +69,9 @@ struct repair_member {
 	struct resync rs;
 	struct ranges_union ranges; /* ranges to be recorded */
 	uint32_t range_sent;
-	/* ranges that its medium may not give back, until they were cleared; */
+	/* ranges that the member's medium may not return before they are cleared; */
 	struct ranges_union bad;
-	uint64_t clear_from;            /* before it, it is */
+	uint64_t clear_from;            /* those before this offset are cleared */
 	uint64_t again_ms;              /* CLEARING: time to ask again, or 0 */
 	uint32_t question;              /* id of the question under way, or 0 */
 	uint64_t deadline_ms;           /* time limit for its answer */

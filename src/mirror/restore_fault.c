@@ -35,8 +35,8 @@ TLS_FOR_HANDLER struct {
 	sigjmp_buf *env;
 } restore_points[RESTORE_POINTS];
 
-/* The last fault that was passed on. Handlers that displaced each other may call this one again
- * for it, further down the stack; a new fault at the same place is not further down. */
+/* The last fault that was passed on. A handler that has replaced this one may call it again for the
+ * same fault, deeper in the stack. A new fault at the same address is not deeper. */
 TLS_FOR_HANDLER struct {
 	const void *uctx, *at;
 	uintptr_t frame;

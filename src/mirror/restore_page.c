@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "mirror/restore_impl.h"
 
-/* So many faults of one page, each within this time of the last one, mean that restoring does
- * not help. The number is above that of threads that may have the same fault. */
+/* After RESTORE_TIMES faults of one page, each within RESTORE_WITHIN of the last one, restoring
+ * counts as useless. The number is above that of threads that may have the same fault. */
 #define RESTORE_TIMES  1000
 #define RESTORE_WITHIN (1 * NSEC_PER_SEC)
 #define RESTORE_TRY_NS (200 * NSEC_PER_US)
@@ -44,7 +44,7 @@ static struct restore_past *restore_find_past(struct restore *r, uint64_t offset
 	return found;
 }
 
-/* False: it does not help. */
+/* False: restoring this page does not help. */
 static bool restore_remember(struct restore *r, uint64_t offset, uint64_t len,
 			     enum restore_verdict verdict)
 {
@@ -185,8 +185,8 @@ static enum restore_verdict restore_copy_page(struct restore *r, uint64_t offset
 }
 
 /*
- * The file is shorter than it was. It grows only by restored bytes, from its end on: in a longer
- * file zeros would pass for data.
+ * The file is shorter than it was. It grows only by restored bytes that are written at its end: if
+ * it grew before, its zeros would count as data.
  */
 static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
 {
@@ -208,8 +208,8 @@ static enum restore_verdict restore_copy_tail(struct restore *r, uint64_t from)
 
 /* ---- the mappings ---- */
 
-/* Checked now: another thread's fault may have been first, and the page stored to since, and
- * flushed. A page that the lease protects counts as readable. */
+/* The check is made now: after an earlier fault of another thread the page may be restored already,
+ * and stored to since. A page that the lease protects counts as readable. */
 static bool restore_is_readable(const struct restore *r, uint8_t *page)
 {
 	struct iovec theirs = {page, 1}, ours;
@@ -222,7 +222,7 @@ static bool restore_is_readable(const struct restore *r, uint8_t *page)
 
 static uint64_t restore_look(const struct restore *r, const uint8_t *page)
 {
-	uint64_t entry = PAGEMAP_SWAPPED; /* unknown: as if it was lost */
+	uint64_t entry = PAGEMAP_SWAPPED; /* if unknown, the page counts as lost */
 	off_t at = (off_t)((uintptr_t)page / MIRROR_BLOCK * sizeof(entry));
 
 	if (pread(r->pagemap_fd, &entry, sizeof(entry), at) != sizeof(entry))

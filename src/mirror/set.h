@@ -225,8 +225,8 @@ void act_lost(struct rpmirror *m, unsigned slot, const char *why);
  * this copy for a good one. */
 void act_say_failed(struct rpmirror *m);
 
-/* Locked. This copy may lack flushes from that one on. Members that joined since got them from
- * here, so they are lost. */
+/* Locked. This copy may lack flushes from that one on. Members that joined since got their bytes
+ * from this copy, so these members are lost. */
 void flush_lose_joined(struct rpmirror *m, uint64_t seq);
 
 /* flush_result.c: locked; the flushes after `from` were acknowledged now. */
@@ -248,8 +248,8 @@ void *agent_main(void *m);
 /* map_daemon.c: 0, or the error (with the text) for a status of the daemon. */
 int map_status(const struct rpmirror *m, unsigned status, const char *text);
 
-/* release.c: have the daemon take the copy back as soon as the epoch has ended, though the
- * application may not unmap it for long; so another primary can make it equal. Locked. */
+/* release.c: have the daemon take the copy back as soon as the epoch has ended, so that another
+ * primary can make it equal although the application has not unmapped it. Locked. */
 void release_step(struct rpmirror *m);
 void release_on_done(struct rpmirror *m, const struct packet *p);
 /* The same without the thread: returns when the daemon has confirmed it. */

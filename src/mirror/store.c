@@ -67,7 +67,7 @@ int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len)
 	return rpmirror_flush(m, &range, 1, 0, NULL);
 }
 
-/* An extent may be closed again before the store, but not each time. */
+/* Another thread may close the extent again before the store, but hardly so many times. */
 #define STORE_REFUSED_MAX 1000
 
 struct store_word {
@@ -134,8 +134,9 @@ static int store_word(struct rpmirror *m, struct store_word *word)
 }
 
 /*
- * A flush takes aligned words whole, in the order of its numbers, and this thread's earlier flushes
- * are acknowledged: that gives the order. The store happens before the snapshot that contains it.
+ * Flushes copy aligned words whole, and reach each copy in the order of their numbers. This
+ * thread's earlier flushes are acknowledged, so the word cannot overtake them. The store happens
+ * before the snapshot that contains it.
  */
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value)
 {

@@ -21,9 +21,9 @@ void map_stop_thread(struct rpmirror *m)
 	m->has_thread = false;
 }
 
-/* The application has closed the set's descriptors, and their numbers and the connections' may
- * be its own by now. Undo only what does not touch these; the kernel takes the rest at the end
- * of the process. */
+/* The application has closed the set's descriptors. Their numbers, and those of the connections,
+ * may belong to its own files by now. Release only objects that use none of them; the kernel
+ * releases the rest at the end of the process. */
 static void map_abandon(struct rpmirror *m)
 {
 	map_stop_thread(m);

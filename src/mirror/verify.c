@@ -237,7 +237,7 @@ static int verify_all(struct rpmirror *m, struct verify_chunk *c,
 	return rc;
 }
 
-/* Flush without the members that differ, so that the ranges count as what they lack. The text
+/* Flush without the members that differ, so that the ranges are recorded as missing there. The text
  * stays that of the comparison. */
 static void verify_flush_again(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			       struct rpmirror_result *res)

@@ -28,7 +28,7 @@ void wait_poll(struct rpmirror *m)
 		wait_take(m, wcs, count);
 }
 
-/* The last flush that all of the ack set has. For the own copy the result of the local
+/* The last flush that each member of the ack set has. For the own copy the result of the local
  * write-back counts. */
 static uint64_t wait_common(const struct rpmirror *m)
 {
