@@ -14,7 +14,8 @@ not_ready() {
 	bad=1
 }
 
-# section HEADING: the lines of CHANGELOG.md between a heading and the next one of its kind.
+# section HEADING: the lines of CHANGELOG.md between a heading and the next one of its kind. What reads them reads all: grep -q
+# would end before, and the pipe's writer would fail.
 section() { awk -v heading="## [$1]" '/^## / { on = index($0, heading) == 1; next } on' CHANGELOG.md; }
 
 judge_tree() {
@@ -34,12 +35,12 @@ judge_versions() {
 	while IFS= read -r line; do
 		not_ready "$line"
 	done < <("$here/version.sh" . check)
-	! sed -n 1p contrib/debian/changelog | grep -q UNRELEASED || not_ready "contrib/debian/changelog names UNRELEASED for its distribution"
+	[[ $(sed -n 1p contrib/debian/changelog) != *UNRELEASED* ]] || not_ready "contrib/debian/changelog names UNRELEASED for its distribution"
 }
 
 judge_changelog() {
 	local heading date
-	! section Unreleased | grep -q '[^[:space:]]' ||
+	! section Unreleased | grep '[^[:space:]]' >/dev/null ||
 		not_ready "CHANGELOG.md has lines under [Unreleased]: move them under [$version]"
 	heading=$(awk '/^## \[/ && $0 != "## [Unreleased]" { print; exit }' CHANGELOG.md)
 	date=$(sed -nE "s/^## \[${version//./\\.}\] - ([0-9]{4}-[0-9]{2}-[0-9]{2})$/\1/p" <<<"$heading")
@@ -47,8 +48,8 @@ judge_changelog() {
 		not_ready "the newest closed section of CHANGELOG.md is '${heading#\#\# }' and has to be '[$version] - YYYY-MM-DD'"
 		return
 	}
-	section "$version" | grep -q '^### ' || not_ready "the section [$version] of CHANGELOG.md names no change"
-	section "$version" | sed '/^### /,$d' | grep -q '[[:alnum:]]' ||
+	section "$version" | grep '^### ' >/dev/null || not_ready "the section [$version] of CHANGELOG.md names no change"
+	section "$version" | sed '/^### /,$d' | grep '[[:alnum:]]' >/dev/null ||
 		not_ready "the section [$version] of CHANGELOG.md begins without a summary of what is new"
 }
 

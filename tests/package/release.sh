@@ -56,13 +56,18 @@ echo 'int zero;' >"$tree/src/zero.c"
 echo /build*/ >"$tree/.gitignore"
 git init -q "$tree"
 "$tree/contrib/release/version.sh" "$tree" set 3.2.1
-printf '# Changelog\n\n## [Unreleased]\n\n## [3.2.1] - 2026-11-29\n\nA summary.\n\n### Added\n\n- A line.\n\n## [3.2.0] - 2026-11-01\n' >"$tree/CHANGELOG.md"
+{
+	printf '# Changelog\n\n## [Unreleased]\n\n## [3.2.1] - 2026-11-29\n\nA summary.\n\n### Added\n\n'
+	seq -f '- Line %g, of more lines than a pipe holds.' 3000
+	printf '\n## [3.2.0] - 2026-11-01\n'
+} >"$tree/CHANGELOG.md"
 for document in README.md SECURITY.md doc/stability.md; do
 	echo "The latest release is 3.2." >"$tree/$document"
 done
 commit
 
-# The versions.
+# The versions, of the real tree and of this one.
+"$source_dir/contrib/release/version.sh" "$source_dir" check >"$scratch/said" || fail "the versions differ"
 [ "$("$tree/contrib/release/version.sh" "$tree")" = 3.2.1 ] || fail "version.sh does not read what it sets"
 "$tree/contrib/release/version.sh" "$tree" check >"$scratch/said" || fail "version.sh does not set all places"
 [ "$(dpkg-parsechangelog -l "$tree/contrib/debian/changelog" -S Version)" = 3.2.1-0rpma1 ] || fail "Debian's changelog has no new entry"
@@ -74,6 +79,7 @@ broken "changelog has the version '3.2.9', CMakeLists.txt has '3.2.1'" contrib/d
 broken "librpma.h has the version '3.3.1'" include/librpma.h '/VERSION_MINOR +2/s/2$/3/'
 broken "written into a program.*zero.c" src/zero.c 's/.*/char v[] = "of 3.2.1";/'
 broken "lines under \[Unreleased\]" CHANGELOG.md '3s/$/\n\n- News./'
+broken "lines under \[Unreleased\]" CHANGELOG.md "3s/\$/$(seq -f '\n- News %g, of more lines than a pipe holds.' 2000 | tr -d '\n')/"
 broken "is '\[3\.2\.1\]' and has to be '\[3\.2\.1\] - YYYY" CHANGELOG.md 's/ - 2026-11-29//'
 broken "is '\[3\.2\.1\] - 2026-11-31' and" CHANGELOG.md 's/2026-11-29/2026-11-31/'
 broken "without a summary" CHANGELOG.md '/A summary/d'
