@@ -125,6 +125,10 @@ int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint
 /* IBV_REREG_MR_ERR_INPUT and errno: the region is what it was. */
 int softrnic_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len,
 		      int access);
+/* Windows of type 1 and 2 (2B). While one is bound, softrnic_dereg_mr() fails with EBUSY. */
+struct ibv_mw *softrnic_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int softrnic_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+int softrnic_dealloc_mw(struct ibv_mw *mw);
 /* Domains around a protection domain; softrnic_dealloc_pd() ends a parent domain, too. */
 struct ibv_pd *softrnic_alloc_parent_domain(struct ibv_context *context,
 					    struct ibv_parent_domain_init_attr *attr);

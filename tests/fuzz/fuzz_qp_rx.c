@@ -17,6 +17,7 @@
 #include "softrnic/proto/ext.h"
 #include "softrnic/proto/ext_hello.h"
 #include "softrnic/proto/mpa.h"
+#include "softrnic/rnic/mw.h"
 #include "softrnic/rnic/qp.h"
 #include "softrnic/rnic/rnic.h"
 
@@ -42,6 +43,7 @@ struct side {
 	struct qp *qp;
 	uint8_t *mem; /* GUARD | REGION | GUARD | REGION without rights | GUARD */
 	struct mr *mr, *readonly, *foreign;
+	struct mw *window; /* opens a part of the first region */
 	uint32_t msn[8];
 	uint8_t last_read; /* offset of its sink and, times 16, its length */
 	void *rxbuf, *txbuf;
@@ -89,6 +91,28 @@ static void ignore_event(void *owner, enum ibv_event_type event)
 {
 }
 
+static void open_window(struct side *s, int access)
+{
+	struct mw_bind bind = {
+		.pd = &s->pd, .lkey = s->mr->ibv.lkey, .addr = 64, .len = 512, .access = access};
+
+	EXPECT(mw_new(s->mrs, &s->pd, IBV_MW_TYPE_1, &s->window) == 0);
+	bind.window = bind.stag = s->window->ibv.rkey;
+	EXPECT(mw_bind(s->mrs, &bind) == 0);
+}
+
+/* As when the program gives it back. */
+static void close_window(struct side *s)
+{
+	struct mr *binding = mw_kill(s->window, true);
+
+	qp_detach_mr(s->qp, binding, false);
+	mr_wait_idle(binding);
+	mw_unbind(binding);
+	mr_unref(binding);
+	mw_delete(s->window);
+}
+
 static void open_side(struct side *s, uint8_t flags)
 {
 	struct qp_stream stream = {
@@ -112,7 +136,7 @@ static void open_side(struct side *s, uint8_t flags)
 	/* Without F_RTR the upper bits are free. */
 	struct mr_backing backing = {.persist = s, .durable = true, .lasting = flags & 0x80};
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		  IBV_ACCESS_REMOTE_ATOMIC;
+		  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 
 	s->crc = flags & F_CRC;
 	s->in_place = flags & 0x40;
@@ -131,6 +155,7 @@ static void open_side(struct side *s, uint8_t flags)
 		      &s->readonly) == 0);
 	EXPECT(mr_new(s->mrs, &s->other_pd, region(s, 1), REGION, 0, all, &backing, &s->foreign) ==
 	       0);
+	open_window(s, all);
 	s->rxbuf = aligned_alloc(64, QP_RXBUF);
 	s->txbuf = aligned_alloc(64, QP_TXBUF);
 	for (int q = 0; q < 8; q++)
@@ -154,6 +179,7 @@ static void close_side(struct side *s)
 	if (!s->txbuf)
 		s->txbuf = qp_tx_reclaim(s->qp);
 	EXPECT(s->rxbuf && s->txbuf); /* a failed QP holds no buffer */
+	close_window(s);
 	drop_mr(s, s->mr);
 	drop_mr(s, s->readonly);
 	drop_mr(s, s->foreign);
@@ -319,6 +345,8 @@ static uint32_t stag_of(const struct side *s, uint8_t which)
 		return s->foreign->ibv.rkey;
 	case 2:
 		return which;
+	case 7:
+		return s->window->ibv.rkey;
 	default:
 		return s->mr->ibv.rkey;
 	}

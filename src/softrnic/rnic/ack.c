@@ -54,6 +54,12 @@ static void ack_cover_next(struct qp *qp, const struct sq_wr *wr)
 	qp->tx.done = wr->end_pos;
 }
 
+void ack_pass_local_ones(struct qp *qp)
+{
+	while (qp->acks.next < qp->sq.next && sq_at(&qp->sq, qp->acks.next)->op->is_local)
+		ack_cover_next(qp, sq_at(&qp->sq, qp->acks.next));
+}
+
 /* The Write of a Write with Immediate counts before all of the work request is sent. */
 static bool ack_is_of_half(const struct qp *qp, const struct sq_wr *wr, uint64_t more)
 {
@@ -77,6 +83,7 @@ static bool ack_cover(struct qp *qp, uint64_t count)
 			return false;
 		ack_cover_next(qp, wr);
 	}
+	ack_pass_local_ones(qp);
 	return true;
 }
 
@@ -85,6 +92,7 @@ void ack_on_answer(struct qp *qp, uint64_t index)
 {
 	while (qp->acks.next <= index)
 		ack_cover_next(qp, sq_at(&qp->sq, qp->acks.next));
+	ack_pass_local_ones(qp);
 }
 
 static void ack_refuse(struct qp *qp, const struct rx_seg *seg, const char *why, uint64_t count)

@@ -9,7 +9,7 @@
  * hold first. If the region is not killed then, it is registered and does not go away, and its STag
  * shows which region it is (mr_hold_near()).
  */
-#include "softrnic/rnic/mr.h"
+#include "softrnic/rnic/mr_impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,16 +20,6 @@
 
 #define INITIAL_BUCKETS 64 /* a power of two; so are all later sizes */
 
-struct mr_table {
-	pthread_mutex_t lock;
-	pthread_cond_t idle; /* the last hold of a killed region was released */
-	struct list *buckets;
-	size_t num_buckets, count;
-	struct list spare;   /* descriptions of freed regions, to be used again; killed regions */
-	atomic_uint waiters; /* threads that wait for `idle` */
-	bool forked;         /* holds taken before the fork() are ignored */
-};
-
 static struct list *mr_buckets_new(size_t n)
 {
 	struct list *buckets = malloc(n * sizeof(*buckets));
@@ -39,14 +29,13 @@ static struct list *mr_buckets_new(size_t n)
 	return buckets;
 }
 
-/* STags are random, so their low bits are a hash already. */
-static struct list *mr_bucket_of(const struct mr_table *table, uint32_t stag)
+/* STags are random, so the low bits of the index are a hash already. */
+struct list *mr_bucket_of(const struct mr_table *table, uint32_t stag)
 {
-	return &table->buckets[stag & (table->num_buckets - 1)];
+	return &table->buckets[MR_INDEX(stag) & (table->num_buckets - 1)];
 }
 
-/* Of several descriptions with this STag, at most one is in force: return that one. */
-static struct mr *mr_find_locked(const struct mr_table *table, uint32_t stag)
+struct mr *mr_find_locked(const struct mr_table *table, uint32_t stag)
 {
 	struct list *head = mr_bucket_of(table, stag), *it;
 	struct mr *found = NULL;
@@ -151,7 +140,7 @@ void mr_table_atfork_child(struct mr_table *table)
 	pthread_mutex_unlock(&table->lock);
 }
 
-static bool mr_wraps(uint64_t start, uint64_t len)
+bool mr_wraps(uint64_t start, uint64_t len)
 {
 	return len > 0 && len - 1 > UINT64_MAX - start;
 }
@@ -164,26 +153,41 @@ static bool mr_access_is_valid(int access)
 	return !writes || (access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-static uint32_t mr_new_stag_locked(struct mr_table *table)
+static bool mr_has_index_locked(const struct mr_table *table, uint32_t stag)
+{
+	struct list *head = mr_bucket_of(table, stag), *it;
+
+	list_for_each (it, head)
+		if (MR_INDEX(container_of(it, struct mr, link)->ibv.rkey) == MR_INDEX(stag))
+			return true;
+	return false;
+}
+
+uint32_t mr_new_stag_locked(struct mr_table *table)
 {
 	uint32_t stag;
 
 	do {
 		stag = rand_u32();
-	} while (stag == 0 || mr_find_locked(table, stag));
+	} while (stag == 0 || mr_has_index_locked(table, stag));
 	return stag;
 }
 
-static void mr_publish_locked(struct mr_table *table, struct mr *mr, uint32_t stag)
+void mr_reserve_locked(struct mr_table *table, struct mr *mr, uint32_t stag)
 {
 	mr->ibv.lkey = mr->ibv.rkey = mr->ibv.handle = stag;
 	if (++table->count > table->num_buckets)
 		mr_grow_locked(table);
 	list_add_tail(mr_bucket_of(table, stag), &mr->link);
+}
+
+void mr_publish_locked(struct mr_table *table, struct mr *mr, uint32_t stag)
+{
+	mr_reserve_locked(table, mr, stag);
 	atomic_store(&mr->killed, false);
 }
 
-static struct mr *mr_alloc(struct mr_table *table)
+struct mr *mr_alloc(struct mr_table *table)
 {
 	struct list *it;
 	struct mr *mr;
@@ -223,9 +227,22 @@ int mr_make(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, u
 	mr->iova = iova;
 	mr->access = access;
 	mr->backing = backing ? *backing : (struct mr_backing){0};
+	mr->region = NULL;
+	mr->window = NULL;
+	mr->only = 0;
+	mr->windows = 0;
 	atomic_store(&mr->refs, 1);
 	*out = mr;
 	return 0;
+}
+
+void mr_discard(struct mr *made)
+{
+	struct mr_table *table = made->table;
+
+	pthread_mutex_lock(&table->lock);
+	list_add_tail(&table->spare, &made->link);
+	pthread_mutex_unlock(&table->lock);
 }
 
 int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
@@ -263,6 +280,19 @@ void mr_kill(struct mr *mr)
 	pthread_mutex_lock(&mr->table->lock);
 	mr->killed = true;
 	pthread_mutex_unlock(&mr->table->lock);
+}
+
+int mr_try_kill(struct mr *mr)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&mr->table->lock);
+	if (mr->windows)
+		ret = -EBUSY;
+	else
+		mr->killed = true;
+	pthread_mutex_unlock(&mr->table->lock);
+	return ret;
 }
 
 void mr_wait_idle(struct mr *mr)
@@ -431,7 +461,7 @@ enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, u
 		verdict = MR_BAD_STAG;
 	else if (mr->ibv.pd != pd)
 		verdict = MR_BAD_PD;
-	else if (!(mr->access & VEXT_ACCESS_REMOTE_INVALIDATE))
+	else if (!(mr->access & VEXT_ACCESS_REMOTE_INVALIDATE) || mr->windows)
 		verdict = MR_BAD_ACCESS;
 	else
 		mr->killed = true;

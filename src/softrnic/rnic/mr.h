@@ -22,6 +22,7 @@
 #include "base/list.h"
 
 struct mr_table; /* one per device: STag -> mr */
+struct mw;       /* mw.h */
 
 /* The medium of the memory: owned by the caller, not interpreted here. */
 struct mr_backing {
@@ -53,7 +54,19 @@ struct mr {
 	/* written under the mutex; false: all fields above are those of a registration */
 	atomic_bool killed;
 	atomic_uint refs; /* one of the registration, and one for each mr_ref() */
+	/* Of a window's binding, which has no ibv.pd: */
+	struct mr *region; /* in which it lies, with a reference; NULL: a region itself */
+	struct mw *window; /* read with the table's mutex; NULL: a region */
+	uint64_t only;     /* the queue pair that it is bound to; 0: each of its domain */
+	/* Of a region: bindings that lie in it. Under the mutex. */
+	unsigned windows;
 };
+
+/* The region that the memory belongs to. Its notes and write-backs know no windows. */
+static inline struct mr *mr_base(struct mr *mr)
+{
+	return __builtin_expect(mr->region != NULL, 0) ? mr->region : mr;
+}
 
 enum mr_verdict {
 	MR_OK,
@@ -88,8 +101,11 @@ int mr_new(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, ui
 int mr_make(struct mr_table *table, struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 	    int access, const struct mr_backing *backing, struct mr **out);
 void mr_succeed(struct mr *handle, struct mr *next);
+void mr_discard(struct mr *made); /* mr_make() made it, and it is not put in place */
 /* Make the STag unknown: no look-up finds the region any more. */
 void mr_kill(struct mr *mr);
+/* The same, unless windows are bound to the region: -EBUSY. */
+int mr_try_kill(struct mr *mr);
 /* Wait until the last hold is gone. Only after mr_kill(). */
 void mr_wait_idle(struct mr *mr);
 bool mr_is_idle(struct mr *mr);
@@ -173,7 +189,7 @@ static inline void mr_release_near(struct mr_near *near)
 /*
  * Send with Invalidate (RFC 5040 s5.3). The region must be of pd, whose other streams lose it too
  * (RFC 5042 s6.4.5), so it must also have been registered for that:
- * VEXT_ACCESS_REMOTE_INVALIDATE.
+ * VEXT_ACCESS_REMOTE_INVALIDATE. No window may be bound to it.
  */
 enum mr_verdict mr_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint32_t stag);
 

@@ -43,15 +43,26 @@ _Static_assert(EXT_KINDS <= OP_KINDS, "the table has room for each kind");
 	X(op_write_imm, OP_MESSAGE(RDMAP_IMM_SE, 0))                                               \
 	X(op_read,      OP_MESSAGE(RDMAP_READ_RESP, 0))                                            \
 	X(op_fetch_add, OP_MESSAGE(RDMAP_ATOMIC_RESP, 0))
+
+/* Without a message. */
+#define OPS_LOCAL(X)                                                                               \
+	X(op_bind,      IBV_WR_BIND_MW)                                                            \
+	X(op_local_inv, IBV_WR_LOCAL_INV)
 /* clang-format on */
 
 #define X(row, posted, message) extern const struct qp_op row;
 OPS(X)
 #undef X
+#define X(row, posted) extern const struct qp_op row;
+OPS_LOCAL(X)
+#undef X
 
 const struct qp_op *const op_posted[OP_POSTED_MAX] = {
 #define X(row, posted, message) [posted] = &(row),
 	OPS(X)
+#undef X
+#define X(row, posted) [posted] = &(row),
+		OPS_LOCAL(X)
 #undef X
 };
 

@@ -79,6 +79,7 @@ struct qp_op {
 	enum rdmap_level level;
 	uint32_t cap;    /* VEXT_CAP_*: the peer's HELLO must name this kind; 0: it need not */
 	bool is_request; /* the peer answers it */
+	bool is_local;   /* executed at this end; has no payload */
 	bool places;     /* the peer's registered memory changes */
 	bool is_atomic;  /* an 8-byte word at an aligned address */
 	bool is_patient; /* it may wait for what is posted next, unless it is signalled */

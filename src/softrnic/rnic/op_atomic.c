@@ -144,16 +144,16 @@ void atomic_run(struct qp *qp, struct irq_entry *e, uint32_t stag, uint64_t to, 
 {
 	enum mr_verdict verdict;
 	unsigned error;
-	struct mr *mr;
+	struct mr_near near = {.mr = NULL};
 	void *word;
 
-	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, stag, to, sizeof(uint64_t), access, &mr, &word);
+	verdict = qp_hold_remote(qp, &near, stag, to, sizeof(uint64_t), access, 0, &word);
 	if (verdict != MR_OK) {
 		qp_request_refuse(qp, qp_rdmap_error(verdict), NULL);
 		return;
 	}
-	error = atomic_apply(qp, e, execute, mr, word);
-	mr_release(mr);
+	error = atomic_apply(qp, e, execute, near.mr, word);
+	mr_release_near(&near);
 	if (error)
 		qp_request_refuse(qp, error, NULL);
 	else

@@ -61,8 +61,8 @@ static bool flush_find(struct qp *qp, struct irq_entry *e, int access, struct qp
 	enum mr_verdict verdict;
 
 	job->len = req->len;
-	verdict = mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, req->stag, req->to, req->len,
-			       0, access, &job->addr);
+	verdict = qp_hold_remote(qp, &qp->rx.near, req->stag, req->to, req->len, 0, access,
+				 &job->addr);
 	if (verdict == MR_OK)
 		return true;
 	qp_request_refuse(qp, qp_rdmap_error(verdict), NULL);
@@ -71,7 +71,7 @@ static bool flush_find(struct qp *qp, struct irq_entry *e, int access, struct qp
 
 static void flush_keep(struct qp *qp, struct qp_job *job)
 {
-	job->mr = qp->rx.near.mr;
+	job->mr = mr_base(qp->rx.near.mr);
 	mr_hold_again(job->mr);
 }
 

@@ -22,8 +22,8 @@ static bool join_find(struct qp *qp, const struct irq_entry *e, void **addr)
 {
 	const struct ext_range *r = &e->msg.range;
 
-	return mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, r->stag, r->to, r->len, 0,
-			    JOIN_RIGHTS, addr) == MR_OK;
+	return qp_hold_remote(qp, &qp->rx.near, r->stag, r->to, r->len, 0, JOIN_RIGHTS, addr) ==
+	       MR_OK;
 }
 
 static bool join_add(struct qp *qp, const struct irq_entry *head, const struct irq_entry *e,

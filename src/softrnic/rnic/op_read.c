@@ -161,7 +161,7 @@ static void read_begin(struct qp *qp, struct irq_entry *e)
 {
 	const struct rdmap_read_req *req = &e->msg.read;
 	enum mr_verdict verdict;
-	struct mr *mr;
+	struct mr_near near = {.mr = NULL};
 	void *ptr;
 	bool durable;
 
@@ -169,14 +169,14 @@ static void read_begin(struct qp *qp, struct irq_entry *e)
 		read_flush(qp, true);
 		return;
 	}
-	verdict = mr_hold(qp->cfg.mrs, qp->cfg.pd, req->src_stag, req->src_to, req->size,
-			  qp->rights.read, &mr, &ptr);
+	verdict = qp_hold_remote(qp, &near, req->src_stag, req->src_to, req->size, qp->rights.read,
+				 0, &ptr);
 	if (verdict != MR_OK) {
 		read_refuse(qp, qp_rdmap_error(verdict), 0);
 		return;
 	}
-	durable = mr->backing.durable;
-	mr_release(mr);
+	durable = near.mr->backing.durable;
+	mr_release_near(&near);
 	read_flush(qp, durable);
 }
 
@@ -214,8 +214,8 @@ static bool read_build_answer(struct qp *qp, const struct irq_entry *e)
 	if (!tx_fpdu_begin(&f, qp, &hdr, len, 1))
 		return false;
 	if (len > 0) {
-		verdict = mr_hold_near(qp->cfg.mrs, &qp->tx.near, qp->cfg.pd, req->src_stag,
-				       req->src_to + qp->tx.off, len, qp->rights.read, 0, &ptr);
+		verdict = qp_hold_remote(qp, &qp->tx.near, req->src_stag, req->src_to + qp->tx.off,
+					 len, qp->rights.read, 0, &ptr);
 		if (verdict != MR_OK || tx_fpdu_add(&f, ptr, len, qp->tx.near.mr)) {
 			tx_fpdu_abort(&f);
 			return read_source_failed(qp, verdict != MR_OK ? qp_rdmap_error(verdict)

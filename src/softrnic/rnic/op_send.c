@@ -112,6 +112,13 @@ static void send_on_fault(struct qp *qp)
 	qp_recv_fail(qp, IBV_WC_LOC_PROT_ERR, EFAULT);
 }
 
+/* Of a region that was registered for that, or of a window. */
+static bool send_invalidate(struct qp *qp, uint32_t stag)
+{
+	return mr_invalidate(qp->cfg.mrs, qp->cfg.pd, stag) == MR_OK ||
+	       qp_window_invalidate(qp, stag);
+}
+
 static void send_on_bad_stag(struct qp *qp, const struct rx_seg *seg)
 {
 	if (qp->cfg.unreliable)
@@ -126,7 +133,7 @@ static void send_complete(struct qp *qp, const struct rx_seg *seg)
 	struct ibv_wc wc = {.opcode = IBV_WC_RECV, .byte_len = qp->recv.msg.received};
 
 	if (op->invalidate) {
-		if (mr_invalidate(qp->cfg.mrs, qp->cfg.pd, seg->hdr.ulp_word) != MR_OK) {
+		if (!send_invalidate(qp, seg->hdr.ulp_word)) {
 			send_on_bad_stag(qp, seg);
 			return;
 		}

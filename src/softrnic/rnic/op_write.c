@@ -42,8 +42,8 @@ static bool write_build(struct qp *qp, struct sq_wr *wr)
 static inline uint32_t write_target(struct qp *qp, struct rx_seg *seg, uint32_t max, void **ptr)
 {
 	enum mr_verdict verdict =
-		mr_hold_near(qp->cfg.mrs, &qp->rx.near, qp->cfg.pd, seg->hdr.stag,
-			     seg->hdr.to + seg->done, max, qp->rights.write, 0, ptr);
+		qp_hold_remote(qp, &qp->rx.near, seg->hdr.stag, seg->hdr.to + seg->done, max,
+			       qp->rights.write, 0, ptr);
 
 	if (verdict == MR_OK)
 		return max;

@@ -128,6 +128,8 @@ void qp_msn_init(struct qp *qp)
 		qp->tx.msn[q] = qp->rx.msn[q] = DDP_FIRST_MSN;
 }
 
+static atomic_uint_fast64_t qp_ids = 1;
+
 int qp_new(const struct qp_config *cfg, struct qp **out)
 {
 	struct qp *qp = calloc(1, sizeof(*qp));
@@ -136,6 +138,7 @@ int qp_new(const struct qp_config *cfg, struct qp **out)
 	if (!qp)
 		return -ENOMEM;
 	qp->cfg = *cfg;
+	qp->id = atomic_fetch_add(&qp_ids, 1);
 	if (!qp->cfg.alarm)
 		qp->cfg.alarm = &qp_no_alarm;
 	qp_watch_given_up(qp, NULL);

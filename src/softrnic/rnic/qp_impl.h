@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "softrnic/proto/ext_hello.h"
 #include "softrnic/rnic/dirty.h"
+#include "softrnic/rnic/mw.h"
 #include "softrnic/rnic/op.h"
 #include "softrnic/rnic/place.h"
 #include "softrnic/rnic/qp.h"
@@ -116,6 +117,7 @@ struct qp {
 		struct qp_face face;
 	};
 	struct qp_config cfg;
+	uint64_t id; /* no other queue pair of the process has it, before or after a reset */
 	/* Of the work on the stream. ibv.state is what the user sees: the same, or, of a plain
 	 * one, where the user has moved it. */
 	enum ibv_qp_state state;
@@ -242,6 +244,28 @@ struct sq_wr *qp_answered_wr(const struct qp *qp, const struct op_rx *rx);
 void qp_answer_done(struct qp *qp, struct sq_wr *wr); /* wr NULL: the answer to the RTR */
 /* The request failed at the peer, and the QP with it. */
 void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, const char *why);
+
+/* --- op_window.c: memory windows ---------------------------------------------------------- */
+
+/*
+ * Look up memory that the peer names: a region, or a window. As mr_hold_near(); `near` may be a
+ * zeroed one of the caller.
+ */
+static inline enum mr_verdict qp_hold_remote(struct qp *qp, struct mr_near *near, uint32_t stag,
+					     uint64_t to, uint64_t len, int all, int any,
+					     void **ptr)
+{
+	enum mr_verdict verdict =
+		mr_hold_near(qp->cfg.mrs, near, qp->cfg.pd, stag, to, len, all, any, ptr);
+	struct mr_need need;
+
+	if (__builtin_expect(verdict != MR_BAD_PD, 1))
+		return verdict;
+	need = (struct mr_need){.pd = qp->cfg.pd, .to = to, .len = len, .all = all, .any = any};
+	return mw_hold_near(qp->cfg.mrs, near, stag, need, qp->id, ptr);
+}
+/* A window of this queue pair ends. False: the STag is that of none. */
+bool qp_window_invalidate(struct qp *qp, uint32_t stag);
 
 /* --- placing: op_rx of messages that are placed as they come -------------------------------- */
 
@@ -376,6 +400,13 @@ static inline void ack_update(struct qp *qp)
 		ack_update_count(qp);
 }
 bool ack_build(struct qp *qp);
+void ack_pass_local_ones(struct qp *qp);
+/* A request without a message needs no Ack of its own. */
+static inline void ack_pass_local(struct qp *qp)
+{
+	if (qp->acks.on)
+		ack_pass_local_ones(qp);
+}
 void ack_rewind(struct qp *qp); /* for another stream, once the queues are ready for it */
 /* The work request with this index is answered, and with it all before it. */
 void ack_on_answer(struct qp *qp, uint64_t index);

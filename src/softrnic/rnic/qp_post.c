@@ -63,6 +63,10 @@ static inline int post_check_payload(const struct qp *qp, const struct qp_op *op
 	const struct ibv_qp_cap *cap = &qp->cfg.cap;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
 
+	if (op->is_local) {
+		*length = 0;
+		return is_inline ? EINVAL : 0;
+	}
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > cap->max_send_sge)
 		return EINVAL;
 	/* A Read Response names one sink. */
@@ -162,7 +166,7 @@ static void post_take_wr(struct qp *qp, const struct qp_op *op, const struct ibv
 {
 	struct sq_wr *slot = post_take(qp, op, wr, length);
 
-	if (slot)
+	if (slot && !op->is_local)
 		post_copy_payload(slot, wr);
 }
 
@@ -213,6 +217,13 @@ static int post_check_list(const struct qp *qp, const struct vext_wr *wrs, int n
 	return err;
 }
 
+static void post_take_verbs(struct qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct qp_op *op = op_of_wr(wr->opcode);
+
+	post_take_wr(qp, op, wr, op->is_local ? 0 : post_length(wr));
+}
+
 /*
  * After the check nothing can be refused any more. Requests beyond verbs name no memory of this
  * end.
@@ -226,7 +237,7 @@ int qp_post_list(struct qp *qp, const struct vext_wr *wrs, int n, int *posted)
 		const struct vext_wr *w = &wrs[i];
 
 		if (w->op == VEXT_OP_VERBS)
-			post_take_wr(qp, op_of_wr(w->wr.opcode), &w->wr, post_length(&w->wr));
+			post_take_verbs(qp, &w->wr);
 		else
 			(void)post_take(qp, op_of_vext(w->op), &w->wr, 0);
 	}

@@ -125,7 +125,7 @@ void qp_request_job(struct qp *qp, struct qp_job *job)
 /* `strict` does not hold for memory that the peer cannot address, such as a receive's. */
 static bool request_is_strict_about(const struct mr *mr, bool strict)
 {
-	return strict && mr->access & RNIC_REMOTE_ACCESS;
+	return strict && mr->access & RNIC_REACHED;
 }
 
 /*

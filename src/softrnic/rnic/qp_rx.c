@@ -22,12 +22,12 @@ static bool rx_is_dirt(const struct qp *qp, const struct mr *mr)
 		return false;
 	if (mr->backing.durable)
 		return qp->stream.consent || !qp->stream.peer_flushes;
-	return qp->stream.consent && mr->access & RNIC_REMOTE_ACCESS;
+	return qp->stream.consent && mr->access & RNIC_REACHED;
 }
 
 void qp_rx_placed(struct qp *qp, struct mr *mr, const void *at, uint64_t len)
 {
-	if (!rx_is_dirt(qp, mr) || dirty_note(&qp->dirty, mr, at, len) == 0)
+	if (!rx_is_dirt(qp, mr) || dirty_note(&qp->dirty, mr_base(mr), at, len) == 0)
 		return;
 	if (qp->stream.peer_flushes)
 		qp->dirty.lost = true;

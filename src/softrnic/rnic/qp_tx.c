@@ -202,6 +202,14 @@ size_t qp_tx_take_rest(struct qp *qp, uint8_t **bytes)
 	return len;
 }
 
+void qp_tx_let_go(struct qp *qp, const struct mr *mr)
+{
+	if (!qp->tx.batch || !tx_batch_own(qp->tx.batch, mr))
+		return;
+	qp_fault_local(qp, EFAULT, "the source of a half-sent message is gone");
+	qp->fault.shut = true;
+}
+
 void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget)
 {
 	if (forget) {
@@ -209,9 +217,7 @@ void qp_detach_mr(struct qp *qp, struct mr *mr, bool forget)
 		dirty_forget(&qp->requests.all, mr);
 	}
 	qp_requests_detach(qp, mr);
-	if (!qp->fault.due && qp->tx.batch && tx_batch_own(qp->tx.batch, mr)) {
-		qp_fault_local(qp, EFAULT, "the source of a half-sent message is gone");
-		qp->fault.shut = true;
-	}
+	if (!qp->fault.due)
+		qp_tx_let_go(qp, mr);
 	qp_settle(qp);
 }

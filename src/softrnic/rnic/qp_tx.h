@@ -32,6 +32,8 @@ struct qp_tx {
 /* qp_tx.c */
 void qp_tx_stop(struct qp *qp); /* gather nothing but a Terminate; let go of all memory */
 void qp_tx_shut(struct qp *qp); /* drop everything */
+/* Copy the bytes that half-sent FPDUs need of it, and let it go. An error is recorded. */
+void qp_tx_let_go(struct qp *qp, const struct mr *mr);
 
 /* qp_tx_turn.c */
 bool qp_tx_has_work(const struct qp *qp);
@@ -78,6 +80,8 @@ void tx_answer_built(struct qp *qp);
  * Local memory cannot be used. FPDUs that were built before are sent first, so that they complete.
  */
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err);
+/* It ends with this status, and the stream with it. Likewise. */
+bool tx_wr_failed(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err);
 /* May the answer be written to the work request's memory? 0, or an errno value. */
 int tx_check_sink(struct qp *qp, const struct sq_wr *wr);
 

@@ -99,6 +99,11 @@ static bool tx_failure_waits(const struct qp *qp)
 
 bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err)
 {
+	return tx_wr_failed(qp, wr, IBV_WC_LOC_PROT_ERR, err);
+}
+
+bool tx_wr_failed(struct qp *qp, struct sq_wr *wr, enum ibv_wc_status status, int err)
+{
 	if (qp->tx.at || qp->tx.batch->len > 0)
 		return false;
 	if (qp->acks.on && tx_failure_waits(qp)) {
@@ -106,7 +111,7 @@ bool tx_source_failed(struct qp *qp, struct sq_wr *wr, int err)
 		qp->tx.source = TX_NONE;
 		return false;
 	}
-	qp_set_local_cause(qp, wr, IBV_WC_LOC_PROT_ERR, err);
+	qp_set_local_cause(qp, wr, status, err);
 	qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
 	return false;
 }

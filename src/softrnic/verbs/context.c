@@ -88,6 +88,9 @@ static void context_fill(struct verbs_context *vctx, struct ibv_device *device, 
 	ctx->ops.post_send = verbs_post_send;
 	ctx->ops.post_recv = verbs_post_recv;
 	ctx->ops.post_srq_recv = verbs_post_srq_recv;
+	ctx->ops.alloc_mw = softrnic_alloc_mw;
+	ctx->ops.bind_mw = softrnic_bind_mw;
+	ctx->ops.dealloc_mw = softrnic_dealloc_mw;
 	ctx->cmd_fd = async_fd; /* programs duplicate it to share the device, which is refused */
 	ctx->async_fd = async_fd;
 	ctx->num_comp_vectors = 1;

@@ -52,7 +52,7 @@ static int mem_survey(void *addr, size_t len, int access, struct mr_backing *bac
 
 	*backing = (struct mr_backing){0};
 	if (!ret && mem_is_implicit(addr, len, access))
-		return access & RNIC_REMOTE_ACCESS ? -EOPNOTSUPP : 0;
+		return access & RNIC_REACHED ? -EOPNOTSUPP : 0;
 	if (!ret)
 		ret = persist_region_new(addr, len, &region);
 	if (!ret)
@@ -107,20 +107,28 @@ struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t len,
 	return mem_reg_mr(vpd_of(ibv), addr, len, iova, (int)access);
 }
 
-/* When this returns no thread accesses the memory: "Deregistration" in doc/architecture/persist.md. */
-static void mem_end(struct mr *mr)
+/* When this returns 0 no thread accesses the memory: "Deregistration" in doc/architecture/persist.md.
+ * -EBUSY: windows are bound to it. */
+static int mem_end(struct mr *mr)
 {
+	int ret;
+
 	doorbells_ring(0); /* Writes out of it that wait to be sent */
-	mr_kill(mr);
+	ret = mr_try_kill(mr);
+	if (ret)
+		return ret;
 	conns_detach_mr(mr);
 	mem_count(vpd_of(mr->ibv.pd), &mr->backing, -1);
+	return 0;
 }
 
 int softrnic_dereg_mr(struct ibv_mr *ibv)
 {
 	struct mr *handle = container_of(ibv, struct mr, ibv), *mr = handle->now;
+	int ret = mem_end(mr);
 
-	mem_end(mr);
+	if (ret)
+		return -ret;
 	mr_delete(mr);
 	if (mr != handle)
 		mr_delete(handle);
@@ -158,7 +166,7 @@ static int mem_make_next(const struct mr *mr, int flags, struct ibv_pd *pd, void
 	} else {
 		addr = mr->start;
 		len = mr->ibv.length;
-		if (mem_is_implicit(addr, len, access) && access & RNIC_REMOTE_ACCESS)
+		if (mem_is_implicit(addr, len, access) && access & RNIC_REACHED)
 			ret = -EOPNOTSUPP;
 		persist_region_get(backing.persist);
 	}
@@ -167,6 +175,14 @@ static int mem_make_next(const struct mr *mr, int flags, struct ibv_pd *pd, void
 	if (ret)
 		persist_region_put(backing.persist);
 	return ret;
+}
+
+/* One that mem_make_next() made, and that is counted. */
+static void mem_forget(struct mr *next)
+{
+	mem_count(vpd_of(next->ibv.pd), &next->backing, -1);
+	persist_region_put(next->backing.persist);
+	mr_discard(next);
 }
 
 /* All that may fail is done before the region is killed. So after a failure it is what it was. */
@@ -183,7 +199,12 @@ int softrnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *ad
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	mem_count(vpd_of(next->ibv.pd), &next->backing, 1);
-	mem_end(handle->now);
+	ret = mem_end(handle->now);
+	if (ret) {
+		mem_forget(next);
+		errno = -ret;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
 	mr_succeed(handle, next);
 	return 0;
 }

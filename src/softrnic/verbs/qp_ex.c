@@ -18,7 +18,8 @@
 		    IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |                           \
 		    IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_READ |                      \
 		    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |      \
-		    IBV_QP_EX_WITH_ATOMIC_WRITE))
+		    IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_BIND_MW |                         \
+		    IBV_QP_EX_WITH_LOCAL_INV))
 #define QPX_UD_OPS ((uint64_t)(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM))
 
 /* --- builders ----------------------------------------------------------------------------- */
@@ -126,18 +127,27 @@ static void qpx_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 		w->wr.invalidate_rkey = rkey;
 }
 
-/* What no queue pair of this device was made for. */
 static void qpx_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 			const struct ibv_mw_bind_info *info)
 {
-	qp_builder_fail(qpx_builder(ex), EINVAL);
+	struct vext_wr *w = qpx_next(ex, IBV_QP_EX_WITH_BIND_MW, IBV_WR_BIND_MW);
+
+	if (!w)
+		return;
+	w->wr.bind_mw.mw = mw;
+	w->wr.bind_mw.rkey = rkey;
+	w->wr.bind_mw.bind_info = *info;
 }
 
 static void qpx_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
-	qp_builder_fail(qpx_builder(ex), EINVAL);
+	struct vext_wr *w = qpx_next(ex, IBV_QP_EX_WITH_LOCAL_INV, IBV_WR_LOCAL_INV);
+
+	if (w)
+		w->wr.invalidate_rkey = rkey;
 }
 
+/* What no queue pair of this device was made for. */
 static void qpx_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_len, uint16_t mss)
 {
 	qp_builder_fail(qpx_builder(ex), EINVAL);

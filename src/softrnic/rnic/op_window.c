@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory windows: Bind and Local Invalidate, which are executed at their turn in the send queue and
+ * send nothing; and what a Send with Invalidate does to a window.
+ */
+#include <errno.h>
+
+#include "softrnic/rnic/mw.h"
+#include "softrnic/rnic/qp_impl.h"
+
+/* --- the end of a binding ------------------------------------------------------------------- */
+
+/* Bytes of it may still be received into it, by an owner without the lock. */
+static bool window_is_lent(const struct qp *qp, const struct mr *binding)
+{
+	return qp->rx.lent_mr == binding;
+}
+
+/*
+ * The binding is killed, and only this queue pair has used it. Another one that remembers the memory
+ * of its description may hold that for a moment. After an error the binding ends with its window.
+ */
+static void window_let_go(struct qp *qp, struct mr *binding)
+{
+	mr_release_near(&qp->rx.near);
+	mr_release_near(&qp->tx.near);
+	qp_tx_let_go(qp, binding);
+	if (!qp->fault.due) {
+		mr_wait_idle(binding);
+		mw_unbind(binding);
+	}
+	mr_unref(binding);
+}
+
+bool qp_window_invalidate(struct qp *qp, uint32_t stag)
+{
+	struct mr *binding = mw_invalidate(qp->cfg.mrs, qp->cfg.pd, qp->id, stag);
+
+	if (binding)
+		window_let_go(qp, binding);
+	return binding != NULL;
+}
+
+/* --- the work requests ---------------------------------------------------------------------- */
+
+static bool window_failed(struct qp *qp, struct sq_wr *wr, int err)
+{
+	return tx_wr_failed(qp, wr, IBV_WC_MW_BIND_ERR, err);
+}
+
+/* It is complete as soon as all before it is. */
+static bool window_done(struct qp *qp, struct sq_wr *wr)
+{
+	tx_wr_built(qp, wr);
+	ack_pass_local(qp);
+	qp_sq_retire(qp);
+	return true;
+}
+
+static bool bind_check(const struct ibv_send_wr *wr)
+{
+	return wr->bind_mw.mw && (wr->bind_mw.bind_info.mr || !wr->bind_mw.bind_info.length);
+}
+
+/* Only values are kept, as the window and the region may go before its turn. */
+static void bind_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+	slot->rkey = wr->bind_mw.rkey;
+	slot->raddr = info->addr;
+	slot->flags = info->mw_access_flags;
+	slot->operand = info->length;
+	slot->compare = (uint64_t)wr->bind_mw.mw->rkey << 32 | (info->mr ? info->mr->lkey : 0);
+}
+
+static bool bind_build(struct qp *qp, struct sq_wr *wr)
+{
+	struct mw_bind bind = {
+		.pd = qp->cfg.pd,
+		.qp = qp->id,
+		.stag = wr->rkey,
+		.window = (uint32_t)(wr->compare >> 32),
+		.lkey = (uint32_t)wr->compare,
+		.addr = wr->raddr,
+		.len = wr->operand,
+		.access = (int)wr->flags,
+	};
+	int err = -mw_bind(qp->cfg.mrs, &bind);
+
+	if (err == EAGAIN) /* another connection uses the former binding for a moment */
+		return false;
+	return err ? window_failed(qp, wr, err) : window_done(qp, wr);
+}
+
+const struct qp_op op_bind = {
+	.wc = IBV_WC_BIND_MW,
+	.level = RDMAP_LEVEL_BASE,
+	.is_local = true,
+	.check = bind_check,
+	.fill = bind_fill,
+	.build = bind_build,
+};
+
+static void local_inv_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
+{
+	slot->rkey = wr->invalidate_rkey;
+}
+
+static bool local_inv_build(struct qp *qp, struct sq_wr *wr)
+{
+	struct mr *binding = mw_invalidate(qp->cfg.mrs, qp->cfg.pd, qp->id, wr->rkey);
+
+	if (!binding)
+		return window_failed(qp, wr, EINVAL);
+	if (window_is_lent(qp, binding)) { /* it is tried again after the receive */
+		mr_unref(binding);
+		return false;
+	}
+	window_let_go(qp, binding);
+	return window_done(qp, wr);
+}
+
+const struct qp_op op_local_inv = {
+	.wc = IBV_WC_LOCAL_INV,
+	.level = RDMAP_LEVEL_BASE,
+	.is_local = true,
+	.fill = local_inv_fill,
+	.build = local_inv_build,
+};

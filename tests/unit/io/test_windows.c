@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory windows as programs use them, between plain queue pairs of this process. */
+#include "plain.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define OPEN_AT  1024
+#define OPEN_LEN 1024
+
+static struct plain user, owner; /* the user writes to the owner's memory */
+static struct ibv_mr *home;      /* owner.buf, for windows alone */
+static struct ibv_mw *window;
+
+static int open_pair(void **state)
+{
+	plain_open(&user);
+	plain_open(&owner);
+	plain_ready(&user, owner.qp->qp_num);
+	plain_ready(&owner, user.qp->qp_num);
+	plain_talk(&user, &owner);
+	home = softrnic_reg_mr(owner.pd, owner.buf, sizeof(owner.buf),
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	assert_non_null(home);
+	window = NULL;
+	return 0;
+}
+
+static int close_pair(void **state)
+{
+	if (window)
+		assert_int_equal(ibv_dealloc_mw(window), 0);
+	if (home)
+		assert_int_equal(softrnic_dereg_mr(home), 0);
+	plain_close(&user);
+	plain_close(&owner);
+	return 0;
+}
+
+static void make(enum ibv_mw_type type)
+{
+	window = ibv_alloc_mw(owner.pd, type);
+	assert_non_null(window);
+}
+
+static struct ibv_mw_bind_info part(void)
+{
+	return (struct ibv_mw_bind_info){.mr = home,
+					 .addr = (uintptr_t)owner.buf + OPEN_AT,
+					 .length = OPEN_LEN,
+					 .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+}
+
+/* Returns its key. */
+static uint32_t bind_type_1(void)
+{
+	struct ibv_mw_bind bind = {
+		.wr_id = 5, .send_flags = IBV_SEND_SIGNALED, .bind_info = part()};
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_bind_mw(owner.qp, window, &bind), 0);
+	wc = plain_wait(&owner);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
+	return window->rkey;
+}
+
+static uint32_t bind_type_2(void)
+{
+	uint32_t key = ibv_inc_rkey(window->rkey);
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW,
+				 .bind_mw = {.mw = window, .rkey = key, .bind_info = part()}},
+			   *bad;
+
+	assert_int_equal(ibv_post_send(owner.qp, &wr, &bad), 0);
+	assert_int_equal(plain_wait(&owner).status, IBV_WC_SUCCESS);
+	return key;
+}
+
+static void post_write(uint32_t key, size_t at)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)user.buf, .length = 64, .lkey = user.mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .wr.rdma = {.remote_addr = (uintptr_t)owner.buf + at,
+					     .rkey = key}},
+			   *bad;
+
+	assert_int_equal(ibv_post_send(user.qp, &wr, &bad), 0);
+}
+
+static enum ibv_wc_status write_at(uint32_t key, size_t at)
+{
+	post_write(key, at);
+	return plain_wait(&user).status;
+}
+
+static void type_1_opens_and_closes(void **state)
+{
+	struct ibv_mw_bind none = {.send_flags = IBV_SEND_SIGNALED};
+	uint32_t key;
+
+	make(IBV_MW_TYPE_1);
+	key = bind_type_1();
+	strcpy(user.buf, "through a window");
+	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
+	assert_string_equal(owner.buf + OPEN_AT, "through a window");
+	assert_int_equal(softrnic_dereg_mr(home), EBUSY);
+	assert_int_equal(softrnic_rereg_mr(home, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+					   IBV_ACCESS_LOCAL_WRITE),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EBUSY);
+	assert_int_equal(write_at(key, OPEN_AT + 64), IBV_WC_SUCCESS);
+	assert_int_equal(ibv_bind_mw(owner.qp, window, &none), 0);
+	assert_int_equal(plain_wait(&owner).status, IBV_WC_SUCCESS);
+	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(softrnic_dereg_mr(home), 0);
+	home = NULL;
+}
+
+static void type_1_is_bound_again(void **state)
+{
+	uint32_t key;
+
+	make(IBV_MW_TYPE_1);
+	for (int i = 0; i < 300; i++) { /* the keys of the window come again */
+		key = bind_type_1();
+		assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
+	}
+	assert_int_equal(write_at(key, OPEN_AT + OPEN_LEN - 63), IBV_WC_REM_ACCESS_ERR);
+}
+
+static void type_2_ends_with_its_queue_pair(void **state)
+{
+	uint32_t key;
+
+	make(IBV_MW_TYPE_2);
+	key = bind_type_2();
+	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
+	plain_reset(&owner);
+	plain_reset(&user);
+	plain_ready(&user, owner.qp->qp_num);
+	plain_ready(&owner, user.qp->qp_num);
+	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(softrnic_dereg_mr(home), EBUSY); /* until the window is given back */
+}
+
+static void a_window_that_is_given_back_opens_nothing(void **state)
+{
+	uint32_t key;
+
+	make(IBV_MW_TYPE_2);
+	key = bind_type_2();
+	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
+	assert_int_equal(ibv_dealloc_mw(window), 0);
+	window = NULL;
+	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_REM_ACCESS_ERR);
+}
+
+/* The former binding stays what it was. */
+static void a_bind_that_is_not_posted_changes_nothing(void **state)
+{
+	struct ibv_mw_bind bind = {.send_flags = 1u << 30, .bind_info = part()};
+	uint32_t key;
+
+	make(IBV_MW_TYPE_1);
+	key = bind_type_1();
+	assert_int_equal(ibv_bind_mw(owner.qp, window, &bind), EINVAL);
+	assert_int_equal(window->rkey, key);
+	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_SUCCESS);
+}
+
+static void objects_are_checked(void **state)
+{
+	struct ibv_device_attr attr;
+	struct ibv_pd *pd;
+
+	assert_int_equal(softrnic_query_device(softrnic_context(), &attr), 0);
+	assert_true(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW);
+	assert_true(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+	assert_true(attr.max_mw > 0);
+	assert_null(ibv_alloc_mw(owner.pd, (enum ibv_mw_type)3));
+	assert_int_equal(errno, EINVAL);
+	pd = softrnic_alloc_pd(softrnic_context());
+	window = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	assert_non_null(window);
+	assert_int_equal(softrnic_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_dealloc_mw(window), 0);
+	window = NULL;
+	assert_int_equal(softrnic_dealloc_pd(pd), 0);
+}
+
+/* --- at the same time ----------------------------------------------------------------------- */
+
+static atomic_bool writes;
+
+static void *write_until_refused(void *arg)
+{
+	uint32_t key = *(uint32_t *)arg;
+
+	while (write_at(key, OPEN_AT) == IBV_WC_SUCCESS)
+		atomic_store(&writes, true);
+	return NULL;
+}
+
+/* The window ends under a peer that writes. After that its memory is the owner's alone. */
+static void nothing_is_placed_after_the_end(void **state)
+{
+	for (int i = 0; i < 20; i++) {
+		pthread_t thread;
+		uint32_t key;
+
+		make(i & 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+		key = i & 1 ? bind_type_1() : bind_type_2();
+		memset(user.buf, 0x55, 64);
+		atomic_store(&writes, false);
+		assert_int_equal(pthread_create(&thread, NULL, write_until_refused, &key), 0);
+		while (!atomic_load(&writes))
+			plain_expect_none(&owner, 1);
+		assert_int_equal(ibv_dealloc_mw(window), 0);
+		window = NULL;
+		memset(owner.buf + OPEN_AT, 0, 64);
+		pthread_join(thread, NULL);
+		for (int k = 0; k < 64; k++)
+			assert_int_equal(owner.buf[OPEN_AT + k], 0);
+		plain_reset(&owner);
+		plain_reset(&user);
+		plain_ready(&user, owner.qp->qp_num);
+		plain_ready(&owner, user.qp->qp_num);
+	}
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
+	const struct CMUnitTest tests[] = {
+		CASE(type_1_opens_and_closes),
+		CASE(type_1_is_bound_again),
+		CASE(type_2_ends_with_its_queue_pair),
+		CASE(a_window_that_is_given_back_opens_nothing),
+		CASE(a_bind_that_is_not_posted_changes_nothing),
+		CASE(objects_are_checked),
+		CASE(nothing_is_placed_after_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

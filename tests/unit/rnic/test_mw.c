@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory windows: what they open, to which queue pair, and that nothing is open after their end. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/post.h"
+#include "lib/qp_bench.h"
+#include "lib/unit.h"
+#include "softrnic/rnic/mw.h"
+
+#define LEN  (1u << 20)
+#define AT   4096u  /* where the window begins */
+#define SIZE 65536u /* and its length */
+
+static struct bench t;
+static struct mr *home; /* b's region: no peer may address it but through windows */
+static struct mw *window;
+static struct ibv_send_wr wr, *bad;
+
+static void open_as(enum ibv_mw_type type, bool acks, bool unreliable)
+{
+	struct pair_options o = pair_defaults();
+
+	o.acks = acks;
+	o.unreliable = unreliable;
+	bench_open(&t, &o, LEN);
+	home = end_reg(t.b, t.mb, LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	assert_int_equal(mw_new(t.b->mrs, &t.b->pd, type, &window), 0);
+}
+
+/* As the owner does it when the program gives the window back. */
+static void give_back(void)
+{
+	struct mr *binding = mw_kill(window, true);
+
+	qp_detach_mr(t.b->qp, binding, false);
+	qp_detach_mr(t.a->qp, binding, false);
+	mr_wait_idle(binding);
+	mw_unbind(binding);
+	mr_unref(binding);
+	mw_delete(window);
+	window = NULL;
+}
+
+static void close_all(void)
+{
+	if (window)
+		give_back();
+	assert_int_equal(mr_try_kill(home), 0);
+	qp_detach_mr(t.b->qp, home, false);
+	mr_wait_idle(home);
+	mr_delete(home);
+	bench_close(&t);
+}
+
+static int post_bind(uint32_t key, size_t at, size_t len, unsigned access)
+{
+	wr = (struct ibv_send_wr){
+		.wr_id = 70,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {.mw = &window->ibv,
+			    .rkey = key,
+			    .bind_info = {.mr = &home->ibv,
+					  .addr = (uintptr_t)t.mb + at,
+					  .length = len,
+					  .mw_access_flags = access}},
+	};
+	return qp_post_send(t.b->qp, &wr, &bad);
+}
+
+static uint32_t bind_part(unsigned access)
+{
+	uint32_t key = ibv_inc_rkey(window->ibv.rkey);
+
+	assert_int_equal(post_bind(key, AT, SIZE, access), 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS);
+	return key;
+}
+
+static uint32_t bind_for_writes(void)
+{
+	return bind_part(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			 IBV_ACCESS_REMOTE_ATOMIC);
+}
+
+/* The window as a's requests name it: `at` of b's memory. */
+static int post_to(enum ibv_wr_opcode opcode, uint32_t key, size_t at, size_t len)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)t.ma, .length = (uint32_t)len, .lkey = t.mra->ibv.lkey};
+
+	wr = (struct ibv_send_wr){.wr_id = 1,
+				  .opcode = opcode,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED};
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.rkey = key;
+		wr.wr.atomic.remote_addr = (uintptr_t)t.mb + at;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.rkey = key;
+		wr.wr.rdma.remote_addr = (uintptr_t)t.mb + at;
+	}
+	return qp_post_send(t.a->qp, &wr, &bad);
+}
+
+static void expect_to_work(enum ibv_wr_opcode opcode, uint32_t key, size_t at, size_t len)
+{
+	assert_int_equal(post_to(opcode, key, at, len), 0);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+}
+
+/* The last use of this bench: the stream ends. */
+static void expect_refused(enum ibv_wr_opcode opcode, uint32_t key, size_t at, size_t len)
+{
+	uint8_t before[64];
+
+	memcpy(before, t.mb + at, sizeof(before));
+	assert_int_equal(post_to(opcode, key, at, len), 0);
+	pair_run(&t.p);
+	assert_int_equal(next_wc(&t.a->scq).status, IBV_WC_REM_ACCESS_ERR);
+	assert_true(qp_is_failed(t.b->qp));
+	assert_memory_equal(before, t.mb + at, sizeof(before));
+}
+
+/* --- what is open --------------------------------------------------------------------------- */
+
+static void writes_reads_and_atomics_go_through(bool acks, enum ibv_mw_type type)
+{
+	uint32_t key;
+
+	open_as(type, acks, false);
+	key = bind_for_writes();
+	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, SIZE);
+	assert_memory_equal(t.mb + AT, t.ma, SIZE);
+	expect_to_work(IBV_WR_RDMA_WRITE, key, AT + SIZE - 1, 1);
+	memset(t.ma, 0, SIZE);
+	expect_to_work(IBV_WR_RDMA_READ, key, AT, SIZE);
+	assert_memory_equal(t.mb + AT, t.ma, SIZE);
+	memset(t.mb + AT, 0, 8);
+	expect_to_work(IBV_WR_ATOMIC_FETCH_AND_ADD, key, AT, 8);
+	assert_int_equal(t.mb[AT], 1);
+	close_all();
+}
+
+static void a_window_opens_a_part_of_its_region(void **state)
+{
+	writes_reads_and_atomics_go_through(false, IBV_MW_TYPE_1);
+	writes_reads_and_atomics_go_through(true, IBV_MW_TYPE_1);
+	writes_reads_and_atomics_go_through(false, IBV_MW_TYPE_2);
+	writes_reads_and_atomics_go_through(true, IBV_MW_TYPE_2);
+}
+
+static void nothing_else_is_open(void **state)
+{
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		size_t at, len;
+		unsigned access;
+	} cases[] = {
+		{IBV_WR_RDMA_WRITE, AT - 1, 1, IBV_ACCESS_REMOTE_WRITE},
+		{IBV_WR_RDMA_WRITE, AT + SIZE, 1, IBV_ACCESS_REMOTE_WRITE},
+		{IBV_WR_RDMA_WRITE, AT + SIZE - 7, 8, IBV_ACCESS_REMOTE_WRITE},
+		{IBV_WR_RDMA_WRITE, AT, 8, IBV_ACCESS_REMOTE_READ},
+		{IBV_WR_RDMA_WRITE, AT, 8, IBV_ACCESS_LOCAL_WRITE},
+		{IBV_WR_RDMA_READ, AT, 8, IBV_ACCESS_REMOTE_WRITE},
+		{IBV_WR_RDMA_READ, AT - 8, 16, IBV_ACCESS_REMOTE_READ},
+		{IBV_WR_ATOMIC_FETCH_AND_ADD, AT, 8, IBV_ACCESS_REMOTE_WRITE},
+		{IBV_WR_ATOMIC_FETCH_AND_ADD, AT + SIZE, 8, IBV_ACCESS_REMOTE_ATOMIC},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		open_as(IBV_MW_TYPE_2, true, false);
+		expect_refused(cases[i].opcode, bind_part(cases[i].access), cases[i].at,
+			       cases[i].len);
+		close_all();
+	}
+}
+
+static void the_queue_pair_must_permit_it_too(void **state)
+{
+	open_as(IBV_MW_TYPE_2, true, false);
+	qp_permit(t.b->qp, IBV_ACCESS_REMOTE_READ);
+	expect_refused(IBV_WR_RDMA_WRITE, bind_for_writes(), AT, 8);
+	close_all();
+}
+
+static void a_window_may_be_zero_based(void **state)
+{
+	uint32_t key;
+
+	open_as(IBV_MW_TYPE_2, true, false);
+	key = bind_part(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED);
+	t.mb[AT + 3] = (uint8_t)~t.ma[0];
+	expect_to_work(IBV_WR_RDMA_WRITE, key, (size_t)3 - (uintptr_t)t.mb, 1);
+	assert_int_equal(t.mb[AT + 3], t.ma[0]);
+	close_all();
+}
+
+/* Its STag names no memory of this end's own requests. */
+static void a_window_is_no_local_memory(void **state)
+{
+	struct mr *mr;
+	void *ptr;
+
+	open_as(IBV_MW_TYPE_1, false, false);
+	uint32_t key = bind_for_writes();
+
+	assert_int_equal(mr_hold(t.b->mrs, &t.b->pd, key, (uintptr_t)t.mb + AT, 8, 0, &mr, &ptr),
+			 MR_BAD_PD);
+	close_all();
+}
+
+/* Of a is asked what b has opened to its own peer: the other queue pair of b's domain is a's. */
+static void type_2_is_for_one_queue_pair(void **state)
+{
+	struct mr_need need;
+	struct mr_near near = {.mr = NULL};
+	uint32_t key;
+	void *ptr;
+
+	open_as(IBV_MW_TYPE_2, false, false);
+	key = bind_for_writes();
+	need = (struct mr_need){.pd = &t.b->pd,
+				.to = (uintptr_t)t.mb + AT,
+				.len = 8,
+				.all = IBV_ACCESS_REMOTE_WRITE};
+	assert_int_equal(mw_hold_near(t.b->mrs, &near, key, need, UINT64_MAX, &ptr), MR_BAD_PD);
+	assert_null(mw_invalidate(t.b->mrs, &t.b->pd, UINT64_MAX, key));
+	assert_null(mw_invalidate(t.b->mrs, &t.a->pd, window->now->only, key));
+	need.pd = &t.a->pd;
+	assert_int_equal(mw_hold_near(t.b->mrs, &near, key, need, window->now->only, &ptr),
+			 MR_BAD_PD);
+	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, 8);
+	close_all();
+}
+
+/* --- what may be bound ---------------------------------------------------------------------- */
+
+static void expect_bind_to_fail(bool acks)
+{
+	pair_run(&t.p);
+	assert_int_equal(next_wc(&t.b->scq).status, IBV_WC_MW_BIND_ERR);
+	assert_true(qp_is_failed(t.b->qp));
+	if (acks)
+		assert_true(qp_is_failed(t.a->qp));
+	close_all();
+}
+
+static void a_window_gets_no_more_than_its_region_has(void **state)
+{
+	const unsigned write = IBV_ACCESS_REMOTE_WRITE;
+
+	for (int i = 0; i < 8; i++) {
+		open_as(IBV_MW_TYPE_2, i & 1, false);
+		uint32_t key = ibv_inc_rkey(window->ibv.rkey);
+
+		if (i / 2 == 0) /* out of bounds */
+			assert_int_equal(post_bind(key, LEN - 10, 11, write), 0);
+		else if (i / 2 == 1) /* a right that the region does not have */
+			assert_int_equal(post_bind(key, 0, 8, VEXT_ACCESS_FLUSH_PERSISTENT), 0);
+		else if (i / 2 == 2) /* another window's STag */
+			assert_int_equal(post_bind(key ^ 0x100, 0, 8, write), 0);
+		else /* nothing, which only type 1 can be bound to */
+			assert_int_equal(post_bind(key, 0, 0, write), 0);
+		expect_bind_to_fail(i & 1);
+	}
+}
+
+static void a_region_must_be_registered_for_windows(void **state)
+{
+	open_as(IBV_MW_TYPE_2, false, false);
+	wr = (struct ibv_send_wr){
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {.mw = &window->ibv,
+			    .rkey = ibv_inc_rkey(window->ibv.rkey),
+			    .bind_info = {.mr = &t.mrb->ibv,
+					  .addr = (uintptr_t)t.mb,
+					  .length = 8,
+					  .mw_access_flags = IBV_ACCESS_REMOTE_READ}},
+	};
+	assert_int_equal(qp_post_send(t.b->qp, &wr, &bad), 0);
+	expect_bind_to_fail(false);
+}
+
+static void type_2_is_bound_again_only_after_its_end(void **state)
+{
+	open_as(IBV_MW_TYPE_2, false, false);
+	uint32_t key = bind_for_writes();
+
+	assert_int_equal(post_bind(ibv_inc_rkey(key), 0, 8, IBV_ACCESS_REMOTE_READ), 0);
+	expect_bind_to_fail(false);
+}
+
+static void type_1_is_bound_again_and_the_former_key_ends(void **state)
+{
+	open_as(IBV_MW_TYPE_1, true, false);
+	uint32_t key = bind_for_writes(), next = ibv_inc_rkey(key);
+
+	assert_int_equal(post_bind(next, 0, 8, IBV_ACCESS_REMOTE_WRITE), 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS);
+	expect_to_work(IBV_WR_RDMA_WRITE, next, 0, 8);
+	expect_refused(IBV_WR_RDMA_WRITE, key, AT, 8);
+	close_all();
+}
+
+static void type_1_of_length_0_is_unbound(void **state)
+{
+	open_as(IBV_MW_TYPE_1, true, false);
+	uint32_t key = bind_for_writes();
+
+	assert_int_equal(mr_try_kill(home), -EBUSY);
+	assert_int_equal(post_bind(ibv_inc_rkey(key), 0, 0, 0), 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS);
+	expect_refused(IBV_WR_RDMA_WRITE, ibv_inc_rkey(key), AT, 8);
+	assert_int_equal(mr_try_kill(home), 0);
+	close_all();
+}
+
+/* --- its end -------------------------------------------------------------------------------- */
+
+static void post_local_inv(uint32_t key)
+{
+	wr = (struct ibv_send_wr){.wr_id = 71,
+				  .opcode = IBV_WR_LOCAL_INV,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .invalidate_rkey = key};
+	assert_int_equal(qp_post_send(t.b->qp, &wr, &bad), 0);
+}
+
+static void a_local_invalidate_ends_it(void **state)
+{
+	open_as(IBV_MW_TYPE_2, true, false);
+	uint32_t key = bind_for_writes();
+
+	assert_int_equal(mr_try_kill(home), -EBUSY);
+	post_local_inv(key);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
+	expect_refused(IBV_WR_RDMA_WRITE, key, AT, 8);
+	assert_int_equal(mr_try_kill(home), 0); /* its region may go now */
+	close_all();
+}
+
+static void a_local_invalidate_of_no_window_fails(void **state)
+{
+	open_as(IBV_MW_TYPE_2, false, false);
+	post_local_inv(home->ibv.rkey);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 71, IBV_WC_MW_BIND_ERR);
+	close_all();
+}
+
+static void send_inv(uint32_t key)
+{
+	assert_int_equal(end_recv(t.b, 72, t.mrb, 0, 8), 0);
+	wr = (struct ibv_send_wr){.wr_id = 1,
+				  .opcode = IBV_WR_SEND_WITH_INV,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .invalidate_rkey = key};
+	assert_int_equal(qp_post_send(t.a->qp, &wr, &bad), 0);
+	pair_run(&t.p);
+}
+
+static void the_peer_may_invalidate_it(void **state)
+{
+	open_as(IBV_MW_TYPE_2, true, false);
+	uint32_t key = bind_for_writes();
+	struct ibv_wc wc;
+
+	send_inv(key);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	wc = next_wc(&t.b->rcq);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_INV);
+	assert_int_equal(wc.invalidated_rkey, key);
+	assert_int_equal(post_bind(ibv_inc_rkey(key), AT, 8, IBV_ACCESS_REMOTE_WRITE), 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS); /* it may be bound again */
+	expect_to_work(IBV_WR_RDMA_WRITE, ibv_inc_rkey(key), AT, 8);
+	expect_refused(IBV_WR_RDMA_WRITE, key, AT, 8);
+	close_all();
+}
+
+static void the_peer_cannot_invalidate_type_1(void **state)
+{
+	open_as(IBV_MW_TYPE_1, true, false);
+	send_inv(bind_for_writes());
+	assert_true(qp_is_failed(t.b->qp));
+	assert_int_equal(mr_try_kill(home), -EBUSY);
+	close_all();
+}
+
+/* The answer is built, and not sent: it keeps the bytes of before. */
+static void a_read_under_way_keeps_its_bytes(void **state)
+{
+	uint8_t *before = malloc(SIZE);
+
+	open_as(IBV_MW_TYPE_2, false, false);
+	uint32_t key = bind_for_writes();
+
+	memcpy(before, t.mb + AT, SIZE);
+	assert_int_equal(post_to(IBV_WR_RDMA_READ, key, AT, SIZE), 0);
+	end_send_all(t.a);
+	while (end_take(t.b, SIZE_MAX) > 0)
+		;
+	end_gather(t.b, 100, &(int){0}); /* of the answer */
+	post_local_inv(key);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
+	memset(t.mb + AT, 0, SIZE);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	assert_memory_equal(t.ma, before, SIZE);
+	free(before);
+	close_all();
+}
+
+/* A large Write whose end has not arrived when the window ends: nothing more is placed. */
+static void the_rest_of_a_write_is_refused_after_the_end(void **state)
+{
+	open_as(IBV_MW_TYPE_2, true, false);
+	uint32_t key = bind_for_writes();
+
+	assert_int_equal(post_to(IBV_WR_RDMA_WRITE, key, AT, SIZE), 0);
+	end_send_all(t.a);
+	end_take(t.b, 20000);
+	give_back();
+	memset(t.mb, 0, LEN);
+	pair_run(&t.p);
+	for (size_t i = 0; i < LEN; i++)
+		assert_int_equal(t.mb[i], 0);
+	assert_int_equal(next_wc(&t.a->scq).status, IBV_WC_REM_ACCESS_ERR);
+	close_all();
+}
+
+/* The bytes are noted for the region, which the window's end does not touch. */
+static void what_came_through_it_is_flushed_with_the_region(void **state)
+{
+	open_as(IBV_MW_TYPE_1, false, false);
+	uint32_t key = bind_for_writes();
+
+	window->now->backing.persist = home; /* a medium */
+	window->now->backing.durable = home->backing.durable = true;
+	home->backing.persist = home;
+	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, 100);
+	give_back();
+	bench_flush_all(&t, 5);
+	pair_run(&t.p);
+	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
+	assert_int_equal(t.b->wb_count, 1);
+	bench_expect_wb(t.b, 0, t.mb + AT, 100);
+	close_all();
+}
+
+/* --- with other requests -------------------------------------------------------------------- */
+
+static void requests_complete_in_their_order(bool acks)
+{
+	open_as(IBV_MW_TYPE_2, acks, false);
+	uint32_t key = ibv_inc_rkey(window->ibv.rkey);
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(end_write(t.b, 60, t.mrb, 0, 50000, t.mra, 0), 0);
+		assert_int_equal(post_bind(key, AT, SIZE, IBV_ACCESS_REMOTE_WRITE), 0);
+		post_local_inv(key);
+		key = ibv_inc_rkey(key);
+	}
+	pair_run_chunked(&t.p, 3000);
+	for (int i = 0; i < 3; i++) {
+		expect_wc(&t.b->scq, 60, IBV_WC_SUCCESS);
+		expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS);
+		expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
+	}
+	assert_true(qp_is_idle(t.b->qp));
+	close_all();
+}
+
+static void binds_go_with_other_requests(void **state)
+{
+	requests_complete_in_their_order(false);
+	requests_complete_in_their_order(true);
+}
+
+static void an_unreliable_peer_loses_what_a_window_refuses(void **state)
+{
+	open_as(IBV_MW_TYPE_2, false, true);
+	uint32_t key = bind_for_writes();
+
+	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, SIZE);
+	assert_memory_equal(t.mb + AT, t.ma, SIZE);
+	expect_to_work(IBV_WR_RDMA_WRITE, key, AT + 1, SIZE); /* as far as its sender knows */
+	assert_int_equal(qp_counters(t.b->qp)->lost_in, 1);
+	close_all();
+}
+
+/* Values are kept, so nothing is touched that is gone. */
+static void a_bind_of_a_window_that_is_gone_fails(void **state)
+{
+	open_as(IBV_MW_TYPE_1, false, false);
+	assert_int_equal(post_bind(ibv_inc_rkey(window->ibv.rkey), AT, 8, IBV_ACCESS_REMOTE_READ),
+			 0);
+	give_back();
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 70, IBV_WC_MW_BIND_ERR);
+	close_all();
+}
+
+static void a_region_with_a_window_cannot_be_invalidated(void **state)
+{
+	open_as(IBV_MW_TYPE_1, false, false);
+	(void)bind_for_writes();
+	home->access |= VEXT_ACCESS_REMOTE_INVALIDATE;
+	assert_int_equal(mr_invalidate(t.b->mrs, &t.b->pd, home->ibv.rkey), MR_BAD_ACCESS);
+	give_back();
+	assert_int_equal(mr_invalidate(t.b->mrs, &t.b->pd, home->ibv.rkey), MR_OK);
+	close_all();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_window_opens_a_part_of_its_region),
+		cmocka_unit_test(nothing_else_is_open),
+		cmocka_unit_test(the_queue_pair_must_permit_it_too),
+		cmocka_unit_test(a_window_may_be_zero_based),
+		cmocka_unit_test(a_window_is_no_local_memory),
+		cmocka_unit_test(type_2_is_for_one_queue_pair),
+		cmocka_unit_test(a_window_gets_no_more_than_its_region_has),
+		cmocka_unit_test(a_region_must_be_registered_for_windows),
+		cmocka_unit_test(type_2_is_bound_again_only_after_its_end),
+		cmocka_unit_test(type_1_is_bound_again_and_the_former_key_ends),
+		cmocka_unit_test(type_1_of_length_0_is_unbound),
+		cmocka_unit_test(a_local_invalidate_ends_it),
+		cmocka_unit_test(a_local_invalidate_of_no_window_fails),
+		cmocka_unit_test(the_peer_may_invalidate_it),
+		cmocka_unit_test(the_peer_cannot_invalidate_type_1),
+		cmocka_unit_test(a_read_under_way_keeps_its_bytes),
+		cmocka_unit_test(the_rest_of_a_write_is_refused_after_the_end),
+		cmocka_unit_test(what_came_through_it_is_flushed_with_the_region),
+		cmocka_unit_test(binds_go_with_other_requests),
+		cmocka_unit_test(an_unreliable_peer_loses_what_a_window_refuses),
+		cmocka_unit_test(a_bind_of_a_window_that_is_gone_fails),
+		cmocka_unit_test(a_region_with_a_window_cannot_be_invalidated),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
