@@ -21,6 +21,8 @@ rows() {
 	printf 'ibv_srq_pingpong -g 0%s\n' '' ' -e'
 	printf 'ibv_ud_pingpong -g 0%s\n' '' ' -e'
 	printf 'ib_send_%s -c UD\n' lat 'bw -n 20'
+	printf 'ibv_uc_pingpong -g 0%s\n' '' ' -e'
+	printf 'ib_%s -c UC\n' {send,write}_{lat,bw}
 	for test in send write read atomic; do
 		printf "ib_${test}_%s\n" lat 'lat -D 2' bw 'bw -q 8' 'bw -b' 'bw -D 2'
 	done
