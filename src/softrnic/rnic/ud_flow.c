@@ -49,7 +49,7 @@ static bool flow_has_room(struct ud_flows *f, struct ud_peer *peer, uint64_t now
 {
 	if (flow_under_way(peer) < peer->window)
 		return true;
-	if (!peer->silent && now - peer->full_since < UD_PATIENCE_NS)
+	if (!peer->silent && now - peer->taken_at < UD_PATIENCE_NS)
 		return false;
 	f->silences += !peer->silent;
 	peer->silent = true;
@@ -60,21 +60,18 @@ static bool flow_has_room(struct ud_flows *f, struct ud_peer *peer, uint64_t now
 bool ud_flows_take(struct ud_flows *f, struct ud_packet *p, uint64_t now)
 {
 	struct ud_peer *peer = flow_to(f, p);
-	bool is_full;
 
 	p->asks = false;
 	p->serial = 0;
 	if (!peer)
 		return true;
 	if (!flow_has_room(f, peer, now)) {
-		f->wait_until = peer->full_since + UD_PATIENCE_NS;
+		f->wait_until = peer->taken_at + UD_PATIENCE_NS;
 		return false;
 	}
 	p->serial = ++peer->sent;
-	is_full = flow_under_way(peer) >= peer->window;
-	p->asks = is_full || p->serial % UD_ASK_EACH == 0;
-	if (is_full)
-		peer->full_since = now;
+	p->asks = flow_under_way(peer) >= peer->window || p->serial % UD_ASK_EACH == 0;
+	peer->taken_at = now;
 	return true;
 }
 

@@ -33,8 +33,8 @@ struct ud_peer {
 	uint16_t port;
 	uint8_t sent, read; /* serial numbers of the last ones; they wrap around */
 	uint8_t window;
-	bool silent;         /* it has not sent a credit for what filled the window */
-	uint64_t full_since; /* of a full window */
+	bool silent;       /* it has not sent a credit for what filled the window */
+	uint64_t taken_at; /* when the last packet was */
 };
 
 /* All peers of a port. Of two that have the same place, the one that is used keeps it. */

@@ -14,7 +14,7 @@ static struct ud_packet last; /* that was taken */
 static int setup(void **state)
 {
 	memset(&flows, 0, sizeof(flows));
-	now = 1;
+	now = 10 * UD_PATIENCE_NS;
 	return 0;
 }
 
@@ -80,6 +80,15 @@ static void a_window_of_any_size_is_bounded_and_asks(void **state)
 		assert_int_equal(take(1000), rows[i].window);
 		assert_true(last.asks);
 	}
+}
+
+static void a_window_that_has_become_smaller_is_full_from_then_on(void **state)
+{
+	assert_int_equal(take(12), 12);
+	assert_true(credit(8, 3));
+	assert_int_equal(take(1), 0);
+	assert_int_equal(flows.wait_until, now + UD_PATIENCE_NS);
+	assert_int_equal(flows.silences, 0);
 }
 
 static void a_peer_that_sends_no_credit_delays_packets_once(void **state)
@@ -174,6 +183,7 @@ int main(void)
 		CASE(a_window_is_under_way_until_a_credit_comes),
 		CASE(one_packet_of_a_few_asks),
 		CASE(a_window_of_any_size_is_bounded_and_asks),
+		CASE(a_window_that_has_become_smaller_is_full_from_then_on),
 		CASE(a_peer_that_sends_no_credit_delays_packets_once),
 		CASE(an_old_credit_ends_silence_and_makes_no_room),
 		CASE(credits_for_what_is_not_under_way_have_no_effect),
