@@ -12,14 +12,14 @@
  *   member and address it is about and what to do. On failure no output is written, but a result
  *   (struct rpmirror_result) always is, unless the arguments were wrong.
  * - A NULL where an object or an output is required, a range outside the mapping and an unknown
- * flag give RPMIRROR_E_INVAL and change nothing.
+ *   flag give RPMIRROR_E_INVAL and change nothing.
  * - Sizes and offsets are in bytes, times in milliseconds, masks have bit i for the member in slot
- * i (struct rpmirror_state has their names).
- * - Calls on one set may run in parallel, but rpmirror_unmap(), which is called alone. The object
- * and the mapping belong to the library and are gone after rpmirror_unmap().
- * - A forked child has neither: each call in it gives RPMIRROR_E_INVAL, and its parent does not
- *   notice. In it a set that was mapped can neither be read nor written, unless isolated: then the
- *   child has a copy of its own, as of any private memory.
+ *   i (struct rpmirror_state has their names).
+ * - Calls on one set may run in parallel, except rpmirror_unmap(), which is called alone. The object
+ *   and the mapping belong to the library and are gone after rpmirror_unmap().
+ * - A forked child has neither of them: each call in the child gives RPMIRROR_E_INVAL, and the
+ *   parent is not affected. The child can neither read nor write the mapping, unless it is isolated:
+ *   then the child has a copy of its own, as of any private memory.
  *
  * There is a manual page for each function, and librpmirror(7) for the whole.
  */

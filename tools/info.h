@@ -20,7 +20,7 @@ int info_server(const struct remote_opts *opts);
 /* The server as metrics: on standard output (textfile NULL), or in a file for node_exporter. A server
  * that does not answer is a metric as well, and the exit code is that of the failure. */
 int info_metrics(const struct remote_opts *opts, const char *textfile);
-/* The numbers that monitoring systems know; of a warning there is none. */
+/* The exit codes of a monitoring plugin; this check gives no warning. */
 enum info_state { INFO_OK = 0, INFO_CRITICAL = 2, INFO_UNKNOWN = 3 };
 /* One line as of a monitoring plugin, and its exit code. */
 int info_check(const struct remote_opts *opts);

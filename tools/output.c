@@ -102,7 +102,8 @@ static bool output_can_replace(struct output *out)
 {
 	struct newfile_opts made = {.path = out->path};
 
-	/* Another name of it would keep the old content. */
+	/* A file with several names is written in place: after a rename the other names would keep
+	 * the old content. */
 	if (!output_find_path(out) || out->st.st_nlink > 1 || output_is_inherited(out) ||
 	    newfile_open(&out->made, &made, NULL))
 		return false;

@@ -145,7 +145,7 @@ static int serve_block_signals(void)
 	return process_take_signals(signals, serve_is_ignored(SIGHUP) ? 3 : 4);
 }
 
-/* The loop takes the signal itself, if the files are there before this is asked again. */
+/* Checked between the steps that make the files. A later signal stays pending for the loop. */
 static bool serve_is_to_end(void)
 {
 	sigset_t set;

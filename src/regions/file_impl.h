@@ -211,8 +211,9 @@ static inline bool file_has_room(const struct rpma_file *f, unsigned operations,
 }
 
 /*
- * Room for that, until the lock is released. It is asked for once, before anything is done, because
- * it may wait, and then other threads collect and post.
+ * Wait until the queue has room for so many operations and bytes; the room is kept until the lock
+ * is released. A call asks once, before it changes anything, because other threads may post during
+ * the wait.
  */
 int file_wait_for_room(struct rpma_file *f, unsigned operations, size_t len);
 static inline int file_reserve(struct rpma_file *f, unsigned operations, size_t len)

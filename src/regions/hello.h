@@ -86,7 +86,7 @@ struct hello_content {
 	uint8_t state;    /* enum hello_content_state; RAW: the rest is zero */
 	uint64_t length;  /* of the file; HELLO_LENGTH_UNKNOWN at most while it is PARTIAL */
 	uint64_t time_ns; /* its modification, since 1970 */
-	uint8_t digest[HELLO_DIGEST]; /* of a WHOLE one */
+	uint8_t digest[HELLO_DIGEST]; /* of the content, if it is WHOLE */
 };
 
 struct hello_request {

@@ -144,8 +144,9 @@ static int region_check_durability(const struct server *s, const struct region *
 			 r->path);
 }
 
-/* Its anchor gives a remote end no right; the shared registrations are for servers without a
- * secret, where there is nothing to wait for. A writer gets its own, which ends with it. */
+/* Register the region. The anchor gives no right to a remote end. A server without a secret also
+ * makes the registrations that its clients share, because it has no proof to wait for. Each writer
+ * gets a registration of its own, which ends with the writer. */
 static int region_register(struct server *s, struct region *r, struct error *err)
 {
 	/* The software RNIC writes back before it answers a read. */

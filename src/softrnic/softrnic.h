@@ -25,7 +25,7 @@ extern "C" {
 
 /* The device. There is one per process, and it owns every address. */
 #define SOFTRNIC_VENDOR_ID 0x50524d41u      /* identifies softrnic's devices */
-struct ibv_context *softrnic_context(void); /* that of ids; NULL + errno */
+struct ibv_context *softrnic_context(void); /* the context of ids; NULL and errno */
 /*
  * Contexts of their own: each has its asynchronous events. softrnic_close_device() succeeds while
  * something made on the context is there, and then frees it when that is destroyed; it leaves alone

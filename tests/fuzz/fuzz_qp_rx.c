@@ -192,7 +192,8 @@ static void close_side(struct side *s)
 	free(s->mem);
 }
 
-/* As in a link in shared memory; nothing may be read past their end. */
+/* Parse the bytes in place, as a link in shared memory does. The copy has their exact length, so a
+ * sanitizer reports a read past the end. */
 static size_t feed_in_place(struct side *s, const uint8_t *bytes, size_t len)
 {
 	uint8_t *lies;
@@ -493,7 +494,8 @@ static void records(struct side *s, struct input *in)
 	}
 }
 
-/* The peer gives up. The same input, read as nothing but FPDUs or bytes, changes no memory then. */
+/* Have the queue pair give up, then feed the same input again, as FPDUs or as raw bytes: it must
+ * change no memory. */
 static void give_up(struct side *s, struct input *in, bool is_raw)
 {
 	uint8_t *before = malloc(REGION);

@@ -10,7 +10,8 @@
 /* The numbers that monitoring systems know. */
 enum monitor { MONITOR_OK, MONITOR_WARNING, MONITOR_CRITICAL, MONITOR_UNKNOWN };
 
-/* Before the options are parsed: a wrong command line of a check is unknown. */
+/* Called before the options are parsed, so that a wrong command line of a check ends with
+ * MONITOR_UNKNOWN. */
 bool monitor_is_asked(char *const *argv);
 /* The worst set counts. */
 enum monitor monitor_of(const json_t *sets);

@@ -47,7 +47,7 @@ static uint64_t slot_load(const uint8_t *bytes, size_t width)
 	return rcursor_le(&c, width);
 }
 
-/* Of all but itself and `done`. */
+/* CRC of the slot without the sum itself and `done`. */
 static uint32_t slot_sum(const uint8_t *bytes, uint32_t size)
 {
 	uint32_t crc = crc32c_update(CRC32C_INIT, bytes, SLOT_SUM_AT);

@@ -116,8 +116,9 @@ struct conn {
 	} rx_turn, tx_turn;
 	struct meet *meet;               /* the meeting that leads to rings; NULL: there is none */
 	struct ibv_qp_init_attr qp_init; /* the limits that were granted */
-	/* Of its send and receive CQ; counts the CQ's connections with something that waits to be
-	 * sent; written with this connection's lock. NULL: it counts in none. */
+	/* Counters of the send CQ and of the receive CQ. Each has the number of the CQ's
+	 * connections with data to send, and is changed under this connection's lock. NULL: this
+	 * connection is not counted. */
 	atomic_uint *cq_waiting[2];
 	_Atomic(struct stall_count *) stall; /* of the QP's protection domain; NULL: no QP yet */
 	struct stall_count *stall_before;    /* count of the previous QP */

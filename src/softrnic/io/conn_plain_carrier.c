@@ -81,7 +81,7 @@ static int carrier_give_link(struct conn *carrier, struct conn *home)
 	return 0;
 }
 
-/* Both have their streams' states of before, and the other's stream. */
+/* Exchange the streams of two connections. Each stream keeps its state. */
 static void carrier_swap_streams(struct conn *carrier, struct conn *home)
 {
 	struct stream *stream = carrier->stream;

@@ -26,7 +26,8 @@ struct rate_limit {
 	uint64_t interval_ns; /* between two violations at the sustained rate; 0: no limit */
 	struct rate_limit_host {
 		uint64_t prefix[2];
-		uint64_t full_at; /* its bucket is full again then; unused if that has passed */
+		/* time at which the bucket is full again; a row with a past time is free */
+		uint64_t full_at;
 	} host[RATE_LIMIT_HOSTS];
 };
 

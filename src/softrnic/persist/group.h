@@ -26,7 +26,7 @@ struct reader;
 struct group {
 	struct list jobs; /* the job whose turn it was is the first one */
 	unsigned count;
-	size_t bytes;      /* that they asked for */
+	size_t bytes;      /* sum of the jobs' requested bytes */
 	uint64_t from, to; /* range in the file, if the write-back is shared */
 	bool shared;
 };

@@ -141,7 +141,8 @@ static void a_peer_may_be_killed_in_rts(void **state)
 		kill_in(IN_RTS);
 }
 
-/* Its host answers for it, so the requests that it has not acknowledged fail at once. */
+/* The killed peer's host resets the connection, so the requests that the peer has not acknowledged
+ * fail at once. */
 static void a_peer_may_be_killed_with_work_outstanding(void **state)
 {
 	struct plain p;

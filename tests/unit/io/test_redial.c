@@ -56,7 +56,8 @@ static void the_port_that_the_user_chose_is_kept(void **state)
 	ends_close(&e);
 }
 
-/* TCP would connect, at a port without a listener that is the dialer's own. */
+/* If a dialer dials its own port and no socket listens there, TCP would connect the socket to
+ * itself. */
 static void no_address_reaches_itself(void **state)
 {
 	struct end e;

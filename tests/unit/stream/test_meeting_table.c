@@ -285,7 +285,7 @@ static void test_each_event_in_each_state(void **state)
 	}
 }
 
-/* The end of an attempt comes when another one is under way, or none. */
+/* The event that ends an attempt can arrive when another attempt is under way, or none. */
 static void test_late_events_change_nothing(void **state)
 {
 	char before[16], after[16];
