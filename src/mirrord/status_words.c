@@ -142,6 +142,25 @@ static bool status_lacks_copy(const struct set *s)
 	return status_of_use(s, status_members(s), STATUS_UNUSABLE);
 }
 
+/* Advice if a member's daemon refuses this host for good; NULL: none does. */
+static const char *status_next_of_refused(const struct set *s)
+{
+	const char *refusal = NULL;
+	struct neighbour_answer answer;
+
+	for (uint8_t slot = 0; slot < MIRROR_MEMBERS_MAX && !refusal; slot++)
+		if (status_members(s) & MIRROR_BIT(slot) && slot != set_own_slot(s)) {
+			neighbours_get(s->neighbours, slot, &answer);
+			refusal = answer.refusal;
+		}
+	if (!refusal)
+		return NULL;
+	return !strcmp(refusal, "secret")
+		       ? "put the same secret file on each host, and reload its rpmirrord (SIGHUP); a "
+			 "set's first secret counts from a restart on"
+		       : "upgrade the host whose rpmirrord is too old for the others";
+}
+
 /* Advice if this host's files cannot be opened. */
 static const char *status_next_of_closed(const struct set *s)
 {
@@ -206,6 +225,8 @@ static const char *status_next(const struct set *s, const struct primary_words *
 			return "a member's daemon has no copy that fits: put its files back there; "
 			       "if they are lost: rpmirror member replace, and rpmirror init "
 			       "--join on its host";
+		if (status_next_of_refused(s))
+			return status_next_of_refused(s);
 		return "the primary resyncs it as soon as its daemon can be reached";
 	default:
 		return NULL;

@@ -166,7 +166,7 @@ static void a_live_set_gets_its_first_secret_and_loses_it(void **state)
 		host_start(&hosts, 1, NULL);
 		expect_said(0, i ? "does not know the set.s secret|secret" : "it wants a secret",
 			    "status orders --json");
-		expect_said(0, "secret", "explain orders");
+		expect_said(0, "Next: put the same secret file on each host", "explain orders");
 		host_kill(&hosts, 0);
 		host_start(&hosts, 0, NULL);
 		assert_int_equal(host_run_tool(&hosts, 0, "wait orders --until health=healthy"), 0);

@@ -117,14 +117,20 @@ plug_in() { ip link set "to-$1" up; }
 
 # ---- what the sections of a page do with it ----
 
-# on_each HOSTS... reads a block of commands, and has each host execute it in a shell of its own
+# on_each HOSTS... reads a block of commands, which each host gets as if it was pasted: a program that reads the standard
+# input takes the commands after it.
 on_each() {
 	local host commands status=0
 	commands=$(cat)
 	: >"$scratch/now"
 	for host; do
 		[ "$host" != primary ] || host=$(primary_of_orders)
-		on "$host" bash -c "set -euo pipefail; cd /root; $commands" </dev/null >>"$scratch/now" 2>&1 || status=$?
+		on "$host" bash -s <<-PASTED >>"$scratch/now" 2>&1 || status=$?
+			set -euo pipefail; cd /root; rm -f /run/pasted
+			$commands
+			touch /run/pasted
+		PASTED
+		[ $status != 0 ] || on "$host" test -e /run/pasted || { echo "a command has taken those after it" >>"$scratch/now" && status=1; }
 	done
 	[ -z "${OPERATIONS_SHOW:-}" ] || sed "s/^/    /" "$scratch/now"
 	return $status
