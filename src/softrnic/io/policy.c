@@ -194,7 +194,7 @@ bool policy_waits_again(uint64_t last, uint64_t now)
  */
 #define MEMORY_MORE  2u
 #define MEMORY_SEEN  4u
-#define MEMORY_MAX   8u
+#define MEMORY_MAX   64u
 #define MEMORY_LOOPS 64u /* that many loops of polls in a row count as such a time without Writes */
 
 static void policy_count_memory(struct policy_lease *l, bool written)
