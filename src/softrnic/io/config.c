@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/io/config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "softrnic/io/engine.h"
+#include "softrnic/io/link_sockaddr.h"
 
 #define THREADS_MAX 8  /* unless asked for */
 #define SPIN_US     20 /* longer than the gap between two messages of a ping-pong */
@@ -200,17 +200,14 @@ static void config_read_qp_ports(void)
 	conf.qp_ports[1] = (unsigned)hi;
 }
 
-/* Names that are no address are the device's to report. */
-static void config_read_qp_address(void)
+/* The device reports a text that is no list of addresses. */
+static struct link_addr config_qp_address(const char *gids)
 {
-	const char *s = getenv("SOFTRNIC_GIDS");
 	struct link_addr addr = {.family = LINK_NONE};
 
-	if (s && inet_pton(AF_INET, s, addr.bytes) == 1)
-		addr.family = LINK_IPV4;
-	else if (s && inet_pton(AF_INET6, s, addr.bytes) == 1)
-		addr.family = LINK_IPV6;
-	conf.qp_address = addr;
+	if (gids)
+		link_addr_parse(gids, strlen(gids), &addr);
+	return addr;
 }
 
 /* CPUs that this process may use. */
@@ -258,11 +255,11 @@ static void config_read(void)
 	conf.qp_any_source = config_number("SOFTRNIC_QP_ANY_SOURCE", 1, 0);
 	conf.strict_psn = config_number("SOFTRNIC_STRICT_PSN", 1, 0);
 	config_read_qp_ports();
-	config_read_qp_address();
 	conf.extensions = config_number("SOFTRNIC_EXTENSIONS", 1, 1);
 	conf.peer_rfc7306 = config_number("SOFTRNIC_PEER_RFC7306", 1, 0);
 	conf.roce = config_is_roce();
 	conf.gids = config_gids();
+	conf.qp_address = config_qp_address(conf.gids);
 	conf.strict_persist = config_number("RPMA_STRICT_PERSIST", 1, 0);
 }
 

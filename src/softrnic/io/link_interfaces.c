@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/io/link_interfaces.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "softrnic/io/link_sockaddr.h"
+
+#define INTERFACES_MAX 64
 
 unsigned link_interfaces(struct link_interface *list, unsigned max)
 {
@@ -34,46 +34,30 @@ unsigned link_interfaces(struct link_interface *list, unsigned max)
 	return n;
 }
 
-static bool interfaces_parse_one(const char *text, size_t len, struct link_addr *addr)
+const struct link_interface *link_interfaces_find(const struct link_interface *list, unsigned n,
+						  const struct link_addr *addr)
 {
-	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *info;
-	char one[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
-
-	if (len == 0 || len >= sizeof(one))
-		return false;
-	memcpy(one, text, len);
-	one[len] = '\0';
-	if (getaddrinfo(one, NULL, &hints, &info))
-		return false;
-	*addr = link_addr_from(info->ai_addr);
-	freeaddrinfo(info);
-	return true;
-}
-
-/* Of the interface that has the address. */
-static uint32_t interfaces_index_of(const struct link_addr *addr)
-{
-	struct link_interface list[64];
-	unsigned n = link_interfaces(list, 64);
-
 	for (unsigned i = 0; i < n; i++) {
 		if (list[i].addr.family == addr->family && list[i].addr.scope == addr->scope &&
 		    !memcmp(list[i].addr.bytes, addr->bytes, sizeof(addr->bytes)))
-			return list[i].index;
+			return &list[i];
 	}
-	return 0;
+	return NULL;
 }
 
 unsigned link_interfaces_parse(const char *text, struct link_interface *list, unsigned max)
 {
-	unsigned n = 0;
+	struct link_interface all[INTERFACES_MAX];
+	unsigned count = link_interfaces(all, INTERFACES_MAX), n = 0;
 
 	while (n < max) {
+		const struct link_interface *found;
 		size_t len = strcspn(text, ",");
 
-		if (!interfaces_parse_one(text, len, &list[n].addr))
+		if (!link_addr_parse(text, len, &list[n].addr))
 			return 0;
-		list[n].index = interfaces_index_of(&list[n].addr);
+		found = link_interfaces_find(all, count, &list[n].addr);
+		list[n].index = found ? found->index : 0;
 		n++;
 		if (!text[len])
 			break;

@@ -15,10 +15,11 @@ struct link_interface {
  * number; also 0, which is logged, if the kernel lists none.
  */
 unsigned link_interfaces(struct link_interface *list, unsigned max);
-/*
- * Parse numeric addresses between commas; a link-local one has its interface (fe80::1%eth0).
- * Returns their number, `max` at most; 0 if one is no address.
- */
+/* The row with that address; NULL: none of the n rows has it. */
+const struct link_interface *link_interfaces_find(const struct link_interface *list, unsigned n,
+						  const struct link_addr *addr);
+/* Parse addresses between commas (link_addr_parse()). Returns their number, `max` at most; 0 if one
+ * is no address. */
 unsigned link_interfaces_parse(const char *text, struct link_interface *list, unsigned max);
 /*
  * Is there a route from the one address (LINK_NONE: any) to the other? 0, or -errno: ENETUNREACH,

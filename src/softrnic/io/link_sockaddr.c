@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "softrnic/io/link_sockaddr.h"
 
+#include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -45,4 +47,20 @@ socklen_t link_addr_to(const struct link_addr *addr, struct sockaddr_storage *ss
 		return sizeof(*sin6);
 	}
 	return 0;
+}
+
+bool link_addr_parse(const char *text, size_t len, struct link_addr *addr)
+{
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *info;
+	char one[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
+
+	if (len == 0 || len >= sizeof(one))
+		return false;
+	memcpy(one, text, len);
+	one[len] = '\0';
+	if (getaddrinfo(one, NULL, &hints, &info))
+		return false;
+	*addr = link_addr_from(info->ai_addr);
+	freeaddrinfo(info);
+	return true;
 }

@@ -2,7 +2,6 @@
 /* gids.c -- the device's table of GIDs: made when it is first asked for, and appended to later. */
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -29,17 +28,6 @@ static const struct link_addr gids_far[] = {
 	{.family = LINK_IPV6, .bytes = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}},
 };
 
-static const struct link_interface *gids_find(const struct link_interface *list, unsigned n,
-					      const struct link_addr *addr)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (list[i].addr.family == addr->family &&
-		    !memcmp(list[i].addr.bytes, addr->bytes, sizeof(addr->bytes)))
-			return &list[i];
-	}
-	return NULL;
-}
-
 /* The table's first row is an address that peers can reach, if there is one. */
 static struct link_interface gids_choose_primary(const struct link_interface *list, unsigned n)
 {
@@ -49,9 +37,10 @@ static struct link_interface gids_choose_primary(const struct link_interface *li
 	struct link_addr source;
 
 	for (size_t i = 0; i < sizeof(gids_far) / sizeof(gids_far[0]); i++) {
-		const struct link_interface *found = link_route(&none, &gids_far[i], &source)
-							     ? NULL
-							     : gids_find(list, n, &source);
+		const struct link_interface *found =
+			link_route(&none, &gids_far[i], &source)
+				? NULL
+				: link_interfaces_find(list, n, &source);
 
 		if (found)
 			return *found;
