@@ -227,7 +227,8 @@ int rpma_file_pread_start(struct rpma_file *file, void *buf, size_t len, uint64_
  * the server's medium. RPMA_FILE_E_MEDIUM: what was written since the last sync may be lost.
  */
 int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count);
-/* Begin a sync and return its ticket. Tickets ascend, and what has one ends in their order. */
+/* Begin a sync and return its ticket. Tickets ascend, and operations with tickets end in the order
+ * of their tickets. */
 int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count,
 			 uint64_t *ticket);
 /* Wait until the sync, store8 or read with that ticket, and so all before, has ended: 0, or why it

@@ -285,14 +285,14 @@ struct rpmirror_error {
  * The oldest error of the local medium that was not returned yet. RPMIRROR_E_NO_EVENT: none.
  *
  * A page that cannot be read gets its content from another member while the access waits. As long
- * as an error says that stores are lost by that (repaired and dirty), flushes begin no more and
- * return RPMIRROR_E_MEDIUM: take the errors, go back to a consistent state, flush again.
+ * as an error reports stores lost by that (repaired and dirty), no flush begins, and each returns
+ * RPMIRROR_E_MEDIUM: take the errors, go back to a consistent state, flush again.
  */
 int rpmirror_get_error(struct rpmirror *m, struct rpmirror_error *e);
 /*
- * Where the calling thread goes on, by siglongjmp(*(sigjmp_buf *)env, 1), when it touches a part of
- * the mapping that has lost what was stored; NULL: nowhere, its access is repeated. For each set
- * and thread; to be taken back before env ends.
+ * Set the place at which the calling thread continues, by siglongjmp(*(sigjmp_buf *)env, 1), after
+ * it touches a part of the mapping that has lost stored bytes. NULL: there is none, and the access
+ * is repeated. A thread has one place for each set, and takes it back before env ends.
  */
 int rpmirror_set_backtrack(struct rpmirror *m, void *env);
 

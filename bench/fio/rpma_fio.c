@@ -152,7 +152,8 @@ static int engine_open_session(struct engine *e, struct thread_data *td)
 	return rc ? engine_fail(&err) : 0;
 }
 
-/* Announce, before the first write, that the region holds bytes: it may hold a file so far. */
+/* Before the first write, announce that the region will hold raw bytes; until then it may hold a
+ * file. */
 static int engine_announce(struct engine *e, struct thread_data *td)
 {
 	const struct fio_file *f = td->files[0];

@@ -158,7 +158,7 @@ int direct_make_writable(struct direct *d, uint32_t extent)
 	return rc;
 }
 
-/* The library's protection does not make loads and jumps fault. */
+/* The protection of a closed extent makes only stores fault, no loads or jumps. */
 static bool direct_is_store(const struct fault *fault)
 {
 	if (fault->info->si_code != SEGV_ACCERR)

@@ -18,7 +18,7 @@ int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offse
 	return 0;
 }
 
-/* The address of the word must be a multiple of 8; the start of the region counts, too. */
+/* The address of the word, which is the region's start plus the offset, must be a multiple of 8. */
 int op_atomic(struct op op, enum ibv_wr_opcode opcode, const struct rpma_mr_local *result,
 	      size_t result_offset, const struct rpma_mr_remote *dst, size_t offset,
 	      uint64_t operand, uint64_t swap, int flags, const void *op_context)

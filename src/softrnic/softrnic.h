@@ -162,7 +162,8 @@ struct ibv_qp *softrnic_create_plain_qp_ex(struct ibv_context *context,
 					   struct ibv_qp_init_attr_ex *attr);
 int softrnic_destroy_plain_qp(struct ibv_qp *qp);
 bool softrnic_is_plain_qp(const struct ibv_qp *qp);
-/* Of either kind, if it was made with operations that calls build (ibv_wr_...()); else NULL. */
+/* The extended form of a plain queue pair or of an id's, if the queue pair was created for the
+ * calls ibv_wr_...(); else NULL. */
 struct ibv_qp_ex *softrnic_qp_to_qp_ex(struct ibv_qp *qp);
 /*
  * The user moves a plain one. rdma_cm moves that of an id through its states; what is left to the

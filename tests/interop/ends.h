@@ -24,7 +24,7 @@ struct ends {
 /* A thread that connects the client of these ends. */
 void *ends_connect(void *ends);
 void ends_open(struct ends *d);
-/* make_qp makes the queue pair of each of the two, which have none. */
+/* The same with queue pairs that make_qp creates, called once for each of the two ids. */
 void ends_open_with(struct ends *d, void (*make_qp)(struct rdma_cm_id *id));
 void ends_close(struct ends *d);
 

@@ -69,7 +69,7 @@ static void threads_connect_side_by_side_and_leave_nothing(void **state)
 	pthread_t threads[THREADS];
 	int before;
 
-	one_connection(); /* objects that a process has only once exist from now on */
+	one_connection(); /* creates the objects that a process has once */
 	before = open_fds();
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, many_connections, NULL), 0);

@@ -91,8 +91,8 @@ static void daemon_polled(struct world *w, struct event *e)
 	if (h->daemon_uid != e->uid || !h->daemon_uid || !rec)
 		return;
 	/*
-	 * It may be older than a record that was seen meanwhile, and would look like a restored
-	 * register.
+	 * A late answer may have an older record than one that was seen meanwhile. Such a record
+	 * would look like a restored register.
 	 */
 	if (r->at < h->shown_at)
 		return;

@@ -87,7 +87,7 @@ static void scenario_make_half_sent(struct scenario *sc, struct prng *rng)
 	sc->window = sc->op_max / 2 + 64;
 }
 
-/* Messages of several FPDUs, in the middle of which an end comes. */
+/* Messages of several FPDUs, so that ends of connections hit the middle of a message. */
 static void scenario_make_many_fpdus(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 60))

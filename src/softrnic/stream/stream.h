@@ -248,9 +248,9 @@ void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u);
 /* A later connection has named this one: it ends at once, and nothing of it is placed any more. */
 void stream_cut_off(struct stream *s, struct stream_update *u);
 /*
- * Initiator, of a connection that has ended: is it certain that the target places nothing of it any
- * more? So it is if nothing of the user's was sent, if the target has sent a Terminate, or if its
- * FIN proves that its queue pair had ended before.
+ * Initiator, after the end of the connection: returns whether the target certainly places none of
+ * its bytes any more. This is certain if no operation of the user was sent, if the target has sent
+ * a Terminate, or if the target's FIN proves that its queue pair had ended before.
  */
 bool stream_is_over(const struct stream *s);
 
@@ -283,7 +283,8 @@ void stream_resume(struct stream *s, struct stream_update *u);
 void stream_fail_qp(struct stream *s, struct stream_update *u);
 /* As qp_limit_requests(). */
 void stream_limit_requests(struct stream *s, uint32_t ord, struct stream_update *u);
-/* Its peer does not come: the oldest request ends with RETRY_EXC_ERR. */
+/* The peer of the queue pair does not connect in time: end the oldest request with
+ * RETRY_EXC_ERR. */
 void stream_give_up_qp(struct stream *s, struct stream_update *u);
 /* As qp_give_away(). */
 void stream_give_away(struct stream *s, struct stream_update *u);

@@ -312,9 +312,9 @@ static void vcq_drive_ports(struct vcq *cq)
 }
 
 /*
- * Process what has arrived on the queue's connections, until something has completed, as a turn of
- * another one may take long. The list rotates, so that all connections get a turn. False: one of
- * them is left to another thread.
+ * Process arrived bytes of the queue's connections, one connection after the other, and stop after
+ * the first completion: the turn of a further connection may take long. The list rotates, so that
+ * all connections get a turn. False: one of them is left to another thread.
  */
 static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 {

@@ -211,7 +211,8 @@ static void what_is_refused_is_not_granted(void **state)
 	end_close(e);
 }
 
-/* Attributes of what the device lacks are refused, because a caller would use it. */
+/* Attributes of features that the device lacks are refused, because a caller would use the
+ * feature. */
 static void extended_attributes_that_the_device_lacks_are_refused(void **state)
 {
 	struct end *e = resolved();

@@ -365,7 +365,7 @@ static void run_polls(uint64_t cost_ns)
 	assert_in_range(m.expiries, 0, ROUNDS / 100);
 	assert_true(m.conn->l.leased);
 	expect_cheap_alarms(&m, 30);
-	/* It stops: the link reports again after two looks of the engine's. */
+	/* The program stops polling: the link reports again after two looks of the engine. */
 	pass(&m, 4 * lease_pace(&m, POLICY_POLLS));
 	assert_true(policy_link_reports(&m.conn->l));
 	assert_int_equal(m.due, 0);

@@ -215,7 +215,8 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	assert_false(meta_bitmap_is_usable(&meta, 0, copy_epoch(4)));
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(6), copy_epoch(6)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 0);
-	/* With bits: they are added to those that it has. */
+	/* A start with bits adds them to a bitmap with the same epoch of the copy, and replaces any
+	 * other. */
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start_with(&meta, 0, copy_epoch(6), copy_epoch(7), bits), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 3);

@@ -207,7 +207,8 @@ static void the_peer_is_gone(void **state)
 	expect_end(fail_as_lost, false, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* The Acks come first, or an error would hit a request before its culprit. */
+/* The Acks of placed requests go out before the error. Otherwise the initiator would fail an
+ * earlier request than the one that caused the error. */
 static void what_was_placed_before_an_error_is_acknowledged_before_it(void **state)
 {
 	static const size_t chunks[] = {SIZE_MAX, 1000, 7};
