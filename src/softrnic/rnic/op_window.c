@@ -8,6 +8,12 @@
 #include "softrnic/rnic/mw.h"
 #include "softrnic/rnic/qp_impl.h"
 
+enum mr_verdict qp_hold_window(struct qp *qp, struct mr_near *near, uint32_t stag,
+			       struct mr_need need, void **ptr)
+{
+	return mw_hold_near(qp->cfg.mrs, near, stag, need, qp->id, ptr);
+}
+
 /* --- the end of a binding ------------------------------------------------------------------- */
 
 /* Bytes of it may still be received into it, by an owner without the lock. */

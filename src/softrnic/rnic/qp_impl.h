@@ -247,6 +247,9 @@ void qp_answer_failed(struct qp *qp, struct sq_wr *wr, uint32_t vendor_err, cons
 
 /* --- op_window.c: memory windows ---------------------------------------------------------- */
 
+/* The second half of qp_hold_remote(). A call, because few programs use windows. */
+enum mr_verdict qp_hold_window(struct qp *qp, struct mr_near *near, uint32_t stag,
+			       struct mr_need need, void **ptr);
 /*
  * Look up memory that the peer names: a region, or a window. As mr_hold_near(); `near` may be a
  * zeroed one of the caller.
@@ -257,12 +260,13 @@ static inline enum mr_verdict qp_hold_remote(struct qp *qp, struct mr_near *near
 {
 	enum mr_verdict verdict =
 		mr_hold_near(qp->cfg.mrs, near, qp->cfg.pd, stag, to, len, all, any, ptr);
-	struct mr_need need;
 
 	if (__builtin_expect(verdict != MR_BAD_PD, 1))
 		return verdict;
-	need = (struct mr_need){.pd = qp->cfg.pd, .to = to, .len = len, .all = all, .any = any};
-	return mw_hold_near(qp->cfg.mrs, near, stag, need, qp->id, ptr);
+	return qp_hold_window(
+		qp, near, stag,
+		(struct mr_need){.pd = qp->cfg.pd, .to = to, .len = len, .all = all, .any = any},
+		ptr);
 }
 /* A window of this queue pair ends. False: the STag is that of none. */
 bool qp_window_invalidate(struct qp *qp, uint32_t stag);

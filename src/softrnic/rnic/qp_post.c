@@ -161,8 +161,8 @@ static inline struct sq_wr *post_take(struct qp *qp, const struct qp_op *op,
 	return slot;
 }
 
-static void post_take_wr(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
-			 uint64_t length)
+static inline void post_take_wr(struct qp *qp, const struct qp_op *op, const struct ibv_send_wr *wr,
+				uint64_t length)
 {
 	struct sq_wr *slot = post_take(qp, op, wr, length);
 
