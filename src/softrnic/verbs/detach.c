@@ -27,17 +27,27 @@ static bool detach_from_all(struct mr *mr, bool forget, unsigned wait_ms)
 	return all;
 }
 
-/*
- * Connections keep a note of what was placed in the region and not flushed, unless its file has
- * failed: then these bytes are lost, and no note may keep the failed file's entry alive.
- */
-void conns_detach_mr(struct mr *mr)
+static void detach(struct mr *mr, bool forget)
 {
-	bool forget = mr->backing.persist && persist_region_has_failed(mr->backing.persist);
 	unsigned wait_ms = 0;
 
 	while (!detach_from_all(mr, forget, wait_ms) &&
 	       (!mr_is_idle(mr) || (forget && wait_ms < FORGET_MAX_MS)))
 		wait_ms = wait_ms == 0 ? 1 : wait_ms < WAIT_MAX_MS ? 2 * wait_ms : WAIT_MAX_MS;
 	mr_wait_idle(mr);
+}
+
+/*
+ * Connections keep a note of what was placed in the region and not flushed, unless its file has
+ * failed: then these bytes are lost, and no note may keep the failed file's entry alive.
+ */
+void conns_detach_mr(struct mr *mr)
+{
+	detach(mr, mr->backing.persist && persist_region_has_failed(mr->backing.persist));
+}
+
+/* The region may be gone already, and with it what the binding's backing refers to. */
+void conns_detach_binding(struct mr *binding)
+{
+	detach(binding, false);
 }

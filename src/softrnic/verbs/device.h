@@ -124,5 +124,6 @@ int channel_wait(struct vchannel *ch, struct vcq **cq);
 int channel_wait_until(struct vchannel *ch, uint64_t deadline, struct vcq **cq);
 /* Every connection lets go of a killed region; returns when nothing holds it any more. */
 void conns_detach_mr(struct mr *mr);
+void conns_detach_binding(struct mr *binding); /* the same for a binding of a window (rnic/mw.h) */
 
 #endif

@@ -36,7 +36,7 @@ static void window_close(struct mw *mw, bool ends)
 {
 	struct mr *binding = mw_kill(mw, ends);
 
-	conns_detach_mr(binding);
+	conns_detach_binding(binding);
 	if (ends)
 		mw_unbind(binding);
 	mr_unref(binding);

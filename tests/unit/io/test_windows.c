@@ -233,6 +233,21 @@ static void nothing_is_placed_after_the_end(void **state)
 	}
 }
 
+/* What its binding copied from the region's description is used no more. */
+static void a_window_outlives_its_region(void **state)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED}, *bad;
+
+	make(IBV_MW_TYPE_2);
+	wr.invalidate_rkey = bind_type_2();
+	assert_int_equal(ibv_post_send(owner.qp, &wr, &bad), 0);
+	assert_int_equal(plain_wait(&owner).status, IBV_WC_SUCCESS);
+	assert_int_equal(softrnic_dereg_mr(home), 0);
+	home = NULL;
+	assert_int_equal(ibv_dealloc_mw(window), 0);
+	window = NULL;
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_pair, close_pair)
@@ -244,6 +259,7 @@ int main(void)
 		CASE(a_bind_that_is_not_posted_changes_nothing),
 		CASE(objects_are_checked),
 		CASE(nothing_is_placed_after_the_end),
+		CASE(a_window_outlives_its_region),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
