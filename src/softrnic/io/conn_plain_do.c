@@ -18,6 +18,8 @@
 #include "softrnic/io/conn_plain_impl.h"
 #include "softrnic/io/link_self.h"
 
+#define GIVE_AWAY_AGAIN_NS NSEC_PER_MS
+
 void conn_plain_ask(struct conn *c)
 {
 	atomic_fetch_or(&c->want, CONN_PLAIN);
@@ -155,6 +157,12 @@ static void plain_ended(struct conn *c, uint32_t attempt, enum meeting_use use)
 	conn_plain_do(c, &todo);
 	if ((use == MEETING_UNUSED || c->plain->rtr.ends.uc) && stream_has_posted(c->stream))
 		conn_plain_on_post(c);
+}
+
+/* An unreliable queue pair has lost its peer, and meets no other one before it is reset. */
+static bool plain_is_alone(const struct conn_plain *p)
+{
+	return p->meeting.state == MEETING_LOST && p->meeting.ends.uc;
 }
 
 /* No attempt came of it; the meeting learns of that outside of its own call. */
@@ -362,6 +370,8 @@ void conn_plain_run(struct conn *c)
 	if (clock_now_ns() >= p->deadline) {
 		meeting_on_time(&p->meeting, clock_now_ns(), &todo);
 		conn_plain_do(c, &todo);
+		if (plain_is_alone(p))
+			conn_plain_on_post(c);
 	}
 	conn_settle(c); /* sets the timer */
 }
@@ -404,13 +414,18 @@ void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
 	}
 }
 
-/* The peer of an unreliable queue pair is gone, and nothing reports that. */
+/*
+ * The peer of an unreliable queue pair is gone, and nothing reports that. A Bind may have to wait for
+ * another connection that uses its window.
+ */
 static void plain_give_away(struct conn *c)
 {
 	struct stream_update u;
 
 	stream_give_away(c->stream, &u);
 	conn_perform(c, &u);
+	if (!stream_qp_is_failed(c->stream) && stream_has_posted(c->stream))
+		c->plain->deadline = clock_now_ns() + GIVE_AWAY_AGAIN_NS;
 }
 
 void conn_plain_on_post(struct conn *c)
@@ -419,7 +434,7 @@ void conn_plain_on_post(struct conn *c)
 
 	if (c->plain->meeting.state == MEETING_MET)
 		return;
-	if (c->plain->meeting.state == MEETING_LOST && c->plain->meeting.ends.uc) {
+	if (plain_is_alone(c->plain)) {
 		plain_give_away(c);
 		return;
 	}

@@ -90,6 +90,8 @@ struct qp_op {
 	void (*fill)(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr);
 	bool (*build)(struct qp *qp,
 		      struct sq_wr *wr); /* build one more FPDU; false: no room, or an error */
+	/* Execute one that is_local, with a stream or without. 0 or an errno; EAGAIN: not now. */
+	int (*run)(struct qp *qp, const struct sq_wr *wr);
 
 	/* Its messages. */
 	const struct op_rx *message;

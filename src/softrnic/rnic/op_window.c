@@ -49,11 +49,6 @@ bool qp_window_invalidate(struct qp *qp, uint32_t stag)
 
 /* --- the work requests ---------------------------------------------------------------------- */
 
-static bool window_failed(struct qp *qp, struct sq_wr *wr, int err)
-{
-	return tx_wr_failed(qp, wr, IBV_WC_MW_BIND_ERR, err);
-}
-
 /* It is complete as soon as all before it is. */
 static bool window_done(struct qp *qp, struct sq_wr *wr)
 {
@@ -61,6 +56,15 @@ static bool window_done(struct qp *qp, struct sq_wr *wr)
 	ack_pass_local(qp);
 	qp_sq_retire(qp);
 	return true;
+}
+
+static bool window_build(struct qp *qp, struct sq_wr *wr)
+{
+	int err = wr->op->run(qp, wr);
+
+	if (err == EAGAIN)
+		return false;
+	return err ? tx_wr_failed(qp, wr, IBV_WC_MW_BIND_ERR, err) : window_done(qp, wr);
 }
 
 static bool bind_check(const struct ibv_send_wr *wr)
@@ -80,7 +84,8 @@ static void bind_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_
 	slot->compare = (uint64_t)wr->bind_mw.mw->rkey << 32 | (info->mr ? info->mr->lkey : 0);
 }
 
-static bool bind_build(struct qp *qp, struct sq_wr *wr)
+/* EAGAIN: another connection uses the former binding for a moment. */
+static int bind_run(struct qp *qp, const struct sq_wr *wr)
 {
 	struct mw_bind bind = {
 		.pd = qp->cfg.pd,
@@ -92,11 +97,8 @@ static bool bind_build(struct qp *qp, struct sq_wr *wr)
 		.len = wr->operand,
 		.access = (int)wr->flags,
 	};
-	int err = -mw_bind(qp->cfg.mrs, &bind);
 
-	if (err == EAGAIN) /* another connection uses the former binding for a moment */
-		return false;
-	return err ? window_failed(qp, wr, err) : window_done(qp, wr);
+	return -mw_bind(qp->cfg.mrs, &bind);
 }
 
 const struct qp_op op_bind = {
@@ -105,7 +107,8 @@ const struct qp_op op_bind = {
 	.is_local = true,
 	.check = bind_check,
 	.fill = bind_fill,
-	.build = bind_build,
+	.build = window_build,
+	.run = bind_run,
 };
 
 static void local_inv_fill(const struct qp *qp, struct sq_wr *slot, const struct ibv_send_wr *wr)
@@ -113,18 +116,18 @@ static void local_inv_fill(const struct qp *qp, struct sq_wr *slot, const struct
 	slot->rkey = wr->invalidate_rkey;
 }
 
-static bool local_inv_build(struct qp *qp, struct sq_wr *wr)
+static int local_inv_run(struct qp *qp, const struct sq_wr *wr)
 {
 	struct mr *binding = mw_invalidate(qp->cfg.mrs, qp->cfg.pd, qp->id, wr->rkey);
 
 	if (!binding)
-		return window_failed(qp, wr, EINVAL);
+		return EINVAL;
 	if (window_is_lent(qp, binding)) { /* it is tried again after the receive */
 		mr_unref(binding);
-		return false;
+		return EAGAIN;
 	}
 	window_let_go(qp, binding);
-	return window_done(qp, wr);
+	return 0;
 }
 
 const struct qp_op op_local_inv = {
@@ -132,5 +135,6 @@ const struct qp_op op_local_inv = {
 	.level = RDMAP_LEVEL_BASE,
 	.is_local = true,
 	.fill = local_inv_fill,
-	.build = local_inv_build,
+	.build = window_build,
+	.run = local_inv_run,
 };

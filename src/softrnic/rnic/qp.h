@@ -190,7 +190,8 @@ void qp_fail(struct qp *qp, enum ibv_wc_status status);
 void qp_fail_lost(struct qp *qp);
 /*
  * Of an unreliable one whose stream has ended: what is posted completes and is lost, as it is on a
- * network without the peer. Others: nothing happens.
+ * network without the peer. A Bind or Local Invalidate is executed; one that has to wait for another
+ * connection stays posted, with all after it, until the next call. Others: nothing happens.
  */
 void qp_give_away(struct qp *qp);
 /*

@@ -3,6 +3,8 @@
  * Our work requests from the time when they are begun to their completion, and the answers that
  * some of them wait for.
  */
+#include <errno.h>
+
 #include "softrnic/rnic/qp_impl.h"
 
 /* --- completing --------------------------------------------------------------------------- */
@@ -94,6 +96,19 @@ void qp_sq_flush(struct qp *qp, enum ibv_wc_status first)
 	sq->next = sq->tail;
 }
 
+/* The next work request is executed, if it needs no peer. False: not now, or it has failed. */
+static bool sq_run_alone(struct qp *qp)
+{
+	struct sq_wr *wr = sq_at(&qp->sq, qp->sq.next);
+	int err = wr->op->is_local ? wr->op->run(qp, wr) : 0;
+
+	if (err && err != EAGAIN) {
+		qp_set_local_cause(qp, wr, IBV_WC_MW_BIND_ERR, err);
+		qp_refuse(qp, TERM_RDMAP_LOCAL_CATASTROPHIC, NULL, 0, NULL);
+	}
+	return !err && !qp->fault.due;
+}
+
 void qp_give_away(struct qp *qp)
 {
 	struct sq *sq = &qp->sq;
@@ -102,12 +117,16 @@ void qp_give_away(struct qp *qp)
 		return;
 	qp_tx_shut(qp);
 	while (!qp->fault.due && sq->head != sq->tail) {
-		const struct sq_wr *wr = sq_pop(sq);
+		const struct sq_wr *wr;
 
+		if (sq->head == sq->next) {
+			if (!sq_run_alone(qp))
+				break;
+			sq->next++;
+		}
+		wr = sq_pop(sq);
 		if (wr->signaled)
 			qp_sq_complete(qp, wr, IBV_WC_SUCCESS, 0);
-		if (sq->next < sq->head)
-			sq->next = sq->head;
 	}
 	if (qp->notify_drained)
 		sq_report_drained(qp);

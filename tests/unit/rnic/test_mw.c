@@ -525,9 +525,89 @@ static void a_region_with_a_window_cannot_be_invalidated(void **state)
 	close_all();
 }
 
+/* --- without a stream ------------------------------------------------------------------------- */
+
+static void what_needs_no_peer_is_executed_without_a_stream(void **state)
+{
+	uint32_t key;
+
+	open_as(IBV_MW_TYPE_2, false, true);
+	key = bind_for_writes();
+	qp_give_away(t.b->qp); /* the stream has ended */
+	post_local_inv(key);
+	qp_give_away(t.b->qp); /* as its owner does for each post from then on */
+	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
+	assert_true(window->now->killed);
+	key = ibv_inc_rkey(key);
+	assert_int_equal(post_bind(key, AT, SIZE, IBV_ACCESS_REMOTE_WRITE), 0);
+	qp_give_away(t.b->qp);
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS);
+	assert_int_equal(window->now->ibv.rkey, key);
+	close_all();
+}
+
+static void what_was_posted_when_the_stream_ends_is_executed(void **state)
+{
+	uint32_t key;
+
+	open_as(IBV_MW_TYPE_1, false, true);
+	key = ibv_inc_rkey(window->ibv.rkey);
+	assert_int_equal(end_send(t.b, 1, t.mrb, 0, 8), 0);
+	assert_int_equal(post_bind(key, AT, SIZE, IBV_ACCESS_REMOTE_WRITE), 0);
+	qp_give_away(t.b->qp);
+	expect_wc(&t.b->scq, 1, IBV_WC_SUCCESS);
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS);
+	assert_int_equal(window->now->ibv.rkey, key);
+	close_all();
+}
+
+static void what_fails_without_a_stream_is_reported(void **state)
+{
+	open_as(IBV_MW_TYPE_2, false, true);
+	qp_give_away(t.b->qp);
+	post_local_inv(window->ibv.rkey + 1);
+	assert_int_equal(end_send(t.b, 1, t.mrb, 0, 8), 0);
+	qp_give_away(t.b->qp);
+	expect_wc(&t.b->scq, 71, IBV_WC_MW_BIND_ERR);
+	expect_wc(&t.b->scq, 1, IBV_WC_WR_FLUSH_ERR);
+	assert_true(qp_is_failed(t.b->qp));
+	close_all();
+}
+
+/* Another connection uses the former binding. */
+static void a_bind_without_a_stream_waits_for_the_former_binding(void **state)
+{
+	struct mr_near other = {.mr = NULL};
+	struct mr_need need = {.len = 8};
+	uint32_t key;
+	void *ptr;
+
+	open_as(IBV_MW_TYPE_1, false, true);
+	key = bind_for_writes();
+	need.pd = &t.b->pd;
+	need.to = (uintptr_t)t.mb + AT;
+	assert_int_equal(mw_hold_near(t.b->mrs, &other, key, need, 0, &ptr), MR_OK);
+	qp_give_away(t.b->qp);
+	assert_int_equal(post_bind(key + 1, AT, SIZE, IBV_ACCESS_REMOTE_WRITE), 0);
+	assert_int_equal(end_send(t.b, 1, t.mrb, 0, 8), 0);
+	qp_give_away(t.b->qp);
+	expect_no_wc(&t.b->scq);
+	assert_true(qp_has_posted(t.b->qp));
+	mr_release_near(&other);
+	qp_give_away(t.b->qp);
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS);
+	expect_wc(&t.b->scq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(window->now->ibv.rkey, key + 1);
+	close_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_needs_no_peer_is_executed_without_a_stream),
+		cmocka_unit_test(what_was_posted_when_the_stream_ends_is_executed),
+		cmocka_unit_test(what_fails_without_a_stream_is_reported),
+		cmocka_unit_test(a_bind_without_a_stream_waits_for_the_former_binding),
 		cmocka_unit_test(a_window_opens_a_part_of_its_region),
 		cmocka_unit_test(nothing_else_is_open),
 		cmocka_unit_test(the_queue_pair_must_permit_it_too),
