@@ -138,7 +138,7 @@ bool srq_take(struct srq *srq, struct rq_wr *out, struct srq_waiter *waiter)
 		srq->limit = 0;
 		below = true;
 	}
-	if (!taken && list_empty(&waiter->link))
+	if (!taken && waiter && list_empty(&waiter->link))
 		list_add_tail(&srq->waiters, &waiter->link);
 	pthread_mutex_unlock(&srq->lock);
 	if (below && srq->limit_reached)

@@ -59,7 +59,7 @@ void srq_fini(struct srq *srq);
 int srq_post(struct srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /*
  * Take a receive. If there is none, queue the waiter and return false. Both happen under one lock,
- * so no post is missed.
+ * so no post is missed. waiter: NULL if a later receive is of no use.
  */
 bool srq_take(struct srq *srq, struct rq_wr *out, struct srq_waiter *waiter);
 /* No notification will follow, except one whose get() was called already. */

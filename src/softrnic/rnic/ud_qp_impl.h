@@ -39,7 +39,6 @@ struct ud_qp {
 	/* A receive that was taken and is not filled: the next message gets it. */
 	struct rq_wr taken;
 	bool has_taken;
-	struct srq_waiter no_waiter; /* a message that finds no receive is dropped */
 	struct ud_counters counters;
 };
 

@@ -11,15 +11,8 @@
 #include "softrnic/rnic/place.h"
 #include "softrnic/rnic/ud_qp_impl.h"
 
-/* A message that finds no receive is dropped, so a new receive is no news. */
-static void ud_recv_ignore(struct srq_waiter *waiter)
-{
-}
-
 int ud_recv_init(struct ud_qp *qp)
 {
-	list_init(&qp->no_waiter.link);
-	qp->no_waiter.notify = ud_recv_ignore;
 	if (qp->cfg.srq)
 		return 0;
 	return rq_init(&qp->rq, qp->cfg.cap.max_recv_wr, qp->cfg.cap.max_recv_sge);
@@ -86,13 +79,9 @@ static bool ud_recv_take(struct ud_qp *qp)
 {
 	if (qp->has_taken)
 		return true;
-	if (qp->cfg.srq) {
-		qp->has_taken = srq_take(qp->cfg.srq, &qp->taken, &qp->no_waiter);
-		if (!qp->has_taken)
-			srq_cancel(qp->cfg.srq, &qp->no_waiter);
-	} else {
-		qp->has_taken = rq_take(&qp->rq, &qp->taken);
-	}
+	/* A message that finds no receive is dropped, so nothing waits for one. */
+	qp->has_taken = qp->cfg.srq ? srq_take(qp->cfg.srq, &qp->taken, NULL)
+				    : rq_take(&qp->rq, &qp->taken);
 	return qp->has_taken;
 }
 

@@ -187,6 +187,18 @@ static void a_cancelled_waiter_is_not_notified(void **state)
 	assert_int_equal(user.notified, 0);
 }
 
+/* A user that drops what finds no receive, and may be gone when one is posted. */
+static void nothing_waits_without_a_waiter(void **state)
+{
+	assert_false(srq_take(&srq, &taken, NULL));
+	assert_true(list_empty(&srq.waiters));
+	assert_int_equal(post(1), 0);
+	assert_true(srq_take(&srq, &taken, NULL));
+	assert_int_equal(taken.wr_id, 1);
+	assert_false(srq_take(&srq, &taken, NULL));
+	assert_true(list_empty(&srq.waiters));
+}
+
 static void the_limit_event_comes_once_when_the_count_drops_below(void **state)
 {
 	struct user user = user_of(1);
@@ -303,6 +315,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			one_receive_goes_past_a_waiter_that_has_no_use_for_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_waits_without_a_waiter, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cancelled_waiter_is_not_notified, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
