@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `every` writes (pwrite) of `size` bytes, each a page or more after the one before, and one
+ * `every` writes (pwrite) of `size` bytes, each at least a page after the previous write, and one
  * fdatasync. With conns=N other processes do the same at the same time.
  */
 #include <signal.h>

@@ -8,7 +8,7 @@
 
 #include "lib/case.h"
 
-/* Each measures one case and prints its line. */
+/* Each of these functions measures one case and prints its line. */
 void limit_pingpong(const struct bench_case *c);
 void limit_stream(const struct bench_case *c);
 void limit_memcpy(const struct bench_case *c);
@@ -24,7 +24,8 @@ void limit_wake_socket(const struct bench_case *c);
 /* A connected socket. The ends meet over fd. */
 int limit_socket_accept(const struct bench_case *c, int fd);
 int limit_socket_connect(const struct bench_case *c, int fd);
-/* Receive exactly len bytes. poll: never sleep. False: the other end has closed its side. */
+/* Receive exactly len bytes. poll: never sleep. Returns false if the other end has closed its
+ * side. */
 bool limit_socket_recv(int sock, char *buf, size_t len, bool poll);
 void limit_socket_send(int sock, const char *buf, size_t len);
 /* len bytes that are mapped and not zero. */

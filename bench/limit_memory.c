@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies of `size` bytes in memory, once, or twice one after the other as through a ring, and the
- * transfer of a cache line to another process and back.
+ * Copies of `size` bytes in memory (once, or twice in a row as through a ring), and the transfer of
+ * a cache line to another process and back.
  */
 #include <stdatomic.h>
 #include <string.h>

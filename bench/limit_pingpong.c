@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `size` bytes there and `back` bytes back over one TCP connection: the lower bound of a round
- * trip.
+ * A round trip over one TCP connection, with `size` bytes there and `back` bytes back: the lower
+ * bound of all round trips.
  */
 #include <sys/socket.h>
 

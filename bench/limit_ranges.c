@@ -23,7 +23,7 @@ struct ranges_head {
 };
 
 struct ranges_ring {
-	/* number of ranges that were ever put into the ring */
+	/* number of ranges that the initiator has put into the ring */
 	_Alignas(RANGES_LINE) _Atomic uint64_t there;
 	/* number of ranges that the target has taken */
 	_Alignas(RANGES_LINE) _Atomic uint64_t back;

@@ -77,7 +77,7 @@ static void limit_wake_target(const struct bench_case *c, int fd, void *arg)
 	}
 }
 
-/* --- does it sleep? ------------------------------------------------------------------------ */
+/* --- does the thread sleep? ----------------------------------------------------------------- */
 
 static int limit_wake_state_open(const struct ends *e)
 {
@@ -160,7 +160,8 @@ static void limit_wake(const struct bench_case *c, bool by_futex)
 	r.ns = limit_wake_for(w, state, &turn, case_ns(c), s);
 	r.count = s->total;
 	atomic_store(&w->end, 1);
-	atomic_fetch_add(&w->there, 1); /* it does not sleep any more, or will not begin to */
+	/* the thread does not sleep any more, or will not begin to sleep */
+	atomic_fetch_add(&w->there, 1);
 	limit_wake_up(w);
 	close(state);
 	ends_finish(&e);

@@ -16,7 +16,8 @@
 
 #define MIRROR_SLOTS  64u
 #define MIRROR_EXTENT (2u << 20)
-/* More than can be hot at a time. Used in turn, each is cold when its turn comes. */
+/* More extents than can be hot at once. They are used in turn, so each is cold again at its
+ * turn. */
 #define MIRROR_EXTENTS 272u
 #define MIRROR_RANGES  256u
 #define MIRROR_ALL_NS  20000000000u
@@ -113,7 +114,7 @@ static void mirror_store8_one(struct mirror *t)
 	mirror_must(rpmirror_store8(t->m, at, t->word + 1), "store8");
 }
 
-/* Make one call after the other for this time. Returns the time taken. */
+/* Repeat the call for this time. Returns the time taken. */
 static uint64_t mirror_for(struct mirror *t, void (*one)(struct mirror *t), uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), then = begin, now = begin;

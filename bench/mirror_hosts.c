@@ -258,7 +258,7 @@ void mirror_hosts_start(struct mirror_hosts *h, const struct bench_case *c, unsi
 	mirror_host_enter(h, 0);
 }
 
-/* ---- what they counted ---- */
+/* ---- counters of the daemons ---- */
 
 static void mirror_add_counter(const char *line, const char *name, uint64_t *sum)
 {

@@ -17,12 +17,12 @@ struct mirror_hosts {
 	const struct bench_case *c;
 	unsigned count;   /* the first host is the initiator's */
 	char folder[256]; /* has the copies, the register, sockets and logs */
-	/* has the copies of the other hosts: the same folder, or one in tgt_where */
+	/* folder of the other hosts' copies: the folder of the set, or a folder in tgt_where */
 	char away[256];
 	uint64_t size; /* size of the file */
 	pid_t daemons[MIRROR_HOSTS_MAX];
-	uint64_t writebacks;   /* on all lanes; valid once these have ended */
-	uint64_t shm_rx_bytes; /* on all lanes; valid once these have ended */
+	uint64_t writebacks;   /* on all lanes; valid after the lanes have ended */
+	uint64_t shm_rx_bytes; /* on all lanes; valid after the lanes have ended */
 	bool is_volatile;      /* the copies are in memory */
 };
 
@@ -30,14 +30,14 @@ struct mirror_hosts {
 void mirror_hosts_start(struct mirror_hosts *h, const struct bench_case *c, unsigned count,
 			uint64_t size);
 /*
- * To be called when no process maps the set: ends the daemons, reads their counters from the log,
- * and cleans up.
+ * End the daemons, read their counters from the log, and clean up. Call this when no process maps
+ * the set.
  */
 void mirror_hosts_stop(struct mirror_hosts *h);
 /* Start one daemon. */
 void mirror_host_start(struct mirror_hosts *h, unsigned i);
 void mirror_host_kill(struct mirror_hosts *h, unsigned i);
-/* From now on this process's calls of librpmirror go to that host. */
+/* Direct this process's later calls of librpmirror to the given host. */
 void mirror_host_enter(const struct mirror_hosts *h, unsigned i);
 
 /* mirror_long.c: measurements that are more than calls in a loop. */

@@ -43,7 +43,7 @@ static void mirror_flush_word(struct rpmirror *m, char *addr, uint64_t word)
 /* A process that maps the set on a host, and flushes until it is killed or has to unmap. */
 struct mirror_user {
 	pid_t pid;
-	int fd; /* for sending the times at which it had mapped, was complete, and began to unmap */
+	int fd; /* reports when the process had mapped, was complete, and began to unmap */
 };
 
 static void mirror_user_stamp(int fd)
@@ -115,7 +115,7 @@ static void mirror_take_over(struct mirror_hosts *h, struct result *result, stru
 	do {
 		host = (host + 1) % h->count;
 		next = mirror_user_start(h, host);
-		mirror_sleep_ms(50); /* time for the process to wait at its daemon */
+		mirror_sleep_ms(50); /* give the process time to wait at its daemon */
 		if (by_death) {
 			from = clock_now_ns();
 			kill(now.pid, SIGKILL);
@@ -151,7 +151,7 @@ struct mirror_busy {
 	struct rpmirror *m;
 	char *addr;
 	uint64_t word;
-	unsigned slot; /* slot of the member that is made equal */
+	unsigned slot; /* slot of the member that is resynced */
 };
 
 static enum rpmirror_copy mirror_busy_copy(const struct mirror_busy *b)
@@ -159,7 +159,8 @@ static enum rpmirror_copy mirror_busy_copy(const struct mirror_busy *b)
 	return mirror_state(b->m).members[b->slot].copy;
 }
 
-/* Flush until the copy has or leaves that state, or for that time. Returns the time taken. */
+/* Flush until the copy enters or leaves the state, or until the time is over. Returns the time
+ * taken. */
 static uint64_t mirror_busy_until(struct mirror_busy *b, struct samples *samples,
 				  enum rpmirror_copy copy, bool is, uint64_t ns)
 {
@@ -191,7 +192,8 @@ static void mirror_fill(struct mirror_busy *b, uint64_t size)
 	}
 }
 
-/* The last member lacks all data. Meanwhile flushes go to the other members over the same link. */
+/* Measure the resync of the last member, which lacks all data. Meanwhile flushes go to the other
+ * members over the same link. */
 void mirror_resync(struct mirror_hosts *h, struct result *result, struct samples *samples)
 {
 	struct mirror_busy b = {.slot = h->count - 1};

@@ -16,12 +16,12 @@ void ours_must(int ret, const char *what)
 void ours_environment(const struct bench_case *c, bool target)
 {
 	environment_softrnic(c, target);
-	/* Volatile memory is measured, too: its flush completes once the bytes are visible. */
+	/* Volatile memory is measured, too: its flush completes when the bytes are visible. */
 	environment_set("RPMA_STRICT_PERSIST", "0");
 	rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
 }
 
-/* For each unit its writes and one flush, and a few entries more. */
+/* Room for the writes and the flush of each unit, and a few spare entries. */
 static uint32_t ours_sq_size(const struct bench_case *c)
 {
 	return c->depth * (c->every + 1) + 16;

@@ -76,8 +76,8 @@ void ours_connect(struct ours *o, const struct bench_case *c, int fd)
 }
 
 /*
- * The ends choose the link of a connection. A number that was measured over another link would
- * mislead.
+ * Check the link that the ends have chosen for the connection. A result measured over another link
+ * would mislead.
  */
 static void ours_check_link(const struct ours *o)
 {

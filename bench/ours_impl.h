@@ -22,20 +22,20 @@ uint32_t ours_cq_size(const struct bench_case *c);
  * operation that was flushed because the connection ended. Any other failure ends the program.
  */
 bool ours_completions(struct rpma_cq *cq, bool poll, struct ibv_wc *wc, int max, int *count);
-/* Exit with the reason for the connection's end; wc: one of its flushed operations. */
+/* Exit with the reason why the connection ended; wc: one of its flushed operations. */
 _Noreturn void ours_broke(const struct rpma_conn *conn, const struct ibv_wc *wc);
 
 /* One end of a connection. */
 struct ours_conn {
 	struct rpma_conn *conn;
 	struct rpma_mr_remote *there; /* only at the initiator */
-	struct rpma_batch *batch;     /* if the work needs one */
+	struct rpma_batch *batch;     /* NULL if the work needs no batch */
 	struct span span;
 	uint64_t *begun; /* time at which each of the `depth` units under way was posted */
 	unsigned first;  /* index of the oldest unit */
 };
 
-/* One end of a measurement in this process. */
+/* One end of a measurement, in this process. */
 struct ours {
 	const struct bench_case *c;
 	struct rpma_peer *peer;
@@ -46,7 +46,7 @@ struct ours {
 	struct ours_conn *conns;
 };
 
-/* What both ends have: the device, the queue, and memory that is registered for `usage`. */
+/* Open what both ends need: the device, the queue, and memory registered for `usage`. */
 void ours_open(struct ours *o, const struct bench_case *c, int usage, char *mem, size_t size);
 void ours_close(struct ours *o);
 
@@ -56,7 +56,7 @@ void ours_disconnect(struct ours *o, int fd, struct result *r);
 
 /* The target's process; arg: struct ours_target. */
 struct ours_target {
-	/* The work of the target's program, until the end; NULL: it sleeps. */
+	/* The work of the target's program until the end; NULL: the program sleeps. */
 	void (*serve)(struct ours *o, void *arg);
 	/* Posts receives before a connection is established; NULL: none. */
 	void (*prepare)(struct ours *o, struct rpma_conn_req *req, unsigned index);
@@ -64,7 +64,7 @@ struct ours_target {
 };
 void ours_target_run(const struct bench_case *c, int fd, void *arg);
 
-/* Each measures one case and prints its line. */
+/* Each of these functions measures one case and prints its line. */
 void ours_onesided(const struct bench_case *c);
 void ours_send(const struct bench_case *c);
 void ours_visible(const struct bench_case *c);

@@ -98,7 +98,7 @@ static void onesided_begin(struct onesided *s, struct ours_conn *oc, unsigned sl
 	s->post(&s->o, oc);
 }
 
-/* The oldest unit of this connection is complete, as units complete in order. */
+/* Complete the oldest unit of this connection, because units complete in order. */
 static void onesided_complete(struct onesided *s, struct ours_conn *oc, uint64_t now, bool more)
 {
 	unsigned slot = oc->first;
@@ -114,7 +114,8 @@ static struct ours_conn *onesided_conn(const struct ibv_wc *wc)
 	return (struct ours_conn *)(uintptr_t)wc->wr_id;
 }
 
-/* Keep all connections busy for this time, then take what is under way. Returns the time taken. */
+/* Keep all connections busy for this time, then wait for the units under way. Returns the time
+ * taken. */
 static uint64_t onesided_for(struct onesided *s, uint64_t ns)
 {
 	const struct bench_case *c = s->o.c;

@@ -10,7 +10,7 @@ struct ours_report {
 	uint64_t writebacks;
 };
 
-/* 0 for a counter that does not exist. */
+/* Returns 0 for a counter that does not exist. */
 uint64_t ours_counter(const struct rpma_conn *conn, const char *name);
 
 #endif

@@ -11,7 +11,8 @@
 #include "ours_impl.h"
 
 #define SEND_WCS 16
-/* One of this many sends asks for a completion, which frees the queue on every device. */
+/* One of this many sends requests a completion. The completion frees the send queue on every
+ * device. */
 #define SEND_SIGNALLED 8
 
 /* wr_id of a receive is (connection, slot); that of a send is SEND_ID. */

@@ -18,10 +18,10 @@
 #include "ours_impl.h"
 
 #define VISIBLE_LAST UINT64_MAX
-/* A pause between two writes, chosen at random, so that each write finds both ends idle. */
+/* Length of the random pause between two writes, which lets both ends become idle. */
 #define VISIBLE_PAUSE_US_MIN 200
 #define VISIBLE_PAUSE_US_MAX 1000
-/* One of this many writes is followed by a flush, long after it, which frees the send queue. */
+/* One of this many writes is followed, much later, by a flush, which frees the send queue. */
 #define VISIBLE_FLUSHED 64
 
 /* The last word of each write is the time. An aligned word arrives in one piece. */
@@ -90,7 +90,7 @@ static void visible_flush(struct ours *o, bool poll)
 	ours_completions(o->cq, poll, &wc, 1, &got);
 }
 
-/* Write once more what is at a place that no program reads now. */
+/* Repeat the write to a place that no program reads now. */
 static void visible_pairs(struct ours *o, unsigned count)
 {
 	const struct span *span = &o->conns[0].span;
@@ -137,7 +137,8 @@ void ours_visible(const struct bench_case *c)
 		die("work=visible has conns=1, depth=1 and a size that is a multiple of 8");
 	ends_start(&e, c, ours_target_run, &target);
 	ours_connect(&o, c, e.fd);
-	memset(o.mem, 0, o.size); /* no time yet, as in the target's memory */
+	/* zero means that no time has come yet, as in the target's memory */
+	memset(o.mem, 0, o.size);
 	r.ns = visible_for(&o, case_ns(c));
 	ours_disconnect(&o, e.fd, &r);
 	ends_finish(&e);

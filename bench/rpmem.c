@@ -71,7 +71,7 @@ static void rpmem_close_pool(struct rpmem *r)
 	rpmem_must(rpmem_remove(r->target.name, RPMEM_SET, 0), "remove");
 }
 
-/* Make one call after the other for this time. Returns the time taken. */
+/* Repeat the call for this time. Returns the time taken. */
 static uint64_t rpmem_for(struct rpmem *r, void (*one)(struct rpmem *r), uint64_t ns)
 {
 	uint64_t begin = clock_now_ns(), then = begin, now = begin;
@@ -98,7 +98,7 @@ static void rpmem_calls(struct rpmem *r, struct result *result)
 	result->bytes = r->samples->total * r->c->size;
 }
 
-/* Only the call itself counts, not the removal that makes room for the next. */
+/* Measure only the create call, not the removal that makes room for the next create. */
 static void rpmem_creates(struct rpmem *r, struct result *result)
 {
 	uint64_t until = clock_now_ns() + case_ns(r->c), begin, end;

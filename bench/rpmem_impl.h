@@ -12,7 +12,7 @@
 
 struct rpmem_target {
 	struct ends ends;
-	char folder[256];      /* has the pool set, its part, the secret and the log */
+	char folder[256];      /* folder of the pool set, its part, the secret and the log */
 	char name[128];        /* rpma://ADDR:PORT */
 	char durability[16];   /* of the pool */
 	uint64_t writebacks;   /* on all lanes */
@@ -25,8 +25,8 @@ struct rpmem_target {
  */
 void rpmem_target_start(struct rpmem_target *t, const struct bench_case *c, size_t pool_size);
 /*
- * To be called when all pools are closed: ends the target, reads its counters from its log, and
- * cleans up.
+ * End the target, read its counters from its log, and clean up. Call this when all pools are
+ * closed.
  */
 void rpmem_target_stop(struct rpmem_target *t);
 

@@ -32,7 +32,7 @@ uint64_t scale_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The number that follows a word in a file of /proc, or 0. */
+/* The number that follows a word in a file of /proc; 0 if the word is missing. */
 static uint64_t scale_proc(const char *path, const char *word)
 {
 	char line[256];

@@ -15,7 +15,7 @@
 struct scale_usage {
 	uint64_t cpu_ns;
 	uint64_t allocated;    /* bytes of malloc(3) */
-	uint64_t anonymous;    /* bytes of the resident set that have no file */
+	uint64_t anonymous;    /* bytes of the resident set that no file backs */
 	uint64_t switches;     /* number of times that a thread waited */
 	uint64_t socket_pages; /* pages in TCP buffers, of the whole machine */
 };
@@ -41,7 +41,7 @@ struct scale_side { /* the side of this process */
 	struct rpma_peer *peer;
 	struct rpma_mr_local *mr;
 	char *buf;
-	struct rpma_conn_cfg *shared; /* for connections that complete in one common queue */
+	struct rpma_conn_cfg *shared; /* for connections that share one completion queue */
 };
 void scale_side_open(struct scale_side *s, int usage);
 
@@ -57,7 +57,7 @@ struct scale_conn {
 void scale_connect(const struct scale_side *s, const char *port, const struct rpma_conn_cfg *cfg,
 		   struct scale_conn *c);
 void scale_disconnect(struct scale_conn *c);
-/* Post a write of len bytes and a flush of them; only the flush completes. */
+/* Post a write of len bytes and a flush of these bytes. Only the flush gives a completion. */
 void scale_post(const struct scale_side *s, struct scale_conn *c, size_t size);
 unsigned scale_poll(struct scale_conn *c); /* returns the number of completions */
 

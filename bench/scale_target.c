@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scale_target.c -- the target: accepts all connections, and deletes those that its peer has
+ * scale_target.c -- the target: accepts all connections, and deletes those that the initiator has
  * closed.
  */
 #include <fcntl.h>

@@ -25,7 +25,7 @@ struct record {
 	char text[TEXT_MAX];
 };
 
-/* Numbers in the file are little-endian, as the two machines may differ. */
+/* Numbers in the file are little-endian, because the two machines may differ. */
 struct log {
 	/* the commit flag; an atomic write needs an address that is a multiple of 8 */
 	uint64_t count;
@@ -65,7 +65,8 @@ static void flush(struct session *s, size_t offset, size_t len, int flags)
 	     "flush");
 }
 
-/* Four operations, one completion: they are executed in order, and none after a failure. */
+/* Four operations with one completion. They are executed in order, and none is executed after a
+ * failure. */
 static void append(struct session *s, struct rpma_mr_local *mr, uint64_t n, bool commit)
 {
 	size_t at = offsetof(struct log, records) + n * sizeof(struct record);
@@ -119,7 +120,7 @@ static void client(char **args)
 static void reader(char **args)
 {
 	struct log *log = map_file(args[0], sizeof(*log));
-	/* Load it at once, as the flag is written at once. */
+	/* Load the flag in one access, as the writer stores it in one access. */
 	uint64_t count = le64toh(__atomic_load_n(&log->count, __ATOMIC_ACQUIRE));
 
 	if (count > RECORDS_MAX)

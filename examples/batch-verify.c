@@ -16,7 +16,7 @@
 
 #define LINES    8u
 #define LINE_MAX 1000u
-/* Each line has a page of its own; the first page has the number of lines. */
+/* Each line has its own page; the first page has the number of lines. */
 #define PAGE        4096u
 #define REGION_SIZE ((1 + LINES) * PAGE)
 

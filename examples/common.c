@@ -19,7 +19,7 @@ static int usage(const char *prog, const struct role *roles)
 	return EXIT_FAILURE;
 }
 
-/* The number of words of a usage that are not in brackets. */
+/* The number of words of a usage text that are not in brackets. */
 static int words_needed(const char *words)
 {
 	int n = 0;
@@ -76,11 +76,11 @@ void *map_file(const char *path, size_t size)
 
 	if (fd < 0)
 		err(EXIT_FAILURE, "%s", path);
-	/* Reserve the blocks now, so that a flush cannot fail later because the disk is full. */
+	/* Reserve the blocks now: a later flush then cannot fail because the disk is full. */
 	rc = posix_fallocate(fd, 0, (off_t)size);
 	if (rc)
 		errx(EXIT_FAILURE, "%s: %s", path, strerror(rc));
-	/* The mapping is shared, as stores to a private mapping never reach the file. */
+	/* Map the file shared, because stores to a private mapping never reach the file. */
 	ptr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ptr == MAP_FAILED)
 		err(EXIT_FAILURE, "map %s", path);
@@ -137,11 +137,11 @@ void see_off(struct rpma_conn **conn)
 
 	must(rpma_conn_next_event(*conn, &event), "wait for the client to leave");
 	printf("the client is gone: %s\n", rpma_utils_conn_event_2str(event));
-	rpma_conn_disconnect(*conn); /* this end's half of the close */
+	rpma_conn_disconnect(*conn); /* closes this end of the connection */
 	must(rpma_conn_delete(conn), "delete the connection");
 }
 
-/* Serve that many clients, one after the other. Releases the region and the peer. */
+/* Serve the given number of clients, one after the other. Releases the region and the peer. */
 static void offer(char **where, struct rpma_peer *peer, struct rpma_mr_local *mr, int clients)
 {
 	struct rpma_ep *ep = listen_at(peer, where[0], where[1]);
@@ -253,7 +253,7 @@ struct ibv_wc next_completion(struct rpma_cq *cq)
 	struct ibv_wc wc = {0};
 	int ret;
 
-	/* Look first: a completion that came meanwhile is not always announced again. */
+	/* Look before waiting: a completion that came meanwhile is not always announced again. */
 	while ((ret = rpma_cq_get_wc(cq, 1, &wc, NULL)) == RPMA_E_NO_COMPLETION) {
 		ret = rpma_cq_wait(cq);
 		if (ret != RPMA_E_NO_COMPLETION) /* a wake-up without a completion */

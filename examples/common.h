@@ -16,7 +16,7 @@
 /* A role that the command line can choose. A table of roles ends with a NULL name. */
 struct role {
 	const char *name;
-	const char *usage; /* the arguments after the name; [these] may be left out */
+	const char *usage; /* the arguments after the name; those in [brackets] are optional */
 	void (*run)(char **args);
 };
 
@@ -30,7 +30,7 @@ void must(int ret, const char *what);
 unsigned number(const char *arg, unsigned otherwise, unsigned max);
 
 /*
- * Map size bytes of a file as shared memory; the file is made if it does not exist. Unmap with
+ * Map size bytes of a file as shared memory. Creates the file if it does not exist. Unmap with
  * munmap().
  */
 void *map_file(const char *path, size_t size);
@@ -40,8 +40,8 @@ void *map_file(const char *path, size_t size);
 struct rpma_peer *open_peer(const char *addr, enum rpma_util_ibv_context_type type);
 struct rpma_ep *listen_at(struct rpma_peer *peer, const char *addr, const char *port);
 /*
- * Accept a request, and send the descriptor of `offered` with the answer (NULL: nothing). Returns
- * NULL if the client left before the connection was established.
+ * Accept a request, and send the descriptor of `offered` in the answer (NULL: send nothing).
+ * Returns NULL if the client left before the connection was established.
  */
 struct rpma_conn *accept_request(struct rpma_conn_req **req, const struct rpma_mr_local *offered);
 /* Wait until the client leaves, then release the connection. */
@@ -50,11 +50,11 @@ void see_off(struct rpma_conn **conn);
 #define FOREVER (-1)
 
 /*
- * A complete server for one-sided access: offer size bytes at ptr to that many clients, one after
- * the other. This process sleeps while they read and write.
+ * A complete server for one-sided access: offer size bytes at ptr to the given number of clients,
+ * one after the other. This process sleeps while the clients read and write.
  */
 void offer_region(char **where, void *ptr, size_t size, int usage, int clients);
-/* The same for size bytes of the file where[2], which is made if it does not exist. */
+/* The same for size bytes of the file where[2]. Creates the file if it does not exist. */
 void offer_file(char **where, size_t size, int usage, int clients);
 
 /* ---- the client's side ---- */
@@ -68,14 +68,15 @@ struct session {
 
 /* Connect to where[0] (address), where[1] (port); cfg NULL: the defaults. */
 void session_open(struct session *s, char **where, const struct rpma_conn_cfg *cfg);
-/* Take the region that the server's private data describes, of at least size bytes: s->region. */
+/* Set s->region to the region that the server's private data describes, of at least size bytes. */
 void session_take_offer(struct session *s, size_t size);
-/* Close in good order, and release the memory that was registered for it (mr may be NULL). */
+/* Close the connection in good order, and release the memory that was registered for it (mr may be
+ * NULL). */
 void session_close(struct session *s, struct rpma_mr_local **mr);
 
 /*
  * The two halves of session_open() and _close(), for programs that connect more than once. Returns
- * NULL, or why there is no connection after retry_ms without a listener.
+ * NULL, or the reason why there is no connection after retry_ms without a listener.
  */
 const char *session_connect(struct session *s, char **where, const struct rpma_conn_cfg *cfg,
 			    int retry_ms);
@@ -85,7 +86,7 @@ void session_disconnect(struct session *s);
 
 /* The next completion of a queue, successful or not. */
 struct ibv_wc next_completion(struct rpma_cq *cq);
-/* The same for an operation that must have succeeded. */
+/* The same for an operation that must succeed. */
 struct ibv_wc await(struct rpma_cq *cq, const char *what);
 
 #endif

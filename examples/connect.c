@@ -17,8 +17,8 @@
 #include "common.h"
 
 /*
- * The bytes come from a stranger, so they need not be a text. Some fabrics pad with zeros, so a
- * text ends at the first zero, and the length means nothing.
+ * The bytes come from a stranger and may be anything. Some fabrics pad the bytes with zeros, so the
+ * text ends at the first zero, and the length is not its end.
  */
 static void read_name(const struct rpma_conn_private_data *pdata, char name[UINT8_MAX + 1])
 {
@@ -42,14 +42,14 @@ static void welcome(struct rpma_conn_req *req)
 	enum rpma_conn_event event;
 	struct rpma_conn *conn;
 
-	/* The call consumes the request: req is gone, and conn replaces it. */
+	/* The call consumes the request: req becomes NULL, and conn replaces it. */
 	must(rpma_conn_req_connect(&req, &answer, &conn), "accept");
 	must(rpma_conn_next_event(conn, &event), "wait for the connection");
 	printf("%s\n", rpma_utils_conn_event_2str(event));
 	if (event != RPMA_CONN_ESTABLISHED)
 		exit(EXIT_FAILURE);
 
-	/* Here the two programs would work. The next event is the end. */
+	/* The two programs work here. The next event is the end. */
 	must(rpma_conn_next_event(conn, &event), "wait for the end");
 	printf("%s\n", rpma_utils_conn_event_2str(event));
 	rpma_conn_disconnect(conn);
@@ -89,7 +89,8 @@ static void client(char **args)
 
 	must(rpma_conn_req_new(peer, args[0], args[1], NULL, &req), args[0]);
 	must(rpma_conn_req_connect(&req, &hello, &conn), "connect");
-	/* The call only began the connection. The first event shows whether it succeeded. */
+	/* The call only begins the connection. The first event shows whether the connection
+	 * succeeded. */
 	must(rpma_conn_next_event(conn, &event), "wait for the connection");
 	printf("%s\n", rpma_utils_conn_event_2str(event));
 	must(rpma_conn_get_private_data(conn, &answer), "private data");

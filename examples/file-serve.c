@@ -40,6 +40,6 @@ int main(int argc, char **argv)
 	printf("serving region 'memory' at port %u\n", port);
 	fflush(stdout);
 	while (!rpma_file_server_step(server, -1, NULL))
-		; /* a program with a loop of its own waits for rpma_file_server_get_fd() instead */
+		; /* a program with its own loop waits for rpma_file_server_get_fd() instead */
 	errx(EXIT_FAILURE, "%s", rpma_file_errormsg());
 }

@@ -38,18 +38,18 @@ static struct {
 #define RESULT offsetof(typeof(box), result)
 
 /*
- * The message was sent after the writes on the same connection, so all of them are in memory by
- * now.
+ * The client sent the message after the writes on the same connection, so all written bytes are in
+ * memory by now.
  */
 static int flush_range(char *region, uint32_t msg_len)
 {
 	uint64_t offset = le64toh(box.range.offset), len = le64toh(box.range.len);
 	uint64_t start = offset & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 
-	/* The numbers come from a stranger, so check them. */
+	/* The client is a stranger, so check its numbers. */
 	if (msg_len != sizeof(box.range) || len > REGION_SIZE || offset > REGION_SIZE - len)
 		return EINVAL;
-	/* For a mapping of real persistent memory this would be pmem_persist(3). */
+	/* A program with a mapping of real persistent memory calls pmem_persist(3) here. */
 	return msync(region + start, offset - start + len, MS_SYNC) ? errno : 0;
 }
 

@@ -26,7 +26,7 @@ static void hang_bells(struct rpma_conn_req *req, struct rpma_mr_local *mr)
 		must(rpma_conn_req_recv(req, mr, 0, 0, NULL), "receive");
 }
 
-/* A client may send any number, so it is checked like all input. */
+/* A client may send any number, so check the number like all input. */
 static void show(const struct ibv_wc *wc)
 {
 	uint32_t slot = ntohl(wc->imm_data);
@@ -46,7 +46,8 @@ static void serve_bells(struct rpma_conn *conn, struct rpma_mr_local *mr)
 		show(&wc);
 		must(rpma_recv(conn, mr, 0, 0, NULL), "receive");
 	}
-	if (wc.status != IBV_WC_WR_FLUSH_ERR) /* a receive that got nothing ends with this status */
+	/* a receive without a message ends with this status */
+	if (wc.status != IBV_WC_WR_FLUSH_ERR)
 		errx(EXIT_FAILURE, "receive: %s", ibv_wc_status_str(wc.status));
 }
 
@@ -93,7 +94,7 @@ static void client(char **args)
 	session_open(&s, args, NULL);
 	session_take_offer(&s, sizeof(slots));
 	must(rpma_mr_reg(s.peer, slots, sizeof(slots), RPMA_MR_USAGE_WRITE_SRC, &mr), "register");
-	/* The client gets no report when a slot may be filled again, so each slot is used once. */
+	/* The client gets no report when a slot may be filled again, so it uses each slot once. */
 	for (char **text = args + 2; *text && slot < SLOTS; text++)
 		fill(&s, mr, *text, slot++);
 	printf("%u slots filled\n", slot);

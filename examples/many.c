@@ -19,8 +19,8 @@
 #define CONNS_MAX     200
 
 /*
- * The messages are numbers. Each connection has a place to receive one, and a place to send one
- * from.
+ * The messages are numbers. Each connection has one place to receive a number and one to send a
+ * number.
  */
 static uint32_t numbers[2 * CONNS_MAX];
 #define IN(i)  ((size_t)(i)*2 * sizeof(uint32_t))
@@ -30,7 +30,7 @@ static struct rpma_conn *clients[CONNS_MAX]; /* NULL: not connected */
 static unsigned came, gone, most;
 static int epoll_fd;
 
-/* epoll returns the kind of a descriptor, and the connection that it belongs to. */
+/* epoll returns the kind of a descriptor, and the connection that the descriptor belongs to. */
 enum kind { REQUESTS, EVENTS, COMPLETIONS };
 
 static void watch(int fd, enum kind kind, uint32_t i)
@@ -86,7 +86,7 @@ static void on_events(struct rpma_conn **conn)
 static void on_completions(struct rpma_cq *cq, struct rpma_mr_local *mr)
 {
 	struct ibv_wc wc;
-	int ret = rpma_cq_wait(cq); /* takes the wake-up; does not wait */
+	int ret = rpma_cq_wait(cq); /* takes the wake-up and does not wait */
 
 	if (ret != RPMA_E_NO_COMPLETION)
 		must(ret, "completions");

@@ -15,7 +15,7 @@
 
 #define WORD_MAX 64
 
-/* One piece of memory, registered once, with a place for each direction. */
+/* One piece of memory, registered once, with one part for each direction. */
 struct box {
 	char in[WORD_MAX];
 	char out[WORD_MAX];
@@ -41,8 +41,7 @@ static void answer(struct rpma_conn *conn, struct rpma_mr_local *mr, struct rpma
 		box.out[i] = (char)toupper((unsigned char)box.in[i]);
 	printf("%.*s -> %.*s\n", (int)len, box.in, (int)len, box.out);
 	/*
-	 * The next word may come as soon as this one is answered, so first post a receive, then
-	 * answer.
+	 * Post a receive before the answer: the next word may come as soon as the answer arrives.
 	 */
 	must(rpma_recv(conn, mr, IN, WORD_MAX, NULL), "receive");
 	must(rpma_send(conn, mr, OUT, len, RPMA_F_COMPLETION_ALWAYS, NULL), "send");
@@ -60,7 +59,7 @@ static void server(char **args)
 	struct rpma_cq *cq, *rcq;
 	struct ibv_wc wc;
 
-	/* Receives have a queue of their own, so words and sent answers cannot be mixed up. */
+	/* Receives get their own queue, so that words and sent answers cannot be mixed up. */
 	must(rpma_conn_cfg_new(&cfg), "configure");
 	must(rpma_conn_cfg_set_rcq_size(cfg, 10), "configure");
 	must(rpma_ep_next_conn_req(ep, cfg, &req), "wait for a client");
@@ -72,7 +71,8 @@ static void server(char **args)
 	must(rpma_conn_get_rcq(conn, &rcq), "completion queue of receives");
 	while ((wc = next_completion(rcq)).status == IBV_WC_SUCCESS)
 		answer(conn, mr, cq, wc.byte_len);
-	if (wc.status != IBV_WC_WR_FLUSH_ERR) /* a receive that got nothing ends with this status */
+	/* a receive without a message ends with this status */
+	if (wc.status != IBV_WC_WR_FLUSH_ERR)
 		errx(EXIT_FAILURE, "receive: %s", ibv_wc_status_str(wc.status));
 
 	see_off(&conn);

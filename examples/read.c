@@ -16,7 +16,7 @@
 
 static void server(char **args)
 {
-	static char board[BOARD_SIZE]; /* any memory will do */
+	static char board[BOARD_SIZE]; /* any memory is suitable */
 
 	if (snprintf(board, sizeof(board), "%s", args[2]) >= (int)sizeof(board))
 		errx(EXIT_FAILURE, "the text is longer than %d bytes", BOARD_SIZE - 1);

@@ -27,7 +27,7 @@ struct record {
 };
 
 /*
- * The records stay here until the end, as those without an acknowledgement may have to be sent
+ * The records stay here until the end, because records without an acknowledgement may be sent
  * again.
  */
 static struct record records[RECORDS];
@@ -45,11 +45,12 @@ static void connect_again(struct session *s, char **args, const struct rpma_conn
 
 	if (why)
 		errx(EXIT_FAILURE, "the server does not come back: %s", why);
-	/* The restarted server has registered its memory anew, so the old descriptor is useless. */
+	/* The restarted server has registered its memory again, so the old descriptor is
+	 * useless. */
 	session_take_offer(s, sizeof(records));
 }
 
-/* Not must(): a record that cannot be posted counts as lost, and is posted again later. */
+/* No must() here: a record that cannot be posted counts as lost, and is posted again later. */
 static bool post(struct session *s, const struct rpma_mr_local *mr, size_t n)
 {
 	size_t at = n * sizeof(struct record);
@@ -113,7 +114,7 @@ static void client(char **args)
 		snprintf(records[i].text, sizeof(records[i].text), "record %zu\n", i + 1);
 	}
 	s.peer = open_peer(args[0], RPMA_UTIL_IBV_CONTEXT_REMOTE);
-	/* Registered only once, as memory belongs to the peer, not to a connection. */
+	/* Register once: memory belongs to the peer, not to a connection. */
 	must(rpma_mr_reg(s.peer, records, sizeof(records), RPMA_MR_USAGE_WRITE_SRC, &mr),
 	     "register");
 	while (acked < total) {

@@ -16,7 +16,7 @@ struct note {
 	char text[4096];
 };
 
-/* The old text or the new one, never a mixture, even after a power failure. */
+/* A power failure leaves the old text or the new text, never a mixture. */
 static void note_write(PMEMobjpool *pop, struct note *note, const char *text)
 {
 	TX_BEGIN(pop)

@@ -64,7 +64,7 @@ static void take_messages(struct rpma_srq *srq, const uint32_t qp_num[CLIENTS])
 		struct ibv_wc wc = await(rcq, "receive");
 		int from = 0;
 
-		/* The queue does not show the sender; the completion does. */
+		/* The shared queue does not show the sender of a message; the completion does. */
 		while (from < CLIENTS && wc.qp_num != qp_num[from])
 			from++;
 		if (wc.byte_len)
@@ -131,7 +131,8 @@ static void client(char **args)
 			       NULL),
 		     "send");
 	}
-	/* The empty message is the last one; its completion proves that all others succeeded. */
+	/* The empty message is the last one. Its completion proves that all earlier messages
+	 * succeeded. */
 	must(rpma_send(s.conn, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, NULL), "send");
 	await(s.cq, "send");
 	printf("sent %d words\n", n);

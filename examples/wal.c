@@ -22,7 +22,7 @@ static uint64_t length; /* length of the log */
 static struct group {
 	uint64_t len;
 	char text[16 * LINE];
-} group; /* the next group, until it is durable */
+} group; /* the next group, until the group is durable */
 
 static void must(int rc)
 {
@@ -31,8 +31,8 @@ static void must(int rc)
 }
 
 /*
- * One round trip. After a lost connection the group is written again, at the same place. If another
- * writer had used the log meanwhile, rpma_file_reopen() would report that.
+ * Commit in one round trip. After a lost connection, write the group again at the same place.
+ * rpma_file_reopen() reports another writer that used the log meanwhile.
  */
 static void commit(void)
 {
@@ -46,7 +46,7 @@ static void commit(void)
 	dprintf(STDOUT_FILENO, "durable up to %llu\n", (unsigned long long)(length += size));
 }
 
-/* Make durable what the last writer left, before anything is added to it. */
+/* Make the bytes of the last writer durable before adding a record. */
 static void append(void)
 {
 	must(rpma_file_sync(file, &(struct rpma_file_range){0, BEGIN + length}, 1));
@@ -60,7 +60,7 @@ static void append(void)
 		commit();
 }
 
-/* Print the whole log, as the other machine's medium has it. */
+/* Print the whole log from the other machine's medium. */
 static void show(void)
 {
 	char *log = malloc(BEGIN + length);

@@ -15,7 +15,8 @@
 
 #define REGION_SIZE 4096
 
-/* Maps the file and sleeps. Nothing here calls msync(2): the client's flush does it. */
+/* Map the file and sleep. The server never calls msync(2): the client's flush has the same
+ * effect. */
 static void server(char **args)
 {
 	offer_file(args, REGION_SIZE, RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT,
@@ -23,7 +24,8 @@ static void server(char **args)
 }
 
 /*
- * Without this check only the failing flush would reveal that the server did not register for it.
+ * Check here: otherwise only the failing flush would reveal that the server did not register for
+ * it.
  */
 static void check_flush_type(const struct session *s)
 {
@@ -58,7 +60,7 @@ static void client(char **args)
 			RPMA_F_COMPLETION_ALWAYS, "flush"),
 	     "flush");
 	wc = next_completion(s.cq);
-	if (wc.status != IBV_WC_SUCCESS) { /* wr_id is the op_context that was passed */
+	if (wc.status != IBV_WC_SUCCESS) { /* wr_id is the op_context of the call */
 		must(rpma_wc_explain(s.conn, &wc, why, sizeof(why)), "explain");
 		errx(EXIT_FAILURE, "%s: %s", (const char *)(uintptr_t)wc.wr_id, why);
 	}

@@ -41,15 +41,18 @@ extern "C" {
 #define RPMA_FILE_E_UNREACHED (-300001) /* no server answers at the address */
 #define RPMA_FILE_E_REFUSED   (-300002) /* the server refuses: region, secret, writer, limit */
 #define RPMA_FILE_E_LOST      (-300003) /* the connection has ended: rpma_file_reopen() */
-#define RPMA_FILE_E_MEDIUM    (-300004) /* the server could not write back what was written */
+#define RPMA_FILE_E_MEDIUM    (-300004) /* the server could not write back written bytes */
 #define RPMA_FILE_E_GONE      (-300005) /* the file was removed, replaced or truncated */
-#define RPMA_FILE_E_DIFFERS   (-300006) /* the medium holds something else */
+#define RPMA_FILE_E_DIFFERS   (-300006) /* the medium holds other bytes */
 #define RPMA_FILE_E_TAKEN     (-300007) /* another writer has taken over: close, open, read again */
 
 /* A static text for a result; "Unknown error" for other values. */
 const char *rpma_file_err_2str(int ret);
-/* Why the calling thread's last failed call failed, in one line; "" as long as none has. The text
- * is the thread's own and stays until its next failed call. RPMA_E_AGAIN leaves it as it is. */
+/*
+ * The reason of the calling thread's last failed call, in one line; "" before the first failure.
+ * Each thread has its own text, which stays until its next failed call. RPMA_E_AGAIN does not
+ * change the text.
+ */
 const char *rpma_file_errormsg(void);
 
 /* Open and close */
@@ -57,76 +60,79 @@ const char *rpma_file_errormsg(void);
 struct rpma_file; /* an open region of a server */
 
 #define RPMA_FILE_READONLY (1u << 0)
-/* also memory that cannot be persisted; a sync then only makes what was written visible to its
+/* accept also memory that cannot be persisted; a sync then only makes written bytes visible to the
  * server */
 #define RPMA_FILE_VOLATILE_OK (1u << 1)
-/* for writing, and no part of it yet: rpma_file_claim() or rpma_file_put_begin() takes one */
+/* open for writing without a part yet: rpma_file_claim() or rpma_file_put_begin() takes the part */
 #define RPMA_FILE_UNCLAIMED (1u << 2)
 
-#define RPMA_FILE_PORT "7204" /* where a target names none */
+#define RPMA_FILE_PORT "7204" /* the port for a target without a port */
 
-/* What is zero, but for size, is the default. */
+/* A member that is zero has its default; size must be set. */
 struct rpma_file_options {
 	size_t size; /* sizeof(struct rpma_file_options); later versions may add members */
 	uint32_t flags;
-	int timeout_ms;   /* how long an answer may take; 0: 60 s, -1: no limit */
-	int reconnect_ms; /* repeat opening for so long while no server answers, or another client
-			     writes there; 0: do not, -1: no limit */
+	int timeout_ms; /* how long an answer may take; 0: 60 s, -1: no limit */
+	/* how long to repeat opening while no server answers, or another client writes the same
+	 * part; 0: do not repeat, -1: no limit */
+	int reconnect_ms;
 	const char *secret_file; /* the secret that both ends have, or NULL */
-	/* The part that this client writes: no other writer may have any of it. Length 0: to the
-	 * end. */
+	/* The part that this client writes. No other writer may claim a byte of the part. Length 0:
+	 * to the end of the region. */
 	uint64_t write_offset, write_length;
-	/* A name that this program keeps when it is started again, 1 to RPMA_CONN_OWNER_MAX
-	 * characters: what a former process of that name has under way at the server is ended before
-	 * the file opens. NULL: none. One process at a time may use a name at a server. */
+	/*
+	 * A name of 1 to RPMA_CONN_OWNER_MAX characters that this program keeps when it is started
+	 * again. Before the file opens, the server ends the operations that a former process of
+	 * that name has under way. NULL: no name. Only one process at a time may use a name at a
+	 * server.
+	 */
 	const char *owner;
 };
 
 /*
  * Connect and open. target: "HOST", "HOST:PORT", "HOST:REGION" or "HOST:PORT:REGION", with an IPv6
- * literal in brackets; without a region the only one that is served. options NULL: the defaults,
- * which open the whole region for writing. Without RPMA_FILE_VOLATILE_OK a region that its server
- * cannot persist is RPMA_E_NOSUPP.
+ * literal in brackets. A target without a region needs a server of one region. options NULL: the
+ * defaults, which open the whole region for writing. RPMA_E_NOSUPP: the server cannot persist the
+ * region, and the options lack RPMA_FILE_VOLATILE_OK.
  *
- * RPMA_FILE_E_UNREACHED, _REFUSED, _GONE: the server serves a file that is no more what its name
- * leads to.
+ * RPMA_FILE_E_UNREACHED, _REFUSED. RPMA_FILE_E_GONE: the name of the served file leads to another
+ * file by now.
  */
 int rpma_file_open(const char *target, const struct rpma_file_options *options,
 		   struct rpma_file **file_ptr);
 
 /*
- * Of a file that was opened with RPMA_FILE_UNCLAIMED, and once: take the part that this client
- * writes, length 0 to the end, as write_offset and write_length of the options do. No other call
- * on the file may be under way. After a failure but RPMA_E_INVAL each call returns the same;
- * rpma_file_reopen() makes another try possible.
+ * Take the part that this client writes, as write_offset and write_length of the options do; length
+ * 0: to the end. For a file opened with RPMA_FILE_UNCLAIMED, and only once. No other call on the
+ * file may be under way. After a failure other than RPMA_E_INVAL each call on the file returns the
+ * same error; rpma_file_reopen() allows another try.
  */
 int rpma_file_claim(struct rpma_file *file, uint64_t offset, uint64_t length);
 
 /*
- * Sync what was written, ask the server whether the file is still found under its name, and
- * disconnect. 0: everything that was written is durable, and will be found under the file's name.
- * *file_ptr is NULL and the file closed afterwards, also on failure. A pointer that is NULL already
- * is no error.
+ * Sync all written bytes, ask the server whether the file is still found under its name, and
+ * disconnect. 0: all written bytes are durable, and are found under the file's name. Afterwards the
+ * file is closed and *file_ptr is NULL, also on failure. A NULL pointer is no error.
  */
 int rpma_file_close(struct rpma_file **file_ptr);
 
 /*
- * Connect anew, as rpma_file_open() did. When this returns 0, nothing of the former connection is
- * placed any more, and no other writer has claimed any of the range since this file was opened, nor
- * can from now on. Ranges that are undecided stay so until they are synced: write them again, or
- * read them to see what arrived. RPMA_FILE_E_TAKEN: another writer has claimed a part of the range
- * meanwhile, or the server cannot exclude that; close the file, open it anew, and read what it
- * holds before anything is written. Any thread may call it; on a connection that is not lost it
- * does nothing.
+ * Connect again, as rpma_file_open() did. When this returns 0, the server places no more bytes of
+ * the former connection. No other writer has claimed a part of the range since this file was
+ * opened, and none can from now on. Undecided ranges stay undecided until a sync: write them again,
+ * or read them to see what arrived. RPMA_FILE_E_TAKEN: another writer has claimed a part of the
+ * range meanwhile, or the server cannot exclude this; close the file, open it again, and read its
+ * content before any write. Any thread may call this. If the connection is not lost, the call does
+ * nothing.
  */
 int rpma_file_reopen(struct rpma_file *file);
 
 /*
- * The generation of this file's claim of its range: each writer that opens the region gets a number
- * that is greater than all before it. rpma_file_reopen() leaves it as it is. 0: a file that was
- * opened with RPMA_FILE_READONLY. The server keeps the newest number in a record beside the
- * region's file. For memory, and when that record was lost, numbers begin at 1 again, and no former
- * claim holds.
+ * The generation of this file's claim of its range: each writer that opens the region gets a
+ * greater number than all earlier ones. rpma_file_reopen() does not change the number. 0: the file
+ * was opened with RPMA_FILE_READONLY. The server keeps the newest number in a record beside the
+ * region's file. For a region of memory, and after the loss of the record, numbers begin at 1
+ * again, and no former claim holds.
  */
 int rpma_file_get_generation(struct rpma_file *file, uint64_t *generation);
 
@@ -135,10 +141,10 @@ struct rpma_file_range {
 };
 
 /*
- * Which ranges were written and are not known to be durable: after RPMA_FILE_E_LOST their bytes may
- * have arrived, in part, or not. In ascending order, without overlaps; too large rather than too
- * small where very many were written. *count: in, how many fit into ranges; out, how many there
- * are. ranges NULL: return only that.
+ * The ranges that were written and may not be durable. After RPMA_FILE_E_LOST their bytes may have
+ * arrived, in part, or not. The ranges ascend without overlaps; after very many writes they may be
+ * too large, never too small. *count: in, the room in ranges; out, the number of ranges that exist.
+ * ranges NULL: return only the number.
  */
 int rpma_file_get_undecided(struct rpma_file *file, struct rpma_file_range *ranges, size_t *count);
 
@@ -146,30 +152,31 @@ int rpma_file_size(struct rpma_file *file, uint64_t *size);
 
 enum rpma_file_holds {
 	RPMA_FILE_HOLDS_BYTES,   /* no file was put into the region */
-	RPMA_FILE_HOLDS_PARTIAL, /* a file is being put there, or its put has failed */
-	RPMA_FILE_HOLDS_WHOLE,   /* a file that was put there, from offset 0 on */
+	RPMA_FILE_HOLDS_PARTIAL, /* the region receives a file now, or the transfer has failed */
+	RPMA_FILE_HOLDS_WHOLE,   /* the region holds a whole file, from offset 0 on */
 };
 
 struct rpma_file_info {
 	size_t size;                     /* sizeof(struct rpma_file_info), set by the caller */
-	uint64_t length;                 /* of the region */
+	uint64_t length;                 /* of the region, in bytes */
 	enum rpma_durability durability; /* of its memory */
 	char region[48];
 	char server[280]; /* HOST:PORT */
-	char device[64];  /* of this machine, such as "softrnic0" */
+	char device[64];  /* a device of this machine, such as "softrnic0" */
 	char link[16];    /* "tcp", "shm" or "rdma" */
-	/* Of a file that is open for writing, else 0. */
-	int persists; /* 1: a sync makes durable; 0: it only makes visible to the server */
+	/* For a file that is open for writing; else 0. */
+	/* 1: a sync makes bytes durable; 0: a sync only makes them visible to the server */
+	int persists;
 	int verifies; /* 1: rpma_file_verify() and rpma_file_digest() are possible */
-	/* What the region held when the file was opened. If BYTES, the members that follow are 0. */
+	/* Content of the region when the file was opened. With BYTES, the next members are 0. */
 	enum rpma_file_holds holds;
-	uint64_t file_length;    /* UINT64_MAX: of a partial one not known yet */
-	uint64_t file_time_ns;   /* its modification, since 1970 */
-	uint8_t file_digest[32]; /* of a whole one: BLAKE2b-256 */
+	uint64_t file_length;    /* UINT64_MAX: the length of a partial file is not known yet */
+	uint64_t file_time_ns;   /* the file's modification time, since 1970 */
+	uint8_t file_digest[32]; /* BLAKE2b-256 of a whole file */
 };
 int rpma_file_get_info(struct rpma_file *file, struct rpma_file_info *info);
 
-/* Which regions there are */
+/* The regions of a server */
 
 #define RPMA_FILE_REGIONS_MAX 32 /* of one server */
 
@@ -177,133 +184,140 @@ struct rpma_file_region {
 	char name[48];
 	uint64_t length;
 	enum rpma_durability durability;
-	enum rpma_file_holds holds; /* if BYTES, the members that follow are 0 */
-	uint64_t file_length;       /* UINT64_MAX: of a partial one not known yet */
-	uint64_t file_time_ns;      /* its modification, since 1970 */
-	uint8_t file_digest[32];    /* of a whole one: BLAKE2b-256 */
+	enum rpma_file_holds holds; /* with BYTES, the next members are 0 */
+	uint64_t file_length;       /* UINT64_MAX: the length of a partial file is not known yet */
+	uint64_t file_time_ns;      /* the file's modification time, since 1970 */
+	uint8_t file_digest[32];    /* BLAKE2b-256 of a whole file */
 };
 
 /*
- * The regions of a server and the files that 'rpma put' left there; of a target that names a region
- * only that one. Of the options timeout_ms, reconnect_ms and secret_file count. *count: in, how
- * many fit into regions; out, how many there are. regions NULL: return only that.
+ * List the regions of a server and the files that 'rpma put' left there. If the target names a
+ * region, the list has only this region. The call uses timeout_ms, reconnect_ms and secret_file of
+ * the options. *count: in, the room in regions; out, the number of regions that exist. regions
+ * NULL: return only the number.
  */
 int rpma_file_list(const char *target, const struct rpma_file_options *options,
 		   struct rpma_file_region *regions, size_t *count);
 
-/* Put a file: the region holds it as a whole, with its length, time and digest, or not at all */
+/* Put a file: afterwards the region holds the whole file with its length, time and digest, or no
+ * file */
 
 /*
- * Instead of rpma_file_claim(): the region is going to hold a file of that length (UINT64_MAX: not
- * known yet), which this client writes from offset 0 on. When this returns 0, the server knows
- * durably that the region holds no whole file until rpma_file_put_end().
+ * Begin to put a file, instead of rpma_file_claim(). This client will write a file of this length
+ * (UINT64_MAX: not known yet) into the region, from offset 0 on. When this returns 0, the server
+ * has recorded durably that the region holds no whole file until rpma_file_put_end().
  */
 int rpma_file_put_begin(struct rpma_file *file, uint64_t length, uint64_t time_ns);
 /*
- * Sync what was written, and have the server record that the region holds a whole file of that
- * length with that digest, BLAKE2b-256 of its bytes. 0: this is durable, and the file will be found
- * under its name. Nothing can be written afterwards. No other call on the file may be under way.
+ * Sync all written bytes, and have the server record that the region holds a whole file of this
+ * length with this digest, the BLAKE2b-256 of its bytes. 0: the record is durable, and the file
+ * will be found under its name. Nothing can be written afterwards. No other call on the file may be
+ * under way.
  */
 int rpma_file_put_end(struct rpma_file *file, uint64_t length, const uint8_t digest[32]);
 
 /* Write, read, sync */
 
 /*
- * Write len bytes at offset. The buffer may be used again when this returns. What was written is
- * read by later calls on this file at once, and durable after a sync. Nothing is written if a part
- * of the range is outside the file, or outside what options reserved for this writer.
+ * Write len bytes at offset. The buffer is free again when this returns. Later reads through this
+ * file return the written bytes at once; a sync makes them durable. Nothing is written if a part of
+ * the range is outside the file, or outside the part that the options reserve for this writer.
  */
 int rpma_file_pwrite(struct rpma_file *file, const void *buf, size_t len, uint64_t offset);
-/* The same from several buffers, one after the other. At most IOV_MAX of them. */
+/* The same from several buffers, one after the other; at most IOV_MAX buffers. */
 int rpma_file_pwritev(struct rpma_file *file, const struct iovec *iov, int iovcnt, uint64_t offset);
 int rpma_file_pread(struct rpma_file *file, void *buf, size_t len, uint64_t offset);
-/* Begin a read of at least one byte; wait with rpma_file_sync_wait(). Until the ticket has ended or
- * the file is closed, the buffer is the library's. */
+/* Begin a read of at least one byte; wait with rpma_file_sync_wait(). The library owns the buffer
+ * until the ticket has ended or the file is closed. */
 int rpma_file_pread_start(struct rpma_file *file, void *buf, size_t len, uint64_t offset,
 			  uint64_t *ticket);
 
 /*
- * Make durable what was written before into the ranges; count 0: all that was written. 0: it is on
- * the server's medium. RPMA_FILE_E_MEDIUM: what was written since the last sync may be lost.
+ * Make earlier writes into the ranges durable; count 0: all earlier writes. 0: the bytes are on the
+ * server's medium. RPMA_FILE_E_MEDIUM: bytes written since the last sync may be lost.
  */
 int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count);
 /* Begin a sync and return its ticket. Tickets ascend, and operations with tickets end in the order
  * of their tickets. */
 int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *ranges, size_t count,
 			 uint64_t *ticket);
-/* Wait until the sync, store8 or read with that ticket, and so all before, has ended: 0, or why it
- * failed. -1: no limit but that of the file. RPMA_E_AGAIN: it has not ended in time and goes on. */
+/*
+ * Wait until the operation of this ticket (sync, store8 or read) and all earlier ones have ended:
+ * 0, or the operation's error. timeout_ms -1: only the file's own limit. RPMA_E_AGAIN: the
+ * operation has not ended in time and goes on.
+ */
 int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms);
 
 /*
- * After all that was written before is durable, store eight aligned bytes, a number in the order of
- * this machine's bytes: a reader and a crash see the former eight or the new ones. When this
- * returns 0, they are durable. One round trip, where the server is rpma's.
+ * Store eight aligned bytes, a number in this machine's byte order, after all earlier writes are
+ * durable. A reader and a crash see the former eight bytes or the new ones. When this returns 0,
+ * the new bytes are durable. Takes one round trip if the server is rpma's.
  */
 int rpma_file_store8(struct rpma_file *file, uint64_t offset, uint64_t value);
-/* Begin that; wait with rpma_file_sync_wait(). */
+/* Begin such a store; wait with rpma_file_sync_wait(). */
 int rpma_file_store8_start(struct rpma_file *file, uint64_t offset, uint64_t value,
 			   uint64_t *ticket);
 
 /*
- * Sync the range and compare what the server's medium holds with buf, by a digest.
- * RPMA_FILE_E_DIFFERS: it holds something else. RPMA_E_NOSUPP: the server cannot read its medium.
+ * Sync the range and compare the server's medium with buf, by a digest. RPMA_FILE_E_DIFFERS: the
+ * medium holds other bytes. RPMA_E_NOSUPP: the server cannot read its medium.
  */
 int rpma_file_verify(struct rpma_file *file, const void *buf, size_t len, uint64_t offset);
 
 #define RPMA_FILE_DIGEST_MAX (32u << 20)
 /*
- * Sync the range, of 1 to RPMA_FILE_DIGEST_MAX bytes, and return the BLAKE2b digest of what the
- * server's medium holds there; its source is from where the server read it. RPMA_E_NOSUPP: the
- * server cannot read its medium.
+ * Sync the range, of 1 to RPMA_FILE_DIGEST_MAX bytes, and return the BLAKE2b digest of these bytes
+ * on the server's medium. digest->source: the place from which the server read the bytes.
+ * RPMA_E_NOSUPP: the server cannot read its medium.
  */
 int rpma_file_digest(struct rpma_file *file, struct rpma_digest *digest, size_t len,
 		     uint64_t offset);
 
-/* The other half: serve regions from a program of one's own */
+/* The server: serve regions from another program than rpma serve */
 
 struct rpma_file_server;
 
-#define RPMA_FILE_SERVE_VOLATILE_OK (1u << 0) /* also memory that cannot be persisted */
-#define RPMA_FILE_SERVE_CREATE      (1u << 1) /* make each file, with create_size bytes; none exists */
+#define RPMA_FILE_SERVE_VOLATILE_OK (1u << 0) /* serve also memory that cannot be persisted */
+/* create each file with create_size bytes; an existing file is an error */
+#define RPMA_FILE_SERVE_CREATE (1u << 1)
 
 /* A region: either path, or addr and length. */
 struct rpma_file_export {
 	const char *name; /* 1 to 44 characters */
-	const char *path; /* a file that nothing else maps or serves */
-	void *addr; /* memory of the caller's, which outlives the server and stays mapped; a shared
-		       mapping of a file on a disk or on persistent memory is durable */
+	const char *path; /* a file that no other process maps or serves */
+	/* memory of the caller, which must outlive the server and stay mapped; a shared mapping
+	 * of a file on a disk or on persistent memory is durable */
+	void *addr;
 	size_t length;
 };
 
-/* What is zero, but for size, is the default. */
+/* A member that is zero has its default; size must be set. */
 struct rpma_file_server_options {
 	size_t size; /* sizeof(struct rpma_file_server_options); later versions may add members */
 	uint32_t flags;
-	const char *secret_file; /* clients need this secret; NULL: none */
+	const char *secret_file; /* the secret that clients must prove; NULL: no secret */
 	uint64_t create_size;
 	unsigned max_clients; /* at a time; 0: 256 */
-	/* A line about something that happened, such as a client that was refused; NULL: none.
-	 * Called by rpma_file_serve() and rpma_file_server_step(). */
+	/* Receives one line about an event, such as a refused client; NULL: not wanted.
+	 * rpma_file_serve() and rpma_file_server_step() call this function. */
 	void (*note)(void *arg, const char *text);
 	void *note_arg;
 };
 
 /*
- * Serve the regions at address, "HOST" or "HOST:PORT"; port 0: a free one. Clients are admitted by
- * rpma_file_server_step(); what they write and sync needs no call of this program.
- * RPMA_E_PROVIDER: a file, the device or the address cannot be used. RPMA_E_NOSUPP: a region cannot
- * be persisted.
+ * Serve the regions at address, "HOST" or "HOST:PORT"; port 0: a free port. rpma_file_server_step()
+ * admits clients. Their writes and syncs need no call of this program. RPMA_E_PROVIDER: a file, the
+ * device or the address cannot be used. RPMA_E_NOSUPP: a region cannot be persisted.
  */
 int rpma_file_serve(const char *address, const struct rpma_file_export *exports, size_t count,
 		    const struct rpma_file_server_options *options,
 		    struct rpma_file_server **server_ptr);
-/* Readable when rpma_file_server_step() has something to do. It is the library's: do not close. */
+/* Readable when rpma_file_server_step() has work. The library owns the descriptor: do not close
+ * it. */
 int rpma_file_server_get_fd(struct rpma_file_server *server, int *fd);
 /*
- * Wait for at most timeout_ms (-1: no limit; 0: do not wait) until there is something to do, and do
- * it. *next_ms: call it again after so long at the latest, -1: when the descriptor is readable.
- * NULL: not wanted.
+ * Wait for work for at most timeout_ms (-1: no limit; 0: do not wait), and do it. *next_ms: the
+ * longest time until the next call; -1: call when the descriptor is readable. next_ms may be NULL.
  */
 int rpma_file_server_step(struct rpma_file_server *server, int timeout_ms, int *next_ms);
 int rpma_file_server_get_port(struct rpma_file_server *server, uint16_t *port);

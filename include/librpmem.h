@@ -30,7 +30,8 @@
 extern "C" {
 #endif
 
-/* As PMDK 1.12 has it on every function; -Wno-deprecated-declarations silences it. */
+/* Every function is deprecated, as in PMDK 1.12; -Wno-deprecated-declarations silences the
+ * warning. */
 #define RPMEM_DEPR_STR  "librpmem is deprecated in PMDK; new programs use librpma"
 #define RPMEM_DEPR_ATTR __attribute__((deprecated(RPMEM_DEPR_STR)))
 
@@ -43,7 +44,7 @@ typedef struct rpmem_pool RPMEMpool;
 #define RPMEM_POOL_HDR_UUID_LEN   16
 #define RPMEM_POOL_USER_FLAGS_LEN 16
 
-/* What stands in the header of the pool at the target. Note the order of the last two uuids. */
+/* Content of the pool's header at the target. Note the order of the last two uuids. */
 struct rpmem_pool_attr {
 	char signature[RPMEM_POOL_HDR_SIG_LEN];
 	uint32_t major;
@@ -61,59 +62,61 @@ struct rpmem_pool_attr {
 #define RPMEM_MIN_PART ((size_t)(1024 * 1024 * 2)) /* the smallest part */
 
 /*
- * Create a pool at the target, as its pool set file says. pool_addr and pool_size: the local pool,
- * in whole pages; it stays the caller's. *nlanes: how many lanes are wanted; on success, how many
- * there are. create_attr NULL or all zero: a pool without headers. On failure nothing stays at the
- * target.
+ * Create a pool at the target, as its pool set file describes. pool_addr and pool_size: the local
+ * pool, in whole pages; it stays the caller's. *nlanes: in, the wanted number of lanes; out, the
+ * number that the target grants. create_attr NULL or all zero: a pool without headers. On failure
+ * nothing stays at the target.
  */
 RPMEMpool *rpmem_create(const char *target, const char *pool_set_name, void *pool_addr,
 			size_t pool_size, unsigned *nlanes,
 			const struct rpmem_pool_attr *create_attr) RPMEM_DEPR_ATTR;
-/* The same of a pool that exists; *open_attr (may be NULL) gets its attributes. pool_size may be
- * smaller than the pool. */
+/* Open an existing pool; *open_attr (may be NULL) gets its attributes. pool_size may be smaller
+ * than the pool. */
 RPMEMpool *rpmem_open(const char *target, const char *pool_set_name, void *pool_addr,
 		      size_t pool_size, unsigned *nlanes,
 		      struct rpmem_pool_attr *open_attr) RPMEM_DEPR_ATTR;
-/* Write other attributes to the headers. NULL or all zero: for a pool without headers only. */
+/* Write other attributes to the headers. For a pool without headers attr must be NULL or all
+ * zero. */
 int rpmem_set_attr(RPMEMpool *rpp, const struct rpmem_pool_attr *attr) RPMEM_DEPR_ATTR;
-/* The pool is gone in any case; -1: the target did not confirm. The local pool is not touched and
- * may be unmapped before. */
+/* The pool is gone in any case. -1: the target did not confirm the close. The local pool is not
+ * touched and may be unmapped before. */
 int rpmem_close(RPMEMpool *rpp) RPMEM_DEPR_ATTR;
 
 #define RPMEM_PERSIST_RELAXED (1U << 0)
 #define RPMEM_FLUSH_RELAXED   (1U << 0)
 
 /*
- * Begin to copy a range of the local pool to the target; the next rpmem_drain() or rpmem_persist()
- * of the lane makes it durable. With RPMEM_FLUSH_RELAXED the range must stay as it is until then.
- * The first 4096 bytes of a pool with headers are refused (here and in the next three).
+ * Begin to copy a range of the local pool to the target. The next rpmem_drain() or rpmem_persist()
+ * of the lane makes the range durable. With RPMEM_FLUSH_RELAXED the range must not change until
+ * then. The first 4096 bytes of a pool with headers are refused (here and in the next three
+ * functions).
  */
 int rpmem_flush(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane,
 		unsigned flags) RPMEM_DEPR_ATTR;
-/* Wait until all that was flushed on the lane is durable; flags is 0. */
+/* Wait until all flushed bytes of the lane are durable; flags is 0. */
 int rpmem_drain(RPMEMpool *rpp, unsigned lane, unsigned flags) RPMEM_DEPR_ATTR;
-/* Both. flags: 0 or RPMEM_PERSIST_RELAXED. */
+/* Flush and drain. flags: 0 or RPMEM_PERSIST_RELAXED. */
 int rpmem_persist(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane,
 		  unsigned flags) RPMEM_DEPR_ATTR;
-/* And flush the platform's buffers at the target, too. */
+/* Persist, and flush the platform's buffers at the target, too. */
 int rpmem_deep_persist(RPMEMpool *rpp, size_t offset, size_t length, unsigned lane) RPMEM_DEPR_ATTR;
 /* Copy a range of the pool at the target to buff, which may be any memory. */
 int rpmem_read(RPMEMpool *rpp, void *buff, size_t offset, size_t length,
 	       unsigned lane) RPMEM_DEPR_ATTR;
 
 #define RPMEM_REMOVE_FORCE    0x1 /* ignore errors */
-#define RPMEM_REMOVE_POOL_SET 0x2 /* remove the pool set file, too */
+#define RPMEM_REMOVE_POOL_SET 0x2 /* remove also the pool set file */
 
-/* Remove the pool of that set at the target; flags:
- * RPMEM_REMOVE_*. errno is rpmemd's exit status. */
+/* Remove the pool of this set at the target; flags: RPMEM_REMOVE_*. On failure errno is rpmemd's
+ * exit status. */
 int rpmem_remove(const char *target, const char *pool_set, int flags) RPMEM_DEPR_ATTR;
 
-/* NULL: the library serves programs that were built for this version. Else a text that says why
- * not. */
+/* Returns NULL if the library serves programs that were built for this version, else a text with
+ * the reason. */
 const char *rpmem_check_version(unsigned major_required, unsigned minor_required) RPMEM_DEPR_ATTR;
 
-/* Why the calling thread's last failed call failed; "" at first. The text is the thread's own and
- * stays until its next failed call. */
+/* The reason of the calling thread's last failed call; "" before the first failure. Each thread has
+ * its own text, which stays until its next failed call. */
 const char *rpmem_errormsg(void) RPMEM_DEPR_ATTR;
 
 #ifdef __cplusplus

@@ -34,8 +34,8 @@
 extern "C" {
 #endif
 
-/* Results. 0 to -200009 say what is wrong with the call or this process; the others are about the
- * set. */
+/* Results. Values down to -200009 are about the call or this process; the values below are about
+ * the set. */
 #define RPMIRROR_E_UNKNOWN  (-200000) /* no reason was reported */
 #define RPMIRROR_E_NOSUPP   (-200001) /* not supported for this set or this mapping */
 #define RPMIRROR_E_PROVIDER (-200002) /* this host's device, file or system failed */
@@ -48,21 +48,21 @@ extern "C" {
 #define RPMIRROR_E_COPIES   (-200011) /* fewer copies than min_copies; waiting may help */
 #define RPMIRROR_E_BUSY     (-200012) /* another process maps the set; waiting may help */
 #define RPMIRROR_E_FENCED                                                                          \
-	(-200013) /* another primary exists, or an operator demoted this one: unmap */
+	(-200013) /* another primary exists, or an operator demoted this one: unmap the set */
 #define RPMIRROR_E_MEDIUM (-200014) /* the local copy has failed */
-#define RPMIRROR_E_VERIFY (-200015) /* a copy differs from what was flushed */
-/* this host's copy lacks acknowledged data: a primary makes it equal, or an operator decides */
+#define RPMIRROR_E_VERIFY (-200015) /* a copy differs from the flushed bytes */
+/* this host's copy lacks acknowledged data: a primary resyncs the copy, or an operator decides */
 #define RPMIRROR_E_NOTINSYNC (-200016)
 #define RPMIRROR_E_SPLIT     (-200017) /* copies went on independently: operator needed */
-#define RPMIRROR_E_LEASE     (-200018) /* the lease is over: what was read may be stale */
+#define RPMIRROR_E_LEASE     (-200018) /* the lease is over, so reads may be stale */
 
 /* A static text for a result; "Unknown error" for other values. */
 const char *rpmirror_err_2str(int ret);
 
 /*
- * Why the calling thread's last failed call failed, in one line; "" as long as none has. The text
- * is the thread's own and stays until its next failed call. RPMIRROR_E_AGAIN and
- * RPMIRROR_E_NO_EVENT leave it as it is.
+ * The reason of the calling thread's last failed call, in one line; "" before the first failure.
+ * Each thread has its own text, which stays until its next failed call. RPMIRROR_E_AGAIN and
+ * RPMIRROR_E_NO_EVENT do not change the text.
  */
 const char *rpmirror_errormsg(void);
 
@@ -71,48 +71,47 @@ const char *rpmirror_errormsg(void);
 struct rpmirror; /* one mapped set */
 
 #define RPMIRROR_MAP_WAIT (1u << 0) /* wait until this host may be the primary */
-/* With STALE_OK: this host's copy, also while another host is the primary */
+/* with STALE_OK: map this host's copy, also while another host is the primary */
 #define RPMIRROR_MAP_READONLY (1u << 1)
-#define RPMIRROR_MAP_STALE_OK (1u << 2) /* what is read may lack acknowledged data */
+#define RPMIRROR_MAP_STALE_OK (1u << 2) /* reads may lack acknowledged data */
 #define RPMIRROR_MAP_ISOLATED (1u << 3) /* the default: stores reach the file by flushes only */
 #define RPMIRROR_MAP_DIRECT   (1u << 4) /* stores reach the file at once */
-/* While the lease does not hold; one of them at most, without: RPMIRROR_ON_FENCED of the
- * environment */
-#define RPMIRROR_MAP_FENCED_ERROR   (1u << 5) /* nothing; rpmirror_confirm() fails */
+/* Reaction while the lease does not hold. At most one of these flags; without a flag, the
+ * environment variable RPMIRROR_ON_FENCED decides. */
+#define RPMIRROR_MAP_FENCED_ERROR   (1u << 5) /* no reaction; only rpmirror_confirm() fails */
 #define RPMIRROR_MAP_FENCED_PROTECT (1u << 6) /* the mapping can be neither read nor written */
 #define RPMIRROR_MAP_FENCED_KILL    (1u << 7) /* the process ends by SIGKILL */
 
 /*
- * Become the primary of the set of that name on this host's rpmirrord (the environment variable
- * RPMIRROR_SOCKET has the path of its socket), and map the file. hint: the address that is wanted,
- * or NULL; if it is not free the call fails. An application may read what it maps as soon as this
+ * Become the primary of the named set on this host's rpmirrord (the environment variable
+ * RPMIRROR_SOCKET has the path of its socket), and map the file. hint: the wanted address, or NULL;
+ * if the address is not free the call fails. The application may read the mapping as soon as this
  * returns: every copy that could become primary is equal by then, or excluded.
  *
- * Without WAIT it fails at once where waiting could help: RPMIRROR_E_BUSY, _E_QUORUM, _E_COPIES,
- * and _E_NOTINSYNC, which another member's primary or an operator ends. An operator is needed for
- * _E_SPLIT. RPMIRROR_E_DAEMON: there is no daemon, or it
- * does not know the set.
+ * Without WAIT the call fails at once in cases where waiting could help: RPMIRROR_E_BUSY,
+ * _E_QUORUM, _E_COPIES, and _E_NOTINSYNC, which another member's primary or an operator ends. Only
+ * an operator can end _E_SPLIT. RPMIRROR_E_DAEMON: there is no daemon, or the daemon has no such
+ * set.
  *
  * READONLY needs STALE_OK and maps this host's copy as it is, also while another process or host is
- * the primary: rpmirror_get_state() says how old it is, and only that and rpmirror_unmap() work on
- * it.
+ * the primary. rpmirror_get_state() returns the age of the copy. Such a mapping supports only
+ * rpmirror_get_state() and rpmirror_unmap().
  *
- * Isolated: the mapping is private memory; what was not flushed or synced is lost with it, and no
- * other process sees it.
+ * Isolated: the mapping is private memory. No other process sees it, and unflushed stores are lost
+ * with it.
  *
- * Direct: the mapping is the file. The first store to an extent of 2 MiB faults, and goes on when
- * the extent is recorded as one that may differ; the library handles SIGSEGV for that, and calls
- * the application's handler for other faults. What was not flushed may reach the other copies as
- * well, and does at rpmirror_unmap(). Once the role is lost, stores reach no file.
+ * Direct: the mapping is the file. The first store to an extent of 2 MiB faults, and continues when
+ * the extent is recorded as possibly different. For this the library handles SIGSEGV, and calls the
+ * application's handler for other faults. Unflushed stores may reach the other copies as well, and
+ * do so at rpmirror_unmap(). After the role is lost, stores reach no file.
  */
 int rpmirror_map(const char *set, void *hint, unsigned flags, struct rpmirror **m_ptr,
 		 void **addr_ptr, size_t *len_ptr);
 
 /*
- * Give up the role in good order: another member may be promoted at once. Waits for the flushes
- * that were begun; what was not flushed is not. *m_ptr is NULL afterwards and the mapping gone,
- * also when a step failed (the first failure is returned). A pointer that is NULL already is no
- * error.
+ * Give up the role in good order, so that another member may be promoted at once. Waits for the
+ * flushes under way, and flushes nothing more. Afterwards the mapping is gone and *m_ptr is NULL,
+ * also if a step failed (the call returns the first failure). A NULL pointer is no error.
  */
 int rpmirror_unmap(struct rpmirror **m_ptr);
 
@@ -123,15 +122,16 @@ struct rpmirror_range {
 	size_t len;       /* 0: nothing */
 };
 
-#define RPMIRROR_DEGRADED     (1u << 0) /* fewer copies than configured have it */
-#define RPMIRROR_SOLO         (1u << 1) /* only one has it */
-#define RPMIRROR_LOCAL_FAILED (1u << 2) /* this host's does not */
+#define RPMIRROR_DEGRADED     (1u << 0) /* fewer copies than configured have the ranges */
+#define RPMIRROR_SOLO         (1u << 1) /* only one copy has the ranges */
+#define RPMIRROR_LOCAL_FAILED (1u << 2) /* the copy of this host lacks the ranges */
 
 struct rpmirror_result {
-	uint64_t seq;          /* flushes of a mapping count from 1; 0: there was nothing to do */
-	uint32_t durable_mask; /* members that have it, durably */
-	uint32_t failed_mask;  /* configured members that were excluded, before or meanwhile */
-	uint32_t flags;        /* RPMIRROR_DEGRADED ... */
+	uint64_t seq;          /* flushes of a mapping count from 1; 0: nothing was flushed */
+	uint32_t durable_mask; /* members on which the ranges are durable */
+	/* configured members that were excluded, before or during the flush */
+	uint32_t failed_mask;
+	uint32_t flags; /* RPMIRROR_DEGRADED ... */
 };
 
 #define RPMIRROR_RANGES_MAX 65536
@@ -152,40 +152,44 @@ struct rpmirror_result {
 int rpmirror_flush(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 		   unsigned flags, struct rpmirror_result *res);
 
-/* The same in two steps. The ranges' content is taken before the first returns, and the array may
- * go. Each ticket is to be waited for once successfully, or with a final error, by any thread. */
+/*
+ * The same in two steps. The first call copies the content of the ranges, and the array is free
+ * afterwards. Wait for each ticket once, in any thread, until the wait returns success or a final
+ * error.
+ */
 int rpmirror_flush_start(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			 unsigned flags, uint64_t *ticket);
-/* timeout_ms -1: no limit, 0: look. RPMIRROR_E_AGAIN: it still runs. RPMIRROR_E_INVAL: no such
- * ticket. */
+/* timeout_ms -1: no limit, 0: do not wait. RPMIRROR_E_AGAIN: the flush still runs.
+ * RPMIRROR_E_INVAL: the ticket does not exist. */
 int rpmirror_flush_wait(struct rpmirror *m, uint64_t ticket, int timeout_ms,
 			struct rpmirror_result *res);
 
 /*
- * Flush, then compare digests of what each member has on its medium. RPMIRROR_E_VERIFY: the members
- * of failed_mask differ and are excluded; the others have the ranges. Nobody may store into or
- * flush the ranges meanwhile.
+ * Flush, then compare digests of each member's medium. RPMIRROR_E_VERIFY: the members of
+ * failed_mask differ and are excluded; the other members have the ranges. No thread may store into
+ * or flush the ranges meanwhile.
  */
 int rpmirror_flush_verify(struct rpmirror *m, const struct rpmirror_range *ranges, unsigned n,
 			  struct rpmirror_result *res);
 
-/* Flush one range; addr NULL and len 0: all that was stored since the last one. */
+/* Flush one range. addr NULL and len 0: flush everything that was stored since the last flush. */
 int rpmirror_sync(struct rpmirror *m, const void *addr, size_t len);
 
 /*
- * Store a word, here and at every copy all at once, and make it durable. p is aligned to 8 bytes.
- * A copy never has it without what was flushed before by this thread.
+ * Store a word and make it durable; each copy changes in one step. p is aligned to 8 bytes. No copy
+ * gets the word before everything that this thread flushed earlier.
  */
 int rpmirror_store8(struct rpmirror *m, uint64_t *p, uint64_t value);
 
-/* The lease holds now, hence what was read before this call was not stale. It is a comparison of
- * clocks. RPMIRROR_E_LEASE, RPMIRROR_E_FENCED. */
+/* Confirm that the lease holds now, so earlier reads were not stale. Only compares clocks.
+ * RPMIRROR_E_LEASE, RPMIRROR_E_FENCED. */
 int rpmirror_confirm(struct rpmirror *m);
 
 /*
- * A direct mapping: make the range writable for stores that the kernel does, as read(2), which fail
- * with EFAULT otherwise; until a flush of it. RPMIRROR_E_NOMEM: so much cannot be kept writable.
- * Isolated: only the arguments are checked.
+ * In a direct mapping, make the range writable for the kernel, until the next flush of the range.
+ * Without this call, a kernel store such as read(2) into the range fails with EFAULT.
+ * RPMIRROR_E_NOMEM: the mapping cannot keep so many bytes writable. In an isolated mapping the call
+ * only checks the arguments.
  */
 int rpmirror_touch(struct rpmirror *m, const void *addr, size_t len);
 
@@ -199,7 +203,7 @@ enum rpmirror_role { RPMIRROR_ROLE_READER, RPMIRROR_ROLE_PRIMARY, RPMIRROR_ROLE_
 
 enum rpmirror_health {
 	RPMIRROR_HEALTH_FULL,     /* every member has everything */
-	RPMIRROR_HEALTH_DEGRADED, /* it serves with fewer copies than configured */
+	RPMIRROR_HEALTH_DEGRADED, /* the set serves with fewer copies than configured */
 	RPMIRROR_HEALTH_BLOCKED,  /* flushes wait for the register or for copies */
 	RPMIRROR_HEALTH_DOWN      /* this mapping cannot be used any more */
 };
@@ -214,14 +218,14 @@ enum rpmirror_copy {
 
 struct rpmirror_member_state {
 	char name[RPMIRROR_NAME_MAX + 1];       /* "": the slot is free */
-	char address[RPMIRROR_ADDRESS_MAX + 1]; /* host and port of its daemon */
+	char address[RPMIRROR_ADDRESS_MAX + 1]; /* host and port of the member's daemon */
 	enum rpmirror_copy copy;
 	bool connected;
-	uint64_t durable_seq; /* flushes up to this one are durable there */
-	uint64_t remainder;   /* bytes that are still to be made equal */
+	uint64_t durable_seq; /* flushes up to this one are durable on the member */
+	uint64_t remainder;   /* bytes that the resync still has to send */
 	uint32_t flush_p50_us,
-		flush_p99_us; /* of the last flushes, from its post to its completion */
-	char reason[128];     /* why it is not in sync; "" */
+		flush_p99_us; /* of the last flushes, from the post to the completion of each */
+	char reason[128];     /* the reason why the copy is not in sync; "": in sync */
 };
 
 struct rpmirror_state {
@@ -229,14 +233,18 @@ struct rpmirror_state {
 	enum rpmirror_role role;
 	enum rpmirror_health health;
 	uint64_t epoch, view_seq;
-	uint64_t flush_seq, acked_seq; /* begun; up to which all are acknowledged */
-	uint32_t self;                 /* this host's slot */
+	/* flush_seq: last begun flush; acked_seq: all flushes up to this one are acknowledged */
+	uint64_t flush_seq, acked_seq;
+	uint32_t self; /* slot of this host */
 	uint32_t insync_mask, config_mask;
 	uint32_t min_copies;
-	uint64_t lease_left_ms; /* 0: it is over */
-	/* A reader: the copy has all that was acknowledged so long ago, and perhaps more;
-	 * UINT64_MAX: the daemon does not know. flush_seq: the last flush of the epoch that has
-	 * reached the copy. health: FULL, or BLOCKED: the daemon does not answer or know. */
+	uint64_t lease_left_ms; /* 0: the lease is over */
+	/*
+	 * For a reader. age_ms: the copy has at least everything that was acknowledged this long
+	 * ago; UINT64_MAX: the age is unknown to the daemon. flush_seq: the last flush of the epoch
+	 * that has reached the copy. health: FULL; or BLOCKED, if the daemon does not answer or
+	 * cannot tell.
+	 */
 	uint64_t age_ms;
 	struct rpmirror_member_state members[RPMIRROR_MEMBERS_MAX];
 };
@@ -244,7 +252,7 @@ struct rpmirror_state {
 int rpmirror_get_state(struct rpmirror *m, struct rpmirror_state *st);
 
 enum rpmirror_event_type {
-	RPMIRROR_EVENT_VIEW = 1, /* who is in sync has changed */
+	RPMIRROR_EVENT_VIEW = 1, /* the set of in-sync members has changed */
 	RPMIRROR_EVENT_LOST,     /* the connection to a member is lost */
 	RPMIRROR_EVENT_SLOW,     /* a flush took longer than slow_ms; value: microseconds */
 	RPMIRROR_EVENT_BLOCKED,  /* flushes wait */
@@ -254,8 +262,9 @@ enum rpmirror_event_type {
 	RPMIRROR_EVENT_LOCAL_FAILED,
 	RPMIRROR_EVENT_ERROR,  /* rpmirror_get_error() has more */
 	RPMIRROR_EVENT_MISSED, /* value: number of dropped events, which the program did not take */
-	RPMIRROR_EVENT_VERIFIED, /* copies were compared; value: bytes that differ */
-	RPMIRROR_EVENT_STUCK     /* no progress with a member, or while flushes wait; value: ms */
+	RPMIRROR_EVENT_VERIFIED, /* copies were compared; value: number of different bytes */
+	/* no progress with a member, or none while flushes wait; value: ms */
+	RPMIRROR_EVENT_STUCK
 };
 
 struct rpmirror_event {
@@ -267,8 +276,9 @@ struct rpmirror_event {
 	char text[256];
 };
 
-/* Readable while an event is pending. It is the library's: poll it, do not read or close it.
- * RPMIRROR_E_NOSUPP, also below: a mapping that is read-only has no events. */
+/* Readable while an event is pending. The library owns the descriptor: poll it, do not read or
+ * close it. RPMIRROR_E_NOSUPP, also from rpmirror_next_event(): a read-only mapping has no
+ * events. */
 int rpmirror_get_fd(struct rpmirror *m, int *fd);
 /* Never waits. RPMIRROR_E_NO_EVENT. */
 int rpmirror_next_event(struct rpmirror *m, struct rpmirror_event *ev);
@@ -276,16 +286,17 @@ int rpmirror_next_event(struct rpmirror *m, struct rpmirror_event *ev);
 struct rpmirror_error {
 	size_t size;          /* sizeof(struct rpmirror_error), set by the caller */
 	uint64_t offset, len; /* of the range in the file */
-	bool repaired;        /* it has the content of the last flush again */
-	bool dirty;           /* what was stored after that is lost */
+	bool repaired;        /* the range has the content of the last flush again */
+	bool dirty;           /* stores after the last flush are lost */
 	char text[256];
 };
 
 /*
- * The oldest error of the local medium that was not returned yet. RPMIRROR_E_NO_EVENT: none.
+ * The oldest error of the local medium that was not returned yet. RPMIRROR_E_NO_EVENT: there is no
+ * such error.
  *
- * A page that cannot be read gets its content from another member while the access waits. As long
- * as an error reports stores lost by that (repaired and dirty), no flush begins, and each returns
+ * A page that cannot be read gets its content from another member while the access waits. While an
+ * error is pending that reports lost stores (repaired and dirty), no flush begins, and each returns
  * RPMIRROR_E_MEDIUM: take the errors, go back to a consistent state, flush again.
  */
 int rpmirror_get_error(struct rpmirror *m, struct rpmirror_error *e);

@@ -13,7 +13,7 @@
 
 #define ETCD_KEY    12 /* bytes */
 #define ETCD_PREFIX 5  /* gRPC's prefix: "not compressed", and the length */
-#define ETCD_HEAD   32 /* bytes of a request before its value, at most */
+#define ETCD_HEAD   32 /* the longest request head before the value, in bytes */
 #define ETCD_WINDOW (1 << 30)
 
 struct etcd_put {
@@ -27,7 +27,7 @@ struct etcd_put {
 struct etcd {
 	struct wire *w;
 	nghttp2_session *session;
-	struct etcd_put *puts; /* one for each slot */
+	struct etcd_put *puts; /* one put for each slot */
 };
 
 static void etcd_must(int ret, const char *what)

@@ -12,7 +12,7 @@
 
 struct file {
 	struct rpma_file *f;
-	uint64_t tickets[]; /* one for each slot */
+	uint64_t tickets[]; /* one ticket for each slot */
 };
 
 static void file_must(int ret, const char *what)

@@ -12,7 +12,7 @@
 #include "load.h"
 
 #define ISCSI_BLOCK  512
-#define ISCSI_TARGET "iqn.2026-11.bench:disk" /* the name that the runner gives the target */
+#define ISCSI_TARGET "iqn.2026-11.bench:disk" /* the target's name, which the runner chooses */
 #define ISCSI_LUN    1
 
 struct iscsi_slot {

@@ -17,25 +17,27 @@
 struct load_conn {
 	struct load *load;
 	unsigned number;
-	struct span span;  /* in the server's file; each connection has a part of its own */
+	struct span span;  /* in the server's file; each connection has its own part */
 	void *own;         /* for the client's use */
 	struct wire *wire; /* of a client that has_wire */
 	int fd;            /* set by open(), unless the client has_wire */
 	unsigned watched;  /* events */
 	uint64_t *begun;   /* time at which the write of each slot was posted */
-	unsigned oldest;   /* the slot that was posted first, if the server answers in order */
+	/* the slot that was posted first; valid if the server answers in order */
+	unsigned oldest;
 };
 
 struct load_client {
 	const char *who;
-	size_t block; /* writes are rounded up to a multiple of it; 0: they are not */
+	size_t block; /* writes are rounded up to a multiple of this size; 0: no rounding */
 	/* Called before the first open() and after the last close(); may be NULL. */
 	void (*start)(struct load *l);
 	void (*stop)(struct load *l);
-	size_t own;    /* bytes of lc->own, which are zero at first; 0: open() sets it */
-	bool has_wire; /* lc->wire is the connection; wants() is not used */
+	/* size of lc->own in bytes, which are zero at first; 0: open() sets lc->own */
+	size_t own;
+	bool has_wire;                      /* lc->wire is the connection; wants() is not used */
 	void (*open)(struct load_conn *lc); /* may be NULL */
-	/* Begin the write of that slot. */
+	/* Begin the write of the slot. */
 	void (*post)(struct load_conn *lc, unsigned slot, uint64_t at);
 	/*
 	 * Called when the descriptor has these events: take the answers, and call load_done() for
@@ -56,7 +58,7 @@ struct load {
 	unsigned short port;
 	int epoll;
 	struct samples *samples;
-	/* Slots that were answered, and not posted again yet. */
+	/* Slots that were answered and not yet posted again. */
 	struct {
 		struct load_conn *lc;
 		unsigned slot;
@@ -64,9 +66,9 @@ struct load {
 	unsigned done_count;
 };
 
-/* Bytes of one write. */
+/* Size of one write in bytes. */
 size_t load_size(const struct load *l);
-/* Called when the write of that slot is durable, even if the next write cannot be posted yet. */
+/* Report that the write of the slot is durable, even if the next write cannot be posted yet. */
 void load_done(struct load_conn *lc, unsigned slot);
 void load_done_oldest(struct load_conn *lc);
 int load_main(const struct load_client *client, int argc, char **argv);

@@ -19,7 +19,7 @@
 struct local {
 	int fd;
 	char *mem;
-	/* group: one thread calls fdatasync for all writes that wait. */
+	/* Group commit: one thread calls fdatasync for all waiting writes. */
 	_Atomic uint64_t written, durable; /* writes */
 	_Atomic bool is_syncing;
 	/* fdatasync calls that have returned; the waiting threads sleep on this futex */

@@ -68,7 +68,7 @@ static void postgres_service(struct load_conn *lc, unsigned events)
 	if (events & EPOLLIN)
 		postgres_must(pg, PQconsumeInput(pg), "receive");
 	postgres_must(pg, PQflush(pg) >= 0, "send");
-	/* NULL ends the results of a query. Two NULLs in a row mean that there is nothing more. */
+	/* NULL ends the results of a query. Two NULLs in a row end the results of all queries. */
 	while (nothing < 2 && !PQisBusy(pg)) {
 		PGresult *res = PQgetResult(pg);
 

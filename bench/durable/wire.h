@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire.h -- a TCP connection that never blocks. Bytes that the kernel does not take wait here. */
+/* wire.h -- a TCP connection that never blocks. Bytes that the kernel does not accept yet wait
+ * here. */
 #ifndef BENCH_DURABLE_WIRE_H
 #define BENCH_DURABLE_WIRE_H
 
@@ -15,11 +16,11 @@ struct wire {
 
 struct wire *wire_open(const char *addr, unsigned short port);
 void wire_close(struct wire *w);
-/* Send the parts in their order, after the bytes that wait. */
+/* Send the parts in their order, after the bytes that already wait. */
 void wire_put(struct wire *w, const struct iovec *parts, int count);
-/* Send the bytes that wait. */
+/* Send the waiting bytes. */
 void wire_flush(struct wire *w);
-/* The number of bytes that have come; 0: none yet. If the connection ends, so does the program. */
+/* Returns the number of received bytes; 0: none yet. Ends the program if the connection ends. */
 size_t wire_get(struct wire *w, void *to, size_t len);
 /* Events to wait for. */
 unsigned wire_wants(const struct wire *w);

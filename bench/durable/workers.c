@@ -35,7 +35,7 @@ static void workers_begin(struct worker *w, unsigned slot, uint64_t *begun)
 	w->all->client->begin(w, slot, span_next(&w->span));
 }
 
-/* Finish the write of that slot; counts it if it was begun after the warm-up. */
+/* Finish the write of the slot. Count the write if it began after the warm-up. */
 static bool workers_finish(struct workers_run *run, struct worker *w, unsigned slot, uint64_t begun)
 {
 	if (run->all.client->finish)

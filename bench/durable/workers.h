@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * workers.h -- keeps durable writes under way by calls that wait: a thread for each connection,
- * which has `depth` writes begun and finishes the oldest one.
+ * workers.h -- keeps durable writes under way by blocking calls: each connection has a thread,
+ * which keeps `depth` writes under way and finishes the oldest one.
  */
 #ifndef BENCH_DURABLE_WORKERS_H
 #define BENCH_DURABLE_WORKERS_H
@@ -15,13 +15,14 @@ struct workers;
 
 struct worker {
 	struct workers *all;
-	struct span span; /* in the file; each worker has a part of its own */
+	struct span span; /* in the file; each worker has its own part */
 	void *own;
 };
 
 struct workers_client {
 	const char *who;
-	/* `depth` becomes threads, too, as a call cannot be split into a begin and an end. */
+	/* Run a thread for each of the `depth` writes, because the call cannot be split into begin
+	 * and end. */
 	bool depth_is_threads;
 	/* Called before the threads start and after they have ended; may be NULL. */
 	void (*start)(struct workers *all);

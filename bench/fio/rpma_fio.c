@@ -24,7 +24,7 @@
 /* The flush after each write. */
 enum engine_flush { FLUSH_NONE, FLUSH_VISIBLE, FLUSH_PERSISTENT };
 
-/* fio treats an offset of 0 as an option without a place. */
+/* Leave offset 0 unused: fio reads it as "the option has no member". */
 struct engine_options {
 	void *nothing;
 	char *hostname, *region, *secret_file;
@@ -273,7 +273,7 @@ static int engine_post(struct thread_data *td, struct io_u *io_u)
 	case DDIR_WRITE:
 		return engine_post_write(e, io_u, (enum engine_flush)o->flush);
 	case DDIR_SYNC:
-	case DDIR_DATASYNC: /* everything that was written to the region */
+	case DDIR_DATASYNC: /* sync everything that was written to the region */
 		return rpma_flush(e->s.conn, e->s.remote, 0, 0, e->sync, RPMA_F_COMPLETION_ALWAYS,
 				  io_u);
 	default:
@@ -299,7 +299,7 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 	return FIO_Q_COMPLETED;
 }
 
-/* Explain a completion that was not taken by session_reap(). */
+/* Explain a failed completion that session_reap() did not take. */
 static void engine_explain(struct engine *e, int rc, const struct ibv_wc *wc, struct error *err)
 {
 	char why[256] = "it sent what was not asked for";
@@ -358,7 +358,7 @@ static struct io_u *engine_event(struct thread_data *td, int event)
 	return ((struct engine *)td->io_ops_data)->events[event];
 }
 
-/* There is nothing to open: the session already has the region. */
+/* Do nothing: the session already has the region. */
 static int engine_open_file(struct thread_data *td, struct fio_file *f)
 {
 	return 0;

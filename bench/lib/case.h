@@ -22,14 +22,14 @@ struct bench_case {
 	int ini_cpu, tgt_cpu;          /* -1: any */
 };
 
-/* A word that cannot be used ends the program. */
+/* Parse the words of the command line. An invalid word ends the program. */
 void case_parse(struct bench_case *c, const char *who, int argc, char **argv);
 bool case_is_work(const struct bench_case *c, const char *work);
 bool case_is_persistent(const struct bench_case *c);
 bool case_is_memory(const struct bench_case *c);
 /* The folder of the target's files. */
 const char *case_target_where(const struct bench_case *c);
-/* The time of the measurement, and of the warm-up before it. */
+/* Duration of the measurement, and of the warm-up before the measurement. */
 uint64_t case_ns(const struct bench_case *c);
 uint64_t case_warmup_ns(const struct bench_case *c);
 

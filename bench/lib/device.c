@@ -35,7 +35,7 @@ uint64_t device_written(const char *folder)
 	uint64_t bytes = 0;
 
 	if (fd < 0)
-		return 0; /* no such folder: the data are in memory */
+		return 0; /* there is no such folder, so the data are in memory */
 	if (fstat(fd, &st))
 		die_errno(folder);
 	if (major(st.st_dev) == LOOP_MAJOR) {

@@ -69,7 +69,7 @@ void ends_start(struct ends *e, const struct bench_case *c,
 	ends_enter(c, false);
 }
 
-/* Exit as the target did, when this end finds the channel closed. */
+/* Exit with the target's status when this end finds the channel closed. */
 static void ends_exit_like(int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)

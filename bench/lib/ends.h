@@ -24,7 +24,7 @@ struct ends {
 void ends_start(struct ends *e, const struct bench_case *c,
 		void (*target)(const struct bench_case *c, int fd, void *arg), void *arg);
 /*
- * The same set-up for a process that is started in another way. The process ends after the time
+ * Set up the same for a process that is started in another way. The process ends after the time
  * limit.
  */
 void ends_enter(const struct bench_case *c, bool target);

@@ -14,7 +14,7 @@
 
 struct samples {
 	size_t count;   /* kept */
-	uint64_t total; /* including those for which there was no room */
+	uint64_t total; /* count of all samples, including those that found no room */
 	uint32_t ns[SAMPLES_MAX];
 };
 
@@ -30,7 +30,7 @@ static inline void samples_add(struct samples *s, uint64_t ns)
 }
 /* Call this before samples_percentile_us(). */
 void samples_sort(struct samples *s);
-/* The smallest sample that is at least as large as that share of all samples. */
+/* The smallest sample that is at least as large as the given share of all samples. */
 double samples_percentile_us(const struct samples *s, double percent);
 double samples_mean_us(const struct samples *s);
 

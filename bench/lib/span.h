@@ -20,7 +20,7 @@
 
 struct span {
 	size_t stride, size, at;
-	size_t base; /* its offset in the region */
+	size_t base; /* offset of the span in the region */
 };
 
 /*
@@ -46,8 +46,8 @@ static inline struct span span_of(const struct bench_case *c)
 }
 
 /*
- * The span of one connection of several. In a file each has a part of its own; in memory they share
- * one.
+ * The span of one of several connections. In a file each connection has its own part; in memory all
+ * share one.
  */
 static inline struct span span_of_conn(const struct bench_case *c, unsigned number)
 {

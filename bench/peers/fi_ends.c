@@ -85,7 +85,7 @@ static void fi_open_endpoint(struct fi_end *e, struct fi_info *info, const struc
 	fi_must(fi_cq_open(e->domain, &cq, &e->cq, NULL), "fi_cq_open");
 	fi_must(fi_endpoint(e->domain, info, &e->ep, NULL), "fi_endpoint");
 	fi_must(fi_ep_bind(e->ep, fi_is_connected(e) ? &e->eq->fid : &e->av->fid, 0), "fi_ep_bind");
-	/* Only an operation that asks for a completion gets one. */
+	/* Only an operation that requests a completion gets one. */
 	fi_must(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION),
 		"fi_ep_bind");
 	fi_must(fi_enable(e->ep), "fi_enable");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fi_ends.h -- the two ends of an RMA measurement on libfabric: over tcp connected endpoints, the
- * leanest kind there; over shm unconnected ones, the only kind.
+ * fi_ends.h -- the two ends of an RMA measurement on libfabric. Endpoints over tcp are connected,
+ * the leanest kind there; over shm they are unconnected, the only kind there.
  */
 #ifndef BENCH_FI_ENDS_H
 #define BENCH_FI_ENDS_H
@@ -33,8 +33,8 @@ struct fi_end {
 
 /* Ends the program if ret is negative. */
 void fi_must(long ret, const char *what);
-/* flags: the completions that will be asked for (FI_DELIVERY_COMPLETE ...); the program skips if
- * the provider has none of that kind. */
+/* flags: the kind of completions that the program will request (FI_DELIVERY_COMPLETE ...). The
+ * program skips the case if the provider lacks this kind. */
 void fi_end_open(struct fi_end *e, const struct bench_case *c, const char *provider, uint64_t flags,
 		 size_t size, int fd, bool is_target);
 void fi_end_close(struct fi_end *e);

@@ -58,7 +58,7 @@ static void rma_choose(struct rma *r, const struct bench_case *c, const char *wh
 		die("work=read has no every");
 }
 
-/* Take a completion, or at least make progress. False: there was none. */
+/* Take a completion, or at least make progress. Returns false if there was no completion. */
 static bool rma_take(struct rma *r, uint64_t **begun)
 {
 	struct fi_cq_entry entry;
@@ -107,7 +107,8 @@ static void rma_post_one(struct rma *r, struct rma_done *done, uint64_t flags, u
 	fi_must(ret, "post");
 }
 
-/* The writes before the last one are ordered before it. */
+/* Post the writes of a unit. The last one is ordered after the others and alone asks for a
+ * completion. */
 static void rma_post(struct rma *r, struct rma_done *done, uint64_t *begun)
 {
 	*begun = clock_now_ns();

@@ -121,7 +121,7 @@ static void l12_take_offer(struct l12 *l, int fd)
 	l12_must(rpma_mr_remote_from_descriptor(m.mr, m.mr_len, &l->there), "memory");
 }
 
-/* Version 1.2 cannot report the port that was chosen, so try some. */
+/* Version 1.2 cannot report the port that the system chose, so try several ports. */
 static struct rpma_ep *l12_listen(struct l12 *l, char *port)
 {
 	struct rpma_ep *ep;
@@ -252,7 +252,8 @@ static uint64_t l12_counted(struct l12 *l, unsigned operations)
 {
 	uint64_t begin = clock_now_ns();
 
-	/* A busy machine takes longer. Without a pause there would be thousands of looks. */
+	/* Without a pause this loop would look thousands of times; a busy machine takes even
+	 * longer. */
 	l->pause_us = L12_SETTLE_US;
 	for (unsigned i = 0; i < operations; i++) {
 		l12_post(l, l->begun);
