@@ -21,7 +21,7 @@
 #define ENDS_WC_FLUSH        ((enum ibv_wc_opcode)8)
 #define ENDS_WC_ATOMIC_WRITE ((enum ibv_wc_opcode)9)
 
-/* The call must succeed; the message names it. */
+/* The call must succeed; a failure prints the call. */
 #define OK(call)                                                                                   \
 	do {                                                                                       \
 		int ok_ret_ = (call);                                                              \
@@ -34,7 +34,7 @@ struct ends {
 	struct rpma_ep *ep;
 	char port[8];
 	struct rpma_conn *cli, *srv;
-	/* Each end's memory, registered with all rights, and its description at the other end. */
+	/* Memory of each end, registered with all rights, and its description at the other end. */
 	uint8_t *cli_buf, *srv_buf;
 	struct rpma_mr_local *cli_mr, *srv_mr;
 	struct rpma_mr_remote *at_srv, *at_cli;
@@ -44,7 +44,7 @@ struct ends_opts {
 	const char *addr; /* NULL: ends_addr() */
 	struct rpma_conn_cfg *cli_cfg, *srv_cfg;
 	const struct rpma_conn_private_data *cli_pdata, *srv_pdata;
-	/* Called on each request before it is connected: post receives here. */
+	/* Called before a request is connected, to post receives here. */
 	void (*before_connect)(struct ends *d, struct rpma_conn_req *req, int is_server);
 	size_t buf_size; /* 0: ENDS_BUF */
 };
@@ -58,7 +58,7 @@ const char *ends_addr(void);
 void ends_free_port(char port[8]);
 /* Make the device's peer and listening endpoint, but no connection. */
 void ends_listen(struct ends *d, const struct ends_opts *opts);
-/* One more connection between the two ends. */
+/* Connect the two ends once more. */
 void ends_connect(struct ends *d, const struct ends_opts *opts, struct rpma_conn **cli,
 		  struct rpma_conn **srv);
 /* Everything: listen, connect, register both buffers and exchange them. */
@@ -68,11 +68,11 @@ void ends_close(struct ends *d);
 void ends_expect_event(struct rpma_conn *conn, enum rpma_conn_event want);
 /* Wait for the next completion of the connection's main CQ. */
 void ends_wait_wc(struct rpma_conn *conn, struct ibv_wc *wc);
-/* ... and check that it is a success with this opcode and context. */
+/* Wait for a completion, and check that it is a success with this opcode and context. */
 void ends_expect_wc(struct rpma_conn *conn, enum ibv_wc_opcode opcode, const void *op_context);
-/* ... and that it is a receive of this length with this context. */
+/* Wait for a completion, and check that it is a receive of this length with this context. */
 void ends_expect_received(struct rpma_conn *conn, size_t len, const void *op_context);
-/* Wait for it on another queue. */
+/* Wait for a completion of another queue. */
 void ends_cq_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc);
 /* Make sure that everything before is placed, without a write-back. */
 void ends_flush(struct rpma_conn *conn, struct rpma_mr_remote *dst, size_t offset, size_t len);
@@ -90,22 +90,21 @@ struct rpma_mr_local *ends_reg(struct ends *d, void *ptr, size_t size); /* with 
 /* A configuration with queue sizes; 0: the default. */
 struct rpma_conn_cfg *ends_cfg(uint32_t cq, uint32_t rcq, uint32_t sq, uint32_t rq);
 
-/* Is the device one of the kernel's? Then its own limits apply. */
+/* Is the device one of the kernel's? Then the kernel's limits apply. */
 bool ends_is_kernels(void);
 /*
- * Is the connection over TCP? So it is with softrnic and iWARP devices, not with InfiniBand and
- * RoCE.
+ * Is the connection over TCP? softrnic and iWARP devices use TCP, InfiniBand and RoCE do not.
  */
 bool ends_is_tcp(void);
 /* A Write or Send completes when the peer has acknowledged it, as programs written for RoCE expect. */
 bool ends_acknowledges(void);
-/* Does a Send wait for its receive? By RFC 5040 s5.3 it ends the connection. */
+/* Does a Send without a receive wait? By RFC 5040 s5.3 it ends the connection. */
 bool ends_sends_wait(void);
-/* Does an error end the connection, with an event? InfiniBand's queue pairs fail without that. */
+/* Does an error end the connection with an event? Queue pairs of InfiniBand fail without an
+ * event. */
 bool ends_errors_disconnect(void);
 /*
- * Does a request that is posted after the connection's end complete? libsiw leaves it in its ring
- * for ever.
+ * Does a request complete that is posted after the connection's end? libsiw never completes it.
  */
 bool ends_late_posts_complete(void);
 /* The number of connections, with both ends in this process, that the device supports: libsiw maps
@@ -119,9 +118,10 @@ int ends_max_conns(int wanted);
 	} while (0)
 /* The same, or has the environment switched off all extensions? */
 bool ends_is_plain(void);
-/* Is the library under test the distribution's? It supports only the features of rdma-core 44. */
+/* Is the library under test the distribution's? That version supports only the features of
+ * rdma-core 44. */
 bool ends_is_older_librpma(void);
-/* Its flush is a read and its atomic write a write, like this library's towards a plain peer. */
+/* Is a flush a read and an atomic write a plain write, as in this library towards a plain peer? */
 bool ends_flushes_by_reading(void);
 /* A persistent flush has to be permitted if the peer has no native flush. */
 void ends_permit_persistent(struct rpma_conn *conn);

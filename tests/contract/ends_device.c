@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends_device.c -- features of the device that tests can expect, by its attributes. */
+/* ends_device.c -- features of the device that tests can expect, from the device's attributes. */
 #include <dlfcn.h>
 
 #include "ends.h"
@@ -84,7 +84,7 @@ static bool ends_device_can(uint64_t caps)
 	return (attr.device_cap_flags_ex & caps) == caps;
 }
 
-/* HAVE_WR_FLUSH: librpma was compiled with an rdma-core that can post it. */
+/* HAVE_WR_FLUSH: librpma was compiled with an rdma-core that can post flushes. */
 static bool ends_device_flushes(void)
 {
 #ifdef HAVE_WR_FLUSH

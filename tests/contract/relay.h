@@ -16,7 +16,7 @@ enum relay_way { RELAY_TO_SERVER, RELAY_TO_CLIENT, RELAY_WAYS };
 struct relay_count {
 	size_t bytes;    /* bytes of the whole stream */
 	unsigned pieces; /* pieces, as recv() returned them */
-	unsigned fpdus;  /* complete ones */
+	unsigned fpdus;  /* complete FPDUs */
 };
 
 struct relay {
@@ -36,9 +36,9 @@ struct relay {
 void relay_start(struct relay *r, const char *server_port);
 /* The same as a slow link to the server, which buffers little. */
 void relay_start_slow(struct relay *r, const char *server_port, size_t bytes_per_s);
-/* To be called after both sides have closed. */
+/* Call this after both sides have closed. */
 void relay_join(struct relay *r);
-/* Count what has passed so far; waits until nothing passes for a while. */
+/* Wait until no byte passes for a while, then count the bytes so far. */
 void relay_count(struct relay *r, enum relay_way way, struct relay_count *count);
 /* Do these bytes occur in what has passed? */
 bool relay_saw(struct relay *r, enum relay_way way, const void *bytes, size_t len);

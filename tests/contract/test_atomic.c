@@ -55,7 +55,8 @@ static void atomic_write_follows_a_flush(void **state)
 	ends_close(&d);
 }
 
-/* A log: every record is flushed before the counter includes it, without waiting. */
+/* A log: the writer flushes every record before the counter includes it, and does not wait
+ * between. */
 static void a_reader_never_sees_the_counter_before_its_record(void **state)
 {
 	enum { RECORDS = 500, SIZE = 64, BATCH = 3 };
@@ -116,7 +117,7 @@ static void an_atomic_write_is_never_seen_torn(void **state)
 	struct ends d;
 
 	if (ends_is_kernels() && ends_atomic_write_opcode() != ENDS_WC_ATOMIC_WRITE)
-		skip(); /* a plain write on a device has no such promise: siw's is torn */
+		skip(); /* a plain write on a device may be torn: siw's is */
 	ends_open(&d, NULL);
 	w.word = (const uint64_t *)(d.srv_buf + 64);
 	assert_int_equal(pthread_create(&reader, NULL, look_for_torn_words, &w), 0);

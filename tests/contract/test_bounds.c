@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_bounds.c -- memory that a peer may not reach: outside a region, without its rights, after
- * its end.
+ * test_bounds.c -- memory that a peer may not reach: outside a region, without rights to it, after
+ * its deregistration.
  */
 #include <endian.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include "ends.h"
 
 #define PAGE  4096u
-#define INNER (4 * PAGE) /* registered; a page before it and one after it are not */
+#define INNER (4 * PAGE) /* registered; the pages before and after are not */
 
 /* A region in the middle of memory whose every other byte is known. */
 struct fenced {
@@ -56,7 +56,7 @@ static void expect_both_lose_the_connection(struct ends *d)
 	assert_true(ev == RPMA_CONN_CLOSED || ev == RPMA_CONN_LOST);
 }
 
-/* A write that must not succeed: the flush after it fails, and both ends get the event. */
+/* The write must not succeed: the flush after it fails, and both ends get the event. */
 static void refused_write(struct fenced *f, size_t at, size_t len)
 {
 	struct ends *d = &f->d;
@@ -149,7 +149,7 @@ static void read_without_the_right_fails(void **state)
 	fenced_close(&f);
 }
 
-/* The peer gets the STag from the Read itself, and with it the place of its answer. */
+/* A Read gives the peer the STag of its sink and the sink's address. */
 static void the_sink_of_a_read_cannot_be_written_by_its_peer(void **state)
 {
 	struct fenced f;

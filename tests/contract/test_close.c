@@ -18,7 +18,7 @@ static void connect_and_part(struct ends *d)
 	OK(rpma_conn_delete(&srv));
 }
 
-/* The thread that uses a socket last closes it: wait until none is left. */
+/* The thread that last uses a socket closes the socket: wait until no socket is left. */
 static int settled_fds(void)
 {
 	int n = open_fds();
@@ -183,7 +183,7 @@ static void last_message_arrives_before_closed(void **state)
 	ends_close(&d);
 }
 
-/* ... even if it deletes the connection right after that. */
+/* The last write arrives even if the writer deletes the connection right after the disconnect. */
 static void last_write_arrives_before_deletion_after_a_disconnect(void **state)
 {
 	struct ends d;
@@ -293,6 +293,6 @@ int main(void)
 		cmocka_unit_test(posting_after_closed_fails_at_once_or_completes_with_an_error),
 	};
 
-	setenv("SOFTRNIC_THREADS", "1", 1); /* each further one has descriptors of its own */
+	setenv("SOFTRNIC_THREADS", "1", 1); /* each further thread has descriptors of its own */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

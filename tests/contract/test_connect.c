@@ -21,7 +21,7 @@ static void expect_pdata(const struct rpma_conn_private_data *got, const uint8_t
 		assert_null(got->ptr);
 }
 
-/* Private data of both directions, of the same length and different bytes. */
+/* Exchange private data of the same length and different bytes in both directions. */
 static void exchange_pdata(uint8_t len)
 {
 	uint8_t ask[255], answer[255];
@@ -52,7 +52,7 @@ static void private_data_arrive_exactly(void **state)
 {
 	static const uint8_t lens[] = {0, 1, 28, 56, 251, 255};
 
-	/* A request of InfiniBand's has room for 56 bytes, one of siw's for 251. */
+	/* A request has room for 56 bytes on InfiniBand and for 251 on siw. */
 	for (size_t i = 0; i < sizeof(lens); i++)
 		if (!ends_is_kernels() || lens[i] <= (ends_is_tcp() ? 251 : 56)) {
 			print_message("%u bytes\n", lens[i]);

@@ -63,7 +63,7 @@ static void no_write_lands_after_deregistration(void **state)
 	free(copy);
 }
 
-/* The memory may even be unmapped, as it is not accessed any more. */
+/* The memory may even be unmapped, as no peer accesses it any more. */
 static void memory_may_go_after_deregistration(void **state)
 {
 	size_t len = 4u << 20;
@@ -112,7 +112,7 @@ static void source_is_free_after_deregistration(void **state)
 		ends_sleep_ms(10);
 		OK(rpma_mr_dereg(&d.srv_mr));
 		assert_null(memchr(d.srv_buf, 0x22, len));
-		d.cli_mr = ends_reg(&d, d.cli_buf, len); /* the end has to know the size */
+		d.cli_mr = ends_reg(&d, d.cli_buf, len); /* the peer has to know the size */
 		ends_close(&d);
 	}
 }

@@ -52,7 +52,7 @@ static void on_demand_paging_is_answered(void **state)
 	if (ends_is_kernels())
 		assert_in_range(capable, 0, 1);
 	else
-		/* it is not needed, as any mapping can be registered */
+		/* no capability is needed, as any mapping can be registered */
 		assert_int_equal(capable, 0);
 	assert_int_equal(rpma_utils_ibv_context_is_odp_capable(NULL, &capable), RPMA_E_INVAL);
 }
@@ -97,7 +97,7 @@ static void regions_describe_themselves(void **state)
 	ends_close(&d);
 }
 
-/* Larger than what an unprivileged process may lock. */
+/* The region is larger than the memory that an unprivileged process may lock. */
 static void large_regions_need_no_locked_memory(void **state)
 {
 	size_t size = (size_t)4 << 30;

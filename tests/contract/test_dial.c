@@ -142,7 +142,7 @@ static void garbage_instead_of_a_request_is_no_request(void **state)
 	sin.sin_port = htons((uint16_t)atoi(d.port));
 	assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
 	assert_int_equal(send(fd, junk, sizeof(junk), MSG_NOSIGNAL), sizeof(junk));
-	assert_true(recv(fd, junk, 1, 0) <= 0); /* it hangs up */
+	assert_true(recv(fd, junk, 1, 0) <= 0); /* the listener hangs up */
 	OK(rpma_ep_get_fd(d.ep, &epfd));
 	assert_false(ends_readable(epfd, 20));
 	close(fd);

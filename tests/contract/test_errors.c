@@ -92,7 +92,7 @@ static void nothing_is_queued_before_the_connection_stands(void **state)
 	struct rpma_conn *conn;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* a device may accept it and drop it */
+	SOFTRNIC_ONLY(); /* a device may accept and drop the request */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */
@@ -164,7 +164,7 @@ static void what_is_posted_to_an_ended_connection_is_never_carried_out(void **st
 	struct ends d;
 
 	if (!ends_late_posts_complete())
-		skip(); /* and it does not complete */
+		skip(); /* and the Send does not complete */
 	ends_open(&d, NULL);
 	OK(rpma_conn_disconnect(d.srv));
 	ends_expect_event(d.cli, RPMA_CONN_CLOSED);
@@ -189,7 +189,7 @@ static void nothing_more_is_queued_in_a_full_send_queue(void **state)
 	ends_open(&d, &opts);
 	file_open(&f, &d);
 	atomic_store(&disk_waits, true);
-	/* A slot of the send queue is free again only some time after its Write is sent. */
+	/* The send queue frees a Write's slot only some time after it sends the Write. */
 	OK(rpma_write(d.cli, f.remote, 0, d.cli_mr, 0, 64, ALWAYS, NULL));
 	ends_expect_wc(d.cli, IBV_WC_RDMA_WRITE, NULL);
 	for (int i = 0; i < 2; i++)
@@ -264,7 +264,7 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 		OK(rpma_srq_cfg_set_rq_size(cfg, sizes[i]));
 		assert_int_equal(rpma_srq_new(d.peer, cfg, &srq), RPMA_E_PROVIDER);
 		OK(rpma_srq_cfg_set_rq_size(cfg, 4));
-		if (sizes[i]) { /* 0: without a completion queue of its own */
+		if (sizes[i]) { /* 0: the connection has no completion queue of its own */
 			OK(rpma_srq_cfg_set_rcq_size(cfg, sizes[i]));
 			assert_int_equal(rpma_srq_new(d.peer, cfg, &srq), RPMA_E_PROVIDER);
 		}
@@ -274,7 +274,7 @@ static void a_shared_queue_of_impossible_size_is_refused(void **state)
 	ends_close(&d);
 }
 
-/* From the leak sanitizer, if it runs: objects made in between may be lost. */
+/* From the leak sanitizer, if it runs: it ignores leaks of objects made between the two calls. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -310,7 +310,7 @@ static void an_object_in_use_is_reported_when_it_is_released(void **state)
 	OK(rpma_mr_dereg(&mr));
 	OK(rpma_conn_cfg_delete(&cfg));
 	OK(rpma_ep_shutdown(&d.ep));
-	/* The shared queue above keeps its protection domain for ever. */
+	/* The shared queue above keeps its protection domain until the process ends. */
 	assert_int_equal(rpma_peer_delete(&d.peer), RPMA_E_PROVIDER);
 	if (__lsan_enable)
 		__lsan_enable();

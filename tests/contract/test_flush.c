@@ -39,7 +39,7 @@ static void backing_close(struct backing *b)
 	unlink(b->name);
 }
 
-/* A device with flushes refuses to persist memory that is not persistent, such as this. */
+/* A device with flushes refuses to persist volatile memory, such as this test's. */
 static bool refuses_volatile_memory(void)
 {
 	return ends_is_kernels() && ends_flush_opcode() == ENDS_WC_FLUSH;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_imm.c -- immediate data: with a consenting peer, with a declared one, and refused. */
+/* test_imm.c -- immediate data: with a consenting peer, with a declared peer, and refused. */
 #include "ends.h"
 
 #include <arpa/inet.h>
@@ -100,7 +100,7 @@ static void a_send_with_immediate_is_one_message(void **state)
 
 	ends_open(&d, NULL);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		if (!sends_carry_imm()) { /* RFC 7306 has no such message */
+		if (!sends_carry_imm()) { /* RFC 7306 has no Send with immediate data */
 			assert_int_equal(rpma_send_with_imm(d.cli, d.cli_mr, 0, sizes[i],
 							    RPMA_F_COMPLETION_ALWAYS, 42, NULL),
 					 RPMA_E_PROVIDER);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_large.c -- half a GiB in one operation, without checksums: it goes straight into the region.
+ * test_large.c -- half a GiB in one operation, without checksums: the bytes go straight into the
+ * region.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -11,7 +12,8 @@
 #define SLACK ((size_t)8 << 20)
 #define STEP  (1u << 20)
 
-/* The thread sanitizer is slow with memory, and its shadow of the regions would count. */
+/* The thread sanitizer makes memory accesses slow, and its shadow of the regions would count as
+ * memory. */
 #ifdef __SANITIZE_THREAD__
 #define SIZE       ((size_t)64 << 20)
 #define HAS_SHADOW 1

@@ -120,7 +120,7 @@ static void longest_ones_arrive(void **state)
 		      NULL));
 	ends_flush(s.d.cli, s.srv.remote, 0, LONGEST);
 	expect_same(&s);
-	assert_int_equal(s.srv.end[SLICE - 1], 0x22); /* not one byte more */
+	assert_int_equal(s.srv.end[SLICE - 1], 0x22); /* the byte after the slice is unchanged */
 	memset(s.srv.at, 0x33, SLICE);
 	memset(s.srv.end, 0x44, SLICE);
 	OK(rpma_read(s.d.cli, s.cli.mr, 0, s.srv.remote, 0, LONGEST, RPMA_F_COMPLETION_ALWAYS, &s));

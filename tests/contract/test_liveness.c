@@ -88,7 +88,7 @@ static void a_write_back_that_takes_long(void **state)
 	ends_close(&d);
 }
 
-/* Without receives the server's device stops reading, so it does not read the heartbeat either. */
+/* Without receives the server's device stops reading, and so misses the heartbeat, too. */
 static void a_server_that_posts_no_receives_for_long(void **state)
 {
 	struct rpma_conn_cfg *cli_cfg = ends_cfg(64, 0, SENDS + 8, 0),
@@ -115,7 +115,7 @@ static void a_server_that_posts_no_receives_for_long(void **state)
 	ends_close(&d);
 }
 
-/* One message, which delays its sender's heartbeat. */
+/* One large message delays its sender's heartbeat. */
 static void a_large_write_on_a_slow_link(void **state)
 {
 	struct ends_opts opts = {.buf_size = 4u << 20};

@@ -15,7 +15,7 @@ struct end {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	bool is_server, established, answered, closed;
-	size_t at; /* its place in the buffer of its side */
+	size_t at; /* offset in the buffer of its side */
 };
 
 /* The data of the epoll events. */

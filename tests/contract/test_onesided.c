@@ -91,7 +91,7 @@ static void either_end_may_write_and_read(void **state)
 	ends_close(&d);
 }
 
-/* Far more than either socket takes, in both directions, by one thread. */
+/* One thread writes far more than either socket takes, in both directions. */
 static void both_ends_write_at_once(void **state)
 {
 	struct ends_opts opts = {.buf_size = 2 * BIGGEST};

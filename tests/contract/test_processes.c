@@ -25,7 +25,7 @@ enum how { SERVE_UNTIL_CLOSED, SERVE_FOR_EVER };
 struct server {
 	pid_t pid;
 	char port[8];
-	uint8_t *mem; /* memory shared with it by fork() */
+	uint8_t *mem; /* memory that fork() shares with the child */
 };
 
 static int hello_fill(struct hello *h, const struct rpma_mr_local *mr)
@@ -155,7 +155,7 @@ static void client_open(struct ends *d, const struct server *s)
 	OK(rpma_peer_cfg_delete(&pcfg));
 	d->cli_buf = ends_map(SIZE);
 	d->cli_mr = ends_reg(d, d->cli_buf, SIZE);
-	d->srv_buf = ends_map(SIZE); /* so that ends_close() finds the members that it expects */
+	d->srv_buf = ends_map(SIZE); /* ends_close() needs these members */
 }
 
 static void write_and_persist(struct ends *d, unsigned seed)
@@ -247,7 +247,7 @@ static void deletion_does_not_wait_for_a_stopped_server(void **state)
 	ends_close(&d);
 }
 
-/* A child that inherited a connection neither disturbs it nor keeps it alive. */
+/* A child that inherited a connection neither disturbs the connection nor keeps it alive. */
 static void forking_does_not_disturb_connections(void **state)
 {
 	struct ends d;

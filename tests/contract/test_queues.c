@@ -21,7 +21,7 @@ static void each_wait_announces_one_completion(void **state)
 	ends_close(&d);
 }
 
-/* Re-arming with a queued completion announces only later ones. */
+/* Arming again with a queued completion announces only later completions. */
 static void announced_completion_is_not_announced_again(void **state)
 {
 	struct rpma_cq *cq;
@@ -154,7 +154,8 @@ static void connection_without_shared_channel_is_refused_with_the_reason(void **
 	ends_close(&d);
 }
 
-/* A queue that overruns ends its connection; completions queued before can still be polled. */
+/* A queue that overruns ends its connection; completions that were queued before can still be
+ * polled. */
 static void overrun_is_an_error_not_a_hang(void **state)
 {
 	struct rpma_conn_cfg *cfg = ends_cfg(2, 0, 10, 0);

@@ -105,7 +105,7 @@ static void four_connections_share_receives_and_their_queue(void **state)
 	star_close(&s);
 }
 
-/* Without a receive every connection waits, and goes on when one is posted. */
+/* Every connection waits without a receive, and goes on after one is posted. */
 static void posted_receives_wake_waiting_connections(void **state)
 {
 	int from[CONNS] = {0};
@@ -166,7 +166,7 @@ static void srq_with_queue_and_shared_channel_exclude_each_other(void **state)
 	struct ends d = {0};
 
 	ends_listen(&d, NULL);
-	OK(rpma_srq_new(d.peer, NULL, &srq)); /* by default it has its own */
+	OK(rpma_srq_new(d.peer, NULL, &srq)); /* by default the SRQ has its own completion queue */
 	OK(rpma_conn_cfg_set_srq(cfg, srq));
 	OK(rpma_conn_cfg_set_compl_channel(cfg, true));
 	assert_int_equal(rpma_conn_req_new(d.peer, ends_addr(), d.port, cfg, &req), RPMA_E_INVAL);
@@ -174,7 +174,7 @@ static void srq_with_queue_and_shared_channel_exclude_each_other(void **state)
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &d.cli));
 	assert_int_equal(rpma_ep_next_conn_req(d.ep, cfg, &req), RPMA_E_INVAL);
-	ends_expect_event(d.cli, RPMA_CONN_REJECTED); /* it ends */
+	ends_expect_event(d.cli, RPMA_CONN_REJECTED); /* the connection ends */
 	OK(rpma_conn_delete(&d.cli));
 	OK(rpma_conn_cfg_delete(&cfg));
 	OK(rpma_srq_delete(&srq));

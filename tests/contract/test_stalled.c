@@ -7,7 +7,7 @@
 
 /*
  * Sends without a receive hold up the sender's FIN. The end is still reported, and then each Send
- * that was complete at its sender gets a receive, in order.
+ * that was complete at the sender gets a receive, in order.
  */
 static unsigned end_behind_waiting_sends(size_t len, unsigned n)
 {

@@ -13,7 +13,7 @@
 struct worker {
 	struct ends *d;
 	struct rpma_conn *conn;
-	size_t at; /* its part of both buffers */
+	size_t at; /* the thread's part of both buffers */
 	unsigned failures;
 };
 

@@ -48,7 +48,7 @@ static void post_flush(struct ends *d, int from_server)
 		      RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, d));
 }
 
-/* If both sides do "flush, wait, then post the next receive", they must never hang. */
+/* If both sides flush, wait, and then post the next receive, neither side may hang. */
 static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 {
 	struct ends d;
@@ -77,7 +77,8 @@ static void flushes_complete_while_sends_wait_on_both_sides(void **state)
 	ends_close(&d);
 }
 
-/* RFC 5040 s5.5: a request is not executed before the messages sent before it are delivered. */
+/* RFC 5040 s5.5: a request is executed after all messages that were sent before it are
+ * delivered. */
 static void flush_after_a_waiting_send_waits_with_it(void **state)
 {
 	struct rpma_cq *cq;
@@ -138,7 +139,7 @@ static void large_message_waits_for_its_receive(void **state)
 	ends_close(&d);
 }
 
-/* The sender has disconnected in good order; its message is still there for the receive. */
+/* The sender has disconnected in good order; its message still waits for the receive. */
 static void message_waits_even_if_its_sender_is_gone(void **state)
 {
 	struct rpma_cq *cq;
@@ -147,7 +148,7 @@ static void message_waits_even_if_its_sender_is_gone(void **state)
 	int ret;
 
 	if (!ends_is_tcp())
-		skip(); /* InfiniBand drops the Send; its receive waits for this end's disconnect */
+		skip(); /* InfiniBand drops the Send; the receive waits for this end's disconnect */
 	ends_open(&d, NULL);
 	OK(rpma_send(d.cli, d.cli_mr, 0, MSG, RPMA_F_COMPLETION_ON_ERROR, NULL));
 	OK(rpma_conn_disconnect(d.cli));
@@ -179,7 +180,8 @@ static void deletion_does_not_wait_for_ever(void **state)
 	ends_close(&d);
 }
 
-/* RFC 5040 s5.3: if Sends do not wait, one without a receive ends the connection in good order. */
+/* RFC 5040 s5.3: if Sends do not wait, a Send without a receive ends the connection in good
+ * order. */
 static void a_send_without_a_receive_ends_the_connection(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;

@@ -77,7 +77,8 @@ static void persistent_flush_is_one_request_and_one_answer(void **state)
 		memcpy(before, w.base, sizeof(before));
 		flush(&w.d, RPMA_FLUSH_TYPE_PERSISTENT, ENDS_BUF);
 		expect_fpdus(&w, 1, 1);
-		for (int way = 0; way < RELAY_WAYS; way++) { /* and each is one segment */
+		for (int way = 0; way < RELAY_WAYS; way++) { /* and each FPDU travels in one
+                                                              * piece */
 			assert_int_equal(w.base[way].pieces, before[way].pieces + 1);
 			assert_in_range(w.base[way].bytes - before[way].bytes, 1, 64);
 		}
@@ -155,7 +156,7 @@ static void private_data_travel_unchanged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* This test is first: later connections also name the former ones. */
+		/* This test is first, because later connections also name the former ones. */
 		cmocka_unit_test(private_data_travel_unchanged),
 		cmocka_unit_test(persistent_flush_is_one_request_and_one_answer),
 		cmocka_unit_test(write_and_flush_are_answered_once),

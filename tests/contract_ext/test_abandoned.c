@@ -6,7 +6,7 @@
 
 #define HUGE_LEN (UINT32_MAX - 4095u) /* the longest possible digest, in pages */
 
-/* Never stored to, so that all of it is the same page of zeros. */
+/* No test writes to this memory, so that all of it is the same page of zeros. */
 static uint8_t *map_zeros(void)
 {
 	void *p = mmap(NULL, HUGE_LEN, PROT_READ | PROT_WRITE,
@@ -23,7 +23,7 @@ static void wait_for_counter(const struct rpma_conn *conn, const char *name)
 	assert_int_equal(ends_counter(conn, name), 1);
 }
 
-/* The digest counts as a write-back, and as a failed one if it is abandoned. */
+/* A digest counts as a write-back, and an abandoned digest as a failed write-back. */
 static void a_digest_ends_with_its_connection(void **state)
 {
 	uint8_t *zeros = map_zeros();

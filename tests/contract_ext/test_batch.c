@@ -131,7 +131,8 @@ static void every_operation_that_asks_for_a_completion_has_its_own(void **state)
 }
 
 /*
- * Data, flush, commit word: the word is never there before the data, and one round trip is enough.
+ * Post data, flush and commit word. The word is never there before the data, and one round trip is
+ * enough.
  */
 static void an_atomic_write_after_a_flush_commits(void **state)
 {
@@ -201,7 +202,7 @@ static void flush_when_there_is_room(struct ends *d)
 	ends_expect_wc(d->cli, ends_flush_opcode(), d);
 }
 
-/* While the flush of a file waits for the disk, it occupies a place in the send queue. */
+/* A flush of a file occupies a place in the send queue while it waits for the disk. */
 static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 {
 	struct ends_file file;
@@ -232,7 +233,7 @@ static void a_batch_that_does_not_fit_now_is_posted_later(void **state)
 	ends_close(&d);
 }
 
-enum { PIECES = 1000, PIECE = 64 }; /* siw garbles short ones now and then (doc/wire.md s10) */
+enum { PIECES = 1000, PIECE = 64 }; /* siw garbles short pieces now and then (doc/wire.md s10) */
 
 /* Batches that are posted faster than they are sent are each executed once. */
 static void batches_beyond_the_queue_arrive_in_their_order(void **state)
@@ -274,8 +275,7 @@ static void batches_beyond_the_queue_arrive_in_their_order(void **state)
 }
 
 /*
- * A native atomic write to an odd address is refused; then the writes before it must not be sent,
- * either.
+ * A native atomic write to an odd address is refused, and then the writes before it are not sent.
  */
 static void one_refused_operation_refuses_all(void **state)
 {
@@ -285,7 +285,7 @@ static void one_refused_operation_refuses_all(void **state)
 	struct ends d;
 
 	if (ends_is_plain())
-		skip(); /* there it is a write, which may go anywhere */
+		skip(); /* there an atomic write is a plain write, which may go to any address */
 	ends_open(&d, NULL);
 	mr = ends_reg(&d, d.srv_buf + 4, 4096);
 	odd = ends_remote(mr);
@@ -315,10 +315,10 @@ static void a_batch_of_a_connection_that_does_not_stand_is_refused(void **state)
 	struct rpma_batch *b;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device may accept it and drop it */
+	SOFTRNIC_ONLY(); /* a device may accept and drop the request */
 	ends_open(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
-	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* no program accepts it */
+	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* no program accepts the request */
 	OK(rpma_batch_new(conn, 1, &b));
 	add_write(b, &d, 0, 8);
 	assert_int_equal(rpma_batch_post(b), RPMA_E_PROVIDER);

@@ -6,7 +6,7 @@
 	(RPMA_CAP_SOFTRNIC | RPMA_CAP_FLUSH | RPMA_CAP_FLUSH_ALL | RPMA_CAP_ATOMIC_WRITE |         \
 	 RPMA_CAP_VERIFY | RPMA_CAP_QUERY | RPMA_CAP_IMM | RPMA_CAP_ATOMICS)
 
-/* A device is assumed to have a peer of its own kind. */
+/* A device assumes that its peer is of its own kind. */
 static uint32_t of_device(void)
 {
 	uint32_t caps = ends_is_tcp() ? 0 : RPMA_CAP_IMM;
@@ -43,7 +43,8 @@ static void nothing_is_known_before_the_connection_stands(void **state)
 	uint32_t caps = 77;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device has only its own capabilities, and has them at once */
+	SOFTRNIC_ONLY(); /* a device has only its own capabilities, and has them before the
+                          * peer's HELLO */
 	ends_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */

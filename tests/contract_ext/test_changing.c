@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_changing.c -- a source is rewritten all the time while it is sent. Any mixture may arrive,
- * but no connection may break, for instance because of a checksum over overwritten bytes.
+ * test_changing.c -- a program rewrites a source all the time while it is sent. Any mixture may
+ * arrive, but no connection may break, for instance because of a checksum over overwritten bytes.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ static void expect_success(struct rpma_conn *conn)
 	operations++;
 }
 
-/* Count bytes from more than one pass: the source changed while it was sent. */
+/* Count bytes from more than one pass, which the source's changes during the send cause. */
 static void count_mixture(const uint8_t *sink, size_t len)
 {
 	mixtures += sink[0] != sink[len - 1];

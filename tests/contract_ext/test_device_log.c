@@ -54,7 +54,7 @@ static void listen_to(enum rpma_log_level level, const char *file_name, const in
 	pthread_mutex_unlock(&lock);
 }
 
-/* A flush that fails at the target; both ends are in this process. */
+/* Make a flush fail at the target; both ends are in this process. */
 static void lose_a_write_back(void)
 {
 	struct ends_file file;

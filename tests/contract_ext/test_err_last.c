@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_err_last.c -- each thread can query why its last failed call failed. */
+/* test_err_last.c -- each thread can query the reason of its last failed call. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void expect_said(const char *part)
 	assert_null(strchr(rpma_err_last(), '\n'));
 }
 
-/* A failure with another text, so that an old text is not taken for a new one. */
+/* Fail with another text, so that an old text is not mistaken for a new one. */
 static void fail_otherwise(void)
 {
 	assert_int_equal(rpma_peer_delete(NULL), RPMA_E_INVAL);
@@ -42,7 +42,7 @@ static void each_thread_has_its_own(void **state)
 	expect_said("rpma_mr_dereg(3)");
 }
 
-/* What failed, with which value, and advice; the log may be off. */
+/* The text names the failed call and the value, and gives advice, even with the log off. */
 static void a_port_in_use_is_named_with_advice(void **state)
 {
 	enum rpma_log_level before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_flush_all.c -- one flush of everything that the connection placed, in all regions. */
+/* test_flush_all.c -- one flush of all bytes that the connection placed, in all regions. */
 #include "ends_ext.h"
 
 #include "lib/medium.h"

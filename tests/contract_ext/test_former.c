@@ -123,7 +123,7 @@ static void write_8(struct ends *d, struct rpma_conn *conn, const char *bytes)
 	OK(rpma_write(conn, d->at_srv, 0, d->cli_mr, 0, 8, RPMA_F_COMPLETION_ON_ERROR, NULL));
 }
 
-/* The value is written, and later nothing from an earlier connection changes it. */
+/* Write a value, and check that no earlier connection changes it later. */
 static void writes_and_stays(struct ends *d, struct rpma_conn *conn)
 {
 	write_8(d, conn, "the next");
@@ -146,11 +146,11 @@ static void a_stuck_write_keeps_the_next_connection_from_being_established(void 
 	stuck_wait(&s);
 	OK(rpma_conn_delete(&former.cli));
 	fails_to_connect(&s.d, NULL);
-	fails_to_connect(&s.d, NULL); /* it is asked for again */
+	fails_to_connect(&s.d, NULL); /* the connection names its former one again */
 	stuck_let_go(&s);
 	connects(&s.d, NULL, &next);
 	writes_and_stays(&s.d, next.cli);
-	writes_and_stays(&s.d, lives.cli); /* not given up, so it was not ended */
+	writes_and_stays(&s.d, lives.cli); /* lives.cli is not given up, so no question ended it */
 	drop(&next);
 	drop(&former);
 	drop(&lives);
@@ -158,8 +158,8 @@ static void a_stuck_write_keeps_the_next_connection_from_being_established(void 
 }
 
 /*
- * The HELLO, the last Origin, and the question only if there is one. With rings from the first
- * message on there are also the steps to them.
+ * Expect the HELLO, the last Origin, and the questions, if any. A connection that uses rings from
+ * the first message on also counts the steps to them.
  */
 static void expect_questions(const struct rpma_conn *cli, unsigned questions)
 {

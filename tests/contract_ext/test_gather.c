@@ -31,7 +31,8 @@ static void a_message_is_put_together_in_the_order_of_its_segments(void **state)
 }
 
 /*
- * A header in the library's memory and the application's payload: two registrations, one message.
+ * A header in the library's memory and the application's payload go into one message from two
+ * registrations.
  */
 static void segments_may_lie_in_different_regions(void **state)
 {
@@ -51,7 +52,7 @@ static void segments_may_lie_in_different_regions(void **state)
 	ends_expect_received(d.srv, 116, &d);
 	assert_memory_equal(d.srv_buf, header, 16);
 	assert_true(ends_is_filled(d.srv_buf + 16, 100, 2));
-	/* The unsignalled operation is complete when a later one is. */
+	/* The unsignalled operation is complete when a later operation is. */
 	ends_flush(d.cli, d.at_srv, 0, 8);
 	OK(rpma_mr_dereg(&mr));
 	ends_close(&d);
@@ -81,7 +82,7 @@ static void gathering_needs_a_connection_that_stands(void **state)
 	struct rpma_conn *conn;
 	struct ends d;
 
-	SOFTRNIC_ONLY(); /* a device may accept it and drop it */
+	SOFTRNIC_ONLY(); /* a device may accept and drop the request */
 	ends_open(&d, NULL);
 	part = (struct rpma_segment){d.cli_mr, 0, 8};
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));

@@ -20,7 +20,8 @@ enum { QUEUES = 3, WORKERS = 4, LEN = 256, PART = 4096, STALL_MS = 20000, POLLS_
 struct queue {
 	struct rpma_conn *conn, *srv;
 	struct rpma_cq *cq, *srv_cq;
-	/* Any number of threads may poll, or one may wait: polls would take what it waits for. */
+	/* Any number of threads may poll, or one may wait: polls would take the waiting thread's
+	 * completion. */
 	pthread_rwlock_t turn;
 };
 
@@ -30,9 +31,10 @@ struct worker {
 	struct ends *d;
 	struct queue *queue;
 	pthread_t thread;
-	size_t at; /* its part of both buffers */
+	size_t at; /* the thread's part of both buffers */
 	unsigned ops, random;
-	atomic_int state;   /* of its operation; set by the thread that finds the completion */
+	atomic_int state;   /* state of the operation; set by the thread that finds the
+                             * completion */
 	const char *failed; /* NULL: nothing has; a failed assertion jumps, so threads make none */
 };
 
@@ -125,7 +127,7 @@ static bool worker_reads(struct worker *w)
 	       worker_completes(w);
 }
 
-/* The Writes may wait for the flush, or be sent before it. */
+/* The Writes may wait for the flush, or go before it. */
 static bool worker_writes(struct worker *w, unsigned writes, bool pause)
 {
 	atomic_store(&w->state, UNDER_WAY);
@@ -140,7 +142,7 @@ static bool worker_writes(struct worker *w, unsigned writes, bool pause)
 	       worker_completes(w);
 }
 
-/* What was written is read back. */
+/* Read back the written bytes. */
 static const char *worker_goes_round(struct worker *w, unsigned round)
 {
 	unsigned kind = looker_random(&w->random, 8);

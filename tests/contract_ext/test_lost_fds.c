@@ -24,7 +24,7 @@ enum { SHORT_MS = 60, BEGUN_MS = 50 };
  */
 enum other { NOTHING, ALWAYS_READABLE, NEVER_READABLE, EVENTFD, OTHERS };
 
-/* The library's descriptor is kept, so that it gets its number back at the end. */
+/* The library's descriptor is kept, so that the library gets its number back at the end. */
 struct lost {
 	int fd, kept, peer;
 };
@@ -146,7 +146,7 @@ static void waits_without_a_limit_end(void **state)
 	ends_close(&d);
 }
 
-/* Neither a completion nor the end of the connection writes to it. */
+/* Neither a completion nor the end of the connection writes to the eventfd. */
 static void an_eventfd_of_the_application_is_left_alone(void **state)
 {
 	struct lost of_cq, of_events;

@@ -84,7 +84,7 @@ static void a_verify(void **state)
 	expect_clean(AT, PART);
 }
 
-/* Data, flush, commit word, flush: each kind in one batch. */
+/* Post data, flush, commit word and flush in one batch. */
 static void flush_in_a_batch(bool of_all)
 {
 	struct rpma_batch *b;
@@ -144,7 +144,7 @@ static void expect_dirty(bool dirty)
 	assert_int_equal(medium_dirty(file.fd, 0, SIZE) > 0, dirty);
 }
 
-/* If the flush is a read, the target cannot see its type. */
+/* If a flush is sent as a read, the target cannot see the flush's type. */
 static void a_visible_flush_is_none(void **state)
 {
 	write_part();

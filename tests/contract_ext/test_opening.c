@@ -184,7 +184,8 @@ static void a_refusal_of_the_application_is_final(void **state)
 
 	reject_with(&word);
 	if (ends_is_kernels() && ends_is_tcp())
-		return; /* siw reports a rejection without private data as one by the host */
+		return; /* siw reports a rejection without private data as a rejection by the
+                         * host */
 	reject_with(NULL);
 }
 
@@ -254,7 +255,7 @@ static void a_lost_server_is_found_again_with_the_same_description(void **state)
 	opening_end(&again);
 }
 
-/* Programs of a later version may have more members; unused ones are zero. */
+/* Programs of a later version may have more members; unused members are zero. */
 static void what_a_later_version_asks_for_is_not_ignored(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

@@ -40,7 +40,7 @@ struct scene {
 	struct ends_file file;
 	struct rpma_conn *writer; /* either end */
 	struct rpma_mr_local *src;
-	struct rpma_batch *batch; /* NULL until it is described */
+	struct rpma_batch *batch; /* NULL until the batch is described */
 };
 
 /* --- ways to ask -------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static void by_declared_batch(struct scene *s)
 	OK(rpma_batch_post(s->batch));
 }
 
-/* Too early: it is refused, and tried again. */
+/* The call comes too early: it is refused, and the test repeats it. */
 static void too_early(struct scene *s)
 {
 	assert_int_equal(rpma_flush(s->writer, s->file.remote, 0, LEN, RPMA_FLUSH_TYPE_PERSISTENT,
@@ -200,7 +200,7 @@ static void connect_in_steps(struct scene *s, const struct way *way, struct rpma
 		s->writer = s->d.srv;
 	if (way->early && way->how & BY_SERVER)
 		way->early(s);
-	/* The passive side's own event is not taken: its posts may come before that. */
+	/* The passive side leaves its own event untaken, because posts may come before it. */
 	ends_expect_event(s->d.cli, RPMA_CONN_ESTABLISHED);
 	if (!(way->how & BY_SERVER))
 		ends_expect_event(s->d.srv, RPMA_CONN_ESTABLISHED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_reasons.c -- a failed completion has a reason, as a value and as a line of text, and so does
- * every request that was flushed with it.
+ * test_reasons.c -- a failed completion has a reason, as a value and as a line of text. The
+ * requests that were flushed with it have the same reason.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ __attribute__((visibility("default"))) int msync(void *addr, size_t len, int fla
 	return -1;
 }
 
-/* The reason of a completion. Its text is printed, too, for readers of the log. */
+/* Expect a reason in the completion. Print the reason's text, too, for readers of the log. */
 static void expect_reason(const struct rpma_conn *conn, const struct ibv_wc *wc,
 			  enum rpma_reason reason, uint32_t code, const char *words)
 {
@@ -78,7 +78,7 @@ static void a_disk_that_fails(void **state)
 	static const int errors[] = {EIO, ENOSPC};
 
 	if (ends_is_plain())
-		skip(); /* there a flush is a read, and its failure a Terminate */
+		skip(); /* on such a device a flush is a read, and a failed flush a Terminate */
 	for (size_t i = 0; i < 2; i++) {
 		struct ends_file file;
 		struct ibv_wc wc;
@@ -174,7 +174,7 @@ static void a_right_that_was_not_given(void **state)
 	ends_close(&d);
 }
 
-/* The refusing end has work of its own under way, which is flushed, too. */
+/* The refusing end has pending work of its own, which is flushed, too. */
 static void what_this_end_refused(void **state)
 {
 	struct ibv_wc wc;
@@ -304,7 +304,7 @@ static void a_success_has_no_reason(void **state)
 	ends_close(&d);
 }
 
-/* Every value in a completion gives a line that fits, even an odd one. */
+/* Every value in a completion gives a line that fits, even an unknown value. */
 static void every_value_has_its_words(void **state)
 {
 	static const uint32_t codes[] = {0,      1,      EIO,    ENOSPC, ETIMEDOUT, ECONNRESET,
@@ -332,7 +332,7 @@ static void every_value_has_its_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* forks, so it comes before the device is used */
+		/* this case forks, so it comes before the device is used */
 		cmocka_unit_test(a_peer_that_was_killed),
 		cmocka_unit_test(a_disk_that_fails),
 		cmocka_unit_test(a_range_past_the_end_of_its_file),

@@ -23,7 +23,7 @@ struct crowd {
 	uint32_t qp_num[CONNS];
 };
 
-/* The clients complete in one queue, each server end in its own. */
+/* The clients complete in one queue, each server end in a queue of its own. */
 static void crowd_open(struct crowd *c, int n, uint32_t cq_size)
 {
 	struct ends_opts opts = {0};
@@ -173,7 +173,8 @@ static void a_connections_own_queue_is_not_for_deletion(void **state)
 	ends_close(&d);
 }
 
-/* Its unpolled completions may or may not be returned; nothing else is affected. */
+/* The queue may or may not return the unpolled completions of a deleted connection; all else is
+ * unaffected. */
 static void a_deleted_connection_leaves_the_queue_in_order(void **state)
 {
 	struct ibv_wc wc;
@@ -251,7 +252,7 @@ static void taken_back_each_connection_has_its_own_again(void **state)
 	crowd_close(&c);
 }
 
-/* As a server uses it: messages of all connections are announced in one place. */
+/* A server uses one queue for all connections, and their messages are announced in one place. */
 static void a_server_receives_from_all_in_one_queue(void **state)
 {
 	struct ends_opts opts = {0};

@@ -29,7 +29,7 @@ static bool shm_is_off(void)
 	return shm && strcmp(shm, "0") == 0;
 }
 
-/* Mappings of rings in this process: one for each end. */
+/* Mappings of rings in this process: each end has one. */
 static int count_rings(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -42,7 +42,7 @@ static int count_rings(void)
 	return n;
 }
 
-/* A connection may live for a moment after its end. */
+/* A connection may live for a moment after its end, so wait. */
 static void expect_no_rings(void)
 {
 	for (int i = 0; i < 500 && count_rings(); i++)
@@ -67,7 +67,8 @@ static void write_and_flush(struct ends *d, size_t len)
 	ends_flush(d->cli, d->at_srv, 0, len);
 }
 
-/* Wait until both ends have sent through the rings, or some seconds. */
+/* Wait until both ends have sent through the rings, at most some seconds. Returns false if they
+ * have not. */
 static bool goes_over(struct ends *d)
 {
 	for (int i = 0; i < 3000; i++) {
@@ -110,7 +111,8 @@ static void every_operation_goes_through_the_rings(void **state)
 	expect_no_rings();
 }
 
-/* Longer than the rings, in both directions at once, so that both ends wait for room. */
+/* The transfers are longer than the rings, in both directions at once, so that both ends wait
+ * for room. */
 static void long_transfers_both_ways_arrive_whole(void **state)
 {
 	const struct ends_opts opts = {.buf_size = 2 * BIG};
@@ -160,12 +162,13 @@ static void without_memory_for_rings_a_connection_stays_on_tcp(void **state)
 	assert_false(goes_over(&d));
 	assert_int_equal(count_rings(), 0);
 	assert_int_equal(ends_counter(d.srv, "shm_state"), SHM_STATE_MAX_REACHED);
-	/* The other end's state depends on what came first, a message or the end of the socket. */
+	/* The other end's state depends on whether a message or the end of the socket came
+	 * first. */
 	assert_in_range(ends_counter(d.cli, "shm_state"), SHM_STATE_FIRST_WHY, SHM_STATE_LAST_WHY);
 	ends_close(&d);
 }
 
-/* The child has no rings, and its end does not end the connection. */
+/* The child has no rings, and the child's end does not end the connection. */
 static void a_forked_child_does_not_disturb_the_connection(void **state)
 {
 	struct ends d;
@@ -253,7 +256,7 @@ static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(vo
 	size_t size;
 	int fds = 0;
 
-	ends_open(&d, NULL); /* its region is the one that they write to */
+	ends_open(&d, NULL); /* the children write to d's region */
 	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
 	OK(rpma_mr_get_descriptor(d.srv_mr, desc));
 	for (int i = 0; i < KILLS; i++) {
@@ -267,7 +270,7 @@ static void a_peer_that_is_killed_at_any_moment_is_noticed_and_leaves_nothing(vo
 		if (i == 0)
 			fds = count_fds();
 	}
-	/* The engine closes the last ones. */
+	/* The engine closes the last descriptors a moment later. */
 	for (int ms = 0; ms < 10000 && count_fds() > fds + 1; ms++)
 		sleep_us(1000);
 	assert_in_range(count_fds(), 1, fds + 1);
@@ -296,7 +299,7 @@ static struct rpma_conn *accept_impatiently(struct ends *d)
 	return conn;
 }
 
-/* Its process exists, and so do its sockets and its memory. */
+/* The stopped process still exists, and its sockets and its memory do, too. */
 static void a_peer_that_stops_after_moving_to_rings_is_lost(void **state)
 {
 	enum rpma_conn_event ev = RPMA_CONN_UNDEFINED;
@@ -308,7 +311,7 @@ static void a_peer_that_stops_after_moving_to_rings_is_lost(void **state)
 
 	if (shm_is_off())
 		skip();
-	ends_open(&d, NULL); /* its region is the one that it writes to */
+	ends_open(&d, NULL); /* the child writes to d's region */
 	OK(rpma_mr_get_descriptor_size(d.srv_mr, &size));
 	OK(rpma_mr_get_descriptor(d.srv_mr, desc));
 	pid = fork();

@@ -336,7 +336,7 @@ static void work(struct stress *s, unsigned ms)
 		wait_for_work(s);
 }
 
-/* Receive the other process's messages until it has no more. */
+/* Receive the other process's messages until no more come. */
 static void finish(struct stress *s)
 {
 	uint64_t theirs = UINT64_MAX, end = now_ms() + 6 * HANG_MS;

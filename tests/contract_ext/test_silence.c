@@ -12,7 +12,7 @@
 
 enum { LIMIT_MS = 1500 };
 
-/* Accepts one connection after the other; only the device answers. */
+/* Accept one connection after another; the program serves none, only the device answers. */
 static int serve(int port_fd)
 {
 	struct rpma_conn *conn = NULL;
@@ -36,7 +36,7 @@ struct server {
 	char port[8];
 };
 
-/* Forks before this process uses the device, so that the child has one of its own. */
+/* Fork before this process uses the device, so that the child has a device of its own. */
 static struct server start(void)
 {
 	struct server s = {0};
@@ -114,7 +114,7 @@ static void a_stopped_peer_is_lost_at_the_connections_own_limit(void **state)
 	OK(rpma_recv(d.cli, NULL, 0, 0, &d));
 	assert_int_equal(kill(server.pid, SIGSTOP), 0);
 	OK(rpma_conn_next_event_timeout(d.cli, LIMIT_MS + SLACK_MS, &ev));
-	assert_true(now_ms() - begin >= LIMIT_MS); /* bytes came after that */
+	assert_true(now_ms() - begin >= LIMIT_MS); /* the limit begins anew with each byte */
 	assert_int_equal(ev, RPMA_CONN_LOST);
 	ends_wait_wc(d.cli, &wc);
 	assert_int_not_equal(wc.status, IBV_WC_SUCCESS);

@@ -48,7 +48,7 @@ static void a_descriptor_that_does_not_block_waits_all_the_same(void **state)
 	ends_close(&d);
 }
 
-/* Whenever the completion comes, even at the very limit, this wait or the next returns it. */
+/* A completion may come at the very limit: this wait or the next returns it. */
 static void a_completion_at_the_deadline_is_not_lost(void **state)
 {
 	struct rpma_cq *cq;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_verify.c -- the digest of the bytes that the target reads back, and its durability class. */
+/* test_verify.c -- the digest of the bytes that the target reads back, and the digest's
+ * durability class. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -61,7 +62,8 @@ static void the_digest_of_what_was_written_is_that_of_its_source(void **state)
 			assert_true(rpma_digest_equal(&ours, &theirs));
 			assert_memory_equal(ours.bytes, theirs.bytes, sizeof(ours.bytes));
 			assert_int_equal(theirs.durability, RPMA_DURABILITY_FILE);
-			/* It may be a direct read that the file system does not report. */
+			/* Otherwise the source may be a direct read that the file system does
+			 * not report. */
 			if (theirs.source != RPMA_DIGEST_FROM_CACHE) {
 				assert_int_equal(theirs.source, RPMA_DIGEST_FROM_MEDIUM);
 				assert_true(ends_file_is_direct(&file));
@@ -127,7 +129,7 @@ static void of_volatile_memory_it_is_a_digest_of_memory(void **state)
 	ends_close(&d);
 }
 
-/* One region; its first page belongs to a file, its second is anonymous. */
+/* A file backs the region's first page; the second page is anonymous. */
 static void a_range_has_the_weakest_class_of_its_parts(void **state)
 {
 	uint8_t *map = ends_map(8192);

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Large, because the machine may be busy. A wait that ends this late has ignored its limit. */
+/* The slack is large, because the machine may be busy. A wait that ends this late has ignored
+ * its limit. */
 enum { SLACK_MS = 10000 };
 
 static inline uint64_t now_ms(void)

@@ -85,7 +85,7 @@ static void *allocs_keep(void *ptr, size_t size, const void *caller)
 	return ptr;
 }
 
-/* Called before it is freed: until then no other thread can get the same address. */
+/* Call this before the block is freed: after that another thread can get the same address. */
 static void allocs_forget(const void *ptr)
 {
 	pthread_mutex_lock(&all.lock);
@@ -185,7 +185,7 @@ static const char *allocs_place_of(const void *caller)
 
 	if (!caller || !dladdr(caller, &info))
 		return "nowhere";
-	/* One byte back, into the call. */
+	/* Step one byte back, from the return address into the call. */
 	snprintf(text, sizeof(text), "%s+%#lx", info.dli_fname,
 		 (unsigned long)((uintptr_t)caller - 1 - (uintptr_t)info.dli_fbase));
 	return text;

@@ -17,18 +17,19 @@
 enum alloc_kind { ALLOC_MEMORY, ALLOC_DESCRIPTOR };
 
 /*
- * The nth request of that kind from now on (1: the next) fails; with for_good also all later ones.
+ * From now on the nth request of that kind fails (1: the next); with for_good all later requests,
+ * too.
  */
 void allocs_arm(enum alloc_kind kind, unsigned int nth, bool for_good);
 void allocs_disarm(void);
-/* Has a request failed since it was armed? */
+/* Has a request failed since allocs_arm()? */
 bool allocs_failed(void);
 /* The place of the failure: a file and an offset for addr2line. */
 const char *allocs_failed_at(void);
 
-/* The number of live blocks of one size (0: of any). */
+/* The number of live blocks of one size (0: of any size). */
 unsigned int allocs_live(size_t size);
-/* The number of live blocks that are larger than that. */
+/* The number of live blocks larger than `size`. */
 unsigned int allocs_live_above(size_t size);
 /* Print to stderr the blocks made after a call of allocs_mark(). */
 void allocs_mark(void);
@@ -38,7 +39,7 @@ void allocs_print_since_mark(void);
 __attribute__((visibility("default"))) int
 fault_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 
-/* For the wrappers: counts the call, and returns true if it must fail. */
+/* Counts the call for the wrappers, and returns true if the call must fail. */
 bool alloc_must_fail(enum alloc_kind kind, const void *caller);
 
 #endif

@@ -45,7 +45,7 @@ int __wrap_socket(int domain, int type, int protocol)
 	return allocs_none_left(CALLER) ? -1 : __real_socket(domain, type, protocol);
 }
 
-/* The real call checks for EAGAIN before EMFILE, so this one does, too. */
+/* The real call checks for EAGAIN before EMFILE, so this wrapper does, too. */
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	int got = __real_accept4(fd, addr, len, flags);

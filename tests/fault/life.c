@@ -173,7 +173,7 @@ static void await_request(struct life *l, const struct rpma_conn_cfg *cfg)
 	MAKE(l, &l->in, rpma_ep_next_conn_req, l->ep, cfg);
 }
 
-/* One request is given up before it is sent, one is refused. */
+/* One request is given up before it is sent, and one request is refused. */
 static void life_refuse(struct life *l)
 {
 	MAKE(l, &l->out, rpma_conn_req_new, l->peer, LIFE_ADDR, port, l->active_cfg);
@@ -209,7 +209,7 @@ static void life_disconnect(struct life *l)
 	STEP(l, rpma_conn_disconnect, l->passive);
 }
 
-/* Runs in any case; after it every pointer is NULL. */
+/* Runs in any case; afterwards every pointer is NULL. */
 static void life_release(struct life *l)
 {
 	RELEASE(l, rpma_conn_req_delete, &l->out);

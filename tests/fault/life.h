@@ -32,21 +32,21 @@ struct life_judge {
 };
 
 /*
- * Before the first life: make memory of a file, and choose a port. After the last one: give them
- * back.
+ * Before the first life, setup makes memory of a file and chooses a port. After the last life, the
+ * memory and the port are given back.
  */
 void life_setup(void);
 void life_teardown(void);
-/* Returns true if the life reached its end. */
+/* Returns true if the life ran to its end. */
 bool life_run(const struct life_judge *judge);
 
 /*
- * The engine frees closed connections up to a second later, unless another event wakes it: here a
- * listener that is made and deleted. No request may be made to fail meanwhile.
+ * The engine frees closed connections up to a second later, unless another event wakes the engine.
+ * Here the event is a listener that is made and deleted. No request may fail meanwhile.
  */
 void life_wake_engine(void);
 
-/* Does a failed call leave its objects unchanged, so that it can be repeated? */
+/* Does a failed call leave its objects unchanged, so that the call can be repeated? */
 bool life_can_repeat(const char *function);
 
 #endif

@@ -35,7 +35,7 @@ struct life {
 	struct rpma_conn *active, *passive;
 };
 
-/* A call, unless the life is over; repeated if the judge requests it. */
+/* Make a call, unless the life is over; repeat the call if the judge requests it. */
 #define STEP(l, fn, ...)                                                                           \
 	do {                                                                                       \
 	} while (!(l)->over && life_judged(l, #fn, fn(__VA_ARGS__)))

@@ -43,8 +43,8 @@ void life_await_event(struct life *l, struct rpma_conn *conn, enum rpma_conn_eve
 }
 
 /*
- * Each completion comes when its queue is armed, so it is announced. A connection's end does not
- * complete the receives of a shared queue; only its event reports the end.
+ * Arm a queue before each completion, so that the completion is announced. A connection's end does
+ * not complete the receives of a shared queue; only the connection's event reports the end.
  */
 static void life_await_queue(struct life *l, struct rpma_conn *conn, struct rpma_cq *cq,
 			     bool shared, bool received)

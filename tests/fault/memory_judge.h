@@ -8,7 +8,8 @@
 
 extern const struct life_judge memory_judge;
 
-/* The nth request of that kind will fail (0: none), and all later ones if for_good. */
+/* From now on the nth request of that kind fails (0: none), and with for_good all later
+ * requests, too. */
 void memory_judge_start(enum alloc_kind kind, unsigned int nth, bool for_good);
 
 #endif

@@ -43,7 +43,7 @@ static unsigned int readers(void)
 	return allocs_live_above(READER_BYTES);
 }
 
-/* While connections to it are given up, and no later one has named them. */
+/* Count targets whose connections are given up, and which no later connection has named. */
 static unsigned int targets(void)
 {
 	return allocs_live(FORMER_TARGET_BYTES);
@@ -87,7 +87,7 @@ static bool live(void)
 	return complete;
 }
 
-/* Fewer than at_least would mean that a life stopped early. */
+/* Fewer failures than at_least mean that a life stopped early. */
 static void fail_each(enum alloc_kind kind, bool for_good, unsigned int at_least)
 {
 	bool failed = true;
@@ -139,7 +139,7 @@ static void too_long(int sig)
 	_exit(1);
 }
 
-/* Lives without a failure start what the engine keeps. */
+/* Lives without a failure start the objects that the engine keeps. */
 static int setup(void **state)
 {
 	signal(SIGALRM, too_long);

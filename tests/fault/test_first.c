@@ -14,7 +14,8 @@
 
 enum { ALLOCS_MAX = 1000, LIFE_LIMIT_S = 60, ALL_FINE = 0, NONE_FAILED = 3 };
 
-/* By default TSan makes each process wait a second before it ends; here are hundreds. */
+/* By default TSan makes each process wait a second before it ends; this test has hundreds of
+ * processes. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {

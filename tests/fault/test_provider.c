@@ -19,7 +19,8 @@
 
 enum { PLACES_MAX = 100, LIFE_LIMIT_S = 60 };
 
-/* The result of a function for a failed call; if it is not listed, a PROVIDER error. */
+/* The results of functions for a failed call; a function that is not listed returns
+ * RPMA_E_PROVIDER. */
 static const struct rule {
 	const char *function; /* NULL: any function */
 	const char *call;
@@ -281,7 +282,7 @@ static void too_long(int sig)
 	_exit(2);
 }
 
-/* A life without a failure starts what the engine keeps. */
+/* A life without a failure starts the objects that the engine keeps. */
 static int setup(void **state)
 {
 	signal(SIGALRM, too_long);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any ULPDU: its header, decoded and encoded, stays the same except for reserved bits. Any message
- * is cut into segments that fit and end at aligned offsets.
+ * Any ULPDU: after decoding and encoding, the header is the same except for reserved bits. Any
+ * message is cut into segments that fit and end at aligned offsets.
  */
 #include "fuzz/fuzz.h"
 

@@ -90,7 +90,8 @@ static void try_counts(const uint8_t *data, size_t len)
 	EXPECT(counts.count <= HELLO_ENTRY_MAX);
 	size = hello_counts_encode(&counts, buf);
 	EXPECT(hello_counts_decode(buf, size, &again));
-	/* As bytes: a name ends at its first NUL, behind which the structures may differ. */
+	/* Compare bytes: a name ends at its first NUL, and the structures may differ behind the
+	 * NUL. */
 	EXPECT(hello_counts_encode(&again, twice) == size && !memcmp(buf, twice, size));
 }
 

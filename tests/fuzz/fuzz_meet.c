@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a stranger sends to the port of a queue pair: 64 bytes, or not; what is taken encodes to the
- * same bytes. */
+/* A stranger's bytes at the port of a queue pair, 64 or another number; an accepted message
+ * encodes to the same bytes. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

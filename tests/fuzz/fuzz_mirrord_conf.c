@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirrord.conf, as an operator writes it. */
+/* Any text of an operator as rpmirrord.conf. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

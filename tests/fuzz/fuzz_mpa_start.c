@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A start-up frame from a stranger: decoded, encoded and decoded again, it stays the same. */
+/* A start-up frame from a stranger stays the same after decoding, encoding and decoding again. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -45,7 +45,7 @@ struct side {
 	struct mr *mr, *readonly, *foreign;
 	struct mw *window; /* opens a part of the first region */
 	uint32_t msn[8];
-	uint8_t last_read; /* offset of its sink and, times 16, its length */
+	uint8_t last_read; /* offset of the last read's sink and, times 16, the sink's length */
 	void *rxbuf, *txbuf;
 	struct qp_job wb;
 	struct vext_digest digest; /* the results of a VERIFY and of a QUERY */
@@ -101,7 +101,7 @@ static void open_window(struct side *s, int access)
 	EXPECT(mw_bind(s->mrs, &bind) == 0);
 }
 
-/* As when the program gives it back. */
+/* Close the window, as if the program gave it back. */
 static void close_window(struct side *s)
 {
 	struct mr *binding = mw_kill(s->window, true);
@@ -393,7 +393,7 @@ static void put_stags(struct side *s, const struct ddp_hdr *hdr, uint8_t *payloa
 	memset(payload + at + 4, 0, len - at - 4 < 6 ? len - at - 4 : 6);
 }
 
-/* Usually the right length, where only one is right. */
+/* Returns the right length in most cases, if only one length is right. */
 static size_t length_of(const struct side *s, struct ddp_hdr *hdr, size_t byte)
 {
 	static const uint8_t extension[8] = {
@@ -494,8 +494,8 @@ static void records(struct side *s, struct input *in)
 	}
 }
 
-/* Have the queue pair give up, then feed the same input again, as FPDUs or as raw bytes: it must
- * change no memory. */
+/* Make the queue pair give up, then feed the same input again, as FPDUs or as raw bytes. The
+ * input must change no memory. */
 static void give_up(struct side *s, struct input *in, bool is_raw)
 {
 	uint8_t *before = malloc(REGION);

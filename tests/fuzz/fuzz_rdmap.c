@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any ULPDU: if the table accepts it, its header decodes and encodes to the same bytes. */
+/* Any ULPDU: if the table accepts the ULPDU, its header decodes and encodes to the same bytes. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "softrnic/proto/ext_origin.h"
 #include "softrnic/proto/rdmap.h"
 
-#define OUT_MAX 64 /* the longest one, an answer with a digest, has 56 bytes */
+#define OUT_MAX 64 /* the longest header, an answer with a digest, has 56 bytes */
 
 #define CASE_OF(room, value, name, length)                                                         \
 	case value: {                                                                              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A configuration file of rpmemd; its settings must be valid values of their keys. */
+/* A configuration file of rpmemd; each setting must be a valid value of its key. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

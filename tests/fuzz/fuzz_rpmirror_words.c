@@ -70,7 +70,7 @@ static void try_loss(const char *text, const json_t *set)
 	EXPECT(*survive_outcome_str(survive_loss(set, &lost, said, sizeof(said))));
 }
 
-/* A value after '=' may name a file, which would be read. */
+/* Leave out values that name a file, because the parser would read the file. */
 static void try_uri(const char *text)
 {
 	struct mirror_register *r = NULL;
@@ -84,7 +84,7 @@ static void try_uri(const char *text)
 		register_close(r);
 }
 
-/* One on each line. */
+/* Try the settings, one on each line. */
 static void try_settings(char *text)
 {
 	json_t *settings = json_object();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text of a pool set file; an accepted one keeps the rules. */
+/* The text of a pool set file; an accepted text keeps the rules. */
 #include "fuzz/fuzz.h"
 
 #include <limits.h>

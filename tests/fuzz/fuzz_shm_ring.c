@@ -73,7 +73,7 @@ static void theirs(struct ring *w, struct ring *r, const uint8_t *step)
 	uint64_t position;
 
 	memcpy(&position, step + 2, sizeof(position));
-	if (step[0] & 0x40) /* near, so that it may be a possible position */
+	if (step[0] & 0x40) /* near the present position, so that the result may be possible */
 		position = r->at + position % (2 * SIZE);
 	switch (step[1] % 4) {
 	case 0:
@@ -94,7 +94,8 @@ static void theirs(struct ring *w, struct ring *r, const uint8_t *step)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct ring_shared *shared = aligned_alloc(RING_LINE, sizeof(*shared));
-	uint8_t *bytes = malloc(SIZE); /* of the exact size, so that an access past it is noticed */
+	uint8_t *bytes = malloc(SIZE); /* of the exact size, so that the sanitizer notices an
+                                        * access past the end */
 	struct ring w, r;
 
 	if (!shared || !bytes)

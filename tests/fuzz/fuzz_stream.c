@@ -389,7 +389,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	while (rcursor_left(&c) > 0)
 		step(&f, rcursor_u8(&c), &c);
-	/* In no state it waits for the peer for ever. */
+	/* The stream does not wait for the peer without a limit in any state. */
 	for (int i = 0; i < 3; i++) {
 		f.now += 3600 * NSEC_PER_SEC;
 		stream_on_time(f.s, f.now, &f.u);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any Terminate, in either layout: encoded in the RFC's layout, it has the same meaning. */
+/* Any Terminate, in either layout, has the same meaning after it is encoded in the RFC's layout. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

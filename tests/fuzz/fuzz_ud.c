@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a stranger sends to the UDP port of queue pairs of datagrams; what is taken encodes to the
- * same bytes. */
+/* A stranger's bytes at the UDP port of queue pairs of datagrams; an accepted message encodes to
+ * the same bytes. */
 #include "fuzz/fuzz.h"
 
 #include <string.h>

@@ -20,7 +20,8 @@ static int replay(const char *dir, const char *name)
 		exit(1);
 	}
 	rewind(f);
-	/* Exactly as large as the input, so that a sanitizer notices a read past it. */
+	/* The block is exactly as large as the input, so that a sanitizer notices a read past
+	 * the end. */
 	data = malloc(len ? (size_t)len : 1);
 	if (!data || fread(data, 1, (size_t)len, f) != (size_t)len) {
 		perror(path);

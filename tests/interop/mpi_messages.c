@@ -7,7 +7,7 @@
 
 static int numbers[INTS_MAX];
 
-/* How many numbers are not what they should be. */
+/* The number of wrong values. */
 static int wrong(int n, int add)
 {
 	int bad = 0;

@@ -91,7 +91,8 @@ static void *wait_for_events(void *arg)
 	return NULL;
 }
 
-/* Like the module, each process opens the device once, with a thread, and never closes it. */
+/* As in the module, each process opens the device once, with a thread, and never closes the
+ * device. */
 static struct ibv_context *context_of_process(int which)
 {
 	static struct ibv_context *contexts[2];
@@ -211,7 +212,7 @@ void pair_connect(struct pair *p)
 
 	for (int i = 0; i < 2; i++)
 		end_open(ends[i], context_of_process(i));
-	/* The receiver has both states at once, and the sender comes later. */
+	/* The receiver makes both states at once, and the sender comes later. */
 	for (int i = 1; i >= 0; i--) {
 		qp_receive_from(ends[i]->qp, ends[!i]->qp->qp_num, &ends[!i]->gid);
 		qp_send(ends[i]->qp);

@@ -14,7 +14,7 @@
 #undef ibv_query_port
 #undef ibv_reg_mr
 
-/* Each call that the module cannot do without, with its version node. */
+/* Each call that the module needs, with the call's version node. */
 #define NEEDED(X)                                                                                  \
 	X("IBVERBS_1.1", ibv_get_device_list)                                                      \
 	X("IBVERBS_1.1", ibv_free_device_list)                                                     \
@@ -52,7 +52,7 @@ extern struct nccl_verbs {
 	OPTIONAL(MEMBER)
 } verbs;
 
-/* Look up the calls. The test fails if one is not there. */
+/* Look up the calls. The test fails if a call is missing. */
 void nccl_load_verbs(void);
 
 struct device {
@@ -67,10 +67,10 @@ void device_close(struct device *d);
 enum {
 	REQUESTS = 32,    /* messages that may be under way */
 	AT_ONCE = 3,      /* messages that one call may send, at most */
-	MESSAGE = 1 << 20 /* the largest one */
+	MESSAGE = 1 << 20 /* the largest message */
 };
 
-/* What the receiver offers, written into the sender's memory. */
+/* The receiver's offer, written into the sender's memory. */
 struct slot {
 	uint64_t addr;
 	uint32_t rkey;
@@ -78,7 +78,8 @@ struct slot {
 	volatile uint64_t number; /* of the message; written last */
 };
 
-/* One end. The sender has `slots` and `data`, the receiver `data`, `flush` and what it writes. */
+/* One end. The sender has `slots` and `data`; the receiver has `data`, `flush` and the slots
+ * that it writes. */
 struct end {
 	struct device device;
 	struct ibv_cq *cq;
@@ -99,7 +100,7 @@ struct pair {
 	uint64_t number; /* of the last message */
 };
 
-/* Make and connect both ends, each with a context of its own, as if in two processes. */
+/* Make and connect both ends. Each end has a context of its own, as if in two processes. */
 void pair_connect(struct pair *p);
 void pair_close(struct pair *p);
 

@@ -75,7 +75,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The client's queue pair; its requests are signalled from now on. */
+/* Begin to build on the client's queue pair; requests are signalled from now on. */
 static struct ibv_qp_ex *begin(struct ends *d)
 {
 	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(d->client->qp);
@@ -163,7 +163,7 @@ static void words_and_reads_come_back(void **state)
 	set_sge(qpx, &here.word[1], 8);
 	qpx->wr_id = 2;
 	ibv_wr_atomic_write(qpx, remote->rkey, (uintptr_t)&there.word[1], &last);
-	last = 0; /* it was copied */
+	last = 0; /* the post copied the inline data */
 	qpx->wr_id = 3;
 	ibv_wr_rdma_read(qpx, remote->rkey, (uintptr_t)&there.word[0]);
 	set_sge(qpx, &here.word[2], 16);
@@ -298,7 +298,8 @@ static void queue_pairs_for_what_the_device_lacks_are_refused(void **state)
 	assert_int_equal(rdma_destroy_id(other), 0);
 }
 
-/* Made by verbs alone. What is built waits for the state in which it may be posted. */
+/* The queue pair is made by verbs alone. A built request is refused until the queue pair is in a
+ * state in which requests may be posted. */
 static void a_queue_pair_without_an_id_has_builders_too(void **state)
 {
 	struct ends *d = *state;
@@ -321,7 +322,7 @@ static void a_queue_pair_without_an_id_has_builders_too(void **state)
 	assert_ptr_equal(&qpx->qp_base, qp);
 	ibv_wr_start(qpx);
 	ibv_wr_send(qpx);
-	assert_int_equal(ibv_wr_complete(qpx), EINVAL); /* it is in RESET */
+	assert_int_equal(ibv_wr_complete(qpx), EINVAL); /* the queue pair is in RESET */
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH;
 	errno = 0;

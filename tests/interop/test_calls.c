@@ -233,7 +233,7 @@ static void a_queue_pair_without_an_id_can_be_asked_but_not_connected(void **sta
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* rping does that. In rdma-core an id and its queue pair are separate objects. */
+/* rping destroys them in this order. In rdma-core an id and its queue pair are separate objects. */
 static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 {
 	struct sockaddr_in addr = loopback();
@@ -247,7 +247,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	qp = id->qp;
 	assert_int_equal(rdma_destroy_id(id), 0);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-	/* A new queue pair works, even if it has the same address. */
+	/* A new queue pair works, even at the address of the old one. */
 	attr = end_qp_attr();
 	assert_int_equal(rdma_bind_addr(other, (struct sockaddr *)&addr), 0);
 	assert_int_equal(rdma_create_qp(other, NULL, &attr), 0);
@@ -256,7 +256,7 @@ static void a_queue_pair_may_be_destroyed_after_its_id(void **state)
 	assert_int_equal(rdma_destroy_id(other), 0);
 }
 
-/* As in rdma-core: a program may look there for queues that it did not make. */
+/* As in rdma-core, a program may look in the id for queues that the library made. */
 static void queues_made_for_the_program_are_reported(void **state)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr();

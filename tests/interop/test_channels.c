@@ -84,7 +84,8 @@ static void waiter_start(struct waiter *w)
 	usleep(50000);
 }
 
-/* It still waits after a while. It can be cancelled, as in a system call, or be left waiting. */
+/* The waiter still waits after a while. The test can cancel the waiter, as in a system call, or
+ * leave it. */
 static void waiter_stays(struct waiter *w)
 {
 	usleep(200000);
@@ -93,7 +94,7 @@ static void waiter_stays(struct waiter *w)
 		waiter_cancel(w);
 }
 
-/* As rping ends: main destroys the channel while its thread waits there, or is about to. */
+/* rping ends like this: main destroys the channel while its thread waits in it, or is about to. */
 static void a_thread_in_a_destroyed_channel_stays_there(void **state)
 {
 	static struct waiter w;
@@ -110,7 +111,7 @@ static void a_thread_that_comes_too_late_stays_as_well(void **state)
 
 	w.ch = channel();
 	rdma_destroy_event_channel(w.ch);
-	for (int i = 0; i < 8; i++) /* its memory must not be in use again */
+	for (int i = 0; i < 8; i++) /* no later channel may use the destroyed channel's memory */
 		rdma_destroy_event_channel(channel());
 	waiter_start(&w);
 	waiter_stays(&w);
@@ -187,7 +188,7 @@ static void an_id_takes_its_events_along(void **state)
 	rdma_destroy_event_channel(to);
 }
 
-/* rdma_connect() on an id whose events are not taken: only its request matters here. */
+/* Call rdma_connect() on an id whose events are not taken: only the request matters here. */
 static struct rdma_cm_id *connecting(struct rdma_event_channel *ch, __be16 port)
 {
 	struct ibv_qp_init_attr attr = end_qp_attr();
@@ -213,7 +214,8 @@ static struct rdma_cm_id *next(struct rdma_event_channel *ch, enum rdma_cm_event
 	return id;
 }
 
-/* The request was there before; its id now belongs to the listener's new channel. */
+/* The request came before the migration; the request's id now belongs to the listener's new
+ * channel. */
 static void a_request_follows_its_listener(void **state)
 {
 	struct rdma_event_channel *from = channel(), *to = channel(), *theirs = channel();

@@ -38,7 +38,7 @@ struct program {
 	uint64_t next;
 };
 
-/* Runs in a child, whose test is its parent. */
+/* An assertion for a child, whose parent is the test. */
 static void must(bool holds)
 {
 	if (!holds)
@@ -120,7 +120,7 @@ static void by_execlp(void)
 	execlp("true", "true", (char *)NULL);
 }
 
-/* The environment follows the list, and the other program gets it. */
+/* The environment follows the argument list; the other program gets both. */
 static void by_execle(void)
 {
 	static char variable[] = "EXEC_TEST=here";
@@ -160,7 +160,7 @@ static void from_a_signal_handler(void)
 	raise(SIGUSR1);
 }
 
-/* Its child has no part in the connection. */
+/* The child of a fork has no part in the connection. */
 static void after_a_fork(void)
 {
 	pid_t pid = fork();

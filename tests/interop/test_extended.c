@@ -65,7 +65,7 @@ static void ends_close_with_queues(struct ends *d)
 	ends_close(d);
 }
 
-/* Until there is a completion; it is current then. */
+/* Send n messages of one byte, by inline data, into `in`. */
 static void start_poll(struct ibv_cq_ex *cq)
 {
 	struct ibv_poll_cq_attr attr = {0};
@@ -77,7 +77,7 @@ static void start_poll(struct ibv_cq_ex *cq)
 	assert_int_equal(err, 0);
 }
 
-/* n messages of one byte, by inline data, into `in`. */
+/* Start a poll as soon as there is a completion, which is then the current one. */
 static void send_bytes(struct ends *d, struct ibv_mr *mr, char *in, int n)
 {
 	char out = 'x';
@@ -123,7 +123,7 @@ static void an_extended_queue_shows_one_completion_after_the_other(void **state)
 	ends_close_with_queues(&d);
 }
 
-/* What a failed work request leaves: flushed receives, in one turn of polling. */
+/* A failed work request leaves flushed receives, which one turn of polling returns. */
 static void next_poll_goes_on_until_the_queue_is_empty(void **state)
 {
 	struct ends d;
@@ -153,7 +153,7 @@ static void next_poll_goes_on_until_the_queue_is_empty(void **state)
 	ends_close_with_queues(&d);
 }
 
-/* The time is that of the completion, not that of its polling. */
+/* The time is that of the completion, not that of the poll. */
 static void a_completion_has_the_time_at_which_it_was_queued(void **state)
 {
 	struct ends d;
@@ -172,7 +172,7 @@ static void a_completion_has_the_time_at_which_it_was_queued(void **state)
 	ts[0] = ibv_wc_read_completion_ts(cq);
 	ibv_end_poll(cq);
 	middle = now_ns();
-	usleep(20000); /* the second one is queued already, or soon */
+	usleep(20000); /* the second completion is queued by then */
 	start_poll(cq);
 	ts[1] = ibv_wc_read_completion_ts(cq);
 	ibv_end_poll(cq);

@@ -38,7 +38,7 @@ static void *make_ids(void *arg)
 	return NULL;
 }
 
-/* A listener and a client: both sides, with their threads, belong to the child. */
+/* Make a listener and a client: both sides, with their threads, belong to the child. */
 static int make_one(void)
 {
 	struct rdma_cm_id *listener = end_make(RAI_PASSIVE, 0), *client;

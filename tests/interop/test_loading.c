@@ -45,7 +45,7 @@ static void the_rest_of_the_libraries_is_there(void **state)
 	assert_non_null(dlvsym(cm, "rdma_create_id", "RDMACM_1.0"));
 }
 
-/* The name that the development package has: NCCL looks for it first. */
+/* The development package has this name: NCCL looks for it first. */
 static void the_name_without_a_number_is_the_same_library(void **state)
 {
 	assert_ptr_equal(must_load("libibverbs.so"), must_load("libibverbs.so.1"));
@@ -54,7 +54,7 @@ static void the_name_without_a_number_is_the_same_library(void **state)
 
 /*
  * Drivers of rdma-core are linked with the interface between its own libraries, whose version node
- * differs from release to release. A library that lacks the node cannot stand for the true one.
+ * differs from release to release. A library that lacks the node cannot replace the true one.
  */
 static void drivers_load_with_all_their_symbols(void **state)
 {

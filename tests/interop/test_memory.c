@@ -55,7 +55,7 @@ static enum ibv_wc_status write_to(struct ends *d, const struct ibv_mr *mr, cons
 	struct ibv_send_wr read = {.opcode = IBV_WR_RDMA_READ, .wr.rdma = wr.wr.rdma};
 	struct ibv_wc wc[2];
 
-	/* The Read has an answer, so the Write is there, or refused, when it completes. */
+	/* The Read has an answer, so when it completes, the Write is placed or refused. */
 	wr.next = &read;
 	assert_int_equal(ibv_post_send(d->client->qp, &wr, &bad), 0);
 	assert_int_equal(rdma_get_send_comp(d->client, &wc[0]), 1);
@@ -81,7 +81,7 @@ static void a_region_can_move_to_other_memory_under_its_keys(void **state)
 	assert_int_equal(write_to(d, mr, "2nd"), IBV_WC_SUCCESS);
 	assert_string_equal(memory[0], "1st");
 	assert_string_equal(memory[1], "2nd");
-	/* And once more: the one in the middle is gone. */
+	/* Move the region once more, back to the first memory. */
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory[0], 64, 0),
 			 0);
 	assert_int_equal(write_to(d, mr, "3rd"), IBV_WC_SUCCESS);
@@ -200,7 +200,8 @@ static int post_recv_all(struct rdma_cm_id *id, void *buf, size_t len, const str
 	return ibv_post_recv(id->qp, &wr, &bad);
 }
 
-/* On-demand paging of all memory: what is mapped after the registration, too. */
+/* A region of all memory by on-demand paging includes memory that is mapped after the
+ * registration. */
 static void a_region_of_all_memory_has_what_is_mapped_when_it_is_used(void **state)
 {
 	struct ends *d = *state;
@@ -216,7 +217,7 @@ static void a_region_of_all_memory_has_what_is_mapped_when_it_is_used(void **sta
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_string_equal(in, "hello");
 	munmap(in, page);
-	/* What is not there any more fails, and nothing crashes. */
+	/* An access to unmapped memory fails without a crash. */
 	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
 	assert_int_equal(rdma_post_send(d->client, NULL, in, page, from, 0), 0);
 	assert_int_equal(rdma_get_send_comp(d->client, &wc), 1);
@@ -281,7 +282,7 @@ static void no_free(struct ibv_pd *pd, void *context, void *ptr, uint64_t type)
 {
 }
 
-/* Its allocators have nothing to give, so a device that used them would fail. */
+/* The domain's allocators return no memory, so a device that used them would fail. */
 static void a_parent_domain_is_another_name_of_the_domain(void **state)
 {
 	struct ends *d = *state;

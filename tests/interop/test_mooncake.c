@@ -196,7 +196,7 @@ static void drain(struct node *n, int count, enum ibv_wc_status status)
 	}
 }
 
-/* A batch: one list of slices, each with a completion. */
+/* Post a batch: one list of slices, each with a completion. */
 static void post_slices(struct node *n, const struct node *to, enum ibv_wr_opcode opcode)
 {
 	struct ibv_send_wr *bad, wrs[SLICES] = {0};
@@ -269,7 +269,8 @@ static void a_local_segment_is_reached(void **state)
 	node_close(&n);
 }
 
-/* Each slice of a queue pair that is given up completes, so that its memory can be released. */
+/* After a queue pair is given up, each of its slices completes, so that its memory can be
+ * released. */
 static void a_queue_pair_is_drained_after_an_error_and_used_again(void **state)
 {
 	struct node a, b;

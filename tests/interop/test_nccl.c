@@ -38,7 +38,7 @@ static void the_device_is_one_that_the_module_takes(void **state)
 	device_close(&d);
 }
 
-/* The module asks with an impossible descriptor, and expects one of two errors. */
+/* The module asks with an impossible descriptor, and accepts either of two errors. */
 static void there_are_no_dma_buffers(void **state)
 {
 	struct device d;

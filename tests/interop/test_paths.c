@@ -157,7 +157,8 @@ static void real_paths_exist(void **state)
 	assert_reads_active(open(real, O_RDONLY));
 	free(real);
 	assert_true(readlink(DEVICE, target, sizeof(target)) > 0);
-	assert_null(realpath(DEVICE "/device", NULL)); /* NCCL would look for a place on PCI */
+	assert_null(realpath(DEVICE "/device", NULL)); /* otherwise NCCL would look for the
+                                                        * device's place on PCI */
 	assert_int_equal(errno, ENOENT);
 }
 
@@ -175,7 +176,7 @@ static void the_node_is_a_character_device(void **state)
 	assert_int_equal(euidaccess(NODE, R_OK | W_OK), 0);
 }
 
-/* A name that is unlike the device's, or only begins like it, is the kernel's. */
+/* A name that differs from the device's, or only begins like it, belongs to the kernel. */
 static void other_names_are_not_touched(void **state)
 {
 	int (*probe)(int, const char *, int, unsigned, void *);
@@ -205,8 +206,8 @@ static void find_tree(char *root)
 }
 
 /*
- * Runs in a child, which has another tree than its parent, and writes its place to the pipe. Then
- * it ends in one of the ways below.
+ * Runs in a child, whose tree of files is not its parent's, and writes the tree's path to the pipe.
+ * Then the child ends in one of the ways below.
  */
 static void child_uses_files(int to)
 {
@@ -328,7 +329,7 @@ static void threads_that_come_at_once_find_the_same_files(void **state)
 	}
 }
 
-/* A failed call has taken the files away; the next one has them again. */
+/* A failed exec has removed the files; the next call makes them again. */
 static void files_are_there_after_an_exec_that_fails(void **state)
 {
 	static char name[] = "x";
@@ -361,7 +362,8 @@ static int run_all(void)
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
-/* A folder of our own: any process removes what a killed one left in the same folder. */
+/* Use a folder of our own: any process removes files that a killed process left in the same
+ * folder. */
 int main(void)
 {
 	char folder[] = "/tmp/paths-XXXXXX";

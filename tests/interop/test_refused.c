@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_refused.c -- what the device lacks fails with EOPNOTSUPP, by which programs of libibverbs see
- * that they have to do without, and its capabilities say so before.
+ * test_refused.c -- calls that the device does not support fail with EOPNOTSUPP, on which programs
+ * of libibverbs do without them. The device's capabilities report the same beforehand.
  */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>

@@ -27,7 +27,7 @@ struct itself {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qpx;
 	union ibv_gid gid;
-	char *data; /* the first half is sent, the second one receives */
+	char *data; /* the first half is for sending, the second half for receiving */
 	struct ibv_mr *mr;
 };
 
@@ -164,7 +164,7 @@ static int setup_connected(void **state)
 	return 0;
 }
 
-/* What the tests read of a completion, while the queue is being polled. */
+/* Members of a completion that the tests read during a poll. */
 struct completion {
 	uint64_t wr_id;
 	enum ibv_wc_status status;

@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 /*
- * From now on holes of the file raise SIGBUS there. Returns a descriptor, or -1: this system does
- * not support it.
+ * From now on holes of the file raise SIGBUS in this range. Returns a descriptor, or -1 if this
+ * system does not support that.
  */
 int bad_pages_watch(void *base, size_t len);
-/* Remove the content. False: this system does not support it. */
+/* Remove the content. Returns false if this system does not support that. */
 bool bad_pages_lose(int fd, uint64_t offset, uint64_t len);
 /*
- * Make the memory of a page bad, even if it is a private copy. False: this system does not support
- * it.
+ * Make the memory of a page bad, even if the page is a private copy. Returns false if this system
+ * does not support that.
  */
 bool bad_pages_poison(int watch, void *page);
 

@@ -7,7 +7,8 @@
 #include "softrnic/proto/mpa.h"
 #include "softrnic/proto/term_code.h"
 
-/* The first two bytes: control bits of DDP and RDMAP, for a last segment, both of version 1. */
+/* The first two bytes: control bits of DDP and RDMAP, for a last segment; both protocols have
+ * version 1. */
 #define TAGGED(opcode)   0xc1, 0x40 | (opcode)
 #define UNTAGGED(opcode) 0x41, 0x40 | (opcode)
 /* The following bytes of an untagged segment: queue and message. */

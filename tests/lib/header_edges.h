@@ -15,8 +15,9 @@
 
 struct header_edge {
 	const char *name;
-	unsigned len;   /* of the ULPDU: the length in its MPA header, and the bytes after that */
-	unsigned error; /* the TERM_* that answers it; 0: it is correct */
+	unsigned len;   /* length of the ULPDU, in the MPA header and of the bytes after that
+                         * header */
+	unsigned error; /* the TERM_* that answers the FPDU; 0: the FPDU is correct */
 	uint8_t ulpdu[EDGE_ULPDU_MAX];
 };
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* The operations on one value of one register. */
+/* The operations on one value of one register, summed up. */
 struct zone {
 	uint64_t first_end, last_begin;
 	/* the operations with the first end and the last begin */
@@ -50,7 +50,8 @@ static int zone_compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The zone of ops[0..count), which concern one value. The value 0 is written before all times. */
+/* The zone of ops[0..count), which have the same value. The write of the value 0 precedes all
+ * times. */
 static struct history_verdict zone_of(const struct history_op *ops, size_t count, struct zone *z)
 {
 	bool is_written = ops->is_write;
@@ -101,7 +102,7 @@ static struct history_verdict check_zones(struct zone *zones, size_t count)
 	return (struct history_verdict){.fault = HISTORY_IS_FINE};
 }
 
-/* ops[0..count) concern one register. */
+/* Check ops[0..count), which have the same register. */
 static struct history_verdict check_register(const struct history_op *ops, size_t count,
 					     struct zone *zones)
 {
@@ -111,7 +112,8 @@ static struct history_verdict check_register(const struct history_op *ops, size_
 	for (size_t i = 0, next; i < count && !found.fault; i = next) {
 		for (next = i + 1; next < count && ops[next].value == ops[i].value;)
 			next++;
-		/* A write without an answer may not have happened, unless its value was read. */
+		/* A write without an answer may have had no effect, unless a read returned its
+		 * value. */
 		if (next == i + 1 && ops[i].is_unsure)
 			continue;
 		found = zone_of(&ops[i], next - i, &zones[n++]);

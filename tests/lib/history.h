@@ -17,9 +17,9 @@
 
 struct history_op {
 	uint64_t reg, value;
-	uint64_t begin, end; /* times of one clock; an operation takes effect between them */
+	uint64_t begin, end; /* times of one clock; the operation takes effect between them */
 	bool is_write;
-	bool is_unsure; /* a write without an answer: it took effect before `end`, or never */
+	bool is_unsure; /* a write without an answer took effect before `end`, or never */
 };
 
 enum history_fault {
@@ -27,7 +27,7 @@ enum history_fault {
 	HISTORY_VALUE_TWICE,    /* two writes of a value: the history cannot be judged */
 	HISTORY_VALUE_UNKNOWN,  /* a read of a value that was never written */
 	HISTORY_READ_TOO_EARLY, /* a read that ended before the write of its value began */
-	HISTORY_OUT_OF_ORDER    /* a register had a value both before and after another one */
+	HISTORY_OUT_OF_ORDER    /* a register had a value both before and after another value */
 };
 
 struct history_verdict {

@@ -39,7 +39,7 @@ long medium_dirty(int fd, off_t at, size_t len)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	off_t from = at - at % (off_t)page;
 	size_t size = ((size_t)(at - from) + len + page - 1) / page * page;
-	/* Between two other pages, so that it is one mapping of its own. */
+	/* Put the mapping between two other pages, so that it is a mapping of its own. */
 	uint8_t *room = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	long dirty = -1;
 

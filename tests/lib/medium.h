@@ -18,8 +18,8 @@
 long medium_dirty(int fd, off_t at, size_t len);
 
 /*
- * Can the file, which is writable and not empty, become dirty and clean again here? On tmpfs, for
- * example, it cannot. The file is written back.
+ * Can this file, which is writable and not empty, become dirty and clean again on this system? On
+ * tmpfs, for example, a file cannot. The call writes the file back.
  */
 bool medium_is_behind(int fd);
 

@@ -18,7 +18,7 @@ void copy_super(struct meta_super *super);
 void copy_members(struct meta_members *members);
 /* Make new metadata, durably. */
 void copy_create(struct two_layers *t, uint64_t seed);
-/* Load, and assert that it works. */
+/* Load, and assert that the load succeeds. */
 void copy_load(struct meta *m, struct two_layers *t);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pcap.h -- TCP byte streams out of a capture (classic pcap, Ethernet, IPv4).
- *
- * Reassembles by sequence number. Of a stream with a hole only the bytes before it are kept.
+ * pcap.h -- TCP byte streams out of a capture (classic pcap, Ethernet, IPv4). Reassembles by
+ * sequence number. If a stream has a hole, only the bytes before the hole are kept.
  */
 #ifndef TESTLIB_PCAP_H
 #define TESTLIB_PCAP_H
@@ -20,7 +19,7 @@ struct pcap_endpoint {
 
 struct pcap_stream {
 	struct pcap_endpoint from;
-	bool fin; /* the sender closed it */
+	bool fin; /* the sender closed the stream */
 	uint8_t *data;
 	size_t len;
 	/* Private to the reader. */
@@ -39,7 +38,7 @@ struct pcap {
 	unsigned n;
 };
 
-/* 0 or -errno (-EPROTO: not such a capture). */
+/* Returns 0 or -errno (-EPROTO: the file is not such a capture). */
 int pcap_load(struct pcap *pcap, const char *path);
 void pcap_fini(struct pcap *pcap);
 /* The connection to this port, or NULL. */

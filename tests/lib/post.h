@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* post.h -- work requests beyond verbs, posted one at a time. 0 or the errno value. */
+/* post.h -- work requests beyond verbs, posted one at a time. Each call returns 0 or the errno
+ * value. */
 #ifndef TESTLIB_POST_H
 #define TESTLIB_POST_H
 

@@ -21,24 +21,24 @@ struct qp_end {
 	struct ibv_pd pd;
 	struct mr_table *mrs;
 	struct cq scq, rcq;
-	struct srq srq; /* in use if the options request it */
+	struct srq srq; /* in use if the options request an SRQ */
 	struct qp *qp;
 	void *rxmem, *txmem;
 	void *rxbuf, *txbuf; /* the same; NULL while lent */
 	uint8_t *wire;       /* sent, and not taken by the peer yet */
 	size_t wire_len, wire_room;
-	bool in_place;   /* it parses its peer's bytes in place, if it can */
-	size_t put_room; /* room in its link's memory for short messages; 0: none */
+	bool in_place;   /* this end parses its peer's bytes in place, if possible */
+	size_t put_room; /* room for short messages in the link's memory; 0: none */
 	int asyncs;
-	enum ibv_event_type async; /* the last one */
+	enum ibv_event_type async; /* the last asynchronous event */
 	int notified, gets, failures;
 	int wb_status; /* how write-backs end */
 	bool wb_hold;  /* keep them running */
 	bool wb_running;
 	int wb_count;
-	struct qp_job wb;             /* the last one */
-	struct qp_job wb_log[WB_LOG]; /* the first ones */
-	struct vext_digest wb_answer; /* the answer to those that request one */
+	struct qp_job wb;             /* the last write-back */
+	struct qp_job wb_log[WB_LOG]; /* the first write-backs */
+	struct vext_digest wb_answer; /* the answer to jobs that request a digest */
 };
 
 struct qp_pair {
@@ -46,7 +46,7 @@ struct qp_pair {
 };
 
 struct pair_options {
-	struct qp_stream stream; /* for both ends; A is the initiator */
+	struct qp_stream stream; /* set-up for both ends; A is the initiator */
 	uint32_t depth, max_sge, max_inline, cq_size;
 	bool sq_sig_all, srq, peer_rfc7306, unreliable;
 	bool acks, only_a_acks; /* both ends, or A alone, ask for Acks */
@@ -55,7 +55,7 @@ struct pair_options {
 	bool before_hello; /* the HELLOs of consenting ends are not exchanged yet */
 };
 
-/* With consent each end has this many FPDUs, and gathers, before those of the test: its HELLO. */
+/* With consent each end first sends this many FPDUs, and gathers: its HELLO. */
 #define PAIR_HELLO 1u
 
 /* Depth 16, 4 SGEs, 64 bytes inline, IRD and ORD 4, consent, no CRC. */
@@ -73,9 +73,9 @@ void pair_run_chunked(struct qp_pair *p, size_t chunk);
  * number of pieces.
  */
 size_t end_gather(struct qp_end *e, size_t max, int *n_iov);
-/* Put everything that e has to send onto its wire. */
+/* Put all bytes that e has to send onto e's wire. */
 void end_send_all(struct qp_end *e);
-/* Give e at most max bytes that its peer sent. Returns the number taken. */
+/* Give e at most max bytes of its peer. Returns the number of bytes taken. */
 size_t end_take(struct qp_end *e, size_t max);
 /* The same in place; 0: not possible now. */
 size_t end_take_in_place(struct qp_end *e, size_t len);
@@ -101,14 +101,14 @@ int end_recv(struct qp_end *e, uint64_t wr_id, const struct mr *local, size_t of
 int end_flush(struct qp_end *e, uint64_t wr_id, struct mr *remote, size_t off, size_t len,
 	      bool persistent);
 
-/* The next completion must be this one. */
+/* The next completion must have this wr_id and status. */
 void expect_wc(struct cq *cq, uint64_t wr_id, enum ibv_wc_status status);
 struct ibv_wc next_wc(struct cq *cq);
 void expect_no_wc(struct cq *cq);
 /* e failed, and the stream ended with this error, which e sent or received. */
 void expect_terminated(struct qp_end *e, bool sent, unsigned error);
 
-/* Make a raw FPDU. Returns its length. */
+/* Make a raw FPDU. Returns the FPDU's length. */
 size_t fpdu_make(uint8_t *to, const struct ddp_hdr *hdr, const void *payload, size_t len, bool crc);
 struct ddp_hdr hdr_tagged(unsigned opcode, uint32_t stag, uint64_t to, bool last);
 struct ddp_hdr hdr_untagged(unsigned opcode, uint32_t qn, uint32_t msn, uint32_t mo, bool last);

@@ -23,13 +23,13 @@ struct two_layers {
 
 void two_layers_init(struct two_layers *t, uint64_t len, uint64_t seed);
 void two_layers_fini(struct two_layers *t);
-/* A store over the whole; its persist() returns -ESHUTDOWN after the power is cut. */
+/* A store over the whole memory; its persist() returns -ESHUTDOWN after the power is cut. */
 struct meta_store two_layers_store(struct two_layers *t);
 /* The caches write back any words: of 256; 0: none, 256: all. */
 void two_layers_write_back(struct two_layers *t, unsigned of_256);
-/* Power is cut (if it was not), and comes back: the cache gets the medium's content. */
+/* Cut the power, unless it is cut, and restore it: the cache gets the medium's content. */
 void two_layers_reboot(struct two_layers *t);
-/* Copy the content of another one of the same length. */
+/* Copy the content of another pair of layers of the same length. */
 void two_layers_copy(struct two_layers *t, const struct two_layers *from);
 
 #endif

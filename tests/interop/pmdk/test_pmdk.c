@@ -16,7 +16,8 @@
 
 #define HEAD "PMEMPOOLSET\n"
 
-/* libpmemobj as a program would use it. It is not linked, so that the build does not need it. */
+/* libpmemobj, as a program uses it. The test loads it at run time, so that the build does not
+ * need it. */
 static struct {
 	void *(*create)(const char *path, const char *layout, size_t size, mode_t mode);
 	void *(*open)(const char *path, const char *layout);
@@ -52,7 +53,7 @@ static void expect_run(const char *command)
 	}
 }
 
-/* A line of the last output must contain both. */
+/* A line of the last output must contain both `name` and `value`. */
 static void expect_out(const char *name, const char *value)
 {
 	FILE *f = fopen("out", "r");
@@ -105,7 +106,7 @@ static void pools_of_pmdk_are_opened(void **state)
 	}
 }
 
-/* A replica: the same content, and the attributes that librpmem would pass. */
+/* A replica has the same content, and the attributes that librpmem passes. */
 static void replicate(const char *from, const char *to, const struct poolset_attr *attr)
 {
 	struct poolset_pool *source = disk_open(from, NULL), *target = disk_create(to, attr);
@@ -214,7 +215,7 @@ static void pools_of_other_kinds_and_single_files_are_opened(void **state)
 	}
 }
 
-/* A pool as libpmemobj leaves it when it is killed: nothing was lost. */
+/* A pool that libpmemobj leaves when it is killed: all committed data are there. */
 static void a_killed_pool_of_pmdk_is_opened(void **state)
 {
 	disk_write_set("a.set", HEAD "8M @/p0\n");

@@ -21,8 +21,8 @@ struct offer {
 };
 
 /*
- * Questions: is [at, +len) of the server's file filled with seed? If it must be durable, is none of
- * its pages dirty? Other messages are filled with their immediate data.
+ * Questions. ASK_CHECK: is [at, +len) of the server's file filled with seed? ASK_DURABLE: the same,
+ * and is none of its pages dirty? Other messages are filled with their immediate data.
  */
 enum { ASK_CHECK = 0x43484b21, ASK_DURABLE = 0x44555221 };
 struct ask {
@@ -30,7 +30,7 @@ struct ask {
 	uint64_t at, len;
 };
 
-/* The server's answer: what it received, and whether that was right. */
+/* The server's answer: the received message, and whether it was right. */
 struct answer {
 	uint32_t opcode, imm, len, right;
 };

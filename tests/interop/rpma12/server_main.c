@@ -98,7 +98,7 @@ static bool is_durable(const struct ask *ask)
 	return dirty == 0;
 }
 
-/* In memory, and in the file as other processes read it. */
+/* Check the bytes in memory, and in the file as other processes read it. */
 static bool check(const struct end *e, const struct ask *ask)
 {
 	static uint8_t copy[REGION];

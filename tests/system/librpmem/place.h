@@ -38,7 +38,7 @@ extern unsigned char *place_local;
 void place_add_set(const char *name, const char *options, size_t size);
 /* The path of a file among the pool sets; static. */
 const char *place_path(const char *name);
-/* The content of such a file, mapped for reading. */
+/* Map the content of a pool set's part for reading. */
 const unsigned char *place_map(const char *name, size_t *size);
 
 /* The log must have a line with this text. */
@@ -46,7 +46,7 @@ void place_expect_log(const char *words);
 /* Run a shell script with these lines instead of ssh; NULL: the replacement for ssh again. */
 void place_use_ssh(const char *lines);
 
-/* The process number of the daemon that was started last, once it exists. */
+/* The process number of the last started daemon, once that number exists. */
 pid_t place_daemon(void);
 /* This process's only child, which runs as ssh. */
 pid_t place_child(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls of librpmem with rpmemd: their effect at the target, and what is refused. */
+/* The calls of librpmem with rpmemd: their effect at the target, and refused calls. */
 #include "system/librpmem/place.h"
 
 #include <errno.h>
@@ -272,7 +272,8 @@ static void refusals_have_their_errno(void **state)
 	assert_int_equal(n, 5);
 }
 
-/* The local pool may be private to the user, so its copy is, too, whatever the umask permits. */
+/* The local pool may be private to the user, so the copy is private, too, whatever the umask
+ * permits. */
 static void the_copy_is_its_users_alone(void **state)
 {
 	mode_t was = umask(0);

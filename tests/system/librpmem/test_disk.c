@@ -60,7 +60,7 @@ static void lose(RPMEMpool *rpp, unsigned char letter, bool is_killed)
 	assert_int_equal(read_medium(), 0);
 }
 
-/* The change beside it is one of an application that recovers by what it has read. */
+/* The change of other bytes stands for an application that recovers by what it has read. */
 static RPMEMpool *go_on(unsigned char letter)
 {
 	RPMEMpool *rpp = start(false);
@@ -76,8 +76,8 @@ static RPMEMpool *go_on(unsigned char letter)
 }
 
 /*
- * One variant uses a block that was only reserved, which ext4 then treats as written although it
- * failed.
+ * One variant uses a block that was only reserved. After a failed write ext4 treats such a block as
+ * written.
  */
 static void what_is_opened_again_is_on_the_medium(bool is_killed)
 {

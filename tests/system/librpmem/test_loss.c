@@ -47,7 +47,7 @@ static void a_daemon_that_was_killed_is_noticed_by_a_close(void **state)
 	RPMEM_FAILS(rpmem_close(rpp), ECONNRESET);
 }
 
-/* The call's time limit ends it, not the limit of liveness. */
+/* The call ends by its own time limit, not by the limit of liveness. */
 static void a_daemon_that_stands_still_costs_the_time_limit(void **state)
 {
 	RPMEMpool *rpp;
@@ -132,8 +132,8 @@ static void sshs_own_words_reach_the_message(void **state)
 }
 
 /*
- * An initiator that will be killed, with a child that has copies of all its descriptors. At the
- * latest, both end with the test, which closes the other end of `hold`.
+ * The test kills this initiator, whose child has copies of all its descriptors. At the latest both
+ * end with the test, which closes the other end of `hold`.
  */
 static void be_killed(int hold, int ready)
 {

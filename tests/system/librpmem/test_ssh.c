@@ -113,7 +113,7 @@ static void a_port_without_a_listener_is_named(void **state)
 	assert_non_null(strstr(rpmem_errormsg(), "Connection refused"));
 }
 
-/* If ssh took the text as an option, it would run the command on this machine. */
+/* If ssh took the target for an option, ssh would run the command on this machine. */
 static void a_target_is_no_option_of_ssh(void **state)
 {
 	static const char *const forms[] = {"[-oProxyCommand=touch %s]",

@@ -13,7 +13,7 @@
  */
 #define AT_MOST_MS (LIMIT_MS + LIMIT_MS / 3 + 8000)
 
-/* An operation that the silent peer would have to answer. */
+/* Post an operation that the silent peer has to answer. */
 void post_read(struct client *c);
 /*
  * The operation fails and the connection is lost, at or soon after the limit, counted from `begun`.

@@ -46,7 +46,7 @@ static void a_stopped_target_is_lost(void **state)
 	post_read(&client);
 	expect_lost(&client, begun);
 	client_drop(&client);
-	/* After it continues, it gets its peer's end. */
+	/* After the target continues, it gets its peer's end. */
 	proc_signal(&target.proc, SIGCONT);
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 	OK(client_connect(&client, target.port, NULL));
@@ -55,7 +55,7 @@ static void a_stopped_target_is_lost(void **state)
 	assert_int_equal(remote_wait_conns(&target, 0, CLIENT_WAIT_MS), 0);
 }
 
-/* The sockets are full when it stops. */
+/* The sockets are full when the target stops. */
 static void a_target_that_stops_under_load_is_lost(void **state)
 {
 	uint64_t begun;
@@ -75,7 +75,7 @@ static void a_target_that_stops_under_load_is_lost(void **state)
 static void a_stopped_initiator_is_lost(void **state)
 {
 	struct proc writer;
-	/* A stopped target may also count its peer as lost, which has given up. */
+	/* A stopped target may also count its peer, which has given up, as lost. */
 	int before = target_lost(&target);
 	uint64_t begun, ms;
 

@@ -47,8 +47,8 @@ static void set_way(bool up)
 }
 
 /*
- * Nothing of it remains after the end of the test and its target. Needs no privileges if users may
- * create namespaces.
+ * Nothing of the network remains after the test and its target end. Needs no privileges if users
+ * may create namespaces.
  */
 static void enter_network(void)
 {
@@ -111,7 +111,7 @@ static void what_is_posted_fails(void **state)
 	expect_target_lost(&target, 1);
 }
 
-/* The device stops reading, because the echoes are not received, and so it gets no heartbeat. */
+/* The program does not receive the echoes, so the device stops reading and gets no heartbeat. */
 static void an_end_that_does_not_read_loses_it_as_well(void **state)
 {
 	enum rpma_conn_event event = RPMA_CONN_UNDEFINED;

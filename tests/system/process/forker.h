@@ -7,8 +7,8 @@
 #include "system/lib/traffic.h"
 
 struct forker {
-	struct target target;   /* other processes write to its region */
-	struct traffic traffic; /* it writes to another target */
+	struct target target;   /* other processes write to this target's region */
+	struct traffic traffic; /* this traffic writes to another target */
 };
 
 /* Runs in the child. Returns 0, or the line of the first failed check. */

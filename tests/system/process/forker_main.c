@@ -30,7 +30,7 @@ static void go_on(void)
 	target_step(&forker.target, 1);
 }
 
-/* Waits until the test's end of the pipe is closed; nothing is read from it. */
+/* Wait until the test's end of the pipe is closed, without reading from the pipe. */
 static void linger(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO};
@@ -50,10 +50,10 @@ static int wait_for_child(int from, pid_t pid)
 	if (!p.revents) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
-		return -2; /* it hangs */
+		return -2; /* the child hangs */
 	}
 	if (read(from, &line, sizeof(line)) != sizeof(line))
-		line = -1; /* it died */
+		line = -1; /* the child died */
 	return line;
 }
 
@@ -66,7 +66,7 @@ static void cmd_fork(bool keep)
 		return;
 	pid = fork();
 	if (pid == 0) {
-		alarm(CHILD_MS / 1000 + 10); /* it lives on after its parent */
+		alarm(CHILD_MS / 1000 + 10); /* the child lives on after its parent */
 		line = forker_child(&forker);
 		if (write(result[1], &line, sizeof(line)) != sizeof(line))
 			_exit(1);

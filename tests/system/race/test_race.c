@@ -162,7 +162,7 @@ struct flood {
 	atomic_bool stop;
 };
 
-/* Its sockets are reset at the end, or their ports would be used up. */
+/* Reset the sockets at the end, because otherwise their ports would be used up. */
 static int dial_and_say_nothing(const struct sockaddr_in *dst)
 {
 	static const struct linger reset = {.l_onoff = 1};

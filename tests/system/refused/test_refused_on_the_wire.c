@@ -163,7 +163,7 @@ static void wrong_accesses_are_refused_with_crc(void **state)
 	refuse_all(RAW_EXTENSIONS | RAW_CRC);
 }
 
-/* Bytes before the refused segment were placed, later ones are not. */
+/* Bytes before the refused segment are placed, later bytes are not. */
 static void a_write_after_a_refused_one_is_not_placed(void **state)
 {
 	static const uint8_t bytes[16] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -292,7 +292,7 @@ static void malformed_segments_are_refused(void **state)
 		assert_int_equal(raw_connect(&peer, target.port, m->options), 0);
 		assert_int_equal(raw_segment(&peer, &m->hdr, zeros, m->len), 0);
 		error = raw_expect_terminate(&peer, NULL);
-		/* 0: the standards do not decide which error it is. */
+		/* 0: the standards leave the error open. */
 		if (m->error ? error != (int)m->error : error < 0)
 			fail_msg("%s: %#x instead of %#x", m->what, (unsigned)error, m->error);
 		raw_close(&peer);

@@ -24,11 +24,12 @@ struct mirror_register *common_open(const struct cluster *c, const char *options
 /* Create the first record, however long that takes. */
 void common_create(const struct cluster *c, struct register_entry *now);
 /*
- * Swap until it is known that the swap happened, as a primary does. Fails the test after a minute.
+ * Repeat a swap, as a primary does, until the register shows that it happened. Fails the test after
+ * a minute.
  */
 void common_swap(struct mirror_register *r, struct register_entry *now,
 		 const struct mirror_record *next);
-/* One step of seq by common_swap(). */
+/* Advance seq by one step with common_swap(). */
 void common_step(struct mirror_register *r, struct register_entry *now);
 /* Read the record anew, again and again until there is an answer. */
 void common_get(struct mirror_register *r, struct register_entry *now);

@@ -28,8 +28,8 @@ bool cluster_is_possible(void)
 }
 
 /*
- * A loopback address that other programs rarely use, so that its ports are not taken between their
- * choice and their use.
+ * Choose a loopback address that other programs rarely use, so that its ports stay free until they
+ * are used.
  */
 static void cluster_choose_address(struct cluster *c)
 {
@@ -145,7 +145,7 @@ void cluster_member_kill(struct cluster *c, unsigned i)
 	c->member[i].pid = 0;
 }
 
-/* One member's report of its state; NULL: none. */
+/* One member's report of its state; NULL: no report. */
 static json_t *cluster_ask(const struct cluster *c, unsigned i)
 {
 	struct etcd_reply reply = {0};

@@ -18,7 +18,7 @@ struct cluster_member {
 
 struct cluster {
 	unsigned members;
-	bool tls; /* its certificates are in FOLDER/ca.pem, server.pem, server.key */
+	bool tls; /* the certificates are in FOLDER/ca.pem, server.pem, server.key */
 	char address[20];
 	char folder[256]; /* absolute; has the members' data, and etcdN.log */
 	char uri[128];    /* for register_open(); with TLS append ?ca=... */
@@ -36,7 +36,8 @@ int cluster_start(struct cluster *c, unsigned members, bool tls);
 /* SIGKILL all, and remove the folder. */
 void cluster_stop(struct cluster *c);
 
-/* With TLS: make another authority at ca.pem, and restart the members with its certificates. */
+/* With TLS: make another authority at ca.pem, and restart the members with certificates of that
+ * authority. */
 int cluster_change_authority(struct cluster *c);
 
 /* Start a member (again), without waiting. */
@@ -47,7 +48,7 @@ void cluster_member_signal(struct cluster *c, unsigned i, int sig);
 
 /* Wait until that many members answer and have a leader; false: not within a minute. */
 bool cluster_await(const struct cluster *c, unsigned healthy);
-/* The present leader; `members`: it is not known. */
+/* The present leader; `members`: the leader is unknown. */
 unsigned cluster_leader(const struct cluster *c);
 
 /* Copy a stopped member's data aside; and restore them over its present data: a backup. */

@@ -31,7 +31,7 @@ static void grant(struct mirror_register *r, const char *key, const char *end)
 			      "READWRITE", "key", key64, "range_end", end64));
 }
 
-/* Users root and orders; orders may use only the keys of its set. */
+/* Users root and orders; the user orders may use only the keys of the set of that name. */
 static void enable_users(const struct cluster *c)
 {
 	struct mirror_register *r = common_open(c, "", LONG_MS);
@@ -92,7 +92,8 @@ static void a_user_has_its_set_alone(void **state)
 	snprintf(options, sizeof(options), "?user=orders&password-file=%s/wrong", c.folder);
 	denied(&c, options, "orders");
 
-	/* Tokens live in the member's memory, so a new one is requested, even by a watch. */
+	/* Tokens live in the member's memory, so the client requests a new token, even for a
+	 * watch. */
 	semantics_create(r, &now);
 	cluster_member_kill(&c, 0);
 	assert_int_equal(cluster_member_start(&c, 0), 0);
@@ -145,7 +146,7 @@ static void a_password_may_change_while_the_register_is_open(void **state)
 	root = common_open(&c, options, LONG_MS);
 	common_post(root, "/v3/auth/user/changepw",
 		    json_pack("{s:s, s:s}", "name", "orders", "password", "another"));
-	assert_int_equal(register_get(r, &now, &err), -EACCES); /* its token has ended, too */
+	assert_int_equal(register_get(r, &now, &err), -EACCES); /* the token has ended, too */
 	write_line(&c, "password", "another");
 	common_step(r, &now);
 	assert_int_equal(now.record.view.seq, 1);

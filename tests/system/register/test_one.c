@@ -98,7 +98,7 @@ static void a_watch_sees_a_new_record(void **state)
 	pid_t child;
 
 	semantics_create(r, &now);
-	/* One change comes before the watch begins; it waits for another one. */
+	/* One change comes before the watch begins, and the watch waits for another change. */
 	assert_true(register_watch(r, now.revision - 1, LONG_MS, -1));
 	assert_false(register_watch(r, now.revision, 100, -1));
 	child = fork();
@@ -127,7 +127,7 @@ static void a_watch_sees_the_end_of_a_primary_but_no_renewal(void **state)
 	assert_false(register_watch(r, now.revision, 200, -1));
 	assert_int_equal(register_alive_clear(daemon, next.view.epoch, &err), REGISTER_DONE);
 	assert_true(register_watch(r, now.revision, LONG_MS, -1));
-	/* It is reported once. */
+	/* The change is reported once. */
 	assert_false(register_watch(r, now.revision, 100, -1));
 	register_close(r);
 	register_close(daemon);
@@ -237,7 +237,7 @@ static void a_restored_store_is_noticed_by_the_value(void **state)
 	register_close(r);
 }
 
-/* It is killed while swaps run, and started again as another process. */
+/* The store is killed while swaps run, and started again as another process. */
 static void a_restarted_store_has_every_swap(void **state)
 {
 	struct mirror_register *r = common_open(&cluster, "", LONG_MS);

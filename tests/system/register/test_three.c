@@ -218,8 +218,8 @@ static void a_late_swap_does_not_undo_a_newer_one(void **state)
 	assert_int_equal(register_swap(r, &now, &late, NULL, &after, &err), REGISTER_UNKNOWN);
 	for (unsigned i = 0; i < 3; i++)
 		cluster_member_signal(&cluster, i, SIGCONT);
-	/* Either the other client's swap succeeds, or it finds that the late swap came first. Never do
-	 * both succeed. */
+	/* Either the other client's swap succeeds, or it finds that the late swap came first.
+	 * Two successes are impossible. */
 	while (register_get(other, &mine, &err))
 		;
 	if (mine.record.nonce == now.record.nonce &&

@@ -6,8 +6,8 @@
 #include "system/librpmem/place.h"
 
 /*
- * From now on this shell script runs as ssh. In it "$far" is the command for the target, and
- * $rpmemd starts rpmemd with the pool sets and without a log. NULL: the replacement of place.h.
+ * From now on this shell script runs as ssh. In the script "$far" is the command for the target,
+ * and $rpmemd starts rpmemd with the pool sets and without a log. NULL: the replacement of place.h.
  */
 void far_ssh(const char *script);
 

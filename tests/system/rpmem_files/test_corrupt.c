@@ -58,7 +58,7 @@ static void try_byte(unsigned part, unsigned at, uint8_t flip)
 	if (at >= SDS && at < BEHIND) {
 		open_and_close();
 	} else {
-		if (part && at < 24) /* before that it is compared with the first one */
+		if (part && at < 24) /* these bytes are first compared with the first part's */
 			far_no_open("two.set", SIZE, EINVAL, "p1: its ");
 		else
 			far_no_open("two.set", SIZE, EREMOTEIO, "its pool header is corrupt");
@@ -103,7 +103,7 @@ static void parts_of_different_pools_are_refused(void **state)
 	far_no_open("two.set", SIZE, EINVAL, "p1 has 3145728 bytes");
 }
 
-/* pmempool sync does this with a replica that it finds broken. */
+/* pmempool sync does this with a replica that it finds to be broken. */
 static void a_corrupt_pool_is_removed_by_force_and_made_again(void **state)
 {
 	struct rpmem_pool_attr attr = place_attr;

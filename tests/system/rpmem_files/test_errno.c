@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each errno that a program may see when a pool is created, opened or removed, with the text that
- * explains it: first that of the daemon's status, then that of the failure at the target.
+ * Each errno that a program may see when a pool is created, opened or removed, with its text. First
+ * come the errors of the daemon's status, then failures at the target.
  */
 #include "system/rpmem_files/far.h"
 
@@ -142,7 +142,7 @@ static void a_disk_that_is_too_small(void **state)
 	assert_false(far_exists("part2"));
 }
 
-/* A file system of its own, which no other process sees. */
+/* A file system that no other process sees. */
 static void a_disk_that_becomes_full(void **state)
 {
 	unsigned lanes = 1;
@@ -228,7 +228,7 @@ static void other_ends_that_are_no_rpmemd(void **state)
 static void a_target_that_sends_nothing(void **state)
 {
 	setenv("RPMEM_TIMEOUT_MS", "300", 1);
-	far_ssh("exec cat 3>&1 >&2"); /* its output stays open */
+	far_ssh("exec cat 3>&1 >&2"); /* the output of ssh stays open */
 	far_no_open("pool.set", PLACE_POOL, ETIMEDOUT, "did not answer in time");
 	setenv("RPMEM_TIMEOUT_MS", "30000", 1);
 }

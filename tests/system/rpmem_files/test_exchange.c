@@ -31,7 +31,7 @@ static int setup(void **state)
 	return rc;
 }
 
-/* Runs in the folder of the pool sets; its output goes to the file "out". */
+/* Run the command in the folder of the pool sets; the output goes to the file "out". */
 static void run(const char *command)
 {
 	char line[1200];
@@ -82,7 +82,7 @@ static void pools_of_pmdk_are_opened_at_the_target(void **state)
 	}
 }
 
-/* Load a pool of pmempool's as the local one. */
+/* Load a pool of pmempool's as the local pool. */
 static void load_local(struct rpmem_pool_attr *attr)
 {
 	uint8_t header[4096];
@@ -112,7 +112,7 @@ static void replicas_are_pools_to_pmdk(void **state)
 		load_local(&attr);
 		if (strstr(sets[i].text, "SINGLEHDR"))
 			attr.incompat_features |= 1;
-		/* A replica of its own: the target fills in the attributes that are left open. */
+		/* The target makes a replica, and fills in the attributes that are left open. */
 		far_write("a.set", sets[i].text);
 		rpp = rpmem_create("localhost", "a.set", place_local, sets[i].size, &lanes, &attr);
 		if (!rpp)

@@ -166,7 +166,8 @@ static void slow_connections_keep_no_other_out(void **state)
 	static const char *const options[] = {"--max-pending", "4", NULL};
 
 	listen_with(options);
-	/* One address gets a quarter of the places: each new connection displaces the oldest. */
+	/* One address gets a quarter of the places: each new connection displaces the oldest one
+	 * of that address. */
 	for (unsigned i = 0; i < ARRAY_LEN(others); i++)
 		assert_int_equal(peer_connect(&others[i], port, NULL), 0);
 	for (unsigned i = 0; i + 1 < ARRAY_LEN(others); i++)
@@ -204,8 +205,8 @@ static bool has_children(pid_t pid)
 }
 
 /*
- * Hosts without a proof get no process, for which honest hosts would have to wait, and only a few
- * log lines, however many they are.
+ * Hosts without a proof get no process, for which honest hosts would have to wait. The log gets
+ * only a few lines, however many such hosts there are.
  */
 static void strangers_start_no_process_and_fill_no_log(void **state)
 {
@@ -240,7 +241,7 @@ static void limits_hold(void **state)
 		assert_int_equal(peer_connect(&others[i], port, &secret), 0);
 	assert_int_equal(peer_connect(&peer, port, &secret), EBUSY);
 	peer_end(&peer);
-	/* there is room again after one has gone */
+	/* there is room again after one connection ends */
 	peer_end(&others[0]);
 	for (unsigned i = 0; i < 1000 && peer_connect(&peer, port, &secret) == EBUSY; i++) {
 		peer_end(&peer);

@@ -43,7 +43,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The content of a lane's slots, as the number of the operation that wrote it; 0: zeros. */
+/* The content of a lane's slots, as the number of the operation that wrote the content; 0:
+ * zeros. */
 struct history {
 	uint32_t acknowledged[SLOTS], begun[SLOTS];
 };
@@ -51,7 +52,7 @@ struct history {
 struct worker {
 	pthread_t thread;
 	unsigned lane;
-	uint32_t first, ops; /* number of its first operation, and limit of operations */
+	uint32_t first, ops; /* number of the lane's first operation, and limit of operations */
 	struct history *history;
 };
 
@@ -85,7 +86,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Each 8-byte word belongs to the acknowledged operation, or to the one that had begun. */
+/* Each 8-byte word belongs to the acknowledged operation, or to the operation that had begun. */
 static void check_slot(const uint8_t *got, unsigned lane, const struct history *h, unsigned slot)
 {
 	static uint8_t old[SLOT], new[SLOT];
@@ -232,7 +233,7 @@ static void a_kill_while_a_pool_is_made_leaves_one_that_can_be_made(void **state
 		peer_wait(&peer);
 		peer_end(&peer);
 
-		/* an operator would remove the remains in this way */
+		/* an operator removes the remains in this way */
 		if (!access(peer_path("a.set.part"), F_OK)) {
 			peer_start(&peer, NULL);
 			if (peer_open(&peer, "a.set", PEER_SIZE, 1))

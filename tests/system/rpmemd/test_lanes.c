@@ -45,7 +45,7 @@ static int knock(uint16_t port)
 	return rc;
 }
 
-/* The daemon closes the port after it has accepted, and the initiator may see that earlier. */
+/* The daemon closes the port after the accept, and the initiator may see the accept before that. */
 static void is_closed_soon(uint16_t port)
 {
 	for (unsigned i = 0; i < 2000 && !knock(port); i++)
@@ -63,7 +63,7 @@ static void only_the_lane_key_opens_a_lane(void **state)
 	wrong = peer.lane_key;
 	wrong.bytes[31] ^= 1;
 	assert_int_equal(peer_dial(&peer, 0, &wrong, peer.pool.port), RPMA_CONN_REJECTED);
-	/* that does not lock out the right one */
+	/* a wrong secret does not lock out the right one */
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
 	assert_int_equal(peer_persist(&peer, 0, 4096, 64), 0);
 }
@@ -162,10 +162,11 @@ static void ports_are_those_of_the_range(void **state)
 	assert_int_not_equal(peer.pool.port, other.pool.port);
 	peer_end(&other);
 
-	/* both ports are taken */
+	/* both ports are taken by lanes */
 	create(&other, "c.set", options);
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
-	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK); /* the port that it had */
+	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK); /* the peer gets its former port
+                                                             * again */
 	peer_end(&peer);
 }
 

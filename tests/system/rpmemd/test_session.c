@@ -34,7 +34,7 @@ static void ends_with(struct peer *p, int code)
 			 peer_stderr(p));
 }
 
-/* A part of the pool must have these bytes, read through its file. */
+/* A part of the pool must have these bytes; read them through the part's file. */
 static void part_has(const char *part, const uint8_t *bytes, off_t offset, size_t len)
 {
 	uint8_t *got = malloc(len);
@@ -197,7 +197,7 @@ static void bytes_that_are_no_protocol_end_it(void **state)
 	ends_with(&peer, 255);
 	peer_end(&peer);
 
-	/* a body that does not match its type */
+	/* a body that does not match the request's type */
 	peer_start(&peer, NULL);
 	assert_int_equal(wire_stream_send(&peer.stream, WIRE_OPEN, junk, 5, UINT64_MAX), 0);
 	ends_with(&peer, 255);
@@ -287,7 +287,8 @@ static void volatile_memory_is_served_with_a_warning(void **state)
 	rmdir(dir);
 }
 
-/* Beyond the limit the kernel also sends SIGXFSZ, which ends a process that does not ignore it. */
+/* Beyond the limit the kernel also sends SIGXFSZ, which ends a process that does not ignore the
+ * signal. */
 static void a_limit_on_file_sizes_is_an_error_like_others(void **state)
 {
 	struct rlimit small = {1 << 20, 1 << 20};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_big.c -- a gibibyte goes straight from the socket to the registered memory: neither side
- * needs memory for it, except the regions.
+ * needs other memory than the regions.
  */
 #include "system/lib/check.h"
 
@@ -72,7 +72,7 @@ static void watch_end(struct watch *w)
 	}
 }
 
-/* Both regions must be in memory at the same time. */
+/* Returns a size for which both regions fit into memory at the same time. */
 static size_t transfer_size(void)
 {
 	long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);

@@ -36,7 +36,7 @@ static int start(void **state)
 {
 	char region[32];
 
-	/* The target raises its limit by itself. */
+	/* The target raises its own limit; this raises the limit of this process. */
 	if (gauge_raise_nofile() < CONNS * FILES_PER_CONN + 50) {
 		printf("skipped: %d connections need more descriptors than ulimit -Hn allows\n",
 		       CONNS);
@@ -78,7 +78,8 @@ static void expect_small(const char *what, long before, long after, long more)
 	double each = (double)(after - before) / CONNS;
 
 	print_message("%s: %.1f KiB for each of %d idle connections\n", what, each, CONNS);
-	/* The count would include a sanitizer's own memory for each allocation. */
+	/* With a sanitizer the count would include the sanitizer's own memory for each
+	 * allocation. */
 	if (!SYSTEM_SANITIZED)
 		assert_true(each <= IDLE_KIB_MAX + more);
 }

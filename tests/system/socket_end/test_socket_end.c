@@ -115,7 +115,7 @@ static void quiet_open(struct quiet *q)
 	take_connection(q);
 }
 
-/* Send until the other end takes no more: its receiving stalls. */
+/* Send until the other end takes no more bytes: its receiving stalls. */
 static void send_until_stalled(void)
 {
 	static const uint8_t bytes[1000];
@@ -159,8 +159,8 @@ static void a_reset_is_noticed_while_receiving_stalls(void **state)
 enum how { RESET, END_AND_RESET };
 
 /*
- * A thread that spins for bytes may be stopped between its check for the end and its receive, and
- * then takes what came meanwhile. After this time all threads sleep until bytes come.
+ * A thread that spins for bytes may be stopped between its check for the end and its receive; it
+ * then takes the bytes that came meanwhile. After this time all threads sleep until bytes come.
  */
 #define TARGET_SLEEPS_US 50000
 
@@ -195,13 +195,13 @@ static void expect_after(enum how how, const char *bytes)
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* Its sender has given up, or died, and may have written anew over another connection. */
+/* The sender has given up, or died, and may have written anew over another connection. */
 static void what_came_before_a_reset_is_dropped(void **state)
 {
 	expect_after(RESET, "0000000000000000");
 }
 
-/* A process that ends in good order while bytes for it are unread. */
+/* A process ends in good order while bytes for it are unread. */
 static void what_came_before_an_end_counts_though_a_reset_follows(void **state)
 {
 	expect_after(END_AND_RESET, "7772697474656e21");

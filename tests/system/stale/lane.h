@@ -20,7 +20,7 @@
 struct lane {
 	struct client client;
 	unsigned number;
-	size_t bytes;   /* bytes of its place, LANE_BYTES at most */
+	size_t bytes;   /* bytes of the lane's place, LANE_BYTES at most */
 	uint8_t letter; /* the last letter that was put there */
 };
 
@@ -28,7 +28,7 @@ struct lane {
 struct place {
 	const char *port;
 	int fd;
-	bool behind; /* its medium has older bytes than the page cache until a write-back */
+	bool behind; /* until a write-back the medium has older bytes than the page cache */
 	bool rings;  /* connections must use shared memory */
 };
 
@@ -42,13 +42,14 @@ void lane_post(struct lane *lane);
 /* Give up the connection without a disconnect. */
 void lane_give_up(struct lane *lane);
 /*
- * Write the next letter to the end of the place, where a former connection's bytes come last, and
- * flush it to persistence: it is acknowledged.
+ * Write the next letter to the end of the place, where a former connection's bytes come last. Flush
+ * the letter to persistence, which the target acknowledges.
  */
 void lane_put(struct lane *lane);
 void lane_post_put(struct lane *lane);
 void lane_expect_put(struct lane *lane);
-/* The number of bytes at the end that are not from the last put, in the file or on its medium. */
+/* The number of bytes at the end of the place that are not from the last put, in the file or on
+ * its medium. */
 size_t lane_stale(const struct lane *lane, const struct place *place);
 
 #endif

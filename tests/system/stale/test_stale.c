@@ -222,7 +222,7 @@ static void deleted_after_a_disconnect(void **state)
 
 /* --- a process that dies -------------------------------------------------------------------- */
 
-/* As a program of its own: argv has the port, the number of the lane, and its last letter. */
+/* Runs as a program: argv has the port, the number of the lane, and the lane's last letter. */
 static int first_process(char *argv[])
 {
 	struct lane lane;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * filer -- a program of librpmafile that reads calls from standard input, one on each line. For
- * each it prints one line: "ok", the result, or the name of the error and its text.
+ * each call it prints one line: "ok", the result, or the name of the error and its text.
  */
 #include <librpmafile.h>
 #include <stdio.h>

@@ -32,7 +32,7 @@ static void open_session(struct session *s, char **argv, enum hello_access acces
 		fail(&err);
 }
 
-/* The write may end with the connection. In either case it must not have been carried out. */
+/* The write may end with the connection. In either case the write must not be carried out. */
 static void try_to_write(struct session *s, const struct hello_reply *region)
 {
 	static char word[8] = "written!";

@@ -91,8 +91,8 @@ static uint64_t *map_file(void)
 }
 
 /*
- * Read the word that many times, and until it has changed often enough. Returns the number of
- * changes.
+ * Read the word that many times, and go on until the word has changed often enough. Returns the
+ * number of changes.
  */
 static unsigned long look(const uint64_t *word, struct writer *w, unsigned long times,
 			  unsigned long *looked)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_trace.c -- both ends of connections write traces. Wireshark's dissector decodes each, and
- * both contain the same bytes.
+ * test_trace.c -- both ends of connections write traces. Wireshark's dissector decodes both traces,
+ * and both contain the same bytes.
  */
 #include "system/lib/check.h"
 
@@ -39,7 +39,7 @@ static void use_extensions(struct client *c)
 	OK(rpma_send_with_imm(c->conn, c->mr, 0, 33, RPMA_F_COMPLETION_ALWAYS, 1234, NULL));
 	expect_success(c);
 	expect_success(c);
-	/* When idle, both ends send heartbeats. */
+	/* Both ends are idle in this time, and send heartbeats. */
 	usleep(2500000);
 	assert_int_equal(client_wait_wc(c->cq, &wc, 0), CLIENT_TIMEOUT);
 }
@@ -145,7 +145,7 @@ static void crcs_are_right_where_there_are_some(void **state)
 	}
 }
 
-/* The bytes that one end of a connection sent, as the packets of a trace contain them. */
+/* Copy the bytes that one end of a connection sent, from the packets of a trace. */
 static size_t said(const struct packets *p, uint16_t sport, uint16_t dport, uint8_t *bytes)
 {
 	size_t len = 0;

@@ -91,7 +91,7 @@ static void every_connection_is_whole_and_there_once(void **state)
 			assert_true(follow(i) > 0);
 			conns += !(trace.all[i].flags & ACK);
 		}
-	/* The forker's to the target, and at least one of each child. */
+	/* The forker's connection to the target, and at least one connection of each child. */
 	assert_true(conns > FORKS);
 }
 

@@ -15,7 +15,7 @@
 #include "unit/io/ends.h"
 
 #define ROUNDS    (SYSTEM_SANITIZED ? 500 : 5000)
-#define MESSAGES  4 /* in each round; only the last one is signalled */
+#define MESSAGES  4 /* in each round; only the last message is signalled */
 #define PLACE_LEN (64u << 10)
 
 static uint8_t memory[MESSAGES][PLACE_LEN]; /* of each process: sources, or targets */
@@ -198,7 +198,7 @@ static void await_completion(struct end *e, uint64_t round)
 	assert_int_equal(wc.wr_id, round);
 }
 
-/* Does the target see what has completed here? */
+/* Does the target see the operations that are complete here? */
 static bool ask_target(const struct pipes *p)
 {
 	char byte = '?';

@@ -27,7 +27,7 @@ static void the_iscsi_vectors_match(void **state)
 	assert_int_equal(crc_of("123456789", 9), 0xe3069283);
 }
 
-/* One bit at a time, reflected polynomial. */
+/* Computes one bit at a time, with the reflected polynomial. */
 static uint32_t crc_by_bits(const uint8_t *p, size_t len)
 {
 	uint32_t crc = ~0u;

@@ -25,7 +25,7 @@ static void crc32c_is_four_bytes_the_highest_first(void **state)
 	assert_memory_equal(bytes, want, sizeof(want));
 }
 
-/* What `printf abc | b2sum -l 256` prints. */
+/* The digest that `printf abc | b2sum -l 256` prints. */
 static void blake2b_has_256_bits_and_no_key(void **state)
 {
 	static const uint8_t abc[DIGEST_BYTES] = {

@@ -32,7 +32,7 @@ static void load(size_t offset)
 }
 
 /*
- * Written in large pieces, so that the page cache has it in large folios, if the file system
+ * Write the file in large pieces, so that the page cache has it in large folios, if the file system
  * supports them.
  */
 static int setup(void **state)
@@ -77,7 +77,7 @@ static void a_store_dirties_its_pages_alone(void **state)
 	folio_marks_fini(&marks);
 }
 
-/* Both ends of the range may be in a folio that reaches beyond it. */
+/* Each end of the range may be in a folio that reaches beyond the range. */
 static void so_does_a_range_over_two_folios(void **state)
 {
 	size_t from = SIZE / 2 - PAGE, to = SIZE / 2 + PAGE;

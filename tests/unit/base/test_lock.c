@@ -14,7 +14,7 @@ static struct {
 	unsigned count;
 } shared;
 
-/* Takes the lock in all three ways. Now and then it is released while others wait. */
+/* Take the lock in all three ways. Now and then a thread releases the lock while others wait. */
 static void *count_up(void *arg)
 {
 	for (unsigned i = 0; i < TIMES; i++) {

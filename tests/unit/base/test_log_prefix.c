@@ -12,7 +12,7 @@
 
 static int saved_stderr, peer;
 
-/* Standard error is a socket, as systemd makes one for the journal. */
+/* Make standard error a socket, as systemd does for the journal. */
 static int connect_stderr(void **state)
 {
 	int fds[2];

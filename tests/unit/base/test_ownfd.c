@@ -25,7 +25,8 @@ static void file_write(int fd)
 	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
 }
 
-/* Its time of change is that of its last write, and not that of an earlier tick of the clock. */
+/* The file's time of change is that of its last write, and not that of an earlier tick of the
+ * clock. */
 static bool file_has_exact_time(int fd, const struct timespec *before_write)
 {
 	struct stat st;
@@ -36,7 +37,7 @@ static bool file_has_exact_time(int fd, const struct timespec *before_write)
 		st.st_mtim.tv_nsec >= before_write->tv_nsec);
 }
 
-/* An exact time belongs to the inode, which the next fdatasync() writes for it, too. */
+/* An exact time belongs to the inode, so the next fdatasync() also writes the inode. */
 static void a_look_gives_the_file_no_exact_time(void **state)
 {
 	int fd = file_new(), exact = 0;

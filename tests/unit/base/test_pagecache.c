@@ -142,7 +142,7 @@ static void a_page_that_is_held_for_a_moment_goes(void **state)
 	close(fd);
 }
 
-/* A pipe has no medium, so it cannot be synchronised. */
+/* A pipe has no medium, so the kernel refuses to synchronise a pipe. */
 static void what_cannot_be_written_is_an_error_with_the_path(void **state)
 {
 	struct error err = {0};

@@ -47,7 +47,7 @@ static void *thread_take(void *arg)
 	return NULL;
 }
 
-/* A handler that found the lock taken by its own thread would wait for ever. */
+/* A handler that found the lock taken by its own thread would wait without end. */
 static void handlers_and_threads_take_turns(void **state)
 {
 	struct sigaction sa = {.sa_handler = on_timer}, before;

@@ -97,7 +97,7 @@ static void an_error_has_a_kind_a_cause_and_a_text(void **state)
 	assert_int_equal(err.kind, ERROR_LOCAL);
 	assert_int_equal(err.cause, 5);
 	assert_string_equal(err.text, "it is 7");
-	/* The old text may be part of the new one. */
+	/* The old text may be part of the new text. */
 	error_set(&err, ERROR_FAILED, 0, "after: %s", err.text);
 	assert_string_equal(err.text, "after: it is 7");
 	assert_int_equal(error_set(NULL, ERROR_REFUSED, 0, "nobody reads this"), ERROR_REFUSED);

@@ -20,29 +20,30 @@ struct end {
 	char buf[END_BUF];
 };
 
-/* An id on a channel of its own, nothing else. */
+/* Make an id on a channel of its own, nothing else. */
 void end_open(struct end *e);
 /* Release everything that the end has, the ids first. */
 void end_close(struct end *e);
-/* The host of all ends: 127.0.0.1 unless a test sets another one. */
+/* The host of all ends: 127.0.0.1 unless a test sets another address. */
 extern uint32_t end_host;
-/* Does each request of a queue pair made from now on complete? 1 unless a test sets it. */
+/* Does each request of a queue pair made from now on complete with a completion? 1 unless a test
+ * sets 0. */
 extern int end_signals_all;
 struct sockaddr_in end_loopback(uint16_t port);
 /* Bind at a port that the system chooses, without listening. Returns the port. */
 uint16_t end_bind(struct end *e);
 /* Attributes for a queue pair on this end's queue. */
 struct ibv_qp_init_attr end_qp_attr(struct end *e);
-/* As softrnic_create_qp_ex(); attr->cap gets what is granted. */
+/* Like softrnic_create_qp_ex(); attr->cap gets the granted values. */
 int end_create_qp(struct end *e, struct ibv_qp_init_attr *attr);
 /* Resolve the address and make a queue pair. */
 void end_aim(struct end *e, uint16_t port);
-/* Wait for an event, which must have this type. Returns its status. */
+/* Wait for an event, which must have this type. Returns the event's status. */
 int end_expect(struct end *e, enum rdma_cm_event_type type);
 /* Does any event come within the time? */
 bool end_hears_within(struct end *e, int ms);
 
-/* The listener takes the next request and makes a queue pair for it; `server` is empty before. */
+/* Take the listener's next request, and make a queue pair for it; `server` is empty before. */
 void end_take(struct end *listener, struct end *server);
 /* A listener, a client, and the server's end of the client's connection. */
 struct ends {

@@ -68,7 +68,7 @@ static void pair_write(int fd)
 		abort();
 }
 
-/* The peer will send no more, and the engine has to notice that. */
+/* The peer sends no more, and the engine has to notice that. */
 static bool pair_shows_end(const struct pair_link *p)
 {
 	return p->ended && (!pair.hides_ends || p->looked_for_end);
@@ -538,7 +538,8 @@ static ssize_t pair_recv(struct link *l, struct iovec *iov, int n)
 	return len;
 }
 
-/* The peer may be closed, and its ring with it, while the memory is lent: it lends none. */
+/* The peer may be closed, and its ring with it, while the memory is lent: then the peer lends
+ * none. */
 static size_t pair_lend(struct link *l, void **to)
 {
 	return 0;

@@ -26,7 +26,7 @@ unsigned pair_links(void);
 unsigned pair_silent(void);
 /* The number of sends of which not one byte was taken. */
 unsigned pair_full(void);
-/* From now on .1 does not report that a peer has ended; only look_for_end() finds it. */
+/* From now on .1 does not report a peer's end; only look_for_end() finds it. */
 void pair_hide_ends(bool hide);
 /*
  * The number of waits for descriptors of these links; and the thread that found bytes which were

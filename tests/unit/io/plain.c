@@ -156,7 +156,8 @@ static void plain_renew_qp(struct plain *p)
 	plain_create_qp(p);
 }
 
-/* Numbers are given out in turn, so only after the last one of a port this takes a second try. */
+/* Queue pairs get numbers in turn, so a second try is needed only after the last number of a
+ * port. */
 void plain_pair_open(struct plain *dials, struct plain *awaits)
 {
 	plain_open(awaits);

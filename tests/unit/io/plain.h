@@ -34,7 +34,7 @@ void plain_rts(struct plain *p);
 /* From RESET to RTS. */
 void plain_ready(struct plain *p, uint32_t peer);
 enum ibv_qp_state plain_state(struct plain *p);
-/* Has the first a greater number than the second, so that it dials? */
+/* Has `p` a greater number than `peer`, so that `p` dials? */
 bool plain_dials(const struct plain *p, const struct plain *peer);
 /* Two, of which the first dials. */
 void plain_pair_open(struct plain *dials, struct plain *awaits);
@@ -45,7 +45,7 @@ void plain_send(struct plain *p, uint64_t wr_id, const char *text);
 struct ibv_wc plain_wait(struct plain *p);
 /* None comes within the time. */
 void plain_expect_none(struct plain *p, int ms);
-/* A message of each reaches the other one. */
+/* Send a message each way, and check that both arrive. */
 void plain_talk(struct plain *a, struct plain *b);
 
 #endif

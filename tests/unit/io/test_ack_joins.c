@@ -47,7 +47,7 @@ static void expect(struct end *e, uint64_t wr_id)
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 }
 
-/* The client sends a message, and a poll of the server's returns it. */
+/* The client sends a message, and a poll by the server returns the message. */
 static void receive(struct pair *p)
 {
 	assert_int_equal(end_post_recv(&p->ends.server, 1), 0);
@@ -62,7 +62,7 @@ static void answer(struct pair *p)
 	assert_int_equal(end_post_send(&p->ends.server, 4, 6), 0);
 	expect(&p->ends.client, 2);
 	expect(&p->ends.client, 3);
-	poll_empty(&p->ends.client); /* its Ack leaves */
+	poll_empty(&p->ends.client); /* the client's Ack leaves */
 	expect(&p->ends.server, 4);
 }
 
@@ -88,14 +88,15 @@ static void an_ack_leaves_with_the_answer(void **state)
 	int tries = 0;
 
 	open_polled(&p);
-	assert_int_equal(sends_of_round(&p), 2); /* what will follow is not known yet */
+	assert_int_equal(sends_of_round(&p), 2); /* the engine does not yet know whether a post
+                                                  * follows */
 	assert_int_equal(sends_of_round(&p), 2);
 	while (sends_of_round(&p) != 1)
 		assert_true(++tries < TRIES);
 	close_polled(&p);
 }
 
-/* A message is received, and its Ack waits. Returns how many sends there were. */
+/* Receive a message, whose Ack waits. Returns the number of sends. */
 static uint64_t open_waiting(struct pair *p)
 {
 	uint64_t before;
@@ -181,7 +182,7 @@ static void a_failed_queue_pair_sends_it_before(void **state)
 	close_polled(&p);
 }
 
-/* A program that answers nothing: no Ack of it waits. */
+/* A program answers no message: none of its Acks waits. */
 static void where_nothing_is_answered_acks_leave_at_once(void **state)
 {
 	struct pair p;

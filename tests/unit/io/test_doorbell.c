@@ -20,8 +20,8 @@
 
 /* --- the timer ---------------------------------------------------------------------------- */
 
-/* Only those of Writes are watched: a thread that polls sets one for its lease, whatever the clock
- * says. */
+/* Watch only timers of Writes: a polling thread also sets a timer for its lease, whatever the
+ * clock shows. */
 static __thread bool timer_is_watched;
 static _Atomic uint64_t timer_cost_ns;
 static uint64_t timer_max_ns;
@@ -67,7 +67,7 @@ static uint64_t sends_of_round(struct pair *p, int writes)
 	for (int i = 0; i < writes; i++)
 		write_quietly(p);
 	flush(p);
-	assert_int_equal(p->words[0], p->next); /* that of the last one */
+	assert_int_equal(p->words[0], p->next); /* the value of the last Write */
 	return sends(p) - before;
 }
 
@@ -115,7 +115,7 @@ static bool is_sent_at_once(struct pair *p)
 	return sends(p) == before + 1;
 }
 
-/* A Write waits, and the timer finds it. */
+/* A Write waits for a later post in vain, and the timer sends it. */
 static void wait_in_vain(struct pair *p)
 {
 	write_quietly(p);
@@ -144,7 +144,8 @@ static void where_nothing_follows_soon_writes_leave_at_once(void **state)
 	pair_close(&p);
 }
 
-/* A loop over many connections comes back to each of them after more than such a time. */
+/* A loop over many connections returns to each connection after more than the Write's longest
+ * delay. */
 static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
 {
 	enum { PAIRS = 4, ROUNDS = 10 };
@@ -165,7 +166,7 @@ static void a_write_of_a_loop_over_connections_waits_for_its_flush(void **state)
 		pair_close(&p[i]);
 }
 
-/* A log, say, and now and then a word at which its reader looks. */
+/* The program writes a log, say, and now and then a word that a reader polls. */
 static void a_write_that_nothing_follows_now_and_then_soon_leaves_at_once(void **state)
 {
 	enum { LONE = 20, PAIRS = 8 };
@@ -221,7 +222,7 @@ static void a_poll_sends(void **state)
 	pair_close(&p);
 }
 
-/* Also one that finds a completion, and so has no reason to look at connections. */
+/* A poll that finds a completion, and so has no reason to look at connections, also sends. */
 static void a_poll_that_finds_a_completion_sends(void **state)
 {
 	struct pair p;
@@ -344,7 +345,7 @@ static void hardly_a_write_that_nothing_follows_waits_for_a_late_timer(void **st
 	pair_close(&p);
 }
 
-/* The Write was not the last word: only its thread was held up. */
+/* A flush followed the Write: the timer was early only because the thread was held up. */
 static void a_late_timer_before_a_flush_costs_some_hundred_pairs(void **state)
 {
 	enum { HELD_UP = 6, PAIRS = 300 };
@@ -489,7 +490,7 @@ int main(void)
 		cmocka_unit_test(deregistration_of_the_source_sends_before),
 		cmocka_unit_test(a_fork_sends_before),
 		cmocka_unit_test(writes_of_one_thread_are_sent_by_any),
-		/* last: what its timer costs is remembered */
+		/* last, because the process remembers the cost of its timer */
 		cmocka_unit_test(an_expensive_timer_is_set_to_a_millisecond_at_most),
 		cmocka_unit_test(hardly_a_write_that_nothing_follows_waits_for_a_late_timer),
 		cmocka_unit_test(a_late_timer_before_a_flush_costs_some_hundred_pairs),

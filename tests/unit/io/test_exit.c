@@ -32,7 +32,7 @@ bool __wrap_conn_bell_is_due(struct conn *c)
 		atomic_store(&held, true);
 		while (!atomic_load(&go_on))
 			sched_yield();
-		start_clock(); /* its time has come */
+		start_clock(); /* the time of the Write has come */
 	}
 	return __real_conn_bell_is_due(c);
 }
@@ -99,7 +99,7 @@ static void send_where(int fd, const struct where *w)
 	assert_int_equal(write(fd, w, sizeof(*w)), sizeof(*w));
 }
 
-/* A server in this process, and a client in another one, which ends in this way. */
+/* Start a server in this process, and in another process a client, which ends in the given way. */
 static int run_until_arrival(ending *end)
 {
 	struct rdma_conn_param param = {.responder_resources = 16};
@@ -158,7 +158,7 @@ static void end_while_the_engine_has_it(struct pair *p)
 	teach(p);
 	atomic_store(&hold, true);
 	write_quietly(p);
-	/* A late look for the answer before may have sent it: then this shows nothing. */
+	/* If a late look for the previous answer sent the Write, this run shows nothing. */
 	for (int looks = 0; looks < HELD_LOOKS && !atomic_load(&held); looks++)
 		usleep(100);
 	atomic_store(&exits, true);
@@ -172,7 +172,8 @@ static void an_exit_waits_for_the_engine_to_send(void **state)
 
 static const char path[] = "exit.file";
 
-/* Memory that may wait for its file system: only the engine takes bytes out of it. */
+/* Make memory of a file, which may wait for the file system: only the engine receives into such
+ * memory. */
 static struct ibv_mr *file_region(struct pair *p, uint64_t **word)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -249,7 +250,7 @@ static void a_process_can_wait_for_what_only_the_engine_may_send(void **state)
 
 enum { KEPT_BACK = 5 };
 
-/* A reset throws away what the kernel has not sent yet. */
+/* A reset drops the bytes that the kernel has not sent yet. */
 static void end_while_the_kernel_keeps_it(struct pair *p)
 {
 	teach(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_flush_here.c -- the thread of the engine that receives a flush writes back by itself, and
- * what goes on meanwhile if that takes long.
+ * test_flush_here.c -- the thread of the engine that receives a flush makes the write-back itself.
+ * The tests show the other work that goes on during a long write-back.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 #define LEN      64
 
 /*
- * The limit for at least one of so many tries, as the machine may be busy. The guard's look would
- * take 20 ms.
+ * The limit for the quickest of some tries, as the machine may be busy. The guard's look would take
+ * 20 ms.
  */
 #define SERVED_NS (5 * NSEC_PER_MS)
 #define TRIES     20
@@ -139,8 +139,8 @@ static bool engine_wrote_back(void)
 }
 
 /*
- * Flush written bytes, and check each time that they are on the medium, until the engine makes the
- * write-back itself: its threads may have just started, or may be busy.
+ * Flush written bytes until the engine itself makes the write-back, and check each time that the
+ * bytes are on the medium. At first the engine's threads may have just started, or may be busy.
  */
 static void flush_until_here(struct flusher *f)
 {
@@ -222,7 +222,8 @@ static void the_thread_that_receives_a_flush_writes_back(void **state)
 }
 
 /*
- * It succeeds in one of some tries. Each flush is answered only after its bytes are on the medium.
+ * The test repeats some tries until one succeeds. Each flush is answered only after its bytes are
+ * on the medium.
  */
 static void it_goes_on_with_the_next_flush_of_its_connection(void **state)
 {
@@ -409,8 +410,8 @@ static void await_byte(size_t at, char value)
 }
 
 /*
- * The connection's Writes are placed, and calls on it return. The answer comes after the
- * write-back.
+ * Meanwhile the connection's Writes are placed, and calls on the connection return. The answer
+ * comes after the write-back.
  */
 static void its_own_connection_goes_on_meanwhile(void **state)
 {
@@ -435,7 +436,7 @@ static void its_region_can_go_meanwhile(void **state)
 	let_go();
 }
 
-/* The write-back is not awaited. After it the file is used again. */
+/* The end does not wait for the write-back. After the write-back the file is used again. */
 static void its_connection_can_end_meanwhile(void **state)
 {
 	hold_one_here(0);

@@ -17,9 +17,9 @@
 
 #define LIMIT_S 20
 
-/* The thread that pushes the first completion in error to this queue stops after that. */
+/* The thread that pushes the first completion in error to this queue stops after the push. */
 static struct {
-	_Atomic(struct cq *) cq; /* threads of the engine read it, too */
+	_Atomic(struct cq *) cq; /* threads of the engine also read this pointer */
 	sem_t pushed, go_on;
 } gate;
 

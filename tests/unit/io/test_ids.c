@@ -76,7 +76,7 @@ static void a_bound_id_does_not_go_to_another_family(void **state)
 	end_close(&e);
 }
 
-/* libfabric calls it in this way. */
+/* libfabric calls rdma_getaddrinfo() in this way. */
 static void hints_alone_may_have_the_addresses(void **state)
 {
 	struct sockaddr_in dst = end_loopback(9), src = end_loopback(10);
@@ -275,7 +275,7 @@ static void what_came_before_the_end_is_there_with_its_event(void **state)
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
 }
 
-/* As with many cards. The program may free what the wr_ids point to. */
+/* Cards do the same. The program may then free the memory to which the wr_ids point. */
 static void a_destroyed_queue_pair_takes_its_completions_along(void **state)
 {
 	struct ends *e = *state;
@@ -360,7 +360,8 @@ static void other_states_are_rdma_cms(void **state)
 	assert_int_equal(where(&e->client), IBV_QPS_RTS);
 }
 
-/* An inherited queue pair is "removed". A thread that the child does not have may hold its lock. */
+/* A child gets an inherited queue pair as removed. A thread that the child does not have may
+ * hold the lock of the queue pair. */
 static void a_child_moves_nothing(void **state)
 {
 	struct ends *e = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections over a link that is not TCP, and that is reached only through its row in the table:
- * one whose bytes are read in place, and one that writes to memory without a call.
+ * Connections over links other than TCP, which only rows of the table name: over one link the bytes
+ * are read in place, the other writes to memory without a call.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -210,7 +210,7 @@ static void wait_for_half_a_write(struct target *t)
 	assert_int_equal(pair_carried(), half);
 }
 
-/* The Write may still complete, if the rest of it left before the Terminate arrived. */
+/* The Write may still complete, if its last bytes left before the Terminate arrived. */
 static void deregistration_ends_a_write_into_the_region(void **state)
 {
 	struct vext_wr flush = {.op = VEXT_OP_FLUSH, .len = REGION, .type = VEXT_FLUSH_VISIBLE};

@@ -18,7 +18,8 @@
 #define WAIT_NS (10 * NSEC_PER_SEC)
 
 /*
- * A source that stores the thread that served it, and waits in its callback if the test wants that.
+ * A source that stores the thread that served it; if the test requests that, it waits in its
+ * callback.
  */
 struct place {
 	struct eng_source source;
@@ -126,7 +127,8 @@ static void remove_all(int n)
 		place_remove(&place[i]);
 }
 
-/* The number of threads that served the first n sources, and the most that one thread served. */
+/* Returns the number of threads that served the first n sources; `most` gets the highest number
+ * of sources of one thread. */
 static int threads_of(int n, int *most)
 {
 	int threads = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The limits of memory cgroups, in both versions, in a tree of the test's own. */
+/* The limits of memory cgroups, in both versions, in a tree that the test makes. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ static void version_1_counts_likewise(void **state)
 	assert_false(permits(MIB + 1));
 }
 
-/* As in a container, which sees its own cgroup as the root. */
+/* A container sees its own cgroup as the root. */
 static void a_path_of_the_host_leads_to_the_limit_of_the_root(void **state)
 {
 	make_folder("/memory");

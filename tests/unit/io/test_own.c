@@ -29,7 +29,7 @@ static void connect_ends(struct ends *e)
 	ends_establish(e);
 }
 
-/* The client's completions go to the queue of another one. */
+/* The client's completions go to the queue of another client. */
 static void connect_to_share(struct ends *e, const struct end *with)
 {
 	end_open(&e->listener);
@@ -105,7 +105,7 @@ static void a_read_is_served_after_polling_stopped(void **state)
 	ends_close(&e);
 }
 
-/* The list has a reference, so a connection that stayed there would never be freed. */
+/* The list has a reference, so a connection that stayed in the list would leak. */
 static void the_alarm_forgets_a_connection_that_is_polled_no_more(void **state)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -143,7 +143,7 @@ static void arming_gives_back_at_once(void **state)
 	ends_close(&e);
 }
 
-/* The thread that polls receives what comes, and the one that does not is not needed for it. */
+/* The polling thread receives the bytes that come, without help of a thread that does not poll. */
 static void what_comes_while_it_polls_arrives(void **state)
 {
 	struct ends e;
@@ -267,7 +267,7 @@ static void *hold_connection(void *arg)
 	return NULL;
 }
 
-/* Its polls make no system call otherwise, so one CPU would be the poller's alone. */
+/* Otherwise the polls make no system call, so the polling thread would keep a CPU to itself. */
 static void a_polling_thread_gives_way_to_the_owner_of_the_connection(void **state)
 {
 	struct holder h = {0};
@@ -316,8 +316,8 @@ static void await_owned_together(struct end *e)
 	assert_true(clock_now_ns() < until);
 }
 
-/* A Write came to one of two clients, then a Send to the other. Had the Write been looked at when
- * the poll returned the Send? */
+/* A Write came to one of two clients, then a Send to the other. Was the Write placed when the
+ * poll returned the Send? */
 static bool is_placed_at_once(struct ends *written, const struct ibv_mr *target, struct ends *sent)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -339,8 +339,8 @@ static bool is_placed_at_once(struct ends *written, const struct ibv_mr *target,
 	return placed;
 }
 
-/* The turn of another connection of the queue may be one of a megabyte. Which of the two has the
- * first turn is not known. */
+/* Another connection of the queue may have a turn of a megabyte. The order of the two turns is
+ * unknown. */
 static void what_completes_is_returned_before_the_next_connection_has_its_turn(void **state)
 {
 	struct ends e[2];
@@ -364,7 +364,8 @@ static void what_completes_is_returned_before_the_next_connection_has_its_turn(v
 	ends_close(&e[0]);
 }
 
-/* Its link reported nothing when the Write came: the engine takes it at the end of the lease. */
+/* The link reported nothing when the Write came: the engine takes the Write at the end of the
+ * lease. */
 static void a_lease_in_vain(struct ends *e, const struct ibv_mr *target)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -401,7 +402,7 @@ static void a_program_that_looks_at_its_memory_is_not_taken_for_one_that_polls(v
 		a_lease_in_vain(&e, target);
 	while (begins_lease(&e.client) && ++tries < 20);
 	assert_in_range(tries, 0, 19);
-	/* It only polls from now on. */
+	/* The client only polls from now on. */
 	poll_until_owned(&e.client);
 	assert_int_equal(softrnic_dereg_mr(target), 0);
 	ends_close(&e);
@@ -437,8 +438,8 @@ static void waiter_create(struct waiter *w, struct end *e)
 }
 
 /*
- * A thread waits for a completion, and its end's link reports no bytes. While the engine has the
- * connection it would leave the bytes to the engine.
+ * A thread waits for a completion, and the link of its end reports no bytes. While the engine owns
+ * the connection, the thread leaves the bytes to the engine.
  */
 static void waiter_start(struct waiter *w, struct end *e)
 {
@@ -558,7 +559,7 @@ static void two_threads_wait_for_one_queue(void **state)
 
 /* --- threads that wait again and again ---------------------------------------------------- */
 
-/* Sends a message whenever the server has begun to wait for one, as far as that can be seen. */
+/* Sends a message each time the server seems to have begun to wait for one. */
 struct sender {
 	struct ends *e;
 	atomic_uint wanted;
@@ -601,8 +602,8 @@ static void wait_for_a_message(struct sender *s)
 	assert_int_equal(end_wait_wc(e).wr_id, 1);
 }
 
-/* Until its link reports no bytes although no thread waits at the moment. Returns whether it is so
- * behind `arms` calls that arm the queue as well. */
+/* Repeat until the link reports no bytes although no thread waits at the moment. Returns whether
+ * that holds after `arms` calls that arm the queue, too. */
 static bool wait_until_owned(struct ends *e, int arms)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -632,7 +633,7 @@ static void a_read_is_served_after_the_last_of_many_waits(void **state)
 	ends_close(&e);
 }
 
-/* On a busy machine the engine may have it again at the moment when that is looked at. */
+/* On a busy machine the engine may own the connection again at the moment of the check. */
 static void arming_between_waits_keeps_the_connection(void **state)
 {
 	bool kept = false;

@@ -56,7 +56,7 @@ static void an_end_in_rtr_receives_and_answers(void **state)
 	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
 }
 
-/* The dial comes for a queue pair in INIT, and what is posted waits. */
+/* The dial comes for a queue pair in INIT, and posted requests wait. */
 static void a_dial_waits_until_its_queue_pair_is_ready(void **state)
 {
 	plain_ready(&dials, awaits.qp->qp_num);
@@ -94,7 +94,7 @@ static void after_a_reset_both_meet_again(void **state)
 	}
 }
 
-/* The other end's next dial may come while this end has its former stream. */
+/* The other end's next dial may come while this end still has its former stream. */
 static void one_end_may_be_a_reset_ahead(void **state)
 {
 	for (int i = 0, n = rounds(20); i < n; i++) {
@@ -164,7 +164,7 @@ static void a_peer_that_never_comes_costs_the_time_of_the_retries(void **state)
 	assert_int_equal(plain_state(&dials), IBV_QPS_ERR);
 }
 
-/* After an error a program resets both ends, and their numbers stay. */
+/* After an error a program resets both ends; their numbers stay the same. */
 static void after_an_error_a_reset_helps(void **state)
 {
 	uint32_t num = dials.qp->qp_num;

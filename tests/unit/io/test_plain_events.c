@@ -20,7 +20,7 @@ static bool has_event_within(int ms)
 	return poll(&pfd, 1, ms) == 1;
 }
 
-/* The next event, which must be this one. */
+/* Take the next event, which must have this type and queue pair. */
 static void expect_event(enum ibv_event_type type, const struct ibv_qp *qp)
 {
 	struct ibv_async_event ev;
@@ -89,7 +89,7 @@ static void in_rts_messages_are_not_reported(void **state)
 	assert_false(has_event_within(0));
 }
 
-/* UCX and Ceph wait for it before they destroy the queue pair. */
+/* UCX and Ceph wait for this event before they destroy the queue pair. */
 static void the_last_receive_of_a_shared_queue_is_reported(void **state)
 {
 	struct ibv_srq_init_attr shared = {.attr = {.max_wr = 4, .max_sge = 1}};
@@ -112,7 +112,8 @@ static void the_last_receive_of_a_shared_queue_is_reported(void **state)
 	assert_int_equal(softrnic_destroy_plain_qp(qp), 0);
 	assert_int_equal(softrnic_destroy_srq(srq), 0);
 	plain_init(&dials);
-	move(&dials, IBV_QPS_ERR, 0); /* its receives are its own: there is nothing to wait for */
+	move(&dials, IBV_QPS_ERR, 0); /* the queue pair has its own receives, so there is no
+                                       * event to wait for */
 }
 
 /* --- the drained send queue ------------------------------------------------------------------- */
@@ -138,7 +139,7 @@ static void in_sqd_posted_requests_wait(void **state)
 	assert_int_equal(plain_wait(&dials).wr_id, 2);
 }
 
-/* A Send is under way until its receive is there. */
+/* A Send is under way until its receive is posted. */
 static void what_was_begun_is_finished_first(void **state)
 {
 	plain_ready(&awaits, dials.qp->qp_num);

@@ -25,7 +25,7 @@ static void get(int fd, void *bytes, size_t len)
 	assert_int_equal(read(fd, bytes, len), len);
 }
 
-/* Posts receives as soon as it may, so that it takes what comes. */
+/* Post receives as soon as possible, so that messages find receives. */
 static void child_reach(struct plain *p, uint32_t peer, enum stage stage)
 {
 	if (stage >= IN_INIT) {
@@ -88,8 +88,8 @@ static void expect_success(struct plain *p)
 	assert_int_equal(plain_wait(p).status, IBV_WC_SUCCESS);
 }
 
-/* Queue pairs whose number is greater dial, the others await: both kinds come by chance, and by the
- * direction of the numbers over several rounds. */
+/* Of two queue pairs the one with the greater number dials, the other awaits. Over several
+ * rounds both kinds occur by chance, and by the direction of the numbers. */
 static void kill_in(enum stage stage)
 {
 	struct plain p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of each pair is ready long before the other one: pairs in which the early end dials, so
- * that its dial is parked, and pairs in which it awaits. PLAIN_LATE_MS: how much later.
+ * One end of each pair is ready long before the other end. In some pairs the early end dials, and
+ * its dial is parked; in others it awaits. PLAIN_LATE_MS: the delay of the late end.
  */
 #include "plain.h"
 

@@ -49,7 +49,7 @@ static void to_err(struct plain *p)
 	assert_int_equal(softrnic_modify_qp(p->qp, &attr, IBV_QP_STATE), 0);
 }
 
-/* One step: on to the next state, or back. */
+/* Go one step: on to the next state, or back. */
 static void move(struct plain *p, const struct plain *peer)
 {
 	enum ibv_qp_state state = plain_state(p);
@@ -92,7 +92,7 @@ static void begin_round(struct plain *p)
 	drop_completions(p);
 }
 
-/* Neither user sends, so each end may be reset alone, and the other one need not be. */
+/* Neither user sends, so each end may be reset alone. */
 static void without_messages(struct plain *a, struct plain *b)
 {
 	for (unsigned n = below(12); n > 0; n--) {
@@ -106,7 +106,8 @@ static void without_messages(struct plain *a, struct plain *b)
 	go_on_to_rts(b, a);
 }
 
-/* With messages both ends are reset in the end, as the former ones belong to former connections. */
+/* With messages both ends are reset at last, because former messages belong to former
+ * connections. */
 static void with_messages(struct plain *a, struct plain *b)
 {
 	for (unsigned n = below(12); n > 0; n--) {
@@ -129,8 +130,8 @@ static void with_messages(struct plain *a, struct plain *b)
 }
 
 /*
- * The end that was reset last has no former stream. The other one may not have seen the end of its
- * former stream yet, so a message that it sent at once might end with that.
+ * The end that was reset last has no former stream. The other end may not have seen the end of its
+ * former stream yet, so a message that it sent at once might end with that stream.
  */
 static void talk(struct plain *a, struct plain *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What strangers send to the port of a plain queue pair has no effect but an answer. */
+/* Messages of strangers to the port of a plain queue pair have no effect but an answer. */
 #include "plain.h"
 
 #include <arpa/inet.h>
@@ -56,7 +56,7 @@ static int close_pair(void **state)
 
 /* --- a stranger ----------------------------------------------------------------------------- */
 
-/* What a queue pair of `from` at this host's address would send to one of `to`. */
+/* The message that a queue pair of `from` at this host's address sends to a queue pair of `to`. */
 static struct meet_data words(uint32_t from, uint32_t to)
 {
 	struct meet_data data = {.from.qpn = from,
@@ -112,7 +112,8 @@ static bool answers_within(int fd, int ms)
 	return poll(&p, 1, ms) > 0;
 }
 
-/* The reason of the reject, which must come; its names are those of the request. */
+/* Take the reject, which must come, and return its reason; the reject has the names of the
+ * request. */
 static enum meet_reason refusal(int fd)
 {
 	uint8_t frame[MPA_START_MAX];
@@ -133,7 +134,7 @@ static enum meet_reason refusal(int fd)
 	return (enum meet_reason)data.reason;
 }
 
-/* Both still meet, whatever strangers did. */
+/* Both queue pairs still meet, whatever strangers did. */
 static void both_meet(void)
 {
 	plain_ready(&awaits, dials.qp->qp_num);
@@ -212,7 +213,7 @@ static void a_forged_address_is_refused(void **state)
 	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);
 	int fd = dial(awaits.qp->qp_num);
 
-	data.from.gid[15] = 9; /* it comes from 127.0.0.1 */
+	data.from.gid[15] = 9; /* the message comes from 127.0.0.1 */
 	request(fd, &data);
 	assert_int_equal(refusal(fd), MEET_NOT_PEER);
 	assert_non_null(strstr(notices, "another address"));
@@ -226,7 +227,7 @@ static void a_peer_may_come_from_another_address(void **state)
 
 	data.from.gid[15] = 9;
 	request(fd, &data);
-	assert_false(answers_within(fd, 50)); /* it is kept until its peer is known */
+	assert_false(answers_within(fd, 50)); /* the call is kept until its peer is known */
 	plain_ready(&awaits, dials.qp->qp_num);
 	assert_int_equal(refusal(fd), MEET_NOT_PEER); /* the peer has another GID */
 	plain_ready(&dials, awaits.qp->qp_num);
@@ -322,7 +323,8 @@ static void bytes_after_a_request_end_its_connection(void **state)
 	both_meet();
 }
 
-/* The peer's name is forged on the same host, and nothing follows: the true one still gets through. */
+/* A stranger on the same host forges the peer's name, and sends nothing more: the true peer
+ * still gets through. */
 static void a_forger_that_is_accepted_and_leaves_changes_nothing(void **state)
 {
 	struct meet_data data = words(dials.qp->qp_num, awaits.qp->qp_num);

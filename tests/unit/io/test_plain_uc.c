@@ -122,7 +122,7 @@ static void after_a_reset_both_meet_again(void **state)
 	meet();
 }
 
-/* On a network nothing reports that, either. */
+/* On a network nothing reports the peer's end, either. */
 static void without_its_peer_it_sends_into_the_void(void **state)
 {
 	meet();
@@ -134,7 +134,7 @@ static void without_its_peer_it_sends_into_the_void(void **state)
 	assert_int_equal(plain_state(&a), IBV_QPS_RTS);
 }
 
-/* Its messages wait for the peer as long as it was never met. */
+/* The messages wait for the peer as long as the two have never met. */
 static void what_is_sent_early_waits(void **state)
 {
 	plain_ready(&a, b.qp->qp_num);

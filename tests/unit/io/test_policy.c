@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules of doc/policy.md, one by one: a situation, and the answer. */
+/* The rules of doc/policy.md, one by one: a situation, and the expected answer. */
 #include "lib/unit.h"
 
 #include "base/clock.h"
@@ -22,15 +22,16 @@ static const struct story stories[] = {
 	/* The first two Writes of a connection leave at once. */
 	{"wfwfwf", "ssssws"},
 	{"wwww", "sswj"},
-	/* What is not followed within 20 us begins the count anew. */
+	/* A Write that no post follows within 20 us begins the count anew. */
 	{"wFwFwFwF", "ssssssss"},
 	{"wfwFwfwf", "ssssssss"},
 	{"wfwFwfwfw", "ssssssssw"},
 	/* Lone Writes never wait. */
 	{"wWWWWW", "ssssss"},
-	/* All Writes wait for the flush behind them, and leave with it. */
+	/* All Writes wait for the flush after them, and leave together with it. */
 	{"wfwfwwwwf", "sssswjjjs"},
-	/* The alarm came before a flush: its thread was held up. Two that are followed are enough. */
+	/* The alarm came before a flush, because the thread was held up. Two Writes that a flush
+	 * follows are enough. */
 	{"wfwfwaf", "sssswas"},
 	{"wfwfwafwfwfw", "sssswasssssw"},
 	/* The alarm came for several Writes: likewise. */
@@ -41,12 +42,12 @@ static const struct story stories[] = {
 	{"mmmmmmmmmmmfmm", "sssssssswjjsss"},
 	/* Messages to and fro do not wait, as the thread looks for the answer. */
 	{"mlmlmlmlmlmlmlmlmlml", "slslslslslslslslslsl"},
-	/* One that waited alone: eight are not enough any more. */
+	/* One message waited alone: eight are not enough any more. */
 	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssssssssssswj"},
 	{"mmmmmmmmmammmmmmmmmmmmmmmmmm", "sssssssswasssssssssssssssswj"},
 	/* Nothing waited before the second look. */
 	{"mmmmmmmmmlmmmmmmmmlmmmmmmmmmmmmmmmmmm", "sssssssswlsssssssslsssssssssssssssswj"},
-	/* Others joined one that waited: eight are enough again. */
+	/* Others joined a waiting message: eight are enough again. */
 	{"mmmmmmmmmlmmmmmmmmmmmmmmmmmmlmmmmmmmmmm", "sssssssswlsssssssssssssssswjlsssssssswj"},
 	/* A lone Write waited: two are not enough any more. */
 	{"wfwfwawfwfwfwf", "sssswassssssss"},
@@ -112,7 +113,7 @@ static unsigned pairs_until_one_waits(struct policy_send *s, uint64_t *now)
 	return n;
 }
 
-/* The one that waits at the moment waits in vain. */
+/* The message that waits at the moment waits in vain. */
 static void end_lone(struct policy_send *s, uint64_t *now)
 {
 	bool waiting = true;
@@ -182,12 +183,12 @@ static uint64_t cost_after(uint64_t average, unsigned times, uint64_t ns, uint64
 static void what_an_alarm_takes_is_an_average(void **state)
 {
 	assert_in_range(cost_after(0, 50, 15 * US, 80 * US), 14 * US, 15 * US);
-	/* What the scheduler takes is bounded. */
+	/* The policy bounds the delay that the scheduler adds. */
 	assert_in_range(cost_after(0, 50, 5000 * US, 80 * US), 15 * US, 16 * US);
-	/* A few cheap ones change little, many do. */
+	/* A few cheap settings change little, many change the cost. */
 	assert_in_range(cost_after(15 * US, 8, 1 * US, 80 * US), 12 * US, 15 * US);
 	assert_in_range(cost_after(15 * US, 500, 1 * US, 80 * US), 1 * US, 1200);
-	/* One that is far away says nothing. */
+	/* A setting far in the future has no effect. */
 	assert_int_equal(cost_after(15 * US, 50, 1 * US, 2000 * US), 15 * US);
 }
 
@@ -230,7 +231,8 @@ static void a_write_is_overdue_after_its_pace(void **state)
 {
 	assert_false(policy_is_overdue(1000 * US, 1030 * US, 40 * US));
 	assert_true(policy_is_overdue(1000 * US, 1036 * US,
-				      40 * US)); /* another alarm is not worth it */
+				      40 * US)); /* setting another alarm would cost more than it
+                                                  * saves */
 	assert_true(policy_is_overdue(1000 * US, 1200 * US, 40 * US));
 }
 
@@ -339,20 +341,21 @@ static void a_thread_that_looks_at_its_memory_gets_no_lease(void **state)
 	static const struct looks table[] = {
 		{"", true},
 		{"eeecec", true},
-		/* Writes come while it polls for something else. */
+		/* Writes come while the program polls for something else. */
 		{"wewewewewewe", true},
-		/* They come between a completion and the next poll: it looks for them. */
+		/* Writes come between a completion and the next poll: the program looks for
+		 * them. */
 		{"cwe", true},
 		{"cwecwe", false},
 		{"CweCwe", false},
-		/* The engine made the completion just before a poll, which returned it. */
+		/* The engine made the completion just before a poll, and the poll returned it. */
 		{"CeweCewe", false},
 		{"cwcwe", false},
-		/* That happens in more than one of three such times. */
+		/* That happens more than once in three such times. */
 		{"cwececwecece", true},
 		{"cwecececwecececwe", true},
 		{"cwececwecwe", false},
-		/* It only polls from then on. */
+		/* The program only polls from then on. */
 		{"cwecwece", true},
 		{"cwecwecwecwecwecwecececececececece", false},
 		{"cwecwecwecwecwecwecececececececececece", true},
@@ -416,7 +419,7 @@ static void a_leader_spins_where_arrivals_are_near(void **state)
 		uint64_t gap, ago, spin;
 		bool spins;
 	} table[] = {
-		{0, 0, 0, false}, /* it is told not to */
+		{0, 0, 0, false}, /* a limit of 0 forbids spinning */
 		{5 * US, 10 * US, 20 * US, true},
 		{5 * US, 20 * US, 20 * US, false},
 		{20 * US, 10 * US, 20 * US, true},

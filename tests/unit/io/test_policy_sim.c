@@ -25,15 +25,15 @@ struct sim_conn {
 	uint64_t since; /* a Write waits; 0: none does */
 	struct policy_lookers l;
 	unsigned polls, seen; /* as in struct conn_policy */
-	uint64_t answer_at;   /* 0: none is on its way */
-	uint64_t write_at;    /* a Write of the peer; 0: none is on its way */
+	uint64_t answer_at;   /* 0: no answer is on its way */
+	uint64_t write_at;    /* a Write of the peer; 0: no Write is on its way */
 	uint64_t waited_at;
 	struct policy_news news;
 	struct policy_lease lease;
 };
 
 struct machine {
-	uint64_t now, cost_ns; /* what setting the alarm takes */
+	uint64_t now, cost_ns; /* the present time, and the cost of setting the alarm */
 	uint64_t due, look_at, average_ns;
 	struct sim_conn conn[CONNS];
 	unsigned conns, cq_polls;
@@ -88,7 +88,7 @@ static void leave(struct machine *m, struct sim_conn *c)
 	m->sends++;
 }
 
-/* Take what has come. */
+/* Take the answers and Writes that have come. */
 static void receive(struct machine *m, struct sim_conn *c)
 {
 	if (c->answer_at && c->answer_at <= m->now) {
@@ -153,7 +153,7 @@ static void expire(struct machine *m)
 		set_alarm(m, next);
 }
 
-/* The time passes; what is due then happens in the engine. */
+/* Let the time pass; the engine handles the events that are due then. */
 static void pass(struct machine *m, uint64_t ns)
 {
 	uint64_t end = m->now + ns;
@@ -169,7 +169,7 @@ static void pass(struct machine *m, uint64_t ns)
 
 		if (!policy_link_reports(&c->l))
 			continue;
-		/* a leader is woken, and takes it */
+		/* a leader is woken, and takes the bytes */
 		m->reports += (c->answer_at && c->answer_at <= m->now) ||
 			      (c->write_at && c->write_at <= m->now);
 		receive(m, c);
@@ -260,7 +260,7 @@ static void look(struct machine *m, struct sim_conn *c, bool loop)
 		policy_look_ends(&c->lease, &c->news);
 }
 
-/* One poll of the CQ of all connections. */
+/* Poll once the CQ of all connections. */
 static void poll(struct machine *m)
 {
 	bool loop = false;
@@ -289,7 +289,8 @@ static void poll_until_answered(struct machine *m, struct sim_conn *c)
 		poll(m);
 }
 
-/* poll(2) for the link's descriptor: no report, and the thread itself takes what comes. */
+/* Call poll(2) for the link's descriptor: no report comes, and the thread itself takes the
+ * bytes. */
 static void wait_until_answered(struct machine *m, struct sim_conn *c)
 {
 	if (!c->l.leased)
@@ -309,7 +310,7 @@ static void wait_until_answered(struct machine *m, struct sim_conn *c)
 	c->l.waiting--;
 }
 
-/* It looks at its memory, where the peer writes after some time. */
+/* The program looks at its memory, where the peer writes after some time. */
 static void await_write(struct machine *m, struct sim_conn *c, uint64_t after)
 {
 	c->write_at = m->now + after;
@@ -361,7 +362,7 @@ static void run_polls(uint64_t cost_ns)
 		poll_until_answered(&m, m.conn);
 	}
 	assert_int_equal(m.sends, ROUNDS + 2);
-	assert_in_range(m.reports, 0, 2); /* before its polls were a loop */
+	assert_in_range(m.reports, 0, 2); /* before the policy sees the polls as a loop */
 	assert_in_range(m.expiries, 0, ROUNDS / 100);
 	assert_true(m.conn->l.leased);
 	expect_cheap_alarms(&m, 30);
@@ -476,7 +477,8 @@ static void a_lone_write_now_and_then_is_late_a_few_times(void **state)
 	assert_in_range(late, 1, 3);
 }
 
-/* Its Writes have Acks, for which it polls or waits; then it looks for the peer's Write. */
+/* The program's Writes have Acks, for which it polls or waits; then it looks for the peer's
+ * Write. */
 static void run_looks_at_memory(uint64_t cost_ns,
 				void (*until_answered)(struct machine *, struct sim_conn *))
 {
@@ -501,7 +503,7 @@ static void a_program_that_looks_at_its_memory_is_served_at_once(void **state)
 	run_looks_at_memory(16 * US, wait_until_answered);
 }
 
-/* The peer writes to its memory as well, at any time. */
+/* The peer also writes to the program's memory, at any time. */
 static void a_program_that_only_polls_keeps_its_lease_when_writes_come(void **state)
 {
 	struct machine m;
@@ -513,7 +515,7 @@ static void a_program_that_only_polls_keeps_its_lease_when_writes_come(void **st
 			m.conn->write_at = m.now + i % 31 * US;
 		poll_until_answered(&m, m.conn);
 	}
-	assert_in_range(m.reports, 0, 4); /* before its polls were a loop */
+	assert_in_range(m.reports, 0, 4); /* before the policy sees the polls as a loop */
 	assert_true(m.conn->l.leased);
 }
 

@@ -28,7 +28,7 @@ static atomic_uchar taken[CONNS][OPS];
 static atomic_uint collected[CONNS], twice, disordered, failed, missed, waiting;
 static atomic_bool over;
 
-/* If one thread takes all completions: the last one. */
+/* If one thread takes all completions: the last thread does. */
 static atomic_bool is_alone;
 static int64_t last_of_all[CONNS];
 

@@ -74,7 +74,7 @@ static void the_wait_is_as_long_as_announced(void **state)
 	assert_int_equal(wait_of("192.0.2.1", START + wait), 0);
 }
 
-/* One guess as soon as the last wait is over, for an hour. */
+/* Make one guess as soon as the last wait is over, for an hour. */
 static void the_rate_holds_in_the_long_run(void **state)
 {
 	uint64_t now = START, end = START + 3600 * NSEC_PER_SEC;
@@ -133,7 +133,7 @@ static void a_mapped_v4_address_is_itself(void **state)
 	assert_int_equal(wait_of("::ffff:192.0.2.2", START), 0);
 }
 
-/* The table is full of small offenders. The worst ones stay in it. */
+/* The table is full of small offenders. The worst offenders stay in the table. */
 static void the_worst_are_remembered(void **state)
 {
 	char text[16];

@@ -40,7 +40,7 @@ static size_t put_fpdu(uint8_t *to, const struct ddp_hdr *hdr, const void *paylo
 	return mpa_fpdu_len(ulpdu);
 }
 
-/* As siw does, which closes with bytes unread. Here it is the process's end that sends the reset. */
+/* siw, too, closes with bytes unread. Here the process's end sends the reset. */
 static void write_and_terminate(struct pair *p)
 {
 	struct ddp_hdr write = {.tagged = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link that is full: what waits is sent when it has room, also while a thread polls. */
+/* A full link: waiting bytes are sent when the link has room, also while a thread polls. */
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Other processes call the Unix socket of a connection before its peer does, each time that it
+ * Other processes call the Unix socket of a connection before its peer does, each time the socket
  * listens.
  */
 #include "ends.h"
@@ -23,7 +23,7 @@ static void (*call)(int fd); /* the behaviour of such a caller */
 static int called, callers[64];
 static int n_callers; /* number of callers at a time */
 
-/* A call of the Unix socket, or -1: that socket is another one. */
+/* Call the Unix socket. Returns -1 if the listener is another kind of socket. */
 static int call_socket(int listener)
 {
 	struct sockaddr_un name;
@@ -112,7 +112,7 @@ static void exchange(void)
 	assert_int_equal(end_wait_wc(&ends.server).status, IBV_WC_SUCCESS);
 }
 
-/* Wait until both ends have moved to rings, or one of them has found a reason not to. */
+/* Wait until both ends have moved to rings, or until one end has found a reason not to. */
 static uint64_t outcome(void)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS, s, c;

@@ -102,7 +102,7 @@ static void one_instead_of_the_memory_delays_nothing(void **state)
 	close(ends[1]);
 }
 
-/* Usually its wake-ups are unread. */
+/* Usually the wake-ups of a socket are unread. */
 static void a_socket_without_any_is_closed_at_once(void **state)
 {
 	int ends[2];

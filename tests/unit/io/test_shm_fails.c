@@ -70,7 +70,7 @@ static const struct {
 };
 
 static atomic_int failing = -1; /* enum call; -1: none */
-static atomic_int left;         /* calls until one fails */
+static atomic_int left;         /* calls until a call fails */
 static atomic_bool failed;
 
 static bool must_fail(enum call call)
@@ -127,7 +127,7 @@ int __wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	return must_fail(CALL_CONNECT) ? -1 : __real_connect(fd, addr, len);
 }
 
-/* The real call checks for EAGAIN before EMFILE, so this one does, too. */
+/* The real call checks for EAGAIN before EMFILE, so this wrapper does, too. */
 int __real_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -291,7 +291,7 @@ static int count_held(void)
 	return count_links("/proc/self/fd") + count_links("/proc/self/map_files");
 }
 
-/* A connection may live for a moment after its end. */
+/* A connection may live for a moment after its end, so wait. */
 static void expect_held(int before, const char *what, int nth)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS;
@@ -303,7 +303,7 @@ static void expect_held(int before, const char *what, int nth)
 			 count_held() - before);
 }
 
-/* Wait until both have moved to rings, or both have found a reason not to. */
+/* Wait until both ends have moved to rings, or both have found a reason not to. */
 static void settle(const char *what, int nth)
 {
 	uint64_t until = clock_now_ns() + LIMIT_NS, s, c;
@@ -320,7 +320,7 @@ static void settle(const char *what, int nth)
 			 shm_state_str(c));
 }
 
-/* False: the call was made less often. state: of the server, if it is known. */
+/* Returns false if the function was called less often. state: the server's, if it is known. */
 static bool fail_nth(enum call call, int nth, uint64_t *state)
 {
 	int before = count_held();
@@ -357,7 +357,7 @@ static void every_call_on_the_way_may_fail(void **state)
 }
 
 /*
- * The call populates the pages. A lack of memory is an error there, where a store would raise
+ * The call populates the pages. A lack of memory is an error of the call, while a store would raise
  * SIGBUS.
  */
 static void memory_that_cannot_be_populated_is_not_used(void **state)
@@ -368,7 +368,7 @@ static void memory_that_cannot_be_populated_is_not_used(void **state)
 	assert_int_equal(why, SHM_WHY_MEMORY);
 }
 
-/* Make what every process keeps exist before the tests. */
+/* Make the objects that every process keeps, before the tests. */
 static int setup(void **state)
 {
 	uint64_t why;

@@ -101,7 +101,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
 	return __real_mmap(addr, len, prot, flags, fd, offset);
 }
 
-/* A call of the Unix socket, or -1: that socket is another one. */
+/* Call the Unix socket. Returns -1 if the listener is another kind of socket. */
 static int call_socket(int listener)
 {
 	struct sockaddr_un name;

@@ -215,7 +215,8 @@ static bool is_open(int fd)
 }
 
 /*
- * Whatever wake-ups are pending: a thread that waited on the socket would be woken again and again.
+ * The socket is closed whatever wake-ups are pending: otherwise a thread that waits on it would be
+ * woken again and again.
  */
 static void a_unix_socket_that_is_shut_down_is_closed(void **state)
 {
@@ -308,7 +309,8 @@ static void a_waiting_end_leaves_room_to_the_source(void **state)
 	assert_int_equal(writer->ops->ready(writer, READY_READ) & READY_WRITE, READY_WRITE);
 }
 
-/* The wake-up was requested before a thread looked by itself. It still comes, and does no harm. */
+/* A thread requested the wake-up before it looked by itself. The wake-up still comes, and does
+ * no harm. */
 static void a_wake_up_for_room_that_was_found_does_no_harm(void **state)
 {
 	fill_ring();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ends meet in shared memory; and peers that only claim to be one of them. */
+/* Two ends meet in shared memory. Some peers only claim to be one of the ends. */
 #include "lib/unit.h"
 
 #include <dirent.h>
@@ -36,8 +36,8 @@ static void gone(struct eng_source *src)
 }
 
 /*
- * Counts sockets and memory files. Other files are not this test's: the engine's thread may be
- * reading its configuration.
+ * Counts sockets and memory files. Other files do not belong to this test: the engine's thread may
+ * be reading its configuration.
  */
 static bool is_ours(const char *target)
 {
@@ -61,7 +61,7 @@ static int count_fds(void)
 	return n;
 }
 
-/* A thread of its own closes what a peer has passed. */
+/* Descriptors that a peer has passed are closed by a thread that only does this. */
 static void expect_fds(int n)
 {
 	for (int ms = 0; ms < 10000 && count_fds() != n; ms++)
@@ -147,7 +147,7 @@ static void both_ends_have_the_same_memory(void **state)
 	meeting_close(&m);
 }
 
-/* What the peer answers about a call that is not its own proves nothing. */
+/* The peer's answer about a call that is not the peer's own proves nothing. */
 static void expect_denial(struct meet *i)
 {
 	static const uint8_t nobody[EXT_LINK_TOKEN];
@@ -203,7 +203,7 @@ static void a_responder_passes_no_memory_to_a_peer_without_its_nonce(void **stat
 
 /* --- callers that are not the peer ---------------------------------------------------------- */
 
-/* Of the abstract socket. The test has to close it. */
+/* Call the abstract socket. The test has to close the returned socket. */
 static int call(const struct meeting *m, const void *bytes, size_t len)
 {
 	int fd = shm_socket_connect(m->token);
@@ -213,7 +213,7 @@ static int call(const struct meeting *m, const void *bytes, size_t len)
 	return fd;
 }
 
-/* A program that got the name from another one, or that guesses it, would call like this. */
+/* A program that got the name from another program, or that guesses it, calls like this. */
 static int call_with_a_nonce(const struct meeting *m)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_NONCE, (uint8_t[16]){6});
@@ -269,7 +269,7 @@ static void a_caller_that_is_not_the_peer_does_not_keep_it_away(void **state)
 	meeting_close(&m);
 }
 
-/* What the first caller was sent proves nothing for another one. */
+/* The nonce that the first caller got proves nothing for another caller. */
 static void each_caller_gets_a_nonce_of_its_own(void **state)
 {
 	struct shm_packet first, second;
@@ -301,7 +301,7 @@ static void silent_callers_take_few_descriptors_and_keep_no_other_away(void **st
 		fd[i] = call(&m, "", 0);
 	assert_int_equal(meet_look(m.r), MEET_WAIT);
 	/*
-	 * the listener, and both ends of the connections that are kept or that one end has closed
+	 * the listener, and both ends of each connection that is kept, or that one end has closed
 	 */
 	assert_int_equal(count_fds(), m.fds + 1 + SILENT + SHM_CALLERS_MAX);
 	meet_after_others(&m, 0);
@@ -342,7 +342,7 @@ static void steps_out_of_turn_end_it(void **state)
 		if (step != EXT_LINK_MEET)
 			assert_int_equal(meet_on_step(m.i, step, m.token), MEET_FAILED);
 		assert_int_equal(meet_on_step(m.r, step, m.token), MEET_FAILED);
-		assert_int_equal(meet_look(m.r), MEET_WAIT); /* it does nothing more */
+		assert_int_equal(meet_look(m.r), MEET_WAIT); /* the responder does nothing more */
 		meeting_close(&m);
 	}
 }
@@ -372,14 +372,14 @@ static void a_peer_that_closes_at_any_step_is_left(void **state)
 	struct meeting m;
 
 	meeting_open(&m);
-	close(shm_socket_connect(m.token)); /* before its nonce comes */
+	close(shm_socket_connect(m.token)); /* the caller leaves before its nonce comes */
 	assert_int_equal(meet_look(m.r), MEET_WAIT);
 	meet_after_others(&m, 0);
 	meeting_close(&m);
 
 	meeting_open(&m);
 	assert_int_equal(meet_on_step(m.i, EXT_LINK_MEET, m.token), MEET_WAIT);
-	meet_delete(m.r); /* before it accepts */
+	meet_delete(m.r); /* the responder leaves before it accepts */
 	m.r = NULL;
 	assert_int_equal(meet_look(m.i), MEET_FAILED);
 	meeting_close(&m);
@@ -479,7 +479,7 @@ static void huge_pages_are_refused(void **state)
 	assert_int_equal(offer_file(fd, 512u << 10), MEET_FAILED);
 }
 
-/* Several descriptors in one packet: none is kept. */
+/* If a packet has several descriptors, none of them is kept. */
 static void surplus_descriptors_are_closed(void **state)
 {
 	union {
@@ -512,7 +512,7 @@ static void surplus_descriptors_are_closed(void **state)
 	expect_fds(before);
 }
 
-/* A wake-up may carry descriptors, too. Its sender is no longer taken for the peer. */
+/* A wake-up may carry descriptors, too. Its sender no longer counts as the peer. */
 static void descriptors_with_a_wake_up_are_not_kept(void **state)
 {
 	struct shm_packet packet = shm_packet_of(SHM_PACKET_MEMORY, NULL);
@@ -529,7 +529,7 @@ static void descriptors_with_a_wake_up_are_not_kept(void **state)
 
 /* --- whose process it is -------------------------------------------------------------------- */
 
-/* A process of this user connects. Is it permitted? */
+/* A process of this user connects. Is the process permitted? */
 static bool permitted_as(uid_t uid)
 {
 	uint8_t name[EXT_LINK_TOKEN] = {8, (uint8_t)uid};
@@ -625,7 +625,8 @@ static void a_limit_for_files_is_not_run_into(void **state)
 	meeting_close(&m);
 }
 
-/* Many connections get rings. The more there are, the shorter is a new one's. */
+/* Many connections get rings. The more connections there are, the shorter are the rings of a new
+ * one. */
 static void rings_become_shorter_the_more_there_are(void **state)
 {
 	const struct config *conf = config_get();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection meets its peer in shared memory once: a peer cannot let it call one socket after
+/* A connection meets its peer in shared memory once: a peer cannot make it call one socket after
  * another. */
 #include "ends.h"
 

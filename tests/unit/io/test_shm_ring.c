@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ring of bytes in shared memory: its arithmetic, and an other end that writes wrong values. */
+/* A ring of bytes in shared memory: its arithmetic, and a peer that writes wrong values. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -102,17 +102,19 @@ static void an_end_that_waits_is_woken_once(void **state)
 	assert_int_equal(put(in, 1), 1);
 	assert_true(ring_wakes_reader(&w));
 	assert_false(ring_wakes_reader(&w));
-	assert_int_equal(ring_reader_sleeps(&r), 1); /* there are bytes, so it must not wait */
+	assert_int_equal(ring_reader_sleeps(&r), 1); /* there are bytes, so the reader must not
+                                                      * wait */
 	assert_false(ring_wakes_reader(&w));
 	assert_int_equal(put(in, SIZE), SIZE - 1);
 	assert_int_equal(ring_writer_sleeps(&w), 0);
 	assert_int_equal(get(out, 1), 1);
 	assert_int_equal(ring_readable(&r), SIZE - 1);
-	assert_false(ring_wakes_writer(&r)); /* one byte of room is not worth a wake-up */
+	assert_false(ring_wakes_writer(&r)); /* room of one byte is not worth a wake-up */
 	assert_int_equal(get(out, SIZE), SIZE - 1);
 	assert_true(ring_wakes_writer(&r));
 	assert_false(ring_wakes_writer(&r));
-	assert_int_equal(ring_writer_sleeps(&w), 1); /* there is room, so it must not wait */
+	assert_int_equal(ring_writer_sleeps(&w), 1); /* there is room, so the writer must not
+                                                      * wait */
 	assert_false(ring_wakes_writer(&r));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long a thread of the engine looks does not depend on how long its callbacks take. */
+/* The time for which a thread of the engine looks does not depend on the time that its callbacks
+ * take. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -49,7 +50,7 @@ static void work_add(void)
 	assert_int_equal(engine_add(&source, fd, false), 0);
 }
 
-/* One event, as soon as the last one's callback has ended. */
+/* Make one event, as soon as the last event's callback has ended. */
 static void work_once(void)
 {
 	uint64_t one = 1, end = clock_now_ns() + WAIT_NS;

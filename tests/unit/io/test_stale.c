@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An event of a socket, or of a dial, that is no more: it was under way to the connection while
- * another thread dialed again. The room's inside, on a dial that stays under way.
+ * An event of a former socket, or of a former dial: it was under way to the connection while
+ * another thread dialed again. The test uses the room's inside, on a dial that stays under way.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A callback that does not end: the work of other threads meanwhile, and the events after it. */
+/* A callback does not end: the tests show other threads' work meanwhile, and the events
+ * afterwards. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
@@ -14,7 +15,7 @@
 #define WAIT_NS  (10 * NSEC_PER_SEC)
 #define PAUSE_US 100000
 
-/* A source whose callback waits until it may go on, and then sets the timer. */
+/* A source whose callback waits until the test releases it, and then sets the timer. */
 static struct slow {
 	struct eng_source source;
 	struct eng_timer timer;
@@ -48,7 +49,7 @@ static void slow_free(struct eng_source *src)
 {
 	engine_set_timer(&slow.timer, CLOCK_NEVER);
 	if (atomic_fetch_add(&slow.released, 1) > 0)
-		usleep(1000); /* again and again, as long as it is held */
+		usleep(1000); /* again and again, as long as the callback is held */
 }
 
 static void slow_forked(struct eng_source *src)

@@ -23,7 +23,7 @@
 struct pair {
 	pid_t receiver;
 	struct end sender;
-	void (*spoil)(struct end *receiver); /* what else the receiver does */
+	void (*spoil)(struct end *receiver); /* an extra action of the receiver */
 };
 
 /* --- the receiver: a process of its own ------------------------------------------------------ */
@@ -94,7 +94,7 @@ static void send_all(struct end *e)
 		assert_int_equal(end_wait_wc(e).status, IBV_WC_SUCCESS);
 }
 
-/* The number of messages that the receiver got after it runs again. */
+/* Returns the number of messages that the receiver gets after it runs again. */
 static unsigned resume(struct pair *p)
 {
 	int status;
@@ -111,10 +111,11 @@ static void be_silent(struct end *e)
 {
 }
 
-/* Its own messages reach a peer that has no receive for them any more. */
+/* The receiver's own messages reach a peer that has no more receives. */
 static void answer(struct end *e)
 {
-	end_post_send(e, 1000, 16); /* EINVAL if it has noticed the end already */
+	end_post_send(e, 1000, 16); /* EINVAL if this end has noticed the connection's end
+                                     * already */
 }
 
 static void what_was_sent_in_good_order_arrives(void (*spoil)(struct end *))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_trace.c -- the trace has exactly what went over the wire, and tracing changes nothing else.
+ * test_trace.c -- the trace has exactly the bytes of the wire, and tracing changes nothing else.
  */
 #include "lib/unit.h"
 
@@ -62,7 +62,7 @@ static void packets_tell_addresses(void)
 	packets_fini(&p);
 }
 
-/* A socket for both families shows ::ffff:127.0.0.1; on the wire it is IPv4. */
+/* A socket for both families shows ::ffff:127.0.0.1; packets on the wire are IPv4. */
 static void packets_have_the_connections_real_addresses_and_time(void **state)
 {
 	in_child(packets_tell_addresses, FILE_NAME);
@@ -80,7 +80,7 @@ __attribute__((no_sanitize("thread"))) static void *change(void *arg)
 	return arg;
 }
 
-/* Wait until the other thread is changing it. */
+/* Wait until the other thread is changing the bytes. */
 __attribute__((no_sanitize("thread"))) static void wait_for_change(void)
 {
 	volatile uint8_t *last = changing + sizeof(changing) - 1;
@@ -271,7 +271,7 @@ static void expect_no_packet_ends_within_a_head(const struct rig *r, const size_
 	packets_fini(&p);
 }
 
-/* Connected and traced. The same bytes go both ways, one by one. */
+/* Send the same bytes both ways, one by one, over a connected and traced pair. */
 static void drip(struct rig *r, const uint8_t *bytes, size_t len)
 {
 	rig_connect(r, RIG_IPV4, true);
@@ -304,7 +304,7 @@ static void drip_and_stop_within_a_head(void)
 	drip_frames(5);
 }
 
-/* Such a packet makes a dissector lose track of the stream. */
+/* A packet that ends there makes a dissector lose track of the stream. */
 static void no_packet_ends_where_a_frame_has_hardly_begun(void **state)
 {
 	in_child(drip_and_close, FILE_NAME);

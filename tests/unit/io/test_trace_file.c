@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_trace_file.c -- which file is used, which processes share it, and that its failures harm
- * nothing else.
+ * test_trace_file.c -- which file a trace uses, which processes share the file, and that the file's
+ * failures harm nothing else.
  */
 #include "lib/unit.h"
 
@@ -58,7 +58,7 @@ static void a_name_may_have_the_process_id(void **state)
 	in_child(look_for_pid, "a-%p-%p.pcapng");
 }
 
-/* As the engine's own handlers do it. */
+/* Fork with the trace's handlers, as the engine's own handlers call them. */
 static pid_t fork_tracing(void)
 {
 	pid_t pid;
@@ -93,7 +93,8 @@ static void trace_in_parent_and_child(void)
 	if (pid == 0) {
 		trace_forget(r.trace);
 		/*
-		 * The parent writes this connection, so its other end must not be written as well.
+		 * The parent writes this connection, so the child must not write the other end as
+		 * well.
 		 */
 		MUST(!link_tcp_trace_new(r.peer, false));
 		rig_trace(&other);
@@ -102,7 +103,7 @@ static void trace_in_parent_and_child(void)
 		rig_expect(&other, FILE_NAME, TCP_ACK);
 		_exit(0);
 	}
-	close(other.us); /* this process's copies would keep it open */
+	close(other.us); /* this process's copies would keep the connection open */
 	close(other.peer);
 	expect_success(pid);
 	rig_exchange(&r, 3);
@@ -253,7 +254,7 @@ static void expect_whole_blocks(long limit)
 	packets_fini(&p);
 }
 
-/* SIGXFSZ would end the process. */
+/* Beyond the limit, SIGXFSZ would end the process. */
 static void beyond_the_limit_of_sizes(void)
 {
 	struct rlimit limit = {300001, RLIM_INFINITY};

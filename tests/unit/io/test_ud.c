@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs of datagrams of this process, and what strangers send to their port. */
+/* Queue pairs of datagrams of this process, and strangers' messages to their port. */
 #include "lib/unit.h"
 
 #include <arpa/inet.h>
@@ -48,7 +48,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
 	return __real_sendmmsg(fd, m, n, flags);
 }
 
-/* The socket of datagrams: the one that asks for a buffer. */
+/* The socket of datagrams: the socket for which a buffer is requested. */
 static int udp_fd = -1;
 
 int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
@@ -60,7 +60,7 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return __real_setsockopt(fd, level, name, value, len);
 }
 
-/* It seems to have the kernel's default, so that the window stays at 23. */
+/* The socket seems to have the kernel's default buffer, so that the window stays at 23. */
 int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
@@ -246,7 +246,7 @@ static void one_sends_to_itself(void **state)
 	expect_message(&a, a.qp->qp_num, "hello");
 }
 
-/* The header before the payload shows what the address handle asked for. */
+/* The header before the payload has the values of the address handle. */
 static void a_message_has_the_handles_traffic_class_and_hop_limit(void **state)
 {
 	struct ibv_ah_attr attr = {
@@ -305,7 +305,8 @@ static void a_message_wakes_a_thread_that_polled_before_it_waited(void **state)
 	expect_message(&b, a.qp->qp_num, "hello");
 }
 
-/* Both have the same port, and what polls one of them received for the other. */
+/* Both queue pairs have the same port, and the polling thread received a message for the other
+ * one. */
 static void a_message_wakes_a_thread_after_another_has_stopped_to_poll(void **state)
 {
 	assert_int_equal(ud_port_of(a.qp->qp_num), ud_port_of(b.qp->qp_num));
@@ -324,7 +325,7 @@ static void *wait_in_a_thread(void *end)
 	return NULL;
 }
 
-/* Both ends have the same port: each thread may read what is for the other one. */
+/* Both ends have the same port: each thread may read the other thread's messages. */
 static void two_threads_wait_at_one_port(void **state)
 {
 	pthread_t thread;
@@ -379,8 +380,8 @@ static void what_the_socket_does_not_take_leaves_later_in_order(void **state)
 	assert_int_equal(atomic_load(&busy_calls), 0);
 }
 
-/* Only the program's polls read, so nothing is read while it posts. The kernel doubles the size; each of
- * these messages takes 768 bytes of it. */
+/* Only the program's polls read, so nothing is read during the posts. The kernel doubles the
+ * buffer's size; each of these messages takes 768 bytes of the buffer. */
 static void a_burst_waits_for_room_in_the_receivers_socket(void **state)
 {
 	static const char *const texts[] = {"1", "22", "333", "4444"};
@@ -398,7 +399,7 @@ static void a_burst_waits_for_room_in_the_receivers_socket(void **state)
 	set_buffer(1 << 20);
 }
 
-/* No host has such a queue pair: the message is lost on its way. */
+/* No host has such a queue pair: the message is lost on the way. */
 static void a_message_to_no_queue_pair_completes(void **state)
 {
 	static const uint32_t nowhere[] = {0, 0x00ffff, 0xffffff, 0x0400ff};
@@ -603,7 +604,8 @@ static void one_is_destroyed_while_messages_come(void **state)
 	talk(&b, &a);
 }
 
-/* Its queue pairs stay the parent's; those that it makes have a port of their own. */
+/* The inherited queue pairs stay the parent's; queue pairs that the child makes have a port of
+ * their own. */
 static int in_child(void)
 {
 	uint32_t parents = b.qp->qp_num;

@@ -53,7 +53,7 @@ static struct ibv_mw_bind_info part(void)
 					 .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
 }
 
-/* Returns its key. */
+/* Binds a window of type 1, and returns its key. */
 static uint32_t bind_type_1(void)
 {
 	struct ibv_mw_bind bind = {
@@ -160,7 +160,7 @@ static void a_window_that_is_given_back_opens_nothing(void **state)
 	assert_int_equal(write_at(key, OPEN_AT), IBV_WC_REM_ACCESS_ERR);
 }
 
-/* The former binding stays what it was. */
+/* The former binding stays as it was. */
 static void a_bind_that_is_not_posted_changes_nothing(void **state)
 {
 	struct ibv_mw_bind bind = {.send_flags = 1u << 30, .bind_info = part()};
@@ -206,7 +206,7 @@ static void *write_until_refused(void *arg)
 	return NULL;
 }
 
-/* The window ends under a peer that writes. After that its memory is the owner's alone. */
+/* The window ends while a peer writes to it. After that the memory is the owner's alone. */
 static void nothing_is_placed_after_the_end(void **state)
 {
 	for (int i = 0; i < 20; i++) {
@@ -233,7 +233,7 @@ static void nothing_is_placed_after_the_end(void **state)
 	}
 }
 
-/* What its binding copied from the region's description is used no more. */
+/* The window no longer uses what the bind copied from the region's description. */
 static void a_window_outlives_its_region(void **state)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED}, *bad;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trace_rig.h -- a TCP connection of which one end is traced. The environment is read once in a
- * process, so each case runs in a child, where MUST() replaces assertions.
+ * trace_rig.h -- a TCP connection with one traced end. A process reads the environment once, so
+ * each case runs in a child, where MUST() replaces assertions.
  */
 #ifndef UNIT_IO_TRACE_RIG_H
 #define UNIT_IO_TRACE_RIG_H
@@ -26,7 +26,8 @@
 
 #define FILE_NAME "trace.pcapng"
 
-/* In a folder of its own, with SOFTRNIC_TRACE=name. Standard error goes to the file "err". */
+/* Run body in a child, in a folder of its own, with SOFTRNIC_TRACE=name. Standard error goes to
+ * the file "err". */
 void in_child(void (*body)(void), const char *name);
 /* How many lines of "err" contain the text. */
 int complaints(const char *text);
@@ -45,7 +46,7 @@ struct rig {
 
 /* Connect without a trace. */
 void rig_connect(struct rig *r, enum rig_family family, bool initiator);
-void rig_trace(struct rig *r); /* fails the test if it is impossible */
+void rig_trace(struct rig *r); /* fails the test if the trace is impossible */
 /* All bytes arrive: ours are gathered from pieces, the peer's are scattered into two. */
 void rig_send(struct rig *r, const void *bytes, size_t len);
 void rig_receive(struct rig *r, const void *bytes, size_t len);
@@ -53,8 +54,8 @@ void rig_exchange(struct rig *r, unsigned rounds); /* exchange random bytes */
 void rig_end(struct rig *r);                       /* close in good order, the peer first */
 
 /*
- * Check that the packets of the rig's connection are valid for TCP and carry its bytes; `flags` are
- * the last packet's.
+ * Check that the packets of the rig's connection are valid for TCP and carry the connection's
+ * bytes; `flags` are the last packet's.
  */
 void rig_expect(const struct rig *r, const char *path, uint8_t flags);
 

@@ -117,7 +117,7 @@ int post_write(struct pair *p, uint32_t len, unsigned flags)
 	if (len == sizeof(p->next)) {
 		p->next++;
 		memcpy(e->buf, &p->next, sizeof(p->next));
-		if (!(flags & IBV_SEND_SIGNALED)) /* so that the next one may change the word */
+		if (!(flags & IBV_SEND_SIGNALED)) /* so that the next Write may change the word */
 			wr.send_flags |= IBV_SEND_INLINE;
 	}
 	return ibv_post_send(e->id->qp, &wr, &bad);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* writes.h -- Writes that may wait for what is posted next, and a clock that can stand still. Link
- * with
- * --wrap=clock_gettime. */
+/* writes.h -- Writes that may wait for the next post, and a clock that can stand still. Link
+ * with --wrap=clock_gettime. */
 #ifndef UNIT_IO_WRITES_H
 #define UNIT_IO_WRITES_H
 
@@ -9,15 +8,15 @@
 
 enum { WORDS = END_BUF / 8, TEACH = 4 };
 
-/* A thread of the engine that looks at the connection late, for the answer before, sends what
- * waits: so a round in which that happens does not count. */
+/* A thread of the engine that looks at the connection late, for the previous answer, sends
+ * waiting Writes. A round in which that happens does not count. */
 #define TRIES 100
 
 void stop_clock(void);
 void start_clock(void);
-void advance_clock(uint64_t ns); /* while it stands still */
+void advance_clock(uint64_t ns); /* while the clock stands still */
 
-/* Two ends, one of which writes to the other's memory. */
+/* Two ends; the client writes to the server's memory. */
 struct pair {
 	struct ends ends;
 	struct ibv_mr *target; /* of words */
