@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ah.c -- address handles: an address of this host, and one that can be reached from it.
+ * ah.c -- address handles. Each holds an address of this host and a peer's address.
  *
- * An iWARP device has none. On Ethernet a peer is named by a GID; a LID alone names no peer there.
+ * An iWARP device has no address handles. On Ethernet a GID names a peer; a LID alone does not.
  */
 #include <endian.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/gid.h"
 
-#define AH_HOP_LIMIT 64 /* where the program leaves it open */
+#define AH_HOP_LIMIT 64 /* the hop limit if the program sets none */
 
 /* 0 or an errno value. */
 static int ah_resolve(const struct ibv_ah_attr *attr, struct ud_path *path)
@@ -32,7 +32,7 @@ static int ah_resolve(const struct ibv_ah_attr *attr, struct ud_path *path)
 	if (err)
 		return err;
 	if (!gid_is_possible(&peer))
-		return EINVAL; /* multicast, too */
+		return EINVAL; /* a multicast address, for example */
 	memcpy(path->from, row.gid.raw, sizeof(path->from));
 	memcpy(path->to, attr->grh.dgid.raw, sizeof(path->to));
 	path->scope = peer.scope;
@@ -81,7 +81,7 @@ static union ibv_gid gid_of_ipv4(const uint8_t *addr)
 	return gid_of_addr(&ipv4);
 }
 
-/* What is before a datagram: an IPv6 header, or an IPv4 one. False: neither. */
+/* Read the header before a datagram: IPv6 or IPv4. Returns false if the bytes are neither. */
 static bool ah_parse_grh(const struct ibv_grh *grh, union ibv_gid *from, union ibv_gid *to,
 			 struct ibv_global_route *back)
 {
@@ -103,7 +103,7 @@ static bool ah_parse_grh(const struct ibv_grh *grh, union ibv_gid *from, union i
 	return true;
 }
 
-/* The row that has it, or -1. */
+/* Returns the index of the row that has this GID, or -1. */
 static int ah_find_gid(const union ibv_gid *gid)
 {
 	struct gid_row row;

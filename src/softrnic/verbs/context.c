@@ -12,14 +12,14 @@
 #include "softrnic/verbs/device.h"
 #include "softrnic/verbs/evq.h"
 
-/* A program need not read them: the oldest events make room for new ones. */
+/* A program may never read its events: then new events replace the oldest ones. */
 #define ASYNC_KEPT 256
 
 struct vcontext {
 	atomic_uint refs;
 	struct evq events;
 	atomic_int queued;
-	struct verbs_context vctx; /* its last member has no fixed size */
+	struct verbs_context vctx; /* the last member has no fixed size */
 };
 
 struct async_event {
@@ -32,12 +32,12 @@ static struct vcontext *context_of(struct ibv_context *context)
 	return container_of(context, struct vcontext, vctx.context);
 }
 
-/* --- made and given back -------------------------------------------------------------------- */
-
 /*
- * Nothing is pinned, and each copy reports memory that is not there. Only programs of libibverbs are
- * shown it: librpma registers any mapping without, and reports no paging on demand.
+ * --- creation and destruction -------------------------------------------------------------------
  */
+
+/* No memory is pinned, and each copy reports missing memory. Only programs of libibverbs see this
+ * capability: librpma registers any mapping anyway, and reports no on-demand paging. */
 static void device_fill_odp(struct ibv_device_attr_ex *attr)
 {
 	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
@@ -91,10 +91,10 @@ static void context_fill(struct verbs_context *vctx, struct ibv_device *device, 
 	ctx->ops.alloc_mw = softrnic_alloc_mw;
 	ctx->ops.bind_mw = softrnic_bind_mw;
 	ctx->ops.dealloc_mw = softrnic_dealloc_mw;
-	ctx->cmd_fd = async_fd; /* programs duplicate it to share the device, which is refused */
+	ctx->cmd_fd = async_fd; /* programs duplicate it to import the device; this fails */
 	ctx->async_fd = async_fd;
 	ctx->num_comp_vectors = 1;
-	ctx->abi_compat = (void *)(uintptr_t)UINTPTR_MAX; /* this is a verbs_context */
+	ctx->abi_compat = (void *)(uintptr_t)UINTPTR_MAX; /* marks the context as a verbs_context */
 	pthread_mutex_init(&ctx->mutex, NULL);
 }
 
@@ -182,7 +182,7 @@ void context_async_cancel(struct ibv_context *context, void *element)
 		;
 }
 
-/* The waiting thread keeps the context, which another one may close. */
+/* The waiting thread holds a reference to the context, because another thread may close it. */
 int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct vcontext *c = context_of(context);
@@ -200,7 +200,7 @@ int softrnic_get_async_event(struct ibv_context *context, struct ibv_async_event
 	return ret;
 }
 
-/* Elements are not counted: destroying one drops its undelivered events instead of waiting. */
+/* Acknowledgements are not counted: destroying an element drops its undelivered events. */
 void softrnic_ack_async_event(struct ibv_async_event *event)
 {
 	LOG_DEBUG("asynchronous event %d acknowledged", event->event_type);

@@ -15,7 +15,7 @@
 #include "softrnic/rnic/rnic.h"
 #include "softrnic/softrnic.h"
 
-#define YIELD_POLLS 64 /* that left a connection to another thread */
+#define YIELD_POLLS 64 /* yield the CPU after so many polls that left a connection */
 
 struct ibv_comp_channel *softrnic_create_comp_channel(struct ibv_context *context)
 {
@@ -141,7 +141,7 @@ struct ibv_cq *softrnic_create_cq(struct ibv_context *context, int cqe, void *cq
 	return cq ? &cq->cq.ibv : NULL;
 }
 
-/* Completions that are queued stay; a size below their count is refused. */
+/* Queued completions stay; a size below their count is refused. */
 int softrnic_resize_cq(struct ibv_cq *ibv, int cqe)
 {
 	struct vcq *cq = container_of(ibv, struct vcq, cq.ibv);
@@ -157,8 +157,8 @@ int softrnic_resize_cq(struct ibv_cq *ibv, int cqe)
 	return -ret;
 }
 
-/* Moderation delays events to save interrupts, of which there are none: each event is raised at
- * once, which any moderation permits. */
+/* Moderation delays events to save interrupts. This device has no interrupts, so it raises each
+ * event at once, which any moderation permits. */
 int softrnic_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 {
 	return attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
@@ -258,9 +258,9 @@ void vcq_detach_port(struct vcq *cq, struct vcq_port *place)
 }
 
 /*
- * Do polls follow each other so quickly that only this thread needs to look? With many connections
- * reports are better: they show which of the connections has bytes. Returns the time, at each
- * POLICY_LOOP-th poll, or 0.
+ * Count a poll. *quick: polls follow each other so quickly that only this thread needs to check the
+ * connections. With many connections *quick is false, because reports of the engine show which of
+ * them has bytes. Returns the time at each POLICY_LOOP-th poll, and 0 at others.
  */
 static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 {
@@ -277,7 +277,8 @@ static uint64_t vcq_count_poll(struct vcq *cq, bool *quick)
 	return now;
 }
 
-/* The application is about to wait. If another thread polls, there is nothing to take back. */
+/* The application is about to wait, so the engine reports its bytes again. If another thread holds
+ * the lock, that thread polls, and the connections stay with it. */
 static void vcq_disown(struct vcq *cq)
 {
 	struct list *it;
@@ -300,7 +301,8 @@ static bool vcq_leaves_to_wait(const struct vcq *cq, const struct conn *c)
 	       conn_is_left_to_waits(c);
 }
 
-/* Receive from one port; the list rotates. Datagrams complete through the queue. With the lock. */
+/* Receive from one port and rotate the list. Datagrams complete through the queue. The caller holds
+ * the lock. */
 static void vcq_drive_ports(struct vcq *cq)
 {
 	struct list *l = list_pop(&cq->ports);
@@ -313,8 +315,8 @@ static void vcq_drive_ports(struct vcq *cq)
 
 /*
  * Process arrived bytes of the queue's connections, one connection after the other, and stop after
- * the first completion: the turn of a further connection may take long. The list rotates, so that
- * all connections get a turn. False: one of them is left to another thread.
+ * the first completion: processing a further connection may take long. The list rotates, so that
+ * each connection gets its turn. Returns false if another thread holds one of the connections.
  */
 static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 {
@@ -344,10 +346,8 @@ static bool vcq_drive_conns(struct vcq *cq, struct cq_taker *taker)
 	return all;
 }
 
-/*
- * A loop that polls a link in memory makes no system call. Where threads share a CPU, or valgrind
- * runs one at a time, the thread that has the connection needs its turn to get on.
- */
+/* A loop that polls a link in memory makes no system call. Where threads share a CPU, or valgrind
+ * runs one thread at a time, yield to the thread that holds the connection. */
 static void vcq_drive(struct vcq *cq, struct cq_taker *taker)
 {
 	unsigned left;
@@ -360,8 +360,7 @@ static void vcq_drive(struct vcq *cq, struct cq_taker *taker)
 		sched_yield();
 }
 
-/* While another thread drives the connections,
- * whatever that takes, the doorbell's timer does it. */
+/* If another thread holds the lock, the doorbells' timer sends the deferred requests later. */
 static void vcq_ring_all(struct vcq *cq)
 {
 	struct list *l;
@@ -373,7 +372,7 @@ static void vcq_ring_all(struct vcq *cq)
 	lock_leave(&cq->conns_lock);
 }
 
-/* What waits to be sent leaves, as its end may be what is waited for. */
+/* Send deferred requests now: the caller may wait for their completion. */
 static void vcq_ring(struct vcq *cq)
 {
 	if (__builtin_expect(atomic_load_explicit(&cq->waiting, memory_order_relaxed) > 0, 0))
@@ -396,7 +395,7 @@ int verbs_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 	return taker.got ? taker.got : cq_poll(&cq->cq, n, wc);
 }
 
-/* A taker without room: what completes goes through the queue, which gives it its time. */
+/* The taker has no room, so each completion goes through the queue, which stamps its time. */
 int vcq_poll_stamped(struct vcq *cq, struct ibv_wc *wc, uint64_t *at_ns)
 {
 	struct cq_taker taker = {.cq = &cq->cq};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * cq_ex.c -- extended completion queues: a program takes one completion at a time, and reads the
- * members that it wants.
+ * members that it needs.
  *
- * The queue is the same as an ordinary one. What was taken is one struct ibv_wc beside it.
+ * The queue itself is an ordinary one. The current completion is a struct ibv_wc beside it.
  */
 #include <errno.h>
 
@@ -34,7 +34,7 @@ static void cqx_unlock(struct vcq *cq)
 		pthread_mutex_unlock(&cq->polling);
 }
 
-/* What cq_poll() and its kin returned for one: 0, ENOENT, or an errno value. */
+/* `got` is the result of polling for one completion. Returns 0, ENOENT, or an errno value. */
 static int cqx_judge(struct vcq *cq, int got)
 {
 	if (got < 1)
@@ -62,7 +62,7 @@ static int cqx_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	return err;
 }
 
-/* Only what is queued: the connections had their turn in start_poll. */
+/* Take a queued completion only: start_poll has already driven the connections. */
 static int cqx_next_poll(struct ibv_cq_ex *ex)
 {
 	struct vcq *cq = vcq_of(ex);
@@ -85,7 +85,7 @@ static void cqx_end_poll(struct ibv_cq_ex *ex)
 CQX_READ(enum ibv_wc_opcode, opcode, current.opcode)
 CQX_READ(uint32_t, vendor_err, current.vendor_err)
 CQX_READ(uint32_t, byte_len, current.byte_len)
-CQX_READ(__be32, imm_data, current.imm_data) /* or the invalidated rkey: a union */
+CQX_READ(__be32, imm_data, current.imm_data) /* or the invalidated rkey: the two share a union */
 CQX_READ(uint32_t, qp_num, current.qp_num)
 CQX_READ(uint32_t, src_qp, current.src_qp)
 CQX_READ(unsigned int, wc_flags, current.wc_flags)
@@ -111,7 +111,7 @@ static void cqx_fill(struct ibv_cq_ex *ex)
 	ex->read_dlid_path_bits = cqx_read_dlid_path_bits;
 }
 
-/* --- making ------------------------------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------------------------- */
 
 /* A queue that may overrun without an error would lose completions, so that flag is refused. */
 static int cqx_check(const struct ibv_cq_init_attr_ex *attr)
@@ -146,7 +146,7 @@ struct ibv_cq_ex *softrnic_create_cq_ex(struct ibv_context *context,
 	return &cq->cq.ex;
 }
 
-/* The clock of completions, as one number of nanoseconds. */
+/* Completions are stamped by a clock that counts nanoseconds; report it as one number. */
 int softrnic_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	values->comp_mask &= IBV_VALUES_MASK_RAW_CLOCK;

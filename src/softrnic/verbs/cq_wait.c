@@ -2,9 +2,9 @@
 /*
  * cq_wait.c -- a thread waits for an event of a completion channel.
  *
- * With few connections and ports of datagrams behind the channel it waits for their descriptors beside the
- * channel's, and drives what becomes readable. So what completes a request wakes one thread, and no
- * system call leads from the completion to the thread, which finds it in the queue.
+ * If the channel serves few connections and ports of datagrams, the thread waits for their
+ * descriptors beside the channel's own, and drives each readable one. So an arriving completion
+ * wakes one thread, which finds it in the queue without a further system call.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,8 +16,8 @@
 #include "softrnic/io/ud_port.h"
 #include "softrnic/verbs/device.h"
 
-/* What a thread waits for: fds[0] is the channel's, each other one a connection's, which is referred to,
- * or a port's. */
+/* The descriptors of one wait. fds[0] is the channel's. Each other one belongs to a connection, to
+ * which the wait holds a reference, or to a port. */
 struct channel_wait {
 	struct vchannel *ch;
 	struct pollfd fds[1 + VCQ_CONNS];
@@ -31,7 +31,7 @@ static void channel_taken(struct evq_node *n)
 	atomic_fetch_add(&container_of(n, struct vcq, node)->delivered, 1);
 }
 
-/* --- whom to wait for ----------------------------------------------------------------------- */
+/* --- what to wait for ----------------------------------------------------------------------- */
 
 static void channel_wait_add(struct channel_wait *w, struct conn *c, uint64_t now)
 {
@@ -52,7 +52,7 @@ static bool channel_wait_has_port(const struct channel_wait *w, const struct ud_
 	return false;
 }
 
-/* Many queue pairs may have the same port. */
+/* Several queue pairs may share a port: add it once. */
 static void channel_wait_add_port(struct channel_wait *w, struct ud_port *port)
 {
 	int fd;
@@ -67,7 +67,7 @@ static void channel_wait_add_port(struct channel_wait *w, struct ud_port *port)
 	w->fds[w->n++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-/* The engine goes on looking for those that are in use by others at the moment. */
+/* The engine continues to watch the connections that other threads hold at the moment. */
 static void channel_wait_add_cq(struct channel_wait *w, struct vcq *cq, uint64_t now)
 {
 	struct list *it;
@@ -115,13 +115,15 @@ static void channel_wait_end(struct channel_wait *w)
 
 /* --- waiting -------------------------------------------------------------------------------- */
 
-/* The thread is cancelled while it waits. */
+/* Cleanup handler: the thread is cancelled while it waits. */
 static void channel_wait_cancelled(void *wait)
 {
 	channel_wait_end(wait);
 }
 
-/* Only here the thread may be cancelled: elsewhere it has locks. As poll(2), but -errno. */
+/*
+ * As poll(2), but returns -errno. The thread may be cancelled only here: elsewhere it holds locks.
+ */
 static int channel_poll(struct channel_wait *w, int ms, int cancel_state)
 {
 	int n, unused;
@@ -138,8 +140,8 @@ static int channel_poll(struct channel_wait *w, int ms, int cancel_state)
 	return n;
 }
 
-/* After a poll that led to no event. 0: wait again; or -errno. Only links were readable: the
- * channel's descriptor is not looked at. */
+/* Decide after a poll without an event. Returns 0 to wait again, or -errno. If only links were
+ * readable, the channel's descriptor is not checked. */
 static int channel_judge(const struct channel_wait *w, int ready, int ms)
 {
 	if (ready < 0)
@@ -151,7 +153,7 @@ static int channel_judge(const struct channel_wait *w, int ready, int ms)
 	return evq_is_lost(&w->ch->q) ? -EBADF : 0;
 }
 
-/* One wait. True: *n is the event. False: *err is 0, or what ended the wait. */
+/* Wait once. True: *n is the event. False: *err is 0, or the error that ends the wait. */
 static bool channel_wait_once(struct vchannel *ch, int ms, int cancel_state, struct evq_node **n,
 			      int *err)
 {

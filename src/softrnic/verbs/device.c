@@ -22,7 +22,7 @@
 
 static struct {
 	struct ibv_device device;
-	_Atomic(struct ibv_context *) context; /* of ids; NULL: the device is not made yet */
+	_Atomic(struct ibv_context *) context; /* of ids; NULL until the device is made */
 	struct mr_table *mrs;
 	pthread_mutex_t lock; /* serializes making the device */
 } dev = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -40,7 +40,9 @@ static void device_fill(void)
 	strcpy(dev.device.ibdev_path, "/sys/class/infiniband/softrnic0");
 }
 
-/* With the lock. If a later step fails, the next attempt uses what was made already. */
+/*
+ * Called with the lock. If a later step fails, the next attempt reuses the earlier steps' results.
+ */
 static int device_make(void)
 {
 	struct ibv_context *ctx = NULL;
@@ -90,7 +92,7 @@ struct ibv_context *softrnic_open_device(void)
 	return ctx;
 }
 
-/* That of ids lives as long as the process. */
+/* The context of ids lives as long as the process. */
 int softrnic_close_device(struct ibv_context *context)
 {
 	if (context != atomic_load(&dev.context))

@@ -17,13 +17,13 @@
 struct conn;
 struct ud_port;
 
-/* A place in the list of connections that a CQ drives. */
+/* A connection's entry in the list of connections that a CQ drives. */
 struct vcq_conn {
 	struct list link;
 	struct conn *conn;
 };
 
-/* Likewise of ports whose datagrams it receives. */
+/* A port's entry in the list of ports whose datagrams a CQ receives. */
 struct vcq_port {
 	struct list link;
 	struct ud_port *port;
@@ -31,19 +31,21 @@ struct vcq_port {
 
 struct vpd {
 	struct ibv_pd ibv;
-	struct vpd *base;          /* itself; of a parent domain the one that it refers to */
-	struct vtd *td;            /* a parent domain's; or NULL */
+	struct vpd *base;          /* itself; of a parent domain, the domain that it refers to */
+	struct vtd *td;            /* set for a parent domain only; may be NULL */
 	atomic_uint users;         /* MRs, SRQs, QPs and parent domains on it */
-	struct stall_count *stall; /* of the memory on it that can stall */
+	struct stall_count *stall; /* of the domain's memory that can stall */
 };
 
-/* A thread domain: a promise of the program that this device has no use for. */
+/* A thread domain: a hint of the program, which this device ignores. */
 struct vtd {
 	struct ibv_td ibv;
 	atomic_uint users; /* parent domains */
 };
 
-/* The domain itself: what is made on a parent domain is made on the one that it refers to. */
+/*
+ * The underlying domain: an object made on a parent domain belongs to the domain that it refers to.
+ */
 static inline struct vpd *vpd_of(struct ibv_pd *ibv)
 {
 	return container_of(ibv, struct vpd, ibv)->base;
@@ -57,7 +59,7 @@ struct vchannel {
 	struct list cqs;
 };
 
-/* A poll of an empty queue, and a wait for an event, drive at most so many connections. */
+/* A poll of an empty queue, and a wait for an event, each drive at most this many connections. */
 #define VCQ_CONNS POLICY_CONNS
 
 struct vcq {
@@ -67,18 +69,18 @@ struct vcq {
 	unsigned generation;
 	atomic_uint users;      /* QPs on it */
 	atomic_uint delivered;  /* events handed out; guarded by ibv.mutex for waiting */
-	struct lock conns_lock; /* never waited for while a connection's lock is held by a poller */
-	struct list conns;      /* vcq_conn: what polling an empty queue drives */
-	struct list ports;      /* vcq_port: likewise */
-	atomic_uint waiting;    /* connections in `conns` with something that waits to be sent */
-	unsigned num_conns;     /* in the list */
-	atomic_uint polls;      /* of the empty queue, since it was armed */
-	uint64_t polls_at;      /* when they were counted last; with conns_lock */
+	struct lock conns_lock; /* a poller that holds a connection's lock never waits for it */
+	struct list conns;      /* vcq_conn: connections that a poll of the empty queue drives */
+	struct list ports;      /* vcq_port: ports that a poll of the empty queue drives */
+	atomic_uint waiting;    /* connections in `conns` with deferred requests */
+	unsigned num_conns;     /* in `conns` */
+	atomic_uint polls;      /* polls of the empty queue since it was armed */
+	uint64_t polls_at;      /* time of the last count; guarded by conns_lock */
 	atomic_uint left;       /* polls that left a connection to another thread */
-	/* An extended queue's (cq_ex.c). */
+	/* Members of an extended queue (cq_ex.c). */
 	pthread_mutex_t polling; /* from a start_poll that succeeds to its end_poll */
-	bool one_thread;         /* the program promises it: `polling` is not taken */
-	struct ibv_wc current;   /* what the program reads; with `polling` */
+	bool one_thread;         /* the program promises one thread: `polling` is not taken */
+	struct ibv_wc current;   /* the completion that the program reads; guarded by `polling` */
 	uint64_t current_at_ns;
 };
 
@@ -88,7 +90,7 @@ struct vsrq {
 	atomic_uint users; /* QPs on it */
 };
 
-/* NULL and errno when it cannot be made. */
+/* Returns NULL and sets errno if the table cannot be made. */
 struct mr_table *device_mrs(void);
 /* Before the first descriptor or lock that a forked child must not share. 0 or -errno. */
 int fork_hook(void);
@@ -103,27 +105,29 @@ int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
-/* As ibv_create_cq(): NULL and errno. */
+/* As ibv_create_cq(): returns NULL and sets errno on failure. */
 struct vcq *vcq_new(struct ibv_context *context, uint32_t cqe, void *cq_context,
 		    struct ibv_comp_channel *channel, uint32_t comp_vector);
-/* As verbs_poll_cq() for one completion of a queue with `now`, and when it was added. */
+/* As verbs_poll_cq() for one completion of a queue with a clock; *at_ns is the time of the
+ * completion. */
 int vcq_poll_stamped(struct vcq *cq, struct ibv_wc *wc, uint64_t *at_ns);
-/* The calls that the header's inline functions make through a context, besides those that device.c
- * sets. */
+/*
+ * Set the calls that inline functions of verbs.h make through a context; device.c sets the others.
+ */
 void vctx_fill(struct verbs_context *vctx);
 
-/* A connection's QP uses the queue: polling it empty drives the connection. */
+/* A connection's QP uses the queue: a poll of the empty queue drives the connection. */
 void vcq_attach(struct vcq *cq, struct vcq_conn *place, struct conn *conn);
 void vcq_detach(struct vcq *cq, struct vcq_conn *place);
-/* A queue pair of datagrams uses the queue. */
+/* A queue pair of datagrams uses the queue: a poll of the empty queue receives from its port. */
 void vcq_attach_port(struct vcq *cq, struct vcq_port *place);
 void vcq_detach_port(struct vcq *cq, struct vcq_port *place);
-/* The next event of the channel, waited for; its connections are driven meanwhile. 0, or -1 and
- * errno: as evq_pop() and evq_pop_until(). */
+/* Wait for the channel's next event, and drive its connections meanwhile. Returns 0, or -1 and sets
+ * errno, as evq_pop() and evq_pop_until(). */
 int channel_wait(struct vchannel *ch, struct vcq **cq);
 int channel_wait_until(struct vchannel *ch, uint64_t deadline, struct vcq **cq);
-/* Every connection lets go of a killed region; returns when nothing holds it any more. */
+/* Every connection releases a killed region. Returns after the last reference is gone. */
 void conns_detach_mr(struct mr *mr);
-void conns_detach_binding(struct mr *binding); /* the same for a binding of a window (rnic/mw.h) */
+void conns_detach_binding(struct mr *binding); /* as above, for a binding of a window (rnic/mw.h) */
 
 #endif

@@ -116,7 +116,7 @@ int evq_wait_ms(uint64_t deadline)
 	return ms < 0 || ms > OWNFD_LOOK_MS ? OWNFD_LOOK_MS : ms;
 }
 
-/* One wait: 0, or why it is the last one, as -errno. */
+/* Wait once. Returns 0, or -errno if no further wait may follow. */
 static int evq_sleep(const struct evq *q, uint64_t deadline)
 {
 	struct pollfd pfd = {.fd = q->fd, .events = POLLIN};
@@ -217,10 +217,8 @@ void evq_atfork_parent(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
-/*
- * The child shares the eventfd with its parent: reading it would steal the parent's
- * event. The number must stay valid, because users hold it, so another eventfd takes it.
- */
+/* The child shares the eventfd with its parent, and reading it would consume the parent's event.
+ * Users hold the descriptor number, so a new eventfd takes over that number. */
 static void evq_renew(const struct evq *q)
 {
 	int fd;

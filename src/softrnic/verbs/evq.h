@@ -14,7 +14,7 @@
 
 #include "base/list.h"
 
-/* One kind of event of one object; pushed while still queued, it only counts up. */
+/* One kind of event of one object. A push of a node that is still queued only raises its count. */
 struct evq_node {
 	struct list link;
 	unsigned count;
@@ -26,7 +26,7 @@ struct evq {
 	struct list link; /* in the list of all queues, for fork() */
 	int fd;
 	bool signalled;
-	unsigned takers; /* threads that will take what is pushed: evq_begin_take() */
+	unsigned takers; /* threads that will take pushed events: evq_begin_take() */
 };
 
 int evq_init(struct evq *q);
@@ -38,35 +38,37 @@ static inline void evq_node_init(struct evq_node *n)
 }
 void evq_push(struct evq *q, struct evq_node *n);
 /*
- * Wait for an event (unless O_NONBLOCK: EAGAIN). 0, or -1 and errno. EBADF: the application has
- * closed the descriptor. `taken` (or NULL) is called before the queue's mutex is left: so when the
- * event's object is destroyed, the event is either in the queue or counted.
+ * Wait for an event; with O_NONBLOCK do not wait (EAGAIN). Returns 0, or -1 and sets errno. EBADF:
+ * the application has closed the descriptor. `taken` (or NULL) is called under the queue's mutex,
+ * so that an event is always either queued or counted when its object is destroyed.
  */
 int evq_pop(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
-/* The same until a deadline, whatever O_NONBLOCK and signals say; then -1 and ETIMEDOUT. */
+/* As evq_pop(), until a deadline, regardless of O_NONBLOCK and signals. Returns -1 and sets
+ * ETIMEDOUT after the deadline. */
 int evq_pop_until(struct evq *q, uint64_t deadline, struct evq_node **n,
 		  void (*taken)(struct evq_node *n));
 /*
- * Without a system call: this thread does what may push an event, and then evq_end_take() takes it,
- * if there is one. Between them the descriptor does not follow the queue.
+ * Take an event without a system call: this thread calls evq_begin_take(), then does work that may
+ * push an event, then calls evq_end_take(), which takes the event if there is one. Between the two
+ * calls the descriptor does not follow the queue.
  */
 void evq_begin_take(struct evq *q);
 bool evq_end_take(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
-/* The next event, if there is one. */
+/* Take the next event. Returns false if there is none. */
 bool evq_try(struct evq *q, struct evq_node **n, void (*taken)(struct evq_node *n));
 bool evq_is_nonblocking(const struct evq *q);
-/* The application has closed the descriptor: what has its number now may be readable all the time,
- * or never. */
+/* The application has closed the descriptor. Its number may now belong to a file that is always
+ * readable, or never. */
 bool evq_is_lost(const struct evq *q);
-/* The timeout of one poll(2) of a wait that ends at the deadline; 0: it has passed. A wait without
- * a deadline is cut, too, as a lost descriptor wakes no thread. */
+/* The timeout of one poll(2) of a wait until the deadline; 0: the deadline has passed. A wait
+ * without a deadline has a timeout, too, because a closed descriptor wakes no thread. */
 int evq_wait_ms(uint64_t deadline);
-/* Take back every event of n that was not popped; returns how many. */
+/* Remove every event of n that was not popped; returns their count. */
 unsigned evq_cancel(struct evq *q, struct evq_node *n);
 /* Move the nodes for which match() holds to another queue, in order. */
 void evq_move(struct evq *from, struct evq *to, bool (*match)(struct evq_node *n, void *arg),
 	      void *arg);
-/* Take the first node for which match() holds, or NULL. */
+/* Take the first node for which match() holds; NULL: there is none. */
 struct evq_node *evq_steal(struct evq *q, bool (*match)(struct evq_node *n, void *arg), void *arg);
 
 /* Around fork(): in the child each descriptor number gets a fresh, empty queue. */

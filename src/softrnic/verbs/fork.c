@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork.c -- fork(): what parent and child share stays consistent, and the child closes the rest.
+ * fork.c -- fork(): state that parent and child share stays consistent, and the child closes the
+ * rest.
  *
- * The forking thread takes the locks of everything that outlives a call, outer before
- * inner, so that the child's copies are in order; both sides release them again. Each room below
- * offers its part.
+ * The forking thread takes the locks of all objects that outlive a call, outer before inner, so
+ * that the child's copies are consistent. Both processes release them again. Each room below has
+ * functions for its own locks.
  */
 #include <pthread.h>
 
@@ -17,7 +18,9 @@
 
 #define FORK_RING_MS 20u
 
-/* What waits to be sent goes first: the child cannot send it, and the parent may end with it. */
+/*
+ * Deferred requests are sent first: the child cannot send them, and the parent may exit with them.
+ */
 static void fork_prepare(void)
 {
 	doorbells_ring(FORK_RING_MS);
@@ -37,7 +40,7 @@ static void fork_parent(void)
 	ids_atfork_release();
 }
 
-/* Ids last: the removal of their connections is reported through event queues. */
+/* Ids come last: the removal of their connections is reported through event queues. */
 static void fork_child(void)
 {
 	evq_atfork_child();
@@ -49,10 +52,8 @@ static void fork_child(void)
 
 static int fork_result;
 
-/*
- * The random numbers' lock is inner to ours (an STag is drawn under the MR table's), and what is
- * registered first is prepared last: so draw one before.
- */
+/* The lock of the random numbers is inner to ours (an STag is drawn under the MR table's lock).
+ * Handlers that are registered first prepare last, so draw a number before registering ours. */
 static void fork_register(void)
 {
 	rand_u32();
@@ -67,7 +68,7 @@ int fork_hook(void)
 	return fork_result;
 }
 
-/* While the library is loaded: later a fork() could come while a lock is held. */
+/* Register while the library is loaded: later, a fork() could come while a lock is held. */
 __attribute__((constructor)) static void fork_hook_early(void)
 {
 	(void)fork_hook();

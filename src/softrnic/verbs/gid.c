@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The order of the rows. */
+/* The kinds of GIDs, in the order of their rows. */
 enum gid_kind { GID_IPV4, GID_IPV6, GID_IPV6_LINK, GID_LOOPBACK4, GID_LOOPBACK6, GID_KINDS };
 
 union ibv_gid gid_of_addr(const struct link_addr *addr)
@@ -40,7 +40,7 @@ static bool gid_is_zero(const uint8_t *bytes, size_t len)
 	return len == 0;
 }
 
-/* GID_KINDS: it names no host, or several. */
+/* Returns GID_KINDS for an address that names no host, or several. */
 static enum gid_kind gid_kind_of(const struct link_addr *addr)
 {
 	const uint8_t *b = addr->bytes;
@@ -75,7 +75,7 @@ static void gid_add(struct gid_table *t, const struct link_interface *from)
 	t->n++;
 }
 
-/* The same address of one link may exist on several interfaces. */
+/* Several interfaces may have the same address of one link. */
 static bool gid_is_there(const struct gid_table *t, const struct link_interface *from)
 {
 	union ibv_gid gid = gid_of_addr(&from->addr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gid_query.c -- what verbs asks of the port's tables of GIDs and of partition keys. */
+/* gid_query.c -- queries of the port's tables of GIDs and partition keys. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/gid.h"
 
-#define PKEY_DEFAULT 0xffff /* the only one: a full member of the default partition */
+#define PKEY_DEFAULT 0xffff /* the only key: a full member of the default partition */
 
 /* An iWARP port has one GID, made of a hardware address; ours is the device's GUID. */
 static int gid_row_of_iwarp(struct ibv_context *context, unsigned index, struct gid_row *row)
@@ -21,7 +21,7 @@ static int gid_row_of_iwarp(struct ibv_context *context, unsigned index, struct 
 	return ret;
 }
 
-/* As gids_get(). */
+/* As gids_get(), for the kind of device that the process has. */
 static int gid_row_of(struct ibv_context *context, unsigned index, struct gid_row *row)
 {
 	return config_get()->roce ? gids_get(index, row) : gid_row_of_iwarp(context, index, row);
@@ -36,7 +36,7 @@ int softrnic_query_gid(struct ibv_context *context, uint8_t port, int index, uni
 		errno = EINVAL;
 		return -1;
 	}
-	*gid = row.gid; /* of an empty row: zeros */
+	*gid = row.gid; /* zeros for an empty row */
 	return 0;
 }
 
@@ -72,7 +72,7 @@ ssize_t softrnic_query_gid_table(struct ibv_context *context, struct ibv_gid_ent
 		return -EINVAL;
 	for (unsigned i = 0; !gid_row_of(context, i, &row); i++) {
 		if ((size_t)n == max)
-			return -EINVAL; /* there are more */
+			return -EINVAL; /* the port has more rows */
 		entries[n++] = gid_entry_of(&row, i);
 	}
 	return n;

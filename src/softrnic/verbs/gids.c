@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gids.c -- the device's table of GIDs: made when it is first asked for, and appended to later. */
+/* gids.c -- the device's table of GIDs: made at its first use, and extended later. */
 #include <errno.h>
 #include <pthread.h>
 
@@ -12,23 +12,23 @@
 _Static_assert(GID_ROWS == SOFTRNIC_GIDS_MAX, "callers have room for all rows");
 
 #define GIDS_LIST     64
-#define GIDS_FRESH_NS NSEC_PER_SEC /* an address that was added is seen so much later at most */
+#define GIDS_FRESH_NS NSEC_PER_SEC /* a new address of the host is seen after at most this time */
 
 static struct {
 	pthread_mutex_t lock;
 	struct gid_table table;
 	uint64_t read_at; /* 0: never */
-	bool given;       /* by SOFTRNIC_GIDS */
+	bool given;       /* SOFTRNIC_GIDS lists the addresses */
 } gids = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A destination that the default route leads to: documentation has these addresses (RFC 5737, RFC
- * 3849), and no packet is sent. */
+/* Destinations that the default route leads to: addresses for documentation (RFC 5737, RFC 3849).
+ * No packet is sent to them. */
 static const struct link_addr gids_far[] = {
 	{.family = LINK_IPV4, .bytes = {192, 0, 2, 1}},
 	{.family = LINK_IPV6, .bytes = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}},
 };
 
-/* The table's first row is an address that peers can reach, if there is one. */
+/* Choose an address for the first row: one that peers can reach, if there is one. */
 static struct link_interface gids_choose_primary(const struct link_interface *list, unsigned n)
 {
 	static const struct link_addr none;
@@ -45,7 +45,7 @@ static struct link_interface gids_choose_primary(const struct link_interface *li
 		if (found)
 			return *found;
 	}
-	by_kind.n = 1; /* its first row is of no interest */
+	by_kind.n = 1; /* skip the first row */
 	gid_table_fill(&by_kind, NULL, list, n, false);
 	if (by_kind.n > 1)
 		return (struct link_interface){by_kind.rows[1].addr, by_kind.rows[1].ifindex};
@@ -62,7 +62,7 @@ static void gids_read_interfaces_locked(void)
 	gid_table_fill(&gids.table, &primary, list, n, false);
 }
 
-/* The user has named the addresses: there are no others. False: they cannot be used. */
+/* The user listed the addresses, so the table has no others. Returns false if they are unusable. */
 static bool gids_read_given_locked(void)
 {
 	struct link_interface list[GID_ROWS];

@@ -123,7 +123,7 @@ static void id_release_conn(struct cmid *id)
 {
 	if (id->conn)
 		conn_release(id->conn);
-	id->conn = NULL; /* not before: an event that is under way reads it */
+	id->conn = NULL; /* not earlier: an event in progress reads it */
 }
 
 void id_drop(struct cmid *id)
@@ -151,7 +151,7 @@ int softrnic_destroy_id(struct rdma_cm_id *pub)
 	return 0;
 }
 
-/* The locks are released by the thread that took them, which is the one that forked. */
+/* The thread that forks takes the locks, and only that thread may release them. */
 void ids_atfork_prepare(void)
 {
 	id_requests_atfork_prepare();
@@ -164,7 +164,7 @@ void ids_atfork_release(void)
 	id_requests_atfork_release();
 }
 
-/* In the child every inherited id is "removed"; an event reports that on its channel. */
+/* In the child every inherited id counts as removed; an event reports this on its channel. */
 void ids_atfork_child(void)
 {
 	struct list *it;

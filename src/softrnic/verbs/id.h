@@ -25,35 +25,35 @@ struct chan {
 	struct evq q;
 };
 
-/* What a connection reports: that it is established, or why not; and its end. */
+/* The events of one connection: its establishment or failure, and its end. */
 #define ID_EVENTS 2
 
 struct cmid {
 	struct rdma_cm_id pub;
-	pthread_mutex_t lock; /* channel, counts */
+	pthread_mutex_t lock; /* guards channel and counts */
 	pthread_cond_t acked_cv;
 	struct list link; /* in the list of all ids */
 	unsigned generation;
 	bool sync;             /* made without a channel: calls wait for their event */
 	bool passive;          /* made for an inbound request */
 	struct chan *own_chan; /* a synchronous id's channel */
-	atomic_uint delivered; /* counted under the event queue's mutex */
+	atomic_uint delivered; /* guarded by the event queue's mutex */
 	unsigned acked;
-	/* RDMA_OPTION_ID_AFONLY; until it is set, what the system does with IPv6 sockets */
+	/* RDMA_OPTION_ID_AFONLY; until the user sets it, the system's default for IPv6 sockets */
 	enum link_families families;
-	struct link *bound;      /* not yet listening or connecting; NULL: none */
-	struct conn *conn;       /* NULL until a QP or a connection is asked for */
-	struct qp_places places; /* of the connection, in its QP's CQs */
+	struct link *bound;      /* bound, but not listening or connecting yet; NULL: not bound */
+	struct conn *conn;       /* NULL until a QP or a connection needs it */
+	struct qp_places places; /* the connection's places in its QP's CQs */
 	struct listener *listener;
-	struct id_requests { /* inbound ones that the user has not accepted or rejected yet */
+	struct id_requests { /* inbound requests that the user has not accepted or rejected yet */
 		struct list list;
 		unsigned n, max;
 	} requests;
-	struct list request; /* in the listener's list of those */
-	struct cmid *parent; /* that listener; NULL: none, or it was answered */
+	struct list request; /* the id's link in its listener's list of requests */
+	struct cmid *parent; /* the listener; NULL: there is none, or the request was answered */
 	struct id_limits {
 		int connect_ms, liveness_ms;
-	} limits;                /* as softrnic_set_limits() was given them */
+	} limits;                /* as the user passed them to softrnic_set_limits() */
 	bool announces_flushes;  /* softrnic_announce_flushes() */
 	struct conn_owner owner; /* softrnic_set_owner() */
 	struct cmev *spare[ID_EVENTS];
@@ -62,7 +62,7 @@ struct cmid {
 struct cmev {
 	struct rdma_cm_event pub;
 	struct evq_node node;
-	struct cmid *counted; /* the id whose delivered and acked count it */
+	struct cmid *counted; /* the id whose delivered and acked counts include this event */
 	uint8_t pdata[STREAM_PDATA_MAX];
 };
 
@@ -77,7 +77,7 @@ static inline struct chan *chan_of(struct rdma_event_channel *ch)
 }
 
 bool id_is_removed(const struct cmid *id);
-/* -1 and errno = err; 0 when err is 0. */
+/* Returns 0 if err is 0; otherwise sets errno to err and returns -1. */
 int id_errno(int err);
 
 /* An id for an inbound request: on the listener's channel, with its connection. NULL: no memory. */
@@ -86,36 +86,37 @@ struct cmid *id_new_passive(struct cmid *listener, struct conn *conn);
 void id_drop(struct cmid *id);
 /* The connection of an id, made on first need. 0 or -errno. */
 int id_need_conn(struct cmid *id);
-/* Hand what the user set to the connection, if there is one. 0, or -EINVAL: it is too late. */
+/* Pass the user's settings to the connection, if there is one. Returns 0, or -EINVAL if it has
+ * already started. */
 int id_apply_settings(struct cmid *id);
-/* Stream events of a connection, translated; conn_event_fn of both sides. */
+/* Translate a connection's stream event into rdma_cm's; the conn_event_fn of both sides. */
 void id_on_stream_event(void *owner, enum stream_event event, int status);
 
-/*
- * Make room for all that its connection will report, so that no such event is ever lost for
- * want of memory. 0 or -ENOMEM.
- */
+/* Reserve memory for all events that the connection can report, so that no such event is lost for
+ * want of memory. Returns 0 or -ENOMEM. */
 int id_reserve_events(struct cmid *id);
 void id_free_reserve(struct cmid *id);
 /* Queue an event for the user. params may be NULL. */
 void id_post(struct cmid *id, enum rdma_cm_event_type type, int status,
 	     const struct stream_params *params);
-/* A passive id's CONNECT_REQUEST, which counts in its listener. 0 or -ENOMEM. */
+/* Queue a passive id's CONNECT_REQUEST, which counts among its listener's events. Returns 0 or
+ * -ENOMEM. */
 int id_post_request(struct cmid *listener, struct cmid *child, const struct stream_params *params);
-/* Asynchronous ids: post the event and return 0. Synchronous ones: turn it into a result. */
+/* For an asynchronous id, post the event and return 0. For a synchronous one, return err as the
+ * result. */
 int id_result(struct cmid *id, enum rdma_cm_event_type type, int err);
-/* A synchronous id waits here for its next event and keeps it in id->event. */
+/* A synchronous id waits for its next event and keeps it in id->event. */
 int id_wait(struct cmid *id);
-/* Discard what was not delivered, then wait until everything delivered is acknowledged. */
+/* Discard undelivered events, then wait until all delivered events are acknowledged. */
 void id_quiesce(struct cmid *id);
 
-/* id_addr.c: rdma_cm's addresses and those of links. */
+/* id_addr.c: conversion between rdma_cm's addresses and those of links. */
 void id_set_addr(struct sockaddr_storage *ss, const struct link_addr *addr);
 void id_set_local(struct cmid *id, const struct link_addr *local);
 
 /* id_listen.c */
 void id_stop_listening(struct cmid *id);
-/* The user has answered (accepted or rejected) a request, or it vanished. */
+/* The user has answered a request (accepted or rejected it), or the request vanished. */
 void id_request_done(struct cmid *child);
 void id_requests_atfork_prepare(void);
 void id_requests_atfork_release(void);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_addr.c -- names to addresses, addresses to links. Every address is the device's. */
+/*
+ * id_addr.c -- resolves names to addresses, and addresses to links. Every address is the device's.
+ */
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -30,7 +32,7 @@ static int id_addr_gai_errno(int gai)
 	case EAI_FAMILY:
 		return EAFNOSUPPORT;
 	default:
-		return ENXIO; /* no such name, or it has no address */
+		return ENXIO; /* the name is unknown, or has no address */
 	}
 }
 
@@ -44,7 +46,7 @@ static int id_addr_dup(struct sockaddr **to, socklen_t *to_len, const void *addr
 	return 0;
 }
 
-/* `ai`: what the names mean, or NULL when the hints have the addresses. */
+/* `ai`: the resolved names, or NULL if the hints contain the addresses. */
 static int id_addr_info_fill(struct rdma_addrinfo *rai, const struct addrinfo *ai,
 			     const struct rdma_addrinfo *hints)
 {
@@ -77,7 +79,7 @@ static bool id_addr_is_hinted(const struct rdma_addrinfo *hints)
 	return hints && (hints->ai_src_len || hints->ai_dst_len);
 }
 
-/* getaddrinfo(3) takes the lower 16 bits of any number. */
+/* getaddrinfo(3) silently truncates a port number to 16 bits. */
 static bool id_addr_port_is_invalid(const char *service)
 {
 	char *end;
@@ -118,7 +120,7 @@ int softrnic_getaddrinfo(const char *node, const char *service, const struct rdm
 	ask.ai_family = hints && (flags & RAI_FAMILY) ? hints->ai_family : AF_UNSPEC;
 	gai = getaddrinfo(node, service, &ask, &ai);
 	if (gai) {
-		err = id_addr_gai_errno(gai); /* before the log has another errno */
+		err = id_addr_gai_errno(gai); /* convert now: the log may change errno */
 		LOG_INFO("%s:%s: %s", node ? node : "*", service ? service : "0",
 			 gai_strerror(gai));
 		return id_errno(err);
@@ -187,7 +189,7 @@ int softrnic_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src, struct s
 		return id_errno(EINVAL);
 	if (id->bound && addr->src_addr.sa_family != dst->sa_family)
 		return id_errno(EINVAL);
-	if (src && !id->bound && softrnic_bind_addr(pub, src)) /* what is bound stays so */
+	if (src && !id->bound && softrnic_bind_addr(pub, src)) /* a bound id keeps its address */
 		return -1;
 	id_set_addr(&addr->dst_storage, &to);
 	if (!id->bound) {
@@ -199,7 +201,7 @@ int softrnic_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src, struct s
 	return id_result(id, ret ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, -ret);
 }
 
-/* A link finds its own way; there is no path record. */
+/* A link finds its route by itself, so there is no path record. */
 int softrnic_resolve_route(struct rdma_cm_id *pub, int timeout_ms)
 {
 	struct cmid *id = cmid_of(pub);

@@ -16,7 +16,7 @@ static void id_params_from(struct stream_params *params, const struct rdma_conn_
 	memset(params, 0, sizeof(*params));
 	params->ird = param->responder_resources;
 	params->ord = param->initiator_depth;
-	if (params->ird > RNIC_MAX_RD_ATOM) /* RDMA_MAX_RESP_RES: as much as the device can */
+	if (params->ird > RNIC_MAX_RD_ATOM) /* RDMA_MAX_RESP_RES: use the device's maximum */
 		params->ird = RNIC_MAX_RD_ATOM;
 	if (params->ord > RNIC_MAX_RD_ATOM)
 		params->ord = RNIC_MAX_RD_ATOM;
@@ -25,7 +25,7 @@ static void id_params_from(struct stream_params *params, const struct rdma_conn_
 		memcpy(params->pdata, param->private_data, params->pdata_len);
 }
 
-/* What each stream event is for rdma_cm. */
+/* The rdma_cm event of each stream event. */
 static const enum rdma_cm_event_type cm_event_of[] = {
 	[STREAM_EV_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
 	[STREAM_EV_REJECTED] = RDMA_CM_EVENT_REJECTED,
@@ -43,7 +43,7 @@ void id_on_stream_event(void *owner, enum stream_event event, int status)
 	struct link_addr local;
 
 	if (event == STREAM_EV_DEAD || event == STREAM_EV_CONNECT_REQUEST)
-		return; /* a request vanished before it was answered: accept reports it */
+		return; /* the request vanished before its answer: accept reports the error */
 	if (event == STREAM_EV_REJECTED || (event == STREAM_EV_ESTABLISHED && !id->passive))
 		remote = conn_remote(id->conn);
 	if (event == STREAM_EV_ESTABLISHED) {

@@ -41,7 +41,7 @@ static bool id_match_own(struct evq_node *n, void *id)
 	return e->counted == id;
 }
 
-/* Free an undelivered event, and with a request its id, which the user has not seen. */
+/* Free an undelivered event. With a request, free its id, too: the user has not seen it. */
 static void id_event_discard(struct evq_node *n)
 {
 	struct cmev *e = container_of(n, struct cmev, node);
@@ -79,7 +79,7 @@ void id_free_reserve(struct cmid *id)
 		free(id->spare[i]);
 }
 
-/* Called by the connection with its lock, so events come one at a time. */
+/* The connection calls this with its lock held, so events come one at a time. */
 static struct cmev *id_event_from_reserve(struct cmid *id)
 {
 	for (int i = 0; i < ID_EVENTS; i++) {
@@ -152,8 +152,9 @@ static void id_event_taken(struct evq_node *n)
 }
 
 /*
- * A request was made for the channel that its listener had then; since, the listener may have been
- * moved here with it, and the other one destroyed. The user gets the new id only here.
+ * A request belongs to the channel that its listener had at its arrival. Since then the listener
+ * may have moved to this channel, and the other channel may be gone. The user gets the new id only
+ * here, so the id's channel is set here.
  */
 static void id_event_deliver(struct evq_node *n, struct rdma_event_channel *channel,
 			     struct rdma_cm_event **event)
@@ -223,7 +224,9 @@ void id_quiesce(struct cmid *id)
 		id_wait_acks(id);
 }
 
-/* rdma_cm(7): the id's events move along, and the old channel must have none of them in use. */
+/*
+ * rdma_cm(7): the id's events move to the new channel. None of them may be in use on the old one.
+ */
 int softrnic_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *channel)
 {
 	struct cmid *id = cmid_of(pub);

@@ -7,12 +7,12 @@
 #include "softrnic/softrnic.h"
 #include "softrnic/verbs/id.h"
 
-#define BACKLOG_DEFAULT 1024 /* requests that wait for accept or reject */
+#define BACKLOG_DEFAULT 1024 /* requests that await accept or reject */
 
-/* A leaf: guards the lists of requests, and to which of them an id belongs. */
+/* Leaf lock: guards the lists of requests, and each id's membership in a list. */
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* False: the backlog is full. */
+/* Returns false if the backlog is full. */
 static bool id_request_add(struct cmid *listener, struct cmid *child)
 {
 	struct id_requests *r = &listener->requests;
@@ -87,7 +87,7 @@ int softrnic_listen(struct rdma_cm_id *pub, int backlog)
 	return id_errno(-ret);
 }
 
-/* In a forked child the listener's own lock may be held by a thread that is not there. */
+/* In a forked child a thread of the parent may hold the listener's own lock for ever. */
 void id_stop_listening(struct cmid *id)
 {
 	struct list *it;
@@ -95,7 +95,7 @@ void id_stop_listening(struct cmid *id)
 	if (id->listener && !id_is_removed(id))
 		listener_close(id->listener);
 	id->listener = NULL;
-	/* The user may still answer the requests that it has reported. */
+	/* The user may still answer requests that the listener has reported. */
 	pthread_mutex_lock(&requests_lock);
 	while ((it = list_pop(&id->requests.list)))
 		container_of(it, struct cmid, request)->parent = NULL;

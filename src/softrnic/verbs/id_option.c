@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* id_option.c -- what rdma_set_option() may ask of an id. */
+/* id_option.c -- the options of rdma_set_option(). */
 #include <errno.h>
 #include <string.h>
 
 #include "softrnic/verbs/id.h"
 #include "softrnic/softrnic.h"
 
-/* The link is made when the id is bound, and takes the option only then. */
+/* Binding the id makes its link, which takes this option only then. */
 static int id_option_afonly(struct cmid *id, const void *val)
 {
 	int on;
@@ -18,10 +18,8 @@ static int id_option_afonly(struct cmid *id, const void *val)
 	return 0;
 }
 
-/*
- * Addresses may always be used again. The type of service and the acknowledgement timeout are
- * accepted and have no effect.
- */
+/* Address reuse is always on. The type of service and the acknowledgement timeout are accepted and
+ * have no effect. */
 int softrnic_set_option(struct rdma_cm_id *pub, int level, int name, void *val, size_t len)
 {
 	struct cmid *id = cmid_of(pub);

@@ -26,7 +26,7 @@ static void id_publish_qp(struct cmid *id, struct ibv_qp *ibv)
 	id->pub.srq = ibv->srq;
 }
 
-/* The queue pair with its builder. 0 or -errno. */
+/* Build the queue pair and its builder. Returns 0 or -errno. */
 static int id_build_qp(struct cmid *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
 		       uint64_t ops, struct qp **qp)
 {
@@ -49,7 +49,7 @@ give_num:
 	return ret;
 }
 
-/* asked->cap has what is granted afterwards. */
+/* asked->cap receives the granted capabilities. */
 static int id_create_qp(struct cmid *id, struct ibv_pd *pd, struct ibv_qp_init_attr *asked,
 			uint64_t ops)
 {
@@ -95,12 +95,12 @@ void id_destroy_qp(struct cmid *id)
 			      .send_cq = ibv->send_cq,
 			      .recv_cq = ibv->recv_cq,
 			      .srq = ibv->srq,
-			      .qp_num = ibv->qp_num}; /* outlives it */
+			      .qp_num = ibv->qp_num}; /* a copy that outlives the queue pair */
 
 	qp_ex_end(ibv);
-	if (!id_is_removed(id)) /* else locks inside may be held by threads that are not here */
+	if (!id_is_removed(id)) /* in a forked child the inner locks may be held for ever */
 		qp_delete(qp_detach(id->conn, ibv, &id->places));
-	qp_count_users(&used, -1); /* its queues may be destroyed now */
+	qp_count_users(&used, -1); /* from here on the user may destroy its queues */
 	id_qp_num_give(used.qp_num);
 	id->pub.qp = NULL;
 }

@@ -35,16 +35,16 @@ static struct mr_backing mem_backing_of(struct persist_region *region, void *add
 }
 
 /*
- * On-demand paging of all memory (ibv_reg_mr(3)): what is mapped may change at any time, so nothing is
- * looked up now, and copies report what is not there. What backs the memory is not known, so a
- * peer may not address it: its flushes would promise what cannot be kept.
+ * On-demand paging of all memory (ibv_reg_mr(3)): the program may change its mappings at any time,
+ * so nothing is looked up now, and copies report missing memory. The file behind the memory is
+ * unknown, so a peer may not address it: its flushes could not be kept.
  */
 static bool mem_is_implicit(const void *addr, size_t len, int access)
 {
 	return access & IBV_ACCESS_ON_DEMAND && !addr && len == SIZE_MAX;
 }
 
-/* Find what backs the memory. 0 or -errno. */
+/* Find the file or device that backs the memory. Returns 0 or -errno. */
 static int mem_survey(void *addr, size_t len, int access, struct mr_backing *backing)
 {
 	struct persist_region *region;
@@ -60,8 +60,8 @@ static int mem_survey(void *addr, size_t len, int access, struct mr_backing *bac
 	return ret;
 }
 
-/* A region that is in force, or will be next, is one of the domain: counted before a peer can reach
- * it. by: 1 or -1. */
+/* Count a region, active or about to be, in its domain. This happens before a peer can reach the
+ * region. by: 1 or -1. */
 static void mem_count(struct vpd *pd, const struct mr_backing *backing, int by)
 {
 	atomic_fetch_add(&pd->users, (unsigned)by);
@@ -107,13 +107,13 @@ struct ibv_mr *softrnic_reg_mr_iova2(struct ibv_pd *ibv, void *addr, size_t len,
 	return mem_reg_mr(vpd_of(ibv), addr, len, iova, (int)access);
 }
 
-/* When this returns 0 no thread accesses the memory: "Deregistration" in doc/architecture/persist.md.
- * -EBUSY: windows are bound to it. */
+/* If this returns 0, no thread accesses the memory any more: see "Deregistration" in
+ * doc/architecture/persist.md. -EBUSY: windows are bound to the region. */
 static int mem_end(struct mr *mr)
 {
 	int ret;
 
-	doorbells_ring(0); /* Writes out of it that wait to be sent */
+	doorbells_ring(0); /* send deferred Writes from this region */
 	ret = mr_try_kill(mr);
 	if (ret)
 		return ret;
@@ -135,7 +135,7 @@ int softrnic_dereg_mr(struct ibv_mr *ibv)
 	return 0;
 }
 
-/* --- registered anew ------------------------------------------------------------------------ */
+/* --- registration anew ---------------------------------------------------------------------- */
 
 #define MEM_REREG_FLAGS                                                                            \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
@@ -149,7 +149,8 @@ static int mem_rereg_check(int flags, const struct ibv_pd *pd, const void *addr,
 	return flags & IBV_REREG_MR_CHANGE_PD && !pd ? -EINVAL : 0;
 }
 
-/* The description with what `flags` change. 0 or -errno. */
+/* Make a copy of the region's description with the changes that `flags` select. Returns 0 or
+ * -errno. */
 static int mem_make_next(const struct mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len,
 			 int access, struct mr **next)
 {
@@ -177,7 +178,7 @@ static int mem_make_next(const struct mr *mr, int flags, struct ibv_pd *pd, void
 	return ret;
 }
 
-/* One that mem_make_next() made, and that is counted. */
+/* Undo mem_make_next() and mem_count() for `next`. */
 static void mem_forget(struct mr *next)
 {
 	mem_count(vpd_of(next->ibv.pd), &next->backing, -1);
@@ -185,7 +186,8 @@ static void mem_forget(struct mr *next)
 	mr_discard(next);
 }
 
-/* All that may fail is done before the region is killed. So after a failure it is what it was. */
+/* Every step that may fail comes before the region is killed. So after a failure the region is
+ * unchanged. */
 int softrnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t len,
 		      int access)
 {
@@ -209,7 +211,7 @@ int softrnic_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *ad
 	return 0;
 }
 
-/* Nothing needs prefetching, because nothing is pinned; the arguments are checked all the same. */
+/* No memory is pinned, so prefetching has no effect; the arguments are checked all the same. */
 int softrnic_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		       struct ibv_sge *sges, uint32_t num_sge)
 {

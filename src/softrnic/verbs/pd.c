@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pd.c -- protection domains, and the domains that programs put around them.
+ * pd.c -- protection domains, thread domains and parent domains.
  *
- * A parent domain is another name of a protection domain, with which a program gives hints: threads
- * that use an object one at a time, and allocators for the memory of queues. This device needs
- * neither, so it accepts them.
+ * A parent domain refers to a protection domain and adds hints: threads that use an object one at a
+ * time, and allocators for the memory of queues. This device accepts the hints and ignores them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ struct ibv_pd *softrnic_alloc_pd(struct ibv_context *context)
 	return &pd->ibv;
 }
 
-/* Of either kind. */
+/* Deallocate a protection domain or a parent domain. */
 int softrnic_dealloc_pd(struct ibv_pd *ibv)
 {
 	struct vpd *pd = container_of(ibv, struct vpd, ibv);

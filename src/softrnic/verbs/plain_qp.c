@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plain_qp.c -- plain queue pairs: made and destroyed. */
+/* plain_qp.c -- creation and destruction of plain queue pairs. */
 #include "softrnic/verbs/plain_qp.h"
 
 #include <errno.h>
@@ -34,9 +34,9 @@ void plain_qp_leave(struct plain_qp *p)
 	lock_leave(&p->lock);
 }
 
-/* --- made ----------------------------------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------------------------- */
 
-/* An unreliable one needs the meeting of a device that looks like RoCE. */
+/* An unreliable queue pair meets its peer by itself, so the device has to look like RoCE. */
 static int plain_qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	if (!pd)
@@ -59,7 +59,7 @@ static struct plain_qp *plain_qp_alloc(const struct ibv_qp_init_attr *granted)
 	return p;
 }
 
-/* The queue pair with its builder. 0 or -errno. */
+/* Build the queue pair and its builder. Returns 0 or -errno. */
 static int plain_qp_build(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 {
 	struct qp *qp;
@@ -74,7 +74,7 @@ static int plain_qp_build(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 	return ret;
 }
 
-/* The queue pair and its home, which know each other. 0 or -errno. */
+/* Make the queue pair and its home, which refer to each other. Returns 0 or -errno. */
 static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 {
 	int ret = conn_plain_new(&p->home, &p->num);
@@ -92,7 +92,7 @@ static int plain_qp_make(struct plain_qp *p, struct ibv_pd *pd, uint64_t ops)
 	return 0;
 }
 
-/* cap has what is granted afterwards. NULL and errno. */
+/* attr.cap receives the granted capabilities. Returns NULL and sets errno on failure. */
 static struct ibv_qp *plain_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr attr, uint64_t ops,
 				   struct ibv_qp_cap *cap)
 {
@@ -144,13 +144,15 @@ bool softrnic_is_plain_qp(const struct ibv_qp *ibv)
 	return plain_qp_is(ibv);
 }
 
-/* --- destroyed ------------------------------------------------------------------------------ */
+/* --- destruction ---------------------------------------------------------------------------- */
 
-/* Posted work still leaves, within the time of a disconnect, as with the queue pair of an id. */
+/*
+ * Posted requests are still sent, within the time limit of a disconnect, as for an id's queue pair.
+ */
 int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
 {
 	struct plain_qp *p;
-	struct ibv_qp used = *ibv; /* outlives it */
+	struct ibv_qp used = *ibv; /* a copy that outlives the queue pair */
 
 	qp_ex_end(ibv);
 	if (vud_is(ibv)) {
@@ -158,12 +160,12 @@ int softrnic_destroy_plain_qp(struct ibv_qp *ibv)
 		return 0;
 	}
 	p = plain_qp_of(ibv);
-	if (!plain_qp_is_removed(p)) { /* else locks inside may be held by threads not here */
+	if (!plain_qp_is_removed(p)) { /* in a forked child the inner locks may be held for ever */
 		conn_plain_leave(p->home);
 		qp_delete(qp_detach(p->home, ibv, &p->places));
 		conn_release(p->home);
 	}
-	qp_count_users(&used, -1); /* its queues may be destroyed now */
+	qp_count_users(&used, -1); /* from here on the user may destroy its queues */
 	free(p);
 	return 0;
 }

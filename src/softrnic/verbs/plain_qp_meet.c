@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plain_qp_meet.c -- how a plain queue pair finds its peer: what its attributes say of both ends. */
+/*
+ * plain_qp_meet.c -- a plain queue pair's way to its peer: both ends' names, from its attributes.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -33,7 +35,7 @@ int plain_qp_meet(struct plain_qp *p)
 	int ret;
 
 	if (!config_get()->roce)
-		return EOPNOTSUPP; /* iWARP's are connected by rdma_cm alone */
+		return EOPNOTSUPP; /* only rdma_cm connects iWARP's queue pairs */
 	ret = gids_route(&p->attr.ah_attr.grh, &own, &peer);
 	return ret ? ret : plain_qp_look(p, &own, &peer);
 }

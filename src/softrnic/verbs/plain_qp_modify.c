@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plain_qp_modify.c -- plain queue pairs: moved from state to state, and asked for what was set. */
+/*
+ * plain_qp_modify.c -- moves plain queue pairs from state to state, and reports their attributes.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +9,7 @@
 #include "softrnic/verbs/qp_attr.h"
 #include "softrnic/verbs/qp_states.h"
 
-/* A new queue pair takes the place of the old one, on the same connection. 0 or an errno value. */
+/* A new queue pair replaces the old one on the same connection. Returns 0 or an errno value. */
 static int plain_qp_reset(struct plain_qp *p)
 {
 	struct qp_config cfg = *qp_config(qp_of(p->ibv));
@@ -22,7 +24,9 @@ static int plain_qp_reset(struct plain_qp *p)
 	return 0;
 }
 
-/* The meeting begins before the state shows it: no call of the user comes in between. */
+/*
+ * The meeting begins before the new state is visible. The lock keeps other calls of the user out.
+ */
 static int plain_qp_move(struct plain_qp *p, const struct conn_qp_move *move)
 {
 	int ret = conn_permit_qp(p->home, p->attr.qp_access_flags);
@@ -43,7 +47,7 @@ static int plain_qp_end(struct plain_qp *p)
 	return ret;
 }
 
-/* In SQD verbs lets a user change the path. The connection stays where it leads. */
+/* In SQD verbs permits a change of the path, but the connection stays with its peer. */
 static bool plain_qp_leads_elsewhere(const struct plain_qp *p, const struct ibv_qp_attr *attr)
 {
 	const struct ibv_global_route *now = &p->attr.ah_attr.grh, *then = &attr->ah_attr.grh;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp.c -- work requests: the data path's entry; and what is asked of a queue pair of either kind. */
+/* qp.c -- work requests: the entry of the data path; and queries of a queue pair of either kind. */
 #include <errno.h>
 #include <string.h>
 

@@ -3,12 +3,12 @@
 
 #include "softrnic/rnic/rnic.h"
 
-/* Widths of the fields in InfiniBand's headers, which programs' values have to fit in. */
+/* Widths of the fields in InfiniBand's headers: the values of programs have to fit into them. */
 #define ATTR_TIMER_MAX 31
 #define ATTR_RETRY_MAX 7
 #define ATTR_24_BITS   0xffffffu
 
-/* The one port, and the one key of its table; on Ethernet a path has a global header. */
+/* The device has one port, and one partition key; on Ethernet a path needs a global header. */
 static bool attr_av_is_valid(const struct ibv_ah_attr *av)
 {
 	return av->is_global && av->port_num == 1;
@@ -19,7 +19,7 @@ static bool attr_mtu_is_valid(enum ibv_mtu mtu)
 	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096;
 }
 
-/* One row an attribute that not every value is valid for: its bit, and when it is. */
+/* One row for each attribute with invalid values: its bit, and its condition for a valid value. */
 /* clang-format off */
 #define ATTR_CHECKS(X)                                                                             \
 	X(PORT, attr->port_num == 1)                                                               \
@@ -34,7 +34,7 @@ static bool attr_mtu_is_valid(enum ibv_mtu mtu)
 	X(MAX_QP_RD_ATOMIC, attr->max_rd_atomic <= RNIC_MAX_RD_ATOM)                               \
 	X(MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic <= RNIC_MAX_RD_ATOM)
 
-/* One row an attribute: its bit, its member, and the value that is stored. */
+/* One row for each attribute: its bit, its member, and the value to store. */
 #define ATTR_MEMBERS(X)                                                                            \
 	X(PORT, port_num, attr->port_num)                                                          \
 	X(PKEY_INDEX, pkey_index, attr->pkey_index)                                                \

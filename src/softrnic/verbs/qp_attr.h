@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_attr.h -- the attributes of a plain queue pair: their values, and what is stored. Pure. */
+/* qp_attr.h -- checks and stores the attributes of a plain queue pair. Pure. */
 #ifndef VERBS_QP_ATTR_H
 #define VERBS_QP_ATTR_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-/* Are the values of all attributes in `mask` ones that this device can have? */
+/* Returns whether this device supports the values of all attributes in `mask`. */
 bool qp_attr_is_valid(const struct ibv_qp_attr *attr, int mask);
-/* Copy those attributes; the states are not among them. */
+/* Copy the attributes in `mask`, except the states. */
 void qp_attr_store(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr, int mask);
 
 #endif

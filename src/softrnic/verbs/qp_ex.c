@@ -147,7 +147,7 @@ static void qpx_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 		w->wr.invalidate_rkey = rkey;
 }
 
-/* What no queue pair of this device was made for. */
+/* An operation that no queue pair of this device supports. */
 static void qpx_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_len, uint16_t mss)
 {
 	qp_builder_fail(qpx_builder(ex), EINVAL);
@@ -244,7 +244,7 @@ static void qpx_fill(struct ibv_qp_ex *ex)
 	ex->wr_abort = qpx_abort;
 }
 
-/* create_flags of 0 request none. */
+/* With create_flags of 0 the program requests no flag, so the member's bit alone is accepted. */
 static bool qpx_is_unsupported(const struct ibv_qp_init_attr_ex *ex)
 {
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_make.c -- queue pairs: made, attached to their connection, drained and ended. */
+/* qp_make.c -- queue pairs: creation, attachment to a connection, draining and the end. */
 #include "softrnic/verbs/qp_make.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 enum { MIN_INLINE = 64 };
 
-/* --- what is asked for ---------------------------------------------------------------------- */
+/* --- requested attributes ------------------------------------------------------------------- */
 
 static bool qp_cap_is_valid(const struct ibv_qp_cap *cap, bool srq)
 {
@@ -31,16 +31,16 @@ int qp_attr_check_queues(const struct ibv_qp_init_attr *attr)
 	return qp_cap_is_valid(&attr->cap, attr->srq) ? 0 : EINVAL;
 }
 
-/* Devices grant some inline data where none is asked for, and programs rely on it. */
+/* Devices grant some inline data even if the program requests none, and programs rely on this. */
 void qp_attr_grant(struct ibv_qp_init_attr *attr)
 {
 	if (attr->cap.max_inline_data < MIN_INLINE)
 		attr->cap.max_inline_data = MIN_INLINE;
 }
 
-/* --- made ----------------------------------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------------------------- */
 
-/* Called by the connection, with its lock. */
+/* The connection calls this with its lock held. */
 static void qp_owner_async(void *owner, enum ibv_event_type event)
 {
 	struct ibv_qp *ibv = conn_qp(owner);
@@ -50,8 +50,8 @@ static void qp_owner_async(void *owner, enum ibv_event_type event)
 	context_async(ibv->context, event, ibv);
 }
 
-/* On RoCE programs take a completion for "it is at the peer", and plain queue pairs are RoCE's. On
- * iWARP it means that the source may be reused. */
+/* On RoCE programs expect that a completed Write has reached the peer, and plain queue pairs act as
+ * RoCE's. On iWARP a completion only means that the source may be reused. */
 static bool qp_acknowledges(const struct ibv_qp_init_attr *granted, bool plain)
 {
 	enum config_ack ack = config_get()->ack;
@@ -88,7 +88,7 @@ int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *g
 	return ret;
 }
 
-/* --- attached ------------------------------------------------------------------------------- */
+/* --- attachment ----------------------------------------------------------------------------- */
 
 void qp_places_init(struct qp_places *places)
 {

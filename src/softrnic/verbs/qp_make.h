@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * qp_make.h -- what the queue pairs of ids and plain ones have in common: they are checked, made,
- * attached to a connection, and detached.
- */
+/* qp_make.h -- the common part of plain queue pairs and those of ids: they are checked, made,
+ * attached to a connection, and detached. */
 #ifndef VERBS_QP_MAKE_H
 #define VERBS_QP_MAKE_H
 
@@ -12,7 +10,7 @@
 #include "softrnic/io/conn.h"
 #include "softrnic/verbs/device.h"
 
-/* Numbers of queue pairs: below are those of ids, from here on plain ones. */
+/* The first number of a plain queue pair; ids' queue pairs have smaller numbers. */
 #define QP_NUM_PLAIN 0x040000u
 
 static inline struct vcq *qp_vcq(struct ibv_cq *ibv)
@@ -31,23 +29,27 @@ struct qp_places {
 };
 void qp_places_init(struct qp_places *places);
 
-/* Of a type that there is, with its CQs, and within the device's limits? 0 or an errno value. */
+/*
+ * Check for a known type, CQs, and values within the device's limits. Returns 0 or an errno value.
+ */
 int qp_attr_check(const struct ibv_qp_init_attr *attr);
-int qp_attr_check_queues(const struct ibv_qp_init_attr *attr); /* without the type */
-/* More may be granted than was asked for. */
+int qp_attr_check_queues(const struct ibv_qp_init_attr *attr); /* accepts any type */
+/* Fill in what is granted, which may exceed the request. */
 void qp_attr_grant(struct ibv_qp_init_attr *attr);
 
 /*
- * plain: as qp_config.plain. 0 or -errno. The public members of the queue pair are filled. After it
- * qp_count_users(1), and after its destruction -1: what a queue pair is made of is in use.
+ * Make a queue pair and fill in its public members. plain: as qp_config.plain. Returns 0 or -errno.
+ * Afterwards the caller counts the use of its domain and queues by qp_count_users(1), and after the
+ * destruction by -1.
  */
 int qp_build(struct conn *c, struct ibv_pd *pd, const struct ibv_qp_init_attr *granted,
 	     uint32_t num, void *plain, struct qp **out);
 void qp_count_users(const struct ibv_qp *ibv, int by);
-/* The connection drives the queue pair from now on, and the polls of its CQs the connection, */
+/* From now on the connection drives the queue pair, and polls of its CQs drive the connection,
+ * until qp_detach(). */
 void qp_attach(struct conn *c, struct ibv_qp *ibv, const struct ibv_qp_init_attr *granted,
 	       struct qp_places *places);
-/* until it is detached: conn_detach_qp(). Its undelivered events are dropped. */
+/* Detach the queue pair: see conn_detach_qp(). Its undelivered events are dropped. */
 struct qp *qp_detach(struct conn *c, struct ibv_qp *ibv, struct qp_places *places);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qp_states.c -- one row a move, one column a type of queue pair. */
+/* qp_states.c -- the permitted moves: one row for each move, one column for each type of queue
+ * pair. */
 #include "softrnic/verbs/qp_states.h"
 
 #define STATES 7 /* RESET to ERR */
@@ -91,7 +92,7 @@ static const struct states_move states_moves[STATES][STATES] = {
 	},
 	[IBV_QPS_SQE] = {
 		[IBV_QPS_RESET] = BARE,
-		[IBV_QPS_RTS] = { /* a reliable one never has that state */
+		[IBV_QPS_RTS] = { /* a reliable one never enters this state */
 			.exists = {[TYPE_UC] = true, [TYPE_UD] = true},
 			.masks = {UC(0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS),
 				  UD(0, IBV_QP_CUR_STATE | IBV_QP_QKEY)},

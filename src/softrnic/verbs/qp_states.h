@@ -10,9 +10,10 @@
 #include <stdbool.h>
 
 /*
- * May a queue pair of this type move from the one state to the other, with the attributes of
- * `mask`? All that the move requires must be there, and nothing else but what it permits. Without
- * IBV_QP_STATE the two states are the same. There are no alternate paths, so no move permits any.
+ * Returns whether a queue pair of this type may move from one state to the other with the
+ * attributes of `mask`. The mask must contain all attributes that the move requires, and no other
+ * than those that it permits. Without IBV_QP_STATE the two states are the same. The device has no
+ * alternate paths, so no move permits them.
  */
 bool qp_states_permit(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
 		      int mask);

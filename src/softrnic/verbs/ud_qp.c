@@ -25,9 +25,9 @@ struct vud {
 	struct ud_qp *qp;
 	struct ud_port *port;
 	struct qp_place place;
-	struct vcq_port polled[2]; /* in the lists of its receive CQ and, if another, its send CQ */
-	struct ibv_qp_init_attr granted; /* as it was made */
-	struct ibv_qp_attr attr;         /* all that its user has set since RESET */
+	struct vcq_port polled[2];       /* in the lists of the receive CQ and of another send CQ */
+	struct ibv_qp_init_attr granted; /* the attributes at its creation */
+	struct ibv_qp_attr attr;         /* all attributes that the user has set since RESET */
 };
 
 static struct vud *vud_of(struct ibv_qp *ibv)
@@ -35,7 +35,7 @@ static struct vud *vud_of(struct ibv_qp *ibv)
 	return ud_qp_owner(ud_qp_of(ibv));
 }
 
-/* False: it was inherited through fork(). Else with its lock until vud_leave(). */
+/* Take the lock until vud_leave(). Returns false if the queue pair was inherited through fork(). */
 static bool vud_enter(struct vud *v)
 {
 	if (v->generation != engine_generation())
@@ -59,7 +59,7 @@ static int vud_gather(void *owner, struct ud_flows *flows, uint64_t now, struct 
 	return ud_qp_gather(v->qp, flows, now, packets, max);
 }
 
-/* With the lock: what is posted leaves as far as the socket takes it. */
+/* Called with the lock. Send posted requests until the socket takes no more. */
 static void vud_send(struct vud *v)
 {
 	int n;
@@ -87,7 +87,7 @@ static void vud_on_received(struct ud_end *end, const struct ud_header *h,
 	lock_leave(&v->lock);
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void vud_on_async(void *owner, enum ibv_event_type event)
 {
 	struct ibv_qp *ibv = ud_qp_ibv(((struct vud *)owner)->qp);
@@ -95,7 +95,7 @@ static void vud_on_async(void *owner, enum ibv_event_type event)
 	context_async(ibv->context, event, ibv);
 }
 
-/* --- made and deleted ------------------------------------------------------------------------- */
+/* --- creation and deletion -------------------------------------------------------------------- */
 
 static int vud_make_qp(struct vud *v, struct ibv_pd *pd)
 {
@@ -136,7 +136,7 @@ static int vud_make(struct vud *v, struct ibv_pd *pd, uint64_t ops)
 	return ret;
 }
 
-/* Packets may come from here on. */
+/* From here on packets may arrive. */
 static void vud_begin(struct vud *v)
 {
 	v->end.qpn = v->place.qpn;
@@ -149,7 +149,7 @@ static void vud_begin(struct vud *v)
 	qp_count_users(ud_qp_ibv(v->qp), 1);
 	ud_port_join(v->port, &v->end);
 	vcq_attach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
-	if (v->granted.send_cq != v->granted.recv_cq) /* credits come there */
+	if (v->granted.send_cq != v->granted.recv_cq) /* polls of the send CQ receive credits */
 		vcq_attach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
 }
 
@@ -201,9 +201,9 @@ static void vud_log_counters(const struct vud *v)
 void vud_delete(struct ibv_qp *ibv)
 {
 	struct vud *v = vud_of(ibv);
-	struct ibv_qp used = *ibv; /* outlives it */
+	struct ibv_qp used = *ibv; /* a copy that outlives the queue pair */
 
-	if (v->generation == engine_generation()) { /* else locks may be held by threads not here */
+	if (v->generation == engine_generation()) { /* in a forked child the locks may stay held */
 		vcq_detach_port(qp_vcq(v->granted.recv_cq), &v->polled[0]);
 		vcq_detach_port(qp_vcq(v->granted.send_cq), &v->polled[1]);
 		ud_port_leave(v->port, &v->end);
@@ -216,7 +216,7 @@ void vud_delete(struct ibv_qp *ibv)
 	free(v);
 }
 
-/* --- modified and queried --------------------------------------------------------------------- */
+/* --- modification and query ------------------------------------------------------------------- */
 
 static int vud_modify_locked(struct vud *v, const struct ibv_qp_attr *attr, int mask)
 {
@@ -235,7 +235,7 @@ static int vud_modify_locked(struct vud *v, const struct ibv_qp_attr *attr, int 
 	if (mask & IBV_QP_STATE)
 		ud_qp_move(v->qp, to,
 			   mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify);
-	vud_send(v); /* what was posted in SQD */
+	vud_send(v); /* send requests that were posted in SQD */
 	return 0;
 }
 
@@ -265,7 +265,7 @@ int vud_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, struct ibv_qp_init_a
 	return 0;
 }
 
-/* --- posted ----------------------------------------------------------------------------------- */
+/* --- posting ---------------------------------------------------------------------------------- */
 
 int vud_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {

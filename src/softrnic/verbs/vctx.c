@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * vctx.c -- calls that programs make through a context without a symbol: verbs.h has inline functions
- * for them. A call that is NULL here fails with EOPNOTSUPP in these functions.
- */
+/* vctx.c -- calls without a symbol, which inline functions of verbs.h make through a context. Where
+ * the pointer is NULL, the inline function fails with EOPNOTSUPP. */
 #include "softrnic/verbs/device.h"
 #include "softrnic/softrnic.h"
 
