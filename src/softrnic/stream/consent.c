@@ -10,7 +10,7 @@ void stream_consent_put(struct mpa_start *start, enum stream_consent consent)
 
 enum stream_consent stream_consent_get(const struct mpa_start *start)
 {
-	/* With A set the bits are the RFC's again. */
+	/* With A set, the bits have the RFC's meaning. */
 	if (!start->enhanced || start->p2p || !start->rtr_send)
 		return STREAM_CONSENT_NONE;
 	if (start->rtr_write != start->rtr_read)

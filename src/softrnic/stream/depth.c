@@ -15,7 +15,7 @@ uint16_t stream_depth_clip(uint16_t asked)
 	return depth_min(asked, RNIC_MAX_RD_ATOM);
 }
 
-/* MPA_DEPTH_ULP sets no limit: the ULP has agreed by itself. */
+/* MPA_DEPTH_ULP sets no limit: the two ULPs agree on the depth by themselves. */
 static uint16_t depth_limit(uint16_t own, uint16_t peer)
 {
 	return peer == MPA_DEPTH_ULP ? own : depth_min(own, peer);
@@ -50,7 +50,7 @@ void stream_depth_answer(struct qp_stream *agreed, struct mpa_start *rep,
 	agreed->ord = stream_depth_clip(user->ord);
 	if (!req->enhanced)
 		return;
-	/* A Read as RTR has to be answered, whatever the user wanted (RFC 6581 s9). */
+	/* A Read as RTR needs an answer, whatever IRD the user requested (RFC 6581 s9). */
 	if (agreed->rtr_in == QP_RTR_READ && !agreed->ird)
 		agreed->ird = 1;
 	agreed->ord = depth_limit(agreed->ord, req->ird);

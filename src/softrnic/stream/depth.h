@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * depth.h -- agreeing on IRD and ORD (RFC 6581 s9): afterwards each side's ORD is at most the other
- * side's IRD. Revision 1 does not carry them: there both sides use what their own user asked for,
- * clipped to the device, and the users must have agreed.
+ * depth.h -- the agreement on IRD and ORD (RFC 6581 s9): each side's ORD becomes at most the other
+ * side's IRD. Revision 1 does not carry the depths. There each side uses the depths that its own
+ * user requested, clipped to the device's limits, and the users agree on them by other means.
  */
 #ifndef STREAM_DEPTH_H
 #define STREAM_DEPTH_H
@@ -19,7 +19,7 @@ void stream_depth_ask(struct mpa_start *req, const struct stream_params *user);
 /* Initiator, after the reply. -ENOSPC: the responder needs more IRD than we have. */
 int stream_depth_settle(struct qp_stream *agreed, const struct mpa_start *req,
 			const struct mpa_start *rep);
-/* Responder: fills the reply and what is agreed. */
+/* Responder: fill in the reply's depths and the agreed depths. */
 void stream_depth_answer(struct qp_stream *agreed, struct mpa_start *rep,
 			 const struct mpa_start *req, const struct stream_params *user);
 /* Responder: the depths that the request allows its user to ask for. */

@@ -7,8 +7,8 @@
 struct fence_question {
 	struct list link;
 	uint64_t at;
-	unsigned left;              /* number of named connections that are not closed yet */
-	struct fence_member *asker; /* the connection that waits for them; NULL: it has gone */
+	unsigned left;              /* number of named connections that are still open */
+	struct fence_member *asker; /* the connection that waits; NULL: it is closed */
 	struct ext_origin origin;
 };
 
@@ -118,10 +118,8 @@ static void fence_cut_named(struct fences *all, struct fence_question *q)
 	}
 }
 
-/*
- * When the table is full, cut the oldest connections that have not named themselves: they have had
- * the most time, and only for them is a question without an asker kept.
- */
+/* When the table is full, cut the oldest connections that have not named themselves. They had the
+ * most time, and only they keep questions without an asker alive. */
 static void fence_make_room(struct fences *all)
 {
 	struct list *it;
@@ -170,7 +168,7 @@ static enum stream_fence fence_ask(struct fences *all, struct fence_member *m,
 enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 				 const struct ext_origin *origin)
 {
-	if (list_empty(&m->link) || m->is_cut) /* the connection is closed, or is about to end */
+	if (list_empty(&m->link) || m->is_cut) /* the connection is closed, or ends soon */
 		return STREAM_FENCE_CUT;
 	if (!m->known_at) {
 		memcpy(m->id, origin->id, EXT_ID_LEN);

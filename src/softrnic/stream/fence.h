@@ -5,8 +5,9 @@
  *
  * A question may name a connection whose own ORIGIN has not arrived: its peer was killed, for
  * example, and the bytes are on their way. So a question is kept as long as an older connection has
- * not named itself; that one is cut when it does, if the question names it. When the table is full,
- * the oldest such connections are cut at once: a silent connection cannot block later questions.
+ * not named itself. If that connection then names itself as one of the question's, it is cut. When
+ * the table is full, the oldest unnamed connections are cut at once, so that a silent connection
+ * cannot block later questions.
  *
  * Pure. The owner has a lock around all of it, and the memory of each struct fence_member.
  */
@@ -29,7 +30,7 @@ struct fence_member {
 	uint64_t arrived, known_at; /* known_at 0: the connection has not named itself yet */
 	uint64_t serial;
 	unsigned n_asked;
-	bool is_cut; /* it was cut before it had named itself */
+	bool is_cut; /* the connection was cut before it named itself */
 	uint8_t id[EXT_ID_LEN];
 	bool has_owner;
 	uint8_t owner[EXT_ID_LEN];
@@ -42,8 +43,11 @@ struct fences {
 	struct list questions; /* questions, the oldest first */
 	unsigned n_questions;
 	uint64_t clock;
-	/* Functions of the owner, called with its lock, so they only ask for work. cut: end this
-	 * connection. wake: all connections that this one's question named are closed. */
+	/*
+	 * Functions of the owner. They are called with its lock, so they only schedule work. cut:
+	 * end this connection. wake: all connections that this connection's question named are
+	 * closed.
+	 */
 	void (*cut)(struct fence_member *m);
 	void (*wake)(struct fence_member *m);
 };
@@ -57,7 +61,7 @@ void fence_arrive(struct fences *all, struct fence_member *m);
 void fence_pass(struct fences *all, struct fence_member *m);
 enum stream_fence fence_identify(struct fences *all, struct fence_member *m,
 				 const struct ext_origin *origin);
-/* The connection is closed: nothing of it can be placed any more. */
+/* The connection is closed: none of its bytes can be placed any more. */
 void fence_leave(struct fences *all, struct fence_member *m);
 
 #endif

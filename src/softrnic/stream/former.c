@@ -11,7 +11,7 @@ struct former_target {
 	uint8_t id[EXT_ID_LEN];       /* names this process to that target alone */
 	uint64_t last;                /* serial number of the newest connection */
 	struct list living;           /* ascending */
-	struct former_gap tail;       /* a connection was given up after the last living one */
+	struct former_gap tail;       /* the gap after the last living connection */
 };
 
 _Static_assert(sizeof(struct former_target) <= FORMER_TARGET_BYTES,
@@ -68,7 +68,7 @@ static bool former_make_room(struct formers *all)
 		former_target_free(all, t);
 		return true;
 	}
-	return false; /* each target has a connection, so there are not many more */
+	return false; /* each target has a connection: their number bounds the table */
 }
 
 static struct former_target *former_target_new(struct formers *all, const uint8_t *instance,
@@ -103,7 +103,7 @@ int former_join(struct formers *all, struct former *f, const uint8_t instance[EX
 	return 0;
 }
 
-/* --- what is given up ----------------------------------------------------------------------- */
+/* --- connections that were given up --------------------------------------------------------- */
 
 static void former_widen(struct former_gap *gap, struct former_gap by)
 {
@@ -139,7 +139,7 @@ void former_leave(struct formers *all, struct former *f, bool over)
 		former_target_free(all, t);
 }
 
-/* --- what is named -------------------------------------------------------------------------- */
+/* --- the ORIGIN ----------------------------------------------------------------------------- */
 
 static void former_put(struct ext_origin *origin, struct former_gap *gap)
 {
@@ -171,7 +171,9 @@ void former_name(const struct former *f, struct ext_origin *origin)
 	former_put(origin, &gap);
 }
 
-/* A gap that has grown since the message was made is named again as a whole. */
+/*
+ * Forget a gap after its answer. A gap that has grown since the question is named again as a whole.
+ */
 static void former_forget(struct former_gap *gap, const struct ext_origin *origin)
 {
 	for (unsigned i = 0; gap->first && i < origin->n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * former.h -- the connections that this process has initiated and given up, and that may not be
- * over at their target. A later connection names these (doc/wire.md s6, "Origin").
+ * former.h -- the connections that this process has initiated and given up, and that their target
+ * may still serve. A later connection names them (doc/wire.md s6, "Origin").
  *
  * Serial numbers ascend with time. Of the connections that have ended, the registry keeps one
  * interval between two living ones. So a thousand connections that were lost one after the other
@@ -33,8 +33,8 @@ struct former {
 	struct former_target *target; /* NULL: it is not in the registry */
 	uint64_t serial;
 	bool given_up; /* the user may see that it has ended, or has released it */
-	bool fenced;   /* the target has answered that it is over */
-	/* a connection was given up between the previous living one and this one */
+	bool fenced;   /* the target has confirmed the end of the connection */
+	/* connections that were given up between the previous living one and this one */
 	struct former_gap gap;
 };
 
@@ -44,20 +44,20 @@ struct formers {
 };
 
 void formers_init(struct formers *all);
-/* Forget all; a forked child's copies of connections are not its own. */
+/* Drop all entries: in a forked child the copies of the parent's connections are not its own. */
 void formers_reset(struct formers *all);
-/*
- * Add a connection to the process that `instance` names. fresh: random bytes, which become the id
- * if the target is new. 0 or -ENOMEM. *dropped: the table was full, and another target was dropped.
- */
+/* Add a connection to the process that `instance` names. fresh: random bytes, used as the id of a
+ * new target. *dropped: the table was full, so another target was dropped. Returns 0 or -ENOMEM. */
 int former_join(struct formers *all, struct former *f, const uint8_t instance[EXT_ID_LEN],
 		const uint8_t fresh[EXT_ID_LEN], bool *dropped);
 void former_give_up(struct former *f);
 /* The connection is closed. over: see stream_is_over(). */
 void former_leave(struct formers *all, struct former *f, bool over);
-/* Fill in id, serial number, and the ranges that fit; the next message has the others. */
+/*
+ * Fill in the id, the serial number, and the ranges that fit; the next message carries the others.
+ */
 void former_name(const struct former *f, struct ext_origin *origin);
-/* The target has answered: all connections that `origin` named are over. */
+/* The target has answered: all connections in `origin` are over. */
 void former_fenced(struct former *f, const struct ext_origin *origin);
 
 #endif

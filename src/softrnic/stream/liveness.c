@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.c -- two looks a limit, three in a short one. An end that received nothing since the
- * last look sends a ping. An end that received something and sent nothing sends a pong unasked,
- * because the peer's ping may be stuck behind what the peer is sending. So silence means that the
- * peer, or the way to it, is gone.
+ * liveness.c -- an end looks twice within a limit, and three times within a short one. An end that
+ * received nothing since the last look sends a ping. An end that received bytes but sent none sends
+ * an unrequested pong, because the peer's ping may be stuck behind other data of the peer. So
+ * silence means that the peer, or the way to it, is gone.
  */
 #include "softrnic/stream/liveness.h"
 
 #include "softrnic/stream/stream_impl.h"
 
 /*
- * Looks in one limit: after a look the peer has the rest of the limit to answer. Each look costs
- * the process of an idle connection some time. In a short limit the scheduler of a busy machine may
- * take the time that the peer would need.
+ * Looks within one limit: after a look the peer has the rest of the limit to answer. Each look
+ * costs the process of an idle connection some time. In a short limit, a busy machine's scheduler
+ * may use up the time in which the peer should answer.
  */
 #define LOOKS       2
 #define LOOKS_SHORT 3
@@ -30,7 +30,7 @@ static uint64_t liveness_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Often enough for both ends' limits. */
+/* The period between two looks: short enough for both ends' limits. */
 static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 {
 	uint64_t limit = liveness_earlier(l->limit_ns, l->peer_ns);
@@ -41,9 +41,9 @@ static uint64_t liveness_period_ns(const struct liveness *l, bool stalled)
 }
 
 /*
- * Looks of many connections fall together, so that one wake-up serves them all: each is up to an
- * eighth of its period late. But the two ends of a connection, where they have the same clock,
- * never look at the same time: the second one finds that the first has asked.
+ * Align the looks of many connections, so that one wake-up serves them all: each look is up to an
+ * eighth of its period late. But two ends with the same clock never look at the same time, so that
+ * the second end finds the first one's ping.
  */
 static uint64_t liveness_gather(const struct liveness *l, uint64_t at)
 {
@@ -111,10 +111,8 @@ void liveness_on_peer_limit(struct liveness *l, uint32_t peer_ms, uint64_t now)
 
 enum liveness_act liveness_look(struct liveness *l, const struct liveness_view *view, uint64_t now)
 {
-	/*
-	 * This look is so late that the process itself did not run: answers of the peer may not be
-	 * read yet.
-	 */
+	/* The look is so late that the process itself did not run. Answers of the peer may still be
+	 * unread. */
 	bool late = now - l->at > liveness_period_ns(l, view->stalled);
 	bool heard = view->rx != l->rx, spoke = view->tx != l->tx;
 
@@ -159,7 +157,7 @@ void stream_liveness_begin(struct stream *s, uint64_t now)
 	view = stream_liveness_view(s);
 	liveness_begin(&s->liveness, s->cfg.role == STREAM_RESPONDER, s->cfg.liveness_ns, &view,
 		       now);
-	stream_liveness_on_bytes(s, now); /* the limit that the peer's HELLO states */
+	stream_liveness_on_bytes(s, now); /* use the limit that the peer's HELLO states */
 }
 
 void stream_liveness_on_bytes(struct stream *s, uint64_t now)

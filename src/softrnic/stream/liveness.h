@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * liveness.h -- whether the peer is alive: the timing of the heartbeat (doc/wire.md s6).
+ * liveness.h -- the timing of the heartbeat, which detects a dead peer (doc/wire.md s6).
  *
- * Single messages do not count: the owner looks from time to time, and compares how many bytes went
- * each way. So an idle connection costs a few timers a limit, and a busy one no more.
+ * The owner looks from time to time, and compares the byte counts of both directions; single
+ * messages are not tracked. So a connection, idle or busy, costs only a few timers within each
+ * limit.
  */
 #ifndef STREAM_LIVENESS_H
 #define STREAM_LIVENESS_H
@@ -23,15 +24,15 @@ struct liveness {
 	uint64_t limit_ns; /* CLOCK_NEVER: the peer is never lost, but still gets heartbeats */
 	uint64_t peer_ns;  /* the peer's limit */
 	uint64_t at;       /* time of the next look; CLOCK_NEVER: off */
-	/* time at which the owner is to be woken for it: see liveness_gather() */
+	/* time of the owner's wake-up for this look: see liveness_gather() */
 	uint64_t due;
-	bool second; /* this end is the one that looks a little later than the other */
-	/* last time at which the peer was not silent, or this end did not read */
+	bool second; /* this end looks a little later than the other end */
+	/* the last time at which the peer was not silent, or this end did not read */
 	uint64_t heard;
-	uint64_t rx, tx; /* bytes, at the last look */
+	uint64_t rx, tx; /* byte counts at the last look */
 };
 
-/* The counters at a look. */
+/* The connection's counters at the time of a look. */
 struct liveness_view {
 	uint64_t rx, tx; /* bytes of the stream so far */
 	bool stalled;    /* this end does not read, for want of receives */
@@ -40,8 +41,8 @@ struct liveness_view {
 enum liveness_act {
 	LIVENESS_NOTHING,
 	LIVENESS_PING, /* the peer has been silent */
-	LIVENESS_PONG, /* the peer was not silent, but has received nothing from us */
-	LIVENESS_LOST, /* the peer was silent for the limit; no further look follows */
+	LIVENESS_PONG, /* the peer sent bytes, but has received none from this end */
+	LIVENESS_LOST, /* the peer was silent for the whole limit; no further look follows */
 };
 
 void liveness_off(struct liveness *l);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * meeting.c -- the rules of doc/architecture/meeting.md. doc/model/meeting.pml has the same ones, and
- * names what goes wrong without each.
- */
+/* meeting.c -- the rules of doc/architecture/meeting.md. doc/model/meeting.pml has the same rules,
+ * and states for each what goes wrong without it. */
 #include <assert.h>
 #include <string.h>
 
@@ -48,7 +46,7 @@ void meeting_finish(const struct meeting *m, struct meeting_todo *todo)
 			meeting_earlier(todo->deadline, meeting_earlier(m->dial_at, m->yield_at));
 }
 
-/* No dial is under way, and none is due. */
+/* End dialing: no dial is in progress, and none is due. */
 static void meeting_stop_dialing(struct meeting *m)
 {
 	m->dial = MEETING_DIAL_NONE;
@@ -97,7 +95,9 @@ static void meeting_accept(struct meeting *m, struct meeting_inbound *in, const 
 	meeting_set_state(m, MEETING_GREETING, why);
 }
 
-/* As an InfiniBand CM has it: numbers first. */
+/*
+ * The end with the greater name dials. Numbers are compared before GIDs, as an InfiniBand CM does.
+ */
 static bool meeting_dials(const struct meeting_ends *ends)
 {
 	return ends->own.qpn != ends->peer.qpn
@@ -106,9 +106,9 @@ static bool meeting_dials(const struct meeting_ends *ends)
 }
 
 /*
- * Look for the peer, without an attempt. A parked dial of the peer is taken first: the peer waits for
- * its answer, and dials no second time. Returns whether there was one. The other parked ones are
- * rejected, so that their senders learn of a wrong name.
+ * Look for the peer, without an attempt. First accept a parked dial of the peer: the peer waits for
+ * this answer, and dials no second time. Reject the other parked dials, so that their senders learn
+ * of a wrong name. Returns whether the peer had a parked dial.
  */
 static bool meeting_look(struct meeting *m, const char *why, struct meeting_todo *todo)
 {
@@ -123,8 +123,11 @@ static bool meeting_look(struct meeting *m, const char *why, struct meeting_todo
 	return false;
 }
 
-/* Before the next dial. An end that is in no hurry dials seldom after a while, but never stops: the
- * peer may need minutes, and only this end's dials may get through. */
+/*
+ * The pause before the next dial. After a while an end without posted requests dials seldom, but
+ * never stops: the peer may need minutes, and perhaps only this end's dials can reach the other
+ * end.
+ */
 static uint64_t meeting_pause(struct meeting *m, uint64_t now)
 {
 	uint64_t pause = m->pause_ns;
@@ -141,10 +144,8 @@ static void meeting_redial_later(struct meeting *m, uint64_t now, struct meeting
 		m->dial_at = meeting_after(now, meeting_pause(m, now));
 }
 
-/*
- * A stream has ended that no message used. The peer may have been reset and may look for us again,
- * or the dial was a former one of it.
- */
+/* A stream has ended without a message. The peer may have been reset and may look for this end
+ * again, or the accepted dial was an outdated one of the peer. */
 static void meeting_look_again(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 {
 	if (m->state == MEETING_MET) {
@@ -212,8 +213,9 @@ void meeting_on_leave(struct meeting *m, enum meeting_leave how, struct meeting_
 /* --- inbound dials ----------------------------------------------------------------------------- */
 
 /*
- * A peer that dials beside our dial has not read our request yet: it will, then accept it, and end
- * its own. So ours stays. A dial without its request sent cannot be accepted, and gives way at once.
+ * The peer's dial arrives beside our dial. The peer has not read our request yet: when it does, it
+ * accepts our dial and ends its own. So ours stays. Before our request is sent, the peer cannot
+ * accept our dial, so ours gives way at once.
  */
 static void meeting_choose(struct meeting *m, struct meeting_inbound *in, uint64_t now,
 			   struct meeting_todo *todo)
@@ -306,7 +308,7 @@ static void meeting_on_dial_time(struct meeting *m, uint64_t now, struct meeting
 		meeting_dial(m, now, todo);
 		return;
 	}
-	todo->todo |= MEETING_DO_CLOSE; /* nothing answered its connect */
+	todo->todo |= MEETING_DO_CLOSE; /* the connect got no answer */
 	meeting_redial_later(m, now, todo);
 }
 

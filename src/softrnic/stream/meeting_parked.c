@@ -8,8 +8,8 @@ void meeting_reject(struct meeting_inbound *in, enum meet_reason reason, struct 
 	todo->rejects[todo->n_rejects++] = (struct meeting_reject){in, reason};
 }
 
-/* It was sent by our peer, to us. Both GIDs have to be those that RTR named, as for RoCE: otherwise
- * the two ends might compare different names, and both of them dial. */
+/* The dial is our peer's, and names us. Both GIDs must equal those of the move to RTR, as on RoCE:
+ * otherwise the two ends might compare different names, and both would dial. */
 bool meeting_is_peer(const struct meeting *m, const struct meeting_inbound *in)
 {
 	return meet_end_equals(&in->data.from, &m->ends.peer) &&
@@ -34,7 +34,8 @@ void meeting_unpark(struct meeting *m, const struct meeting_inbound *in)
 	m->n_parked = n;
 }
 
-/* The one that `in` replaces: an older one of the same sender, or the oldest when there is no room. */
+/* The dial that `in` replaces: an older dial of the same sender, or the oldest one if there is no
+ * room. */
 static struct meeting_inbound *meeting_replaced(const struct meeting *m,
 						const struct meeting_inbound *in)
 {

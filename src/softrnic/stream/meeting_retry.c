@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * meeting_retry.c -- the retry clock: how long posted work waits for a peer that is not met. Once it
- * is met no clock runs, because TCP and the heartbeat judge the connection.
- */
+/* meeting_retry.c -- the retry clock limits how long posted work waits for a peer that is not met.
+ * After the meeting no clock runs, because TCP and the heartbeat watch the connection. */
 #include "softrnic/stream/meeting_impl.h"
 
 #define TIMEOUT_UNIT_NS 4096u /* InfiniBand's 4.096 us */
 
 uint64_t meeting_retry_ns(uint8_t timeout, uint8_t retry_cnt)
 {
-	/* Verbs has 5 bits for the one and 3 for the other. */
+	/* Verbs has 5 bits for the timeout and 3 bits for the retry count. */
 	return timeout ? ((uint64_t)TIMEOUT_UNIT_NS << (timeout & 31)) * (retry_cnt % 8u + 1)
 		       : CLOCK_NEVER;
 }
@@ -20,7 +18,7 @@ void meeting_stop_retry_clock(struct meeting *m)
 	m->retry_at = CLOCK_NEVER;
 }
 
-/* A peer that was met, and is lost, gets no more time than the user gave it. */
+/* For a peer that was met and lost, the limit is exactly the user's. */
 static void meeting_start_retry_clock(struct meeting *m, uint64_t now)
 {
 	uint64_t least = m->state == MEETING_LOST ? 0 : m->retry_floor_ns;
@@ -45,7 +43,7 @@ void meeting_on_post(struct meeting *m, uint64_t now, struct meeting_todo *todo)
 	if (m->state != MEETING_NONE && m->state != MEETING_MET && !m->posted) {
 		m->posted = true;
 		meeting_start_retry_clock(m, now);
-		/* It dialed seldom so far. */
+		/* Until now this end dialed seldom. */
 		if (meeting_looks(m) && m->dial == MEETING_DIAL_NONE)
 			m->dial_at = meeting_earlier(m->dial_at,
 						     meeting_after(now, MEETING_RETRY_MAX_NS));

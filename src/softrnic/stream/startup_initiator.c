@@ -25,8 +25,7 @@ int stream_connect(struct stream *s, const struct stream_params *params, uint64_
 	return may ? 0 : -EINVAL;
 }
 
-/* What of the peer-to-peer model is offered: a
- * zero-length Write, or a Read if our ORD allows one. */
+/* Offer the peer-to-peer model's RTR: a zero-length Write, or a Read if our ORD allows one. */
 static void stream_offer_rtr(struct mpa_start *req)
 {
 	req->p2p = true;
@@ -67,7 +66,7 @@ static void stream_send_request(struct stream *s, uint32_t mss)
 		s->deadline = CLOCK_NEVER;
 }
 
-/* In any other state the stream was ended meanwhile. */
+/* In any other state the stream has ended meanwhile. */
 void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now, struct stream_update *u)
 {
 	if (s->state == STREAM_DIALING)
@@ -83,8 +82,9 @@ void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct strea
 }
 
 /*
- * Intel's drivers drop a revision 2 request with A clear, drivers of RFC 5044's time drop
- * revision 2. A peer that has answered, be it with one byte, has understood the request.
+ * Try a simpler request. Intel's drivers drop a revision 2 request with A clear, and drivers of RFC
+ * 5044's time drop revision 2. A peer that has sent even one byte of an answer has understood the
+ * request.
  */
 void stream_initiator_on_hangup(struct stream *s)
 {
@@ -103,14 +103,14 @@ void stream_initiator_on_hangup(struct stream *s)
 	s->redial = true;
 }
 
-/* Can this be an answer to what we asked (RFC 6581 s9)? */
+/* Returns whether this is a valid answer to our request (RFC 6581 s9). */
 static bool stream_reply_fits(const struct stream *s, const struct mpa_start *rep)
 {
 	return rep->revision == s->request.revision && rep->enhanced == s->request.enhanced &&
 	       stream_frame_is_sent(s);
 }
 
-/* One of those offered, and one that the responder can take. */
+/* Choose an RTR that we offered and that the responder accepts. */
 static enum qp_rtr stream_choose_rtr(const struct mpa_start *req, const struct mpa_start *rep)
 {
 	if (req->rtr_write && rep->rtr_write)
@@ -120,7 +120,7 @@ static enum qp_rtr stream_choose_rtr(const struct mpa_start *req, const struct m
 	return QP_RTR_NONE;
 }
 
-/* Agree on the connection by the reply: 0, or the error for a Terminate. */
+/* Settle the connection's parameters by the reply. Returns 0, or the error for a Terminate. */
 static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 {
 	const struct mpa_start *req = &s->request;
@@ -141,7 +141,7 @@ static unsigned stream_agree(struct stream *s, const struct mpa_start *rep)
 	};
 	if (stream_depth_settle(&s->agreed, req, rep))
 		return TERM_MPA_INSUFFICIENT_IRD;
-	/* A responder that clears A has dropped the peer-to-peer model and waits for no RTR. */
+	/* A responder that clears A rejects the peer-to-peer model and waits for no RTR. */
 	if (req->p2p && rep->p2p) {
 		s->agreed.rtr_out = stream_choose_rtr(req, rep);
 		if (s->agreed.rtr_out == QP_RTR_NONE)

@@ -3,8 +3,8 @@
  * startup_origin.c -- the barrier between former connections and this one (doc/wire.md s6).
  *
  * The initiator names the connections that it has given up, and is established only after the
- * target has cut them. The next ORIGIN names those that were given up while the answer was awaited.
- * If there are none, the last ORIGIN asks for no answer and opens the connection.
+ * target has cut them. The next ORIGIN names connections that were given up in the meantime. If
+ * there are none, the last ORIGIN asks for no answer and opens the connection.
  */
 #include <assert.h>
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define ORIGIN_LIMIT_NS (60 * NSEC_PER_SEC) /* the longest that a target works on one question */
+#define ORIGIN_LIMIT_NS (60 * NSEC_PER_SEC) /* the longest time that a target works on a question */
 
 /* --- initiator ------------------------------------------------------------------------------ */
 
-/* Half of the time that is left, so that the answer comes before this end gives up. */
+/* Half of the remaining time, so that the answer arrives before this end gives up. */
 static uint32_t stream_fence_limit_ms(const struct stream *s, uint64_t now)
 {
 	uint64_t left = s->deadline > now ? s->deadline - now : 0;
@@ -136,8 +136,10 @@ static void stream_judge_peer(struct stream *s, uint64_t now)
 	}
 }
 
-/* Our HELLO has established the peer, which may send until it sees our end. So its ORIGIN still
- * identifies this connection. A question is refused: this connection is not established any more.
+/*
+ * The peer is established by our HELLO, and may send until it receives our FIN. So its ORIGIN still
+ * identifies this connection. A question is refused, because this connection is no longer
+ * established.
  */
 void stream_origin_late(struct stream *s)
 {
@@ -170,7 +172,7 @@ void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u)
 
 void stream_cut_off(struct stream *s, struct stream_update *u)
 {
-	if (stream_runs_qp(s)) /* parked Sends go to no receive any more */
+	if (stream_runs_qp(s)) /* parked Sends can no longer go to receives */
 		qp_fail(s->qp, IBV_WC_WR_FLUSH_ERR);
 	stream_on_lost(s, ECONNABORTED);
 	stream_report(s, u);
@@ -196,7 +198,7 @@ void stream_origin_on_deadline(struct stream *s, uint64_t now)
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
 }
 
-/* A peer whose HELLO has not come yet may take part. */
+/* Returns whether the peer takes part, or may: its HELLO may not have arrived yet. */
 static bool stream_peer_may_take_part(const struct stream *s)
 {
 	return s->agreed.takes_part && s->agreed.consent &&

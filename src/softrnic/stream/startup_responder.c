@@ -25,7 +25,7 @@ static bool stream_request_is_known(const struct mpa_start *req)
 	return req->revision == MPA_REVISION_1 || req->revision == MPA_REVISION_2;
 }
 
-/* The one RTR that is accepted of those offered (RFC 6581 s9): the cheapest first. */
+/* Choose one of the offered RTRs (RFC 6581 s9): the cheapest first. */
 static enum qp_rtr stream_accept_rtr(const struct mpa_start *req)
 {
 	if (!req->enhanced || !req->p2p)
@@ -37,7 +37,7 @@ static enum qp_rtr stream_accept_rtr(const struct mpa_start *req)
 	return req->rtr_send ? QP_RTR_SEND : QP_RTR_NONE;
 }
 
-/* A reply that mirrors what has to be mirrored. */
+/* Make a reply that mirrors the request's fields, as the RFCs require. */
 static struct mpa_start stream_reply_to(const struct stream *s, uint8_t pd_len)
 {
 	return (struct mpa_start){
@@ -64,7 +64,7 @@ static int stream_send_reject(struct stream *s, const void *pdata, uint8_t len, 
 	return 0;
 }
 
-/* Not a request that a user could decide about: it is rejected at once. */
+/* Reject a request at once if the user cannot decide about it. */
 static void stream_refuse_request(struct stream *s, const char *why, int err, uint64_t now)
 {
 	LOG_NOTICE_LIMITED("stream %p: request refused: %s", (void *)s, why);
@@ -103,7 +103,7 @@ static void stream_put_rtr(struct mpa_start *rep, enum qp_rtr rtr)
 	rep->rtr_read = rtr == QP_RTR_READ;
 }
 
-/* What the reply says and what the QP gets are decided together. */
+/* Fill in the reply and the QP's configuration together, so that the two agree. */
 static void stream_answer(struct stream *s, struct mpa_start *rep, const struct stream_params *user,
 			  uint32_t mss)
 {
@@ -119,7 +119,7 @@ static void stream_answer(struct stream *s, struct mpa_start *rep, const struct 
 		.limit_ms = stream_limit_ms(s),
 		.rings = s->cfg.rings,
 		.takes_part = s->cfg.takes_part,
-		/* RFC 5044 s7.1.2 rule 4. A consenting initiator takes FPDUs behind the reply. */
+		/* RFC 5044 s7.1.2 rule 4. A consenting initiator accepts FPDUs after the reply. */
 		.hold_tx = offered == STREAM_CONSENT_NONE,
 		.rtr_in = stream_accept_rtr(req),
 		.mss = mss,
@@ -162,7 +162,7 @@ int stream_accept(struct stream *s, const struct stream_params *params, uint32_t
 	return ret;
 }
 
-/* If the peer has closed already the reject succeeds: nothing is left to do. */
+/* If the peer has already closed, the reject succeeds: nothing is left to do. */
 static int stream_user_rejects(struct stream *s, const void *pdata, uint8_t len, uint64_t now)
 {
 	int ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream.c -- states, events and what they have in common. */
+/* stream.c -- states and events, and the functions that all of them share. */
 #include "softrnic/stream/stream.h"
 
 #include <assert.h>
@@ -162,7 +162,7 @@ enum stream_role stream_role(const struct stream *s)
 	return s->cfg.role;
 }
 
-/* If the peer closes while its request waits, the user is not affected. */
+/* If the peer closes while its request waits, the user's view does not change. */
 static bool stream_is_before_startup(const struct stream *s)
 {
 	return s->state == STREAM_IDLE || s->state == STREAM_REQ_RCVD || s->gone;

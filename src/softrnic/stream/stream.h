@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream.h -- one connection from the first byte of its link to the last: MPA start-up
- * (RFC 5044 s7, RFC 6581), then the queue pair, which the stream owns, then the orderly end.
+ * stream.h -- one connection from the first byte of its link to the last: MPA start-up (RFC 5044
+ * s7, RFC 6581), then the queue pair, which the stream owns, then the orderly end.
  *
- * Pure: bytes, time, ends of jobs and the user's calls go in, and what is to be done comes out.
- * Every call that can change something fills a struct stream_update. stream_perform() does what it
- * says, by the functions of the owner's struct stream_host. An update describes the whole state and
- * not a difference, so what one update asked for and was not done is in the next one again.
+ * Pure: bytes, time, ends of jobs and the user's calls are the input, and a list of tasks is the
+ * output. Every call that can change the stream fills a struct stream_update. stream_perform()
+ * performs its tasks by the functions of the owner's struct stream_host. An update lists all tasks
+ * that are due, so a task that was not performed is in the next update again.
  *
- * Every function is called with the stream's lock. The functions of the host are called from
- * stream_perform(), but for get_buf, put_buf and unacknowledged_ns, which may be called from inside
- * any call and must not call back.
+ * Every function is called with the stream's lock. Only stream_perform() calls the functions of the
+ * host, except get_buf, put_buf and unacknowledged_ns: any call may call these, and they must not
+ * call back.
  */
 #ifndef STREAM_H
 #define STREAM_H
@@ -51,7 +51,7 @@ enum stream_state {
 
 enum stream_event {
 	STREAM_EV_CONNECT_REQUEST, /* responder: request and private data are in */
-	STREAM_EV_REPLIED, /* initiator that meets: the request was accepted, and the HELLO follows */
+	STREAM_EV_REPLIED, /* an initiator that meets: request accepted, the HELLO follows */
 	STREAM_EV_ESTABLISHED,
 	STREAM_EV_REJECTED, /* by the application there: -EACCES; by its host, without a listener:
 			       -ECONNREFUSED; by closing: -ECONNRESET */
@@ -60,7 +60,7 @@ enum stream_event {
 	STREAM_EV_DISCONNECTED,  /* once, after ESTABLISHED; or, disconnected right after accept,
 				    without it */
 	STREAM_EV_LOST,          /* instead: the peer, or the way to it, vanished; status: -errno */
-	STREAM_EV_DEAD,          /* responder: gone before the user saw a request */
+	STREAM_EV_DEAD,          /* responder: the stream ended before the user saw a request */
 };
 
 struct stream_params {
@@ -69,56 +69,58 @@ struct stream_params {
 	uint8_t pdata[STREAM_PDATA_MAX];
 };
 
-/* --- what is to be done --------------------------------------------------------------------- */
+/* --- tasks ---------------------------------------------------------------------------------- */
 
-/* Bits of stream_update.todo, and the call that takes each. */
+/* Bits of stream_update.todo, each with the call that performs it. */
 enum {
 	STREAM_DO_EVENT = 1,   /* stream_take_event() */
-	STREAM_DO_RESUME = 2,  /* stream_resume(): what is here already goes to receives */
+	STREAM_DO_RESUME = 2,  /* stream_resume(): arrived bytes can now go to receives */
 	STREAM_DO_RECEIVE = 4, /* stream_rx_begin(), if the link has bytes */
 	STREAM_DO_SEND = 8,    /* stream_tx_begin(), if the link takes bytes */
-	STREAM_DO_JOB = 16,    /* stream_job_begin(): a write-back, a digest or a class is due */
+	STREAM_DO_JOB = 16,    /* stream_job_begin(): a write-back, digest or class is due */
 	STREAM_DO_STOP_JOB =
 		32,            /* stream_job_stopped(): the one under way is not needed any more */
 	STREAM_DO_FIN = 64,    /* shut the link's sending half, then stream_fin_sent() */
 	STREAM_DO_CLOSE = 128, /* close the link, then stream_link_closed() */
 	STREAM_DO_REDIAL =
 		256, /* stream_redial(): a new link; the peer takes a plainer request only */
-	STREAM_DO_LINK = 512, /* a step on the way to another link has come, or is sent */
+	STREAM_DO_LINK = 512, /* a message of the change to another link has arrived, or is sent */
 };
 
-/* What the owner makes of an ORIGIN of the peer's. */
+/* The owner's answer to an ORIGIN of the peer. */
 enum stream_fence {
-	STREAM_FENCE_DONE, /* nothing of the former connections that it names is placed any more */
-	STREAM_FENCE_WAIT, /* they are being cut: stream_fence_end() */
-	STREAM_FENCE_BUSY, /* it cannot be done now */
-	STREAM_FENCE_CUT,  /* this connection itself is one that a later one has named */
+	STREAM_FENCE_DONE, /* no bytes of the named former connections are placed any more */
+	STREAM_FENCE_WAIT, /* the named connections are being cut; stream_fence_end() follows */
+	STREAM_FENCE_BUSY, /* the owner cannot do this now */
+	STREAM_FENCE_CUT,  /* a later connection has named this connection */
 };
 
 struct stream_update {
 	unsigned todo;
-	uint64_t deadline; /* when to call stream_on_time(); 0: at once, CLOCK_NEVER: not at all */
+	uint64_t deadline; /* time of the next stream_on_time(); 0: at once, CLOCK_NEVER: none */
 };
 
 enum stream_buf { STREAM_BUF_RX, STREAM_BUF_TX }; /* of QP_RXBUF and QP_TXBUF bytes */
 
-/* What the owner does for its stream. False means "not now": the owner performs again later. */
+/* Functions of the stream's owner. False means "not now": the owner performs again later. */
 struct stream_host {
 	void *(*get_buf)(void *owner, enum stream_buf kind); /* NULL: no memory */
 	void (*put_buf)(void *owner, enum stream_buf kind, void *buf);
-	/* They are not to be given back yet, as they are soon needed again; NULL: never. */
+	/*
+	 * The buffers stay with the stream for now, because it soon needs them again; NULL: never.
+	 */
 	bool (*keeps_bufs)(void *owner);
 	/*
-	 * For how long the peer's host has left unacknowledged what was sent; 0: it has not, or
-	 * nothing was sent. Asked while the receive is stalled: then no received byte can show that
-	 * the peer is alive.
+	 * The time for which the peer's host has left sent bytes unacknowledged; 0: all bytes are
+	 * acknowledged, or none were sent. Used while the receive is stalled: then no received byte
+	 * can show that the peer is alive.
 	 */
 	uint64_t (*unacknowledged_ns)(void *owner);
-	/* Has the peer ended its sending? Asked while the receive is stalled: the end may come
-	 * after bytes that are not received. NULL: only a receive can say. */
+	/* Has the peer ended its sending? Used while the receive is stalled: the peer's FIN may
+	 * follow bytes that are not received yet. NULL: only a receive shows the FIN. */
 	bool (*has_ended)(void *owner);
 	uint64_t (*now)(void *owner);
-	/* May the calling thread load from and store to the memory of the QP's regions? */
+	/* May the calling thread access the memory of the QP's regions? */
 	bool (*may_touch)(void *owner);
 	void (*event)(void *owner, enum stream_event event, int status);
 	bool (*receive)(void *owner, struct stream_update *u); /* one rx_begin and rx_end */
@@ -128,109 +130,109 @@ struct stream_host {
 	void (*fin)(void *owner);
 	void (*close)(void *owner);
 	void (*redial)(void *owner); /* close the link and dial again */
-	/* NULL: it has no other link. */
+	/* NULL: the owner has no other link. */
 	void (*step)(void *owner, const struct qp_link_msg *msg, struct stream_update *u);
 	void (*set_deadline)(void *owner, uint64_t at);
 	/*
-	 * The barrier; NULL unless the configuration takes part. Initiator: fill in the ORIGIN to
-	 * the process that is so named, and whether it asks; false: no memory. It is called again
-	 * after each answer, and first of all fenced() with what was answered: nothing of these is
-	 * placed any more.
+	 * The barrier; NULL unless the configuration takes part. Initiator: fill in the ORIGIN for
+	 * the process that `instance` names, and whether it asks for an answer. False: no memory.
+	 * After each answer, first fenced() and then origin() is called. fenced(): no bytes of the
+	 * connections in the answered ORIGIN are placed any more.
 	 */
 	bool (*origin)(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);
 	void (*fenced)(void *owner, const struct ext_origin *origin);
-	/* Responder. */
+	/* Responder: the peer's ORIGIN has arrived. */
 	enum stream_fence (*identify)(void *owner, const struct ext_origin *origin);
 };
 
 struct stream; /* in stream_impl.h for this room; allocated by stream_new() */
 
-/* Do all that is to be done and can be done now. */
+/* Perform all tasks that are due and possible now. */
 void stream_perform(struct stream *s, struct stream_update *u);
 /* Fill the update without changing anything. */
 void stream_look(const struct stream *s, struct stream_update *u);
-/* Likewise, where the last update was performed and the caller knows what has changed since: the link
- * has bytes (STREAM_DO_RECEIVE), or requests were posted (STREAM_DO_SEND). It costs less. */
+/* As stream_look(), but cheaper. The last update was performed, and since then only this has
+ * changed: the link has bytes (STREAM_DO_RECEIVE), or requests were posted (STREAM_DO_SEND). */
 void stream_expect(const struct stream *s, unsigned todo, struct stream_update *u);
-/* The next event; false: there is none. */
+/* Take the next event. Returns false if there is none. */
 bool stream_take_event(struct stream *s, enum stream_event *event, int *status);
 
 /* --- life ----------------------------------------------------------------------------------- */
 
 struct stream_config {
 	enum stream_role role;
-	bool crc;            /* we ask for CRC */
+	bool crc;            /* request CRC */
 	bool offer_consent;  /* offer and accept our extensions */
 	bool user_flushes;   /* our user issues native flushes; if not, its Reads are flushes */
-	bool p2p;            /* initiator: ask for the peer-to-peer model at once */
+	bool p2p;            /* initiator: request the peer-to-peer model at once */
 	uint8_t revision;    /* initiator: first revision to try, 2 or 1 */
-	uint64_t connect_ns; /* initiator: dial plus start-up, in all */
-	uint64_t request_ns; /* responder: until the request is complete */
-	uint64_t drain_ns;   /* disconnect: until the end is reported, whatever the peer does */
-	uint32_t rings;      /* version of the rings in shared memory that it offers; 0: none */
-	/*
-	 * Take part in the barrier between former connections and later ones (doc/wire.md s6,
-	 * "Origin"). instance: of a responder, what its HELLO calls this process.
-	 */
+	uint64_t connect_ns; /* initiator: limit of dial and start-up together */
+	uint64_t request_ns; /* responder: time limit of the peer's request */
+	uint64_t drain_ns;   /* disconnect: the end is reported after this time at the latest */
+	uint32_t rings;      /* offered version of the rings in shared memory; 0: none */
+	/* Take part in the barrier between former connections and later ones (doc/wire.md s6,
+	 * "Origin"). instance: a responder's HELLO names this process by it. */
 	bool takes_part;
 	uint8_t instance[EXT_ID_LEN];
-	uint64_t liveness_ns; /* a consenting peer that is silent for so long is lost; 0: never */
+	uint64_t liveness_ns; /* a consenting peer counts as lost after this silence; 0: never */
 	bool meets;           /* stream_set_meets() */
 	const struct stream_host *host;
 	void *owner;
 };
 
 /*
- * The one way in which this software begins a connection: the most that both ends may agree on, and
- * nothing about the user's flushes, which the user announces. Limits, host and owner are left to
- * set.
+ * The configuration with which this software begins every connection. It offers all that both ends
+ * can agree on. The user announces native flushes separately. The caller sets limits, host and
+ * owner.
  */
 struct stream_config stream_config_of(enum stream_role role, bool crc, bool extensions);
 
 int stream_new(const struct stream_config *cfg, struct stream **out);
 /*
- * Before connect, or before its link is there: of a queue pair without an id, which meets its peer
- * by itself (meeting.h). The peer has to consent. An initiator waits for the reply without a time
- * limit, as the peer's queue pair may not be ready. What ends the stream before full operation, or
- * while nothing is posted, leaves the queue pair as it is.
+ * The stream belongs to a queue pair without an id, which meets its peer by itself (meeting.h). To
+ * be called before connect, or before the link exists. The peer must consent. An initiator waits
+ * for the reply without a time limit, because the peer's queue pair may not be ready. If the stream
+ * ends before full operation, or while nothing is posted, the queue pair does not fail.
  */
 void stream_set_meets(struct stream *s);
 bool stream_peer_consents(const struct stream *s); /* in REQ_RCVD */
-/* It gets another owner, which has its link from now on. No call on it is under way. */
+/* Change the stream's owner, which then has the link. No other call on the stream may be in
+ * progress. */
 void stream_move(struct stream *s, void *owner);
-/*
- * The stream of a meeting that is used no more: hand its queue pair back as it was before its
- * start, with what is posted, and let the link be closed. No receive and no job may be under way.
- */
+/* End an unused stream of a meeting: return the queue pair as it was before the stream, with its
+ * posted requests, and let the link be closed. No receive and no job may be in progress. */
 struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u);
-/* Of a meeting, in IDLE, instead of connect: the queue pair is its own peer, so its link has no
- * start-up frames, and its HELLO comes back to it. 0 or -errno. */
+/* Of a meeting, in IDLE, instead of connect: the queue pair is its own peer. The link has no
+ * start-up frames, and the HELLO returns to its sender. Returns 0 or -errno. */
 int stream_join_self(struct stream *s, const struct stream_params *params, uint64_t now,
 		     struct stream_update *u);
 bool stream_has_posted(const struct stream *s); /* sends without a completion */
-/* Was a message of a user's begun or received on it? */
+/* Has either end begun a message of its user on the stream? */
 bool stream_was_used(const struct stream *s);
 void stream_delete(struct stream *s); /* its QP must be detached */
 enum stream_state stream_state(const struct stream *s);
 enum stream_role stream_role(const struct stream *s);
 const char *stream_state_str(enum stream_state state);
-/* What the peer sent: request (responder) or reply
- * (initiator), with IRD/ORD from our side's view. */
+/* The peer's parameters from its request (responder) or reply (initiator); IRD and ORD from our
+ * side's view. */
 const struct stream_params *stream_remote(const struct stream *s);
-/* What was agreed; valid from LIVE on. */
+/* The agreed parameters; valid from LIVE on. */
 const struct qp_stream *stream_agreed(const struct stream *s);
 
-/* Both before connect or accept. 0, or -EINVAL. Other limits than the configuration's. */
+/* Replace the configuration's limits. Both functions are for the time before connect or accept, and
+ * return 0 or -EINVAL. */
 int stream_set_limits(struct stream *s, uint64_t connect_ns, uint64_t liveness_ns);
-/* Our user issues native flushes, or else flushes by reading: doc/wire.md s3. */
+/*
+ * user_flushes: our user issues native flushes; otherwise its Reads are flushes (doc/wire.md s3).
+ */
 int stream_set_user_flushes(struct stream *s, bool user_flushes);
 
 /* --- the user's calls ----------------------------------------------------------------------- */
 
 /*
- * 0 or -errno (-EINVAL: not in this state or a value out of range). When the peer went away before
- * its request was answered, accept gives -ECONNRESET and reject 0. A request that is dropped must
- * be rejected: otherwise the peer dials again.
+ * Each returns 0 or -errno (-EINVAL: the state or a value is invalid). If the peer closed before
+ * the answer to its request, accept returns -ECONNRESET and reject 0. A request that is dropped
+ * must be rejected: otherwise the peer dials again.
  */
 int stream_connect(struct stream *s, const struct stream_params *params, uint64_t now,
 		   struct stream_update *u); /* -> DIALING; the owner dials */
@@ -239,13 +241,13 @@ int stream_accept(struct stream *s, const struct stream_params *params, uint32_t
 int stream_reject(struct stream *s, const void *pdata, uint8_t len, uint64_t now,
 		  struct stream_update *u);
 int stream_disconnect(struct stream *s, uint64_t now, struct stream_update *u);
-/* UNREACHABLE, if there was no outcome before. */
+/* Report UNREACHABLE, unless the start-up has already had an outcome. */
 int stream_cancel(struct stream *s, struct stream_update *u);
 void stream_abort(struct stream *s, struct stream_update *u); /* at once; no event */
 
-/* Responder: what identify() left to be cut is, and the peer gets its answer. */
+/* Responder: the connections that identify() had to cut are closed; send the answer to the peer. */
 void stream_fence_end(struct stream *s, uint64_t now, struct stream_update *u);
-/* A later connection has named this one: it ends at once, and nothing of it is placed any more. */
+/* A later connection has named this one: it ends at once, and places no byte any more. */
 void stream_cut_off(struct stream *s, struct stream_update *u);
 /*
  * Initiator, after the end of the connection: returns whether the target certainly places none of
@@ -256,146 +258,149 @@ bool stream_is_over(const struct stream *s);
 
 /* --- its queue pair ------------------------------------------------------------------------- */
 
-/* Before connect or accept. The stream owns it until it is detached. */
+/* To be called before connect or accept. The stream owns the queue pair until it is detached. */
 void stream_attach_qp(struct stream *s, struct qp *qp);
-/* Hand the QP back, failed if it was started. A stream in operation ends (DISCONNECTED, if that was
- * not reported yet). No receive and no job may be under way. */
+/* Return the QP to the caller, failed if it was started. A stream in operation ends (with
+ * DISCONNECTED, unless already reported). No receive and no job may be in progress. */
 struct qp *stream_detach_qp(struct stream *s, struct stream_update *u);
 struct qp *stream_qp(const struct stream *s); /* NULL: none is attached */
 
-/* As qp_post_send(), qp_post_recv() and qp_post_list(). u may be NULL: then stream_look() is to
- * follow, unless stream_may_wait(), or behind a receive stream_needs_nothing(). */
+/* As qp_post_send(), qp_post_recv() and qp_post_list(). With u NULL, stream_look() must follow,
+ * except if stream_may_wait(), or, after a receive, if stream_needs_nothing(). */
 int stream_post_send(struct stream *s, struct ibv_send_wr *wr, struct ibv_send_wr **bad,
 		     struct stream_update *u);
 int stream_post_recv(struct stream *s, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
 		     struct stream_update *u);
 int stream_post_list(struct stream *s, const struct vext_wr *wrs, int n, int *posted,
 		     struct stream_update *u);
-/* All that there is to send may wait for what is posted next: see qp_tx_may_wait(). */
+/* Whether all pending output may wait for later requests: see qp_tx_may_wait(). */
 enum qp_patience stream_may_wait(const struct stream *s);
-/* In full operation, and as qp_owes_ack_only(). */
+/* Whether the stream is in full operation and qp_owes_ack_only() holds. */
 bool stream_owes_ack_only(const struct stream *s);
-/* Behind a posted receive: nothing waited for it, and nothing went wrong. */
+/* To be called after posting a receive: nothing waited for the receive, and no error occurred. */
 bool stream_needs_nothing(const struct stream *s);
-/* What is here already goes to receives, of the queue pair or of its SRQ. */
+/* Deliver arrived bytes to receives of the queue pair or of its SRQ. */
 void stream_resume(struct stream *s, struct stream_update *u);
 /* The user fails the queue pair. */
 void stream_fail_qp(struct stream *s, struct stream_update *u);
 /* As qp_limit_requests(). */
 void stream_limit_requests(struct stream *s, uint32_t ord, struct stream_update *u);
-/* The peer of the queue pair does not connect in time: end the oldest request with
- * RETRY_EXC_ERR. */
+/* The peer of the queue pair did not connect in time: end the oldest request with RETRY_EXC_ERR. */
 void stream_give_up_qp(struct stream *s, struct stream_update *u);
 /* As qp_give_away(). */
 void stream_give_away(struct stream *s, struct stream_update *u);
-/* A region goes away: see qp_detach_mr(). */
+/* The region is about to end: see qp_detach_mr(). */
 void stream_detach_mr(struct stream *s, struct mr *mr, bool forget, struct stream_update *u);
 
-/* Of the queue pair. There must be one, but for stream_qp_is_failed() and stream_requests(). */
-/* As qp_set_taker(); without a queue pair nothing is done. */
+/* Functions on the queue pair, which must be attached, except for stream_qp_is_failed() and
+ * stream_requests(). */
+/* As qp_set_taker(); has no effect without a queue pair. */
 void stream_set_taker(struct stream *s, struct cq_taker *taker);
 bool stream_qp_is_failed(const struct stream *s);
 enum ibv_qp_state stream_qp_state(const struct stream *s);
 const struct qp_counters *stream_counters(const struct stream *s);
 struct qp_news stream_news(const struct stream *s); /* zeros: there is no queue pair */
 uint32_t stream_caps(const struct stream *s);       /* VEXT_CAP_*; once started */
-uint32_t stream_requests(const struct stream *s);   /* of the peer, not answered yet */
+uint32_t stream_requests(const struct stream *s);   /* requests of the peer without an answer */
 bool stream_is_local_fault(const struct stream *s); /* the first error was local */
-/* Would a send load from memory that may wait for a file system? When in doubt, true. */
+/* Whether a send may load from memory that can wait for a file system. When in doubt, true. */
 bool stream_send_can_stall(struct stream *s);
 
 /*
- * Jobs: one at a time. stream_job_begin() changes an update that is filled; it is false when no job
- * is due. One that is abandoned is over for the queue pair, with -EFAULT: as for a range past the
- * end of a truncated file. Its end is awaited all the same before the next one begins.
+ * Jobs run one at a time. stream_job_begin() changes a filled update, and returns false if no job
+ * is due. For the queue pair an abandoned job ends with -EFAULT, as for a range past the end of a
+ * truncated file. The next job begins only after its real end.
  */
 bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update *u);
 void stream_job_end(struct stream *s, int status, uint64_t now, struct stream_update *u);
 void stream_job_abandon(struct stream *s, uint64_t now, struct stream_update *u);
 void stream_job_stopped(struct stream *s, struct stream_update *u);
-bool stream_awaits_job(const struct stream *s); /* one is under way and was not abandoned */
+bool stream_awaits_job(const struct stream *s); /* a job is in progress and was not abandoned */
 
 /* --- its link ------------------------------------------------------------------------------- */
 
 void stream_on_dialed(struct stream *s, uint32_t mss, uint64_t now, struct stream_update *u);
 /* err: a positive errno. */
 void stream_on_dial_failed(struct stream *s, int err, uint64_t now, struct stream_update *u);
-/* Responder: the link is there. */
+/* Responder: the link is connected. */
 void stream_on_incoming(struct stream *s, uint64_t now, struct stream_update *u);
 
 /*
- * Where the next bytes go: the memory is the link's from stream_rx_begin() to stream_rx_end(), the
- * next call on the stream. Registered memory among it is held for so long. False: nothing is to be
- * received now; no end follows.
+ * Room for the next bytes. The link uses this memory from stream_rx_begin() to stream_rx_end(),
+ * which is the next call on the stream; registered memory is held for this time. Returns false if
+ * nothing is to be received now; then no end follows.
  */
 struct stream_rx {
 	struct iovec iov[QP_RX_IOV];
 	int n;
-	size_t direct; /* so much of it, from its first byte on, is registered memory */
+	size_t direct; /* length of the registered memory at the start of the room */
 };
 bool stream_rx_begin(struct stream *s, struct stream_rx *rx, struct stream_update *u);
 /*
- * got > 0: bytes that have come. 0: the peer will send no more. -EAGAIN, -EINTR: nothing came.
- * -EFAULT: the memory is gone. Others: the link broke; that, and the end, may be reported without a
- * begin, too.
+ * got > 0: number of received bytes. 0: the peer has ended its sending. -EAGAIN, -EINTR: nothing
+ * was received. -EFAULT: the memory is gone. Other errors: the link broke. A broken link and the
+ * end may be reported without a begin, too.
  */
 void stream_rx_end(struct stream *s, ssize_t got, uint64_t now, struct stream_update *u);
 /*
- * The peer has given the connection up. Of the bytes that are received from now on only a Terminate
- * counts (qp_rx_give_up()). False: they are not the queue pair's, and need not be received.
+ * The peer has given up the connection. Of all later bytes only a Terminate counts
+ * (qp_rx_give_up()). Returns false if the bytes are not the queue pair's: then the owner need not
+ * receive them.
  */
 bool stream_rx_give_up(struct stream *s);
 /*
- * Instead of a begin and an end, over a link in memory. stream_rx_in_place() takes bytes that lie in
- * memory which the peer may write to; returns how many. 0: they are to be received into memory.
- * stream_tx_in_place() builds short messages in such memory; returns how many bytes. The link takes
- * all of them, and then stream_tx_in_place_end() is to follow. 0: stream_tx_begin() is to follow.
+ * Instead of a begin and an end, over a link in memory. stream_rx_in_place() processes bytes in
+ * memory that the peer can write to, and returns their number. 0: receive the bytes into own memory
+ * instead. stream_tx_in_place() builds short messages in such memory, and returns their length. The
+ * link sends all of them, and then stream_tx_in_place_end() must follow. 0: stream_tx_begin() must
+ * follow.
  *
- * None of them fills an update. If stream_is_calm() afterwards, nothing is to be done, as after most
- * messages. Else stream_in_place_end() is to follow, or stream_look() if nothing was received.
+ * None of them fills an update. If stream_is_calm() afterwards, no task is due, as after most
+ * messages. Otherwise stream_in_place_end() must follow, or stream_look() if nothing was received.
  */
 size_t stream_rx_in_place(struct stream *s, const void *bytes, size_t len);
 size_t stream_tx_in_place(struct stream *s, void *to, size_t room);
 void stream_tx_in_place_end(struct stream *s, size_t len);
 bool stream_is_calm(const struct stream *s);
 void stream_in_place_end(struct stream *s, struct stream_update *u);
-/* Bytes to send: returns how many entries; 0: nothing. */
+/* Collect bytes to send. Returns the number of entries; 0: nothing to send. */
 int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream_update *u);
-/* Likewise: bytes that the link took, -EAGAIN, -EINTR, -EFAULT, or it broke. Where the time
- * matters, the update asks for it. */
+/* sent: number of bytes that the link accepted, -EAGAIN, -EINTR, -EFAULT, or the error that broke
+ * the link. If the time matters, the update requests stream_on_time(). */
 void stream_tx_end(struct stream *s, ssize_t sent, struct stream_update *u);
 void stream_fin_sent(struct stream *s, struct stream_update *u);
 void stream_link_closed(struct stream *s, struct stream_update *u);
 /* The owner is about to dial again. */
 void stream_redial(struct stream *s, struct stream_update *u);
-/* Both FINs are exchanged, so the link is closed. Otherwise it is reset, so that nothing that was
- * sent before arrives later. */
+/* Both FINs are exchanged, so the link may be closed. Otherwise it must be reset, so that no byte
+ * that was sent before arrives later. */
 bool stream_is_orderly(const struct stream *s);
-/* Something that changes the peer's memory was posted, and neither an answer nor the end proves
- * that it is done: it may be on its way. */
+/* A posted request changes the peer's memory, and neither an answer nor an orderly end proves that
+ * it is done: its bytes may be on their way. */
 bool stream_leaves_writes(const struct stream *s);
-/* It takes no bytes until a receive is posted, and the peer's liveness is to be checked. */
+/* The stream takes no bytes until a receive is posted, and has to check that the peer is alive. */
 bool stream_is_stalled(const struct stream *s);
 
 /*
  * Another link for the same stream (doc/wire.md s6, "Link"). The owner may agree on one with the
- * peer if both ends offer rings, from full operation on. It sends its steps by stream_link_post()
- * and is given the peer's, and the end of its own SWITCH, by the host's step(). Behind a SWITCH
- * nothing moves in that direction until the owner has the other link ready, and says so.
+ * peer if both ends offer rings, from full operation on. The owner sends its messages by
+ * stream_link_post(). The host's step() receives the peer's messages, and the end of the owner's
+ * own SWITCH. After a SWITCH no byte moves in that direction until the owner reports that the other
+ * link is ready.
  */
-bool stream_offers_rings(const struct stream *s); /* both ends do, and it is in full operation */
+bool stream_offers_rings(const struct stream *s); /* both ends offer rings, in full operation */
 void stream_link_post(struct stream *s, enum ext_link_step step, const uint8_t *token,
 		      struct stream_update *u); /* token NULL: zeros */
 void stream_link_tx_switched(struct stream *s, struct stream_update *u);
 void stream_link_rx_switched(struct stream *s, struct stream_update *u);
 void stream_link_refuse(struct stream *s, struct stream_update *u); /* the peer's SWITCH */
-/* A word of the other link for qp_watch_given_up(). Until it is NULL again it can be read. */
+/* The other link's word for qp_watch_given_up(). It must stay readable until a call with NULL. */
 void stream_watch_given_up(struct stream *s, const atomic_uint *word);
 void stream_link_note(struct stream *s, enum shm_state state); /* for the counters */
 
-/* Until when; as in the last update. */
+/* The deadline of the last update. */
 uint64_t stream_deadline(const struct stream *s);
-/* Called after all received bytes were processed: only then is liveness judged. */
+/* To be called after all received bytes are processed: only then liveness can be judged. */
 void stream_on_time(struct stream *s, uint64_t now, struct stream_update *u);
 
 #endif

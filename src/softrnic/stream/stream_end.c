@@ -2,9 +2,9 @@
 /*
  * stream_end.c -- from full operation to the last byte.
  *
- * Orderly: what was posted goes out and is answered, then our FIN, then the peer's. A
- * failed QP sends its Terminate first; a broken link ends it all at once. Work requests
- * complete before the end of the connection is reported.
+ * An orderly end: posted requests are sent and answered, then both ends send their FINs. A failed
+ * QP sends its Terminate first; a broken link ends the stream at once. Work requests complete
+ * before the end of the connection is reported.
  */
 #include <errno.h>
 
@@ -12,12 +12,14 @@
 #include "base/log.h"
 #include "softrnic/stream/stream_impl.h"
 
-#define LINGER_NS      (60 * NSEC_PER_SEC) /* as TCP reports for a closed socket */
+#define LINGER_NS      (60 * NSEC_PER_SEC) /* TCP's usual time for a closed socket */
 #define HOLD_NOTICE_NS NSEC_PER_SEC
 
-/* A queue pair that meets its peer by itself survives a stream on which nothing of it is lost: one
- * that was not in full operation or not used, or on which it has nothing to do; and an unreliable
- * one survives each. */
+/*
+ * A queue pair that meets its peer by itself survives a stream that lost none of its requests: a
+ * stream that was unused or not in full operation, or without outstanding requests. An unreliable
+ * queue pair survives every stream.
+ */
 static bool stream_spares_qp(const struct stream *s)
 {
 	return s->cfg.meets && (s->state < STREAM_LIVE || !stream_was_used(s) ||
@@ -46,7 +48,7 @@ static void stream_eof_qp(struct stream *s)
 static int stream_begin_drain(struct stream *s, uint64_t now)
 {
 	if (s->state == STREAM_HELLO && s->cfg.role == STREAM_INITIATOR)
-		return -EINVAL; /* as before the reply: there is no connection yet */
+		return -EINVAL; /* as before the reply: the stream is not connected yet */
 	switch (s->state) {
 	case STREAM_REP_SENT:
 	case STREAM_HELLO:
@@ -126,7 +128,7 @@ int stream_cancel(struct stream *s, struct stream_update *u)
 	return ret;
 }
 
-/* The peer's FIN waits until here, because what needs no answer could still go out. */
+/* The peer's FIN is processed only here, because requests without an answer could still be sent. */
 static void stream_on_drained(struct stream *s)
 {
 	if (s->fin_in) {
@@ -134,7 +136,7 @@ static void stream_on_drained(struct stream *s)
 		stream_set_state(s, STREAM_CLOSING, "peer's FIN");
 		stream_end(s, STREAM_EV_DISCONNECTED, 0);
 	} else if ((!stream_runs_qp(s) || qp_is_idle(s->qp)) && !stream_leaves_first(s)) {
-		if (s->ended) /* the peer's FIN follows Sends that the user takes no more */
+		if (s->ended) /* the peer's FIN follows Sends that the user no longer accepts */
 			stream_end_qp(s);
 		stream_set_state(s, STREAM_CLOSING, "drained");
 	}
@@ -163,7 +165,7 @@ static void stream_linger(struct stream *s, uint64_t now)
 	if (s->started && !stream_leaves_writes(s)) {
 		stream_set_state(s, STREAM_LINGERING, "time limit");
 		s->deadline = stream_after(now, limit);
-	} else { /* only a reject is on its way, or a Write that must not arrive */
+	} else { /* only a reject may be unread, or a Write must not arrive */
 		stream_set_state(s, STREAM_CLOSED, "time limit");
 	}
 	stream_end(s, STREAM_EV_DISCONNECTED, 0);
@@ -283,7 +285,7 @@ void stream_on_peer_fin(struct stream *s, uint64_t now)
 	}
 }
 
-/* The peer is gone, or the way to it. */
+/* The peer, or the way to it, is gone. */
 static void stream_lose_qp(struct stream *s)
 {
 	if (s->cfg.meets)
@@ -343,7 +345,7 @@ void stream_on_lost(struct stream *s, int err)
 	}
 }
 
-/* The peer's host answers although its process may not read, so its silence counts. */
+/* The peer's host answers although its process may not read, so the host's silence counts. */
 static void stream_watch_link(struct stream *s)
 {
 	if (!stream_is_stalled(s) ||
@@ -359,7 +361,7 @@ static void stream_on_deadline(struct stream *s, uint64_t now)
 	case STREAM_DIALING:
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIMEDOUT, "time limit");
 		break;
-	case STREAM_REQ_SENT: /* the link stands, so neither the address nor a firewall is wrong */
+	case STREAM_REQ_SENT: /* TCP is connected, so neither the address nor a firewall is wrong */
 		stream_startup_failed(s, STREAM_EV_UNREACHABLE, ETIME, "time limit");
 		break;
 	case STREAM_HELLO:

@@ -12,14 +12,14 @@
 
 #define STREAM_DISCARD_BYTES (16u << 10)
 
-/* What an initiator requests: each row is tried after the peer closed on the one before. */
+/* The initiator's requests in turn: after the peer closes on one, the next row is tried. */
 enum stream_attempt {
 	STREAM_ATTEMPT_PLAIN, /* revision 2, client-server model, consent offered if configured */
 	STREAM_ATTEMPT_P2P,   /* revision 2, peer-to-peer model, no extensions */
 	STREAM_ATTEMPT_REV1,
 };
 
-/* Whose memory stream_rx_begin() returned; stream_rx_end() belongs to it. */
+/* The destination of the bytes between stream_rx_begin() and stream_rx_end(). */
 enum stream_rx_into {
 	STREAM_RX_NOTHING, /* no receive is under way */
 	STREAM_RX_FRAME,
@@ -30,12 +30,12 @@ enum stream_rx_into {
 
 enum stream_job { STREAM_JOB_NONE, STREAM_JOB_RUNNING, STREAM_JOB_ABANDONED };
 
-/* A request, its outcome, and the end: no more can wait to be taken. */
+/* At most three events can wait: a request, its outcome, and the end. */
 #define STREAM_EVENTS_MAX 3
 
-/* Start-up frames; allocated when TCP is up, gone in full operation. */
+/* Start-up frames; allocated when TCP is connected, freed in full operation. */
 struct stream_frames {
-	uint8_t in[MPA_START_MAX + 1]; /* one more: the probe of REQ_RCVD */
+	uint8_t in[MPA_START_MAX + 1]; /* one more byte: the probe of REQ_RCVD */
 	size_t in_len, in_need;
 	uint8_t out[MPA_START_MAX];
 	size_t out_len, out_sent;
@@ -51,18 +51,18 @@ struct stream {
 	bool gone;          /* the peer closed while its request waited for the user */
 	bool fin_in;        /* the peer has sent its FIN */
 	bool fin_out;       /* our FIN is sent */
-	bool closed;        /* the link is */
-	bool redial;        /* the owner has to dial again */
-	bool resume_due;    /* receives were posted for what is here already */
-	bool tx_of_qp;      /* whose bytes stream_tx_begin() returned */
-	bool lent[2];       /* buffers of the owner, by enum stream_buf */
+	bool closed;        /* the link is closed */
+	bool redial;        /* the owner must dial again */
+	bool resume_due;    /* receives were posted, and arrived bytes wait for them */
+	bool tx_of_qp;      /* stream_tx_begin() returned bytes of the QP */
+	bool lent[2];       /* buffers that the owner lent, by enum stream_buf */
 	bool opened;        /* initiator: the last ORIGIN is posted, and the user may send */
 	bool identified;    /* responder: the last ORIGIN has come */
 	bool fencing;       /* responder: the owner cuts former connections */
 	bool left;          /* responder: a LEAVE is posted */
 	bool over;          /* see stream_is_over() */
-	bool leaves_writes; /* of the QP that was detached: qp_leaves_writes() */
-	bool job_stopped;   /* the owner knows that it is not needed any more */
+	bool leaves_writes; /* qp_leaves_writes() of the detached QP */
+	bool job_stopped;   /* the owner has seen that the job is no longer needed */
 	enum stream_job job;
 	enum stream_rx_into rx_into;
 	unsigned n_events;
@@ -71,45 +71,47 @@ struct stream {
 		int status;
 	} events[STREAM_EVENTS_MAX];
 	uint32_t mss;
-	uint64_t traffic;         /* of the QP, when it was started */
-	uint64_t deadline;        /* of the state; LIVE: stream_stall.c */
-	uint64_t stall_since;     /* since then no Send was delivered; 0: no stall */
-	uint64_t stall_delivered; /* Sends, at the last look */
-	uint64_t hold_notice;     /* when to explain that FPDUs are held back */
+	uint64_t traffic;         /* the QP's traffic at its start */
+	uint64_t deadline;        /* deadline of the state; in LIVE see stream_stall.c */
+	uint64_t stall_since;     /* no Send was delivered since this time; 0: no stall */
+	uint64_t stall_delivered; /* delivered Sends at the last look */
+	uint64_t hold_notice;     /* time of a notice that explains held FPDUs */
 	bool hold_explained;
 	struct liveness liveness;
 	struct stream_params local, remote;
-	struct mpa_start request; /* sent or received */
+	struct mpa_start request; /* the request that was sent or received */
 	struct qp_stream agreed;
 	struct stream_frames *frames;
-	struct ext_origin *origin; /* initiator: the one that waits for its answer */
+	struct ext_origin *origin; /* initiator: the ORIGIN that awaits its answer */
 	uint8_t *discard;
-	uint8_t *rest; /* unsent bytes of a failed QP that was detached */
+	uint8_t *rest; /* unsent bytes of a detached QP that failed */
 	size_t rest_len, rest_sent;
 };
 
 /* stream.c */
 /* The one writer of s->state. */
 void stream_set_state(struct stream *s, enum stream_state to, const char *why);
-/* Buffers of the start-up and of the end, but for the one that a receive is under way into. */
+/* Free the start-up's and the end's buffers, except one that a receive is using. */
 void stream_free_buffers(struct stream *s);
-/* The last thing that happened to the link, as an event for an initiator. */
+/* The initiator's event for the last error of the link. */
 enum stream_event stream_event_of(int err);
 uint64_t stream_after(uint64_t now, uint64_t ns);
 
 /* stream_update.c */
-/* The end of every call that changes something; and of one that has the time. */
+/*
+ * Every call that changes the stream ends with one of these; the second is for calls with the time.
+ */
 void stream_report(struct stream *s, struct stream_update *u);
 bool stream_settles_at(const struct stream *s); /* does stream_report_at() depend on the time? */
 void stream_report_at(struct stream *s, uint64_t now, struct stream_update *u);
 void stream_push_event(struct stream *s, enum stream_event event, int status);
 enum stream_rx_into stream_rx_target(const struct stream *s);
-bool stream_has_bytes(const struct stream *s, unsigned qp_due); /* to be sent */
-/* The last event; a second one is dropped. */
+bool stream_has_bytes(const struct stream *s, unsigned qp_due); /* anything to send? */
+/* Queue the last event; a second call has no effect. */
 void stream_end(struct stream *s, enum stream_event event, int status);
 
 /* stream_qp.c */
-/* It is attached and has the stream. */
+/* The QP is attached and has taken over the stream. */
 static inline bool stream_runs_qp(const struct stream *s)
 {
 	return s->started && s->qp;
@@ -119,8 +121,8 @@ static inline unsigned stream_qp_due(const struct stream *s) /* QP_DUE_*; 0: it 
 	return stream_runs_qp(s) ? qp_due(s->qp) : 0;
 }
 bool stream_lend(struct stream *s, enum stream_buf kind);
-void stream_put_bufs(struct stream *s);           /* those that nothing is left in */
-void stream_set_cause(struct stream *s, int err); /* vendor_err of what was posted will be this */
+void stream_put_bufs(struct stream *s);           /* return buffers that are empty */
+void stream_set_cause(struct stream *s, int err); /* the vendor_err of posted requests */
 
 /* startup.c */
 int stream_frames_new(struct stream *s);
@@ -138,22 +140,22 @@ void stream_frame_got(struct stream *s, size_t len, uint64_t now);
 int stream_keep_pdata(struct stream *s, const struct mpa_start *start, const uint8_t *pdata);
 void stream_warn_pdata(const struct stream *s, uint8_t len);
 int stream_start_qp(struct stream *s);
-uint32_t stream_limit_ms(const struct stream *s); /* what our HELLO states */
-/* The start-up frames are exchanged: to LIVE, as soon as a consenting peer's HELLO is here. */
+uint32_t stream_limit_ms(const struct stream *s); /* the limit in our HELLO */
+/* The start-up frames are exchanged: enter LIVE after a consenting peer's HELLO has arrived. */
 void stream_on_frames_done(struct stream *s, const char *why, uint64_t now);
 void stream_settle_hello(struct stream *s, uint64_t now);
 /* Before full operation something went wrong: report it and close. */
 void stream_startup_failed(struct stream *s, enum stream_event event, int err, const char *why);
 
 /* startup_origin.c */
-/* The HELLOs are exchanged: may full operation begin, or what is still to be done for that? */
+/* The HELLOs are exchanged: returns whether full operation may begin, and posts what is missing. */
 bool stream_origin_settles(struct stream *s, uint64_t now);
 /* Responder: an ORIGIN that comes after this end has begun to leave. */
 void stream_origin_late(struct stream *s);
 void stream_origin_on_deadline(struct stream *s, uint64_t now);
-/* Responder, all is sent: does its FIN need a LEAVE before it? Then it is posted. */
+/* Responder with nothing left to send: if the FIN needs a LEAVE before it, post one. */
 bool stream_leaves_first(struct stream *s);
-void stream_note_over(struct stream *s); /* before its queue pair is detached, or ends */
+void stream_note_over(struct stream *s); /* before the queue pair ends or is detached */
 
 /* startup_initiator.c */
 void stream_initiator_on_reply(struct stream *s, const struct mpa_start *rep, const uint8_t *pdata,
@@ -167,19 +169,19 @@ void stream_responder_on_request(struct stream *s, const struct mpa_start *req,
 void stream_responder_settle(struct stream *s, uint64_t now);
 
 /* stream_end.c */
-/* Its queue pair fails, unless it is to be spared. */
+/* Fail the queue pair, unless stream_spares_qp(). */
 void stream_end_qp(struct stream *s);
-/* May the next state be entered? With the time: REP_SENT, HELLO, LIVE and DRAINING. */
+/* Enter the next state if possible. With the time: for REP_SENT, HELLO, LIVE and DRAINING. */
 void stream_settle(struct stream *s, uint64_t now);
-/* Without it: DRAINING, CLOSING and LINGERING. */
+/* As stream_settle(), without the time: for DRAINING, CLOSING and LINGERING. */
 void stream_settle_end(struct stream *s);
-/* stream_settle() has something to do, but the call at hand has no time. */
+/* stream_settle() has work to do, but the current call has no time. */
 bool stream_needs_time(const struct stream *s, unsigned qp_due, bool has_bytes);
 void stream_on_peer_fin(struct stream *s, uint64_t now);
 void stream_on_lost(struct stream *s, int err); /* the link broke */
 
 /* stream_stall.c: in full operation only. */
-/* A stall has begun, and its deadline is not set. */
+/* A stall has begun, and its deadline is not set yet. */
 bool stream_stall_is_new(const struct stream *s);
 void stream_stall_watch(struct stream *s, uint64_t now);
 void stream_stall_on_time(struct stream *s, uint64_t now);

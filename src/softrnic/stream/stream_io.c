@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_io.c -- bytes: to and from the start-up frames, and then the QP. */
+/* stream_io.c -- received and sent bytes: start-up frames first, then the QP's. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -18,9 +18,9 @@ static int stream_probe_room(struct stream *s, struct iovec *iov)
 }
 
 /*
- * A close with bytes unread is a reset, which may overtake the Terminate. So they are read, up to
- * the peer's end. Without memory they go where this end's private data was, which only the start-up
- * reads: no event comes when memory is there again, and the end would not be found.
+ * To close with unread bytes causes a reset, which may overtake the Terminate. So bytes are read up
+ * to the peer's FIN. Without a buffer they overwrite this end's private data, which only the
+ * start-up reads: no event would report free memory, so the FIN would never be found.
  */
 static int stream_discard_room(struct stream *s, struct iovec *iov)
 {
@@ -96,7 +96,7 @@ static void stream_rx_got(struct stream *s, enum stream_rx_into into, size_t len
 	}
 }
 
-/* No bytes: the target is let go of, and then looked at why. */
+/* The receive failed: release the destination, then handle the error. */
 static void stream_rx_failed(struct stream *s, enum stream_rx_into into, int err, uint64_t now)
 {
 	if (into == STREAM_RX_QP && err == EFAULT)
@@ -137,7 +137,7 @@ bool stream_needs_nothing(const struct stream *s)
 	return !s->resume_due && !stream_settles_at(s);
 }
 
-/* Full operation, where all bytes are the queue pair's and the time decides nothing. */
+/* Full operation: all bytes are the queue pair's, no FIN has come, and no output is held back. */
 static inline bool stream_is_plain(const struct stream *s)
 {
 	return s->state == STREAM_LIVE && stream_runs_qp(s) && !(s->fin_in | s->agreed.hold_tx);
@@ -166,7 +166,7 @@ bool stream_is_calm(const struct stream *s)
 	       liveness_knows_peer_limit(&s->liveness, qp_peer_limit_ms(s->qp));
 }
 
-/* As a rule the time decides nothing, and is not asked for: that would cost more than to parse. */
+/* Usually the time does not matter here, and reading the clock would cost more than parsing. */
 void stream_in_place_end(struct stream *s, struct stream_update *u)
 {
 	uint64_t now;
@@ -205,7 +205,7 @@ static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 
 	if (!stream_runs_qp(s))
 		return 0;
-	/* In full operation the bytes are the queue pair's: there may be none. */
+	/* In full operation the bytes are the queue pair's, and there may be none. */
 	if (s->state != STREAM_LIVE && !stream_has_bytes(s, stream_qp_due(s)))
 		return 0;
 	if (!stream_lend(s, STREAM_BUF_TX)) {
@@ -217,10 +217,8 @@ static int stream_gather_qp(struct stream *s, struct iovec iov[QP_TX_IOV])
 	return n;
 }
 
-/*
- * The HELLO, which is all that a queue pair sends before the peer's has come, goes with the reply:
- * one packet, and one wake-up of the peer. Without memory it follows by itself.
- */
+/* Send the HELLO with the reply: one packet, and one wake-up of the peer. The queue pair sends
+ * nothing else before the peer's HELLO arrives. Without memory the HELLO follows separately. */
 static int stream_gather_reply(struct stream *s, struct iovec iov[QP_TX_IOV])
 {
 	int n = 0;
@@ -253,7 +251,7 @@ int stream_tx_begin(struct stream *s, struct iovec iov[QP_TX_IOV], struct stream
 	return n;
 }
 
-/* Of a start-up frame: returns what is behind it. */
+/* Count sent bytes of a start-up frame. Returns the number of bytes after the frame. */
 static size_t stream_frame_took(struct stream *s, size_t len)
 {
 	struct stream_frames *f = s->frames;
@@ -282,7 +280,7 @@ void stream_tx_end(struct stream *s, ssize_t sent, struct stream_update *u)
 	else if (sent != -EFAULT && sent != -EAGAIN && sent != -EINTR)
 		stream_on_lost(s, (int)-sent);
 	stream_report(s, u);
-	if (s->state != STREAM_LIVE) /* what was sent may have been the last of the start-up */
+	if (s->state != STREAM_LIVE) /* the sent bytes may have completed the start-up */
 		u->deadline = 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_link.c -- the way to another link for the same stream. */
+/* stream_link.c -- moves a stream to another link. */
 #include <string.h>
 
 #include "softrnic/stream/stream_impl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_perform.c -- do what is to be done, by the functions of the owner. */
+/* stream_perform.c -- performs the tasks of an update by the functions of the owner. */
 #include "base/clock.h"
 #include "softrnic/stream/stream_impl.h"
 
@@ -12,7 +12,7 @@ static void stream_do_event(struct stream *s)
 		s->cfg.host->event(s->cfg.owner, event, status);
 }
 
-/* Perform the parts that move bytes and jobs. False: the owner cannot now. */
+/* Perform the tasks that move bytes and jobs. Returns false if the owner cannot do so now. */
 static bool stream_do_work(struct stream *s, struct stream_update *u, unsigned what)
 {
 	const struct stream_host *host = s->cfg.host;
@@ -56,7 +56,7 @@ static void stream_do_end(struct stream *s, struct stream_update *u)
 
 #define STREAM_DO_WORK (STREAM_DO_RESUME | STREAM_DO_RECEIVE | STREAM_DO_SEND | STREAM_DO_JOB)
 
-/* Before anything else: until then a direction may stand still. */
+/* This task comes first: until it is done, one direction may stand still. */
 static void stream_do_link(struct stream *s, struct stream_update *u)
 {
 	struct qp_link_msg msg;

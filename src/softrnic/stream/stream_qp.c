@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_qp.c -- the queue pair that the stream owns: attached, posted to, detached; its jobs. */
+/* stream_qp.c -- the queue pair of the stream: attaching, posting, detaching; and its jobs. */
 #include <assert.h>
 #include <errno.h>
 
@@ -63,8 +63,8 @@ struct qp *stream_qp(const struct stream *s)
 	return s->qp;
 }
 
-/* The user may destroy a failed QP as soon as its end is reported; the peer gets the Terminate all
- * the same. */
+/* Keep the unsent bytes of a failed QP: the user may destroy the QP as soon as its end is reported,
+ * and the peer still gets the Terminate. */
 static void stream_keep_rest(struct stream *s)
 {
 	if (s->state == STREAM_CLOSING && stream_qp_is_failed(s) && !s->fin_out &&
@@ -72,7 +72,7 @@ static void stream_keep_rest(struct stream *s)
 		s->rest_len = qp_tx_take_rest(s->qp, &s->rest);
 }
 
-/* Without its QP the stream cannot go on, and may have stopped inside an FPDU. */
+/* Without its QP the stream cannot continue, and may have stopped inside an FPDU. */
 static void stream_on_detached(struct stream *s)
 {
 	switch (s->state) {
@@ -121,7 +121,7 @@ struct qp *stream_detach_qp(struct stream *s, struct stream_update *u)
 	return qp;
 }
 
-/* Nothing that the queue pair could lose is left on the stream: see stream_end_qp(). */
+/* The stream has no request left that the queue pair could lose: see stream_end_qp(). */
 struct qp *stream_take_back_qp(struct stream *s, struct stream_update *u)
 {
 	struct qp *qp = s->qp;
@@ -285,7 +285,7 @@ bool stream_job_begin(struct stream *s, struct qp_job *job, struct stream_update
 		s->job = STREAM_JOB_RUNNING;
 		s->job_stopped = false;
 	}
-	u->todo &= ~(unsigned)STREAM_DO_JOB; /* nothing else changes */
+	u->todo &= ~(unsigned)STREAM_DO_JOB; /* the other tasks stay the same */
 	return begun;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream_stall.c -- Sends that find no receive hold up all that follows, also the peer's FIN. A
+ * stream_stall.c -- Sends without a posted receive hold up all later bytes, also the peer's FIN. A
  * user that waits for the end may never post a receive again. So while nothing is delivered, the
  * stream looks for the FIN: first at the link, then after more Sends, which it takes into memory.
  * It reports the end, and the Sends in front of it still go to receives.
@@ -34,8 +34,8 @@ void stream_stall_watch(struct stream *s, uint64_t now)
 	s->deadline = stream_after(now, STALL_LOOK_NS);
 }
 
-/* A peer that disconnects sends its FIN at the end of its drain limit at the latest. This end does
- * not know that limit, and assumes that it equals its own. */
+/* A peer that disconnects sends its FIN within its own drain limit. This end cannot see that limit,
+ * and assumes that it equals its own. */
 static bool stall_outlasts_a_drain(const struct stream *s, uint64_t now)
 {
 	return now >= stream_after(s->stall_since, stream_after(s->cfg.drain_ns, STALL_LOOK_NS));
@@ -55,7 +55,7 @@ static void stall_look(struct stream *s, uint64_t now)
 
 void stream_stall_on_time(struct stream *s, uint64_t now)
 {
-	s->deadline = CLOCK_NEVER; /* if it goes on, stream_stall_watch() sets the next one */
+	s->deadline = CLOCK_NEVER; /* stream_stall_watch() may set another one */
 	if (!stall_is_on(s))
 		s->stall_since = 0;
 	else if (qp_counters(s->qp)->sends_in == s->stall_delivered)

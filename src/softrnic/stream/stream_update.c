@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_update.c -- what is to be done, from the state of the stream and of its queue pair. */
+/*
+ * stream_update.c -- finds the tasks that are due, from the state of the stream and its queue pair.
+ */
 #include <assert.h>
 #include <string.h>
 
@@ -73,7 +75,7 @@ static bool stream_takes_bytes(const struct stream *s, unsigned due)
 	return into == STREAM_RX_QP ? due & QP_DUE_RECEIVE : into != STREAM_RX_NOTHING;
 }
 
-/* May the QP send? When it failed and the stream is closing, only the Terminate is left. */
+/* May the QP send? If it failed and the stream is closing, only the Terminate may be sent. */
 static bool stream_qp_sends(const struct stream *s, unsigned due)
 {
 	switch (s->state) {
@@ -105,7 +107,7 @@ bool stream_has_bytes(const struct stream *s, unsigned due)
 	return due & QP_DUE_SEND && stream_qp_sends(s, due);
 }
 
-/* Towards the end of the link. */
+/* Tasks that end the link. */
 static unsigned stream_todo_of_link(const struct stream *s, bool has_bytes)
 {
 	if (s->state == STREAM_CLOSED)
@@ -119,7 +121,7 @@ static unsigned stream_todo_of_link(const struct stream *s, bool has_bytes)
 	return 0;
 }
 
-/* Out of full operation. */
+/* Tasks outside of full operation. */
 static unsigned stream_todo_of_ends(const struct stream *s, unsigned due)
 {
 	bool has_bytes = stream_has_bytes(s, due);
@@ -132,7 +134,7 @@ static unsigned stream_todo_of_ends(const struct stream *s, unsigned due)
 	return todo;
 }
 
-/* In full operation the bytes are the queue pair's, and nothing else is to be done. */
+/* Tasks in full operation, where the bytes are the queue pair's. */
 static unsigned stream_todo_live(const struct stream *s, unsigned due)
 {
 	unsigned todo = 0;
@@ -175,7 +177,7 @@ void stream_look(const struct stream *s, struct stream_update *u)
 		u->deadline = 0;
 }
 
-/* What follows is found by doing that, and reported then. */
+/* Performing this task finds and reports the tasks after it. */
 void stream_expect(const struct stream *s, unsigned todo, struct stream_update *u)
 {
 	if (__builtin_expect(stream_settles_at(s), 0)) {
