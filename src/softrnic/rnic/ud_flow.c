@@ -22,34 +22,66 @@ static bool flow_is(const struct ud_peer *peer, const uint8_t gid[UD_GID_LEN], u
 	return peer->port == port && !memcmp(peer->gid, gid, sizeof(peer->gid));
 }
 
-/* The last packets of a burst ask for no credit, so a few are always under way. */
-static bool flow_is_used(const struct ud_peer *peer)
+/* The last packets of a burst ask for no credit, so a few are always under way. If nothing was sent
+ * for so long, more of them count as lost. */
+static bool flow_is_used(const struct ud_peer *peer, uint64_t now)
 {
-	return !peer->silent && flow_under_way(peer) >= UD_ASK_EACH;
+	return !peer->silent && flow_under_way(peer) >= UD_ASK_EACH &&
+	       now - peer->taken_at < UD_PATIENCE_NS;
 }
 
 /* NULL: another peer uses its place. */
-static struct ud_peer *flow_to(struct ud_flows *f, const struct ud_packet *p)
+static struct ud_peer *flow_to(struct ud_flows *f, const struct ud_packet *p, uint64_t now)
 {
 	struct ud_peer *peer = flow_place(f, p->path.to, p->port);
 
 	if (flow_is(peer, p->path.to, p->port))
 		return peer;
-	if (flow_is_used(peer))
+	if (flow_is_used(peer, now))
 		return NULL;
 	memcpy(peer->gid, p->path.to, sizeof(peer->gid));
 	peer->port = p->port;
 	peer->read = peer->sent;
 	peer->window = UD_WINDOW;
 	peer->silent = false;
+	peer->refused_at = peer->waited_ns = 0;
 	return peer;
+}
+
+/* How long a packet waits that has begun to. */
+static uint64_t flow_wait_until(const struct ud_peer *peer)
+{
+	uint64_t no_news = peer->taken_at + UD_PATIENCE_NS;
+	uint64_t used_up = peer->refused_at + UD_PATIENCE_NS - peer->waited_ns;
+
+	return no_news < used_up ? no_news : used_up;
+}
+
+static void flow_end_wait(struct ud_peer *peer, uint64_t now)
+{
+	uint64_t waited = peer->refused_at ? now - peer->refused_at : 0;
+
+	peer->refused_at = 0;
+	peer->waited_ns += waited;
+	if (peer->waited_ns > UD_PATIENCE_NS)
+		peer->waited_ns = UD_PATIENCE_NS;
+}
+
+static void flow_count(struct ud_peer *peer, uint64_t now)
+{
+	flow_end_wait(peer, now);
+	peer->taken_at = now;
+	peer->waited_ns -=
+		peer->waited_ns < UD_PATIENCE_SHARE_NS ? peer->waited_ns : UD_PATIENCE_SHARE_NS;
 }
 
 static bool flow_has_room(struct ud_flows *f, struct ud_peer *peer, uint64_t now)
 {
 	if (flow_under_way(peer) < peer->window)
 		return true;
-	if (!peer->silent && now - peer->taken_at < UD_PATIENCE_NS)
+	if (!peer->silent && !peer->refused_at)
+		peer->refused_at = now;
+	if (!peer->silent && now < flow_wait_until(peer))
 		return false;
 	f->silences += !peer->silent;
 	peer->silent = true;
@@ -59,19 +91,19 @@ static bool flow_has_room(struct ud_flows *f, struct ud_peer *peer, uint64_t now
 
 bool ud_flows_take(struct ud_flows *f, struct ud_packet *p, uint64_t now)
 {
-	struct ud_peer *peer = flow_to(f, p);
+	struct ud_peer *peer = flow_to(f, p, now);
 
 	p->asks = false;
 	p->serial = 0;
 	if (!peer)
 		return true;
 	if (!flow_has_room(f, peer, now)) {
-		f->wait_until = peer->taken_at + UD_PATIENCE_NS;
+		f->wait_until = flow_wait_until(peer);
 		return false;
 	}
 	p->serial = ++peer->sent;
 	p->asks = flow_under_way(peer) >= peer->window || p->serial % UD_ASK_EACH == 0;
-	peer->taken_at = now;
+	flow_count(peer, now);
 	return true;
 }
 

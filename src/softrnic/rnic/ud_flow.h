@@ -11,6 +11,11 @@
  * UD_PATIENCE_NS; then those before it count as lost, and the peer as silent: nothing waits for it
  * until it sends a credit again.
  *
+ * A peer could send each credit just before that, and packets to other peers wait behind those to it.
+ * So the waits for a peer are added up, each packet that leaves takes UD_PATIENCE_SHARE_NS off the
+ * sum, and the peer is silent as soon as the sum is UD_PATIENCE_NS. In the long run no packet delays
+ * the others for longer than that share.
+ *
  * Pure: no clock and no lock. The caller has the time, and one lock for all calls with a table.
  */
 #ifndef RNIC_UD_FLOW_H
@@ -25,7 +30,9 @@
 #define UD_WINDOW_MAX  127 /* half of the serial numbers */
 #define UD_ASK_EACH    8   /* one of so many asks: if a credit is lost, the next one has its news */
 #define UD_PATIENCE_NS 1000000000ull /* a thread on a busy host gets the CPU at least once */
-#define UD_PEERS       64
+/* Half a second for each UD_WINDOW packets: longer than the way there and back takes. */
+#define UD_PATIENCE_SHARE_NS (UD_PATIENCE_NS / 32)
+#define UD_PEERS             64
 
 /* Another port. */
 struct ud_peer {
@@ -33,8 +40,10 @@ struct ud_peer {
 	uint16_t port;
 	uint8_t sent, read; /* serial numbers of the last ones; they wrap around */
 	uint8_t window;
-	bool silent;       /* it has not sent a credit for what filled the window */
-	uint64_t taken_at; /* when the last packet was */
+	bool silent;         /* it has not sent a credit for what filled the window */
+	uint64_t taken_at;   /* when the last packet was */
+	uint64_t refused_at; /* since when a packet waits; 0: none does */
+	uint64_t waited_ns;  /* the sum of the waits, less what packets took off it */
 };
 
 /* All peers of a port. Of two that have the same place, the one that is used keeps it. */

@@ -10,11 +10,13 @@
 static struct ud_flows flows;
 static uint64_t now;
 static struct ud_packet last; /* that was taken */
+static unsigned taken_all;
 
 static int setup(void **state)
 {
 	memset(&flows, 0, sizeof(flows));
 	now = 10 * UD_PATIENCE_NS;
+	taken_all = 0;
 	return 0;
 }
 
@@ -25,6 +27,7 @@ static bool take_to(uint8_t host, uint16_t port)
 
 	if (taken)
 		last = p;
+	taken_all += taken;
 	return taken;
 }
 
@@ -175,6 +178,95 @@ static void whatever_is_lost_the_sender_goes_on(void **state)
 	}
 }
 
+/* The packets to a peer that answers each of them as late as `answer` decides. */
+static uint64_t waits_of(int packets, void (*answer)(void))
+{
+	uint64_t waited = 0;
+
+	assert_int_equal(take(1000), UD_WINDOW);
+	for (int i = 0; i < packets; i++) {
+		uint64_t began = now;
+
+		while (!take(1))
+			answer();
+		waited += now - began;
+	}
+	return waited;
+}
+
+static void answer_in_the_last_moment(void)
+{
+	now = flows.wait_until - 1;
+	credit(last.serial, 0);
+}
+
+/* An old credit ends the silence. */
+static void answer_when_it_is_silent(void)
+{
+	now = flows.wait_until;
+	assert_int_equal(take(1), 1);
+	credit((uint8_t)(last.serial - 1), 0);
+}
+
+/* So late is each answer, if the peer is not silent before. */
+static void answer_after_most_of_a_second(void)
+{
+	static unsigned steps;
+
+	now += UD_PATIENCE_NS / 10;
+	if (now > flows.wait_until)
+		now = flows.wait_until;
+	if (++steps % 9 == 0)
+		credit(last.serial, 0);
+}
+
+static void answer_within_the_share(void)
+{
+	now += UD_PATIENCE_SHARE_NS;
+	credit(last.serial, 1);
+}
+
+/* Other packets of the queue pair wait behind those to it. */
+static void a_peer_that_dawdles_is_not_waited_for_for_ever(void **state)
+{
+	static const struct {
+		void (*answer)(void);
+		bool silent;
+	} rows[] = {{answer_in_the_last_moment, false},
+		    {answer_when_it_is_silent, true},
+		    {answer_after_most_of_a_second, true}};
+	uint64_t waited;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		setup(state);
+		waited = waits_of(1000, rows[i].answer);
+		assert_in_range(waited, UD_PATIENCE_NS,
+				UD_PATIENCE_NS + taken_all * UD_PATIENCE_SHARE_NS);
+		assert_int_equal(flows.silences > 0, rows[i].silent);
+	}
+}
+
+static void a_slow_peer_with_a_window_of_one_is_waited_for(void **state)
+{
+	assert_in_range(waits_of(1000, answer_within_the_share), 999 * UD_PATIENCE_SHARE_NS,
+			1000 * UD_PATIENCE_SHARE_NS);
+	assert_int_equal(flows.silences, 0);
+}
+
+/* Its place is that of another peer, too. */
+static void a_peer_that_is_gone_gives_its_place_up(void **state)
+{
+	uint16_t port = 1024;
+
+	assert_int_equal(take(UD_ASK_EACH), UD_ASK_EACH);
+	while (take_to(2, port) && last.serial)
+		port++;
+	assert_int_equal(last.serial, 0);
+	now += UD_PATIENCE_NS;
+	assert_true(take_to(2, port));
+	assert_int_not_equal(last.serial, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -190,6 +282,9 @@ int main(void)
 		CASE(what_did_not_leave_is_not_under_way),
 		CASE(peers_do_not_wait_for_each_other),
 		CASE(whatever_is_lost_the_sender_goes_on),
+		CASE(a_peer_that_dawdles_is_not_waited_for_for_ever),
+		CASE(a_slow_peer_with_a_window_of_one_is_waited_for),
+		CASE(a_peer_that_is_gone_gives_its_place_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
