@@ -159,6 +159,7 @@ struct conn {
 	struct persist_job job;
 	struct vext_digest job_digest;
 	struct vext_digest *job_answer; /* place for the result; NULL: none */
+	struct mr *job_mr;              /* the description that it holds */
 	bool job_lasting;               /* the job needs no registration of its region */
 	bool job_due;                   /* the job begins when the lock is released */
 	atomic_int job_status;

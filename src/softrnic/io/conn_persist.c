@@ -61,7 +61,7 @@ bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms
 	if (!conn_enter_until(c, wait_ms))
 		return false;
 	/* A job that needs no hold of its region goes on without it. */
-	if (stream_awaits_job(c->stream) && c->job.region == mr->backing.persist && !c->job_lasting)
+	if (stream_awaits_job(c->stream) && c->job_mr == mr && !c->job_lasting)
 		conn_abandon_job(c, &u);
 	stream_detach_mr(c->stream, mr, forget, &u);
 	conn_perform(c, &u);
@@ -79,6 +79,7 @@ void conn_stop_job(void *owner)
 
 static void conn_fill_job(struct conn *c, const struct qp_job *wb)
 {
+	c->job_mr = wb->mr;
 	c->job_lasting = wb->lasting;
 	c->job = (struct persist_job){
 		.region = persist_region_get(wb->mr->backing.persist),

@@ -211,6 +211,18 @@ int mw_bind(struct mr_table *table, const struct mw_bind *b)
 	return 0;
 }
 
+bool mw_is_idle(struct mr_table *table, uint32_t stag)
+{
+	struct mw *mw;
+	bool idle;
+
+	pthread_mutex_lock(&table->lock);
+	mw = mw_find_locked(table, stag);
+	idle = !mw || mr_is_idle(mw->now);
+	pthread_mutex_unlock(&table->lock);
+	return idle;
+}
+
 /* --- used --------------------------------------------------------------------------------- */
 
 struct mr *mw_invalidate(struct mr_table *table, const struct ibv_pd *pd, uint64_t qp,

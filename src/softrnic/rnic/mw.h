@@ -49,6 +49,8 @@ struct mw_bind {
  * than the region permits.
  */
 int mw_bind(struct mr_table *table, const struct mw_bind *bind);
+/* Would mw_bind() return something other than -EAGAIN? stag: any that the window had. */
+bool mw_is_idle(struct mr_table *table, uint32_t stag);
 /*
  * Invalidate a window of type 2 that is bound to this queue pair: its STag is unknown at once. The
  * caller gets a reference on the description, lets it go, and then calls mw_unbind(). NULL: there is

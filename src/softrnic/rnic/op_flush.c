@@ -69,10 +69,10 @@ static bool flush_find(struct qp *qp, struct irq_entry *e, int access, struct qp
 	return false;
 }
 
-static void flush_keep(struct qp *qp, struct qp_job *job)
+static void flush_keep(struct qp_job *job, struct mr *mr)
 {
-	job->mr = mr_base(qp->rx.near.mr);
-	mr_hold_again(job->mr);
+	job->mr = mr;
+	mr_hold_again(mr);
 }
 
 bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *job)
@@ -80,7 +80,7 @@ bool flush_hold(struct qp *qp, struct irq_entry *e, int access, struct qp_job *j
 	bool found = flush_find(qp, e, access, job);
 
 	if (found)
-		flush_keep(qp, job);
+		flush_keep(job, qp->rx.near.mr);
 	return found;
 }
 
@@ -105,7 +105,7 @@ void flush_ask(struct qp *qp, struct irq_entry *e, struct qp_job *job)
 /* joins: other Flushes may join this write-back. */
 static void flush_write_back(struct qp *qp, struct irq_entry *e, struct qp_job *job, bool joins)
 {
-	flush_keep(qp, job);
+	flush_keep(job, mr_base(qp->rx.near.mr)); /* no byte goes to the peer */
 	if (flush_has_lost(qp, e, job))
 		return;
 	dirty_clean(&qp->dirty, job->mr, job->addr, job->len);

@@ -53,7 +53,7 @@ static void verify_begin(struct qp *qp, struct irq_entry *e)
 	}
 	if (!flush_hold(qp, e, IBV_ACCESS_REMOTE_READ, &job) || flush_has_lost(qp, e, &job))
 		return;
-	dirty_clean(&qp->dirty, job.mr, job.addr, job.len);
+	dirty_clean(&qp->dirty, mr_base(job.mr), job.addr, job.len);
 	flush_ask(qp, e, &job);
 }
 

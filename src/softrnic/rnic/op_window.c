@@ -16,10 +16,15 @@ enum mr_verdict qp_hold_window(struct qp *qp, struct mr_near *near, uint32_t sta
 
 /* --- the end of a binding ------------------------------------------------------------------- */
 
-/* Bytes of it may still be received into it, by an owner without the lock. */
-static bool window_is_lent(const struct qp *qp, const struct mr *binding)
+static bool window_has_stag(const struct mr *mr, uint32_t stag)
 {
-	return qp->rx.lent_mr == binding;
+	return mr && mr->ibv.rkey == stag;
+}
+
+/* Does a thread without the lock use it, for bytes that it receives or for a job? */
+static bool window_is_in_use(const struct qp *qp, uint32_t stag)
+{
+	return window_has_stag(qp->rx.lent_mr, stag) || window_has_stag(qp->requests.job.mr, stag);
 }
 
 /*
@@ -38,16 +43,36 @@ static void window_let_go(struct qp *qp, struct mr *binding)
 	mr_unref(binding);
 }
 
+/*
+ * A job that uses it is of a request of this peer, which had to wait for the answer. The lock is held,
+ * without which the job does not end, so it cannot be awaited here.
+ */
 bool qp_window_invalidate(struct qp *qp, uint32_t stag)
 {
-	struct mr *binding = mw_invalidate(qp->cfg.mrs, qp->cfg.pd, qp->id, stag);
+	struct mr *binding;
 
+	if (window_is_in_use(qp, stag))
+		return false;
+	binding = mw_invalidate(qp->cfg.mrs, qp->cfg.pd, qp->id, stag);
 	if (binding)
 		window_let_go(qp, binding);
 	return binding != NULL;
 }
 
 /* --- the work requests ---------------------------------------------------------------------- */
+
+static uint32_t bind_window(const struct sq_wr *wr)
+{
+	return (uint32_t)(wr->compare >> 32);
+}
+
+/* It is built again when the use of its window has ended. Messages of other sources go meanwhile. */
+static bool window_wait(struct qp *qp, struct sq_wr *wr)
+{
+	wr->fence = SQ_FENCE_WINDOW;
+	qp->tx.source = TX_NONE;
+	return true;
+}
 
 /* It is complete as soon as all before it is. */
 static bool window_done(struct qp *qp, struct sq_wr *wr)
@@ -63,7 +88,7 @@ static bool window_build(struct qp *qp, struct sq_wr *wr)
 	int err = wr->op->run(qp, wr);
 
 	if (err == EAGAIN)
-		return false;
+		return window_wait(qp, wr);
 	return err ? tx_wr_failed(qp, wr, IBV_WC_MW_BIND_ERR, err) : window_done(qp, wr);
 }
 
@@ -91,7 +116,7 @@ static int bind_run(struct qp *qp, const struct sq_wr *wr)
 		.pd = qp->cfg.pd,
 		.qp = qp->id,
 		.stag = wr->rkey,
-		.window = (uint32_t)(wr->compare >> 32),
+		.window = bind_window(wr),
 		.lkey = (uint32_t)wr->compare,
 		.addr = wr->raddr,
 		.len = wr->operand,
@@ -122,7 +147,7 @@ static int local_inv_run(struct qp *qp, const struct sq_wr *wr)
 
 	if (!binding)
 		return EINVAL;
-	if (window_is_lent(qp, binding)) { /* it is tried again after the receive */
+	if (window_is_in_use(qp, wr->rkey)) { /* no access begins any more */
 		mr_unref(binding);
 		return EAGAIN;
 	}
@@ -138,3 +163,10 @@ const struct qp_op op_local_inv = {
 	.build = window_build,
 	.run = local_inv_run,
 };
+
+bool qp_window_may_end(const struct qp *qp, const struct sq_wr *wr)
+{
+	if (wr->op == &op_bind)
+		return mw_is_idle(qp->cfg.mrs, bind_window(wr));
+	return !window_is_in_use(qp, wr->rkey);
+}

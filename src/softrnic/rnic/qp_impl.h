@@ -216,9 +216,12 @@ int qp_local_errno(enum mr_verdict verdict); /* for a protection error at this e
 
 /* --- qp_sq.c: our work requests once they are posted -------------------------------------- */
 
+bool qp_window_may_end(const struct qp *qp, const struct sq_wr *wr); /* op_window.c */
 /* Is what this one waits for done? */
 static inline bool qp_sq_may_pass(const struct qp *qp, const struct sq_wr *wr)
 {
+	if (__builtin_expect(wr->fence == SQ_FENCE_WINDOW, 0))
+		return qp_window_may_end(qp, wr);
 	return wr->fence == SQ_FENCE_ALL ? qp->sq.head == qp->sq.next : qp->orq.count == 0;
 }
 /* May the next work request be begun (ORD, fence)? */
@@ -268,7 +271,7 @@ static inline enum mr_verdict qp_hold_remote(struct qp *qp, struct mr_near *near
 		(struct mr_need){.pd = qp->cfg.pd, .to = to, .len = len, .all = all, .any = any},
 		ptr);
 }
-/* A window of this queue pair ends. False: the STag is that of none. */
+/* The peer ends a window of this queue pair. False: the STag is that of none, or in use by a job. */
 bool qp_window_invalidate(struct qp *qp, uint32_t stag);
 
 /* --- placing: op_rx of messages that are placed as they come -------------------------------- */

@@ -26,6 +26,7 @@ enum sq_fence {
 	SQ_FENCE_NONE,
 	SQ_FENCE_ANSWERS, /* IBV_SEND_FENCE: the answers to all requests before it */
 	SQ_FENCE_ALL,     /* the completion of all before it: it is going to fail */
+	SQ_FENCE_WINDOW,  /* the use of the window that it is about */
 };
 
 struct sq_wr {

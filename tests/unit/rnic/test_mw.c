@@ -461,6 +461,106 @@ static void what_came_through_it_is_flushed_with_the_region(void **state)
 	close_all();
 }
 
+/* --- its end while its bytes are digested ---------------------------------------------------- */
+
+/* Returns the window's key. The digest does not end by itself. */
+static uint32_t begin_digest(struct vext_digest *digest)
+{
+	uint32_t key = bind_for_writes();
+
+	t.b->wb_hold = true;
+	t.b->wb_answer = (struct vext_digest){.alg = VEXT_DIGEST_BLAKE2B,
+					      .source = VEXT_DIGEST_FROM_MEDIUM,
+					      .durability = VEXT_DURABILITY_FILE,
+					      .len = SIZE};
+	assert_int_equal(
+		qp_verify(t.a->qp, 9, key, (uintptr_t)t.mb + AT, SIZE, VEXT_DIGEST_BLAKE2B, digest),
+		0);
+	pair_run(&t.p);
+	assert_true(t.b->wb_running);
+	assert_int_equal(t.b->wb.kind, QP_JOB_DIGEST);
+	return key;
+}
+
+static void a_window_is_not_idle_before_its_digest_ends(void **state)
+{
+	struct vext_digest digest;
+	struct mr *binding;
+
+	open_as(IBV_MW_TYPE_2, true, false);
+	(void)begin_digest(&digest);
+	binding = mw_kill(window, false);
+	qp_detach_mr(t.b->qp, binding, false);
+	assert_false(mr_is_idle(binding));
+	end_finish_writeback(t.b, 0);
+	assert_true(mr_is_idle(binding));
+	mr_unref(binding);
+	close_all();
+}
+
+/* The job is not fetched when the window ends: no digest is made. */
+static void no_digest_begins_after_the_end(void **state)
+{
+	struct vext_digest digest;
+	uint32_t key;
+
+	open_as(IBV_MW_TYPE_2, true, false);
+	key = bind_for_writes();
+	assert_int_equal(qp_verify(t.a->qp, 9, key, (uintptr_t)t.mb + AT, SIZE, VEXT_DIGEST_BLAKE2B,
+				   &digest),
+			 0);
+	end_send_all(t.a);
+	while (end_take(t.b, SIZE_MAX) > 0)
+		;
+	give_back();
+	pair_run(&t.p);
+	assert_int_equal(t.b->wb_count, 0);
+	assert_int_equal(next_wc(&t.a->scq).status, IBV_WC_REM_ACCESS_ERR);
+	close_all();
+}
+
+static void a_local_invalidate_awaits_the_digest(void **state)
+{
+	struct vext_digest digest;
+	uint64_t acks;
+	uint32_t key;
+
+	open_as(IBV_MW_TYPE_2, true, false);
+	key = begin_digest(&digest);
+	post_local_inv(key);
+	pair_run(&t.p);
+	expect_no_wc(&t.b->scq);
+	assert_false(qp_due(t.b->qp) & QP_DUE_SEND); /* nothing to do until then */
+	assert_int_equal(mr_try_kill(home), -EBUSY);
+	acks = qp_counters(t.b->qp)->acks_out;
+	assert_int_equal(post_to(IBV_WR_RDMA_WRITE, t.mrb->ibv.rkey, 0, 64), 0);
+	pair_run(&t.p);
+	assert_true(qp_counters(t.b->qp)->acks_out > acks); /* the Write's leaves meanwhile */
+	end_finish_writeback(t.b, 0);
+	pair_run(&t.p);
+	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 9, IBV_WC_SUCCESS);
+	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
+	assert_int_equal(mr_try_kill(home), 0);
+	close_all();
+}
+
+/* The peer had to wait for the answer before it ended the window. */
+static void the_peer_cannot_invalidate_it_while_it_is_digested(void **state)
+{
+	struct vext_digest digest;
+
+	open_as(IBV_MW_TYPE_2, true, false);
+	send_inv(begin_digest(&digest));
+	assert_true(qp_is_failed(t.b->qp));
+	assert_int_not_equal(next_wc(&t.b->rcq).status, IBV_WC_SUCCESS);
+	assert_int_equal(mr_try_kill(home), -EBUSY);
+	end_finish_writeback(t.b, 0);
+	pair_run(&t.p);
+	assert_int_not_equal(next_wc(&t.a->scq).status, IBV_WC_SUCCESS); /* and gets no digest */
+	close_all();
+}
+
 /* --- with other requests -------------------------------------------------------------------- */
 
 static void requests_complete_in_their_order(bool acks)
@@ -608,6 +708,10 @@ int main(void)
 		cmocka_unit_test(what_was_posted_when_the_stream_ends_is_executed),
 		cmocka_unit_test(what_fails_without_a_stream_is_reported),
 		cmocka_unit_test(a_bind_without_a_stream_waits_for_the_former_binding),
+		cmocka_unit_test(a_window_is_not_idle_before_its_digest_ends),
+		cmocka_unit_test(no_digest_begins_after_the_end),
+		cmocka_unit_test(a_local_invalidate_awaits_the_digest),
+		cmocka_unit_test(the_peer_cannot_invalidate_it_while_it_is_digested),
 		cmocka_unit_test(a_window_opens_a_part_of_its_region),
 		cmocka_unit_test(nothing_else_is_open),
 		cmocka_unit_test(the_queue_pair_must_permit_it_too),
