@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections that are asked for, until they are accepted with an answer or dropped. */
+/* Incoming connection requests, until they are accepted with an answer or dropped. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,8 +61,8 @@ static enum hello_status accept_check(struct server *s, struct client *client,
 	return status;
 }
 
-/* Did the client end before its answer, killed or interrupted? That is no event for an operator.
- * librpma reports it in its text alone. */
+/* Was the client killed or interrupted before its answer? The operator needs no line about such an
+ * event. librpma reports the event only in its error text. */
 static bool accept_was_left(void)
 {
 	return strstr(rpma_err_last(), strerror(ECONNRESET)) != NULL;

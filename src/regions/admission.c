@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a client is admitted, and what is reported to it and to the server's owner if not. */
+/* Decides whether a client is admitted, and what the client and the server's owner learn about a
+ * refusal. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static enum hello_status admission_find_region(struct server *s, const char *nam
 		return HELLO_OK;
 	}
 	if (s->region_count == 1)
-		*region = &s->regions[0]; /* the answer names it */
+		*region = &s->regions[0]; /* the answer has the name of the region */
 	return HELLO_NO_REGION;
 }
 

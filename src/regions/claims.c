@@ -54,7 +54,7 @@ bool claims_hold(const struct claims *c, uint64_t from, uint64_t to, struct clai
 	const struct claim *last = claims_last(c, from, to);
 
 	if (from == to)
-		return true; /* nothing can be written there */
+		return true; /* the range is empty, so there is nothing to write */
 	return last && last->id.generation == id.generation && last->id.key == id.key &&
 	       last->from <= from && to <= last->to;
 }

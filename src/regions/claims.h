@@ -30,7 +30,7 @@ struct claim {
 	uint64_t made_ns; /* since 1970 */
 };
 
-/* Zeroed: there was none. */
+/* Zeroed: no claim was made. */
 struct claims {
 	uint64_t newest; /* generation */
 	unsigned count;
@@ -41,9 +41,9 @@ struct claims {
 struct claim_id claims_add(struct claims *c, uint64_t from, uint64_t to, uint64_t key,
 			   uint64_t now_ns);
 bool claims_hold(const struct claims *c, uint64_t from, uint64_t to, struct claim_id id);
-/* The newest one that has a byte of the range, or NULL. */
+/* The newest claim that has a byte of the range, or NULL. */
 const struct claim *claims_last(const struct claims *c, uint64_t from, uint64_t to);
-/* Can it have been made by claims_add()? */
+/* Could claims_add() have made these claims? */
 bool claims_are_sound(const struct claims *c);
 
 #endif

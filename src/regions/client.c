@@ -36,8 +36,10 @@ void client_note_served(const struct server *s, const struct client *client)
 			    client->id, client->addr, client->region->name);
 }
 
-/* Behind it nothing of the client is placed any more, and its range may go to another writer: its
- * registration was its own, and deregistering waits for what is being placed. */
+/*
+ * After this call nothing of the client is placed any more, and its range may go to another writer:
+ * the client has its own registration, and deregistering waits for bytes that are being placed.
+ */
 void client_free(struct client *client)
 {
 	rpma_conn_delete(&client->conn);

@@ -16,8 +16,8 @@
 #include "base/rand.h"
 #include "regions/server_impl.h"
 
-/* For the end of an interrupted writer to arrive, where the network is well: less than the shortest
- * time that a client waits for an answer (1 s). */
+/* How long a new writer waits for the end of an interrupted one to arrive. Shorter than the
+ * shortest time that a client waits for an answer (1 s). */
 #define CONTENT_WAIT_MS 500
 
 static void content_load(const struct server *s, struct region *r)
@@ -31,7 +31,8 @@ static void content_load(const struct server *s, struct region *r)
 		server_note(s, LOG_LVL_WARNING,
 			    "region '%s': nothing is known of what it holds: %s: %s", r->name,
 			    r->place.path, rc == -EILSEQ ? "it is damaged" : strerror(-rc));
-	/* A file system that does not say when a file was made may have used its number before. */
+	/* Forget a record of another file: a file system that does not report when a file was made
+	 * may have given the other file the same number. */
 	if (s->opts->create &&
 	    (record.content.state != HELLO_CONTENT_RAW || record.claims.newest)) {
 		memset(&record, 0, sizeof(record));
@@ -95,7 +96,7 @@ static bool content_is_possible(const struct region *r, const struct hello_begin
 	       begin->length <= r->data.size - begin->offset;
 }
 
-/* What the region holds as soon as the writer may write. */
+/* Content of the region from the moment at which the writer may write. */
 static struct hello_content content_when_begun(const struct hello_begin *begin)
 {
 	struct hello_content content = {.state = HELLO_CONTENT_RAW};
@@ -108,7 +109,8 @@ static struct hello_content content_when_begun(const struct hello_begin *begin)
 	return content;
 }
 
-/* Bytes beside the file that is there, or where nothing is known: the disk says so already. */
+/* Does the record on the disk stay true? Bytes outside the file of the region, or in a region of
+ * unknown content, do not change the record. */
 static bool content_stays(const struct region *r, const struct hello_begin *begin)
 {
 	if (begin->is_file)
@@ -119,8 +121,8 @@ static bool content_stays(const struct region *r, const struct hello_begin *begi
 				content_range_of(r, 0, r->content.length));
 }
 
-/* On its way to the disk, with the claims; until it is there, no client learns that the region
- * holds a whole file. */
+/* Begin to store the content and the claims on the disk. Until they are stored, no client learns
+ * that the region holds a whole file. */
 static uint64_t content_store(struct region *r, const struct hello_content *content, bool durable)
 {
 	struct file_record record = {.content = *content, .claims = r->claims};
@@ -144,7 +146,7 @@ static int content_answer(struct client *client, enum hello_status status)
 	return message_send_begun(client, &begun);
 }
 
-/* It comes back, and has lost its claim meanwhile. */
+/* Is this a writer that comes back and has lost its claim meanwhile? */
 static bool content_is_taken(const struct client *client)
 {
 	struct content_range range = content_range_begun(client);
@@ -184,7 +186,8 @@ static struct claim_id content_claim(struct region *r, struct content_range rang
 			  (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec);
 }
 
-/* Of bytes that change nothing of what the region holds: as it is, or is about to be. */
+/* The content to store with a claim that does not change the content: the current one, or the one
+ * being stored. */
 static struct hello_content content_beside(const struct region *r)
 {
 	return r->store_ticket ? r->to_store : r->content;
@@ -228,7 +231,7 @@ int content_begin(struct server *s, struct client *client, const struct hello_be
 	return 0;
 }
 
-/* The one that waits longest and need not wait any more: its range is free, or its time is over. */
+/* The longest-waiting client whose range is free or whose time is over. */
 static struct client *content_next_due(const struct server *s, uint64_t now)
 {
 	struct client *due = NULL;
@@ -267,7 +270,7 @@ int contents_tick(struct server *s)
 	return nearest == UINT64_MAX ? -1 : (int)(nearest - now);
 }
 
-/* The verdict follows when it is stored and the name was looked at. */
+/* The verdict follows after the content is stored and a look at the name. */
 int content_end(struct client *client, const struct hello_content *content)
 {
 	const struct hello_begin *begin = &client->begin;
@@ -288,7 +291,7 @@ bool content_confirm(struct client *client)
 
 	if (client->has_begun)
 		return false;
-	/* It wrote unannounced, hence anywhere. */
+	/* The client wrote without an announcement, so its bytes may be anywhere. */
 	content_claim(r, (struct content_range){0, r->data.size});
 	if (r->content.state == HELLO_CONTENT_RAW && r->is_memory)
 		return false;
@@ -305,7 +308,7 @@ static void content_note_failure(struct server *s, const struct region *r, int e
 
 static void content_answer_begun(struct server *s, struct client *client, int error)
 {
-	/* The writer writes nothing, so what was there is there. */
+	/* The writer does not write, so the former content stays. */
 	if (error)
 		client->region->content = client->before;
 	if (content_answer(client, error ? HELLO_FILE_UNRECORDED : HELLO_OK))
@@ -318,7 +321,7 @@ static void content_take_answer(struct server *s, struct region *r,
 	if (answer->store_error)
 		content_note_failure(s, r, answer->store_error);
 	if (answer->ticket < r->store_ticket)
-		return; /* a later record is on its way */
+		return; /* a later record is being stored */
 	r->store_ticket = 0;
 	if (!answer->store_error)
 		r->content = r->to_store;

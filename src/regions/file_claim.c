@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which part of the region this client writes: bytes, or a file that is put there. */
+/* The part of the region that this client writes: bytes, or a file that the client puts there. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* Until then another writer of the range may be at work, and what a crash leaves is unknown. */
+/* Until the claim succeeds, another writer of the range may be at work, and the content after a
+ * crash is unknown. */
 int file_claim(struct rpma_file *f, struct error *err)
 {
 	int rc;
@@ -30,7 +31,7 @@ int file_sync_rest(struct rpma_file *f)
 	return is_needed ? rpma_file_sync(f, NULL, 0) : 0;
 }
 
-/* The next completion is that of a question then. */
+/* Wait for all posts, so that the next completion belongs to a question. */
 static int file_wait_for_all(struct rpma_file *f)
 {
 	return file_wait(f, &f->completed, f->posted, CLOCK_NEVER);
@@ -47,7 +48,7 @@ static int file_claim_refuse(const struct rpma_file *f, const char *function, ui
 	return 0;
 }
 
-/* Once a connection: the server takes one announcement. */
+/* Once for each connection: the server accepts one announcement. */
 static int file_claim_now(struct rpma_file *f, const struct hello_begin *begin, uint64_t to)
 {
 	struct error err;
@@ -108,7 +109,7 @@ static int file_put_end_now(struct rpma_file *f, uint64_t length, const uint8_t 
 	if (session_put_end(&f->s, &content, &err))
 		return file_fail(f, file_error_code(&err), &err);
 	f->has_put = true;
-	f->claims = false; /* not with another connection, which would begin it anew */
+	f->claims = false; /* another connection would begin the put again */
 	f->write_from = f->write_to = 0;
 	return 0;
 }

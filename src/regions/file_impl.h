@@ -26,9 +26,9 @@
 
 #define FILE_RING        (1u << 20)  /* staging memory */
 #define FILE_BIG         (64u << 10) /* from here on registering costs less than copying */
-#define FILE_COLLECT     (64u << 10) /* so much leaves without a sync */
-#define FILE_PIECE       (1u << 20)  /* of a large buffer, in one operation */
-#define FILE_DEPTH       256         /* operations outstanding, with those collected */
+#define FILE_COLLECT     (64u << 10) /* collected bytes that are posted without a sync */
+#define FILE_PIECE       (1u << 20)  /* part of a large buffer that is one operation */
+#define FILE_DEPTH       256         /* outstanding and collected operations together */
 #define FILE_BATCH       64
 #define FILE_BATCH_WRITE 48         /* the rest is for flushes */
 #define FILE_POSTS       FILE_DEPTH /* outstanding: each has an operation */
@@ -36,44 +36,44 @@
 #define FILE_GAPS        8
 
 struct file_post {
-	uint64_t operations;  /* all up to this one have completed with it */
-	uint64_t ring_end;    /* staging memory up to here is free when it has completed */
-	uint64_t ticket;      /* of the sync that completes with it; 0: none */
-	unsigned range_count; /* of that sync; 0: of everything */
+	uint64_t operations;  /* this post completes all operations up to this one */
+	uint64_t ring_end;    /* the post's completion frees staging memory up to here */
+	uint64_t ticket;      /* ticket of the sync that completes with the post; 0: no sync */
+	unsigned range_count; /* ranges of that sync; 0: everything */
 	struct rpma_file_range ranges[FILE_SYNC_RANGES];
 	bool is_read;
-	void *read_to; /* a small read is copied there; NULL: none */
+	void *read_to; /* destination of a small read; NULL: no copy */
 	size_t read_from, read_len;
 	struct rpma_mr_local *read_mr; /* the buffer of a large read, which ends with this post */
 };
 
-/* Adjacent writes that are one operation, not yet in the batch. */
+/* Adjacent writes that become one operation, which is not yet in the batch. */
 struct file_run {
 	size_t at; /* in the ring */
 	size_t len;
 	uint64_t offset;
 };
 
-/* Tickets that a lost connection did not answer: from < ticket <= to. */
+/* Tickets that a lost connection left without an answer: from < ticket <= to. */
 struct file_gap {
 	uint64_t from, to;
 };
 
 struct rpma_file {
 	struct lock lock;
-	/* How threads sleep until another one has taken completions: sleep_lock is taken with the
-	 * lock held, which the sleeper then releases. */
+	/* For threads that sleep until another thread has taken completions. A thread takes
+	 * sleep_lock while it holds lock, and then releases lock. */
 	pthread_mutex_t sleep_lock;
 	pthread_cond_t moved;
 	uint64_t moves;
-	/* What it was opened with. */
+	/* Arguments of the open call. */
 	struct target target;
 	uint32_t flags;
 	int timeout_ms, reconnect_ms;
 	char *secret_file;
 	char owner[RPMA_CONN_OWNER_MAX + 1]; /* "": none */
 	uint64_t write_from, write_to;
-	bool claims; /* that range: with each connection */
+	bool claims; /* claim that range on each connection */
 	struct hello_begin begin;
 	struct claim_id claim; /* of that range */
 	bool has_put;          /* rpma_file_put_end() has returned 0 */
@@ -84,24 +84,26 @@ struct rpma_file {
 	uint32_t caps;
 	enum rpma_flush_type flush_type;
 	bool persists;
-	struct hello_content content; /* of the region, as it was opened */
+	struct hello_content content; /* of the region, at the time of the open */
 	uint64_t length;
 	enum rpma_durability durability;
 	char link[16], device[64];
 	/* Its state. */
-	int failed; /* the result of all calls, 0: none; why says more */
+	int failed; /* result of all later calls, 0: no failure; why has the text */
 	struct error why;
-	unsigned inside;    /* calls that use the connection */
-	bool is_reopening;  /* one of them is rpma_file_reopen() */
+	unsigned inside;    /* number of calls that use the connection */
+	bool is_reopening;  /* rpma_file_reopen() is one of these calls */
 	bool polls;         /* a thread waits for completions without the lock */
-	unsigned waiting;   /* threads that sleep until it has taken them */
+	unsigned waiting;   /* threads that sleep until the poller has taken the completions */
 	unsigned silent_ms; /* time without a completion while the poller waited */
 	/* Posts. */
 	struct file_post posts[FILE_POSTS];
 	/* Ever. */
 	uint64_t posted, completed;
 	uint64_t operations, left,
-		ended; /* all, those that are not in the batch, those completed */
+		/* counts of all operations, of those that have left the batch, and of completed
+		 * ones */
+		ended;
 	struct file_run run;
 	size_t unposted; /* bytes, in the batch and the run */
 	uint8_t *ring;
@@ -110,13 +112,14 @@ struct rpma_file {
 	uint64_t tickets, answered;
 	struct file_gap gaps[FILE_GAPS];
 	unsigned gap_count;
-	bool has_foreign; /* a former connection may have left bytes that were not flushed */
+	bool has_foreign; /* a former connection may have left unflushed bytes */
 	struct file_ranges ranges;
 	pthread_mutex_t verify_lock; /* taken before lock */
 	struct rpma_digest digest;
 };
 
-/* The version script hides these, too; with this the compiler knows it, and calls them directly. */
+/* The version script hides these functions, too. With this pragma the compiler calls them
+ * directly. */
 #pragma GCC visibility push(hidden)
 
 /* file_error.c: results and texts of the calling thread. */
@@ -130,9 +133,9 @@ int file_error_invalid(const char *function, const char *what);
 enum rpma_file_holds file_holds(const struct hello_content *content);
 
 /* file_claim.c: which part of the region this client writes. */
-/* For a connection that is new. */
+/* Claim the range on a new connection. */
 int file_claim(struct rpma_file *f, struct error *err);
-/* Sync what was not. */
+/* Sync everything that is not synced yet. */
 int file_sync_rest(struct rpma_file *f);
 
 /* file_open.c */
@@ -141,7 +144,7 @@ bool file_options_are_valid(const struct rpma_file_options *o);
 int file_options_timeout(const struct rpma_file_options *o);
 
 /* file_wait.c */
-/* All that sleep look again. */
+/* Make all sleeping threads look again. */
 void file_wake_all(struct rpma_file *f);
 static inline void file_wake(struct rpma_file *f)
 {
@@ -149,7 +152,8 @@ static inline void file_wake(struct rpma_file *f)
 		file_wake_all(f);
 }
 
-/* Sleep until then, or for so many milliseconds (-1: no limit); without the lock. */
+/* Sleep until the next wake-up, or at most left_ms milliseconds (-1: no limit); without the
+ * lock. */
 void file_sleep(struct rpma_file *f, int left_ms);
 /* With the lock, which is released: the connection has failed. */
 int file_enter_failed(struct rpma_file *f);
@@ -172,7 +176,8 @@ static inline int file_leave(struct rpma_file *f, int rc)
 	return rc;
 }
 
-/* An operation was begun, unless rc says why not: its ticket is the last one. */
+/* End a call that began an operation. The operation's ticket is the last one, unless rc is a
+ * failure. */
 static inline int file_leave_with(struct rpma_file *f, int rc, uint64_t *ticket)
 {
 	if (!rc)
@@ -180,22 +185,22 @@ static inline int file_leave_with(struct rpma_file *f, int rc, uint64_t *ticket)
 	return file_leave(f, rc);
 }
 
-/* Nothing is placed in the buffers of reads any more. */
+/* Deregister the buffers of reads, so that nothing is placed there any more. */
 void file_drop_reads(struct rpma_file *f);
-/* The first failure becomes the result of all calls. Returns it. */
+/* The first failure becomes the result of all later calls. Returns this result. */
 int file_fail(struct rpma_file *f, int code, const struct error *err);
 int file_post_failed(struct rpma_file *f, const char *what, int rc);
 int file_result(const struct rpma_file *f);
-/* Take what has completed. */
+/* Take all completions. */
 void file_take(struct rpma_file *f);
 /* Until *counter has reached the value, the connection has failed, or the deadline is over
  * (RPMA_E_AGAIN). The lock is not held meanwhile. Of what was posted just now nothing can have
  * completed, so it does not look before it waits; file_take() does. */
 int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint64_t deadline);
 
-/* file_post.c: operations are collected, and leave as a post. */
-/* Where a buffer of that length begins: in one piece, so at the ring's beginning if it does not fit
- * before the end. */
+/* file_post.c: collects operations and sends them as posts. */
+/* The position for a buffer of len bytes. A buffer is in one piece: if it does not fit before the
+ * end of the ring, it goes to the beginning. */
 static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
 {
 	size_t at = f->ring_head % FILE_RING;
@@ -203,7 +208,8 @@ static inline uint64_t file_ring_begin(const struct rpma_file *f, size_t len)
 	return at + len <= FILE_RING ? f->ring_head : f->ring_head + (FILE_RING - at);
 }
 
-/* For so many more operations, in any number of posts, and for a buffer in the ring. */
+/* Is there room for that many more operations, in any number of posts, and for a buffer in the
+ * ring? */
 static inline bool file_has_room(const struct rpma_file *f, unsigned operations, size_t len)
 {
 	return f->operations + operations - f->ended <= FILE_DEPTH &&
@@ -238,7 +244,7 @@ static inline int file_close_run(struct rpma_file *f, int flags)
 	return f->run.len ? file_add_run(f, flags) : 0;
 }
 
-/* The next post. The caller has added its last operation, and fills it in. */
+/* The next post. The caller has added the post's last operation, and fills in the members. */
 static inline struct file_post *file_post_new(struct rpma_file *f)
 {
 	struct file_post *post = &f->posts[f->posted % FILE_POSTS];
@@ -249,13 +255,14 @@ static inline struct file_post *file_post_new(struct rpma_file *f)
 	return post;
 }
 
-/* What is in the batch leaves; or one operation has left without it, and the batch is empty. */
+/* Send the batch as a post. In the second function one operation was sent without the batch, which
+ * is empty. */
 int file_post(struct rpma_file *f);
 int file_post_direct(struct rpma_file *f);
-/* What is collected leaves now; there is room for one operation. */
+/* Send the collected operations now. Afterwards there is room for one operation. */
 int file_post_collected(struct rpma_file *f);
-/* Room for one operation that is posted directly, after what was collected has left: of two to the
- * same bytes the later one counts. */
+/* Make room for one operation that is posted directly, after the collected ones: of two operations
+ * on the same bytes the later one must win. */
 int file_reserve_direct(struct rpma_file *f);
 /* A large buffer of the caller's, for the time of a call. */
 int file_register(struct rpma_file *f, void *buf, size_t len, int usage, struct rpma_mr_local **mr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known of an open file, also after its connection has ended. */
+/* Facts about an open file, also after the end of its connection. */
 #include <stdio.h>
 #include <string.h>
 

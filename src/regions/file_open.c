@@ -12,7 +12,8 @@
 
 #define OPEN_TIMEOUT_MS 60000
 #define OPEN_PAUSE_MS   50
-/* With a reconnect_ms one attempt lasts so long at most, so that there is a second one. */
+/* Longest duration of one attempt if reconnect_ms is set, so that there is time for a second
+ * attempt. */
 #define OPEN_ATTEMPT_MS 2000
 
 static int file_choose_flush(struct rpma_file *f, struct error *err)
@@ -34,7 +35,7 @@ static int file_choose_flush(struct rpma_file *f, struct error *err)
 			 rpma_utils_durability_2str(f->s.region.durability));
 }
 
-/* The region that was opened first stays: by its name, and as large. */
+/* A later open must find the same region as the first: the same name and size. */
 static int file_take_region(struct rpma_file *f, struct error *err)
 {
 	const struct hello_reply *region = &f->s.region;
@@ -103,7 +104,8 @@ static int file_connect_once(struct rpma_file *f, int timeout_ms, struct error *
 	return rc;
 }
 
-/* A server that is being started again, or the end of a writer that it has not seen yet. */
+/* Failures that may pass: the server restarts, or has not noticed the end of a former writer
+ * yet. */
 static bool file_may_pass(const struct error *err)
 {
 	return err->kind == ERROR_UNREACHED || err->kind == ERROR_FAILED ||
@@ -230,14 +232,16 @@ int rpma_file_open(const char *target, const struct rpma_file_options *options,
 	return 0;
 }
 
-/* What was posted on the former connection is over: its tickets are not answered any more. */
+/* Give up everything that was posted on the former connection: its tickets get no answer any
+ * more. */
 static void file_reset(struct rpma_file *f)
 {
 	struct file_gap *gaps = f->gaps;
 
 	if (f->answered < f->tickets) {
 		if (f->gap_count == FILE_GAPS) {
-			/* Answered ones between the two oldest are called lost: too careful. */
+			/* No room for another gap: join the two oldest. Answered tickets between
+			 * them then count as lost, which is harmless. */
 			gaps[0].to = gaps[1].to;
 			memmove(gaps + 1, gaps + 2, (FILE_GAPS - 2) * sizeof(*gaps));
 			f->gap_count--;
@@ -254,7 +258,7 @@ static void file_reset(struct rpma_file *f)
 	f->has_foreign = f->ranges.count > 0;
 }
 
-/* Alone, with the lock; the lock is not held while it connects. */
+/* Called alone, with the lock, which is released during the connect. */
 static int file_reopen(struct rpma_file *f)
 {
 	struct error err;
@@ -298,7 +302,7 @@ int rpma_file_reopen(struct rpma_file *file)
 	return file_leave(file, rc);
 }
 
-/* The verdict: 0 is that what is durable will be found. */
+/* The verdict. 0: the durable bytes will be found under the file's name. */
 static int file_finish(struct rpma_file *f)
 {
 	struct error err;

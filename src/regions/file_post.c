@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations are collected in a batch, and leave as a post. */
+/* Collects operations in a batch, and sends them as posts. */
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* With nothing outstanding, what fills the ring is what was collected. */
+/* If nothing is outstanding, collected operations fill the ring, so post them. */
 int file_wait_for_room(struct rpma_file *f, unsigned operations, size_t len)
 {
 	int rc = 0;

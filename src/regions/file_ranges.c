@@ -31,7 +31,8 @@ void file_ranges_merge(struct file_ranges *r, uint64_t ticket)
 		r->noted[i].ticket = ticket;
 }
 
-/* Half as many: neighbours become one range, with what is between them. */
+/* Halve the number of ranges: two neighbours become one range, together with the bytes between
+ * them. */
 static void file_ranges_halve(struct file_ranges *r)
 {
 	unsigned kept = 0;
@@ -62,8 +63,8 @@ void file_ranges_decide_some(struct file_ranges *r, uint64_t ticket)
 	r->count -= n;
 }
 
-/* What is left of a noted range on both sides of [from, to). A second rest, for which there is no
- * room, leaves the range as it was. Returns how many there are. */
+/* Store the parts of a noted range on both sides of [from, to), and return their number. If there
+ * is no room for a second part, the range stays as it was. */
 static unsigned file_range_cut(struct file_range_noted *noted, uint64_t from, uint64_t to,
 			       bool has_room)
 {

@@ -19,24 +19,25 @@ struct file_range_noted {
 	uint64_t from, to, ticket;
 };
 
-/* Zeroed: nothing was written. In the order of their tickets, with room for one more. */
+/* Zeroed: nothing was written. Ranges are in the order of their tickets, with room for one more. */
 struct file_ranges {
 	struct file_range_noted noted[FILE_RANGES_MAX];
 	unsigned count;
 };
 
-/* Sorted and merged; which ticket decides them is rounded up to `ticket`. */
+/* Sort and merge the ranges. The ticket that decides them is rounded up to `ticket`. */
 void file_ranges_merge(struct file_ranges *r, uint64_t ticket);
 void file_ranges_make_room(struct file_ranges *r, uint64_t ticket);
 
-/* Ascending tickets. len is not 0. In line, as each write passes here. */
+/* Tickets must ascend, and len is not 0. Inline, because each write passes through it. */
 static inline void file_ranges_note(struct file_ranges *r, uint64_t from, uint64_t len,
 				    uint64_t ticket)
 {
 	struct file_range_noted *last = r->count ? &r->noted[r->count - 1] : NULL;
 	uint64_t to = from + len;
 
-	/* A log grows at its end, and a counter is written at one place. */
+	/* Extend the last range if possible: a log grows at its end, and a counter stays at one
+	 * place. */
 	if (last && last->ticket == ticket && from <= last->to && to >= last->from) {
 		last->from = from < last->from ? from : last->from;
 		last->to = to > last->to ? to : last->to;
@@ -47,10 +48,11 @@ static inline void file_ranges_note(struct file_ranges *r, uint64_t from, uint64
 		file_ranges_make_room(r, ticket);
 }
 
-/* The sync with that ticket has ended well, of everything or of a range. */
+/* The sync with that ticket has succeeded: it covered everything, or one range. */
 void file_ranges_decide(struct file_ranges *r, const struct rpma_file_range *range,
 			uint64_t ticket);
-void file_ranges_decide_some(struct file_ranges *r, uint64_t ticket); /* not all that is noted */
+/* for one part of the noted ranges: those up to ticket */
+void file_ranges_decide_some(struct file_ranges *r, uint64_t ticket);
 static inline void file_ranges_decide_all(struct file_ranges *r, uint64_t ticket)
 {
 	if (r->count && r->noted[r->count - 1].ticket > ticket)

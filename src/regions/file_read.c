@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads: small ones through the ring, large ones into the caller's buffer. */
+/* Reads. Small reads go through the ring, large ones go into the caller's buffer. */
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* After all that was written before, since the other end answers a read in its turn. to: where the
- * thread that takes the completion copies it; NULL: it need not. */
+/* Post a read. It also returns all earlier writes, because the other end executes operations in
+ * order. The thread that takes the completion copies the bytes to `to`; NULL: no copy. */
 static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t at, size_t len,
 			  uint64_t offset, void *to)
 {
@@ -23,12 +23,13 @@ static int file_read_post(struct rpma_file *f, struct rpma_mr_local *mr, size_t 
 	return file_post_direct(f);
 }
 
-/* The last post that a read begins completes with all of it. */
+/* A read may begin two posts. The last one completes the whole read. */
 static int file_read_small(struct rpma_file *f, void *buf, size_t len, uint64_t offset)
 {
 	int rc = file_reserve(f, 2, len);
 
-	/* Before its own room is taken, which would be free when these have completed. */
+	/* Post before taking ring memory for the read: completions of the earlier posts free
+	 * everything up to their ring_end. */
 	if (!rc)
 		rc = file_post_collected(f);
 	if (!rc)
@@ -59,7 +60,7 @@ static int file_read_big(struct rpma_file *f, void *buf, size_t len, uint64_t of
 	if (rc)
 		return rc;
 	rc = file_read_registered(f, mr, len, offset);
-	/* Even if the connection has failed, nothing is placed there any more. */
+	/* Nothing is placed in the buffer any more, even if the connection has failed. */
 	if (rc)
 		rpma_mr_dereg(&mr);
 	else

@@ -52,7 +52,7 @@ static void file_record_put_claims(struct wcursor *c, const struct claims *claim
 	}
 }
 
-/* False: no claims that were ever stored. */
+/* Returns false for claims that cannot come from file_record_encode(). */
 static bool file_record_get_claims(struct rcursor *c, struct claims *claims)
 {
 	claims->newest = rcursor_le(c, 8);
@@ -99,7 +99,7 @@ static bool file_record_is_whole(const uint8_t *buf, size_t len)
 	       crc32c_final(crc32c_update(CRC32C_INIT, buf, FILE_RECORD_SIZE - 4));
 }
 
-/* A region of that size may hold it. */
+/* Can a region of that size hold this content? */
 static bool file_record_fits(const struct hello_content *content, uint64_t size)
 {
 	return content->length <= size ||
@@ -177,7 +177,7 @@ static int file_record_replace(const struct file_record_place *place,
 	return rc ? -(err.cause ? err.cause : EIO) : 0;
 }
 
-/* Into the blocks that the former record has. */
+/* Overwrite the blocks of the former record, without allocating any. */
 static int file_record_overwrite(const struct file_record_place *place,
 				 const struct file_record *record)
 {

@@ -45,17 +45,20 @@ struct file_record {
 	struct claims claims;
 };
 
-/* Where the record of a file is, and which file it is. */
+/* The place of a file's record, and the identity of the file. */
 struct file_record_place {
 	char path[PATH_MAX + 8];
 	uint64_t inode, made_ns;
 	mode_t mode; /* of the file, hence of the record */
 };
 
-/* The file is open as fd. Beside what a symbolic link leads to. */
+/* fd is the open file. The record lies beside the file that a symbolic link leads to. */
 int file_record_place_init(struct file_record_place *place, const char *path, int fd);
-/* Zeros: there is none, or one of another file. size: of the region; no content is longer. -EILSEQ:
- * it is damaged or of another version, and *record zeros as well. */
+/*
+ * Load the record. Zeros: there is no record, or it belongs to another file. size: of the region; a
+ * longer content is not valid. -EILSEQ: the record is damaged or of another version, and *record is
+ * zero as well.
+ */
 int file_record_load(const struct file_record_place *place, uint64_t size,
 		     struct file_record *record);
 int file_record_store(const struct file_record_place *place, const struct file_record *record);

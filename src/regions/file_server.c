@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A server of regions for programs: a server (server.h) with what its options point to. */
+/* A server of regions for programs: a server (server.h) with copies of its options. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -146,7 +146,7 @@ int rpma_file_server_get_fd(struct rpma_file_server *server, int *fd)
 	return 0;
 }
 
-/* Until something has happened, or it is time to look. */
+/* Wait for an event, or for the time of the next look. */
 int rpma_file_server_step(struct rpma_file_server *server, int timeout_ms, int *next_ms)
 {
 	uint64_t deadline = poll_deadline(timeout_ms);

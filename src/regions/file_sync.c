@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Syncs: a flush of everything or of ranges, after what was collected. */
+/* Syncs: flush everything, or some ranges, after the collected writes. */
 #include <string.h>
 
 #include "base/poll.h"
 #include "regions/file_impl.h"
 
-/* A writer that knows all of it is better served by one flush. */
+/* Flush everything by one operation. */
 static inline int file_add_flush_all(struct rpma_file *f, int flags)
 {
-	/* Bytes of a former connection are not this one's, and a peer may lack the operation. */
+	/* Flush the whole region if a former connection left bytes, which a flush-all does not
+	 * cover, or if the peer lacks flush-all. */
 	if (f->has_foreign || !(f->caps & RPMA_CAP_FLUSH_ALL))
 		return rpma_batch_flush(f->batch, f->s.remote, 0, 0, f->flush_type, flags, NULL);
 	return rpma_batch_flush_all(f->batch, f->flush_type, flags, NULL);
 }
 
-/* The last one completes. */
+/* Add a flush for each range. Only the last flush gives a completion. */
 static int file_add_flushes(struct rpma_file *f, const struct file_post *post)
 {
 	int rc = 0;
@@ -28,7 +29,7 @@ static int file_add_flushes(struct rpma_file *f, const struct file_post *post)
 	return rc;
 }
 
-/* Its ticket is the last one then. */
+/* Post a sync, which gets the next ticket. */
 static inline int file_sync_post(struct rpma_file *f, struct file_post *post, unsigned operations)
 {
 	int rc;
@@ -51,7 +52,7 @@ static unsigned file_sync_take_ranges(struct file_post *post, const struct rpma_
 	return n;
 }
 
-/* In line, as the compiler would make two functions of it, and each sync passes here. */
+/* Inline, because each sync passes through it and the compiler would make two functions. */
 static inline __attribute__((always_inline)) int
 file_sync_start(struct rpma_file *f, const struct rpma_file_range *ranges, size_t count)
 {
@@ -95,7 +96,7 @@ file_sync_begin(struct rpma_file *f, const char *function, const struct rpma_fil
 	return rc ? file_leave(f, rc) : 0;
 }
 
-/* Was it answered, or lost with a former connection? */
+/* 0: the ticket was answered. Failure: it was lost with a former connection. */
 static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
 {
 	for (unsigned i = 0; i < f->gap_count; i++)
@@ -106,13 +107,14 @@ static int file_ticket_look_up(const struct rpma_file *f, uint64_t ticket)
 	return 0;
 }
 
-/* Of a sync that was begun just now, with the lock held since: it has no answer yet. */
+/* Wait for a sync that began just now. The lock was held since then, so the sync has no answer
+ * yet. */
 static inline int file_sync_wait(struct rpma_file *f)
 {
 	return file_wait(f, &f->answered, f->tickets, CLOCK_NEVER);
 }
 
-/* Of a sync that was begun before: it may have ended. */
+/* Wait for a sync that began earlier, and may have ended. */
 static int file_sync_look(struct rpma_file *f, uint64_t ticket, int timeout_ms)
 {
 	if (ticket > f->answered && !f->failed && !f->polls)
@@ -133,7 +135,7 @@ int rpma_file_sync_start(struct rpma_file *file, const struct rpma_file_range *r
 	return rc ? rc : file_leave_with(file, rc, ticket);
 }
 
-/* Not through file_enter(): a sync that was answered has its result after a failure, too. */
+/* Without file_enter(): an answered sync keeps its result after a failure of the file. */
 int rpma_file_sync_wait(struct rpma_file *file, uint64_t ticket, int timeout_ms)
 {
 	int rc;
@@ -159,7 +161,7 @@ int rpma_file_sync(struct rpma_file *file, const struct rpma_file_range *ranges,
 	return rc ? rc : file_leave(file, file_sync_wait(file));
 }
 
-/* All that was written, the word, the word's flush: one post. */
+/* Send everything written, the word, and the word's flush as one post. */
 static int file_store8_at_once(struct rpma_file *f, uint64_t offset, uint64_t value)
 {
 	struct file_post *post;
@@ -183,7 +185,7 @@ static int file_store8_at_once(struct rpma_file *f, uint64_t offset, uint64_t va
 	return rc ? file_post_failed(f, "write to", rc) : file_sync_post(f, post, 3);
 }
 
-/* The word leaves only after the answer to the sync of what was written before. */
+/* Send the word only after the sync of the earlier writes was answered. */
 static int file_store8_in_steps(struct rpma_file *f, uint64_t offset, uint64_t value)
 {
 	char word[8];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Does the server's medium hold what the caller has? */
+/* Compares the server's medium with the caller's bytes. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static int file_digest_post(struct rpma_file *f, size_t len, uint64_t offset, ui
 	return rc;
 }
 
-/* The server reads its medium while this end sums its own bytes. */
+/* The server reads its medium while this end computes its own digest. */
 static int file_verify_piece(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
 	struct rpma_digest here;
@@ -70,7 +70,7 @@ static int file_digest_check(const struct rpma_file *f, const char *function, ui
 			  f->s.server, f->s.region.region);
 }
 
-/* One at a time: there is one f->digest. */
+/* One digest at a time, because there is only one f->digest. */
 static int file_digest_enter(struct rpma_file *f, const char *function, uint64_t offset,
 			     uint64_t len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How calls on a file wait for completions, and what a completion means. */
+/* Waits for completions, and handles them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "regions/file_impl.h"
 #include "regions/session_impl.h"
 
-/* The poller looks for the end of the connection so often: an end with operations outstanding
- * completes them, so this is for devices that do not. */
+/* Interval at which the poller looks for the end of the connection. Only devices need this that do
+ * not complete outstanding operations at the end of the connection. */
 #define WAIT_SLICE_MS 1000
 #define WAIT_TAKE     8
 
@@ -65,7 +65,8 @@ int file_enter_failed(struct rpma_file *f)
 	return rc;
 }
 
-/* What helps: only the caller knows what was written, and must not take it for absent. */
+/* Advice after a loss: only the caller knows the written bytes, and must not assume that they are
+ * missing. */
 static const char *file_advice(const struct rpma_file *f)
 {
 	if (f->failed != RPMA_FILE_E_LOST)
@@ -104,7 +105,7 @@ int file_post_failed(struct rpma_file *f, const char *what, int rc)
 	return file_fail(f, RPMA_FILE_E_LOST, &err);
 }
 
-/* A sync that succeeded decides what was written before it. */
+/* A successful sync decides the writes before it. */
 static void file_decide(struct rpma_file *f, const struct file_post *post)
 {
 	f->answered = post->ticket;
@@ -117,7 +118,7 @@ static void file_decide(struct rpma_file *f, const struct file_post *post)
 		file_ranges_decide(&f->ranges, &post->ranges[i], post->ticket);
 }
 
-/* Apart from the path of syncs. A read decides nothing. */
+/* Not inline, to keep the path of syncs short. A read decides no writes. */
 static __attribute__((noinline)) void file_complete_read(struct rpma_file *f,
 							 struct file_post *post)
 {
@@ -161,7 +162,7 @@ static __attribute__((noinline)) void file_take_verdict(struct rpma_file *f,
 	file_fail(f, file_error_code(&err), &err);
 }
 
-/* After a failure nothing is taken for a success, whatever may still come. */
+/* After a failure no completion counts as a success. */
 static void file_take_one(struct rpma_file *f, const struct ibv_wc *wc)
 {
 	f->silent_ms = 0;
@@ -189,7 +190,8 @@ void file_take(struct rpma_file *f)
 		file_post_failed(f, "take completions from", rc);
 }
 
-/* Nothing has completed for that long: has the connection ended, or is this too long? */
+/* Handle a time without a completion: check whether the connection has ended, or the time limit is
+ * reached. */
 static __attribute__((noinline)) void file_take_silence(struct rpma_file *f, unsigned ms)
 {
 	enum rpma_conn_event event;
@@ -206,7 +208,7 @@ static __attribute__((noinline)) void file_take_silence(struct rpma_file *f, uns
 	file_fail(f, RPMA_FILE_E_LOST, &err);
 }
 
-/* As the poller: wait without the lock, then take. */
+/* Be the poller: wait without the lock, then take completions. */
 static void file_poll(struct rpma_file *f, int left_ms)
 {
 	int ms = WAIT_SLICE_MS, rc;

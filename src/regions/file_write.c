@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes: small ones are copied and collected, large ones leave from the caller's buffer. */
+/* Writes. Small writes are copied and collected, large ones are sent from the caller's buffer. */
 #include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* The bytes join the run if they go on where it ends, in the file and in the ring. */
+/* Collect the bytes. They join the run if they continue it both in the file and in the ring. */
 static inline int file_collect(struct rpma_file *f, const void *buf, size_t len, uint64_t offset)
 {
 	size_t at = file_ring_take(f, len);
@@ -85,7 +85,7 @@ static inline int file_write(struct rpma_file *f, const void *buf, size_t len, u
 	return len ? file_write_small(f, buf, len, offset) : 0;
 }
 
-/* Why a range must not be written; 0: it may be, as it is empty and inside. */
+/* Refuse a range with the reason. Returns 0 for an empty range inside the file. */
 static __attribute__((noinline)) int
 file_write_refuse(const struct rpma_file *f, const char *function, uint64_t offset, uint64_t len)
 {
@@ -99,7 +99,7 @@ file_write_refuse(const struct rpma_file *f, const char *function, uint64_t offs
 	return 0;
 }
 
-/* What is reserved for this writer is inside the file. */
+/* Check only the part reserved for this writer, because the part is inside the file. */
 static inline int file_write_check(const struct rpma_file *f, const char *function, uint64_t offset,
 				   uint64_t len)
 {

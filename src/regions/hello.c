@@ -7,7 +7,7 @@
 
 #define HELLO_MAGIC 0x414d5052u /* "RPMA" */
 
-/* At most max bytes; a length beyond that is as bad as one beyond the buffer. */
+/* Read len bytes. More than max bytes make the cursor bad, like a length beyond the buffer. */
 static void hello_get_bytes(struct rcursor *c, void *dst, size_t len, size_t max)
 {
 	const uint8_t *at;
@@ -78,7 +78,7 @@ bool hello_request_decode(const struct rpma_conn_private_data *pdata, struct hel
 	return !c.bad;
 }
 
-/* No longer than what is known of it. */
+/* Write only the members that this state has. */
 static void hello_put_content(struct wcursor *c, const struct hello_content *content)
 {
 	wcursor_le(c, content->state, 1);
@@ -104,7 +104,7 @@ static void hello_get_content(struct rcursor *c, struct hello_content *content)
 		hello_get_bytes(c, content->digest, HELLO_DIGEST, HELLO_DIGEST);
 }
 
-/* Everything behind the magic number; a grant repeats it. */
+/* Writes everything behind the magic number. A grant repeats these bytes. */
 static void hello_put_reply(struct wcursor *c, const struct hello_reply *reply)
 {
 	wcursor_le(c, reply->version, 1);
@@ -219,7 +219,7 @@ bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *gran
 	return hello_message_is_whole(&c);
 }
 
-/* A question whose type says all. */
+/* A question that consists of its type alone. */
 static size_t hello_question_encode(enum hello_type type, uint8_t *buf)
 {
 	struct wcursor c = hello_message_begin(buf, HELLO_TO_MAX, type);
@@ -314,7 +314,7 @@ size_t hello_verdict_encode(enum hello_status status, uint8_t *buf)
 	return wcursor_len(&c);
 }
 
-/* Whatever is no answer must not be taken for a good one. */
+/* Anything that is no valid answer must not count as a success. */
 static bool hello_status_take(const struct rcursor *c, uint64_t value, enum hello_status *status)
 {
 	bool is_one = hello_message_is_whole(c) && value < HELLO_STATUS_COUNT;
@@ -432,7 +432,7 @@ size_t hello_counts_encode(const struct hello_counts *counts, uint8_t *buf)
 	return wcursor_len(&c);
 }
 
-/* An older server has fewer of them, and the others stay 0. */
+/* An older server sends fewer values. The missing ones stay 0. */
 static void hello_get_values(struct rcursor *c, uint64_t values[HELLO_VALUES])
 {
 	unsigned count = (unsigned)rcursor_le(c, 1);

@@ -40,7 +40,7 @@
 #define HELLO_DESC_MAX  32
 #define HELLO_NONCE     32
 #define HELLO_MAC       32
-#define HELLO_ENTRY_MAX 32 /* regions of one server */
+#define HELLO_ENTRY_MAX 32 /* the most regions of one server */
 #define HELLO_DIGEST    32 /* BLAKE2b-256 */
 
 #define HELLO_LENGTH_UNKNOWN UINT64_MAX
@@ -48,7 +48,7 @@
 enum hello_access {
 	HELLO_READ = 1,
 	HELLO_WRITE = 2,
-	HELLO_SCRATCH = 3, /* a page beside the region that ping may overwrite */
+	HELLO_SCRATCH = 3, /* a page beside the region, which ping may overwrite */
 	HELLO_LIST = 4,    /* only to ask which regions there are */
 };
 
@@ -58,49 +58,49 @@ enum hello_status {
 	HELLO_NO_REGION,
 	HELLO_BUSY,
 	HELLO_BAD_REQUEST,
-	HELLO_PROVE,         /* not a refusal: show that you know the secret */
-	HELLO_SECRET_NEEDED, /* and the request offers none */
-	HELLO_SECRET_UNUSED, /* the request offers one, the server has none */
+	HELLO_PROVE,         /* no refusal: the client has to prove that it has the secret */
+	HELLO_SECRET_NEEDED, /* the server needs a secret, and the request offers none */
+	HELLO_SECRET_UNUSED, /* the request offers a secret, and the server has none */
 	HELLO_SECRET_WRONG,
 	HELLO_CHOOSE,        /* no region was named, and there are several */
-	HELLO_BUSY_ADDRESS,  /* this address has as many connections as it may */
+	HELLO_BUSY_ADDRESS,  /* this address already has as many connections as permitted */
 	HELLO_BEING_WRITTEN, /* another client writes there at present */
-	/* The region's file is not, or not whole, what its name leads to. */
+	/* The name of the region's file does not lead to the whole file any more. */
 	HELLO_FILE_REMOVED,
 	HELLO_FILE_REPLACED,
 	HELLO_FILE_TRUNCATED,
 	HELLO_FILE_UNKNOWN,    /* the server cannot find out at present */
-	HELLO_FILE_UNRECORDED, /* it cannot keep what the region holds */
+	HELLO_FILE_UNRECORDED, /* the server cannot store what the region holds */
 	HELLO_TAKEN,           /* another writer has claimed the range since, or may have */
 	HELLO_STATUS_COUNT,
 };
 
 enum hello_content_state {
-	HELLO_CONTENT_RAW,     /* bytes of which nothing is known */
-	HELLO_CONTENT_PARTIAL, /* a file that is being written, or whose writer failed */
+	HELLO_CONTENT_RAW,     /* bytes without any information about them */
+	HELLO_CONTENT_PARTIAL, /* a file that is being written, or was left unfinished */
 	HELLO_CONTENT_WHOLE,   /* a file, from the region's beginning on */
 };
 
-/* What a region holds. */
+/* Content of a region. */
 struct hello_content {
 	uint8_t state;    /* enum hello_content_state; RAW: the rest is zero */
-	uint64_t length;  /* of the file; HELLO_LENGTH_UNKNOWN at most while it is PARTIAL */
-	uint64_t time_ns; /* its modification, since 1970 */
-	uint8_t digest[HELLO_DIGEST]; /* of the content, if it is WHOLE */
+	uint64_t length;  /* of the file; HELLO_LENGTH_UNKNOWN only while the file is PARTIAL */
+	uint64_t time_ns; /* modification time of the file, since 1970 */
+	uint8_t digest[HELLO_DIGEST]; /* of the content of a WHOLE file */
 };
 
 struct hello_request {
 	uint8_t version;
 	uint8_t access;
 	bool has_secret;
-	char region[HELLO_NAME_MAX + 1]; /* "": the only region that the server has */
+	char region[HELLO_NAME_MAX + 1]; /* "": the server's only region */
 };
 
 struct hello_reply {
 	uint8_t version;
 	uint8_t status;
 	uint8_t durability; /* enum rpma_durability */
-	uint64_t size;      /* of the memory behind the descriptor */
+	uint64_t size;      /* size of the memory behind the descriptor */
 	char region[HELLO_NAME_MAX + 1];
 	struct hello_content content;
 	uint8_t pcfg_len, mr_len; /* 0 unless HELLO_OK */
@@ -132,20 +132,21 @@ struct hello_list {
 	struct hello_entry entries[HELLO_ENTRY_MAX];
 };
 
-/* What a client is going to write. */
+/* A writer's announcement. */
 struct hello_begin {
-	bool is_file; /* from offset 0 on; else bytes */
+	bool is_file; /* a file from offset 0 on; else bytes */
 	uint64_t offset,
 		length;   /* the range; HELLO_LENGTH_UNKNOWN: up to the region's end at most */
 	uint64_t time_ns; /* of a file */
-	struct claim_id former; /* the claim that it had before its connection was lost, if any */
+	struct claim_id former; /* the claim before the connection was lost; zero: none */
 };
 
-/* The answer to it. */
+/* The answer to hello_begin. */
 struct hello_begun {
 	enum hello_status status;
-	struct claim_id claim; /* HELLO_OK: its own; HELLO_TAKEN: the newer one, without its key */
-	uint64_t made_ns;      /* of the newer one, since 1970 */
+	/* HELLO_OK: the client's claim; HELLO_TAKEN: the newer claim, without its key */
+	struct claim_id claim;
+	uint64_t made_ns; /* time of the newer claim, since 1970 */
 };
 
 enum hello_type {
@@ -162,25 +163,28 @@ enum hello_type {
 	HELLO_TYPE_COUNTS,
 };
 
-/* Counters of connections that a server adds up for COUNTS: hello_value_name() has their names. */
+/* Counters of connections, which a server adds up for COUNTS: hello_value_name() has their
+ * names. */
 #define HELLO_VALUES     12
 #define HELLO_VALUES_MAX 64 /* a newer server may send more */
 
-/* What a server has counted since it started. */
+/* Counters of a server since its start. */
 struct hello_counts {
-	uint64_t clients, served, refused; /* clients now, ever, and refused ones */
+	/* clients now, clients ever served, and refused clients */
+	uint64_t clients, served, refused;
 	uint64_t values[HELLO_VALUES];
 	uint8_t count; /* of regions */
 	struct hello_region_counts {
 		char region[HELLO_NAME_MAX + 1];
 		uint64_t size;
 		uint8_t durability;
-		uint8_t status;       /* enum hello_status: why its file is not found */
-		uint64_t avail, room; /* of its file system; room 0: unknown */
+		/* enum hello_status: the reason why the region's file is not found */
+		uint8_t status;
+		uint64_t avail, room; /* bytes of the file's file system; room 0: unknown */
 	} regions[HELLO_ENTRY_MAX];
 };
 
-/* As rpma_conn_get_counters(3) names it; NULL: there are no more. */
+/* The name in rpma_conn_get_counters(3); NULL: index is too large. */
 const char *hello_value_name(unsigned index);
 
 #define HELLO_MAX      192                                    /* a request or reply */
@@ -205,12 +209,12 @@ size_t hello_ask_counts_encode(uint8_t *buf);
 size_t hello_counts_encode(const struct hello_counts *counts, uint8_t *buf);
 size_t hello_confirm_encode(uint8_t *buf);
 size_t hello_begin_encode(const struct hello_begin *begin, uint8_t *buf);
-/* Of a WHOLE one. */
+/* Encode the end of a WHOLE file. */
 size_t hello_end_encode(const struct hello_content *content, uint8_t *buf);
 /* To buf[HELLO_VERDICT], and to buf[HELLO_BEGUN]. */
 size_t hello_verdict_encode(enum hello_status status, uint8_t *buf);
 size_t hello_begun_encode(const struct hello_begun *begun, uint8_t *buf);
-/* False: something else. Not a byte may be missing or too many. */
+/* Returns false unless buf is exactly one proof, without missing or additional bytes. */
 bool hello_proof_decode(const uint8_t *buf, size_t len, struct hello_proof *proof);
 bool hello_grant_decode(const uint8_t *buf, size_t len, struct hello_grant *grant);
 bool hello_ask_decode(const uint8_t *buf, size_t len);

@@ -34,7 +34,7 @@ struct lookup {
 	char path[8192];
 };
 
-/* Other links of the file do not count: only this name is expected to lead to it. */
+/* Only this name must lead to the file. Other links of the file do not count. */
 static enum lookup_result lookup_look(const struct lookup *l)
 {
 	struct stat open_file, named;
@@ -50,7 +50,7 @@ static enum lookup_result lookup_look(const struct lookup *l)
 	return (uint64_t)open_file.st_size < l->size ? LOOKUP_TRUNCATED : LOOKUP_FOUND;
 }
 
-/* The name first and its folder behind it: what was seen is then what a crash leaves. */
+/* Look at the name first, then sync its folder: a crash then leaves what the look has found. */
 static struct lookup_answer lookup_make_answer(const struct lookup *l, bool durable)
 {
 	struct lookup_answer answer = {.result = lookup_look(l)};
@@ -79,7 +79,8 @@ static bool lookup_is_final(enum lookup_result result)
 	return result != LOOKUP_FOUND && result != LOOKUP_FAILED;
 }
 
-/* Beside a file that has lost its name there may be another file's record. 0 or errno. */
+/* Do not store a record for a file that has lost its name: another file's record may lie there. 0
+ * or errno. */
 static int lookup_store_record(const struct lookup *l, const struct file_record *record)
 {
 	if (l->fd < 0)
@@ -146,7 +147,7 @@ static void *lookup_run(void *arg)
 	return NULL;
 }
 
-/* Relative to the folder that we are in now, whatever becomes of that folder's own name. */
+/* Resolve a relative path in the current folder now, because that folder may be renamed later. */
 static int lookup_set_path(struct lookup *l, const char *path)
 {
 	char folder[4096];
@@ -221,7 +222,7 @@ void lookup_delete(struct lookup *l)
 	ended = l->ended;
 	pthread_mutex_unlock(&l->lock);
 	if (!ended) {
-		pthread_detach(l->thread); /* it still uses *l */
+		pthread_detach(l->thread); /* the thread still uses *l */
 		return;
 	}
 	pthread_join(l->thread, NULL);

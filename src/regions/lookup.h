@@ -20,14 +20,15 @@ enum lookup_result {
 	LOOKUP_REMOVED,  /* or renamed: the name leads nowhere */
 	LOOKUP_REPLACED, /* the name leads to another file */
 	LOOKUP_TRUNCATED,
-	LOOKUP_FAILED, /* it cannot be found out, see error; this one may pass */
+	LOOKUP_FAILED, /* the look failed, see error; this result may change later */
 };
 
 struct lookup_answer {
-	uint64_t ticket; /* what was asked up to this one is answered */
+	uint64_t ticket; /* all questions up to this ticket are answered */
 	enum lookup_result result;
-	int error;       /* errno of LOOKUP_FAILED */
-	int store_error; /* errno of the latest lookup_store() up to the ticket, 0: it is stored */
+	int error; /* errno of LOOKUP_FAILED */
+	/* errno of the latest lookup_store() up to the ticket; 0: the record is stored */
+	int store_error;
 	uint64_t avail, room; /* bytes of the file's file system; room 0: unknown, or memory */
 };
 
@@ -40,19 +41,19 @@ struct lookup;
  */
 struct lookup *lookup_new(const char *path, int fd, uint64_t size,
 			  const struct file_record_place *place, int notify_fd);
-/* A thread that does not come back from the file system is left behind. */
+/* Delete the lookup. If its thread hangs in the file system, the thread is left behind. */
 void lookup_delete(struct lookup *l);
-/* The path that is looked up. */
+/* The path of the lookup. */
 const char *lookup_path(const struct lookup *l);
 
-/* durable: put the name on the disk, too, should it be found. Returns a ticket. */
+/* Ask for a look. durable: also put the name on the disk if the look finds it. Returns a ticket. */
 uint64_t lookup_ask(struct lookup *l, bool durable);
-/* Put the record on the disk, if the name still leads to the file, then look. A record that still
- * waits for its turn is replaced. Returns a ticket. */
+/* Put the record on the disk if the name still leads to the file, then look. The record replaces an
+ * earlier one that still waits. Returns a ticket. */
 uint64_t lookup_store(struct lookup *l, const struct file_record *record, bool durable);
 void lookup_get(struct lookup *l, struct lookup_answer *latest);
-/* Ask, and wait that long for the answer; not at all if an earlier one is overdue by that much.
- * False: *latest is older than the question. */
+/* Ask for a look, and wait at most ms for the answer. Does not wait if an earlier answer is already
+ * overdue by ms. Returns false if *latest is older than the question. */
 bool lookup_wait(struct lookup *l, unsigned ms, struct lookup_answer *latest);
 
 #endif

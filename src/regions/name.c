@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether the file of a region is still what its name leads to. Data written to a file that is not
- * would be lost, and a client must not take it for kept.
+ * Does the name of a region's file still lead to the file? If not, data written to the file would
+ * be lost, and a client must not count them as durable.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "regions/server_impl.h"
 
-/* A client that comes waits so long for a look at its file; the one at its end is not bounded. */
+/* How long a new client waits for a look at its file. The look at a client's end has no limit. */
 #define NAME_LOOK_MS  200
 #define NAME_EVERY_MS 1000
 
@@ -104,7 +104,8 @@ void name_confirm(struct client *client)
 	client->confirm = lookup_ask(client->region->lookup, true);
 }
 
-/* A file that is lost for good is reported at once, so that clients stop writing to it. */
+/* Is the client's verdict due? The loss of a file is reported at once, so that clients stop
+ * writing. */
 static bool name_is_due(const struct client *client, uint64_t answered)
 {
 	enum hello_status status = client->region->name_status;

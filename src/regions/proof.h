@@ -12,7 +12,7 @@
 #include "regions/hello.h"
 #include "service/secret.h"
 
-/* What both ends have sent before the proofs. */
+/* The messages of both ends before the proofs. */
 struct hello_exchange {
 	struct hello_request request;
 	uint8_t client_nonce[HELLO_NONCE], server_nonce[HELLO_NONCE];
@@ -20,7 +20,7 @@ struct hello_exchange {
 
 void proof_of_client(const struct secret *secret, const struct hello_exchange *exchange,
 		     uint8_t mac[HELLO_MAC]);
-/* Covers what is granted, hence the descriptor. */
+/* The server's proof covers the grant, including its descriptor. */
 void proof_of_server(const struct secret *secret, const struct hello_exchange *exchange,
 		     const struct hello_reply *granted, uint8_t mac[HELLO_MAC]);
 

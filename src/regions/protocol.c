@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages that arrive: a proof, a question for the list, what a writer announces and asks. */
+/* Handles received messages: a proof, a question for the list, a writer's announcements and
+ * questions. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "regions/proof.h"
 #include "regions/server_impl.h"
 
-/* Now, and not before, its own registration is made, with no more rights than it needs. */
+/* Make the client's registration only now, after its proof, with no more rights than needed. */
 static int protocol_prepare(struct server *s, struct client *client)
 {
 	enum hello_access access = (enum hello_access)client->request.access;
@@ -77,7 +78,7 @@ static int protocol_on_proof(struct server *s, struct client *client, size_t len
 		protocol_refuse(s, client, status, &answer.reply);
 	if (rc)
 		return rc;
-	/* A client that does not know the key gets nothing that was computed with it. */
+	/* A client without the key gets nothing that was computed with it. */
 	if (status != HELLO_SECRET_WRONG)
 		proof_of_server(s->opts->secret, &exchange, &answer.reply, answer.mac);
 	return message_send(client, hello_grant_encode(&answer, client->messages.out));
@@ -120,7 +121,7 @@ static int protocol_on_confirm(struct client *client, size_t len)
 	return 0;
 }
 
-/* Who may not write has nothing to announce. */
+/* Only a client with write access may send announcements. */
 static int protocol_on_writer(struct server *s, struct client *client, size_t len)
 {
 	struct hello_content content;
@@ -145,18 +146,18 @@ static int protocol_on_message(struct server *s, struct client *client, size_t l
 	case CLIENT_SERVED:
 		return protocol_on_writer(s, client, len);
 	default:
-		return RPMA_E_INVAL; /* no receive is left for it */
+		return RPMA_E_INVAL; /* there is no receive for a further message */
 	}
 }
 
 static int protocol_on_completion(struct server *s, struct client *client, const struct ibv_wc *wc)
 {
-	if (wc->status != IBV_WC_SUCCESS) /* its event says how a connection ends */
+	if (wc->status != IBV_WC_SUCCESS) /* the event reports the end of the connection */
 		return client->state == CLIENT_SERVED ? 0 : RPMA_E_UNKNOWN;
 	if (wc->opcode & IBV_WC_RECV)
 		return protocol_on_message(s, client, wc->byte_len);
 	if (client->state == CLIENT_REFUSED)
-		rpma_conn_disconnect(client->conn); /* the reason is on its way */
+		rpma_conn_disconnect(client->conn); /* the refusal with its reason was sent */
 	return 0;
 }
 

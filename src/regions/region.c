@@ -164,8 +164,8 @@ static int region_register(struct server *s, struct region *r, struct error *err
 }
 
 /*
- * The software RNIC writes back what it was asked to flush. What hardware wrote may still be in the
- * CPU's caches (DDIO), on DAX as well: that is not guaranteed here.
+ * The software RNIC writes back flushed bytes. Bytes that hardware wrote may still be in the CPU's
+ * caches (DDIO), also on DAX, so they do not count as written back.
  */
 static bool region_device_writes_back(const struct ibv_context *context)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a server begins and ends, and what it does with what happens. */
+/* Start, end and event loop of a server. */
 #include "regions/server.h"
 
 #include <errno.h>
@@ -15,10 +15,10 @@
 #include "service/listen.h"
 #include "service/peer.h"
 
-/* In one step, so that its caller has its turn as well. */
+/* Most events in one step, so that the server's caller gets its turn. */
 #define SERVER_EVENTS 64
 
-/* The descriptors that are not of clients have these tags. */
+/* The epoll tags of the descriptors that belong to no client. */
 static char server_tag_listener, server_tag_names;
 
 static int server_open_device(struct server *s, struct error *err)
@@ -176,7 +176,7 @@ int server_step(struct server *s, int *next_ms, struct error *err)
 	struct epoll_event ev;
 	int n = 1;
 
-	/* One event at a time: handling one may delete the object of another. */
+	/* Take one event at a time: handling an event may delete the object of another event. */
 	for (int i = 0; i < SERVER_EVENTS && n > 0; i++) {
 		n = epoll_wait(s->epoll_fd, &ev, 1, 0);
 		if (n > 0)

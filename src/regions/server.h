@@ -25,27 +25,31 @@
 
 #define SERVER_REGIONS_MAX HELLO_ENTRY_MAX
 
-/* A file, or memory of the caller's, which has no name that could lead elsewhere and no record of
- * what it holds. */
+/* A file, or memory of the caller. Memory has no name that could lead elsewhere, and no record of
+ * its content. */
 struct server_file {
 	const char *path; /* NULL: memory */
 	const char
-		*name; /* of the region, at most HELLO_NAME_MAX characters; no two are the same */
+		*name; /* name of the region, at most HELLO_NAME_MAX characters; all names differ */
 	void *addr;
 	uint64_t length;
 };
 
-/* All of it must outlive the server. */
+/* Everything here must outlive the server. */
 struct server_opts {
-	struct address listen; /* port "0": a free one is taken */
+	struct address listen; /* port "0": a free port */
 	const struct server_file *files;
 	unsigned file_count;
 	uint64_t
-		size; /* serve the first so many bytes of each file (0: all), or make it as large */
-	bool create;  /* make each file, with a secret for its owner's eyes only; none may exist */
-	bool allow_volatile; /* serve memory that cannot be persisted as well */
+		/* serve the first `size` bytes of each file (0: all), or create it with this
+		 * size */
+		size;
+	/* create each file; an existing file is an error. With a secret only the owner may open
+	 * the files */
+	bool create;
+	bool allow_volatile; /* also serve memory that cannot be persisted */
 	uint64_t max_clients, max_per_address;
-	/* NULL: clients need not prove anything. Between two steps its content may be changed. */
+	/* NULL: clients need no proof. The content may change between two steps. */
 	const struct secret *secret;
 	/*
 	 * One line about something that happened: a refusal, a file that is lost, and with verbose
@@ -64,7 +68,7 @@ struct server;
  * EMEDIUMTYPE: what is written there would not be durable. Nothing stays on failure, nor when the
  * watch gives up (ECANCELED). */
 int server_new(const struct server_opts *opts, struct server **server, struct error *err);
-/* Disconnect all clients and stop. keep: files that it made stay. */
+/* Disconnect all clients and stop. keep: files that the server created stay. */
 void server_delete(struct server **server, bool keep);
 
 /*
@@ -75,7 +79,7 @@ void server_delete(struct server **server, bool keep);
 int server_step(struct server *server, int *next_ms, struct error *err);
 int server_get_fd(const struct server *server);
 
-/* Where it listens; the port is the one that was taken. */
+/* The address at which the server listens, with the actual port. */
 const struct address *server_get_address(const struct server *server);
 
 struct server_region_info {
@@ -93,11 +97,11 @@ struct server_client_info {
 	enum hello_access access;
 	const struct counters *counters;
 };
-/* Each client that is served at present, the latest first. */
+/* Call the function for each client that is served now, the latest first. */
 void server_for_each_client(const struct server *server,
 			    void (*fn)(void *arg, const struct server_client_info *info),
 			    void *arg);
-/* The number of clients that were served and have gone. *sum is the sum of their counters. */
+/* The number of served clients that have gone. *sum is the sum of their counters. */
 uint64_t server_get_gone(const struct server *server, struct counters *sum);
 
 #endif

@@ -55,7 +55,7 @@ static int session_refused(const struct session *s, const struct session_opts *o
 			 s->server, HELLO_VERSION);
 }
 
-/* Only the one answer that leads to a proof will do for a client that has a secret. */
+/* A client that has a secret accepts only the answer that leads to a proof. */
 static int session_follow_reply(struct session *s, const struct session_opts *opts,
 				struct error *err)
 {

@@ -22,12 +22,12 @@
 
 struct session_opts {
 	struct address server;
-	const char *region; /* "": the only one that is served */
+	const char *region; /* "": the server's only region */
 	enum hello_access access;
 	uint32_t depth; /* how many operations may be outstanding */
 	int timeout_ms; /* without any answer, while connecting and later; -1: no limit */
-	int retry_ms;   /* repeat for so long while there is no listener; 0: do not */
-	const struct secret *secret; /* NULL: the server must not ask for one */
+	int retry_ms;   /* how long to repeat while there is no listener; 0: do not repeat */
+	const struct secret *secret; /* NULL: the session fails if the server asks for a secret */
 	const char *owner;           /* rpma_conn_cfg_set_owner(3), or NULL */
 };
 
@@ -37,32 +37,33 @@ struct session {
 	struct rpma_peer *peer;
 	struct rpma_conn *conn;
 	struct rpma_mr_remote *remote; /* NULL after HELLO_LIST */
-	struct hello_reply region;     /* what the server grants; its name can be printed */
+	struct hello_reply region;     /* the server's grant; the name in it is printable */
 	char server[ADDRESS_TEXT];
 	const char *device;    /* of this end, which reaches the server */
 	struct claim_id claim; /* once session_put_begin() has returned 0 */
 	/* The rest is for this room alone. */
 	struct completions completions;
 	int timeout_ms;
-	bool is_requested;                /* this end's device has taken the request */
+	/* the device of this end has accepted the connect request */
+	bool is_requested;
 	struct rpma_mr_local *message_mr; /* NULL: no message is expected */
 	struct session_messages {
 		uint8_t in[SESSION_ANSWERS][HELLO_FROM_MAX], out[HELLO_TO_MAX];
 	} messages;
-	unsigned received; /* messages; at most as many as there is room for */
+	unsigned received; /* number of received messages; at most the number of receives */
 };
 
-/* Connect, prove and have proved what opts ask for, and learn the region. *s need not be
- * initialised; on failure nothing is left open. */
+/* Connect, exchange the proofs that opts require, and learn the region. *s need not be initialised;
+ * on failure nothing is left open. */
 int session_open(struct session *s, const struct session_opts *opts, struct error *err);
-/* The same with the secret of a file; NULL: without one. */
+/* The same with the secret of a file; NULL: no secret. */
 int session_open_with_file(struct session *s, const struct session_opts *opts,
 			   const char *secret_file, struct error *err);
-/* Disconnect and close what is open, in any state. What was registered for it is deregistered
+/* Disconnect, and close everything that is open, in any state. Deregister the session's buffers
  * before. */
 void session_close(struct session *s);
 
-/* Register a buffer of the caller's for the session's writes and reads; rpma_mr_dereg() releases
+/* Register a buffer of the caller for the session's writes and reads; rpma_mr_dereg() releases
  * it. */
 int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_local **mr,
 		     struct error *err);
@@ -76,28 +77,30 @@ int session_post_failed(struct session *s, const char *what, int rc, struct erro
  */
 int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
 
-/* What carries the session's bytes. */
+/* The transport of the session's bytes. */
 struct session_transport {
-	const char *device; /* of this end, such as "softrnic0" */
-	const char *link;   /* "tcp", "shm" as soon as something was sent through memory; "rdma"
-			       where the device does not report it */
-	bool crc;           /* softrnic: frames carry checksums */
-	const char *shm;    /* softrnic: whether it goes through shared memory, or why not */
+	const char *device; /* the device of this end, such as "softrnic0" */
+	/* "tcp"; "shm" as soon as a message went through shared memory; "rdma" if the device
+	 * does not report the link */
+	const char *link;
+	bool crc; /* softrnic: frames carry checksums */
+	/* softrnic: whether bytes go through shared memory, or the reason why not */
+	const char *shm;
 };
 void session_get_transport(const struct session *s, struct session_transport *transport);
 
-/* With HELLO_LIST, once: which regions there are; their names can be printed. */
+/* With HELLO_LIST, once: list the regions; their names are printable. */
 int session_list(struct session *s, struct hello_list *list, struct error *err);
-/* With HELLO_LIST, instead of session_list(): what the server has counted. A server before version
+/* With HELLO_LIST, instead of session_list(): get the server's counters. A server before version
  * 1.4 ends the connection. */
 int session_counts(struct session *s, struct hello_counts *counts, struct error *err);
 /* With HELLO_WRITE, once, before the first byte: what will be written. Without it a crash may leave
  * bytes that the server still takes for an earlier file. ERROR_REFUSED, with HELLO_BEING_WRITTEN,
  * HELLO_TAKEN or a HELLO_FILE_* as cause. */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
-/* At the end of a file that is flushed, instead of session_confirm(): what the region holds. */
+/* End a flushed file, instead of session_confirm(): report the region's content to the server. */
 int session_put_end(struct session *s, const struct hello_content *content, struct error *err);
-/* With HELLO_WRITE, at the end, when no operation is outstanding: will what was flushed be found
+/* With HELLO_WRITE, at the end, when no operation is outstanding: will the flushed bytes be found
  * under the name of the region's file? ERROR_REFUSED: no, with a HELLO_FILE_* as cause. */
 int session_confirm(struct session *s, struct error *err);
 

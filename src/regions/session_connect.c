@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a session finds its server. */
+/* Connects a session to its server. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,8 @@ struct connect_attempt {
 	const struct session_opts *opts;
 };
 
-/* This end's device has made the request. If messages may come: a registration, and receives. */
+/* The device has made the request. If the session uses messages, register their memory and post
+ * receives. */
 static int connect_prepare(struct rpma_conn_req *req, void *arg)
 {
 	const struct connect_attempt *attempt = arg;
@@ -100,8 +101,8 @@ static int connect_address(struct session *s, const struct session_opts *opts,
 
 static int connect_failed(const struct session *s, int rc, struct error *err)
 {
-	/* Before the request: this end's device does not carry an owner's name. After it: the other
-	 * end is no RDMA server. */
+	/* Before the request: this end's device does not support owner names. After the request:
+	 * the other end is no RDMA server. */
 	if (rc == RPMA_E_NOSUPP && !s->is_requested)
 		return error_set(err, ERROR_LOCAL, rc, "%s: %s", s->server, rpma_err_last());
 	switch (rc) {
@@ -110,7 +111,8 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 				 "%s rejects the connection without a reason: it is busy with many "
 				 "others, or no server of regions",
 				 s->server);
-	case RPMA_E_AGAIN: /* refused, or accepted and ended at once, by what may be no server */
+	/* the other end refused, or accepted and ended at once; it may be no server */
+	case RPMA_E_AGAIN:
 		return error_set(err, ERROR_UNREACHED, 0, "%s: %s", s->server, rpma_err_last());
 	case RPMA_E_NO_EVENT:
 		return error_set(err, ERROR_UNREACHED, 0, "%s does not answer: %s", s->server,
@@ -121,7 +123,7 @@ static int connect_failed(const struct session *s, int rc, struct error *err)
 	}
 }
 
-/* A name may have several addresses, and the server may listen on one of them only. */
+/* Try each address: a name may have several, and the server may listen at only one. */
 static int connect_any(struct session *s, const struct session_opts *opts,
 		       const struct address *found, int count)
 {

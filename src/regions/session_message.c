@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages of a session: a question out, its answer in. */
+/* The messages of a session: sends a question, receives the answer. */
 #include <stddef.h>
 #include <string.h>
 

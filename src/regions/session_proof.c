@@ -7,8 +7,8 @@
 #include "regions/session_impl.h"
 
 /*
- * The region's name or a refusal is accepted only with a valid proof of the server; only the answer
- * "the secrets differ" cannot have one.
+ * Accept a region's name or a refusal only with a valid proof of the server. Only the answer "the
+ * secrets differ" cannot have a proof.
  */
 static int proof_check_grant(struct session *s, const struct secret *secret,
 			     const struct hello_exchange *exchange, const uint8_t *in, size_t len,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What carries a session, as its connection's counters report it. */
+/* The transport of a session, as its connection's counters report it. */
 #include <string.h>
 
 #include "base/shm_state.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether what a session wrote will be found under the name of the region's file. */
+/* Will the bytes that a session wrote be found under the name of the region's file? */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -110,7 +110,7 @@ static int verdict_is_taken(const struct session *s, const struct hello_begin *b
 			 begin->former.generation);
 }
 
-/* A new claim, or the former one. */
+/* Is this the claim that the server must answer: a new one, or the former one? */
 static bool verdict_is_claim(const struct hello_begin *begin, const struct hello_begun *begun)
 {
 	const struct claim_id *former = &begin->former, *got = &begun->claim;
@@ -140,7 +140,7 @@ static int verdict_take_begun(struct session *s, const struct hello_begin *begin
 	return verdict_is_no_answer(s, err);
 }
 
-/* Instead of the answer an unrequested verdict may come, which is never a good one. */
+/* An unrequested verdict may come instead of the answer. Such a verdict is always a failure. */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err)
 {
 	struct hello_begun begun;

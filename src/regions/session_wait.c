@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A session's completions, and what is reported about operations that fail. */
+/* Takes a session's completions, and explains failed operations. */
 #include <errno.h>
 
 #include "regions/session_impl.h"
 
-/* Layer << 12 | type << 8 | code of what a Terminate says (RFC 5040 s4.8, RFC 5041 s8.1). */
+/* Codes of a Terminate: layer << 12 | type << 8 | code (RFC 5040 s4.8, RFC 5041 s8.1). */
 #define SESSION_TERMINATE_RDMAP_RANGE 0x0101
 #define SESSION_TERMINATE_DDP_RANGE   0x1101
 
@@ -14,8 +14,11 @@ int session_post_failed(struct session *s, const char *what, int rc, struct erro
 			 rpma_err_last());
 }
 
-/* Who reads and writes checks against the region's size, so a range that the server refuses was in
- * the region and has no memory any more; a flush says so itself. */
+/*
+ * Does the failure mean that memory of the region is gone? Readers and writers check their ranges,
+ * so a range that the server refuses was inside the region and has lost its memory. A flush reports
+ * this itself.
+ */
 static bool session_memory_is_gone(const struct session *s, const struct ibv_wc *wc)
 {
 	uint32_t code;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* With or without a scope, as in fe80::1%eth0. */
+/* An IPv6 address, with or without a scope, as in fe80::1%eth0. */
 static bool target_is_ipv6(const char *text)
 {
 	char literal[INET6_ADDRSTRLEN];
@@ -16,8 +16,8 @@ static bool target_is_ipv6(const char *text)
 	return inet_pton(AF_INET6, literal, &in6) == 1;
 }
 
-/* Where the host ends: at a colon, or at the end. IPv6 addresses have colons of their own, in
- * brackets or alone. */
+/* The length of the host, which ends at a colon or at the end of the text. IPv6 addresses contain
+ * colons, in brackets or without. */
 static size_t target_host_len(const char *text)
 {
 	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
@@ -27,7 +27,7 @@ static size_t target_host_len(const char *text)
 	return target_is_ipv6(text) ? strlen(text) : strcspn(text, ":");
 }
 
-/* The length of ":PORT" at the beginning of text, 0: there is none. */
+/* The length of ":PORT" at the beginning of text; 0: text does not begin with a port. */
 static size_t target_port_len(const char *text)
 {
 	size_t digits = text[0] == ':' ? strspn(text + 1, "0123456789") : 0;
@@ -54,7 +54,7 @@ int target_parse(const char *text, struct target *target, struct error *err)
 	target->region[0] = '\0';
 	len += target_port_len(text + len);
 	if (text[len] && text[len] != ':')
-		len = strlen(text); /* no address, and the parser says why */
+		len = strlen(text); /* no valid address; the parser reports the reason */
 	snprintf(address, sizeof(address), "%.*s", (int)len, text);
 	rc = address_parse(address, TARGET_PORT, &target->server, err);
 	return rc || !text[len] ? rc : target_take_region(text + len + 1, target, err);

@@ -11,10 +11,10 @@
 
 struct target {
 	struct address server;
-	char region[HELLO_NAME_MAX + 1]; /* "": none was named */
+	char region[HELLO_NAME_MAX + 1]; /* "": the target names no region */
 };
 
-/* What stands after the host and is no number is the region. ERROR_ARGUMENT. */
+/* Parse a target. A word after the host that is not a number is the region. ERROR_ARGUMENT. */
 int target_parse(const char *text, struct target *target, struct error *err);
 
 #endif
