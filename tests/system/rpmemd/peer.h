@@ -17,7 +17,7 @@
 #include "rpmem/wire/stream.h"
 
 #define PEER_LANES 64
-#define PEER_SIZE  (4ul << 20) /* bytes of its memory, and of the part of the pool that it uses */
+#define PEER_SIZE  (4ul << 20) /* size of its memory, and of the part of the pool in use */
 
 struct peer_lane {
 	struct rpma_conn *conn;
@@ -31,11 +31,11 @@ struct peer_lane {
 /* Zeroed: ended. */
 struct peer {
 	bool is_begun;
-	pid_t pid;        /* process of the daemon; 0: it was not started by this peer */
+	pid_t pid;        /* process of the daemon; 0: this peer started none */
 	int in, out, err; /* the ends of its pipes; or the socket, with err -1 */
 	struct wire_stream stream;
 	struct wire_greeting greeting;
-	struct wire_answer answer; /* the last one */
+	struct wire_answer answer; /* the last answer */
 	struct wire_pool_answer pool;
 	struct wire_key lane_key;
 	struct rpma_peer *rpma;
@@ -44,7 +44,8 @@ struct peer {
 	struct peer_lane lanes[PEER_LANES];
 };
 
-/* A folder for pool sets, absolute, made anew for the test; and its removal. */
+/* Make a folder for pool sets anew for the test, and return its absolute path; remove the
+ * folder. */
 const char *peer_folder(void);
 void peer_folder_remove(void);
 /*
@@ -61,7 +62,7 @@ void peer_start(struct peer *p, const char *const options[]);
  * daemon or the protocol.
  */
 int peer_connect(struct peer *p, const char *port, const struct secret *secret);
-/* Send a request, and take the answer. Returns its status. */
+/* Send a request, and take the answer. Returns the answer's status. */
 unsigned peer_ask(struct peer *p, enum wire_type type, const uint8_t *body, size_t len);
 unsigned peer_create(struct peer *p, const char *name, uint64_t size, uint32_t lanes);
 unsigned peer_open(struct peer *p, const char *name, uint64_t size, uint32_t lanes);
@@ -72,16 +73,16 @@ unsigned peer_close(struct peer *p, uint32_t flags);
 /* Connect a lane to the port, with this key. Returns the resulting event. */
 enum rpma_conn_event peer_dial(struct peer *p, unsigned lane, const struct wire_key *key,
 			       uint16_t port);
-/* Announce a lane, and connect it. 0, or librpma's error. */
+/* Announce a lane, and connect the lane. Returns 0, or librpma's error. */
 int peer_lane_up(struct peer *p, unsigned lane);
 /* Copy bytes of memory to the pool and make them durable there. 0, or the failure. */
 int peer_persist(struct peer *p, unsigned lane, uint64_t offset, uint64_t len);
 /* Drop the lanes, like a killed initiator. */
 void peer_drop_lanes(struct peer *p);
 
-/* Wait for the daemon's end. Returns its wait status. */
+/* Wait for the daemon's end. Returns the daemon's wait status. */
 int peer_wait(struct peer *p);
-/* What it has written to standard error so far (static). */
+/* The daemon's output on standard error so far (static). */
 const char *peer_stderr(struct peer *p);
 /* End everything, including the daemon. */
 void peer_end(struct peer *p);

@@ -21,7 +21,7 @@
 #define POISON   0x6b6b6b6b6b6b6b6bull
 #define RACES    4000u
 #define DURING   100u /* at least one race in this many must come during the placement */
-#define EARLY    32u  /* one race in this many deregisters before the placement is seen */
+#define EARLY    32u  /* one race in this many deregisters before any byte shows */
 #define HALT     256u /* after one race in this many there is a pause without posts */
 #define PATIENCE 20000u
 
@@ -41,7 +41,7 @@ static struct {
 	uint32_t rkey;
 } race;
 
-/* A peer may be writing there, a race that ThreadSanitizer would report. */
+/* A peer may be writing to this memory, a race that ThreadSanitizer would report. */
 __attribute__((no_sanitize("thread"))) static uint64_t word(size_t at)
 {
 	return race.words[at];
@@ -176,7 +176,7 @@ static void wait_posted(void)
 
 /* --- one race ------------------------------------------------------------------------------- */
 
-/* Most races begin as soon as some word of the Write is there, usually one of the first. */
+/* Most races begin as soon as some word of the Write is placed, usually one of the first words. */
 static void wait_for_some(void)
 {
 	size_t at = (test_random(&race.seed) % WORDS) >> (test_random(&race.seed) % 13);

@@ -25,7 +25,7 @@ const uint8_t *standin_copy(struct standin *s, unsigned slot);
 void standin_spoil(struct standin *s, unsigned slot);
 /*
  * Truncate the member's file here, so that its last pages can be neither read nor stored into. When
- * the member is asked to clear them, they become zeros, or the call fails with that errno.
+ * the member is asked to clear the pages, they become zeros, or the call fails with that errno.
  */
 void standin_set_bad(struct standin *s, unsigned slot, uint64_t end, int error);
 /* The present record of the register. */
@@ -38,22 +38,22 @@ void standin_set_lease_ms(struct standin *s, uint32_t ms);
 void standin_set_blocked_ms(struct standin *s, uint32_t ms);
 void standin_set_replica_timeout_ms(struct standin *s, uint32_t ms);
 
-/* The member's connections break, and it does not listen until it is restored. */
+/* Break the member's connections; the member does not listen until it is restored. */
 void standin_cut(struct standin *s, unsigned slot);
 void standin_mend(struct standin *s, unsigned slot);
 /* The register stops answering: swaps and reads fail. */
 void standin_set_register(struct standin *s, bool works);
 /*
- * This host's daemon stops answering swaps and reads, as if it were stopped. Later it answers all
- * of them.
+ * This host's daemon stops answering swaps and reads, as if the daemon were stopped. Later it
+ * answers all of them.
  */
 void standin_set_silent(struct standin *s, bool silent);
-/* This host's daemon ends, with its socket; and starts again. */
+/* End this host's daemon, with its socket; and start the daemon again. */
 void standin_stop_daemon(struct standin *s);
 void standin_start_daemon(struct standin *s);
 /* Stop the renewal of leases. */
 void standin_set_lease(struct standin *s, bool renewed);
-/* Another member promotes itself, and this host's daemon sees that. */
+/* Another member promotes itself, and this host's daemon sees the promotion. */
 void standin_overtake(struct standin *s);
 /* The last primary did not end in good order. */
 void standin_set_unclean(struct standin *s);
@@ -63,13 +63,13 @@ void standin_set_records(struct standin *s, unsigned slot, struct mirror_range r
 void standin_forget_epoch(struct standin *s, unsigned slot);
 /* The number of questions of a kind that a member got. */
 unsigned standin_asked(struct standin *s, unsigned slot, unsigned message_type);
-/* Give the primary an order, and wait for its answer. */
+/* Give the primary an order, and wait for the answer. */
 struct packet_ordered standin_order(struct standin *s, const struct packet_order_request *order);
 /* In the library's last STATUS. */
 enum mirror_health standin_health(struct standin *s);
 /* The primary's last report. */
 struct message_status standin_status(struct standin *s);
-/* Has the last UNMAP come, and was it clean? */
+/* Has the last UNMAP come, and was that UNMAP clean? */
 bool standin_unmapped_clean(struct standin *s);
 
 #endif

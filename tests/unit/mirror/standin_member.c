@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A member's daemon: it grants everything, and answers a primary's questions. */
+/* A member's daemon: it grants every request, and answers a primary's questions. */
 #include <string.h>
 #include <unistd.h>
 

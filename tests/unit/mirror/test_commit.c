@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One write-back serves all threads that wait for one. */
+/* One write-back serves all threads that wait for a write-back. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static void alone_each_call_is_a_write_back(void **state)
 	commit_fini(&s.commit);
 }
 
-/* Each thread sees the failure, whichever turn it was in, and nothing is written back any more. */
+/* Each thread sees the failure, whatever its turn was, and no later write-back is made. */
 static void a_failure_is_everybodys(void **state)
 {
 	struct store s = {.fails_at = FAILS_AT};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order VERIFY: differences are found, and only real ones, while flushes go on. */
+/* The order VERIFY finds differences, and only real ones, while flushes go on. */
 #include "mapped.h"
 
 #include <pthread.h>
@@ -176,7 +176,7 @@ static void test_a_scrub_does_not_spread_what_the_primary_alone_has(void **state
 	assert_memory_equal(standin_copy(s, 1), standin_copy(s, 0), STANDIN_SIZE);
 }
 
-/* With one more copy either side could have the majority. */
+/* With one more copy either content could have the majority. */
 static void test_a_scrub_of_two_copies_decides_nothing(void **state)
 {
 	struct packet_ordered o;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a flush writes into this host's copy, by pwrite(2) or by stores, and what another process
- * sees meanwhile through a mapping. SYSTEM_OBSERVATIONS is the number of its looks.
+ * A flush writes into this host's copy by pwrite(2) or by stores. Meanwhile another process looks
+ * at the copy through a mapping; SYSTEM_OBSERVATIONS is the number of its looks.
  */
 #include "lib/unit.h"
 
@@ -202,7 +202,7 @@ static bool leaves(int fd, off_t at, size_t len)
 	return medium_dirty(fd, at, len) == 0;
 }
 
-/* And nothing else: what another thread writes meanwhile is not the flush's. */
+/* The flush writes out no other bytes: those that another thread writes meanwhile stay. */
 static void what_is_written_out_leaves_at_once(void **state)
 {
 	const struct mirror_range v[] = {{0, BLOCK}, {2 * BLOCK, BLOCK}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct mappings: stores reach the file, and an extent is recorded before a store to it. The table
- * has fewer slots than the file has extents (standin.c).
+ * Direct mappings: stores reach the file, and an extent is recorded before a store to the extent.
+ * The table has fewer slots than the file has extents (standin.c).
  */
 #include "mirror/set.h"
 
@@ -23,7 +23,8 @@ enum { PATIENCE_MS = 20000 };
 
 static sigjmp_buf on_fault;
 
-/* Called in the test itself: before each test cmocka replaces the library's handler by its own. */
+/* Call this in the test itself: before each test cmocka replaces the library's handler by its
+ * own. */
 static void map_direct(unsigned flags)
 {
 	void *at;
@@ -264,7 +265,7 @@ static void test_the_applications_handler_gets_the_others(void **state)
 }
 
 #ifdef __x86_64__
-/* It would fault for ever. */
+/* A handler that took the jump for a store would fault without end. */
 static void test_a_jump_into_the_mapping_is_no_store(void **state)
 {
 	void (*code)(void);
@@ -355,7 +356,8 @@ static bool is_protected(void)
 	return is;
 }
 
-/* While the lease is over nothing can be accessed; after that, what could be accessed before. */
+/* Without a lease no page can be accessed. Afterwards the pages that were accessible before are
+ * so again. */
 static void test_a_lease_that_returns_opens_what_was_open(void **state)
 {
 	struct timespec pause = {0, 10000000};
@@ -500,7 +502,7 @@ static int setup_going_on(void **state)
 	return 0;
 }
 
-/* The mapping shows what the medium has, which may be older than what was flushed. */
+/* The mapping shows the medium's content, which may be older than the flushed bytes. */
 static void test_no_flush_succeeds_when_the_own_copy_has_failed(void **state)
 {
 	map_direct(0);

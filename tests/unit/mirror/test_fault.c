@@ -219,7 +219,7 @@ static void test_a_childs_faults_are_not_the_parents(void **state)
 
 	install_handler();
 	assert_int_equal(fault_watch(&watch, SIGSEGV, area, PAGE, fn_refuse, NULL), 0);
-	/* the application's handler resolves it, so no watch is asked */
+	/* the application's handler resolves the fault, so no watch is asked */
 	status = child_of(child_store);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }

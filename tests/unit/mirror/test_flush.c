@@ -121,7 +121,8 @@ static void test_no_byte_beside_a_range_that_parts_cut_is_sent(void **state)
 		assert_memory_equal(standin_copy(s, slot), expected, STANDIN_SIZE);
 }
 
-/* Scattered pages, in more runs than one flush takes; pages that were only read are not sent. */
+/* Scattered pages, in more runs than one flush takes, are sent; pages that were only read are
+ * not. */
 static void test_a_sync_of_everything_sends_what_was_stored(void **state)
 {
 	uint8_t spoiled[8];
@@ -147,7 +148,7 @@ static void test_tickets_are_waited_for_in_any_order(void **state)
 
 		memset(addr + 4096 * i, (int)i + 1, 100);
 		assert_int_equal(rpmirror_flush_start(m, &range, 1, 0, &tickets[i]), 0);
-		memset(addr + 4096 * i, 0xff, 100); /* its content was copied already */
+		memset(addr + 4096 * i, 0xff, 100); /* the flush has already copied the content */
 	}
 	for (unsigned i = 3; i--;) {
 		assert_int_equal(rpmirror_flush_wait(m, tickets[i], -1, &res), 0);
@@ -222,7 +223,7 @@ static void test_a_copy_that_differs_is_named_and_excluded(void **state)
 	assert_non_null(strstr(rpmirror_errormsg(), "; excluded"));
 }
 
-/* If two copies differ, both are named. */
+/* If two copies differ, the text names both. */
 static void test_what_cannot_be_excluded_is_not_called_so(void **state)
 {
 	struct rpmirror_result res;
@@ -293,7 +294,7 @@ enum { WORD_AT = 4096, BESIDE_AT = 1000 * 1000, BESIDE = 512, STORES = 1000 };
 
 static bool observer_stops;
 
-/* Both halves have the number. Data that were flushed before it are there, whole. */
+/* Both halves have the number. Data that were flushed before the number are there, whole. */
 static const char *observe(const uint8_t *copy, uint64_t *last)
 {
 	const uint64_t *word = (const void *)(copy + WORD_AT),
@@ -373,7 +374,7 @@ static void fail_write_backs(struct stat *st)
 	bad_file = st;
 }
 
-/* One failure is final: pages that the kernel has dropped are not written by the next call. */
+/* One failure is final: the next call does not write pages that the kernel has dropped. */
 static void expect_a_failed_copy(int rc)
 {
 	struct rpmirror_range range = {addr, 8};
@@ -402,7 +403,7 @@ static void expect_a_failed_copy(int rc)
 	assert_flushed(6, 0, 8);
 }
 
-/* Replaces libc's: this thread's second call, for a flush's record, takes its time. */
+/* Replaces libc's msync(): this thread's second call, for a flush's record, is slow. */
 static bool msync_stalls;
 static pthread_t msync_thread;
 static unsigned msyncs;

@@ -149,7 +149,8 @@ static void restart(void)
 }
 
 /*
- * Three blocks were flushed before the restart, and one after it. Nothing else is sent or compared.
+ * Three blocks were flushed before the restart, and one block after it. No other block is sent or
+ * compared.
  */
 static void test_what_a_member_lacks_is_known_after_a_restart(void **state)
 {
@@ -165,10 +166,11 @@ static void test_what_a_member_lacks_is_known_after_a_restart(void **state)
 	assert_memory_equal(standin_copy(s, 2), addr, STANDIN_SIZE);
 	assert_int_equal(progress_of(2).copied, 4 * BLOCK);
 	assert_int_equal(progress_of(2).equal, 0);
-	assert_int_equal(m->counted, 0); /* in-sync: nothing is counted for it any more */
+	assert_int_equal(m->counted, 0); /* in-sync: no block counts as missing there any more */
 }
 
-/* What the member lacks is not known, so everything is compared, and differences are copied. */
+/* The primary does not know what the member lacks, so it compares everything and copies
+ * differences. */
 static void test_a_bitmap_that_counts_from_another_epoch_is_not_used(void **state)
 {
 	standin_cut(s, 2);
@@ -226,7 +228,7 @@ static int setup_records(void **state)
 	return 0;
 }
 
-/* The records name what a former primary may have written there. */
+/* The records name the ranges that a former primary may have written. */
 static void test_copies_are_equal_before_the_application_reads(void **state)
 {
 	for (unsigned slot = 1; slot < 3; slot++)
@@ -317,7 +319,7 @@ static void test_members_return_while_flushes_go_on(void **state)
 		assert_memory_equal(standin_copy(s, slot), addr, STANDIN_SIZE);
 }
 
-/* Cut the resync again and again, wherever it is. */
+/* Cut the resync again and again, at any place. */
 static void test_a_resync_that_is_cut_off_goes_on(void **state)
 {
 	struct timespec pause = {0, 0};
@@ -371,8 +373,8 @@ static uint64_t start_flush(size_t offset, int value)
 }
 
 /*
- * A flush waits only for the lost copy, which cannot be excluded. The part of it that the resync
- * carries is recorded at the third copy until the flush is acknowledged.
+ * A flush waits only for the lost copy, which cannot be excluded. The third copy records the part
+ * of the flush that the resync carries, until the flush is acknowledged.
  */
 static void test_a_third_copy_takes_the_place_of_the_only_other_one(void **state)
 {
@@ -406,7 +408,8 @@ static void *unmap_set(void *arg)
 	return rpmirror_unmap(&set) ? arg : NULL;
 }
 
-/* A member that returns while the set is being unmapped still gets the data that it lacks. */
+/* A member that returns while the set is being unmapped still gets the data that were flushed
+ * without it. */
 static void test_a_flush_under_way_ends_before_the_set_is_given_up(void **state)
 {
 	pthread_t thread;

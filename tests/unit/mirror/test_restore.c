@@ -57,7 +57,7 @@ static int teardown_filled(void **state)
 	return teardown(state);
 }
 
-/* cmocka installs handlers of its own in each test. */
+/* Call this in each test: cmocka installs handlers of its own before each test. */
 static void need_bad_pages(void)
 {
 	if (watch < 0 || shared < 0)
@@ -418,7 +418,7 @@ static void *read_elsewhere(void *page)
 }
 
 /*
- * Uses another stack: base/sigfault.h may confuse a fault at the same place with an earlier one
+ * Use another stack: base/sigfault.h may confuse a fault at the same place with an earlier fault
  * whose handler left by longjmp().
  */
 static bool reading_raises_elsewhere(uint64_t page)

@@ -20,7 +20,8 @@ static uint64_t take(struct staging *s, uint64_t len)
 	return at;
 }
 
-/* Used pages are used again: new ones would have to be allocated, and are not in the cache. */
+/* The library uses freed pages again: new pages would have to be allocated, and are not in the
+ * cache. */
 static void test_flushes_one_after_the_other_stay_near_the_beginning(void **state)
 {
 	struct staging s = {.size = SIZE};

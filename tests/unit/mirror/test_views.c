@@ -121,10 +121,10 @@ static void test_below_min_copies_nothing_is_acknowledged(void **state)
 	assert_int_equal(flush_word(0, 1, &res), 0); /* two members are left */
 	standin_cut(s, 2);
 	assert_int_equal(flush_word(0, 2, &res), RPMIRROR_E_COPIES);
-	/* the text names the member, and what to do */
+	/* the text names the member, and the remedy */
 	assert_non_null(strstr(rpmirror_errormsg(), "m2 (127.0.0.1:"));
 	assert_non_null(strstr(rpmirror_errormsg(), "start their rpmirrord"));
-	assert_int_equal(standin_record(s).view.insync, 5); /* either one may be promoted */
+	assert_int_equal(standin_record(s).view.insync, 5); /* either member may be promoted */
 	assert_int_equal(get_state().health, RPMIRROR_HEALTH_BLOCKED);
 	assert_true(take_event(RPMIRROR_EVENT_BLOCKED));
 }
@@ -264,7 +264,7 @@ static void *map_later(void *arg)
 	return (void *)(intptr_t)rpmirror_map(STANDIN_SET, NULL, RPMIRROR_MAP_WAIT, &m, &at, &len);
 }
 
-/* An operator may demote the mapping before it serves. */
+/* An operator may demote the mapping before the mapping serves. */
 static void test_a_mapping_that_is_demoted_fails(void **state)
 {
 	const struct packet_order_request demote = {.order = PACKET_ORDER_DEMOTE};
@@ -372,7 +372,8 @@ static int setup_protected_short(void **state)
 	return 0;
 }
 
-/* Called in the test itself: before each test cmocka replaces the library's handler by its own. */
+/* Call this in the test itself: before each test cmocka replaces the library's handler by its
+ * own. */
 static void map_protected(unsigned flags)
 {
 	setenv("RPMIRROR_ON_FENCED", "protect", 1);
@@ -412,7 +413,8 @@ static void check_calls_while_protected(unsigned flags)
 	assert_int_equal(store8_patiently(word, 1), 0);
 	standin_set_lease(s, false);
 	assert_true(take_event(RPMIRROR_EVENT_LEASE_OVER));
-	while (!(rc = rpmirror_store8(m, word, 2))) /* that was an earlier end of the lease */
+	while (!(rc = rpmirror_store8(m, word, 2))) /* the event may belong to an earlier end of
+                                                     * the lease */
 		;
 	assert_int_equal(rc, RPMIRROR_E_QUORUM);
 	assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), RPMIRROR_E_QUORUM);
@@ -441,7 +443,7 @@ static void test_calls_return_while_the_mapping_is_protected(void **state)
 	check_calls_while_protected(0);
 }
 
-#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer has handlers of its own in between */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer has handlers of its own around ours */
 static void test_calls_return_while_a_direct_mapping_is_protected(void **state)
 {
 	check_calls_while_protected(RPMIRROR_MAP_DIRECT);

@@ -151,7 +151,7 @@ static int run_resync_end(void)
 	return answered();
 }
 
-/* As long as the copy is not usable, its records and its target's mark stay. */
+/* As long as the copy is not usable, its records and its target's mark stay as they were. */
 static bool resync_end_holds(bool done)
 {
 	if (steps_meta.super.flags & META_SYNCING)
@@ -175,7 +175,7 @@ static int run_clear(void)
 
 /*
  * A bitmap must be clear everywhere before it counts as clear under a base: the bits of a cleared
- * bitmap are those of a member that lacks nothing.
+ * bitmap belong to a member that lacks nothing.
  */
 static bool clear_holds(bool done)
 {
@@ -187,7 +187,7 @@ static bool clear_holds(bool done)
 		!meta_bitmap_count(&steps_meta, 0));
 }
 
-/* An old bitmap is never taken for a present one. */
+/* An old bitmap never counts as a present one. */
 static void before_start(void)
 {
 	before_cool();
@@ -294,7 +294,8 @@ static bool release_holds(bool done)
 	return is_clean ? !steps_meta.hot_count && !steps_meta.super.holder.pid : !done;
 }
 
-/* A lane: from the first flush on, the copy is not clean, and records whose flushes it has. */
+/* A lane: from the first flush on, the copy is not clean, and it records the epoch of the
+ * flushes. */
 static int run_lane(void)
 {
 	struct member_hello hello = {
@@ -323,7 +324,7 @@ static bool lane_holds(bool done)
 
 /* ---- its size: the register's, when its files are long enough ---- */
 
-/* The set has the new size as soon as its only in-sync copy has room. */
+/* The set has the new size as soon as the only in-sync copy has room. */
 static int run_room(void)
 {
 	struct growth growth = {0};

@@ -15,7 +15,8 @@ struct step {
 	const char *name;
 	void (*before)(void); /* brings the copy into the state in which the step begins */
 	int (*run)(void);     /* returns 0 if the step was answered */
-	/* Does the loaded state keep the rule? done: the step was answered; else it only began. */
+	/* Does the loaded state keep the rule? done: the step was answered; otherwise the step
+	 * only began. */
 	bool (*holds)(bool done);
 	uint64_t region, region_end; /* a medium that does not write this region must be caught */
 };

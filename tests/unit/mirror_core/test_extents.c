@@ -54,7 +54,7 @@ static void a_store_needs_a_slot(void **state)
 	assert_int_equal(extents_lacks(&x), 0);
 	assert_int_equal(extents_begin(&x, 3, &slot), EXTENTS_FILL);
 	assert_int_equal(slot, 5);
-	/* another thread has begun it */
+	/* another thread has begun this extent */
 	assert_int_equal(extents_begin(&x, 3, &slot), EXTENTS_WAIT);
 	assert_false(extents_may_cool(&x, 3));
 	extents_fill_ended(&x, 3, 5, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which copy is wrong if copies differ, and what is stored about that. */
+/* Which copy is wrong if copies differ, and how the finding is stored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 static void copies_vote(void **state)
 {
-	/* numbers: copies, those that differ from the primary's, those that agree with it */
+	/* numbers: copies, copies that differ from the primary's, copies that agree with it */
 	assert_int_equal(finding_judge(2, 1, 1), FINDING_UNDECIDED);
 	assert_int_equal(finding_judge(3, 1, 1), FINDING_MEMBER);
 	assert_int_equal(finding_judge(3, 2, 2), FINDING_PRIMARY);

@@ -64,14 +64,15 @@ static void test_local_write_backs_end_in_any_order(void **state)
 	assert_int_equal(flush_acked(&f, B), 3);
 }
 
-/* If write-backs overlap, only one of them gets an error that concerns all. */
+/* If write-backs overlap, only one of them gets an error that affects all. */
 static void test_a_local_write_back_is_certain_when_those_beside_it_have_ended(void **state)
 {
 	for (int i = 0; i < 3; i++)
 		flush_begin(&f);
 	flush_on_done(&f, 1, 4);
 	flush_on_local(&f, 1, true);
-	assert_int_equal(flush_acked(&f, B), 0); /* 2 and 3 may have failed with it */
+	assert_int_equal(flush_acked(&f, B), 0); /* flushes 2 and 3 may have failed together with
+                                                  * flush 1 */
 	flush_on_local(&f, 2, true);
 	assert_int_equal(flush_acked(&f, B), 0);
 	flush_begin(&f); /* after the ends of 1 and 2 */
@@ -99,7 +100,7 @@ static void test_a_member_that_is_gone_lacks_everything(void **state)
 	assert_int_equal(flush_acked(&f, C), 2);
 }
 
-/* Flushes begun before a member joins do not wait for it: its resync carries them. */
+/* Flushes that begin before a member joins do not wait for the member: its resync carries them. */
 static void test_a_joining_member_has_the_later_ones_only(void **state)
 {
 	uint64_t before = flush_begin(&f), after;
@@ -112,8 +113,8 @@ static void test_a_joining_member_has_the_later_ones_only(void **state)
 }
 
 /*
- * A member that is still in the in-sync set does hold them up: nothing is acknowledged before it is
- * equal.
+ * A returned member that is still in the in-sync set does hold up the flushes: none is acknowledged
+ * before its copy is equal.
  */
 static void test_a_member_that_came_back_owes_the_earlier_ones(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The next step of a daemon to make its copy, and the set, larger. */
+/* A daemon's next step to enlarge its copy, and the set. */
 #include "unit/mirror_core/member_fixture.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void files_are_made_longer_once(void **state)
 	assert_int_equal(growth_keep(&member), LARGER);
 	assert_int_equal(growth_make_room(&g, &member, &longer, LARGER, 0), GROWTH_HAS_ROOM);
 	assert_true(growth_may_take(&g, &member, LARGER));
-	/* One of the files was truncated since. */
+	/* One of the files was truncated since then. */
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER, 0), GROWTH_BEGIN);
 }
 
@@ -51,7 +51,7 @@ static void a_disk_that_is_too_small_is_tried_again_later(void **state)
 	assert_int_equal(meta.super.room, 0);
 	rec.config.size = LARGER;
 	assert_string_equal(growth_obstacle(&g, &member, &rec), "the disk is full");
-	/* Another size; and the same one after a while. */
+	/* First another size, and later the same size. */
 	assert_int_equal(growth_make_room(&g, &member, &as_they_were, LARGER - 4096, 11),
 			 GROWTH_BEGIN);
 	growth_on_files(&g, &member, LARGER - 4096, ENOSPC, "the disk is full", 11);

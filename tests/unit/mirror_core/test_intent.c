@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of flushes in a ring: their layout, torn records, and which ones count after a fence. */
+/* Records of flushes in a ring: the layout, torn records, and the records that count after a
+ * fence. */
 #include "lib/unit.h"
 
 #include <stdlib.h>

@@ -24,7 +24,7 @@
 
 enum phase { PHASE_BEFORE, PHASE_RUN, PHASE_DONE, PHASE_FAILED };
 
-/* Shared by both processes: the file of the metadata, and the child's progress. */
+/* Both processes use these: the file of the metadata, and the child's progress. */
 static char path[] = "killpoints.XXXXXX", log_path[64];
 static uint8_t *file, *fresh;
 static uint64_t len;
@@ -104,7 +104,7 @@ static int run_child(unsigned i, const char *variable, const char *value)
 	return status;
 }
 
-/* True: it was killed at that point. False: it ended before. */
+/* Returns true if the child was killed at that point, false if it ended before. */
 static bool kill_step(unsigned i, const char *name, unsigned n)
 {
 	char at[64];

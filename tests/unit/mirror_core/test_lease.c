@@ -74,7 +74,7 @@ static void a_slow_read_makes_no_lease_shorter(void **state)
 
 /*
  * While the register has no leader, one member's answer may be old. A lease begins with such an
- * answer, but ends only by a read that cannot be old.
+ * answer, but only a read that cannot be old ends it.
  */
 static void a_sight_begins_the_lease_and_never_ends_it(void **state)
 {

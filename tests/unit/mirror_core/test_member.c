@@ -205,7 +205,7 @@ static void a_clean_end_in_the_register_voids_records_without_a_connection(void 
 	assert_true(report.flags & META_CLEAN);
 }
 
-/* The daemon was not running when the epoch ended, and then its host went down. */
+/* The epoch ended while the daemon was not running, and then the host went down. */
 static void a_clean_end_is_learned_after_a_restart_of_the_host(void **state)
 {
 	be_used();
@@ -242,7 +242,7 @@ static void an_end_in_the_register_does_not_count_for_a_copy_in_doubt(void **sta
 	end_as_in_the_register(true, 7);
 	assert_int_equal(report.intents, 1);
 	member_release(&member, false, &v);
-	/* A newer epoch was promised: its data do not belong to the epoch that ended. */
+	/* The copy promised a newer epoch: its data do not belong to the epoch that ended. */
 	promise(6);
 	end_as_in_the_register(true, 7);
 	assert_int_equal(report.intents, 1);
@@ -250,7 +250,7 @@ static void an_end_in_the_register_does_not_count_for_a_copy_in_doubt(void **sta
 
 /*
  * A restore changes nothing here: a copy that is only read stays clean, and no promise waits for
- * it.
+ * the restore.
  */
 static void a_restoring_reader_needs_the_promised_epoch_and_is_no_user(void **state)
 {
@@ -267,7 +267,7 @@ static void a_restoring_reader_needs_the_promised_epoch_and_is_no_user(void **st
 	assert_int_equal(member.lanes + member.bulks, 0);
 }
 
-/* Records that former primaries left in its ring are void since it serves itself. */
+/* The host now serves as the primary, so records of former primaries in its ring are void. */
 static void a_primary_whose_host_went_down_is_not_uncertain(void **state)
 {
 	promise(5);
@@ -299,7 +299,7 @@ static void one_process_holds_the_copy_and_nothing_is_copied_into_it(void **stat
 	hold(11);
 	expect(MEMBER_IS_HELD);
 	assert_false(meta.super.flags & META_CLEAN);
-	restart(); /* a restart of the daemon does not clear it */
+	restart(); /* a restart of the daemon does not clear the holder */
 	assert_int_equal(meta.super.holder.pid, 10);
 	/* The promise is given, but no resync begins. */
 	promise(5);
@@ -391,7 +391,7 @@ static void a_clean_unmap_is_clean(void **state)
 	expect(MEMBER_NOT_BEGUN);
 }
 
-/* The library keeps its hot slots when its own daemon retires records. */
+/* The library keeps its hot slots when its host's daemon retires records. */
 static void a_retirement_leaves_the_holders_slots(void **state)
 {
 	struct meta theirs;
@@ -438,7 +438,7 @@ static void a_target_is_syncing_until_its_own_primary_ends_it(void **state)
 	member_resync_begin(&member, copy_epoch(5), 0xa0, &v);
 	expect(MEMBER_OK);
 	assert_int_equal(member_copy(&member, true), MIRROR_COPY_SYNCING);
-	/* A lane of a joining member does not make it a holder of the epoch's flushes. */
+	/* A lane of a joining member does not make the member a holder of the epoch's flushes. */
 	connect_with(MEMBER_LANE, 5);
 	expect(MEMBER_OK);
 	assert_int_equal(meta.super.epoch.number, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a copy stores about the register; and operators' mistakes: restored, swapped and replaced
+ * A copy's records about the register, and operators' mistakes: restored, swapped and replaced
  * copies.
  */
 #include "unit/mirror_core/member_fixture.h"
@@ -54,7 +54,7 @@ static void a_register_restored_from_a_backup_is_split(void **state)
 	rec.view.epoch.nonce++;
 	member_on_record(&member, &rec, 200, &v);
 	expect(MEMBER_IS_SPLIT);
-	/* The register only lagged: the next read shows that. */
+	/* The register only lagged, as the next read shows. */
 	rec.view.epoch.nonce--;
 	member_on_record(&member, &rec, 200, &v);
 	expect(MEMBER_OK);
@@ -210,7 +210,7 @@ static void another_sets_or_members_copy_is_refused(void **state)
 	hello.size = COPY_SIZE + 4096;
 	member_grant(&member, &hello, &v);
 	expect(MEMBER_OTHER_SIZE);
-	/* Copies were swapped between hosts, or this one was replaced and then came back. */
+	/* Copies were swapped between hosts, or this copy was replaced and then came back. */
 	rec.config.members[COPY_SLOT].id = 0xb1;
 	member_on_record(&member, &rec, 1, &v);
 	expect(MEMBER_OTHER_COPY);
@@ -289,7 +289,7 @@ static void a_copy_grows_when_its_files_have_and_no_process_uses_it(void **state
 	member_grow(&member, size, &v);
 	expect(MEMBER_IS_HELD);
 	member_on_closed(&member, MEMBER_LANE);
-	/* or a process on this host maps it. */
+	/* or a process on this host maps the copy */
 	member_hold(&member, &holder, &v);
 	expect(MEMBER_OK);
 	assert_false(member_may_grow(&member, size));

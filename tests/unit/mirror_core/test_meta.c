@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Metadata of a copy: the layout byte by byte; that stored values are found again; and what is
+ * Metadata of a copy: the layout byte by byte; stored values are found again; bad metadata are
  * refused.
  */
 #include "lib/mirror_copy.h"
@@ -345,8 +345,8 @@ static void growing_keeps_all_where_bitmaps_lie_as_before(void **state)
 }
 
 /*
- * Power is cut at each step. Then there is the old size with all bitmaps or with none, or the new
- * one with none.
+ * Cut the power at each step. Afterwards there is the old size with all bitmaps or with none, or
+ * the new size with none.
  */
 static void growing_drops_bitmaps_that_would_lie_elsewhere(void **state)
 {

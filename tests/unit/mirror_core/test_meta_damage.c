@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * W8: damage is noticed, or does not matter; an older state is never taken for the newest one. Also
- * tests the repair.
+ * W8: damage is noticed, or does not matter; an older state never counts as the newest. Also tests
+ * the repair.
  */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
@@ -51,7 +51,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Is the state as setup() left it? */
+/* Is the state the one that setup() made? */
 static bool is_the_newest(const struct meta *m)
 {
 	return m->promise.epoch.number == 3 && m->history.ended[0].seq == 3 &&
@@ -166,7 +166,7 @@ static void a_damaged_copy_stays_unknown_until_it_was_compared(void **state)
 
 	damage(META_HOT_AT);
 	load_again(); /* repaired and marked */
-	/* A bitmap counts only together with the hot extents, and one of these is lost. */
+	/* A bitmap counts only together with the hot extents, and a hot extent is lost. */
 	assert_false(meta.members.members[0].has_bitmap);
 	assert_true(meta.super.flags & META_UNKNOWN);
 	assert_int_equal(member_report(&member, &report), 0);

@@ -45,7 +45,8 @@ static void a_hot_extent_costs_no_write(void **state)
 	uint32_t before = store.persists;
 
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
-	assert_int_equal(store.persists, before + 1); /* neighbours, so one call is enough */
+	assert_int_equal(store.persists, before + 1); /* the slots are neighbours, so one call is
+                                                       * enough */
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
 	assert_int_equal(store.persists, before + 1);
 	assert_true(meta_hot_is(&meta, 10));
@@ -207,7 +208,7 @@ static void a_bitmap_of_another_epoch_is_unusable(void **state)
 	assert_false(meta_bitmap_is_usable(&meta, COPY_SLOT, copy_epoch(3)));
 	assert_int_equal(meta_bitmap_start(&meta, COPY_SLOT, copy_epoch(3), copy_epoch(4)),
 			 -EINVAL);
-	/* A bitmap goes on under its base, and begins anew under another one. */
+	/* A bitmap continues under its base, and begins anew under another base. */
 	meta_bitmap_set(&meta, 0, blocks(1, 1));
 	assert_int_equal(meta_bitmap_start(&meta, 0, copy_epoch(3), copy_epoch(5)), 0);
 	assert_int_equal(meta_bitmap_count(&meta, 0), 1);
@@ -235,7 +236,7 @@ static void a_pass_leaves_what_was_set_again(void **state)
 	assert_int_equal(meta_pass_begin(&meta, 0), 0);
 	assert_int_equal(meta_pass_count(&meta, 0), 20);
 	assert_true(meta_pass_next(&meta, 0, 0, UINT64_MAX, &run));
-	meta_bitmap_set(&meta, 0, blocks(12, 1)); /* while the block is on its way */
+	meta_bitmap_set(&meta, 0, blocks(12, 1)); /* set again while the block is on its way */
 	meta_bitmap_set(&meta, 0, blocks(100, 1));
 	meta_pass_done(&meta, 0, run);
 	assert_int_equal(meta_pass_count(&meta, 0), 0);
@@ -243,7 +244,7 @@ static void a_pass_leaves_what_was_set_again(void **state)
 	assert_int_equal(meta_bitmap_count(&meta, 0), 2);
 	assert_int_equal(meta_pass_begin(&meta, 0), 0);
 	assert_int_equal(meta_pass_count(&meta, 0), 2);
-	/* a flush covered it while the member was joining */
+	/* a flush covered the block while the member was joining */
 	meta_bitmap_unset(&meta, 0, blocks(100, 1));
 	assert_int_equal(meta_pass_count(&meta, 0), 1);
 	meta_pass_end(&meta, 0);
@@ -266,7 +267,7 @@ static void a_pass_leaves_what_lies_behind_its_run(void **state)
 
 /* ---- W3 ---- */
 
-/* What the absent member lacks: blocks that were flushed, and not sent since. */
+/* The blocks that the absent member lacks: flushed, and not sent since. */
 static bool lacks[BLOCKS];
 
 static void flush_randomly(uint64_t *random)
@@ -320,8 +321,8 @@ static void expect_all_covered(uint64_t seed)
 }
 
 /*
- * Flushes, cooling and passes in any order, and power cuts: after each of them, stored bits and hot
- * extents cover what the member lacks. A power cut can come at any persist.
+ * Flushes, cooling and passes come in any order, with power cuts. After each of them, stored bits
+ * and hot extents cover what the member lacks. A power cut can come at any persist.
  */
 static void bits_and_hot_extents_always_cover_the_difference(void **state)
 {

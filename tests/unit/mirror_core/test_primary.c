@@ -25,7 +25,7 @@ static uint64_t next_nonce(void *arg)
 	return ++nonces;
 }
 
-/* The next action must be this one, for that member. */
+/* The next action must have this type, and this member. */
 static void assert_next(enum primary_action_type type, unsigned slot)
 {
 	assert_true(primary_next(&p, &last));
@@ -111,7 +111,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_nothing(); /* one swap at a time */
 	reg = p.offer;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
-	assert_next(PRIMARY_DO_PROMISE, 1); /* its own copy first */
+	assert_next(PRIMARY_DO_PROMISE, 1); /* its own copy is first */
 	assert_nothing();
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_PROMISE, 0);
@@ -123,7 +123,7 @@ static void fence_all_then_look_then_serve(void **state)
 	assert_next(PRIMARY_DO_RANGES, 0);
 	primary_on_ranges(&p, 0);
 	primary_on_ranges(&p, 1);
-	assert_nothing(); /* 2 is not fenced, so its ranges are not known */
+	assert_nothing(); /* 2 is not fenced, so its ranges are unknown */
 	primary_on_promised(&p, 2, &report);
 	assert_next(PRIMARY_DO_VIEW, 2);
 	assert_next(PRIMARY_DO_RANGES, 2);
@@ -218,7 +218,7 @@ static void a_member_that_does_not_answer_is_swapped_out_in_time(void **state)
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_nothing();
 	primary_tick(&p, 1000 + 300);
-	assert_next(PRIMARY_DO_PROMISE, 1); /* until then it is tried again */
+	assert_next(PRIMARY_DO_PROMISE, 1); /* until then the promise is tried again */
 	primary_tick(&p, 1000 + 1999);
 	assert_nothing();
 	primary_tick(&p, 1000 + 2000);
@@ -254,7 +254,8 @@ static void silence_and_a_refusal_are_distinguished(void **state)
 	assert_trouble(1, "it does not answer");
 	assert_false(primary_is_refused(&p, 1));
 	assert_trouble(2, "it has seen what the register has not");
-	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* it is asked again, */
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* the primary asks member
+                                                                       * 2 again, */
 	primary_on_lost(&p, 2);                                       /* and does not answer */
 	assert_trouble(2, "it does not answer");
 	assert_false(primary_is_refused(&p, 2));
@@ -294,8 +295,8 @@ static void a_member_that_is_lost_after_it_answered_is_not_called_silent(void **
 }
 
 /*
- * The former primary's host was silent for a lease, so the primary waits less for it than for
- * others.
+ * The former primary's host was silent for a lease, so the primary waits a shorter time for it than
+ * for others.
  */
 static void a_suspect_has_little_time(void **state)
 {
@@ -312,7 +313,7 @@ static void a_suspect_has_little_time(void **state)
 	swap_done();
 	assert_int_equal(reg.view.insync, 5);
 	skip_all();
-	primary_tick(&p, 1000 + 1999); /* the third has its full time */
+	primary_tick(&p, 1000 + 1999); /* the third member has its full time */
 	skip_all();
 	assert_false(p.swapping);
 	primary_tick(&p, 1000 + 2000);
@@ -320,7 +321,7 @@ static void a_suspect_has_little_time(void **state)
 	assert_int_equal(reg.view.insync, 1);
 }
 
-/* It has answered, so from now on it is a member like any other. */
+/* The suspect has answered, so from now on it is a member like any other. */
 static void a_suspect_that_answers_is_none(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -359,7 +360,7 @@ static void below_min_copies_it_waits(void **state)
 	assert_next(PRIMARY_DO_UNBLOCKED, MIRROR_NO_SLOT);
 }
 
-/* Its only other copy is lost for good, and gets replaced. */
+/* The only other copy is lost for good, and is replaced. */
 static void one_copy_is_reported_in_the_singular(void **state)
 {
 	struct mirror_config next;
@@ -435,7 +436,7 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	assert_next(PRIMARY_DO_DROP, 2);
 	assert_next(PRIMARY_DO_SWAP, MIRROR_NO_SLOT);
 	assert_int_equal(last.record->view.insync, 3);
-	primary_on_lost(&p, 1); /* it shares the next swap */
+	primary_on_lost(&p, 1); /* the next swap excludes this member, too */
 	assert_int_equal(primary_must_have(&p), 7);
 	reg = *last.record;
 	primary_on_swap(&p, PRIMARY_SWAP_DONE, &reg, ++revision);
@@ -446,7 +447,7 @@ static void nothing_is_acknowledged_before_the_shrink_is_known(void **state)
 	assert_int_equal(primary_must_have(&p), 3);
 	assert_next(PRIMARY_DO_BLOCKED, MIRROR_NO_SLOT);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_on_record(&p, &reg, revision); /* without a trace of it */
+	primary_on_record(&p, &reg, revision); /* the record has no trace of the swap */
 	assert_int_equal(primary_must_have(&p), 3);
 	uint64_t nonce = p.offer.nonce;
 
@@ -695,11 +696,12 @@ static void a_register_older_than_a_member_is_split(void **state)
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_tick(&p, 1000000); /* meanwhile it is not swapped out, which would hide it */
+	primary_tick(&p, 1000000); /* meanwhile the primary does not swap the member out, which
+                                    * would hide the split */
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	for (unsigned i = 0; i < 4; i++)
-		primary_on_changed(&p, &reg, revision); /* it may have been read before */
+		primary_on_changed(&p, &reg, revision); /* the record may have been read before */
 	primary_on_record(&p, &reg, revision);          /* the same here */
 	assert_int_equal(p.state, PRIMARY_RECOVERING);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
@@ -735,7 +737,8 @@ static void what_a_member_has_read_earlier_is_no_split(void **state)
 }
 
 /*
- * The same for a member that is not in S, if its expansion has landed: it is asked again at once.
+ * The same for a member that is not in S, if its expansion has landed: the primary asks the member
+ * again at once.
  */
 static void a_member_that_has_joined_unnoticed_is_used(void **state)
 {
@@ -745,7 +748,7 @@ static void a_member_that_has_joined_unnoticed_is_used(void **state)
 	join();
 	reg = *last.record;
 	report.seen = reg.view;
-	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0); /* it seemed so */
+	primary_on_swap(&p, PRIMARY_SWAP_FAILED, NULL, 0); /* the swap seemed to have failed */
 	primary_on_lost(&p, 2);
 	skip_all();
 	primary_tick(&p, p.now + 30000);
@@ -758,7 +761,7 @@ static void a_member_that_has_joined_unnoticed_is_used(void **state)
 	assert_int_equal(p.rec.view.insync, 7);
 }
 
-/* A member has seen the next primary, and this one has not yet. */
+/* A member has seen the next primary, and this primary has not yet. */
 static void a_primary_overtaken_in_its_recovery_is_fenced(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -777,7 +780,7 @@ static void a_primary_overtaken_in_its_recovery_is_fenced(void **state)
 	assert_int_equal(p.state, PRIMARY_FENCED);
 }
 
-/* Its own daemon has newer information. */
+/* The primary's own daemon has newer information. */
 static void a_primary_overtaken_before_its_own_promise_is_fenced(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -826,7 +829,8 @@ static void a_promise_that_the_register_lacks_is_split(void **state)
 	primary_on_refused(&p, 1, PRIMARY_REFUSED_EPOCH, higher);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_tick(&p, 1000000); /* meanwhile it is not swapped out, which would hide it */
+	primary_tick(&p, 1000000); /* meanwhile the primary does not swap the member out, which
+                                    * would hide the split */
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	primary_on_record(&p, &reg, revision);
@@ -856,7 +860,8 @@ static void a_member_that_says_split_is_not_swapped_out(void **state)
 	assert_int_equal(p.error, -ENOTUNIQ);
 }
 
-/* The primary serves: the member may be back in a moment, and is asked until it answers. */
+/* The primary serves: the member may be back in a moment, so the primary asks until the member
+ * answers. */
 static void a_member_that_says_split_is_asked_again(void **state)
 {
 	struct primary_report report = {.copy = MIRROR_COPY_INSYNC};
@@ -935,7 +940,7 @@ static void the_last_copies_are_repaired_in_their_places(void **state)
 
 /*
  * The set has grown under the mapping, and the member's own records were damaged. No other member
- * is left, so it is used, and the part past the mapping's end stays in doubt.
+ * is left, so this one is used, and the part past the mapping's end stays in doubt.
  */
 static void a_larger_copy_of_s_that_is_in_doubt_is_used_and_stays_so(void **state)
 {
@@ -1052,7 +1057,7 @@ static void a_failed_copy_makes_no_other_one_equal(void **state)
 	primary_on_joining(&p, 2);
 	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_AWAY);
 	assert_int_equal(p.state, PRIMARY_SERVING);
-	primary_on_lost(&p, 1); /* nor does it replace the lost member */
+	primary_on_lost(&p, 1); /* the failed copy does not replace the lost member, either */
 	skip_all();
 	primary_tick(&p, p.now + 100000);
 	assert_nothing();
@@ -1060,7 +1065,7 @@ static void a_failed_copy_makes_no_other_one_equal(void **state)
 	assert_int_equal(p.error, -EIO);
 }
 
-/* It would wait for ever. */
+/* Otherwise the primary would wait without end. */
 static void a_failed_copy_gives_up_when_another_one_is_lost_that_is_needed(void **state)
 {
 	(void)state;
@@ -1274,7 +1279,8 @@ static void it_ends_in_order(void **state)
 }
 
 /*
- * The promotion may have happened. An end before its answer would leave an epoch without a primary.
+ * The promotion may have happened. If the end came before the answer, the epoch would have no
+ * primary.
  */
 static void an_end_waits_for_the_swap_of_the_promotion(void **state)
 {

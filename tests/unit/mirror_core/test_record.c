@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set's record as bytes: round trips, one encoding for each record, and what is refused. */
+/* The set's record as bytes: round trips, one encoding for each record, and refused bytes. */
 #include "lib/mirror_copy.h"
 #include "lib/unit.h"
 
@@ -43,7 +43,7 @@ static void comes_back_as_it_was(void **state)
 	assert_int_equal(got.view.insync, 5);
 }
 
-/* As earlier versions wrote it. */
+/* Decode a record as earlier versions wrote it. */
 static void a_history_without_in_sync_sets_comes_back(void **state)
 {
 	size_t with = record_encode(&rec, bytes, sizeof(bytes)), without;
@@ -140,7 +140,7 @@ static void a_text_with_an_end_inside_or_of_any_length_is_refused(void **state)
 	text[1] = '\0';
 	refused_with_sum(len);
 	record_encode(&rec, bytes, sizeof(bytes));
-	text[-1] = 0xff; /* the upper byte of its length */
+	text[-1] = 0xff; /* the upper byte of the text's length */
 	refused_with_sum(len);
 }
 

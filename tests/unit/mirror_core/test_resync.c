@@ -215,7 +215,8 @@ static void test_a_resync_goes_on_from_its_bitmap(void **state)
 	expect_piece(RESYNC_OP_COPY, SIZE / 2, 4096, 1);
 }
 
-/* Whatever the digests are. Returns the number of blocks that were compared one by one. */
+/* The result does not depend on the digests. Returns the number of blocks that were compared one
+ * by one. */
 static unsigned verify(uint64_t differing, const struct mirror_range *flush, unsigned in_pass)
 {
 	unsigned compared = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every combination of crashes, and what is made equal then. Member 0 is the primary. */
+/* Every combination of crashes, and the ranges that are made equal after it. Member 0 is the
+ * primary. */
 #include <string.h>
 
 #include "lib/unit.h"

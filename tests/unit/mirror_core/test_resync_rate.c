@@ -115,7 +115,7 @@ static void test_the_99th_percentile_is_right_to_an_eighth(void **state)
 	assert_true(resync_latencies_p99(&few) > 10 * SECOND);
 }
 
-/* A class is named by its largest value; from 8 to 15 each value has a class of its own. */
+/* The largest value of a class is its name; from 8 to 15 each value has a class of its own. */
 static void test_a_latency_of_a_class_of_its_own_is_exact(void **state)
 {
 	for (uint64_t us = 8; us < 16; us++) {
@@ -220,7 +220,7 @@ static void test_flushes_that_suffer_decide(void **state)
 	assert_in_range(rate_of(10 * SECOND), 16u << 20, (32ull << 10) * SECOND / BASE_US);
 }
 
-/* The flushes are slow for another reason, so less resync would only take longer. */
+/* The flushes are slow for another reason, so a slower resync would only take longer. */
 static void test_it_goes_on_where_less_does_not_help(void **state)
 {
 	begin(1ull << 30, 1u << 20, 0, BASE_US);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flushes and a resync in any order, with members that lose connections and a primary that
- * restarts. A block has a few cells; a cell holds the number of the store that wrote it.
+ * Flushes and a resync come in any order, members lose connections, and a primary restarts. A block
+ * has a few cells; a cell holds the number of the store that wrote it.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ struct flush {
 };
 
 /*
- * A piece on its way: it is read, then placed block by block, then made durable; or it is compared.
+ * A piece on its way. It is read, then placed block by block, then made durable; or it is compared.
  */
 struct work {
 	struct resync_piece piece;
@@ -79,7 +79,7 @@ static bool sim_range_has(const struct flush *f, unsigned cell)
 	return false;
 }
 
-/* The law: a block that differs has its bit, or belongs to a flush under way. */
+/* The rule: a block that differs has its bit, or belongs to a flush under way. */
 static void sim_check(void)
 {
 	for (unsigned m = 0; m < MEMBERS; m++) {
@@ -147,7 +147,7 @@ static bool sim_may_flush(void)
 	return may;
 }
 
-/* Once no piece is in the way, the copy is changed and the flush posted, as one step. */
+/* As soon as no piece is in the way, change the copy and post the flush, as one step. */
 static void sim_flush(void)
 {
 	if (!sim.is_waiting) {
@@ -213,7 +213,7 @@ static void sim_add_work(struct member *mb, const struct resync_piece *piece)
 				piece->blocks << piece->offset % RESYNC_PIECE_MAX / MIRROR_BLOCK &
 				other->blocks << other->offset % RESYNC_PIECE_MAX / MIRROR_BLOCK);
 	}
-	/* A flush waits only for pieces that began before it. */
+	/* A flush waits only for pieces that began before the flush. */
 	for (unsigned i = 0; sim.is_waiting && i < piece->len / CELL; i++) {
 		if (piece->blocks >> i / CELLS & 1)
 			assert_false(sim_range_has(&sim.waiting, sim_cell_of(piece, i)));
@@ -317,7 +317,7 @@ static void sim_work(struct member *mb)
 		sim_compare(mb, w);
 }
 
-/* Mark what was not confirmed; what was placed so far stays. */
+/* Mark the blocks that were not confirmed; blocks that were placed so far stay. */
 static void sim_break(struct member *mb, bool restart)
 {
 	if (mb->is_in_sync)

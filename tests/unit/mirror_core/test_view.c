@@ -9,7 +9,7 @@
 #include "record.h"
 #include "mirror/core/version.h"
 
-/* A refused change leaves the record as it was, and has a text. */
+/* A refused change leaves the record unchanged, and the error has a text. */
 #define assert_refused(rec, call, error)                                                           \
 	do {                                                                                       \
 		struct mirror_record before_ = (rec);                                              \
@@ -144,7 +144,7 @@ static mirror_mask without(struct mirror_record *rec, unsigned slot)
 	return rec->view.insync;
 }
 
-/* From then on flushes would wait. */
+/* Without that copy flushes would wait. */
 static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 {
 	struct mirror_record rec = test_record(4, 2);
@@ -154,7 +154,7 @@ static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 	(void)state;
 	assert_int_equal(view_promote(&rec, 0, 10, NULL), 0);
 	assert_int_equal(view_shrink(&rec, 0, 4, 11, NULL), 0);
-	assert_int_equal(without(&rec, 3), 3); /* one more copy than is needed */
+	assert_int_equal(without(&rec, 3), 3); /* one copy more than the set needs */
 	next = rec.config;
 	memset(&next.members[1], 0, sizeof(next.members[1]));
 	assert_refused(rec, view_set_config(&rec, &next, 12, &why), -EAGAIN);
@@ -163,7 +163,7 @@ static void a_copy_that_min_copies_needs_is_not_removed(void **state)
 	assert_int_equal(view_set_config(&rec, &next, 12, NULL), 0);
 	assert_int_equal(rec.view.insync, 1);
 	/*
-	 * A member that is not in-sync does not count, and one that is lost for good gets a new
+	 * A member that is not in-sync does not count. A member that is lost for good gets a new
 	 * copy.
 	 */
 	rec = test_record(3, 2);
@@ -221,7 +221,7 @@ static void settings_change_when_that_is_safe(void **state)
 	next.address = 4096;
 	next.members[1].port++;
 	assert_int_equal(view_set_config(&rec, &next, 23, NULL), 0);
-	assert_int_equal(rec.view.insync, 1); /* no member leaves by that */
+	assert_int_equal(rec.view.insync, 1); /* no member leaves by the change */
 	next.replica_timeout_ms = 0;
 	assert_refused(rec, view_set_config(&rec, &next, 24, &why), -EINVAL);
 }
@@ -256,7 +256,8 @@ static void views_compare(void **state)
 	for (unsigned i = 0; i < MIRROR_HISTORY + 1; i++)
 		assert_int_equal(view_promote(&rec, 1, 20 + i, NULL), 0);
 	assert_int_equal(rec.history_count, MIRROR_HISTORY);
-	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER); /* the history has dropped it */
+	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER); /* the history no longer has that
+                                                                 * entry */
 	one.epoch.number = rec.view.epoch.number + 1;
 	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);
 }
@@ -280,7 +281,7 @@ static void a_configuration_is_no_change_of_the_primarys(void **state)
 	assert_int_equal(rec.config.number, 2);
 	assert_int_equal(view_compare(&rec, &all), VIEW_OLDER);
 	two = rec.view;
-	/* The register is restored, and configured twice: it was seen without c, or without b. */
+	/* The register is restored, and configured twice: once without c, once without b. */
 	assert_int_equal(view_set_config(&backup, &backup.config, 12, NULL), 0);
 	assert_int_equal(view_set_config(&backup, &backup.config, 13, NULL), 0);
 	assert_int_equal(view_compare(&backup, &two), VIEW_NEWER);

@@ -17,13 +17,13 @@
 
 static int fd;
 static struct {
-	int error;      /* errno of its reads; 0: it is readable */
+	int error;      /* errno of reads of the block; 0: the block is readable */
 	int direct;     /* errno of direct reads only */
 	int write;      /* errno of writes; 0: a write cures the block */
 	int sync;       /* errno of fdatasync() */
 	int no_direct;  /* the file system has no direct reads and writes */
-	off_t upto;     /* a read returns the bytes before that one of the block */
-	bool is_broken; /* a write does not cure it, either */
+	off_t upto;     /* a read returns the block's bytes before this offset */
+	bool is_broken; /* a write does not cure the block, either */
 	unsigned writes, holes, syncs;
 } medium;
 
@@ -141,8 +141,8 @@ static void a_block_that_cannot_be_read_is_overwritten(void **state)
 }
 
 /*
- * Poison that the driver of persistent memory has not recorded yet: the bytes before it are read,
- * and then the copy to the reader's memory fails.
+ * The driver of persistent memory has not recorded this poison yet: a read returns the bytes before
+ * it, and then the copy to the reader's memory fails.
  */
 static void a_block_of_which_a_part_can_be_read_is_overwritten(void **state)
 {

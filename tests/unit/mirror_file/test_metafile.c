@@ -138,7 +138,7 @@ static void one_process_owns_it_and_others_may_look(void **state)
 	assert_int_equal(looked_store.persist(looked_store.arg, 0, 8), -EROFS);
 	meta_fini(&looked);
 	metafile_close(&look);
-	/* The library gets a descriptor and sees what the daemon writes. */
+	/* The library gets a descriptor, and sees the bytes that the daemon writes. */
 	assert_int_equal(metafile_attach(&other, open(name, O_RDWR | O_CLOEXEC), &err), 0);
 	m.super.acked = 77;
 	assert_int_equal(meta_set_super(&m, &m.super), 0);
@@ -162,7 +162,7 @@ static void each_setter_reaches_the_medium_of_its_class(void **state)
 	assert_int_equal(meta_hot_mark(&m, &extent, 1), 0);
 	assert_int_equal(syncs, is_file ? 1 : 0);
 	assert_int_equal(f.persists, 1);
-	/* The slot, and the mark that it is complete. */
+	/* One persist is for the slot, the other for the mark that the slot is complete. */
 	assert_int_equal(meta_set_promise(&m, &m.promise), 0);
 	assert_int_equal(f.persists, 3);
 	sync_errno = EIO;
@@ -236,7 +236,8 @@ static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 	files = m.super.files;
 	for (unsigned i = 0; i < 3; i++) {
 		files.data_time_ns = 1000 + i;
-		member_set_files(&member, &files, &v); /* it did not end in good order before */
+		member_set_files(&member, &files, &v); /* the former process did not end in good
+                                                        * order */
 		files.data_time_ns += 10;
 		member_leave_files(&member, &files, &v);
 		member_set_files(&member, &files, &v);
@@ -265,7 +266,7 @@ static void child_create(void)
 	_exit(create(false, NULL) ? 1 : 0);
 }
 
-/* True: it was killed before its n-th system call. False: it ended before. */
+/* Returns true if the child was killed before its n-th system call, false if it ended before. */
 static bool kill_at(unsigned n)
 {
 	pid_t child = fork();

@@ -7,7 +7,7 @@
 
 /* A set of that name with two members, a and b, both in-sync, without a primary. */
 void record_init(struct mirror_record *record, const char *set);
-/* The record of the next swap of the same epoch, with a nonce of its own. */
+/* Make the record of the next swap of the same epoch, with a nonce of its own. */
 void record_next(struct mirror_record *record);
 /* The slot becomes primary of a new epoch. */
 void record_promote(struct mirror_record *record, uint8_t slot);

@@ -99,7 +99,7 @@ static void a_restored_file_is_noticed_by_its_value(void **state)
 	assert_int_equal(system(copy), 0);
 	assert_int_equal(register_swap(r, &restored, &other, NULL, &restored, &err), REGISTER_DONE);
 	assert_int_equal(restored.revision, now.revision);
-	/* Both branches have this revision. A primary of the first branch must not go on. */
+	/* Both branches have this revision. A primary of the first branch must stop. */
 	record_next(&next);
 	assert_int_equal(register_swap(r, &now, &next, NULL, &now, &err), REGISTER_CHANGED);
 	assert_int_equal(now.record.nonce, other.nonce);
@@ -239,7 +239,7 @@ static uint64_t kill_a_swapper(const struct place *p, uint64_t *seed)
 	if (!child)
 		swap_and_tell(p, ends[1]);
 	close(ends[1]);
-	assert_int_equal(read(ends[0], &told, 8), 8); /* it has begun */
+	assert_int_equal(read(ends[0], &told, 8), 8); /* the other process has begun */
 	nanosleep(&pause, NULL);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -270,7 +270,7 @@ static void a_killed_swapper_leaves_all_or_nothing(void **state)
 	register_close(r);
 }
 
-/* The watch returns for a change by a second process while it waits, and for a change before. */
+/* The watch returns on a change by a second process while it waits, and on an earlier change. */
 static void a_watch_sees_changes(void **state)
 {
 	const struct place *p = *state;

@@ -49,7 +49,7 @@ static void a_swap_that_is_given_up_is_reset(void **state)
 	do
 		n = recv(fd, buf, sizeof(buf), 0);
 	while (n > 0);
-	/* 0 would be an orderly end, before which everything is still sent */
+	/* 0 means an orderly end, before which all bytes are still sent */
 	assert_int_equal(n, -1);
 	assert_int_equal(errno, ECONNRESET);
 	close(fd);

@@ -95,7 +95,7 @@ static void every_field_is_in_the_text(void **state)
 	assert_memory_equal(back.history, r.history, sizeof(r.history));
 }
 
-/* As earlier versions wrote it, and as a swap compares it. */
+/* The value has the form of earlier versions, in which a swap also compares it. */
 static void a_history_without_in_sync_sets_is_accepted(void **state)
 {
 	char text[VALUE_MAX];

@@ -115,7 +115,7 @@ static void a_longer_greeting_of_a_newer_program_is_read_as_far_as_it_is_known(v
 	assert_int_equal(greeting_decode(buf, sizeof(buf), &got), -EPROTO);
 }
 
-/* The other content of such programs is ignored. */
+/* The greeting's other content has no meaning between such programs. */
 static void of_programs_without_a_version_in_common_only_the_versions_are_known(void **state)
 {
 	static const struct mirror_versions others[] = {{3, 3}, {255, 3}, {255, 255}};
@@ -227,7 +227,7 @@ static void a_proof_of_a_grant_covers_its_descriptors_but_not_itself(void **stat
 	assert_false(mac_is_equal(a, b));
 }
 
-/* Former versions compute the same: one checksum over both proofs. */
+/* Former versions compute the same sum: one checksum over both proofs. */
 static void the_proofs_stay_the_same(void **state)
 {
 	struct proof_exchange exchange = {

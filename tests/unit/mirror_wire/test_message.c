@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The messages of control connections: each is decoded as it was encoded, and nothing else is
- * accepted.
+ * The messages of control connections: each message is decoded as it was encoded, and no other
+ * bytes are accepted.
  */
 #include "lib/unit.h"
 
@@ -236,7 +236,7 @@ static void values_outside_of_their_bounds_are_refused(void **state)
 		{MESSAGE_CLEAR_ERRORS, 8, 1},   /* not whole blocks */
 		{MESSAGE_CLEAR_ERRORS, 10, 0},  /* none */
 		{MESSAGE_CLEAR_ERRORS, 10, 17}, /* too many blocks */
-		{MESSAGE_CLEAR_ERRORS, 12, 1},  /* past its end */
+		{MESSAGE_CLEAR_ERRORS, 12, 1},  /* past the end of the file */
 		{MESSAGE_ERRORS_CLEARED, 0, 1}, /* both under way and finished */
 		{MESSAGE_ERRORS_CLEARED, 0, 2},
 		{MESSAGE_ERRORS_CLEARED, 2, 1}, /* more blocks than were requested */
@@ -263,7 +263,7 @@ static void an_empty_range_is_none(void **state)
 	assert_int_equal(message_decode(buf, sizeof(buf), version_newest(), &m), -EPROTO);
 }
 
-/* The former release refuses an unknown flag, and with it the status. */
+/* The former release refuses a status with an unknown flag. */
 static void version_1_has_no_flags_of_findings(void **state)
 {
 	struct message m = sample(MESSAGE_STATUS), got;

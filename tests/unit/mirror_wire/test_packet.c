@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The packets of the UNIX socket: each is decoded as it was encoded, and nothing else is accepted.
+ * The packets of the UNIX socket: each packet is decoded as it was encoded, and no other bytes are
+ * accepted.
  */
 #include "lib/unit.h"
 
@@ -243,7 +244,7 @@ static void version_1_has_its_former_bytes(void **state)
 	assert_int_equal(got.map.image, 0);
 }
 
-/* That version orders a scrub as a repair. */
+/* Version 1 orders a scrub as a repair. */
 static void a_scrub_of_version_1_is_automatic(void **state)
 {
 	struct packet *p = sample(PACKET_ORDER);
@@ -259,7 +260,7 @@ static void a_scrub_of_version_1_is_automatic(void **state)
 	assert_true(got.order.is_automatic);
 }
 
-/* A copy on the heap, so that AddressSanitizer sees a read past its end. */
+/* Decode a copy on the heap, so that AddressSanitizer sees a read past its end. */
 static int decode_exactly(const uint8_t *from, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
@@ -311,7 +312,7 @@ static void a_record_that_cannot_be_is_refused(void **state)
 	assert_int_equal(packet_decode(bytes, len, &got), -EPROTO);
 }
 
-/* A newer library asks in its own form, and accepts the answer in ours. */
+/* A newer library asks in its own form, and accepts the answer in this version's form. */
 static void a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known(void **state)
 {
 	struct packet *p = sample(PACKET_MAP);
@@ -323,7 +324,7 @@ static void a_longer_question_of_a_newer_library_is_read_as_far_as_it_is_known(v
 	assert_int_equal(version_agree(got.versions, version_ours()), version_newest());
 	bytes[4] = (uint8_t)version_newest();
 	assert_int_equal(decode_exactly(bytes, len + 8), -EPROTO);
-	/* All later packets have the version that both support. */
+	/* All later packets have the version that both programs support. */
 	len = packet_encode(sample(PACKET_HEARTBEAT), version_newest() + 1, bytes);
 	assert_int_equal(decode_exactly(bytes, len), -EPROTONOSUPPORT);
 }

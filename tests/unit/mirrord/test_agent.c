@@ -18,7 +18,7 @@ static void fail_done(struct agent_job *job)
 	fail_msg("nobody takes answers");
 }
 
-/* What the job owns. */
+/* Drop the objects that the job owns. */
 static void drop(struct agent_job *job)
 {
 	free(job->arg);

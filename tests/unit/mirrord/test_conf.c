@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirrord.conf: what is accepted, and in which line an error is reported. */
+/* rpmirrord.conf: accepted files, and the line in which an error is reported. */
 #include "lib/unit.h"
 
 #include <errno.h>

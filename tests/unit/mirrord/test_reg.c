@@ -49,7 +49,7 @@ static struct mirror_record first_record(void)
 	return record;
 }
 
-/* Another host's process becomes primary, and its key exists. */
+/* Another host's process becomes the primary, and that primary's key exists. */
 static void promote_other(void)
 {
 	struct mirror_record next = now.record;

@@ -180,7 +180,8 @@ void disk_mount_overlay_with(const char *dir, const char *where, const char *opt
 	disk_remember_mount(where);
 }
 
-/* A process of its own thaws, so that a failed or crashed test leaves nothing frozen. */
+/* The process that thaws, a separate one, so that a failed or crashed test leaves nothing
+ * frozen. */
 static pid_t thawer;
 static int thaw_pipe[2];
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * Enter a new mount namespace, in a new directory below the current one. If that is not allowed,
- * prints the reason and exits with 77.
+ * Enter a new mount namespace, in a new directory below the current one. If the system does not
+ * allow that, prints the reason and exits with 77.
  */
 void disk_begin(void);
 /*

@@ -8,8 +8,8 @@
 #include <sys/types.h>
 
 /*
- * While the gate is shut, a call writes everything back but does not return. Shutting it begins a
- * new count.
+ * While the gate is shut, a call writes all its pages back but does not return. Shutting the gate
+ * begins a new count.
  */
 void gate_set(bool shut);
 /* From now on calls fail with that errno; 0: they do not. */

@@ -13,7 +13,7 @@
 #define PAGE ((size_t)4096)
 #define MIB  ((size_t)1 << 20)
 
-/* Make a file of that size, unlinked if name is NULL. Returns its descriptor. */
+/* Make a file of that size, unlinked if name is NULL. Returns the file's descriptor. */
 int file_create(const char *name, size_t size);
 /* Shared and writable. */
 unsigned char *map_file(int fd, size_t size);
@@ -55,22 +55,22 @@ void digest_start(struct flush *f, struct persist_region *region, void *addr, si
 		  uint32_t alg, struct vext_digest *d);
 int digest(struct persist_region *region, void *addr, size_t len, uint32_t alg,
 	   struct vext_digest *d);
-/* Is it the digest of these bytes, by that algorithm and from that source? */
+/* Check that the digest is that of these bytes, by that algorithm and from that source. */
 void assert_digest(const struct vext_digest *d, uint32_t alg, enum vext_digest_source source,
 		   const void *bytes, size_t len);
 /*
- * Skips the test under ThreadSanitizer, which confuses a thread of the child with the parent's
- * thread whose stack it reuses.
+ * Skips the test under ThreadSanitizer, which confuses a thread of the child with a parent's thread
+ * whose stack it uses again.
  */
 void need_threads_after_fork(void);
-/* fork() as the engine does it. */
+/* Calls fork() as the engine does. */
 pid_t persist_fork(void);
 /*
  * Run fn in a child, with or without privileges. Returns 0, or fn's result, which may be a line
  * number. If this process has no privileges there is no difference.
  */
 int in_child(int (*fn)(void *arg), void *arg, bool privileged);
-/* For use in such a function. */
+/* An assertion for such a function. */
 #define CHECK(x)                                                                                   \
 	do {                                                                                       \
 		if (!(x))                                                                          \

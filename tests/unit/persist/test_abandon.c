@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Jobs that are abandoned. The test handles a page fault itself, and so delays a slice that
- * accesses the memory by its address.
+ * Abandoned jobs. The test itself handles a page fault, and so delays a slice at its access to the
+ * memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 #define SIZE (2 * MIB) /* two slices of a digest */
 
-/* -1: this kernel, or the privileges of this process, do not permit it. */
+/* Returns -1 if this kernel, or the privileges of this process, do not permit that. */
 static int catch_faults(unsigned char *p, size_t len)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -80,7 +80,7 @@ static void a_job_that_is_done_touches_nothing(void **state)
 	backed_fini(&m);
 }
 
-/* Anonymous memory has no file, so only its own mapping reaches it. */
+/* Anonymous memory has no file, so a job reaches the memory only through its one mapping. */
 static void volatile_memory_needs_no_mapping_to_be_written_back(void **state)
 {
 	unsigned char *p = map_anonymous(4 * PAGE);

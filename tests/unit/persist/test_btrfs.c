@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two files of one file system with one inode number: each subvolume of btrfs counts from the same
- * number, and mappings show one device for all of them.
+ * Two files of one file system have one inode number: each subvolume of btrfs counts from the same
+ * number, and mappings show one device for all subvolumes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -210,7 +210,7 @@ static void a_failure_of_one_does_not_fail_the_other(void **state)
 	release_twins();
 }
 
-/* Two entries may then belong to one file. */
+/* Without descriptors, two entries may belong to one file. */
 static int fail_without_descriptors(void *arg)
 {
 	close(twins[1].fd);

@@ -20,7 +20,8 @@
 #include "softrnic/persist/procfs.h"
 #include "softrnic/persist/region.h"
 
-/* Check the class of the whole range, and that the explanation names both class and medium. */
+/* Check the class of the whole range. Also check that the explanation names both class and
+ * medium. */
 static void assert_class(void *addr, size_t len, enum vext_durability cls, const char *word)
 {
 	static const char *const names[] = {[VEXT_DURABILITY_VOLATILE] = "volatile: ",
@@ -116,7 +117,7 @@ static void secret_memory_is_volatile(void **state)
 	int fd = (int)syscall(SYS_memfd_secret, O_CLOEXEC);
 
 	if (fd < 0)
-		skip(); /* the kernel lacks it, or it is not enabled */
+		skip(); /* the kernel lacks the feature, or has it disabled */
 	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
 	assert_volatile_fd(fd, PAGE, 0, "secretmem");
 }
@@ -136,7 +137,7 @@ static void a_file_on_a_disk_is_of_class_file(void **state)
 	close(fd);
 }
 
-/* If it counted as volatile, the region would report flushes that never happen. */
+/* If the memory counted as volatile, the region would report flushes that never happen. */
 static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 {
 	struct rlimit limit, tight;
@@ -164,7 +165,7 @@ static void without_a_spare_descriptor_no_class_is_guessed(void **state)
 		else
 			assert_int_equal(persist_region_class(region, p, PAGE),
 					 VEXT_DURABILITY_FILE);
-		/* One descriptor is for the list of mappings. */
+		/* One descriptor is used to read the list of mappings. */
 		assert_int_equal(!r, spare > 1);
 		persist_region_put(region);
 	}

@@ -97,7 +97,8 @@ static void a_lock_of_the_application_survives(void **state)
 	assert_true(is_locked_for_others("locked"));
 	persist_region_put(m.region);
 	assert_true(is_locked_for_others("locked"));
-	/* A difference would look like this. */
+	/* Closing another descriptor of the file releases the lock, so the checks above would
+	 * notice such a close. */
 	close(open("locked", O_RDONLY | O_CLOEXEC));
 	assert_false(is_locked_for_others("locked"));
 	m.region = NULL;
@@ -290,7 +291,8 @@ static void an_unreachable_file_is_read_through_its_mapping(void **state)
 }
 
 /* A wrong close(): now another file has the number of the library's descriptor. */
-/* An old kernel, or a file system that accepts O_DIRECT and does not report its alignment. */
+/* Old kernels and some file systems accept O_DIRECT without a report of the alignment that it
+ * needs. */
 static void an_unreported_direct_read_counts_only_where_it_is_known(void **state)
 {
 	struct vext_digest d;

@@ -80,7 +80,7 @@ static void a_byte_corrupted_on_the_medium_is_detected(void **state)
 	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, rotten, SIZE);
 	assert_memory_not_equal(m.p, rotten, SIZE);
 
-	/* Repaired by one more write. */
+	/* One more write repairs the file. */
 	m.p[7 * PAGE]++;
 	assert_int_equal(digest(m.region, m.p, SIZE, VEXT_DIGEST_BLAKE2B, &d), 0);
 	assert_digest(&d, VEXT_DIGEST_BLAKE2B, VEXT_DIGEST_FROM_MEDIUM, m.p, SIZE);
@@ -89,7 +89,8 @@ static void a_byte_corrupted_on_the_medium_is_detected(void **state)
 	close(image);
 }
 
-/* ext4 lets journalled files be opened for direct reads, and then reads them through its cache. */
+/* ext4 lets programs open journalled files for direct reads, and then reads them through its
+ * cache. */
 static void a_direct_read_that_is_none_is_not_claimed(void **state)
 {
 	struct vext_digest d;
@@ -101,7 +102,7 @@ static void a_direct_read_that_is_none_is_not_claimed(void **state)
 	mapped_fini(&m);
 }
 
-/* The loop device notices that its image is shorter, or longer, than it was. */
+/* Resize the loop device's image, and make the device notice the new size. */
 static void resize_image(const char *dir, const char *name, off_t size)
 {
 	struct stat st;

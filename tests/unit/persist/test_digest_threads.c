@@ -24,7 +24,7 @@ static void tell(struct persist_job *job, int status)
 	sem_post(&told);
 }
 
-/* The caller may be the one thread that serves all connections. */
+/* The caller may be the only thread that serves all connections. */
 static void only_short_digests_are_made_by_the_caller(void **state)
 {
 	unsigned char *p = map_anonymous(2 * PAGE);
@@ -60,7 +60,7 @@ static bool has_ended(struct flush *f)
 	return value > 0;
 }
 
-/* The number of slices of these files that are being read. The pool's lock guards it. */
+/* The number of slices of these files that are being read. Guarded by the pool's lock. */
 static unsigned readers_of(const struct backed *m, int n)
 {
 	unsigned readers = 0;
@@ -115,8 +115,8 @@ static void end_long_digests(void)
 }
 
 /*
- * False: it took so long that a slice may have counted as stalled and been replaced by another
- * thread. Then the number means nothing.
+ * Returns false if the count took so long that a slice may have counted as stalled, with another
+ * thread in its place. Then the number means nothing.
  */
 static bool count_readers(const struct backed *longs)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file system whose disk has no room for the blocks that it promised. */
+/* A file system whose disk lacks room for the blocks that it promised. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void a_failed_write_back_fails_the_file_until_all_regions_are_gone(void *
 	assert_int_equal(flush(a, p, 1), failed);
 	assert_int_equal(digest(b, q, PAGE, VEXT_DIGEST_CRC32C, &d), failed);
 
-	/* One region is enough to keep the failure, also for regions made later. */
+	/* One region is enough to keep the failure, also for regions that are made later. */
 	persist_region_put(a);
 	a = region_of(p, SIZE);
 	assert_int_equal(flush(a, p, 1), failed);
@@ -161,7 +161,7 @@ static struct persist_region *region_without_own(int fd, void *p)
 	return region;
 }
 
-/* A description that is opened after the loss, for another region, does not report it. */
+/* A description that is opened after the loss, for another region, does not report the loss. */
 static void a_loss_is_older_than_our_description(void **state)
 {
 	struct persist_region *first, *second;
@@ -204,7 +204,7 @@ static int flush_inherited(void *arg)
 	return 0;
 }
 
-/* The same holds for one that a child opens, for an inherited region. */
+/* The same holds for a description that a child opens, for an inherited region. */
 static void a_loss_is_older_than_the_childs_description(void **state)
 {
 	struct inherited in;
@@ -226,7 +226,7 @@ static void a_loss_is_older_than_the_childs_description(void **state)
 	close(fd);
 }
 
-/* A later loss is reported to both, and one report is enough. */
+/* Both descriptions report a later loss, and one report is enough. */
 static void a_late_own_mapping_gets_later_losses(void **state)
 {
 	struct persist_region *first, *second;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_group.c -- waiting flushes of one file share a write-back; the guarantee of each. */
+/* test_group.c -- waiting flushes of one file share a write-back, and each keeps its guarantee. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void start(size_t i)
 	flush_start(&jobs[i], m.region, m.p + i * PAGE, PAGE);
 }
 
-/* Both slots of the file are taken by the flushes of pages 0 and 1. */
+/* Fill both slots of the file with flushes of pages 0 and 1. */
 static void shut_and_fill(void)
 {
 	gate_set(true);
@@ -112,7 +112,8 @@ static void a_failure_is_that_of_all_and_of_the_file(void **state)
 	gate_fail(EIO);
 	gate_set(false);
 	expect(SLOTS, PAGES, -EIO);
-	for (size_t i = 0; i < SLOTS; i++) /* they passed the gate before or after that */
+	for (size_t i = 0; i < SLOTS; i++) /* each of these flushes passed the gate before or
+                                            * after the failure */
 		assert_int_not_equal(flush_wait(&jobs[i], 20000), -ETIMEDOUT);
 	gate_fail(0);
 	assert_int_equal(flush(m.region, m.p, PAGE), -EIO);
@@ -123,9 +124,9 @@ static void one_that_is_given_up_meanwhile_ends_alone(void **state)
 	shut_and_fill();
 	for (size_t i = SLOTS; i < 8; i++)
 		start(i);
-	persist_cancel(&jobs[4].job); /* it only waits, so it ends at once */
+	persist_cancel(&jobs[4].job); /* the job only waits, so it ends at once */
 	assert_int_equal(flush_wait(&jobs[4], 0), -ECANCELED);
-	persist_cancel(&jobs[0].job); /* it runs */
+	persist_cancel(&jobs[0].job); /* the job runs */
 	assert_int_equal(flush_wait(&jobs[0], 0), -ETIMEDOUT);
 	gate_set(false);
 	expect(0, 1, -ECANCELED);
@@ -133,7 +134,7 @@ static void one_that_is_given_up_meanwhile_ends_alone(void **state)
 	expect(5, 8, 0);
 }
 
-/* A digest covers the bytes that are read after a write-back, which it may share, too. */
+/* A digest covers the bytes that are read after a write-back, which other flushes may share. */
 static void a_digest_that_waits_shares_it_too(void **state)
 {
 	struct vext_digest d;
@@ -186,7 +187,7 @@ static void groups_that_take_long_reach_less_far(void **state)
 {
 	struct file f = {.reach = 0};
 
-	measure(&f, 4, 1000000); /* there is nothing to compare it with */
+	measure(&f, 4, 1000000); /* there is no earlier measurement to compare with */
 	assert_int_equal(f.reach, GROUP_SLICE);
 	measure(&f, 1, 100);
 	measure(&f, 4, 399);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_here.c -- a short write-back that the submitting thread makes itself, and when it does
- * not. */
+/* test_here.c -- a short write-back that the submitting thread makes itself, and cases in which
+ * it does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static struct file *file_behind(void)
 	return m.region->ranges[0].file;
 }
 
-/* The pool has no thread before its first job. */
+/* The pool has no thread before the first job. */
 static int file_init_alone(void **state)
 {
 	if (!here_is_persistent())
@@ -60,8 +60,8 @@ static int file_fini(void **state)
 }
 
 /*
- * Dirty a page, and submit a flush of that many pages from there. Returns whether this thread makes
- * it.
+ * Dirty a page, and submit a flush of that many pages from that page on. Returns whether this
+ * thread makes the write-back.
  */
 static bool submit(struct flush *f, size_t page, size_t pages)
 {
@@ -124,7 +124,7 @@ static void *run_here(void *page)
 	return here ? &job : NULL;
 }
 
-/* A thread writes page 0 back by itself. The gate holds it. */
+/* A thread writes page 0 back by itself. The gate holds the thread. */
 static pthread_t run_and_hold(void)
 {
 	pthread_t thread;
@@ -166,7 +166,7 @@ static void where_no_thread_can_be_started_they_go_on(void **state)
 	assert_int_equal(flush_wait(&third, 0), 0);
 }
 
-/* Both slots are busy: the flush shares the next write-back with those that wait already. */
+/* Both slots are busy: the flush shares the next write-back with flushes that wait already. */
 static void where_others_wait_it_is_the_pools(void **state)
 {
 	pthread_t thread = run_and_hold();
@@ -199,7 +199,7 @@ static void beside_one_of_the_pool_it_takes_the_other_slot(void **state)
 	assert_int_equal(dirty_kib(m.p), 0);
 }
 
-/* The kernel may report one thread's failure to the other. */
+/* The kernel may report one thread's failure to the other thread. */
 static void success_beside_it_counts_when_it_has_succeeded_too(void **state)
 {
 	pthread_t thread = run_and_hold();
@@ -257,7 +257,7 @@ static void past_the_end_of_the_file_it_fails_alone(void **state)
 	assert_int_equal(flush_wait(&job, 0), 0);
 }
 
-/* Its region may go at once. The bytes are still written back. */
+/* The region may go at once. The bytes are still written back. */
 static void it_can_be_abandoned(void **state)
 {
 	pthread_t thread = run_and_hold();

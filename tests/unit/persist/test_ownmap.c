@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library's own mapping of a file, and what holds without one. */
+/* The library's own mapping of a file, and what holds without such a mapping. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,13 +87,13 @@ static void a_file_that_grows_is_mapped_further(void **state)
 	last = region_of(p + 63 * PAGE, PAGE);
 	assert_ptr_equal(own_of(first), own_of(last));
 	assert_true(own_of(last)->len >= 64 * PAGE);
-	/* A pool thread may be using it. */
+	/* A pool thread may be using the mapping. */
 	assert_ptr_equal(own_of(last)->older, own);
 	p[0] = p[63 * PAGE] = 1;
 	assert_int_equal(flush(first, p, PAGE), 0);
 	assert_int_equal(flush(last, p + 63 * PAGE, PAGE), 0);
 	assert_int_equal(dirty_kib(p), 0);
-	/* No file is shorter by the one that is unmapped now. */
+	/* Release the region at the file's end; a flush of the other region still works. */
 	persist_region_put(last);
 	p[0] = 2;
 	assert_int_equal(flush(first, p, PAGE), 0);
@@ -118,7 +118,7 @@ static int use_own_of_child(void *arg)
 	return 0;
 }
 
-/* If it were shared, only one of the two would get an error. */
+/* If the description were shared, only one of the two processes would get an error. */
 static void a_child_has_a_description_of_its_own(void **state)
 {
 	struct ownmap *own;
@@ -134,7 +134,7 @@ static void a_child_has_a_description_of_its_own(void **state)
 	backed_fini(&m);
 }
 
-/* The kernel's msync() of such a mapping does nothing. */
+/* The kernel's msync() of a read-only mapping does nothing. */
 static void a_flush_through_a_mapping_that_is_read_only_reaches_the_medium(void **state)
 {
 	int fd = file_create("alias", 2 * PAGE), read_only = open("alias", O_RDONLY | O_CLOEXEC);

@@ -47,7 +47,7 @@ struct again {
 	sem_t ended;
 };
 
-/* Like the engine: done() of one flush starts the next one. */
+/* As in the engine, done() of one flush starts the next flush. */
 static void start_the_next(struct persist_job *job, int status)
 {
 	struct again *a = container_of(job, struct again, job);

@@ -227,7 +227,7 @@ static void a_file_truncated_while_its_job_runs_is_an_error(void **state)
 	mapped_fini(&m);
 }
 
-/* Opening it for writing would make a new file, which is not the mapped one. */
+/* Opening the file for writing would make a new file, which is not the mapped one. */
 static void a_file_of_an_overlay_stays_where_it_is_when_it_is_only_read(void **state)
 {
 	struct persist_region *region;
@@ -271,7 +271,7 @@ static void expect_class_on(const char *name, enum vext_durability cls)
 	close(fd);
 }
 
-/* It cannot even be mounted again after a crash. */
+/* Such an overlay cannot even be mounted again after a crash. */
 static void an_overlay_that_syncs_nothing_is_volatile(void **state)
 {
 	assert_int_equal(mkdir("outer/kept", 0755), 0);

@@ -64,7 +64,7 @@ static void what_is_flushed_is_clean(void **state)
 	assert_true(dirty_kib(p) > 0);
 	assert_int_equal(flush(region, p + 1, size - 2), 0);
 	assert_int_equal(dirty_kib(p), 0);
-	/* An unaligned byte brings its page along. */
+	/* A write-back of an unaligned byte includes the byte's page. */
 	p[7 * PAGE + 5] = 1;
 	assert_true(dirty_kib(p) > 0);
 	assert_int_equal(flush(region, p + 7 * PAGE + 5, 1), 0);
@@ -146,7 +146,7 @@ static void the_end_of_a_file_without_a_path_counts_to_the_byte(void **state)
 	close(fd);
 }
 
-/* A privileged process reaches it through the mapping. */
+/* A privileged process finds the end through the mapping. */
 static int find_end_by_page(void *arg)
 {
 	unsigned char *p = arg;

@@ -24,7 +24,7 @@ void disk_make_file(const char *name, uint64_t size);
 bool disk_exists(const char *name);
 unsigned disk_count_files(void);
 
-/* As a program of libpmemobj would request it. */
+/* The attributes that a program of libpmemobj requests. */
 struct poolset_attr disk_attr(void);
 
 struct poolset_place disk_place(const char *name);

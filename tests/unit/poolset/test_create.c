@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What poolset_create() makes, and what it refuses without leaving anything. */
+/* The files that poolset_create() makes, and the refusals, which leave no file. */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void parts_are_made_with_headers_and_mapped_in_a_row(void **state)
 	assert_int_equal((uintptr_t)base % 4096, 0);
 	assert_memory_equal(base, "PMEMOBJ", 8);
 
-	/* The last byte of each part, and the first one after its header. */
+	/* The last byte of each part, and the first byte after each header. */
 	base[2 * MIB - 1] = 'a';
 	base[2 * MIB] = 'b';
 	base[5 * MIB - 4096 - 1] = 'c';

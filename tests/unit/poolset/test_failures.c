@@ -21,7 +21,7 @@
 
 #define SET "PMEMPOOLSET\n2M @/p0\n2M @/p1\n"
 
-static int countdown = -1; /* calls until one fails; -1: none fails */
+static int countdown = -1; /* calls until a call fails; -1: none fails */
 
 static bool fails(int error)
 {

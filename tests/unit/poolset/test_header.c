@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Headers as PMDK 1.12.1 wrote them, encoded and decoded. Each changed byte of one is refused. */
+/* Headers of PMDK 1.12.1, encoded and decoded. A header with any changed byte is refused. */
 #include "lib/unit.h"
 
 #include <errno.h>
@@ -184,7 +184,8 @@ static void the_checksum_of_the_old_form_covers_the_whole_page(void **state)
 
 	header_decode(pages[0], &h);
 	h.incompat = HEADER_SDS;
-	assert_false(header_has_sds(&h)); /* it could not change without the header's checksum */
+	assert_false(header_has_sds(&h)); /* the shutdown state could not change without the
+                                           * header's checksum */
 	h.incompat = HEADER_CKSUM_2K;
 	assert_false(header_has_sds(&h));
 	h.incompat = 0;

@@ -36,7 +36,7 @@ static void child_create(void)
 	_exit(poolset_create(&place, 0, &attr, &pool, NULL) ? 1 : 0);
 }
 
-/* True: it was killed before its n-th system call. False: it ended before. */
+/* Returns true if the child was killed before its n-th system call, false if it ended before. */
 static bool kill_at(unsigned n)
 {
 	pid_t child = fork();
@@ -50,7 +50,7 @@ static bool kill_at(unsigned n)
 		assert_int_equal(WEXITSTATUS(status), 77);
 		skip();
 	}
-	/* Each call stops twice, at its begin and its end. */
+	/* Each call stops the child twice, at the call's begin and end. */
 	for (unsigned stops = 0; WIFSTOPPED(status) && stops < 2 * n - 1; stops++) {
 		assert_int_equal(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
 		assert_int_equal(waitpid(child, &status, 0), child);

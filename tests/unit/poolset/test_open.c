@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What poolset_open() accepts, what it returns, the shutdown state, and new attributes. */
+/* The sets that poolset_open() accepts, the values that it returns, the shutdown state, and new
+ * attributes. */
 #include "unit/poolset/disk.h"
 
 #include <errno.h>

@@ -89,7 +89,7 @@ static void what_is_no_part_of_a_pool_stays(void **state)
 	disk_no_remove("b.set", 0, EINVAL, "file is not removed");
 	assert_true(disk_exists("file"));
 
-	/* A set of text: there is no pool in it. */
+	/* A text file instead of a set: there is no pool in it. */
 	disk_write_set("notes", "Not a pool set file.\n");
 	disk_no_remove("notes", 0, EINVAL, "notes");
 	assert_non_null(remove_set("notes", POOLSET_REMOVE_FORCE | POOLSET_REMOVE_SET));

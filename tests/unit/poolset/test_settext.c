@@ -212,7 +212,7 @@ static void hostile_texts_are_bounded(void **state)
 	assert_non_null(strstr(err.text, "a.set:2"));
 	assert_non_null(strstr(err.text, "too long for a path"));
 
-	/* A path of PATH_MAX bytes leaves no room for its NUL. */
+	/* A path of PATH_MAX bytes leaves no room for the terminating NUL. */
 	memcpy(text + strlen(HEAD "1M ") + PATH_MAX, "\n", 1);
 	memcpy(text, HEAD "1M ", strlen(HEAD "1M "));
 	assert_int_equal(parse_bytes(text, strlen(HEAD "1M ") + PATH_MAX + 1), ERROR_LOCAL);

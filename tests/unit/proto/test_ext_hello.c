@@ -33,7 +33,7 @@ static void assert_hello(const struct ext_hello *a, const struct ext_hello *b)
 	assert_memory_equal(a->instance, b->instance, EXT_ID_LEN);
 }
 
-/* A string literal's bytes, without its NUL, in memory of their exact size. */
+/* Decode a string literal's bytes, without the NUL, in memory of their exact size. */
 static int decode(const char *text, size_t len, struct ext_hello *hello, const char **why)
 {
 	uint8_t *bytes = test_malloc(len + !len);

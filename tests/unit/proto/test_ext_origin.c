@@ -29,7 +29,7 @@ static struct ext_origin asking(void)
 	return o;
 }
 
-/* A string literal's bytes, without its NUL, in memory of their exact size. */
+/* Decode a string literal's bytes, without the NUL, in memory of their exact size. */
 static const char *why_not(const char *text, size_t len, struct ext_origin *got)
 {
 	uint8_t *bytes = test_malloc(len);

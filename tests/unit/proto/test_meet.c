@@ -65,7 +65,7 @@ static void a_reject_of_an_unreliable_pair_has_its_reason(void **state)
 	assert_meets(&got, &reject);
 }
 
-/* One byte of the golden vector is another one. */
+/* Change one byte of the golden vector. */
 static void assert_refused(size_t at, uint8_t byte, const char *reason)
 {
 	uint8_t bytes[MEET_LEN];

@@ -29,7 +29,7 @@ static void the_usual_messages_have_the_known_sizes(void **state)
 	assert_int_equal(mpa_fpdu_len(DDP_UNTAGGED_HDR + 4), 28);
 }
 
-/* RFC 5044 appendix A.3, without the markers that its figure has. */
+/* The example of RFC 5044 appendix A.3, without the markers of its figure. */
 static void the_rfc_5044_example_has_its_crc(void **state)
 {
 	uint8_t fpdu[48] = {0x00, 0x2a, 0x41, 0x43, [15] = 1, [44] = 0xb7, 0x24, 0x3e, 0xc3};

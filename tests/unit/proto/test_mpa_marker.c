@@ -20,7 +20,8 @@ static size_t flatten(const struct iovec *iov, int n, uint8_t *out)
 	return len;
 }
 
-/* Writes an FPDU with markers and CRC at stream position pos to out. Returns its length there. */
+/* Write an FPDU with markers and CRC to `out`, which is at stream position pos. Returns the
+ * length in `out`. */
 static size_t send_fpdu(uint64_t pos, uint8_t *fpdu, size_t len, uint8_t *out)
 {
 	struct iovec in[] = {{fpdu, 20}, {fpdu + 20, len - 24}, {fpdu + len - 4, 4}};
@@ -46,7 +47,7 @@ static void the_first_fpdu_of_rfc_5044_begins_with_a_marker(void **state)
 	assert_memory_equal(out, wire, sizeof(wire));
 }
 
-/* Its second FPDU, which has the second marker 20 bytes after its start. */
+/* The second FPDU of the example has the second marker 20 bytes after the FPDU's start. */
 static void the_second_fpdu_of_rfc_5044_has_its_marker_inside(void **state)
 {
 	static const uint8_t wire[52] = {
@@ -57,7 +58,8 @@ static void the_second_fpdu_of_rfc_5044_has_its_marker_inside(void **state)
 	assert_memory_equal(out, wire, sizeof(wire));
 }
 
-/* As a receiver does it: walk the stream, take out the marker at every 512th byte, check it. */
+/* Walk the stream as a receiver does: take out the marker at every 512th byte, and check the
+ * marker. */
 static void markers_stand_where_a_receiver_looks_for_them(void **state)
 {
 	static uint8_t stream[1 << 20], fpdu[70000];

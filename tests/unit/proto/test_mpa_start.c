@@ -124,7 +124,7 @@ static void each_malformed_frame_has_its_error(void **state)
 	buf[19] = 1; /* 513 */
 	assert_int_equal(mpa_start_decode_header(buf), -EMSGSIZE);
 	assert_int_equal(mpa_start_decode(buf, sizeof(buf), &back, &pdata), -EMSGSIZE);
-	buf[16] = 0x10; /* S without room for its block */
+	buf[16] = 0x10; /* S without room for the block that it announces */
 	buf[18] = 0;
 	buf[19] = 3;
 	assert_int_equal(mpa_start_decode_header(buf), -EPROTO);

@@ -59,7 +59,7 @@ static void the_table_has_the_queues_of_the_rfcs(void **state)
 	assert_null(rdmap_ops[RDMAP_UNASSIGNED].name);
 }
 
-/* Least length of a Flush of everything, and of its response. */
+/* Least length of a Flush of everything, and of the response. */
 static size_t least(int op)
 {
 	return op == RDMAP_EXT_RESP ? EXT_ANSWER_LEN : rdmap_ops[op].min;
@@ -291,7 +291,7 @@ static void a_control_message_may_grow_within_a_limit(void **state)
 	}
 }
 
-/* Its content is not read, as it may not be there yet. */
+/* The decoder does not read the message's content, which may not be there yet. */
 static void a_message_above_the_limit_is_refused_by_its_length_alone(void **state)
 {
 	struct ddp_hdr hdr = segment(RDMAP_EXT_REQ);

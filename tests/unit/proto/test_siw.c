@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Captured streams of Linux siw, decoded to the last byte. In each round rping does: client Send
- * (its buffer), server Read of it, server Send, client Send, server Write, server Send.
+ * (its buffer), server Read of that buffer, server Send, client Send, server Write, server Send.
  */
 #include "lib/unit.h"
 
@@ -16,12 +16,12 @@
 
 enum side { CLIENT, SERVER };
 
-/* What one direction carried after its start-up frame. */
+/* The messages that one direction carried after its start-up frame. */
 struct carried {
 	unsigned fpdus;
 	unsigned segments[RDMAP_OPCODES], messages[RDMAP_OPCODES];
 	size_t bytes[RDMAP_OPCODES]; /* bytes after the DDP header */
-	uint32_t msn[DDP_QN_COUNT];  /* the last one seen */
+	uint32_t msn[DDP_QN_COUNT];  /* the last MSN seen */
 	size_t fpdu_max;
 	size_t left_over; /* bytes of an FPDU that the capture cut off */
 	unsigned crc_right;
@@ -32,7 +32,7 @@ static const struct pcap_conn *conn;
 static struct mpa_start start[2];
 static struct carried carried[2];
 
-/* A message under way: its next segment continues where the last one ended. */
+/* A message under way: its next segment begins at the end of the last segment. */
 struct progress {
 	bool open;
 	uint32_t mo, stag;
@@ -123,7 +123,8 @@ static int drop_capture(void **state)
 	return 0;
 }
 
-/* A complete rping with that many rounds, each moving size bytes, in messages of one segment. */
+/* Check a complete rping with that many rounds, each moving size bytes, in messages of one
+ * segment. */
 static void assert_rping(unsigned rounds, size_t size, unsigned segments)
 {
 	const struct carried *c = &carried[CLIENT], *s = &carried[SERVER];
@@ -210,8 +211,9 @@ static void revision_1_gets_as_far_as_the_first_send(void **state)
 }
 
 /*
- * With a real MTU an FPDU fills one TCP segment, and its CRC field is in the next. The capture lost
- * frames of the server's second Write, so its stream ends after that Write's first FPDU.
+ * With a real MTU an FPDU fills one TCP segment, and the FPDU's CRC field is in the next segment.
+ * The capture lost frames of the server's second Write, so the stream ends after that Write's first
+ * FPDU.
  */
 static void fpdus_of_an_ethernet_mtu(void **state)
 {

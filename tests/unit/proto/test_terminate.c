@@ -121,7 +121,7 @@ static void every_error_survives_a_round_trip_in_both_layouts(void **state)
 		assert_int_equal(terminate_decode(buf, (size_t)len, &back), 0);
 		assert_same(&t, &back);
 
-		/* siw's layout is recognised by its control bits, so only with an echo. */
+		/* Only the echo's control bits show siw's layout. */
 		if (!t.has_ddp)
 			continue;
 		t.siw_layout = true;
@@ -146,7 +146,7 @@ static void siws_swapped_words_are_understood(void **state)
 	/* Remote protection; M and D are in the low bits. */
 	assert_int_equal(error_in("\x10\x02\x03\x00\x00\x16", 6), TERM_RDMAP_ACCESS);
 	assert_int_equal(error_in("\x10\x00\x03\x00\x00\x16", 6), TERM_RDMAP_INVALID_STAG);
-	/* The same in both layouts. */
+	/* The code is the same in both layouts. */
 	assert_int_equal(error_in("\x11\x01\x03\x00", 4), TERM_DDP_BASE_BOUNDS);
 	/* Unexpected opcode, without and with flags. */
 	assert_int_equal(error_in("\x20\x06\x03\x00", 4), TERM_RDMAP_UNEXPECTED_OPCODE);

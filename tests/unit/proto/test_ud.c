@@ -44,7 +44,7 @@ static void a_header_is_laid_out_as_documented(void **state)
 	assert_int_equal(ud_port_of(got.from_qpn), 40001);
 }
 
-/* One byte of the golden vector is another one. */
+/* Decode the golden vector with one other byte. */
 static int decode_with(size_t at, uint8_t byte)
 {
 	uint8_t bytes[UD_HEADER_LEN];

@@ -37,7 +37,7 @@ static struct ddp_hdr untagged(uint8_t opcode, uint32_t qn, uint32_t msn)
 				.msn = msn};
 }
 
-/* The FPDU of this header and these bytes is the one in the document. */
+/* The FPDU of this header and these bytes must be the one in the document. */
 static void assert_fpdu(const struct ddp_hdr *hdr, const void *payload, size_t len, const char *hex)
 {
 	uint8_t expected[256], fpdu[256] = {0};

@@ -74,7 +74,7 @@ INTERPOSED ssize_t send(int fd, const void *buf, size_t len, int flags)
 static char memory[SIZE];
 static int idle_fds; /* descriptors that the engine keeps open between two lives */
 
-/* The engine's own thread closes sockets, even a listening one, a moment later. */
+/* The engine's own thread closes sockets, even listening ones, a moment later. */
 static int fds_left_open(void)
 {
 	int n = open_fds();
@@ -221,7 +221,7 @@ static void whatever_call_fails_nothing_hangs_or_is_left(void **state)
 
 	while (fail_call(++nth))
 		assert_in_range(nth, 1, CALLS_MAX);
-	/* A life has some dozens of calls; fewer would mean that it stopped early. */
+	/* A life has some dozens of calls; fewer calls mean that the life stopped early. */
 	assert_in_range(nth, 50, CALLS_MAX);
 	assert_int_equal(live_once(), 0);
 	assert_int_equal(fds_left_open(), 0);

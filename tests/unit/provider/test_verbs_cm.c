@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_verbs_cm.c -- deadlines, cancelling and waiting on event channels of rdma-core, whose calls
- * this test replaces (--wrap), so that it decides the kernel's events.
+ * test_verbs_cm.c -- deadlines, cancelling and waiting on event channels of rdma-core. The test
+ * replaces rdma-core's calls (--wrap), and so decides the kernel's events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event
 	if (kernel.get_errno)
 		return failed(kernel.get_errno);
 	if (read(ch->fd, &one, sizeof(one)) < 0)
-		return -1; /* EAGAIN; a blocking descriptor would have blocked */
+		return -1; /* EAGAIN; a read of a blocking descriptor would wait instead */
 	*ev = &kernel.event;
 	return 0;
 }
@@ -157,7 +157,7 @@ static void expect_event(int ms, enum rdma_cm_event_type type)
 	assert_int_equal(ev->event, type);
 	assert_ptr_equal(ev->id, id);
 	assert_int_equal(prov->ack_cm_event(ev), 0);
-	/* Only the kernel's own events are acknowledged to it. */
+	/* The library acknowledges only the kernel's own events to the kernel. */
 	assert_int_equal(kernel.acks - acks, ev == &kernel.event);
 }
 
@@ -247,7 +247,7 @@ static void an_outcome_in_time_ends_the_deadline(void **state)
 	assert_int_equal(kernel.qp_errors, 0);
 }
 
-/* The outcome was there before; that it was fetched late does not matter. */
+/* The outcome came before the deadline; that the program fetches it later does not matter. */
 static void an_outcome_that_waits_goes_before_the_deadline(void **state)
 {
 	connect_within(1);

@@ -21,7 +21,7 @@ static struct {
 	int creates, starts;
 	uint64_t asked; /* send_ops_flags; 0: none */
 	uint32_t comp_mask;
-	/* What was posted, in order: 'w' plain, 'a' atomic, 'f' flush, and the wr_id. */
+	/* The posted operations, in order: 'w' plain, 'a' atomic, 'f' flush, and the wr_id. */
 	char log[LOG_MAX];
 	uint64_t ids[LOG_MAX];
 	int count;
@@ -157,7 +157,7 @@ static void a_qp_is_asked_for_what_its_device_has(void **state)
 	assert_true(dev.comp_mask & IBV_QP_INIT_ATTR_PD);
 }
 
-/* verbs cannot query a queue pair for it, and a plain one supports it, too. */
+/* verbs cannot query a queue pair for this feature, and a plain queue pair supports it, too. */
 static void atomic_operations_are_the_devices(void **state)
 {
 	const uint64_t both =
@@ -247,7 +247,7 @@ static void requests_are_described_in_full(void **state)
 	assert_memory_equal(dev.bytes, "12345678", 8);
 }
 
-/* rxe and its wire have 32 bits for the length; truncated, 4 GiB would be 0. */
+/* The length has 32 bits in rxe and on its wire; truncated, 4 GiB would be 0. */
 static void a_flush_too_long_for_a_device_is_of_the_whole_region(void **state)
 {
 	struct vext_wr wr = request(VEXT_OP_FLUSH, 1);
@@ -289,7 +289,7 @@ static void what_was_posted_before_a_failure_is_counted(void **state)
 
 	for (uint64_t i = 0; i < 4; i++)
 		wrs[i] = request(VEXT_OP_VERBS, i);
-	dev.post_err = -ENOMEM; /* siw's part of rdma-core returns it this way */
+	dev.post_err = -ENOMEM; /* siw's part of rdma-core returns the errno negated */
 	dev.plain_taken = 3;
 	assert_int_equal(verbs_post_list(&ex.qp_base, wrs, 4, &posted), ENOMEM);
 	assert_int_equal(posted, 3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* running.h -- a server in a thread of the test, with two files that it makes, and its clients. */
+/* running.h -- a server in a thread of the test, with two files that running_init() makes, and
+ * its clients. */
 #ifndef UNIT_REGIONS_RUNNING_H
 #define UNIT_REGIONS_RUNNING_H
 
@@ -37,7 +38,7 @@ void running_init(struct running *r, const struct secret *secret);
 void running_start(struct running *r);
 /* Removes the files, too. */
 void running_stop(struct running *r);
-/* Assert that the server has logged such a text, or does so soon. */
+/* Assert that the server has logged such a text, or logs it soon. */
 void running_assert_noted(struct running *r, const char *text);
 
 /* Options for the region "first". */

@@ -13,7 +13,7 @@
 static struct rpma_file_server *server;
 static pthread_t thread;
 static atomic_bool ends;
-static char file_path[64]; /* several programs have one folder */
+static char file_path[64]; /* several programs run in one folder */
 unsigned char *memory;
 char target[64], file_target[64];
 

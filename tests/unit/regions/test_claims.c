@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A claim holds until a newer one covers a byte of its range, and never again after that. */
+/* A claim holds until a newer claim covers a byte of its range; then it never holds again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void a_claim_holds_until_a_newer_one_has_a_byte_of_it(void **state)
 	assert_false(claims_hold(&c, 200, 300, second));
 }
 
-/* A number is not enough: it may come from a lost record, or be guessed. */
+/* The number alone is not enough: it may come from a lost record, or be guessed. */
 static void only_the_very_claim_holds(void **state)
 {
 	struct claims c = {.newest = 0};
@@ -66,8 +66,8 @@ static void only_the_very_claim_holds(void **state)
 }
 
 /*
- * Compared with a model of one generation for each byte. A claim that is void there must be void
- * here.
+ * Compare with a model of one generation for each byte. A claim that is void in the model must be
+ * void here.
  */
 static void too_many_claims_make_old_ones_void_and_none_valid(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A region holds what its writers announce, in order and in bounds; no other client can change
- * that.
+ * A region holds the bytes that its writers announce, in order and in bounds; no other client can
+ * change them.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 static const struct hello_begin file = {.is_file = true, .length = LENGTH, .time_ns = 77};
 static const struct hello_content whole = {HELLO_CONTENT_WHOLE, LENGTH, 77, {1, 2, 3}};
 
-/* What a new client gets to read about the first region. */
+/* Returns what a new client reads about the first region. */
 static struct hello_content content_of(const struct running *r)
 {
 	struct session_opts opts = running_client(r, HELLO_LIST);
@@ -121,7 +121,7 @@ static void a_reader_changes_nothing(void **state)
 	}
 }
 
-/* The client announces this, and then, with `end`, its end. */
+/* The client announces `begin`, and then, with `end`, its end. */
 static void expect_broken_off(const struct hello_begin *begin, const struct hello_begin *again,
 			      const struct hello_content *end)
 {
@@ -252,7 +252,7 @@ static void a_writer_waits_a_little_for_the_end_of_the_former(void **state)
 	running_stop(&r);
 }
 
-/* With the client's claim of the bytes from 100 to 200, if it has one. */
+/* Return the client's claim of the bytes from 100 to 200, if the client has such a claim. */
 static struct claim_id claim_bytes(const struct running *r, struct claim_id former, int cause)
 {
 	struct hello_begin bytes = {.offset = 100, .length = 100, .former = former};
@@ -331,7 +331,8 @@ static void who_writes_unannounced_takes_all_claims(void **state)
 	running_stop(&r);
 }
 
-/* If the record cannot be stored, the claim is refused, and its number is not used again. */
+/* If the record of a claim cannot be stored, the claim is refused, and its number is not used
+ * again. */
 static void a_claim_that_cannot_be_kept_is_refused(void **state)
 {
 	struct claim_id none = {0}, first;

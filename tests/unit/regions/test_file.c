@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* librpmafile by its public calls. */
+/* Calls librpmafile only through its public interface. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +24,7 @@ static void must_equal(const unsigned char *a, const unsigned char *b, size_t le
 		}
 }
 
-/* Lengths on both sides of each threshold, in pieces that overlap or touch. */
+/* Test lengths on both sides of each threshold, in pieces that overlap or touch. */
 static void what_is_written_is_read_and_in_the_memory(void **state)
 {
 	static const size_t lengths[] = {
@@ -100,7 +100,7 @@ static void a_word_is_stored_and_syncs_have_tickets(void **state)
 	must(rpma_file_sync_start(file, &(struct rpma_file_range){128, 5}, 1, &tickets[2]));
 	assert_true(tickets[0] < tickets[1] && tickets[1] < tickets[2]);
 	must(rpma_file_sync_wait(file, tickets[2], -1));
-	must(rpma_file_sync_wait(file, tickets[0], 0)); /* it ended with the later sync */
+	must(rpma_file_sync_wait(file, tickets[0], 0)); /* this ticket ended with the later sync */
 	memcpy(&word, memory + 8, 8);
 	assert_true(word == 0x1122334455667788);
 	assert_memory_equal(memory + 64, "before", 6);
@@ -180,7 +180,7 @@ static void threads_share_a_file(void **state)
 	must(rpma_file_close(&file));
 }
 
-/* As much as fits into the ring, so that threads wait for room in it between each other's calls. */
+/* Write as much as fits into the ring, so that threads wait for room between each other's calls. */
 static void *fill_the_ring(void *arg)
 {
 	struct writer *w = arg;
@@ -222,7 +222,7 @@ static void threads_that_wait_for_room_lose_nothing(void **state)
 #define CLAIMERS 8
 #define CLAIMS   6
 
-/* Opens its part again and again. */
+/* Open the thread's part again and again. */
 static void *claim_a_part(void *arg)
 {
 	uint64_t *generations = arg, number = generations[0];
@@ -243,8 +243,8 @@ static void *claim_a_part(void *arg)
 }
 
 /*
- * Several records are under way at a time. Each claim has a number of its own, and no number is
- * left out.
+ * Several records are under way at a time. Each claim has a number of its own, and the numbers have
+ * no gap.
  */
 static void writers_of_several_parts_claim_at_once(void **state)
 {
@@ -311,7 +311,7 @@ static void wrong_exports_are_refused(void **state)
 	assert_null(s);
 }
 
-/* Clients read what the program itself stores, as it is the same memory. */
+/* Clients read the bytes that the program itself stores, as both use the same memory. */
 static void served_memory_is_the_callers(void **state)
 {
 	struct rpma_file *file = open_memory(RPMA_FILE_READONLY);
@@ -371,10 +371,10 @@ static void a_list_says_why_there_is_none(void **state)
 	assert_non_null(strstr(rpma_file_errormsg(), "does not serve a region 'none'"));
 	assert_int_equal(rpma_file_list("127.0.0.1:1", NULL, regions, &count),
 			 RPMA_FILE_E_UNREACHED);
-	assert_int_equal(count, 1); /* a failure does not change it */
+	assert_int_equal(count, 1); /* a failure leaves `count` unchanged */
 }
 
-/* What speaks first, and not iWARP. */
+/* A listener that speaks first, and not iWARP. */
 static void *greet_as_another_program(void *listener)
 {
 	int fd = accept(*(int *)listener, NULL, NULL);

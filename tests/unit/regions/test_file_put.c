@@ -25,7 +25,7 @@ static void reads_are_under_way_at_a_time(void **state)
 	memcpy(mirror, memory, SIZE);
 	for (unsigned i = 0; i < READS; i++) {
 		bufs[i] = malloc(lengths[i]);
-		mirror[i] = 'x'; /* a write before a read is seen by it */
+		mirror[i] = 'x'; /* a read sees an earlier write */
 		must(rpma_file_pwrite(file, "x", 1, i));
 		must(rpma_file_pread_start(file, bufs[i], lengths[i], i, &tickets[i]));
 		assert_true(tickets[i] > before);
@@ -41,7 +41,7 @@ static void reads_are_under_way_at_a_time(void **state)
 		assert_int_equal(bufs[i][0], 'x');
 	}
 	must(rpma_file_sync_wait(file, sync, -1));
-	/* One that is under way when the file is closed. */
+	/* One read is under way when the file is closed. */
 	must(rpma_file_pread_start(file, bufs[READS - 1], lengths[READS - 1], 0, &before));
 	must(rpma_file_close(&file));
 	for (unsigned i = 0; i < READS; i++)
@@ -49,7 +49,7 @@ static void reads_are_under_way_at_a_time(void **state)
 	free(mirror);
 }
 
-/* What was written is undecided until a sync, whatever is read meanwhile. */
+/* Written bytes are undecided until a sync, whatever is read meanwhile. */
 static void a_read_decides_nothing(void **state)
 {
 	struct rpma_file *file = open_memory(0);
@@ -137,7 +137,8 @@ static void a_file_is_put_as_a_whole(void **state)
 	must(rpma_digest_compute(RPMA_DIGEST_BLAKE2B, buf, sizeof(buf), &digest));
 	assert_int_equal(rpma_file_put_begin(file, SIZE + 1, 0), RPMA_E_INVAL);
 	assert_int_equal(rpma_file_put_end(file, 1, digest.bytes), RPMA_E_INVAL);
-	assert_int_equal(rpma_file_pwrite(file, buf, 1, 0), RPMA_E_INVAL); /* it has no range yet */
+	assert_int_equal(rpma_file_pwrite(file, buf, 1, 0), RPMA_E_INVAL); /* the file has no
+                                                                            * range yet */
 	must(rpma_file_get_generation(file, &generation));
 	assert_int_equal(generation, 0);
 	must(rpma_file_put_begin(file, sizeof(buf), 1234567890));
@@ -166,7 +167,7 @@ static void a_file_is_put_as_a_whole(void **state)
 	assert_int_equal(info.file_time_ns, 1234567890);
 	assert_memory_equal(info.file_digest, digest.bytes, sizeof(info.file_digest));
 	must(rpma_file_put_begin(file, UINT64_MAX, 0));
-	must(rpma_file_close(&file)); /* without its end */
+	must(rpma_file_close(&file)); /* the writer closes without its end */
 	region = region_of(file_target);
 	assert_int_equal(region.holds, RPMA_FILE_HOLDS_PARTIAL);
 	assert_int_equal(region.file_length, UINT64_MAX);
