@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cancel.c -- jobs that end early, and the memory that they let go of. */
+/* cancel.c -- ends jobs early, and releases their memory. */
 #include <errno.h>
 
 #include "softrnic/persist/pool.h"
@@ -13,7 +13,7 @@ static void cancel_queued(struct persist_job *job)
 	job->done(job, -ECANCELED);
 }
 
-/* Under the lock. True: it was queued. */
+/* Called under the lock. Returns whether the job was queued. */
 static bool cancel_mark(struct persist_job *job)
 {
 	bool queued = job->waits_for != NULL;

@@ -37,7 +37,7 @@ static bool file_is_entry_of(const struct file *f, const struct vma *vma, const 
 	       f->medium.st_ino == m->st_ino;
 }
 
-/* Under files_lock. */
+/* Called under files_lock. */
 static struct file *files_find(const struct vma *vma, const struct medium *m)
 {
 	struct list *it;
@@ -53,13 +53,13 @@ static struct file *files_find(const struct vma *vma, const struct medium *m)
 	return NULL;
 }
 
-/* One of the two has no descriptor to compare, so they may be the same file. */
+/* Without a descriptor of one of them there is no comparison, so the two may be the same file. */
 static bool file_may_be(const struct file *a, const struct file *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && (a->medium.fd < 0 || b->medium.fd < 0);
 }
 
-/* Under files_lock: take over the failure of any entry that may be the same file. */
+/* Called under files_lock: take over the failure of any entry that may be the same file. */
 static void file_inherit_error(struct file *f)
 {
 	struct list *it;
@@ -136,7 +136,7 @@ static void file_delete(struct file *f)
 	free(f);
 }
 
-/* Another thread may have added the file meanwhile: then its entry counts. */
+/* Another thread may have added the file meanwhile: then that entry is used. */
 static struct file *files_insert(struct file *entry, const struct vma *vma, const struct medium *m)
 {
 	struct file *other;
@@ -203,7 +203,7 @@ void file_put(struct file *f)
 		file_delete(f);
 }
 
-/* Under own_lock. */
+/* Called under own_lock. */
 static int file_extend_own(struct file *f, uint64_t end, bool writable)
 {
 	struct ownmap_source from = {f->medium.fd, f->medium.st_dev, f->medium.st_ino, f->dev,
@@ -248,10 +248,8 @@ struct file *file_of_memory(void)
 	return &files_memory;
 }
 
-/*
- * Not by fstat(): since Linux 6.13 a time that was looked at is exact from then on, so that the
- * next store changes it, and the next write-back of the data may have to write the inode, too.
- */
+/* Do not use fstat(): since Linux 6.13 it makes the file's time stamp exact, so that the next store
+ * changes the time stamp. Then the next write-back of the data may have to write the inode, too. */
 void file_find_end(const struct file *f, struct file_end *end)
 {
 	struct statx st;

@@ -8,13 +8,13 @@
 #include "softrnic/persist/reader.h"
 #include "softrnic/persist/writeback.h"
 
-#define GROUP_LOOKS 256 /* greatest number of waiting jobs that are looked at for one group */
+#define GROUP_LOOKS 256 /* greatest number of waiting jobs that are checked for one group */
 
 /* The next slice of a job: a part of one range. */
 struct group_piece {
 	const struct range *r;
 	uintptr_t start, end;
-	uintptr_t range_end; /* of the job */
+	uintptr_t range_end; /* end of the job's range */
 	uint64_t from, to;   /* range in the file */
 };
 
@@ -66,7 +66,7 @@ static uint64_t group_hull(const struct group *g, const struct group_piece *p)
 	return (p->to > g->to ? p->to : g->to) - (p->from < g->from ? p->from : g->from);
 }
 
-/* file->reach is 0 before anything is known. */
+/* file->reach is 0 before the first measurement. */
 static uint64_t group_reach(const struct file *f)
 {
 	return f->reach ? f->reach : GROUP_SLICE;
@@ -121,7 +121,7 @@ void group_make_reading(struct group *g, struct persist_job *job)
 	group_begin(g, job, READER_BYTES);
 }
 
-/* Each job's range is judged by itself: one past the end of the file fails no other. */
+/* Each job's range is checked by itself: a range past the end of the file fails no other job. */
 static int group_judge(const struct persist_job *job, int status, const struct file_end *end)
 {
 	struct group_piece p = group_piece_of(job, job->slice);
@@ -137,9 +137,7 @@ static void group_write_back_shared(struct group *g, struct file *f)
 	struct file_end end;
 	struct list *it;
 
-	/*
-	 * Checked afterwards, because bytes that were cut off meanwhile have not been written back.
-	 */
+	/* Check afterwards: bytes that were cut off meanwhile have not been written back. */
 	file_find_end(f, &end);
 	list_for_each (it, &g->jobs) {
 		struct persist_job *job = container_of(it, struct persist_job, node);
@@ -182,7 +180,7 @@ void group_measure(const struct group *g, struct file *f, uint64_t took_ns)
 	uint64_t reach = group_reach(f);
 
 	if (!g->shared || g->bytes > g->count * GROUP_NEAR)
-		return; /* the time depends on the number of bytes then */
+		return; /* the time then depends on the number of bytes */
 	if (g->count == 1)
 		f->single_ns = f->single_ns ? (3 * f->single_ns + took_ns) / 4 : took_ns;
 	else if (f->single_ns && took_ns > g->count * f->single_ns)

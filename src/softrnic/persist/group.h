@@ -3,11 +3,12 @@
  * group.h -- the jobs that one slice serves.
  *
  * Jobs that wait at a file when a slice of it begins may share its write-back (group commit): a
- * write-back that begins now covers what all of them placed. One msync() of the whole of two ranges
- * costs as much as one of each, as clean pages between them cost nothing; dirty ones that no
- * job covers do. So the gap that is bridged has a reach of its own for each file: a group that took
- * longer than its members one after the other shortens it, down to GROUP_NEAR, where even a dirty
- * gap costs no more than the msync() that it saves; any other group lengthens it again.
+ * write-back that begins now covers what all of them placed. One msync() across two ranges is
+ * cheaper than two calls if the pages between them are clean; dirty pages between them cost time.
+ * So each file has a reach, the greatest gap that a group bridges. A group that took longer than
+ * its jobs would take one after the other shortens the reach, down to GROUP_NEAR, where even a
+ * dirty gap costs no more than the msync() that it saves. Any other group lengthens the reach
+ * again.
  */
 #ifndef PERSIST_GROUP_H
 #define PERSIST_GROUP_H
@@ -24,34 +25,29 @@
 struct reader;
 
 struct group {
-	struct list jobs; /* the job whose turn it was is the first one */
+	struct list jobs; /* the job whose turn it was comes first */
 	unsigned count;
 	size_t bytes;      /* sum of the jobs' requested bytes */
 	uint64_t from, to; /* range in the file, if the write-back is shared */
 	bool shared;
 };
 
-/*
- * Make a group of a job and, where they can share its write-back, jobs that wait at the file. Sets
- * the length of each one's slice. Under the pool's lock.
- */
+/* Group a job with other jobs that wait at the file and can share its write-back. Sets the length
+ * of each job's slice. Called under the pool's lock. */
 void group_make(struct group *g, struct file *f, struct persist_job *job);
 /* Make a group of one job that is read back. */
 void group_make_reading(struct group *g, struct persist_job *job);
-/* Does the job's range go on after its slice? */
+/* Does the job's range continue after its slice? */
 bool group_has_more(const struct persist_job *job);
 
-/*
- * Run the slice, without the lock. It sets the status of each job, and blocks as long as the file
- * system does. *reader: as in writeback.h.
- */
+/* Run the slice without the lock and set the status of each job. Blocks as long as the file system
+ * does. *reader: as in writeback.h. */
 void group_write_back(struct group *g, struct file *f, struct reader **reader);
 void group_read_back(struct group *g, struct reader **reader);
 void group_fail(struct group *g, int error);
 
-/*
- * Note the time that a group of the file took, and adapt the file's reach. Under the pool's lock.
- */
+/* Record the time that a group of the file took, and adapt the file's reach. Called under the
+ * pool's lock. */
 void group_measure(const struct group *g, struct file *f, uint64_t took_ns);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * here.c -- a write-back that the submitting thread makes itself.
+ * here.c -- a write-back in the submitting thread.
  *
- * To wake a thread of the pool, and the caches that it finds cold, cost a part of a write-back on a
- * quick disk. So a thread that can wait makes it. In all other respects such a turn is one of the
- * pool's: it takes one of the file's slots and one of the turns of all, counts as a slice that may
- * stall, and shares its success and its failure with the slice beside it.
+ * On a quick disk, waking a thread of the pool and its cold caches cost a considerable part of a
+ * write-back. So a submitting thread that may wait runs the write-back itself. In all other
+ * respects its turn is like a turn of the pool: it takes one of the file's slots and one of the
+ * pool's turns, counts as a slice that may stall, and shares success and failure with the slice
+ * beside it.
  *
- * Where other jobs wait at the file already, the new job is queued with them: one write-back
- * then serves all of them.
+ * Where other jobs wait at the file already, the new job is queued with them: one write-back then
+ * serves all of them.
  */
 #include "softrnic/persist/pool.h"
 #include "softrnic/persist/queue.h"
@@ -35,10 +36,8 @@ bool here_start(struct persist_job *job, struct file *f)
 	return here.begun;
 }
 
-/*
- * Returns whether the thread is to run another slice: jobs that waited for this slice have no other
- * thread.
- */
+/* Returns whether the thread must run another slice: jobs that waited for this slice have no other
+ * thread. */
 static bool here_run_turn(struct reader **reader)
 {
 	struct list finished = LIST_INIT(finished);
@@ -55,7 +54,7 @@ static bool here_run_turn(struct reader **reader)
 
 void persist_run_here(void)
 {
-	struct reader *reader = NULL; /* a range in the file's own mapping needs none */
+	struct reader *reader = NULL; /* a range in the file's own mapping needs no reader */
 
 	while (here_run_turn(&reader))
 		;

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 /*
- * FS_VOLATILE: memory. FS_DIRECT: a read with O_DIRECT is answered by the device, also on kernels
- * that do not report so. FS_LOCAL: O_DIRECT is accepted, and a cache may answer all the same.
- * FS_REMOTE: as FS_LOCAL, and the cache may be that of a server.
+ * FS_VOLATILE: memory. FS_DIRECT: the device answers a read with O_DIRECT, even on kernels that do
+ * not report this. FS_LOCAL: O_DIRECT is accepted, but a cache may answer. FS_REMOTE: as FS_LOCAL,
+ * and the cache may be a server's.
  */
 enum medium_fs_kind { FS_VOLATILE, FS_LOCAL, FS_DIRECT, FS_REMOTE };
 
@@ -35,7 +35,7 @@ static const struct {
 };
 #define N_FS_TYPES (sizeof(medium_fs_types) / sizeof(medium_fs_types[0]))
 
-/* Do a superblock's device and an inode number identify one file? False where that is unknown. */
+/* Do a superblock's device and an inode number identify one file? False if this is unknown. */
 static bool medium_numbers_are_unique(const char *fs)
 {
 	static const char *const names[] = {"ext2", "ext3", "ext4", "xfs", "f2fs", "nfs", "nfs4"};
@@ -79,7 +79,7 @@ static void medium_by_name(const char *name, struct medium *m)
 			m->cls = VEXT_DURABILITY_VOLATILE;
 		if (medium_fs_types[i].kind == FS_DIRECT && !strcmp(name, known))
 			m->direct = true;
-		/* "nfs4" and "fuse.sshfs" too */
+		/* also "nfs4" and "fuse.sshfs" */
 		if (medium_fs_types[i].kind == FS_REMOTE && !strncmp(name, known, strlen(known)))
 			m->remote = true;
 	}
@@ -123,13 +123,13 @@ static bool medium_is_device_dax(dev_t dev)
 	return n >= 4 && !strcmp(target + n - 4, "/dax");
 }
 
-/* Is the error temporary, for want of descriptors or memory? */
+/* Is the error temporary: a shortage of descriptors or memory? */
 static bool medium_is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
 }
 
-/* An overlay that is mounted volatile cannot even be mounted again after a crash. */
+/* An overlay with the option "volatile" cannot even be mounted again after a crash. */
 static int medium_of_overlay(int fd, struct medium *m)
 {
 	int ret = mounts_is_volatile(fd);

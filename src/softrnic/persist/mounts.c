@@ -14,7 +14,7 @@ struct mount {
 	unsigned long long id;
 	dev_t dev;
 	char name[32];
-	bool is_volatile; /* an overlay that is lost in a crash */
+	bool is_volatile; /* an overlay whose data are lost in a crash */
 };
 
 /* The options of the superblock, "rw,lowerdir=a,volatile"; later kernels write "fsync=volatile". */
@@ -54,7 +54,7 @@ static bool mounts_has_id(const struct mount *m, const struct mount *wanted)
 	return m->id == wanted->id;
 }
 
-/* *m: in, what fits() compares with; out, the mount found. */
+/* *m is the mount to compare with, and then the mount that was found. */
 static int mounts_find(bool (*fits)(const struct mount *, const struct mount *), struct mount *m)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -87,7 +87,7 @@ int mounts_fs_name(dev_t dev, char name[32])
 	return ret;
 }
 
-/* The mount that a descriptor was opened in. */
+/* Find the mount in which a descriptor was opened. */
 static int mounts_find_of(int fd, struct mount *m)
 {
 	struct statx st;

@@ -29,10 +29,8 @@ static size_t ownmap_page_up(uint64_t n)
 	return ((size_t)n + page - 1) & ~(page - 1);
 }
 
-/*
- * The child of a fork() gets no copy: the kernel would report an error to one of both only.
- * -EAGAIN: the address space is used up, which is no shortage of memory.
- */
+/* A forked child gets no copy: the kernel would report an error to only one of the two processes.
+ * -EAGAIN: the address space is used up, which is no shortage of memory. */
 static int ownmap_set(struct ownmap *map, void *base, size_t len)
 {
 	if (base == MAP_FAILED)
@@ -69,8 +67,8 @@ static int ownmap_compare(void *arg, const struct vma *vma)
 	return vma->dev == from->map_dev && vma->ino == from->map_ino ? 0 : -ESTALE;
 }
 
-/* On some file systems what fstat() shows does not identify a file, on others what a mapping shows:
- * both are compared. */
+/* Compare the numbers of fstat() and those of the mapping: on some file systems the former do not
+ * identify a file, on others the latter. */
 static int ownmap_verify(const struct ownmap *map, const struct ownmap_source *from)
 {
 	uintptr_t at = (uintptr_t)map->base;
@@ -120,7 +118,7 @@ int ownmap_open(const struct ownmap_source *from, uint64_t end, struct ownmap **
 	return ret;
 }
 
-/* Map twice as much, if possible, as a file that grows is registered often. */
+/* Map twice as much, if possible, because a growing file is registered often. */
 int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out)
 {
 	struct ownmap *map = calloc(1, sizeof(*map));
@@ -129,7 +127,7 @@ int ownmap_extend(struct ownmap *older, uint64_t end, struct ownmap **out)
 
 	if (!map)
 		return -ENOMEM;
-	/* An old length of 0 makes a second mapping of the same description. */
+	/* An old length of 0 makes a second mapping of the same file description. */
 	ret = ownmap_set(map, mremap(older->base, 0, len, MREMAP_MAYMOVE), len);
 	if (ret && need < len)
 		ret = ownmap_set(map, mremap(older->base, 0, need, MREMAP_MAYMOVE), need);

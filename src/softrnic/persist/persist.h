@@ -54,27 +54,25 @@
 
 struct persist_region;
 
-/*
- * Classify [addr, addr+len). 0 or -ENOMEM, -EFAULT (part of the range is not mapped), or
- * -errno when the kernel does not list the mappings (no /proc, no descriptor left).
- */
+/* Classify [addr, addr+len). Returns 0, -ENOMEM, -EFAULT (part of the range is not mapped), or
+ * -errno if the kernel does not list the mappings (no /proc, no descriptor left). */
 int persist_region_new(void *addr, size_t len, struct persist_region **out);
 /*
- * A region is counted, and made with a count of one. It may outlive the memory that it describes:
- * its files' entries, and with them a failure that is remembered, live as long as it does. A
- * pending job needs a count of its region. Both accept NULL.
+ * A region is counted, and begins with a count of one. It may outlive the memory that it describes.
+ * It keeps the entries of its files, and so their remembered failures, alive. A pending job needs a
+ * count of its region. Both functions accept NULL.
  */
 struct persist_region *persist_region_get(struct persist_region *region);
 void persist_region_put(struct persist_region *region);
-/* The weakest class found in [addr, addr+len). */
+/* Returns the weakest class in [addr, addr+len). */
 enum vext_durability persist_region_class(const struct persist_region *region, const void *addr,
 					  size_t len);
-/* Is all of the region volatile? */
+/* Is the whole region volatile? */
 bool persist_region_is_volatile(const struct persist_region *region);
 /*
- * May a load or a store to some of the memory have to wait for a file system? True of every shared
- * mapping of a file that is not made of memory alone. A private one, which is what a program's own
- * data are, counts as no: only its first loads can wait.
+ * Can a load or a store to the region wait for a file system? True for every shared mapping of a
+ * file, except files in memory only. False for a private mapping, which holds a program's own data:
+ * only its first loads can wait.
  */
 bool persist_region_can_stall(const struct persist_region *region);
 /*
@@ -83,29 +81,23 @@ bool persist_region_can_stall(const struct persist_region *region);
  */
 bool persist_region_is_detachable(const struct persist_region *region, const void *addr,
 				  size_t len);
-/*
- * [addr, addr+len), whose pages were loaded, is about to be stored to: the store shall make no more
- * of a file dirty than these pages (base/folio.h). Waits for no file system.
- */
+/* Announce a store to [addr, addr+len), whose pages were loaded: the store shall make only these
+ * pages of a file dirty (base/folio.h). Waits for no file system. */
 void persist_region_expect_store(const struct persist_region *region, const void *addr, size_t len);
 /* Has a write-back to one of its files failed? */
 bool persist_region_has_failed(const struct persist_region *region);
-/*
- * The class of memory that is no region, and one line that explains it: path, file system, kind of
- * mapping. Writes at most size bytes. Fails like persist_region_new().
- */
+/* Find the class of memory outside of regions, and one line that explains it: path, file system,
+ * kind of mapping. Writes at most size bytes. Fails like persist_region_new(). */
 int persist_classify(const void *addr, size_t len, enum vext_durability *cls, char *why,
 		     size_t size);
 
 enum persist_want {
 	PERSIST_WRITE_BACK,
-	PERSIST_DIGEST, /* write back, then return the digest of what is read back */
+	PERSIST_DIGEST, /* write back, then read back and return the digest */
 };
 
-/*
- * One write-back, or one digest. The caller owns the job and keeps it (and the region) until
- * it is done. Those members that are not set are zero.
- */
+/* One write-back, or one digest. The caller owns the job and keeps it (and the region) until the
+ * job is done. Members that are not set are zero. */
 struct persist_job {
 	struct persist_region *region;
 	void *addr; /* a range inside the region; it need not be aligned */
@@ -116,61 +108,60 @@ struct persist_job {
 	struct vext_digest *digest; /* DIGEST: set when the job has succeeded */
 	void (*done)(struct persist_job *job, int status); /* called once, from a pool thread */
 
-	/* Fields of the pool, under its lock. */
+	/* Fields of the pool, guarded by its lock. */
 	struct list node;
-	struct file *waits_for; /* queued or unconfirmed there; NULL: a slice is under way */
+	struct file *waits_for; /* the job is queued or unconfirmed there; NULL: running */
 	struct readback *readback;
-	bool reading; /* all bytes are written back, and are now read back */
+	bool reading; /* all bytes are written back; the job now reads them back */
 	bool cancelled;
 	bool abandoned;
-	bool touching; /* the slice under way uses the memory by its address */
+	bool touching; /* the running slice uses the memory by its address */
 	size_t progress;
-	size_t slice; /* of it, under way */
+	size_t slice; /* length of the running slice */
 	int status;
 };
 
 /*
- * Start a job. Returns true when it is finished already, with *status set (done() is not
- * called then); false when done() will be called from a pool thread.
- * status: 0, or -errno of the failed write-back (sticky for the file; -ENOMEM where the
- * memory is not mapped any more), -EFAULT (range past the end of the file, or outside of
- * the region), -ENOTSUP (volatile and strict), -EAGAIN (no thread can be started),
- * -ECANCELED; of a digest also -EINVAL (unknown algorithm, or more than 4 GiB), -ENOMEM, or
- * -errno of the failed read.
+ * Start a job. Returns true if the job is already finished: then *status is set, and done() is not
+ * called. Returns false if a pool thread will call done(). status: 0, or -errno of the failed
+ * write-back (sticky for the file; -ENOMEM if the memory is no longer mapped), -EFAULT (the range
+ * is past the end of the file, or outside of the region), -ENOTSUP (volatile and strict), -EAGAIN
+ * (no thread can be started), -ECANCELED; of a digest also -EINVAL (unknown algorithm, or more than
+ * 4 GiB), -ENOMEM, or -errno of the failed read.
  *
- * A failed read is not sticky. The kernel reports it at each attempt, so lost bytes are never taken
- * for good ones; and writing, flushing and verifying once more is how a bad block is repaired.
+ * A failed read is not sticky. The kernel reports it at each attempt, so lost bytes never pass as
+ * good ones. To repair a bad block, a program writes, flushes and verifies once more.
  */
 bool persist_submit(struct persist_job *job, int *status);
 /*
- * The same for a thread that may wait for a write-back. *here: the job is the calling thread's to
- * run, by persist_run_here(), which blocks as long as the file system does, and should follow at
- * once. done() is called from there, too, as that of other jobs may be; or by another thread, if
- * the success depends on the slice beside it. A thread has one such job at a time. A job of more
- * than a slice, of several files or of memory that needs more than an msync() is the pool's, and so
- * is one behind others that wait at the file.
+ * As persist_submit(), for a thread that may wait for a write-back. *here: the calling thread must
+ * run the job, by persist_run_here(), which blocks as long as the file system does, and should
+ * follow at once. persist_run_here() may also call done() of other jobs. Another thread may call
+ * done() of this job, if its success depends on the slice beside it. A thread has one such job at a
+ * time. The pool runs a job of more than a slice, of several files, of memory that needs more than
+ * an msync(), or after other jobs that wait at the file.
  */
 bool persist_submit_here(struct persist_job *job, int *status, bool *here);
 void persist_run_here(void);
 /*
- * Have a submitted job end with the slice that is under way, or at once (then done() is called
- * from here) when there is none: with -ECANCELED, unless it has failed. The job must not go away
- * meanwhile, but it may be done already.
+ * End a submitted job after its running slice, or at once if no slice is running (then this call
+ * calls done()). The status is -ECANCELED, unless the job has failed. The job must stay valid
+ * meanwhile, but may be done already.
  */
 void persist_cancel(struct persist_job *job);
 /*
- * Cancel a job whose memory is about to go. True: from now on the job neither loads from nor
- * stores to the memory. done() may come much later all the same, and until then the job must not
- * go away and its region must stay counted. False: a slice uses the memory by its address (lines of
- * DAX written back, or a digest by loads), so the memory must stay until done().
+ * Cancel a job whose memory is about to go. True: from now on the job does not access the memory.
+ * done() may follow much later, and until then the job must stay valid and its region counted.
+ * False: a slice uses the memory by its address (a write-back of DAX lines, or a digest by loads),
+ * so the memory must stay until done().
  *
- * A failure of the slice under way is remembered for the file as always. An msync() of the
- * application's mapping is not waited for: it uses the kernel's list of mappings only. It may write
- * back what was mapped there since, which does no harm.
+ * A failure of the running slice is remembered for the file as always. An msync() of the
+ * application's mapping is not awaited: it only uses the kernel's list of mappings. It may write
+ * back a later mapping at that address, which does no harm.
  */
 bool persist_abandon(struct persist_job *job);
 
-/* After fork(), in the child: forget threads and queued jobs of the parent. */
+/* Around fork(): the child forgets the parent's threads and queued jobs. */
 void persist_atfork_prepare(void);
 void persist_atfork_parent(void);
 void persist_atfork_child(void);

@@ -60,12 +60,12 @@
 #define IDLE_SEC     5
 
 struct worker {
-	struct list node; /* in the list of idle workers, or of workers that are to be woken */
+	struct list node; /* link in the list of idle workers, or of workers to wake */
 	bool idle;
 	bool watches;
-	bool has_turn; /* the thread that calls the worker has given it a turn */
+	bool has_turn; /* the calling thread has given the worker a turn */
 	struct turn turn;
-	atomic_bool called; /* and all that belongs to it is done; then comes the semaphore */
+	atomic_bool called; /* set last; then the semaphore is posted */
 	sem_t wake;
 	struct reader *reader;
 };
@@ -75,8 +75,8 @@ static struct {
 	struct list idle; /* idle workers; the one that became idle last is at the end */
 	unsigned threads;
 	unsigned started; /* number of workers that are started and do not run yet */
-	bool watching;    /* an idle one looks again when a running slice stalls */
-	bool called;      /* a worker is called to do that */
+	bool watching;    /* an idle worker watches for a running slice that stalls */
+	bool called;      /* the watching worker is called */
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.idle = LIST_INIT(pool.idle),
@@ -126,10 +126,9 @@ static void worker_call(struct worker *w, bool has_turn, struct list *calls)
 }
 
 /*
- * Idle workers get what there is to do; where there are none, a thread is started, one at a time.
- * For work that has to wait for a place one idle worker watches: all slices that run now may stall,
- * and then no other event would give the work a thread. Those in `calls` are to be woken without
- * the lock.
+ * Give work to idle workers; if there are none, start one thread at a time. While work waits for a
+ * place, one idle worker watches: all running slices may stall, and then no other event would give
+ * the work a thread. The caller wakes the workers in `calls` without the lock.
  */
 static void pool_dispatch(struct list *calls)
 {
@@ -175,7 +174,7 @@ void pool_unlock(void)
 	pool_wake(&calls);
 }
 
-/* False: the worker was not called before that time. */
+/* Returns false if the time is over and the worker was not called. */
 static bool worker_wait(struct worker *w, uint64_t until_ns)
 {
 	struct timespec until = {.tv_sec = (time_t)(until_ns / NSEC_PER_SEC),
@@ -191,8 +190,8 @@ static bool worker_wait(struct worker *w, uint64_t until_ns)
 
 enum worker_news {
 	WORKER_HAS_TURN, /* the lock is not held */
-	WORKER_LOOKS,    /* it is */
-	WORKER_ENDS,     /* likewise: there was no work for IDLE_SEC */
+	WORKER_LOOKS,    /* the lock is held */
+	WORKER_ENDS,     /* the lock is held; there was no work for IDLE_SEC */
 };
 
 /* Called with the lock. */
@@ -220,7 +219,8 @@ static enum worker_news worker_sleep(struct worker *w)
 	return WORKER_LOOKS;
 }
 
-/* Called with the lock. True: without it, and with a turn; false: with it. */
+/* Called with the lock. True: the worker has a turn, and the lock is released. False: the lock is
+ * held. */
 static bool worker_get_turn(struct worker *w)
 {
 	enum worker_news news = WORKER_LOOKS;
@@ -235,7 +235,7 @@ static bool worker_get_turn(struct worker *w)
 	return news == WORKER_HAS_TURN;
 }
 
-/* After done() neither job nor file may be touched. */
+/* After done() the job and the file may be gone. */
 void pool_complete(struct list *finished)
 {
 	struct list *it;
@@ -282,7 +282,9 @@ bool pool_start(struct persist_job *job)
 	pool_lock();
 	queue_begin(job);
 	pool_dispatch(&calls);
-	/* A job without a turn waits for a slice that runs, whose thread then goes on with it. */
+	/*
+	 * A job without a turn waits for a running slice, whose thread then continues with the job.
+	 */
 	started = pool.threads > 0 || !turn_is_wanted();
 	if (!started)
 		queue_drop(job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pool.h -- the threads that make write-backs which may block, and the slices that they run. */
+/* pool.h -- the threads that run blocking write-backs, and their slices. */
 #ifndef PERSIST_POOL_H
 #define PERSIST_POOL_H
 
@@ -11,40 +11,37 @@
 #include "softrnic/persist/persist.h"
 #include "softrnic/persist/region.h"
 
-/* The lock of the queues and of the jobs. A thread that gives it up first wakes threads for the jobs
- * that can run now. */
+/* The lock of the queues and of the jobs. A thread that releases it first wakes threads for the
+ * jobs that can run now. */
 void pool_lock(void);
 void pool_unlock(void);
 
-/*
- * Queue a job that has something to write back. False: there is no thread and none can be
- * started, and nothing has happened. Otherwise job->done() is called, perhaps already.
- */
+/* Queue a job with bytes to write back. Returns false if no thread exists and none can be started;
+ * then nothing has changed. Otherwise job->done() is called, perhaps before this call returns. */
 bool pool_start(struct persist_job *job);
 
-/* With the lock: is there work, but no thread, and none can be started? */
+/* With the lock: does work wait although no thread exists and none can be started? */
 bool pool_needs_help(void);
 
-/* Call done() of these jobs. Called and returns with the lock; others may have it meanwhile. */
+/* Call done() of these jobs. Called and returns with the lock, which it releases meanwhile. */
 void pool_complete(struct list *finished);
 
-/*
- * The same for the calling thread, which is to run it by persist_run_here(). False: other jobs wait
- * at the file, or there is no turn for this one; nothing has happened.
- */
+/* As pool_start(), for the calling thread, which must run the job by persist_run_here(). Returns
+ * false if other jobs wait at the file, or no turn is free; then nothing has changed. */
 bool here_start(struct persist_job *job, struct file *f);
 
 /*
- * Around what a slice does with the memory by its address. False: the job was abandoned, and the
- * memory may be gone. NULL stands for a job that cannot be abandoned, because it runs inline.
+ * Enclose a slice's use of the memory by its address. pool_touch_begin() returns false if the job
+ * was abandoned: then the memory may be gone. NULL stands for an inline job, which cannot be
+ * abandoned.
  */
 bool pool_touch_begin(struct persist_job *job);
 void pool_touch_end(struct persist_job *job);
-/* The memory may be gone. */
+/* Has the job been abandoned? Then the memory may be gone. */
 bool pool_is_abandoned(struct persist_job *job);
 
 /*
- * The slices that run, and how many of them count against the pool's limits.
+ * The running slices, and how many of them count against the pool's limits.
  *
  * A slice that has run for SLICE_STALLED_NS waits for a file system that does not answer. It costs
  * a stack and no CPU, so it stops counting: otherwise a few such files would take all places and
@@ -64,12 +61,13 @@ struct slice {
 
 void slices_begin(struct slice *slice, bool reading);
 void slices_end(struct slice *slice);
-/* Do fewer than max slices run that are not stalled?
- * reading: of those that read back, or of all. */
+/* Are fewer than max slices running, without stalled ones? reading: count only slices that read
+ * back. */
 bool slices_below(unsigned max, bool reading);
-/* The time at which the next slice will count as stalled; 0, which is past: all do already. */
+/* Time at which the next slice will count as stalled; 0, which is past: all slices are stalled
+ * already. */
 uint64_t slices_next_stall(void);
-/* In the child after a fork(): no slice runs there. */
+/* In a forked child, where no slice runs. */
 void slices_forget(void);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * procfs.h -- what the kernel shows about this process in /proc/self: its mappings (vma_), what is
- * mounted (mounts_), and the ways from a mapping to its file (reopen_).
- */
+/* procfs.h -- information from /proc/self: the mappings of this process (vma_), the mounted file
+ * systems (mounts_), and the ways from a mapping to its file (reopen_). */
 #ifndef PERSIST_PROCFS_H
 #define PERSIST_PROCFS_H
 
@@ -15,8 +13,8 @@
 struct vma {
 	uintptr_t start, end;
 	bool shared;
-	bool writable; /* may be written to by stores now */
-	dev_t dev;     /* of the superblock; on btrfs stat() shows another one */
+	bool writable; /* stores are permitted now */
+	dev_t dev;     /* device of the superblock; on btrfs stat() shows another one */
 	ino_t ino;
 	uint64_t offset;
 	const char
@@ -26,12 +24,11 @@ struct vma {
 /* *vma is valid during the call only. A result other than 0 ends the walk. */
 typedef int vma_fn(void *arg, const struct vma *vma);
 
-/*
- * Call fn for every mapping that overlaps [start, end), in ascending order. 0, what fn
- * returned, or -errno: the kernel does not list the mappings.
- */
+/* Call fn for every mapping that overlaps [start, end), in ascending order. Returns 0, the result
+ * of fn, or -errno: the kernel does not list the mappings. */
 int vma_for_each(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg);
-/* The same from the text of /proc/self/maps, for kernels before 6.11; reads all mappings below. */
+/* As vma_for_each(), from the text of /proc/self/maps, for kernels before 6.11. Reads all lower
+ * mappings, too. */
 int vma_for_each_text(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg);
 
 /* Was the file of a shared mapping opened for writing?
@@ -44,11 +41,14 @@ bool vma_syncs(const struct vma *vma);
  */
 bool vma_is_sync(uintptr_t start);
 
-/* The name of the file system on that superblock's device. 0 or -errno; -ENOENT: not mounted. */
+/* Find the name of the file system on a superblock's device. Returns 0 or -errno; -ENOENT: not
+ * mounted. */
 int mounts_fs_name(dev_t dev, char name[32]);
-/* The superblock's device of the mount in which a descriptor was opened. 0 or -errno. */
+/*
+ * Find the superblock's device of the mount in which a descriptor was opened. Returns 0 or -errno.
+ */
 int mounts_device_of(int fd, dev_t *dev);
-/* Was a descriptor opened in an overlay that syncs nothing? 0, 1 or -errno. */
+/* Was the descriptor opened in an overlay without syncs? Returns 0, 1 or -errno. */
 int mounts_is_volatile(int fd);
 
 /*
@@ -71,9 +71,9 @@ int mounts_is_volatile(int fd);
 int reopen_mapped(const struct vma *vma, struct stat *st, struct statfs *fs);
 
 /*
- * The file of an O_PATH descriptor of this process, opened with O_RDONLY or O_RDWR by a thread with
- * a descriptor table of its own (base/thread.h). -errno: the file may not be opened; -ESTALE: the
- * descriptor leads to a file with other numbers by now.
+ * Open the file of an O_PATH descriptor of this process with O_RDONLY or O_RDWR, in a thread with a
+ * descriptor table of its own (base/thread.h). -errno: the file may not be opened; -ESTALE: the
+ * descriptor now leads to a file with other numbers.
  */
 int reopen_again(int path_fd, int access, dev_t st_dev, ino_t st_ino, struct stat *st);
 

@@ -3,7 +3,7 @@
 
 _Static_assert(FILE_SLOTS == 2, "there is at most one slice beside a slice");
 
-/* List of files with work, by their queues' `ready`. */
+/* Files with work, linked by their queues' `ready`. */
 static struct {
 	struct list writes, reads;
 } queue = {
@@ -45,7 +45,7 @@ static struct file_slot *queue_busy_slot(struct file *f)
 	return NULL;
 }
 
-/* A file is queued after all files that wait already. */
+/* A file is queued after all waiting files. */
 static void queue_settle_one(struct file_queue *q, bool has_room, bool reading)
 {
 	if (list_empty(&q->jobs) || !has_room)
@@ -83,7 +83,8 @@ void queue_drop(struct persist_job *job)
 	job->waits_for = NULL;
 }
 
-/* Skip what needs no write-back, then queue the job at the next range's file. False: all done. */
+/* Skip ranges that need no write-back, then queue the job at the next range's file. Returns false
+ * if no range is left. */
 static bool queue_push_next(struct persist_job *job)
 {
 	while (job->progress < job->len) {
@@ -110,7 +111,7 @@ bool queue_begin(struct persist_job *job)
 	return queue_push_next(job);
 }
 
-/* The job is through with a range on f: it goes on to the next range, or to `finished`. */
+/* The job has finished a range on f: move it to its next range, or to `finished`. */
 static void queue_end_range(struct file *f, struct persist_job *job, struct list *finished)
 {
 	if (!job->status)

@@ -16,38 +16,37 @@
 
 #include "softrnic/persist/region.h"
 
-/* Is there a file with both a job and room? */
+/* Is there a file with both a job and a free slot? */
 bool queue_has_turn(bool reading);
-/* Take out the file whose turn it is. The caller has checked that there is one. */
+/* Remove and return the file whose turn it is. The caller has checked that there is one. */
 struct file *queue_take_turn(bool reading);
-/* The file has a turn again, if it has both a job and room; after any change of these. */
+/* Give the file a turn again, if it has both a job and a free slot. To be called after any change
+ * of these. */
 void queue_settle(struct file *f);
 
-/* Queue a job, at its beginning, where it has anything to do. False: it has not. */
+/* Queue a job at its first range. Returns false if it has nothing to do. */
 bool queue_begin(struct persist_job *job);
-/* Take a job out that is queued or unconfirmed. */
+/* Remove a job that is queued or unconfirmed. */
 void queue_drop(struct persist_job *job);
-/* Take out the first job of the file. The caller has checked that there is one. */
+/* Remove and return the first job of the file. The caller has checked that there is one. */
 struct persist_job *queue_pop(struct file *f, bool reading);
 
-/* A free slot; NULL: there is none. */
+/* Returns a free slot, or NULL. */
 struct file_slot *queue_free_slot(struct file *f);
-/*
- * The slice in a slot has ended: first the slot's end, then that of each of its jobs. Jobs that are
- * finished go to that list. slot: NULL after a read.
- */
+/* Handle the end of a slot's slice, and then, by queue_end_slice(), the end of each of its jobs'
+ * slices. Finished jobs are added to `finished`. slot: NULL after a read. */
 void queue_end_slot(struct file *f, struct file_slot *slot, struct list *finished);
-/* more: there is more of the range. */
+/* more: the range has further bytes. */
 void queue_end_slice(struct file *f, bool reading, struct persist_job *job, bool more,
 		     struct list *finished);
 
-/* The place at which the job's next slice begins. */
+/* The address at which the job's next slice begins. */
 static inline uintptr_t queue_job_pos(const struct persist_job *job)
 {
 	return (uintptr_t)job->addr + job->progress;
 }
 
-/* In the child of a fork(). */
+/* In a forked child. */
 void queue_forget(void);
 
 #endif

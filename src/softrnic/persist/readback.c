@@ -38,7 +38,7 @@ static void readback_add(struct readback *rb, const void *bytes, size_t len,
 		rb->source = source;
 }
 
-/* Through the mapping, where a page that is gone or cannot be read is a fault. */
+/* Copy through the mapping, where a page that is gone or unreadable causes a fault. */
 static int readback_copy(void *buf, const struct range *r, uintptr_t start, uintptr_t end,
 			 struct persist_job *job)
 {

@@ -15,7 +15,7 @@
 
 #define READER_STACK ((size_t)256 << 10)
 #define ALIGN_MAX    ((size_t)64 << 10)
-#define BUFFER_BYTES (READER_BYTES + 2 * ALIGN_MAX) /* a range widened at both ends */
+#define BUFFER_BYTES (READER_BYTES + 2 * ALIGN_MAX) /* room to align both ends of a range */
 
 struct reader {
 	unsigned char *buffer;
@@ -33,10 +33,8 @@ struct reader {
 	int result;
 };
 
-/*
- * The alignment of length and offset; 0: this file is not read directly, even where open() accepts
- * O_DIRECT. *known: the file system reports STATX_DIOALIGN.
- */
+/* Find the alignment of length and offset; 0: this file has no direct reads, even if open() accepts
+ * O_DIRECT. *known: the file system reports STATX_DIOALIGN. */
 static size_t reader_direct_align(int fd, bool *known)
 {
 	struct statx st = {0};
@@ -49,7 +47,7 @@ static size_t reader_direct_align(int fd, bool *known)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Returns the number of bytes that were read, fewer at the end of the file; or -errno. */
+/* Returns the number of bytes read, fewer at the end of the file; or -errno. */
 static ssize_t reader_pread(int fd, unsigned char *buf, size_t len, uint64_t offset, size_t align)
 {
 	size_t got = 0;
@@ -79,8 +77,8 @@ static int reader_read_aligned(struct reader *rd, int fd, size_t align)
 	return (size_t)n < head + rd->len ? -EFAULT : 0;
 }
 
-/* Without STATX_DIOALIGN O_DIRECT may be no more than a hint: ZFS answered from its own cache, and
- * btrfs reads what it compressed through the page cache. */
+/* Without STATX_DIOALIGN, O_DIRECT may be only a hint: ZFS answered from its own cache, and btrfs
+ * reads compressed files through the page cache. */
 static enum vext_digest_source reader_direct_source(const struct file *f, bool known)
 {
 	return !f->medium.remote && (known || f->medium.direct) ? VEXT_DIGEST_FROM_MEDIUM
@@ -155,7 +153,8 @@ static bool reader_start(struct reader *rd)
 	return rd->has_thread;
 }
 
-/* One mapping holds all, and the child of a fork() gets no copy: there the thread is gone, too. */
+/* One mapping holds the whole reader. A forked child gets no copy, because the thread does not
+ * exist there either. */
 struct reader *reader_new(void)
 {
 	size_t size = BUFFER_BYTES + sizeof(struct reader);

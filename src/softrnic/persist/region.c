@@ -14,9 +14,9 @@
 
 struct region_survey {
 	struct persist_region *region;
-	uintptr_t next;   /* end of the mappings that were found so far */
+	uintptr_t next;   /* end of the mappings found so far */
 	unsigned weakest; /* range_rank() */
-	unsigned kinds;   /* bit set of classes found */
+	unsigned kinds;   /* set of the classes found, one bit each */
 };
 
 /* The first System V segment has the inode number 0, but a path. */
@@ -25,13 +25,13 @@ static bool region_vma_has_file(const struct vma *vma)
 	return vma->ino || vma->path[0] == '/';
 }
 
-/* By class; within a class a range without an own mapping (ownmap.h) is the weaker one. */
+/* The rank of a class; within a class a range without an own mapping (ownmap.h) is weaker. */
 static unsigned range_rank(const struct range *r, int own)
 {
 	return 2 * (unsigned)r->cls + !own;
 }
 
-/* own: 0, or why the file has no own mapping. */
+/* own: 0, or the error because of which the file has no own mapping. */
 static void region_explain(struct persist_region *region, const struct vma *vma,
 			   const struct range *r, const char *fs, int own)
 {
@@ -63,7 +63,7 @@ static bool range_continues(const struct range *a, const struct range *b)
 	       (!a->file || a->offset + (a->end - a->start) == b->offset);
 }
 
-/* Takes over the range's count of its file. */
+/* The region takes over the range's count of its file. */
 static int region_append(struct persist_region *region, const struct range *r)
 {
 	struct range *last = region->count ? &region->ranges[region->count - 1] : NULL;
@@ -272,7 +272,7 @@ bool persist_region_is_detachable(const struct persist_region *region, const voi
 	return true;
 }
 
-/* A range that is longer than the file's own mapping has no marks there. */
+/* A range longer than the file's own mapping has no marks in its tail. */
 void persist_region_expect_store(const struct persist_region *region, const void *addr, size_t len)
 {
 	const struct range *r = region_range_at(region, (uintptr_t)addr);

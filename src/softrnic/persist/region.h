@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* region.h -- a region's inside: ranges of one class each, for the write-back. */
+/* region.h -- the inside of a region: ranges of one class each, for the write-back. */
 #ifndef PERSIST_REGION_H
 #define PERSIST_REGION_H
 
@@ -20,15 +20,15 @@ struct range {
 	unsigned own;      /* the file's own_epoch if it had an own mapping (ownmap.h); else 0 */
 };
 
-/*
- * Has the file had the same own mapping ever since the range was registered? A younger one does not
- * report losses before it, which the kernel may still report to the application's mapping.
- */
+/* Has the file had the same own mapping since the range was registered? A younger mapping does not
+ * report earlier losses, which the kernel may still report to the application's mapping. */
 bool range_has_own(const struct range *r);
-/* Can [start, end) of a file's range be written back through the own mapping, and by it alone? */
+/* Can the own mapping alone write back [start, end) of a file's range? */
 bool range_is_lasting(const struct range *r, uintptr_t start, uintptr_t end);
 
-/* Ranges ascend, without gaps, and cover [start, end). Only the count changes once it is made. */
+/*
+ * The ranges ascend, without gaps, and cover [start, end). After creation only the count changes.
+ */
 struct persist_region {
 	atomic_uint refs;
 	bool can_stall;
@@ -38,7 +38,7 @@ struct persist_region {
 	char why[192]; /* one line: path, file system, kind of mapping */
 };
 
-/* The range that contains addr, which is inside the region. */
+/* The range that contains addr, an address inside the region. */
 const struct range *region_range_at(const struct persist_region *region, uintptr_t addr);
 
 #endif

@@ -24,7 +24,7 @@ static int reopen_path(const char *path, struct stat *st, struct statfs *fs)
 	return fd;
 }
 
-/* btrfs shows a device of its own for each subvolume, and so does overlayfs in some set-ups. */
+/* btrfs shows a separate device for each subvolume, and so does overlayfs in some set-ups. */
 static bool reopen_may_be_same(const struct vma *vma, int fd, const struct stat *st,
 			       const struct statfs *fs)
 {
@@ -50,7 +50,9 @@ static int reopen_if_same(const char *path, const struct vma *vma, struct stat *
 	return fd;
 }
 
-/* A file with one name has one path, also when it is deleted; its mapping has the same. */
+/*
+ * A file with one name has one path, even after it is deleted, and its mapping has the same path.
+ */
 static bool reopen_has_path_of(const char *link, const struct vma *vma)
 {
 	char target[PATH_MAX];
@@ -59,10 +61,8 @@ static bool reopen_has_path_of(const char *link, const struct vma *vma)
 	return n > 0 && (size_t)n == strlen(vma->path) && !memcmp(target, vma->path, (size_t)n);
 }
 
-/*
- * fstat() comes before the open(), because a process may have a million descriptors. Those with
- * O_PATH are skipped: files cannot be mapped with them, and the library's own are of that kind.
- */
+/* Call fstat() before open(), because a process may have a million descriptors. Skip descriptors
+ * with O_PATH: they cannot map files, and the library's own are of this kind. */
 static int reopen_entry(const char *name, const struct vma *vma, struct stat *st, struct statfs *fs)
 {
 	char path[64], *end;
@@ -81,13 +81,13 @@ static int reopen_entry(const char *name, const struct vma *vma, struct stat *st
 	return fd;
 }
 
-/* The descriptors of the application that may be of the mapping's file. */
+/* The application's descriptors that may belong to the mapping's file. */
 struct reopen_candidates {
-	int fd; /* of the first; -1: none */
+	int fd; /* number of the first candidate; -1: none */
 	struct stat st;
 	struct statfs fs;
-	bool differ;  /* they are of several files */
-	bool has_dev; /* one of them is of a file on st_dev */
+	bool differ;  /* the candidates are of several files */
+	bool has_dev; /* a candidate is of a file on st_dev */
 };
 
 static void reopen_add_candidate(struct reopen_candidates *c, const char *name,
@@ -187,8 +187,8 @@ int reopen_mapped(const struct vma *vma, struct stat *st, struct statfs *fs)
 	return fd;
 }
 
-/* /proc/self/fd is the table of the process, whichever thread looks. O_NONBLOCK: the open does not
- * wait for the holder of a lease. */
+/* /proc/self/fd shows the table of the process to every thread. O_NONBLOCK: the open does not wait
+ * for the holder of a lease. */
 int reopen_again(int path_fd, int access, dev_t st_dev, ino_t st_ino, struct stat *st)
 {
 	char path[64];

@@ -9,10 +9,10 @@
 #include "softrnic/persist/writeback.h"
 
 #define DAX_INLINE_BYTES ((size_t)64 << 10)
-/* a peer may request up to its IRD of them at once */
+/* a peer may request several digests at once, up to its IRD */
 #define DIGEST_INLINE_BYTES ((size_t)4 << 10)
 
-/* The parts of a job, which are determined before anything is started. */
+/* The parts of a job, determined before any of them starts. */
 struct submit_plan {
 	bool has_volatile;
 	bool has_file;
@@ -77,7 +77,9 @@ static int submit_inline(struct persist_job *job, const struct submit_plan *plan
 	return status || !job->readback ? status : readback_inline(job);
 }
 
-/* The file of a job that is one slice, all of which is in its own mapping; NULL: it is not. */
+/*
+ * Returns the file of a job of one slice, all of it in the file's own mapping; NULL for other jobs.
+ */
 static struct file *submit_file_of_slice(const struct persist_job *job)
 {
 	uintptr_t start_addr = (uintptr_t)job->addr, end = start_addr + job->len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * turn.h -- what a thread of the pool does next: one slice, for a group of jobs of one file.
+ * turn.h -- a turn of a pool's thread: one slice, for a group of jobs of one file.
  *
  * At most TURNS_MAX slices that are not stalled (pool.h) run at once. Of these at most READERS_MAX
  * read back: a peer that may read the memory may request a digest on each of its connections, and
@@ -17,26 +17,24 @@
 struct turn {
 	struct file *file;
 	struct file_slot *slot; /* NULL: reading */
-	bool reading;           /* the previous turn's, until this one begins */
+	bool reading;           /* kind of the previous turn, until this one begins */
 	struct slice running;
 	struct group group;
 };
 
-/* Under the pool's lock: does a file wait for a turn; and may one begin? */
+/* Called under the pool's lock: does a file wait for a turn, and may a turn begin? */
 bool turn_is_wanted(void);
 bool turn_is_possible(void);
-/* Under the pool's lock: may a write-back begin, whichever file it is of? */
+/* Called under the pool's lock: may a write-back begin, of any file? */
 bool turn_is_left(void);
-/* Under the pool's lock. False: none may begin. */
+/* Called under the pool's lock. Returns false if no turn may begin. */
 bool turn_begin(struct turn *t);
-/*
- * The same for the first job of that file. The caller has checked that it has a job and a free
- * slot.
- */
+/* As turn_begin(), for the first job of this file. The caller has checked that the file has a job
+ * and a free slot. */
 void turn_begin_at(struct turn *t, struct file *f);
-/* Without the lock. *reader: as in writeback.h. */
+/* Called without the lock. *reader: as in writeback.h. */
 void turn_run(struct turn *t, struct reader **reader);
-/* Under the pool's lock. Jobs that are finished go to that list. */
+/* Called under the pool's lock. Finished jobs are added to the list. */
 void turn_end(struct turn *t, struct list *finished);
 
 #endif

@@ -14,10 +14,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A path of the greatest length, each byte of it written as \ooo, and the numbers before it. */
+/* Room for the longest path, each byte written as \ooo, and for the numbers before it. */
 #define LINE_SIZE (4 * PATH_MAX + 128)
 
-/* Linux 6.11's PROCMAP_QUERY, which the system's headers may be too old to know. */
+/* PROCMAP_QUERY of Linux 6.11, which older system headers lack. */
 struct procmap_query_v1 {
 	__u64 size;
 	__u64 query_flags;
@@ -52,7 +52,7 @@ static int vma_query(int fd, uintptr_t addr, char *path, size_t size, struct pro
 	return ioctl(fd, PROCMAP_QUERY_V1, q) < 0 ? -errno : 0;
 }
 
-/* -ENOTTY, before any call of fn, on a kernel that has no such query. */
+/* Returns -ENOTTY, before any call of fn, on a kernel without this query. */
 static int vma_query_each(int fd, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg, char *path)
 {
 	struct procmap_query_v1 q;
@@ -115,7 +115,7 @@ static bool vma_line_parse(char *line, struct vma *vma)
 	return true;
 }
 
-/* Of a line that does not overlap only the two addresses are parsed. */
+/* Of a line without overlap, only the two addresses are parsed. */
 static int vma_line_visit(char *line, uintptr_t start, uintptr_t end, vma_fn *fn, void *arg,
 			  bool *past)
 {
@@ -185,7 +185,8 @@ int vma_for_each(uintptr_t start, uintptr_t end, vma_fn *fn, void *arg)
 	return r == -ENOTTY ? vma_for_each_text(start, end, fn, arg) : r;
 }
 
-/* The link's mode is how the file was opened; reading it needs no privilege, unlike the link. */
+/* The mode of the link shows how the file was opened. Reading the mode needs no privilege;
+ * following the link does. */
 bool vma_syncs(const struct vma *vma)
 {
 	char path[96];

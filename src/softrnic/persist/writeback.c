@@ -14,7 +14,7 @@
 
 #define CACHE_LINE ((uintptr_t)64)
 
-/* If the file was truncated, the write-back of a cache line faults like a load. */
+/* If the file was truncated, writing back a cache line faults like a load. */
 static int writeback_dax(uintptr_t start, uintptr_t end, struct persist_job *job)
 {
 	uintptr_t from = start & ~(CACHE_LINE - 1);
@@ -36,9 +36,7 @@ static int writeback_msync(uintptr_t start, size_t len)
 	return msync((void *)from, start + len - from, MS_SYNC) ? -errno : 0;
 }
 
-/*
- * Remember the failure: no earlier write to the file can be trusted any more. Returns the status.
- */
+/* Remember the failure: earlier writes to the file may be lost. Returns the status. */
 static int writeback_failed(struct file *f, uint64_t from, uint64_t to, int status)
 {
 	LOG_ERROR(
@@ -62,7 +60,7 @@ void writeback_split(const struct range *r, uintptr_t start, uintptr_t end)
 		    r->offset + (start - r->start), end - start);
 }
 
-/* *failed stays false where no way leads to the file: nothing was tried then. */
+/* *failed stays false if no way leads to the file, because nothing was tried. */
 static int writeback_by_reader(const struct file *file, struct reader **reader, bool *failed)
 {
 	int ret;
@@ -74,7 +72,7 @@ static int writeback_by_reader(const struct file *file, struct reader **reader, 
 	return ret == READER_NO_WAY ? -ENOTSUP : ret;
 }
 
-/* Memory that was unmapped after its job was abandoned is no failure of the file. */
+/* If the memory was unmapped after its job was abandoned, the file has not failed. */
 static int writeback_app_mapping(uintptr_t start, size_t len, struct persist_job *job, bool *failed)
 {
 	int status = writeback_msync(start, len);
@@ -138,13 +136,12 @@ int writeback(const struct range *r, uintptr_t start, uintptr_t end, struct pers
 	if (r->cls == VEXT_DURABILITY_DAX) {
 		status = writeback_dax(start, end, job);
 	} else {
-		/* msync() of memory that is gone would be a failure of the file. */
+		/* Check first: an msync() of memory that is gone would count as a failure of the
+		 * file. */
 		status = writeback_check_end(r, end, job);
 		if (!status)
 			status = writeback_file(r, start, end, job, reader);
 	}
-	/*
-	 * Checked afterwards, because bytes that were cut off meanwhile have not been written back.
-	 */
+	/* Check again: bytes that were cut off meanwhile have not been written back. */
 	return status ? status : writeback_check_end(r, end, job);
 }

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define CUT 8u /* the word that must not be split */
+#define CUT 8u /* length of an aligned word, which must not be split */
 
 int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr)
 {
@@ -21,7 +21,7 @@ static inline int ddp_decode_from(const void *buf, size_t len, struct ddp_hdr *h
 	return c.bad ? -EBADMSG : (int)ddp_hdr_len(hdr->tagged);
 }
 
-/* With a length that the compiler knows there is one check of it, not one a field. */
+/* The compiler knows the cursor's length, so it checks the length once and not for each field. */
 int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
 {
 	return __builtin_expect(len >= DDP_HDR_MAX, 1) ? ddp_decode_from(buf, DDP_HDR_MAX, hdr)

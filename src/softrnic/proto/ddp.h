@@ -15,13 +15,13 @@
 #define DDP_HDR_MAX      18
 #define DDP_FIRST_MSN    1u /* on every queue; wraps (RFC 5041 s4.3) */
 
-/* Queue numbers. 0..2: RFC 5040 s5.1, 3: RFC 7306 s7; DDP_QN_CONTROL is ours, between the devices
- * of consenting peers. Each has its own MSN space in each direction. */
+/* Queue numbers. 0 to 2: RFC 5040 s5.1, 3: RFC 7306 s7. DDP_QN_CONTROL is ours, for messages
+ * between the devices of consenting peers. Each queue has its own MSN space in each direction. */
 enum ddp_qn { DDP_QN_SEND, DDP_QN_REQUEST, DDP_QN_TERMINATE, DDP_QN_RESPONSE, DDP_QN_CONTROL };
 #define DDP_QN_COUNT 5
 
-/* stag and to are a tagged segment's; ulp_word, qn, msn and mo an untagged one's. ddp_get() sets those of the
- * other kind to 0. */
+/* A tagged segment has stag and to; an untagged one has ulp_word, qn, msn and mo. ddp_get() sets
+ * the members of the other kind to 0. */
 struct ddp_hdr {
 	bool tagged;
 	bool last;
@@ -57,13 +57,13 @@ static inline unsigned ddp_hdr_len(bool tagged)
 #define DDP_CTRL_LAST    0x40
 #define DDP_CTRL_VERSION 0x03
 
-/* Length written, or -ENOSPC. */
+/* Returns the length written, or -ENOSPC. */
 int ddp_encode(void *buf, size_t size, const struct ddp_hdr *hdr);
-/* The header's length, or -EBADMSG when len is shorter. Any version is accepted and reported:
- * which error a wrong one is depends on the buffer model (RFC 5041 s8). */
+/* Returns the header's length, or -EBADMSG if len is shorter. Any version is accepted and reported:
+ * the error for a wrong one depends on the buffer model (RFC 5041 s8). */
 int ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr);
 
-/* The same in the middle of a message. */
+/* As ddp_encode() and ddp_decode(), in the middle of a message. */
 static inline void ddp_put(struct wcursor *c, const struct ddp_hdr *hdr)
 {
 	wcursor_u8(c,
@@ -101,16 +101,16 @@ static inline void ddp_get(struct rcursor *c, struct ddp_hdr *hdr)
 	}
 }
 
-/* Payload that fits one segment. */
+/* The largest payload of one segment. */
 static inline uint32_t ddp_payload_max(uint32_t mulpdu, bool tagged)
 {
 	return mulpdu - ddp_hdr_len(tagged);
 }
 
 /*
- * Length of the next segment, of at most max bytes, of a message of which `left` bytes remain and
- * which continues at target offset `at`. A message is cut only where the target offset is a
- * multiple of 8, so that no aligned word is split between two segments. max is at least 8.
+ * Returns the length of the next segment of a message, at most max bytes, with max at least 8. The
+ * message has `left` remaining bytes, the first of them at target offset `at`. A message is cut
+ * only at offsets that are multiples of 8, so that no aligned word is split between two segments.
  */
 uint32_t ddp_segment(uint32_t max, uint64_t at, uint32_t left);
 

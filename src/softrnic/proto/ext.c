@@ -149,7 +149,7 @@ void ext_ack_get(struct rcursor *c, struct ext_ack *msg)
 	msg->count = rcursor_be64(c);
 }
 
-/* The answer has 32 bits for the length, and no bytes have no digest. */
+/* The answer's length field has 32 bits, and an empty range has no digest. */
 bool ext_verify_is_valid(const struct ext_range *req)
 {
 	uint32_t alg = ext_verify_alg(req), flags = req->word.arg & ~EXT_VERIFY_ALG(alg);
@@ -163,7 +163,7 @@ bool ext_query_is_valid(const struct ext_range *req)
 	return req->word.arg == 0 && req->len > 0;
 }
 
-/* Flat, with a cursor whose length the compiler knows: one check of it, not one a field. */
+/* The compiler knows the cursor's length, so it checks the length once and not for each field. */
 #define X(name, type, length)                                                                      \
 	__attribute__((flatten)) int ext_##name##_encode(void *buf, size_t size,                   \
 							 const struct type *msg)                   \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ext.h -- the extension messages (opcodes 0xC and 0xD, doc/wire.md s6): their kinds, the one table
- * of these, and their headers. What two peers of our kind exchange beyond RFC 5040 and RFC 7306 is
- * a kind here; the opcodes say only whether it is a request or a response.
+ * ext.h -- the extension messages (opcodes 0xC and 0xD, doc/wire.md s6): their kinds, the table of
+ * kinds, and their headers. Each message beyond RFC 5040 and RFC 7306 between two peers of our kind
+ * is a kind here; its opcode only distinguishes requests from responses.
  */
 #ifndef PROTO_EXT_H
 #define PROTO_EXT_H
@@ -14,7 +14,9 @@
 #include "base/cursor.h"
 #include "verbs_ext/values.h"
 
-/* Values are those of the wire. Each is a bit of the set in a HELLO, so they stay below 64. */
+/*
+ * The values are those of the wire. Each value is a bit number in a HELLO's set, so it is below 64.
+ */
 enum ext_kind {
 	EXT_HELLO = 1,
 	EXT_HEARTBEAT = 2,
@@ -31,7 +33,9 @@ enum ext_kind {
 #define EXT_KINDS     12
 #define EXT_BIT(kind) (1ull << (kind))
 
-/* What every extension message begins with: the kind and 24 bits that have the kind's meaning. */
+/*
+ * Every extension message begins with this word: the kind, and 24 bits whose meaning depends on it.
+ */
 #define EXT_WORD_LEN 4
 #define EXT_ARG_MAX  0xffffffu
 struct ext_word {
@@ -40,21 +44,21 @@ struct ext_word {
 };
 
 /*
- * One row a kind. Lengths are of the whole message behind the DDP header. A kind of the control
- * queue takes no credit, is not for the user, and may be longer than what is known of it; the
- * others are executed in turn, and are as long as here.
+ * One row for each kind. Lengths are those of the whole message after the DDP header. A kind of the
+ * control queue takes no credit, is not for the user, and may be longer than the known part. The
+ * other kinds are executed in turn, and have exactly the length given here.
  */
 struct ext_row {
-	const char *name; /* NULL: no such kind */
+	const char *name; /* NULL: the kind does not exist */
 	bool control;
-	uint16_t request, response; /* 0: there is none */
-	uint16_t result;            /* bytes after a response of success */
+	uint16_t request, response; /* 0: the kind has no such message */
+	uint16_t result;            /* length of the data after a successful response */
 };
 #define EXT_MAX 1024 /* bytes of any extension message behind the DDP header */
 
 extern const struct ext_row ext_rows[EXT_KINDS];
 
-/* NULL: the kind is not known. */
+/* Returns NULL for an unknown kind. */
 static inline const struct ext_row *ext_row(uint8_t kind)
 {
 	return kind < EXT_KINDS && ext_rows[kind].name ? &ext_rows[kind] : NULL;
@@ -69,7 +73,7 @@ static inline struct ext_word ext_word_of(const uint8_t *bytes)
 	};
 }
 
-/* FLUSH, VERIFY and QUERY: a range at the target. `arg` are flags, see below. */
+/* FLUSH, VERIFY and QUERY name a range at the target. `arg` contains flags, see below. */
 #define EXT_RANGE_LEN 24
 struct ext_range {
 	struct ext_word word;
@@ -77,10 +81,10 @@ struct ext_range {
 	uint64_t to;
 	uint64_t len;
 };
-/* FLUSH_ALL: everything this stream placed before it; flags and nothing else. */
+/* FLUSH_ALL, with flags only: everything that this stream placed before it. */
 #define EXT_ALL_LEN EXT_WORD_LEN
 
-/* Flags of FLUSH, FLUSH_ALL and VERIFY, and the algorithm of a VERIFY. */
+/* Flags of FLUSH, FLUSH_ALL and VERIFY, and a VERIFY's algorithm. */
 #define EXT_FLUSH_PERSIST   0x1u
 #define EXT_FLUSH_VISIBLE   0x2u
 #define EXT_FLUSH_STRICT    0x4u                   /* refuse memory that cannot persist */
@@ -91,10 +95,8 @@ static inline uint32_t ext_verify_alg(const struct ext_range *req)
 	return req->word.arg >> 8 & 0xff;
 }
 
-/*
- * Has this combination of flags a meaning, for a FLUSH or FLUSH_ALL? It has if they are visible,
- * persistent or both; strict only with persistent.
- */
+/* Is this combination of flags valid for a FLUSH or FLUSH_ALL? Visible, persistent or both must be
+ * set; strict needs persistent. */
 static inline bool ext_flush_is_valid(uint32_t flags)
 {
 	bool persist = flags & EXT_FLUSH_PERSIST;
@@ -103,11 +105,11 @@ static inline bool ext_flush_is_valid(uint32_t flags)
 	       !(flags & ~(EXT_FLUSH_PERSIST | EXT_FLUSH_VISIBLE | EXT_FLUSH_STRICT));
 }
 
-/* The same of a VERIFY or QUERY, with its length. */
+/* Likewise for a VERIFY or QUERY, and its length. */
 bool ext_verify_is_valid(const struct ext_range *req);
 bool ext_query_is_valid(const struct ext_range *req);
 
-/* ATOMIC_WRITE: 8 bytes, in the order in which they shall stand in memory. */
+/* ATOMIC_WRITE: 8 bytes, in their order in memory. */
 #define EXT_ATOMIC_WRITE_LEN 24
 struct ext_atomic_write {
 	struct ext_word word;
@@ -116,63 +118,59 @@ struct ext_atomic_write {
 	uint8_t bytes[8];
 };
 
-/* The response to any of them, and to an ORIGIN; `arg` is the status. */
+/* The response to any of these requests, and to an ORIGIN; `arg` is the status. */
 #define EXT_ANSWER_LEN 8
 enum ext_status {
 	EXT_OK,
 	EXT_FAILED,   /* write-back failed */
-	EXT_VOLATILE, /* strict, and the memory cannot persist */
+	EXT_VOLATILE, /* the request is strict, and the memory cannot persist */
 	EXT_GONE,     /* the range is gone or past the end of its file */
 };
 struct ext_answer {
 	struct ext_word word;
-	uint32_t detail; /* Linux errno at the target; to a QUERY: enum vext_durability */
+	uint32_t detail; /* Linux errno at the target; for a QUERY: enum vext_durability */
 };
 static inline bool ext_is_durability(uint32_t value)
 {
 	return value >= VEXT_DURABILITY_VOLATILE && value <= VEXT_DURABILITY_DAX;
 }
 
-/* Follows the answer to a VERIFY that succeeded: a struct vext_digest. */
+/* This struct vext_digest follows the answer to a successful VERIFY. */
 #define EXT_DIGEST_LEN 48
 
-/* ORIGIN, between the devices: ext_origin.h. Its response is a struct ext_answer. */
+/* ORIGIN, a message between the devices: ext_origin.h. Its response is a struct ext_answer. */
 #define EXT_ORIGIN_LEN 48 /* without ranges */
-/* LEAVE: the sender ends its direction although the peer has not ended the other one. */
+/* LEAVE: the sender ends its direction before the peer has ended the other direction. */
 #define EXT_LEAVE_LEN EXT_WORD_LEN
 
-/*
- * ACK, between the devices: how many messages of its receiver the sender has placed or delivered, in
- * order, without a gap. Writes that have ended and messages of QN 0 count.
- */
+/* ACK, a message between the devices: the number of the peer's messages that the sender has placed
+ * or delivered, in order, without a gap. Complete Writes and messages of QN 0 count. */
 #define EXT_ACK_LEN 12
 struct ext_ack {
 	struct ext_word word; /* its arg is 0 */
 	uint64_t count;
 };
 
-/* Between the devices: the request is a ping, the response a pong. */
+/* A heartbeat between the devices: the request is a ping, the response a pong. */
 #define EXT_HEARTBEAT_LEN 16
 struct ext_heartbeat {
 	struct ext_word word; /* its arg is 0 */
-	uint32_t limit_ms; /* of a ping: a silence that long ends the connection; 0: not stated */
-	uint64_t token;    /* a pong returns its ping's; 0: there was no ping */
+	uint32_t limit_ms;    /* of a ping: a silence of this length is the end; 0: not stated */
+	uint64_t token;       /* a pong returns its ping's token; 0: there was no ping */
 };
 
-/*
- * Between the devices: steps on the way to another link for the same stream. The token is a name or
- * a nonce; of SWITCH and STOP it is 0.
- */
+/* A message between the devices: a step of moving the stream to another link. The token is a name
+ * or a nonce; SWITCH and STOP have 0. */
 #define EXT_LINK_TOKEN 16
 #define EXT_LINK_LEN   (EXT_WORD_LEN + EXT_LINK_TOKEN)
 enum ext_link_step {
 	EXT_LINK_MEET = 1, /* the responder sends the name of a socket of its host */
-	/* the responder returns the initiator's nonce, as it came to that socket */
+	/* the responder returns the initiator's nonce, as that socket received it */
 	EXT_LINK_MET = 2,
-	/* the initiator returns the responder's nonce, as it came over that socket */
+	/* the initiator returns the responder's nonce, as that socket received it */
 	EXT_LINK_PROOF = 3,
-	EXT_LINK_SWITCH = 4, /* what follows in this direction goes over the other link */
-	EXT_LINK_STOP = 5,   /* the stream stays on the link that it has */
+	EXT_LINK_SWITCH = 4, /* all later bytes of this direction use the other link */
+	EXT_LINK_STOP = 5,   /* the stream stays on its present link */
 };
 struct ext_link {
 	struct ext_word word; /* arg: the step */
@@ -180,8 +178,9 @@ struct ext_link {
 };
 
 /*
- * ext_<x>_encode(buf, size, msg): length written or -ENOSPC; ext_<x>_decode(buf, len, msg): length
- * read or -EBADMSG. _put and _get do the same in the middle of a message. Each has a fixed length.
+ * ext_<x>_encode(buf, size, msg) returns the length written or -ENOSPC; ext_<x>_decode(buf, len,
+ * msg) returns the length read or -EBADMSG. _put and _get do the same in the middle of a message.
+ * Each header has a fixed length.
  */
 #define EXT_HEADERS(X)                                                                             \
 	X(word, ext_word, EXT_WORD_LEN)                                                            \

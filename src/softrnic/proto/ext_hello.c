@@ -53,7 +53,7 @@ int ext_hello_encode(void *buf, size_t size, const struct ext_hello *hello)
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
 
-/* The next item; its padding is skipped. */
+/* Read the next item and skip its padding. */
 static const char *hello_get_item(struct rcursor *c, struct hello_value *item)
 {
 	item->type = rcursor_be16(c);
@@ -71,7 +71,7 @@ static const char *hello_take_version(struct rcursor *v, struct ext_hello *hello
 					       : "it is of another version of the extensions";
 }
 
-/* A limit above what this end ever sends is the same as that maximum. */
+/* A limit above the largest ULPDU that this end sends has the effect of that largest one. */
 static const char *hello_take_ulpdu(struct rcursor *v, struct ext_hello *hello)
 {
 	uint32_t most = rcursor_be32(v);

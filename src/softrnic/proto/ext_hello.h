@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * ext_hello.h -- the HELLO (doc/wire.md s6): the first message of each direction between consenting
- * peers, in which each end states what it executes and takes.
- */
+/* ext_hello.h -- the HELLO (doc/wire.md s6): the first message of each direction between consenting
+ * peers. Each end states the messages that it executes and accepts. */
 #ifndef PROTO_EXT_HELLO_H
 #define PROTO_EXT_HELLO_H
 
@@ -14,23 +12,23 @@
 
 #define EXT_HELLO_MAJOR 2 /* version of the extensions; the consent patterns name it, too */
 #define EXT_HELLO_MINOR 2
-#define EXT_HELLO_LEN   40 /* length of a HELLO with the items that it always has */
+#define EXT_HELLO_LEN   40 /* length of a HELLO with its fixed items only */
 #define EXT_HELLO_MAX   76 /* length of a HELLO with an instance, rings and acknowledgements */
-/* the least that a HELLO may state; any extension message fits */
+/* smallest limit that a HELLO may state; any extension message fits */
 #define EXT_HELLO_ULPDU_MIN 2048
 
 #define EXT_ACKS_VERSION 1
 
 /* Types of the items. Unknown ones are skipped. 0x11 to 0x1f are reserved for another link. */
 enum ext_hello_item {
-	EXT_HELLO_VERSION = 1,   /* major (16), minor (16); must be there */
+	EXT_HELLO_VERSION = 1,   /* major (16), minor (16); required */
 	EXT_HELLO_KINDS = 2,     /* set of 64-bit words; absent: none */
-	EXT_HELLO_LIMIT = 3,     /* ms (32); absent: not stated */
-	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the most there is */
+	EXT_HELLO_LIMIT = 3,     /* milliseconds (32); absent: no limit stated */
+	EXT_HELLO_MAX_ULPDU = 4, /* bytes (32); absent: the greatest possible */
 	EXT_HELLO_INSTANCE = 5,  /* 16 bytes; absent: no ORIGIN is sent and none is expected */
-	EXT_HELLO_RINGS = 0x10, /* version (32) of the rings that it can go over to; absent: none */
+	EXT_HELLO_RINGS = 0x10,  /* version (32) of the rings that it supports; absent: none */
 	EXT_HELLO_ACKS =
-		0x20, /* version (32) of the Acks that it sends and asks for; absent: none */
+		0x20, /* version (32) of the Acks that it sends and requests; absent: none */
 };
 
 struct ext_hello {
@@ -38,17 +36,17 @@ struct ext_hello {
 	uint64_t kinds;     /* EXT_BIT() of each kind that the sender executes */
 	uint32_t limit_ms;  /* a silence of this length ends the connection; 0: not stated */
 	uint32_t max_ulpdu; /* the largest ULPDU that the sender accepts */
-	uint32_t rings;     /* version of the rings in shared memory that it offers; 0: none */
-	uint32_t acks;      /* EXT_ACKS_VERSION: it acknowledges, and asks for it; 0: neither */
+	uint32_t rings;     /* version of the offered rings in shared memory; 0: none */
+	uint32_t acks;      /* EXT_ACKS_VERSION: the sender sends and requests Acks; 0: neither */
 	/* The sender takes part in the barrier of ext_origin.h. A responder names its process; an
-	 * initiator sends zeros here, as its ORIGIN names it. */
+	 * initiator sends zeros, because its ORIGIN names its process. */
 	bool has_instance;
 	uint8_t instance[EXT_ID_LEN];
 };
 
-/* The whole message behind the DDP header. Length written or -ENOSPC. */
+/* Encode the whole message after the DDP header. Returns the length written or -ENOSPC. */
 int ext_hello_encode(void *buf, size_t size, const struct ext_hello *hello);
-/* A whole message. 0, or -EBADMSG with a text in *why. */
+/* Decode a whole message. Returns 0, or -EBADMSG with a text in *why. */
 int ext_hello_decode(const void *buf, size_t len, struct ext_hello *hello, const char **why);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ext_origin.h -- the ORIGIN (doc/wire.md s6): the initiator's second message to a peer that takes
- * part. It names the connection, and the former ones that must not place a byte any more.
+ * part in the barrier. It names the connection, and the former connections that must not place
+ * bytes any more.
  *
- * An id names a process of initiators towards one process of targets, and a serial number one of
- * the connections between them.
+ * An id names a process of initiators to one process of targets. A serial number names one of the
+ * connections between the two processes.
  */
 #ifndef PROTO_EXT_ORIGIN_H
 #define PROTO_EXT_ORIGIN_H
@@ -14,26 +15,26 @@
 #include <stdint.h>
 
 #define EXT_ID_LEN            16
-#define EXT_ORIGIN_RANGES     61 /* ranges for which one message has room */
+#define EXT_ORIGIN_RANGES     61 /* number of ranges that fit into one message */
 #define EXT_ORIGIN_RANGE_LEN  16
-#define EXT_ORIGIN_ASKS       0x1u /* the sender waits for the answer, and sends another ORIGIN */
+#define EXT_ORIGIN_ASKS       0x1u /* the sender awaits an answer, and then sends another ORIGIN */
 #define EXT_ORIGIN_COUNT(arg) ((arg) >> 8 & 0xffu)
 
-/* Status of the answer; others than these are failures as well. Detail: connections that are left,
- * of BUSY 0. */
+/* Status of the answer; other values mean failure as well. Detail: number of remaining connections,
+ * 0 for BUSY. */
 enum ext_origin_status {
-	EXT_ORIGIN_CUT = 0,   /* nothing of the former connections is placed any more */
+	EXT_ORIGIN_CUT = 0,   /* no bytes of the former connections are placed any more */
 	EXT_ORIGIN_STUCK = 1, /* one of them still places bytes, and the time limit is over */
-	EXT_ORIGIN_BUSY = 2,  /* too many such questions are being worked on */
+	EXT_ORIGIN_BUSY = 2,  /* too many questions are being processed */
 };
 
 struct ext_range_of_serials {
-	uint64_t first, last; /* range of serial numbers; both ends belong to it */
+	uint64_t first, last; /* range of serial numbers, both ends included */
 };
 
 struct ext_origin {
-	bool asks;         /* without this flag there are neither owner nor ranges */
-	uint32_t limit_ms; /* the answer is due by then */
+	bool asks;         /* without this flag the message has neither owner nor ranges */
+	uint32_t limit_ms; /* time limit of the answer */
 	uint64_t serial;   /* serial number of this connection, from 1 on */
 	uint8_t id[EXT_ID_LEN];
 	bool has_owner;
@@ -42,11 +43,11 @@ struct ext_origin {
 	struct ext_range_of_serials ranges[EXT_ORIGIN_RANGES];
 };
 
-/* The whole message behind the DDP header. Length written or -ENOSPC. */
+/* Encode the whole message after the DDP header. Returns the length written or -ENOSPC. */
 int ext_origin_encode(void *buf, size_t size, const struct ext_origin *origin);
-/* A whole message. 0, or -EBADMSG with a text in *why. */
+/* Decode a whole message. Returns 0, or -EBADMSG with a text in *why. */
 int ext_origin_decode(const void *buf, size_t len, struct ext_origin *origin, const char **why);
-/* Does the message name the connection of the same id with this serial number? */
+/* Does the message name the connection with this serial number and its own id? */
 bool ext_origin_names(const struct ext_origin *origin, uint64_t serial);
 
 #endif

@@ -40,7 +40,7 @@ static void meet_get_gid(struct rcursor *c, uint8_t gid[MEET_GID_LEN])
 		memcpy(gid, bytes, MEET_GID_LEN);
 }
 
-/* The words in front of the names. */
+/* Read the words before the names. */
 static const char *meet_get_head(struct rcursor *c, struct meet_data *data)
 {
 	uint32_t magic = rcursor_be32(c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meet.h -- what two queue pairs without rdma_cm send each other when they meet: the private data
- * of an MPA request and of its reply (doc/wire.md s15). A pair of RoCE words, a queue pair's number
- * and its GID, names each end.
+ * meet.h -- the messages of two meeting queue pairs without rdma_cm: the private data of an MPA
+ * request and of its reply (doc/wire.md s15). RoCE's names identify each end: a queue pair's number
+ * and its GID.
  */
 #ifndef PROTO_MEET_H
 #define PROTO_MEET_H
@@ -15,16 +15,16 @@
 #define MEET_GID_LEN 16
 #define MEET_QPN_MAX 0xffffffu
 #define MEET_NO_PSN  0xffffffffu /* the sender is not in RTS yet */
-#define MEET_NO_RD   0xffu       /* likewise: max_rd_atomic is not known yet */
+#define MEET_NO_RD   0xffu       /* max_rd_atomic is not known before RTS either */
 #define MEET_MTU_MAX 5u          /* IBV_MTU_4096 */
 
-/* Why a request is rejected: in a reply with MPA's reject bit. */
+/* Why a request is rejected: sent in a reply with MPA's reject bit. */
 enum meet_reason {
 	MEET_REASON_NONE = 0,
-	MEET_NO_QP = 1,     /* no queue pair of the process has that number */
-	MEET_NOT_PEER = 2,  /* it has, but expects another peer */
-	MEET_BUSY = 3,      /* it is connected, or more wait for it than it keeps */
-	MEET_MALFORMED = 4, /* these 64 bytes are none, or more bytes came with them */
+	MEET_NO_QP = 1,     /* the process has no queue pair with this number */
+	MEET_NOT_PEER = 2,  /* the queue pair expects another peer */
+	MEET_BUSY = 3,      /* the queue pair is connected, or too many requests wait for it */
+	MEET_MALFORMED = 4, /* these 64 bytes are malformed, or more bytes follow them */
 };
 
 struct meet_end {
@@ -33,20 +33,20 @@ struct meet_end {
 };
 
 struct meet_data {
-	bool uc; /* an unreliable connection, else a reliable one */
+	bool uc; /* true: an unreliable connection; false: a reliable one */
 	struct meet_end from, to;
-	uint32_t rq_psn, sq_psn; /* of the sender; sq_psn may be MEET_NO_PSN */
+	uint32_t rq_psn, sq_psn; /* the sender's; sq_psn may be MEET_NO_PSN */
 	uint8_t path_mtu;        /* enum ibv_mtu; 0 in a reject */
 	uint8_t max_dest_rd_atomic;
 	uint8_t max_rd_atomic; /* may be MEET_NO_RD */
 	uint8_t reason;        /* enum meet_reason */
 };
 
-/* Length written, MEET_LEN, or -ENOSPC. */
+/* Returns the length written, MEET_LEN, or -ENOSPC. */
 int meet_data_encode(void *buf, size_t size, const struct meet_data *data);
-/* 0, or -EBADMSG with a text in *why. */
+/* Returns 0, or -EBADMSG with a text in *why. */
 int meet_data_decode(const void *buf, size_t len, struct meet_data *data, const char **why);
-/* Both have the same number and the same GID. */
+/* Are number and GID of both ends equal? */
 bool meet_end_equals(const struct meet_end *a, const struct meet_end *b);
 const char *meet_reason_str(uint8_t reason);
 

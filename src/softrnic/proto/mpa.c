@@ -80,7 +80,7 @@ bool mpa_start_may_begin(const void *buf, size_t len)
 	return memcmp(buf, request_key, n) == 0 || memcmp(buf, reply_key, n) == 0;
 }
 
-/* S means something from revision 2 on; in an older frame that bit is reserved, hence ignored. */
+/* S has a meaning from revision 2 on. In an older frame the bit is reserved, hence ignored. */
 static bool mpa_is_enhanced(uint8_t flags, uint8_t revision)
 {
 	return revision >= MPA_REVISION_2 && flags & FLAG_S;
@@ -163,7 +163,7 @@ uint32_t mpa_crc(const struct iovec *iov, int n, size_t len)
 	return crc32c_final(crc);
 }
 
-/* The one little-endian field: iSCSI's bit order, kept by RFC 5044 s4.4. */
+/* This is the only little-endian field: RFC 5044 s4.4 keeps iSCSI's bit order. */
 void mpa_crc_encode(uint8_t field[MPA_CRC_LEN], uint32_t crc)
 {
 	for (int i = 0; i < MPA_CRC_LEN; i++)

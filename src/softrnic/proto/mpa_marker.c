@@ -5,7 +5,7 @@
 
 #include "base/cursor.h"
 
-/* Bytes from stream position pos to where the next marker stands; 0 = here. */
+/* Number of bytes from stream position pos to the next marker; 0: pos is a marker's place. */
 static size_t mpa_marker_distance(uint64_t pos)
 {
 	return (size_t)(-pos % MPA_MARKER_PERIOD);
@@ -15,12 +15,12 @@ unsigned mpa_marker_count(uint64_t pos, size_t fpdu_len)
 {
 	size_t gap = mpa_marker_distance(pos), between = MPA_MARKER_PERIOD - MPA_MARKER_LEN;
 
-	/* A marker right behind the last byte belongs to the next FPDU. */
+	/* A marker directly after the last byte belongs to the next FPDU. */
 	return fpdu_len <= gap ? 0 : (unsigned)((fpdu_len - gap + between - 1) / between);
 }
 
-/* 16 reserved bits, then the FPDUPTR: how far back in the stream, earlier markers counted, the
- * ULPDU_Length field is. Zero directly before an FPDU. */
+/* 16 reserved bits, then the FPDUPTR: the distance back to the ULPDU_Length field, earlier markers
+ * included. Zero directly before an FPDU. */
 static void mpa_marker_put(uint8_t *marker, uint16_t fpduptr)
 {
 	struct wcursor c = wcursor_init(marker, MPA_MARKER_LEN);
@@ -54,7 +54,9 @@ int mpa_marker_gather(uint64_t pos, const struct iovec *in, int n, uint8_t *mark
 			mpa_marker_put(markers, (uint16_t)done);
 			out[k++] = (struct iovec){.iov_base = markers, .iov_len = MPA_MARKER_LEN};
 			markers += MPA_MARKER_LEN;
-			/* Before the FPDU a marker is no part of the distance to ULPDU_Length. */
+			/*
+			 * A marker before the FPDU does not count in the distance to ULPDU_Length.
+			 */
 			done += done ? MPA_MARKER_LEN : 0;
 			gap = MPA_MARKER_PERIOD - MPA_MARKER_LEN;
 		}

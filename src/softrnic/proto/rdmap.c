@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #define TERM_MIN 4
-#define TERM_MAX 128 /* the largest known echo, of an atomic request, makes 76 */
+#define TERM_MAX 128 /* the largest known echo, that of an atomic request, has 76 bytes */
 
 #define SEND_ROW(text, se, inv)                                                                    \
 	{                                                                                          \
@@ -61,17 +61,15 @@ static const uint8_t rdmap_queues[] = {
 	[RDMAP_LEVEL_OURS] = DDP_QN_COUNT,
 };
 
-/* Does the header have the versions, the T bit and the queue of its opcode? */
+/* Do the versions, the T bit and the queue of the header match its opcode's row? */
 static inline bool rdmap_fits_row(const struct rdmap_op *op, const struct ddp_hdr *hdr)
 {
 	return !((hdr->version ^ DDP_VERSION) | (rdmap_ctrl_version(hdr->ulp) ^ RDMAP_VERSION) |
 		 (hdr->tagged ^ op->tagged) | (hdr->qn ^ op->qn));
 }
 
-/*
- * The header does not fit its opcode's row: find the rule that it breaks, from the lower layer up.
- * Only extension messages have a second queue: returns 0 for that one.
- */
+/* The header does not match its opcode's row: find the violated rule, from the lower layer up. Only
+ * extension messages have a second queue; for it the function returns 0. */
 static __attribute__((noinline)) unsigned
 rdmap_header_error(const struct rdmap_op *op, const struct ddp_hdr *hdr, enum rdmap_level level)
 {
@@ -86,21 +84,21 @@ rdmap_header_error(const struct rdmap_op *op, const struct ddp_hdr *hdr, enum rd
 	return TERM_RDMAP_UNEXPECTED_OPCODE;
 }
 
-/* A message of one segment must have its exact size there; of a longer one, what a first or
- * middle segment already exceeds. A tagged one has no MO: it is 0. */
+/* A message of one segment must have exactly the length of its row. In a longer message, a first or
+ * middle segment can only exceed the row's maximum. A tagged segment has no MO, so hdr->mo is 0. */
 static unsigned rdmap_check_length(const struct rdmap_op *op, const struct ddp_hdr *hdr, size_t len)
 {
 	if ((uint64_t)hdr->mo + len > op->max)
 		return TERM_DDP_TOO_LONG;
 	if (op->hdr_len == 0)
 		return 0;
-	/* Every message with a header of its own is one segment (RFC 5040 s4.4, s4.8). */
+	/* A message with a header of its own is always one segment (RFC 5040 s4.4, s4.8). */
 	if (hdr->mo)
 		return TERM_DDP_BAD_MO;
 	return hdr->last && len >= op->min ? 0 : TERM_RDMAP_STREAM_CATASTROPHIC;
 }
 
-/* Has the message the length that the row of its kind states? */
+/* Does the message have the length of its kind's row? */
 static unsigned rdmap_check_kind(const struct ext_row *row, bool request, struct ext_word word,
 				 size_t len)
 {
@@ -115,10 +113,8 @@ static unsigned rdmap_check_kind(const struct ext_row *row, bool request, struct
 	return row->control ? 0 : TERM_DDP_TOO_LONG;
 }
 
-/*
- * Checks a message against its kind's row. On the control queue unknown kinds are accepted, for
- * later versions.
- */
+/* Check a message against its kind's row. On the control queue unknown kinds are accepted, so that
+ * later versions can add kinds. */
 static __attribute__((noinline)) unsigned rdmap_check_extension(const struct rdmap_op *op,
 								const struct ddp_hdr *hdr,
 								const uint8_t *bytes, size_t len)
@@ -211,7 +207,7 @@ void rdmap_atomic_resp_get(struct rcursor *c, struct rdmap_atomic_resp *msg)
 	msg->original = rcursor_be64(c);
 }
 
-/* Flat, with a cursor whose length the compiler knows: one check of it, not one a field. */
+/* The compiler knows the cursor's length, so it checks the length once and not for each field. */
 #define X(name, length)                                                                            \
 	__attribute__((flatten)) int rdmap_##name##_encode(void *buf, size_t size,                 \
 							   const struct rdmap_##name *msg)         \

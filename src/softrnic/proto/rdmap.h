@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdmap.h -- RDMAP messages: opcodes, their one table, and their headers (RFC 5040 s4,
- * RFC 7306 s5 to s7). Send with Immediate and the extension messages are ours (doc/wire.md); the
- * kinds of the latter are in ext.h.
+ * rdmap.h -- RDMAP messages: opcodes, their table, and their headers (RFC 5040 s4, RFC 7306 s5 to
+ * s7). Send with Immediate and the extension messages are ours (doc/wire.md); ext.h has the kinds
+ * of extension messages.
  */
 #ifndef PROTO_RDMAP_H
 #define PROTO_RDMAP_H
@@ -43,19 +43,19 @@ enum rdmap_level {
 	RDMAP_LEVEL_BASE,  /* RFC 5040: every peer */
 	RDMAP_LEVEL_7306,  /* immediate data and atomics: consenting or declared capable */
 	RDMAP_LEVEL_OURS,  /* consenting only */
-	RDMAP_LEVEL_NEVER, /* from none: no standard assigns the opcode */
+	RDMAP_LEVEL_NEVER, /* no peer: no standard assigns the opcode */
 };
 
-/* One row an opcode. hdr_len: the RDMAP header behind the DDP header. min, max: bytes of the whole
- * message behind the DDP header, hdr_len included. */
+/* One row for each opcode. hdr_len: length of the RDMAP header after the DDP header. min, max:
+ * length of the whole message after the DDP header, hdr_len included. */
 struct rdmap_op {
-	const char *name; /* NULL: no such opcode */
+	const char *name; /* NULL: the opcode does not exist */
 	enum rdmap_level level;
 	bool tagged;
 	bool solicited;  /* a Solicited Event variant */
 	bool invalidate; /* ulp_word is an STag to invalidate */
 	bool immediate;  /* ulp_word is immediate data */
-	bool is_answer;  /* to a request */
+	bool is_answer;  /* the message answers a request */
 	bool extension;  /* a kind follows (ext.h); also on DDP_QN_CONTROL */
 	uint8_t qn;      /* untagged only */
 	uint8_t hdr_len;
@@ -70,10 +70,8 @@ static inline uint8_t rdmap_ctrl(enum rdmap_opcode op)
 	return (uint8_t)(RDMAP_VERSION << 6 | op);
 }
 
-/*
- * The one spare opcode serves Sends with and without Solicited Event; a reserved bit distinguishes
- * them.
- */
+/* One spare opcode serves Sends with and without Solicited Event; a reserved bit distinguishes the
+ * two. */
 #define RDMAP_CTRL_SEND_IMM_SE 0x10
 
 static inline enum rdmap_opcode rdmap_ctrl_opcode(uint8_t ctrl)
@@ -99,12 +97,12 @@ static inline bool rdmap_ctrl_is_solicited(uint8_t ctrl)
 }
 
 /*
- * Is this segment, with len bytes behind its DDP header, one that a peer of this level may send?
- * Checks versions, the opcode, its T bit, its QN, an extension's kind, and the length as far as one
- * segment shows it. op: the row of its opcode, rdmap_op_of(). bytes: those behind the DDP header;
- * looked at only where the length is that of a message with a header of its own. 0, or the
- * Terminate to answer with (enum term_error; never 0, as no check here yields
- * TERM_RDMAP_LOCAL_CATASTROPHIC). State (MSN, MO, STag) is the caller's.
+ * May a peer of this level send this segment, with len bytes after its DDP header? Checks the
+ * versions, the opcode, its T bit, its QN, an extension's kind, and the length as far as one
+ * segment shows it. op: the opcode's row, rdmap_op_of(). bytes: the bytes after the DDP header;
+ * read only if the length is that of a message with a header of its own. Returns 0, or the
+ * Terminate to answer with (enum term_error; never 0, because no check here yields
+ * TERM_RDMAP_LOCAL_CATASTROPHIC). The caller checks MSN, MO and STag.
  */
 unsigned rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr, const uint8_t *bytes,
 		     size_t len, enum rdmap_level level);
@@ -119,7 +117,8 @@ struct rdmap_read_req {
 	uint64_t src_to;
 };
 
-/* Immediate Data header (RFC 7306 s6.1). Of verbs' 32 bits: in the high half, on the wire first. */
+/* Immediate Data header (RFC 7306 s6.1). The 32 bits of verbs are in its high half, first on the
+ * wire. */
 #define RDMAP_IMM_LEN 8
 struct rdmap_imm {
 	uint64_t data;
@@ -137,7 +136,7 @@ struct rdmap_atomic_req {
 	uint32_t id;
 	uint32_t stag;
 	uint64_t to;
-	uint64_t data, data_mask; /* added or swapped in */
+	uint64_t data, data_mask; /* the values to add or to swap in */
 	uint64_t compare, compare_mask;
 };
 struct rdmap_atomic_resp {
@@ -145,11 +144,11 @@ struct rdmap_atomic_resp {
 	uint64_t original;
 };
 
-/* The header of any request, and of any answer that has one. */
+/* The header of any request, and of any answer with a header. */
 union rdmap_request {
 	struct rdmap_read_req read;
 	struct rdmap_atomic_req atomic;
-	/* first word of every request of the extensions; two of them have more: */
+	/* every request of the extensions begins with this word; two of them have more: */
 	struct ext_word word;
 	struct ext_range range;
 	struct ext_atomic_write atomic_write;
@@ -160,8 +159,9 @@ union rdmap_answer {
 };
 
 /*
- * rdmap_<x>_encode(buf, size, msg): length written or -ENOSPC; rdmap_<x>_decode(buf, len, msg):
- * length read or -EBADMSG. _put and _get do the same in the middle of a message.
+ * rdmap_<x>_encode(buf, size, msg) returns the length written or -ENOSPC; rdmap_<x>_decode(buf,
+ * len, msg) returns the length read or -EBADMSG. _put and _get do the same in the middle of a
+ * message.
  */
 #define RDMAP_HEADERS(X)                                                                           \
 	X(read_req, RDMAP_READ_REQ_LEN)                                                            \

@@ -56,7 +56,7 @@ enum term_error {
 #undef X
 };
 
-/* What the code means; never NULL. */
+/* The meaning of the code, as text; never NULL. */
 const char *term_str(unsigned error);
 
 #endif

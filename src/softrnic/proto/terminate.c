@@ -21,7 +21,8 @@ static const struct {
 #undef X
 };
 
-/* For two error types any code is legal: RDMAP's local one has none, DDP's LLP one is the LLP's. */
+/* For two error types any code is legal: RDMAP defines none for its local errors, and the LLP
+ * defines those of DDP's LLP type. */
 #define ERROR_TYPE(error) ((error) >> 8)
 #define TYPE_RDMAP_LOCAL  ERROR_TYPE(TERM_RDMAP_LOCAL_CATASTROPHIC)
 #define TYPE_DDP_LLP      ERROR_TYPE(TERM_CODE(TERM_DDP, TERM_DDP_LLP, 0))
@@ -91,10 +92,8 @@ int terminate_encode(void *buf, size_t size, const struct terminate *t)
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
 
-/*
- * Which layout is this? Only one of the two readings may be a known error; if both are, the control
- * bits decide, and without them a word that reads as the RFC's is taken for it.
- */
+/* Find the layout. Usually only one of the two readings is a known error. If both are, the control
+ * bits decide; without these bits the RFC's layout is assumed. */
 static bool terminate_is_siw_layout(uint8_t types, uint8_t code, uint8_t flags)
 {
 	bool flags_low = !(flags & 0xe0) && flags & 0x07;
@@ -115,8 +114,8 @@ static void terminate_decode_echo(struct rcursor *c, uint8_t flags, const struct
 		ddp_get(c, &t->ddp);
 		t->has_ddp = !c->bad;
 	}
-	/* The RDMAP header of another message, an atomic's for instance (RFC 7306 s8), has
-	 * nothing that the DDP header does not have. */
+	/* Another RDMAP header, an atomic's for instance (RFC 7306 s8), adds nothing to the DDP
+	 * header. */
 	if (flags & bits->r && rdmap_ctrl_opcode(t->ddp.ulp) == RDMAP_READ_REQ) {
 		rdmap_read_req_get(c, &t->read_req);
 		t->has_read_req = t->has_ddp && !c->bad;

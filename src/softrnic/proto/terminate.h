@@ -19,8 +19,9 @@ struct terminate {
 	uint8_t layer; /* enum term_layer; 4 bits */
 	uint8_t etype; /* 4 bits */
 	uint8_t code;
-	/* Linux siw on little-endian hosts has layer and etype swapped, and M, D, R in the low
-	 * bits. */
+	/*
+	 * Linux siw on little-endian hosts swaps layer and etype, and has M, D, R in the low bits.
+	 */
 	bool siw_layout;
 	bool has_segment_len;
 	uint16_t segment_len; /* length of the offending DDP segment */
@@ -30,7 +31,7 @@ struct terminate {
 	struct rdmap_read_req read_req;
 };
 
-/* A Terminate that carries this error and nothing else. */
+/* Make a Terminate with this error and no echo. */
 struct terminate terminate_of(unsigned error);
 
 static inline unsigned terminate_error(const struct terminate *t)
@@ -39,19 +40,16 @@ static inline unsigned terminate_error(const struct terminate *t)
 }
 
 /*
- * Echo the offending headers, as far as RFC 5040 s4.8 requires it for this error: the DDP header
- * for RDMAP remote and DDP errors, the read request for remote protection errors of a read. Both
- * may be NULL.
+ * Echo the offending headers as RFC 5040 s4.8 requires for this error: the DDP header for RDMAP
+ * remote and DDP errors, the read request for remote protection errors of a read. Both may be NULL.
  */
 void terminate_echo(struct terminate *t, const struct ddp_hdr *ddp, uint16_t segment_len,
 		    const struct rdmap_read_req *read_req);
 
-/* Length written (behind the DDP header), or -ENOSPC. */
+/* Returns the length written (after the DDP header), or -ENOSPC. */
 int terminate_encode(void *buf, size_t size, const struct terminate *t);
-/*
- * 0, or -EBADMSG when there is no control word. A truncated echo is left out: the error code is
- * more important than the echo's form.
- */
+/* Returns 0, or -EBADMSG if the control word is missing. A truncated echo is ignored: the error
+ * code is more important than the echo. */
 int terminate_decode(const void *buf, size_t len, struct terminate *t);
 
 #endif

@@ -28,7 +28,7 @@ int ud_header_encode(void *buf, size_t size, const struct ud_header *h)
 	return c.bad ? -ENOSPC : (int)wcursor_len(&c);
 }
 
-/* What every datagram begins with; false: it is another protocol's, or of another version. */
+/* Read the start of a datagram. Returns false for another protocol or version. */
 static bool ud_get_head(struct rcursor *c, struct ud_header *h)
 {
 	uint32_t magic = rcursor_be32(c);
@@ -43,7 +43,7 @@ static bool ud_get_head(struct rcursor *c, struct ud_header *h)
 	       !(flags & ~(UD_FLAG_SOLICITED | UD_FLAG_ASKS));
 }
 
-/* Fields that an opcode does not use are 0. */
+/* Are the fields that the opcode does not use 0? */
 static bool ud_is_consistent(const struct ud_header *h, size_t len)
 {
 	switch (h->opcode) {
@@ -80,7 +80,7 @@ int ud_header_decode(const void *buf, size_t len, struct ud_header *h)
 enum {
 	IPV4_LEN = 20,
 	IPV4_CHECKSUM_AT = 10,
-	IPV4_ADDRESS_AT = 12, /* in a GID */
+	IPV4_ADDRESS_AT = 12, /* place of the IPv4 address in a GID */
 	IPV6_LEN = 40,
 	UDP_LEN = 8,
 	PROTOCOL_UDP = 17,
@@ -93,7 +93,7 @@ bool ud_gid_is_ipv4(const uint8_t gid[UD_GID_LEN])
 	return !memcmp(gid, prefix, sizeof(prefix));
 }
 
-/* RFC 1071, of a whole header. */
+/* RFC 1071: the checksum of a whole header. */
 static uint16_t ud_checksum(const uint8_t *bytes, size_t len)
 {
 	uint32_t sum = 0;
@@ -105,7 +105,7 @@ static uint16_t ud_checksum(const uint8_t *bytes, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* RFC 791 s3.1, without options. */
+/* RFC 791 s3.1: a header without options. */
 static void ud_put_ipv4(uint8_t *to, const struct ud_path *path, size_t len)
 {
 	struct wcursor c = wcursor_init(to, IPV4_LEN);

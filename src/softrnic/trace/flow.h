@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * flow.h -- a TCP connection as a capture shows it: packets with IP and TCP headers. Pure.
+ * flow.h -- a TCP connection in a capture: packets with IP and TCP headers. Pure.
  *
  * The kernel's own segments and sequence numbers can only be read with a privilege. A flow makes
  * up others that carry the same bytes, such that a reader can reassemble them:
@@ -23,13 +23,13 @@
 #include <stdint.h>
 
 #define TCPIP_HEADERS_MAX (40 + 28) /* IPv6, and TCP with options */
-/* Bounds a packet's payload, so that its length fits IP's 16 bits. */
+/* Limit of a packet's payload: its length must fit IP's 16 bits. */
 #define TCPIP_PAYLOAD_MAX (0xffffu - TCPIP_HEADERS_MAX)
 
 enum tcp_flags { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_PSH = 0x08, TCP_ACK = 0x10 };
 
 struct tcpip_end {
-	uint8_t addr[16]; /* of IPv4 the first four */
+	uint8_t addr[16]; /* IPv4 uses the first four bytes */
 	uint16_t port;    /* host order */
 };
 
@@ -41,11 +41,11 @@ struct tcpip_segment {
 };
 
 size_t tcpip_headers_len(const struct tcpip_segment *seg);
-/* Writes tcpip_headers_len() bytes; len, the payload's, is at most TCPIP_PAYLOAD_MAX. */
+/* Writes tcpip_headers_len() bytes; len, the payload's length, is at most TCPIP_PAYLOAD_MAX. */
 void tcpip_encode(uint8_t *headers, const struct tcpip_segment *seg, const void *payload,
 		  size_t len);
 
-/* A datagram (RFC 768), as it was: nothing of it is made up. */
+/* A datagram (RFC 768) with its real header fields. */
 struct udpip_packet {
 	bool v6;
 	struct tcpip_end from, to;
@@ -55,7 +55,7 @@ struct udpip_packet {
 #define UDPIP_HEADERS_MAX (40 + 8)
 
 size_t udpip_headers_len(const struct udpip_packet *p);
-/* Writes udpip_headers_len() bytes; len, the payload's, is at most TCPIP_PAYLOAD_MAX. */
+/* Writes udpip_headers_len() bytes; len, the payload's length, is at most TCPIP_PAYLOAD_MAX. */
 void udpip_encode(uint8_t *headers, const struct udpip_packet *p, const void *payload, size_t len);
 
 enum flow_side { FLOW_US, FLOW_PEER };
@@ -66,19 +66,19 @@ struct flow {
 	uint32_t next[2];        /* sequence numbers */
 	uint32_t unacked[2];     /* bytes since the other side's last packet */
 	bool fin[2];
-	bool over; /* reset: no packet follows */
+	bool over; /* after a reset no packet follows */
 };
 
 /* One packet: its headers are in front of the payload, which may be NULL if len is 0. */
 typedef void flow_emit_fn(void *to, const struct tcpip_segment *seg, enum flow_side from,
 			  size_t len);
 
-/* The first sequence numbers follow the clock (RFC 9293 s3.4.1): a later connection between the
- * same ports begins with others. */
+/* The first sequence numbers follow the clock (RFC 9293 s3.4.1), so that a later connection between
+ * the same ports begins with other numbers. */
 void flow_init(struct flow *f, uint64_t now_ns);
 void flow_open(struct flow *f, enum flow_side initiator, flow_emit_fn *emit, void *to);
 void flow_data(struct flow *f, enum flow_side from, size_t len, flow_emit_fn *emit, void *to);
-/* Once each; what comes after the end is ignored. */
+/* To be called once for each end; later data of that end are ignored. */
 void flow_fin(struct flow *f, enum flow_side from, flow_emit_fn *emit, void *to);
 void flow_reset(struct flow *f, enum flow_side from, flow_emit_fn *emit, void *to);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * mpa_scan.h -- finds where the frames of one direction of a connection begin, for tracing. Only
- * the start-up frame's key is checked; the length fields are taken as they are.
- */
+/* mpa_scan.h -- finds the beginnings of frames in one direction of a connection, for tracing. Only
+ * the start-up frame's key is checked; the length fields are not. */
 #ifndef TRACE_MPA_SCAN_H
 #define TRACE_MPA_SCAN_H
 
@@ -10,25 +8,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MPA_SCAN_HEAD_MAX 20 /* of a start-up frame */
-#define MPA_SCAN_FPDU_MIN 8  /* the shortest FPDU, so there are always as many */
+#define MPA_SCAN_HEAD_MAX 20 /* length of a start-up frame's head */
+#define MPA_SCAN_FPDU_MIN 8  /* length of the shortest FPDU, so every FPDU has this many bytes */
 
 struct mpa_scan {
-	bool markers;       /* in this direction: the other one's scan has seen wants_markers */
-	bool wants_markers; /* as the start-up frame gives it */
-	bool operational;   /* it is over: FPDUs follow */
-	bool foreign;       /* it was none */
-	uint64_t pos;       /* of the next FPDU in full operation, for markers */
-	size_t left;        /* bytes of the last frame that are still to come */
+	bool markers;       /* here: the other direction has wants_markers */
+	bool wants_markers; /* as in the start-up frame */
+	bool operational;   /* the start-up frame has ended: FPDUs follow */
+	bool foreign;       /* the first bytes were no start-up frame */
+	uint64_t pos;       /* position of the next FPDU in full operation, for markers */
+	size_t left;        /* missing bytes of the last frame */
 };
 
 /*
- * The next bytes of the direction, all zero before the first. Returns how many of them do not end
- * within the head of a frame: its first MPA_SCAN_HEAD_MAX or MPA_SCAN_FPDU_MIN bytes. The others,
- * less than MPA_SCAN_HEAD_MAX, must come again, with more behind them.
+ * Scan the next bytes of the direction; *s is all zero at first. Returns the number of bytes that
+ * do not belong to an incomplete head of a frame, which has MPA_SCAN_HEAD_MAX or MPA_SCAN_FPDU_MIN
+ * bytes. The caller must pass the other bytes, less than MPA_SCAN_HEAD_MAX, again with more bytes
+ * after them.
  */
 size_t mpa_scan(struct mpa_scan *s, const void *bytes, size_t len);
-/* How long the next frame's head is. */
+/* Length of the next frame's head. */
 size_t mpa_scan_head(const struct mpa_scan *s);
 
 #endif

@@ -6,16 +6,16 @@
 
 #include "base/cursor.h"
 
-#define SECTION_HEADER  0x0a0d0d0au /* reads the same from either end */
+#define SECTION_HEADER  0x0a0d0d0au /* the same in both byte orders */
 #define INTERFACE       1u
 #define ENHANCED_PACKET 6u
 #define BYTE_ORDER_OURS 0x1a2b3c4du
 #define BYTE_ORDER_SWAP 0x4d3c2b1au
-#define LINKTYPE_RAW    101 /* begins with an IPv4 or IPv6 header */
+#define LINKTYPE_RAW    101 /* packets begin with an IPv4 or IPv6 header */
 
 enum { OPT_END = 0, OPT_COMMENT = 1, SHB_USERAPPL = 4, IF_NAME = 2, IF_TSRESOL = 9, EPB_FLAGS = 2 };
 
-/* A section is in the byte order of its writer, which its header states. */
+/* A section has the byte order of its writer; its header shows that order. */
 static void pcapng_put16(struct wcursor *c, uint16_t v)
 {
 	wcursor_bytes(c, &v, sizeof(v));
@@ -78,7 +78,7 @@ static void pcapng_put_interface(struct wcursor *c, const char *name)
 	pcapng_put32(c, total);
 	pcapng_put16(c, LINKTYPE_RAW);
 	pcapng_put16(c, 0);
-	pcapng_put32(c, 0); /* no limit on a packet: other sections may have another limit */
+	pcapng_put32(c, 0); /* no limit on a packet's length: other sections may have one */
 	pcapng_put_option(c, IF_NAME, name, strlen(name));
 	pcapng_put_option(c, IF_TSRESOL, &nanoseconds, 1);
 	pcapng_put_option(c, OPT_END, NULL, 0);

@@ -33,18 +33,18 @@
 
 struct pcapng_packet {
 	uint64_t time_ns;            /* since 1970 */
-	uint32_t captured, original; /* bytes: how many follow, and how many there were */
+	uint32_t captured, original; /* bytes in the file, and in the packet */
 	bool outbound;
 	const char *comment; /* or NULL; cut off after PCAPNG_COMMENT_MAX bytes */
 };
 
-/* Does a file that begins so hold a capture, of either byte order? */
+/* Do these first bytes of a file identify a capture, of either byte order? */
 bool pcapng_is_section(const uint8_t first[PCAPNG_MAGIC_LEN]);
 
-/* Section header and interface description: their length, 0 if there is no room for them. */
+/* Encode section header and interface description. Returns their length; 0: no room. */
 size_t pcapng_encode_section(void *buf, size_t size, const char *writer, const char *interface);
 
-/* Around a packet's bytes. The tail's length is returned. */
+/* The two parts around a packet's bytes. The second function returns the tail's length. */
 void pcapng_encode_head(uint8_t head[PCAPNG_HEAD], const struct pcapng_packet *packet);
 size_t pcapng_encode_tail(uint8_t tail[PCAPNG_TAIL_MAX], const struct pcapng_packet *packet);
 

@@ -13,7 +13,7 @@
 #define PROTOCOL_TCP 6
 #define PROTOCOL_UDP 17
 #define HOPS         64
-#define WINDOW       0xffff /* a GiB after scaling, so that it never looks full */
+#define WINDOW       0xffff /* 1 GiB after scaling: the window never looks full */
 
 /* The Internet checksum (RFC 1071), in parts: all but the last have an even length. */
 static uint64_t tcpip_sum(const uint8_t *p, size_t len)
@@ -38,7 +38,7 @@ static void tcpip_store_be16(uint8_t *p, uint16_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* What is in the IP header besides addresses. */
+/* The fields of the IP header besides the addresses. */
 struct ip_fields {
 	uint8_t protocol, traffic_class, hop_limit;
 	size_t below; /* bytes that follow the header */
@@ -168,5 +168,5 @@ void udpip_encode(uint8_t *headers, const struct udpip_packet *p, const void *pa
 	wcursor_be16(&c, 0);
 	sum = tcpip_fold(tcpip_sum_pseudo_header(p->v6, &p->from, &p->to, &f) +
 			 tcpip_sum(udp, UDP_LEN) + tcpip_sum(payload, len));
-	tcpip_store_be16(udp + 6, sum ? sum : 0xffff); /* 0 would mean that there is none */
+	tcpip_store_be16(udp + 6, sum ? sum : 0xffff); /* 0 means that the packet has no checksum */
 }
