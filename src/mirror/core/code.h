@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * code.h -- results of a request to the daemon: numbers of REQUESTS.md, and exit codes of the tool,
- * which scripts rely on. 0, 1 and 2 are as in every program here: done, failed, wrong usage.
+ * code.h -- results of a request to the daemon: the numbers in REQUESTS.md and the exit codes of
+ * the tool. Scripts rely on them. 0, 1 and 2 mean the same as in every program of this tree: done,
+ * failed, wrong usage.
  */
 #ifndef MIRROR_CORE_CODE_H
 #define MIRROR_CORE_CODE_H
@@ -21,9 +22,9 @@ enum code {
 	CODE_END
 };
 
-/* "not-in-sync" */
+/* Returns the code's name, for instance "not-in-sync". */
 const char *code_2str(enum code code);
-/* The code of that name, which a daemon's answer has; CODE_END: there is none. */
+/* Returns the code with this name (from a daemon's answer), or CODE_END. */
 enum code code_of_name(const char *name);
 
 #endif

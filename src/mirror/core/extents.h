@@ -3,16 +3,16 @@
  * extents.h -- a direct mapping: which extents the application can store to.
  *
  * An extent that is closed is read-only; the first store to it faults. It is opened when a slot of
- * the table of hot extents names it durably (W2). Slots are kept in reserve for that, so that a
- * fault need not wait for the table (meta.h), which belongs to another thread. An extent gives its slot
- * up in these steps: it becomes read-only, its unflushed bytes are flushed, its bits are durable
- * (W3). Until the last step a store opens it again at no cost.
+ * the table of hot extents names it durably (W2). A reserve of slots is kept for such faults,
+ * because the table (meta.h) belongs to another thread and a fault must not wait for that thread.
+ * An extent gives its slot up in these steps: it becomes read-only, its unflushed bytes are
+ * flushed, its bits are durable (W3). Until the last step a store opens it again at no cost.
  *
  *	closed --> opening --> open --> mirroring --> cooling --> closed
  *	                        ^-----------'
  *
- * Pure: a caller's lock protects all of it. Where a contract below asks for it, the caller changes
- * the protection of memory, under the same lock. No call but extents_init() allocates.
+ * Pure: a caller's lock protects all of it. The caller also changes the protection of memory under
+ * this lock, where a contract below requires a change. Only extents_init() allocates.
  */
 #ifndef MIRROR_CORE_EXTENTS_H
 #define MIRROR_CORE_EXTENTS_H
@@ -38,39 +38,41 @@ struct extents_filled {
 struct extents {
 	uint32_t count;
 	uint8_t *states; /* enum extents_state */
-	uint8_t *pins;   /* 1: stays open until it is flushed; atomic, as is their number */
+	uint8_t *pins;   /* 1: the extent stays open until it is flushed; atomic */
 	uint32_t pinned;
 	uint32_t reserve; /* number of slots that should be free */
 	uint16_t slots[EXTENTS_RESERVE_MAX];
 	uint32_t slot_count;
-	uint32_t opening; /* extents */
+	uint32_t opening; /* number of extents in EXTENTS_OPENING */
 	struct extents_filled filled[EXTENTS_RESERVE_MAX];
 	uint32_t filled_count;
 	bool is_untracked; /* extents need no slots any more */
 	int error;         /* -errno: a slot could not be made durable */
 };
 
-/* hot_slots: of the table. 0 or -ENOMEM. */
+/* hot_slots: number of slots in the table. Returns 0 or -ENOMEM. */
 int extents_init(struct extents *x, uint32_t count, uint32_t hot_slots);
 void extents_fini(struct extents *x);
 
 /* ---- for stores ---- */
 
 enum extents_step {
-	EXTENTS_WRITABLE, /* it is open */
-	EXTENTS_FILL,     /* make *slot name it durably, then extents_fill_ended() */
-	EXTENTS_PERMIT,   /* permit stores to it, then extents_opened() */
+	EXTENTS_WRITABLE, /* stores are permitted already */
+	EXTENTS_FILL,     /* make *slot name the extent durably, then call extents_fill_ended() */
+	EXTENTS_PERMIT,   /* permit stores to the extent, then call extents_opened() */
 	EXTENTS_WAIT      /* wait until the extent's state changes */
 };
 enum extents_step extents_begin(struct extents *x, uint32_t extent, uint16_t *slot);
-/* error: 0 (permit stores, then extents_opened()) or -errno: the slot is lost. */
+/* error 0: the caller permits stores, then calls extents_opened(). error -errno: the slot is
+ * lost. */
 void extents_fill_ended(struct extents *x, uint32_t extent, uint16_t slot, int error);
-/* ok: stores are permitted. */
+/* ok: the caller has permitted stores. */
 void extents_opened(struct extents *x, uint32_t extent, bool ok);
 
-/* The reserve should be filled up. */
+/* Does the reserve have too few slots? */
 bool extents_is_low(const struct extents *x);
-/* Slots filled since belong to the table: adopt them (meta.h). Returns their number. */
+/* Returns the number of slots filled since the last call. The caller adopts them into the table
+ * (meta.h). */
 uint32_t extents_take_filled(struct extents *x, struct extents_filled *filled);
 /* The number of slots that the reserve lacks; the caller adds that many. */
 uint32_t extents_lacks(const struct extents *x);
@@ -78,18 +80,20 @@ void extents_add_slots(struct extents *x, const uint16_t *slots, uint32_t n);
 
 /* ---- for the thread that makes extents cold ---- */
 
-/* The extent can be made cold: neither pinned nor being opened. */
+/* Can the extent be made cold? Not while it is pinned or being opened. */
 bool extents_may_cool(const struct extents *x, uint32_t extent);
-/* True: forbid stores to it, then flush it. False: it is not open, or pinned. */
+/* True: the caller forbids stores to the extent, then flushes it. False: the extent is not open,
+ * or is pinned. */
 bool extents_mirror(struct extents *x, uint32_t extent);
-/* The extent is flushed. False: it was opened again meanwhile. */
+/* The extent is flushed. Returns false if a store has opened it again meanwhile. */
 bool extents_cool(struct extents *x, uint32_t extent);
-/* Its slot is free. */
+/* The extent's slot is free again. */
 void extents_cooled(struct extents *x, uint32_t extent);
 
 /* ---- any thread, without the lock ---- */
 
-/* The extent stays open, from its opening on, until extents_unpin(). False: too many do. */
+/* Once open, the extent stays open until extents_unpin(). Returns false if `most` extents are
+ * pinned already. */
 bool extents_pin(struct extents *x, uint32_t extent, uint32_t most);
 void extents_unpin(struct extents *x, uint32_t extent);
 

@@ -30,7 +30,7 @@ bool findings_has_wrong(const struct findings *f, enum finding_wrong wrong)
 	return false;
 }
 
-/* Findings of no member go. */
+/* Remove findings without a member. */
 static void findings_pack(struct findings *f)
 {
 	uint8_t kept = 0;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * finding.h -- blocks in which copies differ that should be equal, and which copy is wrong; pure.
+ * finding.h -- blocks that differ between copies that should be equal, and which copy is wrong;
+ * pure.
  *
- * A comparison of copies (mirror/compare.h) finds them. Findings that it does not repair are kept
- * in the metadata of the primary's copy, until a later comparison finds the copies equal or the
- * member has returned with the bytes that it lacked.
+ * A comparison of copies (mirror/compare.h) makes the findings. The metadata of the primary's copy
+ * keep each finding that the comparison does not repair, until a later comparison finds the copies
+ * equal or the member has got the bytes that it lacked.
  */
 #ifndef MIRROR_CORE_FINDING_H
 #define MIRROR_CORE_FINDING_H
 
 #include "mirror/core/types.h"
 
-/* Which copy of the block is wrong: the copies vote. */
+/* Which copy of the block is wrong, by majority of the copies. */
 enum finding_wrong {
 	FINDING_UNDECIDED, /* no value of the block has a majority */
 	FINDING_PRIMARY,   /* a majority agrees on another value than the primary's */
@@ -20,17 +21,20 @@ enum finding_wrong {
 };
 
 /*
- * `copies` were compared, among them the primary's. `differ` of them differ from the primary's in
- * this block, and the largest group of these that agree with each other has `agree` copies.
+ * copies: number of compared copies, the primary's included. differ: number of copies that differ
+ * from the primary's in this block. agree: size of the largest group of equal copies among those
+ * that differ.
  */
 enum finding_wrong finding_judge(unsigned copies, unsigned differ, unsigned agree);
-/* "undecided", "primary", "member" */
+/* Returns "undecided", "primary" or "member". */
 const char *finding_wrong_2str(unsigned wrong);
 
 struct finding {
-	mirror_mask members; /* members whose copies differ there from the primary's; 0: free */
-	uint8_t wrong;       /* enum finding_wrong */
-	bool is_due;         /* these members are excluded, and get the range before they return */
+	/* members whose copies differ from the primary's in this range; 0: the entry is free */
+	mirror_mask members;
+	uint8_t wrong; /* enum finding_wrong */
+	/* these members are excluded, and have to get the range before they return */
+	bool is_due;
 	struct mirror_range range;
 };
 
@@ -38,25 +42,26 @@ struct finding {
 
 struct findings {
 	uint64_t time_s; /* CLOCK_REALTIME of the comparison; 0: no comparison yet */
-	/* epoch in which this copy was the primary's, and was compared */
+	/* epoch in which the comparison was made, with this copy as the primary's */
 	struct mirror_epoch epoch;
-	bool is_whole; /* with all others, as a whole */
+	bool is_whole; /* the comparison covered the whole file and all other copies */
 	uint8_t count;
 	struct finding list[FINDINGS_MAX];
-	uint64_t more; /* bytes that the list has no room for, */
+	uint64_t more; /* bytes of findings for which the list has no room, */
 	mirror_mask more_members;
 };
 
 bool findings_has_any(const struct findings *f);
-/* Does any finding have this verdict? */
+/* Does a finding with this verdict exist? */
 bool findings_has_wrong(const struct findings *f, enum finding_wrong wrong);
-/* These members' copies were compared anew, or are new. */
+/* Forget the findings of these members: their copies are new, or were compared again. */
 void findings_forget(struct findings *f, mirror_mask members);
-/* These members are in-sync, so they have the ranges that were due. False: nothing has changed. */
+/* These members are in-sync, so they have got the ranges that were due. Returns false if no
+ * finding has changed. */
 bool findings_on_insync(struct findings *f, mirror_mask insync);
 /* A finding of the same range for another member is merged into one. */
 void findings_add(struct findings *f, const struct finding *finding);
-/* Of all members together. */
+/* Sum over all members. */
 uint64_t findings_bytes(const struct findings *f);
 
 #endif

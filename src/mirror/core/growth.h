@@ -4,29 +4,29 @@
  * operator's order; pure. The three steps are those of member.h: the files of each in-sync copy,
  * the register, and then each copy when no process uses it.
  *
- * The caller makes files longer, asks other daemons, swaps and maps the files anew. It asks here
- * for the next step, and reports the result here. One thread at a time.
+ * The caller makes files longer, asks other daemons, swaps, and maps the files anew. The functions
+ * here return its next step and take the step's result. One thread at a time.
  */
 #ifndef MIRROR_CORE_GROWTH_H
 #define MIRROR_CORE_GROWTH_H
 
 #include "mirror/core/member.h"
 
-#define GROWTH_RETRY_MS  5000 /* after the disk was too small, for instance */
-#define GROWTH_SILENT_MS 3000 /* so long another daemon may not answer */
+#define GROWTH_RETRY_MS  5000 /* pause after a failure, for instance a disk without room */
+#define GROWTH_SILENT_MS 3000 /* after this time without an answer a daemon counts as silent */
 
 /* ---- one copy ---- */
 
-/* Zero: nothing was tried. */
+/* All zero: no attempt was made. */
 struct growth {
 	bool is_running; /* the files of the copy are made longer */
-	uint64_t failed; /* they could not be made longer for that size, */
-	int error;       /* an errno, */
+	uint64_t failed; /* the size for which the last attempt failed; 0: none */
+	int error;       /* errno of that failure */
 	char why[256];
-	uint64_t retry_ms; /* and are not tried again before */
+	uint64_t retry_ms; /* time of the next attempt */
 };
 
-/* How long the files are. */
+/* Lengths of the files. */
 struct growth_files {
 	uint64_t data, meta;
 };
@@ -38,22 +38,23 @@ enum growth_room {
 	GROWTH_BEGIN     /* the caller makes the files longer now, and calls growth_on_files() */
 };
 
-/* Has the copy room for a set of that size? If not, the work for that begins. */
+/* Have the copy's files room for a set of that size? If not, begin to make them longer. */
 enum growth_room growth_make_room(struct growth *g, const struct member *m,
 				  const struct growth_files *files, uint64_t size, uint64_t now_ms);
-/* The part of the data file that belongs to the set, or may soon. What lies beyond it is
- * foreign, and is cut off. */
+/* Length of the part of the data file that belongs to the set or may soon belong to it. Bytes
+ * beyond this part are foreign, and the caller cuts them off. */
 uint64_t growth_keep(const struct member *m);
-/* The files have that length, durably (error 0), or could not get it: `why`. m: NULL if the copy
- * was closed meanwhile. */
+/* The files durably have that length (error 0), or the attempt failed, with the reason `why`. m:
+ * NULL if the copy was closed meanwhile. */
 void growth_on_files(struct growth *g, struct member *m, uint64_t size, int error, const char *why,
 		     uint64_t now_ms);
 
-/* By the register, which is not split, the copy is to be larger. Its files get longer, and once
- * growth_may_take() is true, it is mapped anew and member_grow() is called. */
+/* Does the register, which is not split, name a larger size than the copy has? Then the caller
+ * makes the files longer; once growth_may_take() is true, it maps the copy anew and calls
+ * member_grow(). */
 bool growth_is_due(const struct member *m, const struct mirror_record *rec);
 bool growth_may_take(const struct growth *g, const struct member *m, uint64_t size);
-/* A process must not map the copy while it is smaller than the register's size: the reason, or
+/* Returns why a process must not map the copy now (it is smaller than the register's size), or
  * NULL. */
 const char *growth_obstacle(const struct growth *g, const struct member *m,
 			    const struct mirror_record *rec);
@@ -67,22 +68,24 @@ struct growth_order {
 
 /* The last answer of a member's daemon. */
 struct growth_answer {
-	bool answers;          /* it did in the last seconds, */
-	uint64_t copy_id;      /* the copy that answered: a copy that replaced it has not */
-	uint64_t size;         /* the size in the question */
-	enum growth_room room; /* not BEGIN */
-	int error;             /* FAILED: an errno */
+	bool answers; /* the daemon has answered within the last seconds */
+	/* id of the copy that answered; the answer does not count for a copy that replaced it */
+	uint64_t copy_id;
+	uint64_t size;         /* the size that the daemon was asked for */
+	enum growth_room room; /* never GROWTH_BEGIN */
+	int error;             /* with GROWTH_FAILED: an errno */
 };
 
 enum growth_step {
 	GROWTH_WAITS,
 	/* write that size into the record, if the record is still the one given here */
 	GROWTH_SWAP,
-	GROWTH_SILENT, /* a member of the in-sync set cannot be asked: nothing changes */
-	GROWTH_REFUSED /* it has no room: nothing changes */
+	GROWTH_SILENT, /* a member of the in-sync set does not answer: nothing changes */
+	GROWTH_REFUSED /* a member has no room: nothing changes */
 };
 
-/* All of the in-sync set are asked, in the order of their slots; *slot: the member that decides. */
+/* The caller asks all members of the in-sync set, in the order of their slots. *slot: the member
+ * that decides the step. */
 enum growth_step growth_order_next(const struct growth_order *order,
 				   const struct mirror_record *rec,
 				   const struct growth_answer answers[MIRROR_MEMBERS_MAX],

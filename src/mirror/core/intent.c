@@ -10,7 +10,7 @@
 
 #define INTENT_MAGIC  0x544e4952u /* "RINT" */
 #define INTENT_SUM_AT 4
-#define INTENT_SUMMED 8 /* the sum is of all from here on */
+#define INTENT_SUMMED 8 /* the checksum covers all bytes from this offset on */
 
 static uint32_t intent_sum(const uint8_t *slot, uint32_t count)
 {
@@ -19,7 +19,8 @@ static uint32_t intent_sum(const uint8_t *slot, uint32_t count)
 	return crc32c_final(crc32c_update(CRC32C_INIT, slot + INTENT_SUMMED, len - INTENT_SUMMED));
 }
 
-/* 6 bytes each. A store of 8 at the last range's length ends within the slot. */
+/* Offset and length have 6 bytes each. An 8-byte store of the last range's length still ends
+ * within the slot. */
 static void intent_put_range(uint8_t *at, const struct mirror_range *range)
 {
 	uint64_t offset = htole64(range->offset), len = htole64(range->len);
@@ -89,7 +90,7 @@ bool intent_decode(const uint8_t slot[INTENT_BYTES], uint64_t size, struct inten
 	return intent_decode_head(slot, &intent->head) && intent_decode_ranges(&c, size, intent);
 }
 
-/* Heads of all slots; seq 0: no intent that counts. */
+/* Reads the heads of all slots; seq 0 marks a slot without an intent that counts. */
 static void intent_read_heads(const struct intent_reader *r, struct intent_head heads[INTENT_SLOTS])
 {
 	for (uint32_t i = 0; i < INTENT_SLOTS; i++)
@@ -98,7 +99,7 @@ static void intent_read_heads(const struct intent_reader *r, struct intent_head 
 			heads[i].seq = 0;
 }
 
-/* Has a later flush of its epoch recorded that this one is acknowledged? */
+/* Does a later flush of the same epoch record that this one is acknowledged? */
 static bool intent_is_acked(const struct intent_head heads[INTENT_SLOTS],
 			    const struct intent_head *head)
 {

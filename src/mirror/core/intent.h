@@ -2,15 +2,15 @@
 /*
  * intent.h -- the record that a flush places in a member's ring before its data; pure.
  *
- * A ring is INTENT_SLOTS slots of INTENT_BYTES; the flush with number seq uses slot
- * intent_slot(seq), again only after the whole ack set has acknowledged the one before in it. Only
- * the used bytes of a slot are written. Layout, little-endian:
+ * A ring is INTENT_SLOTS slots of INTENT_BYTES. The flush with number seq uses slot
+ * intent_slot(seq), and only after the whole ack set has acknowledged the slot's previous flush.
+ * Only the used bytes of a slot are written. Layout, little-endian:
  *
  *    0  magic 4     8  seq 8             24  epoch's nonce 8   40  count of ranges 4   48  ranges:
  *    4  CRC32C 4   16  epoch's number 8  32  acked seq 8       44  zero 4                  offset
  * 6, len 6
  *
- * The CRC is of everything behind it up to the last range.
+ * The CRC covers everything behind it up to the end of the last range.
  */
 #ifndef MIRROR_CORE_INTENT_H
 #define MIRROR_CORE_INTENT_H
@@ -29,8 +29,8 @@
 struct intent_head {
 	uint64_t seq; /* 1 for the first flush of an epoch */
 	struct mirror_epoch epoch;
-	uint64_t acked; /* all up to this number, which is below seq, are on the whole ack set */
-	uint32_t count; /* of ranges */
+	uint64_t acked; /* below seq: the whole ack set has all flushes up to this number */
+	uint32_t count; /* number of ranges */
 };
 
 struct intent {
@@ -43,27 +43,27 @@ static inline uint64_t intent_slot_offset(uint64_t seq)
 	return seq % INTENT_SLOTS * INTENT_BYTES;
 }
 
-/* Encode into a slot's image; returns its used bytes. ranges_coarsen() makes the ranges few
- * enough. */
+/* Encode into a slot's image; returns the number of used bytes. The caller reduces the ranges by
+ * ranges_coarsen() first. */
 size_t intent_encode(uint8_t slot[INTENT_BYTES], const struct intent_head *head,
 		     const struct mirror_range *ranges);
-/* False: no record there, or torn, or a range ends beyond `size`. */
+/* Returns false if the slot has no record or a torn one, or if a range ends beyond `size`. */
 bool intent_decode(const uint8_t slot[INTENT_BYTES], uint64_t size, struct intent *intent);
 
-/* Reads what a ring holds after its writers are cut off. */
+/* Reads a ring after its writers are cut off. */
 struct intent_reader {
 	const uint8_t *ring; /* INTENT_RING_BYTES */
 	uint64_t size;       /* of the set's file */
 	uint64_t from, upto; /* numbers of the epochs that count, both included */
 };
 
-/* Call fn for each range of each intent that was not acknowledged when its writers were cut off,
- * as far as the ring shows: of each epoch those above the highest acked seq in it. Not ordered,
- * may overlap. Returns the number of such intents. fn may be NULL. */
+/* Call fn for each range of each intent that the ring does not show to be acknowledged: in each
+ * epoch, the intents above the highest acked seq. The ranges are not ordered and may overlap.
+ * Returns the number of such intents. fn may be NULL. */
 uint32_t intent_read(const struct intent_reader *reader,
 		     void (*fn)(void *arg, const struct mirror_range *range), void *arg);
 
-/* The highest number of a flush of these epochs in the ring; 0: none. */
+/* The highest flush number of these epochs in the ring; 0: none. */
 uint64_t intent_last(const struct intent_reader *reader);
 
 #endif

@@ -37,7 +37,7 @@ __attribute__((constructor)) static void killpoint_init(void)
 	}
 }
 
-/* One write, so that lines of several processes do not mix. */
+/* A single write() keeps the lines of several processes apart. */
 static void killpoint_note(const char *name)
 {
 	int fd = open(killpoint_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
@@ -53,7 +53,7 @@ static void killpoint_note(const char *name)
 	close(fd);
 }
 
-/* at: name[:n], the name without n being n = 1 */
+/* at: name[:n]; n is 1 if it is missing */
 static bool killpoint_is_meant(const char *at, const char *name, unsigned count)
 {
 	size_t len = strlen(name);
@@ -76,5 +76,5 @@ void killpoint_reach(enum killpoint point)
 			kill(getpid(), killpoint_orders[i].signal);
 }
 #else
-typedef int killpoint_nothing; /* a file is not empty */
+typedef int killpoint_nothing; /* ISO C forbids an empty file */
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * killpoint.h -- named points at which a test ends or stops a process, before and after what has to
- * be durable; in builds for tests only (RPMA_KILLPOINTS), nothing elsewhere.
+ * killpoint.h -- named points at which a test ends or stops a process, before and after each step
+ * that has to be durable. Only builds for tests (RPMA_KILLPOINTS) have them.
  *
  * MIRROR_KILL_AT=name[:n] in the environment: SIGKILL when the point is reached for the n-th time.
- * MIRROR_STOP_AT=name[:n]: SIGSTOP, so that a test can change the world around it at that moment.
- * MIRROR_KILL_LOG=file: each point's name is appended when it is reached for the first time, so
- * that a test can compare what its runs reached with this list. doc/mirror-format.md has the rules
- * W1 to W9.
+ * MIRROR_STOP_AT=name[:n]: SIGSTOP, so that a test can change the process's surroundings at that
+ * moment. MIRROR_KILL_LOG=file: each point's name is appended when it is reached for the first
+ * time, so that a test can compare what its runs reached with this list. doc/mirror-format.md has
+ * the rules W1 to W9.
  */
 #ifndef MIRROR_CORE_KILLPOINT_H
 #define MIRROR_CORE_KILLPOINT_H
 
 #include <stdbool.h>
 
-/* Kind of the process that reaches a point: the application's; the daemon's on the host of the
- * (next) primary, or on another host. The soak kills each of them (tests/README.md). */
+/* Kind of the process that reaches a point: the application, the daemon on the host of the
+ * (next) primary, or the daemon on another host. The soak kills each kind (tests/README.md). */
 enum {
 	KILLPOINT_LIBRARY = 1,
 	KILLPOINT_PRIMARY = 2,
@@ -23,7 +23,7 @@ enum {
 	KILLPOINT_DAEMON = KILLPOINT_PRIMARY | KILLPOINT_REPLICA
 };
 
-/* name, kinds of processes, state at that point */
+/* Each entry: name, kinds of processes, state at that point. */
 #define KILLPOINTS(X)                                                                              \
 	X(slot_written, KILLPOINT_DAEMON,                                                          \
 	  "a record is durable in its slot, and not yet marked as whole")                          \

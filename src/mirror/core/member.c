@@ -88,7 +88,8 @@ static bool member_uuid_is_zero(const struct mirror_uuid *uuid)
 	return !memcmp(uuid, &zero, sizeof(zero));
 }
 
-/* Take note of what the end of the host's former boot has taken away. */
+/* If the host has restarted, its former holder is gone and placed intents may be lost: record
+ * both. */
 static int member_note_boot(struct member *m)
 {
 	struct meta_super super = m->meta->super;
@@ -96,7 +97,7 @@ static int member_note_boot(struct member *m)
 
 	if (super.holder.pid && memcmp(&super.holder.boot, &m->boot, sizeof(m->boot)))
 		super.holder = (struct meta_holder){0};
-	/* Intents are placed to be visible; a restart loses them. */
+	/* Intents are placed without being flushed, so a restart loses them. */
 	if (!member_uuid_is_zero(used) && memcmp(used, &m->boot, sizeof(m->boot)))
 		super.flags |= META_UNCERTAIN;
 	return member_set_super(m, &super);
@@ -138,7 +139,7 @@ void member_set_files(struct member *m, const struct meta_files *files, struct m
 	if (member_is_other_file(&super.files, files))
 		member_distrust(&super);
 	super.files = *files;
-	super.files.data_time_ns = 0; /* it changes from now on */
+	super.files.data_time_ns = 0; /* the file changes from now on */
 	member_done(v, member_set_super(m, &super));
 }
 
@@ -146,7 +147,7 @@ void member_leave_files(struct member *m, const struct meta_files *files, struct
 {
 	struct meta_super super = m->meta->super;
 
-	if (!super.holder.pid) /* a new holder would change it further */
+	if (!super.holder.pid) /* a holder that mapped the file meanwhile changes it */
 		super.files = *files;
 	member_done(v, member_set_super(m, &super));
 }
@@ -230,7 +231,7 @@ void member_serve(struct member *m, struct mirror_epoch epoch, bool forced,
 	super.flags &= ~(uint32_t)META_EMPTY;
 	super.flags |= META_WAS_PRIMARY;
 	if (forced) {
-		/* Whatever the copy lacks: all others are made equal to it. */
+		/* The copy is good by definition: all others are made equal to it. */
 		super.flags &= ~(uint32_t)(META_SYNCING | META_UNKNOWN);
 		super.flags |= META_FORCED;
 		super.source_id = 0;

@@ -12,7 +12,7 @@
 
 /* ---- promise ---- */
 
-/* The higher of the promised epoch and the one being fenced for. */
+/* The higher epoch of two: the promised one and the one that is being fenced for. */
 static struct mirror_epoch member_highest(const struct member *m)
 {
 	struct mirror_epoch promised = m->meta->promise.epoch;
@@ -66,8 +66,8 @@ void member_promise(struct member *m, struct mirror_epoch epoch, struct member_v
 	if (!member_may_promise(m, epoch, v))
 		return;
 	/* From here on no connection of a lower epoch is granted. A primary that asks again has
-	 * lost its connections: bytes still under way on them must not be placed after what it
-	 * sends now. */
+	 * lost its connections; bytes that are still under way on them must not be placed after
+	 * those that the primary sends now. */
 	m->fencing = epoch;
 	if (m->lanes || m->bulks) {
 		*v = (struct member_verdict){.answer = MEMBER_CUT_FIRST, .known = epoch};
@@ -230,13 +230,13 @@ static int member_open_lane(struct member *m, struct mirror_epoch epoch)
 	struct meta_super super = m->meta->super;
 	int rc = 0;
 
-	/* They count this copy's own changes only. */
+	/* Bitmaps count this copy's own changes only, so they end here. */
 	if (member_has_bitmaps(m))
 		rc = meta_bitmap_drop(m->meta, MIRROR_NO_SLOT);
 	super.used_boot = m->boot;
 	super.flags &= ~(uint32_t)(META_CLEAN | META_WAS_PRIMARY);
-	/* A target whose resync was interrupted still lacks what it lacked, and an empty one
-	 * lacks all. */
+	/* An empty copy, or the target of an interrupted resync, still lacks bytes: it keeps its
+	 * old epoch. */
 	if (!(super.flags & (META_SYNCING | META_EMPTY)))
 		super.epoch = epoch;
 	return rc ? rc : member_set_super(m, &super);

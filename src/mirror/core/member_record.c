@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_record.c -- what a copy keeps of the register, and how it detects that the register is
- * older. */
+/* member_record.c -- the part of the register that a copy keeps, and how the copy detects an
+ * older register. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -45,7 +45,8 @@ static bool member_is_ours(const struct member *m, const struct mirror_record *r
 			  "--join'",
 			  super->member_id, config->members[super->slot].id, super->slot,
 			  super->set, config->members[super->slot].name);
-	else if (config->size < super->size) /* a larger one: the copy grows, member_size.c */
+	/* a larger size makes the copy grow, see member_size.c */
+	else if (config->size < super->size)
 		member_no(v, MEMBER_OTHER_SIZE,
 			  "the set has %" PRIu64 " bytes, and this copy %" PRIu64
 			  ": the register was restored to before it grew; let it grow again by "
@@ -94,8 +95,9 @@ static bool member_is_ahead(const struct member *m, const struct mirror_record *
 	return true;
 }
 
-/* A member of the in-sync set that serves, or ended well, has promised its epoch. If this copy's
- * metadata lack that promise, they are an old, restored state, and so may its data be. */
+/* Each member of an in-sync set that serves or ended well has promised the set's epoch. If this
+ * copy's metadata lack that promise, they are an old, restored state, and its data may be old,
+ * too. */
 static bool member_has_older_metadata(const struct member *m, const struct mirror_record *rec)
 {
 	const struct mirror_view *view = &rec->view;
@@ -140,7 +142,7 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 		member_distrust(&super);
 		rc = member_set_super(m, &super);
 	}
-	/* While the copy is held, the members belong to the holder, with its bitmaps. */
+	/* While the copy is held, member table and bitmaps belong to the holder. */
 	if (!rc && !is_held && m->meta->members.config_number != rec->config.number)
 		rc = meta_keep_members(m->meta, &rec->config);
 	if (!rc)
@@ -148,7 +150,7 @@ static int member_keep(struct member *m, const struct mirror_record *rec, uint64
 	return rc ? rc : member_keep_seen(m, rec, revision);
 }
 
-/* The set's daemons and processes understand the format, so the copy's files may have it, too. */
+/* All daemons and processes of the set understand the format, so the copy's files may use it. */
 static int member_raise_format(struct member *m, uint32_t format)
 {
 	struct meta_super super = m->meta->super;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* member_sync.c -- a copy is made equal: what is
- * durable before the first byte and after the last. */
+/* member_sync.c -- a copy is made equal: the records that are durable before the first byte and
+ * after the last. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -56,7 +56,7 @@ void member_record_ranges(struct member *m, struct mirror_epoch epoch,
 		rc = member_mark_range(m->meta, ranges[i]);
 	}
 	killpoint(KILLPOINT_w9_after);
-	/* More extents than the table takes: now all of the copy may differ. */
+	/* The table has no room for all extents: record that any byte may differ. */
 	if (rc == -ENOSPC) {
 		super.flags |= META_UNCERTAIN;
 		rc = member_set_super(m, &super);
@@ -155,8 +155,8 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		member_no(v, MEMBER_IS_SYNCING, "a resync of the copy has not ended");
 		return;
 	}
-	/* The serving epoch's retirement came late: only these records name what the process
-	 * left undone. */
+	/* The retirement of the serving epoch came late. Only these records name the flushes
+	 * that the process did not finish. */
 	if (!is_held && why == MEMBER_SERVING && super.flags & META_WAS_PRIMARY &&
 	    mirror_epoch_is_equal(super.epoch, epoch)) {
 		member_no(v, MEMBER_NOT_BEGUN, "the process that asks has ended");
@@ -165,7 +165,7 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 	super.flags &= ~(uint32_t)(META_UNCERTAIN | META_UNKNOWN);
 	super.acked = member_last_flush(m);
 	super.retired_below = epoch.number;
-	/* No lane is in use, and what former lanes left in the ring is void. */
+	/* No lane is in use, and the ring's records of former lanes are void. */
 	if (why == MEMBER_CLEAN_END || is_held)
 		super.used_boot = (struct mirror_uuid){0};
 	if (why == MEMBER_CLEAN_END) {
@@ -173,7 +173,7 @@ void member_retire(struct member *m, struct mirror_epoch epoch, enum member_reti
 		super.flags |= is_held ? 0 : META_CLEAN;
 	}
 	killpoint(KILLPOINT_retire_before);
-	/* Slots first: `clean` promises that none is used. */
+	/* Free the slots first: `clean` promises that no slot is used. */
 	if (!is_held)
 		rc = meta_hot_retire(m->meta);
 	killpoint(KILLPOINT_retire_middle);

@@ -176,7 +176,7 @@ static int meta_refuse_super(const struct meta *m, struct error *err)
 				 : "a release between them has to open the copy first");
 }
 
-/* Without a superblock nothing is known of the copy, not even whose it is. */
+/* Without a superblock the copy is unknown, even its set. */
 static int meta_load_super(struct meta *m, struct error *err)
 {
 	struct rcursor body;
@@ -204,7 +204,8 @@ static int meta_load_super(struct meta *m, struct error *err)
 	return 0;
 }
 
-/* A result other than FOUND, or no body, is damage; the fields that could be read count. */
+/* A result other than FOUND, or a missing body, is damage. The fields that could be read are
+ * kept. */
 static void meta_load_pair(struct meta *m, enum meta_pair_name pair)
 {
 	struct rcursor body;

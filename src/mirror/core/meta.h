@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meta.h -- the metadata of a copy: whose it is, what it promised, what may differ; pure.
+ * meta.h -- the metadata of a copy: its set and member, its promise, the blocks that may differ;
+ * pure.
  *
  * The metadata are a file beside the data file. The daemon maps it, and so does the library while
- * it holds the copy. doc/mirror-format.md has the layout. Here it is a store: memory, and a call
- * that makes bytes of it durable. Setters return after what they set is durable, or with a negative
- * errno; after a failure the store counts as broken and every later setter fails with the same
- * errno.
+ * it holds the copy. doc/mirror-format.md has the layout. Here the file is a store: memory, and a
+ * call that makes a part of the memory durable. A setter returns 0 after its change is durable,
+ * else a negative errno. After a failure the store counts as broken, and every later setter fails
+ * with the same errno.
  *
  * Owners: superblock, promise and history belong to the daemon. Members (with the base of the
  * bitmaps), hot slots and bitmaps belong to the library while it holds the copy, else to the
  * daemon; a new owner calls meta_reload(). Primaries write the ring over the network. One thread at
- * a time uses a struct meta; it allocates in meta_load() and bitmap passes only.
+ * a time uses a struct meta. Only meta_load() and bitmap passes allocate.
  *
- * W8: damaged metadata are never taken for clean. A block whose sum is wrong sets a bit in
- * meta.damage, unless it is provably the rest of a write that was never answered (meta_slot.h).
- * With any bit set, the copy is `unknown` until it was compared as a whole.
+ * W8: damaged metadata are never taken for clean. A block with a wrong checksum sets a bit in
+ * meta.damage, unless the block is provably the rest of a write that was never answered
+ * (meta_impl.h). With any bit set, the copy is `unknown` until it was compared as a whole.
  */
 #ifndef MIRROR_CORE_META_H
 #define MIRROR_CORE_META_H
@@ -28,10 +29,10 @@
 #include "mirror/core/types.h"
 
 /* Offsets in the file. */
-#define META_SUPER_AT   0x0000u /* two slots */
-#define META_PROMISE_AT 0x2000u /* two */
-#define META_HISTORY_AT 0x4000u /* two of 2 KiB */
-#define META_MEMBERS_AT 0x5000u /* two of 6 KiB */
+#define META_SUPER_AT   0x0000u /* two slots of 4 KiB */
+#define META_PROMISE_AT 0x2000u /* two slots of 4 KiB */
+#define META_HISTORY_AT 0x4000u /* two slots of 2 KiB */
+#define META_MEMBERS_AT 0x5000u /* two slots of 6 KiB */
 #define META_HOT_AT     0x8000u
 #define META_RING_AT    0x18000u
 #define META_BITMAPS_AT (META_RING_AT + INTENT_RING_BYTES)
@@ -42,23 +43,25 @@
 struct meta_store {
 	void *base; /* aligned to 8 bytes */
 	uint64_t len;
-	int (*persist)(void *arg, uint64_t offset, uint64_t len); /* 0 or -errno */
+	int (*persist)(void *arg, uint64_t offset, uint64_t len); /* returns 0 or -errno */
 	void *arg;
 };
 
 enum meta_flag {
-	META_CLEAN = 1 << 0,   /* only ranges in bitmaps and hot slots on the medium may differ */
-	META_SYNCING = 1 << 1, /* target of a resync that has not ended: not usable */
+	/* outside of the stored bitmaps and hot slots the copies do not differ */
+	META_CLEAN = 1 << 0,
+	META_SYNCING = 1 << 1, /* a resync to this copy has not ended: the copy is not usable */
 	META_FAILED = 1 << 2,  /* the medium failed, or a write-back */
 	META_WAS_PRIMARY = 1 << 3,
-	META_FORCED = 1 << 4,    /* promoted without proof that nothing is lost */
+	/* promoted without proof that the copy has all acknowledged bytes */
+	META_FORCED = 1 << 4,
 	META_UNCERTAIN = 1 << 5, /* any byte may differ: records of the differences are lost */
 	META_EMPTY = 1 << 6,     /* created, no data yet */
 	META_UNKNOWN =
 		1 << 7, /* metadata were damaged or not of this copy (W8): promoted by force only */
 };
 
-/* Which process maps the copy. */
+/* The process that maps the copy. */
 struct meta_holder {
 	uint64_t pid;        /* 0: none */
 	uint64_t start_time; /* start time of the process, as in /proc/PID/stat */
@@ -66,8 +69,8 @@ struct meta_holder {
 	uint64_t image; /* version of the program that it runs (wire/packet.h); 0: unknown */
 };
 
-/* The files that the metadata were made for. A restored or swapped file has another inode, or
- * another time of its last change than at the daemon's orderly end. Zero: unknown. */
+/* Identity of the two files at the daemon's orderly end. A restored or swapped file has another
+ * inode or another time of its last change. Zero: unknown. */
 struct meta_files {
 	uint64_t data_inode, meta_inode;
 	uint64_t data_time_ns;
@@ -75,39 +78,44 @@ struct meta_files {
 
 /* The last comparison of the set's copies that a primary of this host made. */
 struct meta_scrub {
-	uint64_t time_s; /* CLOCK_REALTIME of its end; before the first one: start of the count */
-	/* bytes of all copies together; compared 0: there was no comparison yet */
+	/* CLOCK_REALTIME of its end; before the first comparison: time from which the interval
+	 * counts */
+	uint64_t time_s;
+	/* sums over all copies, in bytes; compared 0: no comparison yet */
 	uint64_t compared, different;
 };
 
 struct meta_super {
-	uint32_t format; /* the set's format (core/version.h); 0 in meta_create(): the lowest */
-	/* features; a file with an unknown incompat feature is refused */
+	/* the set's format (core/version.h); in meta_create() 0 stands for the lowest */
+	uint32_t format;
+	/* feature bits; meta_load() refuses a file with an unknown bit in incompat */
 	uint32_t compat, incompat;
-	struct mirror_uuid uuid; /* of the set */
+	struct mirror_uuid uuid; /* UUID of the set */
 	char set[MIRROR_SET_MAX + 1];
-	uint64_t member_id; /* of this copy */
+	uint64_t member_id; /* id of this copy */
 	uint8_t slot;       /* slot of its member */
 	uint64_t size;      /* size of the data file */
 	/* both files have room for this size; the bytes beyond `size` are zeros */
 	uint64_t room;
 	uint64_t address;          /* address to map it at; 0: anywhere */
-	uint32_t hot_slots;        /* number of hot slots that are used */
+	uint32_t hot_slots;        /* number of slots in the table of hot extents */
 	uint32_t flags;            /* enum meta_flag */
 	struct mirror_epoch epoch; /* the last epoch whose flushes the copy holds, or may hold */
-	uint64_t source_id;        /* with META_SYNCING: the copy to which this one is made equal */
+	/* with META_SYNCING: id of the copy from which the resync copies */
+	uint64_t source_id;
 	struct mirror_epoch source_epoch;
-	uint64_t acked;         /* the last flush in the ring when the ring's records became void */
+	/* number of the last flush in the ring when the ring's records became void */
+	uint64_t acked;
 	uint64_t retired_below; /* records of epochs with smaller numbers are void */
 	struct meta_holder holder;
 	struct meta_files files;
-	/* the host's boot when lanes were granted; zero: none since the last clean end */
+	/* the host's boot in which lanes were granted; zero: no lane since the last clean end */
 	struct mirror_uuid used_boot;
 	struct meta_scrub scrub;
-	struct findings findings; /* result of comparisons that a primary of this host made */
+	struct findings findings; /* result of comparisons made by a primary of this host */
 };
 
-/* The newest record of the register that was seen. */
+/* Key figures of the newest record that was read from the register. */
 struct meta_seen {
 	uint64_t revision;
 	struct mirror_view view;
@@ -118,7 +126,7 @@ struct meta_promise {
 	struct mirror_epoch epoch; /* lower epochs are refused */
 	/* the promise was damaged: the register must be read before the next promise */
 	bool is_lost;
-	struct meta_seen seen; /* the newest */
+	struct meta_seen seen; /* the newest record seen */
 };
 
 struct meta_history {
@@ -132,8 +140,8 @@ struct meta_member {
 	char host[MIRROR_HOST_MAX + 1];
 	uint16_t port;
 	/*
-	 * This member has a bitmap of the changes since it left. It has flushes of `base` at most,
-	 * or none of the epoch in which the bitmap was started.
+	 * This member has a bitmap of the changes since it left. The member has flushes up to epoch
+	 * `base`, and none of the epoch in which the bitmap was started.
 	 */
 	bool has_bitmap;
 	struct mirror_epoch base, started;
@@ -162,14 +170,14 @@ enum meta_damage {
 
 /* The volatile part of a bitmap. */
 struct meta_bitmap {
-	uint64_t count;            /* bits set */
-	uint64_t *picture, *fresh; /* both of a pass; NULL: no pass is under way */
-	uint64_t left;             /* bits set in the picture */
+	uint64_t count;            /* number of bits that are set */
+	uint64_t *picture, *fresh; /* bits of the pass under way; NULL: no pass */
+	uint64_t left;             /* number of bits that are set in the picture */
 };
 
 /* The valid slot of a pair. */
 struct meta_place {
-	uint64_t counter; /* number of its last write; 0: no slot is valid */
+	uint64_t counter; /* number of the pair's last write; 0: no slot is valid */
 	uint8_t slot;     /* 0 or 1 */
 };
 
@@ -185,10 +193,10 @@ struct meta {
 	struct meta_place places[META_PAIRS];
 	/* hot slots */
 	uint16_t *hot_index; /* for each extent: 1 + its slot, or 0 */
-	uint8_t *hot_recent; /* for each slot: marked since the hand passed it */
-	uint16_t *hot_free;  /* free slots, the next one last */
+	uint8_t *hot_recent; /* for each slot: was it marked since meta_hot_victims() passed it? */
+	uint16_t *hot_free;  /* stack of free slots */
 	uint32_t extents, hot_count, hot_free_count, hot_hand;
-	uint32_t hot_top; /* no slot from here on is used */
+	uint32_t hot_top; /* all slots from this number on are unused */
 	uint16_t hot_tick;
 	/* bitmaps */
 	uint64_t blocks, plane_bytes;
@@ -199,21 +207,23 @@ struct meta {
 
 /* Length of the metadata file for a data file of that size. */
 uint64_t meta_size_for(uint64_t size);
-/* Writes new metadata into a store of zeros, of at least meta_size_for(super->size); all is
- * durable on return, the superblock last. super->flags as given, hot_slots 0: the default. */
+/* Writes new metadata into a store of zeros, with at least meta_size_for(super->size) bytes.
+ * Everything is durable on return; the superblock is written last. super->flags are kept, and
+ * hot_slots 0 stands for the default. */
 int meta_create(const struct meta_store *store, const struct meta_super *super,
 		const struct meta_members *members);
-/* 0, also with damage; err->cause else: ENODATA no metadata (a creation that did not end), EBADMSG
- * both superblocks are damaged, EPROTONOSUPPORT another format or an unknown feature, EMSGSIZE the
- * store is shorter than its set needs, ENOMEM. Writes nothing. */
+/* Returns 0 even if there is damage. On failure err->cause is ENODATA (no metadata: a creation
+ * did not end), EBADMSG (both superblocks are damaged), EPROTONOSUPPORT (another format or an
+ * unknown feature), EMSGSIZE (the store is shorter than its set needs) or ENOMEM. Writes
+ * nothing. */
 int meta_load(struct meta *m, const struct meta_store *store, struct error *err);
 /* Hot slots, members and bitmaps belonged to another process: read them again. 0 or -ENOMEM. */
 int meta_reload(struct meta *m);
-/* A process that died may have written without making it durable: make that durable, before any
- * answer rests on it. */
+/* A process may have died between a write and its write-back. Make its writes durable before any
+ * answer rests on them. */
 int meta_settle(struct meta *m);
 void meta_fini(struct meta *m);
-/* "superblock, promise" of a damaged one. */
+/* Names the damaged parts, for instance "superblock, promise". */
 void meta_damage_text(unsigned damage, char *text, size_t room);
 
 /* ---- durable setters of the daemon ---- */
@@ -222,14 +232,14 @@ int meta_set_super(struct meta *m, const struct meta_super *super);
 int meta_set_promise(struct meta *m, const struct meta_promise *promise);
 int meta_set_history(struct meta *m, const struct meta_history *history);
 int meta_set_members(struct meta *m, const struct meta_members *members);
-/* Take over the configuration's members. The bitmap of a copy stays with that copy. */
+/* Take over the configuration's members. A copy keeps its bitmap. */
 int meta_keep_members(struct meta *m, const struct mirror_config *config);
 /* The set has grown, and the store is long enough. After a crash the size is the old or the new
- * one. If the new bitmaps lie elsewhere than the old ones did, all are dropped before. 0,
- * -EMSGSIZE, -EINVAL (it would shrink), -ENOMEM. */
+ * one. If the bitmaps change their place in the file, all of them are dropped first. Returns 0,
+ * -EMSGSIZE, -EINVAL (the new size is smaller) or -ENOMEM. */
 int meta_set_size(struct meta *m, uint64_t size);
-/* Write every damaged block anew, with what could be read; but first META_UNKNOWN, durably. A
- * lost promise is marked as such. */
+/* Set META_UNKNOWN durably, then rewrite every damaged block with the fields that could be read.
+ * A lost promise is marked as lost. */
 int meta_repair(struct meta *m);
 
 /* ---- hot extents (W2, W3) ---- */
@@ -239,67 +249,68 @@ static inline uint32_t meta_extent_of(uint64_t offset)
 	return (uint32_t)(offset / MIRROR_EXTENT);
 }
 
-/* Is the extent hot? It takes one load, as a flush asks this. */
+/* Is the extent hot? One load, because each flush asks. */
 static inline bool meta_hot_is(const struct meta *m, uint32_t extent)
 {
 	return m->hot_index[extent];
 }
 
-/* W2: on return the slots of all these extents are durable, by one persist call when their slots
- * are neighbours. Those that are hot already cost a load and a store. -ENOSPC: no slot is free for
- * one of them; nothing has changed (see meta_hot_victims). Duplicates are permitted. */
+/* W2: on return the slots of all these extents are durable; neighbouring slots need only one
+ * persist call. An extent that is hot already costs a load and a store. -ENOSPC: too few slots
+ * are free, and nothing has changed (see meta_hot_victims). Duplicates are permitted. */
 int meta_hot_mark(struct meta *m, const uint32_t *extents, uint32_t n);
-/* Up to n extents to make cold, those not marked for longest first (second chance). is_busy (may
- * be NULL) reports an extent that must stay hot. Returns their number. */
+/* Choose up to n extents to make cold, those first that were not marked for the longest time
+ * (second chance); returns their number. is_busy (may be NULL) reports an extent that must stay
+ * hot. */
 uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 			  bool (*is_busy)(void *arg, uint32_t extent), void *arg);
-/* W3: the bits of these extents are durable in every bitmap, then their slots are free. The
- * extents must be equal on all members that it sends flushes to. */
+/* W3: make the bits of these extents durable in every bitmap, then free their slots. The extents
+ * must be equal on all members that get flushes. */
 int meta_hot_cool(struct meta *m, const uint32_t *extents, uint32_t n);
 /*
  * For extents that become hot while another thread uses the table (core/extents.h). reserve takes
  * up to n free slots out of the table and returns their number. fill makes a slot name an extent,
- * durably (W2), and may run beside every other call, also in a signal handler: 0 or -errno, which
- * does not count as broken here. adopt enters filled slots into the index; an extent that has a
- * slot already gives up the new one.
+ * durably (W2), and returns 0 or -errno; it may run during every other call, even in a signal
+ * handler, and its failure does not make the store count as broken. adopt enters filled slots into
+ * the index; an extent that has a slot already gives up the new one.
  */
 uint32_t meta_hot_reserve(struct meta *m, uint16_t *slots, uint32_t n);
 int meta_hot_fill(const struct meta *m, uint16_t slot, uint32_t extent);
 void meta_hot_adopt(struct meta *m, uint16_t slot, uint32_t extent);
 /* The extent is in use: if it is hot, meta_hot_victims() passes over it once. */
 void meta_hot_note(struct meta *m, uint32_t extent);
-/* The hot extents, ascending; returns how many there are, also above n. */
+/* Lists at most n hot extents, ascending. Returns the number of all hot extents. */
 uint32_t meta_hot_list(const struct meta *m, uint32_t *extents, uint32_t n);
-/* After an unclean end, and before hot slots are given up: every hot extent is set in every bitmap,
- * durably. */
+/* Set every hot extent in every bitmap, durably. Needed after an unclean end and before hot
+ * slots are given up. */
 int meta_hot_fold(struct meta *m);
-/* Fold, then free all slots, durably. */
+/* Call meta_hot_fold(), then free all slots, durably. */
 int meta_hot_retire(struct meta *m);
 
 /* ---- bitmaps: what changed while a member was away ---- */
 
 /*
  * Begin the bitmap of an absent member, with no bit set, durably. base: the epoch in this copy's
- * own superblock, as the member was in-sync until now; now: the current one. Called before the swap
- * that excludes the member, so that no restart can lose the changes after it.
+ * own superblock, since the member was in-sync until now. now: the current epoch. Called before the
+ * swap that excludes the member, so that no restart can lose the changes after it.
  */
 int meta_bitmap_start(struct meta *m, uint8_t slot, struct mirror_epoch base,
 		      struct mirror_epoch now);
-/* The same for a member that is excluded already: base is its copy's epoch, bits has all that it
- * lacks (words of 64 blocks), durable before the bitmap counts. */
+/* The same for a member that is excluded already. base is the epoch of its copy; bits (words of
+ * 64 blocks) has every block that it lacks, and becomes durable before the bitmap counts. */
 int meta_bitmap_start_with(struct meta *m, uint8_t slot, struct mirror_epoch base,
 			   struct mirror_epoch now, const uint64_t *bits);
-/* The bitmap counts the changes since the state of a member with this epoch in its superblock.
- * If it does not, the whole file is to be compared. Passes of other primaries have dropped it
- * (meta_bitmap_drop). */
+/* Does the bitmap have all changes since the state of a member with this epoch in its
+ * superblock? If not, the whole file has to be compared, for instance because another primary
+ * dropped the bitmap (meta_bitmap_drop). */
 bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epoch epoch);
 /*
- * End the bitmap of a member that is back in the in-sync set, or all bitmaps (MIRROR_NO_SLOT).
- * Durable.
+ * End the bitmap of a member that is back in the in-sync set, or all bitmaps (MIRROR_NO_SLOT),
+ * durably.
  */
 int meta_bitmap_drop(struct meta *m, uint8_t slot);
-/* W5: the member holds everything up to now: no bit is set, the base is the current epoch,
- * durably. */
+/* W5: the member holds all bytes up to now. Durably clear all bits and make the current epoch
+ * the base. */
 int meta_bitmap_clear(struct meta *m, uint8_t slot, struct mirror_epoch now);
 
 /* Set every block that the range touches, in memory (W3 makes it durable). */
@@ -308,9 +319,10 @@ void meta_bitmap_set(struct meta *m, uint8_t slot, struct mirror_range range);
 void meta_bitmap_set_all(struct meta *m, struct mirror_range range);
 /* Clear the blocks that lie in the range as a whole. */
 void meta_bitmap_unset(struct meta *m, uint8_t slot, struct mirror_range range);
-/* The number of blocks that are set. */
+/* Returns the number of blocks that are set. */
 uint64_t meta_bitmap_count(const struct meta *m, uint8_t slot);
-/* The first run of set blocks at or after `from` (bytes), at most max_len long. False: none. */
+/* Finds the first run of set blocks at or after `from` (bytes), at most max_len long. Returns
+ * false if there is none. */
 bool meta_bitmap_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,
 		      struct mirror_range *run);
 /* Make all of the bitmap durable (clean end). */
@@ -318,9 +330,10 @@ int meta_bitmap_persist(struct meta *m, uint8_t slot);
 
 /*
  * A catch-up pass sends the blocks that are set now, while flushes set more. begin takes a picture
- * of the bits; next gives runs of the picture; done reports a run durable at the member: its blocks
- * leave the picture, and also the bitmap except where they were set again since begin. After a
- * crash the bitmap never has less than the member lacks. Begin again for another pass. -ENOMEM.
+ * of the bits (0 or -ENOMEM); next returns runs of the picture; done reports that a run is durable
+ * at the member. The run's blocks then leave the picture, and the bitmap, too, unless they were set
+ * again since begin. After a crash the bitmap still has every block that the member lacks. Another
+ * pass starts with begin.
  */
 int meta_pass_begin(struct meta *m, uint8_t slot);
 bool meta_pass_next(const struct meta *m, uint8_t slot, uint64_t from, uint64_t max_len,

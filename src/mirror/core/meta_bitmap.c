@@ -13,10 +13,11 @@
 #include "mirror/core/killpoint.h"
 #include "mirror/core/meta_impl.h"
 
-#define BITMAP_EXTENT_BYTES (MIRROR_EXTENT / MIRROR_BLOCK / 8) /* of bits: a cache line */
+/* bytes of bits for an extent: one cache line */
+#define BITMAP_EXTENT_BYTES (MIRROR_EXTENT / MIRROR_BLOCK / 8)
 
 struct blocks {
-	uint64_t from, to; /* to: one after the last */
+	uint64_t from, to; /* first block, and the one after the last */
 };
 
 static uint64_t bitmap_at(const struct meta *m, uint8_t slot)
@@ -39,7 +40,7 @@ static bool bitmap_exists(const struct meta *m, uint8_t slot)
 	return slot != m->super.slot && m->members.members[slot].has_bitmap;
 }
 
-/* Bits of word i that are in the blocks. */
+/* The bits of word i that belong to these blocks. */
 static uint64_t bitmap_mask(struct blocks b, uint64_t i)
 {
 	uint64_t mask = ~0ull;
@@ -117,7 +118,7 @@ static int bitmap_set_base(struct meta *m, uint8_t slot, struct mirror_epoch bas
 	return meta_set_members(m, &members);
 }
 
-/* Words of the machine, as in resync.h. */
+/* `bits` has native byte order, as in resync.h; the plane has little-endian words. */
 static void bitmap_add_words(struct meta *m, uint8_t slot, const uint64_t *bits)
 {
 	uint64_t *words = bitmap_words(m, slot);
@@ -187,7 +188,7 @@ bool meta_bitmap_is_usable(const struct meta *m, uint8_t slot, struct mirror_epo
 
 /* ---- bits ---- */
 
-/* Of m; returns how many changed. */
+/* Sets or clears the blocks' bits; returns the number of bits that changed. */
 static uint64_t bitmap_put(uint64_t *words, struct blocks b, bool value)
 {
 	uint64_t changed = 0;

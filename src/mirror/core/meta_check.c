@@ -100,7 +100,7 @@ static void check_super(struct check *c, uint64_t data_size)
 		check_say(c, META_DEFECT, "the members have another copy in slot %u", super->slot);
 }
 
-/* Every block set lies in the file, and a bitmap belongs to another member. */
+/* Checks that every set block lies in the file and that the bitmap belongs to another member. */
 static void check_bitmap(struct check *c, uint8_t slot)
 {
 	const struct meta *m = c->m;

@@ -14,7 +14,7 @@ static void codec_put_uuid(struct wcursor *c, const struct mirror_uuid *uuid)
 	wcursor_bytes(c, uuid->bytes, sizeof(uuid->bytes));
 }
 
-/* A field of fixed length; zero if the end cuts it off. */
+/* Reads a field of fixed length; the result is zero if the buffer ends before the field does. */
 static void codec_get_bytes(struct rcursor *c, void *out, size_t len)
 {
 	const uint8_t *bytes = rcursor_bytes(c, len);
@@ -24,7 +24,7 @@ static void codec_get_bytes(struct rcursor *c, void *out, size_t len)
 		memcpy(out, bytes, len);
 }
 
-/* Text in a field of its largest length; the rest of the field is zero. */
+/* Reads a text from a field of fixed length, in which zeros follow the text. */
 static bool codec_get_text(struct rcursor *c, char *out, size_t size)
 {
 	size_t len;
@@ -64,7 +64,7 @@ static void codec_put_findings(struct wcursor *c, const struct findings *f)
 	}
 }
 
-/* A range may reach beyond the end: it is only used in names. */
+/* The range may reach beyond the end of the file, because it is only printed. */
 static bool codec_get_finding(struct rcursor *c, struct finding *finding)
 {
 	uint8_t is_due;
@@ -205,7 +205,7 @@ void meta_promise_encode(const struct meta_promise *promise, struct wcursor *c)
 	wcursor_u8(c, view->insync);
 }
 
-/* A boolean has one form. */
+/* A boolean is 0 or 1; any other value is refused. */
 static bool codec_get_bool(struct rcursor *c, size_t width)
 {
 	uint64_t v = rcursor_le(c, width);

@@ -9,12 +9,12 @@
 
 enum meta_form {
 	META_FORM_TEXT, /* lines "key: value", indented */
-	META_FORM_JSON  /* one object, as the text has it */
+	META_FORM_JSON  /* one object with the same keys */
 };
 
 /* All of the metadata: superblock, promise, history, members with their bitmaps, hot extents,
- * and the intents of the ring with those that are not acknowledged. Errors of `out` are its
- * owner's. */
+ * and the intents of the ring with those that are not acknowledged. The caller checks `out` for
+ * errors. */
 void meta_dump(const struct meta *m, enum meta_form form, FILE *out);
 
 enum meta_finding {
@@ -22,8 +22,8 @@ enum meta_finding {
 	META_DEFECT /* damage, or a contradiction */
 };
 
-/* Calls say() for each finding, with a sentence; returns the number of defects. data_size: of
- * the data file; 0: unknown. */
+/* Calls say() with a sentence for each finding; returns the number of defects. data_size: size
+ * of the data file; 0: unknown. */
 unsigned meta_check(const struct meta *m, uint64_t data_size,
 		    void (*say)(void *arg, enum meta_finding finding, const char *text), void *arg);
 

@@ -3,8 +3,8 @@
  * meta_hot.c -- the table of extents that may differ between copies.
  *
  * A slot is one word, changed by one store: extent + 1 in 40 bits, a check of 8, a tick of 16. The
- * check is the top byte of a product, so that it detects each flipped bit. The volatile index makes
- * the mark of a hot extent one load and one store.
+ * check is the top byte of a product, which detects each flipped bit. The volatile index makes the
+ * mark of a hot extent one load and one store.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static uint64_t hot_offset(unsigned slot)
 	return META_HOT_AT + 8ull * slot;
 }
 
-/* If the zero of a freed slot never reached the medium, an extent may have two slots. */
+/* An extent has two slots if the zero of a freed slot did not reach the medium. */
 static void hot_load_slot(struct meta *m, unsigned slot)
 {
 	uint64_t word = hot_load(m, slot);
@@ -88,7 +88,7 @@ int meta_hot_load(struct meta *m)
 	m->damage &= ~(unsigned)META_DAMAGED_HOT;
 	m->hot_count = m->hot_free_count = 0;
 	m->hot_top = m->super.hot_slots;
-	/* From the last slot to the first, so that neighbours are taken in ascending order. */
+	/* Push the last slot first, so that slots are later taken in ascending order. */
 	for (unsigned slot = META_HOT_SLOTS; slot-- > 0;)
 		hot_load_slot(m, slot);
 	return 0;
@@ -128,8 +128,8 @@ static unsigned hot_take(struct meta *m, uint32_t extent)
 	return slot;
 }
 
-/* Distinct extents of the list that are cold. Marks them in the index by slot numbers that do not
- * exist; hot_mark_cold() or hot_unmark() follows. */
+/* Counts the cold extents of the list, each once. It marks them in the index by slot numbers
+ * that do not exist; the caller then calls hot_mark_cold() or hot_unmark(). */
 static uint32_t hot_count_cold(struct meta *m, const uint32_t *extents, uint32_t n)
 {
 	uint32_t cold = 0;
@@ -236,7 +236,7 @@ uint32_t meta_hot_victims(struct meta *m, uint32_t *extents, uint32_t n,
 {
 	uint32_t found = 0, extent;
 
-	/* Two rounds: the first one may only clear the second chances. */
+	/* Two rounds: the first round may do no more than clear the second chances. */
 	for (uint32_t i = 0; found < n && i < 2 * m->hot_top; i++) {
 		unsigned slot = m->hot_hand++ % m->hot_top;
 

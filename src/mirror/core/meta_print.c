@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* The separator before each entry. */
+/* Prints the separator before an entry, and the entry's key. */
 static void meta_print_key(struct meta_printer *p, const char *key)
 {
 	if (p->is_json) {

@@ -47,7 +47,7 @@ static uint64_t slot_load(const uint8_t *bytes, size_t width)
 	return rcursor_le(&c, width);
 }
 
-/* CRC of the slot without the sum itself and `done`. */
+/* CRC of the slot, without the fields of the CRC itself and `done`. */
 static uint32_t slot_sum(const uint8_t *bytes, uint32_t size)
 {
 	uint32_t crc = crc32c_update(CRC32C_INIT, bytes, SLOT_SUM_AT);
@@ -67,7 +67,7 @@ static struct slot slot_read(const struct meta_store *store, enum meta_pair_name
 		     s.len <= size - META_SLOT_HEAD &&
 		     slot_load(s.bytes + SLOT_SUM_AT, 4) == slot_sum(s.bytes, size);
 	/* The slot still has the `done` of its former use: the write of this record was torn
-	 * just there. */
+	 * before that field. */
 	if (s.done + 1 == s.counter)
 		s.done = 0;
 	/* The first byte is zero, and every other byte equals the one before it. */
@@ -75,7 +75,7 @@ static struct slot slot_read(const struct meta_store *store, enum meta_pair_name
 	return s;
 }
 
-/* The newest slot is valid. Was certainly no newer record answered? */
+/* `newest` is a valid slot. Is it certain that no newer record was answered? */
 static bool slot_is_newest(const struct slot *newest, const struct slot *other)
 {
 	if (newest->done)

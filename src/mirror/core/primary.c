@@ -59,7 +59,7 @@ mirror_mask primary_lost(const struct primary *p)
 
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++)
 		/* A member that has promised a higher epoch, has seen a newer view, or reports a
-		 * split set is not swapped out: a register that was restored would permit that
+		 * split set is not swapped out, because a restored register would permit that
 		 * swap. */
 		if (p->members[i].lost && primary_in_s(p, i) && !p->members[i].promised.number &&
 		    !p->members[i].ahead.epoch.number && !p->members[i].splits)
@@ -121,7 +121,7 @@ static const char *primary_first_trouble(const struct primary *p, mirror_mask ma
 	return trouble ? trouble : "not reached";
 }
 
-/* Returns why nothing is acknowledged, or why the promotion does not continue; NULL without an
+/* Returns why no flush is acknowledged, or why the promotion does not continue; NULL: no
  * obstacle. */
 static const char *primary_obstacle(struct primary *p)
 {
@@ -168,7 +168,7 @@ static void primary_settle_blocked(struct primary *p)
 }
 
 /* The own copy has failed, and a member of S lacks bytes that are not acknowledged. This primary
- * can no longer make that member equal, and must not continue without it. */
+ * can no longer make that member equal, and must not continue without that member. */
 static bool primary_cannot_ack(const struct primary *p)
 {
 	mirror_mask others = primary_lost(p) & (mirror_mask)~MIRROR_BIT(p->slot);
@@ -176,7 +176,7 @@ static bool primary_cannot_ack(const struct primary *p)
 	return !primary_is_source(p) && others && !view_may_shrink(&p->rec, primary_lost(p), NULL);
 }
 
-/* For good: another host has to serve. */
+/* End for good, because another host has to serve. */
 static void primary_give_up(struct primary *p)
 {
 	if (p->state == PRIMARY_QUIESCING)
@@ -267,8 +267,8 @@ void primary_on_local_failed(struct primary *p)
 	primary_settle(p);
 }
 
-/* The primary needs its own copy for this. Only after flushes that other members have can it
- * continue without its copy. */
+/* The primary needs its own copy to begin serving. It can continue without the copy only after
+ * other members have got flushes. */
 void primary_on_serve_failed(struct primary *p)
 {
 	primary_fail(p, -EIO, "the own copy has failed: its metadata cannot be written");

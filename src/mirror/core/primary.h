@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * primary.h -- what the primary of one epoch does, from the request for its promotion to its end.
+ * primary.h -- state machine of the primary of one epoch, from the request for its promotion to its
+ * end.
  *
  * A state machine without I/O: its user reports events and carries out actions until there is none
  * (primary_next). One object is one attempt to be primary: after DEMOTED, FENCED or FAILED it is
@@ -41,16 +42,21 @@ enum primary_state {
 /* State of a member, as this primary sees it. */
 enum primary_member_state {
 	PRIMARY_MEMBER_NONE, /* the slot is free */
-	/* not reached; the primary tries again to fence it at `retry_ms` */
+	/* the member was not reached; the next attempt to fence it is at `retry_ms` */
 	PRIMARY_MEMBER_AWAY,
-	PRIMARY_MEMBER_FENCING,  /* it is asked for a PROMISE */
-	PRIMARY_MEMBER_RANGES,   /* recovering: its ranges are read */
-	PRIMARY_MEMBER_WAITING,  /* recovering: until the ranges of all members are read */
-	PRIMARY_MEMBER_EQUALISE, /* in S: it is made equal over the ranges that may differ */
-	PRIMARY_MEMBER_RESYNC,   /* not in S: catch-up passes send it what it lacks */
-	PRIMARY_MEMBER_JOINING,  /* not in S: it gets all flushes, which wait for it */
-	PRIMARY_MEMBER_JOINED,   /* the same, and its copy is equal: a swap is to take it into S */
-	PRIMARY_MEMBER_EQUAL,    /* of S */
+	PRIMARY_MEMBER_FENCING, /* the member is asked for a PROMISE */
+	PRIMARY_MEMBER_RANGES,  /* recovering: the member's ranges are being read */
+	/* recovering: the member waits until the ranges of all members are read */
+	PRIMARY_MEMBER_WAITING,
+	/* in S: the member is made equal over the ranges that may differ */
+	PRIMARY_MEMBER_EQUALISE,
+	/* not in S: catch-up passes send the member the bytes that it lacks */
+	PRIMARY_MEMBER_RESYNC,
+	/* not in S: the member gets all flushes, and each flush waits for it */
+	PRIMARY_MEMBER_JOINING,
+	/* the same, and the member's copy is equal: a swap has to take it into S */
+	PRIMARY_MEMBER_JOINED,
+	PRIMARY_MEMBER_EQUAL, /* in S, and equal */
 	PRIMARY_MEMBER_STATE_COUNT
 };
 
@@ -58,8 +64,8 @@ enum primary_member_state {
 enum primary_action_type {
 	/*
 	 * Swap `record` for `expected` in the register; primary_on_swap(). First begin a bitmap for
-	 * each member that leaves the in-sync set; with `whole` not, because then no record names
-	 * where the copies differ.
+	 * each member that leaves the in-sync set, unless `whole` is set: then the records do not
+	 * name every range in which the copies differ.
 	 */
 	PRIMARY_DO_SWAP,
 	/* Read the register; primary_on_record(), or no call if the read fails. */
@@ -69,20 +75,21 @@ enum primary_action_type {
 	/*
 	 * Add the member's ranges to the union of all members' ranges; primary_on_ranges(). For the
 	 * own slot, first write back the whole copy: bytes that a former primary placed and did not
-	 * flush will be read now, and their records will go.
+	 * flush can be read from now on, and their records will be removed.
 	 */
 	PRIMARY_DO_RANGES,
 	/*
 	 * Make the member equal over that union, over all (`whole`) or over `nothing`: record the
 	 * ranges at both ends (W9), copy, prepare to send flushes; primary_on_equal(). If the set
 	 * serves already, the member is in-sync and lacks only flushes that are not acknowledged.
-	 * The ranges are then those since it was lost, and it gets all flushes from now on
-	 * (primary_sends_to()).
+	 * The ranges are then those of the flushes since the member was lost, and the member gets
+	 * all flushes from now on (primary_sends_to()).
 	 */
 	PRIMARY_DO_EQUALISE,
 	/*
-	 * W4: by bitmap and the member's own ranges, or `whole`: by digests of everything.
-	 * primary_on_joining() before the first flush is sent to it, primary_on_joined() after W5.
+	 * W4: resync by bitmap and the member's own ranges, or with `whole` by digests of the whole
+	 * file. primary_on_joining() before the first flush is sent to the member,
+	 * primary_on_joined() after W5.
 	 */
 	PRIMARY_DO_RESYNC,
 	/* End all work with the member, and its connections. No call reports the end. */
@@ -94,7 +101,8 @@ enum primary_action_type {
 	 * (primary_on_joined()).
 	 */
 	PRIMARY_DO_RETIRE,
-	/* Have the member keep the view as the newest one it has seen; no answer is needed. */
+	/* Send the view to the member, which stores it as the newest one seen; no answer is
+	 * needed. */
 	PRIMARY_DO_VIEW,
 	/* The application may read and flush. */
 	PRIMARY_DO_SERVE,
@@ -103,8 +111,8 @@ enum primary_action_type {
 	/* Acknowledge nothing until UNBLOCKED. `why` has the reason. */
 	PRIMARY_DO_BLOCKED,
 	PRIMARY_DO_UNBLOCKED,
-	/* Three ends: this primary was demoted; another primary exists; or it failed, with `why`
-	 * and `error`, an -errno. */
+	/* Three ends: this primary was demoted; another primary exists; this primary failed,
+	 * with `why` and `error` (an -errno). */
 	PRIMARY_DO_DEMOTED,
 	PRIMARY_DO_FENCED,
 	PRIMARY_DO_FAILED,
@@ -114,25 +122,26 @@ enum primary_action_type {
 struct primary_action {
 	enum primary_action_type type;
 	uint8_t slot; /* slot of the member; MIRROR_NO_SLOT for an action without a member */
-	bool whole;   /* EQUALISE, RESYNC, SWAP: records do not name every range that may differ */
-	bool nothing; /* EQUALISE: no range differs, as the last primary ended well */
-	/* RETIRE: keep the member's records, as they name a part that is not mapped here, or
-	 * bytes that a failed copy has sent */
+	/* EQUALISE, RESYNC, SWAP: the records do not name every range that may differ */
+	bool whole;
+	bool nothing; /* EQUALISE: no range differs, because the last primary ended well */
+	/* RETIRE: keep the member's records, because they name a part that is not mapped here,
+	 * or bytes that a failed copy has sent */
 	bool keeps;
-	bool promotion; /* SWAP: compare the alive key as well, and take it over */
+	bool promotion; /* SWAP: compare the alive key as well, and rewrite it for this epoch */
 	const struct mirror_record *record; /* SWAP: valid until the next call */
 	const struct mirror_record *expected;
 	uint64_t revision; /* revision of `expected` */
-	const char *why;   /* text for people; static, or a part of the object */
+	const char *why;   /* text for people; static, or inside struct primary */
 	int error;
 };
 
 /* The same values as enum register_result. */
 enum primary_swap {
 	PRIMARY_SWAP_DONE,
-	PRIMARY_SWAP_CHANGED, /* the swap never happens; `now` is the present record */
+	PRIMARY_SWAP_CHANGED, /* the swap will never happen; `now` is the present record */
 	PRIMARY_SWAP_UNKNOWN,
-	PRIMARY_SWAP_FAILED /* it never happens */
+	PRIMARY_SWAP_FAILED /* the swap will never happen */
 };
 
 /* A member's report with its promise. */
@@ -149,43 +158,46 @@ enum primary_refusal {
 	PRIMARY_REFUSED_EPOCH, /* the member has promised a higher epoch */
 	PRIMARY_REFUSED_BUSY,  /* the member cannot promise now */
 	PRIMARY_REFUSED_SPLIT, /* the member has seen an epoch that the register lacks */
-	/* it is not the copy that the configuration names, or it has another size */
+	/* the configuration names another copy, or the copy has another size */
 	PRIMARY_REFUSED_COPY
 };
 
-#define PRIMARY_SILENT_MS   300 /* time limit for a promise of a host that was silent for a lease */
-#define PRIMARY_UNKNOWN_MAX 8   /* greatest number of unanswered swaps that are kept */
+/* time limit for a promise, for a host that was silent for a lease */
+#define PRIMARY_SILENT_MS   300
+#define PRIMARY_UNKNOWN_MAX 8 /* greatest number of unanswered swaps that are kept */
 
 struct primary_member {
 	enum primary_member_state state;
-	uint64_t id;                  /* id of the copy, as configured; 0: the slot is free */
-	bool lost;                    /* in S: a swap is to exclude it, if that is permitted */
-	bool uncertain, tail_unknown; /* as the member reported */
-	bool kept_out;                /* an operator's order: it must not return */
-	/* why it is not used, as a text for people; NULL: no reason found */
+	uint64_t id; /* id of the copy, as configured; 0: the slot is free */
+	/* in S: a swap has to exclude the member, if that is permitted */
+	bool lost;
+	bool uncertain, tail_unknown; /* from the member's report */
+	bool kept_out;                /* an operator's order: the member must not return */
+	/* text for people: why the member is not used; NULL: no known reason */
 	const char *trouble;
-	uint64_t retry_ms;   /* AWAY: when to fence it again */
-	uint64_t backoff_ms; /* the last pause between two attempts to reach it */
+	uint64_t retry_ms;   /* AWAY: when to fence the member again */
+	uint64_t backoff_ms; /* the last pause between two attempts to reach the member */
 	uint64_t held_ms;    /* the last pause for a copy that a process holds */
-	uint64_t holdoff_ms; /* the last pause after it left S */
-	/* recovering: time at which it counts as lost; 0: it does not */
+	uint64_t holdoff_ms; /* the last pause after the member left S */
+	/* recovering: time at which the member counts as lost; 0: never */
 	uint64_t deadline_ms;
-	uint64_t insync_ms; /* time since which it is in S */
-	/* the epoch that it named when it refused; higher than ours */
+	uint64_t insync_ms; /* time at which the member entered S */
+	/* the epoch that the member named in its refusal; higher than ours */
 	struct mirror_epoch promised;
 	uint64_t refused_reads; /* `reads` after which the register must show that epoch */
-	/* the view that it has seen, newer than ours; epoch 0: none */
+	/* the view that the member has seen, if it is newer than ours; epoch 0: none */
 	struct mirror_view ahead;
 	uint64_t ahead_reads; /* value of `reads` after which the register must show that view */
-	unsigned splits;      /* number of refusals of that kind in a row */
-	unsigned breaks;      /* recovering: number of times it was lost while it was made equal */
-	uint32_t pending;     /* actions to be returned, bits by type */
+	unsigned splits;      /* number of PRIMARY_REFUSED_SPLIT in a row */
+	/* recovering: number of times the member was lost while it was made equal */
+	unsigned breaks;
+	uint32_t pending; /* mask of the actions to return, a bit for each type */
 };
 
 struct primary {
 	enum primary_state state;
 	uint8_t slot;
-	/* this member gets less time, as its host is probably gone; or MIRROR_NO_SLOT */
+	/* member that gets less time because its host is probably gone; or MIRROR_NO_SLOT */
 	uint8_t suspect;
 	bool force, was_clean, local_failed, demoting, clean;
 	uint64_t now;
@@ -201,15 +213,15 @@ struct primary {
 	uint64_t reads;      /* number of answers to READ */
 	mirror_mask unknown; /* union of S of all swaps without an answer */
 	uint64_t unknown_nonces[PRIMARY_UNKNOWN_MAX];
-	/* number of all entries so far; modulo the ring's size, the index */
+	/* number of all entries so far; its remainder by the ring's size is the next index */
 	unsigned unknown_count;
 	uint64_t swap_retry_ms, swap_backoff_ms;
-	unsigned swap_failures; /* number of failures in succession */
+	unsigned swap_failures; /* number of failures in a row */
 
 	struct primary_member members[MIRROR_MEMBERS_MAX];
 	uint32_t pending; /* actions that concern no member */
 	bool blocked;
-	char text[200]; /* why the set is blocked, or the primary has failed */
+	char text[200]; /* why the set is blocked, or why the primary has failed */
 	int error;      /* FAILED: -ENOTUNIQ: split */
 };
 
@@ -220,22 +232,23 @@ struct primary {
 void primary_start(struct primary *p, const struct mirror_record *rec, uint64_t revision,
 		   uint8_t slot, const struct mirror_view *seen, bool force, uint64_t now_ms,
 		   uint64_t (*random)(void *arg), void *arg);
-/* After primary_start(): the host of that member, the former primary's, was silent for a lease.
- * It gets PRIMARY_SILENT_MS and no more. */
+/* After primary_start(): the host of this member, the former primary, was silent for a lease.
+ * The member gets no more time than PRIMARY_SILENT_MS. */
 void primary_suspect(struct primary *p, uint8_t slot);
 void primary_tick(struct primary *p, uint64_t now_ms);
 /* The latest time at which to call primary_tick(); UINT64_MAX: no call is needed. */
 uint64_t primary_next_deadline(const struct primary *p);
 
-/* The next action; false: none. Each action is returned once. */
+/* Stores the next action; false: there is none. Each action is returned once. */
 bool primary_next(struct primary *p, struct primary_action *action);
 
 /* `now`, `revision`: see enum primary_swap; ignored with UNKNOWN and FAILED. */
 void primary_on_swap(struct primary *p, enum primary_swap result, const struct mirror_record *now,
 		     uint64_t revision);
-/* The register was read, for READ. The answer may come late. */
+/* The end of a READ: the register has this record. The answer may come late. */
 void primary_on_record(struct primary *p, const struct mirror_record *rec, uint64_t revision);
-/* The same, because the register has changed: the start of that read is unknown. */
+/* The same for a record that came without a READ, because the register has changed: the start of
+ * that read is unknown. */
 void primary_on_changed(struct primary *p, const struct mirror_record *rec, uint64_t revision);
 
 /* Events that answer no action of this primary are ignored. */
@@ -246,26 +259,26 @@ void primary_on_ranges(struct primary *p, uint8_t slot);
 /* EQUALISE makes progress, so its deadline moves */
 void primary_on_progress(struct primary *p, uint8_t slot);
 /*
- * A resync may have carried bytes of flushes that are not acknowledged, without an intent at the
- * member, which may be promoted soon. So the caller records the ranges of all such flushes there
+ * A resync may have carried bytes of flushes that are not acknowledged. The member has no intent
+ * for them, and may be promoted soon. So the caller records the ranges of all such flushes there
  * (W9) before primary_on_joined(), and after W5, which takes the member's records away. Before
- * primary_on_equal() the ranges of the equalisation contain them. The records go when these flushes
- * are acknowledged (RETIRE).
+ * primary_on_equal() the ranges of the equalisation contain them. The records are removed when
+ * these flushes are acknowledged (RETIRE).
  */
 void primary_on_equal(struct primary *p, uint8_t slot);
 void primary_on_joined(struct primary *p, uint8_t slot);
 void primary_on_joining(struct primary *p, uint8_t slot);
-/* The member was reached, and cannot be used now. `trouble` is the reason in its own words. */
+/* The member was reached, and cannot be used now; `trouble` has the reason. */
 bool primary_is_refused(const struct primary *p, uint8_t slot);
-/* Its connection has ended, or a flush to it took
- * longer than replica_timeout, or its copy failed. */
+/* The member is lost: its connection has ended, a flush to it took longer than replica_timeout,
+ * or its copy failed. */
 void primary_on_lost(struct primary *p, uint8_t slot);
 
 /*
- * Serving: an operator's order takes another member out of S, and keeps it out until
- * primary_readmit(). 0; -EBUSY: it may not leave, with *why (static); -EINVAL: there is no such
- * member. Work with it ends (DROP). The swap may still fail: the member has left when S lacks it,
- * and cannot leave any more when kept_out is false again.
+ * While serving, an operator's order takes another member out of S, and keeps it out until
+ * primary_readmit(). Returns 0, -EBUSY (the member may not leave, with *why, static) or -EINVAL (no
+ * such member). Work with the member ends (DROP). The swap may still fail: the member has left once
+ * S lacks it; if kept_out is false again, the member stays.
  */
 int primary_exclude(struct primary *p, uint8_t slot, const char **why);
 /* The member may return, and is tried at once, without the rest of its pause. */
@@ -273,33 +286,34 @@ void primary_readmit(struct primary *p, uint8_t slot);
 
 /* A write-back of the own copy has failed. */
 void primary_on_local_failed(struct primary *p);
-/* The own daemon cannot record that this epoch serves. No application has read in it. */
+/* The own daemon cannot record that this epoch serves. No application has read in this epoch. */
 void primary_on_serve_failed(struct primary *p);
 /*
- * May members be made equal? The kernel drops what it cannot write, so a copy that has failed may
- * lack bytes that other members have acknowledged since. It has all bytes as long as no other
- * member has acknowledged any.
+ * May members be made equal to the own copy? The kernel drops bytes that it cannot write, so a
+ * failed copy may lack bytes that other members have acknowledged since. As long as no other member
+ * has acknowledged a flush since the failure, the copy has all bytes.
  */
 static inline bool primary_is_source(const struct primary *p)
 {
 	return !p->local_failed || p->rec.view.insync == MIRROR_BIT(p->slot);
 }
 void primary_demote(struct primary *p);
-/* clean: all was flushed, and no record names a range that may differ. */
+/* clean: everything was flushed, and no record names a range that may differ. */
 void primary_on_quiesced(struct primary *p, bool clean);
 
-/* S as committed, S of swaps under way or without an answer, and joining members. The own slot
- * stands for the local write-back. */
+/* The members whose copies a flush must reach: S as committed, S of swaps under way or without
+ * an answer, and joining members. The own slot stands for the local write-back. */
 mirror_mask primary_must_have(const struct primary *p);
-/* Other members to which each flush goes. */
+/* The other members to which each flush is sent. */
 mirror_mask primary_sends_to(const struct primary *p);
-/* Members that lack what is flushed now: the caller sets bits in the bitmap of each (W3). */
+/* Members that do not get the present flushes: the caller sets bits in the bitmap of each (W3). */
 mirror_mask primary_absent(const struct primary *p);
-/* Members that count for min_copies: S as committed, and S of swaps without an answer, which may
- * have happened. All of them are in primary_must_have(). */
+/* Members that count for min_copies: S as committed, and S of swaps without an answer, because
+ * these may have happened. All are in primary_must_have() as well. */
 mirror_mask primary_counts(const struct primary *p);
 /*
- * Is each member in S, reached, and equal? A lost member stays in S until a swap has excluded it.
+ * Is each member in S, reached, and equal? S alone does not show this: a lost member stays in S
+ * until a swap has excluded it.
  */
 bool primary_is_whole(const struct primary *p);
 /* Does the primary serve, and do enough copies count? */

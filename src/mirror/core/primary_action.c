@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primary_action.c -- the questions of the state machine's user: the next action, and the
- * members that a flush must reach. */
+/* primary_action.c -- answers for the state machine's user: the next action, and the members
+ * that a flush must reach. */
 #include "mirror/core/primary_impl.h"
 
-/* In this order: actions that end work come before those that begin it. */
+/* Order in which actions are returned: those that end work come before those that begin work. */
 static const enum primary_action_type primary_member_order[] = {
 	PRIMARY_DO_DROP,     PRIMARY_DO_PROMISE, PRIMARY_DO_VIEW,   PRIMARY_DO_RANGES,
 	PRIMARY_DO_EQUALISE, PRIMARY_DO_RESYNC,  PRIMARY_DO_RETIRE,
@@ -40,9 +40,9 @@ static bool primary_next_member(struct primary *p, struct primary_action *action
 			continue;
 		action->slot = (uint8_t)i;
 		action->whole = m->uncertain;
-		/* A failed copy may have sent bytes to one member, and after the kernel dropped
-		 * them not to the next. The next primary makes these members equal, so the
-		 * records stay. */
+		/* A failed copy may have sent bytes to one member before the kernel dropped
+		 * them, and not to the next member. The next primary makes these members equal,
+		 * so the records stay. */
 		action->keeps =
 			action->type == PRIMARY_DO_RETIRE && (m->tail_unknown || p->local_failed);
 		if (action->type == PRIMARY_DO_EQUALISE) {

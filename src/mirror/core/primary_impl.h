@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primary_impl.h -- what the files of the primary's state machine share. */
+/* primary_impl.h -- declarations that the files of the primary's state machine share. */
 #ifndef MIRROR_CORE_PRIMARY_IMPL_H
 #define MIRROR_CORE_PRIMARY_IMPL_H
 
@@ -8,11 +8,14 @@
 #include "mirror/core/primary.h"
 #include "mirror/core/view.h"
 
-#define PRIMARY_RETRY_MS     200   /* first pause between attempts to reach a member */
-#define PRIMARY_HELD_MS      2     /* first pause while a process, which unmaps, holds the copy */
-#define PRIMARY_RETRY_MAX_MS 10000 /* the longest one */
-#define PRIMARY_SPLITS       4     /* refusals; a read that was under way may cause one or two */
-/* then its medium counts as bad, and no flush waits for the member */
+#define PRIMARY_RETRY_MS 200 /* first pause between attempts to reach a member */
+/* first pause while a process that unmaps still holds the copy */
+#define PRIMARY_HELD_MS      2
+#define PRIMARY_RETRY_MAX_MS 10000 /* longest pause between attempts to reach a member */
+/* so many PRIMARY_REFUSED_SPLIT in a row count; a read under way may cause one or two */
+#define PRIMARY_SPLITS 4
+/* after so many losses while it was made equal, the member's medium counts as bad, and no flush
+ * waits for it */
 #define PRIMARY_BREAKS      3
 #define PRIMARY_HOLDOFF_MAX (300 * 1000)
 #define PRIMARY_SWAP_MS     100 /* first pause after a swap without success */
@@ -29,8 +32,8 @@ static inline bool primary_is_serving(const struct primary *p)
 	return p->state == PRIMARY_SERVING || p->state == PRIMARY_QUIESCING;
 }
 
-/* May members join? Also at the end, if the last flushes wait for more copies, or for a good
- * one. */
+/* May members join? At the end they may if the last flushes wait for more copies or for a good
+ * copy. */
 static inline bool primary_admits(const struct primary *p)
 {
 	return primary_is_source(p) &&
@@ -53,7 +56,7 @@ static inline const char *primary_name(const struct primary *p, unsigned slot)
 	return p->rec.config.members[slot].name;
 }
 
-/* Members of S that are to be swapped out. */
+/* Members of S that a swap has to exclude. */
 mirror_mask primary_lost(const struct primary *p);
 bool primary_all_equal(const struct primary *p);
 
@@ -65,7 +68,7 @@ static inline void primary_read(struct primary *p)
 }
 
 void primary_pend_member(struct primary *p, unsigned slot, enum primary_action_type type);
-/* The end, with a text for people. */
+/* End the primary, with a text for people. */
 void primary_fail(struct primary *p, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -73,21 +76,21 @@ void primary_fail(struct primary *p, int error, const char *fmt, ...)
 void primary_member_set(struct primary *p, unsigned slot, enum primary_member_state state);
 /* End the work with the member, and fence it again after the pause. */
 void primary_member_away(struct primary *p, unsigned slot, uint64_t pause_ms);
-/* The same, with a pause that doubles. */
+/* The same, with a pause that doubles each time. */
 void primary_member_back_off(struct primary *p, unsigned slot);
 void primary_member_hold_off(struct primary *p, unsigned slot);
-/* Take over the slots of the configuration: new, changed and removed ones. Returns those that
+/* Take over the configuration's slots: new, changed and removed ones. Returns the members that
  * begin anew. */
 mirror_mask primary_members_configure(struct primary *p);
 /* The member cannot be used in its present form; only the operator can change that. */
 void primary_member_useless(struct primary *p, unsigned slot, const char *trouble);
-/* Take for lost the members that must be reached and whose time is up. */
+/* Mark members as lost that must be reached and whose time is up. */
 void primary_members_tick(struct primary *p);
-/* The ranges of all are known. */
+/* The ranges of all members are known: make them equal. */
 void primary_members_equalise(struct primary *p);
 
 /* primary_swap.c */
-/* Make the swap that is due the one under way; false: none is due. */
+/* Start the swap that is due; false: no swap is due. */
 bool primary_offer(struct primary *p);
 
 /* primary.c: transitions that follow from the present state; ends each event. */

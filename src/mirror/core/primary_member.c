@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* primary_member.c -- one member as its primary has it: fenced, made equal, waited for, lost. */
+/* primary_member.c -- one member's states at its primary: fenced, made equal, waited for, lost. */
 #include <errno.h>
 #include <string.h>
 
@@ -103,8 +103,8 @@ mirror_mask primary_members_configure(struct primary *p)
 	return fresh;
 }
 
-/* A member of S is away, and is not being swapped out. Flushes wait for it, so it lacks only
- * bytes that are not acknowledged. */
+/* Is this a member of S that is away and is not being swapped out? Flushes wait for such a
+ * member, so it lacks only bytes that are not acknowledged. */
 static bool primary_member_to_repair(const struct primary *p, unsigned slot)
 {
 	mirror_mask lost = primary_lost(p);
@@ -117,7 +117,7 @@ static bool primary_member_to_repair(const struct primary *p, unsigned slot)
 	       !view_may_shrink(&p->rec, lost, NULL);
 }
 
-/* Is it time to fence it? The own promise comes first. */
+/* Is it time to fence the member? The own promise comes first. */
 static bool primary_member_to_fence(const struct primary *p, unsigned slot)
 {
 	const struct primary_member *m = &p->members[slot];
@@ -193,9 +193,10 @@ void primary_member_useless(struct primary *p, unsigned slot, const char *troubl
 }
 
 /*
- * The member has seen a view that is newer than ours. Either a swap has landed that this primary
- * has not read yet (its own without an answer, an operator's, or a newer primary's), or the
- * register has lost that view. Reads that begin now decide (primary_judge_ahead).
+ * The member has seen a view that is newer than ours. Either the register has this view and this
+ * primary has not read it yet (after its own swap without an answer, an operator's swap, or a newer
+ * primary's), or the register has lost that view. Reads that begin now decide
+ * (primary_judge_ahead).
  */
 static void primary_member_is_ahead(struct primary *p, unsigned slot,
 				    const struct mirror_view *seen)
@@ -236,8 +237,8 @@ static void primary_on_promised_self(struct primary *p, const struct primary_rep
 	}
 }
 
-/* Before the application reads, a member of S is made equal over what may differ. Later it lacks
- * only flushes that are not acknowledged. */
+/* Before the application reads, a member of S is made equal over all ranges that may differ.
+ * After that a member of S lacks only flushes that are not acknowledged. */
 static void primary_on_promised_insync(struct primary *p, unsigned slot,
 				       const struct primary_report *report)
 {
@@ -277,8 +278,8 @@ static void primary_on_promised_outside(struct primary *p, unsigned slot,
 	} else if (report->copy == MIRROR_COPY_FAILED) {
 		primary_member_useless(p, slot, mirror_copy_2str(report->copy));
 	} else if (report->tail_unknown) {
-		/* A resync would end with the copy taken for compared, but its tail is not. (A
-		 * member of S stays in doubt instead.) */
+		/* A resync would mark the whole copy as compared, though its tail was not
+		 * compared. (A member of S stays in doubt instead.) */
 		primary_member_useless(
 			p, slot,
 			"the set has grown, and all of its copy is to be compared: it "
@@ -335,7 +336,7 @@ static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mi
 
 	if (!mirror_epoch_is_equal(m->promised, promised)) {
 		m->promised = promised;
-		m->refused_reads = p->reads + 2; /* one may be under way */
+		m->refused_reads = p->reads + 2; /* a read that is under way does not count */
 	}
 	primary_read(p);
 	m->lost = false;
@@ -346,7 +347,8 @@ static void primary_on_refused_epoch(struct primary *p, unsigned slot, struct mi
 	m->trouble = "it has promised a higher epoch";
 }
 
-/* Its daemon may have read the register a moment too early, so it is asked several times. */
+/* The member's daemon may have read the register a moment too early, so it is asked several
+ * times. */
 static void primary_on_refused_split(struct primary *p, unsigned slot)
 {
 	struct primary_member *m = &p->members[slot];
@@ -383,7 +385,7 @@ void primary_on_refused(struct primary *p, uint8_t slot, enum primary_refusal wh
 	primary_settle(p);
 }
 
-/* The transition that an answer of the member permits; no other one. */
+/* Make this transition if the member is in the state that permits it. */
 static bool primary_member_step(struct primary *p, unsigned slot, enum primary_member_state from,
 				enum primary_member_state to)
 {
@@ -444,7 +446,7 @@ void primary_on_lost(struct primary *p, uint8_t slot)
 	if (primary_in_s(p, slot) && (primary_is_serving(p) || m->breaks >= PRIMARY_BREAKS))
 		m->lost = true;
 	if (m->state == PRIMARY_MEMBER_FENCING)
-		m->trouble = primary_silence; /* silence replaces its former trouble */
+		m->trouble = primary_silence; /* silence replaces the member's former trouble */
 	if (m->state == PRIMARY_MEMBER_JOINING || m->state == PRIMARY_MEMBER_JOINED)
 		primary_member_hold_off(p, slot);
 	else

@@ -3,8 +3,8 @@
  * primary_swap.c -- the swaps of one primary, and what it reads from the register.
  *
  * One swap is under way at a time. A swap without an answer may land as long as no other swap of
- * the same record has. Until then the worse of both outcomes is assumed (primary_must_have), and
- * the next swap, with a nonce of its own, settles it.
+ * the same record has landed. Until then the primary assumes the worse of both outcomes
+ * (primary_must_have). The next swap, with a nonce of its own, settles the outcome.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,8 +22,8 @@ static mirror_mask primary_joined(const struct primary *p)
 	return joined;
 }
 
-/* Make *offer, a copy of the present record, the record of the swap that is due. False: none is
- * due. */
+/* Turn *offer, a copy of the present record, into the record of the swap that is due. False: no
+ * swap is due. */
 static bool primary_offer_change(struct primary *p, struct mirror_record *offer, uint64_t nonce)
 {
 	mirror_mask lost = primary_lost(p);
@@ -59,7 +59,7 @@ bool primary_offer(struct primary *p)
 	return true;
 }
 
-/* S has changed in the register: take over that the member has entered or left it. */
+/* S has changed in the register: adopt that the member has entered or left S. */
 static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 {
 	struct primary_member *m = &p->members[slot];
@@ -78,7 +78,7 @@ static void primary_adopt_member(struct primary *p, unsigned slot, bool was_in)
 		if (slot == p->slot)
 			return;
 		if (m->state == PRIMARY_MEMBER_EQUAL && primary_is_serving(p))
-			/* Removed by a late swap, but repaired since. */
+			/* A late swap has removed the member, which was repaired since. */
 			primary_member_set(p, slot, PRIMARY_MEMBER_JOINED);
 		else
 			primary_member_hold_off(p, slot);
@@ -107,7 +107,7 @@ static void primary_begin_serving(struct primary *p)
 		if (m->state == PRIMARY_MEMBER_EQUAL) {
 			primary_pend_member(p, i, PRIMARY_DO_RETIRE);
 		} else {
-			/* Lost since the swap was sent. */
+			/* The member was lost after the swap was sent. */
 			m->lost = true;
 			primary_member_back_off(p, i);
 		}
@@ -147,7 +147,7 @@ static void primary_adopt(struct primary *p, const struct mirror_record *rec, ui
 		primary_begin_serving(p);
 }
 
-/* Was this epoch begun by a swap of ours? */
+/* Has a swap of this primary begun this epoch? */
 static bool primary_is_our_promotion(const struct primary *p, const struct mirror_view *view)
 {
 	unsigned count =
@@ -194,7 +194,7 @@ static bool primary_is_configured(const struct primary *p, const struct mirror_r
 	       rec->view.seq == p->rec.view.seq && rec->config.number > p->rec.config.number;
 }
 
-/* `refused`: this record made the swap under way fail. */
+/* refused: the swap under way failed because the register had this record. */
 static void primary_learn(struct primary *p, const struct mirror_record *rec, uint64_t revision,
 			  bool refused)
 {
@@ -250,7 +250,8 @@ void primary_on_swap(struct primary *p, enum primary_swap result, const struct m
 	primary_settle(p);
 }
 
-/* A member has promised a higher epoch than ours. Fail if reads that began later do not show it. */
+/* A member has promised a higher epoch than ours. The primary fails if reads that began later do
+ * not show that epoch. */
 static void primary_judge_promises(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -268,8 +269,8 @@ static void primary_judge_promises(struct primary *p)
 	}
 }
 
-/* A member has seen a newer view than ours. Either that view is ours by now, or reads that began
- * later do not show it: then fail. */
+/* A member has seen a newer view than ours. This primary has adopted that view by now, or it
+ * fails because reads that began later do not show the view. */
 static void primary_judge_ahead(struct primary *p)
 {
 	for (unsigned i = 0; i < MIRROR_MEMBERS_MAX; i++) {
@@ -307,8 +308,8 @@ void primary_on_changed(struct primary *p, const struct mirror_record *rec, uint
 	primary_learn(p, rec, revision, false);
 	primary_judge_promises(p);
 	primary_judge_ahead(p);
-	/* A swap without an answer has not landed yet; another swap of ours makes sure that it
-	 * never does. */
+	/* A swap without an answer has not landed yet; another swap by this primary makes sure
+	 * that it never lands. */
 	if (p->unknown)
 		p->swap_retry_ms = p->now;
 	primary_settle(p);

@@ -10,27 +10,27 @@
 
 #include "mirror/core/types.h"
 
-/* A later one permits more. ORDER: a process that waits may follow a primary that has ended.
- * FORCE: also if the copy may lack acknowledged bytes, or if a primary lives. */
+/* Each kind permits more than the one before. ORDER: a waiting process may follow a primary that
+ * has ended. FORCE: even if the copy may lack acknowledged bytes, or if a primary lives. */
 enum promotion_kind { PROMOTION_NO_ORDER, PROMOTION_ORDER, PROMOTION_FORCE };
 
 struct promotion_order {
 	enum promotion_kind kind;
-	bool is_over;            /* its request was answered or withdrawn, or its time is over */
-	struct mirror_view view; /* that the operator has seen */
+	bool is_over;            /* the request was answered or withdrawn, or its time is over */
+	struct mirror_view view; /* the view that the operator has seen */
 };
 
-/* The set has not changed since the order was given. Without force it is enough that no other
- * epoch has begun: the rules of a promotion cover the rest. */
+/* Is the set unchanged since the order was given? Without force it suffices that no other epoch
+ * has begun; the rules of a promotion cover the rest. */
 bool promotion_order_fits(const struct promotion_order *order, const struct mirror_view *view);
-/* What the order permits in that view. */
+/* Returns the kind of promotion that the order permits in that view. */
 enum promotion_kind promotion_order_permits(const struct promotion_order *order,
 					    const struct mirror_view *view);
 /*
- * True: the swap of a promotion to the view `after` needs an order, and there is none. To be asked
- * for each swap that is sent, as the order may have ended since the process was let in. may_follow:
- * the process needs no order, because no other member is primary, the set has `auto = yes`, or the
- * process was started to be primary. `order`: what is permitted in the view that the swap compares
+ * True: the swap of a promotion to the view `after` needs an order, and there is none. Ask for each
+ * swap that is sent, because the order may have ended since the process was let in. may_follow: the
+ * process needs no order, because no other member is primary, the set has `auto = yes`, or the
+ * process was started to be primary. order: the kind permitted in the view that the swap compares
  * with.
  */
 bool promotion_lacks_order(const struct mirror_view *after, bool may_follow,

@@ -53,7 +53,7 @@ static uint32_t ranges_drop_empty(struct mirror_range *v, uint32_t n)
 	return left;
 }
 
-/* Of sorted ranges, none empty: join those that overlap, or whose gap is at most `gap`. */
+/* Join sorted, non-empty ranges that overlap, or whose gap is at most `gap`. */
 static uint32_t ranges_join(struct mirror_range *v, uint32_t n, uint64_t gap)
 {
 	uint32_t last = 0;

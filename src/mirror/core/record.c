@@ -196,7 +196,7 @@ static void record_get_view(struct rcursor *c, struct mirror_view *view)
 	view->insync = rcursor_u8(c);
 }
 
-/* The length of the whole is only known at the end. */
+/* Fills in the record's length, which is known only at the end. */
 static size_t record_finish(struct wcursor *c)
 {
 	size_t len = wcursor_len(c) + RECORD_SUM;

@@ -16,13 +16,13 @@
 
 #define RECORD_BYTES 16384 /* room that each record fits into */
 
-/* Are its fields possible together, as far as one record shows? Texts end and names differ,
- * sizes and counts are in their limits, primary and insync are members. NULL, or the defect. */
+/* Are the record's fields consistent? Texts end, names differ, sizes and counts are in their
+ * limits, primary and insync are members. Returns NULL or the defect. */
 const char *record_check(const struct mirror_record *rec);
 
-/* The length, or 0: the record does not fit, or record_check() finds a defect. */
+/* Returns the length, or 0 if the record does not fit or record_check() finds a defect. */
 size_t record_encode(const struct mirror_record *rec, void *buf, size_t room);
-/* -EBADMSG: no record, a damaged one, or one in which record_check() finds a defect;
+/* Returns 0; -EBADMSG: no record, a damaged record, or record_check() finds a defect;
  * -EPROTONOSUPPORT: another format. *rec is written on success only, with free slots all zero. */
 int record_decode(struct mirror_record *rec, const void *buf, size_t len);
 

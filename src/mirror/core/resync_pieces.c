@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pieces: which one is next, and what its end means for the bitmap. */
+/* Pieces: the choice of the next piece, and the effect of its end on the bitmap. */
 #include <assert.h>
 
 #include "mirror/core/resync_bits.h"
 
-#define RESYNC_HELD_WAIT_US 1000 /* then blocks that a flush holds are tried again */
+#define RESYNC_HELD_WAIT_US 1000 /* pause before blocks that a flush holds are tried again */
 #define RESYNC_SHRINKS(rs)  ((rs)->remaining * 10 <= (rs)->pass_found * 7)
 
 /* Blocks of a word with which a piece may begin. */
@@ -13,7 +13,7 @@ static uint64_t resync_pieces_free(const struct resync *rs, uint64_t word)
 	uint64_t bits = rs->config.bits[word];
 
 	if (word == rs->cursor)
-		bits &= ~rs->begun; /* blocks that were set again are for the next pass */
+		bits &= ~rs->begun; /* the next pass takes blocks that were set again */
 	for (unsigned i = 0, left = bits ? rs->busy[word % RESYNC_BUSY] : 0; left; i++) {
 		const struct resync_flight *f = &rs->flight[i];
 
@@ -32,7 +32,7 @@ static void resync_pieces_move(struct resync *rs, uint64_t word)
 	rs->begun = 0;
 }
 
-/* The cursor goes to the next word with a free block. False: the pass is at its end. */
+/* Move the cursor to the next word with a free block. False: the pass is at its end. */
 static bool resync_pieces_seek(struct resync *rs)
 {
 	while (rs->cursor < rs->words && !resync_pieces_free(rs, rs->cursor))
@@ -82,7 +82,7 @@ static void resync_pieces_begin(struct resync *rs, struct resync_piece *piece, u
 	resync_rate_on_sent(&rs->rate, piece->len, now_us);
 }
 
-/* A piece in this word, if there is one and the rate permits. */
+/* Begin a piece in this word, if there is one and the rate permits. */
 static bool resync_pieces_take(struct resync *rs, uint64_t word, uint64_t now_us,
 			       struct resync_piece *piece, uint64_t *wake_us)
 {
@@ -108,7 +108,7 @@ static bool resync_pieces_may_begin_pass(const struct resync *rs)
 	return rs->mode != RESYNC_VERIFY || rs->pass + 1 < RESYNC_VERIFY_TRIES;
 }
 
-/* The cursor is at the end. */
+/* The cursor is at the end of the bitmap. */
 static enum resync_step resync_pieces_end_pass(struct resync *rs, uint64_t now_us,
 					       uint64_t *wake_us)
 {
@@ -179,10 +179,11 @@ bool resync_next_of(struct resync *const *members, unsigned count, uint64_t now_
 		steps[i] = resync_pieces_position(members[i], now_us, wake_us);
 		if (steps[i] == RESYNC_HAS_PIECE) {
 			ready |= 1u << i;
-			steps[i] = RESYNC_WAITS; /* for as long as the rate does not permit it */
+			steps[i] = RESYNC_WAITS; /* until the rate permits a piece */
 		}
 	}
-	/* The member with the lowest cursor leads, so that the passes of several become one. */
+	/* The member with the lowest cursor leads, so that the passes of several members become
+	 * one. */
 	while (ready) {
 		unsigned lead = (unsigned)__builtin_ctz(ready);
 
@@ -254,8 +255,7 @@ bool resync_compared(struct resync *rs, struct resync_piece *piece, uint64_t dif
 	if (piece->op == RESYNC_OP_COMPARE && differing)
 		return resync_pieces_turn(f, piece, RESYNC_OP_COMPARE_BLOCKS, piece->blocks);
 	equal &= piece->op == RESYNC_OP_COMPARE ? ~0ull : ~differing;
-	/* A flush to both copies keeps equal bytes equal, in whatever order the two sides get
-	 * it. */
+	/* A flush to both copies keeps equal bytes equal, whichever copy gets it first. */
 	clear = equal << shift;
 	if (rs->mode == RESYNC_CATCH_UP || rs->mode == RESYNC_EQUALISE)
 		clear &= ~f->touched;

@@ -3,33 +3,37 @@
 
 #include <string.h>
 
-#define SECOND_US      1000000u
-#define INTERVAL_US    100000u /* between decisions, if it has enough flushes */
-#define INTERVAL_COUNT 300     /* of which three are the slowest hundredth */
-#define COUNT_MIN      5       /* fewer flushes in a second do not count */
+#define SECOND_US   1000000u
+#define INTERVAL_US 100000u /* time between decisions, if the interval has enough flushes */
+/* flushes after which a decision is due; the slowest hundredth are three */
+#define INTERVAL_COUNT 300
+#define COUNT_MIN      5 /* fewer flushes in a second are no basis for a decision */
 #define WINDOW_MIN     512u
-#define PIECE_MIN      16384u /* smaller pieces cost the processors more than they spare the link */
-/* Enough for any link: one piece is on it, one is queued, and the end of one comes back. */
+/* smaller pieces cost more processor time than they gain on the link */
+#define PIECE_MIN 16384u
+/* Enough for any link: one piece is on the link, one is queued, and the completion of one comes
+ * back. */
 #define WINDOW_LEAST (3 * PIECE_MIN)
 #define FLOOR_PART   4 /* at most this part of a second of min_rate may be in flight */
 
-/* A flush is slow from so many quarters of the calm p99 on. The documented limit is 8. */
+/* A flush counts as slow from 7/4 of the calm p99 on. The documented limit is 8/4. */
 #define QUARTERS_SLOW 7
 /* Slow flushes of 1000. Above the first two the rate falls, a little or to a half; below the
- * third it grows. The p99 of so few flushes is no measure: the resync does not cause a single
- * outlier. */
+ * third it grows. The p99 itself is no measure here: with so few flushes a single outlier sets
+ * it. */
 #define PERMIL_LESS 15
 #define PERMIL_HALF 100
 #define PERMIL_MORE 8
-/* A rest lasts this long, or for this many flushes. It takes at most a quarter of the time. */
-#define REST_US       100000u
-#define REST_COUNT    200
-#define REST_SHARE    4
-#define REST_LOOK_US  5000
-#define REST_AGAIN_US (5 * SECOND_US) /* the calm p99 and the link's speed change */
+/* A rest lasts for this time or this many flushes. Rests take at most a quarter of all time. */
+#define REST_US      100000u
+#define REST_COUNT   200
+#define REST_SHARE   4
+#define REST_LOOK_US 5000
+/* measure again after this time, because the calm p99 and the link's speed change */
+#define REST_AGAIN_US (5 * SECOND_US)
 
-#define QUARTERS_QUEUE 3  /* of the calm p99: a piece may wait so long for others */
-#define MOST_FORGETS   16 /* intervals, of which the fastest is remembered */
+#define QUARTERS_QUEUE 3  /* a piece may wait for others for at most 3/4 of the calm p99 */
+#define MOST_FORGETS   16 /* each interval forgets a sixteenth of the highest rate */
 
 static unsigned resync_rate_class(uint64_t us)
 {
@@ -70,8 +74,8 @@ uint64_t resync_latencies_percentile(const struct resync_latencies *l, unsigned 
 	return resync_rate_class_top(class);
 }
 
-/* Half a window, so that one piece is on the link while the end of another comes back; whole
- * blocks. So a flush waits for no more than a window. */
+/* A piece is half a window, in whole blocks: one piece is on the link while the completion of
+ * another comes back. So a flush waits for no more than a window. */
 static void resync_rate_set_window(struct resync_rate *rate, uint32_t window)
 {
 	uint32_t piece = rate->piece_max;
@@ -93,7 +97,7 @@ void resync_rate_init(struct resync_rate *rate, const struct resync_limits *limi
 	rate->limits = *limits;
 	rate->piece_max = piece;
 	rate->window_max = RESYNC_WINDOW_MAX;
-	/* Without flushes there is nothing to slow down. */
+	/* Without flushes the window may be large: no flush can be slowed down. */
 	resync_rate_set_window(rate, calm_us ? 2 * PIECE_MIN : 2 * piece);
 	rate->is_probing = true;
 	rate->calm_us = calm_us;
@@ -108,7 +112,7 @@ static void resync_rate_grow(struct resync_rate *rate)
 	resync_rate_set_window(rate, rate->window + (rate->was_full ? by : 0));
 }
 
-/* More bytes in flight than that would only queue, and make flushes wait. */
+/* Limit the window: bytes beyond this limit would only queue, and make flushes wait. */
 static void resync_rate_limit_queue(struct resync_rate *rate, uint64_t now_us)
 {
 	uint64_t through = rate->interval_sent * SECOND_US / (now_us - rate->interval_us), most;
@@ -122,7 +126,7 @@ static void resync_rate_limit_queue(struct resync_rate *rate, uint64_t now_us)
 	rate->window_max = most < WINDOW_LEAST ? WINDOW_LEAST : (uint32_t)most;
 }
 
-/* How many of 1000 flushes were slow. */
+/* Number of slow flushes per 1000. */
 static uint32_t resync_rate_slow(const struct resync_rate *rate)
 {
 	unsigned class = resync_rate_class(rate->calm_us * QUARTERS_SLOW / 4);
@@ -133,7 +137,7 @@ static uint32_t resync_rate_slow(const struct resync_rate *rate)
 	return (uint32_t)((uint64_t)slow * 1000 / rate->latencies.count);
 }
 
-/* Rest, to find out whether flushes are slow without a resync as well. */
+/* Begin a rest, to find out whether flushes are slow without a resync as well. */
 static void resync_rate_enter_rest(struct resync_rate *rate, uint32_t slow)
 {
 	rate->rest = RESYNC_REST_ENTERED;
@@ -150,12 +154,13 @@ static void resync_rate_decide(struct resync_rate *rate, uint64_t now_us)
 		return;
 	}
 	rate->p99_us = resync_latencies_p99(&rate->latencies);
-	if (!rate->calm_us) { /* the p99 of the first window is near enough to the calm one */
+	/* the first p99 measured, with a small window, serves as the calm one */
+	if (!rate->calm_us) {
 		rate->calm_us = rate->p99_us;
 		return;
 	}
 	slow = resync_rate_slow(rate);
-	if (rate->p99_us < rate->calm_us) /* without a resync they are no slower */
+	if (rate->p99_us < rate->calm_us) /* without a resync flushes are not slower than this */
 		rate->calm_us -= (rate->calm_us - rate->p99_us) / 8;
 	if (slow > PERMIL_LESS && now_us >= rate->rest_us)
 		resync_rate_enter_rest(rate, slow);
@@ -165,7 +170,7 @@ static void resync_rate_decide(struct resync_rate *rate, uint64_t now_us)
 		resync_rate_grow(rate);
 }
 
-/* The times of flushes while nothing was sent are the calm ones. A few of them are no measure. */
+/* Take the times of flushes during a rest as the calm ones, unless they are too few. */
 static void resync_rate_learn_calm(struct resync_rate *rate, bool at_once)
 {
 	uint64_t p99 = resync_latencies_p99(&rate->latencies), count = rate->latencies.count;
@@ -177,7 +182,7 @@ static void resync_rate_learn_calm(struct resync_rate *rate, bool at_once)
 			(rate->calm_us * REST_COUNT / 2 + p99 * count) / (REST_COUNT / 2 + count);
 }
 
-/* Flushes were slow: was it the resync? */
+/* Flushes were slow before the rest: decide whether the resync was the cause. */
 static void resync_rate_judge(struct resync_rate *rate)
 {
 	bool is_known = rate->latencies.count >= COUNT_MIN;
@@ -208,7 +213,7 @@ static void resync_rate_tick_rest(struct resync_rate *rate, uint64_t now_us)
 		return;
 	resync_rate_judge(rate);
 	rate->rest = RESYNC_REST_NONE;
-	rate->least_us = 0; /* the next piece has the link alone */
+	rate->least_us = 0; /* the next piece has the link for itself */
 	rate->rest_us = now_us + (REST_SHARE - 1) * took;
 	resync_rate_begin_interval(rate, now_us);
 }
@@ -231,7 +236,7 @@ static void resync_rate_tick(struct resync_rate *rate, uint64_t now_us)
 	}
 }
 
-/* Nothing is sent before *wake_us. */
+/* Is this a rest, in which nothing is sent before *wake_us? */
 static bool resync_rate_rests(struct resync_rate *rate, uint64_t in_flight, uint64_t now_us,
 			      uint64_t *wake_us)
 {
@@ -250,7 +255,8 @@ static uint64_t resync_rate_allowance(uint64_t bytes_per_s, uint64_t elapsed_us)
 	       bytes_per_s % SECOND_US * elapsed_us / SECOND_US;
 }
 
-/* Was so little sent in this second that more must be, whatever that costs flushes? */
+/* Is the resync below min_rate in this second, so that it has to send even if flushes get
+ * slower? */
 static bool resync_rate_below_floor(const struct resync_rate *rate, uint64_t in_flight,
 				    uint64_t elapsed_us)
 {
@@ -258,7 +264,7 @@ static bool resync_rate_below_floor(const struct resync_rate *rate, uint64_t in_
 	       in_flight < rate->limits.min_rate / FLOOR_PART;
 }
 
-/* The time at which the limit permits the bytes sent so far and one more. */
+/* The time from which the limit permits that many bytes since the second began. */
 static uint64_t resync_rate_time_of(const struct resync_rate *rate, uint64_t bytes_per_s,
 				    uint64_t bytes)
 {
@@ -318,7 +324,7 @@ void resync_rate_on_done(struct resync_rate *rate, uint64_t took_us)
 
 void resync_rate_on_flush(struct resync_rate *rate, uint64_t took_us, uint64_t now_us)
 {
-	/* In a rest only flushes count that began in it. */
+	/* During a rest, count only flushes that began in the rest. */
 	if (rate->rest != RESYNC_REST || now_us - took_us >= rate->interval_us)
 		resync_latencies_add(&rate->latencies, took_us);
 	resync_rate_tick(rate, now_us);

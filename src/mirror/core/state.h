@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * state.h -- the words in which a mirror set's condition is reported: each has one meaning in
- * messages, in the library's answers and in what the tool prints.
+ * state.h -- the words for a mirror set's condition. Each has one meaning in messages, in the
+ * library's answers and in the tool's output.
  */
 #ifndef MIRROR_CORE_STATE_H
 #define MIRROR_CORE_STATE_H
 
-/* Of a copy. */
+/* Condition of a copy. */
 enum mirror_copy {
-	MIRROR_COPY_EMPTY,   /* created, holds nothing */
-	MIRROR_COPY_SYNCING, /* being made equal by a resync: not usable */
+	MIRROR_COPY_EMPTY,   /* created, without data */
+	MIRROR_COPY_SYNCING, /* a resync makes it equal: not usable */
 	MIRROR_COPY_STALE,   /* consistent, but lacks acknowledged data */
-	MIRROR_COPY_UNKNOWN, /* consistent, but neither register nor primary could be asked */
-	MIRROR_COPY_INSYNC,  /* holds all that was acknowledged */
-	MIRROR_COPY_FAILED,  /* its medium, or a write-back */
+	MIRROR_COPY_UNKNOWN, /* consistent, but neither register nor primary has answered */
+	MIRROR_COPY_INSYNC,  /* holds all acknowledged data */
+	MIRROR_COPY_FAILED,  /* its medium or a write-back has failed */
 	MIRROR_COPY_COUNT
 };
 
-/* Of the connection between the primary and a member. */
+/* Condition of the connection between the primary and a member. */
 enum mirror_link {
 	MIRROR_LINK_DOWN,
 	MIRROR_LINK_CONNECTING,
@@ -26,7 +26,7 @@ enum mirror_link {
 	MIRROR_LINK_COUNT
 };
 
-/* The kind of bytes that move on it. */
+/* The kind of bytes that the connection carries. */
 enum mirror_flow {
 	MIRROR_FLOW_NONE,
 	MIRROR_FLOW_REPLICATING,
@@ -40,13 +40,13 @@ enum mirror_flow {
 enum mirror_role {
 	MIRROR_ROLE_SECONDARY,
 	MIRROR_ROLE_PRIMARY,
-	MIRROR_ROLE_FENCED, /* was primary, and lost the role while the file was mapped */
+	MIRROR_ROLE_FENCED, /* the former primary, which lost the role while the file was mapped */
 	MIRROR_ROLE_COUNT
 };
 
-/* Of the whole set. */
+/* Condition of the whole set. */
 enum mirror_health {
-	MIRROR_HEALTH_DOWN, /* no process serves it */
+	MIRROR_HEALTH_DOWN, /* no process serves the set */
 	MIRROR_HEALTH_HEALTHY,
 	MIRROR_HEALTH_DEGRADED, /* served, with fewer copies than configured */
 	MIRROR_HEALTH_BLOCKED,  /* flushes wait: too few copies, or no agreement */
@@ -54,7 +54,7 @@ enum mirror_health {
 	MIRROR_HEALTH_COUNT
 };
 
-/* "in-sync", "catching-up"; "?" for an invalid value. */
+/* Names like "in-sync" and "catching-up"; "?" for an invalid value. */
 const char *mirror_copy_2str(unsigned copy);
 const char *mirror_link_2str(unsigned link);
 const char *mirror_flow_2str(unsigned flow);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * types.h -- what a mirror set is: its configuration, and the view of its members.
+ * types.h -- a mirror set: its configuration, and the view of its members.
  *
  * A *member* is a host with a copy of the file. Members have slots 0 to 7, and a mirror_mask has a
  * bit for each slot. The *record* is the content of the set's register; it changes only by
@@ -31,8 +31,8 @@ struct mirror_uuid {
 	uint8_t bytes[16];
 };
 
-/* Numbers grow with each promotion. Two branches may get the same number by force; then their
- * nonces differ. Number 0: none. */
+/* The number grows with each promotion. Forced promotions may give two epochs the same number;
+ * their nonces then differ. Number 0: no epoch. */
 struct mirror_epoch {
 	uint64_t number, nonce;
 };
@@ -41,7 +41,7 @@ struct mirror_member {
 	uint64_t id; /* random, of this copy; a copy that replaces another has a new one. 0: the
 			slot is free */
 	char name[MIRROR_NAME_MAX + 1];
-	char host[MIRROR_HOST_MAX + 1]; /* where its daemon listens */
+	char host[MIRROR_HOST_MAX + 1]; /* host on which the member's daemon listens */
 	uint16_t port;
 	char path[MIRROR_PATH_MAX + 1]; /* path of the file on that host */
 };
@@ -50,7 +50,7 @@ struct mirror_member {
 enum mirror_lonely {
 	MIRROR_LONELY_NONE,  /* the register decides: etcd */
 	MIRROR_LONELY_BLOCK, /* flushes block */
-	MIRROR_LONELY_MANUAL /* it continues; another copy can be promoted by force only */
+	MIRROR_LONELY_MANUAL /* flushes continue; another copy can be promoted by force only */
 };
 
 struct mirror_config {
@@ -60,13 +60,13 @@ struct mirror_config {
 	struct mirror_uuid uuid;
 	char set[MIRROR_SET_MAX + 1];
 	uint64_t size;       /* size of the file; a multiple of MIRROR_BLOCK */
-	uint64_t address;    /* address to map it at on each host; 0: anywhere */
-	uint32_t min_copies; /* with fewer durable copies nothing is acknowledged */
+	uint64_t address;    /* address at which each host maps the file; 0: anywhere */
+	uint32_t min_copies; /* with fewer durable copies no flush is acknowledged */
 	enum mirror_lonely lonely;
 	uint32_t lease_ms;
-	uint32_t replica_timeout_ms; /* a member without an answer for so long is excluded */
+	uint32_t replica_timeout_ms; /* a member that does not answer for this time is excluded */
 	uint32_t slow_ms;            /* a flush that takes longer is reported by an event */
-	/* pause before an excluded member may join again; it doubles */
+	/* pause before an excluded member may join again; doubles each time */
 	uint32_t holdoff_ms;
 	uint32_t blocked_ms;        /* how long a flush waits for copies; UINT32_MAX: for ever */
 	bool local_error_continues; /* continue if only the primary's own copy has failed */
@@ -74,8 +74,9 @@ struct mirror_config {
 };
 
 enum mirror_phase {
-	MIRROR_PHASE_NONE,       /* there is no primary */
-	MIRROR_PHASE_RECOVERING, /* it makes the other members equal; no application reads */
+	MIRROR_PHASE_NONE, /* there is no primary */
+	/* the primary makes the other members equal; no application reads */
+	MIRROR_PHASE_RECOVERING,
 	MIRROR_PHASE_SERVING
 };
 
@@ -85,7 +86,7 @@ struct mirror_view {
 	enum mirror_phase phase;
 	uint8_t primary; /* slot of the primary, or MIRROR_NO_SLOT */
 	bool clean;  /* the last primary ended with everything flushed and all of insync equal */
-	bool forced; /* the epoch was begun without proof that nothing is lost */
+	bool forced; /* the epoch began without proof that no acknowledged byte is lost */
 	mirror_mask insync; /* S: the members that hold every acknowledged flush */
 };
 
@@ -96,7 +97,7 @@ struct mirror_record {
 	uint32_t history_count;
 	struct mirror_ended {
 		struct mirror_epoch epoch;
-		uint64_t seq; /* its last seq */
+		uint64_t seq; /* last seq of the epoch */
 		/* S at the epoch's end; 0: an earlier version did not record it */
 		mirror_mask insync;
 	} history[MIRROR_HISTORY]; /* former epochs, newest first */

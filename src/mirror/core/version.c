@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* Releases after this one: only in tests. */
+/* Tests define MIRROR_LATER to build this file as a later release. */
 #ifndef MIRROR_LATER
 #define MIRROR_LATER 0
 #endif

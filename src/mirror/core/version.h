@@ -2,10 +2,10 @@
 /*
  * version.h -- which versions of the mirror's protocols and formats this program understands.
  *
- * One number counts them all: connections between hosts, the socket of a host, the register's
- * record, the metadata of a copy. Each release that changes one of them raises it, and understands
- * the one before, so that hosts can be upgraded one after the other (doc/architecture/mirror.md). A
- * newer version adds fields at the end of what there is.
+ * One version number covers all of them: connections between hosts, the socket of a host, the
+ * register's record, the metadata of a copy. Each release that changes one of them raises the
+ * number, and understands the previous version, so that hosts can be upgraded one after the other
+ * (doc/architecture/mirror.md). A newer version adds its fields at the end.
  */
 #ifndef MIRROR_CORE_VERSION_H
 #define MIRROR_CORE_VERSION_H
@@ -32,19 +32,19 @@ struct mirror_versions version_ours(void);
 unsigned version_newest(void);
 /* 1 <= lowest <= newest */
 bool version_is_possible(struct mirror_versions v);
-/* It is one of ours. */
+/* Does this program understand the version? */
 bool version_is_known(unsigned version);
-/* The lower one of the newest versions. 0: one end does not understand it. */
+/* Returns the lower one of the two newest versions, or 0 if one end does not understand it. */
 unsigned version_agree(struct mirror_versions a, struct mirror_versions b);
-/* Why two ends have no version in common, and what to upgrade: "its rpmirrord speaks versions 3
- * to 4 ..." */
+/* Explains why two ends have no version in common, and which program to upgrade: "its rpmirrord
+ * speaks versions 3 to 4 ..." */
 void version_explain(struct mirror_versions theirs, const char *they, const char *we, char *text,
 		     size_t size);
 
 /*
  * The place where a later version adds a field: at the end of greetings, messages, packets and
  * records in binary form, and of the configuration in the register's value. This version adds
- * nothing. Tests build this file again as a later one that does.
+ * nothing. Tests build this file again as a later version, which adds a field.
  */
 void version_put_tail(struct wcursor *c, unsigned version);
 void version_get_tail(struct rcursor *c, unsigned version);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* words.h -- the words of a record's enumerations, as its text has them; NULL ends each list. */
+/* words.h -- the words for a record's enumerations in its text form; NULL ends each list. */
 #ifndef MIRROR_CORE_WORDS_H
 #define MIRROR_CORE_WORDS_H
 
 #include "mirror/core/types.h"
 
-extern const char *const words_lonely[]; /* by enum mirror_lonely */
-extern const char *const words_phase[];  /* by enum mirror_phase */
+extern const char *const words_lonely[]; /* indexed by enum mirror_lonely */
+extern const char *const words_phase[];  /* indexed by enum mirror_phase */
 
-/* The value that the word stands for; -1: it is not in the list. */
+/* The index of the word in the list; -1: the list lacks the word. */
 int words_find(const char *const words[], const char *word);
 
 #endif
