@@ -7,7 +7,7 @@
 
 #include "attributes.h"
 
-#define VALUE_MAX (64u << 10) /* the kernel's own limit, for names, too */
+#define VALUE_MAX (64u << 10) /* the kernel's limit, for values and for lists of names */
 
 struct attribute_space {
 	char names[VALUE_MAX], value[VALUE_MAX], other[VALUE_MAX];
@@ -18,7 +18,7 @@ static bool attribute_copy(int from, int to, const char *name, struct attribute_
 	ssize_t len = fgetxattr(from, name, space->value, sizeof(space->value)), other;
 
 	if (!strcmp(name, "security.capability"))
-		return true; /* every write takes it away */
+		return true; /* skip: every write removes this attribute */
 	if (len < 0)
 		return false;
 	other = fgetxattr(to, name, space->other, sizeof(space->other));
@@ -39,7 +39,7 @@ static bool attributes_copy_extended(int from, int to)
 	return ok;
 }
 
-/* The owner first: its change takes some mode bits away. */
+/* Set the owner first: a change of the owner clears some mode bits. */
 bool attributes_copy(int from, const struct stat *st, int to)
 {
 	struct stat now;

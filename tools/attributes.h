@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * attributes.h -- what a file has beside its content, given to the one that takes its place.
+ * attributes.h -- copies the attributes of a file, all but its content, to the file that replaces
+ * it.
  */
 #ifndef TOOL_ATTRIBUTES_H
 #define TOOL_ATTRIBUTES_H

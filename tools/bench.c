@@ -13,7 +13,8 @@
 
 #define BENCH_FILL      0x5a
 #define BENCH_SETTLE_NS 20000000ull
-#define BENCH_ROOM      (1u << 20) /* of a region, if it has so much and no more is needed */
+/* memory used of a region, unless the rounds need more or the region is smaller */
+#define BENCH_ROOM (1u << 20)
 
 static uint64_t bench_largest(const struct bench_list *list)
 {
@@ -24,7 +25,8 @@ static uint64_t bench_largest(const struct bench_list *list)
 	return largest;
 }
 
-/* What outstanding rounds need, so that none touches another's bytes, if there is so much. */
+/* Choose enough memory that no outstanding round touches the bytes of another, if the region is
+ * large enough. */
 static int bench_choose_room(struct bench *b)
 {
 	uint64_t size = bench_largest(&b->opts->sizes), depth = bench_largest(&b->opts->depths);
@@ -77,7 +79,7 @@ const char *bench_why_not(const struct bench *b, const struct bench_work *work)
 	return NULL;
 }
 
-/* Works of one fixed size are measured beside the first size. */
+/* Measure works of a fixed size only with the first size. */
 static bool bench_has_row(const struct bench *b, const struct bench_work *work, unsigned size)
 {
 	return bench_is_wanted(b->opts, work) && (!work->fixed_size || size == 0);
@@ -101,7 +103,7 @@ static int bench_run_row(struct bench *b, const struct bench_work *work, uint64_
 	return CLI_OK;
 }
 
-/* All works of one size and depth. */
+/* Measure all works of one size and depth. */
 static int bench_run_group(struct bench *b, unsigned size, unsigned depth)
 {
 	uint64_t bytes = b->opts->sizes.values[size], rounds = b->opts->depths.values[depth];
@@ -133,7 +135,8 @@ static unsigned bench_count_rows(const struct bench *b)
 	return rows;
 }
 
-/* Two ends on one host may leave TCP behind the first messages. */
+/* Send for a while before measuring: two ends on one host may change from TCP to shared memory
+ * after the first messages. */
 static int bench_settle(struct bench *b)
 {
 	uint64_t begun = latency_now_ns();
@@ -198,7 +201,7 @@ static int bench_with_session(struct bench *b)
 
 	if (!rc)
 		rc = bench_make_batch(b);
-	/* The server must know before the first byte that a file which the region holds is lost. */
+	/* The server must record before the first byte that the region's file is lost. */
 	if (!rc && b->opts->overwrite)
 		rc = client_put_begin(&b->s, &begin);
 	if (!rc)

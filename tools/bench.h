@@ -26,15 +26,15 @@ struct bench_list {
 
 struct bench_opts {
 	struct remote_opts remote;
-	uint32_t queue; /* operations that are outstanding at most */
+	uint32_t queue; /* most outstanding operations */
 	struct bench_list sizes, depths;
-	unsigned works;       /* a bit for each of bench_works; 0: all that is possible */
-	uint64_t batch;       /* writes of a round that is posted at once */
-	uint64_t flush_every; /* writes of a round that are posted one by one */
+	unsigned works;       /* a bit for each of bench_works; 0: all works that are possible */
+	uint64_t batch;       /* number of writes in a round that is posted at once */
+	uint64_t flush_every; /* number of writes in a round whose writes are posted one by one */
 	uint64_t count;       /* rounds of each row; 0: as many as the duration permits */
 	uint64_t duration_ms;
-	uint64_t most;    /* rounds of a row beyond which its duration does not last */
-	unsigned spin_us; /* poll for so long, then sleep until a completion is announced */
+	uint64_t most;    /* most rounds of a row; its duration ends it earlier */
+	unsigned spin_us; /* poll for this time, then sleep until a completion is announced */
 	bool overwrite;
 };
 
@@ -42,9 +42,9 @@ struct bench;
 struct bench_row;
 
 struct bench_work {
-	const char *name; /* --work takes it, and JSON has it */
+	const char *name; /* the name for --work and in JSON */
 	const char *text; /* print_name() adds the writes of a round */
-	/* Post round number nr. Its last operation is its only completion. */
+	/* Post round number nr. Only the last operation of the round gives a completion. */
 	int (*post)(struct bench *b, const struct bench_row *row, uint64_t nr);
 	enum { BENCH_SINGLE, BENCH_BATCH, BENCH_STREAM } shape;
 	enum rpma_flush_type flush;
@@ -53,7 +53,7 @@ struct bench_work {
 	uint64_t fixed_size; /* 0: any */
 };
 
-/* All kinds. The others are compared with VISIBLE, the first. */
+/* The kinds of work. VISIBLE, the first kind, is the base of the ratios. */
 enum {
 	BENCH_VISIBLE,
 	BENCH_PERSISTENT,
@@ -69,7 +69,7 @@ extern const struct bench_work bench_works[BENCH_WORKS];
 struct bench_row {
 	const struct bench_work *work;
 	uint64_t size;
-	uint32_t depth, writes; /* of a round; 1 for other operations */
+	uint32_t depth, writes; /* writes: of a round; 1 for other operations */
 };
 
 struct bench {
@@ -79,10 +79,10 @@ struct bench {
 	int usage;
 	uint32_t caps;
 	struct rpma_batch *batch;
-	void *buf; /* of room bytes, as many as are used of the region */
+	void *buf; /* room bytes, one for each byte that is used of the region */
 	struct rpma_mr_local *mr;
 	uint64_t room;
-	uint64_t started_ns[BENCH_DEPTH_MAX]; /* of the rounds that are outstanding */
+	uint64_t started_ns[BENCH_DEPTH_MAX]; /* start times of the outstanding rounds */
 	struct latency samples;               /* of a row's rounds */
 	double seconds;
 	double visible_us;  /* median of write + flush visible, same size and depth; 0: unknown */
@@ -95,21 +95,22 @@ int bench_parse(int argc, char **argv, struct bench_opts *opts);
 
 /* bench_work.c: how many writes a round has. */
 uint32_t bench_writes(const struct bench_opts *opts, const struct bench_work *work);
-/* Operations that are outstanding at most. */
+/* The most outstanding operations. */
 uint64_t bench_queue(const struct bench_opts *opts);
 bool bench_is_wanted(const struct bench_opts *opts, const struct bench_work *work);
 
-/* bench.c: the session, and a buffer of room bytes; ping has them as well. Exit codes. */
+/* bench.c: open the session, and make a buffer of room bytes; ping uses these functions as well.
+ * They return exit codes. */
 int bench_connect(struct bench *b);
 int bench_make_buffer(struct bench *b);
 void bench_disconnect(struct bench *b);
-/* NULL: that work is possible with this server. */
+/* Returns NULL if that work is possible with this server, else the reason. */
 const char *bench_why_not(const struct bench *b, const struct bench_work *work);
 
 /* bench_run.c: b->samples and b->seconds. An exit code. */
 int bench_measure(struct bench *b, const struct bench_row *row);
 
-/* bench_print.c: the parts of the table, or of one JSON object, in their order. */
+/* bench_print.c: print the parts of the table, or of one JSON object, in this order. */
 void bench_print_head(const struct bench *b);
 void bench_print_group(const struct bench *b, uint64_t size, uint64_t depth);
 void bench_print_row(const struct bench *b, const struct bench_row *row);

@@ -52,7 +52,8 @@ static const struct option options[] = {
 	{0},
 };
 
-/* The next part of a list, in place; NULL: there is none. An empty part counts. */
+/* Cut the next part from a list, in place. NULL: the list has no further part. Empty parts are
+ * returned, too. */
 static char *opts_next(char **list)
 {
 	return strsep(list, ",");

@@ -76,7 +76,7 @@ static void print_row_json(const struct bench *b, const struct bench_row *row, d
 	putchar('}');
 }
 
-/* The bar must not be between two rows, nor between the parts of one. */
+/* Remove the bar before the text, so that the bar is not between two rows or inside a row. */
 static void print_row_text(const struct bench *b, const struct bench_row *row, double ops_s)
 {
 	double p50_us = latency_permille_us(&b->samples, 500);
@@ -112,7 +112,8 @@ void bench_print_impossible(const struct bench *b, const struct bench_work *work
 	progress_resume();
 }
 
-/* A connection of one host goes over to shared memory after some messages: rows may be of both. */
+/* Report the link. Two ends on one host change to shared memory after some messages, so rows may
+ * have used either link. */
 void bench_print_end(const struct bench *b)
 {
 	struct session_transport now;

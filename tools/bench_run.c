@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Measuring one row. */
+/* Measures one row. */
 #include "bench.h"
 #include "cli.h"
 
@@ -7,11 +7,11 @@
 #define RUN_WARM_UP_NS    100000000ull
 #define RUN_SHOW_EVERY_NS 100000000ull
 
-/* One run of rounds, and how far it is. */
+/* A number of rounds, and their progress. */
 struct run {
 	const struct bench_row *row;
 	uint32_t depth;
-	uint64_t count, limit_ns; /* it ends with the first that is reached */
+	uint64_t count, limit_ns; /* the run ends at the first of these limits */
 	uint64_t begun_ns, now_ns, shown_ns;
 	uint64_t posted, done;
 	bool is_warm_up;
@@ -43,7 +43,7 @@ static int run_reap(struct bench *b, struct run *r)
 	return rc;
 }
 
-/* The bar is that of all rows. */
+/* Show the progress of all rows together. */
 static void run_show(struct bench *b, struct run *r)
 {
 	uint64_t each, part;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is measured: a row for each kind of work, and how a round of it is posted. */
+/* The kinds of work: a row for each kind, with the function that posts its rounds. */
 #include <stddef.h>
 
 #include "bench.h"
 #include "cli.h"
 
-/* Rounds go through the whole range, one behind the other. */
+/* Rounds use consecutive places in the whole range. */
 static uint64_t work_place(const struct bench *b, const struct bench_row *row, uint64_t nr)
 {
 	return nr % (b->room / row->size) * row->size;
 }
 
-/* Writes of a batch are scattered: evenly over the range, each round's beside the last one's. */
+/* The writes of a batch are spread evenly over the range. The next round writes beside them. */
 static uint64_t work_scattered_place(const struct bench *b, const struct bench_row *row,
 				     uint64_t nr, uint32_t i)
 {

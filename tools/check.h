@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check.h -- does the server's medium hold what was sent? Digests of the data as it was read here,
- * against digests of the region as the server reads it back.
+ * check.h -- does the server's medium hold the sent bytes? Compares digests of the data that this
+ * end has read with digests of the region that the server reads back.
  */
 #ifndef TOOL_CHECK_H
 #define TOOL_CHECK_H
@@ -12,7 +12,7 @@
 
 #include "copy.h"
 
-/* A piece is digested there in one operation, within --timeout even on a slow disk. */
+/* The server digests a piece in one operation. Even a slow disk must do so within --timeout. */
 #define CHECK_PIECE  (16u << 20)
 #define CHECK_DIGEST 32 /* BLAKE2b-256 */
 
@@ -20,30 +20,30 @@ enum check_outcome {
 	CHECK_DONE,
 	CHECK_UNWANTED, /* --no-verify */
 	CHECK_UNABLE,   /* the server cannot */
-	CHECK_VOLATILE, /* there is nothing to read back from */
+	CHECK_VOLATILE, /* the region has no medium */
 };
 
 struct check {
 	enum check_outcome outcome;
 	struct copy *c;
 	crypto_generichash_state state;
-	uint8_t (*pieces)[CHECK_DIGEST]; /* the digests of what was read here */
+	uint8_t (*pieces)[CHECK_DIGEST]; /* digests of the data that this end has read */
 	uint64_t count, fed;
-	uint64_t skipped;               /* pieces that were found to be there before */
-	crypto_generichash_state whole; /* of all that was fed */
+	uint64_t skipped;               /* pieces that the medium already held */
+	crypto_generichash_state whole; /* state of the digest of all fed bytes */
 	enum rpma_digest_source source; /* the weakest of all pieces */
 	struct progress progress;       /* of the server's reading back */
 };
 
-/* c->total is known, or is the most that may come. */
+/* Begin a check. c->total is the exact length, or an upper limit. */
 int check_init(struct check *check, struct copy *c);
 void check_fini(struct check *check);
 /* The next bytes, in order. */
 void check_feed(struct check *check, const uint8_t *data, uint32_t len);
-/* Does the server's medium hold len bytes with that digest at offset at of the copy? */
+/* Does the server's medium hold len bytes with that digest at offset `at` of the copy? */
 int check_range(struct check *check, uint64_t at, uint32_t len, const uint8_t digest[CHECK_DIGEST],
 		bool *same);
-/* The digest of all that was fed; once. */
+/* Return the digest of all fed bytes. Call this once. */
 void check_whole(struct check *check, uint8_t digest[CHECK_DIGEST]);
 /* After the last flush, when c->total is known. CLI_TRANSFER, with the line printed, when a piece
  * differs. */

@@ -24,7 +24,7 @@ void cli_begin(const char *name)
 	cli_name = name;
 }
 
-/* One write, so that lines of several processes do not mix. */
+/* Use one write, so that lines of several processes do not mix. */
 static void cli_print(enum log_level level, const char *when, const char *who, const char *text,
 		      const char *tail)
 {
@@ -42,7 +42,7 @@ static void cli_line(const char *fmt, va_list ap, const char *tail)
 	cli_print(LOG_LVL_ERROR, "", cli_name, text, tail);
 }
 
-/* A line of the log: with --verbose it has the time. */
+/* Print a line of the log, with the time if --verbose is set. */
 static void cli_print_log(enum log_level level, const char *who, const char *text)
 {
 	char when[64] = "", printable[1024];
@@ -79,7 +79,7 @@ int cli_fail(enum cli_exit code, const char *fmt, ...)
 	return code;
 }
 
-/* Does the device write its lines to standard error as well (softrnic(7))? */
+/* Does the device also write its own lines to standard error (softrnic(7))? */
 static bool cli_device_writes(void)
 {
 	const char *level = getenv("SOFTRNIC_LOG");
@@ -87,7 +87,8 @@ static bool cli_device_writes(void)
 	return level ? *level : getenv("SOFTRNIC_TRACE") != NULL;
 }
 
-/* A failed call's text is in its error. What comes from other threads is the device's. */
+/* Without --verbose, ignore lines about failed calls (the error of the call has the same text), and
+ * lines that the device writes itself. Lines from other threads come from the device. */
 static void cli_on_log(enum rpma_log_level level, const char *file, const int line,
 		       const char *func, const char *fmt, ...)
 {
@@ -119,7 +120,8 @@ int cli_report(const struct error *err, const char *hint)
 		[ERROR_FAILED] = CLI_TRANSFER,
 	};
 
-	/* EFAULT: the region's memory is gone, as where the server finds that first. */
+	/* EFAULT: this end has found that the region's memory is gone. The exit code is the one for
+	 * the server's refusal. */
 	return cli_fail(err->cause == EFAULT ? CLI_REFUSED : codes[err->kind], "%s%s", err->text,
 			hint);
 }
@@ -187,7 +189,8 @@ static bool cli_continues(unsigned char c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* The length of the UTF-8 character (RFC 3629) that text begins with; 0: that is none. */
+/* The length of the UTF-8 character (RFC 3629) at the beginning of text; 0: the bytes are not
+ * valid. */
 static size_t cli_utf8_len(const char *text)
 {
 	const unsigned char *c = (const unsigned char *)text;
@@ -198,14 +201,14 @@ static size_t cli_utf8_len(const char *text)
 	for (size_t i = 1; i < len; i++)
 		if (!cli_continues(c[i]))
 			return 0;
-	/* Written longer than needed, halves of pairs, and what lies beyond Unicode. */
+	/* Invalid: encodings longer than needed, surrogates, and values above U+10FFFF. */
 	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
 	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
 		return 0;
 	return len;
 }
 
-/* Names of files are bytes, JSON is UTF-8: what is none becomes U+FFFD. */
+/* Write bytes of a file name as JSON, which is UTF-8. Invalid bytes become U+FFFD. */
 void cli_json_string(const char *before, const char *text)
 {
 	size_t len;

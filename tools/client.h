@@ -13,7 +13,7 @@
 
 int client_open(struct session *s, const struct remote_opts *opts, enum hello_access access,
 		uint32_t depth);
-/* As the functions of session.h. */
+/* The same as the functions of session.h. */
 int client_register(struct session *s, void *buf, size_t size, struct rpma_mr_local **mr);
 int client_post_failed(struct session *s, const char *what, int rc);
 int client_reap(struct session *s, unsigned spin_us);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * commands.h -- one function a subcommand. argv[0] is the subcommand; the result is the exit code.
+ * commands.h -- one function for each subcommand. argv[0] is the subcommand; the function returns
+ * the exit code.
  */
 #ifndef TOOL_COMMANDS_H
 #define TOOL_COMMANDS_H

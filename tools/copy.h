@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * copy.h -- what put and get have in common: options, the open region, the summary.
- */
+/* copy.h -- shared by put and get: options, the open region, the summary. */
 #ifndef TOOL_COPY_H
 #define TOOL_COPY_H
 
@@ -11,7 +9,8 @@
 #include "progress.h"
 #include "remote.h"
 
-/* So that a failed put has much on the medium, and no flush lasts as long as --timeout. */
+/* Flush regularly, so that a failed put has most of its bytes on the medium, and no flush takes as
+ * long as --timeout. */
 #define COPY_FLUSH_EVERY (64u << 20)
 
 struct copy_opts {
@@ -30,17 +29,17 @@ struct copy {
 	struct rpma_file_info info;
 	uint8_t *staging;
 	uint64_t total, done;
-	uint64_t from; /* what lies before was there already */
+	uint64_t from; /* bytes before this offset were already on the medium */
 	struct progress progress;
 };
 
 /* CLI_OK, CLI_USAGE, or -1 when --help was printed. is_put: FILE comes first. */
 int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts);
-/* Open the region with those flags, and make staging of that size; total is set by the caller
+/* Open the region with these flags, and make staging of this size. The caller sets total
  * afterwards. */
 int copy_open(struct copy *c, const struct copy_opts *opts, uint32_t flags, size_t staging);
 void copy_close(struct copy *c);
-/* As remote_check(), after the bar. */
+/* Remove the bar, then do the same as remote_check(). */
 int copy_check(struct copy *c, int rc);
 /* The offset of --offset is outside the region. */
 int copy_check_offset(const struct copy *c);

@@ -10,21 +10,21 @@
 #include "copy.h"
 #include "output.h"
 
-/* Reads under way at a time. Each registers its chunk, so large ones cost less; more of them gain
- * nothing on loopback. */
+/* Reads under way at a time. Each read registers its chunk, so large chunks cost less; more reads
+ * gain nothing on loopback. */
 #define GET_DEPTH 4
 #define GET_CHUNK (512u << 10)
 
 struct get {
 	struct copy c;
 	struct output out;
-	bool verifies;               /* the digest of what comes is known */
+	bool verifies;               /* the digest of the file is known */
 	uint64_t started, ended;     /* reads, each of a chunk */
-	uint64_t tickets[GET_DEPTH]; /* of those under way */
+	uint64_t tickets[GET_DEPTH]; /* tickets of the reads under way */
 	crypto_generichash_state state;
 };
 
-/* The file that was put there, as long as it is. False: there is none to speak of. */
+/* Use the length of the file in the region. Returns false if the region holds no file. */
 static bool get_choose_file(struct get *g, int *rc)
 {
 	const struct rpma_file_info *info = &g->c.info;
@@ -87,7 +87,7 @@ static int get_start_one(struct get *g)
 						       &g->tickets[index % GET_DEPTH]));
 }
 
-/* Reads end in the order in which they were begun, hence in that of the bytes. */
+/* Reads end in the order in which they began, so their bytes come in order. */
 static int get_end_one(struct get *g)
 {
 	uint64_t index = g->ended++;
@@ -152,7 +152,7 @@ static int get_file(struct get *g)
 	return rc ? rc : output_commit(&g->out);
 }
 
-/* Why nothing was compared, for a reader; a program gets only that it was not. */
+/* The result of the comparison: with a reason for people, only true or false in JSON. */
 static const char *get_verdict(const struct get *g)
 {
 	if (g->c.opts->remote.json)

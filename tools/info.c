@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma info: what is here, what is there, and why. */
+/* rpma info: reports about this machine, a path, or a server. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * info.h -- the three reports of `rpma info`. Each prints text or one JSON object, or its own error
- * line, and returns a cli_exit code.
+ * info.h -- the three reports of `rpma info`. Each function prints text, one JSON object, or an
+ * error line, and returns a cli_exit code.
  */
 #ifndef TOOL_INFO_H
 #define TOOL_INFO_H
@@ -10,11 +10,12 @@
 
 #include "remote.h"
 
-/* Providers, devices, and capabilities towards another end of the same kind. */
+/* Print providers, devices, and capabilities towards another end of the same kind. */
 int info_here(bool json);
-/* What a file, or one that would be made in a folder, can promise when it is served. */
+/* Print the durability of a file, or of a file that would be created in a folder, when it is
+ * served. */
 int info_path(const char *path, bool json);
-/* What a server can do, and its regions. */
+/* Print a server's capabilities and its regions. */
 int info_server(const struct remote_opts *opts);
 
 /* The server as metrics: on standard output (textfile NULL), or in a file for node_exporter. A server
@@ -22,7 +23,7 @@ int info_server(const struct remote_opts *opts);
 int info_metrics(const struct remote_opts *opts, const char *textfile);
 /* The exit codes of a monitoring plugin; this check gives no warning. */
 enum info_state { INFO_OK = 0, INFO_CRITICAL = 2, INFO_UNKNOWN = 3 };
-/* One line as of a monitoring plugin, and its exit code. */
+/* Print one line in the form of a monitoring plugin, and return its exit code. */
 int info_check(const struct remote_opts *opts);
 
 /* Names of RPMA_CAP_* bits: a line, or the members of a JSON list. */

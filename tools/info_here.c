@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This machine: its providers, and the capabilities of the chosen one towards a peer of the same
- * kind.
+ * Reports about this machine: its providers, and the capabilities of the chosen provider towards a
+ * peer of the same kind.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 #define LOOPBACK   "127.0.0.1"
 #define TIMEOUT_MS 10000
 
-/* Capabilities belong to a connection; this one is to the process itself. */
+/* A connection of the process to itself, because capabilities belong to a connection. */
 struct loop {
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
@@ -120,7 +120,8 @@ int info_here(bool json)
 
 	if (rc)
 		return rc;
-	/* If no provider serves loopback the rows explain why, and nothing is added. */
+	/* If no provider serves loopback, print no capabilities: the rows already give the
+	 * reason. */
 	rc = info_query_loopback(&caps);
 	fputs(json ? "],\"capabilities\":[" : "capabilities: ", stdout);
 	if (!rc)

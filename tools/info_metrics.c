@@ -11,7 +11,7 @@
 #include "regions/session.h"
 #include "regions/target.h"
 
-/* What is known of the server after one question. */
+/* A server's answer to one question. */
 struct probe {
 	const char *server;
 	int rc; /* of the question: enum error_kind */
@@ -55,7 +55,7 @@ static bool probe_lacks_secret(const struct probe *p)
 		p->err.cause == HELLO_SECRET_WRONG);
 }
 
-/* A server that refuses this client answers, too. */
+/* A server is up even if it refuses this client. */
 static bool probe_is_up(const struct probe *p)
 {
 	return !p->rc || p->rc == ERROR_REFUSED;
@@ -103,7 +103,7 @@ static const struct openmetrics_family probe_values[HELLO_VALUES] = {
 		NULL),
 };
 
-/* One value of each region. room: the value is unknown without the file system's size. */
+/* One value for each region. room: without the file system's size the value is unknown. */
 struct probe_region_row {
 	struct openmetrics_family family;
 	bool room;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 128 buckets for each power of two: a value is known by its 8 leading bits. */
+/* 128 buckets for each power of two: the 8 leading bits of a value select its bucket. */
 #define LATENCY_BUCKETS (57 * 128 + 128)
 
 struct latency {
@@ -22,8 +22,8 @@ struct latency {
 /* Forget all samples; also to begin. */
 void latency_reset(struct latency *l);
 void latency_add(struct latency *l, uint64_t ns);
-/* Nearest rank: what at least so many of 1000 samples do not exceed. 0 is the minimum; without
- * samples 0. */
+/* Nearest rank: the smallest value that `permille` of 1000 samples do not exceed. permille 0: the
+ * minimum. Returns 0 without samples. */
 double latency_permille_us(const struct latency *l, unsigned permille);
 uint64_t latency_now_ns(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma ls: the regions of a server, and the files that were put there. */
+/* rpma ls: lists the regions of a server, and the files in them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

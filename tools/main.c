@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 	int rc = main_occupy_standard_descriptors();
 	const char *why;
 
-	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like others */
+	signal(SIGXFSZ, SIG_IGN); /* report the limit on file sizes as an ordinary error */
 	if (!rc)
 		rc = main_run(argc, argv);
 	why = fflush(stdout) ? strerror(errno) : NULL;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "4096", "64K", "16M", "2G", "1T" (powers of 1024; "KiB" and "kb" are understood too). */
+/* Parse "4096", "64K", "16M", "2G" or "1T" (powers of 1024; "KiB" and "kb" are valid, too). */
 bool number_parse_size(const char *text, uint64_t *out);
 bool number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 

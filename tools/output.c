@@ -24,7 +24,7 @@ static int output_fail(const struct output *out, const char *what)
 	return cli_fail(CLI_FILE, "cannot %s %s: %s", what, out->name, strerror(errno));
 }
 
-/* From now on nothing but data goes to where standard output leads. */
+/* Direct all later text to standard error, so that only data goes to standard output. */
 static int output_take_stdout(struct output *out)
 {
 	out->name = "standard output";
@@ -35,7 +35,8 @@ static int output_take_stdout(struct output *out)
 	return CLI_OK;
 }
 
-/* /dev/stdout and its like. Devices do not count: several programs may write to them at once. */
+/* Is this "-", /dev/stdout or another name of standard output? A device does not count, because
+ * several programs may write to it at once. */
 static bool output_is_stdout(const char *name)
 {
 	struct stat st, st_stdout;
@@ -61,7 +62,7 @@ int output_open(struct output *out, const char *name)
 {
 	memset(out, 0, sizeof(*out));
 	*out = (struct output){.name = name, .fd = -1, .made.fd = -1};
-	signal(SIGPIPE, SIG_IGN); /* a reader that has left is an error like others */
+	signal(SIGPIPE, SIG_IGN); /* report a closed pipe as an ordinary error */
 	if (output_is_stdout(name))
 		return output_take_stdout(out);
 	out->fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -75,7 +76,8 @@ int output_open(struct output *out, const char *name)
 	return CLI_OK;
 }
 
-/* The program that passed the open descriptor reads the new content there (/dev/fd/3). */
+/* Another program has passed the open descriptor (/dev/fd/3), and will read the new content
+ * there. */
 static bool output_is_inherited(const struct output *out)
 {
 	struct stat st;
@@ -86,7 +88,7 @@ static bool output_is_inherited(const struct output *out)
 	return false;
 }
 
-/* False: it is open, but has no name any more. */
+/* Returns false if the open file has no name any more. */
 static bool output_find_path(struct output *out)
 {
 	struct stat st;
@@ -102,8 +104,8 @@ static bool output_can_replace(struct output *out)
 {
 	struct newfile_opts made = {.path = out->path};
 
-	/* A file with several names is written in place: after a rename the other names would keep
-	 * the old content. */
+	/* Write a file with several names in place: after a rename the other names would keep the
+	 * old content. */
 	if (!output_find_path(out) || out->st.st_nlink > 1 || output_is_inherited(out) ||
 	    newfile_open(&out->made, &made, NULL))
 		return false;
@@ -172,7 +174,8 @@ static int output_settle(struct output *out)
 	return errno ? output_fail(out, "write to") : CLI_OK;
 }
 
-/* The name cannot be given to another file, e.g. as something is mounted there. */
+/* Copy into the existing file: its name cannot be given to another file, for instance because of a
+ * mount. */
 static int output_copy_in_place(struct output *out)
 {
 	off_t from = 0;

@@ -29,9 +29,9 @@ enum output_kind {
 struct output {
 	const char *name;
 	enum output_kind kind;
-	int fd;              /* of what exists; -1: nothing does */
+	int fd;              /* the existing file; -1: there is no such file */
 	struct stat st;      /* of it */
-	char path[PATH_MAX]; /* without symbolic links; "": none is known */
+	char path[PATH_MAX]; /* path without symbolic links; "": unknown */
 	struct newfile made;
 	uint64_t total;
 };
@@ -45,9 +45,9 @@ int output_open(struct output *out, const char *name);
 int output_begin(struct output *out, uint64_t total);
 /* The next ones. */
 int output_write(struct output *out, const uint8_t *src, size_t len);
-/* All are written: put them on the disk and under their name. */
+/* All bytes are written: put them on the disk, and the file under its name. */
 int output_commit(struct output *out);
-/* In any state after output_open(); nothing new stays unless it was committed. */
+/* Close in any state after output_open(). Without a commit no new file stays. */
 void output_close(struct output *out);
 
 #endif

@@ -25,7 +25,7 @@ static uint64_t progress_now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Asked each time, as the user may change it at any time. */
+/* Ask each time, because the user may resize the terminal. */
 static unsigned progress_columns(void)
 {
 	struct winsize size;
@@ -35,7 +35,7 @@ static unsigned progress_columns(void)
 	return size.ws_col;
 }
 
-/* " ETA 1:02:03", as far as it can be known. */
+/* Write " ETA 1:02:03", or nothing if the estimate is not possible. */
 static void progress_eta(const struct progress *p, double seconds, char *text, size_t size)
 {
 	double left = p->done ? seconds / (double)p->done * (double)(p->total - p->done) : -1;
@@ -49,7 +49,7 @@ static void progress_eta(const struct progress *p, double seconds, char *text, s
 		snprintf(text, size, " ETA %u:%02u", s / 60, s % 60);
 }
 
-/* " [####    ]", or nothing where there is no room for it. */
+/* Write " [####    ]", or nothing if there is no room. */
 static void progress_bar(const struct progress *p, size_t room, char *text, size_t size)
 {
 	static const char marks[] = "##############################";
@@ -61,7 +61,7 @@ static void progress_bar(const struct progress *p, size_t room, char *text, size
 			 (int)((double)p->done / (double)p->total * width), marks);
 }
 
-/* What does not fit is left out: the bar first, then the rate, then the estimate. */
+/* If the room is too small, leave out the bar first, then the rate, then the estimate. */
 void progress_line(const struct progress *p, double seconds, unsigned columns, char *line,
 		   size_t size)
 {

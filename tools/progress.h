@@ -26,11 +26,11 @@ void progress_show(struct progress *p, uint64_t done);
 void progress_end(struct progress *p);
 double progress_seconds(const struct progress *p);
 
-/* Around a line that goes to the terminal: the bar is removed before it and drawn again behind. */
+/* Call these before and after printing another line: the bar is removed, then drawn again. */
 void progress_pause(void);
 void progress_resume(void);
 
-/* What the bar looks like after so many seconds: less than columns characters, whatever happens. */
+/* Write the bar after this time, with fewer than `columns` characters in any case. */
 void progress_line(const struct progress *p, double seconds, unsigned columns, char *line,
 		   size_t size);
 

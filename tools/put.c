@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma put: a local file, or what comes from a pipe, into a remote region. */
+/* rpma put: copies a local file, or the bytes of a pipe, into a remote region. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -13,7 +13,7 @@
 
 #define PUT_FLUSHES 4            /* under way at a time */
 #define PUT_CHUNK   (256u << 10) /* of the source */
-/* So small a write is copied, and leaves while the next one is read. */
+/* A write of this size is copied, and is sent while the next one is read. */
 #define PUT_WRITE (32u << 10)
 
 struct put_flush {
@@ -23,13 +23,14 @@ struct put_flush {
 struct put {
 	struct copy c;
 	struct source source;
-	uint64_t flush_from;     /* everything before is flushed, or its flush is on the way */
+	uint64_t flush_from;     /* earlier bytes are flushed, or their flush is under way */
 	unsigned started, ended; /* flushes */
 	struct put_flush flushes[PUT_FLUSHES];
 	struct check check;
 };
 
-/* Without a size the total is what there is room for, until the end has come. */
+/* Set the total. For a source without a size, the total is the room in the region until the source
+ * ends. */
 static int put_check_room(struct put *p)
 {
 	const struct copy_opts *opts = p->c.opts;
@@ -47,7 +48,7 @@ static int put_check_room(struct put *p)
 	return CLI_OK;
 }
 
-/* The room is used up; nothing must be left. */
+/* The room is used up, so the source must be at its end. */
 static int put_check_end(struct put *p)
 {
 	bool more = false;
@@ -74,7 +75,7 @@ static int put_check_durability(const struct put *p)
 			info->region, info->server, rpma_utils_durability_2str(info->durability));
 }
 
-/* What may still be written before a flush is wanted. */
+/* The number of bytes until the next flush. */
 static uint64_t put_until_flush(const struct put *p)
 {
 	uint64_t unflushed = p->c.done - p->flush_from, every = p->c.opts->flush_every;
@@ -82,7 +83,7 @@ static uint64_t put_until_flush(const struct put *p)
 	return every ? every - unflushed : UINT64_MAX;
 }
 
-/* The next chunk of the source: *len of it, 0 at its end. */
+/* Read the next chunk of the source. *len is its length, 0 at the end. */
 static int put_read(struct put *p, uint32_t *len)
 {
 	uint64_t left = p->c.total - p->c.done, most = put_until_flush(p);
@@ -112,7 +113,8 @@ static int put_write(struct put *p, uint32_t len)
 	return rc;
 }
 
-/* Scripts read the line from standard output, unless what they read there is JSON. */
+/* Print to standard output, where scripts read the line, or to standard error if standard output
+ * has JSON. */
 static void put_note_flushed(const struct copy_opts *opts, uint64_t offset)
 {
 	char text[64];
@@ -127,7 +129,7 @@ static void put_note_flushed(const struct copy_opts *opts, uint64_t offset)
 	progress_resume();
 }
 
-/* With a failure, the user learns how much of it is on the medium. */
+/* Add to each error line how many bytes are on the medium. */
 static void put_set_tail(const struct put *p, uint64_t flushed)
 {
 	const char *how =
@@ -142,7 +144,7 @@ static void put_set_tail(const struct put *p, uint64_t flushed)
 			     p->c.opts->offset + flushed, how);
 }
 
-/* Until so many flushes are under way at most; those that have ended by then, too. */
+/* Wait until at most `most` flushes are under way. Also end flushes that have completed already. */
 static int put_end_flushes(struct put *p, unsigned most)
 {
 	int rc = 0;
@@ -178,8 +180,11 @@ static int put_flush(struct put *p)
 	return 0;
 }
 
-/* A failed call; what was flushed by then belongs to its line, whose text stays: a flush that has
- * failed has the same, as the first failure of a file is that of all calls. */
+/*
+ * After a failed call, end the flushes first, because the error line reports how far they came. The
+ * text stays: a flush that fails has the same text, because a file's first failure is the result of
+ * all later calls.
+ */
 static int put_check(struct put *p, int rc)
 {
 	if (rc)
@@ -218,7 +223,8 @@ static int put_run(struct put *p)
 	return rc;
 }
 
-/* Before the first byte: is what is there the beginning of the file, and may it be written? */
+/* Before the first byte: does the region hold the beginning of the file, and may the client write
+ * there? */
 static int put_begin(struct put *p)
 {
 	const struct source *src = &p->source;
@@ -240,13 +246,13 @@ static int put_begin(struct put *p)
 	return rc;
 }
 
-/* What still can fail is the output. */
+/* From now on only the output can fail. */
 static void put_set_done(void)
 {
 	cli_set_tail("; the put itself is complete");
 }
 
-/* Last of all: what was flushed and verified must be what the file's name leads to. */
+/* Last step: the file's name must lead to the flushed and verified bytes. */
 static int put_end(struct put *p)
 {
 	uint8_t digest[CHECK_DIGEST];
@@ -317,7 +323,7 @@ int cmd_put(int argc, char **argv)
 
 	if (rc)
 		return rc < 0 ? CLI_OK : rc;
-	setvbuf(stdout, NULL, _IOLBF, 0); /* scripts read the lines as they are acknowledged */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* scripts read each line as soon as it is printed */
 	rc = source_open(&put.source, opts.file);
 	if (!rc)
 		rc = put_file(&opts, &put);

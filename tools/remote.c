@@ -127,8 +127,8 @@ static enum cli_exit remote_exit_code(int rc)
 	}
 }
 
-/* The library's advice after a loss is for programs that go on; the tail of this tool's line says
- * what its user can do. */
+/* The library's advice after a loss is for programs that go on. Print this tool's advice instead
+ * (cli_set_tail()). */
 static size_t remote_text_len(const char *text)
 {
 	static const char *const advice[] = {ADVICE_WRITER, ADVICE_READER};
@@ -145,7 +145,7 @@ int remote_check(int rc)
 
 	if (!rc)
 		return CLI_OK;
-	/* What the server refuses leaves nothing to go on from. */
+	/* After a refusal the user cannot resume, so print no advice. */
 	if (remote_exit_code(rc) == CLI_REFUSED)
 		cli_set_tail("%s", "");
 	return cli_fail(remote_exit_code(rc), "%.*s", (int)remote_text_len(text), text);

@@ -21,10 +21,10 @@ struct remote_opts {
 	bool json;
 };
 
-/* What a command takes besides --secret-file, --timeout, --verbose, --json and --help. */
+/* A command's options besides --secret-file, --timeout, --verbose, --json and --help. */
 struct remote_command {
 	const char *help;
-	/* NULL: no others. --region, where it is among them, need not be taken. */
+	/* NULL: no further options. take() need not handle --region. */
 	const struct option *options;
 	int (*take)(int opt, void *arg); /* with getopt's optarg */
 };
@@ -32,11 +32,11 @@ struct remote_command {
 /* CLI_OK, and the operands begin at optind; an exit code; or -1: help was printed. */
 int remote_parse(int argc, char **argv, const struct remote_command *command, void *arg,
 		 struct remote_opts *opts);
-/* The operand HOST[:PORT][:NAME]; what stands after the host and is no number is a name. */
+/* Parse the operand HOST[:PORT][:NAME]. A word after the host that is not a number is a name. */
 int remote_take_server(const char *text, struct remote_opts *opts);
 
 struct rpma_file_options remote_file_options(const struct remote_opts *opts, uint32_t flags);
-/* Why a call of librpmafile failed with that result; 0: CLI_OK. */
+/* Print the error of a call of librpmafile. Result 0: returns CLI_OK. */
 int remote_check(int rc);
 
 #endif

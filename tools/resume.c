@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "resume.h"
 
-/* In a piece that differs, so much at a time. */
+/* Size of one comparison inside a piece that differs. */
 #define RESUME_STEP (1u << 20)
 
 static int resume_refuse(const struct rpma_file_info *there, const char *why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * resume.h -- where a put that failed can go on: behind all that the server reads back from its
- * medium as the source has it.
+ * resume.h -- finds the offset at which a failed put can continue: the end of the bytes that the
+ * server's medium and the source have in common.
  */
 #ifndef TOOL_RESUME_H
 #define TOOL_RESUME_H
@@ -9,9 +9,10 @@
 #include "check.h"
 #include "source.h"
 
-/* Is it the same file whose put failed there? CLI_REFUSED, with the line printed, if not. */
+/* Did the failed put send the same file? Otherwise prints the line and returns CLI_REFUSED. */
 int resume_check(const struct check *check, const struct source *src);
-/* Compare, and let c->begun, c->done and c->from be behind what is there; the check is fed it. */
+/* Compare, set c->begun, c->done and c->from to the end of the common bytes, and feed these bytes
+ * to the check. */
 int resume_find(struct check *check, struct source *src);
 
 #endif

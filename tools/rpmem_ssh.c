@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpmem-ssh: called like ssh by programs that know no other way to a target: to remove a pool at
- * one that has no ssh (rpma://host), and as ssh itself for all others.
+ * rpmem-ssh: programs call it as ssh, because they cannot reach a target in another way. It removes
+ * pools at targets without ssh (rpma://host), and executes ssh for all other targets.
  */
 #include <errno.h>
 #include <librpmem.h>
@@ -16,11 +16,11 @@
 
 #define SCHEME "rpma://"
 
-#define STATUS_OTHER 255 /* as ssh has it for failures of its own */
+#define STATUS_OTHER 255 /* ssh uses this status for its own failures */
 
 /*
- * The target without ssh that the arguments name, or NULL. One colon makes a host and a port of
- * "rpma://host" where a target is taken to be one of ssh's: -p //host rpma.
+ * The target without ssh that the arguments name, or NULL. Programs that expect an ssh target split
+ * "rpma://host" at the colon into host and port: -p //host rpma.
  */
 static const char *direct_target(const char *host, const char *port, char *buf, size_t size)
 {
@@ -31,7 +31,8 @@ static const char *direct_target(const char *host, const char *port, char *buf, 
 	return snprintf(buf, size, "rpma:%s", port) < (int)size ? buf : NULL;
 }
 
-/* The next word as a shell sees it: quotes and backslashes. In place; NULL: there is none. */
+/* Cut the next word in place as a shell does, with quotes and backslashes. NULL: there is no
+ * further word. */
 static char *next_word(char **text)
 {
 	char *p = *text + strspn(*text, " \t"), *begin = p, *out = p, quote = '\0';
@@ -51,7 +52,7 @@ static char *next_word(char **text)
 	return begin;
 }
 
-/* The arguments of rpmemd; the set, or NULL if the command is none that removes. */
+/* Parse the arguments of rpmemd. Returns the set, or NULL if the command removes no pool. */
 static const char *parse_command(char *text, int *flags)
 {
 	const char *set = NULL, *word;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpma serve: files as remote memory. src/regions does it; this prints, and obeys signals. */
+/* rpma serve: serves files as remote memory. src/regions serves; this file prints, and obeys
+ * signals. */
 #include "serve.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static void serve_report_ready(const struct server *server)
 	manager_ready("at %s, regions: %u", address_show(server_get_address(server), text), count);
 }
 
-/* A client that is connected stays so; one that comes from now on has to know the new secret. */
+/* Connected clients stay connected. Later clients need the new secret. */
 static void serve_reload_secret(struct serve_opts *opts)
 {
 	struct secret secret;
@@ -129,7 +130,7 @@ static int serve_loop(struct server *server, struct serve_opts *opts, int signal
 	}
 }
 
-/* nohup(1) has it ignored, and so it stays. */
+/* Keep SIGHUP ignored if nohup(1) ignores it. */
 static bool serve_is_ignored(int signal_number)
 {
 	struct sigaction now;
@@ -137,7 +138,7 @@ static bool serve_is_ignored(int signal_number)
 	return !sigaction(signal_number, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
-/* Before any thread exists, so that the library's threads inherit the mask. */
+/* Called before any thread exists, so that the library's threads inherit the mask. */
 static int serve_block_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
@@ -145,7 +146,7 @@ static int serve_block_signals(void)
 	return process_take_signals(signals, serve_is_ignored(SIGHUP) ? 3 : 4);
 }
 
-/* Checked between the steps that make the files. A later signal stays pending for the loop. */
+/* Called between the steps that create the files. A later signal stays pending for the loop. */
 static bool serve_is_to_end(void)
 {
 	sigset_t set;
@@ -153,7 +154,7 @@ static bool serve_is_to_end(void)
 	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM));
 }
 
-/* The bar of one step on one file. */
+/* The progress bar of one step on one file. */
 struct making {
 	struct progress bar;
 	const char *path, *what;
@@ -173,7 +174,7 @@ static bool serve_show_making(void *arg, const struct newfile_progress *now)
 	return !serve_is_to_end();
 }
 
-/* What helps on our command line. */
+/* Advice in terms of this tool's command line. */
 static const char *serve_hint_for(const struct server_opts *opts, const struct error *err)
 {
 	if (err->cause == EEXIST && opts->create)
@@ -219,7 +220,7 @@ static int serve_files(struct serve_opts *opts, int signal_fd)
 	int rc = serve_make_server(opts, &server, &err);
 
 	if (rc && err.cause == ECANCELED)
-		return CLI_OK; /* by a signal, as later */
+		return CLI_OK; /* a signal ended the start, as it ends the loop later */
 	if (rc)
 		return cli_report(&err, serve_hint_for(&opts->server, &err));
 	serve_warn_if_open_to_all(server, opts);
@@ -227,7 +228,7 @@ static int serve_files(struct serve_opts *opts, int signal_fd)
 	serve_report_ready(server);
 	rc = serve_loop(server, opts, signal_fd);
 	manager_stopping();
-	server_delete(&server, true); /* files that were offered stay */
+	server_delete(&server, true); /* keep files that clients could already use */
 	return rc;
 }
 
@@ -265,7 +266,7 @@ int cmd_serve(int argc, char **argv)
 		return cli_fail(CLI_FILE, "signalfd: %s", strerror(errno));
 	cli_log_init(opts.server.verbose);
 	manager_begin();
-	/* A flush to persistence that cannot be one must fail and not pass. */
+	/* A flush to persistence must fail, not succeed, if the memory cannot be persistent. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	opts.server.note = serve_print_note;
 	rc = serve_with_secret(&opts, signal_fd);

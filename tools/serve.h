@@ -19,10 +19,10 @@ struct serve_opts {
 	bool json;
 };
 
-/* serve_opts.c: as copy_parse; *opts must stay where it is. */
+/* serve_opts.c: parses like copy_parse(). *opts must not move afterwards. */
 int serve_parse(int argc, char **argv, struct serve_opts *opts);
 
-/* serve_stats.c: what the connections have counted, to stdout. */
+/* serve_stats.c: prints the connections' counters to stdout. */
 void serve_print_counters(const struct server *server, bool json);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the connections have counted, printed on SIGUSR1. */
+/* Prints the connections' counters on SIGUSR1. */
 #include <inttypes.h>
 #include <stdio.h>
 

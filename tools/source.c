@@ -32,7 +32,7 @@ static int source_inspect(struct source *src)
 	return CLI_OK;
 }
 
-/* Refused before a connection is made, rather than when it is read. */
+/* Refuse a standard input that cannot be read before a connection is made. */
 static int source_take_stdin(void)
 {
 	int flags = fcntl(STDIN_FILENO, F_GETFL);
@@ -59,7 +59,7 @@ void source_close(struct source *src)
 	src->fd = -1;
 }
 
-/* As read(2), also of a non-blocking descriptor. */
+/* The same as read(2), also for a non-blocking descriptor. */
 static ssize_t source_read_stream(struct source *src, uint8_t *buf, size_t len)
 {
 	struct pollfd pfd = {.fd = src->fd, .events = POLLIN};
@@ -94,7 +94,7 @@ int source_read(struct source *src, uint8_t *buf, uint64_t at, uint32_t *len)
 
 		if (n == 0 && !src->is_sized)
 			break;
-		/* The file may shrink while it is read; the rest would be undefined. */
+		/* The file may shrink meanwhile. The bytes of the rest would then be undefined. */
 		if (n <= 0)
 			return cli_fail(CLI_FILE, "cannot read %s at offset %" PRIu64 ": %s",
 					src->name, at + got,

@@ -16,17 +16,18 @@ struct source {
 	int fd;
 	bool is_sized;
 	uint64_t from, size; /* of a sized one */
-	uint64_t time_ns;    /* its modification; now, of what is no regular file */
+	/* modification time; for other sources than regular files the present time */
+	uint64_t time_ns;
 	bool ended;
 };
 
 /* "-" is standard input. Waits for the writer of a FIFO. */
 int source_open(struct source *src, const char *path);
 void source_close(struct source *src);
-/* The bytes from offset at on, called in order. *len shrinks, and ended is set, at the end of what
- * has no size; a sized one that has become shorter is an error. */
+/* Read bytes from offset `at`; calls must be in order. At the end of a source without a size, *len
+ * shrinks and ended is set. A regular file that has become shorter is an error. */
 int source_read(struct source *src, uint8_t *buf, uint64_t at, uint32_t *len);
-/* Reads a byte to find out; for what has no size. */
+/* Reads a byte of a source without a size to find out whether there is more. */
 int source_has_more(struct source *src, bool *more);
 
 #endif

@@ -82,7 +82,7 @@ static void args_refuse(const char *arg, size_t len, const struct args_option *o
 	out_usage("there is no option '%s'%s", arg, nearest_hint(&n));
 }
 
-/* --name, --name=value, --name value. How many arguments it is, or -1. */
+/* Parse --name, --name=value or --name value. Returns the number of arguments used, or -1. */
 static int args_parse_option(char **argv, const struct args_option *own,
 			     const struct args_option *common)
 {
@@ -155,7 +155,7 @@ int args_parse(int argc, char **argv, const struct args_option *options, unsigne
 	for (int i = 1; i < argc;) {
 		int used = 1;
 
-		/* Known before the first error that it is to be printed so. */
+		/* Set this before the first error is printed, which must be JSON as well. */
 		if (!strcmp(argv[i], "--json"))
 			out_set_json(true);
 		if (!strncmp(argv[i], "--", 2) && argv[i][2])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* args.h -- options and arguments of a command; --json, --timeout, --socket and --help are
- * those of every command. */
+/* args.h -- options and arguments of a command. Every command has --json, --timeout, --socket and
+ * --help. */
 #ifndef RPMIRROR_ARGS_H
 #define RPMIRROR_ARGS_H
 
@@ -31,16 +31,16 @@ struct args_option {
 };
 
 struct args {
-	struct args_list rest; /* what is no option */
+	struct args_list rest; /* arguments that are no options */
 	bool json;
 	uint64_t timeout_ms;
 	const char *socket;
 };
 
-/* One value, as of an option of that kind; not of FLAG and LIST. */
+/* Parse one value of that kind; not for FLAG and LIST. */
 bool args_parse_value(enum args_kind kind, const char *text, void *to);
 
-/* A command: what --help prints of it, and its function. args_command is the one that runs. */
+/* A command: its text for --help, and its function. args_command is the running command. */
 struct args_command {
 	const char *name, *synopsis, *text;
 	int (*run)(int argc, char **argv);
@@ -48,8 +48,8 @@ struct args_command {
 
 extern const struct args_command *args_command;
 
-/* options: ended by a NULL name. At least min and at most max further arguments. 0: go on; else the
- * command ends with *code (after --help, or an error that was printed). */
+/* Parse. A NULL name ends options. At least min and at most max further arguments are permitted.
+ * Returns 0, or the command must end with *code (after --help, or after a printed error). */
 int args_parse(int argc, char **argv, const struct args_option *options, unsigned min, unsigned max,
 	       struct args *args, int *code);
 

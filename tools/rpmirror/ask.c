@@ -12,7 +12,8 @@
 #include "base/poll.h"
 #include "mirror/core/types.h"
 
-/* The daemon gives up after the time limit, and knows why: its word is waited for. */
+/* Wait this much longer than the time limit: the daemon stops at the limit, and its answer has the
+ * reason. */
 #define ASK_GRACE_MS 1000
 
 static const char ask_is_it_running[] = "is rpmirrord running on this host?";
@@ -65,7 +66,8 @@ static int ask_read_error(const json_t *error, struct failure *f)
 {
 	enum code code = code_of_name(json_text(error, "name", ""));
 
-	/* By its name first: the daemon of an earlier build has other numbers for two of them. */
+	/* Use the name before the number: a daemon of an earlier build has different numbers for
+	 * two codes. */
 	if (code == CODE_DONE || code == CODE_END)
 		code = (enum code)json_count(error, "code", CODE_END, CODE_END);
 	/* An unknown code is a newer daemon's. */

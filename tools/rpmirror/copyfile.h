@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* copyfile.h -- a copy on this host as a record describes it: made, removed, looked at. */
+/* copyfile.h -- creates, removes and reads a copy on this host, as a record describes it. */
 #ifndef RPMIRROR_COPYFILE_H
 #define RPMIRROR_COPYFILE_H
 
@@ -12,15 +12,15 @@
 struct copyfile_opts {
 	const struct mirror_record *record;
 	uint8_t slot;
-	bool is_empty;      /* it has nothing yet and is to be made equal; else it is in-sync */
+	bool is_empty;      /* the copy has no data yet and needs a resync; else it is in-sync */
 	uint32_t hot_slots; /* 0: the default */
 	bool keeps_data;    /* the data file exists and is the set's content */
 };
 
-/* Both durable under their names; neither may exist, but for a data file that is kept. Errors leave
- * nothing behind. */
+/* Create both files durably under their names. Neither may exist, except a data file that is kept.
+ * Errors leave nothing behind. */
 int copyfile_create(const struct copyfile_opts *opts, struct error *err);
-/* Undo it; a data file that was kept stays. */
+/* Undo the creation. A data file that was kept stays. */
 void copyfile_remove(const struct copyfile_opts *opts);
 
 /* Metadata, to be looked at. */
@@ -31,7 +31,7 @@ struct copyfile {
 	uint64_t data_size; /* its size */
 };
 
-/* path: of the copy, or of its metadata. err->cause as of meta_load() and metafile_open(). */
+/* path: of the copy, or of its metadata. err->cause is that of meta_load() and metafile_open(). */
 int copyfile_open(struct copyfile *f, const char *path, struct error *err);
 void copyfile_close(struct copyfile *f);
 

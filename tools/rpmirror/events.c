@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror events: what is, then each change. */
+/* rpmirror events: prints the present state, then each change. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static void events_print(const json_t *event)
 	fflush(stdout);
 }
 
-/* Until `now` has had all that is, the connection ends, or no program reads any more. */
+/* Print events. Ends after the present state if `now` is set, at the end of the connection, or when
+ * no program reads the output any more. */
 static int events_follow(struct ask *a, const struct args *args, bool now, struct failure *f)
 {
 	for (;;) {

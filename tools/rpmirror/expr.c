@@ -8,7 +8,7 @@
 #include "mirror/core/words.h"
 #include "out.h"
 
-/* One of a room's words, "?" ends them. */
+/* Is value one of the words that word() lists? The list ends with "?". */
 static bool expr_is_word(const char *(*word)(unsigned), const char *value, size_t len)
 {
 	for (unsigned i = 0;; i++) {
@@ -33,7 +33,7 @@ static const char *expr_phase(unsigned i)
 	return i <= MIRROR_PHASE_SERVING ? words_phase[i] : "?";
 }
 
-/* "local" is a link, too, but no state of the wire. */
+/* rpmirror reports "local" as a link, too; it is not one of the protocol's states. */
 static const char *expr_link(unsigned i)
 {
 	return i == MIRROR_LINK_COUNT ? "local" : mirror_link_2str(i);
@@ -62,7 +62,7 @@ static const struct expr_key *expr_find_key(const char *name)
 	return NULL;
 }
 
-/* Calls `is` for each value of "a|b"; true when it is true for one. */
+/* Calls `is` for each value of "a|b". Returns true if it is true for any value. */
 static bool expr_any_value(const char *values,
 			   bool (*is)(const void *arg, const char *value, size_t len),
 			   const void *arg)
@@ -147,7 +147,7 @@ static const json_t *expr_find_member(const json_t *set, const char *name)
 	return NULL;
 }
 
-/* What the status has for a term. */
+/* The value of a term in the status. */
 static const char *expr_actual(const struct expr_term *t, const json_t *set)
 {
 	const json_t *object = t->member ? expr_find_member(set, t->member) : set;

@@ -25,10 +25,11 @@ struct expr {
 	unsigned count;
 };
 
-/* False: `why` says what is wrong. Words that no status has are refused, as waiting for them would
- * never end. */
+/* Returns false with the reason in `why`. Words that no status can have are refused, because a wait
+ * for them would never end. */
 bool expr_parse(struct expr *e, const char *text, char *why, size_t size);
-/* Does it hold for this set of a status? Else `why` says which term does not, and what is there. */
+/* Does the expression hold for this set of a status? If not, `why` names the first term that does
+ * not hold, and the actual value. */
 bool expr_holds(const struct expr *e, const json_t *set, char *why, size_t size);
 
 #endif

@@ -61,8 +61,8 @@ static int init_make_copies(struct copyfile_opts *copies, unsigned count)
 	return CODE_DONE;
 }
 
-/* With --from that copy alone is in-sync, as the others have other content; else all that are made
- * here, since they are all zeros. */
+/* With --from only that copy is in-sync, because the others have other content. Otherwise all
+ * copies made here are in-sync, because all are zero. */
 static int init_plan(const struct init_opts *opts, const struct mirror_config *config,
 		     mirror_mask local, mirror_mask *insync)
 {
@@ -115,7 +115,8 @@ static int init_absent(struct mirror_register *r, const char *set)
 	return out_fail((enum code)init_code_of(rc), NULL, "%s", err.text);
 }
 
-/* Without an answer the same record may be sent again: it is recognised by its nonce. */
+/* After a missing answer the same record may be sent again: the register's copy is recognised by
+ * its nonce. */
 static int init_put(struct mirror_register *r, const struct mirror_record *record, bool *maybe)
 {
 	struct register_entry *now = malloc(sizeof(*now));
@@ -212,7 +213,7 @@ static int init_create(const struct args *args, const struct init_opts *opts,
 	return code;
 }
 
-/* A copy on this host of a set that exists: empty, to be made equal by the primary. */
+/* Create a copy on this host for an existing set. The copy is empty, and the primary resyncs it. */
 static int init_join(const struct args *args, const struct init_opts *opts,
 		     struct mirror_register *r, struct mirror_record *record)
 {

@@ -13,16 +13,16 @@ struct init_opts {
 	struct args_list members, here;
 	uint64_t size, min_copies, lease_ms, replica_timeout_ms, slow_ms, holdoff_ms, blocked_ms;
 	bool blocked_for_ever;
-	uint64_t hot_extents; /* of the copies that are made here; 0: the default */
+	uint64_t hot_extents; /* of the copies that this command makes; 0: the default */
 };
 
-/* The record as wanted: configuration, no member
- * in-sync yet. 0, or the exit code of what was printed. */
+/* Make the wanted record: a configuration without in-sync members. Returns 0, or the exit code
+ * after a printed error. */
 int init_config(const struct init_opts *opts, struct mirror_config *config);
-/* Whose copies are to be made by this command, on this host. */
+/* Find the members whose copies this command makes on this host. */
 int init_local(const struct init_opts *opts, const struct mirror_config *config,
 	       mirror_mask *local);
-/* What the daemon of each host has to be told. */
+/* Print the configuration that each host's daemon needs. */
 void init_print_advice(const struct init_opts *opts, const struct mirror_config *config,
 		       mirror_mask made);
 

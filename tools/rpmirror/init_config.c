@@ -35,7 +35,8 @@ static int init_members(const struct init_opts *opts, struct mirror_config *conf
 	return CODE_DONE;
 }
 
-/* A set in a file has no automatic failover, so the operator states what a lonely primary does. */
+/* A set whose register is a file has no automatic failover, so the operator must state what a
+ * lonely primary does. */
 static int init_lonely(const struct init_opts *opts, struct mirror_config *config)
 {
 	bool is_file = !strncmp(opts->uri, "file:", 5);
@@ -168,7 +169,7 @@ void init_print_advice(const struct init_opts *opts, const struct mirror_config 
 		       m->host, config->set, m->name, m->path, opts->uri);
 		if (opts->secret)
 			printf("secret-file = %s\n", opts->secret);
-		/* What the set survives, it survives by itself only where daemons may promote. */
+		/* Only with automatic promotion the set survives a loss without an operator. */
 		if (strncmp(opts->uri, "file:", 5) != 0)
 			printf("auto = yes\n");
 	}

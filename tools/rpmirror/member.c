@@ -31,7 +31,7 @@ static const struct member_command *member_find(const char *verb)
 	return NULL;
 }
 
-/* A name, or a name with its place; NULL: it was complained about. */
+/* Parse a name, or a name with its place. Returns NULL after a printed error. */
 static json_t *member_parse(const struct member_command *command, const char *text)
 {
 	struct mirror_member m = {0};

@@ -7,20 +7,21 @@
 #include "base/openmetrics_file.h"
 #include "out.h"
 
-/* The object of a sample: `whole` is the set, `part` the set, its register or one of its members. */
+/* The objects of a sample: `set`, and `part`, which is the set, its register or one of its
+ * members. */
 struct metrics_at {
 	const json_t *set, *part;
-	struct openmetrics_label labels[4]; /* set, member, one of the metric, end */
+	struct openmetrics_label labels[4]; /* set, member, a label of the metric, end */
 };
 
 enum metrics_scope { METRICS_SET, METRICS_REGISTER, METRICS_MEMBER, METRICS_LOCAL_MEMBER };
 
-/* What is written from the key. */
+/* The kind of sample that the key's value becomes. */
 enum metrics_kind {
 	METRICS_NUMBER, /* times scale */
-	METRICS_FLAG,   /* 1, or 0 also if it is absent */
-	METRICS_STATE,  /* for each word of `words`: 1 if it is the key's text, else 0 */
-	METRICS_OTHER   /* write() does it */
+	METRICS_FLAG,   /* 1 if true; 0 if false or absent */
+	METRICS_STATE,  /* for each word of `words`: 1 if the key has this text, else 0 */
+	METRICS_OTHER   /* write() makes the sample */
 };
 
 struct metrics_row {
@@ -70,7 +71,7 @@ static void metrics_put_insync(struct openmetrics *om, struct metrics_at *at)
 		openmetrics_sample(om, at->labels, count);
 }
 
-/* What the kernel would refuse an operation on the register for counts as not reached. */
+/* A register counts as not reached, too, if the kernel would refuse an operation on it. */
 static void metrics_put_register(struct openmetrics *om, struct metrics_at *at)
 {
 	openmetrics_sample(om, at->labels,
@@ -252,8 +253,8 @@ const struct openmetrics_family *metrics_family(unsigned index)
 	return index - 2 < METRICS_ROWS ? &metrics_rows[index - 2].family : NULL;
 }
 
-/* A daemon that does not know the state leaves the key out: then there is no sample, except of what is
- * absent because nothing is refused. */
+/* If the daemon does not know a state, it leaves the key out, and there is no sample. Exception:
+ * some keys are absent because nothing is refused. */
 static void metrics_write_states(struct openmetrics *om, const struct metrics_row *row,
 				 struct metrics_at *at)
 {

@@ -6,7 +6,8 @@
 
 #include "base/text.h"
 
-/* A word or a sentence of the daemon's, as a part of the line: '|' begins the performance data. */
+/* A word or a sentence of the daemon, as a part of the line without '|', which begins the
+ * performance data. */
 struct monitor_text {
 	char text[512];
 };
@@ -22,7 +23,8 @@ static struct monitor_text monitor_get(const json_t *object, const char *key, co
 	return t;
 }
 
-/* As a part of a label, which ends with an apostrophe and has no equals sign. */
+/* The text as a part of a label: without an apostrophe, which ends a label, and without an equals
+ * sign. */
 static struct monitor_text monitor_get_label(const json_t *object, const char *key)
 {
 	struct monitor_text t = monitor_get(object, key, "?");
@@ -73,7 +75,7 @@ static void monitor_print_head(enum monitor state)
 
 struct monitor_figures {
 	size_t members, insync;
-	double behind; /* of the copy that lacks most */
+	double behind; /* bytes that the worst copy lacks */
 	double p99_us; /* 0: unknown */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* monitor.h -- `status --check`: a line and an exit code as of a monitoring plugin. */
+/* monitor.h -- `status --check`: a line and an exit code in the form of a monitoring plugin. */
 #ifndef RPMIRROR_MONITOR_H
 #define RPMIRROR_MONITOR_H
 
@@ -7,15 +7,15 @@
 
 #include "out.h"
 
-/* The numbers that monitoring systems know. */
+/* Exit codes that monitoring systems expect. */
 enum monitor { MONITOR_OK, MONITOR_WARNING, MONITOR_CRITICAL, MONITOR_UNKNOWN };
 
-/* Called before the options are parsed, so that a wrong command line of a check ends with
+/* Called before the options are parsed, so that a check with a wrong command line ends with
  * MONITOR_UNKNOWN. */
 bool monitor_is_asked(char *const *argv);
 /* The worst set counts. */
 enum monitor monitor_of(const json_t *sets);
-/* One line on standard output. */
+/* Print one line to standard output. */
 void monitor_print(const json_t *sets);
 void monitor_print_failure(const struct failure *f);
 

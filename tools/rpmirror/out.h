@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* out.h -- how rpmirror ends: exit codes, the error line, errors as JSON. */
+/* out.h -- the end of rpmirror: exit codes, the error line, errors as JSON. */
 #ifndef RPMIRROR_OUT_H
 #define RPMIRROR_OUT_H
 
@@ -13,28 +13,29 @@
 
 struct failure {
 	enum code code;
-	char text[ERROR_TEXT], hint[ERROR_TEXT]; /* hint: "" or what to do */
+	char text[ERROR_TEXT], hint[ERROR_TEXT]; /* hint: advice, or "" */
 };
 
-/* The name in front of error lines, and whether they are printed as JSON, too. */
+/* Set the name in front of error lines, and whether errors are also printed as JSON. */
 void out_begin(const char *name);
 void out_set_json(bool json);
 /* Fill *f and return its code. */
 int failure_set(struct failure *f, enum code code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Print it: one line on stderr; with JSON also {"error":{...}} on stdout. Its code. */
+/* Print the failure: one line on stderr, with JSON also {"error":{...}} on stdout. Returns its
+ * code. */
 int out_failure(const struct failure *f);
 /* Both at once. */
 int out_fail(enum code code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int out_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* An object on stdout, on one line; it is freed. */
+/* Print an object on one line of stdout, and free it. */
 void out_json(json_t *object);
 
-/* What an answer has; dflt where it is absent or of another kind. */
+/* The text of a key in an answer; dflt if the key is absent or of another kind. */
 const char *json_text(const json_t *object, const char *key, const char *dflt);
 double json_figure(const json_t *object, const char *key, double dflt);
-/* A number from 0 to max; dflt for all that is none. */
+/* The number of a key, from 0 to max; dflt for other values. */
 uint64_t json_count(const json_t *object, const char *key, uint64_t max, uint64_t dflt);
 bool json_flag(const json_t *object, const char *key);
 

@@ -19,7 +19,7 @@ static bool place_copy(char *to, size_t size, const char *from, size_t len)
 	return true;
 }
 
-/* HOST[:PORT], HOST in brackets where it has colons itself. */
+/* Parse HOST[:PORT]. A HOST that contains colons is in brackets. */
 static bool place_parse_host(char *text, struct mirror_member *m)
 {
 	char *port = NULL, *end;
@@ -74,7 +74,7 @@ static bool place_is_same(const struct sockaddr *a, const struct sockaddr *b)
 	return a->sa_family == AF_INET6 && !memcmp(&a6->sin6_addr, &b6->sin6_addr, 16);
 }
 
-/* All of 127.0.0.0/8 is this machine, though only one address of it is listed. */
+/* All addresses of 127.0.0.0/8 are this machine, although the system lists only one of them. */
 static bool place_is_loopback(const struct sockaddr *a)
 {
 	const struct sockaddr_in *a4 = (const void *)a;

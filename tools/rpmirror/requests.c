@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands that are one request to the daemon. */
+/* Commands that send one request to the daemon. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static const struct args_option request_no_options[] = {{0}};
 
-/* "[SET] MEMBER" or "[SET]": the set is the daemon's only one where it is left out. */
+/* Parse "[SET] MEMBER" or "[SET]". Without SET, use the daemon's only set. */
 static int request_target(const struct args *args, bool has_member, char set[MIRROR_SET_MAX + 1],
 			  struct failure *f)
 {
@@ -27,7 +27,7 @@ static int request_target(const struct args *args, bool has_member, char set[MIR
 	return ask_only_set(args, set, f);
 }
 
-/* The request gets op, set and member; it is freed. What was done is printed. */
+/* Add op, set and member to the request, send it, and free it. Prints the result. */
 static int request_run(const struct args *args, const char *op, bool has_member, json_t *request,
 		       json_t **answer)
 {
@@ -45,7 +45,7 @@ static int request_run(const struct args *args, const char *op, bool has_member,
 	return code ? out_failure(&f) : CODE_DONE;
 }
 
-/* done: unless the daemon has something to say. */
+/* Print the result: the daemon's message, or `done` if there is no message. */
 static int request_finish(const struct args *args, json_t *answer, const char *done)
 {
 	char text[512];
@@ -61,7 +61,7 @@ static int request_finish(const struct args *args, json_t *answer, const char *d
 	return CODE_DONE;
 }
 
-/* A request whose answer has nothing to show. */
+/* Run a request whose answer has nothing to print but `done`. */
 static int request_simple(const struct args *args, const char *op, const char *member_key,
 			  json_t *request, const char *done)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror set: what init has chosen for a set is changed. */
+/* rpmirror set: changes settings that init has chosen for a set. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const struct settings_row settings_rows[] = {
 	{"format", "format", SETTINGS_NUMBER},
 };
 
-/* What init chooses as well, and how that is changed. */
+/* Settings of init that another command changes, with advice. */
 static const struct {
 	const char *name, *hint;
 } settings_elsewhere[] = {

@@ -5,7 +5,7 @@
 
 #include "out.h"
 
-/* Added to what the request asks for. 0, or an exit code, and *f says why. */
+/* Add the settings to the request. Returns 0, or an exit code with the reason in *f. */
 int settings_parse(const char *text, json_t *settings, struct failure *f);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define SHOW_TIME_MAX 253402300799u /* the end of the year 9999 */
 
-/* What came from another process, as one printable word or sentence. */
+/* A text from another process, as one printable word or sentence. */
 struct show_text {
 	char text[512];
 };
@@ -25,7 +25,7 @@ static struct show_text show_get(const json_t *object, const char *key, const ch
 	return t;
 }
 
-/* The member of that name, in seconds since 1970. */
+/* The time of an object, which is in seconds since 1970, as text in UTC. */
 static struct show_text show_time(const json_t *object)
 {
 	time_t when = (time_t)json_count(object, "time", SHOW_TIME_MAX, 0);
@@ -87,7 +87,7 @@ static void show_head(const json_t *set)
 	printf(": %s\n", sentence);
 }
 
-/* What goes on with a member, in a word: its role if it is special, else flow or link. */
+/* One word about a member: its role if it is not secondary, else its flow or its link. */
 static const char *show_activity(const json_t *member)
 {
 	const char *role = json_text(member, "role", "secondary");
@@ -122,7 +122,8 @@ static const char *show_copy(const json_t *member, bool is_serving)
 	return is_serving && !strcmp(copy, "syncing") ? "in-sync" : copy;
 }
 
-/* It takes the set's size when no process maps the set. */
+/* Print a member that is smaller than the set. It gets the set's size when no process maps the
+ * set. */
 static void show_smaller(const json_t *member, uint64_t set_size)
 {
 	uint64_t size = json_count(member, "size", MIRROR_SIZE_MAX, set_size);
@@ -158,7 +159,7 @@ static void show_member(const json_t *set, const json_t *member, int width)
 	printf("\n");
 }
 
-/* The comparison that runs. */
+/* Print the progress of the running comparison. */
 static void show_verify(const json_t *set)
 {
 	const json_t *verify = json_object_get(set, "verify");
@@ -206,7 +207,7 @@ static void show_finding(const json_t *finding)
 	printf(": %s\n", means);
 }
 
-/* What comparisons have found, and nothing has mended. */
+/* Print the differences that comparisons have found and no resync has repaired. */
 static void show_findings(const json_t *set)
 {
 	const json_t *findings = json_object_get(set, "findings"), *finding;
@@ -335,7 +336,8 @@ static void show_explain_waiting(const json_t *set)
 	}
 }
 
-/* "survives ...", and not a sentence with a subject of its own. */
+/* Does the sentence begin with a verb, such as "survives ..."? Other sentences have their own
+ * subject. */
 static bool show_is_predicate(const char *sentence)
 {
 	return strncmp(sentence, "no", 2) && strncmp(sentence, "the ", 4) &&

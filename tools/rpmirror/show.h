@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-/* A line for the set, one for each member; normal values are left out. */
+/* Print a line for the set, and one for each member; normal values are left out. */
 void show_set(const json_t *set);
-/* Why it is not healthy, and what happens next, in sentences. */
+/* Print in sentences why the set is not healthy, and what happens next. */
 void show_explanation(const json_t *set);
 
 #endif

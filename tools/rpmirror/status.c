@@ -59,7 +59,7 @@ static int status_what_if(const struct args *args, const json_t *sets, const cha
 	return CODE_DONE;
 }
 
-/* What the command line asks for. */
+/* The options of the command line. */
 struct status_wanted {
 	bool check, openmetrics;
 	const char *what_if, *textfile;
@@ -84,7 +84,7 @@ static int status_print(const struct args *args, const struct status_wanted *wan
 	return CODE_DONE;
 }
 
-/* answer: NULL, the daemon has not answered, which is a metric as well. */
+/* Write the metrics. answer NULL: the daemon did not answer, which is a metric as well. */
 static int status_measure(const struct status_wanted *wanted, const json_t *answer)
 {
 	struct openmetrics om;
@@ -112,7 +112,8 @@ static int status_fail(const struct args *args, const struct status_wanted *want
 			monitor_print_failure(f);
 		return MONITOR_UNKNOWN;
 	}
-	/* A set that this host does not have is a wrong question, and no state of the daemon. */
+	/* A set that this host does not have is an error of the user, not a state of the daemon, so
+	 * it gives no metrics. */
 	if ((wanted->openmetrics || wanted->textfile) && f->code != CODE_CONFIG)
 		status_measure(wanted, NULL);
 	return f->code;

@@ -33,7 +33,7 @@ void survive_facts_of(const json_t *set, struct survive_facts *facts)
 	}
 }
 
-/* How many of the store's members may be lost from now on; -1: it has no majority. */
+/* How many further members of the store may be lost; -1: the store has no majority. */
 static int survive_register_spare(const struct survive_facts *f)
 {
 	if (f->is_register_silent)
@@ -67,7 +67,7 @@ static void survive_text_etcd(const struct survive_facts *f, char *text, size_t 
 			 copies < (unsigned)spare ? copies : (unsigned)spare);
 }
 
-/* What the other in-sync copies survive, as long as some cannot be reached. */
+/* Print what the other in-sync copies survive while some copies cannot be reached. */
 static void survive_text_rest(const struct survive_facts *f, char *text, size_t size)
 {
 	struct survive_facts rest = *f;
@@ -104,7 +104,7 @@ void survive_text(const struct survive_facts *f, char *text, size_t size)
 		survive_text_etcd(f, text, size);
 }
 
-/* MIRROR_NO_SLOT: it says none that can be. */
+/* The member's slot; MIRROR_NO_SLOT: the status has no valid slot. */
 static uint8_t survive_slot_of(const json_t *member)
 {
 	return (uint8_t)json_count(member, "slot", MIRROR_MEMBERS_MAX - 1, MIRROR_NO_SLOT);
@@ -123,7 +123,7 @@ static uint8_t survive_slot(const json_t *set, const char *name)
 	return MIRROR_NO_SLOT;
 }
 
-/* ---- what is where ---- */
+/* ---- what a host has ---- */
 
 /* HOST:PORT, [HOST]:PORT */
 static bool survive_is_at(const char *endpoint, const char *host)
@@ -135,7 +135,7 @@ static bool survive_is_at(const char *endpoint, const char *host)
 	return !strncmp(endpoint, host, len) && endpoint[len] == ':';
 }
 
-/* The register's members on that host, or the one of that name. */
+/* The register's members on the host of that name, or the member of that name. */
 static uint32_t survive_stores(const json_t *set, const char *name)
 {
 	const json_t *endpoint, *store = json_object_get(set, "register");
@@ -152,7 +152,7 @@ static uint32_t survive_stores(const json_t *set, const char *name)
 	return stores;
 }
 
-/* Members on that host; *host: that of the member in that slot. */
+/* The members on a host. *host: the host of the member in slot of_slot. */
 static mirror_mask survive_members(const json_t *set, const char *at, uint8_t of_slot,
 				   const char **host)
 {
@@ -194,7 +194,8 @@ bool survive_add_lost(const json_t *set, const char *name, struct survive_lost *
 	return found.members || found.stores;
 }
 
-/* The register without them; if it is unknown which ones answer, count all others. */
+/* Remove these members from the register's facts. If the status does not show which ones answer,
+ * count all others as healthy. */
 static void survive_lose_stores(const json_t *set, uint32_t stores, struct survive_facts *f)
 {
 	unsigned lost = (unsigned)__builtin_popcount(stores);
@@ -213,7 +214,8 @@ static void survive_lose_stores(const json_t *set, uint32_t stores, struct survi
 
 /* ---- outcomes ---- */
 
-/* The in-sync members without the lost ones, and the name of the first that could serve. */
+/* The number of in-sync members that are not lost. *first: the name of the first that could
+ * serve. */
 static unsigned survive_left(const json_t *set, mirror_mask lost, const char **first)
 {
 	unsigned left = 0;
@@ -286,7 +288,7 @@ static enum survive_outcome survive_no_majority(const json_t *set, const struct 
 	return SURVIVE_BLOCKS;
 }
 
-/* Copies alone; the register has its majority. */
+/* The effect of lost copies while the register has its majority. */
 static enum survive_outcome survive_lost_copies(const json_t *set, const struct survive_facts *f,
 						unsigned left, char *text, size_t size)
 {

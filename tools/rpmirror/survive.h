@@ -14,30 +14,30 @@ struct survive_facts {
 	unsigned copies; /* in-sync */
 	unsigned min_copies;
 	enum mirror_lonely lonely;
-	/* Of etcd. No members: the register is a file, or who of it answers is not known. */
+	/* The members of etcd. 0: the register is a file, or it is unknown which members answer. */
 	unsigned register_members, register_healthy;
-	bool is_register_silent; /* it did not answer the last time */
-	unsigned unreached;      /* of the copies, by the host that was asked */
+	bool is_register_silent; /* the register did not answer the last request */
+	unsigned unreached;      /* copies that the asked host cannot reach */
 };
 
 /* Of a set in the status. */
 void survive_facts_of(const json_t *set, struct survive_facts *facts);
-/* "survives the loss of any one host" */
+/* Write the sentence, for instance "survives the loss of any one host". */
 void survive_text(const struct survive_facts *facts, char *text, size_t size);
 
 enum survive_outcome {
 	SURVIVE_NO_CHANGE,
 	SURVIVE_GOES_ON,    /* the primary goes on with fewer copies */
-	SURVIVE_FAILS_OVER, /* another one takes over by itself */
-	SURVIVE_STOPS,      /* an operator has to promote another one */
+	SURVIVE_FAILS_OVER, /* another member takes over without an operator */
+	SURVIVE_STOPS,      /* an operator has to promote another member */
 	SURVIVE_BLOCKS,     /* flushes wait until a copy is back */
 	SURVIVE_LOSES       /* no in-sync copy is left */
 };
 
-/* What is lost, all at once. */
+/* The parts that are lost at the same time. */
 struct survive_lost {
 	mirror_mask members;
-	uint32_t stores; /* of the register: bits by their place in the status */
+	uint32_t stores; /* members of the register: a bit for each position in the status */
 };
 
 /*

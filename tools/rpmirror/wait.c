@@ -31,7 +31,7 @@ static bool wait_look(const struct args *args, const struct expr *e, struct fail
 	return holds;
 }
 
-/* A daemon that restarts is no reason to give up, but it is the reason that is reported. */
+/* Go on while the daemon restarts. If the time ends meanwhile, report this as the reason. */
 static int wait_until(const struct args *args, const struct expr *e)
 {
 	uint64_t deadline = clock_now_ns() + args->timeout_ms * NSEC_PER_MS;
