@@ -173,7 +173,7 @@ static void a_file_is_put_as_a_whole(void **state)
 	assert_int_equal(region.file_length, UINT64_MAX);
 }
 
-/* A file looks at the region, and then takes a part of it, if no other one has it. */
+/* A file looks at the region, and then claims a part of it, if no other file has that part. */
 static void a_part_is_claimed_after_the_open(void **state)
 {
 	struct rpma_file_options options = {

@@ -13,7 +13,7 @@
 
 #define BYTES 4096
 
-/* The ticket of the sync that decides each byte; 0: it is decided. */
+/* The ticket of the sync that decides each byte; 0: the byte is decided. */
 struct model {
 	uint64_t ticket[BYTES];
 };
@@ -144,7 +144,7 @@ static void very_many_ranges_become_fewer_and_larger(void **state)
 	free(r);
 }
 
-/* The range stays whole instead, so its decided part stays undecided. */
+/* The range stays whole without room for one more, so its decided part stays undecided. */
 static void a_range_is_not_cut_in_two_without_room_for_one_more(void **state)
 {
 	struct file_ranges *r = calloc(1, sizeof(*r));

@@ -29,7 +29,8 @@ static const struct file_record whole = {
 
 static int decode(const uint8_t *buf, size_t len, struct file_record *record)
 {
-	uint8_t *exact = malloc(len ? len : 1); /* so that a read past its end is noticed */
+	uint8_t *exact = malloc(len ? len : 1); /* so that a sanitizer notices a read past the
+                                                 * end */
 	int rc;
 
 	memcpy(exact, buf, len);
@@ -54,7 +55,7 @@ static void a_record_has_its_documented_bytes(void **state)
 	assert_memory_equal(buf, want, sizeof(want));
 	assert_memory_equal(buf + 48, whole.content.digest, HELLO_DIGEST);
 	assert_memory_equal(buf + 80, claims, sizeof(claims));
-	assert_int_equal(buf[92 + 40], 0x80); /* the second one */
+	assert_int_equal(buf[92 + 40], 0x80); /* the second claim */
 	assert_int_equal(buf[92 + 80], 0);
 }
 
@@ -80,7 +81,7 @@ static void a_record_comes_back_as_it_went(void **state)
 	assert_memory_equal(&back, &full, sizeof(back));
 }
 
-/* Intact, but with claims that no server would make. */
+/* The record is intact, but has claims that no server would make. */
 static void claims_that_are_not_sound_are_seen(void **state)
 {
 	struct file_record bad = whole, back;

@@ -54,7 +54,7 @@ static void a_file_has_its_name_when_it_is_complete_and_not_before(void **state)
 	assert_int_equal(newfile_commit(&nf, false, NULL), 0);
 	assert_int_equal(stat("new", &st), 0);
 	assert_int_equal(st.st_size, SIZE);
-	newfile_abort(&nf); /* only closes it */
+	newfile_abort(&nf); /* only closes the file */
 	assert_int_equal(unlink("new"), 0);
 }
 
@@ -176,7 +176,7 @@ static void who_watches_can_give_up_between_slices(void **state)
 	mapfile_discard(&map);
 }
 
-/* In whole units or in bytes, but not in both. */
+/* Sizes in one message are in whole units or in bytes, but not in both. */
 static void one_message_has_one_style_of_sizes(void **state)
 {
 	struct mapfile_opts opts = {.path = "small", .size = 1 << 20};

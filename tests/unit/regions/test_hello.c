@@ -32,7 +32,7 @@ static struct hello_reply sample_reply(void)
 	return reply;
 }
 
-/* A copy of exactly len bytes on the heap, so that AddressSanitizer sees a read past its end. */
+/* Copy exactly len bytes to the heap, so that AddressSanitizer sees a read past the end. */
 static struct rpma_conn_private_data exact(const uint8_t *buf, size_t len)
 {
 	struct rpma_conn_private_data pdata = {malloc(len ? len : 1), (uint8_t)len};

@@ -137,7 +137,7 @@ static void the_most_counts_fit_and_come_back_as_they_went(void **state)
 	assert_false(hello_ask_counts_decode(buf, 6));
 }
 
-/* Of a server that counts more, and of one that counts less. */
+/* Counts of a server with more counters, and of a server with fewer. */
 static void counts_of_another_release_are_understood(void **state)
 {
 	static uint8_t buf[HELLO_FROM_MAX];
@@ -315,7 +315,7 @@ static void a_servers_proof_covers_what_it_grants(void **state)
 	assert_false(mac_is_equal(other, mac));
 }
 
-/* Former versions compute the same: one checksum over both proofs. */
+/* Former versions compute the same sum: one checksum over both proofs. */
 static void the_proofs_stay_the_same(void **state)
 {
 	struct hello_exchange exchange = make_exchange();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A server in a thread of this process and its clients: the promises, and failures that are
- * returned as errors.
+ * A server in a thread of this process and its clients: the server's promises, and the errors for
+ * its failures.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -132,7 +132,8 @@ static void clients_are_limited_in_all_and_from_one_address(void **state)
 	}
 }
 
-/* With a secret, a registration belongs to the connection: after it the descriptor is useless. */
+/* With a secret, a registration belongs to the connection: after the connection's end the
+ * descriptor is useless. */
 static void a_registration_ends_with_its_connection(void **state)
 {
 	struct rpma_mr_remote *old;

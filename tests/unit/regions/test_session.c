@@ -227,7 +227,7 @@ static struct hello_reply listing_reply(void)
 	return (struct hello_reply){.version = HELLO_VERSION, .status = HELLO_OK};
 }
 
-/* It listens only after the client has begun to look for it. */
+/* The server listens only after the client has begun to look for it. */
 static void a_server_that_is_being_started_is_waited_for(void **state)
 {
 	struct hello_reply reply = listing_reply();
@@ -252,7 +252,7 @@ static void a_server_that_is_being_started_is_waited_for(void **state)
 
 #define TWO_ADDRESSES "two.invalid" /* 127.0.0.2, then 127.0.0.1 */
 
-/* The C library's function, with one more name than the machine has. */
+/* Replaces the C library's function, and adds a name that the machine does not have. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		struct addrinfo **list)
 {
@@ -356,7 +356,7 @@ static void the_end_of_a_connection_ends_a_wait(void **state)
 #define DESC_LENGTH_AT 8
 #define DESC_STAG_AT   16
 
-/* Reads the second page of a region of one page, by that descriptor. */
+/* Read the second page of a region of one page, by a spoilt descriptor. */
 static void read_with(void (*spoil)(uint8_t *desc), struct error *err)
 {
 	static uint8_t memory[4096], page[4096];
@@ -395,7 +395,7 @@ static void read_with(void (*spoil)(uint8_t *desc), struct error *err)
 
 static void spoil_length(uint8_t *desc)
 {
-	desc[DESC_LENGTH_AT + 1] = 0x20; /* twice as long as its memory */
+	desc[DESC_LENGTH_AT + 1] = 0x20; /* twice as long as the region's memory */
 }
 
 static void spoil_stag(uint8_t *desc)

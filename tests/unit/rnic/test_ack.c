@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Acks: a work request completes when the peer has placed or delivered it, and not before. */
+/* Acks: a work request completes when the peer has placed or delivered its bytes, and not
+ * before. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "softrnic/proto/rdmap.h"
 
 #define LEN      (256u << 10)
-#define ACK_FPDU 36 /* bytes, as doc/wire.md has it */
+#define ACK_FPDU 36 /* bytes, as doc/wire.md lists them */
 
 static struct bench t;
 
@@ -66,7 +67,7 @@ static void a_batch_of_messages_is_acknowledged_once(void **state)
 	bench_close(&t);
 }
 
-/* Then the owner may leave it to join the next message. */
+/* If only an Ack is to be sent, the owner may leave the Ack to join the next message. */
 static void an_ack_that_is_all_there_is_to_send_is_known(void **state)
 {
 	open_bench();
@@ -146,7 +147,8 @@ static void a_send_without_a_receive_holds_up_the_acks_behind_it(void **state)
 	bench_close(&t);
 }
 
-/* The peer executes a request after all that came before it, so its answer proves as much. */
+/* The peer executes a request after everything that came before, so its answer acknowledges all
+ * of that. */
 static void an_answer_completes_what_came_before_its_request(void **state)
 {
 	open_bench();
@@ -156,7 +158,7 @@ static void an_answer_completes_what_came_before_its_request(void **state)
 	end_send_all(t.a);
 	take_all(t.b);
 	end_send_all(t.b);
-	memmove(t.b->wire, t.b->wire + ACK_FPDU, t.b->wire_len -= ACK_FPDU); /* it is lost */
+	memmove(t.b->wire, t.b->wire + ACK_FPDU, t.b->wire_len -= ACK_FPDU); /* the Ack is lost */
 	take_all(t.a);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
@@ -282,7 +284,7 @@ static void an_ack_of_more_than_was_sent_is_refused(void **state)
 	inject_ack(FIRST, 1);
 	expect_refused();
 
-	open_bench(); /* all but one byte is sent */
+	open_bench(); /* all but one byte of the FPDU is sent */
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);
 	end_gather(t.a, mpa_fpdu_len(14 + 100) - 1, NULL);
 	inject_ack(FIRST, 1);

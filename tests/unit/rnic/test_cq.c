@@ -198,7 +198,8 @@ static void a_taker_gets_nothing_after_what_is_queued(void **state)
 	cq_fini(&cq);
 }
 
-/* Whichever events were requested: another thread than the polling one may have requested them. */
+/* The taker gets nothing, whichever events were requested: another thread may have armed the
+ * queue. */
 static void a_taker_gets_nothing_while_the_queue_is_armed(void **state)
 {
 	struct ibv_wc wc;
@@ -284,7 +285,7 @@ static void a_queue_is_not_resized_below_what_it_holds(void **state)
 		assert_int_equal(push(i), 0);
 	assert_int_equal(cq_resize(&cq, 2), -EINVAL);
 	assert_int_equal(cq_resize(&cq, 0), -EINVAL);
-	assert_int_equal(push(3), 0); /* its room is what it was */
+	assert_int_equal(push(3), 0); /* the queue has the same room as before */
 	assert_int_equal(cq_resize(&cq, 4), 0);
 	assert_int_equal(push(4), -EOVERFLOW);
 	assert_int_equal(cq_poll(&cq, 3, wc), 3);
@@ -337,8 +338,8 @@ static void *produce(void *arg)
 		struct ibv_wc wc = wc_of(i, qp_num, IBV_WC_SUCCESS);
 
 		/*
-		 * Like a QP with a bounded send queue: it never takes more than its share of the
-		 * ring.
+		 * Like a QP with a bounded send queue, take no more than this producer's share of
+		 * the ring.
 		 */
 		if (atomic_load(&cq.count) + PRODUCERS < cq.size &&
 		    cq_push(&cq, &wc, false, NULL) == 0)

@@ -10,7 +10,7 @@ enum { UNIT = 16384, UNITS = 64, REGIONS = 3, STEPS = 20000 };
 
 static unsigned char memory[REGIONS][16]; /* only addresses: nothing is stored */
 static struct mr mrs[REGIONS];
-static bool dirty_units[REGIONS][UNITS]; /* what the record must cover */
+static bool dirty_units[REGIONS][UNITS]; /* the units that the record must cover */
 static struct dirty d;
 
 static void *address(int r, size_t unit)
@@ -115,7 +115,7 @@ static void neighbours_far_apart_stay_apart(void **state)
 	assert_int_equal(expect_covered(), 2);
 }
 
-/* Up to a distance, one write-back for both costs less than two. */
+/* If two ranges are near, one write-back for both costs less than two. */
 static void what_is_near_becomes_one_interval(void **state)
 {
 	const size_t near = DIRTY_NEAR / UNIT;

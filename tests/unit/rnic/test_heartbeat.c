@@ -146,7 +146,7 @@ static void a_ping_goes_between_two_messages(void **state)
 		assert_true(moved > 0);
 	}
 	assert_in_range(b->writes_in, 1, 3);
-	/* Nothing of the next message, except what came in the same piece. */
+	/* The reader got nothing of the next message, except bytes in the same piece. */
 	assert_in_range(b->rx_copied_bytes + b->rx_direct_bytes - b->writes_in * LEN, 0, 4096);
 	pair_run(&t.p);
 	for (uint64_t id = 1; id <= 4; id++)
@@ -176,7 +176,7 @@ static void parked_sends_do_not_hold_up_the_answer(void **state)
 {
 	open_bench();
 	assert_int_equal(end_send(t.a, 1, t.mra, 0, 64), 0);
-	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0); /* waits after it */
+	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0); /* the Read waits after it */
 	pair_run(&t.p);
 	assert_int_equal(qp_counters(t.b->qp)->parked_sends, 1);
 	qp_ping(t.a->qp, 0);

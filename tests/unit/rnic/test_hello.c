@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The HELLO: first in each direction, once, accepted or refused; and its consequences. */
+/* The HELLO comes first in each direction, and once; the tests accept or refuse it, and check
+ * the consequences. */
 #include <errno.h>
 #include <string.h>
 
@@ -131,7 +132,7 @@ static void before_the_hello_no_kind_can_be_posted(void **state)
 	open_strangers();
 	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), EINVAL);
 	assert_int_equal(post_atomic_write(t.a), EINVAL);
-	/* both ends have the capabilities now */
+	/* now both ends have the capabilities */
 	assert_int_equal(end_read(t.a, 2, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
 	assert_int_equal(end_flush(t.a, 1, t.mrb, 0, 64, true), 0);
@@ -225,7 +226,7 @@ static void anything_else_first_is_refused(void **state)
 	}
 }
 
-/* The peer may refuse this end's HELLO before it sends its own. */
+/* The peer may refuse this end's HELLO before the peer sends its own. */
 static void a_terminate_may_come_instead(void **state)
 {
 	struct terminate term = terminate_of(TERM_RDMAP_STREAM_CATASTROPHIC);

@@ -265,10 +265,10 @@ static void a_forked_child_forgets_the_holds_of_its_parent(void **state)
 	if (pid == 0) {
 		mr_table_atfork_child(table);
 		alarm(10);
-		mr_release(held); /* for the child's copy of its parent's connections */
+		mr_release(held); /* releases the hold of the child's copy of the connections */
 		if (atomic_load(&mr->holds))
 			_exit(1);
-		drop(mr); /* would wait for ever for the parent's hold */
+		drop(mr); /* without the release this would wait for the parent's hold for ever */
 		_exit(0);
 	}
 	mr_table_atfork_parent(table);
@@ -308,7 +308,7 @@ static void a_remembered_region_is_checked_like_any_other(void **state)
 	mr_delete(mr);
 }
 
-/* By then its memory holds another region's object. */
+/* By then another region's object has the memory of the former object. */
 static void a_remembered_region_that_went_is_not_taken_for_another(void **state)
 {
 	struct mr *first = whole(RW), *second;
@@ -391,7 +391,7 @@ static void deregistration_waits_for_every_user(void **state)
 		if (i % 8 == 0)
 			usleep(50);
 		drop(mr);
-		free(buf); /* the sanitizers would notice a late user as a use after free */
+		free(buf); /* a sanitizer would report a late user as a use after free */
 	}
 	atomic_store(&over, true);
 	for (int i = 0; i < USERS; i++)
@@ -432,7 +432,8 @@ static void a_successor_is_found_under_the_same_stag(void **state)
 	mr_delete(mr);
 }
 
-/* A stream counts what it has placed from the first byte of the region that was in force then. */
+/* A stream counts placed bytes from the region's start address of the time when it took the
+ * reference. */
 static void a_reference_keeps_the_description_that_it_was_taken_of(void **state)
 {
 	struct mr *mr = whole(RW), *next;

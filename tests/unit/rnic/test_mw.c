@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory windows: what they open, to which queue pair, and that nothing is open after their end. */
+/* Memory windows: the memory that they open, and to which queue pair; after their end no memory
+ * is open. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,10 @@
 
 #define LEN  (1u << 20)
 #define AT   4096u  /* where the window begins */
-#define SIZE 65536u /* and its length */
+#define SIZE 65536u /* and the length of that region */
 
 static struct bench t;
-static struct mr *home; /* b's region: no peer may address it but through windows */
+static struct mr *home; /* b's region: peers may address it only through windows */
 static struct mw *window;
 static struct ibv_send_wr wr, *bad;
 
@@ -29,7 +30,7 @@ static void open_as(enum ibv_mw_type type, bool acks, bool unreliable)
 	assert_int_equal(mw_new(t.b->mrs, &t.b->pd, type, &window), 0);
 }
 
-/* As the owner does it when the program gives the window back. */
+/* Give a window back as its owner does. */
 static void give_back(void)
 {
 	struct mr *binding = mw_kill(window, true);
@@ -86,7 +87,7 @@ static uint32_t bind_for_writes(void)
 			 IBV_ACCESS_REMOTE_ATOMIC);
 }
 
-/* The window as a's requests name it: `at` of b's memory. */
+/* Post a request of a's that names the window: `at` of b's memory. */
 static int post_to(enum ibv_wr_opcode opcode, uint32_t key, size_t at, size_t len)
 {
 	struct ibv_sge sge = {
@@ -202,7 +203,7 @@ static void a_window_may_be_zero_based(void **state)
 	close_all();
 }
 
-/* Its STag names no memory of this end's own requests. */
+/* A window's STag names no memory for this end's own requests. */
 static void a_window_is_no_local_memory(void **state)
 {
 	struct mr *mr;
@@ -216,7 +217,8 @@ static void a_window_is_no_local_memory(void **state)
 	close_all();
 }
 
-/* Of a is asked what b has opened to its own peer: the other queue pair of b's domain is a's. */
+/* The test asks a about a window that b has opened to its own peer: a's is the other queue pair
+ * of b's domain. */
 static void type_2_is_for_one_queue_pair(void **state)
 {
 	struct mr_need need;
@@ -346,7 +348,7 @@ static void a_local_invalidate_ends_it(void **state)
 	pair_run(&t.p);
 	expect_wc(&t.b->scq, 71, IBV_WC_SUCCESS);
 	expect_refused(IBV_WR_RDMA_WRITE, key, AT, 8);
-	assert_int_equal(mr_try_kill(home), 0); /* its region may go now */
+	assert_int_equal(mr_try_kill(home), 0); /* the region may go now */
 	close_all();
 }
 
@@ -384,7 +386,7 @@ static void the_peer_may_invalidate_it(void **state)
 	assert_int_equal(wc.invalidated_rkey, key);
 	assert_int_equal(post_bind(ibv_inc_rkey(key), AT, 8, IBV_ACCESS_REMOTE_WRITE), 0);
 	pair_run(&t.p);
-	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS); /* it may be bound again */
+	expect_wc(&t.b->scq, 70, IBV_WC_SUCCESS); /* the window may be bound again */
 	expect_to_work(IBV_WR_RDMA_WRITE, ibv_inc_rkey(key), AT, 8);
 	expect_refused(IBV_WR_RDMA_WRITE, key, AT, 8);
 	close_all();
@@ -399,7 +401,7 @@ static void the_peer_cannot_invalidate_type_1(void **state)
 	close_all();
 }
 
-/* The answer is built, and not sent: it keeps the bytes of before. */
+/* The answer is built but not sent: it keeps the earlier bytes. */
 static void a_read_under_way_keeps_its_bytes(void **state)
 {
 	uint8_t *before = malloc(SIZE);
@@ -597,7 +599,8 @@ static void an_unreliable_peer_loses_what_a_window_refuses(void **state)
 
 	expect_to_work(IBV_WR_RDMA_WRITE, key, AT, SIZE);
 	assert_memory_equal(t.mb + AT, t.ma, SIZE);
-	expect_to_work(IBV_WR_RDMA_WRITE, key, AT + 1, SIZE); /* as far as its sender knows */
+	expect_to_work(IBV_WR_RDMA_WRITE, key, AT + 1, SIZE); /* allowed as far as the sender can
+                                                               * see */
 	assert_int_equal(qp_counters(t.b->qp)->lost_in, 1);
 	close_all();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ORIGIN and LEAVE from a peer that does not keep to its turn. unit.stream_origin tests the others.
+ * ORIGIN and LEAVE from a peer that sends them out of turn. unit.stream_origin tests the others.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 static struct bench t;
 
-/* Both have the other's HELLO, and B waits for A's ORIGIN. */
+/* Both ends have the peer's HELLO, and B waits for A's ORIGIN. */
 static void open_bench(void)
 {
 	struct pair_options o = pair_defaults();
@@ -77,7 +77,7 @@ static void a_question_after_the_answer_is_taken(void **state)
 	bench_close(&t);
 }
 
-/* It would be answered together with the one before. */
+/* The second question would get the first one's answer. */
 static void a_question_before_the_answer_is_sent_is_refused(void **state)
 {
 	open_bench();
@@ -88,7 +88,7 @@ static void a_question_before_the_answer_is_sent_is_refused(void **state)
 	bench_close(&t);
 }
 
-/* The next ORIGIN would replace the one that waits to be sent. */
+/* The next ORIGIN would replace the ORIGIN that waits to be sent. */
 static void an_answer_before_the_question_is_sent_is_refused(void **state)
 {
 	struct ext_answer got;
@@ -122,7 +122,7 @@ static void an_initiator_does_not_leave(void **state)
 	bench_close(&t);
 }
 
-/* Its user may disconnect before the initiator has named itself. */
+/* The responder's user may disconnect before the initiator has named itself. */
 static void a_responder_may_leave_before_the_origin(void **state)
 {
 	open_bench();

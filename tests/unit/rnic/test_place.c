@@ -32,7 +32,7 @@ static void every_length_and_alignment_lands_exactly(void **state)
 	}
 }
 
-/* A shared file mapping whose file was truncated: a plain store would be a SIGBUS. */
+/* The file of a shared mapping was truncated: a plain store would raise SIGBUS. */
 static void memory_that_vanished_is_an_error(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics (RFC 7306 s5) and the Atomic Write: their effects, their order, and what is refused. */
+/* Atomics (RFC 7306 s5) and the Atomic Write: their effects, their order, and refused requests. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -274,7 +274,7 @@ static void an_answer_must_be_that_of_the_request(void **state)
 		open_with(&a, &o, ALL);
 		assert_int_equal(post(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 1, 0), 0);
 		end_send_all(a.t.a);
-		a.t.a->wire_len = 0; /* B never receives it */
+		a.t.a->wire_len = 0; /* B never receives the request */
 		rdmap_atomic_resp_encode(bytes, sizeof(bytes), &resp);
 		end_inject_fpdu(a.t.a, &hdr, bytes, sizeof(bytes));
 		if (id == 0)
@@ -332,7 +332,8 @@ static void an_atomic_write_waits_for_the_flush_before_it(void **state)
 	pair_run(&a.t.p);
 	expect_wc(&a.t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_no_wc(&a.t.a->scq);
-	assert_int_equal(qp_counters(a.t.b->qp)->atomics_in, 1); /* it has arrived, and waits */
+	assert_int_equal(qp_counters(a.t.b->qp)->atomics_in, 1); /* the request has arrived, and
+                                                                  * waits */
 	assert_true(*word_of(&a) == 0);
 	end_finish_writeback(a.t.b, 0);
 	pair_run(&a.t.p);
@@ -362,7 +363,7 @@ static void nothing_is_published_after_a_failed_flush(void **state)
 		assert_true(*word_of(&a) == 0);
 		wc = next_wc(&a.t.a->scq);
 		assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
-		/* The cause, not the Terminate that follows it. */
+		/* The value names the cause, not the Terminate that follows it. */
 		assert_int_equal(wc.vendor_err, vext_vendor_err(VEXT_REASON_WRITE_BACK, EIO));
 		expect_wc(&a.t.a->scq, 2, IBV_WC_WR_FLUSH_ERR);
 		close_all(&a);
@@ -376,13 +377,13 @@ static void an_earlier_read_does_not_see_a_later_atomic(void **state)
 
 	open_with(&a, &o, ALL);
 	*word_of(&a) = 7;
-	/* It is so long that its answer refers to the memory instead of copying it. */
+	/* The Read is so long that its answer refers to the memory instead of copying it. */
 	assert_int_equal(end_read(a.t.a, 1, a.t.mra, 1024, 8192, a.t.mrb, 0), 0);
 	assert_int_equal(post(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 1, 0), 0);
 	end_send_all(a.t.a);
 	while (end_take(a.t.b, SIZE_MAX) > 0)
 		;
-	end_gather(a.t.b, 1, NULL); /* both are gathered, one byte is sent */
+	end_gather(a.t.b, 1, NULL); /* both answers are gathered, one byte is sent */
 	assert_true(*word_of(&a) == 8);
 	pair_run(&a.t.p);
 	assert_int_equal(a.t.ma[1024 + WORD_AT + (htole64(1) == 1 ? 0 : 7)], 7);

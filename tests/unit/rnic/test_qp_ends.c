@@ -214,7 +214,7 @@ static void terminate_is_taken_after_a_parked_send(void **state)
 	expect_terminated(t->b, false, TERM_MPA_CRC);
 }
 
-/* The receive is too short, and then its completion finds the queue full. */
+/* The receive is too short, and then the completion of the receive finds the queue full. */
 static void of_two_errors_in_one_message_the_first_counts(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -236,7 +236,7 @@ static void of_two_errors_in_one_message_the_first_counts(void **state)
 	bench_close(&t);
 }
 
-/* All three are in one buffer, so that the parser gets the second and third in one call. */
+/* All three FPDUs are in one buffer, so that the parser gets the second and third in one call. */
 static void nothing_happens_after_an_error_in_the_same_bytes(void **state)
 {
 	struct bench *t = *state;
@@ -296,7 +296,7 @@ static void deleting_drops_completions_and_lets_go_of_regions(void **state)
 	t->a->qp = NULL;
 	assert_true(cq_is_empty(&t->a->scq));
 	mr_kill(t->mra);
-	mr_wait_idle(t->mra); /* would hang if the QP still held the region */
+	mr_wait_idle(t->mra); /* hangs if the QP still holds the region */
 	mr_delete(t->mra);
 	t->mra = NULL;
 }

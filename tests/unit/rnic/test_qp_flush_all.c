@@ -97,7 +97,7 @@ static void a_flush_of_the_range_takes_it_off_the_list(void **state)
 	pair_run(&t->p);
 	bench_flush_all(t, 7);
 	pair_run(&t->p);
-	assert_int_equal(t->b->wb_count, 3); /* the second write-back was for both Flushes there */
+	assert_int_equal(t->b->wb_count, 3); /* the second write-back covered both Flushes */
 	bench_expect_wb(t->b, 2, t->mb + FAR + 40, 20);
 	for (uint64_t id = 1; id <= 7; id++)
 		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
@@ -164,12 +164,12 @@ static void a_region_that_went_with_bytes_in_it_makes_it_fail(void **state)
 		expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
 		if (when == 0)
 			bench_dereg(t.b, &other);
-		if (when == 1) /* its STag is invalidated */
+		if (when == 1) /* the region's STag is invalidated */
 			assert_int_equal(mr_invalidate(t.b->mrs, &t.b->pd, other->ibv.rkey), MR_OK);
 		t.b->wb_hold = when == 2;
 		bench_flush_all(&t, 3);
 		pair_run(&t.p);
-		if (when == 2) { /* while the other one is written back */
+		if (when == 2) { /* while the other region is written back */
 			assert_ptr_equal(t.b->wb.mr, t.mrb);
 			bench_dereg(t.b, &other);
 			end_finish_writeback(t.b, 0);
@@ -190,7 +190,7 @@ static void a_region_may_go_before_its_write_back_is_fetched(void **state)
 	end_send_all(t->a);
 	while (end_take(t->b, SIZE_MAX) > 0)
 		;
-	bench_dereg(t->b, &t->mrb); /* would hang if the request held it */
+	bench_dereg(t->b, &t->mrb); /* hangs if the request holds the region */
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 1, IBV_WC_SUCCESS);
 	bench_expect_failed(t, 2, VEXT_REASON_GONE, EFAULT);
@@ -270,7 +270,7 @@ static void its_failure_ends_it_and_all_later_requests(void **state)
 	bench_expect_failed(t, 3, VEXT_REASON_WRITE_BACK, EIO);
 }
 
-/* The bytes of the first flush are lost, whatever its file does with later ones. */
+/* The bytes of the first flush are lost, whatever happens to later bytes of the file. */
 static void after_a_failed_flush_it_fails_too(void **state)
 {
 	struct bench *t = *state;

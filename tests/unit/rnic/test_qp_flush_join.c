@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flushes that wait for a write-back share the next one; and those that may not. */
+/* Flushes that wait for a write-back share the next one; some flushes may not share it. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void bench_flush(struct bench *t, uint64_t id, size_t off, size_t len)
 	assert_int_equal(end_flush(t->a, id, t->mrb, off, len, true), 0);
 }
 
-/* The write-back under way ends, and the next one begins. */
+/* End the write-back under way; the next write-back begins. */
 static void bench_end_one(struct bench *t, int status)
 {
 	pair_run(&t->p);
@@ -106,7 +106,7 @@ static void what_is_placed_during_a_shared_one_is_still_to_be_flushed(void **sta
 	bench_close(&t);
 }
 
-/* Writing other dirty bytes in between would cost more than another write-back. */
+/* Writing the dirty bytes between the flushes would cost more than another write-back. */
 static void a_wide_gap_keeps_them_apart(void **state)
 {
 	struct bench t;
@@ -196,7 +196,7 @@ static void another_request_ends_the_row(void **state)
 	bench_close(&t);
 }
 
-/* Its bytes are not in memory yet. */
+/* The Flush's bytes are not in memory yet. */
 static void one_after_a_waiting_send_does_not_join(void **state)
 {
 	struct bench t;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Immediate data: Write and then Immediate (RFC 7306 s6), and the Send that carries one. */
+/* Immediate data: a Write and then Immediate (RFC 7306 s6), and a Send that carries immediate
+ * data. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -153,7 +154,7 @@ static void parked_ones_keep_their_order_and_length(void **state)
 	pair_run(&t->p);
 	for (uint64_t id = 1; id <= 3; id++)
 		expect_wc(&t->a->scq, id, IBV_WC_SUCCESS);
-	expect_no_wc(&t->a->scq); /* a Read waits for what is before it */
+	expect_no_wc(&t->a->scq); /* a Read waits for the requests before it */
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_int_equal(end_recv(t->b, id, t->mrb, 32768, 64), 0);
 	expect_imm(t, 1, IBV_WC_RECV_RDMA_WITH_IMM, 100, 1);

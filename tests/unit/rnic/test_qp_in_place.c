@@ -11,7 +11,7 @@ static void open_in_place(struct bench *t, const struct pair_options *o)
 	t->a->in_place = t->b->in_place = true;
 }
 
-/* Everything that a sends is in one piece, and b takes it without a buffer. */
+/* Pass all bytes that a sends to b in one piece; b takes them without a buffer. */
 static void take_all(struct bench *t)
 {
 	end_send_all(t->a);
@@ -38,7 +38,8 @@ static void writes_of_any_length_and_a_flush(void **state)
 	bench_close(&t);
 }
 
-/* In any pieces: an FPDU that is cut goes through the buffer, and the next one does not. */
+/* The FPDUs come in any pieces: an FPDU that is cut goes through the buffer, and the next FPDU
+ * does not. */
 static void cuts_anywhere(void **state)
 {
 	static const size_t chunks[] = {1, 2, 3, 19, 20, 21, 90, 91, 4096, 5000, 65536, 70000};
@@ -74,7 +75,7 @@ static void behind_an_fpdu_that_was_cut_nothing_stays_in_the_buffer(void **state
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 64, t.mrb, 0), 0);
 	assert_int_equal(end_write(t.a, 2, t.mra, 64, 64, t.mrb, 64), 0);
 	end_send_all(t.a);
-	assert_int_equal(end_take_in_place(t.b, 50), 0); /* the end of the first one is missing */
+	assert_int_equal(end_take_in_place(t.b, 50), 0); /* the end of the first FPDU is missing */
 	assert_int_equal(end_take(t.b, 2), 2);
 	while (!qp_rx_is_in_place(t.b->qp))
 		assert_true(end_take(t.b, SIZE_MAX) > 0);
@@ -143,7 +144,7 @@ static void a_fault_takes_all_of_the_bytes(void **state)
 
 /* --- messages that go straight into memory of the link's ------------------------------------- */
 
-#define PUT_FEW 200u /* room for one or two of them */
+#define PUT_FEW 200u /* room for one or two messages */
 
 static void open_put(struct bench *t, size_t room)
 {
@@ -262,7 +263,7 @@ static void a_taker_gets_completions_in_order(void **state)
 	expect_wc(&t.a->scq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(end_write(t.a, 6, t.mra, 0, 64, t.mrb, 0), 0);
 	pair_run(&t.p);
-	assert_int_equal(taker.got, 1); /* the one before raised the event */
+	assert_int_equal(taker.got, 1); /* the earlier completion raised the event */
 	qp_set_taker(t.a->qp, NULL);
 	bench_close(&t);
 }

@@ -93,7 +93,7 @@ static void more_requests_than_ird_are_refused(void **state)
 {
 	struct bench *t = *state;
 
-	t->b->wb_hold = true; /* the first one stays, and the others wait for it */
+	t->b->wb_hold = true; /* the first Read stays, and the others wait for it */
 	for (uint32_t msn = 1; msn <= 5; msn++) {
 		struct ext_range req = {.word = {EXT_FLUSH, EXT_FLUSH_PERSIST},
 					.stag = t->mrb->ibv.rkey,
@@ -396,7 +396,8 @@ static struct mr *reg_lasting(struct bench *t)
 	return mr;
 }
 
-/* For instance it was registered anew in between. Bytes placed before are still written back. */
+/* For instance, the program registers the region anew. Bytes that were placed before are still
+ * written back. */
 static void a_read_writes_back_what_was_placed_in_a_region_that_is_gone(void **state)
 {
 	struct pair_options o = plain_peer();
@@ -444,8 +445,8 @@ static void a_region_may_go_while_its_lasting_write_back_runs(void **state)
 }
 
 /*
- * If a write-back needs the registration, its end leaves bytes that cannot be made durable any
- * more. Then a Read of persistent memory must not report that they are safe.
+ * If a write-back needs the registration, the registration's end leaves bytes that cannot be made
+ * durable any more. Then a Read of persistent memory must not report that they are safe.
  */
 static void a_read_is_refused_when_placed_bytes_are_lost(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peer has given its connection up: of its bytes a Terminate counts, and nothing else. */
+/* The peer has given up its connection: of its bytes only a Terminate counts. */
 #include <string.h>
 
 #include "lib/qp_bench.h"
@@ -10,7 +10,7 @@
 #define LARGE 20000
 #define ROOM  (LARGE + 1024)
 
-/* A Read waits for its answer at `a`, which gets the bytes below. */
+/* A Read at `a` waits for its answer; `a` gets the bytes below. */
 struct over {
 	struct bench t;
 	uint8_t before[LEN]; /* a's memory */
@@ -94,7 +94,7 @@ static void writes_before_a_terminate_are_passed_over(void **state)
 	}
 }
 
-/* The first bytes were placed before; the rest, and what is behind it, is not. */
+/* The first bytes were placed before; the rest of the Write, and later bytes, are not. */
 static void a_begun_write_is_not_finished(void **state)
 {
 	static const size_t begun[] = {30, 5000, LARGE}, chunks[] = {1, 999, ROOM};

@@ -143,7 +143,7 @@ static void our_own_memory_is_the_reason(void **state)
 	bench_close(&t);
 }
 
-/* Both are protection errors, but only one is the peer's fault. */
+/* Both errors are protection errors, but only one is the peer's fault. */
 static void a_sink_that_went_is_this_ends_cause(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -198,7 +198,7 @@ static void a_full_completion_queue_is_the_reason(void **state)
 	bench_close(&t);
 }
 
-/* The second half of it is gone: an access raises SIGBUS. */
+/* The file no longer has the second half of the memory: an access raises SIGBUS. */
 static uint8_t *half_vanished(size_t len)
 {
 	int fd = memfd_create("gone", MFD_CLOEXEC);

@@ -106,8 +106,8 @@ static void whoever_fails_the_queue_pair_wants_nothing_of_a_closed_peer(void **s
 }
 
 /*
- * Completions in a queue that lost one are not delivered, as nothing more may be concluded from
- * them.
+ * A queue that lost a completion delivers no more of them, as their order no longer proves
+ * anything.
  */
 static void an_overrun_ends_what_is_left_of_a_closed_peer(void **state)
 {
@@ -143,7 +143,7 @@ static void what_was_cut_off_is_not_delivered(void **state)
 	qp_on_eof(t->b->qp);
 	assert_int_equal(end_recv(t->b, 10, t->mrb, 0, 5000), 0);
 	qp_rx_resume(t->b->qp);
-	expect_wc(&t->b->rcq, 10, IBV_WC_SUCCESS); /* the one before it */
+	expect_wc(&t->b->rcq, 10, IBV_WC_SUCCESS); /* completion of the receive before */
 	assert_int_equal(end_recv(t->b, 11, t->mrb, 0, 5000), 0);
 	expect_wc(&t->b->rcq, 11, IBV_WC_WR_FLUSH_ERR);
 }
@@ -201,7 +201,8 @@ static void both_sides_may_park_with_flushes_outstanding(void **state)
 		assert_int_equal(end_recv(t->a, i, t->mra, 1000, 100), 0);
 		pair_run(&t->p);
 	}
-	for (uint64_t id = 2; id <= 7; id++) /* B is done although its own receives are missing */
+	for (uint64_t id = 2; id <= 7; id++) /* B is finished although its own receives are
+                                              * missing */
 		expect_wc(&t->b->scq, id, IBV_WC_SUCCESS);
 	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
 	expect_no_wc(&t->a->scq);
@@ -267,7 +268,8 @@ static void empty_sends_cannot_be_parked_without_end(void **state)
 	bench_close(&t);
 }
 
-/* The limit of one queue pair, and of all of them; and returned room can be taken again. */
+/* The parking space has a limit for each queue pair, and for all of them. Returned room can be
+ * taken again. */
 static void a_widened_parking_space_is_bounded(void **state)
 {
 	static struct park parks[RNIC_PARK_ALL / RNIC_PARK_MORE + 2];
@@ -369,7 +371,7 @@ static void sends_of_a_peer_that_closed_wait_for_the_srq(void **state)
 	expect_wc(&t.b->rcq, 11, IBV_WC_SUCCESS);
 	assert_int_equal(end_recv(t.b, 12, t.mrb, 0, 100), 0);
 	qp_rx_resume(t.b->qp);
-	expect_no_wc(&t.b->rcq); /* it is for others */
+	expect_no_wc(&t.b->rcq); /* receive 12 is for other queue pairs */
 	bench_close(&t);
 }
 
@@ -389,7 +391,8 @@ static void a_failed_qp_leaves_the_srq_to_others(void **state)
 	t.a->wire[2] &= 0xbf; /* not the last segment */
 	take_all(t.b);
 	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR);
-	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR); /* it was already taken */
+	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR); /* the message had already taken this
+                                                       * receive */
 	expect_no_wc(&t.b->rcq);
 	assert_true(rq_take(&t.b->srq.rq, &left));
 	assert_int_equal(left.wr_id, 2);

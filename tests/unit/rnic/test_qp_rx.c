@@ -26,7 +26,8 @@ static void without_crc_large_payloads_go_straight_to_memory(void **state)
 	assert_true(c->rx_copied_bytes <= QP_RXBUF);
 }
 
-/* Between two large payloads is a small message, and the begin of the second is read with it. */
+/* A small message is between two large payloads, and the reader also reads the begin of the
+ * second payload with it. */
 static void after_a_large_payload_little_is_read_ahead(void **state)
 {
 	struct bench *t = *state;
@@ -234,7 +235,7 @@ static void bytes_may_come_before_the_start_and_the_buffer(void **state)
 	hdr = hdr_tagged(RDMAP_WRITE, t.mrb->ibv.rkey, t.mrb->iova, true);
 	len = fpdu_make(fpdu, &hdr, "AAAAAAAA", 8, false);
 	qp_rx_push(qp, fpdu, len - 5);
-	o.stream.consent = false; /* or a HELLO would be the first message */
+	o.stream.consent = false; /* otherwise a HELLO would be the first message */
 	assert_int_equal(qp_start(qp, &o.stream), 0);
 	assert_memory_not_equal(t.mb, "AAAAAAAA", 8);
 	qp_rx_push(qp, fpdu + len - 5, 5);

@@ -25,7 +25,7 @@ static void impossible_requests_are_refused_at_once(void **state)
 	struct ibv_sge sge[5] = {{0}};
 	struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 1};
 
-	/* A Bind of no window, and what is for other types of queue pairs. */
+	/* A Bind without a window, and opcodes for other types of queue pairs. */
 	for (int op = IBV_WR_BIND_MW; op <= IBV_WR_DRIVER1; op++) {
 		wr.opcode = (enum ibv_wr_opcode)op;
 		if (op != IBV_WR_SEND_WITH_INV)
@@ -116,7 +116,7 @@ static void a_chain_is_taken_up_to_the_first_bad_one(void **state)
 	expect_no_wc(&t->a->scq);
 }
 
-/* On a card a slot is free after its completion was polled, and programs rely on that. */
+/* On a card a slot is free after its completion was polled, and programs rely on that order. */
 static void a_full_queue_refuses_until_something_is_collected(void **state)
 {
 	struct pair_options o = pair_defaults();

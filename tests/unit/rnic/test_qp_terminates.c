@@ -29,7 +29,7 @@ static void expect_told(struct bench *t, unsigned error)
 	bench_close(t);
 }
 
-/* A useless ULPDU: shorter than the header that its first bit announces. */
+/* The ULPDU is useless: it is shorter than the header that its first bit announces. */
 static void an_fpdu_shorter_than_its_header_is_refused(void **state)
 {
 	uint8_t fpdu[64];
@@ -70,7 +70,7 @@ static void without_memory_early_bytes_are_refused(void **state)
 	expect_told(&t, TERM_MPA_LOCAL_CATASTROPHIC);
 }
 
-/* There is no receive for the message, and no memory to keep it. */
+/* There is no receive for the message, and no memory in which to park the message. */
 static void without_memory_a_message_cannot_be_parked(void **state)
 {
 	struct pair_options o = pair_defaults();

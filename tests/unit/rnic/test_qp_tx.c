@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending: the content of one gather, partial sends, sources that change, vanish or are
+ * Sending: the content of one gather, partial sends, and sources that change, vanish or are
  * deregistered.
  */
 #include <errno.h>
@@ -129,7 +129,8 @@ static void a_removed_region_ends_the_later_read(void **state)
 	end_send_all(t->a);
 	take_all(t->b);
 	end_gather(t->b, 1000, NULL);
-	bench_dereg(t->b, &t->mrb); /* after more than half of it was gathered, but not all */
+	bench_dereg(t->b, &t->mrb); /* after more than half of the message was gathered, but not
+                                     * all */
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 1, IBV_WC_REM_ACCESS_ERR);
 	expect_terminated(t->b, true, TERM_RDMAP_INVALID_STAG);
@@ -234,7 +235,7 @@ static void a_failed_qp_needs_the_buffers_of_flushed_requests_no_more(void **sta
 	end_inject_fpdu(t->a, &bad, "", 0);
 	expect_wc(&t->a->scq, 1, IBV_WC_WR_FLUSH_ERR);
 	mr_kill(t->mra);
-	mr_wait_idle(t->mra); /* would hang if the QP still held the region */
+	mr_wait_idle(t->mra); /* hangs if the QP still holds the region */
 	mr_delete(t->mra);
 	t->mra = NULL;
 	memset(t->ma, 0xee, 300000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable connected queue pairs (UC): a message that cannot be taken is lost without a word to
+ * Unreliable connected queue pairs (UC): a message that finds no place is lost without a word to
  * its sender, and both ends go on.
  */
 #include <errno.h>
@@ -114,7 +114,7 @@ static void a_send_with_a_wrong_invalidate_is_lost(void **state)
 			   *bad;
 
 	open_bench(false, false);
-	wr.invalidate_rkey = t.mrb->ibv.rkey; /* not registered for that */
+	wr.invalidate_rkey = t.mrb->ibv.rkey; /* not registered for remote invalidation */
 	assert_int_equal(end_recv(t.b, 5, t.mrb, 0, 100), 0);
 	assert_int_equal(qp_post_send(t.a->qp, &wr, &bad), 0);
 	pair_run(&t.p);
@@ -139,7 +139,7 @@ static void write_refused(struct mr *mr, size_t off, size_t len, size_t chunk)
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_wc(&t.a->scq, 2, IBV_WC_SUCCESS);
 	assert_memory_equal(t.mb, t.ma, 100);
-	lost(2); /* the Write, and its Immediate Data */
+	lost(2); /* the Write, and the Immediate Data of the Write */
 	expect_to_go_on();
 }
 
@@ -163,7 +163,7 @@ static void a_write_out_of_bounds_is_lost(void **state)
 	open_bench(false, false);
 	write_refused(t.mrb, LEN - 10, 11, SIZE_MAX);
 	bench_close(&t);
-	open_bench(false, false); /* its beginning is in bounds */
+	open_bench(false, false); /* the first bytes are in bounds */
 	write_refused(t.mrb, LEN - BIG + 1, BIG, SIZE_MAX);
 	bench_close(&t);
 }
@@ -228,7 +228,7 @@ static void a_request_of_the_peer_ends_the_stream_without_a_terminate(void **sta
 	bench_close(&t);
 }
 
-/* The memory is this end's, so its user learns of it, and the peer does not. */
+/* The memory is this end's, so this end's user gets the error, and the peer does not. */
 static void a_receive_without_its_memory_fails_at_this_end_alone(void **state)
 {
 	open_bench(false, false);
@@ -251,7 +251,7 @@ static void what_is_posted_without_a_peer_completes(void **state)
 	open_bench(false, false);
 	for (uint64_t i = 0; i < 16; i++)
 		assert_int_equal(end_write(t.a, i, t.mra, 0, 100000, t.mrb, 0), 0);
-	end_gather(t.a, 50000, &(int){0}); /* one is begun */
+	end_gather(t.a, 50000, &(int){0}); /* one message is begun */
 	qp_give_away(t.a->qp);
 	for (uint64_t i = 0; i < 16; i++)
 		expect_wc(&t.a->scq, i, IBV_WC_SUCCESS);

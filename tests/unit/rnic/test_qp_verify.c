@@ -35,7 +35,7 @@ static void a_digest_comes_back_after_the_write_back(void **state)
 				   VEXT_DIGEST_BLAKE2B, &got),
 			 0);
 	pair_run(&t.p);
-	assert_int_equal(got.alg, 77); /* not set before it is known */
+	assert_int_equal(got.alg, 77); /* the digest is unset before its value is known */
 	assert_int_equal(t.b->wb.kind, QP_JOB_DIGEST);
 	assert_int_equal(t.b->wb.alg, VEXT_DIGEST_BLAKE2B);
 	bench_expect_wb(t.b, 0, t.mb, 4096);
@@ -162,7 +162,7 @@ enum asked { ASKED_FLUSH, ASKED_VERIFY, ASKED_QUERY, ASKED_ATOMIC_WRITE };
 struct reply {
 	const char *what;
 	enum asked asked;
-	unsigned error; /* 0: it is accepted */
+	unsigned error; /* 0: the message is accepted */
 	bool has_digest;
 	uint8_t kind;
 	uint32_t status, detail;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What may wait to be sent, and what would load from memory that can stall. */
+/* Requests that may wait to be sent, and sends that would load from memory that can stall. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void post_unsignalled(struct bench *t, uint64_t id, size_t len)
 			 0);
 }
 
-/* If a full queue waited, the caller would get ENOMEM, and there would never be room. */
+/* If a full queue waited, the caller would get ENOMEM, and the queue would never have room. */
 static void writes_wait_until_the_queue_is_full(void **state)
 {
 	struct pair_options o = pair_defaults();
@@ -70,7 +70,7 @@ static void sends_wait_by_themselves_and_before_a_write(void **state)
 	assert_int_equal(qp_tx_may_wait(t->a->qp), QP_WRITES_WAIT);
 }
 
-/* The Send tells the peer that the Write before it is there. */
+/* The Send announces to the peer that the Write before it is placed. */
 static void a_send_after_a_write_does_not_wait(void **state)
 {
 	struct bench *t = *state;
@@ -110,7 +110,7 @@ static void only_what_is_to_be_sent_can_stall(void **state)
 }
 
 /*
- * Without CRC a large payload is received directly into its place, unless a store there may wait.
+ * Without CRC a large payload goes directly to its place, unless a store to that place may wait.
  */
 static void payload_for_memory_that_can_stall_is_received_into_a_buffer(void **state)
 {

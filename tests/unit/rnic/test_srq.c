@@ -14,10 +14,10 @@ static struct srq srq;
 static struct rq_wr taken;
 static unsigned limits;
 
-/* A user that waits: it takes what it finds when it is notified, as a QP does. */
+/* A waiting user: after a notification it takes the receives that it finds, as a QP does. */
 struct user {
 	struct srq_waiter waiter;
-	unsigned gets, notified, got, greed; /* greed: the most that it takes each time */
+	unsigned gets, notified, got, greed; /* greed: the highest number that it takes each time */
 };
 
 static void user_get(struct srq_waiter *waiter)

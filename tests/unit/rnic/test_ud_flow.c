@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many packets one port sends to another, with credits that come, are lost, or are forged. */
+/* The number of packets that one port sends to another, with credits that come, are lost, or are
+ * forged. */
 #include "lib/unit.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 static struct ud_flows flows;
 static uint64_t now;
-static struct ud_packet last; /* that was taken */
+static struct ud_packet last; /* the last packet that was taken */
 static unsigned taken_all;
 
 static int setup(void **state)
@@ -146,7 +147,7 @@ static void peers_do_not_wait_for_each_other(void **state)
 	assert_int_equal(take(1000), UD_WINDOW);
 	for (unsigned port = 1024; port < 2048; port++)
 		assert_true(take_to(2, (uint16_t)port));
-	assert_int_equal(take(1), 0); /* it has kept its place, as it is used */
+	assert_int_equal(take(1), 0); /* the peer has kept its place, as the port uses it */
 	now += UD_PATIENCE_NS;
 	assert_int_equal(take(1), 1);
 	for (unsigned port = 1024; port < 2048; port++)

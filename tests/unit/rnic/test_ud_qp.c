@@ -274,7 +274,7 @@ static void a_message_fills_a_receive_behind_forty_bytes(void **state)
 	assert_int_equal(memory[103], 0);
 }
 
-/* A dropped message writes nothing, and the receive is there for the next one. */
+/* A dropped message writes nothing, and leaves the receive to the next message. */
 static void assert_dropped_then_taken(uint64_t dropped, const uint64_t *counter)
 {
 	static const uint8_t zeros[64];
@@ -365,7 +365,8 @@ static void receives_are_taken_from_a_shared_queue(void **state)
 	make_qp(&srq);
 	to_rts();
 	assert_int_equal(post_recv(1, &sge, 1), EINVAL);
-	receive(QKEY, "y", 1); /* there is none: later posts owe it nothing */
+	receive(QKEY, "y", 1); /* no receive is posted: later posts do not revive the dropped
+                                * message */
 	assert_int_equal(post_shared(1), 0);
 	nothing_polled(&recv_cq);
 	receive(QKEY, bytes, sizeof(bytes)); /* too long: the receive waits in the queue pair */

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 #include <librpma.h>
 
-/* Replaces objects that must not be touched: an access would read poison, or change it. */
+/* Replaces objects that must not be touched: an access would read poison, or change the poison. */
 static unsigned char poison[4096];
 
 #define FAKE(type) ((struct type *)(void *)poison)

@@ -69,7 +69,7 @@ static int s_destroy_id(struct rdma_cm_id *id)
 
 		if (ev->id != id && ev->listen_id != id)
 			continue;
-		/* A request that was not taken is deleted with its listener. */
+		/* A request that the program did not take is deleted with its listener. */
 		if (ev->listen_id == id)
 			object_free(ev->id);
 		object_free(ev);

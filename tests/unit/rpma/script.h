@@ -57,14 +57,15 @@ struct script {
 		char bytes[8];
 	} atomic;
 	/*
-	 * The last list with its segments; for inline segments their bytes, which are gone later.
+	 * The last list with its segments. Inline segments are copied, because their bytes are gone
+	 * later.
 	 */
 	int listed;
 	struct vext_wr list[SCRIPT_LIST_MAX];
 	struct ibv_sge segs[SCRIPT_LIST_MAX][RPMA_SEND_SEGMENTS_MAX];
 	uint64_t inlined[SCRIPT_LIST_MAX];
 	struct rdma_cm_id *last_id;
-	struct ibv_cq *announce; /* the queue that get_cq_event returns; NULL: it fails */
+	struct ibv_cq *announce; /* the queue that get_cq_event returns; NULL: the call fails */
 	int cqe;
 };
 extern struct script script;
@@ -73,7 +74,7 @@ extern struct script script;
 void script_reset(void);
 /* A peer on the scripted device, which is not counted. */
 struct rpma_peer script_peer(const struct provider *prov);
-/* Release what the peer's connections shared. Returns the number of objects left. */
+/* Release the objects that the peer's connections shared. Returns the number of objects left. */
 int script_peer_end(struct rpma_peer *peer);
 /* Queue an event for an id. For a CONNECT_REQUEST `id` is the listener, and a new id is made. */
 void script_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, const void *pdata,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_args_life.c -- wrong arguments for calls of librpma 1.4 on the life of connections and its
- * settings.
+ * test_args_life.c -- wrong arguments for calls of librpma 1.4 on the life of connections and on
+ * their settings.
  */
 #include "args.h"
 

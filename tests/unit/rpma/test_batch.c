@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_batch.c -- what a batch passes to the provider, and what is left of it after a failure. */
+/* test_batch.c -- the operations that a batch passes to the provider, and the operations left in
+ * it after a failure. */
 #include <errno.h>
 #include <string.h>
 
@@ -263,7 +264,8 @@ static void no_room_in_the_send_queue_keeps_the_batch(void **state)
 	expect_write(1, 1);
 }
 
-/* Some devices accept the first few. The rest moves up, with its segments and inline bytes. */
+/* Some devices accept the first few operations. The rest moves up, with its segments and inline
+ * bytes. */
 static void what_was_not_posted_is_posted_next(void **state)
 {
 	struct rpma_segment segments[2] = {{local, 3, 5}, {local, 30, 7}};
@@ -278,7 +280,7 @@ static void what_was_not_posted_is_posted_next(void **state)
 	assert_int_equal(rpma_batch_post(batch), RPMA_E_AGAIN);
 	expect_count(2);
 	script.post_err = 0;
-	assert_int_equal(add_write(2), 0); /* takes the place of another one */
+	assert_int_equal(add_write(2), 0); /* takes the place of another write */
 	assert_int_equal(rpma_batch_post(batch), 0);
 	assert_int_equal(script.listed, 3);
 	assert_memory_equal(&script.inlined[0], word, 8);

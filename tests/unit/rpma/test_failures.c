@@ -55,7 +55,8 @@ static int event_for_last_id(enum rdma_cm_event_type type)
 
 #define THEN(call) ret = ret ? ret : (call)
 
-/* Connects, listens, accepts and posts. The first failure ends it, and everything is released. */
+/* Connects, listens, accepts and posts. The first failure ends the life, and all objects are
+ * released. */
 static int live_once(const struct rpma_conn_cfg *cfg)
 {
 	static char buf[64];
@@ -129,7 +130,7 @@ static void whatever_call_fails_nothing_is_left(void **state)
 	}
 	fault_disarm();
 	/*
-	 * A whole life has some dozens of calls; fewer would mean that some code was not reached.
+	 * A whole life has some dozens of calls; fewer calls mean that some code was not reached.
 	 */
 	assert_in_range(nth, 50, 200);
 	assert_int_equal(rpma_conn_cfg_delete(&cfg), 0);

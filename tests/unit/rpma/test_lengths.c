@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_lengths.c -- every call refuses a length or range that no work request can carry, with one
- * line that explains it, and nothing reaches the device.
+ * line that explains the refusal, and without a request to the device.
  */
 #include <stdio.h>
 #include <string.h>
@@ -249,7 +249,7 @@ static void a_range_that_ends_behind_the_last_address_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(narrow); i++) {
 		expect_refused(&narrow[i], SIZE_MAX, 1);
 		expect_refused(&narrow[i], SIZE_MAX - 99, 101);
-		/* A range that is only outside its region is refused by the devices. */
+		/* The devices refuse a range that is only outside its region. */
 		expect_taken(&narrow[i], SIZE_MAX - 99, 99);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {
@@ -259,7 +259,7 @@ static void a_range_that_ends_behind_the_last_address_is_refused(void **state)
 	}
 }
 
-/* For an emulated one, too, only the end counts: test_ops.c. */
+/* For an emulated flush, too, only the range's end counts: test_ops.c. */
 static void a_flush_may_be_of_any_length(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wide); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_log.c -- thresholds, the caller's function, and the layout of the default one. Public
- * interface only. A descriptor that is too short makes the library log a message.
+ * test_log.c -- thresholds, the caller's function, and the layout of the default function's lines.
+ * Public interface only. A descriptor that is too short makes the library log a message.
  */
 #include <pthread.h>
 #include <regex.h>
@@ -147,7 +147,7 @@ static void of_two_threads_that_set_it_one_wins_completely(void **state)
 	}
 }
 
-/* What the library writes to stderr while provoke() runs goes into buf. */
+/* Write the library's output on stderr during provoke() to buf. */
 static void capture_stderr(void (*provoke)(void), char *buf, size_t len)
 {
 	FILE *file = tmpfile();

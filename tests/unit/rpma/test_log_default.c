@@ -12,7 +12,7 @@
 
 static char line[2048];
 
-/* The output of one message on stderr. */
+/* Log one message, whose output on stderr is captured. */
 static void log_at(int level, const char *file, const char *func)
 {
 	FILE *out = tmpfile();

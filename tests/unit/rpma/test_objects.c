@@ -18,7 +18,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Everything that a test made is released at its end. */
+/* Every object that a test made is released at the test's end. */
 static int nothing_left(void **state)
 {
 	return script_peer_end(&peer) ? -1 : 0;

@@ -89,7 +89,7 @@ static void an_operation_of_no_bytes_names_no_memory(void **state)
 	assert_int_equal(script.send.num_sge, 0);
 	assert_int_equal(rpma_recv(conn, NULL, 0, 0, &token), 0);
 	assert_int_equal(script.recv.num_sge, 0);
-	/* One memory alone is a mistake; none, with no bytes, is not. */
+	/* A single memory region is a mistake; no region, with no bytes, is not. */
 	assert_int_equal(rpma_write(conn, remote, 0, local, 0, 0, ALWAYS, &token), 0);
 	assert_int_equal(script.send.num_sge, 1);
 }
@@ -206,7 +206,7 @@ static void persistence_of_an_old_peer_needs_its_declaration(void **state)
 	assert_int_equal(flush(remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT), RPMA_E_NOSUPP);
 }
 
-/* A peer that agreed to the extensions was told that this end's reads are not flushes. */
+/* The peer agreed to the extensions, by which this end's reads are not flushes. */
 static void persistence_is_no_read_of_a_peer_that_writes_nothing_back_for_reads(void **state)
 {
 	script.caps = VEXT_CAP_SOFTRNIC;
@@ -234,7 +234,7 @@ static void the_read_of_a_flush_stays_inside_the_region(void **state)
 		{8, 5, 1, 0, 8},
 		{5, 0, 5, 0, 5},
 		{1, 0, 1, 0, 1},
-		/* Outside the region: the peer has to refuse it. */
+		/* The range is outside the region: the peer has to refuse it. */
 		{1000, 999, 2, 999, 8},
 		{1000, 2000, 8, 2000, 8},
 		{1000, 2000, 0, 2000, 8},
@@ -272,7 +272,7 @@ static void a_consenting_peer_is_flushed_natively_and_needs_no_declaration(void 
 }
 
 /*
- * The peer may have been told that flushes come as flushes, and then writes nothing back for reads.
+ * By the extensions flushes come as flushes, so the peer may write nothing back for reads.
  */
 static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void **state)
 {
@@ -289,7 +289,7 @@ static void before_the_peer_is_known_nothing_becomes_what_it_is_for_others(void 
 	assert_int_equal(rpma_atomic_write(conn, remote, 24, word, ALWAYS, NULL), RPMA_E_PROVIDER);
 	assert_memory_equal(script.atomic.bytes, word, 8);
 	assert_int_equal(script.send.opcode, IBV_WR_SEND); /* not an ordinary request */
-	/* Whether it supports the others is not known, either. */
+	/* It is also unknown whether the peer supports the other operations. */
 	assert_int_equal(rpma_flush_all(conn, RPMA_FLUSH_TYPE_PERSISTENT, ALWAYS, NULL),
 			 RPMA_E_PROVIDER);
 	assert_int_equal(rpma_verify(conn, remote, 0, 8, RPMA_DIGEST_AUTO, &digest, ALWAYS, NULL),
@@ -302,7 +302,7 @@ static void a_flush_of_no_known_type_is_invalid(void **state)
 {
 	script.caps = VEXT_CAP_FLUSH;
 	assert_int_equal(flush(remote, 0, 8, (enum rpma_flush_type)2), RPMA_E_INVAL);
-	/* A usage is not a type, though its name is similar. */
+	/* A usage is not a type, though the two names are similar. */
 	assert_int_equal(
 		flush(remote, 0, 8, (enum rpma_flush_type)RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT),
 		RPMA_E_INVAL);

@@ -59,7 +59,7 @@ static void a_program_that_is_not_there_is_an_error(void **state)
 	assert_int_equal(child_start(&c, argv), ENOENT);
 }
 
-/* More than any buffer of the system holds: the child would hang if its output were not read. */
+/* The output is longer than any buffer of the system: an unread child would hang. */
 static void what_it_says_is_taken_while_it_is_waited_for(void **state)
 {
 	char words[256];

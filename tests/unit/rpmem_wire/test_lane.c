@@ -32,7 +32,7 @@ static void a_request_proves_its_lane_and_port(void **state)
 	wire_lane_request_encode(&key, 1, 4000, buf);
 	assert_false(wire_lane_request_decode(&other_key, 4000, buf, WIRE_LANE_REQUEST, &lane));
 	assert_false(wire_lane_request_decode(&key, 4001, buf, WIRE_LANE_REQUEST, &lane));
-	buf[4] = 2; /* another lane's number with this one's proof */
+	buf[4] = 2; /* another lane's number with the proof of this lane */
 	assert_false(wire_lane_request_decode(&key, 4000, buf, WIRE_LANE_REQUEST, &lane));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of the control stream: their documented bytes, and what is refused. */
+/* Messages of the control stream: their documented bytes, and refused ones. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,14 +96,15 @@ static void a_refusal_carries_words_and_no_pool(void **state)
 	assert_int_equal(got.pool.lanes, 0);
 }
 
-/* Each decoder refuses every shorter body, and a longer one. */
+/* Each decoder refuses every shorter body, and a body that is one byte longer. */
 static void a_byte_more_or_less_is_refused(void **state)
 {
 	struct wire_answer m = sample_answer(), got;
 	size_t len = wire_answer_encode(&m, buf);
 
 	for (size_t n = 0; n < len; n++) {
-		uint8_t *cut = malloc(n ? n : 1); /* so that a read past its end is noticed */
+		uint8_t *cut = malloc(n ? n : 1); /* so that a sanitizer notices a read past the
+                                                   * end */
 
 		memcpy(cut, buf, n);
 		assert_false(wire_answer_decode(cut, n, &got));

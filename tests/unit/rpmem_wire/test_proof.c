@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The direct way: what a proof covers, and that each session has keys of its own. */
+/* The direct way: a proof covers all values of a session, and each session has keys of its own. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static void the_daemons_proof_covers_what_it_says(void **state)
 	memset(good.mac, 0xff, WIRE_MAC); /* the field itself is not covered */
 	wire_prove_daemon(&ours, &x, &good, b);
 	assert_true(mac_is_equal(a, b));
-	wire_prove_initiator(&ours, &x, b); /* nor is one end's proof valid for the other */
+	wire_prove_initiator(&ours, &x, b); /* one end's proof is not valid for the other, either */
 	assert_false(mac_is_equal(a, b));
 }
 
@@ -89,7 +89,7 @@ static void keys_differ_from_each_other_and_between_sessions(void **state)
 	assert_memory_not_equal(&a.lanes, &b.lanes, WIRE_KEY);
 }
 
-/* Former versions compute the same: one checksum over everything that is computed with a key. */
+/* Former versions compute the same sum: one checksum over all values that a key enters. */
 static void the_codes_stay_the_same(void **state)
 {
 	static uint8_t buf[WIRE_FRAME_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Configuration files: what is accepted, in which line an error is reported, and which file takes
- * precedence.
+ * Configuration files: accepted files, the line in which an error is reported, and the file that
+ * takes precedence.
  */
 #include "lib/unit.h"
 

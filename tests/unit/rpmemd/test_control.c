@@ -8,7 +8,7 @@
 
 #include "rpmemd/control.h"
 
-/* A service that counts its calls, and fails if the test wants that. */
+/* A service that counts its calls, and fails if a test requests that. */
 static struct {
 	enum wire_status result;
 	unsigned opened, created, set, lanes, deep, closed, removed_pool, removed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The data path without an initiator: how long its port is open. */
+/* The data path without an initiator: the time for which the port is open. */
 #include "lib/unit.h"
 
 #include <arpa/inet.h>

@@ -41,7 +41,7 @@ static void what_sshd_does_not_write_leads_to_this_machine(void **state)
 	}
 }
 
-/* A listener for both families, and a client. */
+/* Make a listener for both families, and connect a client to it. */
 static void connect_by(int family, const struct sockaddr *to, socklen_t len, int listener,
 		       const char *want)
 {

@@ -265,7 +265,8 @@ static void replaced_after_setup(void)
 
 static struct sigaction found;
 
-/* Like a well-behaved application: it passes unknown faults to the handler that it displaced. */
+/* Like a well-behaved application, this handler passes unknown faults to the handler that it
+ * displaced. */
 static void chaining_handler(int sig, siginfo_t *info, void *uctx)
 {
 	if (found.sa_flags & SA_SIGINFO)
@@ -324,7 +325,7 @@ static enum sigfault_verdict mend_and_raise(const siginfo_t *info, void *uctx)
 	return SIGFAULT_RAISE;
 }
 
-/* Each installs its handlers again when it finds the other's. */
+/* Two libraries each install their handlers again when they find the other's. */
 static void protect_by_both(void)
 {
 	for (unsigned i = 0; i < 3; i++) {

@@ -32,7 +32,7 @@ unsigned char *map_truncated(size_t pages, size_t backed)
 	return p;
 }
 
-/* Called in each test's body: cmocka installs its own handlers right before it. */
+/* Call this in each test's body: cmocka installs its own handlers right before the body. */
 static void protect(void)
 {
 	assert_int_equal(safecopy_setup(), 0);
@@ -70,7 +70,7 @@ static void store_beyond_the_end_of_a_file_fails(void **state)
 	protect();
 	memset(src, 0x5a, 300000);
 	for (size_t i = 0; i < N_LENGTHS; i++) {
-		/* the whole range, and all but its first byte, are beyond the end */
+		/* the whole range, and all of its bytes but the first, are beyond the end */
 		assert_int_equal(safecopy(p + PAGE, src, lengths[i]), -EFAULT);
 		if (lengths[i] > 1)
 			assert_int_equal(safecopy(p + PAGE - 1, src, lengths[i]), -EFAULT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections that are not admitted yet: limits, and which one is dropped. */
+/* Connections that are not admitted yet: their limits, and the connection that is dropped at a
+ * limit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,7 @@
 
 #include "service/arrival.h"
 
-#define MAX 8 /* 2 from one address */
+#define MAX 8 /* at most 2 connections from one address */
 
 static struct arrivals list;
 static struct arrival a, b, c, d, e, others[MAX];
@@ -90,7 +91,8 @@ static void the_overdue_are_found(void **state)
 	assert_ptr_equal(arrivals_overdue(&list, 9, &nearest), &a);
 }
 
-/* Refused and admitted connections take no pending place, and an admitted one has no deadline. */
+/* Refused and admitted connections take no pending place, and an admitted connection has no
+ * deadline. */
 static void each_state_is_counted_for_itself(void **state)
 {
 	uint64_t nearest;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.h -- two streams back to back, or one against a hand-written peer. Bytes are moved in
+ * link.h -- two streams back to back, or one stream against a hand-written peer. Bytes move in
  * pieces of `chunk`; time stands still unless the test moves it.
  */
 #ifndef TEST_STREAM_LINK_H
@@ -41,8 +41,9 @@ struct side {
 	unsigned seen[EVENT_KINDS]; /* see side_events() */
 	unsigned finals;
 	/*
-	 * The barrier. As an initiator: the number of connections that it names next, and how often
-	 * that was answered. As a responder: its verdict on the peer's, and the last one that came.
+	 * The barrier. At an initiator: the number of connections that it names next, and how often
+	 * the peer answered. At a responder: its verdict on the peer's question, and the last
+	 * question.
 	 */
 	unsigned names, fenced;
 	enum stream_fence verdict;
@@ -59,12 +60,12 @@ struct link {
 struct stream_config link_config(enum stream_role role);
 extern const struct stream_params link_params; /* 16/16, no private data */
 
-/* NULL: that side does not exist; the test fills and reads its pipe. */
+/* NULL: that side does not exist; the test itself fills and reads the side's pipe. */
 void link_init(struct link *l, const struct stream_config *a, const struct stream_config *b);
 void link_fini(struct link *l);
 /* Run until nothing moves any more. */
 void link_run(struct link *l);
-/* The initiator's TCP connection is established at both ends. */
+/* Establish the initiator's TCP connection at both ends. */
 void link_dial(struct link *l, const struct stream_params *params);
 /* Dial, accept with link_params, run until both are LIVE. */
 void link_establish(struct link *l);
@@ -72,17 +73,17 @@ void link_establish(struct link *l);
 void side_events(struct side *side);
 /* Perform the result of the last call on the stream, by the product's own performer. */
 void side_perform(struct side *side);
-/* Advance the time, and let both sides look at it. */
+/* Advance the time, and let both sides check their deadlines. */
 void link_pass(struct link *l, uint64_t ns);
 
 /* The part of a hand-written peer. */
 void side_feed(struct side *to, const void *bytes, size_t len);
 void side_feed_fin(struct side *to);
-/* Take what `from` has sent so far, at most max bytes. */
+/* Take bytes that `from` has sent so far, at most max. */
 size_t side_take(struct side *from, void *buf, size_t max);
 
 /*
- * Take a whole start-up frame that `from` has sent; or feed one to `to`, with zeros as private
+ * Take a whole start-up frame that `from` has sent; or feed a frame to `to`, with zeros as private
  * data.
  */
 struct mpa_start side_next_frame(struct side *from);
@@ -97,9 +98,9 @@ struct mr *rig_mr(struct rig *rig);
 int side_post_send(struct side *side, uint64_t wr_id);
 int side_post_read(struct side *side, uint64_t wr_id); /* reads the other side's memory */
 int side_post_recv(struct side *side, uint64_t wr_id);
-/* The user destroys the queue pair. The rig stays, for its completions. */
+/* The user destroys the queue pair. The rig stays, for the queue pair's completions. */
 void side_detach_qp(struct side *side);
-/* Take one completion: its wr_id, or -1 if there is none. */
+/* Take one completion. Returns its wr_id, or -1 if there is no completion. */
 int64_t rig_poll(struct rig *rig, enum ibv_wc_status *status);
 
 #define assert_state(side, state)                                                                  \

@@ -92,7 +92,7 @@ static void what_librpma_asks_is_clipped_to_the_device(void **state)
 	assert_int_equal(req.ord, RNIC_MAX_RD_ATOM);
 }
 
-/* Every pair of users ends with ORD <= the other's IRD (RFC 6581 s9), in both directions. */
+/* Every pair of users agrees on an ORD <= the other end's IRD (RFC 6581 s9), in both directions. */
 static void ord_never_exceeds_the_other_sides_ird(void **state)
 {
 	static const uint16_t values[] = {0, 1, 2, 16, 127, 128, 129, 255, 0xffff};

@@ -75,7 +75,7 @@ static void a_message_right_before_the_disconnect_arrives(void **state)
 
 /*
  * A message that came before its receive may be received after the peer's orderly end, but not
- * after this end's own.
+ * after this end's orderly end.
  */
 static void parked_messages_wait_until_this_end_disconnects_too(void **state)
 {
@@ -215,7 +215,7 @@ static void forget(void)
 }
 
 /*
- * A close with unread bytes, or before they come, causes a reset, which would overtake the sent
+ * A close with unread bytes, or before bytes come, causes a reset, which would overtake the sent
  * bytes.
  */
 static void after_the_time_limit_input_is_dropped_until_the_fin(void **state)
@@ -242,7 +242,7 @@ static void after_the_time_limit_a_reset_is_no_news(void **state)
 	forget();
 }
 
-/* As long as a silent peer counts as alive; without such a limit, a minute. */
+/* The end lingers as long as a silent peer counts as alive; without a liveness limit, a minute. */
 static void lingering_ends(void **state)
 {
 	static const uint64_t limits[][2] = {{0, 60 * NSEC_PER_SEC},
@@ -307,7 +307,7 @@ static void a_protocol_error_is_answered_by_a_terminate(void **state)
 	link_fini(&l);
 }
 
-/* The user destroys the failed QP when its end is reported, before the Terminate is sent. */
+/* The user destroys the failed QP when the QP's end is reported, before the Terminate is sent. */
 static void a_terminate_outlives_its_qp(void **state)
 {
 	static const uint8_t nonsense[24] = {0, 18, 0x41, 0x4d};
@@ -419,7 +419,8 @@ static void why_a_server_must_not_send_first_is_logged_once(void **state)
 	a.offer_consent = false;
 	live();
 	assert_int_equal(side_post_send(&l.b, 1), 0);
-	assert_int_equal(l.b.u.deadline, 0); /* posting takes no time, so it is requested at once */
+	assert_int_equal(l.b.u.deadline, 0); /* a post passes no time, so the update requests a
+                                              * look at once */
 	link_run(&l);
 	assert_int_equal(stream_deadline(l.b.s), l.now + NSEC_PER_SEC);
 	link_pass(&l, NSEC_PER_SEC - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which connections a target cuts, and when it may answer. */
+/* The connections that a target cuts, and the time at which it may answer. */
 #include "lib/unit.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static void those_that_are_named_are_cut_before_the_answer(void **state)
 {
 	arrive(0, "me", 1);
 	arrive(1, "me", 2);
-	arrive(2, "me", 3); /* it is alive */
+	arrive(2, "me", 3); /* the connection is alive */
 	arrive(3, "you", 1);
 	fence_arrive(&all, &m[4]);
 	assert_int_equal(ask(4, "me", 4, 1, 2), STREAM_FENCE_WAIT);
@@ -117,11 +117,11 @@ static void one_that_has_not_named_itself_yet_is_cut_when_it_does(void **state)
 {
 	struct ext_origin o = origin("me", 1, NULL);
 
-	fence_arrive(&all, &m[0]); /* it was killed, and its bytes are late */
+	fence_arrive(&all, &m[0]); /* the connection was killed, and its bytes are late */
 	fence_arrive(&all, &m[1]);
 	assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
 	assert_int_equal(all.n_questions, 1);
-	fence_arrive(&all, &m[2]); /* later than the question, so it is not meant */
+	fence_arrive(&all, &m[2]); /* later than the question, so the question does not mean it */
 	assert_int_equal(fence_identify(&all, &m[2], &o), STREAM_FENCE_DONE);
 	assert_int_equal(fence_identify(&all, &m[0], &o), STREAM_FENCE_CUT);
 	fence_leave(&all, &m[0]);
@@ -167,7 +167,7 @@ static void an_asker_that_leaves_is_not_woken(void **state)
 
 static void there_is_a_limit_to_questions_of_a_connection(void **state)
 {
-	fence_arrive(&all, &m[0]); /* it never names itself */
+	fence_arrive(&all, &m[0]); /* the connection never names itself */
 	fence_arrive(&all, &m[1]);
 	for (unsigned i = 0; i < FENCE_ASKS_MAX; i++)
 		assert_int_equal(ask(1, "me", 2, 1, 1), STREAM_FENCE_DONE);
@@ -194,17 +194,18 @@ static void one_that_never_names_itself_is_cut_when_there_is_no_room(void **stat
 {
 	struct ext_origin o = origin("silent", 1, NULL);
 
-	fence_arrive(&all, &m[0]); /* it never names itself */
+	fence_arrive(&all, &m[0]); /* the connection never names itself */
 	fence_arrive(&all, &m[1]);
 	fill_with_questions();
-	fence_arrive(&all, &m[2]); /* it is later than all of these, and has its time */
+	fence_arrive(&all, &m[2]); /* this connection is later than all of these, and has its
+                                    * time */
 	assert_int_equal(cuts[0] + cuts[1], 0);
 	fence_arrive(&all, &m[3]);
 	assert_int_equal(ask(3, "you", 2, 1, 1), STREAM_FENCE_DONE);
 	assert_int_equal(cuts[0], 1);
 	assert_int_equal(cuts[1], 1);
 	assert_int_equal(cuts[2], 0);
-	assert_int_equal(all.n_questions, 1); /* m[2] may be meant by this one */
+	assert_int_equal(all.n_questions, 1); /* this question may mean m[2] */
 	assert_int_equal(fence_identify(&all, &m[0], &o), STREAM_FENCE_CUT);
 	assert_int_equal(fence_identify(&all, &m[2], &o), STREAM_FENCE_DONE);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an initiator names: every connection that it has given up, none that is alive, in bounded
+ * An initiator names every connection that it has given up, and none that is alive, in bounded
  * memory.
  */
 #include "lib/unit.h"
@@ -91,7 +91,7 @@ static void living_ones_are_left_out(void **state)
 	names(&f[5], 2);
 	range_is(0, 2, 2);
 	range_is(1, 4, 4);
-	former_leave(&all, &f[3], true); /* over: the gaps become one */
+	former_leave(&all, &f[3], true); /* this connection is over: the gaps become one */
 	names(&f[5], 1);
 	range_is(0, 2, 4);
 }
@@ -140,7 +140,7 @@ static void what_is_fenced_is_forgotten(void **state)
 	former_fenced(&f[3], &first);
 	names(&f[3], 1);
 	range_is(0, 4, 4);
-	former_leave(&all, &f[2], false); /* the target has cut it */
+	former_leave(&all, &f[2], false); /* the target has cut the connection */
 	names(&f[3], 1);
 	range_is(0, 4, 4);
 }

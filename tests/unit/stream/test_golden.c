@@ -122,7 +122,8 @@ static void we_send_what_siw_sends(void **state)
 	}
 }
 
-/* siw's whole side of a peer-to-peer connection: the RTR and the bytes after it reach the QP. */
+/* The other side of a peer-to-peer connection is siw: the RTR and the bytes after it reach the
+ * QP. */
 static void siws_rtr_establishes_us(void **state)
 {
 	struct stream_config cfg = as_siw(STREAM_RESPONDER, &captures[2]);
@@ -146,7 +147,7 @@ static void siws_rtr_establishes_us(void **state)
 	pcap_fini(&capture);
 }
 
-/* siw ignores the bits of an offer of consent, so its answer is not a consent. */
+/* siw ignores the bits of an offer of consent, so siw's answer is not a consent. */
 static void siw_does_not_consent(void **state)
 {
 	struct stream_config cfg = link_config(STREAM_INITIATOR);

@@ -92,7 +92,7 @@ static void expect_hello_then(struct side *from, unsigned error)
 static void the_initiator_waits_for_it_and_no_longer(void **state)
 {
 	accepted();
-	l.a.muted = true; /* none of its bytes reaches the peer, so there is no round trip */
+	l.a.muted = true; /* none of a's bytes reaches the peer, so there is no round trip */
 	link_run(&l);
 	assert_state(&l.a, LIVE);
 	assert_int_equal(l.a.seen[STREAM_EV_ESTABLISHED], 1);
@@ -301,7 +301,7 @@ static void each_looks_as_often_as_the_others_limit_wants(void **state)
 	link_run(&l);
 	assert_state(&l.b, LIVE);
 	assert_true(stream_deadline(l.b.s) <= l.now + 300 * NSEC_PER_MS * 9 / 8);
-	/* No question was needed for that. */
+	/* Until then no ping was needed. */
 	assert_int_equal(qp_counters(rig_qp(l.a.rig))->pings_out, 0);
 	link_fini(&l);
 }

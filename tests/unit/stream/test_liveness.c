@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A peer that is silent for the limit is lost; a slow, busy or not reading one is not. */
+/* A peer that is silent for the limit is lost; a peer that is slow or busy, or does not read, is
+ * not. */
 #include <errno.h>
 
 #include "link.h"
@@ -19,7 +20,7 @@ static void begin(uint64_t limit_ns)
 	liveness_begin(&v, false, limit_ns, &view, 0);
 }
 
-/* Look at the time that it asked for; *now is that time. */
+/* Look at the time that the last look requested; *now is that time. */
 static enum liveness_act look(uint64_t *now)
 {
 	*now = v.at;
@@ -64,7 +65,8 @@ static void after_the_last_byte_it_takes_the_limit_and_a_half_at_most(void **sta
 	}
 }
 
-/* A thousand connections, one made each millisecond: the number of wake-ups for their looks. */
+/* Returns the number of wake-ups for the looks of a thousand connections, one made each
+ * millisecond. */
 static unsigned wake_ups_for(bool second, uint64_t limit, uint64_t *due)
 {
 	uint64_t last = 0;
@@ -130,13 +132,13 @@ static void a_stalled_end_sends_every_second_and_loses_no_peer(void **state)
 		assert_int_equal(now - before, SEC);
 		before = now;
 	}
-	view.stalled = false; /* from now on it counts again */
+	view.stalled = false; /* from now on the time counts again */
 	while (look(&now) != LIVENESS_LOST)
 		;
 	assert_int_equal(now - before, 15 * SEC);
 }
 
-/* This process was stopped, and its peer's answers may still be in the socket. */
+/* This process was stopped, and the peer's answers may still be in the socket. */
 static void an_end_that_did_not_run_begins_anew(void **state)
 {
 	uint64_t now;
@@ -171,15 +173,16 @@ static void the_peers_shorter_limit_is_met(void **state)
 	view.rx++;
 	assert_int_equal(look(&now), LIVENESS_PONG);
 	assert_int_equal(now - before, 500 * MS);
-	liveness_on_peer_limit(&v, 1, now); /* absurd: it must not consume the CPU */
+	liveness_on_peer_limit(&v, 1, now); /* an absurd limit must not consume the CPU */
 	look(&before);
 	look(&now);
 	assert_int_equal(now - before, 100 * MS);
 }
 
 /*
- * Its question may be stuck after other bytes that it sends, for longer than its limit. So it must
- * get bytes from this end before the look that this end's own limit would give.
+ * The peer's question may be stuck after other bytes that the peer sends, for longer than the
+ * peer's limit. So the peer must get bytes from this end before the look that this end's own limit
+ * would give.
  */
 static void a_shorter_limit_counts_as_soon_as_it_is_announced(void **state)
 {
@@ -257,7 +260,7 @@ static void a_vanished_peer_fails_what_was_posted(void **state)
 	assert_int_equal(side_post_send(&l.a, 7), 0);
 	assert_int_equal(side_post_recv(&l.a, 8), 0);
 	link_run(&l);
-	assert_int_equal(rig_poll(l.a.rig, &status), 7); /* the LLP took it */
+	assert_int_equal(rig_poll(l.a.rig, &status), 7); /* the LLP took the Send */
 	while (l.a.finals == 0)
 		tick();
 	assert_in_range(l.now - begun, 15 * SEC, 24 * SEC);
@@ -323,7 +326,7 @@ static void limits_can_be_set_until_they_matter(void **state)
 	assert_int_equal(stream_accept(l.b.s, &link_params, LINK_MSS, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_in_range(stream_deadline(l.a.s), l.now + SEC,
-			l.now + SEC * 9 / 8); /* b has announced it */
+			l.now + SEC * 9 / 8); /* b has announced the limit */
 	assert_in_range(stream_deadline(l.b.s), l.now + SEC, l.now + SEC * 9 / 8);
 	assert_int_equal(stream_set_limits(l.b.s, SEC, SEC), -EINVAL);
 	link_fini(&l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When a meeting dials, gives up and times out, which dials it takes, and which one it drops. */
+/* The times at which a meeting dials, gives up and times out, the dials that it takes, and the
+ * dial that it drops. */
 #include "lib/unit.h"
 
 #include "meeting_rig.h"
@@ -270,7 +271,7 @@ static void test_a_newer_dial_replaces_that_of_the_same_sender(void **state)
 	assert_ptr_equal(todo.accept, &in[1]);
 }
 
-/* The peer was reset and dials again, before the end of its former stream is seen. */
+/* The peer was reset and dials again, before this end sees the end of the peer's former stream. */
 static void test_an_unused_stream_gives_way_to_the_next_dial(void **state)
 {
 	struct meeting_inbound in = rig_inbound(high, low);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every event in every state of a meeting: the state that follows, and what is to be done. */
+/* Every event in every state of a meeting: the state that follows, and the action. */
 #include "lib/unit.h"
 
 #include <stdio.h>
@@ -8,14 +8,14 @@
 
 #define SEC NSEC_PER_SEC
 
-/* The states of a meeting, with how far its dial is and what is parked. */
+/* The states of a meeting, with the progress of its dial and the parked dials. */
 enum row {
 	NONE,
-	NONE_PARKED, /* a dial of the peer, and one of a stranger */
+	NONE_PARKED, /* a dial of the peer is parked, and a dial of a stranger */
 	DIALS_LATER,
 	DIALS,
 	DIAL_SENT,
-	DIAL_SENT_PARKED, /* the peer's own dial waits beside it */
+	DIAL_SENT_PARKED, /* the peer's own dial waits beside this end's dial */
 	AWAITS,
 	FALLS_BACK,
 	FALLBACK_SENT,
@@ -37,18 +37,19 @@ enum event {
 	POST,
 	INBOUND_PEER,
 	INBOUND_OTHER,
-	PARKED_END, /* of the first parked one; or of one that is not parked */
+	PARKED_END, /* of the first parked dial; or of a dial that is not parked */
 	ESTABLISHED,
 	REPLY,
 	LIVE,
 	END_UNUSED,
 	END_IDLE,
 	END_BUSY,
-	TIME, /* at its deadline; or now, without one */
+	TIME, /* at the meeting's deadline; or now, without a deadline */
 	EVENTS
 };
 
-/* The state that follows: N D A G M L. Then what to do: close, reject, fail, self, accept, dial. */
+/* The state that follows: N D A G M L. Then the actions: close, reject, fail, self, accept,
+ * dial. */
 #define WHAT "crfsad"
 static const char *const expected[ROWS][EVENTS] = {
 	/* RTR RESET ERR DESTROY POST PEER OTHER PARKED_END ESTABLISHED REPLY LIVE UNUSED IDLE BUSY TIME */
@@ -247,7 +248,7 @@ static void describe(char *text)
 	*text = '\0';
 }
 
-/* What holds after every event. */
+/* Check what must hold after every event. */
 static void check_meeting(void)
 {
 	bool looks = m.state == MEETING_DIALING || m.state == MEETING_AWAITING;
@@ -257,7 +258,7 @@ static void check_meeting(void)
 	assert_int_equal(!!(todo.todo & MEETING_DO_ACCEPT), todo.accept != NULL);
 	if (todo.todo & (MEETING_DO_SELF | MEETING_DO_ACCEPT | MEETING_DO_DIAL))
 		assert_int_equal(todo.attempt, m.attempt);
-	/* An end that looks without a dial of its own that is at the peer has a deadline. */
+	/* An end that looks has a deadline, unless a dial of its own is at the peer. */
 	if (looks && m.dial != MEETING_DIAL_SENT)
 		assert_true(todo.deadline != CLOCK_NEVER);
 	if (!looks)

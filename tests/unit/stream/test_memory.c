@@ -12,8 +12,8 @@ void *__real_calloc(size_t n, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 
-static int countdown = -1; /* allocations until one fails */
-static bool for_good;      /* all later ones fail, too */
+static int countdown = -1; /* allocations until an allocation fails */
+static bool for_good;      /* all later allocations fail, too */
 
 static bool fails(void)
 {
@@ -70,7 +70,7 @@ static void a_responder_without_memory_hangs_up(void **state)
 	link_fini(&l);
 }
 
-/* The target needs memory for requests, from the first one on. */
+/* The target needs memory for requests, from the first request on. */
 static bool read_without_allocation(int n)
 {
 	struct stream_config a = link_config(STREAM_INITIATOR), b = link_config(STREAM_RESPONDER);

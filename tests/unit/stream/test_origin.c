@@ -22,7 +22,7 @@ static int reset(void **state)
 	return 0;
 }
 
-/* The reply is on its way; this many former connections are named. */
+/* The reply is on its way, and the initiator names this many former connections. */
 static void accepted(unsigned names, enum stream_fence verdict)
 {
 	link_init(&l, &a, &b);
@@ -67,13 +67,14 @@ static void it_is_established_after_the_answer(void **state)
 	expect_established(0, 0);
 	assert_int_equal(l.b.questions, 1);
 	assert_int_equal(l.b.came.n, EXT_ORIGIN_RANGES);
-	assert_int_equal(rig_poll(l.b.rig, &status), -1); /* no bytes of the user follow it */
+	assert_int_equal(rig_poll(l.b.rig, &status), -1); /* no bytes of the user follow the
+                                                           * ORIGIN */
 	stream_fence_end(l.b.s, l.now, &l.b.u);
 	link_run(&l);
 	expect_established(1, 1);
 	assert_int_equal(rig_poll(l.b.rig, &status), 5);
 	assert_int_equal(l.a.fenced, 1);
-	assert_false(l.b.came.asks); /* the last one */
+	assert_false(l.b.came.asks); /* the last question */
 	link_fini(&l);
 }
 
@@ -124,7 +125,7 @@ static void one_that_a_later_one_named_executes_nothing(void **state)
 	assert_int_equal(side_post_recv(&l.b, 5), 0);
 	l.a.muted = true;
 	link_run(&l);
-	assert_int_equal(side_post_send(&l.a, 6), 0); /* right after its ORIGIN */
+	assert_int_equal(side_post_send(&l.a, 6), 0); /* right after the ORIGIN */
 	l.a.muted = false;
 	link_run(&l);
 	expect_established(1, 0);
@@ -199,7 +200,7 @@ static void two_ends_that_cross_are_not(void **state)
 	link_fini(&l);
 }
 
-/* Established by the HELLO alone, the peer sends until it sees the end. */
+/* The HELLO alone has established the connection, and the peer sends until it sees the end. */
 static void a_target_that_leaves_before_the_origin_is_not(void **state)
 {
 	accepted(0, STREAM_FENCE_DONE);
@@ -221,7 +222,7 @@ static void a_lost_link_is_not(void **state)
 	link_fini(&l);
 }
 
-/* A Read without the right to it. */
+/* The target refuses a Read that has no right to its region. */
 static void a_terminate_of_the_target_is_over(void **state)
 {
 	established();
@@ -243,7 +244,8 @@ static void one_that_does_not_take_part_is_as_before(void **state)
 	assert_int_equal(stream_disconnect(l.b.s, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_state(&l.b, CLOSED);
-	assert_false(qp_peer_leaves(rig_qp(l.a.rig))); /* there an unknown kind would be an error */
+	assert_false(qp_peer_leaves(rig_qp(l.a.rig))); /* to that peer an unknown kind would be
+                                                        * an error */
 	link_fini(&l);
 
 	reset(NULL);

@@ -90,7 +90,8 @@ static void the_time_limit_covers_all_attempts(void **state)
 	link_fini(&l);
 }
 
-/* Its first bytes prove it. A peer that waits for an answer sends only a short line before. */
+/* The first bytes show the other protocol. A peer that waits for an answer sends only a short
+ * line before. */
 static void a_peer_of_another_protocol_is_known_by_its_first_bytes(void **state)
 {
 	static const char *const lines[] = {"+OK\r\n", "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
@@ -189,7 +190,7 @@ static void the_rtr_is_one_that_both_named(void **state)
 	}
 }
 
-/* After the request there is only one whole FPDU, which is this Terminate, and a FIN. */
+/* After the request there is only one whole FPDU, which is this Terminate, and then a FIN. */
 static void assert_terminate(unsigned error, bool marker)
 {
 	uint8_t bytes[64], *fpdu = bytes;

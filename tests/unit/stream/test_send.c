@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_send.c -- a link that takes no bytes now, and one that breaks at a send. */
+/* test_send.c -- a link that takes no bytes at the moment, and a link that breaks at a send. */
 #include <errno.h>
 
 #include "link.h"

@@ -87,7 +87,8 @@ static void the_end_waits_while_sends_are_taken_one_by_one(void **state)
 	link_fini(&l);
 }
 
-/* The FIN is not visible to this end's host: it follows more bytes than its buffers take. */
+/* The FIN is not visible to this end's host: more bytes come before it than the host's buffers
+ * take. */
 static void a_stall_that_lasts_takes_more_sends_up_to_the_fin(void **state)
 {
 	live_with_a_stall();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two streams of this implementation, back to back: what they agree on, and what is reported. */
+/* Two streams of this implementation, back to back: the values on which they agree, and their
+ * reports. */
 #include "link.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ static void without_an_announcement_the_user_flushes_by_reading(void **state)
 	assert_true(cfg.offer_consent);
 }
 
-/* The user of each end announces it, or does not, until the start-up begins. */
+/* The user of each end announces native flushes, or does not, until the start-up begins. */
 static void each_end_announces_for_itself(void **state)
 {
 	a.user_flushes = b.user_flushes = false;

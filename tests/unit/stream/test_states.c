@@ -201,7 +201,7 @@ static void silence_ends_only_what_may_be_judged(void **state)
 		live += stream_state(walk.me->s) == STREAM_LIVE;
 		end();
 	}
-	assert_true(lost > 0 && live > 0); /* there were both kinds of peer */
+	assert_true(lost > 0 && live > 0); /* both kinds of peer occurred */
 }
 
 static int listen_to_the_log(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* walk.c -- every event that a stream can get, and every state in which it can come. */
+/* walk.c -- every event that a stream can get, and every state in which an event can come. */
 #include "walk.h"
 
 #include <errno.h>
@@ -210,7 +210,7 @@ static size_t gather(void)
 	return total;
 }
 
-/* If the time matters, the update asks for it. */
+/* If the stream's time matters, the update requests the time. */
 static void give_time(void)
 {
 	if (walk.me->u.deadline == 0)
@@ -274,7 +274,7 @@ static void ev_fin(void)
 		stream_fin_sent(walk.me->s, &walk.me->u);
 }
 
-/* Perform all pending work; the pipe has no bytes for it. */
+/* Perform all pending work; the pipe has no bytes for that work. */
 static void ev_perform(void)
 {
 	side_perform(walk.me);

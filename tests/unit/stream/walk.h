@@ -25,9 +25,9 @@ extern void (*const walk_events[])(void);
 extern const size_t walk_n_events;
 extern const struct place walk_places[];
 extern const size_t walk_n_places;
-/* An hour passes; this is one of the events. */
+/* An event: an hour passes. */
 void ev_late(void);
-/* The peer sends nothing for longer than any limit; this is another one. */
+/* An event: the peer sends nothing for longer than any limit. */
 void ev_silence(void);
 
 #endif

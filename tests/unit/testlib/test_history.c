@@ -23,8 +23,9 @@ static bool search(const struct history_op *ops, unsigned count, unsigned taken,
 		return true;
 	for (unsigned i = 0; i < count; i++) {
 		/*
-		 * This operation comes next only if every other one that is left ends after its
-		 * begin. An unacknowledged one must also come before any that began after its end.
+		 * This operation comes next only if every other operation that is left ends after
+		 * its begin. An unacknowledged operation must also come before any that began after
+		 * its end.
 		 */
 		if (taken >> i & 1 || ops[i].begin > first_end)
 			continue;
@@ -91,7 +92,7 @@ static void it_agrees_with_a_search_of_all_orders(void **state)
 		fine += expected;
 		wrong += !expected;
 	}
-	/* there are many of both kinds */
+	/* both kinds are frequent */
 	assert_true(fine > 4000 && wrong > 4000);
 }
 
@@ -126,7 +127,7 @@ static void a_value_that_was_read_must_not_disappear(void **state)
 	assert_int_equal(judge(ops, 2), HISTORY_IS_FINE);
 }
 
-/* An unacknowledged write of a former epoch must not appear after the next one has begun. */
+/* An unacknowledged write of a former epoch must not take effect after the next epoch has begun. */
 static void an_unsure_write_does_not_take_effect_after_its_end(void **state)
 {
 	struct history_op ops[] = {

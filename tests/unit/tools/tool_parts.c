@@ -58,7 +58,7 @@ static void percentiles_are_nearest_ranks(void **state)
 	assert_true(latency_permille_us(&samples, 1000) == 0.007);
 }
 
-/* From nothing to centuries: three equal ones, between a smaller and a larger one. */
+/* Latencies from nothing to centuries: three equal ones, between a smaller and a larger one. */
 static void latencies_of_any_length_are_kept(void **state)
 {
 	static struct latency samples;

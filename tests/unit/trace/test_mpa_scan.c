@@ -16,7 +16,7 @@
 static struct {
 	uint8_t bytes[STREAM_MAX];
 	size_t len;
-	size_t begin[FRAMES_MAX + 1]; /* the last entry is where a next frame would begin */
+	size_t begin[FRAMES_MAX + 1]; /* the last entry is the begin of a possible next frame */
 	unsigned frames;
 } stream;
 static uint64_t seed = 20261121;
@@ -34,7 +34,7 @@ static void begin_stream(bool wants_markers, size_t pd_len)
 	stream.frames = 1;
 }
 
-/* Of random bytes, with its markers if the stream has them. */
+/* Add an FPDU of random bytes, with markers if the stream has markers. */
 static void add_fpdu(size_t ulpdu_len, bool markers)
 {
 	uint64_t pos = stream.len - stream.begin[1];

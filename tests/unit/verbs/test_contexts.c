@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each time that the device is opened: a context with asynchronous events of its own. */
+/* The contexts of a device that is opened several times: each has asynchronous events of its
+ * own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -74,7 +75,8 @@ static void contexts_differ(void **state)
 	assert_int_not_equal(a->async_fd, b->async_fd);
 	assert_int_equal(softrnic_close_device(a), 0);
 	assert_int_equal(softrnic_close_device(b), 0);
-	assert_int_equal(softrnic_close_device(softrnic_context()), 0); /* that of ids stays */
+	assert_int_equal(softrnic_close_device(softrnic_context()), 0); /* the context of ids
+                                                                         * stays open */
 	assert_int_not_equal(fcntl(softrnic_context()->async_fd, F_GETFD), -1);
 }
 
@@ -110,7 +112,7 @@ static void a_context_may_be_closed_before_its_objects(void **state)
 	user_open(&u);
 	fd = u.ctx->async_fd;
 	assert_int_equal(softrnic_close_device(u.ctx), 0);
-	user_overrun(&u); /* its event has a place to go to */
+	user_overrun(&u); /* the queue's event has a context that gets it */
 	assert_int_not_equal(fcntl(fd, F_GETFD), -1);
 	user_free_objects(&u);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);

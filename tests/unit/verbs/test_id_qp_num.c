@@ -50,7 +50,7 @@ static void all_of_them_can_be_taken_and_no_more(void **state)
 		seen[num] = true;
 		n++;
 	}
-	assert_true(n >= ALL - 1); /* one is taken by the test before */
+	assert_true(n >= ALL - 1); /* the test before took one number */
 	id_qp_num_give(2 + ALL / 2);
 	assert_int_equal(taken(), 2 + ALL / 2);
 	assert_int_equal(id_qp_num_take(&num), -ENOMEM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs without an id, as far as they need no peer: states, posting, what is returned. */
+/* Queue pairs without an id, as far as they need no peer: states, posting, and returned values. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -51,7 +51,7 @@ static int destroyed(void **state)
 {
 	struct plain *p = *state;
 
-	assert_int_equal(softrnic_dealloc_pd(p->pd), EBUSY); /* the queue pair uses both */
+	assert_int_equal(softrnic_dealloc_pd(p->pd), EBUSY); /* the queue pair uses both objects */
 	assert_int_equal(softrnic_destroy_cq(p->cq), EBUSY);
 	assert_int_equal(softrnic_destroy_plain_qp(p->qp), 0);
 	assert_int_equal(softrnic_destroy_cq(p->cq), 0);
@@ -96,7 +96,7 @@ static int post_send(struct plain *p, uint64_t wr_id)
 	return ret;
 }
 
-/* What completes next, or 0. All that completes here was flushed. */
+/* Returns the wr_id of the next completion, or 0. All completions here are flushed requests. */
 static uint64_t flushed(struct plain *p)
 {
 	struct ibv_wc wc;
@@ -146,7 +146,7 @@ static void wrong_moves_change_nothing(void **state)
 	assert_int_equal(softrnic_modify_qp(p->qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), EINVAL);
 }
 
-/* pyverbs sets a queue pair up again from what it has queried before. */
+/* pyverbs sets a queue pair up again with attributes that it queried before. */
 static void all_that_was_set_is_returned(void **state)
 {
 	struct plain *p = *state;
@@ -162,15 +162,16 @@ static void all_that_was_set_is_returned(void **state)
 	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ;
 	assert_int_equal(softrnic_modify_qp(p->qp, &attr, IBV_QP_ACCESS_FLAGS), 0);
 	assert_int_equal(query(p).qp_access_flags, IBV_ACCESS_REMOTE_READ);
-	assert_int_equal(move(p, IBV_QPS_ERR), 0); /* what was set stays */
+	assert_int_equal(move(p, IBV_QPS_ERR), 0); /* the attributes stay */
 	assert_int_equal(query(p).qp_access_flags, IBV_ACCESS_REMOTE_READ);
-	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* here it ends */
+	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* here the attributes end */
 	assert_int_equal(query(p).qp_access_flags, 0);
 	assert_int_equal(query(p).port_num, 0);
 	assert_int_equal(query(p).cap.max_send_wr, 4);
 }
 
-/* Without a global header there is no peer on Ethernet: the first thing that such programs see. */
+/* Without a global header there is no peer on Ethernet. This error is the first that programs
+ * for InfiniBand get. */
 static void a_path_by_local_identifiers_is_refused(void **state)
 {
 	struct plain *p = *state;
@@ -220,7 +221,8 @@ static void reset_empties_without_completions(void **state)
 	for (int i = 0; i < 4; i++) /* all of the room is there again */
 		assert_int_equal(post_recv(p, 1), 0);
 	assert_int_equal(move(p, IBV_QPS_ERR), 0);
-	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* drops what nothing has polled, too */
+	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* the move also drops completions that the
+                                                      * program has not polled */
 	assert_int_equal(flushed(p), 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every pair of states, with every mask that differs little from a right one, for every type. */
+/* Every pair of states, with every mask that differs little from a valid mask, for every type. */
 #include "lib/unit.h"
 
 #include "softrnic/verbs/qp_states.h"
@@ -7,7 +7,7 @@
 #define STATES 7
 #define BITS   26 /* of enum ibv_qp_attr_mask, up to IBV_QP_RATE_LIMIT */
 
-/* What the standard lists, in its words; moves that are in no row do not exist. */
+/* The moves that the standard lists, in the standard's words; a move in no row does not exist. */
 static const struct move {
 	enum ibv_qp_type type;
 	enum ibv_qp_state from, to;
@@ -101,7 +101,7 @@ static void check(enum ibv_qp_type type, int from, int to, int mask)
 			 right ? "success" : "failure");
 }
 
-/* The mask, and all that differ from it in one bit or two. */
+/* Check the mask, and all masks that differ from it in one bit or two. */
 static void check_around(enum ibv_qp_type type, int from, int to, int mask)
 {
 	for (int i = 0; i <= BITS; i++) {
