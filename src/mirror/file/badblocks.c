@@ -10,7 +10,9 @@
 
 struct badblocks_file {
 	int fd;
-	int direct; /* past the page cache; the same as fd where that is not possible */
+	/* descriptor that bypasses the page cache; the same as fd where the file system has no
+	 * O_DIRECT */
+	int direct;
 	enum rpma_durability durability;
 };
 
@@ -18,17 +20,17 @@ typedef uint8_t badblocks_block[MIRROR_BLOCK];
 
 static const _Alignas(MIRROR_BLOCK) badblocks_block badblocks_zeros;
 
-/* Errors of the block layer and file systems for bad media (block/blk-core.c), and checksums
- * that do not fit. EFAULT: persistent memory has poison that its driver has not found yet, as
- * the reader's own memory is good. */
+/* Errors of the block layer and file systems for bad media (block/blk-core.c) and wrong
+ * checksums. EFAULT: persistent memory has poison that its driver has not found yet; the
+ * reader's own memory is good. */
 bool badblocks_is_of_medium(int error)
 {
 	return error == EIO || error == ENODATA || error == EILSEQ || error == EBADMSG ||
 	       error == EHWPOISON || error == EFAULT;
 }
 
-/* 0, or a positive errno. A read ends before the first byte that the medium does not give; the
- * next read returns the cause. */
+/* Returns 0 or a positive errno. A read stops before the first unreadable byte; the next read
+ * returns the cause. */
 static int badblocks_read(int fd, uint64_t offset, bool *is_bad)
 {
 	_Alignas(MIRROR_BLOCK) badblocks_block block;
@@ -46,15 +48,15 @@ static int badblocks_read(int fd, uint64_t offset, bool *is_bad)
 	return 0;
 }
 
-/* Read the block as a fault of the mapping and a digest of the medium do: the cached block may
- * be all that is left of it. */
+/* Read the block both through the page cache (like a fault of the mapping) and from the medium
+ * (like a digest), because the cached block may be the only copy left. */
 static int badblocks_look(const struct badblocks_file *f, uint64_t offset, bool *is_bad)
 {
 	int rc = badblocks_read(f->fd, offset, is_bad);
 
 	if (!rc && f->direct != f->fd) {
 		rc = badblocks_read(f->direct, offset, is_bad);
-		if (rc == EINVAL) /* larger sectors */
+		if (rc == EINVAL) /* the disk has larger sectors */
 			rc = 0;
 	}
 	return rc;
@@ -89,7 +91,7 @@ static int badblocks_zero(const struct badblocks_file *f, uint64_t offset)
 		rc = badblocks_move(f, offset);
 	if (!rc && fdatasync(f->fd))
 		rc = errno;
-	if (!rc) /* the next read comes from the medium */
+	if (!rc) /* drop the cached block: the next read comes from the medium */
 		posix_fadvise(f->fd, (off_t)offset, MIRROR_BLOCK, POSIX_FADV_DONTNEED);
 	return rc;
 }

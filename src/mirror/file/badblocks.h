@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * badblocks.h -- blocks of a copy's data file that the medium cannot give back.
+ * badblocks.h -- blocks of a copy's data file that the medium cannot read.
  *
- * A store into an unreadable mapped page faults, as the page is read first. A write of whole blocks
- * past the page cache does not: a disk then uses another sector, and the driver of persistent
- * memory clears the poison.
+ * A store into an unreadable mapped page faults, because the kernel reads the page first. A write
+ * of whole blocks that bypasses the page cache does not fail: a disk then uses another sector, and
+ * the driver of persistent memory clears the poison.
  */
 #ifndef MIRROR_FILE_BADBLOCKS_H
 #define MIRROR_FILE_BADBLOCKS_H
@@ -16,17 +16,18 @@
 #include "mirror/core/types.h"
 
 struct badblocks {
-	uint32_t cleared; /* blocks that could not be read, and are zeros, durably */
+	uint32_t cleared; /* number of blocks that could not be read and now are zeros, durably */
 	uint64_t offset;  /* offset of the block that failed */
 };
 
-/* Is that errno a medium's? Other errors are no sign of a bad block. */
+/* Does this errno show a bad block of the medium? */
 bool badblocks_is_of_medium(int error);
 
 /*
  * The blocks of the range that cannot be read become zeros; the others are not written to. The
- * range has whole blocks, and nothing else writes to it meanwhile. 0 if all of it can be read then,
- * else -errno: ENODATA if the file ends before it. May take long, as a disk tries again and again.
+ * range has whole blocks, and nothing else writes to it meanwhile. Returns 0 if the whole range can
+ * be read afterwards, else -errno (ENODATA: the file ends before the range does). May take long,
+ * because a disk repeats its attempts.
  */
 int badblocks_clear(int fd, enum rpma_durability durability, struct mirror_range range,
 		    struct badblocks *found);

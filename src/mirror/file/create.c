@@ -10,7 +10,7 @@
 #include "base/newfile.h"
 #include "mirror/file/metafile.h"
 
-/* Nothing to do: a file without a name is made durable as a whole when it gets one. */
+/* Does nothing: the file has no name yet, and is made durable as a whole when it gets its name. */
 static int create_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	return 0;
@@ -51,7 +51,7 @@ static int create_fill(const struct metafile_new *opts, const struct newfile *nf
 
 	if (rc)
 		return rc;
-	super.files.data_time_ns = 0; /* as a daemon leaves it */
+	super.files.data_time_ns = 0; /* the value that a running daemon stores */
 	store.base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, nf->fd, 0);
 	if (store.base == MAP_FAILED)
 		return -errno;

@@ -33,11 +33,12 @@ static int metafile_persist(void *arg, uint64_t offset, uint64_t len)
 {
 	struct metafile *f = arg;
 
-	__atomic_add_fetch(&f->persists, 1, __ATOMIC_RELAXED); /* also in signal handlers */
+	/* atomic: signal handlers count, too */
+	__atomic_add_fetch(&f->persists, 1, __ATOMIC_RELAXED);
 	return metafile_write_back(f->addr, f->durability, offset, len);
 }
 
-/* The mapping only reads: a call of a setter is a mistake of the caller. */
+/* The mapping is read-only, so a call of a setter is a mistake of the caller. */
 static int metafile_refuse(void *arg, uint64_t offset, uint64_t len)
 {
 	return -EROFS;

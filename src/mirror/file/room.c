@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* room.c -- the files of a copy get longer, before the set does. */
+/* room.c -- the files of a copy get longer before the set's size grows. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include "mirror/core/killpoint.h"
 #include "mirror/file/metafile.h"
 
-/* At least `size` bytes; was: its length before. */
+/* Make the file at least `size` bytes long; *was: its length before. */
 static int room_extend(int fd, const char *path, uint64_t size, uint64_t *was, struct error *err)
 {
 	struct newfile_opts opts = {.path = path, .size = size};

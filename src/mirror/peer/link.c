@@ -7,8 +7,8 @@
 
 #include "mirror/peer/link_impl.h"
 
-/* The name of the connection, for errors: all connections go to one port, and perhaps only some
- * get through. */
+/* The kind of the connection, for error texts: all kinds go to the same port, and perhaps only
+ * some get through. */
 static const char *link_what(const struct link *l)
 {
 	switch (l->exchange.greeting.kind) {
@@ -137,8 +137,8 @@ unsigned link_fds(const struct link *l, int fds[2])
 	return 2;
 }
 
-/* Sends of a lane complete in the queue of all lanes, which only reports failures. A lane has
- * one send, its proof. */
+/* Is a send slot free? Sends of a lane complete in the shared queue of all lanes, which reports
+ * only failures; but a lane sends only its proof. */
 static bool link_has_room(struct link *l)
 {
 	struct rpma_cq *cq = NULL;
@@ -231,7 +231,7 @@ void link_step(struct link *l, uint64_t now_ms)
 
 	if (l->state == LINK_DOWN || l->state == LINK_ENDED)
 		return;
-	/* Take messages before events: they came before the end. */
+	/* Take messages before events, because the messages arrived before the connection's end. */
 	rpma_cq_wait_timeout(l->rcq, 0);
 	while (l->state > LINK_CONNECTING && l->state != LINK_ENDED &&
 	       !rpma_cq_get_wc(l->rcq, 1, &wc, NULL))

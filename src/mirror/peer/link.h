@@ -2,8 +2,9 @@
 /*
  * link.h -- one connection to a member's daemon: control, lane or bulk, or one that observes.
  *
- * It connects, greets, proves and gets its grant, or ends; no call here waits. The background
- * thread calls link_step() when one of the descriptors is readable, or in each turn.
+ * A connection connects, greets, proves the secret and gets its grant, or ends. No call here waits.
+ * The background thread calls link_step() when one of the descriptors is readable, or in each turn
+ * of its loop.
  */
 #ifndef MIRROR_PEER_LINK_H
 #define MIRROR_PEER_LINK_H
@@ -13,8 +14,8 @@
 #include "mirror/wire/message.h"
 #include "mirror/wire/proof.h"
 
-#define LINK_MESSAGES 8 /* received and not taken */
-#define LINK_SENDS    8 /* on their way */
+#define LINK_MESSAGES 8 /* messages that are received and not taken */
+#define LINK_SENDS    8 /* sends under way */
 
 enum link_state {
 	LINK_DOWN,
@@ -27,11 +28,11 @@ enum link_state {
 /* The part that is the same for all connections to a member. */
 struct link_place {
 	struct rpma_peer *peer;
-	struct rpma_cq *cq; /* for operations; NULL: one of its own */
+	struct rpma_cq *cq; /* queue for operations; NULL: the connection gets its own */
 	uint32_t sq_size;
 	int timeout_ms; /* time limit for a connect, and for silence of the peer */
-	/* PROOF_KEY; *key is NULL: the set has no secret. Both may change when a set gets its
-	 * first secret. */
+	/* PROOF_KEY bytes; *key NULL: the set has no secret. *key and the bytes may change when
+	 * a set gets its first secret. */
 	const uint8_t *const *key;
 	const char *self; /* this end, for texts about versions: "this librpmirror" */
 };
@@ -49,34 +50,35 @@ struct link {
 	struct rpma_mr_local *mr;
 	uint64_t sent, sends_done;
 	struct proof_exchange exchange;
-	struct message_grant grant;  /* READY */
-	struct rpma_mr_remote *data; /* LANE, BULK */
-	struct rpma_mr_remote *ring; /* LANE */
-	enum greeting_status status; /* ENDED by a refusal */
-	bool lacks_secret;           /* ENDED, as only one end has a secret */
-	struct mirror_epoch known;   /* and the epoch that was promised there */
-	uint64_t deadline_ms;        /* until READY */
+	struct message_grant grant;  /* valid once READY */
+	struct rpma_mr_remote *data; /* with LANE and BULK */
+	struct rpma_mr_remote *ring; /* with LANE */
+	enum greeting_status status; /* ENDED by a refusal: its status */
+	bool lacks_secret;           /* ENDED because only one end has a secret */
+	struct mirror_epoch known;   /* the epoch that the refusing daemon has promised */
+	uint64_t deadline_ms;        /* time limit for READY */
 	struct message inbox[LINK_MESSAGES];
 	unsigned inbox_first, inbox_count;
 	char why[256];
-	uint32_t medium_error; /* ENDED as the medium there has failed: its errno; else 0 */
+	/* ENDED because the member's medium has failed: its errno; else 0 */
+	uint32_t medium_error;
 };
 
-/* From DOWN. A failure is reported like one of a later step. */
+/* Begin a connection that is DOWN. A failure is reported like a failure of a later step. */
 void link_open(struct link *l, const struct link_place *place, const char *host, uint16_t port,
 	       const struct greeting *greeting, uint64_t now_ms);
-/* After this no post goes out, and no memory of it is read. */
+/* After the return nothing is sent any more, and the connection's memory is not read any more. */
 void link_close(struct link *l);
 
-/* The descriptors to wait for; fewer while there are none. */
+/* Stores the descriptors to wait for, and returns their number (0 to 2). */
 unsigned link_fds(const struct link *l, int fds[2]);
 void link_step(struct link *l, uint64_t now_ms);
 /* Break the connection: the next link_step() finds it ENDED. */
 void link_fail(struct link *l, const char *why);
-/* The same, with the reason of a failed completion. */
+/* Break the connection because of a failed completion. */
 void link_fail_by(struct link *l, const struct ibv_wc *wc);
 
-/* READY: false ends it. */
+/* Send while READY. On false the connection ends. */
 bool link_send(struct link *l, const struct message *m);
 bool link_receive(struct link *l, struct message *m);
 

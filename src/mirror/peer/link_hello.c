@@ -28,7 +28,7 @@ static void link_prove(struct link *l)
 	link_send(l, &m);
 }
 
-/* Only one end has a secret. */
+/* End the link: only one end has a secret. */
 static void link_lacks_secret(struct link *l, bool there)
 {
 	l->lacks_secret = true;
@@ -89,7 +89,7 @@ static int link_take_region(const struct message_desc *desc, struct rpma_mr_remo
 	return rpma_mr_remote_from_descriptor(desc->bytes, desc->len, mr);
 }
 
-/* Does the grant have all that this kind of connection needs? */
+/* Does the grant have every registration that this kind of connection needs? */
 static bool link_is_complete(const struct link *l)
 {
 	switch (l->exchange.greeting.kind) {

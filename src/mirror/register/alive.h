@@ -8,7 +8,7 @@
 
 #include "mirror/core/types.h"
 
-#define ALIVE_MAX 128 /* bytes of a text, with its NUL */
+#define ALIVE_MAX 128 /* bytes of the text, with its NUL */
 
 void alive_encode(struct mirror_epoch epoch, uint64_t counter, char text[ALIVE_MAX]);
 /* Accepts only the form that alive_encode() makes. 0 or -EPROTO. */

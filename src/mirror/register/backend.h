@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * backend.h -- the calls of a store for register.c: two keys with texts and revisions, read and
- * changed together. Records and nonces are register.c's alone.
+ * backend.h -- a store's calls for register.c: two keys with texts and revisions, read and changed
+ * together. Only register.c handles records and nonces.
  */
 #ifndef MIRROR_REGISTER_BACKEND_H
 #define MIRROR_REGISTER_BACKEND_H
@@ -27,26 +27,29 @@ struct backend_keys {
 	struct backend_value key[BACKEND_KEYS];
 };
 
-/* The source of a read's answer: a single member may lack the newest values. */
+/* The source of a read's answer: all members of the store, or one member, which may lack the
+ * newest values. */
 enum backend_word { BACKEND_OF_ALL, BACKEND_OF_ONE };
 
 enum backend_change { BACKEND_KEEP, BACKEND_PUT, BACKEND_DELETE };
 
 /* Either all comparisons hold and all changes are made, or nothing is changed. */
 struct backend_txn {
-	/* Compared by revision and by the whole text, or as absent; NULL: not compared. */
+	/* Each key is compared by revision and by the whole text, or as absent; NULL: not
+	 * compared. */
 	const struct backend_value *expect[BACKEND_KEYS];
 	enum backend_change change[BACKEND_KEYS];
 	const char *put[BACKEND_KEYS];
 };
 
 struct backend_ops {
-	/* Linearizable, unless one member's answer is enough; 0 or -errno as of register_get(). */
+	/* Reads both keys; linearizable unless word is BACKEND_OF_ONE. Returns 0 or -errno as
+	 * register_get() does. */
 	int (*read)(struct mirror_register *r, uint64_t deadline, enum backend_word word,
 		    struct backend_keys *now, struct error *err);
-	/* DONE: *revision is that of the changed keys. CHANGED: *now has both keys. A change
-	 * without an answer may be sent again, so CHANGED may also be the answer to a change
-	 * that was DONE. */
+	/* DONE: *revision is the new revision of the changed keys. CHANGED: *now has both keys.
+	 * A change without an answer may be sent again, so CHANGED may also be the answer to a
+	 * change that was made. */
 	enum register_result (*txn)(struct mirror_register *r, uint64_t deadline,
 				    const struct backend_txn *txn, uint64_t *revision,
 				    struct backend_keys *now, struct error *err);
@@ -65,7 +68,7 @@ struct mirror_register {
 	struct backend_value expect[BACKEND_KEYS], put[BACKEND_KEYS];
 };
 
-/* `rest`: the uri after its scheme; `uri`: all of it. The handle is zeroed but for ops. */
+/* rest: the uri after its scheme. uri: the whole uri. The new handle is zeroed except for ops. */
 int file_register_open(const char *rest, struct mirror_register **r, struct error *err);
 int etcd_register_open(const char *uri, const char *set, struct mirror_register **r,
 		       struct error *err);

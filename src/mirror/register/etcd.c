@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The register in etcd: keys, transactions and their answers, as the v3 JSON gateway has them. */
+/* The register in etcd: keys, transactions and their answers in the form of the v3 JSON gateway. */
 #include "mirror/register/etcd.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static int etcd_add_change(json_t *list, const char *key64, enum backend_change 
 						     "value", etcd_text64(put, strlen(put))));
 }
 
-/* Both keys, in the order of enum backend_key. */
+/* Add a read of each key, in the order of enum backend_key. */
 static int etcd_add_reads(json_t *list, const struct etcd_register *e, enum backend_word word)
 {
 	for (unsigned key = 0; key < BACKEND_KEYS; key++)
@@ -64,7 +64,7 @@ static int etcd_add_reads(json_t *list, const struct etcd_register *e, enum back
 	return 0;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static json_t *etcd_build_txn(const struct etcd_register *e, const struct backend_txn *txn)
 {
 	json_t *compare = json_array(), *success = json_array(), *failure = json_array();
@@ -97,7 +97,7 @@ static int etcd_parse_value(const json_t *kvs, struct backend_value *value)
 		return 0;
 	if (!value->revision)
 		return -EPROTO;
-	/* An empty value is left out. */
+	/* The gateway omits an empty value. */
 	if (text64 && sodium_base642bin((unsigned char *)value->text, sizeof(value->text) - 1,
 					text64, strlen(text64), NULL, &value->len, NULL,
 					sodium_base64_VARIANT_ORIGINAL))
@@ -133,7 +133,7 @@ static json_t *etcd_build_read(const struct etcd_register *e, enum backend_word 
 	return NULL;
 }
 
-/* Report a failed call: all members were asked, so the last one's error stands for all of them. */
+/* Report a failed call. All members were asked; the last member's error stands for all. */
 static int etcd_explain(const struct etcd_register *e, enum etcd_outcome outcome,
 			const struct etcd_reply *reply, struct error *err)
 {
@@ -220,7 +220,7 @@ static enum register_result etcd_txn(struct mirror_register *r, uint64_t deadlin
 	return result;
 }
 
-/* A member that has a leader counts: so the number shows whether there is a majority. */
+/* Count only members that have a leader, so that the number shows whether there is a majority. */
 static void etcd_health(struct mirror_register *r, struct register_health *health)
 {
 	struct etcd_register *e = etcd_of(r);

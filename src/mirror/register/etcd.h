@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* etcd.h -- the parts of the register in etcd: its handle, requests with fail-over, the watch. */
+/* etcd.h -- declarations of the register in etcd: its handle, requests with fail-over, the
+ * watch. */
 #ifndef MIRROR_REGISTER_ETCD_H
 #define MIRROR_REGISTER_ETCD_H
 
@@ -15,13 +16,14 @@
 
 struct etcd_register {
 	struct mirror_register base;
-	unsigned endpoints, preferred; /* the member that answered last, or is to be tried first */
+	/* number of members; the member to try first, which answered last */
+	unsigned endpoints, preferred;
 	char endpoint[ETCD_ENDPOINTS][ETCD_TEXT]; /* HOST:PORT */
 	char ca[ETCD_TEXT], cert[ETCD_TEXT], key[ETCD_TEXT], user[ETCD_SECRET],
 		password[ETCD_SECRET];
 	char password_file[ETCD_TEXT];
 	bool tls;
-	char token[ETCD_SECRET];                /* "": none yet, or it has ended */
+	char token[ETCD_SECRET];                /* "": no token yet, or it has expired */
 	char key64[BACKEND_KEYS][2 * ETCD_KEY]; /* the keys in the gateway's form, base64 */
 	CURL *curl;
 	CURLM *asks;      /* the connections of reads; NULL: no read was made yet */
@@ -30,20 +32,21 @@ struct etcd_register {
 
 static inline struct etcd_register *etcd_of(struct mirror_register *r)
 {
-	return (struct etcd_register *)r; /* its first member */
+	/* the handle is the first member of struct etcd_register */
+	return (struct etcd_register *)r;
 }
 
 /* The result of an attempt at one member, or at all of them. */
 enum etcd_outcome {
 	ETCD_ANSWERED,
-	ETCD_NOT_SENT,  /* no member received it */
-	ETCD_UNCERTAIN, /* it was sent, without an answer whether it was done */
-	ETCD_REFUSED,   /* it was not done, and no other member would do it */
+	ETCD_NOT_SENT,  /* no member received the request */
+	ETCD_UNCERTAIN, /* the request was sent, and no answer shows whether it was done */
+	ETCD_REFUSED,   /* the request was not done, and no other member would do it */
 	ETCD_TOKEN_ENDED
 };
 
 struct etcd_reply {
-	json_t *json; /* with ETCD_ANSWERED; the caller's */
+	json_t *json; /* with ETCD_ANSWERED; the caller frees it */
 	int cause;    /* an errno */
 	char text[ERROR_TEXT / 2];
 };
@@ -54,13 +57,13 @@ struct etcd_request {
 	char *text;
 };
 
-/* The part of an answer that came so far. */
+/* The part of an answer that has arrived so far. */
 struct etcd_answer {
 	char *text;
 	size_t len;
 };
 
-/* Settings that every connection has: TLS, no proxy, no signals. */
+/* Apply the settings of every connection: TLS, no proxy, no signals. */
 void etcd_http_prepare(const struct etcd_register *e, CURL *curl);
 /* The header lines of a request; NULL: out of memory. */
 struct curl_slist *etcd_http_headers(const struct etcd_register *e);
@@ -70,7 +73,7 @@ void etcd_http_url(const struct etcd_register *e, unsigned endpoint, const char 
 /* One POST to one member, within limit_ms. */
 enum etcd_outcome etcd_http_post(struct etcd_register *e, unsigned endpoint, const char *path,
 				 const json_t *body, unsigned limit_ms, struct etcd_reply *reply);
-/* The parts of that: the settings of a POST, and the outcome of its end. */
+/* The two parts of etcd_http_post(): the settings of a POST, and the outcome at its end. */
 void etcd_http_fill(const struct etcd_register *e, CURL *curl, const struct etcd_request *request,
 		    unsigned limit_ms, struct etcd_answer *answer);
 enum etcd_outcome etcd_http_judge(CURL *curl, CURLcode code, const char *endpoint,
@@ -81,18 +84,19 @@ enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome out
  * token if a user is configured. */
 enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const json_t *body,
 			    uint64_t deadline, struct etcd_reply *reply);
-/* The same for a request without effects, without waiting for one silent member alone. */
+/* The same for a request without effects: if a member is silent, the next one is asked
+ * meanwhile. */
 enum etcd_outcome etcd_ask(struct etcd_register *e, const char *path, const json_t *body,
 			   uint64_t deadline, struct etcd_reply *reply);
-/* Read it again; if that fails the former one stays. Kinds of error.h. */
+/* Read the password file again; on failure the former password stays. Kinds of error.h. */
 int etcd_read_password(struct etcd_register *e, struct error *err);
-/* Get a token, if one is needed and there is none. 0, or an outcome as of etcd_http_post(). */
+/* Get a token if one is needed and missing. Returns 0 or an outcome of etcd_http_post(). */
 enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, unsigned limit_ms,
 				    struct etcd_reply *reply);
 
-/* Base64 of len bytes; size: room for it. False: it is too small. */
+/* Writes the base64 form of len bytes. Returns false if `size`, the room for it, is too small. */
 bool etcd_base64(const void *bytes, size_t len, char *text, size_t size);
-/* An integer of the gateway, which writes those of 64 bits as strings; 0 when absent. */
+/* Reads an integer from the gateway, which writes 64-bit numbers as strings; 0 if absent. */
 uint64_t etcd_number(const json_t *object, const char *key);
 
 bool etcd_watch(struct mirror_register *r, uint64_t revision, unsigned timeout_ms, int wake_fd);

@@ -11,10 +11,10 @@
 #include "mirror/register/etcd.h"
 
 #define ETCD_ASK_MS   100
-#define ETCD_PAUSE_MS 20 /* when all have failed, before the next one is asked again */
+#define ETCD_PAUSE_MS 20 /* pause after all members have failed */
 
 struct etcd_asked {
-	CURL *curl; /* NULL: it is not being asked */
+	CURL *curl; /* NULL: this member is not being asked */
 	struct etcd_answer answer;
 };
 
@@ -22,7 +22,7 @@ struct etcd_asking {
 	struct etcd_register *e;
 	struct etcd_request request;
 	const char *path;
-	uint64_t deadline, next; /* when another member is asked */
+	uint64_t deadline, next; /* end of the request; time at which another member is asked */
 	unsigned begun, waiting;
 	struct etcd_asked of[ETCD_ENDPOINTS];
 	unsigned first;
@@ -56,7 +56,7 @@ static void etcd_ask_one(struct etcd_asking *a, unsigned endpoint)
 	a->waiting++;
 }
 
-/* Ask the next member, in turn, that is not being asked. */
+/* Ask the next member in turn that is not being asked yet. */
 static void etcd_ask_another(struct etcd_asking *a)
 {
 	for (unsigned i = 0; i < a->e->endpoints; i++) {
@@ -83,8 +83,8 @@ static void etcd_ask_forget(struct etcd_asking *a, unsigned endpoint)
 	a->waiting--;
 }
 
-/* True: no other member can add anything. If the outcome at one member is uncertain, that of the
- * whole request is. */
+/* Returns true if no other member can change the outcome. If the outcome at one member is
+ * uncertain, the outcome of the whole request is uncertain. */
 static bool etcd_ask_judge(struct etcd_asking *a, unsigned endpoint, CURLcode code)
 {
 	struct etcd_asked *asked = &a->of[endpoint];
@@ -113,7 +113,7 @@ static unsigned etcd_ask_whose(const struct etcd_asking *a, const CURL *curl)
 	return endpoint;
 }
 
-/* True: the asking is over. */
+/* Returns true if the request has its outcome. */
 static bool etcd_ask_take(struct etcd_asking *a)
 {
 	const CURLMsg *msg;
@@ -149,7 +149,7 @@ static void etcd_ask_end(struct etcd_asking *a)
 	bool is_over = a->outcome != ETCD_UNCERTAIN && a->outcome != ETCD_NOT_SENT;
 
 	for (unsigned i = 0; i < a->e->endpoints; i++) {
-		if (a->of[i].curl && !is_over) /* it has not answered in time */
+		if (a->of[i].curl && !is_over) /* the member has not answered in time */
 			etcd_ask_judge(a, i, CURLE_OPERATION_TIMEDOUT);
 		etcd_ask_forget(a, i);
 	}
@@ -189,6 +189,6 @@ enum etcd_outcome etcd_ask(struct etcd_register *e, const char *path, const json
 		e->asks = curl_multi_init();
 	if (e->asks && (!e->user[0] || e->token[0]))
 		outcome = etcd_ask_all(e, path, body, deadline, reply);
-	/* One after the other, with a new token. */
+	/* If the token has expired, ask one member after the other, with a new token. */
 	return outcome == ETCD_TOKEN_ENDED ? etcd_call(e, path, body, deadline, reply) : outcome;
 }

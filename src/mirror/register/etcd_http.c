@@ -11,10 +11,10 @@
 #include "mirror/register/etcd.h"
 
 #define ETCD_ANSWER_MAX (1u << 20)
-#define ETCD_PAUSE_MS   20 /* when no member could be reached, before it is tried again */
-#define ETCD_ATTEMPT_MS 20 /* with less an attempt is pointless */
+#define ETCD_PAUSE_MS   20 /* pause after no member could be reached */
+#define ETCD_ATTEMPT_MS 20 /* least time that is worth an attempt */
 
-/* Codes of gRPC, as the gateway passes them on. */
+/* Codes of gRPC that the gateway passes on. */
 enum {
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_PERMISSION_DENIED = 7,
@@ -104,7 +104,7 @@ enum etcd_outcome etcd_http_fail(struct etcd_reply *reply, enum etcd_outcome out
 	return outcome;
 }
 
-/* No answer of HTTP: decide whether the request can have arrived. */
+/* There is no HTTP answer: decide whether the request can have arrived. */
 static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, const char *endpoint,
 						   struct etcd_reply *reply)
 {
@@ -129,8 +129,8 @@ static enum etcd_outcome etcd_http_judge_transport(CURL *curl, CURLcode code, co
 	}
 }
 
-/* An error that etcd itself reports. If only this member could not do it, or gave up waiting,
- * the request may have been done nevertheless. */
+/* An error that etcd itself reports. The request may have been done nevertheless if only this
+ * member could not do it, or gave up waiting. */
 static enum etcd_outcome etcd_http_judge_error(const json_t *json, const char *endpoint,
 					       struct etcd_reply *reply)
 {
@@ -148,7 +148,7 @@ static enum etcd_outcome etcd_http_judge_error(const json_t *json, const char *e
 	case GRPC_INVALID_ARGUMENT:
 	case GRPC_FAILED_PRECONDITION:
 	case GRPC_UNIMPLEMENTED:
-		/* Users or roles were changed since the token was given. */
+		/* Users or roles were changed after the token was given. */
 		if (strstr(text, "auth") && strstr(text, "old"))
 			return etcd_http_fail(reply, ETCD_TOKEN_ENDED, EACCES, endpoint, text);
 		return etcd_http_fail(reply, ETCD_REFUSED, strstr(text, "user") ? EACCES : EINVAL,
@@ -261,7 +261,7 @@ enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, 
 
 	if (!e->user[0] || e->token[0])
 		return ETCD_ANSWERED;
-	/* the password may have been changed since, in the file and in etcd */
+	/* the password may have been changed in the file and in etcd */
 	if (etcd_read_password(e, &err))
 		LOG_WARNING_LIMITED("%s; the former one is used", err.text);
 	body = json_pack("{s:s, s:s}", "name", e->user, "password", e->password);
@@ -269,7 +269,7 @@ enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, 
 	json_decref(body);
 	if (outcome != ETCD_ANSWERED)
 		return outcome == ETCD_UNCERTAIN ? ETCD_NOT_SENT
-						 : outcome; /* of the real request */
+						 : outcome; /* the outcome of the real request */
 	token = json_string_value(json_object_get(reply->json, "token"));
 	snprintf(e->token, sizeof(e->token), "%s", token ? token : "");
 	json_decref(reply->json);
@@ -280,7 +280,7 @@ enum etcd_outcome etcd_authenticate(struct etcd_register *e, unsigned endpoint, 
 	return ETCD_ANSWERED;
 }
 
-/* With a token, and once more with a new one when it has ended. */
+/* Send with a token; if the token has expired, send once more with a new one. */
 static enum etcd_outcome etcd_call_one(struct etcd_register *e, const char *path,
 				       const json_t *body, unsigned limit_ms,
 				       struct etcd_reply *reply)
@@ -322,7 +322,8 @@ enum etcd_outcome etcd_call(struct etcd_register *e, const char *path, const jso
 		uint64_t left_ms = now < deadline ? (deadline - now) / NSEC_PER_MS : 0;
 		enum etcd_outcome outcome;
 
-		/* The other members keep their share of the time if this one is silent. */
+		/* Limit this attempt, so that the other members keep their share of the time if
+		 * this member is silent. */
 		if (tried && left_ms / in_round < ETCD_ATTEMPT_MS)
 			return uncertain ? ETCD_UNCERTAIN : ETCD_NOT_SENT;
 		outcome = etcd_call_one(e, path, body, (unsigned)(left_ms / in_round) + 1, reply);

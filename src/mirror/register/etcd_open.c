@@ -115,8 +115,8 @@ static int etcd_open_options(struct etcd_register *e, char *query, struct error 
 	return rc;
 }
 
-/* Check the file now: a connect reports a bad file later and less clearly, and after credentials
- * are read again that is too late. */
+/* Check the file now. A connect would report a bad file later and less clearly; when credentials
+ * are read again, that is too late. */
 static int etcd_check_pem(const char *path, const char *words, struct error *err)
 {
 	char line[ETCD_TEXT];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The register in a file: text, replaced as a whole under a lock. All processes that share the file
- * system can use it. The lock is on a file beside it, which is never replaced or removed:
+ * system can use it. The lock is on a second file, which is never replaced or removed. The form of
+ * the text:
  *
  *     rpmirror register 1
  *     revision 12
@@ -30,7 +31,7 @@
 
 struct file_register {
 	struct mirror_register base;
-	uint64_t revision; /* of the file's last change */
+	uint64_t revision; /* revision of the file's last change */
 	char path[REGISTER_URI_MAX + 1], lock_path[REGISTER_URI_MAX + 8],
 		new_path[REGISTER_URI_MAX + 8];
 	char text[FILE_MAX];
@@ -38,7 +39,8 @@ struct file_register {
 
 static struct file_register *file_of(struct mirror_register *r)
 {
-	return (struct file_register *)r; /* its first member */
+	/* the handle is the first member of struct file_register */
+	return (struct file_register *)r;
 }
 
 static int file_error(struct error *err, const char *path, const char *what, int cause)
@@ -98,7 +100,7 @@ static int file_parse_key(const char **at, const char *name, struct backend_valu
 
 static int file_parse(struct file_register *f, struct backend_keys *now)
 {
-	struct backend_value *whole = &now->key[BACKEND_RECORD]; /* used twice */
+	struct backend_value *whole = &now->key[BACKEND_RECORD]; /* used two times below */
 	const char *at = f->text;
 	char *end;
 
@@ -150,7 +152,7 @@ static int file_load(struct file_register *f, struct backend_keys *now, struct e
 static int file_read(struct mirror_register *r, uint64_t deadline, enum backend_word word,
 		     struct backend_keys *now, struct error *err)
 {
-	(void)word; /* there is one */
+	(void)word; /* the store is one file, so both kinds of read are the same */
 	struct file_register *f = file_of(r);
 	/* A value that is not durable yet must not be read: a power failure could undo it. */
 	int lock = file_lock(f, LOCK_SH, deadline, err);
@@ -185,8 +187,8 @@ static int file_write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* Only the lock's holder writes the new file. So one name for it is enough, and the remains of a
- * killed process are overwritten. */
+/* Only the lock's holder writes the new file. So one fixed name is enough, and the next writer
+ * overwrites the remains of a killed process. */
 static int file_write_new(struct file_register *f, size_t len)
 {
 	int fd = open(f->new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -225,7 +227,7 @@ static enum register_result file_store(struct file_register *f, const struct bac
 	if (!rc)
 		return REGISTER_DONE;
 	file_error(err, f->path, "make durable", -rc);
-	/* the new file has its name now, but perhaps not after a power failure */
+	/* the new file has its name now, but may lose the name in a power failure */
 	return REGISTER_UNKNOWN;
 }
 
@@ -268,7 +270,7 @@ static enum register_result file_txn(struct mirror_register *r, uint64_t deadlin
 	return result;
 }
 
-/* Is there a newer record, or no alive key any more? An unreadable file counts as news, too. */
+/* Is there a newer record, or was the alive key cleared? An unreadable file counts as news, too. */
 static bool file_has_news(struct file_register *f, uint64_t revision, bool was_alive)
 {
 	struct backend_keys *now = &f->base.now;
@@ -310,7 +312,7 @@ static bool file_watch(struct mirror_register *r, uint64_t revision, unsigned ti
 	bool seen;
 
 	strcpy(folder, f->path);
-	/* without a notification it is only a wait */
+	/* without inotify the call only waits */
 	if (notify >= 0)
 		inotify_add_watch(notify, dirname(folder), IN_MOVED_TO | IN_DELETE);
 	seen = file_wait(f, notify, revision, deadline, wake_fd);

@@ -116,8 +116,9 @@ static bool register_is_put(const struct backend_value *now, const char *put)
 }
 
 /*
- * Was the change made, though its comparison failed? A request without an answer is sent again, by
- * us or inside of HTTP, and then finds its own value. The value's nonce proves that it is ours.
+ * Was the change made although its comparison failed? A request without an answer is sent again, by
+ * this file or inside of HTTP, and then finds its own value. The value's nonce proves that this
+ * handle wrote it.
  */
 static enum register_result register_send(struct mirror_register *r, const struct backend_txn *txn,
 					  enum backend_key key, uint64_t *revision,
@@ -134,8 +135,8 @@ static enum register_result register_send(struct mirror_register *r, const struc
 	return result;
 }
 
-/* Swap and create. If the comparison fails, the present value may be absent or no record; then
- * it has revision 0. */
+/* For swap and create. If the comparison fails and the present value is absent or no record,
+ * *now has revision 0. */
 static enum register_result register_put_record(struct mirror_register *r,
 						const struct backend_txn *txn,
 						const struct mirror_record *next,
@@ -244,8 +245,8 @@ static bool register_alive_is_of(const struct register_alive *alive, struct mirr
 	return alive->is_set && mirror_epoch_is_equal(alive->epoch, epoch);
 }
 
-/* Only one daemon writes for an epoch. So a key with the epoch's nonce is its own, perhaps from
- * a renewal that seemed lost. Then it continues from there, once. */
+/* Only one daemon writes for an epoch. So a key with the epoch's nonce is this daemon's own,
+ * perhaps from a renewal that seemed lost. The renewal then continues from that counter, once. */
 static enum register_result register_alive_renew(struct mirror_register *r,
 						 struct mirror_epoch epoch,
 						 struct register_alive *now, struct error *err)
@@ -294,7 +295,7 @@ enum register_result register_alive_clear(struct mirror_register *r, struct mirr
 
 	if (register_alive_get(r, &now, err))
 		return REGISTER_UNKNOWN;
-	/* Once more: a renewal of this epoch may have come between. */
+	/* Two attempts, because a renewal of this epoch may have come between. */
 	for (int attempt = 0; attempt < 2; attempt++) {
 		if (!now.is_set)
 			return REGISTER_DONE;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * register.h -- the one place where a set's record is agreed upon: compare-and-swap in an existing
- * consensus store (etcd), or in a locked file.
+ * register.h -- the one store in which hosts agree on a set's record: compare-and-swap in an
+ * existing consensus store (etcd) or in a locked file.
  *
- * A handle serves one thread at a time; open another one for another thread (renewals of the alive
- * key must not wait for a swap). Every call ends within its handle's time limit. enum
- * register_result defines the results of calls without an answer; the mirror's rules rest on it.
+ * A handle serves one thread at a time. Each thread opens its own, because renewals of the alive
+ * key must not wait for a swap. Every call ends within its handle's time limit. enum
+ * register_result also defines the result of a call without an answer; the mirror's rules rest on
+ * these definitions.
  *
  * The uri:
  *   file:PATH                            for all that share the file system
@@ -32,8 +33,9 @@ struct mirror_register;
 
 /* The result of a swap (or another change) when the call ends. */
 enum register_result {
-	REGISTER_DONE,    /* it happened */
-	REGISTER_CHANGED, /* it did not happen and never will: another value is there */
+	REGISTER_DONE, /* the change was made */
+	/* the change was not made and never will be: the register has another value */
+	REGISTER_CHANGED,
 	REGISTER_UNKNOWN, /* no answer came: it happened, or did not, or may still happen, until
 			     another swap of ours is DONE, or CHANGED is returned for one */
 	REGISTER_FAILED   /* it was not sent, or was refused as such (rights, a value that cannot be
@@ -60,12 +62,13 @@ struct register_health {
 	unsigned members, healthy;
 };
 
-/* HOST:PORT of each member of the store, as in a uri: the next one after *at, which begins at
- * the uri. NULL: none is left, or the store is a file. */
+/* Iterates over the HOST:PORT of the store's members in a uri; *at starts as the uri. Returns
+ * NULL after the last member, or if the store is a file. */
 const char *register_next_address(const char *uri, const char **at, size_t *len);
 
-/* uri as above; set: its name; limit_ms: of each call, over all of the store's members together.
- * Nothing is sent yet. 0, or an error kind: the uri cannot be parsed, a file cannot be read. */
+/* uri: see above. set: name of the set. limit_ms: time limit of each call, for all members of
+ * the store together. Sends nothing yet. Returns 0 or an error kind: the uri cannot be parsed,
+ * or a file cannot be read. */
 int register_open(const char *uri, const char *set, unsigned limit_ms, struct mirror_register **r,
 		  struct error *err);
 void register_close(struct mirror_register *r); /* NULL: nothing */
@@ -80,42 +83,44 @@ int register_get(struct mirror_register *r, struct register_entry *now, struct e
  * must be new and random, as it identifies a swap without an answer. `promotion`: the alive key as
  * the candidate read it. It is compared, too, and is then written for next's epoch with counter 0,
  * so that a former primary's renewals end. NULL: the alive key is not compared. *now: the new entry
- * with DONE, the present one with CHANGED, else unspecified. It may be `expected` itself. If the
- * key has been deleted meanwhile, CHANGED is returned with revision 0.
+ * with DONE, the present one with CHANGED, else unspecified. `now` may be `expected` itself. If the
+ * key has been deleted meanwhile, the result is CHANGED with revision 0.
  */
 enum register_result register_swap(struct mirror_register *r, const struct register_entry *expected,
 				   const struct mirror_record *next,
 				   const struct register_alive *promotion,
 				   struct register_entry *now, struct error *err);
 
-/* The set's first record. CHANGED: there is one already (in *now). */
+/* The set's first record. CHANGED: the set has a record already (in *now). */
 enum register_result register_create(struct mirror_register *r, const struct mirror_record *first,
 				     struct register_entry *now, struct error *err);
-/* Both keys. DONE also when they are gone already. */
+/* Delete both keys. DONE even if they are gone already. */
 enum register_result register_delete(struct mirror_register *r,
 				     const struct register_entry *expected, struct error *err);
 
 /* Linearizable; results as of register_get(), but an absent key is no error: is_set is false. */
 int register_alive_get(struct mirror_register *r, struct register_alive *now, struct error *err);
-/* The same by one member of the store, also while there is no majority: the value was there,
- * perhaps some time ago. Takes half a second at most. */
+/* The same from one member of the store, even without a majority: the value may be out of date.
+ * Takes half a second at most. */
 int register_alive_peek(struct mirror_register *r, struct register_alive *now, struct error *err);
 /*
- * Renew: the counter of `epoch`, which is this daemon's, grows by one. *now: in: the last value
- * that this daemon read (zeroed: none; it is read first), out: the present value. DONE: the lease
- * counts from the time *before* this call. CHANGED: the key belongs to another epoch or was
- * cleared: this primary's time is over. UNKNOWN: call again with the same *now.
+ * Renew the alive key: the counter of `epoch`, this daemon's epoch, grows by one. *now: on entry
+ * the last value that this daemon read (zeroed: no value, so the call reads first), on return the
+ * present value. DONE: the lease counts from the time *before* this call. CHANGED: the key belongs
+ * to another epoch or was cleared: this primary's time is over. UNKNOWN: call again with the same
+ * *now.
  */
 enum register_result register_alive_put(struct mirror_register *r, struct mirror_epoch epoch,
 					struct register_alive *now, struct error *err);
-/* The primary of that epoch has ended: no candidate needs to wait. DONE also if the key was
+/* The primary of that epoch has ended, so no candidate needs to wait. DONE even if the key was
  * cleared before. */
 enum register_result register_alive_clear(struct mirror_register *r, struct mirror_epoch epoch,
 					  struct error *err);
 
 /* Wait until the record may be newer than `revision`, or the alive key may have been cleared.
- * This is a hint only: read then, and also from time to time without it. wake_fd: a descriptor
- * that ends the wait when readable, or -1. true: read now; false: no news for timeout_ms. */
+ * The result is only a hint, so also read from time to time without it. wake_fd: a descriptor
+ * that ends the wait when readable, or -1. Returns true if the caller should read now, false if
+ * there was no news for timeout_ms. */
 bool register_watch(struct mirror_register *r, uint64_t revision, unsigned timeout_ms, int wake_fd);
 
 /* Ask each member of the store; takes up to the handle's limit. */

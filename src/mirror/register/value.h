@@ -4,9 +4,9 @@
  *
  * The text is JSON in one form only: no white space, members in a fixed order, 64-bit random
  * numbers as 16 hexadecimal digits. So encoding what was decoded gives the same text, and a record
- * that was read can be compared with the register's whole value. Texts written by hand, and formats
- * that this program does not understand (core/version.h), are refused: a program that passed over
- * an unknown member would drop it with its next swap.
+ * that was read can be compared with the register's whole value. value_decode() refuses texts in
+ * another form and formats that this program does not understand (core/version.h): a program that
+ * skipped an unknown member would drop it with its next swap.
  */
 #ifndef MIRROR_REGISTER_VALUE_H
 #define MIRROR_REGISTER_VALUE_H
@@ -17,19 +17,21 @@
 #include "base/error.h"
 #include "mirror/core/types.h"
 
-#define VALUE_MAX (64u << 10) /* bytes of a text, with its NUL */
+#define VALUE_MAX (64u << 10) /* largest size of a text, with its NUL */
 
-/* Of a set, of a member: letters, digits and ._- , the first a letter or digit. */
+/* Is this a valid name of a set or member? Letters, digits and ._- , the first a letter or
+ * digit. */
 bool value_is_name(const char *name, size_t max);
 
-/* Are the values of this record possible for a set? 0, or ERROR_ARGUMENT with the defect. */
+/* Are the values of this record possible for a set? Returns 0, or ERROR_ARGUMENT with the
+ * defect. */
 int value_check(const struct mirror_record *record, struct error *err);
 
 /* text: room for VALUE_MAX bytes. 0, or ERROR_ARGUMENT as of value_check(). */
 int value_encode(const struct mirror_record *record, char *text, struct error *err);
 
-/* text: len bytes, from anywhere. 0, or ERROR_ARGUMENT with EPROTO: the format is unknown or the
- * text is no record; or ERROR_LOCAL with ENOMEM. *record is untouched unless 0. */
+/* text: len bytes, not trusted. Returns 0, ERROR_ARGUMENT with EPROTO (the format is unknown or
+ * the text is no record) or ERROR_LOCAL with ENOMEM. Sets *record only on success. */
 int value_decode(const char *text, size_t len, struct mirror_record *record, struct error *err);
 
 #endif

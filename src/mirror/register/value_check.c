@@ -21,7 +21,7 @@ bool value_is_name(const char *name, size_t max)
 	return true;
 }
 
-/* UTF-8 without control characters, as JSON and terminals can hold it. */
+/* Is the text UTF-8 without control characters, safe for JSON and terminals? */
 static bool value_is_text(const char *text)
 {
 	json_t *string;
@@ -34,7 +34,7 @@ static bool value_is_text(const char *text)
 	return string != NULL;
 }
 
-/* record_check() has checked that the texts end. */
+/* record_check() has checked the NUL of each text. */
 static const char *value_check_member(const struct mirror_member *m)
 {
 	if (!value_is_name(m->name, MIRROR_NAME_MAX))

@@ -43,7 +43,7 @@ static bool value_bool(struct value_reader *r, const json_t *object, const char 
 	return json_is_true(value);
 }
 
-/* "" when it is wrong. */
+/* Returns "" if the value is missing or wrong. */
 static const char *value_string(struct value_reader *r, const json_t *object, const char *key,
 				size_t max)
 {
@@ -63,7 +63,7 @@ static void value_copy(struct value_reader *r, const json_t *object, const char 
 	memcpy(text, value, strlen(value) + 1);
 }
 
-/* Lower-case digits, n of them; the comparison of the whole text refuses others. */
+/* Reads n hexadecimal digits; value_check_form() refuses upper-case ones. */
 static uint64_t value_hex(struct value_reader *r, const json_t *object, const char *key)
 {
 	const char *value = value_string(r, object, key, 16);
@@ -182,7 +182,7 @@ static void value_ended(struct value_reader *r, const json_t *object, struct mir
 	ended->epoch.number = value_number(r, object, "epoch", INT64_MAX);
 	ended->epoch.nonce = value_hex(r, object, "nonce");
 	ended->seq = value_number(r, object, "seq", INT64_MAX);
-	if (json_object_get(object, "insync")) /* earlier versions did not write it */
+	if (json_object_get(object, "insync")) /* earlier versions did not write this member */
 		ended->insync = value_insync(r, object);
 }
 
@@ -198,7 +198,7 @@ static void value_record(struct value_reader *r, const json_t *object, struct mi
 		value_ended(r, json_array_get(history, i), &record->history[i]);
 }
 
-/* A newer program's format is no damage, and is reported first. */
+/* A newer program's format is not damage, so it is reported first. */
 static int value_check_format(const json_t *object, struct error *err)
 {
 	const json_t *format = json_object_get(object, "format");
@@ -221,8 +221,8 @@ static int value_check_format(const json_t *object, struct error *err)
 				   "(rpmirror set)");
 }
 
-/* The whole text is compared, including parts that were not parsed, so that the next swap drops
- * nothing unknown. */
+/* Compare the whole text, including parts that were not parsed, so that the next swap drops no
+ * unknown part. */
 static int value_check_form(const struct mirror_record *record, const char *text, size_t len,
 			    struct error *err)
 {

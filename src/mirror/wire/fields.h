@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fields.h -- the pieces of which the codecs of this room are made. A value outside its bounds sets
- * `bad`, as reading past the end does. */
+/* fields.h -- the building blocks of this room's codecs. A value outside its bounds sets `bad`,
+ * like a read past the end. */
 #ifndef MIRROR_WIRE_FIELDS_H
 #define MIRROR_WIRE_FIELDS_H
 
@@ -10,22 +10,22 @@
 
 void fields_put_uuid(struct wcursor *c, const struct mirror_uuid *uuid);
 void fields_put_view(struct wcursor *c, const struct mirror_view *view);
-/* A text's length in two bytes, then at most size - 1 characters. */
+/* Writes a text: its length in two bytes, then at most size - 1 characters. */
 void fields_put_text(struct wcursor *c, const char *text, size_t size);
-/* Zeros up to the buffer's end. */
+/* Writes zeros up to the buffer's end. */
 void fields_put_padding(struct wcursor *c);
 
 void fields_get_bytes(struct rcursor *c, void *dst, size_t len);
 void fields_get_uuid(struct rcursor *c, struct mirror_uuid *uuid);
 void fields_get_view(struct rcursor *c, struct mirror_view *view);
-/* One byte below end; 0 and bad otherwise. */
+/* Reads one byte, which must be below `end`; otherwise returns 0 and sets `bad`. */
 uint8_t fields_get_below(struct rcursor *c, unsigned end);
-/* A member's slot, or MIRROR_NO_SLOT. */
+/* Reads a member's slot, or MIRROR_NO_SLOT. */
 uint8_t fields_get_slot(struct rcursor *c);
 bool fields_get_bool(struct rcursor *c);
-/* One byte of which no bit but these is set. */
+/* Reads one byte in which only bits of `known` may be set. */
 uint8_t fields_get_flags(struct rcursor *c, uint8_t known);
-/* No NUL inside; text[size] ends with one. */
+/* Reads a text without a NUL inside, and ends it with a NUL. */
 void fields_get_text(struct rcursor *c, char *text, size_t size);
 /* The remaining bytes must be zeros. */
 void fields_get_padding(struct rcursor *c);

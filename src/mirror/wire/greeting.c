@@ -12,7 +12,8 @@
 
 #define GREETING_LENGTH_AT 6
 
-/* Magic and versions, the same in both; the length is only known at the end. */
+/* Writes magic and versions, as in every greeting and reply. The length is known only at the
+ * end. */
 static void greeting_begin(struct wcursor *c, uint32_t magic, struct mirror_versions versions)
 {
 	if (!versions.newest)
@@ -32,7 +33,7 @@ static size_t greeting_finish(struct wcursor *c, unsigned version)
 	return wcursor_len(c);
 }
 
-/* Bytes after the length must be zeros. A newer program's bytes before it are unknown. */
+/* Bytes beyond the length must be zeros. A newer program may have unknown bytes before that. */
 static int greeting_open(struct rcursor *c, uint32_t magic, struct mirror_versions *versions,
 			 uint8_t *kind)
 {
@@ -58,7 +59,7 @@ static int greeting_open(struct rcursor *c, uint32_t magic, struct mirror_versio
 	return c->bad ? -EPROTO : 0;
 }
 
-/* The fields of this version are read: only a newer version may have more. */
+/* All fields of this version are read; only a newer version may have more. */
 static int greeting_close(struct rcursor *c, struct mirror_versions versions)
 {
 	version_get_tail(c, versions.newest);
@@ -97,7 +98,7 @@ int greeting_decode(const void *buf, size_t len, struct greeting *g)
 	fields_get_uuid(&c, &g->uuid);
 	g->epoch = epoch_get(&c);
 	g->copy_id = rcursor_le(&c, 8);
-	/* Only a connection that observes needs no epoch, and has none. */
+	/* Only a connection that observes has no epoch. */
 	if (!g->kind || g->kind >= GREETING_KIND_END ||
 	    (g->kind == GREETING_OBSERVE) != !g->epoch.number)
 		c.bad = true;

@@ -12,7 +12,7 @@
 
 #define MESSAGE_LENGTH_AT      6
 #define MESSAGE_HEAD           44
-#define MESSAGE_DURABILITY_END 4 /* of enum rpma_durability */
+#define MESSAGE_DURABILITY_END 4 /* one more than the last value of enum rpma_durability */
 
 static void message_put_prove(struct wcursor *c, const struct message *m)
 {
@@ -127,7 +127,7 @@ static void message_get_ranges(struct rcursor *c, struct message *m)
 
 		range->offset = rcursor_le(c, 8);
 		range->len = rcursor_le(c, 8);
-		/* the receiver may add the two */
+		/* bounded, because the receiver may add offset and len */
 		if (range->offset > MIRROR_SIZE_MAX || range->len > MIRROR_SIZE_MAX || !range->len)
 			c->bad = true;
 	}
@@ -286,7 +286,8 @@ static void message_get_cleared(struct rcursor *c, struct message *m)
 
 struct message_codec {
 	const char *name;
-	void (*put)(struct wcursor *c, const struct message *m); /* NULL: there is nothing */
+	/* NULL: the message has no body */
+	void (*put)(struct wcursor *c, const struct message *m);
 	void (*get)(struct rcursor *c, struct message *m);
 };
 
@@ -327,7 +328,7 @@ void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 	epoch_put(&c, m->epoch);
 	if (message_codecs[m->type].put)
 		message_codecs[m->type].put(&c, m);
-	/* Version 1 has no such field, and refuses unknown flags. */
+	/* Version 1 lacks the field, and refuses unknown flags. */
 	if (version >= VERSION_FINDINGS && m->type == MESSAGE_STATUS)
 		wcursor_u8(&c, m->status.flags & MESSAGE_STATUS_FINDINGS);
 	version_put_tail(&c, version);
@@ -337,7 +338,7 @@ void message_encode(const struct message *m, unsigned version, uint8_t *buf)
 	fields_put_padding(&c);
 }
 
-/* Bytes after its length are zero, and are cut off. */
+/* Check that bytes beyond the message's length are zero, and cut them off. */
 static void message_cut(struct rcursor *c, const uint8_t *bytes, size_t len)
 {
 	struct rcursor rest;

@@ -5,8 +5,8 @@
  * Every connection begins with PROVE and GRANT (greeting.h). Then the end that connected asks, and
  * the daemon answers each question with the same id. Questions of one connection are answered in
  * order, except PING, which may overtake. An OBSERVE connection permits GET_STATUS, RESERVE and
- * PING. A daemon sends nothing unasked. A message that cannot be decoded, or that may not come now,
- * ends the connection. At most MESSAGE_OUTSTANDING questions may be without an answer.
+ * PING. A daemon only answers. A message that cannot be decoded, or that is not permitted now, ends
+ * the connection. At most MESSAGE_OUTSTANDING questions may be without an answer.
  *
  *   question        answer
  *   PROVE           GRANT
@@ -42,7 +42,7 @@
 #define MESSAGE_OUTSTANDING 8
 #define MESSAGE_MAC         32
 #define MESSAGE_DESC_MAX    32
-#define MESSAGE_RANGES_MAX  12 /* in one message */
+#define MESSAGE_RANGES_MAX  12 /* ranges in one message */
 #define MESSAGE_CLEAR_MAX   (1u << 20)
 
 enum message_type {
@@ -69,55 +69,60 @@ enum message_type {
 	MESSAGE_TYPE_END
 };
 
-/* proof.h has what is proved. */
+/* proof.h defines the proof. */
 struct message_prove {
 	uint8_t nonce[GREETING_NONCE];
 	uint8_t mac[MESSAGE_MAC];
 };
 
 struct message_desc {
-	uint8_t len; /* 0: none */
+	uint8_t len; /* 0: no descriptor */
 	uint8_t bytes[MESSAGE_DESC_MAX];
 };
 
 struct message_grant {
-	uint8_t status;      /* enum greeting_status; not OK: the rest is zero */
-	uint8_t copy;        /* enum mirror_copy */
-	uint8_t durability;  /* enum rpma_durability of the data */
-	uint64_t size;       /* of the file */
-	uint32_t ring_slots; /* of INTENT_SLOT bytes each, from the ring's begin on; LANE */
-	struct message_desc peer_cfg, data, ring; /* of librpma; CONTROL, OBSERVE: only peer_cfg */
+	uint8_t status;     /* enum greeting_status; unless OK, the rest is zero */
+	uint8_t copy;       /* enum mirror_copy */
+	uint8_t durability; /* enum rpma_durability of the data */
+	uint64_t size;      /* size of the file */
+	/* with LANE: number of slots, each of INTENT_BYTES, from the ring's begin on */
+	uint32_t ring_slots;
+	/* descriptors of librpma; CONTROL and OBSERVE have only peer_cfg */
+	struct message_desc peer_cfg, data, ring;
 	uint8_t mac[MESSAGE_MAC];
 };
 
 /* a process maps the copy: no resync before the process ends */
-#define MESSAGE_REPORT_HELD      (1 << 0)
-#define MESSAGE_REPORT_UNCERTAIN (1 << 1) /* its records may lack a range: compare everything */
+#define MESSAGE_REPORT_HELD (1 << 0)
+/* the copy's records may lack a range: compare everything */
+#define MESSAGE_REPORT_UNCERTAIN (1 << 1)
 #define MESSAGE_REPORT_FORCED    (1 << 2) /* an epoch here was begun by force */
-/* damaged, restored or given up: all of it may differ */
+/* the copy was damaged, restored or given up: any byte may differ */
 #define MESSAGE_REPORT_UNKNOWN (1 << 3)
 
-/* A member's report on its copy, after no byte of former epochs can be placed any more. */
+/* A member's report on its copy, made when no more bytes of former epochs can be placed. */
 struct message_promised {
 	uint8_t copy;    /* enum mirror_copy */
 	uint8_t flags;   /* MESSAGE_REPORT_* */
 	uint32_t ranges; /* number of ranges that GET_RANGES returns */
 	uint64_t copy_id;
 	uint64_t size;
-	uint64_t revision;              /* of the register, when it held */
-	struct mirror_view seen;        /* the newest view that it has seen; epoch 0: none */
+	uint64_t revision; /* revision of the register's record when it held */
+	/* the newest view that the member has seen; epoch 0: none */
+	struct mirror_view seen;
 	struct mirror_epoch copy_epoch; /* the last epoch whose flushes the copy may hold */
-	uint64_t source_id;             /* of a resync that has not ended, or 0 */
+	uint64_t source_id;             /* source of a resync that has not ended, or 0 */
 };
 
 struct message_ranges {
-	uint32_t index; /* of the first range here; in GET_RANGES: of the first one requested */
+	/* index of the message's first range; in GET_RANGES: of the first requested range */
+	uint32_t index;
 	uint32_t total;
 	uint8_t count;
 	struct mirror_range ranges[MESSAGE_RANGES_MAX];
 };
 
-#define MESSAGE_RESYNC_WHOLE (1 << 0) /* the copy will be written everywhere */
+#define MESSAGE_RESYNC_WHOLE (1 << 0) /* the resync may write the whole copy */
 
 struct message_resync {
 	uint8_t source; /* slot */
@@ -131,9 +136,9 @@ struct message_view {
 
 struct message_member {
 	uint8_t copy, link, flow; /* enum mirror_copy, mirror_link, mirror_flow */
-	uint64_t remaining;       /* bytes to be sent until it is equal */
-	uint32_t rate;            /* of its resync, KiB a second */
-	uint32_t p99_us;          /* of flushes to it */
+	uint64_t remaining;       /* bytes to send until the copy is equal */
+	uint32_t rate;            /* rate of its resync, KiB a second */
+	uint32_t p99_us;          /* p99 of flushes to the member */
 };
 
 #define MESSAGE_STATUS_HELD     (1 << 0) /* a process on this host maps the set */
@@ -151,18 +156,19 @@ struct message_member {
 struct message_status {
 	uint8_t role, health, copy; /* enum mirror_role, mirror_health, mirror_copy */
 	uint8_t flags;              /* MESSAGE_STATUS_* */
-	uint32_t pid;               /* of the process that maps the set */
-	uint64_t size;              /* of its copy; 0: unknown */
-	uint64_t flushes, acked;    /* begun; up to which all are acknowledged */
-	uint32_t p50_us, p99_us;    /* of flushes */
-	/* By slot, only from the primary's host, else zeros. */
+	uint32_t pid;               /* pid of the process that maps the set */
+	uint64_t size;              /* size of its copy; 0: unknown */
+	/* number of flushes begun; number up to which all are acknowledged */
+	uint64_t flushes, acked;
+	uint32_t p50_us, p99_us; /* durations of flushes */
+	/* Indexed by slot; zeros unless the primary's host sends it. */
 	struct message_member members[MIRROR_MEMBERS_MAX];
 	/* The highest format of the record that this host's daemon and the process that maps the
 	 * set understand; 0: unknown. */
 	uint8_t format;
 };
 
-/* The answer to questions without an answer of their own. */
+/* The answer to questions that have no answer type of their own. */
 struct message_done {
 	uint8_t to;                /* enum message_type */
 	uint8_t status;            /* enum greeting_status */
@@ -171,7 +177,7 @@ struct message_done {
 
 enum message_reserve_state {
 	MESSAGE_RESERVE_UNDER_WAY,
-	MESSAGE_RESERVE_DONE,  /* both files of the copy suffice, durably */
+	MESSAGE_RESERVE_DONE,  /* both files of the copy are durably long enough */
 	MESSAGE_RESERVE_FAILED /* nothing has changed */
 };
 
@@ -184,15 +190,15 @@ struct message_reserve {
 
 /* Clear the blocks of the range that the medium cannot give back. */
 struct message_clear {
-	uint64_t offset; /* multiples of MIRROR_BLOCK */
-	uint32_t len;    /* MESSAGE_CLEAR_MAX at most */
+	uint64_t offset; /* offset and len are multiples of MIRROR_BLOCK */
+	uint32_t len;    /* at most MESSAGE_CLEAR_MAX */
 };
 
 struct message_cleared {
-	bool is_under_way; /* and the other fields are not set */
+	bool is_under_way; /* the work is under way, and the other fields are not set */
 	uint16_t blocks;   /* number of blocks that could not be read */
-	uint16_t error;    /* 0: all of the range can be read now. Else an errno, */
-	uint64_t offset;   /* and the block's offset; the block is unchanged */
+	uint16_t error;    /* 0: the whole range can be read now; else an errno */
+	uint64_t offset;   /* with an error: offset of the failed block, which is unchanged */
 };
 
 struct message {
@@ -200,8 +206,9 @@ struct message {
 	uint32_t id;
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch;
-	/* By type; GET_RANGES, RANGES and RECORD_RANGES share one, and so do RESERVE and
-	 * RESERVED. PROMISE, RESYNC_END, RETIRE, GET_STATUS, PING and PONG have none. */
+	/* The body, by type. GET_RANGES, RANGES and RECORD_RANGES share one body; RESERVE and
+	 * RESERVED share another. PROMISE, RESYNC_END, RETIRE, GET_STATUS, PING and PONG have no
+	 * body. */
 	union {
 		struct message_prove prove;
 		struct message_grant grant;
@@ -219,11 +226,11 @@ struct message {
 
 /* Fills all of buf[MESSAGE_SIZE]. The caller has checked the values (assert). */
 void message_encode(const struct message *m, unsigned version, uint8_t *buf);
-/* 0; -EPROTO: it is no message; -EPROTONOSUPPORT: of another version than this one. Decoded
- * values are within their enumerations and arrays. */
+/* Returns 0; -EPROTO: no valid message; -EPROTONOSUPPORT: the message has another version than
+ * `version`. Decoded values are within their enumerations and arrays. */
 int message_decode(const void *buf, size_t len, unsigned version, struct message *m);
 
-/* "PROMISE"; "?" for an unknown type. */
+/* The type's name, such as "PROMISE"; "?" for an unknown type. */
 const char *message_type_2str(unsigned type);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define PACKET_MAGIC 0x504d4d52u /* "RMMP" */
 
-/* Its length, then its bytes; length 0: a record that is all zeros. */
+/* Writes the record's length, then its bytes; length 0 stands for a record of zeros. */
 static void packet_put_record(struct wcursor *c, const struct mirror_record *record)
 {
 	uint8_t *at = c->p;
@@ -251,7 +251,7 @@ static void packet_get_age(struct rcursor *c, struct packet *p)
 
 struct packet_codec {
 	const char *name;
-	void (*put)(struct wcursor *c, const struct packet *p); /* NULL: there is nothing */
+	void (*put)(struct wcursor *c, const struct packet *p); /* NULL: the packet has no body */
 	void (*get)(struct rcursor *c, struct packet *p);
 };
 
@@ -312,7 +312,8 @@ static int packet_decode_body(struct rcursor *c, struct packet *p)
 	unsigned version = p->versions.newest;
 	bool is_newer = version > version_newest();
 
-	/* A refusal has the same form in all versions; a newer one may have fields after it. */
+	/* A refusal has the same form in all versions; a newer version may add fields at the
+	 * end. */
 	if (p->type == PACKET_DONE && !version_is_known(version)) {
 		packet_get_done(c, p);
 		return c->bad || p->done.status != PACKET_VERSION ? -EPROTO : 0;

@@ -6,9 +6,10 @@
  * One connection belongs to one process and one set. SO_PEERCRED identifies the peer. A
  * packet that begins with '{' is a request of the tool instead (src/mirrord/README.md).
  *
- * Each packet has its version and its sender's lowest one. MAP has the library's newest version. The
- * daemon answers in the version that both understand, or with DONE and PACKET_VERSION, whose form is
- * the same in all versions. Packets that the library sends before the answer have its lowest one.
+ * Each packet states its version and the lowest version of its sender. MAP has the library's newest
+ * version. The daemon answers in the version that both understand, or with DONE and PACKET_VERSION,
+ * whose form is the same in all versions. Packets that the library sends before the answer have the
+ * library's lowest version.
  *
  *   of the library   answer, with the same id
  *   MAP              MAPPED, perhaps much later with PACKET_MAP_WAIT; descriptors come with it
@@ -49,7 +50,7 @@
 
 #define PACKET_MAX          65536
 #define PACKET_FILES        3   /* greatest number of descriptors that come with a packet */
-#define PACKET_TEXT         512 /* with the NUL */
+#define PACKET_TEXT         512 /* size of a text, with the NUL */
 #define PACKET_HEARTBEAT_MS 100
 #define PACKET_STATUS_MS    1000
 
@@ -82,10 +83,10 @@ enum packet_type {
 /* The outcome of a request. */
 enum packet_status {
 	PACKET_OK,
-	PACKET_BAD,         /* an invalid request */
-	PACKET_NO_SET,      /* not configured on this host */
+	PACKET_BAD,         /* the request is invalid */
+	PACKET_NO_SET,      /* the set is not configured on this host */
 	PACKET_PERMISSION,  /* this user may not map the set */
-	PACKET_BUSY,        /* another process maps it, or another host's primary lives */
+	PACKET_BUSY,        /* another process maps the set, or another host's primary lives */
 	PACKET_NOT_INSYNC,  /* the copy here is not in S */
 	PACKET_SPLIT,       /* copies or the register contradict each other: an operator decides */
 	PACKET_COPY_FAILED, /* the copy here, or its metadata, has failed */
@@ -98,40 +99,40 @@ enum packet_status {
 	PACKET_STATUS_END
 };
 
-/* wait until the other primary is gone; without: PACKET_BUSY */
+/* wait until the other primary is gone; without this flag the answer is PACKET_BUSY */
 #define PACKET_MAP_WAIT     (1 << 0)
-#define PACKET_MAP_READONLY (1 << 1) /* a copy that may be stale; it brings no role */
-/* also if the copy may lack acknowledged bytes, or if a primary lives */
+#define PACKET_MAP_READONLY (1 << 1) /* map a copy that may be stale; the process gets no role */
+/* map even if the copy may lack acknowledged bytes or a primary lives */
 #define PACKET_MAP_FORCE  (1 << 2)
-#define PACKET_MAP_RESUME (1 << 3) /* this process has it mapped: the daemon was restarted */
+#define PACKET_MAP_RESUME (1 << 3) /* this process has the copy mapped: the daemon was restarted */
 
 struct packet_map {
 	uint8_t flags; /* PACKET_MAP_* */
 	char set[MIRROR_SET_MAX + 1];
 	struct mirror_epoch epoch; /* RESUME: the epoch that the process is primary of, or none */
-	/* The number of the program that the process runs. execve(2) changes it, and ends what
-	 * the former program had mapped. 0: unknown, as from a library of version 1. */
+	/* The number of the program that the process runs. execve(2) changes it, and the former
+	 * program's mapping is gone. 0: unknown; a library of version 1 sends it. */
 	uint64_t image;
 };
 
 struct packet_unmap {
-	bool clean; /* all is flushed, bitmaps and slots are written (W7) */
+	bool clean; /* everything is flushed, bitmaps and slots are written (W7) */
 };
 
 struct packet_mapped {
 	uint8_t status; /* enum packet_status */
 	uint8_t slot;   /* slot of this host's member */
 	bool has_secret;
-	/* an operator promotes this member, even if it lacks bytes or a primary lives */
+	/* an operator promotes this member even if it lacks bytes or a primary lives */
 	bool is_forced;
 	bool is_silent; /* the former primary's host was silent for a lease */
 	struct mirror_uuid uuid;
 	uint64_t copy_id, size;
-	uint8_t key[32]; /* derived from the secret, to prove with at other daemons */
+	uint8_t key[32]; /* derived from the secret; proves the secret to other daemons */
 	char data_path[MIRROR_PATH_MAX + 1], meta_path[MIRROR_PATH_MAX + 1];
 	uint64_t revision;           /* revision of `record` */
 	struct mirror_record record; /* the register's record, which was just read */
-	char text[PACKET_TEXT];      /* unless the status is OK: what the user can do */
+	char text[PACKET_TEXT];      /* unless the status is OK: advice for the user */
 };
 
 struct packet_record {
@@ -146,14 +147,14 @@ enum packet_swap {
 	PACKET_SWAP_DONE,
 	/* another program has changed the record: revision and record are the present ones */
 	PACKET_SWAP_CHANGED,
-	PACKET_SWAP_UNKNOWN, /* it may have happened, or may happen later */
-	PACKET_SWAP_FAILED,  /* it has not happened and will not */
+	PACKET_SWAP_UNKNOWN, /* the swap may have happened, or may happen later */
+	PACKET_SWAP_FAILED,  /* the swap has not happened and will not */
 	PACKET_SWAP_END
 };
 
 struct packet_swap_request {
-	/* A promotion: the alive key must be the one that the daemon has found abandoned.
-	 * Without that proof it answers CHANGED, or FAILED with a text. */
+	/* A promotion: the alive key must be the one that the daemon has found abandoned. If the
+	 * key is another one, the daemon answers CHANGED, or FAILED with a text. */
 	bool promotes;
 	uint64_t revision; /* revision of the record that is to be replaced */
 	struct mirror_record before, after;
@@ -172,10 +173,10 @@ struct packet_serve {
 };
 
 struct packet_lost {
-	uint16_t error; /* an errno; 0: none has failed */
+	uint16_t error; /* an errno; 0: no write-back has failed */
 };
 
-/* CLOCK_BOOTTIME; the library computes its lease (core/lease.h) from the first. */
+/* Times of CLOCK_BOOTTIME; the library computes its lease (core/lease.h) from the first one. */
 struct packet_lease {
 	uint64_t sent_ns, confirmed_ns;
 };
@@ -186,11 +187,11 @@ struct packet_fenced {
 
 enum packet_order {
 	PACKET_ORDER_DEMOTE = 1,
-	PACKET_ORDER_RESYNC, /* member; flag: everything */
-	PACKET_ORDER_PAUSE,  /* member: its resync */
+	PACKET_ORDER_RESYNC, /* of the member; flag: the whole copy */
+	PACKET_ORDER_PAUSE,  /* the resync of the member */
 	PACKET_ORDER_RESUME,
-	PACKET_ORDER_VERIFY, /* member, or MIRROR_NO_SLOT: all; flag: repair */
-	PACKET_ORDER_FENCE,  /* member: exclude it */
+	PACKET_ORDER_VERIFY, /* the member, or all (MIRROR_NO_SLOT); flag: repair */
+	PACKET_ORDER_FENCE,  /* exclude the member */
 	PACKET_ORDER_END
 };
 
@@ -206,7 +207,7 @@ struct packet_order_request {
 
 /* The age of this host's copy, for a process that maps it read-only. */
 struct packet_age {
-	/* CLOCK_BOOTTIME at which it had all that was acknowledged; 0: unknown */
+	/* CLOCK_BOOTTIME at which the copy had all acknowledged data; 0: unknown */
 	uint64_t fresh_ns;
 	uint64_t epoch, view_seq;
 	uint64_t flush_seq; /* the last flush of the epoch that has arrived; 0: none */
@@ -217,7 +218,7 @@ struct packet_done {
 	char text[PACKET_TEXT];
 };
 
-/* Number of a scrub's ORDER; operators' orders have small ones. */
+/* Number of a scrub's ORDER; operators' orders have small numbers. */
 #define PACKET_SCRUB_ID UINT32_MAX
 
 #define PACKET_DIFFERENCES 64
@@ -225,7 +226,7 @@ struct packet_done {
 enum packet_mended {
 	PACKET_DIFFERS_STILL,
 	PACKET_IS_REPAIRED,
-	PACKET_IS_DUE, /* the member is excluded, and gets the range before it returns */
+	PACKET_IS_DUE, /* the member is excluded, and has to get the range before it returns */
 	PACKET_MENDED_END
 };
 
@@ -238,11 +239,11 @@ struct packet_difference {
 
 /* The progress of a comparison of copies, or its result. */
 struct packet_verified {
-	uint64_t compared, different; /* bytes of all members together */
+	uint64_t compared, different; /* in bytes, all members together */
 	mirror_mask members;          /* members whose copies were compared as a whole */
-	uint64_t left;                /* bytes that were not repaired, */
-	mirror_mask left_members;     /* and their members */
-	uint8_t count;                /* of differences: the first ones */
+	uint64_t left;                /* bytes that were not repaired */
+	mirror_mask left_members;     /* members that have bytes in `left` */
+	uint8_t count;                /* number of listed differences, the first ones found */
 	struct packet_difference differences[PACKET_DIFFERENCES];
 };
 
@@ -258,7 +259,8 @@ struct packet_ordered {
 /* The primary's report, at least every PACKET_STATUS_MS. */
 struct packet_report {
 	struct message_status status;
-	char why[PACKET_WHY];                         /* why the set is blocked, or stuck; "" */
+	/* why the set is blocked or stuck; "": it is not */
+	char why[PACKET_WHY];
 	char reasons[MIRROR_MEMBERS_MAX][PACKET_WHY]; /* why a member is not in-sync */
 	/* CLOCK_BOOTTIME in ms: the next attempt to reach an absent member, and the time at
 	 * which a member that flushes wait for counts as lost; 0: none. */
@@ -268,11 +270,11 @@ struct packet_report {
 };
 
 enum packet_event_what {
-	PACKET_EVENT_LOST, /* the connection to a member */
+	PACKET_EVENT_LOST, /* the connection to a member is lost */
 	PACKET_EVENT_SLOW,
 	PACKET_EVENT_LEASE,
 	PACKET_EVENT_FENCED,
-	PACKET_EVENT_MEDIUM, /* this host's copy */
+	PACKET_EVENT_MEDIUM, /* the medium of this host's copy has failed */
 	PACKET_EVENT_ERROR,
 	PACKET_EVENT_STUCK,
 	PACKET_EVENT_VERIFY,
@@ -290,8 +292,8 @@ struct packet {
 	uint32_t id; /* id of the request; 0 in a packet that is no answer */
 	/* version of the packet, and the lowest one of its sender */
 	struct mirror_versions versions;
-	/* By type; GET_RECORD, GET_AGE, FAIL and HEARTBEAT
-	 * have none, RECORD and CHANGED share one. */
+	/* The body, by type. GET_RECORD, GET_AGE, FAIL and HEARTBEAT have no body; RECORD and
+	 * CHANGED share one. */
 	union {
 		struct packet_map map;
 		struct packet_unmap unmap;
@@ -315,15 +317,15 @@ struct packet {
 
 /* Clear the packet, set type and id, and return it. */
 struct packet *packet_begin(struct packet *p, enum packet_type type, uint32_t id);
-/* Returns the bytes written to buf[PACKET_MAX], in that version. Texts may be cut, never other
- * values (assert). */
+/* Encodes in that version; returns the number of bytes written to buf[PACKET_MAX]. Only texts
+ * may be cut (assert). */
 size_t packet_encode(struct packet *p, unsigned version, uint8_t *buf);
-/* 0; -EPROTO: it is no packet; -EPROTONOSUPPORT: of another version: only type, id and versions
- * are set. *p is large: some 25 KiB. */
+/* Returns 0; -EPROTO: no valid packet; -EPROTONOSUPPORT: another version, and only type, id and
+ * versions are set. *p is large, about 25 KiB. */
 int packet_decode(const void *buf, size_t len, struct packet *p);
 
 const char *packet_type_2str(unsigned type);
-/* "slow" */
+/* The word for the event, such as "slow". */
 const char *packet_event_2str(unsigned what);
 /* One line for people. */
 const char *packet_status_2str(unsigned status);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* packet_impl.h -- what the packet*.c files share and no other file uses. */
+/* packet_impl.h -- declarations that only the packet*.c files share. */
 #ifndef MIRROR_WIRE_PACKET_IMPL_H
 #define MIRROR_WIRE_PACKET_IMPL_H
 
 #include "base/cursor.h"
 #include "mirror/wire/packet.h"
 
-/* Fields that version 2 has added. */
+/* Does the packet have the fields that version 2 has added? */
 static inline bool packet_has_findings(const struct packet *p)
 {
 	return p->versions.newest >= VERSION_FINDINGS;

@@ -6,7 +6,7 @@
 #include "mirror/wire/fields.h"
 #include "mirror/wire/packet_impl.h"
 
-/* The status as the message of that name. */
+/* The status has the form of the message STATUS. */
 void packet_put_report(struct wcursor *c, const struct packet *p)
 {
 	const struct packet_report *report = &p->report;

@@ -2,9 +2,10 @@
 /*
  * proof.h -- how both ends of a connection prove that they have a set's secret.
  *
- * A proof is a code (base/mac.h) of a label, the role of the proving end, the greeting, its answer
- * with the daemon's nonce, the other nonce and, from the daemon, its grant. So a proof can neither
- * be sent back to its maker nor be used again for another set, epoch, kind or registration.
+ * A proof is a keyed code (base/mac.h) of a label, the role of the proving end, the greeting, the
+ * reply with the daemon's nonce, the other end's nonce and, in the daemon's proof, the grant. So a
+ * proof cannot be sent back to its maker, nor be used again for another set, epoch, kind or
+ * registration.
  */
 #ifndef MIRROR_WIRE_PROOF_H
 #define MIRROR_WIRE_PROOF_H
@@ -14,21 +15,21 @@
 
 #define PROOF_KEY 32
 
-/* What both ends have sent before the proofs. */
+/* The data that both ends have sent before the proofs. */
 struct proof_exchange {
 	unsigned version; /* version in which both ends write from then on */
 	struct greeting greeting;
 	struct greeting_reply reply;
-	uint8_t nonce[GREETING_NONCE]; /* of the end that connected */
+	uint8_t nonce[GREETING_NONCE]; /* nonce of the end that connected */
 };
 
-/* By the end that connected. */
+/* The proof by the end that connected. */
 void proof_make(const uint8_t key[PROOF_KEY], const struct proof_exchange *exchange,
 		uint8_t mac[MESSAGE_MAC]);
-/* By the daemon; all of the grant but its mac. */
+/* The proof by the daemon; it covers the grant except for its mac. */
 void proof_make_grant(const uint8_t key[PROOF_KEY], const struct proof_exchange *exchange,
 		      const struct message_grant *grant, uint8_t mac[MESSAGE_MAC]);
-/* Random bytes. */
+/* Fills the nonce with random bytes. */
 void proof_nonce(uint8_t nonce[GREETING_NONCE]);
 
 #endif
