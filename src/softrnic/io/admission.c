@@ -15,7 +15,7 @@ struct held {
 	struct link *conn;
 };
 
-/* A leaf lock. It guards the record of violations and the lists of all listeners. */
+/* Leaf lock: guards the record of violations and the lists of all listeners. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rate_limit record;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -31,7 +31,7 @@ static void admission_lock(void)
 	pthread_mutex_lock(&lock);
 }
 
-/* With the lock. */
+/* Called with the lock. Returns the time until which connections of the peer are held. */
 static uint64_t admission_until(const struct link_addr *peer, uint64_t now)
 {
 	return rate_limit_until(&record, peer, now);
@@ -59,7 +59,7 @@ void admission_init(struct admission *a)
 	a->n_held = 0;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static struct link *admission_held_take(struct admission *a, struct held *h)
 {
 	struct link *conn = h->conn;
@@ -70,7 +70,7 @@ static struct link *admission_held_take(struct admission *a, struct held *h)
 	return conn;
 }
 
-/* With the lock. The link that was held longest; NULL: none is held. */
+/* Called with the lock. Returns the link that was held longest; NULL: none is held. */
 static struct link *admission_held_take_first(struct admission *a)
 {
 	struct list *first = list_first(&a->held);
@@ -104,10 +104,8 @@ void admission_forked(struct admission *a)
 		conn->ops->forked(conn);
 }
 
-/*
- * With the lock. Returns the link to be closed: an older one that makes room, or the new one; NULL:
- * none.
- */
+/* Called with the lock. Returns the link to close: an older one that makes room, or the new one;
+ * NULL: none. */
 static struct link *admission_held_add(struct admission *a, struct link *conn,
 				       const struct link_addr *peer)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * alarm.c -- an alarm is a timerfd(2), because a deadline of the engine itself cannot be put off
- * without waking the engine.
- */
+/* alarm.c -- an alarm uses a timerfd(2), because putting off a deadline of the engine itself would
+ * wake the engine. */
 #include "softrnic/io/alarm.h"
 
 #include <sys/timerfd.h>

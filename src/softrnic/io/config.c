@@ -14,12 +14,12 @@
 #include "softrnic/io/engine.h"
 #include "softrnic/io/link_sockaddr.h"
 
-#define THREADS_MAX 8  /* unless asked for */
-#define SPIN_US     20 /* longer than the gap between two messages of a ping-pong */
+#define THREADS_MAX 8  /* default limit */
+#define SPIN_US     20 /* a little longer than the gap between two messages of a ping-pong */
 
 #define OVERFLOW_UID 65534 /* Linux's default */
 
-/* Rings: long enough that a large message keeps both ends busy; see doc/architecture/io.md. */
+/* The rings' size: a large message keeps both ends busy; see doc/architecture/io.md. */
 #define SHM_KIB     1024
 #define SHM_KIB_MIN 64
 #define SHM_KIB_MAX 16384
@@ -29,7 +29,7 @@
 static struct config conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* A number in [0, max] from the environment; anything else is logged and ignored. */
+/* Read a number in [0, max] from the environment; any other text is logged and ignored. */
 static uint64_t config_number(const char *name, uint64_t max, uint64_t dflt)
 {
 	const char *s = getenv(name);
@@ -69,7 +69,7 @@ static enum config_ack config_ack(void)
 	return asked[config_number("SOFTRNIC_ACK", 1, 2)];
 }
 
-/* The caller of a set-user-ID program must not be able to read its connections. */
+/* The user of a set-user-ID program must not be able to read its connections. */
 static const char *config_trace(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_TRACE");
@@ -88,7 +88,7 @@ static const char *config_trace(void)
 	return path;
 }
 
-/* A trace was requested, so report why there is none. */
+/* Read SOFTRNIC_TRACE. If tracing is impossible, log the reason, because the user requested it. */
 static void config_read_trace(void)
 {
 	if (secure_getenv("SOFTRNIC_TRACE") && !getenv("SOFTRNIC_LOG"))
@@ -98,10 +98,7 @@ static void config_read_trace(void)
 	conf.trace_bytes = config_number("SOFTRNIC_TRACE_BYTES", UINT64_MAX, 0);
 }
 
-/*
- * User numbers between commas. If one of them is no number, that is logged, and no other user is
- * permitted.
- */
+/* Parse user numbers between commas. If one is not a number, log that and permit no other user. */
 static void config_read_shm_uids(void)
 {
 	const char *s = secure_getenv("SOFTRNIC_SHM_UIDS");
@@ -153,8 +150,7 @@ static void config_read_shm(void)
 }
 
 /*
- * The device looks like iWARP, as librpma and programs that know iWARP expect, unless RoCE is asked
- * for.
+ * The device looks like iWARP, as librpma and iWARP programs expect, unless the user requests RoCE.
  */
 static bool config_is_roce(void)
 {
@@ -171,7 +167,7 @@ static const char *config_gids(void)
 {
 	const char *s = getenv("SOFTRNIC_GIDS");
 
-	return s && *s ? strdup(s) : NULL; /* the program may change its environment */
+	return s && *s ? strdup(s) : NULL; /* a copy: the program may change its environment */
 }
 
 static bool config_is_port(unsigned long port)
@@ -200,7 +196,7 @@ static void config_read_qp_ports(void)
 	conf.qp_ports[1] = (unsigned)hi;
 }
 
-/* The device reports a text that is no list of addresses. */
+/* Returns LINK_NONE for a text that is not a list of addresses; the device logs this. */
 static struct link_addr config_qp_address(const char *gids)
 {
 	struct link_addr addr = {.family = LINK_NONE};
@@ -210,17 +206,17 @@ static struct link_addr config_qp_address(const char *gids)
 	return addr;
 }
 
-/* CPUs that this process may use. */
+/* Number of CPUs that this process may use. */
 static int config_cpus(void)
 {
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof(set), &set))
-		return CPU_SETSIZE; /* more CPUs than the set has room for */
+		return CPU_SETSIZE; /* the process has more CPUs than the set has room for */
 	return CPU_COUNT(&set);
 }
 
-/* Half of the CPUs: its own threads, and peers on this host, need some. */
+/* Half of the CPUs: the program's own threads, and peers on this host, need the others. */
 static uint64_t config_threads(void)
 {
 	int n = config_cpus() / 2;

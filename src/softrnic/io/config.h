@@ -16,36 +16,36 @@ enum config_ack { CONFIG_ACK_AUTO, CONFIG_ACK_ON, CONFIG_ACK_OFF };
 
 struct config {
 	enum config_crc crc;       /* SOFTRNIC_CRC */
-	enum config_ack ack;       /* SOFTRNIC_ACK: completions mean "at the peer" */
+	enum config_ack ack;       /* SOFTRNIC_ACK: a completion means that the peer has the data */
 	uint64_t spin_ns;          /* SOFTRNIC_SPIN_US */
-	unsigned threads;          /* SOFTRNIC_THREADS: progress threads at most */
-	uint64_t refused_ns;       /* SOFTRNIC_REFUSED_MS: a refused dial is repeated for so long */
+	unsigned threads;          /* SOFTRNIC_THREADS: limit of progress threads */
+	uint64_t refused_ns;       /* SOFTRNIC_REFUSED_MS: repeats a refused dial this long */
 	uint64_t connect_ns;       /* SOFTRNIC_CONNECT_MS: dial and start-up */
 	uint64_t request_ns;       /* SOFTRNIC_REQUEST_MS: inbound request */
 	uint64_t drain_ns;         /* SOFTRNIC_DRAIN_MS: disconnect and destroy */
-	uint64_t liveness_ns;      /* SOFTRNIC_LIVENESS_MS: a silent peer is lost; CLOCK_NEVER */
-	uint64_t violations_per_s; /* SOFTRNIC_VIOLATIONS_PER_S: of one address; 0: any number */
-	uint64_t retry_ns;    /* SOFTRNIC_RETRY_MS: least time of a plain queue pair's retries */
+	uint64_t liveness_ns;      /* SOFTRNIC_LIVENESS_MS: greatest silence; CLOCK_NEVER */
+	uint64_t violations_per_s; /* SOFTRNIC_VIOLATIONS_PER_S: of one address; 0: no limit */
+	uint64_t retry_ns;    /* SOFTRNIC_RETRY_MS: minimum of a plain queue pair's retry time */
 	unsigned qp_ports[2]; /* SOFTRNIC_QP_PORTS=lo-hi; 0: the kernel chooses */
 	bool qp_any_source;   /* SOFTRNIC_QP_ANY_SOURCE */
 	bool strict_psn;      /* SOFTRNIC_STRICT_PSN */
-	struct link_addr qp_address; /* SOFTRNIC_GIDS, if it is one address; else LINK_NONE */
-	bool extensions;             /* SOFTRNIC_EXTENSIONS=0: plain iWARP, nothing offered */
+	struct link_addr qp_address; /* SOFTRNIC_GIDS, if that is one address; else LINK_NONE */
+	bool extensions;             /* SOFTRNIC_EXTENSIONS=0: plain iWARP, no offers */
 	bool peer_rfc7306;   /* SOFTRNIC_PEER_RFC7306=1: peers without consent know RFC 7306 */
 	bool strict_persist; /* RPMA_STRICT_PERSIST */
 	bool shm;            /* SOFTRNIC_SHM */
 	uint64_t shm_after;  /* SOFTRNIC_SHM_AFTER: messages after which a connection gets rings */
-	uint64_t shm_ring;   /* SOFTRNIC_SHM_KIB: bytes of one ring at most; a power of two */
-	uint64_t shm_max;    /* SOFTRNIC_SHM_MAX_MIB: bytes of all rings of the process */
-	uid_t shm_uids[CONFIG_UIDS_MAX]; /* SOFTRNIC_SHM_UIDS: permitted beside our own */
+	uint64_t shm_ring;   /* SOFTRNIC_SHM_KIB: limit of one ring in bytes; a power of two */
+	uint64_t shm_max;    /* SOFTRNIC_SHM_MAX_MIB: limit of all rings of the process, in bytes */
+	uid_t shm_uids[CONFIG_UIDS_MAX]; /* SOFTRNIC_SHM_UIDS: users permitted besides our own */
 	unsigned n_shm_uids;
-	/* number that the kernel shows for a user without a number in this name space */
+	/* user number that the kernel shows for users without a number in this name space */
 	uid_t overflow_uid;
-	const char *trace;      /* SOFTRNIC_TRACE, an absolute path; NULL: nothing is traced */
-	uint64_t trace_snaplen; /* SOFTRNIC_TRACE_SNAPLEN: of each packet; 0: all of it */
+	const char *trace;      /* SOFTRNIC_TRACE, an absolute path; NULL: tracing is off */
+	uint64_t trace_snaplen; /* SOFTRNIC_TRACE_SNAPLEN: limit of each packet; 0: no limit */
 	bool roce;              /* SOFTRNIC_IDENTITY: the device looks like RoCE v2, not iWARP */
-	const char *gids;       /* SOFTRNIC_GIDS: its addresses; NULL: those of the interfaces */
-	uint64_t trace_bytes;   /* SOFTRNIC_TRACE_BYTES: of all packets; 0: any number */
+	const char *gids;       /* SOFTRNIC_GIDS: addresses; NULL: those of the interfaces */
+	uint64_t trace_bytes;   /* SOFTRNIC_TRACE_BYTES: limit of all packets; 0: no limit */
 };
 
 const struct config *config_get(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.c -- which threads may drive a connection, and its life. conn_run.c does the work. */
+/* conn.c -- a connection's lock, creation and end. conn_run.c does a connection's work. */
 #include "softrnic/io/conn.h"
 
 #include <errno.h>
@@ -104,10 +104,8 @@ int conn_new(enum stream_role role, bool same_host, conn_event_fn *event, void *
 	return 0;
 }
 
-/*
- * In a forked child, a thread that does not exist there may have been in the middle of a call of
- * the stream. Then the stream is left as it is.
- */
+/* In a forked child, a thread of the parent may have been in the middle of a call of the stream.
+ * Then the stream is not touched. */
 static void conn_delete_stream(struct conn *c)
 {
 	if (conn_is_removed(c)) {
@@ -139,10 +137,8 @@ void conn_get(struct conn *c)
 	atomic_fetch_add(&c->refs, 1);
 }
 
-/*
- * For callbacks: the connection may have no reference any more. It is not freed while a callback
- * runs, but must not be freed twice.
- */
+/* For callbacks, which may run after the last reference is gone. The connection is not freed while
+ * a callback runs, but must not be freed twice. */
 static bool conn_get_unless_dead(struct conn *c)
 {
 	unsigned refs = atomic_load(&c->refs);
@@ -179,7 +175,7 @@ bool conn_try_enter(struct conn *c)
 
 bool conn_enter_until(struct conn *c, unsigned ms)
 {
-	/* As a rule the lock is free, and no clock is read. */
+	/* Usually the lock is free, and reading the clock is unnecessary. */
 	return conn_try_enter(c) ||
 	       (ms > 0 && lock_enter_until(&c->lock, clock_now_ns() + ms * NSEC_PER_MS));
 }
@@ -197,10 +193,8 @@ bool conn_may_touch(struct conn *c)
 	return !conn_can_stall(c) || engine_may_stall();
 }
 
-/*
- * A bit that was set while this thread held the lock is for this thread, because the setter's
- * trylock failed. Bits are set before the trylock, and read after the unlock, so no bit is missed.
- */
+/* Serve bits that other threads set while this thread held the lock: their trylock failed. Bits are
+ * set before the trylock, and read after the unlock, so no bit is missed. */
 static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 {
 	bool served = true, here;
@@ -213,11 +207,11 @@ static __attribute__((noinline)) void conn_leave_serving(struct conn *c)
 		if (here)
 			conn_run_job_here(c);
 	} while (served && atomic_load(&c->want) && conn_try_enter(c));
-	if (!served) /* only after the unlock, as the other thread only tries the lock */
+	if (!served) /* only after the unlock: the other thread's trylock fails before */
 		conn_again(c);
 }
 
-/* As a rule nothing is wanted. */
+/* Usually no bit of `want` is set. */
 void conn_leave(struct conn *c)
 {
 	if (__builtin_expect(atomic_load(&c->want) || c->job_due, 0)) {
@@ -242,7 +236,7 @@ static void conn_ready(struct eng_source *src, unsigned ready)
 
 	if (!conn_get_unless_dead(c))
 		return;
-	if (__builtin_expect(ready & READY_HANGUP, 0)) /* another thread may have the lock */
+	if (__builtin_expect(ready & READY_HANGUP, 0)) /* another thread may hold the lock */
 		atomic_store_explicit(&c->alarm, 1, memory_order_relaxed);
 	conn_want(c, ready);
 	conn_put(c);
@@ -280,14 +274,12 @@ static void conn_fire(struct eng_timer *timer)
 	conn_put(c);
 }
 
-/* The queued task owns a reference. */
+/* The queued task holds a reference. */
 static void conn_run_task(struct eng_task *task)
 {
 	struct conn *c = container_of(task, struct conn, task);
 
-	/*
-	 * False may mean that the task was queued once more meanwhile, with a reference of its own.
-	 */
+	/* False may mean that the task was queued again meanwhile, with its own reference. */
 	if (!conn_may_touch(c) && engine_hand_over(task))
 		return;
 	conn_want(c, CONN_AGAIN);
@@ -321,10 +313,8 @@ void conn_wait_change(struct conn *c, uint64_t deadline)
 	conn_enter(c);
 }
 
-/*
- * In a forked child: the lock may be held by a thread that does not exist here, so only the link is
- * closed, without any effect on the peer.
- */
+/* In a forked child a thread of the parent may hold the lock for ever. So only close the link,
+ * without any effect on the peer. */
 static void conn_forked(struct eng_source *src)
 {
 	struct conn *c = container_of(src, struct conn, source);

@@ -6,7 +6,7 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
 
-/* --- before it is established --------------------------------------------------------------- */
+/* --- before the connection is established --------------------------------------------------- */
 
 int conn_configure(struct conn *c, const struct conn_settings *settings)
 {
@@ -104,10 +104,8 @@ int conn_disconnect(struct conn *c, bool *reports)
 	return ret;
 }
 
-/*
- * After the peer's FIN no byte is on its way. If the time limit of a disconnect passes, the end is
- * a reset.
- */
+/* Wait for the peer's FIN: after it no byte is on its way. At the time limit of a disconnect the
+ * connection ends by a reset. */
 static void conn_await_orderly_end(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;

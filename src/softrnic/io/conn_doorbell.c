@@ -14,7 +14,7 @@ static void doorbell_count(struct conn *c, int by)
 						  memory_order_relaxed);
 }
 
-/* False: nothing can wait, as no alarm would end the wait. */
+/* Returns false if nothing may be deferred, because no alarm would end the wait. */
 static bool doorbell_wait_since(struct conn *c, uint64_t now)
 {
 	if (!watch_write(c, now, watch_write_ns()))
@@ -31,7 +31,7 @@ static bool doorbell_wait(struct conn *c)
 	return true;
 }
 
-/* Would waiting save a send, and could what is posted be sent at any time? */
+/* Can deferring the posted requests save a send, and are they complete in themselves? */
 static enum policy_posted doorbell_posted(const struct conn *c)
 {
 	static const enum policy_posted posted[] = {[QP_AWAITED] = POLICY_OTHER,
@@ -45,7 +45,8 @@ static enum policy_posted doorbell_posted(const struct conn *c)
 
 /* --- Acks ------------------------------------------------------------------------------------ */
 
-/* Something is posted: does it follow an Ack? The rules are those of a Write that a post follows. */
+/* Requests were posted after an Ack: record whether they followed soon. The rules are those of a
+ * deferred Write. */
 static void doorbell_ack_followed(struct conn *c)
 {
 	struct policy_send *s = &c->policy.ack;
@@ -55,7 +56,7 @@ static void doorbell_ack_followed(struct conn *c)
 			       policy_post_needs_time(s) ? clock_now_ns() : 0);
 }
 
-/* The look is over, and nothing is due but an Ack. */
+/* The poll is over, and only an Ack is due. */
 static void doorbell_ack(struct conn *c, bool completes)
 {
 	struct policy_send *s = &c->policy.ack;
@@ -72,7 +73,8 @@ static void doorbell_ack(struct conn *c, bool completes)
 		policy_sent(s, now);
 }
 
-/* The poll before this one returned a completion, and nothing was posted since. */
+/* The previous poll returned a completion, but the thread posted nothing since: the Ack waited in
+ * vain. */
 static void doorbell_ack_in_vain(struct conn *c)
 {
 	policy_sent_by_alarm(&c->policy.ack);
@@ -93,7 +95,7 @@ void conn_poll_for_user(struct conn *c, unsigned looks)
 		doorbell_ack(c, stream_news(c->stream).completed != before);
 }
 
-/* --- what is posted -------------------------------------------------------------------------- */
+/* --- posting --------------------------------------------------------------------------------- */
 
 void conn_perform_posted(struct conn *c)
 {
@@ -160,7 +162,7 @@ bool conn_bell_is_due(struct conn *c)
 	return true;
 }
 
-/* --- all of them -------------------------------------------------------------------------- */
+/* --- all connections ---------------------------------------------------------------------- */
 
 void doorbells_ring(unsigned ms)
 {
@@ -169,7 +171,7 @@ void doorbells_ring(unsigned ms)
 
 	while ((c = watch_next_write(&left))) {
 		if (conn_is_removed(c)) {
-			/* a child does not send what its parent posted */
+			/* a forked child does not send requests of its parent */
 		} else if (conn_enter_until(c, ms)) {
 			conn_ring(c);
 			conn_leave(c);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_io.c -- bytes between the link and the stream, in turns of bounded length. */
+/* conn_io.c -- moves bytes between the link and the stream, in turns of bounded length. */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "softrnic/io/conn_parts.h"
 
-/*
- * The limits of one turn: bytes, and time, in case that small messages or a slow machine make bytes
- * expensive. After it other connections, and the timers, have their turn.
- */
+/* The limits of one turn: a number of bytes, and a time in case that small messages or a slow
+ * machine make bytes expensive. After a turn, other connections and the timers have their turn. */
 #define CONN_BUDGET  (1u << 20)
 #define CONN_TURN_NS (10 * NSEC_PER_MS)
 
@@ -24,7 +22,7 @@ static bool conn_turn_is_over(struct conn_turn *t)
 	return t->moved >= CONN_BUDGET || now - t->begun >= CONN_TURN_NS;
 }
 
-/* A thread that polls comes back by itself; otherwise the engine does. */
+/* A polling thread continues by itself; otherwise the engine continues. */
 static void conn_end_turn(struct conn *c)
 {
 	c->policy.unfinished = conn_is_polled(c);
@@ -53,10 +51,10 @@ bool conn_find_reset(struct conn *c, struct stream_update *u)
 }
 
 /*
- * A reset is the end of a peer that has given up, or died, and may connect again at once. Its
- * unread bytes must not be placed after those of its next connection, so they are dropped, but for
- * a Terminate. A reset after the peer's FIN is EPIPE in Linux: the peer has ended in good order, and all its bytes
- * count.
+ * A reset means that the peer has given up or died, and may connect again at once. Its unread bytes
+ * must not be placed after those of its next connection, so they are dropped, except a Terminate.
+ * Linux reports a reset after the peer's FIN as EPIPE: then the peer has ended in good order, and
+ * all its bytes count.
  */
 bool conn_is_over(struct conn *c)
 {
@@ -73,15 +71,16 @@ bool conn_is_over(struct conn *c)
 }
 
 /*
- * After a reset: a peer that closes its socket with bytes unread, as siw does, sends it right after
- * its Terminate, which is in the socket still. No byte follows the reset, so this ends.
+ * After a reset: a peer that closes its socket with unread bytes, as siw does, sends the reset
+ * directly after its Terminate, which is still in the socket. No byte follows the reset, so the
+ * loop ends.
  */
 static void conn_find_terminate(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
 	ssize_t got = 1;
 
-	if (c->link->ops->in_place) /* a peer on this link reads all before it closes */
+	if (c->link->ops->in_place) /* a peer on this link reads all bytes before it closes */
 		return;
 	while (got > 0 && stream_rx_give_up(c->stream) && stream_rx_begin(c->stream, &rx, u)) {
 		got = c->link->ops->recv(c->link, rx.iov, rx.n);
@@ -89,7 +88,7 @@ static void conn_find_terminate(struct conn *c, struct stream_update *u)
 	}
 }
 
-/* Called before bytes are taken. */
+/* Called before bytes are received. */
 static bool conn_finds_end(struct conn *c, struct stream_update *u)
 {
 	if (!atomic_load_explicit(&c->alarm, memory_order_relaxed) || !conn_is_over(c))
@@ -100,9 +99,9 @@ static bool conn_finds_end(struct conn *c, struct stream_update *u)
 }
 
 /*
- * If fewer bytes came than there was room for, the link is empty, and it reports the next byte.
- * That does not hold if they end in registered memory: the kernel stops there as well when the
- * memory has vanished, and only the next call returns that error.
+ * If fewer bytes arrived than there was room for, the link is empty and reports the next byte. This
+ * does not hold if the bytes end in registered memory: if that memory has vanished, the kernel
+ * stops there as well, and only the next call returns the error.
  */
 static bool conn_rx_is_empty(const struct conn *c, size_t got)
 {
@@ -112,28 +111,25 @@ static bool conn_rx_is_empty(const struct conn *c, size_t got)
 	       (!ops->in_place || !ops->in_place->pending(c->link, 1));
 }
 
-/* Handle the result of a receive. Returns the bytes taken; 0: nothing more to do now. */
+/* Handle the result of a receive. Returns the number of bytes; 0: nothing more to do now. */
 static size_t conn_rx_end(struct conn *c, ssize_t got, uint64_t now, struct stream_update *u)
 {
 	if (got == 0 && c->reset)
 		got = c->reset;
 	if (got > 0 && conn_rx_is_empty(c, (size_t)got))
 		c->readable = false;
-	/*
-	 * After a fault the rest is still read: to close with unread bytes is a reset, which may
-	 * overtake our Terminate.
-	 */
+	/* After a fault the rest is still read: closing with unread bytes causes a reset, which may
+	 * overtake our Terminate. */
 	if (got <= 0)
 		c->readable = got == -EINTR || got == -EFAULT;
 	stream_rx_end(c->stream, got, now, u);
-	return got > 0 ? (size_t)got : c->readable; /* the end counts as one byte taken */
+	return got > 0 ? (size_t)got : c->readable; /* the end counts as one byte */
 }
 
 /* --- over a link in memory ------------------------------------------------------------------ */
 
 /*
- * Send short messages from the link's own memory. Returns the number of bytes; 0: the caller uses
- * send().
+ * Build short messages in the link's own memory. Returns their length; 0: the caller uses send().
  */
 static size_t conn_tx_in_place(struct conn *c)
 {
@@ -153,9 +149,9 @@ static size_t conn_tx_in_place(struct conn *c)
 }
 
 /*
- * Parse the link's bytes where they lie. Returns the number that was taken; 0: none can be now.
- * *calm: see stream_is_calm(). The answer leaves before the bytes are given up, as the peer waits
- * for it.
+ * Parse the link's bytes in place. Returns the number of processed bytes; 0: none can be processed
+ * now. *calm: see stream_is_calm(). The answer is sent before the bytes are released, because the
+ * peer waits for the answer.
  */
 static size_t conn_rx_in_place(struct conn *c, bool *calm)
 {
@@ -179,7 +175,7 @@ static size_t conn_rx_in_place(struct conn *c, bool *calm)
 	return taken;
 }
 
-/* Neither the connection nor its link has anything to do but to move bytes. */
+/* Do the connection and its link have nothing to do except moving bytes? */
 static bool conn_is_plain(struct conn *c)
 {
 	return c->link && c->link->ops->in_place && c->writable &&
@@ -218,7 +214,7 @@ bool conn_receive_directly(struct conn *c)
 
 /* --- turns ---------------------------------------------------------------------------------- */
 
-/* One receive. Returns as conn_rx_end(). */
+/* Receive once. Returns as conn_rx_end(). */
 static size_t conn_rx_once(struct conn *c, struct stream_update *u)
 {
 	struct stream_rx rx;
@@ -273,9 +269,9 @@ static void conn_wait_writable(struct conn *c)
 }
 
 /*
- * A send is the first to see that the connection was reset. Bytes that came before the reset are
- * still in the socket. If they count, the engine reads them, and then this end (conn_rx_end(),
- * conn_find_reset()). Nothing is sent any more.
+ * A send detects first that the connection was reset. Bytes that came before the reset are still in
+ * the socket. If they count, the engine reads them and then finds the end (conn_rx_end(),
+ * conn_find_reset()). Nothing more is sent.
  */
 static ssize_t conn_tx_was_reset(struct conn *c, ssize_t err)
 {
@@ -295,7 +291,7 @@ static bool conn_is_reset(ssize_t sent)
 	return sent == -ECONNRESET || sent == -EPIPE;
 }
 
-/* One send. Returns bytes taken; 0: nothing more to do now. */
+/* Send once. Returns the number of sent bytes; 0: nothing more to do now. */
 static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 {
 	struct iovec iov[QP_TX_IOV];
@@ -321,7 +317,7 @@ static size_t conn_tx_once(struct conn *c, struct stream_update *u)
 	return sent > 0 ? (size_t)sent : sent == -EINTR;
 }
 
-/* May the send of what is due load from memory that waits for a file system? */
+/* May sending the due bytes load from memory that waits for a file system? */
 static bool conn_tx_must_wait(struct conn *c)
 {
 	return !conn_may_touch(c) && stream_send_can_stall(c->stream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_link.c -- the link of a connection: dialed or accepted, watched, closed. */
+/* conn_link.c -- the link of a connection: dialing, accepting, watching, closing. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -39,8 +39,9 @@ unsigned conn_ready_bits(struct conn *c, unsigned polled)
 }
 
 /*
- * Some programs send their port to the peer before they listen, and rdma_cm on hardware is too slow
- * to show that. If the time to connect is over before the next attempt, the refusal is reported.
+ * Repeat a refused dial. Some programs send their port to the peer before they listen; rdma_cm on
+ * hardware is too slow to expose this. If the next attempt would come after the connect limit, the
+ * refusal is reported.
  */
 static bool conn_redials_later(struct conn *c, int ret)
 {
@@ -120,7 +121,8 @@ void conn_close(struct conn *c)
 	conn_close_as(c, c->outlives || stream_is_orderly(c->stream));
 }
 
-/* 0: it is done, as a rule on the same host; or dialing: it is under way, or will be repeated. */
+/* Returns 0 if the link is connected, usually on the same host; or `dialing` is set: the dial is in
+ * progress, or will be repeated. */
 static int conn_dial_link(struct conn *c)
 {
 	int ret = c->link->ops->connecting->dial(c->link, &c->dst);
@@ -142,7 +144,7 @@ static int conn_create_link(struct conn *c)
 
 int conn_dial(struct conn *c, struct link *bound)
 {
-	struct stream_update u; /* the caller performs */
+	struct stream_update u; /* the caller performs its tasks */
 	int ret = 0;
 
 	if (!c->patient_until)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_origin.c -- the barrier between former connections and later ones. This process has one
- * table of the connections that it has initiated (stream/former.h), and one of those that it has
- * accepted (stream/fence.h).
+ * conn_origin.c -- the barrier between former connections and later ones. This process has two
+ * tables: the connections that it has initiated (stream/former.h), and those that it has accepted
+ * (stream/fence.h).
  *
- * One leaf lock guards both tables; a connection's lock is taken before it. A bit of `want` asks a
- * connection to end, and the thread that holds its lock, or gets it, does that. So no thread waits
- * for a connection's lock here. A thread that is stuck while it places bytes delays only the
+ * One leaf lock guards both tables; a connection's lock is taken before it. To end a connection, a
+ * thread sets a bit of its `want`, and the thread with the connection's lock ends it. So no thread
+ * waits for a connection's lock here. A thread that is stuck while it places bytes delays only the
  * answer.
  */
 #include <sodium.h>
@@ -71,7 +71,8 @@ void conn_owner_of(struct conn_owner *owner, const void *name, size_t len)
 	crypto_generichash(owner->hash, sizeof(owner->hash), name, len, NULL, 0);
 }
 
-/* Each target gets a different name of the owner, so that no target can use it at another one. */
+/* Each target gets a different name of the owner, so that no target can use its name at another
+ * target. */
 static void origin_put_owner(const struct conn *c, const uint8_t *instance,
 			     struct ext_origin *origin)
 {
@@ -157,7 +158,7 @@ enum stream_fence conn_origin_identify(void *owner, const struct ext_origin *ori
 	return fence;
 }
 
-/* An established connection without an ORIGIN has a peer that does not take part. */
+/* A connection that is established without an ORIGIN has a peer that does not take part. */
 void conn_origin_established(struct conn *c)
 {
 	if (stream_role(c->stream) == STREAM_INITIATOR)
@@ -190,7 +191,7 @@ void conn_origin_atfork_parent(void)
 	pthread_mutex_unlock(&origin_lock);
 }
 
-/* The connections belong to the parent. To peers the child is another process. */
+/* The connections belong to the parent. For peers the child is another process. */
 void conn_origin_atfork_child(void)
 {
 	formers_reset(&formers);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_own.c -- which thread looks for a connection's bytes (doc/policy.md, R1 to R7).
+ * conn_own.c -- which thread checks for a connection's bytes (doc/policy.md, R1 to R7).
  *
- * As a rule the link reports them, and a thread of the engine is woken. A thread that polls looks
- * for them anyway. So after some polls in quick succession the link reports no bytes, and an
- * arrival wakes no thread, until polls cease (conn_watch.c). When the completion queue is armed,
- * the link reports again at once, as the application waits after that.
+ * Usually the link reports bytes, which wakes a thread of the engine. A polling thread checks for
+ * them anyway. So after some polls in quick succession the link reports no bytes, and an arrival
+ * wakes no thread, until the polls cease (conn_watch.c). When the completion queue is armed, the
+ * link reports again at once, because the application will then wait.
  *
- * A thread that waits for a completion by poll(2) waits for the link's descriptor as well, and owns
- * the connection meanwhile: an arrival wakes that thread and not the engine's, which would only
- * wake it in turn. If the thread soon waits again, it owns the connection between the waits, too:
- * it arms the queue, looks at its completions, posts, and none of that costs a call for the link.
- * So to arm the queue between two waits changes nothing; only to arm it twice does.
+ * A thread that waits for a completion by poll(2) also waits for the link's descriptor, and owns
+ * the connection meanwhile: an arrival wakes this thread directly, and not the engine's thread
+ * first. If the thread soon waits again, it owns the connection between the waits, too: it arms the
+ * queue, polls, and posts, and none of this costs a system call for the link. So arming the queue
+ * once between two waits changes nothing; arming it twice ends the ownership.
  */
 #include <errno.h>
 
@@ -20,7 +20,7 @@
 #include "softrnic/io/conn_watch.h"
 #include "softrnic/io/policy.h"
 
-/* --- of one connection, with its lock ------------------------------------------------------- */
+/* --- one connection, with its lock --------------------------------------------------------- */
 
 static bool conn_can_be_owned(const struct conn *c)
 {
@@ -38,7 +38,7 @@ static bool conn_is_awaited(struct conn *c)
 	return waiters > c->policy.strays;
 }
 
-/* Called with or without the lock. conn_is_awaited() decides which threads wait. */
+/* Called with or without the lock. conn_is_awaited() finds the threads that wait. */
 static struct policy_lookers conn_lookers(const struct conn *c)
 {
 	return (struct policy_lookers){
@@ -48,7 +48,7 @@ static struct policy_lookers conn_lookers(const struct conn *c)
 	};
 }
 
-/* The link reports bytes exactly while no other thread looks for them. */
+/* Have the link report bytes exactly while no other thread checks for them. */
 static void conn_own_settle(struct conn *c)
 {
 	struct policy_lookers l = conn_lookers(c);
@@ -63,7 +63,7 @@ static void conn_own_settle(struct conn *c)
 		atomic_fetch_or(&c->want, READY_READ);
 }
 
-/* Called before bytes are taken: later ones then wake no thread. */
+/* Called before bytes are received: later bytes then wake no thread. */
 static void conn_own_end_wait(struct conn *c)
 {
 	if (!c->registered || !c->policy.awaited || conn_is_awaited(c))
@@ -81,7 +81,7 @@ bool conn_is_polled(const struct conn *c)
 
 /* --- changes -------------------------------------------------------------------------------- */
 
-/* Do what a thread that polled has left undone. */
+/* Do the work that a polling thread has left. */
 static void conn_own_finish(struct conn *c)
 {
 	if (c->policy.unfinished && !conn_is_polled(c))
@@ -189,7 +189,7 @@ void conn_own_forget(struct conn *c)
 	atomic_store(&c->policy.spun, false);
 }
 
-/* The new link has none of the settings of the link that it replaces. */
+/* A new link replaces the old one, without the old one's settings: apply them. */
 void conn_own_move(struct conn *c)
 {
 	if (c->policy.awaited)
@@ -203,9 +203,9 @@ void conn_own_move(struct conn *c)
 	atomic_fetch_or(&c->want, READY_READ);
 }
 
-/* --- a leader that spins -------------------------------------------------------------------- */
+/* --- a spinning leader ---------------------------------------------------------------------- */
 
-/* Threads of the application come first. */
+/* Threads of the application have priority. */
 static bool conn_can_be_spun(struct conn *c)
 {
 	return conn_can_be_owned(c) && conn_may_touch(c) && !c->policy.leased &&
@@ -217,7 +217,7 @@ enum eng_look conn_spin(struct conn *c)
 	enum eng_look look = ENG_LOOK_OVER;
 
 	if (!conn_try_enter(c))
-		return ENG_LOOK_NOTHING; /* the thread that has the lock looks */
+		return ENG_LOOK_NOTHING; /* the thread that holds the lock checks for bytes */
 	c->policy.spun = conn_can_be_spun(c);
 	conn_own_changed(c);
 	if (c->policy.spun)
@@ -234,8 +234,7 @@ void conn_spin_end(struct conn *c)
 
 /* --- threads that wait ---------------------------------------------------------------------- */
 
-/* Bytes that the connection has not taken, because it waits for a receive, would end each wait at
- * once. */
+/* Unread bytes, because the connection waits for a receive, would end each wait at once. */
 static bool conn_can_be_awaited(const struct conn *c)
 {
 	return conn_can_be_owned(c) && !c->readable;
@@ -259,7 +258,7 @@ static int conn_own_await(struct conn *c)
 	return -1;
 }
 
-/* The thread waits again soon after its last wait, so it probably goes on like that. */
+/* The thread waits again soon after its last wait, so it will probably do so again. */
 static void conn_own_between_waits(struct conn *c, uint64_t now)
 {
 	bool again = policy_waits_again(c->policy.waited_at, now);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * conn_post.c -- the data path of the threads of the application: they post work requests, and look
- * for what has come where a CQ is empty.
- */
+/* conn_post.c -- the data path of the application's threads: posting work requests, and processing
+ * arrived bytes when a poll finds an empty CQ. */
 #include <errno.h>
 
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/conn_plain_impl.h"
 
-/* 0 or an errno value. */
+/* Returns 0 or an errno value. */
 static int conn_enter_to_post(struct conn *c)
 {
 	return conn_is_removed(c) ? ENODEV : conn_enter_caller(c, CONN_CALLER_MS);
@@ -64,7 +62,7 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 	return ret;
 }
 
-/* If another thread holds the lock, the connection is skipped: that thread takes what has come. */
+/* If another thread holds the lock, the connection is skipped: that thread processes the bytes. */
 bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 {
 	bool learns;
@@ -83,7 +81,7 @@ bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 	if (now)
 		conn_own(c, now);
 	stream_set_taker(c->stream, taker);
-	/* Over a link in memory the Ack leaves before the bytes are given up. */
+	/* Over a link in memory the Ack is sent before the bytes are released. */
 	if (c->link && c->link->ops->gathers_sends && !c->link->ops->in_place)
 		conn_poll_for_user(c, conn_looks(c));
 	else

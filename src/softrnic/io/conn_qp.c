@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_qp.c -- a connection's queue pair: what it is served with, attached, drained and detached. */
+/*
+ * conn_qp.c -- a connection's queue pair: its owner's functions, attaching, draining and detaching.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/conn_parts.h"
 
-/* --- what the connection does for its QP ---------------------------------------------------- */
+/* --- the owner's functions for the QP ------------------------------------------------------- */
 
 static void conn_qp_get(void *owner)
 {
@@ -53,13 +55,13 @@ struct ibv_qp *conn_qp(const struct conn *c)
 	return qp_ibv(stream_qp(c->stream));
 }
 
-/* --- attached ------------------------------------------------------------------------------- */
+/* --- attaching ------------------------------------------------------------------------------ */
 
 void conn_attach_qp(struct conn *c, const struct conn_attachment *with)
 {
 	conn_enter(c);
-	/* Another thread may still look at the count of the QP before this one, as it does so
-	 * without the lock. So that count is kept until the next QP is attached. */
+	/* Another thread may still read the previous QP's counter, because it does so without the
+	 * lock. So the counter is kept until the next QP is attached. */
 	stall_count_put(c->stall_before);
 	c->stall_before = atomic_exchange(&c->stall, stall_count_get(with->stall));
 	c->qp_init = *with->granted;
@@ -97,7 +99,7 @@ int conn_move_qp(struct conn *c, const struct conn_qp_move *move)
 		return ret;
 	if (stream_qp_state(c->stream) == move->from) {
 		qp_move(stream_qp(c->stream), move->to, move->notify_drained);
-		stream_look(c->stream, &u); /* what SQD has held back may be sent */
+		stream_look(c->stream, &u); /* requests that SQD held back may be sent */
 		conn_perform(c, &u);
 	} else {
 		ret = EINVAL;
@@ -151,7 +153,7 @@ uint32_t conn_caps(const struct conn *c)
 	return atomic_load_explicit(&c->caps, memory_order_relaxed);
 }
 
-/* --- detached ------------------------------------------------------------------------------- */
+/* --- detaching ------------------------------------------------------------------------------ */
 
 void conn_leave_cqs(struct conn *c)
 {
@@ -167,10 +169,8 @@ static bool conn_may_answer(const struct conn *c, uint64_t end)
 	return c->link && !stream_qp_is_failed(c->stream) && clock_now_ns() < end;
 }
 
-/*
- * Posted work is still sent, and a write-back under way may end, within the drain limit. After that
- * it is no longer waited for, unless it uses the application's memory.
- */
+/* Wait, within the drain limit, until posted requests are sent and a running write-back has ended.
+ * After the limit do not wait for the write-back, unless it uses the application's memory. */
 static void conn_drain(struct conn *c)
 {
 	uint64_t end = clock_now_ns() + config_get()->drain_ns;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn_rings.c -- a connection of one host goes over from TCP to rings in shared memory.
+ * conn_rings.c -- changes a connection within one host from TCP to rings in shared memory.
  *
- * The responder begins once the connection has carried some messages, since rings cost memory, and
- * most connections of a process may be idle. When both ends have the memory the initiator switches
- * its direction, and the responder follows with its own. Until then either end may stop, and the
- * connection stays on TCP as if nothing had been.
+ * The responder begins after the connection has carried some messages, because rings cost memory,
+ * and most connections of a process may be idle. When both ends have mapped the memory, the
+ * initiator switches its direction, and then the responder switches the other one. Until then
+ * either end may stop, and the connection stays on TCP unchanged.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -31,7 +31,7 @@ static bool conn_rings_new(struct conn *c)
 	return c->meet;
 }
 
-/* A forked child must not find the objects that are deleted here. */
+/* A forked child must not find pointers to the objects that are deleted here. */
 void conn_rings_stop(struct conn *c)
 {
 	struct meet *meet = c->meet;
@@ -81,12 +81,10 @@ void conn_rings_consider(struct conn *c, struct stream_update *u)
 	stream_perform(c->stream, u);
 }
 
-/* --- the way there -------------------------------------------------------------------------- */
+/* --- the meeting ---------------------------------------------------------------------------- */
 
-/*
- * The link and the Unix sockets have one source, so the end of a Unix socket looks like the link's.
- * The link's own end is reported again.
- */
+/* The link and the Unix sockets share one source, so the end of a Unix socket looks like the
+ * link's. If the link has really ended, its end is reported again. */
 static void conn_rings_forget_hangups(struct conn *c)
 {
 	if (!c->hangup || c->reset || !c->registered)
@@ -95,8 +93,8 @@ static void conn_rings_forget_hangups(struct conn *c)
 	c->link->ops->watch_write(c->link, c->watching);
 }
 
-/* The link is the connection's; it is switched later. A thread that polls the link below looks at
- * nothing else, so it has to begin anew. */
+/* Take over the new link, which is switched later. A thread that polls the link below checks only
+ * that one, so it has to begin anew. */
 static void conn_rings_use(struct conn *c)
 {
 	struct shm_memory memory;
@@ -162,7 +160,7 @@ void conn_rings_on_time(struct conn *c, uint64_t now, struct stream_update *u)
 
 /* --- switching ------------------------------------------------------------------------------ */
 
-/* This end's SWITCH has left: its further bytes go through the ring. */
+/* This end's SWITCH is sent: its further bytes go through the ring. */
 static void conn_rings_switch_tx(struct conn *c, struct stream_update *u)
 {
 	if (c->watching)
@@ -187,7 +185,7 @@ static void conn_rings_switch_rx(struct conn *c, struct stream_update *u)
 	conn_own_move(c);
 	link_shm_switch_rx(c->link);
 	/* Until now all bytes came over TCP, whose reset has the same effect. The word is read
-	 * before the first FPDU of the ring, also if the peer wrote it earlier. */
+	 * before the ring's first FPDU, even if the peer wrote it earlier. */
 	stream_watch_given_up(c->stream, link_shm_given_up(c->link));
 	c->readable = true;
 	LOG_INFO("connection %p receives through shared memory", (void *)c);
@@ -217,9 +215,9 @@ static void conn_rings_refused(struct conn *c, struct stream_update *u)
 }
 
 /*
- * A peer's step without a meeting: the first one, or one that crossed our STOP. There is one
- * meeting a connection: a peer that could begin one as often as it likes would let this process
- * call any socket whose name it has seen.
+ * A peer's message without a meeting: the first one, or one that crossed our STOP. A connection has
+ * at most one meeting: otherwise a peer could make this process connect repeatedly to any socket
+ * whose name the peer has seen.
  */
 static void conn_rings_on_first(struct conn *c, const struct qp_link_msg *msg,
 				struct stream_update *u)

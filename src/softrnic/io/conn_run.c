@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_run.c -- one round of work on a connection: what was asked for, and all that follows. */
+/* conn_run.c -- one round of work on a connection: the wanted work, and all tasks that follow. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@ static void conn_changed(struct conn *c)
 	pthread_mutex_unlock(&c->wait_lock);
 }
 
-/* --- what the stream asks for --------------------------------------------------------------- */
+/* --- the stream's tasks --------------------------------------------------------------------- */
 
 static void *conn_get_buf(void *owner, enum stream_buf kind)
 {
@@ -30,7 +30,8 @@ static void conn_put_buf(void *owner, enum stream_buf kind, void *buf)
 	buf_put(kind == STREAM_BUF_RX ? BUF_RX : BUF_TX, buf);
 }
 
-/* A thread that polls will borrow the buffers again soon. When it stops, this is called again. */
+/* A polling thread will borrow the buffers again soon. After it stops, this function is called
+ * again. */
 static bool conn_keeps_bufs(void *owner)
 {
 	return conn_is_polled(owner);
@@ -100,7 +101,7 @@ static void conn_redial(void *owner)
 
 	conn_close(c);
 	conn_dial(c, NULL);
-	if (c->link && !c->dialing) /* no other event leads to the send of the request */
+	if (c->link && !c->dialing) /* no other event leads to sending the request */
 		conn_again(c);
 }
 
@@ -129,9 +130,7 @@ const struct stream_host conn_host = {
 
 /* --- a round of work ------------------------------------------------------------------------ */
 
-/*
- * Its id has released the connection. A peer that waits for an answer to its request is rejected.
- */
+/* The id has released the connection. Reject a peer that waits for an answer to its request. */
 static void conn_give_up(struct conn *c, struct stream_update *u)
 {
 	uint64_t now = clock_now_ns();
@@ -179,7 +178,7 @@ static bool conn_is_pending(struct conn *c, const struct link_ops *ops, unsigned
 	return !ops->in_place || c->readable || ops->in_place->pending(c->link, looks);
 }
 
-/* A link that reports no bytes does not report room for bytes either, if it can be asked for it. */
+/* A link that does not report bytes does not report room either, if it supports has_room(). */
 static bool conn_finds_room(struct conn *c, const struct link_ops *ops)
 {
 	if (c->writable || !ops->in_place || !ops->in_place->has_room(c->link))
@@ -211,7 +210,7 @@ bool conn_poll(struct conn *c, unsigned looks)
 	return c->rx_turn.moved > 0 || c->tx_turn.moved > 0;
 }
 
-/* Before liveness is judged: process received bytes and the end after them, also those that the
+/* Before liveness is judged, process received bytes and the end after them, even those that the
  * link has not reported. */
 static void conn_on_time(struct conn *c, struct stream_update *u)
 {
@@ -232,9 +231,9 @@ static void conn_on_time(struct conn *c, struct stream_update *u)
 }
 
 /*
- * The wanted work that this thread may do; 0: the rest is for other threads. An answer to a flush,
- * with no request after it, touches no memory, and neither does a cut. Work that is wanted from now
- * on stays.
+ * Take the wanted work that this thread may do; 0: other threads do the rest. An answer to a flush,
+ * without a request after it, touches no memory, and neither does a cut. Bits that are set from now
+ * on stay.
  */
 static unsigned conn_take_wants(struct conn *c)
 {
@@ -300,7 +299,7 @@ bool conn_serve(struct conn *c)
 		return true;
 	if (want & (CONN_BELL | CONN_RING))
 		conn_rung(c);
-	/* A connection whose request is complete by now stays. */
+	/* A connection with a complete request stays. */
 	if ((want & CONN_EVICT) && c->owner && stream_state(c->stream) == STREAM_REQ_WAIT)
 		c->event(c->owner, STREAM_EV_DEAD, -ECONNABORTED);
 	want = (want & ~(unsigned)CONN_READY) | conn_ready_bits(c, want & CONN_READY);

@@ -7,24 +7,22 @@
 #include "softrnic/io/conn_parts.h"
 #include "softrnic/io/policy.h"
 
-/* up to this number of listed connections, each is asked whether a Write waits */
+/* up to this number of listed connections, check each one for a deferred Write */
 #define WATCH_FEW   8
-#define WATCH_BATCH 64 /* leases that end at one look of a thread that polls */
+#define WATCH_BATCH 64 /* number of leases that one check of a polling thread ends */
 
 static void watch_on_alarm(struct eng_source *src, unsigned ready);
 static void watch_forked(struct eng_source *src);
 
-/*
- * A leaf lock, except that the engine's lock is taken inside it. While a connection is listed the
- * alarm is set, or watch_on_alarm() is about to run.
- */
+/* Leaf lock, except that the engine's lock is taken inside it. While a connection is listed, the
+ * alarm is set, or watch_on_alarm() is about to run. */
 static struct {
 	pthread_mutex_t lock;
-	struct list conns; /* the list has a reference of each */
+	struct list conns; /* the list holds a reference to each */
 	unsigned leases;
 	struct alarm alarm;
-	atomic_bool for_write;    /* the alarm is for a Write, too: leases do not put it off */
-	_Atomic uint64_t look_at; /* time at which the engine looks at leases; 0: there are none */
+	atomic_bool for_write;    /* the alarm is also for a Write: leases do not put it off */
+	_Atomic uint64_t look_at; /* time of the engine's next check of leases; 0: there are none */
 } watch = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.conns = LIST_INIT(watch.conns),
@@ -54,7 +52,7 @@ static void watch_add(struct conn *c)
 	atomic_store(&c->policy.listed, true);
 }
 
-/* NULL: there is none. The list's reference goes over to the caller. */
+/* Returns NULL if there is none. The list's reference moves to the caller. */
 static struct conn *watch_pop(void)
 {
 	struct list *it = list_pop(&watch.conns);
@@ -77,10 +75,8 @@ static unsigned watch_count_listed(void)
 	return n;
 }
 
-/*
- * Does a Write wait? With more than a few connections listed, assume that one does: to ask all of
- * them costs more than a needless alarm.
- */
+/* Is a Write deferred? With more than a few connections listed, assume so: to check all of them
+ * costs more than a needless alarm. */
 static bool watch_has_write(void)
 {
 	struct list *it;
@@ -93,7 +89,7 @@ static bool watch_has_write(void)
 	return false;
 }
 
-/* Set the alarm for that time, or for the earlier time at which leases are looked at. */
+/* Set the alarm for this time, or for the check of leases if that comes earlier. */
 static bool watch_set(uint64_t now, uint64_t at)
 {
 	uint64_t look_at = atomic_load_explicit(&watch.look_at, memory_order_relaxed);
@@ -105,7 +101,7 @@ static bool watch_set(uint64_t now, uint64_t at)
 	return alarm_set(&watch.alarm, now, at > now ? at - now : 1);
 }
 
-/* The engine's next look at leases comes in twice the time in which threads look. */
+/* The engine checks the leases next after twice the period of the threads' own checks. */
 static bool watch_set_look(uint64_t now, enum policy_use use)
 {
 	uint64_t at = watch.leases ? now + 2 * alarm_pace(&watch.alarm, use) : 0;
@@ -119,12 +115,12 @@ static bool watch_set_look(uint64_t now, enum policy_use use)
 	return watch_set(now, at);
 }
 
-/* --- Writes that wait ----------------------------------------------------------------------- */
+/* --- deferred Writes ------------------------------------------------------------------------ */
 
 /*
- * As a rule the alarm is early enough, and the connection is listed. If the alarm expires before
- * the Write is marked as waiting, the connection is asked for it when it leaves the list, or it
- * stays listed for its lease until the next look.
+ * Usually the alarm is early enough, and the connection is listed. If the alarm expires before the
+ * Write is marked as deferred, the connection is checked for a Write when it leaves the list, or it
+ * stays listed for its lease until the next check.
  */
 bool watch_write(struct conn *c, uint64_t now, uint64_t ns)
 {
@@ -201,7 +197,7 @@ void watch_lease_end(struct conn *c)
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/* To send a large Write takes longer than a look. */
+/* Sending a large Write may take longer than the period of checks. */
 static bool watch_is_used(struct conn *c)
 {
 	unsigned polls = atomic_load_explicit(&c->policy.polls, memory_order_relaxed);
@@ -212,7 +208,7 @@ static bool watch_is_used(struct conn *c)
 	return is;
 }
 
-/* With watch.lock: take the connections whose lease was not used, each with a reference. */
+/* Called with watch.lock: take the connections with unused leases, each with a reference. */
 static int watch_find_unused(struct conn *unused[WATCH_BATCH])
 {
 	struct list *it;
@@ -255,8 +251,9 @@ void conn_leases_renew(uint64_t now, enum policy_use use)
 /* --- the alarm ------------------------------------------------------------------------------ */
 
 /*
- * The next one of *left: what is to be done with it. It stays listed while it is leased. One that
- * is taken off is asked for a Write in any case, which may have begun to wait in this moment.
+ * Take the next of *left connections, and find its due work. A leased connection stays listed. A
+ * connection that leaves the list is always checked for a Write, because one may just have been
+ * deferred.
  */
 static struct conn *watch_next(unsigned *left, bool look, unsigned *wants)
 {
@@ -281,16 +278,14 @@ static void watch_begin_expiry(uint64_t now, unsigned *n, bool *look)
 	pthread_mutex_lock(&watch.lock);
 	alarm_has_expired(&watch.alarm);
 	atomic_store(&watch.for_write, false);
-	/* the alarm is not earlier than a waiting Write needs */
+	/* the alarm is not earlier than a deferred Write needs */
 	*look = watch.look_at && watch.look_at <= now;
 	*n = watch_count_listed();
 	pthread_mutex_unlock(&watch.lock);
 }
 
-/*
- * Set the alarm for connections that stay listed. A lease among them may have ended, perhaps by
- * this very alarm: then the next alarm takes that connection off the list.
- */
+/* Set the alarm for connections that stay listed. A lease among them may have ended, perhaps by
+ * this very alarm: then the next alarm takes that connection off the list. */
 static void watch_end_expiry(uint64_t now, bool look)
 {
 	bool is_set = true;
