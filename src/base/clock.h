@@ -24,7 +24,7 @@ static inline uint64_t clock_now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* This clock counts the time of a suspended machine, too, as leases need it. */
+/* This clock also counts the time of a suspended machine, because leases need it. */
 static inline uint64_t clock_boot_ns(void)
 {
 	return clock_read_ns(CLOCK_BOOTTIME);

@@ -5,8 +5,8 @@
 #include <limits.h>
 
 /*
- * ISA-L complements neither the seed nor the result, so its value is our running one. Its length is
- * an int.
+ * ISA-L complements neither the seed nor the result, so its value is our running value. ISA-L's
+ * length is an int.
  */
 uint32_t crc32c_update(uint32_t crc, const void *buf, size_t len)
 {

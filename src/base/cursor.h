@@ -55,7 +55,7 @@ static inline uint8_t rcursor_u8(struct rcursor *c)
 	return p ? p[0] : 0;
 }
 
-/* One check and one load each; a value that is cut off by the end is zero. */
+/* One check and one load for each value. A value that reaches past the end reads as zero. */
 #define RCURSOR_BE(bits)                                                                           \
 	static inline uint##bits##_t rcursor_be##bits(struct rcursor *c)                           \
 	{                                                                                          \
@@ -87,7 +87,7 @@ static inline struct wcursor wcursor_init(void *buf, size_t len)
 	return (struct wcursor){.start = buf, .p = buf, .end = (uint8_t *)buf + len};
 }
 
-/* Bytes written so far. */
+/* Number of bytes written so far. */
 static inline size_t wcursor_len(const struct wcursor *c)
 {
 	return (size_t)(c->p - c->start);

@@ -16,7 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DIGEST_BYTES 32 /* room for any; what an algorithm does not fill is zero */
+/* room for the digest of any algorithm; the bytes behind a shorter digest are zero */
+#define DIGEST_BYTES 32
 
 /* libsodium requires alignment to 64 bytes, which malloc() does not give. */
 struct digest {

@@ -12,10 +12,10 @@
 
 enum error_kind {
 	ERROR_NONE,
-	ERROR_ARGUMENT,  /* a value that the caller gave is wrong */
+	ERROR_ARGUMENT,  /* an argument of the caller is wrong */
 	ERROR_LOCAL,     /* a file, a disk, an address or a device of this machine cannot be used */
 	ERROR_UNREACHED, /* the other end cannot be reached */
-	ERROR_REFUSED,   /* the other end does not permit it */
+	ERROR_REFUSED,   /* the other end refuses the request */
 	ERROR_FAILED,    /* a connection or an operation on it failed */
 };
 
@@ -23,13 +23,13 @@ enum error_kind {
 
 struct error {
 	enum error_kind kind;
-	/* An errno (positive), a result of librpma (negative), or 0. With ERROR_REFUSED: the reason
-	 * that the other end gave, in the numbers of the protocol. */
+	/* An errno (positive), a result of librpma (negative), or 0. With ERROR_REFUSED: the other
+	 * end's reason, as a number of the protocol. */
 	int cause;
 	char text[ERROR_TEXT];
 };
 
-/* Fill *err and return kind. The text may contain what is in *err already. */
+/* Fill *err and return kind. The arguments may include err->text. */
 int error_set(struct error *err, enum error_kind kind, int cause, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -15,7 +15,8 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-/* Bytes that are split in one step: the buffers are on a stack, which may be a signal handler's. */
+/* Bytes that are split in one step. The buffers for a step are on the stack, possibly that of a
+ * signal handler. */
 #define FOLIO_WINDOW_PAGES 512u
 
 static uint64_t folio_page(const struct folio_marks *marks)
@@ -29,7 +30,8 @@ static size_t folio_bits_len(const struct folio_marks *marks)
 }
 
 /*
- * Pages of the mapping take memory only once they are used. A child of fork() has no such mapping.
+ * Pages of the mapping take memory only after their first use. A child of fork() does not inherit
+ * the mapping.
  */
 void folio_marks_init(struct folio_marks *marks, uint64_t len)
 {
@@ -95,7 +97,7 @@ void folio_split(struct folio_marks *marks, const void *addr, uint64_t offset, u
 		folio_split_page(marks, at + len - 1, offset + len - 1);
 }
 
-/* ---- all that is cached ---- */
+/* ---- the whole cached part ---- */
 
 /*
  * Put the cached pages of the window into the process's page table. Returns false if no page is
@@ -122,7 +124,7 @@ static bool folio_bring_in(const struct folio_marks *marks, uint8_t *addr, unsig
 	return count;
 }
 
-/* A folio of more than one page begins at an even one. */
+/* A folio of more than one page begins at an even page. */
 static void folio_split_window(const struct folio_marks *marks, uint8_t *addr, unsigned pages)
 {
 	uint64_t page = folio_page(marks);

@@ -21,9 +21,9 @@
 
 /* Zeroed: no page is marked, and no page will ever be. */
 struct folio_marks {
-	_Atomic unsigned char *bits; /* one a page; NULL: no memory */
+	_Atomic unsigned char *bits; /* one bit for each page; NULL: out of memory */
 	uint64_t len;                /* bytes of the part of the file that has marks */
-	unsigned page_bits;          /* a page has 2 to the power of that many bytes */
+	unsigned page_bits;          /* a page has 2 to the power of page_bits bytes */
 	_Atomic uint64_t since_ns;
 };
 

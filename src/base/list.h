@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.h -- intrusive doubly linked list; the head is a node that links to itself when empty. */
+/* list.h -- intrusive doubly linked list. The head is a node; the head of an empty list links to
+ * itself. */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
@@ -34,7 +35,7 @@ static inline void list_add_tail(struct list *head, struct list *n)
 	head->prev = n;
 }
 
-/* Unlink and make the node link to itself, so that a second delete is harmless. */
+/* Unlink n and make it link to itself, so that a second list_del() is harmless. */
 static inline void list_del(struct list *n)
 {
 	n->prev->next = n->next;
@@ -58,7 +59,7 @@ static inline struct list *list_pop(struct list *head)
 }
 
 #define list_for_each(it, head) for ((it) = (head)->next; (it) != (head); (it) = (it)->next)
-/* Like list_for_each, but `it` may be deleted in the body. */
+/* Like list_for_each, but the body may delete `it`. */
 #define list_for_each_safe(it, tmp, head)                                                          \
 	for ((it) = (head)->next, (tmp) = (it)->next; (it) != (head);                              \
 	     (it) = (tmp), (tmp) = (it)->next)

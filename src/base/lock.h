@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct lock {
-	atomic_uint word; /* 0: free; 1: taken; 2: taken, and others may wait */
+	atomic_uint word; /* 0: free; 1: taken; 2: taken, and other threads may wait */
 };
 
 static inline void lock_init(struct lock *l)
@@ -41,7 +41,7 @@ static inline void lock_enter(struct lock *l)
 }
 
 /*
- * The same, but give up at that monotonic time (clock.h). Returns false if the lock was held until
+ * The same with a time limit in monotonic time (clock.h). Returns false if the lock was held until
  * then.
  */
 bool lock_enter_until(struct lock *l, uint64_t at_ns);

@@ -16,7 +16,7 @@
 
 enum log_level log_threshold = LOG_LVL_OFF;
 
-/* Two receivers, each with a level of its own: a sink that was set, and standard error. */
+/* Two receivers with a level each: a sink that the program sets, and standard error. */
 static log_sink *sink_now;
 static enum log_level sink_level = LOG_LVL_OFF, stderr_level = LOG_LVL_OFF;
 
@@ -31,7 +31,8 @@ static enum log_level log_level_wanted(void)
 }
 
 /*
- * Repeat if another thread changed a level meanwhile, as that thread's update may have come first.
+ * Repeat if another thread changed a level meanwhile, because this thread may have overwritten a
+ * newer value.
  */
 static void log_update(void)
 {
@@ -45,14 +46,17 @@ static void log_update(void)
 
 void log_set(log_sink *sink, enum log_level threshold)
 {
-	/* Between the two stores a reader may see the new sink with the old threshold, which is
-	 * harmless; the other order could call a sink that is being replaced by NULL. */
+	/*
+	 * Store the sink before the threshold. Between the stores a reader may combine the new sink
+	 * with the old threshold, which is harmless. In the other order it could call a sink that
+	 * NULL is replacing.
+	 */
 	__atomic_store_n(&sink_now, sink, __ATOMIC_RELEASE);
 	__atomic_store_n(&sink_level, sink ? threshold : LOG_LVL_OFF, __ATOMIC_SEQ_CST);
 	log_update();
 }
 
-/* One write(2), so that lines of several threads and processes do not mix. */
+/* Use one write(2), so that lines of several threads and processes do not mix. */
 static void log_stderr_write(enum log_level level, const char *file, int line, const char *func,
 			     const char *text)
 {
@@ -66,7 +70,8 @@ static void log_stderr_write(enum log_level level, const char *file, int line, c
 		out[n - 1] = '\n';
 	}
 	if (write(STDERR_FILENO, out, (size_t)n) < 0)
-		return; /* standard error failed; there is no other place to report it */
+		/* ignore a failure of standard error: there is no other place to report it */
+		return;
 }
 
 void log_to_stderr(enum log_level threshold)
@@ -86,7 +91,7 @@ void log_set_from_env(const char *var)
 			log_to_stderr((enum log_level)i);
 			return;
 		}
-	/* The variable is set, so a log is wanted: a misspelled value must not silence it. */
+	/* A set variable requests a log, so a misspelled value must not silence the log. */
 	log_to_stderr(LOG_LVL_WARNING);
 	LOG_WARNING("%s=%s: no such level; there are error, warning, notice, info and debug", var,
 		    want);

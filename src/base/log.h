@@ -20,7 +20,7 @@ enum log_level {
 	LOG_LVL_DEBUG,
 };
 
-/* A sink gets the finished text, without a newline at its end. Must be thread-safe. */
+/* A sink receives the finished text, without a newline at the end. A sink must be thread-safe. */
 typedef void log_sink(enum log_level level, const char *file, int line, const char *func,
 		      const char *text);
 
@@ -30,16 +30,16 @@ extern enum log_level log_threshold; /* the highest level of the two receivers *
 void log_set(log_sink *sink, enum log_level threshold);
 void log_to_stderr(enum log_level threshold);
 /*
- * Write to stderr from the level named in environment variable `var` on ("debug", "info", ...); an
- * unknown name counts as "warning", and a line reports it. Unset or empty: nothing.
+ * Read the level for standard error from environment variable `var` ("debug", "info", ...). An
+ * unknown name counts as "warning", and a line reports it. Unset or empty: log nothing.
  */
 void log_set_from_env(const char *var);
 void log_emit(enum log_level level, const char *file, int line, const char *func, const char *fmt,
 	      ...) __attribute__((format(printf, 5, 6)));
 
 /*
- * The same, a limited number of times in a period. The next line that is written ends with the
- * number of lines left out before it.
+ * The same, but a limited number of times in a period. The first line of a later period ends with
+ * the number of lines left out.
  */
 void log_emit_limited(struct log_limit *limit, enum log_level level, const char *file, int line,
 		      const char *func, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
@@ -57,8 +57,8 @@ void log_emit_limited(struct log_limit *limit, enum log_level level, const char 
 #define LOG_DEBUG(...)   LOG_AT(LOG_LVL_DEBUG, __VA_ARGS__)
 
 /*
- * For events that a peer, accepted or not, can cause as often as it likes. Each place in the source
- * has its own limit (log_limit.h).
+ * For events that any peer, accepted or not, can cause without limit. Each place in the source has
+ * its own limit (log_limit.h).
  */
 #define LOG_LIMITED_AT(level, ...)                                                                 \
 	do {                                                                                       \

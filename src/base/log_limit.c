@@ -8,7 +8,8 @@ static uint32_t log_limit_asked_in(uint64_t state)
 	return (uint32_t)state;
 }
 
-/* Another thread may have read its clock later, so the stored period may be ahead of this one. */
+/* The stored period may be ahead of this thread's, because another thread may have read its clock
+ * later. */
 static uint64_t log_limit_count_one(uint64_t state, uint64_t period)
 {
 	if (state >> 32 < period)
@@ -18,7 +19,7 @@ static uint64_t log_limit_count_one(uint64_t state, uint64_t period)
 
 bool log_limit_admits(struct log_limit *limit, uint64_t now_ns, uint32_t *left_out)
 {
-	/* From 1 on, as 0 is the unused one. */
+	/* Periods count from 1, because 0 means unused. */
 	uint64_t period = now_ns / (LOG_LIMIT_PERIOD_MS * NSEC_PER_MS) + 1;
 	uint64_t old = __atomic_load_n(&limit->state, __ATOMIC_RELAXED), new;
 

@@ -14,12 +14,13 @@
 #define LOG_LIMIT_LINES     5 /* in a period */
 #define LOG_LIMIT_PERIOD_MS 10000
 
-/* Zeroed: nothing was logged yet. */
+/* Zeroed: no line was logged yet. */
 struct log_limit {
-	uint64_t state; /* the number of the period, and how many were asked for in it */
+	uint64_t state; /* the number of the period, and the number of lines requested in it */
 };
 
-/* May a line be written now? If so, *left_out is the number of lines refused since the last one. */
+/* Returns whether a line may be written now. If so, *left_out is the number of lines refused since
+ * the last line. */
 bool log_limit_admits(struct log_limit *limit, uint64_t now_ns, uint32_t *left_out);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mac.h -- the one code by which an end proves that it has a key: keyed BLAKE2b-256 over parts.
- *
- * The protocol decides what a code covers. Thread-safe.
+ * mac.h -- proves that an end has a key: a keyed BLAKE2b-256 over several parts. The protocol
+ * decides what the code covers. Thread-safe.
  */
 #ifndef BASE_MAC_H
 #define BASE_MAC_H
@@ -26,7 +25,7 @@ struct mac_part {
  */
 void mac_make(const uint8_t key[MAC_KEY], const char *label, const struct mac_part *parts,
 	      unsigned count, uint8_t mac[MAC_SIZE]);
-/* Takes the same time whatever the bytes are. */
+/* Compare in constant time. */
 bool mac_is_equal(const uint8_t a[MAC_SIZE], const uint8_t b[MAC_SIZE]);
 
 #endif

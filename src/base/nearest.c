@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define NEAREST_CHARS 31
-/* One error in three characters: "stauts" is near "status", "fly" is near nothing. */
+/* Permit one error for every three characters: "stauts" is near "status", and no name is near
+ * "fly". */
 #define NEAREST_CHARS_PER_ERROR 3
 
 static unsigned nearest_min(unsigned a, unsigned b)
@@ -54,7 +55,7 @@ const char *nearest_hint(struct nearest *n)
 	return n->text;
 }
 
-/* The argument that getopt_long() reads next: it skips operands and ends at "--". */
+/* The argument that getopt_long() reads next. getopt_long() skips operands and ends at "--". */
 static const char *nearest_next_option(int argc, char **argv)
 {
 	for (int i = optind; i < argc && strcmp(argv[i], "--") != 0; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nearest.h -- the name that was probably meant, for a word of a command line that is none. */
+/* nearest.h -- finds the name that an unknown word of a command line probably means. */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
@@ -8,16 +8,16 @@
 #include <stddef.h>
 
 /*
- * Number of characters that have to be inserted, removed, replaced, or exchanged with the next one,
- * to make a into b. Of longer texts only the first 31 characters count.
+ * Number of characters to insert, remove, replace or exchange with the next one to turn a into b.
+ * Only the first 31 characters of longer texts count.
  */
 unsigned nearest_distance(const char *a, const char *b);
 
 /* Set .word and .prefix, offer all names, then ask for the text. */
 struct nearest {
 	const char *word;   /* what was given */
-	const char *prefix; /* what is in front of each name in the text, such as "--" */
-	const char *best;   /* the nearest name so far; NULL: none is near enough */
+	const char *prefix; /* text in front of each name, such as "--" */
+	const char *best;   /* the nearest name so far; NULL: no name is near enough */
 	unsigned distance;
 	char text[80];
 };

@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-/* Bytes that are reserved in one step; after each step the watch decides whether to go on. */
+/* Number of bytes reserved in one step. After each step the watch decides whether to go on. */
 #define NEWFILE_SLICE (64u << 20)
 
 static void newfile_folder_of(const char *path, char *folder, size_t size)
@@ -25,7 +25,7 @@ static void newfile_folder_of(const char *path, char *folder, size_t size)
 	snprintf(folder, size, "%s", dirname(copy));
 }
 
-/* Use one style in a message: whole MiB, or bytes. */
+/* Use one unit for all sizes of a message: whole MiB, or bytes. */
 static int newfile_disk_too_small(const struct newfile_opts *opts, uint64_t room, struct error *err)
 {
 	bool whole = opts->size % (1 << 20) == 0 && opts->scratch % (1 << 20) == 0;
@@ -97,7 +97,7 @@ int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err)
 		return 0;
 	if (fstatvfs(fd, &fs) || fstat(fd, &st))
 		return error_set(err, ERROR_LOCAL, errno, "%s: %s", opts->path, strerror(errno));
-	/* Ask first: an attempt would take all the room that is left before it fails. */
+	/* Check the free room first: an attempt would use up all room before it fails. */
 	room = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (opts->size > room + (uint64_t)st.st_blocks * 512 ||
 	    opts->size + opts->scratch > room + (uint64_t)st.st_blocks * 512)
@@ -110,7 +110,7 @@ int newfile_reserve(int fd, const struct newfile_opts *opts, struct error *err)
 		     : rc;
 }
 
-/* The umask of the process. umask(2) would change it for other threads meanwhile. */
+/* Read the umask from /proc: umask(2) would change it for other threads meanwhile. */
 static mode_t newfile_umask(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");

@@ -14,16 +14,13 @@
 
 #include "base/error.h"
 
-/* A long step on a file, after each slice: how many bytes of it are done. */
+/* Progress of a long step on a file, reported after each slice. */
 struct newfile_progress {
 	const char *path, *what; /* "reserve", "read in" */
 	uint64_t done, total;
 };
 
-/*
- * The function step() decides whether to go on. If it stops the work, the error's cause is
- * ECANCELED.
- */
+/* step() decides whether to go on. If it stops the work, the cause of the error is ECANCELED. */
 struct newfile_watch {
 	bool (*step)(void *arg, const struct newfile_progress *progress);
 	void *arg;
@@ -31,10 +28,11 @@ struct newfile_watch {
 
 struct newfile_opts {
 	const char *path; /* the caller's */
-	uint64_t size;    /* to reserve on the disk; 0: nothing */
-	/* bytes that must be left beside the file, for a scratch file */
+	uint64_t size;    /* bytes to reserve on the disk; 0: reserve nothing */
+	/* bytes that must remain free for a scratch file */
 	uint64_t scratch;
-	bool is_private;                   /* only its owner may open it; else the umask decides */
+	/* only the owner may open the file; else the umask decides */
+	bool is_private;
 	const struct newfile_watch *watch; /* NULL: none */
 };
 
@@ -44,20 +42,20 @@ struct newfile {
 	char temp[4096]; /* "" while unnamed */
 };
 
-/* Open, and reserve its size. */
+/* Open a nameless file, and reserve its size. */
 int newfile_open(struct newfile *nf, const struct newfile_opts *opts, struct error *err);
-/* Make it durable under its name; without replace an existing file is an error (EEXIST). Leaves fd
- * open, and a failure leaves newfile_abort() to do. */
+/* Make the file durable under its name. Without `replace` an existing file is an error (EEXIST). fd
+ * stays open. After a failure the caller must call newfile_abort(). */
 int newfile_commit(struct newfile *nf, bool replace, struct error *err);
-/* Give up: nothing stays. Closes fd. */
+/* Give up and close fd. Nothing of the file stays. */
 void newfile_abort(struct newfile *nf);
 /*
- * All of these steps for a file that has a size and no content yet. The caller gets *fd. On failure
+ * All of these steps for a file with a size and no content yet. The caller gets *fd. On failure
  * nothing stays, and *fd is not set.
  */
 int newfile_make(const struct newfile_opts *opts, int *fd, struct error *err);
 
-/* The same for a file that exists, open as fd. */
+/* The next functions work on an existing file, open as fd. */
 /*
  * fallocate(), with an error that says how much room there is when the disk is too small. On a file
  * system without fallocate() zeros are written, and they are on the disk on return.
@@ -68,10 +66,10 @@ int newfile_ask(const struct newfile_watch *watch, const struct newfile_progress
 		struct error *err);
 /* Put the folder of a name on the disk, for instance after the name was removed. 0 or -errno. */
 int newfile_sync_folder(const char *path);
-/* Put the name of the file on the disk: its folder, and
- * that of a symbolic link to it. 0 or -errno. */
+/* Put the name of the file on the disk: sync its folder and, for a symbolic link, the folder of the
+ * link. 0 or -errno. */
 int newfile_sync_name(int fd, const char *path);
-/* Put its content, its metadata and its name on the disk. */
+/* Put the file's content, metadata and name on the disk. */
 int newfile_settle(int fd, const char *path, struct error *err);
 
 #endif

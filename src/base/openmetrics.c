@@ -43,7 +43,7 @@ void openmetrics_fini(struct openmetrics *om)
 	*om = (struct openmetrics){0};
 }
 
-/* Room for so many bytes more, and a NUL. */
+/* Make room for that many more bytes and a NUL. */
 static bool openmetrics_reserve(struct openmetrics *om, size_t more)
 {
 	size_t size = om->size ? om->size : 4096;
@@ -85,7 +85,8 @@ openmetrics_print(struct openmetrics *om, const char *fmt, ...)
 	openmetrics_put(om, text);
 }
 
-/* One character as it stands between quotes. was_newline: text_make_printable() has replaced it. */
+/* Append one character of a quoted text. was_newline: text_make_printable() has replaced a
+ * newline. */
 static void openmetrics_put_char(struct openmetrics *om, char c, bool was_newline)
 {
 	char out[3] = {c};
@@ -103,7 +104,7 @@ static void openmetrics_put_value(struct openmetrics *om, const char *value)
 		om->has_failed = true;
 		return;
 	}
-	text_make_printable(printable); /* it replaces bytes one by one */
+	text_make_printable(printable); /* replaces each byte separately */
 	for (size_t i = 0; value[i]; i++)
 		openmetrics_put_char(om, printable[i], value[i] == '\n');
 	free(printable);
@@ -128,8 +129,8 @@ static void openmetrics_put_labels(struct openmetrics *om, const struct openmetr
 		openmetrics_put(om, "}");
 }
 
-/* Integers as such: a counter of bytes must not lose its last digits. The comparison needs no libm, which
- * libraries that contain this room would have to link. */
+/* Print integers without an exponent, because a counter of bytes must keep its last digits. The
+ * comparison avoids libm, because libraries that contain this code would have to link it. */
 static void openmetrics_put_number(struct openmetrics *om, double value)
 {
 	if (isnan(value))

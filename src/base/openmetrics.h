@@ -18,8 +18,8 @@ enum openmetrics_form { OPENMETRICS_1_0, OPENMETRICS_TEXT_0_0_4 };
 
 enum openmetrics_type { OPENMETRICS_GAUGE, OPENMETRICS_COUNTER, OPENMETRICS_SUMMARY };
 
-/* All samples of a family stand together. name: [a-zA-Z_][a-zA-Z0-9_]*, without _total; it ends with
- * the unit, unless that is NULL. help: one line. */
+/* A family of samples, which stand together. name: [a-zA-Z_][a-zA-Z0-9_]*, without _total; it ends
+ * with the unit, unless unit is NULL. help: one line. */
 struct openmetrics_family {
 	const char *name, *help, *unit;
 	enum openmetrics_type type;
@@ -34,16 +34,16 @@ struct openmetrics {
 	enum openmetrics_form form;
 	char *text; /* ends with a NUL */
 	size_t len, size;
-	const struct openmetrics_family *family; /* the samples that follow belong to it */
-	bool has_head;                           /* its HELP and TYPE are written */
+	const struct openmetrics_family *family; /* the family of the next samples */
+	bool has_head;                           /* HELP and TYPE of the family are written */
 	bool has_failed;                         /* no memory */
 };
 
 void openmetrics_init(struct openmetrics *om, enum openmetrics_form form);
 void openmetrics_fini(struct openmetrics *om);
-/* The family of the samples that follow. A family without a sample leaves no line. */
+/* Begin a family; the next samples belong to it. A family without a sample writes no line. */
 void openmetrics_family(struct openmetrics *om, const struct openmetrics_family *family);
-/* labels: ended by one whose name is NULL; one whose value is NULL is left out. */
+/* labels: a NULL name ends the array; a label with a NULL value is left out. */
 void openmetrics_sample(struct openmetrics *om, const struct openmetrics_label *labels,
 			double value);
 /* 0; -ENOMEM: the text is not complete. */

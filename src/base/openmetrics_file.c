@@ -18,7 +18,7 @@ static int openmetrics_write(const struct openmetrics *om, int fd)
 			return -errno;
 		at += n > 0 ? (size_t)n : 0;
 	}
-	/* node_exporter runs as another user, whatever the umask is. */
+	/* Let every user read the file, whatever the umask: node_exporter runs as another user. */
 	return fchmod(fd, 0644) ? -errno : 0;
 }
 

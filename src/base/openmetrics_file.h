@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "base/openmetrics.h"
 
-/* Replace the file: a reader finds the former text or this one, never a part. Every user may read it.
- * ERROR_LOCAL. */
+/* Replace the file: a reader finds either the former or the new text, never a part. Every user may
+ * read the file. ERROR_LOCAL. */
 int openmetrics_save(const struct openmetrics *om, const char *path, struct error *err);
 
-/* The room of the file system that holds the path, as statvfs(2) counts it for users without
- * privileges. false: it cannot be asked. */
+/* Room of the path's file system, as statvfs(2) counts it for users without privileges. Returns
+ * false if statvfs(2) fails. */
 bool openmetrics_room(const char *path, double *avail, double *size);
 
 #endif

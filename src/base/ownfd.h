@@ -53,8 +53,8 @@ static inline bool ownfd_is_lost(const struct ownfd *own)
 }
 
 /*
- * For a socket the inode's number is enough, as all sockets are in one file system. That saves 16
- * bytes each, where there are many.
+ * The inode's number identifies a socket, because all sockets are in one file system. That saves 16
+ * bytes for each of many sockets.
  */
 static inline ino_t ownfd_inode(int fd)
 {
@@ -78,7 +78,7 @@ static inline bool ownfd_is_socket(int fd, ino_t inode)
  */
 #define OWNFD_MARK 55
 
-/* The descriptor, or -1 after it was closed. */
+/* The descriptor, or -1 if it was closed. */
 static inline int ownfd_mark(int fd)
 {
 	if (fd < 0 || !fcntl(fd, F_SETSIG, OWNFD_MARK))
@@ -104,8 +104,8 @@ static inline int ownfd_event(int flags)
 }
 
 /*
- * As eventfd_write(fd, 1) and eventfd_read(). Returns false also if the descriptor is another
- * file's.
+ * The same as eventfd_write(fd, 1) and eventfd_read(). Return false also if the descriptor belongs
+ * to another file.
  */
 static inline bool ownfd_wake(int fd)
 {

@@ -16,12 +16,12 @@
 #include "base/log.h"
 
 #define PAGECACHE_PAGE   4096u
-#define PAGECACHE_WINDOW (256u << 20) /* bytes that are looked at together */
+#define PAGECACHE_WINDOW (256u << 20) /* bytes examined together */
 #define PAGECACHE_COPY   (64u << 10)
 /* 100 ms in all: far longer than a page is held without a mapping */
 #define PAGECACHE_TRIES    20
 #define PAGECACHE_PAUSE_US 5000u
-/* an offset after which no file has pages that a call would wait for */
+/* an offset behind all pages for which a call would wait */
 #define PAGECACHE_BEHIND ((off_t)1 << 62)
 
 struct pagecache {
@@ -29,7 +29,7 @@ struct pagecache {
 	unsigned char cached[PAGECACHE_WINDOW / PAGECACHE_PAGE];
 	int fd;
 	bool was_written;
-	/* a descriptor that bypasses the page cache; or fd, where that is not possible */
+	/* a descriptor that bypasses the page cache; fd if there is none */
 	int direct;
 };
 
@@ -66,17 +66,18 @@ static size_t pagecache_pages(size_t len)
 	return (len + PAGECACHE_PAGE - 1) / PAGECACHE_PAGE;
 }
 
-/* A direct write drops the page from the cache, with the file system's state for it. */
+/* A direct write drops the page from the cache, together with the file system's state of the
+ * page. */
 static ssize_t pagecache_write(const struct pagecache *p, size_t len, uint64_t offset)
 {
 	ssize_t n = pwrite(p->direct, p->copy, len, (off_t)offset);
 
-	if (n < 0 && errno == EINVAL) /* a file that ends within a block */
+	if (n < 0 && errno == EINVAL) /* the file ends within a block */
 		n = pwrite(p->fd, p->copy, len, (off_t)offset);
 	return n;
 }
 
-/* What a short write leaves out is written in the next turn. */
+/* The next turn writes the rest after a short write. */
 static int pagecache_rewrite_range(struct pagecache *p, uint64_t from, uint64_t to)
 {
 	while (from < to) {
@@ -94,7 +95,7 @@ static int pagecache_rewrite_range(struct pagecache *p, uint64_t from, uint64_t 
 	return 0;
 }
 
-/* The window begins at that offset. */
+/* The window begins at offset `at`. */
 static int pagecache_rewrite_cached(struct pagecache *p, uint64_t offset, size_t pages)
 {
 	int rc = 0;
@@ -221,7 +222,8 @@ static int pagecache_do(const char *path, bool drop)
 
 	if (!rc) {
 		if (pagecache_has_medium(p->fd)) {
-			/* Bytes that cannot be written back were never acknowledged. */
+			/* Bytes that cannot be written back were never acknowledged, so they may be
+			 * dropped. */
 			rc = drop ? pagecache_clean_and_leave(p->fd) : 0;
 			if (rc)
 				LOG_WARNING("%s: %s", path, strerror(-rc));

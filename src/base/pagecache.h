@@ -26,10 +26,7 @@
  */
 int pagecache_evict(int fd, const char *path, uint64_t *stay, struct error *err);
 
-/*
- * The same for a file that has no other writer meanwhile: the pages that stay are written once
- * more.
- */
+/* The same for a file without another writer: pages that stay cached are written once more. */
 int pagecache_drop(const char *path);
 /* Write every cached page once more; no page is dropped. */
 int pagecache_rewrite(const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* poll.h -- wait until a descriptor is readable, with a deadline that signals do not move. */
+/* poll.h -- waits until a descriptor is readable. Signals do not move the deadline. */
 #ifndef BASE_POLL_H
 #define BASE_POLL_H
 
@@ -15,7 +15,7 @@ static inline uint64_t poll_deadline(int timeout_ms)
 	return timeout_ms < 0 ? CLOCK_NEVER : clock_now_ns() + (uint64_t)timeout_ms * NSEC_PER_MS;
 }
 
-/* The timeout for poll(2), rounded up so that it does not end before the deadline. */
+/* The timeout for poll(2), rounded up so that poll(2) does not end before the deadline. */
 static inline int poll_ms_left(uint64_t deadline)
 {
 	uint64_t now, ms;

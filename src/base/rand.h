@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Thread-safe and fork-safe: a child never repeats its parent's numbers. */
+/* Thread-safe and fork-safe: a child never repeats numbers of its parent. */
 void rand_bytes(void *buf, size_t len);
 
 static inline uint32_t rand_u32(void)

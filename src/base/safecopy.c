@@ -19,7 +19,7 @@
 #define HAVE_FIXUP 0
 #endif
 
-/* A signal handler reads these. Initial-exec, so that an access never allocates. */
+/* Data that a signal handler reads. Initial-exec: an access never allocates. */
 #define TLS_FOR_HANDLER static __thread __attribute__((tls_model("initial-exec")))
 
 struct guard {
@@ -31,7 +31,8 @@ struct guard {
 TLS_FOR_HANDLER struct guard *guard;
 
 static atomic_uint
-	setups; /* counts safecopy_setup(); a change makes threads read their mask again */
+	/* number of calls of safecopy_setup(); after a change, threads read their mask again */
+	setups;
 TLS_FOR_HANDLER unsigned mask_seen;
 TLS_FOR_HANDLER unsigned mask_open; /* equal to mask_seen if the mask lets faults through */
 
@@ -113,7 +114,7 @@ __asm__(".pushsection .text, \"ax\", @progbits\n"
 	"	movdqu -32(%rsi,%rdx), %xmm6\n"
 	"	cmpq $64, %rdx\n"
 	"	jbe 6f\n"
-	/* the first and the last 64 bytes, and between them whole lines of the destination */
+	/* copy the first and the last 64 bytes, and whole lines of the destination between them */
 	"	movdqu 32(%rsi), %xmm2\n"
 	"	movdqu 48(%rsi), %xmm3\n"
 	"	movdqu -64(%rsi,%rdx), %xmm4\n"
@@ -220,7 +221,7 @@ static bool safecopy_resume(void *uctx)
 	return true;
 }
 
-/* The rare case is a function of its own, so that the usual one saves no registers. */
+/* The rare case is a separate function, so that the usual case saves no registers. */
 static __attribute__((noinline)) int safecopy_opened(void *dst, const void *src, size_t len)
 {
 	return FAULTS_OPENED(safecopy_text_copy(dst, src, len));
@@ -287,8 +288,8 @@ TLS_FOR_HANDLER struct {
 } word;
 
 /*
- * A fault jumps out of these functions. In code instrumented by ThreadSanitizer the jump would
- * leave a lock taken.
+ * A fault jumps out of these functions. ThreadSanitizer's instrumentation would then leave a lock
+ * taken.
  */
 __attribute__((no_sanitize("thread"))) static void safecopy_store64_guarded(const void *addr,
 									    size_t len)
@@ -351,7 +352,7 @@ static enum sigfault_verdict safecopy_on_fault(const siginfo_t *info, void *uctx
 	if (safecopy_resume(uctx))
 		return SIGFAULT_RESUME;
 	/*
-	 * The fault has another address: it is in a handler of the application that interrupted the
+	 * A fault at another address belongs to a handler of the application that interrupted the
 	 * copy.
 	 */
 	if (!g || (uintptr_t)info->si_addr - g->start >= g->len)
@@ -390,9 +391,6 @@ int safecopy_setup(void)
 	int r = sigfault_setup(safecopy_on_fault);
 
 	atomic_fetch_add(&setups, 1);
-	/*
-	 * A sandbox may forbid the generic copies. Report that here, before the first of them
-	 * fails.
-	 */
+	/* A sandbox may forbid the generic copies. Report this before the first copy fails. */
 	return r ? r : safecopy_probe(&r);
 }

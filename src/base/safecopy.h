@@ -27,9 +27,9 @@
  */
 int safecopy_setup(void);
 int safecopy(void *dst, const void *src, size_t len);
-/* One 8-byte store; dst is 8-byte aligned. Never torn. */
+/* Store 8 bytes at once, never torn. dst is 8-byte aligned. */
 int safecopy_store64(uint64_t *dst, uint64_t value);
-/* One 8-byte load; src is 8-byte aligned. Never torn. */
+/* Load 8 bytes at once, never torn. src is 8-byte aligned. */
 int safecopy_load64(uint64_t *value, const uint64_t *src);
 /*
  * One atomic compare-and-swap of the aligned word at p: if it equals *expected it becomes
@@ -40,8 +40,8 @@ int safecopy_cmpxchg64(uint64_t *p, uint64_t *expected, uint64_t desired);
 /* Is the byte at p readable? 0 or -EFAULT. */
 int safecopy_probe(const void *p);
 /*
- * Call fn(addr, len). A fault on an address in that range ends fn there, and -EFAULT is
- * returned, so fn must hold no lock or resource where it may fault. Else 0.
+ * Call fn(addr, len). A fault on an address of the range ends fn, and the call returns -EFAULT; so
+ * fn must hold no lock or resource where it may fault. Returns 0 without a fault.
  */
 int safecopy_guard(const void *addr, size_t len, void (*fn)(const void *addr, size_t len));
 

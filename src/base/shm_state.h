@@ -42,6 +42,6 @@ enum shm_state {
 #undef X
 };
 
-const char *shm_state_str(uint64_t state); /* also for a value that is not listed */
+const char *shm_state_str(uint64_t state); /* accepts also values that are not listed */
 
 #endif

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * The displaced handlers. An entry never changes once it is counted, so the handler reads them
- * without a lock.
+ * The displaced handlers. A counted entry never changes, so the handler reads entries without a
+ * lock.
  */
 #define PREV_MAX 16
 
@@ -51,7 +51,7 @@ static struct sigfault_chain *sigfault_chain_of(int sig)
 	return sig == sigfault_chains[0].sig ? &sigfault_chains[0] : &sigfault_chains[1];
 }
 
-/* The handler to try after `depth` others passed the fault back. NULL: no handler is left. */
+/* The handler to try after `depth` others have passed the fault back. NULL: no handler remains. */
 static struct sigfault_prev *sigfault_pick(struct sigfault_chain *c, unsigned depth)
 {
 	unsigned count = atomic_load(&c->count), newer;
@@ -78,7 +78,7 @@ static struct sigfault_prev *sigfault_next(struct sigfault_chain *c, unsigned de
 	return count && depth < PREV_MAX ? sigfault_pick(c, depth % count) : NULL;
 }
 
-/* An instruction of this thread raised the signal, so returning would raise it again. */
+/* Was the signal raised by an instruction of this thread? Then returning would raise it again. */
 static bool sigfault_is_synchronous(const siginfo_t *info)
 {
 	if (info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO)
@@ -119,7 +119,7 @@ static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 	struct sigfault_prev *p = sigfault_next(sigfault_chain_of(info->si_signo), depth);
 	sighandler_t plain = p && !atomic_load(&p->spent) ? p->sa.sa_handler : SIG_DFL;
 
-	/* The kernel does not let a synchronous fault be ignored. */
+	/* The kernel does not permit ignoring a synchronous fault. */
 	if (plain == SIG_IGN && !sigfault_is_synchronous(info))
 		return;
 	if (plain == SIG_DFL || plain == SIG_IGN) {
@@ -162,7 +162,7 @@ static bool sigfault_is_installed(const struct sigaction *sa)
 	return (sa->sa_flags & SA_SIGINFO) && sa->sa_sigaction == sigfault_handler;
 }
 
-/* Compares only the fields that this code applies. */
+/* Compare only the fields that this code applies. */
 static bool sigfault_is_same(const struct sigaction *a, const struct sigaction *b)
 {
 	for (int sig = 1; sig < NSIG; sig++)
@@ -202,8 +202,8 @@ static int sigfault_take_over(struct sigfault_chain *c)
 	if (r)
 		return r;
 	/*
-	 * NODEFER and no mask: sigfault_call() makes the mask that each displaced handler asked
-	 * for. SA_RESTART stays as the application had it.
+	 * NODEFER with an empty mask: sigfault_call() applies the mask of each displaced handler.
+	 * SA_RESTART stays as the application has set it.
 	 */
 	ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
 	if ((cur.sa_flags & SA_RESTART) || cur.sa_handler == SIG_IGN)

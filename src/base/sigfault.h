@@ -11,18 +11,18 @@
 #include <signal.h>
 
 enum sigfault_verdict {
-	SIGFAULT_PASS,   /* pass the fault to the handlers that were there before */
+	SIGFAULT_PASS,   /* pass the fault to the displaced handlers */
 	SIGFAULT_RESUME, /* continue with *uctx, which may have been changed */
 	/*
-	 * Like PASS, except that the access would succeed by now. If no such handler exists, the
-	 * process still ends.
+	 * Like PASS, but the access would succeed now. Without a displaced handler the process
+	 * still ends.
 	 */
 	SIGFAULT_RAISE
 };
 
 /*
- * Runs in the signal handler, for faults raised by an instruction of this thread
- * only (never for signals that were sent). It may leave by siglongjmp() as well.
+ * Called in the signal handler, only for faults that an instruction of this thread raised (never
+ * for sent signals). The function may leave by siglongjmp().
  */
 typedef enum sigfault_verdict sigfault_fn(const siginfo_t *info, void *uctx);
 

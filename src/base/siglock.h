@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 struct siglock {
-	atomic_uint word; /* 0: free; 1: taken; 2: taken, and others wait */
-	sigset_t before;  /* the signal mask of the holder before it took the lock */
+	atomic_uint word; /* 0: free; 1: taken; 2: taken, and other threads wait */
+	sigset_t before;  /* the holder's signal mask before it took the lock */
 };
 
-/* Zero the lock and what it protects at first. */
+/* Zero the lock, and the data that it protects, before the first use. */
 struct siglock_event {
 	atomic_uint count;
 	unsigned waiters;
@@ -30,8 +30,8 @@ void siglock_release(struct siglock *l);
 /* The functions below are for the holder. */
 
 /*
- * Release the lock, but keep the signals blocked; siglock_resume() takes it again. *before is for
- * that call.
+ * Release the lock, but keep the signals blocked. siglock_resume() takes the lock again, and needs
+ * *before.
  */
 void siglock_pause(struct siglock *l, sigset_t *before);
 void siglock_resume(struct siglock *l, const sigset_t *before);

@@ -29,7 +29,7 @@ struct text_size text_bytes(uint64_t bytes)
 	return shown;
 }
 
-/* The length of the character at the start of text. 0: it is not valid UTF-8. */
+/* The length of the character at the start of text. 0: the bytes are not valid UTF-8. */
 static unsigned text_utf8_length(const unsigned char *text, uint32_t *value)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -50,7 +50,7 @@ static unsigned text_utf8_length(const unsigned char *text, uint32_t *value)
 	return *value > 0x10ffff || (*value >= 0xd800 && *value < 0xe000) ? 0 : len;
 }
 
-/* C0, DEL and C1. An 8-bit terminal executes C1 as it executes C0. */
+/* C0, DEL and C1. An 8-bit terminal executes C1 like C0. */
 static bool text_is_control(uint32_t value)
 {
 	return value < 0x20 || (value >= 0x7f && value < 0xa0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* text.h -- pieces of lines that people read: sizes, and names that came from elsewhere. */
+/* text.h -- makes texts for people: sizes, and printable names from other sources. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -10,23 +10,23 @@ struct text_size {
 	char text[32];
 };
 
-/* "64 MiB" if that is exact, else bytes. */
+/* "64 MiB" if this is exact, else bytes. */
 struct text_size text_size(uint64_t bytes);
 
 /* "67108864 bytes", for lines in which not all sizes are whole units. */
 struct text_size text_bytes(uint64_t bytes);
 
 /*
- * Terminals execute control characters, and names may come from a peer: each byte of a control
- * character, and each byte that is not valid UTF-8, becomes a '?'.
+ * Replace each byte of a control character, and each byte that is not valid UTF-8, by '?'. Names
+ * may come from a peer, and terminals execute control characters.
  */
 void text_make_printable(char *text);
 
-/* Removes white space at both ends, in place. Returns the start of the rest. */
+/* Remove white space at both ends, in place. Returns the start of the remaining text. */
 char *text_trim(char *text);
 
-/* Copies into size bytes. A text that is too long is
- * cut after a whole word, and ends with " ...". */
+/* Copy text to a buffer of `size` bytes. A text that is too long is cut after a whole word, and
+ * ends with " ...". */
 void text_cut(char *out, size_t size, const char *text);
 
 #endif

@@ -25,7 +25,7 @@ void thread_cond_init(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
-/* A new thread inherits the mask of its creator, so block the signals around the creation. */
+/* A new thread inherits its creator's mask, so block the signals around the creation. */
 static int thread_create_masked(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
 				void *arg)
 {
@@ -55,7 +55,7 @@ int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *
 	return r;
 }
 
-/* The kernel leaves the whole range out of the copy, so the new table is empty. */
+/* The kernel copies none of the range, so the new table is empty. */
 bool thread_leave_descriptors(void)
 {
 	return !close_range(0, ~0u, CLOSE_RANGE_UNSHARE);

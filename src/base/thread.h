@@ -20,13 +20,13 @@
 #include <stdint.h>
 
 /*
- * Run fn(arg) in a thread with that signal mask. stack: its size in bytes, or 0 for the system's
- * default. thread: set for pthread_join(); NULL: the thread is detached. 0 or -errno.
+ * Run fn(arg) in a thread with that signal mask. stack: size in bytes, or 0 for the system's
+ * default. *thread is for pthread_join(); NULL: the thread is detached. 0 or -errno.
  */
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *arg), void *arg);
 /* A condition whose timed waits are by the monotonic clock. */
 void thread_cond_init(pthread_cond_t *cond);
-/* Block these signals in the calling thread; *before is its previous mask. Async-signal-safe. */
+/* Block these signals in the calling thread. *before gets the previous mask. Async-signal-safe. */
 void thread_block_signals(sigset_t *before);
 /*
  * Give the calling thread a descriptor table of its own, which is empty, so that no file of the

@@ -32,7 +32,7 @@ static bool channel_watch(int epfd, int fd)
 	return !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-/* With rdma-core, one descriptor reports the events of two sources. */
+/* Join both sources of events in one descriptor, if rdma-core is present. */
 static bool channel_join(struct shim_channel *ch, const struct ops *rdma_core)
 {
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -152,7 +152,7 @@ int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rd
 	blocking = destroyed && ch->blocking;
 	pthread_cleanup_pop(1);
 	if (ret && destroyed) {
-		while (blocking) /* the thread can still be cancelled, as in the kernel */
+		while (blocking) /* the thread can be cancelled here, as in the kernel */
 			pause();
 		return REFUSE_NEG(EBADF);
 	}

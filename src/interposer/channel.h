@@ -25,8 +25,8 @@ static inline struct shim_channel *shim_channel_of(struct rdma_event_channel *ch
 struct shim_channel *shim_channel_new(void);
 void shim_channel_delete(struct shim_channel *ch);
 /*
- * Get the next event and its implementation: 0, or -1 and errno. Does not return if the channel was
- * destroyed. The thread can be cancelled here.
+ * Get the next event and its implementation. Returns 0, or -1 and errno. If the channel was
+ * destroyed, the call does not return. The thread can be cancelled here.
  */
 int shim_channel_next(struct shim_channel *ch, const struct ops **ops, struct rdma_cm_event **ev);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * choose.c -- which device serves an id: rdma-core decides whether it has one with the id's
+ * choose.c -- chooses the device of an id: rdma-core's, if rdma-core has a device with the id's
  * address.
  */
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* The longest time that rdma_cm's own look-ups take on a local network. */
+/* Time limit for rdma_cm's own look-ups, which take no longer on a local network. */
 enum { PROBE_TIMEOUT_MS = 1000 };
 
 static bool choose_is_any(const struct sockaddr *sa)
@@ -35,7 +35,7 @@ static bool choose_resolves(const struct ops *rdma_core, struct rdma_event_chann
 	return yes;
 }
 
-/* The question needs an id of its own, because an id keeps the address that it was bound to. */
+/* Ask with a new id, because an id keeps the address that it was bound to. */
 static bool choose_serves(const struct ops *rdma_core, struct sockaddr *local,
 			  struct sockaddr *remote)
 {
@@ -53,7 +53,7 @@ static bool choose_serves(const struct ops *rdma_core, struct sockaddr *local,
 	return yes;
 }
 
-/* A wildcard address belongs to every device and so chooses none. */
+/* A wildcard address belongs to every device, so it chooses none. */
 void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *remote)
 {
 	const struct ops *rdma_core = rdma_core_ops();

@@ -51,7 +51,7 @@ static bool device_is_softrnic(const struct ibv_device *device)
 	return ctx && ctx->device == device;
 }
 
-/* A function of rdma-core's own copy, with the type of the public one. */
+/* A function of rdma-core's own library, with the type of the public function. */
 #define RDMA_CORE(name) ((__typeof__(name) *)rdma_core_symbol(#name))
 
 struct ibv_device **ibv_get_device_list(int *num)
@@ -93,7 +93,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 	return attr.node_guid;
 }
 
-/* The kernel's number of the device; ours has none. */
+/* The kernel's number of the device; our device has no number. */
 int ibv_get_device_index(struct ibv_device *device)
 {
 	if (!device_is_softrnic(device) && rdma_core_ops())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ep.c -- endpoints: the synchronous calls that put several of rdma_cm's together. */
+/* ep.c -- endpoints: synchronous calls that combine several calls of rdma_cm. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/* channel NULL: the id gets a channel of its own, and becomes synchronous. */
+/* channel NULL: the id gets its own channel, and becomes synchronous. */
 static int event_migrate_id(struct shim_id *s, struct shim_channel *channel)
 {
 	OPS_SCOPE ops = s->ops;
@@ -28,7 +28,7 @@ static int event_migrate_id(struct shim_id *s, struct shim_channel *channel)
 	return 0;
 }
 
-/* Each request to a synchronous id has a channel of its own, as rdma_get_request(3) requires. */
+/* Each request to a synchronous id has its own channel, as rdma_get_request(3) requires. */
 static struct shim_id *event_request_id(struct shim_id *listener, struct shim_channel *ch,
 					struct rdma_cm_id *inner)
 {
@@ -41,7 +41,7 @@ static struct shim_id *event_request_id(struct shim_id *listener, struct shim_ch
 	return s;
 }
 
-/* Copies the fields of an id that change without a call: its device and its addresses. */
+/* Can the event change fields of the id without a call (its device and its addresses)? */
 static bool event_changes_id(enum rdma_cm_event_type type)
 {
 	return type == RDMA_CM_EVENT_ADDR_RESOLVED || type == RDMA_CM_EVENT_ROUTE_RESOLVED ||
@@ -94,7 +94,7 @@ int shim_event_get(struct shim_channel *ch, struct rdma_cm_event **event)
 
 	if (!e)
 		return -1;
-	pthread_cleanup_push(free, e); /* programs cancel the thread that waits here */
+	pthread_cleanup_push(free, e); /* programs may cancel the thread that waits here */
 	ret = shim_channel_next(ch, &e->ops, &e->inner);
 	pthread_cleanup_pop(ret);
 	if (ret)

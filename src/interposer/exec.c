@@ -41,8 +41,8 @@ __attribute__((constructor)) static void exec_find(void)
 }
 
 /*
- * The connections end before the call, and cannot be restored if it fails. So keep them if the call
- * is known to fail, because there is no such program.
+ * End the connections before the call. A failed call cannot restore them, so keep them if the call
+ * must fail because the program does not exist.
  */
 static void exec_leave(bool is_there)
 {
@@ -85,7 +85,7 @@ static bool exec_finds(const char *file)
 		if (exec_has_in(at, len, file))
 			return true;
 	}
-	return !getenv("PATH"); /* without PATH libc uses a path of its own */
+	return !getenv("PATH"); /* without PATH libc uses a default path */
 }
 
 int execve(const char *path, char *const argv[], char *const envp[])
@@ -135,7 +135,7 @@ static size_t exec_count(va_list ap)
 	return n;
 }
 
-/* Collect the `n` arguments that follow the first one; the last of them is NULL. */
+/* Collect the `n` arguments after the first one; the last of them is NULL. */
 static void exec_list(char **argv, const char *first, size_t n, va_list ap)
 {
 	argv[0] = (char *)first;
@@ -143,7 +143,7 @@ static void exec_list(char **argv, const char *first, size_t n, va_list ap)
 		argv[i] = va_arg(ap, char *);
 }
 
-/* The caller's arguments as an array on the stack, because no memory may be allocated. */
+/* Put the caller's arguments in an array on the stack, because no memory may be allocated. */
 #define EXEC_LIST(argv, first)                                                                     \
 	va_list ap;                                                                                \
 	size_t n;                                                                                  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gid.c -- the calls on the table of GIDs that are in no table of calls. */
+/* gid.c -- calls about the table of GIDs that no table of calls lists. */
 #include <errno.h>
 #include <string.h>
 
@@ -55,8 +55,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *entr
 }
 
 /*
- * An interface between libibverbs and its own programs: the kind of a GID, as the kernel's file
- * shows it.
+ * The kind of a GID, as in the kernel's file. This interface is between libibverbs and its own
+ * programs.
  */
 enum ibv_gid_type_sysfs { GID_TYPE_IB_OR_ROCE_V1, GID_TYPE_ROCE_V2 };
 int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned int index,

@@ -7,9 +7,7 @@
 #include "interposer/shim_id.h"
 #include "softrnic/softrnic.h"
 
-/*
- * An id may have a datagram port space, as on any iWARP device; only making its queue pair fails.
- */
+/* Accept a datagram port space, as any iWARP device does; only creating the queue pair fails. */
 static int id_check_ps(enum rdma_port_space ps)
 {
 	switch (ps) {
@@ -113,7 +111,7 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	return shim_id_complete(s, ret);
 }
 
-/* rdma_cm binds an unbound id to any address when it listens. */
+/* rdma_listen() of rdma_cm binds an unbound id to any address. */
 int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -152,7 +150,7 @@ int rdma_reject(struct rdma_cm_id *id, const void *pdata, uint8_t len)
 	return ops->cm.reject(s->inner, pdata, len);
 }
 
-/* The event may have come, and been taken, before the call. Then there is nothing to wait for. */
+/* The program may already have taken the event. Then the call must not wait for one. */
 int rdma_disconnect(struct rdma_cm_id *id)
 {
 	struct shim_id *s = shim_id_of(id);
@@ -162,7 +160,7 @@ int rdma_disconnect(struct rdma_cm_id *id)
 	return s->ended ? ret : shim_id_complete(s, ret);
 }
 
-/* The other calls need only the inner id: from the second statement on `id` is the inner one. */
+/* The other calls need only the inner id. From the second statement on `id` is the inner id. */
 #define PASS(ret, name, params, args, ...)                                                         \
 	ret rdma_##name params                                                                     \
 	{                                                                                          \
@@ -215,10 +213,7 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 	softrnic_freeaddrinfo(res);
 }
 
-/*
- * rsocket() needs datagram sockets and one-sided writes of rdma-core itself, which only its own
- * library has.
- */
+/* rsocket() needs datagram sockets and one-sided writes of rdma-core's own library. */
 int rsocket(int domain, int type, int protocol);
 int rsocket(int domain, int type, int protocol)
 {

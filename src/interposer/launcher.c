@@ -39,7 +39,7 @@ static int launcher_fail(const char *what, const char *name)
 	return EXIT_CANNOT_RUN;
 }
 
-/* The path of `name` in `dir`, or NULL if it is not there. */
+/* The path of `name` in `dir`; NULL: the file does not exist. */
 static char *launcher_path_in(const char *dir, const char *name)
 {
 	char *path, *real;
@@ -51,7 +51,7 @@ static char *launcher_path_in(const char *dir, const char *name)
 	return real;
 }
 
-/* The library's folder, relative to this program, as both were installed or built. */
+/* The library's folder: its path relative to this program, as installed or as built. */
 static char *launcher_lib_dir(void)
 {
 	static const char *const places[] = {SOFTRNIC_LIBDIR, "."};
@@ -105,8 +105,8 @@ static int launcher_prepend(const char *variable, const char *value)
 }
 
 /*
- * Programs expect the timing of hardware, and the device's face in places of their own; see
- * softrnic-verbs(7). What the user has set stays.
+ * Set variables that programs need for a device without the timing of hardware and with its files
+ * in other places; see softrnic-verbs(7). Variables of the user stay unchanged.
  */
 static int launcher_set_defaults(const char *names)
 {
@@ -114,15 +114,16 @@ static int launcher_set_defaults(const char *names)
 		{"SOFTRNIC_IDENTITY", "roce"},
 		{"SOFTRNIC_REFUSED_MS", "1000"},
 		{"SOFTRNIC_CONNECT_MS", "60000"},
-		{"NCCL_IB_GID_INDEX", "0"},           /* NCCL: read no list of GIDs in /sys */
-		{"NCCL_NET_GDR_LEVEL", "LOC"},        /* NCCL: do not register memory of GPUs */
-		{"UCX_SOCKADDR_TLS_PRIORITY", "tcp"}, /* UCX: its rdma_cm needs datagrams */
+		{"NCCL_IB_GID_INDEX", "0"},    /* NCCL: read no list of GIDs in /sys */
+		{"NCCL_NET_GDR_LEVEL", "LOC"}, /* NCCL: do not register memory of GPUs */
+		/* UCX: its rdma_cm needs datagrams, so use tcp */
+		{"UCX_SOCKADDR_TLS_PRIORITY", "tcp"},
 	};
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < sizeof(defaults) / sizeof(defaults[0]); i++)
 		ret = setenv(defaults[i][0], defaults[i][1], 0);
-	/* NCCL loads verbs by a name, and so never finds a preloaded library. */
+	/* NCCL loads verbs by name, so it does not use a preloaded library. */
 	return ret ? ret : launcher_set_path("NCCL_IBVERBS_LIB", names, "libibverbs.so.1");
 }
 

@@ -6,7 +6,7 @@
  * libc's calls of each other bypass the interposer, so each call that a program may use is here,
  * with its aliases for large files, for checked buffers, and of older libraries.
  */
-#undef _FORTIFY_SOURCE /* its headers define some of these calls themselves */
+#undef _FORTIFY_SOURCE /* its headers define some of these calls */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ typedef int libc_order(const struct dirent **a, const struct dirent **b);
 typedef int libc_filter64(const struct dirent64 *entry);
 typedef int libc_order64(const struct dirent64 **a, const struct dirent64 **b);
 
-/* Result, name, parameters, arguments, what it returns where libc lacks it. `path` is the name. */
+/* Result, name, parameters, arguments, result if libc lacks the call. `path` is the name. */
 /* clang-format off */
 #define LIBC_PATH_CALLS(X)                                                                         \
 	X(int, stat, (const char *path, struct stat *st), (path, st), -1)                          \
@@ -89,7 +89,7 @@ typedef int libc_order64(const struct dirent64 **a, const struct dirent64 **b);
 	X(ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t size),      \
 	  (path, name, value, size), -1)
 
-/* The same with a mode at the end if a file is created. */
+/* The same, with a mode at the end for calls that create a file. */
 #define LIBC_OPEN_CALLS(X)                                                                         \
 	X(open, (const char *path, int flags, ...), (path, flags, mode))                           \
 	X(open64, (const char *path, int flags, ...), (path, flags, mode))                         \
@@ -104,14 +104,14 @@ static struct {
 	LIBC_OPEN_CALLS(OPEN_MEMBER)
 } next;
 
-/* Of the calls that newer versions of libc keep for older programs, only this version is there. */
+/* Newer versions of libc keep these calls only in this version, for older programs. */
 #if defined(__x86_64__)
 #define FIRST_GLIBC "GLIBC_2.2.5"
 #else
 #define FIRST_GLIBC "GLIBC_2.17"
 #endif
 
-/* Where this library is loaded by a name of rdma-core's, libc may come before it. */
+/* libc may come before this library if a program loads this library under a name of rdma-core. */
 static void *libc_find(const char *name)
 {
 	void *found = dlsym(RTLD_NEXT, name), *libc;
@@ -127,7 +127,8 @@ static void *libc_find(const char *name)
 	return found;
 }
 
-/* Looking up a symbol takes a lock of the loader; handlers of signals need them all to be there. */
+/* Look up all symbols at the start: a look-up takes a lock of the loader, and signal handlers use
+ * these calls. */
 __attribute__((constructor)) static void libc_find_all(void)
 {
 #define FIND(ret, name, ...) *(void **)&next.name = libc_find(#name);

@@ -23,11 +23,11 @@ struct ibv_comp_cntr_init_attr;
 struct ibv_comp_cntr_caps;
 struct ibv_qp_attach_comp_cntr_attr;
 
-/* In rdma-core each object but a context begins with a pointer to its context. */
+/* Every object of rdma-core except a context begins with a pointer to its context. */
 #define OF_CONTEXT(object) (object)
 #define OF_OBJECT(object)  (*(struct ibv_context *const *)(const void *)(object))
 
-/* Result, name, parameters, arguments, how it fails, how the context of the first one is found. */
+/* Result, name, parameters, arguments, result of a failure, context of the first argument. */
 /* clang-format off */
 #define NEWER_CALLS(X)                                                                             \
 	X(struct ibv_mr *, ibv_reg_mr_ex, (struct ibv_pd *pd, struct ibv_mr_init_attr *attr),      \
@@ -93,7 +93,7 @@ NEWER_CALLS(REFUSE)
 	  (id, event, status, arg))
 /* clang-format on */
 
-/* From the second statement on `id` is the inner one. */
+/* From the second statement on `id` is the inner id. */
 #define REFUSE_CM(name, params, args)                                                              \
 	int name params;                                                                           \
 	int name params                                                                            \
@@ -109,7 +109,7 @@ NEWER_CM_CALLS(REFUSE_CM)
 
 /* --- buffers ------------------------------------------------------------------------------ */
 
-/* Nothing but the mark distinguishes one of ours from one of rdma-core's. */
+/* Only the mark distinguishes our buffer from one of rdma-core. */
 struct ibv_buf {
 	const void *mark;
 	void *addr;

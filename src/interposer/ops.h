@@ -14,20 +14,20 @@
 
 #include "verbs_ext/calls.h"
 
-/* verbs.h has macros of these names; here they are functions. */
+/* verbs.h defines macros of these names; here they are functions. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
 /*
- * How a call fails, by the failure column of calls.h. softrnic refuses a call as a device without
- * the feature does.
+ * The result of a failed call, by the failure column of calls.h. softrnic refuses a call like a
+ * device without the feature.
  */
 #define REFUSE_NUL(err) (errno = (err), NULL)
 #define REFUSE_NEG(err) (errno = (err), -1)
 #define REFUSE_ERR(err) (err)
 
-/* Rows as in calls.h, of these tables alone. */
+/* Rows as in calls.h, only for these tables. */
 /* clang-format off */
 #define OPS_CM_CALLS(X)                                                                            \
 	X(int, reject_ece, (struct rdma_cm_id *id, const void *pdata, uint8_t len),                \
@@ -44,7 +44,7 @@
 	X(int, leave_multicast, (struct rdma_cm_id *id, struct sockaddr *addr), (id, addr), NEG,   \
 	  CALL)
 
-/* The software RNIC refuses these with EOPNOTSUPP. */
+/* softrnic refuses these calls with EOPNOTSUPP. */
 #define OPS_CM_LACKED_CALLS(X)                                                                     \
 	X(int, init_qp_attr, (struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask),         \
 	  (id, attr, mask), NEG, CALL)                                                             \
@@ -100,7 +100,7 @@
 	X(int, query_qp_data_in_order, (struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags), \
 	  (qp, op, flags), ERR, CALL)
 
-/* The software RNIC refuses these with EOPNOTSUPP. */
+/* softrnic refuses these calls with EOPNOTSUPP. */
 #define OPS_VERBS_LACKED_CALLS(X)                                                                  \
 	X(struct ibv_mr *, reg_dmabuf_mr,                                                          \
 	  (struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access),     \
@@ -146,16 +146,16 @@ struct ops {
 };
 
 extern const struct ops softrnic_ops;
-/* rdma-core with its devices; NULL where there is none. */
+/* rdma-core's table if rdma-core has devices; else NULL. */
 const struct ops *rdma_core_ops(void);
-/* A call of rdma-core that is in no table, or NULL. */
+/* A call of rdma-core that no table lists, or NULL. */
 void *rdma_core_symbol(const char *name);
-/* The implementation that made a context and everything made from it. */
+/* The implementation that made the context, and every object made from the context. */
 const struct ops *ops_of(const struct ibv_context *ctx);
 
 /*
- * rdma-core's devices live in a link name space of their own (rdma_core.c), which has its own
- * errno. This copies that errno to ours when the variable goes out of scope.
+ * rdma-core's devices are in a separate link name space (rdma_core.c) with its own errno. This
+ * copies that errno to ours when the variable goes out of scope.
  */
 void ops_copy_errno(const struct ops **ops);
 #define OPS_SCOPE __attribute__((cleanup(ops_copy_errno))) const struct ops *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths.c -- which names are the device's, and the one tree of this process. */
+/* paths.c -- decides which names are the device's, and owns this process's tree. */
 #include "interposer/paths.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static const struct paths_folder {
 	{"/dev/infiniband", PATHS_UVERBS},
 };
 
-/* What follows the folder in the path: "" if it is the folder itself. NULL: it is another path. */
+/* The part of the path behind the folder: "" for the folder itself. NULL: the path is elsewhere. */
 static const char *paths_below(const struct paths_folder *f, const char *path)
 {
 	size_t len = strlen(f->path);
@@ -35,7 +35,7 @@ static const char *paths_below(const struct paths_folder *f, const char *path)
 	return path + len + strspn(path + len, "/");
 }
 
-/* The device's name and what is below it, and the folder, so that a list of it has the device. */
+/* Is this the folder (a list of it must have the device), the device's name, or a path below it? */
 static bool paths_is_in(const struct paths_folder *f, const char *path)
 {
 	const char *rest = paths_below(f, path);
@@ -46,7 +46,7 @@ static bool paths_is_in(const struct paths_folder *f, const char *path)
 	return !strncmp(rest, f->device, len) && (!rest[len] || rest[len] == '/');
 }
 
-/* Any other name costs one or two comparisons: most differ in the second character. */
+/* Other names cost one or two comparisons, because most differ in the second character. */
 static bool paths_is_ours(const char *path)
 {
 	if (path[0] != '/' || (path[1] != 's' && path[1] != 'd'))
@@ -63,7 +63,7 @@ static bool paths_is_ours(const char *path)
 
 enum { TREE_NONE, TREE_MAKING, TREE_MADE, TREE_FAILED };
 
-/* The process that `root` belongs to, and what has become of it. A forked child makes its own. */
+/* The owning process of `root`, and the state of `root`. A forked child makes its own tree. */
 static _Atomic uint64_t tree_state;
 static _Atomic pid_t tree_maker; /* the thread, whose own look-ups see no tree */
 static char tree_root[PATHS_ROOT_MAX];
@@ -99,7 +99,8 @@ static bool paths_make_tree(void)
 	return made;
 }
 
-/* A handler of a signal that looked up a name here would wait for the thread that it interrupts. */
+/* Block signals meanwhile: a handler that looked up a name here would wait for the interrupted
+ * thread. */
 static void paths_make(pid_t process)
 {
 	sigset_t all, before;
@@ -114,7 +115,7 @@ static void paths_make(pid_t process)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The folder of the tree, or NULL if there is none. */
+/* The folder of the tree, or NULL if there is no tree. */
 static const char *paths_root(void)
 {
 	pid_t process = getpid();
@@ -145,14 +146,14 @@ void paths_leave(void)
 		private_folder_remove(tree_root);
 }
 
-/* From now on no tree would be removed, so none is made. */
+/* Make no tree after this point, because nothing would remove it. */
 __attribute__((destructor)) static void paths_end(void)
 {
 	paths_leave();
 	tree_state = tree_state_of(getpid(), TREE_FAILED);
 }
 
-/* /dev/null is what programs check for: a character device that can be read and written. */
+/* Show /dev/null, because programs check for a character device that can be read and written. */
 static bool paths_is_node(const char *path)
 {
 	return !strcmp(path, "/dev/infiniband/" PATHS_UVERBS) && !paths_are_off();

@@ -15,11 +15,11 @@
 
 enum { PATHS_ROOT_MAX = 128, PATHS_NAME_MAX = 256 };
 
-/* A class folder under a name that is not led elsewhere. */
+/* A class folder under a name that this library does not redirect. */
 #define PATHS_TRUE   "/sys/./class/"
-#define PATHS_UVERBS "uverbs-softrnic0" /* as in ibv_device.dev_name */
+#define PATHS_UVERBS "uverbs-softrnic0" /* the same as ibv_device.dev_name */
 
-/* The name that a call uses instead of the caller's. */
+/* Room for the name that replaces the caller's name. */
 struct paths_room {
 	char name[PATHS_ROOT_MAX + PATHS_NAME_MAX];
 };
@@ -29,18 +29,18 @@ struct paths_room {
  * Keeps errno. Until the tree is there it allocates memory, and so is not for handlers of signals.
  */
 const char *paths_lead(const char *path, struct paths_room *room);
-/* Remove this process's tree. A later use of its names makes another one. Allocates nothing. */
+/* Remove this process's tree. A later use of its names makes a new tree. Allocates nothing. */
 void paths_leave(void);
 
 /* sysfs_tree.c: make the tree in a new private folder, whose name is stored in `root`. */
 bool sysfs_tree_make(char root[PATHS_ROOT_MAX], bool with_device);
 
 /*
- * private_folder.c: make a temporary folder with the rights of this user alone. Also removes those
- * of processes that were killed.
+ * private_folder.c: make a temporary folder that only this user can access. Also removes the
+ * folders of killed processes.
  */
 bool private_folder_make(char root[PATHS_ROOT_MAX]);
-/* With all that is in it. Allocates nothing. */
+/* Remove the folder and its content. Allocates nothing. */
 void private_folder_remove(const char *root);
 
 #endif

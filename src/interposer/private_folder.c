@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* private_folder.c -- a temporary folder of this process, and those that killed processes left. */
+/* private_folder.c -- a temporary folder of this process. Also removes folders of killed
+ * processes. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,8 @@ static bool folder_is_dots(const char *name)
 }
 
 /*
- * Remove what is in the folder, down to `depth` folders in it, and close the descriptor. It may run
- * in a handler of a signal, so it uses no memory but the stack.
+ * Remove the content of the folder, down to `depth` levels, and close the descriptor. Uses only the
+ * stack, because a signal handler may call this.
  */
 static void folder_empty(int fd, int depth)
 {
@@ -57,8 +58,8 @@ void private_folder_remove(const char *root)
 }
 
 /*
- * The name has the number of the process, and the inode of the name space in which it has that
- * number, so that another process can see that it was killed.
+ * The name has the process's number and the inode of its name space, so that another process can
+ * detect that the process was killed.
  */
 static void folder_prefix(char *prefix, size_t size)
 {

@@ -39,13 +39,13 @@ static void qp_drop_cqs(struct shim_id *s)
 	s->own_send_cq = s->own_recv_cq = false;
 }
 
-/* verbs has no queue of depth 0, and an end that only receives needs none for sends. */
+/* A queue needs at least one entry, also at an end that only receives and needs none for sends. */
 static uint32_t qp_cq_depth(uint32_t wanted)
 {
 	return wanted ? wanted : 1;
 }
 
-/* Make the queues if the program gave none for the queue pair. */
+/* Make the completion queues that the program did not give. */
 static int qp_make_cqs(struct shim_id *s, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *id = &s->pub;
@@ -93,7 +93,7 @@ static int qp_create(struct shim_id *s, struct ibv_qp_init_attr_ex *attr)
 		ops_copy_errno(&ops);
 		ret = errno;
 		qp_drop_cqs(s);
-		*attr = asked; /* on failure: no pointer to an object that was destroyed */
+		*attr = asked; /* after a failure *attr must not point to a destroyed object */
 		return REFUSE_NEG(ret);
 	}
 	id->pd = attr->pd;

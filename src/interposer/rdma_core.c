@@ -44,7 +44,7 @@ static bool rdma_core_is_wanted(void)
 	return !s || strcmp(s, "0") != 0;
 }
 
-/* By path: the drop-in directory holds files of the same names. */
+/* Open by path, because the drop-in directory has files of the same names. */
 static bool rdma_core_open_libs(void)
 {
 	Lmid_t ns;
@@ -64,7 +64,7 @@ static void rdma_core_load(void)
 	if (!rdma_core_is_wanted() || !rdma_core_kernel_has_device())
 		return;
 	if (!rdma_core_open_libs()) {
-		/* Log the reason; otherwise the missing device would be unexplained. */
+		/* Print the reason: without it the user could not explain the missing devices. */
 		fprintf(stderr, "softrnic: RDMA devices cannot be used: %s\n", dlerror());
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim_id.c -- the list of shim ids, and what programs see of the ids behind them. */
+/* shim_id.c -- the list of shim ids, and the view that programs have of the inner ids. */
 #include "interposer/shim_id.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 static pthread_mutex_t id_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_id *id_all;
 
-/* A forked child must not find the lock held by a thread that it does not have. */
+/* Hold the lock across fork(): the child has no other thread that could release it. */
 static void id_lock_all(void)
 {
 	pthread_mutex_lock(&id_lock);
@@ -37,11 +37,11 @@ static void id_delist(struct shim_id *s)
 	pthread_mutex_unlock(&id_lock);
 }
 
-/* The protection domain for ids whose program passed none. It lives as long as the process. */
+/* The protection domain for ids without one of the program. It lives as long as the process. */
 static struct ibv_pd *id_default_pd(void)
 {
 	static struct ibv_pd *pd;
-	/* The context's locks are outer to this one when fork() takes all of them. */
+	/* fork() takes the context's locks before this one, so create the context first. */
 	struct ibv_context *ctx = softrnic_context();
 
 	pthread_mutex_lock(&id_lock);
@@ -51,7 +51,7 @@ static struct ibv_pd *id_default_pd(void)
 	return pd;
 }
 
-/* qp.c handles the queue pair, its queues and their channels. */
+/* qp.c copies the queue pair, its queues and their channels. */
 void shim_id_sync(struct shim_id *s)
 {
 	const struct rdma_cm_id *inner = s->inner;
@@ -122,7 +122,7 @@ void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp)
 	s->softrnic_qp = s->ops->is_rdma_core ? NULL : qp;
 	pthread_mutex_unlock(&id_lock);
 	if (qp && !s->ops->is_rdma_core)
-		/* an older record of another queue pair, which had this one's address */
+		/* forget an older queue pair that had this address */
 		shim_id_forget_qp(qp);
 	s->pub.qp = qp;
 }

@@ -22,13 +22,14 @@ struct shim_id {
 	struct rdma_cm_id pub;
 	const struct ops *ops;
 	struct rdma_cm_id *inner;
-	/* of a synchronous id, whose calls wait for their event */
+	/* of a synchronous id, whose calls wait for their events */
 	struct shim_channel *own_channel;
 	atomic_bool ended; /* DISCONNECTED was delivered */
 	bool own_send_cq, own_recv_cq;
 	struct ibv_qp *softrnic_qp; /* `pub.qp` of the software RNIC; guarded by the list's lock */
-	struct ibv_qp_init_attr *ep_attr; /* of a listening endpoint: for the QPs of its requests */
-	struct shim_id *next;             /* in the list of all ids */
+	/* of a listening endpoint: attributes for the QPs of its requests */
+	struct ibv_qp_init_attr *ep_attr;
+	struct shim_id *next; /* in the list of all ids */
 };
 
 struct shim_event {
@@ -45,19 +46,20 @@ static inline struct shim_id *shim_id_of(struct rdma_cm_id *id)
 /* shim_id.c: make a shim id without an inner id. NULL and errno on failure. */
 struct shim_id *shim_id_new(struct shim_channel *ch, void *context, enum rdma_port_space ps);
 /*
- * Make the shim id of an id that rdma_cm made: an inbound request that came out of this channel.
- * NULL and errno on failure.
+ * Make the shim id of an inbound request, which rdma_cm reported on this channel. Returns NULL and
+ * errno on failure.
  */
 struct shim_id *shim_id_new_passive(struct shim_id *listener, struct shim_channel *ch,
 				    struct rdma_cm_id *inner);
 void shim_id_free(struct shim_id *s);
-/* Copy what a call or an event changed in the inner id to the shim id. */
+/* Copy changed fields of the inner id to the shim id. */
 void shim_id_sync(struct shim_id *s);
-/* The id has this queue pair from now on, or none. */
+/* Set the queue pair of the id; NULL: no queue pair. */
 void shim_id_set_qp(struct shim_id *s, struct ibv_qp *qp);
 /* The shim id of this queue pair of the software RNIC, or NULL. */
 struct shim_id *shim_id_with_qp(const struct ibv_qp *qp);
-/* plain_qp.c: queue pairs that are made through this context are the interposer's, too. NULL: none. */
+/* plain_qp.c: make the interposer handle queue pairs that are created through this context, too.
+ * NULL: there is no context. */
 struct ibv_context *plain_qp_adopt(struct ibv_context *ctx);
 /*
  * plain_qp.c: a queue pair made by verbs alone cannot be modified. If the reason is one that users
@@ -65,13 +67,14 @@ struct ibv_context *plain_qp_adopt(struct ibv_context *ctx);
  * report no more than "Failed to modify QP".
  */
 void plain_qp_explain(int err, const struct ibv_qp_attr *attr, int mask);
-/* The queue pair is about to end with its id: store its address. 0, or -1 and errno. */
+/* The queue pair is about to end with its id: remember its address. Returns 0, or -1 and errno. */
 int shim_id_remember_qp(const struct ibv_qp *qp);
-/* Did the queue pair end with its id? Then it must not be accessed. Returns true once for each. */
+/* Did the queue pair end with its id, so that it must not be accessed? Returns true once for each
+ * queue pair. */
 bool shim_id_forget_qp(const struct ibv_qp *qp);
 
-/* choose.c: if a real device owns this local or
- * reaches this remote address, let it serve the id. */
+/* choose.c: let a real device serve the id if it owns the local address or reaches the remote
+ * address. */
 void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *remote);
 
 /* event.c: 0, or -1 and errno. */
@@ -80,8 +83,8 @@ int shim_event_ack(struct rdma_cm_event *event);
 /* The event of a synchronous id's last call is no longer needed. */
 void shim_id_ack_event(struct shim_id *s);
 /*
- * Finish a call that returned `ret`. A synchronous id waits for the call's event here; other ids
- * return `ret`.
+ * Finish a call that returned `ret`. For a synchronous id, wait for the call's event; else return
+ * `ret`.
  */
 int shim_id_complete(struct shim_id *s, int ret);
 

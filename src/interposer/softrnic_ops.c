@@ -38,7 +38,7 @@ static struct ibv_mr *ops_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t len,
 	return softrnic_reg_mr_iova2(pd, addr, len, iova, (unsigned)access);
 }
 
-/* There is nothing to release: no region was ever imported. */
+/* Do nothing, because no region was ever imported. */
 static void ops_unimport_mr(struct ibv_mr *mr)
 {
 }
@@ -66,7 +66,7 @@ static int ops_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	return 0;
 }
 
-/* For queue pairs that rdma_cm does not manage; the software RNIC has none. */
+/* For queue pairs without rdma_cm, which the software RNIC does not have. */
 static int ops_establish(struct rdma_cm_id *id)
 {
 	return REFUSE_NEG(EINVAL);
@@ -88,7 +88,7 @@ static int ops_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 	return REFUSE_NEG(EADDRNOTAVAIL);
 }
 
-/* Calls that are not supported at all. */
+/* Calls that the software RNIC never supports. */
 #define LACKED(ret, name, params, args, failure, act)                                              \
 	static ret ops_##name params                                                               \
 	{                                                                                          \

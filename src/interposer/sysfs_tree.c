@@ -83,7 +83,7 @@ static const struct tree_link {
 
 struct tree {
 	int fd;
-	int err; /* of the first step that failed; later ones do nothing */
+	int err; /* error of the first failed step; later steps do nothing */
 };
 
 /* --- steps -------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static void tree_write_fixed(struct tree *t)
 		tree_record(t, symlinkat(tree_links[i].target, t->fd, tree_links[i].name));
 }
 
-/* --- what the device reports -------------------------------------------------------------- */
+/* --- facts about the device ---------------------------------------------------------------- */
 
 static double tree_lane_gbps(uint8_t speed)
 {
@@ -214,7 +214,8 @@ static void tree_write_gids(struct tree *t, struct ibv_context *ctx, int count)
 	}
 }
 
-/* The network device of the first GID, where the kernel shows the one under an RDMA device. */
+/* Link the network device of the first GID to the place where the kernel shows the network device
+ * of an RDMA device. */
 static void tree_link_netdev(struct tree *t, struct ibv_context *ctx)
 {
 	char name[sizeof(DEVICE) + 16 + IF_NAMESIZE], target[32 + IF_NAMESIZE];
@@ -231,9 +232,9 @@ static void tree_link_netdev(struct tree *t, struct ibv_context *ctx)
 	tree_record(t, symlinkat(target, t->fd, name));
 }
 
-/* --- what else is there ------------------------------------------------------------------- */
+/* --- other entries -------------------------------------------------------------------------- */
 
-/* A list of the folder also has the kernel's entries. They need not exist. */
+/* A list of the folder also shows the kernel's entries, if they exist. */
 static void tree_link_others(struct tree *t, const char *folder, const char *true_folder)
 {
 	DIR *dir = opendir(true_folder);

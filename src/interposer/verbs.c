@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs.c -- libibverbs' calls on objects: each goes to the implementation that made the object. */
+/* verbs.c -- libibverbs' calls on objects. Each call goes to the implementation that made the
+ * object. */
 #include <errno.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static const struct ibv_context *verbs_event_context(const struct ibv_async_even
 	}
 }
 
-/* The implementation that made the object, by its type. */
+/* The context of an object, by the object's type. */
 #define CONTEXT_OF(type)                                                                           \
 	static const struct ibv_context *verbs_##type##_context(const struct ibv_##type *object)   \
 	{                                                                                          \
@@ -63,7 +64,7 @@ VEXT_VERBS_CALLS(DISPATCH)
 OPS_VERBS_CALLS(DISPATCH)
 OPS_VERBS_LACKED_CALLS(DISPATCH)
 
-/* Fork protection is for pinned pages, of which softrnic has none. */
+/* Fork protection is for pinned pages, and softrnic pins none. */
 int ibv_fork_init(void)
 {
 	__typeof__(ibv_fork_init) *found = (__typeof__(found))rdma_core_symbol("ibv_fork_init");
