@@ -97,7 +97,8 @@ int pool_create(struct poolset_pool *pool, uint64_t size, const struct poolset_a
 	if (!rc)
 		rc = parts_open_existing(parts, true, err);
 	/*
-	 * Existing parts may make the creation impossible, so check them before anything is made.
+	 * Check existing parts before anything is made, because they may make the creation
+	 * impossible.
 	 */
 	if (!rc)
 		rc = pool_check_empty(pool, err);

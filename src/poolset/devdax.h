@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* devdax.h -- what the kernel reports about a device DAX (/dev/daxX.Y), from sysfs. */
+/* devdax.h -- facts of the kernel about a device DAX (/dev/daxX.Y), from sysfs. */
 #ifndef POOLSET_DEVDAX_H
 #define POOLSET_DEVDAX_H
 
@@ -9,13 +9,13 @@
 
 struct devdax {
 	uint64_t size;
-	uint64_t align; /* mappings begin and end at multiples of it */
+	uint64_t align; /* mappings begin and end at multiples of align */
 };
 
-/* The path at which sysfs is mounted; tests have one of their own. */
+/* The path at which sysfs is mounted; tests set another path. */
 extern const char *devdax_sysfs;
 
-/* False: it is not a device DAX, or cannot be examined. */
+/* Returns false if the device is not a device DAX, or cannot be examined. */
 bool devdax_probe(dev_t device, struct devdax *dax);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * directories.c -- a pool set of directories: the parts are the files 000000.pmem, 000001.pmem ...
- * in them, each in the next directory. The sizes in the text are upper limits.
+ * directories.c -- a pool set of directories. The parts are the files 000000.pmem, 000001.pmem ...,
+ * each in the next directory. The sizes in the text are upper limits.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include "base/text.h"
 #include "poolset/parts.h"
 
-/* The paths of files by their number. */
+/* The paths of the files, indexed by their number. */
 struct directories_found {
 	char *paths[SETTEXT_PARTS_MAX];
-	unsigned count, end; /* end: the highest number found, plus one */
+	unsigned count, end; /* end: the highest number, plus one */
 };
 
 static int directories_failed(const char *path, struct error *err)
@@ -25,7 +25,7 @@ static int directories_failed(const char *path, struct error *err)
 	return error_set(err, ERROR_LOCAL, errno, "%s: %s", path, strerror(errno));
 }
 
-/* "000012.pmem" is 12; anything else is no part: false. */
+/* "000012.pmem" has the number 12. Returns false for other names, which are no parts. */
 static bool directories_number(const char *name, unsigned *number)
 {
 	size_t digits = strspn(name, "0123456789");
@@ -99,7 +99,7 @@ static int directories_add_files(struct parts *parts, const struct directories_f
 	return rc;
 }
 
-/* Directories are compared by device and inode, as one directory can have many names. */
+/* Compare directories by device and inode, because one directory can have many names. */
 static int directories_check_twice(const struct parts *parts, struct error *err)
 {
 	struct stat a, b;
@@ -146,7 +146,7 @@ int parts_from_directories(struct parts *parts, const struct settext *set, struc
 	if (!(set->options & SETTEXT_SINGLEHDR))
 		return error_set(err, ERROR_LOCAL, EINVAL,
 				 "%s: directories need the option SINGLEHDR", parts->name);
-	/* There is only one replica, so it does not matter to which replica a file belongs. */
+	/* There is only one replica, so the replica of a file does not matter. */
 	rc = parts_check_replicas(parts->name, set->nreplicas, set->replica_line, err);
 	if (!rc)
 		rc = directories_copy(parts, set, err);

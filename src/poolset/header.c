@@ -30,7 +30,7 @@ static void header_store(uint8_t *bytes, uint64_t value)
 }
 
 /*
- * PMDK's sum, over words of 32 bits. The words of the sum itself, and those from `skip` on, count
+ * PMDK's checksum over words of 32 bits. The words of the checksum, and those from `skip` on, count
  * as zero.
  */
 static uint64_t header_sum(const uint8_t *bytes, size_t len, size_t sum_at, size_t skip)
@@ -207,7 +207,7 @@ void header_fresh_uuid(uint8_t uuid[HEADER_UUID])
 #define HEADER_MACHINE 0
 #endif
 
-/* Four bits for each type: its alignment minus one. */
+/* Four bits for each type: the type's alignment minus one. */
 #define HEADER_ALIGNMENT(type, place) ((uint64_t)(_Alignof(type) - 1) << (4 * (place)))
 
 void header_arch_flags(uint8_t flags[HEADER_ARCH])

@@ -47,7 +47,7 @@ struct poolset_attr {
 };
 
 /*
- * Counts of power failures that the devices did not survive, and whether a process uses the pool.
+ * Number of power failures that the devices did not survive, and whether a process uses the pool.
  */
 struct header_sds {
 	uint64_t usc, uuid;
@@ -68,16 +68,16 @@ struct header {
 /* Returns true also for NULL: a pool without headers. */
 bool poolset_attr_is_zero(const struct poolset_attr *attr);
 
-/* Copy the attributes that are equal in every part; uuid and the ring of parts stay as they are. */
+/* Copy the attributes that all parts share; the uuid and the ring of parts do not change. */
 void header_set_attr(struct header *h, const struct poolset_attr *attr);
 void header_get_attr(const struct header *h, struct poolset_attr *attr);
 
-/* Fills in both checksums, too. */
+/* Encode the header, including both checksums. */
 void header_encode(const struct header *h, uint8_t page[HEADER_BYTES]);
-/* Checks nothing. */
+/* Decode without any check. */
 void header_decode(const uint8_t page[HEADER_BYTES], struct header *h);
 bool header_is_zero(const uint8_t page[HEADER_BYTES]);
-/* Is its checksum right, and are its unused bytes zero? */
+/* Is the checksum right, and are the unused bytes zero? */
 bool header_is_intact(const uint8_t page[HEADER_BYTES]);
 
 /* Do these features include a shutdown state? */
@@ -94,7 +94,7 @@ void header_fresh_uuid(uint8_t uuid[HEADER_UUID]);
 /* The arch_flags of this machine. */
 void header_arch_flags(uint8_t flags[HEADER_ARCH]);
 
-/* The headers of all parts of a pool that have one. */
+/* The headers of a pool: one for each part that has a header. */
 struct header_set {
 	uint8_t (*pages)[HEADER_BYTES];
 	const char *const *names; /* of the files, for the error's text */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* One header, beside the first one. */
+/* One header, and the first header. */
 struct header_check_part {
 	const struct header_set *set;
 	unsigned index;

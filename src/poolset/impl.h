@@ -8,25 +8,25 @@
 struct poolset_pool {
 	struct parts parts;
 	struct poolset_memory memory;
-	/* The headers on the disk, of the parts that have one; these are the first ones. */
+	/* The headers on the disk. The first parts of the pool are those that have one. */
 	struct header *headers;
 	uint8_t (*pages)[HEADER_BYTES];
 	bool is_created; /* by poolset_create() */
-	bool is_dirty;   /* the shutdown state is dirty, and this process has to clear it */
+	bool is_dirty;   /* the shutdown state is dirty, and this process must clear it */
 };
 
 /*
- * The shutdown state of the devices. They are zero, as in PMDK without libndctl: power failures
- * that the devices do not survive are not noticed.
+ * The shutdown state of the devices, which is zero, as in PMDK without libndctl: the pool does not
+ * notice power failures that the devices do not survive.
  */
 extern const struct header_sds pool_devices;
 
 /* pool.c */
 int pool_alloc_headers(struct poolset_pool *pool, struct error *err);
 int pool_check_size(const struct poolset_pool *pool, uint64_t size, struct error *err);
-/* A part that is not open gets a header of zeros. */
+/* Read the headers. The header of a part that is not open becomes zero. */
 int pool_read_headers(struct poolset_pool *pool, struct error *err);
-/* The first header is written last: without it there is no pool yet. */
+/* Write the headers, the first one last: without the first header the pool does not exist yet. */
 int pool_write_headers(struct poolset_pool *pool, struct error *err);
 
 /* attr.c */
@@ -39,7 +39,8 @@ void pool_apply_attr(struct poolset_pool *pool, const struct poolset_attr *attr)
 /* create.c */
 int pool_create(struct poolset_pool *pool, uint64_t size, const struct poolset_attr *attr,
 		struct error *err);
-/* Remove the files that were made. An existing file had a zero page, and gets it again. */
+/* Remove the created files. A file that existed before had a zero page, and gets this page
+ * again. */
 void pool_undo_create(struct poolset_pool *pool);
 
 #endif

@@ -18,7 +18,7 @@
 /* A FIFO must not let the caller wait. */
 #define INSPECT_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* -1: it is not a regular file, or cannot be read. */
+/* Open the file. Returns -1 if it is not a regular file, or cannot be read. */
 static int inspect_open(const struct poolset_place *place, struct error *err)
 {
 	struct stat st;
@@ -94,7 +94,7 @@ inspect_complain(struct poolset_state *state, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The kernel's list of locks: a lock of this process's would be in the way of others. */
+/* Read the kernel's list of locks: taking a lock for a test would disturb other processes. */
 static bool inspect_is_locked(const struct stat *st)
 {
 	FILE *locks = fopen("/proc/locks", "re");
@@ -141,14 +141,15 @@ static void inspect_part(const struct settext_part *part, bool has_header,
 			inspect_complain(state, "%s: %s", part->path, strerror(errno));
 		return;
 	}
-	/* Directories hold as many files as the pool needs; a device is not opened. */
+	/* Directories hold as many files as the pool needs, and a device is not opened; both count
+	 * as present. */
 	if (!S_ISREG(st.st_mode))
 		return;
 	if (part->size && (uint64_t)st.st_size != part->size)
 		inspect_complain(state, "%s has %" PRIu64 " bytes instead of %" PRIu64, part->path,
 				 (uint64_t)st.st_size, part->size);
 	state->is_in_use |= inspect_is_locked(&st);
-	if (has_header && !state->is_in_use) /* else it may be in the middle of a change */
+	if (has_header && !state->is_in_use) /* a pool in use may be in the middle of a change */
 		inspect_header(part->path, state);
 }
 
@@ -167,7 +168,7 @@ int poolset_inspect(const struct poolset_place *place, struct poolset_state *sta
 	if (!rc && state->missing && state->missing < state->parts)
 		inspect_complain(state, "%u of its %u parts are missing", state->missing,
 				 state->parts);
-	if (!rc && state->missing == state->parts) /* nothing is made yet */
+	if (!rc && state->missing == state->parts) /* none of the parts is created yet */
 		state->is_usable = true;
 	settext_fini(&set);
 	return rc;

@@ -11,14 +11,14 @@
 #include "poolset/pool.h"
 
 struct poolset_state {
-	uint64_t size; /* of its parts together, as the set file has them */
+	uint64_t size; /* size of all parts together, as the set file lists them */
 	unsigned parts, missing;
 	bool is_in_use;       /* a process has locked a part */
-	bool is_usable;       /* all parts are there as the set says, or none: not created yet */
-	char why[ERROR_TEXT]; /* unless it is usable */
+	bool is_usable;       /* either all parts match the set, or none is created yet */
+	char why[ERROR_TEXT]; /* the reason, unless is_usable */
 };
 
-/* Is it a pool set file, by its first line? */
+/* Does the first line say that this is a pool set file? */
 bool poolset_is_set(const struct poolset_place *place);
 /* ERROR_LOCAL: the set file cannot be read, or is malformed. */
 int poolset_inspect(const struct poolset_place *place, struct poolset_state *state,

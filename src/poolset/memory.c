@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "poolset/parts.h"
 
-/* Huge pages of DAX need 2 MiB; other mappings do not mind. */
+/* Huge pages of DAX need an alignment of 2 MiB; other mappings do not suffer from it. */
 #define MEMORY_ALIGN ((uint64_t)2 << 20)
 
 static uint64_t memory_align(const struct parts *parts)
@@ -20,7 +20,7 @@ static uint64_t memory_align(const struct parts *parts)
 	return align;
 }
 
-/* Reserve address space for all parts, so that they can be placed side by side. */
+/* Reserve address space for all parts, so that they can be mapped next to each other. */
 static void *memory_reserve(const struct parts *parts)
 {
 	uint64_t align = memory_align(parts), size = parts->pool_size;
@@ -39,7 +39,7 @@ static void *memory_reserve(const struct parts *parts)
 	return base;
 }
 
-/* MAP_SYNC is refused unless the pages are the medium itself. */
+/* The kernel refuses MAP_SYNC unless the pages are the medium itself. */
 static int memory_map_part(const struct part *part, void *at, uint64_t skip, bool *is_direct)
 {
 	uint64_t len = part_usable(part) - skip;

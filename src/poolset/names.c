@@ -8,8 +8,8 @@
 #include "poolset/impl.h"
 
 /*
- * A file is identified by its numbers. The copy of a descriptor would keep the part locked. As long
- * as the pool has the file open, no other file gets its inode number.
+ * The identity of a file: its device and inode numbers. A copy of the descriptor would keep the
+ * part locked. No other file gets the inode number while the pool has the file open.
  */
 struct name {
 	char *path;

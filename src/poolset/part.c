@@ -52,7 +52,7 @@ static int part_check_linked(const struct part *part, struct error *err)
 	return 0;
 }
 
-/* A limit on file sizes counts as a full disk: in this room EFBIG has another meaning. */
+/* Report a limit on file sizes as a full disk, because EFBIG has another meaning here. */
 static int part_no_room(int rc, struct error *err)
 {
 	if (rc && err && err->cause == EFBIG)
@@ -60,7 +60,7 @@ static int part_no_room(int rc, struct error *err)
 	return rc;
 }
 
-/* A remote write would fill the hole, when it is too late to report a full disk. */
+/* Reserve all blocks: a remote write to a hole would find a full disk too late to report it. */
 static int part_reserve(const struct part *part, struct error *err)
 {
 	struct newfile_opts opts = {.path = part->path, .size = part->size};
@@ -107,8 +107,8 @@ int part_open(struct part *part, struct error *err)
 	int rc;
 
 	/*
-	 * A pool that is its own set is open already. O_NONBLOCK: the name may be a pipe, and
-	 * opening it must not wait.
+	 * A pool without a set file is already open. O_NONBLOCK: the name may be a pipe, and open()
+	 * must not wait.
 	 */
 	if (part->fd < 0)
 		part->fd = open(part->path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -173,7 +173,7 @@ int part_write_header(struct part *part, const void *bytes, size_t at, size_t le
 	return part_failed(part, "write a header to", err);
 }
 
-/* Unlink the name itself. open() would follow a symbolic link. */
+/* Unlink the name; open() would follow a symbolic link. */
 static int part_unlink(const struct part *part, struct error *err)
 {
 	struct stat file, named;
@@ -201,24 +201,21 @@ int part_remove(struct part *part, struct error *err)
 
 static int part_make(struct part *part, struct error *err)
 {
-	/* The initiator's pool may be private to its user, so the copy is private, too. */
+	/* Make the file private, because the pool that it copies may be private to its user. */
 	struct newfile_opts opts = {.path = part->path, .size = part->size, .is_private = true};
 	struct newfile nf;
 	int rc = part_no_room(newfile_open(&nf, &opts, err), err);
 
 	if (rc)
 		return rc;
-	/* The file is locked before it has a name. */
+	/* Lock the file before it gets its name. */
 	part->fd = nf.fd;
 	rc = part_lock(part, err);
 	if (!rc)
 		rc = newfile_commit(&nf, false, err);
 	part->is_made = !rc;
 	if (rc) {
-		/*
-		 * The file may have its name already, if only the name could not be put on the
-		 * disk.
-		 */
+		/* If only the sync of the name failed, the file already has its name. */
 		part_unlink(part, NULL);
 		newfile_abort(&nf);
 		part->fd = -1;

@@ -47,7 +47,7 @@ int parts_add(struct parts *parts, const char *path, uint64_t size, unsigned rep
 	return 0;
 }
 
-/* The device that a path names. False: the path names no device. */
+/* Find the device of a path. Returns false if the path names no device. */
 static bool parts_is_device(const char *path, struct devdax *dax)
 {
 	struct stat st;
@@ -113,7 +113,7 @@ static int parts_parse(struct parts *parts, const char *bytes, size_t len, struc
 	return rc;
 }
 
-/* The parser refuses longer texts, so reading one byte more than its limit is enough. */
+/* The parser refuses longer texts, so read only one byte more than its limit. */
 static int parts_read_text(struct parts *parts, struct error *err)
 {
 	size_t len = 0, max = SETTEXT_BYTES_MAX + 1;
@@ -134,7 +134,7 @@ static int parts_read_text(struct parts *parts, struct error *err)
 	return rc;
 }
 
-/* The file that is named is the pool itself. */
+/* The named file is the pool itself. */
 static int parts_from_plain(struct parts *parts, const struct poolset_place *place,
 			    const struct stat *st, struct error *err)
 {
@@ -155,7 +155,7 @@ static int parts_from_plain(struct parts *parts, const struct poolset_place *pla
 	part = &parts->list[0];
 	part->is_device = is_device;
 	part->align = is_device ? dax.align : HEADER_BYTES;
-	/* Open it now: later its name might lead to another file. */
+	/* Open the file now: later the name might lead to another file. */
 	return place_open(place, O_RDWR, &part->fd, err);
 }
 
@@ -237,7 +237,8 @@ static int parts_check_part(const struct parts *parts, const struct part *part, 
 	return 0;
 }
 
-/* The device's alignment is larger than a header, so a mapping cannot begin right after one. */
+/* A mapping cannot begin right behind a header, because the device's alignment is larger than a
+ * header. */
 static int parts_check_align(const struct parts *parts, struct error *err)
 {
 	for (unsigned i = 0; parts->nheaders > 1 && i < parts->count; i++)
@@ -275,14 +276,15 @@ int parts_measure(struct parts *parts, struct error *err)
 	if (overflow || size > INT64_MAX)
 		return error_set(err, ERROR_LOCAL, EINVAL, "%s: the parts are too large together",
 				 parts->name);
-	/* The first header is a part of the mapped pool, the other headers are not. */
+	/* The mapped pool contains the first header, but no other header. */
 	if (parts->nheaders)
 		size -= (uint64_t)(parts->nheaders - 1) * HEADER_BYTES;
 	parts->pool_size = size;
 	return parts_check_align(parts, err);
 }
 
-/* Pages that an earlier session could not write to the disk are cached, and count as clean. */
+/* Drop cached pages that an earlier session could not write to the disk: the kernel counts them as
+ * clean. */
 static int parts_drop_cached(const struct part *part, struct error *err)
 {
 	uint64_t stay = 0;

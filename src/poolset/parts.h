@@ -14,12 +14,12 @@
 struct part {
 	char *path;
 	int fd;        /* locked; -1: not open */
-	uint64_t size; /* the size that the file must have */
+	uint64_t size; /* the required size of the file */
 	uint64_t align;
 	bool is_device;  /* a device DAX */
 	bool has_header; /* whether the options give this part a header */
-	bool is_made;    /* this process made the file */
-	void *header;    /* a device's first bytes, mapped where they are needed; align of them */
+	bool is_made;    /* this process created the file */
+	void *header;    /* the first `align` bytes of a device, mapped if needed */
 };
 
 struct parts {
@@ -34,8 +34,8 @@ struct parts {
 	char *name;         /* the name of the set, for messages */
 	int set_fd;         /* the pool set file, locked; -1: not open */
 	/*
-	 * For a set of directories: the bytes that may be in them together, and where the next file
-	 * belongs.
+	 * For a set of directories: the most bytes in all directories together, and the directory
+	 * of the next file.
 	 */
 	uint64_t reserved;
 	char **directories;
@@ -49,9 +49,10 @@ void parts_fini(struct parts *parts);
 int parts_add(struct parts *parts, const char *path, uint64_t size, unsigned replica,
 	      struct error *err);
 
-/* directories.c: the files 000000.pmem, 000001.pmem ... of the directories that the text names. */
+/* directories.c: find the files 000000.pmem, 000001.pmem ... in the directories that the text
+ * names. */
 int parts_from_directories(struct parts *parts, const struct settext *set, struct error *err);
-/* Add one more such file if the pool is smaller than size. */
+/* Add another such file if the pool is smaller than size. */
 int parts_extend_directories(struct parts *parts, uint64_t size, struct error *err);
 
 /* Refuse more than one replica. line: the line of the word REPLICA. */
@@ -60,18 +61,18 @@ int parts_check_replicas(const char *name, unsigned count, unsigned line, struct
 int parts_measure(struct parts *parts, struct error *err);
 
 /*
- * Open and lock the parts that exist. missing: if a file does not exist (ENOENT), that is no error,
- * and its fd stays -1. Sizes must fit.
+ * Open and lock the existing parts, whose sizes must fit. may_be_missing: a missing file (ENOENT)
+ * is no error, and its fd stays -1.
  */
 int parts_open_existing(struct parts *parts, bool may_be_missing, struct error *err);
-/* Make, lock and store durably the parts that are not open. */
+/* Create, lock and store durably the parts that are not open. */
 int parts_make_missing(struct parts *parts, struct error *err);
-/* Remove the files that parts_make_missing() made. */
+/* Remove the files that parts_make_missing() created. */
 void parts_unmake(struct parts *parts);
 
 /* Open and lock one part. */
 int part_open(struct part *part, struct error *err);
-/* Has the part its size, and are its blocks reserved? */
+/* Does the part have its size, and are its blocks reserved? */
 int part_check(const struct part *part, struct error *err);
 int part_get_size(const struct part *part, uint64_t *size, struct error *err);
 void part_close(struct part *part);
@@ -79,9 +80,9 @@ void part_close(struct part *part);
 int part_read_header(struct part *part, uint8_t page[HEADER_BYTES], struct error *err);
 int part_write_header(struct part *part, const void *bytes, size_t at, size_t len,
 		      struct error *err);
-/* Unlink the part's name, if it still leads to this file. Of a device, clear the first page. */
+/* Unlink the part's name if it still leads to this file. For a device, clear the first page. */
 int part_remove(struct part *part, struct error *err);
-/* The number of bytes that the part has in the mapping. */
+/* memory.c: map all parts in a row, as pool.h describes. The first header is at the beginning. */
 uint64_t part_usable(const struct part *part);
 
 /* memory.c: map all parts in a row, as pool.h describes; the first header lies at the beginning. */

@@ -19,7 +19,7 @@ static int place_failed(const struct poolset_place *place, struct error *err)
 			 strerror(errno));
 }
 
-/* Does not change errno, which a failed open() has set. */
+/* Preserves errno, which the failed open() has set. */
 static bool place_is_link(int dir, const char *name)
 {
 	int was = errno;
@@ -102,7 +102,7 @@ int place_open(const struct poolset_place *place, int flags, int *fd, struct err
 		return error_set(err, ERROR_LOCAL, errno,
 				 "cannot open the pool set directory %s: %s", place->dir,
 				 strerror(errno));
-	/* O_NONBLOCK: a pipe must not wait for its other end. */
+	/* O_NONBLOCK: opening a pipe must not wait for the other end. */
 	*fd = place_open_beneath(dir, place->name, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (*fd < 0)
 		rc = place_failed(place, err);

@@ -5,7 +5,7 @@
 
 #include "poolset/pool.h"
 
-/* Open the file that the name leads to. The flags decide the access; nothing is created. */
+/* Open the file that the name leads to, with the access in flags. Creates nothing. */
 int place_open(const struct poolset_place *place, int flags, int *fd, struct error *err);
 
 #endif

@@ -15,7 +15,7 @@ static int pool_no_memory(const struct poolset_pool *pool, struct error *err)
 	return error_set(err, ERROR_LOCAL, ENOMEM, "%s: not enough memory", pool->parts.name);
 }
 
-/* Deleting the pool unlocks the files that were opened. */
+/* Delete the pool, which closes and unlocks its files. */
 static void pool_delete(struct poolset_pool *pool)
 {
 	if (pool->memory.base)

@@ -63,35 +63,35 @@ int poolset_open(const struct poolset_place *place, uint64_t size, struct poolse
 		 struct poolset_pool **pool, struct error *err);
 
 /*
- * The identity of the files that the paths of its parts lead to. Another thread may use it, also
- * after the pool is closed. NULL: not enough memory.
+ * The identity of the files behind the paths of the parts. Another thread may use it, also after
+ * the pool is closed. NULL: out of memory.
  */
 struct poolset_names;
 struct poolset_names *poolset_names_new(const struct poolset_pool *pool);
 void poolset_names_delete(struct poolset_names *names);
 /*
- * ERROR_LOCAL: a part was removed, renamed, replaced or truncated. The pool must be open. A path
- * that cannot be examined does not count.
+ * ERROR_LOCAL: a part was removed, renamed, replaced or truncated. The pool must be open. The check
+ * skips a path that cannot be examined.
  */
 int poolset_names_check(const struct poolset_names *names, struct error *err);
 
 const struct poolset_memory *poolset_memory(const struct poolset_pool *pool);
 
 /*
- * Rewrite the headers; they are on the disk when the function returns. For a pool without headers,
- * and only then, attr must be NULL or zero, and nothing is done.
+ * Rewrite the headers; they are on the disk when the function returns. For a pool without headers
+ * attr must be NULL or zero, and the call does nothing.
  */
 int poolset_set_attr(struct poolset_pool *pool, const struct poolset_attr *attr, struct error *err);
 
-/* Unmaps and frees in any case. An error means that the state "shut down" could not be stored. */
+/* Unmap and free in any case. An error means that the state "shut down" could not be stored. */
 int poolset_close(struct poolset_pool *pool, struct error *err);
-/* Close, and remove the parts: files are unlinked, devices and files that poolset_create() found
- * lose their headers. */
+/* Close the pool and remove its parts: files are unlinked. Devices, and files that existed before
+ * poolset_create(), lose their headers. */
 int poolset_discard(struct poolset_pool *pool, struct error *err);
 
 enum poolset_remove_flag {
 	POOLSET_REMOVE_FORCE = 1 << 0, /* go on after an obstacle */
-	POOLSET_REMOVE_SET = 1 << 1,   /* remove the set file, too */
+	POOLSET_REMOVE_SET = 1 << 1,   /* remove also the set file */
 };
 
 /*

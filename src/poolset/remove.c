@@ -3,7 +3,7 @@
 
 #include "poolset/parts.h"
 
-/* Options of the removal, and its first obstacle. */
+/* Options of the removal, and the first obstacle. */
 struct removal {
 	struct parts parts;
 	bool is_forced;
@@ -18,7 +18,7 @@ static int removal_obstacle(struct removal *r, const struct error *err)
 	return r->is_forced ? 0 : (int)err->kind;
 }
 
-/* The header must be intact; may_be_zero: or there is none at all. */
+/* The header must be intact; may_be_zero: it may also be missing. */
 static int removal_check_header(struct part *part, bool may_be_zero, bool *is_good,
 				struct error *err)
 {
@@ -56,7 +56,7 @@ static int removal_check_part(const struct removal *r, struct part *part, struct
 				 part->path);
 }
 
-/* Lock and check everything before anything is removed, so that a pool in use stays whole. */
+/* Lock and check everything before the first removal, so that a pool in use stays complete. */
 static int removal_open_parts(struct removal *r)
 {
 	int rc = 0;

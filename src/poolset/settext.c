@@ -29,7 +29,7 @@ static int settext_bad(const struct settext_reader *r, const char *what)
 	return error_set(r->err, ERROR_LOCAL, EINVAL, "%s:%u: %s", r->name, r->line, what);
 }
 
-/* The error's text quotes the word, cut if it is too long for a line. */
+/* The error quotes the word, cut to the length of a line. */
 static int settext_bad_word(const struct settext_reader *r, struct settext_word word,
 			    const char *what)
 {
@@ -106,7 +106,7 @@ bool settext_size(const char *word, size_t len, uint64_t *size)
 	return true;
 }
 
-/* strndup() may expect a NUL, and the text has none at its end. */
+/* strndup() may expect a NUL, and the text does not end with one. */
 static char *settext_copy(struct settext_word word)
 {
 	char *copy = malloc(word.len + 1);
@@ -214,7 +214,7 @@ static int settext_replica(struct settext_reader *r)
 	return settext_expect_end(r);
 }
 
-/* Skips a keyword in the first column that is followed by a blank or by the end of the line. */
+/* Skips a keyword in the first column, if a blank or the end of the line follows. */
 static bool settext_skip_keyword(struct settext_reader *r, const char *word)
 {
 	size_t len = strlen(word);
@@ -244,7 +244,7 @@ static int settext_line(struct settext_reader *r)
 	return settext_part(r);
 }
 
-/* Take the next line from *text, without its LF or CRLF. False: there is none. */
+/* Take the next line from *text, without its LF or CRLF. Returns false at the end of the text. */
 static bool settext_next_line(struct settext_reader *r, const char **text, const char *text_end)
 {
 	const char *eol;

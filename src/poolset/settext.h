@@ -21,7 +21,7 @@
 
 #include "base/error.h"
 
-/* The first line of such a file. */
+/* The first line of a pool set file. */
 #define SETTEXT_SIGNATURE     "PMEMPOOLSET"
 #define SETTEXT_SIGNATURE_LEN 11
 
@@ -30,7 +30,7 @@
 
 enum settext_option {
 	SETTEXT_SINGLEHDR = 1 << 0, /* only the first part has a header */
-	SETTEXT_NOHDRS = 1 << 1,    /* no part has one */
+	SETTEXT_NOHDRS = 1 << 1,    /* no part has a header */
 };
 
 struct settext_part {
@@ -45,8 +45,8 @@ struct settext {
 	struct settext_part *parts;
 	unsigned nparts;
 	unsigned nreplicas;    /* including the first section; at least 1 */
-	unsigned nremotes;     /* the remote ones among these */
-	unsigned replica_line; /* the line of the first REPLICA; 0: none */
+	unsigned nremotes;     /* number of remote replicas among these */
+	unsigned replica_line; /* line of the first REPLICA; 0: there is none */
 };
 
 /* name is for the error's text, which also names the line. The cause of a malformed text is EINVAL.
@@ -55,7 +55,8 @@ int settext_parse(struct settext *set, const char *name, const char *bytes, size
 		  struct error *err);
 void settext_fini(struct settext *set);
 
-/* "2MiB": a size as it is written in a pool set file. False: malformed, zero, or beyond 64 bits. */
+/* Parse a size of a pool set file, such as "2MiB". Returns false if it is malformed, zero, or
+ * beyond 64 bits. */
 bool settext_size(const char *word, size_t len, uint64_t *size);
 
 #endif

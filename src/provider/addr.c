@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* addr.c -- the steps from an address to an id on a device, the same for every provider. */
+/* addr.c -- the steps from an address to an id on a device, which all providers share. */
 #include "provider/provider.h"
 
 #include <errno.h>
 
 static const int PROBE_TIMEOUT_MS = 1000;
 
-/*
- * Returns the errno of a failed call. The value is never 0, so that a failure cannot be taken for
- * success.
- */
+/* Return the errno of a failed call, never 0, so that a failure cannot count as a success. */
 static int addr_failed(const char **call, const char *name)
 {
 	*call = name;
@@ -56,7 +53,7 @@ int provider_find_context(const struct provider *prov, const char *addr, enum pr
 	err = provider_address_id(prov, id, addr, NULL, role, PROBE_TIMEOUT_MS, call);
 	found = id->verbs;
 	if (!err && !found) {
-		/* A wildcard address belongs to every device and so names none. */
+		/* A wildcard address belongs to every device, so it selects none. */
 		*call = "rdma_bind_addr";
 		err = ENODEV;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fault.c -- the decorator of fault.h: every call of the table, and the ops of its contexts. */
+/* fault.c -- the decorator of fault.h: wraps every call of the table, and the ops of its
+ * contexts. */
 #include "provider/fault.h"
 
 #include <errno.h>

@@ -15,13 +15,13 @@
 
 #include "provider/provider.h"
 
-/* The decorator around `inner`. A process has one decorator; the last `inner` counts. */
+/* Make the decorator around `inner`. A process has one decorator; the last `inner` is valid. */
 const struct provider *provider_fault_around(const struct provider *inner);
 
-/* Let the ops of a context fail, too; provider_of_context() calls this. */
+/* Make the ops of a context able to fail, too. provider_of_context() calls this. */
 void fault_decorate_context(struct ibv_context *ctx);
 
-/* From now on the nth call (1: the next) of that name, or of any name for "*", fails with err. */
+/* Make the nth further call (1: the next) of that name fail with err; "*": of any name. */
 void fault_arm(const char *call, unsigned int nth, int err);
 /* Delay every completion by `delay_ms` before poll_cq returns it. */
 void fault_delay_completions(unsigned int delay_ms);
@@ -29,7 +29,7 @@ void fault_delay_completions(unsigned int delay_ms);
 void fault_disarm(void);
 
 /*
- * The number of calls of that name since the last fault_arm(); and whether one of them failed on
+ * The number of calls of that name since the last fault_arm(), and whether one of them failed on
  * purpose.
  */
 unsigned int fault_seen(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.c -- every device of every provider, and whether it can be used. */
+/* list.c -- lists every device of every provider, and whether it can be used. */
 #include "provider/provider.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static void rows_check_ports(struct provider_row *row, struct ibv_context *ctx)
 	rows_set(row, false, "none of its %u ports is active", dev.phys_port_cnt);
 }
 
-/* For an address, a device is usable if rdma_cm finds this device for it. */
+/* For an address, a device is usable if rdma_cm finds this device for the address. */
 static void rows_check_addr(struct provider_row *row, const char *addr, enum provider_role role)
 {
 	struct ibv_context *found;

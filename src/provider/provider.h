@@ -21,7 +21,7 @@
 #include "verbs_ext/calls.h"
 #include "verbs_ext/verbs_ext.h"
 
-/* Rows as in verbs_ext/calls.h, of this table alone. */
+/* Rows as in verbs_ext/calls.h, only for this table. */
 /* clang-format off */
 #define PROVIDER_ADDR_CALLS(X)                                                                     \
 	X(int, getaddrinfo,                                                                        \
@@ -65,8 +65,8 @@
 	  (ch, timeout_ms, cq, cq_context), NEG, CALL)
 
 /*
- * Beyond verbs. post_list: several work requests at once, in the order of the list; the caller sets
- * *posted to 0, and it becomes the number of accepted requests.
+ * Calls beyond verbs. post_list: posts several work requests in the order of the list. The caller
+ * sets *posted to 0, and the call sets it to the number of accepted requests.
  */
 #define PROVIDER_EXT_CALLS(X)                                                                      \
 	X(int, post_list,                                                                          \
@@ -82,26 +82,27 @@
 	PROVIDER_EXT_CALLS(X)
 /* clang-format on */
 
-/* The end of a connection that an address is for. */
+/* The end of a connection that the address belongs to. */
 enum provider_role { PROVIDER_PASSIVE, PROVIDER_ACTIVE };
 
 struct provider {
 	const char *name;
 	bool (*owns_context)(const struct ibv_context *ctx);
-	/* Can the provider serve this address? `why` gets one clause that explains the result. */
+	/* Can the provider serve this address? `why` gets one clause with the reason. */
 	bool (*serves)(const char *addr, enum provider_role role, char *why, size_t why_len);
 	const char *(*event_str)(enum rdma_cm_event_type event);
-	/* The rights, beyond a local write, that memory needs to be the sink of a Read. */
+	/* Rights, beyond a local write, that memory needs as the sink of a Read. */
 	int (*read_sink_access)(const struct ibv_context *ctx);
 	/* Does vendor_err of a failed completion hold a vext_reason and its code? */
 	bool (*gives_reasons)(const struct ibv_context *ctx);
 	/* Which end rejected the connection, from an event of type REJECTED. */
 	enum vext_rejection (*rejection)(const struct rdma_cm_event *ev);
-	/* VEXT_CAP_*: the operations that the peer supports; cheap. Known from ESTABLISHED on. */
+	/* The operations that the peer supports, VEXT_CAP_*. A cheap call, valid from ESTABLISHED
+	 * on. */
 	uint32_t (*qp_caps)(struct ibv_qp *qp);
 	/*
-	 * The number of counters of a connection; at most `max` of them are written. -1: this
-	 * provider has none.
+	 * The number of counters of a connection; the call writes at most `max` of them. -1: this
+	 * provider has no counters.
 	 */
 	int (*qp_counters)(struct ibv_qp *qp, const char *const **names, uint64_t *values, int max);
 #define PROVIDER_MEMBER(ret, name, params, args, failure, act) ret(*name) params;
@@ -114,14 +115,14 @@ extern const struct provider provider_verbs;    /* rdma-core: hardware, siw, rxe
 extern const struct provider provider_softrnic; /* the software RNIC in this process */
 
 /*
- * The provider for an address, as RPMA_PROVIDER (auto, verbs, softrnic, fault) decides. NULL: no
- * provider serves it; the log has the reason.
+ * The provider for an address, as RPMA_PROVIDER (auto, verbs, softrnic, fault) selects it. NULL: no
+ * provider serves the address; the log has the reason.
  */
 const struct provider *provider_for_addr(const char *addr, enum provider_role role);
-/* The provider of that name, or NULL: only provider_names() are known. */
+/* The provider of that name. NULL: the name is not among provider_names(). */
 const struct provider *provider_named(const char *name);
 const char *provider_names(void);
-/* The provider that made a context; rdma-core for every context that is not ours. */
+/* The provider that made a context; rdma-core for every context of another origin. */
 const struct provider *provider_of_context(struct ibv_context *ctx);
 
 /*
@@ -131,11 +132,12 @@ const struct provider *provider_of_context(struct ibv_context *ctx);
 int provider_address_id(const struct provider *prov, struct rdma_cm_id *id, const char *addr,
 			const char *port, enum provider_role role, int timeout_ms,
 			const char **call);
-/* Find the device of an address; it stays open. 0 or an errno value, *call as above. */
+/* Find the device of an address; the device stays open. Returns 0 or an errno value, *call as
+ * above. */
 int provider_find_context(const struct provider *prov, const char *addr, enum provider_role role,
 			  struct ibv_context **ctx, const char **call);
 
-/* A device, or a provider without one, and why it can or cannot be used. */
+/* A device, or a provider without a device, and the reason why it can or cannot be used. */
 struct provider_row {
 	const char *provider;
 	char device[64]; /* "": the provider has no device */
@@ -151,12 +153,12 @@ int provider_rows_init(struct provider_rows *rows, const char *addr, enum provid
 void provider_rows_fini(struct provider_rows *rows);
 
 /*
- * The providers' own log messages down to `level` go to `sink`; see softrnic_log_set(). rdma-core
+ * Send the providers' own log messages down to `level` to `sink`; see softrnic_log_set(). rdma-core
  * logs nothing.
  */
 void provider_log_set(log_sink *sink, enum log_level level);
 
-/* As softrnic_durability(); the same for every provider. */
+/* The same as softrnic_durability(), for every provider. */
 int provider_durability(const void *addr, size_t len, uint32_t *cls, char *why, size_t why_size);
 
 /* Some devices' part of rdma-core (siw's, in release 44) returns a negative errno. */
@@ -178,7 +180,7 @@ static inline int provider_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr)
 	struct ibv_recv_wr *bad;
 
 	/*
-	 * A QP with an SRQ has no receive queue. libsiw does not check that, and writes to an
+	 * A QP with an SRQ has no receive queue. libsiw does not check this, and writes to an
 	 * invalid address.
 	 */
 	if (qp->srq)

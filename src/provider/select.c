@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* select.c -- which provider serves an address, and which one made a context. */
+/* select.c -- selects the provider for an address, and finds the provider of a context. */
 #include "provider/provider.h"
 
 #include <stdlib.h>

@@ -34,8 +34,8 @@ static int provider_softrnic_accept(struct rdma_cm_id *id, struct rdma_conn_para
 }
 
 /*
- * Every Read Response is checked against its Read, so the sink does not need the right of a remote
- * write.
+ * The sink needs no right of a remote write, because softrnic checks every Read Response against
+ * its Read.
  */
 static int provider_softrnic_read_sink_access(const struct ibv_context *ctx)
 {

@@ -48,7 +48,7 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 }
 
 /*
- * RFC 5040 s5.2: the responder addresses the sink through its STag, and cards check that like a
+ * RFC 5040 s5.2: the responder addresses the sink by its STag, and cards check this access like a
  * Write.
  */
 static int verbs_read_sink_access(const struct ibv_context *ctx)

@@ -12,7 +12,7 @@
 
 #include "base/poll.h"
 
-/* The outcome of a channel's one connection: pending, reported by the kernel, or given up here. */
+/* The outcome of a channel's only connection: pending, reported by the kernel, or given up here. */
 enum cm_outcome { CM_PENDING, CM_DECIDED, CM_GIVEN_UP };
 
 struct channel {
@@ -20,11 +20,11 @@ struct channel {
 	struct rdma_event_channel *kernel;
 	pthread_mutex_t lock; /* guards everything below */
 	enum cm_outcome outcome;
-	int timer; /* -1: not needed so far */
+	int timer; /* -1: no timer was needed so far */
 	struct rdma_cm_event unreachable;
 };
 
-/* What rdma-core's id does not store; allocated when first needed. */
+/* State that rdma-core's id lacks; allocated on first use. */
 struct id_state {
 	int connect_ms;
 	struct channel *ch;
@@ -117,7 +117,7 @@ static int cm_timer_set(struct channel *c, int ms)
 		}
 	}
 	if (!ms)
-		at.it_value.tv_nsec = 1; /* at once; a zero would disarm the timer */
+		at.it_value.tv_nsec = 1; /* expire at once; zero would disarm the timer */
 	return timerfd_settime(c->timer, 0, &at, NULL);
 }
 
@@ -138,7 +138,7 @@ static bool cm_event_counts(struct channel *c)
 	return counts;
 }
 
-/* Posted work requests complete as flushed, and nothing more is sent. */
+/* Make posted work requests complete as flushed. Nothing more is sent. */
 static void cm_fail_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -147,7 +147,7 @@ static void cm_fail_qp(struct rdma_cm_id *id)
 		ibv_modify_qp(id->qp, &attr, IBV_QP_STATE);
 }
 
-/* Has the deadline passed? True for one thread only. */
+/* Has the deadline passed? Returns true to only one thread. */
 static bool cm_has_expired(struct channel *c)
 {
 	uint64_t expirations;
@@ -168,7 +168,7 @@ static bool cm_took_nothing(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/* 0: an event; -1 and errno: EAGAIN if there is none. */
+/* Take an event. Returns 0, or -1 and errno; EAGAIN: there is no event. */
 static int cm_take(struct channel *c, struct rdma_cm_event **ev)
 {
 	while (!rdma_get_cm_event(c->kernel, ev)) {
@@ -180,7 +180,8 @@ static int cm_take(struct channel *c, struct rdma_cm_event **ev)
 		return -1;
 	if (cm_has_expired(c)) {
 		/*
-		 * The kernel may still establish the connection. Its failed QP makes it useless.
+		 * The kernel may still establish the connection. Fail its QP to make the connection
+		 * useless.
 		 */
 		cm_fail_qp(c->unreachable.id);
 		*ev = &c->unreachable;
@@ -254,9 +255,7 @@ int verbs_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *ch)
 	return 0;
 }
 
-/*
- * Devices have no heartbeat that could be requested, so "never" is the only limit that is accepted.
- */
+/* Accept only the limit "never", because devices have no heartbeat that could be requested. */
 int verbs_set_limits(struct rdma_cm_id *id, int connect_ms, int liveness_ms)
 {
 	struct id_state *state;
@@ -292,7 +291,8 @@ static int cm_set_deadline(struct rdma_cm_id *id, int ms)
 }
 
 /*
- * The time counts from here, as some devices (siw) return from the call only when TCP is connected.
+ * Start the time limit here, because some devices (siw) return from the call only after TCP is
+ * connected.
  */
 int verbs_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
@@ -311,7 +311,7 @@ int verbs_cancel_connect(struct rdma_cm_id *id)
 	return cm_set_deadline(id, 0);
 }
 
-/* A card decides itself what it does when a queue pair is destroyed. */
+/* Do nothing: the card decides what happens when a queue pair is destroyed. */
 void verbs_abandon(struct rdma_cm_id *id)
 {
 }

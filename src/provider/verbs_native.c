@@ -6,8 +6,8 @@
 enum { CHAIN_MAX = 16 };
 
 /*
- * The operations that librpma posts through the plain interface. An extended QP must be created
- * with these as well.
+ * Operations that librpma posts through the plain interface. An extended QP must be created with
+ * these, too.
  */
 enum {
 	PLAIN_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -65,7 +65,8 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	uint32_t caps = VEXT_CAP_KNOWN | (uint32_t)(uintptr_t)qp->qp_context;
 
 	/*
-	 * Every RC QP of InfiniBand or RoCE accepts immediate data; RFC 5040 has no such message.
+	 * Every RC QP of InfiniBand or RoCE accepts immediate data. iWARP (RFC 5040) has no such
+	 * message.
 	 */
 	if (qp->context->device->transport_type == IBV_TRANSPORT_IB)
 		caps |= VEXT_CAP_IMM;
@@ -80,7 +81,7 @@ uint32_t verbs_qp_caps(struct ibv_qp *qp)
 	return caps;
 }
 
-/* rdma-core has calls for these two of the operations beyond verbs. */
+/* rdma-core has calls only for these two operations beyond verbs. */
 static bool native_can_post(uint32_t caps, enum vext_op op)
 {
 	return op == VEXT_OP_VERBS || (op == VEXT_OP_FLUSH && caps & VEXT_CAP_FLUSH) ||
@@ -109,7 +110,7 @@ static void native_build(struct ibv_qp_ex *ex, const struct vext_wr *w)
 #endif
 }
 
-/* Post all requests or none. 0 or an errno value. */
+/* Post all requests or none. Returns 0 or an errno value. */
 static int native_post(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
@@ -145,7 +146,7 @@ static int native_post_chain(struct ibv_qp *qp, const struct vext_wr *wrs, int n
 	return err;
 }
 
-/* Returns how many of the first requests use the same interface, at most CHAIN_MAX. */
+/* Returns the number of first requests that use the same interface, at most CHAIN_MAX. */
 static int native_run_length(const struct vext_wr *wrs, int n)
 {
 	int len = 1;

@@ -14,8 +14,8 @@
 
 int verbs_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr);
 /*
- * VEXT_CAP_*. The peer's capabilities are not reported; the peer is assumed to have the same
- * device.
+ * The peer's capabilities, VEXT_CAP_*. Devices do not report them, so assume that the peer has the
+ * same device.
  */
 uint32_t verbs_qp_caps(struct ibv_qp *qp);
 int verbs_post_list(struct ibv_qp *qp, const struct vext_wr *wrs, int n, int *posted);

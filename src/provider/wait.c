@@ -13,8 +13,8 @@ static bool wait_took_nothing(void)
 }
 
 /*
- * If several threads see the descriptor readable, only one gets the event, and rdma-core would
- * block the others. So each thread polls once more, one at a time.
+ * If several threads find the descriptor readable, only one gets the event, and rdma-core would
+ * block the other threads. So each thread polls again, one thread at a time.
  */
 static int wait_take(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **cq_context)
 {

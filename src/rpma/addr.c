@@ -30,7 +30,7 @@ int addr_text(const struct sockaddr *sa, char *addr, size_t size)
 		sa = (const struct sockaddr *)&v4;
 	if (sa->sa_family == AF_INET)
 		len = sizeof(v4);
-	/* Unlike inet_ntop() it names the scope of a link-local address. */
+	/* getnameinfo() also writes the scope of a link-local address; inet_ntop() does not. */
 	if (getnameinfo(sa, len, text, sizeof(text), NULL, 0, NI_NUMERICHOST))
 		return err_set(RPMA_E_UNKNOWN,
 			       "the device does not report the other end's address");

@@ -14,8 +14,8 @@
 struct rpma_batch {
 	struct rpma_conn *conn;
 	uint32_t size, count;
-	struct vext_wr *wrs;   /* as the caller described them */
-	struct vext_wr *ready; /* as they are posted; only within rpma_batch_post() */
+	struct vext_wr *wrs;   /* requests as the caller described them */
+	struct vext_wr *ready; /* requests as they are posted; only used within rpma_batch_post() */
 	struct ibv_sge (*segs)[RPMA_SEND_SEGMENTS_MAX];
 	struct rpma_mr_remote *regions;
 };
@@ -74,7 +74,8 @@ int rpma_batch_delete(struct rpma_batch **batch_ptr)
 	return 0;
 }
 
-/* Add the operation just described, if that succeeded and the peer is not known to lack it. */
+/* Count the operation that was just described, if this succeeded and the peer is not known to lack
+ * the operation. */
 static int batch_added(struct rpma_batch *batch, int ret)
 {
 	if (!ret)

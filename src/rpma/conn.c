@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.c -- making and deleting a connection, and queries about it. */
+/* conn.c -- creation, deletion and properties of a connection. */
 #include "rpma/conn.h"
 
 #include <stdlib.h>

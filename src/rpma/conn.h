@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn.h -- a connection: its id on a channel of its own, its queues. */
+/* conn.h -- a connection: an id with its own channel, and queues. */
 #ifndef RPMA_CONN_H
 #define RPMA_CONN_H
 
@@ -14,13 +14,13 @@ struct rpma_conn {
 	struct flush_sink *flush_sink;
 	struct rpma_conn_private_data pdata;
 	_Atomic(enum rpma_rejection) rejection;
-	_Atomic bool is_foreign; /* the other program does not speak the device's protocol */
+	_Atomic bool is_foreign;           /* the other end does not use the device's protocol */
 	_Atomic bool direct_write_to_pmem; /* the peer's declaration */
 };
 
 /*
- * Move id to a channel of its own and take over queues and pdata (the sources are zeroed). On
- * failure the caller still owns everything.
+ * Move id to a new channel, and take over queues and pdata (the sources are zeroed). On failure the
+ * caller still owns everything.
  */
 int conn_new(struct rpma_peer *peer, struct rdma_cm_id *id, struct queues *queues,
 	     struct rpma_conn_private_data *pdata, struct rpma_conn **conn_ptr);

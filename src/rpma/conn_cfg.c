@@ -21,7 +21,7 @@ const struct rpma_conn_cfg conn_cfg_default = {
 CONN_CFG_FIELDS(CFG_SETTER_AND_GETTER)
 CFG_DELETE(conn_cfg)
 
-/* For all configurations: held while one is copied. */
+/* Held while any configuration is copied. */
 static pthread_mutex_t conn_cfg_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void conn_cfg_owner(const struct rpma_conn_cfg *cfg, struct conn_owner *owner)

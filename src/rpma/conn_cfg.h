@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_cfg.h -- how a connection is to be made. */
+/* conn_cfg.h -- settings for a connection. */
 #ifndef RPMA_CONN_CFG_H
 #define RPMA_CONN_CFG_H
 

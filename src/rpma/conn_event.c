@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_event.c -- what a connection waits for: its events, and completions on a shared channel. */
+/* conn_event.c -- waits for a connection's events, and for completions on a shared channel. */
 #include <errno.h>
 
 #include "rpma/conn.h"
@@ -61,7 +61,7 @@ static const char *conn_rejection_text(enum rpma_rejection rejection)
 	return "no program listens there, or the application refused: does the server run?";
 }
 
-/* If the connection was accepted first and ended then, the peer did not reject it. */
+/* A peer that accepted the connection first, and ended it then, did not reject it. */
 static const char *conn_rejection_what(enum rpma_rejection rejection)
 {
 	switch (rejection) {
@@ -185,7 +185,7 @@ int rpma_conn_next_event_timeout(struct rpma_conn *conn, int timeout_ms,
 	return ret ? ret : conn_event_take(conn, cm_event, event);
 }
 
-/* Which of the connection's queues is it? NULL: none. */
+/* The queue of the connection that has this ibv_cq, or NULL. */
 static struct rpma_cq *conn_queue_of(const struct queues *q, const struct ibv_cq *ibv)
 {
 	if (ibv == q->cq->ibv)

@@ -8,11 +8,11 @@
 #include "rpma/err.h"
 
 #define OPEN_TIMEOUT_MS   10000
-#define OPEN_PAUSE_MS     10 /* before the second attempt; doubled for each further one */
+#define OPEN_PAUSE_MS     10 /* before the second attempt; doubled before each further attempt */
 #define OPEN_PAUSE_MAX_MS 500
 #define OPEN_GRACE_MS     100 /* the time that the device gets to report its own time limit */
 
-/* The part of the caller's structure that this version knows. False: the caller asks for more. */
+/* Copy the members that this version has. Returns false if the caller sets other members. */
 static bool conn_open_attr_copy(struct rpma_conn_open_attr *attr,
 				const struct rpma_conn_open_attr *given)
 {
@@ -56,7 +56,7 @@ static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event 
 		return atomic_load(&conn->rejection) == RPMA_REJECTION_REFUSED ? 0 : RPMA_E_AGAIN;
 	case RPMA_CONN_UNREACHABLE:
 		return RPMA_E_NO_EVENT;
-	case RPMA_CONN_LOST: /* the server ended before it answered, and may restart */
+	case RPMA_CONN_LOST: /* the server ended before its answer, and may restart */
 		return conn->is_foreign ? RPMA_E_NOSUPP : RPMA_E_AGAIN;
 	default:
 		return RPMA_E_UNKNOWN;
@@ -139,8 +139,8 @@ int rpma_conn_open(struct rpma_peer *peer, const struct rpma_conn_open_attr *att
 
 		ret = conn_open_try(peer, &a, deadline, event, conn_ptr);
 		/*
-		 * If the deadline cut this attempt short, the result of the attempt before it
-		 * explains more.
+		 * If the deadline cut this attempt short, report the result of the previous
+		 * attempt, which explains more.
 		 */
 		if (ret == RPMA_E_NO_EVENT && before && !poll_ms_left(deadline))
 			ret = err_set(before, before_text);

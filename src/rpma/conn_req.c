@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_req.c -- connection requests of both sides, until they are connected or given up. */
+/* conn_req.c -- connection requests of both sides, until they become connections or are given
+ * up. */
 #include "rpma/conn_req.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int conn_req_discard(struct rpma_conn_req *req, const struct rpma_conn_pr
 	return ret;
 }
 
-/* Set only limits that differ from the default, because other providers need not support them. */
+/* Set only limits that differ from the default, because some providers do not support them. */
 static int conn_req_set_limits(struct rpma_conn_req *req, const struct rpma_conn_cfg *cfg)
 {
 	int connect_ms = req->is_passive ? 0 : atomic_load(&cfg->connect_timeout);
@@ -94,7 +95,7 @@ static int conn_req_set_owner(struct rpma_conn_req *req, const struct rpma_conn_
 	return err ? PROVIDER_FAILED(err, "set_owner(len=%zu)", owner.len) : 0;
 }
 
-/* Takes over id and pdata, also when it fails. */
+/* Takes over id and pdata, even if it fails. */
 static int conn_req_new(struct rpma_peer *peer, struct rdma_cm_id *id, bool is_passive,
 			const struct rpma_conn_cfg *cfg, struct rpma_conn_private_data pdata,
 			struct rpma_conn_req **req_ptr)
@@ -147,7 +148,7 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 	return conn_req_new(peer, id, true, cfg, pdata, req_ptr);
 }
 
-/* Make an id and resolve its device and its route to addr:port. */
+/* Make an id, and resolve its device and its route to addr:port. */
 static int conn_req_resolve_id(const struct provider *prov, const char *addr, const char *port,
 			       int timeout_ms, struct rdma_cm_id **id_ptr)
 {
@@ -231,7 +232,7 @@ static int conn_req_connect_id(const struct provider *prov, struct rdma_cm_id *i
 		.responder_resources = RDMA_MAX_RESP_RES,
 		.initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.flow_control = 1,
-		.retry_count = 7,     /* the largest value of its three bits */
+		.retry_count = 7,     /* the largest value of three bits */
 		.rnr_retry_count = 7, /* 7 means for ever */
 	};
 
@@ -256,7 +257,7 @@ int rpma_conn_req_connect(struct rpma_conn_req **req_ptr,
 		return INVALID();
 	}
 	/*
-	 * The id moves to the connection's own channel first, so that no event goes to another
+	 * Move the id to the connection's own channel first, so that no event goes to another
 	 * channel.
 	 */
 	ret = conn_new(req->peer, req->id, &req->queues, &req->pdata, &conn);

@@ -7,7 +7,7 @@
 #include "provider/provider.h"
 
 /*
- * Make the request of a CONNECT_REQUEST event. The event is acknowledged in any case. A request
+ * Make the request of a CONNECT_REQUEST event, and acknowledge the event in any case. A request
  * that cannot be served is rejected, so that the peer does not wait.
  */
 int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,

@@ -129,7 +129,7 @@ static int cq_is_shared_error(void)
 }
 
 /*
- * Arm the queue before the caller polls, so that a completion in between is announced again.
+ * Arm the queue before the caller polls, so that a completion during the poll is announced again.
  */
 static int cq_take_announcement(struct rpma_cq *cq, struct ibv_cq *announced)
 {

@@ -12,20 +12,20 @@ struct rpma_cq {
 	const struct provider *prov;
 	struct ibv_cq *ibv;
 	struct ibv_comp_channel *channel;
-	/* the owner is elsewhere: the channel is neither destroyed nor waited on here */
+	/* another object owns the channel: do not destroy it or wait on it here */
 	bool channel_is_shared;
 	bool is_common;    /* made by rpma_cq_new(); serves several connections */
-	atomic_uint users; /* the number of connections and requests that use a common queue */
+	atomic_uint users; /* number of connections and requests that use a common queue */
 };
 
-/* The queue is armed on return. shared NULL: the queue gets a channel of its own. */
+/* The queue is armed on return. shared NULL: the queue gets its own channel. */
 int cq_new(const struct provider *prov, struct ibv_context *ctx, uint32_t size,
 	   struct ibv_comp_channel *shared, struct rpma_cq **cq_ptr);
 int cq_delete(struct rpma_cq **cq_ptr);
 
 /*
- * Wait for an event of the channel, which the caller has to acknowledge. RPMA_E_NO_COMPLETION: none
- * came in time.
+ * Wait for an event of the channel. The caller must acknowledge the event. RPMA_E_NO_COMPLETION: no
+ * event came in time.
  */
 int cq_wait_channel(const struct provider *prov, struct ibv_comp_channel *channel, int timeout_ms,
 		    struct ibv_cq **announced);

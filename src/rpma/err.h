@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* err.h -- error texts; a failed call of the provider is logged where it failed. */
+/* err.h -- error texts. The function that calls the provider logs a failure of the call. */
 #ifndef RPMA_ERR_H
 #define RPMA_ERR_H
 
@@ -18,12 +18,12 @@ static inline const char *reason_text(int err)
 }
 
 /*
- * The text of rpma_err_last(). Each call that fails sets it, by err_set_text() or by LOG_ERROR().
- * err_set() returns its result.
+ * Set the text of rpma_err_last(). Each failed call sets the text, by err_set_text() or by
+ * LOG_ERROR(). err_set() returns its result.
  */
 void err_set_text(const char *text);
 int err_set(int ret, const char *text);
-/* The advice for an errno, if it does not depend on the call, or NULL. */
+/* The advice for an errno, or NULL if the advice depends on the call. */
 const char *err_advice(int err);
 
 /*
@@ -33,8 +33,8 @@ int err_invalid(const char *func, const char *what);
 #define INVALID() err_invalid(__func__, "an argument is NULL or out of range")
 
 /*
- * A wait ended at its limit. Returns ret. advice: "what did not come: what to do". With a limit of
- * 0 the caller did not wait, and the text does not change.
+ * Set the text for a wait that ended at its limit. Returns ret. advice: "what did not come: what to
+ * do". With a limit of 0 the caller did not wait, so the text does not change.
  */
 int err_time_limit(int ret, int timeout_ms, const char *advice);
 
@@ -42,8 +42,8 @@ int err_nomem(const char *func);
 #define NOMEM() err_nomem(__func__)
 
 /*
- * Log "<call> failed: <reason>; <advice>" and yield RPMA_E_PROVIDER. The call is a format and its
- * arguments; err is evaluated first, so that it may be errno.
+ * Log "<call> failed: <reason>; <advice>" and return RPMA_E_PROVIDER. The call is a format and its
+ * arguments. err is evaluated first, so err may be errno.
  */
 #define PROVIDER_FAILED(err, ...)                                                                  \
 	({                                                                                         \
@@ -61,7 +61,7 @@ static inline bool is_no_event(int err)
 	return err == ENODATA || err == EAGAIN || err == EWOULDBLOCK;
 }
 
-/* The first failure of several steps is the one to report. */
+/* Report the first failure of several steps. */
 static inline int first_error(int first, int next)
 {
 	return first ? first : next;

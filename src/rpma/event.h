@@ -7,7 +7,7 @@
 #include "rpma/err.h"
 
 /*
- * The caller has to acknowledge the event. RPMA_E_NO_EVENT: none came in time; the error text is
+ * The caller must acknowledge the event. RPMA_E_NO_EVENT: no event came in time; the error text is
  * then the advice, unless the limit is 0. RPMA_E_PROVIDER: the call failed.
  */
 static inline int event_wait(const struct provider *prov, struct rdma_event_channel *evch,

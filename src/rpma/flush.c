@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flush.c -- flushes, and the memory that a read fills if it replaces a flush (settle.c). */
+/* flush.c -- flushes, and the memory for a read that replaces a flush (settle.c). */
 #include "rpma/flush.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static int flush_sink_map(struct flush_sink *sink)
 		LOG_AT(LOG_LVL_FATAL, "sysconf(_SC_PAGESIZE) failed: %s", strerror(errno));
 		return RPMA_E_PROVIDER;
 	}
-	/* The mapping is shared, so that after a fork() the device still has the parent's page. */
+	/* Map the memory shared, so that the device still has the parent's page after a fork(). */
 	sink->page_size = (size_t)page_size;
 	sink->page = mmap(NULL, sink->page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
@@ -124,10 +124,10 @@ static bool flush_type_is_valid(enum rpma_flush_type type)
 	return type == RPMA_FLUSH_TYPE_PERSISTENT || type == RPMA_FLUSH_TYPE_VISIBILITY;
 }
 
-/* A length of 0 means the whole region, as it does for the read that replaces a flush. */
+/* Flush a whole region (length 0), as the read does that replaces a flush. */
 void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len)
 {
-	*len = 1; /* a byte past the region's end: the peer refuses it */
+	*len = 1; /* one byte past the region's end: the peer refuses it */
 	if (*offset > dst->size)
 		return;
 	*offset = 0;

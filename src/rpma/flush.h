@@ -8,7 +8,7 @@
 
 enum { FLUSH_READ_LEN = 8 };
 
-/* One for all connections of a peer, as no program looks at the bytes. */
+/* One sink for all connections of a peer, because no program looks at its bytes. */
 struct flush_sink;
 /* The first connection registers the memory. RPMA_E_NOMEM, RPMA_E_PROVIDER. */
 int flush_sink_get(struct rpma_peer *peer, struct flush_sink **out);
@@ -16,7 +16,7 @@ int flush_sink_get(struct rpma_peer *peer, struct flush_sink **out);
 int flush_sink_put(struct flush_sink *sink);
 const struct rpma_mr_local *flush_sink_mr(const struct flush_sink *sink);
 
-/* The type of a persistent flush: strict, or as RPMA_STRICT_PERSIST decides. */
+/* The type of a persistent flush: strict, unless RPMA_STRICT_PERSIST decides otherwise. */
 enum vext_flush_type flush_persistent_type(bool strict);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * log.c -- thresholds and the function that gets the messages: librpma's own, and those of the
- * device.
- */
+/* log.c -- thresholds, and the function that receives the messages of librpma and of the device. */
 #include <stdatomic.h>
 
 #include "librpma.h"
@@ -31,7 +28,7 @@ static enum rpma_log_level log_main_threshold(void)
 	return atomic_load(&thresholds[RPMA_LOG_THRESHOLD]);
 }
 
-/* Pass on a message of a device, or one of librpma that passes the threshold. */
+/* Pass on a message of a device, or a message of librpma that passes the threshold. */
 static void log_pass(enum log_level level, const char *file, int line, const char *func,
 		     const char *text)
 {
@@ -40,7 +37,7 @@ static void log_pass(enum log_level level, const char *file, int line, const cha
 	function((enum rpma_log_level)level, file, line, func, "%s\n", text);
 }
 
-/* librpma's own messages: an error sets the calling thread's text, whether or not it is logged. */
+/* librpma's own messages. An error sets the calling thread's text even if it is not logged. */
 static void log_own(enum log_level level, const char *file, int line, const char *func,
 		    const char *text)
 {
@@ -50,7 +47,8 @@ static void log_own(enum log_level level, const char *file, int line, const char
 		log_pass(level, file, line, func, text);
 }
 
-/* Repeated if another thread set it meanwhile: that thread's update may have come first. */
+/* Repeat if another thread set the threshold meanwhile, because this thread may have overwritten a
+ * newer value. */
 static void log_apply_main_threshold(void)
 {
 	enum rpma_log_level level;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log_default.h -- the log function that is used until another one is set. */
+/* log_default.h -- the default log function, used until the program sets another one. */
 #ifndef RPMA_LOG_DEFAULT_H
 #define RPMA_LOG_DEFAULT_H
 
@@ -13,7 +13,7 @@ rpma_log_function rpma_log_default_function;
 /* In English, whatever the program's locale is. */
 extern const char *const log_month[12];
 
-/* One message to syslog as "rpma[pid]", facility local7. A newline at its end is dropped. */
+/* Send one message to syslog as "rpma[pid]", facility local7, without the newline at its end. */
 void log_syslog(enum rpma_log_level level, const char *text);
 
 #endif

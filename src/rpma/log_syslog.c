@@ -23,7 +23,7 @@ static const int SEVERITY[] = {
 };
 
 /*
- * Each message gets a socket of its own, so that no descriptor can leak into a fork or be lost to
+ * Each message has its own socket, so that no descriptor leaks into a forked process or is lost to
  * closefrom(2).
  */
 static bool log_syslog_send(const char *buf, size_t len)
@@ -37,8 +37,8 @@ static bool log_syslog_send(const char *buf, size_t len)
 	sent = !connect(fd, (const struct sockaddr *)&to, sizeof(to));
 	if (sent)
 		/*
-		 * If the logger does not keep up, the message is dropped: a data path must not wait
-		 * for the logger.
+		 * Drop the message if the logger is too slow: a data path must not wait for the
+		 * logger.
 		 */
 		(void)!send(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	close(fd);

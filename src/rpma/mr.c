@@ -15,8 +15,8 @@ static int mr_access_of_usage(const struct rpma_peer *peer, int usage)
 	int access = 0;
 
 	/*
-	 * A peer whose device or library has no flush reads instead, so a region for flushes is
-	 * also readable.
+	 * A peer without a native flush reads instead, so a region for flushes must be readable,
+	 * too.
 	 */
 	if (usage & (RPMA_MR_USAGE_READ_SRC | MR_USAGE_FLUSH))
 		access |= IBV_ACCESS_REMOTE_READ;
@@ -47,8 +47,9 @@ static struct ibv_mr *mr_reg_paged(const struct rpma_peer *peer, void *ptr, size
 }
 
 /*
- * A device that flushes to persistence refuses memory that is not persistent (rxe: EINVAL). Peers
- * may still read and write it; a persistent flush of it fails when it is requested.
+ * A device that flushes to persistence refuses memory that is not persistent (rxe: EINVAL).
+ * Register such memory without this right: peers may still read and write it, and a persistent
+ * flush fails when it is requested.
  */
 static struct ibv_mr *mr_reg(const struct rpma_peer *peer, void *ptr, size_t size, int access)
 {

@@ -10,7 +10,7 @@
 enum { MR_DESC_SIZE = 8 + 8 + 4 + 1 };
 
 #define MR_USAGE_ALL 0xff
-/* An atomic operation needs both rights: to read and to write the word. */
+/* An atomic operation needs the rights to read and to write the word. */
 #define MR_USAGE_ATOMIC (RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_WRITE_DST)
 #define MR_USAGE_FLUSH  (RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT)
 
@@ -63,8 +63,8 @@ MR_MUST_CHECK static inline int mr_sge(struct ibv_sge *sge, const struct rpma_mr
 }
 
 /*
- * Prepare a receive; dst NULL: of no bytes. wr points to sge; the caller owns both. RPMA_E_INVAL as
- * above.
+ * Prepare a receive; dst NULL: a receive of no bytes. wr points to sge; the caller owns both.
+ * RPMA_E_INVAL as above.
  */
 MR_MUST_CHECK int mr_recv_wr(struct ibv_recv_wr *wr, struct ibv_sge *sge,
 			     const struct rpma_mr_local *dst, size_t offset, size_t len,

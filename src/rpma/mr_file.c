@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mr_file.c -- a file as a memory region, opened so that what its peers flush is on its medium. */
+/* mr_file.c -- a file as a memory region. The file is opened so that bytes that peers flush are on
+ * its medium. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -30,15 +31,15 @@ static int mr_file_check(const char *path, int fd, size_t *size, struct error *e
 	opts.size = *size;
 	rc = newfile_reserve(fd, &opts, err);
 	/*
-	 * A crash must not take away the file's name or size, as the flushed bytes would be lost
+	 * A crash must not undo the file's name or size, because the flushed bytes would be lost
 	 * with them.
 	 */
 	return rc ? rc : newfile_settle(fd, path, err);
 }
 
 /*
- * Pages that an earlier process could not write back may be cached, and the kernel counts them as
- * clean. So drop the file from the cache before it is mapped.
+ * The kernel may have cached pages that an earlier process could not write back, and counts them as
+ * clean. So drop the file from the cache before mapping it.
  */
 static int mr_file_reopen(const char *path, int fd, size_t *size, struct error *err)
 {
@@ -61,8 +62,7 @@ static int mr_file_open(const char *path, size_t *size, int *fd, struct error *e
 	struct newfile_opts made = {.path = path, .size = *size};
 
 	/*
-	 * O_NONBLOCK: if the path is a pipe, the call must not wait for its other end. A pipe is
-	 * refused later.
+	 * O_NONBLOCK: opening a pipe must not wait for the other end. A later check refuses a pipe.
 	 */
 	*fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (*fd >= 0)

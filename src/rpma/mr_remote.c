@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mr_remote.c -- a region of the other end, made from the descriptor it sent. */
+/* mr_remote.c -- a region of the other end, made from the descriptor of the other end. */
 #include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>

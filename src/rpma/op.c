@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * op.c -- atomic operations and messages as work requests. Reads and writes are in op.h, the others
- * in flush.c and verify.c; settle.c adapts all of them to the peer's capabilities.
+ * op.c -- builds the work requests of atomic operations and messages. op.h builds reads and writes,
+ * flush.c and verify.c the rest. settle.c adapts all requests to the peer's capabilities.
  */
 #include "rpma/op.h"
 
-/* The bytes travel in the request, so the caller may change src at once. */
+/* The request contains the bytes, so the caller may change src at once. */
 int op_atomic_write(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 		    const char src[8], int flags, const void *op_context)
 {

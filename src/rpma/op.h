@@ -21,7 +21,7 @@
 struct op {
 	struct vext_wr *wr;
 	struct ibv_sge *segs;
-	/* a copy, for flushes: a read that replaces the flush must stay inside the region */
+	/* a copy for flushes: a read that replaces the flush must stay inside the region */
 	struct rpma_mr_remote *region;
 };
 
@@ -44,8 +44,8 @@ int op_query(struct op op, const struct rpma_mr_remote *dst, size_t offset, size
 	     enum rpma_durability *durability, int flags, const void *op_context);
 
 /*
- * Set what all operations have in common. The rest is undefined: zeroing it takes as long as
- * everything else of a write.
+ * Set the members that all operations use. The others stay undefined: zeroing them would double the
+ * time of a write.
  */
 static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
@@ -59,7 +59,7 @@ static inline void op_begin_lean(struct op op, enum vext_op kind, int flags, con
 	wr->send_flags = send_flags(flags);
 }
 
-/* The same, but the rest is zeroed. */
+/* The same, and zero the other members. */
 static inline void op_begin(struct op op, enum vext_op kind, int flags, const void *op_context)
 {
 	memset(op.wr, 0, sizeof(*op.wr));
@@ -83,8 +83,8 @@ static inline int op_set_segment(struct op op, const struct rpma_mr_local *mr, s
 }
 
 /*
- * Inline, as each read and write passes through it. Both regions of a one-sided operation are
- * given, or neither, for no bytes.
+ * Inline, because each read and write passes through it. The regions of a one-sided operation are
+ * both given, or both NULL for no bytes.
  */
 static inline int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 			  const struct rpma_mr_local *local, size_t local_offset,
@@ -110,7 +110,7 @@ static inline int op_rdma(struct op op, enum ibv_wr_opcode opcode, uint32_t imm,
 	return ret ? ret : mr_check_range(remote_offset, len);
 }
 
-/* The uncommon cases of a flush: the reason of a refusal, and a range that is a whole region. */
+/* The rare cases of a flush: the reason of a refusal, and a flush of a whole region. */
 int op_refuse_flush(const struct rpma_mr_remote *dst, enum rpma_flush_type type, int flags);
 void op_flush_whole_region(const struct rpma_mr_remote *dst, size_t *offset, size_t *len);
 
@@ -122,8 +122,8 @@ static inline int op_flush_usage(enum rpma_flush_type type)
 }
 
 /*
- * Inline for the same reason. strict: for the calls of version 1.4, unless the environment decides
- * otherwise.
+ * Inline for the same reason. strict: true for the calls of version 1.4, unless the environment
+ * decides otherwise.
  */
 static inline int op_flush(struct op op, const struct rpma_mr_remote *dst, size_t offset,
 			   size_t len, enum rpma_flush_type type, bool strict, int flags,
@@ -147,7 +147,7 @@ static inline int op_flush(struct op op, const struct rpma_mr_remote *dst, size_
 	return 0;
 }
 
-/* Does the other end support it? RPMA_E_NOSUPP if it is known not to. */
+/* Returns RPMA_E_NOSUPP if the other end is known not to support the operation. */
 int op_check(struct op op, const struct rpma_conn *conn);
 /*
  * Adapt the described operation to the other end's capabilities, and point it to its segments and
@@ -167,7 +167,7 @@ static inline int op_settle(struct op op, const struct rpma_conn *conn)
 {
 	int ret;
 
-	/* The usual case: a flush, and the other end supports flushes. */
+	/* The usual case: a flush to an end that supports flushes. */
 	if (op.wr->op == VEXT_OP_FLUSH && conn->prov->qp_caps(conn->id->qp) & RPMA_CAP_FLUSH)
 		return 0;
 	if (op.wr->op != VEXT_OP_VERBS || op_is_atomic(op.wr)) {

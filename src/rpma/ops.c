@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ops.c -- operations that are posted one by one. */
+/* ops.c -- posts single operations. */
 #include <inttypes.h>
 
 #include "rpma/err.h"
@@ -31,7 +31,7 @@ static inline int conn_post(struct rpma_conn *conn, struct op op)
 	return __builtin_expect(err == 0, 1) ? 0 : ops_post_failed(conn, op.wr, err);
 }
 
-/* Storage on the caller's stack for one operation; OP() refers to it. */
+/* Memory for one operation on the caller's stack; OP() refers to it. */
 struct op_storage {
 	struct vext_wr wr;
 	struct ibv_sge segs[RPMA_SEND_SEGMENTS_MAX];

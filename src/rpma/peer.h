@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer.h -- a protection domain, and the provider of everything made in it. */
+/* peer.h -- a protection domain, and the provider of all objects made in it. */
 #ifndef RPMA_PEER_H
 #define RPMA_PEER_H
 
@@ -14,7 +14,7 @@ struct rpma_peer {
 	struct ibv_pd *pd;
 	struct abilities can;
 	pthread_mutex_t lock;          /* of: */
-	struct flush_sink *flush_sink; /* NULL: no connection was made so far */
+	struct flush_sink *flush_sink; /* NULL: no connection exists yet */
 };
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* private_data.h -- our copy of the bytes that came with a connection event. */
+/* private_data.h -- a copy of the bytes of a connection event. */
 #ifndef RPMA_PRIVATE_DATA_H
 #define RPMA_PRIVATE_DATA_H
 
 #include "provider/provider.h"
 #include "librpma.h"
 
-/* If there is nothing to copy, *to is {NULL, 0}. 0 or RPMA_E_NOMEM. */
+/* Copy the bytes. Without bytes *to becomes {NULL, 0}. 0 or RPMA_E_NOMEM. */
 int private_data_copy(struct rpma_conn_private_data *to, const struct rdma_cm_event *from);
 void private_data_fini(struct rpma_conn_private_data *pdata);
 

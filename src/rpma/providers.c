@@ -40,8 +40,7 @@ int rpma_provider_list_delete(struct rpma_provider_list **list_ptr)
 }
 
 /*
- * Fills only the members for which the caller's structure has room, at least those of the first
- * version.
+ * Fill only the members that fit into the caller's structure, at least those of the first version.
  */
 int rpma_provider_list_get(const struct rpma_provider_list *list, size_t index,
 			   struct rpma_provider_info *info)

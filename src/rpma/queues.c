@@ -103,7 +103,7 @@ int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_i
 	return ret;
 }
 
-/* A common queue stays; it may hold completions of this connection. */
+/* A common queue stays, because it may hold completions of this connection. */
 static int queues_release_cq(struct rpma_cq **cq_ptr)
 {
 	struct rpma_cq *cq = *cq_ptr;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queues.h -- what a connection request makes and its connection inherits: CQs and the QP. */
+/* queues.h -- the CQs and the QP, which a connection request makes and its connection takes
+ * over. */
 #ifndef RPMA_QUEUES_H
 #define RPMA_QUEUES_H
 
@@ -8,13 +9,14 @@
 #include "rpma/peer.h"
 
 struct queues {
-	struct ibv_comp_channel *shared_channel; /* NULL: each CQ has its own */
-	struct rpma_cq *cq;             /* the connection's own, or one of several connections */
+	struct ibv_comp_channel *shared_channel; /* NULL: each CQ has its own channel */
+	/* the connection's own queue, or a queue of several connections */
+	struct rpma_cq *cq;
 	struct rpma_cq *rcq;            /* NULL: receives complete in cq, or in the SRQ's queue */
 	uint32_t sq_size, max_send_sge; /* the sizes that the QP was created with */
 };
 
-/* Make the queues for an id that has its device. On failure nothing is left. */
+/* Make the queues for an id that already has its device. On failure nothing is left. */
 int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_id *id,
 		const struct rpma_conn_cfg *cfg);
 /* Zeroed queues are a no-op. The first failure is returned. */

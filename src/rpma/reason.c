@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reason.c -- why an operation failed, as a value and as a line of text. */
+/* reason.c -- the reason of a failed operation, as a value and as a line of text. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -191,8 +191,8 @@ static void reason_format(char *text, size_t size, const struct ibv_wc *wc, enum
 int rpma_wc_explain(const struct rpma_conn *conn, const struct ibv_wc *wc, char *text, size_t size)
 {
 	/*
-	 * All bytes of a posted write may have arrived, so this text does not claim that the write
-	 * was not carried out.
+	 * All bytes of a posted write may have arrived, so the text does not claim that the write
+	 * failed.
 	 */
 	static const char unanswered[] = "not completed, because ";
 	enum rpma_reason reason;

@@ -13,7 +13,7 @@
 #include "rpma/op.h"
 
 static const struct {
-	uint32_t cap; /* 0: the operation can be replaced by another one */
+	uint32_t cap; /* 0: another operation can replace this one */
 	const char *what;
 } needs[] = {
 	[VEXT_OP_FLUSH_ALL] = {RPMA_CAP_FLUSH_ALL, "flush everything at once"},

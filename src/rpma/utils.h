@@ -19,10 +19,10 @@ static inline enum provider_role utils_role(enum rpma_util_ibv_context_type type
 }
 
 struct abilities {
-	bool odp;     /* the device pages in the memory that RC reads and writes touch */
+	bool odp;     /* the device can page in memory for reads and writes over RC */
 	bool atomics; /* peers may compare and swap, and fetch and add */
-	bool flush;   /* the device flushes what peers wrote, if they request that */
-	/* segments of a message: the device's number, or the most that librpma uses */
+	bool flush;   /* the device can flush written bytes at the request of a peer */
+	/* most segments of a message: the device's limit, or librpma's if that is smaller */
 	uint32_t send_sge;
 };
 

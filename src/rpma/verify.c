@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verify.c -- queries about a range at the target: its digest, and its durability class. */
+/* verify.c -- questions about a range at the target: its digest, and its durability class. */
 #include "base/digest.h"
 #include "rpma/err.h"
 #include "rpma/mr.h"
