@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* end.c -- the owner of a meeting: it performs what the meeting asks for, and reports what happens. */
+/* end.c -- the owner of a meeting: it performs the meeting's requests, and reports events to it. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -73,7 +73,7 @@ static void end_fail(struct end *e)
 	end_leave(e, MEETING_LEAVE_ERR);
 }
 
-/* Changed rules that are a changed state of the meeting. */
+/* The modes that break a rule by changing the meeting's state. */
 static void end_break(struct end *e, struct meeting_todo *todo)
 {
 	enum sim_mode mode = e->sim->mode;
@@ -221,7 +221,7 @@ void end_on_inbound(struct end *e, struct conn *c)
 	struct meeting_todo todo;
 
 	c->stage = READ;
-	if (c->in.data.to.qpn != e->name.qpn) { /* the process has no such queue pair */
+	if (c->in.data.to.qpn != e->name.qpn) { /* this end has no queue pair with that number */
 		conn_close(c, e);
 		return;
 	}
@@ -259,14 +259,14 @@ void end_on_live(struct end *e, struct conn *c)
 	end_perform(e, &todo);
 	if (e->m.state == MEETING_MET) {
 		sim_note(e->sim, "end %d has met by %d", e->i, c->id);
-		/* What was posted before is sent now. */
+		/* Send the work that was posted before. */
 		if (e->waits_for_work)
 			end_post(e);
 		e->waits_for_work = false;
 	}
 }
 
-/* All messages that a queue pair receives between two resets are of one incarnation of its peer. */
+/* Between two resets a queue pair receives messages of only one incarnation of its peer. */
 void end_on_message(struct end *e, struct conn *c, uint32_t sender)
 {
 	if (e->conn != c)
@@ -309,7 +309,7 @@ void end_on_reset(struct end *e, struct conn *c)
 	end_perform(e, &todo);
 }
 
-/* The owner learns of something that has been closed since. */
+/* The owner gets an event of an attempt that has been closed meanwhile. */
 void end_on_late(struct end *e, uint32_t arg, uint64_t which)
 {
 	struct meeting_todo todo;

@@ -4,7 +4,7 @@
  *
  *   meeting_sim [-v] [-m mode] [first seed [count]]
  *
- * With a mode, a changed rule: the program succeeds if a run notices it.
+ * A mode breaks a rule on purpose: the program then succeeds if a run detects the breach.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -168,7 +168,7 @@ static enum sim_mode mode_of(const char *name)
 	exit(usage());
 }
 
-/* Runs that never met, parked or failed show nothing. */
+/* Did the runs cover every case? Runs in which no ends met, parked or failed prove nothing. */
 static bool covers(void)
 {
 	const uint64_t counts[] = {sim_dials, sim_accepts, sim_parked, sim_rejects, sim_yields,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net.c -- connections: what is on its way arrives late, in order, and a reset overtakes it. */
+/* net.c -- connections: data arrive late and in order, and a reset overtakes them. */
 #include <stdlib.h>
 
 #include "sim.h"
@@ -46,7 +46,7 @@ void conn_send(struct conn *c, struct end *from, enum event_kind kind)
 	sim_add(sim, to->last - sim->now, kind, 1 - from->i, c, from->incarnation);
 }
 
-/* By a reset. A side of which nothing is known at the other end needs none. */
+/* Close by a reset; none is needed if the other end has no part in the connection yet. */
 void conn_close(struct conn *c, struct end *e)
 {
 	struct sim *sim = e->sim;

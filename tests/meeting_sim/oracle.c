@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oracle.c -- what holds at every step, and in the end. */
+/* oracle.c -- the rules that must hold at every step and at the end. */
 #include "sim.h"
 
-/* Dials and streams of an end that are open: parked ones are not its own. */
+/* Number of open dials and streams of an end; a parked dial belongs to the peer. */
 static int oracle_attempts(const struct sim *sim, int i)
 {
 	int n = 0;
@@ -29,7 +29,7 @@ static void oracle_check_end(struct sim *sim, struct end *e)
 		sim_violates(sim, "an end has met a stranger");
 }
 
-/* Of a stream that both ends have: is it theirs? */
+/* Do both ends of a stream belong to each other? */
 static void oracle_check_pair(struct sim *sim, const struct end *a, const struct end *b)
 {
 	const struct conn *c = a->conn;
@@ -52,7 +52,8 @@ void oracle_check(struct sim *sim)
 	oracle_check_pair(sim, &sim->end[0], &sim->end[1]);
 }
 
-/* How long two ends may need from peace on: pauses, the fallback, dials that nothing answers. */
+/* Longest time that two ends may need after peace has come: pauses, the fallback, dials without
+ * an answer. */
 static uint64_t oracle_limit(const struct sim *sim)
 {
 	bool open = sim->end[0].route == ROUTE_OPEN && sim->end[1].route == ROUTE_OPEN;
@@ -67,7 +68,7 @@ static bool oracle_exchanged(struct end *e)
 	return e->acked && e->received;
 }
 
-/* In peace: have both met, and has a message gone each way? */
+/* In peace: have the ends met, and has a message gone each way? */
 bool oracle_is_done(struct sim *sim)
 {
 	struct end *a = &sim->end[0], *b = &sim->end[1];
@@ -81,7 +82,7 @@ bool oracle_is_done(struct sim *sim)
 		sim_violates(sim, "they do not meet");
 	if (a->m.state != MEETING_MET || b->m.state != MEETING_MET || a->conn != b->conn)
 		return false;
-	/* Both ends post, whichever of them is done first. */
+	/* Evaluate both ends, so that both post, even if the first one is not done. */
 	done = oracle_exchanged(a);
 	return oracle_exchanged(b) && done;
 }

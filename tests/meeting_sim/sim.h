@@ -9,7 +9,7 @@
  * was left alone brings its queue pair to RTR with the right name. They must meet in time, and a
  * message must go each way.
  *
- * What holds at every step is in oracle.c.
+ * oracle.c checks the rules that must hold at every step.
  */
 #ifndef MEETING_SIM_H
 #define MEETING_SIM_H
@@ -23,22 +23,22 @@
 #define CONNS_MAX  8192
 #define EVENTS_MAX 32768
 
-/* Changed rules that a run must notice. */
+/* Broken rules; a run must detect each. */
 /* clang-format off */
 #define SIM_MODES(X)                                                                               \
 	X(HONEST, "honest")                                                                        \
-	X(NO_LOOK, "no-look")             /* RTR forgets what is parked */                         \
+	X(NO_LOOK, "no-look")             /* RTR ignores parked dials */                         \
 	X(UNUSED_LOST, "unused-lost")     /* a stream that was not used counts as used */          \
-	X(USED_AGAIN, "used-again")       /* and the other way round */                            \
+	X(USED_AGAIN, "used-again")       /* a stream that was used counts as unused */                            \
 	X(NO_FALLBACK, "no-fallback")     /* the end that awaits never dials */                    \
 	X(CROSSWISE, "crosswise")         /* a dial whose request is sent gives way at once */     \
-	X(NO_YIELD, "no-yield")           /* or never */                                           \
-	X(GIVES_UP, "gives-up")           /* after five minutes it dials no more */                \
+	X(NO_YIELD, "no-yield")           /* a dial never gives way */                                           \
+	X(GIVES_UP, "gives-up")           /* an end stops dialing after five minutes */                \
 	X(KEEPS_DIAL, "keeps-dial")       /* a reset does not end the attempt */                   \
 	X(LATE_EVENTS, "late-events")     /* events of a former attempt count for the present one */ \
 	X(ANY_NAME, "any-name")           /* the sender's name is not compared */                  \
 	X(REPLACED_STAYS, "replaced-stays") /* a parked dial that is replaced is not ended */      \
-	X(NO_FLOOR, "no-floor")           /* the retry clock of a peer that was never met has no least */ \
+	X(NO_FLOOR, "no-floor")           /* the retry clock has no lower limit for a peer that was never met */ \
 	X(STOPPED_CLOCK, "stopped-clock") /* a dial that is accepted stops the retry clock */
 /* clang-format on */
 enum sim_mode {
@@ -52,39 +52,42 @@ enum sim_mode {
 struct side {
 	bool is_open;
 	bool said_hello, live;
-	uint64_t last; /* bytes arrive in order */
+	uint64_t last; /* arrival time of the last bytes, which keep their order */
 	uint32_t incarnation;
-	uint32_t attempt; /* of the meeting at this end, once it has chosen the connection */
+	/* the meeting's attempt at this end, once the meeting has chosen the connection */
+	uint32_t attempt;
 };
 
 enum stage { CONNECTING, SENT, READ, ACCEPTED, AGREED };
 
 struct conn {
-	int id, dialer; /* end */
-	bool nowhere;   /* it has reached something else than the peer */
-	bool stranger;  /* dialed by neither end */
+	int id, dialer; /* number of the connection; number of the end that dials */
+	bool nowhere;   /* the dial has reached another host or program than the peer */
+	bool stranger;  /* a third program has dialed */
 	enum stage stage;
 	struct side side[2];
-	struct meeting_inbound in; /* what the request says */
+	struct meeting_inbound in; /* content of the request */
 };
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-enum route { ROUTE_OPEN, ROUTE_SILENT, ROUTE_ELSEWHERE }; /* where an end's dials lead */
+enum route { ROUTE_OPEN, ROUTE_SILENT, ROUTE_ELSEWHERE }; /* destination of an end's dials */
 
 struct end {
 	struct sim *sim;
 	int i;
 	struct meeting m;
 	struct meet_end name, peer;
-	struct conn *conn; /* the attempt */
+	struct conn *conn; /* connection of the present attempt */
 	bool up, self;
 	enum route route;
-	uint32_t incarnation, timer, life; /* life: of the process */
-	unsigned sent, acked, received;    /* messages on the present stream */
-	uint32_t heard;                    /* the peer's incarnation that sent the first message */
-	bool waits_for_work;               /* posted, and not met since */
-	uint64_t fails_at;                 /* when the retry clock has to end that */
+	/* incarnation of the queue pair; number of the timer; life of the process */
+	uint32_t incarnation, timer, life;
+	unsigned sent, acked, received; /* numbers of messages on the present stream */
+	uint32_t heard;                 /* the peer's incarnation that sent the first message */
+	/* the user has posted, and the ends have not met since */
+	bool waits_for_work;
+	uint64_t fails_at; /* time at which the retry clock has to end the wait */
 	uint64_t retry_ns, floor_ns;
 	unsigned troubles_left;
 };
@@ -92,16 +95,16 @@ struct end {
 /* --- the world ---------------------------------------------------------------------------------- */
 
 enum event_kind {
-	EV_CONNECT, /* of a dial: it arrives at the other host */
+	EV_CONNECT, /* a dial arrives at the other host */
 	EV_REQUEST,
 	EV_REPLY,
 	EV_HELLO,
 	EV_MESSAGE,
 	EV_ACK,
-	EV_RESET, /* of the other side's connection */
-	EV_LATE,  /* the owner hears of a former attempt */
+	EV_RESET, /* the other side has reset its connection */
+	EV_LATE,  /* the owner gets an event of a former attempt */
 	EV_TIMER,
-	EV_TROUBLE, /* the user does something, or the network */
+	EV_TROUBLE, /* the user or the network causes trouble */
 	EV_COME_AGAIN,
 	EV_STRANGER,
 	EV_PEACE,
@@ -124,11 +127,12 @@ struct sim {
 	int n_conns;
 	struct sim_event *heap;
 	int n_events;
-	uint64_t delay_ns, scale_ns; /* of the network at most; of what the users do */
+	/* largest delay of the network; time scale of the users' actions */
+	uint64_t delay_ns, scale_ns;
 	bool peace, verbose;
 	bool calm; /* the users move to RTR once, and all dials get through */
 	uint64_t
-		peace_since; /* or since the last time that a user had to reset because of the past */
+		peace_since; /* start of peace, or the last reset that the earlier trouble caused */
 	unsigned resets_in_peace;
 	const char *violation;
 };
@@ -171,7 +175,7 @@ void user_plan(struct sim *sim);
 void user_trouble(struct end *e);
 void user_stranger(struct sim *sim, struct end *e);
 void user_makes_peace(struct sim *sim);
-/* In peace: bring the queue pair to RTR with the right name, if the past has spoilt it. */
+/* In peace: bring the queue pair to RTR with the right name if earlier trouble has broken it. */
 void user_repairs(struct end *e);
 
 void oracle_check(struct sim *sim);

@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ARGS_MAX    32
-#define ARGS_SOCKET "/run/rpmirror/rpmirrord.socket" /* or RPMIRROR_SOCKET */
+#define ARGS_MAX 32
+/* default; RPMIRROR_SOCKET in the environment overrides it */
+#define ARGS_SOCKET "/run/rpmirror/rpmirrord.socket"
 
 struct args_list {
 	const char *items[ARGS_MAX];

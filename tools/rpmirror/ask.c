@@ -70,7 +70,7 @@ static int ask_read_error(const json_t *error, struct failure *f)
 	 * two codes. */
 	if (code == CODE_DONE || code == CODE_END)
 		code = (enum code)json_count(error, "code", CODE_END, CODE_END);
-	/* An unknown code is a newer daemon's. */
+	/* A newer daemon may send an unknown code. */
 	if (code == CODE_DONE || code == CODE_END)
 		code = CODE_UNREACHABLE;
 	return failure_set(f, code, json_text(error, "hint", ""), "%s",

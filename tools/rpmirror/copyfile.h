@@ -14,7 +14,7 @@ struct copyfile_opts {
 	uint8_t slot;
 	bool is_empty;      /* the copy has no data yet and needs a resync; else it is in-sync */
 	uint32_t hot_slots; /* 0: the default */
-	bool keeps_data;    /* the data file exists and is the set's content */
+	bool keeps_data;    /* the data file exists and becomes the set's content */
 };
 
 /* Create both files durably under their names. Neither may exist, except a data file that is kept.
@@ -23,12 +23,12 @@ int copyfile_create(const struct copyfile_opts *opts, struct error *err);
 /* Undo the creation. A data file that was kept stays. */
 void copyfile_remove(const struct copyfile_opts *opts);
 
-/* Metadata, to be looked at. */
+/* A copy's metadata, opened for reading. */
 struct copyfile {
 	struct metafile file;
 	struct meta meta;
 	bool has_data;      /* the data file exists */
-	uint64_t data_size; /* its size */
+	uint64_t data_size; /* size of the data file */
 };
 
 /* path: of the copy, or of its metadata. err->cause is that of meta_load() and metafile_open(). */

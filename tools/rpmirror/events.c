@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "commands.h"
 
-/* "TIME kind set/member key: from -> to: sentence", absent parts left out. */
+/* Prints "TIME kind set/member key: from -> to: sentence", without absent parts. */
 static void events_print(const json_t *event)
 {
 	char line[1024];
@@ -53,7 +53,7 @@ static int events_follow(struct ask *a, const struct args *args, bool now, struc
 		json_decref(packet);
 		if (ferror(stdout) || (dumped && now))
 			return CODE_DONE;
-		/* From now on an hour may pass without a change. */
+		/* No time limit from here on: an hour may pass without a change. */
 		if (dumped)
 			a->deadline = CLOCK_NEVER;
 	}

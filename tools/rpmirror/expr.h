@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * expr.h -- what `rpmirror wait` waits for: KEY=VALUE[|VALUE...][,...], all of it; pure.
+ * expr.h -- conditions of `rpmirror wait`: KEY=VALUE[|VALUE...][,...]. All terms must hold; pure.
  *
- * Keys: health, phase, primary (a member's name, or none), and of a member: copy.M, link.M, flow.M,
- * role.M, insync.M (yes, no).
+ * Keys: health, phase, primary (a member's name, or none), and for a member M: copy.M, link.M,
+ * flow.M, role.M, insync.M (yes, no).
  */
 #ifndef RPMIRROR_EXPR_H
 #define RPMIRROR_EXPR_H
@@ -20,7 +20,7 @@ struct expr_term {
 };
 
 struct expr {
-	char text[512]; /* cut up */
+	char text[512]; /* the expression, cut into its parts */
 	struct expr_term terms[EXPR_TERMS];
 	unsigned count;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From options to a set's configuration. */
+/* Makes a set's configuration from the options. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,8 @@ int init_config(const struct init_opts *opts, struct mirror_config *config)
 	rand_bytes(&config->uuid, sizeof(config->uuid));
 	snprintf(config->set, sizeof(config->set), "%s", opts->set);
 	config->number = 1;
-	config->format = version_ours().lowest; /* hosts of the release before may join */
+	/* so that hosts with the previous release may join */
+	config->format = version_ours().lowest;
 	config->size = opts->size;
 	config->min_copies = (uint32_t)init_or(opts->min_copies, count > 2 ? 2 : 1);
 	config->lease_ms = (uint32_t)init_or(opts->lease_ms, INIT_LEASE_MS);

@@ -67,7 +67,7 @@ static int member_send(const struct args *args, const struct member_command *com
 		json_decref(member);
 		return out_failure(&f);
 	}
-	/* To remove takes a name alone. */
+	/* `remove` takes only a name. */
 	if (!command->may_have_place) {
 		json_t *name = json_incref(json_object_get(member, "name"));
 

@@ -23,7 +23,7 @@ static int meta_open(const char *path, struct copyfile *f)
 
 struct meta_findings {
 	bool json;
-	json_t *defects, *notes; /* with JSON */
+	json_t *defects, *notes; /* lists for the JSON output */
 };
 
 static void meta_say(void *arg, enum meta_finding finding, const char *text)

@@ -18,7 +18,7 @@ enum metrics_scope { METRICS_SET, METRICS_REGISTER, METRICS_MEMBER, METRICS_LOCA
 
 /* The kind of sample that the key's value becomes. */
 enum metrics_kind {
-	METRICS_NUMBER, /* times scale */
+	METRICS_NUMBER, /* the number times `scale` */
 	METRICS_FLAG,   /* 1 if true; 0 if false or absent */
 	METRICS_STATE,  /* for each word of `words`: 1 if the key has this text, else 0 */
 	METRICS_OTHER   /* write() makes the sample */
@@ -30,7 +30,7 @@ struct metrics_row {
 	enum metrics_kind kind;
 	const char *key;
 	double scale;
-	const char *label, *const *words; /* STATE */
+	const char *label, *const *words; /* for METRICS_STATE */
 	void (*write)(struct openmetrics *om, struct metrics_at *at);
 };
 
@@ -308,7 +308,7 @@ static void metrics_write_members(struct openmetrics *om, const struct metrics_r
 static void metrics_write_set(struct openmetrics *om, const struct metrics_row *row,
 			      const json_t *set)
 {
-	/* The NULL value is the place of the member. */
+	/* The second label's value is set for each member. */
 	struct metrics_at at = {.set = set,
 				.part = set,
 				.labels = {{"set", json_text(set, "set", "")}, {"member", NULL}}};

@@ -7,10 +7,11 @@
 
 #include "base/openmetrics.h"
 
-/* sets: of the answer; NULL: the daemon did not answer. Writes all but the end. */
+/* sets: the sets of the answer; NULL: the daemon did not answer. Writes everything except the
+ * end mark. */
 void metrics_write(struct openmetrics *om, const json_t *sets);
 
-/* Name and help of each family; NULL: there are no more. */
+/* Name and help of the family with this index; NULL after the last one. */
 const struct openmetrics_family *metrics_family(unsigned index);
 
 #endif

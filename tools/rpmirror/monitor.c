@@ -109,7 +109,7 @@ static void monitor_print_set(const json_t *set)
 		printf(": %s", monitor_get(set, "reason", "").text);
 }
 
-/* label=value[unit];warn;crit;min;max. "3:" is the range from 3 on. */
+/* Prints label=value[unit];warn;crit;min;max. "3:" means the range from 3 on. */
 static void monitor_print_figures(const json_t *set)
 {
 	struct monitor_figures sum = monitor_count(set);

@@ -13,7 +13,7 @@ enum monitor { MONITOR_OK, MONITOR_WARNING, MONITOR_CRITICAL, MONITOR_UNKNOWN };
 /* Called before the options are parsed, so that a check with a wrong command line ends with
  * MONITOR_UNKNOWN. */
 bool monitor_is_asked(char *const *argv);
-/* The worst set counts. */
+/* Returns the state of the worst set. */
 enum monitor monitor_of(const json_t *sets);
 /* Print one line to standard output. */
 void monitor_print(const json_t *sets);

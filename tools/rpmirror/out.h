@@ -25,7 +25,7 @@ int failure_set(struct failure *f, enum code code, const char *hint, const char 
 /* Print the failure: one line on stderr, with JSON also {"error":{...}} on stdout. Returns its
  * code. */
 int out_failure(const struct failure *f);
-/* Both at once. */
+/* failure_set() and out_failure() in one call. */
 int out_fail(enum code code, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int out_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

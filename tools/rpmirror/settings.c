@@ -14,7 +14,8 @@
 #define SETTINGS_HELP     "see 'rpmirror set --help'"
 
 struct settings_row {
-	const char *name, *key; /* here, and in the request: the register's word */
+	/* name on the command line; key in the request, the register's word */
+	const char *name, *key;
 	enum settings_kind { SETTINGS_MS, SETTINGS_NUMBER, SETTINGS_TEXT } kind;
 };
 

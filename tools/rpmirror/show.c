@@ -110,8 +110,9 @@ static void show_progress(const json_t *member)
 }
 
 /*
- * The member's daemon reports its copy, the register decides whether it counts, and either can be
- * the first to know. So that a line does not contradict itself, the register has the last word.
+ * The member's daemon reports the state of its copy, the register decides whether the copy is
+ * in-sync, and either may change first. The register's state wins, so that a line does not
+ * contradict itself.
  */
 static const char *show_copy(const json_t *member, bool is_serving)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* show.h -- a set of the status, for people. */
+/* show.h -- prints a set of the status for people. */
 #ifndef RPMIRROR_SHOW_H
 #define RPMIRROR_SHOW_H
 

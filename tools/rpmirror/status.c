@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror status: a short tree, JSON, metrics, a check for monitoring, what a loss would do. */
+/* rpmirror status: a short tree, JSON, metrics, a check for monitoring, the effect of a loss. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "show.h"
 #include "survive.h"
 
-/* "a,b" */
+/* Parses a list of names, "a,b". */
 static int status_parse_lost(const json_t *set, const char *names, struct survive_lost *lost)
 {
 	char text[1024], *save, *name;

@@ -125,7 +125,7 @@ static uint8_t survive_slot(const json_t *set, const char *name)
 
 /* ---- what a host has ---- */
 
-/* HOST:PORT, [HOST]:PORT */
+/* Is the endpoint (HOST:PORT or [HOST]:PORT) on that host? */
 static bool survive_is_at(const char *endpoint, const char *host)
 {
 	size_t len = strlen(host);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* survive.h -- what a set survives, in one sentence,
- * and what the loss of members would do; pure. */
+/* survive.h -- the losses that a set survives, in one sentence, and the effect of a given loss;
+ * pure. */
 #ifndef RPMIRROR_SURVIVE_H
 #define RPMIRROR_SURVIVE_H
 
@@ -11,7 +11,7 @@
 #include "mirror/core/types.h"
 
 struct survive_facts {
-	unsigned copies; /* in-sync */
+	unsigned copies; /* number of in-sync copies */
 	unsigned min_copies;
 	enum mirror_lonely lonely;
 	/* The members of etcd. 0: the register is a file, or it is unknown which members answer. */
@@ -20,9 +20,9 @@ struct survive_facts {
 	unsigned unreached;      /* copies that the asked host cannot reach */
 };
 
-/* Of a set in the status. */
+/* Take the facts of a set from the status. */
 void survive_facts_of(const json_t *set, struct survive_facts *facts);
-/* Write the sentence, for instance "survives the loss of any one host". */
+/* Write the sentence, for instance Makes a text such as "survives the loss of any one host".. */
 void survive_text(const struct survive_facts *facts, char *text, size_t size);
 
 enum survive_outcome {
@@ -41,9 +41,9 @@ struct survive_lost {
 };
 
 /*
- * Add what goes with this name, and say whether there is anything: a member, whose host is lost
- * with what it has of the register (unless several members share it, as in tests); HOST, all that
- * is there; HOST:PORT, one member of the register.
+ * Add the parts that this name stands for; returns false if there are none. A member's name: its
+ * host, with the host's members of the register (unless several members share the host, as in
+ * tests). HOST: everything on that host. HOST:PORT: one member of the register.
  */
 bool survive_add_lost(const json_t *set, const char *name, struct survive_lost *lost);
 enum survive_outcome survive_loss(const json_t *set, const struct survive_lost *lost, char *text,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror wait: until an expression over the status holds. */
+/* rpmirror wait: waits until an expression over the status holds. */
 #include <stdio.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 
 #define WAIT_LOOK_MS 100
 
-/* Looks once: holds, or why not. */
+/* Asks once whether the expression holds; if not, *f has the reason. */
 static bool wait_look(const struct args *args, const struct expr *e, struct failure *f)
 {
 	char why[sizeof(f->text) / 2];

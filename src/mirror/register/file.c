@@ -100,7 +100,7 @@ static int file_parse_key(const char **at, const char *name, struct backend_valu
 
 static int file_parse(struct file_register *f, struct backend_keys *now)
 {
-	struct backend_value *whole = &now->key[BACKEND_RECORD]; /* used two times below */
+	struct backend_value *whole = &now->key[BACKEND_RECORD];
 	const char *at = f->text;
 	char *end;
 
