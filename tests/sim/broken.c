@@ -47,7 +47,8 @@ void node_ignore_read_flushes(struct node *n)
 		n->qp->stream.peer_flushes = true;
 }
 
-/* The peer is not in the middle of a message, so an Ack of all that it began is no more than it sent. */
+/* The peer is not in the middle of a message, so an Ack of all messages that the peer began
+ * covers only sent ones. */
 static bool has_sent_all(const struct qp *qp)
 {
 	return qp && qp->tx.source == TX_NONE && qp->tx.built == qp->tx.sent;

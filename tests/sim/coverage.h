@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * coverage.h -- counts the cases that all runs together have reached. A simulation that never
- * reaches a case proves nothing about it.
+ * reaches a case proves nothing about that case.
  */
 #ifndef SIM_COVERAGE_H
 #define SIM_COVERAGE_H
@@ -74,7 +74,7 @@ struct coverage {
 #undef X
 };
 
-/* Call this after a run, before its ends are stopped. */
+/* Call this after a run, before the run's ends are stopped. */
 void coverage_add(struct coverage *c, const struct world *w);
 void coverage_print(const struct coverage *c, FILE *to);
 /* Has every case happened at least once? Prints those that have not. */

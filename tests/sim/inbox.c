@@ -65,7 +65,7 @@ void inbox_plan(struct inbox *b)
 		inbox_plan_slot(b, &b->slot[i], at);
 }
 
-/* Make the buffer look new, so that a later write to it is noticed. */
+/* Make the buffer look new, so that the check notices a later write to it. */
 static void inbox_clear_slot(struct inbox *b, struct inbox_slot *slot)
 {
 	struct memory *m = b->home->mem;
@@ -78,7 +78,7 @@ static void inbox_clear_slot(struct inbox *b, struct inbox_slot *slot)
 
 /* --- posting ------------------------------------------------------------------------------ */
 
-/* Without an SRQ the buffers are used in a ring; with one they come back in any order. */
+/* Without an SRQ the buffers are used in a ring; with an SRQ they come back in any order. */
 static struct inbox_slot *inbox_next_slot(struct inbox *b)
 {
 	struct inbox_slot *slot = &b->slot[b->posted % INBOX_SLOTS];
@@ -141,7 +141,7 @@ bool inbox_post(struct inbox *b, struct node *n, unsigned count)
 	if (!err)
 		return true;
 	inbox_take_back(b, &t, (unsigned)(bad - t.wr));
-	/* With an SRQ a receive makes room when it is taken, before it completes. */
+	/* With an SRQ a receive makes room when a message takes it, before it completes. */
 	if (b->posted - b->completed < b->depth && qp_state(n->qp) == IBV_QPS_RTS)
 		sim_violate(n->sim, "node %d: posting a receive: error %d", n->index, err);
 	return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * inbox.h -- the user's receives: buffers of one end, or of all ends of a host that share an SRQ.
- * They are posted in turn, and each must come back once.
+ * They are posted in turn, and each buffer must come back once.
  */
 #ifndef SIM_INBOX_H
 #define SIM_INBOX_H
@@ -15,7 +15,7 @@
 #define INBOX_SLOTS  16 /* receives that may be posted at a time */
 #define INBOX_PIECES 4  /* pieces of one receive */
 #define INBOX_BATCH  4
-#define RECV_ID      (1u << 20) /* wr_id of the first buffer; operations have smaller ones */
+#define RECV_ID      (1u << 20) /* wr_id of the first buffer; wr_ids of operations are smaller */
 
 struct node;
 
@@ -29,7 +29,7 @@ struct inbox_slot {
 };
 
 struct inbox {
-	struct node *home; /* its memory holds the buffers */
+	struct node *home; /* this node's memory holds the buffers */
 	struct inbox_slot slot[INBOX_SLOTS];
 	uint32_t slot_len, depth;
 	unsigned posted, completed;
@@ -43,7 +43,8 @@ void inbox_fini(struct inbox *b);
 /* Lay out the buffers in the area for receives, which has room for inbox_room(). */
 void inbox_plan(struct inbox *b);
 uint64_t inbox_room(const struct inbox *b);
-/* Post n receives by one call, while there are free buffers. False: not all were posted. */
+/* Post n receives by one call, as long as there are free buffers. Returns false if fewer than n
+ * were posted. */
 bool inbox_post(struct inbox *b, struct node *n, unsigned count);
 /* Some of the posted receives will not complete. */
 void inbox_lose(struct inbox *b);

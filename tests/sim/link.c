@@ -174,7 +174,7 @@ static void link_flip(struct sim *sim, struct pipe *p, uint64_t from)
 	sim->fault_hit = true;
 }
 
-/* The bytes after the cut are lost; a RST reports it to the writer later. */
+/* The bytes after the cut are lost; a RST reports the loss to the writer later. */
 static void link_cut(struct sim *sim, int node)
 {
 	struct pipe *p = link_out(&sim->link, node);
@@ -255,8 +255,8 @@ static void link_send_reset(struct sim *sim, int node)
 }
 
 /*
- * The kernel's unsent bytes are dropped. Bytes on their way may still come, before the RST or after
- * it was lost. The ring keeps what was written.
+ * The kernel drops its unsent bytes. Bytes under way may still arrive, before the RST, or without
+ * it if it is lost. The ring keeps its written bytes.
  */
 void link_abort(struct sim *sim, int node)
 {
@@ -273,7 +273,7 @@ void link_abort(struct sim *sim, int node)
 		link_send_reset(sim, node);
 }
 
-/* TCP: a close with unread bytes is a RST, which may overtake what the peer has not read. */
+/* TCP: a close with unread bytes is a RST, which may overtake bytes that the peer has not read. */
 void link_close(struct sim *sim, int node)
 {
 	struct link *l = &sim->link;

@@ -20,7 +20,7 @@ struct sim;
 
 #define PIPE_NEVER UINT64_MAX
 
-struct pipe { /* from one end to the other; positions count bytes since the start */
+struct pipe { /* bytes from one end to the other; positions count bytes since the start */
 	uint8_t *ring;
 	size_t room, window;
 	uint64_t written, arrived, taken;
@@ -39,8 +39,8 @@ struct link {
 	bool sends_ring[2], reads_ring[2];
 	bool up;
 	bool silent;             /* nothing crosses any more */
-	bool closed[2];          /* node i closed its socket */
-	bool resets[2];          /* node i's socket is reset when it is closed */
+	bool closed[2];          /* node i has closed its socket */
+	bool resets[2];          /* the close of node i's socket is a reset */
 	atomic_uint given_up[2]; /* rings: node i's word */
 	int error[2];            /* errno that node i gets next, or 0 */
 };
@@ -58,8 +58,8 @@ void link_drop(struct link *l, int node, size_t len);
 void link_write(struct sim *sim, int node, const struct iovec *iov, int n, size_t len);
 void link_shutdown(struct sim *sim, int node);
 void link_close(struct sim *sim, int node);
-void link_reset(struct sim *sim); /* a RST to both ends */
-/* The node closes its socket, and only bytes on their way still leave it. */
+void link_reset(struct sim *sim); /* send a RST to both ends */
+/* Close the node's socket; only bytes under way still leave the node. */
 void link_abort(struct sim *sim, int node);
 /* From now on this end sends, or receives, through the ring. */
 void link_switch_tx(struct link *l, int node);

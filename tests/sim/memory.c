@@ -68,7 +68,7 @@ static int area_access(enum area_kind kind, struct prng *rng)
 	return access;
 }
 
-/* A write lost by an invalidation would end the stream of a user that flushes by reading. */
+/* A write that an invalidation loses would end the stream of a user that flushes by reading. */
 static bool area_is_lasting(enum area_kind kind, struct prng *rng)
 {
 	return kind == AREA_LEASE || prng_chance(rng, 70);

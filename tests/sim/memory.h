@@ -22,12 +22,12 @@
 enum area_kind {
 	AREA_TARGET0, /* the peer writes and reads here */
 	AREA_TARGET1,
-	AREA_LEASE,   /* the peer writes here until it invalidates the STag */
-	AREA_WORDS,   /* for the peer's atomics; its reads and flushes, too */
+	AREA_LEASE,   /* the peer writes to this area until it invalidates the STag */
+	AREA_WORDS,   /* for the peer's atomics, reads and flushes */
 	AREA_SINK,    /* destination of this end's reads */
 	AREA_RECV,    /* receives of this end */
-	AREA_SCRATCH, /* the peer writes here, too; its contents are not checked */
-	AREA_SOURCE,  /* changes even while it is being sent */
+	AREA_SCRATCH, /* the peer writes to this area, too; the contents are not checked */
+	AREA_SOURCE,  /* changes even while its bytes are being sent */
 	AREA_STAGE,   /* sources that change after they are sent */
 	AREA_COUNT
 };
@@ -35,12 +35,12 @@ enum area_kind {
 struct area {
 	uint64_t off, len; /* in the arena */
 	uint64_t iova;
-	uint32_t stag; /* what remains of the host's memory after the deregistration */
+	uint32_t stag; /* the rest of the host's memory after the deregistration */
 	struct mr *mr;
 	bool gone;        /* deregistered: from then on nothing may change */
-	bool is_volatile; /* it has no medium */
-	bool lasting;     /* its write-backs need no registration */
-	uint8_t *pages;   /* for a detachable one that is deregistered: the host's page cache */
+	bool is_volatile; /* the area has no medium */
+	bool lasting;     /* write-backs of the area need no registration */
+	uint8_t *pages;   /* for a detachable area that is deregistered: the host's page cache */
 };
 
 /* The bytes of a digest. */
@@ -68,7 +68,7 @@ const uint8_t *memory_pool(void);
 /* Lay out areas of these lengths, register them, fill both layers. */
 void memory_init(struct memory *m, struct prng *rng, const uint64_t len[AREA_COUNT],
 		 struct mr_table *mrs, struct ibv_pd *pd);
-/* Deregister what is left. Returns false if a region is still held. */
+/* Deregister the regions that are left. Returns false if a region is still held. */
 bool memory_fini(struct memory *m);
 void memory_free(struct memory *m);
 /* VEXT_DURABILITY_* of an area. */
@@ -79,7 +79,7 @@ void memory_digest(struct memory *m, uint64_t off, const uint8_t *bytes, uint64_
 /* The bytes of a digest, or NULL. */
 struct digested *memory_digested(const struct memory *m, uint64_t off, uint64_t len,
 				 const uint8_t *sum);
-/* The memory to write back for the arena's bytes from off on, which belong to one area. */
+/* The memory to write back for the arena's bytes from off on; the bytes belong to one area. */
 const uint8_t *memory_pages(struct memory *m, uint64_t off);
 /* The area that contains the arena offset, or NULL. */
 struct area *memory_area_at(struct memory *m, uint64_t off);

@@ -121,7 +121,7 @@ void model_drop_area(struct model *m, const struct memory *peer, const struct ar
 
 /* --- completions --------------------------------------------------------------------------- */
 
-/* A fenced operation waits for the answers to all requests before it (ibv_post_send(3)). */
+/* A fenced operation waits for the answers to all earlier requests (ibv_post_send(3)). */
 static unsigned model_first_fenced(const struct model *m, unsigned id)
 {
 	for (unsigned i = id + 1; i < m->posted; i++) {
@@ -209,7 +209,7 @@ static const char *model_all_durable(struct model *m, unsigned id, const struct 
 	return bad;
 }
 
-/* A loss makes it fail. */
+/* A loss makes the flush of everything fail. */
 static const char *model_on_flush_all(struct model *m, const struct op *op, unsigned id,
 				      const struct memory *peer)
 {
@@ -233,7 +233,7 @@ const char *model_flushed(struct model *m, unsigned id, const struct memory *pee
 	return model_on_durable(m, id, op->off, op->len, peer, &peer->area[op->area]);
 }
 
-/* The digest is of the medium when all that was posted before it had arrived there. */
+/* The digest is of the medium after the bytes of all earlier posts had arrived on it. */
 static const char *model_on_verify(struct model *m, const struct op *op, unsigned id,
 				   const struct memory *peer)
 {

@@ -38,16 +38,16 @@ enum op_kind {
 	OP_KINDS
 };
 
-/* The properties of an operation, from one table. */
+/* The properties of a kind of operation, from one table. */
 struct op_traits {
-	int wc;         /* opcode of its completion */
+	int wc;         /* opcode of the operation's completion */
 	uint32_t caps;  /* VEXT_CAP_* that the peer must have */
-	bool request;   /* the peer answers it in order */
-	bool message;   /* it takes a receive of the peer */
-	bool writes;    /* it changes the peer's memory */
-	bool flushes;   /* it covers a range, or everything, that was written before */
-	bool is_atomic; /* on one word, and in order */
-	bool has_data;  /* it sends bytes of this end */
+	bool request;   /* a request: the peer answers these in order */
+	bool message;   /* takes a receive of the peer */
+	bool writes;    /* changes the peer's memory */
+	bool flushes;   /* covers a range, or everything, that was written before */
+	bool is_atomic; /* works on one word, and in order */
+	bool has_data;  /* sends bytes of this end */
 };
 extern const struct op_traits op_traits[OP_KINDS];
 
@@ -56,24 +56,24 @@ struct op {
 	enum area_kind area; /* the peer's area */
 	uint64_t off;        /* offset in the peer's arena */
 	uint32_t len;
-	/* the bytes that it sends or writes; for an atomic `after`, once it is posted */
+	/* the bytes that the operation sends or writes; for an atomic `after`, set at the post */
 	const uint8_t *data;
 	uint64_t sink;  /* READ, atomics: offset in this end's arena */
 	unsigned phase; /* an operation waits until all of earlier phases are complete */
 	bool signalled, fence, is_inline, persistent, strict, solicited;
-	bool forbidden;   /* the peer must refuse it */
+	bool forbidden;   /* the peer must refuse the operation */
 	bool changing;    /* WRITE from the changing source, to a target that is not checked */
-	bool reads_flush; /* READ: the peer makes earlier writes durable before it answers */
+	bool reads_flush; /* READ: the peer makes earlier writes durable before the answer */
 	bool done;
-	bool staged;    /* it sends from this end's AREA_STAGE... */
-	uint64_t stage; /* ...from this offset on, until it is complete */
+	bool staged;    /* sends from this end's AREA_STAGE... */
+	uint64_t stage; /* ...from this offset on, until the operation is complete */
 	uint32_t imm;
 	uint32_t alg;              /* VERIFY */
-	bool matches;              /* CMP_SWAP: it compares with the present value... */
+	bool matches;              /* CMP_SWAP: the compared value is the present one... */
 	uint64_t mismatch;         /* ...or with a value that differs in this bit */
 	uint64_t operand;          /* value to be added, swapped in, or written */
 	uint8_t after[8];          /* the word after the execution */
-	uint64_t original;         /* and before it */
+	uint64_t original;         /* the word before the operation */
 	struct vext_digest digest; /* VERIFY: the answer */
 	uint32_t durability;       /* QUERY: the answer */
 };
@@ -105,7 +105,7 @@ struct model {
 	unsigned planned;
 	unsigned posted;
 	unsigned completed;         /* every operation before this one is complete */
-	unsigned applied;           /* every write before this one is in the peer's cache */
+	unsigned applied;           /* every request before this operation is executed */
 	unsigned executed;          /* and every request before this one is executed */
 	uint64_t word[MODEL_WORDS]; /* the peer's words, after everything posted is executed */
 	unsigned lost_at;           /* bytes were lost with their region before this operation */
@@ -115,8 +115,8 @@ struct model {
 	unsigned first_failed;
 	unsigned culprits; /* completions with an error other than WR_FLUSH_ERR */
 	/*
-	 * for each byte of the peer's arena: 1 + the operation whose bytes, or later ones, must be
-	 * on the medium; 0: none
+	 * for each byte of the peer's arena: 1 + an operation; the medium must have the bytes of
+	 * that operation or later bytes; 0: no operation
 	 */
 	uint16_t *durable;
 	uint16_t *floor; /* scratch */
@@ -129,7 +129,7 @@ void model_init(struct model *m);
 /* The peer's memory has this size. */
 void model_set_peer(struct model *m, uint64_t size);
 void model_free(struct model *m);
-/* The peer is about to deregister the area: from now on its content is not checked. */
+/* The peer is about to deregister the area: from now on the area's content is not checked. */
 void model_drop_area(struct model *m, const struct memory *peer, const struct area *a);
 
 /*
@@ -140,16 +140,17 @@ void model_drop_area(struct model *m, const struct memory *peer, const struct ar
  */
 const char *model_on_completion(struct model *m, const struct ibv_wc *wc, const struct memory *own,
 				const struct memory *peer, bool trusted);
-/* A success of which this is known, too: it is acknowledged, so that the peer has all up to it. */
+/* The success of an acknowledged operation: the peer has everything up to that operation. */
 const char *model_on_acknowledged(struct model *m, unsigned id, const struct memory *peer);
-/* The peer's receive `wc` must be the next message, with the content `bytes` (NULL: it is lost). */
+/* The peer's receive `wc` must be the next message, with the content `bytes` (NULL: the content
+ * is lost). */
 const char *model_on_received(struct model *m, const struct ibv_wc *wc, const uint8_t *bytes,
 			      const struct memory *peer);
 /* The message that was received last. */
 const struct op *model_last_received(const struct model *m);
 /* The initial words of the peer's memory. */
 void model_set_words(struct model *m, const struct memory *peer);
-/* *word: the word before the execution; it becomes the word after it. */
+/* word: the word before the execution; the call changes it to the word after the execution. */
 void model_execute(struct op *op, uint64_t *word);
 uint64_t *model_word(struct model *m, const struct memory *peer, const struct op *op);
 /*
@@ -164,7 +165,7 @@ const char *model_on_observed(struct model *m, const struct memory *peer);
 const char *model_check_cache(struct model *m, const struct memory *peer, bool whole_words);
 /* Data acknowledged as persistent must be on the peer's medium. */
 const char *model_check_medium(const struct model *m, const struct memory *peer);
-/* The same for one area, before it goes away. */
+/* The same check for one area, before the area goes away. */
 const char *model_check_medium_area(const struct model *m, const struct memory *peer,
 				    const struct area *a);
 /* The queue pair is gone: every signalled operation must have completed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model_atomic.c -- what atomics write and return, and what they prove about the operations before
- * them.
+ * model_atomic.c -- the values that atomics write and return, and their proof about earlier
+ * operations.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@ uint64_t *model_word(struct model *m, const struct memory *peer, const struct op
 {
 	const struct area *a = &peer->area[AREA_WORDS];
 
-	/* A forbidden one may have any address. */
+	/* A forbidden atomic may have any address. */
 	if (op->area != AREA_WORDS || op->off >= a->off + a->len)
 		return &m->word[0];
 	return &m->word[(op->off - a->off) / sizeof(uint64_t)];

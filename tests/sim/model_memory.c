@@ -13,7 +13,7 @@ bool model_writes(const struct op *op)
 
 /* --- versions ------------------------------------------------------------------------------ */
 
-/* For each byte of [off, off+len): 1 + the last write to it before operation `end`. */
+/* For each byte of [off, off+len): 1 + the last write to the byte before operation `end`. */
 void model_floor(struct model *m, unsigned end, uint64_t off, uint64_t len)
 {
 	memset(m->floor + off, 0, len * sizeof(*m->floor));
@@ -33,7 +33,7 @@ static bool model_is_from(const struct op *op, uint64_t b, uint8_t value)
 	       op->data[b - op->off] == value;
 }
 
-/* Is this value one that the byte had at version `floor` or later, but before operation `end`? */
+/* Did the byte have this value at version `floor` or later, but before operation `end`? */
 static bool model_is_valid(const struct model *m, const struct memory *peer, uint64_t b,
 			   uint8_t value, unsigned floor, unsigned end)
 {
@@ -142,7 +142,7 @@ static bool model_is_part(const struct model *m, const struct op *op, const uint
 /* Writes and atomics may overtake each other, so each kind has a history and areas of its own. */
 struct history {
 	enum area_kind first, last;
-	unsigned least; /* operations that must be in it */
+	unsigned least; /* the history must have at least this many operations */
 	bool whole_words;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model_message.c -- what the peer may receive. */
+/* model_message.c -- the messages that the peer may receive. */
 #include <arpa/inet.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.c -- life of an end. node_io.c drives it, node_events.c applies events to it. */
+/* node.c -- life of an end. node_io.c drives the end, node_events.c applies events to the end. */
 #include "node.h"
 
 #include <stdlib.h>

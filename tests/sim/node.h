@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node.h -- one end: a stream with its queue pair, performed as the product performs it, but in
+ * node.h -- one end: a stream with its queue pair. The product's code performs the stream, but in
  * virtual time and with random choices.
  */
 #ifndef SIM_NODE_H
@@ -37,7 +37,7 @@ struct node_writeback {
 	bool running;
 	uint64_t busy_until; /* the pool takes no job before */
 	bool late;           /* broken on purpose: acknowledged, and not made yet */
-	bool joined;         /* broken on purpose: ends with a write-back that began before it */
+	bool joined;         /* broken on purpose: ends with an earlier write-back */
 	bool snapshot;
 	struct list waits; /* in the list for the host's next write-back */
 	uint64_t salt;     /* chooses which pieces come first */
@@ -52,10 +52,10 @@ struct node {
 	struct host *host;
 	int index;
 	struct stream *stream;
-	struct qp *qp; /* NULL: destroyed; the stream owns it, tests may look at it */
+	struct qp *qp; /* NULL: the QP is destroyed; the stream owns it, tests may look at it */
 	struct cq send_cq, recv_cq;
 	struct inbox own_box, *box;
-	struct memory own_mem, *mem; /* with connections in a row: that of the first one */
+	struct memory own_mem, *mem; /* with connections in a row: the first connection's memory */
 	struct model model;          /* the requests of this end to its peer */
 	void *buf[2];                /* of each kind: for the stream */
 	bool lent[2];
@@ -63,16 +63,16 @@ struct node {
 	atomic_uint alarm;
 	bool resumed, pump_due, eof_seen, stopping;
 	unsigned budget;   /* reads and writes left in this visit */
-	uint64_t deadline; /* the one that is scheduled */
+	uint64_t deadline; /* the deadline that is scheduled */
 	/* Events that the user got. */
 	bool requested, answered, established, disconnected;
 	bool ended;   /* there is no connection, and none will come */
 	bool killed;  /* the process is gone */
-	bool lost;    /* it was told that its peer is lost */
+	bool lost;    /* the node got the report that its peer is lost */
 	bool refused; /* there is no connection, and none will come */
 	uint64_t paused_until;
-	uint64_t stuck_until; /* a store of its visit is stuck: stall.h */
-	uint64_t busy_until;  /* connections in a row: its application polls often */
+	uint64_t stuck_until; /* a store of the node's visit is stuck: stall.h */
+	uint64_t busy_until;  /* connections in a row: the application polls often until then */
 	uint64_t resumed_at;
 	bool destroyed;     /* the user destroyed the queue pair */
 	bool overrun;       /* a completion was lost */
@@ -85,7 +85,7 @@ struct node {
 	unsigned reused;               /* operations whose sources have changed by now */
 	unsigned phase;                /* phase of the operations that may be posted */
 	unsigned posted_at_disconnect; /* operations that were posted when the user disconnected */
-	bool lease_ended;              /* the peer invalidated it */
+	bool lease_ended;              /* the peer invalidated the lease */
 	/* The deregistration under way. */
 	uint64_t dereg_since;
 	enum area_kind dereg_area;
@@ -99,7 +99,7 @@ struct node {
 	struct fence_member fenced;
 	unsigned process;
 	bool owner_is_named, cut_due, fence_ends;
-	bool leaves; /* its user has to disconnect */
+	bool leaves; /* this end's user has to disconnect */
 	/* On the move to rings in shared memory. */
 	bool meets, has_memory;
 	struct { /* bytes of a ring that are being parsed */
@@ -107,7 +107,7 @@ struct node {
 		size_t len, next; /* where the next FPDU begins */
 	} shown;
 	unsigned long long scrambled; /* headers that changed after they were read */
-	uint64_t looked_at; /* where the bytes end that it has parsed in place, taken or not */
+	uint64_t looked_at; /* end of the bytes that the node has parsed in place, taken or not */
 };
 
 void node_start(struct node *n, struct sim *sim, int index);
@@ -120,10 +120,10 @@ void node_free(struct node *n);
 void node_open_stream(struct node *n);
 /* The user destroys the queue pair in full flight, or later during a write-back. */
 void node_destroy_qp(struct node *n);
-struct cq *node_recv_cq(struct node *n); /* where its receives complete */
-/* node_io.c: the functions for its stream. */
+struct cq *node_recv_cq(struct node *n); /* the queue in which the node's receives complete */
+/* node_io.c: the functions of a node for its stream. */
 extern const struct stream_host node_host;
-/* Carry out pending work: that of the last call on the stream, or what is pending anyway. */
+/* Carry out pending work: the work of the last call on the stream, or any other work. */
 void node_perform(struct node *n, struct stream_update *u);
 void node_pump(struct node *n);
 void node_kill(struct node *n);
@@ -137,7 +137,7 @@ void node_on_writeback(struct node *n);
 void node_on_copy(struct node *n);
 /* Bytes reach the medium without a request: a cache evicts, a kernel writes back. */
 void node_evict(struct node *n);
-/* The power fails now: does the medium have what it must? */
+/* The power fails now: does the medium have the bytes that it must have? */
 void node_check_power(struct node *n);
 /* node_events.c */
 void node_on_reset(struct node *n, int err);
@@ -145,12 +145,12 @@ void node_on_reset(struct node *n, int err);
 bool node_is_over(void *owner);
 void node_on_time(struct node *n);
 void node_on_dereg(struct node *n);
-struct mr **node_dereg_mr(struct node *n); /* the region that goes; NULL after it is gone */
+struct mr **node_dereg_mr(struct node *n); /* the region that is deregistered; NULL afterwards */
 /* The user deregisters the region that the peer invalidated. */
 void node_end_lease(struct node *n);
-/* Does a completion of its sends mean that they are at the peer? */
+/* Does a completion of the node's sends mean that their bytes are at the peer? */
 bool node_is_acknowledged(const struct node *n);
-/* broken.c: an atomic write that does not wait for the Flush before it. */
+/* broken.c: execute atomic writes without waiting for the Flush before them. */
 void node_run_atomics_early(struct node *n);
 void node_ignore_read_flushes(struct node *n);
 void node_acknowledge_early(struct node *n);

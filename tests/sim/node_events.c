@@ -86,14 +86,14 @@ static void node_dereg_begin(struct node *n)
 		node_spread_fault(n);
 	mr_kill(*node_dereg_mr(n));
 	node_detach_all(n, *node_dereg_mr(n));
-	/* A peer that reads slowly, or not at all, must not delay it. */
+	/* A peer that reads slowly, or not at all, must not delay the deregistration. */
 	running = n->job.running && n->job.wb.mr == *node_dereg_mr(n);
 	if ((*node_dereg_mr(n))->holds > running)
 		sim_violate(sim, "node %d: a deregistered region is held, and not by a write-back",
 			    n->index);
 }
 
-/* The region is idle: its memory may be reused, and its content changes. */
+/* The region is idle: its memory may be used again, and the content changes. */
 static void node_reuse_memory(struct node *n, enum area_kind kind)
 {
 	struct area *a = &n->mem->area[kind];

@@ -164,7 +164,7 @@ static size_t node_receive_in_place(struct node *n, struct stream_update *u)
 	return taken;
 }
 
-/* A reset after the peer's FIN is EPIPE, and bytes before it count. */
+/* After the peer's FIN a reset is EPIPE, and the bytes before the reset count. */
 bool node_is_over(void *owner)
 {
 	const struct node *n = owner;
@@ -194,7 +194,7 @@ static void node_find_terminate(struct node *n, struct stream_update *u)
 	}
 }
 
-/* One recvmsg(). Returns false if there is nothing more to do now. */
+/* Call recvmsg() once. Returns false if there is nothing more to do now. */
 static bool node_receive(void *owner, struct stream_update *u)
 {
 	struct node *n = owner;
@@ -240,8 +240,8 @@ static void check_first_word(struct node *n)
 }
 
 /*
- * A link in shared memory: short messages go into its memory at once. Returns the number of bytes
- * sent.
+ * On a link in shared memory, short messages go into the link's memory at once. Returns the number
+ * of bytes sent.
  */
 static size_t node_send_in_place(struct node *n, size_t room, struct stream_update *u)
 {

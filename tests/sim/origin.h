@@ -19,14 +19,14 @@ void origin_stop(void);
 void origin_next_process(void);
 /* Does this end take part? Called before its stream is made. */
 void origin_prepare(struct node *n, struct stream_config *cfg);
-/* The user is told that the connection has ended, or releases it. */
+/* The user gets the report that the connection has ended, or releases the connection. */
 void origin_give_up(struct node *n);
 /* A request has come. */
 void origin_arrive(struct node *n);
 void origin_on_established(struct node *n);
-/* Its link is closed, and no byte of it can be placed any more. */
+/* The node's link is closed, and no byte of the link can be placed any more. */
 void origin_on_closed(struct node *n);
-/* A request of another connection to this one, by the thread that has its lock. */
+/* Carry out a request of another connection to this one, in the thread that has this one's lock. */
 void origin_do(struct node *n, struct stream_update *u);
 /* Functions of struct stream_host. */
 bool origin_fill(void *owner, const uint8_t instance[EXT_ID_LEN], struct ext_origin *origin);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect.c -- a run of connections in a row: its network, its stuck stores, its coverage. */
+/* reconnect.c -- a run of connections in a row: the network, stuck stores, and coverage. */
 #include "reconnect.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ uint64_t reconnect_unacknowledged_ns(const struct node *n)
 	return r->stopped && p->written > p->arrived ? n->sim->world->now - r->stopped_at : 0;
 }
 
-/* Bytes that the network keeps while it stands still, in order if it keeps order. */
+/* While the network stands still, it keeps bytes, in order if it keeps order. */
 static void network_delay(struct sim *sim, const struct event *e)
 {
 	struct reconnect *r = sim->world->reconnect;
@@ -173,7 +173,8 @@ static void conn_dial(struct sim *sim)
 	sim_at(sim, at, EV_DIALED, 0, 0);
 }
 
-/* A staying connection may begin together with the next one: both name the same former ones. */
+/* A staying connection may begin together with the next one: both name the same former
+ * connections. */
 void reconnect_begin(struct world *w)
 {
 	struct reconnect *r = w->reconnect;

@@ -37,13 +37,13 @@
 
 #define RECONNECT_ENDS(X)                                                                          \
 	X(ORDERLY) /* disconnects, and waits for the end */                                        \
-	X(DELETE)  /* deletes it in full operation, perhaps after a while without an answer */     \
-	X(HURRIED) /* disconnects, and deletes it before the end */                                \
+	X(DELETE)  /* deletes a busy connection, perhaps after a while without an answer */        \
+	X(HURRIED) /* disconnects, and deletes the connection before its end */                    \
 	X(LIMIT)  /* disconnects, and goes on when the end is reported: perhaps by a time limit */ \
 	X(LOST)   /* gets the event that the peer is lost */                                       \
 	X(TARGET) /* the target disconnects first, while Writes are under way */                   \
-	X(STAY)   /* does not end: it writes elsewhere, and must not be cut */                     \
-	X(KILL)   /* the process dies; the next one is another incarnation */
+	X(STAY)   /* does not end: writes to another place, and must not be cut */                 \
+	X(KILL)   /* the process dies; the next process is another incarnation */
 enum reconnect_end {
 #define X(name) END_##name,
 	RECONNECT_ENDS(X)
@@ -63,16 +63,16 @@ struct reconnect_op {
 struct reconnect_conn {
 	enum reconnect_end end;
 	unsigned ends_after;  /* operations: then the end begins */
-	unsigned stops_after; /* after these the network stops; RECONNECT_OPS: it does not */
+	unsigned stops_after; /* so many operations, then the network stops; RECONNECT_OPS: never */
 	uint64_t stop_ns;
 	uint64_t delete_ns;    /* delay of the end after the last operation */
-	uint64_t pause_ns;     /* as soon as it is established, the target gets no processor */
+	uint64_t pause_ns;     /* after the set-up the target gets no processor so long */
 	unsigned recv_percent; /* how readily the target posts receives */
 	struct reconnect_op op[RECONNECT_OPS];
 	uint64_t staged; /* bytes of the stage in use */
 	unsigned posted, completed;
 	bool failed, ending, over;
-	bool beside; /* the next one began together with it */
+	bool beside; /* the next connection began together with this one */
 	uint64_t ends_at;
 };
 
@@ -97,7 +97,7 @@ struct reconnect {
 /* Cases that the runs together have reached; each must be positive. */
 #define RECONNECT_COVERAGE(X)                                                                      \
 	X(connections)                                                                             \
-	X(later) /* connections after another one */                                               \
+	X(later) /* connections after another connection */                                        \
 	X(rings)                                                                                   \
 	X(acknowledged)    /* flushes of later connections */                                      \
 	X(in_network)      /* when a later one began: bytes of a former one in the network, */     \
@@ -106,10 +106,10 @@ struct reconnect {
 	X(in_buffer)       /* in the target's receive buffer, */                                   \
 	X(in_placement)    /* and in the middle of a store */                                      \
 	X(atomics_waiting) /* and an atomic Write that waits for a flush */                        \
-	X(questions)       /* a connection names former ones, or its owner */                      \
+	X(questions)       /* a connection names former connections, or its owner */               \
 	X(waits)           /* and the target has to cut some */                                    \
 	X(cut)                                                                                     \
-	X(cut_late) /* named before it had named itself */                                         \
+	X(cut_late) /* named before the connection had named itself */                             \
 	X(refused)  /* they could not be cut in time */                                            \
 	X(stayed)   /* stayed until the others were done */                                        \
 	X(network_stops)                                                                           \
@@ -129,7 +129,7 @@ struct reconnect_coverage {
 bool reconnect_run(struct world *w, uint64_t seed, const struct sim_options *opt);
 void reconnect_fini(void);
 void reconnect_print(FILE *to);
-/* Report a run with a violation, before it is stopped. */
+/* Report a run with a violation, before the run is stopped. */
 void reconnect_report(const struct world *w, FILE *to);
 /* Did every case happen at least once? Prints those that did not. */
 bool reconnect_is_complete(FILE *to);
@@ -142,7 +142,7 @@ void reconnect_seen_run(const struct world *w);
 
 void reconnect_on_event(struct sim *sim, const struct event *e);
 void reconnect_on_stream_event(struct node *n, enum stream_event event, int status);
-/* A store or a receive to memory of this node: it may be stuck here. */
+/* A store or a receive to memory of this node: the thread may get stuck in it. */
 void reconnect_may_stall(struct node *n, const void *dst);
 /* The time for which the target's kernel has not acknowledged sent bytes. */
 uint64_t reconnect_unacknowledged_ns(const struct node *n);
@@ -159,7 +159,8 @@ static inline struct reconnect_conn *reconnect_conn_of(const struct node *n)
 	return &n->sim->world->reconnect->conn[n->sim->index];
 }
 
-/* reconnect_post.c: post one operation at random; and the flush of the place, which is the last. */
+/* reconnect_post.c: post one operation at random; and post the flush of the place, the last
+ * operation. */
 void reconnect_post_one(struct node *n);
 void reconnect_post_last(struct node *n);
 /* reconnect_plan.c */

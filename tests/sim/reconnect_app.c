@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reconnect_app.c -- the two applications: one writes,
- * ends and connects again, the other serves. */
+/* reconnect_app.c -- the two applications: the first writes, ends and connects again, the second
+ * serves. */
 #include <errno.h>
 #include <string.h>
 
@@ -48,7 +48,8 @@ static void app_poll(struct node *n)
 
 static void app_delete(struct node *n);
 
-/* Sometimes the application gives up the staying connection, too, before the next one begins. */
+/* Sometimes the application also gives up the staying connection, before the next connection
+ * begins. */
 static void app_leave_stay(struct world *w)
 {
 	for (unsigned c = 0; c < w->conns; c++) {
@@ -222,7 +223,7 @@ static void app_initiator(struct node *n)
 		app_write(n);
 	if (n->disconnected && !n->disconnecting)
 		workload_disconnect(n);
-	/* Without a connection, or after its end was reported. */
+	/* There is no connection, or its end was reported. */
 	if (n->disconnected || n->refused) {
 		app_over(n);
 		return;

@@ -48,7 +48,7 @@ static void plan_stop(struct world *w, struct reconnect_conn *c)
 			     : prng_between(rng, 100 * NSEC_PER_MS, 1500 * NSEC_PER_MS);
 }
 
-/* A mode about one kind of end chooses that end often. */
+/* A mode that tests one kind of end chooses that kind often. */
 static enum reconnect_end plan_end(struct world *w)
 {
 	enum sim_mode mode = w->conn[0].sc.mode;
@@ -89,8 +89,8 @@ static void plan_conn(struct world *w, struct reconnect_conn *c, bool last)
 }
 
 /*
- * Without a barrier: one end does not support it; or both do, and a process that dies has no name.
- * A mode without one of the other layers tests that layer alone.
+ * Without a barrier: one end does not support the barrier; or both do, and a process that dies has
+ * no name. A mode without one of the other layers tests that layer alone.
  */
 static void plan_barrier(struct world *w, struct reconnect *r, enum sim_mode mode)
 {

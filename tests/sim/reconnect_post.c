@@ -37,7 +37,7 @@ static void post_place(struct prng *rng, const struct area *a, struct reconnect_
 	}
 }
 
-/* Large ones have several FPDUs, the rest of which may go straight to memory. */
+/* Large Writes have several FPDUs, and all but the first may go straight to memory. */
 static uint32_t post_len(struct prng *rng, uint32_t max)
 {
 	if (prng_chance(rng, 20))
@@ -105,12 +105,12 @@ static void post_fill(struct vext_wr *w, const struct reconnect_op *op)
 	}
 }
 
-/* False: the queue is full, or the queue pair refuses it. */
+/* Returns false if the queue is full, or if the queue pair refuses the operation. */
 static bool post_post(struct node *n, struct reconnect_op *op, const struct area *a)
 {
 	struct reconnect_conn *c = reconnect_conn_of(n);
 	struct vext_wr w = {.wr = {.wr_id = c->posted, .send_flags = IBV_SEND_SIGNALED}};
-	struct stream_update u; /* the visit performs it */
+	struct stream_update u; /* the visit carries this out */
 	struct ibv_sge sge;
 	int posted = 0;
 

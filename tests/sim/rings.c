@@ -125,11 +125,11 @@ void rings_on_step(void *owner, const struct qp_link_msg *msg, struct stream_upd
 /* --- memory of the peer's ------------------------------------------------------------------- */
 
 static struct node *rings_shown; /* whose bytes are parsed */
-/* Of the FPDU whose header was read last, if all of it is there: what is behind that header. */
+/* The bytes behind the last read header of an FPDU, if the whole FPDU is there. */
 static uint8_t *rings_rest;
 static size_t rings_rest_len;
 
-/* Where the next FPDU begins: behind the rest of the one that was begun. */
+/* Offset of the next FPDU, behind the rest of the FPDU that has begun. */
 static size_t rings_next_fpdu(const struct node *n)
 {
 	const struct rx_seg *seg = &n->qp->rx.seg;
@@ -145,7 +145,8 @@ void rings_show(struct node *n, uint8_t *bytes, size_t len)
 	n->shown.next = bytes ? rings_next_fpdu(n) : 0;
 }
 
-/* The header of an FPDU, and its length, change once they were read. Returns where it lies. */
+/* Change the header of an FPDU, and its length, after both were read. Returns the address of the
+ * header. */
 static const uint8_t *rings_scramble(const void *header, size_t len)
 {
 	struct node *n = rings_shown;
@@ -183,7 +184,7 @@ int __wrap_ddp_decode(const void *buf, size_t len, struct ddp_hdr *hdr)
 	return ret;
 }
 
-/* If it has such a length; once. */
+/* Change the rest of the FPDU once, if the rest has such a length. */
 static void rings_scramble_rest(size_t len)
 {
 	size_t n = rings_rest_len;
@@ -196,8 +197,8 @@ static void rings_scramble_rest(size_t len)
 }
 
 /*
- * A request's own header changes once it was checked. What is placed is read after that, and once:
- * so messages are left as they are, and whatever is still to come.
+ * A request's own header changes after it was checked. Placed bytes are read later, and once: so
+ * messages are left as they are, as are bytes that are still to come.
  */
 unsigned __real_rdmap_check(const struct rdmap_op *op, const struct ddp_hdr *hdr,
 			    const uint8_t *bytes, size_t len, enum rdmap_level level);

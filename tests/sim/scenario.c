@@ -41,7 +41,8 @@ static void scenario_make_consent(struct scenario *sc, struct prng *rng)
 	sc->assumes_7306 = prng_chance(rng, 40);
 }
 
-/* Three sizes of runs: many small operations, some of one or few FPDUs, a few of many FPDUs. */
+/* Runs have three sizes: many small operations, some operations of one or few FPDUs, or a few of
+ * many FPDUs. */
 static void scenario_make_work(struct scenario *sc, struct prng *rng, unsigned dice)
 {
 	if (dice < 65) {
@@ -75,7 +76,7 @@ static void scenario_make_work(struct scenario *sc, struct prng *rng, unsigned d
 	sc->inline_max = prng_chance(rng, 50) ? 0 : (uint32_t)prng_between(rng, 8, 512);
 }
 
-/* A large message is partly sent, and the rest of it is still in the user's memory. */
+/* A large message is partly sent, and its rest is still in the user's memory. */
 static void scenario_make_half_sent(struct scenario *sc, struct prng *rng)
 {
 	if (prng_chance(rng, 40))
@@ -99,7 +100,7 @@ static void scenario_make_many_fpdus(struct scenario *sc, struct prng *rng)
 	sc->fault_pos = prng_below(rng, (sc->ops[sc->fault_node] + 1) * (sc->op_max / 3 + 60ull));
 }
 
-/* Positions are inside what the run will probably send, from the first byte on. */
+/* Positions are inside the bytes that the run will probably send, from the first byte on. */
 static void scenario_make_fault(struct scenario *sc, struct prng *rng)
 {
 	uint64_t volume;
@@ -197,15 +198,15 @@ static void scenario_make_all(struct scenario *sc, struct prng *rng)
 	scenario_make_consent(sc, rng);
 	scenario_make_end(sc, rng, 0);
 	scenario_make_end(sc, rng, 1);
-	/* Revision 1 negotiates no depths: both users configure them (RFC 5044 s7.1). */
+	/* Revision 1 negotiates no depths: both users configure their depths (RFC 5044 s7.1). */
 	for (int i = 0; i < 2 && sc->revision == 1; i++)
 		sc->ord[i] = sc->ird[1 - i];
 	scenario_make_work(sc, rng, (unsigned)prng_below(rng, 100));
 	scenario_make_medium(sc, rng);
 }
 
-/* Both ends as a rule: one alone changes nothing. Two users that await their Sends before they post
- * a receive wait for each other then, as they would on RoCE. */
+/* As a rule both ends ask for Acks: one end alone changes nothing. Two users that await their
+ * Sends before they post a receive then wait for each other, as on RoCE. */
 static void scenario_make_acks(struct scenario *sc, struct prng *rng)
 {
 	sc->acks[0] = prng_chance(rng, 50);
@@ -218,7 +219,7 @@ void scenario_make(struct scenario *sc, struct prng *rng)
 	scenario_make_all(sc, rng);
 	scenario_make_fault(sc, rng);
 	scenario_make_habits(sc, rng);
-	/* On one host nothing is lost on the way. */
+	/* On one host no bytes are lost on the way. */
 	sc->rings = prng_chance(rng, 50) && sc->fault != FAULT_BLACKHOLE;
 	scenario_make_acks(sc, rng);
 }
@@ -242,7 +243,7 @@ void scenario_make_shared(struct scenario *sc, struct prng *rng)
 	sc->use_srq[1] = prng_chance(rng, 60);
 	/*
 	 * A receive taken by a silent connection never completes, and the other connections would
-	 * wait.
+	 * wait for it.
 	 */
 	sc->bulk_receives = prng_chance(rng, 60) && sc->fault != FAULT_BLACKHOLE;
 }

@@ -12,7 +12,7 @@
 #define SIM_FAULTS(X)                                                                              \
 	X(NONE)       /* everything must succeed */                                                \
 	X(RST)        /* the connection is reset at a byte */                                      \
-	X(FIN)        /* one direction ends at a byte */                                           \
+	X(FIN)        /* one direction ends at a chosen byte */                                    \
 	X(FLIP)       /* one bit changes on the way */                                             \
 	X(POWER)      /* both ends lose power: only the medium survives */                         \
 	X(DEREG)      /* one end deregisters a region in full flight */                            \
@@ -38,23 +38,23 @@ enum sim_fault {
 /* All modes but the first are broken on purpose, to show that the checks notice. */
 enum sim_mode {
 	SIM_HONEST,
-	SIM_EARLY_ACK,      /* the write-back is acknowledged before it is made */
+	SIM_EARLY_ACK,      /* a write-back is acknowledged before it is made */
 	SIM_NO_WRITEBACK,   /* the write-back is acknowledged and never made */
 	SIM_PLAIN_READS,    /* no Read of a consenting peer is a flush */
-	SIM_JOINS,          /* a flush ends with a write-back that began before it */
+	SIM_JOINS,          /* a flush ends with a write-back that began before the flush */
 	SIM_EAGER_ATOMIC,   /* an atomic write does not wait for the flush before it */
 	SIM_IGNORED_SWITCH, /* the peer's SWITCH to the ring is ignored */
-	SIM_OLD_LINK,       /* what follows its own SWITCH still goes over TCP */
-	SIM_READ_TWICE,     /* the header in a ring is read again after it was checked */
-	SIM_HASTY_ACK,      /* what has come is acknowledged before it is placed or delivered */
+	SIM_OLD_LINK,       /* bytes after the end's own SWITCH still go over TCP */
+	SIM_READ_TWICE,     /* the header in a ring is read again after the check */
+	SIM_HASTY_ACK,      /* messages are acknowledged before their placement */
 	/* Connections in a row: one layer, or all of them, is missing. */
 	SIM_GRACEFUL_CLOSE, /* an end that is given up goes on sending */
 	SIM_NO_MARK,        /* rings have no word "given up" */
 	SIM_NO_LOOK,        /* earlier bytes are placed although the end is known */
 	SIM_NO_BARRIER,     /* the new connection does not name the former ones */
-	SIM_BARRIER_EARLY,  /* it is answered before they are cut */
-	SIM_LATE_ORIGIN,    /* a former one that names itself after that is accepted */
-	SIM_NO_LEAVE,       /* any FIN of the target counts as its queue pair's end */
+	SIM_BARRIER_EARLY,  /* the question is answered before the former connections are cut */
+	SIM_LATE_ORIGIN,    /* a former connection that names itself after that is accepted */
+	SIM_NO_LEAVE,       /* any FIN of the target counts as the end of its queue pair */
 	SIM_NAMES_ALL,      /* a new connection also names the living ones */
 	SIM_NO_OWNER,       /* a restarted process does not name its owner */
 	SIM_UNPROTECTED,    /* all layers are missing */
@@ -68,7 +68,7 @@ struct scenario {
 	bool want_crc[2], offer_consent[2];
 	bool rings;        /* both ends offer to move to rings in shared memory */
 	bool acks[2];      /* the end asks for Acks */
-	bool announces[2]; /* native flushes, as in librpma; otherwise it also flushes by reading */
+	bool announces[2]; /* native flushes, as in librpma; otherwise also flushes by reading */
 	bool p2p;
 	uint8_t revision;
 	uint16_t ird[2], ord[2];
@@ -76,13 +76,13 @@ struct scenario {
 	bool use_srq[2], one_cq[2];
 	uint32_t send_depth[2], recv_depth[2], send_sge, recv_sge, inline_max;
 	bool late_receives;    /* "flush, wait, then post the next receive" */
-	bool bulk_receives;    /* several at a time, and the next ones after these are used up */
+	bool bulk_receives;    /* posts several at once, the next after these are used up */
 	bool changing;         /* some sources change while they are being sent */
 	bool mostly_sends;     /* mostly Sends, with few receives */
 	bool commit_flags;     /* mostly data, flush, commit flag */
-	bool assumes_7306;     /* both support RFC 7306 without having agreed to it */
-	bool strict[2];        /* a persistent flush is strict even if its type is not */
-	bool half_volatile[2]; /* one of the targets has no medium */
+	bool assumes_7306;     /* both ends support RFC 7306 without an agreement */
+	bool strict[2];        /* a persistent flush is strict even if the flush's type is not */
+	bool half_volatile[2]; /* one of the end's targets has no medium */
 	bool dax[2];           /* cache lines are written back, not files */
 	bool evicts;           /* and sometimes without a request */
 	/* The link and the medium. */
@@ -135,12 +135,12 @@ static inline bool scenario_is_trusted(const struct scenario *sc)
 	return sc->mode == SIM_BLIND || sc->fault != FAULT_FLIP ||
 	       (scenario_has_crc(sc) && !sc->early_flip);
 }
-/* Does it have immediate data and atomics? */
+/* Does the scenario have immediate data and atomics? */
 static inline bool scenario_has_7306(const struct scenario *sc)
 {
 	return scenario_has_consent(sc) || sc->assumes_7306;
 }
-/* One of several connections between two hosts that share receives, without a fault. */
+/* Make one of several connections, without a fault, between two hosts that share receives. */
 void scenario_make_beside(struct scenario *sc, struct prng *rng, const struct scenario *first);
 /* Both hosts share receives between connections. */
 void scenario_make_shared(struct scenario *sc, struct prng *rng);

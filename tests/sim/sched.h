@@ -15,20 +15,20 @@ enum event_kind {
 	EV_TIME,      /* a deadline of `node` */
 	EV_APP,       /* the application of `node` gets the CPU */
 	EV_WRITEBACK, /* the write-back of `node` ends */
-	EV_COPY,      /* the medium takes some of what is written back */
-	EV_DEREG,     /* `node` deregisters a region, or checks whether it is idle */
+	EV_COPY,      /* the medium gets a part of the bytes of a write-back */
+	EV_DEREG,     /* `node` deregisters a region, or checks whether the region is idle */
 	EV_MEET,      /* a packet comes to `node` through the Unix socket of both ends */
 	EV_RESUME,    /* connections in a row: the network goes on */
 	EV_GO_ON,     /* and a stuck store in `node` goes on */
-	EV_CUT,       /* the fault of the scenario, if it has a time */
-	EV_IMPATIENT, /* it takes too long: disconnect */
-	EV_GIVE_UP,   /* it takes far too long: this is a hang */
+	EV_CUT,       /* the scenario's fault, if the fault has a time */
+	EV_IMPATIENT, /* the run takes too long: disconnect */
+	EV_GIVE_UP,   /* the run takes far too long: this is a hang */
 };
 
 struct event {
 	uint64_t at, order;
 	enum event_kind kind;
-	int node; /* twice the connection's number, plus which end of it */
+	int node; /* twice the connection's number, plus the number of the end */
 	uint64_t arg;
 };
 

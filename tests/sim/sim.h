@@ -67,7 +67,7 @@
 #include "sched.h"
 
 #define SIM_IMPATIENT_NS (3 * NSEC_PER_SEC)  /* by this time every run without a fault has ended */
-#define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* and by this time every other one */
+#define SIM_GIVE_UP_NS   (12 * NSEC_PER_SEC) /* by this time every run with a fault has ended */
 #define SIM_CONNECT_NS   (2 * NSEC_PER_SEC)
 #define SIM_DRAIN_NS     (2 * NSEC_PER_SEC)
 /* much more than the delays of the link and the medium */
@@ -87,7 +87,7 @@ struct sim {
 	struct node node[2];
 	bool fault_hit; /* the fault has happened */
 	unsigned redials;
-	bool disconnecting; /* one end disconnects */
+	bool disconnecting; /* one end of the connection disconnects */
 };
 
 struct world {
@@ -128,11 +128,12 @@ void sim_violate(struct sim *sim, const char *fmt, ...) __attribute__((format(pr
 /* Schedule an event at an end of this connection. */
 void sim_at(struct sim *sim, uint64_t at, enum event_kind kind, int node, uint64_t arg);
 void sim_on_event(struct sim *sim, const struct event *e);
-/* Handle the event, even if its end does not run. */
+/* Handle the event, even if the event's end does not run. */
 void sim_do_event(struct sim *sim, const struct event *e);
 /* Has everything ended? */
 bool sim_is_over(struct sim *sim);
-/* verdict.c: a rule for any time: the memory of n is a state that its peer made. */
+/* verdict.c: a rule for any time: the memory of n is in a state that the peer's operations can
+ * make. */
 void sim_check_memory(struct node *n);
 /* The rules for the end. */
 void sim_verdict(struct sim *sim);

@@ -9,7 +9,7 @@
 
 #define STALL_STACK (256u << 10)
 
-/* One for each connection, for the target's thread. */
+/* One stall for each connection, for the target's thread. */
 static struct stall {
 	ucontext_t outside, inside;
 	char *stack;

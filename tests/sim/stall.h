@@ -21,11 +21,11 @@ typedef void stall_fn(struct node *n, const struct event *e);
 
 /* Call fn on the stack of the node. Returns false if the visit is stuck. */
 bool stall_visit(struct node *n, stall_fn *fn, const struct event *e);
-/* Continue the stuck visit. Returns false if it is stuck again. */
+/* Continue the stuck visit. Returns false if the visit is stuck again. */
 bool stall_go_on(struct node *n);
-/* Called from a visit: leave it here. */
+/* Leave the visit at this point; called from the visit. */
 void stall_here(struct node *n);
-/* The node whose visit runs on a stack of its own; NULL: none. */
+/* The node whose visit runs on a stack of its own; NULL: no node. */
 struct node *stall_visitor(void);
 bool stall_is_stuck(const struct node *n);
 void stall_fini(void);

@@ -57,8 +57,9 @@ static void workload_on_disconnected(struct node *n)
 }
 
 /*
- * The length of its first FPDU was changed. The peer waits for the rest of it, perhaps for ever. It
- * never reads the HELLO, so it neither answers a ping nor has the limit by which to send one.
+ * The length of the end's first FPDU was changed. The peer waits for the rest of that FPDU, perhaps
+ * for ever. The peer never reads the HELLO, so it neither answers a ping nor has the limit by which
+ * to send a ping.
  */
 static bool workload_is_not_understood(const struct node *n)
 {
@@ -144,8 +145,8 @@ void workload_on_message(struct node *n, const struct ibv_wc *wc)
 		node_end_lease(n);
 }
 
-/* A request is executed after all Sends before it are delivered (RFC 5040 s5.5). What is
- * acknowledged is delivered, too. */
+/* A request is executed after all earlier Sends are delivered (RFC 5040 s5.5). An acknowledged
+ * Send is delivered, too. */
 static void workload_check_order(struct node *n, unsigned id)
 {
 	const struct model *m = &n->model;
@@ -200,7 +201,7 @@ static void workload_on_completion(struct node *n, const struct ibv_wc *wc)
 		workload_check_blame(n, wc);
 }
 
-/* A complete operation does not need its source any more, nor does a failed one. */
+/* A complete operation does not need its source any more, nor does a failed operation. */
 static void workload_reuse_sources(struct node *n)
 {
 	for (; n->reused < n->model.completed; n->reused++) {
@@ -212,7 +213,7 @@ static void workload_reuse_sources(struct node *n)
 }
 
 /*
- * If it is armed for solicited completions, the CQ raises an event only for those and for errors.
+ * If the CQ is armed for solicited completions, it raises an event only for those and for errors.
  */
 static void workload_check_events(struct node *n)
 {
@@ -252,7 +253,7 @@ static void workload_answer(struct node *n)
 {
 	struct sim *sim = n->sim;
 	struct stream_params params = workload_params(n);
-	struct stream_update u; /* the visit performs it */
+	struct stream_update u; /* the visit carries this out */
 	int err;
 
 	n->answered = true;
@@ -330,7 +331,8 @@ static void workload_maybe_disconnect(struct node *n)
 }
 
 /*
- * A parked Send may still take a receive from a shared receive queue, so its user goes on polling.
+ * A parked Send may still take a receive from a shared receive queue, so the Send's user goes on
+ * polling.
  */
 static bool workload_is_finished(struct node *n)
 {

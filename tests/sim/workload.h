@@ -5,7 +5,7 @@
 
 #include "sim.h"
 
-/* Plan all operations of all ends, and lay out their memory for it. */
+/* Plan all operations of all ends, and lay out the memory that they need. */
 void workload_plan(struct world *w);
 /* The application of this end gets the CPU. */
 void workload_tick(struct node *n);

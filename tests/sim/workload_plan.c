@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workload_plan.c -- the operations that both applications will request, and their memory. */
+/* workload_plan.c -- the operations that both applications will request, and the memory of these
+ * operations. */
 #include <string.h>
 
 #include "workload.h"
@@ -10,7 +11,7 @@
 #define LATE_SEND                                                                                  \
 	(96u << 10) /* bytes of Sends that may wait for late receives (the RNIC bounds them) \ */
 
-struct sizes { /* memory that one end's plan needs */
+struct sizes { /* sizes of the memory that one end's plan needs */
 	uint64_t sink, stage, send_bytes;
 	uint32_t send_max;
 	bool invalidated, flushes_all, by_reading;
@@ -297,7 +298,7 @@ static void plan_place_op(struct node *n, struct op *op)
 }
 
 /*
- * A message that does not fit into the peer's receive, or one that invalidates a region that must
+ * Make a message that does not fit into the peer's receive, or that invalidates a region that must
  * stay.
  */
 static void plan_forbid_message(struct node *n, struct op *op)
@@ -314,7 +315,7 @@ static void plan_forbid_message(struct node *n, struct op *op)
 	}
 }
 
-/* Without rights, or (if such a request is possible) not aligned. */
+/* Use memory without rights, or (if such a request is possible) an unaligned address. */
 static void plan_forbid_atomic(struct node *n, struct op *op)
 {
 	if (op->kind != OP_ATOMIC_WRITE && prng_chance(&n->sim->world->rng, 50)) {
@@ -325,7 +326,7 @@ static void plan_forbid_atomic(struct node *n, struct op *op)
 	op->off = (n->peer->mem->area[AREA_RECV].off + 7) & ~7ull;
 }
 
-/* One FPDU: with several the peer may place those before the one that it refuses. */
+/* Use one FPDU: with several the peer may place those before the refused one. */
 static void plan_forbid_access(struct node *n, struct op *op)
 {
 	struct sim *sim = n->sim;
@@ -340,7 +341,7 @@ static void plan_forbid_access(struct node *n, struct op *op)
 	}
 }
 
-/* One operation that the peer must refuse. Zero bytes may go anywhere (RFC 5041 s5.1). */
+/* Plan an operation that the peer must refuse. Zero bytes may go to any address (RFC 5041 s5.1). */
 static void plan_forbidden_op(struct node *n)
 {
 	struct op *op = &n->model.op[n->sim->sc.fault_pos];
@@ -359,7 +360,7 @@ static void plan_forbidden_op(struct node *n)
 		plan_forbid_access(n, op);
 }
 
-/* One strict flush of memory without a medium. */
+/* Plan a strict flush of memory without a medium. */
 static void plan_strict_flush(struct node *n)
 {
 	struct op *op = &n->model.op[n->sim->sc.fault_pos];

@@ -29,7 +29,7 @@ static unsigned post_flags(const struct op *op)
 	       (op->is_inline ? IBV_SEND_INLINE : 0u) | (op->solicited ? IBV_SEND_SOLICITED : 0u);
 }
 
-/* Cut the data into segments at any place, empty ones included. */
+/* Cut the data into segments at any place; segments may be empty. */
 static int post_cut_sges(struct sim *sim, struct ibv_sge *sge, uint64_t addr, uint32_t len,
 			 uint32_t lkey)
 {
@@ -193,13 +193,13 @@ static bool post_is_possible(const struct node *n, const struct op *op)
 }
 
 /*
- * The post must be refused at once. An operation planned for a consenting peer (before the
- * connection was made anew) is replaced by one of RFC 5040.
+ * The post must be refused at once. If the operation was planned for a consenting peer (before the
+ * connection was made anew), an operation of RFC 5040 replaces it.
  */
 static void post_replace_op(struct node *n, struct op *op)
 {
 	struct post p = {.count = 0};
-	struct stream_update u; /* the visit performs it */
+	struct stream_update u; /* the visit carries this out */
 	int posted;
 
 	post_add_op(n, &p, op, n->model.posted);
@@ -222,7 +222,8 @@ static void post_replace_op(struct node *n, struct op *op)
 
 /* --- posting ------------------------------------------------------------------------------ */
 
-/* Only a queue pair that is stopping may refuse, or one whose ORD is 0 because of a flipped bit. */
+/* Only a stopping queue pair may refuse a post, or a queue pair whose ORD is 0 because of a
+ * flipped bit. */
 static void post_check_refusal(struct node *n, const struct post *p, int err)
 {
 	n->refused_lists++;
@@ -261,7 +262,7 @@ static bool post_are_verbs(const struct post *p)
 	return true;
 }
 
-/* ibv_post_send() posts what fits, the extended call posts all or nothing. */
+/* ibv_post_send() posts as many as fit, the extended call posts all or none. */
 static int post_chain(struct node *n, struct post *p, unsigned *count)
 {
 	struct ibv_send_wr wr[CHAIN], *bad = NULL;

@@ -96,7 +96,8 @@ static void world_prepare(struct world *w, uint64_t seed, const struct sim_optio
 	sched_clear(&w->sched);
 	for (unsigned i = 0; i < w->conns; i++)
 		world_make_conn(w, i, opt);
-	/* Another connection than the waiting one would take shared receives. */
+	/* With late receives, a connection that does not wait would take the shared receives of
+	 * the waiting one. */
 	for (unsigned i = 0; i < w->conns && w->conns > 1; i++)
 		w->conn[i].sc.late_receives = false;
 	if (opt->mode != SIM_HONEST && opt->mode != SIM_BLIND && first->fault != FAULT_POWER)

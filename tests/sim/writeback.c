@@ -57,7 +57,7 @@ static bool writeback_is_first_half(const struct node *n, uint64_t piece)
 	return prng_next(&r) & 1;
 }
 
-/* Copy the pieces of one half; the medium is checked now and then. */
+/* Copy the pieces of one half of the write-back; check the medium now and then. */
 static void writeback_copy_half(struct node *n, bool first)
 {
 	uint64_t off = writeback_off(n), end = off + n->job.wb.len, unit = writeback_piece_len(n);
@@ -88,7 +88,7 @@ static bool writeback_is_sane(struct node *n)
 	return false;
 }
 
-/* The region must not go away before it is written back. */
+/* The region must not go away before its bytes are written back. */
 static void writeback_check_held(struct node *n)
 {
 	const struct area *a = memory_area_at(n->mem, writeback_off(n));
@@ -111,7 +111,7 @@ static bool writeback_is_query(const struct node *n)
 	return n->job.wb.kind == QP_JOB_CLASS;
 }
 
-/* Digests the medium or, without one, the memory. */
+/* Digest the medium or, without a medium, the memory. */
 static void writeback_answer(struct node *n)
 {
 	struct vext_digest *d = n->job.wb.answer;
@@ -142,7 +142,7 @@ static void writeback_keep_bytes(struct node *n)
 	memcpy(job->bytes, memory_pages(n->mem, writeback_off(n)), job->wb.len);
 }
 
-/* The pool is busy for a while before it takes the next one. */
+/* The pool is busy for a while before it takes the next job. */
 static void writeback_delay(struct node *n)
 {
 	struct sim *sim = n->sim;
@@ -166,7 +166,8 @@ static void writeback_begin(struct node *n, uint64_t delay)
 
 	n->host->writing++;
 	n->host->ends_at = now + delay;
-	/* If several connections write, the kernel never writes back an older state than it has. */
+	/* With several connections, the kernel writes back the present state and never an older
+	 * one. */
 	job->snapshot = job->late || (!sim->world->reconnect && prng_chance(&sim->world->rng, 50));
 	job->salt = prng_next(&sim->world->rng);
 	writeback_keep_bytes(n);
@@ -202,7 +203,7 @@ static void writeback_submit(struct node *n)
 }
 
 /*
- * One job of the write-back under way has ended; after the last one all that wait begin together.
+ * A job of the write-back under way has ended. After the last one all waiting jobs begin together.
  */
 static void writeback_leave(struct node *n)
 {

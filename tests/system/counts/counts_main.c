@@ -48,7 +48,7 @@ struct end {
 	struct rpma_mr_remote *remote; /* region of the client */
 	char *memory;
 	bool polls;
-	struct end *other; /* the other end, if this thread polls that one, too */
+	struct end *other; /* the other end, if this thread also polls that end */
 };
 
 static void end_open(struct end *e, enum rpma_util_ibv_context_type type)
@@ -169,7 +169,7 @@ static void send_once(struct end *e)
 	must(rpma_send(e->conn, e->mr, LEN, LEN, RPMA_F_COMPLETION_ON_ERROR, NULL), "a send");
 }
 
-/* A receive is posted before its message is sent. */
+/* Post a receive before the peer sends its message. */
 static void ping(struct end *e)
 {
 	post_recv(e);

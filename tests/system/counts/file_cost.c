@@ -22,7 +22,7 @@ static void must(int rc, const char *what)
 		errx(EXIT_FAILURE, "%s: %s%s", what, rpma_file_errormsg(), rpma_err_last());
 }
 
-static uint64_t at; /* the end of the log; it starts again at RING */
+static uint64_t at; /* the end of the log; after RING bytes the log starts again at 0 */
 
 static uint64_t advance(size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slow_clock.c -- preloaded: the monotonic clock, and waits by it, run SLOW times as slowly, like a
- * program under valgrind. Then its timers expire as often as without valgrind.
+ * slow_clock.c -- preloaded: the monotonic clock, and waits by it, run SLOW times as slowly. A
+ * program under valgrind is as slow, so its timers expire as often as without valgrind.
  */
 #include <signal.h>
 #include <stdint.h>

@@ -23,7 +23,7 @@ int recorder_open(struct recorder *r, uint64_t first)
 	return ret ? ret : rpma_conn_cfg_set_cq_size(r->client.cfg, wrs);
 }
 
-/* A softrnic target writes back the bytes that a Read asks for; RFC 5040 does not promise that. */
+/* A softrnic target writes back the bytes that a Read requests; RFC 5040 does not promise that. */
 static int recorder_declare_peer(struct recorder *r)
 {
 	struct rpma_peer_cfg *pcfg;
@@ -53,7 +53,8 @@ static bool recorder_is_verified(const struct recorder *r, uint64_t n)
 	return n % 2 && !rpma_conn_get_remote_caps(r->client.conn, &caps) && caps & RPMA_CAP_VERIFY;
 }
 
-/* Persistent once it is complete, either way; later requests wait for it. */
+/* Post a write and a flush, or a Read. The bytes are persistent when it completes; later
+ * requests wait for it. */
 static int recorder_post_persist(struct recorder *r, size_t to)
 {
 	struct client *c = &r->client;

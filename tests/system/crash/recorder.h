@@ -25,7 +25,7 @@ struct recorder {
 	enum record_how how;
 	struct rpma_batch *batch;
 	uint64_t next;  /* the number of the next record */
-	uint64_t acked; /* all records below it are acknowledged */
+	uint64_t acked; /* all records below this number are acknowledged */
 	struct rpma_digest digest[RECORD_DEPTH];
 	unsigned long verified;
 };
@@ -36,10 +36,11 @@ void record_make(uint8_t record[RECORD_SIZE], uint64_t n);
 int recorder_open(struct recorder *r, uint64_t first);
 /* Select a way other than call by call; to be called after the connect. */
 int recorder_prepare(struct recorder *r, enum record_how how);
-/* Post the next record; there must be room for it. */
+/* Post the next record; the ring must have room for it. */
 int recorder_post(struct recorder *r);
 /*
- * Post records while there is room, and wait for one acknowledgement. 0, or the reason of the end.
+ * Post records while there is room, and wait for one acknowledgement. Returns 0, or the reason of
+ * the end.
  */
 int recorder_step(struct recorder *r);
 /* Collect the acknowledgements that came before the end. */

@@ -42,7 +42,7 @@ static void new_file(void)
 	close(fd);
 }
 
-/* The target has it mapped, so change the content, not the file. */
+/* The target has the file mapped, so change the content and keep the file. */
 static void zero_file(void)
 {
 	static const uint8_t zeros[RECORD_SIZE * 1024];

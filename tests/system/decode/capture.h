@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * capture.h -- a capture file (pcapng) of IPv4 connections, one after the other: real bytes in
- * generated packets, so that no privilege is needed, and the caller decides where packets end.
+ * capture.h -- a capture file (pcapng) of IPv4 connections, one after another: real bytes in
+ * generated packets. That needs no privilege, and the caller decides where packets end.
  */
 #ifndef DECODE_CAPTURE_H
 #define DECODE_CAPTURE_H
@@ -12,7 +12,7 @@
 
 struct capture {
 	FILE *file;
-	struct flow flow; /* flow of the connection that began last; FLOW_US is its initiator */
+	struct flow flow; /* flow of the last connection that began; FLOW_US is its initiator */
 	const uint8_t *bytes;
 	uint64_t packets;
 };
@@ -21,7 +21,7 @@ struct capture {
 int capture_open(struct capture *c, const char *path);
 /* Addresses in host order. */
 void capture_begin(struct capture *c, const uint32_t addr[2], const uint16_t port[2]);
-/* One packet: at most TCPIP_PAYLOAD_MAX bytes. */
+/* Write one packet: at most TCPIP_PAYLOAD_MAX bytes. */
 void capture_data(struct capture *c, enum flow_side from, const void *bytes, size_t len);
 void capture_fin(struct capture *c, enum flow_side from);
 /* 0, or -EIO if not all could be written. */

@@ -12,7 +12,7 @@
 #include "lib/pcap.h"
 #include "softrnic/trace/mpa_scan.h"
 
-/* One direction, and the position up to which it is written. */
+/* One direction, and the position up to which the output has its bytes. */
 struct half {
 	const struct pcap_stream *stream;
 	struct mpa_scan scan;
@@ -44,7 +44,7 @@ static void write_frame(struct capture *out, struct half *h, enum flow_side from
 	h->said += len;
 }
 
-/* Writes the request, the reply, and then one side after the other. */
+/* Write the request, the reply, and then the bytes of one side after the other's. */
 static void write_conn(struct capture *out, const struct pcap_conn *conn)
 {
 	const struct pcap_stream *stream = conn->stream;
@@ -63,7 +63,7 @@ static void write_conn(struct capture *out, const struct pcap_conn *conn)
 		capture_fin(out, side);
 }
 
-/* Are there captured bytes after missing ones? */
+/* Are there captured bytes after missing bytes? */
 static bool has_hole(const struct pcap_stream *s)
 {
 	for (size_t i = s->len; i < s->size; i++)

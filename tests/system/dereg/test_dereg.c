@@ -44,7 +44,7 @@ static void serve_for(unsigned us)
 		target_step(&target, 1);
 }
 
-/* Peers may be writing there, which ThreadSanitizer would report as a race. */
+/* Peers may be writing to this memory, which ThreadSanitizer would report as a race. */
 __attribute__((no_sanitize("thread"))) static bool all_are(const uint8_t *p, uint8_t byte)
 {
 	const volatile uint64_t *word = (const volatile uint64_t *)p;
@@ -107,7 +107,7 @@ static int stop(void **state)
 	int status = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-		/* It disconnects in good order; this process is the other end. */
+		/* The writer disconnects in good order; this process is the other end. */
 		close(writer[i].in);
 		writer[i].in = -1;
 	}

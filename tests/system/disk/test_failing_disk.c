@@ -80,14 +80,14 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	fill_disk("full/filler");
 	remote_must_start(&target, NULL, "file:1048576:0xff:small/file",
 			  "file:1048576:0xff:small/file", "file:1048576:0xff:good");
-	/* Many pages at once, because one or two may still find room. */
+	/* Write many pages at once, because one or two pages may still find room. */
 	OK(client_begin(&c, SIZE, target.port));
 	memset(c.buf, 0x33, SIZE);
 	assert_int_equal(client_put(&c, 0, 0, SIZE, &wc), RPMA_E_UNKNOWN);
 	assert_int_equal(wc.status, IBV_WC_REM_OP_ERR);
 	expect_write_back_error(&wc);
 	client_close(&c);
-	/* The kernel reports a loss once. The target must keep it. */
+	/* The kernel reports a loss once. The target must keep the report. */
 	for (int i = 0; i < 3; i++) {
 		expect_flush_to_fail(&target, 1, SIZE - 4096);
 		expect_flush_to_fail(&target, 0, 0);
@@ -95,7 +95,8 @@ static void a_lost_write_back_fails_every_flush_of_that_file(void **state)
 	expect_flush_to_succeed(&target, 2);
 	assert_int_equal(proc_finish(&target.proc), 0);
 
-	/* After the file is opened and mapped anew, with room on the disk, it works again. */
+	/* After the file is opened and mapped anew, with room on the disk, flushes succeed
+	 * again. */
 	assert_int_equal(unlink("full/filler"), 0);
 	remote_must_start(&target, NULL, "file:1048576:0xff:small/file");
 	expect_flush_to_succeed(&target, 0);
@@ -124,8 +125,8 @@ static bool target_syncs(struct remote *target)
 }
 
 /*
- * The report comes once to each open file description; here the application's gets its report
- * first.
+ * The report comes once to each open file description. Here the application's description gets its
+ * report first.
  */
 static void a_loss_reported_to_the_application_still_fails_the_flush(void **state)
 {
@@ -149,7 +150,7 @@ static void a_loss_reported_to_the_application_still_fails_the_flush(void **stat
 	assert_int_equal(proc_finish(&target.proc), 0);
 }
 
-/* For the initiator the write is complete once it is sent; the flush fails with the connection. */
+/* The initiator completes a write when it is sent; the flush fails with the connection. */
 static void expect_write_to_break(const struct remote *target, size_t at, size_t len)
 {
 	struct client c;
@@ -196,7 +197,7 @@ int main(void)
 	int failed;
 
 	need_root("mounting file systems");
-	/* CRC is off at the initiator, so it shows whether the target asks for CRC. */
+	/* CRC is off at the initiator, so the connection shows whether the target asks for CRC. */
 	setenv("SOFTRNIC_CRC", "off", 1);
 	disk_begin();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,15 +134,15 @@ static void a_failed_write_back_is_no_success_later(void **state)
 	serve("", port);
 	must(rpma_file_reopen(file));
 	write_letters('b', 0, 100);
-	must(rpma_file_close(&file)); /* closing the file syncs it */
+	must(rpma_file_close(&file)); /* closing the file syncs its bytes */
 	assert_int_equal(on_medium(0), 'b');
 	assert_int_equal(on_medium(BLOCK), 'a');
 	stop(SIGTERM);
 }
 
 /*
- * Its bytes arrived over a connection that is gone. A sync on the next connection makes them
- * durable, too.
+ * The bytes came over a connection that is lost. A sync on the next connection makes them durable,
+ * too.
  */
 static void what_a_lost_connection_left_is_synced_by_the_next_one(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_restarted.c -- an earlier server could not write a block of its file. A new `rpma serve` on
- * that file serves only bytes that are on the medium, and acknowledges only such bytes.
+ * that file serves only bytes that are on the medium, and acknowledges no others.
  */
 #include "system/lib/check.h"
 
@@ -21,7 +21,7 @@ static struct bad_disk disk;
 static struct proc server;
 static char at[64]; /* where the server listens */
 
-/* Returns its first line, on standard output or standard error. */
+/* Start `rpma serve`. Returns its first line, on standard output or standard error. */
 static const char *start(const char *options)
 {
 	char command[600];
@@ -53,7 +53,7 @@ static void stop(int sig)
 	proc_kill(&server);
 }
 
-/* Write one block of that letter, and flush it to persistence. */
+/* Write one block of that letter, and flush the block to persistence. */
 static void put(char letter, bool is_to_succeed)
 {
 	int rc = run_shell("head -c %u /dev/zero | tr '\\0' %c >letter && %s put -r data letter %s "
@@ -98,7 +98,7 @@ static void lose(char letter, int sig)
 	assert_int_equal(read_medium(), 0);
 }
 
-/* The first write of a reserved block, which ext4 then treats as written although it failed. */
+/* The first write of a reserved block fails. ext4 then treats the block as written nevertheless. */
 static void what_is_served_anew_is_on_the_medium(int sig)
 {
 	serve("-c -s 1M");

@@ -13,7 +13,7 @@
 #include "unit/persist/disk.h"
 
 #define SIZE      (1 * MIB)
-#define SLOW_ONES 4 /* more flushes than the target has threads for one file */
+#define SLOW_ONES 4 /* more flushes than the number of the target's threads for one file */
 #define ROUNDS    8
 #define SAMPLES   (SYSTEM_SANITIZED ? 25 : 100) /* in each half of a round */
 #define TRIES     5
@@ -168,7 +168,7 @@ static void a_connection_whose_flush_hangs_can_be_destroyed(void **state)
 	assert_true(took < 15 * NSEC_PER_SEC); /* a wait for the thaw takes 30 s */
 	disk_thaw();
 	client_close(&slow);
-	/* Its write-back ends soon, and then the file works as before. */
+	/* The write-back ends soon, and then the file works as before. */
 	OK(client_put(&quick, SLOW, 0, 4096, NULL));
 	client_close(&quick);
 }

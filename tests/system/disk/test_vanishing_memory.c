@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_vanishing_memory.c -- registered memory that disappears while peers write to it: another
- * process truncates a file, or the target itself removes a mapping. The target must go on.
+ * test_vanishing_memory.c -- registered memory disappears while peers write to it: another process
+ * truncates a file, or the target itself removes a mapping. The target must go on.
  */
 #include "system/lib/check.h"
 

@@ -12,14 +12,14 @@
 #include "crowd.h"
 
 /*
- * New connections a second, after the first one of each role. A higher rate than the target accepts
- * would only test the length of its backlog.
+ * New connections a second, after the first connection of each role. A higher rate than the target
+ * accepts would only test the length of the target's backlog.
  */
 #define CONNECTS_PER_S (SYSTEM_SANITIZED ? 40 : 500)
 #define CONNECTION_MS  400
 #define SLOW_MS        4000
-#define LAST_MS        20000 /* time in which the target has to end one connection of each role */
-#define BURST          64    /* sends of a FLOOD role in one turn */
+#define LAST_MS        20000 /* the target has this time to end one connection of each role */
+#define BURST          64    /* number of sends of a FLOOD role in one turn */
 #define VIOLATION_MAX  70000 /* bytes */
 #define REQUEST_MAX    64
 
@@ -64,7 +64,8 @@ static enum role_id role_of(const struct member *m)
 /* --- the bytes of each role ------------------------------------------------------------------- */
 
 /*
- * A raw peer whose output is recorded for a role instead of being sent; capture_end() returns it.
+ * A raw peer whose output is recorded for a role instead of being sent; capture_end() returns the
+ * output.
  */
 static void capture_begin(struct raw *recorder, int *from)
 {
@@ -209,12 +210,12 @@ static void member_connect(struct member *m, uint64_t now)
 	m->answered = false;
 	m->request_sent = m->violation_sent = 0;
 	m->closes_at = now + (traits & CROWD_SLOW ? SLOW_MS : CONNECTION_MS) * NSEC_PER_MS;
-	if (!traits) /* the target has to end it */
+	if (!traits) /* the target has to end the connection */
 		m->closes_at = CLOCK_NEVER;
 	counts[role_of(m)].connections++;
 }
 
-/* Sends as much as its traits permit. Returns true when everything is sent. */
+/* Send as much as the member's traits permit. Returns true when all bytes are sent. */
 static bool member_send(struct member *m, const uint8_t *bytes, size_t len, size_t *sent)
 {
 	size_t n = roles[role_of(m)].traits & CROWD_SLOW ? 1 : len - *sent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * crowd.h -- hundreds of peers at once that break the rules, each in its own way and repeatedly,
- * driven by one thread.
+ * crowd.h -- hundreds of peers at once that break the rules, each peer in its own way and
+ * repeatedly, driven by one thread.
  */
 #ifndef HOSTILE_CROWD_H
 #define HOSTILE_CROWD_H
@@ -53,12 +53,12 @@ struct crowd_count {
 
 /*
  * Start the crowd against the target's port. known: a connection with the target's regions; the
- * crowd uses the upper half of the first one.
+ * crowd uses the upper half of the first region.
  */
 void crowd_start(const char *port, const struct raw *known);
 /*
- * End all connections, after the target had time to end one of each short role. Returns the counts
- * of the *n roles.
+ * End all connections, after the target had time to end one connection of each short role. Returns
+ * the counts of the *n roles.
  */
 const struct crowd_count *crowd_stop(int *n);
 

@@ -101,7 +101,8 @@ static void expect_every_role_was_played(void)
 }
 
 /*
- * The engine starts a second loop for the crowd. Its poller stays open, with so many descriptors.
+ * The engine starts a second loop for the crowd. The loop's poller stays open, with so many
+ * descriptors.
  */
 #define LOOP_FDS 2
 
@@ -116,8 +117,8 @@ static void expect_descriptors_to_return(int before)
 }
 
 /*
- * A new client connects meanwhile. If the target accepts more slowly than the crowd connects, its
- * backlog is full now and then; a rejected client then tries again.
+ * A new client connects meanwhile. If the target accepts more slowly than the crowd connects, the
+ * target's backlog is full now and then. A rejected client then tries again.
  */
 static void newcomer_gets_in(void)
 {

@@ -30,7 +30,7 @@
 static struct remote target;
 static struct client honest;
 static struct raw slot[PARALLEL], reserve[RESERVES], settled;
-static bool connected[PARALLEL]; /* its reply has come, and its guess is on its way */
+static bool connected[PARALLEL]; /* the slot's reply has come, and its guess is under way */
 static int parallel;
 static unsigned long guesses, answers;
 static uint64_t seed;
@@ -71,7 +71,7 @@ static void start_handshake(int i)
 	connected[i] = false;
 }
 
-/* It has the address of the region, and wrong STags. */
+/* Guess the region's address correctly, and the STag wrongly. */
 static void guess(struct raw *r)
 {
 	static const uint8_t mark[8] = {0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb, 0xbb};
@@ -130,7 +130,7 @@ static void connect_from_there(struct raw *r)
 }
 
 /*
- * Guesses until its new connections have to wait, because the debt is more than RESERVES guesses.
+ * Guess until new connections have to wait, because the debt is more than RESERVES guesses.
  */
 static void attack_until_held(void)
 {
@@ -209,7 +209,8 @@ static void guesses_are_limited_and_other_peers_do_not_wait(void **state)
 	stop();
 }
 
-/* Delayed, not refused for ever: a program must be able to connect after its bug was mended. */
+/* The peer is delayed, not refused for ever: a program must be able to connect after its bug is
+ * mended. */
 static void a_delayed_peer_connects_later(void **state)
 {
 	uint64_t begin = now_ms();
@@ -237,7 +238,8 @@ static void expect_nothing_but_the_end_at_last(struct raw *r)
 	assert_true(n == 0 || n == -ESHUTDOWN);
 }
 
-/* With the descriptors of the delayed connections; a leak checker examines what is left. */
+/* The deletion also frees the descriptors of the delayed connections; a leak checker examines
+ * the rest. */
 static void an_endpoint_is_deleted_while_peers_are_delayed(void **state)
 {
 	start("2");

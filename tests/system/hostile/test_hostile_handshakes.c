@@ -34,7 +34,7 @@ static uint64_t now_ms(void)
 	return clock_now_ns() / NSEC_PER_MS;
 }
 
-/* A test reads the target's log, and prints it at the end. */
+/* A test reads the target's log, and prints the log at the end. */
 static int start_logging(const char *limit)
 {
 	int ours = dup(STDERR_FILENO), ret;
@@ -208,7 +208,8 @@ static void an_invalid_request_is_closed_at_once(void **state)
 	connect_honestly();
 }
 
-/* MPA permits it, but rdma_cm cannot deliver that many bytes: refused, not truncated. */
+/* MPA permits such private data, but rdma_cm cannot deliver that many bytes: the request is
+ * refused, not truncated. */
 static void private_data_that_the_interface_cannot_carry_is_rejected(void **state)
 {
 	uint8_t frame[MPA_START_MAX];
@@ -281,7 +282,7 @@ static void expect_few_lines(const char *what, int before, uint64_t begin_ms)
 	assert_true(n <= periods_since(begin_ms) * LOG_LIMIT_LINES);
 }
 
-/* Complete, and longer than what can be delivered to a user. */
+/* The request is complete, and its private data is longer than a user can get. */
 static size_t request_too_long(uint8_t frame[MPA_START_MAX])
 {
 	static const uint8_t pdata[MPA_PD_MAX];

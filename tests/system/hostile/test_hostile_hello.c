@@ -43,7 +43,7 @@ static void bystander_goes_on(void)
 	OK(client_echo(&bystander, 32));
 }
 
-/* Agreed, and the target has sent its HELLO, but this end has sent nothing. */
+/* The ends have agreed, and the target has sent its HELLO, but this end has sent no byte. */
 static void connect_mute(struct raw *r)
 {
 	const uint8_t *payload;
@@ -51,7 +51,7 @@ static void connect_mute(struct raw *r)
 
 	assert_int_equal(raw_connect_mute(r, target.port, RAW_EXTENSIONS), 0);
 	assert_true(r->reply.rtr_send && !r->reply.p2p);
-	/* Its length depends on the target's features. */
+	/* The length depends on the target's features. */
 	assert_in_range(raw_expect(r, RDMAP_EXT_REQ, &hdr, &payload), EXT_HELLO_LEN, EXT_HELLO_MAX);
 	assert_int_equal(hdr.qn, DDP_QN_CONTROL);
 	assert_int_equal(hdr.msn, DDP_FIRST_MSN);

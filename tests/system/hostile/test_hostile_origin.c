@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostile_origin.c -- peers that abuse the question about former connections (doc/wire.md s6,
- * "Origin"): malformed ones, and so many that other peers' questions might find no room.
+ * "Origin"): malformed questions, and so many that other peers' questions might find no room.
  */
 #include "system/lib/check.h"
 
@@ -26,7 +26,7 @@ static int stop(void **state)
 	return proc_finish(&target.proc);
 }
 
-/* The peer takes part: its HELLO has an instance. */
+/* The peer takes part: the peer's HELLO has an instance. */
 static void connect_to_ask(struct raw *r)
 {
 	struct ext_hello hello = {.major = EXT_HELLO_MAJOR,

@@ -64,7 +64,7 @@ static void bystander_goes_on(void)
 	OK(client_echo(&bystander, 32));
 }
 
-/* Its log goes to a file. */
+/* Start the target with a log that goes to a file. */
 static int start_target(void)
 {
 	int log = open(LOG_FILE, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_APPEND, 0644);
@@ -137,7 +137,8 @@ static bool target_has_freed(void)
 	return count_rings() == rings_before && gauge_fds(target.proc.pid) <= fds_before;
 }
 
-/* The connection has ended, and everything of it is freed, while this end still has its sockets. */
+/* The connection has ended, and the target has freed everything of it, while this end still has
+ * its sockets. */
 static void expect_end(void)
 {
 	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
@@ -186,7 +187,7 @@ static void an_impossible_position_of_the_writer_ends_its_connection(void **stat
 	assert_true(log_has("the peer's position in a ring"));
 }
 
-/* The target notices it with the next answer that it writes. */
+/* The target notices the position with the next answer that it writes. */
 static void an_impossible_position_of_the_reader_ends_its_connection(void **state)
 {
 	for (int i = 0; i < 3; i++) {
@@ -196,7 +197,7 @@ static void an_impossible_position_of_the_reader_ends_its_connection(void **stat
 		struct raw_region *region = &peer.region[0];
 
 		atomic_store(&rings.ring[1]->head, positions[i]);
-		/* More than the room that it has seen so far. */
+		/* Send more than the room that the target has seen so far. */
 		for (uint64_t sent = 0; sent <= rings.size; sent += SIZE)
 			raw_read(&peer, region->stag, region->addr, SIZE);
 		expect_end();
@@ -268,13 +269,13 @@ static void what_is_in_the_ring_of_a_peer_that_gave_up_is_not_executed(void **st
 	rawrings_give_up(&peer);
 	proc_signal(&target.proc, SIGCONT);
 	assert_int_equal(remote_wait_conns(&target, 1, RAW_WAIT_MS), 0);
-	raw_close(&peer); /* the target would wait for its end */
+	raw_close(&peer); /* the target waits for this end's close */
 	expect_end();
 }
 
 /*
- * Each of them would block a thread for 20 s, and the target has fewer threads that wait for bytes.
- * If the kernel can refuse descriptors, they do not even arrive.
+ * Each such descriptor would block a thread for 20 s, and the target has fewer threads that wait
+ * for bytes. If the kernel can refuse descriptors, they do not even arrive.
  */
 static void descriptors_that_linger_delay_no_other_connection(void **state)
 {
@@ -302,13 +303,13 @@ static void expect_refused(uint32_t stag, uint64_t to)
 	connect_rings();
 	assert_int_equal(raw_write(&peer, stag, to, bytes, sizeof(bytes)), 0);
 	assert_true(raw_expect_terminate(&peer, NULL) > 0);
-	raw_close(&peer); /* the target would wait for its end */
+	raw_close(&peer); /* the target waits for this end's close */
 	expect_end();
 }
 
 static void what_it_may_not_write_is_refused_with_a_terminate(void **state)
 {
-	struct raw_region *region = peer.region; /* each connection gets the same one */
+	struct raw_region *region = peer.region; /* each connection gets the same region */
 
 	connect_rings();
 	raw_close(&peer);

@@ -62,7 +62,7 @@ static long target_kib(void)
 	return gauge_rss_anon_kib(target.proc.pid);
 }
 
-/* Its peers are gone, and almost no memory may be left for them. */
+/* The peers of the target are gone, and it may keep almost no memory for them. */
 static void expect_target_to_recover(long before_kib)
 {
 	assert_int_equal(remote_wait_conns(&target, 1, 10000), 0);
@@ -170,7 +170,7 @@ static void a_flood_of_messages_is_parked_and_then_not_read(void **state)
 	expect_target_to_recover(before);
 }
 
-/* The region is shared, and no peer may take it from the others (RFC 5042 s6.4.5). */
+/* Other peers use the region, too, and no peer may take it from them (RFC 5042 s6.4.5). */
 static void invalidating_a_region_affects_no_other_peer(void **state)
 {
 	int error;
@@ -208,7 +208,7 @@ static void expect_judgement(const struct header_edge *edge)
 	struct ddp_hdr hdr;
 	int got;
 
-	if (!edge->error) { /* a peer that reads now gets its answer */
+	if (!edge->error) { /* the peer goes on: a Read gets its answer */
 		peer.msn[DDP_QN_REQUEST] += rdmap_ctrl_opcode(edge->ulpdu[1]) == RDMAP_READ_REQ;
 		assert_int_equal(
 			raw_read(&peer, peer.region[0].stag, peer.region[0].addr + 4096, 8), 0);

@@ -21,7 +21,8 @@ void bad_disk_need(void)
 }
 
 /*
- * Blocks of zeros around the written block would be punched out of the image, and give room in it.
+ * Otherwise blocks of zeros around the written block are punched out of the image, and make room in
+ * it.
  */
 void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top)
 {

@@ -24,23 +24,24 @@
 
 struct bad_disk {
 	char folder[256]; /* folder of the disk's own files */
-	char top[256];    /* where it is mounted */
+	char top[256];    /* the folder where the disk is mounted */
 };
 
 /*
- * Call this first. It needs root, mounts of its own and loop devices; otherwise the program is
- * skipped.
+ * Call this first. The caller needs root, mounts of its own and loop devices; otherwise the program
+ * is skipped.
  */
 void bad_disk_need(void);
 /* Makes `folder`; `top` exists already. */
 void bad_disk_mount(struct bad_disk *disk, const char *folder, const char *top);
-/* A btrfs instead, whose blocks can be spoiled. False: the kernel does not support it. */
+/* Mount a btrfs instead, whose blocks can be spoiled. Returns false if the kernel does not
+ * support btrfs. */
 bool bad_disk_mount_sums(struct bad_disk *disk, const char *folder, const char *top);
-void bad_disk_unmount(struct bad_disk *disk); /* harmless if it is not mounted */
+void bad_disk_unmount(struct bad_disk *disk); /* harmless if the disk is not mounted */
 
 /*
- * That block of the file cannot be written any more; all others can. Write it alone: a loop device
- * reports a request as written if it could write the beginning.
+ * Make that block of the file unwritable; all other blocks stay writable. Write the block alone: a
+ * loop device reports a request as written if it could write the beginning.
  */
 void bad_disk_break_block(const struct bad_disk *disk, const char *path, uint64_t offset);
 /* The same for `count` blocks of the file. */

@@ -17,7 +17,7 @@ struct cases_slot {
 	uint64_t begin_ns;
 };
 
-/* Runs a case; the process ends with one of the two statuses. */
+/* Run a case; the process ends with one of the two statuses. */
 static void cases_child(const struct CMUnitTest *test, int output)
 {
 	proc_die_with_parent();
@@ -54,7 +54,7 @@ static void cases_print(int output)
 	fflush(stdout);
 }
 
-/* Wait for the case that ends first. Returns true if it failed. */
+/* Wait for the first case that ends. Returns true if that case failed. */
 static bool cases_end_one(struct cases_slot *slots, unsigned at_once, bool only_failures)
 {
 	int status;

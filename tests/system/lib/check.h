@@ -20,12 +20,12 @@
 /* ctest's SKIP_RETURN_CODE of these tests */
 #define SKIPPED 77
 
-/* A sanitizer's build is slower by an order of magnitude, and has a memory use of its own. */
+/* A sanitizer's build is slower by an order of magnitude, and uses memory for itself. */
 #ifndef SYSTEM_SANITIZED
 #define SYSTEM_SANITIZED 0
 #endif
 
-/* The call must succeed; the message names it. */
+/* The call must succeed; a failure prints the call. */
 #define OK(call)                                                                                   \
 	do {                                                                                       \
 		int ok_ret_ = (call);                                                              \

@@ -60,7 +60,7 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms)
 		if (!left_ms)
 			return CLIENT_TIMEOUT;
 		ret = rpma_cq_wait_timeout(cq, left_ms);
-		/* that is a wake-up without a completion, or the time is over */
+		/* RPMA_E_NO_COMPLETION is a wake-up without a completion, or the end of the time */
 		if (ret && ret != RPMA_E_NO_COMPLETION)
 			return ret;
 	}

@@ -16,7 +16,7 @@
 #define CLIENT_WAIT_MS     10000
 #define CLIENT_REGIONS_MAX 12 /* descriptors that fit into a reply's private data */
 
-#define WC_FLUSH ((enum ibv_wc_opcode)8) /* rdma-core 44 has no name for it */
+#define WC_FLUSH ((enum ibv_wc_opcode)8) /* rdma-core 44 has no name for this opcode */
 
 struct client {
 	struct rpma_peer *peer;
@@ -42,7 +42,7 @@ int client_begin(struct client *c, size_t size, const char *port);
 void client_disconnect(struct client *c); /* close in good order, even after a loss */
 void client_drop(struct client *c);       /* without a disconnect */
 
-/* One more connection of the client's peer object, with queue sizes from cfg. */
+/* Connect once more with the client's peer object, and with queue sizes from cfg. */
 int client_connect_as(struct client *c, const char *port, struct rpma_conn_req **req,
 		      enum rpma_conn_event *event);
 
@@ -50,8 +50,8 @@ int client_wait_wc(struct rpma_cq *cq, struct ibv_wc *wc, int timeout_ms);
 int client_wait_event(struct rpma_conn *conn, enum rpma_conn_event *event, int timeout_ms);
 
 /*
- * Post one operation and take its completion: 0 on success, RPMA_E_UNKNOWN on failure, with the
- * cause in *wc. wc may be NULL.
+ * Post one operation and take the operation's completion. Returns 0 on success, RPMA_E_UNKNOWN on
+ * failure, with the cause in *wc. wc may be NULL.
  */
 int client_write(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);
 int client_read(struct client *c, int region, size_t at, size_t len, struct ibv_wc *wc);

@@ -9,7 +9,7 @@
 
 struct gauge {
 	long rss_anon_kib;  /* resident and anonymous memory, which no other process shares */
-	long pss_kib;       /* including its part of shared memory */
+	long pss_kib;       /* including the process's part of shared memory */
 	long cpu_ticks;     /* user and system */
 	long allocated_kib; /* allocated by malloc() and in use; this process only */
 };
@@ -17,10 +17,12 @@ struct gauge {
 struct gauge gauge_self(void);
 long gauge_rss_anon_kib(pid_t pid); /* -1: the process is gone */
 long gauge_cpu_ticks(pid_t pid);
-long gauge_waits(pid_t pid); /* number of waits of its threads so far; -1: gone */
+long gauge_waits(pid_t pid); /* number of waits of the process's threads so far; -1: the process
+                              * is gone */
 int gauge_fds(pid_t pid);    /* open descriptors; -1: gone */
 
-/* Raise the limit of descriptors to what the system allows, and return it. */
+/* Raise the limit of descriptors to the highest value that the system allows, and return the
+ * value. */
 size_t gauge_raise_nofile(void);
 
 #endif

@@ -16,13 +16,13 @@
 
 struct loop_disk {
 	char folder[256]; /* folder of the disk's own files; empty: not mounted */
-	char top[256];    /* where it is mounted */
+	char top[256];    /* the folder where the disk is mounted */
 	char counters[96];
 };
 
 /* To be called after bad_disk_need(). Makes `folder`; `top` exists already. Size in MiB. */
 void loop_disk_mount(struct loop_disk *disk, const char *folder, const char *top, unsigned size);
-void loop_disk_unmount(struct loop_disk *disk); /* harmless if it is not mounted */
+void loop_disk_unmount(struct loop_disk *disk); /* harmless if the disk is not mounted */
 
 /*
  * Write a whole file anew with its own content, in pieces of 1 MiB, and sync it. It gets that size,

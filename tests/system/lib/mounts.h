@@ -8,7 +8,7 @@
 
 #include "system/lib/check.h"
 
-/* Later mounts belong to this process alone, and end with it. */
+/* Later mounts belong to this process alone, and end with the process. */
 static inline void need_own_mounts(void)
 {
 	need_root("a file system of its own");

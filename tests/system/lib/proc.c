@@ -140,7 +140,7 @@ void proc_signal_child(pid_t child, int sig)
 
 	if (child <= 0 || kill(child, sig) || sig != SIGSTOP)
 		return;
-	/* Some of its threads may run on for a while. */
+	/* Some threads of the child may run on for a while. */
 	while (waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED | WNOWAIT) && errno == EINTR)
 		;
 }

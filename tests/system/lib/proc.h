@@ -10,8 +10,8 @@
 
 struct proc {
 	pid_t pid; /* 0: none */
-	int in;    /* its standard input */
-	int out;   /* its standard output */
+	int in;    /* standard input of the process */
+	int out;   /* standard output of the process */
 	char line[1024];
 	size_t have; /* bytes after the last line that was returned */
 	char more[1024];
@@ -21,34 +21,34 @@ struct proc {
 int proc_start(struct proc *p, const char *const argv[], const char *const envs[]);
 
 /*
- * Returns its next line without the newline, or NULL if no line comes in time or the process has
- * ended.
+ * Returns the next line of the process without the newline, or NULL if no line comes in time or the
+ * process has ended.
  */
 const char *proc_line(struct proc *p, int timeout_ms);
 
 /* Send a line, and return the answer. */
 const char *proc_ask(struct proc *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* After SIGSTOP, all of its threads have stopped when this returns. */
+/* Send a signal. After SIGSTOP, all threads of the process have stopped when this returns. */
 void proc_signal(struct proc *p, int sig);
 /*
  * The same for a process that was started in another way; if child is not positive, does nothing.
  */
 void proc_signal_child(pid_t child, int sig);
 
-/* Wait for its end. Returns its wait status, or -ETIMEDOUT. */
+/* Wait for the end of the process. Returns the wait status, or -ETIMEDOUT. */
 int proc_wait(struct proc *p, int timeout_ms);
 
 /* SIGKILL, and reap. */
 void proc_kill(struct proc *p);
 
 /*
- * Close its standard input, after which it ends by itself. Returns its wait status; kills it if it
- * is late.
+ * Close the standard input of the process, after which the process ends by itself. Returns the wait
+ * status; kills a process that is late.
  */
 int proc_finish(struct proc *p);
 
-/* For the started program: it ends together with the process that started it. */
+/* For the started program: the program ends together with the process that started it. */
 void proc_die_with_parent(void);
 
 #endif

@@ -23,7 +23,7 @@
 #define RAW_REGIONS_MAX 12
 #define RAW_WAIT_MS     10000
 
-/* A region of the target, from the descriptor in its private data. */
+/* A region of the target, from the descriptor in the target's private data. */
 struct raw_region {
 	uint64_t addr, len;
 	uint32_t stag;
@@ -62,7 +62,8 @@ int raw_recv(struct raw *r, void *bytes, size_t len, int timeout_ms);
 int raw_expect_end(struct raw *r, int timeout_ms);
 
 void raw_request(struct mpa_start *request, unsigned options);
-/* Dial, send the request, take the reply and its regions; with extensions also send a HELLO. */
+/* Dial, send the request, and take the reply and the regions in it; with extensions also send a
+ * HELLO. */
 int raw_connect(struct raw *r, const char *port, unsigned options);
 /*
  * The same for a program that is not the target: with private data, and without regions in the
@@ -76,27 +77,29 @@ int raw_send_request(struct raw *r, unsigned options);
 /* Take the reply to a request that the test has sent itself. */
 int raw_take_reply(struct raw *r);
 
-/* Send one FPDU with these bytes; bad_crc: with a wrong CRC. */
+/* Send one FPDU with these bytes; bad_crc: the FPDU has a wrong CRC. */
 int raw_fpdu(struct raw *r, const void *ulpdu, size_t len, bool bad_crc);
-/* Send one DDP segment; an untagged one with MSN 0 gets the next MSN of its queue. */
+/* Send one DDP segment; an untagged segment with MSN 0 gets the next MSN of its queue. */
 int raw_segment(struct raw *r, const struct ddp_hdr *hdr, const void *payload, size_t len);
 int raw_write(struct raw *r, uint32_t stag, uint64_t to, const void *bytes, size_t len);
 int raw_read(struct raw *r, uint32_t stag, uint64_t to, uint32_t len);
 int raw_flush(struct raw *r, uint32_t stag, uint64_t to, uint64_t len, uint32_t flags);
-/* Send a message on the control queue; and the HELLO, which is the first one there. */
+/* Send a message on the control queue; and send the HELLO, the first message on that queue. */
 int raw_control(struct raw *r, enum rdmap_opcode op, const void *bytes, size_t len);
 int raw_hello(struct raw *r);
-int raw_hello_with(struct raw *r, uint32_t rings); /* rings: the version that it offers */
+int raw_hello_with(struct raw *r, uint32_t rings); /* rings: the version that the HELLO offers */
 int raw_message(struct raw *r, const void *bytes, size_t len);
 int raw_invalidate(struct raw *r, uint32_t stag); /* an empty message with invalidation */
 
-/* Receive the next FPDU. Its ULPDU stays in r->in until the next call. Returns its length. */
+/* Receive the next FPDU. The ULPDU stays in r->in until the next call. Returns the ULPDU's
+ * length. */
 int raw_take_fpdu(struct raw *r, const uint8_t **ulpdu, int timeout_ms);
 /*
- * Receive the next segment with this opcode; others are dropped. Returns the length of its payload.
+ * Receive the next segment with this opcode; drop other segments. Returns the length of the
+ * payload.
  */
 int raw_expect(struct raw *r, enum rdmap_opcode op, struct ddp_hdr *hdr, const uint8_t **payload);
-/* Returns its error, as TERM_CODE(); *t may be NULL. */
+/* Returns the Terminate's error, as TERM_CODE(); *t may be NULL. */
 int raw_expect_terminate(struct raw *r, struct terminate *t);
 
 #endif

@@ -84,7 +84,7 @@ static int rawrings_send_nonce(int fd)
 	return send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == PACKET_LEN ? 0 : -EPIPE;
 }
 
-/* *passed gets the descriptor, if there is one. */
+/* *passed gets the packet's descriptor, if any. */
 static int rawrings_recv_packet(int fd, uint32_t kind, uint64_t *size, uint8_t *nonce, int *passed)
 {
 	union {
@@ -239,7 +239,7 @@ int rawrings_recv(struct raw *r, void *bytes, size_t len, int timeout_ms)
 	return (int)there;
 }
 
-/* The initiator's line, after the positions of both rings. */
+/* The word is in the initiator's cache line, behind the positions of both rings. */
 void rawrings_give_up(struct raw *r)
 {
 	_Atomic uint32_t *word =

@@ -26,7 +26,7 @@ struct rawrings {
 	int memory; /* file of the shared memory */
 	uint8_t *base;
 	size_t len;
-	uint64_t size; /* size of one ring */
+	uint64_t size; /* size of each ring */
 	struct rawring_head *ring[2];
 	uint8_t *bytes[2];
 	uint64_t written, read;
@@ -35,7 +35,7 @@ struct rawrings {
 /* Dial, send a HELLO, meet, and switch. 0 or -errno. */
 int rawrings_connect(struct raw *r, struct rawrings *rings, const char *port);
 void rawrings_close(struct raw *r);
-/* Set only the word for that. */
+/* Set only the word "given up". */
 void rawrings_give_up(struct raw *r);
 /* Send a wake-up, which the other end may ignore. */
 void rawrings_wake(struct raw *r);

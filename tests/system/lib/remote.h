@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* remote.h -- the target as a process of its own, and writers that keep it busy. */
+/* remote.h -- the target as a process of its own, and writers that keep the target busy. */
 #ifndef SYSTEM_REMOTE_H
 #define SYSTEM_REMOTE_H
 
@@ -10,16 +10,17 @@ struct remote {
 	char port[8];
 };
 
-/* Start the target with these regions (see target_main.c), and wait until it listens. */
+/* Start the target with these regions (see target_main.c), and wait until the target listens. */
 int remote_start(struct remote *r, const char *program, const char *const regions[],
 		 const char *const envs[]);
-/* The same with SYSTEM_TARGET and regions as arguments; the test fails if it cannot start. */
+/* The same with SYSTEM_TARGET and regions as arguments; the test fails if the target cannot
+ * start. */
 #define remote_must_start(r, envs, ...)                                                            \
 	assert_int_equal(                                                                          \
 		remote_start(r, SYSTEM_TARGET, ((const char *[]){__VA_ARGS__, NULL}), envs), 0)
-/* The number of its connections; -1: it does not answer. */
+/* The number of the target's connections; -1: the target does not answer. */
 int remote_conns(struct remote *r);
-/* Wait until it has that many connections; 0, or -ETIMEDOUT. */
+/* Wait until the target has that many connections. Returns 0, or -ETIMEDOUT. */
 int remote_wait_conns(struct remote *r, int n, int timeout_ms);
 
 /*

@@ -69,8 +69,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Returns the descriptor of an interface in that process's namespace; this process stays where it
- * is.
+ * Returns the descriptor of an interface in that process's namespace; this process stays in its own
+ * namespace.
  */
 static int open_tap(unsigned host, const char *pid, int home)
 {
@@ -100,7 +100,7 @@ static int open_tap(unsigned host, const char *pid, int home)
 
 static void deliver(unsigned to, const uint8_t *frame, size_t len)
 {
-	/* An interface that is down or full loses frames, as real ones do. */
+	/* An interface that is down or full loses frames, as real interfaces do. */
 	if (write(taps[to], frame, len) < 0 && errno != EIO && errno != EAGAIN && errno != ENOBUFS)
 		err(1, "write to host %u", to + 1);
 }

@@ -80,7 +80,7 @@ static size_t target_slot_of(const struct target_conn *c)
 	return (size_t)c->slot * TARGET_MSG_SIZE;
 }
 
-/* One message at a time: it is received and sent back; only then the next receive is posted. */
+/* Handle one message at a time: receive it, send it back, and only then post the next receive. */
 static void target_conn_on_wc(struct target_conn *c, const struct ibv_wc *wc)
 {
 	struct target *t = c->on_event.target;
@@ -183,7 +183,8 @@ void target_step(struct target *t, int timeout_ms)
 {
 	struct epoll_event ev;
 
-	/* Take one event at a time, as its handler may delete the connection of another event. */
+	/* Take one event at a time, as the event's handler may delete the connection of another
+	 * event. */
 	if (epoll_wait(t->epfd, &ev, 1, timeout_ms) == 1) {
 		struct target_watch *w = ev.data.ptr;
 

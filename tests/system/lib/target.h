@@ -30,7 +30,8 @@ struct target_region {
 	uint8_t *ptr; /* NULL: unmapped */
 	size_t size;
 	struct rpma_mr_local *mr;       /* NULL: deregistered */
-	uint8_t desc[TARGET_DESC_SIZE]; /* sent to peers even then; they may try to use it */
+	uint8_t desc[TARGET_DESC_SIZE]; /* sent to peers even after the deregistration, so that
+                                         * peers may try to use it */
 };
 
 struct target {
@@ -52,18 +53,18 @@ int target_open(struct target *t);
 void target_close(struct target *t);
 
 /*
- * Add memory from mmap(), which the target unmaps at its end; strange: in a protection domain that
- * no connection has.
+ * Add memory from mmap(), which the target unmaps at its end. strange: the memory is in a
+ * protection domain that no connection has.
  */
 int target_add(struct target *t, void *ptr, size_t size, int usage, bool strange);
 int target_add_anon(struct target *t, size_t size, int usage, bool strange);
 int target_add_file(struct target *t, const char *path, size_t size, int usage);
 
 int target_dereg(struct target *t, int i);
-/* Register another range in its place. The caller keeps the memory. */
+/* Register another range in place of region i. The caller keeps the memory. */
 int target_replace(struct target *t, int i, void *ptr, size_t size, int usage);
 
-/* Serve events for that time; it may watch another descriptor, too. */
+/* Serve events for that time; the target may watch another descriptor, too. */
 void target_step(struct target *t, int timeout_ms);
 int target_watch(struct target *t, int fd, struct target_watch *w);
 

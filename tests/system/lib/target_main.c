@@ -36,8 +36,8 @@ static int add_region(const char *spec)
 }
 
 /*
- * A mistake of the application: registered memory is unmapped. Its addresses stay reserved, so that
- * other memory of the process does not get the addresses to which peers still write.
+ * A mistake of the application: it unmaps registered memory. The addresses stay reserved, so that
+ * no other memory of the process gets the addresses to which peers still write.
  */
 static void cmd_unmap(int i)
 {
@@ -60,7 +60,7 @@ static void cmd_dereg(int i)
 	printf("%s\n", target_dereg(&target, i) ? "failed" : "ok");
 }
 
-/* Peers write there at the same time, which ThreadSanitizer would report as a race. */
+/* Peers write to the memory at the same time, which ThreadSanitizer would report as a race. */
 __attribute__((no_sanitize("thread"))) static void cmd_peek(int i, size_t at, size_t len)
 {
 	for (size_t k = 0; k < len; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * writer_main.c -- traffic as a program: PORT FIRST:CONNECTIONS:ALL (see remote.h). Answers "stat"
- * until its input ends.
+ * writer_main.c -- a program that makes traffic: PORT FIRST:CONNECTIONS:ALL (see remote.h). Answers
+ * "stat" until its input ends.
  */
 #include <poll.h>
 #include <stdio.h>

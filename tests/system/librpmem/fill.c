@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fill TARGET SET BYTE [over]: makes the pool, and fills it again and again until it is killed.
- * With "over": opens it as soon as that is possible, fills it once, prints "done", and closes it.
+ * fill TARGET SET BYTE [over]: makes the pool, and fills the pool again and again until the program
+ * is killed. With "over": opens the pool as soon as possible, fills it once, prints "done", and
+ * closes it.
  */
 #include <errno.h>
 #include <librpmem.h>

@@ -46,7 +46,8 @@ static unsigned write_until_killed(RPMEMpool *rpp, unsigned round, struct killer
 	return n;
 }
 
-/* The last record was not acknowledged, and may have replaced the oldest one that still counts. */
+/* The last record was not acknowledged. It may have replaced the oldest record that still
+ * counts. */
 static void expect_records(unsigned n)
 {
 	const unsigned char *replica = place_map("pool.set.part", NULL);

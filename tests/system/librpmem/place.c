@@ -31,7 +31,7 @@ static void place_write(const char *path, const char *text, mode_t mode)
 }
 
 /*
- * The replacement for ssh executes the command as a shell of the target would; rpmemd writes its
+ * The replacement for ssh executes the command as a shell of the target does; rpmemd writes its
  * process number to a file.
  */
 static void place_write_programs(void)

@@ -18,23 +18,24 @@
 #define PLACE_POOL (8 * MIB)
 
 /*
- * Call this first in main(). It sets the environment; the library reads that when it is loaded, so
- * the program is executed once more. Ends the process with SKIPPED if that is impossible.
+ * Call this first in main(). The call sets the environment; the library reads the environment when
+ * it is loaded, so the program is executed once more. Ends the process with SKIPPED if that is
+ * impossible.
  */
 void place_main(char **argv);
 
-/* For each test. Makes "pool.set" with one part of PLACE_POOL, and the local pool. */
+/* Call this for each test: it makes "pool.set" with one part of PLACE_POOL, and the local pool. */
 int place_setup(void **state);
 int place_teardown(void **state);
-/* The same with a pool: created on this machine before the test, and closed after it. */
+/* The same with a pool: created on this machine before the test, and closed after the test. */
 extern RPMEMpool *place_pool;
 int place_setup_pool(void **state);
 int place_teardown_pool(void **state);
 
-extern char place_dir[512]; /* absolute; its folder "pools" has the pool sets */
+extern char place_dir[512]; /* absolute; the folder "pools" in it has the pool sets */
 extern unsigned char *place_local;
 
-/* A pool set with one part; options as they are written in the file ("" or "OPTION NOHDRS\n"). */
+/* Add a pool set with one part; options as the file spells them ("" or "OPTION NOHDRS\n"). */
 void place_add_set(const char *name, const char *options, size_t size);
 /* The path of a file among the pool sets; static. */
 const char *place_path(const char *name);
