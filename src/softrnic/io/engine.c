@@ -14,12 +14,10 @@ unsigned engine_generation(void)
 	return atomic_load_explicit(&eng.generation, memory_order_relaxed);
 }
 
-/* --- what descriptors stand for ----------------------------------------------------------- */
+/* --- slots of descriptors ----------------------------------------------------------------- */
 
-/*
- * Both are guarded by the lock. An event may be taken from the kernel long before it is handled,
- * and its descriptor may be closed since. The generation shows that.
- */
+/* Called with the lock, both. An event may be handled long after the kernel reported it, and its
+ * descriptor may be closed since. The slot's generation reveals such an event. */
 static int engine_slot_take(struct eng_loop *l, struct eng_source *src, int fd)
 {
 	size_t n = l->num_slots ? l->num_slots : 64;
@@ -73,7 +71,7 @@ static void engine_forget_runners(struct list *runners)
 		free(container_of(it, struct eng_runner, link));
 }
 
-/* This affects neither the peers nor the parent, which goes on using its poller. */
+/* Affects neither the peers nor the parent, which continues to use its poller. */
 static void engine_loop_in_child(struct eng_loop *l)
 {
 	struct list *it, *tmp;
@@ -110,7 +108,7 @@ void engine_atfork_child(void)
 
 /* --- sources ------------------------------------------------------------------------------ */
 
-/* With the lock: `data` is what the poller is to report. */
+/* Called with the lock: `data` is the number that the poller reports. */
 static int engine_source_register(struct eng_loop *l, struct eng_source *src, int fd,
 				  uint64_t *data)
 {
@@ -123,7 +121,7 @@ static int engine_source_register(struct eng_loop *l, struct eng_source *src, in
 	return 0;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void engine_source_unregister(struct eng_loop *l, struct eng_source *src, int fd)
 {
 	list_del(&src->all);
@@ -131,7 +129,8 @@ static void engine_source_unregister(struct eng_loop *l, struct eng_source *src,
 	src->missed = 0;
 }
 
-/* The poller is not called with the lock: the leader that it wakes would have to wait for that. */
+/* The poller is called without the lock: otherwise the leader that it wakes would have to wait for
+ * the lock. */
 int engine_add(struct eng_source *src, int fd, bool output)
 {
 	struct eng_loop *l = engine_loop_of(src);
@@ -189,10 +188,8 @@ void engine_free(struct eng_source *src)
 	src->free(src);
 }
 
-/*
- * With the lock: does the leader sleep longer than until that time? If it is awake, it looks before
- * it sleeps.
- */
+/* Called with the lock: will the leader sleep beyond this time? A leader that is awake checks for
+ * deadlines before it sleeps. */
 static bool engine_sleeps_beyond(struct eng_loop *l, uint64_t at)
 {
 	return at < atomic_load(&l->sleeping_until);
@@ -223,8 +220,8 @@ void engine_remove_more(struct eng_source *src, int fd)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* A connection is freed soon, together with others. A listener is freed at once, because its
- * descriptor goes with it. */
+/* A connection is freed soon, together with others. A listener is freed at once, because freeing it
+ * closes its descriptor. */
 void engine_free_later(struct eng_source *src)
 {
 	uint64_t at = src->loop ? clock_now_ns() + ENGINE_SOON_NS : 0;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_aside.c -- a leader writes back what a connection flushed, and another thread leads.
+ * engine_aside.c -- a leader writes back a connection's flushed bytes, and another thread may lead
+ * meanwhile.
  *
- * The leader steps aside first: its loop's poller is watched in the one that idle workers wait for.
- * So the next event of the loop, if one comes before the disk has answered, wakes a worker, which
- * takes the loop; if none comes, no thread is woken, and the leader goes on with its loop. Where
- * something is to be done already, or soon, the loop is given up at once.
+ * The leader first steps aside: the poller for which idle workers wait watches its loop's poller.
+ * If an event of the loop comes before the disk has answered, it wakes a worker, which takes over
+ * the loop. If none comes, no thread is woken, and the leader continues with its loop. If the loop
+ * already has work, or soon will, it is handed over at once.
  *
  * The leader holds no lock while it waits. One worker is reserved for each leader that may step
- * aside, and more than that are left over for callbacks that stall.
+ * aside, and further workers remain for callbacks that stall.
  */
 #include "softrnic/io/engine_impl.h"
 #include "softrnic/io/stall.h"
 
-#define ASIDE_SOON_NS (2 * NSEC_PER_MS)  /* a deadline before then does not wait for a disk */
+#define ASIDE_SOON_NS (2 * NSEC_PER_MS)  /* an earlier deadline does not wait for a disk */
 #define ASIDE_SPARES  (STALL_SPARES / 2) /* workers that are not reserved */
 
 bool engine_may_wait(void)
@@ -24,7 +25,7 @@ bool engine_may_wait(void)
 	if (!me || !me->loop || !engine_may_stall())
 		return false;
 	pthread_mutex_lock(&me->loop->lock);
-	may = me->next == me->n; /* its successor handles the remaining events */
+	may = me->next == me->n; /* otherwise the next leader handles the remaining events */
 	pthread_mutex_unlock(&me->loop->lock);
 	return may;
 }
@@ -41,17 +42,15 @@ bool engine_may_step_aside(void)
 	return may;
 }
 
-/* With the loop's lock. */
+/* Called with the loop's lock. */
 static bool aside_is_quiet(struct eng_loop *l, uint64_t now)
 {
 	return list_empty(&l->tasks) && list_empty(&l->to_free) && l->spin.n == 0 &&
 	       timers_next(&l->timers) > now + ASIDE_SOON_NS;
 }
 
-/*
- * With the loop's lock. From now on a task, or a deadline that comes soon, is an event as well. The
- * others are found in time, as the guard looks at the leader before.
- */
+/* Called with the loop's lock. From now on a task, or a deadline that comes soon, counts as an
+ * event, too. Later deadlines are found in time, because the guard checks the leader earlier. */
 static bool aside_watch(struct eng_loop *l, uint64_t now)
 {
 	uint64_t next = timers_next(&l->timers), soon = now + ENGINE_SOON_NS;
@@ -92,7 +91,7 @@ void engine_step_aside(void)
 		aside_give_up(me);
 }
 
-/* With eng.lock. The loop's events are there for its new leader, a worker. */
+/* Called with eng.lock: a worker becomes the loop's leader and handles its events. */
 void aside_take(uint64_t number)
 {
 	struct eng_loop *l = eng.loop[number];

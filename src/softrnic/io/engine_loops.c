@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine_loops.c -- how many loops there are, when each starts, and which one serves a source. */
+/* engine_loops.c -- the number of loops, the start of each, and the loop of a source. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "softrnic/io/config.h"
 #include "softrnic/io/engine_impl.h"
 
-/* Fewer sources than that are served by one thread: it is awake more often when work comes. */
+/* One thread serves up to this number of sources: then it is awake more often when work comes. */
 #define LOOP_CROWD 4
 
 static struct eng_loop first = {
@@ -47,9 +47,9 @@ int engine_thread(void *(*fn)(void *), void *arg, const char *name)
 	return 0;
 }
 
-/* --- starting one --------------------------------------------------------------------------- */
+/* --- starting a loop ------------------------------------------------------------------------ */
 
-/* With eng.lock. 0 or -errno; its leader is ready to run. */
+/* Called with eng.lock. Afterwards the loop's leader is ready to run. Returns 0 or -errno. */
 static int loop_prepare(struct eng_loop *l)
 {
 	struct eng_runner *r = calloc(1, sizeof(*r));
@@ -71,7 +71,7 @@ static int loop_prepare(struct eng_loop *l)
 	return 0;
 }
 
-/* 0 or -errno; the leader is its thread's then. */
+/* Start the leader's thread, which then owns the leader. Returns 0 or -errno. */
 static int loop_launch(struct eng_loop *l)
 {
 	struct eng_runner *r = l->leader;
@@ -103,7 +103,7 @@ int loop_start(struct eng_loop *l)
 	return ret;
 }
 
-/* --- more of them --------------------------------------------------------------------------- */
+/* --- more loops ----------------------------------------------------------------------------- */
 
 static struct eng_loop *loop_new(unsigned index)
 {
@@ -121,7 +121,7 @@ static struct eng_loop *loop_new(unsigned index)
 	return l;
 }
 
-/* With eng.lock. */
+/* Called with eng.lock. */
 static struct eng_loop *loops_least_loaded(void)
 {
 	struct eng_loop *least = eng.loop[0];
@@ -132,16 +132,14 @@ static struct eng_loop *loops_least_loaded(void)
 	return least;
 }
 
-/* While a thread waits for a file system it may be impossible to start another one. */
+/* While a thread waits for a file system, it may be impossible to start another thread. */
 static bool loops_may_grow(unsigned max)
 {
 	return !eng.opening && !eng.full && eng.loops < max && !atomic_load(&eng.stalled);
 }
 
-/*
- * With eng.lock, which is given up while the thread starts: where that has to wait, the guard must
- * not. If it fails, those that are there do all the work.
- */
+/* Called with eng.lock, which is released while the thread starts: the start may have to wait, and
+ * the guard must not wait for it. If the start fails, the existing loops do all the work. */
 static void loops_grow(void)
 {
 	struct eng_loop **l = &eng.loop[eng.loops];
@@ -175,7 +173,7 @@ void engine_assign(struct eng_source *src)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-/* The loops stay, for sources that refer to them; but the first, they are started anew. */
+/* Sources refer to loops, so the loops stay. All but the first are started again on demand. */
 void loops_atfork_child(void (*child)(struct eng_loop *l))
 {
 	eng.loops = 1;

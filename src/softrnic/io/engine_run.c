@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine_run.c -- what a thread of the engine does: callbacks of events, deadlines and tasks. */
+/* engine_run.c -- the work of an engine's thread: callbacks of events, deadlines and tasks. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -35,10 +35,8 @@ static bool engine_source_is_closing(const struct eng_source *src)
 	return src && src->closed;
 }
 
-/*
- * After a callback, without the lock: handle what came meanwhile, if the source permits only one
- * callback at a time.
- */
+/* After a callback, without the lock: handle events that came meanwhile, if the source permits only
+ * one callback at a time. */
 void runner_finish(struct eng_runner *me)
 {
 	struct eng_source *src = me->source;
@@ -69,7 +67,7 @@ static struct eng_source *engine_slot_find(const struct eng_loop *l, uint64_t da
 	return l->slots[fd].src;
 }
 
-/* The source of the next event; its callback begins. NULL: there are no more events, or another
+/* Returns the source of the next event, and begins its callback. NULL: no event is left, or another
  * thread leads. */
 static struct eng_source *leader_next_event(struct eng_runner *me, unsigned *ready)
 {
@@ -126,8 +124,8 @@ static struct eng_timer *leader_next_timer(struct eng_runner *me, uint64_t now)
 	return timer;
 }
 
-/* Thousands may expire at the same time, as looks at
- * peers do: events have their turn in between. */
+/* Limit of deadlines in one turn. Thousands may expire at the same time, such as heartbeats: then
+ * events have their turn in between. */
 #define TIMERS_MAX 64
 
 static void leader_run_timers(struct eng_runner *me)
@@ -170,7 +168,7 @@ static unsigned leader_count_tasks(struct eng_runner *me)
 	return n;
 }
 
-/* Each task that was queued at the start runs once; tasks that are queued meanwhile run later. */
+/* Run each task that was queued at the start once. Tasks that are queued meanwhile run later. */
 static void leader_run_tasks(struct eng_runner *me)
 {
 	unsigned left = leader_count_tasks(me);
@@ -201,9 +199,7 @@ static void leader_free_sources(struct eng_runner *me)
 
 /* --- waiting ------------------------------------------------------------------------------ */
 
-/*
- * May the leader wait, and until when? False: something is to be done, or another thread leads.
- */
+/* May the leader wait, and until when? False: the loop has work, or another thread leads. */
 static bool leader_may_wait(struct eng_runner *me, uint64_t now, uint64_t *until)
 {
 	uint64_t at, soon = me->turn == me->slept ? CLOCK_NEVER : now + ENGINE_SOON_NS;
@@ -232,7 +228,7 @@ bool leader_leads(struct eng_runner *me)
 	return leads;
 }
 
-/* Wait for events; for a short, bounded time without giving up the CPU. */
+/* Wait for events; for a short, bounded time keep the CPU busy. */
 static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 {
 	bool spins = config_get()->spin_ns > 0;
@@ -240,7 +236,7 @@ static int leader_wait(struct eng_runner *me, uint64_t now, uint64_t until)
 
 	if (spins) {
 		n = leader_spin(me, me->evs, until, &now);
-		if (n == 0 && !leader_leads(me)) /* its successor handles the events, and sleeps */
+		if (n == 0 && !leader_leads(me)) /* the next leader handles the events */
 			return 0;
 	}
 	if (n == 0) {
@@ -264,7 +260,7 @@ static bool leader_goes_on(struct eng_runner *me)
 	return does;
 }
 
-/* A thread that took over finds events of its predecessor. */
+/* A thread that takes over finds events of the previous leader. */
 void leader_run(struct eng_runner *me)
 {
 	uint64_t now, until;
@@ -278,7 +274,7 @@ void leader_run(struct eng_runner *me)
 			leader_free_sources(me);
 			if (!leader_goes_on(me))
 				break;
-			until = 0; /* look for events, and then at the rest again */
+			until = 0; /* check for events, and then for other work again */
 		}
 		me->next = 0;
 		me->n = leader_wait(me, now, until);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_spin.c -- a leader looks for what comes next instead of going to sleep.
+ * engine_spin.c -- a leader checks for the next event for a short time before it sleeps.
  *
- * What was reported lately is looked at directly, without the poller, whose events cost a system
- * call each; meanwhile it is not reported. With more than a few such sources the poller is asked
- * instead: it costs the same for any number. Either takes a bounded time after what came last, and
- * happens only while what comes next mostly comes within that time.
+ * The leader checks recently active sources directly. The poller would cost a system call for each
+ * event, so it does not report these sources meanwhile. With more than a few such sources the
+ * leader asks the poller instead: its cost is the same for any number. Both kinds of spinning take
+ * a bounded time after the last event, and happen only while the next event mostly comes within
+ * that time.
  */
 #include <string.h>
 
@@ -19,7 +20,7 @@
 /* time without spinning after too many sources were active */
 #define SPIN_CROWD_NS (5 * NSEC_PER_MS)
 
-/* --- what to look at: with the loop's lock --------------------------------------------------- */
+/* --- the sources to check: with the loop's lock ---------------------------------------------- */
 
 static int spin_find(const struct eng_spin *s, const struct eng_source *src)
 {
@@ -37,7 +38,7 @@ void spin_forget(struct eng_spin *s, const struct eng_source *src)
 		s->sources[i] = s->sources[--s->n];
 }
 
-/* No callback of a closed one begins any more: it may be about to be freed. */
+/* No callback of a closed source begins any more: the source may be about to be freed. */
 static void spin_forget_closed(struct eng_spin *s)
 {
 	for (unsigned i = s->n; i-- > 0;)
@@ -45,7 +46,7 @@ static void spin_forget_closed(struct eng_spin *s)
 			s->sources[i] = s->sources[--s->n];
 }
 
-/* The last source, whose callback begins; NULL: there is none, or another thread leads. */
+/* Remove the last source and begin its callback. NULL: there is none, or another thread leads. */
 static struct eng_source *spin_drop(struct eng_runner *me)
 {
 	struct eng_spin *s = &me->loop->spin;
@@ -61,7 +62,7 @@ static struct eng_source *spin_drop(struct eng_runner *me)
 	return src;
 }
 
-/* From here on all of them are reported again. */
+/* From here on the poller reports all of them again. */
 static void spin_stop(struct eng_runner *me)
 {
 	struct eng_source *src;
@@ -72,7 +73,7 @@ static void spin_stop(struct eng_runner *me)
 	}
 }
 
-/* --- how long to look ------------------------------------------------------------------------ */
+/* --- how long to check ---------------------------------------------------------------------- */
 
 static uint64_t spin_get(const _Atomic uint64_t *time)
 {
@@ -85,9 +86,9 @@ static void spin_set(_Atomic uint64_t *time, uint64_t ns)
 }
 
 /*
- * Something came at `came`, and its callback ended at `done`. The gap is what the leader would have
- * had to look for, so the callback's own time is no part of it: the answer to a Read of 1 MiB takes
- * longer to send than most spins last.
+ * An event came at `came`, and its callback ended at `done`. The gap is the time for which the
+ * leader would have to spin. It excludes the callback's own time: sending the answer to a Read of 1
+ * MiB takes longer than most spins last.
  */
 static void spin_found(struct eng_spin *s, uint64_t came, uint64_t done)
 {
@@ -125,7 +126,7 @@ void spin_note(struct eng_runner *me, struct eng_source *src)
 /* --- looking
  * ----------------------------------------------------------------------------------- */
 
-/* The source at that place, whose callback begins; NULL: there is none, or another thread leads. */
+/* Begin a callback of the source at this place. NULL: there is none, or another thread leads. */
 static struct eng_source *spin_begin_look(struct eng_runner *me, unsigned i)
 {
 	struct eng_spin *s = &me->loop->spin;
@@ -151,7 +152,7 @@ static void spin_end_look(struct eng_runner *me, struct eng_source *src, bool st
 	runner_finish(me);
 }
 
-/* Each source once. Returns whether something had come. */
+/* Check each source once. Returns whether bytes had arrived. */
 static bool spin_look(struct eng_runner *me)
 {
 	struct eng_source *src;
@@ -161,7 +162,7 @@ static bool spin_look(struct eng_runner *me)
 		enum eng_look look = src->look(src);
 
 		found |= look == ENG_LOOK_FOUND;
-		i -= look == ENG_LOOK_OVER; /* another source has its place now */
+		i -= look == ENG_LOOK_OVER; /* another source has taken its place */
 		spin_end_look(me, src, look != ENG_LOOK_OVER);
 	}
 	return found;
@@ -186,7 +187,7 @@ int leader_spin(struct eng_runner *me, struct poller_event *evs, uint64_t until,
 		*now = clock_now_ns();
 		if (s->n > 0 && *now - spin_get(&s->polled_at) < SPIN_POLL_NS)
 			continue;
-		if (!leader_leads(me)) /* what the poller reports is its successor's */
+		if (!leader_leads(me)) /* the next leader handles the poller's reports */
 			return 0;
 		spin_set(&s->polled_at, *now);
 		n = poller_wait(&me->loop->poller, evs, *now, *now);

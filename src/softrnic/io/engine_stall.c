@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_stall.c -- what happens when a callback has to wait for a file system.
+ * engine_stall.c -- replaces a thread whose callback waits for a file system.
  *
- * The guard looks at all runners, some times a second while callbacks run and not at all while
- * none does. A leader that is still in the callback in which it was at the look before is replaced.
- * From then on, until no runner waits, callbacks that may wait as well are handed to workers, each
- * of which has nothing else to do.
+ * The guard checks all runners a few times a second while callbacks run, and sleeps otherwise. A
+ * leader that is still in the same callback as at the previous check is replaced. From then on,
+ * until no runner waits, callbacks that may also wait are handed to workers, each of which has no
+ * other work.
  *
- * Only the guard starts threads in that state: where the kernel keeps the lock of all mappings
- * during such a wait, pthread_create() waits as well, for the memory of a stack.
+ * In that state only the guard starts threads: if the kernel holds the lock of all mappings during
+ * such a wait, pthread_create() waits as well, for the memory of a stack.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "softrnic/io/engine_impl.h"
 
 #define LOOK_NS        (20 * NSEC_PER_MS)
-#define QUIET_LOOKS    2 /* number of looks without a callback after which the guard sleeps */
+#define QUIET_LOOKS    2 /* after this number of checks without a callback the guard sleeps */
 #define WORKERS_MAX    256u
 #define WORKER_IDLE_NS (5 * NSEC_PER_SEC)
 
@@ -31,7 +31,7 @@ static struct timespec guard_time(uint64_t ns)
 				 .tv_nsec = (long)(at % NSEC_PER_SEC)};
 }
 
-/* --- workers, with eng.lock ------------------------------------------------------------------ */
+/* --- workers, with eng.lock ----------------------------------------------------------------- */
 
 static unsigned worker_count_work(void)
 {
@@ -63,7 +63,7 @@ static bool worker_is_idle(void)
 	return list_empty(&eng.handed) && !eng.vacant;
 }
 
-/* Called, and returns, with the lock, which others may have meanwhile. */
+/* Called and returns with the lock, which it releases meanwhile. */
 static void worker_sleep(struct eng_runner *me, uint64_t until)
 {
 	int n;
@@ -76,7 +76,7 @@ static void worker_sleep(struct eng_runner *me, uint64_t until)
 			aside_take(me->evs[i].data);
 }
 
-/* False: there was nothing to do for a long time, and other workers handle what comes. */
+/* Returns false after a long time without work: other workers can handle later work. */
 static bool worker_wait(struct eng_runner *me)
 {
 	uint64_t end = clock_now_ns() + WORKER_IDLE_NS;
@@ -88,14 +88,15 @@ static bool worker_wait(struct eng_runner *me)
 	return !worker_is_idle();
 }
 
-/* The thread that was woken has taken its part: another one is woken for the rest. */
+/* The woken thread has taken its part of the work: wake another one for the rest. */
 static void worker_wake_next(void)
 {
 	if (!worker_is_idle() && eng.idle_workers > 0)
 		poller_wake(&eng.work);
 }
 
-/* A task's mark is guarded by the lock of its loop: it may be queued there again at once. */
+/* The lock of the task's loop guards the mark that it is queued: the task may be queued there again
+ * at once. */
 static struct eng_task *worker_take_task(void)
 {
 	struct eng_task *task = container_of(list_pop(&eng.handed), struct eng_task, link);
@@ -147,7 +148,7 @@ static void worker_become_leader(struct eng_runner *me, struct eng_loop *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Of a thread that has been a leader, or is new. */
+/* Make a worker of a former leader, or of a new thread. */
 static void worker_add(struct eng_runner *me)
 {
 	me->loop = NULL;
@@ -156,12 +157,12 @@ static void worker_add(struct eng_runner *me)
 	eng.workers++;
 }
 
-/* It leads until it is replaced in turn. */
+/* Lead until another thread replaces this one. */
 static void worker_lead(struct eng_runner *me)
 {
 	worker_become_leader(me, worker_find_vacant());
 	worker_wake_next();
-	if (worker_is_missing()) /* for a task for which this one may have been woken */
+	if (worker_is_missing()) /* for a task for which this worker may have been woken */
 		guard_call();
 	pthread_mutex_unlock(&eng.lock);
 	pthread_setname_np(pthread_self(), "softrnic");
@@ -171,10 +172,8 @@ static void worker_lead(struct eng_runner *me)
 	worker_add(me);
 }
 
-/*
- * The allocator reserves memory for a thread at its first call, by mmap(). Make that call now, as
- * mmap() may wait later.
- */
+/* At a thread's first call the allocator reserves memory by mmap(). Make that call now, because
+ * mmap() may have to wait later. */
 static void worker_prepare_allocator(void)
 {
 	void *volatile p = malloc(64);
@@ -218,7 +217,7 @@ void *leader_main(void *runner)
 	return NULL;
 }
 
-/* Called, and returns, with the lock; others may have it meanwhile. */
+/* Called and returns with the lock, which it releases meanwhile. */
 static void workers_start(void)
 {
 	while (worker_is_missing()) {
@@ -256,7 +255,7 @@ void engine_expect_stalls(void)
 	pthread_mutex_unlock(&eng.lock);
 }
 
-/* Returns whether it was not queued. */
+/* Returns whether the task was not queued before. */
 static bool stall_mark_queued(struct eng_task *task)
 {
 	struct eng_loop *l = engine_loop_of(task->source);
@@ -294,10 +293,8 @@ bool engine_may_stall(void)
 
 /* --- the guard ---------------------------------------------------------------------------- */
 
-/*
- * The events that its leader did not get to are its successor's, which is an idle worker or a new
- * one. Nothing is logged here: logging may need the lock, or block as well.
- */
+/* The next leader, an idle worker or a new one, handles the events that this leader did not reach.
+ * Nothing is logged here, because logging may need the lock or block as well. */
 void loop_vacate(struct eng_loop *l)
 {
 	struct eng_runner *old = l->leader;
@@ -312,11 +309,11 @@ void loop_vacate(struct eng_loop *l)
 }
 
 struct guard_sight {
-	bool active;  /* a callback runs, or has run since the last look */
-	bool stalled; /* the same callback has run since the last look, and may wait for memory */
+	bool active;  /* a callback runs, or has run since the last check */
+	bool stalled; /* one callback runs since the last check, and may wait for memory */
 };
 
-/* Returns whether the leader, if there is one among them, is still in the same callback. */
+/* Returns whether the leader, if it is among the runners, is still in the same callback. */
 static bool guard_look_at(struct list *runners, const struct eng_runner *leader,
 			  struct guard_sight *g)
 {
@@ -335,7 +332,7 @@ static bool guard_look_at(struct list *runners, const struct eng_runner *leader,
 	return leader_waits;
 }
 
-/* Returns whether a callback runs, or has run since the last look. */
+/* Returns whether a callback runs, or has run since the last check. */
 static bool guard_look(void)
 {
 	struct guard_sight g = {0};
@@ -358,7 +355,7 @@ static bool guard_look(void)
 	return g.active;
 }
 
-/* A callback that begins after this look notifies the guard. */
+/* A callback that begins after this check notifies the guard. */
 static bool guard_may_sleep(void)
 {
 	atomic_store(&eng.guard_sleeps, true);
@@ -368,7 +365,7 @@ static bool guard_may_sleep(void)
 	return false;
 }
 
-/* Wait until `until`, or until it is signalled: true. */
+/* Wait until `until`. Returns true if the guard was signalled before. */
 static bool guard_wait(const struct timespec *until)
 {
 	bool called;
@@ -434,7 +431,7 @@ int guard_start(void)
 	return 0;
 }
 
-/* The parent's threads do not exist here. */
+/* The parent's threads do not exist in the child. */
 void stall_atfork_child(void)
 {
 	eng.guarded = eng.guard_called = false;

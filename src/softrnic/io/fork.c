@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fork.c -- what fork() does to the room. */
+/* fork.c -- the room's part in fork(). */
 #include "softrnic/io/admission.h"
 #include "softrnic/io/conn_impl.h"
 #include "softrnic/io/conn_watch.h"
@@ -30,7 +30,7 @@ void io_atfork_parent(void)
 	conns_atfork_release();
 }
 
-/* The engine last: closing a socket may be the end of its connection, which takes the others. */
+/* The engine comes last: closing a socket may end its connection, which takes the other locks. */
 void io_atfork_child(void)
 {
 	trace_atfork_child();

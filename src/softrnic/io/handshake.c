@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * handshake.c -- accepted links whose MPA request is not complete yet. They have a time limit
- * and a cap.
- */
+/* handshake.c -- accepted links without a complete MPA request. A time limit and a greatest number
+ * apply to them. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +8,7 @@
 #include "softrnic/io/conn_impl.h"
 #include "softrnic/io/listener_impl.h"
 
-/* handshakes under way; above it the oldest, slowest one is dropped */
+/* limit of handshakes in progress; above it the oldest, slowest one is dropped */
 #define HANDSHAKES_MAX 1024
 
 struct handshake {
@@ -26,7 +24,7 @@ static void handshake_event(void *owner, enum stream_event event, int status)
 	bool taken = false;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->closed) { /* listener_close() is about to visit and free it */
+	if (l->closed) { /* listener_close() will visit and free it */
 		pthread_mutex_unlock(&l->lock);
 		return;
 	}
@@ -44,7 +42,7 @@ static void handshake_event(void *owner, enum stream_event event, int status)
 	free(h);
 }
 
-/* Make room by ending the handshake that has taken longest. */
+/* Make room by ending the oldest handshake. */
 static void handshake_evict(struct listener *l)
 {
 	struct conn *oldest = NULL;
@@ -65,7 +63,7 @@ static void handshake_evict(struct listener *l)
 	}
 }
 
-/* False: the listener is closing, and ends its handshakes itself. */
+/* Returns false if the listener is closing: then it ends its handshakes itself. */
 static bool handshake_take_back(struct handshake *h)
 {
 	struct listener *l = h->listener;
@@ -81,7 +79,8 @@ static bool handshake_take_back(struct handshake *h)
 	return !closed;
 }
 
-/* 0: the listener owns the handshake, or it has ended; otherwise the caller keeps everything. */
+/* Returns 0 if the listener owns the handshake, or it has ended; otherwise the caller keeps
+ * everything. */
 static int handshake_start(struct handshake *h, struct link *link)
 {
 	struct listener *l = h->listener;
@@ -89,7 +88,7 @@ static int handshake_start(struct handshake *h, struct link *link)
 	bool closed;
 	int ret;
 
-	conn_get(c); /* another thread may take its first bytes, and end it, before we have left */
+	conn_get(c); /* before this call returns, another thread may handle bytes and end it */
 	conn_enter(c);
 	pthread_mutex_lock(&l->lock);
 	closed = l->closed;
@@ -150,10 +149,8 @@ void handshake_begin(struct listener *l, struct link *link)
 	}
 }
 
-/*
- * With the lock although the listener is marked as closed: a new handshake may be looking for one
- * to replace.
- */
+/* Take the lock although the listener is marked as closed: a new handshake may be searching for one
+ * to replace. */
 static struct handshake *handshake_pop(struct listener *l)
 {
 	struct list *it;
@@ -166,7 +163,8 @@ static struct handshake *handshake_pop(struct listener *l)
 	return it ? container_of(it, struct handshake, link) : NULL;
 }
 
-/* No event of a handshake is handled once its connection's lock was ours and its owner is gone. */
+/* After this thread has held a connection's lock and removed its owner, no event of its handshake
+ * is handled any more. */
 void handshakes_end(struct listener *l)
 {
 	struct handshake *h;

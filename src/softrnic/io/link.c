@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link.c -- what every link would do alike. */
+/* link.c -- functions that all links share. */
 #include "softrnic/io/link.h"
 
 #include <errno.h>

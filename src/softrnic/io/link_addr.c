@@ -30,7 +30,7 @@ static bool link_addr_is_loopback(const struct link_addr *addr)
 	return addr->family == LINK_IPV6 && !memcmp(addr->bytes, v6, sizeof(v6));
 }
 
-/* The kernel answers a connection to one of the host's own addresses from that address. */
+/* The kernel uses one of the host's own addresses as source of a connection to that address. */
 bool link_addr_same_host(const struct link_addr *a, const struct link_addr *b)
 {
 	if (a->family != b->family || a->family == LINK_NONE)

@@ -17,10 +17,10 @@ struct link_addr {
 
 /* An IPv4 address in IPv6's form, ::ffff:192.0.2.1. */
 bool link_addr_is_mapped(const struct link_addr *addr);
-/* The same host by its addresses: equal ones, or both are loopback. */
+/* Are both addresses of the same host: equal, or both loopback? */
 bool link_addr_same_host(const struct link_addr *a, const struct link_addr *b);
 
-/* The address as RoCE writes it, in 16 bytes: an IPv4 address in IPv6's form. */
+/* The address in RoCE's form, 16 bytes: an IPv4 address is mapped to IPv6. */
 void link_addr_to_gid(const struct link_addr *addr, uint8_t gid[16]);
 
 #endif

@@ -13,7 +13,7 @@
 struct link_self {
 	struct link link;
 	struct eng_source *src;
-	bool ended; /* our sending, and so the peer's */
+	bool ended; /* our sending has ended, and so the peer's */
 	bool full;  /* a send found no room */
 	size_t head, len;
 	uint8_t ring[SELF_RING];
@@ -41,7 +41,7 @@ static struct link_self *link_self_of(struct link *l)
 
 /* --- bytes ---------------------------------------------------------------------------------- */
 
-/* The part of the ring that lies in one piece from `at` on, at most so long. */
+/* Length of the contiguous part of the ring from `at` on, at most max. */
 static size_t link_self_piece(size_t at, size_t max)
 {
 	size_t piece = SELF_RING - at;
@@ -100,7 +100,7 @@ static void link_self_end_sending(struct link *l)
 	s->src->ready(s->src, READY_READ);
 }
 
-/* --- its state ------------------------------------------------------------------------------ */
+/* --- state ---------------------------------------------------------------------------------- */
 
 static void link_self_watch_write(struct link *l, bool write)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_self.h -- the link of a queue pair that is its own peer: what is sent is what is received.
- * It has no descriptor. The source is called from inside a send or a receive, and the connection,
- * whose lock is held then, comes back to it when it leaves.
+ * link_self.h -- the link of a queue pair that is its own peer: it receives the bytes that it
+ * sends. It has no descriptor. A send or a receive calls the source while the connection's lock is
+ * held, and the connection does the work when it releases the lock.
  */
 #ifndef IO_LINK_SELF_H
 #define IO_LINK_SELF_H
@@ -10,7 +10,7 @@
 struct eng_source;
 struct link;
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 struct link *link_self_new(struct eng_source *src);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_shm.c -- rings as a link: its life, and what it leaves to the link below. */
+/* link_shm.c -- rings as a link: its creation and end, and the operations of the link below. */
 #include "softrnic/io/link_shm.h"
 
 #include <errno.h>
@@ -54,10 +54,8 @@ bool link_is_shm(const struct link *l)
 	return l && l->ops == &link_shm;
 }
 
-/*
- * A forked child closes the descriptors that are set here (link_shm_forked()), so none of them may
- * be closed already.
- */
+/* A forked child closes the stored descriptors (link_shm_forked()), so none of them may already be
+ * closed. */
 void link_shm_close_socket(struct link_shm *s)
 {
 	int fd = s->fd;
@@ -79,7 +77,7 @@ void link_shm_undo(struct link **l)
 	free(s);
 }
 
-/* The link below ends first, as the peer takes that for the end. */
+/* Close the link below first, because the peer takes that for the end. */
 static void link_shm_close_as(struct link_shm *s, void (*below)(struct link *l))
 {
 	if (s->fd >= 0)
@@ -102,7 +100,7 @@ static void link_shm_reset(struct link *l)
 	struct link_shm *s = link_shm_of(l);
 
 	atomic_store(s->given_up,
-		     SHM_GIVEN_UP); /* the peer sees this earlier than the end of the link below */
+		     SHM_GIVEN_UP); /* the peer sees this before the end of the link below */
 	link_shm_close_as(s, s->below->ops->reset);
 }
 
@@ -148,7 +146,7 @@ bool link_shm_receives(const struct link *l)
 	return ((const struct link_shm *)l)->rx_on;
 }
 
-/* --- what the link below does --------------------------------------------------------------- */
+/* --- operations of the link below ----------------------------------------------------------- */
 
 static void link_shm_watch_write(struct link *l, bool write)
 {
@@ -156,10 +154,10 @@ static void link_shm_watch_write(struct link *l, bool write)
 
 	if (!s->tx_on)
 		s->below->ops->watch_write(s->below, write);
-	/* otherwise a send that took nothing has asked for it */
+	/* otherwise a send that took nothing has requested the report */
 }
 
-/* Bytes in the ring stay there; the SWITCH before them goes over the other link. */
+/* Bytes in the ring are not lost; the SWITCH before them goes over the other link. */
 static bool link_shm_has_left(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -175,7 +173,7 @@ static void link_shm_end_sending(struct link *l)
 	s->below->ops->end_sending(s->below);
 }
 
-/* If the peer has marked its bytes as standing, its reset counts as one after its FIN. */
+/* If the peer has marked its bytes as standing, its reset counts like a reset after its FIN. */
 static int link_shm_error(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -191,8 +189,9 @@ static bool link_shm_has_ended(const struct link *l)
 	return below->ops->has_ended(below);
 }
 
-/* The peer's host is this one, so it is reachable. The heartbeat shows whether the peer's
- * process is alive. */
+/*
+ * The peer is on this host, so it is reachable. The heartbeat shows whether its process is alive.
+ */
 static uint64_t link_shm_unacknowledged_ns(struct link *l)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -221,7 +220,7 @@ static uint32_t link_shm_segment(struct link *l)
 	return s->below->ops->segment(s->below);
 }
 
-/* No address leads to it, so it has no row in the table of links. */
+/* No address selects this link, so it has no row in the table of links. */
 static const struct link_polling link_shm_polling = {
 	.report_read = link_shm_report_read,
 	.wait_begin = link_shm_wait_begin,

@@ -40,7 +40,7 @@ void shm_callers_fini(struct shm_callers *c)
 {
 	int listener = c->listener;
 
-	c->listener = -1; /* a forked child closes it: it must not be another file's by then */
+	c->listener = -1; /* a forked child closes this number, so it must not be another file's */
 	if (listener >= 0) {
 		engine_remove_more(c->src, listener);
 		shm_socket_close_listener(listener);
@@ -83,10 +83,8 @@ static void callers_dismiss(struct shm_callers *c, unsigned i)
 	shm_callers_close(c->src, callers_remove(c, i).fd);
 }
 
-/*
- * The peer sends its nonce right after its call. So of many silent callers the oldest is closed. A
- * caller that takes nothing has gone; it never sends its nonce.
- */
+/* The peer sends its nonce directly after its call, so of many silent callers the oldest is closed.
+ * A caller that accepts nothing is gone; it never sends its nonce. */
 static enum shm_state callers_add(struct shm_callers *c, int fd)
 {
 	struct shm_caller caller = {.fd = fd};
@@ -104,7 +102,7 @@ static enum shm_state callers_add(struct shm_callers *c, int fd)
 	return SHM_NONE;
 }
 
-/* So many calls may be an attempt to keep this process busy. */
+/* This many calls may be an attempt to keep this process busy. */
 static enum shm_state callers_judge(struct shm_callers *c, int fd)
 {
 	enum shm_state why = c->calls++ == SHM_CALLS_MAX ? SHM_WHY_STRANGERS : SHM_NONE;
@@ -115,7 +113,7 @@ static enum shm_state callers_judge(struct shm_callers *c, int fd)
 	return why;
 }
 
-/* Accept one more caller; false: there is none, or an error. */
+/* Accept one more caller. Returns false if there is none, or after an error. */
 static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 {
 	int fd = ownfd_mark(accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -127,8 +125,8 @@ static bool callers_accept(struct shm_callers *c, enum shm_state *why)
 	return fd >= 0 && !*why;
 }
 
-/* The first caller from that place on that has sent its nonce; n_silent: none. A caller that
- * sends something else is closed. */
+/* Find the first caller, from this place on, that has sent its nonce; n_silent: none. A caller that
+ * sends other data is closed. */
 static unsigned callers_find(struct shm_callers *c, unsigned from, struct shm_packet *call)
 {
 	unsigned i = from;
@@ -146,7 +144,9 @@ static unsigned callers_find(struct shm_callers *c, unsigned from, struct shm_pa
 	return i;
 }
 
-/* Accept only as many callers as are needed: a caller whose nonce may be here is not closed. */
+/*
+ * Accept only as many callers as needed, so that no caller is closed whose nonce may have arrived.
+ */
 enum shm_state shm_callers_next(struct shm_callers *c, int *fd, uint8_t nonce[EXT_LINK_TOKEN],
 				struct shm_packet *call)
 {

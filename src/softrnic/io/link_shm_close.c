@@ -14,7 +14,7 @@
 #define CLOSERS_FEW   2u
 #define CLOSER_STACK  (64u << 10)
 #define SPARES        64u
-#define MESSAGES_MAX  64 /* read of a socket that is closed; a closing thread gets one with more */
+#define MESSAGES_MAX  64 /* read of a closed socket; with more, a closing thread gets it */
 #define MESSAGE_BYTES 4096
 
 #ifndef SO_PASSRIGHTS
@@ -29,9 +29,9 @@ struct shm_closing {
 	int fds[];
 };
 
-/* Without a lock, so that a child that is forked meanwhile can go on. */
+/* A list without a lock, so that a child that is forked meanwhile can continue. */
 static _Atomic(struct shm_closing *) closing;
-static atomic_int spare[SPARES]; /* descriptors + 1, for which there was no memory; 0: free */
+static atomic_int spare[SPARES]; /* descriptors + 1, kept here for lack of memory; 0: free */
 static atomic_uint closers;
 
 static void closing_push(struct shm_closing *first, struct shm_closing *last)
@@ -41,7 +41,7 @@ static void closing_push(struct shm_closing *first, struct shm_closing *last)
 		;
 }
 
-/* Take one; other threads may take the others. */
+/* Take one entry; other threads may take the others. */
 static struct shm_closing *closing_pop(void)
 {
 	struct shm_closing *first = atomic_exchange(&closing, NULL), *last;
@@ -54,7 +54,7 @@ static struct shm_closing *closing_pop(void)
 	return first;
 }
 
-/* Without room the descriptor stays open; the limit of descriptors bounds how many do. */
+/* If there is no room, the descriptor stays open; the limit of descriptors bounds their number. */
 static void spare_put(int fd)
 {
 	for (unsigned i = 0; i < SPARES; i++) {
@@ -108,7 +108,7 @@ static void *closer_run(void *arg)
 			free(c);
 		}
 		atomic_fetch_sub(&closers, 1);
-		/* One may have come after the last look, while this thread still counted. */
+		/* an entry may have come after the last check, while this thread still counted */
 	} while (closing_has_some() && closer_enter());
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_shm_impl.h -- what the link_shm*.c files of the link share and no other file uses. */
+/* link_shm_impl.h -- declarations that only the link_shm*.c files use. */
 #ifndef IO_LINK_SHM_IMPL_H
 #define IO_LINK_SHM_IMPL_H
 
@@ -12,23 +12,23 @@ struct link_shm {
 	struct link *below;
 	struct eng_source *src;
 	struct trace *trace; /* of the link below; NULL: not traced */
-	int fd;              /* of the Unix socket; -1: closed, as the peer's is */
+	int fd;              /* the Unix socket; -1: closed, because the peer's is */
 	struct shm_memory memory;
 	struct ring tx, rx;
 	atomic_uint *given_up;            /* this end's word in the shared memory */
-	const atomic_uint *peer_given_up; /* and the peer's */
-	bool tx_on, rx_on;                /* switched */
+	const atomic_uint *peer_given_up; /* the peer's word */
+	bool tx_on, rx_on;                /* the direction is switched */
 	bool silent;                      /* bytes are not reported */
-	bool awaited;                     /* threads wait for them on the socket */
+	bool awaited;                     /* threads wait for bytes on the socket */
 	bool waits_room;                  /* the last send took nothing */
-	bool room_reported;               /* the peer is to wake it when there is room */
-	bool watched;                     /* the source is reported what comes on the socket */
+	bool room_reported;               /* the peer must send a wake-up when there is room */
+	bool watched;                     /* the source watches the socket */
 	bool looks_below;                 /* the link below may have the end */
-	bool has_end;                     /* it had: */
-	ssize_t end;                      /* what it returned */
+	bool has_end;                     /* the link below had the end */
+	ssize_t end;                      /* the link below's result for the end */
 	bool is_left;       /* the Unix socket was shut down: there are no more wake-ups */
-	bool undrained;     /* wake-ups may be left on the socket: */
-	unsigned flags_set; /* at most so many, and two of before */
+	bool undrained;     /* wake-ups may be left on the socket */
+	unsigned flags_set; /* greatest number of those wake-ups, besides two older ones */
 	bool broken;        /* the peer's positions are impossible */
 };
 
@@ -53,6 +53,6 @@ bool link_shm_has_room(struct link *l);
 int link_shm_wait_begin(struct link *l);
 void link_shm_wait_end(struct link *l);
 unsigned link_shm_ready(struct link *l, unsigned polled);
-void link_shm_watch_socket(struct link_shm *s); /* as it has to be now */
+void link_shm_watch_socket(struct link_shm *s); /* or ignore it, as the state requires */
 
 #endif

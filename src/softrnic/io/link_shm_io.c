@@ -2,10 +2,10 @@
 /*
  * link_shm_io.c -- bytes through the rings, and the wake-ups.
  *
- * As long as bytes are reported, a receive that leaves the ring empty sets the reader's flag, and
- * the peer follows its next bytes by a wake-up on the Unix socket. While a thread looks by itself
- * the flag is clear, and no end makes a system call. The writer's flag is set likewise by a send
- * that finds the ring full.
+ * While bytes are reported, a receive that leaves the ring empty sets the reader's flag, and the
+ * peer sends a wake-up on the Unix socket after its next bytes. While a thread checks by itself the
+ * flag is clear, and neither end makes a system call. Likewise a send that finds the ring full sets
+ * the writer's flag.
  */
 #include <errno.h>
 
@@ -15,9 +15,9 @@
 #include "softrnic/io/link_shm_socket.h"
 #include "softrnic/io/trace.h"
 
-#define SHM_LOOKS_EACH    8 /* looks after each fetch of the cache lines that follow */
+#define SHM_LOOKS_EACH    8 /* number of checks after each fetch of the next cache lines */
 #define SHM_LOOK_MAX      (64u << 10)
-#define SHM_UNDRAINED_MAX 64 /* wake-ups that are left on the socket: far fewer than fill it */
+#define SHM_UNDRAINED_MAX 64 /* wake-ups that may be left on the socket: far fewer than fill it */
 
 static int shm_break(struct link_shm *s)
 {
@@ -28,8 +28,7 @@ static int shm_break(struct link_shm *s)
 	return -EPROTO;
 }
 
-/* --- flags: the peer sends at most one wake-up for
- * each that is set ------------------------------ */
+/* --- flags: the peer sends at most one wake-up for each set flag ---------------------------- */
 
 static void shm_wake(const struct link_shm *s)
 {
@@ -61,7 +60,7 @@ static int shm_writer_sleeps(struct link_shm *s)
 	return ring_writer_sleeps(&s->tx);
 }
 
-/* --- what is reported ----------------------------------------------------------------------- */
+/* --- reports -------------------------------------------------------------------------------- */
 
 void link_shm_watch_socket(struct link_shm *s)
 {
@@ -91,13 +90,13 @@ bool link_shm_pending(const struct link *l, unsigned looks)
 	return false;
 }
 
-/* No thread looks by itself: the source is reported bytes, or a thread waits on the socket. */
+/* No thread checks by itself: bytes are reported to the source, or a thread waits on the socket. */
 static bool shm_is_to_be_woken(const struct link_shm *s)
 {
 	return !s->silent || s->awaited;
 }
 
-/* 0: the source will be reported room; 1: there is some; -EPROTO. */
+/* Returns 0: the source will get a report of room; 1: there is room now; -EPROTO. */
 static int shm_report_room(struct link_shm *s)
 {
 	int there = shm_writer_sleeps(s);
@@ -125,7 +124,7 @@ bool link_shm_report_read(struct link *l, bool report)
 	return shm_reader_sleeps(s) != 0 || s->looks_below || room;
 }
 
-/* No wake-ups come any more, so no new thread waits on the socket. A thread that still waits has
+/* No further wake-up comes, so no new thread may wait on the socket. A thread that still waits has
  * been woken; the socket is closed after its wait. */
 static void shm_leave_socket(struct link_shm *s)
 {
@@ -152,7 +151,7 @@ int link_shm_wait_begin(struct link *l)
 
 	if (!s->rx_on)
 		return below ? below->wait_begin(s->below) : -EAGAIN;
-	if (s->waits_room) { /* a wake-up for room belongs to the source */
+	if (s->waits_room) { /* a wake-up for room is for the source */
 		shm_report_room(s);
 		return -EAGAIN;
 	}
@@ -178,15 +177,13 @@ void link_shm_wait_end(struct link *l)
 	shm_leave_socket(s);
 	if (s->silent)
 		ring_reader_wakes(&s->rx);
-	/* What is reported to the source, as is news of room, is left to it. */
+	/* the source handles reports, and room is reported, too */
 	if (s->silent && !s->room_reported)
 		shm_drain(s);
 }
 
-/*
- * A wake-up may be late: of a wait that ended otherwise, while the next one has begun. It has taken
- * that one's flag away, so the flag is set again unless the wait is over.
- */
+/* A wake-up may be late: it belongs to an earlier wait, and the next wait has begun. It has cleared
+ * the next wait's flag, so the flag is set again unless the wait is over. */
 static bool shm_has_bytes(struct link_shm *s)
 {
 	if (link_shm_pending(&s->link, 1))
@@ -204,8 +201,8 @@ static void shm_found_room(struct link_shm *s)
 	link_shm_watch_socket(s);
 }
 
-/* If room is to be reported, ask for the report again. A thread that looks for room by itself finds
- * it at a later look. */
+/* If room must be reported, request the report again. A thread that checks for room by itself finds
+ * the room at a later check. */
 static bool shm_has_room(struct link_shm *s)
 {
 	if (s->waits_room && (s->room_reported || shm_is_to_be_woken(s))) {
@@ -229,9 +226,9 @@ bool link_shm_has_room(struct link *l)
 }
 
 /*
- * Bytes in the ring are the sooner placed; each further wake-up is reported all the same. But not
- * if the socket could become full: a wake-up that finds no room is lost once all before are
- * reported.
+ * Reading wake-ups later places the ring's bytes sooner, and each further wake-up is still
+ * reported. But the socket must not become full: a wake-up without room is lost after all earlier
+ * ones are reported.
  */
 static int shm_woken(struct link_shm *s, unsigned polled)
 {
@@ -247,7 +244,7 @@ static int shm_woken(struct link_shm *s, unsigned polled)
 	return 1;
 }
 
-/* The socket and the link below have one source: what became ready is found out by looking. */
+/* The socket and the link below share one source, so check which of them is ready. */
 unsigned link_shm_ready(struct link *l, unsigned polled)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -267,9 +264,9 @@ unsigned link_shm_ready(struct link *l, unsigned polled)
 	return ready;
 }
 
-/* --- bytes that come ------------------------------------------------------------------------ */
+/* --- receiving ------------------------------------------------------------------------------ */
 
-/* Of a traced connection: one piece of the ring, first into the trace. */
+/* For a traced connection: copy one piece of the ring into the trace first. */
 static ssize_t shm_recv_traced(struct link_shm *s, const struct iovec *iov, int n)
 {
 	ssize_t got = ring_readable(&s->rx);
@@ -301,8 +298,8 @@ static ssize_t shm_read(struct link_shm *s, const struct iovec *iov, int n)
 }
 
 /*
- * The ring is empty: what comes next is to be reported, unless the caller looks by himself. While a
- * thread waits on the socket another one may have taken the bytes, and the wake-up with them.
+ * The ring is empty: have the next bytes reported, unless the caller checks by itself. While a
+ * thread waits on the socket, another thread may have taken the bytes, and the wake-up with them.
  */
 static int shm_rest(struct link_shm *s)
 {
@@ -316,7 +313,7 @@ static int shm_rest(struct link_shm *s)
 	return there;
 }
 
-/* Does the link below have the end? A Unix socket that is closed is none: the end follows. */
+/* Does the link below have the end? A closed Unix socket is not the end; the end follows. */
 static bool shm_has_end(struct link_shm *s)
 {
 	uint8_t byte;
@@ -336,9 +333,9 @@ static bool shm_has_end(struct link_shm *s)
 }
 
 /*
- * Nothing was in the ring. 1: something is there now; otherwise as recv(). The peer may have
- * written its last bytes after the look at the ring, and then ended. So the end counts only if a
- * second look at the ring finds nothing.
+ * The ring was empty. Returns 1 if bytes have arrived now, and otherwise as recv(). The peer may
+ * have written its last bytes after the first check of the ring, and then ended. So the end counts
+ * only if a second check of the ring finds no bytes.
  */
 static ssize_t shm_recv_none(struct link_shm *s)
 {
@@ -352,7 +349,7 @@ static ssize_t shm_recv_none(struct link_shm *s)
 	return there > 0 ? 1 : there < 0 ? there : s->end;
 }
 
-/* After bytes were taken. */
+/* Called after bytes were taken. */
 static ssize_t shm_rest_or_wake(struct link_shm *s, ssize_t got)
 {
 	if (!ring_is_pending(&s->rx))
@@ -361,7 +358,8 @@ static ssize_t shm_rest_or_wake(struct link_shm *s, ssize_t got)
 	return got;
 }
 
-/* One piece; so long that the peer goes on writing while it is placed. None: see recv(). */
+/* Return one piece, short enough that the peer continues to write while the piece is placed.
+ * Without bytes: see recv(). */
 ssize_t link_shm_look(struct link *l, const void **bytes)
 {
 	struct link_shm *s = link_shm_of(l);
@@ -401,7 +399,7 @@ ssize_t link_shm_recv(struct link *l, struct iovec *iov, int n)
 	return got == -EPROTO ? shm_break(s) : got;
 }
 
-/* --- bytes that go -------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------------------- */
 
 static ssize_t shm_send_traced(struct link_shm *s, const struct iovec *iov, int n)
 {
@@ -429,7 +427,7 @@ static ssize_t shm_write(struct link_shm *s, const struct iovec *iov, int n)
 						     : ring_write(&s->tx, iov, n);
 }
 
-/* A thread that looks for bytes by itself looks for room, too. */
+/* A thread that checks for bytes by itself checks for room, too. */
 static ssize_t shm_wait_for_room(struct link_shm *s)
 {
 	int there = shm_is_to_be_woken(s) ? shm_report_room(s) : 0;

@@ -16,10 +16,10 @@
 
 enum meet_state {
 	MEET_IDLE,
-	MEET_LISTENS,  /* responder: for the peer on the Unix socket, and its nonce */
-	MEET_ANSWERED, /* responder: a caller's nonce is sent back; for its own */
-	MEET_CALLS,    /* initiator: its nonce is sent; for the peer's, and for its own */
-	MEET_PROVED,   /* initiator: the peer's nonce is sent back; for the memory */
+	MEET_LISTENS,  /* responder: waits for the peer on the Unix socket, and for its nonce */
+	MEET_ANSWERED, /* responder: has returned a caller's nonce, waits for its own */
+	MEET_CALLS,    /* initiator: has sent its nonce, waits for the peer's and for its own */
+	MEET_PROVED,   /* initiator: has returned the peer's nonce, waits for the memory */
 	MEET_ENDED,
 };
 
@@ -28,18 +28,18 @@ struct meet {
 	enum meet_state state;
 	struct eng_source *src;
 	uint64_t deadline;
-	int fd; /* of the Unix socket; of a responder: whose nonce was sent back; -1: none */
+	int fd; /* the Unix socket; of a responder: the caller whose nonce was returned; -1: none */
 	struct shm_callers callers; /* responder */
 	uint8_t name[EXT_LINK_TOKEN], ours[EXT_LINK_TOKEN], theirs[EXT_LINK_TOKEN];
 	bool has_theirs; /* initiator: the peer's nonce has come over the socket */
-	bool has_ours;   /* initiator: its own has come back over the link */
+	bool has_ours;   /* initiator: its own nonce has come back over the link */
 	uint64_t
 		ring_max; /* responder: of the peer's, how long a ring should be at most; 0: none */
-	unsigned denied;  /* initiator: calls that were not its own */
-	enum ext_link_step step; /* to be sent, with the token */
+	unsigned denied;  /* initiator: number of calls that were not its own */
+	enum ext_link_step step; /* the step to send, with the token */
 	const uint8_t *token;
 	struct shm_memory memory;
-	struct link *link; /* for the memory; NULL: it was taken */
+	struct link *link; /* allocated for the memory; NULL: meet_take() took it */
 	enum shm_state why;
 };
 
@@ -65,7 +65,7 @@ struct meet *meet_new(bool initiator, struct eng_source *src, uint64_t deadline)
 	return m;
 }
 
-/* A forked child closes m->fd: it must not be another file's by then. */
+/* A forked child closes m->fd: the number must not belong to another file then. */
 static void meet_close(struct meet *m)
 {
 	int fd = m->fd;
@@ -155,7 +155,8 @@ enum meet_next meet_begin(struct meet *m)
 	return meet_say(m, EXT_LINK_MEET, m->name, MEET_LISTENS);
 }
 
-/* The peer answers whether that is its own nonce. Until then no other caller is looked at. */
+/* Send the caller's nonce to the peer, which replies whether the nonce is its own. Until then no
+ * other caller is handled. */
 static enum meet_next meet_look_for_call(struct meet *m)
 {
 	struct shm_packet call;
@@ -241,7 +242,7 @@ static enum meet_next meet_prove(struct meet *m)
 	return meet_say(m, EXT_LINK_PROOF, m->theirs, MEET_PROVED);
 }
 
-/* The responder asks about the call of another process. */
+/* The responder sent the nonce of another process's call: deny it. */
 static enum meet_next meet_deny(struct meet *m)
 {
 	static const uint8_t nobody[EXT_LINK_TOKEN];
@@ -264,7 +265,7 @@ static enum meet_next meet_get_greeting(struct meet *m)
 	struct shm_packet packet;
 	int ret;
 
-	if (m->has_theirs) /* nothing is due on the socket */
+	if (m->has_theirs) /* no packet is due on the socket */
 		return MEET_WAIT;
 	ret = shm_socket_recv(m->fd, SHM_PACKET_NONCE, &packet, NULL);
 	if (ret)
