@@ -77,8 +77,7 @@ static void persistent_flush_is_one_request_and_one_answer(void **state)
 		memcpy(before, w.base, sizeof(before));
 		flush(&w.d, RPMA_FLUSH_TYPE_PERSISTENT, ENDS_BUF);
 		expect_fpdus(&w, 1, 1);
-		for (int way = 0; way < RELAY_WAYS; way++) { /* and each FPDU travels in one
-                                                              * piece */
+		for (int way = 0; way < RELAY_WAYS; way++) { /* one piece for each FPDU */
 			assert_int_equal(w.base[way].pieces, before[way].pieces + 1);
 			assert_in_range(w.base[way].bytes - before[way].bytes, 1, 64);
 		}

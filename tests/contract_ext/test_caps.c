@@ -43,8 +43,7 @@ static void nothing_is_known_before_the_connection_stands(void **state)
 	uint32_t caps = 77;
 	struct ends d = {0};
 
-	SOFTRNIC_ONLY(); /* a device has only its own capabilities, and has them before the
-                          * peer's HELLO */
+	SOFTRNIC_ONLY(); /* a device has its capabilities at once */
 	ends_listen(&d, NULL);
 	OK(rpma_conn_req_new(d.peer, ends_addr(), d.port, NULL, &req));
 	OK(rpma_conn_req_connect(&req, NULL, &conn)); /* and no program accepts */

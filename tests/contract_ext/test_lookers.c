@@ -33,8 +33,7 @@ struct worker {
 	pthread_t thread;
 	size_t at; /* the thread's part of both buffers */
 	unsigned ops, random;
-	atomic_int state;   /* state of the operation; set by the thread that finds the
-                             * completion */
+	atomic_int state;   /* of the operation, set on completion */
 	const char *failed; /* NULL: nothing has; a failed assertion jumps, so threads make none */
 };
 

@@ -184,8 +184,7 @@ static void a_refusal_of_the_application_is_final(void **state)
 
 	reject_with(&word);
 	if (ends_is_kernels() && ends_is_tcp())
-		return; /* siw reports a rejection without private data as a rejection by the
-                         * host */
+		return; /* siw reports another reason without private data */
 	reject_with(NULL);
 }
 

@@ -94,8 +94,7 @@ static void theirs(struct ring *w, struct ring *r, const uint8_t *step)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct ring_shared *shared = aligned_alloc(RING_LINE, sizeof(*shared));
-	uint8_t *bytes = malloc(SIZE); /* of the exact size, so that the sanitizer notices an
-                                        * access past the end */
+	uint8_t *bytes = malloc(SIZE); /* exact size, for sanitizers */
 	struct ring w, r;
 
 	if (!shared || !bytes)

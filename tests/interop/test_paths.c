@@ -157,8 +157,7 @@ static void real_paths_exist(void **state)
 	assert_reads_active(open(real, O_RDONLY));
 	free(real);
 	assert_true(readlink(DEVICE, target, sizeof(target)) > 0);
-	assert_null(realpath(DEVICE "/device", NULL)); /* otherwise NCCL would look for the
-                                                        * device's place on PCI */
+	assert_null(realpath(DEVICE "/device", NULL)); /* no place on PCI for NCCL */
 	assert_int_equal(errno, ENOENT);
 }
 

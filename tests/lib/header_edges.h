@@ -15,8 +15,7 @@
 
 struct header_edge {
 	const char *name;
-	unsigned len;   /* length of the ULPDU, in the MPA header and of the bytes after that
-                         * header */
+	unsigned len;   /* of the ULPDU: in the MPA header, and of the bytes behind the header */
 	unsigned error; /* the TERM_* that answers the FPDU; 0: the FPDU is correct */
 	uint8_t ulpdu[EDGE_ULPDU_MAX];
 };

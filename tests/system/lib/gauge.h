@@ -17,8 +17,7 @@ struct gauge {
 struct gauge gauge_self(void);
 long gauge_rss_anon_kib(pid_t pid); /* -1: the process is gone */
 long gauge_cpu_ticks(pid_t pid);
-long gauge_waits(pid_t pid); /* number of waits of the process's threads so far; -1: the process
-                              * is gone */
+long gauge_waits(pid_t pid); /* waits of its threads so far; -1: the process is gone */
 int gauge_fds(pid_t pid);    /* open descriptors; -1: gone */
 
 /* Raise the limit of descriptors to the highest value that the system allows, and return the

@@ -30,8 +30,7 @@ struct target_region {
 	uint8_t *ptr; /* NULL: unmapped */
 	size_t size;
 	struct rpma_mr_local *mr;       /* NULL: deregistered */
-	uint8_t desc[TARGET_DESC_SIZE]; /* sent to peers even after the deregistration, so that
-                                         * peers may try to use it */
+	uint8_t desc[TARGET_DESC_SIZE]; /* peers also get it after the deregistration */
 };
 
 struct target {

@@ -165,8 +165,7 @@ static void ports_are_those_of_the_range(void **state)
 	/* both ports are taken by lanes */
 	create(&other, "c.set", options);
 	assert_int_equal(peer_lane_up(&peer, 0), 0);
-	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK); /* the peer gets its former port
-                                                             * again */
+	assert_int_equal(peer_lanes(&peer, 1, 1), WIRE_OK); /* its former port again */
 	peer_end(&peer);
 }
 

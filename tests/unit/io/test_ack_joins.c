@@ -88,8 +88,7 @@ static void an_ack_leaves_with_the_answer(void **state)
 	int tries = 0;
 
 	open_polled(&p);
-	assert_int_equal(sends_of_round(&p), 2); /* the engine does not yet know whether a post
-                                                  * follows */
+	assert_int_equal(sends_of_round(&p), 2); /* the next post is unknown so far */
 	assert_int_equal(sends_of_round(&p), 2);
 	while (sends_of_round(&p) != 1)
 		assert_true(++tries < TRIES);

@@ -112,8 +112,7 @@ static void the_last_receive_of_a_shared_queue_is_reported(void **state)
 	assert_int_equal(softrnic_destroy_plain_qp(qp), 0);
 	assert_int_equal(softrnic_destroy_srq(srq), 0);
 	plain_init(&dials);
-	move(&dials, IBV_QPS_ERR, 0); /* the queue pair has its own receives, so there is no
-                                       * event to wait for */
+	move(&dials, IBV_QPS_ERR, 0); /* has its own receives, so no event comes */
 }
 
 /* --- the drained send queue ------------------------------------------------------------------- */

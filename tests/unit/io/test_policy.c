@@ -231,8 +231,7 @@ static void a_write_is_overdue_after_its_pace(void **state)
 {
 	assert_false(policy_is_overdue(1000 * US, 1030 * US, 40 * US));
 	assert_true(policy_is_overdue(1000 * US, 1036 * US,
-				      40 * US)); /* setting another alarm would cost more than it
-                                                  * saves */
+				      40 * US)); /* another alarm costs more than it saves */
 	assert_true(policy_is_overdue(1000 * US, 1200 * US, 40 * US));
 }
 

@@ -102,8 +102,7 @@ static void an_end_that_waits_is_woken_once(void **state)
 	assert_int_equal(put(in, 1), 1);
 	assert_true(ring_wakes_reader(&w));
 	assert_false(ring_wakes_reader(&w));
-	assert_int_equal(ring_reader_sleeps(&r), 1); /* there are bytes, so the reader must not
-                                                      * wait */
+	assert_int_equal(ring_reader_sleeps(&r), 1); /* bytes: the reader must not wait */
 	assert_false(ring_wakes_reader(&w));
 	assert_int_equal(put(in, SIZE), SIZE - 1);
 	assert_int_equal(ring_writer_sleeps(&w), 0);
@@ -113,8 +112,7 @@ static void an_end_that_waits_is_woken_once(void **state)
 	assert_int_equal(get(out, SIZE), SIZE - 1);
 	assert_true(ring_wakes_writer(&r));
 	assert_false(ring_wakes_writer(&r));
-	assert_int_equal(ring_writer_sleeps(&w), 1); /* there is room, so the writer must not
-                                                      * wait */
+	assert_int_equal(ring_writer_sleeps(&w), 1); /* room: the writer must not wait */
 	assert_false(ring_wakes_writer(&r));
 }
 

@@ -114,8 +114,7 @@ static void be_silent(struct end *e)
 /* The receiver's own messages reach a peer that has no more receives. */
 static void answer(struct end *e)
 {
-	end_post_send(e, 1000, 16); /* EINVAL if this end has noticed the connection's end
-                                     * already */
+	end_post_send(e, 1000, 16); /* EINVAL after the connection's end is noticed */
 }
 
 static void what_was_sent_in_good_order_arrives(void (*spoil)(struct end *))

@@ -29,8 +29,7 @@ struct standin_member {
 	struct rpma_ep *ep; /* NULL: the member is cut off */
 	char port[8];
 	struct standin_conn conns[STANDIN_CONNS];
-	struct mirror_epoch promised, epoch; /* epoch: the copy may hold the flushes of this
-                                              * epoch */
+	struct mirror_epoch promised, epoch; /* epoch: the copy may hold its flushes */
 	bool is_syncing;                     /* from member 0 */
 	struct mirror_view seen;
 	struct mirror_range records[4];

@@ -413,8 +413,7 @@ static void check_calls_while_protected(unsigned flags)
 	assert_int_equal(store8_patiently(word, 1), 0);
 	standin_set_lease(s, false);
 	assert_true(take_event(RPMIRROR_EVENT_LEASE_OVER));
-	while (!(rc = rpmirror_store8(m, word, 2))) /* the event may belong to an earlier end of
-                                                     * the lease */
+	while (!(rc = rpmirror_store8(m, word, 2))) /* an earlier end of the lease */
 		;
 	assert_int_equal(rc, RPMIRROR_E_QUORUM);
 	assert_int_equal(rpmirror_flush(m, &range, 1, 0, NULL), RPMIRROR_E_QUORUM);

@@ -71,8 +71,7 @@ static void test_a_local_write_back_is_certain_when_those_beside_it_have_ended(v
 		flush_begin(&f);
 	flush_on_done(&f, 1, 4);
 	flush_on_local(&f, 1, true);
-	assert_int_equal(flush_acked(&f, B), 0); /* flushes 2 and 3 may have failed together with
-                                                  * flush 1 */
+	assert_int_equal(flush_acked(&f, B), 0); /* 1 to 3 may have failed together */
 	flush_on_local(&f, 2, true);
 	assert_int_equal(flush_acked(&f, B), 0);
 	flush_begin(&f); /* after the ends of 1 and 2 */

@@ -45,8 +45,7 @@ static void a_hot_extent_costs_no_write(void **state)
 	uint32_t before = store.persists;
 
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
-	assert_int_equal(store.persists, before + 1); /* the slots are neighbours, so one call is
-                                                       * enough */
+	assert_int_equal(store.persists, before + 1); /* for neighbours one call is enough */
 	assert_int_equal(meta_hot_mark(&meta, extents, 3), 0);
 	assert_int_equal(store.persists, before + 1);
 	assert_true(meta_hot_is(&meta, 10));

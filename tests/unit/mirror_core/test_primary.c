@@ -254,8 +254,7 @@ static void silence_and_a_refusal_are_distinguished(void **state)
 	assert_trouble(1, "it does not answer");
 	assert_false(primary_is_refused(&p, 1));
 	assert_trouble(2, "it has seen what the register has not");
-	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* the primary asks member
-                                                                       * 2 again, */
+	assert_int_equal(p.members[2].state, PRIMARY_MEMBER_FENCING); /* member 2 is asked again, */
 	primary_on_lost(&p, 2);                                       /* and does not answer */
 	assert_trouble(2, "it does not answer");
 	assert_false(primary_is_refused(&p, 2));
@@ -696,8 +695,7 @@ static void a_register_older_than_a_member_is_split(void **state)
 	primary_on_promised(&p, 1, &report);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_tick(&p, 1000000); /* meanwhile the primary does not swap the member out, which
-                                    * would hide the split */
+	primary_tick(&p, 1000000); /* a swap would hide the split */
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	for (unsigned i = 0; i < 4; i++)
@@ -829,8 +827,7 @@ static void a_promise_that_the_register_lacks_is_split(void **state)
 	primary_on_refused(&p, 1, PRIMARY_REFUSED_EPOCH, higher);
 	assert_next(PRIMARY_DO_DROP, 1);
 	assert_next(PRIMARY_DO_READ, MIRROR_NO_SLOT);
-	primary_tick(&p, 1000000); /* meanwhile the primary does not swap the member out, which
-                                    * would hide the split */
+	primary_tick(&p, 1000000); /* a swap would hide the split */
 	assert_next(PRIMARY_DO_PROMISE, 1);
 	assert_nothing();
 	primary_on_record(&p, &reg, revision);

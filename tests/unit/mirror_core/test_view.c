@@ -256,8 +256,7 @@ static void views_compare(void **state)
 	for (unsigned i = 0; i < MIRROR_HISTORY + 1; i++)
 		assert_int_equal(view_promote(&rec, 1, 20 + i, NULL), 0);
 	assert_int_equal(rec.history_count, MIRROR_HISTORY);
-	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER); /* the history no longer has that
-                                                                 * entry */
+	assert_int_equal(view_compare(&rec, &one), VIEW_OLDER); /* the history lacks it */
 	one.epoch.number = rec.view.epoch.number + 1;
 	assert_int_equal(view_compare(&rec, &one), VIEW_NEWER);
 }

@@ -236,8 +236,7 @@ static void a_file_that_was_changed_since_it_was_left_is_compared(void **state)
 	files = m.super.files;
 	for (unsigned i = 0; i < 3; i++) {
 		files.data_time_ns = 1000 + i;
-		member_set_files(&member, &files, &v); /* the former process did not end in good
-                                                        * order */
+		member_set_files(&member, &files, &v); /* no orderly end before */
 		files.data_time_ns += 10;
 		member_leave_files(&member, &files, &v);
 		member_set_files(&member, &files, &v);

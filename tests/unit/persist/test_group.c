@@ -112,8 +112,7 @@ static void a_failure_is_that_of_all_and_of_the_file(void **state)
 	gate_fail(EIO);
 	gate_set(false);
 	expect(SLOTS, PAGES, -EIO);
-	for (size_t i = 0; i < SLOTS; i++) /* each of these flushes passed the gate before or
-                                            * after the failure */
+	for (size_t i = 0; i < SLOTS; i++) /* passed before or after the failure */
 		assert_int_not_equal(flush_wait(&jobs[i], 20000), -ETIMEDOUT);
 	gate_fail(0);
 	assert_int_equal(flush(m.region, m.p, PAGE), -EIO);

@@ -184,8 +184,7 @@ static void the_checksum_of_the_old_form_covers_the_whole_page(void **state)
 
 	header_decode(pages[0], &h);
 	h.incompat = HEADER_SDS;
-	assert_false(header_has_sds(&h)); /* the shutdown state could not change without the
-                                           * header's checksum */
+	assert_false(header_has_sds(&h)); /* the checksum covers this flag */
 	h.incompat = HEADER_CKSUM_2K;
 	assert_false(header_has_sds(&h));
 	h.incompat = 0;

@@ -137,8 +137,7 @@ static void a_file_is_put_as_a_whole(void **state)
 	must(rpma_digest_compute(RPMA_DIGEST_BLAKE2B, buf, sizeof(buf), &digest));
 	assert_int_equal(rpma_file_put_begin(file, SIZE + 1, 0), RPMA_E_INVAL);
 	assert_int_equal(rpma_file_put_end(file, 1, digest.bytes), RPMA_E_INVAL);
-	assert_int_equal(rpma_file_pwrite(file, buf, 1, 0), RPMA_E_INVAL); /* the file has no
-                                                                            * range yet */
+	assert_int_equal(rpma_file_pwrite(file, buf, 1, 0), RPMA_E_INVAL); /* no range yet */
 	must(rpma_file_get_generation(file, &generation));
 	assert_int_equal(generation, 0);
 	must(rpma_file_put_begin(file, sizeof(buf), 1234567890));

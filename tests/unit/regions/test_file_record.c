@@ -29,8 +29,7 @@ static const struct file_record whole = {
 
 static int decode(const uint8_t *buf, size_t len, struct file_record *record)
 {
-	uint8_t *exact = malloc(len ? len : 1); /* so that a sanitizer notices a read past the
-                                                 * end */
+	uint8_t *exact = malloc(len ? len : 1); /* exact size, for sanitizers */
 	int rc;
 
 	memcpy(exact, buf, len);

@@ -233,8 +233,7 @@ static void a_send_that_finds_a_short_receive_late_is_to_blame(void **state)
 	assert_int_equal(end_write(t.a, 3, t.mra, 0, 100, t.mrb, 0), 0);
 	pair_run(&t.p);
 	expect_no_wc(&t.a->scq);
-	assert_int_equal(end_recv(t.b, 8, t.mrb, 1024, 50), 0); /* the Send's Ack is not built
-                                                                 * yet */
+	assert_int_equal(end_recv(t.b, 8, t.mrb, 1024, 50), 0); /* the Ack is not built yet */
 	assert_int_equal(end_recv(t.b, 9, t.mrb, 1024, 50), 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);
@@ -277,8 +276,7 @@ static void a_read_that_is_not_answered_yet_is_not_to_blame(void **state)
 	open_bench();
 	assert_int_equal(end_write(t.a, 1, t.mra, 0, 100, t.mrb, 0), 0);
 	assert_int_equal(end_read(t.a, 2, t.mra, 200, 100, t.mrb, 0), 0);
-	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0); /* this Send finds no receive,
-                                                               * either */
+	assert_int_equal(end_send(t.a, 3, t.mra, 0, 100), 0); /* finds no receive, either */
 	assert_int_equal(post_remote(IBV_WR_RDMA_WRITE, 1, t.mrb->iova, 8), 0);
 	pair_run(&t.p);
 	expect_wc(&t.a->scq, 1, IBV_WC_SUCCESS);

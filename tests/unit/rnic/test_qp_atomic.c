@@ -332,8 +332,7 @@ static void an_atomic_write_waits_for_the_flush_before_it(void **state)
 	pair_run(&a.t.p);
 	expect_wc(&a.t.a->scq, 1, IBV_WC_SUCCESS);
 	expect_no_wc(&a.t.a->scq);
-	assert_int_equal(qp_counters(a.t.b->qp)->atomics_in, 1); /* the request has arrived, and
-                                                                  * waits */
+	assert_int_equal(qp_counters(a.t.b->qp)->atomics_in, 1); /* arrived, and waits */
 	assert_true(*word_of(&a) == 0);
 	end_finish_writeback(a.t.b, 0);
 	pair_run(&a.t.p);

@@ -201,8 +201,7 @@ static void both_sides_may_park_with_flushes_outstanding(void **state)
 		assert_int_equal(end_recv(t->a, i, t->mra, 1000, 100), 0);
 		pair_run(&t->p);
 	}
-	for (uint64_t id = 2; id <= 7; id++) /* B is finished although its own receives are
-                                              * missing */
+	for (uint64_t id = 2; id <= 7; id++) /* B lacks receives, and is finished */
 		expect_wc(&t->b->scq, id, IBV_WC_SUCCESS);
 	expect_wc(&t->a->scq, 2, IBV_WC_SUCCESS);
 	expect_no_wc(&t->a->scq);
@@ -391,8 +390,7 @@ static void a_failed_qp_leaves_the_srq_to_others(void **state)
 	t.a->wire[2] &= 0xbf; /* not the last segment */
 	take_all(t.b);
 	qp_fail(t.b->qp, IBV_WC_GENERAL_ERR);
-	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR); /* the message had already taken this
-                                                       * receive */
+	expect_wc(&t.b->rcq, 1, IBV_WC_WR_FLUSH_ERR); /* the message had taken it */
 	expect_no_wc(&t.b->rcq);
 	assert_true(rq_take(&t.b->srq.rq, &left));
 	assert_int_equal(left.wr_id, 2);

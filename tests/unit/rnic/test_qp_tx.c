@@ -129,8 +129,7 @@ static void a_removed_region_ends_the_later_read(void **state)
 	end_send_all(t->a);
 	take_all(t->b);
 	end_gather(t->b, 1000, NULL);
-	bench_dereg(t->b, &t->mrb); /* after more than half of the message was gathered, but not
-                                     * all */
+	bench_dereg(t->b, &t->mrb); /* the message is half gathered */
 	pair_run(&t->p);
 	expect_wc(&t->a->scq, 1, IBV_WC_REM_ACCESS_ERR);
 	expect_terminated(t->b, true, TERM_RDMAP_INVALID_STAG);

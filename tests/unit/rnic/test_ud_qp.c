@@ -365,8 +365,7 @@ static void receives_are_taken_from_a_shared_queue(void **state)
 	make_qp(&srq);
 	to_rts();
 	assert_int_equal(post_recv(1, &sge, 1), EINVAL);
-	receive(QKEY, "y", 1); /* no receive is posted: later posts do not revive the dropped
-                                * message */
+	receive(QKEY, "y", 1); /* no receive is posted: the message is dropped */
 	assert_int_equal(post_shared(1), 0);
 	nothing_polled(&recv_cq);
 	receive(QKEY, bytes, sizeof(bytes)); /* too long: the receive waits in the queue pair */

@@ -65,8 +65,7 @@ static void sealed_frames_pass_in_order(void **state)
 	first = wire_frame_encode(&tx, WIRE_CLOSE, (const uint8_t *)"abcd", 4, buf);
 	assert_int_equal(first, WIRE_HEADER + 4 + WIRE_MAC);
 	second = wire_frame_encode(&tx, WIRE_CLOSE, (const uint8_t *)"abcd", 4, buf + first);
-	assert_memory_not_equal(buf, buf + first, first); /* although both frames have the same
-                                                           * content */
+	assert_memory_not_equal(buf, buf + first, first); /* though the content is the same */
 	assert_int_equal(wire_frame_decode(&rx, buf, first + second, &frame), first);
 	assert_int_equal(wire_frame_decode(&rx, buf + first, second, &frame), second);
 	assert_memory_equal(frame.body, "abcd", 4);

@@ -103,8 +103,7 @@ static void a_byte_more_or_less_is_refused(void **state)
 	size_t len = wire_answer_encode(&m, buf);
 
 	for (size_t n = 0; n < len; n++) {
-		uint8_t *cut = malloc(n ? n : 1); /* so that a sanitizer notices a read past the
-                                                   * end */
+		uint8_t *cut = malloc(n ? n : 1); /* exact size, for sanitizers */
 
 		memcpy(cut, buf, n);
 		assert_false(wire_answer_decode(cut, n, &got));

@@ -419,8 +419,7 @@ static void why_a_server_must_not_send_first_is_logged_once(void **state)
 	a.offer_consent = false;
 	live();
 	assert_int_equal(side_post_send(&l.b, 1), 0);
-	assert_int_equal(l.b.u.deadline, 0); /* a post passes no time, so the update requests a
-                                              * look at once */
+	assert_int_equal(l.b.u.deadline, 0); /* a post passes no time: due at once */
 	link_run(&l);
 	assert_int_equal(stream_deadline(l.b.s), l.now + NSEC_PER_SEC);
 	link_pass(&l, NSEC_PER_SEC - 1);

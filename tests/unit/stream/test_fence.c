@@ -197,8 +197,7 @@ static void one_that_never_names_itself_is_cut_when_there_is_no_room(void **stat
 	fence_arrive(&all, &m[0]); /* the connection never names itself */
 	fence_arrive(&all, &m[1]);
 	fill_with_questions();
-	fence_arrive(&all, &m[2]); /* this connection is later than all of these, and has its
-                                    * time */
+	fence_arrive(&all, &m[2]); /* later than all these: it has time */
 	assert_int_equal(cuts[0] + cuts[1], 0);
 	fence_arrive(&all, &m[3]);
 	assert_int_equal(ask(3, "you", 2, 1, 1), STREAM_FENCE_DONE);

@@ -67,8 +67,7 @@ static void it_is_established_after_the_answer(void **state)
 	expect_established(0, 0);
 	assert_int_equal(l.b.questions, 1);
 	assert_int_equal(l.b.came.n, EXT_ORIGIN_RANGES);
-	assert_int_equal(rig_poll(l.b.rig, &status), -1); /* no bytes of the user follow the
-                                                           * ORIGIN */
+	assert_int_equal(rig_poll(l.b.rig, &status), -1); /* no bytes of the user */
 	stream_fence_end(l.b.s, l.now, &l.b.u);
 	link_run(&l);
 	expect_established(1, 1);
@@ -244,8 +243,7 @@ static void one_that_does_not_take_part_is_as_before(void **state)
 	assert_int_equal(stream_disconnect(l.b.s, l.now, &l.b.u), 0);
 	link_run(&l);
 	assert_state(&l.b, CLOSED);
-	assert_false(qp_peer_leaves(rig_qp(l.a.rig))); /* to that peer an unknown kind would be
-                                                        * an error */
+	assert_false(qp_peer_leaves(rig_qp(l.a.rig))); /* an unknown kind to that peer */
 	link_fini(&l);
 
 	reset(NULL);

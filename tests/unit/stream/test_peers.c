@@ -39,8 +39,7 @@ static const struct {
 	{"MPA ID Rep frame\0\2\0\0", 20},
 	{"MPA ID Rep Frame\x10\2\2\1", 20}, /* PD_Length 513 */
 	{"MPA ID Req Frame\x10\2\2\1", 20},
-	{"MPA ID Req Frame\x10\2\0\3", 20}, /* enhanced, without room for the words of the
-                                             * enhanced block */
+	{"MPA ID Req Frame\x10\2\0\3", 20}, /* enhanced, without room for the block */
 	{"MPA ID Rep Frame\x10\2\0\3", 20},
 };
 

@@ -75,8 +75,7 @@ static void contexts_differ(void **state)
 	assert_int_not_equal(a->async_fd, b->async_fd);
 	assert_int_equal(softrnic_close_device(a), 0);
 	assert_int_equal(softrnic_close_device(b), 0);
-	assert_int_equal(softrnic_close_device(softrnic_context()), 0); /* the context of ids
-                                                                         * stays open */
+	assert_int_equal(softrnic_close_device(softrnic_context()), 0); /* the ids' context stays */
 	assert_int_not_equal(fcntl(softrnic_context()->async_fd, F_GETFD), -1);
 }
 

@@ -221,8 +221,7 @@ static void reset_empties_without_completions(void **state)
 	for (int i = 0; i < 4; i++) /* all of the room is there again */
 		assert_int_equal(post_recv(p, 1), 0);
 	assert_int_equal(move(p, IBV_QPS_ERR), 0);
-	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* the move also drops completions that the
-                                                      * program has not polled */
+	assert_int_equal(move(p, IBV_QPS_RESET), 0); /* also drops unpolled completions */
 	assert_int_equal(flushed(p), 0);
 }
 
