@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lookers.pml -- which thread looks for the bytes of a connection, for spin(1).
+ * lookers.pml -- a model for spin(1): which thread looks for the bytes of a connection.
  *
- * The rules are those of src/softrnic/io: conn.c (lock and `want`), conn_own.c, conn_watch.c, policy.c,
- * engine_spin.c, engine_stall.c, link_shm_io.c; and of verbs/cq_wait.c.
- * A peer sends MESSAGES. Each takes two turns of the connection: one takes it off the link, the next one sends the
- * answer and completes. Threads of the application poll, or arm the completion queue and wait, until all are complete.
- * If no thread looks for bytes that are here, or ends a turn that is left, the application waits for ever: spin
- * reports that as an invalid end state. README.md tells how to read it.
+ * The rules are those of src/softrnic/io: conn.c (lock and `want`), conn_own.c, conn_watch.c,
+ * policy.c, engine_spin.c, engine_stall.c, link_shm_io.c; and of verbs/cq_wait.c. A peer sends
+ * MESSAGES. Each message takes two turns of the connection: the first takes the message off the
+ * link, the second sends the answer and completes. Threads of the application poll, or arm the
+ * completion queue and wait, until all messages are complete. If no thread looks for bytes that
+ * have arrived, or finishes a turn that was begun, the application waits for ever; spin reports
+ * that as an invalid end state. README.md explains how to read a report.
  *
- * One `atomic` block is one step of one thread. In a trace, thread 2 is the application's, and thread 3 with WAITER;
- * those of the engine follow. `mutation` is a number of the list in lookers_mutations.h; 0 is the rules as they are.
+ * One `atomic` block is one step of one thread. In a trace, thread 2 belongs to the application,
+ * with WAITER also thread 3; the engine's threads follow. `mutation` is a number of the list in
+ * lookers_mutations.h; 0 stands for the unchanged rules.
  */
 #ifndef MESSAGES
 #define MESSAGES 2
 #endif
-#ifndef QUIET /* the first ones of these, which complete nothing for the application */
+#ifndef QUIET /* number of first messages that complete nothing for the application */
 #define QUIET 0
 #endif
 #ifndef WAITER /* a second thread of the application; the first one may then stop after any poll */
@@ -33,7 +35,7 @@
 #ifndef EARLY /* the alarm may expire early, for a Write of another connection */
 #define EARLY 0
 #endif
-#ifndef DESTROY /* the connection is destroyed after all messages are complete */
+#ifndef DESTROY /* 1: the connection is destroyed after all messages are complete */
 #define DESTROY 0
 #endif
 
@@ -46,25 +48,27 @@ c_decl {
 byte mutation;
 
 /* --- the link --------------------------------------------------------------------------------- */
-byte bytes;            /* messages that have arrived and are not taken */
-bool event;            /* of the poller, edge-triggered: the leader has not taken it yet */
-bool sleeps = RINGS, wakeup; /* rings: the reader asks for a wake-up; one lies in the socket */
+byte bytes;            /* messages that have arrived and are not taken off the link */
+/* an edge-triggered event of the poller that the leader has not taken yet */
+bool event;
+/* rings: the reader has asked for a wake-up; a wake-up is in the socket */
+bool sleeps = RINGS, wakeup;
 bool undrained;        /* rings: the wake-up was served, and left in the socket */
 
 /* --- the connection. Its lock guards all but `want`, `waiters` and `used` ---------------------- */
 #define WANT_READ  1
-#define WANT_OWN   2 /* the threads that look have changed */
+#define WANT_OWN   2 /* another set of threads looks for bytes */
 #define WANT_END   4 /* the lease is over */
 #define WANT_AGAIN 8
 #define WANT_BELL  16 /* does a Write wait to be sent? */
 bool lock;
 byte want;
-byte refs = 2;         /* the link's, and the application's */
+byte refs = 2;         /* references of the link and of the application */
 bool registered = true;
 bool readable, unsent, unfinished, to_sleep;
 bool leased, waits, armed_before, spun, silent, awaited;
 byte waiters;
-bool used;             /* by a poll or a wait since the last look at leases */
+bool used;             /* a poll or a wait has used the connection since the last look at leases */
 
 /* --- the completion queue and its channel ------------------------------------------------------ */
 byte completions, taken, quiet = QUIET;
@@ -74,8 +78,8 @@ bool armed, notice;
 byte leader = 1;
 bool in_hand;          /* the leader has taken the event, and has not begun its callback */
 bool held_up;          /* the leader waits in the callback of another connection */
-bool task;             /* queued */
-bool due, look_at;     /* the alarm is set; a look at leases is to come, by the alarm or a thread that polls */
+bool task;             /* the connection's task is queued */
+bool due, look_at;     /* the alarm is set; the alarm or a polling thread has to look at leases */
 bool watched;          /* the connection is in the alarm's list, which has a reference */
 bool listed;           /* the leader spins on this connection */
 
@@ -93,7 +97,7 @@ inline queue_task() {
 	fi
 }
 
-/* The link reports bytes again, and looks for those that came meanwhile. */
+/* The link reports bytes again, and looks for bytes that came meanwhile. */
 inline report_reads() {
 	if
 	:: RINGS ->
@@ -131,7 +135,7 @@ inline end_link_wait() {
 	fi
 }
 
-/* What is left of a turn by a thread that polled becomes a task. */
+/* If a polling thread leaves a turn unfinished, the rest becomes a task. */
 inline finish() {
 	if
 	:: unfinished && !POLLED && !MUTATED(FORGET_UNFINISHED) -> queue_task()
@@ -159,7 +163,7 @@ inline complete() {
 	fi
 }
 
-/* One turn: it sends an answer that is left, and takes one message. */
+/* One turn: send an answer that is still due, and take one message. */
 inline turn() {
 	unfinished = false;
 	if
@@ -197,7 +201,7 @@ inline go_to_sleep() {
 	fi
 }
 
-/* The next look comes if there is a lease. */
+/* Plan the next look if there is a lease. */
 inline set_look() {
 	look_at = leased;
 	due = due || leased
@@ -285,7 +289,8 @@ inline release() {
 	od
 }
 
-/* A thread that polls looks, and puts off the alarm. With WAITER only the alarm looks, for the search to be short. */
+/* A polling thread looks, and postpones the alarm. With WAITER only the alarm looks, which keeps
+ * the search short. */
 inline thread_looks() {
 	printf("thread %d looks at the leases\n", _pid);
 	unused = leased && !used;
@@ -365,7 +370,7 @@ inline drive(place) {
 	fi
 }
 
-/* Arming ends the lease, except of a thread that waits again and again, and arms once before each wait. */
+/* Arming ends the lease, unless the thread waits again and again and arms once before each wait. */
 inline arm() {
 	printf("thread %d arms the queue\n", _pid);
 	armed = true;
@@ -376,7 +381,7 @@ inline arm() {
 	fi
 }
 
-/* With the lock: the thread waits for the link as well. Not so if bytes are in the ring. */
+/* With the lock: the thread waits for the link as well, unless bytes are in the ring. */
 inline wait_begin() {
 	printf("thread %d waits for the link\n", _pid);
 	waiters++;
@@ -403,7 +408,7 @@ inline wait_begin() {
 	fi
 }
 
-/* With the lock: it waited not long ago, so it holds a lease between its waits. */
+/* With the lock: the thread waited a short time ago, so it holds a lease between its waits. */
 inline wait_again() {
 	lease_begin();
 	armed_before = false;
@@ -538,7 +543,7 @@ ends:
 
 #define LEADS (leader == me && !held_up)
 
-/* One look of a leader that spins. It goes on for as long as no thread of the application looks. */
+/* One look of a spinning leader, which spins as long as no thread of the application looks. */
 inline spin_look() {
 	printf("thread %d spins\n", _pid);
 	lock = true;
@@ -552,7 +557,8 @@ inline spin_look() {
 	fi
 }
 
-/* The alarm takes the connection off its list, with the list's reference. It is listed again while it is leased. */
+/* The alarm takes the connection off its list, with the list's reference, and lists it again
+ * while it is leased. */
 inline alarm_takes() {
 	assert(!FREED);
 	if
@@ -575,7 +581,7 @@ inline alarm_ends() {
 	looks = false
 }
 
-/* Each callback has a reference until it is back from the lock. */
+/* Each callback holds a reference until it has released the lock. */
 proctype engine(byte me) {
 	byte wanted, bits;
 	bool looks, asked, without;
@@ -663,7 +669,8 @@ end_held:
 	false
 }
 
-/* Replaces a leader that is held up. Its events, and what it spins on, are its successor's. */
+/* Replaces a leader that is held up. The successor takes over its events and the connections on
+ * which it spins. */
 proctype guard() {
 end:
 	do

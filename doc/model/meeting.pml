@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * meeting.pml -- how two queue pairs without rdma_cm get the one connection between them, for spin(1).
+ * meeting.pml -- a model for spin(1): how two queue pairs without rdma_cm agree on one connection.
  *
- * The rules are those of src/softrnic/stream/meeting.c (doc/architecture/meeting.md). Two ends move their queue pairs
- * to RTR and back, in every order. Processes die and come again with the same name or another one. The network delays
- * everything, and a reset overtakes what was sent before it. README.md tells how to read it.
+ * The rules are those of src/softrnic/stream/meeting.c (doc/architecture/meeting.md). Two ends move
+ * their queue pairs to RTR and back, in every order. Processes die and start again with the same
+ * name or another one. The network delays everything, and a reset overtakes data that were sent
+ * before it. README.md explains how to read a report.
  *
- * One step of the only process is one event at one end. `mutation` is a number of the list in meeting_mutations.h; 0 is
- * the rules as they are.
+ * One step of the only process is one event at one end. `mutation` is a number of the list in
+ * meeting_mutations.h; 0 stands for the unchanged rules.
  */
-#ifndef RESETS /* moves to RESET or ERR, of both ends together */
+#ifndef RESETS /* number of moves to RESET or ERR, for both ends together */
 #define RESETS 0
 #endif
-#ifndef KILLS /* of a process; it comes again */
+#ifndef KILLS /* number of deaths of a process, which starts again */
 #define KILLS 0
 #endif
-#ifndef NAMES /* end 0 may come again with another name, less or greater than that of end 1 */
+#ifndef NAMES /* end 0 may start again with another name, less or greater than the name of end 1 */
 #define NAMES 0
 #endif
-#ifndef CUTS /* connections that the network resets */
+#ifndef CUTS /* number of connections that the network resets */
 #define CUTS 0
 #endif
-#ifndef EVICTIONS /* parked dials that are dropped because there are too many, of strangers for example */
+/* number of parked dials that are dropped because there are too many, for example from strangers */
+#ifndef EVICTIONS
 #define EVICTIONS 0
 #endif
-#ifndef EARLY /* timers that expire while something is still on its way */
+#ifndef EARLY /* number of timers that expire while data are still under way */
 #define EARLY 0
 #endif
-#ifndef POSTS /* messages of the users */
+#ifndef POSTS /* number of messages of the users */
 #define POSTS 0
 #endif
-#ifndef BLOCKED /* dials of one end do not arrive. 1: nothing answers. 2: or something else, which may also hang up */
+/* dials of one end do not arrive. 1: no answer comes. 2: no answer, or another program answers,
+ * which may also hang up */
+#ifndef BLOCKED
 #define BLOCKED 0
 #endif
 #ifndef SELF /* end 0 may choose itself as its peer */
@@ -52,22 +56,23 @@ byte mutation;
 
 #define CONNECTING 0 /* the dialing end has not sent its request */
 #define SENT       1 /* the request is on its way */
-#define READ       2 /* the other end has read it, and has not answered: the dial is parked */
-#define ACCEPTED   3 /* reply and HELLO are on their way */
+/* the other end has read the request and has not answered: the dial is parked */
+#define READ       2
+#define ACCEPTED   3 /* reply and HELLO are under way */
 #define AGREED     4 /* the dialing end has read the reply; its HELLO is on its way, or there */
 
 typedef connection {
 	bool used;
 	bit dialer;
 	byte stage;
-	bool nowhere;    /* it has reached something else than the peer */
-	bool is_open[2]; /* at this end */
+	bool nowhere;    /* the dial has reached another program than the peer */
+	bool is_open[2]; /* the connection is open at this end */
 	bool ends[2];    /* the reset of the other end is on its way to this end */
 	bool live[2];    /* this end has read the other one's HELLO */
 	bool data[2];    /* a message is on its way to this end */
 	bool ack[2];
-	byte from, to;   /* names */
-	byte incarnation /* of the dialing end */
+	byte from, to;   /* names of the ends in the request */
+	byte incarnation /* incarnation of the dialing end */
 };
 connection links[LINKS];
 
@@ -75,19 +80,21 @@ connection links[LINKS];
 
 mtype = { NONE, DIALING, AWAITING, GREETING, MET, LOST };
 mtype state[2] = NONE;
-byte name[2], peer[2];     /* numbers; the greater one dials */
-byte attempt[2] = NO_LINK; /* the dial, or the stream */
-bool down[2];              /* no process */
+byte name[2], peer[2];     /* numbers; the end with the greater number dials */
+byte attempt[2] = NO_LINK; /* connection of the dial or stream */
+bool down[2];              /* the end has no process */
 bool blocked[2], blind;    /* blind: an end is blocked for ever */
 byte incarnation[2];
-bool was_used[2], owes[2]; /* of the stream: a message went either way; ours is not acknowledged */
-bool spent[2];             /* a stream that was used has ended: only a reset helps */
-bool stopped[2];           /* by a mutation: no timer runs any more */
-byte fired[2];             /* timers that expired with nothing on its way, since the last disturbance */
+/* the stream has carried a message in either direction; this end's message is not acknowledged */
+bool was_used[2], owes[2];
+bool spent[2];             /* a stream that was used has ended: the end needs a reset */
+bool stopped[2];           /* by a mutation, no timer runs any more */
+/* number of timers that expired while nothing was under way, since the last disturbance */
+byte fired[2];
 
 byte resets = RESETS, kills = KILLS, cuts = CUTS, evictions = EVICTIONS, early = EARLY, posts = POSTS;
 
-/* Two ends that must meet: both look for each other, and neither has a history. */
+/* These two ends must meet: both look for each other, and neither has used a stream before. */
 #define WAITS(e)  (state[e] == DIALING || state[e] == AWAITING)
 #define RIGHT     (!down[0] && !down[1] && peer[0] == name[1] && peer[1] == name[0] && \
 		   state[0] != NONE && state[1] != NONE && !spent[0] && !spent[1])
@@ -112,12 +119,13 @@ byte resets = RESETS, kills = KILLS, cuts = CUTS, evictions = EVICTIONS, early =
 #define SENT_OURS(e)     (attempt[e] != NO_LINK && links[attempt[e]].stage != CONNECTING)
 #define IS_BOUND(l, e)   (links[l].stage == AGREED || (links[l].stage == ACCEPTED && links[l].dialer != e))
 
-/* Timers. A dial that hangs is ended by its time limit. */
+/* Timers. The time limit ends a dial that hangs. */
 #define MAY_DIAL(e)  (WAITS(e) && attempt[e] == NO_LINK && !stopped[e])
 #define HANGS(e)     (WAITS(e) && attempt[e] != NO_LINK && links[attempt[e]].stage == CONNECTING && blocked[e])
 #define MAY_YIELD(e) (state[e] == DIALING && SENT_OURS(e) && PEER_IS_PARKED(e) && !MUTATED(NO_YIELD))
 #define TIMER(e)     (MAY_DIAL(e) || HANGS(e) || MAY_YIELD(e))
-/* Of two ends that look for each other, each has its turn. The pause between two dials is not longer than the wait. */
+/* If two ends look for each other, their timers expire in turns. The pause between two dials is
+ * not longer than the wait. */
 #define TURN(e)      (!RIGHT || ((fired[e] <= fired[1 - e] || !TIMER(1 - e)) && \
 				 !(state[e] == AWAITING && state[1 - e] == DIALING && MAY_DIAL(1 - e))))
 
@@ -131,7 +139,8 @@ inline free_link(l) {
 	fi
 }
 
-/* A reset of end e. What is on its way to this end is lost at once, and at the other end when the reset arrives. */
+/* End e resets. Data under way to this end are lost at once, data at the other end when the
+ * reset arrives. */
 inline close_side(l, e) {
 	links[l].is_open[e] = false;
 	links[l].ends[e] = false; links[l].data[e] = false; links[l].ack[e] = false;
@@ -150,7 +159,7 @@ inline end_attempt(e) {
 	was_used[e] = false; owes[e] = false
 }
 
-/* Where connections of the past fill the table, the dial is left to the timer. */
+/* If earlier connections fill the table, the timer dials later. */
 inline dial(e) {
 	l1 = 0;
 	do
@@ -190,7 +199,7 @@ inline accept_link(l, e) {
 	fi
 }
 
-/* An end that begins to wait looks at what is parked first. */
+/* An end that begins to wait first looks at the parked dials. */
 inline look_for_parked(e) {
 	l2 = 0;
 	do
@@ -240,7 +249,7 @@ inline on_rtr(e) {
 	fi
 }
 
-/* Its stream or dial has ended, and no message was exchanged: it waits again. */
+/* The end's stream or dial has ended without a message: the end waits again. */
 inline wait_again(e) {
 	was_waiting = WAITS(e);
 	if
@@ -285,7 +294,7 @@ inline leave(e) {
 	stopped[e] = false; spent[e] = false
 }
 
-/* By a mutation: neither accepted nor closed. */
+/* By a mutation, parked dials are neither accepted nor closed. */
 inline forget_parked(e) {
 	l2 = 0;
 	do
@@ -437,11 +446,11 @@ inline cut(l) {
 
 /* --- what holds in every state ---------------------------------------------------------------------------- */
 
-/* Dials and streams of end e that are open: parked ones are not its own. */
+/* Open dials and streams of end e; a parked dial belongs to the other end. */
 #define OURS(l, e) (links[l].used && links[l].is_open[e] && \
 		    (links[l].dialer == e || links[l].stage == ACCEPTED || links[l].stage == AGREED))
 #define N_OURS(e)  (OURS(0, e) + OURS(1, e) + OURS(2, e) + OURS(3, e))
-/* Each end has accepted the dial of the other one, and neither end had given its own dial up before. */
+/* Each end has accepted the other end's dial, and neither end had given up its own dial before. */
 #define CROSSED    (state[0] == GREETING && state[1] == GREETING && links[attempt[0]].dialer == 1 && \
 		    links[attempt[1]].dialer == 0 && links[attempt[0]].incarnation == incarnation[1] && \
 		    links[attempt[1]].incarnation == incarnation[0])
@@ -460,7 +469,7 @@ inline check() {
 	assert(BLOCKED == 2 || cuts < CUTS || !CROSSED)
 }
 
-/* Only an end whose dials are blocked needs the other one's fallback, or has to give its dial up. */
+/* Only an end with blocked dials needs the other end's fallback, or has to give up its dial. */
 inline count_timer(e) {
 	if
 	:: RIGHT ->

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mirror.pml -- the rules by which copies of a mirrored file agree, for spin(1).
+ * mirror.pml -- a model for spin(1) of the rules by which copies of a mirrored file agree.
  *
- * README.md beside this file says what is modelled, what is not, and how to read a counterexample.
- * One step of one member is one transition. Members crash and restart at any step, requests are
- * delayed or lost, and no failure is detected reliably: any member may try to be promoted at any
- * time. `mutation` is a number of the list in mirror_mutations.h; 0 is the rules as they are.
+ * README.md explains which parts are modelled, and how to read a counterexample. One step of one
+ * member is one transition. Members crash and restart at any step, requests are delayed or lost,
+ * and no failure is detected reliably: any member may try to be promoted at any time. `mutation` is
+ * a number of the list in mirror_mutations.h; 0 stands for the unchanged rules.
  */
 #ifndef MEMBERS
 #define MEMBERS 2
@@ -19,28 +19,28 @@
 #ifndef CRASHES
 #define CRASHES 1
 #endif
-#ifndef LOSSES /* of a whole copy with its metadata */
+#ifndef LOSSES /* number of losses of a whole copy with its metadata */
 #define LOSSES 0
 #endif
-#ifndef CONFIGS /* changes of the configuration */
+#ifndef CONFIGS /* number of changes of the configuration */
 #define CONFIGS 0
 #endif
-#ifndef SPARES /* copies that are empty and no members yet: the last ones */
+#ifndef SPARES /* the last copies start empty, and are not members yet */
 #define SPARES 0
 #endif
-#ifndef DEMOTES /* planned ends of an epoch */
+#ifndef DEMOTES /* number of planned ends of an epoch */
 #define DEMOTES 0
 #endif
-#ifndef ORDERS /* of an operator, to promote a member by force */
+#ifndef ORDERS /* number of an operator's orders to promote a member by force */
 #define ORDERS 0
 #endif
-#ifndef LATE /* swaps without an answer */
+#ifndef LATE /* 1: swaps may stay without an answer */
 #define LATE 1
 #endif
 #ifndef STARTED /* member 0 serves in the first state */
 #define STARTED 0
 #endif
-#ifndef TICKS /* of the clock that leases are measured with; 0: no leases */
+#ifndef TICKS /* ticks of the clock that measures leases; 0: no leases */
 #define TICKS 0
 #endif
 
@@ -55,32 +55,34 @@
 
 #include "mirror_mutations.h"
 
-/* What member i has. Durable: data (one bit a write), promise, named, blank, unclean.
- * The rest is the memory of its primary process; epoch 0: there is none. */
+/* The state of member i. Durable: data (one bit for each write), promise, named, blank, unclean.
+ * The rest is the memory of its primary process; epoch 0: no such process. */
 byte data[MEMBERS];
-byte promise[MEMBERS];  /* lower epochs are refused */
+byte promise[MEMBERS];  /* the member refuses lower epochs */
 byte named[MEMBERS];    /* records: writes that may differ between copies */
 bool blank[MEMBERS];    /* a new copy: no content */
-bool unclean[MEMBERS];  /* its host lost power: records of what its medium holds may be lost */
+bool unclean[MEMBERS];  /* the host lost power: records of writes on its medium may be lost */
 bool up[MEMBERS];
 
 byte epoch[MEMBERS];
 bool serving[MEMBERS];
 byte joined[MEMBERS];   /* fenced and made equal in this epoch */
-byte joining[MEMBERS];  /* outside of S, and waited for by flushes */
-byte insync[MEMBERS];   /* S as this primary knows it */
-byte proposed[MEMBERS]; /* whose expansion was asked for, with no answer yet */
-bool current[MEMBERS];  /* the register is as this primary saw it last: its next swap succeeds */
-byte pending[MEMBERS];  /* the write under way, 0: none */
-byte holders[MEMBERS];  /* who has it */
+byte joining[MEMBERS];  /* outside of S, and flushes wait for these members */
+byte insync[MEMBERS];   /* S in this primary's memory */
+byte proposed[MEMBERS]; /* members in a swap to enlarge S that has no answer yet */
+/* the register is unchanged since this primary's last read: its next swap succeeds */
+bool current[MEMBERS];
+byte pending[MEMBERS];  /* the write under way; 0: none */
+byte holders[MEMBERS];  /* members that have this write */
 
 /* The register: one value, changed by compare-and-swap. */
 byte reg_epoch, reg_insync;
-/* A swap without an answer, which may still be carried out as long as no other one was. */
+/* A swap without an answer; it may still be carried out as long as no other swap was. */
 bool late;
 byte late_insync;
 
-byte acknowledged, observed; /* writes acknowledged to, and values read by, an application */
+/* writes that an application got acknowledged; values that it has read */
+byte acknowledged, observed;
 byte next_write = 1;
 byte promotions, crashes, losses, configs;
 
@@ -94,9 +96,9 @@ bool was_clean[MEMBERS];
 #endif
 
 #if CONFIGS
-byte reg_members, reg_primary; /* the copies that are configured; the last primary's index + 1 */
-byte knows[MEMBERS];           /* reg_members as this primary knows it */
-byte successor[MEMBERS];       /* index + 1 of the copy that has taken its place */
+byte reg_members, reg_primary; /* the configured copies; index + 1 of the last primary */
+byte knows[MEMBERS];           /* reg_members in this primary's memory */
+byte successor[MEMBERS];       /* index + 1 of the copy that has replaced this one */
 #define KNOWS(i, r) IN(knows[i], r)
 #define REPLACED_BY_INSYNC(i) (successor[i] && IN(reg_insync, successor[i] - 1))
 #else
@@ -105,37 +107,41 @@ byte successor[MEMBERS];       /* index + 1 of the copy that has taken its place
 #endif
 #if ORDERS
 /*
- * An operator who has looked at the set orders to promote member ordered - 1 by force, and waits. What
- * its copy lacks is given up by that: nothing else, and not by an order whose tool has gone.
+ * An operator has looked at the set, orders to promote member ordered - 1 by force, and waits. The
+ * order gives up only the writes that this copy lacks. An order whose tool has ended gives up
+ * nothing.
  */
 byte orders, ordered;
-bool waits;       /* the operator's tool; */
-bool known;       /* its order, to the member's daemon; */
-bool unchanged;   /* the register is as the operator saw it; */
+bool waits;       /* the operator's tool waits */
+bool known;       /* the member's daemon has the order */
+bool unchanged;   /* the register is unchanged since the operator looked */
 bool let_in;      /* the daemon has let a process of the member begin */
-byte forced_from; /* the last epoch begun by force: what former primaries acknowledge is given up */
+/* the last epoch begun by force: writes that former primaries acknowledge are given up */
+byte forced_from;
 #define GIVEN_UP(i) (epoch[i] < forced_from)
 #else
 #define GIVEN_UP(i) false
 #endif
-/* The operator's tool has read the register in order to change the configuration. */
+/* The operator's tool has read the register to change the configuration. */
 bool config_read, config_current;
 byte config_epoch, config_insync;
 
 #if TICKS
-/* Lease of the primary of reg_epoch, in ticks since: the alive key changed; the last confirmed
- * renewal was sent, as its primary counts; the renewal under way was sent. */
+/* Lease of the primary of reg_epoch. Ticks since the alive key changed; since the last confirmed
+ * renewal was sent, counted by the primary; since the renewal under way was sent. */
 byte key_age, held[MEMBERS], sent_age;
-bool renewal, landed; /* one under way; it has reached the register */
+bool renewal, landed; /* a renewal is under way; it has reached the register */
 byte decided;         /* candidates that found the lease over some time ago */
 byte renewer, ticks;
-/* One read of an application: who loads, what was acknowledged when it began, what it saw. */
+/* One read of an application: the member that loads, the writes acknowledged at the read's
+ * begin, the writes seen. */
 byte reader, read_began, read_saw;
 bool reading, loaded, confirmed_early;
 #endif
 
 byte mutation;
-byte n, r, x; /* who acts, upon whom, over which records; 0 between steps */
+/* the acting member, the member it acts on, the records concerned; 0 between steps */
+byte n, r, x;
 
 inline forget(i)
 {
@@ -148,7 +154,7 @@ inline forget(i)
 	knows[i] = 0;
 #endif
 #if TICKS
-	/* What was loaded from the mapping of one epoch is not confirmed in another. */
+	/* A load from the mapping of one epoch is not confirmed in another epoch. */
 	reading = reading && reader != i;
 	loaded = loaded && reading; confirmed_early = confirmed_early && reading;
 	reader = (reading -> reader : 0); read_began = (reading -> read_began : 0);
@@ -156,7 +162,7 @@ inline forget(i)
 #endif
 }
 
-/* The register was changed by member i: no other member knows its value now. */
+/* Member i has changed the register: no other member's memory of it is current now. */
 inline changed(i)
 {
 	config_current = 0;
@@ -171,22 +177,22 @@ inline changed(i)
 	x = 0
 }
 
-/* A swap of member i has succeeded: every other one that was prepared fails from now on. */
+/* A swap of member i has succeeded: every other prepared swap fails from now on. */
 inline swapped(i)
 {
 	late = 0; late_insync = 0;
 	changed(i)
 }
 
-/* Acknowledge the write of primary i if everyone it waits for has it. What is acknowledged need not
- * be named by the others any longer. */
+/* Acknowledge the write of primary i if all members it waits for have the write. The others then
+ * need no record of an acknowledged write any more. */
 inline settle(i)
 {
 	if
 	:: pending[i] && !((insync[i] | joining[i] | proposed[i]) & ~holders[i]) ->
 		acknowledged = acknowledged | (GIVEN_UP(i) -> 0 : pending[i]);
 		printf("%d acknowledges %d\n", i, pending[i]);
-		named[i] = named[i] | pending[i]; /* its extent stays hot */
+		named[i] = named[i] | pending[i]; /* the write's extent stays hot */
 		x = 0;
 		do
 		:: x < MEMBERS ->
@@ -203,7 +209,8 @@ inline settle(i)
 	fi
 }
 
-/* Member to obeys member from's epoch: a primary process of an earlier one loses its connections. */
+/* Member `to` obeys the epoch of member `from`: a primary process of an earlier epoch loses its
+ * connections. */
 inline fence(to, from)
 {
 	if
@@ -238,7 +245,8 @@ inline crash_steps()
 		:: MUTATED(VOLATILE_PROMISE) -> promise[n] = 0
 		:: else
 		fi
-	/* Its host loses power: data that reached the medium stays, records that were only placed go. */
+	/* The member's host loses power: data on the medium stay, records that were only placed
+	 * are lost. */
 	:: up[n] && crashes < CRASHES && named[n] && !serving[n] ->
 		crashes++; up[n] = 0; forget(n); named[n] = 0; unclean[n] = 1;
 		printf("%d loses power, and its records\n", n)
@@ -271,7 +279,7 @@ inline promote_steps()
 	:: HAS_EPOCH(n) && !IN(joined[n], n) && promise[n] <= epoch[n] ->
 		promise[n] = epoch[n]; joined[n] = joined[n] | BIT(n);
 		printf("%d promises its epoch %d\n", n, epoch[n])
-	/* Only when all of S are equal, and by a swap. */
+	/* Serving begins by a swap, and only when all of S are equal. */
 	:: HAS_EPOCH(n) && !serving[n] && OWN_PROMISE(n) &&
 		(MAY_SWAP(n) || MUTATED(SERVE_WITHOUT_SWAP)) &&
 		(!(insync[n] & ~(joined[n] | (MUTATED(SERVE_BEFORE_PROMISE) -> BIT(n) : 0))) ||
@@ -306,7 +314,8 @@ inline equalise_steps()
 	if
 	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && !serving[n] && up[r] && IN(insync[n], r) &&
 		!IN(joined[n], r) && OBEYS(r, n) ->
-		/* Over what the records of both name; all of it where they cannot be relied on. */
+		/* Equalise the ranges in both members' records, or the whole copy if the records
+		 * are not reliable. */
 		x = (WAS_CLEAN(n) -> 0 : named[n] | named[r]);
 		if
 		:: (unclean[n] || unclean[r]) && !MUTATED(TRUST_LOST_RECORDS) -> x = ALL_DATA
@@ -319,7 +328,8 @@ inline equalise_steps()
 		fi;
 		if
 		:: MUTATED(UNNAMED_EQUALISE)
-		:: else -> named[r] = x; named[n] = x /* durable before the first byte; kept until serving */
+		/* the records are durable before the first byte, and kept until serving */
+		:: else -> named[r] = x; named[n] = x
 		fi;
 		blank[r] = 0;
 		printf("%d makes %d equal over %d\n", n, r, x);
@@ -344,7 +354,8 @@ inline view_steps()
 		insync[n] = insync[n] & ~BIT(r); joined[n] = joined[n] & ~BIT(r);
 		joining[n] = joining[n] & ~BIT(r);
 		settle(n)
-	/* The same swap, without an answer: nothing changes here until it is known. */
+	/* The same swap without an answer: this member's state does not change until the outcome
+	 * is known. */
 	:: n != r && HAS_EPOCH(n) && OWN_PROMISE(n) && IN(insync[n], r) && MAY_SWAP(n) && !proposed[n] &&
 		!late && LATE ->
 		late = 1; late_insync = insync[n] & ~BIT(r);
@@ -354,14 +365,15 @@ inline view_steps()
 		printf("%d goes on without %d\n", n, r);
 		insync[n] = insync[n] & ~BIT(r);
 		settle(n)
-	/* r is made equal, gets all further flushes and is waited for; only then it is proposed. */
+	/* r is made equal, gets all further flushes, and flushes wait for it; only then a swap
+	 * proposes it. */
 	:: n != r && HAS_EPOCH(n) && serving[n] && !IN(insync[n], r) && !IN(joining[n], r) && up[r] &&
 		OBEYS(r, n) && KNOWS(n, r) ->
 		if
 		:: MUTATED(EXPAND_UNEQUAL)
 		:: else -> data[r] = data[n]; holders[n] = holders[n] | (pending[n] -> BIT(r) : 0)
 		fi;
-		/* What it gets of a write that is not acknowledged is recorded there, too. */
+		/* If r gets a part of an unacknowledged write, r's records name the write, too. */
 		named[r] = (MUTATED(JOIN_UNNAMED) -> 0 : pending[n]);
 		blank[r] = 0; unclean[r] = 0;
 		fence(r, n);
@@ -370,11 +382,11 @@ inline view_steps()
 	:: n != r && HAS_EPOCH(n) && serving[n] && IN(joining[n], r) && MAY_SWAP(n) && !proposed[n] &&
 		!late ->
 		if
-		:: true -> /* answered at once */
+		:: true -> /* the swap is answered at once */
 			reg_insync = insync[n] | BIT(r); swapped(n);
 			insync[n] = insync[n] | BIT(r); joining[n] = joining[n] & ~BIT(r);
 			printf("%d adds %d to S\n", n, r)
-		:: LATE -> /* no answer: it may be carried out later, or never */
+		:: LATE -> /* no answer: the swap may be carried out later, or never */
 			late = 1; late_insync = insync[n] | BIT(r);
 			proposed[n] = BIT(r);
 			printf("%d asks to add %d to S, no answer\n", n, r)
@@ -387,7 +399,7 @@ inline view_steps()
 	fi
 }
 
-/* What becomes of a swap without an answer. */
+/* The outcomes of a swap without an answer. */
 inline late_steps()
 {
 	if
@@ -395,7 +407,7 @@ inline late_steps()
 		reg_insync = late_insync;
 		printf("the swap without an answer is carried out: S %d\n", reg_insync);
 		swapped(MEMBERS)
-	/* The register shows that it was carried out. */
+	/* The register shows that the swap was carried out. */
 	:: HAS_EPOCH(n) && reg_epoch == epoch[n] && !current[n] && OWN_PROMISE(n) ->
 		printf("%d sees that its swap was carried out\n", n);
 		insync[n] = reg_insync; joining[n] = joining[n] & ~reg_insync; proposed[n] = 0;
@@ -433,7 +445,7 @@ inline write_steps()
 	:: n != r && HAS_EPOCH(n) && serving[n] && pending[n] && up[r] && !IN(holders[n], r) &&
 		IN(insync[n] | joining[n] | proposed[n], r) &&
 		(promise[r] == epoch[n] || MUTATED(NO_EPOCH_CHECK)) ->
-		/* A former primary writes into the copy of a newer one that serves. */
+		/* Fails if a former primary writes into the copy of a newer primary that serves. */
 		assert(!(epoch[r] > epoch[n] && serving[r]));
 		printf("the write %d of %d reaches %d\n", pending[n], n, r);
 		data[r] = data[r] | pending[n];
@@ -486,7 +498,8 @@ inline order_steps()
 		orders++; ordered = n + 1; waits = 1; known = 1; unchanged = 1; let_in = 0;
 		printf("an operator orders to promote %d by force: epoch %d, S %d\n", n, reg_epoch, reg_insync)
 	:: waits -> end_order(); printf("the operator's tool ends: nothing has happened\n")
-	/* The daemon lets a process begin; its swap is sent later, perhaps more than once. */
+	/* The daemon lets a process begin; the process sends its swap later, perhaps more than
+	 * once. */
 	:: MAY_FORCE(n) && ORDER_COUNTS && !let_in -> let_in = 1; printf("a process of %d begins\n", n)
 	:: MAY_FORCE(n) && let_in && (ORDER_COUNTS || MUTATED(ORDER_ASKED_ONCE)) ->
 		promotions++; forget(n);
@@ -509,8 +522,8 @@ inline order_steps()
 #if CONFIGS
 #define MAY_LEAVE(i) (((config_insync & ~BIT(i)) && reg_primary != i + 1) || MUTATED(LAST_MAY_LEAVE))
 
-/* The operator's tool changes the configuration: view and configuration are one value. A copy that
- * leaves is out of S by the same swap; one that comes is empty, and not of S. */
+/* The operator's tool changes the configuration: view and configuration are one value. The swap
+ * that removes a copy also takes it out of S; a new copy is empty and not in S. */
 inline config_steps()
 {
 	if
@@ -539,7 +552,7 @@ inline config_steps()
 		fi;
 		reg_epoch = config_epoch; reg_insync = config_insync;
 		printf("the operator's tool writes the configuration: epoch %d, S %d\n", reg_epoch, reg_insync);
-		assert(reg_insync != 0); /* a member is left that can be promoted */
+		assert(reg_insync != 0); /* fails unless a member is left that can be promoted */
 		if
 		:: MUTATED(LATE_IGNORES_CONFIG) -> changed(MEMBERS)
 		:: else -> swapped(MEMBERS)
@@ -573,7 +586,7 @@ inline lease_steps()
 		printf("%d sends a renewal\n", n)
 	:: renewal && !landed && epoch[renewer] == reg_epoch ->
 		landed = 1; key_age = 0; printf("the renewal changes the key\n")
-	/* A promotion compares the key; else what was seen a while ago would count. */
+	/* A promotion compares the key; without the comparison an outdated read would count. */
 	:: MUTATED(PROMOTE_WITHOUT_KEY) && key_age >= LEASE && up[n] && !epoch[n] && !IN(decided, n) ->
 		decided = decided | BIT(n); printf("%d finds the lease over\n", n)
 	:: renewal && landed ->
@@ -584,7 +597,8 @@ inline lease_steps()
 		fi;
 		printf("the renewal is answered\n");
 		renewal = 0; landed = 0; sent_age = 0; renewer = 0
-	/* An application reads through the mapping of n, and then asks whether it was the primary. */
+	/* An application reads through the mapping of n, and then asks whether n was the
+	 * primary. */
 	:: !reading && HAS_EPOCH(n) && serving[n] ->
 		reading = 1; reader = n; read_began = acknowledged;
 		printf("an application of %d begins to read\n", n)

@@ -56,7 +56,7 @@ static int accept_answer(struct inbound *link, struct rpma_conn_req **req)
 	return rpma_conn_req_connect(req, &ours, &link->conn);
 }
 
-/* 0: *req is consumed, and replaced by link->conn. */
+/* On return 0 *req is consumed, and link->conn replaces it. */
 static int accept_request(struct daemon *d, struct inbound *link, struct rpma_conn_req **req)
 {
 	struct rpma_conn_private_data theirs = {0};

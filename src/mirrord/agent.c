@@ -35,8 +35,8 @@ struct agent {
 	struct agent_queue todo;
 	struct agent_job *running; /* NULL: no job runs */
 	bool ends, has_ended;
-	bool is_abandoned; /* the thread frees all of this */
-	int wake_fd;       /* ends a WATCH */
+	bool is_abandoned; /* the thread frees the agent */
+	int wake_fd;       /* written to end a WATCH */
 	pthread_t thread;
 };
 
@@ -141,7 +141,7 @@ void agent_answers_take(struct agent_answers *answers)
 	}
 }
 
-/* A full counter makes the descriptor readable, too. */
+/* A failed write means a full counter, which makes the descriptor readable as well. */
 static void agent_count_up(int fd)
 {
 	uint64_t one = 1;
@@ -183,7 +183,7 @@ static enum register_result agent_force(struct agent *a, struct agent_job *job)
 	return result;
 }
 
-/* If the register has no leader, read the alive key as one of its members has it. */
+/* If the register has no leader, read the alive key from one of its members. */
 static int agent_alive_get(struct agent *a, struct agent_job *job)
 {
 	if (register_alive_peek(a->handle, &job->sight, &job->err))

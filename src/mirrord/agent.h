@@ -3,8 +3,8 @@
  * agent.h -- calls of a set's register on a thread of their own, since each may last for seconds.
  *
  * Jobs of one agent are done in order. A finished job comes back through the queue of answers,
- * whose descriptor the daemon's loop watches; there its on_done runs, and frees it. A job that is
- * left at the end is dropped.
+ * whose descriptor the daemon's loop watches; there the job's on_done runs, and frees the job. Jobs
+ * left at the end are dropped.
  */
 #ifndef MIRRORD_AGENT_H
 #define MIRRORD_AGENT_H
@@ -19,20 +19,21 @@ enum agent_work {
 	AGENT_ALIVE_PUT,
 	AGENT_ALIVE_CLEAR,
 	AGENT_WATCH, /* returns when the register may have changed, or after wait_ms */
-	/* opens the register anew, by the uri in arg, from malloc(); on failure the handle stays */
+	/* opens the register anew by the uri in arg (from malloc()); on failure the former
+	 * handle stays */
 	AGENT_REOPEN,
-	AGENT_CALL, /* not a call of the register, but one that may last as long: call() */
+	AGENT_CALL, /* runs call(), which is not a call of the register and may last as long */
 };
 
 struct agent_job {
 	enum agent_work work;
-	/* in */
-	struct register_entry expected; /* SWAP; WATCH: its revision */
+	/* arguments */
+	struct register_entry expected; /* SWAP: the whole entry; WATCH: its revision */
 	struct mirror_record next;      /* SWAP */
 	bool promotes;                  /* SWAP: compare the alive key, too */
 	/* SWAP: read the alive key first, so that a living primary is replaced as well */
 	bool is_forced;
-	bool is_ordered; /* SWAP: an operator's order permits it */
+	bool is_ordered; /* SWAP: an operator's order permits the swap */
 	/* the operator's order has ended: a job that was not sent is never sent */
 	bool is_withdrawn;
 	struct mirror_epoch epoch; /* ALIVE_PUT, ALIVE_CLEAR */
@@ -40,11 +41,11 @@ struct agent_job {
 	/* WATCH: first count the register's members that answer */
 	bool counts;
 	int (*call)(struct agent_job *job); /* CALL: sets rc and err */
-	void *arg;                          /* its own */
+	void *arg;                          /* argument of `call`, which the job owns */
 	/* argument and result */
 	struct register_alive alive;
-	/* out */
-	/* ALIVE_GET: the key as one member has it, read before the key as all agree on it */
+	/* results */
+	/* ALIVE_GET: the key from one member, read before the linearizable read */
 	struct register_alive sight;
 	uint64_t sight_ns; /* time at which `sight` was read */
 	int rc;            /* GET, ALIVE_GET, REOPEN, CALL */
@@ -53,12 +54,12 @@ struct agent_job {
 	struct register_health health; /* WATCH that counts */
 	uint64_t sent_ns, done_ns;     /* CLOCK_BOOTTIME */
 	struct error err;
-	/* From the code that posts the job. */
+	/* Set by the code that posts the job. */
 	void (*on_done)(struct agent_job *job); /* frees the job */
 	/* runs instead of on_done, then the job is freed; or NULL */
 	void (*on_drop)(struct agent_job *job);
 	void *owner;
-	/* serial number of the client whose request this is; 0: no client's */
+	/* serial number of the client that made the request; 0: no client */
 	uint64_t client;
 	uint32_t id;                /* number of the client's request */
 	struct agent_job *next_job; /* for the queues */
@@ -67,17 +68,18 @@ struct agent_job {
 struct agent_answers;
 struct agent;
 
-/* NULL with errno set on failure. */
+/* Returns NULL with errno set on failure. */
 struct agent_answers *agent_answers_new(void);
 void agent_answers_delete(struct agent_answers *answers);
 int agent_answers_get_fd(const struct agent_answers *answers);
 /* Call on_done of all finished jobs. */
 void agent_answers_take(struct agent_answers *answers);
 
-/* The uri and the set's name are copied into the handle. Kinds of error.h. */
+/* Copies the uri and the set's name. Returns kinds of error.h. */
 int agent_new(const char *uri, const char *set, unsigned limit_ms, struct agent_answers *answers,
 	      struct agent **agent, struct error *err);
-/* Waits for the job that has begun, and drops the others. Answers stay in their queue. */
+/* Waits for the job that has begun, and drops the others. Finished jobs stay in the queue of
+ * answers. */
 void agent_delete(struct agent **agent);
 /*
  * The same for an agent whose call may never end. Returns false if the call did not end in that
@@ -90,7 +92,7 @@ void agent_post(struct agent *agent, struct agent_job *job);
 /* End an operator's order, which permitted swaps of this agent. */
 void agent_withdraw(struct agent *agent);
 
-/* All other members are zero. NULL: out of memory. */
+/* Returns a job with all other members zero; NULL: out of memory. */
 struct agent_job *agent_job_new(enum agent_work work, void (*on_done)(struct agent_job *job),
 				void *owner);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * alive_words.c -- what the alive key shows of a primary that is serving by the register. This host
- * has no other evidence: the primary may be dead, cut off or stopped, and no member acts before its
- * lease is over.
+ * alive_words.c -- the state of a serving primary, judged by the alive key. This host has no other
+ * evidence: the primary may be dead, cut off or stopped, and no member acts before its lease is
+ * over.
  */
 #include <stdio.h>
 
@@ -16,7 +16,8 @@ static uint64_t alive_silent_ms(const struct set *s)
 		       : 0;
 }
 
-/* Is there a primary, on another host or ended, whose key was read since its epoch became known? */
+/* Is there a primary, on another host or ended, and was its key read after its epoch became
+ * known? */
 static bool alive_is_known(const struct set *s)
 {
 	const struct mirror_view *view = &s->entry.record.view;
@@ -65,7 +66,7 @@ bool alive_obstacle(const struct set *s, struct fence_words *words, enum mirror_
 		alive_say_over(s, member, words);
 	} else if (silent >= lease / 2 && silent < lease) {
 		if (*health == MIRROR_HEALTH_HEALTHY)
-			/* it answers, but its lease is not renewed */
+			/* the primary answers, but its lease is not renewed */
 			*health = MIRROR_HEALTH_DEGRADED;
 		words->deadline_ms = (int64_t)(lease - silent);
 		snprintf(words->what, sizeof(words->what), "the primary on member %s is silent",

@@ -2,11 +2,11 @@
 /*
  * clear.c -- blocks of a copy that cannot be read are overwritten, before a resync sends them.
  *
- * A disk may take a long time for an unreadable block, so a thread does it, and the source asks
- * again until it is done. Until then zeros may be written at any time, even after the source is
- * gone and another epoch is promised. So meanwhile no connection for data is granted, no resync
- * begins or ends, the copy does not grow, and no process may map it. All other writes to the copy
- * come later. The copy is `syncing`, and such a copy is never promoted.
+ * A disk may take a long time for an unreadable block, so a thread clears it, and the source asks
+ * again until the thread is done. Until then zeros may be written at any time, even after the
+ * source is gone and another epoch is promised. So meanwhile no connection for data is granted, no
+ * resync begins or ends, the copy does not grow, and no process may map it. All other writes to the
+ * copy come later. The copy is `syncing`, and such a copy is never promoted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static int clear_run(struct agent_job *job)
 	return badblocks_clear(c->fd, c->durability, c->range, &c->found);
 }
 
-/* Called also for a job that never ran. */
+/* Also called for a job that never ran. */
 static void clear_drop(struct agent_job *job)
 {
 	struct clear_job *c = job->arg;

@@ -27,11 +27,11 @@ int library_on_packet(struct client *client, const struct packet *p);
 /* map.c: the process that maps a set. */
 void map_on_request(struct client *client, const struct packet *p);
 void map_on_unmap(struct client *client, const struct packet *p);
-/* Something has changed: look again at the requests that wait. */
+/* The set's state has changed: judge the waiting requests again. */
 void map_retry(struct set *s);
 /*
  * May the process follow a primary that has ended? `client` waits to map the set, or maps it. The
- * configuration permits that, or the process's own request, or that order.
+ * configuration, the process's own request or the order may permit that.
  */
 bool map_may_follow(const struct set *s, const struct client *client, enum promotion_kind order);
 /* The reason why a waiting process does not map the set yet. */
@@ -41,7 +41,7 @@ struct map_reason {
 };
 struct map_reason map_why_waits(const struct set *s, const struct client *client,
 				enum promotion_kind order);
-/* The connection is lost; the process may go on. */
+/* The client's connection is lost; its process may go on. */
 void map_on_lost(struct client *client);
 
 #endif

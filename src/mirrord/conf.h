@@ -35,7 +35,7 @@ struct conf_set {
 	/* users that may map the set; none: only the daemon's user and root */
 	char users[CONF_USERS_MAX][CONF_USER_MAX + 1];
 	unsigned user_count;
-	unsigned scrub_s; /* between comparisons of the copies; 0: never */
+	unsigned scrub_s; /* time between comparisons of the copies; 0: never */
 	/* bytes a second that a comparison reads of each copy */
 	uint64_t scrub_rate;
 	bool automatic;                        /* take over without an operator's order */
@@ -67,7 +67,7 @@ int conf_check(const struct conf *c, struct error *err);
  */
 int conf_check_files(const struct conf *c, const struct conf_set *set, struct error *err);
 void conf_meta_path(const struct conf_set *set, char *path, size_t size);
-/* Read, parse and check a file. Also ERROR_LOCAL. */
+/* Read, parse and check a file. ERROR_ARGUMENT or ERROR_LOCAL. */
 int conf_load(struct conf *c, const char *path, struct error *err);
 
 #endif

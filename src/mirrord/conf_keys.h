@@ -20,7 +20,7 @@ enum conf_when {
 struct conf_key {
 	const char *name;
 	conf_parser *parse;
-	/* of its field; size 0: the key may be repeated, and has no field of its own */
+	/* place of the key's field; size 0: the key may be repeated, and has no field of its own */
 	size_t offset, size;
 	enum conf_when when;
 };

@@ -17,7 +17,7 @@ void inbound_free(struct inbound *link);
 void inbound_end(struct inbound *link);
 void inbounds_make_room(struct daemon *d, const char *addr);
 /*
- * End the set's data connections with lower epochs than `epoch`, and its control connections, too.
+ * End the set's data connections and control connections with epochs below `epoch`.
  */
 void inbounds_cut(struct set *s, struct mirror_epoch epoch, const struct inbound *asker);
 void inbounds_end_all(struct daemon *d, struct set *s); /* s NULL: the connections of all sets */

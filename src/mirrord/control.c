@@ -68,7 +68,7 @@ static enum greeting_status control_ask_member(struct inbound *link)
 	if (link->greeting.kind == GREETING_OBSERVE)
 		return GREETING_OK;
 	if (link->greeting.kind != GREETING_CONTROL && link->set->clearing.is_busy)
-		/* zeros may be written after its writes, or be returned by its reads */
+		/* zeros could overwrite the connection's writes, or appear in its reads */
 		return GREETING_BUSY;
 	member_grant(&link->set->member, &hello, &v);
 	if (v.answer == MEMBER_YES) {
@@ -162,13 +162,14 @@ static void control_fill_ranges(struct set *s, const struct message *m, struct m
 					       MESSAGE_RANGES_MAX);
 }
 
-/* By the id of the source's copy, as a slot may be given to another member. */
+/* Identify the source by the id of its copy, because a slot may be given to another member. */
 static uint64_t control_source_id(const struct set *s, uint8_t slot)
 {
 	return s->meta.members.members[slot].id;
 }
 
-/* Does the message belong to the promised epoch? PROMISE is exempt, as it brings a new epoch. */
+/* Does the message belong to the promised epoch? PROMISE is exempt, because it brings a new
+ * epoch. */
 static bool control_is_current(const struct set *s, const struct message *m, struct message *answer)
 {
 	if (mirror_epoch_is_equal(m->epoch, s->meta.promise.epoch))
@@ -180,8 +181,8 @@ static bool control_is_current(const struct set *s, const struct message *m, str
 }
 
 /*
- * Record the ranges of a remote primary. This host's own primary keeps its ranges in hot slots of
- * its own, where these do not fit, so the copy is marked as uncertain instead.
+ * Record the ranges of a remote primary. This host's own primary uses the hot slots for its own
+ * ranges, so these ranges have no room there: mark the copy as uncertain instead.
  */
 static void control_record(struct set *s, const struct inbound *asker, const struct message *m,
 			   struct member_verdict *v)

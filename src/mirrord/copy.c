@@ -242,7 +242,8 @@ int copy_open(struct set *s)
 	rc = copy_check_names(s, &s->why_not);
 	if (!rc)
 		rc = medium_open(s, &s->why_not);
-	is_mapped = holder_may_live(s); /* asked only once, as the process may end at any time */
+	/* determined once, because the process may end at any time */
+	is_mapped = holder_may_live(s);
 	if (!rc && !was_left && !is_mapped)
 		rc = copy_distrust_cache(s, &s->why_not);
 	medium_begin(s, was_left, is_mapped);

@@ -100,7 +100,7 @@ void fence_promise(struct set *s, const struct inbound *asker, struct mirror_epo
 		inbounds_cut(s, epoch, asker);
 	if (v.answer == MEMBER_CUT_FIRST)
 		member_promise(&s->member, epoch, &v);
-	/* The report covers what was placed before. */
+	/* The report covers all bytes placed before, so record a failed write-back first. */
 	medium_look(s);
 	if (v.answer != MEMBER_YES) {
 		fence_refuse(s, &v, MESSAGE_PROMISE, answer);

@@ -17,7 +17,7 @@
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
-#define FENCE_RETRY_MS     1000 /* doubled after each failure, */
+#define FENCE_RETRY_MS     1000 /* pause after the first failure; doubled after each further one */
 #define FENCE_RETRY_MAX_MS 60000
 #define FENCE_PROBE_MS     5000
 
@@ -181,7 +181,7 @@ void fence_agent_on_alive(struct set *s)
 	struct fence_agent *fence = &s->fence;
 	bool is_its_epoch = s->seen.is_set && mirror_epoch_is_equal(s->seen.epoch, fence->epoch);
 
-	/* Whatever the agent did, that primary is alive, and may be paused again. */
+	/* The primary is alive after all, whatever the agent reported, and may be paused again. */
 	if (is_its_epoch && !s->lease_is_over &&
 	    mirror_epoch_is_equal(fence->proof, fence->epoch)) {
 		LOG_WARNING("set %s: member %s, which %s has proved to be off, renews its lease: "

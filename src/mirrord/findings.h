@@ -10,13 +10,13 @@
 
 /* Findings in the records of this host's copy. */
 bool findings_has_own(const struct set *s);
-/* Findings of any host, so also if only another host's daemon has recorded them. */
+/* Does any host have findings, even if only another host's daemon has recorded them? */
 bool findings_spoil(const struct set *s);
-/* Findings of any host that are not all mended when an excluded member returns. */
+/* Does any host have findings that the return of an excluded member does not repair? */
 bool findings_has_open(const struct set *s);
-/* MESSAGE_STATUS_DIFFERS and _COMPARED, for other hosts. */
+/* The flags MESSAGE_STATUS_DIFFERS and _COMPARED for other hosts. */
 uint8_t findings_flags(const struct set *s);
-/* A majority of the copies differs from this host's copy, and another copy is in-sync. */
+/* Does a majority of the copies differ from this host's copy, while another copy is in-sync? */
 bool findings_forbid_promotion(const struct set *s);
 /*
  * Drop findings that were mended since: the member has returned, or a later primary has compared
@@ -24,7 +24,7 @@ bool findings_forbid_promotion(const struct set *s);
  */
 void findings_look(struct set *s);
 
-/* In words: the difference, and the operator's choices. */
+/* Texts for the difference and for the operator's choices. */
 struct findings_words {
 	char why[256];
 	const char *next;

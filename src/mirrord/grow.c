@@ -80,7 +80,7 @@ static bool grow_begin(struct set *s, uint64_t size, struct error *err)
 	job->on_drop = grow_drop;
 	snprintf(g->data, sizeof(g->data), "%s", s->conf->data);
 	conf_meta_path(s->conf, g->meta, sizeof(g->meta));
-	/* Use duplicates, as the copy may be closed meanwhile. */
+	/* Use duplicates of the descriptors, because the copy may be closed meanwhile. */
 	g->room = (struct metafile_room){.data_fd = fcntl(s->data.fd, F_DUPFD_CLOEXEC, 0),
 					 .meta_fd = fcntl(s->meta_file.fd, F_DUPFD_CLOEXEC, 0),
 					 .data = g->data,
@@ -184,7 +184,7 @@ static void grow_end(struct set *s)
 
 void grow_request(struct client *client, struct set *s, uint64_t size)
 {
-	static struct mirror_record next; /* large */
+	static struct mirror_record next; /* static, because it is large */
 	const char *why = "";
 
 	next = s->entry.record;
@@ -254,7 +254,7 @@ static void grow_refuse(struct client *client, struct set *s, uint8_t slot,
 
 static void grow_swap(struct client *client, struct set *s)
 {
-	static struct mirror_config config; /* large */
+	static struct mirror_config config; /* static, because it is large */
 
 	config = s->entry.record.config;
 	config.size = s->growth.order.size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * health.c -- is a set served, and how well, as this host knows it. The register shows which member
- * may serve, not whether it does. Only the primary's process, or the daemon on its host, can
- * confirm that. Without a confirmation a set does not count as healthy.
+ * health.c -- whether a set is served and how well, from this host's view. The register shows which
+ * member may serve, not whether it serves. Only the primary's process, or the daemon on its host,
+ * can confirm that. Without a confirmation a set does not count as healthy.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "mirrord/findings.h"
 #include "mirrord/health.h"
 
-/* The case in which this host has the primary. */
+/* Fills *words if this host has the primary. */
 static void health_ask_own(const struct set *s, struct primary_words *words)
 {
 	words->report = set_report(s);

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* health.h -- is a set served, and how well. The loop's thread only. */
+/* health.h -- whether a set is served and how well. The loop's thread only. */
 #ifndef MIRRORD_HEALTH_H
 #define MIRRORD_HEALTH_H
 
 #include "mirrord/impl.h"
 
 /*
- * health.c: what the primary reports about the set, through its process here or the daemon on its
- * host.
+ * health.c: the primary's report about the set, through its process here or the daemon on its host.
  */
 struct primary_words {
-	const struct message_status *status; /* NULL: it reports nothing now */
+	const struct message_status *status; /* NULL: the primary does not report now */
 	/* the same in more detail; only from a process on this host */
 	const struct packet_report *report;
 	bool is_silent;        /* a process should report, and does not */
 	bool has_ended;        /* no process has the copy mapped */
 	bool is_unreachable;   /* the daemon on its host does not answer */
-	enum mirror_copy copy; /* the state of its own copy, as its daemon has it */
+	enum mirror_copy copy; /* state of the primary's own copy, from its daemon */
 	struct message_status of_neighbour;
 };
 /* words->status may point into *words or *s. */
@@ -27,9 +26,9 @@ enum mirror_health health_of(const struct set *s, const struct primary_words *wo
  * certain, or there is no primary.
  */
 const char *health_doubt(const struct set *s, const struct primary_words *words);
-/* This host's copy belongs to no member any more. */
+/* Does this host's copy belong to no member any more? */
 bool health_is_removed(const struct set *s);
-/* By the register's view alone. */
+/* The health by the register's view alone. */
 enum mirror_health health_by_register(const struct set *s);
 
 /* alive_words.c: text and health for a primary that is silent, or has ended without a successor. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The process that maps a set: is it the recorded one, and has it ended? */
+/* The process that maps a set: is it the recorded process, and has it ended? */
 #include "mirrord/holder.h"
 
 #include <errno.h>
@@ -62,7 +62,8 @@ static void holder_on_end(struct watch *w)
 
 /* ---- execve(2) ---- */
 
-/* Each program gets new addresses, so they identify it. The kernel may forbid reading them. */
+/* Each program gets new addresses, so the addresses identify the program. The kernel may forbid
+ * reading them. */
 static void holder_read_program(pid_t pid, struct holder_program *program)
 {
 	char path[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* holder.h -- the process that maps a set, as the metadata record it. The loop's thread only. */
+/* holder.h -- the process that maps a set, as recorded in the metadata. The loop's thread only. */
 #ifndef MIRRORD_HOLDER_H
 #define MIRRORD_HOLDER_H
 
@@ -17,11 +17,11 @@ int holder_watch(struct set *s, pid_t pid);
 /* The client is the holder, and runs the program that mapped the set. */
 void holder_note_program(struct set *s, const struct client *client);
 /*
- * A client asks to map the set. If it is the process that maps it already, it runs another program
- * since. The mapping of the former program is gone, so release it.
+ * A client asks to map the set. If the client is the process that maps the set already, it runs
+ * another program since; the former program's mapping is gone, so release the set.
  */
 void holder_end_former_program(struct set *s, const struct client *client);
-/* The holder has no connection any more. If it runs another program, do the same. */
+/* The holder has lost its connection. If it runs another program now, release the set. */
 void holder_look_at_program(struct set *s);
 
 /* Is the client the process that maps the set? */
@@ -31,8 +31,8 @@ bool holder_is(const struct set *s, const struct client *client);
 bool holder_may_live(const struct set *s);
 
 /*
- * After the daemon's start: does the holder in the metadata still exist? As long as that is not
- * known, it stays, and the call has to be repeated.
+ * After the daemon's start: does the holder in the metadata still exist? As long as the answer is
+ * unknown, the holder stays, and the call has to be repeated.
  */
 void holder_find(struct set *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * impl.h -- the daemon's objects, its loop and its sets. The other headers of this folder have the
- * rest.
+ * impl.h -- the daemon's objects, its loop and its sets. The other headers of this folder declare
+ * the rest.
  *
  * One thread runs the loop and owns all of this; only calls of a register run in other threads
  * (agent.h).
@@ -33,13 +33,14 @@
 #define DAEMON_CLIENTS_USER 64  /* and clients of one user, except root */
 /* time between a process's reports; without one the alive key is not renewed */
 #define DAEMON_HEARTBEAT_MS 1000
-#define DAEMON_SILENT_MS    3000 /* an older status of the primary does not describe the present */
+/* a status of the primary that is older than this is out of date */
+#define DAEMON_SILENT_MS 3000
 
 #define EVENT_WHAT_END 16 /* kinds of events (event.c) */
 
 struct daemon;
 struct set;
-struct json_t; /* a type of jansson */
+struct json_t; /* jansson's type json_t */
 
 /* A descriptor that the loop watches. */
 struct watch {
@@ -57,12 +58,12 @@ struct program {
 	struct watch on_end; /* its pidfd */
 	int cause_fd;        /* pipe with the reason why it cannot be run */
 	uint64_t deadline_ms;
-	bool is_late; /* its time has passed, so it was killed */
+	bool is_late; /* the program has passed its time limit and was killed */
 	pid_t stuck;  /* an earlier process that was killed and does not end; 0: none */
 	struct daemon *daemon;
 	bool is_probe; /* only a check whether it can be run */
 	unsigned limit_ms;
-	/* failure NULL: the program ended with 0. */
+	/* failure NULL: the program ended with exit code 0. */
 	void (*on_done)(struct program *p, const char *failure);
 	void *owner;
 };
@@ -71,7 +72,7 @@ struct program {
 struct inbound {
 	struct inbound *next;
 	struct daemon *daemon;
-	struct set *set; /* NULL only if refused */
+	struct set *set; /* NULL only for a refused connection */
 	struct arrival arrival;
 	struct greeting greeting;
 	struct greeting_reply reply;
@@ -80,9 +81,9 @@ struct inbound {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
 	struct watch on_event, on_message;
-	bool counts; /* counts as open in the rules of member.h */
+	bool counts; /* member.h counts the connection as open */
 	struct rpma_mr_local *data_mr, *ring_mr, *message_mr;
-	uint32_t out_busy; /* slots of messages.out in use, a bit each */
+	uint32_t out_busy; /* mask of the slots of messages.out in use */
 	struct inbound_messages {
 		uint8_t in[MESSAGE_OUTSTANDING][MESSAGE_SIZE];
 		uint8_t out[2 * MESSAGE_OUTSTANDING][MESSAGE_SIZE];
@@ -100,8 +101,8 @@ struct client {
 	unsigned version; /* version of the packets; 0: no MAP has come yet */
 	struct set *set;  /* the set that it maps or waits for */
 	bool is_waiting;
-	bool is_reader;  /* it maps the set read-only */
-	bool is_dead;    /* it did not read; the loop will close it */
+	bool is_reader;  /* the client maps the set read-only */
+	bool is_dead;    /* the client did not read; the loop will close it */
 	uint32_t map_id; /* number of the MAP that waits */
 	uint8_t map_flags;
 	uint64_t image; /* image in its MAP */
@@ -116,10 +117,11 @@ struct client {
 		CLIENT_WAITS_GROWTH
 	} wait;
 	struct set *wait_set;
-	bool wants_verified; /* in the answer to its order */
-	mirror_mask fences; /* the member to fence by its order, for the answer; 0: another order */
+	bool wants_verified; /* the answer to its order gets the result of the comparison */
+	/* with an order to fence: the member, for the answer; 0: another order */
+	mirror_mask fences;
 	struct request_promotion {
-		/* is_over: it waits only for the end of what is under way */
+		/* is_over: the client waits only for the end of swaps under way */
 		struct promotion_order order;
 		bool has_run;     /* on-promote was started for this order */
 		bool is_doubtful; /* one of its swaps was not answered */
@@ -135,21 +137,22 @@ struct holder {
 	pid_t pid;             /* 0: no process */
 	uint64_t known_ms;     /* time at which this daemon learned of it */
 	struct watch on_end;   /* its pidfd; none: it cannot be watched yet */
-	struct client *client; /* NULL: it has lost its connection */
+	struct client *client; /* NULL: the process has lost its connection */
 	unsigned version;      /* newest packet version of its library; 0: not known */
-	bool is_confirmed;     /* it got its answer */
+	bool is_confirmed;     /* the process got its answer */
 	struct holder_program {
 		size_t len; /* 0: not known */
 		uint8_t auxv[HOLDER_AUXV];
-	} program;                 /* the program that it ran when it was last connected */
+		/* the program that the process ran when it was last connected */
+	} program;
 	bool is_forced;            /* an order to promote by force let it in */
 	struct mirror_epoch epoch; /* the epoch that it is primary of, or 0 */
-	/* number of the epoch that followed, and that the process was notified of */
+	/* number of the following epoch, of which the process was notified */
 	uint64_t fenced_by;
 	uint64_t heartbeat_ms;
 	struct packet_report report; /* the last report */
 	uint64_t report_ms;          /* time of the last report; 0: none */
-	bool is_silent;              /* and an event reported it */
+	bool is_silent;              /* an event has reported the silence */
 };
 
 /* The program that proves that a former primary's host is off. */
@@ -199,7 +202,7 @@ struct set {
 	bool has_secret;
 	struct secret secret;
 	struct rpma_mr_local
-		/* as long as a mapping exists, the kernel keeps the failure of a write-back */
+		/* as long as a mapping exists, the kernel remembers the failure of a write-back */
 		*anchor;
 	struct agent *asks, *alive, *watcher;
 	struct agent *worker; /* thread for calls that may last long; made when first needed */
@@ -218,7 +221,7 @@ struct set {
 	struct register_health register_health; /* no members: not known yet */
 	uint64_t count_ms;                      /* time at which to count its members again */
 	bool has_entry, register_answers, is_split;
-	struct error read_why; /* failure of the last read, if any */
+	struct error read_why; /* reason if the last read failed */
 	/* failure of the last renewal of this host's alive key, if the register refused it */
 	struct error write_why;
 	enum member_reason split_reason;
@@ -227,11 +230,11 @@ struct set {
 	struct register_alive seen; /* the alive key by which the candidate judges, */
 	/* and the time of its read; 0: not read in this epoch */
 	uint64_t seen_ms;
-	bool lease_is_over;                   /* the key exists, and is no longer renewed */
+	bool lease_is_over;                   /* the key exists and is not renewed any more */
 	bool may_promote;                     /* the key, an agent or an operator permits it */
 	struct register_alive renewed;        /* result of the last renewal */
 	uint64_t renew_ms, look_ms, alive_ms; /* time of the next renewal, look and read */
-	/* the epoch whose primary is off, by an operator's word */
+	/* epoch of a primary that is off, confirmed by an operator */
 	struct mirror_epoch word;
 	struct fence_agent fence;
 	struct set_promotion {
@@ -245,7 +248,7 @@ struct set {
 	uint64_t scrub_retry_ms;
 	struct placing placing;
 	bool has_meta_fault;  /* a page of the metadata could not be reached */
-	char failed_why[512]; /* what happened to the files; "": nothing */
+	char failed_why[512]; /* reason why the files cannot be used; "": none */
 	bool is_scrubbing;
 	struct holder holder;
 	struct set_growth {
@@ -264,7 +267,7 @@ struct set {
 	/* Since this daemon started: the time for which the set was blocked (event.c). */
 	struct set_blocked {
 		uint64_t since_ms; /* 0: it is not blocked */
-		uint64_t total_ms; /* of the former times */
+		uint64_t total_ms; /* total of earlier blocked times */
 	} blocked;
 	uint64_t event_counts[EVENT_WHAT_END];
 };
@@ -286,8 +289,8 @@ struct daemon {
 	struct client *clients;
 	unsigned client_count;
 	uint64_t next_serial;
-	unsigned reported_open; /* what the service manager has: number of sets that are open, */
-	bool is_ready;          /* and that requests are served */
+	unsigned reported_open; /* last report to the service manager: number of open sets, */
+	bool is_ready;          /* and whether requests are served */
 	bool is_ending;
 };
 
@@ -301,7 +304,7 @@ void loop_run(struct daemon *d);
 /* set.c: sets, and their periodic work. */
 int set_init(struct set *s, struct daemon *d, const struct conf_set *conf, struct error *err);
 void set_fini(struct set *s);
-/* Make a thread for calls of the set's register, and others. Kinds of error.h. */
+/* Make a thread for the set's slow calls, such as those of its register. Kinds of error.h. */
 int set_new_agent(struct set *s, struct agent **agent, struct error *err);
 struct set *set_find(struct daemon *d, const char *name);
 /*

@@ -87,8 +87,8 @@ void inbounds_end_all(struct daemon *d, struct set *s)
 }
 
 /*
- * `asker`, if any, asks for a promise of the epoch. Its primary has given up its other connections
- * of that epoch here, but messages on them may be under way.
+ * asker (may be NULL) asks for a promise of the epoch. Its primary has given up its other
+ * connections of that epoch here, but messages on them may still be under way.
  */
 void inbounds_cut(struct set *s, struct mirror_epoch epoch, const struct inbound *asker)
 {

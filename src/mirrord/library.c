@@ -14,9 +14,9 @@
 #include "mirrord/copies.h"
 #include "mirrord/requests.h"
 
-static struct packet library_packet; /* large; one answer at a time */
+static struct packet library_packet; /* static, because it is large; one answer at a time */
 
-/* The client may be gone. NULL: it is. */
+/* The client that posted the job; NULL: it is gone. */
 static struct client *library_asker(const struct agent_job *job)
 {
 	const struct set *s = job->owner;
@@ -117,7 +117,7 @@ _Static_assert((int)PACKET_SWAP_CHANGED == (int)REGISTER_CHANGED, "the same numb
 _Static_assert((int)PACKET_SWAP_UNKNOWN == (int)REGISTER_UNKNOWN, "the same numbers");
 _Static_assert((int)PACKET_SWAP_FAILED == (int)REGISTER_FAILED, "the same numbers");
 
-/* No living primary is displaced by the promotion. */
+/* Does the promotion displace no living primary? */
 static bool library_is_free(const struct set *s)
 {
 	uint8_t primary = s->entry.record.view.primary;
@@ -125,7 +125,7 @@ static bool library_is_free(const struct set *s)
 	return primary == MIRROR_NO_SLOT || primary == s->meta.super.slot;
 }
 
-/* The order that let the process in has ended since, or was for another view. */
+/* Has the order that let the process in ended, or was it for another view? */
 static bool library_lacks_order(const struct set *s, const struct client *client,
 				const struct packet_swap_request *swap, enum promotion_kind order)
 {
@@ -134,7 +134,8 @@ static bool library_lacks_order(const struct set *s, const struct client *client
 	return promotion_lacks_order(&swap->after.view, may_follow, order);
 }
 
-/* No other primary may be alive, unless the operator permits that. */
+/* May the process promote? Not while another primary may be alive, unless the operator permits
+ * it. */
 static bool library_may_promote(const struct set *s, const struct packet_swap_request *swap)
 {
 	return swap->after.view.forced || s->may_promote || library_is_free(s);
@@ -209,7 +210,7 @@ static int library_serve(struct client *client, const struct packet *p)
 
 	medium_look(s);
 	member_serve(&s->member, p->serve.epoch, p->serve.forced, &v);
-	/* True also after a promotion whose swap was not answered. */
+	/* This also holds after a promotion whose swap was not answered. */
 	if (v.answer == MEMBER_YES && !mirror_epoch_is_equal(s->holder.epoch, p->serve.epoch))
 		library_on_promoted(s, client, p->serve.epoch);
 	library_verdict(client, p, &v);

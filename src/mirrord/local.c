@@ -14,7 +14,7 @@
 #include "mirrord/requests.h"
 
 static uint8_t local_buf[PACKET_MAX];
-static struct packet local_packet; /* large; one at a time */
+static struct packet local_packet; /* static, because it is large; one packet at a time */
 
 struct client *local_find(struct daemon *d, uint64_t serial)
 {
@@ -213,7 +213,7 @@ static void local_send_bytes(struct client *client, const void *bytes, size_t le
 	}
 	if (sendmsg(client->on_packet.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
 		return;
-	local_drop(client); /* it does not read, or is gone */
+	local_drop(client); /* the client does not read, or is gone */
 }
 
 /*
@@ -254,7 +254,7 @@ void local_send_text(struct client *client, const char *text, size_t len)
 void local_send_done(struct client *client, uint32_t id, enum packet_status status,
 		     const char *text)
 {
-	static struct packet p; /* large */
+	static struct packet p; /* static, because it is large */
 
 	packet_begin(&p, PACKET_DONE, id);
 	p.done.status = (uint8_t)status;

@@ -17,7 +17,7 @@
 #include "mirrord/programs.h"
 #include "mirrord/requests.h"
 
-static struct packet map_packet; /* large; one answer at a time */
+static struct packet map_packet; /* static, because it is large; one answer at a time */
 
 static bool map_user_may(const struct conf_set *conf, uid_t uid)
 {
@@ -163,7 +163,7 @@ static void map_grant(struct set *s, struct client *client, enum promotion_kind 
 }
 
 struct map_verdict {
-	enum packet_status status; /* OK: it may be granted */
+	enum packet_status status; /* OK: the map may be granted */
 	bool can_change;           /* a change may still permit it */
 	char text[PACKET_TEXT];
 };
@@ -377,7 +377,8 @@ void map_on_request(struct client *client, const struct packet *p)
 	struct set *s = set_find(client->daemon, p->map.set);
 
 	client->map_id = p->id;
-	client->map_flags = p->map.flags & (uint8_t)~PACKET_MAP_FORCE; /* an operator's word */
+	/* only an operator's order may set this flag */
+	client->map_flags = p->map.flags & (uint8_t)~PACKET_MAP_FORCE;
 	client->image = p->map.image;
 	if (client->set) {
 		map_refuse(client, PACKET_BAD, "one connection is for one set");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * metafault.c -- a page of a copy's metadata is gone, because the file was truncated or its medium
- * cannot read it. The daemon has other sets, so it must not die of that.
+ * cannot read it. The daemon serves other sets, so the fault must not end it.
  *
  * The page is replaced by zeros that only this process sees, the access is repeated, and the set is
  * marked. From then on nothing of that copy becomes durable (copy_persist()), and the copy has

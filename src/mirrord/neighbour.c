@@ -17,7 +17,7 @@
 
 #define NEIGHBOUR_PERIOD_MS  1000
 #define NEIGHBOUR_RESERVE_MS 100  /* period while the set grows */
-#define NEIGHBOUR_ANSWER_MS  1000 /* also the limit of a connect and of its grant */
+#define NEIGHBOUR_ANSWER_MS  1000 /* time limit of an answer, a connect and a grant */
 
 /* One connection. Only the thread uses it. */
 struct neighbour_link {

@@ -19,14 +19,14 @@ struct neighbour_plan {
 };
 
 struct neighbour_answer {
-	bool answers;     /* it answered in the last seconds, */
+	bool answers;     /* the daemon has answered within the last seconds */
 	uint64_t copy_id; /* id of this copy */
 	struct message_status status;
-	bool lacks_copy; /* its daemon refuses, as it has no copy of this member */
+	bool lacks_copy; /* the daemon refuses because it has no copy of this member */
 	/* Why it refuses the connection for good: "secret" or "version"; NULL: it does not. */
 	const char *refusal;
-	char why_not[256]; /* reason if it does not answer; "": not tried yet */
-	/* its answer about the requested size; 0 if it does not answer */
+	char why_not[256]; /* why the daemon does not answer; "": not tried yet */
+	/* the daemon's answer about the requested size; 0: no answer */
 	struct message_reserve reserved;
 };
 
@@ -34,7 +34,7 @@ struct neighbour_answer {
 struct neighbours *neighbours_new(void);
 /* Waits until a connect that is under way has been given up. */
 void neighbours_delete(struct neighbours *n);
-/* The plan holds from now on. It is copied. */
+/* Use this plan from now on; copies it. */
 void neighbours_set_plan(struct neighbours *n, const struct neighbour_plan *plan);
 /* Soon ask all daemons to extend their files for a set of that size; 0: stop asking. */
 void neighbours_reserve(struct neighbours *n, uint64_t size);

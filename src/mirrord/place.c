@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * place.c -- are a copy's files still those under their names, and whole? After a rename over a
+ * place.c -- checks that a copy's files still have their names and are whole. After a rename over a
  * file, or an unlink, flushed bytes go to a file that cannot be found again, and truncated metadata
  * hold no records. Such a copy has failed, as if its medium had, until the daemon is restarted and
  * compares the files that are there.
@@ -200,6 +200,7 @@ int place_open(const struct set *s)
 {
 	int fd = open(s->conf->data, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
-	/* If there is no file, any other file will do. */
+	/* If the name has no file, any other file serves: the process sees that it is not its
+	 * own. */
 	return fd >= 0 ? fd : open("/dev/null", O_RDWR | O_CLOEXEC);
 }

@@ -15,7 +15,7 @@ struct program_vars {
 };
 void program_set_var(struct program_vars *vars, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Prepare a run for that set. The first variables are those that every program gets. */
+/* Prepare a run for that set, with the variables that every program gets. */
 void program_prepare(struct program *p, struct set *s, struct program_vars *vars);
 /*
  * The variables are the program's environment, beside PATH. argument may be NULL. 0, or -errno, and
@@ -24,8 +24,8 @@ void program_prepare(struct program *p, struct set *s, struct program_vars *vars
 int program_start(struct program *p, const char *path, const char *argument,
 		  struct program_vars *vars);
 /*
- * No program runs, and none of the same file is stuck. Otherwise each new one would be stuck as
- * well, and they would pile up.
+ * May the program start? Not while it runs, nor while an earlier run of the same file is stuck: new
+ * runs would get stuck as well, and pile up.
  */
 bool program_may_start(const struct program *p, const char *last, const char *path);
 /* End the program after its time limit. */
@@ -48,7 +48,7 @@ bool fence_agent_permits(const struct set *s, struct mirror_epoch epoch);
 void fence_agent_on_alive(struct set *s);
 void fence_agent_tick(struct set *s, uint64_t now_ms);
 void fence_agent_end(struct set *s);
-/* Does a promotion here wait only for the agent? If so, in words. */
+/* Does a promotion here wait only for the agent? If so, fills *words. */
 bool fence_agent_obstacle(const struct set *s, struct fence_words *words);
 
 #endif

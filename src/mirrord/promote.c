@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program that runs if this host's member is to take over and no process waits for that. */
+/* Runs the program on-promote if this host's member has to take over and no process waits to map
+ * the set. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +58,8 @@ void promote_run(struct set *s)
 		   (int)promotion->program.pid);
 }
 
-/* The primary of another host is gone, this copy may serve, and no process here waits to map it. */
+/* Is the primary of another host gone, may this copy serve, and does no process here wait to map
+ * it? */
 static bool promote_is_due(const struct set *s, uint64_t now_ms)
 {
 	const struct mirror_view *view = &s->entry.record.view;

@@ -27,7 +27,7 @@ static bool reg_is_same(const struct register_entry *a, const struct register_en
 
 static void reg_notify_holder(struct set *s)
 {
-	static struct packet p; /* large */
+	static struct packet p; /* static, because it is large */
 
 	if (!s->holder.client)
 		return;
@@ -84,7 +84,7 @@ static void reg_note_fresh(struct set *s, const struct register_entry *entry, ui
 		s->fresh_ns = sent_ns;
 }
 
-/* If the epoch ended in good order, nothing is in doubt, whatever happens to the hosts next. */
+/* If the epoch ended in good order, record that: later restarts of hosts then leave no doubt. */
 static void reg_note_end(struct set *s)
 {
 	struct member_verdict v;

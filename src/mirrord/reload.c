@@ -109,7 +109,7 @@ static void reload_agent(struct set *s, struct agent *agent)
 		free(job);
 }
 
-/* Another register would lack what was agreed in this one. */
+/* Do both uris name the same register? Another one would lack the records of this one. */
 static bool reload_is_same_store(const char *live, const char *fresh)
 {
 	size_t len = strcspn(live, "?");
@@ -165,7 +165,7 @@ static void reload_set(struct daemon *d, struct conf_set *live, const struct con
 	reload_secret(s, live, fresh);
 	reload_register(s, live, fresh);
 	fence_agent_on_conf(s);
-	s->open_retry_ms = 0; /* its files or their medium may be there now */
+	s->open_retry_ms = 0; /* try at once: the files or their medium may be there now */
 }
 
 void reload(struct daemon *d)

@@ -42,7 +42,7 @@ uint8_t request_slot(struct client *client, const struct set *s, const char *mem
 	return slot;
 }
 
-/* Refuse what this host cannot do for another host. */
+/* Refuse a request that only another host can carry out. */
 void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what)
 {
 	const struct mirror_member *member = &s->entry.record.config.members[slot];
@@ -189,7 +189,7 @@ static uint64_t request_renewed_ms(const struct set *s)
 	return clock_boot_ms() - seen->since_ms;
 }
 
-/* Take the operator's word that the register's present primary is off. */
+/* Record the operator's statement that the register's present primary is off. */
 static void request_take_word(struct client *client, struct set *s)
 {
 	static const char off[] = "its host counts as off: another member may be promoted now";
@@ -241,7 +241,7 @@ static void request_on_fence_read(struct agent_job *job)
 }
 
 /*
- * Without a fresh read of the register, the word could be about a primary that was replaced
+ * Read the register first: without that, the statement could concern a primary that was replaced
  * meanwhile.
  */
 static void request_fence_primary(struct client *client, struct set *s)
@@ -362,7 +362,7 @@ void request_change(struct client *client, struct set *s, const struct mirror_co
 
 /*
  * This host's copy gives up its own history, becomes `syncing`, and is made equal. First cut off
- * all writers of the copy: a primary that goes on must not count it.
+ * all writers of the copy, because a primary that goes on must not count the copy.
  */
 static bool request_discard_own(struct client *client, struct set *s)
 {

@@ -104,7 +104,7 @@ void request_promote(struct client *client, struct set *s, const char *member, b
 	reg_ask(s);
 }
 
-/* Judge as if the process that is to become primary asked now. */
+/* Judge as if the process that would become primary asked now. */
 static struct map_reason request_judge(const struct set *s, const struct client *client)
 {
 	const struct client process = {.map_flags = PACKET_MAP_WAIT};
@@ -112,7 +112,8 @@ static struct map_reason request_judge(const struct set *s, const struct client 
 	return map_why_waits(s, &process, client->promotion.order.kind);
 }
 
-/* This host's own promotion, by that order or without it, does not make the order outdated. */
+/* Is the order outdated? This host's own promotion, by the order or without it, does not make it
+ * so. */
 static bool request_is_outdated(const struct set *s, const struct client *client)
 {
 	const struct mirror_view *view = &s->entry.record.view;

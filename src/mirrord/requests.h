@@ -24,7 +24,7 @@ uint64_t request_random(void); /* not 0 */
 /* request_status.c */
 struct json_t *request_status(const struct set *s);
 
-/* request_order.c: orders. Each is answered, now or later. */
+/* request_order.c: orders. Each order is answered, now or later. */
 void request_order(struct client *client, struct set *s, const char *member,
 		   const struct packet_order_request *order);
 void request_fence(struct client *client, struct set *s, const char *member, int64_t timeout_ms);
@@ -38,15 +38,15 @@ void request_settings(struct client *client, struct set *s, struct json_t *setti
 void request_wait(struct client *client, struct set *s, enum client_wait wait);
 /* Returns the member's slot, or MIRROR_NO_SLOT after a refusal. */
 uint8_t request_slot(struct client *client, const struct set *s, const char *member);
-/* Refuse what this host cannot do for another host. */
+/* Refuse a request that only another host can carry out. */
 void request_elsewhere(struct client *client, const struct set *s, uint8_t slot, const char *what);
 enum code request_code_of(enum packet_status status);
 
 /* request_promote.c: an operator's promotion. */
 void request_promote(struct client *client, struct set *s, const char *member, bool force);
 /*
- * The live order for that view: its request still waits, and the register was read since. An order
- * is nothing but that request, and ends with it.
+ * The kind that a live order permits for that view: the order's request still waits, and the
+ * register was read since. An order ends with its request.
  */
 enum promotion_kind request_order_for(const struct set *s, const struct mirror_view *view);
 /* End an order whose time has passed or whose client is gone. It has no effect any more. */
@@ -55,11 +55,11 @@ void request_end_promotion(struct client *client);
 void request_on_promotion_swapped(struct set *s, bool is_unknown);
 /* Put the waiting orders into the status. */
 void request_put_promotions(const struct set *s, struct json_t *waiting);
-/* Something has changed: refuse the orders that have become impossible. */
+/* The set's state has changed: refuse orders that have become impossible. */
 void request_look_promotions(struct set *s);
 /* A process has become primary on this host. */
 void request_on_promoted(struct set *s);
-/* The time of an order has passed. Answer it once nothing of it is under way. */
+/* The time of an order has passed. Answer its request once none of its swaps is under way. */
 void request_give_promotion_up(struct client *client);
 /* on-promote has failed, with this reason, so no process will wait for the set. */
 void request_on_promote_failed(struct set *s, const char *text);
@@ -77,9 +77,9 @@ void event_emit(struct set *s, const char *member, const char *what, const char 
 void event_begin(struct client *client, const struct set *only, bool now_only);
 /* Compare the state with the last report. */
 void event_look(struct set *s);
-/* How many events of each kind there were since the daemon started. */
+/* Number of events of each kind since the daemon started. */
 struct json_t *event_counts(const struct set *s);
-/* For how long the set was blocked since then. */
+/* Seconds for which the set was blocked since the daemon started. */
 double event_blocked_s(const struct set *s);
 
 #endif

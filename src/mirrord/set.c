@@ -60,7 +60,7 @@ void set_fini(struct set *s)
 	unsigned limit_ms = s->daemon->conf->register_timeout_ms + SET_END_MS;
 
 	fence_agent_end(s);
-	/* the application that the program started lives on */
+	/* do not kill it: the application that the program started has to live on */
 	program_forget(&s->promotion.program);
 	/* A register in a file may never answer, so wait only for a limited time. */
 	for (unsigned i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
@@ -103,7 +103,7 @@ void set_try_open(struct set *s, uint64_t now_ms)
 		return;
 	}
 	holder_find(s);
-	s->has_entry = false; /* lets the copy's rules see the next record */
+	s->has_entry = false; /* so that the copy's rules get the next record */
 	reg_ask(s);
 }
 

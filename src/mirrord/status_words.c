@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sentences of a set's status: what is wrong, and what an operator can do. */
+/* The sentences of a set's status: its problems, and an operator's remedies. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static mirror_mask status_insync(const struct set *s)
 	return s->has_entry ? s->entry.record.view.insync : 0;
 }
 
-/* Has every member a copy in-sync, by the register? */
+/* Does every member have an in-sync copy, by the register? */
 static bool status_has_all(const struct set *s)
 {
 	return status_insync(s) == status_members(s);
@@ -275,7 +275,7 @@ static void status_take_findings(const struct set *s, struct status_words *out)
 			 findings.next);
 }
 
-/* The state will change without an operator. */
+/* Will the state change without an operator? */
 static bool status_progresses(const struct set *s, const struct status_words *out,
 			      const struct primary_words *words, bool is_silent)
 {

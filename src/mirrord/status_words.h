@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status_words.h -- what is wrong with a set, in
- * sentences for operators. The loop's thread only. */
+/* status_words.h -- a set's problems, in sentences for operators. The loop's thread only. */
 #ifndef MIRRORD_STATUS_WORDS_H
 #define MIRRORD_STATUS_WORDS_H
 

@@ -63,7 +63,7 @@ enum greeting_status {
 };
 
 struct greeting {
-	struct mirror_versions versions; /* newest 0: this program's */
+	struct mirror_versions versions; /* newest 0 stands for this program's versions */
 	struct mirror_uuid uuid;
 	struct mirror_epoch epoch; /* epoch of the end that connects */
 	uint64_t copy_id;          /* id of the expected copy; 0: any copy in that slot */
@@ -72,7 +72,7 @@ struct greeting {
 };
 
 struct greeting_reply {
-	struct mirror_versions versions; /* newest 0: this program's */
+	struct mirror_versions versions; /* newest 0 stands for this program's versions */
 	uint8_t status;                  /* enum greeting_status */
 	bool has_secret;
 	struct mirror_epoch known;     /* the highest epoch that was promised */
