@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.h -- what the files of `rpma bench` share: options, the kinds of work, one row's result.
+ * bench.h -- shared by the files of `rpma bench`: options, the kinds of work, a row's result.
  *
- * A round is what completes as one: an operation, or several writes and the flush of all of them.
- * Depth is how many rounds are outstanding at a time.
+ * A round has one completion: it is one operation, or several writes and the flush of all of them.
+ * Depth is the number of outstanding rounds.
  */
 #ifndef TOOL_BENCH_H
 #define TOOL_BENCH_H

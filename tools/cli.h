@@ -30,9 +30,9 @@ void cli_set_tail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print an error of the libraries, followed by a hint ("": none). Returns the exit code. */
 int cli_report(const struct error *err, const char *hint);
 /*
- * From now on nothing of librpma's log goes to syslog. With verbose, lines from NOTICE on go to
- * stderr, and each line of the log has the time; without, errors of the device's own threads, as
- * those of calls are in rpma_err_last().
+ * Stop librpma's log to syslog. With verbose, lines from NOTICE on go to stderr, with the time.
+ * Without, stderr gets only errors of the device's own threads, because errors of calls are in
+ * rpma_err_last().
  */
 void cli_log_init(bool verbose);
 /* Print a line of the log. systemd's journal reads its level (base/log_prefix.h). */
@@ -41,9 +41,9 @@ void cli_note(enum log_level level, const char *fmt, ...) __attribute__((format(
 int cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Take the options one by one: take() gets what getopt_long(3) returns, but 'h', which prints help.
- * A value up to 'z' is a short option, too. CLI_OK, and the operands begin at optind; an exit code
- * of take(); or -1: help was printed.
+ * Parse the options one by one. take() gets each result of getopt_long(3) except 'h', which prints
+ * help. A value up to 'z' is also a short option. Returns CLI_OK, and the operands begin at optind;
+ * an exit code of take(); or -1: help was printed.
  */
 int cli_options(int argc, char **argv, const struct option *options, const char *help,
 		int (*take)(int opt, void *arg), void *arg);

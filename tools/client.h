@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * client.h -- a session (regions/session.h) as ping, bench and info use it, which measure librpma's
- * operations or look at the connection: its errors are printed.
+ * client.h -- a session (regions/session.h) for ping, bench and info, which measure librpma's
+ * operations or examine the connection. Errors are printed.
  *
- * The functions return CLI_OK, or another exit code with the line printed.
+ * The functions return CLI_OK, or another exit code after printing the line.
  */
 #ifndef TOOL_CLIENT_H
 #define TOOL_CLIENT_H

@@ -18,8 +18,8 @@ int info_path(const char *path, bool json);
 /* Print a server's capabilities and its regions. */
 int info_server(const struct remote_opts *opts);
 
-/* The server as metrics: on standard output (textfile NULL), or in a file for node_exporter. A server
- * that does not answer is a metric as well, and the exit code is that of the failure. */
+/* Write the server's metrics: to standard output (textfile NULL), or to a file for node_exporter. A
+ * missing answer is a metric, too, and the exit code is then that of the failure. */
 int info_metrics(const struct remote_opts *opts, const char *textfile);
 /* The exit codes of a monitoring plugin; this check gives no warning. */
 enum info_state { INFO_OK = 0, INFO_CRITICAL = 2, INFO_UNKNOWN = 3 };

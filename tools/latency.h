@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * latency.h -- how long operations of one kind took, and their statistics.
+ * latency.h -- times of operations of one kind, and their statistics.
  *
- * A histogram: any number of samples takes the same memory, and a percentile is off by 0.4 % at
- * most. The minimum and the maximum are exact.
+ * A histogram: its memory does not depend on the number of samples, and a percentile is off by 0.4
+ * % at most. The minimum and the maximum are exact.
  */
 #ifndef TOOL_LATENCY_H
 #define TOOL_LATENCY_H

@@ -70,9 +70,9 @@ static int main_run(int argc, char **argv)
 }
 
 /*
- * A standard descriptor that is closed would be the number of the next file that is opened, and
- * messages would go into that file. What takes its place refuses to be read from (input) or to be
- * written to (output), as a closed one does.
+ * Occupy closed standard descriptors: the next opened file would get such a number, and messages
+ * would go into this file. The replacement cannot be read (input) or written (output), like a
+ * closed descriptor.
  */
 static int main_occupy_standard_descriptors(void)
 {

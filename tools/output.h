@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * output.h -- what get writes to, as cp(1) treats its target.
+ * output.h -- the target of get, treated as cp(1) treats its target.
  *
- * A name that does not exist becomes a file when it is complete. An existing regular file, also
- * behind a symbolic link, is replaced as a whole by one with the same owner, mode and extended
- * attributes; where that is not possible, or would cut other links off, it is overwritten. What is
- * no regular file is written to, as is standard output ("-").
+ * If the name does not exist, the complete file appears under it. An existing regular file, also
+ * behind a symbolic link, is replaced as a whole by a file with the same owner, mode and extended
+ * attributes. Where this is not possible, or would separate the file from its other links, the file
+ * is overwritten. Other targets, and standard output ("-"), are written to.
  *
- * Functions return CLI_OK, or CLI_FILE with the error line printed.
+ * Functions return CLI_OK, or CLI_FILE after printing the error line.
  */
 #ifndef TOOL_OUTPUT_H
 #define TOOL_OUTPUT_H
@@ -37,8 +37,8 @@ struct output {
 };
 
 /*
- * Is name something to write to? Opens it if it exists, and waits for the reader of a FIFO. With
- * standard output as target, everything else that is printed there goes to standard error.
+ * Can `name` be written? Opens the target if it exists, and waits for the reader of a FIFO. If the
+ * target is standard output, all other text for standard output goes to standard error.
  */
 int output_open(struct output *out, const char *name);
 /* Before the first of total bytes. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * progress.h -- a bar on a terminal, nothing anywhere else. There is one at a time; lines that are
- * printed meanwhile do not break it.
+ * progress.h -- a progress bar on a terminal, nothing elsewhere. There is one bar at a time; lines
+ * that are printed meanwhile do not break it.
  *
- * Lines may come from any thread, the bar belongs to one.
+ * Any thread may print lines; the bar belongs to one thread.
  */
 #ifndef TOOL_PROGRESS_H
 #define TOOL_PROGRESS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.h -- which region of which server, from the command line, for all commands but serve; and
- * calls of librpmafile whose errors are printed.
+ * remote.h -- the region and server of the command line, for all commands except serve, and calls
+ * of librpmafile with printed errors.
  *
- * The functions that return int return CLI_OK, or another exit code with the line printed.
+ * Functions that return int return CLI_OK, or another exit code after printing the line.
  */
 #ifndef TOOL_REMOTE_H
 #define TOOL_REMOTE_H

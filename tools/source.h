@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source.h -- what put reads: a regular file, whose size is known, or anything else that can be
+ * source.h -- the source of put: a regular file with a known size, or anything else that can be
  * read to its end (standard input, a pipe, a device).
  *
- * Functions return CLI_OK, or CLI_FILE with the error line printed.
+ * Functions return CLI_OK, or CLI_FILE after printing the error line.
  */
 #ifndef TOOL_SOURCE_H
 #define TOOL_SOURCE_H

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * claims.h -- which writer claimed which range of a region last. Pure.
+ * claims.h -- the last claims of a region's ranges by writers. Pure.
  *
  * Each claim of a new writer has the next number, its *generation*, and a random key. A writer
- * whose connection was lost names both when it comes back: its claim still holds if no newer one
- * has any byte of its range. The key keeps apart claims of the same number from before and after
- * the record was lost, and a program that guesses numbers.
+ * whose connection was lost sends both when it comes back. Its claim still holds if no newer claim
+ * has a byte of its range. The key distinguishes claims of the same number from before and after a
+ * loss of the record, and stops a program that guesses numbers.
  *
- * A claim that a newer one covers is forgotten, and so does not hold. When there are too many, the
- * two oldest become one with the range of both and the newer one's number: then the older one does
- * not hold any more, although perhaps no other client has written there. Never the reverse.
+ * A claim that a newer claim covers is forgotten, and so does not hold. If there are too many
+ * claims, the two oldest become one, with the range of both and the newer number. The older claim
+ * then does not hold any more, although perhaps no other client has written there. The reverse
+ * never happens.
  */
 #ifndef REGIONS_CLAIMS_H
 #define REGIONS_CLAIMS_H

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the regions hold, as writing clients announce it: on the disk, BEGIN makes it a file that is
- * being written (or bytes, where one is overwritten) before the client's first byte, and END makes
- * it a whole file behind its last. No announcement does more harm than the client's writes could.
+/*
+ * The content of the regions, as writing clients announce it. BEGIN records on the disk, before the
+ * client's first byte, that the region holds a file that is being written (or bytes, if a client
+ * overwrites a file). END records, after the last byte, that the file is whole. No announcement
+ * does more harm than the client's writes could do.
  *
- * And who claimed which range last: a new writer's claim is on the disk before it is answered, so
- * that a former writer of the range gets to know of it whenever it comes back (claims.h). A claim
- * whose record cannot be stored counts as well: an older writer is then refused without need.
+ * Also the last claim of each range: a new writer's claim is on the disk before the answer, so that
+ * a former writer of the range learns of it whenever it comes back (claims.h). A claim whose record
+ * cannot be stored counts as well; an older writer is then refused without need.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -72,9 +74,10 @@ static struct content_range content_range_begun(const struct client *client)
 }
 
 /*
- * A range belongs to one writer, file or bytes, until its client is forgotten, which ends whatever
- * it may still have under way (client_free()). A writer that was interrupted may have much: its
- * bytes would land over those of the next one, which has its acknowledgement by then.
+ * A range belongs to one writer, of a file or of bytes, until the writer's client is forgotten,
+ * which ends everything that it still has under way (client_free()). An interrupted writer may have
+ * much under way: its bytes would overwrite those of the next writer, which may already have its
+ * acknowledgement.
  */
 static bool content_is_being_written(const struct server *s, const struct client *client)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_impl.h -- an open file, and what the files of librpmafile have of each other.
+ * file_impl.h -- an open file, and the functions that the files of librpmafile share.
  *
- * A small write is copied into a ring of registered memory and collected; what was collected leaves
- * as one *post* when a sync comes or enough of it is there. Each post ends with one operation that
+ * A small write is copied into a ring of registered memory and collected. A sync, or a sufficient
+ * number of bytes, sends the collected writes as one *post*. Each post ends with one operation that
  * completes, and posts complete in their order. Large buffers are registered for the call.
  *
- * `lock` guards all of it. A thread that waits becomes the poller if there is none: it waits for
- * completions without the lock, so that others write and start syncs meanwhile, then takes what has
- * completed for all. The other waiters sleep until it is done.
+ * `lock` guards everything. A thread that waits becomes the poller if there is none: it waits for
+ * completions without the lock, so that other threads can write and start syncs, and then takes the
+ * completions of all threads. The other waiting threads sleep meanwhile.
  *
- * A file calls those that stand above it here and none below it.
+ * A file calls functions of the files listed above it, none of those below it.
  */
 #ifndef REGIONS_FILE_IMPL_H
 #define REGIONS_FILE_IMPL_H
@@ -193,9 +193,11 @@ int file_post_failed(struct rpma_file *f, const char *what, int rc);
 int file_result(const struct rpma_file *f);
 /* Take all completions. */
 void file_take(struct rpma_file *f);
-/* Until *counter has reached the value, the connection has failed, or the deadline is over
- * (RPMA_E_AGAIN). The lock is not held meanwhile. Of what was posted just now nothing can have
- * completed, so it does not look before it waits; file_take() does. */
+/*
+ * Wait without the lock until *counter has reached the value, the connection has failed, or the
+ * deadline is over (RPMA_E_AGAIN). The call does not look before it waits, because operations that
+ * were just posted cannot have completed; file_take() looks.
+ */
 int file_wait(struct rpma_file *f, const uint64_t *counter, uint64_t value, uint64_t deadline);
 
 /* file_post.c: collects operations and sends them as posts. */
@@ -217,8 +219,8 @@ static inline bool file_has_room(const struct rpma_file *f, unsigned operations,
 }
 
 /*
- * Wait until the queue has room for so many operations and bytes; the room is kept until the lock
- * is released. A call asks once, before it changes anything, because other threads may post during
+ * Wait until the queue has room for that many operations and bytes. The room is kept until the lock
+ * is released. A call waits once, before it changes anything, because other threads may post during
  * the wait.
  */
 int file_wait_for_room(struct rpma_file *f, unsigned operations, size_t len);

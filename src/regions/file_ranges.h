@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * file_ranges.h -- which ranges of a file were written and are not known to be durable. Pure.
+ * file_ranges.h -- the ranges of a file that were written and may not be durable. Pure.
  *
- * Each write is noted with the ticket of the next sync, which is the first one that can cover it:
- * the answer of sync k decides what was noted with k or less. What is noted may be too large, or be
- * noted later than it was written; then a range stays undecided for longer than it is. Never the
- * reverse.
+ * Each write is noted with the ticket of the next sync, which is the first one that can cover it.
+ * The answer of sync k decides all ranges noted with k or less. A noted range may be too large, or
+ * have a later ticket than necessary; it then stays undecided longer than necessary. The reverse
+ * never happens.
  */
 #ifndef REGIONS_FILE_RANGES_H
 #define REGIONS_FILE_RANGES_H

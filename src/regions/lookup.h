@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lookup.h -- does a name still lead to the file that is open, as large as it was?
+ * lookup.h -- does a name still lead to the open file, with the same size?
  *
- * A thread of its own looks, since a file system may let it wait (a hung network file system, a
- * frozen one), and the loop that asks has others to serve. What was once removed, replaced or
- * truncated stays so: what was written in the meantime is lost even if the name comes back. The
- * thread writes the file's record for the same reason.
+ * A separate thread looks, because a file system may block it (a hung network file system, a frozen
+ * one), and the loop that asks serves other clients. The results removed, replaced and truncated
+ * are final: bytes written meanwhile are lost even if the name comes back. The thread also writes
+ * the file's record, for the same reason.
  */
 #ifndef REGIONS_LOOKUP_H
 #define REGIONS_LOOKUP_H
@@ -36,8 +36,8 @@ struct lookup;
 
 /*
  * The record is written at place. notify_fd, an eventfd, counts the answers. The descriptor and the
- * path are copied; a relative path means what it means now. fd -1: memory, which has no name and is
- * always found. NULL with errno set.
+ * path are copied; a relative path is resolved now. fd -1: memory, which has no name and is always
+ * found. Returns NULL with errno set on failure.
  */
 struct lookup *lookup_new(const char *path, int fd, uint64_t size,
 			  const struct file_record_place *place, int notify_fd);

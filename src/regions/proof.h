@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.h -- how client and server of named regions prove to each other that they have one secret.
+ * proof.h -- client and server of named regions prove to each other that they have the same secret.
  *
  * A proof is a code (service/secret.h) of the role of the proving end, both nonces, the client's
- * request, and, from the server, its grant. Neither end's proof can therefore be turned back on it,
- * or be used a second time, or for another region.
+ * request, and, from the server, its grant. So a proof cannot be sent back to its maker, used a
+ * second time, or used for another region.
  */
 #ifndef REGIONS_PROOF_H
 #define REGIONS_PROOF_H

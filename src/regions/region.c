@@ -144,9 +144,11 @@ static int region_check_durability(const struct server *s, const struct region *
 			 r->path);
 }
 
-/* Register the region. The anchor gives no right to a remote end. A server without a secret also
- * makes the registrations that its clients share, because it has no proof to wait for. Each writer
- * gets a registration of its own, which ends with the writer. */
+/*
+ * Register the region. The anchor gives no right to a remote end. Without a secret there is no
+ * proof to wait for, so the server also makes the registrations that its clients share. Each writer
+ * gets its own registration, which ends with the writer.
+ */
 static int region_register(struct server *s, struct region *r, struct error *err)
 {
 	/* The software RNIC writes back before it answers a read. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server.h -- files as named regions of remote memory, for clients that come through
- * session.h: made and mapped durably, with limits and an accept loop; with a secret each
- * connection has a registration of its own, which ends with it.
+ * server.h -- serves files as named regions of remote memory, for clients that use session.h. Files
+ * are created and mapped durably; limits apply to clients. With a secret each connection has its
+ * own registration, which ends with the connection.
  *
- * The data path runs in librpma; the loop only admits clients and notices that they leave. Nothing
- * is printed and nothing ends the process: see base/error.h, and note() below. A server is used by
- * one thread at a time, several servers by several threads.
+ * The data path runs in librpma; the loop only admits clients and notices that they leave. The
+ * server prints nothing and never ends the process: see base/error.h, and note() below. One thread
+ * at a time uses a server; several threads may use several servers.
  */
 #ifndef REGIONS_SERVER_H
 #define REGIONS_SERVER_H
@@ -52,9 +52,9 @@ struct server_opts {
 	/* NULL: clients need no proof. The content may change between two steps. */
 	const struct secret *secret;
 	/*
-	 * One line about something that happened: a refusal, a file that is lost, and with verbose
-	 * each client that comes or goes. What a client can bring about as often as it likes is
-	 * reported a few times in a period. Called by server_new() and server_step(). NULL: none.
+	 * Receives one line about an event: a refusal, a lost file, and with verbose each client
+	 * that comes or goes. Events that a client can cause without limit are reported a few times
+	 * in a period. server_new() and server_step() call this function. NULL: not wanted.
 	 */
 	void (*note)(void *arg, enum log_level level, const char *text);
 	void *note_arg;
@@ -64,17 +64,19 @@ struct server_opts {
 
 struct server;
 
-/* Open and register the files, and listen. ERROR_LOCAL, with the causes of mapfile_open(), or
- * EMEDIUMTYPE: what is written there would not be durable. Nothing stays on failure, nor when the
- * watch gives up (ECANCELED). */
+/*
+ * Open and register the files, and listen. ERROR_LOCAL, with the causes of mapfile_open(), or
+ * EMEDIUMTYPE: written bytes would not be durable. Nothing stays on failure, nor after the watch
+ * gives up (ECANCELED).
+ */
 int server_new(const struct server_opts *opts, struct server **server, struct error *err);
 /* Disconnect all clients and stop. keep: files that the server created stay. */
 void server_delete(struct server **server, bool keep);
 
 /*
- * Handle what has happened; never waits longer than a client's first look at a file takes. *next_ms
- * says after how long it is to be called again at the latest (-1: when something happens), and
- * server_get_fd() is readable when something has happened.
+ * Handle all events. Waits at most as long as a client's first look at a file takes. *next_ms: the
+ * longest time until the next call (-1: no limit). server_get_fd() is readable when there is an
+ * event.
  */
 int server_step(struct server *server, int *next_ms, struct error *err);
 int server_get_fd(const struct server *server);

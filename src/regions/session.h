@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.h -- a client's connection to a region that a server (server.h) serves by name.
+ * session.h -- a client's connection to a named region of a server (server.h).
  *
- * Nothing is printed and nothing ends the process: see base/error.h. A session is used by one
- * thread at a time, several sessions by several threads. A failure of anything but session_open()
- * is final for the session, which is still to be closed; then session_open() connects anew, and
- * with retry_ms it waits for a server that is being restarted.
+ * A session prints nothing and never ends the process: see base/error.h. One thread at a time uses
+ * a session; several threads may use several sessions. A failure of any call but session_open() is
+ * final for the session, which the caller must still close. Then session_open() connects again, and
+ * with retry_ms waits for a server that restarts.
  */
 #ifndef REGIONS_SESSION_H
 #define REGIONS_SESSION_H
@@ -70,10 +70,10 @@ int session_register(struct session *s, void *buf, size_t size, struct rpma_mr_l
 /* An operation ("write to", "flush at") could not be posted, with librpma's result rc. */
 int session_post_failed(struct session *s, const char *what, int rc, struct error *err);
 /*
- * The next completion, which is that of the oldest operation. Ranges were inside the region, hence
- * one that the server refuses has no memory any more, and the text says so. spin_us: as
- * completions_next(). *wc is optional. A completion that reports a failure is ERROR_FAILED; a
- * verdict of the server that came unasked is ERROR_REFUSED.
+ * Get the next completion, which belongs to the oldest operation. Ranges were inside the region, so
+ * a range that the server refuses has lost its memory, and the text reports this. spin_us: as in
+ * completions_next(). wc may be NULL. ERROR_FAILED: the completion is a failure. ERROR_REFUSED: an
+ * unrequested verdict of the server came.
  */
 int session_reap(struct session *s, unsigned spin_us, struct ibv_wc *wc, struct error *err);
 
@@ -94,9 +94,11 @@ int session_list(struct session *s, struct hello_list *list, struct error *err);
 /* With HELLO_LIST, instead of session_list(): get the server's counters. A server before version
  * 1.4 ends the connection. */
 int session_counts(struct session *s, struct hello_counts *counts, struct error *err);
-/* With HELLO_WRITE, once, before the first byte: what will be written. Without it a crash may leave
- * bytes that the server still takes for an earlier file. ERROR_REFUSED, with HELLO_BEING_WRITTEN,
- * HELLO_TAKEN or a HELLO_FILE_* as cause. */
+/*
+ * With HELLO_WRITE, once, before the first byte: announce the write. Without the announcement, a
+ * crash may leave bytes that the server still counts as an earlier file. ERROR_REFUSED, with
+ * HELLO_BEING_WRITTEN, HELLO_TAKEN or a HELLO_FILE_* as cause.
+ */
 int session_put_begin(struct session *s, const struct hello_begin *begin, struct error *err);
 /* End a flushed file, instead of session_confirm(): report the region's content to the server. */
 int session_put_end(struct session *s, const struct hello_content *content, struct error *err);

@@ -24,7 +24,8 @@ static void child_close(int *fd)
 	*fd = -1;
 }
 
-/* Move a descriptor above 2: the application may have closed 0 to 2, and the child needs them. */
+/* Move a descriptor above 2: the application may have closed 0 to 2, and the child needs these
+ * numbers. */
 static int child_move_up(int *fd)
 {
 	int up;
@@ -76,7 +77,7 @@ static int child_open_pidfd(struct child *c)
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	if (c->pidfd >= 0)
 		return 0;
-	if (errno == ESRCH) { /* it has ended, and the application took its status */
+	if (errno == ESRCH) { /* the child has ended, and the application took its status */
 		c->ended = true;
 		c->status = -1;
 		return 0;
@@ -109,7 +110,7 @@ int child_start(struct child *c, char *const argv[])
 	return 0;
 }
 
-/* Keep the last bytes of what came. */
+/* Keep the last bytes of the output. */
 static void child_keep_said(struct child *c, const char *bytes, size_t len)
 {
 	size_t drop;
@@ -193,8 +194,8 @@ int child_wait(struct child *c, uint64_t deadline)
 void child_end(struct child *c, int grace_ms)
 {
 	/*
-	 * A forked process may have copies of the descriptor, so closing it is not enough to end
-	 * the stream.
+	 * Shut the stream down: closing is not enough, because a forked process may have copies of
+	 * the descriptor.
 	 */
 	if (c->in >= 0)
 		shutdown(c->in, SHUT_RDWR);

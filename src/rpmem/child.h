@@ -21,8 +21,9 @@ struct child {
 	int pidfd;
 	int in, out, err; /* this process's ends of the three sockets; -1: closed */
 	bool ended;
-	int status;            /* exit status; 128 + n: signal n; -1: the application took it */
-	char said[CHILD_SAID]; /* the end of its output on standard error */
+	/* exit status; 128 + n: signal n; -1: the application took the status */
+	int status;
+	char said[CHILD_SAID]; /* the end of the child's output on standard error */
 	size_t said_len;
 };
 
@@ -31,17 +32,18 @@ int child_start(struct child *c, char *const argv[]);
 /* Read the pending bytes of standard error, so that the child never waits for room. */
 void child_take_said(struct child *c);
 /*
- * Wait until c->out is readable (or at its end), or until the deadline: ETIMEDOUT. Standard error
- * is read meanwhile.
+ * Wait until c->out is readable (or at its end), or until the deadline: ETIMEDOUT. Meanwhile the
+ * call reads standard error.
  */
 int child_wait_readable(struct child *c, uint64_t deadline);
 /* Wait for the child's end: 0, c->status is set; ETIMEDOUT. Standard error is read meanwhile. */
 int child_wait(struct child *c, uint64_t deadline);
-/* Close the streams, wait that long for the child's end, then kill it; take its status. */
+/* Close the streams, wait at most grace_ms for the child's end, then kill the child; take its
+ * status. */
 void child_end(struct child *c, int grace_ms);
 /* In a forked process: close the parent's descriptors. */
 void child_forget(struct child *c);
-/* The child's message as one printable line; "" if there is none. */
+/* The child's message as one printable line; "" without a message. */
 const char *child_words(const struct child *c, char *buf, size_t size);
 
 #endif

@@ -9,10 +9,7 @@
 #include "rpmem/env.h"
 #include "rpmem/errmsg.h"
 
-/*
- * The arguments of ssh. After "--" ssh treats nothing as an option, neither the host nor the
- * command.
- */
+/* Set the arguments of ssh. After "--" ssh treats neither the host nor the command as an option. */
 static void command_set_argv(struct command *cmd, const struct target *target, bool ipv4)
 {
 	int n = 0;
@@ -45,7 +42,7 @@ static bool command_append(struct command *cmd, const char *text, size_t len)
 	return true;
 }
 
-/* Quote one word for the target's shell; a word without special characters stays as it is. */
+/* Quote one word for the target's shell; a word without special characters stays unquoted. */
 static bool command_append_word(struct command *cmd, const char *word)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command.h -- how ssh is called: its arguments, and the command for the shell of the target. */
+/* command.h -- makes ssh's arguments, and the command for the target's shell. */
 #ifndef RPMEM_COMMAND_H
 #define RPMEM_COMMAND_H
 
@@ -15,7 +15,7 @@ struct command {
 
 /* Use the next command of RPMEM_CMD, to serve a pool. ipv4: make ssh use IPv4. 0 or EINVAL. */
 int command_serve(struct command *cmd, const struct target *target, bool ipv4);
-/* The same, to remove a pool; flags: RPMEM_REMOVE_*. */
+/* The same for the removal of a pool; flags: RPMEM_REMOVE_*. */
 int command_remove(struct command *cmd, const struct target *target, bool ipv4, const char *set,
 		   int flags);
 

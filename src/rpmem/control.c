@@ -19,7 +19,7 @@
 #include "rpmem/env.h"
 #include "rpmem/errmsg.h"
 
-#define CONTROL_GRACE_MS 2000 /* time for ssh to end by itself */
+#define CONTROL_GRACE_MS 2000 /* how long ssh may take to end without a kill */
 
 struct control {
 	struct list node;
@@ -48,7 +48,7 @@ static void control_after_fork(void)
 	pthread_mutex_unlock(&controls_lock);
 }
 
-/* If a child kept a copy of the descriptor, the session would outlive a killed parent. */
+/* Close the descriptor: if a child kept a copy, the session would outlive a killed parent. */
 static void control_in_child(void)
 {
 	struct list *it;
@@ -75,7 +75,7 @@ static uint64_t control_deadline(const struct control *c)
 	return poll_deadline(c->timeout_ms);
 }
 
-/* ssh's message explains more than the end of its stream. */
+/* Report ssh's message, which explains more than the end of the stream. */
 static int control_explain_ssh(struct control *c, int failure, const struct error *err)
 {
 	char words[CHILD_SAID + 64];
@@ -104,8 +104,8 @@ static int control_fail(struct control *c, int failure)
 }
 
 /*
- * Receive the next frame. ssh's standard error is read meanwhile, so that neither end waits for the
- * other.
+ * Receive the next frame. Meanwhile the call reads ssh's standard error, so that neither end waits
+ * for the other.
  */
 static int control_receive(struct control *c, struct wire_frame *frame, uint64_t deadline)
 {
@@ -210,13 +210,14 @@ int control_open(const struct target *target, bool ipv4, struct control **contro
 	return 0;
 }
 
-/* The text of the daemon's refusal. The status comes first, as programs of PMDK compare it. */
+/* Set the text of the daemon's refusal. The status comes first, because programs of PMDK compare
+ * it. */
 static int control_refused(const struct control *c, const struct wire_answer *answer)
 {
 	int error = wire_status_errno(answer->status);
 
 	if (answer->request == WIRE_REMOVE && answer->error)
-		error = (int)answer->error; /* the same value as its exit status */
+		error = (int)answer->error; /* equal to the daemon's exit status */
 	return errmsg_fail(error, "%s%s%s (%s)", wire_status_text(answer->status),
 			   answer->text[0] ? ": " : "", answer->text, c->who);
 }

@@ -26,7 +26,7 @@ int control_request(struct control *c, enum wire_type type, const uint8_t *body,
 bool control_lane_key(const struct control *c, struct wire_key *key);
 /* Has the stream failed? If not, a failed request was refused. */
 bool control_has_failed(struct control *c);
-/* Is this a forked process, and not the one that opened the stream? */
+/* Is this process a fork of the process that opened the stream? */
 bool control_is_inherited(const struct control *c);
 /* End the session without a message to the daemon. NULL is no error. */
 void control_close(struct control *c);

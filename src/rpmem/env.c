@@ -127,7 +127,7 @@ int env_timeout_ms(void)
 	return (int)env_number("RPMEM_TIMEOUT_MS", 1, INT_MAX, ENV_TIMEOUT_MS);
 }
 
-/* On a single processor the other end makes no progress while this one spins. */
+/* With a single processor spinning is useless: the other end makes no progress meanwhile. */
 unsigned env_spin_us(void)
 {
 	cpu_set_t cpus;

@@ -13,7 +13,7 @@
 /* Called once when the library is loaded; again by tests. */
 void env_read(void);
 
-/* The next command of RPMEM_CMD, in turn. Returns false if it is longer than size. */
+/* Copy the next command of RPMEM_CMD, in turn. Returns false if the command is longer than size. */
 bool env_next_command(char *buf, size_t size);
 unsigned env_max_lanes(void);
 unsigned env_work_queue_size(void); /* at least 2 */
@@ -24,7 +24,7 @@ bool env_verbs_allowed(void);
 int env_timeout_ms(void);
 /* How long a wait spins for a completion before it sleeps. */
 unsigned env_spin_us(void);
-/* The secret's file. Returns false if neither RPMEM_SECRET_FILE nor HOME is set. */
+/* The path of the secret's file. Returns false if neither RPMEM_SECRET_FILE nor HOME is set. */
 bool env_secret_file(char *buf, size_t size);
 
 #endif

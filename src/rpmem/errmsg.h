@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* errmsg.h -- failures of calls: an errno that functions return, and the thread's text. */
+/* errmsg.h -- reports failures of calls: the errno that functions return, and the thread's text. */
 #ifndef RPMEM_ERRMSG_H
 #define RPMEM_ERRMSG_H
 
 #define ERRMSG_TEXT 8192
 
 /*
- * Set the thread's text, log it, and return the errno `error`. Only the innermost function that
- * fails calls it, as its callers have less information.
+ * Set the thread's text, log it, and return the errno `error`. Only the innermost failing function
+ * calls this, because its callers have less information.
  */
 int errmsg_fail(int error, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The thread's text; never NULL. */

@@ -13,7 +13,8 @@
 
 static int lane_cfg_new(const struct lane *lane, struct rpma_conn_cfg **cfg)
 {
-	/* The queue holds a barrier with its transfer, slices, and a read. All may complete. */
+	/* The queue holds each barrier with its transfer, the slices, and a read. Each of these may
+	 * give a completion. */
 	uint32_t sq = 2 * lane->queue + LANE_TRANSFERS + 1;
 	uint32_t rq = lane->messages ? WIRE_PERSIST_DEPTH : 1;
 	int rc = rpma_conn_cfg_new(cfg);
@@ -58,7 +59,7 @@ static int lane_apply_peer_cfg(struct lane *lane, const struct wire_lane_reply *
 	return rc;
 }
 
-/* The daemon's declaration must suffice for the method that it granted. */
+/* Check that the daemon's declaration is sufficient for the granted method. */
 static int lane_check_method(struct lane *lane, bool direct_write)
 {
 	uint32_t caps = 0;

@@ -15,7 +15,7 @@
 
 #include "rpmem/wire/lane.h"
 
-/* What all lanes of a pool have in common. */
+/* Data that all lanes of a pool share. */
 struct lane_place {
 	struct rpma_peer *peer;
 	struct rpma_mr_local *local; /* the local pool */
@@ -24,7 +24,7 @@ struct lane_place {
 	struct wire_key key;
 	enum wire_method method;
 	enum rpma_flush_type flush_type;
-	unsigned queue; /* flushes that may be outstanding on a lane */
+	unsigned queue; /* most outstanding flushes of a lane */
 	int timeout_ms;
 	unsigned spin_us;
 };
@@ -42,7 +42,7 @@ void lane_forget(struct lane *lane);
 
 /* Begin a flush. reuse: the caller may change the range after the return. */
 int lane_flush(struct lane *lane, uint64_t offset, uint64_t length, bool reuse);
-/* Wait for all flushes that were begun. */
+/* Wait for all flushes under way. */
 int lane_drain(struct lane *lane);
 int lane_read(struct lane *lane, void *buff, uint64_t offset, uint64_t length);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The general method: after the transfers a message follows, which the daemon answers once it has
- * made the range durable.
+ * The general method: a message follows the transfers, and the daemon answers after it has made the
+ * range durable.
  */
 #include <errno.h>
 #include <stddef.h>

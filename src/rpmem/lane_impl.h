@@ -5,14 +5,14 @@
 
 #include "rpmem/lane.h"
 
-/* A time limit applies to progress, so long ranges are split. */
+/* Split long ranges, because the time limit applies to progress. */
 #define LANE_SLICE     (8u << 20)  /* bytes of a transfer */
 #define LANE_BARRIER   (64u << 20) /* flushed together */
-#define LANE_TRANSFERS 8           /* slices that may be under way */
-/* reads of at most that many bytes go through the lane's own memory */
+#define LANE_TRANSFERS 8           /* most slices under way */
+/* reads of at most this many bytes go through the lane's own memory */
 #define LANE_BOUNCE 65536u
 
-/* op_context of what a lane posts. */
+/* op_context of the lane's operations. */
 enum lane_op {
 	LANE_OP_BARRIER = 1,
 	LANE_OP_TRANSFER,
@@ -33,9 +33,9 @@ struct lane {
 	struct rpma_cq *cq;
 	struct rpma_batch *batch; /* room for two operations */
 	struct rpma_mr_remote *remote;
-	unsigned queue;     /* barriers that may be outstanding */
+	unsigned queue;     /* most outstanding barriers */
 	unsigned barriers;  /* number outstanding */
-	unsigned transfers; /* number outstanding, of those that give a completion */
+	unsigned transfers; /* number of outstanding transfers that give a completion */
 	uint8_t *bounce;    /* NULL: no read yet */
 	struct rpma_mr_local *bounce_mr;
 	struct lane_messages *messages; /* for the general method only */

@@ -10,7 +10,7 @@
 #include "rpmem/errmsg.h"
 #include "rpmem/lane_impl.h"
 
-#define LANE_LOOK_MS 500 /* some devices do not end a wait when the connection ends */
+#define LANE_LOOK_MS 500 /* some devices do not wake a waiting thread when the connection ends */
 
 static const void *lane_context(enum lane_op op)
 {
@@ -38,7 +38,7 @@ int lane_broken(struct lane *lane, const char *what, int rc)
 			   lane->place->addr, why, rpma_err_2str(rc));
 }
 
-/* Explain a completion that reports a failure. */
+/* Explain a failed completion. */
 static int lane_explain(struct lane *lane, const struct ibv_wc *wc)
 {
 	enum rpma_reason reason = rpma_wc_get_reason(lane->conn, wc, NULL);
@@ -51,7 +51,7 @@ static int lane_explain(struct lane *lane, const struct ibv_wc *wc)
 			   lane->place->addr, text);
 }
 
-/* Spin for a while for a completion. RPMA_E_NO_COMPLETION: none came. */
+/* Spin for a completion for a limited time. RPMA_E_NO_COMPLETION: none came. */
 static int lane_look(struct lane *lane, struct ibv_wc *wc)
 {
 	int rc = rpma_cq_get_wc(lane->cq, 1, wc, NULL);
@@ -79,7 +79,8 @@ static int lane_next(struct lane *lane, struct ibv_wc *wc)
 			return 0;
 		if (rc != RPMA_E_NO_COMPLETION)
 			return lane_broken(lane, "wait", rc);
-		/* read before the look, so that completions that came before the end are found */
+		/* `ended` was read before the queue, so no completion from before the end is
+		 * missed */
 		if (ended)
 			return errmsg_fail(ECONNRESET, "lane %u: %s closed the connection",
 					   lane->number, lane->place->addr);
@@ -142,9 +143,7 @@ static int lane_add_barrier(struct lane *lane, uint64_t offset, uint64_t length)
 				RPMA_F_COMPLETION_ALWAYS, lane_context(LANE_OP_BARRIER));
 }
 
-/*
- * Write all slices of a range except the last. Each gives a completion, which counts as progress.
- */
+/* Write all slices of a range except the last one. Each completion counts as progress. */
 static int lane_write_slices(struct lane *lane, uint64_t *offset, uint64_t *length)
 {
 	while (*length > LANE_SLICE) {
@@ -288,6 +287,7 @@ int lane_read(struct lane *lane, void *buff, uint64_t offset, uint64_t length)
 	    device_register(lane->place->peer, buff, length, RPMA_MR_USAGE_READ_DST, &dst))
 		return lane_read_bounced(lane, buff, offset, length);
 	rc = lane_read_slices(lane, dst, offset, length);
-	device_deregister(&dst); /* after this call nothing is stored there, whatever failed */
+	/* after this call the device stores nothing there, even after a failure */
+	device_deregister(&dst);
 	return rc;
 }

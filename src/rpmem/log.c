@@ -32,7 +32,7 @@ static void log_write_line(enum log_level level, const char *file, int line, con
 		return; /* a failure here cannot be reported anywhere */
 }
 
-/* A file name that ends in '-' gets the process's number appended. */
+/* Open the log. The process's number is appended to a name that ends in '-'. */
 static int log_open_file(const char *name)
 {
 	char path[4096];

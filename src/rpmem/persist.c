@@ -56,7 +56,7 @@ static int persist_wait(RPMEMpool *rpp, struct lane *lane)
 	return rc ? pool_fail(rpp, rc) : 0;
 }
 
-/* Persist a range that was checked. */
+/* Persist a range that was already checked. */
 static int persist_range(RPMEMpool *rpp, size_t offset, size_t length, unsigned n)
 {
 	struct lane *lane;
@@ -103,7 +103,7 @@ static int persist_deep(RPMEMpool *rpp, size_t offset, size_t length)
 	int rc;
 
 	rc = control_request(rpp->control, WIRE_DEEP, body, wire_deep_encode(&m, body), &answer);
-	/* Bytes that could not be flushed may be lost. */
+	/* A failure is final, because bytes that could not be flushed may be lost. */
 	return rc ? pool_fail(rpp, rc) : 0;
 }
 

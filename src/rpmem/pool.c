@@ -31,7 +31,7 @@ bool pool_attr_is_zero(const struct rpmem_pool_attr *attr)
 	return !memcmp(attr, &zero, sizeof(zero));
 }
 
-/* The two structures have the same member names, but different layouts. */
+/* Copy by member, because the two structures have the same member names but different layouts. */
 #define POOL_ATTR_COPY(out, in)                                                                    \
 	do {                                                                                       \
 		memcpy((out)->signature, (in)->signature, sizeof((out)->signature));               \
@@ -134,7 +134,7 @@ static unsigned pool_lanes_wanted(unsigned asked)
 	return lanes;
 }
 
-/* What create and open have in common. */
+/* State that create and open share. */
 struct pool_open {
 	enum wire_type type; /* WIRE_CREATE or WIRE_OPEN */
 	const char *set;
@@ -245,8 +245,8 @@ static int pool_try_address(RPMEMpool *rpp, const struct pool_open *o, const cha
 }
 
 /*
- * Try the address that the daemon reports. If the daemon is behind an address translation, that
- * address does not work, so then try the address that ssh used.
+ * Try the daemon's own address first. Behind an address translation it does not work; then try the
+ * address that ssh used.
  */
 static int pool_connect(RPMEMpool *rpp, const struct pool_open *o,
 			const struct wire_pool_answer *answer)

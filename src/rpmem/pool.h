@@ -28,16 +28,17 @@ struct rpmem_pool {
 };
 
 /*
- * To be called first in each call: does the pool exist, belong to this process, and work? 0 or an
+ * The first step of each call: does the pool exist, belong to this process, and work? 0 or an
  * errno.
  */
 int pool_enter(RPMEMpool *rpp);
-/* Get lane number n, which was granted; connect it if needed. */
+/* Get the granted lane number n, and connect it if needed. */
 int pool_lane(RPMEMpool *rpp, unsigned n, struct lane **lane);
-/* Mark the target as lost; the thread's text has the reason. Returns error. */
+/* Mark the target as lost. The thread's text must already have the reason. Returns error. */
 int pool_fail(RPMEMpool *rpp, int error);
 /*
- * If the session has failed, as pool_fail(). Otherwise the daemon refused, which changes nothing.
+ * If the session has failed, do the same as pool_fail(). Otherwise the daemon refused the request,
+ * and the pool stays usable.
  */
 int pool_request_failed(RPMEMpool *rpp, int error);
 

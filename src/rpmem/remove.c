@@ -26,12 +26,13 @@ static int remove_status(struct child *ssh, const char *host)
 				   "removing a pool on %s: the application took the exit "
 				   "status of ssh: %s",
 				   host, words);
-	/* From 126 on it is ssh's own failure, or a shell's that found no rpmemd. */
+	/* An exit status from 126 on comes from ssh itself, or from a shell that found no
+	 * rpmemd. */
 	return errmsg_fail(ssh->status >= 126 ? ECONNRESET : ssh->status,
 			   "removing a pool on %s: exit status %d: %s", host, ssh->status, words);
 }
 
-/* Wait for ssh's end; it writes nothing to its standard output. */
+/* Wait for ssh's end. ssh writes nothing to its standard output. */
 static int remove_wait(struct child *ssh, const char *host)
 {
 	uint64_t deadline = poll_deadline(env_timeout_ms());

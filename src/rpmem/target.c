@@ -79,7 +79,7 @@ static const char *target_judge_word(const char *word)
 	return NULL;
 }
 
-/* Returns NULL, or what is wrong. The host begins after the last '@', as ssh parses it. */
+/* Returns NULL, or the error. The host begins behind the last '@', as ssh parses it. */
 static const char *target_parse_ssh(const char *text, struct target *t)
 {
 	const char *at = strrchr(text, '@'), *why;
@@ -92,7 +92,7 @@ static const char *target_parse_ssh(const char *text, struct target *t)
 		text = at + 1;
 	}
 	why = target_parse_host(text, t);
-	/* Only now the host is as ssh gets it: without brackets and user. */
+	/* Check the host only now, without brackets and user, as ssh gets it. */
 	if (!why)
 		why = target_judge_word(t->user);
 	return why ? why : target_judge_word(t->host);

@@ -14,14 +14,15 @@
 
 struct target {
 	bool direct;
-	char user[33]; /* "": none; only with ssh */
+	char user[33]; /* "": no user; only with ssh */
 	char host[256];
-	char port[8]; /* a number; "": none, and ssh chooses */
+	char port[8]; /* a number; "": ssh chooses the port */
 };
 
 /* 0 or EINVAL. */
 int target_parse(const char *text, struct target *target);
-/* The numeric addresses of the host, with the given port. Returns their number, at most max. */
+/* Find the numeric addresses of the host, with the given port. Returns their number, at most
+ * max. */
 int target_resolve(const char *host, const char *port, struct address *found, int max);
 
 #endif

@@ -32,7 +32,7 @@ static char **child_argv(const struct options *opts)
 		if (strcmp(opts->set[i].key, "listen") != 0)
 			ok = asprintf(&argv[n++], "--%s=%s", opts->set[i].key,
 				      opts->set[i].value) >= 0;
-	return ok ? argv : NULL; /* out of memory: little is lost, as the fork fails next */
+	return ok ? argv : NULL; /* NULL: out of memory, and the fork that follows fails as well */
 }
 
 static void child_free_argv(char **argv)
@@ -43,8 +43,8 @@ static void child_free_argv(char **argv)
 }
 
 /*
- * Runs in the new process. Its descriptors have higher numbers than their places, so that none is
- * overwritten before it is copied.
+ * Runs in the new process. Its descriptors have higher numbers than their final places, so that
+ * none is overwritten before it is copied.
  */
 static void child_exec(char **argv, int connection, int start)
 {
@@ -60,7 +60,7 @@ static void child_exec(char **argv, int connection, int start)
 }
 
 /*
- * The process reads the keys from a socket: other processes could read them in its arguments or its
+ * Send the keys through a socket: other processes could read them in arguments or in the
  * environment.
  */
 static int child_fork(struct child *child, char **argv, int connection,
@@ -108,7 +108,7 @@ unsigned children_count(const struct children *c, const char *addr)
 	return n;
 }
 
-/* A process keeps its number until it is reaped, so the signal cannot hit another one. */
+/* The signal cannot hit another process, because a process keeps its number until it is reaped. */
 void child_kill(struct child *child, int sig)
 {
 	kill(child->pid, sig);

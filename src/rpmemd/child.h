@@ -13,7 +13,7 @@
 struct child {
 	struct child *next; /* the next older one */
 	pid_t pid;
-	bool is_killed;               /* it was killed, but is not reaped yet */
+	bool is_killed;               /* the process was killed, but is not reaped yet */
 	char addr[WIRE_ADDR_MAX + 1]; /* address of the initiator */
 };
 
@@ -22,8 +22,8 @@ struct children {
 };
 
 /*
- * Start a process for the connection, of which it gets a copy, and for the keys of the proof. 0 or
- * -errno.
+ * Start a process for the connection, and give it a copy of the connection and the keys of the
+ * proof. 0 or -errno.
  */
 int children_start(struct children *c, const struct options *opts, int connection, const char *addr,
 		   const struct direct_start *start);

@@ -11,15 +11,15 @@
 #define CONFIG_USER_FILE   ".rpmemd.conf" /* in the user's folder */
 
 /*
- * text has len bytes; name is for the error. ERROR_ARGUMENT, EINVAL: a line is malformed, or its
- * key or value is wrong; the lines before it have been applied.
+ * text has len bytes; the error quotes name. ERROR_ARGUMENT, EINVAL: a line is malformed, or its
+ * key or value is wrong. The lines before it have been applied.
  */
 int config_parse(struct settings *s, const char *text, size_t len, const char *name,
 		 struct error *err);
 
 /*
- * path: that file alone, which must exist; NULL: the system's file and then the user's, if they
- * exist. ERROR_LOCAL with its errno as cause, or as above.
+ * path: read only this file, which must exist. NULL: read the system's file and then the user's, if
+ * they exist. ERROR_LOCAL with its errno as cause, or as above.
  */
 int config_load(struct settings *s, const char *path, const char *home, struct error *err);
 

@@ -26,7 +26,7 @@ static bool connection_read_start(struct direct_start *start)
 	return ok;
 }
 
-/* With keepalive, an initiator that vanishes silently is noticed within half a minute. */
+/* Keepalive detects within half a minute that an initiator has vanished silently. */
 static void connection_set_options(int fd)
 {
 	static const struct {

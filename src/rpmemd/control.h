@@ -18,8 +18,8 @@
  */
 struct control_service {
 	/*
-	 * *answer is zero, except for the members that control.c sets. A text in err with WIRE_OK
-	 * is a warning.
+	 * *answer is zero except for members that control.c sets. With WIRE_OK a text in err is a
+	 * warning.
 	 */
 	enum wire_status (*open)(void *arg, const struct wire_pool_request *req, bool create,
 				 struct wire_pool_answer *answer, struct error *err);
@@ -36,7 +36,7 @@ struct control_service {
 struct control {
 	const struct control_service *service;
 	void *arg;
-	bool asked;   /* a pool was requested; there is no second one */
+	bool asked;   /* a pool was already requested; a second request is refused */
 	bool is_open; /* the pool is open */
 	bool is_over; /* CLOSE was answered */
 	bool created;

@@ -21,7 +21,7 @@ struct data {
 	int epoll_fd;
 	struct rpma_ep *ep;
 	uint16_t port;
-	uint64_t deadline; /* time limit for the lanes that are expected */
+	uint64_t deadline; /* time limit for the expected lanes */
 	bool announced;    /* some lane was ever announced */
 	unsigned expected; /* number of lanes expected */
 	unsigned came;     /* number of lanes accepted */
@@ -30,7 +30,7 @@ struct data {
 	uint64_t deserted;
 	struct rpma_mr_local *mr;
 	struct wire_lane_reply reply; /* valid once there is a registration */
-	struct rpma_cq *cq;           /* for lanes that complete nothing at this end */
+	struct rpma_cq *cq;           /* for lanes that get no completions at this end */
 	struct worker *workers;       /* for the general method */
 	unsigned worker_count;
 	uint8_t *states; /* enum data_lane_state, by lane number */
@@ -40,7 +40,7 @@ struct data {
 #define DATA_EVENTS 64 /* most events in one step, so that the control stream gets its turn */
 
 /*
- * Descriptors that a lane takes: its socket and its event channel; with the general method also the
+ * Descriptors of a lane: its socket and its event channel. The general method also needs the
  * channel of its completion queue.
  */
 #define DATA_LANE_FDS  3
@@ -222,7 +222,7 @@ static int data_register(struct data *d)
 	return rc;
 }
 
-/* The queue for the next lane: lanes are dealt to the workers in the order of their arrival. */
+/* The queue for the next lane. Lanes are dealt to the workers in the order of their arrival. */
 static struct rpma_cq *data_next_cq(struct data *d)
 {
 	struct worker *w;
@@ -254,7 +254,7 @@ static struct rpma_conn_req *data_next_request(struct data *d)
 	return rc ? NULL : req;
 }
 
-/* The lane's number if it has a valid proof and is expected, else -1. */
+/* Returns the lane's number if the lane has a valid proof and is expected, else -1. */
 static int data_check_proof(const struct data *d, const struct rpma_conn_req *req)
 {
 	struct rpma_conn_private_data theirs = {0};
@@ -288,7 +288,8 @@ static int data_accept_lane(struct data *d, unsigned number, struct rpma_conn_re
 	if (!lane)
 		return RPMA_E_NOMEM;
 	lane->number = number;
-	d->lanes[number] = lane; /* kept until the end, as a worker may have a pointer to it */
+	/* kept until the end, because a worker may have a pointer to the lane */
+	d->lanes[number] = lane;
 	ours.len = (uint8_t)wire_lane_reply_encode(&d->opts.key, number, d->port, &d->reply, buf);
 	rc = lane_open(lane, d->opts.device->peer, req, &ours, d->workers ? d->opts.persist : NULL);
 	if (!rc)
@@ -300,7 +301,7 @@ static int data_accept_lane(struct data *d, unsigned number, struct rpma_conn_re
 	return rc;
 }
 
-/* The refusal shows the initiator that its proof was accepted. */
+/* Refuse the lane. The refusal shows the initiator that its proof was accepted. */
 static void data_refuse_lane(struct data *d, unsigned number, struct rpma_conn_req **req)
 {
 	struct wire_lane_reply reply = {.status = WIRE_LANE_FAILED};
@@ -346,7 +347,7 @@ static void data_on_lane(struct data *d, struct lane *lane)
 	LOG_DEBUG("lane %u: %s", lane->number, rpma_utils_conn_event_2str(event));
 	if (event == RPMA_CONN_ESTABLISHED)
 		return;
-	/* The lane stays until the end, as a worker may be using it. */
+	/* Keep the lane until the end, because a worker may be using it. */
 	rpma_conn_get_event_fd(lane->conn, &fd);
 	epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 	rpma_conn_disconnect(lane->conn);
@@ -367,7 +368,7 @@ int data_step(struct data *d)
 {
 	struct epoll_event ev;
 
-	/* Take one event at a time, as its handler may end the object of another event. */
+	/* Take one event at a time, because its handler may end the object of another event. */
 	for (int i = 0; i < DATA_EVENTS && epoll_wait(d->epoll_fd, &ev, 1, 0) > 0; i++) {
 		if (ev.data.ptr)
 			data_on_lane(d, ev.data.ptr);

@@ -15,12 +15,12 @@
 
 #define DATA_CONNECT_MS 30000
 /*
- * From the end of the last lane to the end of the session: time for an initiator that gives up to
- * send CLOSE.
+ * Time from the end of the last lane to the end of the session, in which an initiator that gives up
+ * can send CLOSE.
  */
 #define DATA_DESERTED_MS 2000
 
-/* All of these must outlive the data path. */
+/* All objects here must outlive the data path. */
 struct data_opts {
 	struct device *device;
 	struct settings_ports ports;
@@ -46,12 +46,12 @@ void data_delete(struct data **data);
 unsigned data_lanes_possible(unsigned lanes, enum wire_method method);
 
 /*
- * Accept these lanes, each once, at *port. ERROR_ARGUMENT: one of them came already. ERROR_LOCAL:
- * cannot listen.
+ * Accept these lanes, each once, at *port. ERROR_ARGUMENT: one of the lanes was expected before.
+ * ERROR_LOCAL: this end cannot listen.
  */
 int data_expect(struct data *data, unsigned first, unsigned count, uint16_t *port,
 		struct error *err);
-/* Was a lane ever accepted? Then bytes may have been stored through it. */
+/* Was a lane ever accepted? If so, bytes may have been stored. */
 bool data_was_connected(const struct data *data);
 
 /*

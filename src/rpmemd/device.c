@@ -17,7 +17,7 @@ int device_open(struct device *d, const char *addr, struct error *err)
 	rc = peer_open_at(addr, &context, &d->peer, err);
 	if (rc)
 		return rc;
-	/* Bytes that a card writes may stay in the processor's caches. */
+	/* A card does not write back: bytes that it writes may stay in the processor's caches. */
 	d->writes_back = !strncmp(context->device->name, "softrnic", 8);
 	return 0;
 }
@@ -33,7 +33,7 @@ enum wire_method device_method(const struct device *d, const struct settings *s,
 	if (d->writes_back && s->persist_native && wanted == WIRE_METHOD_NATIVE)
 		return WIRE_METHOD_NATIVE;
 	/*
-	 * Cards: the operator has configured that their writes bypass the caches. That suffices
+	 * The operator has configured that writes of cards bypass the caches. This is sufficient
 	 * only if the memory itself is persistent.
 	 */
 	if (s->persist_apm && durability == RPMA_DURABILITY_DAX)
@@ -60,7 +60,7 @@ int device_listen(const struct device *d, const struct settings_ports *range, st
 		  uint16_t *port, struct error *err)
 {
 	unsigned count = (unsigned)(range->last - range->first) + 1;
-	/* a random start, so that many daemons do not try the same ports */
+	/* a random first port, so that many daemons do not try the same ports */
 	unsigned begin = rand_u32() % count;
 	int rc = RPMA_E_PROVIDER;
 

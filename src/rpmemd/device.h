@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.h -- the RDMA device of an address, what it does for durability, and a port of it. */
+/* device.h -- the RDMA device of an address: how it makes bytes durable, and a port of it. */
 #ifndef RPMEMD_DEVICE_H
 #define RPMEMD_DEVICE_H
 
@@ -22,7 +22,7 @@ struct device {
 int device_open(struct device *d, const char *addr, struct error *err);
 void device_close(struct device *d);
 
-/* The method for a pool of that class, if the initiator requests `wanted`. */
+/* The method for a pool of that durability, if the initiator requests `wanted`. */
 enum wire_method device_method(const struct device *d, const struct settings *s,
 			       enum rpma_durability durability, enum wire_method wanted);
 

@@ -17,7 +17,8 @@ int direct_greet(struct wire_stream *stream, struct wire_exchange *exchange, str
 
 	exchange->greeting = (struct wire_greeting){.flags = WIRE_GREETING_PROVE};
 	wire_random(exchange->greeting.nonce, sizeof(exchange->greeting.nonce));
-	/* The buffer of a new connection has room for it, so the listener does not wait. */
+	/* The buffer of a new connection has room for the greeting, so the listener does not
+	 * wait. */
 	rc = wire_stream_send(stream, WIRE_GREETING, buf,
 			      wire_greeting_encode(&exchange->greeting, buf), poll_deadline(0));
 	return rc ? wire_stream_explain(stream, rc, "the initiator", err) : 0;
@@ -43,7 +44,7 @@ int direct_receive_proof(struct wire_stream *stream, struct wire_proof *proof, s
 	if (rc)
 		return wire_stream_explain(stream, rc, "the initiator", err);
 	/*
-	 * Nothing may follow the proof before the answer: such bytes would be lost with this
+	 * Refuse bytes between the proof and the answer, because they would be lost with this
 	 * process's buffer.
 	 */
 	if (frame.type != WIRE_PROOF || stream->have != stream->used ||
@@ -63,7 +64,7 @@ int direct_check_proof(struct wire_stream *stream, const struct secret *secret,
 	wire_prove_initiator(secret, exchange, mac);
 	if (mac_is_equal(mac, proof->mac))
 		return 0;
-	/* Send no proof: an initiator without the key gets nothing that was made with it. */
+	/* Send no proof: an initiator without the key gets nothing that was made with the key. */
 	direct_send(stream, &refusal, 0, NULL);
 	return error_set(err, ERROR_REFUSED, EACCES, "the initiator has another secret");
 }

@@ -21,15 +21,15 @@ struct direct_start {
 /* Send the greeting. ERROR_FAILED, ERROR_UNREACHED: the connection cannot be used any more. */
 int direct_greet(struct wire_stream *stream, struct wire_exchange *exchange, struct error *err);
 /*
- * Receive the initiator's proof; no byte may follow it. -EAGAIN: it has not come yet. ERROR_FAILED,
- * ERROR_UNREACHED: the text has the reason.
+ * Receive the initiator's proof; no byte may follow it. -EAGAIN: the proof has not come yet.
+ * ERROR_FAILED, ERROR_UNREACHED: the text has the reason.
  */
 int direct_receive_proof(struct wire_stream *stream, struct wire_proof *proof, struct error *err);
 /* ERROR_REFUSED: the initiator has another secret; a refusal was sent. */
 int direct_check_proof(struct wire_stream *stream, const struct secret *secret,
 		       const struct wire_proof *proof, struct wire_exchange *exchange,
 		       struct error *err);
-/* Send this end's proof, with an errno and a text if it cannot serve (failure, or NULL). */
+/* Send this end's proof. failure: the errno and text of an end that cannot serve, or NULL. */
 int direct_answer(struct wire_stream *stream, const struct direct_start *start,
 		  const struct error *failure, struct error *err);
 /* The stream is sealed from now on. */

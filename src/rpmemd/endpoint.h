@@ -12,9 +12,11 @@ struct endpoint {
 	char there[WIRE_ADDR_MAX + 1]; /* address of the initiator, numeric; "": unknown */
 };
 
-/* From the value of SSH_CONNECTION. False: it is NULL or malformed, and here is 127.0.0.1. */
+/* Parse the value of SSH_CONNECTION. Returns false if it is NULL or malformed; here is then
+ * 127.0.0.1. */
 bool endpoint_from_ssh(const char *connection, struct endpoint *e);
-/* From a TCP connection. An IPv4 address that came through IPv6 is given as IPv4. 0 or -errno. */
+/* Get the addresses of a TCP connection. An IPv4 address that came through IPv6 is written as IPv4.
+ * 0 or -errno. */
 int endpoint_from_socket(int fd, struct endpoint *e);
 
 #endif

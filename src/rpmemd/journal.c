@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "service/forward_log.h"
 
-/* These are set before there is a second thread, except for the descriptor. */
+/* Set before a second thread exists, except for the descriptor. */
 static char journal_path[PATH_MAX];
 static char journal_subject[128];
 static bool journal_to_syslog;
@@ -39,7 +39,7 @@ static void journal_write(enum log_level level, const char *text)
 		n = sizeof(out) - 1;
 		out[n - 1] = '\n';
 	}
-	/* One write, so that lines of several processes do not mix. */
+	/* Use one write, so that lines of several processes do not mix. */
 	if (write(fd, out, (size_t)n) < 0)
 		return; /* a failure here cannot be reported anywhere */
 }
@@ -108,7 +108,7 @@ int journal_reopen(struct error *err)
 		return 0;
 	if (journal_open_file(journal_path, &fd, err))
 		return ERROR_LOCAL;
-	/* Keep the descriptor's number, as another thread may be about to write to it. */
+	/* Keep the descriptor's number, because another thread may be about to write to it. */
 	rc = dup3(fd, old, O_CLOEXEC) < 0
 		     ? error_set(err, ERROR_LOCAL, errno, "the log file stays as it was: %s",
 				 strerror(errno))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * journal.h -- the daemon's log: standard error until the configuration is read, then syslog or a
- * file, from the configured level on. It includes librpma's messages.
+ * file, from the configured level on. The log includes librpma's messages.
  */
 #ifndef RPMEMD_JOURNAL_H
 #define RPMEMD_JOURNAL_H
@@ -12,11 +12,11 @@
 /* Write errors and warnings to standard error. */
 void journal_begin(void);
 /*
- * Open the log as configured. ERROR_LOCAL: the file cannot be opened, and lines still go to
- * standard error.
+ * Open the configured log. ERROR_LOCAL: the file cannot be opened, and lines still go to standard
+ * error.
  */
 int journal_open(const struct settings *s, struct error *err);
-/* Open the file anew, as it may have been renamed. On failure the old one stays. */
+/* Open the log file again, because it may have been renamed. On failure the old file stays open. */
 int journal_reopen(struct error *err);
 /* A text at the start of each line, for instance the initiator's address. Copied. */
 void journal_set_subject(const char *subject);

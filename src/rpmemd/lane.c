@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "service/counters.h"
 
-/* Bytes of memory: first the requests, each in a slot of its own, then the answers. */
+/* Size of the lane's memory: first the requests, one slot each, then the answers. */
 #define LANE_ANSWERS (WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_REQUEST)
 #define LANE_MEMORY  (LANE_ANSWERS + WIRE_PERSIST_DEPTH * (size_t)WIRE_PERSIST_ANSWER)
 
 uint32_t lane_cq_size(unsigned lanes)
 {
-	/* One for each receive, and two for each possible send: see lane_cfg_new(). */
+	/* One entry for each receive, and two for each possible send: see lane_cfg_new(). */
 	return lanes * 3 * WIRE_PERSIST_DEPTH;
 }
 
@@ -92,8 +92,8 @@ static void lane_log_counters(const struct lane *lane)
 }
 
 /*
- * Post a write of no bytes, which the other end does not notice. If that fails, the lane is broken,
- * and its receives have completed.
+ * Wake the lane by a write of no bytes, which the other end does not notice. If the post fails, the
+ * lane is broken, and its receives have already completed.
  */
 void lane_end(struct lane *lane)
 {

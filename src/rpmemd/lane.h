@@ -38,7 +38,8 @@ struct lane {
 };
 
 /*
- * Sizes of a lane's queues; the completion queue may be shared, and is sized for that many lanes.
+ * The queue sizes of a lane. The completion queue may be shared, and is then sized for all its
+ * lanes.
  */
 struct rpma_conn_cfg *lane_cfg_new(bool is_general);
 uint32_t lane_cq_size(unsigned lanes);
@@ -54,7 +55,8 @@ int lane_open(struct lane *lane, struct rpma_peer *peer, struct rpma_conn_req **
 void lane_end(struct lane *lane);
 void lane_close(struct lane *lane);
 
-/* For the general method: a completion whose wr_id is a slot. One worker calls it. */
+/* For the general method: handle a completion, whose wr_id is a slot. Only one worker calls
+ * this. */
 void lane_on_completion(const struct ibv_wc *wc);
 
 #endif

@@ -33,7 +33,7 @@ struct listener {
 	int fds[SOCKETS_MAX];
 	unsigned fd_count;
 	int signal_fd;
-	uint64_t paused; /* time until which nothing is accepted; 0: no pause */
+	uint64_t paused; /* nothing is accepted until this time; 0: no pause */
 	struct arrivals pendings;
 	struct children children;
 	bool is_ending;
@@ -61,7 +61,7 @@ static void listener_accept(struct listener *l, int listening)
 	close(fd);
 }
 
-/* 0, or an errno and a text for an initiator that has proved itself and is not admitted. */
+/* May an initiator with a valid proof be admitted? 0, or an errno and a text. */
 static int listener_judge(const struct listener *l, const char *addr, struct error *err)
 {
 	const char *limit = NULL;
@@ -100,7 +100,7 @@ static void listener_serve(struct listener *l, struct pending *pending, const st
 	secret_forget(&start.secret);
 }
 
-/* Read the secret for each proof, so that a changed one takes effect at once. */
+/* Read the secret for each proof, so that a changed secret takes effect at once. */
 static void listener_on_proof(struct listener *l, struct pending *pending,
 			      const struct wire_proof *proof)
 {
@@ -207,10 +207,10 @@ static int listener_wait_ms(struct listener *l)
 	return ms;
 }
 
-/* Handle proofs first, as accepting a connection changes their list. */
+/* Handle proofs first, because accepting a connection changes the list of proofs. */
 static void listener_step(struct listener *l)
 {
-	int wait_ms = listener_wait_ms(l); /* this call may shorten the list, too */
+	int wait_ms = listener_wait_ms(l); /* this call may also shorten the list */
 	unsigned sockets = l->fd_count;
 	struct list *it, *next;
 	struct pollfd *fds;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.h -- rpmemd --listen: accepts connections, keeps their number within limits, and gives
- * each to a process. */
+/* listener.h -- rpmemd --listen: accepts connections, limits their number, and starts a process for
+ * each. */
 #ifndef RPMEMD_LISTENER_H
 #define RPMEMD_LISTENER_H
 

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 
 	journal_begin();
 	manager_begin();
-	/* A persistent flush of memory that cannot be persistent must fail, not succeed. */
+	/* A persistent flush must fail, not succeed, if the memory cannot be persistent. */
 	setenv("RPMA_STRICT_PERSIST", "1", 0);
 	if (options_parse(&opts, argc, argv, &err)) {
 		LOG_ERROR("%s", err.text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* metrics.h -- rpmemd --openmetrics: what can be known of the pools and the service from outside. */
+/* metrics.h -- rpmemd --openmetrics: facts about the pools and the service that another process can
+ * find. */
 #ifndef RPMEMD_METRICS_H
 #define RPMEMD_METRICS_H
 

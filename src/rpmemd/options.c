@@ -54,7 +54,7 @@ static const struct option options_own[] = {
 	{"pool-set", no_argument, NULL, 's'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
-	/* A key has the same name: the option both sets the key and chooses the task. */
+	/* The option sets the key of the same name, and also chooses the task. */
 	{"listen", optional_argument, NULL, 'l'},
 	{OPTIONS_WORKER_WORD, no_argument, NULL, OPTION_WORKER},
 	{"openmetrics", no_argument, NULL, OPTION_METRICS},
@@ -96,7 +96,7 @@ static int options_add(struct options *opts, const char *key, const char *value,
 
 static int options_set_task(struct options *opts, enum options_task task, struct error *err)
 {
-	/* A later --help or --version has no effect, as the first one ends the program. */
+	/* Ignore a later --help or --version, because the first one ends the program. */
 	if (opts->task == OPTIONS_HELP || opts->task == OPTIONS_VERSION)
 		return 0;
 	opts->listens |= task == OPTIONS_LISTEN;

@@ -15,8 +15,8 @@ enum options_task {
 	OPTIONS_CONTROL, /* serve one pool over standard input and output */
 	OPTIONS_REMOVE,
 	OPTIONS_LISTEN,
-	OPTIONS_METRICS, /* with --listen as well: of that service, too */
-	/* internal: like CONTROL, for a connection that a listening daemon accepted */
+	OPTIONS_METRICS, /* with --listen as well: metrics of that service, too */
+	/* internal: like CONTROL, for a connection that a listening daemon has accepted */
 	OPTIONS_WORKER,
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
@@ -29,7 +29,7 @@ struct options {
 	bool force, pool_set;   /* for REMOVE */
 	bool listens;           /* --listen was given */
 	const char *textfile;   /* for METRICS; NULL: standard output */
-	/* Texts of argv, in their order. */
+	/* Texts of argv, in the order of argv. */
 	struct {
 		const char *key, *value;
 	} set[OPTIONS_SET_MAX];

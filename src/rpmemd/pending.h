@@ -21,7 +21,7 @@ struct pending {
 
 /*
  * Add a connection and send its greeting. The list owns the descriptor from now on, and closes it
- * even on failure. If there are too many connections, others are dropped.
+ * even on failure. If the list has too many connections, it drops others.
  */
 void pendings_add(struct arrivals *pendings, unsigned max, int fd, const char *addr);
 /* Forget the connection and close its descriptor. */

@@ -60,7 +60,7 @@ static void persist_unlink(struct persist *p, const struct persist_turn *turn)
 	*at = turn->next;
 }
 
-/* Returns the pool's failure if a write-back that began before now has failed. */
+/* Returns the pool's failure if a write-back that began before this call has failed. */
 static int persist_end(struct persist *p, struct persist_turn *turn, int rc)
 {
 	uint64_t now;

@@ -28,16 +28,16 @@ struct persist {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	int failed;                 /* -errno of the first failure */
-	uint64_t begun;             /* number of write-backs begun, */
-	struct persist_turn *turns; /* and those that are under way */
+	uint64_t begun;             /* number of write-backs begun */
+	struct persist_turn *turns; /* the write-backs under way */
 };
 
 void persist_init(struct persist *p, void *base, uint64_t size, bool is_direct);
 void persist_fini(struct persist *p);
-/* 0, or -errno of the pool's first failure. A range that is not within the pool: -EINVAL, which is
- * not final. */
+/* Returns 0, or -errno of the pool's first failure. -EINVAL: the range is not within the pool; this
+ * failure is not final. */
 int persist_range(struct persist *p, uint64_t offset, uint64_t len);
-/* The same, down to the memory's own buffers if the platform supports it. */
+/* The same, and flush the memory's own buffers if the platform supports this. */
 int persist_deep(struct persist *p, uint64_t offset, uint64_t len);
 
 #endif

@@ -19,7 +19,8 @@ int remove_pool(const struct options *opts, const struct settings *s)
 
 	if (poolset_remove(&place, flags, &err)) {
 		LOG_ERROR("%s", err.text);
-		fprintf(stderr, "rpmemd: %s\n", err.text); /* ssh passes it to the initiator */
+		/* ssh passes this message to the initiator */
+		fprintf(stderr, "rpmemd: %s\n", err.text);
 		return err.cause > 0 && err.cause <= REMOVE_CODE_MAX ? err.cause : EIO;
 	}
 	if (err.kind) /* --force */

@@ -63,7 +63,8 @@ static int run_answer(struct run *r, const struct wire_answer *answer)
 				poll_deadline(RUN_SEND_MS));
 }
 
-/* Handle all requests that have come. Returns false if the session is over, with that exit code. */
+/* Handle all received requests. Returns false if the session is over, with its exit code in
+ * *code. */
 static bool run_take_requests(struct run *r, enum run_exit *code)
 {
 	struct wire_answer answer;
@@ -90,7 +91,8 @@ static bool run_take_requests(struct run *r, enum run_exit *code)
 	return false;
 }
 
-/* Reasons of this end to end a session. The lanes end with it, so flushes fail. */
+/* Does this end have a reason to end the session? The lanes end with the session, so flushes
+ * fail. */
 static bool run_is_over(struct run *r, bool has_signal)
 {
 	struct error err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run.h -- a session over a pair of descriptors, from the greeting to its end. */
+/* run.h -- runs a session over a pair of descriptors, from the greeting to its end. */
 #ifndef RPMEMD_RUN_H
 #define RPMEMD_RUN_H
 
@@ -19,7 +19,7 @@ struct run_opts {
 	const struct endpoint *endpoint;
 	int in, out;
 	const struct direct_start
-		*start; /* the initiator's proof; NULL: ssh has authenticated it */
+		*start; /* the initiator's proof; NULL: ssh has authenticated the initiator */
 	int signal_fd;  /* readable: end the session, as if the initiator had gone */
 };
 

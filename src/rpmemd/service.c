@@ -71,7 +71,7 @@ static enum wire_status service_open_pool(struct service *s, const struct wire_p
 	return WIRE_OK;
 }
 
-/* If the memory is volatile and that is permitted, warning gets a text. */
+/* If the memory is volatile and this is permitted, warning gets a text. */
 static enum wire_status service_judge_memory(struct service *s, const char *name,
 					     struct error *warning)
 {
@@ -100,7 +100,7 @@ static enum wire_status service_judge_memory(struct service *s, const char *name
 	return WIRE_OK;
 }
 
-/* In the words of the original, as programs look for them in the log. */
+/* Use the words of the original, because programs look for them in the log. */
 static void service_note_policy(const struct service *s, enum wire_method method)
 {
 	static const char *const methods[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* service.h -- the service of one session: a pool in the pool-set directory, and lanes to it. */
+/* service.h -- the service of one session: a pool of the pool-set directory, and lanes to the
+ * pool. */
 #ifndef RPMEMD_SERVICE_H
 #define RPMEMD_SERVICE_H
 
@@ -8,17 +9,18 @@
 #include "rpmemd/data.h"
 #include "rpmemd/watch.h"
 
-/* Zeroed, except for members that the comments name. */
+/* The owner zeroes this structure, and sets the members whose comments require it. */
 struct service {
 	const struct settings *settings; /* the owner sets this member, and the next */
 	/* numeric address of this machine at which the initiator came in */
 	const char *addr;
-	bool without_ssh;         /* then volatile memory needs a permission, and */
-	struct wire_key lane_key; /* this key is set; otherwise it is made for the pool */
+	/* volatile memory then needs a permission, and the owner sets lane_key */
+	bool without_ssh;
+	struct wire_key lane_key; /* made for the pool unless without_ssh */
 
 	struct poolset_pool *pool;
 	bool created;
-	uint64_t size; /* bytes that the initiator uses */
+	uint64_t size; /* number of bytes that the initiator uses */
 	enum rpma_durability durability;
 	struct persist persist;
 	struct device device;
@@ -28,7 +30,8 @@ struct service {
 
 extern const struct control_service service_calls; /* arg: a struct service * */
 
-/* The initiator has gone without a close. A pool that it created and never used is removed. */
+/* The initiator has gone without a close. Remove a pool that the initiator created and never
+ * used. */
 void service_end(struct service *s);
 
 /* The status for a result of librpma or of another room on a pool: WIRE_OK for ERROR_NONE. */

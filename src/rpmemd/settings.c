@@ -21,7 +21,7 @@ static const char *settings_parse_path(struct settings *s, void *field, const ch
 	return NULL;
 }
 
-/* Naming a file implies that the log goes there. */
+/* A name of a log file also turns off syslog. */
 static const char *settings_parse_log_file(struct settings *s, void *field, const char *value)
 {
 	s->use_syslog = false;
@@ -195,7 +195,7 @@ int settings_set(struct settings *s, const char *key, const char *value, struct 
 		    : 0;
 }
 
-/* Replace the first $HOME, unless the word goes on after it. */
+/* Replace the first $HOME, unless it is the beginning of a longer word. */
 static int settings_replace_home(char path[PATH_MAX], const char *home, struct error *err)
 {
 	char *word = strstr(path, HOME_WORD), *after = word ? word + strlen(HOME_WORD) : NULL;

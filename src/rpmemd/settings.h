@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * settings.h -- what can be configured: one list of keys for the configuration files and the
- * command line (rpmemd.conf(5)).
+ * settings.h -- the settings: one list of keys for the configuration files and the command line
+ * (rpmemd.conf(5)).
  */
 #ifndef RPMEMD_SETTINGS_H
 #define RPMEMD_SETTINGS_H
@@ -26,7 +26,7 @@ struct settings {
 	char log_file[PATH_MAX], poolset_dir[PATH_MAX], secret_file[PATH_MAX]; /* "": none */
 	bool use_syslog;
 	bool persist_native, persist_apm, persist_general;
-	bool allow_volatile; /* for pools that are reached without ssh */
+	bool allow_volatile; /* for pools that initiators reach without ssh */
 	enum log_level log_level;
 	struct settings_ports ports; /* ports of the data path */
 	struct address listen;
@@ -34,12 +34,12 @@ struct settings {
 	unsigned max_lanes, max_pools, max_per_address, max_pending;
 };
 
-/* The name of key number i; NULL: there are no more. *is_switch: its value is yes or no. */
+/* The name of key number i; NULL: i is too large. *is_switch: the key's value is yes or no. */
 const char *settings_key(unsigned i, bool *is_switch);
 
 /* home: the user's folder. Pool sets are there unless configured otherwise. */
 void settings_init(struct settings *s, const char *home);
-/* ERROR_ARGUMENT: there is no such key, or the value is not valid for it. */
+/* ERROR_ARGUMENT: the key does not exist, or the value is not valid for the key. */
 int settings_set(struct settings *s, const char *key, const char *value, struct error *err);
 /*
  * After all keys are set: replace $HOME in paths by home, and check that poolset-dir is absolute.

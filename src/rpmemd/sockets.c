@@ -11,7 +11,7 @@
 
 #define SOCKETS_BACKLOG 128
 
-/* Store the port that the system chose. */
+/* Store the port that the system has chosen. */
 static void sockets_take_port(int fd, struct address *at)
 {
 	struct sockaddr_storage sa;
@@ -32,7 +32,7 @@ static int sockets_open(const struct addrinfo *ai)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (ai->ai_family == AF_INET6) /* the other family has a socket of its own */
+	if (ai->ai_family == AF_INET6) /* the other family gets a separate socket */
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
 	if (!bind(fd, ai->ai_addr, ai->ai_addrlen) && !listen(fd, SOCKETS_BACKLOG))
 		return fd;

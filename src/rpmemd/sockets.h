@@ -9,8 +9,8 @@
 #define SOCKETS_MAX 8
 
 /*
- * Makes non-blocking sockets. Port "0": one free port for all, which is written to *at.
- * ERROR_LOCAL, and nothing is open.
+ * Make non-blocking sockets that listen. Port "0": one free port for all sockets, which the call
+ * writes to *at. ERROR_LOCAL: nothing is open.
  */
 int sockets_listen(struct address *at, int fds[SOCKETS_MAX], unsigned *count, struct error *err);
 

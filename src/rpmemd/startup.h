@@ -7,7 +7,7 @@
 
 /* Read the configuration files, then the command line. The kinds of config_load(). */
 int startup_load(const struct options *opts, struct settings *s, struct error *err);
-/* The same, and open the log. An error has been logged. */
+/* The same, and open the log. On failure the error is already logged. */
 int startup_begin(const struct options *opts, struct settings *s, struct error *err);
 
 #endif

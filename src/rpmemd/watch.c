@@ -15,7 +15,7 @@ struct watch {
 	pthread_mutex_t lock; /* of the members below, except names */
 	pthread_cond_t changed;
 	bool is_ending;
-	unsigned users; /* the session and the thread; the last one frees the object */
+	unsigned users; /* the session and the thread; the last user frees the object */
 	struct error lost;
 	int fd;
 	struct poolset_names *names;

@@ -18,9 +18,9 @@ struct watch *watch_start(const struct poolset_pool *pool);
 void watch_stop(struct watch *w);
 /* Readable when a part is lost. */
 int watch_get_fd(const struct watch *w);
-/* Returns true if a part is lost; that stays so even if its name comes back. err has the text. */
+/* Returns true if a part is lost, also if its name comes back later. err has the text. */
 bool watch_has_lost(struct watch *w, struct error *err);
-/* The same, after a check now. */
+/* The same, after an immediate check. */
 bool watch_look(struct watch *w, struct error *err);
 
 #endif

@@ -5,9 +5,9 @@
 #include "base/thread.h"
 #include "rpmemd/lane.h"
 
-/* The worker spins for this time before it sleeps, as the next request often comes at once, */
+/* How long the worker spins before it sleeps: the next request often comes at once. */
 #define WORKER_SPIN_NS (20 * NSEC_PER_US)
-/* and sleeps at most this long before it checks whether it has to end. */
+/* Longest sleep of the worker before it checks whether it has to end. */
 #define WORKER_WAIT_MS 500
 
 /* Take all pending completions. Returns false if there were none. */

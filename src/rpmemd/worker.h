@@ -20,14 +20,15 @@ struct worker {
 };
 
 /*
- * cq_size: for all lanes that the worker will have. Librpma's results, RPMA_E_NOMEM for a thread.
+ * cq_size: for all lanes of the worker together. librpma's results; RPMA_E_NOMEM also for a failed
+ * thread.
  */
 int worker_start(struct worker *w, struct rpma_peer *peer, uint32_t cq_size);
 /* The worker ends with the next completion that it takes (lane_end()), or within half a second. */
 void worker_ask_to_stop(struct worker *w);
 /* After the return no completion is taken. */
 void worker_stop(struct worker *w);
-/* To be called after its lanes are closed. */
+/* Call this after the worker's lanes are closed. */
 void worker_fini(struct worker *w);
 
 #endif

@@ -32,7 +32,7 @@ bool address_is_numeric(const char *host)
 	return inet_pton(AF_INET, host, &in) == 1 || address_is_ipv6(host);
 }
 
-/* 0: the port does not exist. */
+/* Returns 0 if the port is not valid. */
 static uint16_t address_port_number(const char *text)
 {
 	char buf[1024], *end;
@@ -80,7 +80,7 @@ static const char *address_parse_bracketed(const char *text, struct address *out
 	return end[1] ? address_set_port(out, end + 2) : NULL;
 }
 
-/* Returns NULL, or what is wrong. */
+/* Returns NULL, or the error. */
 static const char *address_parse_any(const char *text, struct address *out)
 {
 	const char *colon = strrchr(text, ':'), *why;

@@ -24,18 +24,18 @@ struct address {
  */
 int address_parse(const char *text, const char *default_port, struct address *out,
 		  struct error *err);
-/* The same for a server, which may have port 0: any free one. */
+/* The same for a server, which may have port 0: any free port. */
 int address_parse_listen(const char *text, const char *default_port, struct address *out,
 			 struct error *err);
 /* "host:port", with brackets around an IPv6 literal, written to text, which is returned. */
 char *address_show(const struct address *addr, char text[ADDRESS_TEXT]);
 /* An IPv4 or IPv6 address, the latter with or without a scope? */
 bool address_is_numeric(const char *host);
-/* Do all of its numeric addresses lead to this machine only? */
+/* Do all numeric addresses of addr lead to this machine only? */
 bool address_is_loopback(const struct address *addr);
 /*
- * The numeric addresses of the host, at most max, in the order of preference. ERROR_UNREACHED:
- * there are none.
+ * Find the numeric addresses of the host, at most max, in the order of preference. ERROR_UNREACHED:
+ * there is no address.
  */
 int address_resolve(const struct address *addr, struct address *found, int max, int *count,
 		    struct error *err);

@@ -22,16 +22,16 @@ struct arrival {
 	struct list node;
 	enum arrival_state state;
 	const char *addr;  /* address of the client */
-	uint64_t deadline; /* by which it has to be admitted, by the owner's clock */
+	uint64_t deadline; /* time limit for the admission, by the owner's clock */
 };
 
 struct arrivals {
-	struct list list; /* all connections that are not admitted, the oldest first */
+	struct list list; /* all connections that are not admitted yet, the oldest first */
 	unsigned count[ARRIVAL_STATES];
 };
 
 void arrivals_init(struct arrivals *a);
-/* The members of *one are set. */
+/* The caller has set the members of *one. */
 void arrivals_add(struct arrivals *a, struct arrival *one);
 void arrivals_enter(struct arrivals *a, struct arrival *one, enum arrival_state state);
 void arrivals_remove(struct arrivals *a, struct arrival *one);
@@ -42,8 +42,8 @@ void arrivals_remove(struct arrivals *a, struct arrival *one);
  */
 struct arrival *arrivals_surplus(const struct arrivals *a, const char *addr, unsigned max);
 /*
- * A connection whose time is over. NULL: there is none, and *nearest is the next deadline, or
- * UINT64_MAX.
+ * A connection whose time is over. NULL: there is no such connection, and *nearest is the next
+ * deadline, or UINT64_MAX.
  */
 struct arrival *arrivals_overdue(const struct arrivals *a, uint64_t now, uint64_t *nearest);
 

@@ -23,8 +23,8 @@ int completions_init(struct completions *c, struct rpma_conn *conn)
 	if (rc)
 		return rc;
 	/*
-	 * poll() decides what is ready. If another thread took the wake-up, reading it must not
-	 * block this thread.
+	 * poll() decides which descriptor is ready. A read must not block this thread if another
+	 * thread has taken the wake-up.
 	 */
 	completions_unblock(c->cq_fd);
 	completions_unblock(c->event_fd);
@@ -71,7 +71,7 @@ int completions_next(struct completions *c, int timeout_ms, unsigned spin_us, st
 	uint64_t deadline = poll_deadline(timeout_ms);
 
 	for (;;) {
-		/* read before the look, so that completions that came before the end are found */
+		/* read before the queue, so that no completion from before the end is missed */
 		bool closed = c->closed;
 		int rc = completions_look(c, wc, spin_us);
 

@@ -11,7 +11,7 @@
 #include <librpma.h>
 #include <stdbool.h>
 
-/* For an established connection. Owns nothing. */
+/* The completions of an established connection. Owns nothing. */
 struct completions {
 	struct rpma_conn *conn;
 	struct rpma_cq *cq;
@@ -22,15 +22,15 @@ struct completions {
 /* Or an error of librpma, which is negative. */
 enum completions_result {
 	COMPLETIONS_ONE,     /* *wc is the next completion, successful or not */
-	COMPLETIONS_TIMEOUT, /* no completion came in that time; more may come */
+	COMPLETIONS_TIMEOUT, /* no completion came within the time; one may come later */
 	COMPLETIONS_CLOSED,  /* the connection has ended, and all completions were taken */
 };
 
 /* Makes both descriptors non-blocking. 0, or librpma's error. */
 int completions_init(struct completions *c, struct rpma_conn *conn);
 /*
- * The next completion within timeout_ms (-1: no limit). spin_us: spin that long before sleeping, to
- * measure latency. Returns an enum completions_result or librpma's error.
+ * Get the next completion within timeout_ms (-1: no limit). spin_us: time to spin before sleeping,
+ * to measure latency. Returns an enum completions_result or librpma's error.
  */
 int completions_next(struct completions *c, int timeout_ms, unsigned spin_us, struct ibv_wc *wc);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * counters.h -- the device's counters of connections, as text and as a sum, for operators and for
- * measurements.
+ * counters.h -- the counters of connections as text and as a sum, for operators and measurements.
  */
 #ifndef SERVICE_COUNTERS_H
 #define SERVICE_COUNTERS_H
@@ -21,7 +20,7 @@ struct counters {
 	size_t count;
 };
 
-/* Add what a connection counted; a device that counts nothing adds nothing. */
+/* Add the counters of a connection. A device without counters adds nothing. */
 void counters_add_conn(struct counters *sum, const struct rpma_conn *conn);
 void counters_add(struct counters *sum, const struct counters *more);
 

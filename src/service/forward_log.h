@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * forward_log.h -- forward librpma's log to the log of base/log.h. Daemons call it at their start.
+ * forward_log.h -- forwards librpma's log to the log of base/log.h. Daemons call this at their
+ * start.
  */
 #ifndef SERVICE_FORWARD_LOG_H
 #define SERVICE_FORWARD_LOG_H
@@ -8,8 +9,8 @@
 #include "base/log.h"
 
 /*
- * Forward messages from that level on. librpma's notices are details for the user of a daemon, so
- * at LOG_LVL_NOTICE only warnings and errors are forwarded.
+ * Forward messages from that level on. At LOG_LVL_NOTICE forward only warnings and errors, because
+ * librpma's notices are details for the user of a daemon.
  */
 void forward_log(enum log_level level);
 

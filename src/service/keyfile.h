@@ -17,8 +17,8 @@
 #define KEYFILE_LINE_MAX (PATH_MAX + 256)
 
 /*
- * Both return 0 or ERROR_ARGUMENT, which ends the reading. The texts have no white space at their
- * ends, and are valid during the call.
+ * Both functions return 0 or ERROR_ARGUMENT, which ends the reading. The texts have no white space
+ * at their ends, and are valid during the call.
  */
 struct keyfile_reader {
 	int (*set)(void *arg, const char *key, const char *value, struct error *err);
@@ -30,8 +30,8 @@ struct keyfile_reader {
 int keyfile_parse(const char *text, size_t len, const char *name,
 		  const struct keyfile_reader *reader, void *arg, struct error *err);
 /*
- * Parse a file. Also ERROR_LOCAL with its errno as cause: it cannot be opened or read, or is longer
- * than KEYFILE_SIZE_MAX.
+ * Parse a file. Also ERROR_LOCAL with its errno as cause: the file cannot be opened or read, or is
+ * longer than KEYFILE_SIZE_MAX.
  */
 int keyfile_load(const char *path, const struct keyfile_reader *reader, void *arg,
 		 struct error *err);

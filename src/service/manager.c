@@ -30,7 +30,8 @@ void manager_begin(void)
 		return;
 	if ((path[0] == '/' || path[0] == '@') && len < sizeof(manager_at.sun_path)) {
 		memcpy(manager_at.sun_path, path, len + 1);
-		/* '@' stands for the zero byte of an abstract address, which ends with its length. */
+		/* '@' stands for the zero byte of an abstract address. The length ends such an
+		 * address. */
 		if (path[0] == '@')
 			manager_at.sun_path[0] = '\0';
 		manager_at_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len +
@@ -44,7 +45,7 @@ void manager_begin(void)
 }
 
 /*
- * flags 0: wait while the manager's queue is full, as a READY that is lost would leave it waiting.
+ * flags 0: wait while the manager's queue is full, because the manager would wait for a lost READY.
  * MSG_DONTWAIT: leave the text out instead, so that a slow manager does not delay peers.
  */
 static void manager_send(const char *text, int flags)
@@ -62,7 +63,7 @@ static void manager_send(const char *text, int flags)
 		close(fd);
 }
 
-/* A line of the message ends at a newline, so the text must have none. */
+/* Remove newlines from the text, because a newline ends a line of the message. */
 static void manager_send_status(const char *before, int flags, const char *fmt, va_list ap)
 {
 	char status[MANAGER_TEXT], text[MANAGER_TEXT + 64];
@@ -95,7 +96,7 @@ void manager_reloading(void)
 {
 	char text[64];
 
-	/* Type=notify-reload compares the time with that of its signal. */
+	/* Type=notify-reload compares this time with the time of its signal. */
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)(clock_now_ns() / 1000));
 	manager_send(text, 0);

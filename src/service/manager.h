@@ -15,9 +15,9 @@
  */
 void manager_begin(void);
 
-/* From now on requests are served; the text is what `systemctl status` shows. */
+/* Report that requests are served from now on; `systemctl status` shows the text. */
 void manager_ready(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Replace that text. */
+/* Replace the text of manager_ready(). */
 void manager_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The configuration is read again, until the next manager_reloaded(). */
 void manager_reloading(void);

@@ -12,7 +12,7 @@
 #include "base/pagecache.h"
 #include "base/text.h"
 
-/* Bytes that are brought in in one step; after each step the watch decides whether to go on. */
+/* Number of bytes brought in in one step. After each step the watch decides whether to go on. */
 #define MAPFILE_SLICE (8u << 20)
 
 static struct newfile_opts mapfile_newfile_opts(const struct mapfile_opts *opts, uint64_t size)
@@ -71,11 +71,12 @@ static int mapfile_check_existing(struct mapfile *map, const struct mapfile_opts
 	if (opts->size > (uint64_t)st.st_size)
 		return mapfile_too_small(opts, (uint64_t)st.st_size, err);
 	map->size = opts->size ? opts->size : (uint64_t)st.st_size;
-	/* A remote write would fill the hole, when it is too late to report a full disk. */
+	/* Reserve all blocks: a remote write to a hole would find a full disk too late to report
+	 * it. */
 	reserved = mapfile_newfile_opts(opts, map->size);
 	rc = newfile_reserve(map->fd, &reserved, err);
 	/*
-	 * A crash must not take away the file's name or size, as the flushed bytes would be lost
+	 * A crash must not undo the file's name or size, because the flushed bytes would be lost
 	 * with them.
 	 */
 	return rc ? rc : newfile_settle(map->fd, opts->path, err);
@@ -108,8 +109,8 @@ static int mapfile_map(struct mapfile *map, const char *path, int prot, struct e
 }
 
 /*
- * Bring pages in now, so that no client waits for them. They stay clean, since msync would
- * write-protect dirty ones again. Kernels before 5.14 cannot do this.
+ * Bring pages in now, so that no client waits for them. Leave them clean, because msync would
+ * write-protect dirty pages again. Kernels before 5.14 cannot do this.
  */
 static int mapfile_bring_in(struct mapfile *map, const char *path,
 			    const struct newfile_watch *watch, struct error *err)
@@ -153,7 +154,8 @@ int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct er
 	if (!rc && flock(map->fd, LOCK_EX | LOCK_NB))
 		rc = error_set(err, ERROR_LOCAL, errno, "%s is being served already", opts->path);
 	/*
-	 * Pages that an earlier server could not write to the disk are cached, and count as clean.
+	 * Drop cached pages that an earlier server could not write to the disk: the kernel counts
+	 * them as clean.
 	 */
 	if (!rc && opts->from_medium && !opts->create)
 		rc = pagecache_evict(map->fd, opts->path, &map->cached, err);

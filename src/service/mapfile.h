@@ -20,17 +20,17 @@ struct mapfile {
 	void *addr;
 	uint64_t size;
 	enum rpma_durability durability;
-	const char *made; /* path of a file that mapfile_open() created */
-	uint64_t cached;  /* from_medium: bytes that stayed in the page cache */
+	const char *made; /* path of the file, if mapfile_open() created it */
+	uint64_t cached;  /* with from_medium: number of bytes that stayed in the page cache */
 };
 
 struct mapfile_opts {
 	const char *path; /* the caller's; valid as long as the file is open */
 	uint64_t size;    /* 0: the file's own size */
-	bool create;      /* the file must not exist yet; size is its size */
+	bool create;      /* the file must not exist yet; the call creates it with `size` bytes */
 	bool from_medium; /* drop the cached pages of an existing file (base/pagecache.h) */
-	bool is_private;  /* a new file may be opened by its owner only */
-	uint64_t scratch; /* room that must be left on the disk for mapfile_open_scratch() */
+	bool is_private;  /* only the owner may open a new file */
+	uint64_t scratch; /* bytes that must remain free on the disk for mapfile_open_scratch() */
 	const struct newfile_watch *watch; /* NULL: no watch */
 };
 
@@ -40,12 +40,12 @@ struct mapfile_opts {
  * watch). On failure nothing is left behind.
  */
 int mapfile_open(struct mapfile *map, const struct mapfile_opts *opts, struct error *err);
-/* A nameless file in the same folder, for traffic that must not touch the file itself. */
+/* Open a nameless file in the same folder, for traffic that must not touch the file itself. */
 int mapfile_open_scratch(struct mapfile *map, const char *beside, uint64_t size, struct error *err);
-/* Map the file to read it, not to serve it; durability is not set. */
+/* Map the file only for reading, not for serving; durability is not set. */
 int mapfile_open_readonly(struct mapfile *map, const char *path, struct error *err);
 void mapfile_close(struct mapfile *map);
-/* Like close, but a file that was created for this is removed again. */
+/* Like close, but also remove a file that mapfile_open() created. */
 void mapfile_discard(struct mapfile *map);
 
 #endif

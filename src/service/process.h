@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* process.h -- set-up of a serving program's process, before it has threads. */
+/* process.h -- sets up the process of a server, before it has threads. */
 #ifndef SERVICE_PROCESS_H
 #define SERVICE_PROCESS_H
 
@@ -9,7 +9,7 @@
  * sizes, make calls fail; they do not end the process.
  */
 int process_take_signals(const int *signals, unsigned count);
-/* Allow as many descriptors as the process may have. */
+/* Raise the limit of descriptors as far as permitted. */
 void process_raise_limit(void);
 
 #endif

@@ -13,8 +13,8 @@
 _Static_assert(sizeof(LABEL_KEY) - 1 == MAC_LABEL, "length");
 
 /*
- * A service manager hands a credential over in a folder that it has closed to others; there the
- * group bits may be the mask of an access list, which gives a group no right.
+ * A service manager passes a credential in a folder that is closed to others. There the group bits
+ * may be the mask of an access list that gives a group no right.
  */
 static bool secret_is_credential(const char *path)
 {
@@ -42,7 +42,7 @@ static int secret_check_file(int fd, const char *path, struct error *err)
 	return 0;
 }
 
-/* Read one byte more than is allowed, so that a longer file is noticed. */
+/* Read one byte more than the limit, so that a longer file is noticed. */
 static ssize_t secret_read_all(int fd, uint8_t *buf, size_t size)
 {
 	size_t got = 0;
@@ -61,7 +61,8 @@ static ssize_t secret_read_all(int fd, uint8_t *buf, size_t size)
 	return (ssize_t)got;
 }
 
-/* An editor ends a file with a newline, printf does not. Both must make the same secret. */
+/* Ignore one newline at the end: an editor ends a file with a newline, printf does not, and both
+ * must make the same secret. */
 static int secret_derive(struct secret *secret, const uint8_t *bytes, size_t len, const char *path,
 			 struct error *err)
 {
@@ -87,7 +88,7 @@ int secret_load(struct secret *secret, const char *path, struct error *err)
 	if (sodium_init() < 0)
 		return error_set(err, ERROR_LOCAL, 0, "libsodium cannot be used on this machine");
 	/*
-	 * O_NONBLOCK: if the path is a pipe, the call must not wait. A pipe is refused with its own
+	 * O_NONBLOCK: opening a pipe must not wait. A later check refuses a pipe with its own
 	 * message.
 	 */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -23,8 +23,8 @@ struct secret {
 };
 
 /*
- * The file's bytes without one newline at the end. ERROR_LOCAL: it cannot be read, is not a regular
- * file, can be read by other users, or is too short or too long.
+ * Load the file's bytes without one newline at the end. ERROR_LOCAL: the file cannot be read, is
+ * not a regular file, can be read by other users, or is too short or too long.
  */
 int secret_load(struct secret *secret, const char *path, struct error *err);
 /* Overwrite the secret. */

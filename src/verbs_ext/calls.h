@@ -20,7 +20,7 @@
 #include <rdma/rdma_cma.h>
 
 /* clang-format off */
-/* rdma_cm: event channels, and ids on them. */
+/* rdma_cm: calls on event channels and their ids. */
 #define VEXT_EVENT_CALLS(X)                                                                        \
 	X(struct rdma_event_channel *, create_event_channel, (void), (), NUL, CALL)                \
 	X(void, destroy_event_channel, (struct rdma_event_channel *ch), (ch), VOID, RELEASE)       \
@@ -64,8 +64,8 @@
 	VEXT_CONNECT_CALLS(X)
 
 /*
- * verbs: calls on a device and on what is made from it. The first argument is the object that the
- * call acts on.
+ * verbs: calls on a device, and on objects made from it. The first argument is the object of the
+ * call.
  */
 #define VEXT_VERBS_CALLS(X)                                                                        \
 	X(struct ibv_pd *, alloc_pd, (struct ibv_context *ctx), (ctx), NUL, CALL)                  \

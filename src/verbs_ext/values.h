@@ -18,10 +18,10 @@ enum vext_flush_type {
 	VEXT_FLUSH_STRICT = 3, /* persistent, or refused if the memory cannot be made persistent */
 };
 
-/* What a persistent flush can do for memory, the weakest first. */
+/* Durability of memory under a persistent flush, the weakest first. */
 enum vext_durability {
 	VEXT_DURABILITY_UNKNOWN,
-	VEXT_DURABILITY_VOLATILE, /* nothing can persist it */
+	VEXT_DURABILITY_VOLATILE, /* no flush can persist the memory */
 	VEXT_DURABILITY_FILE,     /* shared mapping of a file: msync(MS_SYNC) */
 	VEXT_DURABILITY_DAX,      /* MAP_SYNC or device DAX: cache-line write-back and fence */
 };
@@ -33,10 +33,11 @@ enum vext_digest_alg {
 };
 #define VEXT_DIGEST_SMALL 4096 /* AUTO: CRC32C up to here */
 
-/* The place that bytes were read back from, the weakest evidence first. */
+/* The place from which the bytes were read, the weakest evidence first. */
 enum vext_digest_source {
-	VEXT_DIGEST_FROM_MEMORY, /* volatile: it has no medium */
-	VEXT_DIGEST_FROM_CACHE,  /* from the kernel's page cache, or that of the file's server */
+	VEXT_DIGEST_FROM_MEMORY, /* volatile memory, which has no medium */
+	/* from the page cache of the kernel, or of the server of the file */
+	VEXT_DIGEST_FROM_CACHE,
 	VEXT_DIGEST_FROM_MEDIUM, /* by a direct read */
 	VEXT_DIGEST_FROM_DAX,    /* by loads */
 };
@@ -50,7 +51,7 @@ struct vext_digest {
 	uint8_t bytes[VEXT_DIGEST_LEN]; /* CRC32C: 4, big-endian; the rest 0 */
 };
 
-/* The algorithm for a range of len bytes if `alg` is AUTO; else `alg`. */
+/* The algorithm for a range of len bytes: if `alg` is AUTO a choice by the length, else `alg`. */
 static inline uint32_t vext_digest_pick(uint32_t alg, size_t len)
 {
 	if (alg != VEXT_DIGEST_AUTO)
@@ -63,7 +64,7 @@ static inline int vext_digest_is_alg(uint32_t alg)
 	return alg == VEXT_DIGEST_CRC32C || alg == VEXT_DIGEST_BLAKE2B;
 }
 
-/* Rights of memory regions; rdma-core names them (IBV_ACCESS_FLUSH_...) from release 45 on. */
+/* Rights of memory regions. rdma-core names them (IBV_ACCESS_FLUSH_...) from release 45 on. */
 #define VEXT_ACCESS_FLUSH_GLOBAL     (1 << 8)
 #define VEXT_ACCESS_FLUSH_PERSISTENT (1 << 9)
 /*
@@ -79,20 +80,20 @@ static inline int vext_digest_is_alg(uint32_t alg)
 #define VEXT_DEVICE_FLUSH            (VEXT_DEVICE_FLUSH_GLOBAL | VEXT_DEVICE_FLUSH_PERSISTENT)
 #define VEXT_DEVICE_ATOMIC_WRITE     (1ULL << 40)
 
-/* Opcodes of completions: two of rdma-core 45, and two that no release of it uses. */
+/* Opcodes of completions: two of rdma-core 45, and two that no release of rdma-core uses. */
 #define VEXT_WC_FLUSH        8
 #define VEXT_WC_ATOMIC_WRITE 9
 #define VEXT_WC_VERIFY       0x50
 #define VEXT_WC_QUERY        0x51
 
 /* The operations that the peer of a connection supports. */
-#define VEXT_CAP_SOFTRNIC     (1u << 0) /* a softrnic that agreed to the extensions */
+#define VEXT_CAP_SOFTRNIC     (1u << 0) /* a softrnic that has agreed to the extensions */
 #define VEXT_CAP_FLUSH        (1u << 1)
 #define VEXT_CAP_FLUSH_ALL    (1u << 2)
 #define VEXT_CAP_ATOMIC_WRITE (1u << 3)
 #define VEXT_CAP_VERIFY       (1u << 4)
 #define VEXT_CAP_QUERY        (1u << 5)
-/* immediate data with a Write; with a Send only if SOFTRNIC is set, too */
+/* immediate data with a Write; with a Send only if SOFTRNIC is also set */
 #define VEXT_CAP_IMM     (1u << 6)
 #define VEXT_CAP_ATOMICS (1u << 7)
 #define VEXT_CAP_KNOWN   (1u << 31) /* the connection is or was established */
@@ -100,9 +101,9 @@ static inline int vext_digest_is_alg(uint32_t alg)
 /* The end that rejected a connection (RDMA_CM_EVENT_REJECTED). */
 enum vext_rejection {
 	VEXT_REJECTION_NONE,
-	VEXT_REJECTION_UNKNOWN,     /* the device does not report it */
+	VEXT_REJECTION_UNKNOWN,     /* the device does not report the end */
 	VEXT_REJECTION_NO_LISTENER, /* there is no listener */
-	VEXT_REJECTION_REFUSED,     /* the application rejected it */
+	VEXT_REJECTION_REFUSED,     /* the application rejected the connection */
 	VEXT_REJECTION_CLOSED,      /* the other program closed the connection without an answer */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verbs_ext.h -- work requests that go beyond verbs. */
+/* verbs_ext.h -- work requests beyond verbs. */
 #ifndef VERBS_EXT_VERBS_EXT_H
 #define VERBS_EXT_VERBS_EXT_H
 
@@ -11,15 +11,16 @@
 enum vext_op {
 	VEXT_OP_VERBS,        /* the operation in `wr` */
 	VEXT_OP_FLUSH,        /* [remote_addr, +len) of rkey */
-	VEXT_OP_FLUSH_ALL,    /* what this connection placed earlier, in any region */
-	VEXT_OP_ATOMIC_WRITE, /* write `bytes` to an aligned address by one store */
-	VEXT_OP_VERIFY,       /* a persistent flush, then a digest of the range as read back */
-	VEXT_OP_QUERY,        /* the durability class of the range */
+	VEXT_OP_FLUSH_ALL,    /* all earlier writes of this connection, in any region */
+	VEXT_OP_ATOMIC_WRITE, /* write `bytes` by one store to an aligned address */
+	/* a persistent flush, then a digest of the bytes that are read back */
+	VEXT_OP_VERIFY,
+	VEXT_OP_QUERY, /* the durability class of the range */
 };
 
 /*
- * One work request. Every operation uses wr_id and send_flags of `wr`. Operations beyond verbs also
- * use wr.rdma.remote_addr and wr.rdma.rkey, and nothing else. wr.next is ignored.
+ * One work request. Every operation uses wr_id and send_flags of `wr`. Operations beyond verbs use
+ * only wr.rdma.remote_addr and wr.rdma.rkey besides. wr.next is ignored.
  */
 struct vext_wr {
 	enum vext_op op;

@@ -16,7 +16,7 @@
 #define WIRE_HEADER    12
 #define WIRE_FRAME_MAX (WIRE_HEADER + WIRE_BODY_MAX + WIRE_MAC)
 
-/* For one direction. Zeroed: frames have no seal. */
+/* State of one direction. Zeroed: frames have no seal. */
 struct wire_seal {
 	bool on;
 	uint64_t number; /* number of the next frame */

@@ -20,20 +20,20 @@
 
 enum wire_lane_status {
 	WIRE_LANE_OK,
-	/* wrong key, or a lane that was not announced or is connected already */
+	/* wrong key, or the lane was not announced or is already connected */
 	WIRE_LANE_UNPROVEN,
 	WIRE_LANE_FAILED, /* the daemon cannot serve the lane */
 	WIRE_LANE_STATUS_END,
 };
 
 struct wire_lane_reply {
-	uint8_t status; /* enum wire_lane_status; the other members are set with OK only */
+	uint8_t status; /* enum wire_lane_status; the other members are valid only with OK */
 	uint8_t mr_len, pcfg_len;
 	uint8_t mr[WIRE_DESC_MAX];   /* rpma_mr_get_descriptor() of the pool */
 	uint8_t pcfg[WIRE_DESC_MAX]; /* rpma_peer_cfg_get_descriptor() */
 };
 
-/* Writes to buf[WIRE_LANE_REQUEST]; port is the one in the daemon's answer. */
+/* Write the request to buf[WIRE_LANE_REQUEST]; port is the port in the daemon's answer. */
 size_t wire_lane_request_encode(const struct wire_key *key, uint32_t lane, uint16_t port,
 				uint8_t *buf);
 /* False: another protocol, another version, or no proof with this key for this port. */
@@ -62,7 +62,7 @@ struct wire_persist {
 
 struct wire_persisted {
 	uint32_t id;
-	uint32_t error; /* errno; it is final for the pool */
+	uint32_t error; /* errno, which is final for the pool */
 };
 
 size_t wire_persist_encode(const struct wire_persist *m, uint8_t *buf);

@@ -22,7 +22,7 @@ static struct wcursor message_begin(uint8_t *buf)
 	return wcursor_init(buf, WIRE_BODY_MAX);
 }
 
-/* Was the whole body read, and was it long enough? */
+/* Was the body long enough, and was all of it read? */
 static bool message_end(const struct rcursor *c)
 {
 	return !c->bad && !rcursor_left(c);
@@ -37,8 +37,8 @@ static void message_put_text(struct wcursor *c, const char *text, size_t max)
 }
 
 /*
- * text has room for max bytes and a NUL. A NUL within the received text would hide the rest, so it
- * is refused.
+ * text has room for max bytes and a NUL. Refuse a NUL inside the received text, because it would
+ * hide the rest.
  */
 static void message_get_text(struct rcursor *c, char *text, size_t max)
 {
@@ -62,7 +62,7 @@ static void message_get_bytes(struct rcursor *c, void *dst, size_t len)
 		memcpy(dst, at, len);
 }
 
-/* A flag must be 0 or 1, so that each decoded message has only one encoding. */
+/* Accept only 0 and 1 as a flag, so that each decoded message has only one encoding. */
 static bool message_get_flag(struct rcursor *c)
 {
 	uint8_t v = rcursor_u8(c);
@@ -100,7 +100,7 @@ static void message_get_attr(struct rcursor *c, struct wire_attr *a)
 	message_get_bytes(c, a->user_flags, 16);
 }
 
-/* A flag, followed by the attributes if it is set. */
+/* Write a flag, and the attributes if it is set. */
 static void message_put_optional_attr(struct wcursor *c, bool has, const struct wire_attr *a)
 {
 	wcursor_u8(c, has);

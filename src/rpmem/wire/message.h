@@ -53,7 +53,7 @@ enum wire_type {
 /* "CREATE"; "unknown". */
 const char *wire_type_name(unsigned type);
 
-#define WIRE_GREETING_PROVE 1u /* the daemon requires a PROOF before anything else */
+#define WIRE_GREETING_PROVE 1u /* the initiator must send a PROOF before any other message */
 
 /* The daemon's first message. */
 struct wire_greeting {
@@ -69,7 +69,7 @@ struct wire_proof {
 	uint8_t mac[WIRE_MAC];
 };
 
-/* Proves the same of the daemon, or has EACCES and zeros. */
+/* Proves that the daemon has the secret; or EACCES and zeros. */
 struct wire_proven {
 	uint32_t error;
 	uint8_t mac[WIRE_MAC];
@@ -94,10 +94,10 @@ enum wire_method {
 
 /* The body of CREATE and OPEN. */
 struct wire_pool_request {
-	uint64_t pool_size; /* bytes of the pool to be used, from its beginning on */
+	uint64_t pool_size; /* number of bytes to use, from the beginning of the pool */
 	uint32_t lanes;     /* requested number, at least 1 */
-	uint32_t features;  /* 0, as none is defined; unknown bits are ignored */
-	/* NATIVE: the initiator's device supports that method; ANY: it does not */
+	uint32_t features;  /* 0, because no feature is defined; unknown bits are ignored */
+	/* NATIVE: the initiator's device supports this method; ANY: the device does not */
 	uint8_t method;
 	bool has_attr; /* only in CREATE; false: a pool without headers */
 	struct wire_attr attr;
@@ -109,7 +109,7 @@ struct wire_set_attr {
 	struct wire_attr attr;
 };
 
-/* Lanes that the initiator is going to connect; the daemon opens a port for these only. */
+/* Lanes that the initiator is about to connect. The daemon opens a port only for these lanes. */
 struct wire_lanes {
 	uint32_t first, count;
 };
@@ -136,11 +136,11 @@ struct wire_remove {
 /* The part of a successful answer to CREATE or OPEN. */
 struct wire_pool_answer {
 	uint32_t lanes;               /* granted lanes: 0 to lanes - 1 */
-	uint32_t features;            /* those of the request that the daemon supports */
+	uint32_t features;            /* features of the request that the daemon supports */
 	uint8_t method;               /* enum wire_method, not ANY */
 	uint8_t durability;           /* enum rpma_durability: the weakest of the pool */
 	uint16_t port;                /* port for lane 0 */
-	char addr[WIRE_ADDR_MAX + 1]; /* numeric; "": the daemon does not know it */
+	char addr[WIRE_ADDR_MAX + 1]; /* numeric; "": unknown to the daemon */
 	uint8_t lane_key[WIRE_KEY];   /* over ssh; zeros in a sealed stream (proof.h) */
 	bool has_headers;
 	struct wire_attr attr; /* attributes of part 0, with headers */

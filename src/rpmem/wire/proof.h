@@ -31,7 +31,7 @@ struct wire_keys {
 
 void wire_prove_initiator(const struct secret *secret, const struct wire_exchange *exchange,
 			  uint8_t mac[WIRE_MAC]);
-/* Covers the error and the text that are going to be sent. */
+/* Make the proof, which covers the error and the text of the answer. */
 void wire_prove_daemon(const struct secret *secret, const struct wire_exchange *exchange,
 		       const struct wire_proven *proven, uint8_t mac[WIRE_MAC]);
 void wire_keys_derive(const struct secret *secret, const struct wire_exchange *exchange,

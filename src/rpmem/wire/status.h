@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * status.h -- rpmemd's answer codes, and librpmem's results for them: the numbers and errno values
- * of PMDK's librpmem.
+ * status.h -- rpmemd's answer codes, and the results of librpmem for them: the numbers and errno
+ * values of PMDK's librpmem.
  */
 #ifndef RPMEM_WIRE_STATUS_H
 #define RPMEM_WIRE_STATUS_H
@@ -13,7 +13,7 @@ enum wire_status {
 	WIRE_BADSIZE,     /* EFBIG: the pool is smaller than requested */
 	WIRE_BADNLANES,   /* EINVAL */
 	WIRE_BADPROVIDER, /* EINVAL */
-	WIRE_FATAL,       /* EREMOTEIO: anything else */
+	WIRE_FATAL,       /* EREMOTEIO: any other failure */
 	WIRE_FATAL_CONN,  /* ECONNABORTED: the data port failed */
 	WIRE_BUSY,        /* EBUSY */
 	WIRE_EXISTS,      /* EEXIST */
@@ -24,7 +24,7 @@ enum wire_status {
 	WIRE_STATUS_END,
 };
 
-/* Returns EPROTO for a number that is not a status, and 0 for WIRE_OK. */
+/* Returns 0 for WIRE_OK, and EPROTO for a number that is not a status. */
 int wire_status_errno(unsigned status);
 /* "Pool already in use". */
 const char *wire_status_text(unsigned status);

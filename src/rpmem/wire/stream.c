@@ -93,7 +93,7 @@ int wire_stream_send(struct wire_stream *s, enum wire_type type, const uint8_t *
 	return 0;
 }
 
-/* Read the bytes that have come: 0, -EAGAIN if there are none, -ECONNRESET at the end. */
+/* Read the bytes that have come: 0, -EAGAIN without bytes, -ECONNRESET at the end. */
 static int stream_fill(struct wire_stream *s)
 {
 	ssize_t n;
@@ -150,7 +150,7 @@ int wire_stream_receive(struct wire_stream *s, struct wire_frame *frame, uint64_
 	}
 }
 
-/* Does the stream begin as PMDK's rpmemd does, with a status of four bytes, 0 or an errno? */
+/* Does the stream begin like PMDK's rpmemd, with a status of four bytes that is 0 or an errno? */
 static bool stream_is_pmdk(const struct wire_stream *s)
 {
 	return !s->any && s->have >= 4 && s->rx_buf[1] == 0 && s->rx_buf[2] == 0 &&

@@ -17,14 +17,14 @@ struct wire_stream {
 	int failed;  /* -errno */
 	bool any;    /* the first frame has come */
 	struct wire_seal tx, rx;
-	size_t used; /* bytes of rx_buf that the last frame took */
+	size_t used; /* length of the last frame in rx_buf */
 	size_t have; /* bytes in rx_buf */
 	uint8_t rx_buf[WIRE_FRAME_MAX], tx_buf[WIRE_FRAME_MAX];
 };
 
 /* Makes both descriptors non-blocking. */
 void wire_stream_init(struct wire_stream *s, int in, int out);
-/* Both directions are sealed from the next frame on. */
+/* Seal both directions from the next frame on. */
 void wire_stream_seal(struct wire_stream *s, const struct wire_key *tx, const struct wire_key *rx);
 /*
  * Send a whole message. deadline: as poll_deadline(). 0, -ETIMEDOUT, -ECONNRESET (the other end is
@@ -38,8 +38,8 @@ int wire_stream_send(struct wire_stream *s, enum wire_type type, const uint8_t *
  * may be called again; -ECONNRESET: the other end is gone; an error of wire_frame_decode().
  */
 int wire_stream_receive(struct wire_stream *s, struct wire_frame *frame, uint64_t deadline);
-/* The same without waiting, for a loop that polls s->in: -EAGAIN, there is no whole frame yet. Call
- * it again after a frame, as several may have come together. */
+/* Receive without waiting, for a loop that polls s->in. -EAGAIN: no whole frame has come yet. After
+ * a frame call again, because several may have come together. */
 int wire_stream_try_receive(struct wire_stream *s, struct wire_frame *frame);
 /*
  * Explain a failed receive in a text for people. It recognises PMDK's rpmemd, and the output of
