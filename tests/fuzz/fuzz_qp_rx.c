@@ -104,7 +104,7 @@ static void open_window(struct side *s, int access)
 /* Close the window, as if the program gave it back. */
 static void close_window(struct side *s)
 {
-	struct mr *binding = mw_kill(s->window, true);
+	struct mr *binding = mw_kill(s->window);
 
 	qp_detach_mr(s->qp, binding, false);
 	mr_wait_idle(binding);

@@ -143,6 +143,8 @@ bool conn_detach_mr(struct conn *c, struct mr *mr, bool forget, unsigned wait_ms
 int conn_post_send(struct conn *c, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int conn_post_recv(struct conn *c, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted);
+/* What a posted Bind waited for has ended. */
+void conn_look_at_sends(struct conn *c);
 
 /*
  * A poll found its CQ empty: process arrived bytes. now: the time, if polls follow each other so

@@ -62,6 +62,19 @@ int conn_post_list(struct conn *c, const struct vext_wr *wrs, int n, int *posted
 	return ret;
 }
 
+/* A thread that keeps the lock for long looks at them itself when it leaves. */
+void conn_look_at_sends(struct conn *c)
+{
+	if (conn_enter_to_post(c)) {
+		conn_want(c, CONN_RESUME);
+		return;
+	}
+	conn_settle(c);
+	if (c->plain)
+		conn_plain_on_post(c);
+	conn_leave(c);
+}
+
 /* If another thread holds the lock, the connection is skipped: that thread processes the bytes. */
 bool conn_drive(struct conn *c, uint64_t now, struct cq_taker *taker)
 {

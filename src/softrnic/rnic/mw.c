@@ -65,24 +65,28 @@ void mw_delete(struct mw *mw)
 	free(mw);
 }
 
-struct mr *mw_kill(struct mw *mw, bool ends)
+struct mr *mw_kill(struct mw *mw)
 {
 	struct mr *now;
 
 	pthread_mutex_lock(&mw->table->lock);
 	now = mw->now;
 	now->killed = true;
-	mw->ended = ends;
+	mw->ended = true;
 	mr_ref(now);
 	pthread_mutex_unlock(&mw->table->lock);
 	return now;
 }
 
-void mw_revive(struct mw *mw)
+struct mr *mw_former(struct mw *mw)
 {
+	struct mr *now;
+
 	pthread_mutex_lock(&mw->table->lock);
-	mw->now->killed = !mw->now->region;
+	now = mw->now;
+	mr_ref(now);
 	pthread_mutex_unlock(&mw->table->lock);
+	return now;
 }
 
 void mw_unbind(struct mr *now)

@@ -19,17 +19,18 @@ struct mw {
 	struct mr
 		*now; /* the description of its last binding, or of none; under the table's mutex */
 	bool ended;   /* no request binds it any more */
+	bool in_call; /* ibv_bind_mw() posts its request, the only one that binds type 1 */
 };
 
 /* Unbound. 0 or -ENOMEM. type: 1, or 2, which means 2B: only its queue pair's peer may use it. */
 int mw_new(struct mr_table *table, struct ibv_pd *pd, enum ibv_mw_type type, struct mw **out);
 /*
  * Make its STag unknown at once. The caller waits until the description, on which it gets a reference,
- * is idle. ends: the window is about to be deleted.
+ * is idle. The window is about to be deleted.
  */
-struct mr *mw_kill(struct mw *mw, bool ends);
-/* Put a binding in force again that mw_kill() has ended, and that is not unbound. */
-void mw_revive(struct mw *mw);
+struct mr *mw_kill(struct mw *mw);
+/* The description in force, with a reference: a bind that is posted now may replace it. */
+struct mr *mw_former(struct mw *mw);
 /* The description is killed and idle: its region may go. Once more changes nothing. */
 void mw_unbind(struct mr *now);
 void mw_delete(struct mw *mw); /* killed, idle and unbound */

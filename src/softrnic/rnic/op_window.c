@@ -94,7 +94,11 @@ static bool window_build(struct qp *qp, struct sq_wr *wr)
 
 static bool bind_check(const struct ibv_send_wr *wr)
 {
-	return wr->bind_mw.mw && (wr->bind_mw.bind_info.mr || !wr->bind_mw.bind_info.length);
+	const struct ibv_mw *mw = wr->bind_mw.mw;
+
+	if (!mw || (!wr->bind_mw.bind_info.mr && wr->bind_mw.bind_info.length))
+		return false;
+	return mw->type == IBV_MW_TYPE_2 || container_of(mw, struct mw, ibv)->in_call;
 }
 
 /* Only values are kept, as the window and the region may go before its turn. */

@@ -102,6 +102,7 @@ void device_atfork_child(void);
 int verbs_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+void verbs_look_at_sends(struct ibv_qp *qp); /* conn_look_at_sends() */
 int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 

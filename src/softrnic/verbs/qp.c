@@ -30,6 +30,11 @@ int verbs_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_
 	return conn_post_recv(qp_conn_of(ibv), wr, bad);
 }
 
+void verbs_look_at_sends(struct ibv_qp *ibv)
+{
+	conn_look_at_sends(qp_conn_of(ibv));
+}
+
 int softrnic_post(struct ibv_qp *ibv, const struct vext_wr *wrs, int n, int *posted)
 {
 	if (__builtin_expect(vud_is(ibv), 0))

@@ -32,13 +32,12 @@ struct ibv_mw *softrnic_alloc_mw(struct ibv_pd *ibv, enum ibv_mw_type type)
 }
 
 /* When this returns no thread accesses memory through its last binding: as at a region's end. */
-static void window_close(struct mw *mw, bool ends)
+static void window_close(struct mw *mw)
 {
-	struct mr *binding = mw_kill(mw, ends);
+	struct mr *binding = mw_kill(mw);
 
 	conns_detach_binding(binding);
-	if (ends)
-		mw_unbind(binding);
+	mw_unbind(binding);
 	mr_unref(binding);
 }
 
@@ -47,16 +46,36 @@ int softrnic_dealloc_mw(struct ibv_mw *ibv)
 	struct mw *mw = window_of(ibv);
 	struct vpd *pd = vpd_of(ibv->pd);
 
-	window_close(mw, true);
+	window_close(mw);
 	mw_delete(mw);
 	atomic_fetch_sub(&pd->users, 1);
 	return 0;
 }
 
 /*
- * The former binding ends here and not at the request's turn, because its end has to wait for other
- * connections. The new one is in force when the request completes.
+ * The former binding ends here, because its end has to wait for other connections, and only when the
+ * request is posted, because a call that fails changes nothing. At its turn the request waits until
+ * the former binding is idle.
  */
+static void window_end_former(struct mr *former, struct ibv_qp *qp)
+{
+	mr_kill(former);
+	conns_detach_binding(former);
+	verbs_look_at_sends(qp);
+}
+
+static int window_post_bind(struct mw *mw, struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	int ret;
+
+	mw->in_call = true;
+	ret = ibv_post_send(qp, wr, &bad);
+	mw->in_call = false;
+	return ret;
+}
+
+/* The new binding is in force when the request completes. */
 int softrnic_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 {
 	struct mw *mw = window_of(ibv);
@@ -67,16 +86,17 @@ int softrnic_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *
 		.opcode = IBV_WR_BIND_MW,
 		.bind_mw = {.mw = ibv, .rkey = rkey, .bind_info = bind->bind_info},
 	};
-	struct ibv_send_wr *bad;
+	struct mr *former;
 	int ret;
 
 	if (ibv->type != IBV_MW_TYPE_1 || vpd_of(qp->pd) != vpd_of(ibv->pd))
 		return EINVAL;
-	window_close(mw, false);
-	ret = ibv_post_send(qp, &wr, &bad);
-	if (ret)
-		mw_revive(mw);
-	else
+	former = mw_former(mw);
+	ret = window_post_bind(mw, qp, &wr);
+	if (!ret) {
 		ibv->rkey = rkey;
+		window_end_former(former, qp);
+	}
+	mr_unref(former);
 	return ret;
 }

@@ -7,6 +7,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "softrnic/rnic/mr_impl.h"
+#include "softrnic/rnic/mw.h"
+
 #define OPEN_AT  1024
 #define OPEN_LEN 1024
 
@@ -197,13 +200,25 @@ static void objects_are_checked(void **state)
 
 static atomic_bool writes;
 
+static atomic_bool refused;
+
 static void *write_until_refused(void *arg)
 {
 	uint32_t key = *(uint32_t *)arg;
 
 	while (write_at(key, OPEN_AT) == IBV_WC_SUCCESS)
 		atomic_store(&writes, true);
+	atomic_store(&refused, true);
 	return NULL;
+}
+
+static void begin_writes(pthread_t *thread, uint32_t *key)
+{
+	atomic_store(&writes, false);
+	atomic_store(&refused, false);
+	assert_int_equal(pthread_create(thread, NULL, write_until_refused, key), 0);
+	while (!atomic_load(&writes))
+		plain_expect_none(&owner, 1);
 }
 
 /* The window ends while a peer writes to it. After that the memory is the owner's alone. */
@@ -216,10 +231,7 @@ static void nothing_is_placed_after_the_end(void **state)
 		make(i & 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
 		key = i & 1 ? bind_type_1() : bind_type_2();
 		memset(user.buf, 0x55, 64);
-		atomic_store(&writes, false);
-		assert_int_equal(pthread_create(&thread, NULL, write_until_refused, &key), 0);
-		while (!atomic_load(&writes))
-			plain_expect_none(&owner, 1);
+		begin_writes(&thread, &key);
 		assert_int_equal(ibv_dealloc_mw(window), 0);
 		window = NULL;
 		memset(owner.buf + OPEN_AT, 0, 64);
@@ -231,6 +243,76 @@ static void nothing_is_placed_after_the_end(void **state)
 		plain_ready(&user, owner.qp->qp_num);
 		plain_ready(&owner, user.qp->qp_num);
 	}
+}
+
+static void a_bind_that_is_not_posted_disturbs_no_peer(void **state)
+{
+	struct ibv_mw_bind bind = {.send_flags = 1u << 30, .bind_info = part()};
+	pthread_t thread;
+	uint32_t key;
+
+	make(IBV_MW_TYPE_1);
+	key = bind_type_1();
+	begin_writes(&thread, &key);
+	for (int i = 0; i < 5000; i++)
+		assert_int_equal(ibv_bind_mw(owner.qp, window, &bind), EINVAL);
+	assert_false(atomic_load(&refused));
+	assert_int_equal(ibv_dealloc_mw(window), 0);
+	window = NULL;
+	pthread_join(thread, NULL);
+}
+
+static void *bind_again(void *arg)
+{
+	struct ibv_mw_bind bind = {.send_flags = IBV_SEND_SIGNALED, .bind_info = part()};
+
+	return (void *)(intptr_t)ibv_bind_mw(owner.qp, window, &bind);
+}
+
+/* As mr_release(), which the library does not export. */
+static void release(struct mr *mr)
+{
+	atomic_fetch_sub(&mr->holds, 1);
+	pthread_mutex_lock(&mr->table->lock);
+	pthread_cond_broadcast(&mr->table->idle);
+	pthread_mutex_unlock(&mr->table->lock);
+}
+
+/* Another connection holds the former binding, as if it answered a Read. */
+static void a_bind_goes_on_when_the_former_binding_is_idle(void **state)
+{
+	pthread_t thread;
+	struct mr *former;
+	uint32_t key;
+	void *ret;
+
+	make(IBV_MW_TYPE_1);
+	key = bind_type_1();
+	former = container_of(window, struct mw, ibv)->now;
+	mr_hold_again(former);
+	assert_int_equal(pthread_create(&thread, NULL, bind_again, NULL), 0);
+	plain_expect_none(&owner, 50);
+	/* Acks leave meanwhile. */
+	assert_int_equal(write_at(owner.mr->rkey, OPEN_AT), IBV_WC_SUCCESS);
+	release(former);
+	assert_int_equal(plain_wait(&owner).status, IBV_WC_SUCCESS);
+	pthread_join(thread, &ret);
+	assert_null(ret);
+	assert_int_not_equal(window->rkey, key);
+	assert_int_equal(write_at(window->rkey, OPEN_AT), IBV_WC_SUCCESS);
+}
+
+/* As verbs have it: only ibv_bind_mw() binds one of type 1. */
+static void a_request_of_the_program_binds_no_type_1(void **state)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW}, *bad;
+
+	make(IBV_MW_TYPE_1);
+	wr.bind_mw.mw = window;
+	wr.bind_mw.rkey = ibv_inc_rkey(window->rkey);
+	wr.bind_mw.bind_info = part();
+	assert_int_equal(ibv_post_send(owner.qp, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
 }
 
 /* The window no longer uses what the bind copied from the region's description. */
@@ -260,6 +342,9 @@ int main(void)
 		CASE(objects_are_checked),
 		CASE(nothing_is_placed_after_the_end),
 		CASE(a_window_outlives_its_region),
+		CASE(a_bind_that_is_not_posted_disturbs_no_peer),
+		CASE(a_bind_goes_on_when_the_former_binding_is_idle),
+		CASE(a_request_of_the_program_binds_no_type_1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
