@@ -17,7 +17,9 @@
 #define MEMORY_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define MEMORY_RINGS 2
 
-/* A connection takes at most such a share of what is left, but for rings as short as that. */
+/*
+ * One connection takes at most this share of the remaining memory, except for the shortest rings.
+ */
 #define MEMORY_SHARE       16
 #define MEMORY_RING_MODEST (64u << 10)
 
@@ -26,7 +28,7 @@
 #endif
 
 /* The shared parts of both rings are in the first page; the rings' bytes follow. */
-struct memory_end { /* a line for each end, which that end alone writes */
+struct memory_end { /* each end has one cache line, which only that end writes */
 	_Alignas(RING_LINE) atomic_uint given_up;
 };
 struct memory_head {
@@ -88,7 +90,7 @@ static int memory_reserve(uint64_t len)
 	return 0;
 }
 
-/* A child that writes to the rings would disturb its parent's connection. */
+/* A forked child that writes to the rings would disturb its parent's connection. */
 static int memory_prepare(void *base, uint64_t len)
 {
 	if (madvise(base, len, MADV_DONTFORK) || madvise(base, len, MADV_POPULATE_WRITE))
@@ -144,7 +146,7 @@ int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd)
 	return ret;
 }
 
-/* Not of huge pages, nor any other file that has seals: a page of those can be missing. */
+/* Huge pages are refused, and so is any other file with seals: its pages can be missing. */
 static bool memory_has_pages_of(int fd)
 {
 	struct statfs fs;
@@ -208,7 +210,7 @@ void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r)
 	ring_init(r, &head->ring[which], bytes, m->ring_size);
 }
 
-/* An end of a version without this word leaves it 0. */
+/* An end whose version lacks this word leaves it 0. */
 atomic_uint *shm_memory_given_up(const struct shm_memory *m, unsigned which)
 {
 	struct memory_head *head = m->base;

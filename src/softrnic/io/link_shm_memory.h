@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_shm_memory.h -- the memory of two rings: a sealed memory file that one end makes and the
- * other one is passed. Nothing of it is used before its seals, its size and its page size are
- * checked, and its pages are there: otherwise a load or store could raise SIGBUS.
+ * link_shm_memory.h -- the memory of two rings: a sealed memory file that one end makes and passes
+ * to the other. An end uses the memory only after it has checked the seals, the size and the page
+ * size, and that all pages exist: otherwise a load or store could raise SIGBUS.
  */
 #ifndef IO_LINK_SHM_MEMORY_H
 #define IO_LINK_SHM_MEMORY_H
@@ -22,22 +22,25 @@ struct shm_memory {
 };
 
 /*
- * Bytes of one ring for a further connection: the fewer, the more of what all of them may have is
- * taken. The peer's own answer to this question is the most; 0: it gave none.
+ * Bytes of one ring for a further connection. The more of the common limit is in use, the smaller
+ * the ring. peers: the peer's own answer to this question, which is the maximum; 0: the peer gave
+ * none.
  */
 uint64_t shm_memory_ring_size(uint64_t peers);
-/* New memory; *fd is the caller's to pass and close. 0 or -errno. */
+/* Make new memory. The caller passes *fd to the peer and closes it. Returns 0 or -errno. */
 int shm_memory_new(uint64_t ring_size, struct shm_memory *m, int *fd);
-/* Map the memory of the peer, which gives this size for its rings. -EPERM: the file lacks a
- * property that it must have. */
+/* Map the peer's memory, whose rings have the given size. -EPERM: the file lacks a required
+ * property. */
 int shm_memory_take(int fd, uint64_t ring_size, struct shm_memory *m);
-enum shm_state shm_memory_why(int err);     /* why one of these failed */
-void shm_memory_free(struct shm_memory *m); /* accepts a zeroed one */
+enum shm_state shm_memory_why(int err);     /* the reason of a failure of the two */
+void shm_memory_free(struct shm_memory *m); /* accepts zeroed memory */
 /* Ring 0 carries the initiator's bytes, ring 1 the responder's. */
 void shm_memory_ring(const struct shm_memory *m, unsigned which, struct ring *r);
-/* The writer's word about the bytes of its ring. GIVEN_UP: the reader executes nothing more of
- * them, from now on. STANDS: the reader executes them also after a reset of the link below. 0: it
- * executes them until such a reset. */
+/*
+ * The writer's word about its ring's bytes. GIVEN_UP: from now on the reader must not execute them.
+ * STANDS: the reader executes them even after a reset of the link below. 0: the reader executes
+ * them until such a reset.
+ */
 enum { SHM_GIVEN_UP = QP_GIVEN_UP, SHM_STANDS = 2 };
 atomic_uint *shm_memory_given_up(const struct shm_memory *m, unsigned which);
 /* In a forked child, which has no such mapping. */

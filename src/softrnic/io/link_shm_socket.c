@@ -75,7 +75,7 @@ int shm_socket_connect(const uint8_t name[EXT_LINK_TOKEN])
 	return socket_finish(fd, connect(fd, (struct sockaddr *)&un, len) ? errno : 0);
 }
 
-/* The kernel gives the lowest number that is free. */
+/* The kernel assigns the lowest free number. */
 bool shm_socket_is_spare(int fd)
 {
 	struct rlimit limit;
@@ -83,7 +83,8 @@ bool shm_socket_is_spare(int fd)
 	return getrlimit(RLIMIT_NOFILE, &limit) || (rlim_t)fd < limit.rlim_cur / 2;
 }
 
-/* What the kernel shows of a user that this name space has no number for is no user. */
+/* The kernel shows the overflow number for a user without a number in this name space: that is no
+ * user. */
 bool shm_socket_is_permitted(int fd)
 {
 	const struct config *conf = config_get();
@@ -172,7 +173,7 @@ static int packet_judge(ssize_t got, const struct shm_passed *passed, bool expec
 	return 0;
 }
 
-/* A descriptor that is not expected is the sender's attempt to keep this process busy. */
+/* A descriptor that is not expected is an attempt to keep this process busy. */
 int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet, int *passed)
 {
 	uint8_t bytes[PACKET_LEN];
@@ -194,7 +195,9 @@ int shm_socket_recv(int fd, enum shm_packet_kind kind, struct shm_packet *packet
 
 /* --- wake-ups ------------------------------------------------------------------------------- */
 
-/* A byte that does not fit into the buffer is not needed: those in the buffer wake the peer. */
+/*
+ * A byte that does not fit into the buffer is unnecessary: the bytes in the buffer wake the peer.
+ */
 void shm_socket_wake(int fd)
 {
 	const char byte = 0;
@@ -202,7 +205,7 @@ void shm_socket_wake(int fd)
 	send(fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* A wake-up passes no descriptors: a sender that does is no peer any more. */
+/* A wake-up passes no descriptors: a sender that passes one is no longer a peer. */
 int shm_socket_drain(int fd)
 {
 	char bytes[DRAIN_BYTES];

@@ -2,7 +2,9 @@
 /* link_table.c -- the table of links. */
 #include "softrnic/io/link_tcp.h"
 
-/* Each has the operations `connecting`; a link without these takes the place of one in the table. */
+/*
+ * Each row has the operations `connecting`; a link without them can only replace one of the table.
+ */
 static const struct link_ops *const link_rows[] = {&link_tcp};
 
 const struct link_ops *link_of(const struct link_addr *addr)

@@ -28,7 +28,7 @@ static int link_tcp_socket(const struct link_addr *of)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The socket is the link's, or closed. */
+/* Make a link of the socket. On failure the socket is closed. */
 static int link_tcp_new(int fd, struct link_tcp **out)
 {
 	struct link_tcp *t = calloc(1, sizeof(*t));
@@ -52,7 +52,7 @@ static int link_tcp_name(int fd, const struct link_addr *addr)
 	return bind(fd, (struct sockaddr *)&ss, len) ? -errno : 0;
 }
 
-/* A link of the socket if it could be bound, else nothing is left of it. */
+/* Make a link of the socket if binding succeeded (ret 0); otherwise close the socket. */
 static int link_tcp_finish(int fd, int ret, struct link **out)
 {
 	struct link_tcp *t;
@@ -79,7 +79,7 @@ static int link_tcp_bind(const struct link_addr *at, enum link_families families
 	return link_tcp_finish(fd, link_tcp_name(fd, at), out);
 }
 
-/* The port of the first dial may be in TIME_WAIT: only the address matters. */
+/* The port of the first dial may be in TIME_WAIT, so use only the address. */
 static int link_tcp_create(const struct link_addr *from, const struct link_addr *to,
 			   struct link **out)
 {
@@ -92,7 +92,8 @@ static int link_tcp_create(const struct link_addr *from, const struct link_addr 
 	return link_tcp_finish(fd, from->family == LINK_NONE ? 0 : link_tcp_name(fd, &source), out);
 }
 
-/* A socket that is closed with it set, or whose process dies, sends a reset and no byte more. */
+/* With this option, closing the socket, or the death of the process, sends a reset and no further
+ * byte. */
 void link_tcp_set_reset(const struct link_tcp *t, bool resets)
 {
 	struct linger linger = {.l_onoff = resets};
@@ -124,8 +125,8 @@ static void link_tcp_reset(struct link *l)
 	link_tcp_close(l);
 }
 
-/* Closing our copy of the socket sends nothing: as long as the parent has its own the socket stays
- * open, and if the parent has died with its own, this is its end. */
+/* Closing our copy of the socket sends nothing while the parent has its own copy. If the parent has
+ * died, this close ends the connection. */
 static void link_tcp_forked(struct link *l)
 {
 	struct link_tcp *t = link_tcp_of(l);
@@ -163,7 +164,7 @@ static int link_tcp_remote(struct link *l, struct link_addr *addr)
 	return 0;
 }
 
-/* A connected datagram socket has the address; nothing is sent. */
+/* Connect a datagram socket and read its address; nothing is sent. */
 static int link_tcp_route(const struct link_addr *to, struct link_addr *from)
 {
 	struct sockaddr_storage dst, src = {0};
@@ -190,9 +191,11 @@ static int link_tcp_set_options(int fd)
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
 		return -errno;
-	/* Also of a process that dies: bytes of an ended connection must not follow later ones. */
+	/*
+	 * Also for a dying process: bytes of an ended connection must not arrive after later ones.
+	 */
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	/* Detects a vanished peer that has no heartbeat. */
+	/* Detect a vanished peer that sends no heartbeat. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
@@ -210,7 +213,7 @@ static int link_tcp_listen(struct link *l)
 	return listen(fd, SOMAXCONN) ? -errno : 0;
 }
 
-/* What the network did to a connection that was not accepted yet (accept(2)). */
+/* Did the network end the connection before it was accepted (accept(2))? */
 static bool link_tcp_has_gone(int err)
 {
 	return err == ECONNABORTED || err == EINTR || err == EPROTO;
@@ -246,7 +249,7 @@ static void link_tcp_stop_listening(struct link *l)
 	shutdown(t->fd, SHUT_RDWR);
 }
 
-/* Again on the same socket, which remains bound to the port that the user chose. */
+/* Dial on the same socket again, which stays bound to the port that the user chose. */
 static int link_tcp_dial(struct link *l, const struct link_addr *to)
 {
 	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC}; /* connect(2): dissolve */
@@ -262,7 +265,9 @@ static int link_tcp_dial(struct link *l, const struct link_addr *to)
 	return -errno;
 }
 
-/* An event of the dial before, or of another socket before, may come when this one is under way. */
+/*
+ * An event of the previous dial, or of a previous socket, may come while this dial is in progress.
+ */
 static bool link_tcp_is_dialing(const struct link_tcp *t)
 {
 	struct tcp_info info = {0};
@@ -301,15 +306,15 @@ static int link_tcp_dialed(struct link *l)
 	return -err;
 }
 
-/* --- what it is ready for ----------------------------------------------------------------- */
+/* --- readiness ------------------------------------------------------------------------------ */
 
-/* Only after connect() or listen(): before it, a socket reports a hang-up. */
+/* Call it only after connect() or listen(): before them, a socket reports a hang-up. */
 static int link_tcp_watch(struct link *l, struct eng_source *src, bool write)
 {
 	struct link_tcp *t = link_tcp_of(l);
 	int ret = t->dialed ? link_tcp_set_options(t->fd) : 0;
 
-	if (t->src) /* another connection takes it over */
+	if (t->src) /* another connection takes over the link */
 		engine_remove(t->src, t->fd);
 	t->src = NULL;
 	if (!ret)
@@ -332,7 +337,7 @@ static void link_tcp_watch_write(struct link *l, bool write)
 	engine_watch(t->src, t->fd, !t->unread, t->write);
 }
 
-/* What is here is reported when the socket is watched for it again. */
+/* After the socket is watched again, its arrived bytes are reported. */
 static bool link_tcp_report_read(struct link *l, bool report)
 {
 	struct link_tcp *t = link_tcp_of(l);
@@ -347,7 +352,7 @@ static unsigned link_tcp_ready(struct link *l, unsigned polled)
 	return polled;
 }
 
-/* The socket is what is waited for; it stays as it is. */
+/* A thread waits for the socket itself, which needs no change. */
 static int link_tcp_wait_begin(struct link *l)
 {
 	return link_tcp_of(l)->fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_tcp.h -- what the link_tcp*.c files share and no other file uses. */
+/* link_tcp.h -- declarations that only the link_tcp*.c files use. */
 #ifndef IO_LINK_TCP_H
 #define IO_LINK_TCP_H
 
@@ -17,7 +17,7 @@ struct link_tcp {
 	bool dialed;            /* connect() was called */
 	bool ended;             /* its FIN was sent */
 	bool unread;            /* READY_READ is not reported */
-	ino_t inode;            /* of the socket: the application may have closed it */
+	ino_t inode;            /* the socket's inode: the application may have closed the socket */
 	struct eng_source *src; /* NULL: not watched */
 	struct link_addr peer;  /* of an accepted one: the peer may have closed before the address
 				   is asked for */
@@ -30,7 +30,7 @@ static inline struct link_tcp *link_tcp_of(struct link *l)
 	return (struct link_tcp *)l;
 }
 
-/* Else the number is another descriptor's, or none's. */
+/* Otherwise the number belongs to another descriptor, or to none. */
 static inline bool link_tcp_has_socket(const struct link_tcp *t)
 {
 	return ownfd_is_socket(t->fd, t->inode);
@@ -41,7 +41,7 @@ extern const struct link_ops link_tcp;
 /* link_tcp.c */
 void link_tcp_set_reset(const struct link_tcp *t, bool resets);
 
-/* NULL: it is not traced, or is no link of TCP. */
+/* NULL: the link is not traced, or not a TCP link. */
 struct trace *link_tcp_trace_of(struct link *l);
 
 /* link_tcp_io.c */
@@ -54,12 +54,12 @@ bool link_tcp_has_ended(const struct link *l);
 uint64_t link_tcp_unacknowledged_ns(struct link *l);
 uint32_t link_tcp_segment(struct link *l);
 
-/* link_tcp_trace.c: the same calls on a socket that is traced. */
-/* The socket is connected. NULL if it is not to be traced (trace.h). */
+/* link_tcp_trace.c: the same calls on a traced socket. */
+/* To be called when the socket is connected. NULL: it is not to be traced (trace.h). */
 struct trace *link_tcp_trace_new(int fd, bool initiator);
 void link_tcp_trace_delete(struct trace *t, int fd); /* just before close(fd); accepts NULL */
-/* Like recvmsg(2) and sendmsg(2) on a non-blocking socket. Afterwards `msg` is as long as what was
- * asked of the socket. */
+/* As recvmsg(2) and sendmsg(2) on a non-blocking socket. Afterwards `msg` has the length that was
+ * requested of the socket. */
 ssize_t link_tcp_trace_recvmsg(struct trace *t, int fd, struct msghdr *msg);
 ssize_t link_tcp_trace_sendmsg(struct trace *t, int fd, struct msghdr *msg);
 

@@ -11,13 +11,13 @@
 #include "softrnic/io/link_tcp.h"
 #include "softrnic/io/trace.h"
 
-/* Ethernet's, less the headers with time stamps: when the kernel does not know. */
+/* If the kernel does not know: Ethernet's, less the headers with time stamps. */
 #define MSS_DEFAULT 1448
 
-/* For a minute the peer may leave unread what it was sent: no stream waits longer to be closed. */
+/* For a minute the peer may leave sent bytes unread: no stream waits longer for its close. */
 #define FIN_WAITS_MS 60000u
 
-/* Most lists have one entry, and the kernel takes that in less time without a list. */
+/* Most lists have one entry, which the kernel handles faster without a list. */
 static ssize_t link_tcp_recv_list(int fd, struct iovec *iov, int n)
 {
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)n};
@@ -62,10 +62,8 @@ ssize_t link_tcp_send(struct link *l, struct iovec *iov, int n)
 	return sent < 0 ? -errno : sent;
 }
 
-/*
- * A socket that its process has closed answers what the peer sends by a reset. Over loopback, where
- * each CPU has a queue of its own, that may overtake a FIN which was only sent.
- */
+/* After a process has closed its socket, the kernel answers bytes of the peer by a reset. Over
+ * loopback, where each CPU has its own queue, the reset may overtake a FIN that was sent before. */
 static bool link_tcp_fin_has_arrived(int fd)
 {
 	struct tcp_info info = {0};
@@ -76,8 +74,8 @@ static bool link_tcp_fin_has_arrived(int fd)
 		info.tcpi_state != TCP_LAST_ACK);
 }
 
-/* The kernel keeps bytes back while many segments are not acknowledged, or the peer's buffer is
- * full. A close while bytes of the peer are unread is a reset. */
+/* The kernel holds bytes back while many segments are unacknowledged, or the peer's buffer is full.
+ * A close with unread bytes of the peer causes a reset. */
 bool link_tcp_has_left(struct link *l)
 {
 	int fd = link_tcp_of(l)->fd, unsent = 0;
@@ -91,9 +89,9 @@ bool link_tcp_has_left(struct link *l)
 }
 
 /*
- * A peer that never reads what is in front of the FIN does not see the FIN either, and the kernel
- * keeps both for as long as the peer's host answers, long after this process. So it gives up after
- * a time, and answers the peer's next keepalive by a reset, which a peer that does not read sees.
+ * A peer that never reads the bytes before the FIN does not see the FIN either. The kernel keeps
+ * both as long as the peer's host answers, long after this process has ended. So let it give up
+ * after a time: then it answers the peer's next keepalive by a reset, which such a peer does see.
  */
 void link_tcp_end_sending(struct link *l)
 {
@@ -126,10 +124,8 @@ bool link_tcp_has_ended(const struct link *l)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/*
- * A peer that takes nothing for a while acknowledges probes all the same, at long intervals; so one
- * of them may be on its way, but not two.
- */
+/* A peer that reads nothing for a while still acknowledges probes, at long intervals. So one probe
+ * may be on its way, but not two. */
 uint64_t link_tcp_unacknowledged_ns(struct link *l)
 {
 	struct tcp_info info = {0};

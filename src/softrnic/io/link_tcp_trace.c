@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_tcp_trace.c -- socket calls whose bytes are traced. Received bytes are peeked at before they
- * go where they belong, and bytes to be sent are copied first and sent from the copy, as an
- * application may change them meanwhile.
+ * link_tcp_trace.c -- socket calls whose bytes are traced. Received bytes are first peeked at and
+ * then received to their destination. Bytes to send are copied first, and the copy is sent, because
+ * an application may change them meanwhile.
  */
 #include <errno.h>
 #include <linux/sockios.h>

@@ -12,9 +12,9 @@
 #include "softrnic/io/trace.h"
 
 #define UDP_RCVBUF    (4 << 20)
-#define UDP_RCVBUF_OK (1 << 20) /* below it bursts of a few senders are lost */
-#define UDP_PACKET    9216      /* what a packet of 4 KiB takes of the buffer: 8.9 KiB */
-#define UDP_IPV4_AT   12        /* in a GID that has an IPv4 address */
+#define UDP_RCVBUF_OK (1 << 20) /* with less, bursts of a few senders are lost */
+#define UDP_PACKET    9216      /* a packet of 4 KiB takes 8.9 KiB of the buffer */
+#define UDP_IPV4_AT   12        /* place of an IPv4 address in a GID */
 
 /* --- open ----------------------------------------------------------------------------------- */
 
@@ -42,8 +42,8 @@ static void udp_set_buffer(struct link_udp *u)
 			size / 1024, UDP_RCVBUF);
 }
 
-/* Each packet has its own source address, may be fragmented, and comes with its destination, traffic
- * class and hop limit. IPv4 packets of an IPv6 socket have IPv4's options. */
+/* Each packet has its own source address, may be fragmented, and arrives with its destination,
+ * traffic class and hop limit. IPv4 packets on an IPv6 socket use IPv4's options. */
 static void udp_set_options(struct link_udp *u)
 {
 	udp_set_buffer(u);
@@ -109,8 +109,8 @@ void link_udp_close(struct link_udp *u)
 
 #define UDP_CONTROL (CMSG_SPACE(sizeof(struct in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)))
 
-/* One packet for the kernel: its peer, this host's address and the fields of its IP header beside it,
- * and its bytes. */
+/* One packet for the kernel: its peer, this host's address, the fields of its IP header, and its
+ * bytes. */
 struct udp_msg {
 	struct sockaddr_storage peer;
 	_Alignas(struct cmsghdr) uint8_t control[UDP_CONTROL];
@@ -167,7 +167,7 @@ static void udp_put_ipv4(struct msghdr *m, const struct ud_packet *p)
 	udp_put_control(m, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
 }
 
-/* IPv4 addresses, too, in IPv6's form. */
+/* An IPv4 address is mapped to IPv6. */
 static void udp_put_ipv6(struct msghdr *m, const struct ud_packet *p)
 {
 	struct sockaddr_in6 *sin6 = m->msg_name;
@@ -269,7 +269,7 @@ static void udp_get_control_ipv6(const struct cmsghdr *c, struct ud_path *path)
 	case IPV6_HOPLIMIT:
 		path->hop_limit = udp_get_int(c);
 		break;
-	default: /* none was asked for */
+	default: /* no other option was requested */
 		break;
 	}
 }
@@ -280,13 +280,13 @@ static void udp_get_control_ipv4(const struct cmsghdr *c, struct ud_path *path)
 	case IP_PKTINFO:
 		udp_get_own_ipv4(c, path);
 		break;
-	case IP_TOS: /* one byte, unlike what is sent */
+	case IP_TOS: /* received as one byte, sent as an int */
 		path->traffic_class = *CMSG_DATA(c);
 		break;
 	case IP_TTL:
 		path->hop_limit = udp_get_int(c);
 		break;
-	default: /* none was asked for */
+	default: /* no other option was requested */
 		break;
 	}
 }

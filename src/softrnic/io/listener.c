@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c -- a listening link: accepting, holding back, beginning handshakes. */
+/* listener.c -- a listening link: accepts connections, holds some back, and begins handshakes. */
 #include "softrnic/io/listener_impl.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 
 #define RETRY_NS    (100 * NSEC_PER_MS)
-#define ACCEPTS_MAX 64 /* in one turn, then the connections get theirs */
+#define ACCEPTS_MAX 64 /* in one turn; then the connections get their turn */
 
 static void listener_admit_at(struct listener *l, uint64_t at)
 {
@@ -18,7 +18,7 @@ static void listener_admit_at(struct listener *l, uint64_t at)
 	engine_set_timer(&l->admit, at);
 }
 
-/* Holding one more connection does not scan the others that are held. */
+/* Holding one more connection does not scan the other held ones. */
 static void listener_take(struct listener *l, struct link *link)
 {
 	struct link_addr peer = {.family = LINK_NONE};
@@ -36,8 +36,8 @@ static bool listener_lacks_resources(int ret)
 	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -ENOBUFS;
 }
 
-/* What is ready is reported once: take everything, in turns. Without a free descriptor, try again
- * soon. */
+/* Readiness is reported once, so accept all connections, in turns. Without a free descriptor, try
+ * again soon. */
 static void listener_accept(struct listener *l)
 {
 	for (int n = 0; n < ACCEPTS_MAX; n++) {
@@ -87,7 +87,7 @@ static void listener_retry(struct eng_timer *timer)
 		listener_accept(l);
 }
 
-/* Serve the connections that the rate limit admits now, and come back for the others. */
+/* Serve the connections that the rate limit admits now, and set the timer for the others. */
 static void listener_admit_due(struct eng_timer *timer)
 {
 	struct listener *l = container_of(timer, struct listener, admit);
@@ -149,7 +149,7 @@ static struct listener *listener_new(struct link *link, listener_request_fn *req
 	return l;
 }
 
-/* *out comes first: a request may come as soon as the link is watched. */
+/* Set *out first: a request may come as soon as the link is watched. */
 static int listener_begin(struct link *link, struct listener *l, struct listener **out)
 {
 	int ret;
@@ -184,7 +184,7 @@ int listener_open_meeting(struct link *link, listener_request_fn *request, void 
 	return listener_begin(link, l, out);
 }
 
-/* The address is free at once; the link only when no thread uses it. */
+/* The address is free at once; the link is freed after its last use. */
 void listener_close(struct listener *l)
 {
 	pthread_mutex_lock(&l->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener_impl.h -- what listener.c and handshake.c share and no other file uses.
+ * listener_impl.h -- declarations that only listener.c and handshake.c use.
  *
  * A listener's lock is inner to the connections' locks.
  */
@@ -15,24 +15,24 @@
 
 struct listener {
 	struct eng_source source;
-	struct eng_timer retry; /* descriptors ran out, or the turn was over */
-	struct eng_timer admit; /* a held connection may be served */
+	struct eng_timer retry; /* set when descriptors ran out, or a turn ended */
+	struct eng_timer admit; /* set for the time when a held connection may be served */
 	struct admission admission;
-	uint64_t admit_at; /* what it was set to */
+	uint64_t admit_at; /* the time to which `admit` was set */
 	listener_request_fn *request;
 	void *owner;
 	bool meets; /* listener_open_meeting() */
 	struct link *link;
-	pthread_mutex_t lock; /* of these: */
+	pthread_mutex_t lock; /* guards these members: */
 	bool closed;
 	struct list handshakes;
 	unsigned n_handshakes;
 };
 
 /* handshake.c */
-/* A handshake on an accepted link, which is taken over in any case. */
+/* Begin a handshake on an accepted link, which the call takes over in any case. */
 void handshake_begin(struct listener *l, struct link *link);
-/* All that are under way; the listener is marked as closed. */
+/* End all handshakes; the listener is already marked as closed. */
 void handshakes_end(struct listener *l);
 
 #endif

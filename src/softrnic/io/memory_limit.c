@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* The files of both versions of cgroups; in `stat` the line of bytes that can be dropped. */
+/*
+ * The files of both versions of cgroups, and the line of `stat` with the bytes that can be dropped.
+ */
 static const struct memory_files {
 	const char *folder, *limit, *usage, *droppable;
 } memory_v1 = {"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
@@ -26,7 +28,7 @@ static FILE *memory_open(const char *folder, const char *name)
 	return fopen(path, "re");
 }
 
-/* False: there is none; "max" is none, too. */
+/* Returns false if there is no number; "max" is none either. */
 static bool memory_read_number(const char *folder, const char *name, uint64_t *value)
 {
 	FILE *f = memory_open(folder, name);
@@ -76,7 +78,7 @@ static bool memory_cgroup_permits(const char *folder, const struct memory_files 
 /* --- all that the process is in
  * -------------------------------------------------------------- */
 
-/* From the process's own one up to the root. Inside a container some may not be seen. */
+/* From the process's own cgroup up to the root. Inside a container some may be invisible. */
 static bool memory_cgroups_permit(const char *root, const struct memory_files *files, char *path,
 				  uint64_t len)
 {
@@ -110,7 +112,7 @@ static bool memory_is_listed(const char *controllers)
 	return true;
 }
 
-/* A line is "number:controllers:path", the controllers empty in version 2. */
+/* A line is "number:controllers:path"; in version 2 the controllers are empty. */
 static bool memory_line_permits(char *line, const char *root, uint64_t len)
 {
 	char *controllers = strchr(line, ':'), *path;

@@ -3,13 +3,13 @@
 
 #include "base/clock.h"
 
-/* --- when a Write leaves -------------------------------------------------------------------- */
+/* --- when a Write is sent ------------------------------------------------------------------- */
 
 /*
- * A Write waits once FOLLOWED_MIN in a row were followed within FOLLOWED_NS. The number grows when
- * a Write waited alone until the alarm and the next post was a Write, too: then nothing was to
- * follow it. If the next post was another request, its thread had only been held up. FOLLOWED_MAX
- * in a row bring the first number back.
+ * A Write is deferred after FOLLOWED_MIN Writes in a row were followed by a post within
+ * FOLLOWED_NS. This number grows if a deferred Write waited alone until the alarm, and the next
+ * post was again a Write: then deferring gained nothing. If the next post was another request, its
+ * thread had only been delayed. FOLLOWED_MAX in a row restore the first number.
  */
 #define FOLLOWED_NS    20000u
 #define FOLLOWED_MIN   2u
@@ -17,8 +17,8 @@
 #define FOLLOWED_GROWS 16u
 
 /*
- * As a rule a program of the peer awaits a Send. So one waits only in a stream of them, during which
- * no thread looks at the CQ. The number doubles when a Send has waited alone.
+ * Usually a program of the peer awaits a Send. So a Send is deferred only in a series of Sends
+ * during which no thread polls the CQ. The number doubles after a deferred Send has waited alone.
  */
 #define SENDS_MIN 8u
 #define SENDS_MAX 4096u
@@ -43,7 +43,7 @@ static void policy_was_alone(struct policy_send *s)
 	s->needed = needed < FOLLOWED_MAX ? needed : FOLLOWED_MAX;
 }
 
-/* Did the Write before this post wait in vain, or would it have? */
+/* Did the Write before this post wait in vain, or would it have, if deferred? */
 static void policy_judge_last(struct policy_send *s, bool may_wait, uint64_t now)
 {
 	if (s->sent_at) {
@@ -119,17 +119,17 @@ void policy_sent_by_alarm(struct policy_send *s)
 
 /* --- the alarm ------------------------------------------------------------------------------ */
 
-#define COST_MAX_NS  (16 * NSEC_PER_US) /* what takes longer is the scheduler's */
+#define COST_MAX_NS  (16 * NSEC_PER_US) /* a longer time is the scheduler's */
 #define COST_NEAR_NS (1 * NSEC_PER_MS)  /* one further away takes no programming: it is cheap */
-#define EARLY_NS     5000u              /* not so much less that another alarm is worth it */
+#define EARLY_NS     5000u              /* not worth another alarm: it expires at most this early */
 
 static const struct {
 	uint64_t ns;
-	unsigned share; /* one part of the time is for setting the alarm */
+	unsigned share; /* setting the alarm takes one part in so many */
 } policy_uses[] = {
 	[POLICY_WRITE] = {40 * NSEC_PER_US, 32},
 	[POLICY_POLLS] = {150 * NSEC_PER_US, 32},
-	/* An alarm that is near also keeps a virtual CPU from halting while the thread waits. */
+	/* A near alarm also keeps a virtual CPU from halting while the thread waits. */
 	[POLICY_WAITS] = {150 * NSEC_PER_US, 10},
 };
 
@@ -140,7 +140,8 @@ uint64_t policy_pace(enum policy_use use, uint64_t cost_ns)
 	return ns > least ? ns : least;
 }
 
-/* One is cheap as well while another timer is to expire before it: so a cheap one counts little. */
+/* Setting the alarm is also cheap if another timer expires earlier: so a cheap result counts
+ * little. */
 uint64_t policy_cost(uint64_t average_ns, uint64_t ns, uint64_t ahead_ns)
 {
 	uint64_t weight = ns > average_ns ? 8 : 64;
@@ -188,14 +189,14 @@ bool policy_waits_again(uint64_t last, uint64_t now)
 }
 
 /*
- * Of the times in which a thread did not look after something had completed: in more than one of
- * three, Writes came. So the thread looks at its memory meanwhile. While the connection is leased
- * no Write can come in such a time, so a thread that only polls keeps its lease.
+ * Of the periods after a completion in which a thread did not poll: in more than one of three,
+ * Writes arrived. So the thread watches its memory meanwhile. During a lease no Write can arrive in
+ * such a period, so a thread that only polls keeps its lease.
  */
 #define MEMORY_MORE  2u
 #define MEMORY_SEEN  4u
 #define MEMORY_MAX   64u
-#define MEMORY_LOOPS 64u /* that many loops of polls in a row count as such a time without Writes */
+#define MEMORY_LOOPS 64u /* so many loops of polls in a row count as such a period without Writes */
 
 static void policy_count_memory(struct policy_lease *l, bool written)
 {
@@ -211,7 +212,7 @@ void policy_look_begins(struct policy_lease *l, const struct policy_news *now)
 	bool written = now->written != l->seen.written;
 
 	if (!l->got && !(written && now->completed != l->seen.completed))
-		return; /* the time after a completion is not over, or there was none */
+		return; /* the period after a completion is not over, or there was none */
 	policy_count_memory(l, written);
 	l->loops = 0;
 	l->seen.completed = now->completed;
@@ -232,7 +233,7 @@ bool policy_may_lease(struct policy_lease *l)
 	return l->memory < MEMORY_SEEN;
 }
 
-/* If something completed as well, the thread would have polled for it, and was only held up. */
+/* If a request completed as well, the thread would have polled for it: it was only delayed. */
 void policy_lease_unused(struct policy_lease *l, const struct policy_news *before,
 			 const struct policy_news *now)
 {
@@ -254,7 +255,7 @@ bool policy_arm_ends_lease(const struct policy_lookers *l, bool armed_before)
 
 /* --- for how long a leader spins ------------------------------------------------------------ */
 
-#define GAP_LONG 4u /* a longer gap counts as so many spins */
+#define GAP_LONG 4u /* a longer gap counts as this many spins */
 
 uint64_t policy_gap(uint64_t average_ns, uint64_t ns, uint64_t spin_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* poller.c -- by epoll(7). */
+/* poller.c -- waiting by epoll(7). */
 #include "softrnic/io/poller.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ static unsigned poller_ready(uint32_t events)
 	return ready;
 }
 
-/* What is due soon is waited for exactly. */
+/* A deadline within this time is awaited exactly. */
 #define POLLER_EXACT_NS (5 * NSEC_PER_MS)
 
 static int poller_timeout_ms(uint64_t until, uint64_t now)
@@ -110,8 +110,11 @@ static int poller_epoll(struct poller *p, struct epoll_event *got, uint64_t unti
 	return n;
 }
 
-/* The application has closed the descriptor (closefrom(3)): no event comes any more, and what has
- * the number now is not ours. No source is served from now on, nor a timer, which would send. */
+/*
+ * The application has closed the descriptor (closefrom(3)): no event comes any more, and its number
+ * may belong to another file. From now on no source is served, and no timer, because a timer's
+ * callback would send.
+ */
 static void poller_end(void)
 {
 	LOG_ERROR("the application has closed descriptors of librpma: its connections stand still");
@@ -119,7 +122,7 @@ static void poller_end(void)
 		pause();
 }
 
-/* Returns how many events there are. A wake-up is one without a source. */
+/* Returns the number of events. A wake-up is an event without a source. */
 int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now)
 {
 	struct epoll_event got[POLLER_BATCH];

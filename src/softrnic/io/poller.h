@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * poller.h -- waiting for descriptors. Each is reported when it becomes ready (an edge), with the
- * number under which it was added.
- */
+/* poller.h -- waits for descriptors. Each is reported when it becomes ready (edge-triggered), by
+ * the number under which it was added. */
 #ifndef IO_POLLER_H
 #define IO_POLLER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a descriptor, or a link, is ready for. */
+/* The readiness of a descriptor or a link. */
 enum {
-	READY_READ = 1,   /* bytes may be there, or the end of them, or an error */
-	READY_WRITE = 2,  /* bytes may be taken, or there is an error */
-	READY_HANGUP = 4, /* no more bytes will come than are there: read until the end */
+	READY_READ = 1,   /* bytes, their end or an error may be there */
+	READY_WRITE = 2,  /* bytes may be accepted, or there is an error */
+	READY_HANGUP = 4, /* no further bytes will come: read until the end */
 };
 
 #define POLLER_BATCH 64
@@ -30,24 +28,24 @@ struct poller_event {
 	unsigned ready; /* READY_* */
 };
 
-int poller_open(struct poller *p);   /* 0 or -errno; then poller_close() is to follow */
+int poller_open(struct poller *p);   /* returns 0 or -errno; poller_close() must follow */
 void poller_close(struct poller *p); /* in a forked child: without any effect on the parent */
 
-/* READY_WRITE only if `write`. 0 or -errno. */
+/* READY_WRITE only if `write`. Returns 0 or -errno. */
 int poller_add(struct poller *p, int fd, uint64_t data, bool write);
-/* READY_READ only if `read`, or with READY_HANGUP. What it is ready for is reported anew. */
+/* READY_READ only if `read`, or with READY_HANGUP. The present readiness is reported again. */
 int poller_change(struct poller *p, int fd, uint64_t data, bool read, bool write);
 void poller_remove(struct poller *p, int fd);
 
-/* How many events there are, at most POLLER_BATCH; 0: none until that time (or CLOCK_NEVER), or a
+/* Returns the number of events, at most POLLER_BATCH; 0: none before `until` (or CLOCK_NEVER), or a
  * signal came. A wake-up is an event, too. */
 int poller_wait(struct poller *p, struct poller_event *evs, uint64_t until, uint64_t now);
-void poller_wake(struct poller *p); /* a thread that waits, or the next one */
+void poller_wake(struct poller *p); /* wakes one waiting thread, or the next one */
 
 /*
- * report: where `watched` has events, or gets some, one thread that waits for p gets one event with
- * that number, READY_READ, and the next one only after the next call. Not report: none gets any.
- * One thread at a time. 0 or -errno.
+ * report: if `watched` has or gets events, one thread that waits for p gets one READY_READ event
+ * with this number, and the next one only after the next call. Not report: no thread gets any.
+ * Called by one thread at a time. Returns 0 or -errno.
  */
 int poller_watch(struct poller *p, struct poller *watched, uint64_t data, bool report);
 

@@ -16,27 +16,27 @@
 #include "softrnic/io/ud_port.h"
 
 #define QP_PORT_QPS   256u
-#define QP_PORT_TRIES 16 /* of ports that the kernel chooses, or that UDP has to have, too */
+#define QP_PORT_TRIES 16 /* limit of attempts: the kernel's choice must be free for UDP, too */
 
 struct qp_port {
 	struct list link;
 	struct listener *listener;
-	struct ud_port *udp; /* NULL: no queue pair of datagrams has asked for it, or: */
+	struct ud_port *udp; /* NULL: no queue pair of datagrams has needed it, or: */
 	bool no_udp;         /* the number is taken for UDP */
 	uint16_t port;
-	unsigned n, next; /* taken; where the search for a free index begins */
+	unsigned n, next; /* n: numbers in use; next: start of the search for a free index */
 	struct qp_place *place[QP_PORT_QPS];
 };
 
 static pthread_mutex_t port_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER; /* outer: one opens a listener */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER; /* outer lock: opens a listener */
 static struct list ports = LIST_INIT(ports);
-static struct list dials = LIST_INIT(dials); /* of all queue pairs, oldest first */
+static struct list dials = LIST_INIT(dials); /* dials of all queue pairs, oldest first */
 static unsigned n_dials;
 
 /* --- dials ---------------------------------------------------------------------------------- */
 
-/* With the lock. A forked child's connections are the parent's. */
+/* Called with the lock. A forked child's connections are the parent's. */
 static struct qp_place *port_find(const struct qp_port *p, uint32_t qpn)
 {
 	struct qp_place *place = QP_PORT_OF(qpn) == p->port ? p->place[qpn % QP_PORT_QPS] : NULL;
@@ -44,15 +44,15 @@ static struct qp_place *port_find(const struct qp_port *p, uint32_t qpn)
 	return place && place->home ? place : NULL;
 }
 
-/* With the lock. The connection learns of it from a thread of the engine: the caller may hold the
- * lock of another connection. */
+/* Called with the lock. A thread of the engine notifies the connection, because the caller may hold
+ * the lock of another connection. */
 static void port_tell(struct qp_place *place)
 {
 	if (place->home)
 		conn_plain_ask(place->home);
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void port_make_room(void)
 {
 	struct qp_dial *oldest;
@@ -66,7 +66,7 @@ static void port_make_room(void)
 	port_tell(oldest->place);
 }
 
-/* False: no queue pair has that number. */
+/* Returns false if no queue pair has this number. */
 static bool port_keep(const struct qp_port *p, struct qp_dial *dial)
 {
 	bool kept;
@@ -85,7 +85,7 @@ static bool port_keep(const struct qp_port *p, struct qp_dial *dial)
 	return kept;
 }
 
-/* The peer has left before it got an answer. With the carrier's lock. */
+/* The peer has left before an answer. Called with the carrier's lock. */
 static void port_on_event(void *owner, enum stream_event event, int status)
 {
 	struct qp_dial *dial = owner;
@@ -98,7 +98,7 @@ static void port_on_event(void *owner, enum stream_event event, int status)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-/* With the carrier's lock, from an event of its own. */
+/* Called with the carrier's lock, in one of its events. */
 static void port_refuse(struct conn *carrier, struct meet_data *data, enum meet_reason reason)
 {
 	conn_plain_reject(carrier, data, reason);
@@ -106,7 +106,7 @@ static void port_refuse(struct conn *carrier, struct meet_data *data, enum meet_
 		 data->to.qpn, meet_reason_str((uint8_t)reason));
 }
 
-/* A host cannot lie about its address, but a program could about its queue pair's. */
+/* A host cannot forge its address, but a program could forge the address of its queue pair. */
 static bool port_is_from(const struct conn *carrier, const struct meet_data *data)
 {
 	uint8_t gid[MEET_GID_LEN];
@@ -167,7 +167,7 @@ struct qp_dial *qp_port_news(struct qp_place *place)
 	return found;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void port_forget(struct qp_dial *dial)
 {
 	list_del(&dial->link);
@@ -229,7 +229,7 @@ static int port_listen(struct qp_port *p, uint16_t number)
 	return ret;
 }
 
-/* A port of SOFTRNIC_QP_PORTS, or one that the kernel chooses. */
+/* Open a port of SOFTRNIC_QP_PORTS, or one that the kernel chooses. */
 static int port_open(struct qp_port *p)
 {
 	const struct config *conf = config_get();
@@ -263,13 +263,13 @@ static int port_new(void)
 	return 0;
 }
 
-/* 0xffffff is verbs' number of all multicast groups. */
+/* Verbs uses 0xffffff as the number of all multicast groups. */
 static bool port_has_room(const struct qp_port *p)
 {
 	return p->n < QP_PORT_QPS - (p->port == UINT16_MAX);
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void port_use(struct qp_port *p, struct qp_place *place)
 {
 	while (p->place[p->next] || ((unsigned)p->port << 8 | p->next) == MEET_QPN_MAX)
@@ -281,7 +281,7 @@ static void port_use(struct qp_port *p, struct qp_place *place)
 	p->n++;
 }
 
-/* With open_lock. */
+/* Called with open_lock. */
 static bool port_has_udp(struct qp_port *p)
 {
 	struct link_addr at = config_get()->qp_address;
@@ -373,7 +373,7 @@ void qp_port_atfork_parent(void)
 	pthread_mutex_unlock(&open_lock);
 }
 
-/* The engine closes the child's copies of the listeners. Its queue pairs get ports of their own. */
+/* The engine closes the child's copies of the listeners. The child's queue pairs get new ports. */
 void qp_port_atfork_child(void)
 {
 	list_init(&ports);

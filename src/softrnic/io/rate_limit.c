@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 
-#define IPV6_PREFIX 8 /* bytes */
+#define IPV6_PREFIX 8 /* length of a host's prefix in bytes */
 
-/* IPv4: the last 12 bytes of the mapped form, so that no /64 looks like it. */
+/* IPv4: the last 12 bytes of the mapped form, which equal no IPv6 prefix. */
 static bool rate_limit_prefix(const struct link_addr *peer, uint64_t prefix[2])
 {
 	uint8_t bytes[16] = {[10] = 0xff, [11] = 0xff};
@@ -75,6 +75,6 @@ uint64_t rate_limit_until(const struct rate_limit *p, const struct link_addr *pe
 	i = rate_limit_find(p, prefix, now);
 	if (i < 0 || p->host[i].full_at - now < slack)
 		return now;
-	/* A bucket with room for one. */
+	/* The time when the bucket has room for one violation. */
 	return p->host[i].full_at - slack + 1;
 }

@@ -8,8 +8,8 @@
  * connections that exist already are not touched; so the rate holds in the long run however many of
  * them guess at once.
  *
- * Pure: time goes in. IPv6 addresses count by /64, which is what one host can easily have; IPv4
- * ones that come mapped into IPv6 count as what they are.
+ * Pure: the caller passes the time. IPv6 addresses count by /64, because one host can easily have
+ * that many; mapped IPv4 addresses count as IPv4.
  */
 #ifndef IO_RATE_LIMIT_H
 #define IO_RATE_LIMIT_H
@@ -19,7 +19,7 @@
 #include "softrnic/io/link_addr.h"
 
 #define RATE_LIMIT_BURST 100
-/* Addresses kept; beyond that the one with the shortest wait is dropped. */
+/* Number of addresses to keep; for a further one the address with the shortest wait is dropped. */
 #define RATE_LIMIT_HOSTS 1024
 
 struct rate_limit {
@@ -31,10 +31,10 @@ struct rate_limit {
 	} host[RATE_LIMIT_HOSTS];
 };
 
-/* per_s: violations that an address may go on with; 0: any number. */
+/* per_s: sustained rate of violations of one address; 0: no limit. */
 void rate_limit_init(struct rate_limit *p, uint64_t per_s);
 void rate_limit_count(struct rate_limit *p, const struct link_addr *peer, uint64_t now);
-/* When that address may connect: now, or later. */
+/* Time from which this address may connect; now, if it may connect already. */
 uint64_t rate_limit_until(const struct rate_limit *p, const struct link_addr *peer, uint64_t now);
 
 #endif

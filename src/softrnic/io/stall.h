@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * stall.h -- memory whose loads and stores may wait for a file system: which threads may access it,
- * and how much of it a set of connections can reach.
- */
+/* stall.h -- memory whose loads and stores may wait for a file system: the threads that may access
+ * it, and the amount that connections can reach. */
 #ifndef IO_STALL_H
 #define IO_STALL_H
 
@@ -12,10 +10,8 @@
 struct eng_source;
 struct eng_task;
 
-/*
- * How much such memory a protection domain has. Counted by reference: connections look at it
- * without a lock, also when the domain is gone.
- */
+/* The amount of such memory in a protection domain. Counted by reference: connections read it
+ * without a lock, even after the domain is gone. */
 struct stall_count {
 	atomic_uint refs;
 	atomic_uint regions;
@@ -29,22 +25,21 @@ void stall_count_put(struct stall_count *count); /* accepts NULL */
  * of the engine waits, only workers may.
  */
 bool engine_may_stall(void);
-/*
- * For a thread that is about to wait for a disk in a callback, without any lock (engine_aside.c).
- * Is it a leader that has nothing else to do, or one that was replaced?
- */
+/* For a thread that is about to wait for a disk in a callback, without any lock (engine_aside.c):
+ * is it a leader without other work, or a replaced one? */
 bool engine_may_wait(void);
-/* Is there a worker for its loop? That one is reserved until engine_step_back(). */
+/* Is a worker available for this thread's loop? The worker is reserved until engine_step_back(). */
 bool engine_may_step_aside(void);
-/* From here on the loop is another thread's as soon as anything is to be done in it. */
+/* From here on another thread takes over the loop as soon as the loop has work. */
 void engine_step_aside(void);
-/* The disk has answered, or no thread is needed for the loop. Others, and a second call, do
- * nothing by this. */
+/* The disk has answered, or no thread is needed for the loop. For other threads, and at a second
+ * call, this has no effect. */
 void engine_step_back(void);
-/* From now on memory may have to wait: keep threads ready, for in that state it may be impossible
- * to start any. */
+/* From now on memory accesses may wait: keep threads ready, because in that state it may be
+ * impossible to start any. */
 void engine_expect_stalls(void);
-/* Queue the task for such a thread. False: it is queued already, or there is none; never both. */
+/* Queue the task for a thread that may wait. Returns false if it is already queued or no such
+ * thread exists; a task is never queued twice. */
 bool engine_hand_over(struct eng_task *task);
 
 #endif

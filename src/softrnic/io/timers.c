@@ -16,7 +16,7 @@ static void timers_link(struct eng_timer **ref, struct eng_timer *timer)
 		timer->ref = ref;
 }
 
-/* Of two heaps without siblings. */
+/* Merge two heaps without siblings. */
 static struct eng_timer *timers_merge(struct eng_timer *a, struct eng_timer *b)
 {
 	struct eng_timer *first = a, *second = b;
@@ -32,7 +32,8 @@ static struct eng_timer *timers_merge(struct eng_timer *a, struct eng_timer *b)
 	return first;
 }
 
-/* One heap of a list of siblings: neighbours first, then the pairs from the last to the first. */
+/* Merge a list of siblings into one heap: neighbours first, then the pairs from the last to the
+ * first. */
 static struct eng_timer *timers_merge_all(struct eng_timer *list)
 {
 	struct eng_timer *pairs = NULL, *heap = NULL;

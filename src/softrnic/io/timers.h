@@ -9,13 +9,13 @@
 #include "softrnic/io/engine.h"
 
 struct timers {
-	struct eng_timer *first; /* the earliest */
+	struct eng_timer *first; /* the earliest timer */
 };
 
-/* Set it, or set it anew; CLOCK_NEVER takes it out. */
+/* Set the timer or change its time; CLOCK_NEVER removes it. */
 void timers_set(struct timers *t, struct eng_timer *timer, uint64_t at);
 uint64_t timers_next(const struct timers *t);
-/* Take out a timer that is due, or NULL. */
+/* Remove and return a timer that is due; NULL: none. */
 struct eng_timer *timers_expired(struct timers *t, uint64_t now);
 
 #endif

@@ -17,10 +17,8 @@
 #include "softrnic/trace/mpa_scan.h"
 #include "softrnic/trace/pcapng.h"
 
-/*
- * Where a packet is put together: headers, and what was kept of earlier bytes, grow towards the
- * front, so that payload never moves.
- */
+/* The buffer of the next packet: headers and kept earlier bytes grow towards the front, so that the
+ * payload never moves. */
 #define FRONT     (PCAPNG_HEAD + TCPIP_HEADERS_MAX + MPA_SCAN_HEAD_MAX)
 #define PIECE_MAX (TCPIP_PAYLOAD_MAX - MPA_SCAN_HEAD_MAX)
 
@@ -38,17 +36,17 @@ struct trace {
 	struct list link; /* in tracer.all */
 	struct flow flow;
 	struct half half[2]; /* by enum flow_side */
-	uint8_t *bytes;      /* of the next packet, in packet_buf */
-	uint64_t key;        /* the same at both ends */
+	uint8_t *bytes;      /* bytes of the next packet, in packet_buf */
+	uint64_t key;        /* equal at both ends */
 	bool initiator;
 };
 
 static struct {
-	pthread_mutex_t lock; /* a leaf */
+	pthread_mutex_t lock; /* a leaf lock */
 	struct list all;
 } tracer = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = LIST_INIT(tracer.all)};
 
-static uint8_t packet_buf[FRONT + PIECE_MAX + PCAPNG_TAIL_MAX]; /* with the lock */
+static uint8_t packet_buf[FRONT + PIECE_MAX + PCAPNG_TAIL_MAX]; /* guarded by the lock */
 static uint8_t *const payload = packet_buf + FRONT;
 
 static uint64_t trace_realtime_ns(void)
@@ -66,7 +64,7 @@ static uint32_t trace_captured(size_t original)
 	return (uint32_t)(snaplen && original > snaplen ? snaplen : original);
 }
 
-/* The packet is in place. The end of the block may overwrite what follows it. */
+/* The packet is in place. The end of the block may overwrite later bytes of the buffer. */
 static void trace_append(uint8_t *ip, size_t len, bool outbound, const char *comment)
 {
 	uint8_t *block = ip - PCAPNG_HEAD;
@@ -84,7 +82,7 @@ static void trace_append(uint8_t *ip, size_t len, bool outbound, const char *com
 	trace_file_append(block, PCAPNG_HEAD + packet.captured + tail, config_get()->trace_bytes);
 }
 
-/* The bytes are in place. */
+/* The packet's bytes are in place. */
 static void trace_emit(void *arg, const struct tcpip_segment *seg, enum flow_side from, size_t len)
 {
 	struct trace *t = arg;
@@ -123,7 +121,7 @@ static void trace_say_payload(struct trace *t, enum flow_side from, size_t n)
 	trace_say(t, from, bytes, now);
 }
 
-/* No packet follows, so kept bytes are written now. */
+/* No packet follows, so write the kept bytes now. */
 static void trace_say_kept(struct trace *t, enum flow_side from)
 {
 	struct half *h = &t->half[from];
@@ -145,12 +143,10 @@ static void trace_say_all_kept(struct trace *t)
 	trace_say_kept(t, FLOW_PEER);
 }
 
-/* --- which connection it is --------------------------------------------------------------- */
+/* --- claiming a connection ------------------------------------------------------------------ */
 
-/*
- * A reader would take a second view of a connection for retransmissions of the first. So whichever
- * end comes first writes it, also of two processes that share a file.
- */
+/* A reader would take a second view of a connection for retransmissions. So the end that comes
+ * first writes the connection, even of two processes that share a file. */
 static bool trace_claim(const struct trace *t)
 {
 	struct list *it;
@@ -218,7 +214,7 @@ void trace_forget(struct trace *t)
 	free(t);
 }
 
-/* What the kernel sends at the end: a reset if bytes are unread (RFC 2525 s2.17), else a FIN. */
+/* Write the kernel's last packet: a reset if bytes are unread (RFC 2525 s2.17), else a FIN. */
 void trace_delete(struct trace *t, bool unread)
 {
 	if (!t)
@@ -305,7 +301,7 @@ static void trace_fill_gid(struct tcpip_end *end, bool v6, const uint8_t gid[UD_
 	memcpy(end->addr, gid + (v6 ? 0 : UD_GID_LEN - 4), v6 ? UD_GID_LEN : 4);
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void trace_datagram_locked(const struct ud_packet *p, uint16_t own_port, bool outbound)
 {
 	struct udpip_packet packet = {
@@ -345,7 +341,7 @@ void trace_atfork_parent(void)
 	pthread_mutex_unlock(&tracer.lock);
 }
 
-/* The connections belong to the parent, which goes on writing them. */
+/* The connections belong to the parent, which continues to write them. */
 void trace_atfork_child(void)
 {
 	while (list_pop(&tracer.all))

@@ -8,7 +8,7 @@ static bool trace_is_v4(const struct link_addr *addr)
 	return addr->family == LINK_IPV4 || link_addr_is_mapped(addr);
 }
 
-/* What a socket of both families calls ::ffff:192.0.2.1 is IPv4 on the wire. */
+/* A socket of both families shows an IPv4 address as ::ffff:192.0.2.1; on the wire it is IPv4. */
 static void trace_fill_end(struct tcpip_end *end, const struct link_addr *addr)
 {
 	memset(end, 0, sizeof(*end));

@@ -15,7 +15,7 @@
 
 #define INTERFACE_NAME "softrnic0"
 #define WRITER         "softrnic " SOFTRNIC_VERSION
-#define FIRST_FD       3 /* descriptors below it may be written to as standard streams */
+#define FIRST_FD       3 /* lower descriptors may be written to as standard streams */
 
 static struct {
 	enum { UNTRIED, OPEN, STOPPED } state;
@@ -24,7 +24,7 @@ static struct {
 	char path[PATH_MAX];
 } file = {.fd = -1};
 
-/* %p is the process's id. */
+/* Replace %p by the process's id. */
 static int trace_file_expand(const char *name, char *path, size_t size)
 {
 	size_t n = 0;
@@ -43,10 +43,8 @@ static int trace_file_expand(const char *name, char *path, size_t size)
 	return 0;
 }
 
-/*
- * An existing file must be a capture of the same user: not a file that another user made in order
- * to read the trace, and not one named by mistake. NULL, or why not.
- */
+/* An existing file must be a capture of the same user: not a file that another user made in order
+ * to read the trace, and not one named by mistake. Returns NULL, or the objection. */
 static const char *trace_file_objection(int fd)
 {
 	uint8_t first[PCAPNG_MAGIC_LEN];
@@ -67,7 +65,7 @@ static const char *trace_file_objection(int fd)
 
 static int trace_file_open_high(const char *path)
 {
-	/* Without O_NONBLOCK a FIFO would be waited for. */
+	/* Without O_NONBLOCK the open of a FIFO would wait. */
 	int fd = open(path,
 		      O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 		      S_IRUSR | S_IWUSR);
@@ -106,10 +104,8 @@ static void trace_file_stop(void)
 	file.state = STOPPED;
 }
 
-/*
- * Beyond the limit on file sizes the kernel sends SIGXFSZ, which would end a program that never
- * wrote so much.
- */
+/* Above the limit on file sizes the kernel sends SIGXFSZ, which would end a program that never
+ * wrote so much itself. */
 static ssize_t trace_file_write(const uint8_t *bytes, size_t len)
 {
 	static const struct timespec at_once;
@@ -130,8 +126,8 @@ static ssize_t trace_file_write(const uint8_t *bytes, size_t len)
 	return n;
 }
 
-/* A block that is cut short would hide blocks that other processes append after it. If they have
- * appended already, it stays. */
+/* A truncated block would hide later blocks of other processes. If they have already appended
+ * blocks, it stays. */
 static void trace_file_take_back(size_t written)
 {
 	off_t end = lseek(file.fd, 0, SEEK_CUR);
@@ -142,7 +138,7 @@ static void trace_file_take_back(size_t written)
 		LOG_ERROR("%s ends inside a packet: %m", file.path);
 }
 
-/* A short write has no reason; asking for the rest gives it. */
+/* A short write has no errno; writing the rest gives the error. */
 static int trace_file_append_all(const uint8_t *block, size_t len)
 {
 	size_t done = 0;
@@ -215,7 +211,7 @@ bool trace_file_is_open(void)
 	return file.state == OPEN;
 }
 
-/* The key is a lock on a byte far beyond the file's end. */
+/* The key is locked as one byte far beyond the file's end. */
 static int trace_file_lock(uint64_t key, short type)
 {
 	struct flock lock = {
@@ -242,7 +238,7 @@ void trace_file_unclaim(uint64_t key)
 		trace_file_lock(key, F_UNLCK);
 }
 
-/* Closing our copy of the descriptor leaves our parent its locks. */
+/* Closing the child's copy of the descriptor does not release the parent's locks. */
 void trace_file_forked(void)
 {
 	if (file.fd >= 0)

@@ -14,16 +14,18 @@
 #include "softrnic/io/qp_port.h"
 
 #define UD_ENDS     256u
-#define UD_ROOM     (UD_DATAGRAM_MAX + 1) /* so that a longer one is seen to be longer */
+#define UD_ROOM     (UD_DATAGRAM_MAX + 1) /* one more byte reveals a longer datagram */
 #define UD_TURN_MAX 16                    /* batches in one turn of the engine */
 
 /* Polls that follow each other within 20 us on average are a loop; each packet that they find may
- * take as long. The time is read once in so many polls. */
+ * take as long. The time is read once in UD_POLLS polls. */
 #define UD_POLLS   64u
 #define UD_POLL_NS 20000ull
-/* The engine begins to read again when no loop of polls was seen for so long: a few time slices of
- * other threads, 4 ms each as a rule. If it read while such a thread has the CPU, messages would
- * find no receive, as the program that posts receives does not run. */
+/*
+ * The engine reads again after this time without a loop of polls: a few time slices of other
+ * threads, usually 4 ms each. If the engine read while another thread uses the CPU, messages would
+ * find no receive, because the program that posts receives does not run.
+ */
 #define UD_LEASE_NS (20 * NSEC_PER_MS)
 
 /* Packets and their memory. */
@@ -42,39 +44,41 @@ struct ud_port {
 	struct eng_source source;
 	struct link_udp link;
 	uint16_t number;
-	struct lock rx_lock; /* of these: */
+	struct lock rx_lock; /* guards these members: */
 	struct ud_end *ends[UD_ENDS];
 	struct ud_batch rx;
-	struct ud_credits credits; /* that the present batch asks for */
-	bool made_room;            /* a credit of the present batch */
+	struct ud_credits credits; /* requested by the present batch */
+	bool made_room;            /* the present batch contained a credit */
 	uint64_t dropped;          /* ud_port_dropped() */
 	unsigned polls;
 	unsigned polled;        /* packets since the last poll of UD_POLLS */
-	uint64_t polled_at;     /* its time */
+	uint64_t polled_at;     /* time of that poll */
 	unsigned waiters;       /* threads that wait for the descriptor */
-	uint64_t leased_at;     /* when a thread last polled in a loop, or ended a wait */
-	struct eng_timer again; /* the engine looks whether other threads still read */
+	uint64_t leased_at;     /* time of a thread's last loop of polls, or last wait */
+	struct eng_timer again; /* the engine checks whether other threads still read */
 	bool again_is_set;
-	atomic_bool left_to_users; /* the engine does not read; written with the receive lock */
-	struct lock tx_lock;       /* of these: */
+	atomic_bool left_to_users; /* the engine does not read; written under the receive lock */
+	struct lock tx_lock;       /* guards these members: */
 	struct ud_batch tx;
 	struct ud_flows flows;
 	struct list waiting;       /* ends that wait until the socket takes packets */
 	struct list held;          /* ends that wait for a credit */
-	struct eng_timer patience; /* until when they wait */
-	uint64_t patience_at;      /* its time; 0: it is not set */
+	struct eng_timer patience; /* limit of the wait for a credit */
+	uint64_t patience_at;      /* time of that limit; 0: not set */
 };
 
 /* --- received ------------------------------------------------------------------------------- */
 
-/* Where a datagram says that it comes from can be forged, as with RoCE v2; but no program without
- * special rights can do so on a host where the port is taken. */
+/* The source of a datagram can be forged, as with RoCE v2. But on a host where the port is taken,
+ * only a privileged program can do so. */
 static bool ud_is_from(const struct ud_packet *p, const struct ud_header *h)
 {
 	return config_get()->qp_any_source || p->port == ud_port_of(h->from_qpn);
 }
 
-/* With the receive lock, as what follows. The credit leaves after the batch. */
+/*
+ * Called with the receive lock, like the following functions. The credit is sent after the batch.
+ */
 static void ud_add_credit(struct ud_port *p, const struct ud_packet *asking,
 			  const struct ud_header *h)
 {
@@ -98,7 +102,7 @@ static void ud_add_credit(struct ud_port *p, const struct ud_packet *asking,
 	p->credits.n++;
 }
 
-/* What the socket does not take is lost: a later credit has its news. */
+/* A credit that the socket does not take is lost: a later credit replaces it. */
 static void ud_send_credits(struct ud_port *p)
 {
 	int sent = 0;
@@ -149,7 +153,7 @@ static void ud_deliver(struct ud_port *p, const struct ud_packet *packet)
 
 static void ud_resume(struct ud_port *p, struct list *waiting);
 
-/* One batch. Returns how many have come; LINK_UDP_BATCH: there may be more. */
+/* Receive one batch. Returns the number of packets; LINK_UDP_BATCH: there may be more. */
 static int ud_receive(struct ud_port *p)
 {
 	int n;
@@ -169,7 +173,7 @@ static int ud_receive(struct ud_port *p)
 	return n;
 }
 
-/* With the send lock. What the socket is ready for is reported anew. */
+/* Called with the send lock. The socket's present readiness is reported again. */
 static void ud_watch(struct ud_port *p)
 {
 	engine_watch(&p->source, p->link.fd, !atomic_load(&p->left_to_users),
@@ -183,15 +187,15 @@ static void ud_rewatch(struct ud_port *p)
 	lock_leave(&p->tx_lock);
 }
 
-/* With the receive lock. */
+/* Called with the receive lock. */
 static void ud_leave_to_users(struct ud_port *p, bool leave)
 {
 	atomic_store(&p->left_to_users, leave);
 	ud_rewatch(p);
 }
 
-/* With the receive lock. A thread of the engine that is woken for each packet takes CPU time from a
- * thread that polls or waits for it. */
+/* Called with the receive lock. If each packet woke a thread of the engine, it would take CPU time
+ * from the thread that polls or waits for the packet. */
 static void ud_lease(struct ud_port *p, uint64_t now)
 {
 	p->leased_at = now;
@@ -203,7 +207,7 @@ static void ud_lease(struct ud_port *p, uint64_t now)
 	engine_set_timer(&p->again, now + UD_LEASE_NS);
 }
 
-/* With the receive lock. */
+/* Called with the receive lock. */
 static void ud_note_polls(struct ud_port *p)
 {
 	uint64_t now = clock_now_ns();
@@ -214,7 +218,7 @@ static void ud_note_polls(struct ud_port *p)
 	p->polled = 0;
 }
 
-/* A thread of the engine reads again when no other thread does. What ends a wait sets the timer again. */
+/* The engine reads again if no other thread does. The end of a wait sets the timer again. */
 static void ud_again(struct eng_timer *timer)
 {
 	struct ud_port *p = container_of(timer, struct ud_port, again);
@@ -230,7 +234,7 @@ static void ud_again(struct eng_timer *timer)
 	lock_leave(&p->rx_lock);
 }
 
-/* With the receive lock. The next polls are no loop yet. */
+/* Called with the receive lock. The next polls are no loop yet. */
 static void ud_end_loop(struct ud_port *p)
 {
 	p->polls = 0;
@@ -253,7 +257,7 @@ void ud_port_poll(struct ud_port *p)
 	lock_leave(&p->rx_lock);
 }
 
-/* As many batches as one turn may take. True: there may be more. */
+/* Receive as many batches as one turn permits. Returns true if there may be more. */
 static bool ud_receive_all(struct ud_port *p)
 {
 	bool more = true;
@@ -280,7 +284,7 @@ void ud_port_wait_end(struct ud_port *p, bool readable)
 	if (readable)
 		(void)ud_receive_all(p);
 	if (readable && atomic_load(&p->left_to_users))
-		ud_lease(p, clock_now_ns()); /* it probably waits again */
+		ud_lease(p, clock_now_ns()); /* the thread will probably wait again */
 	else if (!p->waiters)
 		ud_end_loop(p);
 	lock_leave(&p->rx_lock);
@@ -317,7 +321,8 @@ unsigned ud_port_silences(struct ud_port *p)
 
 /* --- sent ----------------------------------------------------------------------------------- */
 
-/* With the send lock, as what follows. Numbers of other services' ports are no queue pairs'. */
+/* Called with the send lock, like the following functions. Ports of other services are not numbers
+ * of queue pairs. */
 static int ud_transmit(struct ud_port *p, int n)
 {
 	struct ud_packet *packets = p->tx.packets;
@@ -332,7 +337,7 @@ static int ud_transmit(struct ud_port *p, int n)
 	return good ? sent : 1;
 }
 
-/* For the socket. */
+/* Wait for the socket. */
 static void ud_wait(struct ud_port *p, struct ud_end *end)
 {
 	if (list_empty(&end->waiting))
@@ -340,7 +345,7 @@ static void ud_wait(struct ud_port *p, struct ud_end *end)
 	ud_watch(p);
 }
 
-/* For a credit. */
+/* Wait for a credit. */
 static void ud_hold(struct ud_port *p, struct ud_end *end)
 {
 	uint64_t until = p->flows.wait_until;
@@ -392,8 +397,8 @@ static struct ud_end *ud_next(struct ud_port *p, struct list *ends)
 	return l ? container_of(l, struct ud_end, waiting) : NULL;
 }
 
-/* With the receive lock, so that no end leaves. Each end of the list gets one turn; afterwards those
- * that have to wait again are in the list. */
+/* Called with the receive lock, so that no end leaves. Each end of the list gets one turn;
+ * afterwards the list has the ends that must wait again. */
 static void ud_resume(struct ud_port *p, struct list *waiting)
 {
 	struct list turn, *l;
