@@ -27,7 +27,7 @@ struct limit_wake {
 	_Alignas(64) _Atomic uint32_t there;
 	_Alignas(64) _Atomic uint32_t back;
 	_Alignas(64) _Atomic uint32_t end;
-	int sock[2];   /* of the caller, of the sleeper */
+	int sock[2];   /* ends for the caller and for the sleeper */
 	bool by_futex; /* wake by the futex; else by the socket */
 };
 

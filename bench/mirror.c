@@ -31,7 +31,7 @@ struct mirror {
 	struct samples *samples;
 };
 
-/* Counts the local write-backs: librpmirror's calls of fdatasync() come to the function below. */
+/* Counts the local write-backs: the function below replaces fdatasync() in librpmirror's calls. */
 static uint64_t mirror_local_writebacks;
 
 __attribute__((visibility("default"))) int fdatasync(int fd)
@@ -167,7 +167,7 @@ static uint64_t mirror_deep_for(struct mirror *t, uint64_t ns)
 	return clock_now_ns() - begin;
 }
 
-/* Ranges are at least a page apart, even in memory. */
+/* Keep ranges at least a page apart, even in memory. */
 static struct span mirror_span(const struct bench_case *c)
 {
 	if (case_is_work(c, "mirror_activate"))

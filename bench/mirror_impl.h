@@ -15,7 +15,7 @@
 
 struct mirror_hosts {
 	const struct bench_case *c;
-	unsigned count;   /* the first host is the initiator's */
+	unsigned count;   /* the first host belongs to the initiator */
 	char folder[256]; /* has the copies, the register, sockets and logs */
 	/* folder of the other hosts' copies: the folder of the set, or a folder in tgt_where */
 	char away[256];

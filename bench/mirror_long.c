@@ -38,7 +38,7 @@ static void mirror_flush_word(struct rpmirror *m, char *addr, uint64_t word)
 	mirror_must(rpmirror_flush(m, &range, 1, 0, NULL), "flush");
 }
 
-/* ---- another host takes over ---- */
+/* ---- take-over by another host ---- */
 
 /* A process that maps the set on a host, and flushes until it is killed or has to unmap. */
 struct mirror_user {
@@ -102,7 +102,7 @@ static void mirror_user_end(struct mirror_user *user)
 	waitpid(user->pid, NULL, 0);
 }
 
-/* Measure, again and again, how long no process has the set mapped. */
+/* Measure repeatedly how long no process has the set mapped. */
 static void mirror_take_over(struct mirror_hosts *h, struct result *result, struct samples *samples,
 			     bool by_death)
 {
@@ -145,7 +145,7 @@ void mirror_switch_over(struct mirror_hosts *h, struct result *result, struct sa
 	mirror_take_over(h, result, samples, false);
 }
 
-/* ---- a resync beside flushes ---- */
+/* ---- resync during flushes ---- */
 
 struct mirror_busy {
 	struct rpmirror *m;

@@ -12,7 +12,7 @@
 
 /* Unless ret is 0, exit with the failed call and librpma's reason. */
 void ours_must(int ret, const char *what);
-/* To be called before the first call of librpma in this process. */
+/* Call this before the first call of librpma in this process. */
 void ours_environment(const struct bench_case *c, bool target);
 struct rpma_conn_cfg *ours_conn_cfg(const struct bench_case *c, struct rpma_cq *cq);
 /* Entries of the one queue for the completions of all connections. */
@@ -28,10 +28,10 @@ _Noreturn void ours_broke(const struct rpma_conn *conn, const struct ibv_wc *wc)
 /* One end of a connection. */
 struct ours_conn {
 	struct rpma_conn *conn;
-	struct rpma_mr_remote *there; /* only at the initiator */
+	struct rpma_mr_remote *there; /* initiator only */
 	struct rpma_batch *batch;     /* NULL if the work needs no batch */
 	struct span span;
-	uint64_t *begun; /* time at which each of the `depth` units under way was posted */
+	uint64_t *begun; /* post time of each of the `depth` units under way */
 	unsigned first;  /* index of the oldest unit */
 };
 

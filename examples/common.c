@@ -51,7 +51,7 @@ int play(int argc, char **argv, const struct role *roles)
 void must(int ret, const char *what)
 {
 	if (ret)
-		/* since 1.4, rpma_err_last() has more */
+		/* since 1.4, rpma_err_last() returns the reason */
 		errx(EXIT_FAILURE, "%s: %s", what, rpma_err_2str(ret));
 }
 

@@ -22,7 +22,7 @@
 #define REPORT_EVERY 50
 
 struct record {
-	uint64_t number; /* from 1, little-endian */
+	uint64_t number; /* counted from 1, little-endian */
 	char text[56];
 };
 

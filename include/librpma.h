@@ -356,8 +356,8 @@ enum rpma_conn_event {
 	RPMA_CONN_ESTABLISHED, /* operations may be posted */
 	RPMA_CONN_CLOSED,      /* ended in good order */
 	RPMA_CONN_LOST,        /* broken */
-	RPMA_CONN_REJECTED,    /* rpma_conn_get_rejection() returns by which end */
-	RPMA_CONN_UNREACHABLE  /* no answer in time */
+	RPMA_CONN_REJECTED,    /* rejected by the end that rpma_conn_get_rejection() returns */
+	RPMA_CONN_UNREACHABLE  /* no answer within the time limit */
 };
 
 const char *rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
@@ -426,7 +426,7 @@ int rpma_conn_get_remote_caps(const struct rpma_conn *conn, uint32_t *caps);
 
 struct rpma_counter {
 	const char *name; /* static */
-	uint64_t value;   /* since the connection was made */
+	uint64_t value;   /* counted since the connection was made */
 };
 
 /*
@@ -851,8 +851,8 @@ enum rpma_reason {
 	RPMA_REASON_TERMINATE_IN,  /* the peer's Terminate; code: 0xLTCC, layer, type, code */
 	RPMA_REASON_TERMINATE_OUT, /* ours */
 	RPMA_REASON_LINK,          /* the connection broke; code: errno */
-	RPMA_REASON_LOCAL,         /* at this end; code: errno */
-	RPMA_REASON_DEVICE         /* another device's own value of vendor_err */
+	RPMA_REASON_LOCAL,         /* a failure at this end; code: errno */
+	RPMA_REASON_DEVICE         /* the device's own value of vendor_err */
 };
 
 /* code may be NULL. For operations that never ran, this is the reason of the failure that ended the

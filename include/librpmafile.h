@@ -44,7 +44,8 @@ extern "C" {
 #define RPMA_FILE_E_MEDIUM    (-300004) /* the server could not write back written bytes */
 #define RPMA_FILE_E_GONE      (-300005) /* the file was removed, replaced or truncated */
 #define RPMA_FILE_E_DIFFERS   (-300006) /* the medium holds other bytes */
-#define RPMA_FILE_E_TAKEN     (-300007) /* another writer has taken over: close, open, read again */
+/* another writer has claimed the range: close, open, read again */
+#define RPMA_FILE_E_TAKEN (-300007)
 
 /* A static text for a result; "Unknown error" for other values. */
 const char *rpma_file_err_2str(int ret);
@@ -72,7 +73,7 @@ struct rpma_file; /* an open region of a server */
 struct rpma_file_options {
 	size_t size; /* sizeof(struct rpma_file_options); later versions may add members */
 	uint32_t flags;
-	int timeout_ms; /* how long an answer may take; 0: 60 s, -1: no limit */
+	int timeout_ms; /* time limit of an answer; 0: 60 s, -1: no limit */
 	/* how long to repeat opening while no server answers, or another client writes the same
 	 * part; 0: do not repeat, -1: no limit */
 	int reconnect_ms;
@@ -297,7 +298,7 @@ struct rpma_file_server_options {
 	uint32_t flags;
 	const char *secret_file; /* the secret that clients must prove; NULL: no secret */
 	uint64_t create_size;
-	unsigned max_clients; /* at a time; 0: 256 */
+	unsigned max_clients; /* most clients at a time; 0: 256 */
 	/* Receives one line about an event, such as a refused client; NULL: not wanted.
 	 * rpma_file_serve() and rpma_file_server_step() call this function. */
 	void (*note)(void *arg, const char *text);

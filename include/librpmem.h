@@ -52,9 +52,9 @@ struct rpmem_pool_attr {
 	uint32_t incompat_features;
 	uint32_t ro_compat_features;
 	unsigned char poolset_uuid[RPMEM_POOL_HDR_UUID_LEN];
-	unsigned char uuid[RPMEM_POOL_HDR_UUID_LEN];      /* of the first part */
-	unsigned char next_uuid[RPMEM_POOL_HDR_UUID_LEN]; /* of the next replica */
-	unsigned char prev_uuid[RPMEM_POOL_HDR_UUID_LEN]; /* of the previous replica */
+	unsigned char uuid[RPMEM_POOL_HDR_UUID_LEN];      /* UUID of the first part */
+	unsigned char next_uuid[RPMEM_POOL_HDR_UUID_LEN]; /* UUID of the next replica */
+	unsigned char prev_uuid[RPMEM_POOL_HDR_UUID_LEN]; /* UUID of the previous replica */
 	unsigned char user_flags[RPMEM_POOL_USER_FLAGS_LEN];
 };
 

@@ -70,7 +70,7 @@ const char *rpmirror_errormsg(void);
 
 struct rpmirror; /* one mapped set */
 
-#define RPMIRROR_MAP_WAIT (1u << 0) /* wait until this host may be the primary */
+#define RPMIRROR_MAP_WAIT (1u << 0) /* wait until this host can become the primary */
 /* with STALE_OK: map this host's copy, also while another host is the primary */
 #define RPMIRROR_MAP_READONLY (1u << 1)
 #define RPMIRROR_MAP_STALE_OK (1u << 2) /* reads may lack acknowledged data */
@@ -211,7 +211,7 @@ enum rpmirror_health {
 enum rpmirror_copy {
 	RPMIRROR_COPY_UNKNOWN,
 	RPMIRROR_COPY_IN_SYNC, /* has every acknowledged flush */
-	RPMIRROR_COPY_SYNCING, /* is being made equal */
+	RPMIRROR_COPY_SYNCING, /* a resync is under way */
 	RPMIRROR_COPY_STALE,   /* lacks acknowledged flushes */
 	RPMIRROR_COPY_FAILED   /* medium or write-back error */
 };
@@ -261,7 +261,7 @@ enum rpmirror_event_type {
 	RPMIRROR_EVENT_FENCED,
 	RPMIRROR_EVENT_LOCAL_FAILED,
 	RPMIRROR_EVENT_ERROR,  /* rpmirror_get_error() has more */
-	RPMIRROR_EVENT_MISSED, /* value: number of dropped events, which the program did not take */
+	RPMIRROR_EVENT_MISSED, /* value: number of dropped events that the program had not taken */
 	RPMIRROR_EVENT_VERIFIED, /* copies were compared; value: number of different bytes */
 	/* no progress with a member, or none while flushes wait; value: ms */
 	RPMIRROR_EVENT_STUCK
@@ -280,7 +280,7 @@ struct rpmirror_event {
  * close it. RPMIRROR_E_NOSUPP, also from rpmirror_next_event(): a read-only mapping has no
  * events. */
 int rpmirror_get_fd(struct rpmirror *m, int *fd);
-/* Never waits. RPMIRROR_E_NO_EVENT. */
+/* Take the next event without a wait. RPMIRROR_E_NO_EVENT: none is pending. */
 int rpmirror_next_event(struct rpmirror *m, struct rpmirror_event *ev);
 
 struct rpmirror_error {

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* Owner, group, mode and extended attributes, of which access control lists are some. False: not
- * all could be given. */
+/* Copy owner, group, mode and extended attributes, including access control lists. Returns false if
+ * not all could be set. */
 bool attributes_copy(int from, const struct stat *st, int to);
 
 #endif

@@ -48,7 +48,7 @@ struct bench_work {
 	int (*post)(struct bench *b, const struct bench_row *row, uint64_t nr);
 	enum { BENCH_SINGLE, BENCH_BATCH, BENCH_STREAM } shape;
 	enum rpma_flush_type flush;
-	int needs_usage;     /* of the remote region */
+	int needs_usage;     /* usage that the remote region must have */
 	uint32_t needs_cap;  /* of the server */
 	uint64_t fixed_size; /* 0: any */
 };
@@ -83,7 +83,7 @@ struct bench {
 	struct rpma_mr_local *mr;
 	uint64_t room;
 	uint64_t started_ns[BENCH_DEPTH_MAX]; /* start times of the outstanding rounds */
-	struct latency samples;               /* of a row's rounds */
+	struct latency samples;               /* samples of a row's rounds */
 	double seconds;
 	double visible_us;  /* median of write + flush visible, same size and depth; 0: unknown */
 	unsigned rows, row; /* 0 rows: no bar is shown */
@@ -93,7 +93,7 @@ struct bench {
 /* bench_opts.c: 0; an exit code with the line printed; or -1: --help was printed. */
 int bench_parse(int argc, char **argv, struct bench_opts *opts);
 
-/* bench_work.c: how many writes a round has. */
+/* bench_work.c: the number of writes in a round. */
 uint32_t bench_writes(const struct bench_opts *opts, const struct bench_work *work);
 /* The most outstanding operations. */
 uint64_t bench_queue(const struct bench_opts *opts);

@@ -177,7 +177,8 @@ int bench_parse(int argc, char **argv, struct bench_opts *opts)
 		.flush_every = 64,
 		.duration_ms = 1000,
 		.most = UINT64_MAX,
-		.spin_us = 1000000, /* then look whether the connection still lives */
+		/* how long to spin before a look whether the connection still lives */
+		.spin_us = 1000000,
 	};
 	rc = remote_parse(argc, argv, &command, opts, &opts->remote);
 	if (rc)

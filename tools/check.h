@@ -31,8 +31,8 @@ struct check {
 	uint64_t count, fed;
 	uint64_t skipped;               /* pieces that the medium already held */
 	crypto_generichash_state whole; /* state of the digest of all fed bytes */
-	enum rpma_digest_source source; /* the weakest of all pieces */
-	struct progress progress;       /* of the server's reading back */
+	enum rpma_digest_source source; /* the weakest source of all pieces */
+	struct progress progress;       /* progress of the server's reads */
 };
 
 /* Begin a check. c->total is the exact length, or an upper limit. */
@@ -45,8 +45,8 @@ int check_range(struct check *check, uint64_t at, uint32_t len, const uint8_t di
 		bool *same);
 /* Return the digest of all fed bytes. Call this once. */
 void check_whole(struct check *check, uint8_t digest[CHECK_DIGEST]);
-/* After the last flush, when c->total is known. CLI_TRANSFER, with the line printed, when a piece
- * differs. */
+/* Check everything after the last flush, when c->total is known. CLI_TRANSFER, after printing the
+ * line: a piece differs. */
 int check_run(struct check *check);
 /* The end of put's summary. */
 void check_describe(const struct check *check, bool json, char *text, size_t size);

@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "regions/target.h"
 
-/* rc is not 0 where err is set. */
+/* If rc is not 0, err is set. */
 static int client_check(int rc, const struct error *err)
 {
 	return rc ? cli_report(err, "") : CLI_OK;

@@ -33,7 +33,7 @@ struct copy {
 	struct progress progress;
 };
 
-/* CLI_OK, CLI_USAGE, or -1 when --help was printed. is_put: FILE comes first. */
+/* Parse. Returns CLI_OK, CLI_USAGE, or -1 after --help. is_put: FILE comes first. */
 int copy_parse(int argc, char **argv, bool is_put, struct copy_opts *opts);
 /* Open the region with these flags, and make staging of this size. The caller sets total
  * afterwards. */

@@ -14,7 +14,7 @@
 /* A server's answer to one question. */
 struct probe {
 	const char *server;
-	int rc; /* of the question: enum error_kind */
+	int rc; /* result of the question: enum error_kind */
 	struct error err;
 	double seconds; /* the connection and the answer */
 	struct hello_counts counts;

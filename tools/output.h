@@ -41,7 +41,7 @@ struct output {
  * target is standard output, all other text for standard output goes to standard error.
  */
 int output_open(struct output *out, const char *name);
-/* Before the first of total bytes. */
+/* Call this before writing the first of total bytes. */
 int output_begin(struct output *out, uint64_t total);
 /* The next ones. */
 int output_write(struct output *out, const uint8_t *src, size_t len);

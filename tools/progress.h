@@ -14,15 +14,15 @@
 
 struct progress {
 	const char *verb;
-	uint64_t total, done; /* total 0: not known */
+	uint64_t total, done; /* total 0: unknown */
 	uint64_t begun_us, shown_us, ended_us;
-	bool is_time; /* total and done are no bytes, but time: there is no rate */
+	bool is_time; /* total and done are times, so the bar shows no rate */
 	bool on_terminal, drawn;
 };
 
 void progress_begin(struct progress *p, const char *verb, uint64_t total);
 void progress_show(struct progress *p, uint64_t done);
-/* Remove the bar and stop the clock. May be called again. */
+/* Remove the bar and stop the clock. A second call is harmless. */
 void progress_end(struct progress *p);
 double progress_seconds(const struct progress *p);
 

@@ -11,7 +11,7 @@
 #include "resume.h"
 #include "source.h"
 
-#define PUT_FLUSHES 4            /* under way at a time */
+#define PUT_FLUSHES 4            /* most flushes under way */
 #define PUT_CHUNK   (256u << 10) /* of the source */
 /* A write of this size is copied, and is sent while the next one is read. */
 #define PUT_WRITE (32u << 10)

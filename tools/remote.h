@@ -26,7 +26,7 @@ struct remote_command {
 	const char *help;
 	/* NULL: no further options. take() need not handle --region. */
 	const struct option *options;
-	int (*take)(int opt, void *arg); /* with getopt's optarg */
+	int (*take)(int opt, void *arg); /* called with getopt's optarg */
 };
 
 /* CLI_OK, and the operands begin at optind; an exit code; or -1: help was printed. */

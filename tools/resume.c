@@ -36,7 +36,7 @@ int resume_check(const struct check *check, const struct source *src)
 				       "modified since: the lengths differ");
 }
 
-/* The next len bytes: there already? */
+/* Does the medium already have the next len bytes? */
 static int resume_compare(struct check *check, uint64_t at, const uint8_t *data, uint32_t len,
 			  bool *same)
 {

@@ -18,11 +18,11 @@ struct load_conn {
 	struct load *load;
 	unsigned number;
 	struct span span;  /* in the server's file; each connection has its own part */
-	void *own;         /* for the client's use */
+	void *own;         /* data of the client */
 	struct wire *wire; /* of a client that has_wire */
 	int fd;            /* set by open(), unless the client has_wire */
 	unsigned watched;  /* events */
-	uint64_t *begun;   /* time at which the write of each slot was posted */
+	uint64_t *begun;   /* post time of each slot's write */
 	/* the slot that was posted first; valid if the server answers in order */
 	unsigned oldest;
 };
@@ -54,7 +54,7 @@ struct load {
 	const struct bench_case *c;
 	struct load_conn *conns;
 	char *payload; /* load_size() bytes that do not compress */
-	void *own;     /* for the client's use */
+	void *own;     /* data of the client */
 	unsigned short port;
 	int epoll;
 	struct samples *samples;

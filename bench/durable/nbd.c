@@ -71,7 +71,7 @@ static void nbd_service(struct load_conn *lc, unsigned events)
 {
 	struct nbd *n = lc->own;
 
-	/* Look again: the direction may change with each call. */
+	/* Check again, because each call may change the direction. */
 	if (events & EPOLLIN && nbd_aio_get_direction(n->h) & LIBNBD_AIO_DIRECTION_READ)
 		nbd_must(nbd_aio_notify_read(n->h), "read");
 	else if (events & EPOLLOUT && nbd_waits_to_write(lc))

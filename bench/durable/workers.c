@@ -13,9 +13,9 @@
 struct workers_run {
 	struct workers all;
 	pthread_barrier_t ready;
-	pthread_mutex_t lock; /* of the samples and of `last` */
+	pthread_mutex_t lock; /* guards the samples and `last` */
 	struct samples *samples;
-	uint64_t from, last; /* times of the end of the warm-up, and of the last write */
+	uint64_t from, last; /* when the warm-up ended, and when the last write ended */
 };
 
 static void workers_add(struct workers_run *run, uint64_t begun)

@@ -27,7 +27,7 @@ struct workers_client {
 	/* Called before the threads start and after they have ended; may be NULL. */
 	void (*start)(struct workers *all);
 	void (*stop)(struct workers *all);
-	/* Called in the thread; may be NULL. */
+	/* Called in the worker's thread; may be NULL. */
 	void (*open)(struct worker *w);
 	void (*begin)(struct worker *w, unsigned slot, uint64_t at);
 	void (*finish)(struct worker *w, unsigned slot); /* NULL: begin() does everything */
@@ -39,7 +39,7 @@ struct workers {
 	const struct bench_case *c;
 	unsigned count, depth; /* number of threads, and writes under way in each */
 	char *payload;
-	void *own; /* for the client's use */
+	void *own; /* data of the client */
 };
 
 int workers_main(const struct workers_client *client, int argc, char **argv);

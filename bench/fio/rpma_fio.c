@@ -19,7 +19,8 @@
 #include "regions/session.h"
 
 #define ENGINE_NAME "rpma"
-#define ENGINE_SPIN 1000000 /* us; after that, check whether the connection is still alive */
+/* us; spin for this time, then check whether the connection is still alive */
+#define ENGINE_SPIN 1000000
 
 /* The flush after each write. */
 enum engine_flush { FLUSH_NONE, FLUSH_VISIBLE, FLUSH_PERSISTENT };

@@ -29,7 +29,7 @@ struct rma {
 	struct fi_end e;
 	struct span span;
 	struct samples *samples;
-	/* times of the units under way; the address of an entry is the operation's context */
+	/* begin times of the units under way; the address of an entry is the operation's context */
 	uint64_t *begun;
 };
 

@@ -34,7 +34,7 @@ static inline size_t rcursor_left(const struct rcursor *c)
 	return (size_t)(c->end - c->p);
 }
 
-/* The next n bytes, or NULL (and bad) when there are fewer. */
+/* The next n bytes; NULL, and `bad` is set, if fewer bytes are left. */
 static inline const uint8_t *rcursor_bytes(struct rcursor *c, size_t n)
 {
 	const uint8_t *p = c->p;

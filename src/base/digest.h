@@ -28,7 +28,7 @@ struct digest {
 
 void digest_init(struct digest *d, bool strong);
 void digest_update(struct digest *d, const void *buf, size_t len);
-/* CRC32C: four bytes, the highest first. */
+/* CRC32C gives four bytes, the most significant first. */
 void digest_final(struct digest *d, uint8_t bytes[DIGEST_BYTES]);
 
 #endif

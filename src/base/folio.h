@@ -27,7 +27,7 @@ struct folio_marks {
 	_Atomic uint64_t since_ns;
 };
 
-/* Without memory for the marks, folios are not split. */
+/* If there is no memory for the marks, folios are not split. */
 void folio_marks_init(struct folio_marks *marks, uint64_t len);
 void folio_marks_fini(struct folio_marks *marks);
 

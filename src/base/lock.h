@@ -32,7 +32,7 @@ static inline bool lock_try(struct lock *l)
 }
 
 void lock_wait(struct lock *l); /* the slow part of lock_enter() */
-void lock_wake(struct lock *l); /* and of lock_leave() */
+void lock_wake(struct lock *l); /* the slow part of lock_leave() */
 
 static inline void lock_enter(struct lock *l)
 {

@@ -26,7 +26,7 @@ typedef void log_sink(enum log_level level, const char *file, int line, const ch
 
 extern enum log_level log_threshold; /* the highest level of the two receivers */
 
-/* May be called at any time, by any thread. NULL: no sink. */
+/* Any thread may call this at any time. NULL: no sink. */
 void log_set(log_sink *sink, enum log_level threshold);
 void log_to_stderr(enum log_level threshold);
 /*

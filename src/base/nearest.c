@@ -16,7 +16,7 @@ static unsigned nearest_min(unsigned a, unsigned b)
 
 unsigned nearest_distance(const char *a, const char *b)
 {
-	/* d[i][j]: the distance of the first i characters of a and the first j of b */
+	/* d[i][j]: the distance between the first i characters of a and the first j of b */
 	unsigned d[NEAREST_CHARS + 1][NEAREST_CHARS + 1];
 	size_t a_len = strnlen(a, NEAREST_CHARS), b_len = strnlen(b, NEAREST_CHARS);
 

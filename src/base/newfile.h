@@ -39,7 +39,7 @@ struct newfile_opts {
 struct newfile {
 	const char *path; /* the caller's */
 	int fd;
-	char temp[4096]; /* "" while unnamed */
+	char temp[4096]; /* "" while the file has no temporary name */
 };
 
 /* Open a nameless file, and reserve its size. */

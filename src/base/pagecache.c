@@ -43,7 +43,7 @@ static bool pagecache_has_medium(int fd)
 	return statx(fd, "", AT_EMPTY_PATH, 0, &st) || !(st.stx_attributes & STATX_ATTR_DAX);
 }
 
-/* Find which pages of the window are cached, without reading any. */
+/* Find the cached pages of the window, without reading any page. */
 static int pagecache_look(int fd, uint64_t offset, size_t len, unsigned char *cached)
 {
 	void *addr = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, (off_t)offset);

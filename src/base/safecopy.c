@@ -36,7 +36,7 @@ static atomic_uint
 TLS_FOR_HANDLER unsigned mask_seen;
 TLS_FOR_HANDLER unsigned mask_open; /* equal to mask_seen if the mask lets faults through */
 
-/* The usual case: this thread's mask is known, and lets faults through. */
+/* The usual case: the thread's mask was read, and does not block faults. */
 static inline bool safecopy_mask_is_open(void)
 {
 	unsigned now = atomic_load_explicit(&setups, memory_order_relaxed);
@@ -151,7 +151,7 @@ __asm__(".pushsection .text, \"ax\", @progbits\n"
 	"7:	movdqu %xmm0, (%rdi)\n"
 	"	movdqu %xmm7, -16(%rdi,%rdx)\n"
 	"	ret\n"
-	/* below 16 bytes: head and tail, which overlap */
+	/* below 16 bytes: copy head and tail, which overlap */
 	"2:	cmpl $8, %edx\n"
 	"	jb 3f\n"
 	"	movq (%rsi), %r8\n"
@@ -357,7 +357,8 @@ static enum sigfault_verdict safecopy_on_fault(const siginfo_t *info, void *uctx
 	 */
 	if (!g || (uintptr_t)info->si_addr - g->start >= g->len)
 		return SIGFAULT_PASS;
-	/* ThreadSanitizer may have changed the handler's mask. Leave with the thread's own. */
+	/* Restore the thread's mask, because ThreadSanitizer may have changed the handler's
+	 * mask. */
 	pthread_sigmask(SIG_SETMASK, &((ucontext_t *)uctx)->uc_sigmask, NULL);
 	siglongjmp(g->env, 1);
 }

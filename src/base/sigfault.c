@@ -16,7 +16,7 @@
 
 struct sigfault_prev {
 	struct sigaction sa;
-	/* grows with each displacement: the last displaced handler has the highest */
+	/* number of displacements when this handler was displaced: the last one has the highest */
 	atomic_uint order;
 	atomic_bool spent; /* the handler has SA_RESETHAND, and has run */
 };
@@ -132,7 +132,7 @@ static void sigfault_pass_on(siginfo_t *info, void *uctx, uintptr_t frame)
 }
 
 /*
- * A library's last step may have been the default action, which relies on the access to fault
+ * The last step of a library may have been the default action: it relies on the access to fault
  * again.
  */
 static void sigfault_end(int sig)

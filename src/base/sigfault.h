@@ -12,7 +12,7 @@
 
 enum sigfault_verdict {
 	SIGFAULT_PASS,   /* pass the fault to the displaced handlers */
-	SIGFAULT_RESUME, /* continue with *uctx, which may have been changed */
+	SIGFAULT_RESUME, /* continue with *uctx, which the function may have changed */
 	/*
 	 * Like PASS, but the access would succeed now. Without a displaced handler the process
 	 * still ends.

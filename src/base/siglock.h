@@ -27,7 +27,7 @@ struct siglock_event {
 void siglock_take(struct siglock *l);
 void siglock_release(struct siglock *l);
 
-/* The functions below are for the holder. */
+/* Only the holder of the lock may call the functions below. */
 
 /*
  * Release the lock, but keep the signals blocked. siglock_resume() takes the lock again, and needs

@@ -13,7 +13,7 @@ struct text_size {
 /* "64 MiB" if this is exact, else bytes. */
 struct text_size text_size(uint64_t bytes);
 
-/* "67108864 bytes", for lines in which not all sizes are whole units. */
+/* "67108864 bytes", for lines in which some sizes are not whole units. */
 struct text_size text_bytes(uint64_t bytes);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* channel.c -- event channels: made, waited on, and destroyed while threads still wait. */
+/* channel.c -- event channels: creation, waiting, and destruction while threads still wait. */
 #include "interposer/channel.h"
 
 #include <errno.h>

@@ -11,9 +11,10 @@ struct shim_channel {
 	/* pub.fd: softrnic's descriptor, or an epoll descriptor of both sources */
 	struct rdma_event_channel pub;
 	struct rdma_event_channel *softrnic, *rdma_core;
-	atomic_uint state; /* for channel.c: destroyed or not, and the number of threads inside */
+	/* used by channel.c: the destroyed bit, and the number of threads inside */
+	atomic_uint state;
 	atomic_bool released;
-	bool blocking; /* whether the descriptor was blocking when the channel was destroyed */
+	bool blocking; /* was the descriptor blocking when the channel was destroyed? */
 };
 
 static inline struct shim_channel *shim_channel_of(struct rdma_event_channel *channel)

@@ -10,11 +10,12 @@
 
 /* Programs get a pointer to the first element after `rdma_core`. */
 struct device_list {
-	void *rdma_core; /* rdma-core's own list, which must be given back */
+	void *rdma_core; /* rdma-core's own list, which must be returned to rdma-core */
 	void *entry[];
 };
 
-/* Accepts NULL. Returns rdma-core's own list, which the caller has to give back, or NULL. */
+/* Accepts NULL. Returns rdma-core's own list, which the caller must return to rdma-core, or
+ * NULL. */
 static void *device_list_free(void *entries)
 {
 	struct device_list *list;
@@ -28,7 +29,7 @@ static void *device_list_free(void *entries)
 	return rdma_core;
 }
 
-/* rdma-core's n entries, then ours, then NULL. Takes over `rdma_core` only on success. */
+/* Make a list of rdma-core's n entries, ours, and NULL. Takes over `rdma_core` only on success. */
 static void *device_list_new(void *const *rdma_core, int n, void *ours, int *num)
 {
 	struct device_list *list = calloc(1, sizeof(*list) + sizeof(list->entry[0]) * (n + 2u));

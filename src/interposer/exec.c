@@ -46,7 +46,7 @@ __attribute__((constructor)) static void exec_find(void)
  */
 static void exec_leave(bool is_there)
 {
-	if (!next.execve) /* a constructor of another library runs first */
+	if (!next.execve) /* a constructor of another library may call this before ours has run */
 		exec_find();
 	if (!is_there)
 		return;

@@ -6,7 +6,7 @@
 #include "interposer/ops.h"
 #include "softrnic/softrnic.h"
 
-/* Programs may have been built with a shorter entry. */
+/* Copy only the caller's size, because a program may have been built with a shorter entry. */
 static void gid_copy_entry(void *to, const struct ibv_gid_entry *entry, size_t size)
 {
 	memcpy(to, entry, size < sizeof(*entry) ? size : sizeof(*entry));

@@ -154,7 +154,7 @@ static int launcher_set_environment(const struct launcher_options *how)
 	return ret;
 }
 
-/* Only options in front of the program are ours. */
+/* Only options in front of the program belong to the launcher. */
 static bool launcher_has_unknown_option(int argc, char **argv, const struct option *options)
 {
 	char text[256];
@@ -166,7 +166,7 @@ static bool launcher_has_unknown_option(int argc, char **argv, const struct opti
 	return true;
 }
 
-/* Returns false after a wrong option, which is reported. */
+/* Returns false after a wrong option, and reports the option. */
 static bool launcher_parse(int argc, char **argv, struct launcher_options *how)
 {
 	static const struct option options[] = {{"iwarp", no_argument, NULL, 'w'}, {0}};

@@ -137,7 +137,7 @@ __attribute__((constructor)) static void libc_find_all(void)
 	LIBC_OPEN_CALLS(OPEN_FIND)
 }
 
-/* A constructor of another library runs before ours. */
+/* A constructor of another library may call this before ours has run. */
 #define NEEDS(name)                                                                                \
 	if (!next.name)                                                                            \
 		*(void **)&next.name = libc_find(#name);

@@ -65,7 +65,7 @@ struct ibv_qp_attach_comp_cntr_attr;
 /* clang-format on */
 
 #define FIRST(object, ...) object
-/* The function of rdma-core's own copy, or NULL: the copy may be older than the headers. */
+/* The function of rdma-core's own library. NULL: the library is older than the headers. */
 #define RDMA_CORE(name) ((__typeof__(name) *)rdma_core_symbol(#name))
 
 #define REFUSE(ret, name, params, args, failure, of)                                               \

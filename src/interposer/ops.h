@@ -121,7 +121,7 @@
 	  (struct ibv_context *ctx, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid),      \
 	  (ctx, attr, mac, vid), ERR, CALL)
 
-/* Only rdma-core's are called by this table: see plain_qp.c. */
+/* This table calls only rdma-core's functions: see plain_qp.c. */
 #define OPS_QP_CALLS(X)                                                                            \
 	X(struct ibv_qp *, create_qp, (struct ibv_pd *pd, struct ibv_qp_init_attr *attr),          \
 	  (pd, attr), NUL, CALL)                                                                   \

@@ -16,7 +16,7 @@
 
 /* --- names -------------------------------------------------------------------------------- */
 
-/* The folders in which the kernel shows devices, and the name of ours there. */
+/* The kernel's folders of devices, and our device's name in each. */
 static const struct paths_folder {
 	const char *path, *device;
 } folders[] = {

@@ -23,7 +23,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* Called through a context: plain_qp_adopt(). */
+/* Contexts call this function: plain_qp_adopt(). */
 static struct ibv_qp *plain_qp_create_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *qp = softrnic_create_plain_qp_ex(ctx, attr);

@@ -80,7 +80,7 @@ void shim_id_choose(struct shim_id *s, struct sockaddr *local, struct sockaddr *
 /* event.c: 0, or -1 and errno. */
 int shim_event_get(struct shim_channel *ch, struct rdma_cm_event **event);
 int shim_event_ack(struct rdma_cm_event *event);
-/* The event of a synchronous id's last call is no longer needed. */
+/* Acknowledge the event of a synchronous id's last call, which is no longer needed. */
 void shim_id_ack_event(struct shim_id *s);
 /*
  * Finish a call that returned `ret`. For a synchronous id, wait for the call's event; else return

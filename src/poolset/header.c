@@ -191,7 +191,8 @@ void header_fresh_uuid(uint8_t uuid[HEADER_UUID])
 {
 	rand_bytes(uuid, HEADER_UUID);
 	uuid[7] =
-		(uint8_t)((uuid[7] & 0x0f) | 0x40); /* version 4 in the third field, which is LE */
+		/* the version (4) is in the third field, which is little-endian */
+		(uint8_t)((uuid[7] & 0x0f) | 0x40);
 	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 }
 

@@ -97,7 +97,7 @@ void header_arch_flags(uint8_t flags[HEADER_ARCH]);
 /* The headers of a pool: one for each part that has a header. */
 struct header_set {
 	uint8_t (*pages)[HEADER_BYTES];
-	const char *const *names; /* of the files, for the error's text */
+	const char *const *names; /* names of the files, for the text of an error */
 	unsigned count;
 	bool is_single; /* the pool set has the option SINGLEHDR */
 };

@@ -11,7 +11,7 @@ struct poolset_pool {
 	/* The headers on the disk. The first parts of the pool are those that have one. */
 	struct header *headers;
 	uint8_t (*pages)[HEADER_BYTES];
-	bool is_created; /* by poolset_create() */
+	bool is_created; /* poolset_create() made the pool */
 	bool is_dirty;   /* the shutdown state is dirty, and this process must clear it */
 };
 

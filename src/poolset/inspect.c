@@ -80,7 +80,7 @@ static int inspect_parse(const struct poolset_place *place, struct settext *set,
 	return rc;
 }
 
-/* The first reason counts. */
+/* Only the first reason is reported. */
 static void __attribute__((format(printf, 2, 3)))
 inspect_complain(struct poolset_state *state, const char *fmt, ...)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the paths of a pool's parts still lead to the parts. */
+/* Do the paths of a pool's parts still lead to the parts? */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -46,7 +46,7 @@ static int part_check_linked(const struct part *part, struct error *err)
 {
 	struct stat st;
 
-	/* The file may have been unlinked between open() and flock(). */
+	/* Another process may have unlinked the file between open() and flock(). */
 	if (!fstat(part->fd, &st) && !st.st_nlink)
 		return error_set(err, ERROR_LOCAL, ENOENT, "%s was just removed", part->path);
 	return 0;

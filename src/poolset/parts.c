@@ -30,7 +30,7 @@ int parts_add(struct parts *parts, const char *path, uint64_t size, unsigned rep
 	bool is_first = !count || replica >= parts->nreplicas;
 	char *copy;
 
-	/* At a power of two the array is full. */
+	/* The array is full when the count is a power of two. */
 	if ((count & (count - 1)) == 0)
 		list = realloc(list, (count ? 2 * count : 1) * sizeof(*list));
 	copy = list ? strdup(path) : NULL;

@@ -17,7 +17,7 @@ struct part {
 	uint64_t size; /* the required size of the file */
 	uint64_t align;
 	bool is_device;  /* a device DAX */
-	bool has_header; /* whether the options give this part a header */
+	bool has_header; /* the options give this part a header */
 	bool is_made;    /* this process created the file */
 	void *header;    /* the first `align` bytes of a device, mapped if needed */
 };
@@ -30,7 +30,7 @@ struct parts {
 	bool is_plain;    /* the name leads to the only part, not to a pool set file */
 	unsigned nreplicas, nremotes;
 	unsigned replica_line;
-	uint64_t pool_size; /* of the first replica; set by parts_measure() */
+	uint64_t pool_size; /* size of the first replica; set by parts_measure() */
 	char *name;         /* the name of the set, for messages */
 	int set_fd;         /* the pool set file, locked; -1: not open */
 	/*

@@ -31,8 +31,8 @@ static bool place_is_link(int dir, const char *name)
 }
 
 /*
- * For kernels, and filters of system calls, without openat2(): open step by step, without symbolic
- * links. Changes name, and closes dir.
+ * For kernels and filters of system calls without openat2(): open step by step, and follow no
+ * symbolic link. Changes name, and closes dir.
  */
 static int place_walk(int dir, char *name, int flags)
 {

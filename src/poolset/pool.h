@@ -58,7 +58,8 @@ struct poolset_pool;
  */
 int poolset_create(const struct poolset_place *place, uint64_t size,
 		   const struct poolset_attr *attr, struct poolset_pool **pool, struct error *err);
-/* attr gets the attributes in the first header; zero for a pool without headers. May be NULL. */
+/* *attr gets the attributes of the first header, or zero for a pool without headers. attr may be
+ * NULL. */
 int poolset_open(const struct poolset_place *place, uint64_t size, struct poolset_attr *attr,
 		 struct poolset_pool **pool, struct error *err);
 

@@ -10,7 +10,7 @@ struct removal {
 	struct error first;
 };
 
-/* With force the removal goes on after an obstacle. */
+/* Record an obstacle. With force the removal continues. */
 static int removal_obstacle(struct removal *r, const struct error *err)
 {
 	if (r->first.kind == ERROR_NONE)

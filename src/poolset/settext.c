@@ -18,7 +18,7 @@ struct settext_reader {
 	struct settext *set;
 	const char *name;
 	unsigned line;
-	unsigned nparts;      /* of the current section */
+	unsigned nparts;      /* number of parts in the current section */
 	bool is_remote;       /* the current section */
 	const char *at, *end; /* the rest of the current line */
 	struct error *err;
@@ -126,7 +126,7 @@ static int settext_add_part(struct settext_reader *r, uint64_t size, struct sett
 
 	if (set->nparts == SETTEXT_PARTS_MAX)
 		return settext_bad(r, "too many parts");
-	/* At a power of two the array is full. */
+	/* The array is full when the count is a power of two. */
 	if ((set->nparts & (set->nparts - 1)) == 0)
 		parts = realloc(parts, (set->nparts ? 2 * set->nparts : 1) * sizeof(*parts));
 	copy = parts ? settext_copy(path) : NULL;
@@ -295,7 +295,7 @@ int settext_parse(struct settext *set, const char *name, const char *bytes, size
 
 	*set = (struct settext){.nreplicas = 1};
 	rc = settext_read(&r, bytes, len);
-	/* The message quotes words of the file, which may hold control characters. */
+	/* The message quotes words of the file, which may contain control characters. */
 	if (rc && err)
 		text_make_printable(err->text);
 	return rc;

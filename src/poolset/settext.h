@@ -36,7 +36,7 @@ enum settext_option {
 struct settext_part {
 	char *path;       /* absolute: a file, a directory or a device */
 	uint64_t size;    /* 0: AUTO, the size of the device */
-	unsigned replica; /* 0: the first section */
+	unsigned replica; /* index of the part's replica; 0: the first section */
 	unsigned line;
 };
 
@@ -44,7 +44,7 @@ struct settext {
 	unsigned options; /* of enum settext_option */
 	struct settext_part *parts;
 	unsigned nparts;
-	unsigned nreplicas;    /* including the first section; at least 1 */
+	unsigned nreplicas;    /* number of replicas with the first section; at least 1 */
 	unsigned nremotes;     /* number of remote replicas among these */
 	unsigned replica_line; /* line of the first REPLICA; 0: there is none */
 };

@@ -131,7 +131,7 @@ out:
 	pthread_mutex_unlock(&patched.lock);
 }
 
-/* How a call fails, by the failure column of calls.h. */
+/* The result of a failed call, by the failure column of calls.h. */
 #define FAULT_RESULT_NUL(err) (errno = (err), NULL)
 #define FAULT_RESULT_NEG(err) (errno = (err), -1)
 #define FAULT_RESULT_ERR(err) (err)

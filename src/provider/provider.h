@@ -95,7 +95,7 @@ struct provider {
 	int (*read_sink_access)(const struct ibv_context *ctx);
 	/* Does vendor_err of a failed completion hold a vext_reason and its code? */
 	bool (*gives_reasons)(const struct ibv_context *ctx);
-	/* Which end rejected the connection, from an event of type REJECTED. */
+	/* The end that rejected the connection, from an event of type REJECTED. */
 	enum vext_rejection (*rejection)(const struct rdma_cm_event *ev);
 	/* The operations that the peer supports, VEXT_CAP_*. A cheap call, valid from ESTABLISHED
 	 * on. */

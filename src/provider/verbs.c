@@ -33,7 +33,7 @@ static bool verbs_serves(const char *addr, enum provider_role role, char *why, s
 		return false;
 	}
 	/*
-	 * Under the interposer rdma-core's calls end in the software RNIC, which is not hardware.
+	 * Under the interposer, rdma-core's calls go to the software RNIC, which is not hardware.
 	 */
 	if (softrnic_owns_context(ctx)) {
 		snprintf(

@@ -162,7 +162,7 @@ static bool cm_has_expired(struct channel *c)
 	return now;
 }
 
-/* After a failed get: was the channel just empty? */
+/* Did the failed get only find the channel empty? */
 static bool cm_took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -274,7 +274,7 @@ int verbs_set_owner(struct rdma_cm_id *id, const void *name, size_t len)
 	return EOPNOTSUPP;
 }
 
-/* From now on the outcome comes within `ms`. 0 or an errno value. */
+/* Set the time limit: the outcome comes within `ms`. 0 or an errno value. */
 static int cm_set_deadline(struct rdma_cm_id *id, int ms)
 {
 	struct id_state *state = id->context;

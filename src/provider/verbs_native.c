@@ -16,7 +16,7 @@ enum {
 
 enum { ATOMIC_OPS = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD };
 
-/* The operations of the device beside PLAIN_OPS. */
+/* The device's operations, without PLAIN_OPS. */
 static uint64_t native_device_ops(struct ibv_context *ctx)
 {
 	struct ibv_device_attr_ex attr = {0};

@@ -6,7 +6,7 @@
 
 #include "base/poll.h"
 
-/* After a failed get: was the channel just empty? */
+/* Did the failed get only find the channel empty? */
 static bool wait_took_nothing(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;

@@ -68,7 +68,7 @@ static bool accept_was_left(void)
 	return strstr(rpma_err_last(), strerror(ECONNRESET)) != NULL;
 }
 
-/* 0: *req is consumed, and client->conn there instead. */
+/* Returns 0 if the request was accepted: *req is consumed, and client->conn is set. */
 static int accept_request(struct server *s, struct client *client, struct rpma_conn_req **req)
 {
 	enum hello_status status = accept_check(s, client, *req);

@@ -25,7 +25,7 @@
 #include "regions/target.h"
 
 #define FILE_RING        (1u << 20)  /* staging memory */
-#define FILE_BIG         (64u << 10) /* from here on registering costs less than copying */
+#define FILE_BIG         (64u << 10) /* from this size on, registering costs less than copying */
 #define FILE_COLLECT     (64u << 10) /* collected bytes that are posted without a sync */
 #define FILE_PIECE       (1u << 20)  /* part of a large buffer that is one operation */
 #define FILE_DEPTH       256         /* outstanding and collected operations together */
@@ -44,7 +44,8 @@ struct file_post {
 	bool is_read;
 	void *read_to; /* destination of a small read; NULL: no copy */
 	size_t read_from, read_len;
-	struct rpma_mr_local *read_mr; /* the buffer of a large read, which ends with this post */
+	/* the buffer of a large read, which is deregistered with this post */
+	struct rpma_mr_local *read_mr;
 };
 
 /* Adjacent writes that become one operation, which is not yet in the batch. */
@@ -132,7 +133,7 @@ int file_error_invalid(const char *function, const char *what);
 /* file_list.c */
 enum rpma_file_holds file_holds(const struct hello_content *content);
 
-/* file_claim.c: which part of the region this client writes. */
+/* file_claim.c: the part of the region that this client writes. */
 /* Claim the range on a new connection. */
 int file_claim(struct rpma_file *f, struct error *err);
 /* Sync everything that is not synced yet. */
@@ -155,9 +156,9 @@ static inline void file_wake(struct rpma_file *f)
 /* Sleep until the next wake-up, or at most left_ms milliseconds (-1: no limit); without the
  * lock. */
 void file_sleep(struct rpma_file *f, int left_ms);
-/* With the lock, which is released: the connection has failed. */
+/* The connection has failed. Called with the lock, and releases it. */
 int file_enter_failed(struct rpma_file *f);
-/* Take the lock; 0: the connection may be used until file_leave(), which returns rc. */
+/* Take the lock. 0: the call may use the connection until file_leave(), which returns rc. */
 static inline int file_enter(struct rpma_file *f)
 {
 	lock_enter(&f->lock);

@@ -17,7 +17,7 @@ int rpma_file_get_generation(struct rpma_file *file, uint64_t *generation)
 {
 	if (!file || !generation)
 		return file_error_invalid(__func__, "file or generation is NULL");
-	*generation = file->claim.generation; /* changes from 0 once at most */
+	*generation = file->claim.generation; /* changes at most once, from 0 */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which regions a server has, and which files were put there. */
+/* Lists the regions of a server, and the files in them. */
 #include <stdio.h>
 #include <string.h>
 

@@ -49,7 +49,7 @@ struct file_record {
 struct file_record_place {
 	char path[PATH_MAX + 8];
 	uint64_t inode, made_ns;
-	mode_t mode; /* of the file, hence of the record */
+	mode_t mode; /* mode of the file, and so of the record */
 };
 
 /* fd is the open file. The record lies beside the file that a symbolic link leads to. */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "regions/file_impl.h"
 
-/* f->digest is there when all posts up to *number have completed. */
+/* Get the digest. f->digest is valid when all posts up to *number have completed. */
 static int file_digest_post(struct rpma_file *f, size_t len, uint64_t offset, uint64_t *number)
 {
 	int rc = file_reserve_direct(f);

@@ -49,7 +49,7 @@ enum hello_access {
 	HELLO_READ = 1,
 	HELLO_WRITE = 2,
 	HELLO_SCRATCH = 3, /* a page beside the region, which ping may overwrite */
-	HELLO_LIST = 4,    /* only to ask which regions there are */
+	HELLO_LIST = 4,    /* only to list the regions */
 };
 
 enum hello_status {
@@ -62,16 +62,17 @@ enum hello_status {
 	HELLO_SECRET_NEEDED, /* the server needs a secret, and the request offers none */
 	HELLO_SECRET_UNUSED, /* the request offers a secret, and the server has none */
 	HELLO_SECRET_WRONG,
-	HELLO_CHOOSE,        /* no region was named, and there are several */
+	HELLO_CHOOSE,        /* the request names no region, and there are several */
 	HELLO_BUSY_ADDRESS,  /* this address already has as many connections as permitted */
-	HELLO_BEING_WRITTEN, /* another client writes there at present */
+	HELLO_BEING_WRITTEN, /* another client writes this range at present */
 	/* The name of the region's file does not lead to the whole file any more. */
 	HELLO_FILE_REMOVED,
 	HELLO_FILE_REPLACED,
 	HELLO_FILE_TRUNCATED,
 	HELLO_FILE_UNKNOWN,    /* the server cannot find out at present */
 	HELLO_FILE_UNRECORDED, /* the server cannot store what the region holds */
-	HELLO_TAKEN,           /* another writer has claimed the range since, or may have */
+	/* another writer has claimed the range since then, or may have done so */
+	HELLO_TAKEN,
 	HELLO_STATUS_COUNT,
 };
 
@@ -105,10 +106,10 @@ struct hello_reply {
 	struct hello_content content;
 	uint8_t pcfg_len, mr_len; /* 0 unless HELLO_OK */
 	uint8_t pcfg[HELLO_DESC_MAX], mr[HELLO_DESC_MAX];
-	uint8_t nonce[HELLO_NONCE]; /* with HELLO_PROVE */
+	uint8_t nonce[HELLO_NONCE]; /* valid with HELLO_PROVE */
 };
 
-/* From here on messages on the established connection. */
+/* The next messages are sent on the established connection. */
 struct hello_proof {
 	uint8_t nonce[HELLO_NONCE]; /* the client's */
 	uint8_t mac[HELLO_MAC];
@@ -126,7 +127,7 @@ struct hello_entry {
 	struct hello_content content;
 };
 
-/* The answer to an ask, which is a message without content. */
+/* The answer to a question for the list. The question is a message without content. */
 struct hello_list {
 	uint8_t count;
 	struct hello_entry entries[HELLO_ENTRY_MAX];
@@ -136,8 +137,9 @@ struct hello_list {
 struct hello_begin {
 	bool is_file; /* a file from offset 0 on; else bytes */
 	uint64_t offset,
-		length;   /* the range; HELLO_LENGTH_UNKNOWN: up to the region's end at most */
-	uint64_t time_ns; /* of a file */
+		/* length of the range; HELLO_LENGTH_UNKNOWN: at most to the region's end */
+		length;
+	uint64_t time_ns;       /* of a file */
 	struct claim_id former; /* the claim before the connection was lost; zero: none */
 };
 
@@ -211,7 +213,7 @@ size_t hello_confirm_encode(uint8_t *buf);
 size_t hello_begin_encode(const struct hello_begin *begin, uint8_t *buf);
 /* Encode the end of a WHOLE file. */
 size_t hello_end_encode(const struct hello_content *content, uint8_t *buf);
-/* To buf[HELLO_VERDICT], and to buf[HELLO_BEGUN]. */
+/* Encode into buf[HELLO_VERDICT] and buf[HELLO_BEGUN]. */
 size_t hello_verdict_encode(enum hello_status status, uint8_t *buf);
 size_t hello_begun_encode(const struct hello_begun *begun, uint8_t *buf);
 /* Returns false unless buf is exactly one proof, without missing or additional bytes. */

@@ -17,7 +17,7 @@
 
 enum lookup_result {
 	LOOKUP_FOUND,
-	LOOKUP_REMOVED,  /* or renamed: the name leads nowhere */
+	LOOKUP_REMOVED,  /* removed or renamed: the name leads nowhere */
 	LOOKUP_REPLACED, /* the name leads to another file */
 	LOOKUP_TRUNCATED,
 	LOOKUP_FAILED, /* the look failed, see error; this result may change later */

@@ -58,7 +58,8 @@ struct server_opts {
 	 */
 	void (*note)(void *arg, enum log_level level, const char *text);
 	void *note_arg;
-	const struct newfile_watch *watch; /* asked by server_new() while files are made; or NULL */
+	/* server_new() asks it while it creates files; may be NULL */
+	const struct newfile_watch *watch;
 	bool verbose;
 };
 
@@ -89,7 +90,7 @@ struct server_region_info {
 	uint64_t size;
 	enum rpma_durability durability;
 };
-/* Regions count from 0; false: there are no more. */
+/* Regions count from 0. Returns false if index is too large. */
 bool server_get_region(const struct server *server, unsigned index,
 		       struct server_region_info *info);
 

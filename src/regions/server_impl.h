@@ -62,7 +62,7 @@ struct server {
 	struct rpma_peer *peer;
 	struct rpma_ep *ep;
 	int epoll_fd;
-	int name_fd; /* of the lookups' answers */
+	int name_fd; /* eventfd for the answers of the lookups */
 	uint64_t looked_ms;
 	struct arrivals arrivals; /* clients by state */
 	unsigned waiting;         /* clients whose BEGIN waits for another writer's end */
@@ -75,13 +75,13 @@ struct server {
 };
 
 enum client_state {
-	CLIENT_REFUSED, /* is being given the reason */
-	CLIENT_PROVING, /* has a nonce of ours */
+	CLIENT_REFUSED, /* receives the reason of the refusal */
+	CLIENT_PROVING, /* has received our nonce */
 	CLIENT_LISTING, /* may ask for the list */
 	CLIENT_SERVED,
 };
 
-/* An epoll tag: which of a client's descriptors is ready. */
+/* An epoll tag: the client, and the descriptor that is ready. */
 struct client_watch {
 	struct client *client;
 	bool is_message;
@@ -142,7 +142,7 @@ void regions_close(struct server *s, bool keep);
 int region_export_new(struct server *s, struct region *r, enum hello_access access,
 		      struct region_export *e);
 
-/* client.c: the clients there are. */
+/* client.c: the list of clients. */
 uint64_t clients_now_ms(void);
 /* By its state. */
 enum arrival_state client_arrival(const struct client *client);
@@ -205,7 +205,7 @@ int names_tick(struct server *s);
  * from the latest look; the call requests a new look for the next report. */
 void counts_make(struct server *s, struct hello_counts *counts);
 
-/* admission.c: whether a client is admitted. */
+/* admission.c: decides whether a client is admitted. */
 enum hello_status admission_check_request(const struct server *s,
 					  const struct rpma_conn_private_data *pdata,
 					  struct hello_request *req);
@@ -215,7 +215,7 @@ enum hello_status admission_check(struct server *s, const struct hello_request *
 				  const char *addr, struct region **region);
 void admission_note_refusal(struct server *s, enum hello_status status,
 			    const struct client *client);
-/* The export may be NULL, and is unless status is HELLO_OK. */
+/* The export may be NULL, and must be NULL unless status is HELLO_OK. */
 void admission_make_reply(enum hello_status status, const struct region *region,
 			  const struct region_export *e, struct hello_reply *reply);
 

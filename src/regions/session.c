@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a session begins, waits and ends. */
+/* Begin, waits and end of a session. */
 #include <string.h>
 
 #include "base/text.h"

@@ -24,9 +24,10 @@ struct session_opts {
 	struct address server;
 	const char *region; /* "": the server's only region */
 	enum hello_access access;
-	uint32_t depth; /* how many operations may be outstanding */
-	int timeout_ms; /* without any answer, while connecting and later; -1: no limit */
-	int retry_ms;   /* how long to repeat while there is no listener; 0: do not repeat */
+	uint32_t depth; /* most outstanding operations */
+	/* longest time without any answer, while connecting and later; -1: no limit */
+	int timeout_ms;
+	int retry_ms; /* how long to repeat while there is no listener; 0: do not repeat */
 	const struct secret *secret; /* NULL: the session fails if the server asks for a secret */
 	const char *owner;           /* rpma_conn_cfg_set_owner(3), or NULL */
 };
@@ -39,8 +40,8 @@ struct session {
 	struct rpma_mr_remote *remote; /* NULL after HELLO_LIST */
 	struct hello_reply region;     /* the server's grant; the name in it is printable */
 	char server[ADDRESS_TEXT];
-	const char *device;    /* of this end, which reaches the server */
-	struct claim_id claim; /* once session_put_begin() has returned 0 */
+	const char *device;    /* the device of this end that reaches the server */
+	struct claim_id claim; /* valid after session_put_begin() has returned 0 */
 	/* The rest is for this room alone. */
 	struct completions completions;
 	int timeout_ms;

@@ -9,7 +9,7 @@
 
 #define CONNECT_ADDRESSES 8
 #define CONNECT_PAUSE_MS  50
-#define CONNECT_REFUSED   1 /* beside the results of librpma, which are negative */
+#define CONNECT_REFUSED   1 /* a result besides librpma's, which are negative */
 
 static bool connect_has_messages(const struct session_opts *opts)
 {

@@ -78,7 +78,7 @@ int session_put_end(struct session *s, const struct hello_content *content, stru
 	return verdict_ask(s, hello_end_encode(content, s->messages.out), err);
 }
 
-/* "at 2026-01-31 23:59:59 UTC", of the server's clock. */
+/* Write "at 2026-01-31 23:59:59 UTC", in the time of the server's clock. */
 static void verdict_show_time(uint64_t ns, char *text, size_t size)
 {
 	time_t seconds = (time_t)(ns / NSEC_PER_SEC);

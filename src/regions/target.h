@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* target.h -- where a region is: "HOST[:PORT][:REGION]". Thread-safe. */
+/* target.h -- parses the place of a region: "HOST[:PORT][:REGION]". Thread-safe. */
 #ifndef REGIONS_TARGET_H
 #define REGIONS_TARGET_H
 

@@ -94,7 +94,8 @@ static const char *conn_event_reason(int err)
 }
 
 /*
- * An event is not a failed call, but rpma_err_last() shall still report why there is no connection.
+ * An event is not a failed call, but rpma_err_last() must still give the reason why there is no
+ * connection.
  */
 static void conn_event_explain(struct rpma_conn *conn, const struct rdma_cm_event *cm_event)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conn_open.c -- connect and wait for the outcome; repeat while there is no listener yet. */
+/* conn_open.c -- connects and waits for the outcome. Repeats the attempt while there is no
+ * listener. */
 #include <string.h>
 
 #include "base/poll.h"
@@ -46,7 +47,7 @@ static int conn_open_request_new(struct rpma_peer *peer, const struct rpma_conn_
 	return ret;
 }
 
-/* The caller's result, by the first event. */
+/* The caller's result for the first event. */
 static int conn_open_outcome(const struct rpma_conn *conn, enum rpma_conn_event event)
 {
 	switch (event) {

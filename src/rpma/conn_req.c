@@ -135,8 +135,8 @@ int conn_req_from_event(struct rpma_peer *peer, struct rdma_cm_event *event,
 	int ret = private_data_copy(&pdata, event);
 
 	/*
-	 * Acknowledge first, before anything can fail: an id with an unacknowledged event cannot be
-	 * destroyed.
+	 * Acknowledge the event before anything can fail: an id with an unacknowledged event cannot
+	 * be destroyed.
 	 */
 	if (peer->prov->ack_cm_event(event))
 		ret = first_error(ret, PROVIDER_FAILED(errno, "%s", "rdma_ack_cm_event()"));

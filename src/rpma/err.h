@@ -27,7 +27,8 @@ int err_set(int ret, const char *text);
 const char *err_advice(int err);
 
 /*
- * A bad argument is not logged. To be called in the public function, whose name goes into the text.
+ * Report a bad argument without logging it. The public function must call this, because its name
+ * goes into the text.
  */
 int err_invalid(const char *func, const char *what);
 #define INVALID() err_invalid(__func__, "an argument is NULL or out of range")

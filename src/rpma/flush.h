@@ -10,9 +10,10 @@ enum { FLUSH_READ_LEN = 8 };
 
 /* One sink for all connections of a peer, because no program looks at its bytes. */
 struct flush_sink;
-/* The first connection registers the memory. RPMA_E_NOMEM, RPMA_E_PROVIDER. */
+/* Get the sink. The first connection registers the memory. RPMA_E_NOMEM, RPMA_E_PROVIDER. */
 int flush_sink_get(struct rpma_peer *peer, struct flush_sink **out);
-/* The last user, the peer or a connection, deregisters the memory. Accepts NULL. */
+/* Release the sink. The last user (the peer or a connection) deregisters the memory. Accepts
+ * NULL. */
 int flush_sink_put(struct flush_sink *sink);
 const struct rpma_mr_local *flush_sink_mr(const struct flush_sink *sink);
 

@@ -10,7 +10,7 @@
 /* Writes to syslog always, to stderr from the AUX threshold on. */
 rpma_log_function rpma_log_default_function;
 
-/* In English, whatever the program's locale is. */
+/* English names, whatever the program's locale. */
 extern const char *const log_month[12];
 
 /* Send one message to syslog as "rpma[pid]", facility local7, without the newline at its end. */

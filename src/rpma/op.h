@@ -17,7 +17,7 @@
 #include "rpma/err.h"
 #include "rpma/mr.h"
 
-/* Where the operation is described; segs has room for RPMA_SEND_SEGMENTS_MAX. */
+/* The place of the operation's description; segs has room for RPMA_SEND_SEGMENTS_MAX. */
 struct op {
 	struct vext_wr *wr;
 	struct ibv_sge *segs;
@@ -181,9 +181,7 @@ static inline int op_settle(struct op op, const struct rpma_conn *conn)
 		op.segs[0].addr = (uint64_t)(uintptr_t)op.wr->bytes;
 	return 0;
 }
-/*
- * For the message of a failed post: the state of the connection, which is the most common reason.
- */
+/* The state of the connection, for the message of a failed post: the most common reason. */
 const char *conn_phase(const struct rpma_conn *conn);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* providers.c -- the list of providers and devices, and why each can or cannot be used. */
+/* providers.c -- the list of providers and devices, with the reason why each can or cannot be
+ * used. */
 #include <stdlib.h>
 
 #include "rpma/err.h"

@@ -19,7 +19,7 @@ struct queues {
 /* Make the queues for an id that already has its device. On failure nothing is left. */
 int queues_init(struct queues *q, const struct rpma_peer *peer, struct rdma_cm_id *id,
 		const struct rpma_conn_cfg *cfg);
-/* Zeroed queues are a no-op. The first failure is returned. */
+/* Zeroed queues are permitted. Returns the first failure. */
 int queues_fini(struct queues *q, const struct provider *prov, struct rdma_cm_id *id);
 
 #endif

@@ -26,7 +26,7 @@ static uint32_t settle_cap_needed(enum vext_op op)
 	return op < sizeof(needs) / sizeof(needs[0]) ? needs[op].cap : 0;
 }
 
-/* Before the capabilities are known, every operation is assumed to be possible. */
+/* Before the capabilities are known, assume that every operation is possible. */
 static uint32_t settle_caps(const struct rpma_conn *conn)
 {
 	uint32_t caps = conn->prov->qp_caps(conn->id->qp);

@@ -36,7 +36,8 @@ void child_take_said(struct child *c);
  * call reads standard error.
  */
 int child_wait_readable(struct child *c, uint64_t deadline);
-/* Wait for the child's end: 0, c->status is set; ETIMEDOUT. Standard error is read meanwhile. */
+/* Wait for the child's end. 0: c->status is set; ETIMEDOUT. Meanwhile the call reads standard
+ * error. */
 int child_wait(struct child *c, uint64_t deadline);
 /* Close the streams, wait at most grace_ms for the child's end, then kill the child; take its
  * status. */

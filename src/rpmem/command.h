@@ -8,7 +8,7 @@
 #define COMMAND_TEXT 16384
 
 struct command {
-	char *argv[10]; /* point to the fields below, and to env_ssh() */
+	char *argv[10]; /* points to the members below, and to env_ssh() */
 	char where[TARGET_TEXT];
 	char text[COMMAND_TEXT]; /* the command for the shell */
 };

@@ -23,7 +23,7 @@
 
 struct control {
 	struct list node;
-	pthread_mutex_t lock; /* of the stream and the members below */
+	pthread_mutex_t lock; /* guards the stream and the members below */
 	struct wire_stream stream;
 	bool direct, inherited;
 	struct child ssh;         /* or */
@@ -92,7 +92,7 @@ static int control_explain_ssh(struct control *c, int failure, const struct erro
 	return errmsg_fail(err->cause, "%s", err->text);
 }
 
-/* The stream cannot be used any more. failure: of wire_stream_send() or _receive(). */
+/* Mark the stream as failed. failure: from wire_stream_send() or _receive(). */
 static int control_fail(struct control *c, int failure)
 {
 	struct error err;

@@ -22,7 +22,7 @@ int control_open(const struct target *target, bool ipv4, struct control **contro
  */
 int control_request(struct control *c, enum wire_type type, const uint8_t *body, size_t len,
 		    struct wire_answer *answer);
-/* The key of the direct way. Returns false over ssh, where the answer brings the key. */
+/* Get the lane key of a direct session. Returns false over ssh, where the answer has the key. */
 bool control_lane_key(const struct control *c, struct wire_key *key);
 /* Has the stream failed? If not, a failed request was refused. */
 bool control_has_failed(struct control *c);

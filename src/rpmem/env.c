@@ -19,7 +19,7 @@
 #define ENV_SPIN_US       50
 
 static struct {
-	pthread_mutex_t lock; /* of the next two members */
+	pthread_mutex_t lock; /* guards the next two members */
 	char commands[ENV_COMMANDS];
 	const char *next;
 	unsigned max_lanes, work_queue_size;

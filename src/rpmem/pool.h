@@ -22,8 +22,9 @@ struct rpmem_pool {
 	bool has_headers;
 	unsigned nlanes;
 	struct lane **lanes;  /* NULL: not connected yet */
-	pthread_mutex_t lock; /* of the next two members */
-	int error;            /* errno of the first failure, final; read without the lock */
+	pthread_mutex_t lock; /* guards the next two members */
+	/* errno of the first failure, which is final; read without the lock */
+	int error;
 	char *error_text;
 };
 

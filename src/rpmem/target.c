@@ -32,7 +32,8 @@ static bool target_port_is_valid(const char *port)
 	return !*end && n >= 1 && n <= 65535;
 }
 
-/* "host", "host:port", "[v6]", "[v6]:port", or an IPv6 address, which has two colons at least. */
+/* Parse "host", "host:port", "[v6]", "[v6]:port", or an IPv6 address, which has at least two
+ * colons. */
 static const char *target_parse_host(const char *text, struct target *t)
 {
 	const char *end, *port = NULL;

@@ -26,10 +26,11 @@ struct data {
 	unsigned expected; /* number of lanes expected */
 	unsigned came;     /* number of lanes accepted */
 	unsigned ended;    /* number of accepted lanes that have ended */
-	/* when data_is_deserted() becomes true; 0: there are lanes, or some are expected */
+	/* time at which data_is_deserted() becomes true; 0: there are lanes, or lanes are
+	 * expected */
 	uint64_t deserted;
 	struct rpma_mr_local *mr;
-	struct wire_lane_reply reply; /* valid once there is a registration */
+	struct wire_lane_reply reply; /* valid after the registration */
 	struct rpma_cq *cq;           /* for lanes that get no completions at this end */
 	struct worker *workers;       /* for the general method */
 	unsigned worker_count;
@@ -199,7 +200,7 @@ int data_get_fd(const struct data *d)
 	return d->epoll_fd;
 }
 
-/* To be called before the first proven lane is accepted. */
+/* Call this before the first proven lane is accepted. */
 static int data_register(struct data *d)
 {
 	int usage = RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC |

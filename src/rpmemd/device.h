@@ -14,7 +14,7 @@
 struct device {
 	const char *addr; /* numeric; the caller's memory */
 	struct rpma_peer *peer;
-	/* Flushes of any initiator reach the medium, whether native or by reading. */
+	/* Flushes of any initiator reach the medium, both native flushes and reads. */
 	bool writes_back;
 };
 

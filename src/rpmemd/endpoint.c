@@ -10,7 +10,7 @@
 
 #define ENDPOINT_MAPPED "::ffff:"
 
-/* The format is "there port here port", separated by single blanks. */
+/* Parse "there port here port", separated by single blanks. */
 bool endpoint_from_ssh(const char *connection, struct endpoint *e)
 {
 	struct in6_addr in6;

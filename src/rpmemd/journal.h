@@ -18,7 +18,8 @@ void journal_begin(void);
 int journal_open(const struct settings *s, struct error *err);
 /* Open the log file again, because it may have been renamed. On failure the old file stays open. */
 int journal_reopen(struct error *err);
-/* A text at the start of each line, for instance the initiator's address. Copied. */
+/* Set a text for the start of each line, for instance the initiator's address. The call copies
+ * it. */
 void journal_set_subject(const char *subject);
 
 #endif

@@ -25,10 +25,7 @@ struct rpma_conn_cfg *lane_cfg_new(bool is_general)
 
 	if (rpma_conn_cfg_new(&cfg))
 		return NULL;
-	/*
-	 * The answer may have arrived, and the next request may be here, before the answer's
-	 * completion.
-	 */
+	/* The next request may come before the completion of the answer to the previous one. */
 	rpma_conn_cfg_set_sq_size(cfg, is_general ? 2 * WIRE_PERSIST_DEPTH : 1);
 	rpma_conn_cfg_set_rq_size(cfg, is_general ? WIRE_PERSIST_DEPTH : 1);
 	return cfg;
@@ -132,8 +129,8 @@ static void lane_answer(struct lane_slot *slot)
 	answer = (struct wire_persisted){.id = request.id, .error = (uint32_t)-rc};
 	wire_persisted_encode(&answer, lane->memory + lane_answer_at(slot));
 	/*
-	 * Post the receive first: with the answer, the initiator may send the next request for this
-	 * slot.
+	 * Post the receive first: after the answer, the initiator may send the next request for
+	 * this slot.
 	 */
 	rc = rpma_recv(lane->conn, lane->mr, lane_request_at(slot), WIRE_PERSIST_REQUEST, slot);
 	if (!rc)

@@ -25,7 +25,7 @@ struct lane_slot {
 struct lane {
 	unsigned number;
 	/*
-	 * Held while the lane is being opened: a worker may get the first request before the
+	 * Held while the lane is opened, because a worker may get the first request before the
 	 * accepting thread has the connection.
 	 */
 	pthread_mutex_t lock;

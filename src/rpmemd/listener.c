@@ -233,7 +233,7 @@ static void listener_step(struct listener *l)
 	free(fds);
 }
 
-/* Only a check at the start: the secret is read again for each proof. */
+/* Only a check at the start, because each proof reads the secret again. */
 static int listener_check_secret(const struct settings *s, struct error *err)
 {
 	struct secret secret;

@@ -52,7 +52,7 @@ static int main_metrics(const struct options *opts, struct settings *s)
 {
 	struct error err;
 
-	/* The log stays on standard error: the daemons' file may be another user's. */
+	/* Keep the log on standard error: the daemon's log file may belong to another user. */
 	if (startup_load(opts, s, &err)) {
 		LOG_ERROR("%s", err.text);
 		return RUN_ENDED;

@@ -62,7 +62,7 @@ static const struct option options_own[] = {
 };
 #define OPTIONS_OWN (sizeof(options_own) / sizeof(options_own[0]))
 
-/* The options above, then the keys. */
+/* Build the table: the options above, then the keys. */
 static void options_table(struct option table[OPTIONS_OWN + OPTIONS_SET_MAX + 1])
 {
 	const char *key;
@@ -100,7 +100,7 @@ static int options_set_task(struct options *opts, enum options_task task, struct
 	if (opts->task == OPTIONS_HELP || opts->task == OPTIONS_VERSION)
 		return 0;
 	opts->listens |= task == OPTIONS_LISTEN;
-	/* Of --listen and --openmetrics in any order the latter is the task. */
+	/* If both --listen and --openmetrics are given, in any order, the task is --openmetrics. */
 	if ((opts->task == OPTIONS_METRICS && task == OPTIONS_LISTEN) ||
 	    (opts->task == OPTIONS_LISTEN && task == OPTIONS_METRICS))
 		task = OPTIONS_METRICS;

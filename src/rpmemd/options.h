@@ -28,7 +28,7 @@ struct options {
 	const char *remove_set; /* name of the pool set */
 	bool force, pool_set;   /* for REMOVE */
 	bool listens;           /* --listen was given */
-	const char *textfile;   /* for METRICS; NULL: standard output */
+	const char *textfile;   /* for METRICS: the file; NULL: standard output */
 	/* Texts of argv, in the order of argv. */
 	struct {
 		const char *key, *value;

@@ -161,7 +161,7 @@ static enum wire_status service_open_data(struct service *s, const struct wire_p
 	return rc ? WIRE_FATAL_CONN : WIRE_OK;
 }
 
-/* Keeps the first error. */
+/* Close the pool. An earlier error stays the result. */
 static enum wire_status service_close_pool(struct service *s, bool remove, struct error *err)
 {
 	struct error closed = {.kind = ERROR_NONE};

@@ -34,7 +34,7 @@ extern const struct control_service service_calls; /* arg: a struct service * */
  * used. */
 void service_end(struct service *s);
 
-/* The status for a result of librpma or of another room on a pool: WIRE_OK for ERROR_NONE. */
+/* The status for an error of librpma or of another room about a pool; WIRE_OK for ERROR_NONE. */
 enum wire_status service_status(const struct error *err);
 
 #endif

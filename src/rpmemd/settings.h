@@ -17,7 +17,7 @@
 #define SETTINGS_DEFAULT_PORT "7205"
 #define SETTINGS_LANES_MAX    1024
 
-/* First and last are zero: any port. */
+/* first and last zero: any port */
 struct settings_ports {
 	uint16_t first, last;
 };
@@ -37,7 +37,7 @@ struct settings {
 /* The name of key number i; NULL: i is too large. *is_switch: the key's value is yes or no. */
 const char *settings_key(unsigned i, bool *is_switch);
 
-/* home: the user's folder. Pool sets are there unless configured otherwise. */
+/* home: the user's folder, which is the default place of pool sets. */
 void settings_init(struct settings *s, const char *home);
 /* ERROR_ARGUMENT: the key does not exist, or the value is not valid for the key. */
 int settings_set(struct settings *s, const char *key, const char *value, struct error *err);

@@ -12,7 +12,7 @@
 #define WATCH_EVERY_S 1
 
 struct watch {
-	pthread_mutex_t lock; /* of the members below, except names */
+	pthread_mutex_t lock; /* guards the members below, except names */
 	pthread_cond_t changed;
 	bool is_ending;
 	unsigned users; /* the session and the thread; the last user frees the object */
@@ -21,7 +21,7 @@ struct watch {
 	struct poolset_names *names;
 };
 
-/* The caller has the lock, which is released. */
+/* The caller has the lock; the call releases it. */
 static void watch_put(struct watch *w)
 {
 	bool is_last = !--w->users;

@@ -26,7 +26,7 @@ struct worker {
 int worker_start(struct worker *w, struct rpma_peer *peer, uint32_t cq_size);
 /* The worker ends with the next completion that it takes (lane_end()), or within half a second. */
 void worker_ask_to_stop(struct worker *w);
-/* After the return no completion is taken. */
+/* After the return the worker takes no more completions. */
 void worker_stop(struct worker *w);
 /* Call this after the worker's lanes are closed. */
 void worker_fini(struct worker *w);

@@ -139,7 +139,7 @@ static bool address_is_loopback_ipv4(const struct in_addr *in)
 	return ntohl(in->s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* Of a resolved socket address. */
+/* Is a resolved socket address this machine's loopback? */
 static bool address_is_loopback_socket(const struct sockaddr *sa)
 {
 	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;

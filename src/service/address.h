@@ -27,9 +27,9 @@ int address_parse(const char *text, const char *default_port, struct address *ou
 /* The same for a server, which may have port 0: any free port. */
 int address_parse_listen(const char *text, const char *default_port, struct address *out,
 			 struct error *err);
-/* "host:port", with brackets around an IPv6 literal, written to text, which is returned. */
+/* Write "host:port" to text, with brackets around an IPv6 literal, and return text. */
 char *address_show(const struct address *addr, char text[ADDRESS_TEXT]);
-/* An IPv4 or IPv6 address, the latter with or without a scope? */
+/* Is host an IPv4 address, or an IPv6 address with or without a scope? */
 bool address_is_numeric(const char *host);
 /* Do all numeric addresses of addr lead to this machine only? */
 bool address_is_loopback(const struct address *addr);

@@ -42,7 +42,7 @@ static int completions_look(struct completions *c, struct ibv_wc *wc, unsigned s
 	return rc;
 }
 
-/* Sleep until there is a completion or an event. False: the time is over. */
+/* Sleep until there is a completion or an event. Returns false if the time is over. */
 static bool completions_sleep(struct completions *c, uint64_t deadline)
 {
 	struct pollfd fds[] = {

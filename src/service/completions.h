@@ -19,7 +19,7 @@ struct completions {
 	bool closed; /* the other end is gone */
 };
 
-/* Or an error of librpma, which is negative. */
+/* A result, or an error of librpma, which is negative. */
 enum completions_result {
 	COMPLETIONS_ONE,     /* *wc is the next completion, successful or not */
 	COMPLETIONS_TIMEOUT, /* no completion came within the time; one may come later */

@@ -26,7 +26,7 @@ struct keyfile_reader {
 	int (*begin_section)(void *arg, const char *words, struct error *err);
 };
 
-/* Parse len bytes; name is for the text of errors: "NAME:LINE: why". ERROR_ARGUMENT. */
+/* Parse len bytes. Errors quote name: "NAME:LINE: why". ERROR_ARGUMENT. */
 int keyfile_parse(const char *text, size_t len, const char *name,
 		  const struct keyfile_reader *reader, void *arg, struct error *err);
 /*

@@ -6,8 +6,8 @@
 #include "service/address.h"
 
 /*
- * Is the address this machine's and the port free? To be called before anything is made for a
- * server. ERROR_LOCAL.
+ * Does the address belong to this machine, and is the port free? Call this before a server makes
+ * anything. ERROR_LOCAL.
  */
 int listen_check(const struct address *addr, struct error *err);
 

@@ -15,7 +15,7 @@
 enum vext_flush_type {
 	VEXT_FLUSH_VISIBLE = 1,
 	VEXT_FLUSH_PERSISTENT = 2,
-	VEXT_FLUSH_STRICT = 3, /* persistent, or refused if the memory cannot be made persistent */
+	VEXT_FLUSH_STRICT = 3, /* persistent, but refused if the memory cannot be persistent */
 };
 
 /* Durability of memory under a persistent flush, the weakest first. */
@@ -38,7 +38,7 @@ enum vext_digest_source {
 	VEXT_DIGEST_FROM_MEMORY, /* volatile memory, which has no medium */
 	/* from the page cache of the kernel, or of the server of the file */
 	VEXT_DIGEST_FROM_CACHE,
-	VEXT_DIGEST_FROM_MEDIUM, /* by a direct read */
+	VEXT_DIGEST_FROM_MEDIUM, /* from the medium, by a direct read */
 	VEXT_DIGEST_FROM_DAX,    /* by loads */
 };
 

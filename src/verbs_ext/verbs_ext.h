@@ -26,8 +26,8 @@ struct vext_wr {
 	enum vext_op op;
 	struct ibv_send_wr wr;
 	uint64_t len;              /* FLUSH, VERIFY, QUERY */
-	enum vext_flush_type type; /* of FLUSH and FLUSH_ALL; of VERIFY, which cannot be VISIBLE */
-	uint8_t bytes[8];          /* of ATOMIC_WRITE, in the order of memory */
+	enum vext_flush_type type; /* for FLUSH, FLUSH_ALL and VERIFY; VERIFY cannot be VISIBLE */
+	uint8_t bytes[8];          /* for ATOMIC_WRITE, in the order of memory */
 	uint32_t alg;              /* VERIFY */
 	void *result;              /* VERIFY: struct vext_digest, QUERY: uint32_t; written before a
 				    * successful completion, and never once the QP is destroyed */

@@ -19,7 +19,7 @@ struct args_list {
 enum args_kind {
 	ARGS_FLAG,   /* bool */
 	ARGS_TEXT,   /* const char *, not empty */
-	ARGS_LIST,   /* struct args_list; may be repeated */
+	ARGS_LIST,   /* struct args_list; the option may be repeated */
 	ARGS_SIZE,   /* uint64_t, with units */
 	ARGS_COUNT,  /* uint64_t */
 	ARGS_SECONDS /* uint64_t, milliseconds */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rpmirror init: the set's first record, and the copies on this host. */
+/* rpmirror init: creates the set's first record, and the copies on this host. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@ void wire_seal_begin(struct wire_seal *seal, const struct wire_key *key)
 	seal->key = *key;
 }
 
-/* Over the header and the body, which are adjacent. */
+/* Compute the MAC over the header and the body, which are adjacent. */
 static void frame_mac(const struct wire_seal *seal, const uint8_t *bytes, size_t len,
 		      uint8_t mac[WIRE_MAC])
 {

@@ -30,7 +30,7 @@ struct wire_frame {
 };
 
 void wire_seal_begin(struct wire_seal *seal, const struct wire_key *key);
-/* Writes to buf[WIRE_FRAME_MAX]; len is at most WIRE_BODY_MAX. */
+/* Encode into buf[WIRE_FRAME_MAX]; len is at most WIRE_BODY_MAX. */
 size_t wire_frame_encode(struct wire_seal *seal, enum wire_type type, const uint8_t *body,
 			 size_t len, uint8_t *buf);
 /*

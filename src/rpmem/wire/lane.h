@@ -36,7 +36,8 @@ struct wire_lane_reply {
 /* Write the request to buf[WIRE_LANE_REQUEST]; port is the port in the daemon's answer. */
 size_t wire_lane_request_encode(const struct wire_key *key, uint32_t lane, uint16_t port,
 				uint8_t *buf);
-/* False: another protocol, another version, or no proof with this key for this port. */
+/* Returns false for another protocol, another version, or a request without a proof by this key for
+ * this port. */
 bool wire_lane_request_decode(const struct wire_key *key, uint16_t port, const uint8_t *buf,
 			      size_t len, uint32_t *lane);
 /* Writes to buf[WIRE_LANE_REPLY]. */

@@ -83,9 +83,9 @@ struct wire_attr {
 	uint8_t poolset_uuid[16], uuid[16], next_uuid[16], prev_uuid[16], user_flags[16];
 };
 
-/* How bytes become durable. */
+/* The method that makes bytes durable. */
 enum wire_method {
-	WIRE_METHOD_ANY,       /* only in a request: the daemon decides */
+	WIRE_METHOD_ANY,       /* only in a request: the daemon chooses the method */
 	WIRE_METHOD_NATIVE,    /* rpma_flush() as an operation that the target executes */
 	WIRE_METHOD_APPLIANCE, /* rpma_flush() as a read after the writes */
 	WIRE_METHOD_GENERAL,   /* a message; the daemon persists and answers (lane.h) */

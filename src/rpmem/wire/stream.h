@@ -15,7 +15,7 @@
 struct wire_stream {
 	int in, out; /* may be the same descriptor */
 	int failed;  /* -errno */
-	bool any;    /* the first frame has come */
+	bool any;    /* the first frame has already come */
 	struct wire_seal tx, rx;
 	size_t used; /* length of the last frame in rx_buf */
 	size_t have; /* bytes in rx_buf */
