@@ -46,6 +46,7 @@ int conn_plain_rts(struct conn *c, const struct conn_plain_rts *with)
 	meeting_on_retry_limits(&p->meeting, retry_ns, config_get()->retry_ns, clock_now_ns(),
 				&todo);
 	conn_plain_do(c, &todo);
+	conn_plain_compare_psns(c);
 	conn_plain_limit_requests(c, &u);
 	conn_settle(c);
 	conn_leave(c);

@@ -414,6 +414,21 @@ void conn_plain_on_event(struct conn *c, enum stream_event event, int status)
 	}
 }
 
+/* A reply may have left before this end had a number. The peer does not compare it later. */
+void conn_plain_compare_psns(struct conn *c)
+{
+	const struct conn_plain *p = c->plain;
+	enum meeting_state state = p->meeting.state;
+	enum meeting_use use = plain_use(c);
+	struct stream_update u;
+
+	if ((state != MEETING_GREETING && state != MEETING_MET) || plain_psns_permit(p, &p->peer))
+		return;
+	stream_abort(c->stream, &u);
+	conn_perform(c, &u);
+	plain_ended(c, p->attempt, use);
+}
+
 /*
  * The peer of an unreliable queue pair is gone, and nothing reports that. A Bind may have to wait for
  * another connection that uses its window.

@@ -47,6 +47,8 @@ void conn_plain_on_post(struct conn *c);
 void conn_plain_do(struct conn *c, const struct meeting_todo *todo);
 /* End the present stream, if it was used, and put the queue pair on a fresh one. 0 or -errno. */
 int conn_plain_renew_stream(struct conn *c, bool same_host);
+/* The queue pair has moved to RTS. If its peer is refused for the sequence numbers, the stream ends. */
+void conn_plain_compare_psns(struct conn *c);
 /* Not more requests than both users permit. */
 void conn_plain_limit_requests(struct conn *c, struct stream_update *u);
 

@@ -284,6 +284,25 @@ static void sequence_numbers_that_differ_keep_strict_ends_apart(void **state)
 	assert_non_null(strstr(notices, "SOFTRNIC_STRICT_PSN"));
 }
 
+/* The peers meet while one of them has no sequence number yet. */
+static void a_sequence_number_that_comes_late_keeps_strict_ends_apart(void **state)
+{
+	plain_init(&awaits);
+	plain_recv(&awaits, 1);
+	plain_rtr(&awaits, dials.qp->qp_num);
+	plain_ready(&dials, awaits.qp->qp_num);
+	plain_recv(&dials, 2);
+	plain_send(&dials, 3, "before it is known");
+	assert_int_equal(plain_wait(&awaits).status, IBV_WC_SUCCESS);
+	assert_int_equal(plain_wait(&dials).status, IBV_WC_SUCCESS);
+	awaits.sq_psn = 2;
+	awaits.timeout = awaits.retry_cnt = 1;
+	plain_rts(&awaits);
+	plain_send(&awaits, 4, "dropped");
+	assert_int_equal(plain_wait(&awaits).status, IBV_WC_RETRY_EXC_ERR);
+	plain_expect_none(&dials, 1);
+}
+
 static void dials_that_wait_do_not_keep_the_peer_out(void **state)
 {
 	int fds[6];
@@ -367,6 +386,7 @@ int main(void)
 
 	const struct CMUnitTest strict[] = {
 		TEST(sequence_numbers_that_differ_keep_strict_ends_apart),
+		TEST(a_sequence_number_that_comes_late_keeps_strict_ends_apart),
 	};
 
 	if (getenv("SOFTRNIC_STRICT_PSN"))
