@@ -270,6 +270,28 @@ static void what_the_device_lacks_is_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/* A builder that fails at its first use is of no use. */
+static void a_datagram_queue_pair_has_builders_of_sends_alone(void **state)
+{
+	static const uint64_t lacking[] = {IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_LOCAL_INV,
+					   IBV_QP_EX_WITH_SEND_WITH_INV, IBV_QP_EX_WITH_RDMA_WRITE};
+	struct plain *p = *state;
+	struct ibv_qp_init_attr_ex ex = {
+		.send_cq = p->cq,
+		.recv_cq = p->cq,
+		.cap = wanted(p->cq).cap,
+		.qp_type = IBV_QPT_UD,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = p->pd,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lacking); i++) {
+		ex.send_ops_flags = IBV_QP_EX_WITH_SEND | lacking[i];
+		assert_null(softrnic_create_plain_qp_ex(softrnic_context(), &ex));
+		assert_int_equal(errno, EOPNOTSUPP);
+	}
+}
+
 static void a_child_may_only_destroy_it(void **state)
 {
 	struct plain *p = *state;
@@ -303,6 +325,7 @@ int main(void)
 		TEST(it_may_be_reset_again_and_again),
 		TEST(numbers_differ),
 		TEST(what_the_device_lacks_is_refused),
+		TEST(a_datagram_queue_pair_has_builders_of_sends_alone),
 		TEST(a_child_may_only_destroy_it),
 	};
 
